@@ -1,0 +1,145 @@
+package core
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/reqlock/reqlock/internal/engine"
+)
+
+// A Lease is a lock that is held. It ends when it is released or lost. All its
+// methods are safe for concurrent use, and do nothing on a nil Lease, so that
+// a deferred Release needs no check.
+type Lease struct {
+	locker *Locker
+	key    string
+	hold   *engine.Hold
+	ctx    context.Context
+	nested bool   // in another lease of the same key, which is the one to release
+	around *Lease // the next lease outwards under which the holder runs
+}
+
+func newLease(ctx context.Context, l *Locker, key string, hold *engine.Hold) *Lease {
+	lease := &Lease{locker: l, key: key, hold: hold}
+	lease.around, _ = FromContext(ctx)
+	lease.ctx = context.WithValue(hold.Context(), leaseKey{}, lease)
+	return lease
+}
+
+// Key returns the key of the lock, without the prefix.
+func (l *Lease) Key() string {
+	if l == nil {
+		return ""
+	}
+	return l.key
+}
+
+// Token returns the value that the key carries in Redis while the lease lives.
+// Whoever knows it can release the lock: it is not for clients and not for
+// logs.
+func (l *Lease) Token() string {
+	if l == nil {
+		return ""
+	}
+	return l.hold.Token()
+}
+
+// ValidUntil returns when the lease ends if it is not renewed any more; with
+// renewal on, later calls return later times. It has a monotonic clock
+// reading. It is the zero time on a nil Lease.
+func (l *Lease) ValidUntil() time.Time {
+	if l == nil {
+		return time.Time{}
+	}
+	return l.hold.ValidUntil()
+}
+
+// Context returns the context under which the lock may be relied on. It is
+// derived from the one that was given to Lock. It is cancelled with the cause
+// ErrLost before the lease can end in Redis, with ErrMaxHold, or with
+// ErrClosed; and when the lease is released. On a nil Lease it is the
+// background context.
+func (l *Lease) Context() context.Context {
+	if l == nil {
+		return context.Background()
+	}
+	return l.ctx
+}
+
+// Extend renews the lease once, to live for at least ttl from now, beyond the
+// renewals that happen anyhow. It is for a step that must not be caught by a
+// pause of renewals, and for leases without renewal.
+//
+// The error is ErrLost if the lease ended, ErrUnavailable if Redis did not
+// answer, or ctx's error if ctx ended before the answer came. A ttl that is not
+// positive is an error of its own.
+func (l *Lease) Extend(ctx context.Context, ttl time.Duration) error {
+	if l == nil {
+		return nil
+	}
+	if ttl < time.Millisecond {
+		return fmt.Errorf("reqlock: Extend: %v is below 1ms", ttl)
+	}
+	loss, err := l.hold.Extend(ctx, ttl)
+	return l.ended(ctx, loss, err)
+}
+
+// Release gives the lock back. The release is sent whatever ctx says; ctx
+// bounds only how long the caller waits for Redis to confirm it. Later calls
+// do nothing and return the same.
+//
+// The error is nil, also where the lock passed to the next waiter; ErrLost if
+// the lease had ended before; ErrUnavailable if Redis did not answer, so that
+// the key may stay until its TTL; or ctx's error if ctx ended first.
+func (l *Lease) Release(ctx context.Context) error {
+	if l == nil || l.nested {
+		return nil
+	}
+	loss, err := l.hold.Release(ctx)
+	return l.ended(ctx, loss, err)
+}
+
+// ended words the end of a command on the lease.
+func (l *Lease) ended(ctx context.Context, loss engine.Loss, err error) error {
+	switch {
+	case loss != engine.NotLost:
+		return causeOf(loss)
+	case err == nil:
+		return nil
+	case ctx.Err() != nil && err == ctx.Err(): //nolint:errorlint // the very error of ctx, not a fault that is like it
+		return err
+	default:
+		return &Error{Kind: ErrUnavailable, RetryAfter: l.locker.settings.retryAfter, Cause: err}
+	}
+}
+
+// nest returns a lease for code that runs under this one already: it has a
+// context of its own, and releasing it does nothing.
+func (l *Lease) nest(ctx context.Context) *Lease {
+	inner := &Lease{locker: l.locker, key: l.key, hold: l.hold, nested: true}
+	inner.around, _ = FromContext(ctx)
+	inner.ctx = context.WithValue(ctx, leaseKey{}, inner)
+	return inner
+}
+
+// leaseKey is the key under which a context carries its innermost Lease.
+type leaseKey struct{}
+
+// FromContext returns the lease under which the code with this context runs:
+// the innermost one, where there are several. For the several keys of one
+// request it is that of the first key.
+func FromContext(ctx context.Context) (*Lease, bool) {
+	lease, ok := ctx.Value(leaseKey{}).(*Lease)
+	return lease, ok
+}
+
+// outerLease returns the lease of the key under which ctx runs, if it is one of
+// the same root Locker and still lives.
+func outerLease(ctx context.Context, l *Locker, key string) *Lease {
+	lease, _ := FromContext(ctx)
+	for lease != nil && !(lease.key == key && lease.locker.engine == l.engine && lease.hold.Alive()) {
+		lease = lease.around
+	}
+	return lease
+}

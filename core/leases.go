@@ -1,0 +1,99 @@
+package core
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/reqlock/reqlock/internal/engine"
+)
+
+// leases are the locks of one request, in the order in which they were taken.
+type leases struct {
+	taken []*Lease
+	// ctx is derived from the contexts of all leases: it ends when one of them
+	// is lost.
+	ctx context.Context
+}
+
+// acquireAll takes the locks of several keys, each once, in byte order so that
+// two callers never wait for each other, and within one wait. If one cannot be
+// had, those taken before it are released. The lease that FromContext finds is
+// that of the first key.
+func (l *Locker) acquireAll(ctx context.Context, keys []string, wait time.Duration) (*leases, error) {
+	if len(keys) == 0 {
+		return nil, &Error{Kind: ErrNoKey}
+	}
+	first := keys[0]
+	if len(keys) > 1 {
+		keys = slices.Clone(keys)
+		slices.Sort(keys)
+		keys = slices.Compact(keys)
+	}
+	all := &leases{taken: make([]*Lease, 0, len(keys)), ctx: ctx}
+	begun := time.Now()
+	var main *Lease
+	for _, key := range keys {
+		lease, err := l.acquire(all.ctx, key, leftOf(wait, begun))
+		if err != nil {
+			_ = all.release(ctx)
+			return nil, amend(ctx, err, wait)
+		}
+		all.taken = append(all.taken, lease)
+		all.ctx = lease.ctx
+		if key == first {
+			main = lease
+		}
+	}
+	if innermost := all.taken[len(all.taken)-1]; innermost != main {
+		again := *main
+		again.around = innermost
+		all.ctx = context.WithValue(all.ctx, leaseKey{}, &again)
+	}
+	return all, nil
+}
+
+// leftOf returns what is left of a wait.
+func leftOf(wait time.Duration, begun time.Time) time.Duration {
+	if wait <= 0 {
+		return wait
+	}
+	return max(wait-time.Since(begun), 0)
+}
+
+// amend words the error of one key for the wait of all of them.
+func amend(ctx context.Context, err error, wait time.Duration) error {
+	var detail *Error
+	if !errors.As(err, &detail) {
+		return err
+	}
+	switch {
+	case detail.ended != nil && ctx.Err() == nil:
+		// Not the caller's context ended, but a lease that it already had.
+		return &Error{Kind: ErrUnavailable, RetryAfter: detail.RetryAfter, Cause: ErrLost}
+	case detail.Kind == ErrBusy && wait != 0: //nolint:errorlint // the very kind, not those that are one
+		return &Error{Kind: ErrWaitTimeout, RetryAfter: detail.RetryAfter, Cause: detail.Cause}
+	}
+	return err
+}
+
+// release gives all locks back, in reverse order, and returns the loss of one,
+// if there was any. It waits for Redis no longer than the command timeout,
+// also when ctx has ended. It may be called more than once.
+func (a *leases) release(ctx context.Context) (lost error) {
+	ctx = context.WithoutCancel(ctx)
+	for _, lease := range slices.Backward(a.taken) {
+		err := lease.Release(ctx)
+		if errors.Is(err, ErrLost) || errors.Is(err, ErrClosed) {
+			lost = err
+		}
+	}
+	return lost
+}
+
+// isUnavailable reports whether an error speaks of Redis, not of contention.
+func isUnavailable(err error) bool { return errors.Is(err, ErrUnavailable) }
+
+// waitForever is a wait without end.
+const waitForever = engine.WaitForever

@@ -1,0 +1,123 @@
+package core
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/reqlock/reqlock/internal/engine"
+)
+
+// maxKeyLen bounds a key, in bytes. Parts of a request that become keys are
+// bounded much lower by the adapters' key functions.
+const maxKeyLen = 4096
+
+// Lock takes the lock of a key, and waits for it if another holds it: until
+// ctx ends, or the wait of WithWait is over. It returns at once when ctx ends,
+// and leaves no lock behind.
+//
+// ctx is also the parent of the lease's context; to bound only the wait, use
+// WithWait. Where ctx shows that its caller holds the same key of the same
+// Locker already, the lease is that one, and releasing it does nothing.
+//
+// The error is an *Error of the kind ErrBusy or ErrWaitTimeout, ErrQueueFull,
+// ErrOverloaded, ErrUnavailable, ErrClosed, ErrNoKey or ErrInvalidKey. If ctx
+// ended the wait, it also is ctx's error.
+func (l *Locker) Lock(ctx context.Context, key string) (*Lease, error) {
+	return l.acquire(ctx, key, l.waitOr(engine.WaitForever))
+}
+
+// TryLock takes the lock of a key if it is free, and never waits for another
+// to release it. It returns what Lock does.
+func (l *Locker) TryLock(ctx context.Context, key string) (*Lease, error) {
+	return l.acquire(ctx, key, 0)
+}
+
+// waitOr returns the wait that was set, or the fallback.
+func (l *Locker) waitOr(fallback time.Duration) time.Duration {
+	if l.settings.wait == waitUnset {
+		return fallback
+	}
+	return l.settings.wait
+}
+
+// acquire takes one key, waiting at most so long.
+func (l *Locker) acquire(ctx context.Context, key string, wait time.Duration) (*Lease, error) {
+	switch {
+	case key == "":
+		return nil, &Error{Kind: ErrNoKey}
+	case len(key) > maxKeyLen:
+		return nil, &Error{Kind: ErrInvalidKey, Cause: errKeyTooLong}
+	}
+	if outer := outerLease(ctx, l, key); outer != nil {
+		return outer.nest(ctx), nil
+	}
+	hold, err := l.engine.Acquire(ctx, engine.Request{
+		Key:     key,
+		TTL:     l.settings.ttl,
+		Wait:    wait,
+		Renew:   l.settings.renewal,
+		MaxHold: l.settings.maxHold,
+	})
+	if err != nil {
+		return nil, refusalOf(err, l.settings.retryAfter)
+	}
+	return newLease(ctx, l, key, hold), nil
+}
+
+var errKeyTooLong = errors.New("the key is too long")
+
+// refusalOf words the engine's refusal as an error of this package.
+func refusalOf(err error, retryAfter time.Duration) *Error {
+	var refused *engine.Refusal
+	if !errors.As(err, &refused) {
+		return &Error{Kind: ErrUnavailable, RetryAfter: retryAfter, Cause: err}
+	}
+	return &Error{
+		Kind:       kindOf(refused.Reason),
+		RetryAfter: retryAfter,
+		Cause:      causes(refused),
+		ended:      refused.Ended,
+	}
+}
+
+// kindOf turns the engine's reason into an error of this package.
+func kindOf(reason engine.Reason) error {
+	switch reason {
+	case engine.Busy:
+		return ErrBusy
+	case engine.TimedOut:
+		return ErrWaitTimeout
+	case engine.ClosedDown:
+		return ErrClosed
+	case engine.Unavailable:
+	}
+	return ErrUnavailable
+}
+
+// causes joins what lies behind a refusal: the end of the caller's context,
+// the cause of that if it is another error, and the fault of Redis.
+func causes(refused *engine.Refusal) error {
+	switch {
+	case refused.Ended == nil:
+		return refused.Fault
+	case errors.Is(refused.Cause, refused.Ended):
+		return errors.Join(refused.Cause, refused.Fault)
+	default:
+		return errors.Join(refused.Ended, refused.Cause, refused.Fault)
+	}
+}
+
+// causeOf turns the engine's loss into the cause of the lease's context.
+func causeOf(loss engine.Loss) error {
+	switch loss {
+	case engine.NotLost:
+		return nil
+	case engine.Overdue:
+		return ErrMaxHold
+	case engine.Closed:
+		return ErrClosed
+	case engine.Expired, engine.Taken:
+	}
+	return ErrLost
+}

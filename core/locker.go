@@ -1,0 +1,105 @@
+package core
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/reqlock/reqlock/internal/engine"
+	"github.com/reqlock/reqlock/internal/redisstore"
+)
+
+// A Locker takes locks in one Redis. It is made by New, and safe for
+// concurrent use. A process needs one; views with other settings share its
+// connections and its waiting lines.
+type Locker struct {
+	engine   *engine.Engine
+	settings settings
+}
+
+// New returns a Locker that takes its locks through rdb. It does no I/O and
+// starts no goroutine. The caller keeps rdb and closes it after the Locker.
+//
+// A bad setting is an error that names the option.
+func New(rdb redis.UniversalClient, opts ...Option) (*Locker, error) {
+	if isNil(rdb) {
+		return nil, errors.New("reqlock: New: the redis client is nil")
+	}
+	s := defaultSettings()
+	for _, opt := range opts {
+		if opt == nil {
+			return nil, errors.New("reqlock: New: an option is nil")
+		}
+		if err := opt.apply(&s); err != nil {
+			return nil, err
+		}
+	}
+	redisStore, err := redisstore.New(rdb, s.prefix)
+	if err != nil {
+		return nil, fmt.Errorf("reqlock: WithPrefix: the prefix %w", err)
+	}
+	process, err := uuid.NewRandom()
+	if err != nil {
+		return nil, fmt.Errorf("reqlock: New: %w", err)
+	}
+	hooks := engine.Hooks{Cause: causeOf}
+	if len(s.observers) > 0 {
+		hooks.Observe = s.observe
+	}
+	name := strings.ReplaceAll(process.String(), "-", "")
+	return &Locker{engine: engine.New(redisStore, name, s.commandTimeout, hooks), settings: s}, nil
+}
+
+// Must returns l, and panics if err is not nil. It wraps New where a bad
+// setting is a programmer's error: locks := core.Must(core.New(rdb)).
+func Must(l *Locker, err error) *Locker {
+	if err != nil {
+		panic(err)
+	}
+	return l
+}
+
+// With returns a view of the Locker with other settings. It shares everything
+// else: connections, waiting lines, observers. A bad setting panics, and so
+// does one that only New takes.
+func (l *Locker) With(opts ...Option) *Locker {
+	view := *l
+	for _, opt := range opts {
+		must(opt != nil, "With: an option is nil")
+		if o, ok := opt.(rootOption); ok {
+			panic("reqlock: " + o.name + " is a setting of New alone")
+		}
+		if err := opt.apply(&view.settings); err != nil {
+			panic(err)
+		}
+	}
+	return &view
+}
+
+// Close ends the Locker and all its views. From now on nobody gets a lock:
+// newcomers and waiters get ErrClosed. Holders may finish; Close waits for
+// them and for all commands under way, and returns nil.
+//
+// When ctx ends first, the contexts of the remaining holders are cancelled
+// with ErrClosed, their keys are left to their TTL, and Close returns ctx's
+// error. It may be called more than once.
+func (l *Locker) Close(ctx context.Context) error {
+	if err := l.engine.Close(ctx); err != nil {
+		return fmt.Errorf("reqlock: close: %w", err)
+	}
+	return nil
+}
+
+// isNil reports whether an interface holds nothing, or a nil pointer.
+func isNil(rdb redis.UniversalClient) bool {
+	if rdb == nil {
+		return true
+	}
+	v := reflect.ValueOf(rdb)
+	return v.Kind() == reflect.Pointer && v.IsNil()
+}

@@ -1,0 +1,184 @@
+package core
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Defaults of the settings.
+const (
+	defaultTTL            = 10 * time.Second
+	defaultRetryAfter     = time.Second
+	defaultPrefix         = "reqlock:"
+	defaultCommandTimeout = 500 * time.Millisecond
+
+	// minTTL is the shortest lease that a network and a scheduler can keep.
+	minTTL = 100 * time.Millisecond
+)
+
+// An Option is a setting of a Locker, for New, With and the adapters'
+// middlewares. Later ones win over earlier ones.
+type Option interface {
+	// ReqlockOption marks the options of reqlock and of its adapters, which
+	// take both kinds in one list.
+	ReqlockOption()
+	apply(*settings) error
+}
+
+// settings are what options set. The zero value is not useful; see
+// defaultSettings.
+type settings struct {
+	ttl        time.Duration
+	wait       time.Duration // negative: not set
+	renewal    bool
+	maxHold    time.Duration // 0: none
+	failOpen   bool
+	retryAfter time.Duration
+
+	root // shared by all views of one Locker
+}
+
+// root are the settings that only New takes.
+type root struct {
+	prefix         string
+	commandTimeout time.Duration
+	observers      []func(Event)
+}
+
+// waitUnset is the wait of a Locker that was given none.
+const waitUnset = time.Duration(-1)
+
+func defaultSettings() settings {
+	return settings{
+		ttl:        defaultTTL,
+		wait:       waitUnset,
+		renewal:    true,
+		retryAfter: defaultRetryAfter,
+		root:       root{prefix: defaultPrefix, commandTimeout: defaultCommandTimeout},
+	}
+}
+
+// option is a setting that a view may change too.
+type option func(*settings) error
+
+func (option) ReqlockOption() {}
+
+func (o option) apply(s *settings) error { return o(s) }
+
+// rootOption is a setting of the root Locker alone.
+type rootOption struct {
+	name string
+	set  func(*root) error
+}
+
+func (rootOption) ReqlockOption() {}
+
+func (o rootOption) apply(s *settings) error { return o.set(&s.root) }
+
+// WithTTL sets how long a lease lives without a renewal: 10 s if not set, at
+// least 100 ms. It bounds how long a key stays locked after its holder
+// crashed. Renewal extends the lease for as long as the holder runs.
+func WithTTL(ttl time.Duration) Option {
+	return option(func(s *settings) error {
+		if ttl < minTTL {
+			return fmt.Errorf("reqlock: WithTTL: %v is below %v", ttl, minTTL)
+		}
+		s.ttl = ttl
+		return nil
+	})
+}
+
+// WithWait sets how long to wait for a lock that another holds; 0 is not at
+// all. Without it Lock, Do and DoAll wait until their context ends, while
+// Enter and the middlewares do not wait.
+func WithWait(wait time.Duration) Option {
+	return option(func(s *settings) error {
+		if wait < 0 {
+			return fmt.Errorf("reqlock: WithWait: %v is negative", wait)
+		}
+		s.wait = wait
+		return nil
+	})
+}
+
+// WithRenewal sets whether a lease is renewed, at a third of its TTL, for as
+// long as it is held. It is on if not set. Without renewal the lease's context
+// ends with ErrLost shortly before the TTL is over.
+func WithRenewal(on bool) Option {
+	return option(func(s *settings) error {
+		s.renewal = on
+		return nil
+	})
+}
+
+// WithMaxHold sets how long a lease may be held: then its context ends with
+// ErrMaxHold, and it is renewed no more. 0, the default, sets no limit.
+func WithMaxHold(limit time.Duration) Option {
+	return option(func(s *settings) error {
+		if limit < 0 {
+			return fmt.Errorf("reqlock: WithMaxHold: %v is negative", limit)
+		}
+		s.maxHold = limit
+		return nil
+	})
+}
+
+// WithFailOpen sets whether Do, DoAll, Enter and the middlewares run without
+// the lock when Redis is unavailable. It is off if not set, and Lock and
+// TryLock never do it. The observer hears of each run as Unlocked.
+func WithFailOpen(on bool) Option {
+	return option(func(s *settings) error {
+		s.failOpen = on
+		return nil
+	})
+}
+
+// WithRetryAfter sets when a refused caller is told to try again: after 1 s if
+// not set. HTTP rounds it up to whole seconds.
+func WithRetryAfter(d time.Duration) Option {
+	return option(func(s *settings) error {
+		if d <= 0 {
+			return fmt.Errorf("reqlock: WithRetryAfter: %v is not positive", d)
+		}
+		s.retryAfter = d
+		return nil
+	})
+}
+
+// WithPrefix sets what stands before each key in Redis: "reqlock:" if not set.
+// It may be empty, and may hold a whole hash tag such as "{app}:", which puts
+// all locks in one cluster slot. Clients of other kinds that are to be
+// excluded must use the same names. Only New takes it.
+func WithPrefix(prefix string) Option {
+	return rootOption{"WithPrefix", func(r *root) error {
+		r.prefix = prefix
+		return nil
+	}}
+}
+
+// WithCommandTimeout bounds each command to Redis, its one re-send included:
+// 500 ms if not set. It is never more than a quarter of the TTL. Only New
+// takes it.
+func WithCommandTimeout(d time.Duration) Option {
+	return rootOption{"WithCommandTimeout", func(r *root) error {
+		if d <= 0 {
+			return fmt.Errorf("reqlock: WithCommandTimeout: %v is not positive", d)
+		}
+		r.commandTimeout = d
+		return nil
+	}}
+}
+
+// WithObserver adds a function that is told each event. It is called by the
+// goroutine that the event happens on, several at a time, so it must be quick,
+// must not block, and must be safe for concurrent use. Only New takes it.
+func WithObserver(observe func(Event)) Option {
+	return rootOption{"WithObserver", func(r *root) error {
+		if observe == nil {
+			return errors.New("reqlock: WithObserver: the function is nil")
+		}
+		r.observers = append(r.observers[:len(r.observers):len(r.observers)], observe)
+		return nil
+	}}
+}

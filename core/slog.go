@@ -1,0 +1,52 @@
+package core
+
+import (
+	"context"
+	"log/slog"
+)
+
+// SlogObserver returns an observer, for WithObserver, that logs each event:
+// what is ordinary at debug level, a lost or long-held lease, an unlocked run
+// and a fault of Redis at warning level. Keys appear as digests.
+func SlogObserver(logger *slog.Logger) func(Event) {
+	must(logger != nil, "SlogObserver needs a logger")
+	return func(e Event) {
+		level := levelOf(e)
+		ctx := context.Background()
+		if !logger.Enabled(ctx, level) {
+			return
+		}
+		attrs := append(make([]slog.Attr, 0, 5), slog.String("key", e.Key.String()))
+		switch e.Kind {
+		case Acquired:
+			attrs = append(attrs, slog.Duration("waited", e.Waited), slog.String("handover", e.Handover.String()))
+		case Refused:
+			attrs = append(attrs, slog.Duration("waited", e.Waited))
+		case Released, Renewed, Lost, HeldLong:
+			attrs = append(attrs, slog.Duration("held", e.Held))
+		case Waiting, Unlocked:
+		}
+		if e.Err != nil {
+			attrs = append(attrs, slog.String("error", e.Err.Error()))
+		}
+		logger.LogAttrs(ctx, level, "lock "+e.Kind.String(), attrs...)
+	}
+}
+
+// levelOf is a warning for what an operator should know of.
+func levelOf(e Event) slog.Level {
+	switch e.Kind {
+	case Lost, HeldLong, Unlocked:
+		return slog.LevelWarn
+	case Refused:
+		if isUnavailable(e.Err) {
+			return slog.LevelWarn
+		}
+	case Released, Renewed:
+		if e.Err != nil {
+			return slog.LevelWarn
+		}
+	case Acquired, Waiting:
+	}
+	return slog.LevelDebug
+}

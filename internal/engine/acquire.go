@@ -1,0 +1,137 @@
+package engine
+
+import (
+	"context"
+	"time"
+)
+
+// WaitForever, as a Request's wait, ends only with the caller's context.
+const WaitForever = time.Duration(-1)
+
+// A Request says what a caller wants.
+type Request struct {
+	Key string
+	// TTL is the life of the lease without renewal.
+	TTL time.Duration
+	// Wait is how long to stand in line: 0 not at all, WaitForever without end.
+	Wait time.Duration
+	// Renew keeps the lease alive for as long as it is held.
+	Renew bool
+	// MaxHold ends the holder's context after this time; 0 never.
+	MaxHold time.Duration
+}
+
+// Acquire returns once the caller holds the lease, or does not get it: then
+// the error is a *Refusal. It returns at once when ctx ends, and leaves no key
+// behind. ctx is the parent of the hold's context.
+func (e *Engine) Acquire(ctx context.Context, r Request) (*Hold, error) {
+	begun := time.Now()
+	w := e.newWaiter(ctx, r)
+	refusal := e.enter(ctx, w)
+	if refusal == nil {
+		refusal = e.await(ctx, w)
+	}
+	waited := time.Since(begun)
+	if refusal != nil {
+		w.hold.cancel(nil)
+		e.observe(Event{Kind: Refused, Key: r.Key, Queued: w.queued, Waited: waited, Err: refusal})
+		return nil, refusal
+	}
+	e.observe(Event{Kind: Acquired, Key: r.Key, Queued: w.queued, Waited: waited, Handover: w.hold.handover})
+	return w.hold, nil
+}
+
+func (e *Engine) newWaiter(ctx context.Context, r Request) *waiter {
+	h := &Hold{engine: e, request: r, parent: ctx}
+	h.ctx, h.cancel = context.WithCancelCause(ctx)
+	return &waiter{hold: h, try: r.Wait == 0, settled: make(chan struct{})}
+}
+
+// enter puts the waiter in its line, or refuses it at the door.
+func (e *Engine) enter(ctx context.Context, w *waiter) *Refusal {
+	if ctx.Err() != nil {
+		return (&Refusal{Reason: TimedOut}).endedBy(ctx)
+	}
+	s := e.shardOf(w.hold.request.Key)
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return &Refusal{Reason: ClosedDown}
+	}
+	l := e.lineOf(s, w.hold.request.Key)
+	w.hold.line = l
+	if w.try && l.isBusy() {
+		s.mu.Unlock()
+		return &Refusal{Reason: Busy}
+	}
+	l.join(w)
+	// A key that is being freed is not busy yet for the first of its line.
+	w.queued = !w.try && (l.first != w || l.isBusy())
+	queued := w.queued
+	switch {
+	case l.state == idle:
+		l.begin()
+	case w.try:
+		l.wake() // it waits for one answer, not for the next poll
+	}
+	s.mu.Unlock()
+	if queued {
+		e.observe(Event{Kind: Waiting, Key: l.key})
+	}
+	return nil
+}
+
+// isBusy reports whether it is known that a newcomer would have to wait.
+func (l *line) isBusy() bool {
+	switch l.state {
+	case held, passing:
+		return true
+	case asking:
+		return l.contended && l.doubt == nil
+	case idle, freeing:
+	}
+	return false
+}
+
+// await returns nil when the waiter was granted the lease.
+func (e *Engine) await(ctx context.Context, w *waiter) *Refusal {
+	var over <-chan time.Time
+	if w.hold.request.Wait > 0 {
+		timer := time.NewTimer(w.hold.request.Wait)
+		defer timer.Stop()
+		over = timer.C
+	}
+	select {
+	case <-w.settled:
+	case <-over:
+		if refusal := e.leave(w); refusal != nil {
+			return refusal
+		}
+	case <-ctx.Done():
+		if refusal := e.leave(w); refusal != nil {
+			return refusal.endedBy(ctx)
+		}
+	}
+	if w.refusal == nil && ctx.Err() != nil {
+		w.hold.begin(false) // a grant that crossed the end of ctx is passed on
+		return (&Refusal{Reason: TimedOut}).endedBy(ctx)
+	}
+	return w.refusal
+}
+
+// leave takes the waiter out of its line. It returns nil if the waiter was
+// settled before.
+func (e *Engine) leave(w *waiter) *Refusal {
+	s := w.hold.line.shard
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := w.line
+	if l == nil {
+		return nil
+	}
+	l.unlink(w)
+	if l.first == nil {
+		l.wake()
+	}
+	return l.gaveUp()
+}

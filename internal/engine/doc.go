@@ -1,0 +1,34 @@
+// Package engine is one process's side of the lock. It knows no Redis: it
+// moves keys through the transitions of a store.Store.
+//
+// # One line for each key
+//
+// All callers of one key in this process stand in one line, first in, first
+// out. Only the line talks to the store, and only when its state says so:
+//
+//	idle ──▶ asking ──▶ held ──▶ freeing ──▶ idle
+//	            ▲        │ ▲        │
+//	            │        ▼ │        │
+//	            │      passing      │
+//	            └───────────────────┘
+//
+// asking: a goroutine of the line asks the store until the key is granted or
+// nobody waits any more; it belongs to the line, not to a caller, so a caller
+// that leaves takes nothing with it. held: a caller runs under the lease. On
+// its release the lease passes to the next of the line (passing, if the lease
+// must be renewed first), or goes back to the store (freeing). A line in which
+// nobody stands and nothing is held is forgotten.
+//
+// # Episodes and holds
+//
+// A token names one episode: one wait of the line, and the lease that follows.
+// A lease is the store's grant to this process; a hold is one caller's turn on
+// it. Once a release of a token was sent, the token is dead, and whoever sees
+// it in the key again releases it again.
+//
+// # Validity
+//
+// A lease is valid from the moment its granting or renewing command was sent,
+// for its TTL less the drift that two clocks may show. A timer of this process
+// ends the holder's context then, whatever a renewal in flight is doing.
+package engine

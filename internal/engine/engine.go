@@ -1,0 +1,146 @@
+package engine
+
+import (
+	"context"
+	"hash/maphash"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/reqlock/reqlock/internal/store"
+	"github.com/reqlock/reqlock/internal/tally"
+)
+
+// shardCount spreads the lines over this many mutexes.
+const shardCount = 64
+
+// Engine runs the lines of one process. It is safe for concurrent use.
+type Engine struct {
+	store    store.Store
+	hooks    Hooks
+	process  string
+	bound    time.Duration
+	episodes atomic.Uint64
+	seed     maphash.Seed
+	shards   [shardCount]shard
+	renewals renewals
+	work     tally.Tally // holds, and goroutines of the engine
+	quit     chan struct{}
+	quitOnce sync.Once
+}
+
+// A shard is a part of the lines and the mutex that guards them, with all that
+// hangs from them.
+type shard struct {
+	mu     sync.Mutex
+	closed bool
+	lines  map[string]*line
+}
+
+// New returns an Engine on the store. The process id stands before the colon
+// of each token and must be this engine's alone. Each command is bounded by
+// bound, and by a quarter of its TTL. New starts no goroutine.
+func New(s store.Store, process string, bound time.Duration, hooks Hooks) *Engine {
+	e := &Engine{
+		store:   s,
+		hooks:   hooks,
+		process: process,
+		bound:   bound,
+		seed:    maphash.MakeSeed(),
+		quit:    make(chan struct{}),
+	}
+	for i := range e.shards {
+		e.shards[i].lines = make(map[string]*line)
+	}
+	e.renewals.due = e.renewDue
+	s.OnHint(e.hint)
+	return e
+}
+
+// shardOf returns the shard in which a key's line is.
+func (e *Engine) shardOf(key string) *shard {
+	return &e.shards[maphash.String(e.seed, key)%shardCount]
+}
+
+// newToken returns the token of a new episode.
+func (e *Engine) newToken() string {
+	return e.process + ":" + strconv.FormatUint(e.episodes.Add(1), 10)
+}
+
+// isOwn reports whether a value found in a key is a token of this process.
+func (e *Engine) isOwn(value string) bool {
+	process, _, found := strings.Cut(value, ":")
+	return found && process == e.process
+}
+
+// boundOf returns how long a command for a lease of this TTL may take.
+func (e *Engine) boundOf(ttl time.Duration) time.Duration { return min(e.bound, ttl/4) }
+
+// Close refuses newcomers and waiters, and waits for the holders to release
+// and for all commands to end. When ctx ends first, it cancels the contexts of
+// the remaining holders, whose keys are left to their TTL, and returns ctx's
+// error.
+func (e *Engine) Close(ctx context.Context) error {
+	e.eachShard(func(s *shard) {
+		s.closed = true
+		for _, l := range s.lines {
+			l.refuseAll(&Refusal{Reason: ClosedDown})
+			l.wake()
+		}
+	})
+	err := e.work.Wait(ctx)
+	if err != nil {
+		e.loseAll()
+	}
+	e.quitOnce.Do(func() { close(e.quit) })
+	if storeErr := e.store.Close(ctx); err == nil {
+		err = storeErr
+	}
+	return err
+}
+
+// loseAll ends every lease whose holder has not come back.
+func (e *Engine) loseAll() {
+	var after afterwards
+	e.eachShard(func(s *shard) {
+		for _, l := range s.lines {
+			if l.lease != nil && l.lease.holder != nil {
+				l.lose(Closed, &after)
+			}
+		}
+	})
+	after.run()
+}
+
+// eachShard calls f under the mutex of each shard.
+func (e *Engine) eachShard(f func(*shard)) {
+	for i := range e.shards {
+		s := &e.shards[i]
+		s.mu.Lock()
+		f(s)
+		s.mu.Unlock()
+	}
+}
+
+// spawn runs f on a goroutine that Close waits for.
+func (e *Engine) spawn(f func()) {
+	e.work.Add()
+	go func() {
+		defer e.work.Done()
+		f()
+	}()
+}
+
+// afterwards collects what is to be done once a shard's mutex is free: calls
+// of the owner's code, above all.
+type afterwards []func()
+
+func (a *afterwards) add(f func()) { *a = append(*a, f) }
+
+func (a afterwards) run() {
+	for _, f := range a {
+		f()
+	}
+}

@@ -1,0 +1,68 @@
+package engine
+
+import "time"
+
+// Hooks are how the engine speaks to its owner. All of them are called outside
+// the engine's locks, by the goroutine on which the thing happened.
+type Hooks struct {
+	// Observe is told each event. It may be nil.
+	Observe func(Event)
+	// Cause turns the reason of a loss into the error with which the holder's
+	// context is cancelled. It must not be nil.
+	Cause func(Loss) error
+}
+
+// A Kind says what an Event tells of.
+type Kind int
+
+// The kinds of event.
+const (
+	Acquired Kind = iota + 1
+	Waiting
+	Refused
+	Released
+	Renewed
+	Lost
+	HeldLong
+)
+
+// A Handover says how a lease came to its holder.
+type Handover int
+
+// The ways in which a lease comes to its holder.
+const (
+	Free    Handover = iota + 1 // the key was free
+	Awaited                     // another held it first
+	Passed                      // by another holder in this process
+)
+
+// A Loss says why a lease ended under its holder.
+type Loss int
+
+// The reasons of a loss.
+const (
+	NotLost Loss = iota
+	Expired      // not renewed before its validity was over
+	Taken        // the key is gone, or another's
+	Overdue      // the holder's MaxHold is over
+	Closed       // the engine was closed and waited no longer
+)
+
+// An Event is something that happened to a lock or to a request for one.
+type Event struct {
+	Kind     Kind
+	Key      string
+	Queued   bool          // a Waiting came before
+	Waited   time.Duration // Acquired, Refused
+	Held     time.Duration // Released, Renewed, Lost, HeldLong
+	Handover Handover      // Acquired
+	Loss     Loss          // Lost, Released
+	Err      error         // Refused: a *Refusal; Released, Renewed: a fault, if any
+}
+
+// observe tells the owner of an event.
+func (e *Engine) observe(event Event) {
+	if e.hooks.Observe != nil {
+		e.hooks.Observe(event)
+	}
+}

@@ -1,0 +1,127 @@
+package engine
+
+import (
+	"context"
+	"time"
+)
+
+// A Hold is one caller's turn on a lease. It is safe for concurrent use.
+type Hold struct {
+	engine  *Engine
+	line    *line
+	request Request
+	parent  context.Context
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+
+	// Set when the hold is granted.
+	lease    *lease
+	since    time.Time
+	handover Handover
+	expiry   *time.Timer
+	overdue  *time.Timer
+
+	// Guarded by the mutex of the line's shard.
+	loss     Loss
+	toldLong bool
+	unseen   bool          // its caller left before it could be told of the grant
+	ended    chan struct{} // set by the first release; closed once its end is known
+	err      error         // a fault of the release; set before ended is closed
+}
+
+// Context returns the context under which the caller may act. It is cancelled
+// with the cause of the loss before the lease's validity ends, and when the
+// hold is released.
+func (h *Hold) Context() context.Context { return h.ctx }
+
+// Token returns the token that is in the key.
+func (h *Hold) Token() string { return h.lease.token }
+
+// ValidUntil returns when the lease ends unless it is renewed.
+func (h *Hold) ValidUntil() time.Time {
+	h.line.shard.mu.Lock()
+	defer h.line.shard.mu.Unlock()
+	return h.lease.validUntil
+}
+
+// Alive reports whether the hold is neither lost nor released.
+func (h *Hold) Alive() bool {
+	h.line.shard.mu.Lock()
+	defer h.line.shard.mu.Unlock()
+	return h.current() && h.loss == NotLost
+}
+
+// lossNow returns the loss, if there is one by now.
+func (h *Hold) lossNow() Loss {
+	h.line.shard.mu.Lock()
+	defer h.line.shard.mu.Unlock()
+	return h.loss
+}
+
+// current reports whether the hold is its lease's present holder.
+func (h *Hold) current() bool {
+	return h.ended == nil && h.line.lease == h.lease && h.lease.holder == h
+}
+
+// expire is called by the timer at what was the end of the lease's validity
+// when the timer was set.
+func (h *Hold) expire() {
+	l := h.line
+	l.shard.mu.Lock()
+	if !h.current() {
+		l.shard.mu.Unlock()
+		return
+	}
+	if left := time.Until(h.lease.validUntil); left > 0 {
+		h.expiry.Reset(left)
+		l.shard.mu.Unlock()
+		return
+	}
+	l.doubt = errNoAnswer
+	var after afterwards
+	l.lose(Expired, &after)
+	l.shard.mu.Unlock()
+	after.run()
+}
+
+// exceed is called by the timer at the end of the longest hold. The holder is
+// told, and the lease runs out; the key stays until then, or until the holder
+// has come back.
+func (h *Hold) exceed() {
+	l := h.line
+	l.shard.mu.Lock()
+	if !h.current() || h.loss != NotLost {
+		l.shard.mu.Unlock()
+		return
+	}
+	h.engine.renewals.cancel(h.lease)
+	var after afterwards
+	h.tell(Overdue, &after)
+	l.shard.mu.Unlock()
+	after.run()
+}
+
+// lose ends the line's lease under its holder.
+func (l *line) lose(loss Loss, after *afterwards) {
+	lease := l.lease
+	h := lease.holder
+	l.engine.renewals.cancel(lease)
+	l.haunt(lease.token)
+	lease.holder = nil
+	if h.loss == NotLost || loss == Closed {
+		h.tell(loss, after)
+	}
+	l.proceed()
+}
+
+// tell cancels the holder's context with the cause of the loss.
+func (h *Hold) tell(loss Loss, after *afterwards) {
+	h.loss = loss
+	heldFor := time.Since(h.since)
+	after.add(func() {
+		h.cancel(h.engine.hooks.Cause(loss))
+		if !h.unseen {
+			h.engine.observe(Event{Kind: Lost, Key: h.line.key, Held: heldFor, Loss: loss})
+		}
+	})
+}

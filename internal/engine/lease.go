@@ -1,0 +1,70 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/reqlock/reqlock/internal/store"
+)
+
+// drift is what the clocks of a client and a server may show apart, beside one
+// percent of the TTL: the part of a lease that is not used.
+const drift = 2 * time.Millisecond
+
+// A lease is the store's grant of a key to this process, from the grant to the
+// release. It may serve several holders one after the other. It is guarded by
+// the mutex of its line's shard.
+type lease struct {
+	line  *line
+	token string
+	// ttl is the life that the last granting or renewing command gave the key.
+	ttl time.Duration
+	// sent is when that command was sent, and validUntil the end of what is
+	// left of the lease; both have a monotonic clock reading.
+	sent, validUntil time.Time
+
+	holder *Hold
+	// begun and passes are the budget of local passing.
+	begun  time.Time
+	passes int
+	// extended is true once a holder asked for a longer life: the next holder
+	// does not inherit it.
+	extended bool
+
+	// renewals in flight; a release waits for them.
+	inFlight int
+	// afterRenewals is called when the last renewal in flight has ended.
+	afterRenewals func()
+	// position in the scheduler's heap, from 1; 0 while not scheduled.
+	position int
+	due      time.Time
+}
+
+// newLease returns the lease that an answer granted.
+func newLease(l *line, r store.Request, sent time.Time) *lease {
+	return &lease{
+		line: l, token: r.Token, ttl: r.TTL, sent: sent, validUntil: validUntil(sent, r.TTL), begun: time.Now(),
+	}
+}
+
+// validUntil is when a lease that was granted or renewed by a command of that
+// sending time must be taken for lost.
+func validUntil(sent time.Time, ttl time.Duration) time.Time {
+	return sent.Add(ttl - ttl/100 - drift)
+}
+
+// valid reports whether the lease can be relied on.
+func (l *lease) valid(now time.Time) bool { return now.Before(l.validUntil) }
+
+// raise takes in a renewal; what is left of a lease never becomes less.
+func (l *lease) raise(sent time.Time, ttl time.Duration) {
+	l.sent, l.ttl = sent, ttl
+	if until := validUntil(sent, ttl); until.After(l.validUntil) {
+		l.validUntil = until
+	}
+}
+
+// suits reports whether the lease can be passed as it is: with enough validity
+// left, and for a caller who wants no longer life and will renew it.
+func (l *lease) suits(r Request, now time.Time) bool {
+	return r.Renew && r.TTL <= l.ttl && l.validUntil.Sub(now) >= l.ttl/3
+}

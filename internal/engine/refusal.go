@@ -1,0 +1,53 @@
+package engine
+
+import "context"
+
+// A Reason says why a caller did not get its lock.
+type Reason int
+
+// The reasons of a refusal.
+const (
+	Busy        Reason = iota + 1 // another holds the key, and the caller may not wait
+	TimedOut                      // another held the key for as long as the caller might wait
+	Unavailable                   // the store did not answer, or with an error
+	ClosedDown                    // the engine is closed
+)
+
+// A Refusal is the error of a caller that did not get its lock.
+type Refusal struct {
+	Reason Reason
+	// Fault is the store's fault behind Unavailable.
+	Fault error
+	// Ended is the caller's ctx.Err(), if that ended the wait, and Cause what
+	// context.Cause says of it.
+	Ended, Cause error
+}
+
+// Error returns a short text; the engine's owner words its own errors.
+func (r *Refusal) Error() string {
+	switch {
+	case r.Ended != nil:
+		return r.Ended.Error()
+	case r.Fault != nil:
+		return r.Fault.Error()
+	default:
+		return "refused"
+	}
+}
+
+// gaveUp returns the refusal of a waiter whose time is over: contention only
+// if the store's last answer says so.
+func (l *line) gaveUp() *Refusal {
+	if l.doubt != nil {
+		return &Refusal{Reason: Unavailable, Fault: l.doubt}
+	}
+	return &Refusal{Reason: TimedOut}
+}
+
+// endedBy adds the end of the caller's context to a refusal.
+func (r *Refusal) endedBy(ctx context.Context) *Refusal {
+	ended := *r
+	ended.Ended = ctx.Err()
+	ended.Cause = context.Cause(ctx)
+	return &ended
+}

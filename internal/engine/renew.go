@@ -1,0 +1,121 @@
+package engine
+
+import (
+	"context"
+	"time"
+)
+
+// longHold is how many TTLs a hold lasts before the owner is told of it.
+const longHold = 3
+
+// renewDue renews a lease whose time is come.
+func (e *Engine) renewDue(lease *lease) {
+	l := lease.line
+	l.shard.mu.Lock()
+	defer l.shard.mu.Unlock()
+	if l.lease != lease || lease.holder == nil {
+		return
+	}
+	h := lease.holder
+	lease.inFlight++
+	e.spawn(func() { _, _ = e.renew(lease, h, h.request.TTL) })
+}
+
+// renew sends one renewal for a holder and takes in its answer. It reports
+// whether the lease is still the holder's; an error is a fault, after which
+// nobody knows. The caller has counted the renewal as in flight.
+func (e *Engine) renew(lease *lease, h *Hold, ttl time.Duration) (mine bool, err error) {
+	l := lease.line
+	sent, mine, err := e.store.Renew(h.parent, l.request(lease.token, Request{TTL: ttl}))
+
+	l.shard.mu.Lock()
+	var after afterwards
+	lease.landed()
+	if l.lease == lease && lease.holder != nil {
+		l.renewed(sent, mine, err, ttl, &after)
+	}
+	l.shard.mu.Unlock()
+	after.run()
+	return mine, err
+}
+
+// renewed takes in the answer to a renewal of the line's held lease.
+func (l *line) renewed(sent time.Time, mine bool, err error, ttl time.Duration, after *afterwards) {
+	lease, h, now := l.lease, l.lease.holder, time.Now()
+	event := Event{Kind: Renewed, Key: l.key, Held: now.Sub(h.since), Err: err}
+	switch {
+	case err != nil:
+		l.reschedule(now.Add(retryOf(lease.ttl)))
+	case !mine:
+		l.lose(Taken, after)
+		return
+	default:
+		lease.raise(sent, ttl)
+		l.reschedule(sent.Add(h.request.TTL / 3))
+	}
+	after.add(func() { l.engine.observe(event) })
+	if !h.toldLong && event.Held > longHold*h.request.TTL {
+		h.toldLong = true
+		after.add(func() { l.engine.observe(Event{Kind: HeldLong, Key: l.key, Held: event.Held}) })
+	}
+}
+
+// reschedule sets the next renewal of the held lease, if its holder is renewed.
+func (l *line) reschedule(at time.Time) {
+	if h := l.lease.holder; h.request.Renew && h.loss == NotLost {
+		l.engine.renewals.schedule(l.lease, at)
+	}
+}
+
+// retryOf returns how long after a failed renewal the next one follows.
+func retryOf(ttl time.Duration) time.Duration { return min(ttl/20, longestPause) }
+
+// landed counts a renewal in flight as ended.
+func (l *lease) landed() {
+	l.inFlight--
+	if l.inFlight == 0 && l.afterRenewals != nil {
+		next := l.afterRenewals
+		l.afterRenewals = nil
+		next()
+	}
+}
+
+// Extend renews the hold's lease once, to live for at least ttl from now. The
+// next holder does not inherit the longer life. It returns the loss, if the
+// lease is lost or was released, or an error: a fault, or that of ctx when it
+// ends before the answer comes.
+func (h *Hold) Extend(ctx context.Context, ttl time.Duration) (Loss, error) {
+	l := h.line
+	l.shard.mu.Lock()
+	if h.loss != NotLost || !h.current() {
+		loss := h.loss
+		l.shard.mu.Unlock()
+		if loss == NotLost {
+			loss = Taken // it was released: it is another's now
+		}
+		return loss, nil
+	}
+	lease := h.lease
+	lease.inFlight++
+	lease.extended = true
+	l.shard.mu.Unlock()
+
+	type result struct {
+		mine bool
+		err  error
+	}
+	done := make(chan result, 1)
+	h.engine.spawn(func() {
+		mine, err := h.engine.renew(lease, h, ttl)
+		done <- result{mine, err}
+	})
+	select {
+	case r := <-done:
+		if r.err == nil && !r.mine {
+			return Taken, nil
+		}
+		return h.lossNow(), r.err
+	case <-ctx.Done():
+		return NotLost, ctx.Err()
+	}
+}

@@ -1,0 +1,76 @@
+package engine
+
+// A waiter is a caller that stands in a line.
+type waiter struct {
+	hold *Hold
+	line *line // nil once it has left or is settled
+
+	prev, next *waiter
+
+	// try is true for a caller that may not wait: it stands in line only until
+	// the store has answered once.
+	try bool
+	// queued is true once the caller was, or is about to be, told that it waits.
+	queued bool
+	// settled is closed when the waiter was granted the lease or refused.
+	settled chan struct{}
+	refusal *Refusal // set before settled is closed; nil if granted
+}
+
+// join puts the waiter at the end of the line.
+func (l *line) join(w *waiter) {
+	w.line = l
+	w.prev = l.last
+	if l.last != nil {
+		l.last.next = w
+	} else {
+		l.first = w
+	}
+	l.last = w
+	if w.try {
+		l.tries++
+	}
+}
+
+// unlink takes the waiter out of the line.
+func (l *line) unlink(w *waiter) {
+	if w.prev != nil {
+		w.prev.next = w.next
+	} else {
+		l.first = w.next
+	}
+	if w.next != nil {
+		w.next.prev = w.prev
+	} else {
+		l.last = w.prev
+	}
+	w.line, w.prev, w.next = nil, nil, nil
+	if w.try {
+		l.tries--
+	}
+}
+
+// refuse settles the waiter with a refusal.
+func (l *line) refuse(w *waiter, refusal *Refusal) {
+	l.unlink(w)
+	w.refusal = refusal
+	close(w.settled)
+}
+
+// refuseAll refuses everybody who waits.
+func (l *line) refuseAll(refusal *Refusal) {
+	for l.first != nil {
+		l.refuse(l.first, refusal)
+	}
+}
+
+// refuseTries refuses those who may not wait.
+func (l *line) refuseTries(refusal *Refusal) {
+	for w := l.first; w != nil && l.tries > 0; {
+		next := w.next
+		if w.try {
+			l.refuse(w, refusal)
+		}
+		w = next
+	}
+}

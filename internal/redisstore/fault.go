@@ -1,0 +1,71 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/reqlock/reqlock/internal/store"
+)
+
+// isTransport reports whether an error says that no reply came, so that
+// nothing is known of the command. Whatever the server itself said is not.
+func isTransport(err error) bool {
+	var fromServer redis.Error
+	return !errors.As(err, &fromServer)
+}
+
+// newFault turns the error that ended an exchange into a fault.
+func newFault(err error, x *exchange) *store.Fault {
+	f := &store.Fault{Err: seal(err), Unknown: x.uncertain()}
+	if isTransport(err) {
+		f.Passing = !errors.Is(err, redis.ErrClosed)
+	} else {
+		f.Passing = isPassing(err.Error())
+	}
+	return f
+}
+
+// passing lists how the errors begin that a server outgrows by itself:
+// while it loads, fails over, looks for replicas, or runs somebody's script.
+var passing = [...]string{
+	"LOADING ", "READONLY ", "MASTERDOWN ", "CLUSTERDOWN ", "TRYAGAIN ", "NOREPLICAS ", "BUSY ",
+	"ERR max number of clients reached",
+}
+
+// isPassing reports whether the server's error is one that it outgrows.
+func isPassing(text string) bool {
+	for _, prefix := range passing {
+		if strings.HasPrefix(text, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// neverSent reports whether the command surely did not reach the server: no
+// connection was had.
+func neverSent(err error) bool {
+	var op *net.OpError
+	return errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrClosed) ||
+		(errors.As(err, &op) && op.Op == "dial")
+}
+
+// seal hides errors of package context, and those that pose as one, behind
+// their text: they speak of a command's bound, not of the caller's context.
+func seal(err error) error {
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		return fmt.Errorf("%w (%s)", errNoReply, err.Error())
+	}
+	return err
+}
+
+// errShape is the fault of a reply that is not of the script's form, as from a
+// proxy that answers in its own way.
+func errShape(value any) error {
+	return fmt.Errorf("unexpected reply of type %T", value)
+}

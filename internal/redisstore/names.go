@@ -1,0 +1,71 @@
+package redisstore
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"strings"
+)
+
+// hashedMark stands before the digest in the name of a lock whose key cannot
+// be written as it is.
+const hashedMark = "h:"
+
+// hashedLen is the length of an unpadded base64url SHA-256.
+const hashedLen = 43
+
+// errPrefix says what is wrong with a prefix: half a hash tag would tear a
+// lock and its companions apart.
+var errPrefix = errors.New(`has a "{" or "}" but no whole hash tag such as "{app}"`)
+
+// names turns a lock key into the names of its Redis keys. All names of one
+// lock lie in one cluster slot, whatever bytes the key holds.
+type names struct{ prefix string }
+
+// checkPrefix refuses a prefix with half a hash tag, or an empty one.
+func checkPrefix(prefix string) error {
+	if strings.ContainsAny(prefix, "{}") && !tagged(prefix) {
+		return errPrefix
+	}
+	return nil
+}
+
+// lock returns the name of the lock itself: prefix and key, verbatim. Two
+// kinds of key are written as a digest instead: one with a "}" but no hash
+// tag, for which no companion in the same slot can be named, and one that
+// looks like such a digest already, so that no two keys share a name.
+func (n names) lock(key string) string {
+	name := n.prefix + key
+	if tagged(name) || (!strings.Contains(name, "}") && !looksHashed(key)) {
+		return name
+	}
+	sum := sha256.Sum256([]byte(key))
+	return n.prefix + hashedMark + base64.RawURLEncoding.EncodeToString(sum[:])
+}
+
+// companion returns the name of a key that lies in the lock's slot: suffix is
+// ":q" for the waiting line, ":f" for the fence, ":r" for the record.
+func (n names) companion(lock, suffix string) string {
+	if tagged(lock) {
+		return lock + suffix
+	}
+	return "{" + lock + "}" + suffix
+}
+
+// tagged reports whether Redis Cluster hashes only a part of the name: the
+// first "{" is followed by a "}" with something between them.
+func tagged(name string) bool {
+	_, rest, found := strings.Cut(name, "{")
+	return found && strings.Index(rest, "}") > 0
+}
+
+// looksHashed reports whether the key has the form that lock gives to keys it
+// must hash.
+func looksHashed(key string) bool {
+	digest, found := strings.CutPrefix(key, hashedMark)
+	if !found || len(digest) != hashedLen {
+		return false
+	}
+	_, err := base64.RawURLEncoding.DecodeString(digest)
+	return err == nil
+}
