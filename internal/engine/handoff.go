@@ -73,6 +73,7 @@ func (l *line) grant(w *waiter, handover Handover) {
 		l.engine.renewals.cancel(l.lease)
 	}
 	close(w.settled)
+	l.refuseTries(&Refusal{Reason: Busy})
 }
 
 // renewThenGrant renews the lease for the first waiter before it gets it.

@@ -117,11 +117,12 @@ func (l *line) lose(loss Loss, after *afterwards) {
 // tell cancels the holder's context with the cause of the loss.
 func (h *Hold) tell(loss Loss, after *afterwards) {
 	h.loss = loss
-	heldFor := time.Since(h.since)
+	event := Event{Kind: Lost, Key: h.line.key, Held: time.Since(h.since), Loss: loss}
+	seen := !h.unseen
 	after.add(func() {
 		h.cancel(h.engine.hooks.Cause(loss))
-		if !h.unseen {
-			h.engine.observe(Event{Kind: Lost, Key: h.line.key, Held: heldFor, Loss: loss})
+		if seen {
+			h.engine.observe(event)
 		}
 	})
 }

@@ -1,0 +1,99 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/reqlock/reqlock/internal/store"
+)
+
+func TestCloseRefusesWaitersAndWaitsForHolders(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, s, _ := newEngine()
+		h := hold(t, e, request(0))
+		waiter := make(chan error)
+		go func() {
+			_, err := e.Acquire(t.Context(), request(WaitForever))
+			waiter <- err
+		}()
+		s.set("other", "foreign", time.Hour)
+		poller := make(chan error)
+		go func() {
+			_, err := e.Acquire(t.Context(), Request{Key: "other", TTL: time.Second, Wait: WaitForever})
+			poller <- err
+		}()
+		synctest.Wait()
+		closed := make(chan error)
+		go func() { closed <- e.Close(t.Context()) }()
+		for _, refused := range []chan error{waiter, poller} {
+			if err := <-refused; reasonOf(t, err) != ClosedDown {
+				t.Errorf("waiter: %v", err)
+			}
+		}
+		if _, err := e.Acquire(t.Context(), request(0)); reasonOf(t, err) != ClosedDown {
+			t.Errorf("newcomer: %v", err)
+		}
+		time.Sleep(time.Minute)
+		if h.Context().Err() != nil || s.value("k") != h.Token() {
+			t.Error("the holder may finish")
+		}
+		release(t, h)
+		if err := <-closed; err != nil {
+			t.Errorf("close: %v", err)
+		}
+		if err := e.Close(t.Context()); err != nil {
+			t.Errorf("second close: %v", err)
+		}
+		if s.value("k") != "" || e.lineCount() != 0 {
+			t.Errorf("key %q, %d lines", s.value("k"), e.lineCount())
+		}
+	})
+}
+
+func TestCloseGivesUpWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, s, _ := newEngine()
+		h := hold(t, e, request(0))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := e.Close(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("close: %v", err)
+		}
+		<-h.Context().Done()
+		if cause := context.Cause(h.Context()); cause != (lossError{Closed}) { //nolint:errorlint // the very cause
+			t.Errorf("cause %v", cause)
+		}
+		if s.value("k") != h.Token() {
+			t.Error("the key was deleted under running code")
+		}
+		time.Sleep(request(0).TTL)
+		if s.value("k") != "" {
+			t.Error("renewed after the close")
+		}
+		if loss, err := h.Release(t.Context()); loss != Closed || err != nil {
+			t.Errorf("release: %v, %v", loss, err)
+		}
+		if e.lineCount() != 0 {
+			t.Error("the line is left")
+		}
+	})
+}
+
+func TestCloseEndsTheRepeatsOfAFailedRelease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, s, _ := newEngine()
+		h := hold(t, e, request(0))
+		s.before.set(func(string, store.Request) error { return errDown })
+		_, _ = h.Release(t.Context())
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		begun := time.Now()
+		if err := e.Close(ctx); !errors.Is(err, context.DeadlineExceeded) || time.Since(begun) != time.Second {
+			t.Errorf("close: %v after %v", err, time.Since(begun))
+		}
+		// The bubble ends only if no goroutine is left.
+	})
+}

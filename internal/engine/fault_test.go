@@ -1,0 +1,204 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/reqlock/reqlock/internal/store"
+)
+
+func TestAFaultIsNotContention(t *testing.T) {
+	denied := &store.Fault{Err: errors.New("denied")}
+	tests := []struct {
+		name  string
+		fault *store.Fault
+		wait  time.Duration
+		after time.Duration // when the refusal comes
+	}{
+		{"passing, try", errDown, 0, 0},
+		{"passing, waiter retries to the end of its wait", errDown, time.Second, time.Second},
+		{"lasting, try", denied, 0, 0},
+		{"lasting, waiter", denied, time.Second, 0},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				e, s, _ := newEngine()
+				s.before.set(func(string, store.Request) error { return test.fault })
+				begun := time.Now()
+				_, err := e.Acquire(t.Context(), request(test.wait))
+				if reasonOf(t, err) != Unavailable || !errors.Is(err.(*Refusal).Fault, test.fault) || time.Since(begun) != test.after { //nolint:errorlint,forcetypeassert // checked by reasonOf
+					t.Errorf("%v after %v", err, time.Since(begun))
+				}
+				synctest.Wait()
+				if e.lineCount() != 0 {
+					t.Error("the line is left")
+				}
+			})
+		})
+	}
+}
+
+func TestAWaiterOutlastsAFault(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, s, _ := newEngine()
+		back := time.Now().Add(3 * time.Second)
+		s.before.set(func(string, store.Request) error {
+			if time.Now().Before(back) {
+				return errDown
+			}
+			return nil
+		})
+		h := hold(t, e, request(10*time.Second))
+		if late := time.Since(back); late < 0 || late > longestPause {
+			t.Errorf("served %v after the fault", late)
+		}
+		release(t, h)
+	})
+}
+
+func TestATokenOfUnknownFateIsDead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, s, _ := newEngine()
+		s.after.set(func(transition string, _ store.Request) error {
+			if transition == "take" {
+				return &store.Fault{Unknown: true, Passing: true, Err: errors.New("no reply")}
+			}
+			return nil
+		})
+		if _, err := e.Acquire(t.Context(), request(0)); reasonOf(t, err) != Unavailable {
+			t.Errorf("got %v", err)
+		}
+		synctest.Wait()
+		if s.value("k") != "" || s.count("release") != 1 {
+			t.Errorf("an orphan %q holds the key after %d releases", s.value("k"), s.count("release"))
+		}
+		h := hold(t, e, request(WaitForever))
+		if h.Token() == "me:1" || h.Token() == "me:2" {
+			t.Errorf("the dead token %q was used again", h.Token())
+		}
+		release(t, h)
+	})
+}
+
+func TestAGrantThatComesTooLateIsGivenBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, s, _ := newEngine()
+		s.after.set(func(transition string, _ store.Request) error {
+			if transition == "take" {
+				time.Sleep(validity)
+			}
+			return nil
+		})
+		if _, err := e.Acquire(t.Context(), request(0)); reasonOf(t, err) != Unavailable {
+			t.Errorf("a lease without validity was handed out: %v", err)
+		}
+		synctest.Wait()
+		if s.value("k") != "" {
+			t.Error("the key is left")
+		}
+	})
+}
+
+func TestAReleaseThatFailsIsSentAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, s, events := newEngine()
+		h := hold(t, e, request(0))
+		back := time.Now().Add(2 * time.Second)
+		s.before.set(func(string, store.Request) error {
+			if time.Now().Before(back) {
+				return errDown
+			}
+			return nil
+		})
+		if loss, err := h.Release(t.Context()); loss != NotLost || !errors.Is(err, errDown) {
+			t.Errorf("release: %v, %v", loss, err)
+		}
+		if released := events.of(Released); len(released) != 1 || !errors.Is(released[0].Err, errDown) {
+			t.Errorf("events %v", released)
+		}
+		time.Sleep(3 * time.Second)
+		if s.value("k") != "" {
+			t.Error("the key is left to its TTL")
+		}
+	})
+}
+
+func TestAnOrphanOfOursIsNotContention(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, s, _ := newEngine()
+		s.set("k", "me:999", time.Hour)
+		release(t, hold(t, e, request(0)))
+		s.set("k", "others:999", time.Hour)
+		if _, err := e.Acquire(t.Context(), request(0)); reasonOf(t, err) != Busy {
+			t.Errorf("got %v", err)
+		}
+		s.set("k", "me", time.Hour) // a foreign value without a counter
+		if _, err := e.Acquire(t.Context(), request(0)); reasonOf(t, err) != Busy {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+func TestALostLeaseIsNotDeletedUnderRunningCode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, s, _ := newEngine()
+		r := request(0)
+		r.Renew = false
+		h := hold(t, e, r)
+		<-h.Context().Done() // lost, but not expired on the server, and the code runs on
+		s.set("k", h.Token(), time.Minute)
+		if _, err := e.Acquire(t.Context(), request(0)); reasonOf(t, err) != Busy {
+			t.Errorf("got %v", err)
+		}
+		s.hint("k", h.Token())
+		synctest.Wait()
+		if s.value("k") != h.Token() {
+			t.Fatal("deleted under running code")
+		}
+		_, _ = h.Release(t.Context())
+		synctest.Wait()
+		if s.value("k") != "" || e.lineCount() != 0 {
+			t.Errorf("key %q, %d lines", s.value("k"), e.lineCount())
+		}
+	})
+}
+
+func TestAHintOfADeadTokenReleasesIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, s, _ := newEngine()
+		h := hold(t, e, request(0))
+		s.hint("k", h.Token())
+		synctest.Wait()
+		if s.value("k") != h.Token() {
+			t.Fatal("a hint released a live token")
+		}
+		release(t, h)
+		s.set("k", h.Token(), time.Minute) // a delayed SET
+		s.hint("k", h.Token())
+		synctest.Wait()
+		if s.value("k") != "" {
+			t.Error("a phantom holds the key")
+		}
+	})
+}
+
+func TestTheCallerWaitsForAReleaseNoLongerThanItWants(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, s, _ := newEngine()
+		h := hold(t, e, request(0))
+		s.before.set(func(string, store.Request) error { time.Sleep(time.Second); return nil })
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+		defer cancel()
+		if _, err := h.Release(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v", err)
+		}
+		release(t, h) // the second call waits for the first one's answer
+		if s.value("k") != "" || s.count("release") != 1 {
+			t.Errorf("key %q after %d releases", s.value("k"), s.count("release"))
+		}
+	})
+}

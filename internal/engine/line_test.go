@@ -1,0 +1,293 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/reqlock/reqlock/internal/store"
+)
+
+// waiting starts a waiter on a goroutine of its own and returns once it stands
+// in line. run is called while it holds the lease.
+func waiting(t *testing.T, e *Engine, r Request, run func(*Hold)) {
+	t.Helper()
+	go func() {
+		h, err := e.Acquire(t.Context(), r)
+		if err != nil {
+			t.Errorf("waiter: %v", err)
+			return
+		}
+		run(h)
+		release(t, h)
+	}()
+	synctest.Wait()
+}
+
+func TestWaitersAreServedInTheOrderInWhichTheyCame(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, s, events := newEngine()
+		first := hold(t, e, request(0))
+		const n = 200
+		var order []int
+		for i := range n {
+			waiting(t, e, request(WaitForever), func(*Hold) { order = append(order, i) })
+		}
+		release(t, first)
+		synctest.Wait()
+		if !slices.IsSorted(order) || len(order) != n {
+			t.Errorf("%d served, in the order %v", len(order), order)
+		}
+		if got := len(events.of(Waiting)); got != n {
+			t.Errorf("%d waiting events, want %d", got, n)
+		}
+		// 201 holders on one grant and the grants that the pass budget asks for.
+		if grants, want := s.count("take")+s.count("ask"), 1+n/(maxPasses+1); grants != want {
+			t.Errorf("%d grants from the store, want %d", grants, want)
+		}
+		if e.lineCount() != 0 || s.value("k") != "" {
+			t.Errorf("%d lines and key %q are left", e.lineCount(), s.value("k"))
+		}
+	})
+}
+
+func TestPassingEndsWithItsTimeBudget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, s, events := newEngine()
+		first := hold(t, e, request(0))
+		for range 3 {
+			waiting(t, e, request(WaitForever), func(*Hold) { time.Sleep(30 * time.Millisecond) })
+		}
+		release(t, first) // passes at 0 and 30 ms, goes to the store at 60 ms
+		time.Sleep(time.Second)
+		synctest.Wait()
+		var how []Handover
+		for _, acquired := range events.of(Acquired) {
+			how = append(how, acquired.Handover)
+		}
+		if want := []Handover{Free, Passed, Passed, Awaited}; !slices.Equal(how, want) {
+			t.Errorf("handovers %v, want %v", how, want)
+		}
+		if want := []string{"take", "release", "take", "release"}; !slices.Equal(s.transitions(), want) {
+			t.Errorf("transitions %v, want %v", s.transitions(), want)
+		}
+	})
+}
+
+func TestNewcomersDoNotPassTheLine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, _, _ := newEngine()
+		first := hold(t, e, request(0))
+		done := make(chan struct{})
+		waiting(t, e, request(WaitForever), func(*Hold) {
+			if _, err := e.Acquire(t.Context(), request(0)); reasonOf(t, err) != Busy {
+				t.Errorf("newcomer beside a holder: %v", err)
+			}
+			close(done)
+		})
+		if _, err := e.Acquire(t.Context(), request(0)); reasonOf(t, err) != Busy {
+			t.Errorf("newcomer beside a line: %v", err)
+		}
+		release(t, first)
+		<-done
+	})
+}
+
+func TestOfNineTriesOneWins(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, s, _ := newEngine()
+		s.before.set(func(string, store.Request) error { time.Sleep(time.Millisecond); return nil })
+		var mu sync.Mutex
+		won, busy := 0, 0
+		for range 9 {
+			go func() {
+				_, err := e.Acquire(t.Context(), request(0))
+				mu.Lock()
+				defer mu.Unlock()
+				if err == nil {
+					won++
+				} else if reasonOf(t, err) == Busy {
+					busy++
+				}
+			}()
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		mu.Lock()
+		defer mu.Unlock()
+		if won != 1 || busy != 8 || s.count("take") != 1 {
+			t.Errorf("%d won, %d busy, %d takes; want 1, 8, 1", won, busy, s.count("take"))
+		}
+		e.loseAll()
+	})
+}
+
+func TestAKeyThatIsBeingReleasedIsNotBusy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, s, events := newEngine()
+		h := hold(t, e, request(0))
+		s.before.set(func(string, store.Request) error { time.Sleep(10 * time.Millisecond); return nil })
+		go release(t, h)
+		synctest.Wait() // the release is under way
+		release(t, hold(t, e, request(0)))
+		if got := events.of(Refused); len(got) != 0 {
+			t.Errorf("refused: %v", got)
+		}
+	})
+}
+
+func TestALeaverIsOutOfTheLine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, s, events := newEngine()
+		first := hold(t, e, request(0))
+		ctx, cancel := context.WithCancel(t.Context())
+		left := make(chan error)
+		go func() {
+			_, err := e.Acquire(ctx, request(WaitForever))
+			left <- err
+		}()
+		synctest.Wait()
+		var served []string
+		waiting(t, e, request(WaitForever), func(*Hold) { served = append(served, "second") })
+		begun := time.Now()
+		cancel()
+		err := <-left
+		if refusal := err.(*Refusal); refusal.Reason != TimedOut || refusal.Ended != context.Canceled || time.Since(begun) != 0 { //nolint:errorlint,forcetypeassert // exact by contract
+			t.Errorf("leaver: %+v after %v", refusal, time.Since(begun))
+		}
+		release(t, first)
+		synctest.Wait()
+		if len(served) != 1 || s.value("k") != "" || len(events.of(Acquired)) != 2 {
+			t.Errorf("served %v, key %q", served, s.value("k"))
+		}
+	})
+}
+
+func TestTheWaitBudgetIsKeptToTheInstant(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, s, _ := newEngine()
+		s.set("k", "foreign", time.Hour)
+		begun := time.Now()
+		_, err := e.Acquire(t.Context(), request(2*time.Second))
+		if reasonOf(t, err) != TimedOut || time.Since(begun) != 2*time.Second {
+			t.Errorf("%v after %v", err, time.Since(begun))
+		}
+		synctest.Wait()
+		if e.lineCount() != 0 || s.value("k") != "foreign" {
+			t.Errorf("%d lines, key %q", e.lineCount(), s.value("k"))
+		}
+	})
+}
+
+func TestAnAbandonedTakeThatWonIsUndone(t *testing.T) {
+	for _, transition := range []string{"take", "ask"} {
+		t.Run(transition, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				e, s, events := newEngine()
+				if transition == "ask" {
+					s.set("k", "foreign", time.Millisecond) // the take is refused, an ask wins
+				}
+				s.after.set(func(name string, _ store.Request) error {
+					if name == transition {
+						time.Sleep(100 * time.Millisecond) // the reply is slow
+					}
+					return nil
+				})
+				ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+				defer cancel()
+				begun := time.Now()
+				_, err := e.Acquire(ctx, request(WaitForever))
+				if reasonOf(t, err) == 0 || time.Since(begun) != 50*time.Millisecond {
+					t.Errorf("%v after %v", err, time.Since(begun))
+				}
+				if s.value("k") == "" {
+					t.Fatal("the command did not win: the test shows nothing")
+				}
+				time.Sleep(time.Second)
+				if s.value("k") != "" || e.lineCount() != 0 || len(events.of(Acquired)) != 0 {
+					t.Errorf("key %q, %d lines", s.value("k"), e.lineCount())
+				}
+			})
+		})
+	}
+}
+
+func TestAGrantThatCrossedALeavingIsPassedOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, s, events := newEngine()
+		ctx, cancel := context.WithCancel(t.Context())
+		w := e.newWaiter(ctx, request(WaitForever))
+		if refusal := e.enter(ctx, w); refusal != nil {
+			t.Fatal(refusal)
+		}
+		synctest.Wait() // granted, but not seen yet
+		served := false
+		waiting(t, e, request(WaitForever), func(*Hold) { served = true })
+		cancel()
+		if refusal := e.await(ctx, w); refusal == nil || refusal.Ended != context.Canceled {
+			t.Errorf("leaver got %v", refusal)
+		}
+		synctest.Wait()
+		if !served || s.count("take") != 1 || s.value("k") != "" {
+			t.Errorf("served %v, %d takes, key %q", served, s.count("take"), s.value("k"))
+		}
+		if got := len(events.of(Released)); got != 1 {
+			t.Errorf("%d released events, want the one of the holder", got)
+		}
+	})
+}
+
+func TestTheAskOutlivesTheHeadOfTheLine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, s, _ := newEngine()
+		s.before.set(func(name string, _ store.Request) error {
+			if name == "take" {
+				time.Sleep(100 * time.Millisecond)
+			}
+			return nil
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+		defer cancel()
+		go func() { _, _ = e.Acquire(ctx, request(WaitForever)) }()
+		synctest.Wait()
+		var token string
+		waiting(t, e, request(WaitForever), func(h *Hold) { token = h.Token() })
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if token != "me:1" || s.count("take") != 1 {
+			t.Errorf("token %q after %d takes", token, s.count("take"))
+		}
+	})
+}
+
+func TestPollingBacksOffButNotPastTheHolder(t *testing.T) {
+	for tries := range 10 {
+		t.Run(fmt.Sprint(tries), func(t *testing.T) {
+			for range 100 {
+				if d := pauseOf(tries, 0); d < shortestPause/2 || d > longestPause {
+					t.Fatalf("pause %v", d)
+				}
+				if d := pauseOf(tries, time.Millisecond); d > time.Millisecond {
+					t.Fatalf("pause %v past the end of the holder", d)
+				}
+			}
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		e, s, _ := newEngine()
+		s.set("k", "foreign", 10*time.Second)
+		begun := time.Now()
+		h := hold(t, e, request(WaitForever))
+		if late := time.Since(begun) - 10*time.Second; late < 0 || late > 10*time.Millisecond {
+			t.Errorf("served %v after the holder's end", late)
+		}
+		if asks := s.count("ask"); asks > 90 {
+			t.Errorf("%d asks in 10 s", asks)
+		}
+		release(t, h)
+	})
+}

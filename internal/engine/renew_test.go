@@ -1,0 +1,231 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/reqlock/reqlock/internal/store"
+)
+
+// errDown is what a store says that cannot be reached.
+var errDown = &store.Fault{Passing: true, Err: errors.New("down")}
+
+// validity is what the package comment promises of a lease of 10 s.
+const validity = 10*time.Second - 100*time.Millisecond - 2*time.Millisecond
+
+func TestALeaseIsRenewedForAsLongAsItIsHeld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, s, events := newEngine()
+		begun := time.Now()
+		h := hold(t, e, request(0))
+		time.Sleep(time.Hour)
+		if h.Context().Err() != nil || s.value("k") != h.Token() {
+			t.Fatal("not held after an hour")
+		}
+		if first := s.times("renew")[0].Sub(begun); first != request(0).TTL/3 {
+			t.Errorf("first renewal after %v", first)
+		}
+		if n, want := s.count("renew"), int(time.Hour/(request(0).TTL/3)); n < want-1 || n > want+1 {
+			t.Errorf("%d renewals, want %d", n, want)
+		}
+		if n := len(events.of(HeldLong)); n != 1 {
+			t.Errorf("told %d times that it is held long", n)
+		}
+		release(t, h)
+		renewals := s.count("renew")
+		time.Sleep(time.Hour)
+		if s.count("renew") != renewals || s.value("k") != "" {
+			t.Error("renewed after its release")
+		}
+	})
+}
+
+func TestAHolderIsToldBeforeTheKeyCanExpire(t *testing.T) {
+	down := func(transition string, _ store.Request) error {
+		if transition == "renew" {
+			return errDown
+		}
+		return nil
+	}
+	slow := func(transition string, _ store.Request) error {
+		if transition == "renew" {
+			time.Sleep(time.Minute) // a renewal in flight does not put the end off
+		}
+		return nil
+	}
+	tests := []struct {
+		name   string
+		renew  bool
+		before func(string, store.Request) error
+	}{
+		{"no renewal", false, nil},
+		{"renewals fail", true, down},
+		{"a renewal hangs", true, slow},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				e, s, events := newEngine()
+				s.before.set(test.before)
+				r := request(0)
+				r.Renew = test.renew
+				begun := time.Now()
+				h := hold(t, e, r)
+				<-h.Context().Done()
+				if got := time.Since(begun); got != validity {
+					t.Errorf("told after %v, want %v", got, validity)
+				}
+				if cause := context.Cause(h.Context()); cause != (lossError{Expired}) { //nolint:errorlint // the very cause
+					t.Errorf("cause %v", cause)
+				}
+				if s.value("k") != h.Token() {
+					t.Error("the key was gone first")
+				}
+				synctest.Wait()
+				if h.Alive() || len(events.of(Lost)) != 1 {
+					t.Errorf("alive %v, events %v", h.Alive(), events.of(Lost))
+				}
+				if loss, err := h.Release(t.Context()); loss != Expired || err != nil {
+					t.Errorf("release: %v, %v", loss, err)
+				}
+				time.Sleep(time.Hour)
+				if e.lineCount() != 0 {
+					t.Error("the line is left")
+				}
+			})
+		})
+	}
+}
+
+func TestFailedRenewalsAreRetriedUntilTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, s, _ := newEngine()
+		s.before.set(func(transition string, _ store.Request) error {
+			if transition == "renew" && s.count("renew") == 0 && time.Until(h0(s)) > 2*time.Second {
+				return errDown
+			}
+			return nil
+		})
+		h := hold(t, e, request(0))
+		time.Sleep(time.Minute)
+		if h.Context().Err() != nil {
+			t.Error("lost although a retry came through in time")
+		}
+		release(t, h)
+	})
+}
+
+// h0 returns when the only key of the store expires.
+func h0(s *fakeStore) time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.keys["k"].until
+}
+
+func TestAKeyThatIsAnothersIsALossAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, s, _ := newEngine()
+		h := hold(t, e, request(0))
+		s.set("k", "thief", time.Hour)
+		time.Sleep(request(0).TTL/3 + time.Millisecond)
+		if cause := context.Cause(h.Context()); cause != (lossError{Taken}) { //nolint:errorlint // the very cause
+			t.Errorf("cause %v", cause)
+		}
+		if loss, _ := h.Release(t.Context()); loss != Taken || s.value("k") != "thief" {
+			t.Errorf("release: loss %v, key %q", loss, s.value("k"))
+		}
+	})
+}
+
+func TestALossIsSeenAtTheReleaseToo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, s, events := newEngine()
+		h := hold(t, e, request(0))
+		s.set("k", "thief", time.Hour)
+		if loss, err := h.Release(t.Context()); loss != Taken || err != nil {
+			t.Errorf("loss %v, error %v", loss, err)
+		}
+		if len(events.of(Lost)) != 1 || len(events.of(Released)) != 1 {
+			t.Errorf("events: %v, %v", events.of(Lost), events.of(Released))
+		}
+	})
+}
+
+func TestAReleaseWaitsForTheRenewalInFlight(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, s, _ := newEngine()
+		h := hold(t, e, request(0))
+		s.before.set(func(transition string, _ store.Request) error {
+			if transition == "renew" {
+				time.Sleep(time.Second)
+			}
+			return nil
+		})
+		time.Sleep(request(0).TTL/3 + time.Millisecond) // a renewal is under way
+		release(t, h)
+		if got := s.transitions(); len(got) != 3 || got[1] != "renew" || got[2] != "release" {
+			t.Errorf("transitions %v", got)
+		}
+	})
+}
+
+func TestMaxHoldTellsTheHolderAndLetsTheLeaseRunOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, s, _ := newEngine()
+		r := request(0)
+		r.MaxHold = 30 * time.Second
+		begun := time.Now()
+		h := hold(t, e, r)
+		<-h.Context().Done()
+		if got := time.Since(begun); got != r.MaxHold || context.Cause(h.Context()) != (lossError{Overdue}) { //nolint:errorlint // the very cause
+			t.Errorf("told after %v: %v", got, context.Cause(h.Context()))
+		}
+		if s.value("k") != h.Token() {
+			t.Error("the key was deleted under running code")
+		}
+		time.Sleep(r.TTL)
+		if s.value("k") != "" {
+			t.Error("renewed beyond the longest hold")
+		}
+		if loss, err := h.Release(t.Context()); loss != Overdue || err != nil {
+			t.Errorf("release: %v, %v", loss, err)
+		}
+		synctest.Wait()
+		if e.lineCount() != 0 {
+			t.Error("the line is left")
+		}
+	})
+}
+
+func TestExtend(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, s, _ := newEngine()
+		r := request(0)
+		r.Renew = false
+		h := hold(t, e, r)
+		if loss, err := h.Extend(t.Context(), time.Minute); loss != NotLost || err != nil {
+			t.Fatalf("extend: %v, %v", loss, err)
+		}
+		time.Sleep(59 * time.Second)
+		if h.Context().Err() != nil {
+			t.Error("lost before the extended end")
+		}
+		var second string
+		waiting(t, e, request(WaitForever), func(next *Hold) { second = next.Token() })
+		release(t, h)
+		synctest.Wait()
+		if second == h.Token() || second == "" {
+			t.Errorf("the next holder inherited the extended lease %q", second)
+		}
+		if loss, _ := h.Extend(t.Context(), time.Minute); loss == NotLost {
+			t.Error("extended after the release")
+		}
+		s.before.set(func(string, store.Request) error { return errDown })
+		if _, err := e.Acquire(t.Context(), request(0)); reasonOf(t, err) != Unavailable {
+			t.Errorf("got %v", err)
+		}
+	})
+}
