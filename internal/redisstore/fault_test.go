@@ -1,0 +1,150 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/reqlock/reqlock/internal/redistest"
+	"github.com/reqlock/reqlock/internal/store"
+)
+
+// faultOf takes a key and returns the fault, which must come within the bound.
+func faultOf(t *testing.T, s *Store, within time.Duration) *store.Fault {
+	t.Helper()
+	r := request("me:1")
+	r.Bound = within
+	begun := time.Now()
+	_, err := s.Take(t.Context(), r)
+	if took := time.Since(begun); took > within+within/2 {
+		t.Errorf("took %v, the bound is %v", took, within)
+	}
+	var fault *store.Fault
+	if !errors.As(err, &fault) {
+		t.Fatalf("got %v, want a fault", err)
+	}
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		t.Errorf("the fault %v poses as the end of the caller's context", err)
+	}
+	return fault
+}
+
+func TestWhatTheServersErrorsMean(t *testing.T) {
+	configure := func(settings ...string) func(*testing.T, *redis.Client) {
+		return func(t *testing.T, rdb *redis.Client) {
+			t.Helper()
+			for i := 0; i < len(settings); i += 2 {
+				if err := rdb.ConfigSet(t.Context(), settings[i], settings[i+1]).Err(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	run := func(args ...any) func(*testing.T, *redis.Client) {
+		return func(t *testing.T, rdb *redis.Client) {
+			t.Helper()
+			if err := rdb.Do(t.Context(), args...).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	tests := []struct {
+		name    string
+		spoil   func(*testing.T, *redis.Client)
+		passing bool
+	}{
+		{"READONLY", run("replicaof", "127.0.0.1", "1"), true},
+		{"NOREPLICAS", configure("min-replicas-to-write", "1"), true},
+		{"MASTERDOWN", func(t *testing.T, rdb *redis.Client) {
+			t.Helper()
+			configure("replica-serve-stale-data", "no")(t, rdb)
+			run("replicaof", "127.0.0.1", "1")(t, rdb)
+		}, true},
+		{"OOM", configure("maxmemory", "1"), false},
+		{"NOPERM", run("acl", "setuser", "default", "-set"), false},
+		{"WRONGTYPE", run("rpush", "p:k", "x"), false},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			rdb := redistest.Start(t).Client(t)
+			test.spoil(t, rdb)
+			fault := faultOf(t, newStore(t, rdb), 5*time.Second)
+			if fault.Passing != test.passing || fault.Unknown {
+				t.Errorf("%+v: %v", fault, fault)
+			}
+		})
+	}
+}
+
+func TestABusyServerPasses(t *testing.T) {
+	server := redistest.Start(t, "--busy-reply-threshold", "10")
+	rdb := server.Client(t, func(o *redis.Options) { o.ReadTimeout = 10 * time.Second })
+	s := newStore(t, rdb)
+	script := make(chan error, 1)
+	go func() { script <- rdb.Eval(context.Background(), "while true do end", nil).Err() }()
+	for {
+		r := request("me:1")
+		if _, err := s.Ask(t.Context(), r); err != nil {
+			var fault *store.Fault
+			if !errors.As(err, &fault) || !fault.Passing || fault.Unknown {
+				t.Errorf("got %v", err)
+			}
+			break
+		}
+	}
+	rdb.ScriptKill(t.Context())
+	<-script
+	if _, err := s.Ask(t.Context(), request("me:1")); err != nil {
+		t.Errorf("after it: %v", err)
+	}
+}
+
+func TestAServerThatIsDown(t *testing.T) {
+	server := redistest.Start(t)
+	s := newStore(t, server.Client(t))
+	server.Kill()
+	if fault := faultOf(t, s, 3*time.Second); !fault.Passing || fault.Unknown {
+		t.Errorf("%+v: %v", fault, fault)
+	}
+}
+
+func TestAClientThatIsClosed(t *testing.T) {
+	rdb := redistest.Start(t).Client(t)
+	s := newStore(t, rdb)
+	_ = rdb.Close()
+	if fault := faultOf(t, s, time.Second); fault.Passing || fault.Unknown || !errors.Is(fault, redis.ErrClosed) {
+		t.Errorf("%+v: %v", fault, fault)
+	}
+}
+
+func TestFaultsOfUnknownFate(t *testing.T) {
+	refused := &net.OpError{Op: "dial", Err: errors.New("refused")}
+	tests := []struct {
+		name            string
+		err             error
+		x               *exchange
+		unknown, passes bool
+	}{
+		{"no connection", refused, &exchange{sends: 2}, false, true},
+		{"no connection, but an earlier send is open", refused, &exchange{sends: 2, open: 1}, true, true},
+		{"no connection, but an earlier send broke off", refused, &exchange{sends: 2, blind: true}, true, true},
+		{"broken off", io.EOF, &exchange{sends: 2, blind: true}, true, true},
+		{"refused by the server, but an earlier send broke off", serverError("READONLY x"), &exchange{sends: 2, blind: true}, true, true},
+		{"refused by the server", serverError("READONLY x"), &exchange{sends: 1}, false, true},
+		{"no reply", errNoReply, &exchange{sends: 2, open: 2}, true, true},
+		{"a context's error is sealed", context.DeadlineExceeded, &exchange{sends: 2, blind: true}, true, true},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			fault := newFault(test.err, test.x)
+			if fault.Unknown != test.unknown || fault.Passing != test.passes || errors.Is(fault, context.DeadlineExceeded) {
+				t.Errorf("%+v", fault)
+			}
+		})
+	}
+}

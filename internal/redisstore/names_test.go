@@ -1,0 +1,90 @@
+package redisstore
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/reqlock/reqlock/internal/redistest"
+)
+
+func TestLockNames(t *testing.T) {
+	digest := strings.Repeat("A", 43)
+	tests := []struct{ prefix, key, lock, line string }{
+		{"reqlock:", "account:42", "reqlock:account:42", "{reqlock:account:42}:q"},
+		{"", "42", "42", "{42}:q"},
+		{"reqlock:", "{user1}:cart", "reqlock:{user1}:cart", "reqlock:{user1}:cart:q"},
+		{"{app}:", "a}b", "{app}:a}b", "{app}:a}b:q"},
+		{"p:", "open{brace", "p:open{brace", "{p:open{brace}:q"},
+		{"p:", "h:" + digest[1:], "p:h:" + digest[1:], "{p:h:" + digest[1:] + "}:q"},
+	}
+	for _, test := range tests {
+		n := names{test.prefix}
+		lock := n.lock(test.key)
+		if lock != test.lock || n.companion(lock, ":q") != test.line {
+			t.Errorf("%q %q: %q and %q", test.prefix, test.key, lock, n.companion(lock, ":q"))
+		}
+	}
+	for _, key := range []string{"a}b", "}", "{}", "{}a{b}", "h:" + digest} {
+		lock := names{"p:"}.lock(key)
+		if !strings.HasPrefix(lock, "p:h:") || len(lock) != len("p:h:")+43 || lock == "p:"+key {
+			t.Errorf("%q is written as %q, want a digest", key, lock)
+		}
+	}
+}
+
+func TestPrefixes(t *testing.T) {
+	for prefix, good := range map[string]bool{
+		"": true, "reqlock:": true, "{app}:": true, "x{app}": true, "}{app}": true,
+		"{": false, "}": false, "{app": false, "app}": false, "{}": false, "{}{app}": false,
+	} {
+		if err := checkPrefix(prefix); (err == nil) != good {
+			t.Errorf("%q: %v", prefix, err)
+		}
+	}
+}
+
+func FuzzAllNamesOfALockShareItsSlot(f *testing.F) {
+	for _, key := range []string{"", "a", "{", "}", "{}", "{a}", "a{b}c", "}{", "{}{a}", "a}b{c", "{a", "\x00\xff{\r\n}", "h:x"} {
+		f.Add("p:", key)
+		f.Add("{app}:", key)
+	}
+	// The server's own word on slots, from a server that runs as a cluster node.
+	rdb := redistest.Start(f, "--cluster-enabled", "yes").Client(f)
+	f.Fuzz(func(t *testing.T, prefix, key string) {
+		if checkPrefix(prefix) != nil || key == "" {
+			return // refused before a name is made of it
+		}
+		n := names{prefix}
+		lock := n.lock(key)
+		want, err := rdb.ClusterKeySlot(t.Context(), lock).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, suffix := range []string{":q", ":f", ":r"} {
+			name := n.companion(lock, suffix)
+			if got := rdb.ClusterKeySlot(t.Context(), name).Val(); got != want {
+				t.Errorf("%q has slot %d, its lock %q has %d", name, got, lock, want)
+			}
+			if name == lock {
+				t.Errorf("companion and lock are both %q", lock)
+			}
+		}
+	})
+}
+
+func FuzzNoTwoKeysShareALock(f *testing.F) {
+	f.Add("a", "b")
+	f.Add("a}", "h:8Tk9wjT3xWWxNPZdVDvQmbHeFtzbTPKdmSHFVhVqGsc")
+	f.Add("{}", "}")
+	f.Fuzz(func(t *testing.T, one, other string) {
+		for _, prefix := range []string{"", "p:", "{app}:"} {
+			n := names{prefix}
+			if one != other && n.lock(one) == n.lock(other) {
+				t.Errorf("%q and %q share %q", one, other, n.lock(one))
+			}
+			if written := strings.TrimPrefix(n.lock(one), prefix); one != written && n.lock(written) == n.lock(one) {
+				t.Errorf("%q and its digest share a lock", one)
+			}
+		}
+	})
+}

@@ -1,0 +1,132 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/reqlock/reqlock/internal/redistest"
+	"github.com/reqlock/reqlock/internal/store"
+)
+
+// shortReads makes left-behind commands end soon, so that the test does.
+func shortReads(o *redis.Options) { o.ReadTimeout = time.Second }
+
+// behindProxy returns a store behind a proxy, the proxy, and a client that
+// sees the server past it.
+func behindProxy(t *testing.T) (*Store, *redistest.Proxy, *redis.Client) {
+	t.Helper()
+	server := redistest.Start(t)
+	proxy := redistest.NewProxy(t, server.Addr())
+	rdb := proxy.Client(t, shortReads)
+	if err := rdb.Ping(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	return newStore(t, rdb), proxy, server.Client(t)
+}
+
+func TestALostReplyIsSurvived(t *testing.T) {
+	for name, mode := range map[string]redistest.Mode{"closed": redistest.CloseConn, "silent": redistest.Swallow} {
+		t.Run(name, func(t *testing.T) {
+			s, proxy, direct := behindProxy(t)
+			r := request("me:1")
+			r.Bound = time.Second
+
+			dropped := proxy.DropReply(redistest.Named("SET"), mode)
+			begun := time.Now()
+			got, err := s.Take(t.Context(), r)
+			<-dropped
+			if err != nil || !got.Granted {
+				t.Fatalf("take: %+v, %v", got, err)
+			}
+			if got.Since.Sub(begun) > r.Bound/4 {
+				t.Errorf("validity counts from %v after the first send, which set the key", got.Since.Sub(begun))
+			}
+			life{"me:1", ttl}.check(t, direct)
+
+			dropped = proxy.DropReply(redistest.Named("EVAL", "EVALSHA"), mode)
+			if _, held, err := s.Renew(t.Context(), r); err != nil || !held {
+				t.Errorf("renew: %v, %v", held, err)
+			}
+			<-dropped
+			dropped = proxy.DropReply(func(c []string) bool {
+				return c[0] == "EVAL" // the script is not known yet: EVALSHA ran nothing
+			}, mode)
+			if held, err := s.Release(t.Context(), r); err != nil || !held {
+				t.Errorf("release: %v, %v; the second send found nothing, but the first one freed the key", held, err)
+			}
+			<-dropped
+			life{}.check(t, direct)
+		})
+	}
+}
+
+func TestGoRedisDoesNotRepeatOurCommands(t *testing.T) {
+	s, proxy, _ := behindProxy(t)
+	proxy.ResetCommands()
+	first := proxy.DropReply(redistest.Named("SET"), redistest.CloseConn)
+	second := proxy.DropReply(redistest.Named("SET"), redistest.CloseConn)
+	_, err := s.Take(t.Context(), request("me:1"))
+	var fault *store.Fault
+	if !errors.As(err, &fault) || !fault.Unknown || !fault.Passing {
+		t.Errorf("got %v", err)
+	}
+	<-first
+	<-second
+	if n := proxy.Commands()["SET"]; n != 2 {
+		t.Errorf("SET was sent %d times, want the first time and one re-send", n)
+	}
+}
+
+func TestABlackHoleIsLeftBehindAtTheBound(t *testing.T) {
+	s, proxy, _ := behindProxy(t)
+	proxy.Partition()
+	fault := faultOf(t, s, 200*time.Millisecond)
+	if !fault.Unknown || !fault.Passing || !errors.Is(fault, errNoReply) {
+		t.Errorf("%+v", fault)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	if err := s.Close(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("close with commands left behind: %v", err)
+	}
+}
+
+func TestALateWinIsHinted(t *testing.T) {
+	s, proxy, direct := behindProxy(t)
+	hints := make(chan [2]string, 2)
+	s.OnHint(func(key, token string) { hints <- [2]string{key, token} })
+	hold1, seen1 := proxy.HoldCommand(redistest.Named("SET"))
+	hold2, seen2 := proxy.HoldCommand(redistest.Named("SET"))
+	fault := faultOf(t, s, 200*time.Millisecond)
+	<-seen1
+	<-seen2
+	if !fault.Unknown {
+		t.Errorf("%+v", fault)
+	}
+	life{}.check(t, direct)
+	hold1()
+	if got := <-hints; got != [2]string{"k", "me:1"} {
+		t.Errorf("hint %v", got)
+	}
+	life{"me:1", ttl}.check(t, direct)
+	hold2() // finds our own token: a win as well
+	<-hints
+}
+
+func TestARefusedLateSendIsNotHinted(t *testing.T) {
+	s, proxy, direct := behindProxy(t)
+	s.OnHint(func(key, token string) { t.Errorf("hint %q %q", key, token) })
+	hold1, _ := proxy.HoldCommand(redistest.Named("SET"))
+	hold2, _ := proxy.HoldCommand(redistest.Named("SET"))
+	_ = faultOf(t, s, 200*time.Millisecond)
+	life{"other", ttl}.put(t, direct)
+	hold1()
+	hold2()
+	if err := s.Close(t.Context()); err != nil { // both replies are in
+		t.Fatal(err)
+	}
+}
