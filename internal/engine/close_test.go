@@ -69,6 +69,9 @@ func TestCloseGivesUpWithItsContext(t *testing.T) {
 		if s.value("k") != h.Token() {
 			t.Error("the key was deleted under running code")
 		}
+		if err := e.Close(t.Context()); err != nil {
+			t.Errorf("a second close waits for a holder that lost its lease: %v", err)
+		}
 		time.Sleep(request(0).TTL)
 		if s.value("k") != "" {
 			t.Error("renewed after the close")

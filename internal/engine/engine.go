@@ -78,8 +78,8 @@ func (e *Engine) isOwn(value string) bool {
 // boundOf returns how long a command for a lease of this TTL may take.
 func (e *Engine) boundOf(ttl time.Duration) time.Duration { return min(e.bound, ttl/4) }
 
-// Close refuses newcomers and waiters, and waits for the holders to release
-// and for all commands to end. When ctx ends first, it cancels the contexts of
+// Close refuses newcomers and waiters, and waits for the holders to release or
+// lose their leases, and for all commands to end. When ctx ends first, it cancels the contexts of
 // the remaining holders, whose keys are left to their TTL, and returns ctx's
 // error.
 func (e *Engine) Close(ctx context.Context) error {

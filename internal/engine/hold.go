@@ -23,6 +23,7 @@ type Hold struct {
 
 	// Guarded by the mutex of the line's shard.
 	loss     Loss
+	gone     bool // the lease ended under it; Close does not wait for it any more
 	toldLong bool
 	unseen   bool          // its caller left before it could be told of the grant
 	ended    chan struct{} // set by the first release; closed once its end is known
@@ -108,6 +109,8 @@ func (l *line) lose(loss Loss, after *afterwards) {
 	l.engine.renewals.cancel(lease)
 	l.haunt(lease.token)
 	lease.holder = nil
+	h.gone = true
+	l.engine.work.Done()
 	if h.loss == NotLost || loss == Closed {
 		h.tell(loss, after)
 	}

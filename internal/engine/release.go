@@ -129,7 +129,9 @@ func (e *Engine) sendRelease(lease *lease, last *Hold) {
 func (h *Hold) settle(err error, after *afterwards) {
 	h.err = err
 	close(h.ended)
-	h.engine.work.Done()
+	if !h.gone {
+		h.engine.work.Done()
+	}
 	if !h.unseen {
 		event := Event{Kind: Released, Key: h.line.key, Held: time.Since(h.since), Loss: h.loss, Err: err}
 		after.add(func() { h.engine.observe(event) })

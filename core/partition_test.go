@@ -1,0 +1,214 @@
+package core_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/redistest"
+)
+
+// behindProxy returns a client whose commands, once left behind, end soon.
+func behindProxy(t *testing.T) (*redistest.Server, *redistest.Proxy, *redis.Client) {
+	t.Helper()
+	server := redistest.Start(t)
+	proxy := redistest.NewProxy(t, server.Addr())
+	rdb := proxy.Client(t, func(o *redis.Options) { o.ReadTimeout = time.Second })
+	if err := rdb.Ping(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	return server, proxy, rdb
+}
+
+func TestAHandlerThatRunsThreeTTLsKeepsItsLock(t *testing.T) {
+	server := redistest.Start(t)
+	const ttl = 600 * time.Millisecond
+	lease := lock(t, newLocker(t, server.Client(t), core.WithTTL(ttl)), "k")
+	other := newLocker(t, server.Client(t), core.WithWait(3*ttl))
+	_, err := other.Lock(t.Context(), "k")
+	wantError(t, err, core.ErrWaitTimeout, core.ErrBusy)
+	if lease.Context().Err() != nil || time.Until(lease.ValidUntil()) <= 0 {
+		t.Error("the lease did not last")
+	}
+	release(t, lease)
+}
+
+func TestTheHolderIsToldBeforeTheNextOneComes(t *testing.T) {
+	tests := []struct {
+		name  string
+		renew bool
+		cut   func(*redistest.Proxy)
+	}{
+		{"without renewal", false, func(*redistest.Proxy) {}},
+		{"behind a two-way partition", true, (*redistest.Proxy).Partition},
+		{"behind a cut connection", true, func(p *redistest.Proxy) { p.Refuse(true) }},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			server, proxy, rdb := behindProxy(t)
+			const ttl = time.Second
+			lease := lock(t, newLocker(t, rdb, core.WithTTL(ttl), core.WithRenewal(test.renew)), "k")
+			told := make(chan time.Time, 1)
+			stop := context.AfterFunc(lease.Context(), func() { told <- time.Now() })
+			defer stop()
+			test.cut(proxy)
+
+			next := lock(t, newLocker(t, server.Client(t)), "k")
+			granted := time.Now()
+			select {
+			case at := <-told:
+				t.Logf("told %v before the next holder: overlap none", granted.Sub(at))
+				if at.After(granted) {
+					t.Errorf("overlap of %v", at.Sub(granted))
+				}
+			default:
+				t.Error("the next holder was granted before the first one was told")
+			}
+			wantError(t, context.Cause(lease.Context()), core.ErrLost)
+			release(t, next)
+		})
+	}
+}
+
+func TestALostReplyLeavesNoOrphan(t *testing.T) {
+	for name, mode := range map[string]redistest.Mode{"closed": redistest.CloseConn, "silent": redistest.Swallow} {
+		for times := 1; times <= 2; times++ {
+			t.Run(name, func(t *testing.T) {
+				server, proxy, rdb := behindProxy(t)
+				const bound = 300 * time.Millisecond
+				locks := newLocker(t, rdb, core.WithTTL(time.Hour), core.WithCommandTimeout(bound))
+				direct := server.Client(t)
+				for range times {
+					proxy.DropReply(redistest.Named("SET"), mode)
+				}
+				begun := time.Now()
+				lease, err := locks.TryLock(t.Context(), "k")
+				if took := time.Since(begun); took > bound+bound/2 {
+					t.Errorf("took %v", took)
+				}
+				if times == 1 {
+					if err != nil || direct.Get(t.Context(), "reqlock:k").Val() != lease.Token() {
+						t.Fatalf("one lost reply: %v", err)
+					}
+					release(t, lease)
+					return
+				}
+				wantError(t, err, core.ErrUnavailable)
+				await(t, "the key is free", func() bool { return direct.Exists(t.Context(), "reqlock:k").Val() == 0 })
+				if took := time.Since(begun); took > 3*bound {
+					t.Errorf("free after %v", took)
+				}
+			})
+		}
+	}
+}
+
+func TestADelayedSetIsReleasedOnceItsReplyIsSeen(t *testing.T) {
+	server, proxy, rdb := behindProxy(t)
+	locks := newLocker(t, rdb, core.WithTTL(time.Hour), core.WithCommandTimeout(200*time.Millisecond))
+	direct := server.Client(t)
+	deliver, held := proxy.HoldCommand(redistest.Named("SET"))
+	again, _ := proxy.HoldCommand(redistest.Named("SET"))
+	_, err := locks.TryLock(t.Context(), "k")
+	wantError(t, err, core.ErrUnavailable)
+	<-held
+	await(t, "the release was sent", func() bool { return proxy.Commands()["EVALSHA"] > 0 })
+	deliver()
+	again()
+	await(t, "the late SET was applied and undone", func() bool {
+		return proxy.Commands()["EVALSHA"] > 1 && direct.Exists(t.Context(), "reqlock:k").Val() == 0
+	})
+}
+
+func TestACancelledContextReturnsAtOnce(t *testing.T) {
+	server, proxy, rdb := behindProxy(t)
+	locks := newLocker(t, rdb, core.WithTTL(time.Hour), core.WithCommandTimeout(10*time.Second))
+	deliver, held := proxy.HoldCommand(redistest.Named("SET"))
+	ctx, cancel := context.WithCancel(t.Context())
+	result := make(chan error, 1)
+	go func() {
+		_, err := locks.Lock(ctx, "k")
+		result <- err
+	}()
+	<-held
+	begun := time.Now()
+	cancel()
+	wantError(t, <-result, context.Canceled, core.ErrUnavailable)
+	if took := time.Since(begun); took > 100*time.Millisecond {
+		t.Errorf("took %v", took)
+	}
+	deliver()
+	await(t, "the abandoned SET was undone", func() bool {
+		return proxy.Commands()["EVALSHA"] > 0 && server.Client(t).Exists(t.Context(), "reqlock:k").Val() == 0
+	})
+
+	_, err := locks.Lock(ctx, "k")
+	wantError(t, err, context.Canceled, core.ErrWaitTimeout)
+}
+
+func TestADeadlineInTheMiddleOfAWait(t *testing.T) {
+	server := redistest.Start(t)
+	lease := lock(t, newLocker(t, server.Client(t)), "k")
+	why := errors.New("the budget of the request is used up")
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, why)
+	defer cancel()
+	_, err := newLocker(t, server.Client(t)).Lock(ctx, "k")
+	wantError(t, err, context.DeadlineExceeded, why, core.ErrWaitTimeout, core.ErrBusy)
+	release(t, lease)
+}
+
+func TestABlackHoledRedis(t *testing.T) {
+	_, proxy, rdb := behindProxy(t)
+	const bound = 300 * time.Millisecond
+	locks := newLocker(t, rdb, core.WithCommandTimeout(bound))
+	lease := lock(t, locks, "held")
+	proxy.Partition()
+	for _, key := range []string{"held", "one", "two", "three"} {
+		begun := time.Now()
+		_, err := locks.TryLock(t.Context(), key)
+		if key == "held" {
+			wantError(t, err, core.ErrBusy) // no question for Redis
+		} else {
+			wantError(t, err, core.ErrUnavailable)
+		}
+		if errors.Is(err, core.ErrBusy) && errors.Is(err, core.ErrUnavailable) {
+			t.Error("contention and fault at once")
+		}
+		if took := time.Since(begun); took > bound+bound/2 {
+			t.Errorf("%q took %v", key, took)
+		}
+	}
+	begun := time.Now()
+	err := lease.Release(t.Context())
+	wantError(t, err, core.ErrUnavailable)
+	if took := time.Since(begun); took > bound+bound/2 {
+		t.Errorf("release took %v", took)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), bound)
+	defer cancel()
+	begun = time.Now()
+	if err := locks.Close(ctx); err != nil {
+		wantError(t, err, context.DeadlineExceeded)
+	}
+	if took := time.Since(begun); took > bound+bound/2 {
+		t.Errorf("close took %v", took)
+	}
+}
+
+func TestAWaiterOutlastsAServerThatRestarts(t *testing.T) {
+	server := redistest.Start(t)
+	locks := newLocker(t, server.Client(t), core.WithWait(20*time.Second))
+	server.Kill()
+	result := make(chan error, 1)
+	go func() {
+		result <- locks.Do(t.Context(), "k", func(context.Context) error { return nil })
+	}()
+	server.Restart()
+	if err := <-result; err != nil {
+		t.Errorf("after the restart: %v", err)
+	}
+}

@@ -1,0 +1,50 @@
+// Package redistest gives tests of a distributed lock the two things that a
+// mock can not give: a real Redis, and a network that fails on demand.
+//
+// A lock is right or wrong in the cases where a process does not know what
+// happened: the SET was executed but its answer was lost, the SET was sent but
+// arrived a minute later, the server stood still and then went on, the server
+// came back with empty memory. [Server] and [Proxy] make each of these cases
+// happen at a chosen command instead of by luck.
+//
+// A [Server] is a redis-server process on a free loopback port. It can be
+// frozen and thawed (Pause, Resume: a stalled machine), killed (Kill: a crash)
+// and brought back on the same port with no data (Restart: a crash without
+// persistence). It ends with the test, however the test ends.
+//
+// A [Proxy] is a TCP proxy that understands just enough of the Redis protocol
+// to know which reply belongs to which command. The faults are:
+//
+//	what happened in the network                 what the test calls
+//	-------------------------------------------  -----------------------------
+//	nothing gets through, nothing is closed      Partition
+//	... and then everything arrives, late        Heal
+//	... and then everything in flight is lost    HealDropped
+//	all connections break, new ones work         Cut
+//	the server is down                           Refuse(true), Refuse(false)
+//	executed, but the answer is lost (closed)    DropReply(match, CloseConn)
+//	executed, but the answer never comes         DropReply(match, Swallow)
+//	one command is late                          HoldCommand(match)
+//
+// A typical test looks like this:
+//
+//	server := redistest.Start(t)
+//	proxy := redistest.NewProxy(t, server.Addr())
+//	client := proxy.Client(t)   // the client under test, on the bad network
+//	observer := server.Client(t) // sees the truth, past the proxy
+//
+//	dropped := proxy.DropReply(redistest.Named("SET"), redistest.CloseConn)
+//	... take the lock with client ...
+//	<-dropped
+//	... look at the key with observer ...
+//
+// The clients keep the retries that go-redis has by default: they are part of
+// what production code meets. A SET whose reply is lost is sent again.
+//
+// Tests are skipped where redis-server is not installed, unless the
+// environment variable REQLOCK_REQUIRE_REDIS is set to anything: then they
+// fail, so that a build server can not pass by testing nothing.
+//
+// All goroutines and processes of the package end in the cleanup of the test
+// that started them, so goleak can be used around it.
+package redistest

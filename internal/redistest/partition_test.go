@@ -1,0 +1,121 @@
+package redistest
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestPartitionHoldsCommands(t *testing.T) {
+	t.Parallel()
+	for name, heal := range map[string]func(*Proxy){"delayed": (*Proxy).Heal, "dropped": (*Proxy).HealDropped} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			proxy, observer := newPair(t)
+			patient, tired := dialWire(t, proxy.Addr()), dialWire(t, proxy.Addr())
+			for _, w := range []*wire{patient, tired} {
+				w.send("PING")
+				w.expect("+PONG\r\n")
+			}
+			proxy.Partition()
+			patient.send("INCR patient")
+			tired.send("INCR tired")
+			patient.expectSilence()
+			tired.hangUp()
+			if n := observer.DBSize(t.Context()).Val(); n != 0 {
+				t.Fatal("a command got through the partition")
+			}
+			if n := proxy.Commands()["INCR"]; n != 0 {
+				t.Fatal("a command behind the partition was counted")
+			}
+
+			heal(proxy)
+			if name == "delayed" {
+				patient.expect(":1\r\n")
+				awaitKey(t, observer, "tired", "1")
+				return
+			}
+			patient.expectClosed()
+			if err := proxy.Client(t).Ping(t.Context()).Err(); err != nil {
+				t.Fatalf("healed: %v", err)
+			}
+			if n := observer.DBSize(t.Context()).Val(); n != 0 {
+				t.Fatal("a dropped command arrived")
+			}
+		})
+	}
+}
+
+func TestPartitionHoldsReplies(t *testing.T) {
+	t.Parallel()
+	proxy, observer := newPair(t)
+	kept, lost := dialWire(t, proxy.Addr()), dialWire(t, proxy.Addr())
+	kept.send("BLPOP first 0")
+	lost.send("BLPOP second 0")
+	await(t, "blocked clients", func() bool {
+		return strings.Contains(observer.Info(t.Context(), "clients").Val(), "blocked_clients:2\r\n")
+	})
+
+	for _, list := range []string{"first", "second"} {
+		proxy.Partition()
+		if err := observer.RPush(t.Context(), list, "v").Err(); err != nil {
+			t.Fatal(err)
+		}
+		await(t, "the pop", func() bool { return observer.Exists(t.Context(), list).Val() == 0 })
+		if list == "first" {
+			proxy.Heal()
+			kept.expect("*2\r\n$5\r\nfirst\r\n$1\r\nv\r\n")
+		} else {
+			proxy.HealDropped()
+			lost.expectClosed()
+		}
+	}
+}
+
+func TestPartitionHoldsTheEnd(t *testing.T) {
+	t.Parallel()
+	server := Start(t)
+	proxy := NewProxy(t, server.Addr())
+	w := dialWire(t, proxy.Addr())
+	w.send("PING")
+	w.expect("+PONG\r\n")
+
+	proxy.Partition()
+	server.Restart()
+	w.expectSilence() // not even the end gets through
+	proxy.Heal()
+	w.expectClosed()
+}
+
+func TestPartitionAcceptsConnections(t *testing.T) {
+	t.Parallel()
+	proxy, observer := newPair(t)
+	proxy.Partition()
+	proxy.Partition() // changes nothing
+	w := dialWire(t, proxy.Addr())
+	w.send("INCR n")
+	if n := observer.Exists(t.Context(), "n").Val(); n != 0 {
+		t.Fatal("a command got through the partition")
+	}
+	proxy.Heal()
+	proxy.Heal() // changes nothing
+	w.expect(":1\r\n")
+}
+
+// A receiver that does not read must not keep a partition from coming.
+func TestPartitionWithStuckReceiver(t *testing.T) {
+	t.Parallel()
+	proxy, observer := newPair(t)
+	if err := observer.Set(t.Context(), "k", strings.Repeat("x", 16<<20), 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	w := dialWire(t, proxy.Addr())
+	w.send("GET k")
+	if _, err := w.reader.Peek(1); err != nil { // the reply is on its way
+		t.Fatal(err)
+	}
+	proxy.Partition()
+	proxy.Heal()
+	if got := len(w.next()); got < 16<<20 {
+		t.Errorf("got %d bytes", got)
+	}
+}

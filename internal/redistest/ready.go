@@ -1,0 +1,120 @@
+package redistest
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"strconv"
+	"time"
+)
+
+const (
+	// readyTimeout bounds the wait for a process to do what it was told. It is
+	// generous, because it only matters when something is broken.
+	readyTimeout = 15 * time.Second
+
+	// readyPoll is the pause between two questions whether a server answers.
+	readyPoll = 5 * time.Millisecond
+
+	// The ports for servers are below the range from which systems take the
+	// ports of outgoing connections (32768 and up on Linux, 49152 and up
+	// elsewhere). So no connection can sit on the port of a killed server
+	// when it is started again.
+	firstPort = 20000
+	lastPort  = 32000
+)
+
+// errExited says that the process ended before it answered.
+var errExited = errors.New("redis-server has exited")
+
+// freePort returns a loopback port nobody listens on. Somebody else may take
+// it before the caller does: the caller has to cope.
+func freePort() (int, error) {
+	var (
+		config net.ListenConfig
+		err    error
+	)
+	for range 100 {
+		port := firstPort + rand.IntN(lastPort-firstPort) //nolint:gosec // not a secret
+		var listener net.Listener
+		listener, err = config.Listen(context.Background(), "tcp", loopback(port))
+		if err == nil {
+			return port, listener.Close()
+		}
+	}
+	return 0, fmt.Errorf("find a free port: %w", err)
+}
+
+func loopback(port int) string {
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+}
+
+// awaitReady returns when the process, and not just anything, answers at addr.
+func awaitReady(proc *process, addr string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), readyTimeout)
+	defer cancel()
+	for {
+		err := ask(ctx, addr, proc.child.Pid)
+		// The server that answers may be a foreign one which was faster in
+		// taking the port. It has another process number; but with a password
+		// set the number can not be asked for, so look at the process last.
+		if proc.exited() {
+			return errExited
+		}
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-proc.done:
+			return errExited
+		case <-ctx.Done():
+			return fmt.Errorf("no answer in %v: %w", readyTimeout, err)
+		case <-time.After(readyPoll):
+		}
+	}
+}
+
+// ask succeeds when the server with this process number answers at addr. It
+// does not use a client, because clients have their own ideas about when to
+// try again.
+func ask(ctx context.Context, addr string, pid int) error {
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }()
+	if deadline, ok := ctx.Deadline(); ok {
+		if err := conn.SetDeadline(deadline); err != nil {
+			return err
+		}
+	}
+
+	const question = "*1\r\n$4\r\nPING\r\n" + "*2\r\n$4\r\nINFO\r\n$6\r\nserver\r\n"
+	if _, err := io.WriteString(conn, question); err != nil {
+		return err
+	}
+	reader := bufio.NewReader(conn)
+	var pong, info bytes.Buffer
+	if _, err := skipReply(reader, &pong); err != nil {
+		return err
+	}
+	if bytes.HasPrefix(pong.Bytes(), []byte("-NOAUTH")) {
+		return nil // up, with a password that is not known here
+	}
+	if pong.String() != "+PONG\r\n" {
+		return fmt.Errorf("server answers %q", pong.String())
+	}
+	if _, err := skipReply(reader, &info); err != nil {
+		return err
+	}
+	if !bytes.Contains(info.Bytes(), fmt.Appendf(nil, "\r\nprocess_id:%d\r\n", pid)) {
+		return errors.New("another server answers")
+	}
+	return nil
+}

@@ -1,0 +1,111 @@
+package redistest
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m)
+}
+
+// once makes a client that sends every command once.
+func once(options *redis.Options) {
+	options.MaxRetries = -1
+}
+
+// await waits until the condition holds.
+func await(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(readyTimeout)
+	for !condition() {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain for %s", what)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// awaitClosed waits until the channel is closed.
+func awaitClosed(t *testing.T, what string, channel <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-channel:
+	case <-time.After(readyTimeout):
+		t.Fatalf("waited in vain for %s", what)
+	}
+}
+
+// awaitKey waits until the key holds the value.
+func awaitKey(t *testing.T, client *redis.Client, key, value string) {
+	t.Helper()
+	await(t, key+"="+value, func() bool {
+		return client.Get(t.Context(), key).Val() == value
+	})
+}
+
+// recorder is a testing.TB that notes how a test was ended, instead of ending
+// the test that looks at it.
+type recorder struct {
+	testing.TB
+
+	mu     sync.Mutex
+	errors []string
+	ended  string
+}
+
+// ending is what the recorder panics with in place of runtime.Goexit.
+type ending struct{}
+
+func (r *recorder) Errorf(format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.errors = append(r.errors, fmt.Sprintf(format, args...))
+}
+
+func (r *recorder) reported() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return strings.Join(r.errors, "\n")
+}
+
+func (r *recorder) Fatalf(format string, args ...any) {
+	r.ended = "fatal: " + fmt.Sprintf(format, args...)
+	panic(ending{})
+}
+
+func (r *recorder) Skipf(format string, args ...any) {
+	r.ended = "skip: " + fmt.Sprintf(format, args...)
+	panic(ending{})
+}
+
+// watch runs do with a recorder and returns how it ended.
+func watch(t *testing.T, do func(tb testing.TB)) string {
+	t.Helper()
+	r := &recorder{TB: t}
+	func() {
+		defer func() {
+			if caught := recover(); caught != nil && caught != (ending{}) {
+				panic(caught)
+			}
+		}()
+		do(r)
+	}()
+	return r.ended
+}
+
+// incremented asserts how often the counter was incremented.
+func incremented(t *testing.T, client *redis.Client, key string, times int) {
+	t.Helper()
+	got, err := client.Get(t.Context(), key).Result()
+	if err != nil || got != strconv.Itoa(times) {
+		t.Fatalf("got %q (%v), want %d", got, err, times)
+	}
+}

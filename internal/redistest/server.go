@@ -1,0 +1,194 @@
+package redistest
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+)
+
+const (
+	// requireEnv makes a missing redis-server a failure instead of a skip.
+	requireEnv = "REQLOCK_REQUIRE_REDIS"
+
+	// startAttempts is how often a server is started when it ends at once,
+	// which happens when somebody else was given the port in between.
+	startAttempts = 5
+)
+
+// Server is a redis-server process that belongs to one test.
+//
+// Its methods are safe for concurrent use, but those that can fail the test
+// (Client, Pause, Resume, Restart) must be called on the goroutine of the test,
+// as testing.TB.FailNow demands.
+type Server struct {
+	tb      testing.TB
+	program string
+	dir     string
+	args    []string
+	port    int
+
+	mu   sync.Mutex
+	proc *process // the current run; nil after Kill
+}
+
+// Start runs redis-server on a free loopback port, without persistence, and
+// returns when it answers. The args are added to its command line.
+//
+// The process is killed by the cleanup of tb. On Linux it also dies with the
+// test process, when that ends without cleanup. Where redis-server is not
+// installed the test is skipped, or fails if REQLOCK_REQUIRE_REDIS is set.
+//
+// Start is safe for concurrent use by different tests.
+func Start(tb testing.TB, args ...string) *Server {
+	tb.Helper()
+	program, err := exec.LookPath("redis-server")
+	if err != nil {
+		const hint = "install redis-server to run this test, e.g. `apt-get install redis-server` or `brew install redis`"
+		if os.Getenv(requireEnv) != "" {
+			tb.Fatalf("%s is set but redis-server is not on PATH: %s", requireEnv, hint)
+		}
+		tb.Skipf("redis-server is not on PATH: %s", hint)
+	}
+
+	// TempDir comes first: cleanups run in reverse order, and the directory
+	// has to outlive the process.
+	s := &Server{tb: tb, program: program, dir: tb.TempDir(), args: slices.Clone(args)}
+	tb.Cleanup(s.Kill)
+
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for range startAttempts {
+		if s.port, err = freePort(); err != nil {
+			break
+		}
+		if err = s.launch(); !errors.Is(err, errExited) {
+			break
+		}
+	}
+	if err != nil {
+		tb.Fatalf("start redis-server: %v\n%s", err, s.log())
+	}
+	return s
+}
+
+// Addr is the host:port of the server. It stays the same over Restart. It is
+// safe for concurrent use.
+func (s *Server) Addr() string {
+	return loopback(s.port)
+}
+
+// Client returns a client of the server that the cleanup of tb closes. Its
+// options are the defaults of go-redis, retries included, apart from what
+// configure changes.
+func (s *Server) Client(tb testing.TB, configure ...func(*redis.Options)) *redis.Client {
+	tb.Helper()
+	return newClient(tb, s.Addr(), configure)
+}
+
+// Pause freezes the server: its connections stay open, the system still accepts
+// new ones for it, and nothing is answered until Resume. On Linux the server
+// stands still when Pause returns. It works on unix systems only.
+func (s *Server) Pause() {
+	s.tb.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.proc == nil {
+		s.tb.Fatalf("pause redis-server: it is not running")
+	}
+	if err := s.proc.pause(); err != nil {
+		s.tb.Fatalf("pause redis-server: %v", err)
+	}
+}
+
+// Resume lets a paused server go on with what it has received meanwhile.
+func (s *Server) Resume() {
+	s.tb.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.proc == nil {
+		s.tb.Fatalf("resume redis-server: it is not running")
+	}
+	if err := s.proc.resume(); err != nil {
+		s.tb.Fatalf("resume redis-server: %v", err)
+	}
+}
+
+// Kill ends the server at once, paused or not, and returns when it is gone. It
+// does nothing to a server that was killed before. It is safe for concurrent
+// use, from any goroutine.
+//
+// A go-redis client that could not connect many times keeps trying once a
+// second, in a goroutine that may outlive its Close by that second: give goleak
+// time, or use Proxy.Refuse, with which clients do connect.
+func (s *Server) Kill() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.end()
+}
+
+// Restart kills the server if it runs, starts it again on the same port with
+// empty memory, and returns when it answers.
+func (s *Server) Restart() {
+	s.tb.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.end()
+	err := s.launch()
+	for attempt := 1; attempt < startAttempts && errors.Is(err, errExited); attempt++ {
+		err = s.launch()
+	}
+	if err != nil {
+		s.tb.Fatalf("restart redis-server: %v\n%s", err, s.log())
+	}
+}
+
+// launch starts one run on s.port and waits until it answers. On failure
+// nothing is left running. The caller holds s.mu.
+func (s *Server) launch() error {
+	args := []string{
+		"--port", strconv.Itoa(s.port),
+		"--bind", "127.0.0.1",
+		"--save", "",
+		"--appendonly", "no",
+		"--dir", s.dir,
+	}
+	proc, err := startProcess(s.program, s.logPath(), append(args, s.args...))
+	if err != nil {
+		return err
+	}
+	s.proc = proc
+	if err := awaitReady(proc, s.Addr()); err != nil {
+		s.end()
+		return fmt.Errorf("wait for %s: %w", s.Addr(), err)
+	}
+	return nil
+}
+
+// end kills the current run, if there is one. The caller holds s.mu.
+func (s *Server) end() {
+	if s.proc != nil {
+		s.proc.kill()
+		s.proc = nil
+	}
+}
+
+func (s *Server) logPath() string {
+	return filepath.Join(s.dir, "redis-server.log")
+}
+
+// log returns what the server has printed, for the message of a failed start.
+func (s *Server) log() string {
+	text, err := os.ReadFile(s.logPath())
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}

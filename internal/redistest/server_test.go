@@ -1,0 +1,173 @@
+package redistest
+
+import (
+	"errors"
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+)
+
+func TestStartAnswersWithArgs(t *testing.T) {
+	t.Parallel()
+	server := Start(t, "--maxmemory", "7mb")
+	client := server.Client(t, func(o *redis.Options) { o.DB = 1 })
+
+	if options := client.Options(); options.DB != 1 || options.MaxRetries != 3 {
+		t.Errorf("got db %d and %d retries, want 1 and the default of 3", options.DB, options.MaxRetries)
+	}
+	for name, want := range map[string]string{"maxmemory": "7340032", "save": "", "appendonly": "no"} {
+		if got := client.ConfigGet(t.Context(), name).Val()[name]; got != want {
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
+	}
+}
+
+func TestStartWithPassword(t *testing.T) {
+	t.Parallel()
+	server := Start(t, "--requirepass", "secret")
+	client := server.Client(t, func(o *redis.Options) { o.Password = "secret" })
+	if err := client.Ping(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestServersAreApart(t *testing.T) {
+	t.Parallel()
+	first, second := Start(t), Start(t)
+	if err := first.Client(t).Set(t.Context(), "k", "v", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if n := second.Client(t).DBSize(t.Context()).Val(); n != 0 {
+		t.Errorf("second server has %d keys", n)
+	}
+}
+
+func TestStartReportsBadArgs(t *testing.T) {
+	t.Parallel()
+	Start(t) // skips the test where there is no server
+	ended := watch(t, func(tb testing.TB) { Start(tb, "--no-such-option", "1") })
+	// What the server itself has to say is the most helpful part.
+	if !strings.HasPrefix(ended, "fatal: start redis-server") || !strings.Contains(ended, "no-such-option") {
+		t.Errorf("got %q", ended)
+	}
+}
+
+func TestStartWithoutRedis(t *testing.T) {
+	start := func(tb testing.TB) { Start(tb) }
+	t.Setenv("PATH", t.TempDir())
+
+	t.Setenv(requireEnv, "")
+	if ended := watch(t, start); !strings.HasPrefix(ended, "skip: ") || !strings.Contains(ended, "apt-get install") {
+		t.Errorf("not required: got %q", ended)
+	}
+	t.Setenv(requireEnv, "1")
+	if ended := watch(t, start); !strings.HasPrefix(ended, "fatal: ") || !strings.Contains(ended, "apt-get install") {
+		t.Errorf("required: got %q", ended)
+	}
+}
+
+func TestLaunchOnTakenPort(t *testing.T) {
+	t.Parallel()
+	owner := Start(t)
+	// The port answers, but it is not this server that does.
+	late := &Server{tb: t, program: owner.program, dir: t.TempDir(), port: owner.port}
+	if err := late.launch(); !errors.Is(err, errExited) {
+		t.Errorf("got %v, want %v", err, errExited)
+	}
+	if late.proc != nil {
+		t.Error("a process is left behind")
+	}
+}
+
+func TestPauseAndResume(t *testing.T) {
+	t.Parallel()
+	server := Start(t)
+	patient, tired := dialWire(t, server.Addr()), dialWire(t, server.Addr())
+
+	server.Pause()
+	patient.send("PING")
+	tired.send("INCR n")
+	patient.expectSilence()
+	tired.hangUp()
+	server.Resume()
+	patient.expect("+PONG\r\n")
+	// The server has received the command while it stood still.
+	awaitKey(t, server.Client(t), "n", "1")
+}
+
+func TestKillAndRestart(t *testing.T) {
+	t.Parallel()
+	server := Start(t)
+	client := server.Client(t)
+	if err := client.Set(t.Context(), "k", "v", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	addr := server.Addr()
+
+	server.Kill()
+	server.Kill() // has nothing to do
+	if answers(t, addr) {
+		t.Fatal("server lives after kill")
+	}
+	server.Restart()
+	if server.Addr() != addr {
+		t.Fatalf("address changed from %s to %s", addr, server.Addr())
+	}
+	if err := client.Get(t.Context(), "k").Err(); !errors.Is(err, redis.Nil) {
+		t.Fatalf("got %v, want an empty server", err)
+	}
+	server.Restart() // of a running server
+	if err := client.Ping(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestPauseOfKilledServer(t *testing.T) {
+	t.Parallel()
+	server := Start(t)
+	server.Kill()
+	r := &recorder{TB: t}
+	server.tb = r
+	for name, do := range map[string]func(){"pause": server.Pause, "resume": server.Resume} {
+		watch(t, func(testing.TB) { do() })
+		if !strings.Contains(r.ended, name+" redis-server: it is not running") {
+			t.Errorf("got %q", r.ended)
+		}
+	}
+}
+
+func TestCleanupEndsServer(t *testing.T) {
+	t.Parallel()
+	var running, paused string
+	var children []*process
+	t.Run("inner", func(t *testing.T) {
+		first, second := Start(t), Start(t)
+		second.Pause()
+		running, paused = first.Addr(), second.Addr()
+		children = append(children, first.proc, second.proc)
+	})
+	for _, addr := range []string{running, paused} {
+		if answers(t, addr) {
+			t.Errorf("%s is open after the test", addr)
+		}
+	}
+	for _, child := range children {
+		if !child.exited() {
+			t.Errorf("process %d is not reaped", child.child.Pid)
+		}
+	}
+}
+
+// answers tells whether somebody listens at addr.
+func answers(t *testing.T, addr string) bool {
+	t.Helper()
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(t.Context(), "tcp", addr)
+	if err != nil {
+		return false
+	}
+	_ = conn.Close()
+	return true
+}
