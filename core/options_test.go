@@ -1,0 +1,115 @@
+package core_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/reqlock/reqlock/core"
+)
+
+// newEmbedded returns a client of an embedded Redis.
+func newEmbedded(tb testing.TB) *redis.Client {
+	tb.Helper()
+	rdb := redis.NewClient(&redis.Options{Addr: miniredis.RunT(tb).Addr()})
+	tb.Cleanup(func() { _ = rdb.Close() })
+	return rdb
+}
+
+func TestBadSettingsAreNamed(t *testing.T) {
+	rdb := newEmbedded(t)
+	for setting, opt := range map[string]core.Option{
+		"WithTTL":            core.WithTTL(99 * time.Millisecond),
+		"WithTTL ":           core.WithTTL(-time.Second),
+		"WithWait":           core.WithWait(-1),
+		"WithMaxHold":        core.WithMaxHold(-time.Second),
+		"WithRetryAfter":     core.WithRetryAfter(0),
+		"WithCommandTimeout": core.WithCommandTimeout(0),
+		"WithObserver":       core.WithObserver(nil),
+		"WithPrefix":         core.WithPrefix("{half"),
+		"WithPrefix ":        core.WithPrefix("half}"),
+		"WithPrefix  ":       core.WithPrefix("{}"),
+		"option":             nil,
+	} {
+		if l, err := core.New(rdb, opt); l != nil || err == nil || !strings.Contains(err.Error(), strings.TrimSpace(setting)) ||
+			!strings.HasPrefix(err.Error(), "reqlock: ") {
+			t.Errorf("%s: %v", setting, err)
+		}
+	}
+	for _, none := range []redis.UniversalClient{nil, (*redis.Client)(nil), (*redis.ClusterClient)(nil)} {
+		if l, err := core.New(none); l != nil || err == nil || !strings.Contains(err.Error(), "client") {
+			t.Errorf("nil client: %v", err)
+		}
+	}
+}
+
+func TestWithPanicsOnABadSetting(t *testing.T) {
+	locks := newLocker(t, newEmbedded(t))
+	for setting, opt := range map[string]core.Option{
+		"WithTTL":            core.WithTTL(0),
+		"WithWait":           core.WithWait(-1),
+		"WithPrefix":         core.WithPrefix("other:"),
+		"WithCommandTimeout": core.WithCommandTimeout(time.Second),
+		"WithObserver":       core.WithObserver(func(core.Event) {}),
+		"option":             nil,
+	} {
+		t.Run(setting, func(t *testing.T) {
+			defer func() {
+				var message string
+				switch p := recover().(type) {
+				case string:
+					message = p
+				case error:
+					message = p.Error()
+				}
+				if !strings.HasPrefix(message, "reqlock: ") || !strings.Contains(message, setting) {
+					t.Errorf("panic %q", message)
+				}
+			}()
+			locks.With(opt)
+		})
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("Must let a bad setting pass")
+		}
+	}()
+	core.Must(core.New(nil))
+}
+
+func TestAViewSharesTheLinesAndNotTheSettings(t *testing.T) {
+	rdb := newEmbedded(t)
+	locks := newLocker(t, rdb, core.WithTTL(20*time.Second))
+	view := locks.With(core.WithTTL(time.Minute), core.WithWait(0))
+	lease := lock(t, locks, "k")
+	if ttl := rdb.PTTL(t.Context(), "reqlock:k").Val(); ttl > 20*time.Second {
+		t.Errorf("the view changed its root: TTL %v", ttl)
+	}
+	_, err := view.Lock(t.Context(), "k")
+	wantError(t, err, core.ErrBusy)
+	release(t, lease)
+	lease = lock(t, view, "k")
+	if ttl := rdb.PTTL(t.Context(), "reqlock:k").Val(); ttl < 50*time.Second {
+		t.Errorf("TTL of the view is %v", ttl)
+	}
+	release(t, lease)
+	if err := view.Close(context.Background()); err != nil {
+		t.Error(err)
+	}
+	_, err = locks.Lock(t.Context(), "k")
+	wantError(t, err, core.ErrClosed, core.ErrUnavailable)
+}
+
+func TestKeysOfALock(t *testing.T) {
+	locks := newLocker(t, newEmbedded(t))
+	_, err := locks.Lock(t.Context(), "")
+	wantError(t, err, core.ErrNoKey)
+	_, err = locks.TryLock(t.Context(), strings.Repeat("x", 4097))
+	wantError(t, err, core.ErrInvalidKey)
+	wantError(t, locks.DoAll(t.Context(), nil, func(context.Context) error { return nil }), core.ErrNoKey)
+	release(t, lock(t, locks, "\x00any bytes {go}\xff"))
+}

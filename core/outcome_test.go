@@ -1,0 +1,125 @@
+package core_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/reqlock/reqlock/core"
+)
+
+// teapot is an error of a key function that names its own status.
+type teapot int
+
+func (teapot) Error() string { return "short and stout" }
+
+func (t teapot) StatusCode() int { return int(t) }
+
+// keyError returns the error of Enter for a key function that fails with err.
+func keyError(t *testing.T, err error) error {
+	t.Helper()
+	_, release, got := core.Enter(t.Context(), nil, struct{}{}, func(struct{}) (string, error) { return "", err })
+	release()
+	return got
+}
+
+func TestOutcomes(t *testing.T) {
+	const second = time.Second
+	tests := []struct {
+		err  error
+		want core.Outcome
+	}{
+		{core.ErrBusy, core.Outcome{Code: "busy", HTTP: 409, GRPC: 10, RetryAfter: second}},
+		{core.ErrWaitTimeout, core.Outcome{Code: "wait_timeout", HTTP: 409, GRPC: 10, RetryAfter: second}},
+		{core.ErrQueueFull, core.Outcome{Code: "queue_full", HTTP: 429, GRPC: 8, RetryAfter: second}},
+		{core.ErrOverloaded, core.Outcome{Code: "overloaded", HTTP: 503, GRPC: 8, RetryAfter: second}},
+		{core.ErrNoKey, core.Outcome{Code: "no_key", HTTP: 400, GRPC: 3}},
+		{core.ErrInvalidKey, core.Outcome{Code: "invalid_key", HTTP: 400, GRPC: 3}},
+		{core.ErrBodyTooLarge, core.Outcome{Code: "body_too_large", HTTP: 413, GRPC: 8}},
+		{core.ErrUnavailable, core.Outcome{Code: "unavailable", HTTP: 503, GRPC: 14, RetryAfter: second}},
+		{core.ErrClosed, core.Outcome{Code: "closing", HTTP: 503, GRPC: 14, RetryAfter: second}},
+		{core.ErrMismatch, core.Outcome{Code: "mismatch", HTTP: 422, GRPC: 9}},
+		{core.ErrInterrupted, core.Outcome{Code: "outcome_unknown", HTTP: 409, GRPC: 9}},
+		{core.ErrUnreplayable, core.Outcome{Code: "completed_unreplayable", HTTP: 409, GRPC: 6}},
+		{keyError(t, errors.New("x")), core.Outcome{Code: "key_error", HTTP: 500, GRPC: 13}},
+		{keyError(t, teapot(418)), core.Outcome{Code: "key_error", HTTP: 418, GRPC: 13}},
+		{keyError(t, teapot(200)), core.Outcome{Code: "key_error", HTTP: 500, GRPC: 13}},
+		{keyError(t, core.ErrBusy), core.Outcome{Code: "key_error", HTTP: 500, GRPC: 13}},
+		{keyError(t, core.ErrBodyTooLarge), core.Outcome{Code: "body_too_large", HTTP: 413, GRPC: 8}},
+		{
+			&core.Error{Kind: core.ErrBusy, RetryAfter: 3 * second},
+			core.Outcome{Code: "busy", HTTP: 409, GRPC: 10, RetryAfter: 3 * second},
+		},
+		{
+			// A fault whose cause is like the end of a context is not the end of
+			// the caller's.
+			&core.Error{Kind: core.ErrUnavailable, Cause: context.DeadlineExceeded},
+			core.Outcome{Code: "unavailable", HTTP: 503, GRPC: 14, RetryAfter: second},
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.want.Code, func(t *testing.T) {
+			for _, err := range []error{test.err, fmt.Errorf("wrapped: %w", test.err)} {
+				if got, ok := core.OutcomeOf(err); got != test.want || !ok {
+					t.Errorf("%v: got %+v, %v; want %+v", err, got, ok, test.want)
+				}
+			}
+		})
+	}
+}
+
+func TestOutcomesOfAContextThatEnded(t *testing.T) {
+	locks := newLocker(t, newEmbedded(t), core.WithRetryAfter(2*time.Second))
+	past, cancel := context.WithDeadline(t.Context(), time.Now())
+	defer cancel()
+	_, err := locks.Lock(past, "k")
+	if got, ok := core.OutcomeOf(err); !ok || got != (core.Outcome{Code: "deadline", HTTP: 503, GRPC: 4, RetryAfter: 2 * time.Second}) {
+		t.Errorf("%v: %+v", err, got)
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = locks.Lock(gone, "k")
+	if got, ok := core.OutcomeOf(err); !ok || got != (core.Outcome{Code: "canceled", HTTP: 499, GRPC: 1}) {
+		t.Errorf("%v: %+v", err, got)
+	}
+}
+
+func TestWhatHasNoOutcome(t *testing.T) {
+	for _, err := range []error{nil, errors.New("x"), context.Canceled, context.DeadlineExceeded, core.ErrSkip, core.ErrLost, core.ErrMaxHold} {
+		if got, ok := core.OutcomeOf(err); ok || got != (core.Outcome{}) {
+			t.Errorf("%v: got %+v", err, got)
+		}
+	}
+}
+
+func TestNarrowErrorsAreWideOnes(t *testing.T) {
+	for narrow, wide := range map[error]error{
+		core.ErrWaitTimeout: core.ErrBusy, core.ErrClosed: core.ErrUnavailable, core.ErrMaxHold: core.ErrLost,
+	} {
+		if !errors.Is(narrow, wide) || errors.Is(wide, narrow) {
+			t.Errorf("%v and %v", narrow, wide)
+		}
+	}
+}
+
+func FuzzARefusalIsNeverASuccess(f *testing.F) {
+	f.Add(200, 1)
+	f.Add(204, 0)
+	f.Add(-1, 15)
+	kinds := []error{
+		core.ErrBusy, core.ErrWaitTimeout, core.ErrQueueFull, core.ErrOverloaded, core.ErrNoKey, core.ErrInvalidKey,
+		core.ErrBodyTooLarge, core.ErrUnavailable, core.ErrClosed, core.ErrMismatch, core.ErrInterrupted, core.ErrUnreplayable,
+	}
+	f.Fuzz(func(t *testing.T, status, kind int) {
+		err := keyError(t, teapot(status))
+		if kind >= 0 && kind < len(kinds) {
+			err = errors.Join(teapot(status), &core.Error{Kind: kinds[kind], RetryAfter: time.Duration(status)})
+		}
+		got, ok := core.OutcomeOf(err)
+		if !ok || got.HTTP < 400 || got.HTTP > 599 || got.GRPC == 0 || got.GRPC > 16 || got.Code == "" || got.RetryAfter < 0 {
+			t.Errorf("%v: %+v", err, got)
+		}
+	})
+}
