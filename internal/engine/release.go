@@ -128,7 +128,6 @@ func (e *Engine) sendRelease(lease *lease, last *Hold) {
 // being told, if any.
 func (h *Hold) settle(err error, after *afterwards) {
 	h.err = err
-	close(h.ended)
 	if !h.gone {
 		h.engine.work.Done()
 	}
@@ -136,6 +135,8 @@ func (h *Hold) settle(err error, after *afterwards) {
 		event := Event{Kind: Released, Key: h.line.key, Held: time.Since(h.since), Loss: h.loss, Err: err}
 		after.add(func() { h.engine.observe(event) })
 	}
+	ended := h.ended
+	after.add(func() { close(ended) }) // last: who waits for it has been told all
 }
 
 // discard releases a dead token, so that it does not hold its key until the

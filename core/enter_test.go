@@ -1,0 +1,130 @@
+package core_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/reqlock/reqlock/core"
+)
+
+func TestEnter(t *testing.T) {
+	rdb := newEmbedded(t)
+	locks := newLocker(t, rdb)
+	key := field("id")
+
+	ctx, done, err := core.Enter(t.Context(), locks, form{"id": "42"}, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lease, ok := core.FromContext(ctx)
+	if !ok || lease.Key() != "42" || rdb.Get(t.Context(), "reqlock:42").Val() != lease.Token() {
+		t.Error("not locked")
+	}
+	outside, nothing, err := core.Enter(t.Context(), locks, form{"id": "42"}, key)
+	wantError(t, err, core.ErrBusy)
+	nothing() // never nil
+	if outside != t.Context() {
+		t.Error("a refused request has another context")
+	}
+	done()
+	done()
+	if ctx.Err() == nil || rdb.Exists(t.Context(), "reqlock:42").Val() != 0 {
+		t.Error("not released")
+	}
+}
+
+func TestEnterWithoutALock(t *testing.T) {
+	locks := newLocker(t, newEmbedded(t))
+	own := errors.New("own")
+	for name, test := range map[string]struct {
+		id   string
+		keys []core.KeyFunc[form]
+		want error
+	}{
+		"skip":               {"!skip", []core.KeyFunc[form]{field("id")}, nil},
+		"each skips":         {"!skip", []core.KeyFunc[form]{field("id"), field("id")}, nil},
+		"no key":             {"", []core.KeyFunc[form]{field("id")}, core.ErrNoKey},
+		"bad":                {"!bad", []core.KeyFunc[form]{field("id")}, core.ErrInvalidKey},
+		"second has no key":  {"42", []core.KeyFunc[form]{field("id"), field("other")}, core.ErrNoKey},
+		"an error of theirs": {"42", []core.KeyFunc[form]{func(form) (string, error) { return "", own }}, own},
+		"never both": {"42", []core.KeyFunc[form]{field("id"), func(form) (string, error) {
+			return "x", own // an error counts, whatever comes with it
+		}}, own},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, release, err := core.Enter(t.Context(), locks, form{"id": test.id}, test.keys...)
+			release()
+			if !errors.Is(err, test.want) || ctx != t.Context() {
+				t.Errorf("got %v", err)
+			}
+			if _, locked := core.FromContext(ctx); locked {
+				t.Error("there is a lease")
+			}
+		})
+	}
+	lease := lock(t, locks, "42") // none of them left its lock behind
+	release(t, lease)
+
+	ctx, done, err := core.Enter(t.Context(), locks, form{"id": "42", "b": "!skip"}, field("b"), field("id"))
+	if got, _ := core.FromContext(ctx); err != nil || got.Key() != "42" {
+		t.Errorf("one of two keys skips: %v", err)
+	}
+	done()
+}
+
+func TestEnterWaitsAsLongAsToldTo(t *testing.T) {
+	locks := newLocker(t, newEmbedded(t))
+	lease := lock(t, locks, "42")
+	_, _, err := core.Enter(t.Context(), locks.With(core.WithWait(time.Millisecond)), form{"id": "42"}, field("id"))
+	wantError(t, err, core.ErrWaitTimeout)
+	entered := make(chan error, 1)
+	go func() {
+		_, done, err := core.Enter(t.Context(), locks.With(core.WithWait(time.Minute)), form{"id": "42"}, field("id"))
+		done()
+		entered <- err
+	}()
+	release(t, lease)
+	if err := <-entered; err != nil {
+		t.Error(err)
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("no key function is no panic")
+		}
+	}()
+	_, _, _ = core.Enter[form](t.Context(), locks, nil)
+}
+
+func TestALossEndsTheContextOfAllKeys(t *testing.T) {
+	rdb := newEmbedded(t)
+	locks := newLocker(t, rdb, core.WithTTL(300*time.Millisecond))
+	ctx, done, err := core.Enter(t.Context(), locks, form{"a": "1", "b": "2"}, field("a"), field("b"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer done()
+	rdb.Del(t.Context(), "reqlock:1")
+	<-ctx.Done()
+	wantError(t, context.Cause(ctx), core.ErrLost)
+}
+
+func TestALeaseLostWhileWaitingForTheNextKeyIsNotTheCallersDoing(t *testing.T) {
+	rdb := newEmbedded(t)
+	heard := &events{}
+	locks := newLocker(t, rdb, core.WithTTL(300*time.Millisecond), core.WithObserver(heard.observe))
+	busy := lock(t, locks, "2")
+	result := make(chan error, 1)
+	go func() {
+		result <- locks.DoAll(t.Context(), []string{"1", "2"}, func(context.Context) error { return nil })
+	}()
+	await(t, "it waits for the second key", func() bool { return len(heard.of(core.Waiting)) == 1 })
+	rdb.Del(t.Context(), "reqlock:1")
+	err := <-result
+	wantError(t, err, core.ErrUnavailable, core.ErrLost)
+	if got, _ := core.OutcomeOf(err); got.Code != "unavailable" {
+		t.Errorf("outcome %+v", got)
+	}
+	release(t, busy)
+}

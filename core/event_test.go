@@ -1,0 +1,152 @@
+package core_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/reqlock/reqlock/core"
+)
+
+func TestEventsOfALock(t *testing.T) {
+	heard, again := &events{}, &events{}
+	rdb := newEmbedded(t)
+	locks := newLocker(t, rdb, core.WithTTL(300*time.Millisecond), core.WithObserver(heard.observe), core.WithObserver(again.observe))
+
+	lease := lock(t, locks, "k")
+	_, err := locks.TryLock(t.Context(), "k")
+	wantError(t, err, core.ErrBusy)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		release(t, lock(t, locks, "k"))
+	}()
+	await(t, "one waits", func() bool { return len(heard.of(core.Waiting)) == 1 })
+	await(t, "a renewal", func() bool { return len(heard.of(core.Renewed)) > 0 })
+	await(t, "a long hold", func() bool { return len(heard.of(core.HeldLong)) == 1 })
+	release(t, lease)
+	<-done
+
+	acquired := heard.of(core.Acquired)
+	if len(acquired) != 2 || acquired[0].Queued || acquired[0].Handover != core.Free || acquired[0].Waited > time.Minute ||
+		!acquired[1].Queued || acquired[1].Handover != core.Awaited || acquired[1].Waited < 300*time.Millisecond {
+		t.Errorf("acquired: %+v", acquired)
+	}
+	if refused := heard.of(core.Refused); len(refused) != 1 || refused[0].Queued {
+		t.Errorf("refused: %+v", refused)
+	} else {
+		wantError(t, refused[0].Err, core.ErrBusy)
+	}
+	if released := heard.of(core.Released); len(released) != 2 || released[0].Held < 300*time.Millisecond || released[0].Err != nil {
+		t.Errorf("released: %+v", released)
+	}
+	if long := heard.of(core.HeldLong); long[0].Held < 900*time.Millisecond {
+		t.Errorf("held long: %+v", long)
+	}
+	if len(again.of(core.Acquired)) != 2 {
+		t.Error("the second observer was not told")
+	}
+
+	lease = lock(t, locks, "k")
+	rdb.Del(t.Context(), "reqlock:k")
+	<-lease.Context().Done()
+	await(t, "the loss", func() bool { return len(heard.of(core.Lost)) == 1 })
+	wantError(t, heard.of(core.Lost)[0].Err, core.ErrLost)
+	wantError(t, lease.Release(t.Context()), core.ErrLost)
+	if released := heard.of(core.Released); len(released) != 3 {
+		t.Errorf("released: %+v", released)
+	} else {
+		wantError(t, released[2].Err, core.ErrLost)
+	}
+}
+
+func TestAnEventDoesNotPrintItsKey(t *testing.T) {
+	heard := &events{}
+	var log bytes.Buffer
+	logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	locks := newLocker(t, newEmbedded(t), core.WithObserver(heard.observe), core.WithObserver(core.SlogObserver(logger)))
+	const secret = "iban DE02120300000000202051"
+	lease := lock(t, locks, secret)
+	_, _ = locks.TryLock(t.Context(), secret)
+	token := lease.Token()
+	release(t, lease)
+
+	event := heard.of(core.Acquired)[0]
+	if event.Key.Raw() != secret {
+		t.Error("the key is not there when asked for")
+	}
+	asJSON, err := json.Marshal(event)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{
+		fmt.Sprint(event), fmt.Sprintf("%+v", event), fmt.Sprintf("%#v", event), event.Key.String(), string(asJSON), log.String(),
+	} {
+		if strings.Contains(text, "DE02") || strings.Contains(text, token) {
+			t.Errorf("prints the key or the token: %s", text)
+		}
+		if !strings.Contains(text, event.Key.String()) {
+			t.Errorf("does not print the digest: %s", text)
+		}
+	}
+}
+
+func TestSlogObserver(t *testing.T) {
+	for kind, want := range map[core.EventKind]string{
+		core.Acquired: "level=DEBUG msg=\"lock acquired\"",
+		core.Waiting:  "level=DEBUG msg=\"lock waiting\"",
+		core.Refused:  "level=DEBUG msg=\"lock refused\"",
+		core.Released: "level=DEBUG msg=\"lock released\"",
+		core.Renewed:  "level=DEBUG msg=\"lock renewed\"",
+		core.Lost:     "level=WARN msg=\"lock lost\"",
+		core.HeldLong: "level=WARN msg=\"lock held_long\"",
+		core.Unlocked: "level=WARN msg=\"lock unlocked\"",
+	} {
+		var log bytes.Buffer
+		observe := core.SlogObserver(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})))
+		observe(core.Event{Kind: kind})
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("%v: %s", kind, log.String())
+		}
+		fault := core.Event{Kind: kind, Err: fmt.Errorf("x: %w", core.ErrUnavailable)}
+		log.Reset()
+		observe(fault)
+		if faulty := kind != core.Acquired && kind != core.Waiting; strings.Contains(log.String(), "WARN") != faulty {
+			t.Errorf("fault in %v: %s", kind, log.String())
+		}
+		log.Reset()
+		quiet := core.SlogObserver(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelError})))
+		quiet(fault)
+		if log.Len() != 0 {
+			t.Errorf("logged below the level: %s", log.String())
+		}
+	}
+	if got := core.EventKind(0).String() + core.Handover(0).String(); got != "unknownunknown" {
+		t.Error(got)
+	}
+}
+
+func TestCloseDrains(t *testing.T) {
+	locks := newLocker(t, newEmbedded(t))
+	lease := lock(t, locks, "k")
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	waiter := make(chan error, 1)
+	go func() {
+		_, err := locks.Lock(t.Context(), "k")
+		waiter <- err
+	}()
+	wantError(t, locks.Close(ctx), context.DeadlineExceeded)
+	wantError(t, <-waiter, core.ErrClosed)
+	<-lease.Context().Done()
+	wantError(t, context.Cause(lease.Context()), core.ErrClosed)
+	wantError(t, lease.Release(t.Context()), core.ErrClosed)
+	if err := locks.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}

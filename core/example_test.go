@@ -1,0 +1,112 @@
+package core_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/reqlock/reqlock/core"
+)
+
+// newExample returns a Locker on an embedded Redis, and what ends it.
+func newExample() (*core.Locker, func()) {
+	server, err := miniredis.Run()
+	if err != nil {
+		panic(err)
+	}
+	rdb := redis.NewClient(&redis.Options{Addr: server.Addr()})
+	locks := core.Must(core.New(rdb))
+	return locks, func() {
+		_ = locks.Close(context.Background())
+		_ = rdb.Close()
+		server.Close()
+	}
+}
+
+func ExampleLocker_Do() {
+	locks, end := newExample()
+	defer end()
+
+	err := locks.Do(context.Background(), "account:42", func(context.Context) error {
+		fmt.Println("nobody else works on account 42 now")
+		return nil
+	})
+	fmt.Println(err)
+	// Output:
+	// nobody else works on account 42 now
+	// <nil>
+}
+
+func ExampleLocker_TryLock() {
+	locks, end := newExample()
+	defer end()
+	ctx := context.Background()
+
+	lease, err := locks.TryLock(ctx, "report:2026")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer func() { _ = lease.Release(ctx) }()
+
+	_, err = locks.TryLock(ctx, "report:2026")
+	fmt.Println(err, errors.Is(err, core.ErrBusy))
+	// Output: reqlock: busy true
+}
+
+func ExampleLocker_With() {
+	locks, end := newExample()
+	defer end()
+	ctx := context.Background()
+
+	patient := locks.With(core.WithWait(20*time.Millisecond), core.WithTTL(time.Minute))
+	lease, _ := patient.Lock(ctx, "k")
+	defer func() { _ = lease.Release(ctx) }()
+
+	_, err := patient.Lock(ctx, "k")
+	fmt.Println(err)
+	// Output: reqlock: wait timed out
+}
+
+func ExampleJoin() {
+	type order struct{ tenant, id string }
+	key := core.Named("order", core.Join(
+		func(o order) (string, error) { return o.tenant, nil },
+		func(o order) (string, error) { return o.id, nil },
+	))
+
+	fmt.Println(key(order{"acme", "7"}))
+	fmt.Println(key(order{"acme", ""}))
+	// Output:
+	// order:4:acme1:7 <nil>
+	//  reqlock: no key
+}
+
+func ExampleEnter() {
+	locks, end := newExample()
+	defer end()
+	type message struct{ user, text string }
+	byUser := core.Of(func(m message) string { return m.user })
+
+	handle := func(ctx context.Context, m message) {
+		ctx, release, err := core.Enter(ctx, locks, m, byUser)
+		if err != nil {
+			outcome, _ := core.OutcomeOf(err)
+			fmt.Println(outcome.HTTP, outcome.Code)
+			return
+		}
+		defer release()
+		lease, _ := core.FromContext(ctx)
+		fmt.Println(lease.Key(), "says", m.text)
+	}
+
+	handle(context.Background(), message{"ann", "hello"})
+	handle(context.Background(), message{"", "hello"})
+	// Output:
+	// ann says hello
+	// 400 no_key
+}

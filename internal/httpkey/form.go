@@ -1,0 +1,98 @@
+package httpkey
+
+import (
+	"bytes"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"net/url"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/keypart"
+)
+
+// Form reads a field that comes once in the form that the body holds. It takes
+// for a form what net/http does: an urlencoded or multipart body of a POST, PUT
+// or PATCH.
+func Form(name string, maxBody int64) KeyFunc {
+	must(name != "", "Form needs a name")
+	must(maxBody > 0, "Form needs a limit of the body above 0")
+	return func(r *http.Request) (string, error) {
+		values, err := formValues(r, name, maxBody)
+		if err != nil {
+			return "", err
+		}
+		return keypart.Only(values)
+	}
+}
+
+// formValues returns the values of a field of the form.
+func formValues(r *http.Request, name string, maxBody int64) ([]string, error) {
+	if r.Method != http.MethodPost && r.Method != http.MethodPut && r.Method != http.MethodPatch {
+		return nil, nil
+	}
+	header := r.Header.Get("Content-Type")
+	if header == "" {
+		return nil, nil
+	}
+	contentType, params, err := mime.ParseMediaType(header)
+	if err != nil {
+		return nil, keypart.Invalid("a malformed Content-Type")
+	}
+	switch contentType {
+	case "application/x-www-form-urlencoded":
+		if r.PostForm != nil { // another middleware has read the body
+			return r.PostForm[name], nil
+		}
+		body, err := readBody(r, maxBody)
+		if err != nil {
+			return nil, err
+		}
+		values, err := url.ParseQuery(string(body))
+		if err != nil {
+			return nil, keypart.Invalid("a malformed form")
+		}
+		return values[name], nil
+	case "multipart/form-data":
+		if r.MultipartForm != nil { // another middleware has read the body
+			return r.MultipartForm.Value[name], nil
+		}
+		body, err := readBody(r, maxBody)
+		if err != nil {
+			return nil, err
+		}
+		return multipartValues(body, params["boundary"], name)
+	default:
+		return nil, nil
+	}
+}
+
+// multipartValues returns the values of a field of a multipart form. Files are
+// passed over, whatever they are called.
+func multipartValues(body []byte, boundary, name string) (values []string, err error) {
+	if boundary == "" {
+		return nil, keypart.Invalid("a multipart form without boundary")
+	}
+	if len(body) == 0 {
+		return nil, core.ErrNoKey
+	}
+	form := multipart.NewReader(bytes.NewReader(body), boundary)
+	for {
+		part, err := form.NextPart()
+		if err == io.EOF { //nolint:errorlint // a form that breaks off wraps it
+			return values, nil
+		}
+		if err != nil {
+			return nil, keypart.Invalid("a malformed form")
+		}
+		if part.FormName() != name || part.FileName() != "" {
+			continue
+		}
+		value, err := io.ReadAll(part)
+		if err != nil {
+			return nil, keypart.Invalid("a malformed form")
+		}
+		values = append(values, string(value))
+	}
+}

@@ -1,0 +1,119 @@
+package httpkey
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/keypart"
+)
+
+// A KeyFunc reads a lock key from net/http's request.
+type KeyFunc = core.KeyFunc[*http.Request]
+
+// Header reads a header that comes once.
+func Header(name string) KeyFunc {
+	must(name != "", "Header needs a name")
+	return func(r *http.Request) (string, error) {
+		return keypart.Only(r.Header.Values(name))
+	}
+}
+
+// PathValue reads a wildcard of the route that net/http's mux, or one that
+// calls r.SetPathValue, matched.
+func PathValue(name string) KeyFunc {
+	must(name != "", "PathValue needs a name")
+	return func(r *http.Request) (string, error) {
+		return keypart.Text(r.PathValue(name))
+	}
+}
+
+// Query reads a parameter of the query that comes once.
+func Query(name string) KeyFunc {
+	must(name != "", "Query needs a name")
+	return func(r *http.Request) (string, error) {
+		// r.URL.Query would drop what is malformed, and say nothing.
+		values, err := url.ParseQuery(r.URL.RawQuery)
+		if err != nil {
+			return "", keypart.Invalid("a malformed query")
+		}
+		return keypart.Only(values[name])
+	}
+}
+
+// Cookie reads a cookie that comes once.
+func Cookie(name string) KeyFunc {
+	must(name != "", "Cookie needs a name")
+	return func(r *http.Request) (string, error) {
+		switch cookies := r.CookiesNamed(name); len(cookies) {
+		case 0:
+			return "", core.ErrNoKey
+		case 1:
+			return keypart.Text(cookies[0].Value)
+		default:
+			return "", keypart.Invalid("given %d times", len(cookies))
+		}
+	}
+}
+
+// RemoteIP reads the peer's IP address. Middlewares that set RemoteAddr may
+// leave out the port. One address has one key, however it is written.
+func RemoteIP() KeyFunc {
+	return func(r *http.Request) (string, error) {
+		host, _, err := net.SplitHostPort(r.RemoteAddr)
+		if err != nil {
+			host = r.RemoteAddr
+		}
+		if host == "" {
+			return "", core.ErrNoKey
+		}
+		ip, err := netip.ParseAddr(host)
+		if err != nil {
+			return "", keypart.Invalid("the peer has no IP address")
+		}
+		return keypart.Text(ip.Unmap().String())
+	}
+}
+
+// BasicUser reads the user name of an Authorization header that comes once.
+func BasicUser() KeyFunc {
+	return func(r *http.Request) (string, error) {
+		if n := len(r.Header.Values("Authorization")); n > 1 {
+			return "", keypart.Invalid("given %d times", n)
+		}
+		user, _, _ := r.BasicAuth()
+		return keypart.Text(user)
+	}
+}
+
+// ContextValue reads a value in the request's context.
+func ContextValue(key any) KeyFunc {
+	must(key != nil, "ContextValue needs a key")
+	return func(r *http.Request) (string, error) {
+		return keypart.Value(r.Context().Value(key))
+	}
+}
+
+// ContextValueAs reads a value of type T in the request's context with get.
+func ContextValueAs[T any](key any, get func(T) string) KeyFunc {
+	must(key != nil, "ContextValueAs needs a key")
+	must(get != nil, "ContextValueAs needs a function")
+	return func(r *http.Request) (string, error) {
+		return keypart.As(r.Context().Value(key), get)
+	}
+}
+
+// Literal is the same key for every request.
+func Literal(key string) KeyFunc {
+	must(key != "", "Literal needs a key")
+	return func(*http.Request) (string, error) { return key, nil }
+}
+
+// must panics with the message: what a programmer did wrong at registration.
+func must(ok bool, message string) {
+	if !ok {
+		panic("reqlock: " + message)
+	}
+}

@@ -1,0 +1,96 @@
+package httpreply
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/reqlock/reqlock/core"
+)
+
+// OutcomeOf returns core.OutcomeOf, or 500 with the code "internal" for an
+// error that core does not know.
+func OutcomeOf(err error) core.Outcome {
+	if o, ok := core.OutcomeOf(err); ok {
+		return o
+	}
+	return core.Outcome{Code: "internal", HTTP: http.StatusInternalServerError}
+}
+
+// Write answers a request that did not run because of err.
+func Write(w http.ResponseWriter, err error) {
+	o := OutcomeOf(err)
+	SetHeader(w.Header(), o)
+	w.WriteHeader(o.HTTP)
+	if HasBody(o) {
+		// A client that does not read its answer cannot be told.
+		_, _ = w.Write(Body(o))
+	}
+}
+
+// SetHeader sets the headers of an answer, and removes those that a middleware
+// may have set for another one. Content-Encoding stays: who set it before the
+// handler ran is about to encode what is written.
+func SetHeader(h http.Header, o core.Outcome) {
+	for _, name := range [...]string{"Content-Length", "Content-Type", "Etag", "Last-Modified"} {
+		h.Del(name)
+	}
+	h.Set("Cache-Control", "no-store")
+	if o.RetryAfter > 0 {
+		h.Set("Retry-After", wholeSeconds(o.RetryAfter))
+	}
+	if HasBody(o) {
+		h.Set("Content-Type", "application/problem+json")
+	}
+}
+
+// HasBody reports whether an answer has a body: nobody reads that of a client
+// that is gone.
+func HasBody(o core.Outcome) bool { return o.Code != "canceled" }
+
+// Body returns the problem document of an outcome.
+func Body(o core.Outcome) []byte {
+	body, _ := json.Marshal(problem{ // strings and an int, which cannot fail
+		Type:   "about:blank",
+		Title:  http.StatusText(o.HTTP),
+		Status: o.HTTP,
+		Detail: details[o.Code],
+		Code:   o.Code,
+	})
+	return append(body, '\n')
+}
+
+// A problem is a problem document of RFC 9457, with a code for programs.
+type problem struct {
+	Type   string `json:"type"`
+	Title  string `json:"title,omitempty"`
+	Status int    `json:"status"`
+	Detail string `json:"detail"`
+	Code   string `json:"code"`
+}
+
+// details are the words for people. They say nothing of the key, which may be
+// personal data, and nothing of the error, which may be anything.
+var details = map[string]string{
+	"busy":                   "Another request holds the lock that this one needs.",
+	"wait_timeout":           "Another request held the lock for as long as this one could wait.",
+	"queue_full":             "Too many requests are waiting for the same lock.",
+	"overloaded":             "Too many requests are waiting for locks.",
+	"no_key":                 "The request lacks the value by which it is locked.",
+	"invalid_key":            "The value by which the request is locked is malformed.",
+	"body_too_large":         "The request body is too large.",
+	"key_error":              "The lock for the request could not be determined.",
+	"mismatch":               "The idempotency key was used before for another request.",
+	"outcome_unknown":        "An earlier attempt was interrupted. It is not known whether it took effect.",
+	"completed_unreplayable": "The request was completed before. Its answer cannot be repeated.",
+	"closing":                "The server is shutting down.",
+	"unavailable":            "The lock service is unavailable.",
+	"deadline":               "The request ran out of time before it got its lock.",
+	"internal":               "The request could not be locked.",
+}
+
+// wholeSeconds rounds up, so that nobody comes back too early.
+func wholeSeconds(d time.Duration) string {
+	return strconv.FormatInt(int64((d+time.Second-1)/time.Second), 10)
+}

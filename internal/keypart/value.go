@@ -1,0 +1,64 @@
+package keypart
+
+import (
+	"fmt"
+	"reflect"
+	"strconv"
+
+	"github.com/reqlock/reqlock/core"
+)
+
+// Value makes a key of a value that a middleware left for the handler: a
+// string, a fmt.Stringer, or an integer, named types included. The String
+// method of a type goes before its kind.
+//
+// No value, a nil pointer and the like are core.ErrNoKey. Another type is a
+// core.ErrInvalidKey that names it. What it is made into is checked by Text.
+func Value(v any) (string, error) {
+	if isNil(v) {
+		return "", core.ErrNoKey
+	}
+	switch v := v.(type) {
+	case string:
+		return Text(v)
+	case fmt.Stringer:
+		return Text(v.String())
+	}
+	switch rv := reflect.ValueOf(v); rv.Kind() { //nolint:exhaustive // the others are no keys
+	case reflect.String:
+		return Text(rv.String())
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return strconv.FormatInt(rv.Int(), 10), nil
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
+		return strconv.FormatUint(rv.Uint(), 10), nil
+	default:
+		return "", Invalid("a value of type %T is no key", v)
+	}
+}
+
+// As makes a key of a value of type T by the function get. No value, or a nil
+// pointer, is core.ErrNoKey, without a call of get; a value of another type is
+// a core.ErrInvalidKey that names it. What get returns is checked by Text.
+func As[T any](v any, get func(T) string) (string, error) {
+	if isNil(v) {
+		return "", core.ErrNoKey
+	}
+	t, ok := v.(T)
+	if !ok {
+		return "", Invalid("a value of type %T, not %v", v, reflect.TypeFor[T]())
+	}
+	return Text(get(t))
+}
+
+// isNil reports whether v is nothing, or a nil pointer, slice, map, func or
+// channel, whose methods may not bear being called.
+func isNil(v any) bool {
+	switch rv := reflect.ValueOf(v); rv.Kind() { //nolint:exhaustive // the others are never nil
+	case reflect.Invalid:
+		return true
+	case reflect.Pointer, reflect.Slice, reflect.Map, reflect.Func, reflect.Chan, reflect.UnsafePointer:
+		return rv.IsNil()
+	default:
+		return false
+	}
+}
