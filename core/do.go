@@ -34,7 +34,7 @@ func (l *Locker) DoAll(ctx context.Context, keys []string, fn func(ctx context.C
 			err = errors.Join(err, lost)
 		}
 	}()
-	return fn(all.ctx)
+	return fn(all.ctx) //nolint:contextcheck // it is derived from ctx
 }
 
 // mayRunUnlocked reports whether a request that met err runs all the same:

@@ -142,9 +142,9 @@ func Keyed[R any](secret []byte, key KeyFunc[R]) KeyFunc[R] {
 // isName reports whether a name can stand before a colon and a key.
 func isName(name string) bool {
 	for i, c := range []byte(name) {
-		digit := '0' <= c && c <= '9'
 		letter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
-		if !letter && !(digit && i > 0) && !strings.ContainsRune("-_./", rune(c)) {
+		digit := '0' <= c && c <= '9' && i > 0
+		if !letter && !digit && !strings.ContainsRune("-_./", rune(c)) {
 			return false
 		}
 	}

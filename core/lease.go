@@ -138,8 +138,10 @@ func FromContext(ctx context.Context) (*Lease, bool) {
 // the same root Locker and still lives.
 func outerLease(ctx context.Context, l *Locker, key string) *Lease {
 	lease, _ := FromContext(ctx)
-	for lease != nil && !(lease.key == key && lease.locker.engine == l.engine && lease.hold.Alive()) {
-		lease = lease.around
+	for ; lease != nil; lease = lease.around {
+		if lease.key == key && lease.locker.engine == l.engine && lease.hold.Alive() {
+			return lease
+		}
 	}
-	return lease
+	return nil
 }

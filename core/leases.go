@@ -35,13 +35,13 @@ func (l *Locker) acquireAll(ctx context.Context, keys []string, wait time.Durati
 	begun := time.Now()
 	var main *Lease
 	for _, key := range keys {
-		lease, err := l.acquire(all.ctx, key, leftOf(wait, begun))
+		lease, err := l.acquire(all.ctx, key, leftOf(wait, begun)) //nolint:contextcheck // it is derived from ctx
 		if err != nil {
 			_ = all.release(ctx)
 			return nil, amend(ctx, err, wait)
 		}
 		all.taken = append(all.taken, lease)
-		all.ctx = lease.ctx
+		all.ctx = lease.ctx //nolint:fatcontext // as deep as there are keys, so that the loss of any ends it
 		if key == first {
 			main = lease
 		}

@@ -62,6 +62,7 @@ func defaultSettings() settings {
 // option is a setting that a view may change too.
 type option func(*settings) error
 
+// ReqlockOption marks an option.
 func (option) ReqlockOption() {}
 
 func (o option) apply(s *settings) error { return o(s) }
@@ -72,6 +73,7 @@ type rootOption struct {
 	set  func(*root) error
 }
 
+// ReqlockOption marks an option.
 func (rootOption) ReqlockOption() {}
 
 func (o rootOption) apply(s *settings) error { return o.set(&s.root) }

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// WaitForever, as a Request's wait, ends only with the caller's context.
+// WaitForever is a Request's wait that ends only with the caller's context.
 const WaitForever = time.Duration(-1)
 
 // A Request says what a caller wants.

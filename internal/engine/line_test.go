@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -228,7 +229,7 @@ func TestAGrantThatCrossedALeavingIsPassedOn(t *testing.T) {
 		served := false
 		waiting(t, e, request(WaitForever), func(*Hold) { served = true })
 		cancel()
-		if refusal := e.await(ctx, w); refusal == nil || refusal.Ended != context.Canceled {
+		if refusal := e.await(ctx, w); refusal == nil || !errors.Is(refusal.Ended, context.Canceled) {
 			t.Errorf("leaver got %v", refusal)
 		}
 		synctest.Wait()

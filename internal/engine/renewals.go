@@ -84,12 +84,14 @@ func (h leaseHeap) Swap(i, j int) {
 	h[i].position, h[j].position = i+1, j+1
 }
 
+// Push appends a lease.
 func (h *leaseHeap) Push(x any) {
 	l, _ := x.(*lease)
 	*h = append(*h, l)
 	l.position = len(*h)
 }
 
+// Pop takes the last lease off.
 func (h *leaseHeap) Pop() any {
 	old := *h
 	l := old[len(old)-1]

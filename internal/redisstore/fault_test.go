@@ -98,7 +98,9 @@ func TestABusyServerPasses(t *testing.T) {
 		}
 	}
 	rdb.ScriptKill(t.Context())
-	<-script
+	if err := <-script; err == nil {
+		t.Error("the script ended by itself")
+	}
 	if _, err := s.Ask(t.Context(), request("me:1")); err != nil {
 		t.Errorf("after it: %v", err)
 	}

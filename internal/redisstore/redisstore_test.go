@@ -142,8 +142,10 @@ func TestTransitions(t *testing.T) {
 		{"ask for our own key: a full life", ask, short, answer{granted: true}, answer{granted: true}, mine},
 		{"ask for our own key: never shorter", ask, long, answer{granted: true}, answer{granted: true}, long},
 		{
-			"ask for another's key", ask, others, answer{holder: "other", remaining: time.Hour},
-			answer{holder: "other", remaining: time.Hour}, others,
+			"ask for another's key", ask, others,
+			answer{holder: "other", remaining: time.Hour},
+			answer{holder: "other", remaining: time.Hour},
+			others,
 		},
 		{"ask for a key without an end", ask, endless, answer{holder: "other"}, answer{holder: "other"}, endless},
 		{"renew our key", renew, short, answer{held: true}, answer{held: true}, mine},

@@ -27,7 +27,7 @@ func TestServerDiesWithTestProcess(t *testing.T) {
 	t.Parallel()
 	Start(t) // skips the test where there is no server
 
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestOrphan$") //nolint:gosec // this program
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestOrphan$")
 	// Killed, it can not remove its files: keep them in the directory of this
 	// test.
 	cmd.Env = append(os.Environ(), orphanEnv+"=1", "TMPDIR="+t.TempDir())
