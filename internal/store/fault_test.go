@@ -1,0 +1,19 @@
+package store
+
+import (
+	"errors"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestAFaultIsItsCause(t *testing.T) {
+	cause := errors.New("connection refused")
+	var err error = &Fault{Passing: true, Err: cause}
+	var fault *Fault
+	if !errors.Is(err, cause) || err.Error() != cause.Error() || !errors.As(err, &fault) || !fault.Passing {
+		t.Errorf("got %v", err)
+	}
+}
