@@ -93,7 +93,8 @@ func WithTTL(ttl time.Duration) Option {
 
 // WithWait sets how long to wait for a lock that another holds; 0 is not at
 // all. Without it Lock, Do and DoAll wait until their context ends, while
-// Enter and the middlewares do not wait.
+// Enter and the middlewares do not wait. A wait that is over before Redis has
+// answered at all ends with ErrUnavailable: nobody can say that the key is held.
 func WithWait(wait time.Duration) Option {
 	return option(func(s *settings) error {
 		if wait < 0 {

@@ -88,15 +88,20 @@ func TestCloseGivesUpWithItsContext(t *testing.T) {
 func TestCloseEndsTheRepeatsOfAFailedRelease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
-		h := hold(t, e, request(0))
+		h, other := hold(t, e, request(0)), hold(t, e, Request{Key: "other", TTL: time.Hour})
 		s.before.set(func(string, store.Request) error { return errDown })
 		_, _ = h.Release(t.Context())
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
+		closed := make(chan error)
+		go func() { closed <- e.Close(t.Context()) }()
+		synctest.Wait()
+		releases := s.tried("release")
 		begun := time.Now()
-		if err := e.Close(ctx); !errors.Is(err, context.DeadlineExceeded) || time.Since(begun) != time.Second {
+		_, _ = other.Release(t.Context()) // after the close began, too
+		if err := <-closed; err != nil || time.Since(begun) != 0 {
 			t.Errorf("close: %v after %v", err, time.Since(begun))
 		}
-		// The bubble ends only if no goroutine is left.
+		if releases != 3 || s.tried("release") != 6 {
+			t.Errorf("released %d times, then %d; want 3, then 3 more for the other key", releases, s.tried("release"))
+		}
 	})
 }

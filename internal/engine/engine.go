@@ -27,8 +27,8 @@ type Engine struct {
 	shards   [shardCount]shard
 	renewals renewals
 	work     tally.Tally // holds, and goroutines of the engine
-	quit     chan struct{}
-	quitOnce sync.Once
+	closing  chan struct{} // closed when Close begins
+	once     sync.Once     // guards the closing of it
 }
 
 // A shard is a part of the lines and the mutex that guards them, with all that
@@ -49,7 +49,7 @@ func New(s store.Store, process string, bound time.Duration, hooks Hooks) *Engin
 		process: process,
 		bound:   bound,
 		seed:    maphash.MakeSeed(),
-		quit:    make(chan struct{}),
+		closing: make(chan struct{}),
 	}
 	for i := range e.shards {
 		e.shards[i].lines = make(map[string]*line)
@@ -90,11 +90,11 @@ func (e *Engine) Close(ctx context.Context) error {
 			l.wake()
 		}
 	})
+	e.once.Do(func() { close(e.closing) })
 	err := e.work.Wait(ctx)
 	if err != nil {
 		e.loseAll()
 	}
-	e.quitOnce.Do(func() { close(e.quit) })
 	if storeErr := e.store.Close(ctx); err == nil {
 		err = storeErr
 	}

@@ -23,6 +23,7 @@ type fakeStore struct {
 	before, after switchable
 
 	mu    sync.Mutex
+	tries map[string]int // transitions begun, also those that failed
 	keys  map[string]entry
 	calls []call
 	hint  func(key, token string)
@@ -60,10 +61,13 @@ type call struct {
 	at                time.Time
 }
 
-func newFakeStore() *fakeStore { return &fakeStore{keys: make(map[string]entry)} }
+func newFakeStore() *fakeStore { return &fakeStore{keys: make(map[string]entry), tries: make(map[string]int)} }
 
 // transition runs f on the live value of the key.
 func (s *fakeStore) transition(name string, r store.Request, f func(value string)) error {
+	s.mu.Lock()
+	s.tries[name]++
+	s.mu.Unlock()
 	if err := s.before.call(name, r); err != nil {
 		return err
 	}
@@ -143,6 +147,13 @@ func (s *fakeStore) value(key string) string {
 
 // count returns how often a transition was run.
 func (s *fakeStore) count(transition string) int { return len(s.times(transition)) }
+
+// tried returns how often a transition was begun.
+func (s *fakeStore) tried(transition string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.tries[transition]
+}
 
 // times returns when a transition was run.
 func (s *fakeStore) times(transition string) (at []time.Time) {

@@ -202,3 +202,20 @@ func TestTheCallerWaitsForAReleaseNoLongerThanItWants(t *testing.T) {
 		}
 	})
 }
+
+func TestAReleaseIsSentThoughItsContextHasEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, s, _ := newEngine()
+		ctx, cancel := context.WithCancel(t.Context())
+		h, err := e.Acquire(ctx, request(0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		cancel()
+		_, _ = h.Release(ctx)
+		synctest.Wait()
+		if s.value("k") != "" {
+			t.Error("the key is left to its TTL")
+		}
+	})
+}

@@ -59,10 +59,9 @@ func (h *Hold) lossNow() Loss {
 	return h.loss
 }
 
-// current reports whether the hold is its lease's present holder.
-func (h *Hold) current() bool {
-	return h.ended == nil && h.line.lease == h.lease && h.lease.holder == h
-}
+// current reports whether the hold is neither released nor under a lease that
+// ended.
+func (h *Hold) current() bool { return h.ended == nil && h.line.lease == h.lease }
 
 // expire is called by the timer at what was the end of the lease's validity
 // when the timer was set.

@@ -141,22 +141,20 @@ func (h *Hold) settle(err error, after *afterwards) {
 
 // discard releases a dead token, so that it does not hold its key until the
 // TTL. It tries at least once, and again until over, as long as the store does
-// not answer and the engine is not closed.
+// not answer. Once the engine is being closed it tries only once more.
 func (e *Engine) discard(key, token string, over time.Time) {
 	r := store.Request{Key: key, Token: token, Bound: e.bound}
-	for tries := 0; ; tries++ {
-		if _, err := e.store.Release(context.Background(), r); err == nil || !faultOf(err).Passing {
+	for tries, last := 0, false; ; tries++ {
+		_, err := e.store.Release(context.Background(), r)
+		if err == nil || last || !faultOf(err).Passing || time.Now().After(over) {
 			return
 		}
 		timer := time.NewTimer(pauseOf(tries, 0))
 		select {
 		case <-timer.C:
-		case <-e.quit:
+		case <-e.closing:
 			timer.Stop()
-			return
-		}
-		if time.Now().After(over) {
-			return
+			last = true
 		}
 	}
 }

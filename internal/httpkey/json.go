@@ -127,6 +127,7 @@ func jsonInteger(number string) (string, error) {
 // passedOver takes any JSON value and keeps nothing of it.
 type passedOver struct{}
 
+// UnmarshalJSON is called after the value was checked.
 func (*passedOver) UnmarshalJSON([]byte) error { return nil }
 
 var errMalformedJSON = keypart.Invalid("malformed JSON")

@@ -36,7 +36,7 @@ func exchange(t *testing.T, addr, request string) (statuses []int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
 	go func() { _, _ = io.WriteString(conn, request) }() // the server may not read all
 	answers := bufio.NewReader(conn)
@@ -174,7 +174,7 @@ func TestNoContinueForTooLarge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer answer.Body.Close()
+	defer func() { _ = answer.Body.Close() }()
 	if answer.StatusCode != http.StatusRequestEntityTooLarge || body.read != 0 {
 		t.Errorf("status %d after %d bytes were sent", answer.StatusCode, body.read)
 	}

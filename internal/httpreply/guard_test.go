@@ -29,7 +29,7 @@ func answer(t *testing.T, handle func(http.ResponseWriter)) (status int, body st
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer got.Body.Close()
+	defer func() { _ = got.Body.Close() }()
 	text, err := io.ReadAll(got.Body)
 	if err != nil {
 		t.Fatal(err)
@@ -57,7 +57,7 @@ func TestGuard(t *testing.T) {
 		}, 423, "mine"},
 		"a success on purpose":        {func(w http.ResponseWriter) { w.WriteHeader(202) }, 202, ""},
 		"early hints":                 {func(w http.ResponseWriter) { w.WriteHeader(103) }, 409, problem},
-		"http.Error":                  {func(w http.ResponseWriter) { http.Error(w, "mine", 423) }, 423, "mine"},
+		"http.Error":                  {func(w http.ResponseWriter) { http.Error(w, "mine", http.StatusLocked) }, 423, "mine"},
 		"flushed":                     {func(w http.ResponseWriter) { w.(http.Flusher).Flush() }, 409, ""},
 		"flushed by controller":       {func(w http.ResponseWriter) { _ = http.NewResponseController(w).Flush() }, 409, ""},
 		"flushed behind a status":     {func(w http.ResponseWriter) { w.WriteHeader(423); w.(http.Flusher).Flush() }, 423, ""},
@@ -81,7 +81,7 @@ func hijack(w http.ResponseWriter) {
 	if err != nil {
 		return
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	_, _ = io.WriteString(conn, "HTTP/1.1 418 I'm a teapot\r\nContent-Length: 4\r\nConnection: close\r\n\r\nmine")
 }
 

@@ -116,10 +116,19 @@ func decodeAsk(r reply) (store.Answer, error) {
 		holder, isText := fields[1].(string)
 		remaining, isNumber := fields[2].(int64)
 		if isText && isNumber {
-			return store.Answer{Holder: holder, Remaining: time.Duration(remaining) * time.Millisecond}, nil
+			return store.Answer{Holder: holder, Remaining: lifeOf(remaining)}, nil
 		}
 	}
 	return store.Answer{}, errShape(r.value)
+}
+
+// lifeOf returns how long a key of this PTTL lives at most. The server rounds
+// down, so the last millisecond reads as 0.
+func lifeOf(pttl int64) time.Duration {
+	if pttl < 0 {
+		return -1
+	}
+	return time.Duration(pttl+1) * time.Millisecond
 }
 
 // Renew runs renew.lua.

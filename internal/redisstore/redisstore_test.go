@@ -250,6 +250,15 @@ func TestScriptsComeBackAfterAFlush(t *testing.T) {
 	})
 }
 
+func TestTheLastMillisecondOfAHolderIsKnown(t *testing.T) {
+	for pttl, want := range map[int64]time.Duration{0: time.Millisecond, 1: 2 * time.Millisecond, -1: -1} {
+		answer, err := decodeAsk(reply{value: []any{int64(0), "other", pttl}})
+		if err != nil || answer.Remaining != want {
+			t.Errorf("PTTL %d: %v, %v", pttl, answer.Remaining, err)
+		}
+	}
+}
+
 func TestNothingOfAForeignReplyIsBelieved(t *testing.T) {
 	odd := reply{value: []any{int64(2), "x"}}
 	if _, err := decodeAsk(odd); err == nil {

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/nethttplock"
+)
+
+// A service answers the requests of the bank's customers.
+type service struct {
+	bank *bank
+
+	// The locks of the routes. Those of the same name and key exclude each
+	// other, whatever the route is.
+	account middleware // both accounts of a transfer; who comes second is refused
+	inTurn  middleware // the same locks; who comes second waits
+	user    middleware // everything that belongs to one user; who comes second waits
+}
+
+// newService returns the service of a bank, with its locks.
+func newService(bank *bank, locks *core.Locker) *service {
+	payer := core.Named("account", nethttplock.PathValue("id"))
+	payee := nethttplock.Also(core.Named("account", nethttplock.JSONField("to", nethttplock.MaxBody(maxBody))))
+	self := core.Named("user", nethttplock.ContextValueAs(userKey{}, user.Subject))
+
+	return &service{
+		bank:    bank,
+		account: nethttplock.Middleware(locks, payer, payee),
+		inTurn:  nethttplock.Middleware(locks, payer, payee, core.WithWait(10*time.Second)),
+		user:    nethttplock.Middleware(locks, self, core.WithWait(10*time.Second)),
+	}
+}
+
+// handler returns the routes. The order of the middlewares matters: a lock
+// comes after everything that may refuse the request, so that nobody holds the
+// lock of somebody else's account, and next to the handler, so that it is held
+// no longer than needed.
+//
+// A transfer is sent by a person, whose second click is better refused. A
+// settlement is the same, sent by a batch job, which rather waits its turn.
+func (s *service) handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /accounts/{id}", chain(s.showAccount, recovered, authenticated, owner))
+	mux.Handle("POST /accounts/{id}/transfer", chain(s.transfer, recovered, authenticated, owner, s.account, slow))
+	mux.Handle("POST /accounts/{id}/settle", chain(s.transfer, recovered, authenticated, owner, s.inTurn, slow))
+	mux.Handle("POST /me/orders", chain(s.placeOrder, recovered, authenticated, s.user, slow))
+	return mux
+}
+
+// showAccount only reads, so it needs no lock.
+func (s *service) showAccount(w http.ResponseWriter, r *http.Request) {
+	cents, err := s.bank.balance(r.PathValue("id"))
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	reply(w, http.StatusOK, map[string]any{"cents": cents})
+}
+
+// transfer runs under the locks of both accounts. The request's context ends
+// when one of them is lost, so it goes wherever the work goes.
+func (s *service) transfer(w http.ResponseWriter, r *http.Request) {
+	var body struct {
+		To    string `json:"to"`
+		Cents int64  `json:"cents"`
+	}
+	if err := decode(w, r, &body); err != nil {
+		refuse(w, err)
+		return
+	}
+	left, err := s.bank.transfer(r.Context(), r.PathValue("id"), body.To, body.Cents)
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	reply(w, http.StatusOK, map[string]any{"cents": left})
+}
+
+// placeOrder runs under the lock of the user.
+func (s *service) placeOrder(w http.ResponseWriter, r *http.Request) {
+	var body struct {
+		Item string `json:"item"`
+	}
+	if err := decode(w, r, &body); err != nil {
+		refuse(w, err)
+		return
+	}
+	number, err := s.bank.order(r.Context(), userOf(r).ID, body.Item)
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	reply(w, http.StatusCreated, map[string]any{"number": number})
+}
+
+// maxBody bounds a body, in bytes.
+const maxBody = 1 << 16
+
+var errBody = errors.New("the body is not the JSON that this route takes")
+
+// decode reads a body of JSON. The lock of a transfer has read it before, to
+// find the key, and has put it back.
+func decode(w http.ResponseWriter, r *http.Request, into any) error {
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody)).Decode(into); err != nil {
+		return errBody
+	}
+	return nil
+}
+
+// reply answers with JSON.
+func reply(w http.ResponseWriter, status int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(body) // the client may be gone
+}
+
+// refuse answers a request that the bank did not carry out.
+func refuse(w http.ResponseWriter, err error) {
+	status := http.StatusServiceUnavailable // the context ended: nothing was written
+	switch {
+	case errors.Is(err, errBody), errors.Is(err, errAmount), errors.Is(err, errSameAccount):
+		status = http.StatusBadRequest
+	case errors.Is(err, errNoAccount):
+		status = http.StatusNotFound
+	case errors.Is(err, errFunds):
+		status = http.StatusUnprocessableEntity
+	}
+	reply(w, status, map[string]any{"error": err.Error()})
+}

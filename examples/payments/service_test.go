@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/reqlock/reqlock/core"
+)
+
+// newTestStack starts everything but the parts.
+func newTestStack(t *testing.T, change func(*service, *core.Locker)) *stack {
+	t.Helper()
+	p, _ := newProgram("", change)
+	s, err := p.start(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.stop(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func TestAnswers(t *testing.T) {
+	s := newTestStack(t, nil)
+	held, err := s.locks.TryLock(t.Context(), "account:dave")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = held.Release(context.Background()) }()
+
+	handler := newService(s.bank, s.locks).handler()
+	tests := []struct {
+		name, user, request, body string
+		status                    int
+	}{
+		{"done", "alice", "POST /accounts/alice/transfer", `{"to":"bob","cents":1}`, 200},
+		{"all of it", "bob", "POST /accounts/bob/settle", `{"to":"alice","cents":10001}`, 200},
+		{"too much", "bob", "POST /accounts/bob/transfer", `{"to":"alice","cents":1}`, 422},
+		{"nothing", "alice", "POST /accounts/alice/transfer", `{"to":"bob","cents":0}`, 400},
+		{"to oneself", "alice", "POST /accounts/alice/transfer", `{"to":"alice","cents":1}`, 400},
+		{"to nobody", "alice", "POST /accounts/alice/transfer", `{"to":"zoe","cents":1}`, 404},
+		{"no payee", "alice", "POST /accounts/alice/transfer", `{"cents":1}`, 400},
+		{"no JSON", "alice", "POST /accounts/alice/transfer", `to=bob`, 400},
+		{"cents are no number", "alice", "POST /accounts/alice/transfer", `{"to":"bob","cents":"1"}`, 400},
+		{"too long", "alice", "POST /accounts/alice/transfer", `{"to":"` + strings.Repeat("b", maxBody) + `"}`, 413},
+		{"locked payer", "dave", "POST /accounts/dave/transfer", `{"to":"bob","cents":1}`, 409},
+		{"locked payee", "alice", "POST /accounts/alice/transfer", `{"to":"dave","cents":1}`, 409},
+		{"no user", "", "POST /accounts/dave/transfer", `{"to":"bob","cents":1}`, 401},
+		{"not the owner, locked or not", "alice", "POST /accounts/dave/transfer", `{"to":"bob","cents":1}`, 403},
+		{"reading needs no lock", "dave", "GET /accounts/dave", "", 200},
+		{"reading another's", "alice", "GET /accounts/dave", "", 403},
+		{"reading nobody's", "zoe", "GET /accounts/zoe", "", 404},
+		{"order", "ann", "POST /me/orders", `{"item":"tea"}`, 201},
+		{"order of nobody", "", "POST /me/orders", `{"item":"tea"}`, 401},
+		{"order without JSON", "ann", "POST /me/orders", `tea`, 400},
+		{"slow", "ann", "POST /me/orders?slow=1ms", `{"item":"tea"}`, 201},
+		{"too slow", "ann", "POST /me/orders?slow=1h", `{"item":"tea"}`, 400},
+		{"no duration", "ann", "POST /me/orders?slow=3", `{"item":"tea"}`, 400},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			method, target, _ := strings.Cut(test.request, " ")
+			r := httptest.NewRequestWithContext(t.Context(), method, target, strings.NewReader(test.body))
+			if test.user != "" {
+				r.Header.Set("Authorization", "Bearer "+test.user)
+			}
+			w := httptest.NewRecorder()
+			handler.ServeHTTP(w, r)
+			if w.Code != test.status {
+				t.Errorf("%d, not %d: %s", w.Code, test.status, w.Body)
+			}
+		})
+	}
+}
+
+func TestPanicIsAnsweredAndFreesTheLock(t *testing.T) {
+	s := newTestStack(t, nil)
+	broken := newService(s.bank, s.locks)
+	handler := chain(func(http.ResponseWriter, *http.Request) { panic("broken") }, recovered, authenticated, broken.user)
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/me/orders", http.NoBody)
+	r.Header.Set("Authorization", "Bearer ann")
+	w := httptest.NewRecorder()
+	handler.ServeHTTP(w, r)
+	if w.Code != http.StatusInternalServerError || strings.Contains(w.Body.String(), "broken") {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	lock, err := s.locks.TryLock(t.Context(), "user:ann")
+	if err != nil {
+		t.Fatalf("the lock was not freed: %v", err)
+	}
+	if err := lock.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestNothingIsWrittenAfterTheLockIsLost(t *testing.T) {
+	ctx, lose := context.WithCancelCause(t.Context())
+	accounts := newBank(map[string]int64{"alice": 5, "bob": 0}, func(context.Context, string) error {
+		lose(core.ErrLost)
+		return nil
+	})
+	if _, err := accounts.transfer(ctx, "alice", "bob", 5); !errors.Is(err, core.ErrLost) {
+		t.Errorf("transfer: %v", err)
+	}
+	if _, err := accounts.order(ctx, "ann", "tea"); !errors.Is(err, core.ErrLost) {
+		t.Errorf("order: %v", err)
+	}
+	if left, _ := accounts.balance("alice"); left != 5 {
+		t.Errorf("%d cents left", left)
+	}
+	if orders := accounts.ordersOf("ann"); len(orders) > 0 {
+		t.Errorf("orders: %q", orders)
+	}
+}

@@ -1,0 +1,175 @@
+package nethttplock_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/nethttplock"
+)
+
+// exampleLocker stands for core.New with the client of your Redis.
+func exampleLocker() (locks *core.Locker, stop func()) {
+	server, err := miniredis.Run()
+	if err != nil {
+		panic(err)
+	}
+	rdb := redis.NewClient(&redis.Options{Addr: server.Addr()})
+	return core.Must(core.New(rdb)), func() {
+		_ = rdb.Close()
+		server.Close()
+	}
+}
+
+// send makes a request and returns the answer.
+func send(h http.Handler, method, target, body string) *httptest.ResponseRecorder {
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequestWithContext(context.Background(), method, target, strings.NewReader(body)))
+	return w
+}
+
+// A transfer from an account that is in another transfer is refused.
+func Example() {
+	locks, stop := exampleLocker()
+	defer stop()
+
+	mux := http.NewServeMux()
+	transfer := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.PathValue("id") == "42" {
+			// While this transfer runs, the same client sends another one.
+			again := send(mux, "POST", "/accounts/42/transfer", "")
+			fmt.Println("meanwhile:", again.Code, "Retry-After:", again.Header().Get("Retry-After"))
+			other := send(mux, "POST", "/accounts/43/transfer", "")
+			fmt.Println("another account:", other.Code)
+		}
+		w.WriteHeader(http.StatusCreated)
+	})
+	mux.Handle("POST /accounts/{id}/transfer", nethttplock.Middleware(locks, nethttplock.PathValue("id"))(transfer))
+
+	fmt.Println("first:", send(mux, "POST", "/accounts/42/transfer", "").Code)
+	// Output:
+	// meanwhile: 409 Retry-After: 1
+	// another account: 201
+	// first: 201
+}
+
+// The requests of one user wait for each other, for up to two seconds. The
+// lock stands behind the authentication, which knows who the user is.
+func ExampleMiddleware_perUser() {
+	locks, stop := exampleLocker()
+	defer stop()
+
+	type User struct{ ID string }
+	type userKey struct{}
+	authenticate := func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			user := &User{ID: "ada"} // from a session or a token
+			next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), userKey{}, user)))
+		})
+	}
+	oneAtATime := nethttplock.Middleware(locks,
+		core.Named("user", nethttplock.ContextValueAs(userKey{}, func(u *User) string { return u.ID })),
+		core.WithWait(2*time.Second))
+
+	h := authenticate(oneAtATime(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		lease, _ := nethttplock.FromContext(r.Context())
+		_, _ = fmt.Fprintln(w, "under the lock", lease.Key())
+	})))
+
+	fmt.Print(send(h, "GET", "/me", "").Body)
+	// Output:
+	// under the lock user:ada
+}
+
+// The handler still reads the whole body.
+func ExampleJSONField() {
+	locks, stop := exampleLocker()
+	defer stop()
+
+	pay := nethttplock.Middleware(locks, nethttplock.JSONField("account.id"))(
+		http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			_, _ = fmt.Fprintf(w, "%s", body)
+		}))
+
+	fmt.Println(send(pay, "POST", "/payments", `{"account":{"id":42},"amount":7}`).Body)
+	fmt.Println(send(pay, "POST", "/payments", `{"amount":7}`).Code)
+	fmt.Println(send(pay, "POST", "/payments", `{"account":{"id":42,"id":43}}`).Code)
+	// Output:
+	// {"account":{"id":42},"amount":7}
+	// 400
+	// 400
+}
+
+// A transfer locks both of its accounts. One from a to b and one from b to a
+// exclude each other, and do not wait for each other for ever.
+func ExampleAlso() {
+	locks, stop := exampleLocker()
+	defer stop()
+
+	transfer := nethttplock.Middleware(locks,
+		core.Named("account", nethttplock.JSONField("from")),
+		nethttplock.Also(core.Named("account", nethttplock.JSONField("to"))),
+		core.WithWait(2*time.Second),
+	)(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		for _, account := range []string{"account:a", "account:b", "account:c"} {
+			_, err := locks.TryLock(context.Background(), account)
+			fmt.Println(account, "is taken:", err != nil)
+		}
+	}))
+
+	send(transfer, "POST", "/transfers", `{"from":"b","to":"a"}`)
+	// Output:
+	// account:a is taken: true
+	// account:b is taken: true
+	// account:c is taken: false
+}
+
+// An error handler writes its own answers, and leaves the rest to the default.
+func ExampleWithErrorHandler() {
+	locks, stop := exampleLocker()
+	defer stop()
+
+	refused := func(w http.ResponseWriter, r *http.Request, err error) {
+		outcome, _ := core.OutcomeOf(err)
+		if outcome.Code != "no_key" {
+			nethttplock.WriteError(w, r, err)
+			return
+		}
+		http.Error(w, "who are you?", http.StatusUnauthorized)
+	}
+	h := nethttplock.Middleware(locks, nethttplock.BasicUser(), nethttplock.WithErrorHandler(refused))(
+		http.NotFoundHandler())
+
+	answer := send(h, "GET", "/", "")
+	fmt.Print(answer.Code, " ", answer.Body)
+	// Output:
+	// 401 who are you?
+}
+
+// GET requests run without the lock; all others have it.
+func ExampleMiddleware_some() {
+	locks, stop := exampleLocker()
+	defer stop()
+
+	changes := func(r *http.Request) bool { return r.Method != http.MethodGet }
+	h := nethttplock.Middleware(locks, core.When(changes, nethttplock.Literal("report")))(
+		http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			_, locked := nethttplock.FromContext(r.Context())
+			fmt.Println(r.Method, "locked:", locked)
+		}))
+
+	send(h, "GET", "/report", "")
+	send(h, "POST", "/report", "")
+	// Output:
+	// GET locked: false
+	// POST locked: true
+}

@@ -1,0 +1,111 @@
+package nethttplock
+
+import "github.com/reqlock/reqlock/internal/httpkey"
+
+// Header reads the key from a request header. A header that comes more than
+// once is core.ErrInvalidKey, since the handler might read another one than
+// the lock. An empty name panics.
+//
+// A client can send whatever it likes: see the package comment on keys.
+func Header(name string) KeyFunc { return httpkey.Header(name) }
+
+// PathValue reads the key from a wildcard of the route's pattern, as in
+// "POST /accounts/{id}/transfer". The router sets it on the way to the
+// handler, so wrap the handler and not the router: around a whole mux it is
+// always empty, which is core.ErrNoKey. An empty name panics.
+func PathValue(name string) KeyFunc { return httpkey.PathValue(name) }
+
+// Query reads the key from a parameter of the URL's query. A parameter that
+// comes more than once, or a malformed query, is core.ErrInvalidKey. An empty
+// name panics.
+func Query(name string) KeyFunc { return httpkey.Query(name) }
+
+// Cookie reads the key from a cookie. Two cookies of the name are
+// core.ErrInvalidKey. An empty name panics.
+func Cookie(name string) KeyFunc { return httpkey.Cookie(name) }
+
+// Form reads the key from a field of a form in the body: urlencoded or
+// multipart, sent with POST, PUT or PATCH. The query does not count, nor does
+// an uploaded file. A field that comes more than once is core.ErrInvalidKey.
+// An empty name panics.
+//
+// The body is read before the lock is taken; see MaxBody. The handler still
+// finds all of it, with r.Body as well as with r.FormValue.
+func Form(name string, opts ...BodyOption) KeyFunc { return httpkey.Form(name, maxBody(opts)) }
+
+// JSONField reads the key from a field of a JSON object in the body, whatever
+// its Content-Type. Dots lead into objects: JSONField("account.id"). An empty
+// name in the path panics.
+//
+// The field is a string or an integer; "42" and 42 are the same key. A missing
+// field, null or "" is core.ErrNoKey, and so is an empty body. Any other type,
+// a number with a fraction or an exponent, malformed JSON, and more than one
+// value are core.ErrInvalidKey. Names match as in encoding/json, which does
+// not look at case: "id" and "ID" in one object are two values for one field.
+//
+// The body is read before the lock is taken; see MaxBody. The handler still
+// finds all of it.
+func JSONField(path string, opts ...BodyOption) KeyFunc {
+	return httpkey.JSONField(path, maxBody(opts))
+}
+
+// A BodyOption is a setting of a key function that reads the body.
+type BodyOption struct{ maxBody int64 }
+
+// MaxBody sets up to how many bytes a key function reads the body: 1 MiB if
+// not set. A longer body is core.ErrBodyTooLarge. A limit below 1 panics.
+//
+// The body is held in memory until the request ends. Where clients may be
+// slow, the server's ReadTimeout bounds how long it is waited for.
+func MaxBody(bytes int64) BodyOption {
+	must(bytes > 0, "MaxBody needs a limit above 0")
+	return BodyOption{bytes}
+}
+
+// maxBody returns the limit that the last of the options sets.
+func maxBody(opts []BodyOption) int64 {
+	limit := int64(httpkey.DefaultMaxBody)
+	for _, opt := range opts {
+		limit = opt.maxBody
+	}
+	return limit
+}
+
+// RemoteIP reads the key from r.RemoteAddr: the address of the peer, without
+// its port. It never looks at X-Forwarded-For, which a client can forge. A
+// peer without an IP address, as on a Unix socket, is core.ErrNoKey or
+// core.ErrInvalidKey.
+//
+// Behind a proxy the peer is the proxy, so that all clients share one lock.
+// Put a middleware in front that sets RemoteAddr from what the proxy says,
+// such as chi's middleware.RealIP or gorilla's handlers.ProxyHeaders. Both
+// believe those headers of anyone: use them only where clients cannot reach
+// the server around the proxy, and the proxy overwrites the headers.
+func RemoteIP() KeyFunc { return httpkey.RemoteIP() }
+
+// BasicUser reads the key from the user name of the Authorization header
+// (Basic). It does not check the password: put it behind the middleware that
+// does.
+func BasicUser() KeyFunc { return httpkey.BasicUser() }
+
+// ContextValue reads the key from a value in the request's context, such as
+// the user that an authentication middleware put there. Strings, integers and
+// values with a method String are keys; the key of another type is
+// core.ErrInvalidKey, and the error names the type. A missing or nil value is
+// core.ErrNoKey. A nil key panics.
+func ContextValue(key any) KeyFunc { return httpkey.ContextValue(key) }
+
+// ContextValueAs reads the key from a value of type T in the request's context
+// by the function get:
+//
+//	nethttplock.ContextValueAs(userKey{}, func(u *User) string { return u.ID })
+//
+// A missing or nil value is core.ErrNoKey; one of another type is
+// core.ErrInvalidKey, and the error names the type. A nil key or get panics.
+func ContextValueAs[T any](key any, get func(T) string) KeyFunc {
+	return httpkey.ContextValueAs(key, get)
+}
+
+// Literal is the same key for every request: one lock for all of them, or a
+// part for core.Join. An empty one panics.
+func Literal(key string) KeyFunc { return httpkey.Literal(key) }

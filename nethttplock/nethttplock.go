@@ -1,0 +1,85 @@
+package nethttplock
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/httpreply"
+)
+
+// A KeyFunc reads the lock key from a request. Functions of this package and
+// of core, and plain functions, go together:
+//
+//	core.Named("account", nethttplock.PathValue("id"))
+type KeyFunc = core.KeyFunc[*http.Request]
+
+// Middleware runs the requests of a handler under a lock. key says which lock;
+// requests with the same key run one at a time, in all processes that use the
+// same Redis. The options are those of core, which are given to l.With, and
+// those of this package.
+//
+// Without core.WithWait a request whose lock is held by another is refused at
+// once, as WriteError describes. The handler finds the lease in its request's
+// context, which is cancelled if the lease is lost. The lock is freed when the
+// handler returns, panics or ends its goroutine, and not before: not when its
+// client has gone. The handler gets the server's own ResponseWriter.
+//
+// Middleware panics if l or key is nil, or an option is bad or another
+// adapter's. What it returns is safe for concurrent use.
+func Middleware(l *core.Locker, key KeyFunc, opts ...Option) func(http.Handler) http.Handler {
+	must(l != nil, "Middleware needs a locker")
+	must(key != nil, "Middleware needs a key function")
+	c := configOf(opts)
+	c.keys = append([]KeyFunc{key}, c.keys...)
+	l = l.With(c.core...)
+
+	return func(next http.Handler) http.Handler {
+		must(next != nil, "Middleware needs a handler")
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			ctx, release, err := core.Enter(r.Context(), l, r, c.keys...)
+			if err != nil {
+				c.refuse(w, r, err)
+				return
+			}
+			defer release()
+			locked := r.WithContext(ctx)
+			defer handUp(locked, r)
+			next.ServeHTTP(w, locked)
+		})
+	}
+}
+
+// handUp gives the server's request the form that the handler has parsed in its
+// own: the server removes the temporary files of no other.
+func handUp(locked, r *http.Request) {
+	if r.MultipartForm == nil {
+		r.MultipartForm = locked.MultipartForm
+	}
+}
+
+// FromContext returns the lease under which a request runs, and false if it
+// runs without one. For the several keys of one request it is the lease of the
+// middleware's first key.
+func FromContext(ctx context.Context) (*core.Lease, bool) { return core.FromContext(ctx) }
+
+// WriteError answers a request that did not run. It is what Middleware does
+// without WithErrorHandler, and what an error handler can fall back to.
+//
+// The answer is the outcome of core.OutcomeOf: its status, Retry-After in whole
+// seconds where trying again can help, and a problem document (RFC 9457) with
+// the outcome's code:
+//
+//	{"type":"about:blank","title":"Conflict","status":409,"detail":"...","code":"busy"}
+//
+// For a client that is gone it is 499 without a body; for an error that
+// core.OutcomeOf does not know, 500 with the code "internal". No answer carries
+// a key, a token or the text of an error.
+func WriteError(w http.ResponseWriter, _ *http.Request, err error) { httpreply.Write(w, err) }
+
+// must panics with the message: what a programmer did wrong at registration.
+func must(ok bool, message string) {
+	if !ok {
+		panic("reqlock: nethttplock: " + message)
+	}
+}
