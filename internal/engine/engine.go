@@ -26,7 +26,7 @@ type Engine struct {
 	seed     maphash.Seed
 	shards   [shardCount]shard
 	renewals renewals
-	work     tally.Tally // holds, and goroutines of the engine
+	work     tally.Tally   // holds, and goroutines of the engine
 	closing  chan struct{} // closed when Close begins
 	once     sync.Once     // guards the closing of it
 }

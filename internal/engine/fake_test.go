@@ -61,7 +61,9 @@ type call struct {
 	at                time.Time
 }
 
-func newFakeStore() *fakeStore { return &fakeStore{keys: make(map[string]entry), tries: make(map[string]int)} }
+func newFakeStore() *fakeStore {
+	return &fakeStore{keys: make(map[string]entry), tries: make(map[string]int)}
+}
 
 // transition runs f on the live value of the key.
 func (s *fakeStore) transition(name string, r store.Request, f func(value string)) error {
