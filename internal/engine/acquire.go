@@ -44,7 +44,7 @@ func (e *Engine) Acquire(ctx context.Context, r Request) (*Hold, error) {
 func (e *Engine) newWaiter(ctx context.Context, r Request) *waiter {
 	h := &Hold{engine: e, request: r, parent: ctx}
 	h.ctx, h.cancel = context.WithCancelCause(ctx)
-	return &waiter{hold: h, try: r.Wait == 0, settled: make(chan struct{})}
+	return &waiter{hold: h, try: r.Wait == 0, news: make(chan struct{}, 1)}
 }
 
 // enter puts the waiter in its line, or refuses it at the door.
@@ -87,7 +87,7 @@ func (l *line) isBusy() bool {
 	case held, passing:
 		return true
 	case asking:
-		return l.contended && l.doubt == nil
+		return l.contended && l.doubt == nil && l.first != nil
 	case idle, freeing:
 	}
 	return false
@@ -101,15 +101,22 @@ func (e *Engine) await(ctx context.Context, w *waiter) *Refusal {
 		defer timer.Stop()
 		over = timer.C
 	}
-	select {
-	case <-w.settled:
-	case <-over:
-		if refusal := e.leave(w); refusal != nil {
-			return refusal
-		}
-	case <-ctx.Done():
-		if refusal := e.leave(w); refusal != nil {
-			return refusal.endedBy(ctx)
+	for waiting := true; waiting; {
+		select {
+		case _, waiting = <-w.news:
+			if waiting {
+				e.observe(Event{Kind: Waiting, Key: w.hold.request.Key})
+			}
+		case <-over:
+			if refusal := e.leave(w); refusal != nil {
+				return refusal
+			}
+			over = nil // settled at the same moment
+		case <-ctx.Done():
+			if refusal := e.leave(w); refusal != nil {
+				return refusal.endedBy(ctx)
+			}
+			waiting = false
 		}
 	}
 	if w.refusal == nil && ctx.Err() != nil {
@@ -122,11 +129,23 @@ func (e *Engine) await(ctx context.Context, w *waiter) *Refusal {
 // leave takes the waiter out of its line. It returns nil if the waiter was
 // settled before.
 func (e *Engine) leave(w *waiter) *Refusal {
-	s := w.hold.line.shard
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	l := w.line
-	if l == nil {
+	refusal := w.hold.line.dismiss(w)
+	select {
+	case _, open := <-w.news:
+		if open { // told late, but before its end
+			e.observe(Event{Kind: Waiting, Key: w.hold.request.Key})
+		}
+	default:
+	}
+	return refusal
+}
+
+// dismiss takes the waiter out of the line, and returns the refusal of one
+// whose time is over; nil if the waiter was settled before.
+func (l *line) dismiss(w *waiter) *Refusal {
+	l.shard.mu.Lock()
+	defer l.shard.mu.Unlock()
+	if w.line == nil {
 		return nil
 	}
 	l.unlink(w)

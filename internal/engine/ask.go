@@ -32,9 +32,7 @@ func (e *Engine) ask(ctx context.Context, l *line) {
 			e.discard(l.key, answer.Holder, time.Now())
 			continue
 		}
-		var after afterwards
-		rest, settled := l.answered(r, answer, err, &after)
-		after.run()
+		rest, settled := l.answered(r, answer, err)
 		if settled {
 			return
 		}
@@ -57,9 +55,7 @@ func (l *line) question() (r store.Request, wanted bool) {
 
 // answered takes in the store's answer. It returns how long the holder's key
 // lives on, if known, and whether the line need not ask again.
-func (l *line) answered(
-	r store.Request, answer store.Answer, err error, after *afterwards,
-) (rest time.Duration, settled bool) {
+func (l *line) answered(r store.Request, answer store.Answer, err error) (rest time.Duration, settled bool) {
 	l.shard.mu.Lock()
 	defer l.shard.mu.Unlock()
 	switch {
@@ -67,7 +63,7 @@ func (l *line) answered(
 		l.faulted(r, faultOf(err))
 	case !answer.Granted:
 		l.doubt = nil
-		l.refused(after)
+		l.refused()
 		rest = answer.Remaining
 	default:
 		lease := newLease(l, r, answer.Since)
@@ -85,12 +81,12 @@ func (l *line) answered(
 
 // refused notes that another holds the key: who may not wait is busy now, and
 // the first of the others hears that it waits.
-func (l *line) refused(after *afterwards) {
+func (l *line) refused() {
 	l.contended = true
 	l.refuseTries(&Refusal{Reason: Busy})
 	if w := l.first; w != nil && !w.queued {
 		w.queued = true
-		after.add(func() { l.engine.observe(Event{Kind: Waiting, Key: l.key}) })
+		w.news <- struct{}{} // there is room for one
 	}
 }
 

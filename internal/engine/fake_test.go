@@ -191,11 +191,16 @@ func (r *recorder) observe(e Event) {
 	r.events = append(r.events, e)
 }
 
-// of returns the events of one kind.
-func (r *recorder) of(kind Kind) []Event {
+// all returns the events in their order.
+func (r *recorder) all() []Event {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(r.events), func(e Event) bool { return e.Kind != kind })
+	return slices.Clone(r.events)
+}
+
+// of returns the events of one kind.
+func (r *recorder) of(kind Kind) []Event {
+	return slices.DeleteFunc(r.all(), func(e Event) bool { return e.Kind != kind })
 }
 
 // lossError is the cause that the tests' hook makes of a loss.

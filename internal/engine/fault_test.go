@@ -42,6 +42,25 @@ func TestAFaultIsNotContention(t *testing.T) {
 	}
 }
 
+func TestTheEventsOfACallerComeInOrder(t *testing.T) {
+	for range 100 {
+		synctest.Test(t, func(t *testing.T) {
+			e, s, events := newEngine()
+			s.set("k", "foreign", time.Hour)
+			// The first refusal comes at the moment at which the wait is over.
+			s.before.set(func(string, store.Request) error { time.Sleep(time.Millisecond); return nil })
+			if _, err := e.Acquire(t.Context(), request(time.Millisecond)); err == nil {
+				t.Fatal("acquired")
+			}
+			synctest.Wait()
+			all := events.all()
+			if last := all[len(all)-1]; last.Kind != Refused || last.Queued != (all[0].Kind == Waiting) || len(all) > 2 {
+				t.Errorf("events %+v", all)
+			}
+		})
+	}
+}
+
 func TestAWaiterOutlastsAFault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()

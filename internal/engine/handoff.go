@@ -72,7 +72,7 @@ func (l *line) grant(w *waiter, handover Handover) {
 	} else {
 		l.engine.renewals.cancel(l.lease)
 	}
-	close(w.settled)
+	close(w.news)
 	l.refuseTries(&Refusal{Reason: Busy})
 }
 

@@ -127,6 +127,29 @@ func TestOfNineTriesOneWins(t *testing.T) {
 	})
 }
 
+func TestAnOldRefusalSaysNothingToANewcomer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, s, _ := newEngine()
+		s.set("k", "foreign", time.Hour)
+		l, line := e.shardOf("k"), (*line)(nil)
+		ctx := t.Context()
+		w := e.newWaiter(ctx, request(0))
+		l.mu.Lock()
+		line = e.lineOf(l, "k")
+		line.state, line.token, line.contended, line.doubt = asking, e.newToken(), true, nil
+		l.mu.Unlock() // refused, and not at rest yet
+		s.set("k", "", 0)
+		if refusal := e.enter(ctx, w); refusal != nil {
+			t.Fatalf("refused by what was true before: %+v", refusal)
+		}
+		go e.ask(ctx, line)
+		if refusal := e.await(ctx, w); refusal != nil {
+			t.Errorf("refused: %+v", refusal)
+		}
+		release(t, w.hold)
+	})
+}
+
 func TestAKeyThatIsBeingReleasedIsNotBusy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, events := newEngine()

@@ -10,11 +10,12 @@ type waiter struct {
 	// try is true for a caller that may not wait: it stands in line only until
 	// the store has answered once.
 	try bool
-	// queued is true once the caller was, or is about to be, told that it waits.
+	// queued is true once it is known that the caller has to wait.
 	queued bool
-	// settled is closed when the waiter was granted the lease or refused.
-	settled chan struct{}
-	refusal *Refusal // set before settled is closed; nil if granted
+	// news brings a value when it turns out later that the caller has to wait,
+	// and is closed when the waiter is settled: granted the lease, or refused.
+	news    chan struct{}
+	refusal *Refusal // set before news is closed; nil if granted
 }
 
 // join puts the waiter at the end of the line.
@@ -54,7 +55,7 @@ func (l *line) unlink(w *waiter) {
 func (l *line) refuse(w *waiter, refusal *Refusal) {
 	l.unlink(w)
 	w.refusal = refusal
-	close(w.settled)
+	close(w.news)
 }
 
 // refuseAll refuses everybody who waits.

@@ -112,12 +112,12 @@ func (s *Store) watchLate(x *exchange, key, token string, won func(reply) bool) 
 		return
 	}
 	s.sends.Add()
-	go func() {
+	go func(open int) { // x is the caller's
 		defer s.sends.Done()
-		for ; x.open > 0; x.open-- {
+		for range open {
 			if won(<-x.replies) {
 				s.hint(key, token)
 			}
 		}
-	}()
+	}(x.open)
 }

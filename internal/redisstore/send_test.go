@@ -130,3 +130,20 @@ func TestARefusedLateSendIsNotHinted(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+func TestWatchingLateRepliesLeavesTheExchangeAlone(t *testing.T) {
+	s := &Store{hint: func(string, string) {}}
+	x := &exchange{replies: make(chan reply, 2), sends: 2, open: 2}
+	x.replies <- reply{}
+	x.replies <- reply{}
+	s.watchLate(x, "k", "me:1", func(reply) bool { return true })
+	if fault := newFault(errNoReply, x); !fault.Unknown {
+		t.Errorf("%+v", fault)
+	}
+	if err := s.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if !x.uncertain() {
+		t.Error("changed")
+	}
+}

@@ -1,0 +1,132 @@
+package locktest_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/core/locktest"
+)
+
+func TestAnExpiredLeaseIsLost(t *testing.T) {
+	both(t, func(t *testing.T) {
+		locks := locktest.New(t, core.WithTTL(time.Second))
+		got := enter(t.Context(), locks.Locker, request{"42"}, func(ctx context.Context) {
+			locks.Expire("account:42")
+			release := locks.Hold("account:42") // somebody else has it now
+			defer release()
+			<-ctx.Done()
+			if cause := context.Cause(ctx); !errors.Is(cause, core.ErrLost) {
+				t.Errorf("the cause is %v", cause)
+			}
+		})
+		if got.Code != "ran" {
+			t.Errorf("got %+v", got)
+		}
+	})
+}
+
+func TestExpireTakesTheKeyFromAnotherProcessToo(t *testing.T) {
+	both(t, func(t *testing.T) {
+		locks := locktest.New(t)
+		release := locks.Hold("a")
+		locks.Expire("a")
+		lease, err := locks.TryLock(t.Context(), "a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		release() // of a lease that was lost: does nothing
+		if err := lease.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Whatever the prefix is and however a key is written, all means must meet the
+// Locker's own key.
+func TestNamesAreThoseOfTheLocker(t *testing.T) {
+	for _, prefix := range []string{"reqlock:", "", "{app}:"} {
+		for _, key := range []string{"a", "{a}", "a}b", "{", "h:" + string(make([]byte, 43)), "\x00\xff"} {
+			t.Run(prefix+key, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					locks := locktest.New(t, core.WithPrefix(prefix), core.WithRenewal(false))
+					busy := func() {
+						t.Helper()
+						if _, err := locks.TryLock(t.Context(), key); !errors.Is(err, core.ErrBusy) {
+							t.Fatalf("got %v", err)
+						}
+					}
+					release := locks.Hold(key)
+					busy()
+					release()
+					locks.Abandon(key, time.Minute)
+					busy()
+					locks.Expire(key)
+					if _, err := locks.TryLock(t.Context(), key); err != nil {
+						t.Fatal(err)
+					}
+					locks.Expire(key)
+					locks.Hold(key)()
+				})
+			})
+		}
+	}
+}
+
+func TestWhatCannotBeFailsTheTest(t *testing.T) {
+	noKey := core.Of(func(request) string { return "" })
+	skip := core.When(func(request) bool { return false }, byAccount)
+	for name, c := range map[string]struct {
+		do   func(tb testing.TB, l *locktest.Locks)
+		want string
+	}{
+		"a bad option": {
+			func(tb testing.TB, _ *locktest.Locks) { locktest.New(tb, core.WithTTL(0)) },
+			"locktest: reqlock: WithTTL: 0s is below 100ms",
+		},
+		"hold twice": {
+			func(_ testing.TB, l *locktest.Locks) { l.Hold("a"); l.Hold("a") },
+			`locktest: hold "a": reqlock: busy`,
+		},
+		"hold what the Locker holds": {
+			func(_ testing.TB, l *locktest.Locks) {
+				_, _ = l.TryLock(context.Background(), "a")
+				l.Hold("a")
+			},
+			`locktest: hold "a": reqlock: busy`,
+		},
+		"hold no key": {
+			func(_ testing.TB, l *locktest.Locks) { locktest.HoldFor(l, noKey, request{}) },
+			`locktest: hold "": reqlock: no key`,
+		},
+		"hold for a request that takes no lock": {
+			func(_ testing.TB, l *locktest.Locks) { locktest.HoldFor(l, skip, request{}) },
+			"locktest: the key to hold: reqlock: skip",
+		},
+		"abandon what is held": {
+			func(_ testing.TB, l *locktest.Locks) { l.Hold("a"); l.Abandon("a", time.Second) },
+			`locktest: abandon "a": it is locked already`,
+		},
+		"abandon for ever": {
+			func(_ testing.TB, l *locktest.Locks) { l.Abandon("a", 0) },
+			`locktest: abandon "a": the TTL 0s is below 1ms`,
+		},
+		"expire what is free": {
+			func(_ testing.TB, l *locktest.Locks) { l.Hold("a")(); l.Expire("a") },
+			`locktest: expire "a": it is not locked`,
+		},
+		"expire no key": {
+			func(_ testing.TB, l *locktest.Locks) { l.Expire("") },
+			`locktest: the key "": reqlock: no key`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := fatalOf(c.do); got != c.want {
+				t.Errorf("got %q, not %q", got, c.want)
+			}
+		})
+	}
+}
