@@ -131,18 +131,18 @@ func TestAnOldRefusalSaysNothingToANewcomer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		s.set("k", "foreign", time.Hour)
-		l, line := e.shardOf("k"), (*line)(nil)
 		ctx := t.Context()
 		w := e.newWaiter(ctx, request(0))
-		l.mu.Lock()
-		line = e.lineOf(l, "k")
-		line.state, line.token, line.contended, line.doubt = asking, e.newToken(), true, nil
-		l.mu.Unlock() // refused, and not at rest yet
+		shard := e.shardOf("k")
+		shard.mu.Lock()
+		l := e.lineOf(shard, "k")
+		l.state, l.token, l.contended, l.doubt = asking, e.newToken(), true, nil
+		shard.mu.Unlock() // refused, and not at rest yet
 		s.set("k", "", 0)
 		if refusal := e.enter(ctx, w); refusal != nil {
 			t.Fatalf("refused by what was true before: %+v", refusal)
 		}
-		go e.ask(ctx, line)
+		go e.ask(ctx, l)
 		if refusal := e.await(ctx, w); refusal != nil {
 			t.Errorf("refused: %+v", refusal)
 		}
