@@ -17,8 +17,8 @@ func (l *Locker) Do(ctx context.Context, key string, fn func(ctx context.Context
 }
 
 // DoAll is Do with several keys, each of which is locked. They are taken in
-// byte order and released in reverse, so that callers with the same keys in
-// another order do not wait for each other, and all within one wait. A key that
+// byte order, so that callers with the same keys in another order do not wait
+// for each other, all within one wait, and released together. A key that
 // is given twice is locked once. No key at all is ErrNoKey.
 func (l *Locker) DoAll(ctx context.Context, keys []string, fn func(ctx context.Context) error) (err error) {
 	all, err := l.acquireAll(ctx, keys, l.waitOr(waitForever))
@@ -38,9 +38,9 @@ func (l *Locker) DoAll(ctx context.Context, keys []string, fn func(ctx context.C
 }
 
 // mayRunUnlocked reports whether a request that met err runs all the same:
-// Redis is unavailable, the request is not over, and the user asked for it.
+// Redis is unavailable, the request is not over, no lease of it was lost, and
+// the user asked for it.
 func (l *Locker) mayRunUnlocked(err error) bool {
 	var detail *Error
-	return l.settings.failOpen && isUnavailable(err) && !errors.Is(err, ErrClosed) &&
-		errors.As(err, &detail) && detail.ended == nil
+	return l.settings.failOpen && isUnavailable(err) && !isLoss(err) && errors.As(err, &detail) && detail.ended == nil
 }

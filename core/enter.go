@@ -16,9 +16,9 @@ import (
 //	defer release()
 //
 // It reads a key with each key function, and waits for the locks as long as
-// WithWait says; without WithWait it does not wait. release waits for Redis no
-// longer than the command timeout, also after ctx has ended; it may be called
-// more than once, from any goroutine. It is never nil.
+// WithWait says; without WithWait it does not wait. release waits for Redis
+// about as long as for one command, also for several keys and after ctx has
+// ended; it may be called more than once, from any goroutine. It is never nil.
 //
 // A key function that returns ErrSkip takes no lock. If none takes one, or if
 // Redis is unavailable and WithFailOpen is on, the context is ctx itself.

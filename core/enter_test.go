@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/redistest"
 )
 
 func TestEnter(t *testing.T) {
@@ -122,9 +123,78 @@ func TestALeaseLostWhileWaitingForTheNextKeyIsNotTheCallersDoing(t *testing.T) {
 	await(t, "it waits for the second key", func() bool { return len(heard.of(core.Waiting)) == 1 })
 	rdb.Del(t.Context(), "reqlock:1")
 	err := <-result
-	wantError(t, err, core.ErrUnavailable, core.ErrLost)
-	if got, _ := core.OutcomeOf(err); got.Code != "unavailable" {
-		t.Errorf("outcome %+v", got)
+	wantError(t, err, core.ErrWaitTimeout, core.ErrLost)
+	if got, _ := core.OutcomeOf(err); got.Code != "wait_timeout" || errors.Is(err, core.ErrUnavailable) {
+		t.Errorf("%v: outcome %+v", err, got)
 	}
 	release(t, busy)
+}
+
+// The end of a lease that the request holds already is not the end of its
+// client, and no fault of Redis: nothing runs unlocked for it.
+func TestALeaseThatEndsWhileWaitingForAnother(t *testing.T) {
+	locks := newLocker(t, newEmbedded(t), core.WithFailOpen(true), core.WithWait(time.Minute))
+	busy := lock(t, locks, "b")
+	short := locks.With(core.WithMaxHold(20 * time.Millisecond))
+	never := func(context.Context) error {
+		t.Error("ran without its lock")
+		return nil
+	}
+	for name, run := range map[string]func() error{
+		"several keys": func() error { return short.DoAll(t.Context(), []string{"a", "b"}, never) },
+		"enter": func() error {
+			_, done, err := core.Enter(t.Context(), short, form{"a": "a", "b": "b"}, field("a"), field("b"))
+			defer done()
+			if err == nil {
+				t.Error("entered")
+			}
+			return err
+		},
+		"nested": func() error {
+			var inner error
+			_ = short.Do(t.Context(), "a", func(ctx context.Context) error {
+				inner = locks.Do(ctx, "b", never)
+				return nil
+			})
+			return inner
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := run()
+			wantError(t, err, core.ErrWaitTimeout, core.ErrMaxHold)
+			if got, _ := core.OutcomeOf(err); got.Code != "wait_timeout" || errors.Is(err, core.ErrUnavailable) {
+				t.Errorf("%v: outcome %+v", err, got)
+			}
+		})
+	}
+	release(t, busy)
+}
+
+func TestEnterFailsOpenAndSaysSo(t *testing.T) {
+	rdb := newEmbedded(t)
+	heard := &events{}
+	locks := newLocker(t, rdb, core.WithFailOpen(true), core.WithObserver(heard.observe))
+	_ = rdb.Close()
+	ctx, done, err := core.Enter(t.Context(), locks, form{"a": "1"}, field("a"))
+	done()
+	if err != nil || ctx != t.Context() || len(heard.of(core.Unlocked)) != 1 {
+		t.Errorf("got %v; heard %v", err, heard.of(core.Unlocked))
+	}
+}
+
+func TestARequestThatIsOverDoesNotRunUnlocked(t *testing.T) {
+	_, proxy, rdb := behindProxy(t)
+	locks := newLocker(t, rdb, core.WithFailOpen(true), core.WithCommandTimeout(10*time.Second), core.WithTTL(time.Minute))
+	_, held := proxy.HoldCommand(redistest.Named("SET"))
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		<-held
+		cancel()
+	}()
+	err := locks.Do(ctx, "k", func(context.Context) error {
+		t.Error("ran for a request that is over")
+		return nil
+	})
+	wantError(t, err, context.Canceled, core.ErrUnavailable)
+	proxy.Cut()
 }

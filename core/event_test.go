@@ -74,6 +74,11 @@ func TestAnEventDoesNotPrintItsKey(t *testing.T) {
 	lease := lock(t, locks, secret)
 	_, _ = locks.TryLock(t.Context(), secret)
 	token := lease.Token()
+	for _, format := range []string{"%v", "%+v", "%#v", "%s"} {
+		if text := fmt.Sprintf(format, lease); strings.Contains(text, "DE02") || strings.Contains(text, token) {
+			t.Errorf("a lease prints its key or its token: %s", text)
+		}
+	}
 	release(t, lease)
 
 	event := heard.of(core.Acquired)[0]

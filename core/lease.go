@@ -35,6 +35,13 @@ func (l *Lease) Key() string {
 	return l.key
 }
 
+// String returns a text that names the lease by a digest of its key, so that
+// the key and the token do not get into logs by chance.
+func (l *Lease) String() string { return "reqlock.Lease(" + EventKey{l.Key()}.String() + ")" }
+
+// GoString returns the same as String, for %#v.
+func (l *Lease) GoString() string { return l.String() }
+
 // Token returns the value that the key carries in Redis while the lease lives.
 // Whoever knows it can release the lock: it is not for clients and not for
 // logs.
@@ -98,6 +105,13 @@ func (l *Lease) Release(ctx context.Context) error {
 	}
 	loss, err := l.hold.Release(ctx)
 	return l.ended(ctx, loss, err)
+}
+
+// beginRelease gives the lock back and waits for nothing.
+func (l *Lease) beginRelease() {
+	if !l.nested {
+		l.hold.BeginRelease()
+	}
 }
 
 // ended words the end of a command on the lease.

@@ -37,8 +37,11 @@ func (l *Locker) acquireAll(ctx context.Context, keys []string, wait time.Durati
 	for _, key := range keys {
 		lease, err := l.acquire(all.ctx, key, leftOf(wait, begun)) //nolint:contextcheck // it is derived from ctx
 		if err != nil {
-			_ = all.release(ctx)
-			return nil, amend(ctx, err, wait)
+			all.begin()
+			if !isUnavailable(err) && ctx.Err() == nil {
+				_ = all.release(ctx) // the caller's next attempt does not meet its own locks
+			}
+			return nil, amend(err, wait)
 		}
 		all.taken = append(all.taken, lease)
 		all.ctx = lease.ctx //nolint:fatcontext // as deep as there are keys, so that the loss of any ends it
@@ -63,29 +66,30 @@ func leftOf(wait time.Duration, begun time.Time) time.Duration {
 }
 
 // amend words the error of one key for the wait of all of them.
-func amend(ctx context.Context, err error, wait time.Duration) error {
+func amend(err error, wait time.Duration) error {
 	var detail *Error
-	if !errors.As(err, &detail) {
-		return err
-	}
-	switch {
-	case detail.ended != nil && ctx.Err() == nil:
-		// Not the caller's context ended, but a lease that it already had.
-		return &Error{Kind: ErrUnavailable, RetryAfter: detail.RetryAfter, Cause: ErrLost}
-	case detail.Kind == ErrBusy && wait != 0: //nolint:errorlint // the very kind, not those that are one
+	if errors.As(err, &detail) && detail.Kind == ErrBusy && wait != 0 { //nolint:errorlint // the very kind, not those that are one
 		return &Error{Kind: ErrWaitTimeout, RetryAfter: detail.RetryAfter, Cause: detail.Cause}
 	}
 	return err
 }
 
-// release gives all locks back, in reverse order, and returns the loss of one,
-// if there was any. It waits for Redis no longer than the command timeout,
-// also when ctx has ended. It may be called more than once.
+// begin begins the release of all locks, and waits for none.
+func (a *leases) begin() {
+	for _, lease := range slices.Backward(a.taken) {
+		lease.beginRelease()
+	}
+}
+
+// release gives all locks back, together, and returns the loss of one, if there
+// was any. It waits for Redis about as long as for one command, also
+// when ctx has ended. It may be called more than once.
 func (a *leases) release(ctx context.Context) (lost error) {
+	a.begin()
 	ctx = context.WithoutCancel(ctx)
 	for _, lease := range slices.Backward(a.taken) {
 		err := lease.Release(ctx)
-		if errors.Is(err, ErrLost) || errors.Is(err, ErrClosed) {
+		if isLoss(err) {
 			lost = err
 		}
 	}

@@ -73,13 +73,18 @@ func refusalOf(err error, retryAfter time.Duration) *Error {
 	if !errors.As(err, &refused) {
 		return &Error{Kind: ErrUnavailable, RetryAfter: retryAfter, Cause: err}
 	}
-	return &Error{
-		Kind:       kindOf(refused.Reason),
-		RetryAfter: retryAfter,
-		Cause:      causes(refused),
-		ended:      refused.Ended,
+	e := &Error{Kind: kindOf(refused.Reason), RetryAfter: retryAfter}
+	if isLoss(refused.Cause) {
+		// Not the caller's context ended, but a lease under which it waited.
+		e.Cause = errors.Join(refused.Cause, refused.Fault)
+		return e
 	}
+	e.Cause, e.ended = causes(refused), refused.Ended
+	return e
 }
+
+// isLoss reports whether the cause of a context is the end of a lease.
+func isLoss(cause error) bool { return errors.Is(cause, ErrLost) || errors.Is(cause, ErrClosed) }
 
 // kindOf turns the engine's reason into an error of this package.
 func kindOf(reason engine.Reason) error {

@@ -199,6 +199,39 @@ func TestABlackHoledRedis(t *testing.T) {
 	}
 }
 
+func TestABlackHoleCostsSeveralKeysNoMoreThanOne(t *testing.T) {
+	_, proxy, rdb := behindProxy(t)
+	const bound = 400 * time.Millisecond
+	locks := newLocker(t, rdb, core.WithCommandTimeout(bound))
+	within := func(what string, do func()) {
+		begun := time.Now()
+		do()
+		if took := time.Since(begun); took > bound+bound/2 {
+			t.Errorf("%s took %v", what, took)
+		}
+	}
+	request := form{"a": "1", "b": "2", "c": "3", "d": "4"}
+	_, done, err := core.Enter(t.Context(), locks, request, field("a"), field("b"), field("c"), field("d"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy.Partition()
+	within("the release", done)
+	proxy.HealDropped()
+
+	hold, seen := proxy.HoldCommand(func(c []string) bool { return c[0] == "SET" && c[1] == "reqlock:z" })
+	defer hold()
+	go func() {
+		<-seen
+		proxy.Partition()
+	}()
+	within("the refusal", func() {
+		err := locks.With(core.WithWait(0)).DoAll(t.Context(), []string{"x", "y", "z"}, func(context.Context) error { return nil })
+		wantError(t, err, core.ErrUnavailable)
+	})
+	proxy.HealDropped()
+}
+
 func TestAWaiterOutlastsAServerThatRestarts(t *testing.T) {
 	server := redistest.Start(t)
 	locks := newLocker(t, server.Client(t), core.WithWait(20*time.Second))

@@ -44,7 +44,7 @@ func (e *Engine) Acquire(ctx context.Context, r Request) (*Hold, error) {
 func (e *Engine) newWaiter(ctx context.Context, r Request) *waiter {
 	h := &Hold{engine: e, request: r, parent: ctx}
 	h.ctx, h.cancel = context.WithCancelCause(ctx)
-	return &waiter{hold: h, try: r.Wait == 0, news: make(chan struct{}, 1)}
+	return &waiter{hold: h, try: r.Wait == 0, patience: r.Wait, news: make(chan struct{}, 1)}
 }
 
 // enter puts the waiter in its line, or refuses it at the door.
@@ -72,7 +72,10 @@ func (e *Engine) enter(ctx context.Context, w *waiter) *Refusal {
 	case l.state == idle:
 		l.begin()
 	case w.try:
-		l.wake() // it waits for one answer, not for the next poll
+		// It waits for one answer, not for the next poll, and behind another
+		// command no longer than for its own.
+		w.patience = e.boundOf(w.hold.request.TTL)
+		l.wake()
 	}
 	s.mu.Unlock()
 	if queued {
@@ -96,8 +99,8 @@ func (l *line) isBusy() bool {
 // await returns nil when the waiter was granted the lease.
 func (e *Engine) await(ctx context.Context, w *waiter) *Refusal {
 	var over <-chan time.Time
-	if w.hold.request.Wait > 0 {
-		timer := time.NewTimer(w.hold.request.Wait)
+	if w.patience > 0 {
+		timer := time.NewTimer(w.patience)
 		defer timer.Stop()
 		over = timer.C
 	}
@@ -152,5 +155,5 @@ func (l *line) dismiss(w *waiter) *Refusal {
 	if l.first == nil {
 		l.wake()
 	}
-	return l.gaveUp()
+	return l.gaveUp(w)
 }

@@ -27,9 +27,11 @@ func (e *Engine) ask(ctx context.Context, l *line) {
 		answer, err := transition(ctx, r)
 		if err == nil && !swept && l.isOrphan(answer.Holder) {
 			// Nobody holds the key but a dead token of ours, whose release was
-			// lost: that is not contention.
+			// lost: that is not contention. Another send of the take may win
+			// now, so from here on the key's life has to be raised.
 			swept = true
 			e.discard(l.key, answer.Holder, time.Now())
+			transition = e.store.Ask
 			continue
 		}
 		rest, settled := l.answered(r, answer, err)

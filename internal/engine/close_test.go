@@ -85,6 +85,35 @@ func TestCloseGivesUpWithItsContext(t *testing.T) {
 	})
 }
 
+func TestALossIsToldOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, _, events := newEngine()
+		r := request(0)
+		r.MaxHold = time.Second
+		h := hold(t, e, r)
+		time.Sleep(2 * time.Second)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		_ = e.Close(ctx)
+		if loss, _ := h.Release(t.Context()); loss != Overdue || len(events.of(Lost)) != 1 {
+			t.Errorf("loss %v after %v", loss, events.of(Lost))
+		}
+	})
+}
+
+func TestCloseWaitsForWhatALateWinLeavesToDo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, s, _ := newEngine()
+		s.closed = func() { // a send that was left behind has won
+			s.set("k", "me:1", time.Hour)
+			s.hint("k", "me:1")
+		}
+		if err := e.Close(t.Context()); err != nil || s.value("k") != "" {
+			t.Errorf("closed with %v, and the key holds %q", err, s.value("k"))
+		}
+	})
+}
+
 func TestCloseEndsTheRepeatsOfAFailedRelease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()

@@ -91,14 +91,18 @@ func (e *Engine) Close(ctx context.Context) error {
 		}
 	})
 	e.once.Do(func() { close(e.closing) })
-	err := e.work.Wait(ctx)
-	if err != nil {
+	if err := e.work.Wait(ctx); err != nil {
 		e.loseAll()
+		return err
 	}
-	if storeErr := e.store.Close(ctx); err == nil {
-		err = storeErr
+	if err := e.store.Close(ctx); err != nil {
+		return err
 	}
-	return err
+	// What was left behind may have won, and have been undone.
+	if err := e.work.Wait(ctx); err != nil {
+		return err
+	}
+	return e.store.Close(ctx)
 }
 
 // loseAll ends every lease whose holder has not come back.

@@ -21,6 +21,8 @@ type fakeStore struct {
 	// block, as a slow server does. after is called once it was applied; an
 	// error is a lost reply.
 	before, after switchable
+	// closed is called once, when the store is closed.
+	closed func()
 
 	mu    sync.Mutex
 	tries map[string]int // transitions begun, also those that failed
@@ -128,7 +130,13 @@ func (s *fakeStore) Release(_ context.Context, r store.Request) (held bool, err 
 
 func (s *fakeStore) OnHint(hint func(key, token string)) { s.hint = hint }
 
-func (s *fakeStore) Close(context.Context) error { return nil }
+func (s *fakeStore) Close(context.Context) error {
+	if f := s.closed; f != nil {
+		s.closed = nil
+		f()
+	}
+	return nil
+}
 
 // set puts a value into a key, as another process does.
 func (s *fakeStore) set(key, value string, ttl time.Duration) {

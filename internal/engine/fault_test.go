@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -142,6 +143,70 @@ func TestAReleaseThatFailsIsSentAgain(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		if s.value("k") != "" {
 			t.Error("the key is left to its TTL")
+		}
+	})
+}
+
+// A reply to a second send of the same take may come while the token is being
+// released: the late send may have taken the key after the release, or not.
+func TestAHintOfATokenThatIsBeingReleased(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, s, events := newEngine()
+		h := hold(t, e, request(0))
+		s.before.set(func(transition string, _ store.Request) error {
+			if transition == "release" && s.tried("release") == 1 {
+				time.Sleep(time.Second)
+			}
+			return nil
+		})
+		go func() {
+			time.Sleep(time.Millisecond)
+			s.hint("k", h.Token())
+		}()
+		release(t, h)
+		synctest.Wait()
+		if len(events.of(Lost)) != 0 || s.count("release") != 2 {
+			t.Errorf("%d losses, %d releases; want 0 and 2", len(events.of(Lost)), s.count("release"))
+		}
+	})
+}
+
+// A key that is swept of an orphan is asked for by a transition that raises
+// its life: an earlier send of the take may have set it since.
+func TestASweptKeyIsAskedForAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, s, _ := newEngine()
+		s.set("k", "me:999", time.Hour)
+		h := hold(t, e, request(0))
+		if want := []string{"take", "release", "ask"}; !slices.Equal(s.transitions(), want) {
+			t.Errorf("transitions %v, want %v", s.transitions(), want)
+		}
+		release(t, h)
+	})
+}
+
+func TestAReleaseThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, s, _ := newEngine()
+		h := hold(t, e, request(0))
+		s.before.set(func(string, store.Request) error { time.Sleep(bound); return errDown })
+		go func() { _, _ = h.Release(t.Context()) }()
+		synctest.Wait()
+		short := request(bound / 10)
+		if _, err := e.Acquire(t.Context(), short); reasonOf(t, err) != Unavailable {
+			t.Errorf("a newcomer that saw nobody hold the key: %v", err)
+		}
+		begun := time.Now()
+		if _, err := e.Acquire(t.Context(), request(0)); reasonOf(t, err) != Unavailable {
+			t.Errorf("got %v", err)
+		}
+		if took := time.Since(begun); took > bound+bound/4 {
+			t.Errorf("a try took %v, its bound is %v", took, bound)
+		}
+		s.before.set(nil)
+		time.Sleep(time.Minute) // all that was left behind ends
+		if s.value("k") != "" || e.lineCount() != 0 {
+			t.Errorf("key %q, %d lines", s.value("k"), e.lineCount())
 		}
 	})
 }

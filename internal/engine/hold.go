@@ -110,7 +110,7 @@ func (l *line) lose(loss Loss, after *afterwards) {
 	lease.holder = nil
 	h.gone = true
 	l.engine.work.Done()
-	if h.loss == NotLost || loss == Closed {
+	if h.loss == NotLost {
 		h.tell(loss, after)
 	}
 	l.proceed()

@@ -16,9 +16,9 @@ const drift = 2 * time.Millisecond
 type lease struct {
 	line  *line
 	token string
-	// ttl is the life that the last granting or renewing command gave the key.
+	// ttl is the longest life that a command gave the key.
 	ttl time.Duration
-	// sent is when that command was sent, and validUntil the end of what is
+	// sent is when the last granting or renewing command was sent, and validUntil the end of what is
 	// left of the lease; both have a monotonic clock reading.
 	sent, validUntil time.Time
 
@@ -29,6 +29,9 @@ type lease struct {
 	// extended is true once a holder asked for a longer life: the next holder
 	// does not inherit it.
 	extended bool
+
+	// seenAgain is true once the token was seen in the key during its release.
+	seenAgain bool
 
 	// renewals in flight; a release waits for them.
 	inFlight int
@@ -57,7 +60,7 @@ func (l *lease) valid(now time.Time) bool { return now.Before(l.validUntil) }
 
 // raise takes in a renewal; what is left of a lease never becomes less.
 func (l *lease) raise(sent time.Time, ttl time.Duration) {
-	l.sent, l.ttl = sent, ttl
+	l.sent, l.ttl = sent, max(l.ttl, ttl)
 	if until := validUntil(sent, ttl); until.After(l.validUntil) {
 		l.validUntil = until
 	}
@@ -66,5 +69,5 @@ func (l *lease) raise(sent time.Time, ttl time.Duration) {
 // suits reports whether the lease can be passed as it is: with enough validity
 // left, and for a caller who wants no longer life and will renew it.
 func (l *lease) suits(r Request, now time.Time) bool {
-	return r.Renew && r.TTL <= l.ttl && l.validUntil.Sub(now) >= l.ttl/3
+	return r.Renew && r.TTL <= l.ttl && l.validUntil.Sub(now) >= r.TTL/3
 }

@@ -108,9 +108,9 @@ func (l *line) owns(token string) bool {
 	switch l.state {
 	case asking:
 		return token == l.token
-	case held, passing:
+	case held, passing, freeing:
 		return token == l.lease.token
-	case idle, freeing:
+	case idle:
 	}
 	return false
 }
@@ -136,18 +136,25 @@ func (l *line) request(token string, r Request) store.Request {
 	return store.Request{Key: l.key, Token: token, TTL: r.TTL, Bound: l.engine.boundOf(r.TTL)}
 }
 
+// hintPatience is how long a token that a hint named is released again, if the
+// store does not answer. The hint does not say how long its key lives.
+const hintPatience = 15 * time.Second
+
 // hint is told by the store that a token of this process was seen in a key. It
-// means: look again. A token that is not meant to be there is released.
+// means: look again. A token that is not meant to be there is released; one
+// that is just being released, once more after that.
 func (e *Engine) hint(key, token string) {
 	s := e.shardOf(key)
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	l := s.lines[key]
-	wanted := l != nil && l.owns(token)
-	if wanted {
+	switch {
+	case l == nil || !l.owns(token):
+		over := time.Now().Add(hintPatience)
+		e.spawn(func() { e.discard(key, token, over) })
+	case l.state == freeing:
+		l.lease.seenAgain = true
+	default:
 		l.wake()
-	}
-	s.mu.Unlock()
-	if !wanted {
-		e.spawn(func() { e.discard(key, token, time.Now()) })
 	}
 }

@@ -35,13 +35,17 @@ func (r *Refusal) Error() string {
 	}
 }
 
-// gaveUp returns the refusal of a waiter whose time is over: contention only
-// if the store's last answer says so.
-func (l *line) gaveUp() *Refusal {
-	if l.doubt != nil {
+// gaveUp returns the refusal of a waiter whose time is over: contention only if
+// it saw any, and if the store's last answer does not deny it.
+func (l *line) gaveUp(w *waiter) *Refusal {
+	switch {
+	case l.doubt != nil:
 		return &Refusal{Reason: Unavailable, Fault: l.doubt}
+	case !w.queued:
+		return &Refusal{Reason: Unavailable, Fault: errNoAnswer}
+	default:
+		return &Refusal{Reason: TimedOut}
 	}
-	return &Refusal{Reason: TimedOut}
 }
 
 // endedBy adds the end of the caller's context to a refusal.

@@ -14,7 +14,7 @@ import (
 // key falls by its TTL. The loss says whether the lease had ended before. Later
 // calls do nothing and return the same.
 func (h *Hold) Release(ctx context.Context) (Loss, error) {
-	h.begin(true)
+	h.BeginRelease()
 	select {
 	case <-h.ended:
 		return h.outcome()
@@ -27,6 +27,9 @@ func (h *Hold) Release(ctx context.Context) (Loss, error) {
 		return NotLost, ctx.Err()
 	}
 }
+
+// BeginRelease is Release without waiting for anything.
+func (h *Hold) BeginRelease() { h.begin(true) }
 
 // outcome returns how the release ended.
 func (h *Hold) outcome() (Loss, error) {
@@ -109,6 +112,8 @@ func (e *Engine) sendRelease(lease *lease, last *Hold) {
 	l.shard.mu.Lock()
 	if err != nil {
 		l.doubt = faultOf(err)
+	}
+	if err != nil || lease.seenAgain {
 		over := lease.validUntil
 		e.spawn(func() { e.discard(l.key, lease.token, over) })
 	}

@@ -13,10 +13,10 @@ func (e *Engine) renewDue(lease *lease) {
 	l := lease.line
 	l.shard.mu.Lock()
 	defer l.shard.mu.Unlock()
-	if l.lease != lease || lease.holder == nil {
+	h := lease.holder
+	if l.lease != lease || h == nil || !h.request.Renew || h.loss != NotLost {
 		return
 	}
-	h := lease.holder
 	lease.inFlight++
 	e.spawn(func() { _, _ = e.renew(lease, h, h.request.TTL) })
 }
@@ -26,7 +26,9 @@ func (e *Engine) renewDue(lease *lease) {
 // nobody knows. The caller has counted the renewal as in flight.
 func (e *Engine) renew(lease *lease, h *Hold, ttl time.Duration) (mine bool, err error) {
 	l := lease.line
-	sent, mine, err := e.store.Renew(h.parent, l.request(lease.token, Request{TTL: ttl}))
+	r := l.request(lease.token, Request{TTL: ttl})
+	r.Bound = e.boundOf(max(ttl, h.request.TTL))
+	sent, mine, err := e.store.Renew(h.parent, r)
 
 	l.shard.mu.Lock()
 	var after afterwards

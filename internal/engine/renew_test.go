@@ -200,6 +200,28 @@ func TestMaxHoldTellsTheHolderAndLetsTheLeaseRunOut(t *testing.T) {
 	})
 }
 
+func TestAShortExtensionTakesNoTimeFromCommands(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, s, _ := newEngine()
+		h := hold(t, e, request(0))
+		for _, transition := range []string{"renew", "release"} {
+			s.before.set(func(name string, r store.Request) error {
+				if name == transition && r.Bound != bound {
+					t.Errorf("%s is bounded by %v, want %v", name, r.Bound, bound)
+				}
+				return nil
+			})
+			if transition == "renew" {
+				if loss, err := h.Extend(t.Context(), time.Millisecond); loss != NotLost || err != nil {
+					t.Errorf("extend: %v, %v", loss, err)
+				}
+				continue
+			}
+			release(t, h)
+		}
+	})
+}
+
 func TestAnExtensionIsNotInherited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()

@@ -1,5 +1,7 @@
 package engine
 
+import "time"
+
 // A waiter is a caller that stands in a line.
 type waiter struct {
 	hold *Hold
@@ -10,6 +12,8 @@ type waiter struct {
 	// try is true for a caller that may not wait: it stands in line only until
 	// the store has answered once.
 	try bool
+	// patience is how long it stands in line; 0 and less is without end.
+	patience time.Duration
 	// queued is true once it is known that the caller has to wait.
 	queued bool
 	// news brings a value when it turns out later that the caller has to wait,
