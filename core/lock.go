@@ -65,7 +65,10 @@ func (l *Locker) acquire(ctx context.Context, key string, wait time.Duration) (*
 	return newLease(ctx, l, key, hold), nil
 }
 
-var errKeyTooLong = errors.New("the key is too long")
+var (
+	errKeyTooLong = errors.New("the key is too long")
+	errLeaseEnded = errors.New("a lease that the caller had already ended meanwhile")
+)
 
 // refusalOf words the engine's refusal as an error of this package.
 func refusalOf(err error, retryAfter time.Duration) *Error {
@@ -76,7 +79,8 @@ func refusalOf(err error, retryAfter time.Duration) *Error {
 	e := &Error{Kind: kindOf(refused.Reason), RetryAfter: retryAfter}
 	if isLoss(refused.Cause) {
 		// Not the caller's context ended, but a lease under which it waited.
-		e.Cause = errors.Join(refused.Cause, refused.Fault)
+		// It is no ErrLost: nothing has run under the lock that was waited for.
+		e.Cause = errors.Join(errLeaseEnded, refused.Fault)
 		return e
 	}
 	e.Cause, e.ended = causes(refused), refused.Ended

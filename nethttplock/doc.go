@@ -43,7 +43,8 @@
 // characters. What is there twice, so that the handler might read another one
 // than the lock, is refused with core.ErrInvalidKey.
 //
-// A function of your own is a KeyFunc as well. For gorilla's mux:
+// A function of your own is a KeyFunc as well. For gorilla's mux, which knows
+// nothing of PathValue:
 //
 //	core.Of(func(r *http.Request) string { return mux.Vars(r)["id"] })
 //
@@ -55,7 +56,9 @@
 //
 // Wrap handlers, not the mux: the wildcards of a pattern are known only behind
 // it, and around it PathValue is empty, which is 400 for every request. With
-// chi, use With or Group instead of a Use at the top.
+// chi, use With or Group instead of a Use at the top. With a key that does not
+// need the route a whole mux can be wrapped; then a request for no route, too,
+// is locked first, and is refused with 400 instead of 404 if it has no key.
 //
 // A middleware that decompresses bodies belongs before the lock if the key is
 // in the body, and so does http.MaxBytesHandler.
@@ -66,6 +69,12 @@
 //	lock(http.TimeoutHandler(h, time.Second, "")) // wrong: it is freed while h still runs
 //
 // # What to know
+//
+// net/http notices that a client has left only once the request's body was read
+// to its end. So a request with a body, waiting for its lock, is not refused
+// when its client leaves, unless the key is in the body (Form, JSONField) or a
+// middleware before the lock has read it: it waits to the end of its wait, and
+// may then run for nobody. Keep waits short, or read the body first.
 //
 // The lock ends with the handler, not with the answer. A client that has read
 // the whole of a long answer can find the lock still held for a moment when it

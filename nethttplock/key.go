@@ -18,6 +18,9 @@ func PathValue(name string) KeyFunc { return httpkey.PathValue(name) }
 // Query reads the key from a parameter of the URL's query. A parameter that
 // comes more than once, or a malformed query, is core.ErrInvalidKey. An empty
 // name panics.
+//
+// A handler that reads r.FormValue gets a field of the body before that of the
+// query: read r.URL.Query().Get instead.
 func Query(name string) KeyFunc { return httpkey.Query(name) }
 
 // Cookie reads the key from a cookie. Two cookies of the name are
@@ -25,9 +28,10 @@ func Query(name string) KeyFunc { return httpkey.Query(name) }
 func Cookie(name string) KeyFunc { return httpkey.Cookie(name) }
 
 // Form reads the key from a field of a form in the body: urlencoded or
-// multipart, sent with POST, PUT or PATCH. The query does not count, nor does
-// an uploaded file. A field that comes more than once is core.ErrInvalidKey.
-// An empty name panics.
+// multipart, sent with POST, PUT or PATCH. An uploaded file does not count. A
+// field that comes more than once is core.ErrInvalidKey, and so is one that is
+// in the query as well, since r.FormValue prefers now the one and now the
+// other. An empty name panics.
 //
 // The body is read before the lock is taken; see MaxBody. The handler still
 // finds all of it, with r.Body as well as with r.FormValue.
@@ -37,7 +41,9 @@ func Form(name string, opts ...BodyOption) KeyFunc { return httpkey.Form(name, m
 // its Content-Type. Dots lead into objects: JSONField("account.id"). An empty
 // name in the path panics.
 //
-// The field is a string or an integer; "42" and 42 are the same key. A missing
+// The field is a string or an integer; "42" and 42 are the same key. Integers
+// are taken as they are written, so a handler should read them exactly, as an
+// int64, and not as a float64, to which integers above 2^53 are not distinct. A missing
 // field, null or "" is core.ErrNoKey, and so is an empty body. Any other type,
 // a number with a fraction or an exponent, malformed JSON, and more than one
 // value are core.ErrInvalidKey. Names match as in encoding/json, which does

@@ -50,11 +50,15 @@ func Middleware(l *core.Locker, key KeyFunc, opts ...Option) func(http.Handler) 
 	}
 }
 
-// handUp gives the server's request the form that the handler has parsed in its
-// own: the server removes the temporary files of no other.
+// handUp gives the request of those outside what became known inside: the form
+// that the handler has parsed, since the server removes the temporary files of
+// its own request only, and the pattern that a mux has matched, for logs.
 func handUp(locked, r *http.Request) {
-	if r.MultipartForm == nil {
+	if r.MultipartForm == nil && locked.MultipartForm != nil {
 		r.MultipartForm = locked.MultipartForm
+	}
+	if r.Pattern == "" && locked.Pattern != "" {
+		r.Pattern = locked.Pattern
 	}
 }
 

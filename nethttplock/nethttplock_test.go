@@ -359,3 +359,55 @@ func TestKeyFunctions(t *testing.T) {
 		t.Errorf("a form over the limit: %v", err)
 	}
 }
+
+func TestThePatternIsKnownOutside(t *testing.T) {
+	t.Parallel()
+	locks, _ := newLocker(t)
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /a/{id}", func(http.ResponseWriter, *http.Request) {})
+	handler := nethttplock.Middleware(locks, nethttplock.Literal("router"))(mux)
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/a/1", nil)
+	handler.ServeHTTP(httptest.NewRecorder(), r)
+	if r.Pattern != "GET /a/{id}" {
+		t.Errorf("the pattern outside is %q", r.Pattern)
+	}
+}
+
+func TestTheLeaseOfTheFirstKeyIsTheOneInTheContext(t *testing.T) {
+	t.Parallel()
+	locks, _ := newLocker(t)
+	var got string
+	handler := nethttplock.Middleware(locks, nethttplock.Literal("z"), nethttplock.Also(nethttplock.Literal("a")))(
+		http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			lease, _ := nethttplock.FromContext(r.Context())
+			got = lease.Key()
+		}))
+	handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil))
+	if got != "z" {
+		t.Errorf("the lease in the context is that of %q", got)
+	}
+}
+
+func TestTheLastMaxBodyWins(t *testing.T) {
+	t.Parallel()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader(`{"id":"42"}`))
+	if key, err := nethttplock.JSONField("id", nethttplock.MaxBody(2), nethttplock.MaxBody(100))(r); key != "42" || err != nil {
+		t.Errorf("got %q, %v", key, err)
+	}
+}
+
+func TestAPanicOfTheErrorHandlerIsNoSuccess(t *testing.T) {
+	t.Parallel()
+	locks, _ := newLocker(t)
+	handler := nethttplock.Middleware(locks, nethttplock.Header("X-Key"),
+		nethttplock.WithErrorHandler(func(http.ResponseWriter, *http.Request, error) { panic("own") }))(
+		http.NotFoundHandler())
+	w := httptest.NewRecorder()
+	func() {
+		defer func() { _ = recover() }()
+		handler.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil))
+	}()
+	if w.Code != http.StatusBadRequest {
+		t.Errorf("got %d", w.Code)
+	}
+}

@@ -33,8 +33,10 @@ func Also(keys ...KeyFunc) Option {
 // core.OutcomeOf what it means, or errors.Is; its text is not for clients.
 //
 // A request whose handler did not run never gets a success by accident: if
-// handle writes nothing, WriteError answers; if it writes a body without a
-// status, the status is that of the outcome instead of 200.
+// handle writes nothing, or panics before it does, WriteError answers; if it
+// writes a body without a status, the status is that of the outcome instead of
+// 200. A success that it writes on purpose passes; mind that http.ServeContent
+// and its like do.
 func WithErrorHandler(handle func(w http.ResponseWriter, r *http.Request, err error)) Option {
 	must(handle != nil, "WithErrorHandler needs a function")
 	return option(func(c *config) { c.onError = handle })
@@ -78,6 +80,6 @@ func (c *config) refuse(w http.ResponseWriter, r *http.Request, err error) {
 		return
 	}
 	guard := httpreply.NewGuard(w, err)
+	defer guard.Finish() // also when the handler panics
 	c.onError(guard, r, err)
-	guard.Finish()
 }

@@ -36,8 +36,8 @@ func newService(bank *bank, locks *core.Locker) *service {
 }
 
 // handler returns the routes. The order of the middlewares matters: a lock
-// comes after everything that may refuse the request, so that nobody holds the
-// lock of somebody else's account, and next to the handler, so that it is held
+// comes after everything that may refuse the request, so that nobody holds up an
+// account by trying to pay from it, and next to the handler, so that it is held
 // no longer than needed.
 //
 // A transfer is sent by a person, whose second click is better refused. A

@@ -30,7 +30,7 @@ func (e *Engine) ask(ctx context.Context, l *line) {
 			// lost: that is not contention. Another send of the take may win
 			// now, so from here on the key's life has to be raised.
 			swept = true
-			e.discard(l.key, answer.Holder, time.Now())
+			_, _ = e.store.Release(ctx, store.Request{Key: r.Key, Token: answer.Holder, Bound: r.Bound})
 			transition = e.store.Ask
 			continue
 		}

@@ -147,8 +147,11 @@ func (h *Hold) settle(err error, after *afterwards) {
 // discard releases a dead token, so that it does not hold its key until the
 // TTL. It tries at least once, and again until over, as long as the store does
 // not answer. Once the engine is being closed it tries only once more.
+//
+// Nobody waits for it, so each try may take several command bounds: a client
+// that is short of connections is not helped by more commands.
 func (e *Engine) discard(key, token string, over time.Time) {
-	r := store.Request{Key: key, Token: token, Bound: e.bound}
+	r := store.Request{Key: key, Token: token, Bound: discardBounds * e.bound}
 	for tries, last := 0, false; ; tries++ {
 		_, err := e.store.Release(context.Background(), r)
 		if err == nil || last || !faultOf(err).Passing || time.Now().After(over) {
@@ -163,3 +166,6 @@ func (e *Engine) discard(key, token string, over time.Time) {
 		}
 	}
 }
+
+// discardBounds is how many command bounds a try of discard may take.
+const discardBounds = 4

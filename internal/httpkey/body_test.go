@@ -185,7 +185,7 @@ func multipartBody(t *testing.T) (body, contentType string) {
 	t.Helper()
 	var text bytes.Buffer
 	w := multipart.NewWriter(&text)
-	for _, field := range [...]struct{ name, value string }{{"to", "b"}, {"from", "a"}, {"twice", "1"}, {"twice", "2"}} {
+	for _, field := range [...]struct{ name, value string }{{"to", "b"}, {"from", "a"}, {"both", "a"}, {"twice", "1"}, {"twice", "2"}} {
 		if err := w.WriteField(field.name, field.value); err != nil {
 			t.Fatal(err)
 		}
@@ -213,10 +213,12 @@ func TestForm(t *testing.T) {
 		"with a charset":       {"PUT", urlencoded + "; charset=utf-8", "from=a", "from", "a", nil},
 		"missing":              {"POST", urlencoded, "to=c", "from", "", core.ErrNoKey},
 		"only in the query":    {"POST", urlencoded, "to=c", "q", "", core.ErrNoKey},
+		"in the query too":     {"POST", urlencoded, "both=a", "both", "", core.ErrInvalidKey},
 		"repeated":             {"PATCH", urlencoded, "from=a&from=b", "from", "", core.ErrInvalidKey},
 		"malformed":            {"POST", urlencoded, "from=a&to=%", "from", "", core.ErrInvalidKey},
 		"over the limit":       {"POST", urlencoded, "from=a&x=" + strings.Repeat("x", 10_000), "from", "", core.ErrBodyTooLarge},
 		"multipart":            {"POST", partsType, parts, "from", "a", nil},
+		"multipart, and query": {"POST", partsType, parts, "both", "", core.ErrInvalidKey},
 		"multipart, missing":   {"POST", partsType, parts, "x", "", core.ErrNoKey},
 		"multipart, file":      {"POST", partsType, parts, "upload", "", core.ErrNoKey},
 		"multipart, repeated":  {"POST", partsType, parts, "twice", "", core.ErrInvalidKey},
@@ -236,7 +238,7 @@ func TestForm(t *testing.T) {
 				t.Parallel()
 				r, _ := request(t.Context(), strings.NewReader(test.body))
 				r.Method = test.method
-				r.URL.RawQuery = "q=1&from=query"
+				r.URL.RawQuery = "q=1&both=query"
 				if test.contentType != "" {
 					r.Header.Set("Content-Type", test.contentType)
 				}

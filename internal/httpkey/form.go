@@ -14,7 +14,8 @@ import (
 
 // Form reads a field that comes once in the form that the body holds. It takes
 // for a form what net/http does: an urlencoded or multipart body of a POST, PUT
-// or PATCH.
+// or PATCH. A field that the query has as well is ambiguous: r.FormValue prefers
+// the query to a multipart body, and an urlencoded body to the query.
 func Form(name string, maxBody int64) KeyFunc {
 	must(name != "", "Form needs a name")
 	must(maxBody > 0, "Form needs a limit of the body above 0")
@@ -22,6 +23,13 @@ func Form(name string, maxBody int64) KeyFunc {
 		values, err := formValues(r, name, maxBody)
 		if err != nil {
 			return "", err
+		}
+		query, err := queryValues(r, name)
+		if err != nil {
+			return "", err
+		}
+		if len(values) > 0 && len(query) > 0 {
+			return "", keypart.Invalid("given in the query and in the body")
 		}
 		return keypart.Only(values)
 	}

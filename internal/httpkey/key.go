@@ -16,6 +16,7 @@ type KeyFunc = core.KeyFunc[*http.Request]
 // Header reads a header that comes once.
 func Header(name string) KeyFunc {
 	must(name != "", "Header needs a name")
+	must(http.CanonicalHeaderKey(name) != "Host", "Header cannot read Host: net/http keeps it in Request.Host")
 	return func(r *http.Request) (string, error) {
 		return keypart.Only(r.Header.Values(name))
 	}
@@ -34,13 +35,22 @@ func PathValue(name string) KeyFunc {
 func Query(name string) KeyFunc {
 	must(name != "", "Query needs a name")
 	return func(r *http.Request) (string, error) {
-		// r.URL.Query would drop what is malformed, and say nothing.
-		values, err := url.ParseQuery(r.URL.RawQuery)
+		values, err := queryValues(r, name)
 		if err != nil {
-			return "", keypart.Invalid("a malformed query")
+			return "", err
 		}
-		return keypart.Only(values[name])
+		return keypart.Only(values)
 	}
+}
+
+// queryValues returns the values of a parameter of the query. A malformed one
+// is an error: r.URL.Query would drop what is malformed, and say nothing.
+func queryValues(r *http.Request, name string) ([]string, error) {
+	values, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, keypart.Invalid("a malformed query")
+	}
+	return values[name], nil
 }
 
 // Cookie reads a cookie that comes once.
