@@ -3,7 +3,6 @@ package httpkey
 import (
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 
 	"github.com/reqlock/reqlock/core"
@@ -76,14 +75,7 @@ func RemoteIP() KeyFunc {
 		if err != nil {
 			host = r.RemoteAddr
 		}
-		if host == "" {
-			return "", core.ErrNoKey
-		}
-		ip, err := netip.ParseAddr(host)
-		if err != nil {
-			return "", keypart.Invalid("the peer has no IP address")
-		}
-		return keypart.Text(ip.Unmap().String())
+		return keypart.IP(host)
 	}
 }
 

@@ -9,6 +9,9 @@ import (
 	"github.com/reqlock/reqlock/core"
 )
 
+// ContentType is the media type of a problem document.
+const ContentType = "application/problem+json"
+
 // OutcomeOf returns core.OutcomeOf, or 500 with the code "internal" for an
 // error that core does not know.
 func OutcomeOf(err error) core.Outcome {
@@ -41,7 +44,7 @@ func SetHeader(h http.Header, o core.Outcome) {
 		h.Set("Retry-After", wholeSeconds(o.RetryAfter))
 	}
 	if HasBody(o) {
-		h.Set("Content-Type", "application/problem+json")
+		h.Set("Content-Type", ContentType)
 	}
 }
 

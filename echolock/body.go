@@ -1,0 +1,77 @@
+package echolock
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/httpkey"
+)
+
+// Form reads the key from a field of a form in the body: urlencoded or
+// multipart, sent with POST, PUT or PATCH. The query does not count, nor does
+// an uploaded file. A field that comes more than once is core.ErrInvalidKey.
+// An empty name panics.
+//
+// The body is read before the lock is taken; see MaxBody. The handler still
+// finds all of it, with c.FormValue and c.Bind as well as in c.Request().Body.
+func Form(name string, opts ...BodyOption) KeyFunc {
+	return ofBody(httpkey.Form(name, maxBody(opts)))
+}
+
+// JSONField reads the key from a field of a JSON object in the body, whatever
+// its Content-Type. Dots lead into objects: JSONField("account.id"). An empty
+// name in the path panics.
+//
+// The field is a string or an integer; "42" and 42 are the same key. A missing
+// field, null or "" is core.ErrNoKey, and so is an empty body. Any other type,
+// a number with a fraction or an exponent, malformed JSON, and more than one
+// value are core.ErrInvalidKey. Names match as in encoding/json, which does
+// not look at case: "id" and "ID" in one object are two values for one field.
+//
+// The body is read before the lock is taken; see MaxBody. The handler still
+// finds all of it, with c.Bind as well as in c.Request().Body. A middleware
+// before the lock that binds the body, to validate it, takes it away: have it
+// c.Set what it has bound, and read the key with GetAs.
+func JSONField(path string, opts ...BodyOption) KeyFunc {
+	return ofBody(httpkey.JSONField(path, maxBody(opts)))
+}
+
+// A BodyOption is a setting of a key function that reads the body.
+type BodyOption struct{ maxBody int64 }
+
+// MaxBody sets up to how many bytes a key function reads the body: 1 MiB if
+// not set. A longer body is core.ErrBodyTooLarge, and so is one over the limit
+// of a middleware.BodyLimit before the lock. A limit below 1 panics.
+//
+// The body is held in memory until the request ends. Where clients may be
+// slow, the server's ReadTimeout bounds how long it is waited for.
+func MaxBody(bytes int64) BodyOption {
+	must(bytes > 0, "MaxBody needs a limit above 0")
+	return BodyOption{bytes}
+}
+
+// maxBody returns the limit that the last of the options sets.
+func maxBody(opts []BodyOption) int64 {
+	limit := int64(httpkey.DefaultMaxBody)
+	for _, opt := range opts {
+		limit = opt.maxBody
+	}
+	return limit
+}
+
+// ofBody reads a key from the body of the request behind the context. It knows
+// the error of Echo's BodyLimit, which reading a body may meet.
+func ofBody(key httpkey.KeyFunc) KeyFunc {
+	return func(c echo.Context) (string, error) {
+		k, err := key(c.Request())
+		var limit *echo.HTTPError
+		if errors.As(err, &limit) && limit.Code == http.StatusRequestEntityTooLarge {
+			err = fmt.Errorf("%w: %w", core.ErrBodyTooLarge, limit)
+		}
+		return k, err
+	}
+}

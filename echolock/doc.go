@@ -1,0 +1,132 @@
+// Package echolock runs the requests of Echo (v4) handlers under a lock in
+// Redis: those with the same key run one at a time, in all processes of a
+// service.
+//
+//	locks := core.Must(core.New(rdb))
+//	oneAtATime := echolock.Middleware(locks, echolock.Param("id"), core.WithWait(2*time.Second))
+//
+//	e.POST("/accounts/:id/transfer", transfer, auth, oneAtATime)
+//
+// MiddlewareWithConfig and Config.ToMiddleware do the same in the manner of
+// Echo's own middlewares, with a Skipper and an ErrorHandler.
+//
+// # What happens to a request
+//
+// The key is read from the request, the lock is taken in Redis, the handler
+// runs, and the lock is freed when it returns. A request that does not get its
+// lock is refused, and its handler does not run: 409 where another request
+// holds the lock, 503 where Redis cannot be asked, 400 where the request has no
+// usable key.
+//
+// A refusal is an *echo.HTTPError that the middleware returns, so the
+// application's HTTPErrorHandler renders it; Echo's default one sends a problem
+// document (RFC 9457). Its Code is the status and errors.Is sees through it. See
+// WriteError for what it carries, and Config.ErrorHandler for answers of your
+// own. What an HTTPErrorHandler makes of it is the application's: one that sends
+// a 200, or nothing at all, does so here as for every other error.
+//
+// The handler's context is cancelled if the lock is lost while it runs;
+// context.Cause says why. Its answer stands as it is. FromContext gives it the
+// lease. c.Response() is never wrapped, so flushing, hijacking and
+// http.ResponseController work as without a lock. When the handler is done,
+// c.Request() is what it was before the lock, for the middlewares outside and
+// the HTTPErrorHandler, also after a panic.
+//
+// # Where keys come from
+//
+// Whoever chooses the key chooses whom to hold up. Take it from the
+// authenticated user (Get, GetAs) or from the resource in the path that the
+// user was found to have a right to, and put the lock behind the middlewares
+// that find out. A header, a query or a body alone lets any client lock the key
+// of any other.
+//
+// A key is the whole name of the lock: account 42 and user 42 are the same one.
+// core.Named keeps them apart:
+//
+//	core.Named("account", echolock.Param("id"))
+//
+// Two routes that use the same name and key exclude each other, which is what
+// the GET, the POST and the DELETE of one account may need.
+//
+// What is read from a request as a key has at most 512 bytes and no control
+// characters. What is there twice, so that the handler might read another one
+// than the lock, is refused with core.ErrInvalidKey.
+//
+// A function of your own is a KeyFunc as well. If it returns an
+// *echo.HTTPError, that one's Code and Message are the answer:
+//
+//	func(c echo.Context) (string, error) {
+//		token, ok := c.Get("user").(*jwt.Token)
+//		if !ok {
+//			return "", echo.ErrUnauthorized
+//		}
+//		return token.Claims.GetSubject()
+//	}
+//
+// # Where to put it
+//
+// From the outside inwards: Recover, logger, CORS, BodyLimit, Decompress,
+// authentication, validation, RateLimiter, lock, handler. Whatever can refuse a
+// request refuses it before it has the lock. In Echo that is the order in which
+// middlewares are given to Use, Group or a route; those of a route come last.
+//
+//	e.Use(middleware.Recover(), middleware.CORS(), middleware.BodyLimit("1M"))
+//	accounts := e.Group("/accounts", auth)
+//	accounts.POST("/:id/transfer", transfer, oneAtATime)
+//
+// Recover may stand on either side: the lock is freed in any case. From outside
+// it answers 500 after that, from inside while the lock is still held.
+//
+// BodyLimit and Decompress belong before the lock if the key is in the body,
+// which is then read no further than BodyLimit lets it, and else answered with
+// 413. Behind the lock BodyLimit refuses only after the wait. Gzip may stand on
+// either side.
+//
+// ContextTimeout around the lock bounds the wait and the handler together; a
+// request whose time is over while it waits is 503. Behind the lock it bounds
+// the handler alone. In both places the lock is held until the handler has
+// returned.
+//
+// Echo's deprecated Timeout returns while the handler still runs. Behind the
+// lock it frees the lock too early. Around the lock it leaves the lock alone,
+// but Echo gives c to another request meanwhile, which the handler and every
+// middleware behind it then take for their own. Use ContextTimeout.
+//
+// # Unknown routes
+//
+// Give the lock to routes where you can. Echo then finds the route before it
+// comes to the lock, so that an unknown path stays 404 and a wrong method 405.
+//
+// Echo runs the middlewares of Use, and those of a Group under its prefix, for
+// unknown paths too: 404 is what their handler returns. So an unknown path
+// stays 404 if it has a key, such as the user's, and gets the lock; if it has
+// none, such as one from Param, it is 400. The lock cannot tell such a request
+// from one that is not routed yet, as under e.Pre, and does not let through
+// what it does not know. A Skipper under e.Use can:
+//
+//	Skipper: func(c echo.Context) bool {
+//		return c.Path() == "" || c.Get(echo.ContextKeyHeaderAllow) != nil // 404, 405
+//	}
+//
+// Do not use e.Pre for the lock: it runs before e.Use and so before
+// authentication, no route has parameters yet, and this Skipper would skip
+// every request.
+//
+// # What to know
+//
+// The lock ends with the handler, not with the answer. A client that has read
+// the whole of a long answer can find the lock still held for a moment when it
+// comes back on another connection; a short core.WithWait hides it. It does not
+// end with the client either: when that has gone, the handler's context is
+// cancelled as always, and the lock is held until the handler returns. An error
+// that the handler returns is rendered after the lock is freed.
+//
+// A stream or a hijacked connection holds the lock for as long as its handler
+// runs.
+//
+// Two middlewares with the same key on one request, such as one for a group and
+// one for a route, take one lock and free it once. With different keys they
+// take one after the other, in the order of the middlewares; two requests that
+// take them in different orders would wait for each other until their waits are
+// over. Also takes several keys at once without that.
+package echolock

@@ -1,0 +1,115 @@
+package echolock_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/core/locktest"
+	"github.com/reqlock/reqlock/echolock"
+)
+
+// What the error handler leaves undone is done.
+func TestErrorHandler(t *testing.T) {
+	t.Parallel()
+	locks := locktest.New(t)
+	mine := errors.New("mine")
+	for name, test := range map[string]struct {
+		handle func(c echo.Context, err error) error
+		status int
+		body   string
+	}{
+		"the default":             {echolock.WriteError, 400, `"code":"no_key"`},
+		"nothing":                 {func(echo.Context, error) error { return nil }, 400, `"code":"no_key"`},
+		"the error itself":        {func(_ echo.Context, err error) error { return err }, 400, `"code":"no_key"`},
+		"a header only":           {func(c echo.Context, _ error) error { c.Response().Header().Set("X-A", "1"); return nil }, 400, `"code":"no_key"`},
+		"an HTTPError":            {func(echo.Context, error) error { return echo.ErrLocked }, 423, `{"message":"Locked"}`},
+		"an error of its own":     {func(echo.Context, error) error { return mine }, 500, `{"message":"Internal Server Error"}`},
+		"an answer":               {func(c echo.Context, _ error) error { return c.String(http.StatusTeapot, "mine") }, 418, "mine"},
+		"an answer with an error": {func(c echo.Context, err error) error { _ = c.String(http.StatusTeapot, "mine"); return err }, 418, "mine"},
+		"a success on purpose":    {func(c echo.Context, _ error) error { return c.NoContent(http.StatusAccepted) }, 202, ""},
+		"a body without a status": {func(c echo.Context, _ error) error { _, err := c.Response().Write([]byte("mine")); return err }, 400, "mine"},
+		"the request": {func(c echo.Context, err error) error {
+			if !errors.Is(err, core.ErrNoKey) {
+				t.Errorf("error %v", err)
+			}
+			return c.String(http.StatusTeapot, c.Path())
+		}, 418, "/accounts/:id"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := newEcho()
+			// The middleware itself answers nothing: what is not answered yet
+			// is an error.
+			answered := false
+			handle := func(c echo.Context, err error) error {
+				answer := test.handle(c, err)
+				answered = c.Response().Committed
+				return answer
+			}
+			e.Use(func(next echo.HandlerFunc) echo.HandlerFunc {
+				return func(c echo.Context) error {
+					err := next(c)
+					if c.Response().Committed != answered || !answered && err == nil {
+						t.Errorf("answered %v, and the error is %v", c.Response().Committed, err)
+					}
+					if answered && err != nil && name != "an answer with an error" {
+						t.Errorf("answered, and yet %v", err)
+					}
+					return err
+				}
+			})
+			e.GET("/accounts/:id", func(echo.Context) error { t.Error("the handler has run"); return nil },
+				echolock.Middleware(locks.Locker, echolock.Header("X-Account"), echolock.WithErrorHandler(handle)))
+			w := serve(e, newRequest(t, http.MethodGet, "/accounts/7", ""))
+			if w.Code != test.status || !strings.Contains(w.Body.String(), test.body) {
+				t.Errorf("%d %s", w.Code, w.Body)
+			}
+		})
+	}
+}
+
+// The errors of the user's own key function.
+func TestKeyErrors(t *testing.T) {
+	t.Parallel()
+	locks := locktest.New(t)
+	for name, test := range map[string]struct {
+		err    error
+		status int
+		body   string
+	}{
+		"another error":            {errors.New(theKey), 500, `"code":"key_error"`},
+		"an HTTPError":             {echo.NewHTTPError(http.StatusForbidden, "not yours"), 403, `{"message":"not yours"}`},
+		"one of Echo's":            {echo.ErrUnauthorized, 401, `{"message":"Unauthorized"}`},
+		"a wrapped one":            {fmt.Errorf("%s: %w", theKey, echo.ErrUnauthorized), 401, `{"message":"Unauthorized"}`},
+		"a success":                {echo.NewHTTPError(http.StatusOK, "fine"), 500, `"code":"key_error"`},
+		"no status at all":         {&echo.HTTPError{Message: "none"}, 500, `"code":"key_error"`},
+		"one that means something": {echo.ErrBadRequest.WithInternal(fmt.Errorf("x: %w", core.ErrNoKey)), 400, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := newEcho()
+			e.GET("/", func(echo.Context) error { t.Error("the handler has run"); return nil },
+				echolock.Middleware(locks.Locker, func(echo.Context) (string, error) { return "", test.err }),
+				func(next echo.HandlerFunc) echo.HandlerFunc { return next })
+			e.Use(func(next echo.HandlerFunc) echo.HandlerFunc {
+				return func(c echo.Context) error {
+					err := next(c)
+					if !errors.Is(err, test.err) {
+						t.Errorf("%v is not the key function's error", err)
+					}
+					return err
+				}
+			})
+			w := serve(e, newRequest(t, http.MethodGet, "/", ""))
+			if w.Code != test.status || !strings.Contains(w.Body.String(), test.body) || strings.Contains(w.Body.String(), theKey) {
+				t.Errorf("%d %s", w.Code, w.Body)
+			}
+		})
+	}
+}

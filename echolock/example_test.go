@@ -1,0 +1,209 @@
+package echolock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/labstack/echo/v4"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/echolock"
+)
+
+// exampleLocker stands for core.New with the client of your Redis.
+func exampleLocker() (locks *core.Locker, stop func()) {
+	server, err := miniredis.Run()
+	if err != nil {
+		panic(err)
+	}
+	rdb := redis.NewClient(&redis.Options{Addr: server.Addr()})
+	return core.Must(core.New(rdb)), func() {
+		_ = rdb.Close()
+		server.Close()
+	}
+}
+
+// send makes a request and returns the answer.
+func send(e *echo.Echo, method, target, body string) *httptest.ResponseRecorder {
+	w := httptest.NewRecorder()
+	e.ServeHTTP(w, httptest.NewRequestWithContext(context.Background(), method, target, strings.NewReader(body)))
+	return w
+}
+
+// A transfer from an account that is in another transfer is refused.
+func Example() {
+	locks, stop := exampleLocker()
+	defer stop()
+
+	e := echo.New()
+	transfer := func(c echo.Context) error {
+		if c.Param("id") == "42" {
+			// While this transfer runs, the same client sends another one.
+			again := send(e, "POST", "/accounts/42/transfer", "")
+			fmt.Println("meanwhile:", again.Code, "Retry-After:", again.Header().Get("Retry-After"))
+			other := send(e, "POST", "/accounts/43/transfer", "")
+			fmt.Println("another account:", other.Code)
+		}
+		return c.NoContent(http.StatusCreated)
+	}
+	e.POST("/accounts/:id/transfer", transfer, echolock.Middleware(locks, echolock.Param("id")))
+
+	fmt.Println("first:", send(e, "POST", "/accounts/42/transfer", "").Code)
+	// Output:
+	// meanwhile: 409 Retry-After: 1
+	// another account: 201
+	// first: 201
+}
+
+// The requests of one user wait for each other, for up to two seconds. The
+// lock stands behind the authentication, which knows who the user is.
+func ExampleMiddleware_perUser() {
+	locks, stop := exampleLocker()
+	defer stop()
+
+	type User struct{ ID string }
+	authenticate := func(next echo.HandlerFunc) echo.HandlerFunc {
+		return func(c echo.Context) error {
+			c.Set("user", &User{ID: "ada"}) // from a session or a token
+			return next(c)
+		}
+	}
+	oneAtATime := echolock.Middleware(locks,
+		core.Named("user", echolock.GetAs("user", func(u *User) string { return u.ID })),
+		core.WithWait(2*time.Second))
+
+	e := echo.New()
+	me := e.Group("/me", authenticate, oneAtATime)
+	me.GET("", func(c echo.Context) error {
+		lease, _ := echolock.FromContext(c)
+		return c.String(http.StatusOK, "under the lock "+lease.Key())
+	})
+
+	fmt.Println(send(e, "GET", "/me", "").Body)
+	// Output:
+	// under the lock user:ada
+}
+
+// GET requests run without the lock; all others have it.
+func ExampleMiddlewareWithConfig() {
+	locks, stop := exampleLocker()
+	defer stop()
+
+	e := echo.New()
+	e.Any("/report", func(c echo.Context) error {
+		_, locked := echolock.FromContext(c)
+		fmt.Println(c.Request().Method, "locked:", locked)
+		return nil
+	}, echolock.MiddlewareWithConfig(echolock.Config{
+		Skipper: func(c echo.Context) bool { return c.Request().Method == http.MethodGet },
+		Locker:  locks,
+		Key:     echolock.Literal("report"),
+		Options: []core.Option{core.WithWait(time.Second)},
+	}))
+
+	send(e, "GET", "/report", "")
+	send(e, "POST", "/report", "")
+	// Output:
+	// GET locked: false
+	// POST locked: true
+}
+
+// The handler still reads the whole body.
+func ExampleJSONField() {
+	locks, stop := exampleLocker()
+	defer stop()
+
+	e := echo.New()
+	e.POST("/payments", func(c echo.Context) error {
+		body, err := io.ReadAll(c.Request().Body)
+		if err != nil {
+			return err
+		}
+		return c.Blob(http.StatusOK, "application/json", body)
+	}, echolock.Middleware(locks, echolock.JSONField("account.id")))
+
+	fmt.Println(send(e, "POST", "/payments", `{"account":{"id":42},"amount":7}`).Body)
+	fmt.Println(send(e, "POST", "/payments", `{"amount":7}`).Code)
+	fmt.Println(send(e, "POST", "/payments", `{"account":{"id":42,"id":43}}`).Code)
+	// Output:
+	// {"account":{"id":42},"amount":7}
+	// 400
+	// 400
+}
+
+// A transfer locks both of its accounts. One from a to b and one from b to a
+// exclude each other, and do not wait for each other for ever.
+func ExampleAlso() {
+	locks, stop := exampleLocker()
+	defer stop()
+
+	e := echo.New()
+	e.POST("/transfers", func(echo.Context) error {
+		for _, account := range []string{"account:a", "account:b", "account:c"} {
+			_, err := locks.TryLock(context.Background(), account)
+			fmt.Println(account, "is taken:", err != nil)
+		}
+		return nil
+	}, echolock.Middleware(locks,
+		core.Named("account", echolock.JSONField("from")),
+		echolock.Also(core.Named("account", echolock.JSONField("to"))),
+		core.WithWait(2*time.Second),
+	))
+
+	send(e, "POST", "/transfers", `{"from":"b","to":"a"}`)
+	// Output:
+	// account:a is taken: true
+	// account:b is taken: true
+	// account:c is taken: false
+}
+
+// The application's own error handler sees what happened, and leaves the rest
+// to Echo.
+func ExampleWriteError() {
+	locks, stop := exampleLocker()
+	defer stop()
+
+	e := echo.New()
+	e.HTTPErrorHandler = func(err error, c echo.Context) {
+		if errors.Is(err, core.ErrNoKey) {
+			_ = c.String(http.StatusUnauthorized, "who are you?")
+			return
+		}
+		e.DefaultHTTPErrorHandler(err, c)
+	}
+	e.GET("/", func(echo.Context) error { return nil }, echolock.Middleware(locks, echolock.Header("X-User")))
+
+	answer := send(e, "GET", "/", "")
+	fmt.Println(answer.Code, answer.Body)
+	// Output:
+	// 401 who are you?
+}
+
+// An error handler answers for one middleware alone.
+func ExampleWithErrorHandler() {
+	locks, stop := exampleLocker()
+	defer stop()
+
+	refused := func(c echo.Context, err error) error {
+		if outcome, _ := core.OutcomeOf(err); outcome.Code == "no_key" {
+			return echo.NewHTTPError(http.StatusUnauthorized, "who are you?")
+		}
+		return echolock.WriteError(c, err)
+	}
+	e := echo.New()
+	e.GET("/", func(echo.Context) error { return nil },
+		echolock.Middleware(locks, echolock.Header("X-User"), echolock.WithErrorHandler(refused)))
+
+	answer := send(e, "GET", "/", "")
+	fmt.Print(answer.Code, " ", answer.Body)
+	// Output:
+	// 401 {"message":"who are you?"}
+}

@@ -1,0 +1,95 @@
+package echolock
+
+import (
+	"net/url"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/reqlock/reqlock/internal/httpkey"
+	"github.com/reqlock/reqlock/internal/keypart"
+)
+
+// Param reads the key from a parameter of the route's path, as in
+// "/accounts/:id/transfer". Where the route has none of that name, or no route
+// is known yet, as under e.Pre, it is core.ErrNoKey: see the package comment on
+// unknown routes. An empty name panics.
+//
+// The key is unescaped. Echo hands on the escapes of some paths as they were
+// sent, so that c.Param is "42" or "4%32" for the same account; they have one
+// lock.
+func Param(name string) KeyFunc {
+	must(name != "", "Param needs a name")
+	return func(c echo.Context) (string, error) {
+		value := c.Param(name)
+		if c.Request().URL.RawPath == "" { // Echo has routed by the unescaped path
+			return keypart.Text(value)
+		}
+		unescaped, err := url.PathUnescape(value)
+		if err != nil {
+			return "", keypart.Invalid("a malformed path")
+		}
+		return keypart.Text(unescaped)
+	}
+}
+
+// Header reads the key from a request header. A header that comes more than
+// once is core.ErrInvalidKey, since the handler might read another one than
+// the lock. An empty name panics.
+//
+// A client can send whatever it likes: see the package comment on keys.
+func Header(name string) KeyFunc { return ofRequest(httpkey.Header(name)) }
+
+// QueryParam reads the key from a parameter of the URL's query. A parameter
+// that comes more than once, or a malformed query, is core.ErrInvalidKey. An
+// empty name panics.
+func QueryParam(name string) KeyFunc { return ofRequest(httpkey.Query(name)) }
+
+// Cookie reads the key from a cookie. Two cookies of the name are
+// core.ErrInvalidKey. An empty name panics.
+func Cookie(name string) KeyFunc { return ofRequest(httpkey.Cookie(name)) }
+
+// RealIP reads the key from c.RealIP: the address of the client, as far as
+// Echo believes what the request says of it. One address has one key, however
+// it is written. A client without one, as on a Unix socket, is core.ErrNoKey;
+// what is no address is core.ErrInvalidKey.
+//
+// Echo believes X-Forwarded-For and X-Real-IP of anybody if it is not told
+// otherwise, so that a client can choose its key. Tell it with e.IPExtractor:
+// echo.ExtractIPDirect() without a proxy, or echo.ExtractIPFromXFFHeader and
+// echo.ExtractIPFromRealIPHeader with the addresses of your proxies.
+func RealIP() KeyFunc {
+	return func(c echo.Context) (string, error) { return keypart.IP(c.RealIP()) }
+}
+
+// Get reads the key from a value that an earlier middleware put into c with
+// c.Set, such as the user that an authentication found. Strings, integers and
+// values with a method String are keys; a value of another type is
+// core.ErrInvalidKey, and the error names the type. A missing or nil value is
+// core.ErrNoKey. An empty name panics.
+func Get(name string) KeyFunc {
+	must(name != "", "Get needs a name")
+	return func(c echo.Context) (string, error) { return keypart.Value(c.Get(name)) }
+}
+
+// GetAs reads the key from a value of type T, that an earlier middleware put
+// into c with c.Set, by the function get:
+//
+//	echolock.GetAs("user", func(u *User) string { return u.ID })
+//
+// A missing or nil value is core.ErrNoKey; one of another type is
+// core.ErrInvalidKey, and the error names the type. An empty name or a nil get
+// panics.
+func GetAs[T any](name string, get func(T) string) KeyFunc {
+	must(name != "", "GetAs needs a name")
+	must(get != nil, "GetAs needs a function")
+	return func(c echo.Context) (string, error) { return keypart.As(c.Get(name), get) }
+}
+
+// Literal is the same key for every request: one lock for all of them, or a
+// part for core.Join. An empty one panics.
+func Literal(key string) KeyFunc { return ofRequest(httpkey.Literal(key)) }
+
+// ofRequest reads a key from the request behind the context.
+func ofRequest(key httpkey.KeyFunc) KeyFunc {
+	return func(c echo.Context) (string, error) { return key(c.Request()) }
+}

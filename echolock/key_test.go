@@ -1,0 +1,152 @@
+package echolock_test
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/core/locktest"
+	"github.com/reqlock/reqlock/echolock"
+)
+
+// All key functions are wired to the part of the request that they are named
+// after; what they refuse is tested where they are written.
+func TestKeyFunctions(t *testing.T) {
+	t.Parallel()
+	e := newEcho()
+	e.IPExtractor = echo.ExtractIPDirect()
+	r := newRequest(t, http.MethodPost, "/?q=query", "f=form")
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	r.Header.Set("X-H", "header")
+	r.AddCookie(&http.Cookie{Name: "c", Value: "cookie"})
+	c := e.NewContext(r, httptest.NewRecorder())
+	c.SetParamNames("p")
+	c.SetParamValues("param")
+	c.Set("n", 77)
+	for want, key := range map[string]echolock.KeyFunc{
+		"header":    echolock.Header("X-H"),
+		"param":     echolock.Param("p"),
+		"query":     echolock.QueryParam("q"),
+		"cookie":    echolock.Cookie("c"),
+		"form":      echolock.Form("f"),
+		"192.0.2.1": echolock.RealIP(),
+		"77":        echolock.Get("n"),
+		"as":        echolock.GetAs("n", func(int) string { return "as" }),
+		"literal":   echolock.Literal("literal"),
+	} {
+		if got, err := key(c); got != want || err != nil {
+			t.Errorf("%q, %v; want %q", got, err, want)
+		}
+	}
+	for name, test := range map[string]struct {
+		key  echolock.KeyFunc
+		want error
+	}{
+		"Param of another name": {echolock.Param("other"), core.ErrNoKey},
+		"Get of nothing":        {echolock.Get("other"), core.ErrNoKey},
+		"GetAs of nothing":      {echolock.GetAs("other", func(int) string { return "as" }), core.ErrNoKey},
+		"GetAs of another type": {echolock.GetAs("n", func(string) string { return "as" }), core.ErrInvalidKey},
+		"a form over the limit": {echolock.Form("f", echolock.MaxBody(5)), core.ErrBodyTooLarge},
+	} {
+		if got, err := test.key(c); !errors.Is(err, test.want) {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+}
+
+// However a client spells a path, one account has one lock, and different
+// accounts have different ones.
+func TestParamIsUnescaped(t *testing.T) {
+	t.Parallel()
+	e := newEcho()
+	var key string
+	var err error
+	e.GET("/accounts/:id", func(c echo.Context) error {
+		key, err = echolock.Param("id")(c)
+		return nil
+	})
+	for path, want := range map[string]string{
+		"/accounts/42":          "42",
+		"/accounts/4%32":        "42",
+		"/accounts/a@b":         "a@b",
+		"/accounts/a%40b":       "a@b",
+		"/accounts/a%2Fb":       "a/b",
+		"/accounts/100%25":      "100%",
+		"/accounts/%2541":       "%41",
+		"/accounts/%2541%2F":    "%41/",
+		"/%61ccounts/4%32":      "", // Echo knows no such route
+		"/accounts/%C3%A9":      "é",
+		"/accounts/a%0Ab":       "", // a control character
+		"/accounts/a%00%2Fb":    "", // a control character behind an escape
+		"/accounts/with%20room": "with room",
+	} {
+		key, err = "", nil
+		serve(e, newRequest(t, http.MethodGet, path, ""))
+		if key != want || want != "" && err != nil {
+			t.Errorf("%s: %q, %v; want %q", path, key, err, want)
+		}
+	}
+}
+
+// Without an IPExtractor any client chooses its address, as the comment warns.
+func TestRealIP(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		extract   echo.IPExtractor
+		peer      string
+		forwarded string
+		want      string
+		err       error
+	}{
+		"nothing set, nothing sent":   {nil, "192.0.2.1:1", "", "192.0.2.1", nil},
+		"nothing set, a forged one":   {nil, "192.0.2.1:1", "198.51.100.9", "198.51.100.9", nil},
+		"nothing set, garbage":        {nil, "192.0.2.1:1", "a friend", "", core.ErrInvalidKey},
+		"direct, a forged one":        {echo.ExtractIPDirect(), "192.0.2.1:1", "198.51.100.9", "192.0.2.1", nil},
+		"a proxy that is believed":    {echo.ExtractIPFromXFFHeader(), "10.0.0.1:1", "6.6.6.6, 198.51.100.9", "198.51.100.9", nil},
+		"a peer that is not":          {echo.ExtractIPFromXFFHeader(), "192.0.2.1:1", "198.51.100.9", "192.0.2.1", nil},
+		"an IPv4 address as an IPv6":  {echo.ExtractIPDirect(), "[::ffff:192.0.2.1]:1", "", "192.0.2.1", nil},
+		"an IPv6 address, at length":  {nil, "192.0.2.1:1", "2001:DB8:0:0::1", "2001:db8::1", nil},
+		"a peer on a Unix socket":     {echo.ExtractIPDirect(), "@", "", "", core.ErrNoKey},
+		"a peer on a Unix socket too": {nil, "@", "", "", core.ErrNoKey},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := newEcho()
+			e.IPExtractor = test.extract
+			r := newRequest(t, http.MethodGet, "/", "")
+			r.RemoteAddr = test.peer
+			if test.forwarded != "" {
+				r.Header.Set("X-Forwarded-For", test.forwarded)
+			}
+			got, err := echolock.RealIP()(e.NewContext(r, nil))
+			if got != test.want || !errors.Is(err, test.err) {
+				t.Errorf("%q, %v", got, err)
+			}
+		})
+	}
+}
+
+// What the Echo application wraps around a context is what key functions get.
+func TestContextOfTheApplication(t *testing.T) {
+	t.Parallel()
+	type appContext struct {
+		echo.Context
+		user string
+	}
+	locks := locktest.New(t)
+	e := newEcho()
+	e.Use(func(next echo.HandlerFunc) echo.HandlerFunc {
+		return func(c echo.Context) error { return next(&appContext{c, "ada"}) }
+	})
+	e.GET("/", func(c echo.Context) error {
+		lease, _ := echolock.FromContext(c)
+		return c.String(http.StatusOK, lease.Key())
+	}, echolock.Middleware(locks.Locker, core.Of(func(c echo.Context) string { return c.(*appContext).user })))
+	if w := serve(e, newRequest(t, http.MethodGet, "/", "")); w.Body.String() != "ada" {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}

@@ -1,0 +1,129 @@
+package echolock_test
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/labstack/echo/v4"
+	"github.com/labstack/echo/v4/middleware"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/core/locktest"
+	"github.com/reqlock/reqlock/echolock"
+)
+
+// A User is what the application's authentication leaves in the context.
+type User struct {
+	ID     int64
+	Tenant string
+	Admin  bool
+}
+
+func (u *User) String() string { return strconv.FormatInt(u.ID, 10) }
+
+// An AccountID is a string with a meaning.
+type AccountID string
+
+func tenantOf(u *User) string { return u.Tenant }
+
+func userOf(c echo.Context) *User {
+	user, _ := c.Get("user").(*User)
+	return user
+}
+
+func isWrite(c echo.Context) bool {
+	method := c.Request().Method
+	return method != http.MethodGet && method != http.MethodHead
+}
+
+// Registrations as people type them. That they compile is the test, and that
+// none of them panics.
+func TestRegistrations(t *testing.T) {
+	t.Parallel()
+	locks := locktest.New(t).Locker
+	secret := []byte("pepper")
+	auth := middleware.BasicAuth(func(string, string, echo.Context) (bool, error) { return true, nil })
+	e := newEcho()
+	e.Use(middleware.Recover(), middleware.CORS())
+
+	// One key.
+	e.POST("/a1/:id", ok, echolock.Middleware(locks, echolock.Param("id")))
+	e.POST("/a2", ok, echolock.Middleware(locks, echolock.Header("X-Account-ID")))
+	e.POST("/a3", ok, echolock.Middleware(locks, echolock.QueryParam("account")))
+	e.POST("/a4", ok, echolock.Middleware(locks, echolock.Cookie("session")))
+	e.POST("/a5", ok, echolock.Middleware(locks, echolock.Form("account")))
+	e.POST("/a6", ok, echolock.Middleware(locks, echolock.JSONField("account.id", echolock.MaxBody(64<<10))))
+	e.POST("/a7", ok, echolock.Middleware(locks, echolock.RealIP()))
+	e.POST("/a8", ok, auth, echolock.Middleware(locks, echolock.Get("user")))
+	e.POST("/a9", ok, auth, echolock.Middleware(locks, echolock.GetAs("user", (*User).String)))
+	e.POST("/a10", ok, auth, echolock.Middleware(locks, echolock.GetAs("user", tenantOf)))
+	e.POST("/a11", ok, auth, echolock.Middleware(locks, echolock.GetAs("account", func(id AccountID) string { return string(id) })))
+	e.POST("/a12", ok, echolock.Middleware(locks, echolock.Literal("nightly-report")))
+
+	// With settings.
+	e.PUT("/b1/:id", ok, echolock.Middleware(locks, echolock.Param("id"), core.WithWait(2*time.Second)))
+	e.PUT("/b2/:id", ok, echolock.Middleware(locks.With(core.WithTTL(time.Minute)), echolock.Param("id")))
+	e.PUT("/b3/:from/:to", ok, echolock.Middleware(locks, echolock.Param("from"), echolock.Also(echolock.Param("to")), core.WithMaxHold(time.Minute)))
+	e.PUT("/b4/:id", ok, echolock.Middleware(locks, echolock.Param("id"), echolock.WithErrorHandler(func(c echo.Context, err error) error {
+		if errors.Is(err, core.ErrBusy) {
+			return c.JSON(http.StatusLocked, echo.Map{"error": "try again"})
+		}
+		return echolock.WriteError(c, err)
+	})))
+
+	// Composed.
+	e.PUT("/c1/:id", ok, echolock.Middleware(locks, core.Named("account", echolock.Param("id"))))
+	e.PUT("/c2/:id", ok, echolock.Middleware(locks, core.Join(echolock.Header("X-Tenant"), echolock.Param("id"))))
+	e.PUT("/c3", ok, echolock.Middleware(locks, core.First(echolock.Header("X-Account"), echolock.QueryParam("account"))))
+	e.Any("/c4/:id", ok, echolock.Middleware(locks, core.When(isWrite, echolock.Param("id"))))
+	e.PUT("/c5", ok, echolock.Middleware(locks, core.Hashed(echolock.Form("email"))))
+	e.PUT("/c6", ok, echolock.Middleware(locks, core.Keyed(secret, echolock.JSONField("email"))))
+	e.PUT("/c7/:id", ok, echolock.Middleware(locks, core.Named("order", core.Join(echolock.GetAs("user", tenantOf), echolock.Param("id")))))
+
+	// Functions of the application.
+	e.PUT("/d1", ok, echolock.Middleware(locks, core.Of(func(c echo.Context) string { return userOf(c).Tenant })))
+	e.PUT("/d2", ok, echolock.Middleware(locks, func(c echo.Context) (string, error) {
+		user := userOf(c)
+		if user == nil {
+			return "", echo.ErrUnauthorized
+		}
+		if user.Admin {
+			return "", core.ErrSkip
+		}
+		return user.String(), nil
+	}))
+	e.PUT("/d3/:email", ok, echolock.Middleware(locks, core.Named("mail", func(c echo.Context) (string, error) {
+		return strings.ToLower(c.Param("email")), nil
+	})))
+	e.PUT("/d4/:id", ok, echolock.Middleware(locks, core.When(
+		func(c echo.Context) bool { return !userOf(c).Admin },
+		core.Join(func(c echo.Context) (string, error) { return c.Param("id"), nil }, echolock.Header("X-Tenant")),
+	)))
+
+	// Groups, and the whole application.
+	me := e.Group("/me", auth, echolock.Middleware(locks, core.Named("user", echolock.Get("user"))))
+	me.POST("/orders", ok)
+	accounts := e.Group("/accounts")
+	accounts.Use(auth)
+	accounts.Use(echolock.MiddlewareWithConfig(echolock.Config{
+		Skipper: func(c echo.Context) bool { return !isWrite(c) },
+		Locker:  locks,
+		Key:     core.Named("account", echolock.Param("id")),
+		Options: []core.Option{core.WithWait(time.Second)},
+	}))
+	lock, err := echolock.Config{
+		Skipper:      middleware.DefaultSkipper,
+		Locker:       locks,
+		Key:          echolock.Get("user"),
+		Also:         []echolock.KeyFunc{echolock.Literal("everybody")},
+		ErrorHandler: echolock.WriteError,
+	}.ToMiddleware()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.Use(lock)
+}

@@ -1,0 +1,184 @@
+package echolock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/labstack/echo/v4"
+	"github.com/labstack/echo/v4/middleware"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/core/locktest"
+	"github.com/reqlock/reqlock/echolock"
+)
+
+// What a middleware outside the lock, and the application, get to see.
+func TestRefusalIsAnHTTPError(t *testing.T) {
+	t.Parallel()
+	locks := locktest.New(t)
+	defer locks.Hold(theKey)()
+	e := newEcho()
+	var seen error
+	e.Use(func(next echo.HandlerFunc) echo.HandlerFunc {
+		return func(c echo.Context) error {
+			seen = next(c)
+			if c.Response().Committed {
+				t.Error("answered before the application's handler")
+			}
+			if got := c.Response().Header().Get("Retry-After"); got != "2" {
+				t.Errorf("Retry-After %q", got)
+			}
+			return seen
+		}
+	})
+	e.GET("/", ok, echolock.Middleware(locks.Locker, literal, core.WithRetryAfter(1500*time.Millisecond)))
+	w := serve(e, newRequest(t, http.MethodGet, "/", ""))
+
+	checkProblem(t, w, http.StatusConflict, "busy")
+	answer, isHTTPError := seen.(*echo.HTTPError) //nolint:errorlint // as Echo's own handler does
+	if !isHTTPError || answer.Code != http.StatusConflict {
+		t.Fatalf("%T %v", seen, seen)
+	}
+	var detail *core.Error
+	if !errors.Is(seen, core.ErrBusy) || !errors.As(seen, &detail) || detail.RetryAfter != 1500*time.Millisecond {
+		t.Errorf("no core.ErrBusy in %v", seen)
+	}
+	if outcome, known := core.OutcomeOf(seen); !known || outcome.Code != "busy" {
+		t.Errorf("outcome %+v, %v", outcome, known)
+	}
+	if text := seen.Error(); text != "code=409, message=busy, internal=reqlock: busy" {
+		t.Errorf("in a log: %s", text)
+	}
+}
+
+// HEAD has no body, and a debugging Echo has one with more space in it.
+func TestDefaultHTTPErrorHandler(t *testing.T) {
+	t.Parallel()
+	locks := locktest.New(t)
+	defer locks.Hold(theKey)()
+	e := newEcho()
+	e.Debug = true
+	e.Any("/", ok, echolock.Middleware(locks.Locker, literal))
+	checkProblem(t, serve(e, newRequest(t, http.MethodGet, "/", "")), http.StatusConflict, "busy")
+	if w := serve(e, newRequest(t, http.MethodHead, "/", "")); w.Code != http.StatusConflict || w.Body.Len() > 0 {
+		t.Errorf("HEAD: %d %s", w.Code, w.Body)
+	}
+}
+
+// The application's own handlers, as people write them.
+func TestCustomHTTPErrorHandler(t *testing.T) {
+	t.Parallel()
+	locks := locktest.New(t)
+	t.Cleanup(locks.Hold(theKey))
+	page := filepath.Join(t.TempDir(), "409.html")
+	if err := os.WriteFile(page, []byte("<p>busy</p>"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	codeOf := func(err error) (code int, message any) {
+		var answer *echo.HTTPError
+		if !errors.As(err, &answer) {
+			t.Errorf("%T %v", err, err)
+		}
+		return answer.Code, answer.Message
+	}
+	for name, test := range map[string]struct {
+		handle      func(err error, c echo.Context)
+		status      int
+		contentType string
+		body        string
+	}{
+		"Echo's, after a look": {func(err error, c echo.Context) {
+			c.Logger().Error(err)
+			c.Echo().DefaultHTTPErrorHandler(err, c)
+		}, 409, "application/problem+json", `"code":"busy"`},
+		"the message as JSON": {func(err error, c echo.Context) {
+			_ = c.JSON(codeOf(err))
+		}, 409, "application/problem+json", `"code":"busy"`},
+		"JSON of its own": {func(err error, c echo.Context) {
+			code, message := codeOf(err)
+			_ = c.JSON(code, map[string]string{"error": fmt.Sprint(message)})
+		}, 409, "application/json", `{"error":"busy"}`},
+		"a type of its own": {func(err error, c echo.Context) {
+			c.Response().Header().Set("Content-Type", "application/vnd.api+json")
+			_ = c.JSON(codeOf(err))
+		}, 409, "application/vnd.api+json", `"code":"busy"`},
+		"text": {func(err error, c echo.Context) {
+			code, message := codeOf(err)
+			_ = c.String(code, fmt.Sprint(message))
+		}, 409, "text/plain; charset=UTF-8", "busy"},
+		"by outcome": {func(err error, c echo.Context) {
+			outcome, _ := core.OutcomeOf(err)
+			_ = c.HTML(outcome.HTTP, "<b>"+outcome.Code+"</b>")
+		}, 409, "text/html; charset=UTF-8", "<b>busy</b>"},
+		"no status": {func(_ error, c echo.Context) {
+			_, _ = c.Response().Write([]byte("mine"))
+		}, 409, "", "mine"},
+		"another status": {func(err error, c echo.Context) {
+			if errors.Is(err, core.ErrBusy) {
+				_ = c.NoContent(http.StatusLocked)
+			}
+		}, 423, "", ""},
+		"a page": {func(err error, c echo.Context) {
+			code, _ := codeOf(err)
+			if err := c.File(page); err != nil || code != http.StatusConflict {
+				t.Errorf("%d, %v", code, err)
+			}
+		}, 200, "text/html; charset=utf-8", "<p>busy</p>"}, // so it is for all of the application's errors
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := newEcho()
+			e.HTTPErrorHandler = test.handle
+			e.GET("/", ok, echolock.Middleware(locks.Locker, literal))
+			w := serve(e, newRequest(t, http.MethodGet, "/", ""))
+			if w.Code != test.status || !strings.Contains(w.Body.String(), test.body) {
+				t.Errorf("%d %s", w.Code, w.Body)
+			}
+			if got := w.Result().Header.Get("Content-Type"); got != test.contentType {
+				t.Errorf("Content-Type %q", got)
+			}
+			if w.Header().Get("Retry-After") != "1" {
+				t.Errorf("header %v", w.Header())
+			}
+		})
+	}
+}
+
+// A client that is gone is answered by nothing but a status, and the
+// application's log still gets to know.
+func TestClientGone(t *testing.T) {
+	t.Parallel()
+	locks := locktest.New(t)
+	defer locks.Hold(theKey)()
+	e := newEcho()
+	logged := make(chan middleware.RequestLoggerValues, 1)
+	e.Use(middleware.RequestLoggerWithConfig(middleware.RequestLoggerConfig{
+		LogStatus: true, LogError: true,
+		LogValuesFunc: func(_ echo.Context, v middleware.RequestLoggerValues) error {
+			logged <- v
+			return nil
+		},
+	}))
+	e.GET("/", ok, echolock.Middleware(locks.Locker, literal, core.WithWait(time.Minute)))
+	ctx, leave := context.WithCancel(t.Context())
+	go func() {
+		defer leave()
+		for locks.Waiting(theKey) == 0 && ctx.Err() == nil {
+			time.Sleep(time.Millisecond)
+		}
+	}()
+	w := serve(e, newRequest(t, http.MethodGet, "/", "").WithContext(ctx))
+	if w.Code != 499 || w.Body.Len() != 0 || w.Header().Get("Content-Type") != "" {
+		t.Errorf("%d %q %v", w.Code, w.Body, w.Header())
+	}
+	if v := <-logged; v.Status != 499 || !errors.Is(v.Error, context.Canceled) {
+		t.Errorf("logged %d, %v", v.Status, v.Error)
+	}
+}

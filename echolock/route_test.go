@@ -1,0 +1,139 @@
+package echolock_test
+
+import (
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/core/locktest"
+	"github.com/reqlock/reqlock/echolock"
+)
+
+// A group and its route with one key take one lock, which the group's frees;
+// with two keys they take both.
+func TestGroupAndRoute(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	events := map[core.EventKind]int{}
+	locks := locktest.New(t, core.WithObserver(func(e core.Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		events[e.Kind]++
+	}))
+	lock := echolock.Middleware(locks.Locker, echolock.Param("id"), core.WithWait(10*time.Second))
+	e := newEcho()
+	accounts := e.Group("/accounts/:id", lock)
+	accounts.POST("/one", ok, lock)
+	accounts.POST("/two", func(c echo.Context) error {
+		for _, key := range []string{"7", "report"} {
+			if _, err := locks.TryLock(t.Context(), key); err == nil {
+				t.Errorf("%s is free", key)
+			}
+		}
+		if lease, _ := echolock.FromContext(c); lease.Key() != "report" {
+			t.Errorf("the innermost lease is %q", lease.Key())
+		}
+		return ok(c)
+	}, echolock.Middleware(locks.Locker, echolock.Literal("report")))
+
+	if w := serve(e, newRequest(t, http.MethodPost, "/accounts/7/one", "")); w.Code != http.StatusNoContent {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	mu.Lock()
+	if events[core.Acquired] != 1 || events[core.Released] != 1 || events[core.Waiting] != 0 {
+		t.Errorf("events %v", events)
+	}
+	mu.Unlock()
+	if w := serve(e, newRequest(t, http.MethodPost, "/accounts/7/two", "")); w.Code != http.StatusNoContent {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+// What unknown paths and wrong methods are answered with, wherever the lock is.
+func TestUnknownRoutes(t *testing.T) {
+	t.Parallel()
+	locks := locktest.New(t, core.WithWait(10*time.Second))
+	unrouted := func(c echo.Context) bool {
+		return c.Path() == "" || c.Get(echo.ContextKeyHeaderAllow) != nil
+	}
+	param := echolock.Middleware(locks.Locker, echolock.Param("id"))
+	user := echolock.Middleware(locks.Locker, echolock.Header("X-User"))
+	careful := echolock.MiddlewareWithConfig(echolock.Config{
+		Skipper: unrouted, Locker: locks.Locker, Key: echolock.Param("id"),
+	})
+	const route = "/accounts/:id/balance"
+	for name, test := range map[string]struct {
+		register                            func(e *echo.Echo)
+		known, unknown, nearby, wrongMethod int
+	}{
+		"route": {func(e *echo.Echo) { e.GET(route, ok, param) }, 204, 404, 404, 405},
+		// A Group has routes of its own for all that is unknown in it.
+		"group, key of the user": {func(e *echo.Echo) {
+			e.Group("/accounts", user).GET("/:id/balance", ok)
+		}, 204, 404, 404, 404},
+		"group, key of its path": {func(e *echo.Echo) {
+			e.Group("/accounts/:id", param).GET("/balance", ok)
+		}, 204, 404, 404, 404},
+		"group, key of the route's path": {func(e *echo.Echo) {
+			e.Group("/accounts", param).GET("/:id/balance", ok)
+		}, 204, 404, 400, 400},
+		"Use, key of the user": {func(e *echo.Echo) {
+			e.Use(user)
+			e.GET(route, ok)
+		}, 204, 404, 404, 405},
+		"Use, key of the path": {func(e *echo.Echo) {
+			e.Use(param)
+			e.GET(route, ok)
+		}, 204, 400, 400, 400},
+		"Use, with a Skipper": {func(e *echo.Echo) {
+			e.Use(careful)
+			e.GET(route, ok)
+		}, 204, 404, 404, 405},
+		"Pre, key of the path": {func(e *echo.Echo) {
+			e.Pre(param)
+			e.GET(route, ok)
+		}, 400, 400, 400, 400}, // nothing is routed yet
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := newEcho()
+			test.register(e)
+			for _, request := range []struct {
+				method, path string
+				want         int
+			}{
+				{http.MethodGet, "/accounts/7/balance", test.known},
+				{http.MethodGet, "/other/7/balance", test.unknown},
+				{http.MethodGet, "/accounts/7/nothing", test.nearby},
+				{http.MethodDelete, "/accounts/7/balance", test.wrongMethod},
+			} {
+				r := newRequest(t, request.method, request.path, "")
+				r.Header.Set("X-User", name)
+				if w := serve(e, r); w.Code != request.want {
+					t.Errorf("%s %s: %d %s", request.method, request.path, w.Code, w.Body)
+				}
+			}
+		})
+	}
+}
+
+// Under e.Use the handler runs behind the route, with its parameters.
+func TestUse(t *testing.T) {
+	t.Parallel()
+	locks := locktest.New(t)
+	e := newEcho()
+	e.Use(echolock.Middleware(locks.Locker, core.Named("account", echolock.Param("id"))))
+	e.GET("/accounts/:id", func(c echo.Context) error {
+		lease, _ := echolock.FromContext(c)
+		return c.String(http.StatusOK, lease.Key())
+	})
+	if w := serve(e, newRequest(t, http.MethodGet, "/accounts/7", "")); w.Body.String() != "account:7" {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	defer locks.Hold("account:7")()
+	checkProblem(t, serve(e, newRequest(t, http.MethodGet, "/accounts/7", "")), http.StatusConflict, "busy")
+}

@@ -1,0 +1,111 @@
+// Command echo is a small bank on Echo whose routes run under locks.
+//
+//	go run ./examples/echo
+//	REDIS_URL=redis://localhost:6379/0 go run ./examples/echo
+//
+// Without REDIS_URL it starts a Redis of its own inside the process. It says
+// what to try, and serves until it is interrupted. The code to copy is in
+// routes.go.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/reqlock/reqlock/core"
+)
+
+func main() {
+	addr := flag.String("addr", "127.0.0.1:0", "where to listen; port 0 is any free one")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends the program at once
+	if err := run(ctx, os.Stdout, *addr, os.Getenv("REDIS_URL")); err != nil {
+		fmt.Fprintln(os.Stderr, "echo:", err)
+		os.Exit(1)
+	}
+}
+
+// run serves the bank until ctx ends, and then lets running requests finish.
+func run(ctx context.Context, out io.Writer, addr, redisURL string) error {
+	rdb, stop, err := connect(ctx, redisURL)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	locks, err := core.New(rdb)
+	if err != nil {
+		return err
+	}
+	e := routes(locks, newBank(time.Second))
+	e.HideBanner, e.HidePort = true, true
+	e.Listener, err = new(net.ListenConfig).Listen(ctx, "tcp", addr)
+	if err != nil {
+		return err
+	}
+	printCurls(out, "http://"+e.Listener.Addr().String())
+
+	served := make(chan error, 1)
+	go func() { served <- e.Start("") }()
+	select {
+	case err := <-served:
+		return err
+	case <-ctx.Done():
+	}
+	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
+	err = errors.Join(e.Shutdown(closing), locks.Close(closing))
+	if ended := <-served; !errors.Is(ended, http.ErrServerClosed) {
+		err = errors.Join(err, ended)
+	}
+	return err
+}
+
+// connect returns a client of the Redis of a URL, or of an embedded one if the
+// URL is empty, and what closes it.
+func connect(ctx context.Context, url string) (rdb *redis.Client, stop func(), err error) {
+	if url == "" {
+		embedded := miniredis.NewMiniRedis()
+		embedded.ClockTTL(true) // without it keys would never expire
+		if err := embedded.Start(); err != nil {
+			return nil, nil, err
+		}
+		rdb = redis.NewClient(&redis.Options{Addr: embedded.Addr()})
+		return rdb, func() { _ = rdb.Close(); embedded.Close() }, nil
+	}
+	options, err := redis.ParseURL(url)
+	if err != nil {
+		return nil, nil, errors.New("REDIS_URL is not the URL of a Redis") // the URL may hold a password
+	}
+	rdb = redis.NewClient(options)
+	if err := rdb.Ping(ctx).Err(); err != nil {
+		_ = rdb.Close()
+		return nil, nil, fmt.Errorf("the Redis of REDIS_URL cannot be used: %w", err)
+	}
+	return rdb, func() { _ = rdb.Close() }, nil
+}
+
+// printCurls says what to try.
+func printCurls(out io.Writer, url string) {
+	fmt.Fprintf(out, `Serving on %[1]s until interrupted. Two withdrawals at once, one of which gets 409:
+
+  for i in 1 2; do curl -isS -u ada:secret -d amount=30 %[1]s/accounts/ada/withdrawals & done; wait
+
+Two transfers at once, which wait for each other:
+
+  for i in 1 2; do curl -isS -u ada:secret -d to=bob -d amount=10 %[1]s/transfers & done; wait
+
+`, url)
+}

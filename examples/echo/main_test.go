@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// start runs the program until the test is over, and returns its URL.
+func start(t *testing.T) string {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	screen, out := io.Pipe()
+	done := make(chan error, 1)
+	go func() { done <- run(ctx, out, "127.0.0.1:0", "") }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	printed := make([]byte, 4096)
+	n, err := screen.Read(printed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return regexp.MustCompile(`http://[\d.:]+`).FindString(string(printed[:n]))
+}
+
+// ask sends a request of a user and returns the status.
+func ask(t *testing.T, user, method, target string, form url.Values) int {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, method, target, strings.NewReader(form.Encode()))
+	if err != nil {
+		t.Error(err)
+		return 0
+	}
+	r.SetBasicAuth(user, "secret")
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	answer, err := client.Do(r)
+	if err != nil {
+		t.Error(err)
+		return 0
+	}
+	_ = answer.Body.Close()
+	return answer.StatusCode
+}
+
+func TestItStartsAndAnswers(t *testing.T) {
+	t.Parallel()
+	base := start(t)
+	for name, test := range map[string]struct {
+		user, method, path string
+		want               int
+	}{
+		"a stranger":          {"eve", http.MethodGet, "/me/balance", http.StatusUnauthorized},
+		"a user":              {"ada", http.MethodGet, "/me/balance", http.StatusOK},
+		"a change":            {"ada", http.MethodPut, "/me/nickname", http.StatusNoContent},
+		"another's account":   {"ada", http.MethodPost, "/accounts/bob/withdrawals", http.StatusForbidden},
+		"no amount":           {"ada", http.MethodPost, "/accounts/ada/withdrawals", http.StatusBadRequest},
+		"a transfer to none":  {"ada", http.MethodPost, "/transfers", http.StatusBadRequest},
+		"what does not exist": {"ada", http.MethodGet, "/nothing", http.StatusNotFound},
+	} {
+		if got := ask(t, test.user, test.method, base+test.path, nil); got != test.want {
+			t.Errorf("%s: %d", name, got)
+		}
+	}
+}
+
+// What the printed lines of curl do, happens as they say.
+func TestWhatItSaysToTry(t *testing.T) {
+	t.Parallel()
+	base := start(t)
+	for name, test := range map[string]struct {
+		path string
+		form url.Values
+		want []int
+	}{
+		"withdrawals": {"/accounts/ada/withdrawals", url.Values{"amount": {"30"}}, []int{201, 409}},
+		"transfers":   {"/transfers", url.Values{"to": {"ada"}, "amount": {"10"}}, []int{201, 201}},
+	} {
+		user := "ada"
+		if name == "transfers" {
+			user = "bob"
+		}
+		answers := make(chan int, 2)
+		for range 2 {
+			go func() { answers <- ask(t, user, http.MethodPost, base+test.path, test.form) }()
+		}
+		got := []int{<-answers, <-answers}
+		slices.Sort(got)
+		if !slices.Equal(got, test.want) {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/labstack/echo/v4"
+	"github.com/labstack/echo/v4/middleware"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/echolock"
+)
+
+// routes are those of the bank: authentication first, then the lock, then the
+// handler.
+func routes(locks *core.Locker, b *bank) *echo.Echo {
+	e := echo.New()
+	e.Use(middleware.Recover(), middleware.BodyLimit("64K"))
+	auth := middleware.BasicAuth(authenticate)
+
+	// Whoever withdraws twice at once did not mean to: the second one is
+	// refused with 409.
+	e.POST("/accounts/:id/withdrawals", b.withdraw, auth, mayUse,
+		echolock.Middleware(locks, core.Named("account", echolock.Param("id"))))
+
+	// A transfer waits for others of the same accounts, and keeps withdrawals
+	// from both.
+	e.POST("/transfers", b.transfer, auth, echolock.Middleware(locks,
+		core.Named("account", echolock.Get("user")),
+		echolock.Also(core.Named("account", echolock.Form("to"))),
+		core.WithWait(5*time.Second)))
+
+	// All that is one user's runs one at a time, but for reads.
+	me := e.Group("/me", auth, echolock.MiddlewareWithConfig(echolock.Config{
+		Skipper: func(c echo.Context) bool { return c.Request().Method == http.MethodGet },
+		Locker:  locks,
+		Key:     core.Named("user", echolock.Get("user")),
+		Options: []core.Option{core.WithWait(2 * time.Second)},
+	}))
+	me.GET("/balance", b.balance)
+	me.PUT("/nickname", b.rename)
+	return e
+}
+
+// authenticate knows two users, and leaves who it is for the locks and the
+// handlers.
+func authenticate(user, password string, c echo.Context) (bool, error) {
+	c.Set("user", user)
+	return (user == "ada" || user == "bob") && password == "secret", nil
+}
+
+// mayUse refuses users whose account it is not, before they could lock it.
+func mayUse(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		if c.Param("id") != userOf(c) {
+			return echo.NewHTTPError(http.StatusForbidden, "not your account")
+		}
+		return next(c)
+	}
+}
+
+// userOf returns who was authenticated.
+func userOf(c echo.Context) string { return c.Get("user").(string) }

@@ -1,0 +1,82 @@
+package ginlock
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/reqlock/reqlock/internal/httpkey"
+)
+
+// Form reads the key from a field of a form in the body: urlencoded or
+// multipart, sent with POST, PUT or PATCH. The query does not count, nor does
+// an uploaded file. A field that comes more than once is core.ErrInvalidKey.
+// An empty name panics.
+//
+// The body is read before the lock is taken; see MaxBody. The handler still
+// finds all of it, with c.PostForm and c.ShouldBind as well as in
+// c.Request.Body.
+func Form(name string, opts ...BodyOption) KeyFunc {
+	return ofRequest(httpkey.Form(name, maxBody(opts)))
+}
+
+// JSONField reads the key from a field of a JSON object in the body, whatever
+// its Content-Type. Dots lead into objects: JSONField("account.id"). An empty
+// name in the path panics.
+//
+// The field is a string or an integer; "42" and 42 are the same key. A missing
+// field, null or "" is core.ErrNoKey, and so is an empty body. Any other type,
+// a number with a fraction or an exponent, malformed JSON, and more than one
+// value are core.ErrInvalidKey. Names match as in encoding/json, which does
+// not look at case: "id" and "ID" in one object are two values for one field.
+//
+// The body is read before the lock is taken; see MaxBody. The handler still
+// finds all of it, with c.ShouldBindJSON as well as in c.Request.Body.
+// A middleware before the lock that binds the body, to validate it, has to
+// leave it there for others, with c.ShouldBindBodyWithJSON instead of
+// c.ShouldBindJSON. Or it leaves what it has bound, with c.Set: GetAs then
+// reads the key from a value that is known to be right.
+func JSONField(path string, opts ...BodyOption) KeyFunc {
+	key := httpkey.JSONField(path, maxBody(opts))
+	return func(c *gin.Context) (string, error) {
+		if body, ok := boundBody(c); ok {
+			return key(body)
+		}
+		return key(c.Request)
+	}
+}
+
+// boundBody returns a request with the body that c.ShouldBindBodyWith has read
+// and keeps for those who come after it.
+func boundBody(c *gin.Context) (*http.Request, bool) {
+	kept, _ := c.Get(gin.BodyBytesKey)
+	body, ok := kept.([]byte)
+	if !ok {
+		return nil, false
+	}
+	return &http.Request{Body: io.NopCloser(bytes.NewReader(body))}, true
+}
+
+// A BodyOption is a setting of a key function that reads the body.
+type BodyOption struct{ maxBody int64 }
+
+// MaxBody sets up to how many bytes a key function reads the body: 1 MiB if
+// not set. A longer body is core.ErrBodyTooLarge. A limit below 1 panics.
+//
+// The body is held in memory until the request ends. Where clients may be
+// slow, the server's ReadTimeout bounds how long it is waited for.
+func MaxBody(bytes int64) BodyOption {
+	must(bytes > 0, "MaxBody needs a limit above 0")
+	return BodyOption{bytes}
+}
+
+// maxBody returns the limit that the last of the options sets.
+func maxBody(opts []BodyOption) int64 {
+	limit := int64(httpkey.DefaultMaxBody)
+	for _, opt := range opts {
+		limit = opt.maxBody
+	}
+	return limit
+}

@@ -1,0 +1,123 @@
+package ginlock_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/core/locktest"
+	"github.com/reqlock/reqlock/ginlock"
+)
+
+// The handlers find the lease in the request's context; c as a context finds it
+// only with ContextWithFallback.
+func TestContextWithFallback(t *testing.T) {
+	t.Parallel()
+	for name, fallback := range map[string]bool{"on": true, "off": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			locks := locktest.New(t)
+			r := gin.New()
+			r.ContextWithFallback = fallback
+			r.GET("/", ginlock.Middleware(locks.Locker, literal), func(c *gin.Context) {
+				lease, found := ginlock.FromContext(c)
+				if !found || lease.Key() != theKey {
+					t.Errorf("lease of %q, %v", lease.Key(), found)
+				}
+				if same, _ := core.FromContext(c.Request.Context()); same != lease {
+					t.Error("the request's context has another lease")
+				}
+				if _, found := core.FromContext(c); found != fallback {
+					t.Errorf("c as a context has a lease: %v", found)
+				}
+				if (c.Done() != nil) != fallback {
+					t.Errorf("c as a context ends: %v", c.Done() != nil)
+				}
+				// The nested call is recognised by the context.
+				nested, err := locks.TryLock(c.Request.Context(), theKey)
+				if err != nil || nested.Token() != lease.Token() {
+					t.Errorf("nested: %v", err)
+				}
+				ok(c)
+			})
+			if w := call(t, r, http.MethodGet, "/"); w.Code != http.StatusOK {
+				t.Errorf("status %d", w.Code)
+			}
+		})
+	}
+}
+
+// A copy of c keeps the lease, and learns of its end.
+func TestCopy(t *testing.T) {
+	t.Parallel()
+	locks := locktest.New(t)
+	var kept *gin.Context
+	r := gin.New()
+	r.GET("/", ginlock.Middleware(locks.Locker, literal), func(c *gin.Context) {
+		kept = c.Copy()
+		if lease, _ := ginlock.FromContext(kept); lease.Key() != theKey || kept.Request.Context().Err() != nil {
+			t.Errorf("key %q, %v", lease.Key(), kept.Request.Context().Err())
+		}
+	})
+	call(t, r, http.MethodGet, "/")
+	if err := kept.Request.Context().Err(); !errors.Is(err, context.Canceled) {
+		t.Errorf("after the handler: %v", err)
+	}
+}
+
+// What stands before the lock has its request back when the handlers are done,
+// however they end and whatever they did to c.Request.
+func TestRequestIsRestored(t *testing.T) {
+	t.Parallel()
+	type ctxKey struct{}
+	for name, end := range map[string]gin.HandlerFunc{
+		"returns": ok,
+		"panics":  func(*gin.Context) { panic("crash") },
+		"replaces it": func(c *gin.Context) {
+			c.Request = c.Request.WithContext(context.WithValue(c.Request.Context(), ctxKey{}, 1))
+		},
+		"aborts": func(c *gin.Context) { c.Abort() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			locks := locktest.New(t)
+			r := gin.New()
+			var inner *http.Request
+			r.Use(func(c *gin.Context) {
+				before := c.Request
+				defer func() {
+					_ = recover()
+					if c.Request != before || c.Request.Context().Err() != nil {
+						t.Errorf("another request, or its context has ended: %v", c.Request.Context().Err())
+					}
+					if _, found := ginlock.FromContext(c); found {
+						t.Error("there is a lease")
+					}
+					if inner.Context().Err() == nil {
+						t.Error("the handler's context goes on after its lease")
+					}
+				}()
+				c.Next()
+			})
+			r.GET("/", ginlock.Middleware(locks.Locker, literal), func(c *gin.Context) {
+				inner = c.Request
+				end(c)
+			})
+			call(t, r, http.MethodGet, "/")
+		})
+	}
+}
+
+// A context without a request, as tests of handlers make it, has no lease.
+func TestFromContextWithoutRequest(t *testing.T) {
+	t.Parallel()
+	c, _ := gin.CreateTestContext(httptest.NewRecorder())
+	if lease, found := ginlock.FromContext(c); lease != nil || found {
+		t.Error("there is a lease")
+	}
+}

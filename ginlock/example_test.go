@@ -1,0 +1,203 @@
+package ginlock_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/gin-gonic/gin"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/ginlock"
+)
+
+// exampleLocker stands for core.New with the client of your Redis.
+func exampleLocker() (locks *core.Locker, stop func()) {
+	server, err := miniredis.Run()
+	if err != nil {
+		panic(err)
+	}
+	rdb := redis.NewClient(&redis.Options{Addr: server.Addr()})
+	return core.Must(core.New(rdb)), func() {
+		_ = rdb.Close()
+		server.Close()
+	}
+}
+
+// request makes a request and returns the answer.
+func request(h http.Handler, method, target, body string) *httptest.ResponseRecorder {
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequestWithContext(context.Background(), method, target, strings.NewReader(body)))
+	return w
+}
+
+// A transfer from an account that is in another transfer is refused.
+func Example() {
+	locks, stop := exampleLocker()
+	defer stop()
+
+	r := gin.New()
+	transfer := func(c *gin.Context) {
+		if c.Param("id") == "42" {
+			// While this transfer runs, the same client sends another one.
+			again := request(r, "POST", "/accounts/42/transfer", "")
+			fmt.Println("meanwhile:", again.Code, "Retry-After:", again.Header().Get("Retry-After"))
+			other := request(r, "POST", "/accounts/43/transfer", "")
+			fmt.Println("another account:", other.Code)
+		}
+		c.Status(http.StatusCreated)
+	}
+	r.POST("/accounts/:id/transfer", ginlock.Middleware(locks, ginlock.Param("id")), transfer)
+
+	fmt.Println("first:", request(r, "POST", "/accounts/42/transfer", "").Code)
+	// Output:
+	// meanwhile: 409 Retry-After: 1
+	// another account: 201
+	// first: 201
+}
+
+// The requests of one user wait for each other, for up to two seconds. The
+// lock stands behind the authentication, which knows who the user is.
+func ExampleMiddleware_perUser() {
+	locks, stop := exampleLocker()
+	defer stop()
+
+	type User struct{ ID string }
+	authenticate := func(c *gin.Context) {
+		c.Set("user", &User{ID: "ada"}) // from a session or a token
+	}
+	r := gin.New()
+	me := r.Group("/me", authenticate, ginlock.Middleware(locks,
+		core.Named("user", ginlock.GetAs("user", func(u *User) string { return u.ID })),
+		core.WithWait(2*time.Second)))
+	me.GET("", func(c *gin.Context) {
+		lease, _ := ginlock.FromContext(c)
+		c.String(http.StatusOK, "under the lock %s", lease.Key())
+	})
+
+	fmt.Println(request(r, "GET", "/me", "").Body)
+	// Output:
+	// under the lock user:ada
+}
+
+// A lock of the whole engine leaves unknown routes alone.
+func ExampleMiddleware_engine() {
+	locks, stop := exampleLocker()
+	defer stop()
+
+	isRoute := func(c *gin.Context) bool { return c.FullPath() != "" }
+	r := gin.New()
+	r.Use(ginlock.Middleware(locks, core.When(isRoute, ginlock.Header("X-Tenant"))))
+	r.GET("/reports", func(c *gin.Context) { c.String(http.StatusOK, "report") })
+
+	fmt.Println(request(r, "GET", "/reports", "").Code, request(r, "GET", "/unknown", "").Code)
+	// Output:
+	// 400 404
+}
+
+// The handler still binds the whole body.
+func ExampleJSONField() {
+	locks, stop := exampleLocker()
+	defer stop()
+
+	r := gin.New()
+	r.POST("/payments", ginlock.Middleware(locks, ginlock.JSONField("account.id")), func(c *gin.Context) {
+		var payment struct {
+			Account struct{ ID int }
+			Amount  int
+		}
+		if err := c.ShouldBindJSON(&payment); err != nil {
+			_ = c.AbortWithError(http.StatusBadRequest, err)
+			return
+		}
+		c.JSON(http.StatusOK, payment)
+	})
+
+	fmt.Println(request(r, "POST", "/payments", `{"account":{"id":42},"amount":7}`).Body)
+	fmt.Println(request(r, "POST", "/payments", `{"amount":7}`).Code)
+	fmt.Println(request(r, "POST", "/payments", `{"account":{"id":42,"id":43}}`).Code)
+	// Output:
+	// {"Account":{"ID":42},"Amount":7}
+	// 400
+	// 400
+}
+
+// A transfer locks both of its accounts. One from a to b and one from b to a
+// exclude each other, and do not wait for each other for ever.
+func ExampleAlso() {
+	locks, stop := exampleLocker()
+	defer stop()
+
+	r := gin.New()
+	r.POST("/transfers", ginlock.Middleware(locks,
+		core.Named("account", ginlock.JSONField("from")),
+		ginlock.Also(core.Named("account", ginlock.JSONField("to"))),
+		core.WithWait(2*time.Second),
+	), func(*gin.Context) {
+		for _, account := range []string{"account:a", "account:b", "account:c"} {
+			_, err := locks.TryLock(context.Background(), account)
+			fmt.Println(account, "is taken:", err != nil)
+		}
+	})
+
+	request(r, "POST", "/transfers", `{"from":"b","to":"a"}`)
+	// Output:
+	// account:a is taken: true
+	// account:b is taken: true
+	// account:c is taken: false
+}
+
+// An error handler writes its own answers, and leaves the rest to the default.
+func ExampleWithErrorHandler() {
+	locks, stop := exampleLocker()
+	defer stop()
+
+	refused := func(c *gin.Context, err error) {
+		outcome, _ := core.OutcomeOf(err)
+		if outcome.Code != "no_key" {
+			ginlock.WriteError(c, err)
+			return
+		}
+		c.JSON(http.StatusUnauthorized, gin.H{"error": "who are you?"})
+	}
+	r := gin.New()
+	r.GET("/me", ginlock.Middleware(locks, ginlock.Get("user"), ginlock.WithErrorHandler(refused)),
+		func(*gin.Context) { fmt.Println("this does not run") })
+
+	answer := request(r, "GET", "/me", "")
+	fmt.Println(answer.Code, answer.Body)
+	// Output:
+	// 401 {"error":"who are you?"}
+}
+
+// A middleware before the lock renders all errors of the application; the
+// error handler leaves it the body.
+func ExampleWithErrorHandler_renderedOutside() {
+	locks, stop := exampleLocker()
+	defer stop()
+
+	r := gin.New()
+	r.Use(func(c *gin.Context) {
+		c.Next()
+		if err := c.Errors.Last(); err != nil && !c.Writer.Written() {
+			outcome, _ := core.OutcomeOf(err)
+			c.JSON(-1, gin.H{"error": outcome.Code}) // with the status that is set
+		}
+	})
+	statusOnly := ginlock.WithErrorHandler(func(c *gin.Context, err error) {
+		outcome, _ := core.OutcomeOf(err)
+		c.Status(outcome.HTTP)
+	})
+	r.GET("/me", ginlock.Middleware(locks, ginlock.Get("user"), statusOnly),
+		func(*gin.Context) { fmt.Println("this does not run") })
+
+	answer := request(r, "GET", "/me", "")
+	fmt.Println(answer.Code, answer.Body)
+	// Output:
+	// 400 {"error":"no_key"}
+}

@@ -1,0 +1,163 @@
+package ginlock_test
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/core/locktest"
+	"github.com/reqlock/reqlock/ginlock"
+)
+
+// The lock is held from the middleware to the end of the last handler, and free
+// when what stands before it goes on after c.Next.
+func TestChain(t *testing.T) {
+	t.Parallel()
+	locks := locktest.New(t)
+	var steps []string
+	step := func(name string) {
+		if held(t, locks) {
+			name += " locked"
+		}
+		steps = append(steps, name)
+	}
+	around := func(name string) gin.HandlerFunc {
+		return func(c *gin.Context) {
+			step(name)
+			c.Next()
+			step(name + " again")
+		}
+	}
+	r := gin.New()
+	r.GET("/", around("outer"), ginlock.Middleware(locks.Locker, literal), around("inner"),
+		func(*gin.Context) { step("first") }, func(*gin.Context) { step("second") })
+	call(t, r, http.MethodGet, "/")
+	want := []string{
+		"outer", "inner locked", "first locked", "second locked", "inner again locked", "outer again",
+	}
+	if !slices.Equal(steps, want) {
+		t.Errorf("%q", steps)
+	}
+}
+
+// A handler that aborts, under the lock, ends the chain and the lock.
+func TestAbortUnderTheLock(t *testing.T) {
+	t.Parallel()
+	locks := locktest.New(t)
+	r := gin.New()
+	r.GET("/", ginlock.Middleware(locks.Locker, literal),
+		func(c *gin.Context) { c.AbortWithStatus(http.StatusTeapot) }, mustNotRun(t))
+	if w := call(t, r, http.MethodGet, "/"); w.Code != http.StatusTeapot || held(t, locks) {
+		t.Errorf("status %d, held %v", w.Code, held(t, locks))
+	}
+}
+
+// A request that runs unlocked on purpose passes a lock that is held.
+func TestSkip(t *testing.T) {
+	t.Parallel()
+	locks := locktest.New(t)
+	release := locks.Hold(theKey)
+	defer release()
+	writes := func(c *gin.Context) bool { return c.Request.Method != http.MethodGet }
+	r := gin.New()
+	r.Use(ginlock.Middleware(locks.Locker, core.When(writes, literal)))
+	r.Any("/", func(c *gin.Context) {
+		if _, found := ginlock.FromContext(c); found {
+			t.Error("there is a lease")
+		}
+		ok(c)
+	})
+	for method, want := range map[string]int{http.MethodGet: 200, http.MethodPost: 409} {
+		if w := call(t, r, method, "/"); w.Code != want {
+			t.Errorf("%s: status %d", method, w.Code)
+		}
+	}
+}
+
+// Also locks its keys as well, and the lease is that of the first key.
+func TestAlso(t *testing.T) {
+	t.Parallel()
+	locks := locktest.New(t)
+	r := gin.New()
+	r.GET("/", ginlock.Middleware(locks.Locker, ginlock.Literal("b"),
+		ginlock.Also(ginlock.Literal("a"), ginlock.Query("c")), ginlock.Also(ginlock.Literal("b"))), func(c *gin.Context) {
+		for _, key := range []string{"a", "b", "c"} {
+			if _, err := locks.TryLock(t.Context(), key); !errors.Is(err, core.ErrBusy) {
+				t.Errorf("%s is free: %v", key, err)
+			}
+		}
+		if lease, _ := ginlock.FromContext(c); lease.Key() != "b" {
+			t.Errorf("the lease is that of %q", lease.Key())
+		}
+		ok(c)
+	})
+	if w := call(t, r, http.MethodGet, "/?c=c"); w.Code != http.StatusOK {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	for _, key := range []string{"a", "b", "c"} {
+		release := locks.Hold(key)
+		if w := call(t, r, http.MethodGet, "/?c=c"); w.Code != http.StatusConflict {
+			t.Errorf("with %s held: status %d", key, w.Code)
+		}
+		release()
+	}
+}
+
+type foreignOption struct{}
+
+func (foreignOption) ReqlockOption() {}
+
+func TestRegistrationPanics(t *testing.T) {
+	t.Parallel()
+	locks := unusedLocker(t)
+	for name, test := range map[string]struct {
+		register func()
+		want     string
+	}{
+		"nil locker":        {func() { ginlock.Middleware(nil, literal) }, "locker"},
+		"nil key":           {func() { ginlock.Middleware(locks, nil) }, "key function"},
+		"nil option":        {func() { ginlock.Middleware(locks, literal, nil) }, "option is nil"},
+		"foreign option":    {func() { ginlock.Middleware(locks, literal, foreignOption{}) }, "ginlock_test.foreignOption is an option of another adapter"},
+		"bad setting":       {func() { ginlock.Middleware(locks, literal, core.WithTTL(1)) }, "WithTTL"},
+		"root setting":      {func() { ginlock.Middleware(locks, literal, core.WithPrefix("x")) }, "WithPrefix"},
+		"Also nothing":      {func() { ginlock.Also() }, "Also"},
+		"Also nil":          {func() { ginlock.Also(literal, nil) }, "Also"},
+		"nil error handler": {func() { ginlock.WithErrorHandler(nil) }, "WithErrorHandler"},
+		"Param":             {func() { ginlock.Param("") }, "Param"},
+		"Header":            {func() { ginlock.Header("") }, "Header"},
+		"Query":             {func() { ginlock.Query("") }, "Query"},
+		"Cookie":            {func() { ginlock.Cookie("") }, "Cookie"},
+		"Form":              {func() { ginlock.Form("") }, "Form"},
+		"JSONField":         {func() { ginlock.JSONField("account.") }, "JSONField"},
+		"MaxBody":           {func() { ginlock.MaxBody(0) }, "MaxBody"},
+		"BodyOption":        {func() { ginlock.JSONField("id", ginlock.BodyOption{}) }, "limit"},
+		"Get":               {func() { ginlock.Get("") }, "Get"},
+		"Get nil":           {func() { ginlock.Get(nil) }, "Get"},
+		"Get a slice":       {func() { ginlock.Get([]string{"user"}) }, "comparable"},
+		"GetAs":             {func() { ginlock.GetAs("", func(s string) string { return s }) }, "GetAs"},
+		"GetAs nil":         {func() { ginlock.GetAs[string]("user", nil) }, "GetAs"},
+		"Literal":           {func() { ginlock.Literal("") }, "Literal"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			defer func() {
+				message := ""
+				switch caught := recover().(type) {
+				case string:
+					message = caught
+				case error:
+					message = caught.Error()
+				}
+				if !strings.HasPrefix(message, "reqlock: ") || !strings.Contains(message, test.want) {
+					t.Errorf("panic %q does not name %s", message, test.want)
+				}
+			}()
+			test.register()
+		})
+	}
+}

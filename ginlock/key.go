@@ -1,0 +1,110 @@
+package ginlock
+
+import (
+	"net/url"
+	"reflect"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/reqlock/reqlock/internal/httpkey"
+	"github.com/reqlock/reqlock/internal/keypart"
+)
+
+// Param reads the key from a parameter of the route, as in
+// "/accounts/:id/transfer". Where no route was found there is none, which is
+// core.ErrNoKey: see the package comment on unknown routes. An empty name
+// panics.
+func Param(name string) KeyFunc {
+	must(name != "", "Param needs a name")
+	return func(c *gin.Context) (string, error) { return keypart.Text(c.Param(name)) }
+}
+
+// Header reads the key from a request header. A header that comes more than
+// once is core.ErrInvalidKey, since the handler might read another one than
+// the lock. An empty name panics.
+//
+// A client can send whatever it likes: see the package comment on keys.
+func Header(name string) KeyFunc { return ofRequest(httpkey.Header(name)) }
+
+// Query reads the key from a parameter of the URL's query. A parameter that
+// comes more than once, or a malformed query, is core.ErrInvalidKey. An empty
+// name panics.
+func Query(name string) KeyFunc { return ofRequest(httpkey.Query(name)) }
+
+// Cookie reads the key from a cookie, unescaped as by c.Cookie. Two cookies of
+// the name, or one that cannot be unescaped, are core.ErrInvalidKey. An empty
+// name panics.
+func Cookie(name string) KeyFunc {
+	cookie := httpkey.Cookie(name)
+	return func(c *gin.Context) (string, error) {
+		escaped, err := cookie(c.Request)
+		if err != nil {
+			return "", err
+		}
+		value, err := url.QueryUnescape(escaped)
+		if err != nil {
+			return "", keypart.Invalid("a malformed cookie")
+		}
+		return keypart.Text(value)
+	}
+}
+
+// ClientIP reads the key from c.ClientIP: the address of the client, as far as
+// the engine believes what its proxies say of it. One address has one key,
+// however it is written. A client without one, as on a Unix socket, is
+// core.ErrNoKey or core.ErrInvalidKey.
+//
+// Gin believes X-Forwarded-For of anybody if it is not told otherwise, so that
+// a client can choose its key. Tell it with engine.SetTrustedProxies: the
+// addresses of your proxies, or nil for none.
+func ClientIP() KeyFunc {
+	return func(c *gin.Context) (string, error) { return keypart.IP(c.ClientIP()) }
+}
+
+// Get reads the key from a value that an earlier handler put into c with
+// c.Set, such as the user that an authentication middleware found. Strings,
+// integers and values with a method String are keys; a value of another type
+// is core.ErrInvalidKey, and the error names the type. A missing or nil value
+// is core.ErrNoKey.
+//
+// The name is a string, or whatever else c.Set was called with. One that is
+// nil, empty or not comparable panics.
+func Get(name any) KeyFunc {
+	mustBeName(name, "Get")
+	return func(c *gin.Context) (string, error) {
+		value, _ := c.Get(name)
+		return keypart.Value(value)
+	}
+}
+
+// GetAs reads the key from a value of type T, that an earlier handler put into
+// c with c.Set, by the function get:
+//
+//	ginlock.GetAs("user", func(u *User) string { return u.ID })
+//
+// A missing or nil value is core.ErrNoKey; one of another type is
+// core.ErrInvalidKey, and the error names the type. A nil get panics, and so
+// does a name as for Get.
+func GetAs[T any](name any, get func(T) string) KeyFunc {
+	mustBeName(name, "GetAs")
+	must(get != nil, "GetAs needs a function")
+	return func(c *gin.Context) (string, error) {
+		value, _ := c.Get(name)
+		return keypart.As(value, get)
+	}
+}
+
+// Literal is the same key for every request: one lock for all of them, or a
+// part for core.Join. An empty one panics.
+func Literal(key string) KeyFunc { return ofRequest(httpkey.Literal(key)) }
+
+// ofRequest reads a key from the request behind the context.
+func ofRequest(key httpkey.KeyFunc) KeyFunc {
+	return func(c *gin.Context) (string, error) { return key(c.Request) }
+}
+
+// mustBeName panics if a name cannot be one of c.Set's.
+func mustBeName(name any, function string) {
+	must(name != nil && name != "", function+" needs a name")
+	must(reflect.TypeOf(name).Comparable(), function+" needs a name that is comparable")
+}

@@ -1,0 +1,79 @@
+package ginlock_test
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"testing"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/reqlock/reqlock/core/locktest"
+	"github.com/reqlock/reqlock/ginlock"
+)
+
+// recovery is gin.Recovery, without the log.
+func recovery() gin.HandlerFunc { return gin.RecoveryWithWriter(nil) }
+
+// Recovery before the lock and behind it both answer a panic, and the lock is
+// free afterwards.
+func TestRecovery(t *testing.T) {
+	t.Parallel()
+	pass := func(c *gin.Context) { c.Next() }
+	for name, test := range map[string]struct {
+		outer, inner gin.HandlerFunc
+		panics       any
+		status       int
+	}{
+		"before the lock":        {recovery(), pass, "crash", 500},
+		"behind the lock":        {pass, recovery(), "crash", 500},
+		"both":                   {recovery(), recovery(), errors.New("crash"), 500},
+		"abort, before the lock": {recovery(), pass, http.ErrAbortHandler, 200}, // Gin's own answer to it
+		"abort, behind the lock": {pass, recovery(), http.ErrAbortHandler, 200},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			locks := locktest.New(t)
+			r := gin.New()
+			r.GET("/", test.outer, ginlock.Middleware(locks.Locker, literal), test.inner, func(*gin.Context) {
+				if !held(t, locks) {
+					t.Error("the handler runs, and the key is free")
+				}
+				panic(test.panics)
+			})
+			if w := call(t, r, http.MethodGet, "/"); w.Code != test.status || held(t, locks) {
+				t.Errorf("status %d, held %v", w.Code, held(t, locks))
+			}
+		})
+	}
+}
+
+// Without recovery a panic passes through as it is, and so does the end of the
+// goroutine.
+func TestWithoutRecovery(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		end    func()
+		panics any
+	}{
+		"panic":  {func() { panic("crash") }, "crash"},
+		"abort":  {func() { panic(http.ErrAbortHandler) }, http.ErrAbortHandler},
+		"Goexit": {runtime.Goexit, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			locks := locktest.New(t)
+			r := gin.New()
+			r.GET("/", ginlock.Middleware(locks.Locker, literal), func(*gin.Context) { test.end() })
+			caught := make(chan any)
+			go func() {
+				defer func() { caught <- recover() }()
+				r.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil))
+			}()
+			if got := <-caught; got != test.panics || held(t, locks) {
+				t.Errorf("panic %v, held %v", got, held(t, locks))
+			}
+		})
+	}
+}

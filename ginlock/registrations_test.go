@@ -1,0 +1,151 @@
+package ginlock_test
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/ginlock"
+)
+
+// account and tenant are what an application has.
+type (
+	account struct{ ID string }
+	tenant  int
+	role    string
+)
+
+func (t tenant) String() string { return "tenant-" + strconv.Itoa(int(t)) }
+
+func (a *account) Key() string { return a.ID }
+
+func isWrite(c *gin.Context) bool { return c.Request.Method != http.MethodGet }
+
+func isRoute(c *gin.Context) bool { return c.FullPath() != "" }
+
+func accountOf(c *gin.Context) (string, error) {
+	if c.Param("id") == "all" {
+		return "", core.ErrSkip
+	}
+	return c.Param("id"), nil
+}
+
+// errForbidden is an error with a status of its own.
+type errForbidden struct{ error }
+
+func (errForbidden) StatusCode() int { return http.StatusForbidden }
+
+// application has an error handler as a method.
+type application struct{ locks *core.Locker }
+
+func (a *application) refused(c *gin.Context, err error) {
+	if errors.Is(err, core.ErrBusy) {
+		c.AbortWithStatusJSON(http.StatusLocked, gin.H{"error": "try again"})
+		return
+	}
+	ginlock.WriteError(c, err)
+}
+
+// Registrations as users type them: this has to compile, without a type
+// argument anywhere.
+func TestRegistrations(t *testing.T) {
+	t.Parallel()
+	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
+	t.Cleanup(func() { _ = rdb.Close() })
+	locks := core.Must(core.New(rdb, core.WithTTL(20*time.Second)))
+	app := &application{locks}
+	secret := []byte("a secret of the application")
+	auth := gin.BasicAuth(gin.Accounts{"ada": "secret"})
+	h := func(c *gin.Context) { c.Status(http.StatusNoContent) }
+	r := gin.New()
+
+	// One key.
+	r.POST("/1/:id", ginlock.Middleware(locks, ginlock.Param("id")), h)
+	r.POST("/2/*path", ginlock.Middleware(locks, ginlock.Param("path")), h)
+	r.POST("/3", ginlock.Middleware(locks, ginlock.Header("X-Account")), h)
+	r.GET("/4", ginlock.Middleware(locks, ginlock.Query("report"), core.WithWait(2*time.Second)), h)
+	r.POST("/5", ginlock.Middleware(locks, ginlock.Cookie("session")), h)
+	r.POST("/6", ginlock.Middleware(locks, ginlock.Form("account")), h)
+	r.POST("/7", ginlock.Middleware(locks, ginlock.JSONField("account.id", ginlock.MaxBody(64<<10))), h)
+	r.POST("/8", ginlock.Middleware(locks, ginlock.ClientIP(), core.WithFailOpen(true)), h)
+	r.POST("/9", auth, ginlock.Middleware(locks, ginlock.Get(gin.AuthUserKey)), h)
+	r.POST("/10", auth, ginlock.Middleware(locks, ginlock.GetAs("account", func(a *account) string { return a.ID })), h)
+	r.POST("/11", auth, ginlock.Middleware(locks, ginlock.GetAs("account", (*account).Key)), h)
+	r.POST("/12", auth, ginlock.Middleware(locks, ginlock.GetAs("role", func(r role) string { return string(r) })), h)
+	r.POST("/13", ginlock.Middleware(locks, ginlock.Literal("nightly-report"), core.WithMaxHold(time.Minute)), h)
+
+	// Functions of one's own.
+	r.POST("/14/:id", ginlock.Middleware(locks, accountOf), h)
+	r.POST("/15/:id", ginlock.Middleware(locks, func(c *gin.Context) (string, error) {
+		id, err := strconv.ParseUint(c.Param("id"), 10, 64)
+		return strconv.FormatUint(id, 10), err
+	}), h)
+	r.POST("/16", ginlock.Middleware(locks, core.Of((*gin.Context).FullPath)), h)
+	r.POST("/17", ginlock.Middleware(locks, core.Of(func(c *gin.Context) string { return c.GetString("user") })), h)
+	r.POST("/18", ginlock.Middleware(locks, func(c *gin.Context) (string, error) {
+		if c.GetBool("guest") {
+			return "", errForbidden{errors.New("guests may not")}
+		}
+		return c.GetString("user"), nil
+	}), h)
+
+	// core's functions around them.
+	r.POST("/19/:id", ginlock.Middleware(locks, core.Named("account", ginlock.Param("id"))), h)
+	r.POST("/20/:id", ginlock.Middleware(locks, core.Named("account", accountOf)), h)
+	r.POST("/21/:id", ginlock.Middleware(locks, core.Join(ginlock.Get("tenant"), ginlock.Param("id"))), h)
+	r.POST("/22/:id", ginlock.Middleware(locks, core.Join(
+		ginlock.Literal("transfer"),
+		func(c *gin.Context) (string, error) { return tenant(c.GetInt("tenant")).String(), nil },
+		core.Of(func(c *gin.Context) string { return strings.ToLower(c.Param("id")) }),
+	)), h)
+	r.POST("/23", ginlock.Middleware(locks, core.First(ginlock.Header("X-Account"), ginlock.Query("account"))), h)
+	r.Any("/24/:id", ginlock.Middleware(locks, core.When(isWrite, ginlock.Param("id"))), h)
+	r.Any("/25/:id", ginlock.Middleware(locks, core.When(
+		func(c *gin.Context) bool { return !c.IsWebsocket() },
+		func(c *gin.Context) (string, error) { return c.Param("id"), nil },
+	)), h)
+	r.POST("/26", ginlock.Middleware(locks, core.Named("mail", core.Hashed(ginlock.JSONField("mail")))), h)
+	r.POST("/27", ginlock.Middleware(locks, core.Keyed(secret, ginlock.Form("mail"))), h)
+	r.POST("/28", ginlock.Middleware(locks, core.Named("user", core.First(
+		ginlock.Get("user"), core.Named("ip", ginlock.ClientIP()),
+	))), h)
+
+	// Several keys, and settings.
+	r.POST("/29", ginlock.Middleware(locks,
+		core.Named("account", ginlock.JSONField("from")),
+		ginlock.Also(core.Named("account", ginlock.JSONField("to"))),
+		core.WithWait(2*time.Second),
+	), h)
+	r.POST("/30/:id", ginlock.Middleware(locks, ginlock.Param("id"), ginlock.Also(
+		ginlock.Get("user"),
+		func(c *gin.Context) (string, error) { return c.FullPath(), nil },
+	)), h)
+	r.POST("/31/:id", ginlock.Middleware(locks.With(core.WithTTL(time.Minute)), ginlock.Param("id"), core.WithRetryAfter(5*time.Second)), h)
+	r.POST("/32/:id", ginlock.Middleware(locks, ginlock.Param("id"), ginlock.WithErrorHandler(app.refused)), h)
+	r.POST("/33/:id", ginlock.Middleware(app.locks, ginlock.Param("id"), ginlock.WithErrorHandler(
+		func(c *gin.Context, _ error) { c.String(http.StatusLocked, "wait a moment") },
+	)), h)
+
+	// Groups, the engine, and lists made beforehand.
+	r.Group("/34", auth, ginlock.Middleware(locks, core.Named("user", ginlock.Get("user")))).POST("/me", h)
+	group := r.Group("/35/:id")
+	group.Use(auth, ginlock.Middleware(locks, core.Named("account", ginlock.Param("id"))))
+	group.DELETE("", h)
+	r.NoRoute(ginlock.Middleware(locks, ginlock.Header("X-Account")), h)
+	perUser := core.Named("user", ginlock.Get("user"))
+	patient := []ginlock.Option{core.WithWait(5 * time.Second), ginlock.WithErrorHandler(app.refused)}
+	gin.New().Use(auth, ginlock.Middleware(locks, core.When(isRoute, perUser), patient...))
+	r.Match([]string{http.MethodPut, http.MethodPatch}, "/36", ginlock.Middleware(locks, perUser, slices.Clone(patient)...), h)
+
+	if n := len(r.Routes()); n < 36 {
+		t.Errorf("%d routes", n)
+	}
+}

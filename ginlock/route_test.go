@@ -1,0 +1,153 @@
+package ginlock_test
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/core/locktest"
+	"github.com/reqlock/reqlock/ginlock"
+)
+
+// One middleware serves a route, a group and the engine, and all of them in one
+// request as one lock.
+func TestRouteGroupAndEngine(t *testing.T) {
+	t.Parallel()
+	for name, register := range map[string]func(r *gin.Engine, lock, h gin.HandlerFunc){
+		"route":  func(r *gin.Engine, lock, h gin.HandlerFunc) { r.POST("/accounts/:id", lock, h) },
+		"group":  func(r *gin.Engine, lock, h gin.HandlerFunc) { r.Group("/accounts/:id", lock).POST("", h) },
+		"engine": func(r *gin.Engine, lock, h gin.HandlerFunc) { r.Use(lock); r.POST("/accounts/:id", h) },
+		"all": func(r *gin.Engine, lock, h gin.HandlerFunc) {
+			r.Use(lock)
+			r.Group("/accounts", lock).POST("/:id", lock, h, func(c *gin.Context) {
+				if c.Request.Context().Err() != nil {
+					t.Error("an inner middleware has ended the lease")
+				}
+			})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			locks := locktest.New(t)
+			r := gin.New()
+			register(r, ginlock.Middleware(locks.Locker, core.Named("account", ginlock.Param("id"))), func(c *gin.Context) {
+				key := "account:" + c.Param("id")
+				if lease, _ := ginlock.FromContext(c); lease.Key() != key {
+					t.Errorf("key %q", lease.Key())
+				}
+				if _, err := locks.TryLock(t.Context(), key); !errors.Is(err, core.ErrBusy) {
+					t.Errorf("the key is free: %v", err)
+				}
+				ok(c)
+			})
+			if w := call(t, r, http.MethodPost, "/accounts/42"); w.Code != http.StatusOK {
+				t.Errorf("status %d", w.Code)
+			}
+			release := locks.Hold("account:42")
+			defer release()
+			for target, want := range map[string]int{"/accounts/42": 409, "/accounts/43": 200} {
+				if w := call(t, r, http.MethodPost, target); w.Code != want {
+					t.Errorf("%s, with account 42 held: status %d", target, w.Code)
+				}
+			}
+		})
+	}
+}
+
+// A request is routed anew under the lock that it has.
+func TestHandleContext(t *testing.T) {
+	t.Parallel()
+	locks := locktest.New(t)
+	r := gin.New()
+	lock := ginlock.Middleware(locks.Locker, literal)
+	r.GET("/old", lock, func(c *gin.Context) {
+		c.Request.URL.Path = "/new"
+		r.HandleContext(c)
+	})
+	r.GET("/new", lock, func(c *gin.Context) {
+		if !held(t, locks) {
+			t.Error("the key is free")
+		}
+		ok(c)
+	})
+	if w := call(t, r, http.MethodGet, "/old"); w.Code != http.StatusOK || held(t, locks) {
+		t.Errorf("status %d, held %v", w.Code, held(t, locks))
+	}
+}
+
+// Under a lock of the whole engine, unknown routes keep their 404 if the lock
+// says that routes are meant, whoever answers them.
+func TestUnknownRoutes(t *testing.T) {
+	t.Parallel()
+	isRoute := func(c *gin.Context) bool { return c.FullPath() != "" }
+	id := ginlock.Param("id")
+	for name, test := range map[string]struct {
+		key     ginlock.KeyFunc
+		noRoute []gin.HandlerFunc
+		unknown int
+		method  int
+		body    string
+	}{
+		"all of the engine": {id, nil, 400, 400, `"code":"no_key"`},
+		"routes":            {core.When(isRoute, id), nil, 404, 405, "404 page not found"},
+		"routes, and a handler for the rest": {
+			core.When(isRoute, id),
+			[]gin.HandlerFunc{func(c *gin.Context) { c.String(http.StatusNotFound, "nothing here") }},
+			404, 405, "nothing here",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			locks := locktest.New(t)
+			release := locks.Hold("42")
+			defer release()
+			r := gin.New()
+			r.HandleMethodNotAllowed = true
+			r.Use(ginlock.Middleware(locks.Locker, test.key))
+			if test.noRoute != nil {
+				r.NoRoute(test.noRoute...)
+			}
+			r.GET("/accounts/:id", ok)
+			w := call(t, r, http.MethodGet, "/unknown")
+			if w.Code != test.unknown || !strings.Contains(w.Body.String(), test.body) {
+				t.Errorf("unknown: %d %s", w.Code, w.Body)
+			}
+			if w := call(t, r, http.MethodPost, "/accounts/42"); w.Code != test.method {
+				t.Errorf("another method: status %d", w.Code)
+			}
+			if w := call(t, r, http.MethodGet, "/accounts/42"); w.Code != http.StatusConflict {
+				t.Errorf("locked route: status %d", w.Code)
+			}
+			if w := call(t, r, http.MethodGet, "/accounts/43"); w.Code != http.StatusOK {
+				t.Errorf("free route: status %d", w.Code)
+			}
+		})
+	}
+}
+
+// The handlers for unknown routes are locked as any others, if they are to be.
+func TestNoRouteUnderALock(t *testing.T) {
+	t.Parallel()
+	locks := locktest.New(t)
+	release := locks.Hold(theKey)
+	defer release()
+	r := gin.New()
+	r.NoRoute(ginlock.Middleware(locks.Locker, literal), mustNotRun(t))
+	if w := call(t, r, http.MethodGet, "/unknown"); w.Code != http.StatusConflict {
+		t.Errorf("status %d", w.Code)
+	}
+}
+
+// The middlewares of a group do not run for routes that it does not have.
+func TestUnknownRouteOfAGroup(t *testing.T) {
+	t.Parallel()
+	r := gin.New()
+	r.Group("/accounts", ginlock.Middleware(unusedLocker(t), ginlock.Param("id"))).GET("/:id", ok)
+	if w := call(t, r, http.MethodGet, "/accounts/42/unknown"); w.Code != http.StatusNotFound {
+		t.Errorf("status %d", w.Code)
+	}
+}

@@ -1,0 +1,22 @@
+package keypart
+
+import (
+	"net/netip"
+
+	"github.com/reqlock/reqlock/core"
+)
+
+// IP checks the text of an IP address, without a port, and returns it in the
+// one form that addresses have as keys: an IPv4 address that is mapped into
+// IPv6 is the IPv4 address. No text is core.ErrNoKey; what is no address is
+// core.ErrInvalidKey.
+func IP(host string) (string, error) {
+	if host == "" {
+		return "", core.ErrNoKey
+	}
+	ip, err := netip.ParseAddr(host)
+	if err != nil {
+		return "", Invalid("not an IP address")
+	}
+	return Text(ip.Unmap().String())
+}
