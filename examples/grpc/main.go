@@ -1,0 +1,115 @@
+// Command grpc is a small bank on gRPC whose methods run under locks.
+//
+//	go run ./examples/grpc
+//	REDIS_URL=redis://localhost:6379/0 go run ./examples/grpc
+//
+// Without REDIS_URL it starts a Redis of its own inside the process. It makes a
+// few calls, says what else to try, and serves until it is interrupted. The code
+// to copy is in server.go.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/reqlock/reqlock/core"
+)
+
+func main() {
+	addr := flag.String("addr", "127.0.0.1:0", "where to listen; port 0 is any free one")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends the program at once
+	if err := run(ctx, os.Stdout, *addr, os.Getenv("REDIS_URL")); err != nil {
+		fmt.Fprintln(os.Stderr, "grpc:", err)
+		os.Exit(1)
+	}
+}
+
+// run serves the bank until ctx ends, and then lets running calls finish.
+func run(ctx context.Context, out io.Writer, addr, redisURL string) error {
+	rdb, stop, err := connect(ctx, redisURL)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	locks, err := core.New(rdb)
+	if err != nil {
+		return err
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
+	if err != nil {
+		return err
+	}
+	addr = listener.Addr().String()
+	fmt.Fprintf(out, "Serving on %s until interrupted.\n\n", addr)
+
+	server := newServer(locks, newBank(time.Second))
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	if err := tryOut(ctx, out, addr); err != nil && ctx.Err() == nil {
+		server.Stop()
+		return errors.Join(err, <-served)
+	}
+	printCalls(out, addr)
+	select {
+	case err := <-served:
+		return err
+	case <-ctx.Done():
+	}
+	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
+	defer context.AfterFunc(closing, server.Stop)() // cuts off those that take too long
+	server.GracefulStop()
+	return errors.Join(<-served, locks.Close(closing))
+}
+
+// connect returns a client of the Redis of a URL, or of an embedded one if the
+// URL is empty, and what closes it.
+func connect(ctx context.Context, url string) (rdb *redis.Client, stop func(), err error) {
+	if url == "" {
+		embedded := miniredis.NewMiniRedis()
+		embedded.ClockTTL(true) // without it keys would never expire
+		if err := embedded.Start(); err != nil {
+			return nil, nil, err
+		}
+		rdb = redis.NewClient(&redis.Options{Addr: embedded.Addr()})
+		return rdb, func() { _ = rdb.Close(); embedded.Close() }, nil
+	}
+	options, err := redis.ParseURL(url)
+	if err != nil {
+		return nil, nil, errors.New("REDIS_URL is not the URL of a Redis") // the URL may hold a password
+	}
+	rdb = redis.NewClient(options)
+	if err := rdb.Ping(ctx).Err(); err != nil {
+		_ = rdb.Close()
+		return nil, nil, fmt.Errorf("the Redis of REDIS_URL cannot be used: %w", err)
+	}
+	return rdb, func() { _ = rdb.Close() }, nil
+}
+
+// printCalls says what else to try.
+func printCalls(out io.Writer, addr string) {
+	fmt.Fprintf(out, `Two settlements at once, which wait for each other:
+
+  for i in 1 2; do grpcurl -plaintext -H 'authorization: Bearer ada-token' \
+    -d '{"account":{"id":"ada"},"payee":{"id":"bob"},"cents":10}' %[1]s reqlock.bank.v1.Bank/Settle & done; wait
+
+A stream of coins into one account:
+
+  grpcurl -plaintext -H 'authorization: Bearer bob-token' \
+    -d '{"account":{"id":"ada"},"cents":5} {"cents":5}' %[1]s reqlock.bank.v1.Bank/Deposit
+
+`, addr)
+}

@@ -1,0 +1,247 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
+	reflectionpb "google.golang.org/grpc/reflection/grpc_reflection_v1"
+	"google.golang.org/grpc/status"
+
+	"github.com/reqlock/reqlock/core/locktest"
+	pb "github.com/reqlock/reqlock/examples/bankpb"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// dial returns a connection to a server.
+func dial(t *testing.T, addr string) *grpc.ClientConn {
+	t.Helper()
+	conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
+// as returns the context of the calls of a user.
+func as(t *testing.T, user string) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	t.Cleanup(cancel)
+	return metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+user+"-token")
+}
+
+// transfer returns a request.
+func transfer(from, to string, cents int64) *pb.TransferRequest {
+	return &pb.TransferRequest{Account: &pb.Account{Id: from}, Payee: &pb.Account{Id: to}, Cents: cents}
+}
+
+// The program starts with a Redis of its own, says where it is, shows that one
+// of two transfers is refused, answers there, and ends when it is interrupted.
+func TestRun(t *testing.T) {
+	t.Parallel()
+	ctx, interrupt := context.WithCancel(t.Context())
+	defer interrupt()
+	said, out := io.Pipe()
+	ended := make(chan error, 1)
+	go func() {
+		ended <- run(ctx, out, "127.0.0.1:0", "")
+		_ = out.Close()
+	}()
+	var text strings.Builder
+	for lines := bufio.NewScanner(said); !strings.Contains(text.String(), "grpcurl") && lines.Scan(); {
+		text.WriteString(lines.Text() + "\n")
+	}
+	go func() { _, _ = io.Copy(io.Discard, said) }()
+	for _, want := range []string{"OK: 70 cents are left", "Aborted: reqlock: busy, reason BUSY of reqlock, try again in 1s"} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("it does not say %q:\n%s", want, &text)
+		}
+	}
+	addr := regexp.MustCompile(`127\.0\.0\.1:[0-9]+`).FindString(text.String())
+	conn := dial(t, addr)
+	reply, err := pb.NewBankClient(conn).Balance(as(t, "ada"), &pb.BalanceRequest{Account: &pb.Account{Id: "ada"}})
+	if reply.GetCents() != 70 || err != nil {
+		t.Errorf("%v, %v", reply, err)
+	}
+	_ = conn.Close()
+	interrupt()
+	if err := <-ended; err != nil {
+		t.Errorf("run: %v", err)
+	}
+}
+
+// A run without its Redis says so, and does not repeat a password.
+func TestRunWithoutRedis(t *testing.T) {
+	t.Parallel()
+	for _, url := range []string{"redis://:secret@127.0.0.1:1/0?dial_timeout=1s&max_retries=-1", "http://:secret@"} {
+		err := run(t.Context(), io.Discard, "127.0.0.1:0", url)
+		if err == nil || !strings.Contains(err.Error(), "REDIS_URL") || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%v", err)
+		}
+	}
+}
+
+// serve starts the server of a bank.
+func serve(t *testing.T, locks *locktest.Locks, b *bank) *grpc.ClientConn {
+	t.Helper()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := newServer(locks.Locker, b)
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	t.Cleanup(func() {
+		server.Stop()
+		if err := <-served; err != nil {
+			t.Errorf("Serve: %v", err)
+		}
+	})
+	return dial(t, listener.Addr().String())
+}
+
+// deposit pays two coins into an account.
+func deposit(ctx context.Context, client pb.BankClient, account string) error {
+	coins, err := client.Deposit(ctx)
+	if err != nil {
+		return err
+	}
+	for range 2 {
+		_ = coins.Send(&pb.DepositRequest{Account: &pb.Account{Id: account}, Cents: 5}) // CloseAndRecv says why it fails
+	}
+	_, err = coins.CloseAndRecv()
+	return err
+}
+
+// The methods are locked by the accounts and the user that they are about, and
+// only for those who may use them.
+func TestMethods(t *testing.T) {
+	t.Parallel()
+	type call = func(context.Context, pb.BankClient) error
+	transfers := func(from, to string, cents int64) call {
+		return func(ctx context.Context, client pb.BankClient) error {
+			_, err := client.Transfer(ctx, transfer(from, to, cents))
+			return err
+		}
+	}
+	deposits := func(account string) call {
+		return func(ctx context.Context, client pb.BankClient) error { return deposit(ctx, client, account) }
+	}
+	orders := func(ctx context.Context, client pb.BankClient) error {
+		_, err := client.PlaceOrder(ctx, &pb.PlaceOrderRequest{Item: "tea"})
+		return err
+	}
+	reads := func(ctx context.Context, client pb.BankClient) error {
+		_, err := client.Balance(ctx, &pb.BalanceRequest{Account: &pb.Account{Id: "ada"}})
+		return err
+	}
+	for name, test := range map[string]struct {
+		held string
+		user string
+		call call
+		code codes.Code
+	}{
+		"transfer":               {"", "ada", transfers("ada", "bob", 30), codes.OK},
+		"transfer, too much":     {"", "ada", transfers("ada", "bob", 101), codes.FailedPrecondition},
+		"transfer to nobody":     {"", "ada", transfers("ada", "eve", 30), codes.NotFound},
+		"transfer to oneself":    {"", "ada", transfers("ada", "ada", 30), codes.InvalidArgument},
+		"transfer, held":         {"account:ada", "ada", transfers("ada", "bob", 30), codes.Aborted},
+		"transfer, payee held":   {"account:bob", "ada", transfers("ada", "bob", 30), codes.Aborted},
+		"transfer without payee": {"", "ada", transfers("ada", "", 30), codes.InvalidArgument},
+		"transfer from another":  {"account:bob", "ada", transfers("bob", "ada", 30), codes.PermissionDenied},
+		"transfer of nobody":     {"account:ada", "eve", transfers("ada", "bob", 30), codes.Unauthenticated},
+		"deposit":                {"account:ada", "bob", deposits("bob"), codes.OK},
+		"deposit of nobody":      {"", "eve", deposits("bob"), codes.Unauthenticated},
+		"deposit to nobody":      {"", "bob", deposits("eve"), codes.NotFound},
+		"order":                  {"user:bob", "ada", orders, codes.OK},
+		"read":                   {"account:ada", "ada", reads, codes.OK},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			locks := locktest.New(t)
+			if test.held != "" {
+				defer locks.Hold(test.held)()
+			}
+			client := pb.NewBankClient(serve(t, locks, newBank(0)))
+			if err := test.call(as(t, test.user), client); status.Code(err) != test.code {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
+// Ten settlements and a stream of coins at once lose nothing, and those that
+// wait do so in line.
+func TestAtOnce(t *testing.T) {
+	t.Parallel()
+	locks := locktest.New(t)
+	b := newBank(0)
+	client := pb.NewBankClient(serve(t, locks, b))
+	release := locks.Hold("account:ada")
+	var clients sync.WaitGroup
+	for range 10 {
+		clients.Go(func() {
+			if _, err := client.Settle(as(t, "ada"), transfer("ada", "bob", 10)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	clients.Go(func() {
+		if err := deposit(as(t, "bob"), client, "ada"); err != nil {
+			t.Error(err)
+		}
+	})
+	locks.AwaitWaiting("account:ada", 11)
+	release()
+	clients.Wait()
+	for account, want := range map[string]int64{"ada": 10, "bob": 200} {
+		if got, _ := b.balance(&pb.Account{Id: account}); got != want {
+			t.Errorf("%s has %d, not %d", account, got, want)
+		}
+	}
+}
+
+// grpcurl can ask what there is, and needs no lock for it.
+func TestReflection(t *testing.T) {
+	t.Parallel()
+	conn := serve(t, locktest.New(t), newBank(0))
+	s, err := reflectionpb.NewServerReflectionClient(conn).ServerReflectionInfo(as(t, "nobody"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = s.Send(&reflectionpb.ServerReflectionRequest{MessageRequest: &reflectionpb.ServerReflectionRequest_ListServices{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	reply, err := s.Recv()
+	if err != nil || !strings.Contains(reply.String(), "reqlock.bank.v1.Bank") {
+		t.Errorf("%v, %v", reply, err)
+	}
+	_ = s.CloseSend()
+}
+
+// A transfer whose context ends, with its client or its lock, is given up.
+func TestGivenUp(t *testing.T) {
+	t.Parallel()
+	ctx, leave := context.WithCancel(t.Context())
+	leave()
+	b := newBank(1 << 62)
+	_, err := b.Transfer(ctx, transfer("ada", "bob", 30))
+	if balance, _ := b.balance(&pb.Account{Id: "ada"}); balance != 100 || status.Code(err) != codes.Canceled {
+		t.Errorf("balance %d, %v", balance, err)
+	}
+}

@@ -1,0 +1,88 @@
+package grpclock_test
+
+import (
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc/codes"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+
+	"github.com/reqlock/reqlock/core"
+	pb "github.com/reqlock/reqlock/examples/bankpb"
+	"github.com/reqlock/reqlock/grpclock"
+)
+
+// The methods that are listed are locked, each by its own key, and the others
+// are not.
+func TestByMethod(t *testing.T) {
+	t.Parallel()
+	locks, rdb := newLocker(t)
+	hold(t, rdb)
+	methods := map[string]grpclock.KeyFunc{
+		pb.Bank_Transfer_FullMethodName: grpclock.Field[*pb.TransferRequest]("account.id"),
+		"/reqlock.bank.v1.Bank/Deposit": grpclock.Field[*pb.DepositRequest]("account.id"),
+		healthpb.Health_Watch_FullMethodName: grpclock.Field[*healthpb.HealthCheckRequest](
+			"service"),
+	}
+	key := grpclock.ByMethod(methods)
+	clear(methods) // the map is the caller's to use again
+	client := serve(t, &bank{
+		deposit: func(s depositServer) error {
+			_, err := sum(s)
+			return err
+		},
+		batch: func(s batchServer) error { return s.Send(&pb.TransferReply{}) },
+	}, unary(locks, key), streams(locks, key))
+
+	_, err := client.Balance(within(t), &pb.BalanceRequest{Account: &pb.Account{Id: theKey}})
+	wantCode(t, err, codes.OK)
+	_, err = client.Transfer(within(t), transferOf("free"))
+	wantCode(t, err, codes.OK)
+	_, err = client.Transfer(within(t), transferOf(theKey))
+	wantCode(t, err, codes.Aborted)
+	_, err = deposit(within(t), client, 1)
+	wantCode(t, err, codes.Aborted)
+	wantCode(t, batchCall(within(t), client), codes.OK)
+}
+
+func TestByMethodPanics(t *testing.T) {
+	t.Parallel()
+	for method, want := range map[string]string{
+		"/reqlock.bank.v1.Bank/Tranfser":   `no method "Tranfser"`,
+		"/reqlock.bank.v1.Bnak/Transfer":   `no service "reqlock.bank.v1.Bnak"`,
+		"/bank.v1.Bank/Transfer":           `no service "bank.v1.Bank"`,
+		"/reqlock.bank.v1.Account/id":      `no service "reqlock.bank.v1.Account"`,
+		"/reqlock.bank.v1.Bank/Transfer/":  `no method "Transfer/"`,
+		"/reqlock.bank.v1.Bank/":           `no method ""`,
+		"reqlock.bank.v1.Bank/Transfer":    "is not of the form",
+		"/reqlock.bank.v1.Bank.Transfer":   "is not of the form",
+		"//reqlock.bank.v1.Bank/Transfer":  `no service ""`,
+		"/reqlock.bank.v1.Bank /Transfer":  `no service "reqlock.bank.v1.Bank "`,
+		"/Transfer":                        "is not of the form",
+		"":                                 "is not of the form",
+		"/reqlock.bank.v1.Bank/transfer":   `no method "transfer"`,
+		"/reqlock.bank.v1.Bank/Transfer\n": `no method "Transfer\n"`,
+	} {
+		message := panicOf(func() { grpclock.ByMethod(map[string]grpclock.KeyFunc{method: literal}) })
+		if !strings.HasPrefix(message, "reqlock: grpclock: ByMethod: ") || !strings.Contains(message, want) {
+			t.Errorf("%q: panic %q", method, message)
+		}
+	}
+	for name, keys := range map[string]map[string]grpclock.KeyFunc{
+		"nil":              nil,
+		"empty":            {},
+		"nil key function": {pb.Bank_Transfer_FullMethodName: nil},
+	} {
+		if message := panicOf(func() { grpclock.ByMethod(keys) }); !strings.HasPrefix(message, "reqlock: grpclock: ByMethod") {
+			t.Errorf("%s: panic %q", name, message)
+		}
+	}
+}
+
+// Nothing is locked for a method that is not listed, whatever its message is.
+func TestByMethodSkips(t *testing.T) {
+	t.Parallel()
+	key := grpclock.ByMethod(map[string]grpclock.KeyFunc{pb.Bank_Transfer_FullMethodName: literal})
+	checkKey(t, key, grpclock.NewCall(t.Context(), pb.Bank_Settle_FullMethodName, nil), "", core.ErrSkip)
+	checkKey(t, key, grpclock.NewCall(t.Context(), pb.Bank_Transfer_FullMethodName, nil), theKey, nil)
+}

@@ -1,0 +1,206 @@
+package grpclock_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+
+	"github.com/reqlock/reqlock/core"
+	pb "github.com/reqlock/reqlock/examples/bankpb"
+	"github.com/reqlock/reqlock/grpclock"
+)
+
+// exampleLocker stands for core.New with the client of your Redis.
+func exampleLocker() (locks *core.Locker, stop func()) {
+	server, err := miniredis.Run()
+	if err != nil {
+		panic(err)
+	}
+	rdb := redis.NewClient(&redis.Options{Addr: server.Addr()})
+	return core.Must(core.New(rdb)), func() {
+		_ = rdb.Close()
+		server.Close()
+	}
+}
+
+// exampleClient serves a bank and returns a client of it.
+func exampleClient(service pb.BankServer, opts ...grpc.ServerOption) (client pb.BankClient, stop func()) {
+	listener, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		panic(err)
+	}
+	server := grpc.NewServer(append(opts, grpc.WaitForHandlers(true))...)
+	pb.RegisterBankServer(server, service)
+	go func() { _ = server.Serve(listener) }()
+	conn, err := grpc.NewClient(listener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		panic(err)
+	}
+	return pb.NewBankClient(conn), func() {
+		_ = conn.Close()
+		server.Stop()
+	}
+}
+
+// A transfer from an account that is in another transfer is refused.
+func Example() {
+	locks, stop := exampleLocker()
+	defer stop()
+
+	var client pb.BankClient
+	service := &bank{transfer: func(ctx context.Context, m *pb.TransferRequest) error {
+		if m.GetAccount().GetId() == "42" {
+			// While this transfer runs, the same client sends another one.
+			_, again := client.Transfer(ctx, &pb.TransferRequest{Account: &pb.Account{Id: "42"}})
+			fmt.Println("meanwhile:", status.Code(again), again)
+			_, other := client.Transfer(ctx, &pb.TransferRequest{Account: &pb.Account{Id: "43"}})
+			fmt.Println("another account:", status.Code(other))
+		}
+		return nil
+	}}
+	client, stop = exampleClient(service, grpc.UnaryInterceptor(grpclock.UnaryServerInterceptor(locks,
+		grpclock.ByMethod(map[string]grpclock.KeyFunc{
+			pb.Bank_Transfer_FullMethodName: grpclock.Field[*pb.TransferRequest]("account.id"),
+		}))))
+	defer stop()
+
+	_, err := client.Transfer(context.Background(), &pb.TransferRequest{Account: &pb.Account{Id: "42"}})
+	fmt.Println("first:", status.Code(err))
+	// Output:
+	// meanwhile: Aborted rpc error: code = Aborted desc = reqlock: busy
+	// another account: OK
+	// first: OK
+}
+
+// The first message of a stream says which account is locked; it stays locked
+// until the stream ends.
+func ExampleStreamServerInterceptor() {
+	locks, stop := exampleLocker()
+	defer stop()
+
+	service := &bank{deposit: func(coins depositServer) error {
+		cents, err := sum(coins)
+		if err != nil {
+			return err
+		}
+		lease, _ := grpclock.FromContext(coins.Context())
+		fmt.Println("under the lock", lease.Key())
+		return coins.SendAndClose(&pb.BalanceReply{Cents: cents})
+	}}
+	client, stop := exampleClient(service, grpc.StreamInterceptor(grpclock.StreamServerInterceptor(locks,
+		core.Named("account", grpclock.Field[*pb.DepositRequest]("account.id")))))
+	defer stop()
+
+	coins, err := client.Deposit(context.Background())
+	for range 3 {
+		if err == nil {
+			err = coins.Send(&pb.DepositRequest{Account: &pb.Account{Id: "42"}, Cents: 5})
+		}
+	}
+	reply, err := coins.CloseAndRecv()
+	fmt.Println(reply.GetCents(), err)
+	// Output:
+	// under the lock account:42
+	// 15 <nil>
+}
+
+// The calls of one user wait for each other, for up to two seconds. The lock
+// stands behind the authentication, which knows who the user is.
+func ExampleUnaryServerInterceptor_perUser() {
+	locks, stop := exampleLocker()
+	defer stop()
+
+	type User struct{ ID string }
+	type userKey struct{}
+	authenticate := func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+		user := &User{ID: "ada"} // from a token in the metadata
+		return next(context.WithValue(ctx, userKey{}, user), req)
+	}
+	oneAtATime := grpclock.UnaryServerInterceptor(locks,
+		core.Named("user", grpclock.ContextValueAs(userKey{}, func(u *User) string { return u.ID })),
+		core.WithWait(2*time.Second))
+
+	service := &bank{transfer: func(ctx context.Context, _ *pb.TransferRequest) error {
+		lease, _ := grpclock.FromContext(ctx)
+		fmt.Println("under the lock", lease.Key())
+		return nil
+	}}
+	client, stop := exampleClient(service, grpc.ChainUnaryInterceptor(authenticate, oneAtATime))
+	defer stop()
+
+	_, err := client.Transfer(context.Background(), &pb.TransferRequest{})
+	fmt.Println(status.Code(err))
+	// Output:
+	// under the lock user:ada
+	// OK
+}
+
+// A transfer locks both of its accounts. One from a to b and one from b to a
+// exclude each other, and do not wait for each other for ever.
+func ExampleAlso() {
+	locks, stop := exampleLocker()
+	defer stop()
+
+	service := &bank{transfer: func(ctx context.Context, _ *pb.TransferRequest) error {
+		for _, account := range []string{"account:a", "account:b", "account:c"} {
+			_, err := locks.TryLock(context.Background(), account)
+			fmt.Println(account, "is taken:", err != nil)
+		}
+		return ctx.Err()
+	}}
+	client, stop := exampleClient(service, grpc.UnaryInterceptor(grpclock.UnaryServerInterceptor(locks,
+		core.Named("account", grpclock.Field[*pb.TransferRequest]("account.id")),
+		grpclock.Also(core.Named("account", grpclock.Field[*pb.TransferRequest]("payee.id"))),
+		core.WithWait(2*time.Second))))
+	defer stop()
+
+	_, err := client.Transfer(context.Background(), &pb.TransferRequest{
+		Account: &pb.Account{Id: "b"}, Payee: &pb.Account{Id: "a"},
+	})
+	fmt.Println(status.Code(err))
+	// Output:
+	// account:a is taken: true
+	// account:b is taken: true
+	// account:c is taken: false
+	// OK
+}
+
+// An error handler sends its own status, and leaves the rest to the default.
+func ExampleWithErrorHandler() {
+	locks, stop := exampleLocker()
+	defer stop()
+
+	refused := func(_ *grpclock.Call, err error) error {
+		outcome, _ := core.OutcomeOf(err)
+		if outcome.Code != "no_key" {
+			return grpclock.StatusOf(err).Err()
+		}
+		return status.Error(codes.Unauthenticated, "who are you?")
+	}
+	client, stop := exampleClient(&bank{}, grpc.UnaryInterceptor(grpclock.UnaryServerInterceptor(locks,
+		grpclock.Metadata("x-user"), grpclock.WithErrorHandler(refused))))
+	defer stop()
+
+	_, err := client.Transfer(context.Background(), &pb.TransferRequest{})
+	fmt.Println(err)
+	// Output:
+	// rpc error: code = Unauthenticated desc = who are you?
+}
+
+// A key function can be tested without a server.
+func ExampleNewCall() {
+	key := grpclock.Field[*pb.TransferRequest]("account.id")
+	call := grpclock.NewCall(context.Background(), pb.Bank_Transfer_FullMethodName,
+		&pb.TransferRequest{Account: &pb.Account{Id: "42"}})
+	fmt.Println(key(call))
+	// Output:
+	// 42 <nil>
+}

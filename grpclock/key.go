@@ -1,0 +1,60 @@
+package grpclock
+
+import (
+	"strings"
+
+	"google.golang.org/grpc/metadata"
+
+	"github.com/reqlock/reqlock/internal/keypart"
+)
+
+// Metadata reads the key from the metadata of a call. Upper and lower case are
+// the same in a name. What comes more than once is core.ErrInvalidKey, since
+// the handler might read another one than the lock. An empty name panics, and
+// so does one that ends in "-bin", whose values are bytes and no keys.
+//
+// A client can send whatever it likes: see the package comment on keys.
+func Metadata(name string) KeyFunc {
+	must(name != "", "Metadata needs a name")
+	must(!strings.HasSuffix(strings.ToLower(name), "-bin"), "Metadata: "+name+" holds bytes, which are no key")
+	name = strings.ToLower(name)
+	return func(c *Call) (string, error) {
+		return keypart.Only(metadata.ValueFromIncomingContext(c.Context(), name))
+	}
+}
+
+// ContextValue reads the key from a value in the context of a call, such as the
+// user that an authentication interceptor put there. Strings, integers and
+// values with a method String are keys; the key of another type is
+// core.ErrInvalidKey, and the error names the type. A missing or nil value is
+// core.ErrNoKey. A nil key panics.
+func ContextValue(key any) KeyFunc {
+	must(key != nil, "ContextValue needs a key")
+	return func(c *Call) (string, error) { return keypart.Value(c.Context().Value(key)) }
+}
+
+// ContextValueAs reads the key from a value of type T in the context of a call
+// by the function get:
+//
+//	grpclock.ContextValueAs(userKey{}, func(u *User) string { return u.ID })
+//
+// A missing or nil value is core.ErrNoKey; one of another type is
+// core.ErrInvalidKey, and the error names the type. A nil key or get panics.
+func ContextValueAs[T any](key any, get func(T) string) KeyFunc {
+	must(key != nil, "ContextValueAs needs a key")
+	must(get != nil, "ContextValueAs needs a function")
+	return func(c *Call) (string, error) { return keypart.As(c.Context().Value(key), get) }
+}
+
+// Method is the full method of a call, "/pkg.Service/Method": one lock for each
+// method, or a part for core.Join.
+func Method() KeyFunc {
+	return func(c *Call) (string, error) { return keypart.Text(c.FullMethod()) }
+}
+
+// Literal is the same key for every call: one lock for all of them, or a part
+// for core.Join. An empty one panics.
+func Literal(key string) KeyFunc {
+	must(key != "", "Literal needs a key")
+	return func(*Call) (string, error) { return key, nil }
+}

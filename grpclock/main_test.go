@@ -1,0 +1,218 @@
+package grpclock_test
+
+import (
+	"context"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"go.uber.org/goleak"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+
+	"github.com/reqlock/reqlock/core"
+	pb "github.com/reqlock/reqlock/examples/bankpb"
+	"github.com/reqlock/reqlock/grpclock"
+	"github.com/reqlock/reqlock/internal/redistest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// theKey is the key of calls to which a test gives no other.
+const theKey = "account-secret"
+
+// theirToken is the token of another process that holds theKey.
+const theirToken = "token-of-another"
+
+// literal locks theKey.
+var literal = grpclock.Literal(theKey)
+
+// plaintext is for clients without TLS.
+var plaintext = grpc.WithTransportCredentials(insecure.NewCredentials())
+
+// newLocker returns a Locker on a real server, and a client that sees what is
+// in there.
+func newLocker(t *testing.T, opts ...core.Option) (*core.Locker, *redis.Client) {
+	t.Helper()
+	server := redistest.Start(t)
+	locks := core.Must(core.New(server.Client(t), opts...))
+	closeAfterwards(t, locks)
+	return locks, server.Client(t)
+}
+
+// closeAfterwards closes a Locker when the test is over; all locks have to be
+// free by then.
+func closeAfterwards(t *testing.T, locks *core.Locker) {
+	t.Helper()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := locks.Close(ctx); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	})
+}
+
+// unusedLocker returns a Locker for tests that do not get as far as Redis.
+func unusedLocker(t *testing.T) *core.Locker {
+	t.Helper()
+	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
+	t.Cleanup(func() { _ = rdb.Close() })
+	return core.Must(core.New(rdb))
+}
+
+// held reports whether theKey is locked in Redis.
+func held(t *testing.T, rdb *redis.Client) bool {
+	t.Helper()
+	n, err := rdb.Exists(context.WithoutCancel(t.Context()), "reqlock:"+theKey).Result()
+	if err != nil {
+		t.Errorf("EXISTS: %v", err)
+	}
+	return n == 1
+}
+
+// hold locks theKey as another process would.
+func hold(t *testing.T, rdb *redis.Client) {
+	t.Helper()
+	if err := rdb.SetArgs(t.Context(), "reqlock:"+theKey, theirToken, redis.SetArgs{Mode: "NX", TTL: time.Minute}).Err(); err != nil {
+		t.Fatalf("SET NX: %v", err)
+	}
+}
+
+// eventually waits until a condition holds.
+func eventually(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !condition(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("timed out waiting until %s", what)
+		}
+	}
+}
+
+// await waits for a channel to be closed, or to give something. It does not end
+// the goroutine, which may be a handler's, whose client would wait for ever.
+func await[T any](t *testing.T, what string, done <-chan T) (v T) {
+	t.Helper()
+	select {
+	case v = <-done:
+	case <-time.After(10 * time.Second):
+		t.Errorf("timed out waiting until %s", what)
+	}
+	return v
+}
+
+// within returns a context for the calls of a test, so that none waits for ever.
+func within(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// bank is a server whose methods a test fills in; the others just answer.
+type bank struct {
+	pb.UnimplementedBankServer
+	transfer func(context.Context, *pb.TransferRequest) error
+	watch    func(*pb.BalanceRequest, grpc.ServerStreamingServer[pb.BalanceReply]) error
+	deposit  func(grpc.ClientStreamingServer[pb.DepositRequest, pb.BalanceReply]) error
+	batch    func(grpc.BidiStreamingServer[pb.TransferRequest, pb.TransferReply]) error
+}
+
+func (b *bank) Transfer(ctx context.Context, m *pb.TransferRequest) (*pb.TransferReply, error) {
+	if b.transfer != nil {
+		if err := b.transfer(ctx, m); err != nil {
+			return nil, err
+		}
+	}
+	return &pb.TransferReply{Cents: m.GetCents()}, nil
+}
+
+func (b *bank) Balance(context.Context, *pb.BalanceRequest) (*pb.BalanceReply, error) {
+	return &pb.BalanceReply{}, nil
+}
+
+func (b *bank) Watch(m *pb.BalanceRequest, s grpc.ServerStreamingServer[pb.BalanceReply]) error {
+	return b.watch(m, s)
+}
+
+func (b *bank) Deposit(s grpc.ClientStreamingServer[pb.DepositRequest, pb.BalanceReply]) error {
+	return b.deposit(s)
+}
+
+func (b *bank) Batch(s grpc.BidiStreamingServer[pb.TransferRequest, pb.TransferReply]) error {
+	return b.batch(s)
+}
+
+// serve starts a server on a real connection, and returns a client of it.
+func serve(t *testing.T, b *bank, opts ...grpc.ServerOption) pb.BankClient {
+	t.Helper()
+	return pb.NewBankClient(dial(t, listen(t, b, opts...), plaintext))
+}
+
+// listen starts a server and returns its address.
+func listen(t testing.TB, b *bank, opts ...grpc.ServerOption) (addr string) {
+	t.Helper()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := grpc.NewServer(append(opts, grpc.WaitForHandlers(true))...)
+	pb.RegisterBankServer(server, b)
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	t.Cleanup(func() {
+		server.Stop()
+		if err := <-served; err != nil {
+			t.Errorf("Serve: %v", err)
+		}
+	})
+	return listener.Addr().String()
+}
+
+// dial returns a client's connection.
+func dial(t testing.TB, addr string, opts ...grpc.DialOption) *grpc.ClientConn {
+	t.Helper()
+	conn, err := grpc.NewClient(addr, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
+// unary is a server option with this interceptor.
+func unary(l *core.Locker, key grpclock.KeyFunc, opts ...grpclock.Option) grpc.ServerOption {
+	return grpc.ChainUnaryInterceptor(grpclock.UnaryServerInterceptor(l, key, opts...))
+}
+
+// streams is a server option with this interceptor.
+func streams(l *core.Locker, key grpclock.KeyFunc, opts ...grpclock.Option) grpc.ServerOption {
+	return grpc.ChainStreamInterceptor(grpclock.StreamServerInterceptor(l, key, opts...))
+}
+
+// transferOf returns a request for an account.
+func transferOf(id string) *pb.TransferRequest {
+	return &pb.TransferRequest{Account: &pb.Account{Id: id}, Cents: 1}
+}
+
+// wantCode compares the code of an error.
+func wantCode(t *testing.T, err error, want codes.Code) {
+	t.Helper()
+	if status.Code(err) != want {
+		t.Errorf("%v, want %v", err, want)
+	}
+}
+
+// reasonOf returns the reason in the ErrorInfo of an error.
+func reasonOf(err error) string {
+	for _, detail := range status.Convert(err).Details() {
+		if info, ok := detail.(*errdetails.ErrorInfo); ok && info.GetDomain() == "reqlock" {
+			return info.GetReason()
+		}
+	}
+	return ""
+}

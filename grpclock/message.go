@@ -1,0 +1,44 @@
+package grpclock
+
+import (
+	"fmt"
+	"reflect"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/keypart"
+)
+
+// Message reads the key from the message of a call by the function get. With
+// generated getters it is checked by the compiler:
+//
+//	grpclock.Message((*pb.TransferRequest).GetAccountId)
+//	grpclock.Message(func(m *pb.TransferRequest) string { return m.GetAccount().GetId() })
+//
+// M may be an interface, for the messages of several methods. An empty key is
+// core.ErrNoKey. A message of another type refuses the call with INTERNAL: the
+// interceptor serves a method that it was not written for, see ByMethod. A nil
+// get panics.
+func Message[M any](get func(M) string) KeyFunc {
+	must(get != nil, "Message needs a function")
+	return func(c *Call) (string, error) {
+		m, err := messageOf[M](c)
+		if err != nil {
+			return "", err
+		}
+		return keypart.Text(get(m))
+	}
+}
+
+// messageOf returns the message of a call, which must be an M.
+func messageOf[M any](c *Call) (M, error) {
+	message := c.Message()
+	m, ok := message.(M)
+	switch {
+	case ok:
+		return m, nil
+	case message == nil:
+		return m, core.ErrNoKey
+	default:
+		return m, fmt.Errorf("reqlock: the message of %s is a %T, not a %v", c.FullMethod(), message, reflect.TypeFor[M]())
+	}
+}

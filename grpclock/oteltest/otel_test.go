@@ -1,0 +1,177 @@
+package oteltest
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/recovery"
+	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc"
+	"go.opentelemetry.io/otel/attribute"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
+	"go.uber.org/goleak"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/core/locktest"
+	pb "github.com/reqlock/reqlock/examples/bankpb"
+	"github.com/reqlock/reqlock/grpclock"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// bank is a server whose methods run a function of the test.
+type bank struct {
+	pb.UnimplementedBankServer
+	run func(context.Context) error
+}
+
+func (b *bank) Transfer(ctx context.Context, _ *pb.TransferRequest) (*pb.TransferReply, error) {
+	return &pb.TransferReply{}, b.run(ctx)
+}
+
+func (b *bank) Deposit(s grpc.ClientStreamingServer[pb.DepositRequest, pb.BalanceReply]) error {
+	if _, err := s.Recv(); err != nil {
+		return err
+	}
+	if err := b.run(s.Context()); err != nil {
+		return err
+	}
+	return s.SendAndClose(&pb.BalanceReply{})
+}
+
+// The stats handler stands around the chain: the handler runs in its span and
+// under the lock, a refusal is the status of the span, and a panic leaves the
+// lock free for the recovery to answer, wherever that stands.
+func TestChain(t *testing.T) {
+	t.Parallel()
+	calls := map[string]func(context.Context, pb.BankClient) error{
+		"unary": func(ctx context.Context, client pb.BankClient) error {
+			_, err := client.Transfer(ctx, &pb.TransferRequest{Account: &pb.Account{Id: "42"}})
+			return err
+		},
+		"stream": func(ctx context.Context, client pb.BankClient) error {
+			s, err := client.Deposit(ctx)
+			if err != nil {
+				return err
+			}
+			if err := s.Send(&pb.DepositRequest{Account: &pb.Account{Id: "42"}}); err != nil && !errors.Is(err, io.EOF) {
+				return err
+			}
+			_, err = s.CloseAndRecv()
+			return err
+		},
+	}
+	for name, test := range map[string]struct {
+		held bool
+		end  func() error
+		code codes.Code
+		span string
+	}{
+		"runs":   {false, func() error { return nil }, codes.OK, "OK"},
+		"fails":  {false, func() error { return status.Error(codes.NotFound, "") }, codes.NotFound, "NOT_FOUND"},
+		"panics": {false, func() error { panic("crash") }, codes.Unknown, "UNKNOWN"},
+		"busy":   {true, nil, codes.Aborted, "ABORTED"},
+	} {
+		for kind, call := range calls {
+			for _, outside := range []bool{true, false} {
+				place := map[bool]string{true: "recovery outside", false: "recovery inside"}[outside]
+				t.Run(name+", "+kind+", "+place, func(t *testing.T) {
+					t.Parallel()
+					locks := locktest.New(t)
+					if test.held {
+						defer locks.Hold("42")()
+					}
+					spans := tracetest.NewSpanRecorder()
+					client := serve(t, locks.Locker, spans, outside, func(ctx context.Context) error {
+						if lease, _ := grpclock.FromContext(ctx); lease.Key() != "42" {
+							t.Errorf("lease of %q", lease.Key())
+						}
+						if !trace.SpanFromContext(ctx).IsRecording() {
+							t.Error("the handler runs in no span")
+						}
+						return test.end()
+					})
+					ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+					defer cancel()
+					if err := call(ctx, client); status.Code(err) != test.code {
+						t.Errorf("%v", err)
+					}
+					checkSpan(t, spans, test.span)
+					if test.held {
+						return
+					}
+					lease, err := locks.With(core.WithWait(time.Minute)).Lock(ctx, "42")
+					if err != nil {
+						t.Errorf("the lock is not free afterwards: %v", err)
+					}
+					_ = lease.Release(ctx)
+				})
+			}
+		}
+	}
+}
+
+// serve starts a server with the whole chain, and returns a client of it.
+func serve(
+	t *testing.T, locks *core.Locker, spans sdktrace.SpanProcessor, recoveryOutside bool, run func(context.Context) error,
+) pb.BankClient {
+	t.Helper()
+	account := grpclock.Message(func(m interface{ GetAccount() *pb.Account }) string { return m.GetAccount().GetId() })
+	unary := []grpc.UnaryServerInterceptor{recovery.UnaryServerInterceptor(), grpclock.UnaryServerInterceptor(locks, account)}
+	stream := []grpc.StreamServerInterceptor{recovery.StreamServerInterceptor(), grpclock.StreamServerInterceptor(locks, account)}
+	if !recoveryOutside {
+		unary[0], unary[1] = unary[1], unary[0]
+		stream[0], stream[1] = stream[1], stream[0]
+	}
+	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))
+	server := grpc.NewServer(
+		grpc.StatsHandler(otelgrpc.NewServerHandler(otelgrpc.WithTracerProvider(provider))),
+		grpc.ChainUnaryInterceptor(unary...),
+		grpc.ChainStreamInterceptor(stream...),
+		grpc.WaitForHandlers(true),
+	)
+	pb.RegisterBankServer(server, &bank{run: run})
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	conn, err := grpc.NewClient(listener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = conn.Close()
+		server.Stop()
+		if err := <-served; err != nil {
+			t.Errorf("Serve: %v", err)
+		}
+		_ = provider.Shutdown(context.Background())
+	})
+	return pb.NewBankClient(conn)
+}
+
+// checkSpan waits for the one span of a call, and compares its status.
+func checkSpan(t *testing.T, spans *tracetest.SpanRecorder, want string) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); len(spans.Ended()) == 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("no span has ended")
+		}
+	}
+	attributes := spans.Ended()[0].Attributes()
+	if !slices.Contains(attributes, attribute.String("rpc.response.status_code", want)) {
+		t.Errorf("the span has another status than %s: %v", want, attributes)
+	}
+}

@@ -1,0 +1,312 @@
+package grpclock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protojson"
+
+	"github.com/reqlock/reqlock/core"
+	pb "github.com/reqlock/reqlock/examples/bankpb"
+	"github.com/reqlock/reqlock/grpclock"
+	"github.com/reqlock/reqlock/internal/redistest"
+)
+
+// refusal is how one call comes to be refused: an interceptor and what has
+// happened before the call.
+type refusal struct {
+	key     grpclock.KeyFunc
+	opts    []grpclock.Option
+	prepare func(t *testing.T, e *env)
+	around  func(e *env) grpc.UnaryServerInterceptor
+	call    func(ctx context.Context) context.Context
+
+	code       codes.Code
+	reason     string
+	message    string // empty: "reqlock: " and the reason's words
+	retryAfter time.Duration
+}
+
+// env is what a refusal is prepared with.
+type env struct {
+	locks   *core.Locker
+	proxy   *redistest.Proxy
+	rdb     *redis.Client
+	waiting chan struct{} // told when a call waits
+}
+
+func failing(err error) grpclock.KeyFunc {
+	return func(*grpclock.Call) (string, error) { return "", err }
+}
+
+// Every outcome that a call without an idempotency key can have.
+func TestOutcomes(t *testing.T) {
+	t.Parallel()
+	taken := func(t *testing.T, e *env) {
+		hold(t, e.rdb)
+		// The connection is made now, so that a short wait is one for the lock.
+		if _, err := e.locks.TryLock(t.Context(), theKey); !errors.Is(err, core.ErrBusy) {
+			t.Fatalf("the key is not taken: %v", err)
+		}
+	}
+	for name, test := range map[string]refusal{
+		"busy": {
+			key: literal, prepare: taken,
+			code: codes.Aborted, reason: "BUSY", retryAfter: time.Second,
+		},
+		"busy, another hint": {
+			key: literal, prepare: taken, opts: []grpclock.Option{core.WithRetryAfter(1500 * time.Millisecond)},
+			code: codes.Aborted, reason: "BUSY", retryAfter: 1500 * time.Millisecond,
+		},
+		"wait timeout": {
+			key: literal, prepare: taken, opts: []grpclock.Option{core.WithWait(200 * time.Millisecond)},
+			code: codes.Aborted, reason: "WAIT_TIMEOUT", retryAfter: time.Second,
+		},
+		"no key": {
+			key:  grpclock.Metadata("x-account"),
+			code: codes.InvalidArgument, reason: "NO_KEY",
+		},
+		"invalid key": {
+			key: grpclock.Metadata("x-account"),
+			call: func(ctx context.Context) context.Context {
+				return metadata.AppendToOutgoingContext(ctx, "x-account", theKey, "x-account", theKey)
+			},
+			code: codes.InvalidArgument, reason: "INVALID_KEY",
+		},
+		"body too large": {
+			key:  failing(core.ErrBodyTooLarge),
+			code: codes.ResourceExhausted, reason: "BODY_TOO_LARGE",
+		},
+		"key error": {
+			key:  failing(errors.New(theKey)),
+			code: codes.Internal, reason: "KEY_ERROR",
+		},
+		"key error with a status": {
+			key:  failing(fmt.Errorf("%s: %w", theKey, status.Error(codes.PermissionDenied, "not yours"))),
+			code: codes.PermissionDenied, message: "not yours",
+		},
+		"key error with OK": {
+			key:  failing(okError{}),
+			code: codes.Internal, reason: "KEY_ERROR",
+		},
+		"unavailable": {
+			key: literal, prepare: func(_ *testing.T, e *env) { e.proxy.Refuse(true) },
+			code: codes.Unavailable, reason: "UNAVAILABLE", retryAfter: time.Second,
+		},
+		"closing": {
+			key: literal, prepare: func(t *testing.T, e *env) {
+				if err := e.locks.Close(t.Context()); err != nil {
+					t.Error(err)
+				}
+			},
+			code: codes.Unavailable, reason: "CLOSING", retryAfter: time.Second,
+		},
+		"deadline": {
+			key: literal, prepare: taken, opts: []grpclock.Option{core.WithWait(time.Minute)},
+			around: func(*env) grpc.UnaryServerInterceptor {
+				return func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+					ctx, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
+					defer cancel()
+					return next(ctx, req)
+				}
+			},
+			code: codes.DeadlineExceeded, reason: "DEADLINE", retryAfter: time.Second,
+		},
+		"canceled": {
+			key: literal, prepare: taken, opts: []grpclock.Option{core.WithWait(time.Minute)},
+			around: func(e *env) grpc.UnaryServerInterceptor {
+				return func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+					ctx, cancel := context.WithCancel(ctx)
+					defer cancel()
+					go func() {
+						<-e.waiting
+						cancel()
+					}()
+					return next(ctx, req)
+				}
+			},
+			code: codes.Canceled, reason: "CANCELED",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testRefusal(t, test)
+		})
+	}
+}
+
+// okError is an error that has the status OK, which is none.
+type okError struct{}
+
+func (okError) Error() string              { return theKey }
+func (okError) GRPCStatus() *status.Status { return status.New(codes.OK, theKey) }
+
+func testRefusal(t *testing.T, test refusal) {
+	t.Helper()
+	redisServer := redistest.Start(t)
+	e := &env{
+		proxy:   redistest.NewProxy(t, redisServer.Addr()),
+		rdb:     redisServer.Client(t),
+		waiting: make(chan struct{}, 1),
+	}
+	e.locks = core.Must(core.New(e.proxy.Client(t), core.WithObserver(func(event core.Event) {
+		if event.Kind == core.Waiting {
+			e.waiting <- struct{}{}
+		}
+	})))
+	closeAfterwards(t, e.locks)
+	t.Cleanup(func() { e.proxy.Refuse(false) })
+	var chain []grpc.UnaryServerInterceptor
+	if test.around != nil {
+		chain = append(chain, test.around(e))
+	}
+	chain = append(chain, grpclock.UnaryServerInterceptor(e.locks, test.key, test.opts...))
+	ran := false
+	client := serve(t, &bank{transfer: func(context.Context, *pb.TransferRequest) error {
+		ran = true
+		return nil
+	}}, grpc.ChainUnaryInterceptor(chain...))
+	if test.prepare != nil {
+		test.prepare(t, e)
+	}
+	ctx := within(t)
+	if test.call != nil {
+		ctx = test.call(ctx)
+	}
+
+	_, err := client.Transfer(ctx, transferOf(theKey))
+
+	if ran {
+		t.Error("the handler has run")
+	}
+	checkStatus(t, err, test)
+}
+
+// checkStatus compares all of a status, and looks for what it must not tell.
+func checkStatus(t *testing.T, err error, test refusal) {
+	t.Helper()
+	got := status.Convert(err)
+	message := test.message
+	if message == "" {
+		message = "reqlock: " + strings.ToLower(strings.ReplaceAll(test.reason, "_", " "))
+	}
+	if got.Code() != test.code || got.Message() != message {
+		t.Errorf("%v", err)
+	}
+	var retries []time.Duration
+	for _, detail := range got.Details() {
+		if retry, ok := detail.(*errdetails.RetryInfo); ok {
+			retries = append(retries, retry.GetRetryDelay().AsDuration())
+		}
+	}
+	var want []time.Duration
+	if test.retryAfter != 0 {
+		want = []time.Duration{test.retryAfter}
+	}
+	if !slices.Equal(retries, want) || reasonOf(err) != test.reason {
+		t.Errorf("details %v", got.Details())
+	}
+	if all := protojson.Format(got.Proto()); strings.Contains(all, theKey) || strings.Contains(all, theirToken) {
+		t.Errorf("the answer tells the key or the token: %s", all)
+	}
+}
+
+// Whatever an error handler leaves undone is done.
+func TestErrorHandler(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		handle  func(*grpclock.Call, error) error
+		code    codes.Code
+		message string
+	}{
+		"its own": {func(c *grpclock.Call, err error) error {
+			outcome, _ := core.OutcomeOf(err)
+			return status.Error(codes.Unauthenticated, outcome.Code+" "+c.FullMethod())
+		}, codes.Unauthenticated, "no_key " + pb.Bank_Transfer_FullMethodName},
+		"default":   {func(_ *grpclock.Call, err error) error { return grpclock.StatusOf(err).Err() }, codes.InvalidArgument, "reqlock: no key"},
+		"nil":       {func(*grpclock.Call, error) error { return nil }, codes.InvalidArgument, "reqlock: no key"},
+		"OK":        {func(*grpclock.Call, error) error { return okError{} }, codes.InvalidArgument, "reqlock: no key"},
+		"the error": {func(_ *grpclock.Call, err error) error { return err }, codes.InvalidArgument, "reqlock: no key"},
+		"no status": {func(*grpclock.Call, error) error { return errors.New(theKey) }, codes.InvalidArgument, "reqlock: no key"},
+		"wrapped": {func(*grpclock.Call, error) error {
+			return fmt.Errorf("%s: %w", theKey, status.Error(codes.NotFound, "mine"))
+		}, codes.NotFound, "mine"},
+		"status around the error": {func(_ *grpclock.Call, err error) error {
+			return statusAround{err}
+		}, codes.NotFound, "mine"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			client := serve(t, &bank{transfer: func(context.Context, *pb.TransferRequest) error {
+				t.Error("the handler has run")
+				return nil
+			}}, unary(unusedLocker(t), grpclock.Metadata("x-account"), grpclock.WithErrorHandler(test.handle)))
+			_, err := client.Transfer(within(t), transferOf(theKey))
+			if got := status.Convert(err); got.Code() != test.code || got.Message() != test.message {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
+// statusAround is an error with a status of its own around another error.
+type statusAround struct{ error }
+
+func (e statusAround) Unwrap() error            { return e.error }
+func (statusAround) GRPCStatus() *status.Status { return status.New(codes.NotFound, "mine") }
+
+// An interceptor around the lock finds the error behind the status.
+func TestRefusalUnwraps(t *testing.T) {
+	t.Parallel()
+	interceptor := grpclock.UnaryServerInterceptor(unusedLocker(t), grpclock.Metadata("x-account"))
+	_, err := interceptor(t.Context(), transferOf(theKey), &grpc.UnaryServerInfo{}, nil)
+	if !errors.Is(err, core.ErrNoKey) || status.Code(err) != codes.InvalidArgument {
+		t.Errorf("%v", err)
+	}
+	if err.Error() != "rpc error: code = InvalidArgument desc = reqlock: no key" {
+		t.Errorf("text %q", err)
+	}
+}
+
+func TestStatusOf(t *testing.T) {
+	t.Parallel()
+	own := status.New(codes.NotFound, "mine")
+	for name, test := range map[string]struct {
+		err    error
+		code   codes.Code
+		reason string
+	}{
+		"an outcome":       {&core.Error{Kind: core.ErrQueueFull}, codes.ResourceExhausted, "QUEUE_FULL"},
+		"overloaded":       {core.ErrOverloaded, codes.ResourceExhausted, "OVERLOADED"},
+		"mismatch":         {core.ErrMismatch, codes.FailedPrecondition, "MISMATCH"},
+		"interrupted":      {core.ErrInterrupted, codes.FailedPrecondition, "OUTCOME_UNKNOWN"},
+		"unreplayable":     {core.ErrUnreplayable, codes.AlreadyExists, "COMPLETED_UNREPLAYABLE"},
+		"a status":         {own.Err(), codes.NotFound, ""},
+		"a wrapped status": {fmt.Errorf("x: %w", own.Err()), codes.NotFound, ""},
+		// A cause with a status does not change what happened.
+		"a status as cause": {&core.Error{Kind: core.ErrUnavailable, Cause: own.Err()}, codes.Unavailable, "UNAVAILABLE"},
+		"unknown":           {errors.New("x"), codes.Internal, "INTERNAL"},
+		"OK":                {okError{}, codes.Internal, "INTERNAL"},
+		"lost":              {core.ErrLost, codes.Internal, "INTERNAL"},
+		"nil":               {nil, codes.Internal, "INTERNAL"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := grpclock.StatusOf(test.err)
+			if got.Code() != test.code || reasonOf(got.Err()) != test.reason {
+				t.Errorf("%v", got)
+			}
+		})
+	}
+}

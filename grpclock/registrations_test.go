@@ -1,0 +1,134 @@
+package grpclock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/reqlock/reqlock/core"
+	pb "github.com/reqlock/reqlock/examples/bankpb"
+	"github.com/reqlock/reqlock/grpclock"
+)
+
+type user struct{ id int }
+
+func (u *user) ID() string { return strconv.Itoa(u.id) }
+
+type userKey struct{}
+
+// account is a key function as users write their own.
+func account(c *grpclock.Call) (string, error) {
+	m, ok := c.Message().(*pb.TransferRequest)
+	if !ok {
+		return "", core.ErrSkip
+	}
+	return m.GetAccount().GetId(), nil
+}
+
+func large(c *grpclock.Call) bool {
+	m, _ := c.Message().(*pb.TransferRequest)
+	return m.GetCents() > 100
+}
+
+// Registrations as users write them: that they compile is the test, most of
+// all that the compiler infers the type of the request everywhere.
+func TestRegistrations(t *testing.T) {
+	t.Parallel()
+	locks := unusedLocker(t)
+	type methods = map[string]grpclock.KeyFunc
+	secret := []byte("secret")
+
+	interceptors := []any{
+		// Fields and getters.
+		grpclock.UnaryServerInterceptor(locks, grpclock.Field[*pb.TransferRequest]("account.id")),
+		grpclock.StreamServerInterceptor(locks, grpclock.Field[*pb.DepositRequest]("account.id"), core.WithWait(2*time.Second)),
+		grpclock.UnaryServerInterceptor(locks, grpclock.Message((*pb.PlaceOrderRequest).GetItem)),
+		grpclock.UnaryServerInterceptor(locks, grpclock.Message(func(m *pb.TransferRequest) string { return m.GetAccount().GetId() })),
+		grpclock.UnaryServerInterceptor(locks, grpclock.Message(func(m interface{ GetAccount() *pb.Account }) string {
+			return m.GetAccount().GetId()
+		})),
+		// Who calls, and what.
+		grpclock.UnaryServerInterceptor(locks, grpclock.Metadata("x-tenant")),
+		grpclock.UnaryServerInterceptor(locks, grpclock.Peer()),
+		grpclock.UnaryServerInterceptor(locks, grpclock.Method()),
+		grpclock.StreamServerInterceptor(locks, grpclock.Literal("nightly-report")),
+		grpclock.UnaryServerInterceptor(locks, grpclock.ContextValue(userKey{})),
+		grpclock.UnaryServerInterceptor(locks, grpclock.ContextValueAs(userKey{}, (*user).ID)),
+		grpclock.UnaryServerInterceptor(locks, grpclock.ContextValueAs(userKey{}, func(u *user) string { return u.ID() })),
+		// Functions of one's own.
+		grpclock.UnaryServerInterceptor(locks, account),
+		grpclock.UnaryServerInterceptor(locks, func(c *grpclock.Call) (string, error) {
+			if strings.HasPrefix(c.FullMethod(), "/grpc.") {
+				return "", core.ErrSkip
+			}
+			return c.FullMethod(), nil
+		}),
+		grpclock.UnaryServerInterceptor(locks, func(c *grpclock.Call) (string, error) {
+			md, _ := metadata.FromIncomingContext(c.Context())
+			if len(md["x-tenant"]) != 1 {
+				return "", status.Error(codes.Unauthenticated, "who are you?")
+			}
+			return md["x-tenant"][0], nil
+		}),
+		grpclock.UnaryServerInterceptor(locks, core.Of(func(c *grpclock.Call) string { return fmt.Sprint(c.Context().Value(userKey{})) })),
+		// Combined.
+		grpclock.UnaryServerInterceptor(locks, core.Named("account", grpclock.Field[*pb.TransferRequest]("account.id"))),
+		grpclock.UnaryServerInterceptor(locks, core.Named("user", grpclock.ContextValueAs(userKey{}, (*user).ID))),
+		grpclock.UnaryServerInterceptor(locks, core.Named("account", account)),
+		grpclock.UnaryServerInterceptor(locks, core.Join(grpclock.Metadata("x-tenant"), grpclock.Field[*pb.TransferRequest]("account.id"))),
+		grpclock.UnaryServerInterceptor(locks, core.Join(grpclock.Method(), core.Named("peer", grpclock.Peer()))),
+		grpclock.StreamServerInterceptor(locks, core.First(grpclock.Metadata("x-account"), grpclock.Field[*pb.DepositRequest]("account.id"))),
+		grpclock.UnaryServerInterceptor(locks, core.When(large, account)),
+		grpclock.UnaryServerInterceptor(locks, core.When(large, grpclock.Field[*pb.TransferRequest]("account.id"))),
+		grpclock.UnaryServerInterceptor(locks, core.When(func(c *grpclock.Call) bool {
+			return c.FullMethod() != pb.Bank_Balance_FullMethodName
+		}, grpclock.Peer())),
+		grpclock.UnaryServerInterceptor(locks, core.Hashed(grpclock.Metadata("authorization"))),
+		grpclock.UnaryServerInterceptor(locks, core.Keyed(secret, core.Named("user", grpclock.ContextValue(userKey{})))),
+		grpclock.UnaryServerInterceptor(locks, core.Hashed(func(c *grpclock.Call) (string, error) { return c.FullMethod(), nil })),
+		// Methods.
+		grpclock.UnaryServerInterceptor(locks, grpclock.ByMethod(map[string]grpclock.KeyFunc{
+			pb.Bank_Transfer_FullMethodName:   grpclock.Field[*pb.TransferRequest]("account.id"),
+			pb.Bank_PlaceOrder_FullMethodName: core.Named("user", grpclock.ContextValueAs(userKey{}, (*user).ID)),
+			pb.Bank_Settle_FullMethodName:     account,
+			pb.Bank_Balance_FullMethodName:    func(*grpclock.Call) (string, error) { return "", core.ErrSkip },
+		})),
+		grpclock.StreamServerInterceptor(locks, core.Named("account", grpclock.ByMethod(methods{
+			pb.Bank_Deposit_FullMethodName: grpclock.Message(func(m *pb.DepositRequest) string { return m.GetAccount().GetId() }),
+			"/reqlock.bank.v1.Bank/Batch":  core.First(grpclock.Metadata("x-account"), account),
+		}))),
+		// Options of core and of this package in one list, and views.
+		grpclock.UnaryServerInterceptor(locks,
+			core.Named("account", grpclock.Field[*pb.TransferRequest]("account.id")),
+			grpclock.Also(core.Named("account", grpclock.Field[*pb.TransferRequest]("payee.id"))),
+			core.WithWait(2*time.Second)),
+		grpclock.UnaryServerInterceptor(locks.With(core.WithTTL(time.Minute)), account, grpclock.Also(account, grpclock.Peer()), core.WithFailOpen(true)),
+		grpclock.UnaryServerInterceptor(locks, account, grpclock.WithErrorHandler(func(c *grpclock.Call, err error) error {
+			if errors.Is(err, core.ErrBusy) {
+				return status.Errorf(codes.AlreadyExists, "%s runs already", c.FullMethod())
+			}
+			return grpclock.StatusOf(err).Err()
+		}), core.WithRetryAfter(5*time.Second)),
+	}
+
+	server := grpc.NewServer(
+		grpc.ChainUnaryInterceptor(func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+			return next(ctx, req)
+		}, grpclock.UnaryServerInterceptor(locks, account)),
+		grpc.StreamInterceptor(grpclock.StreamServerInterceptor(locks, account)),
+	)
+	server.Stop()
+
+	if len(interceptors) < 30 {
+		t.Errorf("%d registrations", len(interceptors))
+	}
+}

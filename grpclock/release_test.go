@@ -1,0 +1,277 @@
+package grpclock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/reqlock/reqlock/core"
+	pb "github.com/reqlock/reqlock/examples/bankpb"
+	"github.com/reqlock/reqlock/grpclock"
+)
+
+// A chain is a server's interceptors, unary and stream alike.
+type chain struct {
+	unary  []grpc.UnaryServerInterceptor
+	stream []grpc.StreamServerInterceptor
+}
+
+func (c *chain) add(unary grpc.UnaryServerInterceptor, stream grpc.StreamServerInterceptor) {
+	c.unary = append(c.unary, unary)
+	c.stream = append(c.stream, stream)
+}
+
+func (c *chain) lock(l *core.Locker, key grpclock.KeyFunc, opts ...grpclock.Option) {
+	c.add(grpclock.UnaryServerInterceptor(l, key, opts...), grpclock.StreamServerInterceptor(l, key, opts...))
+}
+
+// around adds a function that runs what is inside it.
+func (c *chain) around(f func(inside func() error) error) {
+	c.add(func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (reply any, err error) {
+		err = f(func() error {
+			reply, err = next(ctx, req)
+			return err
+		})
+		return reply, err
+	}, func(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo, next grpc.StreamHandler) error {
+		return f(func() error { return next(srv, ss) })
+	})
+}
+
+func (c *chain) options() []grpc.ServerOption {
+	return []grpc.ServerOption{grpc.ChainUnaryInterceptor(c.unary...), grpc.ChainStreamInterceptor(c.stream...)}
+}
+
+// recovered is what the recovery interceptors of others do.
+func recovered(inside func() error) (err error) {
+	defer func() {
+		if caught := recover(); caught != nil {
+			err = status.Error(codes.Unknown, fmt.Sprint(caught))
+		}
+	}()
+	return inside()
+}
+
+// calls are the ways in which a handler can have its lock: in a unary call, in
+// a stream with its key at the beginning, and in one with its key in a message.
+var calls = map[string]struct {
+	key  grpclock.KeyFunc
+	bank func(run func(context.Context) error) *bank
+	call func(context.Context, pb.BankClient) error
+}{
+	"unary": {
+		key: grpclock.Field[*pb.TransferRequest]("account.id"),
+		bank: func(run func(context.Context) error) *bank {
+			return &bank{transfer: func(ctx context.Context, _ *pb.TransferRequest) error { return run(ctx) }}
+		},
+		call: func(ctx context.Context, client pb.BankClient) error {
+			_, err := client.Transfer(ctx, transferOf(theKey))
+			return err
+		},
+	},
+	"stream, key at the beginning": {
+		key:  literal,
+		bank: batchBank,
+		call: batchCall,
+	},
+	"stream, key in the message": {
+		key:  grpclock.Field[*pb.TransferRequest]("account.id"),
+		bank: batchBank,
+		call: batchCall,
+	},
+}
+
+func batchBank(run func(context.Context) error) *bank {
+	return &bank{batch: func(s grpc.BidiStreamingServer[pb.TransferRequest, pb.TransferReply]) error {
+		early := s.Context()
+		if _, err := s.Recv(); err != nil {
+			return err
+		}
+		if err := s.Send(&pb.TransferReply{}); err != nil {
+			return err
+		}
+		return run(early)
+	}}
+}
+
+// batchCall returns the end of the stream.
+func batchCall(ctx context.Context, client pb.BankClient) error {
+	stream, err := client.Batch(ctx)
+	if err != nil {
+		return err
+	}
+	if err := stream.Send(transferOf(theKey)); atEnd(err) != nil { // Recv says why it has ended
+		return err
+	}
+	if _, err := stream.Recv(); err != nil {
+		return err
+	}
+	_, err = stream.Recv()
+	return atEnd(err)
+}
+
+// forEachCall runs a test in all the ways.
+func forEachCall(t *testing.T, test func(t *testing.T, key grpclock.KeyFunc,
+	bank func(func(context.Context) error) *bank, call func(context.Context, pb.BankClient) error),
+) {
+	t.Helper()
+	for name, way := range calls {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, way.key, way.bank, way.call)
+		})
+	}
+}
+
+// However a handler ends, its lock is held until then and free afterwards. A
+// panic passes through the lock as it is, to a recovery outside of it; one
+// inside does no harm.
+func TestReleaseHoweverTheHandlerEnds(t *testing.T) {
+	t.Parallel()
+	crash := errors.New("crash")
+	for name, test := range map[string]struct {
+		end      func() error
+		recovery string
+		caught   any
+		code     codes.Code
+	}{
+		"returns":                  {func() error { return nil }, "", nil, codes.OK},
+		"returns an error":         {func() error { return status.Error(codes.NotFound, "") }, "", nil, codes.NotFound},
+		"panics, recovery outside": {func() error { panic(crash) }, "outside", crash, codes.Unknown},
+		"panics, recovery inside":  {func() error { panic(crash) }, "inside", nil, codes.Unknown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			forEachCall(t, func(t *testing.T, key grpclock.KeyFunc, bank func(func(context.Context) error) *bank, call func(context.Context, pb.BankClient) error) {
+				locks, rdb := newLocker(t)
+				var c chain
+				if test.recovery == "outside" {
+					c.around(recovered)
+				}
+				c.around(func(inside func() error) error {
+					defer func() {
+						caught := recover()
+						if caught != test.caught {
+							t.Errorf("panic %v", caught)
+						}
+						if held(t, rdb) {
+							t.Error("the handler has ended, and the key is held")
+						}
+						if caught != nil {
+							panic(caught)
+						}
+					}()
+					return inside()
+				})
+				c.lock(locks, key)
+				if test.recovery == "inside" {
+					c.around(recovered)
+				}
+				client := serve(t, bank(func(context.Context) error {
+					if !held(t, rdb) {
+						t.Error("the handler runs, and the key is free")
+					}
+					return test.end()
+				}), c.options()...)
+				wantCode(t, call(within(t), client), test.code)
+			})
+		})
+	}
+}
+
+// A handler that ends its goroutine leaves its client without an answer, but
+// not its lock.
+func TestGoexit(t *testing.T) {
+	t.Parallel()
+	forEachCall(t, func(t *testing.T, key grpclock.KeyFunc, bank func(func(context.Context) error) *bank, call func(context.Context, pb.BankClient) error) {
+		locks, rdb := newLocker(t)
+		ctx, leave := context.WithCancel(within(t))
+		var c chain
+		c.around(func(inside func() error) error {
+			defer leave()
+			defer func() {
+				if held(t, rdb) {
+					t.Error("the handler has ended, and the key is held")
+				}
+			}()
+			return inside()
+		})
+		c.lock(locks, key)
+		client := serve(t, bank(func(context.Context) error {
+			if !held(t, rdb) {
+				t.Error("the handler runs, and the key is free")
+			}
+			runtime.Goexit()
+			return nil
+		}), c.options()...)
+		wantCode(t, call(ctx, client), codes.Canceled)
+	})
+}
+
+// A client that goes does not end the lock: the handler does.
+func TestReleaseAfterTheClientHasGone(t *testing.T) {
+	t.Parallel()
+	forEachCall(t, func(t *testing.T, key grpclock.KeyFunc, bank func(func(context.Context) error) *bank, call func(context.Context, pb.BankClient) error) {
+		locks, rdb := newLocker(t)
+		running, gone, end := make(chan struct{}), make(chan struct{}), make(chan struct{})
+		var c chain
+		c.lock(locks, key)
+		client := serve(t, bank(func(ctx context.Context) error {
+			close(running)
+			await(t, "the handler knows", ctx.Done())
+			close(gone)
+			await(t, "the handler may end", end)
+			return nil
+		}), c.options()...)
+		ctx, leave := context.WithCancel(within(t))
+		defer leave()
+		go func() {
+			await(t, "the handler runs", running)
+			leave()
+		}()
+		wantCode(t, call(ctx, client), codes.Canceled)
+		await(t, "the handler knows", gone)
+		wantCode(t, call(within(t), client), codes.Aborted)
+		if !held(t, rdb) {
+			t.Error("the key is free, and the handler runs")
+		}
+		close(end)
+		eventually(t, "the key is free", func() bool { return !held(t, rdb) })
+	})
+}
+
+// A lock that is lost ends the handler's context, even where a stream's handler
+// took it before it had the lock, and leaves its answer alone.
+func TestLostLease(t *testing.T) {
+	t.Parallel()
+	forEachCall(t, func(t *testing.T, key grpclock.KeyFunc, bank func(func(context.Context) error) *bank, call func(context.Context, pb.BankClient) error) {
+		locks, rdb := newLocker(t, core.WithTTL(150*time.Millisecond))
+		var c chain
+		c.lock(locks, key)
+		client := serve(t, bank(func(ctx context.Context) error {
+			if lease, _ := grpclock.FromContext(ctx); lease.Key() != theKey {
+				t.Errorf("lease of %q", lease.Key())
+			}
+			derived, cancel := context.WithCancel(ctx)
+			defer cancel()
+			if err := rdb.Del(ctx, "reqlock:"+theKey).Err(); err != nil {
+				t.Errorf("DEL: %v", err)
+			}
+			for _, ctx := range []context.Context{ctx, derived} {
+				await(t, "the context ends", ctx.Done())
+				if cause := context.Cause(ctx); !errors.Is(cause, core.ErrLost) {
+					t.Errorf("cause %v", cause)
+				}
+			}
+			return nil
+		}), c.options()...)
+		wantCode(t, call(within(t), client), codes.OK)
+	})
+}

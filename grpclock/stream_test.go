@@ -1,0 +1,480 @@
+package grpclock_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/reqlock/reqlock/core"
+	pb "github.com/reqlock/reqlock/examples/bankpb"
+	"github.com/reqlock/reqlock/grpclock"
+)
+
+type (
+	watchServer   = grpc.ServerStreamingServer[pb.BalanceReply]
+	depositServer = grpc.ClientStreamingServer[pb.DepositRequest, pb.BalanceReply]
+	batchServer   = grpc.BidiStreamingServer[pb.TransferRequest, pb.TransferReply]
+)
+
+// accountOf reads the account of all the requests.
+var accountOf = grpclock.Message(func(m interface{ GetAccount() *pb.Account }) string { return m.GetAccount().GetId() })
+
+// atEnd returns the error of a stream that has ended, or nil.
+func atEnd(err error) error {
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+// wantLease checks that a stream runs under the lock of theKey.
+func wantLease(t *testing.T, s grpc.ServerStream) {
+	t.Helper()
+	lease, ok := grpclock.FromContext(s.Context())
+	if !ok || lease.Key() != theKey || s.Context().Err() != nil {
+		t.Errorf("lease of %q, %v; %v", lease.Key(), ok, s.Context().Err())
+	}
+}
+
+// In a stream from the server the handler has its lock from the beginning.
+func TestServerStream(t *testing.T) {
+	t.Parallel()
+	locks, rdb := newLocker(t)
+	client := serve(t, &bank{watch: func(_ *pb.BalanceRequest, s watchServer) error {
+		wantLease(t, s)
+		for i := range 3 {
+			if err := s.Send(&pb.BalanceReply{Cents: int64(i)}); err != nil {
+				return err
+			}
+		}
+		if !held(t, rdb) {
+			t.Error("the handler runs, and the key is free")
+		}
+		return nil
+	}}, streams(locks, grpclock.Field[*pb.BalanceRequest]("account.id")))
+	watch := func() (received int, err error) {
+		s, err := client.Watch(within(t), &pb.BalanceRequest{Account: &pb.Account{Id: theKey}})
+		if err != nil {
+			return 0, err
+		}
+		for ; ; received++ {
+			if _, err := s.Recv(); err != nil {
+				return received, atEnd(err)
+			}
+		}
+	}
+	if received, err := watch(); received != 3 || err != nil {
+		t.Errorf("%d messages, %v", received, err)
+	}
+	eventually(t, "the key is free", func() bool { return !held(t, rdb) })
+	hold(t, rdb)
+	if received, err := watch(); received != 0 || status.Code(err) != codes.Aborted || reasonOf(err) != "BUSY" {
+		t.Errorf("%d messages, %v", received, err)
+	}
+}
+
+// deposit pays coins into theKey and returns the reply.
+func deposit(ctx context.Context, client pb.BankClient, coins int) (*pb.BalanceReply, error) {
+	s, err := client.Deposit(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for range coins {
+		// io.EOF says that the server has ended the stream: CloseAndRecv says why.
+		if err := s.Send(&pb.DepositRequest{Account: &pb.Account{Id: theKey}, Cents: 1}); atEnd(err) != nil {
+			return nil, err
+		}
+	}
+	return s.CloseAndRecv()
+}
+
+// sum adds up what a client deposits.
+func sum(s depositServer) (cents int64, err error) {
+	for {
+		m, err := s.Recv()
+		if err != nil {
+			return cents, atEnd(err)
+		}
+		cents += m.GetCents()
+	}
+}
+
+// In a stream from the client the first message brings the lock.
+func TestClientStream(t *testing.T) {
+	t.Parallel()
+	locks, rdb := newLocker(t)
+	client := serve(t, &bank{deposit: func(s depositServer) error {
+		early := s.Context()
+		if _, ok := grpclock.FromContext(early); ok {
+			t.Error("there is a lease before there is a message")
+		}
+		cents, err := sum(s)
+		if err != nil {
+			return err
+		}
+		wantLease(t, s)
+		if early != s.Context() {
+			t.Error("the stream has another context now")
+		}
+		if err := s.SetHeader(metadata.Pairs("x-a", "1")); err != nil {
+			t.Errorf("SetHeader: %v", err)
+		}
+		return s.SendAndClose(&pb.BalanceReply{Cents: cents})
+	}}, streams(locks, accountOf))
+	reply, err := deposit(within(t), client, 3)
+	if reply.GetCents() != 3 || err != nil {
+		t.Errorf("%v, %v", reply, err)
+	}
+	eventually(t, "the key is free", func() bool { return !held(t, rdb) })
+	hold(t, rdb)
+	_, err = deposit(within(t), client, 3)
+	wantCode(t, err, codes.Aborted)
+}
+
+// A stream that ends without a message has no key in it.
+func TestStreamWithoutMessage(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		key  grpclock.KeyFunc
+		code codes.Code
+	}{
+		"needs one":       {accountOf, codes.InvalidArgument},
+		"has another key": {core.First(accountOf, literal), codes.OK},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			locks, _ := newLocker(t)
+			client := serve(t, &bank{deposit: func(s depositServer) error {
+				if _, err := sum(s); err != nil {
+					return nil //nolint:nilerr // the refusal goes to the client all the same
+				}
+				wantLease(t, s)
+				return s.SendAndClose(&pb.BalanceReply{})
+			}}, streams(locks, test.key))
+			_, err := deposit(within(t), client, 0)
+			wantCode(t, err, test.code)
+		})
+	}
+}
+
+// A key function decides at the opening only if it does not look for a message.
+func TestKeyAtOpening(t *testing.T) {
+	t.Parallel()
+	custom := func(c *grpclock.Call) (string, error) {
+		m, ok := c.Message().(*pb.DepositRequest)
+		if !ok {
+			return "", core.ErrSkip // would run without a lock
+		}
+		return m.GetAccount().GetId(), nil
+	}
+	account := grpclock.Metadata("x-account")
+	for name, test := range map[string]struct {
+		key     grpclock.KeyFunc
+		opts    []grpclock.Option
+		opening bool // locked before the first message
+		locked  bool // afterwards
+	}{
+		"metadata":                  {key: account, opening: true, locked: true},
+		"message":                   {key: accountOf, locked: true},
+		"skip":                      {key: failing(core.ErrSkip)},
+		"a function of one's own":   {key: custom, locked: true},
+		"metadata, else message":    {key: core.First(account, accountOf), opening: true, locked: true},
+		"message, else metadata":    {key: core.First(accountOf, account), locked: true},
+		"metadata and message":      {key: account, opts: []grpclock.Option{grpclock.Also(accountOf)}, locked: true},
+		"a condition on the method": {key: core.When(func(c *grpclock.Call) bool { return c.FullMethod() == "" }, accountOf)},
+		"a condition on the message": {key: core.When(func(c *grpclock.Call) bool {
+			m, _ := c.Message().(*pb.DepositRequest)
+			return m.GetCents() > 0
+		}, account), locked: true},
+		"skip after the message": {key: core.When(func(c *grpclock.Call) bool {
+			m, _ := c.Message().(*pb.DepositRequest)
+			return m.GetCents() > 1
+		}, account)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			locks, _ := newLocker(t)
+			client := serve(t, &bank{deposit: func(s depositServer) error {
+				if lease, ok := grpclock.FromContext(s.Context()); ok != test.opening {
+					t.Errorf("at the opening, lease of %q", lease.Key())
+				}
+				if _, err := sum(s); err != nil {
+					return err
+				}
+				if lease, ok := grpclock.FromContext(s.Context()); ok != test.locked || ok && lease.Key() != theKey {
+					t.Errorf("after the message, lease of %q", lease.Key())
+				}
+				return s.SendAndClose(&pb.BalanceReply{})
+			}}, streams(locks, test.key, test.opts...))
+			_, err := deposit(metadata.AppendToOutgoingContext(within(t), "x-account", theKey), client, 2)
+			wantCode(t, err, codes.OK)
+		})
+	}
+}
+
+// Whatever a handler does without its lock, the client gets an error, and
+// nothing else.
+func TestMisbehavingHandlers(t *testing.T) {
+	t.Parallel()
+	reply := &pb.TransferReply{Cents: 1}
+	for name, test := range map[string]struct {
+		busy   bool
+		handle func(t *testing.T, s batchServer) error
+		code   codes.Code
+		reason string
+	}{
+		"sends before it receives": {false, func(t *testing.T, s batchServer) error {
+			err := s.Send(reply)
+			wantCode(t, err, codes.Internal)
+			return err
+		}, codes.Internal, "INTERNAL"},
+		"sends before it receives, and goes on": {false, func(t *testing.T, s batchServer) error {
+			wantCode(t, s.Send(reply), codes.Internal)
+			_, err := s.Recv()
+			wantCode(t, err, codes.Internal)
+			wantCode(t, s.Send(reply), codes.Internal)
+			await(t, "the context ends", s.Context().Done())
+			return nil
+		}, codes.Internal, "INTERNAL"},
+		"sends headers before it receives": {false, func(t *testing.T, s batchServer) error {
+			wantCode(t, s.SendHeader(metadata.Pairs("x-a", "1")), codes.Internal)
+			return nil
+		}, codes.Internal, "INTERNAL"},
+		"sets headers before it receives": {false, func(t *testing.T, s batchServer) error {
+			wantCode(t, s.SetHeader(metadata.Pairs("x-a", "1")), codes.Internal)
+			return nil
+		}, codes.Internal, "INTERNAL"},
+		"returns before it receives":       {false, func(*testing.T, batchServer) error { return nil }, codes.Internal, "INTERNAL"},
+		"returns an error of its own then": {false, func(*testing.T, batchServer) error { return status.Error(codes.PermissionDenied, "") }, codes.PermissionDenied, ""},
+		"returns nil after a refusal": {true, func(_ *testing.T, s batchServer) error {
+			_, _ = s.Recv()
+			return nil
+		}, codes.Aborted, "BUSY"},
+		"returns an error of its own after a refusal": {true, func(_ *testing.T, s batchServer) error {
+			_, _ = s.Recv()
+			return status.Error(codes.DataLoss, "")
+		}, codes.Aborted, "BUSY"},
+		"sends after a refusal": {true, func(t *testing.T, s batchServer) error {
+			_, err := s.Recv()
+			wantCode(t, err, codes.Aborted)
+			wantCode(t, s.Send(reply), codes.Aborted)
+			wantCode(t, s.SendHeader(metadata.Pairs("x-a", "1")), codes.Aborted)
+			if cause := context.Cause(s.Context()); !errors.Is(cause, core.ErrBusy) {
+				t.Errorf("the cause of the context is %v", cause)
+			}
+			return nil
+		}, codes.Aborted, "BUSY"},
+		"receives again after a refusal": {true, func(t *testing.T, s batchServer) error {
+			_, _ = s.Recv()
+			_, err := s.Recv()
+			wantCode(t, err, codes.Aborted)
+			return nil
+		}, codes.Aborted, "BUSY"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			locks, rdb := newLocker(t)
+			if test.busy {
+				hold(t, rdb)
+			}
+			client := serve(t, &bank{batch: func(s batchServer) error { return test.handle(t, s) }}, streams(locks, accountOf))
+			s, err := client.Batch(within(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Send(transferOf(theKey)); atEnd(err) != nil {
+				t.Fatal(err)
+			}
+			got, err := s.Recv()
+			if got != nil || status.Code(err) != test.code || reasonOf(err) != test.reason {
+				t.Errorf("%v, %v", got, err)
+			}
+			if text := status.Convert(err).Message(); strings.Contains(text, theKey) {
+				t.Errorf("the answer tells the key: %s", text)
+			}
+			if header, _ := s.Header(); len(header["x-a"]) != 0 {
+				t.Errorf("header %v", header)
+			}
+			if !test.busy && held(t, rdb) {
+				t.Error("the key is held")
+			}
+		})
+	}
+}
+
+// A handler may receive and send at the same time.
+func TestConcurrentSendAndReceive(t *testing.T) {
+	t.Parallel()
+	locks, rdb := newLocker(t)
+	const messages = 200
+	client := serve(t, &bank{batch: func(s batchServer) error {
+		received := make(chan int64)
+		var receiver sync.WaitGroup
+		receiver.Go(func() {
+			defer close(received)
+			for {
+				m, err := s.Recv()
+				if err != nil {
+					return
+				}
+				wantLease(t, s)
+				received <- m.GetCents()
+			}
+		})
+		defer receiver.Wait()
+		for cents := range received {
+			if err := s.Send(&pb.TransferReply{Cents: cents}); err != nil {
+				t.Errorf("Send: %v", err)
+			}
+		}
+		return nil
+	}}, streams(locks, accountOf))
+	s, err := client.Batch(within(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sender sync.WaitGroup
+	sender.Go(func() {
+		for range messages {
+			if err := s.Send(transferOf(theKey)); err != nil {
+				t.Errorf("Send: %v", err)
+			}
+		}
+		_ = s.CloseSend()
+	})
+	defer sender.Wait()
+	for i := range messages {
+		if _, err := s.Recv(); err != nil {
+			t.Fatalf("reply %d: %v", i, err)
+		}
+	}
+	_, err = s.Recv()
+	wantCode(t, atEnd(err), codes.OK)
+	eventually(t, "the key is free", func() bool { return !held(t, rdb) })
+}
+
+// told returns an observer that tells of the first event of a kind, and holds
+// up who caused it until the test lets it go on.
+func told(kind core.EventKind) (observe core.Option, happened, goOn chan struct{}) {
+	happened, goOn = make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	return core.WithObserver(func(e core.Event) {
+		if e.Kind == kind {
+			once.Do(func() {
+				close(happened)
+				<-goOn
+			})
+		}
+	}), happened, goOn
+}
+
+// A handler that sends while its receiver waits for the lock has sent too early,
+// and the receiver waits no more.
+func TestSendWhileTheLockIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	observer, waiting, goOn := told(core.Waiting)
+	close(goOn)
+	locks, rdb := newLocker(t, observer)
+	hold(t, rdb)
+	client := serve(t, &bank{batch: func(s batchServer) error {
+		received := make(chan error, 1)
+		go func() {
+			_, err := s.Recv()
+			received <- err
+		}()
+		await(t, "the stream waits for its lock", waiting)
+		wantCode(t, s.Send(&pb.TransferReply{}), codes.Internal)
+		wantCode(t, await(t, "the receiver is refused", received), codes.Internal)
+		return nil
+	}}, streams(locks, accountOf, core.WithWait(time.Minute)))
+	wantCode(t, batchCall(within(t), client), codes.Internal)
+	if token := rdb.Get(t.Context(), "reqlock:"+theKey).Val(); token != theirToken {
+		t.Error("the key is another's no more")
+	}
+}
+
+// A lock that comes when a stream has ended is given back: because its handler
+// has sent too early, or has returned and left its receiver behind.
+func TestLockThatComesTooLate(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		handle func(*testing.T, grpc.ServerStream) error
+		code   codes.Code
+	}{
+		"sends": {func(t *testing.T, ss grpc.ServerStream) error {
+			wantCode(t, ss.SendMsg(&pb.TransferReply{}), codes.Internal)
+			return nil
+		}, codes.Internal},
+		"returns":          {func(*testing.T, grpc.ServerStream) error { return nil }, codes.Internal},
+		"returns an error": {func(*testing.T, grpc.ServerStream) error { return status.Error(codes.NotFound, "") }, codes.NotFound},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			observer, acquired, goOn := told(core.Acquired)
+			locks, rdb := newLocker(t, observer)
+			received := make(chan error, 1)
+			err := grpclock.StreamServerInterceptor(locks, literalMessage)(
+				nil, &memoryStream{ctx: t.Context()}, &grpc.StreamServerInfo{},
+				func(_ any, ss grpc.ServerStream) error {
+					go func() { received <- ss.RecvMsg(&pb.TransferRequest{}) }()
+					await(t, "the lock is taken", acquired)
+					return test.handle(t, ss)
+				})
+			wantCode(t, err, test.code)
+			if !held(t, rdb) {
+				t.Error("the key is free before its holder can know")
+			}
+			close(goOn)
+			wantCode(t, await(t, "the receiver is refused", received), codes.Internal)
+			if held(t, rdb) {
+				t.Error("the key is held for a stream that has ended")
+			}
+		})
+	}
+}
+
+// literalMessage locks theKey, but wants to see the message first.
+func literalMessage(c *grpclock.Call) (string, error) {
+	if c.Message() == nil {
+		return "", core.ErrNoKey
+	}
+	return theKey, nil
+}
+
+// Two interceptors whose key is in the message take one lock.
+func TestNestedStreams(t *testing.T) {
+	t.Parallel()
+	locks, rdb := newLocker(t)
+	lock := grpclock.StreamServerInterceptor(locks, accountOf, core.WithWait(5*time.Second))
+	wrapped := func(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo, next grpc.StreamHandler) error {
+		// As the interceptors do that add something to the context.
+		type key struct{}
+		return next(srv, &streamIn{ss, context.WithValue(ss.Context(), key{}, 1)})
+	}
+	client := serve(t, &bank{batch: func(s batchServer) error {
+		if _, err := s.Recv(); err != nil {
+			return err
+		}
+		wantLease(t, s)
+		return s.Send(&pb.TransferReply{})
+	}}, grpc.ChainStreamInterceptor(lock, lock, wrapped, lock))
+	wantCode(t, batchCall(within(t), client), codes.OK)
+	eventually(t, "the key is free", func() bool { return !held(t, rdb) })
+}
+
+// streamIn is a stream with another context.
+type streamIn struct {
+	grpc.ServerStream
+	ctx context.Context
+}
+
+func (s *streamIn) Context() context.Context { return s.ctx }

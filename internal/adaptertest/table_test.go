@@ -1,0 +1,135 @@
+package adaptertest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/reqlock/reqlock/internal/redistest"
+)
+
+// A testCase is one row of the table.
+type testCase struct {
+	name  string
+	needs feature
+	run   func(e *env)
+}
+
+// table is all rows.
+func table() []testCase {
+	return slices.Concat(
+		refusalCases(),
+		keyCases(),
+		endingCases(),
+		clientCases(),
+		nestingCases(),
+		waitingCases(),
+		streamCases(),
+		hookCases(),
+		unlockedCases(),
+	)
+}
+
+// TestTable runs each case on each framework. What does not apply to a
+// framework is told with its reason.
+func TestTable(t *testing.T) {
+	t.Parallel()
+	cases, columns := table(), frameworks()
+	told := newReport(cases, columns)
+	t.Cleanup(func() { t.Log(told) })
+	for _, f := range columns {
+		t.Run(f.name, func(t *testing.T) {
+			t.Parallel()
+			server := redistest.Start(t)
+			for _, c := range cases {
+				t.Run(c.name, func(t *testing.T) {
+					t.Parallel()
+					if reason, lacks := f.lacks[c.needs]; lacks {
+						told.set(c.name, f.name, reason)
+						t.Log("does not apply: " + reason)
+						return
+					}
+					t.Cleanup(func() { told.set(c.name, f.name, result(t)) })
+					c.run(newEnv(t, f, server.Addr()))
+				})
+			}
+		})
+	}
+}
+
+// result says how a case went.
+func result(t *testing.T) string {
+	if t.Failed() {
+		return "FAILED"
+	}
+	return "ok"
+}
+
+// TestTableIsWhole sees that no two cases share a name, that each runs
+// somewhere, and that frameworks lack only what a case asks for, and say why.
+func TestTableIsWhole(t *testing.T) {
+	t.Parallel()
+	cases, columns := table(), frameworks()
+	asked := map[feature]bool{}
+	names := map[string]bool{}
+	for _, c := range cases {
+		if names[c.name] {
+			t.Errorf("two cases are called %q", c.name)
+		}
+		names[c.name], asked[c.needs] = true, true
+		if !slices.ContainsFunc(columns, func(f *framework) bool { return f.lacks[c.needs] == "" }) {
+			t.Errorf("%q runs nowhere", c.name)
+		}
+	}
+	for _, f := range columns {
+		for lacked, reason := range f.lacks {
+			if lacked == everywhere || !asked[lacked] || reason == "" {
+				t.Errorf("%s lacks %q: %q", f.name, lacked, reason)
+			}
+		}
+	}
+}
+
+// A report is the table as it came out.
+type report struct {
+	cases   []testCase
+	columns []*framework
+	mu      sync.Mutex
+	cells   map[[2]string]string
+}
+
+func newReport(cases []testCase, columns []*framework) *report {
+	return &report{cases: cases, columns: columns, cells: map[[2]string]string{}}
+}
+
+func (r *report) set(name, column, cell string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.cells[[2]string{name, column}] = cell
+}
+
+// String lists the cases with how they went, and below them, once for each
+// framework, why some do not apply.
+func (r *report) String() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var text, notes strings.Builder
+	fmt.Fprintf(&text, "\n%-60s", "")
+	for _, f := range r.columns {
+		fmt.Fprintf(&text, " %-16s", f.name)
+	}
+	for _, c := range r.cases {
+		fmt.Fprintf(&text, "\n%-60s", c.name)
+		for _, f := range r.columns {
+			cell := r.cells[[2]string{c.name, f.name}]
+			if reason, lacks := f.lacks[c.needs]; lacks && cell == reason {
+				fmt.Fprintf(&notes, "\n%s, %s: %s", f.name, c.name, reason)
+				cell = "-"
+			}
+			fmt.Fprintf(&text, " %-16s", cell)
+		}
+	}
+	return strings.TrimRight(text.String(), " ") + notes.String()
+}
