@@ -10,7 +10,7 @@ import (
 )
 
 func TestCrashLeavesTheKeyToItsTTL(t *testing.T) {
-	s := newTestStack(t, nil)
+	s := newTestSite(t, allFrameworks()[0])
 	dead, err := s.crash(t.Context(), "account:carol", time.Minute)
 	if err != nil {
 		t.Fatal(err)
@@ -25,7 +25,7 @@ func TestCrashLeavesTheKeyToItsTTL(t *testing.T) {
 }
 
 func TestCrashTellsWhyItTookNoLock(t *testing.T) {
-	s := newTestStack(t, nil)
+	s := newTestSite(t, allFrameworks()[0])
 	if err := s.redis.Client.Set(t.Context(), s.prefix+"account:carol", "another", time.Minute).Err(); err != nil {
 		t.Fatal(err)
 	}

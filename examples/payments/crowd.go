@@ -57,7 +57,7 @@ func (c *crowd) count(got answer, err error) {
 	}
 	kind := got.Status
 	if got.RetryAfter > 0 {
-		kind += " + Retry-After"
+		kind += " + " + got.Retry
 		if got.Busy {
 			c.tally.Refused++
 		}

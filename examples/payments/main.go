@@ -5,12 +5,13 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"os/signal"
+	"slices"
+	"sync"
 	"syscall"
 
-	"github.com/reqlock/reqlock/core"
+	"github.com/gin-gonic/gin"
 )
 
 // The exit codes.
@@ -22,17 +23,18 @@ const (
 
 func main() {
 	holdIfAsked()
+	gin.SetMode(gin.ReleaseMode)
 	p := program{
 		out:      os.Stdout,
 		errs:     os.Stderr,
 		redisURL: os.Getenv("REDIS_URL"),
-		parts:    allParts(),
-		handler: func(bank *bank, locks *core.Locker) http.Handler {
-			return newService(bank, locks).handler()
-		},
+
+		frameworks: allFrameworks(),
+		parts:      allParts,
 	}
-	flag.StringVar(&p.addr, "addr", "127.0.0.1:0", "where the service listens; port 0 is any free one")
-	flag.BoolVar(&p.serve, "serve", false, "leave the service up, and say what to try")
+	flag.StringVar(&p.addr, "addr", "127.0.0.1:0",
+		"where the first service listens; the others take the next ports; port 0 is any free one")
+	flag.BoolVar(&p.serve, "serve", false, "leave the services up, and say what to try")
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -46,12 +48,12 @@ type program struct {
 	redisURL  string // empty: an embedded Redis
 	addr      string
 	serve     bool
-	parts     []part
-	// handler makes the service of a bank.
-	handler func(bank *bank, locks *core.Locker) http.Handler
+
+	frameworks []framework
+	parts      func(words) []part
 }
 
-// run starts the service, plays the parts, stops everything and returns the
+// run starts the services, plays the parts, stops everything and returns the
 // exit code. When ctx ends it stops early.
 func (p program) run(ctx context.Context) (code int) {
 	s, err := p.start(ctx)
@@ -65,32 +67,52 @@ func (p program) run(ctx context.Context) (code int) {
 			code = exitWrong
 		}
 	}()
-	fmt.Fprintf(p.out, "Redis:   %s\nService: %s\n\n", s.redis.Name, s.server.URL)
+	fmt.Fprintf(p.out, "Redis: %s\n\n", s.redis.Name)
 
 	if right := p.play(ctx, s); !right {
 		return exitWrong
 	}
 	if p.serve {
-		printCurls(p.out, s.server.URL)
+		printLines(p.out, s.sites)
 		<-ctx.Done()
 		fmt.Fprintln(p.out, "Closing.")
 	}
 	return exitRight
 }
 
-// play plays the parts, and reports whether all went as expected.
+// play plays the parts on all sites at once, shows one site after the other,
+// and reports whether all went as expected.
 func (p program) play(ctx context.Context, s *stack) (right bool) {
-	client := newHTTPClient(s.server.URL)
-	defer client.close()
-	service := &running{Client: client, Scene: s.scene, Bank: s.bank, Crash: s.crash}
-	table := newTable(p.out, p.parts)
-	for _, part := range p.parts {
-		result := part.play(ctx, service)
-		if ctx.Err() != nil {
+	ctx, cancel := context.WithCancel(ctx)
+	var players sync.WaitGroup
+	defer players.Wait()
+	defer cancel()
+
+	parts := make([][]part, len(s.sites))
+	results := make([]chan result, len(s.sites))
+	errs := make([]error, len(s.sites))
+	for i, site := range s.sites {
+		parts[i] = p.parts(site.Words)
+		results[i] = make(chan result, len(parts[i]))
+		players.Go(func() {
+			defer close(results[i])
+			errs[i] = site.play(ctx, parts[i], results[i])
+		})
+	}
+	table := newTable(p.out, slices.Concat(parts...))
+	for i, site := range s.sites {
+		table.block(site.Name + " on " + site.server.Addr)
+		for result := range results[i] {
+			table.add(result)
+		}
+		switch {
+		case ctx.Err() != nil:
 			fmt.Fprintln(p.errs, "payments: interrupted")
 			return false
+		case errs[i] != nil:
+			fmt.Fprintf(p.errs, "payments: %s: %v\n", site.Name, errs[i])
+			return false
 		}
-		table.add(result)
 	}
 	return table.end()
 }

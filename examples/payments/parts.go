@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"time"
 )
 
@@ -42,12 +43,13 @@ func (r result) right() bool { return r.Right && r.Err == nil }
 // nine is how many clients come at once.
 const nine = 9
 
-// allParts returns the parts in the order in which they are played.
-func allParts() []part {
+// allParts returns the parts in the order in which they are played, for a
+// service that speaks in these words.
+func allParts(w words) []part {
 	return []part{
 		{
 			Sent:     "9 transfers from alice, no wait",
-			Expected: "1 done, 8 × 409 + Retry-After",
+			Expected: fmt.Sprintf("1 done, 8 × %s + %s", w.Busy, w.Retry),
 			Play:     oneRuns,
 		},
 		{
@@ -67,7 +69,7 @@ func allParts() []part {
 		},
 		{
 			Sent:     "2 transfers, lock holder killed",
-			Expected: "409, then done after 2 s (TTL)",
+			Expected: fmt.Sprintf("%s, then done after 2 s (TTL)", w.Busy),
 			Play:     afterCrash,
 		},
 	}

@@ -8,13 +8,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/redistest"
-	"github.com/reqlock/reqlock/nethttplock"
 )
 
 // A screen is what a program under test writes. It is safe for concurrent use.
@@ -35,25 +33,31 @@ func (s *screen) String() string {
 	return s.text.String()
 }
 
-// newProgram returns a program as main makes it, but that the service may be
-// changed and what is written is kept.
-func newProgram(redisURL string, change func(*service, *core.Locker)) (program, *screen) {
+// newProgram returns a program as main makes it, but that it has these
+// frameworks, or all of them, and that what is written is kept.
+func newProgram(redisURL string, frameworks ...framework) (program, *screen) {
+	if len(frameworks) == 0 {
+		frameworks = allFrameworks()
+	}
 	out := new(screen)
 	return program{
-		out:      out,
-		errs:     out,
-		redisURL: redisURL,
-		addr:     "127.0.0.1:0",
-		parts:    allParts(),
-		handler: func(bank *bank, locks *core.Locker) http.Handler {
-			s := newService(bank, locks)
-			if change != nil {
-				change(s, locks)
-			}
-			return s.handler()
-		},
+		out:        out,
+		errs:       out,
+		redisURL:   redisURL,
+		addr:       "127.0.0.1:0",
+		frameworks: frameworks,
+		parts:      allParts,
 	}, out
 }
+
+// first returns the first parts alone.
+func first(n int) func(words) []part {
+	return func(w words) []part { return allParts(w)[:n] }
+}
+
+// allRight is what marks returns where all parts go as expected on all
+// frameworks.
+var allRight = strings.Repeat("✓", 4*5)
 
 // marks returns the ticks and crosses of a table, as in "✓✓✗✓".
 func marks(table string) string {
@@ -71,14 +75,17 @@ func marks(table string) string {
 func TestAllPartsGoAsExpected(t *testing.T) {
 	t.Run("embedded", func(t *testing.T) {
 		t.Parallel()
-		p, out := newProgram("", nil)
+		p, out := newProgram("")
 		if code := p.run(t.Context()); code != exitRight {
 			t.Errorf("exit code %d", code)
 		}
-		if got := marks(out.String()); got != "✓✓✓✓✓" {
+		if got := marks(out.String()); got != allRight {
 			t.Errorf("%s\n%s", got, out)
 		}
-		if !strings.Contains(out.String(), "Redis:   embedded") {
+		if !strings.Contains(out.String(), "All 20 went as expected") {
+			t.Errorf("the closing line does not say so:\n%s", out)
+		}
+		if !strings.Contains(out.String(), "Redis: embedded") {
 			t.Errorf("the program does not say that it embeds a Redis:\n%s", out)
 		}
 	})
@@ -88,11 +95,11 @@ func TestAllPartsGoAsExpected(t *testing.T) {
 		var runs sync.WaitGroup
 		for range 2 {
 			runs.Go(func() {
-				p, out := newProgram("redis://"+server.Addr()+"/3", nil)
+				p, out := newProgram("redis://" + server.Addr() + "/3")
 				if code := p.run(t.Context()); code != exitRight {
 					t.Errorf("exit code %d", code)
 				}
-				if got := marks(out.String()); got != "✓✓✓✓✓" {
+				if got := marks(out.String()); got != allRight {
 					t.Errorf("%s\n%s", got, out)
 				}
 			})
@@ -105,69 +112,6 @@ func TestAllPartsGoAsExpected(t *testing.T) {
 	})
 }
 
-// TestBrokenServiceIsReported breaks the locks of the service in each way that
-// a part is there to see. Where the crash makes no difference it is left out.
-func TestBrokenServiceIsReported(t *testing.T) {
-	unlocked := func(next http.Handler) http.Handler { return next }
-	tests := []struct {
-		name   string
-		change func(*service, *core.Locker)
-		marks  string
-	}{
-		{
-			"no lock at all",
-			func(s *service, _ *core.Locker) { s.account, s.inTurn, s.user = unlocked, unlocked, unlocked },
-			"✗✗✓✗✗",
-		},
-		{"no lock on transfers", func(s *service, _ *core.Locker) { s.account = unlocked }, "✗✓✓✓"},
-		{"transfers wait", func(s *service, _ *core.Locker) { s.account = s.inTurn }, "✗✓✓✓"},
-		{"no lock on settlements", func(s *service, _ *core.Locker) { s.inTurn = unlocked }, "✓✓✓✗✗"},
-		{"settlements do not wait", func(s *service, _ *core.Locker) { s.inTurn = s.account }, "✓✓✓✗✗"},
-		{
-			"settlements lock the payer alone",
-			func(s *service, locks *core.Locker) {
-				s.inTurn = nethttplock.Middleware(
-					locks.With(core.WithWait(longest)),
-					core.Named("account", nethttplock.PathValue("id")),
-				)
-			},
-			"✓✓✓✗",
-		},
-		{"no lock on users", func(s *service, _ *core.Locker) { s.user = unlocked }, "✓✗✓✓"},
-		{
-			"all users have one lock",
-			func(s *service, locks *core.Locker) {
-				s.user = nethttplock.Middleware(locks.With(core.WithWait(longest)), nethttplock.Literal("user"))
-			},
-			"✓✓✗✓",
-		},
-		{
-			"another name for the key",
-			func(s *service, locks *core.Locker) {
-				s.inTurn = nethttplock.Middleware(locks.With(core.WithWait(longest)), nethttplock.PathValue("id"),
-					nethttplock.Also(nethttplock.JSONField("to")))
-			},
-			"✓✓✓✓✗",
-		},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			p, out := newProgram("", test.change)
-			p.parts = p.parts[:utf8.RuneCountInString(test.marks)]
-			if code := p.run(t.Context()); code != exitWrong {
-				t.Errorf("exit code %d", code)
-			}
-			if got := marks(out.String()); got != test.marks {
-				t.Errorf("%s, not %s\n%s", got, test.marks, out)
-			}
-			if !strings.Contains(out.String(), " went wrong.") {
-				t.Errorf("the closing line does not say so:\n%s", out)
-			}
-		})
-	}
-}
-
 func TestCannotBegin(t *testing.T) {
 	tests := []struct{ name, url, message string }{
 		{"no Redis", "redis://127.0.0.1:1", "127.0.0.1:1, cannot be used: "},
@@ -177,7 +121,7 @@ func TestCannotBegin(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			p, out := newProgram(test.url, nil)
+			p, out := newProgram(test.url)
 			if code := p.run(t.Context()); code != exitCannotBegin {
 				t.Errorf("exit code %d", code)
 			}
@@ -187,16 +131,18 @@ func TestCannotBegin(t *testing.T) {
 		})
 	}
 	t.Run("address in use", func(t *testing.T) {
-		s, err := serve(t.Context(), "127.0.0.1:0", http.NotFoundHandler())
+		s, err := serveHTTP(t.Context(), "127.0.0.1:0", http.NotFoundHandler())
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, out := newProgram("", nil)
-		p.addr = strings.TrimPrefix(s.URL, "http://")
-		if code := p.run(t.Context()); code != exitCannotBegin {
-			t.Errorf("exit code %d\n%s", code, out)
+		for _, on := range allFrameworks() {
+			p, out := newProgram("", on)
+			p.addr = s.Addr
+			if code := p.run(t.Context()); code != exitCannotBegin || !strings.Contains(out.String(), on.Name+": cannot listen") {
+				t.Errorf("exit code %d\n%s", code, out)
+			}
 		}
-		if err := s.stop(t.Context()); err != nil {
+		if err := s.Stop(t.Context()); err != nil {
 			t.Error(err)
 		}
 	})
@@ -206,19 +152,42 @@ func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var locks *core.Locker
-	p, out := newProgram("", func(s *service, l *core.Locker) {
+	p, out := newProgram("", onHTTP("net/http", func(b *bank, l *core.Locker) http.Handler {
 		locks = l
+		s := newNetHTTPService(b, l)
 		s.user = func(http.Handler) http.Handler {
 			return http.HandlerFunc(func(http.ResponseWriter, *http.Request) { cancel() })
 		}
-	})
+		return s.handler()
+	}))
 	if code := p.run(ctx); code != exitWrong {
 		t.Errorf("exit code %d", code)
 	}
 	if _, err := locks.TryLock(context.Background(), "key"); !errors.Is(err, core.ErrClosed) {
 		t.Errorf("the locks were not closed: %v", err)
 	}
-	if got := marks(out.String()); got != "✓" || !strings.Contains(out.String(), "interrupted") {
+	if got := marks(out.String()); strings.Contains(got, "✗") || !strings.Contains(out.String(), "interrupted") {
 		t.Errorf("%s\n%s", got, out)
+	}
+}
+
+func TestNthAddr(t *testing.T) {
+	tests := []struct {
+		first string
+		n     int
+		want  string
+	}{
+		{"127.0.0.1:0", 3, "127.0.0.1:0"},
+		{"127.0.0.1:8080", 0, "127.0.0.1:8080"},
+		{"[::1]:8080", 3, "[::1]:8083"},
+		{":8080", 1, ":8081"},
+		{"localhost:http", 0, ""},
+		{"localhost", 0, ""},
+	}
+	for _, test := range tests {
+		got, err := nthAddr(test.first, test.n)
+		if got != test.want || (err == nil) != (test.want != "") {
+			t.Errorf("%d after %s: %q, %v", test.n, test.first, got, err)
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -25,73 +26,124 @@ func await(t *testing.T, what string, condition func() bool) {
 	}
 }
 
-// startServing runs the program with -serve, and returns the URL of the
-// service, what is on the screen, and the function that ends the run.
-func startServing(t *testing.T) (url string, out *screen, stop func() (code int)) {
+// startServing runs the program with -serve, and returns the URLs of the HTTP
+// services, what is on the screen, and the function that ends the run.
+func startServing(t *testing.T) (urls []string, out *screen, stop func() (code int)) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	p, out := newProgram("", nil)
-	p.serve, p.parts = true, p.parts[:1]
+	p, out := newProgram("")
+	p.serve, p.parts = true, first(1)
 	done := make(chan int, 1)
 	go func() { done <- p.run(ctx) }()
-	await(t, "the service is up", func() bool { return strings.Contains(out.String(), "stays up at ") })
-	_, url, _ = strings.Cut(out.String(), "stays up at ")
-	url, _, _ = strings.Cut(url, " ")
-	return url, out, func() int {
+	await(t, "the services are up", func() bool { return strings.HasSuffix(out.String(), "Bank/PlaceOrder; wait\n") })
+	for line := range strings.Lines(out.String()) {
+		if line, ok := strings.CutPrefix(line, "    url="); ok {
+			url, _, _ := strings.Cut(line, " ")
+			urls = append(urls, url)
+		}
+	}
+	if len(urls) != 3 {
+		t.Errorf("the URLs are %q\n%s", urls, out)
+	}
+	return urls, out, func() int {
 		cancel()
 		return <-done
 	}
 }
 
-func TestCurlLinesWorkAsPrinted(t *testing.T) {
+// linesOf returns the lines on the screen that begin with a command.
+func linesOf(out *screen, command string) (lines []string) {
+	for line := range strings.Lines(out.String()) {
+		if line = strings.TrimSpace(line); strings.HasPrefix(strings.TrimPrefix(line, "time "), command+" ") {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// A try is lines for a shell, and what they print.
+type try struct {
+	name  string
+	lines []string
+	want  []string
+}
+
+func (try try) run(t *testing.T) {
 	t.Parallel()
-	for _, tool := range []string{"sh", "curl"} {
+	shell := exec.CommandContext(t.Context(), "bash", "-c", strings.Join(try.lines, "\n"))
+	printed, err := shell.CombinedOutput()
+	if err != nil && !strings.Contains(string(printed), "Aborted") { // a refused call is an error to grpcurl
+		t.Error(err)
+	}
+	for _, want := range try.want {
+		if !strings.Contains(string(printed), want) {
+			t.Errorf("%s is missing in\n%s", want, printed)
+		}
+	}
+}
+
+func needs(t *testing.T, tools ...string) {
+	t.Helper()
+	for _, tool := range tools {
 		if _, err := exec.LookPath(tool); err != nil {
 			t.Skip(err)
 		}
 	}
-	_, out, stop := startServing(t)
+}
+
+func TestCurlLinesWorkAsPrinted(t *testing.T) {
+	t.Parallel()
+	needs(t, "bash", "curl")
+	urls, out, stop := startServing(t)
 	t.Cleanup(func() { stop() })
-	var lines []string
-	for line := range strings.Lines(out.String()) {
-		if line, ok := strings.CutPrefix(line, "    curl "); ok {
-			lines = append(lines, "curl -sS "+strings.TrimSpace(line))
-		}
-	}
+	lines := linesOf(out, "curl")
 	if len(lines) != 6 {
 		t.Fatalf("%d lines of curl\n%s", len(lines), out)
 	}
-	tests := []struct {
-		name  string
-		lines []string
-		want  []string
-	}{
-		{
-			"transfers", lines[:4],
-			[]string{`{"cents":9400}`, "409 Conflict", "Retry-After: 1", `"code":"busy"`, `{"cents":8900}`},
-		},
-		{"orders", lines[4:], []string{`{"number":1}`, `{"number":2}`, "after 2."}},
+	for _, url := range urls {
+		to := []string{"url=" + url}
+		for _, try := range []try{
+			{
+				"transfers", slices.Concat(to, lines[:4]),
+				[]string{`{"cents":9400}`, "409 Conflict", "Retry-After: 1", `"code":"busy"`, `{"cents":8900}`},
+			},
+			{"orders", slices.Concat(to, lines[4:]), []string{`{"number":1}`, `{"number":2}`, "after 2."}},
+		} {
+			t.Run(try.name+" at "+url, try.run)
+		}
 	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			shell := exec.CommandContext(t.Context(), "sh", "-c", strings.Join(test.lines, "\n"))
-			printed, err := shell.CombinedOutput()
-			if err != nil {
-				t.Error(err)
-			}
-			for _, want := range test.want {
-				if !strings.Contains(string(printed), want) {
-					t.Errorf("%s is missing in\n%s", want, printed)
-				}
-			}
-		})
+}
+
+func TestGrpcurlLinesWorkAsPrinted(t *testing.T) {
+	t.Parallel()
+	needs(t, "bash", "grpcurl")
+	_, out, stop := startServing(t)
+	t.Cleanup(func() { stop() })
+	lines := linesOf(out, "grpcurl")
+	if len(lines) != 6 {
+		t.Fatalf("%d lines of grpcurl\n%s", len(lines), out)
+	}
+	var to []string
+	for line := range strings.Lines(out.String()) {
+		if strings.HasPrefix(line, "    addr=") {
+			to = append(to, line)
+		}
+	}
+	for _, try := range []try{
+		{
+			"transfers", slices.Concat(to, lines[:4]),
+			[]string{`"cents": "9400"`, "Code: Aborted", "RetryInfo", "BUSY", `"cents": "8900"`},
+		},
+		{"orders", slices.Concat(to, lines[4:]), []string{`"number": "1"`, `"number": "2"`, "real\t0m2."}},
+	} {
+		t.Run(try.name, try.run)
 	}
 }
 
 func TestRequestsUnderWayMayEnd(t *testing.T) {
 	t.Parallel()
-	url, out, stop := startServing(t)
+	urls, out, stop := startServing(t)
+	url := urls[0]
 	client := newHTTPClient(url)
 	defer client.close()
 	begun := time.Now()

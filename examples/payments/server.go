@@ -7,42 +7,67 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"google.golang.org/grpc"
 )
 
-// A server is an HTTP server that accepts requests.
+// A server is one that accepts requests.
 type server struct {
-	// URL is where to reach it, without a slash at the end.
-	URL string
-
-	http *http.Server
-	done chan error // what Serve returned
+	// Addr is where to reach it, as host:port.
+	Addr string
+	// Stop accepts no more requests, and waits for those under way until ctx
+	// ends. Then it breaks their connections.
+	Stop func(ctx context.Context) error
 }
 
-// serve starts a server on an address such as "127.0.0.1:0", where port 0 is
-// any free one.
-func serve(ctx context.Context, addr string, handler http.Handler) (*server, error) {
+// listen listens on an address such as "127.0.0.1:0", where port 0 is any free
+// one.
+func listen(ctx context.Context, addr string) (net.Listener, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if err != nil {
 		return nil, fmt.Errorf("cannot listen: %w", err)
 	}
-	s := &server{
-		URL:  "http://" + listener.Addr().String(),
-		http: &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second},
-		done: make(chan error, 1),
-	}
-	go func() { s.done <- s.http.Serve(listener) }()
-	return s, nil
+	return listener, nil
 }
 
-// stop accepts no more requests, and waits for those under way until ctx ends.
-// Then it breaks their connections.
-func (s *server) stop(ctx context.Context) error {
-	err := s.http.Shutdown(ctx)
+// serveHTTP starts an HTTP server.
+func serveHTTP(ctx context.Context, addr string, handler http.Handler) (*server, error) {
+	listener, err := listen(ctx, addr)
 	if err != nil {
-		err = errors.Join(err, s.http.Close())
+		return nil, err
 	}
-	if served := <-s.done; !errors.Is(served, http.ErrServerClosed) {
-		err = errors.Join(err, served)
+	web := &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second}
+	done := make(chan error, 1)
+	go func() { done <- web.Serve(listener) }()
+	stop := func(ctx context.Context) error {
+		err := web.Shutdown(ctx)
+		if err != nil {
+			err = errors.Join(err, web.Close())
+		}
+		if served := <-done; !errors.Is(served, http.ErrServerClosed) {
+			err = errors.Join(err, served)
+		}
+		return err
 	}
-	return err
+	return &server{Addr: listener.Addr().String(), Stop: stop}, nil
+}
+
+// serveGRPC starts a gRPC server.
+func serveGRPC(ctx context.Context, addr string, calls *grpc.Server) (*server, error) {
+	listener, err := listen(ctx, addr)
+	if err != nil {
+		return nil, err
+	}
+	done := make(chan error, 1)
+	go func() { done <- calls.Serve(listener) }()
+	stop := func(ctx context.Context) error {
+		inTime := context.AfterFunc(ctx, calls.Stop)
+		calls.GracefulStop()
+		err := <-done
+		if !inTime() {
+			err = errors.Join(err, context.Cause(ctx))
+		}
+		return err
+	}
+	return &server{Addr: listener.Addr().String(), Stop: stop}, nil
 }

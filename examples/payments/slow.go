@@ -2,33 +2,71 @@ package main
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 )
+
+// A request may ask for a clearing that takes a while, such as 3s, so that a
+// person with two terminals can see a lock at work. That belongs to the
+// demonstration, not to a service: it stands outside of all of them.
 
 // slowest bounds what a request may ask for.
 const slowest = 30 * time.Second
 
-// slow lets a request take as long as its query says, as in ?slow=3s, so that
-// a person with two terminals can see a lock at work. It belongs to the
-// demonstration, not to a service.
+var errSlow = errors.New("slow is a duration of at most 30s, such as 3s")
+
+// slowKey is the key under which a context carries how slow its clearing is.
+type slowKey struct{}
+
+// withSlow returns a context whose clearing takes a duration such as "3s", or
+// no time if that is empty.
+func withSlow(ctx context.Context, duration string) (context.Context, error) {
+	if duration == "" {
+		return ctx, nil
+	}
+	pause, err := time.ParseDuration(duration)
+	if err != nil || pause < 0 || pause > slowest {
+		return ctx, errSlow
+	}
+	return context.WithValue(ctx, slowKey{}, pause), nil
+}
+
+// slowed puts the pause that a request asks for before a clearing.
+func slowed(clearing func(ctx context.Context, operation string) error) func(context.Context, string) error {
+	return func(ctx context.Context, operation string) error {
+		if pause, ok := ctx.Value(slowKey{}).(time.Duration); ok {
+			select {
+			case <-time.After(pause):
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		}
+		return clearing(ctx, operation)
+	}
+}
+
+// slow reads the query of an HTTP request, as in ?slow=3s.
 func slow(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		query := r.URL.Query().Get("slow")
-		if query == "" {
-			next.ServeHTTP(w, r)
+		ctx, err := withSlow(r.Context(), r.URL.Query().Get("slow"))
+		if err != nil {
+			reply(w, http.StatusBadRequest, map[string]any{"error": err.Error()})
 			return
 		}
-		pause, err := time.ParseDuration(query)
-		if err != nil || pause < 0 || pause > slowest {
-			reply(w, http.StatusBadRequest, map[string]any{"error": "slow is a duration of at most 30s, such as 3s"})
-			return
-		}
-		select {
-		case <-time.After(pause):
-			next.ServeHTTP(w, r)
-		case <-r.Context().Done():
-			refuse(w, context.Cause(r.Context()))
-		}
+		next.ServeHTTP(w, r.WithContext(ctx))
 	})
+}
+
+// slowCall reads the metadata of a gRPC call, as in "slow: 3s".
+func slowCall(ctx context.Context, m any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+	ctx, err := withSlow(ctx, firstOf(ctx, "slow"))
+	if err != nil {
+		return nil, status.Error(codes.InvalidArgument, err.Error())
+	}
+	return next(ctx, m)
 }

@@ -4,62 +4,73 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"sync"
 	"time"
-
-	"github.com/reqlock/reqlock/core"
 )
 
 // closingTime is how long requests under way may take to end.
 const closingTime = 10 * time.Second
 
-// A stack is all that runs, from Redis up to the service.
+// A stack is all that runs: a Redis, and on it a site for each framework.
 type stack struct {
-	redis  *redisServer
-	prefix string // of the keys in Redis
-	locks  *core.Locker
-	scene  *scene
-	bank   *bank
-	server *server
+	redis *redisServer
+	sites []*site
 }
 
-// start starts everything. The keys of each run have a prefix of their own, so
-// that runs that share a Redis do not meet.
+// start starts everything. The keys of each site of each run have a prefix of
+// their own, so that those that share a Redis do not meet.
 func (p program) start(ctx context.Context) (*stack, error) {
 	redis, err := connect(ctx, p.redisURL)
 	if err != nil {
 		return nil, err
 	}
-	s := &stack{redis: redis, prefix: "payments:" + rand.Text()[:8] + ":", scene: newScene()}
-	s.locks, err = core.New(redis.Client, core.WithPrefix(s.prefix), core.WithObserver(s.scene.observe))
-	if err != nil {
-		return nil, errors.Join(err, s.stop(ctx))
-	}
-	const cents = 100_00
-	s.bank = newBank(map[string]int64{"alice": cents, "bob": cents, "carol": cents, "dave": cents}, s.scene.clearing)
-	s.server, err = serve(ctx, p.addr, p.handler(s.bank, s.locks))
-	if err != nil {
-		return nil, errors.Join(err, s.stop(ctx))
+	s := &stack{redis: redis}
+	run := "payments:" + rand.Text()[:8]
+	for i, on := range p.frameworks {
+		addr, err := nthAddr(p.addr, i)
+		if err != nil {
+			return nil, errors.Join(err, s.stop(ctx))
+		}
+		site, err := open(ctx, on, redis, fmt.Sprintf("%s:%s:", run, on.Name), addr)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("%s: %w", on.Name, err), s.stop(ctx))
+		}
+		s.sites = append(s.sites, site)
 	}
 	return s, nil
 }
 
-// stop stops everything that was started, also when ctx has ended. The order
-// matters: first the server, so that no handler runs any more, then the locks,
-// which wait for what they still have to tell Redis, and Redis last.
+// stop stops everything that was started, also when ctx has ended: the sites,
+// all at once, and Redis last.
 func (s *stack) stop(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closingTime)
 	defer cancel()
-	var errs []error
-	if s.server != nil {
-		errs = append(errs, s.server.stop(ctx))
+	errs := make([]error, len(s.sites)+1)
+	var stopping sync.WaitGroup
+	for i, site := range s.sites {
+		stopping.Go(func() { errs[i] = site.close(ctx) })
 	}
-	if s.locks != nil {
-		errs = append(errs, s.locks.Close(ctx))
-	}
-	return errors.Join(append(errs, s.redis.close())...)
+	stopping.Wait()
+	errs[len(s.sites)] = s.redis.close()
+	return errors.Join(errs...)
 }
 
-// crash takes a lock of the service's in another process, and kills that.
-func (s *stack) crash(ctx context.Context, key string, ttl time.Duration) (crash, error) {
-	return crashed(ctx, holding{URL: s.redis.URL, Prefix: s.prefix, Key: key, TTL: ttl})
+// nthAddr returns the address that is so many ports after the first one. All
+// of them have port 0 if the first one has.
+func nthAddr(first string, n int) (string, error) {
+	host, port, err := net.SplitHostPort(first)
+	if err != nil {
+		return "", err
+	}
+	number, err := strconv.ParseUint(port, 10, 16)
+	if err != nil {
+		return "", fmt.Errorf("address %s: the port is not a number", first)
+	}
+	if number == 0 {
+		return first, nil
+	}
+	return net.JoinHostPort(host, strconv.Itoa(int(number)+n)), nil
 }

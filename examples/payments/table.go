@@ -14,13 +14,13 @@ type table struct {
 	widths [5]int
 
 	rows, wrong int
-	took        time.Duration
+	begun       time.Time
 }
 
 // newTable writes the head of a table that has room for these parts.
 func newTable(out io.Writer, parts []part) *table {
 	head := [5]string{" ", "sent", "expected", "happened", "time"}
-	t := &table{out: out}
+	t := &table{out: out, begun: time.Now()}
 	for i, title := range head {
 		t.widths[i] = width(title)
 	}
@@ -31,8 +31,14 @@ func newTable(out io.Writer, parts []part) *table {
 	t.widths[3] = t.widths[2] // what happens is hoped to be what is expected
 	t.widths[4] = width("9999 ms")
 	t.line(head)
-	t.rule()
 	return t
+}
+
+// block writes the heading of the rows that follow.
+func (t *table) block(heading string) {
+	const before = "── "
+	rest := max(0, t.total()-width(before)-width(heading)-1)
+	fmt.Fprintln(t.out, before+heading+" "+strings.Repeat("─", rest))
 }
 
 // add writes the row of a result.
@@ -43,7 +49,6 @@ func (t *table) add(r result) {
 		t.wrong++
 	}
 	t.rows++
-	t.took += r.Took
 	if r.Err != nil {
 		happened = strings.TrimPrefix(happened+"; "+r.Err.Error(), "; ")
 	}
@@ -57,7 +62,7 @@ func (t *table) end() (right bool) {
 		fmt.Fprintf(t.out, "%d of %d went wrong.\n", t.wrong, t.rows)
 		return false
 	}
-	fmt.Fprintf(t.out, "All %d went as expected, in %.1f s.\n", t.rows, t.took.Seconds())
+	fmt.Fprintf(t.out, "All %d went as expected, in %.1f s.\n", t.rows, time.Since(t.begun).Seconds())
 	return true
 }
 
@@ -75,12 +80,15 @@ func (t *table) line(cells [5]string) {
 	fmt.Fprintln(t.out, strings.Join(row, "  "))
 }
 
-func (t *table) rule() {
+func (t *table) rule() { fmt.Fprintln(t.out, strings.Repeat("─", t.total())) }
+
+// total is how many columns the table takes.
+func (t *table) total() int {
 	total := 2 * (len(t.widths) - 1)
 	for _, w := range t.widths {
 		total += w
 	}
-	fmt.Fprintln(t.out, strings.Repeat("─", total))
+	return total
 }
 
 // width is how many columns a text takes on a screen.

@@ -10,9 +10,10 @@ import (
 func TestTable(t *testing.T) {
 	const want = `
    sent             expected         happened            time
-─────────────────────────────────────────────────────────────
+── Gin on here ──────────────────────────────────────────────
 ✓  2 transfers      1 done, 1 × 409  1 done, 1 × 409     7 ms
 ✗  an order, ann’s  1 done           0 done           1234 ms
+── gRPC on there ────────────────────────────────────────────
 ✗  another          1 done           0 done; no line    12 ms
 ✗  nothing          1 done           no line             0 ms
 ─────────────────────────────────────────────────────────────
@@ -27,8 +28,10 @@ func TestTable(t *testing.T) {
 	broken := errors.New("no line")
 	var out strings.Builder
 	table := newTable(&out, parts)
+	table.block("Gin on here")
 	table.add(result{part: parts[0], finding: finding{"1 done, 1 × 409", true}, Took: 7 * time.Millisecond})
 	table.add(result{part: parts[1], finding: finding{"0 done", false}, Took: 1234 * time.Millisecond})
+	table.block("gRPC on there")
 	table.add(result{part: parts[2], finding: finding{"0 done", true}, Err: broken, Took: 12 * time.Millisecond})
 	table.add(result{part: parts[3], Err: broken})
 	if table.end() {
@@ -40,7 +43,7 @@ func TestTable(t *testing.T) {
 }
 
 func TestTally(t *testing.T) {
-	busy := answer{Busy: true, Status: "409", RetryAfter: time.Second}
+	busy := answer{Busy: true, Status: "409", RetryAfter: time.Second, Retry: "Retry-After"}
 	silent := answer{Busy: true, Status: "409"}
 	tests := []struct {
 		name    string

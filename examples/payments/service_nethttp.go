@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"net/http"
 	"time"
 
@@ -10,24 +9,24 @@ import (
 	"github.com/reqlock/reqlock/nethttplock"
 )
 
-// A service answers the requests of the bank's customers.
-type service struct {
+// A nethttpService is the bank's on net/http.
+type nethttpService struct {
 	bank *bank
 
 	// The locks of the routes. Those of the same name and key exclude each
 	// other, whatever the route is.
-	account middleware // both accounts of a transfer; who comes second is refused
-	inTurn  middleware // the same locks; who comes second waits
-	user    middleware // everything that belongs to one user; who comes second waits
+	account func(http.Handler) http.Handler // both accounts of a transfer; who comes second is refused
+	inTurn  func(http.Handler) http.Handler // the same locks; who comes second waits
+	user    func(http.Handler) http.Handler // everything that belongs to one user; who comes second waits
 }
 
-// newService returns the service of a bank, with its locks.
-func newService(bank *bank, locks *core.Locker) *service {
+// newNetHTTPService returns the service of a bank, with its locks.
+func newNetHTTPService(bank *bank, locks *core.Locker) *nethttpService {
 	payer := core.Named("account", nethttplock.PathValue("id"))
 	payee := nethttplock.Also(core.Named("account", nethttplock.JSONField("to", nethttplock.MaxBody(maxBody))))
 	self := core.Named("user", nethttplock.ContextValueAs(userKey{}, user.Subject))
 
-	return &service{
+	return &nethttpService{
 		bank:    bank,
 		account: nethttplock.Middleware(locks, payer, payee),
 		inTurn:  nethttplock.Middleware(locks, payer, payee, core.WithWait(10*time.Second)),
@@ -42,17 +41,17 @@ func newService(bank *bank, locks *core.Locker) *service {
 //
 // A transfer is sent by a person, whose second click is better refused. A
 // settlement is the same, sent by a batch job, which rather waits its turn.
-func (s *service) handler() http.Handler {
+func (s *nethttpService) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /accounts/{id}", chain(s.showAccount, recovered, authenticated, owner))
-	mux.Handle("POST /accounts/{id}/transfer", chain(s.transfer, recovered, authenticated, owner, s.account, slow))
-	mux.Handle("POST /accounts/{id}/settle", chain(s.transfer, recovered, authenticated, owner, s.inTurn, slow))
-	mux.Handle("POST /me/orders", chain(s.placeOrder, recovered, authenticated, s.user, slow))
+	mux.Handle("POST /accounts/{id}/transfer", chain(s.transfer, recovered, authenticated, owner, s.account))
+	mux.Handle("POST /accounts/{id}/settle", chain(s.transfer, recovered, authenticated, owner, s.inTurn))
+	mux.Handle("POST /me/orders", chain(s.placeOrder, recovered, authenticated, s.user))
 	return mux
 }
 
 // showAccount only reads, so it needs no lock.
-func (s *service) showAccount(w http.ResponseWriter, r *http.Request) {
+func (s *nethttpService) showAccount(w http.ResponseWriter, r *http.Request) {
 	cents, err := s.bank.balance(r.PathValue("id"))
 	if err != nil {
 		refuse(w, err)
@@ -63,11 +62,8 @@ func (s *service) showAccount(w http.ResponseWriter, r *http.Request) {
 
 // transfer runs under the locks of both accounts. The request's context ends
 // when one of them is lost, so it goes wherever the work goes.
-func (s *service) transfer(w http.ResponseWriter, r *http.Request) {
-	var body struct {
-		To    string `json:"to"`
-		Cents int64  `json:"cents"`
-	}
+func (s *nethttpService) transfer(w http.ResponseWriter, r *http.Request) {
+	var body transferBody
 	if err := decode(w, r, &body); err != nil {
 		refuse(w, err)
 		return
@@ -81,10 +77,8 @@ func (s *service) transfer(w http.ResponseWriter, r *http.Request) {
 }
 
 // placeOrder runs under the lock of the user.
-func (s *service) placeOrder(w http.ResponseWriter, r *http.Request) {
-	var body struct {
-		Item string `json:"item"`
-	}
+func (s *nethttpService) placeOrder(w http.ResponseWriter, r *http.Request) {
+	var body orderBody
 	if err := decode(w, r, &body); err != nil {
 		refuse(w, err)
 		return
@@ -96,11 +90,6 @@ func (s *service) placeOrder(w http.ResponseWriter, r *http.Request) {
 	}
 	reply(w, http.StatusCreated, map[string]any{"number": number})
 }
-
-// maxBody bounds a body, in bytes.
-const maxBody = 1 << 16
-
-var errBody = errors.New("the body is not the JSON that this route takes")
 
 // decode reads a body of JSON. The lock of a transfer has read it before, to
 // find the key, and has put it back.
@@ -120,14 +109,5 @@ func reply(w http.ResponseWriter, status int, body any) {
 
 // refuse answers a request that the bank did not carry out.
 func refuse(w http.ResponseWriter, err error) {
-	status := http.StatusServiceUnavailable // the context ended: nothing was written
-	switch {
-	case errors.Is(err, errBody), errors.Is(err, errAmount), errors.Is(err, errSameAccount):
-		status = http.StatusBadRequest
-	case errors.Is(err, errNoAccount):
-		status = http.StatusNotFound
-	case errors.Is(err, errFunds):
-		status = http.StatusUnprocessableEntity
-	}
-	reply(w, status, map[string]any{"error": err.Error()})
+	reply(w, httpStatusOf(err), map[string]any{"error": err.Error()})
 }

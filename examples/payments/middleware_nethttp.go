@@ -4,14 +4,10 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
-	"strings"
 )
 
-// A middleware puts something before a handler.
-type middleware = func(http.Handler) http.Handler
-
 // chain puts middlewares before a handler, the outermost first.
-func chain(handler http.HandlerFunc, outermost ...middleware) http.Handler {
+func chain(handler http.HandlerFunc, outermost ...func(http.Handler) http.Handler) http.Handler {
 	var h http.Handler = handler
 	for i := len(outermost) - 1; i >= 0; i-- {
 		h = outermost[i](h)
@@ -39,32 +35,22 @@ func answerPanic(w http.ResponseWriter, r *http.Request, panicked any) {
 	}
 }
 
-// A user is who sent a request.
-type user struct{ ID string }
-
-// Subject returns the user's name.
-func (u user) Subject() string { return u.ID }
-
-// userKey is the key under which a request's context carries its user.
-type userKey struct{}
-
 // userOf returns the user that authenticated has found.
 func userOf(r *http.Request) user {
 	u, _ := r.Context().Value(userKey{}).(user)
 	return u
 }
 
-// authenticated finds out who the user is. In this example the bearer token is
-// the user's name itself; yours verifies it.
+// authenticated finds out who the user is.
 func authenticated(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		name, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-		if !ok || name == "" {
+		u, ok := bearer(r.Header.Get("Authorization"))
+		if !ok {
 			w.Header().Set("WWW-Authenticate", "Bearer")
 			reply(w, http.StatusUnauthorized, map[string]any{"error": "who are you?"})
 			return
 		}
-		ctx := context.WithValue(r.Context(), userKey{}, user{ID: name})
+		ctx := context.WithValue(r.Context(), userKey{}, u)
 		next.ServeHTTP(w, r.WithContext(ctx))
 	})
 }

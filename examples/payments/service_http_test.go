@@ -4,17 +4,16 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"github.com/reqlock/reqlock/core"
 )
 
-// newTestStack starts everything but the parts.
-func newTestStack(t *testing.T, change func(*service, *core.Locker)) *stack {
+// newTestSite starts everything but the parts, on one framework.
+func newTestSite(t *testing.T, on framework) *site {
 	t.Helper()
-	p, _ := newProgram("", change)
+	p, _ := newProgram("", on)
 	s, err := p.start(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -24,18 +23,25 @@ func newTestStack(t *testing.T, change func(*service, *core.Locker)) *stack {
 			t.Error(err)
 		}
 	})
-	return s
+	return s.sites[0]
 }
 
-func TestAnswers(t *testing.T) {
-	s := newTestStack(t, nil)
+func TestHTTPAnswers(t *testing.T) {
+	for _, on := range allFrameworks() {
+		if on.Words == httpWords {
+			t.Run(on.Name, func(t *testing.T) { testHTTPAnswers(t, on) })
+		}
+	}
+}
+
+func testHTTPAnswers(t *testing.T, on framework) {
+	s := newTestSite(t, on)
 	held, err := s.locks.TryLock(t.Context(), "account:dave")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = held.Release(context.Background()) }()
 
-	handler := newService(s.bank, s.locks).handler()
 	tests := []struct {
 		name, user, request, body string
 		status                    int
@@ -67,36 +73,54 @@ func TestAnswers(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			method, target, _ := strings.Cut(test.request, " ")
-			r := httptest.NewRequestWithContext(t.Context(), method, target, strings.NewReader(test.body))
+			r, err := http.NewRequestWithContext(t.Context(), method, "http://"+s.server.Addr+target, strings.NewReader(test.body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("Content-Type", "application/json")
 			if test.user != "" {
 				r.Header.Set("Authorization", "Bearer "+test.user)
 			}
-			w := httptest.NewRecorder()
-			handler.ServeHTTP(w, r)
-			if w.Code != test.status {
-				t.Errorf("%d, not %d: %s", w.Code, test.status, w.Body)
+			client := newHTTPClient("")
+			defer client.close()
+			response, err := client.http.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer response.Body.Close()
+			if response.StatusCode != test.status {
+				t.Errorf("%d, not %d", response.StatusCode, test.status)
 			}
 		})
 	}
 }
 
+// panics is a clearing in which a handler panics.
+func panics(context.Context, string) error { panic("broken") }
+
 func TestPanicIsAnsweredAndFreesTheLock(t *testing.T) {
-	s := newTestStack(t, nil)
-	broken := newService(s.bank, s.locks)
-	handler := chain(func(http.ResponseWriter, *http.Request) { panic("broken") }, recovered, authenticated, broken.user)
-	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/me/orders", http.NoBody)
-	r.Header.Set("Authorization", "Bearer ann")
-	w := httptest.NewRecorder()
-	handler.ServeHTTP(w, r)
-	if w.Code != http.StatusInternalServerError || strings.Contains(w.Body.String(), "broken") {
-		t.Errorf("%d %s", w.Code, w.Body)
-	}
-	lock, err := s.locks.TryLock(t.Context(), "user:ann")
-	if err != nil {
-		t.Fatalf("the lock was not freed: %v", err)
-	}
-	if err := lock.Release(t.Context()); err != nil {
-		t.Error(err)
+	wants := map[string]string{"net/http": "500", "Gin": "500", "Echo": "500", "gRPC": "INTERNAL"}
+	for _, on := range allFrameworks() {
+		t.Run(on.Name, func(t *testing.T) {
+			s := newTestSite(t, on)
+			s.bank.clearing = panics
+			client, err := on.Dial(s.server.Addr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer client.close()
+			got, err := client.order(t.Context(), "ann", "tea")
+			if err != nil || got.Status != wants[on.Name] {
+				t.Errorf("%v, %v", got, err)
+			}
+			lock, err := s.locks.TryLock(t.Context(), "user:ann")
+			if err != nil {
+				t.Fatalf("the lock was not freed: %v", err)
+			}
+			if err := lock.Release(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }
 

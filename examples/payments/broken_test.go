@@ -1,0 +1,185 @@
+package main
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/gin-gonic/gin"
+	"github.com/labstack/echo/v4"
+	"google.golang.org/grpc"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/nethttplock"
+)
+
+// The frameworks, with a service that is changed before it serves.
+
+func changedNetHTTP(change func(*nethttpService, *core.Locker)) framework {
+	return onHTTP("net/http", func(b *bank, l *core.Locker) http.Handler {
+		s := newNetHTTPService(b, l)
+		change(s, l)
+		return s.handler()
+	})
+}
+
+func changedGin(change func(*ginService)) framework {
+	return onHTTP("Gin", func(b *bank, l *core.Locker) http.Handler {
+		s := newGinService(b, l)
+		change(s)
+		return s.handler()
+	})
+}
+
+func changedEcho(change func(*echoService)) framework {
+	return onHTTP("Echo", func(b *bank, l *core.Locker) http.Handler {
+		s := newEchoService(b, l)
+		change(s)
+		return s.handler()
+	})
+}
+
+func changedGRPC(change func(*grpcService)) framework {
+	return onGRPC("gRPC", func(b *bank, l *core.Locker) *grpc.Server {
+		s := newGRPCService(b, l)
+		change(s)
+		return s.server()
+	})
+}
+
+// What stands where a lock was left out.
+
+func unlocked(next http.Handler) http.Handler { return next }
+
+func unlockedGin(*gin.Context) {}
+
+func unlockedEcho(next echo.HandlerFunc) echo.HandlerFunc { return next }
+
+func unlockedCall(ctx context.Context, m any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+	return next(ctx, m)
+}
+
+// expectMarks runs a program whose only framework is broken, and wants these
+// marks from as many parts.
+func expectMarks(t *testing.T, on framework, want string) {
+	t.Helper()
+	p, out := newProgram("", on)
+	p.parts = first(utf8.RuneCountInString(want))
+	if code := p.run(t.Context()); code != exitWrong {
+		t.Errorf("exit code %d", code)
+	}
+	if got := marks(out.String()); got != want {
+		t.Errorf("%s, not %s\n%s", got, want, out)
+	}
+	if !strings.Contains(out.String(), " went wrong.") {
+		t.Errorf("the closing line does not say so:\n%s", out)
+	}
+}
+
+// TestLockLeftOutIsReported leaves locks out of the service of each framework.
+// Where the crash makes no difference it is left out.
+func TestLockLeftOutIsReported(t *testing.T) {
+	tests := []struct {
+		name                string
+		account, turn, user bool // left out
+		marks               string
+	}{
+		{"no lock at all", true, true, true, "✗✗✓✗✗"},
+		{"no lock on transfers", true, false, false, "✗✓✓✓"},
+		{"no lock on settlements", false, true, false, "✓✓✓✗✗"},
+		{"no lock on users", false, false, true, "✓✗✓✓"},
+	}
+	for _, test := range tests {
+		frameworks := []framework{
+			changedNetHTTP(func(s *nethttpService, _ *core.Locker) {
+				leaveOut(test.account, &s.account, unlocked)
+				leaveOut(test.turn, &s.inTurn, unlocked)
+				leaveOut(test.user, &s.user, unlocked)
+			}),
+			changedGin(func(s *ginService) {
+				leaveOut(test.account, &s.account, unlockedGin)
+				leaveOut(test.turn, &s.inTurn, unlockedGin)
+				leaveOut(test.user, &s.user, unlockedGin)
+			}),
+			changedEcho(func(s *echoService) {
+				leaveOut(test.account, &s.account, unlockedEcho)
+				leaveOut(test.turn, &s.inTurn, unlockedEcho)
+				leaveOut(test.user, &s.user, unlockedEcho)
+			}),
+			changedGRPC(func(s *grpcService) {
+				leaveOut(test.account, &s.account, unlockedCall)
+				leaveOut(test.turn, &s.inTurn, unlockedCall)
+				leaveOut(test.user, &s.user, unlockedCall)
+			}),
+		}
+		for _, on := range frameworks {
+			t.Run(test.name+" on "+on.Name, func(t *testing.T) {
+				t.Parallel()
+				expectMarks(t, on, test.marks)
+			})
+		}
+	}
+}
+
+// leaveOut sets a lock to what stands in its place, if it is to be left out.
+func leaveOut[Lock any](it bool, lock *Lock, instead Lock) {
+	if it {
+		*lock = instead
+	}
+}
+
+// TestWrongLockIsReported puts a wrong lock on the service, in each way that a
+// part is there to see.
+func TestWrongLockIsReported(t *testing.T) {
+	tests := []struct {
+		name   string
+		change func(*nethttpService, *core.Locker)
+		marks  string
+	}{
+		{"transfers wait", func(s *nethttpService, _ *core.Locker) { s.account = s.inTurn }, "✗✓✓✓"},
+		{"settlements do not wait", func(s *nethttpService, _ *core.Locker) { s.inTurn = s.account }, "✓✓✓✗✗"},
+		{
+			"settlements lock the payer alone",
+			func(s *nethttpService, locks *core.Locker) {
+				s.inTurn = nethttplock.Middleware(
+					locks.With(core.WithWait(longest)),
+					core.Named("account", nethttplock.PathValue("id")),
+				)
+			},
+			"✓✓✓✗",
+		},
+		{
+			"all users have one lock",
+			func(s *nethttpService, locks *core.Locker) {
+				s.user = nethttplock.Middleware(locks.With(core.WithWait(longest)), nethttplock.Literal("user"))
+			},
+			"✓✓✗✓",
+		},
+		{
+			"another name for the key",
+			func(s *nethttpService, locks *core.Locker) {
+				s.inTurn = nethttplock.Middleware(locks.With(core.WithWait(longest)), nethttplock.PathValue("id"),
+					nethttplock.Also(nethttplock.JSONField("to")))
+			},
+			"✓✓✓✓✗",
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			expectMarks(t, changedNetHTTP(test.change), test.marks)
+		})
+	}
+	t.Run("one of four", func(t *testing.T) {
+		t.Parallel()
+		frameworks := allFrameworks()
+		frameworks[2] = changedEcho(func(s *echoService) { s.user = unlockedEcho })
+		p, out := newProgram("", frameworks...)
+		p.parts = first(2)
+		if code, got := p.run(t.Context()), marks(out.String()); code != exitWrong || got != "✓✓✓✓✓✗✓✓" {
+			t.Errorf("exit code %d, %s\n%s", code, got, out)
+		}
+	})
+}

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"google.golang.org/genproto/googleapis/rpc/code"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	pb "github.com/reqlock/reqlock/examples/bankpb"
+)
+
+// A grpcClient is a client of the gRPC service.
+type grpcClient struct {
+	conn *grpc.ClientConn
+	bank pb.BankClient
+}
+
+// newGRPCClient returns a client of the service at an address.
+func newGRPCClient(addr string) (*grpcClient, error) {
+	conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		return nil, err
+	}
+	return &grpcClient{conn: conn, bank: pb.NewBankClient(conn)}, nil
+}
+
+func (c *grpcClient) close() { _ = c.conn.Close() }
+
+func (c *grpcClient) transfer(ctx context.Context, from, to string, cents int64) (answer, error) {
+	_, err := c.bank.Transfer(as(ctx, from), transferOf(from, to, cents))
+	return answerOfCall(ctx, err)
+}
+
+func (c *grpcClient) settle(ctx context.Context, from, to string, cents int64) (answer, error) {
+	_, err := c.bank.Settle(as(ctx, from), transferOf(from, to, cents))
+	return answerOfCall(ctx, err)
+}
+
+func (c *grpcClient) order(ctx context.Context, user, item string) (answer, error) {
+	_, err := c.bank.PlaceOrder(as(ctx, user), &pb.PlaceOrderRequest{Item: item})
+	return answerOfCall(ctx, err)
+}
+
+// as returns a context whose calls are those of a user.
+func as(ctx context.Context, user string) context.Context {
+	return metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+user)
+}
+
+func transferOf(from, to string, cents int64) *pb.TransferRequest {
+	return &pb.TransferRequest{Account: &pb.Account{Id: from}, Payee: &pb.Account{Id: to}, Cents: cents}
+}
+
+// answerOfCall reads the error of a call. That of a busy lock is ABORTED with
+// the reason "BUSY", or "WAIT_TIMEOUT" after a wait. A call that its client
+// gave up has no answer.
+func answerOfCall(ctx context.Context, err error) (answer, error) {
+	if err != nil && ctx.Err() != nil {
+		return answer{}, context.Cause(ctx)
+	}
+	said := status.Convert(err)
+	a := answer{
+		Done:   said.Code() == codes.OK,
+		Status: code.Code(said.Code()).String(), //nolint:gosec // a code is small
+		Retry:  grpcWords.Retry,
+	}
+	for _, detail := range said.Details() {
+		switch d := detail.(type) {
+		case *errdetails.ErrorInfo:
+			a.Busy = said.Code() == codes.Aborted && d.GetDomain() == "reqlock" &&
+				(d.GetReason() == "BUSY" || d.GetReason() == "WAIT_TIMEOUT")
+		case *errdetails.RetryInfo:
+			a.RetryAfter = max(d.GetRetryDelay().AsDuration(), time.Nanosecond)
+		}
+	}
+	return a, nil
+}

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+)
+
+// An httpClient is a client of an HTTP service.
+type httpClient struct {
+	url  string
+	http *http.Client
+}
+
+// newHTTPClient returns a client of the service at a URL.
+func newHTTPClient(url string) *httpClient {
+	return &httpClient{url: url, http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 16}}}
+}
+
+func (c *httpClient) close() { c.http.CloseIdleConnections() }
+
+func (c *httpClient) transfer(ctx context.Context, from, to string, cents int64) (answer, error) {
+	return c.post(ctx, from, "/accounts/"+url.PathEscape(from)+"/transfer", map[string]any{"to": to, "cents": cents})
+}
+
+func (c *httpClient) settle(ctx context.Context, from, to string, cents int64) (answer, error) {
+	return c.post(ctx, from, "/accounts/"+url.PathEscape(from)+"/settle", map[string]any{"to": to, "cents": cents})
+}
+
+func (c *httpClient) order(ctx context.Context, user, item string) (answer, error) {
+	return c.post(ctx, user, "/me/orders", map[string]any{"item": item})
+}
+
+// post sends a request of a user.
+func (c *httpClient) post(ctx context.Context, user, path string, body any) (answer, error) {
+	encoded, err := json.Marshal(body)
+	if err != nil {
+		return answer{}, err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url+path, bytes.NewReader(encoded))
+	if err != nil {
+		return answer{}, err
+	}
+	request.Header.Set("Authorization", "Bearer "+user)
+	request.Header.Set("Content-Type", "application/json")
+	response, err := c.http.Do(request)
+	if err != nil {
+		return answer{}, err
+	}
+	defer response.Body.Close()
+	return answerOf(response)
+}
+
+// answerOf reads an HTTP answer. That of a busy lock is a problem (RFC 9457)
+// with the code "busy", or "wait_timeout" after a wait.
+func answerOf(response *http.Response) (answer, error) {
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return answer{}, fmt.Errorf("answer cut short: %w", err)
+	}
+	var problem struct {
+		Code string `json:"code"`
+	}
+	_ = json.Unmarshal(body, &problem) // an answer without a code is no problem of a lock
+	seconds, _ := strconv.Atoi(response.Header.Get("Retry-After"))
+	return answer{
+		Done:       response.StatusCode/100 == 2,
+		Busy:       response.StatusCode == http.StatusConflict && (problem.Code == "busy" || problem.Code == "wait_timeout"),
+		Status:     strconv.Itoa(response.StatusCode),
+		RetryAfter: time.Duration(seconds) * time.Second,
+		Retry:      httpWords.Retry,
+	}, nil
+}

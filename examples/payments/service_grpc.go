@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/reflection"
+	"google.golang.org/grpc/status"
+
+	"github.com/reqlock/reqlock/core"
+	pb "github.com/reqlock/reqlock/examples/bankpb"
+	"github.com/reqlock/reqlock/grpclock"
+)
+
+// A grpcService is the bank's on gRPC.
+type grpcService struct {
+	pb.UnimplementedBankServer
+	bank *bank
+
+	account grpc.UnaryServerInterceptor // both accounts of a transfer; who comes second is refused
+	inTurn  grpc.UnaryServerInterceptor // the same locks; who comes second waits
+	user    grpc.UnaryServerInterceptor // everything that belongs to one user; who comes second waits
+}
+
+// newGRPCService returns the service of a bank, with its locks. An interceptor
+// sees all methods of a server: ByMethod says which of them it locks.
+func newGRPCService(bank *bank, locks *core.Locker) *grpcService {
+	payer := core.Named("account", grpclock.Field[*pb.TransferRequest]("account.id"))
+	payee := core.Named("account", grpclock.Field[*pb.TransferRequest]("payee.id"))
+	self := core.Named("user", grpclock.ContextValueAs(userKey{}, user.Subject))
+	only := func(method string, key grpclock.KeyFunc) grpclock.KeyFunc {
+		return grpclock.ByMethod(map[string]grpclock.KeyFunc{method: key})
+	}
+
+	return &grpcService{
+		bank: bank,
+		account: grpclock.UnaryServerInterceptor(locks,
+			only(pb.Bank_Transfer_FullMethodName, payer),
+			grpclock.Also(only(pb.Bank_Transfer_FullMethodName, payee))),
+		inTurn: grpclock.UnaryServerInterceptor(locks,
+			only(pb.Bank_Settle_FullMethodName, payer),
+			grpclock.Also(only(pb.Bank_Settle_FullMethodName, payee)),
+			core.WithWait(10*time.Second)),
+		user: grpclock.UnaryServerInterceptor(locks,
+			only(pb.Bank_PlaceOrder_FullMethodName, self),
+			core.WithWait(10*time.Second)),
+	}
+}
+
+// server returns the server: recovery, authentication and owner check come
+// before the locks, which come next to the handlers.
+func (s *grpcService) server(outermost ...grpc.UnaryServerInterceptor) *grpc.Server {
+	server := grpc.NewServer(
+		grpc.WaitForHandlers(true),
+		grpc.ChainUnaryInterceptor(outermost...),
+		grpc.ChainUnaryInterceptor(recoverCall, authenticateCall, checkOwnerOfCall, s.account, s.inTurn, s.user),
+	)
+	pb.RegisterBankServer(server, s)
+	reflection.Register(server) // for grpcurl
+	return server
+}
+
+// Balance only reads, so it needs no lock.
+func (s *grpcService) Balance(_ context.Context, m *pb.BalanceRequest) (*pb.BalanceReply, error) {
+	cents, err := s.bank.balance(m.GetAccount().GetId())
+	if err != nil {
+		return nil, grpcStatusOf(err)
+	}
+	return &pb.BalanceReply{Cents: cents}, nil
+}
+
+// Transfer runs under the locks of both accounts. The context ends when one of
+// them is lost, so it goes wherever the work goes.
+func (s *grpcService) Transfer(ctx context.Context, m *pb.TransferRequest) (*pb.TransferReply, error) {
+	left, err := s.bank.transfer(ctx, m.GetAccount().GetId(), m.GetPayee().GetId(), m.GetCents())
+	if err != nil {
+		return nil, grpcStatusOf(err)
+	}
+	return &pb.TransferReply{Cents: left}, nil
+}
+
+// Settle is Transfer under other locks.
+func (s *grpcService) Settle(ctx context.Context, m *pb.TransferRequest) (*pb.TransferReply, error) {
+	return s.Transfer(ctx, m)
+}
+
+// PlaceOrder runs under the lock of the user.
+func (s *grpcService) PlaceOrder(ctx context.Context, m *pb.PlaceOrderRequest) (*pb.PlaceOrderReply, error) {
+	u, _ := ctx.Value(userKey{}).(user)
+	number, err := s.bank.order(ctx, u.ID, m.GetItem())
+	if err != nil {
+		return nil, grpcStatusOf(err)
+	}
+	return &pb.PlaceOrderReply{Number: int64(number)}, nil
+}
+
+// grpcStatusOf returns the status of a call that the bank did not carry out.
+func grpcStatusOf(err error) error {
+	code := codes.Unavailable // the context ended: nothing was written
+	switch {
+	case errors.Is(err, errAmount), errors.Is(err, errSameAccount):
+		code = codes.InvalidArgument
+	case errors.Is(err, errNoAccount):
+		code = codes.NotFound
+	case errors.Is(err, errFunds):
+		code = codes.FailedPrecondition
+	}
+	return status.Error(code, err.Error())
+}
