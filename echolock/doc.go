@@ -114,6 +114,11 @@
 //
 // # What to know
 //
+// net/http notices that a client has left only once the request's body was read
+// to its end. So a request with a body, waiting for its lock, waits to the end
+// of its wait when its client leaves, and may then run for nobody, unless the
+// key is in the body or a middleware before the lock has read it.
+//
 // The lock ends with the handler, not with the answer. A client that has read
 // the whole of a long answer can find the lock still held for a moment when it
 // comes back on another connection; a short core.WithWait hides it. It does not
