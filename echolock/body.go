@@ -20,7 +20,7 @@ import (
 // The body is read before the lock is taken; see MaxBody. The handler still
 // finds all of it, with c.FormValue and c.Bind as well as in c.Request().Body.
 func Form(name string, opts ...BodyOption) KeyFunc {
-	return ofBody(httpkey.Form(name, maxBody(opts)))
+	return ofBody(httpkey.Form(name, opts...))
 }
 
 // JSONField reads the key from a field of a JSON object in the body, whatever
@@ -38,11 +38,11 @@ func Form(name string, opts ...BodyOption) KeyFunc {
 // before the lock that binds the body, to validate it, takes it away: have it
 // c.Set what it has bound, and read the key with GetAs.
 func JSONField(path string, opts ...BodyOption) KeyFunc {
-	return ofBody(httpkey.JSONField(path, maxBody(opts)))
+	return ofBody(httpkey.JSONField(path, opts...))
 }
 
 // A BodyOption is a setting of a key function that reads the body.
-type BodyOption struct{ maxBody int64 }
+type BodyOption = httpkey.BodyOption
 
 // MaxBody sets up to how many bytes a key function reads the body: 1 MiB if
 // not set. A longer body is core.ErrBodyTooLarge, and so is one over the limit
@@ -50,19 +50,7 @@ type BodyOption struct{ maxBody int64 }
 //
 // The body is held in memory until the request ends. Where clients may be
 // slow, the server's ReadTimeout bounds how long it is waited for.
-func MaxBody(bytes int64) BodyOption {
-	must(bytes > 0, "MaxBody needs a limit above 0")
-	return BodyOption{bytes}
-}
-
-// maxBody returns the limit that the last of the options sets.
-func maxBody(opts []BodyOption) int64 {
-	limit := int64(httpkey.DefaultMaxBody)
-	for _, opt := range opts {
-		limit = opt.maxBody
-	}
-	return limit
-}
+func MaxBody(bytes int64) BodyOption { return httpkey.MaxBody(bytes) }
 
 // ofBody reads a key from the body of the request behind the context. It knows
 // the error of Echo's BodyLimit, which reading a body may meet.

@@ -6,6 +6,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/registration"
 )
 
 // A KeyFunc reads the lock key from a request. Functions of this package and
@@ -32,9 +33,7 @@ type KeyFunc = core.KeyFunc[echo.Context]
 // adapter's. What it returns is safe for concurrent use.
 func Middleware(l *core.Locker, key KeyFunc, opts ...Option) echo.MiddlewareFunc {
 	config := Config{Locker: l, Key: key}
-	for _, opt := range opts {
-		config.set(opt)
-	}
+	config.Options = registration.Apply(adapter, &config, opts)
 	return MiddlewareWithConfig(config)
 }
 

@@ -18,7 +18,7 @@ import (
 // sent, so that c.Param is "42" or "4%32" for the same account; they have one
 // lock.
 func Param(name string) KeyFunc {
-	must(name != "", "Param needs a name")
+	adapter.Must(name != "", "Param needs a name")
 	return func(c echo.Context) (string, error) {
 		value := c.Param(name)
 		if c.Request().URL.RawPath == "" { // Echo has routed by the unescaped path
@@ -67,7 +67,7 @@ func RealIP() KeyFunc {
 // core.ErrInvalidKey, and the error names the type. A missing or nil value is
 // core.ErrNoKey. An empty name panics.
 func Get(name string) KeyFunc {
-	must(name != "", "Get needs a name")
+	adapter.Must(name != "", "Get needs a name")
 	return func(c echo.Context) (string, error) { return keypart.Value(c.Get(name)) }
 }
 
@@ -80,8 +80,8 @@ func Get(name string) KeyFunc {
 // core.ErrInvalidKey, and the error names the type. An empty name or a nil get
 // panics.
 func GetAs[T any](name string, get func(T) string) KeyFunc {
-	must(name != "", "GetAs needs a name")
-	must(get != nil, "GetAs needs a function")
+	adapter.Must(name != "", "GetAs needs a name")
+	adapter.Must(get != nil, "GetAs needs a function")
 	return func(c echo.Context) (string, error) { return keypart.As(c.Get(name), get) }
 }
 

@@ -20,7 +20,7 @@ import (
 // finds all of it, with c.PostForm and c.ShouldBind as well as in
 // c.Request.Body.
 func Form(name string, opts ...BodyOption) KeyFunc {
-	return ofRequest(httpkey.Form(name, maxBody(opts)))
+	return ofRequest(httpkey.Form(name, opts...))
 }
 
 // JSONField reads the key from a field of a JSON object in the body, whatever
@@ -40,7 +40,7 @@ func Form(name string, opts ...BodyOption) KeyFunc {
 // c.ShouldBindJSON. Or it leaves what it has bound, with c.Set: GetAs then
 // reads the key from a value that is known to be right.
 func JSONField(path string, opts ...BodyOption) KeyFunc {
-	key := httpkey.JSONField(path, maxBody(opts))
+	key := httpkey.JSONField(path, opts...)
 	return func(c *gin.Context) (string, error) {
 		if body, ok := boundBody(c); ok {
 			return key(body)
@@ -61,23 +61,11 @@ func boundBody(c *gin.Context) (*http.Request, bool) {
 }
 
 // A BodyOption is a setting of a key function that reads the body.
-type BodyOption struct{ maxBody int64 }
+type BodyOption = httpkey.BodyOption
 
 // MaxBody sets up to how many bytes a key function reads the body: 1 MiB if
 // not set. A longer body is core.ErrBodyTooLarge. A limit below 1 panics.
 //
 // The body is held in memory until the request ends. Where clients may be
 // slow, the server's ReadTimeout bounds how long it is waited for.
-func MaxBody(bytes int64) BodyOption {
-	must(bytes > 0, "MaxBody needs a limit above 0")
-	return BodyOption{bytes}
-}
-
-// maxBody returns the limit that the last of the options sets.
-func maxBody(opts []BodyOption) int64 {
-	limit := int64(httpkey.DefaultMaxBody)
-	for _, opt := range opts {
-		limit = opt.maxBody
-	}
-	return limit
-}
+func MaxBody(bytes int64) BodyOption { return httpkey.MaxBody(bytes) }

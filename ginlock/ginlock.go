@@ -6,6 +6,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/registration"
 )
 
 // A KeyFunc reads the lock key from a request. Functions of this package and
@@ -32,11 +33,10 @@ type KeyFunc = core.KeyFunc[*gin.Context]
 // Middleware panics if l or key is nil, or an option is bad or another
 // adapter's. What it returns is safe for concurrent use.
 func Middleware(l *core.Locker, key KeyFunc, opts ...Option) gin.HandlerFunc {
-	must(l != nil, "Middleware needs a locker")
-	must(key != nil, "Middleware needs a key function")
-	cfg := configOf(opts)
-	cfg.keys = append([]KeyFunc{key}, cfg.keys...)
-	l = l.With(cfg.core...)
+	adapter.Must(l != nil, "Middleware needs a locker")
+	adapter.Must(key != nil, "Middleware needs a key function")
+	cfg := &config{keys: []KeyFunc{key}}
+	l = l.With(registration.Apply(adapter, cfg, opts)...)
 
 	return func(c *gin.Context) {
 		r := c.Request
@@ -72,11 +72,4 @@ func FromContext(c *gin.Context) (*core.Lease, bool) {
 		return nil, false
 	}
 	return core.FromContext(c.Request.Context())
-}
-
-// must panics with the message: what a programmer did wrong at registration.
-func must(ok bool, message string) {
-	if !ok {
-		panic("reqlock: ginlock: " + message)
-	}
 }

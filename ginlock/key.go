@@ -15,7 +15,7 @@ import (
 // core.ErrNoKey: see the package comment on unknown routes. An empty name
 // panics.
 func Param(name string) KeyFunc {
-	must(name != "", "Param needs a name")
+	adapter.Must(name != "", "Param needs a name")
 	return func(c *gin.Context) (string, error) { return keypart.Text(c.Param(name)) }
 }
 
@@ -87,7 +87,7 @@ func Get(name any) KeyFunc {
 // does a name as for Get.
 func GetAs[T any](name any, get func(T) string) KeyFunc {
 	mustBeName(name, "GetAs")
-	must(get != nil, "GetAs needs a function")
+	adapter.Must(get != nil, "GetAs needs a function")
 	return func(c *gin.Context) (string, error) {
 		value, _ := c.Get(name)
 		return keypart.As(value, get)
@@ -105,6 +105,6 @@ func ofRequest(key httpkey.KeyFunc) KeyFunc {
 
 // mustBeName panics if a name cannot be one of c.Set's.
 func mustBeName(name any, function string) {
-	must(name != nil && name != "", function+" needs a name")
-	must(reflect.TypeOf(name).Comparable(), function+" needs a name that is comparable")
+	adapter.Must(name != nil && name != "", function+" needs a name")
+	adapter.Must(reflect.TypeOf(name).Comparable(), function+" needs a name that is comparable")
 }

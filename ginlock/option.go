@@ -1,12 +1,13 @@
 package ginlock
 
 import (
-	"fmt"
-
 	"github.com/gin-gonic/gin"
 
-	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/registration"
 )
+
+// adapter is what panics at registration begin with.
+const adapter = registration.Adapter("ginlock")
 
 // An Option is a setting of a Middleware: one of core's options, such as
 // core.WithWait, or one of this package's. Later ones win over earlier ones.
@@ -21,10 +22,7 @@ type Option interface {
 // functions, so that a transfer from a to b and one from b to a do not wait
 // for each other; all within one wait. Equal keys are locked once.
 func Also(keys ...KeyFunc) Option {
-	must(len(keys) > 0, "Also needs a key function")
-	for _, key := range keys {
-		must(key != nil, "Also got a nil key function")
-	}
+	registration.MustBeKeys(adapter, "Also", keys)
 	return option(func(cfg *config) { cfg.keys = append(cfg.keys, keys...) })
 }
 
@@ -39,37 +37,15 @@ func Also(keys ...KeyFunc) Option {
 // outcome instead of 200. A status alone, set with c.Status, leaves the body
 // to a middleware before the lock that renders c.Errors.
 func WithErrorHandler(handle func(c *gin.Context, err error)) Option {
-	must(handle != nil, "WithErrorHandler needs a function")
+	adapter.Must(handle != nil, "WithErrorHandler needs a function")
 	return option(func(cfg *config) { cfg.onError = handle })
 }
 
 // config is what options set.
 type config struct {
-	core    []core.Option
 	keys    []KeyFunc
 	onError func(*gin.Context, error) // nil: WriteError
 }
 
 // option is a setting of this package.
-type option func(*config)
-
-// ReqlockOption makes it an Option.
-func (option) ReqlockOption() {}
-
-// configOf sorts the options into core's and this package's.
-func configOf(opts []Option) *config {
-	cfg := &config{}
-	for _, opt := range opts {
-		switch opt := opt.(type) {
-		case option:
-			opt(cfg)
-		case core.Option:
-			cfg.core = append(cfg.core, opt)
-		case nil:
-			must(false, "an option is nil")
-		default:
-			panic(fmt.Sprintf("reqlock: ginlock: %T is an option of another adapter", opt))
-		}
-	}
-	return cfg
-}
+type option = registration.Setting[config]

@@ -30,9 +30,9 @@ import (
 // write a KeyFunc that looks at c.FullMethod, and returns core.ErrSkip for the
 // other methods.
 func ByMethod(keys map[string]KeyFunc) KeyFunc {
-	must(len(keys) > 0, "ByMethod needs a method")
+	adapter.Must(len(keys) > 0, "ByMethod needs a method")
 	for method, key := range keys {
-		must(key != nil, fmt.Sprintf("ByMethod: the key function of %q is nil", method))
+		adapter.Must(key != nil, fmt.Sprintf("ByMethod: the key function of %q is nil", method))
 		mustBeMethod(method)
 	}
 	keys = maps.Clone(keys)
@@ -48,11 +48,11 @@ func ByMethod(keys map[string]KeyFunc) KeyFunc {
 // mustBeMethod panics unless the program has the method.
 func mustBeMethod(fullMethod string) {
 	service, method, ok := strings.Cut(strings.TrimPrefix(fullMethod, "/"), "/")
-	must(ok && strings.HasPrefix(fullMethod, "/"),
+	adapter.Must(ok && strings.HasPrefix(fullMethod, "/"),
 		fmt.Sprintf(`ByMethod: %q is not of the form "/pkg.Service/Method"`, fullMethod))
 	found, _ := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName(service))
 	descriptor, ok := found.(protoreflect.ServiceDescriptor)
-	must(ok, fmt.Sprintf("ByMethod: %q: this program has no service %q", fullMethod, service))
-	must(descriptor.Methods().ByName(protoreflect.Name(method)) != nil,
+	adapter.Must(ok, fmt.Sprintf("ByMethod: %q: this program has no service %q", fullMethod, service))
+	adapter.Must(descriptor.Methods().ByName(protoreflect.Name(method)) != nil,
 		fmt.Sprintf("ByMethod: %q: the service %s has no method %q", fullMethod, service, method))
 }

@@ -88,10 +88,3 @@ func (s *lockedStream) Context() context.Context { return s.ctx }
 // without one. For the several keys of one call it is the lease of the
 // interceptor's first key.
 func FromContext(ctx context.Context) (*core.Lease, bool) { return core.FromContext(ctx) }
-
-// must panics with the message: what a programmer did wrong at registration.
-func must(ok bool, message string) {
-	if !ok {
-		panic("reqlock: grpclock: " + message)
-	}
-}

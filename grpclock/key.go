@@ -15,8 +15,8 @@ import (
 //
 // A client can send whatever it likes: see the package comment on keys.
 func Metadata(name string) KeyFunc {
-	must(name != "", "Metadata needs a name")
-	must(!strings.HasSuffix(strings.ToLower(name), "-bin"), "Metadata: "+name+" holds bytes, which are no key")
+	adapter.Must(name != "", "Metadata needs a name")
+	adapter.Must(!strings.HasSuffix(strings.ToLower(name), "-bin"), "Metadata: "+name+" holds bytes, which are no key")
 	name = strings.ToLower(name)
 	return func(c *Call) (string, error) {
 		return keypart.Only(metadata.ValueFromIncomingContext(c.Context(), name))
@@ -29,7 +29,7 @@ func Metadata(name string) KeyFunc {
 // core.ErrInvalidKey, and the error names the type. A missing or nil value is
 // core.ErrNoKey. A nil key panics.
 func ContextValue(key any) KeyFunc {
-	must(key != nil, "ContextValue needs a key")
+	adapter.Must(key != nil, "ContextValue needs a key")
 	return func(c *Call) (string, error) { return keypart.Value(c.Context().Value(key)) }
 }
 
@@ -41,8 +41,8 @@ func ContextValue(key any) KeyFunc {
 // A missing or nil value is core.ErrNoKey; one of another type is
 // core.ErrInvalidKey, and the error names the type. A nil key or get panics.
 func ContextValueAs[T any](key any, get func(T) string) KeyFunc {
-	must(key != nil, "ContextValueAs needs a key")
-	must(get != nil, "ContextValueAs needs a function")
+	adapter.Must(key != nil, "ContextValueAs needs a key")
+	adapter.Must(get != nil, "ContextValueAs needs a function")
 	return func(c *Call) (string, error) { return keypart.As(c.Context().Value(key), get) }
 }
 
@@ -55,6 +55,6 @@ func Method() KeyFunc {
 // Literal is the same key for every call: one lock for all of them, or a part
 // for core.Join. An empty one panics.
 func Literal(key string) KeyFunc {
-	must(key != "", "Literal needs a key")
+	adapter.Must(key != "", "Literal needs a key")
 	return func(*Call) (string, error) { return key, nil }
 }

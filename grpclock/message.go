@@ -19,7 +19,7 @@ import (
 // interceptor serves a method that it was not written for, see ByMethod. A nil
 // get panics.
 func Message[M any](get func(M) string) KeyFunc {
-	must(get != nil, "Message needs a function")
+	adapter.Must(get != nil, "Message needs a function")
 	return func(c *Call) (string, error) {
 		m, err := messageOf[M](c)
 		if err != nil {

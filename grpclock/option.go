@@ -1,10 +1,12 @@
 package grpclock
 
 import (
-	"fmt"
-
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/registration"
 )
+
+// adapter is what panics at registration begin with.
+const adapter = registration.Adapter("grpclock")
 
 // An Option is a setting of an interceptor: one of core's options, such as
 // core.WithWait, or one of this package's. Later ones win over earlier ones.
@@ -19,10 +21,7 @@ type Option interface {
 // that a transfer from a to b and one from b to a do not wait for each other;
 // all within one wait. Equal keys are locked once.
 func Also(keys ...KeyFunc) Option {
-	must(len(keys) > 0, "Also needs a key function")
-	for _, key := range keys {
-		must(key != nil, "Also got a nil key function")
-	}
+	registration.MustBeKeys(adapter, "Also", keys)
 	return option(func(c *config) { c.keys = append(c.keys, keys...) })
 }
 
@@ -35,45 +34,29 @@ func Also(keys ...KeyFunc) Option {
 // returns nil, a status OK, or an error without a status, such as err itself,
 // the answer is that of StatusOf(err).
 func WithErrorHandler(handle func(c *Call, err error) error) Option {
-	must(handle != nil, "WithErrorHandler needs a function")
+	adapter.Must(handle != nil, "WithErrorHandler needs a function")
 	return option(func(c *config) { c.onError = handle })
 }
 
 // config is what an interceptor is made of.
 type config struct {
 	locks   *core.Locker
-	core    []core.Option
 	keys    []KeyFunc
 	onError func(*Call, error) error // nil: StatusOf
 }
 
 // option is a setting of this package.
-type option func(*config)
-
-// ReqlockOption makes it an Option.
-func (option) ReqlockOption() {}
+type option = registration.Setting[config]
 
 // configOf checks what an interceptor is given, and sorts the options into
 // core's and this package's.
 func configOf(interceptor string, l *core.Locker, key KeyFunc, opts []Option) *config {
-	must(l != nil, interceptor+" needs a locker")
-	must(key != nil, interceptor+" needs a key function")
+	adapter.Must(l != nil, interceptor+" needs a locker")
+	adapter.Must(key != nil, interceptor+" needs a key function")
 	c := &config{keys: []KeyFunc{key}}
-	for _, opt := range opts {
-		switch opt := opt.(type) {
-		case option:
-			opt(c)
-		case core.Option:
-			c.core = append(c.core, opt)
-		case nil:
-			must(false, "an option is nil")
-		default:
-			panic(fmt.Sprintf("reqlock: grpclock: %T is an option of another adapter", opt))
-		}
-	}
+	c.locks = l.With(registration.Apply(adapter, c, opts)...)
 	for i, key := range c.keys {
 		c.keys[i] = untilAsked(key)
 	}
-	c.locks = l.With(c.core...)
 	return c
 }

@@ -35,7 +35,7 @@ func Cookie(name string) KeyFunc { return httpkey.Cookie(name) }
 //
 // The body is read before the lock is taken; see MaxBody. The handler still
 // finds all of it, with r.Body as well as with r.FormValue.
-func Form(name string, opts ...BodyOption) KeyFunc { return httpkey.Form(name, maxBody(opts)) }
+func Form(name string, opts ...BodyOption) KeyFunc { return httpkey.Form(name, opts...) }
 
 // JSONField reads the key from a field of a JSON object in the body, whatever
 // its Content-Type. Dots lead into objects: JSONField("account.id"). An empty
@@ -52,30 +52,18 @@ func Form(name string, opts ...BodyOption) KeyFunc { return httpkey.Form(name, m
 // The body is read before the lock is taken; see MaxBody. The handler still
 // finds all of it.
 func JSONField(path string, opts ...BodyOption) KeyFunc {
-	return httpkey.JSONField(path, maxBody(opts))
+	return httpkey.JSONField(path, opts...)
 }
 
 // A BodyOption is a setting of a key function that reads the body.
-type BodyOption struct{ maxBody int64 }
+type BodyOption = httpkey.BodyOption
 
 // MaxBody sets up to how many bytes a key function reads the body: 1 MiB if
 // not set. A longer body is core.ErrBodyTooLarge. A limit below 1 panics.
 //
 // The body is held in memory until the request ends. Where clients may be
 // slow, the server's ReadTimeout bounds how long it is waited for.
-func MaxBody(bytes int64) BodyOption {
-	must(bytes > 0, "MaxBody needs a limit above 0")
-	return BodyOption{bytes}
-}
-
-// maxBody returns the limit that the last of the options sets.
-func maxBody(opts []BodyOption) int64 {
-	limit := int64(httpkey.DefaultMaxBody)
-	for _, opt := range opts {
-		limit = opt.maxBody
-	}
-	return limit
-}
+func MaxBody(bytes int64) BodyOption { return httpkey.MaxBody(bytes) }
 
 // RemoteIP reads the key from r.RemoteAddr: the address of the peer, without
 // its port. It never looks at X-Forwarded-For, which a client can forge. A

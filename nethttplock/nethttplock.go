@@ -6,6 +6,7 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/httpreply"
+	"github.com/reqlock/reqlock/internal/registration"
 )
 
 // A KeyFunc reads the lock key from a request. Functions of this package and
@@ -28,14 +29,13 @@ type KeyFunc = core.KeyFunc[*http.Request]
 // Middleware panics if l or key is nil, or an option is bad or another
 // adapter's. What it returns is safe for concurrent use.
 func Middleware(l *core.Locker, key KeyFunc, opts ...Option) func(http.Handler) http.Handler {
-	must(l != nil, "Middleware needs a locker")
-	must(key != nil, "Middleware needs a key function")
-	c := configOf(opts)
-	c.keys = append([]KeyFunc{key}, c.keys...)
-	l = l.With(c.core...)
+	adapter.Must(l != nil, "Middleware needs a locker")
+	adapter.Must(key != nil, "Middleware needs a key function")
+	c := &config{keys: []KeyFunc{key}}
+	l = l.With(registration.Apply(adapter, c, opts)...)
 
 	return func(next http.Handler) http.Handler {
-		must(next != nil, "Middleware needs a handler")
+		adapter.Must(next != nil, "Middleware needs a handler")
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			ctx, release, err := core.Enter(r.Context(), l, r, c.keys...)
 			if err != nil {
@@ -80,10 +80,3 @@ func FromContext(ctx context.Context) (*core.Lease, bool) { return core.FromCont
 // core.OutcomeOf does not know, 500 with the code "internal". No answer carries
 // a key, a token or the text of an error.
 func WriteError(w http.ResponseWriter, _ *http.Request, err error) { httpreply.Write(w, err) }
-
-// must panics with the message: what a programmer did wrong at registration.
-func must(ok bool, message string) {
-	if !ok {
-		panic("reqlock: nethttplock: " + message)
-	}
-}

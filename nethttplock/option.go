@@ -1,12 +1,14 @@
 package nethttplock
 
 import (
-	"fmt"
 	"net/http"
 
-	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/httpreply"
+	"github.com/reqlock/reqlock/internal/registration"
 )
+
+// adapter is what panics at registration begin with.
+const adapter = registration.Adapter("nethttplock")
 
 // An Option is a setting of a Middleware: one of core's options, such as
 // core.WithWait, or one of this package's. Later ones win over earlier ones.
@@ -21,10 +23,7 @@ type Option interface {
 // functions, so that a transfer from a to b and one from b to a do not wait
 // for each other; all within one wait. Equal keys are locked once.
 func Also(keys ...KeyFunc) Option {
-	must(len(keys) > 0, "Also needs a key function")
-	for _, key := range keys {
-		must(key != nil, "Also got a nil key function")
-	}
+	registration.MustBeKeys(adapter, "Also", keys)
 	return option(func(c *config) { c.keys = append(c.keys, keys...) })
 }
 
@@ -38,40 +37,18 @@ func Also(keys ...KeyFunc) Option {
 // 200. A success that it writes on purpose passes; mind that http.ServeContent
 // and its like do.
 func WithErrorHandler(handle func(w http.ResponseWriter, r *http.Request, err error)) Option {
-	must(handle != nil, "WithErrorHandler needs a function")
+	adapter.Must(handle != nil, "WithErrorHandler needs a function")
 	return option(func(c *config) { c.onError = handle })
 }
 
 // config is what options set.
 type config struct {
-	core    []core.Option
 	keys    []KeyFunc
 	onError func(http.ResponseWriter, *http.Request, error) // nil: WriteError
 }
 
 // option is a setting of this package.
-type option func(*config)
-
-// ReqlockOption makes it an Option.
-func (option) ReqlockOption() {}
-
-// configOf sorts the options into core's and this package's.
-func configOf(opts []Option) *config {
-	c := &config{}
-	for _, opt := range opts {
-		switch opt := opt.(type) {
-		case option:
-			opt(c)
-		case core.Option:
-			c.core = append(c.core, opt)
-		case nil:
-			must(false, "an option is nil")
-		default:
-			panic(fmt.Sprintf("reqlock: nethttplock: %T is an option of another adapter", opt))
-		}
-	}
-	return c
-}
+type option = registration.Setting[config]
 
 // refuse answers a request that does not run.
 func (c *config) refuse(w http.ResponseWriter, r *http.Request, err error) {

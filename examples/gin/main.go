@@ -21,11 +21,10 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/alicebob/miniredis/v2"
 	"github.com/gin-gonic/gin"
-	"github.com/redis/go-redis/v9"
 
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/examples/demoredis"
 )
 
 func main() {
@@ -42,12 +41,12 @@ func main() {
 
 // run serves the bank until ctx ends, and then lets running requests finish.
 func run(ctx context.Context, out io.Writer, addr, redisURL string) error {
-	rdb, stop, err := connect(ctx, redisURL)
+	rdb, err := demoredis.Connect(ctx, redisURL)
 	if err != nil {
 		return err
 	}
-	defer stop()
-	locks, err := core.New(rdb)
+	defer rdb.Close()
+	locks, err := core.New(rdb.Client)
 	if err != nil {
 		return err
 	}
@@ -69,30 +68,6 @@ func run(ctx context.Context, out io.Writer, addr, redisURL string) error {
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
 	return errors.Join(server.Shutdown(closing), locks.Close(closing))
-}
-
-// connect returns a client of the Redis of a URL, or of an embedded one if the
-// URL is empty, and what closes it.
-func connect(ctx context.Context, url string) (rdb *redis.Client, stop func(), err error) {
-	if url == "" {
-		embedded := miniredis.NewMiniRedis()
-		embedded.ClockTTL(true) // without it keys would never expire
-		if err := embedded.Start(); err != nil {
-			return nil, nil, err
-		}
-		rdb = redis.NewClient(&redis.Options{Addr: embedded.Addr()})
-		return rdb, func() { _ = rdb.Close(); embedded.Close() }, nil
-	}
-	options, err := redis.ParseURL(url)
-	if err != nil {
-		return nil, nil, errors.New("REDIS_URL is not the URL of a Redis") // the URL may hold a password
-	}
-	rdb = redis.NewClient(options)
-	if err := rdb.Ping(ctx).Err(); err != nil {
-		_ = rdb.Close()
-		return nil, nil, fmt.Errorf("the Redis of REDIS_URL cannot be used: %w", err)
-	}
-	return rdb, func() { _ = rdb.Close() }, nil
 }
 
 // printCurls says what to try.

@@ -6,12 +6,13 @@ import (
 	"time"
 
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/examples/demoredis"
 )
 
 // A site is one framework's service, with a bank and locks of its own.
 type site struct {
 	framework
-	redis  *redisServer
+	redis  *demoredis.Server
 	prefix string // of the keys in Redis
 	locks  *core.Locker
 	scene  *scene
@@ -20,7 +21,7 @@ type site struct {
 }
 
 // open starts a site.
-func open(ctx context.Context, on framework, redis *redisServer, prefix, addr string) (*site, error) {
+func open(ctx context.Context, on framework, redis *demoredis.Server, prefix, addr string) (*site, error) {
 	s := &site{framework: on, redis: redis, prefix: prefix, scene: newScene()}
 	var err error
 	s.locks, err = core.New(redis.Client, core.WithPrefix(prefix), core.WithObserver(s.scene.observe))

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/reqlock/reqlock/examples/demoredis"
 )
 
 // closingTime is how long requests under way may take to end.
@@ -16,14 +18,14 @@ const closingTime = 10 * time.Second
 
 // A stack is all that runs: a Redis, and on it a site for each framework.
 type stack struct {
-	redis *redisServer
+	redis *demoredis.Server
 	sites []*site
 }
 
 // start starts everything. The keys of each site of each run have a prefix of
 // their own, so that those that share a Redis do not meet.
 func (p program) start(ctx context.Context) (*stack, error) {
-	redis, err := connect(ctx, p.redisURL)
+	redis, err := demoredis.Connect(ctx, p.redisURL)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +56,7 @@ func (s *stack) stop(ctx context.Context) error {
 		stopping.Go(func() { errs[i] = site.close(ctx) })
 	}
 	stopping.Wait()
-	errs[len(s.sites)] = s.redis.close()
+	errs[len(s.sites)] = s.redis.Close()
 	return errors.Join(errs...)
 }
 

@@ -12,9 +12,6 @@ import (
 	"github.com/reqlock/reqlock/internal/keypart"
 )
 
-// DefaultMaxBody is the limit, in bytes, up to which key functions read a body.
-const DefaultMaxBody = 1 << 20
-
 // maxTrusted is how many bytes are set aside because a client says that it will
 // send them.
 const maxTrusted = 64 << 10

@@ -54,7 +54,7 @@ func readAll(t *testing.T, r *http.Request) string {
 
 func TestBodyIsRestored(t *testing.T) {
 	t.Parallel()
-	id, n := httpkey.JSONField("id", 100), httpkey.JSONField("n", 50)
+	id, n := httpkey.JSONField("id", httpkey.MaxBody(100)), httpkey.JSONField("n", httpkey.MaxBody(50))
 	const text = `{"id":"a","n":7}`
 	r, s := request(t.Context(), strings.NewReader(text))
 
@@ -104,7 +104,7 @@ func TestBodyLimit(t *testing.T) {
 			if test.wantErr != nil {
 				want = ""
 			}
-			key, err := httpkey.JSONField("id", test.limit)(r)
+			key, err := httpkey.JSONField("id", httpkey.MaxBody(test.limit))(r)
 			check(t, key, err, want, test.wantErr)
 			if s.read != test.wantRead {
 				t.Errorf("%d bytes were read, not %d", s.read, test.wantRead)
@@ -121,11 +121,11 @@ func TestSecondLimitIsHigher(t *testing.T) {
 	t.Parallel()
 	const text = `{"id":"a"}`
 	r, s := request(t.Context(), strings.NewReader(text))
-	key, err := httpkey.JSONField("id", 4)(r)
+	key, err := httpkey.JSONField("id", httpkey.MaxBody(4))(r)
 	check(t, key, err, "", core.ErrBodyTooLarge)
-	key, err = httpkey.JSONField("id", 10)(r)
+	key, err = httpkey.JSONField("id", httpkey.MaxBody(10))(r)
 	check(t, key, err, "a", nil)
-	key, err = httpkey.JSONField("id", 4)(r)
+	key, err = httpkey.JSONField("id", httpkey.MaxBody(4))(r)
 	check(t, key, err, "", core.ErrBodyTooLarge)
 	if got := readAll(t, r); got != text {
 		t.Errorf("the handler reads %q", got)
@@ -149,7 +149,7 @@ func TestBrokenBody(t *testing.T) {
 			t.Parallel()
 			r, _ := request(t.Context(), io.MultiReader(strings.NewReader(`{"id`), iotest.ErrReader(test.broken)))
 			for range 2 { // a second key function meets the same
-				key, err := httpkey.JSONField("id", 100)(r)
+				key, err := httpkey.JSONField("id", httpkey.MaxBody(100))(r)
 				check(t, key, err, "", test.wantErr)
 				if !errors.Is(err, test.broken) {
 					t.Errorf("%v does not wrap its cause", err)
@@ -171,7 +171,7 @@ func TestNoBody(t *testing.T) {
 			t.Parallel()
 			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", nil)
 			r.Body = body
-			key, err := httpkey.JSONField("id", 100)(r)
+			key, err := httpkey.JSONField("id", httpkey.MaxBody(100))(r)
 			check(t, key, err, "", core.ErrNoKey)
 			if r.Body != body {
 				t.Error("the body was replaced")
@@ -245,7 +245,7 @@ func TestForm(t *testing.T) {
 				if parsed {
 					_ = r.ParseMultipartForm(1 << 20)
 				}
-				key, err := httpkey.Form(test.field, 9000)(r)
+				key, err := httpkey.Form(test.field, httpkey.MaxBody(9000))(r)
 				check(t, key, err, test.want, test.wantErr)
 				if !parsed && (r.Form != nil || r.PostForm != nil || r.MultipartForm != nil) {
 					t.Error("the key function has parsed the form for the handler")

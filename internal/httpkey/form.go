@@ -16,9 +16,9 @@ import (
 // for a form what net/http does: an urlencoded or multipart body of a POST, PUT
 // or PATCH. A field that the query has as well is ambiguous: r.FormValue prefers
 // the query to a multipart body, and an urlencoded body to the query.
-func Form(name string, maxBody int64) KeyFunc {
+func Form(name string, opts ...BodyOption) KeyFunc {
 	must(name != "", "Form needs a name")
-	must(maxBody > 0, "Form needs a limit of the body above 0")
+	maxBody := maxBodyOf(opts)
 	return func(r *http.Request) (string, error) {
 		values, err := formValues(r, name, maxBody)
 		if err != nil {

@@ -14,12 +14,12 @@ import (
 
 // JSONField reads a field of the JSON object that the body holds. Dots in the
 // path lead into objects.
-func JSONField(path string, maxBody int64) KeyFunc {
+func JSONField(path string, opts ...BodyOption) KeyFunc {
 	names := strings.Split(path, ".")
 	for _, name := range names {
 		must(name != "", "JSONField needs a path of names with dots between them")
 	}
-	must(maxBody > 0, "JSONField needs a limit of the body above 0")
+	maxBody := maxBodyOf(opts)
 	return func(r *http.Request) (string, error) {
 		body, err := readBody(r, maxBody)
 		if err != nil {

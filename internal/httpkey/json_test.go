@@ -89,7 +89,7 @@ func TestJSONField(t *testing.T) {
 func jsonField(t *testing.T, path, body string) (string, error) {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader(body))
-	return httpkey.JSONField(path, httpkey.DefaultMaxBody)(r)
+	return httpkey.JSONField(path)(r)
 }
 
 // A key is the value that a handler finds which decodes the body into a struct

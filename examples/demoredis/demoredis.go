@@ -1,4 +1,6 @@
-package main
+// Package demoredis connects the examples to a Redis: to one that runs already,
+// or to one that they embed.
+package demoredis
 
 import (
 	"context"
@@ -15,9 +17,8 @@ import (
 // answerTime is how long a Redis may take to say that it is there.
 const answerTime = 3 * time.Second
 
-// A redisServer is the Redis of one run: one that runs already, or an embedded
-// one.
-type redisServer struct {
+// A Server is the Redis of one run.
+type Server struct {
 	// URL is how to reach it. It may hold a password.
 	URL string
 	// Name says what it is, to a person.
@@ -28,9 +29,9 @@ type redisServer struct {
 	embedded *miniredis.Miniredis // nil where it runs already
 }
 
-// connect returns the Redis of a URL, or an embedded one if the URL is empty.
-// The error does not repeat the URL.
-func connect(ctx context.Context, rawURL string) (*redisServer, error) {
+// Connect returns the Redis of a URL, or an embedded one if the URL is empty.
+// The error does not repeat the URL, which may hold a password.
+func Connect(ctx context.Context, rawURL string) (*Server, error) {
 	if rawURL == "" {
 		return embed()
 	}
@@ -45,7 +46,7 @@ func connect(ctx context.Context, rawURL string) (*redisServer, error) {
 		_ = client.Close()
 		return nil, fmt.Errorf("the Redis of REDIS_URL, %s, cannot be used: %w", options.Addr, err)
 	}
-	return &redisServer{
+	return &Server{
 		URL:    rawURL,
 		Name:   fmt.Sprintf("%s, database %d (REDIS_URL)", options.Addr, options.DB),
 		Client: client,
@@ -65,13 +66,13 @@ func answers(ctx context.Context, client *redis.Client) error {
 }
 
 // embed starts a Redis in this process. Other processes can reach it too.
-func embed() (*redisServer, error) {
+func embed() (*Server, error) {
 	embedded := miniredis.NewMiniRedis()
 	embedded.ClockTTL(true) // without it keys would never expire
 	if err := embedded.Start(); err != nil {
 		return nil, fmt.Errorf("cannot start an embedded Redis: %w", err)
 	}
-	return &redisServer{
+	return &Server{
 		URL:      "redis://" + embedded.Addr(),
 		Name:     "embedded (miniredis), for this run alone; set REDIS_URL to use yours",
 		Client:   redis.NewClient(&redis.Options{Addr: embedded.Addr()}),
@@ -79,11 +80,11 @@ func embed() (*redisServer, error) {
 	}, nil
 }
 
-// close closes the client, and ends an embedded Redis.
-func (r *redisServer) close() error {
-	err := r.Client.Close()
-	if r.embedded != nil {
-		r.embedded.Close()
+// Close closes the client, and ends an embedded Redis.
+func (s *Server) Close() error {
+	err := s.Client.Close()
+	if s.embedded != nil {
+		s.embedded.Close()
 	}
 	return err
 }

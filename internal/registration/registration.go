@@ -1,0 +1,53 @@
+package registration
+
+import (
+	"fmt"
+
+	"github.com/reqlock/reqlock/core"
+)
+
+// An Adapter is the name of an adapter's package, for its panics.
+type Adapter string
+
+// Must panics with the message unless ok: a programmer's error at registration.
+func (a Adapter) Must(ok bool, message string) {
+	if !ok {
+		panic(a.says(message))
+	}
+}
+
+func (a Adapter) says(message string) string { return "reqlock: " + string(a) + ": " + message }
+
+// MustBeKeys panics unless the option named has key functions, none of them
+// nil.
+func MustBeKeys[R any](a Adapter, option string, keys []core.KeyFunc[R]) {
+	a.Must(len(keys) > 0, option+" needs a key function")
+	for _, key := range keys {
+		a.Must(key != nil, option+" got a nil key function")
+	}
+}
+
+// A Setting is an adapter's own option: it sets something in a configuration.
+type Setting[Config any] func(*Config)
+
+// ReqlockOption makes it an option of the adapter.
+func (Setting[Config]) ReqlockOption() {}
+
+// Apply gives the adapter's own options to config, in their order, and returns
+// those of core. A nil option and one of another adapter panic.
+func Apply[Config any, Option interface{ ReqlockOption() }](a Adapter, config *Config, opts []Option) []core.Option {
+	var rest []core.Option
+	for _, opt := range opts {
+		switch opt := any(opt).(type) {
+		case Setting[Config]:
+			opt(config)
+		case core.Option:
+			rest = append(rest, opt)
+		case nil:
+			panic(a.says("an option is nil"))
+		default:
+			panic(a.says(fmt.Sprintf("%T is an option of another adapter", opt)))
+		}
+	}
+	return rest
+}
