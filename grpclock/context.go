@@ -25,10 +25,20 @@ func (c *lateContext) lock(locked context.Context) {
 	context.AfterFunc(locked, func() { c.cancel(context.Cause(locked)) })
 }
 
+// A waitingKey has a value in the context of a stream while its lock waits for
+// the first message.
+type waitingKey struct{}
+
 // Value returns a value of the lease's context, as soon as there is one.
 func (c *lateContext) Value(key any) any {
-	if locked := c.locked.Load(); locked != nil {
+	own := c.Context.Value(key)
+	switch locked := c.locked.Load(); {
+	case own == c.Context:
+		return own // package context asks what ends this context, to spare a goroutine
+	case locked != nil:
 		return (*locked).Value(key)
+	case key == waitingKey{}:
+		return true
 	}
-	return c.Context.Value(key)
+	return own
 }

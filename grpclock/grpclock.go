@@ -12,6 +12,10 @@ import (
 // core, and plain functions, go together:
 //
 //	core.Named("account", grpclock.Message((*pb.TransferRequest).GetAccountId))
+//
+// A function of your own that looks at the message does it with comma-ok, as
+// Call.Message shows: c.Message().(*pb.TransferRequest) alone panics on other
+// methods, and on streams, which open without a message.
 type KeyFunc = core.KeyFunc[*Call]
 
 // UnaryServerInterceptor runs unary calls under a lock. key says which lock;
@@ -50,7 +54,9 @@ func (c *config) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo,
 // first message, whose key it is; in a stream from the server, generated code
 // does that before the handler runs. A handler that sends messages or headers
 // before it has received is refused with INTERNAL. Whatever a handler makes of
-// a refusal, the client gets the refusal.
+// a refusal, the client gets the refusal. Inside another interceptor of this
+// package that waits for the first message, this one waits for it too, so that
+// locks are taken from the outside inwards.
 //
 // A stream that ends without a message has a key only if there is one without a
 // message: core.First goes on past key functions that need one.
@@ -61,13 +67,14 @@ func StreamServerInterceptor(l *core.Locker, key KeyFunc, opts ...Option) grpc.S
 // stream runs a stream under its lock.
 func (c *config) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 	ctx := ss.Context()
+	if ctx.Value(waitingKey{}) != nil { // the lock of an outer interceptor comes first
+		return c.late(srv, ss, info, handler)
+	}
 	opening := newOpening(ctx, info.FullMethod)
 	locked, release, err := core.Enter(ctx, c.locks, opening, c.keys...)
 	switch {
 	case opening.asked:
-		s := newStream(ctx, ss, opening, c)
-		defer s.end()
-		return s.result(handler(srv, s))
+		return c.late(srv, ss, info, handler)
 	case err != nil:
 		return c.refuse(opening, err)
 	}

@@ -39,7 +39,8 @@ var plaintext = grpc.WithTransportCredentials(insecure.NewCredentials())
 func newLocker(t *testing.T, opts ...core.Option) (*core.Locker, *redis.Client) {
 	t.Helper()
 	server := redistest.Start(t)
-	locks := core.Must(core.New(server.Client(t), opts...))
+	patient := core.WithCommandTimeout(2 * time.Second) // a busy machine is no fault of Redis
+	locks := core.Must(core.New(server.Client(t), append([]core.Option{patient}, opts...)...))
 	closeAfterwards(t, locks)
 	return locks, server.Client(t)
 }

@@ -147,8 +147,9 @@ func TestStreamWithoutMessage(t *testing.T) {
 		key  grpclock.KeyFunc
 		code codes.Code
 	}{
-		"needs one":       {accountOf, codes.InvalidArgument},
-		"has another key": {core.First(accountOf, literal), codes.OK},
+		"needs one":        {accountOf, codes.InvalidArgument},
+		"needs any at all": {literalMessage, codes.InvalidArgument},
+		"has another key":  {core.First(accountOf, literal), codes.OK},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -249,10 +250,16 @@ func TestMisbehavingHandlers(t *testing.T) {
 			wantCode(t, s.SendHeader(metadata.Pairs("x-a", "1")), codes.Internal)
 			return nil
 		}, codes.Internal, "INTERNAL"},
-		"sets headers before it receives": {false, func(t *testing.T, s batchServer) error {
-			wantCode(t, s.SetHeader(metadata.Pairs("x-a", "1")), codes.Internal)
+		"sets headers, and returns before it receives": {false, func(t *testing.T, s batchServer) error {
+			wantCode(t, s.SetHeader(metadata.Pairs("x-a", "1")), codes.OK)
 			return nil
 		}, codes.Internal, "INTERNAL"},
+		"sets headers before a refusal": {true, func(t *testing.T, s batchServer) error {
+			wantCode(t, s.SetHeader(metadata.Pairs("x-a", "1")), codes.OK)
+			_, err := s.Recv()
+			wantCode(t, s.SetHeader(metadata.Pairs("x-a", "2")), codes.Aborted)
+			return err
+		}, codes.Aborted, "BUSY"},
 		"returns before it receives":       {false, func(*testing.T, batchServer) error { return nil }, codes.Internal, "INTERNAL"},
 		"returns an error of its own then": {false, func(*testing.T, batchServer) error { return status.Error(codes.PermissionDenied, "") }, codes.PermissionDenied, ""},
 		"returns nil after a refusal": {true, func(_ *testing.T, s batchServer) error {
@@ -449,32 +456,3 @@ func literalMessage(c *grpclock.Call) (string, error) {
 	}
 	return theKey, nil
 }
-
-// Two interceptors whose key is in the message take one lock.
-func TestNestedStreams(t *testing.T) {
-	t.Parallel()
-	locks, rdb := newLocker(t)
-	lock := grpclock.StreamServerInterceptor(locks, accountOf, core.WithWait(5*time.Second))
-	wrapped := func(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo, next grpc.StreamHandler) error {
-		// As the interceptors do that add something to the context.
-		type key struct{}
-		return next(srv, &streamIn{ss, context.WithValue(ss.Context(), key{}, 1)})
-	}
-	client := serve(t, &bank{batch: func(s batchServer) error {
-		if _, err := s.Recv(); err != nil {
-			return err
-		}
-		wantLease(t, s)
-		return s.Send(&pb.TransferReply{})
-	}}, grpc.ChainStreamInterceptor(lock, lock, wrapped, lock))
-	wantCode(t, batchCall(within(t), client), codes.OK)
-	eventually(t, "the key is free", func() bool { return !held(t, rdb) })
-}
-
-// streamIn is a stream with another context.
-type streamIn struct {
-	grpc.ServerStream
-	ctx context.Context
-}
-
-func (s *streamIn) Context() context.Context { return s.ctx }
