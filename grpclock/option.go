@@ -20,19 +20,29 @@ type Option interface {
 // All keys are taken, in one order whatever the order of the key functions, so
 // that a transfer from a to b and one from b to a do not wait for each other;
 // all within one wait. Equal keys are locked once.
+//
+// These key functions see all methods that the interceptor sees, as its own one
+// does. Give them a ByMethod of their own, or one reads a message of the wrong
+// type and refuses the call.
 func Also(keys ...KeyFunc) Option {
 	registration.MustBeKeys(adapter, "Also", keys)
 	return option(func(c *config) { c.keys = append(c.keys, keys...) })
 }
 
-// WithErrorHandler sets what becomes of the calls that do not run; without it,
+// WithErrorHandler sets what becomes of the calls that get no lock; without it,
 // StatusOf says it. handle gets the error as core.Enter returned it, and
 // returns the status error to send. Ask core.OutcomeOf what err means, or
 // errors.Is; its text is not for clients.
 //
-// A call whose handler did not run never gets a success by accident: if handle
-// returns nil, a status OK, or an error without a status, such as err itself,
-// the answer is that of StatusOf(err).
+// A status that handle puts beside err, as fmt.Errorf("%w: %w", status, err)
+// does, is sent too, without the text around it. A call without a lock never
+// gets a success by accident: if handle returns nil, a status OK, or an error
+// with no status of its own, such as err itself, the answer is that of
+// StatusOf(err).
+//
+// handle is not asked about what a handler returns, nor about the mistakes of
+// one that has a stream: to send or to return before the first message is
+// INTERNAL whatever handle says.
 func WithErrorHandler(handle func(c *Call, err error) error) Option {
 	adapter.Must(handle != nil, "WithErrorHandler needs a function")
 	return option(func(c *config) { c.onError = handle })

@@ -73,6 +73,11 @@ func TestOutcomes(t *testing.T) {
 			key: literal, prepare: taken, opts: []grpclock.Option{core.WithWait(200 * time.Millisecond)},
 			code: codes.Aborted, reason: "WAIT_TIMEOUT", retryAfter: time.Second,
 		},
+		"wait timeout, another hint": {
+			key: literal, prepare: taken,
+			opts: []grpclock.Option{core.WithWait(200 * time.Millisecond), core.WithRetryAfter(1500 * time.Millisecond)},
+			code: codes.Aborted, reason: "WAIT_TIMEOUT", retryAfter: 1500 * time.Millisecond,
+		},
 		"no key": {
 			key:  grpclock.Metadata("x-account"),
 			code: codes.InvalidArgument, reason: "NO_KEY",
@@ -221,50 +226,6 @@ func checkStatus(t *testing.T, err error, test refusal) {
 		t.Errorf("the answer tells the key or the token: %s", all)
 	}
 }
-
-// Whatever an error handler leaves undone is done.
-func TestErrorHandler(t *testing.T) {
-	t.Parallel()
-	for name, test := range map[string]struct {
-		handle  func(*grpclock.Call, error) error
-		code    codes.Code
-		message string
-	}{
-		"its own": {func(c *grpclock.Call, err error) error {
-			outcome, _ := core.OutcomeOf(err)
-			return status.Error(codes.Unauthenticated, outcome.Code+" "+c.FullMethod())
-		}, codes.Unauthenticated, "no_key " + pb.Bank_Transfer_FullMethodName},
-		"default":   {func(_ *grpclock.Call, err error) error { return grpclock.StatusOf(err).Err() }, codes.InvalidArgument, "reqlock: no key"},
-		"nil":       {func(*grpclock.Call, error) error { return nil }, codes.InvalidArgument, "reqlock: no key"},
-		"OK":        {func(*grpclock.Call, error) error { return okError{} }, codes.InvalidArgument, "reqlock: no key"},
-		"the error": {func(_ *grpclock.Call, err error) error { return err }, codes.InvalidArgument, "reqlock: no key"},
-		"no status": {func(*grpclock.Call, error) error { return errors.New(theKey) }, codes.InvalidArgument, "reqlock: no key"},
-		"wrapped": {func(*grpclock.Call, error) error {
-			return fmt.Errorf("%s: %w", theKey, status.Error(codes.NotFound, "mine"))
-		}, codes.NotFound, "mine"},
-		"status around the error": {func(_ *grpclock.Call, err error) error {
-			return statusAround{err}
-		}, codes.NotFound, "mine"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			client := serve(t, &bank{transfer: func(context.Context, *pb.TransferRequest) error {
-				t.Error("the handler has run")
-				return nil
-			}}, unary(unusedLocker(t), grpclock.Metadata("x-account"), grpclock.WithErrorHandler(test.handle)))
-			_, err := client.Transfer(within(t), transferOf(theKey))
-			if got := status.Convert(err); got.Code() != test.code || got.Message() != test.message {
-				t.Errorf("%v", err)
-			}
-		})
-	}
-}
-
-// statusAround is an error with a status of its own around another error.
-type statusAround struct{ error }
-
-func (e statusAround) Unwrap() error            { return e.error }
-func (statusAround) GRPCStatus() *status.Status { return status.New(codes.NotFound, "mine") }
 
 // An interceptor around the lock finds the error behind the status.
 func TestRefusalUnwraps(t *testing.T) {

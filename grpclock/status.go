@@ -72,29 +72,3 @@ func statusIn(err error) *status.Status {
 }
 
 func isFailure(s *status.Status) bool { return s.Code() != codes.OK }
-
-// refuse returns the error to send for a call that does not run.
-func (c *config) refuse(call *Call, err error) error {
-	if c.onError != nil {
-		if own := c.onError(call, err); statusIn(own) != nil {
-			err = own
-		}
-	}
-	return &refusal{StatusOf(err), err}
-}
-
-// A refusal is the status that the client gets, and the error behind it for the
-// interceptors in between.
-type refusal struct {
-	status *status.Status
-	cause  error
-}
-
-// Error returns the text of the status alone.
-func (r *refusal) Error() string { return r.status.Err().Error() }
-
-// GRPCStatus returns what the client gets.
-func (r *refusal) GRPCStatus() *status.Status { return r.status }
-
-// Unwrap returns the error behind the status, for errors.Is and errors.As.
-func (r *refusal) Unwrap() error { return r.cause }
