@@ -17,9 +17,10 @@ import (
 // such as a SPIFFE ID, or else its subject ("CN=billing,O=Example"). A
 // certificate with several URIs is core.ErrInvalidKey, and one with neither
 // core.ErrNoKey. Only a certificate that crypto/tls has verified counts
-// (tls.RequireAndVerifyClientCert), not one that the program verifies by itself.
+// (tls.RequireAndVerifyClientCert); another one is core.ErrInvalidKey. A program
+// that verifies certificates by itself needs a KeyFunc of its own.
 //
-// Without it, it is the IP address of the peer, without its port. Behind a
+// Without a certificate it is the IP address of the peer, without its port. Behind a
 // proxy that is the proxy, so that all clients share one lock. A peer without
 // an IP address, as on a Unix socket, is core.ErrNoKey or core.ErrInvalidKey.
 func Peer() KeyFunc {
@@ -29,8 +30,12 @@ func Peer() KeyFunc {
 			return "", core.ErrNoKey
 		}
 		tls, _ := p.AuthInfo.(credentials.TLSInfo)
-		if chains := tls.State.VerifiedChains; len(chains) > 0 && len(chains[0]) > 0 {
+		chains := tls.State.VerifiedChains
+		switch {
+		case len(chains) > 0 && len(chains[0]) > 0:
 			return identity(chains[0][0])
+		case len(tls.State.PeerCertificates) > 0:
+			return "", keypart.Invalid("a certificate that crypto/tls has not verified")
 		}
 		return address(p.Addr)
 	}
