@@ -83,6 +83,7 @@ func frameworks() []*framework {
 		overEcho(),
 		overGRPCUnary(),
 		overGRPCStream(),
+		overGRPCBidi(),
 	}
 }
 

@@ -19,15 +19,23 @@ import (
 	"github.com/reqlock/reqlock/core"
 )
 
-// A grpcServer is the client's side of a gRPC service on a real connection. A
-// request is a call of UnaryCall, or of StreamingOutputCall.
+// A grpcServer is the client's side of a gRPC service on a real connection.
 type grpcServer struct {
 	pb.TestServiceClient
-	streams bool
+	kind callKind
 }
 
+// A callKind says which method a request is a call of.
+type callKind int
+
+const (
+	unaryCall    callKind = iota // UnaryCall
+	serverStream                 // StreamingOutputCall
+	bidiStream                   // FullDuplexCall, with one message of the client's
+)
+
 // listenGRPC serves until the test is over, and returns a client.
-func listenGRPC(t *testing.T, service pb.TestServiceServer, streams bool, options ...grpc.ServerOption) server {
+func listenGRPC(t *testing.T, service pb.TestServiceServer, kind callKind, options ...grpc.ServerOption) server {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -48,7 +56,7 @@ func listenGRPC(t *testing.T, service pb.TestServiceServer, streams bool, option
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	return grpcServer{pb.NewTestServiceClient(conn), streams}
+	return grpcServer{pb.NewTestServiceClient(conn), kind}
 }
 
 // outgoing returns the context and the message of a request: its keys are
@@ -62,7 +70,7 @@ func outgoing(ctx context.Context, r request) (context.Context, *pb.EchoStatus) 
 }
 
 func (s grpcServer) send(ctx context.Context, r request) answer {
-	if s.streams {
+	if s.kind != unaryCall {
 		return s.open(ctx, r).rest()
 	}
 	ctx, body := outgoing(ctx, r)
@@ -73,14 +81,28 @@ func (s grpcServer) send(ctx context.Context, r request) answer {
 
 func (s grpcServer) open(ctx context.Context, r request) stream {
 	ctx, body := outgoing(ctx, r)
-	pieces, err := s.StreamingOutputCall(ctx, &pb.StreamingOutputCallRequest{ResponseStatus: body})
-	return &grpcStream{pieces, err}
+	m := &pb.StreamingOutputCallRequest{ResponseStatus: body}
+	if s.kind == serverStream {
+		pieces, err := s.StreamingOutputCall(ctx, m)
+		return &grpcStream{pieces, err}
+	}
+	both, err := s.FullDuplexCall(ctx)
+	if err != nil {
+		return &grpcStream{nil, err}
+	}
+	if err = both.Send(m); errors.Is(err, io.EOF) {
+		err = nil // the server has ended the stream, and Recv says why
+	}
+	return &grpcStream{both, errors.Join(err, both.CloseSend())}
 }
 
 // A grpcStream is the client's side of a stream. Its pieces are messages.
 type grpcStream struct {
-	pieces grpc.ServerStreamingClient[pb.StreamingOutputCallResponse]
-	err    error
+	pieces interface {
+		grpc.ClientStream
+		Recv() (*pb.StreamingOutputCallResponse, error)
+	}
+	err error
 }
 
 func (s *grpcStream) next() (string, error) {

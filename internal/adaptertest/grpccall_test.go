@@ -13,13 +13,15 @@ import (
 	"github.com/reqlock/reqlock/grpclock"
 )
 
-// A grpcCall is a call of either kind.
+// A grpcCall is a call of any kind.
 type grpcCall struct {
 	ctx    context.Context
 	body   string
-	pieces grpc.ServerStreamingServer[pb.StreamingOutputCallResponse] // nil: unary
-	text   string
-	err    error
+	pieces interface { // nil: unary
+		Send(piece *pb.StreamingOutputCallResponse) error
+	}
+	text string
+	err  error
 }
 
 func (c *grpcCall) Context() context.Context   { return c.ctx }
@@ -43,54 +45,36 @@ func (c *grpcCall) Send(piece string) error {
 	return c.pieces.Send(&pb.StreamingOutputCallResponse{Payload: &pb.Payload{Body: []byte(piece)}})
 }
 
-// A grpcFrame is what an interceptor of the case sees.
-type grpcFrame struct {
-	ctx  context.Context
-	next func(ctx context.Context)
+// service answers calls of all kinds with the route's handler.
+type service struct {
+	pb.UnimplementedTestServiceServer
+	r route
 }
 
-func (f *grpcFrame) Context() context.Context       { return f.ctx }
-func (f *grpcFrame) SetContext(ctx context.Context) { f.ctx = ctx }
-func (f *grpcFrame) Next()                          { f.next(f.ctx) }
-
-func outerUnary(outer func(frame)) grpc.UnaryServerInterceptor {
-	return func(ctx context.Context, m any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (reply any, err error) {
-		outer(&grpcFrame{ctx, func(ctx context.Context) { reply, err = next(ctx, m) }})
-		return reply, err
-	}
+func (s service) UnaryCall(ctx context.Context, m *pb.SimpleRequest) (*pb.SimpleResponse, error) {
+	c := &grpcCall{ctx: ctx, body: m.GetResponseStatus().GetMessage()}
+	s.r.handler(c)
+	return &pb.SimpleResponse{Username: c.text}, c.err
 }
 
-func outerStream(outer func(frame)) grpc.StreamServerInterceptor {
-	return func(srv any, s grpc.ServerStream, _ *grpc.StreamServerInfo, next grpc.StreamHandler) (err error) {
-		outer(&grpcFrame{s.Context(), func(ctx context.Context) { err = next(srv, framedStream{s, ctx}) }})
+func (s service) StreamingOutputCall(
+	m *pb.StreamingOutputCallRequest, pieces grpc.ServerStreamingServer[pb.StreamingOutputCallResponse],
+) error {
+	c := &grpcCall{ctx: pieces.Context(), body: m.GetResponseStatus().GetMessage(), pieces: pieces}
+	s.r.handler(c)
+	return c.err
+}
+
+// FullDuplexCall receives the one message by itself.
+func (s service) FullDuplexCall(
+	pieces grpc.BidiStreamingServer[pb.StreamingOutputCallRequest, pb.StreamingOutputCallResponse],
+) error {
+	early := pieces.Context() // as handlers do that look at it only once
+	m, err := pieces.Recv()
+	if err != nil {
 		return err
 	}
-}
-
-// A framedStream has the context that a frame has set.
-type framedStream struct {
-	grpc.ServerStream
-	ctx context.Context
-}
-
-func (s framedStream) Context() context.Context { return s.ctx }
-
-// recoverUnary and recoverStream are the recovery that gRPC leaves to its
-// users.
-func recoverUnary(
-	ctx context.Context, m any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler,
-) (reply any, err error) {
-	defer recovered(&err)
-	return next(ctx, m)
-}
-
-func recoverStream(srv any, s grpc.ServerStream, _ *grpc.StreamServerInfo, next grpc.StreamHandler) (err error) {
-	defer recovered(&err)
-	return next(srv, s)
-}
-
-func recovered(err *error) {
-	if recover() != nil {
-		*err = status.Error(codes.Internal, "crashed")
-	}
+	c := &grpcCall{ctx: early, body: m.GetResponseStatus().GetMessage(), pieces: pieces}
+	s.r.handler(c)
+	return c.err
 }

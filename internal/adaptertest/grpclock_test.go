@@ -1,7 +1,6 @@
 package adaptertest
 
 import (
-	"context"
 	"maps"
 	"testing"
 
@@ -27,7 +26,7 @@ func overGRPCUnary() *framework {
 		name:  "grpclock unary",
 		lacks: maps.Clone(grpcLacks),
 		serve: func(t *testing.T, locks *core.Locker, r route) server {
-			return listenGRPC(t, service{r: r}, false, grpc.ChainUnaryInterceptor(unaryChain(locks, r)...))
+			return listenGRPC(t, service{r: r}, unaryCall, grpc.ChainUnaryInterceptor(unaryChain(locks, r)...))
 		},
 		row:       grpcRow,
 		forbidden: verdict{status: int(codes.PermissionDenied)},
@@ -37,16 +36,20 @@ func overGRPCUnary() *framework {
 	return f
 }
 
-func overGRPCStream() *framework {
+func overGRPCStream() *framework { return overGRPCStreams("grpclock stream", serverStream) }
+
+func overGRPCBidi() *framework { return overGRPCStreams("grpclock bidi", bidiStream) }
+
+func overGRPCStreams(name string, kind callKind) *framework {
 	f := overGRPCUnary()
-	f.name, f.lacks = "grpclock stream", grpcLacks
+	f.name, f.lacks = name, grpcLacks
 	f.serve = func(t *testing.T, locks *core.Locker, r route) server {
-		return listenGRPC(t, service{r: r}, true, grpc.ChainStreamInterceptor(streamChain(locks, r)...))
+		return listenGRPC(t, service{r: r}, kind, grpc.ChainStreamInterceptor(streamChain(locks, r)...))
 	}
 	return f
 }
 
-// ofGRPC reads the body of either kind of call.
+// ofGRPC reads the body of all kinds of call.
 var ofGRPC = adapter[*grpclock.Call, grpclock.Option]{
 	header: grpclock.Metadata,
 	body: func(int64) grpclock.KeyFunc {
@@ -54,6 +57,7 @@ var ofGRPC = adapter[*grpclock.Call, grpclock.Option]{
 		return grpclock.ByMethod(map[string]grpclock.KeyFunc{
 			pb.TestService_UnaryCall_FullMethodName:           grpclock.Field[*pb.SimpleRequest](field),
 			pb.TestService_StreamingOutputCall_FullMethodName: grpclock.Field[*pb.StreamingOutputCallRequest](field),
+			pb.TestService_FullDuplexCall_FullMethodName:      grpclock.Field[*pb.StreamingOutputCallRequest](field),
 		})
 	},
 	also: grpclock.Also,
@@ -73,6 +77,7 @@ func ofRoute(k key) grpclock.KeyFunc {
 	return grpclock.ByMethod(map[string]grpclock.KeyFunc{
 		pb.TestService_UnaryCall_FullMethodName:           ofGRPC.key(k),
 		pb.TestService_StreamingOutputCall_FullMethodName: ofGRPC.key(k),
+		pb.TestService_FullDuplexCall_FullMethodName:      ofGRPC.key(k),
 	})
 }
 
@@ -106,24 +111,4 @@ func streamChain(locks *core.Locker, r route) (chain []grpc.StreamServerIntercep
 		chain = append(chain, grpclock.StreamServerInterceptor(locks, ofRoute(l.keys[0]), ofGRPC.options(l)...))
 	}
 	return chain
-}
-
-// service answers calls of both kinds with the route's handler.
-type service struct {
-	pb.UnimplementedTestServiceServer
-	r route
-}
-
-func (s service) UnaryCall(ctx context.Context, m *pb.SimpleRequest) (*pb.SimpleResponse, error) {
-	c := &grpcCall{ctx: ctx, body: m.GetResponseStatus().GetMessage()}
-	s.r.handler(c)
-	return &pb.SimpleResponse{Username: c.text}, c.err
-}
-
-func (s service) StreamingOutputCall(
-	m *pb.StreamingOutputCallRequest, pieces grpc.ServerStreamingServer[pb.StreamingOutputCallResponse],
-) error {
-	c := &grpcCall{ctx: pieces.Context(), body: m.GetResponseStatus().GetMessage(), pieces: pieces}
-	s.r.handler(c)
-	return c.err
 }

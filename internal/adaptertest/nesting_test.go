@@ -10,16 +10,26 @@ import (
 // nestingCases are about several locks around one handler.
 func nestingCases() []testCase {
 	first, second := lock{keys: []key{byHeader}}, lock{keys: []key{bySecond}}
+	inBody := lock{keys: []key{byBody}}
 	return []testCase{
 		{"Do with the same key in the handler", everywhere, doInHandler},
 		{"two middlewares, the same key", everywhere, func(e *env) {
 			sameKey(e, route{locks: []lock{first, first}})
+		}},
+		{"two middlewares, the same key, for the outer one in the body", everywhere, func(e *env) {
+			sameKey(e, route{locks: []lock{inBody, first}})
+		}},
+		{"two middlewares, the same key, for the inner one in the body", everywhere, func(e *env) {
+			sameKey(e, route{locks: []lock{first, inBody}})
 		}},
 		{"group and route, the same key", everywhere, func(e *env) {
 			sameKey(e, route{group: []lock{first}, locks: []lock{first}})
 		}},
 		{"two middlewares, different keys", everywhere, func(e *env) {
 			differentKeys(e, route{locks: []lock{first, second}})
+		}},
+		{"two middlewares, different keys, the outer one in the body", everywhere, func(e *env) {
+			differentKeys(e, route{locks: []lock{inBody, second}})
 		}},
 		{"group and route, different keys", everywhere, func(e *env) {
 			differentKeys(e, route{group: []lock{first}, locks: []lock{second}})
