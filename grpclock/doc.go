@@ -53,11 +53,13 @@
 // handler runs. Else it is taken when the handler receives the first message:
 //
 //   - In a stream from the server, generated code receives that message before
-//     it runs the handler: there is nothing to know.
+//     it runs the handler. Only interceptors between the lock and the handler
+//     come before it.
 //   - In a stream from the client, or in both directions, the handler receives
 //     it. What it does before that is not under the lock, so nothing must happen
 //     there. To send a message or a header, or to return nil, is refused: the
-//     stream ends with INTERNAL.
+//     stream ends with INTERNAL. Headers that are set (SetHeader) are kept back
+//     until the lock is there; if they cannot be sent, the receiving says so.
 //   - When the lock is refused, that is what the receiving returns, and what the
 //     client gets, whatever the handler returns. Nothing can be sent any more.
 //   - A stream that ends without a message is refused for want of a key.
@@ -74,8 +76,18 @@
 // From the outside inwards: recover, log, authentication, validation, rate
 // limit, lock, handler. Whatever can refuse a call refuses it before it has the
 // lock. Stats handlers, such as that of otelgrpc, stand around all interceptors
-// and see the refused calls too. A recovery outside or inside the lock is right
-// either way: the lock is freed when a panic passes through.
+// and see the refused calls too. Compression lies below them, and CORS is a
+// matter of the proxy that speaks gRPC-Web. A recovery outside or inside the
+// lock is right either way: the lock is freed when a panic passes through.
+//
+// A timeout interceptor that runs the handler in another goroutine, and answers
+// while it still runs, belongs outside: there the lock is held until the handler
+// has returned. Inside, the lock is freed with the answer. A deadline in the
+// context, which the handler heeds by itself, may be set anywhere.
+//
+// The RegisterXHandlerServer functions of grpc-gateway call the service past all
+// interceptors, and so without a lock. RegisterXHandlerFromEndpoint and
+// RegisterXHandler go through the server.
 //
 // # What to know
 //
@@ -86,7 +98,12 @@
 // for a moment until the handler returns, which a short core.WithWait hides.
 //
 // Two interceptors with the same key on one call take one lock and free it
-// once. With different keys they take one after the other; two calls that take
-// them in different orders would wait for each other until their waits are
-// over. Also takes several keys at once without that.
+// once. With different keys they take one after the other, from the outside
+// inwards, and in streams too; two calls that take them in different orders
+// would wait for each other until their waits are over. Also takes several keys
+// at once without that. Interceptors know of each other through the context:
+// one in between that makes a new one parts them.
+//
+// To shut down, call GracefulStop before the Locker's Close: a Locker that is
+// closed first refuses the calls that the server still accepts.
 package grpclock

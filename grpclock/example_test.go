@@ -96,7 +96,9 @@ func ExampleStreamServerInterceptor() {
 		return coins.SendAndClose(&pb.BalanceReply{Cents: cents})
 	}}
 	client, stop := exampleClient(service, grpc.StreamInterceptor(grpclock.StreamServerInterceptor(locks,
-		core.Named("account", grpclock.Field[*pb.DepositRequest]("account.id")))))
+		grpclock.ByMethod(map[string]grpclock.KeyFunc{
+			pb.Bank_Deposit_FullMethodName: core.Named("account", grpclock.Field[*pb.DepositRequest]("account.id")),
+		}))))
 	defer stop()
 
 	coins, err := client.Deposit(context.Background())
@@ -156,10 +158,13 @@ func ExampleAlso() {
 		}
 		return ctx.Err()
 	}}
+	inTransfer := func(field string) grpclock.KeyFunc {
+		return grpclock.ByMethod(map[string]grpclock.KeyFunc{
+			pb.Bank_Transfer_FullMethodName: core.Named("account", grpclock.Field[*pb.TransferRequest](field)),
+		})
+	}
 	client, stop := exampleClient(service, grpc.UnaryInterceptor(grpclock.UnaryServerInterceptor(locks,
-		core.Named("account", grpclock.Field[*pb.TransferRequest]("account.id")),
-		grpclock.Also(core.Named("account", grpclock.Field[*pb.TransferRequest]("payee.id"))),
-		core.WithWait(2*time.Second))))
+		inTransfer("account.id"), grpclock.Also(inTransfer("payee.id")), core.WithWait(2*time.Second))))
 	defer stop()
 
 	_, err := client.Transfer(context.Background(), &pb.TransferRequest{
