@@ -17,9 +17,9 @@
 // asked, 400 where the request has no usable key. See WriteError for the
 // answers and WithErrorHandler for your own.
 //
-// The error is in c.Errors too, where loggers look. A middleware that renders
-// c.Errors after c.Next finds the answer written: let it ask c.Writer.Written
-// first, or see WithErrorHandler to leave the answer to it.
+// The error is in c.Errors too, as the last one, where loggers look. A
+// middleware that renders c.Errors after c.Next finds the answer written: let it
+// ask c.Writer.Written first, or see WithErrorHandler to leave the answer to it.
 //
 // The handler's c.Request.Context() is cancelled if the lock is lost while it
 // runs; context.Cause says why. Its answer stands as it is. FromContext gives
@@ -59,8 +59,18 @@
 //
 // A function of your own is a KeyFunc as well, and so are Gin's getters:
 //
-//	core.Of(func(c *gin.Context) string { return sessions.Default(c).ID() })
 //	core.Of((*gin.Context).FullPath)
+//	core.Of(func(c *gin.Context) string {
+//		user, _ := sessions.Default(c).Get("user").(string)
+//		return user
+//	})
+//
+// It may answer by itself and return an error or no key, as with
+//
+//	return "", c.AbortWithError(http.StatusUnauthorized, err)
+//
+// or after c.BindJSON has failed. Then its answer stands as it is, and no error
+// handler is asked.
 //
 // # Where to put it
 //

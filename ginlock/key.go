@@ -14,6 +14,11 @@ import (
 // "/accounts/:id/transfer". Where no route was found there is none, which is
 // core.ErrNoKey: see the package comment on unknown routes. An empty name
 // panics.
+//
+// The key is what c.Param gives the handler. In an engine that leaves values
+// escaped (UseEscapedPath or UseRawPath without UnescapePathValues) "42" and
+// "4%32" are two keys: a handler that unescapes them needs a key function that
+// does so too.
 func Param(name string) KeyFunc {
 	adapter.Must(name != "", "Param needs a name")
 	return func(c *gin.Context) (string, error) { return keypart.Text(c.Param(name)) }

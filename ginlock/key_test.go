@@ -224,3 +224,38 @@ func TestMaxBodyOfABoundBody(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// The key is what the handler reads, whatever the engine makes of the path.
+func TestParamIsTheHandlers(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		set  func(*gin.Engine)
+		want map[string]string
+	}{
+		"as by default": {func(*gin.Engine) {}, map[string]string{"/42": "42", "/4%32": "42", "/a%2562": "a%62"}},
+		"escaped, and unescaped": {func(r *gin.Engine) {
+			r.UseEscapedPath = true
+		}, map[string]string{"/42": "42", "/4%32": "42", "/a%2Fb": "a/b"}},
+		"escaped": {func(r *gin.Engine) {
+			r.UseEscapedPath, r.UnescapePathValues = true, false
+		}, map[string]string{"/42": "42", "/4%32": "4%32", "/a%2562": "a%2562"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := gin.New()
+			test.set(r)
+			r.GET("/:id", func(c *gin.Context) {
+				key, err := ginlock.Param("id")(c)
+				if key != c.Param("id") || err != nil {
+					t.Errorf("key %q, %v; the handler reads %q", key, err, c.Param("id"))
+				}
+				c.String(http.StatusOK, "%s", key)
+			})
+			for path, want := range test.want {
+				if w := call(t, r, http.MethodGet, path); w.Body.String() != want {
+					t.Errorf("%s: %d %q, want %q", path, w.Code, w.Body, want)
+				}
+			}
+		})
+	}
+}

@@ -1,6 +1,7 @@
 package ginlock_test
 
 import (
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -104,3 +105,17 @@ func mustNotRun(t *testing.T) gin.HandlerFunc {
 
 // ok is a handler that answers.
 func ok(c *gin.Context) { c.String(http.StatusOK, "done") }
+
+// checkProblem fails the test if an answer is not one whole problem document.
+func checkProblem(t *testing.T, w *httptest.ResponseRecorder, status int, code string) {
+	t.Helper()
+	var problem struct {
+		Status int
+		Code   string
+	}
+	err := json.Unmarshal(w.Body.Bytes(), &problem)
+	if err != nil || w.Code != status || problem.Status != status || problem.Code != code ||
+		w.Header().Get("Content-Type") != "application/problem+json" {
+		t.Errorf("%d %v %s, want %d %s (%v)", w.Code, w.Header(), w.Body, status, code, err)
+	}
+}

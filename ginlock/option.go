@@ -34,8 +34,10 @@ func Also(keys ...KeyFunc) Option {
 // A request whose handler did not run never gets a success by accident: if
 // handle does nothing, WriteError answers; if it writes a body without a
 // status, as c.Writer.Write and c.JSON(-1, ...) do, the status is that of the
-// outcome instead of 200. A status alone, set with c.Status, leaves the body
-// to a middleware before the lock that renders c.Errors.
+// outcome instead of 200, which c.Writer.Status gives until one is set. A
+// status alone, set with c.Status, leaves the body to a middleware before the
+// lock that renders c.Errors. What a key function has answered by itself stands,
+// and handle is not called.
 func WithErrorHandler(handle func(c *gin.Context, err error)) Option {
 	adapter.Must(handle != nil, "WithErrorHandler needs a function")
 	return option(func(cfg *config) { cfg.onError = handle })

@@ -23,18 +23,27 @@ import (
 // a key, a token or the text of an error.
 func WriteError(c *gin.Context, err error) { httpreply.Write(c.Writer, err) }
 
-// refuse ends a request that does not run, and answers it. It is aborted
-// before the error handler can call c.Next.
+// refuse ends a request that does not run, and answers it unless the key
+// function has done so. It is aborted before the error handler can call c.Next.
+// c.Error would add the *gin.Error of a key function instead of what is around
+// it.
 func (cfg *config) refuse(c *gin.Context, err error) {
-	_ = c.Error(err)
+	c.Errors = append(c.Errors, &gin.Error{Err: err, Type: gin.ErrorTypePrivate})
 	c.Abort()
-	if cfg.onError == nil {
+	switch {
+	case c.Writer.Written():
+	case cfg.onError == nil:
 		WriteError(c, err)
-		return
+	default:
+		cfg.handle(c, err)
 	}
+}
+
+// handle lets the user's own error handler answer, on a guarded writer.
+func (cfg *config) handle(c *gin.Context, err error) {
 	w := c.Writer
 	guard := httpreply.NewGuard(w, err)
-	c.Writer = guarded{w, guard}
+	c.Writer = guarded{w, guard, httpreply.OutcomeOf(err).HTTP}
 	defer func() { c.Writer = w }()
 	cfg.onError(c, err)
 	if !w.Written() { // past the guard, as by engine.HandleContext or Hijack
@@ -46,11 +55,20 @@ func (cfg *config) refuse(c *gin.Context, err error) {
 // all that begins an answer going through the guard.
 type guarded struct {
 	gin.ResponseWriter
-	guard *httpreply.Guard
+	guard  *httpreply.Guard
+	status int // of an answer without one
 }
 
 // Unwrap returns the writer behind the guard.
 func (w guarded) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// Status returns the status that an answer has, or would get now.
+func (w guarded) Status() int {
+	if w.guard.Answered() {
+		return w.ResponseWriter.Status()
+	}
+	return w.status
+}
 
 // WriteHeader sets the status. As for Gin's own writer, -1 is none.
 func (w guarded) WriteHeader(status int) {

@@ -64,19 +64,26 @@ func TestErrorHandler(t *testing.T) {
 		"abort with JSON": {func(c *gin.Context, _ error) {
 			c.AbortWithStatusJSON(http.StatusTeapot, gin.H{"tea": true})
 		}, 418, `{"tea":true}`},
-		"abort with a status":   {func(c *gin.Context, _ error) { c.AbortWithStatus(http.StatusLocked) }, 423, ""},
-		"abort with an error":   {func(c *gin.Context, err error) { _ = c.AbortWithError(http.StatusLocked, err) }, 423, ""},
-		"status alone":          {func(c *gin.Context, _ error) { c.Status(http.StatusLocked) }, 423, ""},
-		"no content":            {func(c *gin.Context, _ error) { c.JSON(http.StatusNoContent, nil) }, 204, ""},
-		"redirect":              {func(c *gin.Context, _ error) { c.Redirect(http.StatusSeeOther, "/wait") }, 303, "<a href=\"/wait\">See Other</a>.\n\n"},
-		"success on purpose":    {func(c *gin.Context, _ error) { c.String(http.StatusOK, "mine") }, 200, "mine"},
-		"JSON without status":   {func(c *gin.Context, _ error) { c.JSON(-1, "mine") }, 400, `"mine"`},
-		"Write":                 {func(c *gin.Context, _ error) { _, _ = c.Writer.Write([]byte("mine")) }, 400, "mine"},
-		"WriteString":           {func(c *gin.Context, _ error) { _, _ = c.Writer.WriteString("mine") }, 400, "mine"},
-		"WriteHeaderNow":        {func(c *gin.Context, _ error) { c.Writer.WriteHeaderNow() }, 400, ""},
-		"Flush":                 {func(c *gin.Context, _ error) { c.Writer.Flush() }, 400, ""},
-		"http.Error":            {func(c *gin.Context, _ error) { http.Error(c.Writer, "mine", http.StatusLocked) }, 423, "mine\n"},
-		"ResponseController":    {func(c *gin.Context, _ error) { _ = http.NewResponseController(c.Writer).Flush() }, 400, ""},
+		"abort with a status": {func(c *gin.Context, _ error) { c.AbortWithStatus(http.StatusLocked) }, 423, ""},
+		"abort with an error": {func(c *gin.Context, err error) { _ = c.AbortWithError(http.StatusLocked, err) }, 423, ""},
+		"status alone":        {func(c *gin.Context, _ error) { c.Status(http.StatusLocked) }, 423, ""},
+		"no content":          {func(c *gin.Context, _ error) { c.JSON(http.StatusNoContent, nil) }, 204, ""},
+		"redirect":            {func(c *gin.Context, _ error) { c.Redirect(http.StatusSeeOther, "/wait") }, 303, "<a href=\"/wait\">See Other</a>.\n\n"},
+		"success on purpose":  {func(c *gin.Context, _ error) { c.String(http.StatusOK, "mine") }, 200, "mine"},
+		"JSON without status": {func(c *gin.Context, _ error) { c.JSON(-1, "mine") }, 400, `"mine"`},
+		"Write":               {func(c *gin.Context, _ error) { _, _ = c.Writer.Write([]byte("mine")) }, 400, "mine"},
+		"WriteString":         {func(c *gin.Context, _ error) { _, _ = c.Writer.WriteString("mine") }, 400, "mine"},
+		"WriteHeaderNow":      {func(c *gin.Context, _ error) { c.Writer.WriteHeaderNow() }, 400, ""},
+		"Flush":               {func(c *gin.Context, _ error) { c.Writer.Flush() }, 400, ""},
+		"http.Error":          {func(c *gin.Context, _ error) { http.Error(c.Writer, "mine", http.StatusLocked) }, 423, "mine\n"},
+		"ResponseController":  {func(c *gin.Context, _ error) { _ = http.NewResponseController(c.Writer).Flush() }, 400, ""},
+		"the writer's status": {func(c *gin.Context, _ error) {
+			c.JSON(c.Writer.Status(), "mine")
+		}, 400, `"mine"`},
+		"the writer's status, once set": {func(c *gin.Context, _ error) {
+			c.Status(http.StatusLocked)
+			c.JSON(c.Writer.Status(), "mine")
+		}, 423, `"mine"`},
 		"the rest of the chain": {func(c *gin.Context, _ error) { c.Next() }, 400, problem},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -60,9 +60,12 @@ func (g *Guard) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 // the error handler has returned.
 func (g *Guard) Finish() {
 	if !g.answered {
-		Write(g.ResponseWriter, g.err)
+		Write(g, g.err)
 	}
 }
+
+// Answered reports whether an answer has begun, or the connection was given away.
+func (g *Guard) Answered() bool { return g.answered }
 
 // begin sends the status of the outcome if none was sent.
 func (g *Guard) begin() {

@@ -19,6 +19,9 @@ func answer(t *testing.T, handle func(http.ResponseWriter)) (status int, body st
 		guard := httpreply.NewGuard(w, core.ErrBusy)
 		handle(guard)
 		guard.Finish()
+		if !guard.Answered() {
+			t.Error("finished, and not answered")
+		}
 	}))
 	defer server.Close()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, nil)
@@ -92,6 +95,9 @@ func TestGuardOfAPlainWriter(t *testing.T) {
 	guard := httpreply.NewGuard(recorder, core.ErrBusy)
 	if _, _, err := guard.Hijack(); !errors.Is(err, http.ErrNotSupported) {
 		t.Errorf("Hijack: %v", err)
+	}
+	if guard.Answered() {
+		t.Error("answered by a hijacking that failed")
 	}
 	guard.Finish()
 	if recorder.Code != http.StatusConflict {

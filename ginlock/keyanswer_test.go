@@ -1,0 +1,102 @@
+package ginlock_test
+
+import (
+	"errors"
+	"net/http"
+	"testing"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/ginlock"
+)
+
+// A key function may answer by itself, as Gin's own methods do. Nothing is
+// added to its answer, and no error handler is asked for another one.
+func TestKeyFunctionAnswers(t *testing.T) {
+	t.Parallel()
+	noUser := errors.New("no user")
+	for name, test := range map[string]struct {
+		key    ginlock.KeyFunc
+		status int
+		body   string
+	}{
+		"AbortWithError": {func(c *gin.Context) (string, error) {
+			return "", c.AbortWithError(http.StatusUnauthorized, noUser)
+		}, 401, ""},
+		"AbortWithStatusJSON": {func(c *gin.Context) (string, error) {
+			c.AbortWithStatusJSON(http.StatusUnauthorized, gin.H{"error": "log in"})
+			return "", noUser
+		}, 401, `{"error":"log in"}`},
+		"AbortWithStatusJSON, no key": {func(c *gin.Context) (string, error) {
+			c.AbortWithStatusJSON(http.StatusUnauthorized, gin.H{"error": "log in"})
+			return "", nil
+		}, 401, `{"error":"log in"}`},
+		"BindJSON": {func(c *gin.Context) (string, error) {
+			var p payment
+			err := c.BindJSON(&p)
+			return p.Account, err
+		}, 400, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := gin.New()
+			r.Use(func(c *gin.Context) {
+				c.Next()
+				if outcome, known := core.OutcomeOf(c.Errors.Last()); !known || !c.IsAborted() {
+					t.Errorf("outcome %+v, aborted %v", outcome, c.IsAborted())
+				}
+			})
+			lock := ginlock.Middleware(unusedLocker(t), test.key)
+			handled := ginlock.Middleware(unusedLocker(t), test.key,
+				ginlock.WithErrorHandler(func(c *gin.Context, _ error) { c.String(http.StatusTeapot, "mine") }))
+			r.POST("/default", lock, mustNotRun(t))
+			r.POST("/handler", handled, mustNotRun(t))
+			for _, path := range []string{"/default", "/handler"} {
+				if w := call(t, r, http.MethodPost, path); w.Code != test.status || w.Body.String() != test.body {
+					t.Errorf("%s: %d %s", path, w.Code, w.Body)
+				}
+			}
+		})
+	}
+}
+
+// A status alone, which is no answer yet, does not stand: the document says
+// another one.
+func TestKeyFunctionSetsAStatus(t *testing.T) {
+	t.Parallel()
+	r := gin.New()
+	r.GET("/", ginlock.Middleware(unusedLocker(t), func(c *gin.Context) (string, error) {
+		c.Status(http.StatusForbidden)
+		return "", core.ErrNoKey
+	}), mustNotRun(t))
+	w := call(t, r, http.MethodGet, "/")
+	checkProblem(t, w, http.StatusBadRequest, "no_key")
+}
+
+// The last of c.Errors is the one that core.OutcomeOf knows, also where the key
+// function has left its own error there.
+func TestLastOfErrors(t *testing.T) {
+	t.Parallel()
+	noUser := errors.New("no user")
+	r := gin.New()
+	r.Use(func(c *gin.Context) {
+		c.Next()
+		last := c.Errors.Last()
+		outcome, known := core.OutcomeOf(last)
+		if !known || outcome.Code != "key_error" || !errors.Is(last, noUser) || !last.IsType(gin.ErrorTypePrivate) {
+			t.Errorf("last %v, outcome %+v", last, outcome)
+		}
+		if len(c.Errors) != 2 || c.Errors[0].Err != noUser { //nolint:errorlint // the very error
+			t.Errorf("errors %v", c.Errors)
+		}
+	})
+	r.GET("/", ginlock.Middleware(unusedLocker(t), func(c *gin.Context) (string, error) {
+		return "", c.Error(noUser)
+	}, ginlock.WithErrorHandler(func(c *gin.Context, err error) {
+		if c.Errors.Last().Err != err { //nolint:errorlint // the very error
+			t.Errorf("the last error is %v, not %v", c.Errors.Last(), err)
+		}
+	})), mustNotRun(t))
+	checkProblem(t, call(t, r, http.MethodGet, "/"), http.StatusInternalServerError, "key_error")
+}
