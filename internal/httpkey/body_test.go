@@ -257,3 +257,33 @@ func TestForm(t *testing.T) {
 		}
 	}
 }
+
+// A middleware that found the method in the form has parsed the form before it
+// became another request. The handler finds the field, and so does the lock.
+func TestFormOfAnOverriddenMethod(t *testing.T) {
+	t.Parallel()
+	parts, partsType := multipartBody(t)
+	for name, test := range map[string]struct{ contentType, body, field, want string }{
+		"urlencoded":           {"application/x-www-form-urlencoded", "from=a", "from", "a"},
+		"multipart":            {partsType, parts, "from", "a"},
+		"urlencoded, no field": {"application/x-www-form-urlencoded", "to=b", "from", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, _ := request(t.Context(), strings.NewReader(test.body))
+			r.Method = http.MethodPost
+			r.Header.Set("Content-Type", test.contentType)
+			_ = r.FormValue("_method")
+			r.Method = http.MethodDelete
+			wantErr := error(nil)
+			if test.want == "" {
+				wantErr = core.ErrNoKey
+			}
+			key, err := httpkey.Form(test.field)(r)
+			check(t, key, err, test.want, wantErr)
+			if found := r.FormValue(test.field); found != key {
+				t.Errorf("the handler finds %q", found)
+			}
+		})
+	}
+}

@@ -14,8 +14,9 @@ import (
 
 // Form reads a field that comes once in the form that the body holds. It takes
 // for a form what net/http does: an urlencoded or multipart body of a POST, PUT
-// or PATCH. A field that the query has as well is ambiguous: r.FormValue prefers
-// the query to a multipart body, and an urlencoded body to the query.
+// or PATCH, and one that another middleware has parsed, whatever the method has
+// become since. A field that the query has as well is ambiguous: r.FormValue
+// prefers the query to a multipart body, and an urlencoded body to the query.
 func Form(name string, opts ...BodyOption) KeyFunc {
 	must(name != "", "Form needs a name")
 	maxBody := maxBodyOf(opts)
@@ -37,9 +38,6 @@ func Form(name string, opts ...BodyOption) KeyFunc {
 
 // formValues returns the values of a field of the form.
 func formValues(r *http.Request, name string, maxBody int64) ([]string, error) {
-	if r.Method != http.MethodPost && r.Method != http.MethodPut && r.Method != http.MethodPatch {
-		return nil, nil
-	}
 	header := r.Header.Get("Content-Type")
 	if header == "" {
 		return nil, nil
@@ -48,32 +46,29 @@ func formValues(r *http.Request, name string, maxBody int64) ([]string, error) {
 	if err != nil {
 		return nil, keypart.Invalid("a malformed Content-Type")
 	}
-	switch contentType {
-	case "application/x-www-form-urlencoded":
-		if r.PostForm != nil { // another middleware has read the body
-			return r.PostForm[name], nil
-		}
-		body, err := readBody(r, maxBody)
-		if err != nil {
-			return nil, err
-		}
-		values, err := url.ParseQuery(string(body))
-		if err != nil {
-			return nil, keypart.Invalid("a malformed form")
-		}
-		return values[name], nil
-	case "multipart/form-data":
-		if r.MultipartForm != nil { // another middleware has read the body
-			return r.MultipartForm.Value[name], nil
-		}
-		body, err := readBody(r, maxBody)
-		if err != nil {
-			return nil, err
-		}
-		return multipartValues(body, params["boundary"], name)
-	default:
+	isMultipart := contentType == "multipart/form-data"
+	switch { // another middleware may have read the body
+	case !isMultipart && contentType != "application/x-www-form-urlencoded":
+		return nil, nil
+	case isMultipart && r.MultipartForm != nil:
+		return r.MultipartForm.Value[name], nil
+	case !isMultipart && r.PostForm != nil:
+		return r.PostForm[name], nil
+	case r.Method != http.MethodPost && r.Method != http.MethodPut && r.Method != http.MethodPatch:
 		return nil, nil
 	}
+	body, err := readBody(r, maxBody)
+	if err != nil {
+		return nil, err
+	}
+	if isMultipart {
+		return multipartValues(body, params["boundary"], name)
+	}
+	values, err := url.ParseQuery(string(body))
+	if err != nil {
+		return nil, keypart.Invalid("a malformed form")
+	}
+	return values[name], nil
 }
 
 // multipartValues returns the values of a field of a multipart form. Files are
