@@ -12,10 +12,11 @@ import (
 )
 
 // Form reads the key from a field of a form in the body: urlencoded or
-// multipart, sent with POST, PUT or PATCH. An uploaded file does not count. A
+// multipart, sent with POST, PUT or PATCH, or parsed by a middleware before the
+// lock, which may have changed the method. An uploaded file does not count. A
 // field that comes more than once is core.ErrInvalidKey, and so is one that is
-// in the query as well: a handler may read the one or the other.
-// An empty name panics.
+// in the query as well: a handler may read the one or the other. An empty name
+// panics.
 //
 // The body is read before the lock is taken; see MaxBody. The handler still
 // finds all of it, with c.FormValue and c.Bind as well as in c.Request().Body.

@@ -170,3 +170,26 @@ func TestDecompress(t *testing.T) {
 
 // slowly is a body whose length is not known before it is read.
 func slowly(body string) io.Reader { return io.MultiReader(strings.NewReader(body)) }
+
+// A middleware outside the lock finds the form that the handler has parsed.
+func TestFormOutside(t *testing.T) {
+	t.Parallel()
+	locks := locktest.New(t)
+	e := newEcho()
+	e.Use(func(next echo.HandlerFunc) echo.HandlerFunc {
+		return func(c echo.Context) error {
+			err := next(c)
+			if got := c.FormValue("amount"); got != "3" {
+				t.Errorf("outside the lock the amount is %q", got)
+			}
+			return err
+		}
+	})
+	e.POST("/", func(c echo.Context) error { return c.String(http.StatusOK, c.FormValue("amount")) },
+		echolock.Middleware(locks.Locker, literal))
+	r := newRequest(t, http.MethodPost, "/", "amount=3")
+	r.Header.Set("Content-Type", echo.MIMEApplicationForm)
+	if w := serve(e, r); w.Code != http.StatusOK || w.Body.String() != "3" {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}

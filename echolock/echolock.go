@@ -6,6 +6,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/httpform"
 	"github.com/reqlock/reqlock/internal/registration"
 )
 
@@ -79,12 +80,9 @@ func (config Config) ToMiddleware() (echo.MiddlewareFunc, error) {
 
 // restore gives c the request back that it had before the lock, so that what
 // runs after it, and Echo's HTTPErrorHandler, do not find a context that ended
-// with the lease. The form that a handler has parsed goes along: the server
-// removes the temporary files of no request but its own.
+// with the lease. The form that a handler has parsed goes along.
 func restore(c echo.Context, r *http.Request) {
-	if form := c.Request().MultipartForm; form != nil && r.MultipartForm == nil {
-		r.MultipartForm = form
-	}
+	httpform.HandUp(c.Request(), r)
 	c.SetRequest(r)
 }
 

@@ -121,3 +121,22 @@ func TestFromContextWithoutRequest(t *testing.T) {
 		t.Error("there is a lease")
 	}
 }
+
+// A middleware before the lock finds the form that the handler has parsed.
+func TestFormOutside(t *testing.T) {
+	t.Parallel()
+	locks := locktest.New(t)
+	r := gin.New()
+	r.Use(func(c *gin.Context) {
+		c.Next()
+		if got := c.Request.PostFormValue("amount"); got != "3" {
+			t.Errorf("outside the lock the amount is %q", got)
+		}
+	})
+	r.POST("/", ginlock.Middleware(locks.Locker, literal), func(c *gin.Context) {
+		c.String(http.StatusOK, c.Request.FormValue("amount"))
+	})
+	if status, text := send(t, newServer(t, r), http.MethodPost, "/", gin.MIMEPOSTForm, "amount=3"); status != http.StatusOK || text != "3" {
+		t.Errorf("%d %s", status, text)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/httpform"
 	"github.com/reqlock/reqlock/internal/registration"
 )
 
@@ -54,12 +55,9 @@ func Middleware(l *core.Locker, key KeyFunc, opts ...Option) gin.HandlerFunc {
 
 // restore gives c the request back that it had before the lock, so that what
 // runs after it does not find a context that ended with the lease. The form
-// that a handler has parsed goes along: the server removes the temporary files
-// of no request but its own.
+// that a handler has parsed goes along.
 func restore(c *gin.Context, r *http.Request) {
-	if form := c.Request.MultipartForm; form != nil && r.MultipartForm == nil {
-		r.MultipartForm = form
-	}
+	httpform.HandUp(c.Request, r)
 	c.Request = r
 }
 

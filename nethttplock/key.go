@@ -28,7 +28,8 @@ func Query(name string) KeyFunc { return httpkey.Query(name) }
 func Cookie(name string) KeyFunc { return httpkey.Cookie(name) }
 
 // Form reads the key from a field of a form in the body: urlencoded or
-// multipart, sent with POST, PUT or PATCH. An uploaded file does not count. A
+// multipart, sent with POST, PUT or PATCH, or parsed by a middleware before the
+// lock, which may have changed the method. An uploaded file does not count. A
 // field that comes more than once is core.ErrInvalidKey, and so is one that is
 // in the query as well, since r.FormValue prefers now the one and now the
 // other. An empty name panics.

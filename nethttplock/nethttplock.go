@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/httpform"
 	"github.com/reqlock/reqlock/internal/httpreply"
 	"github.com/reqlock/reqlock/internal/registration"
 )
@@ -51,12 +52,9 @@ func Middleware(l *core.Locker, key KeyFunc, opts ...Option) func(http.Handler) 
 }
 
 // handUp gives the request of those outside what became known inside: the form
-// that the handler has parsed, since the server removes the temporary files of
-// its own request only, and the pattern that a mux has matched, for logs.
+// that the handler has parsed, and the pattern that a mux has matched, for logs.
 func handUp(locked, r *http.Request) {
-	if r.MultipartForm == nil && locked.MultipartForm != nil {
-		r.MultipartForm = locked.MultipartForm
-	}
+	httpform.HandUp(locked, r)
 	if r.Pattern == "" && locked.Pattern != "" {
 		r.Pattern = locked.Pattern
 	}

@@ -360,16 +360,17 @@ func TestKeyFunctions(t *testing.T) {
 	}
 }
 
-func TestThePatternIsKnownOutside(t *testing.T) {
+func TestThePatternAndTheFormAreKnownOutside(t *testing.T) {
 	t.Parallel()
 	locks, _ := newLocker(t)
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /a/{id}", func(http.ResponseWriter, *http.Request) {})
+	mux.HandleFunc("POST /a/{id}", func(_ http.ResponseWriter, r *http.Request) { _ = r.ParseForm() })
 	handler := nethttplock.Middleware(locks, nethttplock.Literal("router"))(mux)
-	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/a/1", nil)
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/a/1", strings.NewReader("amount=3"))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	handler.ServeHTTP(httptest.NewRecorder(), r)
-	if r.Pattern != "GET /a/{id}" {
-		t.Errorf("the pattern outside is %q", r.Pattern)
+	if r.Pattern != "POST /a/{id}" || r.PostFormValue("amount") != "3" {
+		t.Errorf("outside the pattern is %q, the form %v", r.Pattern, r.PostForm)
 	}
 }
 
