@@ -6,7 +6,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/internal/httpform"
+	"github.com/reqlock/reqlock/internal/httpkey"
 	"github.com/reqlock/reqlock/internal/registration"
 )
 
@@ -82,7 +82,7 @@ func (config Config) ToMiddleware() (echo.MiddlewareFunc, error) {
 // runs after it, and Echo's HTTPErrorHandler, do not find a context that ended
 // with the lease. The form that a handler has parsed goes along.
 func restore(c echo.Context, r *http.Request) {
-	httpform.HandUp(c.Request(), r)
+	httpkey.HandUp(c.Request(), r)
 	c.SetRequest(r)
 }
 

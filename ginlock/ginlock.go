@@ -6,7 +6,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/internal/httpform"
+	"github.com/reqlock/reqlock/internal/httpkey"
 	"github.com/reqlock/reqlock/internal/registration"
 )
 
@@ -57,7 +57,7 @@ func Middleware(l *core.Locker, key KeyFunc, opts ...Option) gin.HandlerFunc {
 // runs after it does not find a context that ended with the lease. The form
 // that a handler has parsed goes along.
 func restore(c *gin.Context, r *http.Request) {
-	httpform.HandUp(c.Request, r)
+	httpkey.HandUp(c.Request, r)
 	c.Request = r
 }
 

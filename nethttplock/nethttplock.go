@@ -5,7 +5,7 @@ import (
 	"net/http"
 
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/internal/httpform"
+	"github.com/reqlock/reqlock/internal/httpkey"
 	"github.com/reqlock/reqlock/internal/httpreply"
 	"github.com/reqlock/reqlock/internal/registration"
 )
@@ -54,7 +54,7 @@ func Middleware(l *core.Locker, key KeyFunc, opts ...Option) func(http.Handler) 
 // handUp gives the request of those outside what became known inside: the form
 // that the handler has parsed, and the pattern that a mux has matched, for logs.
 func handUp(locked, r *http.Request) {
-	httpform.HandUp(locked, r)
+	httpkey.HandUp(locked, r)
 	if r.Pattern == "" && locked.Pattern != "" {
 		r.Pattern = locked.Pattern
 	}

@@ -4,4 +4,5 @@
 // What reads a body reads it whole, up to a limit, and puts a body in its place
 // that yields the same bytes to the handler: see body.go. What is ambiguous, so
 // that a handler could read another value than the lock did, is refused.
+// HandUp gives the form that a handler has parsed to those outside the lock.
 package httpkey

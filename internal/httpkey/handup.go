@@ -1,6 +1,4 @@
-// Package httpform hands a form that a handler has parsed to the middlewares
-// outside the lock.
-package httpform
+package httpkey
 
 import "net/http"
 

@@ -1,4 +1,4 @@
-package httpform_test
+package httpkey_test
 
 import (
 	"bytes"
@@ -8,12 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
-
-	"github.com/reqlock/reqlock/internal/httpform"
+	"github.com/reqlock/reqlock/internal/httpkey"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // What the handler has parsed is found outside, where the body is read to its
 // end.
@@ -35,7 +31,7 @@ func TestHandUp(t *testing.T) {
 			if inner.FormValue("amount") != "3" {
 				t.Fatal("the handler does not find the field")
 			}
-			httpform.HandUp(inner, outer)
+			httpkey.HandUp(inner, outer)
 			if outer.FormValue("amount") != "3" || outer.PostFormValue("amount") != "3" || outer.FormValue("page") != "1" {
 				t.Errorf("outside: %v, %v", outer.Form, outer.PostForm)
 			}
@@ -56,7 +52,7 @@ func TestHandUpKeepsTheirs(t *testing.T) {
 	handlers.Form.Set("amount", "3")
 	handlers.PostForm.Set("amount", "3")
 	own := theirs.MultipartForm
-	httpform.HandUp(handlers, theirs)
+	httpkey.HandUp(handlers, theirs)
 	if len(theirs.Form) != 0 || len(theirs.PostForm) != 0 || theirs.MultipartForm != own {
 		t.Errorf("outside: %v, %v", theirs.Form, theirs.PostForm)
 	}
