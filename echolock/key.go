@@ -1,8 +1,6 @@
 package echolock
 
 import (
-	"net/url"
-
 	"github.com/labstack/echo/v4"
 
 	"github.com/reqlock/reqlock/internal/httpkey"
@@ -14,22 +12,13 @@ import (
 // is known yet, as under e.Pre, it is core.ErrNoKey: see the package comment on
 // unknown routes. An empty name panics.
 //
-// The key is unescaped. Echo hands on the escapes of some paths as they were
-// sent, so that c.Param is "42" or "4%32" for the same account; they have one
-// lock.
+// The key is what c.Param gives the handler. Echo hands on the escapes of some
+// paths as they were sent, so that "42" and "4%32" are two accounts to a handler
+// and two keys: a handler that unescapes them needs a key function that does so
+// too.
 func Param(name string) KeyFunc {
 	adapter.Must(name != "", "Param needs a name")
-	return func(c echo.Context) (string, error) {
-		value := c.Param(name)
-		if c.Request().URL.RawPath == "" { // Echo has routed by the unescaped path
-			return keypart.Text(value)
-		}
-		unescaped, err := url.PathUnescape(value)
-		if err != nil {
-			return "", keypart.Invalid("a malformed path")
-		}
-		return keypart.Text(unescaped)
-	}
+	return func(c echo.Context) (string, error) { return keypart.Text(c.Param(name)) }
 }
 
 // Header reads the key from a request header. A header that comes more than
