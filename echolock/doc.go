@@ -20,14 +20,15 @@
 //
 // A refusal is an *echo.HTTPError that the middleware returns, so the
 // application's HTTPErrorHandler renders it; Echo's default one sends a problem
-// document (RFC 9457). Its Code is the status and errors.Is sees through it. See
+// document (RFC 9457). Its Code is the status, its Message a short string such as
+// "busy", and errors.Is sees through it. See
 // WriteError for what it carries, and Config.ErrorHandler for answers of your
 // own. What an HTTPErrorHandler makes of it is the application's: one that sends
 // a 200, or nothing at all, does so here as for every other error.
 //
 // The handler's context is cancelled if the lock is lost while it runs;
 // context.Cause says why. Its answer stands as it is. FromContext gives it the
-// lease. c.Response() is never wrapped, so flushing, hijacking and
+// lease. Its c.Response() is not wrapped, so flushing, hijacking and
 // http.ResponseController work as without a lock. When the handler is done,
 // c.Request() is what it was before the lock, for the middlewares outside and
 // the HTTPErrorHandler, also after a panic.
@@ -53,7 +54,8 @@
 // than the lock, is refused with core.ErrInvalidKey.
 //
 // A function of your own is a KeyFunc as well. If it returns an
-// *echo.HTTPError, that one's Code and Message are the answer:
+// *echo.HTTPError that wraps no error of core, that one's Code and Message are
+// the answer:
 //
 //	func(c echo.Context) (string, error) {
 //		token, ok := c.Get("user").(*jwt.Token)
@@ -62,6 +64,9 @@
 //		}
 //		return token.Claims.GetSubject()
 //	}
+//
+// If it has answered by itself when it returns an error or no key, its answer
+// stands, and no error handler is asked.
 //
 // # Where to put it
 //
@@ -102,15 +107,19 @@
 // stays 404 if it has a key, such as the user's, and gets the lock; if it has
 // none, such as one from Param, it is 400. The lock cannot tell such a request
 // from one that is not routed yet, as under e.Pre, and does not let through
-// what it does not know. A Skipper under e.Use can:
+// what it does not know. Under e.Use, and in a Group whose path lacks the
+// parameter, say that routes with the parameter are meant:
 //
-//	Skipper: func(c echo.Context) bool {
-//		return c.Path() == "" || c.Get(echo.ContextKeyHeaderAllow) != nil // 404, 405
-//	}
+//	hasID := func(c echo.Context) bool { return slices.Contains(c.ParamNames(), "id") }
+//	e.Use(echolock.Middleware(locks, core.When(hasID, echolock.Param("id"))))
+//
+// Then other routes run without a lock, and one whose parameter is empty, as in
+// "/accounts//transfer", is still 400. Do not ask whether c.Path() is empty: it
+// is not where a Group with middlewares or a RouteNotFound answers the rest.
 //
 // Do not use e.Pre for the lock: it runs before e.Use and so before
-// authentication, no route has parameters yet, and this Skipper would skip
-// every request.
+// authentication, no route has parameters yet, and under this condition no
+// request would be locked.
 //
 // # What to know
 //

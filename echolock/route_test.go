@@ -2,6 +2,7 @@ package echolock_test
 
 import (
 	"net/http"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -57,46 +58,55 @@ func TestGroupAndRoute(t *testing.T) {
 func TestUnknownRoutes(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t, core.WithWait(10*time.Second))
-	unrouted := func(c echo.Context) bool {
-		return c.Path() == "" || c.Get(echo.ContextKeyHeaderAllow) != nil
-	}
+	hasID := func(c echo.Context) bool { return slices.Contains(c.ParamNames(), "id") }
 	param := echolock.Middleware(locks.Locker, echolock.Param("id"))
 	user := echolock.Middleware(locks.Locker, echolock.Header("X-User"))
-	careful := echolock.MiddlewareWithConfig(echolock.Config{
-		Skipper: unrouted, Locker: locks.Locker, Key: echolock.Param("id"),
-	})
+	careful := echolock.Middleware(locks.Locker, core.When(hasID, echolock.Param("id")))
+	auth := func(next echo.HandlerFunc) echo.HandlerFunc { return next }
 	const route = "/accounts/:id/balance"
 	for name, test := range map[string]struct {
-		register                            func(e *echo.Echo)
-		known, unknown, nearby, wrongMethod int
+		register                                   func(e *echo.Echo)
+		known, blank, unknown, nearby, wrongMethod int
 	}{
-		"route": {func(e *echo.Echo) { e.GET(route, ok, param) }, 204, 404, 404, 405},
+		"route": {func(e *echo.Echo) { e.GET(route, ok, param) }, 204, 400, 404, 404, 405},
 		// A Group has routes of its own for all that is unknown in it.
 		"group, key of the user": {func(e *echo.Echo) {
 			e.Group("/accounts", user).GET("/:id/balance", ok)
-		}, 204, 404, 404, 404},
+		}, 204, 204, 404, 404, 404},
 		"group, key of its path": {func(e *echo.Echo) {
 			e.Group("/accounts/:id", param).GET("/balance", ok)
-		}, 204, 404, 404, 404},
+		}, 204, 400, 404, 404, 404},
 		"group, key of the route's path": {func(e *echo.Echo) {
 			e.Group("/accounts", param).GET("/:id/balance", ok)
-		}, 204, 404, 400, 400},
+		}, 204, 400, 404, 400, 400},
 		"Use, key of the user": {func(e *echo.Echo) {
 			e.Use(user)
 			e.GET(route, ok)
-		}, 204, 404, 404, 405},
+		}, 204, 204, 404, 404, 405},
 		"Use, key of the path": {func(e *echo.Echo) {
 			e.Use(param)
 			e.GET(route, ok)
-		}, 204, 400, 400, 400},
-		"Use, with a Skipper": {func(e *echo.Echo) {
+		}, 204, 400, 400, 400, 400},
+		"Use, where there is a parameter": {func(e *echo.Echo) {
 			e.Use(careful)
 			e.GET(route, ok)
-		}, 204, 404, 404, 405},
+		}, 204, 400, 404, 404, 405},
+		"Use, where there is one, and a group with middlewares": {func(e *echo.Echo) {
+			e.Use(careful)
+			e.Group("/accounts", auth).GET("/:id/balance", ok)
+		}, 204, 400, 404, 404, 404},
+		"Use, where there is one, and a page for the rest": {func(e *echo.Echo) {
+			e.Use(careful)
+			e.GET(route, ok)
+			e.RouteNotFound("/*", func(c echo.Context) error { return c.String(http.StatusNotFound, "nothing here") })
+		}, 204, 400, 404, 404, 404},
+		"group, where there is one": {func(e *echo.Echo) {
+			e.Group("/accounts", careful).GET("/:id/balance", ok)
+		}, 204, 400, 404, 404, 404},
 		"Pre, key of the path": {func(e *echo.Echo) {
 			e.Pre(param)
 			e.GET(route, ok)
-		}, 400, 400, 400, 400}, // nothing is routed yet
+		}, 400, 400, 400, 400, 400}, // nothing is routed yet
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -107,6 +117,7 @@ func TestUnknownRoutes(t *testing.T) {
 				want         int
 			}{
 				{http.MethodGet, "/accounts/7/balance", test.known},
+				{http.MethodGet, "/accounts//balance", test.blank},
 				{http.MethodGet, "/other/7/balance", test.unknown},
 				{http.MethodGet, "/accounts/7/nothing", test.nearby},
 				{http.MethodDelete, "/accounts/7/balance", test.wrongMethod},
