@@ -20,6 +20,7 @@ func overEcho() *framework {
 		row:       httpRow,
 		forbidden: verdict{status: http.StatusForbidden, code: "key_error"},
 		hooked:    verdict{status: http.StatusTeapot},
+		failure:   func(f frame) error { return f.(*echoFrame).err },
 	}
 }
 

@@ -22,6 +22,18 @@ type framework struct {
 	forbidden verdict
 	// hooked is the answer of ownHook.
 	hooked verdict
+	// failure is the error that the framework's own error path holds after
+	// frame.Next; nil if errors leave the adapter as answers alone.
+	failure func(f frame) error
+}
+
+// lack says why a framework has nothing to which a case could apply.
+func (f *framework) lack(need feature) (reason string, lacks bool) {
+	if need == errorPath && f.failure == nil {
+		return "errors leave the adapter as answers alone", true
+	}
+	reason, lacks = f.lacks[need]
+	return reason, lacks
 }
 
 // A feature is what a case needs and not all frameworks have.
@@ -34,6 +46,7 @@ const (
 	aborts     feature = "http.ErrAbortHandler"
 	streams    feature = "answers in pieces"
 	hijacking  feature = "connections that a handler takes over"
+	errorPath  feature = "an error path of the framework beside the answer"
 )
 
 // A server serves one route.

@@ -19,6 +19,12 @@ func overGin() *framework {
 		row:       httpRow,
 		forbidden: verdict{status: http.StatusForbidden, code: "key_error"},
 		hooked:    verdict{status: http.StatusTeapot},
+		failure: func(f frame) error {
+			if last := f.(ginFrame).c.Errors.Last(); last != nil {
+				return last
+			}
+			return nil
+		},
 	}
 }
 

@@ -28,6 +28,7 @@ func table() []testCase {
 		waitingCases(),
 		streamCases(),
 		hookCases(),
+		errorPathCases(),
 		unlockedCases(),
 	)
 }
@@ -46,7 +47,7 @@ func TestTable(t *testing.T) {
 			for _, c := range cases {
 				t.Run(c.name, func(t *testing.T) {
 					t.Parallel()
-					if reason, lacks := f.lacks[c.needs]; lacks {
+					if reason, lacks := f.lack(c.needs); lacks {
 						told.set(c.name, f.name, reason)
 						t.Log("does not apply: " + reason)
 						return
@@ -79,7 +80,10 @@ func TestTableIsWhole(t *testing.T) {
 			t.Errorf("two cases are called %q", c.name)
 		}
 		names[c.name], asked[c.needs] = true, true
-		if !slices.ContainsFunc(columns, func(f *framework) bool { return f.lacks[c.needs] == "" }) {
+		if !slices.ContainsFunc(columns, func(f *framework) bool {
+			_, lacks := f.lack(c.needs)
+			return !lacks
+		}) {
 			t.Errorf("%q runs nowhere", c.name)
 		}
 	}
@@ -124,7 +128,7 @@ func (r *report) String() string {
 		fmt.Fprintf(&text, "\n%-60s", c.name)
 		for _, f := range r.columns {
 			cell := r.cells[[2]string{c.name, f.name}]
-			if reason, lacks := f.lacks[c.needs]; lacks && cell == reason {
+			if reason, lacks := f.lack(c.needs); lacks && cell == reason {
 				fmt.Fprintf(&notes, "\n%s, %s: %s", f.name, c.name, reason)
 				cell = "-"
 			}
