@@ -39,7 +39,9 @@ type Config struct {
 	// A request whose handler did not run never gets a success by accident.
 	// If ErrorHandler returns err itself, or has answered nothing and returns
 	// nil, WriteError goes on; if it writes a body without a status, the
-	// status is that of the outcome instead of 200.
+	// status is that of the outcome instead of 200. Writing to
+	// c.Response().Writer and hijacking are answers as well. What a key function
+	// has answered by itself stands, and ErrorHandler is not called.
 	ErrorHandler func(c echo.Context, err error) error
 }
 

@@ -71,6 +71,7 @@ func (config Config) ToMiddleware() (echo.MiddlewareFunc, error) {
 				return config.refuse(c, err)
 			}
 			defer release()
+			endRefusal(c)
 			defer restore(c, r)
 			c.SetRequest(r.WithContext(ctx))
 			return next(c)

@@ -1,11 +1,13 @@
 package echolock_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -89,7 +91,9 @@ func TestKeyErrors(t *testing.T) {
 		"a wrapped one":            {fmt.Errorf("%s: %w", theKey, echo.ErrUnauthorized), 401, `{"message":"Unauthorized"}`},
 		"a success":                {echo.NewHTTPError(http.StatusOK, "fine"), 500, `"code":"key_error"`},
 		"no status at all":         {&echo.HTTPError{Message: "none"}, 500, `"code":"key_error"`},
-		"one that means something": {echo.ErrBadRequest.WithInternal(fmt.Errorf("x: %w", core.ErrNoKey)), 400, ""},
+		"one that means something": {echo.ErrUnauthorized.WithInternal(fmt.Errorf("x: %w", core.ErrNoKey)), 400, `"code":"no_key"`},
+		"a success that does":      {echo.NewHTTPError(http.StatusOK, "fine").SetInternal(core.ErrInvalidKey), 400, `"code":"invalid_key"`},
+		"one around another":       {echo.ErrForbidden.WithInternal(echo.NewHTTPError(http.StatusOK, "fine")), 403, `{"message":"Forbidden"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -103,6 +107,9 @@ func TestKeyErrors(t *testing.T) {
 					if !errors.Is(err, test.err) {
 						t.Errorf("%v is not the key function's error", err)
 					}
+					if answer := err.(*echo.HTTPError); answer.Code != test.status { //nolint:errorlint // as Echo's own handler does
+						t.Errorf("outside the code is %d", answer.Code)
+					}
 					return err
 				}
 			})
@@ -111,5 +118,65 @@ func TestKeyErrors(t *testing.T) {
 				t.Errorf("%d %s", w.Code, w.Body)
 			}
 		})
+	}
+}
+
+// manyErrors is an error that cannot be compared.
+type manyErrors []error
+
+func (manyErrors) Error() string     { return "many" }
+func (m manyErrors) Unwrap() []error { return m }
+
+// An error that cannot be compared is answered as any other.
+func TestUncomparableError(t *testing.T) {
+	t.Parallel()
+	locks := locktest.New(t)
+	for name, handle := range map[string]func(echo.Context, error) error{
+		"nothing":          func(echo.Context, error) error { return nil },
+		"the error itself": func(_ echo.Context, err error) error { return err },
+		"the default":      echolock.WriteError,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := newEcho()
+			e.GET("/", ok, echolock.Middleware(locks.Locker, func(echo.Context) (string, error) {
+				return "", manyErrors{core.ErrInvalidKey}
+			}, echolock.WithErrorHandler(handle)))
+			checkProblem(t, serve(e, newRequest(t, http.MethodGet, "/", "")), http.StatusBadRequest, "invalid_key")
+		})
+	}
+}
+
+// WriteError may be given what an application has made of the error.
+func TestWriteErrorOfAnHTTPError(t *testing.T) {
+	t.Parallel()
+	locks := locktest.New(t)
+	defer locks.Hold(theKey)()
+	e := newEcho()
+	wrap := echolock.WithErrorHandler(func(c echo.Context, err error) error {
+		return echolock.WriteError(c, echo.NewHTTPError(http.StatusOK, "fine").SetInternal(err))
+	})
+	e.GET("/", ok, echolock.Middleware(locks.Locker, echolock.Header("X-No"), wrap))
+	checkProblem(t, serve(e, newRequest(t, http.MethodGet, "/", "")), http.StatusBadRequest, "no_key")
+
+	e.GET("/late", ok, echolock.Middleware(locks.Locker, literal, core.WithWait(time.Minute), wrap))
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	r := newRequest(t, http.MethodGet, "/late", "").WithContext(ctx)
+	checkProblem(t, serve(e, r), http.StatusServiceUnavailable, "deadline")
+}
+
+// A key function may answer by itself. Its answer stands alone.
+func TestKeyFunctionAnswers(t *testing.T) {
+	t.Parallel()
+	locks := locktest.New(t)
+	e := newEcho()
+	e.GET("/", ok, echolock.Middleware(locks.Locker, func(c echo.Context) (string, error) {
+		return "", c.String(http.StatusUnauthorized, "log in")
+	}, echolock.WithErrorHandler(func(c echo.Context, _ error) error {
+		return c.String(http.StatusTeapot, "mine")
+	})))
+	if w := serve(e, newRequest(t, http.MethodGet, "/", "")); w.Code != http.StatusUnauthorized || w.Body.String() != "log in" {
+		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }

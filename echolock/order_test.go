@@ -216,4 +216,44 @@ func TestFallbackOutside(t *testing.T) {
 	if w.Code != http.StatusOK || w.Body.String() != "\"stale\"\n" || w.Header().Get("Content-Type") != "application/json" {
 		t.Errorf("%d %s %v", w.Code, w.Body, w.Header())
 	}
+	if w.Header().Get("Retry-After") != "" || w.Header().Get("Cache-Control") != "" {
+		t.Errorf("the headers of a refusal: %v", w.Header())
+	}
+}
+
+// So may one that tries again. What the handler then answers is its own.
+func TestRetryOutside(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		handler echo.HandlerFunc
+		status  int
+	}{
+		"a success":             {ok, 204},
+		"a body without status": {func(c echo.Context) error { _, err := c.Response().Write([]byte("mine")); return err }, 200},
+		"an error":              {func(echo.Context) error { return echo.ErrPaymentRequired }, 402},
+		"a conflict of its own": {func(echo.Context) error { return echo.ErrConflict }, 409},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			locks := locktest.New(t)
+			release := locks.Hold(theKey)
+			e := newEcho()
+			again := func(next echo.HandlerFunc) echo.HandlerFunc {
+				return func(c echo.Context) error {
+					for range 2 {
+						if err := next(c); !errors.Is(err, core.ErrBusy) {
+							t.Errorf("while the lock is held: %v", err)
+						}
+					}
+					release()
+					return next(c)
+				}
+			}
+			e.GET("/", test.handler, again, echolock.Middleware(locks.Locker, literal))
+			w := serve(e, newRequest(t, http.MethodGet, "/", ""))
+			if w.Code != test.status || w.Header().Get("Retry-After") != "" || w.Header().Get("Cache-Control") != "" {
+				t.Errorf("%d %v", w.Code, w.Header())
+			}
+		})
+	}
 }

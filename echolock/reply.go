@@ -2,11 +2,13 @@ package echolock
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/httpreply"
 )
 
@@ -15,48 +17,71 @@ import (
 // is what a middleware does without an error handler, and what an error handler
 // can fall back to.
 //
-// The Code is the status of core.OutcomeOf. The Message is rendered by Echo's
-// DefaultHTTPErrorHandler, and by any other that gives it to c.JSON, as a
-// problem document (RFC 9457) with the outcome's code; as a text it is the code
-// alone:
+// The Code is the status of core.OutcomeOf, and the Message its code, a string
+// such as "busy". Internal is another *echo.HTTPError, which Echo's
+// DefaultHTTPErrorHandler prefers: a problem document (RFC 9457), that is sent
+// as application/problem+json:
 //
 //	{"type":"about:blank","title":"Conflict","status":409,"detail":"...","code":"busy"}
 //
-// Internal is err, so that errors.Is, errors.As and core.OutcomeOf see through
-// the HTTPError.
+// errors.Is, errors.As and core.OutcomeOf see err through both. Where the
+// request's deadline ended the wait, the one with the document, whose Message is
+// no string, is returned itself: middleware.ContextTimeout puts an HTTPError of
+// its own around it.
 //
-// The headers are set on the response already: Retry-After, in whole seconds
-// where trying again can help, and Cache-Control. Its Content-Type becomes
-// application/problem+json if the Message is rendered, and is left to those who
-// render something else.
+// When an answer with an error's status is sent, whoever renders it, it gets
+// Retry-After, in whole seconds where trying again can help, and Cache-Control.
+// An answer of another kind, that a middleware outside falls back to, does not,
+// nor does that of a handler which runs when it tries again.
 //
 // For a client that is gone the answer is 499 without a body, and is sent
 // already. For an error that core.OutcomeOf does not know it is 500 with the
 // code "internal". An *echo.HTTPError of the user's own key function is
-// answered with its Code and Message. Else no answer carries a key, a token or
-// the text of an error.
+// answered with its Code and Message, unless it wraps an error of core. Else no
+// answer carries a key, a token or the text of an error.
 func WriteError(c echo.Context, err error) error {
 	outcome := httpreply.OutcomeOf(err)
-	response := c.Response()
-	httpreply.SetHeader(response.Header(), outcome)
-	response.Header().Del(echo.HeaderContentType)
-
 	document := httpreply.NewDocument(outcome)
-	answer := &echo.HTTPError{Code: outcome.HTTP, Message: document, Internal: err}
+	announce(c, outcome, document)
+	inner := &echo.HTTPError{Code: outcome.HTTP, Message: document, Internal: behind(err)}
+	answer := &echo.HTTPError{Code: outcome.HTTP, Message: outcome.Code, Internal: inner}
 	if own := applicationError(outcome.Code, err); own != nil {
-		answer.Code, answer.Message = own.Code, own.Message
+		answer = &echo.HTTPError{Code: own.Code, Message: own.Message, Internal: err}
 	}
-	if !httpreply.HasBody(outcome) {
-		_ = c.NoContent(outcome.HTTP) // the default handler would write "null"
-		return answer
+	switch {
+	case outcome.Code == "deadline":
+		return inner
+	case !httpreply.HasBody(outcome):
+		_ = c.NoContent(outcome.HTTP) // the default handler would write a document
 	}
+	return answer
+}
+
+// announce makes room for the headers of the answer, and sees that it gets them
+// when its status is sent.
+func announce(c echo.Context, outcome core.Outcome, document *httpreply.Document) {
+	refusal, response := refusalOf(c), c.Response()
+	httpreply.ClearHeader(response.Header())
 	response.Before(func() {
-		isJSON := strings.HasPrefix(response.Header().Get(echo.HeaderContentType), echo.MIMEApplicationJSON)
+		if refusal.over || response.Status < http.StatusBadRequest {
+			return
+		}
+		header := response.Header()
+		httpreply.SetHeader(header, outcome)
+		isJSON := strings.HasPrefix(header.Get(echo.HeaderContentType), echo.MIMEApplicationJSON)
 		if isJSON && document.Rendered() {
-			response.Header().Set(echo.HeaderContentType, httpreply.ContentType)
+			header.Set(echo.HeaderContentType, httpreply.ContentType)
 		}
 	})
-	return answer
+}
+
+// behind hides that err itself is an *echo.HTTPError, which Echo's default
+// handler would take for the answer.
+func behind(err error) error {
+	if _, is := err.(*echo.HTTPError); is { //nolint:errorlint // as Echo's own handler does
+		return fmt.Errorf("%w", err)
+	}
+	return err
 }
 
 // applicationError returns the answer that the user's own key function asks
@@ -67,15 +92,4 @@ func applicationError(code string, err error) *echo.HTTPError {
 		return nil
 	}
 	return own
-}
-
-// refuse returns the error of a request that does not run.
-func (config *Config) refuse(c echo.Context, err error) error {
-	c.Response().Status = httpreply.OutcomeOf(err).HTTP // of a body that is written without one
-	answer := config.ErrorHandler(c, err)
-	asItIs := answer == err //nolint:errorlint // the very error, not one that the handler made of it
-	if asItIs || answer == nil && !c.Response().Committed {
-		return WriteError(c, err)
-	}
-	return answer
 }

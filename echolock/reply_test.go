@@ -32,8 +32,8 @@ func TestRefusalIsAnHTTPError(t *testing.T) {
 			if c.Response().Committed {
 				t.Error("answered before the application's handler")
 			}
-			if got := c.Response().Header().Get("Retry-After"); got != "2" {
-				t.Errorf("Retry-After %q", got)
+			if got := c.Response().Header().Get("Retry-After"); got != "" {
+				t.Errorf("Retry-After %q before there is an answer", got)
 			}
 			return seen
 		}
@@ -42,8 +42,11 @@ func TestRefusalIsAnHTTPError(t *testing.T) {
 	w := serve(e, newRequest(t, http.MethodGet, "/", ""))
 
 	checkProblem(t, w, http.StatusConflict, "busy")
+	if got := w.Header().Get("Retry-After"); got != "2" {
+		t.Errorf("Retry-After %q", got)
+	}
 	answer, isHTTPError := seen.(*echo.HTTPError) //nolint:errorlint // as Echo's own handler does
-	if !isHTTPError || answer.Code != http.StatusConflict {
+	if !isHTTPError || answer.Code != http.StatusConflict || answer.Message != "busy" {
 		t.Fatalf("%T %v", seen, seen)
 	}
 	var detail *core.Error
@@ -53,7 +56,7 @@ func TestRefusalIsAnHTTPError(t *testing.T) {
 	if outcome, known := core.OutcomeOf(seen); !known || outcome.Code != "busy" {
 		t.Errorf("outcome %+v, %v", outcome, known)
 	}
-	if text := seen.Error(); text != "code=409, message=busy, internal=reqlock: busy" {
+	if text := seen.Error(); text != "code=409, message=busy, internal=code=409, message=busy, internal=reqlock: busy" {
 		t.Errorf("in a log: %s", text)
 	}
 }
@@ -98,9 +101,24 @@ func TestCustomHTTPErrorHandler(t *testing.T) {
 			c.Logger().Error(err)
 			c.Echo().DefaultHTTPErrorHandler(err, c)
 		}, 409, "application/problem+json", `"code":"busy"`},
+		"Echo's, written out": {func(err error, c echo.Context) {
+			answer := err.(*echo.HTTPError)                         //nolint:errorlint // as Echo's own handler does
+			if inner, ok := answer.Internal.(*echo.HTTPError); ok { //nolint:errorlint // so too
+				answer = inner
+			}
+			_ = c.JSON(answer.Code, answer.Message)
+		}, 409, "application/problem+json", `"code":"busy"`},
 		"the message as JSON": {func(err error, c echo.Context) {
 			_ = c.JSON(codeOf(err))
-		}, 409, "application/problem+json", `"code":"busy"`},
+		}, 409, "application/json", `"busy"`},
+		"the message in JSON": {func(err error, c echo.Context) {
+			code, message := codeOf(err)
+			_ = c.JSON(code, echo.Map{"error": message})
+		}, 409, "application/json", `{"error":"busy"}`},
+		"the message as a string": {func(err error, c echo.Context) {
+			code, message := codeOf(err)
+			_ = c.String(code, message.(string))
+		}, 409, "text/plain; charset=UTF-8", "busy"},
 		"JSON of its own": {func(err error, c echo.Context) {
 			code, message := codeOf(err)
 			_ = c.JSON(code, map[string]string{"error": fmt.Sprint(message)})
@@ -108,7 +126,7 @@ func TestCustomHTTPErrorHandler(t *testing.T) {
 		"a type of its own": {func(err error, c echo.Context) {
 			c.Response().Header().Set("Content-Type", "application/vnd.api+json")
 			_ = c.JSON(codeOf(err))
-		}, 409, "application/vnd.api+json", `"code":"busy"`},
+		}, 409, "application/vnd.api+json", `"busy"`},
 		"text": {func(err error, c echo.Context) {
 			code, message := codeOf(err)
 			_ = c.String(code, fmt.Sprint(message))
@@ -144,7 +162,8 @@ func TestCustomHTTPErrorHandler(t *testing.T) {
 			if got := w.Result().Header.Get("Content-Type"); got != test.contentType {
 				t.Errorf("Content-Type %q", got)
 			}
-			if w.Header().Get("Retry-After") != "1" {
+			refused := test.status >= http.StatusBadRequest
+			if (w.Header().Get("Retry-After") == "1") != refused || (w.Header().Get("Cache-Control") == "no-store") != refused {
 				t.Errorf("header %v", w.Header())
 			}
 		})

@@ -24,7 +24,11 @@ func OutcomeOf(err error) core.Outcome {
 // Write answers a request that did not run because of err.
 func Write(w http.ResponseWriter, err error) {
 	o := OutcomeOf(err)
+	ClearHeader(w.Header())
 	SetHeader(w.Header(), o)
+	if HasBody(o) {
+		w.Header().Set("Content-Type", ContentType)
+	}
 	w.WriteHeader(o.HTTP)
 	if HasBody(o) {
 		// A client that does not read its answer cannot be told.
@@ -32,19 +36,20 @@ func Write(w http.ResponseWriter, err error) {
 	}
 }
 
-// SetHeader sets the headers of an answer, and removes those that a middleware
-// may have set for another one. Content-Encoding stays: who set it before the
-// handler ran is about to encode what is written.
-func SetHeader(h http.Header, o core.Outcome) {
+// ClearHeader removes the headers that a middleware may have set for another
+// answer. Content-Encoding stays: who set it before the handler ran is about to
+// encode what is written.
+func ClearHeader(h http.Header) {
 	for _, name := range [...]string{"Content-Length", "Content-Type", "Etag", "Last-Modified"} {
 		h.Del(name)
 	}
+}
+
+// SetHeader sets the headers of an answer, whatever its body is.
+func SetHeader(h http.Header, o core.Outcome) {
 	h.Set("Cache-Control", "no-store")
 	if o.RetryAfter > 0 {
 		h.Set("Retry-After", wholeSeconds(o.RetryAfter))
-	}
-	if HasBody(o) {
-		h.Set("Content-Type", ContentType)
 	}
 }
 

@@ -1,0 +1,47 @@
+package echolock
+
+import (
+	"reflect"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/reqlock/reqlock/internal/httpreply"
+)
+
+// refuse returns the error of a request that does not run, and asks the error
+// handler for it unless the key function has answered by itself.
+func (config *Config) refuse(c echo.Context, err error) error {
+	response := c.Response()
+	if response.Committed {
+		return err
+	}
+	refusalOf(c)                                    // which keeps the status
+	response.Status = httpreply.OutcomeOf(err).HTTP // of a body that is written without one
+	answer := config.handle(c, err)
+	if isItself(answer, err) || answer == nil && !response.Committed {
+		return WriteError(c, err)
+	}
+	return answer
+}
+
+// handle calls the error handler. What that writes past Echo, to the server's
+// own writer or on the connection, is an answer as well.
+func (config *Config) handle(c echo.Context, err error) error {
+	response := c.Response()
+	w := response.Writer
+	guard := httpreply.NewGuard(w, err)
+	response.Writer = guard
+	defer func() { response.Writer = w }()
+	answer := config.ErrorHandler(c, err)
+	response.Committed = response.Committed || guard.Answered()
+	return answer
+}
+
+// isItself reports whether an error handler has returned err as it got it, and
+// not one that it made of it.
+func isItself(answer, err error) bool {
+	if !reflect.ValueOf(err).Comparable() { // == would panic
+		return reflect.TypeOf(answer) == reflect.TypeOf(err)
+	}
+	return answer == err //nolint:errorlint // the very error
+}
