@@ -128,14 +128,17 @@ func TestContextTimeoutInside(t *testing.T) {
 func TestDeprecatedTimeoutAround(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t)
-	timeout := middleware.TimeoutWithConfig(middleware.TimeoutConfig{Timeout: 20 * time.Millisecond}) //nolint:staticcheck // people have it
+	timeout := middleware.TimeoutWithConfig(middleware.TimeoutConfig{Timeout: time.Minute}) //nolint:staticcheck // people have it
 	e := newEcho()
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
 	end := make(chan struct{})
 	e.GET("/", func(echo.Context) error {
+		leave() // which Timeout takes as it takes the end of its time
 		<-end
 		return nil // c may be another request's by now
 	}, timeout, echolock.Middleware(locks.Locker, literal))
-	if w := serve(e, newRequest(t, http.MethodGet, "/", "")); w.Code != http.StatusServiceUnavailable {
+	if w := serve(e, newRequest(t, http.MethodGet, "/", "").WithContext(ctx)); w.Code != http.StatusServiceUnavailable {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 	if isFree(t, locks) {

@@ -239,14 +239,21 @@ func TestDeadline(t *testing.T) {
 }
 
 // http.TimeoutHandler around the engine answers before the handler returns,
-// and the lock is held until it does.
+// and the lock is held until it does. It does so too when the request's context
+// ends, which here is when the handler is known to run.
 func TestTimeoutHandler(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t)
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
 	end := make(chan struct{})
 	r := gin.New()
-	r.GET("/", ginlock.Middleware(locks.Locker, literal), func(*gin.Context) { <-end })
-	w := call(t, http.TimeoutHandler(r, 20*time.Millisecond, ""), http.MethodGet, "/")
+	r.GET("/", ginlock.Middleware(locks.Locker, literal), func(*gin.Context) {
+		leave()
+		<-end
+	})
+	w := httptest.NewRecorder()
+	http.TimeoutHandler(r, time.Minute, "").ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet, "/", nil))
 	if w.Code != http.StatusServiceUnavailable {
 		t.Errorf("status %d", w.Code)
 	}
