@@ -29,9 +29,14 @@
 // A lock is one string key, set with SET key token NX PX ttl and deleted by a
 // script that compares the token first. Any client that follows this classic
 // recipe excludes reqlock and is excluded by it, if it uses the same key:
-// WithPrefix sets what stands before yours. Two kinds of key are written as
+// WithPrefix sets what stands before yours. Three kinds of key are written as
 // "h:" and a digest instead: one with a "}" that closes no cluster hash tag,
-// and one that looks like such a digest.
+// one with a hash tag that ends as the companions of a lock do (":q", ":f" or
+// ":r"), and one that looks like such a digest.
+//
+// The waiting line of a lock is a list beside it, and its fencing number a
+// string; both lie in the lock's cluster slot. Each process that waits listens
+// on one channel, the prefix and a random id.
 //
 // A command whose reply is lost is sent once more, with the same token, so
 // that an owner is never told that it is not. A SET that the network delivers
@@ -40,8 +45,23 @@
 //
 // # Waiting
 //
-// In one process the waiters of a key are served in the order in which they
-// came, and a released lease passes from one to the next without Redis, within
-// a budget. Between processes a waiter asks again at growing intervals, of at
-// most 250 ms, and no order is promised.
+// Waiters stand in line. Within a process they are served in the order in
+// which they came; processes take turns, in the order in which they joined. A
+// lease that is released goes straight to the next one: within a process
+// without Redis, for up to 64 turns or 50 ms while another process waits; to
+// another process by one command, which also tells it through pub/sub. A waiter
+// sends nothing while it waits, but for a look about once a second: whatever
+// should have told it, a message, a connection, the process ahead of it, may be
+// lost without stranding it.
+//
+// A newcomer does not pass those who wait, with one exception: while the key is
+// gone although nobody of ours released it (it expired, or was deleted), and
+// until the first waiter looks, whoever asks first gets it. A foreign client of
+// the classic recipe knows of no line; waiters look for the end of its lock
+// every 250 ms. A process whose subscription is cut when its turn comes, or
+// that confirms it too late, loses its turn and stands behind the others.
+//
+// WithMaxWaiters and WithMaxTotalWaiters bound how many callers wait; who comes
+// after them is refused at once. WithFencing gives each lease a number that
+// rises from holder to holder.
 package core

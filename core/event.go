@@ -69,6 +69,8 @@ const (
 	// Passed: another holder in this process passed its lease on, without
 	// Redis giving up the key in between.
 	Passed
+	// Handed: the holder in another process handed it to this one.
+	Handed
 )
 
 // String returns the handover as one lower-case word.
@@ -80,6 +82,8 @@ func (h Handover) String() string {
 		return "awaited"
 	case Passed:
 		return "passed"
+	case Handed:
+		return "handed"
 	default:
 		return "unknown"
 	}

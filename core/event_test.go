@@ -34,7 +34,7 @@ func TestEventsOfALock(t *testing.T) {
 
 	acquired := heard.of(core.Acquired)
 	if len(acquired) != 2 || acquired[0].Queued || acquired[0].Handover != core.Free || acquired[0].Waited > time.Minute ||
-		!acquired[1].Queued || acquired[1].Handover != core.Awaited || acquired[1].Waited < 300*time.Millisecond {
+		!acquired[1].Queued || acquired[1].Handover != core.Passed || acquired[1].Waited < 300*time.Millisecond {
 		t.Errorf("acquired: %+v", acquired)
 	}
 	if refused := heard.of(core.Refused); len(refused) != 1 || refused[0].Queued {

@@ -52,6 +52,16 @@ func (l *Lease) Token() string {
 	return l.hold.Token()
 }
 
+// Fence returns the fencing number of the lease, which is greater than that of
+// every lease of the same key before it; 0 without WithFencing, and on a nil
+// Lease. See WithFencing.
+func (l *Lease) Fence() int64 {
+	if l == nil {
+		return 0
+	}
+	return l.hold.Fence()
+}
+
 // ValidUntil returns when the lease ends if it is not renewed any more; with
 // renewal on, later calls return later times. It has a monotonic clock
 // reading. It is the zero time on a nil Lease.

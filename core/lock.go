@@ -58,6 +58,7 @@ func (l *Locker) acquire(ctx context.Context, key string, wait time.Duration) (*
 		Wait:    wait,
 		Renew:   l.settings.renewal,
 		MaxHold: l.settings.maxHold,
+		Fencing: l.settings.fencing,
 	})
 	if err != nil {
 		return nil, refusalOf(err, l.settings.retryAfter)
@@ -97,6 +98,10 @@ func kindOf(reason engine.Reason) error {
 		return ErrBusy
 	case engine.TimedOut:
 		return ErrWaitTimeout
+	case engine.LineFull:
+		return ErrQueueFull
+	case engine.Overloaded:
+		return ErrOverloaded
 	case engine.ClosedDown:
 		return ErrClosed
 	case engine.Unavailable:

@@ -39,20 +39,27 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Locker, error) {
 			return nil, err
 		}
 	}
-	redisStore, err := redisstore.New(rdb, s.prefix)
-	if err != nil {
-		return nil, fmt.Errorf("reqlock: WithPrefix: the prefix %w", err)
-	}
-	process, err := uuid.NewRandom()
+	id, err := uuid.NewRandom()
 	if err != nil {
 		return nil, fmt.Errorf("reqlock: New: %w", err)
+	}
+	process := strings.ReplaceAll(id.String(), "-", "")
+	redisStore, err := redisstore.New(rdb, s.prefix, process)
+	if err != nil {
+		return nil, fmt.Errorf("reqlock: WithPrefix: the prefix %w", err)
 	}
 	hooks := engine.Hooks{Cause: causeOf}
 	if len(s.observers) > 0 {
 		hooks.Observe = s.observe
 	}
-	name := strings.ReplaceAll(process.String(), "-", "")
-	return &Locker{engine: engine.New(redisStore, name, s.commandTimeout, hooks), settings: s}, nil
+	e := engine.New(redisStore, engine.Config{
+		Process:         process,
+		Bound:           s.commandTimeout,
+		MaxWaiters:      s.maxWaiters,
+		MaxTotalWaiters: s.maxTotal,
+		Hooks:           hooks,
+	})
+	return &Locker{engine: e, settings: s}, nil
 }
 
 // Must returns l, and panics if err is not nil. It wraps New where a bad

@@ -19,6 +19,7 @@ var handovers = [...]Handover{
 	engine.Free:    Free,
 	engine.Awaited: Awaited,
 	engine.Passed:  Passed,
+	engine.Handed:  Handed,
 }
 
 // observe words an event of the engine and tells the observers of it.

@@ -12,6 +12,8 @@ const (
 	defaultRetryAfter     = time.Second
 	defaultPrefix         = "reqlock:"
 	defaultCommandTimeout = 500 * time.Millisecond
+	defaultMaxWaiters     = 1024
+	defaultMaxTotal       = 64 * 1024
 
 	// minTTL is the shortest lease that a network and a scheduler can keep.
 	minTTL = 100 * time.Millisecond
@@ -33,6 +35,7 @@ type settings struct {
 	wait       time.Duration // negative: not set
 	renewal    bool
 	maxHold    time.Duration // 0: none
+	fencing    bool
 	failOpen   bool
 	retryAfter time.Duration
 
@@ -43,6 +46,8 @@ type settings struct {
 type root struct {
 	prefix         string
 	commandTimeout time.Duration
+	maxWaiters     int
+	maxTotal       int
 	observers      []func(Event)
 }
 
@@ -55,7 +60,10 @@ func defaultSettings() settings {
 		wait:       waitUnset,
 		renewal:    true,
 		retryAfter: defaultRetryAfter,
-		root:       root{prefix: defaultPrefix, commandTimeout: defaultCommandTimeout},
+		root: root{
+			prefix: defaultPrefix, commandTimeout: defaultCommandTimeout,
+			maxWaiters: defaultMaxWaiters, maxTotal: defaultMaxTotal,
+		},
 	}
 }
 
@@ -127,6 +135,22 @@ func WithMaxHold(limit time.Duration) Option {
 	})
 }
 
+// WithFencing sets whether each lease gets a fencing number, which Lease.Fence
+// returns. It is off if not set. A resource that refuses a number lower than
+// the highest it has seen is safe from a holder that acts after its lease
+// ended: see Martin Kleppmann, "How to do distributed locking" (2016).
+//
+// The numbers of a key rise from lease to lease, in all processes, also where
+// their counter in Redis is lost: they begin at the server's time in
+// microseconds. They would fall only if the counter were lost and the clock of
+// the server were behind its former time. All who lock the key need it on.
+func WithFencing(on bool) Option {
+	return option(func(s *settings) error {
+		s.fencing = on
+		return nil
+	})
+}
+
 // WithFailOpen sets whether Do, DoAll, Enter and the middlewares run without
 // the lock when Redis is unavailable. It is off if not set, and Lock and
 // TryLock never do it. The observer hears of each run as Unlocked.
@@ -169,6 +193,32 @@ func WithCommandTimeout(d time.Duration) Option {
 			return fmt.Errorf("reqlock: WithCommandTimeout: %v is not positive", d)
 		}
 		r.commandTimeout = d
+		return nil
+	}}
+}
+
+// WithMaxWaiters bounds how many callers of this process wait for one key: 1024
+// if not set, at least 1. Who comes after them gets ErrQueueFull at once. Only
+// New takes it.
+func WithMaxWaiters(n int) Option {
+	return rootOption{"WithMaxWaiters", func(r *root) error {
+		if n < 1 {
+			return fmt.Errorf("reqlock: WithMaxWaiters: %d is below 1", n)
+		}
+		r.maxWaiters = n
+		return nil
+	}}
+}
+
+// WithMaxTotalWaiters bounds how many callers of this process wait for all
+// keys together: 65536 if not set, at least 1. Who comes after them gets
+// ErrOverloaded at once. Only New takes it.
+func WithMaxTotalWaiters(n int) Option {
+	return rootOption{"WithMaxTotalWaiters", func(r *root) error {
+		if n < 1 {
+			return fmt.Errorf("reqlock: WithMaxTotalWaiters: %d is below 1", n)
+		}
+		r.maxTotal = n
 		return nil
 	}}
 }

@@ -23,17 +23,19 @@ func newEmbedded(tb testing.TB) *redis.Client {
 func TestBadSettingsAreNamed(t *testing.T) {
 	rdb := newEmbedded(t)
 	for setting, opt := range map[string]core.Option{
-		"WithTTL":            core.WithTTL(99 * time.Millisecond),
-		"WithTTL ":           core.WithTTL(-time.Second),
-		"WithWait":           core.WithWait(-1),
-		"WithMaxHold":        core.WithMaxHold(-time.Second),
-		"WithRetryAfter":     core.WithRetryAfter(0),
-		"WithCommandTimeout": core.WithCommandTimeout(0),
-		"WithObserver":       core.WithObserver(nil),
-		"WithPrefix":         core.WithPrefix("{half"),
-		"WithPrefix ":        core.WithPrefix("half}"),
-		"WithPrefix  ":       core.WithPrefix("{}"),
-		"option":             nil,
+		"WithTTL":             core.WithTTL(99 * time.Millisecond),
+		"WithTTL ":            core.WithTTL(-time.Second),
+		"WithWait":            core.WithWait(-1),
+		"WithMaxHold":         core.WithMaxHold(-time.Second),
+		"WithRetryAfter":      core.WithRetryAfter(0),
+		"WithCommandTimeout":  core.WithCommandTimeout(0),
+		"WithMaxWaiters":      core.WithMaxWaiters(0),
+		"WithMaxTotalWaiters": core.WithMaxTotalWaiters(-1),
+		"WithObserver":        core.WithObserver(nil),
+		"WithPrefix":          core.WithPrefix("{half"),
+		"WithPrefix ":         core.WithPrefix("half}"),
+		"WithPrefix  ":        core.WithPrefix("{}"),
+		"option":              nil,
 	} {
 		if l, err := core.New(rdb, opt); l != nil || err == nil || !strings.Contains(err.Error(), strings.TrimSpace(setting)) ||
 			!strings.HasPrefix(err.Error(), "reqlock: ") {
@@ -50,12 +52,14 @@ func TestBadSettingsAreNamed(t *testing.T) {
 func TestWithPanicsOnABadSetting(t *testing.T) {
 	locks := newLocker(t, newEmbedded(t))
 	for setting, opt := range map[string]core.Option{
-		"WithTTL":            core.WithTTL(0),
-		"WithWait":           core.WithWait(-1),
-		"WithPrefix":         core.WithPrefix("other:"),
-		"WithCommandTimeout": core.WithCommandTimeout(time.Second),
-		"WithObserver":       core.WithObserver(func(core.Event) {}),
-		"option":             nil,
+		"WithTTL":             core.WithTTL(0),
+		"WithWait":            core.WithWait(-1),
+		"WithPrefix":          core.WithPrefix("other:"),
+		"WithCommandTimeout":  core.WithCommandTimeout(time.Second),
+		"WithMaxWaiters":      core.WithMaxWaiters(1),
+		"WithMaxTotalWaiters": core.WithMaxTotalWaiters(1),
+		"WithObserver":        core.WithObserver(func(core.Event) {}),
+		"option":              nil,
 	} {
 		t.Run(setting, func(t *testing.T) {
 			defer func() {

@@ -12,8 +12,8 @@ const (
 	// early is how much before its TTL a key may seem to be free: clocks are
 	// read in steps.
 	early = 10 * time.Millisecond
-	// late is how long after its TTL a key must be taken: a waiter asks at
-	// least every quarter of a second, and machines are busy.
+	// late is how long after its TTL a key must be taken: a waiter looks soon
+	// after that, and machines are busy.
 	late = time.Second
 )
 

@@ -19,6 +19,8 @@ type Request struct {
 	Renew bool
 	// MaxHold ends the holder's context after this time; 0 never.
 	MaxHold time.Duration
+	// Fencing gives the hold a fencing number.
+	Fencing bool
 }
 
 // Acquire returns once the caller holds the lease, or does not get it: then
@@ -64,13 +66,19 @@ func (e *Engine) enter(ctx context.Context, w *waiter) *Refusal {
 		s.mu.Unlock()
 		return &Refusal{Reason: Busy}
 	}
-	l.join(w)
 	// A key that is being freed is not busy yet for the first of its line.
-	w.queued = !w.try && (l.first != w || l.isBusy())
-	queued := w.queued
+	queued := !w.try && (l.first != nil || l.isBusy())
+	if queued {
+		if refusal := l.queue(w); refusal != nil {
+			s.mu.Unlock()
+			return refusal
+		}
+		l.listen()
+	}
+	l.join(w)
 	switch {
 	case l.state == idle:
-		l.begin()
+		l.begin(false)
 	case w.try:
 		// It waits for one answer, not for the next poll, and behind another
 		// command no longer than for its own.

@@ -59,8 +59,10 @@ func TestCloseGivesUpWithItsContext(t *testing.T) {
 		h := hold(t, e, request(0))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		if err := e.Close(ctx); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("close: %v", err)
+		closed := false
+		s.closed = func() { closed = true }
+		if err := e.Close(ctx); !errors.Is(err, context.DeadlineExceeded) || !closed {
+			t.Errorf("close: %v, and the store is closed: %v", err, closed)
 		}
 		<-h.Context().Done()
 		if cause := context.Cause(h.Context()); cause != (lossError{Closed}) { //nolint:errorlint // the very cause

@@ -19,9 +19,24 @@
 // must be renewed first), or goes back to the store (freeing). A line in which
 // nobody stands and nothing is held is forgotten.
 //
+// # One place in the store's line
+//
+// The lines of all processes meet in the store, where each has at most one
+// place, for its head. A process asks without a place first. Once refused it
+// listens for hints, takes a place, and from then on waits: a hint tells it to
+// look again, and so does a timer of about a second, since anything that would
+// tell it may be lost. Only the answer to its question grants the key; a hint
+// never does.
+//
+// A lease is passed on within a process without limit as long as no other
+// process is known to wait. Else its budget ends after 64 passes or 50 ms, and
+// one command hands the key to the first of the store's line and puts this
+// process behind the last.
+//
 // # Episodes and holds
 //
-// A token names one episode: one wait of the line, and the lease that follows.
+// A token names one episode: one place of the line in the store, and the lease
+// that follows.
 // A lease is the store's grant to this process; a hold is one caller's turn on
 // it. Once a release of a token was sent, the token is dead, and whoever sees
 // it in the key again releases it again.

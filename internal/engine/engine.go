@@ -16,13 +16,29 @@ import (
 // shardCount spreads the lines over this many mutexes.
 const shardCount = 64
 
+// A Config is what an Engine is made with.
+type Config struct {
+	// Process is the process id: it stands before the colon of each token and
+	// must be this engine's alone.
+	Process string
+	// Bound is how long a command may take; a quarter of its TTL at most.
+	Bound time.Duration
+	// MaxWaiters bounds how many callers wait for one key, and MaxTotalWaiters
+	// how many for all keys together.
+	MaxWaiters, MaxTotalWaiters int
+	// Hooks are how the engine speaks to its owner.
+	Hooks Hooks
+}
+
 // Engine runs the lines of one process. It is safe for concurrent use.
 type Engine struct {
 	store    store.Store
 	hooks    Hooks
 	process  string
 	bound    time.Duration
+	limits   limits
 	episodes atomic.Uint64
+	discards discards
 	seed     maphash.Seed
 	shards   [shardCount]shard
 	renewals renewals
@@ -39,15 +55,14 @@ type shard struct {
 	lines  map[string]*line
 }
 
-// New returns an Engine on the store. The process id stands before the colon
-// of each token and must be this engine's alone. Each command is bounded by
-// bound, and by a quarter of its TTL. New starts no goroutine.
-func New(s store.Store, process string, bound time.Duration, hooks Hooks) *Engine {
+// New returns an Engine on the store. It starts no goroutine.
+func New(s store.Store, c Config) *Engine {
 	e := &Engine{
 		store:   s,
-		hooks:   hooks,
-		process: process,
-		bound:   bound,
+		hooks:   c.Hooks,
+		process: c.Process,
+		bound:   c.Bound,
+		limits:  limits{perKey: c.MaxWaiters, total: c.MaxTotalWaiters},
 		seed:    maphash.MakeSeed(),
 		closing: make(chan struct{}),
 	}
@@ -78,10 +93,21 @@ func (e *Engine) isOwn(value string) bool {
 // boundOf returns how long a command for a lease of this TTL may take.
 func (e *Engine) boundOf(ttl time.Duration) time.Duration { return min(e.bound, ttl/4) }
 
-// Close refuses newcomers and waiters, and waits for the holders to release or
-// lose their leases, and for all commands to end. When ctx ends first, it cancels the contexts of
-// the remaining holders, whose keys are left to their TTL, and returns ctx's
-// error.
+// longestClaim is how long a process has to confirm that a key was handed to
+// it, if its commands may not take longer than a quarter of that.
+const longestClaim = time.Second
+
+// claimOf returns how long the key of a lease of this TTL stays with a process
+// to which it was handed, until that confirms it. The pause of a process, its
+// confirmation and one re-send have to fit in.
+func (e *Engine) claimOf(ttl time.Duration) time.Duration {
+	return max(min(ttl, longestClaim), 4*e.boundOf(ttl))
+}
+
+// Close refuses newcomers and waiters, who leave their lines, and waits for the
+// holders to release or lose their leases, and for all commands to end. When
+// ctx ends first, it cancels the contexts of the remaining holders, whose keys
+// are left to their TTL, and returns ctx's error.
 func (e *Engine) Close(ctx context.Context) error {
 	e.eachShard(func(s *shard) {
 		s.closed = true
@@ -93,6 +119,7 @@ func (e *Engine) Close(ctx context.Context) error {
 	e.once.Do(func() { close(e.closing) })
 	if err := e.work.Wait(ctx); err != nil {
 		e.loseAll()
+		_ = e.store.Close(ctx) // it listens no more; its error is that of ctx
 		return err
 	}
 	if err := e.store.Close(ctx); err != nil {

@@ -2,33 +2,24 @@ package engine
 
 import "time"
 
-// The budget of local passing: after so many passes, or so long from the
-// grant, the lease goes back to the store, so that other processes have their
-// turn. Without a word from them, every lease is taken to be wanted.
-const (
-	maxPasses   = 64
-	maxPassTime = 50 * time.Millisecond
-)
-
-// mayPass reports whether the lease may go to the next of the line without the
-// store.
-func (l *lease) mayPass(now time.Time) bool {
-	return l.valid(now) && !l.extended &&
-		l.passes < maxPasses && now.Sub(l.begun) < min(l.ttl/4, maxPassTime)
-}
-
 // next gives the line's lease, fresh from the store, to its first waiter, or
 // back to the store.
 func (l *line) next(handover Handover) {
 	switch w := l.first; {
 	case w == nil:
 		l.free(nil)
-	case w.hold.request.TTL > l.lease.ttl:
-		// The waiter for whom it was asked has left, and this one needs longer.
+	case w.hold.request.TTL > l.lease.ttl, w.hold.request.Fencing && l.lease.fences.empty():
+		// The waiter for whom it was asked has left, and this one needs more.
 		l.renewThenGrant(handover)
 	default:
 		l.grant(w, handover)
 	}
+}
+
+// mayPass reports whether the lease may go to the next of the line without the
+// store.
+func (l *lease) mayPass(now time.Time) bool {
+	return l.valid(now) && !l.extended && !l.budget.over(l.ttl, now)
 }
 
 // pass gives the lease that a holder gave back to the first waiter, or back to
@@ -39,7 +30,7 @@ func (l *line) pass(from *Hold) bool {
 		l.free(from)
 		return false
 	}
-	l.lease.passes++
+	l.lease.budget.passes++
 	if l.lease.suits(l.first.hold.request, now) {
 		l.grant(l.first, Passed)
 	} else {
@@ -59,6 +50,9 @@ func (l *line) grant(w *waiter, handover Handover) {
 	h.handover = handover
 	if handover == Free && w.queued {
 		h.handover = Awaited
+	}
+	if h.request.Fencing {
+		h.fence = l.lease.fences.draw()
 	}
 	l.lease.holder = h
 	l.engine.work.Add()
@@ -84,8 +78,10 @@ func (l *line) renewThenGrant(handover Handover) {
 	lease.holder = nil
 	l.engine.renewals.cancel(lease)
 	lease.inFlight++
+	q := l.request(lease.token, r)
+	q.Fences = lease.fences.wanted(r)
 	l.engine.spawn(func() {
-		sent, mine, err := l.engine.store.Renew(ctx, l.request(lease.token, r))
+		renewal, err := l.engine.store.Renew(ctx, q)
 		l.shard.mu.Lock()
 		defer l.shard.mu.Unlock()
 		lease.landed()
@@ -93,10 +89,10 @@ func (l *line) renewThenGrant(handover Handover) {
 		case err != nil:
 			l.doubt = faultOf(err)
 			l.free(nil) // the lease may be anything now; ask anew
-		case !mine:
-			l.proceed()
+		case !renewal.Held:
+			l.proceed(true)
 		default:
-			lease.raise(sent, r.TTL)
+			lease.renewed(renewal, r.TTL)
 			if !lease.valid(time.Now()) {
 				l.free(nil)
 				return

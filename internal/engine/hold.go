@@ -17,6 +17,7 @@ type Hold struct {
 	// Set when the hold is granted.
 	lease    *lease
 	since    time.Time
+	fence    int64
 	handover Handover
 	expiry   *time.Timer
 	overdue  *time.Timer
@@ -37,6 +38,9 @@ func (h *Hold) Context() context.Context { return h.ctx }
 
 // Token returns the token that is in the key.
 func (h *Hold) Token() string { return h.lease.token }
+
+// Fence returns the hold's fencing number; 0 if none was asked for.
+func (h *Hold) Fence() int64 { return h.fence }
 
 // ValidUntil returns when the lease ends unless it is renewed.
 func (h *Hold) ValidUntil() time.Time {
@@ -113,7 +117,7 @@ func (l *line) lose(loss Loss, after *afterwards) {
 	if h.loss == NotLost {
 		h.tell(loss, after)
 	}
-	l.proceed()
+	l.proceed(true)
 }
 
 // tell cancels the holder's context with the cause of the loss.

@@ -18,14 +18,14 @@ type lease struct {
 	token string
 	// ttl is the longest life that a command gave the key.
 	ttl time.Duration
-	// sent is when the last granting or renewing command was sent, and validUntil the end of what is
-	// left of the lease; both have a monotonic clock reading.
+	// sent is when the last granting or renewing command was sent, and
+	// validUntil the end of what is left of the lease; both have a monotonic
+	// clock reading.
 	sent, validUntil time.Time
 
 	holder *Hold
-	// begun and passes are the budget of local passing.
-	begun  time.Time
-	passes int
+	fences fences
+	budget budget
 	// extended is true once a holder asked for a longer life: the next holder
 	// does not inherit it.
 	extended bool
@@ -42,10 +42,11 @@ type lease struct {
 	due      time.Time
 }
 
-// newLease returns the lease that an answer granted.
+// newLease returns the lease that an answer granted to the request's token.
 func newLease(l *line, r store.Request, sent time.Time) *lease {
 	return &lease{
-		line: l, token: r.Token, ttl: r.TTL, sent: sent, validUntil: validUntil(sent, r.TTL), begun: time.Now(),
+		line: l, token: r.Token, ttl: r.TTL, sent: sent, validUntil: validUntil(sent, r.TTL),
+		budget: budget{begun: time.Now()},
 	}
 }
 
@@ -66,8 +67,19 @@ func (l *lease) raise(sent time.Time, ttl time.Duration) {
 	}
 }
 
+// renewed takes in the answer to a renewal that found the token in the key.
+func (l *lease) renewed(r store.Renewal, ttl time.Duration) {
+	l.raise(r.Since, ttl)
+	l.lineSeen(r.Line, r.Since)
+	if r.Fence != 0 {
+		l.fences = newFences(r.Fence)
+	}
+}
+
 // suits reports whether the lease can be passed as it is: with enough validity
-// left, and for a caller who wants no longer life and will renew it.
+// left, for a caller who wants no longer life and will renew it, and with a
+// fencing number for one who wants it.
 func (l *lease) suits(r Request, now time.Time) bool {
-	return r.Renew && r.TTL <= l.ttl && l.validUntil.Sub(now) >= r.TTL/3
+	return r.Renew && r.TTL <= l.ttl && l.validUntil.Sub(now) >= r.TTL/3 &&
+		(!r.Fencing || !l.fences.empty())
 }

@@ -30,19 +30,39 @@ type line struct {
 	state  state
 
 	first, last *waiter
+	callers     int // in line
 	tries       int // how many of them may not wait
+	queued      int // how many of them know that they have to
 
 	// token names the episode while asking; once granted it is the lease's.
 	token string
+	// rejoin is the token of the next episode, which the release under way puts
+	// in line; "" if nobody waited when it was sent.
+	rejoin string
+	// enqueue is true once a take would not do: another is known to hold the
+	// key, or what became of an earlier command is not known.
+	enqueue bool
+	// joined is true once the token may stand in the store's line, or hold the
+	// key: an episode that ends without a lease then has to leave.
+	joined bool
+	// promised is true once a hint named the token: the key was handed to it.
+	promised bool
 	// contended is true once the store, or a holder in this process, refused
 	// somebody in this episode.
 	contended bool
 	// doubt is why the store's last command gave no answer; nil after one that
 	// did. While it is set, nobody can say that the key is held by another.
 	doubt error
+
 	// alarm cuts the pause of the asking goroutine short; nil while it is not
-	// pausing.
+	// pausing. again is true if it has to look again without a pause.
 	alarm chan struct{}
+	again bool
+	// ready and stop are those of the store's Listen; nil while the line does
+	// not listen. told is when it last heard a hint.
+	ready <-chan struct{}
+	stop  func()
+	told  time.Time
 
 	// lease is the store's grant, in the states held, passing and freeing.
 	lease *lease
@@ -61,46 +81,57 @@ func (e *Engine) lineOf(s *shard, key string) *line {
 	return l
 }
 
-// begin starts a new episode: the line asks the store for its first waiter.
-func (l *line) begin() {
+// begin starts an episode under a fresh token: the line asks the store for its
+// first waiter. enqueue says that a take would not do.
+func (l *line) begin(enqueue bool) {
+	l.start(l.engine.newToken())
+	l.enqueue, l.contended, l.promised = enqueue, false, false
+	l.spawnAsk(0)
+}
+
+// resume starts an episode under a token that a release has put in line, or may
+// have. The line looks for it after the pause.
+func (l *line) resume(token string, pause time.Duration) {
+	l.start(token)
+	l.enqueue, l.joined = true, true
+	l.spawnAsk(pause)
+}
+
+func (l *line) start(token string) {
 	l.state = asking
-	l.lease = nil
-	l.token = l.engine.newToken()
-	l.contended = false
-	ctx := l.first.hold.parent
-	l.engine.spawn(func() { l.engine.ask(ctx, l) })
+	l.lease, l.rejoin = nil, ""
+	l.token, l.joined = token, false
 }
 
 // proceed goes on after a lease is gone: with the next episode if somebody
 // waits, else to rest.
-func (l *line) proceed() {
+func (l *line) proceed(enqueue bool) {
 	if l.first != nil {
-		l.begin()
+		l.begin(enqueue)
 		return
 	}
 	l.rest()
 }
 
-// rest ends an episode in which nobody waits any more, and forgets the line
-// unless a lost holder is still to come back.
+// rest ends an episode in which nobody waits any more: its token leaves the
+// store's line, and the line is forgotten unless a lost holder is still to come
+// back.
 func (l *line) rest() {
+	if l.joined {
+		l.joined = false
+		l.engine.spawnDiscard(l.key, l.token, time.Now().Add(hintPatience))
+	}
+	l.unlisten()
 	l.state = idle
-	l.token = ""
+	l.token, l.rejoin = "", ""
 	l.lease = nil
 	if len(l.haunted) == 0 {
 		delete(l.shard.lines, l.key)
 	}
 }
 
-// wake cuts the asking goroutine's pause short.
-func (l *line) wake() {
-	if l.alarm != nil {
-		close(l.alarm)
-		l.alarm = nil
-	}
-}
-
-// owns reports whether a token of this process is meant to be in the key.
+// owns reports whether a token of this process is meant to be in the key, or
+// in its line.
 func (l *line) owns(token string) bool {
 	if _, lost := l.haunted[token]; lost {
 		return true
@@ -108,8 +139,10 @@ func (l *line) owns(token string) bool {
 	switch l.state {
 	case asking:
 		return token == l.token
-	case held, passing, freeing:
+	case held, passing:
 		return token == l.lease.token
+	case freeing:
+		return token == l.lease.token || token == l.rejoin
 	case idle:
 	}
 	return false
@@ -133,28 +166,7 @@ func (l *line) exorcise(token string) {
 
 // request returns the store's request for the line's key.
 func (l *line) request(token string, r Request) store.Request {
-	return store.Request{Key: l.key, Token: token, TTL: r.TTL, Bound: l.engine.boundOf(r.TTL)}
-}
-
-// hintPatience is how long a token that a hint named is released again, if the
-// store does not answer. The hint does not say how long its key lives.
-const hintPatience = 15 * time.Second
-
-// hint is told by the store that a token of this process was seen in a key. It
-// means: look again. A token that is not meant to be there is released; one
-// that is just being released, once more after that.
-func (e *Engine) hint(key, token string) {
-	s := e.shardOf(key)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	l := s.lines[key]
-	switch {
-	case l == nil || !l.owns(token):
-		over := time.Now().Add(hintPatience)
-		e.spawn(func() { e.discard(key, token, over) })
-	case l.state == freeing:
-		l.lease.seenAgain = true
-	default:
-		l.wake()
+	return store.Request{
+		Key: l.key, Token: token, TTL: r.TTL, Bound: l.engine.boundOf(r.TTL), Claim: l.engine.claimOf(r.TTL),
 	}
 }

@@ -3,34 +3,73 @@ package engine
 import (
 	"math/rand/v2"
 	"time"
+
+	"github.com/reqlock/reqlock/internal/store"
 )
 
-// The pauses between two questions of one line.
+// safetyTime is how long a waiter relies on being told: then it looks again,
+// since its hint may be lost, its holder dead, its place in line forgotten.
+const safetyTime = time.Second
+
+// The pauses after a fault grow from the shortest to the longest.
 const (
 	shortestPause = 5 * time.Millisecond
 	longestPause  = 250 * time.Millisecond
 )
 
-// pauseOf returns how long to pause after the given number of earlier tries: a
-// random part, at least half, of a span that doubles from the shortest to the
-// longest pause; but not past the end of the key that is in the way.
-func pauseOf(tries int, rest time.Duration) time.Duration {
+// silentPauses are those between two looks at a key whose end nobody tells, in
+// their order; the last one stays.
+var silentPauses = [...]time.Duration{50 * time.Millisecond, 100 * time.Millisecond, longestPause}
+
+// patience is how often in a row a line has paused for the same reason.
+type patience struct{ faults, silences int }
+
+// after returns how long to pause after this answer, or fault. deaf is true
+// where the server does not know yet that this process listens.
+func (p *patience) after(answer store.Answer, err error, deaf bool) time.Duration {
+	if err != nil {
+		p.faults++
+		return backoff(p.faults - 1)
+	}
+	p.faults = 0
+	if !answer.Silent && !deaf {
+		p.silences = 0
+		return jitter(lesser(answer.Remaining, safetyTime))
+	}
+	p.silences++
+	return lesser(answer.Remaining, silentPauses[min(p.silences, len(silentPauses))-1])
+}
+
+// backoff returns a random part, at least half, of a span that doubles with
+// each try from the shortest to the longest pause.
+func backoff(tries int) time.Duration {
 	span := longestPause
 	if tries < 6 { // 5 ms doubled six times is over the longest
 		span = min(shortestPause<<tries, longestPause)
 	}
-	pause := span/2 + rand.N(span/2) //nolint:gosec // jitter needs no secret randomness
-	if rest > 0 && rest < pause {
-		return rest
+	return span/2 + rand.N(span/2) //nolint:gosec // jitter needs no secret randomness
+}
+
+// jitter adds up to a quarter, so that the waiters of many processes do not
+// look all at once.
+func jitter(d time.Duration) time.Duration {
+	return d + rand.N(d/4+1) //nolint:gosec // jitter needs no secret randomness
+}
+
+// lesser returns the pause, but not one past the end of the key in the way.
+func lesser(remaining, pause time.Duration) time.Duration {
+	if remaining > 0 && remaining < pause {
+		return remaining
 	}
 	return pause
 }
 
-// pause waits, until the alarm cuts it short. It does not wait if nobody else
-// does, or if somebody wants an answer and not the next poll.
+// pause waits, until a hint or a caller that leaves cuts it short. It does not
+// wait if that has happened already, if nobody else waits, or if somebody wants
+// an answer at once.
 func (l *line) pause(d time.Duration) {
 	l.shard.mu.Lock()
-	if l.first == nil || l.tries > 0 {
+	if l.again || l.first == nil || l.tries > 0 {
 		l.shard.mu.Unlock()
 		return
 	}
@@ -48,5 +87,14 @@ func (l *line) pause(d time.Duration) {
 		}
 		l.shard.mu.Unlock()
 	case <-alarm:
+	}
+}
+
+// wake cuts the asking goroutine's pause short, or keeps it from the next one.
+func (l *line) wake() {
+	l.again = true
+	if l.alarm != nil {
+		close(l.alarm)
+		l.alarm = nil
 	}
 }

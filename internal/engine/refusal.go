@@ -11,6 +11,8 @@ const (
 	TimedOut                      // another held the key for as long as the caller might wait
 	Unavailable                   // the store did not answer, or with an error
 	ClosedDown                    // the engine is closed
+	LineFull                      // as many wait for this key as may
+	Overloaded                    // as many wait for all keys together as may
 )
 
 // A Refusal is the error of a caller that did not get its lock.

@@ -65,7 +65,7 @@ func (h *Hold) begin(seen bool) {
 		// key, and nobody runs under it now.
 		l.exorcise(h.lease.token)
 		over := h.lease.validUntil
-		h.engine.spawn(func() { h.engine.discard(l.key, h.lease.token, over) })
+		h.engine.spawnDiscard(l.key, h.lease.token, over)
 	}
 	var after afterwards
 	if !freeing {
@@ -85,9 +85,10 @@ func (l *line) free(last *Hold) {
 	l.engine.renewals.cancel(lease)
 	l.engine.work.Add()
 	send := func() {
+		r := l.releaseRequest(lease)
 		go func() {
 			defer l.engine.work.Done()
-			l.engine.sendRelease(lease, last)
+			l.engine.sendRelease(lease, r, last)
 		}()
 	}
 	if lease.inFlight > 0 {
@@ -97,36 +98,90 @@ func (l *line) free(last *Hold) {
 	send()
 }
 
-// sendRelease frees the key and moves the line on. If the store did not take
-// the release, it is sent again and again beside the line until the lease's
-// end; a line that meets the token meanwhile releases it too.
-func (e *Engine) sendRelease(lease *lease, last *Hold) {
+// releaseRequest returns the request that releases the lease. If others wait
+// here, it puts the line's next episode behind those who wait elsewhere.
+func (l *line) releaseRequest(lease *lease) store.Request {
+	next := Request{TTL: lease.ttl}
+	if l.callers > l.tries {
+		next = l.first.hold.request
+		l.rejoin = l.engine.newToken()
+	}
+	l.again, l.promised = false, false
+	r := l.request(lease.token, next)
+	r.Bound, r.Rejoin = l.engine.boundOf(lease.ttl), l.rejoin
+	return r
+}
+
+// sendRelease releases the lease and moves the line on. If the store did not
+// take the release, it is sent again and again beside the line until the
+// lease's end; a line that meets the token meanwhile releases it too.
+func (e *Engine) sendRelease(lease *lease, r store.Request, last *Hold) {
 	l := lease.line
 	ctx := context.Background()
-	r := Request{TTL: lease.ttl}
 	if last != nil {
 		ctx = last.parent
 	}
-	mine, err := e.store.Release(ctx, l.request(lease.token, r))
+	released, err := e.store.Release(ctx, r)
 
 	l.shard.mu.Lock()
-	if err != nil {
-		l.doubt = faultOf(err)
-	}
 	if err != nil || lease.seenAgain {
-		over := lease.validUntil
-		e.spawn(func() { e.discard(l.key, lease.token, over) })
+		e.spawnDiscard(l.key, lease.token, lease.validUntil)
 	}
 	var after afterwards
 	if last != nil {
-		if !mine && err == nil && last.loss == NotLost {
+		if err == nil && released.End == store.NotHeld && last.loss == NotLost {
 			last.tell(Taken, &after)
 		}
 		last.settle(err, &after)
 	}
-	l.proceed()
+	if err != nil {
+		l.doubt = faultOf(err)
+	}
+	l.released(lease, r, released, err)
 	l.shard.mu.Unlock()
 	after.run()
+}
+
+// released moves the line on after a release.
+func (l *line) released(lease *lease, r store.Request, released store.Released, err error) {
+	switch {
+	case err != nil, released.End == store.Unsure:
+		// The token that rejoins may stand in line, or hold the key by now.
+		if r.Rejoin == "" {
+			l.proceed(true)
+			return
+		}
+		l.contended = false
+		l.resume(r.Rejoin, 0)
+	case released.End == store.Kept:
+		l.kept(lease, r, released.Since)
+	case released.End == store.Handed && r.Rejoin != "":
+		l.doubt = nil
+		l.refused()
+		l.resume(r.Rejoin, jitter(lesser(r.Claim, safetyTime)))
+	default:
+		l.proceed(released.End != store.Freed)
+	}
+}
+
+// kept takes in that the key stayed with this process: nobody else waits for
+// it. It is a new lease, under the token that rejoined, with what is left of
+// the old one's fencing numbers.
+func (l *line) kept(old *lease, r store.Request, since time.Time) {
+	granted := r
+	granted.Token = r.Rejoin
+	l.start(r.Rejoin)
+	lease := newLease(l, granted, since)
+	if !lease.valid(time.Now()) {
+		l.tooSlow(granted)
+		l.spawnAsk(0)
+		return
+	}
+	lease.fences = old.fences
+	lease.lineSeen(0, since)
+	l.doubt, l.joined = nil, false
+	l.lease = lease
+	l.next(Passed)
 }
 
 // settle ends the release of a hold: err is the fault that kept the store from
@@ -143,29 +198,3 @@ func (h *Hold) settle(err error, after *afterwards) {
 	ended := h.ended
 	after.add(func() { close(ended) }) // last: who waits for it has been told all
 }
-
-// discard releases a dead token, so that it does not hold its key until the
-// TTL. It tries at least once, and again until over, as long as the store does
-// not answer. Once the engine is being closed it tries only once more.
-//
-// Nobody waits for it, so each try may take several command bounds: a client
-// that is short of connections is not helped by more commands.
-func (e *Engine) discard(key, token string, over time.Time) {
-	r := store.Request{Key: key, Token: token, Bound: discardBounds * e.bound}
-	for tries, last := 0, false; ; tries++ {
-		_, err := e.store.Release(context.Background(), r)
-		if err == nil || last || !faultOf(err).Passing || time.Now().After(over) {
-			return
-		}
-		timer := time.NewTimer(pauseOf(tries, 0))
-		select {
-		case <-timer.C:
-		case <-e.closing:
-			timer.Stop()
-			last = true
-		}
-	}
-}
-
-// discardBounds is how many command bounds a try of discard may take.
-const discardBounds = 4

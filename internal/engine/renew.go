@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 	"time"
+
+	"github.com/reqlock/reqlock/internal/store"
 )
 
 // longHold is how many TTLs a hold lasts before the owner is told of it.
@@ -18,42 +20,44 @@ func (e *Engine) renewDue(lease *lease) {
 		return
 	}
 	lease.inFlight++
-	e.spawn(func() { _, _ = e.renew(lease, h, h.request.TTL) })
+	fences := lease.fences.wanted(h.request)
+	e.spawn(func() { _, _ = e.renew(lease, h, h.request.TTL, fences) })
 }
 
 // renew sends one renewal for a holder and takes in its answer. It reports
 // whether the lease is still the holder's; an error is a fault, after which
 // nobody knows. The caller has counted the renewal as in flight.
-func (e *Engine) renew(lease *lease, h *Hold, ttl time.Duration) (mine bool, err error) {
+func (e *Engine) renew(lease *lease, h *Hold, ttl time.Duration, fences int) (mine bool, err error) {
 	l := lease.line
 	r := l.request(lease.token, Request{TTL: ttl})
 	r.Bound = e.boundOf(max(ttl, h.request.TTL))
-	sent, mine, err := e.store.Renew(h.parent, r)
+	r.Fences = fences
+	renewal, err := e.store.Renew(h.parent, r)
 
 	l.shard.mu.Lock()
 	var after afterwards
 	lease.landed()
 	if l.lease == lease && lease.holder != nil {
-		l.renewed(sent, mine, err, ttl, &after)
+		l.renewed(renewal, err, ttl, &after)
 	}
 	l.shard.mu.Unlock()
 	after.run()
-	return mine, err
+	return renewal.Held, err
 }
 
 // renewed takes in the answer to a renewal of the line's held lease.
-func (l *line) renewed(sent time.Time, mine bool, err error, ttl time.Duration, after *afterwards) {
+func (l *line) renewed(renewal store.Renewal, err error, ttl time.Duration, after *afterwards) {
 	lease, h, now := l.lease, l.lease.holder, time.Now()
 	event := Event{Kind: Renewed, Key: l.key, Held: now.Sub(h.since), Err: err}
 	switch {
 	case err != nil:
 		l.reschedule(now.Add(retryOf(lease.ttl)))
-	case !mine:
+	case !renewal.Held:
 		l.lose(Taken, after)
 		return
 	default:
-		lease.raise(sent, ttl)
-		l.reschedule(sent.Add(h.request.TTL / 3))
+		lease.renewed(renewal, ttl)
+		l.reschedule(renewal.Since.Add(h.request.TTL / 3))
 	}
 	after.add(func() { l.engine.observe(event) })
 	if !h.toldLong && event.Held > longHold*h.request.TTL {
@@ -108,7 +112,7 @@ func (h *Hold) Extend(ctx context.Context, ttl time.Duration) (Loss, error) {
 	}
 	done := make(chan result, 1)
 	h.engine.spawn(func() {
-		mine, err := h.engine.renew(lease, h, ttl)
+		mine, err := h.engine.renew(lease, h, ttl, 0)
 		done <- result{mine, err}
 	})
 	select {

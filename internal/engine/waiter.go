@@ -32,6 +32,7 @@ func (l *line) join(w *waiter) {
 		l.first = w
 	}
 	l.last = w
+	l.callers++
 	if w.try {
 		l.tries++
 	}
@@ -50,9 +51,11 @@ func (l *line) unlink(w *waiter) {
 		l.last = w.prev
 	}
 	w.line, w.prev, w.next = nil, nil, nil
+	l.callers--
 	if w.try {
 		l.tries--
 	}
+	l.dequeue(w)
 }
 
 // refuse settles the waiter with a refusal.

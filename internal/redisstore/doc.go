@@ -1,5 +1,6 @@
 // Package redisstore is the Redis side of the lock: the names of its keys, its
-// scripts, how a command is sent, and what an error of Redis means.
+// scripts, how a command is sent, how this process is told to look again, and
+// what an error of Redis means.
 //
 // # The wire
 //
@@ -7,6 +8,20 @@
 // SET key token NX PX ttl and freed by a script that deletes the key only if
 // it still carries the token. Every client in any language that follows this
 // classic recipe excludes this package and is excluded by it.
+//
+// Beside the lock K lie its waiting line {K}:q, a list of tokens, and its fence
+// {K}:f, the last fencing number that was reserved. Each transition is one
+// script, which is safe to send again: it reads all it needs, and fails on a
+// key of a wrong type, before it writes anything. lease.lua, line.lua and
+// fence.lua are the parts that the scripts share; they are joined when loaded.
+//
+// # Hints
+//
+// Each process has one channel, prefix and process id, and one connection that
+// listens on it while anybody waits. A message "<token> <lock name>" says that
+// the token was seen in the key, or that somebody waits for its holder. It says
+// "look again" and grants nothing, so a lost or a forged one does no harm. After
+// each gap in the subscription all waiters are told to look again.
 //
 // # How a command is sent
 //

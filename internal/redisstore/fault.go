@@ -22,9 +22,13 @@ func isTransport(err error) bool {
 // newFault turns the error that ended an exchange into a fault.
 func newFault(err error, x *exchange) *store.Fault {
 	f := &store.Fault{Err: seal(err), Unknown: x.uncertain()}
-	if isTransport(err) {
+	var odd *shapeError
+	switch {
+	case errors.As(err, &odd):
+		f.Unknown = true
+	case isTransport(err):
 		f.Passing = !errors.Is(err, redis.ErrClosed)
-	} else {
+	default:
 		f.Passing = isPassing(err.Error())
 	}
 	return f
@@ -62,10 +66,4 @@ func seal(err error) error {
 		return fmt.Errorf("%w (%s)", errNoReply, err.Error())
 	}
 	return err
-}
-
-// errShape is the fault of a reply that is not of the script's form, as from a
-// proxy that answers in its own way.
-func errShape(value any) error {
-	return fmt.Errorf("unexpected reply of type %T", value)
 }

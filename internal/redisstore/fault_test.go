@@ -17,7 +17,7 @@ import (
 // faultOf takes a key and returns the fault, which must come within the bound.
 func faultOf(t *testing.T, s *Store, within time.Duration) *store.Fault {
 	t.Helper()
-	r := request("me:1")
+	r := request(me1)
 	r.Bound = within
 	begun := time.Now()
 	_, err := s.Take(t.Context(), r)
@@ -67,7 +67,7 @@ func TestWhatTheServersErrorsMean(t *testing.T) {
 		}, true},
 		{"OOM", configure("maxmemory", "1"), false},
 		{"NOPERM", run("acl", "setuser", "default", "-set"), false},
-		{"WRONGTYPE", run("rpush", "p:k", "x"), false},
+		{"WRONGTYPE", run("rpush", theLock, "x"), false},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -88,8 +88,8 @@ func TestABusyServerPasses(t *testing.T) {
 	script := make(chan error, 1)
 	go func() { script <- rdb.Eval(context.Background(), "while true do end", nil).Err() }()
 	for {
-		r := request("me:1")
-		if _, err := s.Ask(t.Context(), r); err != nil {
+		r := request(me1)
+		if _, err := s.Enqueue(t.Context(), r); err != nil {
 			var fault *store.Fault
 			if !errors.As(err, &fault) || !fault.Passing || fault.Unknown {
 				t.Errorf("got %v", err)
@@ -101,7 +101,7 @@ func TestABusyServerPasses(t *testing.T) {
 	if err := <-script; err == nil {
 		t.Error("the script ended by itself")
 	}
-	if _, err := s.Ask(t.Context(), request("me:1")); err != nil {
+	if _, err := s.Enqueue(t.Context(), request(me1)); err != nil {
 		t.Errorf("after it: %v", err)
 	}
 }

@@ -30,21 +30,46 @@ func checkPrefix(prefix string) error {
 	return nil
 }
 
-// lock returns the name of the lock itself: prefix and key, verbatim. Two
+// The suffixes of the companions: the waiting line, the fence, the record.
+const (
+	lineSuffix   = ":q"
+	fenceSuffix  = ":f"
+	recordSuffix = ":r"
+)
+
+// lock returns the name of the lock itself: prefix and key, verbatim. Three
 // kinds of key are written as a digest instead: one with a "}" but no hash
-// tag, for which no companion in the same slot can be named, and one that
-// looks like such a digest already, so that no two keys share a name.
+// tag, for which no companion in the same slot can be named; one whose name
+// could be that of another lock's companion; and one that looks like a digest
+// already, so that no two keys share a name.
 func (n names) lock(key string) string {
 	name := n.prefix + key
-	if tagged(name) || (!strings.Contains(name, "}") && !looksHashed(key)) {
+	oneSlot := tagged(name) || !strings.Contains(name, "}")
+	if oneSlot && !looksCompanion(name) && !looksHashed(key) {
 		return name
 	}
 	sum := sha256.Sum256([]byte(key))
 	return n.prefix + hashedMark + base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// companion returns the name of a key that lies in the lock's slot: suffix is
-// ":q" for the waiting line, ":f" for the fence, ":r" for the record.
+// key returns the key whose lock has this name. It cannot tell it for a name
+// that is, or may be, a digest.
+func (n names) key(name string) (key string, ok bool) {
+	key, ok = strings.CutPrefix(name, n.prefix)
+	return key, ok && key != "" && n.lock(key) == name
+}
+
+// fenced returns the names of the lock and its line, and that of its fence if
+// any fencing numbers are wanted.
+func (n names) fenced(key string, fences int) []string {
+	lock := n.lock(key)
+	if fences == 0 {
+		return []string{lock, n.companion(lock, lineSuffix)}
+	}
+	return []string{lock, n.companion(lock, lineSuffix), n.companion(lock, fenceSuffix)}
+}
+
+// companion returns the name of a key that lies in the lock's slot.
 func (n names) companion(lock, suffix string) string {
 	if tagged(lock) {
 		return lock + suffix
@@ -57,6 +82,12 @@ func (n names) companion(lock, suffix string) string {
 func tagged(name string) bool {
 	_, rest, found := strings.Cut(name, "{")
 	return found && strings.Index(rest, "}") > 0
+}
+
+// looksCompanion reports whether the name has the form that companion gives.
+func looksCompanion(name string) bool {
+	return tagged(name) && (strings.HasSuffix(name, lineSuffix) ||
+		strings.HasSuffix(name, fenceSuffix) || strings.HasSuffix(name, recordSuffix))
 }
 
 // looksHashed reports whether the key has the form that lock gives to keys it

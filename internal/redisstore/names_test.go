@@ -15,6 +15,8 @@ func TestLockNames(t *testing.T) {
 		{"reqlock:", "{user1}:cart", "reqlock:{user1}:cart", "reqlock:{user1}:cart:q"},
 		{"{app}:", "a}b", "{app}:a}b", "{app}:a}b:q"},
 		{"p:", "open{brace", "p:open{brace", "{p:open{brace}:q"},
+		{"p:", "a:q", "p:a:q", "{p:a:q}:q"}, // no hash tag: no companion has this name
+		{"{app}:", "a:qq", "{app}:a:qq", "{app}:a:qq:q"},
 		{"p:", "h:" + digest[1:], "p:h:" + digest[1:], "{p:h:" + digest[1:] + "}:q"},
 	}
 	for _, test := range tests {
@@ -24,11 +26,33 @@ func TestLockNames(t *testing.T) {
 			t.Errorf("%q %q: %q and %q", test.prefix, test.key, lock, n.companion(lock, ":q"))
 		}
 	}
-	for _, key := range []string{"a}b", "}", "{}", "{}a{b}", "h:" + digest} {
+	for _, key := range []string{"a}b", "}", "{}", "{}a{b}", "h:" + digest, "{a}:q", "{a}b:f", "x{a}:r", "{a}:q:q"} {
 		lock := names{"p:"}.lock(key)
 		if !strings.HasPrefix(lock, "p:h:") || len(lock) != len("p:h:")+43 || lock == "p:"+key {
 			t.Errorf("%q is written as %q, want a digest", key, lock)
 		}
+	}
+}
+
+func TestTheKeyOfAName(t *testing.T) {
+	for _, prefix := range []string{"", "p:", "{app}:"} {
+		n := names{prefix}
+		for _, key := range []string{"a", "{a}", "a:q", "{a}:q", "}", "h:x"} {
+			name := n.lock(key)
+			got, ok := n.key(name)
+			if verbatim := name == prefix+key; ok != verbatim || (ok && got != key) {
+				t.Errorf("%q: %q, %v", name, got, ok)
+			}
+			if key, ok := n.key(n.companion(name, lineSuffix)); ok {
+				t.Errorf("the line of %q is taken for the lock of %q", name, key)
+			}
+		}
+		if key, ok := n.key(prefix); ok {
+			t.Errorf("a bare prefix is taken for the lock of %q", key)
+		}
+	}
+	if key, ok := (names{"p:"}).key("q:a"); ok {
+		t.Errorf("a foreign name is taken for the lock of %q", key)
 	}
 }
 
@@ -44,7 +68,7 @@ func TestPrefixes(t *testing.T) {
 }
 
 func FuzzAllNamesOfALockShareItsSlot(f *testing.F) {
-	for _, key := range []string{"", "a", "{", "}", "{}", "{a}", "a{b}c", "}{", "{}{a}", "a}b{c", "{a", "\x00\xff{\r\n}", "h:x"} {
+	for _, key := range []string{"", "a", "{", "}", "{}", "{a}", "a{b}c", "}{", "{}{a}", "a}b{c", "{a", "\x00\xff{\r\n}", "h:x", "{a}:q", "{a}:q:f", "a:r", "{a:q", "a}:q"} {
 		f.Add("p:", key)
 		f.Add("{app}:", key)
 	}
@@ -60,13 +84,14 @@ func FuzzAllNamesOfALockShareItsSlot(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, suffix := range []string{":q", ":f", ":r"} {
+		for _, suffix := range []string{lineSuffix, fenceSuffix, recordSuffix} {
 			name := n.companion(lock, suffix)
 			if got := rdb.ClusterKeySlot(t.Context(), name).Val(); got != want {
 				t.Errorf("%q has slot %d, its lock %q has %d", name, got, lock, want)
 			}
-			if name == lock {
-				t.Errorf("companion and lock are both %q", lock)
+			other, isKey := strings.CutPrefix(name, prefix)
+			if name == lock || (isKey && n.lock(other) == name) {
+				t.Errorf("the companion %q of %q is itself a lock", name, lock)
 			}
 		}
 	})
@@ -76,6 +101,7 @@ func FuzzNoTwoKeysShareALock(f *testing.F) {
 	f.Add("a", "b")
 	f.Add("a}", "h:8Tk9wjT3xWWxNPZdVDvQmbHeFtzbTPKdmSHFVhVqGsc")
 	f.Add("{}", "}")
+	f.Add("r", "0")
 	f.Fuzz(func(t *testing.T, one, other string) {
 		for _, prefix := range []string{"", "p:", "{app}:"} {
 			n := names{prefix}

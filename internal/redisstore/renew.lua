@@ -1,6 +1,8 @@
--- renew.lua: raise the life of a lease; never create it, never shorten it.
--- KEYS: K   ARGV: token, ttl in ms
--- Returns 1 when K is ours, 0 when it is not: the lease is lost.
-if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
-if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[2]) then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
-return 1
+-- renew.lua (after lease.lua, fence.lua): raise the life of a lease; never create it, never shorten it.
+-- KEYS: K, {K}:q, {K}:f   ARGV: token, ttl, 3 numbers wanted
+-- Returns {1, length of the line, first number or 0} when K is ours, {0} when it is not: the lease is lost.
+if redis.call('GET', K) ~= token then return {0} end
+local waiting, wanted = redis.call('LLEN', KEYS[2]), tonumber(ARGV[3])
+local last = lastFence(KEYS[3], wanted)
+raise(K, ttl)
+return {1, waiting, reserve(KEYS[3], last, wanted)}

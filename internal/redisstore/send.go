@@ -92,9 +92,9 @@ func (s *Store) exchange(ctx context.Context, bound time.Duration, do call) (rep
 func (s *Store) send(ctx context.Context, x *exchange, do call) {
 	x.sends++
 	x.open++
-	s.sends.Add()
+	s.work.Add()
 	go func() {
-		defer s.sends.Done()
+		defer s.work.Done()
 		r := reply{sent: time.Now()}
 		r.value, r.err = do(ctx)
 		x.replies <- r
@@ -108,12 +108,12 @@ func (x *exchange) uncertain() bool { return x.blind || x.open > 0 }
 // watchLate tells the hint function when a send that was left behind turns out
 // to have taken the key.
 func (s *Store) watchLate(x *exchange, key, token string, won func(reply) bool) {
-	if x.open == 0 || s.hint == nil {
+	if x.open == 0 {
 		return
 	}
-	s.sends.Add()
+	s.work.Add()
 	go func(open int) { // x is the caller's
-		defer s.sends.Done()
+		defer s.work.Done()
 		for range open {
 			if won(<-x.replies) {
 				s.hint(key, token)

@@ -32,7 +32,7 @@ func TestALostReplyIsSurvived(t *testing.T) {
 	for name, mode := range map[string]redistest.Mode{"closed": redistest.CloseConn, "silent": redistest.Swallow} {
 		t.Run(name, func(t *testing.T) {
 			s, proxy, direct := behindProxy(t)
-			r := request("me:1")
+			r := request(me1)
 			r.Bound = time.Second
 
 			dropped := proxy.DropReply(redistest.Named("SET"), mode)
@@ -45,21 +45,7 @@ func TestALostReplyIsSurvived(t *testing.T) {
 			if got.Since.Sub(begun) > r.Bound/4 {
 				t.Errorf("validity counts from %v after the first send, which set the key", got.Since.Sub(begun))
 			}
-			life{"me:1", ttl}.check(t, direct)
-
-			dropped = proxy.DropReply(redistest.Named("EVAL", "EVALSHA"), mode)
-			if _, held, err := s.Renew(t.Context(), r); err != nil || !held {
-				t.Errorf("renew: %v, %v", held, err)
-			}
-			<-dropped
-			dropped = proxy.DropReply(func(c []string) bool {
-				return c[0] == "EVAL" // the script is not known yet: EVALSHA ran nothing
-			}, mode)
-			if held, err := s.Release(t.Context(), r); err != nil || !held {
-				t.Errorf("release: %v, %v; the second send found nothing, but the first one freed the key", held, err)
-			}
-			<-dropped
-			life{}.check(t, direct)
+			state{value: me1, ttl: ttl}.check(t, direct)
 		})
 	}
 }
@@ -69,7 +55,7 @@ func TestGoRedisDoesNotRepeatOurCommands(t *testing.T) {
 	proxy.ResetCommands()
 	first := proxy.DropReply(redistest.Named("SET"), redistest.CloseConn)
 	second := proxy.DropReply(redistest.Named("SET"), redistest.CloseConn)
-	_, err := s.Take(t.Context(), request("me:1"))
+	_, err := s.Take(t.Context(), request(me1))
 	var fault *store.Fault
 	if !errors.As(err, &fault) || !fault.Unknown || !fault.Passing {
 		t.Errorf("got %v", err)
@@ -107,12 +93,12 @@ func TestALateWinIsHinted(t *testing.T) {
 	if !fault.Unknown {
 		t.Errorf("%+v", fault)
 	}
-	life{}.check(t, direct)
+	state{}.check(t, direct)
 	hold1()
-	if got := <-hints; got != [2]string{"k", "me:1"} {
+	if got := <-hints; got != [2]string{"k", me1} {
 		t.Errorf("hint %v", got)
 	}
-	life{"me:1", ttl}.check(t, direct)
+	state{value: me1, ttl: ttl}.check(t, direct)
 	hold2() // finds our own token: a win as well
 	<-hints
 }
@@ -123,7 +109,7 @@ func TestARefusedLateSendIsNotHinted(t *testing.T) {
 	hold1, _ := proxy.HoldCommand(redistest.Named("SET"))
 	hold2, _ := proxy.HoldCommand(redistest.Named("SET"))
 	_ = faultOf(t, s, 200*time.Millisecond)
-	life{"other", ttl}.put(t, direct)
+	state{value: "other", ttl: ttl}.put(t, direct)
 	hold1()
 	hold2()
 	if err := s.Close(t.Context()); err != nil { // both replies are in
@@ -132,11 +118,11 @@ func TestARefusedLateSendIsNotHinted(t *testing.T) {
 }
 
 func TestWatchingLateRepliesLeavesTheExchangeAlone(t *testing.T) {
-	s := &Store{hint: func(string, string) {}}
+	s := newStore(t, nil)
 	x := &exchange{replies: make(chan reply, 2), sends: 2, open: 2}
 	x.replies <- reply{}
 	x.replies <- reply{}
-	s.watchLate(x, "k", "me:1", func(reply) bool { return true })
+	s.watchLate(x, "k", me1, func(reply) bool { return true })
 	if fault := newFault(errNoReply, x); !fault.Unknown {
 		t.Errorf("%+v", fault)
 	}

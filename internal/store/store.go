@@ -16,49 +16,112 @@ type Request struct {
 	TTL time.Duration
 	// Bound is the longest that the transition may take, re-send included.
 	Bound time.Duration
+	// Claim is the life of a key that Enqueue or Release hands to another
+	// process, until that process confirms the grant with Enqueue.
+	Claim time.Duration
+	// Join puts the token in line where Enqueue does not grant the key.
+	Join bool
+	// Fences is how many fencing numbers Enqueue or Renew reserves for the
+	// lease; 0 is none.
+	Fences int
+	// Rejoin is the token of the next episode of this process, which Release
+	// puts at the end of the line in the same step; "" is none.
+	Rejoin string
 }
 
-// An Answer is what the server said to a Take or an Ask.
+// An Answer is what the server said to a Take or an Enqueue.
 type Answer struct {
 	// Granted is true when the key now carries the token of the request.
 	Granted bool
 	// Since is when the granting command was sent: the lease's life counts
 	// from here. It carries a monotonic clock reading.
 	Since time.Time
+	// Line is how many tokens stand in line behind a grant, or LineUnknown.
+	Line int
+	// Fence is the first of the fencing numbers that were reserved; 0 is none.
+	Fence int64
+
 	// Holder is the token or foreign value found in the key, if not granted.
 	Holder string
 	// Remaining is how long the holder's key lives on: zero where it is not
 	// known, negative where the key has no expiry.
 	Remaining time.Duration
+	// Silent is true when the token is the first of the line, and the holder
+	// is a foreign client, which tells nobody of its end.
+	Silent bool
+}
+
+// LineUnknown is the line of an answer that does not tell of it.
+const LineUnknown = -1
+
+// A Renewal is what the server said to a Renew.
+type Renewal struct {
+	// Held is whether the key carried the token.
+	Held bool
+	// Since is when the deciding command was sent.
+	Since time.Time
+	// Line and Fence are those of an Answer.
+	Line  int
+	Fence int64
+}
+
+// An End says what became of a key that was to be released.
+type End int
+
+// The ends of a release.
+const (
+	// NotHeld: the key did not carry the token. Nobody rejoined.
+	NotHeld End = iota
+	// Freed: nobody waits, and the key is free.
+	Freed
+	// Handed: the first of the line that listens has it.
+	Handed
+	// Kept: nobody else waits, and the key carries the token that rejoined.
+	Kept
+	// Unsure: the key did not carry the token, but an earlier send of this
+	// release may have freed it or handed it on, and may have rejoined.
+	Unsure
+)
+
+// A Released is what the server said to a Release.
+type Released struct {
+	End End
+	// Since is when the command was sent that kept the key.
+	Since time.Time
 }
 
 // Store is the server's side of the lock: each method is one atomic
 // transition, safe to send again with the same token.
 //
-// Every method returns within the request's bound. An error is always a
+// Every transition returns within the request's bound. An error is always a
 // *Fault. The context carries values only; its end is not obeyed, because a
 // command that was sent cannot be called back. All methods are safe for
 // concurrent use.
 type Store interface {
-	// Take asks once for a key on which no contention is known.
+	// Take asks once for a key on which no contention is known. It does not
+	// look at the line.
 	Take(ctx context.Context, r Request) (Answer, error)
-	// Ask asks again for a key that somebody holds. It also confirms a grant
-	// that an earlier command of the same token won, and raises its life to a
-	// full TTL.
-	Ask(ctx context.Context, r Request) (Answer, error)
+	// Enqueue asks for a key behind all who wait for it, joins them if asked,
+	// and confirms a grant: it raises its life to a full TTL. A waiter runs it
+	// again on every hint and whenever its patience is over.
+	Enqueue(ctx context.Context, r Request) (Answer, error)
 	// Renew raises the life of the key to at least TTL. It never creates and
-	// never shortens. It returns when the deciding command was sent, and
-	// whether the key carried the token.
-	Renew(ctx context.Context, r Request) (sent time.Time, held bool, err error)
-	// Release frees the key if it carries the token, and reports whether it
-	// did. Where an earlier send of this release may have done it, the report
-	// is true.
-	Release(ctx context.Context, r Request) (held bool, err error)
-	// OnHint registers the one function that is told "look again at this key,
-	// this token of ours was seen in it", by a reply that came after its
-	// bound. It must be called before the first transition.
+	// never shortens.
+	Renew(ctx context.Context, r Request) (Renewal, error)
+	// Release gives the key to the first of the line that listens, or frees
+	// it, and takes the token out of the line. It also is how a waiter leaves.
+	Release(ctx context.Context, r Request) (Released, error)
+
+	// Listen makes this process one that listens, for hints on the key, until
+	// stop is called. ready is closed once the server has confirmed it: a
+	// waiter that joins the line before may be passed over. It does not block.
+	Listen(key string) (ready <-chan struct{}, stop func())
+	// OnHint registers the one function that is told "look again at this key":
+	// with a token, that this token of ours was seen in it; without one, that
+	// hints may have been missed. It must be called before the first
+	// transition, and must not block.
 	OnHint(func(key, token string))
-	// Close waits until every command that was left behind has ended, or until
-	// ctx ends; then it returns ctx's error.
+	// Close ends all listening, and waits until every command that was left
+	// behind has ended, or until ctx ends; then it returns ctx's error.
 	Close(ctx context.Context) error
 }

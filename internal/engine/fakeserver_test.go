@@ -1,0 +1,115 @@
+package engine
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/reqlock/reqlock/internal/store"
+)
+
+// fakeServer is the server of fake stores: keys, lines, and who listens. In a
+// synctest bubble it runs on the bubble's clock.
+type fakeServer struct {
+	mu     sync.Mutex
+	keys   map[string]entry
+	lines  map[string][]string
+	fences map[string]int64
+	stores map[string]*fakeStore // by process
+	deaf   bool                  // hints are lost on their way
+}
+
+type entry struct {
+	value string
+	until time.Time
+}
+
+func newFakeServer() *fakeServer {
+	return &fakeServer{
+		keys: make(map[string]entry), lines: make(map[string][]string),
+		fences: make(map[string]int64), stores: make(map[string]*fakeStore),
+	}
+}
+
+// live returns what is in a key.
+func (s *fakeServer) live(key string) entry {
+	e := s.keys[key]
+	if !time.Now().Before(e.until) {
+		delete(s.keys, key)
+		return entry{}
+	}
+	return e
+}
+
+// tell hints to the process of a token, and reports whether it listens.
+func (s *fakeServer) tell(key, token string) bool {
+	process, _, _ := strings.Cut(token, ":")
+	to := s.stores[process]
+	if to == nil || !to.listens() {
+		return false
+	}
+	if !s.deaf {
+		go to.hint(key, token)
+	}
+	return true
+}
+
+// pass gives the key to the first of its line that listens, or frees it.
+func (s *fakeServer) pass(r store.Request, own string) string {
+	delete(s.keys, r.Key)
+	for len(s.lines[r.Key]) > 0 {
+		first := s.lines[r.Key][0]
+		s.lines[r.Key] = s.lines[r.Key][1:]
+		if first == own {
+			s.keys[r.Key] = entry{first, time.Now().Add(r.TTL)}
+			return first
+		}
+		if s.tell(r.Key, first) {
+			s.keys[r.Key] = entry{first, time.Now().Add(r.Claim)}
+			return first
+		}
+	}
+	return ""
+}
+
+func (s *fakeServer) join(key, token string) {
+	if !slices.Contains(s.lines[key], token) {
+		s.lines[key] = append(s.lines[key], token)
+	}
+}
+
+func (s *fakeServer) raise(r store.Request) {
+	if until := time.Now().Add(r.TTL); until.After(s.keys[r.Key].until) {
+		s.keys[r.Key] = entry{r.Token, until}
+	}
+}
+
+func (s *fakeServer) reserve(r store.Request) (first int64) {
+	if r.Fences > 0 {
+		first = s.fences[r.Key] + 1
+		s.fences[r.Key] += int64(r.Fences)
+	}
+	return first
+}
+
+// set puts a value into a key, as another process does.
+func (s *fakeServer) set(key, value string, ttl time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.keys[key] = entry{value, time.Now().Add(ttl)}
+}
+
+// value returns what is in a key.
+func (s *fakeServer) value(key string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.live(key).value
+}
+
+// line returns who waits for a key.
+func (s *fakeServer) line(key string) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.lines[key])
+}

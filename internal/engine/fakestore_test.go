@@ -1,0 +1,226 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/reqlock/reqlock/internal/store"
+)
+
+// fakeStore is one process's store on a fake server, whose faults a test
+// switches on.
+type fakeStore struct {
+	*fakeServer
+	// before is called ahead of each transition; an error is its answer. It may
+	// block, as a slow server does. after is called once it was applied; an
+	// error is a lost reply.
+	before, after switchable
+	// closed is called once, when the store is closed.
+	closed func()
+
+	tries     map[string]int // transitions begun, also those that failed
+	calls     []call
+	listening int
+	dropped   bool // the subscription is
+	unsure    bool // the next release is answered by its second send
+	hint      func(key, token string)
+}
+
+// switchable is a function that a test changes while the store is in use.
+type switchable struct {
+	mu sync.Mutex
+	f  func(transition string, r store.Request) error
+}
+
+func (s *switchable) set(f func(transition string, r store.Request) error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.f = f
+}
+
+func (s *switchable) call(transition string, r store.Request) error {
+	s.mu.Lock()
+	f := s.f
+	s.mu.Unlock()
+	if f == nil {
+		return nil
+	}
+	return f(transition, r)
+}
+
+type call struct {
+	transition, token string
+	at                time.Time
+}
+
+// newFakeStore returns the store of a process.
+func newFakeStore(server *fakeServer, process string) *fakeStore {
+	s := &fakeStore{fakeServer: server, tries: make(map[string]int)}
+	server.mu.Lock()
+	defer server.mu.Unlock()
+	server.stores[process] = s
+	return s
+}
+
+// listens reports whether the process listens.
+func (s *fakeStore) listens() bool { return s.listening > 0 && !s.dropped }
+
+// drop drops the subscription, or takes it up again.
+func (s *fakeStore) drop(dropped bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.dropped = dropped
+}
+
+// transition runs f on the live value of the key.
+func (s *fakeStore) transition(name string, r store.Request, f func(value string)) error {
+	s.mu.Lock()
+	s.tries[name]++
+	s.mu.Unlock()
+	if err := s.before.call(name, r); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.calls = append(s.calls, call{name, r.Token, time.Now()})
+	f(s.live(r.Key).value)
+	s.mu.Unlock()
+	return s.after.call(name, r)
+}
+
+func (s *fakeStore) Take(_ context.Context, r store.Request) (answer store.Answer, err error) {
+	sent := time.Now()
+	err = s.transition("take", r, func(value string) {
+		if value != "" && value != r.Token {
+			answer = store.Answer{Holder: value}
+			return
+		}
+		if value == "" {
+			s.keys[r.Key] = entry{r.Token, time.Now().Add(r.TTL)}
+		}
+		answer = store.Answer{Granted: true, Since: sent, Line: store.LineUnknown}
+	})
+	return answer, err
+}
+
+func (s *fakeStore) Enqueue(_ context.Context, r store.Request) (answer store.Answer, err error) {
+	sent := time.Now()
+	err = s.transition("enqueue", r, func(value string) {
+		if value == "" {
+			if r.Join {
+				s.join(r.Key, r.Token)
+			}
+			if value = s.pass(r, r.Token); value == "" {
+				value = r.Token
+				s.keys[r.Key] = entry{r.Token, time.Now().Add(r.TTL)}
+			}
+		}
+		if value == r.Token {
+			s.raise(r)
+			answer = store.Answer{Granted: true, Since: sent, Line: len(s.lines[r.Key]), Fence: s.reserve(r)}
+			return
+		}
+		answer = store.Answer{Holder: value, Remaining: time.Until(s.keys[r.Key].until)}
+		if r.Join {
+			s.join(r.Key, r.Token)
+			if s.lines[r.Key][0] == r.Token {
+				answer.Silent = !strings.Contains(value, ":")
+				s.tell(r.Key, value)
+			}
+		}
+	})
+	return answer, err
+}
+
+func (s *fakeStore) Renew(_ context.Context, r store.Request) (renewal store.Renewal, err error) {
+	renewal.Since = time.Now()
+	err = s.transition("renew", r, func(value string) {
+		if renewal.Held = value == r.Token; renewal.Held {
+			s.raise(r)
+			renewal.Line, renewal.Fence = len(s.lines[r.Key]), s.reserve(r)
+		}
+	})
+	return renewal, err
+}
+
+func (s *fakeStore) Release(_ context.Context, r store.Request) (released store.Released, err error) {
+	released.Since = time.Now()
+	err = s.transition("release", r, func(value string) {
+		s.lines[r.Key] = slices.DeleteFunc(s.lines[r.Key], func(t string) bool { return t == r.Token })
+		if value != r.Token {
+			return
+		}
+		if r.Rejoin != "" {
+			s.join(r.Key, r.Rejoin)
+		}
+		switch s.pass(r, r.Rejoin) {
+		case "":
+			released.End = store.Freed
+		case r.Rejoin:
+			released.End = store.Kept
+		default:
+			released.End = store.Handed
+		}
+		if s.unsure {
+			s.unsure, released.End = false, store.Unsure
+		}
+	})
+	return released, err
+}
+
+func (s *fakeStore) Listen(string) (<-chan struct{}, func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.listening++
+	ready := make(chan struct{})
+	close(ready)
+	return ready, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.listening--
+	}
+}
+
+func (s *fakeStore) OnHint(hint func(key, token string)) { s.hint = hint }
+
+func (s *fakeStore) Close(context.Context) error {
+	if f := s.closed; f != nil {
+		s.closed = nil
+		f()
+	}
+	return nil
+}
+
+// count returns how often a transition was run.
+func (s *fakeStore) count(transition string) int { return len(s.times(transition)) }
+
+// tried returns how often a transition was begun.
+func (s *fakeStore) tried(transition string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.tries[transition]
+}
+
+// times returns when a transition was run.
+func (s *fakeStore) times(transition string) (at []time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.calls {
+		if c.transition == transition {
+			at = append(at, c.at)
+		}
+	}
+	return at
+}
+
+// transitions returns the names of all transitions in their order.
+func (s *fakeStore) transitions() (names []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.calls {
+		names = append(names, c.transition)
+	}
+	return names
+}

@@ -1,0 +1,97 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// recorder keeps the engine's events.
+type recorder struct {
+	mu     sync.Mutex
+	events []Event
+}
+
+func (r *recorder) observe(e Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.events = append(r.events, e)
+}
+
+// all returns the events in their order.
+func (r *recorder) all() []Event {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.events)
+}
+
+// of returns the events of one kind.
+func (r *recorder) of(kind Kind) []Event {
+	return slices.DeleteFunc(r.all(), func(e Event) bool { return e.Kind != kind })
+}
+
+// lossError is the cause that the tests' hook makes of a loss.
+type lossError struct{ loss Loss }
+
+func (lossError) Error() string { return "lost" }
+
+// bound is the command bound of the tests' engines.
+const bound = 250 * time.Millisecond
+
+// newEngine returns an engine on a fake store, with a recorder.
+func newEngine() (*Engine, *fakeStore, *recorder) { return newEngineOn(newFakeServer(), "me") }
+
+// newEngineOn returns the engine of another process on the server.
+func newEngineOn(server *fakeServer, process string) (*Engine, *fakeStore, *recorder) {
+	s, r := newFakeStore(server, process), &recorder{}
+	e := New(s, Config{
+		Process: process, Bound: bound, MaxWaiters: 1000, MaxTotalWaiters: 2000,
+		Hooks: Hooks{Observe: r.observe, Cause: func(l Loss) error { return lossError{l} }},
+	})
+	return e, s, r
+}
+
+// lineCount returns how many lines the engine keeps.
+func (e *Engine) lineCount() (n int) {
+	e.eachShard(func(s *shard) { n += len(s.lines) })
+	return n
+}
+
+// request is what most tests ask for.
+func request(wait time.Duration) Request {
+	return Request{Key: "k", TTL: 10 * time.Second, Wait: wait, Renew: true}
+}
+
+// hold acquires or fails the test.
+func hold(t *testing.T, e *Engine, r Request) *Hold {
+	t.Helper()
+	h, err := e.Acquire(t.Context(), r)
+	if err != nil {
+		t.Fatalf("acquire: %v", err)
+	}
+	return h
+}
+
+// release releases and fails the test unless the lease was whole to its end.
+func release(t *testing.T, h *Hold) {
+	t.Helper()
+	if loss, err := h.Release(context.Background()); loss != NotLost || err != nil {
+		t.Errorf("release: loss %v, error %v", loss, err)
+	}
+}
+
+// reasonOf returns the reason of a refusal.
+func reasonOf(t *testing.T, err error) Reason {
+	t.Helper()
+	refusal, ok := err.(*Refusal) //nolint:errorlint // Acquire promises the type itself
+	if !ok {
+		t.Fatalf("got error %v, want a refusal", err)
+	}
+	return refusal.Reason
+}

@@ -1,0 +1,92 @@
+package engine
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/reqlock/reqlock/internal/store"
+)
+
+func TestHowLongALineIsPatient(t *testing.T) {
+	fault := errors.New("down")
+	tests := []struct {
+		name        string
+		answer      store.Answer
+		err         error
+		deaf        bool
+		least, most []time.Duration // of the first pauses in a row; the last ones stay
+	}{
+		{
+			"it will be told",
+			store.Answer{Remaining: time.Minute},
+			nil, false,
+			[]time.Duration{time.Second},
+			[]time.Duration{1250 * time.Millisecond},
+		},
+		{
+			"the holder has no end",
+			store.Answer{Remaining: -1},
+			nil, false,
+			[]time.Duration{time.Second},
+			[]time.Duration{1250 * time.Millisecond},
+		},
+		{
+			"the holder ends before",
+			store.Answer{Remaining: 100 * time.Millisecond},
+			nil, false,
+			[]time.Duration{100 * time.Millisecond},
+			[]time.Duration{125 * time.Millisecond},
+		},
+		{
+			"nobody tells",
+			store.Answer{Silent: true, Remaining: time.Minute},
+			nil, false,
+			silentPauses[:], silentPauses[:],
+		},
+		{
+			"it cannot hear",
+			store.Answer{Remaining: time.Minute},
+			nil, true,
+			silentPauses[:], silentPauses[:],
+		},
+		{
+			"nobody tells, and the holder ends before",
+			store.Answer{Silent: true, Remaining: 10 * time.Millisecond},
+			nil, false,
+			[]time.Duration{10 * time.Millisecond},
+			[]time.Duration{10 * time.Millisecond},
+		},
+		{
+			"faults",
+			store.Answer{},
+			fault, false,
+			[]time.Duration{shortestPause / 2, shortestPause, 2 * shortestPause},
+			[]time.Duration{shortestPause, 2 * shortestPause, longestPause},
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			for range 100 {
+				var p patience
+				for i := range 12 {
+					n := min(i, len(test.least)-1)
+					if d := p.after(test.answer, test.err, test.deaf); d < test.least[n] || d > test.most[n] {
+						t.Fatalf("pause %d is %v, want %v to %v", i, d, test.least[n], test.most[n])
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestAnAnswerEndsTheRowOfFaults(t *testing.T) {
+	var p patience
+	for range 10 {
+		p.after(store.Answer{}, errors.New("down"), false)
+	}
+	p.after(store.Answer{Remaining: time.Minute}, nil, false)
+	if d := p.after(store.Answer{}, errors.New("down"), false); d > shortestPause {
+		t.Errorf("the next fault pauses for %v", d)
+	}
+}

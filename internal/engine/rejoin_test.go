@@ -1,0 +1,139 @@
+package engine
+
+import (
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/reqlock/reqlock/internal/store"
+)
+
+func TestHowLongAClaimIs(t *testing.T) {
+	for _, test := range []struct{ bound, ttl, want time.Duration }{
+		{500 * time.Millisecond, 10 * time.Second, 2 * time.Second}, // four commands
+		{100 * time.Millisecond, 10 * time.Second, time.Second},
+		{500 * time.Millisecond, 400 * time.Millisecond, 400 * time.Millisecond},
+		{10 * time.Millisecond, 400 * time.Millisecond, 400 * time.Millisecond},
+	} {
+		e := New(newFakeStore(newFakeServer(), "me"), Config{Bound: test.bound})
+		if got := e.claimOf(test.ttl); got != test.want {
+			t.Errorf("command bound %v, TTL %v: claim %v, want %v", test.bound, test.ttl, got, test.want)
+		}
+	}
+}
+
+// The key may come back before the reply of the release that gave it away.
+func TestAHintOfTheTokenThatRejoins(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newProcesses(2)
+		h := hold(t, p.engines[0], request(0))
+		var served time.Time
+		var token string
+		waiting(t, p.engines[0], request(WaitForever), func(h *Hold) { served, token = time.Now(), h.Token() })
+		waiting(t, p.engines[1], request(WaitForever), func(*Hold) {})
+		time.Sleep(time.Second) // the budget is over
+		p.stores[0].after.set(func(transition string, _ store.Request) error {
+			if transition == "release" && p.stores[0].count("release") == 1 {
+				time.Sleep(10 * time.Millisecond) // the other has its turn meanwhile
+			}
+			return nil
+		})
+		begun := time.Now()
+		release(t, h)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if late := served.Sub(begun); late != 10*time.Millisecond || token != "p0:2" {
+			t.Errorf("served %v late, as %q", late, token)
+		}
+		if want := []string{"take", "release", "enqueue", "release"}; !slices.Equal(p.stores[0].transitions(), want) {
+			t.Errorf("transitions %v, want %v", p.stores[0].transitions(), want)
+		}
+		p.rest(t)
+	})
+}
+
+func TestAReleaseThatWasAnsweredBySendingItTwice(t *testing.T) {
+	for name, others := range map[string]int{"kept": 1, "handed": 2} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := newProcesses(others)
+				h := hold(t, p.engines[0], request(0))
+				served := 0
+				for _, e := range p.engines {
+					waiting(t, e, request(WaitForever), func(*Hold) { served++ })
+				}
+				time.Sleep(time.Second) // the budget is over
+				p.stores[0].unsure = true
+				release(t, h)
+				time.Sleep(3 * time.Second)
+				synctest.Wait()
+				if served != others || p.stores[0].count("release") != 2 || p.stores[0].count("take") != 1 {
+					t.Errorf("%d served, transitions %v", served, p.stores[0].transitions())
+				}
+				p.rest(t)
+			})
+		})
+	}
+}
+
+// One who may not wait takes no place in the server's line.
+func TestATryDoesNotRejoin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newProcesses(1)
+		h := hold(t, p.engines[0], request(0))
+		p.stores[0].before.set(func(transition string, r store.Request) error {
+			if transition == "renew" {
+				time.Sleep(100 * time.Millisecond)
+			}
+			if r.Rejoin != "" {
+				t.Error("rejoined for one that may not wait")
+			}
+			return nil
+		})
+		time.Sleep(request(0).TTL/3 + time.Millisecond) // the release waits for the renewal
+		h.BeginRelease()
+		release(t, hold(t, p.engines[0], request(0)))
+		p.rest(t)
+	})
+}
+
+func TestALostLeaseIsAskedForBehindThoseWhoWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newProcesses(1)
+		h := hold(t, p.engines[0], request(0))
+		waiting(t, p.engines[0], request(WaitForever), func(*Hold) {})
+		p.server.set("k", "thief", time.Second)
+		time.Sleep(6 * time.Second)
+		synctest.Wait()
+		if n := p.stores[0].count("take"); n != 1 {
+			t.Errorf("%d takes, want the first one alone", n)
+		}
+		_, _ = h.Release(t.Context())
+		p.rest(t)
+	})
+}
+
+func TestATokenThatIsNamedAgainIsDiscardedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, s, _ := newEngine()
+		s.set("k", "me:99", time.Minute)
+		s.after.set(func(string, store.Request) error {
+			if s.count("release") == 1 {
+				s.set("k", "me:99", time.Minute) // a late take
+				time.Sleep(10 * time.Millisecond)
+			}
+			return nil
+		})
+		s.hint("k", "me:99")
+		synctest.Wait()
+		for range 100 {
+			s.hint("k", "me:99")
+		}
+		time.Sleep(time.Second)
+		if s.value("k") != "" || s.count("release") != 2 {
+			t.Errorf("key %q after %d releases", s.value("k"), s.count("release"))
+		}
+		_ = e.Close(t.Context())
+	})
+}

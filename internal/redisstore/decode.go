@@ -1,0 +1,113 @@
+package redisstore
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/reqlock/reqlock/internal/store"
+)
+
+// A shapeError is the fault of a reply that is not of the command's form, as
+// from a proxy that answers in its own way. Nothing of it is believed.
+type shapeError struct{ kind string }
+
+// Error names the reply's type, never its content: that may be a token.
+func (e *shapeError) Error() string { return "unexpected reply of type " + e.kind }
+
+func errShape(value any) error { return &shapeError{fmt.Sprintf("%T", value)} }
+
+// decodeTake reads the answer of SET NX GET. Our own token in the key means that
+// an earlier send set it, at the earliest when the first one was begun.
+func decodeTake(r reply, asked store.Request, begun time.Time) (store.Answer, error) {
+	if r.err != nil {
+		return store.Answer{}, r.err
+	}
+	switch value := r.value.(type) {
+	case nil:
+		return store.Answer{Granted: true, Since: r.sent, Line: store.LineUnknown}, nil
+	case string:
+		if value == asked.Token {
+			return store.Answer{Granted: true, Since: begun, Line: store.LineUnknown}, nil
+		}
+		return store.Answer{Holder: value}, nil
+	default:
+		return store.Answer{}, errShape(r.value)
+	}
+}
+
+// decodeEnqueue reads the answer of enqueue.lua.
+func decodeEnqueue(r reply, asked store.Request) (store.Answer, error) {
+	if r.err != nil {
+		return store.Answer{}, r.err
+	}
+	fields, _ := r.value.([]any)
+	if line, fence, ok := decodeHeld(fields, asked.Fences); ok {
+		return store.Answer{Granted: true, Since: r.sent, Line: line, Fence: fence}, nil
+	}
+	if len(fields) == 4 && fields[0] == int64(0) {
+		holder, isText := fields[1].(string)
+		pttl, isNumber := fields[2].(int64)
+		silent := fields[3] == int64(1)
+		if isText && isNumber && holder != asked.Token && (silent || fields[3] == int64(0)) {
+			return store.Answer{Holder: holder, Remaining: lifeOf(pttl), Silent: silent}, nil
+		}
+	}
+	return store.Answer{}, errShape(r.value)
+}
+
+// decodeRenew reads the answer of renew.lua.
+func decodeRenew(r reply, asked store.Request) (store.Renewal, error) {
+	if r.err != nil {
+		return store.Renewal{}, r.err
+	}
+	fields, _ := r.value.([]any)
+	if line, fence, ok := decodeHeld(fields, asked.Fences); ok {
+		return store.Renewal{Held: true, Since: r.sent, Line: line, Fence: fence}, nil
+	}
+	if len(fields) == 1 && fields[0] == int64(0) {
+		return store.Renewal{Since: r.sent}, nil
+	}
+	return store.Renewal{}, errShape(r.value)
+}
+
+// decodeHeld reads what enqueue.lua and renew.lua say of a key that is ours:
+// {1, length of the line, first fencing number}. There is a number if, and only
+// if, some were asked for.
+func decodeHeld(fields []any, fences int) (line int, fence int64, ok bool) {
+	if len(fields) != 3 || fields[0] != int64(1) {
+		return 0, 0, false
+	}
+	length, isNumber := fields[1].(int64)
+	fence, isFence := fields[2].(int64)
+	ok = isNumber && isFence && length >= 0 && fence >= 0 && (fence > 0) == (fences > 0)
+	return int(length), fence, ok
+}
+
+// ends are what the numbers that release.lua answers stand for.
+var ends = [...]store.End{store.NotHeld, store.Freed, store.Handed, store.Kept}
+
+// decodeRelease reads the answer of release.lua. A key is freed only where
+// nobody rejoins, and kept only where somebody does.
+func decodeRelease(r reply, asked store.Request) (store.Released, error) {
+	if r.err != nil {
+		return store.Released{}, r.err
+	}
+	number, isNumber := r.value.(int64)
+	if !isNumber || number < 0 || number >= int64(len(ends)) {
+		return store.Released{}, errShape(r.value)
+	}
+	end, rejoins := ends[number], asked.Rejoin != ""
+	if (end == store.Freed && rejoins) || (end == store.Kept && !rejoins) {
+		return store.Released{}, errShape(r.value)
+	}
+	return store.Released{End: end, Since: r.sent}, nil
+}
+
+// lifeOf returns how long a key of this PTTL lives at most. The server rounds
+// down, so the last millisecond reads as 0.
+func lifeOf(pttl int64) time.Duration {
+	if pttl < 0 {
+		return -1
+	}
+	return time.Duration(pttl+1) * time.Millisecond
+}

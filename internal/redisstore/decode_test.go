@@ -1,0 +1,68 @@
+package redisstore
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/reqlock/reqlock/internal/store"
+)
+
+func TestTheLastMillisecondOfAHolderIsKnown(t *testing.T) {
+	for pttl, want := range map[int64]time.Duration{0: time.Millisecond, 1: 2 * time.Millisecond, -1: -1} {
+		answer, err := decodeEnqueue(reply{value: []any{int64(0), "other", pttl, int64(0)}}, request(me1))
+		if err != nil || answer.Remaining != want {
+			t.Errorf("PTTL %d: %v, %v", pttl, answer.Remaining, err)
+		}
+	}
+}
+
+func TestNothingOfAForeignReplyIsBelieved(t *testing.T) {
+	plain, fenced, rejoins := request(me1), request(me1), request(me1)
+	fenced.Fences = 8
+	rejoins.Rejoin = me2
+	list := func(fields ...any) any { return fields }
+	const no, yes, two, three = int64(0), int64(1), int64(2), int64(3)
+	decodeTakeAt := func(r reply, asked store.Request) (store.Answer, error) { return decodeTake(r, asked, time.Now()) }
+	odd := func(name string, asked store.Request, values ...any) {
+		t.Helper()
+		for _, value := range values {
+			var err error
+			switch name {
+			case "take":
+				_, err = decodeTakeAt(reply{value: value}, asked)
+			case "enqueue":
+				_, err = decodeEnqueue(reply{value: value}, asked)
+			case "renew":
+				_, err = decodeRenew(reply{value: value}, asked)
+			case "release":
+				_, err = decodeRelease(reply{value: value}, asked)
+			}
+			fault := newFault(err, &exchange{})
+			var shape *shapeError
+			if !errors.As(err, &shape) || !fault.Unknown || fault.Passing || strings.Contains(err.Error(), "secret") {
+				t.Errorf("%s: %v: %v", name, value, err)
+			}
+		}
+	}
+	odd("take", plain, yes, list("secret"), true)
+	both := []any{
+		nil, "OK", yes, list(), list(yes), list(yes, no), list(yes, no, no, no), list(two, no, no),
+		list(yes, "secret", no), list(yes, no, "secret"), list(yes, int64(-1), no), list("1", no, no), list(true, no, no),
+		list(list(), list(), list()),
+	}
+	odd("enqueue", plain, both...)
+	odd("renew", plain, both...)
+	odd("enqueue", plain, list(yes, no, int64(7)), list(yes, no, int64(-7)))
+	odd("renew", plain, list(yes, no, int64(7)))
+	odd("enqueue", fenced, list(yes, no, no), list(yes, no, int64(-7)))
+	odd("renew", fenced, list(yes, no, no))
+	odd("enqueue", plain,
+		list(no), list(no, "x", no), list(no, no, "secret", no), list(no, "x", no, two), list(no, "x", no, "1"),
+		list(no, me1, no, no), // our own token is ours
+	)
+	odd("renew", plain, list(no, no), list("secret"))
+	odd("release", plain, nil, "secret", list(), list(yes), int64(-1), int64(4), three, true)
+	odd("release", rejoins, yes)
+}

@@ -1,0 +1,169 @@
+package redisstore
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+	"go.uber.org/goleak"
+
+	"github.com/reqlock/reqlock/internal/redistest"
+	"github.com/reqlock/reqlock/internal/store"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// The times of the tests' requests are far enough apart to be told from each
+// other on a slow machine.
+const (
+	ttl      = 3 * time.Minute
+	claim    = 30 * time.Second
+	lineLife = time.Minute // see line.lua
+)
+
+// The processes of the tests, and their tokens.
+var (
+	me, bob, eve   = strings.Repeat("a", 32), strings.Repeat("b", 32), strings.Repeat("c", 32)
+	me1, me2       = me + ":1", me + ":2"
+	bob1, bob2     = bob + ":1", bob + ":2"
+	eve1           = eve + ":1"
+	theLock        = "p:k"
+	theLine        = "{p:k}:q"
+	theFence       = "{p:k}:f"
+	processChannel = "p:" + me
+)
+
+// request returns a request for the key k that joins the line.
+func request(token string) store.Request {
+	return store.Request{Key: "k", Token: token, TTL: ttl, Claim: claim, Bound: 5 * time.Second, Join: true}
+}
+
+// newStore returns a store of the process me. What it left behind ends with
+// the test.
+func newStore(t *testing.T, rdb redis.UniversalClient) *Store {
+	t.Helper()
+	s, err := New(rdb, "p:", me)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(context.Background()); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return s
+}
+
+// onEachServer runs the test on a real server and on the embedded one. Where
+// they differ, the real one is right.
+func onEachServer(t *testing.T, test func(t *testing.T, rdb *redis.Client)) {
+	t.Helper()
+	t.Run("redis-server", func(t *testing.T) { test(t, redistest.Start(t).Client(t)) })
+	t.Run("miniredis", func(t *testing.T) {
+		rdb := redis.NewClient(&redis.Options{Addr: miniredis.RunT(t).Addr()})
+		t.Cleanup(func() { _ = rdb.Close() })
+		test(t, rdb)
+	})
+}
+
+// state is what a test puts into the lock and its line beforehand, or finds in
+// them afterwards.
+type state struct {
+	value string        // "" is no key
+	ttl   time.Duration // 0 is no end
+	line  []string
+	// lineTTL is lineLife where it is not given.
+	lineTTL time.Duration
+}
+
+func (s state) lineLives() time.Duration {
+	if s.lineTTL == 0 {
+		return lineLife
+	}
+	return s.lineTTL
+}
+
+func (s state) put(t *testing.T, rdb *redis.Client) {
+	t.Helper()
+	pipe := rdb.TxPipeline()
+	pipe.Del(t.Context(), theLock, theLine, theFence)
+	if s.value != "" {
+		pipe.Set(t.Context(), theLock, s.value, s.ttl)
+	}
+	for _, token := range s.line {
+		pipe.RPush(t.Context(), theLine, token)
+	}
+	pipe.PExpire(t.Context(), theLine, s.lineLives())
+	if _, err := pipe.Exec(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s state) check(t *testing.T, rdb *redis.Client) {
+	t.Helper()
+	value, _ := rdb.Get(t.Context(), theLock).Result()
+	left := rdb.PTTL(t.Context(), theLock).Val()
+	if value != s.value || (value != "" && !isLife(left, s.ttl)) {
+		t.Errorf("the lock is %q for %v, want %q for %v", value, left, s.value, s.ttl)
+	}
+	line := rdb.LRange(t.Context(), theLine, 0, -1).Val()
+	left = rdb.PTTL(t.Context(), theLine).Val()
+	if !slices.Equal(line, s.line) || (len(line) > 0 && !isLife(left, s.lineLives())) {
+		t.Errorf("the line is %q for %v, want %q for %v", line, left, s.line, s.lineLives())
+	}
+}
+
+// isLife reports whether a key that lives for left began with want a moment
+// ago; a want of zero is no end.
+func isLife(left, want time.Duration) bool {
+	if want <= 0 {
+		return left < 0
+	}
+	return left <= want+time.Millisecond && left > want-10*time.Second
+}
+
+// An audit hears what is said to some processes, as they would.
+type audit map[string]*redis.PubSub
+
+func listenAs(t *testing.T, rdb *redis.Client, processes ...string) audit {
+	t.Helper()
+	a := make(audit)
+	for _, process := range processes {
+		a[process] = rdb.Subscribe(t.Context(), "p:"+process)
+		if _, err := a[process].Receive(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return a
+}
+
+// heard ends the audit and returns what was said.
+func (a audit) heard(t *testing.T, rdb *redis.Client) []string {
+	t.Helper()
+	var said []string
+	for process, conn := range a {
+		rdb.Publish(t.Context(), "p:"+process, "end")
+		for {
+			m, err := conn.ReceiveMessage(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if m.Payload == "end" {
+				break
+			}
+			said = append(said, m.Payload)
+		}
+		_ = conn.Close()
+	}
+	// A process that has gone is counted until the server has noticed.
+	for rdb.PubSubNumPat(t.Context()).Val() > 0 || len(rdb.PubSubChannels(t.Context(), "p:*").Val()) > 0 {
+		if t.Context().Err() != nil {
+			t.Fatal("the listeners stay")
+		}
+	}
+	return said
+}
