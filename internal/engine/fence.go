@@ -1,9 +1,9 @@
 package engine
 
-// fenceBlock is how many fencing numbers are reserved at once. It is as many
-// as a lease that others wait for is passed on, so that a contended lease asks
-// for numbers once.
-const fenceBlock = maxPasses
+// fenceBlock is how many fencing numbers are reserved at once: one for each
+// holder that a lease has in a turn while others wait, so that a turn asks for
+// numbers once.
+const fenceBlock = 1 + maxPasses
 
 // fences is a block of fencing numbers that was reserved for a key. They rise
 // from holder to holder, and from block to block; those that are left over are

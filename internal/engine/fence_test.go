@@ -23,7 +23,7 @@ func TestNumbersAreDrawnFromTheBlockAndNotBeyond(t *testing.T) {
 		if n := f.draw(); n != 100+i {
 			t.Fatalf("drew %d, want %d", n, 100+i)
 		}
-		half := int64(fenceBlock/2) - 1
+		half := int64(fenceBlock-fenceBlock/2) - 1
 		if wanted := f.wanted(fenced(0)) > 0; wanted != (i >= half) {
 			t.Errorf("after %d draws more are wanted: %v", i+1, wanted)
 		}

@@ -53,9 +53,7 @@ type audience struct {
 func (s *subscription) run(ctx context.Context, a audience) {
 	pause := s.pace.shortest
 	for {
-		begun := time.Now()
-		s.connect(ctx, a)
-		if time.Since(begun) > s.pace.longest {
+		if s.connect(ctx, a) {
 			pause = s.pace.shortest
 		}
 		timer := time.NewTimer(pause/2 + rand.N(pause/2+1)) //nolint:gosec // jitter needs no secret randomness
@@ -69,11 +67,17 @@ func (s *subscription) run(ctx context.Context, a audience) {
 	}
 }
 
-// connect lives through one connection.
-func (s *subscription) connect(ctx context.Context, a audience) {
+// connect lives through one connection, and reports whether the server has
+// confirmed its subscription.
+func (s *subscription) connect(ctx context.Context, a audience) (confirmed bool) {
 	conn := s.dial(ctx)
 	if conn == nil {
-		return
+		return false
+	}
+	up := a.up
+	a.up = func() {
+		confirmed = true
+		up()
 	}
 	// go-redis connects anew inside Receive and Ping when they fail. Under a
 	// context that has ended it cannot.
@@ -89,6 +93,7 @@ func (s *subscription) connect(ctx context.Context, a audience) {
 	_ = conn.Close() // which ends the reading
 	<-ended
 	a.down()
+	return confirmed
 }
 
 // dial subscribes on a new connection; errors appear when it is read. It

@@ -1,0 +1,322 @@
+package linetest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"testing"
+	"time"
+)
+
+const (
+	crewSize  = 4
+	crewTurns = 500
+	// shortTTL and shortBound are for runs in which processes die: what they
+	// hold is free after a second.
+	shortTTL   = time.Second
+	shortBound = 100 * time.Millisecond
+)
+
+// The names of the lock and of its fence counter.
+const (
+	lockName  = "reqlock:" + theKey
+	fenceName = "{" + lockName + "}:f"
+)
+
+// A scenario is four processes of sixteen goroutines on one key, with what
+// happens meanwhile.
+type scenario struct {
+	orders
+	// processes is how many there are in the end.
+	processes int
+	// meanwhile runs while the workers do.
+	meanwhile func(c *crew)
+	// checks are the findings that must be none.
+	checks map[string]func(h history) []string
+}
+
+// full are the orders of a whole crew with so many turns.
+func full(ttl, bound time.Duration, fencing bool) orders {
+	return orders{
+		Shape: shape{Processes: crewSize, Goroutines: 16, Turns: fewer(crewTurns, 60)},
+		TTL:   ttl, Bound: bound, Fencing: fencing,
+	}
+}
+
+// plain are the checks that hold in any run without loss of data.
+func plain() map[string]func(history) []string {
+	return map[string]func(history) []string{
+		"overlap":  history.overlaps,
+		"meeting":  history.meetings,
+		"fence":    history.falls,
+		"unserved": func(h history) []string { return h.unserved(monotonic()) },
+	}
+}
+
+// fairly adds the check of turns.
+func fairly(checks map[string]func(history) []string, leases bool) map[string]func(history) []string {
+	f := patient
+	f.leases = leases
+	checks["more than a turn"] = func(h history) []string { return h.hogs(f) }
+	return checks
+}
+
+// total is how many grants a crew makes in all.
+func (c *crew) total() int64 {
+	return int64(crewSize * c.orders.Shape.Goroutines * c.orders.Shape.Turns)
+}
+
+// until returns once a part of all grants has been made.
+func (c *crew) until(part float64) {
+	c.t.Helper()
+	c.await("part of the grants are made", func() bool { return c.table.grants() >= int64(part*float64(c.total())) })
+}
+
+// while does something again and again until all workers have ended.
+func (c *crew) while(pause time.Duration, do func()) {
+	c.t.Helper()
+	ticker := time.NewTicker(pause)
+	defer ticker.Stop()
+	c.await("all workers end", func() bool {
+		select {
+		case <-ticker.C:
+			do()
+		default:
+		}
+		return c.finished()
+	})
+}
+
+// play runs a scenario and returns its history.
+func (s scenario) play(t *testing.T) (*crew, history) {
+	t.Helper()
+	o := s.orders
+	o.Shape.Processes = max(crewSize, s.processes)
+	c := newCrew(t, o, time.Minute)
+	begun := time.Now()
+	c.muster(crewSize, "TestWorker")
+	if s.meanwhile != nil {
+		s.meanwhile(c)
+	}
+	c.finish()
+	took := time.Since(begun)
+	h := c.history()
+	for name, check := range s.checks {
+		for i, found := range check(h) {
+			if i == 5 {
+				t.Errorf("%s: and more", name)
+				break
+			}
+			t.Errorf("%s: %s", name, found)
+		}
+	}
+	c.summarize(h, took)
+	return c, h
+}
+
+// summarize logs the figures of a run.
+func (c *crew) summarize(h history, took time.Duration) {
+	c.t.Helper()
+	var handovers [5]int64
+	var commands int64
+	for i := range c.table.processes {
+		for how := range handovers {
+			handovers[how] += c.table.processes[i].handovers[how].Load()
+		}
+		commands += c.table.processes[i].commands.Load()
+	}
+	grants := h.grants()
+	fences := "no fences"
+	if c.orders.Fencing {
+		fences = fmt.Sprintf("%d fences of %d do not rise", len(h.falls()), len(grants))
+	}
+	c.t.Logf("%v: %d turns, %d grants (free %d, awaited %d, passed %d, handed %d), %d hand-offs between processes, "+
+		"%d overlaps, %d meetings, %s, %d lost, longest wait %v, %.4f commands per grant",
+		took.Round(time.Millisecond), len(h), len(grants), handovers[1], handovers[2], handovers[3], handovers[4], h.handOffs(),
+		len(h.overlaps()), len(h.meetings()), fences, h.lost(), h.longestWait().Round(time.Millisecond),
+		float64(commands)/float64(max(1, len(grants))))
+}
+
+func TestFourProcessesTakeTurns(t *testing.T) {
+	for name, fencing := range map[string]bool{"with fencing": true, "without": false} {
+		t.Run(name, func(t *testing.T) {
+			s := scenario{orders: full(10*time.Second, 500*time.Millisecond, fencing), checks: fairly(plain(), false)}
+			if !fencing {
+				s.Shape.Turns = fewer(100, 60)
+				delete(s.checks, "fence")
+			}
+			c, h := s.play(t)
+			if h.lost() > 0 {
+				t.Errorf("%d leases were lost", h.lost())
+			}
+			if int64(len(h)) != c.total() {
+				t.Errorf("%d of %d turns", len(h), c.total())
+			}
+			c.wantFewCommands(h)
+		})
+	}
+}
+
+// wantFewCommands fails the test if a hand-off took more than a tenth of a
+// command, by the count of the clients or by that of the server.
+func (c *crew) wantFewCommands(h history) {
+	c.t.Helper()
+	var sent int64
+	for i := range c.table.processes {
+		sent += c.table.processes[i].commands.Load()
+	}
+	ran := sum(commandStats(c.t, c.admin), "evalsha", "eval", "script|load")
+	perHandOff := float64(max(sent, ran)) / float64(len(h.grants()))
+	c.t.Logf("clients sent %d commands, the server ran %d scripts: %.4f for each of %d hand-offs", sent, ran, perHandOff, len(h.grants()))
+	if perHandOff > 0.1 {
+		c.t.Errorf("%.4f commands for each hand-off", perHandOff)
+	}
+}
+
+func TestAProcessIsKilled(t *testing.T) {
+	_, h := scenario{
+		orders: full(shortTTL, shortBound, true), processes: crewSize + 2, checks: fairly(plain(), true),
+		meanwhile: func(c *crew) {
+			c.until(0.25)
+			c.kill(1) // wherever it is
+			c.enlist(crewSize, "TestWorker")
+			c.until(0.5)
+			c.lingering(2)
+			c.kill(2) // while it holds
+			c.enlist(crewSize+1, "TestWorker")
+		},
+	}.play(t)
+	inside := 0
+	for _, one := range h {
+		if one.killed && one.served() {
+			inside++
+		}
+	}
+	if inside == 0 {
+		t.Error("nobody was killed inside")
+	}
+}
+
+func TestAProcessStandsStill(t *testing.T) {
+	scenario{
+		orders: full(shortTTL, shortBound, true), checks: fairly(plain(), true),
+		meanwhile: func(c *crew) {
+			c.until(0.25)
+			turn := c.lingering(1)
+			c.standStill(1)
+			c.await("the holder comes back", func() bool { return turn.ended.Load() != 0 })
+			if turn.lost.Load() == 0 {
+				c.t.Error("the holder was not told that its lease is lost")
+			}
+			c.until(0.5)
+			c.standStill(2) // wherever it is
+		},
+	}.play(t)
+}
+
+// standStill halts a process for longer than its lease can live, and until
+// others were granted the key.
+func (c *crew) standStill(process int) {
+	c.t.Helper()
+	c.halt(process)
+	begun, others := time.Now(), c.table.grants()
+	c.await("others go on", func() bool {
+		return time.Since(begun) > c.orders.TTL+c.orders.TTL/2 && c.table.grants() > others
+	})
+	c.resume(process)
+}
+
+// Somebody who follows no rules writes a value of his own over the holder's.
+func TestTheKeyIsTakenAway(t *testing.T) {
+	s := scenario{
+		orders: full(shortTTL, shortBound, true), checks: plain(),
+		meanwhile: func(c *crew) {
+			c.until(0.25)
+			turn := c.lingering(1)
+			c.admin.Set(c.t.Context(), lockName, "foreign", time.Minute)
+			c.await("the holder comes back", func() bool { return turn.ended.Load() != 0 })
+			if turn.lost.Load() == 0 {
+				c.t.Error("the holder was not told that its lease is lost")
+			}
+			c.admin.Del(c.t.Context(), lockName)
+		},
+	}
+	s.Shape.Turns = fewer(100, 60)
+	s.play(t)
+}
+
+func TestTheSubscriptionsAreCut(t *testing.T) {
+	for name, test := range map[string]struct {
+		turns int
+		cut   func(c *crew) int64
+	}{
+		"all at once": {crewTurns, func(c *crew) int64 {
+			return c.admin.ClientKillByFilter(c.t.Context(), "TYPE", "pubsub").Val()
+		}},
+		"one at a time": {200, func(c *crew) int64 {
+			listening := c.admin.Do(c.t.Context(), "CLIENT", "LIST", "TYPE", "pubsub").String()
+			all := clientID.FindAllStringSubmatch(listening, -1)
+			if len(all) == 0 {
+				return 0
+			}
+			return c.admin.ClientKillByFilter(c.t.Context(), "ID", all[rand.IntN(len(all))][1]).Val()
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cuts := int64(0)
+			s := scenario{
+				orders: full(shortTTL, shortBound, true), checks: plain(),
+				meanwhile: func(c *crew) {
+					c.while(50*time.Millisecond, func() { cuts += test.cut(c) })
+				},
+			}
+			s.Shape.Turns = fewer(test.turns, 60)
+			s.play(t)
+			t.Logf("%d subscriptions were cut", cuts)
+			if cuts < 4 {
+				t.Errorf("%d subscriptions were cut", cuts)
+			}
+		})
+	}
+}
+
+// clientID finds the ids in a CLIENT LIST.
+var clientID = regexp.MustCompile(`\bid=(\d+)`)
+
+func TestTheFenceKeyIsDeleted(t *testing.T) {
+	deleted := int64(0)
+	s := scenario{
+		orders: full(shortTTL, shortBound, true), checks: fairly(plain(), false),
+		meanwhile: func(c *crew) {
+			c.while(5*time.Millisecond, func() { deleted += c.admin.Del(c.t.Context(), fenceName).Val() })
+		},
+	}
+	s.Shape.Turns = fewer(200, 60)
+	s.play(t)
+	t.Logf("the fence key was deleted %d times", deleted)
+	if deleted == 0 {
+		t.Error("the fence key was never there")
+	}
+}
+
+// Data that is lost may let two holders in, who both believe: exclusion is not
+// asked for here. Their fences tell who is the later one.
+func TestAllDataIsLost(t *testing.T) {
+	s := scenario{
+		orders: full(shortTTL, shortBound, true),
+		checks: map[string]func(history) []string{
+			"fence":    history.leaseFalls,
+			"unserved": func(h history) []string { return h.unserved(monotonic()) },
+		},
+		meanwhile: func(c *crew) {
+			for _, part := range []float64{0.2, 0.4, 0.6, 0.8} {
+				c.until(part)
+				if err := c.admin.FlushAll(c.t.Context()).Err(); err != nil {
+					c.t.Fatal(err)
+				}
+			}
+		},
+	}
+	s.Shape.Turns = fewer(200, 60)
+	s.play(t)
+}
