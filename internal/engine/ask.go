@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"context"
 	"errors"
 	"time"
 
@@ -11,137 +10,100 @@ import (
 // errTooSlow is the fault of a grant whose validity was over when it came.
 var errTooSlow = errors.New("the answer came too late to be of use")
 
-// A question is what a line is about to ask the store.
-type question struct {
-	store.Request
-	// enqueue is true where a take would not do.
-	enqueue bool
-	// ready is closed once the server knows that this process listens; nil
-	// where nobody is to be put in line.
-	ready <-chan struct{}
-}
-
-// spawnAsk starts the line's asking goroutine, for its first waiter. There is
-// one for each line in the state asking.
-func (l *line) spawnAsk(pause time.Duration) {
-	ctx := context.Background()
-	if l.first != nil {
-		ctx = l.first.hold.parent
-	}
-	l.engine.spawn(func() { l.engine.ask(ctx, l, pause) })
-}
-
-// ask asks the store for the line's key until it is granted, or nobody waits
-// any more. Once it stands in the store's line it looks again when a hint tells
-// it to, and when its patience is over.
-func (e *Engine) ask(ctx context.Context, l *line, pause time.Duration) {
-	var patience patience
-	var swept string
-	var deaf bool
-	for {
-		if pause > 0 {
-			l.pause(pause)
-		}
-		q, wanted := l.question()
-		if !wanted {
-			return
-		}
-		if q.Join {
-			deaf = !l.awaitReady(q, !deaf)
-		}
-		answer, err := e.put(ctx, q)
-		if err == nil && swept != answer.Holder && l.isOrphan(answer.Holder) {
-			// Nobody holds the key but a dead token of ours, whose release was
-			// lost: that is not contention. Another send of the take may win
-			// now, so from here on the key's life has to be raised.
-			swept = answer.Holder
-			l.sweep(ctx, swept, q.Request)
-			pause = 0
-			continue
-		}
-		if l.answered(q, answer, err) {
-			return
-		}
-		pause = patience.after(answer, err, deaf)
-		if err == nil && !q.Join {
-			pause = 0 // refused, and not in line yet
-		}
-	}
-}
-
-// question returns what to ask for the first of the line. If nobody waits, the
-// episode ends.
-func (l *line) question() (q question, wanted bool) {
-	l.shard.mu.Lock()
-	defer l.shard.mu.Unlock()
+// ask puts a question to the store for the first of the line. If nobody waits,
+// the episode ends. The line is asking, and no other question is under way.
+//
+// It goes on with heard, and from there to the grant, or back here: at once, or
+// after a pause. Once the line stands in the store's line, it looks again when a
+// hint tells it to, and when its patience is over.
+func (l *line) ask() {
 	if l.first == nil {
 		l.rest()
-		return q, false
+		return
 	}
 	r := l.first.hold.request
-	q.Request = l.request(l.token, r)
+	q := l.request(l.token, r)
 	q.Join = l.enqueue && l.callers > l.tries
-	q.enqueue = l.enqueue || r.Fencing
 	if r.Fencing {
 		q.Fences = fenceBlock
 	}
-	if q.Join {
-		l.listen()
-		q.ready = l.ready
-		l.joined = true
-	}
 	l.again = false
-	return q, true
-}
-
-// awaitReady reports whether the server knows that this process listens, so
-// that the line does not pass it over. It may wait for that, but not for long:
-// the waiter looks again by itself.
-func (l *line) awaitReady(q question, wait bool) bool {
-	select {
-	case <-q.ready:
-		return true
+	l.engine.work.Add()
+	switch {
+	case q.Join:
+		l.listen()
+		l.joined = true
+		if !l.hears() && !l.deaf {
+			l.putWhenReady(q)
+			return
+		}
+		fallthrough
+	case l.enqueue, r.Fencing:
+		l.engine.store.Enqueue(q, func(answer store.Answer, err error) { l.heard(q, answer, err) })
 	default:
+		l.engine.store.Take(q, func(answer store.Answer, err error) { l.heard(q, answer, err) })
 	}
-	if !wait {
-		return false
-	}
-	timer := time.NewTimer(q.Bound)
-	defer timer.Stop()
-	select {
-	case <-q.ready:
+}
+
+// putWhenReady waits with the question until the server knows that this process
+// listens, so that the line does not pass it over. But it does not wait for
+// long, and once only: the waiter looks again by itself.
+func (l *line) putWhenReady(q store.Request) {
+	ready := l.ready
+	l.engine.spawn(func() {
+		timer := time.NewTimer(q.Bound)
+		defer timer.Stop()
+		select {
+		case <-ready:
+		case <-timer.C:
+		}
 		l.shard.mu.Lock()
-		l.again = false // what was missed until now will be seen at once
-		l.shard.mu.Unlock()
-		return true
-	case <-timer.C:
-		return false
-	}
+		defer l.shard.mu.Unlock()
+		l.deaf = !l.hears()
+		if !l.deaf {
+			l.again = false // what was missed until now will be seen at once
+		}
+		l.engine.store.Enqueue(q, func(answer store.Answer, err error) { l.heard(q, answer, err) })
+	})
 }
 
-// put puts the question to the store.
-func (e *Engine) put(ctx context.Context, q question) (store.Answer, error) {
-	if q.enqueue {
-		return e.store.Enqueue(ctx, q.Request)
-	}
-	return e.store.Take(ctx, q.Request)
-}
-
-// sweep releases an orphan that was found in the key. From then on the line
-// enqueues.
-func (l *line) sweep(ctx context.Context, orphan string, r store.Request) {
-	r.Token = orphan
-	_, _ = l.engine.store.Release(ctx, r)
+// heard takes in the store's answer to a question, and goes on.
+func (l *line) heard(q store.Request, answer store.Answer, err error) {
+	defer l.engine.work.Done()
 	l.shard.mu.Lock()
 	defer l.shard.mu.Unlock()
+	switch {
+	case err == nil && l.isOrphan(answer.Holder):
+		l.sweep(q, answer.Holder)
+	case l.answered(q, answer, err):
+	case err == nil && !q.Join:
+		l.ask() // refused, and not in line yet
+	default:
+		l.pause(l.patience.after(answer, err, q.Join && !l.hears()))
+	}
+}
+
+// sweep releases an orphan that was found in the key, and asks again. Nobody
+// holds the key but a dead token of ours, whose release was lost: that is not
+// contention. Another send of a take may win now, so from here on the key's life
+// has to be raised.
+func (l *line) sweep(q store.Request, orphan string) {
+	l.swept = orphan
 	l.enqueue = true
+	l.engine.work.Add()
+	r := q
+	r.Token = orphan
+	l.engine.store.Release(r, func(store.Released, error) {
+		defer l.engine.work.Done()
+		l.shard.mu.Lock()
+		defer l.shard.mu.Unlock()
+		l.ask()
+	})
 }
 
 // answered takes in the store's answer, and reports whether the line need not
 // ask again.
-func (l *line) answered(q question, answer store.Answer, err error) (settled bool) {
-	l.shard.mu.Lock()
-	defer l.shard.mu.Unlock()
+func (l *line) answered(q store.Request, answer store.Answer, err error) (settled bool) {
 	switch {
 	case err != nil:
 		l.faulted(faultOf(err))
@@ -149,9 +111,9 @@ func (l *line) answered(q question, answer store.Answer, err error) (settled boo
 		l.doubt = nil
 		l.refused()
 	default:
-		lease := newLease(l, q.Request, answer.Since)
+		lease := newLease(l, q, answer.Since)
 		if !lease.valid(time.Now()) {
-			l.tooSlow(q.Request)
+			l.tooSlow(q)
 			break
 		}
 		lease.fences = newFences(answer.Fence)
@@ -213,14 +175,9 @@ func (l *line) tooSlow(r store.Request) {
 }
 
 // isOrphan reports whether the value found in the key is a token of this
-// process that is not meant to be there.
+// process that is not meant to be there, and was not swept yet.
 func (l *line) isOrphan(holder string) bool {
-	if !l.engine.isOwn(holder) {
-		return false
-	}
-	l.shard.mu.Lock()
-	defer l.shard.mu.Unlock()
-	return !l.owns(holder)
+	return holder != l.swept && l.engine.isOwn(holder) && !l.owns(holder)
 }
 
 // faultOf returns the error of a transition as the fault that it is.

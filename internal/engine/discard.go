@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"context"
 	"sync"
 	"time"
 
@@ -67,7 +66,7 @@ func (e *Engine) spawnDiscard(key, token string, over time.Time) {
 func (e *Engine) discard(key, token string, over time.Time) {
 	r := store.Request{Key: key, Token: token, Bound: discardBounds * e.bound, Claim: e.claimOf(longestClaim)}
 	for tries, last := 0, false; ; tries++ {
-		_, err := e.store.Release(context.Background(), r)
+		err := e.releaseAndWait(r)
 		if err == nil || last || !faultOf(err).Passing || time.Now().After(over) {
 			return
 		}
@@ -79,4 +78,12 @@ func (e *Engine) discard(key, token string, over time.Time) {
 			last = true
 		}
 	}
+}
+
+// releaseAndWait releases a token and returns the fault that kept the store
+// from being told, if any.
+func (e *Engine) releaseAndWait(r store.Request) error {
+	answered := make(chan error, 1)
+	e.store.Release(r, func(_ store.Released, err error) { answered <- err })
+	return <-answered
 }

@@ -175,3 +175,13 @@ func (a afterwards) run() {
 		f()
 	}
 }
+
+// runAside is run on a goroutine of the store, whose other answers must not
+// wait for an observer.
+func (a afterwards) runAside(e *Engine) {
+	if e.hooks.Observe == nil || len(a) == 0 {
+		a.run()
+		return
+	}
+	e.spawn(a.run)
+}

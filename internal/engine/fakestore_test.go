@@ -90,7 +90,23 @@ func (s *fakeStore) transition(name string, r store.Request, f func(value string
 	return s.after.call(name, r)
 }
 
-func (s *fakeStore) Take(_ context.Context, r store.Request) (answer store.Answer, err error) {
+func (s *fakeStore) Take(r store.Request, done func(store.Answer, error)) {
+	go func() { done(s.take(r)) }()
+}
+
+func (s *fakeStore) Enqueue(r store.Request, done func(store.Answer, error)) {
+	go func() { done(s.enqueue(r)) }()
+}
+
+func (s *fakeStore) Renew(r store.Request, done func(store.Renewal, error)) {
+	go func() { done(s.renew(r)) }()
+}
+
+func (s *fakeStore) Release(r store.Request, done func(store.Released, error)) {
+	go func() { done(s.release(r)) }()
+}
+
+func (s *fakeStore) take(r store.Request) (answer store.Answer, err error) {
 	sent := time.Now()
 	err = s.transition("take", r, func(value string) {
 		if value != "" && value != r.Token {
@@ -105,7 +121,7 @@ func (s *fakeStore) Take(_ context.Context, r store.Request) (answer store.Answe
 	return answer, err
 }
 
-func (s *fakeStore) Enqueue(_ context.Context, r store.Request) (answer store.Answer, err error) {
+func (s *fakeStore) enqueue(r store.Request) (answer store.Answer, err error) {
 	sent := time.Now()
 	err = s.transition("enqueue", r, func(value string) {
 		if value == "" {
@@ -134,7 +150,7 @@ func (s *fakeStore) Enqueue(_ context.Context, r store.Request) (answer store.An
 	return answer, err
 }
 
-func (s *fakeStore) Renew(_ context.Context, r store.Request) (renewal store.Renewal, err error) {
+func (s *fakeStore) renew(r store.Request) (renewal store.Renewal, err error) {
 	renewal.Since = time.Now()
 	err = s.transition("renew", r, func(value string) {
 		if renewal.Held = value == r.Token; renewal.Held {
@@ -145,7 +161,7 @@ func (s *fakeStore) Renew(_ context.Context, r store.Request) (renewal store.Ren
 	return renewal, err
 }
 
-func (s *fakeStore) Release(_ context.Context, r store.Request) (released store.Released, err error) {
+func (s *fakeStore) release(r store.Request) (released store.Released, err error) {
 	released.Since = time.Now()
 	err = s.transition("release", r, func(value string) {
 		s.lines[r.Key] = slices.DeleteFunc(s.lines[r.Key], func(t string) bool { return t == r.Token })

@@ -1,6 +1,10 @@
 package engine
 
-import "time"
+import (
+	"time"
+
+	"github.com/reqlock/reqlock/internal/store"
+)
 
 // next gives the line's lease, fresh from the store, to its first waiter, or
 // back to the store.
@@ -74,14 +78,15 @@ func (l *line) grant(w *waiter, handover Handover) {
 // While that goes on nobody holds the lease.
 func (l *line) renewThenGrant(handover Handover) {
 	l.state = passing
-	lease, r, ctx := l.lease, l.first.hold.request, l.first.hold.parent
+	lease, r := l.lease, l.first.hold.request
 	lease.holder = nil
 	l.engine.renewals.cancel(lease)
 	lease.inFlight++
 	q := l.request(lease.token, r)
 	q.Fences = lease.fences.wanted(r)
-	l.engine.spawn(func() {
-		renewal, err := l.engine.store.Renew(ctx, q)
+	l.engine.work.Add()
+	l.engine.store.Renew(q, func(renewal store.Renewal, err error) {
+		defer l.engine.work.Done()
 		l.shard.mu.Lock()
 		defer l.shard.mu.Unlock()
 		lease.landed()

@@ -54,10 +54,16 @@ type line struct {
 	// did. While it is set, nobody can say that the key is held by another.
 	doubt error
 
-	// alarm cuts the pause of the asking goroutine short; nil while it is not
-	// pausing. again is true if it has to look again without a pause.
-	alarm chan struct{}
+	// timer ends the line's pause; nil while it does not pause. again is true if
+	// it has to look again without one, and deaf if it waited in vain to be
+	// known to listen.
+	timer *time.Timer
 	again bool
+	deaf  bool
+	// patience and swept are about the questions of this episode: how its
+	// pauses grow, and the orphan that was released last.
+	patience patience
+	swept    string
 	// ready and stop are those of the store's Listen; nil while the line does
 	// not listen. told is when it last heard a hint.
 	ready <-chan struct{}
@@ -86,7 +92,7 @@ func (e *Engine) lineOf(s *shard, key string) *line {
 func (l *line) begin(enqueue bool) {
 	l.start(l.engine.newToken())
 	l.enqueue, l.contended, l.promised = enqueue, false, false
-	l.spawnAsk(0)
+	l.ask()
 }
 
 // resume starts an episode under a token that a release has put in line, or may
@@ -94,13 +100,14 @@ func (l *line) begin(enqueue bool) {
 func (l *line) resume(token string, pause time.Duration) {
 	l.start(token)
 	l.enqueue, l.joined = true, true
-	l.spawnAsk(pause)
+	l.pause(pause)
 }
 
 func (l *line) start(token string) {
 	l.state = asking
 	l.lease, l.rejoin = nil, ""
 	l.token, l.joined = token, false
+	l.deaf, l.patience, l.swept = false, patience{}, ""
 }
 
 // proceed goes on after a lease is gone: with the next episode if somebody

@@ -142,7 +142,9 @@ func TestAnOldRefusalSaysNothingToANewcomer(t *testing.T) {
 		if refusal := e.enter(ctx, w); refusal != nil {
 			t.Fatalf("refused by what was true before: %+v", refusal)
 		}
-		go e.ask(ctx, l, 0)
+		shard.mu.Lock()
+		l.ask()
+		shard.mu.Unlock()
 		if refusal := e.await(ctx, w); refusal != nil {
 			t.Errorf("refused: %+v", refusal)
 		}

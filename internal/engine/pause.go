@@ -64,37 +64,37 @@ func lesser(remaining, pause time.Duration) time.Duration {
 	return pause
 }
 
-// pause waits, until a hint or a caller that leaves cuts it short. It does not
-// wait if that has happened already, if nobody else waits, or if somebody wants
-// an answer at once.
+// pause asks again after d, or when a hint or a caller that leaves wakes the
+// line. It asks at once if that has happened already, if nobody waits any more,
+// or if somebody wants an answer at once.
 func (l *line) pause(d time.Duration) {
-	l.shard.mu.Lock()
-	if l.again || l.first == nil || l.tries > 0 {
-		l.shard.mu.Unlock()
+	if d == 0 || l.again || l.first == nil || l.tries > 0 {
+		l.ask()
 		return
 	}
-	alarm := make(chan struct{})
-	l.alarm = alarm
-	l.shard.mu.Unlock()
-
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
+	l.engine.work.Add()
+	var timer *time.Timer
+	timer = time.AfterFunc(d, func() {
+		defer l.engine.work.Done()
 		l.shard.mu.Lock()
-		if l.alarm == alarm {
-			l.alarm = nil
+		defer l.shard.mu.Unlock()
+		if l.timer == timer {
+			l.timer = nil
+			l.ask()
 		}
-		l.shard.mu.Unlock()
-	case <-alarm:
-	}
+	})
+	l.timer = timer
 }
 
-// wake cuts the asking goroutine's pause short, or keeps it from the next one.
+// wake ends the line's pause, or keeps it from the next one.
 func (l *line) wake() {
 	l.again = true
-	if l.alarm != nil {
-		close(l.alarm)
-		l.alarm = nil
+	if l.timer == nil {
+		return
 	}
+	if l.timer.Stop() {
+		l.engine.work.Done()
+	}
+	l.timer = nil
+	l.ask()
 }

@@ -84,13 +84,7 @@ func (l *line) free(last *Hold) {
 	lease.holder = nil
 	l.engine.renewals.cancel(lease)
 	l.engine.work.Add()
-	send := func() {
-		r := l.releaseRequest(lease)
-		go func() {
-			defer l.engine.work.Done()
-			l.engine.sendRelease(lease, r, last)
-		}()
-	}
+	send := func() { l.sendRelease(lease, last) }
 	if lease.inFlight > 0 {
 		lease.afterRenewals = send
 		return
@@ -115,31 +109,35 @@ func (l *line) releaseRequest(lease *lease) store.Request {
 // sendRelease releases the lease and moves the line on. If the store did not
 // take the release, it is sent again and again beside the line until the
 // lease's end; a line that meets the token meanwhile releases it too.
-func (e *Engine) sendRelease(lease *lease, r store.Request, last *Hold) {
-	l := lease.line
-	ctx := context.Background()
-	if last != nil {
-		ctx = last.parent
-	}
-	released, err := e.store.Release(ctx, r)
+func (l *line) sendRelease(lease *lease, last *Hold) {
+	r := l.releaseRequest(lease)
+	l.engine.store.Release(r, func(released store.Released, err error) {
+		defer l.engine.work.Done()
+		var after afterwards
+		l.shard.mu.Lock()
+		l.releasedBy(lease, r, last, released, err, &after)
+		l.shard.mu.Unlock()
+		after.runAside(l.engine)
+	})
+}
 
-	l.shard.mu.Lock()
+// releasedBy takes in the store's answer to a release.
+func (l *line) releasedBy(
+	lease *lease, r store.Request, last *Hold, released store.Released, err error, after *afterwards,
+) {
 	if err != nil || lease.seenAgain {
-		e.spawnDiscard(l.key, lease.token, lease.validUntil)
+		l.engine.spawnDiscard(l.key, lease.token, lease.validUntil)
 	}
-	var after afterwards
 	if last != nil {
 		if err == nil && released.End == store.NotHeld && last.loss == NotLost {
-			last.tell(Taken, &after)
+			last.tell(Taken, after)
 		}
-		last.settle(err, &after)
+		last.settle(err, after)
 	}
 	if err != nil {
 		l.doubt = faultOf(err)
 	}
 	l.released(lease, r, released, err)
-	l.shard.mu.Unlock()
-	after.run()
 }
 
 // released moves the line on after a release.
@@ -174,7 +172,7 @@ func (l *line) kept(old *lease, r store.Request, since time.Time) {
 	lease := newLease(l, granted, since)
 	if !lease.valid(time.Now()) {
 		l.tooSlow(granted)
-		l.spawnAsk(0)
+		l.ask()
 		return
 	}
 	lease.fences = old.fences

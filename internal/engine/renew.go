@@ -21,28 +21,30 @@ func (e *Engine) renewDue(lease *lease) {
 	}
 	lease.inFlight++
 	fences := lease.fences.wanted(h.request)
-	e.spawn(func() { _, _ = e.renew(lease, h, h.request.TTL, fences) })
+	e.renew(lease, h, h.request.TTL, fences, func(bool, error) {})
 }
 
-// renew sends one renewal for a holder and takes in its answer. It reports
+// renew sends one renewal for a holder and takes in its answer. It tells done
 // whether the lease is still the holder's; an error is a fault, after which
 // nobody knows. The caller has counted the renewal as in flight.
-func (e *Engine) renew(lease *lease, h *Hold, ttl time.Duration, fences int) (mine bool, err error) {
+func (e *Engine) renew(lease *lease, h *Hold, ttl time.Duration, fences int, done func(mine bool, err error)) {
 	l := lease.line
 	r := l.request(lease.token, Request{TTL: ttl})
 	r.Bound = e.boundOf(max(ttl, h.request.TTL))
 	r.Fences = fences
-	renewal, err := e.store.Renew(h.parent, r)
-
-	l.shard.mu.Lock()
-	var after afterwards
-	lease.landed()
-	if l.lease == lease && lease.holder != nil {
-		l.renewed(renewal, err, ttl, &after)
-	}
-	l.shard.mu.Unlock()
-	after.run()
-	return renewal.Held, err
+	e.work.Add()
+	e.store.Renew(r, func(renewal store.Renewal, err error) {
+		defer e.work.Done()
+		var after afterwards
+		l.shard.mu.Lock()
+		lease.landed()
+		if l.lease == lease && lease.holder != nil {
+			l.renewed(renewal, err, ttl, &after)
+		}
+		l.shard.mu.Unlock()
+		after.add(func() { done(renewal.Held, err) })
+		after.runAside(e)
+	})
 }
 
 // renewed takes in the answer to a renewal of the line's held lease.
@@ -111,10 +113,7 @@ func (h *Hold) Extend(ctx context.Context, ttl time.Duration) (Loss, error) {
 		err  error
 	}
 	done := make(chan result, 1)
-	h.engine.spawn(func() {
-		mine, err := h.engine.renew(lease, h, ttl, 0)
-		done <- result{mine, err}
-	})
+	h.engine.renew(lease, h, ttl, 0, func(mine bool, err error) { done <- result{mine, err} })
 	select {
 	case r := <-done:
 		if r.err == nil && !r.mine {

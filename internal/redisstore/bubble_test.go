@@ -16,7 +16,7 @@ import (
 
 // inBubble runs the test in a bubble of testing/synctest, with a store behind a
 // wire in memory, and a client that is not.
-func inBubble(t *testing.T, test func(t *testing.T, s *Store, w *wires, direct *redis.Client)) {
+func inBubble(t *testing.T, test func(t *testing.T, s *syncStore, w *wires, direct *redis.Client)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		server := miniredis.NewMiniRedis()
@@ -79,7 +79,7 @@ func (w *wires) cut(down bool) (dials int) {
 }
 
 func TestListenInABubble(t *testing.T) {
-	inBubble(t, func(t *testing.T, s *Store, w *wires, direct *redis.Client) {
+	inBubble(t, func(t *testing.T, s *syncStore, w *wires, direct *redis.Client) {
 		hints := hintsOf(s)
 		ready, stop := s.Listen("k")
 		<-ready
@@ -108,7 +108,7 @@ func TestListenInABubble(t *testing.T) {
 }
 
 func TestTheLingerIsKeptToTheMoment(t *testing.T) {
-	inBubble(t, func(t *testing.T, s *Store, _ *wires, direct *redis.Client) {
+	inBubble(t, func(t *testing.T, s *syncStore, _ *wires, direct *redis.Client) {
 		for range 2 { // it counts from the last stop
 			ready, stop := s.Listen("k")
 			<-ready
@@ -128,7 +128,7 @@ func TestTheLingerIsKeptToTheMoment(t *testing.T) {
 // The pauses between attempts grow while they fail, and are short again after
 // a connection that held.
 func TestTheServerIsNotStormed(t *testing.T) {
-	inBubble(t, func(t *testing.T, s *Store, w *wires, direct *redis.Client) {
+	inBubble(t, func(t *testing.T, s *syncStore, w *wires, direct *redis.Client) {
 		hints := hintsOf(s)
 		ready, stop := s.Listen("k")
 		defer stop()

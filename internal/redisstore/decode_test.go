@@ -39,7 +39,7 @@ func TestNothingOfAForeignReplyIsBelieved(t *testing.T) {
 			case "release":
 				_, err = decodeRelease(reply{value: value}, asked)
 			}
-			fault := newFault(err, &exchange{})
+			fault := newFault(err, false)
 			var shape *shapeError
 			if !errors.As(err, &shape) || !fault.Unknown || fault.Passing || strings.Contains(err.Error(), "secret") {
 				t.Errorf("%s: %v: %v", name, value, err)

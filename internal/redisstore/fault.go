@@ -19,9 +19,10 @@ func isTransport(err error) bool {
 	return !errors.As(err, &fromServer)
 }
 
-// newFault turns the error that ended an exchange into a fault.
-func newFault(err error, x *exchange) *store.Fault {
-	f := &store.Fault{Err: seal(err), Unknown: x.uncertain()}
+// newFault turns the error that ended an exchange into a fault. uncertain says
+// that a send of it may have been applied, or may yet be.
+func newFault(err error, uncertain bool) *store.Fault {
+	f := &store.Fault{Err: seal(err), Unknown: uncertain}
 	var odd *shapeError
 	switch {
 	case errors.As(err, &odd):

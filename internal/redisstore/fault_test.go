@@ -15,7 +15,7 @@ import (
 )
 
 // faultOf takes a key and returns the fault, which must come within the bound.
-func faultOf(t *testing.T, s *Store, within time.Duration) *store.Fault {
+func faultOf(t *testing.T, s *syncStore, within time.Duration) *store.Fault {
 	t.Helper()
 	r := request(me1)
 	r.Bound = within
@@ -143,7 +143,7 @@ func TestFaultsOfUnknownFate(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			fault := newFault(test.err, test.x)
+			fault := newFault(test.err, test.x.uncertain())
 			if fault.Unknown != test.unknown || fault.Passing != test.passes || errors.Is(fault, context.DeadlineExceeded) {
 				t.Errorf("%+v", fault)
 			}

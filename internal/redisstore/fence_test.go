@@ -11,7 +11,7 @@ import (
 )
 
 // fences reserves a block with Enqueue or Renew, by turns.
-func fences(t *testing.T, s *Store, turn, block int) int64 {
+func fences(t *testing.T, s *syncStore, turn, block int) int64 {
 	t.Helper()
 	r := request(me1)
 	r.Fences = block

@@ -18,7 +18,7 @@ import (
 type hint struct{ key, token string }
 
 // hintsOf returns the hints of a store.
-func hintsOf(s *Store) <-chan hint {
+func hintsOf(s *syncStore) <-chan hint {
 	hints := make(chan hint, 1000)
 	s.OnHint(func(key, token string) { hints <- hint{key, token} })
 	return hints

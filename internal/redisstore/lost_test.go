@@ -16,34 +16,34 @@ func TestALostReplyOfEachScriptIsSurvived(t *testing.T) {
 	tests := []struct {
 		name   string
 		before state
-		do     func(*testing.T, *Store)
+		do     func(*testing.T, *syncStore)
 		after  state
 	}{
-		{"enqueue, granted", state{}, func(t *testing.T, s *Store) {
+		{"enqueue, granted", state{}, func(t *testing.T, s *syncStore) {
 			t.Helper()
 			if got := enqueue(t, s); !got.granted {
 				t.Errorf("%+v", got)
 			}
 		}, state{value: me1, ttl: ttl}},
-		{"enqueue, joined once", state{value: "other", ttl: ttl}, func(t *testing.T, s *Store) {
+		{"enqueue, joined once", state{value: "other", ttl: ttl}, func(t *testing.T, s *syncStore) {
 			t.Helper()
 			if got := enqueue(t, s); got.granted || !got.silent {
 				t.Errorf("%+v", got)
 			}
 		}, state{value: "other", ttl: ttl, line: []string{me1}}},
-		{"renew", state{value: me1, ttl: claim}, func(t *testing.T, s *Store) {
+		{"renew", state{value: me1, ttl: claim}, func(t *testing.T, s *syncStore) {
 			t.Helper()
 			if got := renew(t, s); !got.granted {
 				t.Errorf("%+v", got)
 			}
 		}, state{value: me1, ttl: ttl}},
-		{"release", state{value: me1, ttl: ttl}, func(t *testing.T, s *Store) {
+		{"release", state{value: me1, ttl: ttl}, func(t *testing.T, s *syncStore) {
 			t.Helper()
 			if got := release(t, s); got.end != store.Unsure {
 				t.Errorf("%+v; the second send found nothing, but the first one freed the key", got)
 			}
 		}, state{}},
-		{"rejoin", state{value: me1, ttl: claim}, func(t *testing.T, s *Store) {
+		{"rejoin", state{value: me1, ttl: claim}, func(t *testing.T, s *syncStore) {
 			t.Helper()
 			if got := rejoin(t, s); got.end != store.Unsure {
 				t.Errorf("%+v; the second send found nothing, but the first one rejoined", got)
@@ -89,7 +89,7 @@ func TestALateKeptReleaseHintsAtTheTokenThatRejoined(t *testing.T) {
 
 // late runs a transition whose both sends are held back beyond its bound, lets
 // the first go, and fails the test unless it is hinted with the token.
-func late(t *testing.T, s *Store, proxy *redistest.Proxy, token string, do func(store.Request) error) {
+func late(t *testing.T, s *syncStore, proxy *redistest.Proxy, token string, do func(store.Request) error) {
 	t.Helper()
 	hints := make(chan [2]string, 2)
 	s.OnHint(func(key, token string) { hints <- [2]string{key, token} })

@@ -59,16 +59,6 @@ func (n names) key(name string) (key string, ok bool) {
 	return key, ok && key != "" && n.lock(key) == name
 }
 
-// fenced returns the names of the lock and its line, and that of its fence if
-// any fencing numbers are wanted.
-func (n names) fenced(key string, fences int) []string {
-	lock := n.lock(key)
-	if fences == 0 {
-		return []string{lock, n.companion(lock, lineSuffix)}
-	}
-	return []string{lock, n.companion(lock, lineSuffix), n.companion(lock, fenceSuffix)}
-}
-
 // companion returns the name of a key that lies in the lock's slot.
 func (n names) companion(lock, suffix string) string {
 	if tagged(lock) {

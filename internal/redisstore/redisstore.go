@@ -13,12 +13,16 @@ import (
 // Store speaks the lock's wire protocol with one Redis, for one process. It
 // implements store.Store and is safe for concurrent use.
 type Store struct {
-	rdb       redis.UniversalClient
-	names     names
-	scripts   scripts
-	mode      string // of the hints; see line.lua
-	hint      func(key, token string)
-	listeners *listeners
+	names   names
+	scripts scripts
+	// takes is the lane of what asks for keys, keeps that of what renews and
+	// releases them, which is never stuck behind the others.
+	takes, keeps lane
+
+	// channelPrefix and mode are those of the hints; see line.lua.
+	channelPrefix, mode any
+	hint                func(key, token string)
+	listeners           *listeners
 	// work counts the sends under way and the subscription.
 	work tally.Tally
 	// oldServer is set once the server turned out to be older than Redis 7,
@@ -38,11 +42,14 @@ func New(rdb redis.UniversalClient, prefix, process string) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{
-		rdb:     rdb,
-		names:   names{prefix},
-		scripts: newScripts(),
-		mode:    modeOf(rdb),
-		hint:    func(string, string) {},
+		names:         names{prefix},
+		scripts:       newScripts(),
+		mode:          modeOf(rdb),
+		channelPrefix: prefix,
+		hint:          func(string, string) {},
+	}
+	for _, l := range [...]*lane{&s.takes, &s.keeps} {
+		l.rdb, l.work, l.instead = rdb, &s.work, s.instead
 	}
 	s.listeners = &listeners{
 		subscription: subscription{rdb: rdb, channel: prefix + process, pace: defaultPace()},

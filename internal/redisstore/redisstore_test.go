@@ -17,19 +17,23 @@ type withoutSetNXGet struct{ refused int }
 
 func (*withoutSetNXGet) DialHook(next redis.DialHook) redis.DialHook { return next }
 
-func (*withoutSetNXGet) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
-}
+func (*withoutSetNXGet) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
 
-func (h *withoutSetNXGet) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		if cmd.Name() == "set" {
-			h.refused++
-			err := serverError("ERR syntax error")
-			cmd.SetErr(err)
-			return err
+func (h *withoutSetNXGet) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		known := make([]redis.Cmder, 0, len(cmds))
+		for _, cmd := range cmds {
+			if cmd.Name() == "set" {
+				h.refused++
+				cmd.SetErr(serverError("ERR syntax error"))
+				continue
+			}
+			known = append(known, cmd)
 		}
-		return next(ctx, cmd)
+		if len(known) == 0 {
+			return nil
+		}
+		return next(ctx, known)
 	}
 }
 

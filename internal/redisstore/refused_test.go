@@ -13,34 +13,34 @@ import (
 )
 
 // calls are the transitions that run scripts, with and without fencing.
-var calls = map[string]func(*testing.T, *Store) error{
-	"enqueue": func(t *testing.T, s *Store) error {
+var calls = map[string]func(*testing.T, *syncStore) error{
+	"enqueue": func(t *testing.T, s *syncStore) error {
 		t.Helper()
 		r := request(me1)
 		r.Fences = 8
 		_, err := s.Enqueue(t.Context(), r)
 		return err
 	},
-	"try": func(t *testing.T, s *Store) error {
+	"try": func(t *testing.T, s *syncStore) error {
 		t.Helper()
 		r := request(me1)
 		r.Join, r.Fences = false, 8
 		_, err := s.Enqueue(t.Context(), r)
 		return err
 	},
-	"renew": func(t *testing.T, s *Store) error {
+	"renew": func(t *testing.T, s *syncStore) error {
 		t.Helper()
 		r := request(me1)
 		r.Fences = 8
 		_, err := s.Renew(t.Context(), r)
 		return err
 	},
-	"release": func(t *testing.T, s *Store) error {
+	"release": func(t *testing.T, s *syncStore) error {
 		t.Helper()
 		_, err := s.Release(t.Context(), request(me1))
 		return err
 	},
-	"rejoin": func(t *testing.T, s *Store) error {
+	"rejoin": func(t *testing.T, s *syncStore) error {
 		t.Helper()
 		r := request(me1)
 		r.Rejoin = me2
@@ -61,7 +61,7 @@ func dump(t *testing.T, rdb *redis.Client) map[string]string {
 }
 
 // refused fails the test unless the call is refused, for good and whole.
-func refused(t *testing.T, rdb *redis.Client, call func(*testing.T, *Store) error, says string) {
+func refused(t *testing.T, rdb *redis.Client, call func(*testing.T, *syncStore) error, says string) {
 	t.Helper()
 	s := newStore(t, rdb)
 	before := dump(t, rdb)

@@ -17,7 +17,7 @@ func shortReads(o *redis.Options) { o.ReadTimeout = time.Second }
 
 // behindProxy returns a store behind a proxy, the proxy, and a client that
 // sees the server past it.
-func behindProxy(t *testing.T) (*Store, *redistest.Proxy, *redis.Client) {
+func behindProxy(t *testing.T) (*syncStore, *redistest.Proxy, *redis.Client) {
 	t.Helper()
 	server := redistest.Start(t)
 	proxy := redistest.NewProxy(t, server.Addr())
@@ -114,22 +114,5 @@ func TestARefusedLateSendIsNotHinted(t *testing.T) {
 	hold2()
 	if err := s.Close(t.Context()); err != nil { // both replies are in
 		t.Fatal(err)
-	}
-}
-
-func TestWatchingLateRepliesLeavesTheExchangeAlone(t *testing.T) {
-	s := newStore(t, nil)
-	x := &exchange{replies: make(chan reply, 2), sends: 2, open: 2}
-	x.replies <- reply{}
-	x.replies <- reply{}
-	s.watchLate(x, "k", me1, func(reply) bool { return true })
-	if fault := newFault(errNoReply, x); !fault.Unknown {
-		t.Errorf("%+v", fault)
-	}
-	if err := s.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if !x.uncertain() {
-		t.Error("changed")
 	}
 }

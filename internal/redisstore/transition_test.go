@@ -21,7 +21,7 @@ type outcome struct {
 }
 
 // A transition is one call of the store, whose outcome it returns.
-type transition func(*testing.T, *Store) outcome
+type transition func(*testing.T, *syncStore) outcome
 
 // checkSince fails the test unless a lease counts from after it was asked for.
 func checkSince(t *testing.T, since, asked time.Time) {
@@ -45,27 +45,27 @@ func answered(t *testing.T, asked time.Time, got store.Answer, err error) outcom
 	return outcome{granted: got.Granted, line: got.Line, holder: got.Holder, remaining: got.Remaining, silent: got.Silent}
 }
 
-func take(t *testing.T, s *Store) outcome {
+func take(t *testing.T, s *syncStore) outcome {
 	t.Helper()
 	asked := time.Now()
 	got, err := s.Take(t.Context(), request(me1))
 	return answered(t, asked, got, err)
 }
 
-func takeOld(t *testing.T, s *Store) outcome {
+func takeOld(t *testing.T, s *syncStore) outcome {
 	t.Helper()
 	s.oldServer.Store(true)
 	return take(t, s)
 }
 
-func enqueue(t *testing.T, s *Store) outcome {
+func enqueue(t *testing.T, s *syncStore) outcome {
 	t.Helper()
 	asked := time.Now()
 	got, err := s.Enqueue(t.Context(), request(me1))
 	return answered(t, asked, got, err)
 }
 
-func try(t *testing.T, s *Store) outcome {
+func try(t *testing.T, s *syncStore) outcome {
 	t.Helper()
 	r := request(me1)
 	r.Join = false
@@ -74,7 +74,7 @@ func try(t *testing.T, s *Store) outcome {
 	return answered(t, asked, got, err)
 }
 
-func renew(t *testing.T, s *Store) outcome {
+func renew(t *testing.T, s *syncStore) outcome {
 	t.Helper()
 	asked := time.Now()
 	got, err := s.Renew(t.Context(), request(me1))
@@ -85,7 +85,7 @@ func renew(t *testing.T, s *Store) outcome {
 	return outcome{granted: got.Held, line: got.Line}
 }
 
-func release(t *testing.T, s *Store) outcome {
+func release(t *testing.T, s *syncStore) outcome {
 	t.Helper()
 	got, err := s.Release(t.Context(), request(me1))
 	if err != nil {
@@ -94,7 +94,7 @@ func release(t *testing.T, s *Store) outcome {
 	return outcome{end: got.End}
 }
 
-func rejoin(t *testing.T, s *Store) outcome {
+func rejoin(t *testing.T, s *syncStore) outcome {
 	t.Helper()
 	r := request(me1)
 	r.Rejoin = me2
@@ -111,7 +111,7 @@ func rejoin(t *testing.T, s *Store) outcome {
 
 // inCluster runs a transition in mode B.
 func inCluster(do transition) transition {
-	return func(t *testing.T, s *Store) outcome {
+	return func(t *testing.T, s *syncStore) outcome {
 		t.Helper()
 		s.mode = "B"
 		return do(t, s)

@@ -44,7 +44,7 @@ func request(token string) store.Request {
 
 // newStore returns a store of the process me. What it left behind ends with
 // the test.
-func newStore(t *testing.T, rdb redis.UniversalClient) *Store {
+func newStore(t *testing.T, rdb redis.UniversalClient) *syncStore {
 	t.Helper()
 	s, err := New(rdb, "p:", me)
 	if err != nil {
@@ -55,7 +55,38 @@ func newStore(t *testing.T, rdb redis.UniversalClient) *Store {
 			t.Errorf("close: %v", err)
 		}
 	})
-	return s
+	return &syncStore{s}
+}
+
+// syncStore is a store whose transitions return their answers.
+type syncStore struct{ *Store }
+
+func (s *syncStore) Take(_ context.Context, r store.Request) (store.Answer, error) {
+	return await(func(done func(store.Answer, error)) { s.Store.Take(r, done) })
+}
+
+func (s *syncStore) Enqueue(_ context.Context, r store.Request) (store.Answer, error) {
+	return await(func(done func(store.Answer, error)) { s.Store.Enqueue(r, done) })
+}
+
+func (s *syncStore) Renew(_ context.Context, r store.Request) (store.Renewal, error) {
+	return await(func(done func(store.Renewal, error)) { s.Store.Renew(r, done) })
+}
+
+func (s *syncStore) Release(_ context.Context, r store.Request) (store.Released, error) {
+	return await(func(done func(store.Released, error)) { s.Store.Release(r, done) })
+}
+
+// await returns what a transition was answered.
+func await[T any](do func(done func(T, error))) (T, error) {
+	type result struct {
+		answer T
+		err    error
+	}
+	answered := make(chan result, 1)
+	do(func(answer T, err error) { answered <- result{answer, err} })
+	r := <-answered
+	return r.answer, r.err
 }
 
 // onEachServer runs the test on a real server and on the embedded one. Where

@@ -90,27 +90,28 @@ type Released struct {
 	Since time.Time
 }
 
-// Store is the server's side of the lock: each method is one atomic
-// transition, safe to send again with the same token.
+// Store is the server's side of the lock: Take, Enqueue, Renew and Release are
+// atomic transitions, safe to send again with the same token.
 //
-// Every transition returns within the request's bound. An error is always a
-// *Fault. The context carries values only; its end is not obeyed, because a
-// command that was sent cannot be called back. All methods are safe for
-// concurrent use.
+// A transition returns at once. Its answer goes to done, which is called once,
+// within the request's bound, by a goroutine of the store and never before the
+// method has returned. done must not block: other answers wait behind it. An
+// error is always a *Fault. A command that was sent cannot be called back, so
+// there is no context. All methods are safe for concurrent use.
 type Store interface {
 	// Take asks once for a key on which no contention is known. It does not
 	// look at the line.
-	Take(ctx context.Context, r Request) (Answer, error)
+	Take(r Request, done func(Answer, error))
 	// Enqueue asks for a key behind all who wait for it, joins them if asked,
 	// and confirms a grant: it raises its life to a full TTL. A waiter runs it
 	// again on every hint and whenever its patience is over.
-	Enqueue(ctx context.Context, r Request) (Answer, error)
+	Enqueue(r Request, done func(Answer, error))
 	// Renew raises the life of the key to at least TTL. It never creates and
 	// never shortens.
-	Renew(ctx context.Context, r Request) (Renewal, error)
+	Renew(r Request, done func(Renewal, error))
 	// Release gives the key to the first of the line that listens, or frees
 	// it, and takes the token out of the line. It also is how a waiter leaves.
-	Release(ctx context.Context, r Request) (Released, error)
+	Release(r Request, done func(Released, error))
 
 	// Listen makes this process one that listens, for hints on the key, until
 	// stop is called. ready is closed once the server has confirmed it: a

@@ -1,0 +1,74 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// maxBatch is how many commands leave together at most.
+const maxBatch = 128
+
+// A batch is the commands that leave together. It serves again for those that
+// leave after them.
+type batch struct {
+	sends   []*send
+	notices []notice
+	left    bool // behind
+
+	// Most batches are of one command.
+	oneSend   [1]*send
+	oneNotice [1]notice
+}
+
+func newBatch() *batch {
+	b := &batch{}
+	b.sends, b.notices = b.oneSend[:0], b.oneNotice[:0]
+	return b
+}
+
+// unload makes room for the next commands.
+func (b *batch) unload() {
+	clear(b.sends)
+	clear(b.notices)
+	b.sends, b.notices = b.sends[:0], b.notices[:0]
+}
+
+// fly sends the batch and reads its replies. A nil reply is a nil value and no
+// error.
+func (b *batch) fly(rdb redis.UniversalClient) {
+	ctx := &by{Context: context.Background()}
+	for _, s := range b.sends {
+		if s.of.deadline.After(ctx.deadline) {
+			ctx.deadline = s.of.deadline
+		}
+	}
+	pipe := rdb.Pipeline()
+	sent := time.Now()
+	for _, s := range b.sends {
+		cmd := redis.NewCmd(ctx, s.command.args...)
+		cmd.SetFirstKeyPos(s.command.keyPos)
+		_ = pipe.Process(ctx, single{cmd})
+	}
+	done, _ := pipe.Exec(ctx) // each command has its own error
+	for i, s := range b.sends {
+		s.reply.sent = sent
+		cmd, _ := done[i].(single)
+		s.reply.value, s.reply.err = cmd.Result()
+		if errors.Is(s.reply.err, redis.Nil) {
+			s.reply.value, s.reply.err = nil, nil
+		}
+	}
+}
+
+// by is a context that has a deadline and no timer: enough for those parts of a
+// client that look at deadlines. Nobody waits for its end; see lane.
+type by struct {
+	context.Context
+	deadline time.Time
+}
+
+// Deadline returns the deadline.
+func (b *by) Deadline() (time.Time, bool) { return b.deadline, true }

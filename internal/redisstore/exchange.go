@@ -1,0 +1,95 @@
+package redisstore
+
+import (
+	"errors"
+	"time"
+
+	"github.com/reqlock/reqlock/internal/store"
+)
+
+// errNoReply is the fault of a command that outlived its bound.
+var errNoReply = errors.New("no reply within the command timeout")
+
+// A reply is what one send of a command brought back.
+type reply struct {
+	value any
+	err   error
+	sent  time.Time
+}
+
+// A recipient is told what came of an exchange.
+type recipient interface {
+	// settle is told how the exchange ended, once.
+	settle(got reply, uncertain bool)
+	// late is told what a send brought that was left behind.
+	late(got reply)
+}
+
+// An exchange is a command with its sends: one, and a second one when the first
+// fails in transport, or has brought no reply in half of the bound, which is how
+// a lost reply is survived. The first reply of the server decides. It is guarded
+// by the mutex of its lane.
+type exchange struct {
+	recipient
+	command  command
+	resendAt time.Time // and no later: half of the bound
+	deadline time.Time
+
+	sends    int  // sends begun
+	open     int  // sends without a reply yet
+	queued   bool // a send has not left yet
+	overdue  bool // half of the bound is over
+	blind    bool // a send failed in a way that does not say whether it was applied
+	settled  bool
+	position int  // among the lane's exchanges, from 1; 0 once settled
+	first    send // the second one is rare
+}
+
+// A send is one command on its way.
+type send struct {
+	of      *exchange
+	command command
+	reply   reply
+}
+
+// newExchange returns an exchange that begins now.
+func newExchange(to recipient, c command, r *store.Request, now time.Time) *exchange {
+	return &exchange{recipient: to, command: c, resendAt: now.Add(r.Bound / 2), deadline: now.Add(r.Bound)}
+}
+
+// uncertain reports whether a send other than the answered one may have been
+// applied, or may yet be.
+func (x *exchange) uncertain() bool { return x.blind || x.open > 0 }
+
+// send begins a send.
+func (x *exchange) send() *send {
+	x.sends++
+	x.open++
+	x.queued = true
+	if x.sends > 1 {
+		return &send{of: x, command: x.command}
+	}
+	x.first = send{of: x, command: x.command}
+	return &x.first
+}
+
+// A notice is what an exchange has to be told, unlocked.
+type notice struct {
+	of              *exchange
+	reply           reply
+	uncertain, late bool
+}
+
+func (n *notice) tell() {
+	if n.late {
+		n.of.late(n.reply)
+	} else {
+		n.of.settle(n.reply, n.uncertain)
+	}
+}
+
+// end settles the exchange.
+func (x *exchange) end(r reply) notice {
+	x.settled = true
+	return notice{of: x, reply: r, uncertain: x.uncertain()}
+}
