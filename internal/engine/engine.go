@@ -165,23 +165,30 @@ func (e *Engine) spawn(f func()) {
 }
 
 // afterwards collects what is to be done once a shard's mutex is free: calls
-// of the owner's code, above all.
-type afterwards []func()
+// of the owner's code, above all, and then the end of a release.
+type afterwards struct {
+	calls []func()
+	ended chan struct{} // to close; nil if no release has ended
+}
 
-func (a *afterwards) add(f func()) { *a = append(*a, f) }
+func (a *afterwards) add(f func()) { a.calls = append(a.calls, f) }
 
-func (a afterwards) run() {
-	for _, f := range a {
+func (a *afterwards) run() {
+	for _, f := range a.calls {
 		f()
+	}
+	if a.ended != nil {
+		close(a.ended) // last: who waits for it has been told all
 	}
 }
 
 // runAside is run on a goroutine of the store, whose other answers must not
 // wait for an observer.
-func (a afterwards) runAside(e *Engine) {
-	if e.hooks.Observe == nil || len(a) == 0 {
+func (a *afterwards) runAside(e *Engine) {
+	if e.hooks.Observe == nil || len(a.calls) == 0 {
 		a.run()
 		return
 	}
-	e.spawn(a.run)
+	aside := *a
+	e.spawn(aside.run)
 }

@@ -189,10 +189,9 @@ func (h *Hold) settle(err error, after *afterwards) {
 	if !h.gone {
 		h.engine.work.Done()
 	}
-	if !h.unseen {
+	if !h.unseen && h.engine.hooks.Observe != nil {
 		event := Event{Kind: Released, Key: h.line.key, Held: time.Since(h.since), Loss: h.loss, Err: err}
 		after.add(func() { h.engine.observe(event) })
 	}
-	ended := h.ended
-	after.add(func() { close(ended) }) // last: who waits for it has been told all
+	after.ended = h.ended
 }

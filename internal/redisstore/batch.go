@@ -45,18 +45,24 @@ func (b *batch) fly(rdb redis.UniversalClient) {
 			ctx.deadline = s.of.deadline
 		}
 	}
-	pipe := rdb.Pipeline()
+	process := rdb.Process
+	var pipe redis.Pipeliner
+	if len(b.sends) > 1 {
+		pipe = rdb.Pipeline()
+		process = pipe.Process
+	}
 	sent := time.Now()
 	for _, s := range b.sends {
-		cmd := redis.NewCmd(ctx, s.command.args...)
-		cmd.SetFirstKeyPos(s.command.keyPos)
-		_ = pipe.Process(ctx, single{cmd})
+		s.cmd = single{redis.NewCmd(ctx, s.command.args...)}
+		s.cmd.SetFirstKeyPos(s.command.keyPos)
+		_ = process(ctx, s.cmd)
 	}
-	done, _ := pipe.Exec(ctx) // each command has its own error
-	for i, s := range b.sends {
+	if pipe != nil {
+		_, _ = pipe.Exec(ctx) // each command has its own error
+	}
+	for _, s := range b.sends {
 		s.reply.sent = sent
-		cmd, _ := done[i].(single)
-		s.reply.value, s.reply.err = cmd.Result()
+		s.reply.value, s.reply.err = s.cmd.Result()
 		if errors.Is(s.reply.err, redis.Nil) {
 			s.reply.value, s.reply.err = nil, nil
 		}

@@ -49,6 +49,7 @@ type exchange struct {
 type send struct {
 	of      *exchange
 	command command
+	cmd     single
 	reply   reply
 }
 

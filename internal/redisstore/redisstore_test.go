@@ -17,7 +17,15 @@ type withoutSetNXGet struct{ refused int }
 
 func (*withoutSetNXGet) DialHook(next redis.DialHook) redis.DialHook { return next }
 
-func (*withoutSetNXGet) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+func (h *withoutSetNXGet) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		one := h.ProcessPipelineHook(func(ctx context.Context, cmds []redis.Cmder) error { return next(ctx, cmds[0]) })
+		if err := one(ctx, []redis.Cmder{cmd}); err != nil {
+			return err
+		}
+		return cmd.Err()
+	}
+}
 
 func (h *withoutSetNXGet) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
