@@ -36,8 +36,7 @@ func (b *batch) unload() {
 	b.sends, b.notices = b.sends[:0], b.notices[:0]
 }
 
-// fly sends the batch and reads its replies. A nil reply is a nil value and no
-// error.
+// fly sends the batch and reads its replies. A nil reply is absent and no error.
 func (b *batch) fly(rdb redis.UniversalClient) {
 	ctx := &by{Context: context.Background()}
 	for _, s := range b.sends {
@@ -64,7 +63,7 @@ func (b *batch) fly(rdb redis.UniversalClient) {
 		s.reply.sent = sent
 		s.reply.value, s.reply.err = s.cmd.Result()
 		if errors.Is(s.reply.err, redis.Nil) {
-			s.reply.value, s.reply.err = nil, nil
+			s.reply.value, s.reply.err = absent{}, nil
 		}
 	}
 }

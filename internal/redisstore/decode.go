@@ -16,6 +16,10 @@ func (e *shapeError) Error() string { return "unexpected reply of type " + e.kin
 
 func errShape(value any) error { return &shapeError{fmt.Sprintf("%T", value)} }
 
+// absent is the value that the server did not have. A nil value is none: it is
+// what is left of an error that a hook of the client's has swallowed.
+type absent struct{}
+
 // decodeTake reads the answer of SET NX GET. Our own token in the key means that
 // an earlier send set it, at the earliest when the first one was begun.
 func decodeTake(r reply, asked store.Request, begun time.Time) (store.Answer, error) {
@@ -23,7 +27,7 @@ func decodeTake(r reply, asked store.Request, begun time.Time) (store.Answer, er
 		return store.Answer{}, r.err
 	}
 	switch value := r.value.(type) {
-	case nil:
+	case absent:
 		return store.Answer{Granted: true, Since: r.sent, Line: store.LineUnknown}, nil
 	case string:
 		if value == asked.Token {

@@ -46,7 +46,7 @@ func TestNothingOfAForeignReplyIsBelieved(t *testing.T) {
 			}
 		}
 	}
-	odd("take", plain, yes, list("secret"), true)
+	odd("take", plain, nil, yes, list("secret"), true)
 	both := []any{
 		nil, "OK", yes, list(), list(yes), list(yes, no), list(yes, no, no, no), list(two, no, no),
 		list(yes, "secret", no), list(yes, no, "secret"), list(yes, int64(-1), no), list("1", no, no), list(true, no, no),
