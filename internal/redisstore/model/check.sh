@@ -6,13 +6,11 @@ here=$(cd "$(dirname "$0")" && pwd)
 
 # What is to come out, how to search (all states, or all fair cycles), the model, and the words that it is built with.
 quick='
-holds        states    handoff  LOSE LATE
 holds        states    handoff  LOSE LEAVE FOREIGN GHOST
 holds        states    handoff  DEAF LEAVE CRASH
 holds        states    handoff  LOSE LATE SLOW LEAVE REJOIN PROCESSES=2
-holds        states    handoff  LATE REJOIN PROCESSES=2 EPISODES=2
+holds        states    handoff  LATE REJOIN TRYING PROCESSES=2 EPISODES=2
 holds        states    handoff  LEAVE FOREIGN WIPE
-holds        states    handoff  LATE LEAVE TRYING
 holds        states    handoff  LOSE CRASH BLIND
 holds        progress  handoff  LOSE ANYTIME
 holds        progress  handoff  LATE REJOIN ANYTIME PROCESSES=2
@@ -39,6 +37,8 @@ not-rising   states    fence    BACK
 not-rising   states    fence    PLAIN
 '
 large='
+holds        states    handoff  LOSE LATE LEAVE
+holds        states    handoff  LOSE LATE LEAVE TRYING
 holds        states    handoff  LOSE LATE LEAVE NOREFUSE
 holds        states    handoff  LOSE LATE DEAF LEAVE
 holds        states    handoff  LOSE LATE LEAVE FOREIGN GHOST

@@ -341,7 +341,8 @@ unsure:                 /* sent again; or left to be released beside, or to expi
   fi;
 
 crashing:
-  atomic { holding[i] = false; hint[i] = NONE; dead[i] = NONE; assert(life[i] == 0); life[i] = 1; minted = 0; episodes--; goto idle }
+  atomic { holding[i] = false; hint[i] = NONE; dead[i] = NONE;
+    assert(life[i] == 0); life[i] = 1; minted = 0; episodes--; goto idle }
 }
 
 /* What all processes do beside: they release dead tokens, and those that a hint names though nobody here wants them. */

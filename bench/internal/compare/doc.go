@@ -1,0 +1,3 @@
+// Package compare runs the locks side by side: each suite puts one load on all
+// of them.
+package compare

@@ -1,0 +1,93 @@
+package compare
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/reqlock/reqlock/bench/internal/lock"
+)
+
+// A Suite is one load, and the locks that it is put on.
+type Suite struct {
+	Name       string
+	Title      string
+	Locks      []lock.Name
+	Processes  int
+	Goroutines int // in each process
+	Section    time.Duration
+	OwnKeys    bool // each goroutine has a key of its own: nothing is contended
+	Burst      bool // each goroutine takes the lock once
+	Stretch    int  // how many windows a run takes; 0 is 1
+}
+
+// The names of the suites.
+const (
+	Lone    = "lone"
+	Keys64  = "keys-64"
+	Keys256 = "keys-256"
+	Line    = "line-128"
+	Hot     = "hot-4x16"
+	HotBusy = "hot-4x16-1ms"
+	Burst1  = "burst-1x128"
+	Burst4  = "burst-4x32"
+)
+
+// turnsToShow is how many windows a run with a 1 ms section takes. A turn of
+// 128 waiters takes 0.15 s, and the first one is not like the others.
+const turnsToShow = 2
+
+// Suites returns all suites.
+func Suites() []Suite {
+	// What waits in line is compared with those that wait; a free key also with
+	// the bare commands. rueidislock has a setting that is better where nobody
+	// waits, and can leave waiters behind where somebody does.
+	free := []lock.Name{lock.Reqlock, lock.Redislock, lock.Redsync, lock.Rueidislock, lock.RueidislockNoLoop, lock.Raw}
+	contended := []lock.Name{lock.Reqlock, lock.Redislock, lock.Redsync, lock.Rueidislock, lock.Raw}
+	bursts := []lock.Name{lock.Reqlock, lock.Redislock, lock.Redsync, lock.Rueidislock, lock.RueidislockNoLoop, lock.Raw}
+	return []Suite{
+		{
+			Name: Lone, Title: "one goroutine, one key",
+			Locks: free, Processes: 1, Goroutines: 1, OwnKeys: true,
+		},
+		{
+			Name: Keys64, Title: "64 goroutines, each with a key of its own",
+			Locks: free, Processes: 1, Goroutines: 64, OwnKeys: true,
+		},
+		{
+			Name: Keys256, Title: "256 goroutines, each with a key of its own",
+			Locks: free, Processes: 1, Goroutines: 256, OwnKeys: true,
+		},
+		{
+			Name: Line, Title: "one hot key, 128 goroutines of one process, 1 ms section",
+			Locks: append(contended[:len(contended):len(contended)], lock.Channel), Processes: 1, Goroutines: 128,
+			Section: time.Millisecond, Stretch: turnsToShow,
+		},
+		{
+			Name: Hot, Title: "one hot key, 4 processes of 16 goroutines, empty section",
+			Locks: contended, Processes: 4, Goroutines: 16,
+		},
+		{
+			Name: HotBusy, Title: "one hot key, 4 processes of 16 goroutines, 1 ms section",
+			Locks: contended, Processes: 4, Goroutines: 16,
+			Section: time.Millisecond, Stretch: turnsToShow,
+		},
+		{
+			Name: Burst1, Title: "a burst of 128 callers who lock once, in one process",
+			Locks: bursts, Processes: 1, Goroutines: 128, Burst: true,
+		},
+		{
+			Name: Burst4, Title: "a burst of 128 callers who lock once, in 4 processes",
+			Locks: bursts, Processes: 4, Goroutines: 32, Burst: true,
+		},
+	}
+}
+
+// Contended reports whether the goroutines want the same key.
+func (s Suite) Contended() bool { return !s.OwnKeys }
+
+// window returns how long a run takes.
+func (s Suite) window(unit time.Duration) time.Duration {
+	return unit * time.Duration(max(s.Stretch, 1))
+}
+
+func (s Suite) String() string { return fmt.Sprintf("%s: %s", s.Name, s.Title) }

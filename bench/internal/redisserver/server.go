@@ -1,0 +1,153 @@
+package redisserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+const (
+	// startTime is how long a server may take to answer.
+	startTime = 15 * time.Second
+	// startPoll is the pause between two questions whether it does.
+	startPoll = 10 * time.Millisecond
+	// startAttempts is how often a server is started if it ends at once, as
+	// happens when somebody else was given its port in between.
+	startAttempts = 5
+)
+
+// A Server is a redis-server process without persistence. Its methods are safe
+// for concurrent use.
+type Server struct {
+	// Addr is its host:port.
+	Addr string
+	// Client is a client for questions, apart from what is measured.
+	Client *redis.Client
+
+	process *process
+	dir     string
+}
+
+// Start runs redis-server, which has to be on PATH, and returns when it
+// answers. On Linux it also ends with this process, however that ends.
+func Start(ctx context.Context) (*Server, error) {
+	program, err := exec.LookPath("redis-server")
+	if err != nil {
+		return nil, fmt.Errorf("%w; install it, e.g. with `apt-get install redis-server` or `brew install redis`", err)
+	}
+	dir, err := os.MkdirTemp("", "reqlock-bench-redis-")
+	if err != nil {
+		return nil, err
+	}
+	for range startAttempts {
+		var server *Server
+		if server, err = start(ctx, program, dir); err == nil {
+			return server, nil
+		}
+		if !errors.Is(err, errExited) {
+			break
+		}
+	}
+	log, _ := os.ReadFile(filepath.Join(dir, logName)) //nolint:gosec // in a directory of our own
+	_ = os.RemoveAll(dir)
+	return nil, fmt.Errorf("start redis-server: %w\n%s", err, log)
+}
+
+// logName is the file that a server prints to.
+const logName = "redis-server.log"
+
+var (
+	errExited  = errors.New("it has ended at once")
+	errForeign = errors.New("another server answers on its port")
+)
+
+// start runs one server.
+func start(ctx context.Context, program, dir string) (*Server, error) {
+	port, err := freePort(ctx)
+	if err != nil {
+		return nil, err
+	}
+	process, err := startProcess(ctx, program, filepath.Join(dir, logName),
+		"--port", strconv.Itoa(port), "--bind", "127.0.0.1",
+		"--save", "", "--appendonly", "no", "--dir", dir)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{
+		Addr:    net.JoinHostPort("127.0.0.1", strconv.Itoa(port)),
+		process: process,
+		dir:     dir,
+	}
+	if err := s.await(ctx); err != nil {
+		process.kill()
+		return nil, err
+	}
+	s.Client = redis.NewClient(&redis.Options{Addr: s.Addr})
+	if err := s.isOurs(ctx); err != nil {
+		_ = s.Client.Close()
+		process.kill()
+		return nil, err
+	}
+	return s, nil
+}
+
+// freePort returns a port that nobody listens on just now.
+func freePort(ctx context.Context) (int, error) {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, fmt.Errorf("find a free port: %w", err)
+	}
+	defer func() { _ = listener.Close() }()
+	return listener.Addr().(*net.TCPAddr).Port, nil
+}
+
+// await returns when somebody listens on the server's port. It knocks before a
+// client does, which would log each failure.
+func (s *Server) await(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startTime)
+	defer cancel()
+	for {
+		conn, err := new(net.Dialer).DialContext(ctx, "tcp", s.Addr)
+		if err == nil {
+			return conn.Close()
+		}
+		select {
+		case <-s.process.done:
+			return errExited
+		case <-ctx.Done():
+			return fmt.Errorf("no answer in %v: %w", startTime, err)
+		case <-time.After(startPoll):
+		}
+	}
+}
+
+// isOurs returns nil if the server that answers is the process that was
+// started, and not one that was faster in taking the port.
+func (s *Server) isOurs(ctx context.Context) error {
+	info, err := s.info(ctx, "server")
+	if err != nil {
+		return err
+	}
+	if info["process_id"] != strconv.Itoa(s.process.child.Pid) {
+		return fmt.Errorf("%w: %w", errExited, errForeign)
+	}
+	return nil
+}
+
+// Stop kills the server and returns when it is gone.
+func (s *Server) Stop() error {
+	err := s.Client.Close()
+	s.process.kill()
+	if removed := os.RemoveAll(s.dir); err == nil {
+		err = removed
+	}
+	return err
+}

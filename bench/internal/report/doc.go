@@ -1,0 +1,3 @@
+// Package report turns runs into what people read: tables, the figures beside
+// their targets, charts, and JSON.
+package report

@@ -1,0 +1,60 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+)
+
+// A table prints columns of text. The first ones are aligned to the left, the
+// others to the right.
+type table struct {
+	left int // how many columns are aligned to the left
+	rows [][]string
+}
+
+func newTable(head ...string) *table {
+	return &table{left: 1, rows: [][]string{head}}
+}
+
+// row adds a row.
+func (t *table) row(cells ...string) { t.rows = append(t.rows, cells) }
+
+// print prints the table, and an empty line after it.
+func (t *table) print(w io.Writer) {
+	widths := make([]int, len(t.rows[0]))
+	for _, row := range t.rows {
+		for i, cell := range row {
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	for i, row := range t.rows {
+		fmt.Fprintln(w, t.line(row, widths))
+		if i == 0 {
+			rules := make([]string, len(widths))
+			for j, width := range widths {
+				rules[j] = strings.Repeat("-", width)
+			}
+			fmt.Fprintln(w, t.line(rules, widths))
+		}
+	}
+	fmt.Fprintln(w)
+}
+
+// line returns one line, without spaces at its end.
+func (t *table) line(cells []string, widths []int) string {
+	var b strings.Builder
+	for i, cell := range cells {
+		gap := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
+		if i > 0 {
+			b.WriteString("  ")
+		}
+		if i < t.left {
+			b.WriteString(cell + gap)
+		} else {
+			b.WriteString(gap + cell)
+		}
+	}
+	return strings.TrimRight(b.String(), " ")
+}

@@ -1,0 +1,78 @@
+package request
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+	"github.com/labstack/echo/v4"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/echolock"
+	"github.com/reqlock/reqlock/ginlock"
+	"github.com/reqlock/reqlock/nethttplock"
+)
+
+// Frameworks returns the names of the frameworks.
+func Frameworks() []string { return []string{"net/http", "Gin", "Echo", "gRPC"} }
+
+// greeting is what all handlers answer.
+const greeting = "hello"
+
+// A site is a hello service on one framework. Each client has an id, by which
+// it is locked.
+type site interface {
+	// call calls the service over the network.
+	call(ctx context.Context, id string) error
+	// direct calls it without a network, from inside the framework.
+	direct(ctx context.Context, id string) (serve func() error, err error)
+	close() error
+}
+
+// open starts the service of a framework on a loopback port. Without locks it
+// runs unlocked.
+func open(ctx context.Context, framework string, locks *core.Locker) (site, error) {
+	switch framework {
+	case "net/http":
+		return openHTTP(ctx, stdHandler(locks))
+	case "Gin":
+		return openHTTP(ctx, ginHandler(locks))
+	case "Echo":
+		return openHTTP(ctx, echoHandler(locks))
+	default:
+		return openGRPC(ctx, locks)
+	}
+}
+
+func stdHandler(locks *core.Locker) http.Handler {
+	var hello http.Handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(greeting))
+	})
+	if locks != nil {
+		hello = nethttplock.Middleware(locks, nethttplock.PathValue("id"))(hello)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /hello/{id}", hello)
+	return mux
+}
+
+func ginHandler(locks *core.Locker) http.Handler {
+	gin.SetMode(gin.ReleaseMode)
+	handlers := []gin.HandlerFunc{func(c *gin.Context) { c.String(http.StatusOK, greeting) }}
+	if locks != nil {
+		handlers = append([]gin.HandlerFunc{ginlock.Middleware(locks, ginlock.Param("id"))}, handlers...)
+	}
+	engine := gin.New()
+	engine.GET("/hello/:id", handlers...)
+	return engine
+}
+
+func echoHandler(locks *core.Locker) http.Handler {
+	var middlewares []echo.MiddlewareFunc
+	if locks != nil {
+		middlewares = append(middlewares, echolock.Middleware(locks, echolock.Param("id")))
+	}
+	e := echo.New()
+	e.GET("/hello/:id", func(c echo.Context) error { return c.String(http.StatusOK, greeting) }, middlewares...)
+	return e
+}

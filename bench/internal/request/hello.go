@@ -1,0 +1,117 @@
+package request
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/reqlock/reqlock/bench/internal/measure"
+	"github.com/reqlock/reqlock/bench/internal/stack"
+	"github.com/reqlock/reqlock/bench/internal/wire"
+	"github.com/reqlock/reqlock/core"
+)
+
+// A Hello is a job: clients call a service over loopback, in the same process.
+// Each client has a key of its own, so that none waits.
+type Hello struct {
+	Framework string
+	Locked    bool
+	Addr      string // of Redis
+	Window    time.Duration
+
+	stack *stack.Stack
+	site  site
+}
+
+// A HelloOutcome is what a Hello has seen. Its costs are those of service and
+// clients together.
+type HelloOutcome struct {
+	Requests int64
+	Times    *measure.Histogram
+	Used     measure.Usage
+	Commands int64
+}
+
+// Kind names the job.
+func (*Hello) Kind() string { return "hello" }
+
+// warmUps is how often each client calls beforehand.
+const warmUps = 5
+
+// Prepare starts the service and warms it up.
+func (h *Hello) Prepare(ctx context.Context) (err error) {
+	if h.stack, err = stack.Open(h.Addr, new(wire.Counter)); err != nil {
+		return err
+	}
+	var locks *core.Locker
+	if h.Locked {
+		locks = h.stack.Locks
+	}
+	if h.site, err = open(ctx, h.Framework, locks); err != nil {
+		return err
+	}
+	_, err = h.each(func(id string, _ *measure.Histogram) error {
+		for range warmUps {
+			if err := h.site.call(ctx, id); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return err
+}
+
+// Run calls the service until the window is over, and returns a HelloOutcome.
+func (h *Hello) Run(ctx context.Context, start time.Time) (any, error) {
+	time.Sleep(time.Until(start))
+	before, err := measure.Used()
+	if err != nil {
+		return nil, err
+	}
+	sent := h.stack.Commands.Commands()
+	deadline := time.Now().Add(h.Window)
+	times, err := h.each(func(id string, times *measure.Histogram) error {
+		for began := time.Now(); began.Before(deadline); began = time.Now() {
+			if err := h.site.call(ctx, id); err != nil {
+				return err
+			}
+			times.Record(time.Since(began))
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	after, err := measure.Used()
+	return &HelloOutcome{times.Count, times, after.Since(before), h.stack.Commands.Commands() - sent}, err
+}
+
+// each runs work for all clients at the same time, and merges what they record.
+func (h *Hello) each(work func(id string, times *measure.Histogram) error) (*measure.Histogram, error) {
+	var (
+		crew  sync.WaitGroup
+		errs  = make([]error, clients)
+		times = make([]*measure.Histogram, clients)
+	)
+	for i := range clients {
+		times[i] = measure.NewHistogram()
+		crew.Go(func() { errs[i] = work(strconv.Itoa(i), times[i]) })
+	}
+	crew.Wait()
+	for _, other := range times[1:] {
+		times[0].Merge(other)
+	}
+	return times[0], cmp.Or(errs...)
+}
+
+// Close stops the service.
+func (h *Hello) Close() error {
+	var errs []error
+	if h.site != nil {
+		errs = append(errs, h.site.close())
+	}
+	return errors.Join(append(errs, h.stack.Close())...)
+}

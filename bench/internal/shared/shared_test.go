@@ -1,0 +1,108 @@
+package shared
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// open returns two views of one memory, as two processes have them.
+func open(t *testing.T) (one, other *Memory) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "memory")
+	if err := Create(path); err != nil {
+		t.Fatal(err)
+	}
+	views := make([]*Memory, 2)
+	for i := range views {
+		m, err := Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = m.Close() })
+		views[i] = m
+	}
+	return views[0], views[1]
+}
+
+func TestTurnsAreNoViolation(t *testing.T) {
+	one, other := open(t)
+	for i, c := range []struct {
+		memory  *Memory
+		who     int64
+		handoff bool
+	}{{one, 1, true}, {one, 1, false}, {other, 2, true}, {one, 1, true}} {
+		if got := c.memory.Enter(c.who); got != c.handoff {
+			t.Errorf("turn %d: handoff is %v", i, got)
+		}
+		c.memory.Leave(c.who)
+	}
+	if got := one.Violations(4); got != 0 {
+		t.Errorf("%d violations", got)
+	}
+}
+
+func TestTwoHoldersAreSeen(t *testing.T) {
+	one, other := open(t)
+	one.Enter(1)
+	other.Enter(2) // while the first is inside
+	if got := one.Violations(0); got != 1 {
+		t.Errorf("%d violations when the second comes in", got)
+	}
+	other.Leave(2)
+	one.Leave(1)
+	if got := one.Violations(2); got == 0 {
+		t.Error("two were inside at once, and nobody saw it")
+	}
+}
+
+func TestLostTurnsAreSeen(t *testing.T) {
+	one, _ := open(t)
+	one.Enter(1)
+	one.Leave(1)
+	if got := one.Violations(3); got != 2 {
+		t.Errorf("%d violations for 2 turns that are missing", got)
+	}
+}
+
+func TestBarrierBeginsRoundsTogether(t *testing.T) {
+	one, other := open(t)
+	var crew sync.WaitGroup
+	openings := make([][]time.Time, 2)
+	for i, m := range []*Memory{one, other} {
+		crew.Go(func() {
+			for round := range 3 {
+				opening, err := m.Await(t.Context(), 2, round+1)
+				if err != nil || time.Now().Before(opening) {
+					t.Errorf("round %d begins before %v: %v", round+1, opening, err)
+				}
+				openings[i] = append(openings[i], opening)
+			}
+		})
+	}
+	crew.Wait()
+	for round := range 3 {
+		if !openings[0][round].Equal(openings[1][round]) {
+			t.Errorf("round %d begins at %v and at %v", round+1, openings[0][round], openings[1][round])
+		}
+		if round > 0 && !openings[0][round].After(openings[0][round-1]) {
+			t.Errorf("round %d begins no later than the one before", round+1)
+		}
+	}
+}
+
+func TestBarrierEndsWithItsContext(t *testing.T) {
+	one, _ := open(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := one.Await(ctx, 2, 1); !errors.Is(err, context.Canceled) {
+		t.Errorf("Await returned %v", err)
+	}
+}

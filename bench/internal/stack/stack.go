@@ -1,0 +1,47 @@
+// Package stack puts together what a service that uses reqlock stands on.
+package stack
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/reqlock/reqlock/bench/internal/wire"
+	"github.com/reqlock/reqlock/core"
+)
+
+// A Stack is a client of Redis, and a Locker on it.
+type Stack struct {
+	Locks    *core.Locker
+	Commands *wire.Counter // counts what is sent
+
+	client *redis.Client
+}
+
+// Open makes a stack on the Redis at addr. Connections come up when they are
+// used.
+func Open(addr string, commands *wire.Counter, options ...core.Option) (*Stack, error) {
+	client := wire.NewClient(addr, commands)
+	locks, err := core.New(client, options...)
+	if err != nil {
+		return nil, errors.Join(err, client.Close())
+	}
+	return &Stack{locks, commands, client}, nil
+}
+
+// closeTime is how long Close waits for locks to be given back.
+const closeTime = 2 * time.Second
+
+// Close ends the Locker and its connections, when nothing is locked. After a
+// failure, when something still is, it waits for 2 s and returns an error. It
+// does nothing on a nil Stack.
+func (s *Stack) Close() error {
+	if s == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
+	defer cancel()
+	return errors.Join(s.Locks.Close(ctx), s.client.Close())
+}

@@ -1,0 +1,51 @@
+package wire
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"sync/atomic"
+)
+
+// A Counter counts the commands sent on the connections that it has dialed.
+// The zero value is ready. It is safe for concurrent use.
+type Counter struct {
+	commands atomic.Int64
+}
+
+// Commands returns how many commands have been sent so far.
+func (c *Counter) Commands() int64 { return c.commands.Load() }
+
+// Dial connects to addr over TCP. What is sent on the connection is counted;
+// apart from that it is the connection of the dialer. The error is the
+// dialer's.
+func (c *Counter) Dial(ctx context.Context, dialer *net.Dialer, addr string) (net.Conn, error) {
+	plain, err := dialer.DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	tcp, ok := plain.(*net.TCPConn)
+	if !ok {
+		_ = plain.Close()
+		return nil, fmt.Errorf("dial %s: the connection is a %T", addr, plain)
+	}
+	return &conn{TCPConn: tcp, counter: c}, nil
+}
+
+// A conn counts what is written to it. Clients write from one goroutine at a
+// time. It keeps the methods of the connection by which clients see whether it
+// is alive.
+type conn struct {
+	*net.TCPConn
+	counter *Counter
+	parser  parser
+}
+
+// Write sends the bytes and counts the commands that end in them.
+func (c *conn) Write(sent []byte) (int, error) {
+	n, err := c.TCPConn.Write(sent)
+	if commands := c.parser.ended(sent[:n]); commands > 0 {
+		c.counter.commands.Add(int64(commands))
+	}
+	return n, err
+}

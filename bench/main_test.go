@@ -1,0 +1,66 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/reqlock/reqlock/bench/internal/child"
+)
+
+// TestMain runs the tests, or the job of a child that a test has started.
+func TestMain(m *testing.M) {
+	if child.Is() {
+		os.Exit(child.Main(newJob))
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// TestProgram runs a suite of each kind, as short as can be, from the server to
+// the pictures.
+func TestProgram(t *testing.T) {
+	if _, err := exec.LookPath("redis-server"); err != nil {
+		t.Skip("redis-server is not on PATH")
+	}
+	dir := t.TempDir()
+	var out, progress bytes.Buffer
+	p := program{
+		out: &out, progress: &progress,
+		only:   regexp.MustCompile("^(lone|hot-4x16|middleware|hello|grow-.*)$"),
+		window: 50 * time.Millisecond, repetitions: 1, rounds: 1, largest: 10,
+		json: filepath.Join(dir, "out", "runs.json"), plots: filepath.Join(dir, "plots"), profiles: filepath.Join(dir, "profiles"),
+	}
+	if code := p.run(t.Context()); code != exitRight {
+		t.Fatalf("exit code %d\n%s%s", code, out.String(), progress.String())
+	}
+	for _, want := range []string{
+		"one goroutine, one key", "one hot key, 4 processes", "framework", "memory/held key", "memory/waiter", "verdict",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is not printed:\n%s", want, out.String())
+		}
+	}
+	for _, pattern := range []string{"out/runs.json", "plots/hot-handoffs.svg", "profiles/hot-4x16-reqlock-1-4.pprof"} {
+		if _, err := os.Stat(filepath.Join(dir, pattern)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestSuitesHaveNamesOfTheirOwn matters for -run.
+func TestSuitesHaveNamesOfTheirOwn(t *testing.T) {
+	seen := make(map[string]bool)
+	for _, s := range suites() {
+		if seen[s.name] {
+			t.Errorf("two suites are named %q", s.name)
+		}
+		seen[s.name] = true
+	}
+}
