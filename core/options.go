@@ -223,8 +223,8 @@ func WithMaxTotalWaiters(n int) Option {
 	}}
 }
 
-// WithObserver adds a function that is told each event. It is called by the
-// goroutine that the event happens on, several at a time, so it must be quick,
+// WithObserver adds a function that is told each event. Some are told by the
+// goroutine that asks for a lock, and several at a time, so it must be quick,
 // must not block, and must be safe for concurrent use. Only New takes it.
 func WithObserver(observe func(Event)) Option {
 	return rootOption{"WithObserver", func(r *root) error {

@@ -10,6 +10,9 @@ import (
 // discardBounds is how many command bounds a try of discard may take.
 const discardBounds = 4
 
+// unknownTTL stands for the TTL of a lease of which only the token is known.
+const unknownTTL = time.Minute
+
 // discards are the tokens that are being discarded, so that many hints of one
 // make few commands. A token's value is true if it was named again meanwhile.
 type discards struct {
@@ -64,7 +67,7 @@ func (e *Engine) spawnDiscard(key, token string, over time.Time) {
 // Nobody waits for it, so each try may take several command bounds: a client
 // that is short of connections is not helped by more commands.
 func (e *Engine) discard(key, token string, over time.Time) {
-	r := store.Request{Key: key, Token: token, Bound: discardBounds * e.bound, Claim: e.claimOf(longestClaim)}
+	r := store.Request{Key: key, Token: token, Bound: discardBounds * e.bound, Claim: e.claimOf(unknownTTL)}
 	for tries, last := 0, false; ; tries++ {
 		err := e.releaseAndWait(r)
 		if err == nil || last || !faultOf(err).Passing || time.Now().After(over) {

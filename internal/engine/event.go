@@ -3,7 +3,8 @@ package engine
 import "time"
 
 // Hooks are how the engine speaks to its owner. All of them are called outside
-// the engine's locks, by the goroutine on which the thing happened.
+// the engine's locks and on no goroutine that others wait for, so several at a
+// time.
 type Hooks struct {
 	// Observe is told each event. It may be nil.
 	Observe func(Event)

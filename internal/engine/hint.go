@@ -20,7 +20,7 @@ func (e *Engine) hint(key, token string) {
 	switch {
 	case token != "" && (l == nil || !l.owns(token)):
 		e.spawnDiscard(key, token, time.Now().Add(hintPatience))
-	case l == nil:
+	case l == nil || l.isHaunted(token): // who holds it has been told
 	case l.state == freeing && token == l.lease.token:
 		l.lease.seenAgain = true
 	default:

@@ -140,7 +140,7 @@ func (l *line) rest() {
 // owns reports whether a token of this process is meant to be in the key, or
 // in its line.
 func (l *line) owns(token string) bool {
-	if _, lost := l.haunted[token]; lost {
+	if l.isHaunted(token) {
 		return true
 	}
 	switch l.state {
@@ -153,6 +153,13 @@ func (l *line) owns(token string) bool {
 	case idle:
 	}
 	return false
+}
+
+// isHaunted reports whether the token is that of a lost lease whose holder has
+// not come back.
+func (l *line) isHaunted(token string) bool {
+	_, lost := l.haunted[token]
+	return lost
 }
 
 // haunt remembers the token of a lease that was lost under a running holder.

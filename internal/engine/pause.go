@@ -27,7 +27,7 @@ type patience struct{ faults, silences int }
 // after returns how long to pause after this answer, or fault. deaf is true
 // where the server does not know yet that this process listens.
 func (p *patience) after(answer store.Answer, err error, deaf bool) time.Duration {
-	if err != nil {
+	if err != nil || answer.Granted { // too late to be of use
 		p.faults++
 		return backoff(p.faults - 1)
 	}

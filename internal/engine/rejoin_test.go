@@ -68,7 +68,9 @@ func TestAReleaseThatWasAnsweredBySendingItTwice(t *testing.T) {
 				release(t, h)
 				time.Sleep(3 * time.Second)
 				synctest.Wait()
-				if served != others || p.stores[0].count("release") != 2 || p.stores[0].count("take") != 1 {
+				// A hint of a token that was released meanwhile may release it again.
+				releases := p.stores[0].count("release")
+				if served != others || releases < 2 || releases > 3 || p.stores[0].count("take") != 1 {
 					t.Errorf("%d served, transitions %v", served, p.stores[0].transitions())
 				}
 				p.rest(t)

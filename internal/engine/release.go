@@ -99,6 +99,7 @@ func (l *line) releaseRequest(lease *lease) store.Request {
 	if l.callers > l.tries {
 		next = l.first.hold.request
 		l.rejoin = l.engine.newToken()
+		l.listen() // for who came while the release waited
 	}
 	l.again, l.promised = false, false
 	r := l.request(lease.token, next)

@@ -166,3 +166,56 @@ func TestAKeyThatWasStolenUnderAReleaseStrandsNobody(t *testing.T) {
 		p.rest(t)
 	})
 }
+
+// A waiter that comes while a release waits for a renewal takes its place by
+// that release, and listens.
+func TestWhoComesDuringAReleaseListens(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newProcesses(2)
+		a, b := p.engines[0], p.engines[1]
+		h := hold(t, a, request(0))
+		turn := make(chan struct{})
+		waiting(t, b, request(WaitForever), func(*Hold) { <-turn })
+		p.stores[0].before.set(func(transition string, _ store.Request) error {
+			if transition == "renew" {
+				time.Sleep(20 * time.Millisecond)
+			}
+			return nil
+		})
+		time.Sleep(request(0).TTL/3 + time.Millisecond) // a renewal is in flight
+		h.BeginRelease()
+		served := make(chan time.Time, 1)
+		waiting(t, a, request(WaitForever), func(*Hold) { served <- time.Now() })
+		time.Sleep(50 * time.Millisecond) // the other process has its turn
+		close(turn)
+		freed := time.Now()
+		if late := (<-served).Sub(freed); late != 0 {
+			t.Errorf("served %v late", late)
+		}
+		p.rest(t)
+	})
+}
+
+// The key of a lost lease stays while its holder runs on. It is not looked at
+// more often than another's.
+func TestALostLeaseOfOursIsNotLookedAtAllTheTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newProcesses(1)
+		p.stores[0].after.set(func(string, store.Request) error { time.Sleep(100 * time.Microsecond); return nil })
+		r := request(WaitForever)
+		r.Renew = false
+		h := hold(t, p.engines[0], r)
+		served := make(chan Handover, 1)
+		waiting(t, p.engines[0], r, func(next *Hold) { served <- next.handover })
+		<-h.Context().Done() // lost; the key falls 102 ms later
+		if how := <-served; how != Awaited {
+			t.Errorf("the key came by handover %d", how)
+		}
+		if n := p.stores[0].count("enqueue"); n > 3 {
+			t.Errorf("%d looks", n)
+		}
+		_, _ = h.Release(t.Context())
+		time.Sleep(time.Second)
+		p.rest(t)
+	})
+}

@@ -16,6 +16,7 @@ const maxBatch = 128
 type batch struct {
 	sends   []*send
 	notices []notice
+	begun   time.Time
 	left    bool // behind
 
 	// Most batches are of one command.
@@ -56,15 +57,29 @@ func (b *batch) fly(rdb redis.UniversalClient) {
 		s.cmd.SetFirstKeyPos(s.command.keyPos)
 		_ = process(ctx, s.cmd)
 	}
+	var whole error // why the batch failed as a whole
 	if pipe != nil {
-		_, _ = pipe.Exec(ctx) // each command has its own error
+		_, whole = pipe.Exec(ctx)
 	}
 	for _, s := range b.sends {
+		s.reply = replyOf(s.cmd, whole)
 		s.reply.sent = sent
-		s.reply.value, s.reply.err = s.cmd.Result()
-		if errors.Is(s.reply.err, redis.Nil) {
-			s.reply.value, s.reply.err = absent{}, nil
-		}
+	}
+}
+
+// replyOf returns what the server said to a command, or why it was not asked.
+// The client does not always tell a command that its batch has failed: a
+// connection that was refused, or a hook that keeps commands back, leaves it
+// without a value and without an error. A nil reply always comes as redis.Nil.
+func replyOf(cmd single, whole error) reply {
+	value, err := cmd.Result()
+	switch {
+	case errors.Is(err, redis.Nil):
+		return reply{value: absent{}}
+	case err == nil && value == nil:
+		return reply{err: whole} // without one, nobody believes the nil
+	default:
+		return reply{value: value, err: err}
 	}
 }
 

@@ -32,7 +32,8 @@ type recipient interface {
 type exchange struct {
 	recipient
 	command  command
-	resendAt time.Time // and no later: half of the bound
+	half     time.Duration // of the bound
+	resendAt time.Time
 	deadline time.Time
 
 	sends    int  // sends begun
@@ -55,7 +56,8 @@ type send struct {
 
 // newExchange returns an exchange that begins now.
 func newExchange(to recipient, c command, r *store.Request, now time.Time) *exchange {
-	return &exchange{recipient: to, command: c, resendAt: now.Add(r.Bound / 2), deadline: now.Add(r.Bound)}
+	half := r.Bound / 2
+	return &exchange{recipient: to, command: c, half: half, resendAt: now.Add(half), deadline: now.Add(r.Bound)}
 }
 
 // uncertain reports whether a send other than the answered one may have been

@@ -14,9 +14,9 @@ import (
 // nothing is delayed, and batches grow by themselves as the server gets busy.
 //
 // A batch runs on a goroutine of the lane, which is there only as long as there
-// is something to send. A batch that keeps a command waiting for half of its
+// is something to send. A batch that has kept a command waiting for half of its
 // bound is left behind: its goroutine reads on for what comes late, and another
-// one takes over, on another connection.
+// one takes over, on another connection, with all that the batch has left open.
 type lane struct {
 	rdb     redis.UniversalClient
 	work    *tally.Tally
@@ -70,7 +70,7 @@ func (l *lane) load(b *batch) bool {
 	l.queue = l.queue[:left]
 	l.flight = nil
 	if len(b.sends) > 0 {
-		l.flight = b
+		l.flight, b.begun = b, time.Now()
 	}
 	return l.flight != nil
 }

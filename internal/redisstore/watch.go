@@ -2,6 +2,10 @@ package redisstore
 
 import "time"
 
+// glance is the shortest time between two looks, so that many commands that are
+// due one after the other do not make as many looks.
+const glance = time.Millisecond
+
 // watch sees to it that the lane looks at its exchanges at a time, or before.
 // One timer serves all of them. It is not stopped when they end in time: it
 // fires once and finds nothing to do.
@@ -16,13 +20,14 @@ func (l *lane) watch(at time.Time) {
 	}
 }
 
-// look sends those commands again that have waited for half of their bound, on
-// a goroutine of their own, and gives up those whose bound is over.
+// look leaves a batch behind that has kept a command waiting for half of its
+// bound, and gives up those commands whose bound is over.
 func (l *lane) look() {
 	var over []notice
 	l.mu.Lock()
 	l.due = time.Time{}
 	now := time.Now()
+	soon := now.Add(glance)
 	for i := 0; i < len(l.exchanges); {
 		x := l.exchanges[i]
 		if !now.Before(x.deadline) {
@@ -30,15 +35,10 @@ func (l *lane) look() {
 			l.forget(x) // another one takes its place
 			continue
 		}
-		switch {
-		case x.overdue:
-			l.watch(x.deadline)
-		case now.Before(x.resendAt):
-			l.watch(x.resendAt)
-		default:
-			x.overdue = true
-			l.leave(x)
-			l.watch(x.deadline)
+		if next := l.judge(x, now); next.Before(soon) {
+			l.watch(soon)
+		} else {
+			l.watch(next)
 		}
 		i++
 	}
@@ -49,14 +49,38 @@ func (l *lane) look() {
 	}
 }
 
-// leave leaves the batch behind that keeps the exchange waiting, whether it is
-// in it or behind it, and sends again what was sent.
-func (l *lane) leave(x *exchange) {
-	if x.sends < 2 && !x.queued {
-		l.queue = append(l.queue, x.send())
+// judge leaves the batch in flight behind if it has kept the exchange waiting
+// for too long, and returns when to look at the exchange again. A batch that is
+// younger than that is given its time: what the exchange waited for before was
+// another one.
+func (l *lane) judge(x *exchange, now time.Time) time.Time {
+	switch {
+	case x.overdue || l.flight == nil:
+		return x.deadline
+	case now.Before(x.resendAt):
+		return x.resendAt
 	}
-	if l.flight != nil {
-		l.flight.left = true
-		l.flight = nil
+	if since := now.Sub(l.flight.begun); since < x.half {
+		x.resendAt = now.Add(x.half - since)
+		if x.resendAt.After(x.deadline) {
+			return x.deadline
+		}
+		return x.resendAt
 	}
+	x.overdue = true
+	l.leave()
+	return x.deadline
+}
+
+// leave leaves the batch in flight behind, and sends again what it has sent.
+func (l *lane) leave() {
+	for _, s := range l.flight.sends {
+		x := s.of
+		if !x.settled && !x.queued && x.sends < 2 {
+			l.queue = append(l.queue, x.send())
+		}
+		x.overdue = true
+	}
+	l.flight.left = true
+	l.flight = nil
 }

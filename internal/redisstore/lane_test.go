@@ -1,0 +1,215 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/reqlock/reqlock/internal/redistest"
+	"github.com/reqlock/reqlock/internal/store"
+)
+
+// taken asks for so many keys at once, and returns the answers in that order.
+type taken struct {
+	answers []store.Answer
+	errs    []error
+	done    chan int
+}
+
+func takeMany(s *syncStore, n int, bound time.Duration, between time.Duration) *taken {
+	many := &taken{make([]store.Answer, n), make([]error, n), make(chan int, n)}
+	for i := range n {
+		r := store.Request{Key: fmt.Sprint("many", i), Token: fmt.Sprintf("%s:%d", me, 100+i), TTL: ttl, Claim: claim, Bound: bound}
+		s.Store.Take(r, func(answer store.Answer, err error) {
+			many.answers[i], many.errs[i] = answer, err
+			many.done <- i
+		})
+		time.Sleep(between)
+	}
+	return many
+}
+
+func (m *taken) wait() {
+	for range m.answers {
+		<-m.done
+	}
+}
+
+// holdUp holds the first command of that name back until let is called: what
+// follows gathers behind it.
+func holdUp(t *testing.T, proxy *redistest.Proxy, s *syncStore, name string) (let func()) {
+	t.Helper()
+	let, seen := proxy.HoldCommand(redistest.Named(name))
+	s.Store.Take(request(me1), func(store.Answer, error) {})
+	<-seen
+	return let
+}
+
+func TestCommandsThatComeTogetherLeaveTogether(t *testing.T) {
+	s, proxy, _ := behindProxy(t)
+	batches := &countBatches{}
+	s.takes.rdb.(*redis.Client).AddHook(batches) //nolint:errcheck // it is one
+	let := holdUp(t, proxy, s, "SET")
+	many := takeMany(s, maxBatch+72, 5*time.Second, 0)
+	let()
+	many.wait()
+	for i := range many.answers {
+		if many.errs[i] != nil || !many.answers[i].Granted {
+			t.Errorf("%d: %+v, %v", i, many.answers[i], many.errs[i])
+		}
+	}
+	if got := batches.sizes(); got != fmt.Sprint([]int{maxBatch, 72}) {
+		t.Errorf("batches of %v", got)
+	}
+}
+
+// countBatches notes how many commands each pipeline has.
+type countBatches struct {
+	breaker
+	seen []int
+}
+
+func (*countBatches) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
+func (c *countBatches) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		if cmds[0].Name() == "set" {
+			c.seen = append(c.seen, len(cmds))
+		}
+		return next(ctx, cmds)
+	}
+}
+
+func (c *countBatches) sizes() string { return fmt.Sprint(c.seen) }
+
+// One bad command in a batch is nobody else's.
+func TestABadCommandHarmsNoNeighbour(t *testing.T) {
+	s, proxy, direct := behindProxy(t)
+	if err := direct.RPush(t.Context(), "p:many1", "x").Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := direct.Set(t.Context(), "p:many3", "another", time.Minute).Err(); err != nil {
+		t.Fatal(err)
+	}
+	let := holdUp(t, proxy, s, "SET")
+	many := takeMany(s, 5, 5*time.Second, 0)
+	enqueued := make(chan error, 1)
+	unknown := request(me2) // the server does not know the script yet
+	unknown.Key = "other"
+	s.Store.Enqueue(unknown, func(answer store.Answer, err error) {
+		if err == nil && !answer.Granted {
+			err = errors.New("not granted")
+		}
+		enqueued <- err
+	})
+	let()
+	many.wait()
+	for i, want := range []string{"granted", "WRONGTYPE", "granted", "held by another", "granted"} {
+		got := "granted"
+		switch err := many.errs[i]; {
+		case err != nil:
+			got, _, _ = strings.Cut(err.Error(), " ")
+		case !many.answers[i].Granted:
+			got = "held by " + many.answers[i].Holder
+		}
+		if got != want {
+			t.Errorf("%d: %s, want %s", i, got, want)
+		}
+	}
+	if err := <-enqueued; err != nil {
+		t.Errorf("the command whose script was not known: %v", err)
+	}
+}
+
+// A lane that is stuck does not hold up the other one, and does not use up the
+// connections that the other one needs.
+func TestRenewalsAreNotStuckBehindTakes(t *testing.T) {
+	server := redistest.Start(t)
+	proxy := redistest.NewProxy(t, server.Addr())
+	s := newStore(t, proxy.Client(t, shortReads, func(o *redis.Options) { o.PoolSize = 20 }))
+	if _, err := s.Enqueue(t.Context(), request(me1)); err != nil {
+		t.Fatal(err)
+	}
+	for range 600 {
+		proxy.DropReply(redistest.Named("SET"), redistest.Swallow)
+	}
+	many := takeMany(s, 100, 500*time.Millisecond, 2*time.Millisecond)
+	for range 3 {
+		r := request(me1)
+		r.Bound = 500 * time.Millisecond
+		if renewal, err := s.Renew(t.Context(), r); err != nil || !renewal.Held {
+			t.Errorf("renew: %+v, %v", renewal, err)
+		}
+	}
+	many.wait()
+}
+
+// However many commands wait for a server that is silent, they do not open a
+// connection each.
+func TestASilentServerIsNotStormed(t *testing.T) {
+	server := redistest.Start(t)
+	proxy := redistest.NewProxy(t, server.Addr())
+	var dials atomic.Int64
+	rdb := proxy.Client(t, shortReads, func(o *redis.Options) {
+		o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			dials.Add(1)
+			return new(net.Dialer).DialContext(ctx, network, addr)
+		}
+	})
+	s := newStore(t, rdb)
+	proxy.Partition()
+	many := takeMany(s, 200, 500*time.Millisecond, time.Millisecond)
+	many.wait()
+	for i, err := range many.errs {
+		if !errors.Is(err, errNoReply) && !isTransport(err) {
+			t.Errorf("%d: %v", i, err)
+		}
+	}
+	if n := dials.Load(); n > 12 {
+		t.Errorf("%d connections for 200 commands", n)
+	}
+}
+
+// A command that was given up while it stood behind a stuck batch is not sent
+// any more.
+func TestWhatWasGivenUpIsNotSent(t *testing.T) {
+	l := &lane{}
+	x := newExchange(nil, command{}, &store.Request{Bound: time.Second}, time.Now())
+	y := newExchange(nil, command{}, &store.Request{Bound: time.Second}, time.Now())
+	l.queue = []*send{x.send(), y.send()}
+	x.end(reply{err: errNoReply})
+	b := newBatch()
+	if !l.load(b) || len(b.sends) != 1 || b.sends[0].of != y || len(l.queue) != 0 {
+		t.Errorf("sends %v, %d left", b.sends, len(l.queue))
+	}
+}
+
+// Close waits for all that was begun, and nothing is lost by it.
+func TestCloseWithAFullQueue(t *testing.T) {
+	s, proxy, _ := behindProxy(t)
+	let := holdUp(t, proxy, s, "SET")
+	many := takeMany(s, 300, 5*time.Second, 0)
+	closed := make(chan error)
+	go func() { closed <- s.Close(context.Background()) }()
+	let()
+	if err := <-closed; err != nil {
+		t.Fatal(err)
+	}
+	for range many.answers {
+		select {
+		case i := <-many.done:
+			if many.errs[i] != nil {
+				t.Errorf("%d: %v", i, many.errs[i])
+			}
+		default:
+			t.Fatal("closed before all was answered")
+		}
+	}
+}

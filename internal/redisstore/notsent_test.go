@@ -1,0 +1,94 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/reqlock/reqlock/internal/redistest"
+	"github.com/reqlock/reqlock/internal/store"
+)
+
+// breaker is a hook that keeps all commands back, as circuit breakers do.
+type breaker struct{}
+
+var errOpen = errors.New("the circuit is open")
+
+func (breaker) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (breaker) ProcessHook(redis.ProcessHook) redis.ProcessHook {
+	return func(context.Context, redis.Cmder) error { return errOpen }
+}
+
+func (breaker) ProcessPipelineHook(redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(context.Context, []redis.Cmder) error { return errOpen }
+}
+
+// What was never sent is never granted, however the client tells of it: alone
+// and in a batch.
+func TestWhatWasNotSentIsNotGranted(t *testing.T) {
+	for name, refuse := range map[string]func(t *testing.T, admin *redis.Client, o *redis.Options){
+		"wrong password": func(t *testing.T, admin *redis.Client, o *redis.Options) {
+			t.Helper()
+			admin.ConfigSet(t.Context(), "requirepass", "right")
+			o.Password = "wrong"
+		},
+		"wrong user, old protocol": func(t *testing.T, admin *redis.Client, o *redis.Options) {
+			t.Helper()
+			admin.ConfigSet(t.Context(), "requirepass", "right")
+			o.Username, o.Password, o.Protocol = "nobody", "wrong", 2
+		},
+		"no such database": func(_ *testing.T, _ *redis.Client, o *redis.Options) { o.DB = 99 },
+		"a hook":           nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := redistest.Start(t)
+			options := &redis.Options{Addr: server.Addr()}
+			if refuse != nil {
+				refuse(t, server.Client(t), options)
+			}
+			rdb := redis.NewClient(options)
+			t.Cleanup(func() { _ = rdb.Close() })
+			if refuse == nil {
+				rdb.AddHook(breaker{})
+			}
+			s := newStore(t, rdb)
+			const n = 20 // some leave alone, some together
+			granted := make(chan bool, 2*n)
+			answered := func(answer store.Answer, err error) { granted <- err == nil || answer.Granted }
+			for range n {
+				s.Store.Take(request(me1), answered)
+				s.Store.Enqueue(request(me1), answered)
+			}
+			for range 2 * n {
+				if <-granted {
+					t.Fatal("granted, or refused by a holder, though nothing was sent")
+				}
+			}
+			if renewal, err := s.Renew(t.Context(), request(me1)); err == nil {
+				t.Errorf("renew: %+v", renewal)
+			}
+			if released, err := s.Release(t.Context(), request(me1)); err == nil {
+				t.Errorf("release: %+v", released)
+			}
+		})
+	}
+}
+
+func TestANilThatIsNoReplyIsNotBelieved(t *testing.T) {
+	ctx := context.Background()
+	silent := single{redis.NewCmd(ctx, "set")}
+	if r := replyOf(silent, errOpen); !errors.Is(r.err, errOpen) {
+		t.Errorf("the error of the batch is lost: %+v", r)
+	}
+	if _, err := decodeTake(replyOf(silent, nil), request(me1), time.Now()); err == nil {
+		t.Error("granted by a command that has neither a value nor an error")
+	}
+	silent.SetErr(redis.Nil)
+	if answer, err := decodeTake(replyOf(silent, nil), request(me1), time.Now()); err != nil || !answer.Granted {
+		t.Errorf("a nil reply: %+v, %v", answer, err)
+	}
+}
