@@ -29,10 +29,11 @@
 // A lock is one string key, set with SET key token NX PX ttl and deleted by a
 // script that compares the token first. Any client that follows this classic
 // recipe excludes reqlock and is excluded by it, if it uses the same key:
-// WithPrefix sets what stands before yours. Three kinds of key are written as
-// "h:" and a digest instead: one with a "}" that closes no cluster hash tag,
-// one with a hash tag that ends as the companions of a lock do (":q", ":f" or
-// ":r"), and one that looks like such a digest.
+// WithPrefix sets what stands before yours. A few keys are written as "h:" and a
+// digest instead: those with a "}" that closes no cluster hash tag, those that,
+// with the prefix, are nothing but a hash tag, or have one and end as the
+// companions of a lock do (":q", ":f" or ":r"), and those that look like such a
+// digest.
 //
 // The waiting line of a lock is a list beside it, and its fencing number a
 // string; both lie in the lock's cluster slot. Each process that waits listens

@@ -69,7 +69,7 @@ const (
 	// Passed: another holder in this process passed its lease on, without
 	// Redis giving up the key in between.
 	Passed
-	// Handed: the holder in another process handed it to this one.
+	// Handed: another process handed it to this one, and told it.
 	Handed
 )
 

@@ -35,7 +35,7 @@ const (
 	Free    Handover = iota + 1 // the key was free
 	Awaited                     // another held it first
 	Passed                      // by another holder in this process
-	Handed                      // by the holder in another process
+	Handed                      // by another process, which told of it
 )
 
 // A Loss says why a lease ended under its holder.

@@ -21,12 +21,13 @@ type fakeStore struct {
 	// closed is called once, when the store is closed.
 	closed func()
 
-	tries     map[string]int // transitions begun, also those that failed
-	calls     []call
-	listening int
-	dropped   bool // the subscription is
-	unsure    bool // the next release is answered by its second send
-	hint      func(key, token string)
+	tries      map[string]int // transitions begun, also those that failed
+	calls      []call
+	listening  int
+	dropped    bool          // the subscription is
+	connecting time.Duration // how long it takes to listen
+	unsure     bool          // the next release is answered by its second send
+	hint       func(key, token string)
 }
 
 // switchable is a function that a test changes while the store is in use.
@@ -191,7 +192,11 @@ func (s *fakeStore) Listen(string) (<-chan struct{}, func()) {
 	defer s.mu.Unlock()
 	s.listening++
 	ready := make(chan struct{})
-	close(ready)
+	if s.connecting == 0 {
+		close(ready)
+	} else {
+		time.AfterFunc(s.connecting, func() { close(ready) })
+	}
 	return ready, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -259,6 +260,49 @@ func TestExtend(t *testing.T) {
 		s.before.set(func(string, store.Request) error { return errDown })
 		if _, err := e.Acquire(t.Context(), request(0)); reasonOf(t, err) != Unavailable {
 			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// A lease that is renewed counts from the sending of the renewal.
+func TestARenewedLeaseCountsFromTheSending(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, s, _ := newEngine()
+		s.after.set(func(transition string, _ store.Request) error {
+			if transition == "renew" {
+				time.Sleep(bound / 2) // the reply is slow
+			}
+			return nil
+		})
+		begun := time.Now()
+		h := hold(t, e, request(0))
+		time.Sleep(request(0).TTL / 2)
+		if got, want := h.ValidUntil(), begun.Add(request(0).TTL/3+validity); !got.Equal(want) {
+			t.Errorf("valid for %v after the renewal was sent, want %v", got.Sub(begun)-request(0).TTL/3, validity)
+		}
+		release(t, h)
+	})
+}
+
+func TestAReleaseIsSentAfterTheRenewalsHaveEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, s, _ := newEngine()
+		h := hold(t, e, request(0))
+		s.before.set(func(transition string, _ store.Request) error {
+			if transition == "renew" {
+				time.Sleep(bound / 2)
+			}
+			return nil
+		})
+		time.Sleep(request(0).TTL/3 + time.Millisecond) // one is in flight
+		h.BeginRelease()
+		synctest.Wait()
+		if n := s.tried("release"); n != 0 {
+			t.Errorf("%d releases sent while a renewal is in flight", n)
+		}
+		release(t, h)
+		if want := []string{"take", "renew", "release"}; !slices.Equal(s.transitions(), want) {
+			t.Errorf("transitions %v, want %v", s.transitions(), want)
 		}
 	})
 }

@@ -219,3 +219,29 @@ func TestALostLeaseOfOursIsNotLookedAtAllTheTime(t *testing.T) {
 		p.rest(t)
 	})
 }
+
+// A waiter that joined before it listens would be passed over.
+func TestAWaiterJoinsWhenItListens(t *testing.T) {
+	for name, test := range map[string]struct{ connecting, joins time.Duration }{
+		"soon":                 {10 * time.Millisecond, 10 * time.Millisecond},
+		"not within a command": {time.Minute, bound}, // then it looks by itself
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := newProcesses(2)
+				p.stores[1].connecting = test.connecting
+				h := hold(t, p.engines[0], request(0))
+				begun := time.Now()
+				waiting(t, p.engines[1], request(WaitForever), func(*Hold) {})
+				time.Sleep(bound)
+				synctest.Wait()
+				if joined := p.stores[1].times("enqueue"); len(joined) == 0 || joined[0].Sub(begun) != test.joins {
+					t.Errorf("joined at %v, want after %v", joined, test.joins)
+				}
+				release(t, h)
+				time.Sleep(2 * time.Minute)
+				p.rest(t)
+			})
+		})
+	}
+}

@@ -21,7 +21,7 @@ func findings(h history) map[string][]string {
 		"falls":      h.falls(),
 		"leaseFalls": h.leaseFalls(),
 		"hogs":       h.hogs(fair),
-		"jumped":     h.jumped(),
+		"jumped":     h.jumped(0),
 	} {
 		if len(found) > 0 {
 			all[name] = found

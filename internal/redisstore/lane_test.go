@@ -213,3 +213,55 @@ func TestCloseWithAFullQueue(t *testing.T) {
 		}
 	}
 }
+
+// A lease counts from the sending of the command that granted it, and not from
+// its reply.
+func TestALeaseCountsFromTheSending(t *testing.T) {
+	const late = 300 * time.Millisecond
+	kept := request(me1)
+	kept.Rejoin = me2
+	for name, do := range map[string]func(*syncStore) (time.Time, error){
+		"take": func(s *syncStore) (time.Time, error) {
+			got, err := s.Take(t.Context(), request(me1))
+			return got.Since, err
+		},
+		"enqueue": func(s *syncStore) (time.Time, error) {
+			got, err := s.Enqueue(t.Context(), request(me1))
+			return got.Since, err
+		},
+		"renew": func(s *syncStore) (time.Time, error) {
+			got, err := s.Renew(t.Context(), request(me1))
+			return got.Since, err
+		},
+		"kept": func(s *syncStore) (time.Time, error) {
+			got, err := s.Release(t.Context(), kept)
+			return got.Since, err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, proxy, direct := behindProxy(t)
+			warm := request(bob1) // so that the server knows the scripts
+			warm.Key = "warm"
+			_, _ = s.Enqueue(t.Context(), warm)
+			_, _ = s.Renew(t.Context(), warm)
+			_, _ = s.Release(t.Context(), warm)
+			if name != "take" {
+				state{value: me1, ttl: ttl}.put(t, direct)
+			}
+			let, seen := proxy.HoldCommand(redistest.Named("SET", "EVALSHA"))
+			go func() {
+				<-seen
+				time.Sleep(late) // the network is slow
+				let()
+			}()
+			asked := time.Now()
+			since, err := do(s)
+			if err != nil || time.Since(asked) < late {
+				t.Fatalf("answered after %v, %v", time.Since(asked), err)
+			}
+			if counts := since.Sub(asked); counts < 0 || counts > late/2 {
+				t.Errorf("the lease counts from %v after it was asked for", counts)
+			}
+		})
+	}
+}

@@ -37,15 +37,16 @@ const (
 	recordSuffix = ":r"
 )
 
-// lock returns the name of the lock itself: prefix and key, verbatim. Three
+// lock returns the name of the lock itself: prefix and key, verbatim. Four
 // kinds of key are written as a digest instead: one with a "}" but no hash
 // tag, for which no companion in the same slot can be named; one whose name
-// could be that of another lock's companion; and one that looks like a digest
-// already, so that no two keys share a name.
+// could be that of another lock's companion; one that is nothing but a hash tag,
+// since its companions would be those of the key in it; and one that looks like
+// a digest already, so that no two keys share a name.
 func (n names) lock(key string) string {
 	name := n.prefix + key
 	oneSlot := tagged(name) || !strings.Contains(name, "}")
-	if oneSlot && !looksCompanion(name) && !looksHashed(key) {
+	if oneSlot && !looksCompanion(name) && !onlyTag(name) && !looksHashed(key) {
 		return name
 	}
 	sum := sha256.Sum256([]byte(key))
@@ -78,6 +79,11 @@ func tagged(name string) bool {
 func looksCompanion(name string) bool {
 	return tagged(name) && (strings.HasSuffix(name, lineSuffix) ||
 		strings.HasSuffix(name, fenceSuffix) || strings.HasSuffix(name, recordSuffix))
+}
+
+// onlyTag reports whether the name is one hash tag and nothing else.
+func onlyTag(name string) bool {
+	return strings.HasPrefix(name, "{") && strings.Index(name, "}") == len(name)-1
 }
 
 // looksHashed reports whether the key has the form that lock gives to keys it

@@ -114,3 +114,18 @@ func FuzzNoTwoKeysShareALock(f *testing.F) {
 		}
 	})
 }
+
+func FuzzNoTwoLocksShareACompanion(f *testing.F) {
+	f.Add("x", "{x}")
+	f.Add("{x}", "{{x}}")
+	f.Add("{a}b", "a}b")
+	f.Fuzz(func(t *testing.T, one, other string) {
+		for _, prefix := range []string{"", "p:", "{app}:", "{app}"} {
+			n := names{prefix}
+			a, b := n.lock(one), n.lock(other)
+			if one != "" && other != "" && one != other && n.companion(a, lineSuffix) == n.companion(b, lineSuffix) {
+				t.Errorf("%q and %q share the line %q", a, b, n.companion(a, lineSuffix))
+			}
+		}
+	})
+}
