@@ -37,7 +37,7 @@ func (l *Locker) acquireAll(ctx context.Context, keys []string, wait time.Durati
 	for _, key := range keys {
 		lease, err := l.acquire(all.ctx, key, leftOf(wait, begun)) //nolint:contextcheck // it is derived from ctx
 		if err != nil {
-			all.begin() //nolint:contextcheck // a release does not hang on the caller's context
+			all.begin()
 			if !isUnavailable(err) && ctx.Err() == nil {
 				_ = all.release(ctx) // the caller's next attempt does not meet its own locks
 			}
@@ -85,7 +85,7 @@ func (a *leases) begin() {
 // was any. It waits for Redis about as long as for one command, also
 // when ctx has ended. It may be called more than once.
 func (a *leases) release(ctx context.Context) (lost error) {
-	a.begin() //nolint:contextcheck // a release does not hang on the caller's context
+	a.begin()
 	ctx = context.WithoutCancel(ctx)
 	for _, lease := range slices.Backward(a.taken) {
 		err := lease.Release(ctx)

@@ -55,7 +55,7 @@ func holdUp(t *testing.T, proxy *redistest.Proxy, s *syncStore, name string) (le
 func TestCommandsThatComeTogetherLeaveTogether(t *testing.T) {
 	s, proxy, _ := behindProxy(t)
 	batches := &countBatches{}
-	s.takes.rdb.(*redis.Client).AddHook(batches) //nolint:errcheck // it is one
+	s.takes.rdb.(*redis.Client).AddHook(batches)
 	let := holdUp(t, proxy, s, "SET")
 	many := takeMany(s, maxBatch+72, 5*time.Second, 0)
 	let()
