@@ -25,6 +25,10 @@
 //
 // # How a command is sent
 //
+// Commands that come together leave together: see lane. What asks for keys has
+// one lane, what renews and releases them another, so that neither waits for the
+// other. No caller waits either: an answer is told to a function.
+//
 // go-redis repeats a command by itself when a reply is lost. For SET NX that
 // turns an owner into a loser: the second SET finds the first one's key. So
 // each command here forbids go-redis to repeat it, and is re-sent at most once
