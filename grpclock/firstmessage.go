@@ -42,6 +42,9 @@ func (s *stream) enter(first any) error {
 	}
 	s.locked, s.release = true, release
 	s.ctx.lock(locked)
+	if len(s.header) == 0 {
+		return nil
+	}
 	return s.ServerStream.SetHeader(s.header)
 }
 
