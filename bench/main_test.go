@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/reqlock/reqlock/bench/internal/child"
+	"github.com/reqlock/reqlock/internal/redistest"
 )
 
 // TestMain runs the tests, or the job of a child that a test has started.
@@ -26,9 +26,7 @@ func TestMain(m *testing.M) {
 // TestProgram runs a suite of each kind, as short as can be, from the server to
 // the pictures.
 func TestProgram(t *testing.T) {
-	if _, err := exec.LookPath("redis-server"); err != nil {
-		t.Skip("redis-server is not on PATH")
-	}
+	redistest.Program(t)
 	dir := t.TempDir()
 	var out, progress bytes.Buffer
 	p := program{

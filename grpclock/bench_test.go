@@ -4,13 +4,12 @@ import (
 	"context"
 	"testing"
 
-	"github.com/alicebob/miniredis/v2"
-	"github.com/redis/go-redis/v9"
 	"google.golang.org/grpc"
 
 	"github.com/reqlock/reqlock/core"
 	pb "github.com/reqlock/reqlock/examples/bankpb"
 	"github.com/reqlock/reqlock/grpclock"
+	"github.com/reqlock/reqlock/internal/lockbench"
 	"github.com/reqlock/reqlock/internal/redistest"
 )
 
@@ -38,33 +37,14 @@ func BenchmarkUnary(b *testing.B) {
 		})
 	})
 	b.Run("skipped", func(b *testing.B) {
-		serve(b, grpclock.UnaryServerInterceptor(benchLocker(b, "127.0.0.1:1"), failing(core.ErrSkip)))
+		serve(b, grpclock.UnaryServerInterceptor(lockbench.Locker(b, "127.0.0.1:1"), failing(core.ErrSkip)))
 	})
 	b.Run("skipped by method", func(b *testing.B) {
-		serve(b, grpclock.UnaryServerInterceptor(benchLocker(b, "127.0.0.1:1"), others))
+		serve(b, grpclock.UnaryServerInterceptor(lockbench.Locker(b, "127.0.0.1:1"), others))
 	})
-	for _, server := range []struct {
-		name  string
-		start func(*testing.B) string
-	}{
-		{"miniredis", func(b *testing.B) string { return miniredis.RunT(b).Addr() }},
-		{"redis", func(b *testing.B) string { return redistest.Start(b).Addr() }},
-	} {
-		b.Run(server.name+"/lock alone", func(b *testing.B) {
-			locks := benchLocker(b, server.start(b))
-			b.ReportAllocs()
-			for b.Loop() {
-				lease, err := locks.TryLock(b.Context(), "42")
-				if err != nil {
-					b.Fatal(err)
-				}
-				_ = lease.Release(b.Context())
-			}
-		})
-		b.Run(server.name+"/interceptor", func(b *testing.B) {
-			serve(b, grpclock.UnaryServerInterceptor(benchLocker(b, server.start(b)), field))
-		})
-	}
+	lockbench.OnEachServer(b, "interceptor", func(b *testing.B, locks *core.Locker) {
+		serve(b, grpclock.UnaryServerInterceptor(locks, field))
+	})
 }
 
 // BenchmarkKey shows what it costs to read the key.
@@ -124,23 +104,12 @@ func BenchmarkStream(b *testing.B) {
 		})
 	})
 	b.Run("skipped", func(b *testing.B) {
-		serve(b, grpclock.StreamServerInterceptor(benchLocker(b, "127.0.0.1:1"), failing(core.ErrSkip)))
+		serve(b, grpclock.StreamServerInterceptor(lockbench.Locker(b, "127.0.0.1:1"), failing(core.ErrSkip)))
 	})
 	b.Run("redis/key at the beginning", func(b *testing.B) {
-		serve(b, grpclock.StreamServerInterceptor(benchLocker(b, redistest.Start(b).Addr()), grpclock.Literal("42")))
+		serve(b, grpclock.StreamServerInterceptor(lockbench.Locker(b, redistest.Start(b).Addr()), grpclock.Literal("42")))
 	})
 	b.Run("redis/key in the message", func(b *testing.B) {
-		serve(b, grpclock.StreamServerInterceptor(benchLocker(b, redistest.Start(b).Addr()), accountOf))
+		serve(b, grpclock.StreamServerInterceptor(lockbench.Locker(b, redistest.Start(b).Addr()), accountOf))
 	})
-}
-
-func benchLocker(b *testing.B, addr string) *core.Locker {
-	b.Helper()
-	rdb := redis.NewClient(&redis.Options{Addr: addr})
-	locks := core.Must(core.New(rdb))
-	b.Cleanup(func() {
-		_ = locks.Close(context.Background())
-		_ = rdb.Close()
-	})
-	return locks
 }

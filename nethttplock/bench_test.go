@@ -1,25 +1,14 @@
 package nethttplock_test
 
 import (
-	"context"
 	"net/http"
 	"net/http/httptest"
 	"testing"
 
-	"github.com/alicebob/miniredis/v2"
-	"github.com/redis/go-redis/v9"
-
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/internal/redistest"
+	"github.com/reqlock/reqlock/internal/lockbench"
 	"github.com/reqlock/reqlock/nethttplock"
 )
-
-// sink is a ResponseWriter that costs nothing.
-type sink struct{ header http.Header }
-
-func (s sink) Header() http.Header         { return s.header }
-func (s sink) Write(p []byte) (int, error) { return len(p), nil }
-func (s sink) WriteHeader(int)             {}
 
 // BenchmarkMiddleware shows what the middleware costs over the bare handler,
 // and over the lock alone.
@@ -29,7 +18,7 @@ func BenchmarkMiddleware(b *testing.B) {
 		b.Helper()
 		r := httptest.NewRequestWithContext(b.Context(), http.MethodPost, "/", nil)
 		r.SetPathValue("id", "42")
-		w := sink{http.Header{}}
+		w := lockbench.Sink()
 		b.ReportAllocs()
 		for b.Loop() {
 			h.ServeHTTP(w, r)
@@ -40,39 +29,9 @@ func BenchmarkMiddleware(b *testing.B) {
 
 	b.Run("bare", func(b *testing.B) { serve(b, h) })
 	b.Run("skipped", func(b *testing.B) {
-		serve(b, nethttplock.Middleware(benchLocker(b, "127.0.0.1:1"), skip)(h))
+		serve(b, nethttplock.Middleware(lockbench.Locker(b, "127.0.0.1:1"), skip)(h))
 	})
-	for _, server := range []struct {
-		name  string
-		start func(*testing.B) string
-	}{
-		{"miniredis", func(b *testing.B) string { return miniredis.RunT(b).Addr() }},
-		{"redis", func(b *testing.B) string { return redistest.Start(b).Addr() }},
-	} {
-		b.Run(server.name+"/lock alone", func(b *testing.B) {
-			locks := benchLocker(b, server.start(b))
-			b.ReportAllocs()
-			for b.Loop() {
-				lease, err := locks.TryLock(b.Context(), "42")
-				if err != nil {
-					b.Fatal(err)
-				}
-				_ = lease.Release(b.Context())
-			}
-		})
-		b.Run(server.name+"/middleware", func(b *testing.B) {
-			serve(b, nethttplock.Middleware(benchLocker(b, server.start(b)), key)(h))
-		})
-	}
-}
-
-func benchLocker(b *testing.B, addr string) *core.Locker {
-	b.Helper()
-	rdb := redis.NewClient(&redis.Options{Addr: addr})
-	locks := core.Must(core.New(rdb))
-	b.Cleanup(func() {
-		_ = locks.Close(context.Background())
-		_ = rdb.Close()
+	lockbench.OnEachServer(b, "middleware", func(b *testing.B, locks *core.Locker) {
+		serve(b, nethttplock.Middleware(locks, key)(h))
 	})
-	return locks
 }

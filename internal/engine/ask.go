@@ -29,26 +29,27 @@ func (l *line) ask() {
 	}
 	l.again = false
 	l.engine.work.Add()
+	heard := func(answer store.Answer, err error) { l.heard(q, answer, err) }
 	switch {
 	case q.Join:
 		l.listen()
 		l.joined = true
 		if !l.hears() && !l.deaf {
-			l.putWhenReady(q)
+			l.putWhenReady(q, heard)
 			return
 		}
 		fallthrough
 	case l.enqueue, r.Fencing:
-		l.engine.store.Enqueue(q, func(answer store.Answer, err error) { l.heard(q, answer, err) })
+		l.engine.store.Enqueue(q, heard)
 	default:
-		l.engine.store.Take(q, func(answer store.Answer, err error) { l.heard(q, answer, err) })
+		l.engine.store.Take(q, heard)
 	}
 }
 
 // putWhenReady waits with the question until the server knows that this process
 // listens, so that the line does not pass it over. But it does not wait for
 // long, and once only: the waiter looks again by itself.
-func (l *line) putWhenReady(q store.Request) {
+func (l *line) putWhenReady(q store.Request, heard func(store.Answer, error)) {
 	ready := l.ready
 	l.engine.spawn(func() {
 		timer := time.NewTimer(q.Bound)
@@ -63,7 +64,7 @@ func (l *line) putWhenReady(q store.Request) {
 		if !l.deaf {
 			l.again = false // what was missed until now will be seen at once
 		}
-		l.engine.store.Enqueue(q, func(answer store.Answer, err error) { l.heard(q, answer, err) })
+		l.engine.store.Enqueue(q, heard)
 	})
 }
 

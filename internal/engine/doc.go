@@ -14,10 +14,10 @@
 //
 // asking: the line asks the store, one question after the other, until the key
 // is granted or nobody waits any more; no goroutine stands behind it, and no
-// caller, so a caller that leaves takes nothing with it. held: a caller runs under the lease. On
-// its release the lease passes to the next of the line (passing, if the lease
-// must be renewed first), or goes back to the store (freeing). A line in which
-// nobody stands and nothing is held is forgotten.
+// caller, so a caller that leaves takes nothing with it. held: a caller runs
+// under the lease. On its release the lease passes to the next of the line
+// (passing, if the lease must be renewed first), or goes back to the store
+// (freeing). A line in which nobody stands and nothing is held is forgotten.
 //
 // # One place in the store's line
 //

@@ -64,8 +64,7 @@ func (h *Hold) begin(seen bool) {
 		// Lost while the holder ran. A renewal that came late may have kept the
 		// key, and nobody runs under it now.
 		l.exorcise(h.lease.token)
-		over := h.lease.validUntil
-		h.engine.spawnDiscard(l.key, h.lease.token, over)
+		h.engine.spawnDiscard(l.key, h.lease.token, h.lease.validUntil)
 	}
 	var after afterwards
 	if !freeing {

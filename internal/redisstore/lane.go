@@ -43,7 +43,7 @@ func (l *lane) do(x *exchange) {
 
 // start starts a batch if none is in flight and there is something to send.
 func (l *lane) start() {
-	if l.flight != nil {
+	if l.flight != nil || len(l.queue) == 0 {
 		return
 	}
 	b := newBatch()

@@ -39,6 +39,21 @@ type Server struct {
 	proc *process // the current run; nil after Kill
 }
 
+// Program returns the path of redis-server. Where it is not installed the test
+// is skipped, or fails if REQLOCK_REQUIRE_REDIS is set.
+func Program(tb testing.TB) string {
+	tb.Helper()
+	program, err := exec.LookPath("redis-server")
+	if err != nil {
+		const hint = "install redis-server to run this test, e.g. `apt-get install redis-server` or `brew install redis`"
+		if os.Getenv(requireEnv) != "" {
+			tb.Fatalf("%s is set but redis-server is not on PATH: %s", requireEnv, hint)
+		}
+		tb.Skipf("redis-server is not on PATH: %s", hint)
+	}
+	return program
+}
+
 // Start runs redis-server on a free loopback port, without persistence, and
 // returns when it answers. The args are added to its command line.
 //
@@ -49,14 +64,7 @@ type Server struct {
 // Start is safe for concurrent use by different tests.
 func Start(tb testing.TB, args ...string) *Server {
 	tb.Helper()
-	program, err := exec.LookPath("redis-server")
-	if err != nil {
-		const hint = "install redis-server to run this test, e.g. `apt-get install redis-server` or `brew install redis`"
-		if os.Getenv(requireEnv) != "" {
-			tb.Fatalf("%s is set but redis-server is not on PATH: %s", requireEnv, hint)
-		}
-		tb.Skipf("redis-server is not on PATH: %s", hint)
-	}
+	program := Program(tb)
 
 	// TempDir comes first: cleanups run in reverse order, and the directory
 	// has to outlive the process.
@@ -65,6 +73,7 @@ func Start(tb testing.TB, args ...string) *Server {
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	var err error
 	for range startAttempts {
 		if s.port, err = freePort(); err != nil {
 			break

@@ -3,7 +3,6 @@ package lock
 import (
 	"context"
 	"errors"
-	"os/exec"
 	"sync"
 	"testing"
 	"time"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/reqlock/reqlock/bench/internal/redisserver"
 	"github.com/reqlock/reqlock/bench/internal/wire"
+	"github.com/reqlock/reqlock/internal/redistest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -19,9 +19,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // server starts a redis-server, or skips the test where there is none.
 func server(t *testing.T) *redisserver.Server {
 	t.Helper()
-	if _, err := exec.LookPath("redis-server"); err != nil {
-		t.Skip("redis-server is not on PATH")
-	}
+	redistest.Program(t)
 	s, err := redisserver.Start(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -1,19 +1,18 @@
 package redisserver
 
 import (
-	"os/exec"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/reqlock/reqlock/internal/redistest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestServerCountsWhatItDoes(t *testing.T) {
-	if _, err := exec.LookPath("redis-server"); err != nil {
-		t.Skip("redis-server is not on PATH")
-	}
+	redistest.Program(t)
 	s, err := Start(t.Context())
 	if err != nil {
 		t.Fatal(err)
