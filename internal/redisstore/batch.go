@@ -2,7 +2,6 @@ package redisstore
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -15,80 +14,79 @@ const maxBatch = 128
 // leave after them.
 type batch struct {
 	sends   []*send
+	cmds    []redis.Cmder
 	notices []notice
 	begun   time.Time
 	left    bool // behind
-
-	// Most batches are of one command.
-	oneSend   [1]*send
-	oneNotice [1]notice
+	by      by
+	end     chan struct{} // closed where the leader is let go; see lead
 }
 
-func newBatch() *batch {
-	b := &batch{}
-	b.sends, b.notices = b.oneSend[:0], b.oneNotice[:0]
-	return b
-}
-
-// unload makes room for the next commands.
+// unload makes room for the next commands, and frees the exchanges that are
+// over.
 func (b *batch) unload() {
-	clear(b.sends)
-	clear(b.notices)
-	b.sends, b.notices = b.sends[:0], b.notices[:0]
-}
-
-// fly sends the batch and reads its replies. A nil reply is absent and no error.
-func (b *batch) fly(rdb redis.UniversalClient) {
-	ctx := &by{Context: context.Background()}
-	for _, s := range b.sends {
-		if s.of.deadline.After(ctx.deadline) {
-			ctx.deadline = s.of.deadline
+	for i := range b.notices {
+		if n := &b.notices[i]; n.over() {
+			n.of.free()
 		}
 	}
-	process := rdb.Process
-	var pipe redis.Pipeliner
-	if len(b.sends) > 1 {
-		pipe = rdb.Pipeline()
-		process = pipe.Process
-	}
-	sent := time.Now()
-	for _, s := range b.sends {
-		s.cmd = single{redis.NewCmd(ctx, s.command.args...)}
-		s.cmd.SetFirstKeyPos(s.command.keyPos)
-		_ = process(ctx, s.cmd)
-	}
-	var whole error // why the batch failed as a whole
-	if pipe != nil {
-		_, whole = pipe.Exec(ctx)
-	}
-	for _, s := range b.sends {
-		s.reply = replyOf(s.cmd, whole)
-		s.reply.sent = sent
-	}
+	clear(b.sends)
+	clear(b.cmds)
+	clear(b.notices)
+	b.sends, b.cmds, b.notices = b.sends[:0], b.cmds[:0], b.notices[:0]
 }
 
-// replyOf returns what the server said to a command, or why it was not asked.
-// The client does not always tell a command that its batch has failed: a
-// connection that was refused, or a hook that keeps commands back, leaves it
-// without a value and without an error. A nil reply always comes as redis.Nil.
-func replyOf(cmd single, whole error) reply {
-	value, err := cmd.Result()
-	switch {
-	case errors.Is(err, redis.Nil):
-		return reply{value: absent{}}
-	case err == nil && value == nil:
-		return reply{err: whole} // without one, nobody believes the nil
-	default:
-		return reply{value: value, err: err}
+// fly sends the batch and reads its replies.
+func (b *batch) fly(rdb redis.UniversalClient) {
+	b.by.deadline = time.Time{}
+	for _, s := range b.sends {
+		if s.of.deadline.After(b.by.deadline) {
+			b.by.deadline = s.of.deadline
+		}
+	}
+	sent := time.Now()
+	var whole error // why the batch failed as a whole
+	if len(b.sends) == 1 {
+		whole = rdb.Process(&b.by, b.sends[0].command)
+	} else {
+		for _, s := range b.sends {
+			b.cmds = append(b.cmds, s.command)
+		}
+		pipe := rdb.Pipeline()
+		_ = pipe.BatchProcess(&b.by, b.cmds...) // it only gathers them
+		_, whole = pipe.Exec(&b.by)
+	}
+	for _, s := range b.sends {
+		value, err := s.command.answer(whole)
+		s.reply = reply{value: value, err: err, sent: sent}
 	}
 }
 
 // by is a context that has a deadline and no timer: enough for those parts of a
-// client that look at deadlines. Nobody waits for its end; see lane.
+// client that look at deadlines. Its end is for those that wait for a
+// connection, where the lane sees to it: see lead.
 type by struct {
-	context.Context
 	deadline time.Time
+	over     chan struct{} // nil where nobody waits for the end
 }
 
 // Deadline returns the deadline.
 func (b *by) Deadline() (time.Time, bool) { return b.deadline, true }
+
+// Done returns a channel that is closed at the end.
+func (b *by) Done() <-chan struct{} { return b.over }
+
+// Err returns errNoConnection after the end.
+func (b *by) Err() error {
+	select {
+	case <-b.over:
+		return errNoConnection
+	default:
+		return nil
+	}
+}
+
+// Value returns nil: a batch is of many callers.
+func (*by) Value(any) any { return nil }
+
+var _ context.Context = (*by)(nil)

@@ -1,63 +1,78 @@
 package redisstore
 
 import (
-	"strings"
+	"context"
+	"errors"
 
 	"github.com/redis/go-redis/v9"
 )
 
-// A command is what an exchange sends. It must be safe to run twice.
-type command struct {
-	args []any
-	// keyPos is where its key stands, for the routing of a cluster client.
-	keyPos int8
-	// script is the one that args calls by its digest; nil in another command.
-	script *script
+// A command is what go-redis sends and reads for one send of an exchange. It is
+// safe to run twice, but go-redis must not run it twice by itself; see the
+// package comment.
+type command interface {
+	redis.Cmder
+	// answer returns what the server said, or why it was not asked. whole is why
+	// the batch failed as a whole, if it did.
+	answer(whole error) (value any, err error)
 }
 
-// call returns the beginning of a command that calls a script by its digest,
-// with room for so many keys and other arguments.
-func (s *script) call(keys, args int) command {
-	all := make([]any, 3, 3+keys+args)
-	all[0], all[1], all[2] = "evalsha", s.sha, keys
-	return command{args: all, keyPos: 3, script: s}
-}
+// single is a command with any reply.
+type single struct{ redis.Cmd }
 
-// instead returns what to send after an error of the server, which has run
-// nothing: the script by its source, where the server does not know it, after a
-// restart, a failover or SCRIPT FLUSH; and the script that stands in for SET
-// with NX and GET, from then on, where the server does not know that form. It
-// returns false where there is nothing else to send.
-func (s *Store) instead(c command, err error) (command, bool) {
-	switch text := err.Error(); {
-	case c.script != nil && strings.HasPrefix(text, "NOSCRIPT"):
-		args := append([]any{"eval", c.script.source}, c.args[2:]...)
-		return command{args: args, keyPos: 3}, true
-	case c.args[0] == "set" && strings.HasPrefix(text, "ERR syntax error"):
-		s.oldServer.Store(true)
-		return s.takeByScript(c.args[1], c.args[2], c.args[6]), true
-	default:
-		return command{}, false
-	}
-}
-
-// takeCommand returns SET NX GET, or its stand-in on servers before Redis 7.
-func (s *Store) takeCommand(name, token, ttl any) command {
-	if s.oldServer.Load() {
-		return s.takeByScript(name, token, ttl)
-	}
-	return command{args: []any{"set", name, token, "nx", "get", "px", ttl}, keyPos: 1}
-}
-
-func (s *Store) takeByScript(name, token, ttl any) command {
-	c := s.scripts.take.call(1, 2)
-	c.args = append(c.args, name, token, ttl)
+// newSingle returns a command whose key stands at keyPos, for the routing of a
+// cluster client.
+func newSingle(keyPos int8, args []any) *single {
+	c := &single{}
+	c.set(keyPos, args)
 	return c
 }
 
-// single is a command that go-redis must not repeat by itself; see the package
-// comment.
-type single struct{ *redis.Cmd }
+// set makes the command anew, so that nothing of the last one stays.
+func (c *single) set(keyPos int8, args []any) {
+	c.Cmd = *redis.NewCmd(context.Background(), args...) //nolint:govet // nobody has seen the new one yet, nor still sees the old
+	c.SetFirstKeyPos(keyPos)
+}
 
 // NoRetry forbids go-redis to send the command again.
-func (single) NoRetry() bool { return true }
+func (*single) NoRetry() bool { return true }
+
+// The client does not always tell a command that its batch has failed: a
+// connection that was refused, or a hook that keeps commands back, leaves it
+// without a value and without an error. A nil reply always comes as redis.Nil.
+func (c *single) answer(whole error) (any, error) {
+	value, err := c.Result()
+	switch {
+	case errors.Is(err, redis.Nil):
+		return absent{}, nil
+	case err == nil && value == nil:
+		return nil, whole // without one, nobody believes the nil
+	default:
+		return value, err
+	}
+}
+
+// setNX is SET with NX and without GET. Its reply is whether the key was set: a
+// nil is no error here, so go-redis does not look into it for ways to go on.
+type setNX struct{ redis.BoolCmd }
+
+// wasSet is the answer to it.
+type wasSet bool
+
+// set makes the command anew.
+func (c *setNX) set(args []any) {
+	c.BoolCmd = *redis.NewBoolCmd(context.Background(), args...) //nolint:govet // as above
+	c.SetFirstKeyPos(1)
+}
+
+// NoRetry forbids go-redis to send the command again.
+func (*setNX) NoRetry() bool { return true }
+
+// A command that was not sent looks as if it had been refused.
+func (c *setNX) answer(whole error) (any, error) {
+	set, err := c.Result()
+	if err == nil && !set && whole != nil && isTransport(whole) {
+		return nil, whole
+	}
+	return wasSet(set), err
+}

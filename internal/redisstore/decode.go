@@ -20,18 +20,26 @@ func errShape(value any) error { return &shapeError{fmt.Sprintf("%T", value)} }
 // what is left of an error that a hook of the client's has swallowed.
 type absent struct{}
 
-// decodeTake reads the answer of SET NX GET. Our own token in the key means that
-// an earlier send set it, at the earliest when the first one was begun.
-func decodeTake(r reply, asked store.Request, begun time.Time) (store.Answer, error) {
+// decodeTake reads the answer of SET NX, which says whether it was set, or that
+// of SET NX GET, which says what was there. Our own token in the key means that an
+// earlier send set it, at the earliest when the exchange was begun.
+func decodeTake(r reply, x *exchange) (store.Answer, error) {
 	if r.err != nil {
 		return store.Answer{}, r.err
 	}
+	held := store.Answer{Granted: true, Since: r.sent, Line: store.LineUnknown}
 	switch value := r.value.(type) {
+	case wasSet:
+		if !value {
+			return store.Answer{}, nil
+		}
+		return held, nil
 	case absent:
-		return store.Answer{Granted: true, Since: r.sent, Line: store.LineUnknown}, nil
+		return held, nil
 	case string:
-		if value == asked.Token {
-			return store.Answer{Granted: true, Since: begun, Line: store.LineUnknown}, nil
+		if value == x.request.Token {
+			held.Since = x.begun
+			return held, nil
 		}
 		return store.Answer{Holder: value}, nil
 	default:
@@ -40,19 +48,19 @@ func decodeTake(r reply, asked store.Request, begun time.Time) (store.Answer, er
 }
 
 // decodeEnqueue reads the answer of enqueue.lua.
-func decodeEnqueue(r reply, asked store.Request) (store.Answer, error) {
+func decodeEnqueue(r reply, x *exchange) (store.Answer, error) {
 	if r.err != nil {
 		return store.Answer{}, r.err
 	}
 	fields, _ := r.value.([]any)
-	if line, fence, ok := decodeHeld(fields, asked.Fences); ok {
+	if line, fence, ok := decodeHeld(fields, x.request.Fences); ok {
 		return store.Answer{Granted: true, Since: r.sent, Line: line, Fence: fence}, nil
 	}
 	if len(fields) == 4 && fields[0] == int64(0) {
 		holder, isText := fields[1].(string)
 		pttl, isNumber := fields[2].(int64)
 		silent := fields[3] == int64(1)
-		if isText && isNumber && holder != asked.Token && (silent || fields[3] == int64(0)) {
+		if isText && isNumber && holder != x.request.Token && (silent || fields[3] == int64(0)) {
 			return store.Answer{Holder: holder, Remaining: lifeOf(pttl), Silent: silent}, nil
 		}
 	}
@@ -60,12 +68,12 @@ func decodeEnqueue(r reply, asked store.Request) (store.Answer, error) {
 }
 
 // decodeRenew reads the answer of renew.lua.
-func decodeRenew(r reply, asked store.Request) (store.Renewal, error) {
+func decodeRenew(r reply, x *exchange) (store.Renewal, error) {
 	if r.err != nil {
 		return store.Renewal{}, r.err
 	}
 	fields, _ := r.value.([]any)
-	if line, fence, ok := decodeHeld(fields, asked.Fences); ok {
+	if line, fence, ok := decodeHeld(fields, x.request.Fences); ok {
 		return store.Renewal{Held: true, Since: r.sent, Line: line, Fence: fence}, nil
 	}
 	if len(fields) == 1 && fields[0] == int64(0) {
@@ -92,7 +100,7 @@ var ends = [...]store.End{store.NotHeld, store.Freed, store.Handed, store.Kept}
 
 // decodeRelease reads the answer of release.lua. A key is freed only where
 // nobody rejoins, and kept only where somebody does.
-func decodeRelease(r reply, asked store.Request) (store.Released, error) {
+func decodeRelease(r reply, x *exchange) (store.Released, error) {
 	if r.err != nil {
 		return store.Released{}, r.err
 	}
@@ -100,7 +108,7 @@ func decodeRelease(r reply, asked store.Request) (store.Released, error) {
 	if !isNumber || number < 0 || number >= int64(len(ends)) {
 		return store.Released{}, errShape(r.value)
 	}
-	end, rejoins := ends[number], asked.Rejoin != ""
+	end, rejoins := ends[number], x.request.Rejoin != ""
 	if (end == store.Freed && rejoins) || (end == store.Kept && !rejoins) {
 		return store.Released{}, errShape(r.value)
 	}

@@ -11,12 +11,15 @@ import (
 
 func TestTheLastMillisecondOfAHolderIsKnown(t *testing.T) {
 	for pttl, want := range map[int64]time.Duration{0: time.Millisecond, 1: 2 * time.Millisecond, -1: -1} {
-		answer, err := decodeEnqueue(reply{value: []any{int64(0), "other", pttl, int64(0)}}, request(me1))
+		answer, err := decodeEnqueue(reply{value: []any{int64(0), "other", pttl, int64(0)}}, asked(request(me1)))
 		if err != nil || answer.Remaining != want {
 			t.Errorf("PTTL %d: %v, %v", pttl, answer.Remaining, err)
 		}
 	}
 }
+
+// asked returns an exchange for the request.
+func asked(r store.Request) *exchange { return &exchange{request: r, begun: time.Now()} }
 
 func TestNothingOfAForeignReplyIsBelieved(t *testing.T) {
 	plain, fenced, rejoins := request(me1), request(me1), request(me1)
@@ -24,20 +27,19 @@ func TestNothingOfAForeignReplyIsBelieved(t *testing.T) {
 	rejoins.Rejoin = me2
 	list := func(fields ...any) any { return fields }
 	const no, yes, two, three = int64(0), int64(1), int64(2), int64(3)
-	decodeTakeAt := func(r reply, asked store.Request) (store.Answer, error) { return decodeTake(r, asked, time.Now()) }
-	odd := func(name string, asked store.Request, values ...any) {
+	odd := func(name string, r store.Request, values ...any) {
 		t.Helper()
 		for _, value := range values {
 			var err error
 			switch name {
 			case "take":
-				_, err = decodeTakeAt(reply{value: value}, asked)
+				_, err = decodeTake(reply{value: value}, asked(r))
 			case "enqueue":
-				_, err = decodeEnqueue(reply{value: value}, asked)
+				_, err = decodeEnqueue(reply{value: value}, asked(r))
 			case "renew":
-				_, err = decodeRenew(reply{value: value}, asked)
+				_, err = decodeRenew(reply{value: value}, asked(r))
 			case "release":
-				_, err = decodeRelease(reply{value: value}, asked)
+				_, err = decodeRelease(reply{value: value}, asked(r))
 			}
 			fault := newFault(err, false)
 			var shape *shapeError

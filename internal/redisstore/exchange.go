@@ -23,15 +23,25 @@ type recipient interface {
 	settle(got reply, uncertain bool)
 	// late is told what a send brought that was left behind.
 	late(got reply)
+	// free takes the exchange back, for another transition.
+	free()
 }
 
-// An exchange is a command with its sends: one, and a second one when the first
-// fails in transport, or has brought no reply in half of the bound, which is how
-// a lost reply is survived. The first reply of the server decides. It is guarded
-// by the mutex of its lane.
+// An exchange is a transition with its sends: one, and a second one when the
+// first fails in transport, or has brought no reply in half of the bound, which
+// is how a lost reply is survived. The first reply of the server decides.
 type exchange struct {
 	recipient
-	command  command
+	store   *Store
+	request store.Request
+	begun   time.Time
+	words
+	course
+}
+
+// A course is how far an exchange has come. It is guarded by the mutex of its
+// lane.
+type course struct {
 	half     time.Duration // of the bound
 	resendAt time.Time
 	deadline time.Time
@@ -42,38 +52,40 @@ type exchange struct {
 	overdue  bool // half of the bound is over
 	blind    bool // a send failed in a way that does not say whether it was applied
 	settled  bool
-	position int  // among the lane's exchanges, from 1; 0 once settled
-	first    send // the second one is rare
+	position int    // among the lane's exchanges, from 1; 0 once settled
+	led      *batch // on the goroutine of the caller
+	first    send   // the second one is rare
 }
 
 // A send is one command on its way.
 type send struct {
 	of      *exchange
 	command command
-	cmd     single
 	reply   reply
 }
 
-// newExchange returns an exchange that begins now.
-func newExchange(to recipient, c command, r *store.Request, now time.Time) *exchange {
-	half := r.Bound / 2
-	return &exchange{recipient: to, command: c, half: half, resendAt: now.Add(half), deadline: now.Add(r.Bound)}
+// begin makes the exchange one that begins now.
+func (x *exchange) begin(s *Store, to recipient, r *store.Request) {
+	now, half := time.Now(), r.Bound/2
+	x.recipient, x.store, x.request, x.begun = to, s, *r, now
+	x.course = course{half: half, resendAt: now.Add(half), deadline: now.Add(r.Bound)}
 }
 
 // uncertain reports whether a send other than the answered one may have been
 // applied, or may yet be.
-func (x *exchange) uncertain() bool { return x.blind || x.open > 0 }
+func (c *course) uncertain() bool { return c.blind || c.open > 0 }
 
 // send begins a send.
 func (x *exchange) send() *send {
 	x.sends++
 	x.open++
 	x.queued = true
+	s := &x.first
 	if x.sends > 1 {
-		return &send{of: x, command: x.command}
+		s = &send{}
 	}
-	x.first = send{of: x, command: x.command}
-	return &x.first
+	s.of, s.command = x, x.word()
+	return s
 }
 
 // A notice is what an exchange has to be told, unlocked.
@@ -96,3 +108,7 @@ func (x *exchange) end(r reply) notice {
 	x.settled = true
 	return notice{of: x, reply: r, uncertain: x.uncertain()}
 }
+
+// over reports whether nobody refers to the exchange any more, once it was told
+// of its end by its first and only reply.
+func (n *notice) over() bool { return !n.late && n.of.sends == 1 && n.of.open == 0 }

@@ -129,21 +129,21 @@ func TestFaultsOfUnknownFate(t *testing.T) {
 	tests := []struct {
 		name            string
 		err             error
-		x               *exchange
+		c               course
 		unknown, passes bool
 	}{
-		{"no connection", refused, &exchange{sends: 2}, false, true},
-		{"no connection, but an earlier send is open", refused, &exchange{sends: 2, open: 1}, true, true},
-		{"no connection, but an earlier send broke off", refused, &exchange{sends: 2, blind: true}, true, true},
-		{"broken off", io.EOF, &exchange{sends: 2, blind: true}, true, true},
-		{"refused by the server, but an earlier send broke off", serverError("READONLY x"), &exchange{sends: 2, blind: true}, true, true},
-		{"refused by the server", serverError("READONLY x"), &exchange{sends: 1}, false, true},
-		{"no reply", errNoReply, &exchange{sends: 2, open: 2}, true, true},
-		{"a context's error is sealed", context.DeadlineExceeded, &exchange{sends: 2, blind: true}, true, true},
+		{"no connection", refused, course{sends: 2}, false, true},
+		{"no connection, but an earlier send is open", refused, course{sends: 2, open: 1}, true, true},
+		{"no connection, but an earlier send broke off", refused, course{sends: 2, blind: true}, true, true},
+		{"broken off", io.EOF, course{sends: 2, blind: true}, true, true},
+		{"refused by the server, but an earlier send broke off", serverError("READONLY x"), course{sends: 2, blind: true}, true, true},
+		{"refused by the server", serverError("READONLY x"), course{sends: 1}, false, true},
+		{"no reply", errNoReply, course{sends: 2, open: 2}, true, true},
+		{"a context's error is sealed", context.DeadlineExceeded, course{sends: 2, blind: true}, true, true},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			fault := newFault(test.err, test.x.uncertain())
+			fault := newFault(test.err, test.c.uncertain())
 			if fault.Unknown != test.unknown || fault.Passing != test.passes || errors.Is(fault, context.DeadlineExceeded) {
 				t.Errorf("%+v", fault)
 			}

@@ -14,17 +14,19 @@ import (
 // nothing is delayed, and batches grow by themselves as the server gets busy.
 //
 // A batch runs on a goroutine of the lane, which is there only as long as there
-// is something to send. A batch that has kept a command waiting for half of its
-// bound is left behind: its goroutine reads on for what comes late, and another
-// one takes over, on another connection, with all that the batch has left open.
+// is something to send, or on that of a caller: see lead. A batch that has kept
+// a command waiting for half of its bound is left behind: its goroutine reads on
+// for what comes late, and another one takes over, on another connection, with
+// all that the batch has left open.
 type lane struct {
 	rdb     redis.UniversalClient
+	bounded *bounded
 	work    *tally.Tally
-	instead func(c command, err error) (command, bool)
 
 	mu        sync.Mutex
 	queue     []*send
 	flight    *batch // nil while nothing is under way
+	spare     *batch // has nothing to send
 	exchanges []*exchange
 	timer     *time.Timer
 	due       time.Time // when the timer fires; zero while it does not
@@ -33,28 +35,49 @@ type lane struct {
 // do runs an exchange.
 func (l *lane) do(x *exchange) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	l.exchanges = append(l.exchanges, x)
 	x.position = len(l.exchanges)
 	l.queue = append(l.queue, x.send())
 	l.watch(x.resendAt)
-	l.start()
-}
-
-// start starts a batch if none is in flight and there is something to send.
-func (l *lane) start() {
-	if l.flight != nil || len(l.queue) == 0 {
-		return
-	}
-	b := newBatch()
-	if l.load(b) {
-		l.work.Add()
+	b := l.next()
+	leader := l.leader(b, x)
+	l.mu.Unlock()
+	switch {
+	case b == nil:
+	case leader != nil:
+		l.lead(b, leader)
+	default:
 		go l.run(b)
 	}
 }
 
-// load loads the next batch, and reports whether there is anything to send.
-// What was given up meanwhile is not sent any more.
+// start starts a batch if none is in flight and there is something to send.
+func (l *lane) start() {
+	if b := l.next(); b != nil {
+		go l.run(b)
+	}
+}
+
+// next returns a batch to run, if none is in flight and there is something to
+// send.
+func (l *lane) next() *batch {
+	if l.flight != nil || len(l.queue) == 0 {
+		return nil
+	}
+	if l.spare == nil {
+		l.spare = &batch{}
+	}
+	b := l.spare
+	if !l.load(b) {
+		return nil
+	}
+	l.spare = nil
+	l.work.Add()
+	return b
+}
+
+// load loads the next commands into an empty batch, and reports whether there
+// are any. What was given up meanwhile is not sent any more.
 func (l *lane) load(b *batch) bool {
 	n := 0
 	for n < len(l.queue) && len(b.sends) < maxBatch {
@@ -80,26 +103,36 @@ func (l *lane) load(b *batch) bool {
 func (l *lane) run(b *batch) {
 	defer l.work.Done()
 	for more := true; more; {
-		b.fly(l.rdb)
-		l.mu.Lock()
-		for _, s := range b.sends {
-			l.take(b, s)
-			l.forget(s.of)
-		}
-		l.mu.Unlock()
-		for i := range b.notices {
-			b.notices[i].tell()
-		}
-		l.mu.Lock()
-		if b.left {
-			more = false
-			l.start()
-		} else {
-			b.unload()
-			more = l.load(b) // with what those who were told send now
-		}
-		l.mu.Unlock()
+		more = l.turn(b, l.rdb)
 	}
+}
+
+// turn sends the batch, tells everybody what came of it, and reports whether it
+// was loaded again.
+func (l *lane) turn(b *batch, rdb redis.UniversalClient) (more bool) {
+	b.fly(rdb)
+	l.mu.Lock()
+	for _, s := range b.sends {
+		l.take(b, s)
+		l.forget(s.of)
+	}
+	l.mu.Unlock()
+	for i := range b.notices {
+		b.notices[i].tell()
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	b.back()
+	if b.left {
+		l.start()
+		return false
+	}
+	b.unload()
+	if !l.load(b) { // what those who were told send now
+		l.spare = b
+		return false
+	}
+	return true
 }
 
 // take takes in the reply to a send of the batch.
@@ -111,8 +144,8 @@ func (l *lane) take(b *batch, s *send) {
 		return
 	}
 	failed := r.err != nil && isTransport(r.err)
-	if r.err != nil && !failed {
-		if c, ok := l.instead(s.command, r.err); ok { // the same send, in other words
+	if !failed {
+		if c := x.instead(s); c != nil { // the same send, in other words
 			x.queued = true
 			l.queue = append(l.queue, &send{of: x, command: c})
 			return
@@ -125,6 +158,9 @@ func (l *lane) take(b *batch, s *send) {
 		l.queue = append(l.queue, x.send())
 	case !failed || x.open == 0:
 		b.notices = append(b.notices, x.end(r))
+		if x.led != b {
+			l.giveUp(x)
+		}
 	}
 }
 

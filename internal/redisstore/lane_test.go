@@ -26,7 +26,7 @@ type taken struct {
 func takeMany(s *syncStore, n int, bound time.Duration, between time.Duration) *taken {
 	many := &taken{make([]store.Answer, n), make([]error, n), make(chan int, n)}
 	for i := range n {
-		r := store.Request{Key: fmt.Sprint("many", i), Token: fmt.Sprintf("%s:%d", me, 100+i), TTL: ttl, Claim: claim, Bound: bound}
+		r := store.Request{Key: fmt.Sprint("many", i), Token: fmt.Sprintf("%s:%d", me, 100+i), TTL: ttl, Claim: claim, Bound: bound, Look: true}
 		s.Store.Take(r, func(answer store.Answer, err error) {
 			many.answers[i], many.errs[i] = answer, err
 			many.done <- i
@@ -181,11 +181,14 @@ func TestASilentServerIsNotStormed(t *testing.T) {
 // any more.
 func TestWhatWasGivenUpIsNotSent(t *testing.T) {
 	l := &lane{}
-	x := newExchange(nil, command{}, &store.Request{Bound: time.Second}, time.Now())
-	y := newExchange(nil, command{}, &store.Request{Bound: time.Second}, time.Now())
-	l.queue = []*send{x.send(), y.send()}
+	x, y := &exchange{}, &exchange{}
+	for _, waiting := range []*exchange{x, y} {
+		waiting.begin(&Store{}, nil, &store.Request{Bound: time.Second})
+		waiting.sayTake(&waiting.request)
+		l.queue = append(l.queue, waiting.send())
+	}
 	x.end(reply{err: errNoReply})
-	b := newBatch()
+	b := &batch{}
 	if !l.load(b) || len(b.sends) != 1 || b.sends[0].of != y || len(l.queue) != 0 {
 		t.Errorf("sends %v, %d left", b.sends, len(l.queue))
 	}

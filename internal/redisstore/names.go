@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
@@ -20,7 +21,12 @@ var errPrefix = errors.New(`has a "{" or "}" but no whole hash tag such as "{app
 
 // names turns a lock key into the names of its Redis keys. All names of one
 // lock lie in one cluster slot, whatever bytes the key holds.
-type names struct{ prefix string }
+type names struct {
+	prefix string
+	plain  bool // the prefix has no brace
+}
+
+func newNames(prefix string) names { return names{prefix, !strings.ContainsAny(prefix, "{}")} }
 
 // checkPrefix refuses a prefix with half a hash tag, or an empty one.
 func checkPrefix(prefix string) error {
@@ -53,6 +59,14 @@ func (n names) lock(key string) string {
 	return n.prefix + hashedMark + base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
+// appendLock appends what lock returns.
+func (n names) appendLock(to []byte, key string) []byte {
+	if n.plain && strings.IndexByte(key, '{') < 0 && strings.IndexByte(key, '}') < 0 && !looksHashed(key) {
+		return append(append(to, n.prefix...), key...)
+	}
+	return append(to, n.lock(key)...)
+}
+
 // key returns the key whose lock has this name. It cannot tell it for a name
 // that is, or may be, a digest.
 func (n names) key(name string) (key string, ok bool) {
@@ -66,6 +80,14 @@ func (n names) companion(lock, suffix string) string {
 		return lock + suffix
 	}
 	return "{" + lock + "}" + suffix
+}
+
+// appendCompanion appends what companion returns.
+func (n names) appendCompanion(to, lock []byte, suffix string) []byte {
+	if bytes.IndexByte(lock, '{') < 0 {
+		return append(append(append(append(to, '{'), lock...), '}'), suffix...)
+	}
+	return append(to, n.companion(string(lock), suffix)...)
 }
 
 // tagged reports whether Redis Cluster hashes only a part of the name: the

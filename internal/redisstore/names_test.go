@@ -20,14 +20,14 @@ func TestLockNames(t *testing.T) {
 		{"p:", "h:" + digest[1:], "p:h:" + digest[1:], "{p:h:" + digest[1:] + "}:q"},
 	}
 	for _, test := range tests {
-		n := names{test.prefix}
+		n := newNames(test.prefix)
 		lock := n.lock(test.key)
 		if lock != test.lock || n.companion(lock, ":q") != test.line {
 			t.Errorf("%q %q: %q and %q", test.prefix, test.key, lock, n.companion(lock, ":q"))
 		}
 	}
 	for _, key := range []string{"a}b", "}", "{}", "{}a{b}", "h:" + digest, "{a}:q", "{a}b:f", "x{a}:r", "{a}:q:q"} {
-		lock := names{"p:"}.lock(key)
+		lock := newNames("p:").lock(key)
 		if !strings.HasPrefix(lock, "p:h:") || len(lock) != len("p:h:")+43 || lock == "p:"+key {
 			t.Errorf("%q is written as %q, want a digest", key, lock)
 		}
@@ -36,7 +36,7 @@ func TestLockNames(t *testing.T) {
 
 func TestTheKeyOfAName(t *testing.T) {
 	for _, prefix := range []string{"", "p:", "{app}:"} {
-		n := names{prefix}
+		n := newNames(prefix)
 		for _, key := range []string{"a", "{a}", "a:q", "{a}:q", "}", "h:x"} {
 			name := n.lock(key)
 			got, ok := n.key(name)
@@ -51,7 +51,7 @@ func TestTheKeyOfAName(t *testing.T) {
 			t.Errorf("a bare prefix is taken for the lock of %q", key)
 		}
 	}
-	if key, ok := (names{"p:"}).key("q:a"); ok {
+	if key, ok := newNames("p:").key("q:a"); ok {
 		t.Errorf("a foreign name is taken for the lock of %q", key)
 	}
 }
@@ -78,14 +78,20 @@ func FuzzAllNamesOfALockShareItsSlot(f *testing.F) {
 		if checkPrefix(prefix) != nil || key == "" {
 			return // refused before a name is made of it
 		}
-		n := names{prefix}
+		n := newNames(prefix)
 		lock := n.lock(key)
+		if again := string(n.appendLock(nil, key)); again != lock {
+			t.Errorf("%q is appended as %q", lock, again)
+		}
 		want, err := rdb.ClusterKeySlot(t.Context(), lock).Result()
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, suffix := range []string{lineSuffix, fenceSuffix, recordSuffix} {
 			name := n.companion(lock, suffix)
+			if again := string(n.appendCompanion(nil, []byte(lock), suffix)); again != name {
+				t.Errorf("%q is appended as %q", name, again)
+			}
 			if got := rdb.ClusterKeySlot(t.Context(), name).Val(); got != want {
 				t.Errorf("%q has slot %d, its lock %q has %d", name, got, lock, want)
 			}
@@ -104,7 +110,7 @@ func FuzzNoTwoKeysShareALock(f *testing.F) {
 	f.Add("r", "0")
 	f.Fuzz(func(t *testing.T, one, other string) {
 		for _, prefix := range []string{"", "p:", "{app}:"} {
-			n := names{prefix}
+			n := newNames(prefix)
 			if one != other && n.lock(one) == n.lock(other) {
 				t.Errorf("%q and %q share %q", one, other, n.lock(one))
 			}
@@ -121,7 +127,7 @@ func FuzzNoTwoLocksShareACompanion(f *testing.F) {
 	f.Add("{a}b", "a}b")
 	f.Fuzz(func(t *testing.T, one, other string) {
 		for _, prefix := range []string{"", "p:", "{app}:", "{app}"} {
-			n := names{prefix}
+			n := newNames(prefix)
 			a, b := n.lock(one), n.lock(other)
 			if one != "" && other != "" && one != other && n.companion(a, lineSuffix) == n.companion(b, lineSuffix) {
 				t.Errorf("%q and %q share the line %q", a, b, n.companion(a, lineSuffix))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -79,16 +78,36 @@ func TestWhatWasNotSentIsNotGranted(t *testing.T) {
 }
 
 func TestANilThatIsNoReplyIsNotBelieved(t *testing.T) {
-	ctx := context.Background()
-	silent := single{redis.NewCmd(ctx, "set")}
-	if r := replyOf(silent, errOpen); !errors.Is(r.err, errOpen) {
-		t.Errorf("the error of the batch is lost: %+v", r)
+	silent := newSingle(1, []any{"set"})
+	if _, err := silent.answer(errOpen); !errors.Is(err, errOpen) {
+		t.Errorf("the error of the batch is lost: %v", err)
 	}
-	if _, err := decodeTake(replyOf(silent, nil), request(me1), time.Now()); err == nil {
+	if _, err := decodeTake(replyOf(silent), asked(request(me1))); err == nil {
 		t.Error("granted by a command that has neither a value nor an error")
 	}
 	silent.SetErr(redis.Nil)
-	if answer, err := decodeTake(replyOf(silent, nil), request(me1), time.Now()); err != nil || !answer.Granted {
+	if answer, err := decodeTake(replyOf(silent), asked(request(me1))); err != nil || !answer.Granted {
 		t.Errorf("a nil reply: %+v, %v", answer, err)
 	}
+}
+
+// A SET NX that was not sent says nothing of the key.
+func TestARefusalThatIsNoReplyIsNotBelieved(t *testing.T) {
+	silent := &setNX{}
+	silent.set([]any{"set"})
+	if _, err := silent.answer(errOpen); !errors.Is(err, errOpen) {
+		t.Errorf("the error of the batch is lost: %v", err)
+	}
+	refused := serverError("WRONGTYPE of a neighbour")
+	if value, err := silent.answer(refused); err != nil || value != wasSet(false) {
+		t.Errorf("a neighbour's error: %v, %v", value, err)
+	}
+	if answer, err := decodeTake(replyOf(silent), asked(request(me1))); err != nil || answer.Granted {
+		t.Errorf("%+v, %v", answer, err)
+	}
+}
+
+func replyOf(c command) (r reply) {
+	r.value, r.err = c.answer(nil)
+	return r
 }

@@ -3,6 +3,7 @@ package redisstore
 import (
 	"context"
 	"sync/atomic"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -18,6 +19,9 @@ type Store struct {
 	// takes is the lane of what asks for keys, keeps that of what renews and
 	// releases them, which is never stuck behind the others.
 	takes, keeps lane
+	asks         pool[asking]
+	renewals     pool[renewing]
+	releases     pool[releasing]
 
 	// channelPrefix and mode are those of the hints; see line.lua.
 	channelPrefix, mode any
@@ -36,20 +40,22 @@ var _ store.Store = (*Store)(nil)
 // prefix. It does no I/O. It refuses a prefix with half a hash tag.
 //
 // The process is an id of 32 hex digits that no other Store ever has. Each
-// token that the Store is given must be this id, a colon and a number.
-func New(rdb redis.UniversalClient, prefix, process string) (*Store, error) {
+// token that the Store is given must be this id, a colon and a number. The bound
+// is that of most requests: only those may run on the goroutine of their caller.
+func New(rdb redis.UniversalClient, prefix, process string, bound time.Duration) (*Store, error) {
 	if err := checkPrefix(prefix); err != nil {
 		return nil, err
 	}
 	s := &Store{
-		names:         names{prefix},
+		names:         newNames(prefix),
 		scripts:       newScripts(),
 		mode:          modeOf(rdb),
 		channelPrefix: prefix,
 		hint:          func(string, string) {},
 	}
+	own := &bounded{rdb: rdb, bound: bound}
 	for _, l := range [...]*lane{&s.takes, &s.keeps} {
-		l.rdb, l.work, l.instead = rdb, &s.work, s.instead
+		l.rdb, l.bounded, l.work = rdb, own, &s.work
 	}
 	s.listeners = &listeners{
 		subscription: subscription{rdb: rdb, channel: prefix + process, pace: defaultPace()},

@@ -22,6 +22,8 @@ var (
 	enqueueSource string
 	//go:embed renew.lua
 	renewSource string
+	//go:embed free.lua
+	freePart string
 	//go:embed release.lua
 	releaseSource string
 )
@@ -34,7 +36,7 @@ func newScripts() scripts {
 		take:    newScript(takeSource),
 		enqueue: newScript(leasePart, linePart, fencePart, enqueueSource),
 		renew:   newScript(leasePart, fencePart, renewSource),
-		release: newScript(leasePart, linePart, releaseSource),
+		release: newScript(freePart, leasePart, linePart, releaseSource),
 	}
 }
 

@@ -1,91 +1,106 @@
 package redisstore
 
 import (
-	"time"
+	"sync"
 
 	"github.com/reqlock/reqlock/internal/store"
 )
 
-// Take sends SET NX GET, or its stand-in on servers before Redis 7. Nil or our
-// own token means held.
+// Take sends SET NX, with GET where r.Look is set, or the stand-in of that on
+// servers before Redis 7. Our own token in the key means held.
 func (s *Store) Take(r store.Request, done func(store.Answer, error)) {
-	t := &taking{asking{s, r, done}, time.Now()}
-	c := s.takeCommand(s.names.lock(r.Key), r.Token, r.TTL.Milliseconds())
-	s.takes.do(newExchange(t, c, &r, t.begun))
+	t := s.asks.get()
+	t.begin(s, t, &r)
+	t.sayTake(&r)
+	t.done, t.decode = done, decodeTake
+	s.takes.do(&t.exchange)
 }
 
 // Enqueue runs enqueue.lua.
 func (s *Store) Enqueue(r store.Request, done func(store.Answer, error)) {
-	c := s.callLine(&s.scripts.enqueue, &r, 2)
-	c.args = append(c.args, joinArg(r.Join), r.Fences)
-	s.takes.do(newExchange(&enqueueing{asking{s, r, done}}, c, &r, time.Now()))
+	t := s.asks.get()
+	t.begin(s, t, &r)
+	t.sayScript(&s.scripts.enqueue, &r)
+	t.sayLine(&r)
+	t.args = append(t.args, joinArg(r.Join), r.Fences)
+	t.done, t.decode = done, decodeEnqueue
+	s.takes.do(&t.exchange)
 }
 
 // Renew runs renew.lua.
 func (s *Store) Renew(r store.Request, done func(store.Renewal, error)) {
-	c := s.call(&s.scripts.renew, &r, 3)
-	c.args = append(c.args, r.Token, r.TTL.Milliseconds(), r.Fences)
-	s.keeps.do(newExchange(&renewing{r, done}, c, &r, time.Now()))
+	t := s.renewals.get()
+	t.begin(s, t, &r)
+	t.sayScript(&s.scripts.renew, &r)
+	t.args = append(t.args, r.Fences)
+	t.done = done
+	s.keeps.do(&t.exchange)
 }
 
 // Release runs release.lua.
 func (s *Store) Release(r store.Request, done func(store.Released, error)) {
-	c := s.callLine(&s.scripts.release, &r, 1)
-	c.args = append(c.args, r.Rejoin)
-	s.keeps.do(newExchange(&releasing{s, r, done}, c, &r, time.Now()))
+	t := s.releases.get()
+	t.begin(s, t, &r)
+	t.sayScript(&s.scripts.release, &r)
+	t.sayLine(&r)
+	t.args = append(t.args, t.rejoined.set(r.Rejoin))
+	t.done = done
+	s.keeps.do(&t.exchange)
 }
 
-// asking is what Take and Enqueue have in common.
+// joinArg is how enqueue.lua is told whether to join the line.
+func joinArg(join bool) int {
+	if join {
+		return 1
+	}
+	return 0
+}
+
+// pool keeps transitions that are over, with their memory, for the next ones.
+type pool[T any] struct{ free sync.Pool }
+
+func (p *pool[T]) get() *T {
+	if t, ok := p.free.Get().(*T); ok {
+		return t
+	}
+	return new(T)
+}
+
+// asking is a Take or an Enqueue.
 type asking struct {
-	store   *Store
-	request store.Request
-	done    func(store.Answer, error)
+	exchange
+	done   func(store.Answer, error)
+	decode func(got reply, x *exchange) (store.Answer, error)
 }
 
-// answer answers the request.
-func (a *asking) answer(answer store.Answer, err error, uncertain bool) {
+func (t *asking) settle(got reply, uncertain bool) {
+	answer, err := t.decode(got, &t.exchange)
 	if err != nil {
-		a.done(store.Answer{}, newFault(err, uncertain))
+		t.done(store.Answer{}, newFault(err, uncertain))
 		return
 	}
-	a.done(answer, nil)
+	t.done(answer, nil)
 }
 
-// won hints at a key that a send has won which was left behind.
-func (a *asking) won(answer store.Answer, err error) {
-	if err == nil && answer.Granted {
-		a.store.hint(a.request.Key, a.request.Token)
+// late hints at a key that a send has won which was left behind.
+func (t *asking) late(got reply) {
+	if answer, err := t.decode(got, &t.exchange); err == nil && answer.Granted {
+		t.store.hint(t.request.Key, t.request.Token)
 	}
 }
 
-type taking struct {
-	asking
-	begun time.Time
+func (t *asking) free() {
+	t.done = nil
+	t.store.asks.free.Put(t)
 }
-
-func (t *taking) settle(got reply, uncertain bool) {
-	answer, err := decodeTake(got, t.request, t.begun)
-	t.answer(answer, err, uncertain)
-}
-
-func (t *taking) late(got reply) { t.won(decodeTake(got, t.request, t.begun)) }
-
-type enqueueing struct{ asking }
-
-func (t *enqueueing) settle(got reply, uncertain bool) {
-	answer, err := decodeEnqueue(got, t.request)
-	t.answer(answer, err, uncertain)
-}
-
-func (t *enqueueing) late(got reply) { t.won(decodeEnqueue(got, t.request)) }
 
 type renewing struct {
-	request store.Request
-	done    func(store.Renewal, error)
+	exchange
+	done func(store.Renewal, error)
 }
 
 func (t *renewing) settle(got reply, uncertain bool) {
-	renewal, err := decodeRenew(got, t.request)
+	renewal, err := decodeRenew(got, &t.exchange)
 	if err != nil {
 		t.done(store.Renewal{}, newFault(err, uncertain))
 		return
@@ -95,16 +110,20 @@ func (t *renewing) settle(got reply, uncertain bool) {
 
 func (t *renewing) late(reply) {}
 
+func (t *renewing) free() {
+	t.done = nil
+	t.store.renewals.free.Put(t)
+}
+
 type releasing struct {
-	store   *Store
-	request store.Request
-	done    func(store.Released, error)
+	exchange
+	done func(store.Released, error)
 }
 
 // settle reads the answer. A token that is gone at the second send may have
 // been released by the first one: then it is not known what became of the key.
 func (t *releasing) settle(got reply, uncertain bool) {
-	released, err := decodeRelease(got, t.request)
+	released, err := decodeRelease(got, &t.exchange)
 	switch {
 	case err != nil:
 		t.done(store.Released{}, newFault(err, uncertain))
@@ -116,37 +135,12 @@ func (t *releasing) settle(got reply, uncertain bool) {
 }
 
 func (t *releasing) late(got reply) {
-	if released, err := decodeRelease(got, t.request); err == nil && released.End == store.Kept {
+	if released, err := decodeRelease(got, &t.exchange); err == nil && released.End == store.Kept {
 		t.store.hint(t.request.Key, t.request.Rejoin)
 	}
 }
 
-// call returns a command that calls a script for the lock of the request: its
-// keys are the lock, its line, and its fence if fencing numbers are wanted. There
-// is room for so many arguments behind them.
-func (s *Store) call(script *script, r *store.Request, args int) command {
-	lock := s.names.lock(r.Key)
-	c := script.call(2, 1+args)
-	c.args = append(c.args, lock, s.names.companion(lock, lineSuffix))
-	if r.Fences > 0 {
-		c.args[2] = 3
-		c.args = append(c.args, s.names.companion(lock, fenceSuffix))
-	}
-	return c
-}
-
-// callLine returns one for a script that works on the line: line.lua names the
-// arguments that stand before the script's own.
-func (s *Store) callLine(script *script, r *store.Request, own int) command {
-	c := s.call(script, r, 5+own)
-	c.args = append(c.args, r.Token, r.TTL.Milliseconds(), r.Claim.Milliseconds(), s.channelPrefix, s.mode)
-	return c
-}
-
-// joinArg is how enqueue.lua is told whether to join the line.
-func joinArg(join bool) int {
-	if join {
-		return 1
-	}
-	return 0
+func (t *releasing) free() {
+	t.done = nil
+	t.store.releases.free.Put(t)
 }

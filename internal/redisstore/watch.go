@@ -32,6 +32,7 @@ func (l *lane) look() {
 		x := l.exchanges[i]
 		if !now.Before(x.deadline) {
 			over = append(over, x.end(reply{err: errNoReply}))
+			l.giveUp(x)
 			l.forget(x) // another one takes its place
 			continue
 		}
@@ -68,19 +69,23 @@ func (l *lane) judge(x *exchange, now time.Time) time.Time {
 		return x.resendAt
 	}
 	x.overdue = true
-	l.leave()
+	l.leave(l.flight)
 	return x.deadline
 }
 
-// leave leaves the batch in flight behind, and sends again what it has sent.
-func (l *lane) leave() {
-	for _, s := range l.flight.sends {
+// leave leaves a batch behind, if it is in flight, and sends again what it has
+// sent.
+func (l *lane) leave(b *batch) {
+	if l.flight != b {
+		return
+	}
+	for _, s := range b.sends {
 		x := s.of
 		if !x.settled && !x.queued && x.sends < 2 {
 			l.queue = append(l.queue, x.send())
 		}
 		x.overdue = true
 	}
-	l.flight.left = true
+	b.left = true
 	l.flight = nil
 }

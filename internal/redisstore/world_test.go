@@ -23,6 +23,7 @@ const (
 	ttl      = 3 * time.Minute
 	claim    = 30 * time.Second
 	lineLife = time.Minute // see line.lua
+	bound    = 5 * time.Second
 )
 
 // The processes of the tests, and their tokens.
@@ -39,14 +40,14 @@ var (
 
 // request returns a request for the key k that joins the line.
 func request(token string) store.Request {
-	return store.Request{Key: "k", Token: token, TTL: ttl, Claim: claim, Bound: 5 * time.Second, Join: true}
+	return store.Request{Key: "k", Token: token, TTL: ttl, Claim: claim, Bound: bound, Join: true, Look: true}
 }
 
 // newStore returns a store of the process me. What it left behind ends with
 // the test.
 func newStore(t *testing.T, rdb redis.UniversalClient) *syncStore {
 	t.Helper()
-	s, err := New(rdb, "p:", me)
+	s, err := New(rdb, "p:", me, bound)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,12 @@ type Request struct {
 	TTL time.Duration
 	// Bound is the longest that the transition may take, re-send included.
 	Bound time.Duration
+	// Inline is true where the caller waits for the answer anyhow, cannot be
+	// called away meanwhile, and holds no lock: the store may do its work on the
+	// caller's goroutine, and call done before the method returns.
+	Inline bool
+	// Look makes Take tell who holds the key that it does not grant.
+	Look bool
 	// Claim is the life of a key that Enqueue or Release hands to another
 	// process, until that process confirms the grant with Enqueue.
 	Claim time.Duration
@@ -41,7 +47,8 @@ type Answer struct {
 	// Fence is the first of the fencing numbers that were reserved; 0 is none.
 	Fence int64
 
-	// Holder is the token or foreign value found in the key, if not granted.
+	// Holder is the token or foreign value found in the key, if not granted; ""
+	// is not known.
 	Holder string
 	// Remaining is how long the holder's key lives on: zero where it is not
 	// known, negative where the key has no expiry.
@@ -94,8 +101,8 @@ type Released struct {
 // atomic transitions, safe to send again with the same token.
 //
 // A transition returns at once. Its answer goes to done, which is called once,
-// within the request's bound, by a goroutine of the store and never before the
-// method has returned. done must not block: other answers wait behind it. An
+// within the request's bound, by a goroutine of the store and, except for an
+// inline request, never before the method has returned. done must not block: other answers wait behind it. An
 // error is always a *Fault. A command that was sent cannot be called back, so
 // there is no context. All methods are safe for concurrent use.
 type Store interface {

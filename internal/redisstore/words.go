@@ -1,0 +1,102 @@
+package redisstore
+
+import (
+	"strings"
+
+	"github.com/reqlock/reqlock/internal/store"
+)
+
+// words are what an exchange says, with all the memory that this takes.
+type words struct {
+	script *script // nil where args are those of SET
+	args   []any
+
+	// The first send uses these.
+	plain setNX
+	own   single
+
+	array                                          [13]any
+	lock, line, fence, token, ttl, claim, rejoined text
+}
+
+// plainLen is how many of the arguments of SET NX GET stand before GET.
+const plainLen = 6
+
+// sayTake makes the exchange say SET NX GET: see word.
+func (x *exchange) sayTake(r *store.Request) {
+	x.lock.buffer = x.store.names.appendLock(x.lock.buffer[:0], r.Key)
+	x.script = nil
+	x.args = append(x.array[:0],
+		"set", &x.lock, x.token.set(r.Token), "px", x.ttl.number(r.TTL.Milliseconds()), "nx", "get")
+}
+
+// sayScript makes the exchange call a script for the lock of the request: its
+// keys are the lock, its line, and its fence if fencing numbers are wanted. Its
+// first arguments are the token and its TTL.
+func (x *exchange) sayScript(s *script, r *store.Request) {
+	names := &x.store.names
+	x.lock.buffer = names.appendLock(x.lock.buffer[:0], r.Key)
+	x.line.buffer = names.appendCompanion(x.line.buffer[:0], x.lock.buffer, lineSuffix)
+	x.script = s
+	x.args = append(x.array[:0], "evalsha", s.sha, 2, &x.lock, &x.line)
+	if r.Fences > 0 {
+		x.fence.buffer = names.appendCompanion(x.fence.buffer[:0], x.lock.buffer, fenceSuffix)
+		x.args[2] = 3
+		x.args = append(x.args, &x.fence)
+	}
+	x.args = append(x.args, x.token.set(r.Token), x.ttl.number(r.TTL.Milliseconds()))
+}
+
+// sayLine adds the arguments of a script that works on the line: see line.lua.
+func (x *exchange) sayLine(r *store.Request) {
+	x.args = append(x.args, x.claim.number(r.Claim.Milliseconds()), x.store.channelPrefix, x.store.mode)
+}
+
+// word returns the command of a send. The first SET goes without GET where
+// nobody wants to know who is in the way: then a nil reply costs nothing. A
+// later one needs it, since it may meet the token of the first.
+func (x *exchange) word() command {
+	keyPos := int8(3)
+	if x.script == nil {
+		keyPos = 1
+		if x.sends == 1 && !x.request.Look {
+			x.plain.set(x.args[:plainLen])
+			return &x.plain
+		}
+		if x.store.oldServer.Load() {
+			x.script = &x.store.scripts.take
+			x.args = []any{"evalsha", x.script.sha, 1, &x.lock, &x.token, &x.ttl}
+			keyPos = 3
+		}
+	}
+	if x.sends == 1 {
+		x.own.set(keyPos, x.args)
+		return &x.own
+	}
+	return newSingle(keyPos, x.args)
+}
+
+// instead returns what to send after a reply that leaves the question open, in
+// which the server has changed nothing: the script by its source, where the
+// server does not know it, after a restart, a failover or SCRIPT FLUSH; the
+// script that stands in for SET NX GET, from then on, where the server is too old
+// for it; and SET NX GET after a SET NX that may have met its own token. It
+// returns nil where there is nothing else to send.
+func (x *exchange) instead(s *send) command {
+	if s.reply.err == nil {
+		if s.command == &x.plain && s.reply.value == wasSet(false) && x.sends > 1 {
+			return x.word()
+		}
+		return nil
+	}
+	args := s.command.Args()
+	switch said := s.reply.err.Error(); {
+	case args[0] == "evalsha" && strings.HasPrefix(said, "NOSCRIPT"):
+		return newSingle(3, append([]any{"eval", x.script.source}, args[2:]...))
+	case args[0] == "set" && strings.HasPrefix(said, "ERR syntax error"):
+		x.store.oldServer.Store(true)
+		return x.word()
+	default:
+		return nil
+	}
+}
