@@ -15,7 +15,7 @@ type Lease struct {
 	locker *Locker
 	key    string
 	hold   *engine.Hold
-	ctx    context.Context
+	ctx    leaseContext
 	nested bool   // in another lease of the same key, which is the one to release
 	around *Lease // the next lease outwards under which the holder runs
 }
@@ -23,8 +23,26 @@ type Lease struct {
 func newLease(ctx context.Context, l *Locker, key string, hold *engine.Hold) *Lease {
 	lease := &Lease{locker: l, key: key, hold: hold}
 	lease.around, _ = FromContext(ctx)
-	lease.ctx = context.WithValue(hold.Context(), leaseKey{}, lease)
+	lease.ctx = leaseContext{hold.Context(), lease}
 	return lease
+}
+
+// leaseContext is the context of a lease, and knows it. It is a part of the
+// lease, so that it costs nothing.
+type leaseContext struct {
+	context.Context
+	lease *Lease
+}
+
+// String names the context by its lease, where a context is printed.
+func (c *leaseContext) String() string { return c.lease.String() }
+
+// Value returns the lease, or what its parent has.
+func (c *leaseContext) Value(key any) any {
+	if key == (leaseKey{}) {
+		return c.lease
+	}
+	return c.Context.Value(key)
 }
 
 // Key returns the key of the lock, without the prefix.
@@ -81,7 +99,7 @@ func (l *Lease) Context() context.Context {
 	if l == nil {
 		return context.Background()
 	}
-	return l.ctx
+	return &l.ctx
 }
 
 // Extend renews the lease once, to live for at least ttl from now, beyond the
@@ -143,7 +161,7 @@ func (l *Lease) ended(ctx context.Context, loss engine.Loss, err error) error {
 func (l *Lease) nest(ctx context.Context) *Lease {
 	inner := &Lease{locker: l.locker, key: l.key, hold: l.hold, nested: true}
 	inner.around, _ = FromContext(ctx)
-	inner.ctx = context.WithValue(ctx, leaseKey{}, inner)
+	inner.ctx = leaseContext{ctx, inner}
 	return inner
 }
 

@@ -44,7 +44,7 @@ func (l *Locker) acquireAll(ctx context.Context, keys []string, wait time.Durati
 			return nil, amend(err, wait)
 		}
 		all.taken = append(all.taken, lease)
-		all.ctx = lease.ctx //nolint:fatcontext // as deep as there are keys, so that the loss of any ends it
+		all.ctx = &lease.ctx //nolint:fatcontext // as deep as there are keys, so that the loss of any ends it
 		if key == first {
 			main = lease
 		}
@@ -85,7 +85,9 @@ func (a *leases) begin() {
 // was any. It waits for Redis about as long as for one command, also
 // when ctx has ended. It may be called more than once.
 func (a *leases) release(ctx context.Context) (lost error) {
-	a.begin()
+	if len(a.taken) > 1 {
+		a.begin()
+	}
 	ctx = context.WithoutCancel(ctx)
 	for _, lease := range slices.Backward(a.taken) {
 		err := lease.Release(ctx)

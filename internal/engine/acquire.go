@@ -31,7 +31,7 @@ func (e *Engine) Acquire(ctx context.Context, r Request) (*Hold, error) {
 	w := e.newWaiter(ctx, r)
 	refusal := e.enter(ctx, w)
 	if refusal == nil {
-		refusal = e.await(ctx, w)
+		refusal = e.await(ctx, w, begun)
 	}
 	waited := time.Since(begun)
 	if refusal != nil {
@@ -46,7 +46,15 @@ func (e *Engine) Acquire(ctx context.Context, r Request) (*Hold, error) {
 func (e *Engine) newWaiter(ctx context.Context, r Request) *waiter {
 	h := &Hold{engine: e, request: r, parent: ctx}
 	h.ctx, h.cancel = context.WithCancelCause(ctx)
-	return &waiter{hold: h, try: r.Wait == 0, patience: r.Wait, news: make(chan struct{}, 1)}
+	h.waiter = waiter{hold: h, try: r.Wait == 0, patience: r.Wait}
+	return &h.waiter
+}
+
+// leads reports whether a caller may put the first question on its own goroutine:
+// it would do nothing but wait for the answer, and cannot be called away before
+// that has to come.
+func (e *Engine) leads(ctx context.Context, r Request) bool {
+	return ctx.Done() == nil && (r.Wait <= 0 || r.Wait >= e.boundOf(r.TTL))
 }
 
 // enter puts the waiter in its line, or refuses it at the door.
@@ -76,6 +84,15 @@ func (e *Engine) enter(ctx context.Context, w *waiter) *Refusal {
 		l.listen()
 	}
 	l.join(w)
+	if l.state == idle && e.leads(ctx, w.hold.request) {
+		l.open(false)
+		q := l.question()
+		s.mu.Unlock()
+		q.Inline = true
+		l.put(q, false)
+		return nil
+	}
+	w.news = make(chan struct{}, 1)
 	switch {
 	case l.state == idle:
 		l.begin(false)
@@ -104,11 +121,31 @@ func (l *line) isBusy() bool {
 	return false
 }
 
+// settled reports whether a waiter that put its question itself has been
+// settled meanwhile. Otherwise it will hear of it.
+func (w *waiter) settled() bool {
+	s := w.hold.line.shard
+	s.mu.Lock()
+	settled := w.line == nil
+	if !settled {
+		w.news = make(chan struct{}, 1)
+	}
+	queued := w.queued
+	s.mu.Unlock()
+	if queued {
+		w.hold.engine.observe(Event{Kind: Waiting, Key: w.hold.request.Key})
+	}
+	return settled
+}
+
 // await returns nil when the waiter was granted the lease.
-func (e *Engine) await(ctx context.Context, w *waiter) *Refusal {
+func (e *Engine) await(ctx context.Context, w *waiter, begun time.Time) *Refusal {
+	if w.news == nil && w.settled() {
+		return w.refusal
+	}
 	var over <-chan time.Time
 	if w.patience > 0 {
-		timer := time.NewTimer(w.patience)
+		timer := time.NewTimer(w.patience - time.Since(begun))
 		defer timer.Stop()
 		over = timer.C
 	}
@@ -131,7 +168,7 @@ func (e *Engine) await(ctx context.Context, w *waiter) *Refusal {
 		}
 	}
 	if w.refusal == nil && ctx.Err() != nil {
-		w.hold.begin(false) // a grant that crossed the end of ctx is passed on
+		w.hold.begin(false, false) // a grant that crossed the end of ctx is passed on
 		return (&Refusal{Reason: TimedOut}).endedBy(ctx)
 	}
 	return w.refusal

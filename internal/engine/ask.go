@@ -21,27 +21,38 @@ func (l *line) ask() {
 		l.rest()
 		return
 	}
+	q := l.question()
+	if q.Join {
+		l.listen()
+		l.joined = true
+		if !l.hears() && !l.deaf {
+			l.putWhenReady(q)
+			return
+		}
+	}
+	l.put(q, l.enqueue)
+}
+
+// question returns the question for the first of the line. It counts as work.
+func (l *line) question() store.Request {
 	r := l.first.hold.request
 	q := l.request(l.token, r)
 	q.Join = l.enqueue && l.callers > l.tries
+	q.Look = l.tries > 0 // is it another that holds the key, or an orphan?
 	if r.Fencing {
 		q.Fences = fenceBlock
 	}
 	l.again = false
 	l.engine.work.Add()
+	return q
+}
+
+// put puts a question. An answer with fencing numbers is that of an enqueue.
+func (l *line) put(q store.Request, enqueue bool) {
 	heard := func(answer store.Answer, err error) { l.heard(q, answer, err) }
-	switch {
-	case q.Join:
-		l.listen()
-		l.joined = true
-		if !l.hears() && !l.deaf {
-			l.putWhenReady(q, heard)
-			return
-		}
-		fallthrough
-	case l.enqueue, r.Fencing:
+	if enqueue || q.Fences > 0 {
 		l.engine.store.Enqueue(q, heard)
-	default:
+	} else {
 		l.engine.store.Take(q, heard)
 	}
 }
@@ -49,7 +60,7 @@ func (l *line) ask() {
 // putWhenReady waits with the question until the server knows that this process
 // listens, so that the line does not pass it over. But it does not wait for
 // long, and once only: the waiter looks again by itself.
-func (l *line) putWhenReady(q store.Request, heard func(store.Answer, error)) {
+func (l *line) putWhenReady(q store.Request) {
 	ready := l.ready
 	l.engine.spawn(func() {
 		timer := time.NewTimer(q.Bound)
@@ -64,7 +75,7 @@ func (l *line) putWhenReady(q store.Request, heard func(store.Answer, error)) {
 		if !l.deaf {
 			l.again = false // what was missed until now will be seen at once
 		}
-		l.engine.store.Enqueue(q, heard)
+		l.put(q, true)
 	})
 }
 
@@ -76,6 +87,9 @@ func (l *line) heard(q store.Request, answer store.Answer, err error) {
 	switch {
 	case err == nil && l.isOrphan(answer.Holder):
 		l.sweep(q, answer.Holder)
+	case err == nil && !answer.Granted && answer.Holder == "":
+		l.enqueue = true // which tells whether it is an orphan
+		l.ask()
 	case l.answered(q, answer, err):
 	case err == nil && !q.Join:
 		l.ask() // refused, and not in line yet
@@ -148,7 +162,9 @@ func (l *line) refused() {
 		l.refuse(w, refusal)
 		return
 	}
-	w.news <- struct{}{} // there is room for one
+	if w.news != nil {
+		w.news <- struct{}{} // there is room for one
+	}
 }
 
 // faulted notes that the store did not answer. Who may not wait is told; the

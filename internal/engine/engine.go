@@ -41,7 +41,7 @@ type Engine struct {
 	discards discards
 	seed     maphash.Seed
 	shards   [shardCount]shard
-	renewals renewals
+	schedule schedule
 	work     tally.Tally   // holds, and goroutines of the engine
 	closing  chan struct{} // closed when Close begins
 	once     sync.Once     // guards the closing of it
@@ -69,7 +69,7 @@ func New(s store.Store, c Config) *Engine {
 	for i := range e.shards {
 		e.shards[i].lines = make(map[string]*line)
 	}
-	e.renewals.due = e.renewDue
+	e.schedule.attend = e.attend
 	s.OnHint(e.hint)
 	return e
 }

@@ -92,26 +92,37 @@ func (s *fakeStore) transition(name string, r store.Request, f func(value string
 }
 
 func (s *fakeStore) Take(r store.Request, done func(store.Answer, error)) {
-	go func() { done(s.take(r)) }()
+	answer(r, func() { done(s.take(r)) })
 }
 
 func (s *fakeStore) Enqueue(r store.Request, done func(store.Answer, error)) {
-	go func() { done(s.enqueue(r)) }()
+	answer(r, func() { done(s.enqueue(r)) })
 }
 
 func (s *fakeStore) Renew(r store.Request, done func(store.Renewal, error)) {
-	go func() { done(s.renew(r)) }()
+	answer(r, func() { done(s.renew(r)) })
 }
 
 func (s *fakeStore) Release(r store.Request, done func(store.Released, error)) {
-	go func() { done(s.release(r)) }()
+	answer(r, func() { done(s.release(r)) })
+}
+
+// answer answers on the goroutine of a caller who allows it.
+func answer(r store.Request, f func()) {
+	if r.Inline {
+		f()
+		return
+	}
+	go f()
 }
 
 func (s *fakeStore) take(r store.Request) (answer store.Answer, err error) {
 	sent := time.Now()
 	err = s.transition("take", r, func(value string) {
 		if value != "" && value != r.Token {
-			answer = store.Answer{Holder: value}
+			if r.Look {
+				answer.Holder = value
+			}
 			return
 		}
 		if value == "" {

@@ -11,7 +11,7 @@ import (
 func (l *line) next(handover Handover) {
 	switch w := l.first; {
 	case w == nil:
-		l.free(nil)
+		l.free()
 	case w.hold.request.TTL > l.lease.ttl, w.hold.request.Fencing && l.lease.fences.empty():
 		// The waiter for whom it was asked has left, and this one needs more.
 		l.renewThenGrant(handover)
@@ -26,12 +26,11 @@ func (l *lease) mayPass(now time.Time) bool {
 	return l.valid(now) && !l.extended && !l.budget.over(l.ttl, now)
 }
 
-// pass gives the lease that a holder gave back to the first waiter, or back to
-// the store. It reports whether it stayed in this process.
-func (l *line) pass(from *Hold) bool {
+// pass gives the lease that a holder gave back to the first waiter. It reports
+// false if it has to go back to the store.
+func (l *line) pass() bool {
 	now := time.Now()
 	if l.first == nil || !l.lease.mayPass(now) {
-		l.free(from)
 		return false
 	}
 	l.lease.budget.passes++
@@ -61,16 +60,12 @@ func (l *line) grant(w *waiter, handover Handover) {
 	l.lease.holder = h
 	l.engine.work.Add()
 
-	h.expiry = time.AfterFunc(time.Until(l.lease.validUntil), h.expire)
 	if h.request.MaxHold > 0 {
 		h.overdue = time.AfterFunc(h.request.MaxHold, h.exceed)
 	}
-	if h.request.Renew {
-		l.engine.renewals.schedule(l.lease, l.lease.sent.Add(h.request.TTL/3))
-	} else {
-		l.engine.renewals.cancel(l.lease)
-	}
-	close(w.news)
+	l.lease.renewAt = time.Time{}
+	l.renewFrom(l.lease.sent.Add(h.request.TTL / 3))
+	w.settle()
 	l.refuseTries(&Refusal{Reason: Busy})
 }
 
@@ -80,7 +75,7 @@ func (l *line) renewThenGrant(handover Handover) {
 	l.state = passing
 	lease, r := l.lease, l.first.hold.request
 	lease.holder = nil
-	l.engine.renewals.cancel(lease)
+	l.engine.schedule.drop(lease)
 	lease.inFlight++
 	q := l.request(lease.token, r)
 	q.Fences = lease.fences.wanted(r)
@@ -93,13 +88,13 @@ func (l *line) renewThenGrant(handover Handover) {
 		switch {
 		case err != nil:
 			l.doubt = faultOf(err)
-			l.free(nil) // the lease may be anything now; ask anew
+			l.free() // the lease may be anything now; ask anew
 		case !renewal.Held:
 			l.proceed(true)
 		default:
 			lease.renewed(renewal, r.TTL)
 			if !lease.valid(time.Now()) {
-				l.free(nil)
+				l.free()
 				return
 			}
 			l.next(handover)

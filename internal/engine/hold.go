@@ -7,6 +7,7 @@ import (
 
 // A Hold is one caller's turn on a lease. It is safe for concurrent use.
 type Hold struct {
+	waiter  waiter // what it is until it is granted
 	engine  *Engine
 	line    *line
 	request Request
@@ -19,7 +20,6 @@ type Hold struct {
 	since    time.Time
 	fence    int64
 	handover Handover
-	expiry   *time.Timer
 	overdue  *time.Timer
 
 	// Guarded by the mutex of the line's shard.
@@ -67,27 +67,6 @@ func (h *Hold) lossNow() Loss {
 // ended.
 func (h *Hold) current() bool { return h.ended == nil && h.line.lease == h.lease }
 
-// expire is called by the timer at what was the end of the lease's validity
-// when the timer was set.
-func (h *Hold) expire() {
-	l := h.line
-	l.shard.mu.Lock()
-	if !h.current() {
-		l.shard.mu.Unlock()
-		return
-	}
-	if left := time.Until(h.lease.validUntil); left > 0 {
-		h.expiry.Reset(left)
-		l.shard.mu.Unlock()
-		return
-	}
-	l.doubt = errNoAnswer
-	var after afterwards
-	l.lose(Expired, &after)
-	l.shard.mu.Unlock()
-	after.run()
-}
-
 // exceed is called by the timer at the end of the longest hold. The holder is
 // told, and the lease runs out; the key stays until then, or until the holder
 // has come back.
@@ -98,7 +77,7 @@ func (h *Hold) exceed() {
 		l.shard.mu.Unlock()
 		return
 	}
-	h.engine.renewals.cancel(h.lease)
+	h.lease.renewAt = time.Time{}
 	var after afterwards
 	h.tell(Overdue, &after)
 	l.shard.mu.Unlock()
@@ -109,7 +88,7 @@ func (h *Hold) exceed() {
 func (l *line) lose(loss Loss, after *afterwards) {
 	lease := l.lease
 	h := lease.holder
-	l.engine.renewals.cancel(lease)
+	l.engine.schedule.drop(lease)
 	l.haunt(lease.token)
 	lease.holder = nil
 	h.gone = true

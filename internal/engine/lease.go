@@ -33,21 +33,30 @@ type lease struct {
 	// seenAgain is true once the token was seen in the key during its release.
 	seenAgain bool
 
+	// renewAt is when to renew it for its holder; zero while a renewal is in
+	// flight, and where there is none.
+	renewAt time.Time
 	// renewals in flight; a release waits for them.
 	inFlight int
 	// afterRenewals is called when the last renewal in flight has ended.
 	afterRenewals func()
-	// position in the scheduler's heap, from 1; 0 while not scheduled.
+	// position in the schedule's heap, from 1; 0 while it is not in it. due is
+	// when the lease has to be seen to. Both are guarded by the schedule's mutex.
 	position int
 	due      time.Time
 }
 
 // newLease returns the lease that an answer granted to the request's token.
 func newLease(l *line, r store.Request, sent time.Time) *lease {
-	return &lease{
+	granted := &l.firstLease
+	if granted.line != nil {
+		granted = &lease{}
+	}
+	*granted = lease{
 		line: l, token: r.Token, ttl: r.TTL, sent: sent, validUntil: validUntil(sent, r.TTL),
 		budget: budget{begun: time.Now()},
 	}
+	return granted
 }
 
 // validUntil is when a lease that was granted or renewed by a command of that

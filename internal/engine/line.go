@@ -70,8 +70,10 @@ type line struct {
 	stop  func()
 	told  time.Time
 
-	// lease is the store's grant, in the states held, passing and freeing.
-	lease *lease
+	// lease is the store's grant, in the states held, passing and freeing. The
+	// first one, which mostly is the only one, lies in firstLease.
+	lease      *lease
+	firstLease lease
 	// haunted holds the tokens of leases that were lost under holders who have
 	// not come back yet: their keys must not be deleted under running code.
 	haunted map[string]struct{}
@@ -90,9 +92,13 @@ func (e *Engine) lineOf(s *shard, key string) *line {
 // begin starts an episode under a fresh token: the line asks the store for its
 // first waiter. enqueue says that a take would not do.
 func (l *line) begin(enqueue bool) {
+	l.open(enqueue)
+	l.ask()
+}
+
+func (l *line) open(enqueue bool) {
 	l.start(l.engine.newToken())
 	l.enqueue, l.contended, l.promised = enqueue, false, false
-	l.ask()
 }
 
 // resume starts an episode under a token that a release has put in line, or may

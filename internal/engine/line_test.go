@@ -145,7 +145,7 @@ func TestAnOldRefusalSaysNothingToANewcomer(t *testing.T) {
 		shard.mu.Lock()
 		l.ask()
 		shard.mu.Unlock()
-		if refusal := e.await(ctx, w); refusal != nil {
+		if refusal := e.await(ctx, w, time.Now()); refusal != nil {
 			t.Errorf("refused: %+v", refusal)
 		}
 		release(t, w.hold)
@@ -257,7 +257,7 @@ func TestAGrantThatCrossedALeavingIsPassedOn(t *testing.T) {
 		served := false
 		waiting(t, e, request(WaitForever), func(*Hold) { served = true })
 		cancel()
-		if refusal := e.await(ctx, w); refusal == nil || !errors.Is(refusal.Ended, context.Canceled) {
+		if refusal := e.await(ctx, w, time.Now()); refusal == nil || !errors.Is(refusal.Ended, context.Canceled) {
 			t.Errorf("leaver got %v", refusal)
 		}
 		synctest.Wait()

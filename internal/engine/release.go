@@ -14,7 +14,7 @@ import (
 // key falls by its TTL. The loss says whether the lease had ended before. Later
 // calls do nothing and return the same.
 func (h *Hold) Release(ctx context.Context) (Loss, error) {
-	h.BeginRelease()
+	h.begin(true, ctx.Done() == nil)
 	select {
 	case <-h.ended:
 		return h.outcome()
@@ -29,7 +29,7 @@ func (h *Hold) Release(ctx context.Context) (Loss, error) {
 }
 
 // BeginRelease is Release without waiting for anything.
-func (h *Hold) BeginRelease() { h.begin(true) }
+func (h *Hold) BeginRelease() { h.begin(true, false) }
 
 // outcome returns how the release ended.
 func (h *Hold) outcome() (Loss, error) {
@@ -39,8 +39,9 @@ func (h *Hold) outcome() (Loss, error) {
 }
 
 // begin starts the release, once. A hold that its caller never saw is not told
-// of.
-func (h *Hold) begin(seen bool) {
+// of. Where the caller waits for the end, and cannot be called away, the release
+// is sent on its goroutine.
+func (h *Hold) begin(seen, waits bool) {
 	l := h.line
 	l.shard.mu.Lock()
 	if h.ended != nil {
@@ -49,15 +50,17 @@ func (h *Hold) begin(seen bool) {
 	}
 	mine := h.current()
 	h.ended = make(chan struct{})
-	h.expiry.Stop()
 	if h.overdue != nil {
 		h.overdue.Stop()
 	}
 	h.unseen = !seen
-	freeing := false
+	freeing, ready := false, false
+	var r store.Request
 	switch {
 	case mine:
-		freeing = !l.pass(h)
+		if freeing = !l.pass(); freeing {
+			r, ready = l.beginFreeing(h)
+		}
 	case h.loss == Closed:
 		l.exorcise(h.lease.token)
 	default:
@@ -72,23 +75,34 @@ func (h *Hold) begin(seen bool) {
 	}
 	l.shard.mu.Unlock()
 	h.cancel(nil)
+	if ready {
+		r.Inline = waits
+		l.sendRelease(h.lease, h, r)
+	}
 	after.run()
 }
 
-// free gives the line's lease back to the store, after its renewals in flight
-// have ended. The last holder, if there is one, hears of it.
-func (l *line) free(last *Hold) {
+// free gives the line's lease back to the store.
+func (l *line) free() {
+	if r, ready := l.beginFreeing(nil); ready {
+		l.sendRelease(l.lease, nil, r)
+	}
+}
+
+// beginFreeing begins to give the line's lease back to the store, after its
+// renewals in flight have ended. The last holder, if there is one, hears of it.
+// It returns the request to send, and whether that can be done now.
+func (l *line) beginFreeing(last *Hold) (r store.Request, ready bool) {
 	lease := l.lease
 	l.state = freeing
 	lease.holder = nil
-	l.engine.renewals.cancel(lease)
+	l.engine.schedule.drop(lease)
 	l.engine.work.Add()
-	send := func() { l.sendRelease(lease, last) }
 	if lease.inFlight > 0 {
-		lease.afterRenewals = send
-		return
+		lease.afterRenewals = func() { l.sendRelease(lease, last, l.releaseRequest(lease)) }
+		return r, false
 	}
-	send()
+	return l.releaseRequest(lease), true
 }
 
 // releaseRequest returns the request that releases the lease. If others wait
@@ -109,8 +123,7 @@ func (l *line) releaseRequest(lease *lease) store.Request {
 // sendRelease releases the lease and moves the line on. If the store did not
 // take the release, it is sent again and again beside the line until the
 // lease's end; a line that meets the token meanwhile releases it too.
-func (l *line) sendRelease(lease *lease, last *Hold) {
-	r := l.releaseRequest(lease)
+func (l *line) sendRelease(lease *lease, last *Hold, r store.Request) {
 	l.engine.store.Release(r, func(released store.Released, err error) {
 		defer l.engine.work.Done()
 		var after afterwards

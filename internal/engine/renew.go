@@ -10,18 +10,28 @@ import (
 // longHold is how many TTLs a hold lasts before the owner is told of it.
 const longHold = 3
 
-// renewDue renews a lease whose time is come.
-func (e *Engine) renewDue(lease *lease) {
+// attend sees to a held lease whose time is come: it ends one whose validity is
+// over, whatever its renewals are doing, and renews one that is due.
+func (e *Engine) attend(lease *lease) {
 	l := lease.line
+	var after afterwards
 	l.shard.mu.Lock()
-	defer l.shard.mu.Unlock()
-	h := lease.holder
-	if l.lease != lease || h == nil || !h.request.Renew || h.loss != NotLost {
-		return
+	now, h := time.Now(), lease.holder
+	switch {
+	case l.lease != lease || h == nil:
+	case !lease.valid(now):
+		l.doubt = errNoAnswer
+		l.lose(Expired, &after)
+	case lease.renewIsDue(now) && h.loss == NotLost:
+		lease.renewAt = time.Time{}
+		e.schedule.set(lease)
+		lease.inFlight++
+		e.renew(lease, h, h.request.TTL, lease.fences.wanted(h.request), func(bool, error) {})
+	default:
+		e.schedule.set(lease)
 	}
-	lease.inFlight++
-	fences := lease.fences.wanted(h.request)
-	e.renew(lease, h, h.request.TTL, fences, func(bool, error) {})
+	l.shard.mu.Unlock()
+	after.runAside(e)
 }
 
 // renew sends one renewal for a holder and takes in its answer. It tells done
@@ -53,13 +63,13 @@ func (l *line) renewed(renewal store.Renewal, err error, ttl time.Duration, afte
 	event := Event{Kind: Renewed, Key: l.key, Held: now.Sub(h.since), Err: err}
 	switch {
 	case err != nil:
-		l.reschedule(now.Add(retryOf(lease.ttl)))
+		l.renewFrom(now.Add(retryOf(lease.ttl)))
 	case !renewal.Held:
 		l.lose(Taken, after)
 		return
 	default:
 		lease.renewed(renewal, ttl)
-		l.reschedule(renewal.Since.Add(h.request.TTL / 3))
+		l.renewFrom(renewal.Since.Add(h.request.TTL / 3))
 	}
 	after.add(func() { l.engine.observe(event) })
 	if !h.toldLong && event.Held > longHold*h.request.TTL {
@@ -68,11 +78,12 @@ func (l *line) renewed(renewal store.Renewal, err error, ttl time.Duration, afte
 	}
 }
 
-// reschedule sets the next renewal of the held lease, if its holder is renewed.
-func (l *line) reschedule(at time.Time) {
+// renewFrom sets the next renewal of the held lease, if its holder is renewed.
+func (l *line) renewFrom(at time.Time) {
 	if h := l.lease.holder; h.request.Renew && h.loss == NotLost {
-		l.engine.renewals.schedule(l.lease, at)
+		l.lease.renewAt = at
 	}
+	l.engine.schedule.set(l.lease)
 }
 
 // retryOf returns how long after a failed renewal the next one follows.

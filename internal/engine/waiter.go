@@ -17,7 +17,8 @@ type waiter struct {
 	// queued is true once it is known that the caller has to wait.
 	queued bool
 	// news brings a value when it turns out later that the caller has to wait,
-	// and is closed when the waiter is settled: granted the lease, or refused.
+	// and is closed when the waiter is settled: granted the lease, or refused. It
+	// is nil while the waiter puts its question itself.
 	news    chan struct{}
 	refusal *Refusal // set before news is closed; nil if granted
 }
@@ -62,7 +63,14 @@ func (l *line) unlink(w *waiter) {
 func (l *line) refuse(w *waiter, refusal *Refusal) {
 	l.unlink(w)
 	w.refusal = refusal
-	close(w.news)
+	w.settle()
+}
+
+// settle tells the waiter that it is settled.
+func (w *waiter) settle() {
+	if w.news != nil {
+		close(w.news)
+	}
 }
 
 // refuseAll refuses everybody who waits.

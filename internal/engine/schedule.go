@@ -1,0 +1,120 @@
+package engine
+
+import (
+	"container/heap"
+	"sync"
+	"time"
+)
+
+// A schedule knows when each held lease has to be seen to next: to be renewed,
+// or to end. An engine has one, with one timer and no goroutine, so a held lease
+// costs neither. Its mutex is taken inside those of the shards.
+type schedule struct {
+	// attend sees to a lease whose time is come. It must not block.
+	attend func(*lease)
+
+	mu    sync.Mutex
+	queue leaseHeap
+	timer *time.Timer
+	at    time.Time // when the timer fires; zero while it does not
+}
+
+// renewIsDue reports whether it is time to renew the lease.
+func (l *lease) renewIsDue(now time.Time) bool {
+	return !l.renewAt.IsZero() && !now.Before(l.renewAt)
+}
+
+// set puts the lease on the schedule, or at its new place.
+func (s *schedule) set(l *lease) {
+	due := l.validUntil
+	if !l.renewAt.IsZero() && l.renewAt.Before(due) {
+		due = l.renewAt
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case l.position == 0:
+		l.due = due
+		heap.Push(&s.queue, l)
+	case !l.due.Equal(due):
+		l.due = due
+		heap.Fix(&s.queue, l.position-1)
+	default:
+		return
+	}
+	s.wind()
+}
+
+// drop takes the lease off the schedule.
+func (s *schedule) drop(l *lease) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if l.position != 0 {
+		heap.Remove(&s.queue, l.position-1)
+	}
+}
+
+// wind sees to it that the timer fires when the first lease is due, or before:
+// then it finds nothing to do, and is wound again.
+func (s *schedule) wind() {
+	if len(s.queue) == 0 {
+		return
+	}
+	due := s.queue[0].due
+	switch {
+	case s.timer == nil:
+		s.timer = time.AfterFunc(time.Until(due), s.tick)
+	case s.at.IsZero() || due.Before(s.at):
+		s.timer.Reset(time.Until(due))
+	default:
+		return
+	}
+	s.at = due
+}
+
+// tick takes the leases whose time is come off the queue and sees to them.
+func (s *schedule) tick() {
+	s.mu.Lock()
+	s.at = time.Time{}
+	now := time.Now()
+	var ready []*lease
+	for len(s.queue) > 0 && !s.queue[0].due.After(now) {
+		l, _ := heap.Pop(&s.queue).(*lease)
+		ready = append(ready, l)
+	}
+	s.wind()
+	s.mu.Unlock()
+	for _, l := range ready {
+		s.attend(l)
+	}
+}
+
+// A leaseHeap has the lease that is due first in front. It implements
+// heap.Interface and keeps each lease's position, counted from 1.
+type leaseHeap []*lease
+
+func (h leaseHeap) Len() int { return len(h) }
+
+func (h leaseHeap) Less(i, j int) bool { return h[i].due.Before(h[j].due) }
+
+func (h leaseHeap) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].position, h[j].position = i+1, j+1
+}
+
+// Push appends a lease.
+func (h *leaseHeap) Push(x any) {
+	l, _ := x.(*lease)
+	*h = append(*h, l)
+	l.position = len(*h)
+}
+
+// Pop takes the last lease off.
+func (h *leaseHeap) Pop() any {
+	old := *h
+	l := old[len(old)-1]
+	old[len(old)-1] = nil
+	*h = old[:len(old)-1]
+	l.position = 0
+	return l
+}
