@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 	"time"
+
+	"github.com/reqlock/reqlock/internal/store"
 )
 
 // WaitForever is a Request's wait that ends only with the caller's context.
@@ -50,11 +52,18 @@ func (e *Engine) newWaiter(ctx context.Context, r Request) *waiter {
 	return &h.waiter
 }
 
-// leads reports whether a caller may put the first question on its own goroutine:
-// it would do nothing but wait for the answer, and cannot be called away before
-// that has to come.
-func (e *Engine) leads(ctx context.Context, r Request) bool {
-	return ctx.Done() == nil && (r.Wait <= 0 || r.Wait >= e.boundOf(r.TTL))
+// leads reports whether a caller may put the first question on its own goroutine.
+// It would only wait for the answer otherwise, but it cannot be called away
+// meanwhile.
+func leads(ctx context.Context, wait time.Duration) bool {
+	return (wait <= 0 || wait >= store.InlineTime) && isLong(ctx)
+}
+
+// isLong reports whether a context does not end by itself before the store would
+// let go of an inline caller.
+func isLong(ctx context.Context) bool {
+	end, ends := ctx.Deadline()
+	return !ends || time.Until(end) >= store.InlineTime
 }
 
 // enter puts the waiter in its line, or refuses it at the door.
@@ -84,7 +93,7 @@ func (e *Engine) enter(ctx context.Context, w *waiter) *Refusal {
 		l.listen()
 	}
 	l.join(w)
-	if l.state == idle && e.leads(ctx, w.hold.request) {
+	if l.state == idle && leads(ctx, w.patience) {
 		l.open(false)
 		q := l.question()
 		s.mu.Unlock()
@@ -140,16 +149,14 @@ func (w *waiter) settled() bool {
 
 // await returns nil when the waiter was granted the lease.
 func (e *Engine) await(ctx context.Context, w *waiter, begun time.Time) *Refusal {
-	if w.news == nil && w.settled() {
-		return w.refusal
-	}
+	waiting := w.news != nil || !w.settled()
 	var over <-chan time.Time
-	if w.patience > 0 {
+	if waiting && w.patience > 0 {
 		timer := time.NewTimer(w.patience - time.Since(begun))
 		defer timer.Stop()
 		over = timer.C
 	}
-	for waiting := true; waiting; {
+	for waiting {
 		select {
 		case _, waiting = <-w.news:
 			if waiting {

@@ -107,7 +107,7 @@ func (l *line) sweep(q store.Request, orphan string) {
 	l.enqueue = true
 	l.engine.work.Add()
 	r := q
-	r.Token = orphan
+	r.Token, r.Inline = orphan, false
 	l.engine.store.Release(r, func(store.Released, error) {
 		defer l.engine.work.Done()
 		l.shard.mu.Lock()

@@ -52,6 +52,12 @@ func (s *switchable) call(transition string, r store.Request) error {
 	return f(transition, r)
 }
 
+func (s *switchable) isSet() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.f != nil
+}
+
 type call struct {
 	transition, token string
 	at                time.Time
@@ -92,24 +98,25 @@ func (s *fakeStore) transition(name string, r store.Request, f func(value string
 }
 
 func (s *fakeStore) Take(r store.Request, done func(store.Answer, error)) {
-	answer(r, func() { done(s.take(r)) })
+	s.answer(r, func() { done(s.take(r)) })
 }
 
 func (s *fakeStore) Enqueue(r store.Request, done func(store.Answer, error)) {
-	answer(r, func() { done(s.enqueue(r)) })
+	s.answer(r, func() { done(s.enqueue(r)) })
 }
 
 func (s *fakeStore) Renew(r store.Request, done func(store.Renewal, error)) {
-	answer(r, func() { done(s.renew(r)) })
+	s.answer(r, func() { done(s.renew(r)) })
 }
 
 func (s *fakeStore) Release(r store.Request, done func(store.Released, error)) {
-	answer(r, func() { done(s.release(r)) })
+	s.answer(r, func() { done(s.release(r)) })
 }
 
-// answer answers on the goroutine of a caller who allows it.
-func answer(r store.Request, f func()) {
-	if r.Inline {
+// answer answers on the goroutine of a caller who allows it, if that does not
+// take long.
+func (s *fakeStore) answer(r store.Request, f func()) {
+	if r.Inline && !s.before.isSet() && !s.after.isSet() {
 		f()
 		return
 	}

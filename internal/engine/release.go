@@ -14,7 +14,7 @@ import (
 // key falls by its TTL. The loss says whether the lease had ended before. Later
 // calls do nothing and return the same.
 func (h *Hold) Release(ctx context.Context) (Loss, error) {
-	h.begin(true, ctx.Done() == nil)
+	h.begin(true, isLong(ctx) && ctx.Err() == nil)
 	select {
 	case <-h.ended:
 		return h.outcome()
@@ -39,8 +39,8 @@ func (h *Hold) outcome() (Loss, error) {
 }
 
 // begin starts the release, once. A hold that its caller never saw is not told
-// of. Where the caller waits for the end, and cannot be called away, the release
-// is sent on its goroutine.
+// of. Where the caller waits for the end, the release may be sent on its
+// goroutine.
 func (h *Hold) begin(seen, waits bool) {
 	l := h.line
 	l.shard.mu.Lock()

@@ -53,8 +53,9 @@ type course struct {
 	blind    bool // a send failed in a way that does not say whether it was applied
 	settled  bool
 	position int    // among the lane's exchanges, from 1; 0 once settled
-	led      *batch // on the goroutine of the caller
-	first    send   // the second one is rare
+	led      *batch // on the goroutine of the caller, until
+	ledUntil time.Time
+	first    send // the second one is rare
 }
 
 // A send is one command on its way.

@@ -28,6 +28,7 @@ type lane struct {
 	flight    *batch // nil while nothing is under way
 	spare     *batch // has nothing to send
 	exchanges []*exchange
+	swift     bool // the last batch was
 	timer     *time.Timer
 	due       time.Time // when the timer fires; zero while it does not
 }
@@ -112,6 +113,7 @@ func (l *lane) run(b *batch) {
 func (l *lane) turn(b *batch, rdb redis.UniversalClient) (more bool) {
 	b.fly(rdb)
 	l.mu.Lock()
+	l.swift = time.Since(b.begun) < swiftTime
 	for _, s := range b.sends {
 		l.take(b, s)
 		l.forget(s.of)
@@ -144,6 +146,7 @@ func (l *lane) take(b *batch, s *send) {
 		return
 	}
 	failed := r.err != nil && isTransport(r.err)
+	l.swift = l.swift && !failed
 	if !failed {
 		if c := x.instead(s); c != nil { // the same send, in other words
 			x.queued = true
@@ -159,7 +162,7 @@ func (l *lane) take(b *batch, s *send) {
 	case !failed || x.open == 0:
 		b.notices = append(b.notices, x.end(r))
 		if x.led != b {
-			l.giveUp(x)
+			l.letGo(x)
 		}
 	}
 }

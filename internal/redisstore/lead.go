@@ -6,19 +6,23 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/reqlock/reqlock/internal/store"
 )
 
 // errNoConnection is the fault of a command for which no connection was had
-// within its bound.
-var errNoConnection = errors.New("no connection within the command timeout")
+// in time.
+var errNoConnection = errors.New("no connection in time")
 
-// bounded is the client of those who send on their own goroutine: its reads and
-// writes end with the bound. It shares the connections of the other one.
+// swiftTime is how long a batch may take after which a caller leads the next.
+const swiftTime = 5 * time.Millisecond
+
+// bounded is the client of those who lead: its reads and writes end when they
+// have to be let go. It shares the connections of the other one.
 type bounded struct {
-	rdb   redis.UniversalClient
-	bound time.Duration
-	once  sync.Once
-	own   redis.UniversalClient // nil where the client knows no such thing
+	rdb  redis.UniversalClient
+	once sync.Once
+	own  redis.UniversalClient // nil where the client knows no such thing
 }
 
 // client returns it, or nil. It is made at the first use, with the hooks that
@@ -26,22 +30,23 @@ type bounded struct {
 func (c *bounded) client() redis.UniversalClient {
 	c.once.Do(func() {
 		if rdb, ok := c.rdb.(*redis.Client); ok {
-			c.own = rdb.WithTimeout(c.bound)
+			c.own = rdb.WithTimeout(store.InlineTime)
 		}
 	})
 	return c.own
 }
 
-// leader returns the client with which the caller may run the batch itself. It
-// is nil where the caller would not wait for the answer, or where it could not
-// be sure to be back at the end of the bound.
+// leader returns the client with which the caller of the exchange may run the
+// batch itself, or nil. It may while the server is swift: then it is hardly ever
+// kept longer than by waiting, and there is a connection.
 func (l *lane) leader(b *batch, x *exchange) redis.UniversalClient {
-	if b == nil || !x.request.Inline || x.request.Bound != l.bounded.bound {
+	if b == nil || !x.request.Inline || !l.swift || x.half < store.InlineTime {
 		return nil
 	}
 	client := l.bounded.client()
 	if client != nil {
-		x.led = b
+		x.led, x.ledUntil = b, b.begun.Add(store.InlineTime)
+		l.watch(x.ledUntil)
 		b.by.over = b.over()
 	}
 	return client
@@ -88,8 +93,9 @@ func (b *batch) back() {
 	}
 }
 
-// giveUp lets the leader of an exchange go whose bound is over.
-func (l *lane) giveUp(x *exchange) {
+// letGo ends the wait of a leader for a connection; that for a reply ends by
+// itself. The lane does not wait for it.
+func (l *lane) letGo(x *exchange) {
 	if x.led != nil {
 		l.leave(x.led)
 		close(x.led.end)

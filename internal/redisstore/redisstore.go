@@ -3,7 +3,6 @@ package redisstore
 import (
 	"context"
 	"sync/atomic"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -40,9 +39,8 @@ var _ store.Store = (*Store)(nil)
 // prefix. It does no I/O. It refuses a prefix with half a hash tag.
 //
 // The process is an id of 32 hex digits that no other Store ever has. Each
-// token that the Store is given must be this id, a colon and a number. The bound
-// is that of most requests: only those may run on the goroutine of their caller.
-func New(rdb redis.UniversalClient, prefix, process string, bound time.Duration) (*Store, error) {
+// token that the Store is given must be this id, a colon and a number.
+func New(rdb redis.UniversalClient, prefix, process string) (*Store, error) {
 	if err := checkPrefix(prefix); err != nil {
 		return nil, err
 	}
@@ -53,7 +51,7 @@ func New(rdb redis.UniversalClient, prefix, process string, bound time.Duration)
 		channelPrefix: prefix,
 		hint:          func(string, string) {},
 	}
-	own := &bounded{rdb: rdb, bound: bound}
+	own := &bounded{rdb: rdb}
 	for _, l := range [...]*lane{&s.takes, &s.keeps} {
 		l.rdb, l.bounded, l.work = rdb, own, &s.work
 	}

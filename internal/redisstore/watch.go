@@ -32,7 +32,7 @@ func (l *lane) look() {
 		x := l.exchanges[i]
 		if !now.Before(x.deadline) {
 			over = append(over, x.end(reply{err: errNoReply}))
-			l.giveUp(x)
+			l.letGo(x)
 			l.forget(x) // another one takes its place
 			continue
 		}
@@ -55,6 +55,12 @@ func (l *lane) look() {
 // younger than that is given its time: what the exchange waited for before was
 // another one.
 func (l *lane) judge(x *exchange, now time.Time) time.Time {
+	if x.led != nil {
+		if now.Before(x.ledUntil) {
+			return x.ledUntil
+		}
+		l.letGo(x)
+	}
 	switch {
 	case x.overdue || l.flight == nil:
 		return x.deadline

@@ -23,7 +23,6 @@ const (
 	ttl      = 3 * time.Minute
 	claim    = 30 * time.Second
 	lineLife = time.Minute // see line.lua
-	bound    = 5 * time.Second
 )
 
 // The processes of the tests, and their tokens.
@@ -40,14 +39,14 @@ var (
 
 // request returns a request for the key k that joins the line.
 func request(token string) store.Request {
-	return store.Request{Key: "k", Token: token, TTL: ttl, Claim: claim, Bound: bound, Join: true, Look: true}
+	return store.Request{Key: "k", Token: token, TTL: ttl, Claim: claim, Bound: 5 * time.Second, Join: true, Look: true}
 }
 
 // newStore returns a store of the process me. What it left behind ends with
 // the test.
 func newStore(t *testing.T, rdb redis.UniversalClient) *syncStore {
 	t.Helper()
-	s, err := New(rdb, "p:", me, bound)
+	s, err := New(rdb, "p:", me)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,9 @@ import (
 	"time"
 )
 
+// InlineTime is how long a store keeps the caller of an inline request at most.
+const InlineTime = 50 * time.Millisecond
+
 // A Request names one transition of one key.
 type Request struct {
 	// Key is the lock key as the caller knows it, without a prefix.
@@ -16,9 +19,9 @@ type Request struct {
 	TTL time.Duration
 	// Bound is the longest that the transition may take, re-send included.
 	Bound time.Duration
-	// Inline is true where the caller waits for the answer anyhow, cannot be
-	// called away meanwhile, and holds no lock: the store may do its work on the
-	// caller's goroutine, and call done before the method returns.
+	// Inline is true where the caller waits for the answer anyhow, and holds no
+	// lock: the store may work on its goroutine, for InlineTime at most, and call
+	// done before the method returns.
 	Inline bool
 	// Look makes Take tell who holds the key that it does not grant.
 	Look bool
