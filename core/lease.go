@@ -3,6 +3,7 @@ package core
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/reqlock/reqlock/internal/engine"
@@ -15,6 +16,7 @@ type Lease struct {
 	locker *Locker
 	key    string
 	hold   *engine.Hold
+	once   sync.Once // makes the context, when it is asked for
 	ctx    leaseContext
 	nested bool   // in another lease of the same key, which is the one to release
 	around *Lease // the next lease outwards under which the holder runs
@@ -23,7 +25,6 @@ type Lease struct {
 func newLease(ctx context.Context, l *Locker, key string, hold *engine.Hold) *Lease {
 	lease := &Lease{locker: l, key: key, hold: hold}
 	lease.around, _ = FromContext(ctx)
-	lease.ctx = leaseContext{hold.Context(), lease}
 	return lease
 }
 
@@ -99,6 +100,11 @@ func (l *Lease) Context() context.Context {
 	if l == nil {
 		return context.Background()
 	}
+	l.once.Do(func() {
+		if l.ctx.lease == nil {
+			l.ctx = leaseContext{l.hold.Context(), l}
+		}
+	})
 	return &l.ctx
 }
 

@@ -44,15 +44,15 @@ func (l *Locker) acquireAll(ctx context.Context, keys []string, wait time.Durati
 			return nil, amend(err, wait)
 		}
 		all.taken = append(all.taken, lease)
-		all.ctx = &lease.ctx //nolint:fatcontext // as deep as there are keys, so that the loss of any ends it
+		all.ctx = lease.Context() //nolint:fatcontext // as deep as there are keys, so that the loss of any ends it
 		if key == first {
 			main = lease
 		}
 	}
 	if innermost := all.taken[len(all.taken)-1]; innermost != main {
-		again := *main
-		again.around = innermost
-		all.ctx = context.WithValue(all.ctx, leaseKey{}, &again)
+		again := &Lease{locker: l, key: main.key, hold: main.hold, nested: main.nested, around: innermost}
+		again.ctx = leaseContext{main.Context(), again}
+		all.ctx = context.WithValue(all.ctx, leaseKey{}, again)
 	}
 	return all, nil
 }

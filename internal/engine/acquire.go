@@ -37,7 +37,6 @@ func (e *Engine) Acquire(ctx context.Context, r Request) (*Hold, error) {
 	}
 	waited := time.Since(begun)
 	if refusal != nil {
-		w.hold.cancel(nil)
 		e.observe(Event{Kind: Refused, Key: r.Key, Queued: w.queued, Waited: waited, Err: refusal})
 		return nil, refusal
 	}
@@ -47,7 +46,6 @@ func (e *Engine) Acquire(ctx context.Context, r Request) (*Hold, error) {
 
 func (e *Engine) newWaiter(ctx context.Context, r Request) *waiter {
 	h := &Hold{engine: e, request: r, parent: ctx}
-	h.ctx, h.cancel = context.WithCancelCause(ctx)
 	h.waiter = waiter{hold: h, try: r.Wait == 0, patience: r.Wait}
 	return &h.waiter
 }

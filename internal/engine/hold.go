@@ -12,8 +12,6 @@ type Hold struct {
 	line    *line
 	request Request
 	parent  context.Context
-	ctx     context.Context
-	cancel  context.CancelCauseFunc
 
 	// Set when the hold is granted.
 	lease    *lease
@@ -23,6 +21,8 @@ type Hold struct {
 	overdue  *time.Timer
 
 	// Guarded by the mutex of the line's shard.
+	ctx      context.Context // made when it is asked for
+	cancel   context.CancelCauseFunc
 	loss     Loss
 	gone     bool // the lease ended under it; Close does not wait for it any more
 	toldLong bool
@@ -34,7 +34,28 @@ type Hold struct {
 // Context returns the context under which the caller may act. It is cancelled
 // with the cause of the loss before the lease's validity ends, and when the
 // hold is released.
-func (h *Hold) Context() context.Context { return h.ctx }
+func (h *Hold) Context() context.Context {
+	h.line.shard.mu.Lock()
+	defer h.line.shard.mu.Unlock()
+	if h.ctx == nil {
+		h.ctx, h.cancel = context.WithCancelCause(h.parent)
+		switch {
+		case h.loss != NotLost:
+			h.cancel(h.engine.hooks.Cause(h.loss))
+		case h.ended != nil:
+			h.cancel(nil)
+		}
+	}
+	return h.ctx
+}
+
+// cancelWith cancels the context that was made, if one was, by the time that the
+// caller held the mutex.
+func cancelWith(cancel context.CancelCauseFunc, cause error) {
+	if cancel != nil {
+		cancel(cause)
+	}
+}
 
 // Token returns the token that is in the key.
 func (h *Hold) Token() string { return h.lease.token }
@@ -103,9 +124,9 @@ func (l *line) lose(loss Loss, after *afterwards) {
 func (h *Hold) tell(loss Loss, after *afterwards) {
 	h.loss = loss
 	event := Event{Kind: Lost, Key: h.line.key, Held: time.Since(h.since), Loss: loss}
-	seen := !h.unseen
+	seen, cancel := !h.unseen, h.cancel
 	after.add(func() {
-		h.cancel(h.engine.hooks.Cause(loss))
+		cancelWith(cancel, h.engine.hooks.Cause(loss))
 		if seen {
 			h.engine.observe(event)
 		}

@@ -73,8 +73,9 @@ func (h *Hold) begin(seen, waits bool) {
 	if !freeing {
 		h.settle(nil, &after)
 	}
+	cancel := h.cancel
 	l.shard.mu.Unlock()
-	h.cancel(nil)
+	cancelWith(cancel, nil)
 	if ready {
 		r.Inline = waits
 		l.sendRelease(h.lease, h, r)

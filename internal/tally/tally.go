@@ -8,32 +8,36 @@ package tally
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 )
 
 // A Tally counts work under way. The zero value counts none and is ready for
 // use. It is safe for concurrent use and must not be copied after first use.
 type Tally struct {
+	n    atomic.Int64
 	mu   sync.Mutex
-	n    int
 	none chan struct{} // closed when n falls to zero; nil while nobody waits
 }
 
 // Add counts one more piece of work.
-func (t *Tally) Add() {
-	t.mu.Lock()
-	t.n++
-	t.mu.Unlock()
-}
+func (t *Tally) Add() { t.n.Add(1) }
 
 // Done ends one piece of work that Add counted.
 func (t *Tally) Done() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.n--
-	if t.n < 0 {
+	switch left := t.n.Add(-1); {
+	case left < 0:
 		panic("reqlock: tally: Done without Add")
+	case left == 0:
+		t.mu.Lock()
+		t.tell()
+		t.mu.Unlock()
 	}
-	if t.n == 0 && t.none != nil {
+}
+
+// tell tells those who wait if no work is left. Whoever waits looks for himself
+// first, so none is missed.
+func (t *Tally) tell() {
+	if t.none != nil && t.n.Load() == 0 {
 		close(t.none)
 		t.none = nil
 	}
@@ -41,15 +45,15 @@ func (t *Tally) Done() {
 
 // Wait returns nil once no work is left, or ctx's error when ctx ends first.
 func (t *Tally) Wait(ctx context.Context) error {
-	t.mu.Lock()
-	if t.n == 0 {
-		t.mu.Unlock()
+	if t.n.Load() == 0 {
 		return nil
 	}
+	t.mu.Lock()
 	if t.none == nil {
 		t.none = make(chan struct{})
 	}
 	none := t.none
+	t.tell()
 	t.mu.Unlock()
 
 	select {
