@@ -30,7 +30,7 @@ func (l *Locker) DoAll(ctx context.Context, keys []string, fn func(ctx context.C
 		return err
 	}
 	defer func() {
-		if lost := all.release(ctx); lost != nil && !errors.Is(err, lost) {
+		if lost := all.release(); lost != nil && !errors.Is(err, lost) {
 			err = errors.Join(err, lost)
 		}
 	}()

@@ -29,7 +29,8 @@ func Enter[R any](
 	ctx context.Context, l *Locker, r R, keys ...KeyFunc[R],
 ) (locked context.Context, release func(), err error) {
 	must(len(keys) > 0, "Enter needs a key function")
-	names := make([]string, 0, len(keys))
+	var few [4]string // so that most requests need no memory for them
+	names := few[:0]
 	for _, key := range keys {
 		name, err := key.read(r)
 		switch {
@@ -50,7 +51,7 @@ func Enter[R any](
 		}
 		return ctx, nothing, err
 	}
-	return all.ctx, func() { _ = all.release(ctx) }, nil
+	return all.ctx, func() { _ = all.release() }, nil
 }
 
 // nothing releases what was not locked.

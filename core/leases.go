@@ -12,6 +12,7 @@ import (
 // leases are the locks of one request, in the order in which they were taken.
 type leases struct {
 	taken []*Lease
+	one   [1]*Lease // taken, for most requests
 	// ctx is derived from the contexts of all leases: it ends when one of them
 	// is lost.
 	ctx context.Context
@@ -31,7 +32,8 @@ func (l *Locker) acquireAll(ctx context.Context, keys []string, wait time.Durati
 		slices.Sort(keys)
 		keys = slices.Compact(keys)
 	}
-	all := &leases{taken: make([]*Lease, 0, len(keys)), ctx: ctx}
+	all := &leases{ctx: ctx}
+	all.taken = all.one[:0]
 	begun := time.Now()
 	var main *Lease
 	for _, key := range keys {
@@ -39,7 +41,7 @@ func (l *Locker) acquireAll(ctx context.Context, keys []string, wait time.Durati
 		if err != nil {
 			all.begin()
 			if !isUnavailable(err) && ctx.Err() == nil {
-				_ = all.release(ctx) // the caller's next attempt does not meet its own locks
+				_ = all.release() // the caller's next attempt does not meet its own locks
 			}
 			return nil, amend(err, wait)
 		}
@@ -82,15 +84,14 @@ func (a *leases) begin() {
 }
 
 // release gives all locks back, together, and returns the loss of one, if there
-// was any. It waits for Redis about as long as for one command, also
-// when ctx has ended. It may be called more than once.
-func (a *leases) release(ctx context.Context) (lost error) {
+// was any. It waits for Redis about as long as for one command, also when the
+// request's context has ended. It may be called more than once.
+func (a *leases) release() (lost error) {
 	if len(a.taken) > 1 {
 		a.begin()
 	}
-	ctx = context.WithoutCancel(ctx)
 	for _, lease := range slices.Backward(a.taken) {
-		err := lease.Release(ctx)
+		err := lease.Release(context.Background())
 		if isLoss(err) {
 			lost = err
 		}

@@ -35,13 +35,20 @@ func (e *Engine) Acquire(ctx context.Context, r Request) (*Hold, error) {
 	if refusal == nil {
 		refusal = e.await(ctx, w, begun)
 	}
-	waited := time.Since(begun)
 	if refusal != nil {
-		e.observe(Event{Kind: Refused, Key: r.Key, Queued: w.queued, Waited: waited, Err: refusal})
+		e.acquired(w, begun, Event{Kind: Refused, Err: refusal})
 		return nil, refusal
 	}
-	e.observe(Event{Kind: Acquired, Key: r.Key, Queued: w.queued, Waited: waited, Handover: w.hold.handover})
+	e.acquired(w, begun, Event{Kind: Acquired, Handover: w.hold.handover})
 	return w.hold, nil
+}
+
+// acquired tells the owner how an acquisition ended.
+func (e *Engine) acquired(w *waiter, begun time.Time, event Event) {
+	if e.hooks.Observe != nil {
+		event.Key, event.Queued, event.Waited = w.hold.request.Key, w.queued, time.Since(begun)
+		e.hooks.Observe(event)
+	}
 }
 
 func (e *Engine) newWaiter(ctx context.Context, r Request) *waiter {

@@ -127,7 +127,7 @@ func (l *line) answered(q store.Request, answer store.Answer, err error) (settle
 		l.refused()
 	default:
 		lease := newLease(l, q, answer.Since)
-		if !lease.valid(time.Now()) {
+		if !lease.valid(lease.budget.begun) {
 			l.tooSlow(q)
 			break
 		}

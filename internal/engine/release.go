@@ -184,7 +184,7 @@ func (l *line) kept(old *lease, r store.Request, since time.Time) {
 	granted.Token = r.Rejoin
 	l.start(r.Rejoin)
 	lease := newLease(l, granted, since)
-	if !lease.valid(time.Now()) {
+	if !lease.valid(lease.budget.begun) {
 		l.tooSlow(granted)
 		l.ask()
 		return

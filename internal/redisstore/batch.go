@@ -16,8 +16,8 @@ type batch struct {
 	sends   []*send
 	cmds    []redis.Cmder
 	notices []notice
-	begun   time.Time
-	left    bool // behind
+	begun   time.Time // and sent, for the validity of what it is granted
+	left    bool      // behind
 	by      by
 	end     chan struct{} // closed where the leader is let go; see lead
 }
@@ -44,7 +44,6 @@ func (b *batch) fly(rdb redis.UniversalClient) {
 			b.by.deadline = s.of.deadline
 		}
 	}
-	sent := time.Now()
 	var whole error // why the batch failed as a whole
 	if len(b.sends) == 1 {
 		whole = rdb.Process(&b.by, b.sends[0].command)
@@ -58,7 +57,7 @@ func (b *batch) fly(rdb redis.UniversalClient) {
 	}
 	for _, s := range b.sends {
 		value, err := s.command.answer(whole)
-		s.reply = reply{value: value, err: err, sent: sent}
+		s.reply = reply{value: value, err: err, sent: b.begun}
 	}
 }
 

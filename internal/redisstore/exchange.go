@@ -47,6 +47,7 @@ type course struct {
 	deadline time.Time
 
 	sends    int  // sends begun
+	looks    bool // goes on with SET NX GET
 	open     int  // sends without a reply yet
 	queued   bool // a send has not left yet
 	overdue  bool // half of the bound is over

@@ -40,7 +40,7 @@ func (l *lane) do(x *exchange) {
 	x.position = len(l.exchanges)
 	l.queue = append(l.queue, x.send())
 	l.watch(x.resendAt)
-	b := l.next()
+	b := l.next(x.begun)
 	leader := l.leader(b, x)
 	l.mu.Unlock()
 	switch {
@@ -54,14 +54,14 @@ func (l *lane) do(x *exchange) {
 
 // start starts a batch if none is in flight and there is something to send.
 func (l *lane) start() {
-	if b := l.next(); b != nil {
+	if b := l.next(time.Now()); b != nil {
 		go l.run(b)
 	}
 }
 
-// next returns a batch to run, if none is in flight and there is something to
-// send.
-func (l *lane) next() *batch {
+// next returns a batch to run now, if none is in flight and there is something
+// to send.
+func (l *lane) next(now time.Time) *batch {
 	if l.flight != nil || len(l.queue) == 0 {
 		return nil
 	}
@@ -69,7 +69,7 @@ func (l *lane) next() *batch {
 		l.spare = &batch{}
 	}
 	b := l.spare
-	if !l.load(b) {
+	if !l.load(b, now) {
 		return nil
 	}
 	l.spare = nil
@@ -77,9 +77,9 @@ func (l *lane) next() *batch {
 	return b
 }
 
-// load loads the next commands into an empty batch, and reports whether there
-// are any. What was given up meanwhile is not sent any more.
-func (l *lane) load(b *batch) bool {
+// load loads the next commands into an empty batch that begins now, and reports
+// whether there are any. What was given up meanwhile is not sent any more.
+func (l *lane) load(b *batch, now time.Time) bool {
 	n := 0
 	for n < len(l.queue) && len(b.sends) < maxBatch {
 		s := l.queue[n]
@@ -94,7 +94,7 @@ func (l *lane) load(b *batch) bool {
 	l.queue = l.queue[:left]
 	l.flight = nil
 	if len(b.sends) > 0 {
-		l.flight, b.begun = b, time.Now()
+		l.flight, b.begun = b, now
 	}
 	return l.flight != nil
 }
@@ -130,8 +130,8 @@ func (l *lane) turn(b *batch, rdb redis.UniversalClient) (more bool) {
 		return false
 	}
 	b.unload()
-	if !l.load(b) { // what those who were told send now
-		l.spare = b
+	if len(l.queue) == 0 || !l.load(b, time.Now()) { // what those who were told send now
+		l.flight, l.spare = nil, b
 		return false
 	}
 	return true

@@ -189,7 +189,7 @@ func TestWhatWasGivenUpIsNotSent(t *testing.T) {
 	}
 	x.end(reply{err: errNoReply})
 	b := &batch{}
-	if !l.load(b) || len(b.sends) != 1 || b.sends[0].of != y || len(l.queue) != 0 {
+	if !l.load(b, time.Now()) || len(b.sends) != 1 || b.sends[0].of != y || len(l.queue) != 0 {
 		t.Errorf("sends %v, %d left", b.sends, len(l.queue))
 	}
 }

@@ -3,6 +3,7 @@ package redisstore
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -31,7 +32,7 @@ func (h *withoutSetNXGet) ProcessPipelineHook(next redis.ProcessPipelineHook) re
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		known := make([]redis.Cmder, 0, len(cmds))
 		for _, cmd := range cmds {
-			if cmd.Name() == "set" {
+			if slices.Contains(cmd.Args(), any("get")) {
 				h.refused++
 				cmd.SetErr(serverError("ERR syntax error"))
 				continue

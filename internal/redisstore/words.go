@@ -52,14 +52,14 @@ func (x *exchange) sayLine(r *store.Request) {
 	x.args = append(x.args, x.claim.number(r.Claim.Milliseconds()), x.store.channelPrefix, x.store.mode)
 }
 
-// word returns the command of a send. The first SET goes without GET where
-// nobody wants to know who is in the way: then a nil reply costs nothing. A
-// later one needs it, since it may meet the token of the first.
+// word returns the command of a send. The first SET goes without GET, because
+// its reply is cheap where the key is free, as it mostly is. A later one needs it:
+// it may meet the token of the first.
 func (x *exchange) word() command {
 	keyPos := int8(3)
 	if x.script == nil {
 		keyPos = 1
-		if x.sends == 1 && !x.request.Look {
+		if x.sends == 1 && !x.looks {
 			x.plain.set(x.args[:plainLen])
 			return &x.plain
 		}
@@ -80,11 +80,13 @@ func (x *exchange) word() command {
 // which the server has changed nothing: the script by its source, where the
 // server does not know it, after a restart, a failover or SCRIPT FLUSH; the
 // script that stands in for SET NX GET, from then on, where the server is too old
-// for it; and SET NX GET after a SET NX that may have met its own token. It
-// returns nil where there is nothing else to send.
+// for it; and SET NX GET after a SET NX that was refused, where it is asked for, or
+// where it may have met its own token. It returns nil where there is nothing else
+// to send.
 func (x *exchange) instead(s *send) command {
 	if s.reply.err == nil {
-		if s.command == &x.plain && s.reply.value == wasSet(false) && x.sends > 1 {
+		if s.reply.value == wasSet(false) && (x.sends > 1 || x.request.Look) {
+			x.looks = true
 			return x.word()
 		}
 		return nil
@@ -95,6 +97,7 @@ func (x *exchange) instead(s *send) command {
 		return newSingle(3, append([]any{"eval", x.script.source}, args[2:]...))
 	case args[0] == "set" && strings.HasPrefix(said, "ERR syntax error"):
 		x.store.oldServer.Store(true)
+		x.looks = true
 		return x.word()
 	default:
 		return nil
