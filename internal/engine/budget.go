@@ -37,6 +37,7 @@ func (b *budget) limit(now time.Time) {
 func (l *lease) lineSeen(waiting int, sent time.Time) {
 	switch {
 	case waiting > 0:
+		l.wanted = true
 		l.budget.limit(time.Now())
 	case waiting == 0 && l.line.hears() && sent.After(l.line.told):
 		l.budget.unlimited = true

@@ -27,6 +27,7 @@ func (e *Engine) hint(key, token string) {
 		l.promised = l.promised || token != ""
 		l.told = time.Now()
 		if l.lease != nil {
+			l.lease.wanted = true
 			l.lease.budget.limit(l.told)
 		}
 		l.wake()

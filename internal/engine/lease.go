@@ -26,6 +26,8 @@ type lease struct {
 	holder *Hold
 	fences fences
 	budget budget
+	// wanted is true once another process was known to wait for it.
+	wanted bool
 	// extended is true once a holder asked for a longer life: the next holder
 	// does not inherit it.
 	extended bool

@@ -117,7 +117,7 @@ func (l *line) releaseRequest(lease *lease) store.Request {
 	}
 	l.again, l.promised = false, false
 	r := l.request(lease.token, next)
-	r.Bound, r.Rejoin = l.engine.boundOf(lease.ttl), l.rejoin
+	r.Bound, r.Rejoin, r.Alone = l.engine.boundOf(lease.ttl), l.rejoin, !lease.wanted
 	return r
 }
 

@@ -95,6 +95,9 @@ func decodeHeld(fields []any, fences int) (line int, fence int64, ok bool) {
 	return int(length), fence, ok
 }
 
+// tooBrief is what release.lua answers to its short form where that does not do.
+const tooBrief = int64(-1)
+
 // ends are what the numbers that release.lua answers stand for.
 var ends = [...]store.End{store.NotHeld, store.Freed, store.Handed, store.Kept}
 

@@ -47,7 +47,7 @@ type course struct {
 	deadline time.Time
 
 	sends    int  // sends begun
-	looks    bool // goes on with SET NX GET
+	brief    bool // it has a brief form that was not found wanting
 	open     int  // sends without a reply yet
 	queued   bool // a send has not left yet
 	overdue  bool // half of the bound is over

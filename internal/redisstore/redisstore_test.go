@@ -13,8 +13,12 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 )
 
-// withoutSetNXGet answers as a server before Redis 7 does.
-type withoutSetNXGet struct{ refused int }
+// withoutSetNXGet answers as a server before Redis 7 does, which does not know the
+// word in a SET.
+type withoutSetNXGet struct {
+	word    string
+	refused int
+}
 
 func (*withoutSetNXGet) DialHook(next redis.DialHook) redis.DialHook { return next }
 
@@ -32,7 +36,7 @@ func (h *withoutSetNXGet) ProcessPipelineHook(next redis.ProcessPipelineHook) re
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		known := make([]redis.Cmder, 0, len(cmds))
 		for _, cmd := range cmds {
-			if slices.Contains(cmd.Args(), any("get")) {
+			if cmd.Name() == "set" && slices.Contains(cmd.Args(), any(h.word)) {
 				h.refused++
 				cmd.SetErr(serverError("ERR syntax error"))
 				continue
@@ -55,7 +59,7 @@ func (serverError) RedisError() {}
 
 func TestAnOldServerIsAskedByScriptFromThenOn(t *testing.T) {
 	rdb := redistest.Start(t).Client(t)
-	hook := &withoutSetNXGet{}
+	hook := &withoutSetNXGet{word: "get"}
 	rdb.AddHook(hook)
 	s := newStore(t, rdb)
 	for i, want := range []bool{true, true, false} {

@@ -44,6 +44,7 @@ func (s *Store) Release(r store.Request, done func(store.Released, error)) {
 	t.sayScript(&s.scripts.release, &r)
 	t.sayLine(&r)
 	t.args = append(t.args, t.rejoined.set(r.Rejoin))
+	t.brief = r.Alone && r.Rejoin == ""
 	t.done = done
 	s.keeps.do(&t.exchange)
 }

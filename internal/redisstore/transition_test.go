@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -409,9 +410,11 @@ var transitions = []struct {
 
 func TestTransitions(t *testing.T) {
 	onEachServer(t, func(t *testing.T, rdb *redis.Client) {
-		for _, test := range transitions {
-			t.Run(test.name, func(t *testing.T) {
+		for i := range 2 * len(transitions) {
+			test, alone := transitions[i/2], i%2 == 1
+			t.Run(fmt.Sprintf("%s, alone %v", test.name, alone), func(t *testing.T) {
 				s := newStore(t, rdb)
+				s.alone = alone
 				test.before.put(t, rdb)
 				audit := listenAs(t, rdb, test.hears...)
 				for i, want := range []outcome{test.first, test.second} {

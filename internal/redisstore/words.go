@@ -13,19 +13,21 @@ type words struct {
 
 	// The first send uses these.
 	plain setNX
-	own   single
+	short single
 
 	array                                          [13]any
 	lock, line, fence, token, ttl, claim, rejoined text
 }
 
-// plainLen is how many of the arguments of SET NX GET stand before GET.
-const plainLen = 6
+// briefLen is how many of the arguments of SET NX GET stand before GET, and how
+// many of release.lua make its short form.
+const briefLen = 6
 
 // sayTake makes the exchange say SET NX GET: see word.
 func (x *exchange) sayTake(r *store.Request) {
 	x.lock.buffer = x.store.names.appendLock(x.lock.buffer[:0], r.Key)
 	x.script = nil
+	x.brief = true
 	x.args = append(x.array[:0],
 		"set", &x.lock, x.token.set(r.Token), "px", x.ttl.number(r.TTL.Milliseconds()), "nx", "get")
 }
@@ -52,15 +54,16 @@ func (x *exchange) sayLine(r *store.Request) {
 	x.args = append(x.args, x.claim.number(r.Claim.Milliseconds()), x.store.channelPrefix, x.store.mode)
 }
 
-// word returns the command of a send. The first SET goes without GET, because
-// its reply is cheap where the key is free, as it mostly is. A later one needs it:
-// it may meet the token of the first.
+// word returns the command of a send. The first one is brief where that mostly
+// does: a SET without GET, whose reply is cheap where the key is free; a release
+// of a key for which nobody is known to wait. A later SET needs GET: it may meet
+// the token of the first.
 func (x *exchange) word() command {
-	keyPos := int8(3)
+	keyPos, brief := int8(3), x.brief && x.sends == 1
 	if x.script == nil {
 		keyPos = 1
-		if x.sends == 1 && !x.looks {
-			x.plain.set(x.args[:plainLen])
+		if brief {
+			x.plain.set(x.args[:briefLen])
 			return &x.plain
 		}
 		if x.store.oldServer.Load() {
@@ -69,9 +72,9 @@ func (x *exchange) word() command {
 			keyPos = 3
 		}
 	}
-	if x.sends == 1 {
-		x.own.set(keyPos, x.args)
-		return &x.own
+	if brief {
+		x.short.set(keyPos, x.args[:briefLen])
+		return &x.short
 	}
 	return newSingle(keyPos, x.args)
 }
@@ -80,13 +83,14 @@ func (x *exchange) word() command {
 // which the server has changed nothing: the script by its source, where the
 // server does not know it, after a restart, a failover or SCRIPT FLUSH; the
 // script that stands in for SET NX GET, from then on, where the server is too old
-// for it; and SET NX GET after a SET NX that was refused, where it is asked for, or
-// where it may have met its own token. It returns nil where there is nothing else
-// to send.
+// for it; and the long form after a brief one that did not do: of a release, and
+// of a SET that was refused, if it is asked for, or if it may have met its own
+// token. It returns nil where there is nothing else to send.
 func (x *exchange) instead(s *send) command {
 	if s.reply.err == nil {
-		if s.reply.value == wasSet(false) && (x.sends > 1 || x.request.Look) {
-			x.looks = true
+		refused := s.reply.value == wasSet(false) && (x.sends > 1 || x.request.Look)
+		if refused || (x.brief && s.reply.value == tooBrief) {
+			x.brief = false
 			return x.word()
 		}
 		return nil
@@ -97,7 +101,7 @@ func (x *exchange) instead(s *send) command {
 		return newSingle(3, append([]any{"eval", x.script.source}, args[2:]...))
 	case args[0] == "set" && strings.HasPrefix(said, "ERR syntax error"):
 		x.store.oldServer.Store(true)
-		x.looks = true
+		x.brief = false
 		return x.word()
 	default:
 		return nil

@@ -55,11 +55,14 @@ func newStore(t *testing.T, rdb redis.UniversalClient) *syncStore {
 			t.Errorf("close: %v", err)
 		}
 	})
-	return &syncStore{s}
+	return &syncStore{Store: s}
 }
 
 // syncStore is a store whose transitions return their answers.
-type syncStore struct{ *Store }
+type syncStore struct {
+	*Store
+	alone bool // release as if nobody were known to wait
+}
 
 func (s *syncStore) Take(_ context.Context, r store.Request) (store.Answer, error) {
 	return await(func(done func(store.Answer, error)) { s.Store.Take(r, done) })
@@ -74,6 +77,7 @@ func (s *syncStore) Renew(_ context.Context, r store.Request) (store.Renewal, er
 }
 
 func (s *syncStore) Release(_ context.Context, r store.Request) (store.Released, error) {
+	r.Alone = r.Alone || s.alone
 	return await(func(done func(store.Released, error)) { s.Store.Release(r, done) })
 }
 

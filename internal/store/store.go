@@ -33,6 +33,8 @@ type Request struct {
 	// Fences is how many fencing numbers Enqueue or Renew reserves for the
 	// lease; 0 is none.
 	Fences int
+	// Alone is true where nobody is known to wait for the key that Release frees.
+	Alone bool
 	// Rejoin is the token of the next episode of this process, which Release
 	// puts at the end of the line in the same step; "" is none.
 	Rejoin string
