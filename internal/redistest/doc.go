@@ -25,6 +25,7 @@
 //	executed, but the answer is lost (closed)    DropReply(match, CloseConn)
 //	executed, but the answer never comes         DropReply(match, Swallow)
 //	one command is late                          HoldCommand(match)
+//	a pipeline breaks at a byte, either way      CutBatch(match, size, n, m)
 //
 // A typical test looks like this:
 //

@@ -23,8 +23,9 @@ type link struct {
 
 // expected is a reply that the server owes.
 type expected struct {
-	drop   *rule // not nil: the reply is to be dropped
-	stream bool  // from here on nothing is known about replies
+	drop   *rule  // not nil: the reply is to be dropped
+	batch  *batch // not nil: the reply belongs to a batch that is cut
+	stream bool   // from here on nothing is known about replies
 }
 
 // run connects to the server and forwards until both sides are closed.
@@ -94,6 +95,12 @@ func (l *link) forwardCommands(ctx context.Context) {
 		}
 		if len(command) > 0 {
 			stream = stream || endsReplies(command)
+			if batch := l.begins(command, stream); batch != nil {
+				if !l.forwardBatch(ctx, reader, batch, command, data) {
+					return
+				}
+				continue
+			}
 			if !l.see(ctx, command, stream) {
 				return
 			}
@@ -136,6 +143,9 @@ func (l *link) forwardReplies(ctx context.Context) {
 	for {
 		var raw bytes.Buffer
 		kind, err := skipReply(reader, &raw)
+		if !silent && l.keepReply(ctx, kind, raw.Bytes(), err) {
+			continue
+		}
 		// Inside the gate: behind a partition the client must not see its
 		// connection close, either.
 		passed := l.proxy.gate.pass(ctx, func() {

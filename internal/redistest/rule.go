@@ -35,6 +35,7 @@ type rule struct {
 	mode     Mode          // of a dropped reply
 	released chan struct{} // of a held command: closed when it may go on
 	happened chan struct{} // closed when the fault has taken place
+	batch    *batch        // of a cut
 }
 
 // rules are the faults that wait. They are safe for concurrent use.
@@ -42,6 +43,7 @@ type rules struct {
 	mu    sync.Mutex
 	holds []*rule
 	drops []*rule
+	cuts  []*rule
 }
 
 // add makes a rule wait in list, which is one of the fields of r.
@@ -73,9 +75,9 @@ func (r *rules) take(list *[]*rule, command []string) *rule {
 //
 // The command that match is given has its name in upper case, and its
 // arguments as they were sent. Calls of match do not overlap; it must not call
-// DropReply or HoldCommand. Every call of DropReply is good for one command,
-// and several calls take one command each, in the order of the calls. A
-// connection that has sent SUBSCRIBE, MONITOR or CLIENT REPLY is left alone:
+// DropReply, HoldCommand or CutBatch. Every call of DropReply is good for one
+// command, and several calls take one command each, in the order of the calls.
+// A connection that has sent SUBSCRIBE, MONITOR or CLIENT REPLY is left alone:
 // on it nobody can tell which reply belongs to which command.
 //
 // DropReply is safe for concurrent use.
