@@ -1,0 +1,180 @@
+package redisstore
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/reqlock/reqlock/internal/store"
+)
+
+// In the states of a bid these stand for its token, for the one that rejoins,
+// and for a key of a wrong type.
+const (
+	ours  = "<ours>"
+	next  = "<next>"
+	aList = "<a list>"
+)
+
+// A bid is one command of a batch whose connection is cut, on a key of its own:
+// what it finds, what it is told, and what it leaves, however often it runs.
+type bid struct {
+	key    string
+	do     asks
+	fences int
+	join   bool
+	rejoin bool
+	before state
+	after  state
+	want   string // what it is told
+	again  string // what the second run is told, where that differs
+}
+
+// asks is a transition that tells its answer in words.
+type asks func(*Store, store.Request, func(told))
+
+// told is an answer in words, with what else there is in it.
+type told struct {
+	text  string
+	since time.Time
+	fence int64
+	at    time.Time // when it was told
+}
+
+// Some of the words. Of a command that is lost, nothing is known.
+const (
+	sayTaken     = "granted, line of -1"
+	sayNotOurs   = "not ours"
+	sayWrongType = "WRONGTYPE"
+	sayLost      = "fault, passing, unknown"
+)
+
+// inWords puts a fault into words: that of the server by its first one.
+func inWords(err error) string {
+	var fault *store.Fault
+	if !errors.As(err, &fault) {
+		return fmt.Sprintf("%v, which is no fault", err)
+	}
+	text := "fault"
+	if !isTransport(fault) {
+		text, _, _ = strings.Cut(err.Error(), " ")
+	}
+	if fault.Passing {
+		text += ", passing"
+	}
+	if fault.Unknown {
+		text += ", unknown"
+	}
+	return text
+}
+
+func tellAnswer(tell func(told)) func(store.Answer, error) {
+	return func(a store.Answer, err error) {
+		text := "held by " + a.Holder
+		switch {
+		case err != nil:
+			text = inWords(err)
+		case a.Granted:
+			text = fmt.Sprintf("granted, line of %d", a.Line)
+		case a.Silent:
+			text += ", silent"
+		}
+		tell(told{text, a.Since, a.Fence, time.Now()})
+	}
+}
+
+func bidTake(s *Store, r store.Request, tell func(told))    { s.Take(r, tellAnswer(tell)) }
+func bidEnqueue(s *Store, r store.Request, tell func(told)) { s.Enqueue(r, tellAnswer(tell)) }
+
+func bidRenew(s *Store, r store.Request, tell func(told)) {
+	s.Renew(r, func(a store.Renewal, err error) {
+		text := "not held"
+		switch {
+		case err != nil:
+			text = inWords(err)
+		case a.Held:
+			text = fmt.Sprintf("held, line of %d", a.Line)
+		}
+		tell(told{text, a.Since, a.Fence, time.Now()})
+	})
+}
+
+func bidRelease(s *Store, r store.Request, tell func(told)) {
+	s.Release(r, func(a store.Released, err error) {
+		text := [...]string{sayNotOurs, "freed", "handed", "kept", "unsure"}[a.End]
+		if err != nil {
+			text = inWords(err)
+		}
+		tell(told{text, a.Since, 0, time.Now()})
+	})
+}
+
+// takeBids are a batch of the lane of those who ask.
+func takeBids() []bid {
+	return []bid{
+		{key: "x0", do: bidTake, after: state{value: ours, ttl: ttl}, want: sayTaken},
+		{
+			key: "x1", do: bidTake, before: state{value: "them1", ttl: time.Hour},
+			after: state{value: "them1", ttl: time.Hour}, want: "held by them1",
+		},
+		{key: "x2", do: bidTake, before: state{value: aList}, after: state{value: aList}, want: sayWrongType},
+		{
+			key: "x3", do: bidEnqueue, join: true, fences: 8,
+			after: state{value: ours, ttl: ttl}, want: "granted, line of 0",
+		},
+		{
+			key: "x4", do: bidEnqueue, join: true, before: state{value: "them4", ttl: time.Hour},
+			after: state{value: "them4", ttl: time.Hour, line: []string{ours}}, want: "held by them4, silent",
+		},
+		{
+			key: "x5", do: bidEnqueue, before: state{value: "them5", ttl: time.Hour, line: []string{bob1}},
+			after: state{value: "them5", ttl: time.Hour, line: []string{bob1}}, want: "held by them5",
+		},
+		{key: "x6", do: bidEnqueue, join: true, before: state{value: aList}, after: state{value: aList}, want: sayWrongType},
+		{
+			key: "x7", do: bidEnqueue, join: true, fences: 64, before: state{value: ours, ttl: claim, line: []string{eve1, ours}},
+			after: state{value: ours, ttl: ttl, line: []string{eve1}}, want: "granted, line of 1",
+		},
+		{
+			key: "x8", do: bidEnqueue, join: true, before: state{line: []string{eve1, bob1}}, // bob listens
+			after: state{value: bob1, ttl: claim, line: []string{ours}}, want: "held by " + bob1,
+		},
+		{key: "x9", do: bidTake, after: state{value: ours, ttl: ttl}, want: sayTaken},
+	}
+}
+
+// keepBids are a batch of the lane of those who hold. What a second run of a
+// release finds is another's, if anybody's.
+func keepBids() []bid {
+	held := state{value: ours, ttl: claim}
+	return []bid{
+		{key: "x0", do: bidRelease, before: held, want: "freed", again: sayNotOurs},
+		{
+			key: "x1", do: bidRelease, rejoin: true, before: held,
+			after: state{value: next, ttl: ttl}, want: "kept", again: sayNotOurs,
+		},
+		{
+			key: "x2", do: bidRelease, before: state{value: ours, ttl: claim, line: []string{eve1, bob1, bob2}},
+			after: state{value: bob1, ttl: claim, line: []string{bob2}}, want: "handed", again: sayNotOurs,
+		},
+		{
+			key: "x3", do: bidRelease, rejoin: true, before: state{value: ours, ttl: claim, line: []string{bob1, eve1}},
+			after: state{value: bob1, ttl: claim, line: []string{eve1, next}}, want: "handed", again: sayNotOurs,
+		},
+		{
+			key: "x4", do: bidRelease, rejoin: true, before: state{value: bob1, ttl: time.Hour, line: []string{ours, eve1}},
+			after: state{value: bob1, ttl: time.Hour, line: []string{eve1}}, want: sayNotOurs,
+		},
+		{key: "x5", do: bidRelease, before: state{value: aList}, after: state{value: aList}, want: sayWrongType},
+		{
+			key: "x6", do: bidRenew, fences: 8, before: state{value: ours, ttl: claim, line: []string{bob1}},
+			after: state{value: ours, ttl: ttl, line: []string{bob1}}, want: "held, line of 1",
+		},
+		{key: "x7", do: bidRenew, before: held, after: state{value: ours, ttl: ttl}, want: "held, line of 0"},
+		{
+			key: "x8", do: bidRenew, fences: 8, before: state{value: "them8", ttl: time.Hour},
+			after: state{value: "them8", ttl: time.Hour}, want: "not held",
+		},
+	}
+}
