@@ -50,7 +50,7 @@ func (r *ring) round(t *testing.T, cuts ...cut) [][]redistest.Passage {
 			legs[key] = append(legs[key], leg{p, slices.ContainsFunc(batches[i], unheard)})
 		}
 	}
-	r.fail(false)
+	r.fail(t, false)
 	found := r.look(t)
 	for i := range r.bids {
 		b := &r.bids[i]
@@ -214,10 +214,22 @@ func TestABatchOfUnknownScriptsIsCut(t *testing.T) {
 // answered.
 func TestABatchIsCutFromAServerThatIsGone(t *testing.T) {
 	inEachLane(t, func(t *testing.T, r *ring) {
-		r.fails = true
+		r.fails = sayLost
 		commands, replies := bytesOf(r.round(t, r.whole())[0])
 		each(commands, 61, func(n, replies int) { r.round(t, cut{len(r.bids), n, replies}) })
 		each(replies, 11, func(n, _ int) { r.round(t, cut{len(r.bids), redistest.Uncut, n}) })
+		if r.lost == 0 {
+			t.Error("nothing was lost")
+		}
+	})
+}
+
+// A server that does not let us in again has said nothing of the commands.
+func TestABatchIsCutAndTheServerHasAnotherPassword(t *testing.T) {
+	inEachLane(t, func(t *testing.T, r *ring) {
+		r.fails, r.refuses = "WRONGPASS, unknown", true
+		commands, _ := bytesOf(r.round(t, r.whole())[0])
+		each(commands, 199, func(n, replies int) { r.round(t, cut{len(r.bids), n, replies}) })
 		if r.lost == 0 {
 			t.Error("nothing was lost")
 		}

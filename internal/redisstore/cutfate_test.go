@@ -27,12 +27,12 @@ type fate struct {
 
 // fates returns the fates that a bid may have after what became of those sends
 // of it that were cut. One that comes after them is not, if there is a connection
-// for it; if fails is true there may be none. The second send is the last one, but
-// one that is told NOSCRIPT goes on in other words.
+// for it; where there may be none, fails is what is told then. The second send is
+// the last one, but one that is told NOSCRIPT goes on in other words.
 //
 // A reply that was heard before the connection broke may count for nothing:
 // go-redis gives the error of the batch to those commands, too, that had a value.
-func (b *bid) fates(legs []leg, fails bool) (possible []fate) {
+func (b *bid) fates(legs []leg, fails string) (possible []fate) {
 	ran, unheard := false, 0
 	for _, l := range legs {
 		runs := l.Reply != "" && !strings.HasPrefix(l.Reply, "-NOSCRIPT")
@@ -47,13 +47,13 @@ func (b *bid) fates(legs []leg, fails bool) (possible []fate) {
 		}
 		ran = ran || runs
 	}
-	if unheard == 2 || (unheard == 1 && fails) {
-		possible = append(possible, fate{sayLost, ran, false})
+	switch {
+	case unheard == 2:
+		return append(possible, fate{sayLost, ran, false})
+	case unheard == 1 && fails != "":
+		possible = append(possible, fate{fails, ran, false})
 	}
-	if unheard < 2 {
-		possible = append(possible, fate{b.says(ran, unheard > 0), true, ran})
-	}
-	return possible
+	return append(possible, fate{b.says(ran, unheard > 0), true, ran})
 }
 
 // says returns what a run of the bid is told. It is unsure if there is a send of
@@ -93,7 +93,7 @@ func (r *ring) check(t *testing.T, b *bid, fates []fate, got told, asked time.Ti
 	if took := got.at.Sub(asked); took > q.Bound {
 		t.Errorf("%s is told after %v", b.key, took)
 	}
-	if got.text == sayLost {
+	if got.text == sayLost || got.text == r.fails {
 		r.lost++
 	}
 	f, want := fates[i], b.before.with(q)

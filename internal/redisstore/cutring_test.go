@@ -28,7 +28,8 @@ type ring struct {
 	gate   asks // a command of the same lane
 
 	flushes bool      // the server forgets the scripts just before the first batch
-	fails   bool      // no connection lasts once the first batch was cut
+	fails   string    // what is told where no connection is had once the first batch was cut; "": one is
+	refuses bool      // then: the server is there, but does not let the client in
 	seen    time.Time // when the first batch was on its way
 
 	mu      sync.Mutex
@@ -53,6 +54,7 @@ func newRing(t *testing.T, bids []bid, gate asks) *ring {
 		o.DisableIdentity = true
 		o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 		o.Dialer, o.DialerRetries = r.dial, 1
+		o.Password = "any"                          // which will do while the server has none
 		o.PoolSize, o.PipelinePoolSize = 1000, 1000 // dials that fail before go-redis dials no more for a while
 	})).Store
 	listening := r.direct.Subscribe(t.Context(), "p:"+bob)
@@ -72,8 +74,7 @@ func newRing(t *testing.T, bids []bid, gate asks) *ring {
 	return r
 }
 
-// dial connects. Where it is to fail, the server has gone by then, from the other
-// connections, too.
+// dial connects. Where that is to fail, all connections are gone by then.
 func (r *ring) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -82,7 +83,9 @@ func (r *ring) dial(ctx context.Context, network, addr string) (net.Conn, error)
 			_ = conn.Close()
 		}
 		r.conns = nil
-		return nil, &net.OpError{Op: "dial", Net: network, Err: syscall.ECONNREFUSED}
+		if !r.refuses {
+			return nil, &net.OpError{Op: "dial", Net: network, Err: syscall.ECONNREFUSED}
+		}
 	}
 	conn, err := new(net.Dialer).DialContext(ctx, network, addr)
 	if err == nil {
@@ -92,10 +95,20 @@ func (r *ring) dial(ctx context.Context, network, addr string) (net.Conn, error)
 }
 
 // fail makes connections fail, if this is the ring for it, or work again.
-func (r *ring) fail(on bool) {
+func (r *ring) fail(t *testing.T, on bool) {
+	t.Helper()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.failing = on && r.fails
+	r.failing = on && r.fails != ""
+	if r.refuses {
+		password := ""
+		if on {
+			password = "another"
+		}
+		if err := r.direct.ConfigSet(t.Context(), "requirepass", password).Err(); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 // request returns one for a key, with a token that was never used, and that is
@@ -165,7 +178,7 @@ func (r *ring) gather(t *testing.T, requests []store.Request) []<-chan told {
 func (r *ring) begin(t *testing.T) {
 	t.Helper()
 	r.seen = time.Now()
-	r.fail(true)
+	r.fail(t, true)
 	if r.flushes {
 		if err := r.direct.ScriptFlush(t.Context()).Err(); err != nil {
 			t.Error(err)
