@@ -47,8 +47,27 @@ func (c *single) answer(whole error) (any, error) {
 		return absent{}, nil
 	case err == nil && value == nil:
 		return nil, whole // without one, nobody believes the nil
+	case isWhole(value):
+		return value, nil
 	default:
 		return value, err
+	}
+}
+
+// isWhole reports whether a value was read to its end. The client gives the error
+// of a batch to all its commands that have none of their own, also to those whose
+// reply had come before the connection broke; only of the one in which it broke
+// there may be a part, an empty one.
+func isWhole(value any) bool {
+	switch value := value.(type) {
+	case int64:
+		return true
+	case string:
+		return value != ""
+	case []any:
+		return len(value) > 0
+	default:
+		return false
 	}
 }
 
@@ -71,8 +90,11 @@ func (*setNX) NoRetry() bool { return true }
 // A command that was not sent looks as if it had been refused.
 func (c *setNX) answer(whole error) (any, error) {
 	set, err := c.Result()
-	if err == nil && !set && whole != nil && isTransport(whole) {
+	if set {
+		return wasSet(true), nil
+	}
+	if err == nil && whole != nil && isTransport(whole) {
 		return nil, whole
 	}
-	return wasSet(set), err
+	return wasSet(false), err
 }

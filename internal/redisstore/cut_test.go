@@ -199,7 +199,7 @@ func TestABatchOfUnknownScriptsIsCut(t *testing.T) {
 
 		sources := 0
 		for _, p := range first {
-			if strings.HasPrefix(p.Reply, "-NOSCRIPT") {
+			if strings.HasPrefix(p.Reply, "-NOSCRIPT") || isRefused(p) {
 				sources++
 			}
 		}

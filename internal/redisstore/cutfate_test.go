@@ -28,24 +28,20 @@ type fate struct {
 // fates returns the fates that a bid may have after what became of those sends
 // of it that were cut. One that comes after them is not, if there is a connection
 // for it; where there may be none, fails is what is told then. The second send is
-// the last one, but one that is told NOSCRIPT goes on in other words.
+// the last one, but one that is told to goes on in other words.
 //
-// A reply that was heard before the connection broke may count for nothing:
-// go-redis gives the error of the batch to those commands, too, that had a value.
+// go-redis gives the error of the batch also to those commands that had a value.
+// A refusal is no value, and is not told from what was not heard.
 func (b *bid) fates(legs []leg, fails string) (possible []fate) {
 	ran, unheard := false, 0
 	for _, l := range legs {
-		runs := l.Reply != "" && !strings.HasPrefix(l.Reply, "-NOSCRIPT")
-		if l.Heard && runs {
-			possible = append(possible, fate{b.says(ran, unheard > 0), true, ran})
-		}
-		switch {
-		case !l.Heard || (runs && l.broken):
+		switch refused := isRefused(l.Passage); {
+		case !l.Heard || (refused && l.broken):
 			unheard++
-		case runs:
-			return possible
+		case !refused && !strings.HasPrefix(l.Reply, "-NOSCRIPT"):
+			return []fate{{b.says(ran, unheard > 0), true, ran}}
 		}
-		ran = ran || runs
+		ran = ran || (l.Reply != "" && !strings.HasPrefix(l.Reply, "-NOSCRIPT"))
 	}
 	switch {
 	case unheard == 2:
@@ -54,6 +50,13 @@ func (b *bid) fates(legs []leg, fails string) (possible []fate) {
 		possible = append(possible, fate{fails, ran, false})
 	}
 	return append(possible, fate{b.says(ran, unheard > 0), true, ran})
+}
+
+// isRefused reports whether the send was a SET NX that set nothing, after which
+// SET NX GET follows.
+func isRefused(p redistest.Passage) bool {
+	return p.Command[0] == "SET" && strings.HasPrefix(p.Reply, "_") &&
+		!slices.ContainsFunc(p.Command, func(word string) bool { return strings.EqualFold(word, "get") })
 }
 
 // says returns what a run of the bid is told. It is unsure if there is a send of
