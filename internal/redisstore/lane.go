@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"runtime"
 	"sync"
 	"time"
 
@@ -29,6 +30,7 @@ type lane struct {
 	spare     *batch // has nothing to send
 	exchanges []*exchange
 	swift     bool // the last batch was
+	crowded   bool // it had several commands
 	timer     *time.Timer
 	due       time.Time // when the timer fires; zero while it does not
 }
@@ -80,6 +82,16 @@ func (l *lane) next(now time.Time) *batch {
 // load loads the next commands into an empty batch that begins now, and reports
 // whether there are any. What was given up meanwhile is not sent any more.
 func (l *lane) load(b *batch, now time.Time) bool {
+	l.fill(b)
+	l.flight = nil
+	if len(b.sends) > 0 {
+		l.flight, b.begun = b, now
+	}
+	return l.flight != nil
+}
+
+// fill moves what waits into the batch, as far as there is room.
+func (l *lane) fill(b *batch) {
 	n := 0
 	for n < len(l.queue) && len(b.sends) < maxBatch {
 		s := l.queue[n]
@@ -92,19 +104,34 @@ func (l *lane) load(b *batch, now time.Time) bool {
 	left := copy(l.queue, l.queue[n:])
 	clear(l.queue[left:])
 	l.queue = l.queue[:left]
-	l.flight = nil
-	if len(b.sends) > 0 {
-		l.flight, b.begun = b, now
-	}
-	return l.flight != nil
 }
 
 // run sends batch after batch until nothing is left to send, or until the lane
 // has left it behind.
 func (l *lane) run(b *batch) {
 	defer l.work.Done()
+	l.gather(b)
 	for more := true; more; {
 		more = l.turn(b, l.rdb)
+	}
+}
+
+// gather lets those go first who are ready to run, where there was more than one
+// the last time, and takes along what they send. Those who are told together come
+// back together, and the first of them would leave alone. Nobody is waited for.
+func (l *lane) gather(b *batch) {
+	l.mu.Lock()
+	crowded := l.crowded
+	l.mu.Unlock()
+	if !crowded {
+		return
+	}
+	runtime.Gosched()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !b.left {
+		l.fill(b)
+		b.begun = time.Now()
 	}
 }
 
@@ -113,7 +140,7 @@ func (l *lane) run(b *batch) {
 func (l *lane) turn(b *batch, rdb redis.UniversalClient) (more bool) {
 	b.fly(rdb)
 	l.mu.Lock()
-	l.swift = time.Since(b.begun) < swiftTime
+	l.swift, l.crowded = time.Since(b.begun) < swiftTime, len(b.sends) > 1
 	for _, s := range b.sends {
 		l.take(b, s)
 		l.forget(s.of)

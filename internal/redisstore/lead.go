@@ -37,10 +37,11 @@ func (c *bounded) client() redis.UniversalClient {
 }
 
 // leader returns the client with which the caller of the exchange may run the
-// batch itself, or nil. It may while the server is swift: then it is hardly ever
-// kept longer than by waiting, and there is a connection.
+// batch itself, or nil. It may while the server is swift, since then it is hardly
+// ever kept longer than by waiting, and there is a connection; and while it is the
+// only one: see gather.
 func (l *lane) leader(b *batch, x *exchange) redis.UniversalClient {
-	if b == nil || !x.request.Inline || !l.swift || x.half < store.InlineTime {
+	if b == nil || !x.request.Inline || !l.swift || l.crowded || x.half < store.InlineTime {
 		return nil
 	}
 	client := l.bounded.client()
