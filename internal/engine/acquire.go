@@ -209,8 +209,9 @@ func (l *line) dismiss(w *waiter) *Refusal {
 		return nil
 	}
 	l.unlink(w)
+	refusal := l.gaveUp(w)
 	if l.first == nil {
 		l.wake()
 	}
-	return l.gaveUp(w)
+	return refusal
 }

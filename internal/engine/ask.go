@@ -43,17 +43,17 @@ func (l *line) question() store.Request {
 		q.Fences = fenceBlock
 	}
 	l.again = false
+	l.asked = q
 	l.engine.work.Add()
 	return q
 }
 
 // put puts a question. An answer with fencing numbers is that of an enqueue.
 func (l *line) put(q store.Request, enqueue bool) {
-	heard := func(answer store.Answer, err error) { l.heard(q, answer, err) }
 	if enqueue || q.Fences > 0 {
-		l.engine.store.Enqueue(q, heard)
+		l.engine.store.Enqueue(q, l.hear)
 	} else {
-		l.engine.store.Take(q, heard)
+		l.engine.store.Take(q, l.hear)
 	}
 }
 
@@ -80,11 +80,11 @@ func (l *line) putWhenReady(q store.Request) {
 }
 
 // heard takes in the store's answer to a question, and goes on.
-func (l *line) heard(q store.Request, answer store.Answer, err error) {
+func (l *line) heard(answer store.Answer, err error) {
 	defer l.engine.work.Done()
 	l.shard.mu.Lock()
 	defer l.shard.mu.Unlock()
-	switch {
+	switch q := l.asked; {
 	case err == nil && l.isOrphan(answer.Holder):
 		l.sweep(q, answer.Holder)
 	case err == nil && !answer.Granted && answer.Holder == "":
@@ -107,7 +107,7 @@ func (l *line) sweep(q store.Request, orphan string) {
 	l.enqueue = true
 	l.engine.work.Add()
 	r := q
-	r.Token, r.Inline = orphan, false
+	r.Token = orphan
 	l.engine.store.Release(r, func(store.Released, error) {
 		defer l.engine.work.Done()
 		l.shard.mu.Lock()

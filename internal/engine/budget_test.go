@@ -29,7 +29,7 @@ func TestWhatIsKnownOfTheServersLine(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			l := &lease{line: &line{ready: test.ready, told: test.told}, budget: budget{unlimited: test.before}}
+			l := &lease{line: &line{life: life{ready: test.ready, told: test.told}}, tenure: tenure{budget: budget{unlimited: test.before}}}
 			l.lineSeen(test.waiting, now)
 			if l.budget.unlimited != test.want {
 				t.Errorf("unlimited: %v", l.budget.unlimited)

@@ -53,6 +53,7 @@ type shard struct {
 	mu     sync.Mutex
 	closed bool
 	lines  map[string]*line
+	spare  []*line
 }
 
 // New returns an Engine on the store. It starts no goroutine.

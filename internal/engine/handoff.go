@@ -48,7 +48,7 @@ func (l *line) grant(w *waiter, handover Handover) {
 	l.state = held
 	l.unlink(w)
 	h := w.hold
-	h.lease = l.lease
+	h.lease, h.token = l.lease, l.lease.token
 	h.since = time.Now()
 	h.handover = handover
 	if handover == Free && w.queued {

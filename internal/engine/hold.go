@@ -14,7 +14,8 @@ type Hold struct {
 	parent  context.Context
 
 	// Set when the hold is granted.
-	lease    *lease
+	token    string
+	lease    *lease // not to be looked into once the hold has ended
 	since    time.Time
 	fence    int64
 	handover Handover
@@ -27,6 +28,7 @@ type Hold struct {
 	gone     bool // the lease ended under it; Close does not wait for it any more
 	toldLong bool
 	unseen   bool          // its caller left before it could be told of the grant
+	until    time.Time     // the end of the lease's validity, once it is released
 	ended    chan struct{} // set by the first release; closed once its end is known
 	err      error         // a fault of the release; set before ended is closed
 }
@@ -58,15 +60,19 @@ func cancelWith(cancel context.CancelCauseFunc, cause error) {
 }
 
 // Token returns the token that is in the key.
-func (h *Hold) Token() string { return h.lease.token }
+func (h *Hold) Token() string { return h.token }
 
 // Fence returns the hold's fencing number; 0 if none was asked for.
 func (h *Hold) Fence() int64 { return h.fence }
 
-// ValidUntil returns when the lease ends unless it is renewed.
+// ValidUntil returns when the lease ends unless it is renewed; after its release,
+// when it would have ended.
 func (h *Hold) ValidUntil() time.Time {
 	h.line.shard.mu.Lock()
 	defer h.line.shard.mu.Unlock()
+	if h.ended != nil {
+		return h.until
+	}
 	return h.lease.validUntil
 }
 
@@ -123,7 +129,7 @@ func (l *line) lose(loss Loss, after *afterwards) {
 // tell cancels the holder's context with the cause of the loss.
 func (h *Hold) tell(loss Loss, after *afterwards) {
 	h.loss = loss
-	event := Event{Kind: Lost, Key: h.line.key, Held: time.Since(h.since), Loss: loss}
+	event := Event{Kind: Lost, Key: h.request.Key, Held: time.Since(h.since), Loss: loss}
 	seen, cancel := !h.unseen, h.cancel
 	after.add(func() {
 		cancelWith(cancel, h.engine.hooks.Cause(loss))

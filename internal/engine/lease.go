@@ -14,7 +14,16 @@ const drift = 2 * time.Millisecond
 // release. It may serve several holders one after the other. It is guarded by
 // the mutex of its line's shard.
 type lease struct {
-	line  *line
+	line *line
+	// position in the schedule's heap, from 1; 0 while it is not in it. due is
+	// when the lease has to be seen to. Both are guarded by the schedule's mutex.
+	position int
+	due      time.Time
+	tenure
+}
+
+// A tenure is what the store gave, and what has become of it.
+type tenure struct {
 	token string
 	// ttl is the longest life that a command gave the key.
 	ttl time.Duration
@@ -24,6 +33,7 @@ type lease struct {
 	sent, validUntil time.Time
 
 	holder *Hold
+	last   *Hold // which gave it back
 	fences fences
 	budget budget
 	// wanted is true once another process was known to wait for it.
@@ -42,23 +52,20 @@ type lease struct {
 	inFlight int
 	// afterRenewals is called when the last renewal in flight has ended.
 	afterRenewals func()
-	// position in the schedule's heap, from 1; 0 while it is not in it. due is
-	// when the lease has to be seen to. Both are guarded by the schedule's mutex.
-	position int
-	due      time.Time
 }
 
 // newLease returns the lease that an answer granted to the request's token.
 func newLease(l *line, r store.Request, sent time.Time) *lease {
-	granted := &l.firstLease
-	if granted.line != nil {
-		granted = &lease{}
+	fresh := &l.firstLease
+	if l.used {
+		fresh = &lease{line: l}
 	}
-	*granted = lease{
-		line: l, token: r.Token, ttl: r.TTL, sent: sent, validUntil: validUntil(sent, r.TTL),
+	l.used = true
+	fresh.tenure = tenure{
+		token: r.Token, ttl: r.TTL, sent: sent, validUntil: validUntil(sent, r.TTL),
 		budget: budget{begun: time.Now()},
 	}
-	return granted
+	return fresh
 }
 
 // validUntil is when a lease that was granted or renewed by a command of that

@@ -22,20 +22,35 @@ const (
 )
 
 // A line is one key's state in this process. All of it is guarded by the
-// mutex of its shard.
+// mutex of its shard. One that is forgotten serves again, in the same shard, for
+// another key.
 type line struct {
 	engine *Engine
 	shard  *shard
-	key    string
-	state  state
+	// hear and hearReleased are heard and released, for the store.
+	hear         func(store.Answer, error)
+	hearReleased func(store.Released, error)
+	// firstLease is where the first of its leases lies, which mostly is the only
+	// one.
+	firstLease lease
+	life
+}
+
+// A life is that of a line with one key.
+type life struct {
+	key   string
+	state state
+	used  bool // firstLease is
 
 	first, last *waiter
 	callers     int // in line
 	tries       int // how many of them may not wait
 	queued      int // how many of them know that they have to
 
-	// token names the episode while asking; once granted it is the lease's.
-	token string
+	// token names the episode while asking; once granted it is the lease's. asked
+	// is the question under way, and freed the release.
+	token        string
+	asked, freed store.Request
 	// rejoin is the token of the next episode, which the release under way puts
 	// in line; "" if nobody waited when it was sent.
 	rejoin string
@@ -70,10 +85,8 @@ type line struct {
 	stop  func()
 	told  time.Time
 
-	// lease is the store's grant, in the states held, passing and freeing. The
-	// first one, which mostly is the only one, lies in firstLease.
-	lease      *lease
-	firstLease lease
+	// lease is the store's grant, in the states held, passing and freeing.
+	lease *lease
 	// haunted holds the tokens of leases that were lost under holders who have
 	// not come back yet: their keys must not be deleted under running code.
 	haunted map[string]struct{}
@@ -82,11 +95,35 @@ type line struct {
 // lineOf returns the line of a key, a new one if need be.
 func (e *Engine) lineOf(s *shard, key string) *line {
 	l := s.lines[key]
-	if l == nil {
-		l = &line{engine: e, shard: s, key: key, doubt: errNoAnswer}
-		s.lines[key] = l
+	if l != nil {
+		return l
 	}
+	if last := len(s.spare) - 1; last >= 0 {
+		l = s.spare[last]
+		s.spare[last] = nil
+		s.spare = s.spare[:last]
+	} else {
+		l = &line{engine: e, shard: s}
+		l.hear, l.hearReleased, l.firstLease.line = l.heard, l.released, l
+	}
+	l.key, l.doubt = key, errNoAnswer
+	s.lines[key] = l
 	return l
+}
+
+// spareLines is how many forgotten lines a shard keeps.
+const spareLines = 16
+
+// forget forgets the line, at rest. Nobody refers to it any more but holds that
+// have ended, which look at nothing but the shard, and maybe a renewal of a lease
+// that was lost.
+func (l *line) forget() {
+	s := l.shard
+	delete(s.lines, l.key)
+	l.life = life{}
+	if l.firstLease.inFlight == 0 && len(s.spare) < spareLines {
+		s.spare = append(s.spare, l)
+	}
 }
 
 // begin starts an episode under a fresh token: the line asks the store for its
@@ -139,7 +176,7 @@ func (l *line) rest() {
 	l.token, l.rejoin = "", ""
 	l.lease = nil
 	if len(l.haunted) == 0 {
-		delete(l.shard.lines, l.key)
+		l.forget()
 	}
 }
 
@@ -180,7 +217,7 @@ func (l *line) haunt(token string) {
 func (l *line) exorcise(token string) {
 	delete(l.haunted, token)
 	if l.state == idle && len(l.haunted) == 0 {
-		delete(l.shard.lines, l.key)
+		l.forget()
 	}
 }
 

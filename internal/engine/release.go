@@ -49,7 +49,7 @@ func (h *Hold) begin(seen, waits bool) {
 		return
 	}
 	mine := h.current()
-	h.ended = make(chan struct{})
+	h.ended, h.until = make(chan struct{}), h.lease.validUntil
 	if h.overdue != nil {
 		h.overdue.Stop()
 	}
@@ -67,7 +67,7 @@ func (h *Hold) begin(seen, waits bool) {
 		// Lost while the holder ran. A renewal that came late may have kept the
 		// key, and nobody runs under it now.
 		l.exorcise(h.lease.token)
-		h.engine.spawnDiscard(l.key, h.lease.token, h.lease.validUntil)
+		h.engine.spawnDiscard(h.request.Key, h.lease.token, h.lease.validUntil)
 	}
 	var after afterwards
 	if !freeing {
@@ -78,7 +78,7 @@ func (h *Hold) begin(seen, waits bool) {
 	cancelWith(cancel, nil)
 	if ready {
 		r.Inline = waits
-		l.sendRelease(h.lease, h, r)
+		l.sendRelease(r)
 	}
 	after.run()
 }
@@ -86,7 +86,7 @@ func (h *Hold) begin(seen, waits bool) {
 // free gives the line's lease back to the store.
 func (l *line) free() {
 	if r, ready := l.beginFreeing(nil); ready {
-		l.sendRelease(l.lease, nil, r)
+		l.sendRelease(r)
 	}
 }
 
@@ -96,11 +96,11 @@ func (l *line) free() {
 func (l *line) beginFreeing(last *Hold) (r store.Request, ready bool) {
 	lease := l.lease
 	l.state = freeing
-	lease.holder = nil
+	lease.holder, lease.last = nil, last
 	l.engine.schedule.drop(lease)
 	l.engine.work.Add()
 	if lease.inFlight > 0 {
-		lease.afterRenewals = func() { l.sendRelease(lease, last, l.releaseRequest(lease)) }
+		lease.afterRenewals = func() { l.sendRelease(l.releaseRequest(lease)) }
 		return r, false
 	}
 	return l.releaseRequest(lease), true
@@ -118,31 +118,31 @@ func (l *line) releaseRequest(lease *lease) store.Request {
 	l.again, l.promised = false, false
 	r := l.request(lease.token, next)
 	r.Bound, r.Rejoin, r.Alone = l.engine.boundOf(lease.ttl), l.rejoin, !lease.wanted
+	l.freed = r
 	return r
 }
 
 // sendRelease releases the lease and moves the line on. If the store did not
 // take the release, it is sent again and again beside the line until the
 // lease's end; a line that meets the token meanwhile releases it too.
-func (l *line) sendRelease(lease *lease, last *Hold, r store.Request) {
-	l.engine.store.Release(r, func(released store.Released, err error) {
-		defer l.engine.work.Done()
-		var after afterwards
-		l.shard.mu.Lock()
-		l.releasedBy(lease, r, last, released, err, &after)
-		l.shard.mu.Unlock()
-		after.runAside(l.engine)
-	})
+func (l *line) sendRelease(r store.Request) { l.engine.store.Release(r, l.hearReleased) }
+
+// released takes in the store's answer to a release, and goes on.
+func (l *line) released(released store.Released, err error) {
+	defer l.engine.work.Done()
+	var after afterwards
+	l.shard.mu.Lock()
+	l.releasedBy(l.lease, released, err, &after)
+	l.shard.mu.Unlock()
+	after.runAside(l.engine)
 }
 
-// releasedBy takes in the store's answer to a release.
-func (l *line) releasedBy(
-	lease *lease, r store.Request, last *Hold, released store.Released, err error, after *afterwards,
-) {
+// releasedBy tells the last holder of the answer, and moves the line on.
+func (l *line) releasedBy(lease *lease, released store.Released, err error, after *afterwards) {
 	if err != nil || lease.seenAgain {
 		l.engine.spawnDiscard(l.key, lease.token, lease.validUntil)
 	}
-	if last != nil {
+	if last := lease.last; last != nil {
 		if err == nil && released.End == store.NotHeld && last.loss == NotLost {
 			last.tell(Taken, after)
 		}
@@ -151,12 +151,12 @@ func (l *line) releasedBy(
 	if err != nil {
 		l.doubt = faultOf(err)
 	}
-	l.released(lease, r, released, err)
+	l.goOn(lease, released, err)
 }
 
-// released moves the line on after a release.
-func (l *line) released(lease *lease, r store.Request, released store.Released, err error) {
-	switch {
+// goOn moves the line on after a release.
+func (l *line) goOn(lease *lease, released store.Released, err error) {
+	switch r := l.freed; {
 	case err != nil, released.End == store.Unsure:
 		// The token that rejoins may stand in line, or hold the key by now.
 		if r.Rejoin == "" {
@@ -204,7 +204,7 @@ func (h *Hold) settle(err error, after *afterwards) {
 		h.engine.work.Done()
 	}
 	if !h.unseen && h.engine.hooks.Observe != nil {
-		event := Event{Kind: Released, Key: h.line.key, Held: time.Since(h.since), Loss: h.loss, Err: err}
+		event := Event{Kind: Released, Key: h.request.Key, Held: time.Since(h.since), Loss: h.loss, Err: err}
 		after.add(func() { h.engine.observe(event) })
 	}
 	after.ended = h.ended
