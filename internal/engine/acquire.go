@@ -29,7 +29,10 @@ type Request struct {
 // the error is a *Refusal. It returns at once when ctx ends, and leaves no key
 // behind. ctx is the parent of the hold's context.
 func (e *Engine) Acquire(ctx context.Context, r Request) (*Hold, error) {
-	begun := time.Now()
+	var begun time.Time
+	if r.Wait > 0 || e.hooks.Observe != nil {
+		begun = time.Now()
+	}
 	w := e.newWaiter(ctx, r)
 	refusal := e.enter(ctx, w)
 	if refusal == nil {

@@ -127,7 +127,7 @@ func (l *line) answered(q store.Request, answer store.Answer, err error) (settle
 		l.refused()
 	default:
 		lease := newLease(l, q, answer.Since)
-		if !lease.valid(lease.budget.begun) {
+		if !lease.valid(lease.begun) {
 			l.tooSlow(q)
 			break
 		}
@@ -136,9 +136,9 @@ func (l *line) answered(q store.Request, answer store.Answer, err error) (settle
 		l.doubt, l.joined = nil, false
 		l.lease = lease
 		if l.promised {
-			l.next(Handed)
+			l.next(Handed, lease.begun)
 		} else {
-			l.next(Free)
+			l.next(Free, lease.begun)
 		}
 		return true
 	}

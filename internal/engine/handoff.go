@@ -8,7 +8,7 @@ import (
 
 // next gives the line's lease, fresh from the store, to its first waiter, or
 // back to the store.
-func (l *line) next(handover Handover) {
+func (l *line) next(handover Handover, now time.Time) {
 	switch w := l.first; {
 	case w == nil:
 		l.free()
@@ -16,7 +16,7 @@ func (l *line) next(handover Handover) {
 		// The waiter for whom it was asked has left, and this one needs more.
 		l.renewThenGrant(handover)
 	default:
-		l.grant(w, handover)
+		l.grant(w, handover, now)
 	}
 }
 
@@ -29,13 +29,16 @@ func (l *lease) mayPass(now time.Time) bool {
 // pass gives the lease that a holder gave back to the first waiter. It reports
 // false if it has to go back to the store.
 func (l *line) pass() bool {
+	if l.first == nil {
+		return false
+	}
 	now := time.Now()
-	if l.first == nil || !l.lease.mayPass(now) {
+	if !l.lease.mayPass(now) {
 		return false
 	}
 	l.lease.budget.passes++
 	if l.lease.suits(l.first.hold.request, now) {
-		l.grant(l.first, Passed)
+		l.grant(l.first, Passed, now)
 	} else {
 		l.renewThenGrant(Passed)
 	}
@@ -44,12 +47,12 @@ func (l *line) pass() bool {
 
 // grant makes the waiter the lease's holder. Each grant is a generation of its
 // own: what an earlier holder does to its hold does not touch this one.
-func (l *line) grant(w *waiter, handover Handover) {
+func (l *line) grant(w *waiter, handover Handover, now time.Time) {
 	l.state = held
 	l.unlink(w)
 	h := w.hold
 	h.lease, h.token = l.lease, l.lease.token
-	h.since = time.Now()
+	h.since = now
 	h.handover = handover
 	if handover == Free && w.queued {
 		h.handover = Awaited
@@ -93,11 +96,12 @@ func (l *line) renewThenGrant(handover Handover) {
 			l.proceed(true)
 		default:
 			lease.renewed(renewal, r.TTL)
-			if !lease.valid(time.Now()) {
+			now := time.Now()
+			if !lease.valid(now) {
 				l.free()
 				return
 			}
-			l.next(handover)
+			l.next(handover, now)
 		}
 	})
 }

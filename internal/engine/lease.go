@@ -25,6 +25,7 @@ type lease struct {
 // A tenure is what the store gave, and what has become of it.
 type tenure struct {
 	token string
+	begun time.Time // when its grant was heard of
 	// ttl is the longest life that a command gave the key.
 	ttl time.Duration
 	// sent is when the last granting or renewing command was sent, and
@@ -61,9 +62,10 @@ func newLease(l *line, r store.Request, sent time.Time) *lease {
 		fresh = &lease{line: l}
 	}
 	l.used = true
+	now := time.Now()
 	fresh.tenure = tenure{
 		token: r.Token, ttl: r.TTL, sent: sent, validUntil: validUntil(sent, r.TTL),
-		budget: budget{begun: time.Now()},
+		begun: now, budget: budget{begun: now},
 	}
 	return fresh
 }

@@ -184,7 +184,7 @@ func (l *line) kept(old *lease, r store.Request, since time.Time) {
 	granted.Token = r.Rejoin
 	l.start(r.Rejoin)
 	lease := newLease(l, granted, since)
-	if !lease.valid(lease.budget.begun) {
+	if !lease.valid(lease.begun) {
 		l.tooSlow(granted)
 		l.ask()
 		return
@@ -193,7 +193,7 @@ func (l *line) kept(old *lease, r store.Request, since time.Time) {
 	lease.lineSeen(0, since)
 	l.doubt, l.joined = nil, false
 	l.lease = lease
-	l.next(Passed)
+	l.next(Passed, lease.begun)
 }
 
 // settle ends the release of a hold: err is the fault that kept the store from
