@@ -38,12 +38,6 @@ func (b *batch) unload() {
 
 // fly sends the batch and reads its replies.
 func (b *batch) fly(rdb redis.UniversalClient) {
-	b.by.deadline = time.Time{}
-	for _, s := range b.sends {
-		if s.of.deadline.After(b.by.deadline) {
-			b.by.deadline = s.of.deadline
-		}
-	}
 	var whole error // why the batch failed as a whole
 	if len(b.sends) == 1 {
 		whole = rdb.Process(&b.by, b.sends[0].command)
@@ -61,16 +55,17 @@ func (b *batch) fly(rdb redis.UniversalClient) {
 	}
 }
 
-// by is a context that has a deadline and no timer: enough for those parts of a
-// client that look at deadlines. Its end is for those that wait for a
-// connection, where the lane sees to it: see lead.
+// by is the context of a batch. That of a leader has a deadline for its reads and
+// writes, and an end for its wait for a connection, to which the lane sees: it
+// needs no timer. Any other batch may take as long as the client lets it, for what
+// comes late.
 type by struct {
 	deadline time.Time
-	over     chan struct{} // nil where nobody waits for the end
+	over     chan struct{}
 }
 
-// Deadline returns the deadline.
-func (b *by) Deadline() (time.Time, bool) { return b.deadline, true }
+// Deadline returns the deadline, if there is one.
+func (b *by) Deadline() (time.Time, bool) { return b.deadline, !b.deadline.IsZero() }
 
 // Done returns a channel that is closed at the end.
 func (b *by) Done() <-chan struct{} { return b.over }

@@ -20,9 +20,9 @@ import (
 // for what comes late, and another one takes over, on another connection, with
 // all that the batch has left open.
 type lane struct {
-	rdb     redis.UniversalClient
-	bounded *bounded
-	work    *tally.Tally
+	rdb      redis.UniversalClient
+	work     *tally.Tally
+	leadable bool // see canLead
 
 	mu        sync.Mutex
 	queue     []*send
@@ -43,12 +43,12 @@ func (l *lane) do(x *exchange) {
 	l.queue = append(l.queue, x.send())
 	l.watch(x.resendAt)
 	b := l.next(x.begun)
-	leader := l.leader(b, x)
+	leads := l.leads(b, x)
 	l.mu.Unlock()
 	switch {
 	case b == nil:
-	case leader != nil:
-		l.lead(b, leader)
+	case leads:
+		l.lead(b)
 	default:
 		go l.run(b)
 	}
@@ -112,7 +112,7 @@ func (l *lane) run(b *batch) {
 	defer l.work.Done()
 	l.gather(b)
 	for more := true; more; {
-		more = l.turn(b, l.rdb)
+		more = l.turn(b)
 	}
 }
 
@@ -137,8 +137,8 @@ func (l *lane) gather(b *batch) {
 
 // turn sends the batch, tells everybody what came of it, and reports whether it
 // was loaded again.
-func (l *lane) turn(b *batch, rdb redis.UniversalClient) (more bool) {
-	b.fly(rdb)
+func (l *lane) turn(b *batch) (more bool) {
+	b.fly(l.rdb)
 	l.mu.Lock()
 	l.swift, l.crowded = time.Since(b.begun) < swiftTime, len(b.sends) > 1
 	for _, s := range b.sends {

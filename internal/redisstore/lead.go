@@ -2,7 +2,6 @@ package redisstore
 
 import (
 	"errors"
-	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -17,46 +16,30 @@ var errNoConnection = errors.New("no connection in time")
 // swiftTime is how long a batch may take after which a caller leads the next.
 const swiftTime = 5 * time.Millisecond
 
-// bounded is the client of those who lead: its reads and writes end when they
-// have to be let go. It shares the connections of the other one.
-type bounded struct {
-	rdb  redis.UniversalClient
-	once sync.Once
-	own  redis.UniversalClient // nil where the client knows no such thing
+// canLead reports whether the client ends its reads and writes at the deadline
+// of a context. Otherwise a leader could not be let go in time.
+func canLead(rdb redis.UniversalClient) bool {
+	client, ok := rdb.(*redis.Client)
+	return ok && client.Options().ContextTimeoutEnabled
 }
 
-// client returns it, or nil. It is made at the first use, with the hooks that
-// the other one has by then.
-func (c *bounded) client() redis.UniversalClient {
-	c.once.Do(func() {
-		if rdb, ok := c.rdb.(*redis.Client); ok {
-			c.own = rdb.WithTimeout(store.InlineTime)
-		}
-	})
-	return c.own
-}
-
-// leader returns the client with which the caller of the exchange may run the
-// batch itself, or nil. It may while the server is swift, since then it is hardly
-// ever kept longer than by waiting, and there is a connection; and while it is the
-// only one: see gather.
-func (l *lane) leader(b *batch, x *exchange) redis.UniversalClient {
-	if b == nil || !x.request.Inline || !l.swift || l.crowded || x.half < store.InlineTime {
-		return nil
+// leads reports whether the caller of the exchange runs the batch itself. It may
+// while the server is swift, since then it is hardly ever kept longer than by
+// waiting, and there is a connection; and while it is the only one: see gather.
+func (l *lane) leads(b *batch, x *exchange) bool {
+	if b == nil || !l.leadable || !x.request.Inline || !l.swift || l.crowded || x.half < store.InlineTime {
+		return false
 	}
-	client := l.bounded.client()
-	if client != nil {
-		x.led, x.ledUntil = b, b.begun.Add(store.InlineTime)
-		l.watch(x.ledUntil)
-		b.by.over = b.over()
-	}
-	return client
+	x.led, x.ledUntil = b, b.begun.Add(store.InlineTime)
+	l.watch(x.ledUntil)
+	b.by = by{x.ledUntil, b.over()}
+	return true
 }
 
 // lead runs the batch on the goroutine of the caller, who waits for it anyhow:
 // that saves two switches between goroutines, which cost more than all the rest
-// that is done here. What came meanwhile is for a goroutine of the lane.
-func (l *lane) lead(b *batch, client redis.UniversalClient) {
+// that is done here.
+func (l *lane) lead(b *batch) {
 	returned := false
 	defer func() {
 		if !returned { // a hook of the client's has panicked
@@ -67,9 +50,9 @@ func (l *lane) lead(b *batch, client redis.UniversalClient) {
 			l.work.Done()
 		}
 	}()
-	more := l.turn(b, client)
+	more := l.turn(b)
 	returned = true
-	if more {
+	if more { // what came meanwhile is not the caller's
 		go l.run(b)
 		return
 	}
@@ -86,7 +69,7 @@ func (b *batch) over() chan struct{} {
 
 // back notes that the leader, if there was one, has come back.
 func (b *batch) back() {
-	b.by.over = nil
+	b.by = by{}
 	for _, s := range b.sends {
 		if s.of.led == b {
 			s.of.led = nil
@@ -94,8 +77,8 @@ func (b *batch) back() {
 	}
 }
 
-// letGo ends the wait of a leader for a connection; that for a reply ends by
-// itself. The lane does not wait for it.
+// letGo ends the wait of a leader for a connection; that for a reply ends at the
+// deadline. The lane does not wait for it.
 func (l *lane) letGo(x *exchange) {
 	if x.led != nil {
 		l.leave(x.led)

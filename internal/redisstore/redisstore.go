@@ -51,9 +51,8 @@ func New(rdb redis.UniversalClient, prefix, process string) (*Store, error) {
 		channelPrefix: prefix,
 		hint:          func(string, string) {},
 	}
-	own := &bounded{rdb: rdb}
 	for _, l := range [...]*lane{&s.takes, &s.keeps} {
-		l.rdb, l.bounded, l.work = rdb, own, &s.work
+		l.rdb, l.leadable, l.work = rdb, canLead(rdb), &s.work
 	}
 	s.listeners = &listeners{
 		subscription: subscription{rdb: rdb, channel: prefix + process, pace: defaultPace()},

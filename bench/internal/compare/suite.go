@@ -41,7 +41,10 @@ func Suites() []Suite {
 	// What waits in line is compared with those that wait; a free key also with
 	// the bare commands. rueidislock has a setting that is better where nobody
 	// waits, and can leave waiters behind where somebody does.
-	free := []lock.Name{lock.Reqlock, lock.Redislock, lock.Redsync, lock.Rueidislock, lock.RueidislockNoLoop, lock.Raw}
+	free := []lock.Name{
+		lock.Reqlock, lock.ReqlockPlain,
+		lock.Redislock, lock.Redsync, lock.Rueidislock, lock.RueidislockNoLoop, lock.Raw,
+	}
 	contended := []lock.Name{lock.Reqlock, lock.Redislock, lock.Redsync, lock.Rueidislock, lock.Raw}
 	bursts := []lock.Name{lock.Reqlock, lock.Redislock, lock.Redsync, lock.Rueidislock, lock.RueidislockNoLoop, lock.Raw}
 	return []Suite{

@@ -39,6 +39,7 @@ type Name string
 // The kinds of lock.
 const (
 	Reqlock           Name = "reqlock"
+	ReqlockPlain      Name = "reqlock plain"
 	Redislock         Name = "redislock"
 	Redsync           Name = "redsync"
 	Rueidislock       Name = "rueidislock"
@@ -58,7 +59,8 @@ type Kind struct {
 // Kinds returns all kinds, reqlock first.
 func Kinds() []Kind {
 	return []Kind{
-		{Reqlock, "github.com/reqlock/reqlock", "its defaults", openReqlock},
+		{Reqlock, "github.com/reqlock/reqlock", "its defaults, on a client with ContextTimeoutEnabled", openReqlock},
+		{ReqlockPlain, "github.com/reqlock/reqlock", "the same on a client with the defaults of go-redis", openReqlockPlain},
 		{Redislock, "github.com/bsm/redislock", "LinearBackoff(1 ms)", openRedislock},
 		{Redsync, "github.com/go-redsync/redsync/v4", "retries after 1 to 5 ms at random, as often as it takes", openRedsync},
 		{Rueidislock, "github.com/redis/rueidis", "KeyMajority 1, TryNextAfter 500 ms", openRueidislock},

@@ -9,8 +9,13 @@ import (
 // A reqlock is the lock of this project.
 type reqlock struct{ *stack.Stack }
 
-func openReqlock(c Config) (Locker, error) {
-	s, err := stack.Open(c.Addr, c.Commands)
+func openReqlock(c Config) (Locker, error) { return reqlockOn(stack.Open(c.Addr, c.Commands)) }
+
+func openReqlockPlain(c Config) (Locker, error) {
+	return reqlockOn(stack.OpenPlain(c.Addr, c.Commands))
+}
+
+func reqlockOn(s *stack.Stack, err error) (Locker, error) {
 	if err != nil {
 		return nil, err
 	}

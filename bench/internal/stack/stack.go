@@ -20,10 +20,18 @@ type Stack struct {
 	client *redis.Client
 }
 
-// Open makes a stack on the Redis at addr. Connections come up when they are
-// used.
+// Open makes a stack on the Redis at addr, with a client that heeds deadlines, as
+// reqlock recommends. Connections come up when they are used.
 func Open(addr string, commands *wire.Counter, options ...core.Option) (*Stack, error) {
-	client := wire.NewClient(addr, commands)
+	return on(wire.NewClient(addr, commands, wire.Deadlines), commands, options)
+}
+
+// OpenPlain is Open with a client that has the defaults of go-redis.
+func OpenPlain(addr string, commands *wire.Counter, options ...core.Option) (*Stack, error) {
+	return on(wire.NewClient(addr, commands), commands, options)
+}
+
+func on(client *redis.Client, commands *wire.Counter, options []core.Option) (*Stack, error) {
 	locks, err := core.New(client, options...)
 	if err != nil {
 		return nil, errors.Join(err, client.Close())

@@ -11,13 +11,20 @@ import (
 // dialTimeout is how long a connection may take to come up.
 const dialTimeout = 5 * time.Second
 
-// NewClient returns a go-redis client with its defaults, whose commands are
-// counted.
-func NewClient(addr string, commands *Counter) *redis.Client {
-	return redis.NewClient(&redis.Options{
+// Deadlines makes a client heed the deadlines of contexts.
+func Deadlines(o *redis.Options) { o.ContextTimeoutEnabled = true }
+
+// NewClient returns a go-redis client whose commands are counted. It has the
+// defaults, apart from what configure changes.
+func NewClient(addr string, commands *Counter, configure ...func(*redis.Options)) *redis.Client {
+	options := &redis.Options{
 		Addr: addr,
 		Dialer: func(ctx context.Context, _, addr string) (net.Conn, error) {
 			return commands.Dial(ctx, &net.Dialer{Timeout: dialTimeout}, addr)
 		},
-	})
+	}
+	for _, change := range configure {
+		change(options)
+	}
+	return redis.NewClient(options)
 }
