@@ -22,12 +22,6 @@ type Lease struct {
 	around *Lease // the next lease outwards under which the holder runs
 }
 
-func newLease(ctx context.Context, l *Locker, key string, hold *engine.Hold) *Lease {
-	lease := &Lease{locker: l, key: key, hold: hold}
-	lease.around, _ = FromContext(ctx)
-	return lease
-}
-
 // leaseContext is the context of a lease, and knows it. It is a part of the
 // lease, so that it costs nothing.
 type leaseContext struct {
@@ -162,13 +156,12 @@ func (l *Lease) ended(ctx context.Context, loss engine.Loss, err error) error {
 	}
 }
 
-// nest returns a lease for code that runs under this one already: it has a
-// context of its own, and releasing it does nothing.
-func (l *Lease) nest(ctx context.Context) *Lease {
-	inner := &Lease{locker: l.locker, key: l.key, hold: l.hold, nested: true}
+// nest makes an empty lease one for code that runs under this one already: it has
+// a context of its own, and releasing it does nothing.
+func (l *Lease) nest(ctx context.Context, inner *Lease) {
+	inner.locker, inner.key, inner.hold, inner.nested = l.locker, l.key, l.hold, true
 	inner.around, _ = FromContext(ctx)
 	inner.ctx = leaseContext{ctx, inner}
-	return inner
 }
 
 // leaseKey is the key under which a context carries its innermost Lease.

@@ -12,7 +12,10 @@ import (
 // leases are the locks of one request, in the order in which they were taken.
 type leases struct {
 	taken []*Lease
-	one   [1]*Lease // taken, for most requests
+	// one and first are the memory of taken and of its first lease, which is the
+	// only one of most requests.
+	one   [1]*Lease
+	first Lease
 	// ctx is derived from the contexts of all leases: it ends when one of them
 	// is lost.
 	ctx context.Context
@@ -36,8 +39,12 @@ func (l *Locker) acquireAll(ctx context.Context, keys []string, wait time.Durati
 	all.taken = all.one[:0]
 	begun := time.Now()
 	var main *Lease
-	for _, key := range keys {
-		lease, err := l.acquire(all.ctx, key, leftOf(wait, begun)) //nolint:contextcheck // it is derived from ctx
+	for i, key := range keys {
+		lease := &all.first
+		if i > 0 {
+			lease = &Lease{}
+		}
+		lease, err := l.acquire(all.ctx, key, leftOf(wait, begun), lease) //nolint:contextcheck // it is derived from ctx
 		if err != nil {
 			all.begin()
 			if !isUnavailable(err) && ctx.Err() == nil {

@@ -24,13 +24,13 @@ const maxKeyLen = 4096
 // ErrOverloaded, ErrUnavailable, ErrClosed, ErrNoKey or ErrInvalidKey. If ctx
 // ended the wait, it also is ctx's error.
 func (l *Locker) Lock(ctx context.Context, key string) (*Lease, error) {
-	return l.acquire(ctx, key, l.waitOr(engine.WaitForever))
+	return l.acquire(ctx, key, l.waitOr(engine.WaitForever), &Lease{})
 }
 
 // TryLock takes the lock of a key if it is free, and never waits for another
 // to release it. It returns what Lock does.
 func (l *Locker) TryLock(ctx context.Context, key string) (*Lease, error) {
-	return l.acquire(ctx, key, 0)
+	return l.acquire(ctx, key, 0, &Lease{})
 }
 
 // waitOr returns the wait that was set, or the fallback.
@@ -41,8 +41,9 @@ func (l *Locker) waitOr(fallback time.Duration) time.Duration {
 	return l.settings.wait
 }
 
-// acquire takes one key, waiting at most so long.
-func (l *Locker) acquire(ctx context.Context, key string, wait time.Duration) (*Lease, error) {
+// acquire takes one key, waiting at most so long, and makes an empty lease that of
+// it.
+func (l *Locker) acquire(ctx context.Context, key string, wait time.Duration, lease *Lease) (*Lease, error) {
 	switch {
 	case key == "":
 		return nil, &Error{Kind: ErrNoKey}
@@ -50,7 +51,8 @@ func (l *Locker) acquire(ctx context.Context, key string, wait time.Duration) (*
 		return nil, &Error{Kind: ErrInvalidKey, Cause: errKeyTooLong}
 	}
 	if outer := outerLease(ctx, l, key); outer != nil {
-		return outer.nest(ctx), nil
+		outer.nest(ctx, lease)
+		return lease, nil
 	}
 	hold, err := l.engine.Acquire(ctx, engine.Request{
 		Key:     key,
@@ -63,7 +65,9 @@ func (l *Locker) acquire(ctx context.Context, key string, wait time.Duration) (*
 	if err != nil {
 		return nil, refusalOf(err, l.settings.retryAfter)
 	}
-	return newLease(ctx, l, key, hold), nil
+	lease.locker, lease.key, lease.hold = l, key, hold
+	lease.around, _ = FromContext(ctx)
+	return lease, nil
 }
 
 var (

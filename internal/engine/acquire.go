@@ -30,7 +30,7 @@ type Request struct {
 // behind. ctx is the parent of the hold's context.
 func (e *Engine) Acquire(ctx context.Context, r Request) (*Hold, error) {
 	var begun time.Time
-	if r.Wait > 0 || e.hooks.Observe != nil {
+	if r.Wait != WaitForever || e.hooks.Observe != nil {
 		begun = time.Now()
 	}
 	w := e.newWaiter(ctx, r)

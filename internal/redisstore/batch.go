@@ -2,13 +2,24 @@ package redisstore
 
 import (
 	"context"
+	"strconv"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 )
 
-// maxBatch is how many commands leave together at most.
-const maxBatch = 128
+// width is how many commands leave together at most. It is a variable, and a text,
+// for the linker alone: tests run with lanes of other widths.
+var width = "128"
+
+// widthOf returns the width as a number.
+func widthOf(width string) int {
+	n, err := strconv.Atoi(width)
+	if err != nil || n < 1 {
+		panic("reqlock: redisstore: linked with a width of " + width)
+	}
+	return n
+}
 
 // A batch is the commands that leave together. It serves again for those that
 // leave after them.

@@ -23,6 +23,7 @@ type lane struct {
 	rdb      redis.UniversalClient
 	work     *tally.Tally
 	leadable bool // see canLead
+	width    int
 
 	mu        sync.Mutex
 	queue     []*send
@@ -93,7 +94,7 @@ func (l *lane) load(b *batch, now time.Time) bool {
 // fill moves what waits into the batch, as far as there is room.
 func (l *lane) fill(b *batch) {
 	n := 0
-	for n < len(l.queue) && len(b.sends) < maxBatch {
+	for n < len(l.queue) && len(b.sends) < l.width {
 		s := l.queue[n]
 		s.of.queued = false
 		if !s.of.settled {

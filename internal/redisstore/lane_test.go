@@ -54,10 +54,11 @@ func holdUp(t *testing.T, proxy *redistest.Proxy, s *syncStore, name string) (le
 
 func TestCommandsThatComeTogetherLeaveTogether(t *testing.T) {
 	s, proxy, _ := behindProxy(t)
+	s.takes.width = 128
 	batches := &countBatches{}
 	s.takes.rdb.(*redis.Client).AddHook(batches)
 	let := holdUp(t, proxy, s, "SET")
-	many := takeMany(s, maxBatch+72, 5*time.Second, 0)
+	many := takeMany(s, s.takes.width+72, 5*time.Second, 0)
 	let()
 	many.wait()
 	for i := range many.answers {
@@ -65,7 +66,7 @@ func TestCommandsThatComeTogetherLeaveTogether(t *testing.T) {
 			t.Errorf("%d: %+v, %v", i, many.answers[i], many.errs[i])
 		}
 	}
-	if got := batches.sizes(); got != fmt.Sprint([]int{maxBatch, 72}) {
+	if got := batches.sizes(); got != fmt.Sprint([]int{s.takes.width, 72}) {
 		t.Errorf("batches of %v", got)
 	}
 }
@@ -180,7 +181,7 @@ func TestASilentServerIsNotStormed(t *testing.T) {
 // A command that was given up while it stood behind a stuck batch is not sent
 // any more.
 func TestWhatWasGivenUpIsNotSent(t *testing.T) {
-	l := &lane{}
+	l := &lane{width: 128}
 	x, y := &exchange{}, &exchange{}
 	for _, waiting := range []*exchange{x, y} {
 		waiting.begin(&Store{}, nil, &store.Request{Bound: time.Second})

@@ -52,7 +52,7 @@ func New(rdb redis.UniversalClient, prefix, process string) (*Store, error) {
 		hint:          func(string, string) {},
 	}
 	for _, l := range [...]*lane{&s.takes, &s.keeps} {
-		l.rdb, l.leadable, l.work = rdb, canLead(rdb), &s.work
+		l.rdb, l.leadable, l.width, l.work = rdb, canLead(rdb), widthOf(width), &s.work
 	}
 	s.listeners = &listeners{
 		subscription: subscription{rdb: rdb, channel: prefix + process, pace: defaultPace()},

@@ -1,0 +1,226 @@
+package engine
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/reqlock/reqlock/internal/store"
+)
+
+// inlines notes which transitions offered to run on their caller's goroutine.
+type inlines struct {
+	store.Store
+	mu   sync.Mutex
+	seen map[string]bool
+}
+
+func (s *inlines) note(transition string, inline bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.seen[transition] = inline
+}
+
+func (s *inlines) Take(r store.Request, done func(store.Answer, error)) {
+	s.note("take", r.Inline)
+	s.Store.Take(r, done)
+}
+
+func (s *inlines) Enqueue(r store.Request, done func(store.Answer, error)) {
+	s.note("enqueue", r.Inline)
+	s.Store.Enqueue(r, done)
+}
+
+func (s *inlines) Release(r store.Request, done func(store.Released, error)) {
+	s.note("release", r.Inline)
+	s.Store.Release(r, done)
+}
+
+// A caller offers its goroutine only where it is not kept from leaving in time.
+func TestWhoOffersItsGoroutine(t *testing.T) {
+	within := func(d time.Duration) func(*testing.T) context.Context {
+		return func(t *testing.T) context.Context {
+			t.Helper()
+			ctx, cancel := context.WithTimeout(t.Context(), d)
+			t.Cleanup(cancel)
+			return ctx
+		}
+	}
+	tests := []struct {
+		name    string
+		wait    time.Duration
+		ctx     func(*testing.T) context.Context
+		inline  bool
+		fencing bool
+	}{
+		{name: "a try", inline: true},
+		{name: "a try with fencing", inline: true, fencing: true},
+		{name: "one that waits for ever", wait: WaitForever, inline: true},
+		{name: "one that waits for long", wait: store.InlineTime, inline: true},
+		{name: "one that does not wait for long", wait: store.InlineTime - 1},
+		{name: "a deadline that is far", ctx: within(store.InlineTime), inline: true},
+		{name: "a deadline that is near", ctx: within(store.InlineTime - 1)},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				e, s, _ := newEngine()
+				noted := &inlines{Store: s, seen: make(map[string]bool)}
+				e.store = noted
+				ctx := t.Context()
+				if test.ctx != nil {
+					ctx = test.ctx(t)
+				}
+				r := request(test.wait)
+				r.Fencing = test.fencing
+				h, err := e.Acquire(ctx, r)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if loss, err := h.Release(ctx); loss != NotLost || err != nil {
+					t.Errorf("release: %v, %v", loss, err)
+				}
+				question := "take"
+				if test.fencing {
+					question = "enqueue"
+				}
+				if got := noted.seen[question]; got != test.inline {
+					t.Errorf("the question: inline %v", got)
+				}
+				near := test.ctx != nil && !test.inline
+				if got := noted.seen["release"]; got == near {
+					t.Errorf("the release: inline %v", got)
+				}
+			})
+		})
+	}
+}
+
+// Those who join while a caller puts its question itself are answered with it.
+func TestTriesThatJoinALeadAreAnswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, s, _ := newEngine()
+		s.before.set(func(string, store.Request) error { time.Sleep(bound / 2); return nil })
+		var group sync.WaitGroup
+		var won, busy int
+		var mu sync.Mutex
+		for range 9 {
+			group.Go(func() {
+				h, err := e.Acquire(t.Context(), request(0))
+				mu.Lock()
+				defer mu.Unlock()
+				if err == nil {
+					won++
+					t.Cleanup(func() { _ = h })
+				} else if reasonOf(t, err) == Busy {
+					busy++
+				}
+			})
+		}
+		group.Wait()
+		if won != 1 || busy != 8 {
+			t.Errorf("%d won, %d were busy", won, busy)
+		}
+		_ = e.Close(canceled())
+	})
+}
+
+func canceled() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}
+
+// A waiter that met another's key while it put its question itself hears once
+// that it has to wait.
+func TestALeaderThatHasToWaitIsToldOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, s, events := newEngine()
+		s.set("k", "another", time.Minute)
+		h, err := e.Acquire(t.Context(), request(WaitForever))
+		if err != nil {
+			t.Fatal(err)
+		}
+		release(t, h)
+		var kinds []Kind
+		for _, event := range events.all() {
+			kinds = append(kinds, event.Kind)
+		}
+		if len(kinds) != 3 || kinds[0] != Waiting || kinds[1] != Acquired || kinds[2] != Released {
+			t.Errorf("events %v", kinds)
+		}
+		if got := events.of(Acquired)[0]; !got.Queued || got.Handover != Awaited || got.Waited < time.Minute-time.Second {
+			t.Errorf("acquired: %+v", got)
+		}
+	})
+}
+
+// A line that is forgotten serves another key, and what its old holds are asked
+// has nothing to do with that.
+func TestOldHoldsDoNotTouchANewLife(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, s, _ := newEngine()
+		old := hold(t, e, request(0))
+		token, until, ctx := old.Token(), old.ValidUntil(), old.Context()
+		release(t, old)
+		if n := e.lineCount(); n != 0 {
+			t.Fatalf("%d lines", n)
+		}
+		r := request(0)
+		for e.shardOf(r.Key) != e.shardOf("k") || r.Key == "k" {
+			r.Key += "k"
+		}
+		time.Sleep(time.Second)
+		now := hold(t, e, r)
+		if now.line != old.line {
+			t.Fatal("the line does not serve again")
+		}
+		if old.Token() != token || !old.ValidUntil().Equal(until) || ctx.Err() == nil || old.Alive() {
+			t.Errorf("the old hold: %q until %v, %v, alive %v", old.Token(), old.ValidUntil(), ctx.Err(), old.Alive())
+		}
+		if loss, err := old.Extend(t.Context(), time.Hour); loss != Taken || err != nil {
+			t.Errorf("extend: %v, %v", loss, err)
+		}
+		release(t, old) // once more
+		if !now.Alive() || now.Context().Err() != nil || s.value(r.Key) != now.Token() {
+			t.Error("the new one is gone")
+		}
+		release(t, now)
+	})
+}
+
+// A context that is asked for late tells what happened before.
+func TestAContextIsMadeWhenItIsAskedFor(t *testing.T) {
+	for name, test := range map[string]struct {
+		end  func(*testing.T, *fakeStore, *Hold)
+		want error
+	}{
+		"held":     {func(*testing.T, *fakeStore, *Hold) {}, nil},
+		"released": {func(t *testing.T, _ *fakeStore, h *Hold) { t.Helper(); release(t, h) }, context.Canceled},
+		"lost": {func(_ *testing.T, s *fakeStore, _ *Hold) {
+			s.before.set(func(string, store.Request) error { return errDown })
+			time.Sleep(validity)
+			synctest.Wait()
+		}, lossError{Expired}},
+	} {
+		for _, early := range []bool{true, false} {
+			t.Run(name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					e, s, _ := newEngine()
+					h := hold(t, e, request(0))
+					if early {
+						h.Context()
+					}
+					test.end(t, s, h)
+					if got := context.Cause(h.Context()); got != test.want { //nolint:errorlint // the very cause
+						t.Errorf("early %v: the cause is %v, want %v", early, got, test.want)
+					}
+					s.before.set(nil)
+					_, _ = h.Release(context.Background())
+				})
+			})
+		}
+	}
+}
