@@ -29,7 +29,7 @@ func (l *Locker) DoAll(ctx context.Context, keys []string, fn func(ctx context.C
 		}
 		return err
 	}
-	defer func() {
+	defer func() { //nolint:contextcheck // the release does not end with ctx
 		if lost := all.release(); lost != nil && !errors.Is(err, lost) {
 			err = errors.Join(err, lost)
 		}

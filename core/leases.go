@@ -48,7 +48,7 @@ func (l *Locker) acquireAll(ctx context.Context, keys []string, wait time.Durati
 		if err != nil {
 			all.begin()
 			if !isUnavailable(err) && ctx.Err() == nil {
-				_ = all.release() // the caller's next attempt does not meet its own locks
+				_ = all.release() //nolint:contextcheck // the caller's next attempt does not meet its own locks
 			}
 			return nil, amend(err, wait)
 		}

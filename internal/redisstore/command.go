@@ -30,7 +30,7 @@ func newSingle(keyPos int8, args []any) *single {
 
 // set makes the command anew, so that nothing of the last one stays.
 func (c *single) set(keyPos int8, args []any) {
-	c.Cmd = *redis.NewCmd(context.Background(), args...) //nolint:govet // nobody has seen the new one yet, nor still sees the old
+	c.Cmd = *redis.NewCmd(context.Background(), args...)
 	c.SetFirstKeyPos(keyPos)
 }
 
@@ -80,7 +80,7 @@ type wasSet bool
 
 // set makes the command anew.
 func (c *setNX) set(args []any) {
-	c.BoolCmd = *redis.NewBoolCmd(context.Background(), args...) //nolint:govet // as above
+	c.BoolCmd = *redis.NewBoolCmd(context.Background(), args...)
 	c.SetFirstKeyPos(1)
 }
 
