@@ -2,7 +2,8 @@
 //
 // A Locker is made of a go-redis client:
 //
-//	locks := core.Must(core.New(redis.NewClient(&redis.Options{Addr: addr})))
+//	rdb := redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true})
+//	locks := core.Must(core.New(rdb))
 //
 //	err := locks.Do(ctx, "account:42", func(ctx context.Context) error {
 //		return transfer(ctx)

@@ -14,7 +14,8 @@ const maxKeyLen = 4096
 
 // Lock takes the lock of a key, and waits for it if another holds it: until
 // ctx ends, or the wait of WithWait is over. It returns at once when ctx ends,
-// and leaves no lock behind.
+// and leaves no lock behind. Only if Redis stops answering just while the caller
+// sends its own command, see New, can that take 50 ms.
 //
 // ctx is also the parent of the lease's context; to bound only the wait, use
 // WithWait. Where ctx shows that its caller holds the same key of the same

@@ -25,6 +25,11 @@ type Locker struct {
 // New returns a Locker that takes its locks through rdb. It does no I/O and
 // starts no goroutine. The caller keeps rdb and closes it after the Locker.
 //
+// On a *redis.Client whose ContextTimeoutEnabled is set, a caller who is alone
+// sends its commands itself, which saves two switches between goroutines for each:
+// a tenth to a third of the time of a lock on a server nearby. On another client,
+// whose reads cannot be ended in time, a goroutine always does it.
+//
 // A bad setting is an error that names the option.
 func New(rdb redis.UniversalClient, opts ...Option) (*Locker, error) {
 	if isNil(rdb) {

@@ -41,6 +41,7 @@ func Connect(ctx context.Context, rawURL string) (*Server, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
+	options.ContextTimeoutEnabled = true // see core.New
 	client := redis.NewClient(options)
 	if err := answers(ctx, client); err != nil {
 		_ = client.Close()
@@ -75,7 +76,7 @@ func embed() (*Server, error) {
 	return &Server{
 		URL:      "redis://" + embedded.Addr(),
 		Name:     "embedded (miniredis), for this run alone; set REDIS_URL to use yours",
-		Client:   redis.NewClient(&redis.Options{Addr: embedded.Addr()}),
+		Client:   redis.NewClient(&redis.Options{Addr: embedded.Addr(), ContextTimeoutEnabled: true}),
 		embedded: embedded,
 	}, nil
 }

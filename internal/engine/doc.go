@@ -14,7 +14,9 @@
 //
 // asking: the line asks the store, one question after the other, until the key
 // is granted or nobody waits any more; no goroutine stands behind it, and no
-// caller, so a caller that leaves takes nothing with it. held: a caller runs
+// caller, so a caller that leaves takes nothing with it. Only the first question
+// of an idle line, and a release, may run on their caller's goroutine, for a
+// moment. held: a caller runs
 // under the lease. On its release the lease passes to the next of the line
 // (passing, if the lease must be renewed first), or goes back to the store
 // (freeing). A line in which nobody stands and nothing is held is forgotten.
@@ -44,6 +46,7 @@
 // # Validity
 //
 // A lease is valid from the moment its granting or renewing command was sent,
-// for its TTL less the drift that two clocks may show. A timer of this process
-// ends the holder's context then, whatever a renewal in flight is doing.
+// for its TTL less the drift that two clocks may show. A schedule ends the
+// holder's context then, whatever a renewal in flight is doing. It has one timer
+// for all leases and their renewals.
 package engine

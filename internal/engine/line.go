@@ -122,6 +122,7 @@ func (l *line) forget() {
 	delete(s.lines, l.key)
 	l.life = life{}
 	if l.firstLease.inFlight == 0 && len(s.spare) < spareLines {
+		l.firstLease.tenure = tenure{} // which knows its last holder
 		s.spare = append(s.spare, l)
 	}
 }

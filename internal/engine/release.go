@@ -62,12 +62,12 @@ func (h *Hold) begin(seen, waits bool) {
 			r, ready = l.beginFreeing(h)
 		}
 	case h.loss == Closed:
-		l.exorcise(h.lease.token)
+		l.exorcise(h.token)
 	default:
 		// Lost while the holder ran. A renewal that came late may have kept the
 		// key, and nobody runs under it now.
-		l.exorcise(h.lease.token)
-		h.engine.spawnDiscard(h.request.Key, h.lease.token, h.lease.validUntil)
+		l.exorcise(h.token)
+		h.engine.spawnDiscard(h.request.Key, h.token, h.until)
 	}
 	var after afterwards
 	if !freeing {

@@ -27,14 +27,23 @@
 //
 // Commands that come together leave together: see lane. What asks for keys has
 // one lane, what renews and releases them another, so that neither waits for the
-// other. No caller waits either: an answer is told to a function.
+// other. An answer is told to a function, so no caller has to wait for it; one that
+// waits anyhow may send on its own goroutine: see lead.
+//
+// The first words of a take and of a release are brief: SET NX without GET, and
+// the token alone for a key for which nobody is known to wait. The long form
+// follows where that does not do.
+//
+// What is needed for a command serves again for the next one, its arguments too.
+// A hook that keeps a command beyond its call must copy what it wants of it.
 //
 // go-redis repeats a command by itself when a reply is lost. For SET NX that
 // turns an owner into a loser: the second SET finds the first one's key. So
 // each command here forbids go-redis to repeat it, and is re-sent at most once
 // by this package, with the same token, which every script recognises. A
 // command that outlives its bound is left behind; should its reply come late
-// and say that it took the key, the hint function is told.
+// and say that it took the key, the hint function is told. The reply to one that
+// its caller has sent counts as lost after 50 ms.
 //
 // # What a delayed SET can still do
 //

@@ -129,6 +129,33 @@ func TestABadCommandHarmsNoNeighbour(t *testing.T) {
 	}
 }
 
+// Where the server has no memory left, those of a batch who need none are served.
+func TestAWantOfMemoryIsNobodyElses(t *testing.T) {
+	s, proxy, direct := behindProxy(t)
+	r := request(me2)
+	r.Key = "ours"
+	if _, err := s.Enqueue(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	let := holdUp(t, proxy, s, "SET")
+	if err := direct.ConfigSet(t.Context(), "maxmemory", "1").Err(); err != nil {
+		t.Fatal(err)
+	}
+	many := takeMany(s, 2, 5*time.Second, 0)
+	confirmed := make(chan bool, 1)
+	s.Store.Enqueue(r, func(answer store.Answer, err error) { confirmed <- err == nil && answer.Granted })
+	let()
+	many.wait()
+	for i, err := range many.errs {
+		if err == nil || !strings.HasPrefix(err.Error(), "OOM") {
+			t.Errorf("%d: %+v, %v", i, many.answers[i], err)
+		}
+	}
+	if !<-confirmed {
+		t.Error("the grant that only had to be confirmed was not")
+	}
+}
+
 // A lane that is stuck does not hold up the other one, and does not use up the
 // connections that the other one needs.
 func TestRenewalsAreNotStuckBehindTakes(t *testing.T) {
