@@ -101,7 +101,7 @@ func (r *Results) chartOf(p picture) chart.Chart {
 		value := r.median(p.suite, kind.Name, p.of)
 		if !math.IsNaN(value) {
 			c.Bars = append(c.Bars, chart.Bar{
-				Label: string(kind.Name), Value: value, Text: p.words(value), Highlight: kind.Name == lock.Reqlock || kind.Name == lock.ReqlockPlain,
+				Label: string(kind.Name), Value: value, Text: p.words(value), Highlight: kind.Name == lock.Reqlock,
 			})
 		}
 	}
