@@ -42,6 +42,7 @@ type Engine struct {
 	seed     maphash.Seed
 	shards   [shardCount]shard
 	schedule schedule
+	pace     pace
 	work     tally.Tally   // holds, and goroutines of the engine
 	closing  chan struct{} // closed when Close begins
 	once     sync.Once     // guards the closing of it

@@ -49,6 +49,8 @@ type tenure struct {
 	// renewAt is when to renew it for its holder; zero while a renewal is in
 	// flight, and where there is none.
 	renewAt time.Time
+	// awaits is true while it stands in line to be renewed; see pace.
+	awaits bool
 	// renewals in flight; a release waits for them.
 	inFlight int
 	// afterRenewals is called when the last renewal in flight has ended.

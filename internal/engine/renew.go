@@ -25,8 +25,11 @@ func (e *Engine) attend(lease *lease) {
 	case lease.renewIsDue(now) && h.loss == NotLost:
 		lease.renewAt = time.Time{}
 		e.schedule.set(lease)
-		lease.inFlight++
-		e.renew(lease, h, h.request.TTL, lease.fences.wanted(h.request), func(bool, error) {})
+		if e.pace.enter(lease) {
+			e.renewInPace(lease)
+		} else {
+			lease.awaits = true
+		}
 	default:
 		e.schedule.set(lease)
 	}
@@ -34,10 +37,13 @@ func (e *Engine) attend(lease *lease) {
 	after.runAside(e)
 }
 
-// renew sends one renewal for a holder and takes in its answer. It tells done
-// whether the lease is still the holder's; an error is a fault, after which
-// nobody knows. The caller has counted the renewal as in flight.
-func (e *Engine) renew(lease *lease, h *Hold, ttl time.Duration, fences int, done func(mine bool, err error)) {
+// renew sends one renewal for a holder and takes in its answer. It calls landed as
+// soon as the answer is there, and tells done whether the lease is still the
+// holder's; an error is a fault, after which nobody knows. The caller has counted
+// the renewal as in flight.
+func (e *Engine) renew(
+	lease *lease, h *Hold, ttl time.Duration, fences int, landed func(), done func(mine bool, err error),
+) {
 	l := lease.line
 	r := l.request(lease.token, Request{TTL: ttl})
 	r.Bound = e.boundOf(max(ttl, h.request.TTL))
@@ -52,6 +58,7 @@ func (e *Engine) renew(lease *lease, h *Hold, ttl time.Duration, fences int, don
 			l.renewed(renewal, err, ttl, &after)
 		}
 		l.shard.mu.Unlock()
+		landed()
 		after.add(func() { done(renewal.Held, err) })
 		after.runAside(e)
 	})
@@ -124,7 +131,7 @@ func (h *Hold) Extend(ctx context.Context, ttl time.Duration) (Loss, error) {
 		err  error
 	}
 	done := make(chan result, 1)
-	h.engine.renew(lease, h, ttl, 0, func(mine bool, err error) { done <- result{mine, err} })
+	h.engine.renew(lease, h, ttl, 0, func() {}, func(mine bool, err error) { done <- result{mine, err} })
 	select {
 	case r := <-done:
 		if r.err == nil && !r.mine {

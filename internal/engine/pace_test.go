@@ -1,0 +1,103 @@
+package engine
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/reqlock/reqlock/internal/store"
+)
+
+// many is more leases than are renewed at a time.
+const many = 4 * mostRenewals
+
+// holdMany takes so many leases.
+func holdMany(t *testing.T, e *Engine) []*Hold {
+	t.Helper()
+	holds := make([]*Hold, many)
+	for i := range holds {
+		r := request(0)
+		r.Key = strconv.Itoa(i)
+		holds[i] = hold(t, e, r)
+	}
+	return holds
+}
+
+// Leases that are due together are all renewed, but not all at once.
+func TestRenewalsThatAreDueTogetherArePaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, s, events := newEngine()
+		holds := holdMany(t, e)
+		var mu sync.Mutex
+		flying, most := 0, 0
+		count := func(n int) {
+			mu.Lock()
+			defer mu.Unlock()
+			flying += n
+			most = max(most, flying)
+		}
+		s.before.set(func(transition string, _ store.Request) error {
+			if transition == "renew" {
+				count(1)
+				time.Sleep(100 * time.Millisecond) // the store is busy
+				count(-1)
+			}
+			return nil
+		})
+		for i := range holds[:many/4] {
+			if i%2 == 0 { // some have no need of it when their turn comes
+				time.AfterFunc(request(0).TTL/3+50*time.Millisecond, func() { release(t, holds[many-1-i]) })
+			}
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		mu.Lock()
+		if most != mostRenewals {
+			t.Errorf("%d renewals at a time, want %d", most, mostRenewals)
+		}
+		mu.Unlock()
+		if lost := events.of(Lost); len(lost) > 0 {
+			t.Errorf("%d lost, the first: %+v", len(lost), lost[0])
+		}
+		s.before.set(nil)
+		for _, h := range holds {
+			if h.Alive() {
+				release(t, h)
+			}
+		}
+		time.Sleep(time.Minute)
+		e.pace.mu.Lock()
+		defer e.pace.mu.Unlock()
+		if e.pace.flying != 0 || len(e.pace.waiting) != 0 {
+			t.Errorf("%d under way, %d in line", e.pace.flying, len(e.pace.waiting))
+		}
+	})
+}
+
+// Renewals that hang do not keep anybody from being told in time.
+func TestAllHoldersAreToldThoughRenewalsHang(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, s, _ := newEngine()
+		begun := time.Now()
+		holds := holdMany(t, e)
+		s.before.set(func(transition string, _ store.Request) error {
+			if transition == "renew" {
+				time.Sleep(time.Minute)
+			}
+			return nil
+		})
+		for _, h := range holds {
+			<-h.Context().Done()
+			if got := time.Since(begun); got != validity {
+				t.Fatalf("told after %v, want %v", got, validity)
+			}
+		}
+		for _, h := range holds {
+			_, _ = h.Release(context.Background())
+		}
+		time.Sleep(time.Hour)
+	})
+}
