@@ -121,8 +121,9 @@ func (l *Lease) Extend(ctx context.Context, ttl time.Duration) error {
 }
 
 // Release gives the lock back. The release is sent whatever ctx says; ctx
-// bounds only how long the caller waits for Redis to confirm it. Later calls
-// do nothing and return the same.
+// bounds only how long the caller waits for Redis to confirm it, or 50 ms longer
+// where the caller sends it itself: see New. Later calls do nothing and return
+// the same.
 //
 // The error is nil, also where the lock passed to the next waiter; ErrLost if
 // the lease had ended before; ErrUnavailable if Redis did not answer, so that

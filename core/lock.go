@@ -14,8 +14,8 @@ const maxKeyLen = 4096
 
 // Lock takes the lock of a key, and waits for it if another holds it: until
 // ctx ends, or the wait of WithWait is over. It returns at once when ctx ends,
-// and leaves no lock behind. Only if Redis stops answering just while the caller
-// sends its own command, see New, can that take 50 ms.
+// and leaves no lock behind. Where the caller sends its own command, see
+// New, that takes up to 50 ms if Redis has just stopped answering.
 //
 // ctx is also the parent of the lease's context; to bound only the wait, use
 // WithWait. Where ctx shows that its caller holds the same key of the same

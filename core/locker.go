@@ -27,7 +27,8 @@ type Locker struct {
 //
 // On a *redis.Client whose ContextTimeoutEnabled is set, a caller who is alone
 // sends its commands itself, which saves two switches between goroutines for each:
-// a tenth to a third of the time of a lock on a server nearby. On another client,
+// a tenth to a third of the time of a lock on a server nearby. Hooks of the client
+// then run on the caller's goroutine, and must not block it. On another client,
 // whose reads cannot be ended in time, a goroutine always does it.
 //
 // A bad setting is an error that names the option.

@@ -26,8 +26,8 @@ type Request struct {
 }
 
 // Acquire returns once the caller holds the lease, or does not get it: then
-// the error is a *Refusal. It returns at once when ctx ends, and leaves no key
-// behind. ctx is the parent of the hold's context.
+// the error is a *Refusal. It returns when ctx ends, at once or, where the store
+// uses its goroutine, within store.InlineTime, and leaves no key behind. ctx is the parent of the hold's context.
 func (e *Engine) Acquire(ctx context.Context, r Request) (*Hold, error) {
 	var begun time.Time
 	if r.Wait != WaitForever || e.hooks.Observe != nil {
@@ -79,7 +79,7 @@ func (e *Engine) enter(ctx context.Context, w *waiter) *Refusal {
 	if ctx.Err() != nil {
 		return (&Refusal{Reason: TimedOut}).endedBy(ctx)
 	}
-	s := e.shardOf(w.hold.request.Key)
+	s, mayLead := e.shardOf(w.hold.request.Key), leads(ctx, w.patience)
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
@@ -101,12 +101,12 @@ func (e *Engine) enter(ctx context.Context, w *waiter) *Refusal {
 		l.listen()
 	}
 	l.join(w)
-	if l.state == idle && leads(ctx, w.patience) {
+	if l.state == idle && mayLead {
 		l.open(false)
 		q := l.question()
 		s.mu.Unlock()
 		q.Inline = true
-		l.put(q, false)
+		e.lead(w, q)
 		return nil
 	}
 	w.news = make(chan struct{}, 1)
@@ -121,9 +121,22 @@ func (e *Engine) enter(ctx context.Context, w *waiter) *Refusal {
 	}
 	s.mu.Unlock()
 	if queued {
-		e.observe(Event{Kind: Waiting, Key: l.key})
+		e.observe(Event{Kind: Waiting, Key: w.hold.request.Key})
 	}
 	return nil
+}
+
+// lead puts the first question on the caller's goroutine. If that does not come
+// back, because a hook of the store's client has panicked, the caller is gone.
+func (e *Engine) lead(w *waiter, q store.Request) {
+	returned := false
+	defer func() {
+		if !returned && e.leave(w) == nil && w.refusal == nil {
+			w.hold.begin(false, false)
+		}
+	}()
+	w.hold.line.put(q, false)
+	returned = true
 }
 
 // isBusy reports whether it is known that a newcomer would have to wait.

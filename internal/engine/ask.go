@@ -87,9 +87,8 @@ func (l *line) heard(answer store.Answer, err error) {
 	switch q := l.asked; {
 	case err == nil && l.isOrphan(answer.Holder):
 		l.sweep(q, answer.Holder)
-	case err == nil && !answer.Granted && answer.Holder == "":
-		l.enqueue = true // which tells whether it is an orphan
-		l.ask()
+	case err == nil && answer.Unnamed && l.tries > 0:
+		l.ask() // again, and with a look: who may not wait is refused only by another's key
 	case l.answered(q, answer, err):
 	case err == nil && !q.Join:
 		l.ask() // refused, and not in line yet

@@ -119,6 +119,7 @@ func (e *Engine) Close(ctx context.Context) error {
 		}
 	})
 	e.once.Do(func() { close(e.closing) })
+	defer e.schedule.stop()
 	if err := e.work.Wait(ctx); err != nil {
 		e.loseAll()
 		_ = e.store.Close(ctx) // it listens no more; its error is that of ctx

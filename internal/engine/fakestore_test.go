@@ -27,6 +27,7 @@ type fakeStore struct {
 	dropped    bool          // the subscription is
 	connecting time.Duration // how long it takes to listen
 	unsure     bool          // the next release is answered by its second send
+	inline     bool          // answer on the caller's goroutine also what takes long
 	hint       func(key, token string)
 }
 
@@ -116,7 +117,7 @@ func (s *fakeStore) Release(r store.Request, done func(store.Released, error)) {
 // answer answers on the goroutine of a caller who allows it, if that does not
 // take long.
 func (s *fakeStore) answer(r store.Request, f func()) {
-	if r.Inline && !s.before.isSet() && !s.after.isSet() {
+	if r.Inline && (s.inline || !s.before.isSet() && !s.after.isSet()) {
 		f()
 		return
 	}
@@ -127,7 +128,7 @@ func (s *fakeStore) take(r store.Request) (answer store.Answer, err error) {
 	sent := time.Now()
 	err = s.transition("take", r, func(value string) {
 		if value != "" && value != r.Token {
-			if r.Look {
+			if answer.Unnamed = !r.Look; r.Look {
 				answer.Holder = value
 			}
 			return

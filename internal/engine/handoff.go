@@ -66,8 +66,12 @@ func (l *line) grant(w *waiter, handover Handover, now time.Time) {
 	if h.request.MaxHold > 0 {
 		h.overdue = time.AfterFunc(h.request.MaxHold, h.exceed)
 	}
-	l.lease.renewAt = time.Time{}
-	l.renewFrom(l.lease.sent.Add(h.request.TTL / 3))
+	if h.request.Renew && l.lease.awaits {
+		l.engine.schedule.set(l.lease) // its turn to be renewed will come
+	} else {
+		l.lease.renewAt = time.Time{}
+		l.renewFrom(l.lease.sent.Add(h.request.TTL / 3))
+	}
 	w.settle()
 	l.refuseTries(&Refusal{Reason: Busy})
 }

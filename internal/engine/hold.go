@@ -36,19 +36,47 @@ type Hold struct {
 // Context returns the context under which the caller may act. It is cancelled
 // with the cause of the loss before the lease's validity ends, and when the
 // hold is released.
+//
+// It is made when it is asked for. What has happened to the hold by then is its
+// end, and not what has become of the caller's context.
 func (h *Hold) Context() context.Context {
+	made, _, over := h.state()
+	if made != nil {
+		return made
+	}
+	ctx, cancel := derive(h.parent, over) // unlocked: the parent may be anybody's
+	h.line.shard.mu.Lock()
+	if h.ctx == nil {
+		h.ctx, h.cancel = ctx, cancel
+	}
+	h.line.shard.mu.Unlock()
+	made, loss, over := h.state()
+	switch {
+	case made != ctx:
+		cancel(nil) // another call has made one
+	case loss != NotLost:
+		cancel(h.engine.hooks.Cause(loss))
+	case over:
+		cancel(nil)
+	}
+	return made
+}
+
+// derive returns a context that can be cancelled, and that does not follow its
+// parent's end if it is over already.
+func derive(parent context.Context, over bool) (context.Context, context.CancelCauseFunc) {
+	if over {
+		parent = context.WithoutCancel(parent)
+	}
+	return context.WithCancelCause(parent)
+}
+
+// state returns the context, if it was made, and whether the hold has ended or
+// was lost.
+func (h *Hold) state() (ctx context.Context, loss Loss, over bool) {
 	h.line.shard.mu.Lock()
 	defer h.line.shard.mu.Unlock()
-	if h.ctx == nil {
-		h.ctx, h.cancel = context.WithCancelCause(h.parent)
-		switch {
-		case h.loss != NotLost:
-			h.cancel(h.engine.hooks.Cause(h.loss))
-		case h.ended != nil:
-			h.cancel(nil)
-		}
-	}
-	return h.ctx
+	return h.ctx, h.loss, h.loss != NotLost || h.ended != nil
 }
 
 // cancelWith cancels the context that was made, if one was, by the time that the

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -102,18 +103,18 @@ func TestWhoOffersItsGoroutine(t *testing.T) {
 func TestTriesThatJoinALeadAreAnswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
+		s.inline = true
 		s.before.set(func(string, store.Request) error { time.Sleep(bound / 2); return nil })
 		var group sync.WaitGroup
 		var won, busy int
 		var mu sync.Mutex
 		for range 9 {
 			group.Go(func() {
-				h, err := e.Acquire(t.Context(), request(0))
+				_, err := e.Acquire(t.Context(), request(0))
 				mu.Lock()
 				defer mu.Unlock()
 				if err == nil {
 					won++
-					t.Cleanup(func() { _ = h })
 				} else if reasonOf(t, err) == Busy {
 					busy++
 				}
@@ -136,10 +137,18 @@ func canceled() context.Context {
 // A waiter that met another's key while it put its question itself hears once
 // that it has to wait.
 func TestALeaderThatHasToWaitIsToldOnce(t *testing.T) {
+	t.Run("after a take", func(t *testing.T) { toldOnce(t, false) })
+	t.Run("after an enqueue", func(t *testing.T) { toldOnce(t, true) })
+}
+
+func toldOnce(t *testing.T, fencing bool) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, events := newEngine()
 		s.set("k", "another", time.Minute)
-		h, err := e.Acquire(t.Context(), request(WaitForever))
+		r := request(WaitForever)
+		r.Fencing = fencing
+		h, err := e.Acquire(t.Context(), r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -223,4 +232,62 @@ func TestAContextIsMadeWhenItIsAskedFor(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A wait that is over before the subscription stands is a wait for another's key.
+func TestAWaitWhileSubscribingTimesOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, s, _ := newEngine()
+		s.connecting = 200 * time.Millisecond
+		s.set("k", "foreign", time.Hour)
+		_, err := e.Acquire(t.Context(), request(100*time.Millisecond))
+		if reasonOf(t, err) != TimedOut {
+			t.Errorf("%v", err)
+		}
+		_ = e.Close(context.Background())
+	})
+}
+
+// A caller for whom there is no room to wait takes no place in the store's line.
+func TestWhoIsRefusedForWantOfRoomTakesNoPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, s, _ := newEngine()
+		e.limits.total = 0
+		s.set("k", "other:1", time.Hour)
+		_, err := e.Acquire(t.Context(), request(WaitForever))
+		if reasonOf(t, err) != Overloaded {
+			t.Errorf("%v", err)
+		}
+		synctest.Wait()
+		if want := []string{"take"}; !slices.Equal(s.transitions(), want) {
+			t.Errorf("transitions %v, want %v", s.transitions(), want)
+		}
+	})
+}
+
+// asksHold is a context of a caller's, whose Done asks another hold.
+type asksHold struct {
+	context.Context
+	hold *Hold
+}
+
+func (v asksHold) Done() <-chan struct{} { return v.hold.Context().Done() }
+
+func (v asksHold) Err() error { return v.hold.Context().Err() }
+
+// No code of the caller's runs under a shard's mutex.
+func TestACallersContextIsNotAskedUnderTheMutex(t *testing.T) {
+	e, _, _ := newEngine()
+	outer := hold(t, e, request(0))
+	r := request(0)
+	for e.shardOf(r.Key) != e.shardOf("k") || r.Key == "k" {
+		r.Key += "k"
+	}
+	inner, err := e.Acquire(asksHold{context.Background(), outer}, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inner.Context() // deadlocks
+	release(t, inner)
+	release(t, outer)
 }

@@ -115,8 +115,8 @@ func (e *Engine) lineOf(s *shard, key string) *line {
 const spareLines = 16
 
 // forget forgets the line, at rest. Nobody refers to it any more but holds that
-// have ended, which look at nothing but the shard, and maybe a renewal of a lease
-// that was lost.
+// have ended and callers who are about to leave, which look at nothing but the
+// shard, and renewals of leases that were lost.
 func (l *line) forget() {
 	s := l.shard
 	delete(s.lines, l.key)

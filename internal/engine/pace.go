@@ -1,6 +1,9 @@
 package engine
 
-import "sync"
+import (
+	"sync"
+	"time"
+)
 
 // mostRenewals is how many renewals the schedule has under way at a time: enough
 // to keep the store busy. Many leases that were taken together are due together.
@@ -51,10 +54,13 @@ func (e *Engine) renewNext() {
 	for lease := e.pace.next(); lease != nil; lease = e.pace.next() {
 		l := lease.line
 		l.shard.mu.Lock()
-		wants := lease.awaits && l.lease == lease && lease.holder != nil && lease.holder.loss == NotLost
+		h := lease.holder
+		wants := lease.awaits && l.lease == lease && h != nil && h.request.Renew && h.loss == NotLost
 		lease.awaits = false
 		if wants {
-			e.renewInPace(lease)
+			lease.renewAt = time.Time{}
+			e.schedule.set(lease)
+			e.renewFor(lease, e.renewNext)
 		}
 		l.shard.mu.Unlock()
 		if wants {
@@ -63,9 +69,9 @@ func (e *Engine) renewNext() {
 	}
 }
 
-// renewInPace renews a held lease for its holder, and then the next one.
-func (e *Engine) renewInPace(lease *lease) {
+// renewFor renews a held lease for its holder.
+func (e *Engine) renewFor(lease *lease, landed func()) {
 	h := lease.holder
 	lease.inFlight++
-	e.renew(lease, h, h.request.TTL, lease.fences.wanted(h.request), e.renewNext, func(bool, error) {})
+	e.renew(lease, h, h.request.TTL, lease.fences.wanted(h.request), landed, func(bool, error) {})
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -98,6 +99,85 @@ func TestAllHoldersAreToldThoughRenewalsHang(t *testing.T) {
 		for _, h := range holds {
 			_, _ = h.Release(context.Background())
 		}
+		time.Sleep(time.Hour)
+	})
+}
+
+// A part of the store that does not answer, as one node of a ring, does not keep
+// the others' leases from being renewed.
+func TestADeadNodeDoesNotCostOthersTheirLeases(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, s, _ := newEngine()
+		r := request(0)
+		r.TTL = time.Second
+		for i := range 1000 {
+			r.Key = "dead" + strconv.Itoa(i)
+			hold(t, e, r)
+		}
+		time.Sleep(5 * time.Millisecond)
+		r.Key = "alive"
+		h := hold(t, e, r)
+		s.before.set(func(name string, r store.Request) error {
+			if name == "renew" && strings.HasPrefix(r.Key, "dead") {
+				time.Sleep(r.Bound)
+				return errDown
+			}
+			return nil
+		})
+		time.Sleep(5 * time.Second)
+		if !h.Alive() {
+			t.Error("a lease on a node that answers was lost")
+		}
+		_ = e.Close(canceled())
+		time.Sleep(time.Hour)
+	})
+}
+
+// A lease stands in line to be renewed once.
+func TestALeaseStandsInLineToBeRenewedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, s, _ := newEngine()
+		s.before.set(func(name string, r store.Request) error {
+			if name == "renew" && strings.HasPrefix(r.Key, "dead") {
+				time.Sleep(time.Minute)
+			}
+			return nil
+		})
+		r := request(0)
+		for i := range mostRenewals {
+			r.Key = "dead" + strconv.Itoa(i)
+			hold(t, e, r)
+		}
+		r.Key = "k"
+		first := hold(t, e, r)
+		time.Sleep(50 * time.Millisecond)
+		for range 900 {
+			r := request(WaitForever)
+			go func() {
+				if h, err := e.Acquire(t.Context(), r); err == nil {
+					time.Sleep(5 * time.Millisecond)
+					_, _ = h.Release(t.Context())
+				}
+			}()
+			synctest.Wait()
+		}
+		r.Key = "k"
+		time.Sleep(r.TTL/3 - time.Millisecond)
+		release(t, first)
+		time.Sleep(4400 * time.Millisecond)
+		synctest.Wait()
+		e.pace.mu.Lock()
+		n, mine := len(e.pace.waiting), 0
+		for _, l := range e.pace.waiting {
+			if l.line.key == "k" {
+				mine++
+			}
+		}
+		e.pace.mu.Unlock()
+		if mine > 1 {
+			t.Errorf("%d times, of %d", mine, n)
+		}
+		_ = e.Close(canceled())
 		time.Sleep(time.Hour)
 	})
 }

@@ -142,7 +142,9 @@ func (l *line) releasedBy(lease *lease, released store.Released, err error, afte
 	if err != nil || lease.seenAgain {
 		l.engine.spawnDiscard(l.key, lease.token, lease.validUntil)
 	}
-	if last := lease.last; last != nil {
+	last := lease.last
+	lease.last = nil // the line may live long
+	if last != nil {
 		if err == nil && released.End == store.NotHeld && last.loss == NotLost {
 			last.tell(Taken, after)
 		}

@@ -7,6 +7,11 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 )
 
+// lastRenewals is how many command bounds before its end a lease is renewed though
+// others have not been: those who hold it up may be on a part of the store that
+// does not answer.
+const lastRenewals = 2
+
 // longHold is how many TTLs a hold lasts before the owner is told of it.
 const longHold = 3
 
@@ -24,12 +29,17 @@ func (e *Engine) attend(lease *lease) {
 		l.lose(Expired, &after)
 	case lease.renewIsDue(now) && h.loss == NotLost:
 		lease.renewAt = time.Time{}
-		e.schedule.set(lease)
-		if e.pace.enter(lease) {
-			e.renewInPace(lease)
-		} else {
+		switch {
+		case lease.awaits: // for too long
+			lease.awaits = false
+			e.renewFor(lease, func() {})
+		case e.pace.enter(lease):
+			e.renewFor(lease, e.renewNext)
+		default:
 			lease.awaits = true
+			lease.renewAt = lease.validUntil.Add(-lastRenewals * e.boundOf(lease.ttl))
 		}
+		e.schedule.set(lease)
 	default:
 		e.schedule.set(lease)
 	}
@@ -45,9 +55,9 @@ func (e *Engine) renew(
 	lease *lease, h *Hold, ttl time.Duration, fences int, landed func(), done func(mine bool, err error),
 ) {
 	l := lease.line
-	r := l.request(lease.token, Request{TTL: ttl})
-	r.Bound = e.boundOf(max(ttl, h.request.TTL))
-	r.Fences = fences
+	r := store.Request{
+		Key: h.request.Key, Token: h.token, TTL: ttl, Bound: e.boundOf(max(ttl, h.request.TTL)), Fences: fences,
+	}
 	e.work.Add()
 	e.store.Renew(r, func(renewal store.Renewal, err error) {
 		defer e.work.Done()

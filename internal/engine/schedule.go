@@ -54,6 +54,17 @@ func (s *schedule) drop(l *lease) {
 	}
 }
 
+// stop stops the timer of a schedule on which nothing will be set any more, so
+// that it keeps nothing alive.
+func (s *schedule) stop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.timer != nil && len(s.queue) == 0 {
+		s.timer.Stop()
+		s.at = time.Time{}
+	}
+}
+
 // wind sees to it that the timer fires when the first lease is due, or before:
 // then it finds nothing to do, and is wound again.
 func (s *schedule) wind() {

@@ -31,7 +31,7 @@ func decodeTake(r reply, x *exchange) (store.Answer, error) {
 	switch value := r.value.(type) {
 	case wasSet:
 		if !value {
-			return store.Answer{}, nil
+			return store.Answer{Unnamed: true}, nil
 		}
 		return held, nil
 	case absent:

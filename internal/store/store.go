@@ -52,9 +52,10 @@ type Answer struct {
 	// Fence is the first of the fencing numbers that were reserved; 0 is none.
 	Fence int64
 
-	// Holder is the token or foreign value found in the key, if not granted; ""
-	// is not known.
-	Holder string
+	// Holder is the token or foreign value found in the key, if not granted.
+	// Unnamed is true where it was not looked at: see Request.Look.
+	Holder  string
+	Unnamed bool
 	// Remaining is how long the holder's key lives on: zero where it is not
 	// known, negative where the key has no expiry.
 	Remaining time.Duration
@@ -105,7 +106,7 @@ type Released struct {
 // Store is the server's side of the lock: Take, Enqueue, Renew and Release are
 // atomic transitions, safe to send again with the same token.
 //
-// A transition returns at once. Its answer goes to done, which is called once,
+// A transition returns at once, unless it is inline. Its answer goes to done, which is called once,
 // within the request's bound, by a goroutine of the store and, except for an
 // inline request, never before the method has returned. done must not block: other answers wait behind it. An
 // error is always a *Fault. A command that was sent cannot be called back, so

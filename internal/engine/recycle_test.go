@@ -1,0 +1,95 @@
+package engine
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+)
+
+// The event of a waiter whose line is forgotten at the same moment names its key.
+// Run with -race.
+func TestTheWaitingEventReadsNoForgottenLine(t *testing.T) {
+	s := newFakeStore(newFakeServer(), "me")
+	e := New(s, Config{
+		Process: "me", Bound: bound, MaxWaiters: 10, MaxTotalWaiters: 10,
+		Hooks: Hooks{Observe: func(Event) {}, Cause: func(l Loss) error { return lossError{l} }},
+	})
+	s.set("k", "other:1", time.Hour)
+	var group sync.WaitGroup
+	for range 2 {
+		group.Go(func() { _, _ = e.Acquire(context.Background(), request(WaitForever)) })
+		time.Sleep(50 * time.Millisecond) // orders nothing, for the race detector
+	}
+	if err := e.Close(context.Background()); err != nil {
+		t.Error(err)
+	}
+	group.Wait()
+}
+
+// An Extend that crosses the loss and the release of its lease reads no line that
+// serves another key. Run with -race.
+func TestAnExtendReadsNoForgottenLine(t *testing.T) {
+	e, s, _ := newEngine()
+	stop := make(chan struct{})
+	go func() {
+		defer close(stop)
+		for range 5000 {
+			h, err := e.Acquire(context.Background(), request(WaitForever))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			var group sync.WaitGroup
+			group.Go(func() { _, _ = h.Extend(context.Background(), time.Minute) })
+			group.Go(func() {
+				runtime.Gosched()
+				e.loseAll()
+				_, _ = h.Release(context.Background())
+			})
+			group.Wait()
+			s.set("k", "", 0)
+		}
+	}()
+	<-stop
+	_ = e.Close(context.Background())
+}
+
+// A hot line does not keep what its first holder brought along.
+func TestAHotLineForgetsItsFirstHolder(t *testing.T) {
+	e, _, _ := newEngine()
+	e.hooks.Observe = nil
+	freed := make(chan struct{})
+	type big struct{ bytes [1 << 20]byte }
+	type bigKey struct{}
+	func() {
+		b := &big{}
+		runtime.AddCleanup(b, func(struct{}) { close(freed) }, struct{}{})
+		h, err := e.Acquire(context.WithValue(context.Background(), bigKey{}, b), request(WaitForever))
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Somebody waits, so that the line lives on; too long for passing.
+		go func() {
+			h, err := e.Acquire(context.Background(), request(WaitForever))
+			if err == nil {
+				<-freed
+				_, _ = h.Release(context.Background())
+			}
+		}()
+		time.Sleep(60 * time.Millisecond)
+		_, _ = h.Release(context.Background())
+	}()
+	for range 100 {
+		runtime.GC()
+		select {
+		case <-freed:
+			_ = e.Close(context.Background())
+			return
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	t.Error("the first holder's context is kept")
+	close(freed)
+}
