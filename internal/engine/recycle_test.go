@@ -61,10 +61,10 @@ func TestAHotLineForgetsItsFirstHolder(t *testing.T) {
 	e, _, _ := newEngine()
 	e.hooks.Observe = nil
 	freed := make(chan struct{})
-	type big struct{ bytes [1 << 20]byte }
+	type big [1 << 20]byte
 	type bigKey struct{}
 	func() {
-		b := &big{}
+		b := new(big)
 		runtime.AddCleanup(b, func(struct{}) { close(freed) }, struct{}{})
 		h, err := e.Acquire(context.WithValue(context.Background(), bigKey{}, b), request(WaitForever))
 		if err != nil {
