@@ -29,8 +29,7 @@ type batch struct {
 	notices []notice
 	begun   time.Time // and sent, for the validity of what it is granted
 	left    bool      // behind
-	by      by
-	end     chan struct{} // closed where the leader is let go; see lead
+	leash   *leash    // its leader's, while it has one
 }
 
 // unload makes room for the next commands, and frees the exchanges that are
@@ -49,49 +48,23 @@ func (b *batch) unload() {
 
 // fly sends the batch and reads its replies.
 func (b *batch) fly(rdb redis.UniversalClient) {
+	ctx := context.Background()
+	if b.leash != nil {
+		ctx = b.leash
+	}
 	var whole error // why the batch failed as a whole
 	if len(b.sends) == 1 {
-		whole = rdb.Process(&b.by, b.sends[0].command)
+		whole = rdb.Process(ctx, b.sends[0].command)
 	} else {
 		for _, s := range b.sends {
 			b.cmds = append(b.cmds, s.command)
 		}
 		pipe := rdb.Pipeline()
-		_ = pipe.BatchProcess(&b.by, b.cmds...) // it only gathers them
-		_, whole = pipe.Exec(&b.by)
+		_ = pipe.BatchProcess(ctx, b.cmds...) // it only gathers them
+		_, whole = pipe.Exec(ctx)
 	}
 	for _, s := range b.sends {
 		value, err := s.command.answer(whole)
 		s.reply = reply{value: value, err: err, sent: b.begun}
 	}
 }
-
-// by is the context of a batch. That of a leader has a deadline for its reads and
-// writes, and an end for its wait for a connection, to which the lane sees: it
-// needs no timer. Any other batch may take as long as the client lets it, for what
-// comes late.
-type by struct {
-	deadline time.Time
-	over     chan struct{}
-}
-
-// Deadline returns the deadline, if there is one.
-func (b *by) Deadline() (time.Time, bool) { return b.deadline, !b.deadline.IsZero() }
-
-// Done returns a channel that is closed at the end.
-func (b *by) Done() <-chan struct{} { return b.over }
-
-// Err returns errNoConnection after the end.
-func (b *by) Err() error {
-	select {
-	case <-b.over:
-		return errNoConnection
-	default:
-		return nil
-	}
-}
-
-// Value returns nil: a batch is of many callers.
-func (*by) Value(any) any { return nil }
-
-var _ context.Context = (*by)(nil)

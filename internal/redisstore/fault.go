@@ -56,7 +56,7 @@ func isPassing(text string) bool {
 // connection was had.
 func neverSent(err error) bool {
 	var op *net.OpError
-	return errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrClosed) || errors.Is(err, errNoConnection) ||
+	return errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrClosed) ||
 		(errors.As(err, &op) && op.Op == "dial")
 }
 

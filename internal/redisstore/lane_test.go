@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -50,6 +51,17 @@ func holdUp(t *testing.T, proxy *redistest.Proxy, s *syncStore, name string) (le
 	s.Store.Take(request(me1), func(store.Answer, error) {})
 	<-seen
 	return let
+}
+
+// A test run with lanes of another width is one.
+func TestTheWidthIsWhatWasLinked(t *testing.T) {
+	want := os.Getenv("REQLOCK_LANE_WIDTH")
+	if want == "" {
+		want = "128"
+	}
+	if s := newStore(t, redistest.Start(t).Client(t)); fmt.Sprint(s.takes.width) != want || s.keeps.width != s.takes.width {
+		t.Errorf("lanes of width %d and %d, want %s", s.takes.width, s.keeps.width, want)
+	}
 }
 
 func TestCommandsThatComeTogetherLeaveTogether(t *testing.T) {

@@ -1,7 +1,6 @@
 package redisstore
 
 import (
-	"errors"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -9,18 +8,19 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 )
 
-// errNoConnection is the fault of a command for which no connection was had
-// in time.
-var errNoConnection = errors.New("no connection in time")
-
-// swiftTime is how long a batch may take after which a caller leads the next.
+// swiftTime is how long the last batch may have taken where a caller is to lead the
+// next one.
 const swiftTime = 5 * time.Millisecond
 
 // canLead reports whether the client ends its reads and writes at the deadline
 // of a context. Otherwise a leader could not be let go in time.
 func canLead(rdb redis.UniversalClient) bool {
 	client, ok := rdb.(*redis.Client)
-	return ok && client.Options().ContextTimeoutEnabled
+	if !ok {
+		return false
+	}
+	o := client.Options() // a negative timeout is one without deadlines
+	return o.ContextTimeoutEnabled && o.ReadTimeout >= 0 && o.WriteTimeout >= 0
 }
 
 // leads reports whether the caller of the exchange runs the batch itself. It may
@@ -32,7 +32,7 @@ func (l *lane) leads(b *batch, x *exchange) bool {
 	}
 	x.led, x.ledUntil = b, b.begun.Add(store.InlineTime)
 	l.watch(x.ledUntil)
-	b.by = by{x.ledUntil, b.over()}
+	b.leash = &leash{x.ledUntil, make(chan struct{})}
 	return true
 }
 
@@ -59,17 +59,9 @@ func (l *lane) lead(b *batch) {
 	l.work.Done()
 }
 
-// over returns the channel that ends the wait for a connection.
-func (b *batch) over() chan struct{} {
-	if b.end == nil {
-		b.end = make(chan struct{})
-	}
-	return b.end
-}
-
 // back notes that the leader, if there was one, has come back.
 func (b *batch) back() {
-	b.by = by{}
+	b.leash = nil
 	for _, s := range b.sends {
 		if s.of.led == b {
 			s.of.led = nil
@@ -82,7 +74,7 @@ func (b *batch) back() {
 func (l *lane) letGo(x *exchange) {
 	if x.led != nil {
 		l.leave(x.led)
-		close(x.led.end)
+		close(x.led.leash.over)
 		x.led = nil
 	}
 }

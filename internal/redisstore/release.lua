@@ -1,4 +1,4 @@
--- release.lua (after lease.lua, line.lua): give K on or free it, and leave the line, by token. After this was sent once
+-- release.lua (after free.lua, lease.lua, line.lua): give K on or free it, and leave the line, by token. After this was sent once
 -- for a token, that token is dead.
 -- KEYS: K, {K}:q   ARGV: token, ttl, claim, channel prefix, mode, 6 token that rejoins the line, or ""
 -- Returns 0 when K was not ours, and then nobody rejoined; 1 freed; 2 handed to another, and rejoined behind;

@@ -62,8 +62,14 @@ func (l *lane) judge(x *exchange, now time.Time) time.Time {
 		l.letGo(x)
 	}
 	switch {
-	case x.overdue || l.flight == nil:
+	case x.overdue:
 		return x.deadline
+	case l.flight == nil: // the next batch is about to leave
+		x.resendAt = now.Add(x.half)
+		if x.resendAt.After(x.deadline) {
+			return x.deadline
+		}
+		return x.resendAt
 	case now.Before(x.resendAt):
 		return x.resendAt
 	}

@@ -1,0 +1,54 @@
+package redisstore
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/reqlock/reqlock/internal/redistest"
+	"github.com/reqlock/reqlock/internal/store"
+)
+
+// Exchanges serve again: what one says and is told is never another's.
+func TestExchangesServeAgain(t *testing.T) {
+	rdb := redistest.Start(t).Client(t, deadlines)
+	s := newStore(t, rdb)
+	const workers, rounds = 32, 60
+	var group sync.WaitGroup
+	for w := range workers {
+		group.Go(func() {
+			for i := range rounds {
+				r := request(fmt.Sprintf("%s:%d", me, w*rounds+i))
+				r.Key, r.Inline, r.Alone = fmt.Sprint("key", w), i%2 == 0, i%3 == 0
+				r.TTL += time.Duration(w) * time.Minute
+				do := s.Take
+				if i%5 == 0 {
+					do, r.Fences = s.Enqueue, i%10
+				}
+				got, err := do(t.Context(), r)
+				if err != nil || !got.Granted || (got.Fence > 0) != (r.Fences > 0) {
+					t.Errorf("%+v, %v", got, err)
+				}
+				if i%7 == 0 {
+					value, left := rdb.Get(t.Context(), "p:"+r.Key).Val(), rdb.PTTL(t.Context(), "p:"+r.Key).Val()
+					if value != r.Token || !isLife(left, r.TTL) {
+						t.Errorf("%s: %q for %v, want %q for %v", r.Key, value, left, r.Token, r.TTL)
+					}
+				}
+				if renewal, err := s.Renew(t.Context(), r); err != nil || !renewal.Held {
+					t.Errorf("renew: %+v, %v", renewal, err)
+				}
+				if released, err := s.Release(t.Context(), r); err != nil || released.End != store.Freed {
+					t.Errorf("release: %+v, %v", released, err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	left := rdb.Keys(t.Context(), "p:*").Val()
+	if i := slices.IndexFunc(left, func(key string) bool { return key[:len(theLock)-1] == "p:k" }); i >= 0 {
+		t.Errorf("left over: %q", left)
+	}
+}
