@@ -1,0 +1,61 @@
+package record
+
+import (
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+)
+
+// What Decode cannot read. The three differ in what to do about them: nothing
+// helps a damaged record, a newer process reads one of its version, and one of
+// another kind was reached by the wrong key.
+var (
+	ErrDamaged = errors.New("reqlock: the record is damaged")
+	ErrVersion = errors.New("reqlock: the record is of an unknown version")
+	ErrKind    = errors.New("reqlock: the record is of another kind")
+)
+
+// The frame of a record: a byte for its version, one for its kind, the content,
+// and four bytes of CRC-32C over all of them, big endian. It is the same in all
+// versions, so that damage is told from a version that is not known yet.
+const (
+	version     = 1
+	checksumLen = 4
+	frameLen    = 2 + checksumLen
+)
+
+// The kinds of answers. Their numbers are written down and stay.
+const (
+	kindHTTP = 1
+	// 2 is kept for the answer of a gRPC method.
+)
+
+// castagnoli is the polynomial of CRC-32C, which finds each flipped bit, and
+// each burst of up to 32 bits; processors have an instruction for it.
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// open begins the frame of a record at the end of dst.
+func open(dst []byte, kind byte) []byte { return append(dst, version, kind) }
+
+// seal ends the frame of the record that begins at dst[start].
+func seal(dst []byte, start int) []byte {
+	return binary.BigEndian.AppendUint32(dst, crc32.Checksum(dst[start:], castagnoli))
+}
+
+// contentOf returns the content of a record of the kind. The checksum is
+// looked at first: a version or a kind is what it seems only if it is whole.
+func contentOf(b []byte, kind byte) ([]byte, error) {
+	if len(b) < frameLen {
+		return nil, ErrDamaged
+	}
+	sealed, sum := b[:len(b)-checksumLen], b[len(b)-checksumLen:]
+	switch {
+	case crc32.Checksum(sealed, castagnoli) != binary.BigEndian.Uint32(sum):
+		return nil, ErrDamaged
+	case sealed[0] != version:
+		return nil, ErrVersion
+	case sealed[1] != kind:
+		return nil, ErrKind
+	}
+	return sealed[2:], nil
+}
