@@ -1,0 +1,90 @@
+package keypart
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/reqlock/reqlock/core"
+)
+
+// IdempotencyKey returns the key of an Idempotency-Key field, given all its
+// lines (draft-ietf-httpapi-idempotency-key-header-07). It has two forms, and
+// the same key in both is the same key:
+//
+//	Idempotency-Key: "8e03978e-40d5-43e8-bc93-6894a57f9324"
+//	Idempotency-Key: 8e03978e-40d5-43e8-bc93-6894a57f9324
+//
+// The first is the draft's: a quoted string of RFC 9651, of printable ASCII and
+// with \" and \\ for a quote and a backslash. Parameters behind it are checked
+// and passed over, since the draft gives them no meaning.
+//
+// The second is what clients send. It is taken as it stands, without escapes or
+// parameters, and consists of visible ASCII but for " , ; and \, which could
+// mean that something else was meant: a quoted string that lost its beginning,
+// two keys that a proxy put into one line, a parameter, an escape. So a value
+// that begins with a quote is the first form or malformed; a key with a space
+// needs the first form.
+//
+// No line and no text, quoted or not, is core.ErrNoKey. Several lines, even if
+// all are equal, a key over MaxLen bytes (those between the quotes, without
+// escapes), and what is malformed are core.ErrInvalidKey.
+func IdempotencyKey(lines []string) (string, error) {
+	switch len(lines) {
+	case 0:
+		return "", core.ErrNoKey
+	case 1:
+	default:
+		return "", Invalid("given %d times", len(lines))
+	}
+	field := strings.Trim(lines[0], " \t")
+	if strings.HasPrefix(field, `"`) {
+		return quotedKey(field)
+	}
+	return bareKey(field)
+}
+
+// bareKey reads a key that stands for itself.
+func bareKey(field string) (string, error) {
+	for _, c := range []byte(field) {
+		if c <= ' ' || c >= 0x7f || c == '"' || c == ',' || c == ';' || c == '\\' {
+			return "", Invalid("a character that an idempotency key without quotes cannot have")
+		}
+	}
+	return Text(field)
+}
+
+// quotedKey reads a quoted string, with parameters or without.
+func quotedKey(field string) (string, error) {
+	var key []byte
+	for i := 1; i < len(field); i++ {
+		c := field[i]
+		switch {
+		case c == '"':
+			if !parameters.MatchString(field[i+1:]) {
+				return "", Invalid("what follows the quoted idempotency key is no parameter")
+			}
+			return Text(string(key))
+		case c == '\\':
+			i++
+			if i == len(field) || field[i] != '"' && field[i] != '\\' {
+				return "", Invalid("an escape in an idempotency key that is neither of a quote nor of a backslash")
+			}
+			c = field[i]
+		case c < ' ' || c >= 0x7f:
+			return "", Invalid("a character that an idempotency key cannot have")
+		}
+		key = append(key, c)
+	}
+	return "", Invalid("a quoted idempotency key without an end")
+}
+
+// parameters are those of an item of RFC 9651 (section 3.1.2), up to its end.
+var parameters = regexp.MustCompile(`^(?:; *[a-z*][a-z0-9_.*-]*(?:=(?:` +
+	`-?[0-9]{1,15}|-?[0-9]{1,12}\.[0-9]{1,3}` + // an integer, a decimal
+	`|"(?:[ !#-\[\]-~]|\\["\\])*"` + // a string
+	"|[A-Za-z*][!#$%&'*+.^_`|~0-9A-Za-z:/-]*" + // a token
+	`|:[A-Za-z0-9+/=]*:` + // bytes
+	`|\?[01]` + // a boolean
+	`|@-?[0-9]{1,15}` + // a date
+	`|%"(?:[ !#$&-~]|%[0-9a-f]{2})*"` + // a display string
+	`))?)*$`)
