@@ -49,6 +49,11 @@
 // Two routes that use the same name and key exclude each other, which is what
 // the GET, the POST and the DELETE of one account may need.
 //
+// An Idempotency-Key is chosen by the client, and another client may choose the
+// same. Join it with who the client is:
+//
+//	core.Join(echolock.Get("user_id"), echolock.IdempotencyKey())
+//
 // What is read from a request as a key has at most 512 bytes and no control
 // characters. What is there twice, so that the handler might read another one
 // than the lock, is refused with core.ErrInvalidKey.

@@ -139,6 +139,42 @@ func ExampleJSONField() {
 	// 400
 }
 
+// A client that sends a payment twice, with the same key, pays once at a time.
+// The user stands in the key as well, so that nobody is held up by another's.
+func ExampleIdempotencyKey() {
+	locks, stop := exampleLocker()
+	defer stop()
+
+	e := echo.New()
+	submit := func(user, key string) int {
+		r := httptest.NewRequestWithContext(context.Background(), "POST", "/payments/"+user, nil)
+		r.Header.Set("Idempotency-Key", key)
+		w := httptest.NewRecorder()
+		e.ServeHTTP(w, r)
+		return w.Code
+	}
+	authenticate := func(next echo.HandlerFunc) echo.HandlerFunc {
+		return func(c echo.Context) error {
+			c.Set("user_id", c.Param("user")) // from a session or a token
+			return next(c)
+		}
+	}
+	oneAtATime := echolock.Middleware(locks, core.Join(echolock.Get("user_id"), echolock.IdempotencyKey()))
+	e.POST("/payments/:user", func(c echo.Context) error {
+		if c.Param("user") == "ada" {
+			fmt.Println("ada again:", submit("ada", `"8e03978e"`)) // the same key, quoted
+			fmt.Println("grace:", submit("grace", "8e03978e"))
+		}
+		return c.NoContent(http.StatusCreated)
+	}, authenticate, oneAtATime)
+
+	fmt.Println("ada:", submit("ada", "8e03978e"))
+	// Output:
+	// ada again: 409
+	// grace: 201
+	// ada: 201
+}
+
 // A transfer locks both of its accounts. One from a to b and one from b to a
 // exclude each other, and do not wait for each other for ever.
 func ExampleAlso() {

@@ -28,6 +28,25 @@ func Param(name string) KeyFunc {
 // A client can send whatever it likes: see the package comment on keys.
 func Header(name string) KeyFunc { return ofRequest(httpkey.Header(name)) }
 
+// IdempotencyKey reads the key from the Idempotency-Key header, by which a
+// client marks the copies of one request (draft-ietf-httpapi-idempotency-key-header-07).
+// The client chooses it, so join it with who the client is:
+//
+//	core.Join(echolock.Get("user_id"), echolock.IdempotencyKey())
+//
+// By itself it is one key for all users: what one of them chooses holds up
+// another one who chooses the same.
+//
+// The key may be quoted, as the draft has it, or bare, as most clients send it;
+// both are the same key. Bare, it consists of visible ASCII but for quotes,
+// commas, semicolons and backslashes; quoted, of printable ASCII. No key or an
+// empty one is core.ErrNoKey. A header that comes more than once, a list, and
+// whatever else is malformed are core.ErrInvalidKey.
+//
+// Under Middleware it keeps copies of a request from running at the same time.
+// A copy that comes after the first has ended runs again.
+func IdempotencyKey() KeyFunc { return ofRequest(httpkey.IdempotencyKey()) }
+
 // QueryParam reads the key from a parameter of the URL's query. A parameter
 // that comes more than once, or a malformed query, is core.ErrInvalidKey. An
 // empty name panics.

@@ -22,21 +22,23 @@ func TestKeyFunctions(t *testing.T) {
 	r := newRequest(t, http.MethodPost, "/?q=query", "f=form")
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	r.Header.Set("X-H", "header")
+	r.Header.Set("Idempotency-Key", `"idempotency"`)
 	r.AddCookie(&http.Cookie{Name: "c", Value: "cookie"})
 	c := e.NewContext(r, httptest.NewRecorder())
 	c.SetParamNames("p")
 	c.SetParamValues("param")
 	c.Set("n", 77)
 	for want, key := range map[string]echolock.KeyFunc{
-		"header":    echolock.Header("X-H"),
-		"param":     echolock.Param("p"),
-		"query":     echolock.QueryParam("q"),
-		"cookie":    echolock.Cookie("c"),
-		"form":      echolock.Form("f"),
-		"192.0.2.1": echolock.RealIP(),
-		"77":        echolock.Get("n"),
-		"as":        echolock.GetAs("n", func(int) string { return "as" }),
-		"literal":   echolock.Literal("literal"),
+		"header":      echolock.Header("X-H"),
+		"idempotency": echolock.IdempotencyKey(),
+		"param":       echolock.Param("p"),
+		"query":       echolock.QueryParam("q"),
+		"cookie":      echolock.Cookie("c"),
+		"form":        echolock.Form("f"),
+		"192.0.2.1":   echolock.RealIP(),
+		"77":          echolock.Get("n"),
+		"as":          echolock.GetAs("n", func(int) string { return "as" }),
+		"literal":     echolock.Literal("literal"),
 	} {
 		if got, err := key(c); got != want || err != nil {
 			t.Errorf("%q, %v; want %q", got, err, want)

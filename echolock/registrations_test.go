@@ -63,6 +63,7 @@ func TestRegistrations(t *testing.T) {
 	e.POST("/a10", ok, auth, echolock.Middleware(locks, echolock.GetAs("user", tenantOf)))
 	e.POST("/a11", ok, auth, echolock.Middleware(locks, echolock.GetAs("account", func(id AccountID) string { return string(id) })))
 	e.POST("/a12", ok, echolock.Middleware(locks, echolock.Literal("nightly-report")))
+	e.POST("/a13", ok, auth, echolock.Middleware(locks, core.Join(echolock.Get("user"), echolock.IdempotencyKey())))
 
 	// With settings.
 	e.PUT("/b1/:id", ok, echolock.Middleware(locks, echolock.Param("id"), core.WithWait(2*time.Second)))

@@ -127,6 +127,37 @@ func ExampleJSONField() {
 	// 400
 }
 
+// A client that sends a payment twice, with the same key, pays once at a time.
+// The user stands in the key as well, so that nobody is held up by another's.
+func ExampleIdempotencyKey() {
+	locks, stop := exampleLocker()
+	defer stop()
+
+	r := gin.New()
+	submit := func(user, key string) int {
+		sent := httptest.NewRequestWithContext(context.Background(), "POST", "/payments/"+user, nil)
+		sent.Header.Set("Idempotency-Key", key)
+		w := httptest.NewRecorder()
+		r.ServeHTTP(w, sent)
+		return w.Code
+	}
+	authenticate := func(c *gin.Context) { c.Set("user_id", c.Param("user")) } // from a session or a token
+	oneAtATime := ginlock.Middleware(locks, core.Join(ginlock.Get("user_id"), ginlock.IdempotencyKey()))
+	r.POST("/payments/:user", authenticate, oneAtATime, func(c *gin.Context) {
+		if c.Param("user") == "ada" {
+			fmt.Println("ada again:", submit("ada", `"8e03978e"`)) // the same key, quoted
+			fmt.Println("grace:", submit("grace", "8e03978e"))
+		}
+		c.Status(http.StatusCreated)
+	})
+
+	fmt.Println("ada:", submit("ada", "8e03978e"))
+	// Output:
+	// ada again: 409
+	// grace: 201
+	// ada: 201
+}
+
 // A transfer locks both of its accounts. One from a to b and one from b to a
 // exclude each other, and do not wait for each other for ever.
 func ExampleAlso() {

@@ -45,13 +45,16 @@ func TestKeyFunctions(t *testing.T) {
 		want    string
 		wantErr error
 	}{
-		"param":       {ginlock.Param("id"), func(c *gin.Context) { c.AddParam("id", "42") }, "42", nil},
-		"no param":    {ginlock.Param("id"), func(c *gin.Context) { c.AddParam("name", "42") }, "", core.ErrNoKey},
-		"odd param":   {ginlock.Param("id"), func(c *gin.Context) { c.AddParam("id", "4\n2") }, "", core.ErrInvalidKey},
-		"header":      {ginlock.Header("X-Account"), header("X-Account", "42"), "42", nil},
-		"two headers": {ginlock.Header("X-Account"), header("X-Account", "42", "43"), "", core.ErrInvalidKey},
-		"query":       {ginlock.Query("q"), func(c *gin.Context) { c.Request.URL.RawQuery = "q=a+b" }, "a b", nil},
-		"no query":    {ginlock.Query("q"), func(*gin.Context) {}, "", core.ErrNoKey},
+		"param":                {ginlock.Param("id"), func(c *gin.Context) { c.AddParam("id", "42") }, "42", nil},
+		"no param":             {ginlock.Param("id"), func(c *gin.Context) { c.AddParam("name", "42") }, "", core.ErrNoKey},
+		"odd param":            {ginlock.Param("id"), func(c *gin.Context) { c.AddParam("id", "4\n2") }, "", core.ErrInvalidKey},
+		"header":               {ginlock.Header("X-Account"), header("X-Account", "42"), "42", nil},
+		"two headers":          {ginlock.Header("X-Account"), header("X-Account", "42", "43"), "", core.ErrInvalidKey},
+		"idempotency key":      {ginlock.IdempotencyKey(), header("Idempotency-Key", `"k1"`), "k1", nil},
+		"no idempotency key":   {ginlock.IdempotencyKey(), header("X-Idempotency-Key", "k1"), "", core.ErrNoKey},
+		"two idempotency keys": {ginlock.IdempotencyKey(), header("Idempotency-Key", "k1", "k1"), "", core.ErrInvalidKey},
+		"query":                {ginlock.Query("q"), func(c *gin.Context) { c.Request.URL.RawQuery = "q=a+b" }, "a b", nil},
+		"no query":             {ginlock.Query("q"), func(*gin.Context) {}, "", core.ErrNoKey},
 
 		"cookie":           {ginlock.Cookie("c"), header("Cookie", "c=42"), "42", nil},
 		"cookie escaped":   {ginlock.Cookie("c"), header("Cookie", "c=%34%32"), "42", nil},

@@ -106,6 +106,7 @@ func TestRegistrations(t *testing.T) {
 		func(c *gin.Context) (string, error) { return tenant(c.GetInt("tenant")).String(), nil },
 		core.Of(func(c *gin.Context) string { return strings.ToLower(c.Param("id")) }),
 	)), h)
+	r.POST("/22/payments", auth, ginlock.Middleware(locks, core.Join(ginlock.Get("user_id"), ginlock.IdempotencyKey())), h)
 	r.POST("/23", ginlock.Middleware(locks, core.First(ginlock.Header("X-Account"), ginlock.Query("account"))), h)
 	r.Any("/24/:id", ginlock.Middleware(locks, core.When(isWrite, ginlock.Param("id"))), h)
 	r.Any("/25/:id", ginlock.Middleware(locks, core.When(

@@ -41,6 +41,11 @@
 // Two methods that use the same name and key exclude each other. What is read
 // from a call as a key has at most 512 bytes and no control characters.
 //
+// An idempotency-key is chosen by the client, and another client may choose the
+// same. Join it with who the client is:
+//
+//	core.Join(grpclock.ContextValue(userKey{}), grpclock.IdempotencyKey())
+//
 // An interceptor sees all methods of its server, those of health checks and
 // reflection too. ByMethod locks some of them, and leaves the others alone.
 // Without it, a key function that reads one type of message refuses the methods

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	"github.com/reqlock/reqlock/core"
@@ -143,6 +144,43 @@ func ExampleUnaryServerInterceptor_perUser() {
 	// Output:
 	// under the lock user:ada
 	// OK
+}
+
+// A client that sends a transfer twice, with the same key, is served once at a
+// time. The user stands in the key as well, so that nobody is held up by
+// another's.
+func ExampleIdempotencyKey() {
+	locks, stop := exampleLocker()
+	defer stop()
+
+	var client pb.BankClient
+	submit := func(user, key string) codes.Code {
+		ctx := metadata.AppendToOutgoingContext(context.Background(), "user", user, "idempotency-key", key)
+		_, err := client.Transfer(ctx, &pb.TransferRequest{Account: &pb.Account{Id: user}})
+		return status.Code(err)
+	}
+	type userKey struct{}
+	authenticate := func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+		user := metadata.ValueFromIncomingContext(ctx, "user")[0] // from a token in the metadata
+		return next(context.WithValue(ctx, userKey{}, user), req)
+	}
+	oneAtATime := grpclock.UnaryServerInterceptor(locks,
+		core.Join(grpclock.ContextValue(userKey{}), grpclock.IdempotencyKey()))
+	service := &bank{transfer: func(_ context.Context, m *pb.TransferRequest) error {
+		if m.GetAccount().GetId() == "ada" {
+			fmt.Println("ada again:", submit("ada", `"8e03978e"`)) // the same key, quoted
+			fmt.Println("grace:", submit("grace", "8e03978e"))
+		}
+		return nil
+	}}
+	client, stop = exampleClient(service, grpc.ChainUnaryInterceptor(authenticate, oneAtATime))
+	defer stop()
+
+	fmt.Println("ada:", submit("ada", "8e03978e"))
+	// Output:
+	// ada again: Aborted
+	// grace: OK
+	// ada: OK
 }
 
 // A transfer locks both of its accounts. One from a to b and one from b to a

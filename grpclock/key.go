@@ -23,6 +23,30 @@ func Metadata(name string) KeyFunc {
 	}
 }
 
+// IdempotencyKey reads the key from the metadata "idempotency-key", by which a
+// client marks the copies of one call. The client chooses it, so join it with
+// who the client is:
+//
+//	core.Join(grpclock.ContextValue(userKey{}), grpclock.IdempotencyKey())
+//
+// By itself it is one key for all users: what one of them chooses holds up
+// another one who chooses the same.
+//
+// It is written as in the HTTP header that gateways pass on
+// (draft-ietf-httpapi-idempotency-key-header-07): quoted or bare, which are the
+// same key. Bare, it consists of visible ASCII but for quotes, commas,
+// semicolons and backslashes; quoted, of printable ASCII. No key or an empty
+// one is core.ErrNoKey. Metadata that comes more than once, a list, and whatever
+// else is malformed are core.ErrInvalidKey.
+//
+// It keeps copies of a call from running at the same time. A copy that comes
+// after the first has ended runs again.
+func IdempotencyKey() KeyFunc {
+	return func(c *Call) (string, error) {
+		return keypart.IdempotencyKey(metadata.ValueFromIncomingContext(c.Context(), "idempotency-key"))
+	}
+}
+
 // ContextValue reads the key from a value in the context of a call, such as the
 // user that an authentication interceptor put there. Strings, integers and
 // values with a method String are keys; the key of another type is

@@ -51,6 +51,34 @@ func TestMetadata(t *testing.T) {
 	}
 }
 
+func TestIdempotencyKey(t *testing.T) {
+	t.Parallel()
+	const name = "idempotency-key"
+	for title, test := range map[string]struct {
+		md      metadata.MD
+		want    string
+		wantErr error
+	}{
+		"bare":        {metadata.Pairs(name, "k1"), "k1", nil},
+		"quoted":      {metadata.Pairs(name, `"k1"`), "k1", nil},
+		"upper case":  {metadata.MD{"Idempotency-Key": {"k1"}}, "k1", nil},
+		"none":        {metadata.MD{}, "", core.ErrNoKey},
+		"no metadata": {nil, "", core.ErrNoKey},
+		"empty":       {metadata.Pairs(name, ""), "", core.ErrNoKey},
+		"two":         {metadata.Pairs(name, "k1", name, "k1"), "", core.ErrInvalidKey},
+		"a list":      {metadata.Pairs(name, "k1, k1"), "", core.ErrInvalidKey},
+	} {
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			ctx := t.Context()
+			if test.md != nil {
+				ctx = metadata.NewIncomingContext(ctx, test.md)
+			}
+			checkKey(t, grpclock.IdempotencyKey(), grpclock.NewCall(ctx, "", nil), test.want, test.wantErr)
+		})
+	}
+}
+
 func TestMessage(t *testing.T) {
 	t.Parallel()
 	account := grpclock.Message(func(m *pb.TransferRequest) string { return m.GetAccount().GetId() })

@@ -85,6 +85,7 @@ func TestRegistrations(t *testing.T) {
 		grpclock.UnaryServerInterceptor(locks, core.Named("user", grpclock.ContextValueAs(userKey{}, (*user).ID))),
 		grpclock.UnaryServerInterceptor(locks, core.Named("account", account)),
 		grpclock.UnaryServerInterceptor(locks, core.Join(grpclock.Metadata("x-tenant"), grpclock.Field[*pb.TransferRequest]("account.id"))),
+		grpclock.UnaryServerInterceptor(locks, core.Join(grpclock.ContextValue(userKey{}), grpclock.IdempotencyKey())),
 		grpclock.UnaryServerInterceptor(locks, core.Join(grpclock.Method(), core.Named("peer", grpclock.Peer()))),
 		grpclock.StreamServerInterceptor(locks, core.First(grpclock.Metadata("x-account"), grpclock.Field[*pb.DepositRequest]("account.id"))),
 		grpclock.UnaryServerInterceptor(locks, core.When(large, account)),

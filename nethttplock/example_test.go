@@ -109,6 +109,37 @@ func ExampleJSONField() {
 	// 400
 }
 
+// A client that sends a payment twice, with the same key, pays once at a time.
+// The user stands in the key as well, so that nobody is held up by another's.
+func ExampleIdempotencyKey() {
+	locks, stop := exampleLocker()
+	defer stop()
+
+	submit := func(h http.Handler, user, key string) int {
+		r := httptest.NewRequestWithContext(context.Background(), "POST", "/payments", nil)
+		r.SetBasicAuth(user, "password")
+		r.Header.Set("Idempotency-Key", key)
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		return w.Code
+	}
+	var pay http.Handler
+	pay = nethttplock.Middleware(locks, core.Join(nethttplock.BasicUser(), nethttplock.IdempotencyKey()))(
+		http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if user, _, _ := r.BasicAuth(); user == "ada" {
+				fmt.Println("ada again:", submit(pay, "ada", `"8e03978e"`)) // the same key, quoted
+				fmt.Println("grace:", submit(pay, "grace", "8e03978e"))
+			}
+			w.WriteHeader(http.StatusCreated)
+		}))
+
+	fmt.Println("ada:", submit(pay, "ada", "8e03978e"))
+	// Output:
+	// ada again: 409
+	// grace: 201
+	// ada: 201
+}
+
 // A transfer locks both of its accounts. One from a to b and one from b to a
 // exclude each other, and do not wait for each other for ever.
 func ExampleAlso() {

@@ -9,6 +9,25 @@ import "github.com/reqlock/reqlock/internal/httpkey"
 // A client can send whatever it likes: see the package comment on keys.
 func Header(name string) KeyFunc { return httpkey.Header(name) }
 
+// IdempotencyKey reads the key from the Idempotency-Key header, by which a
+// client marks the copies of one request (draft-ietf-httpapi-idempotency-key-header-07).
+// The client chooses it, so join it with who the client is:
+//
+//	core.Join(nethttplock.ContextValue(userKey{}), nethttplock.IdempotencyKey())
+//
+// By itself it is one key for all users: what one of them chooses holds up
+// another one who chooses the same.
+//
+// The key may be quoted, as the draft has it, or bare, as most clients send it;
+// both are the same key. Bare, it consists of visible ASCII but for quotes,
+// commas, semicolons and backslashes; quoted, of printable ASCII. No key or an
+// empty one is core.ErrNoKey. A header that comes more than once, a list, and
+// whatever else is malformed are core.ErrInvalidKey.
+//
+// Under Middleware it keeps copies of a request from running at the same time.
+// A copy that comes after the first has ended runs again.
+func IdempotencyKey() KeyFunc { return httpkey.IdempotencyKey() }
+
 // PathValue reads the key from a wildcard of the route's pattern, as in
 // "POST /accounts/{id}/transfer". The router sets it on the way to the
 // handler, so wrap the handler and not the router: around a whole mux it is

@@ -21,6 +21,13 @@ func Header(name string) KeyFunc {
 	}
 }
 
+// IdempotencyKey reads the Idempotency-Key header.
+func IdempotencyKey() KeyFunc {
+	return func(r *http.Request) (string, error) {
+		return keypart.IdempotencyKey(r.Header.Values("Idempotency-Key"))
+	}
+}
+
 // PathValue reads a wildcard of the route that net/http's mux, or one that
 // calls r.SetPathValue, matched.
 func PathValue(name string) KeyFunc {

@@ -63,6 +63,13 @@ func TestKeys(t *testing.T) {
 		"header too long":   {httpkey.Header("X-Account"), header("X-Account: " + strings.Repeat("x", 513)), "", core.ErrInvalidKey},
 		"header with a tab": {httpkey.Header("X-Account"), header("X-Account: a\tb"), "", core.ErrInvalidKey},
 
+		"idempotency key":           {httpkey.IdempotencyKey(), header("idempotency-key: k1"), "k1", nil},
+		"idempotency key quoted":    {httpkey.IdempotencyKey(), header(`Idempotency-Key: "k1"`), "k1", nil},
+		"idempotency key missing":   {httpkey.IdempotencyKey(), header("X-Idempotency-Key: k1"), "", core.ErrNoKey},
+		"idempotency key empty":     {httpkey.IdempotencyKey(), header("Idempotency-Key: "), "", core.ErrNoKey},
+		"idempotency key malformed": {httpkey.IdempotencyKey(), header(`Idempotency-Key: "k1`), "", core.ErrInvalidKey},
+		"idempotency key repeated":  {httpkey.IdempotencyKey(), header("Idempotency-Key: k1", "Idempotency-Key: k1"), "", core.ErrInvalidKey},
+
 		"path":         {httpkey.PathValue("id"), func(r *http.Request) { r.SetPathValue("id", "42") }, "42", nil},
 		"path missing": {httpkey.PathValue("id"), header(), "", core.ErrNoKey},
 		"path escaped": {httpkey.PathValue("id"), func(r *http.Request) { r.SetPathValue("id", "a\x00b") }, "", core.ErrInvalidKey},
