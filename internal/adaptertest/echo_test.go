@@ -25,7 +25,8 @@ func overEcho() *framework {
 }
 
 var ofEcho = adapter[echo.Context, echolock.Option]{
-	header: echolock.Header,
+	header:      echolock.Header,
+	idempotency: echolock.IdempotencyKey,
 	body: func(limit int64) echolock.KeyFunc {
 		if limit == 0 {
 			return echolock.JSONField("id")

@@ -68,6 +68,7 @@ type stream interface {
 // A request is what a client sends.
 type request struct {
 	keys   []string // the values of x-key
+	marks  []string // the values of idempotency-key
 	second string   // that of x-second; "": none
 	body   string   // "": none
 }

@@ -29,7 +29,8 @@ func overGin() *framework {
 }
 
 var ofGin = adapter[*gin.Context, ginlock.Option]{
-	header: ginlock.Header,
+	header:      ginlock.Header,
+	idempotency: ginlock.IdempotencyKey,
 	body: func(limit int64) ginlock.KeyFunc {
 		if limit == 0 {
 			return ginlock.JSONField("id")

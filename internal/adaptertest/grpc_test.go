@@ -62,7 +62,7 @@ func listenGRPC(t *testing.T, service pb.TestServiceServer, kind callKind, optio
 // outgoing returns the context and the message of a request: its keys are
 // metadata, its body is a text in a message in the message.
 func outgoing(ctx context.Context, r request) (context.Context, *pb.EchoStatus) {
-	md := metadata.MD{"x-key": r.keys}
+	md := metadata.MD{"x-key": r.keys, "idempotency-key": r.marks}
 	if r.second != "" {
 		md.Set("x-second", r.second)
 	}

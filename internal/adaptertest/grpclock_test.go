@@ -51,7 +51,8 @@ func overGRPCStreams(name string, kind callKind) *framework {
 
 // ofGRPC reads the body of all kinds of call.
 var ofGRPC = adapter[*grpclock.Call, grpclock.Option]{
-	header: grpclock.Metadata,
+	header:      grpclock.Metadata,
+	idempotency: grpclock.IdempotencyKey,
 	body: func(int64) grpclock.KeyFunc {
 		const field = "response_status.message"
 		return grpclock.ByMethod(map[string]grpclock.KeyFunc{

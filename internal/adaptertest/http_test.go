@@ -71,6 +71,9 @@ func (s httpServer) open(ctx context.Context, r request) stream {
 	for _, value := range r.keys {
 		sent.Header.Add("X-Key", value)
 	}
+	for _, value := range r.marks {
+		sent.Header.Add("Idempotency-Key", value)
+	}
 	if r.second != "" {
 		sent.Header.Set("X-Second", r.second)
 	}

@@ -1,6 +1,7 @@
 package adaptertest
 
 import (
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,6 +13,7 @@ import (
 func keyCases() []testCase {
 	return []testCase{
 		{"key in the body, which the handler reads whole", everywhere, keyInBody},
+		{"idempotency key: its two forms are one key, that of one user", everywhere, idempotencyKey},
 		{"several keys are all held", everywhere, severalKeys},
 		{"several keys: one is busy, none stays locked", everywhere, severalKeysOneBusy},
 		{"several keys in both directions", everywhere, severalKeysBothWays},
@@ -33,6 +35,26 @@ func keyInBody(e *env) {
 	})
 	s.wantReply(request{body: theKey}, "done")
 	s.wantRefusal(request{}, e.rowOf(refused(core.ErrNoKey, 0)))
+}
+
+// While a request runs its copy is refused, however it writes the key, and the
+// request of another user with that key is not.
+func idempotencyKey(e *env) {
+	joined := fmt.Sprintf("%d:%s%d:%s", len(secondKey), secondKey, len(theKey), theKey)
+	quoted := []string{`"` + theKey + `"`}
+	var s *site
+	s = e.serve(route{
+		locks: []lock{{keys: []key{byUser}}},
+		handler: func(c call) {
+			lease, _ := c.Lease()
+			if lease.Key() == joined {
+				s.wantRefusal(request{marks: quoted, second: secondKey}, e.rowOf(refused(core.ErrBusy, time.Second)))
+				s.wantReply(request{marks: quoted, second: "another user"}, "done")
+			}
+			c.Reply("done")
+		},
+	})
+	s.wantReply(request{marks: []string{theKey}, second: secondKey}, "done")
 }
 
 // The lease in the context is that of the first key, whatever their order.

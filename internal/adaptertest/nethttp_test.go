@@ -21,7 +21,8 @@ func overNetHTTP() *framework {
 }
 
 var netHTTP = adapter[*http.Request, nethttplock.Option]{
-	header: nethttplock.Header,
+	header:      nethttplock.Header,
+	idempotency: nethttplock.IdempotencyKey,
 	body: func(limit int64) nethttplock.KeyFunc {
 		if limit == 0 {
 			return nethttplock.JSONField("id")

@@ -81,6 +81,20 @@ func refusals() []refusal {
 			want: refused(core.ErrInvalidKey, 0),
 		},
 		{
+			name: "no_key: no idempotency key", lock: lock{keys: []key{byUser}},
+			want: refused(core.ErrNoKey, 0),
+		},
+		{
+			name: "invalid_key: the idempotency key is given twice", lock: lock{keys: []key{byUser}},
+			request: request{marks: []string{theKey, theKey}, second: secondKey},
+			want:    refused(core.ErrInvalidKey, 0),
+		},
+		{
+			name: "invalid_key: the idempotency key is malformed", lock: lock{keys: []key{byUser}},
+			request: request{marks: []string{`"` + theKey}, second: secondKey},
+			want:    refused(core.ErrInvalidKey, 0),
+		},
+		{
 			name: "body_too_large", needs: bodyLimits, lock: lock{keys: []key{{body: true, limit: 8}}},
 			want: refused(core.ErrBodyTooLarge, 0),
 		},
@@ -152,7 +166,7 @@ func (r refusal) run(e *env) {
 		r.prepare(e)
 	}
 	sent := r.request
-	if sent.keys == nil {
+	if sent.keys == nil && sent.marks == nil {
 		sent = plain
 	}
 	s.wantRefusal(sent, e.rowOf(r.want))

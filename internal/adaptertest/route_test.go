@@ -28,6 +28,7 @@ type key struct {
 	header string                 // read by the adapter's own Header or Metadata
 	body   bool                   // read by the adapter's own JSONField or Field
 	limit  int64                  // of the body; 0: the adapter's default
+	user   bool                   // x-second joined with the adapter's own IdempotencyKey
 	from   func() (string, error) // a key function of the user's own
 }
 
@@ -36,6 +37,7 @@ var (
 	byHeader = key{header: "x-key"}
 	bySecond = key{header: "x-second"}
 	byBody   = key{body: true}
+	byUser   = key{user: true}
 )
 
 // given is a key function of the user's own that always returns the same.
@@ -86,10 +88,11 @@ type call interface {
 // An adapter has the parts of one adapter that routes are made of: its key
 // functions on its type of request R, and its options O.
 type adapter[R, O any] struct {
-	header func(name string) core.KeyFunc[R]
-	body   func(limit int64) core.KeyFunc[R]
-	also   func(keys ...core.KeyFunc[R]) O
-	hook   func(hook) O
+	header      func(name string) core.KeyFunc[R]
+	idempotency func() core.KeyFunc[R]
+	body        func(limit int64) core.KeyFunc[R]
+	also        func(keys ...core.KeyFunc[R]) O
+	hook        func(hook) O
 }
 
 // key makes a key function of the adapter.
@@ -99,6 +102,8 @@ func (a adapter[R, O]) key(k key) core.KeyFunc[R] {
 		return func(R) (string, error) { return k.from() }
 	case k.body:
 		return a.body(k.limit)
+	case k.user:
+		return core.Join(a.header("x-second"), a.idempotency())
 	default:
 		return a.header(k.header)
 	}
