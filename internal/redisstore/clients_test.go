@@ -15,13 +15,15 @@ import (
 
 // Clients that look into a command to find its node find its key.
 func TestARingAndAClusterAreAskedAtTheRightNode(t *testing.T) {
-	clients := map[string]func() redis.UniversalClient{
-		"ring": func() redis.UniversalClient {
+	clients := map[string]func(*testing.T) redis.UniversalClient{
+		"ring": func(t *testing.T) redis.UniversalClient {
+			t.Helper()
 			return redis.NewRing(&redis.RingOptions{Addrs: map[string]string{
 				"a": redistest.Start(t).Addr(), "b": redistest.Start(t).Addr(), "c": redistest.Start(t).Addr(),
 			}})
 		},
-		"cluster": func() redis.UniversalClient {
+		"cluster": func(t *testing.T) redis.UniversalClient {
+			t.Helper()
 			server := redistest.Start(t, "--cluster-enabled", "yes")
 			direct := server.Client(t)
 			if err := direct.ClusterAddSlotsRange(t.Context(), 0, 16383).Err(); err != nil {
@@ -35,7 +37,7 @@ func TestARingAndAClusterAreAskedAtTheRightNode(t *testing.T) {
 	}
 	for name, client := range clients {
 		t.Run(name, func(t *testing.T) {
-			rdb := client()
+			rdb := client(t)
 			t.Cleanup(func() { _ = rdb.Close() })
 			s := newStore(t, rdb)
 			const workers, rounds = 8, 15
