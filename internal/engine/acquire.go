@@ -27,7 +27,8 @@ type Request struct {
 
 // Acquire returns once the caller holds the lease, or does not get it: then
 // the error is a *Refusal. It returns when ctx ends, at once or, where the store
-// uses its goroutine, within store.InlineTime, and leaves no key behind. ctx is the parent of the hold's context.
+// uses its goroutine, within store.InlineTime, and leaves no key behind. ctx is
+// the parent of the hold's context.
 func (e *Engine) Acquire(ctx context.Context, r Request) (*Hold, error) {
 	var begun time.Time
 	if r.Wait != WaitForever || e.hooks.Observe != nil {

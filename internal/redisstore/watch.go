@@ -65,24 +65,26 @@ func (l *lane) judge(x *exchange, now time.Time) time.Time {
 	case x.overdue:
 		return x.deadline
 	case l.flight == nil: // the next batch is about to leave
-		x.resendAt = now.Add(x.half)
-		if x.resendAt.After(x.deadline) {
-			return x.deadline
-		}
-		return x.resendAt
+		return x.postpone(now.Add(x.half))
 	case now.Before(x.resendAt):
 		return x.resendAt
 	}
 	if since := now.Sub(l.flight.begun); since < x.half {
-		x.resendAt = now.Add(x.half - since)
-		if x.resendAt.After(x.deadline) {
-			return x.deadline
-		}
-		return x.resendAt
+		return x.postpone(now.Add(x.half - since))
 	}
 	x.overdue = true
 	l.leave(l.flight)
 	return x.deadline
+}
+
+// postpone puts off when the exchange is sent again, and returns when to look at
+// it: then, or at its end.
+func (c *course) postpone(at time.Time) time.Time {
+	c.resendAt = at
+	if at.After(c.deadline) {
+		return c.deadline
+	}
+	return at
 }
 
 // leave leaves a batch behind, if it is in flight, and sends again what it has
