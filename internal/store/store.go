@@ -36,8 +36,17 @@ type Request struct {
 	// Alone is true where nobody is known to wait for the key that Release frees.
 	Alone bool
 	// Rejoin is the token of the next episode of this process, which Release
-	// puts at the end of the line in the same step; "" is none.
+	// puts at the end of the line in the same step; "" is none. There is none
+	// with an Attempt.
 	Rejoin string
+
+	// Attempt is the idempotent request that the key is for; nil is none. With
+	// one, Enqueue decides by the key's record as well, and Release ends the
+	// attempt as Ending says, with Record as its answer. All requests with one
+	// token have the same one; a Release without it leaves the record alone.
+	Attempt *Attempt
+	Ending  Ending
+	Record  []byte
 }
 
 // An Answer is what the server said to a Take or an Enqueue.
@@ -62,6 +71,19 @@ type Answer struct {
 	// Silent is true when the token is the first of the line, and the holder
 	// is a foreign client, which tells nobody of its end.
 	Silent bool
+
+	// Verdict is why an attempt is not to run, now or later. With one the key is
+	// not granted, and the token is dead and has left the line.
+	Verdict Verdict
+	// Record is the answer of the attempt that was done, if that is the verdict.
+	// Nobody may change its bytes.
+	Record []byte
+	// Number counts the attempts, this one included, since one was done or
+	// aborted, if granted: from the second one on, those before it died.
+	Number int
+	// Running is true when the key is not granted because another attempt runs,
+	// with the same fingerprint.
+	Running bool
 }
 
 // LineUnknown is the line of an answer that does not tell of it.
@@ -101,10 +123,12 @@ type Released struct {
 	End End
 	// Since is when the command was sent that kept the key.
 	Since time.Time
+	// Stored is what became of the record, with an Attempt.
+	Stored Stored
 }
 
-// Store is the server's side of the lock: Take, Enqueue, Renew and Release are
-// atomic transitions, safe to send again with the same token.
+// Store is the server's side of the lock: Take, Enqueue, Renew, Release and
+// Resolve are atomic transitions, safe to send again with the same token.
 //
 // A transition returns at once, unless it is inline. Its answer goes to done, which is called once,
 // within the request's bound, by a goroutine of the store and, except for an
@@ -125,6 +149,11 @@ type Store interface {
 	// Release gives the key to the first of the line that listens, or frees
 	// it, and takes the token out of the line. It also is how a waiter leaves.
 	Release(r Request, done func(Released, error))
+
+	// Resolve frees a key whose attempt died in the middle: it forgets the
+	// record. One that runs, holding the key, stays, and so does one that is done.
+	// It needs the request's Key and Bound alone.
+	Resolve(r Request, done func(running bool, err error))
 
 	// Listen makes this process one that listens, for hints on the key, until
 	// stop is called. ready is closed once the server has confirmed it: a
