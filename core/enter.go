@@ -32,12 +32,12 @@ func Enter[R any](
 	var few [4]string // so that most requests need no memory for them
 	names := few[:0]
 	for _, key := range keys {
-		name, err := key.read(r)
+		name, err := key.Read(r)
 		switch {
 		case err == nil:
 			names = append(names, name)
 		case !errors.Is(err, ErrSkip):
-			return ctx, nothing, keyFault(err)
+			return ctx, nothing, err
 		}
 	}
 	if len(names) == 0 {

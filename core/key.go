@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 )
@@ -25,6 +26,32 @@ func (key KeyFunc[R]) read(r R) (string, error) {
 		err = ErrNoKey
 	}
 	return k, err
+}
+
+// Read returns the key of a request, for an adapter of your own that calls Begin.
+// An empty key is ErrNoKey, and any error is one that OutcomeOf knows, but for
+// ErrSkip.
+func (key KeyFunc[R]) Read(r R) (string, error) {
+	k, err := key.read(r)
+	if err != nil && !errors.Is(err, ErrSkip) {
+		err = keyFault(err)
+	}
+	return k, err
+}
+
+// EndpointKey returns the key under which the Idempotent middlewares begin the
+// attempts of an endpoint, which is what Resolve needs: for HTTP the method, the
+// pattern of the route as the framework writes it, and the key that the
+// middleware's key function returns; for gRPC "" , the full method and the key.
+//
+// It is a digest: what the client has chosen is not read by chance in Redis, and
+// the same key on two endpoints makes two.
+func EndpointKey(method, route, key string) string {
+	digest := sha256.New()
+	for _, part := range [...]string{"1", method, route, key} {
+		fmt.Fprintf(digest, "%d:%s", len(part), part)
+	}
+	return base64.RawURLEncoding.EncodeToString(digest.Sum(nil))
 }
 
 // Of makes a KeyFunc of a function that cannot fail, such as a getter. An

@@ -19,6 +19,8 @@ type Lease struct {
 	once   sync.Once // makes the context, when it is asked for
 	ctx    leaseContext
 	nested bool   // in another lease of the same key, which is the one to release
+	// attempt is the one that the lock is for; it releases the lock. nil is none.
+	attempt *Attempt
 	around *Lease // the next lease outwards under which the holder runs
 }
 
@@ -123,13 +125,13 @@ func (l *Lease) Extend(ctx context.Context, ttl time.Duration) error {
 // Release gives the lock back. The release is sent whatever ctx says; ctx
 // bounds only how long the caller waits for Redis to confirm it, or 50 ms longer
 // where the caller sends it itself: see New. Later calls do nothing and return
-// the same.
+// the same. On the lease of an Attempt it does nothing.
 //
 // The error is nil, also where the lock passed to the next waiter; ErrLost if
 // the lease had ended before; ErrUnavailable if Redis did not answer, so that
 // the key may stay until its TTL; or ctx's error if ctx ended first.
 func (l *Lease) Release(ctx context.Context) error {
-	if l == nil || l.nested {
+	if l == nil || !l.releases() {
 		return nil
 	}
 	loss, err := l.hold.Release(ctx)
@@ -138,10 +140,13 @@ func (l *Lease) Release(ctx context.Context) error {
 
 // beginRelease gives the lock back and waits for nothing.
 func (l *Lease) beginRelease() {
-	if !l.nested {
+	if l.releases() {
 		l.hold.BeginRelease()
 	}
 }
+
+// releases reports whether the lock is released by its lease.
+func (l *Lease) releases() bool { return !l.nested && l.attempt == nil }
 
 // ended words the end of a command on the lease.
 func (l *Lease) ended(ctx context.Context, loss engine.Loss, err error) error {

@@ -45,16 +45,22 @@ func (l *Locker) waitOr(fallback time.Duration) time.Duration {
 // acquire takes one key, waiting at most so long, and makes an empty lease that of
 // it.
 func (l *Locker) acquire(ctx context.Context, key string, wait time.Duration, lease *Lease) (*Lease, error) {
-	switch {
-	case key == "":
-		return nil, &Error{Kind: ErrNoKey}
-	case len(key) > maxKeyLen:
-		return nil, &Error{Kind: ErrInvalidKey, Cause: errKeyTooLong}
+	if err := checkKey(key); err != nil {
+		return nil, err
 	}
 	if outer := outerLease(ctx, l, key); outer != nil {
 		outer.nest(ctx, lease)
 		return lease, nil
 	}
+	if err := l.take(ctx, key, wait, nil, lease); err != nil {
+		return nil, refusalOf(err, l.settings.retryAfter)
+	}
+	return lease, nil
+}
+
+// take takes one key from the engine, for an attempt if there is one, and makes
+// an empty lease that of it. The error is the engine's.
+func (l *Locker) take(ctx context.Context, key string, wait time.Duration, a *engine.Attempt, lease *Lease) error {
 	hold, err := l.engine.Acquire(ctx, engine.Request{
 		Key:     key,
 		TTL:     l.settings.ttl,
@@ -62,13 +68,25 @@ func (l *Locker) acquire(ctx context.Context, key string, wait time.Duration, le
 		Renew:   l.settings.renewal,
 		MaxHold: l.settings.maxHold,
 		Fencing: l.settings.fencing,
+		Attempt: a,
 	})
 	if err != nil {
-		return nil, refusalOf(err, l.settings.retryAfter)
+		return err
 	}
 	lease.locker, lease.key, lease.hold = l, key, hold
 	lease.around, _ = FromContext(ctx)
-	return lease, nil
+	return nil
+}
+
+// checkKey refuses what cannot be the key of a lock.
+func checkKey(key string) error {
+	switch {
+	case key == "":
+		return &Error{Kind: ErrNoKey}
+	case len(key) > maxKeyLen:
+		return &Error{Kind: ErrInvalidKey, Cause: errKeyTooLong}
+	}
+	return nil
 }
 
 var (
@@ -107,9 +125,15 @@ func kindOf(reason engine.Reason) error {
 		return ErrQueueFull
 	case engine.Overloaded:
 		return ErrOverloaded
+	case engine.Mismatch:
+		return ErrMismatch
+	case engine.Interrupted:
+		return ErrInterrupted
+	case engine.Sealed:
+		return ErrUnreplayable
 	case engine.ClosedDown:
 		return ErrClosed
-	case engine.Unavailable:
+	case engine.Unavailable, engine.Done: // which has an answer, and is no refusal
 	}
 	return ErrUnavailable
 }

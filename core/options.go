@@ -14,6 +14,8 @@ const (
 	defaultCommandTimeout = 500 * time.Millisecond
 	defaultMaxWaiters     = 1024
 	defaultMaxTotal       = 64 * 1024
+	defaultRetention      = 24 * time.Hour
+	defaultMaxRecord      = 1 << 20
 
 	// minTTL is the shortest lease that a network and a scheduler can keep.
 	minTTL = 100 * time.Millisecond
@@ -39,6 +41,10 @@ type settings struct {
 	failOpen   bool
 	retryAfter time.Duration
 
+	retention   time.Duration
+	interrupted Policy
+	maxRecord   int
+
 	root // shared by all views of one Locker
 }
 
@@ -60,6 +66,8 @@ func defaultSettings() settings {
 		wait:       waitUnset,
 		renewal:    true,
 		retryAfter: defaultRetryAfter,
+		retention:  defaultRetention,
+		maxRecord:  defaultMaxRecord,
 		root: root{
 			prefix: defaultPrefix, commandTimeout: defaultCommandTimeout,
 			maxWaiters: defaultMaxWaiters, maxTotal: defaultMaxTotal,

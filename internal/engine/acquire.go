@@ -23,6 +23,9 @@ type Request struct {
 	MaxHold time.Duration
 	// Fencing gives the hold a fencing number.
 	Fencing bool
+	// Attempt is the idempotent request that the lease is for; nil is none. A
+	// lease of one is never passed on: another attempt needs a token of its own.
+	Attempt *Attempt
 }
 
 // Acquire returns once the caller holds the lease, or does not get it: then

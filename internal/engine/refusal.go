@@ -13,11 +13,20 @@ const (
 	ClosedDown                    // the engine is closed
 	LineFull                      // as many wait for this key as may
 	Overloaded                    // as many wait for all keys together as may
+
+	// Those of an attempt: by the record of its key it is not to run.
+	Done        // an earlier attempt was done; the refusal has its answer
+	Sealed      // an earlier attempt was done, and its answer was not kept
+	Mismatch    // the record is that of another request
+	Interrupted // an earlier attempt died
 )
 
 // A Refusal is the error of a caller that did not get its lock.
 type Refusal struct {
 	Reason Reason
+	// Record is the answer of the attempt that was Done. Nobody may change its
+	// bytes.
+	Record []byte
 	// Fault is the store's fault behind Unavailable.
 	Fault error
 	// Ended is the caller's ctx.Err(), if that ended the wait, and Cause what
