@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"sync/atomic"
 
 	"github.com/reqlock/reqlock/internal/engine"
@@ -181,18 +180,16 @@ func attemptOf(lease *Lease) *Attempt {
 // who has found out what became of the attempt. A key whose request is done, or
 // has not begun, stays as it is, and that is no error.
 //
-// The error is ErrBusy while an attempt runs, ErrUnavailable, ErrClosed,
-// ErrNoKey or ErrInvalidKey, or ctx's error if ctx ended first.
+// The error is an *Error of the kind ErrBusy while an attempt runs, or of one of
+// Lock's others. If ctx ended before Redis answered, it also is ctx's error.
 func (l *Locker) Resolve(ctx context.Context, key string) error {
 	if err := checkKey(key); err != nil {
 		return err
 	}
 	running, err := l.engine.Resolve(ctx, attemptMark+key)
 	switch {
-	case err != nil && ctx.Err() != nil && err == ctx.Err(): //nolint:errorlint // the very error of ctx
-		return fmt.Errorf("reqlock: resolve: %w", err)
 	case err != nil:
-		return &Error{Kind: ErrUnavailable, RetryAfter: l.settings.retryAfter, Cause: err}
+		return refusalOf(err, l.settings.retryAfter)
 	case running:
 		return &Error{Kind: ErrBusy, RetryAfter: l.settings.retryAfter}
 	}

@@ -28,6 +28,18 @@ const (
 	// HeldLong: a lease has been held for more than three times its TTL. It is
 	// told once for each lease.
 	HeldLong
+	// Replayed: a request got the answer of an attempt that was done before it, or
+	// for which it has waited.
+	Replayed
+	// Committed: an attempt is done, by Commit or Seal. Err is set where its
+	// answer could not be stored: ErrUnavailable where Redis did not take it, so
+	// that its outcome is unknown to later requests, or ErrLost where another
+	// attempt had begun.
+	Committed
+	// Restored: the record of an attempt had vanished while it ran, evicted or
+	// lost in a failover, and was stored anew when it was done. A request that came
+	// in between may have run too.
+	Restored
 	// Unlocked: a request runs without its lock, because Redis is unavailable
 	// and WithFailOpen is on.
 	Unlocked
@@ -50,6 +62,12 @@ func (k EventKind) String() string {
 		return "lost"
 	case HeldLong:
 		return "held_long"
+	case Replayed:
+		return "replayed"
+	case Committed:
+		return "committed"
+	case Restored:
+		return "restored"
 	case Unlocked:
 		return "unlocked"
 	default:
@@ -98,10 +116,10 @@ type Event struct {
 	// Queued is true if the request had been told as Waiting before, in events
 	// that end its wait.
 	Queued bool
-	// Waited is how long the request waited, in Acquired and Refused.
+	// Waited is how long the request waited, in Acquired, Refused and Replayed.
 	Waited time.Duration
-	// Held is how long the holder has had the lease, in Released, Renewed, Lost
-	// and HeldLong.
+	// Held is how long the holder has had the lease, in Released, Renewed, Lost,
+	// HeldLong, Committed and Restored.
 	Held time.Duration
 	// Handover says how the lease came, in Acquired.
 	Handover Handover

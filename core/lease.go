@@ -18,10 +18,10 @@ type Lease struct {
 	hold   *engine.Hold
 	once   sync.Once // makes the context, when it is asked for
 	ctx    leaseContext
-	nested bool   // in another lease of the same key, which is the one to release
+	nested bool // in another lease of the same key, which is the one to release
 	// attempt is the one that the lock is for; it releases the lock. nil is none.
 	attempt *Attempt
-	around *Lease // the next lease outwards under which the holder runs
+	around  *Lease // the next lease outwards under which the holder runs
 }
 
 // leaseContext is the context of a lease, and knows it. It is a part of the

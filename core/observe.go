@@ -11,6 +11,10 @@ var kinds = [...]EventKind{
 	engine.Renewed:  Renewed,
 	engine.Lost:     Lost,
 	engine.HeldLong: HeldLong,
+
+	engine.Replayed:  Replayed,
+	engine.Committed: Committed,
+	engine.Restored:  Restored,
 }
 
 // handovers turns the engine's handovers into this package's.

@@ -6,8 +6,8 @@ import (
 )
 
 // SlogObserver returns an observer, for WithObserver, that logs each event:
-// what is ordinary at debug level, a lost or long-held lease, an unlocked run
-// and a fault of Redis at warning level. Keys appear as digests.
+// what is ordinary at debug level, a lost or long-held lease, a lost record, an
+// unlocked run and a fault of Redis at warning level. Keys appear as digests.
 func SlogObserver(logger *slog.Logger) func(Event) {
 	must(logger != nil, "SlogObserver needs a logger")
 	return func(e Event) {
@@ -20,9 +20,9 @@ func SlogObserver(logger *slog.Logger) func(Event) {
 		switch e.Kind {
 		case Acquired:
 			attrs = append(attrs, slog.Duration("waited", e.Waited), slog.String("handover", e.Handover.String()))
-		case Refused:
+		case Refused, Replayed:
 			attrs = append(attrs, slog.Duration("waited", e.Waited))
-		case Released, Renewed, Lost, HeldLong:
+		case Released, Renewed, Lost, HeldLong, Committed, Restored:
 			attrs = append(attrs, slog.Duration("held", e.Held))
 		case Waiting, Unlocked:
 		}
@@ -36,17 +36,17 @@ func SlogObserver(logger *slog.Logger) func(Event) {
 // levelOf is a warning for what an operator should know of.
 func levelOf(e Event) slog.Level {
 	switch e.Kind {
-	case Lost, HeldLong, Unlocked:
+	case Lost, HeldLong, Restored, Unlocked:
 		return slog.LevelWarn
 	case Refused:
 		if isUnavailable(e.Err) {
 			return slog.LevelWarn
 		}
-	case Released, Renewed:
+	case Released, Renewed, Committed:
 		if e.Err != nil {
 			return slog.LevelWarn
 		}
-	case Acquired, Waiting:
+	case Acquired, Waiting, Replayed:
 	}
 	return slog.LevelDebug
 }

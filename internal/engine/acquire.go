@@ -42,7 +42,12 @@ func (e *Engine) Acquire(ctx context.Context, r Request) (*Hold, error) {
 	if refusal == nil {
 		refusal = e.await(ctx, w, begun)
 	}
-	if refusal != nil {
+	switch {
+	case refusal == nil:
+	case refusal.Reason == Done:
+		e.acquired(w, begun, Event{Kind: Replayed})
+		return nil, refusal
+	default:
 		e.acquired(w, begun, Event{Kind: Refused, Err: refusal})
 		return nil, refusal
 	}
@@ -91,6 +96,10 @@ func (e *Engine) enter(ctx context.Context, w *waiter) *Refusal {
 	}
 	l := e.lineOf(s, w.hold.request.Key)
 	w.hold.line = l
+	if contradict(l.running, w.hold.request.Attempt) {
+		s.mu.Unlock()
+		return &Refusal{Reason: Mismatch}
+	}
 	if w.try && l.isBusy() {
 		s.mu.Unlock()
 		return &Refusal{Reason: Busy}
@@ -136,7 +145,7 @@ func (e *Engine) lead(w *waiter, q store.Request) {
 	returned := false
 	defer func() {
 		if !returned && e.leave(w) == nil && w.refusal == nil {
-			w.hold.begin(false, false)
+			w.hold.begin(false, false, Abort, nil)
 		}
 	}()
 	w.hold.line.put(q, false)
@@ -200,7 +209,7 @@ func (e *Engine) await(ctx context.Context, w *waiter, begun time.Time) *Refusal
 		}
 	}
 	if w.refusal == nil && ctx.Err() != nil {
-		w.hold.begin(false, false) // a grant that crossed the end of ctx is passed on
+		w.hold.begin(false, false, Abort, nil) // a grant that crossed the end of ctx is passed on
 		return (&Refusal{Reason: TimedOut}).endedBy(ctx)
 	}
 	return w.refusal

@@ -21,6 +21,9 @@ func (l *line) ask() {
 		l.rest()
 		return
 	}
+	if l.estranged() {
+		l.renounce()
+	}
 	q := l.question()
 	if q.Join {
 		l.listen()
@@ -42,15 +45,17 @@ func (l *line) question() store.Request {
 	if r.Fencing {
 		q.Fences = fenceBlock
 	}
+	q.Attempt = r.Attempt
 	l.again = false
 	l.asked = q
 	l.engine.work.Add()
 	return q
 }
 
-// put puts a question. An answer with fencing numbers is that of an enqueue.
+// put puts a question. An answer with fencing numbers, or by a record, is that of
+// an enqueue.
 func (l *line) put(q store.Request, enqueue bool) {
-	if enqueue || q.Fences > 0 {
+	if enqueue || q.Fences > 0 || q.Attempt != nil {
 		l.engine.store.Enqueue(q, l.hear)
 	} else {
 		l.engine.store.Take(q, l.hear)
@@ -85,6 +90,8 @@ func (l *line) heard(answer store.Answer, err error) {
 	l.shard.mu.Lock()
 	defer l.shard.mu.Unlock()
 	switch q := l.asked; {
+	case err == nil && answer.Verdict != store.Undecided:
+		l.decided(q, answer)
 	case err == nil && l.isOrphan(answer.Holder):
 		l.sweep(q, answer.Holder)
 	case err == nil && answer.Unnamed && l.tries > 0:
@@ -106,7 +113,7 @@ func (l *line) sweep(q store.Request, orphan string) {
 	l.enqueue = true
 	l.engine.work.Add()
 	r := q
-	r.Token = orphan
+	r.Token, r.Attempt = orphan, l.engine.discards.attemptOf(orphan)
 	l.engine.store.Release(r, func(store.Released, error) {
 		defer l.engine.work.Done()
 		l.shard.mu.Lock()
@@ -122,10 +129,14 @@ func (l *line) answered(q store.Request, answer store.Answer, err error) (settle
 	case err != nil:
 		l.faulted(faultOf(err))
 	case !answer.Granted:
-		l.doubt = nil
+		l.doubt, l.running = nil, nil
+		if answer.Running {
+			l.runs(q.Attempt)
+		}
 		l.refused()
 	default:
 		lease := newLease(l, q, answer.Since)
+		lease.number = answer.Number
 		if !lease.valid(lease.begun) {
 			l.tooSlow(q)
 			break
@@ -185,7 +196,7 @@ func (l *line) faulted(fault *store.Fault) {
 // dead; the next question brings a fresh one.
 func (l *line) tooSlow(r store.Request) {
 	l.faulted(&store.Fault{Passing: true, Err: errTooSlow})
-	l.engine.spawnDiscard(r.Key, r.Token, time.Now().Add(r.TTL))
+	l.engine.spawnDiscard(r.Key, r.Token, r.Attempt, time.Now().Add(r.TTL))
 	l.token, l.promised = l.engine.newToken(), false
 	l.enqueue, l.joined = true, false
 }

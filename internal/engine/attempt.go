@@ -1,7 +1,9 @@
 package engine
 
 import (
+	"bytes"
 	"context"
+	"time"
 
 	"github.com/reqlock/reqlock/internal/store"
 )
@@ -9,24 +11,120 @@ import (
 // An Attempt is the idempotent request of a caller.
 type Attempt = store.Attempt
 
-// An Ending says how a hold of an attempt ends.
-type Ending int
-
-// The endings.
-const (
-	Abort     Ending = iota // as if it had not begun
-	Commit                  // done, with an answer
-	Seal                    // done, and its answer is not kept
-	Interrupt               // nobody knows
-)
-
-// End ends the attempt.
-func (h *Hold) End(ctx context.Context, ending Ending, record []byte) (Loss, error) {
-	return h.Release(ctx)
+// alike reports whether what is granted to one of two callers of a key may be
+// granted to the other.
+func alike(a, b *Attempt) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.Rerun == b.Rerun && a.Keep == b.Keep && bytes.Equal(a.Fingerprint, b.Fingerprint)
 }
 
-// Number counts the attempts.
-func (h *Hold) Number() int { return 1 }
+// contradict reports whether two requests with the same key are not the same.
+func contradict(a, b *Attempt) bool {
+	return a != nil && b != nil && !bytes.Equal(a.Fingerprint, b.Fingerprint)
+}
 
-// Resolve resolves.
-func (e *Engine) Resolve(ctx context.Context, key string) (running bool, err error) { return false, nil }
+// runs notes which attempt runs, and refuses those who came with its key and are
+// another request.
+func (l *line) runs(a *Attempt) {
+	l.running = a
+	if a == nil {
+		return
+	}
+	l.refuseIf(func(w *waiter) *Refusal {
+		if contradict(a, w.hold.request.Attempt) {
+			return &Refusal{Reason: Mismatch}
+		}
+		return nil
+	})
+}
+
+// decided takes in that an attempt is not to run, and goes on for those of whom
+// nothing is known by that. The token is dead.
+func (l *line) decided(q store.Request, answer store.Answer) {
+	l.doubt, l.joined = nil, false
+	l.settleBy(q.Attempt, answer.Verdict, answer.Record)
+	l.proceed(true)
+}
+
+// settleBy settles the callers by the verdict on one of them, or by the end of one.
+// They share its record, and no other command is sent for them.
+func (l *line) settleBy(a *Attempt, verdict store.Verdict, record []byte) {
+	l.refuseIf(func(w *waiter) *Refusal {
+		own := w.hold.request.Attempt
+		switch {
+		case own == nil:
+			return nil
+		case contradict(a, own):
+			if verdict == store.Mismatch { // with which of the two?
+				return nil
+			}
+			return &Refusal{Reason: Mismatch}
+		case verdict == store.Done:
+			return &Refusal{Reason: Done, Record: record}
+		case verdict == store.Sealed:
+			return &Refusal{Reason: Sealed}
+		case verdict == store.Mismatch:
+			return &Refusal{Reason: Mismatch}
+		case verdict == store.Interrupted && !own.Rerun:
+			return &Refusal{Reason: Interrupted}
+		}
+		return nil
+	})
+}
+
+// estranged reports whether the token was used for an attempt that is not the
+// first waiter's. That one needs a token of its own: it is the attempt.
+func (l *line) estranged() bool {
+	return l.asked.Token == l.token && !alike(l.asked.Attempt, l.first.hold.request.Attempt)
+}
+
+// renounce gives the token up for a fresh one.
+func (l *line) renounce() {
+	l.abandon()
+	l.token, l.promised = l.engine.newToken(), false
+}
+
+// abandon sees to it that a token that may stand in the store's line, or hold the
+// key, does not stay there, and that no attempt of it begins.
+func (l *line) abandon() {
+	if !l.joined {
+		return
+	}
+	l.joined = false
+	var attempt *Attempt
+	if l.asked.Token == l.token {
+		attempt = l.asked.Attempt
+	}
+	l.engine.spawnDiscard(l.key, l.token, attempt, time.Now().Add(hintPatience))
+}
+
+// Resolve forgets the record of a key whose attempt died. It reports whether one
+// runs, whose record it leaves alone. The error is a *Refusal.
+func (e *Engine) Resolve(ctx context.Context, key string) (running bool, err error) {
+	select {
+	case <-e.closing:
+		return false, &Refusal{Reason: ClosedDown}
+	default:
+	}
+	type result struct {
+		running bool
+		err     error
+	}
+	answered := make(chan result, 1)
+	e.work.Add()
+	e.store.Resolve(store.Request{Key: key, Bound: e.bound}, func(running bool, err error) {
+		defer e.work.Done()
+		answered <- result{running, err}
+	})
+	select {
+	case r := <-answered:
+		if r.err != nil {
+			return false, &Refusal{Reason: Unavailable, Fault: faultOf(r.err)}
+		}
+		return r.running, nil
+	case <-ctx.Done():
+		return false, (&Refusal{Reason: Unavailable}).endedBy(ctx)
+	}
+}

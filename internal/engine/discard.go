@@ -14,46 +14,63 @@ const discardBounds = 4
 const unknownTTL = time.Minute
 
 // discards are the tokens that are being discarded, so that many hints of one
-// make few commands. A token's value is true if it was named again meanwhile.
+// make few commands.
 type discards struct {
 	mu     sync.Mutex
-	tokens map[string]bool
+	tokens map[string]discarded
+}
+
+// A discarded token is one of an attempt that is being aborted, or of none.
+type discarded struct {
+	attempt *Attempt
+	again   bool // it was named again meanwhile
 }
 
 // begin reports whether the token is to be discarded; if it is being discarded
 // already, that will be done once more.
-func (d *discards) begin(token string) bool {
+func (d *discards) begin(token string, attempt *Attempt) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if _, found := d.tokens[token]; found {
-		d.tokens[token] = true
+	if t, found := d.tokens[token]; found {
+		t.again = true
+		d.tokens[token] = t
 		return false
 	}
 	if d.tokens == nil {
-		d.tokens = make(map[string]bool)
+		d.tokens = make(map[string]discarded)
 	}
-	d.tokens[token] = false
+	d.tokens[token] = discarded{attempt: attempt}
 	return true
+}
+
+// attemptOf returns the attempt that is being aborted with a token; nil if there
+// is none.
+func (d *discards) attemptOf(token string) *Attempt {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.tokens[token].attempt
 }
 
 // end reports whether the token need not be discarded once more.
 func (d *discards) end(token string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.tokens[token] {
-		d.tokens[token] = false
+	if t := d.tokens[token]; t.again {
+		t.again = false
+		d.tokens[token] = t
 		return false
 	}
 	delete(d.tokens, token)
 	return true
 }
 
-// spawnDiscard discards a token on a goroutine of its own.
-func (e *Engine) spawnDiscard(key, token string, over time.Time) {
-	if e.discards.begin(token) {
+// spawnDiscard discards a token on a goroutine of its own, and aborts its attempt,
+// if there is one.
+func (e *Engine) spawnDiscard(key, token string, attempt *Attempt, over time.Time) {
+	if e.discards.begin(token, attempt) {
 		e.spawn(func() {
 			for ended := false; !ended; ended = e.discards.end(token) {
-				e.discard(key, token, over)
+				e.discard(key, token, attempt, over)
 			}
 		})
 	}
@@ -66,8 +83,10 @@ func (e *Engine) spawnDiscard(key, token string, over time.Time) {
 //
 // Nobody waits for it, so each try may take several command bounds: a client
 // that is short of connections is not helped by more commands.
-func (e *Engine) discard(key, token string, over time.Time) {
-	r := store.Request{Key: key, Token: token, Bound: discardBounds * e.bound, Claim: e.claimOf(unknownTTL)}
+func (e *Engine) discard(key, token string, attempt *Attempt, over time.Time) {
+	r := store.Request{
+		Key: key, Token: token, Bound: discardBounds * e.bound, Claim: e.claimOf(unknownTTL), Attempt: attempt,
+	}
 	for tries, last := 0, false; ; tries++ {
 		err := e.releaseAndWait(r)
 		if err == nil || last || !faultOf(err).Passing || time.Now().After(over) {

@@ -25,6 +25,9 @@ const (
 	Renewed
 	Lost
 	HeldLong
+	Replayed  // a caller got the answer of an attempt that was done
+	Committed // an attempt is done, or could not be committed
+	Restored  // the record of an attempt was gone before it was done
 )
 
 // A Handover says how a lease came to its holder.
@@ -55,11 +58,11 @@ type Event struct {
 	Kind     Kind
 	Key      string
 	Queued   bool          // a Waiting came before
-	Waited   time.Duration // Acquired, Refused
-	Held     time.Duration // Released, Renewed, Lost, HeldLong
+	Waited   time.Duration // Acquired, Refused, Replayed
+	Held     time.Duration // Released, Renewed, Lost, HeldLong, Committed, Restored
 	Handover Handover      // Acquired
-	Loss     Loss          // Lost, Released
-	Err      error         // Refused: a *Refusal; Released, Renewed: a fault, if any
+	Loss     Loss          // Lost, Released; Committed: Taken if another attempt had begun
+	Err      error         // Refused: a *Refusal; Released, Renewed, Committed: a fault, if any
 }
 
 // observe tells the owner of an event.

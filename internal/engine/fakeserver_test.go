@@ -17,6 +17,8 @@ type fakeServer struct {
 	lines  map[string][]string
 	fences map[string]int64
 	stores map[string]*fakeStore // by process
+	// records are those of attempts, by key.
+	records map[string]fakeRecord
 	deaf   bool                  // hints are lost on their way
 }
 
@@ -29,6 +31,7 @@ func newFakeServer() *fakeServer {
 	return &fakeServer{
 		keys: make(map[string]entry), lines: make(map[string][]string),
 		fences: make(map[string]int64), stores: make(map[string]*fakeStore),
+		records: make(map[string]fakeRecord),
 	}
 }
 
@@ -71,6 +74,11 @@ func (s *fakeServer) pass(r store.Request, own string) string {
 		}
 	}
 	return ""
+}
+
+// dropFromLine takes the token of a request out of its line.
+func (s *fakeServer) dropFromLine(r store.Request) {
+	s.lines[r.Key] = slices.DeleteFunc(s.lines[r.Key], func(t string) bool { return t == r.Token })
 }
 
 func (s *fakeServer) join(key, token string) {

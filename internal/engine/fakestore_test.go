@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -143,7 +142,17 @@ func (s *fakeStore) take(r store.Request) (answer store.Answer, err error) {
 
 func (s *fakeStore) enqueue(r store.Request) (answer store.Answer, err error) {
 	sent := time.Now()
-	err = s.transition("enqueue", r, func(value string) {
+	name := "enqueue"
+	if r.Attempt != nil {
+		name = "begin"
+	}
+	err = s.transition(name, r, func(value string) {
+		if r.Attempt != nil {
+			var decided bool
+			if answer, decided = s.begin(r, value); decided {
+				return
+			}
+		}
 		if value == "" {
 			if r.Join {
 				s.join(r.Key, r.Token)
@@ -156,9 +165,13 @@ func (s *fakeStore) enqueue(r store.Request) (answer store.Answer, err error) {
 		if value == r.Token {
 			s.raise(r)
 			answer = store.Answer{Granted: true, Since: sent, Line: len(s.lines[r.Key]), Fence: s.reserve(r)}
+			if r.Attempt != nil {
+				answer.Number = s.run(r)
+			}
 			return
 		}
 		answer = store.Answer{Holder: value, Remaining: time.Until(s.keys[r.Key].until)}
+		answer.Running = r.Attempt != nil && s.records[r.Key].state == 'R'
 		if r.Join {
 			s.join(r.Key, r.Token)
 			if s.lines[r.Key][0] == r.Token {
@@ -183,8 +196,15 @@ func (s *fakeStore) renew(r store.Request) (renewal store.Renewal, err error) {
 
 func (s *fakeStore) release(r store.Request) (released store.Released, err error) {
 	released.Since = time.Now()
-	err = s.transition("release", r, func(value string) {
-		s.lines[r.Key] = slices.DeleteFunc(s.lines[r.Key], func(t string) bool { return t == r.Token })
+	name := "release"
+	if r.Attempt != nil {
+		name = [...]string{store.Abort: "abort", store.Commit: "commit", store.Seal: "seal"}[r.Ending]
+	}
+	err = s.transition(name, r, func(value string) {
+		if r.Attempt != nil {
+			released.Stored = s.finish(r, value)
+		}
+		s.dropFromLine(r)
 		if value != r.Token {
 			return
 		}

@@ -10,7 +10,7 @@ import (
 // back to the store.
 func (l *line) next(handover Handover, now time.Time) {
 	switch w := l.first; {
-	case w == nil:
+	case w == nil, !alike(w.hold.request.Attempt, l.lease.attempt):
 		l.free()
 	case w.hold.request.TTL > l.lease.ttl, w.hold.request.Fencing && l.lease.fences.empty():
 		// The waiter for whom it was asked has left, and this one needs more.
@@ -21,9 +21,10 @@ func (l *line) next(handover Handover, now time.Time) {
 }
 
 // mayPass reports whether the lease may go to the next of the line without the
-// store.
-func (l *lease) mayPass(now time.Time) bool {
-	return l.valid(now) && !l.extended && !l.budget.over(l.ttl, now)
+// store. An attempt is begun in the store.
+func (l *lease) mayPass(to *waiter, now time.Time) bool {
+	return l.attempt == nil && to.hold.request.Attempt == nil &&
+		l.valid(now) && !l.extended && !l.budget.over(l.ttl, now)
 }
 
 // pass gives the lease that a holder gave back to the first waiter. It reports
@@ -33,7 +34,7 @@ func (l *line) pass() bool {
 		return false
 	}
 	now := time.Now()
-	if !l.lease.mayPass(now) {
+	if !l.lease.mayPass(l.first, now) {
 		return false
 	}
 	l.lease.budget.passes++
@@ -53,6 +54,7 @@ func (l *line) grant(w *waiter, handover Handover, now time.Time) {
 	h := w.hold
 	h.lease, h.token = l.lease, l.lease.token
 	h.since = now
+	h.number = l.lease.number
 	h.handover = handover
 	if handover == Free && w.queued {
 		h.handover = Awaited
@@ -73,6 +75,7 @@ func (l *line) grant(w *waiter, handover Handover, now time.Time) {
 		l.renewFrom(l.lease.sent.Add(h.request.TTL / 3))
 	}
 	w.settle()
+	l.runs(l.lease.attempt)
 	l.refuseTries(&Refusal{Reason: Busy})
 }
 

@@ -19,7 +19,7 @@ func (e *Engine) hint(key, token string) {
 	l := s.lines[key]
 	switch {
 	case token != "" && (l == nil || !l.owns(token)):
-		e.spawnDiscard(key, token, time.Now().Add(hintPatience))
+		e.spawnDiscard(key, token, nil, time.Now().Add(hintPatience))
 	case l == nil || l.isHaunted(token): // who holds it has been told
 	case l.state == freeing && token == l.lease.token:
 		l.lease.seenAgain = true

@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 	"time"
+
+	"github.com/reqlock/reqlock/internal/store"
 )
 
 // A Hold is one caller's turn on a lease. It is safe for concurrent use.
@@ -19,6 +21,7 @@ type Hold struct {
 	since    time.Time
 	fence    int64
 	handover Handover
+	number   int
 	overdue  *time.Timer
 
 	// Guarded by the mutex of the line's shard.
@@ -31,6 +34,11 @@ type Hold struct {
 	until    time.Time     // the end of the lease's validity, once it is released
 	ended    chan struct{} // set by the first release; closed once its end is known
 	err      error         // a fault of the release; set before ended is closed
+	// ending is how an attempt was ended, and record its answer; stored is what
+	// became of them.
+	ending Ending
+	record []byte
+	stored store.Stored
 }
 
 // Context returns the context under which the caller may act. It is cancelled

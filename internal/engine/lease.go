@@ -26,6 +26,10 @@ type lease struct {
 type tenure struct {
 	token string
 	begun time.Time // when its grant was heard of
+	// attempt is the one that it was granted for, the number-th of its request;
+	// nil is none.
+	attempt *Attempt
+	number  int
 	// ttl is the longest life that a command gave the key.
 	ttl time.Duration
 	// sent is when the last granting or renewing command was sent, and
@@ -67,7 +71,7 @@ func newLease(l *line, r store.Request, sent time.Time) *lease {
 	now := time.Now()
 	fresh.tenure = tenure{
 		token: r.Token, ttl: r.TTL, sent: sent, validUntil: validUntil(sent, r.TTL),
-		begun: now, budget: budget{begun: now},
+		begun: now, budget: budget{begun: now}, attempt: r.Attempt,
 	}
 	return fresh
 }

@@ -87,6 +87,8 @@ type life struct {
 
 	// lease is the store's grant, in the states held, passing and freeing.
 	lease *lease
+	// running is the attempt that is known to run, here or in another process.
+	running *Attempt
 	// haunted holds the tokens of leases that were lost under holders who have
 	// not come back yet: their keys must not be deleted under running code.
 	haunted map[string]struct{}
@@ -149,7 +151,7 @@ func (l *line) resume(token string, pause time.Duration) {
 
 func (l *line) start(token string) {
 	l.state = asking
-	l.lease, l.rejoin = nil, ""
+	l.lease, l.rejoin, l.running = nil, "", nil
 	l.token, l.joined = token, false
 	l.deaf, l.patience, l.swept = false, patience{}, ""
 }
@@ -168,14 +170,11 @@ func (l *line) proceed(enqueue bool) {
 // store's line, and the line is forgotten unless a lost holder is still to come
 // back.
 func (l *line) rest() {
-	if l.joined {
-		l.joined = false
-		l.engine.spawnDiscard(l.key, l.token, time.Now().Add(hintPatience))
-	}
+	l.abandon()
 	l.unlisten()
 	l.state = idle
 	l.token, l.rejoin = "", ""
-	l.lease = nil
+	l.lease, l.running = nil, nil
 	if len(l.haunted) == 0 {
 		l.forget()
 	}

@@ -13,8 +13,11 @@ import (
 // error is nil, or the fault that kept the store from being told, so that the
 // key falls by its TTL. The loss says whether the lease had ended before. Later
 // calls do nothing and return the same.
-func (h *Hold) Release(ctx context.Context) (Loss, error) {
-	h.begin(true, isLong(ctx) && ctx.Err() == nil)
+func (h *Hold) Release(ctx context.Context) (Loss, error) { return h.finish(ctx, Abort, nil) }
+
+// finish begins the release and waits for its end.
+func (h *Hold) finish(ctx context.Context, ending Ending, record []byte) (Loss, error) {
+	h.begin(true, isLong(ctx) && ctx.Err() == nil, ending, record)
 	select {
 	case <-h.ended:
 		return h.outcome()
@@ -29,7 +32,7 @@ func (h *Hold) Release(ctx context.Context) (Loss, error) {
 }
 
 // BeginRelease is Release without waiting for anything.
-func (h *Hold) BeginRelease() { h.begin(true, false) }
+func (h *Hold) BeginRelease() { h.begin(true, false, Abort, nil) }
 
 // outcome returns how the release ended.
 func (h *Hold) outcome() (Loss, error) {
@@ -40,8 +43,8 @@ func (h *Hold) outcome() (Loss, error) {
 
 // begin starts the release, once. A hold that its caller never saw is not told
 // of. Where the caller waits for the end, the release may be sent on its
-// goroutine.
-func (h *Hold) begin(seen, waits bool) {
+// goroutine. ending and record are those of an attempt.
+func (h *Hold) begin(seen, waits bool, ending Ending, record []byte) {
 	l := h.line
 	l.shard.mu.Lock()
 	if h.ended != nil {
@@ -53,29 +56,34 @@ func (h *Hold) begin(seen, waits bool) {
 	if h.overdue != nil {
 		h.overdue.Stop()
 	}
-	h.unseen = !seen
-	freeing, ready := false, false
+	h.unseen, h.ending, h.record = !seen, ending, record
+	freeing, ready, late := false, false, false
 	var r store.Request
 	switch {
 	case mine:
 		if freeing = !l.pass(); freeing {
 			r, ready = l.beginFreeing(h)
 		}
+	case h.request.Attempt != nil && ending.final():
+		late = true
 	case h.loss == Closed:
 		l.exorcise(h.token)
 	default:
 		// Lost while the holder ran. A renewal that came late may have kept the
 		// key, and nobody runs under it now.
 		l.exorcise(h.token)
-		h.engine.spawnDiscard(h.request.Key, h.token, h.until)
+		h.engine.spawnDiscard(h.request.Key, h.token, h.aborted(), h.until)
 	}
 	var after afterwards
-	if !freeing {
+	if !freeing && !late {
 		h.settle(nil, &after)
 	}
 	cancel := h.cancel
 	l.shard.mu.Unlock()
 	cancelWith(cancel, nil)
+	if late {
+		h.endLate()
+	}
 	if ready {
 		r.Inline = waits
 		l.sendRelease(r)
@@ -95,7 +103,7 @@ func (l *line) free() {
 // It returns the request to send, and whether that can be done now.
 func (l *line) beginFreeing(last *Hold) (r store.Request, ready bool) {
 	lease := l.lease
-	l.state = freeing
+	l.state, l.running = freeing, nil
 	lease.holder, lease.last = nil, last
 	l.engine.schedule.drop(lease)
 	l.engine.work.Add()
@@ -110,7 +118,7 @@ func (l *line) beginFreeing(last *Hold) (r store.Request, ready bool) {
 // here, it puts the line's next episode behind those who wait elsewhere.
 func (l *line) releaseRequest(lease *lease) store.Request {
 	next := Request{TTL: lease.ttl}
-	if l.callers > l.tries {
+	if l.callers > l.tries && lease.attempt == nil && l.first.hold.request.Attempt == nil {
 		next = l.first.hold.request
 		l.rejoin = l.engine.newToken()
 		l.listen() // for who came while the release waited
@@ -118,14 +126,28 @@ func (l *line) releaseRequest(lease *lease) store.Request {
 	l.again, l.promised = false, false
 	r := l.request(lease.token, next)
 	r.Bound, r.Rejoin, r.Alone = l.engine.boundOf(lease.ttl), l.rejoin, !lease.wanted
+	switch {
+	case lease.attempt == nil:
+	case lease.last == nil:
+		r = Abort.of(r, lease.attempt, nil)
+	default:
+		r = lease.last.ending.of(r, lease.attempt, lease.last.record)
+	}
 	l.freed = r
 	return r
 }
 
 // sendRelease releases the lease and moves the line on. If the store did not
 // take the release, it is sent again and again beside the line until the
-// lease's end; a line that meets the token meanwhile releases it too.
-func (l *line) sendRelease(r store.Request) { l.engine.store.Release(r, l.hearReleased) }
+// lease's end; a line that meets the token meanwhile releases it too. But an
+// attempt that is done is first committed again.
+func (l *line) sendRelease(r store.Request) {
+	if r.Ending == store.Abort {
+		l.engine.store.Release(r, l.hearReleased)
+		return
+	}
+	l.engine.release(r, time.Now().Add(commitTime), 0, l.hearReleased)
+}
 
 // released takes in the store's answer to a release, and goes on.
 func (l *line) released(released store.Released, err error) {
@@ -140,7 +162,7 @@ func (l *line) released(released store.Released, err error) {
 // releasedBy tells the last holder of the answer, and moves the line on.
 func (l *line) releasedBy(lease *lease, released store.Released, err error, after *afterwards) {
 	if err != nil || lease.seenAgain {
-		l.engine.spawnDiscard(l.key, lease.token, lease.validUntil)
+		l.engine.spawnDiscard(l.key, lease.token, l.aborted(), lease.validUntil)
 	}
 	last := lease.last
 	lease.last = nil // the line may live long
@@ -148,7 +170,11 @@ func (l *line) releasedBy(lease *lease, released store.Released, err error, afte
 		if err == nil && released.End == store.NotHeld && last.loss == NotLost {
 			last.tell(Taken, after)
 		}
+		last.stored = released.Stored
 		last.settle(err, after)
+	}
+	if r := l.freed; r.Ending != store.Abort && err == nil && released.Stored != store.NotStored {
+		l.settleBy(r.Attempt, verdictOf(r.Ending), r.Record)
 	}
 	if err != nil {
 		l.doubt = faultOf(err)
@@ -206,6 +232,7 @@ func (h *Hold) settle(err error, after *afterwards) {
 		h.engine.work.Done()
 	}
 	if !h.unseen && h.engine.hooks.Observe != nil {
+		h.observeEnding(err, after)
 		event := Event{Kind: Released, Key: h.request.Key, Held: time.Since(h.since), Loss: h.loss, Err: err}
 		after.add(func() { h.engine.observe(event) })
 	}

@@ -75,16 +75,27 @@ func (w *waiter) settle() {
 
 // refuseAll refuses everybody who waits.
 func (l *line) refuseAll(refusal *Refusal) {
-	for l.first != nil {
-		l.refuse(l.first, refusal)
-	}
+	l.refuseIf(func(*waiter) *Refusal { return refusal })
 }
 
 // refuseTries refuses those who may not wait.
 func (l *line) refuseTries(refusal *Refusal) {
-	for w := l.first; w != nil && l.tries > 0; {
-		next := w.next
+	if l.tries == 0 {
+		return
+	}
+	l.refuseIf(func(w *waiter) *Refusal {
 		if w.try {
+			return refusal
+		}
+		return nil
+	})
+}
+
+// refuseIf refuses those for whom reason returns a refusal.
+func (l *line) refuseIf(reason func(*waiter) *Refusal) {
+	for w := l.first; w != nil; {
+		next := w.next
+		if refusal := reason(w); refusal != nil {
 			l.refuse(w, refusal)
 		}
 		w = next

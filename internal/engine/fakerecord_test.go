@@ -1,0 +1,118 @@
+package engine
+
+import (
+	"bytes"
+	"time"
+
+	"github.com/reqlock/reqlock/internal/store"
+)
+
+// A fakeRecord is the record of a key on a fake server.
+type fakeRecord struct {
+	state       rune // R running, D done, U sealed, A aborted
+	token       string
+	fingerprint []byte
+	answer      []byte
+	number      int
+}
+
+// begin decides on an attempt as the store does. It reports false where that is
+// left to the lock.
+func (s *fakeServer) begin(r store.Request, value string) (answer store.Answer, decided bool) {
+	record := s.records[r.Key]
+	switch {
+	case record.state == 0, record.state == 'A':
+	case !bytes.Equal(record.fingerprint, r.Attempt.Fingerprint):
+		answer.Verdict = store.Mismatch
+	case record.state == 'D':
+		answer.Verdict, answer.Record = store.Done, record.answer
+	case record.state == 'U':
+		answer.Verdict = store.Sealed
+	case record.token != r.Token && record.token != value && !r.Attempt.Rerun:
+		answer.Verdict = store.Interrupted
+	}
+	if answer.Verdict == store.Undecided {
+		return answer, false
+	}
+	s.dropFromLine(r)
+	if value == r.Token {
+		s.pass(r, "")
+	}
+	return answer, true
+}
+
+// run makes the record that of the attempt, and returns its number.
+func (s *fakeServer) run(r store.Request) int {
+	record := s.records[r.Key]
+	switch {
+	case record.state == 'R' && record.token == r.Token:
+		return record.number
+	case record.state != 'R':
+		record.number = 0
+	}
+	s.records[r.Key] = fakeRecord{
+		state: 'R', token: r.Token, fingerprint: r.Attempt.Fingerprint, number: record.number + 1,
+	}
+	return record.number + 1
+}
+
+// finish ends an attempt.
+func (s *fakeServer) finish(r store.Request, value string) store.Stored {
+	record := s.records[r.Key]
+	gone := record.state == 0 || record.state == 'A' && record.token != r.Token
+	switch {
+	case record.state == 'R' && record.token == r.Token:
+	case gone && (r.Ending == store.Abort || value == "" || value == r.Token):
+	case record.token == r.Token:
+		return store.WasStored
+	default:
+		return store.NotStored
+	}
+	state := map[store.Ending]rune{store.Abort: 'A', store.Commit: 'D', store.Seal: 'U'}[r.Ending]
+	s.records[r.Key] = fakeRecord{
+		state: state, token: r.Token, fingerprint: r.Attempt.Fingerprint, answer: r.Record,
+	}
+	if gone && r.Ending != store.Abort {
+		return store.Restored
+	}
+	return store.WasStored
+}
+
+// record returns the record of a key.
+func (s *fakeServer) record(key string) fakeRecord {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.records[key]
+}
+
+// setRecord sets it, as another process does.
+func (s *fakeServer) setRecord(key string, record fakeRecord) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.records[key] = record
+}
+
+// Resolve forgets the record of an attempt that runs no more.
+func (s *fakeStore) Resolve(r store.Request, done func(bool, error)) {
+	go func() {
+		running := false
+		err := s.transition("resolve", r, func(value string) {
+			record := s.records[r.Key]
+			running = record.state == 'R' && record.token == value
+			if record.state == 'R' && !running {
+				delete(s.records, r.Key)
+			}
+		})
+		done(running, err)
+	}()
+}
+
+// answerOf is an attempt's answer in the tests: that of the token that gave it.
+func answerOf(h *Hold) []byte { return []byte("answer of " + h.Token()) }
+
+// attempt returns a request with a fingerprint.
+func attempt(fingerprint string, wait time.Duration) Request {
+	r := request(wait)
+	r.Attempt = &Attempt{Fingerprint: []byte(fingerprint), Keep: time.Hour}
+	return r
+}
