@@ -19,7 +19,7 @@ type fakeServer struct {
 	stores map[string]*fakeStore // by process
 	// records are those of attempts, by key.
 	records map[string]fakeRecord
-	deaf   bool                  // hints are lost on their way
+	deaf    bool // hints are lost on their way
 }
 
 type entry struct {

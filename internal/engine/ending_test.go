@@ -1,0 +1,339 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/reqlock/reqlock/internal/store"
+)
+
+var errNoCommitReply = &store.Fault{Unknown: true, Passing: true, Err: errors.New("no reply")}
+
+func TestTheEndings(t *testing.T) {
+	tests := []struct {
+		name   string
+		ending Ending
+		record rune
+		next   Reason // of the next request; 0 if it runs
+	}{
+		{"commit", Commit, 'D', Done},
+		{"seal", Seal, 'U', Sealed},
+		{"abort", Abort, 'A', 0},
+		{"interrupt", Interrupt, 'R', Interrupted},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p, c := newProcesses(2), &duplicates{ending: Commit}
+				h := hold(t, p.engines[0], attempt("f", 0))
+				for _, e := range p.engines {
+					c.join(t, e, 2, attempt("f", WaitForever))
+				}
+				end(t, h, test.ending)
+				end(t, h, test.ending) // again: the same
+				if state := p.server.record("k").state; state != test.record && test.next != 0 {
+					t.Errorf("the record is %c, want %c", state, test.record)
+				}
+				time.Sleep(10 * time.Second)
+				synctest.Wait()
+				ran := 0
+				if test.next == 0 {
+					ran, test.next = 1, Done
+				}
+				if len(c.ran) != ran || c.reasons[test.next] != 4-ran {
+					t.Errorf("ran %v, others %v", c.ran, c.reasons)
+				}
+				p.rest(t)
+			})
+		})
+	}
+}
+
+func TestACommitIsTriedAgain(t *testing.T) {
+	tests := []struct {
+		name  string
+		fails time.Duration
+		lost  bool // the reply, and not the commit
+		want  rune
+	}{
+		{"not sent", time.Second, false, 'D'},
+		{"not answered", time.Second, true, 'D'},
+		{"not sent for too long", 3 * time.Second, false, 'R'},
+		{"not answered for too long", 3 * time.Second, true, 'D'},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := newProcesses(1)
+				h := hold(t, p.engines[0], attempt("f", 0))
+				back := time.Now().Add(test.fails)
+				fail := func(string, store.Request) error {
+					if time.Now().Before(back) {
+						return errNoCommitReply
+					}
+					return nil
+				}
+				if test.lost {
+					p.stores[0].after.set(fail)
+				} else {
+					p.stores[0].before.set(fail)
+				}
+				begun := time.Now()
+				loss, err := h.End(context.Background(), Commit, answerOf(h))
+				took := time.Since(begun)
+				failed := test.fails > commitTime
+				if loss != NotLost || (err != nil) != failed || took > commitTime+longestPause {
+					t.Errorf("loss %v, error %v after %v", loss, err, took)
+				}
+				if state := p.server.record("k").state; state != test.want {
+					t.Errorf("the record is %c, want %c", state, test.want)
+				}
+				time.Sleep(10 * time.Second)
+				if aborts := p.stores[0].tried("abort"); aborts != 0 {
+					t.Errorf("what may be done was aborted %d times", aborts)
+				}
+				if lost := p.events[0].of(Lost); len(lost) != 0 {
+					t.Errorf("lost %+v", lost)
+				}
+				committed := p.events[0].of(Committed)
+				if len(committed) != 1 || (committed[0].Err != nil) != failed {
+					t.Errorf("committed %+v", committed)
+				}
+				want := map[rune]Reason{'D': Done, 'R': Interrupted}[test.want]
+				if refusal := refused(t, p.engines[0], attempt("f", 0)); refusal.Reason != want {
+					t.Errorf("the next one: %v, want %v", refusal.Reason, want)
+				}
+				p.rest(t)
+			})
+		})
+	}
+}
+
+// What the store will not take is not tried for long.
+func TestACommitThatIsRefusedForGood(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newProcesses(1)
+		h := hold(t, p.engines[0], attempt("f", 0))
+		p.stores[0].before.set(func(transition string, _ store.Request) error {
+			if transition == "commit" {
+				return &store.Fault{Err: errors.New("denied")}
+			}
+			return nil
+		})
+		begun := time.Now()
+		if _, err := h.End(context.Background(), Commit, nil); err == nil || time.Since(begun) > 0 {
+			t.Errorf("error %v after %v", err, time.Since(begun))
+		}
+		synctest.Wait()
+		if want := []string{"begin", "release"}; !slices.Equal(p.stores[0].transitions(), want) {
+			t.Errorf("transitions %v, want %v", p.stores[0].transitions(), want)
+		}
+		p.rest(t)
+	})
+}
+
+// The caller need not wait, and the commit goes on without it.
+func TestACommitGoesOnWithoutItsCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newProcesses(1)
+		h := hold(t, p.engines[0], attempt("f", 0))
+		p.stores[0].before.set(func(string, store.Request) error { time.Sleep(100 * time.Millisecond); return nil })
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		if _, err := h.End(ctx, Commit, answerOf(h)); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("error %v", err)
+		}
+		time.Sleep(time.Second)
+		if state := p.server.record("k").state; state != 'D' {
+			t.Errorf("the record is %c", state)
+		}
+		p.rest(t)
+	})
+}
+
+func TestALateCommit(t *testing.T) {
+	tests := []struct {
+		name  string
+		rerun bool // another attempt has begun
+		want  Loss
+	}{
+		{"alone", false, NotLost},
+		{"after another has begun", true, Taken},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := newProcesses(2)
+				h := hold(t, p.engines[0], attempt("f", 0))
+				ctx := h.Context()
+				p.server.set("k", "", 0)
+				<-ctx.Done()
+				var other *Hold
+				if test.rerun {
+					r := attempt("f", 0)
+					r.Attempt.Rerun = true
+					other = hold(t, p.engines[1], r)
+				}
+				if loss, err := h.End(context.Background(), Commit, answerOf(h)); loss != test.want || err != nil {
+					t.Errorf("loss %v, error %v", loss, err)
+				}
+				committed := p.events[0].of(Committed)
+				if len(committed) != 1 || committed[0].Loss != test.want {
+					t.Errorf("committed %+v", committed)
+				}
+				if test.rerun {
+					end(t, other, Commit)
+				}
+				token := h.Token()
+				if test.rerun {
+					token = other.Token()
+				}
+				for _, e := range p.engines {
+					if refusal := refused(t, e, attempt("f", 0)); string(refusal.Record) != "answer of "+token {
+						t.Errorf("%v, %q", refusal.Reason, refusal.Record)
+					}
+				}
+				p.rest(t)
+			})
+		})
+	}
+}
+
+// Those who wait for the key of an attempt that has lost it get its answer all
+// the same.
+func TestALateCommitTellsThoseWhoWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, c := newProcesses(1), &duplicates{}
+		h := hold(t, p.engines[0], attempt("f", 0))
+		p.server.set("k", "foreign", time.Hour)
+		<-h.Context().Done()
+		p.server.setRecord("k", fakeRecord{}) // or they would be refused
+		c.join(t, p.engines[0], 5, attempt("f", WaitForever))
+		p.server.setRecord("k", fakeRecord{state: 'R', token: h.Token(), fingerprint: []byte("f")})
+		end(t, h, Commit)
+		c.check(t, 0, 5, h.Token())
+		p.server.set("k", "", 0)
+		p.rest(t)
+	})
+}
+
+func TestAnAbortAfterALossUndoesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newProcesses(2)
+		h := hold(t, p.engines[0], attempt("f", 0))
+		p.server.set("k", "", 0)
+		<-h.Context().Done()
+		r := attempt("f", 0)
+		r.Attempt.Rerun = true
+		other := hold(t, p.engines[1], r)
+		end(t, h, Abort)
+		synctest.Wait()
+		end(t, other, Commit)
+		if refusal := refused(t, p.engines[0], r); string(refusal.Record) != "answer of "+other.Token() {
+			t.Errorf("%v, %q", refusal.Reason, refusal.Record)
+		}
+		p.rest(t)
+	})
+}
+
+func TestARecordThatVanished(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newProcesses(1)
+		h := hold(t, p.engines[0], attempt("f", 0))
+		p.server.setRecord("k", fakeRecord{})
+		end(t, h, Commit)
+		synctest.Wait()
+		if restored := p.events[0].of(Restored); len(restored) != 1 {
+			t.Errorf("events %+v", p.events[0].all())
+		}
+		if refusal := refused(t, p.engines[0], attempt("f", 0)); refusal.Reason != Done {
+			t.Errorf("%v", refusal.Reason)
+		}
+		p.rest(t)
+	})
+}
+
+// An abort that the store did not answer is sent again, and nobody takes its
+// attempt for a dead one.
+func TestAnAbortThatIsLost(t *testing.T) {
+	for name, wait := range map[string]time.Duration{"waiters": WaitForever, "newcomers": 0} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p, c := newProcesses(1), &duplicates{ending: Commit}
+				h := hold(t, p.engines[0], attempt("f", 0))
+				if wait != 0 {
+					c.join(t, p.engines[0], 3, attempt("f", wait))
+				}
+				back := time.Now().Add(time.Second)
+				p.stores[0].before.set(func(transition string, _ store.Request) error {
+					if transition == "abort" && time.Now().Before(back) {
+						return errNoCommitReply
+					}
+					return nil
+				})
+				if _, err := h.End(context.Background(), Abort, nil); err == nil {
+					t.Error("no fault")
+				}
+				if wait == 0 {
+					c.join(t, p.engines[0], 1, attempt("f", 5*time.Second))
+				}
+				time.Sleep(20 * time.Second)
+				synctest.Wait()
+				if len(c.ran) != 1 || c.reasons[Interrupted] != 0 {
+					t.Errorf("ran %v, others %v", c.ran, c.reasons)
+				}
+				p.rest(t)
+			})
+		})
+	}
+}
+
+// Whoever meets the key of an attempt whose commit failed must not abort it.
+func TestAnAttemptOfUnknownFateIsNotAborted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, c := newProcesses(2), &duplicates{ending: Commit}
+		h := hold(t, p.engines[0], attempt("f", 0))
+		p.stores[0].before.set(func(transition string, _ store.Request) error {
+			if transition == "commit" || transition == "release" {
+				return errNoCommitReply
+			}
+			return nil
+		})
+		for _, e := range p.engines {
+			c.join(t, e, 3, attempt("f", WaitForever))
+		}
+		if _, err := h.End(context.Background(), Commit, answerOf(h)); err == nil {
+			t.Error("no fault")
+		}
+		time.Sleep(20 * time.Second)
+		c.check(t, 0, 0, "")
+		if c.reasons[Interrupted] != 6 || p.stores[0].tried("abort") != 0 {
+			t.Errorf("others %v, %d aborts", c.reasons, p.stores[0].tried("abort"))
+		}
+		p.stores[0].before.set(nil)
+		p.rest(t)
+	})
+}
+
+func TestCloseDuringAnAttempt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newProcesses(1)
+		h := hold(t, p.engines[0], attempt("f", 0))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := p.engines[0].Close(ctx); err == nil {
+			t.Error("closed under a holder")
+		}
+		end(t, h, Commit)
+		if state := p.server.record("k").state; state != 'D' {
+			t.Errorf("the record is %c", state)
+		}
+		if _, err := p.engines[0].Resolve(t.Context(), "k"); reasonOf(t, err) != ClosedDown {
+			t.Errorf("resolve: %v", err)
+		}
+	})
+}
