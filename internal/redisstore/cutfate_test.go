@@ -167,7 +167,7 @@ func (r *ring) look(t *testing.T) []state {
 	}
 	left := make([]state, len(r.bids))
 	for i := range left {
-		left[i] = state{values[i].Val(), lives[i][0].Val(), lines[i].Val(), lives[i][1].Val()}
+		left[i] = state{value: values[i].Val(), ttl: lives[i][0].Val(), line: lines[i].Val(), lineTTL: lives[i][1].Val()}
 		if err := values[i].Err(); err != nil && strings.HasPrefix(err.Error(), sayWrongType) {
 			left[i].value = aList
 		}

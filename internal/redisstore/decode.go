@@ -53,18 +53,31 @@ func decodeEnqueue(r reply, x *exchange) (store.Answer, error) {
 		return store.Answer{}, r.err
 	}
 	fields, _ := r.value.([]any)
-	if line, fence, ok := decodeHeld(fields, x.request.Fences); ok {
-		return store.Answer{Granted: true, Since: r.sent, Line: line, Fence: fence}, nil
-	}
-	if len(fields) == 4 && fields[0] == int64(0) {
-		holder, isText := fields[1].(string)
-		pttl, isNumber := fields[2].(int64)
-		silent := fields[3] == int64(1)
-		if isText && isNumber && holder != x.request.Token && (silent || fields[3] == int64(0)) {
-			return store.Answer{Holder: holder, Remaining: lifeOf(pttl), Silent: silent}, nil
-		}
+	if answer, ok := decodeAsk(fields, r.sent, x); ok {
+		return answer, nil
 	}
 	return store.Answer{}, errShape(r.value)
+}
+
+// decodeAsk reads what ask.lua says.
+func decodeAsk(fields []any, sent time.Time, x *exchange) (answer store.Answer, ok bool) {
+	if line, fence, ok := decodeHeld(fields, x.request.Fences); ok {
+		return store.Answer{Granted: true, Since: sent, Line: line, Fence: fence}, true
+	}
+	if len(fields) != 4 || fields[0] != int64(0) {
+		return store.Answer{}, false
+	}
+	holder, isText := fields[1].(string)
+	pttl, isNumber := fields[2].(int64)
+	silent, isFlag := decodeFlag(fields[3])
+	ok = isText && isNumber && isFlag && holder != x.request.Token
+	return store.Answer{Holder: holder, Remaining: lifeOf(pttl), Silent: silent}, ok
+}
+
+// decodeFlag reads a 0 or a 1.
+func decodeFlag(field any) (flag, ok bool) {
+	flag = field == int64(1)
+	return flag, flag || field == int64(0)
 }
 
 // decodeRenew reads the answer of renew.lua.
@@ -82,7 +95,7 @@ func decodeRenew(r reply, x *exchange) (store.Renewal, error) {
 	return store.Renewal{}, errShape(r.value)
 }
 
-// decodeHeld reads what enqueue.lua and renew.lua say of a key that is ours:
+// decodeHeld reads what ask.lua and renew.lua say of a key that is ours:
 // {1, length of the line, first fencing number}. There is a number if, and only
 // if, some were asked for.
 func decodeHeld(fields []any, fences int) (line int, fence int64, ok bool) {

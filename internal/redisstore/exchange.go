@@ -73,6 +73,12 @@ func (x *exchange) begin(s *Store, to recipient, r *store.Request) {
 	x.course = course{half: half, resendAt: now.Add(half), deadline: now.Add(r.Bound)}
 }
 
+// clear makes the exchange let go of what it was about, which may be big.
+func (x *exchange) clear() {
+	x.request, x.first = store.Request{}, send{}
+	x.fingerprint.buffer, x.result.buffer = nil, nil
+}
+
 // uncertain reports whether a send other than the answered one may have been
 // applied, or may yet be.
 func (c *course) uncertain() bool { return c.blind || c.open > 0 }

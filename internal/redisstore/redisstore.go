@@ -16,11 +16,13 @@ type Store struct {
 	names   names
 	scripts scripts
 	// takes is the lane of what asks for keys, keeps that of what renews and
-	// releases them, which is never stuck behind the others.
-	takes, keeps lane
-	asks         pool[asking]
-	renewals     pool[renewing]
-	releases     pool[releasing]
+	// releases them, which is never stuck behind the others. begins and finishes
+	// are the same for attempts: behind their records nothing else is stuck.
+	takes, keeps, begins, finishes lane
+
+	asks     pool[asking]
+	renewals pool[renewing]
+	releases pool[releasing]
 
 	// channelPrefix and mode are those of the hints; see line.lua.
 	channelPrefix, mode any
@@ -51,7 +53,7 @@ func New(rdb redis.UniversalClient, prefix, process string) (*Store, error) {
 		channelPrefix: prefix,
 		hint:          func(string, string) {},
 	}
-	for _, l := range [...]*lane{&s.takes, &s.keeps} {
+	for _, l := range [...]*lane{&s.takes, &s.keeps, &s.begins, &s.finishes} {
 		l.rdb, l.leadable, l.width, l.work = rdb, canLead(rdb), widthOf(width), &s.work
 	}
 	s.listeners = &listeners{

@@ -15,6 +15,14 @@ var (
 	linePart string
 	//go:embed fence.lua
 	fencePart string
+	//go:embed ask.lua
+	askPart string
+	//go:embed leave.lua
+	leavePart string
+	//go:embed record.lua
+	recordPart string
+	//go:embed free.lua
+	freePart string
 
 	//go:embed take.lua
 	takeSource string
@@ -22,21 +30,28 @@ var (
 	enqueueSource string
 	//go:embed renew.lua
 	renewSource string
-	//go:embed free.lua
-	freePart string
 	//go:embed release.lua
 	releaseSource string
+	//go:embed begin.lua
+	beginSource string
+	//go:embed finish.lua
+	finishSource string
+	//go:embed resolve.lua
+	resolveSource string
 )
 
 // scripts holds each script with its digest.
-type scripts struct{ take, enqueue, renew, release script }
+type scripts struct{ take, enqueue, renew, release, begin, finish, resolve script }
 
 func newScripts() scripts {
 	return scripts{
 		take:    newScript(takeSource),
-		enqueue: newScript(leasePart, linePart, fencePart, enqueueSource),
+		enqueue: newScript(leasePart, linePart, fencePart, askPart, enqueueSource),
 		renew:   newScript(leasePart, fencePart, renewSource),
-		release: newScript(freePart, leasePart, linePart, releaseSource),
+		release: newScript(freePart, leasePart, linePart, leavePart, releaseSource),
+		begin:   newScript(leasePart, linePart, leavePart, fencePart, askPart, recordPart, beginSource),
+		finish:  newScript(leasePart, linePart, leavePart, recordPart, finishSource),
+		resolve: newScript(resolveSource),
 	}
 }
 

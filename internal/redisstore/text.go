@@ -4,7 +4,8 @@ import "strconv"
 
 // A text is an argument of a command, in a buffer that serves again for the next
 // one: go-redis writes it as it is, and nothing is allocated for it. It prints
-// as what it says, for the routing of a cluster client and for hooks.
+// as what it says, for the routing of a cluster client and for hooks. A text that
+// says numbers, or what was lent to it, says nothing else.
 type text struct {
 	buffer []byte
 	said   int64 // the number that it says, if it says one
@@ -22,7 +23,14 @@ func (t *text) set(s string) *text {
 	return t
 }
 
-// number makes the text say n. A text that says numbers says nothing else.
+// lend makes the text say what stands in a buffer of the caller's, which is never
+// written to. It may be big: see exchange.clear.
+func (t *text) lend(b []byte) *text {
+	t.buffer = b
+	return t
+}
+
+// number makes the text say n.
 func (t *text) number(n int64) *text {
 	if t.said != n || len(t.buffer) == 0 {
 		t.buffer, t.said = strconv.AppendInt(t.buffer[:0], n, 10), n

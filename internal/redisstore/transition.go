@@ -16,13 +16,19 @@ func (s *Store) Take(r store.Request, done func(store.Answer, error)) {
 	s.takes.do(&t.exchange)
 }
 
-// Enqueue runs enqueue.lua.
+// Enqueue runs enqueue.lua, or begin.lua for an attempt.
 func (s *Store) Enqueue(r store.Request, done func(store.Answer, error)) {
+	if r.Attempt != nil {
+		s.beginAttempt(&r, done)
+		return
+	}
 	t := s.asks.get()
 	t.begin(s, t, &r)
 	t.sayScript(&s.scripts.enqueue, &r)
+	t.sayKey(&t.line, lineSuffix)
+	t.sayFence(&r)
 	t.sayLine(&r)
-	t.args = append(t.args, joinArg(r.Join), r.Fences)
+	t.sayAsk(&r)
 	t.done, t.decode = done, decodeEnqueue
 	s.takes.do(&t.exchange)
 }
@@ -32,29 +38,29 @@ func (s *Store) Renew(r store.Request, done func(store.Renewal, error)) {
 	t := s.renewals.get()
 	t.begin(s, t, &r)
 	t.sayScript(&s.scripts.renew, &r)
+	t.sayKey(&t.line, lineSuffix)
+	t.sayFence(&r)
+	t.sayLease(&r)
 	t.args = append(t.args, r.Fences)
 	t.done = done
 	s.keeps.do(&t.exchange)
 }
 
-// Release runs release.lua.
+// Release runs release.lua, or finish.lua for an attempt.
 func (s *Store) Release(r store.Request, done func(store.Released, error)) {
+	if r.Attempt != nil {
+		s.finishAttempt(&r, done)
+		return
+	}
 	t := s.releases.get()
 	t.begin(s, t, &r)
 	t.sayScript(&s.scripts.release, &r)
+	t.sayKey(&t.line, lineSuffix)
 	t.sayLine(&r)
 	t.args = append(t.args, t.rejoined.set(r.Rejoin))
 	t.brief = r.Alone && r.Rejoin == ""
-	t.done = done
+	t.done, t.decode = done, decodeRelease
 	s.keeps.do(&t.exchange)
-}
-
-// joinArg is how enqueue.lua is told whether to join the line.
-func joinArg(join bool) int {
-	if join {
-		return 1
-	}
-	return 0
 }
 
 // pool keeps transitions that are over, with their memory, for the next ones.
@@ -91,6 +97,7 @@ func (t *asking) late(got reply) {
 }
 
 func (t *asking) free() {
+	t.clear()
 	t.done = nil
 	t.store.asks.free.Put(t)
 }
@@ -112,19 +119,22 @@ func (t *renewing) settle(got reply, uncertain bool) {
 func (t *renewing) late(reply) {}
 
 func (t *renewing) free() {
+	t.clear()
 	t.done = nil
 	t.store.renewals.free.Put(t)
 }
 
+// releasing is a Release.
 type releasing struct {
 	exchange
-	done func(store.Released, error)
+	done   func(store.Released, error)
+	decode func(got reply, x *exchange) (store.Released, error)
 }
 
 // settle reads the answer. A token that is gone at the second send may have
 // been released by the first one: then it is not known what became of the key.
 func (t *releasing) settle(got reply, uncertain bool) {
-	released, err := decodeRelease(got, &t.exchange)
+	released, err := t.decode(got, &t.exchange)
 	switch {
 	case err != nil:
 		t.done(store.Released{}, newFault(err, uncertain))
@@ -136,12 +146,13 @@ func (t *releasing) settle(got reply, uncertain bool) {
 }
 
 func (t *releasing) late(got reply) {
-	if released, err := decodeRelease(got, &t.exchange); err == nil && released.End == store.Kept {
+	if released, err := t.decode(got, &t.exchange); err == nil && released.End == store.Kept {
 		t.store.hint(t.request.Key, t.request.Rejoin)
 	}
 }
 
 func (t *releasing) free() {
+	t.clear()
 	t.done = nil
 	t.store.releases.free.Put(t)
 }

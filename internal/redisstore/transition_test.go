@@ -19,6 +19,13 @@ type outcome struct {
 	remaining time.Duration
 	silent    bool
 	end       store.End
+
+	// Of an attempt.
+	verdict store.Verdict
+	record  string
+	number  int
+	running bool
+	stored  store.Stored
 }
 
 // A transition is one call of the store, whose outcome it returns.
@@ -43,7 +50,10 @@ func answered(t *testing.T, asked time.Time, got store.Answer, err error) outcom
 	if got.Fence != 0 {
 		t.Errorf("fence %d, none was asked for", got.Fence)
 	}
-	return outcome{granted: got.Granted, line: got.Line, holder: got.Holder, remaining: got.Remaining, silent: got.Silent}
+	return outcome{
+		granted: got.Granted, line: got.Line, holder: got.Holder, remaining: got.Remaining, silent: got.Silent,
+		verdict: got.Verdict, record: string(got.Record), number: got.Number, running: got.Running,
+	}
 }
 
 func take(t *testing.T, s *syncStore) outcome {
@@ -119,8 +129,8 @@ func inCluster(do transition) transition {
 	}
 }
 
-// Every call is sent twice.
-var transitions = []struct {
+// A transitionTest makes its call twice.
+type transitionTest struct {
 	name          string
 	do            transition
 	hears         []string // the processes that listen
@@ -128,7 +138,9 @@ var transitions = []struct {
 	first, second outcome
 	after         state
 	said          []string
-}{
+}
+
+var transitions = []transitionTest{
 	{
 		name: "take a free key", do: take,
 		first: outcome{granted: true, line: -1}, second: outcome{granted: true, line: -1},
@@ -410,8 +422,9 @@ var transitions = []struct {
 
 func TestTransitions(t *testing.T) {
 	onEachServer(t, func(t *testing.T, rdb *redis.Client) {
-		for i := range 2 * len(transitions) {
-			test, alone := transitions[i/2], i%2 == 1
+		tests := slices.Concat(transitions, ofAttempts)
+		for i := range 2 * len(tests) {
+			test, alone := tests[i/2], i%2 == 1
 			t.Run(fmt.Sprintf("%s, alone %v", test.name, alone), func(t *testing.T) {
 				s := newStore(t, rdb)
 				s.alone = alone

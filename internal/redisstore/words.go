@@ -15,8 +15,10 @@ type words struct {
 	plain setNX
 	short single
 
-	array                                          [13]any
-	lock, line, fence, token, ttl, claim, rejoined text
+	array                       [17]any
+	lock, line, fence, record   text // the keys
+	token, ttl, claim, rejoined text
+	fingerprint, keep, result   text // of an attempt
 }
 
 // briefLen is how many of the arguments of SET NX GET stand before GET, and how
@@ -32,26 +34,46 @@ func (x *exchange) sayTake(r *store.Request) {
 		"set", &x.lock, x.token.set(r.Token), "px", x.ttl.number(r.TTL.Milliseconds()), "nx", "get")
 }
 
-// sayScript makes the exchange call a script for the lock of the request: its
-// keys are the lock, its line, and its fence if fencing numbers are wanted. Its
-// first arguments are the token and its TTL.
+// sayScript makes the exchange call a script for the lock of the request, which
+// is its first key.
 func (x *exchange) sayScript(s *script, r *store.Request) {
-	names := &x.store.names
-	x.lock.buffer = names.appendLock(x.lock.buffer[:0], r.Key)
-	x.line.buffer = names.appendCompanion(x.line.buffer[:0], x.lock.buffer, lineSuffix)
+	x.lock.buffer = x.store.names.appendLock(x.lock.buffer[:0], r.Key)
 	x.script = s
-	x.args = append(x.array[:0], "evalsha", s.sha, 2, &x.lock, &x.line)
+	x.args = append(x.array[:0], "evalsha", s.sha, 1, &x.lock)
+}
+
+// sayKey adds a key of the script, a companion of the lock.
+func (x *exchange) sayKey(key *text, suffix string) {
+	key.buffer = x.store.names.appendCompanion(key.buffer[:0], x.lock.buffer, suffix)
+	x.args = append(x.args, key)
+	x.args[2] = len(x.args) - 3
+}
+
+// sayFence adds the fence, the last key of a script, if fencing numbers are wanted.
+func (x *exchange) sayFence(r *store.Request) {
 	if r.Fences > 0 {
-		x.fence.buffer = names.appendCompanion(x.fence.buffer[:0], x.lock.buffer, fenceSuffix)
-		x.args[2] = 3
-		x.args = append(x.args, &x.fence)
+		x.sayKey(&x.fence, fenceSuffix)
 	}
+}
+
+// sayLease adds the arguments of a script that works on a lease: see lease.lua.
+func (x *exchange) sayLease(r *store.Request) {
 	x.args = append(x.args, x.token.set(r.Token), x.ttl.number(r.TTL.Milliseconds()))
 }
 
-// sayLine adds the arguments of a script that works on the line: see line.lua.
+// sayLine adds those of a script that works on the line too: see line.lua.
 func (x *exchange) sayLine(r *store.Request) {
+	x.sayLease(r)
 	x.args = append(x.args, x.claim.number(r.Claim.Milliseconds()), x.store.channelPrefix, x.store.mode)
+}
+
+// sayAsk adds those of a script that asks: see ask.lua.
+func (x *exchange) sayAsk(r *store.Request) {
+	join := 0
+	if r.Join {
+		join = 1
+	}
+	x.args = append(x.args, join, r.Fences)
 }
 
 // word returns the command of a send. The first one is brief where that mostly

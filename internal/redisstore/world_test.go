@@ -1,7 +1,9 @@
 package redisstore
 
 import (
+	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -23,6 +25,7 @@ const (
 	ttl      = 3 * time.Minute
 	claim    = 30 * time.Second
 	lineLife = time.Minute // see line.lua
+	keep     = time.Hour   // of a record
 )
 
 // The processes of the tests, and their tokens.
@@ -34,6 +37,7 @@ var (
 	theLock        = "p:k"
 	theLine        = "{p:k}:q"
 	theFence       = "{p:k}:f"
+	theRecord      = "{p:k}:r"
 	processChannel = "p:" + me
 )
 
@@ -81,6 +85,10 @@ func (s *syncStore) Release(_ context.Context, r store.Request) (store.Released,
 	return await(func(done func(store.Released, error)) { s.Store.Release(r, done) })
 }
 
+func (s *syncStore) Resolve(_ context.Context, r store.Request) (running bool, err error) {
+	return await(func(done func(bool, error)) { s.Store.Resolve(r, done) })
+}
+
 // await returns what a transition was answered.
 func await[T any](do func(done func(T, error))) (T, error) {
 	type result struct {
@@ -113,19 +121,19 @@ type state struct {
 	line  []string
 	// lineTTL is lineLife where it is not given.
 	lineTTL time.Duration
+	// record is the hash, whose life is keep where it is not given.
+	record    map[string]string
+	recordTTL time.Duration
 }
 
-func (s state) lineLives() time.Duration {
-	if s.lineTTL == 0 {
-		return lineLife
-	}
-	return s.lineTTL
-}
+func (s state) lineLives() time.Duration { return cmp.Or(s.lineTTL, lineLife) }
+
+func (s state) recordLives() time.Duration { return cmp.Or(s.recordTTL, keep) }
 
 func (s state) put(t *testing.T, rdb *redis.Client) {
 	t.Helper()
 	pipe := rdb.TxPipeline()
-	pipe.Del(t.Context(), theLock, theLine, theFence)
+	pipe.Del(t.Context(), theLock, theLine, theFence, theRecord)
 	if s.value != "" {
 		pipe.Set(t.Context(), theLock, s.value, s.ttl)
 	}
@@ -133,6 +141,10 @@ func (s state) put(t *testing.T, rdb *redis.Client) {
 		pipe.RPush(t.Context(), theLine, token)
 	}
 	pipe.PExpire(t.Context(), theLine, s.lineLives())
+	if s.record != nil {
+		pipe.HSet(t.Context(), theRecord, s.record)
+		pipe.PExpire(t.Context(), theRecord, s.recordLives())
+	}
 	if _, err := pipe.Exec(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -149,6 +161,11 @@ func (s state) check(t *testing.T, rdb *redis.Client) {
 	left = rdb.PTTL(t.Context(), theLine).Val()
 	if !slices.Equal(line, s.line) || (len(line) > 0 && !isLife(left, s.lineLives())) {
 		t.Errorf("the line is %q for %v, want %q for %v", line, left, s.line, s.lineLives())
+	}
+	record := rdb.HGetAll(t.Context(), theRecord).Val()
+	left = rdb.PTTL(t.Context(), theRecord).Val()
+	if !maps.Equal(record, s.record) || (len(record) > 0 && !isLife(left, s.recordLives())) {
+		t.Errorf("the record is %q for %v, want %q for %v", record, left, s.record, s.recordLives())
 	}
 }
 
