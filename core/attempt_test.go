@@ -1,0 +1,352 @@
+package core_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/redistest"
+)
+
+// begin begins an attempt that is to run, or fails the test.
+func begin(t *testing.T, locks *core.Locker, key string) *core.Attempt {
+	t.Helper()
+	a, err := locks.Begin(t.Context(), key, []byte("f"))
+	if err != nil {
+		t.Fatalf("begin %q: %v", key, err)
+	}
+	if record, done := a.Replay(); done {
+		t.Fatalf("begin %q: done already, with %q", key, record)
+	}
+	return a
+}
+
+// wantReplay fails the test unless the request is done with this answer.
+func wantReplay(t *testing.T, locks *core.Locker, key, answer string) {
+	t.Helper()
+	a, err := locks.Begin(t.Context(), key, []byte("f"))
+	if err != nil {
+		t.Fatalf("begin %q: %v", key, err)
+	}
+	if record, done := a.Replay(); !done || string(record) != answer {
+		t.Errorf("begin %q: done %v with %q, want %q", key, done, record, answer)
+	}
+}
+
+func TestAnAttempt(t *testing.T) {
+	server := redistest.Start(t)
+	locks, other := newLocker(t, server.Client(t)), newLocker(t, server.Client(t))
+	a := begin(t, locks, "order")
+	if a.Number() != 1 || a.Lease() == nil || a.Lease().Key() != "i:order" || a.MaxRecord() != 1<<20 {
+		t.Errorf("attempt %d under %v, up to %d bytes", a.Number(), a.Lease(), a.MaxRecord())
+	}
+	inner, ok := core.AttemptFromContext(a.Lease().Context())
+	if !ok || inner != a {
+		t.Error("its context does not carry it")
+	}
+	_, err := other.Begin(t.Context(), "order", []byte("f"))
+	wantError(t, err, core.ErrBusy)
+	_, err = other.Begin(t.Context(), "order", []byte("g"))
+	wantError(t, err, core.ErrMismatch)
+	release(t, lock(t, other, "order")) // the lock of that name is another one
+
+	release(t, a.Lease())
+	_, err = other.Begin(t.Context(), "order", []byte("f"))
+	wantError(t, err, core.ErrBusy) // it is not released by its lease
+	for range 2 {
+		if err := a.Commit(t.Context(), []byte("answer")); err != nil {
+			t.Errorf("commit: %v", err)
+		}
+	}
+	if err := a.Abort(t.Context()); err != nil { // which is too late
+		t.Errorf("abort: %v", err)
+	}
+	if a.Lease().Context().Err() == nil {
+		t.Error("the context has not ended with the attempt")
+	}
+	wantReplay(t, locks, "order", "answer")
+	wantReplay(t, other, "order", "answer")
+	_, err = locks.Begin(t.Context(), "order", []byte("g"))
+	wantError(t, err, core.ErrMismatch)
+}
+
+func TestAnAnswerIsNotAnAttempt(t *testing.T) {
+	locks := newLocker(t, redistest.Start(t).Client(t))
+	if err := begin(t, locks, "k").Commit(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	a, err := locks.Begin(t.Context(), "k", []byte("f"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.Lease() != nil || a.Number() != 0 || a.Decision() != core.Undecided {
+		t.Errorf("lease %v, attempt %d", a.Lease(), a.Number())
+	}
+	for name, end := range map[string]func(context.Context) error{"seal": a.Seal, "abort": a.Abort, "interrupt": a.Interrupt} {
+		if end(t.Context()) == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	if a.Commit(t.Context(), nil) == nil {
+		t.Error("commit: no error")
+	}
+}
+
+func TestHowAnAttemptEnds(t *testing.T) {
+	server := redistest.Start(t)
+	tests := map[string]struct {
+		end  func(*core.Attempt, context.Context) error
+		next error // nil: it runs
+	}{
+		"seal":      {(*core.Attempt).Seal, core.ErrUnreplayable},
+		"abort":     {(*core.Attempt).Abort, nil},
+		"interrupt": {(*core.Attempt).Interrupt, core.ErrInterrupted},
+		"a record over the limit": {func(a *core.Attempt, ctx context.Context) error {
+			return a.Commit(ctx, bytes.Repeat([]byte("x"), a.MaxRecord()+1))
+		}, core.ErrUnreplayable},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			locks := newLocker(t, server.Client(t), core.WithMaxRecord(10))
+			if err := test.end(begin(t, locks, name), t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if test.next == nil {
+				_ = begin(t, locks, name).Abort(t.Context())
+				return
+			}
+			_, err := locks.Begin(t.Context(), name, []byte("f"))
+			wantError(t, err, test.next)
+		})
+	}
+	locks := newLocker(t, server.Client(t), core.WithMaxRecord(10))
+	if err := begin(t, locks, "at the limit").Commit(t.Context(), []byte("0123456789")); err != nil {
+		t.Fatal(err)
+	}
+	wantReplay(t, locks, "at the limit", "0123456789")
+}
+
+func TestARecordLivesAsLongAsItIsKept(t *testing.T) {
+	server := redistest.Start(t)
+	rdb := server.Client(t)
+	locks := newLocker(t, rdb)
+	short := locks.With(core.WithRetention(time.Second))
+	if err := begin(t, locks, "day").Commit(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	if ttl := rdb.PTTL(t.Context(), "{reqlock:i:day}:r").Val(); ttl < 24*time.Hour-time.Minute || ttl > 24*time.Hour {
+		t.Errorf("kept for %v", ttl)
+	}
+	if err := begin(t, short, "short").Commit(t.Context(), []byte("answer")); err != nil {
+		t.Fatal(err)
+	}
+	wantReplay(t, locks, "short", "answer")
+	await(t, "the record is forgotten", func() bool {
+		return rdb.Exists(t.Context(), "{reqlock:i:short}:r").Val() == 0
+	})
+	_ = begin(t, locks, "short").Abort(t.Context())
+}
+
+func TestDuplicatesWaitForTheAnswer(t *testing.T) {
+	server := redistest.Start(t)
+	proxy := redistest.NewProxy(t, server.Addr())
+	here := newLocker(t, proxy.Client(t), core.WithWait(20*time.Second))
+	there := newLocker(t, server.Client(t), core.WithWait(20*time.Second))
+	var heard events
+	watched := newLocker(t, server.Client(t), core.WithWait(20*time.Second), core.WithObserver(heard.observe))
+	a := begin(t, here, "k")
+	proxy.ResetCommands()
+	var group sync.WaitGroup
+	var replayed atomic.Int32
+	for _, locks := range []*core.Locker{here, there, watched} {
+		for range 20 {
+			group.Go(func() {
+				a, err := locks.Begin(t.Context(), "k", []byte("f"))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if record, done := a.Replay(); done && string(record) == "answer" {
+					replayed.Add(1)
+				}
+			})
+		}
+	}
+	await(t, "all wait", func() bool { return len(heard.of(core.Waiting)) == 20 })
+	if err := a.Commit(t.Context(), []byte("answer")); err != nil {
+		t.Fatal(err)
+	}
+	group.Wait()
+	if replayed.Load() != 60 {
+		t.Errorf("%d of 60 got the answer", replayed.Load())
+	}
+	if n := len(heard.of(core.Replayed)); n != 20 {
+		t.Errorf("%d were told as replayed", n)
+	}
+	commands := proxy.Commands()
+	delete(commands, "SUBSCRIBE") // and a renewal or two, if that took long
+	if n := commands["EVALSHA"] + commands["EVAL"]; n > 6 {
+		t.Errorf("the process of the attempt sent %v", commands)
+	}
+}
+
+// Before the handler one command, after it one, and for a duplicate one.
+func TestRoundTripsOfAnAttempt(t *testing.T) {
+	server := redistest.Start(t)
+	proxy := redistest.NewProxy(t, server.Addr())
+	locks := newLocker(t, proxy.Client(t))
+	if err := begin(t, locks, "warm").Commit(t.Context(), nil); err != nil { // the scripts are known from now on
+		t.Fatal(err)
+	}
+	wantCommands := func(what string, want int) {
+		t.Helper()
+		n := 0
+		for _, times := range proxy.Commands() {
+			n += times
+		}
+		if n != want {
+			t.Errorf("%s: commands %v, want %d", what, proxy.Commands(), want)
+		}
+		proxy.ResetCommands()
+	}
+	proxy.ResetCommands()
+	a := begin(t, locks, "k")
+	wantCommands("begin", 1)
+	if err := a.Commit(t.Context(), []byte("answer")); err != nil {
+		t.Fatal(err)
+	}
+	wantCommands("commit", 1)
+	wantReplay(t, locks, "k", "answer")
+	wantCommands("replay", 1)
+}
+
+func TestAnAttemptThatDied(t *testing.T) {
+	server := redistest.Start(t)
+	dead := core.Must(core.New(server.Client(t), core.WithTTL(200*time.Millisecond)))
+	begin(t, dead, "k")
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	_ = dead.Close(ended)
+	locks := newLocker(t, server.Client(t), core.WithWait(10*time.Second))
+	_, err := locks.Begin(t.Context(), "k", []byte("f"))
+	wantError(t, err, core.ErrInterrupted)
+	again := begin(t, locks.With(core.WithInterrupted(core.Rerun)), "k")
+	if again.Number() != 2 {
+		t.Errorf("attempt %d", again.Number())
+	}
+	wantError(t, locks.Resolve(t.Context(), "k"), core.ErrBusy)
+	if err := again.Interrupt(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := locks.Resolve(t.Context(), "k"); err != nil {
+		t.Fatal(err)
+	}
+	a := begin(t, locks, "k")
+	if a.Number() != 1 {
+		t.Errorf("attempt %d after it was resolved", a.Number())
+	}
+	if err := a.Commit(t.Context(), []byte("answer")); err != nil {
+		t.Fatal(err)
+	}
+	if err := locks.Resolve(t.Context(), "k"); err != nil {
+		t.Errorf("resolve what is done: %v", err)
+	}
+	wantReplay(t, locks, "k", "answer")
+}
+
+func TestANestedAttemptIsAPartOfTheOuterOne(t *testing.T) {
+	locks := newLocker(t, redistest.Start(t).Client(t))
+	outer := begin(t, locks, "k")
+	ctx := lock(t, locks, "another").Context()
+	between, err := locks.Lock(outer.Lease().Context(), "between")
+	if err != nil {
+		t.Fatal(err)
+	}
+	inner, err := locks.Begin(between.Context(), "k", []byte("g"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found, _ := core.AttemptFromContext(inner.Lease().Context()); found != inner {
+		t.Error("the context of the inner one does not carry it")
+	}
+	inner.Decide(core.Uncertain)
+	if outer.Decision() != core.Uncertain || inner.Decision() != core.Uncertain {
+		t.Errorf("decided %v outside, %v inside", outer.Decision(), inner.Decision())
+	}
+	if err := inner.Commit(t.Context(), []byte("inner")); err != nil {
+		t.Errorf("commit of the inner one: %v", err)
+	}
+	_, err = locks.Begin(ctx, "k", []byte("f"))
+	wantError(t, err, core.ErrBusy)
+	release(t, between)
+	if err := outer.Commit(t.Context(), []byte("outer")); err != nil {
+		t.Fatal(err)
+	}
+	wantReplay(t, locks, "k", "outer")
+}
+
+func TestAttemptsWithoutAContext(t *testing.T) {
+	if a, ok := core.AttemptFromContext(t.Context()); ok || a != nil {
+		t.Errorf("found %v", a)
+	}
+	var none *core.Attempt
+	none.Decide(core.Uncertain)
+	locks := newLocker(t, redistest.Start(t).Client(t))
+	if a, ok := core.AttemptFromContext(lock(t, locks, "k").Context()); ok || a != nil {
+		t.Errorf("found %v in a lock", a)
+	}
+}
+
+func TestKeysOfAttempts(t *testing.T) {
+	locks := newLocker(t, newEmbedded(t))
+	for key, want := range map[string]error{"": core.ErrNoKey, strings.Repeat("x", 5000): core.ErrInvalidKey} {
+		_, err := locks.Begin(t.Context(), key, nil)
+		wantError(t, err, want)
+		wantError(t, locks.Resolve(t.Context(), key), want)
+	}
+	keys := map[string]bool{}
+	for _, parts := range [][3]string{
+		{"POST", "/a", "k"},
+		{"PATCH", "/a", "k"},
+		{"POST", "/b", "k"},
+		{"POST", "/a", "l"},
+		{"POST", "/ak", ""},
+		{"POST/", "a", "k"},
+		{"", "POST/a", "k"},
+	} {
+		keys[core.EndpointKey(parts[0], parts[1], parts[2])] = true
+	}
+	if len(keys) != 7 {
+		t.Errorf("7 endpoints and keys make %d keys", len(keys))
+	}
+}
+
+func TestTheEndOfAClosedLocker(t *testing.T) {
+	locks := newLocker(t, redistest.Start(t).Client(t))
+	if err := locks.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	_, err := locks.Begin(t.Context(), "k", nil)
+	wantError(t, err, core.ErrClosed)
+	wantError(t, locks.Resolve(t.Context(), "k"), core.ErrClosed)
+}
+
+func TestResolveWithoutRedis(t *testing.T) {
+	server, _, rdb := behindProxy(t)
+	server.Kill()
+	locks := newLocker(t, rdb)
+	wantError(t, locks.Resolve(t.Context(), "k"), core.ErrUnavailable)
+	_, err := locks.With(core.WithFailOpen(true)).Begin(t.Context(), "k", nil)
+	wantError(t, err, core.ErrUnavailable)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := locks.Resolve(ended, "k"); !errors.Is(err, context.Canceled) && !errors.Is(err, core.ErrUnavailable) {
+		t.Errorf("%v", err)
+	}
+}
