@@ -24,6 +24,9 @@ func (l *line) ask() {
 	if l.estranged() {
 		l.renounce()
 	}
+	if l.undoing {
+		return
+	}
 	q := l.question()
 	if q.Join {
 		l.listen()
@@ -139,7 +142,7 @@ func (l *line) answered(q store.Request, answer store.Answer, err error) (settle
 		lease.number = answer.Number
 		if !lease.valid(lease.begun) {
 			l.tooSlow(q)
-			break
+			return l.undoing
 		}
 		lease.fences = newFences(answer.Fence)
 		lease.lineSeen(answer.Line, answer.Since)
@@ -196,7 +199,11 @@ func (l *line) faulted(fault *store.Fault) {
 // dead; the next question brings a fresh one.
 func (l *line) tooSlow(r store.Request) {
 	l.faulted(&store.Fault{Passing: true, Err: errTooSlow})
-	l.engine.spawnDiscard(r.Key, r.Token, r.Attempt, time.Now().Add(r.TTL))
+	if r.Attempt != nil {
+		l.undo(r)
+	} else {
+		l.engine.spawnDiscard(r.Key, r.Token, nil, time.Now().Add(r.TTL))
+	}
 	l.token, l.promised = l.engine.newToken(), false
 	l.enqueue, l.joined = true, false
 }

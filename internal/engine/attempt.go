@@ -82,8 +82,27 @@ func (l *line) estranged() bool {
 
 // renounce gives the token up for a fresh one.
 func (l *line) renounce() {
-	l.abandon()
-	l.token, l.promised = l.engine.newToken(), false
+	if l.joined {
+		l.undo(l.asked)
+	}
+	l.token, l.joined, l.promised = l.engine.newToken(), false, false
+}
+
+// undo releases a token that is given up, and aborts its attempt. The line asks
+// nothing meanwhile: it would meet the record. Then it asks.
+func (l *line) undo(r store.Request) {
+	l.undoing = true
+	l.engine.work.Add()
+	l.engine.store.Release(r, func(_ store.Released, err error) {
+		defer l.engine.work.Done()
+		l.shard.mu.Lock()
+		defer l.shard.mu.Unlock()
+		if err != nil {
+			l.engine.spawnDiscard(r.Key, r.Token, r.Attempt, time.Now().Add(r.TTL))
+		}
+		l.undoing = false
+		l.ask()
+	})
 }
 
 // abandon sees to it that a token that may stand in the store's line, or hold the

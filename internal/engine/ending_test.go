@@ -337,3 +337,38 @@ func TestCloseDuringAnAttempt(t *testing.T) {
 		}
 	})
 }
+
+// After a loss, too, an attempt of unknown outcome stays one.
+func TestAnInterruptAfterALoss(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newProcesses(1)
+		h := hold(t, p.engines[0], attempt("f", 0))
+		p.server.set("k", "", 0)
+		<-h.Context().Done()
+		end(t, h, Interrupt)
+		synctest.Wait()
+		if refusal := refused(t, p.engines[0], attempt("f", 0)); refusal.Reason != Interrupted {
+			t.Errorf("%v", refusal.Reason)
+		}
+		p.rest(t)
+	})
+}
+
+// The answer of an attempt that was not committed is for its own caller alone.
+func TestAnAnswerThatWasNotStoredIsNotShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, c := newProcesses(1), &duplicates{}
+		h := hold(t, p.engines[0], attempt("f", 0))
+		c.join(t, p.engines[0], 3, attempt("f", WaitForever))
+		// Another one has begun, and is done, before the next renewal tells.
+		p.server.set("k", "", 0)
+		p.server.setRecord("k", fakeRecord{
+			state: 'D', token: "other:1", fingerprint: []byte("f"), answer: []byte("answer of other:1"),
+		})
+		if loss, err := h.End(context.Background(), Commit, answerOf(h)); loss != Taken || err != nil {
+			t.Errorf("loss %v, error %v", loss, err)
+		}
+		c.check(t, 0, 3, "other:1")
+		p.rest(t)
+	})
+}

@@ -198,6 +198,9 @@ func (s *fakeStore) release(r store.Request) (released store.Released, err error
 	released.Since = time.Now()
 	name := "release"
 	if r.Attempt != nil {
+		if r.Rejoin != "" {
+			panic("an attempt rejoins")
+		}
 		name = [...]string{store.Abort: "abort", store.Commit: "commit", store.Seal: "seal"}[r.Ending]
 	}
 	err = s.transition(name, r, func(value string) {

@@ -75,6 +75,8 @@ type life struct {
 	timer *time.Timer
 	again bool
 	deaf  bool
+	// undoing is true while an attempt is undone that is not to run; it asks then.
+	undoing bool
 	// patience and swept are about the questions of this episode: how its
 	// pauses grow, and the orphan that was released last.
 	patience patience

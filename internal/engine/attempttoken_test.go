@@ -1,0 +1,147 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/reqlock/reqlock/internal/store"
+)
+
+// Nothing of an attempt goes to a lock that waits behind it, nor the other way
+// round, but for the key.
+func TestAnAttemptIsEndedBeforeALockIsTaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, c := newProcesses(1), &duplicates{ending: Commit}
+		h := hold(t, p.engines[0], attempt("f", 0))
+		waiting(t, p.engines[0], request(WaitForever), func(*Hold) {})
+		end(t, h, Commit)
+		synctest.Wait()
+		h = hold(t, p.engines[0], request(0))
+		c.join(t, p.engines[0], 1, attempt("g", WaitForever))
+		release(t, h)
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		want := []string{"begin", "commit", "take", "release", "take", "release", "begin"}
+		if got := p.stores[0].transitions(); !slices.Equal(got, want) {
+			t.Errorf("transitions %v, want %v", got, want)
+		}
+		if c.reasons[Mismatch] != 1 {
+			t.Errorf("the other attempt: %v", c.reasons)
+		}
+		p.rest(t)
+	})
+}
+
+// The token was used for a request that has left: the next one is another
+// attempt.
+func TestAnotherRequestGetsAnotherToken(t *testing.T) {
+	for name, next := range map[string]Request{"another attempt": attempt("g", WaitForever), "a lock": request(WaitForever)} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := newProcesses(1)
+				p.server.set("k", "foreign", 10*time.Second)
+				ctx, cancel := context.WithCancel(t.Context())
+				go func() { _, _ = p.engines[0].Acquire(ctx, attempt("f", WaitForever)) }()
+				synctest.Wait()
+				first := p.server.line("k")
+				got := ""
+				waiting(t, p.engines[0], next, func(h *Hold) { got = h.Token() })
+				cancel()
+				time.Sleep(20 * time.Second)
+				synctest.Wait()
+				if len(first) != 1 || got == "" || got == first[0] {
+					t.Errorf("the first stood in line as %v, the other ran as %q", first, got)
+				}
+				if p.stores[0].count("abort") == 0 {
+					t.Errorf("transitions %v", p.stores[0].transitions())
+				}
+				p.rest(t)
+			})
+		})
+	}
+}
+
+// The one for whom it was asked leaves while the answer is on its way.
+func TestAGrantIsNotForAnotherRequest(t *testing.T) {
+	rerun := attempt("f", WaitForever)
+	rerun.Attempt.Rerun = true
+	for name, test := range map[string]struct {
+		first, second Request
+		undone        string
+	}{
+		"an attempt, then a lock":      {attempt("f", WaitForever), request(WaitForever), "abort"},
+		"an attempt, then another one": {attempt("f", WaitForever), attempt("g", WaitForever), "abort"},
+		"one that would run again":     {attempt("f", WaitForever), rerun, "abort"},
+		"a lock, then an attempt":      {request(WaitForever), attempt("f", WaitForever), "release"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := newProcesses(1)
+				p.stores[0].after.set(func(string, store.Request) error { time.Sleep(100 * time.Millisecond); return nil })
+				ctx, cancel := context.WithCancel(t.Context())
+				go func() { _, _ = p.engines[0].Acquire(ctx, test.first) }()
+				synctest.Wait()
+				var got string
+				waiting(t, p.engines[0], test.second, func(h *Hold) { got = h.Token() })
+				cancel()
+				time.Sleep(time.Second)
+				synctest.Wait()
+				if got != "p0:2" || p.stores[0].transitions()[1] != test.undone {
+					t.Errorf("ran as %q, transitions %v", got, p.stores[0].transitions())
+				}
+				p.rest(t)
+			})
+		})
+	}
+}
+
+func TestAMismatchOfOneSaysNothingOfOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, wrong, right := newProcesses(1), &duplicates{}, &duplicates{}
+		end(t, hold(t, p.engines[0], attempt("f", 0)), Commit)
+		p.stores[0].before.set(func(string, store.Request) error { time.Sleep(time.Millisecond); return nil })
+		wrong.join(t, p.engines[0], 3, attempt("g", WaitForever))
+		right.join(t, p.engines[0], 3, attempt("f", WaitForever))
+		time.Sleep(time.Second)
+		right.check(t, 0, 3, "p0:1")
+		if wrong.reasons[Mismatch] != 3 {
+			t.Errorf("those with another fingerprint: %v", wrong.reasons)
+		}
+		p.rest(t)
+	})
+}
+
+// While an attempt is being aborted, nobody knows yet which one comes next.
+func TestAnotherRequestDuringAnAbort(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, c := newProcesses(1), &duplicates{ending: Abort}
+		h := hold(t, p.engines[0], attempt("f", 0))
+		p.stores[0].before.set(func(string, store.Request) error { time.Sleep(time.Millisecond); return nil })
+		h.BeginRelease()
+		c.join(t, p.engines[0], 1, attempt("g", WaitForever))
+		time.Sleep(2 * time.Second)
+		c.check(t, 1, 0, "")
+		p.rest(t)
+	})
+}
+
+func TestAnAttemptThatIsGrantedTooLateIsAborted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newProcesses(1)
+		p.stores[0].after.set(func(transition string, _ store.Request) error {
+			if transition == "begin" && p.stores[0].count("begin") == 1 {
+				time.Sleep(10 * time.Second)
+			}
+			return nil
+		})
+		h := hold(t, p.engines[0], attempt("f", WaitForever))
+		if h.Number() != 1 || p.stores[0].count("abort") != 1 {
+			t.Errorf("attempt %d, transitions %v", h.Number(), p.stores[0].transitions())
+		}
+		end(t, h, Commit)
+		p.rest(t)
+	})
+}
