@@ -29,6 +29,9 @@ func begin(change ...func(*store.Request)) transition {
 	}
 }
 
+// theAnswer is what a commit stores.
+const theAnswer = "answer\x00\xff\r\n"
+
 func rerun(r *store.Request)   { r.Attempt.Rerun = true }
 func another(r *store.Request) { r.Attempt.Fingerprint = []byte("another") }
 func aside(r *store.Request)   { r.Join = false }
@@ -40,7 +43,7 @@ func finish(ending store.Ending) transition {
 		r := attempt(me1)
 		r.Ending = ending
 		if ending == store.Commit {
-			r.Record = []byte("answer\x00\xff\r\n")
+			r.Record = []byte(theAnswer)
 		}
 		got, err := s.Release(t.Context(), r)
 		if err != nil {
@@ -66,7 +69,7 @@ func runs(token, number string) hash {
 }
 
 func done(token string) hash {
-	return hash{"s": "D", "t": token, "f": "print", "p": "answer\x00\xff\r\n"}
+	return hash{"s": "D", "t": token, "f": "print", "p": theAnswer}
 }
 func sealed(token string) hash  { return hash{"s": "U", "t": token, "f": "print"} }
 func aborted(token string) hash { return hash{"s": "A", "t": token, "f": "print"} }
@@ -149,8 +152,8 @@ var ofAttempts = []transitionTest{
 	{
 		name: "begin what is done: its answer", do: begin(),
 		before: state{record: done(bob1)},
-		first:  outcome{verdict: store.Done, record: "answer\x00\xff\r\n"},
-		second: outcome{verdict: store.Done, record: "answer\x00\xff\r\n"},
+		first:  outcome{verdict: store.Done, record: theAnswer},
+		second: outcome{verdict: store.Done, record: theAnswer},
 		after:  state{record: done(bob1)},
 	},
 	{
@@ -162,23 +165,23 @@ var ofAttempts = []transitionTest{
 	{
 		name: "begin what is done, with a grant: it is passed on", do: begin(), hears: []string{eve},
 		before: state{value: me1, ttl: claim, line: []string{bob1, me1, eve1}, record: done(bob1)},
-		first:  outcome{verdict: store.Done, record: "answer\x00\xff\r\n"},
-		second: outcome{verdict: store.Done, record: "answer\x00\xff\r\n"},
+		first:  outcome{verdict: store.Done, record: theAnswer},
+		second: outcome{verdict: store.Done, record: theAnswer},
 		after:  state{value: eve1, ttl: claim, record: done(bob1)},
 		said:   []string{eve1 + " p:k"},
 	},
 	{
 		name: "begin what is done, with a grant and alone: it is freed", do: begin(),
 		before: state{value: me1, ttl: claim, record: done(bob1)},
-		first:  outcome{verdict: store.Done, record: "answer\x00\xff\r\n"},
-		second: outcome{verdict: store.Done, record: "answer\x00\xff\r\n"},
+		first:  outcome{verdict: store.Done, record: theAnswer},
+		second: outcome{verdict: store.Done, record: theAnswer},
 		after:  state{record: done(bob1)},
 	},
 	{
 		name: "begin what is done, while another holds the key: out of the line", do: begin(rerun),
 		before: state{value: "other", ttl: time.Hour, line: []string{eve1, me1}, record: done(bob1)},
-		first:  outcome{verdict: store.Done, record: "answer\x00\xff\r\n"},
-		second: outcome{verdict: store.Done, record: "answer\x00\xff\r\n"},
+		first:  outcome{verdict: store.Done, record: theAnswer},
+		second: outcome{verdict: store.Done, record: theAnswer},
 		after:  state{value: "other", ttl: time.Hour, line: []string{eve1}, record: done(bob1)},
 	},
 	{

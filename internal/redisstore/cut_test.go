@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/reqlock/reqlock/internal/redistest"
+	"github.com/reqlock/reqlock/internal/store"
 )
 
 // A cut is what gets through of a batch of so many commands: the first bytes of
@@ -130,6 +131,8 @@ func inEachLane(t *testing.T, test func(t *testing.T, r *ring)) {
 	}
 	run("takes", takeBids(), bidTake)
 	run("keeps", keepBids(), bidRenew)
+	run("begins", beginBids(), bidBegin)
+	run("finishes", finishBids(), bidFinish(store.Abort))
 }
 
 // each calls do with each offset within the bytes, or with one of so many, and

@@ -75,8 +75,15 @@ func tellAnswer(tell func(told)) func(store.Answer, error) {
 		switch {
 		case err != nil:
 			text = inWords(err)
+		case a.Verdict != store.Undecided:
+			text = [...]string{"", "done", "sealed", "mismatch", "interrupted"}[a.Verdict] + string(a.Record)
 		case a.Granted:
 			text = fmt.Sprintf("granted, line of %d", a.Line)
+			if a.Number > 0 {
+				text += fmt.Sprintf(", attempt %d", a.Number)
+			}
+		case a.Running:
+			text += ", running"
 		case a.Silent:
 			text += ", silent"
 		}
@@ -103,8 +110,11 @@ func bidRenew(s *Store, r store.Request, tell func(told)) {
 func bidRelease(s *Store, r store.Request, tell func(told)) {
 	s.Release(r, func(a store.Released, err error) {
 		text := [...]string{sayNotOurs, "freed", "handed", "kept", "unsure"}[a.End]
-		if err != nil {
+		switch {
+		case err != nil:
 			text = inWords(err)
+		case r.Attempt != nil:
+			text += [...]string{", not stored", ", stored", ", restored"}[a.Stored]
 		}
 		tell(told{text, a.Since, 0, time.Now()})
 	})

@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -66,13 +67,13 @@ func (b *bid) says(again, unsure bool) string {
 	if again && b.again != "" {
 		text = b.again
 	}
-	switch {
-	case unsure && text == sayWrongType:
-		return sayWrongType + ", unknown"
-	case unsure && text == sayNotOurs:
-		return "unsure"
+	if !unsure {
+		return text
 	}
-	return text
+	if text == sayWrongType {
+		return sayWrongType + ", unknown"
+	}
+	return strings.Replace(text, sayNotOurs, "unsure", 1)
 }
 
 // keyOf returns the key of the bid whose command this is, or "".
@@ -104,7 +105,8 @@ func (r *ring) check(t *testing.T, b *bid, fates []fate, got told, asked time.Ti
 		want = b.after.with(q)
 	}
 	if found.value != want.value || (found.value != "" && !isLife(found.ttl, want.ttl)) ||
-		!slices.Equal(found.line, want.line) || (len(found.line) > 0 && !isLife(found.lineTTL, lineLife)) {
+		!slices.Equal(found.line, want.line) || (len(found.line) > 0 && !isLife(found.lineTTL, lineLife)) ||
+		!maps.Equal(found.record, want.record) || (len(found.record) > 0 && !isLife(found.recordTTL, want.recordLives())) {
 		t.Errorf("%s, told %q, leaves %v, want %v", b.key, got.text, found, want)
 	}
 	holds := strings.HasPrefix(got.text, "granted") || strings.HasPrefix(got.text, "held, ")
@@ -129,10 +131,10 @@ func (r *ring) check(t *testing.T, b *bid, fates []fate, got told, asked time.Ti
 func (r *ring) put(t *testing.T, requests []store.Request) {
 	t.Helper()
 	pipe := r.direct.TxPipeline()
-	pipe.Del(t.Context(), "p:gate", "p:fresh")
+	pipe.Del(t.Context(), "p:gate", "{p:gate}:r", "p:fresh")
 	for i, b := range r.bids {
-		lock, line := "p:"+b.key, "{p:"+b.key+"}:q"
-		pipe.Del(t.Context(), lock, line)
+		lock, line, record := "p:"+b.key, "{p:"+b.key+"}:q", "{p:"+b.key+"}:r"
+		pipe.Del(t.Context(), lock, line, record)
 		switch s := b.before.with(&requests[i]); s.value {
 		case "":
 		case aList:
@@ -144,6 +146,10 @@ func (r *ring) put(t *testing.T, requests []store.Request) {
 			pipe.RPush(t.Context(), line, token)
 		}
 		pipe.PExpire(t.Context(), line, lineLife)
+		if s := b.before.with(&requests[i]); s.record != nil {
+			pipe.HSet(t.Context(), record, s.record)
+			pipe.PExpire(t.Context(), record, s.recordLives())
+		}
 	}
 	if _, err := pipe.Exec(t.Context()); err != nil {
 		t.Fatal(err)
@@ -156,18 +162,26 @@ func (r *ring) look(t *testing.T) []state {
 	pipe := r.direct.Pipeline()
 	values := make([]*redis.StringCmd, len(r.bids))
 	lines := make([]*redis.StringSliceCmd, len(r.bids))
-	lives := make([][2]*redis.DurationCmd, len(r.bids))
+	records := make([]*redis.MapStringStringCmd, len(r.bids))
+	lives := make([][3]*redis.DurationCmd, len(r.bids))
 	for i, b := range r.bids {
-		lock, line := "p:"+b.key, "{p:"+b.key+"}:q"
+		lock, line, record := "p:"+b.key, "{p:"+b.key+"}:q", "{p:"+b.key+"}:r"
 		values[i], lines[i] = pipe.Get(t.Context(), lock), pipe.LRange(t.Context(), line, 0, -1)
-		lives[i] = [2]*redis.DurationCmd{pipe.PTTL(t.Context(), lock), pipe.PTTL(t.Context(), line)}
+		records[i] = pipe.HGetAll(t.Context(), record)
+		for j, key := range [...]string{lock, line, record} {
+			lives[i][j] = pipe.PTTL(t.Context(), key)
+		}
 	}
 	if _, err := pipe.Exec(t.Context()); err != nil && isTransport(err) {
 		t.Fatal(err)
 	}
 	left := make([]state, len(r.bids))
 	for i := range left {
-		left[i] = state{value: values[i].Val(), ttl: lives[i][0].Val(), line: lines[i].Val(), lineTTL: lives[i][1].Val()}
+		left[i] = state{
+			value: values[i].Val(), ttl: lives[i][0].Val(),
+			line: lines[i].Val(), lineTTL: lives[i][1].Val(),
+			record: records[i].Val(), recordTTL: lives[i][2].Val(),
+		}
 		if err := values[i].Err(); err != nil && strings.HasPrefix(err.Error(), sayWrongType) {
 			left[i].value = aList
 		}
@@ -182,6 +196,10 @@ func (s state) with(q *store.Request) state {
 	s.line = slices.Clone(s.line)
 	for i, token := range s.line {
 		s.line[i] = tokens.Replace(token)
+	}
+	s.record = maps.Clone(s.record)
+	for field, value := range s.record {
+		s.record[field] = tokens.Replace(value)
 	}
 	return s
 }

@@ -57,7 +57,9 @@ func newRing(t *testing.T, bids []bid, gate asks) *ring {
 		o.Password = "any"                          // which will do while the server has none
 		o.PoolSize, o.PipelinePoolSize = 1000, 1000 // dials that fail before go-redis dials no more for a while
 	})).Store
-	r.store.takes.width, r.store.keeps.width = len(bids), len(bids) // a batch leaves as a whole
+	for _, l := range r.store.lanes() {
+		l.width = len(bids) // a batch leaves as a whole
+	}
 	listening := r.direct.Subscribe(t.Context(), "p:"+bob)
 	if _, err := listening.Receive(t.Context()); err != nil {
 		t.Fatal(err)

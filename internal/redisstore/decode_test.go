@@ -25,6 +25,9 @@ func TestNothingOfAForeignReplyIsBelieved(t *testing.T) {
 	plain, fenced, rejoins := request(me1), request(me1), request(me1)
 	fenced.Fences = 8
 	rejoins.Rejoin = me2
+	first, anew, aborts, commits := attempt(me1), attempt(me1), attempt(me1), attempt(me1)
+	anew.Attempt.Rerun = true
+	commits.Ending = store.Commit
 	list := func(fields ...any) any { return fields }
 	const no, yes, two, three = int64(0), int64(1), int64(2), int64(3)
 	odd := func(name string, r store.Request, values ...any) {
@@ -40,6 +43,12 @@ func TestNothingOfAForeignReplyIsBelieved(t *testing.T) {
 				_, err = decodeRenew(reply{value: value}, asked(r))
 			case "release":
 				_, err = decodeRelease(reply{value: value}, asked(r))
+			case "begin":
+				_, err = decodeBegin(reply{value: value}, asked(r))
+			case "finish":
+				_, err = decodeFinish(reply{value: value}, asked(r))
+			case "resolve":
+				_, err = decodeResolve(reply{value: value})
 			}
 			fault := newFault(err, false)
 			var shape *shapeError
@@ -67,4 +76,18 @@ func TestNothingOfAForeignReplyIsBelieved(t *testing.T) {
 	odd("renew", plain, list(no, no), list("secret"))
 	odd("release", plain, nil, "secret", list(), list(yes), int64(-1), int64(4), three, true)
 	odd("release", rejoins, yes)
+	odd("begin", first, both...)
+	odd("begin", first,
+		list(yes, no, no, "1"), list(yes, no, no, int64(-1)), list(yes, no, int64(7), yes), list(yes, no, no, yes, yes),
+		list(no, "x", no, no), list(no, "x", no, no, two), list(no, "x", no, two, no), list(no, me1, no, no, no),
+		list(two), list(two, nil), list(two, no), list(two, "secret", no), list(yes, "secret"), list("2", "secret"),
+		list(three, no), list(int64(6)), list(int64(7)), list("3"), three, "secret",
+	)
+	odd("begin", anew, list(int64(5)))
+	odd("finish", commits,
+		nil, "secret", yes, list(), list(yes), list(yes, yes, yes), list("1", yes), list(yes, "secret"),
+		list(three, yes), list(int64(-1), yes), list(yes, three), list(yes, int64(-1)), list(true, yes),
+	)
+	odd("finish", aborts, list(yes, two))
+	odd("resolve", first, nil, "secret", list(), list(yes), int64(-1), three, true)
 }

@@ -59,8 +59,10 @@ func TestTheWidthIsWhatWasLinked(t *testing.T) {
 	if want == "" {
 		want = "128"
 	}
-	if s := newStore(t, redistest.Start(t).Client(t)); fmt.Sprint(s.takes.width) != want || s.keeps.width != s.takes.width {
-		t.Errorf("lanes of width %d and %d, want %s", s.takes.width, s.keeps.width, want)
+	for i, l := range newStore(t, redistest.Start(t).Client(t)).lanes() {
+		if fmt.Sprint(l.width) != want {
+			t.Errorf("lane %d is of width %d, want %s", i, l.width, want)
+		}
 	}
 }
 
@@ -168,7 +170,7 @@ func TestAWantOfMemoryIsNobodyElses(t *testing.T) {
 	}
 }
 
-// A lane that is stuck does not hold up the other one, and does not use up the
+// A lane that is stuck does not hold up another one, and does not use up the
 // connections that the other one needs.
 func TestRenewalsAreNotStuckBehindTakes(t *testing.T) {
 	server := redistest.Start(t)
@@ -272,6 +274,10 @@ func TestALeaseCountsFromTheSending(t *testing.T) {
 			got, err := s.Enqueue(t.Context(), request(me1))
 			return got.Since, err
 		},
+		"begin": func(s *syncStore) (time.Time, error) {
+			got, err := s.Enqueue(t.Context(), attempt(me1))
+			return got.Since, err
+		},
 		"renew": func(s *syncStore) (time.Time, error) {
 			got, err := s.Renew(t.Context(), request(me1))
 			return got.Since, err
@@ -288,6 +294,8 @@ func TestALeaseCountsFromTheSending(t *testing.T) {
 			_, _ = s.Enqueue(t.Context(), warm)
 			_, _ = s.Renew(t.Context(), warm)
 			_, _ = s.Release(t.Context(), warm)
+			warm.Attempt = attempt(bob1).Attempt
+			_, _ = s.Enqueue(t.Context(), warm)
 			if name != "take" {
 				state{value: me1, ttl: ttl}.put(t, direct)
 			}

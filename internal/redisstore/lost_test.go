@@ -49,11 +49,48 @@ func TestALostReplyOfEachScriptIsSurvived(t *testing.T) {
 				t.Errorf("%+v; the second send found nothing, but the first one rejoined", got)
 			}
 		}, state{value: me2, ttl: ttl}},
+		{"begin", state{record: runs(bob1, "1")}, func(t *testing.T, s *syncStore) {
+			t.Helper()
+			if got := begin(rerun)(t, s); !got.granted || got.number != 2 {
+				t.Errorf("%+v; the second send is not another attempt", got)
+			}
+		}, state{value: me1, ttl: ttl, record: runs(me1, "2")}},
+		{"begin, a verdict", state{value: me1, ttl: ttl, record: done(bob1)}, func(t *testing.T, s *syncStore) {
+			t.Helper()
+			if got := begin()(t, s); got.verdict != store.Done || got.record != theAnswer {
+				t.Errorf("%+v", got)
+			}
+		}, state{record: done(bob1)}},
+		{"commit", state{value: me1, ttl: ttl, record: runs(me1, "1")}, func(t *testing.T, s *syncStore) {
+			t.Helper()
+			if got := finish(store.Commit)(t, s); got.end != store.Unsure || got.stored != store.WasStored {
+				t.Errorf("%+v; the second send found no key, but what the first one stored", got)
+			}
+		}, state{record: done(me1)}},
+		{"commit of what was lost", state{value: me1, ttl: ttl}, func(t *testing.T, s *syncStore) {
+			t.Helper()
+			if got := finish(store.Commit)(t, s); got.end != store.Unsure || got.stored != store.WasStored {
+				t.Errorf("%+v", got)
+			}
+		}, state{record: done(me1)}},
+		{"abort", state{value: me1, ttl: ttl, record: runs(me1, "1")}, func(t *testing.T, s *syncStore) {
+			t.Helper()
+			if got := finish(store.Abort)(t, s); got.end != store.Unsure || got.stored != store.WasStored {
+				t.Errorf("%+v", got)
+			}
+		}, state{record: aborted(me1), recordTTL: abortLife}},
+		{"resolve", state{record: runs(bob1, "1")}, func(t *testing.T, s *syncStore) {
+			t.Helper()
+			if got := resolve(t, s); got.running {
+				t.Errorf("%+v", got)
+			}
+		}, state{}},
 	}
 	for name, mode := range map[string]redistest.Mode{"closed": redistest.CloseConn, "silent": redistest.Swallow} {
 		t.Run(name, func(t *testing.T) {
 			for _, test := range tests {
 				t.Run(test.name, func(t *testing.T) {
+					t.Parallel()
 					s, proxy, direct := behindProxy(t)
 					test.before.put(t, direct)
 					// The script is not known yet: EVALSHA has run nothing.
@@ -74,6 +111,16 @@ func TestALateGrantOfEnqueueIsHinted(t *testing.T) {
 		return err
 	})
 	state{value: me1, ttl: ttl}.check(t, direct)
+}
+
+func TestALateGrantOfBeginIsHinted(t *testing.T) {
+	s, proxy, direct := behindProxy(t)
+	late(t, s, proxy, me1, func(r store.Request) error {
+		r.Attempt = attempt(me1).Attempt
+		_, err := s.Enqueue(t.Context(), r)
+		return err
+	})
+	state{value: me1, ttl: ttl, record: runs(me1, "1")}.check(t, direct)
 }
 
 func TestALateKeptReleaseHintsAtTheTokenThatRejoined(t *testing.T) {
@@ -109,21 +156,46 @@ func late(t *testing.T, s *syncStore, proxy *redistest.Proxy, token string, do f
 	hold2()
 }
 
-func TestALateReleaseThatKeptNothingIsNotHinted(t *testing.T) {
-	s, proxy, direct := behindProxy(t)
-	state{value: me1, ttl: ttl}.put(t, direct)
-	s.OnHint(func(key, token string) { t.Errorf("hint %q %q", key, token) })
-	hold1, _ := proxy.HoldCommand(redistest.Named("EVAL"))
-	hold2, _ := proxy.HoldCommand(redistest.Named("EVAL"))
-	r := request(me1)
-	r.Bound = 200 * time.Millisecond
-	if _, err := s.Release(t.Context(), r); err == nil {
-		t.Error("an answer came, though both sends are held")
+func TestALateAnswerThatGrantsNothingIsNotHinted(t *testing.T) {
+	commits := attempt(me1)
+	commits.Ending, commits.Record = store.Commit, []byte(theAnswer)
+	for _, test := range []struct {
+		name   string
+		before state
+		r      store.Request
+		begins bool
+		after  state
+	}{
+		{"release", state{value: me1, ttl: ttl}, request(me1), false, state{}},
+		{"commit", state{value: me1, ttl: ttl, record: runs(me1, "1")}, commits, false, state{record: done(me1)}},
+		{"begin, a verdict", state{record: done(bob1)}, attempt(me1), true, state{record: done(bob1)}},
+		{
+			"begin, busy", state{value: bob1, ttl: ttl}, attempt(me1), true,
+			state{value: bob1, ttl: ttl, line: []string{me1}},
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s, proxy, direct := behindProxy(t)
+			test.before.put(t, direct)
+			s.OnHint(func(key, token string) { t.Errorf("hint %q %q", key, token) })
+			hold1, _ := proxy.HoldCommand(redistest.Named("EVAL"))
+			hold2, _ := proxy.HoldCommand(redistest.Named("EVAL"))
+			test.r.Bound = 200 * time.Millisecond
+			var err error
+			if test.begins {
+				_, err = s.Enqueue(t.Context(), test.r)
+			} else {
+				_, err = s.Release(t.Context(), test.r)
+			}
+			if err == nil {
+				t.Error("an answer came, though both sends are held")
+			}
+			hold1()
+			hold2()
+			if err := s.Close(t.Context()); err != nil { // both replies are in
+				t.Fatal(err)
+			}
+			test.after.check(t, direct)
+		})
 	}
-	hold1()
-	hold2()
-	if err := s.Close(t.Context()); err != nil { // both replies are in
-		t.Fatal(err)
-	}
-	state{}.check(t, direct)
 }

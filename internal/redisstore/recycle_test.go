@@ -27,8 +27,11 @@ func TestExchangesServeAgain(t *testing.T) {
 				if i%5 == 0 {
 					do, r.Fences = s.Enqueue, i%10
 				}
+				if i%4 == 0 {
+					do, r.Attempt = s.Enqueue, attemptOf(w, i)
+				}
 				got, err := do(t.Context(), r)
-				if err != nil || !got.Granted || (got.Fence > 0) != (r.Fences > 0) {
+				if err != nil || !got.Granted || (got.Fence > 0) != (r.Fences > 0) || (got.Number == 1) != (r.Attempt != nil) {
 					t.Errorf("%+v, %v", got, err)
 				}
 				if i%7 == 0 {
@@ -40,8 +43,15 @@ func TestExchangesServeAgain(t *testing.T) {
 				if renewal, err := s.Renew(t.Context(), r); err != nil || !renewal.Held {
 					t.Errorf("renew: %+v, %v", renewal, err)
 				}
+				r.Ending, r.Record = store.Commit, fmt.Append(nil, "answer ", w, i)
 				if released, err := s.Release(t.Context(), r); err != nil || released.End != store.Freed {
 					t.Errorf("release: %+v, %v", released, err)
+				}
+				if r.Attempt != nil {
+					if got, err := s.Enqueue(t.Context(), r); err != nil || string(got.Record) != string(r.Record) {
+						t.Errorf("done with %q: %+v, %v", r.Record, got, err)
+					}
+					rdb.Del(t.Context(), "{p:"+r.Key+"}:r")
 				}
 			}
 		})
@@ -51,4 +61,9 @@ func TestExchangesServeAgain(t *testing.T) {
 	if i := slices.IndexFunc(left, func(key string) bool { return key[:len(theLock)-1] == "p:k" }); i >= 0 {
 		t.Errorf("left over: %q", left)
 	}
+}
+
+// attemptOf returns an attempt whose fingerprint no other one has.
+func attemptOf(worker, round int) *store.Attempt {
+	return &store.Attempt{Fingerprint: fmt.Append(nil, worker, round), Keep: keep}
 }

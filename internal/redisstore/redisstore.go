@@ -53,7 +53,7 @@ func New(rdb redis.UniversalClient, prefix, process string) (*Store, error) {
 		channelPrefix: prefix,
 		hint:          func(string, string) {},
 	}
-	for _, l := range [...]*lane{&s.takes, &s.keeps, &s.begins, &s.finishes} {
+	for _, l := range s.lanes() {
 		l.rdb, l.leadable, l.width, l.work = rdb, canLead(rdb), widthOf(width), &s.work
 	}
 	s.listeners = &listeners{
@@ -65,6 +65,10 @@ func New(rdb redis.UniversalClient, prefix, process string) (*Store, error) {
 		keys:         make(map[string]*listener),
 	}
 	return s, nil
+}
+
+func (s *Store) lanes() [4]*lane {
+	return [...]*lane{&s.takes, &s.keeps, &s.begins, &s.finishes}
 }
 
 // modeOf returns how a client's hints are sent. A node of a cluster counts only

@@ -47,6 +47,38 @@ var calls = map[string]func(*testing.T, *syncStore) error{
 		_, err := s.Release(t.Context(), r)
 		return err
 	},
+	"begin": func(t *testing.T, s *syncStore) error {
+		t.Helper()
+		r := attempt(me1)
+		r.Fences = 8
+		_, err := s.Enqueue(t.Context(), r)
+		return err
+	},
+	"begin anew": func(t *testing.T, s *syncStore) error {
+		t.Helper()
+		r := attempt(me1)
+		r.Attempt.Rerun, r.Fences = true, 8
+		_, err := s.Enqueue(t.Context(), r)
+		return err
+	},
+	"commit": ending(store.Commit),
+	"seal":   ending(store.Seal),
+	"abort":  ending(store.Abort),
+	"resolve": func(t *testing.T, s *syncStore) error {
+		t.Helper()
+		_, err := s.Resolve(t.Context(), request(""))
+		return err
+	},
+}
+
+func ending(ending store.Ending) func(*testing.T, *syncStore) error {
+	return func(t *testing.T, s *syncStore) error {
+		t.Helper()
+		r := attempt(me1)
+		r.Ending, r.Record = ending, []byte(theAnswer)
+		_, err := s.Release(t.Context(), r)
+		return err
+	}
 }
 
 // dump returns everything the server holds, with the time of each key's end.
@@ -101,9 +133,17 @@ func TestAKeyOfTheWrongTypeIsRefusedBeforeAnythingChanges(t *testing.T) {
 			}
 		}
 	}
+	text := func(t *testing.T) {
+		t.Helper()
+		if err := rdb.Set(t.Context(), theRecord, "v", 0).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
 	line := []string{bob1, me1, eve1}
 	free, held, others := state{line: line}, state{value: me1, ttl: claim, line: line}, state{value: bob2, ttl: claim, line: line[2:]}
-	const wrongType, noNumber = "WRONGTYPE", "no such number"
+	ran, over := state{value: me1, ttl: claim, line: line, record: runs(me1, "1")}, state{value: me1, ttl: claim, line: line, record: done(bob1)}
+	strange := state{value: me1, ttl: claim, line: line, record: hash{"s": "Z", "t": bob1, "f": "print"}}
+	const wrongType, noNumber, noState = "WRONGTYPE", "no such number", "no such state"
 	tests := []struct {
 		name, call string
 		before     state
@@ -139,11 +179,30 @@ func TestAKeyOfTheWrongTypeIsRefusedBeforeAnythingChanges(t *testing.T) {
 		{"fence in a line", "renew", held, fence("5\n"), noNumber},
 		{"fence beyond all numbers", "renew", held, fence("9007199254740993"), noNumber},
 		{"fence of many digits", "renew", held, fence(strings.Repeat("9", 500)), noNumber},
+
+		{"lock, free", "begin", free, wrong(theLock), wrongType},
+		{"line, free", "begin", free, wrong(theLine), wrongType},
+		{"line, a verdict", "begin", over, wrong(theLine), wrongType},
+		{"fence, held", "begin", held, wrong(theFence), wrongType},
+		{"fence, anew", "begin anew", state{record: runs(bob1, "1")}, wrong(theFence), wrongType},
+		{"record, free", "begin", free, text, wrongType},
+		{"record, held", "begin", held, text, wrongType},
+		{"record of a state that is none", "begin", strange, nil, noState},
+		{"lock", "commit", ran, wrong(theLock), wrongType},
+		{"line", "commit", ran, wrong(theLine), wrongType},
+		{"record", "commit", held, text, wrongType},
+		{"record, another's key", "seal", others, text, wrongType},
+		{"record", "abort", held, text, wrongType},
+		{"record of a state that is none", "abort", strange, nil, noState},
+		{"lock", "resolve", ran, wrong(theLock), wrongType},
+		{"record", "resolve", free, text, wrongType},
 	}
 	for _, test := range tests {
 		t.Run(test.call+" "+test.name, func(t *testing.T) {
 			test.before.put(t, rdb)
-			test.spoil(t)
+			if test.spoil != nil {
+				test.spoil(t)
+			}
 			audit := listenAs(t, rdb, bob, eve)
 			refused(t, rdb, calls[test.call], test.says)
 			if said := audit.heard(t, rdb); len(said) > 0 {
@@ -172,6 +231,10 @@ func TestAServerWithoutMemory(t *testing.T) {
 		{"another's key", "enqueue", state{value: bob2, ttl: ttl}},
 		{"a free key", "try", state{}},
 		{"a free key behind a line", "try", state{line: []string{bob1, eve1}}},
+		{"a free key", "begin", state{}},
+		{"a free key behind a line", "begin", state{line: []string{bob1, eve1}}},
+		{"another's key", "begin", state{value: bob2, ttl: ttl, record: runs(bob2, "1")}},
+		{"a free key, after one that died", "begin anew", state{record: runs(bob2, "1")}},
 	} {
 		t.Run("refuses "+test.call+" whole: "+test.name, func(t *testing.T) {
 			defer listenAs(t, rdb, bob).heard(t, rdb)
@@ -205,6 +268,31 @@ func TestAServerWithoutMemory(t *testing.T) {
 			state{value: bob1, ttl: claim, line: []string{me2}},
 		},
 		{"keeps", "rejoin", state{value: me1, ttl: ttl}, state{value: me2, ttl: ttl}},
+		{
+			"begins in a grant", "begin",
+			state{value: me1, ttl: claim, line: []string{bob1}},
+			state{value: me1, ttl: ttl, line: []string{bob1}, record: runs(me1, "1")},
+		},
+		{
+			"tells a verdict and hands over", "begin",
+			state{value: me1, ttl: claim, line: []string{bob1}, record: done(eve1)},
+			state{value: bob1, ttl: claim, record: done(eve1)},
+		},
+		{
+			"commits and hands over", "commit",
+			state{value: me1, ttl: ttl, line: []string{bob1}, record: runs(me1, "1")},
+			state{value: bob1, ttl: claim, record: done(me1)},
+		},
+		{"commits what was lost", "commit", state{}, state{record: done(me1)}},
+		{
+			"seals", "seal", state{value: me1, ttl: ttl, record: runs(me1, "1")},
+			state{record: sealed(me1)},
+		},
+		{
+			"aborts what has not begun", "abort", state{line: []string{me1}},
+			state{record: aborted(me1), recordTTL: abortLife},
+		},
+		{"resolves", "resolve", state{record: runs(bob1, "1")}, state{}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			defer listenAs(t, rdb, bob).heard(t, rdb)
@@ -237,6 +325,16 @@ func TestAnACLThatRefusesPublish(t *testing.T) {
 				t.Errorf("release: %+v", got)
 			}
 			state{}.check(t, rdb)
+			state{value: bob1, ttl: ttl}.put(t, rdb)
+			if got := begin()(t, s); got.granted || got.holder != bob1 {
+				t.Errorf("begin: %+v", got)
+			}
+			state{value: bob1, ttl: ttl, line: []string{me1}}.check(t, rdb)
+			state{value: me1, ttl: ttl, line: []string{bob1}, record: runs(me1, "1")}.put(t, rdb)
+			if got := finish(store.Commit)(t, s); got.end != store.Freed || got.stored != store.WasStored {
+				t.Errorf("commit: %+v", got)
+			}
+			state{record: done(me1)}.check(t, rdb)
 		})
 	}
 }
