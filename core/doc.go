@@ -45,6 +45,32 @@
 // after its sender gave up holds the key for nobody; it is released as soon as
 // its late reply is seen, and falls by its TTL if no reply ever comes.
 //
+// # Idempotent requests
+//
+// Begin is the lock of a request that takes effect once for its key. It looks at
+// the record of the key in the same round trip: the first request runs, under a
+// lock, and Commit stores its answer and frees the lock in one step. Later ones
+// get the answer:
+//
+//	attempt, err := locks.Begin(ctx, "order:42", fingerprint)
+//	if err != nil {
+//		return err // ErrBusy, ErrMismatch, ErrInterrupted, ...
+//	}
+//	if answer, done := attempt.Replay(); done {
+//		return send(answer)
+//	}
+//	answer, err := charge(attempt.Lease().Context())
+//	if err != nil {
+//		return errors.Join(err, attempt.Abort(ctx))
+//	}
+//	_ = attempt.Commit(ctx, answer) // before it is sent; the observer hears of a failure
+//	return send(answer)
+//
+// The record is a hash beside the lock, under the key "i:" and yours. A process
+// that dies between Begin and Commit leaves a request of which nobody knows
+// whether it took effect: see WithInterrupted and Resolve. What must not happen
+// twice under any circumstances needs the key in the system where it happens.
+//
 // # Waiting
 //
 // Waiters stand in line. Within a process they are served in the order in
