@@ -32,13 +32,15 @@ type KeyFunc = core.KeyFunc[*http.Request]
 func Middleware(l *core.Locker, key KeyFunc, opts ...Option) func(http.Handler) http.Handler {
 	adapter.Must(l != nil, "Middleware needs a locker")
 	adapter.Must(key != nil, "Middleware needs a key function")
-	c := &config{keys: []KeyFunc{key}}
+	c := &config{}
 	l = l.With(registration.Apply(adapter, c, opts)...)
+	adapter.Must(c.idempotent == "", c.idempotent+" is an option of Idempotent, not of Middleware")
+	keys := append([]KeyFunc{key}, c.also...)
 
 	return func(next http.Handler) http.Handler {
 		adapter.Must(next != nil, "Middleware needs a handler")
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			ctx, release, err := core.Enter(r.Context(), l, r, c.keys...)
+			ctx, release, err := core.Enter(r.Context(), l, r, keys...)
 			if err != nil {
 				c.refuse(w, r, err)
 				return

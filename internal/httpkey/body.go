@@ -16,13 +16,13 @@ import (
 // send them.
 const maxTrusted = 64 << 10
 
-// readBody returns the body of a request, whole, and leaves one in its place
+// ReadBody returns the body of a request, whole, and leaves one in its place
 // that reads the same. The bytes are shared: nobody may change them.
 //
 // A body over the limit, here or in http.MaxBytesReader, is
 // core.ErrBodyTooLarge; one that breaks off is core.ErrInvalidKey. Also then
 // the body in its place reads as the first one would have.
-func readBody(r *http.Request, limit int64) ([]byte, error) {
+func ReadBody(r *http.Request, limit int64) ([]byte, error) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return nil, nil
 	}
@@ -115,4 +115,4 @@ func bodyFault(err error) error {
 	return keypart.Invalid("the body breaks off: %w", err)
 }
 
-var errOverLimit = fmt.Errorf("%w: over the limit of the key function", core.ErrBodyTooLarge)
+var errOverLimit = fmt.Errorf("%w: over the limit of its reader", core.ErrBodyTooLarge)

@@ -21,7 +21,7 @@ func JSONField(path string, opts ...BodyOption) KeyFunc {
 	}
 	maxBody := maxBodyOf(opts)
 	return func(r *http.Request) (string, error) {
-		body, err := readBody(r, maxBody)
+		body, err := ReadBody(r, maxBody)
 		if err != nil {
 			return "", err
 		}
