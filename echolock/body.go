@@ -53,15 +53,25 @@ type BodyOption = httpkey.BodyOption
 // slow, the server's ReadTimeout bounds how long it is waited for.
 func MaxBody(bytes int64) BodyOption { return httpkey.MaxBody(bytes) }
 
-// ofBody reads a key from the body of the request behind the context. It knows
-// the error of Echo's BodyLimit, which reading a body may meet.
+// ofBody reads a key from the body of the request behind the context.
 func ofBody(key httpkey.KeyFunc) KeyFunc {
 	return func(c echo.Context) (string, error) {
 		k, err := key(c.Request())
-		var limit *echo.HTTPError
-		if errors.As(err, &limit) && limit.Code == http.StatusRequestEntityTooLarge {
-			err = fmt.Errorf("%w: %w", core.ErrBodyTooLarge, limit)
-		}
-		return k, err
+		return k, bodyFault(err)
 	}
+}
+
+// readBody reads the body of a request for its fingerprint.
+func readBody(c echo.Context, limit int64) ([]byte, error) {
+	body, err := httpkey.ReadBody(c.Request(), limit)
+	return body, bodyFault(err)
+}
+
+// bodyFault knows the error of Echo's BodyLimit, which reading a body may meet.
+func bodyFault(err error) error {
+	var limit *echo.HTTPError
+	if errors.As(err, &limit) && limit.Code == http.StatusRequestEntityTooLarge {
+		return fmt.Errorf("%w: %w", core.ErrBodyTooLarge, limit)
+	}
+	return err
 }

@@ -33,8 +33,10 @@ type KeyFunc = core.KeyFunc[echo.Context]
 // Middleware panics if l or key is nil, or an option is bad or another
 // adapter's. What it returns is safe for concurrent use.
 func Middleware(l *core.Locker, key KeyFunc, opts ...Option) echo.MiddlewareFunc {
-	config := Config{Locker: l, Key: key}
-	config.Options = registration.Apply(adapter, &config, opts)
+	o := &options{}
+	config := Config{Locker: l, Key: key, Options: registration.Apply(adapter, o, opts)}
+	adapter.Must(o.idempotent == "", o.idempotent+" is an option of Idempotent, not of Middleware")
+	config.Also, config.ErrorHandler = o.also, o.errorHandler
 	return MiddlewareWithConfig(config)
 }
 
@@ -68,7 +70,7 @@ func (config Config) ToMiddleware() (echo.MiddlewareFunc, error) {
 			r := c.Request()
 			ctx, release, err := core.Enter(r.Context(), l, c, keys...)
 			if err != nil {
-				return config.refuse(c, err)
+				return refuse(c, err, config.ErrorHandler)
 			}
 			defer release()
 			endRefusal(c)

@@ -9,8 +9,9 @@ import (
 // adapter is what panics at registration begin with.
 const adapter = registration.Adapter("echolock")
 
-// An Option is a setting of a Middleware: one of core's options, such as
-// core.WithWait, or one of this package's. Later ones win over earlier ones.
+// An Option is a setting of a Middleware or of an Idempotent: one of core's
+// options, such as core.WithWait, or one of this package's. Later ones win over
+// earlier ones. One that is for the other of the two panics.
 type Option interface {
 	// ReqlockOption marks the options of reqlock and of its adapters, so that
 	// one list takes both. Those of another adapter panic at registration.
@@ -20,10 +21,11 @@ type Option interface {
 // Also locks more keys for the same request, such as both accounts of a
 // transfer. All keys are taken, in one order whatever the order of the key
 // functions, so that a transfer from a to b and one from b to a do not wait
-// for each other; all within one wait. Equal keys are locked once.
+// for each other; all within one wait. Equal keys are locked once. It is an option
+// of Middleware.
 func Also(keys ...KeyFunc) Option {
 	registration.MustBeKeys(adapter, "Also", keys)
-	return option(func(config *Config) { config.Also = append(config.Also, keys...) })
+	return option(func(o *options) { o.also = append(o.also, keys...) })
 }
 
 // WithErrorHandler sets what answers the requests that do not run; without it,
@@ -31,8 +33,16 @@ func Also(keys ...KeyFunc) Option {
 // gets and may return.
 func WithErrorHandler(handle func(c echo.Context, err error) error) Option {
 	adapter.Must(handle != nil, "WithErrorHandler needs a function")
-	return option(func(config *Config) { config.ErrorHandler = handle })
+	return option(func(o *options) { o.errorHandler = handle })
+}
+
+// options are what the options set.
+type options struct {
+	errorHandler func(c echo.Context, err error) error
+	also         []KeyFunc // of Middleware
+	settings     settings  // of Idempotent
+	idempotent   string    // an option that has set them
 }
 
 // option is a setting of this package.
-type option = registration.Setting[Config]
+type option = registration.Setting[options]

@@ -10,14 +10,14 @@ import (
 
 // refuse returns the error of a request that does not run, and asks the error
 // handler for it unless the key function has answered by itself.
-func (config *Config) refuse(c echo.Context, err error) error {
+func refuse(c echo.Context, err error, handler func(echo.Context, error) error) error {
 	response := c.Response()
 	if response.Committed {
 		return err
 	}
 	refusalOf(c)                                    // which keeps the status
 	response.Status = httpreply.OutcomeOf(err).HTTP // of a body that is written without one
-	answer := config.handle(c, err)
+	answer := handle(c, err, handler)
 	if isItself(answer, err) || answer == nil && !response.Committed {
 		return WriteError(c, err)
 	}
@@ -26,13 +26,13 @@ func (config *Config) refuse(c echo.Context, err error) error {
 
 // handle calls the error handler. What that writes past Echo, to the server's
 // own writer or on the connection, is an answer as well.
-func (config *Config) handle(c echo.Context, err error) error {
+func handle(c echo.Context, err error, handler func(echo.Context, error) error) error {
 	response := c.Response()
 	w := response.Writer
 	guard := httpreply.NewGuard(w, err)
 	response.Writer = guard
 	defer func() { response.Writer = w }()
-	answer := config.ErrorHandler(c, err)
+	answer := handler(c, err)
 	response.Committed = response.Committed || guard.Answered()
 	return answer
 }

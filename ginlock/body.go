@@ -61,6 +61,14 @@ func boundBody(c *gin.Context) (*http.Request, bool) {
 	return &http.Request{Body: io.NopCloser(bytes.NewReader(body))}, true
 }
 
+// readBody reads the body of a request for its fingerprint.
+func readBody(c *gin.Context, limit int64) ([]byte, error) {
+	if bound, ok := boundBody(c); ok {
+		return httpkey.ReadBody(bound, limit)
+	}
+	return httpkey.ReadBody(c.Request, limit)
+}
+
 // A BodyOption is a setting of a key function that reads the body.
 type BodyOption = httpkey.BodyOption
 

@@ -36,12 +36,14 @@ type KeyFunc = core.KeyFunc[*gin.Context]
 func Middleware(l *core.Locker, key KeyFunc, opts ...Option) gin.HandlerFunc {
 	adapter.Must(l != nil, "Middleware needs a locker")
 	adapter.Must(key != nil, "Middleware needs a key function")
-	cfg := &config{keys: []KeyFunc{key}}
+	cfg := &config{}
 	l = l.With(registration.Apply(adapter, cfg, opts)...)
+	adapter.Must(cfg.idempotent == "", cfg.idempotent+" is an option of Idempotent, not of Middleware")
+	keys := append([]KeyFunc{key}, cfg.also...)
 
 	return func(c *gin.Context) {
 		r := c.Request
-		ctx, release, err := core.Enter(r.Context(), l, c, cfg.keys...)
+		ctx, release, err := core.Enter(r.Context(), l, c, keys...)
 		if err != nil {
 			cfg.refuse(c, err)
 			return

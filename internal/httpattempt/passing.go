@@ -21,6 +21,13 @@ func (r *Recorder) pass() {
 	}
 }
 
+// Passing reports whether the answer goes straight out.
+func (r *Recorder) Passing() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.passing
+}
+
 // FlushError sends what is recorded, and from then on what is written.
 func (r *Recorder) FlushError() error {
 	r.mu.Lock()
