@@ -2,7 +2,6 @@ package record
 
 import (
 	"encoding/binary"
-	"maps"
 	"net/http"
 	"slices"
 )
@@ -26,16 +25,9 @@ type Answer struct {
 // a text is its length in bytes and its bytes; the body is all that is left.
 func Encode(dst []byte, a Answer) []byte {
 	start := len(dst)
-	dst = open(slices.Grow(dst, encodedLen(a)), kindHTTP)
+	dst = open(slices.Grow(dst, frameLen+binary.MaxVarintLen16+headerLen(a.Header)+len(a.Body)), kindHTTP)
 	dst = binary.AppendUvarint(dst, uint64(a.Status)) //nolint:gosec // a negative one is refused when it is read
-	dst = binary.AppendUvarint(dst, uint64(len(a.Header)))
-	for _, name := range slices.Sorted(maps.Keys(a.Header)) {
-		dst = appendText(dst, name)
-		dst = binary.AppendUvarint(dst, uint64(len(a.Header[name])))
-		for _, value := range a.Header[name] {
-			dst = appendText(dst, value)
-		}
-	}
+	dst = appendHeader(dst, a.Header)
 	dst = append(dst, a.Body...)
 	return seal(dst, start)
 }
@@ -52,26 +44,9 @@ func Decode(b []byte) (Answer, error) {
 	}
 	r := reader{rest: content}
 	a := Answer{Status: r.status(), Header: r.header()}
-	a.Body = r.rest[:len(r.rest):len(r.rest)] // to append to it must not write into b
+	a.Body = r.bytes(uint64(len(r.rest)))
 	if r.damaged {
 		return Answer{}, ErrDamaged
 	}
 	return a, nil
-}
-
-// encodedLen is about how long the record of an answer is, in bytes.
-func encodedLen(a Answer) int {
-	n := frameLen + 2*binary.MaxVarintLen16 + len(a.Body)
-	for name, values := range a.Header {
-		n += 2*binary.MaxVarintLen16 + len(name)
-		for _, value := range values {
-			n += binary.MaxVarintLen16 + len(value)
-		}
-	}
-	return n
-}
-
-// appendText writes a text with its length.
-func appendText(dst []byte, text string) []byte {
-	return append(binary.AppendUvarint(dst, uint64(len(text))), text...)
 }

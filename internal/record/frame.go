@@ -27,7 +27,7 @@ const (
 // The kinds of answers. Their numbers are written down and stay.
 const (
 	kindHTTP = 1
-	// 2 is kept for the answer of a gRPC method.
+	kindGRPC = 2
 )
 
 // castagnoli is the polynomial of CRC-32C, which finds each flipped bit, and

@@ -35,22 +35,25 @@ func (r *reader) status() int {
 }
 
 // text reads a text with its length.
-func (r *reader) text() string {
-	n := r.number()
+func (r *reader) text() string { return string(r.bytes(r.number())) }
+
+// bytes reads n bytes, which are those of the content. To append to them does
+// not write into it.
+func (r *reader) bytes(n uint64) []byte {
 	if n > uint64(len(r.rest)) {
 		r.damaged = true
 	}
 	if r.damaged {
-		return ""
+		return nil
 	}
-	text := string(r.rest[:n])
+	bytes := r.rest[:n:n]
 	r.rest = r.rest[n:]
-	return text
+	return bytes
 }
 
 // header reads names in ascending order, each with its values.
-func (r *reader) header() http.Header {
-	h := http.Header{}
+func (r *reader) header() map[string][]string {
+	h := map[string][]string{}
 	last := ""
 	for left := r.number(); left > 0 && !r.damaged; left-- {
 		name := r.text()

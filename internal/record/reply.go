@@ -1,0 +1,112 @@
+package record
+
+import (
+	"encoding/binary"
+	"math"
+	"slices"
+	"strings"
+)
+
+// A Reply is what a gRPC method answered: a message where the Code is 0, which
+// is OK, and else the rest of a status.
+type Reply struct {
+	Header, Trailer map[string][]string // what of them may be replayed: see Metadata
+
+	Code    uint32
+	Type    string // the full name of the message's type
+	Message []byte
+	Text    string // the message of the status
+	Details []Detail
+}
+
+// A Detail is one of the details of a status, a google.protobuf.Any.
+type Detail struct {
+	URL   string
+	Value []byte
+}
+
+// EncodeReply appends the record of a reply to dst. The same reply makes the
+// same bytes, as in Encode. Of an OK neither Text nor Details are written, and
+// of another status neither Type nor Message.
+//
+// A message without a Type, and names of metadata that Metadata would not have
+// written so, make a record that DecodeReply refuses.
+//
+// The content is the code, the header and the trailer, as that of an Answer is.
+// For OK the type follows, and the message is all that is left; for another
+// status the text follows, and URLs and values of details until nothing is left.
+func EncodeReply(dst []byte, p Reply) []byte {
+	start := len(dst)
+	dst = open(slices.Grow(dst, replyLen(p)), kindGRPC)
+	dst = binary.AppendUvarint(dst, uint64(p.Code))
+	dst = appendHeader(dst, p.Header)
+	dst = appendHeader(dst, p.Trailer)
+	if p.Code == 0 {
+		dst = append(appendText(dst, p.Type), p.Message...)
+		return seal(dst, start)
+	}
+	dst = appendText(dst, p.Text)
+	for _, detail := range p.Details {
+		dst = appendText(appendText(dst, detail.URL), detail.Value)
+	}
+	return seal(dst, start)
+}
+
+// DecodeReply reads a record that EncodeReply wrote. It returns the whole
+// reply, or none and ErrDamaged, ErrVersion or ErrKind, as Decode does.
+//
+// The Message and the Value of details share their bytes with b. Header and
+// Trailer are never nil.
+func DecodeReply(b []byte) (Reply, error) {
+	content, err := contentOf(b, kindGRPC)
+	if err != nil {
+		return Reply{}, err
+	}
+	r := reader{rest: content}
+	p := Reply{Code: r.code(), Header: r.metadata(), Trailer: r.metadata()}
+	if p.Code == 0 {
+		p.Type = r.text()
+		p.Message = r.bytes(uint64(len(r.rest)))
+		r.damaged = r.damaged || p.Type == ""
+	} else {
+		p.Text = r.text()
+		for len(r.rest) > 0 && !r.damaged {
+			p.Details = append(p.Details, Detail{URL: r.text(), Value: r.bytes(r.number())})
+		}
+	}
+	if r.damaged {
+		return Reply{}, ErrDamaged
+	}
+	return p, nil
+}
+
+// replyLen is about how long the record of a reply is, in bytes.
+func replyLen(p Reply) int {
+	n := frameLen + headerLen(p.Header) + headerLen(p.Trailer) + 3*binary.MaxVarintLen32
+	n += len(p.Type) + len(p.Message) + len(p.Text)
+	for _, detail := range p.Details {
+		n += 2*binary.MaxVarintLen16 + len(detail.URL) + len(detail.Value)
+	}
+	return n
+}
+
+// code reads the code of a status.
+func (r *reader) code() uint32 {
+	n := r.number()
+	if n > math.MaxUint32 {
+		r.damaged = true
+		return 0
+	}
+	return uint32(n)
+}
+
+// metadata reads a header as Metadata returns it.
+func (r *reader) metadata() map[string][]string {
+	h := r.header()
+	for name, values := range h {
+		if name != strings.ToLower(name) || len(values) == 0 {
+			r.damaged = true
+		}
+	}
+	return h
+}
