@@ -32,7 +32,7 @@ type KeyFunc = core.KeyFunc[*Call]
 // UnaryServerInterceptor panics if l or key is nil, or an option is bad or
 // another adapter's. What it returns is safe for concurrent use.
 func UnaryServerInterceptor(l *core.Locker, key KeyFunc, opts ...Option) grpc.UnaryServerInterceptor {
-	return configOf("UnaryServerInterceptor", l, key, opts).unary
+	return lockOf("UnaryServerInterceptor", l, key, opts).unary
 }
 
 // unary runs a unary call under its lock.
@@ -61,7 +61,7 @@ func (c *config) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo,
 // A stream that ends without a message has a key only if there is one without a
 // message: core.First goes on past key functions that need one.
 func StreamServerInterceptor(l *core.Locker, key KeyFunc, opts ...Option) grpc.StreamServerInterceptor {
-	return configOf("StreamServerInterceptor", l, key, opts).stream
+	return lockOf("StreamServerInterceptor", l, key, opts).stream
 }
 
 // stream runs a stream under its lock.

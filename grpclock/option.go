@@ -53,6 +53,7 @@ type config struct {
 	locks   *core.Locker
 	keys    []KeyFunc
 	onError func(*Call, error) error // nil: StatusOf
+	idempotency
 }
 
 // option is a setting of this package.
@@ -63,10 +64,20 @@ type option = registration.Setting[config]
 func configOf(interceptor string, l *core.Locker, key KeyFunc, opts []Option) *config {
 	adapter.Must(l != nil, interceptor+" needs a locker")
 	adapter.Must(key != nil, interceptor+" needs a key function")
-	c := &config{keys: []KeyFunc{key}}
+	c := &config{
+		keys:        []KeyFunc{key},
+		idempotency: idempotency{fingerprint: fingerprintOf, stored: deterministic},
+	}
 	c.locks = l.With(registration.Apply(adapter, c, opts)...)
 	for i, key := range c.keys {
 		c.keys[i] = untilAsked(key)
 	}
+	return c
+}
+
+// lockOf is configOf for an interceptor that locks, and no more.
+func lockOf(interceptor string, l *core.Locker, key KeyFunc, opts []Option) *config {
+	c := configOf(interceptor, l, key, opts)
+	adapter.Must(c.given == "", interceptor+": "+c.given+" is an option of IdempotentUnaryServerInterceptor")
 	return c
 }

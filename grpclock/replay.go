@@ -1,0 +1,70 @@
+package grpclock
+
+import (
+	"fmt"
+	"strings"
+
+	spb "google.golang.org/genproto/googleapis/rpc/status"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+	"google.golang.org/protobuf/types/known/anypb"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/record"
+)
+
+// replayedMark is the metadata in the header that tells a replay.
+const replayedMark = "idempotent-replayed"
+
+// replay answers a call with the answer that was stored for it.
+func (c *config) replay(call *Call, stored []byte) (any, error) {
+	answer, err := record.DecodeReply(stored)
+	var message proto.Message
+	if err == nil && answer.Code == 0 {
+		message, err = messageIn(answer, call.method)
+	}
+	if err != nil {
+		return nil, c.refuse(call, &core.Error{Kind: core.ErrUnreplayable, Cause: err})
+	}
+	mark := metadata.Pairs(replayedMark, "true")
+	_ = grpc.SetHeader(call.ctx, metadata.Join(answer.Header, mark)) // an interceptor may have sent the header
+	_ = grpc.SetTrailer(call.ctx, answer.Trailer)
+	if answer.Code != 0 {
+		return nil, statusOfReply(answer).Err()
+	}
+	return message, nil
+}
+
+// messageIn returns the message of an answer of a method. Its type has to be one
+// of the program, and that of the method if the program knows it: another build
+// may have stored it.
+func messageIn(answer record.Reply, fullMethod string) (proto.Message, error) {
+	name := protoreflect.FullName(answer.Type)
+	method := protoreflect.FullName(strings.ReplaceAll(strings.TrimPrefix(fullMethod, "/"), "/", "."))
+	found, _ := protoregistry.GlobalFiles.FindDescriptorByName(method)
+	if known, ok := found.(protoreflect.MethodDescriptor); ok && known.Output().FullName() != name {
+		return nil, fmt.Errorf("reqlock: %s does not return a %s", fullMethod, name)
+	}
+	messageType, err := protoregistry.GlobalTypes.FindMessageByName(name)
+	if err != nil {
+		return nil, fmt.Errorf("reqlock: the message of an answer: %w", err)
+	}
+	message := messageType.New().Interface()
+	if err := proto.Unmarshal(answer.Message, message); err != nil {
+		return nil, fmt.Errorf("reqlock: the message of an answer: %w", err)
+	}
+	return message, nil
+}
+
+// statusOfReply returns the status of an answer that is none of OK.
+func statusOfReply(answer record.Reply) *status.Status {
+	s := &spb.Status{Code: int32(answer.Code), Message: answer.Text} //nolint:gosec // as it was when it was written
+	for _, detail := range answer.Details {
+		s.Details = append(s.Details, &anypb.Any{TypeUrl: detail.URL, Value: detail.Value})
+	}
+	return status.FromProto(s)
+}
