@@ -22,7 +22,7 @@ func (c *config) run(ctx context.Context, a *core.Attempt, req any, handler grpc
 		_ = end(context.WithoutCancel(ctx)) // it ends also when the client has gone
 	}()
 	inside, notes := takeNotes(a.Lease().Context())
-	reply, err = handler(inside, req)
+	reply, err = handler(inside, req) //nolint:contextcheck // the lease's context is derived from ctx
 	if !c.keeps(a, err) {
 		return reply, err
 	}

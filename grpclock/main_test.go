@@ -118,12 +118,16 @@ func within(t *testing.T) context.Context {
 type bank struct {
 	pb.UnimplementedBankServer
 	transfer func(context.Context, *pb.TransferRequest) error
+	reply    func(context.Context, *pb.TransferRequest) (*pb.TransferReply, error) // of Transfer, before transfer
 	watch    func(*pb.BalanceRequest, grpc.ServerStreamingServer[pb.BalanceReply]) error
 	deposit  func(grpc.ClientStreamingServer[pb.DepositRequest, pb.BalanceReply]) error
 	batch    func(grpc.BidiStreamingServer[pb.TransferRequest, pb.TransferReply]) error
 }
 
 func (b *bank) Transfer(ctx context.Context, m *pb.TransferRequest) (*pb.TransferReply, error) {
+	if b.reply != nil {
+		return b.reply(ctx, m)
+	}
 	if b.transfer != nil {
 		if err := b.transfer(ctx, m); err != nil {
 			return nil, err

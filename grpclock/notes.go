@@ -69,7 +69,7 @@ func (n *notes) write(reply any, err error) (written []byte, ok bool) {
 		for _, detail := range s.GetDetails() {
 			answer.Details = append(answer.Details, record.Detail{URL: detail.GetTypeUrl(), Value: detail.GetValue()})
 		}
-		return record.EncodeReply(nil, answer), answer.Code != 0
+		return record.EncodeReply(nil, answer), true
 	}
 	m, ok := reply.(proto.Message)
 	if !ok {

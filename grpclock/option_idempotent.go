@@ -3,7 +3,6 @@ package grpclock
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
@@ -20,11 +19,8 @@ func WithOptionalKey(names ...string) Option {
 	if len(names) == 0 {
 		names = []string{"idempotency-key"}
 	}
-	optional := make([]string, len(names))
-	for i, name := range names {
-		optional[i] = strings.ToLower(name)
-	}
-	return idempotencyOption("WithOptionalKey", func(i *idempotency) { i.optional = optional })
+	names = slices.Clone(names)
+	return idempotencyOption("WithOptionalKey", func(i *idempotency) { i.optional = names })
 }
 
 // WithFingerprint sets what tells calls apart that come with the same key by

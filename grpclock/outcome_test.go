@@ -26,6 +26,7 @@ import (
 // refusal is how one call comes to be refused: an interceptor and what has
 // happened before the call.
 type refusal struct {
+	of      interceptor // nil: UnaryServerInterceptor
 	key     grpclock.KeyFunc
 	opts    []grpclock.Option
 	prepare func(t *testing.T, e *env)
@@ -37,6 +38,9 @@ type refusal struct {
 	message    string // empty: "reqlock: " and the reason's words
 	retryAfter time.Duration
 }
+
+// An interceptor is one of this package for unary calls.
+type interceptor = func(*core.Locker, grpclock.KeyFunc, ...grpclock.Option) grpc.UnaryServerInterceptor
 
 // env is what a refusal is prepared with.
 type env struct {
@@ -176,7 +180,10 @@ func testRefusal(t *testing.T, test refusal) {
 	if test.around != nil {
 		chain = append(chain, test.around(e))
 	}
-	chain = append(chain, grpclock.UnaryServerInterceptor(e.locks, test.key, test.opts...))
+	if test.of == nil {
+		test.of = grpclock.UnaryServerInterceptor
+	}
+	chain = append(chain, test.of(e.locks, test.key, test.opts...))
 	ran := false
 	client := serve(t, &bank{transfer: func(context.Context, *pb.TransferRequest) error {
 		ran = true

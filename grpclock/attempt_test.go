@@ -1,0 +1,325 @@
+package grpclock_test
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/reqlock/reqlock/core"
+	pb "github.com/reqlock/reqlock/examples/bankpb"
+	"github.com/reqlock/reqlock/grpclock"
+)
+
+// allCodes are the codes of gRPC, and one that it does not have.
+var allCodes = []codes.Code{
+	codes.OK, codes.Canceled, codes.Unknown, codes.InvalidArgument, codes.DeadlineExceeded, codes.NotFound,
+	codes.AlreadyExists, codes.PermissionDenied, codes.ResourceExhausted, codes.FailedPrecondition, codes.Aborted,
+	codes.OutOfRange, codes.Unimplemented, codes.Internal, codes.Unavailable, codes.DataLoss, codes.Unauthenticated, 99,
+}
+
+// isStored says which codes are stored by default.
+var isStored = map[codes.Code]bool{
+	codes.OK: true, codes.InvalidArgument: true, codes.NotFound: true, codes.AlreadyExists: true,
+	codes.FailedPrecondition: true, codes.OutOfRange: true, codes.Unimplemented: true,
+}
+
+// What a later copy of a call meets.
+const (
+	runsAgain    = "it runs"
+	isReplayed   = "it gets the first answer"
+	isUnknown    = "the outcome is unknown"
+	isUnreadable = "the answer was not kept"
+)
+
+// checkNext makes a call twice and says what the second one met.
+func checkNext(t *testing.T, conn *grpc.ClientConn, runs *atomic.Int32, want string) {
+	t.Helper()
+	first := ask(within(t), conn, transferOf("a"))
+	later := ask(within(t), conn, transferOf("a"))
+	var got string
+	switch reason := reasonOf(later.status.Err()); {
+	case runs.Load() == 2:
+		got = runsAgain
+	case reason == "OUTCOME_UNKNOWN":
+		got = isUnknown
+	case reason == "COMPLETED_UNREPLAYABLE":
+		got = isUnreadable
+	default:
+		got = isReplayed
+		checkReplay(t, first, later)
+	}
+	if got != want {
+		t.Errorf("of a copy after %s\n%s, not %s", first, got, want)
+	}
+}
+
+// Each code is stored or not, and a handler and WithStored can say otherwise.
+func TestWhichAnswersAreStored(t *testing.T) {
+	t.Parallel()
+	locks, _ := newLocker(t)
+	for _, code := range allCodes {
+		byDefault := runsAgain
+		if isStored[code] {
+			byDefault = isReplayed
+		}
+		for name, test := range map[string]struct {
+			decision core.Decision
+			opts     []grpclock.Option
+			want     string
+		}{
+			"by default":   {want: byDefault},
+			"StoreAnswer":  {decision: core.StoreAnswer, want: isReplayed},
+			"DropAnswer":   {decision: core.DropAnswer, want: runsAgain},
+			"Uncertain":    {decision: core.Uncertain, want: isUnknown},
+			"stored all":   {opts: []grpclock.Option{grpclock.WithStored(func(codes.Code) bool { return true })}, want: isReplayed},
+			"stored none":  {opts: []grpclock.Option{grpclock.WithStored(func(codes.Code) bool { return false })}, want: runsAgain},
+			"stored, drop": {opts: []grpclock.Option{grpclock.WithStored(func(codes.Code) bool { return true })}, decision: core.DropAnswer, want: runsAgain},
+		} {
+			t.Run(code.String()+", "+name, func(t *testing.T) {
+				t.Parallel()
+				var runs atomic.Int32
+				key := grpclock.Literal(code.String() + name)
+				checkNext(t, dial(t, listen(t, counted(&runs, func(ctx context.Context, _ *pb.TransferRequest) error {
+					attempt, ok := grpclock.AttemptFromContext(ctx)
+					if !ok || attempt.Number() != 1 {
+						t.Errorf("attempt %v, %v", attempt, ok)
+					}
+					attempt.Decide(test.decision)
+					return status.Error(code, "no")
+				}), idempotent(locks, key, test.opts...)), plaintext), &runs, test.want)
+			})
+		}
+	}
+}
+
+// Errors without a status of their own are those of a failure, and what cannot
+// be written down is done all the same.
+func TestHowOtherAnswersAreStored(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		opts  []grpclock.Option
+		reply any
+		err   error
+		want  string
+	}{
+		"an error without a status":             {err: errors.New("broken"), want: runsAgain},
+		"the end of a context":                  {err: context.DeadlineExceeded, want: runsAgain},
+		"a client that has gone":                {err: context.Canceled, want: runsAgain},
+		"a lost lease":                          {err: core.ErrLost, want: runsAgain},
+		"an error that is OK":                   {err: okError{}, want: runsAgain},
+		"no message at all":                     {want: isUnreadable},
+		"what is no message":                    {reply: 7, want: isUnreadable},
+		"a message that protobuf does not take": {reply: transferOf("\xff"), want: isUnreadable},
+		"a long message":                        {opts: []grpclock.Option{core.WithMaxRecord(200)}, reply: transferOf(string(make([]byte, 200))), want: isUnreadable},
+		"a refusal, inside": {err: func() error {
+			_, err := grpclock.UnaryServerInterceptor(unusedLocker(t), grpclock.Metadata("x-account"))(
+				t.Context(), nil, &grpc.UnaryServerInfo{}, nil)
+			return err
+		}(), want: runsAgain},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			locks, _ := newLocker(t)
+			var runs atomic.Int32
+			inside := func(context.Context, any, *grpc.UnaryServerInfo, grpc.UnaryHandler) (any, error) {
+				runs.Add(1)
+				return test.reply, test.err
+			}
+			interceptor := grpclock.IdempotentUnaryServerInterceptor(locks, literal, test.opts...)
+			conn := dial(t, listen(t, &bank{}, grpc.ChainUnaryInterceptor(interceptor, inside)), plaintext)
+			checkNext(t, conn, &runs, test.want)
+		})
+	}
+}
+
+// A handler that panics, or ends its goroutine, frees its key, unless it has said
+// that the outcome is uncertain. The panic goes on as it is.
+func TestAttemptsThatBreak(t *testing.T) {
+	t.Parallel()
+	const crash = "crash"
+	for how, end := range map[string]func(){"panic": func() { panic(crash) }, "Goexit": runtime.Goexit} {
+		for name, test := range map[string]struct {
+			decision core.Decision
+			want     error
+		}{
+			"Undecided":   {core.Undecided, nil},
+			"StoreAnswer": {core.StoreAnswer, nil},
+			"DropAnswer":  {core.DropAnswer, nil},
+			"Uncertain":   {core.Uncertain, core.ErrInterrupted},
+		} {
+			t.Run(how+", "+name, func(t *testing.T) {
+				t.Parallel()
+				locks, _ := newLocker(t)
+				interceptor := grpclock.IdempotentUnaryServerInterceptor(locks, literal)
+				call := func(handler grpc.UnaryHandler) (any, error) {
+					return interceptor(t.Context(), transferOf("a"), &grpc.UnaryServerInfo{FullMethod: "/a.B/C"}, handler)
+				}
+				ended := make(chan any, 1)
+				go func() {
+					defer func() { ended <- recover() }()
+					_, _ = call(func(ctx context.Context, _ any) (any, error) {
+						attempt, _ := grpclock.AttemptFromContext(ctx)
+						attempt.Decide(test.decision)
+						end()
+						return nil, nil
+					})
+				}()
+				if caught := await(t, "the handler has ended", ended); how == "panic" && caught != crash {
+					t.Errorf("panic %v", caught)
+				}
+				_, err := call(func(context.Context, any) (any, error) { return &pb.TransferReply{}, nil })
+				if !errors.Is(err, test.want) {
+					t.Errorf("the next call: %v", err)
+				}
+			})
+		}
+	}
+}
+
+// A reply that panics while it is written down was made by a handler that had
+// done its work.
+func TestReplyThatPanics(t *testing.T) {
+	t.Parallel()
+	locks, _ := newLocker(t)
+	interceptor := grpclock.IdempotentUnaryServerInterceptor(locks, literal)
+	call := func() (caught any, err error) {
+		defer func() { caught = recover() }()
+		_, err = interceptor(t.Context(), transferOf("a"), &grpc.UnaryServerInfo{FullMethod: "/a.B/C"},
+			func(context.Context, any) (any, error) { return brokenMessage{}, nil })
+		return nil, err
+	}
+	if caught, err := call(); caught != "broken" {
+		t.Errorf("panic %v, %v", caught, err)
+	}
+	if _, err := call(); !errors.Is(err, core.ErrUnreplayable) {
+		t.Errorf("the next call: %v", err)
+	}
+}
+
+// A brokenMessage is a message that cannot be looked into.
+type brokenMessage struct{}
+
+func (brokenMessage) ProtoReflect() protoreflect.Message { panic("broken") }
+
+// A client that goes leaves a handler that ends, and its answer is stored when
+// the interceptor returns.
+func TestAnswerIsStoredAfterTheClientHasGone(t *testing.T) {
+	t.Parallel()
+	locks, _ := newLocker(t)
+	stored := make(chan bool, 2)
+	around := func(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+		reply, err := next(ctx, req)
+		attempt, fault := locks.Begin(context.WithoutCancel(ctx), core.EndpointKey("", info.FullMethod, theKey), nil)
+		if fault != nil {
+			t.Errorf("Begin: %v", fault)
+			stored <- false
+			return reply, err
+		}
+		_, done := attempt.Replay()
+		stored <- done
+		return reply, err
+	}
+	var runs atomic.Int32
+	running := make(chan struct{})
+	conn := dial(t, listen(t, counted(&runs, func(ctx context.Context, _ *pb.TransferRequest) error {
+		close(running)
+		await(t, "the handler knows", ctx.Done())
+		return nil
+	}), grpc.ChainUnaryInterceptor(around,
+		grpclock.IdempotentUnaryServerInterceptor(locks, literal, grpclock.WithoutFingerprint()))), plaintext)
+	ctx, leave := context.WithCancel(within(t))
+	defer leave()
+	go func() {
+		await(t, "the handler runs", running)
+		leave()
+	}()
+	if first := ask(ctx, conn, transferOf("a")); first.status.Code() != codes.Canceled {
+		t.Errorf("%s", first)
+	}
+	if !await(t, "the interceptor has returned", stored) {
+		t.Error("the answer is not stored")
+	}
+	if later := ask(within(t), conn, transferOf("a")); !later.replayed() {
+		t.Errorf("the later call is no replay: %s", later)
+	}
+	wantRuns(t, &runs, 1)
+}
+
+// The handler runs under the attempt's lease, and what it asks of gRPC in its
+// context is as without the interceptor.
+func TestContextOfAttempts(t *testing.T) {
+	t.Parallel()
+	locks, _ := newLocker(t)
+	client := serve(t, &bank{transfer: func(ctx context.Context, _ *pb.TransferRequest) error {
+		attempt, _ := grpclock.AttemptFromContext(ctx)
+		lease, ok := grpclock.FromContext(ctx)
+		if !ok || lease != attempt.Lease() {
+			t.Errorf("lease %v, %v; that of the attempt is %v", lease, ok, attempt.Lease())
+		}
+		if md := metadata.ValueFromIncomingContext(ctx, "idempotency-key"); len(md) != 1 {
+			t.Errorf("incoming metadata %v", md)
+		}
+		if stream := grpc.ServerTransportStreamFromContext(ctx); stream.Method() != pb.Bank_Transfer_FullMethodName {
+			t.Errorf("a stream of %q", stream.Method())
+		}
+		if _, ok := ctx.Deadline(); !ok {
+			t.Error("the deadline is gone")
+		}
+		return nil
+	}}, idempotent(locks, grpclock.IdempotencyKey()))
+	_, err := client.Transfer(marked(t, "a"), transferOf("a"))
+	wantCode(t, err, codes.OK)
+	if _, ok := grpclock.AttemptFromContext(t.Context()); ok {
+		t.Error("an attempt out of nothing")
+	}
+}
+
+// Several goroutines of a handler may set metadata.
+func TestMetadataFromSeveralGoroutines(t *testing.T) {
+	t.Parallel()
+	locks, _ := newLocker(t)
+	var runs atomic.Int32
+	conn := dial(t, listen(t, counted(&runs, func(ctx context.Context, _ *pb.TransferRequest) error {
+		var parts sync.WaitGroup
+		for range 20 {
+			parts.Go(func() { _ = grpc.SetHeader(ctx, metadata.Pairs("x-part", "1")) })
+			parts.Go(func() { _ = grpc.SetTrailer(ctx, metadata.Pairs("x-part", "1")) })
+		}
+		parts.Wait()
+		return nil
+	}), idempotent(locks, literal)), plaintext)
+	first, later := ask(within(t), conn, transferOf("a")), ask(within(t), conn, transferOf("a"))
+	checkReplay(t, first, later)
+	if len(later.header["x-part"]) != 20 || len(later.trailer["x-part"]) != 20 {
+		t.Errorf("%s", later)
+	}
+}
+
+// Where there is no transport stream, as in a test of a handler, there is no
+// metadata, and all else is as always.
+func TestAttemptsWithoutAServer(t *testing.T) {
+	t.Parallel()
+	locks, _ := newLocker(t)
+	interceptor := grpclock.IdempotentUnaryServerInterceptor(locks, literal)
+	for range 2 {
+		reply, err := interceptor(t.Context(), transferOf("a"), &grpc.UnaryServerInfo{FullMethod: "/a.B/C"},
+			func(ctx context.Context, _ any) (any, error) {
+				if grpc.SetHeader(ctx, metadata.Pairs("a", "b")) == nil {
+					t.Error("a header was set on nothing")
+				}
+				return &pb.TransferReply{Cents: 7}, nil
+			})
+		if m, ok := reply.(*pb.TransferReply); err != nil || !ok || m.GetCents() != 7 {
+			t.Errorf("%v, %v", reply, err)
+		}
+	}
+}

@@ -1,0 +1,365 @@
+package grpclock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/reqlock/reqlock/core"
+	pb "github.com/reqlock/reqlock/examples/bankpb"
+	"github.com/reqlock/reqlock/grpclock"
+)
+
+// begun begins the attempt of a call as another copy of it does, without a
+// fingerprint, and ends it when the test is over.
+func begun(t *testing.T, locks *core.Locker, key string) *core.Attempt {
+	t.Helper()
+	attempt, err := locks.Begin(t.Context(), core.EndpointKey("", pb.Bank_Transfer_FullMethodName, key), nil)
+	if err != nil {
+		t.Fatalf("Begin: %v", err)
+	}
+	t.Cleanup(func() { _ = attempt.Abort(context.Background()) })
+	return attempt
+}
+
+// Every outcome that an idempotent call can have without running.
+func TestIdempotentOutcomes(t *testing.T) {
+	t.Parallel()
+	without := grpclock.WithoutFingerprint()
+	running := func(t *testing.T, e *env) { begun(t, e.locks, theKey) }
+	ended := func(end func(*core.Attempt, context.Context) error) func(*testing.T, *env) {
+		return func(t *testing.T, e *env) {
+			if err := end(begun(t, e.locks, theKey), t.Context()); err != nil {
+				t.Errorf("the first attempt: %v", err)
+			}
+		}
+	}
+	for name, test := range map[string]refusal{
+		"in flight": {
+			key: literal, prepare: running, opts: []grpclock.Option{without},
+			code: codes.Aborted, reason: "BUSY", retryAfter: time.Second,
+		},
+		"in flight, another hint": {
+			key: literal, prepare: running, opts: []grpclock.Option{without, core.WithRetryAfter(1500 * time.Millisecond)},
+			code: codes.Aborted, reason: "BUSY", retryAfter: 1500 * time.Millisecond,
+		},
+		"wait timeout": {
+			key: literal, prepare: running, opts: []grpclock.Option{without, core.WithWait(200 * time.Millisecond)},
+			code: codes.Aborted, reason: "WAIT_TIMEOUT", retryAfter: time.Second,
+		},
+		"no key": {
+			key:  grpclock.IdempotencyKey(),
+			code: codes.InvalidArgument, reason: "NO_KEY",
+		},
+		"an empty key": {
+			key: grpclock.IdempotencyKey(), opts: []grpclock.Option{grpclock.WithOptionalKey()},
+			call: func(ctx context.Context) context.Context {
+				return metadata.AppendToOutgoingContext(ctx, "idempotency-key", "")
+			},
+			code: codes.InvalidArgument, reason: "NO_KEY",
+		},
+		"two keys": {
+			key: grpclock.IdempotencyKey(),
+			call: func(ctx context.Context) context.Context {
+				return metadata.AppendToOutgoingContext(ctx, "idempotency-key", "a", "idempotency-key", "a")
+			},
+			code: codes.InvalidArgument, reason: "INVALID_KEY",
+		},
+		"no user, and optional idempotency-key": {
+			key:  core.Join(grpclock.ContextValue(userKey{}), grpclock.IdempotencyKey()),
+			opts: []grpclock.Option{grpclock.WithOptionalKey()},
+			call: func(ctx context.Context) context.Context {
+				return metadata.AppendToOutgoingContext(ctx, "idempotency-key", "a")
+			},
+			code: codes.InvalidArgument, reason: "NO_KEY",
+		},
+		"a key error": {
+			key:  failing(errors.New(theKey)),
+			code: codes.Internal, reason: "KEY_ERROR",
+		},
+		"a fingerprint error": {
+			key: literal, opts: []grpclock.Option{grpclock.WithFingerprint(func(*grpclock.Call) ([]byte, error) {
+				return nil, errors.New(theKey)
+			})},
+			code: codes.Internal, reason: "KEY_ERROR",
+		},
+		"a fingerprint error with a status": {
+			key: literal, opts: []grpclock.Option{grpclock.WithFingerprint(func(*grpclock.Call) ([]byte, error) {
+				return nil, fmt.Errorf("%s: %w", theKey, status.Error(codes.PermissionDenied, "not yours"))
+			})},
+			code: codes.PermissionDenied, message: "not yours",
+		},
+		"another message": {
+			key: literal, prepare: running,
+			code: codes.FailedPrecondition, reason: "MISMATCH",
+		},
+		"another message, after the end": {
+			key: literal, prepare: ended(func(a *core.Attempt, ctx context.Context) error { return a.Commit(ctx, nil) }),
+			code: codes.FailedPrecondition, reason: "MISMATCH",
+		},
+		"interrupted": {
+			key: literal, prepare: ended((*core.Attempt).Interrupt), opts: []grpclock.Option{without},
+			code: codes.FailedPrecondition, reason: "OUTCOME_UNKNOWN",
+		},
+		"sealed": {
+			key: literal, prepare: ended((*core.Attempt).Seal), opts: []grpclock.Option{without},
+			code: codes.AlreadyExists, reason: "COMPLETED_UNREPLAYABLE",
+		},
+		"unavailable": {
+			key: literal, prepare: func(_ *testing.T, e *env) { e.proxy.Refuse(true) },
+			code: codes.Unavailable, reason: "UNAVAILABLE", retryAfter: time.Second,
+		},
+		"closing": {
+			key: literal, prepare: func(t *testing.T, e *env) {
+				if err := e.locks.Close(t.Context()); err != nil {
+					t.Error(err)
+				}
+			},
+			code: codes.Unavailable, reason: "CLOSING", retryAfter: time.Second,
+		},
+		"an error handler": {
+			key: literal, prepare: running, opts: []grpclock.Option{
+				without, grpclock.WithErrorHandler(func(c *grpclock.Call, err error) error {
+					if !errors.Is(err, core.ErrBusy) || c.FullMethod() != pb.Bank_Transfer_FullMethodName {
+						t.Errorf("asked about %v in %s", err, c.FullMethod())
+					}
+					return status.Error(codes.AlreadyExists, "it runs")
+				}),
+			},
+			code: codes.AlreadyExists, message: "it runs",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test.of = grpclock.IdempotentUnaryServerInterceptor
+			testRefusal(t, test)
+		})
+	}
+}
+
+// Calls that need no key run as without the interceptor, whatever the key
+// function makes of them; those with one are held to it.
+func TestOptionalKey(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		names []string
+		call  []string // metadata
+		runs  int32    // of two calls
+	}{
+		"no key":                         {nil, nil, 2},
+		"another's metadata":             {nil, []string{"x-key", "a"}, 2},
+		"a key":                          {nil, []string{"idempotency-key", "a"}, 1},
+		"none of those named":            {[]string{"X-Key", "x-other"}, []string{"idempotency-key", "a"}, 2},
+		"one of those named, and no key": {[]string{"X-Key", "x-other"}, []string{"x-other", "a"}, 0},
+		"one of those named, and a key":  {[]string{"X-Key", "x-other"}, []string{"X-KEY", "a", "idempotency-key", "a"}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			locks, _ := newLocker(t)
+			var runs atomic.Int32
+			conn := dial(t, listen(t, counted(&runs, func(ctx context.Context, _ *pb.TransferRequest) error {
+				if _, ok := grpclock.AttemptFromContext(ctx); ok != (test.runs == 1) {
+					t.Errorf("it runs as an attempt: %v", ok)
+				}
+				return nil
+			}), idempotent(locks, grpclock.IdempotencyKey(), grpclock.WithOptionalKey(test.names...))), plaintext)
+			for range 2 {
+				got := ask(metadata.AppendToOutgoingContext(within(t), test.call...), conn, transferOf("a"))
+				if (got.status.Code() == codes.OK) != (test.runs > 0) {
+					t.Errorf("%s", got)
+				}
+			}
+			wantRuns(t, &runs, test.runs)
+		})
+	}
+}
+
+// The methods that ByMethod does not list run untouched, and the same key for
+// two methods makes two.
+func TestIdempotentByMethod(t *testing.T) {
+	t.Parallel()
+	locks, _ := newLocker(t)
+	var runs atomic.Int32
+	client := serve(t, &bank{transfer: func(context.Context, *pb.TransferRequest) error {
+		runs.Add(1)
+		return nil
+	}}, idempotent(locks, grpclock.ByMethod(map[string]grpclock.KeyFunc{
+		pb.Bank_Transfer_FullMethodName:   grpclock.IdempotencyKey(),
+		pb.Bank_PlaceOrder_FullMethodName: grpclock.IdempotencyKey(),
+	})))
+	for _, replayed := range []bool{false, true} {
+		_, err := client.Transfer(marked(t, "a"), transferOf("a"))
+		wantCode(t, err, codes.OK)
+		_, err = client.Balance(within(t), &pb.BalanceRequest{}) // without a key
+		wantCode(t, err, codes.OK)
+		var header metadata.MD
+		_, err = client.PlaceOrder(marked(t, "a"), &pb.PlaceOrderRequest{}, grpc.Header(&header))
+		wantCode(t, err, codes.Unimplemented) // which is stored
+		if got := header["idempotent-replayed"] != nil; got != replayed {
+			t.Errorf("the order is a replay: %v", got)
+		}
+	}
+	wantRuns(t, &runs, 1)
+}
+
+// Streams pass by: there is one interceptor for unary calls, and none for them.
+func TestStreamsAreNotIdempotent(t *testing.T) {
+	t.Parallel()
+	var runs atomic.Int32
+	client := serve(t, &bank{batch: func(s batchServer) error {
+		runs.Add(1)
+		_, ok := grpclock.AttemptFromContext(s.Context())
+		if ok {
+			t.Error("a stream runs as an attempt")
+		}
+		return s.Send(&pb.TransferReply{})
+	}}, idempotent(unusedLocker(t), literal))
+	for range 2 {
+		wantCode(t, batchCall(within(t), client), codes.OK)
+	}
+	wantRuns(t, &runs, 2)
+}
+
+// Of nine copies at once one runs, and the others wait for its answer.
+func TestCopiesWaitForTheAnswer(t *testing.T) {
+	t.Parallel()
+	var waiting atomic.Int32
+	all := make(chan struct{})
+	locks, _ := newLocker(t, core.WithObserver(func(e core.Event) {
+		if e.Kind == core.Waiting && waiting.Add(1) == 8 {
+			close(all)
+		}
+	}))
+	var runs atomic.Int32
+	conn := dial(t, listen(t, counted(&runs, func(ctx context.Context, _ *pb.TransferRequest) error {
+		await(t, "the others wait", all)
+		return grpc.SetTrailer(ctx, metadata.Pairs("x-number", "7"))
+	}), idempotent(locks, literal, core.WithWait(20*time.Second))), plaintext)
+	var clients sync.WaitGroup
+	replies := make([]reply, 9)
+	for i := range replies {
+		clients.Go(func() { replies[i] = ask(within(t), conn, transferOf("a")) })
+	}
+	clients.Wait()
+	first := -1
+	for i, r := range replies {
+		if !r.replayed() {
+			if first >= 0 {
+				t.Error("two replies are no replays")
+			}
+			first = i
+		}
+	}
+	if first < 0 {
+		t.Fatal("all replies are replays")
+	}
+	for i, r := range replies {
+		wantOK(t, r)
+		if i != first {
+			checkReplay(t, replies[first], r)
+		}
+	}
+	wantRuns(t, &runs, 1)
+}
+
+// Two interceptors with the same key are one; with different keys each has its
+// own, and what the inner one replays is the outer one's answer.
+func TestNestedIdempotent(t *testing.T) {
+	t.Parallel()
+	for name, inner := range map[string]grpclock.KeyFunc{"same key": literal, "another key": grpclock.Literal("another")} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			locks, rdb := newLocker(t)
+			var runs atomic.Int32
+			conn := dial(t, listen(t, counted(&runs, func(ctx context.Context, _ *pb.TransferRequest) error {
+				return grpc.SetHeader(ctx, metadata.Pairs("x-number", "7"))
+			}), grpc.ChainUnaryInterceptor(
+				grpclock.IdempotentUnaryServerInterceptor(locks, literal),
+				grpclock.UnaryServerInterceptor(locks, literal), // a lock of the same name is another one
+				grpclock.IdempotentUnaryServerInterceptor(locks, inner))), plaintext)
+			first := ask(within(t), conn, transferOf("a"))
+			wantOK(t, first)
+			checkReplay(t, first, ask(within(t), conn, transferOf("a")))
+
+			outer := core.EndpointKey("", pb.Bank_Transfer_FullMethodName, theKey)
+			names, err := rdb.Keys(t.Context(), "*"+outer+"*").Result()
+			if err != nil || len(names) == 0 {
+				t.Fatalf("KEYS: %q, %v", names, err)
+			}
+			if err := rdb.Del(t.Context(), names...).Err(); err != nil {
+				t.Fatal(err)
+			}
+			later := ask(within(t), conn, transferOf("a"))
+			if name == "same key" {
+				wantRuns(t, &runs, 2)
+				return
+			}
+			wantRuns(t, &runs, 1)
+			checkReplay(t, first, later) // the inner one's
+			checkReplay(t, first, ask(within(t), conn, transferOf("a")))
+		})
+	}
+}
+
+// Also and the options of this interceptor belong to one kind each.
+func TestIdempotentRegistrationPanics(t *testing.T) {
+	t.Parallel()
+	locks := unusedLocker(t)
+	with := func(opts ...grpclock.Option) func() {
+		return func() { grpclock.IdempotentUnaryServerInterceptor(locks, literal, opts...) }
+	}
+	tests := map[string]struct {
+		register func()
+		want     string
+	}{
+		"nil locker":     {func() { grpclock.IdempotentUnaryServerInterceptor(nil, literal) }, "IdempotentUnaryServerInterceptor needs a locker"},
+		"nil key":        {func() { grpclock.IdempotentUnaryServerInterceptor(locks, nil) }, "IdempotentUnaryServerInterceptor needs a key function"},
+		"Also":           {with(grpclock.Also(literal)), "put a UnaryServerInterceptor behind it"},
+		"fail open":      {with(core.WithFailOpen(true)), "WithFailOpen"},
+		"foreign option": {with(foreignOption{}), "option of another adapter"},
+		"fail open before": {func() {
+			grpclock.IdempotentUnaryServerInterceptor(locks.With(core.WithFailOpen(true)), literal)
+		}, "WithFailOpen"},
+		"an empty name":     {func() { grpclock.WithOptionalKey("a", "") }, "WithOptionalKey"},
+		"nil fingerprint":   {func() { grpclock.WithFingerprint(nil) }, "WithFingerprint"},
+		"nil stored":        {func() { grpclock.WithStored(nil) }, "WithStored"},
+		"short retention":   {with(core.WithRetention(1)), "WithRetention"},
+		"no such a policy":  {with(core.WithInterrupted(9)), "WithInterrupted"},
+		"records of 0 byte": {with(core.WithMaxRecord(0)), "WithMaxRecord"},
+	}
+	for name, opt := range map[string]grpclock.Option{
+		"WithOptionalKey":    grpclock.WithOptionalKey(),
+		"WithFingerprint":    grpclock.WithFingerprint(func(*grpclock.Call) ([]byte, error) { return nil, nil }),
+		"WithoutFingerprint": grpclock.WithoutFingerprint(),
+		"WithStored":         grpclock.WithStored(func(codes.Code) bool { return true }),
+	} {
+		want := name + " is an option of IdempotentUnaryServerInterceptor"
+		tests[name+" for a lock"] = struct {
+			register func()
+			want     string
+		}{func() { grpclock.UnaryServerInterceptor(locks, literal, opt) }, "UnaryServerInterceptor: " + want}
+		tests[name+" for a stream"] = struct {
+			register func()
+			want     string
+		}{func() { grpclock.StreamServerInterceptor(locks, literal, opt) }, "StreamServerInterceptor: " + want}
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if message := panicOf(test.register); !strings.HasPrefix(message, "reqlock: ") || !strings.Contains(message, test.want) {
+				t.Errorf("panic %q does not name %s", message, test.want)
+			}
+		})
+	}
+	with(core.WithFailOpen(true), core.WithFailOpen(false))() // the later one wins
+}
