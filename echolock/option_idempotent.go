@@ -58,8 +58,8 @@ func WithMaxBody(bytes int64) Option {
 
 // WithStored sets which answers are kept, by their status; an answer that is not
 // kept frees the key, so that the next request with it runs. If not set, kept are
-// 2xx, 3xx, and 4xx but for 401, 403, 408, 409, 423, 425 and 429. A nil function
-// panics. It is an option of Idempotent.
+// 2xx, 3xx, and 4xx but for 401, 403, 408, 409, 423, 425, 429 and 499. A nil
+// function panics. It is an option of Idempotent.
 func WithStored(stored func(status int) bool) Option {
 	adapter.Must(stored != nil, "WithStored needs a function")
 	return ofIdempotent("WithStored", func(s *settings) { s.Stored = stored })

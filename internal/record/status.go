@@ -9,11 +9,13 @@ import "net/http"
 // Not kept is what is no final answer (1xx), what says that the server failed
 // (5xx), and a refusal that can be another one the next time: for want of
 // credentials or rights (401, 403), for time (408, 425), for the state of what
-// was asked for (409, 423), or for the number of requests (429).
+// was asked for (409, 423), for the number of requests (429), or because the
+// client had gone (499, which is in no standard).
 func Storable(status int) bool {
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusRequestTimeout, http.StatusConflict,
-		http.StatusLocked, http.StatusTooEarly, http.StatusTooManyRequests:
+		http.StatusLocked, http.StatusTooEarly, http.StatusTooManyRequests,
+		499:
 		return false
 	}
 	return 200 <= status && status < 500
