@@ -17,6 +17,7 @@ func overEcho() *framework {
 	return &framework{
 		name:      "echolock",
 		serve:     serveEcho,
+		endpoint:  echoEndpoint,
 		row:       httpRow,
 		forbidden: verdict{status: http.StatusForbidden, code: "key_error"},
 		hooked:    verdict{status: http.StatusTeapot},

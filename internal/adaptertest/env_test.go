@@ -74,8 +74,8 @@ func newEnv(t *testing.T, f *framework, addr string) *env {
 	return e
 }
 
-// close ends the Locker and sees that no lock is left. The servers of the case
-// have ended before.
+// close ends the Locker and sees that no lock is left, and nothing that lives for
+// ever. The servers of the case have ended before.
 func (e *env) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -90,6 +90,11 @@ func (e *env) close() {
 	for _, name := range names {
 		if token := e.rdb.Get(ctx, name).Val(); strings.HasPrefix(token, e.ours) {
 			e.Errorf("%s is still locked", name)
+		}
+	}
+	for _, name := range e.rdb.Keys(ctx, "*"+e.prefix+"*").Val() {
+		if e.rdb.TTL(ctx, name).Val() == -1 {
+			e.Errorf("%s lives for ever", name)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package adaptertest
 
 import (
 	"context"
+	"net/http"
 	"testing"
 	"time"
 
@@ -16,6 +17,8 @@ type framework struct {
 	lacks map[feature]string
 	// serve serves a route until the test is over.
 	serve func(t *testing.T, locks *core.Locker, r route) server
+	// endpoint makes an idempotent endpoint of an HTTP framework; nil elsewhere.
+	endpoint func(locks *core.Locker, e endpoint) http.Handler
 	// row says an outcome in the framework's own terms.
 	row func(o core.Outcome) verdict
 	// forbidden is the answer to a key function that fails with forbidden{}.
@@ -45,6 +48,7 @@ const (
 	ownContext feature = "a request that carries its context through the chain"
 	aborts     feature = "http.ErrAbortHandler"
 	streams    feature = "answers in pieces"
+	earlyHint  feature = "informational answers before the answer"
 	hijacking  feature = "connections that a handler takes over"
 	errorPath  feature = "an error path of the framework beside the answer"
 )

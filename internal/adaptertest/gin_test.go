@@ -16,6 +16,8 @@ func overGin() *framework {
 	return &framework{
 		name:      "ginlock",
 		serve:     serveGin,
+		endpoint:  ginEndpoint,
+		lacks:     map[feature]string{earlyHint: "c.Writer takes any status for that of the answer, and sends it with that"},
 		row:       httpRow,
 		forbidden: verdict{status: http.StatusForbidden, code: "key_error"},
 		hooked:    verdict{status: http.StatusTeapot},

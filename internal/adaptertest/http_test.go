@@ -41,11 +41,16 @@ type httpServer struct{ *httptest.Server }
 // panics.
 func serveHTTP(t *testing.T, h http.Handler) server {
 	t.Helper()
+	return httpServer{startHTTP(t, h)}
+}
+
+func startHTTP(t *testing.T, h http.Handler) *httptest.Server {
+	t.Helper()
 	s := httptest.NewUnstartedServer(h)
 	s.Config.ErrorLog = log.New(io.Discard, "", 0)
 	s.Start()
 	t.Cleanup(s.Close)
-	return httpServer{s}
+	return s
 }
 
 func (s httpServer) send(ctx context.Context, r request) answer {

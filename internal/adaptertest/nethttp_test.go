@@ -14,6 +14,7 @@ func overNetHTTP() *framework {
 	return &framework{
 		name:      "nethttplock",
 		serve:     serveNetHTTP,
+		endpoint:  netHTTPEndpoint,
 		row:       httpRow,
 		forbidden: verdict{status: http.StatusForbidden, code: "key_error"},
 		hooked:    verdict{status: http.StatusTeapot},

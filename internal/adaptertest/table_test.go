@@ -72,7 +72,7 @@ func result(t *testing.T) string {
 // somewhere, and that frameworks lack only what a case asks for, and say why.
 func TestTableIsWhole(t *testing.T) {
 	t.Parallel()
-	cases, columns := table(), frameworks()
+	cases, columns := append(table(), scenarios()...), frameworks()
 	asked := map[feature]bool{}
 	names := map[string]bool{}
 	for _, c := range cases {

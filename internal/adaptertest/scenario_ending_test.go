@@ -1,0 +1,166 @@
+package adaptertest
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"github.com/reqlock/reqlock/core"
+)
+
+// endingScenarios are about handlers that do not return as they should, and
+// clients that do not stay.
+func endingScenarios() []testCase {
+	return []testCase{
+		{"a panic, inside the framework's recovery", everywhere, panics},
+		{"http.ErrAbortHandler, and a panic that is uncertain", everywhere, abortHandler},
+		{"Goexit of the handler", everywhere, exits},
+		{"a write after the handler has returned", everywhere, lateWrite},
+		{"the client goes, and the handler answers", everywhere, clientGoes},
+		{"the client goes, and the handler answers nothing", everywhere, clientGoesSilently},
+		{"a timeout around the endpoint", everywhere, timeoutAround},
+	}
+}
+
+// What the handler has answered before is dropped, with its headers, and the
+// recovery answers.
+func panics(e *env) {
+	first := true
+	s := e.shop(endpoint{
+		recovers: true,
+		handler: func(t turn) {
+			t.Header().Set("Location", "/payments/1")
+			t.WriteHeader(http.StatusCreated)
+			_, _ = t.Write([]byte("paid"))
+			if first {
+				first = false
+				panic("crash")
+			}
+		},
+	})
+	crashed := s.runsWith(http.StatusInternalServerError, payment("panic"))
+	if crashed.header.Get("Location") != "" || crashed.body == "paid" {
+		e.Errorf("the answer after the panic is %+v", crashed)
+	}
+	s.replays(s.runsWith(http.StatusCreated, payment("panic")), payment("panic"))
+}
+
+func abortHandler(e *env) {
+	s := e.shop(endpoint{handler: func(t turn) {
+		_, _ = t.Write([]byte("paid"))
+		if t.r.Header.Get("X-Decide") != "" {
+			t.attempt.Decide(core.Uncertain)
+		}
+		panic(http.ErrAbortHandler)
+	}})
+	for range 2 {
+		if answer := s.do(e.Context(), payment("abort")); answer.err == nil {
+			e.Errorf("an answer of a handler that aborted: %+v", answer)
+		}
+	}
+	if n := s.runs.Load(); n != 2 {
+		e.Errorf("the handler has run %d times", n)
+	}
+	uncertain := payment("abort")
+	uncertain.header = http.Header{"X-Decide": {"uncertain"}}
+	if answer := s.do(e.Context(), uncertain); answer.err == nil {
+		e.Errorf("an answer of a handler that aborted: %+v", answer)
+	}
+	s.refuses(core.ErrInterrupted, payment("abort"))
+}
+
+func exits(e *env) {
+	var runs atomic.Int64
+	ctx, leave := context.WithCancel(e.Context())
+	s := e.shop(endpoint{
+		handler: func(t turn) {
+			t.WriteHeader(http.StatusCreated)
+			if runs.Add(1) == 1 {
+				leave() // net/http leaves the connection open
+				runtime.Goexit()
+			}
+		},
+	})
+	if answer := s.do(ctx, payment("exit")); answer.err == nil {
+		e.Errorf("an answer of a handler that gave none: %+v", answer)
+	}
+	e.events.await(e.T, core.Released, 1)
+	s.replays(s.runsWith(http.StatusCreated, payment("exit")), payment("exit"))
+}
+
+func lateWrite(e *env) {
+	late := make(chan error, 1)
+	goOn := make(chan struct{})
+	s := e.shop(endpoint{handler: func(t turn) {
+		_, _ = io.WriteString(t, "paid")
+		w := innermost(t.ResponseWriter)
+		go func() {
+			<-goOn
+			_, err := w.Write([]byte("late"))
+			late <- err
+		}()
+	}})
+	first := s.runsWith(http.StatusOK, payment("late"))
+	close(goOn)
+	if err := await(e.T, "the late write", late); err == nil {
+		e.Error("a write after the handler has returned is no error")
+	}
+	if s.replays(first, payment("late")); first.body != "paid" {
+		e.Errorf("the first answer is %+v", first)
+	}
+}
+
+// Whoever has answered has done what was to be done.
+func clientGoes(e *env) { clientLeaves(e, true) }
+
+// A handler that leaves silently because its context has ended has not said
+// whether it has done anything: silence is no success then.
+func clientGoesSilently(e *env) { clientLeaves(e, false) }
+
+func clientLeaves(e *env, answers bool) {
+	ctx, leave := context.WithCancel(e.Context())
+	defer leave()
+	gone := make(chan error, 1)
+	s := e.shop(endpoint{handler: func(t turn) {
+		leave()
+		await(e.T, "the context ends", t.r.Context().Done())
+		gone <- t.r.Context().Err()
+		if answers {
+			t.WriteHeader(http.StatusCreated)
+			_, _ = t.Write([]byte("paid"))
+		}
+	}})
+	if answer := s.do(ctx, payment("left")); answer.err == nil {
+		e.Errorf("an answer for a client that has gone: %+v", answer)
+	}
+	if err := await(e.T, "the handler knows", gone); !errors.Is(err, context.Canceled) {
+		e.Errorf("the handler's context: %v", err)
+	}
+	if !answers {
+		e.events.await(e.T, core.Released, 1)
+		s.refuses(core.ErrInterrupted, payment("left"))
+		return
+	}
+	e.events.await(e.T, core.Committed, 1)
+	s.replays(got{status: http.StatusCreated, body: "paid", header: http.Header{
+		"Content-Type": {"text/plain; charset=utf-8"},
+	}}, payment("left"))
+}
+
+// The client has its 503, and the request is done.
+func timeoutAround(e *env) {
+	goOn := make(chan struct{})
+	s := e.shop(endpoint{handler: func(t turn) {
+		await(e.T, "the timeout is over", goOn)
+		t.WriteHeader(http.StatusCreated)
+	}})
+	s.Config.Handler = http.TimeoutHandler(s.Config.Handler, 50*time.Millisecond, "too slow")
+	s.runsWith(http.StatusServiceUnavailable, payment("timeout"))
+	close(goOn)
+	e.events.await(e.T, core.Committed, 1)
+	s.replays(got{status: http.StatusCreated, header: http.Header{}}, payment("timeout"))
+}

@@ -1,0 +1,74 @@
+package adaptertest
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/reqlock/reqlock/internal/redistest"
+)
+
+// scenarios are all that is known to go wrong with idempotent endpoints, as rows
+// of a table. Those that are told elsewhere, or nowhere, are in elsewhere_test.go.
+func scenarios() []testCase {
+	return slices.Concat(
+		keyScenarios(),
+		scopeScenarios(),
+		fingerprintScenarios(),
+		bodyScenarios(),
+		crowdScenarios(),
+		replayScenarios(),
+		headerScenarios(),
+		statusScenarios(),
+		endingScenarios(),
+		streamScenarios(),
+		crashScenarios(),
+		faultScenarios(),
+	)
+}
+
+// TestScenarios runs each scenario on each HTTP framework.
+func TestScenarios(t *testing.T) {
+	t.Parallel()
+	cases := scenarios()
+	var columns []*framework
+	for _, f := range frameworks() {
+		if f.endpoint != nil {
+			columns = append(columns, f)
+		}
+	}
+	told := newReport(cases, columns)
+	t.Cleanup(func() { t.Log(told) })
+	for _, f := range columns {
+		t.Run(f.name, func(t *testing.T) {
+			t.Parallel()
+			server := redistest.Start(t)
+			for _, c := range cases {
+				t.Run(c.name, func(t *testing.T) {
+					t.Parallel()
+					if reason, lacks := f.lack(c.needs); lacks {
+						told.set(c.name, f.name, reason)
+						t.Log("does not apply: " + reason)
+						return
+					}
+					t.Cleanup(func() { told.set(c.name, f.name, result(t)) })
+					c.run(newEnv(t, f, server.Addr()))
+				})
+			}
+		})
+	}
+}
+
+// TestElsewhereIsWhole sees that no scenario is told to be elsewhere and is in the
+// table, and that each has its reason.
+func TestElsewhereIsWhole(t *testing.T) {
+	t.Parallel()
+	names := map[string]bool{}
+	for _, c := range scenarios() {
+		names[c.name] = true
+	}
+	for _, s := range elsewhere {
+		if names[s.scenario] || s.why == "" {
+			t.Errorf("%q is a scenario of the table as well, or has no reason", s.scenario)
+		}
+	}
+}
