@@ -23,6 +23,7 @@ import (
 type grpcServer struct {
 	pb.TestServiceClient
 	kind callKind
+	addr string
 }
 
 // A callKind says which method a request is a call of.
@@ -56,7 +57,7 @@ func listenGRPC(t *testing.T, service pb.TestServiceServer, kind callKind, optio
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	return grpcServer{pb.NewTestServiceClient(conn), kind}
+	return grpcServer{pb.NewTestServiceClient(conn), kind, listener.Addr().String()}
 }
 
 // outgoing returns the context and the message of a request: its keys are
