@@ -51,6 +51,74 @@
 // Without it, a key function that reads one type of message refuses the methods
 // that have another one.
 //
+// # Idempotent calls
+//
+// A client whose connection broke does not know whether its call took effect. It
+// sends the call again, with the same idempotency-key in the metadata, and
+// IdempotentUnaryServerInterceptor gives it the first answer:
+//
+//	paid := grpclock.ByMethod(map[string]grpclock.KeyFunc{
+//		pb.Bank_Transfer_FullMethodName: core.Join(grpclock.ContextValue(userKey{}), grpclock.IdempotencyKey()),
+//	})
+//	grpc.NewServer(grpc.ChainUnaryInterceptor(
+//		recovery, auth, grpclock.IdempotentUnaryServerInterceptor(locks, paid), grpclock.UnaryServerInterceptor(locks, key)))
+//
+// The key is that of a user, as above, since clients choose the other part of it;
+// without the user, one client is given the answer of another. What the user must
+// have a right to is found out in front of the interceptor, also for a copy.
+//
+// The first call runs under a lock of its own; one behind it, as here, is taken
+// only by calls that run. A copy that comes meanwhile is refused with ABORTED, or
+// with core.WithWait waits for the answer. The answer is stored in Redis, in the
+// same step that frees the lock, before the message and the status are sent, and is
+// kept as long as core.WithRetention says. If it could not be stored, it is sent all
+// the same; the observer hears of it, and copies are refused with
+// OUTCOME_UNKNOWN.
+//
+// Stored are the message, or the status with its details, and the metadata that
+// was set as header and trailer behind the interceptor; an early grpc.SendHeader is
+// sent at once. A copy gets all of it byte for byte, but for the order of a map's
+// entries, which protobuf leaves open, and "idempotent-replayed: true" in the
+// header. Not replayed is metadata that belongs to one exchange, such as
+// set-cookie, date, x-request-id and what begins with grpc-, nor that of
+// interceptors outside.
+//
+// Answers are stored that a copy of the call would meet again, see WithStored:
+// UNAVAILABLE or a panic frees the key, and a copy runs. A handler that knows
+// better says so:
+//
+//	attempt, _ := grpclock.AttemptFromContext(ctx)
+//	attempt.Decide(core.Uncertain) // the call to the payment provider timed out
+//
+// A process that dies in the middle leaves a call of which nobody knows whether it
+// took effect. Copies are refused with OUTCOME_UNKNOWN, until an operator frees the
+// key, for which core.Locker.Resolve takes core.EndpointKey("", fullMethod, key); or
+// they run, see core.WithInterrupted.
+//
+// An answer that cannot be given again is done all the same: copies are refused
+// with COMPLETED_UNREPLAYABLE, and never run. That is one over core.WithMaxRecord,
+// one that is no proto.Message, and one that was stored by another build, if its
+// message has a type that this program does not have, or its method does not return.
+//
+// The retry interceptors of clients, and the retry policy of gRPC itself, send the
+// metadata again, and so the same key: an interceptor that makes the key belongs
+// outside of one that retries. What gRPC sends again by itself because no server
+// has seen it (transparent retry) is no copy. ABORTED comes with a RetryInfo, and
+// may be tried again; OUTCOME_UNKNOWN, MISMATCH and COMPLETED_UNREPLAYABLE will be
+// the same.
+//
+// Streams are not covered: an answer in pieces is not stored. A handler finds
+// another transport stream in its context than gRPC's own, so that
+// grpc.SetSendCompressor and grpc.ClientSupportedCompressors do not work behind the
+// interceptor. They do in front of it.
+//
+// What holds: for a key, while its record is kept, there is at most one stored
+// answer, and all copies get that one. It is not exactly once. The effect and
+// the storing of the answer take place in two systems, and between them a process
+// can die; a record can be lost with its Redis; a call that lost its lease may still
+// run while another one does. Where a second effect must be impossible, hand the key
+// on to the system that has the effect, or make it unique in its database.
+//
 // # Streams
 //
 // The lock of a stream is held until its handler ends. If the key needs no
@@ -79,7 +147,7 @@
 // # Where to put it
 //
 // From the outside inwards: recover, log, authentication, validation, rate
-// limit, lock, handler. Whatever can refuse a call refuses it before it has the
+// limit, idempotency, lock, handler. Whatever can refuse a call refuses it before it has the
 // lock. Stats handlers, such as that of otelgrpc, stand around all interceptors
 // and see the refused calls too. Compression lies below them, and CORS is a
 // matter of the proxy that speaks gRPC-Web. A recovery outside or inside the

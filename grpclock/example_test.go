@@ -183,6 +183,46 @@ func ExampleIdempotencyKey() {
 	// ada: OK
 }
 
+// A client that got no answer sends its transfer again, with the same key. The
+// money is moved once, and each copy gets the answer of the first one.
+func ExampleIdempotentUnaryServerInterceptor() {
+	locks, stop := exampleLocker()
+	defer stop()
+
+	type userKey struct{}
+	authenticate := func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+		user := metadata.ValueFromIncomingContext(ctx, "user")[0] // from a token in the metadata
+		return next(context.WithValue(ctx, userKey{}, user), req)
+	}
+	once := grpclock.IdempotentUnaryServerInterceptor(locks, grpclock.ByMethod(map[string]grpclock.KeyFunc{
+		pb.Bank_Transfer_FullMethodName: core.Join(grpclock.ContextValue(userKey{}), grpclock.IdempotencyKey()),
+	}))
+	service := &bank{transfer: func(_ context.Context, m *pb.TransferRequest) error {
+		fmt.Println("moved:", m.GetCents())
+		return nil
+	}}
+	client, stop := exampleClient(service, grpc.ChainUnaryInterceptor(authenticate, once))
+	defer stop()
+
+	submit := func(key string, cents int64) {
+		ctx := metadata.AppendToOutgoingContext(context.Background(), "user", "ada", "idempotency-key", key)
+		var header metadata.MD
+		reply, err := client.Transfer(ctx, &pb.TransferRequest{Cents: cents}, grpc.Header(&header))
+		fmt.Println(status.Code(err), reply.GetCents(), header.Get("idempotent-replayed"))
+	}
+	submit("8e03978e", 700)
+	submit("8e03978e", 700)
+	submit("8e03978e", 900) // another transfer, by mistake
+	submit("40d543e8", 900)
+	// Output:
+	// moved: 700
+	// OK 700 []
+	// OK 700 [true]
+	// FailedPrecondition 0 []
+	// moved: 900
+	// OK 900 []
+}
+
 // A transfer locks both of its accounts. One from a to b and one from b to a
 // exclude each other, and do not wait for each other for ever.
 func ExampleAlso() {

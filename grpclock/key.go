@@ -39,8 +39,9 @@ func Metadata(name string) KeyFunc {
 // one is core.ErrNoKey. Metadata that comes more than once, a list, and whatever
 // else is malformed are core.ErrInvalidKey.
 //
-// It keeps copies of a call from running at the same time. A copy that comes
-// after the first has ended runs again.
+// Under a UnaryServerInterceptor it keeps copies of a call from running at the
+// same time, and one that comes after the first has ended runs again. Under an
+// IdempotentUnaryServerInterceptor that one gets the first one's answer.
 func IdempotencyKey() KeyFunc {
 	return func(c *Call) (string, error) {
 		return keypart.IdempotencyKey(metadata.ValueFromIncomingContext(c.Context(), "idempotency-key"))
