@@ -99,30 +99,30 @@ type teller struct {
 // A grpcHandler says what becomes of a call; nil is its number.
 type grpcHandler func(ctx context.Context, m *pb.SimpleRequest) error
 
-// A payment is the client's side of a teller.
-type payment struct {
+// A submission is the client's side of a teller.
+type submission struct {
 	b      *teller
 	client pb.TestServiceClient
 	addr   string
 }
 
 // serve serves under IdempotencyKey.
-func (b *teller) serve(handle grpcHandler, opts ...grpclock.Option) *payment {
+func (b *teller) serve(handle grpcHandler, opts ...grpclock.Option) *submission {
 	b.Helper()
 	return b.serveOn(b.locks, handle, opts...)
 }
 
 // serveOn serves as another process with its own Locker does.
-func (b *teller) serveOn(l *core.Locker, handle grpcHandler, opts ...grpclock.Option) *payment {
+func (b *teller) serveOn(l *core.Locker, handle grpcHandler, opts ...grpclock.Option) *submission {
 	b.Helper()
 	return b.serveBehind(handle, grpclock.IdempotentUnaryServerInterceptor(l, grpclock.IdempotencyKey(), opts...))
 }
 
 // serveBehind serves behind interceptors.
-func (b *teller) serveBehind(handle grpcHandler, chain ...grpc.UnaryServerInterceptor) *payment {
+func (b *teller) serveBehind(handle grpcHandler, chain ...grpc.UnaryServerInterceptor) *submission {
 	b.Helper()
 	s := listenGRPC(b.T, tellerService{b: b, handle: handle}, unaryCall, grpc.ChainUnaryInterceptor(chain...)).(grpcServer)
-	return &payment{b, s.TestServiceClient, s.addr}
+	return &submission{b, s.TestServiceClient, s.addr}
 }
 
 type tellerService struct {
@@ -151,12 +151,12 @@ type receipt struct {
 }
 
 // send makes a call with the metadata idempotency-key, and others.
-func (p *payment) send(ctx context.Context, key string, m *pb.SimpleRequest, others ...string) receipt {
+func (p *submission) send(ctx context.Context, key string, m *pb.SimpleRequest, others ...string) receipt {
 	return p.call(metadata.AppendToOutgoingContext(ctx, append(others, "idempotency-key", key)...), m)
 }
 
 // call makes a call.
-func (p *payment) call(ctx context.Context, m *pb.SimpleRequest, opts ...grpc.CallOption) receipt {
+func (p *submission) call(ctx context.Context, m *pb.SimpleRequest, opts ...grpc.CallOption) receipt {
 	p.b.Helper()
 	ctx, cancel := context.WithTimeout(ctx, 2*patience)
 	defer cancel()
@@ -174,7 +174,7 @@ func (p *payment) call(ctx context.Context, m *pb.SimpleRequest, opts ...grpc.Ca
 }
 
 // retrying is another client, which sends a call again that ends with the code.
-func (p *payment) retrying(code codes.Code) *payment {
+func (p *submission) retrying(code codes.Code) *submission {
 	p.b.Helper()
 	policy := fmt.Sprintf(`{"methodConfig": [{"name": [{}], "retryPolicy": {"maxAttempts": 3, "initialBackoff": "0.01s",
 		"maxBackoff": "0.01s", "backoffMultiplier": 1, "retryableStatusCodes": [%d]}}]}`, code)
@@ -183,7 +183,7 @@ func (p *payment) retrying(code codes.Code) *payment {
 		p.b.Fatal(err)
 	}
 	p.b.Cleanup(func() { _ = conn.Close() })
-	return &payment{p.b, pb.NewTestServiceClient(conn), p.addr}
+	return &submission{p.b, pb.NewTestServiceClient(conn), p.addr}
 }
 
 // incoming returns the metadata of a name that a call came with.
@@ -192,7 +192,7 @@ func incoming(ctx context.Context, name string) []string {
 }
 
 // pay is the call that most rows send.
-func (p *payment) pay() receipt {
+func (p *submission) pay() receipt {
 	p.b.Helper()
 	return p.send(p.b.Context(), theKey, paid)
 }
@@ -205,7 +205,7 @@ func (r receipt) replayed() bool {
 }
 
 // wantFirst fails the test unless a call has run with this number.
-func (p *payment) wantFirst(r receipt, number int) receipt {
+func (p *submission) wantFirst(r receipt, number int) receipt {
 	p.b.Helper()
 	if r.text != fmt.Sprint(number) || r.replayed() {
 		p.b.Errorf("not the answer of call %d: %+v", number, r)
@@ -214,7 +214,7 @@ func (p *payment) wantFirst(r receipt, number int) receipt {
 }
 
 // wantReplay fails the test unless an answer is the first one again.
-func (p *payment) wantReplay(first, r receipt) {
+func (p *submission) wantReplay(first, r receipt) {
 	p.b.Helper()
 	header := r.header.Copy()
 	header.Delete("idempotent-replayed")
@@ -228,7 +228,7 @@ func (p *payment) wantReplay(first, r receipt) {
 }
 
 // wantRefused fails the test unless a call was refused with an error.
-func (p *payment) wantRefused(r receipt, want error) {
+func (p *submission) wantRefused(r receipt, want error) {
 	p.b.Helper()
 	if r.verdict != p.b.rowOf(want) || r.replayed() {
 		p.b.Errorf("%+v, want %+v", r, p.b.rowOf(want))

@@ -16,8 +16,8 @@ import (
 // grpcCrowdScenarios are about copies that come at the same time.
 func grpcCrowdScenarios() []grpcScenario {
 	return []grpcScenario{
-		{"crowd: of a hundred copies one runs, the others are told when to retry", crowdRefused},
-		{"crowd: all who wait get the one answer", crowdWaits},
+		{"crowd: of a hundred copies one runs, the others are told when to retry", crowdTold},
+		{"crowd: all who wait get the one answer", crowdReplayed},
 		{"crowd: the first frees its key, and one of those who wait runs", crowdFreed},
 		{"crowd: a wait that is over", crowdTimeout},
 		{"crowd: a client that goes while it waits", crowdLeaves},
@@ -27,7 +27,7 @@ func grpcCrowdScenarios() []grpcScenario {
 }
 
 // crowd sends so many copies at once and returns what they got.
-func (p *payment) crowd(n int) []receipt {
+func (p *submission) crowd(n int) []receipt {
 	receipts := make([]receipt, n)
 	var sent sync.WaitGroup
 	for i := range receipts {
@@ -39,7 +39,7 @@ func (p *payment) crowd(n int) []receipt {
 
 // wantOneFirst fails the test unless one of the answers is no replay, and all
 // others are its replays.
-func (p *payment) wantOneFirst(receipts []receipt) {
+func (p *submission) wantOneFirst(receipts []receipt) {
 	p.b.Helper()
 	var first receipt
 	firsts := 0
@@ -59,7 +59,7 @@ func (p *payment) wantOneFirst(receipts []receipt) {
 	}
 }
 
-func crowdRefused(b *teller) {
+func crowdTold(b *teller) {
 	p := b.serve(func(context.Context, *pb.SimpleRequest) error {
 		b.events.await(b.T, core.Refused, 99)
 		return nil
@@ -78,7 +78,7 @@ func crowdRefused(b *teller) {
 	b.wantRuns(1)
 }
 
-func crowdWaits(b *teller) {
+func crowdReplayed(b *teller) {
 	p := b.serve(func(context.Context, *pb.SimpleRequest) error {
 		b.events.await(b.T, core.Waiting, 99)
 		return nil
@@ -112,7 +112,7 @@ func crowdFreed(b *teller) {
 }
 
 func crowdTimeout(b *teller) {
-	var p *payment
+	var p *submission
 	p = b.serve(func(context.Context, *pb.SimpleRequest) error {
 		p.wantRefused(p.pay(), refused(core.ErrWaitTimeout, time.Second))
 		return nil
@@ -123,7 +123,7 @@ func crowdTimeout(b *teller) {
 
 // It stands in no line any more, and nothing runs for it.
 func crowdLeaves(b *teller) {
-	var p *payment
+	var p *submission
 	p = b.serve(func(context.Context, *pb.SimpleRequest) error {
 		ctx, leave := context.WithCancel(b.Context())
 		defer leave()
@@ -181,7 +181,7 @@ func crowdProcesses(b *teller) {
 	here, there := b.serve(handle, core.WithWait(patience)), b.serveOn(locks, handle, core.WithWait(patience))
 	var all [2][]receipt
 	var sent sync.WaitGroup
-	for i, p := range []*payment{here, there} {
+	for i, p := range []*submission{here, there} {
 		sent.Go(func() { all[i] = p.crowd(5) })
 	}
 	sent.Wait()

@@ -101,7 +101,7 @@ func leaseResolved(b *teller) {
 
 // A handler that takes longer than its lease by far keeps its key.
 func leaseRenewed(b *teller) {
-	var p *payment
+	var p *submission
 	p = b.serve(func(ctx context.Context, _ *pb.SimpleRequest) error {
 		b.events.await(b.T, core.Renewed, 10)
 		p.wantRefused(p.pay(), refused(core.ErrBusy, time.Second))
@@ -113,7 +113,7 @@ func leaseRenewed(b *teller) {
 
 // cutOff serves as a process does that loses Redis while its first handler runs,
 // until its lease has ended; then meanwhile is done, and Redis is back.
-func (b *teller) cutOff(meanwhile func(), opts ...grpclock.Option) *payment {
+func (b *teller) cutOff(meanwhile func(), opts ...grpclock.Option) *submission {
 	b.Helper()
 	locks, proxy := b.process()
 	return b.serveOn(locks, func(ctx context.Context, _ *pb.SimpleRequest) error {

@@ -35,7 +35,7 @@ func payloadAfter(b *teller) {
 
 // The one that runs does not notice.
 func payloadMeanwhile(b *teller) {
-	var p *payment
+	var p *submission
 	p = b.serve(func(context.Context, *pb.SimpleRequest) error {
 		p.wantRefused(p.send(b.Context(), theKey, another), refused(core.ErrMismatch, 0))
 		return nil
