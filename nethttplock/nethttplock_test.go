@@ -309,20 +309,25 @@ func TestRegistrationPanics(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			defer func() {
-				message := ""
-				switch caught := recover().(type) {
-				case string:
-					message = caught
-				case error:
-					message = caught.Error()
-				}
-				if !strings.HasPrefix(message, "reqlock: ") || !strings.Contains(message, test.want) {
-					t.Errorf("panic %q does not name %s", message, test.want)
-				}
-			}()
+			defer wantPanic(t, test.want)
 			test.register()
 		})
+	}
+}
+
+// wantPanic recovers from the panic of a registration, which must name what is
+// wrong.
+func wantPanic(t *testing.T, want string) {
+	t.Helper()
+	message := ""
+	switch caught := recover().(type) {
+	case string:
+		message = caught
+	case error:
+		message = caught.Error()
+	}
+	if !strings.HasPrefix(message, "reqlock: ") || !strings.Contains(message, want) {
+		t.Errorf("panic %q does not name %s", message, want)
 	}
 }
 

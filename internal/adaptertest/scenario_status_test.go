@@ -41,7 +41,7 @@ func keptStatuses(e *env) {
 func freeingStatuses(e *env) {
 	var status int
 	s := e.shop(answering(&status))
-	for _, status = range []int{401, 403, 408, 409, 423, 425, 429, 500, 501, 502, 503, 504, 599} {
+	for _, status = range []int{401, 403, 408, 409, 423, 425, 429, 499, 500, 501, 502, 503, 504, 599} {
 		s.runsWith(status, payment("free"))
 	}
 	status = http.StatusCreated

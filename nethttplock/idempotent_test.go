@@ -1,0 +1,245 @@
+package nethttplock_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/nethttplock"
+)
+
+// byKey is a key that the client chooses.
+var byKey = nethttplock.IdempotencyKey()
+
+// pay sends a payment with the key to a handler.
+func pay(t *testing.T, h http.Handler, path, key, body string) *httptest.ResponseRecorder {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, strings.NewReader(body))
+	r.Header.Set("Idempotency-Key", key)
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+// wantCode fails the test if an answer is not the problem document of a code.
+func wantCode(t *testing.T, w *httptest.ResponseRecorder, code string) {
+	t.Helper()
+	if !strings.Contains(w.Body.String(), `"code":"`+code+`"`) {
+		t.Errorf("%d %s, want %s", w.Code, w.Body, code)
+	}
+}
+
+// Registrations as users type them: that they compile is the test, and that none
+// of them panics.
+func TestIdempotentRegistrations(t *testing.T) {
+	t.Parallel()
+	type userKey struct{}
+	locks := unusedLocker(t)
+	h := http.NotFoundHandler()
+	mux := http.NewServeMux()
+	scoped := core.Join(nethttplock.ContextValue(userKey{}), nethttplock.IdempotencyKey())
+	mux.Handle("POST /1", nethttplock.Idempotent(locks, scoped)(h))
+	mux.Handle("POST /2", nethttplock.Idempotent(locks, scoped,
+		core.WithWait(2*time.Second),
+		core.WithRetention(time.Hour),
+		core.WithInterrupted(core.Rerun),
+		core.WithMaxRecord(64<<10),
+		nethttplock.WithErrorHandler(nethttplock.WriteError),
+	)(h))
+	mux.Handle("/3/{id}", nethttplock.Idempotent(locks, scoped,
+		nethttplock.WithMethods(http.MethodPut, "delete"),
+		nethttplock.WithOptionalKey(),
+		nethttplock.WithReplayedHeaders("X-Payment"),
+	)(h))
+	mux.Handle("POST /4", nethttplock.Idempotent(locks, nethttplock.Header("X-Request-Key"),
+		nethttplock.WithOptionalKey("X-Request-Key"),
+		nethttplock.WithMaxBody(64<<10),
+		nethttplock.WithStored(func(status int) bool { return status < 300 }),
+	)(h))
+	mux.Handle("POST /5", nethttplock.Idempotent(locks, nethttplock.JSONField("id"), nethttplock.WithoutFingerprint())(h))
+	mux.Handle("POST /6", nethttplock.Idempotent(locks, scoped,
+		nethttplock.WithFingerprint(func(r *http.Request) ([]byte, error) { return []byte(r.PostFormValue("amount")), r.ParseForm() }),
+	)(nethttplock.Middleware(locks, core.Named("user", nethttplock.ContextValue(userKey{})))(h)))
+}
+
+func TestIdempotentRegistrationPanics(t *testing.T) {
+	t.Parallel()
+	locks := unusedLocker(t)
+	idempotent := func(opts ...nethttplock.Option) func() {
+		return func() { nethttplock.Idempotent(locks, byKey, opts...) }
+	}
+	for name, test := range map[string]struct {
+		register func()
+		want     string
+	}{
+		"nil locker":      {func() { nethttplock.Idempotent(nil, byKey) }, "locker"},
+		"nil key":         {func() { nethttplock.Idempotent(locks, nil) }, "key function"},
+		"nil handler":     {func() { nethttplock.Idempotent(locks, byKey)(nil) }, "handler"},
+		"nil option":      {idempotent(nil), "option is nil"},
+		"foreign option":  {idempotent(foreignOption{}), "another adapter"},
+		"bad setting":     {idempotent(core.WithRetention(1)), "WithRetention"},
+		"Also":            {idempotent(nethttplock.Also(literal)), "put a Middleware behind Idempotent"},
+		"FailOpen":        {idempotent(core.WithFailOpen(true)), "without Redis"},
+		"a safe method":   {idempotent(nethttplock.WithMethods("put", "get")), "GET"},
+		"an empty method": {idempotent(nethttplock.WithMethods("")), "method"},
+		"no method":       {func() { nethttplock.WithMethods() }, "WithMethods"},
+		"an empty header": {idempotent(nethttplock.WithOptionalKey("")), "optional key"},
+		"fingerprint":     {func() { nethttplock.WithFingerprint(nil) }, "WithFingerprint"},
+		"body limit":      {func() { nethttplock.WithMaxBody(0) }, "WithMaxBody"},
+		"stored":          {func() { nethttplock.WithStored(nil) }, "WithStored"},
+		"a cookie":        {idempotent(nethttplock.WithReplayedHeaders("Set-Cookie")), "Set-Cookie"},
+		"no header":       {func() { nethttplock.WithReplayedHeaders() }, "WithReplayedHeaders"},
+		"of Idempotent": {func() {
+			nethttplock.Middleware(locks, byKey, nethttplock.WithMaxBody(1))
+		}, "WithMaxBody is an option of Idempotent"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			defer wantPanic(t, test.want)
+			test.register()
+		})
+	}
+}
+
+// The route is the pattern, and the path where there is none yet.
+func TestRoute(t *testing.T) {
+	t.Parallel()
+	locks, _ := newLocker(t)
+	uncertain := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		attempt, _ := nethttplock.AttemptFromContext(r.Context())
+		attempt.Decide(core.Uncertain)
+	})
+	idempotent := nethttplock.Idempotent(locks, byKey)
+	mux := http.NewServeMux()
+	mux.Handle("POST /accounts/{id}/pay", idempotent(uncertain))
+	around := idempotent(uncertain)
+	for _, test := range []struct {
+		handler http.Handler
+		route   string
+	}{
+		{mux, "POST /accounts/{id}/pay"},
+		{around, "/accounts/7/pay"},
+	} {
+		pay(t, test.handler, "/accounts/7/pay", "route", "")
+		wantCode(t, pay(t, test.handler, "/accounts/7/pay", "route", ""), "outcome_unknown")
+		if err := locks.Resolve(t.Context(), core.EndpointKey("POST", test.route, "route")); err != nil {
+			t.Errorf("Resolve: %v", err)
+		}
+		if w := pay(t, test.handler, "/accounts/7/pay", "route", ""); w.Code != http.StatusOK {
+			t.Errorf("%s: %d %s", test.route, w.Code, w.Body)
+		}
+	}
+}
+
+// Two of them around one handler, with the same key, are one attempt; with
+// different keys the inner one is a part of the outer one's handler.
+func TestNestedIdempotent(t *testing.T) {
+	t.Parallel()
+	locks, _ := newLocker(t)
+	var runs atomic.Int32
+	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusCreated)
+		_, _ = fmt.Fprint(w, runs.Add(1))
+	})
+	same := nethttplock.Idempotent(locks, byKey)
+	other := nethttplock.Idempotent(locks, core.Named("other", byKey))
+	for i, h := range []http.Handler{same(same(handler)), same(other(handler))} {
+		runs.Store(0)
+		path := fmt.Sprint("/", i)
+		for range 3 {
+			if w := pay(t, h, path, "nested", ""); w.Code != http.StatusCreated || w.Body.String() != "1" {
+				t.Errorf("%d %s", w.Code, w.Body)
+			}
+		}
+	}
+}
+
+// A request that does not get the lock of a Middleware inside was not done, and
+// a copy needs no lock.
+func TestMiddlewareBehindIdempotent(t *testing.T) {
+	t.Parallel()
+	locks, rdb := newLocker(t)
+	h := nethttplock.Idempotent(locks, byKey)(nethttplock.Middleware(locks, literal)(
+		http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			lease, _ := nethttplock.FromContext(r.Context())
+			if _, within := nethttplock.AttemptFromContext(r.Context()); !within || lease.Key() != theKey {
+				t.Errorf("the handler runs under %v", lease)
+			}
+			w.WriteHeader(http.StatusCreated)
+		})))
+	hold(t, rdb)
+	wantCode(t, pay(t, h, "/", "behind", ""), "busy")
+	rdb.Del(t.Context(), "reqlock:"+theKey)
+	if w := pay(t, h, "/", "behind", ""); w.Code != http.StatusCreated || w.Header().Get("Idempotent-Replayed") != "" {
+		t.Errorf("%d %v", w.Code, w.Header())
+	}
+	hold(t, rdb)
+	if w := pay(t, h, "/", "behind", ""); w.Code != http.StatusCreated || w.Header().Get("Idempotent-Replayed") != "true" {
+		t.Errorf("the copy: %d %v", w.Code, w.Header())
+	}
+}
+
+// A timeout inside is the handler, whose 503 frees the key although what it runs
+// goes on.
+func TestTimeoutInside(t *testing.T) {
+	t.Parallel()
+	locks, _ := newLocker(t)
+	end := make(chan struct{})
+	defer close(end)
+	slow := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusCreated)
+		<-end
+	})
+	h := nethttplock.Idempotent(locks, byKey)(http.TimeoutHandler(slow, 20*time.Millisecond, "too slow"))
+	for range 2 {
+		if w := pay(t, h, "/", "timeout", ""); w.Code != http.StatusServiceUnavailable || w.Body.String() != "too slow" {
+			t.Errorf("%d %s", w.Code, w.Body)
+		}
+	}
+}
+
+// What the handler has parsed, and the pattern that was found inside, are known
+// outside; the context is not.
+func TestIdempotentHandsUp(t *testing.T) {
+	t.Parallel()
+	locks, _ := newLocker(t)
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /{id}", func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, r.FormValue("a"))
+	})
+	h := nethttplock.Idempotent(locks, byKey)(mux)
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/7", strings.NewReader("a=1"))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	r.Header.Set("Idempotency-Key", "up")
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	if w.Body.String() != "1" || r.PostForm.Get("a") != "1" || r.Pattern != "POST /{id}" {
+		t.Errorf("%q, form %v, pattern %q", w.Body, r.PostForm, r.Pattern)
+	}
+	if _, within := nethttplock.AttemptFromContext(r.Context()); within {
+		t.Error("the request outside has the attempt")
+	}
+}
+
+// An error handler answers for both middlewares.
+func TestIdempotentErrorHandler(t *testing.T) {
+	t.Parallel()
+	locks, _ := newLocker(t)
+	h := nethttplock.Idempotent(locks, byKey, nethttplock.WithErrorHandler(
+		func(w http.ResponseWriter, _ *http.Request, err error) {
+			if outcome, _ := core.OutcomeOf(err); outcome.Code == "no_key" {
+				w.WriteHeader(http.StatusPreconditionRequired)
+			}
+		}))(http.NotFoundHandler())
+	if w := pay(t, h, "/", "", ""); w.Code != http.StatusPreconditionRequired {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	pay(t, h, "/", "key", "")
+	wantCode(t, pay(t, h, "/", "key", "another"), "mismatch") // about which it is silent
+}
