@@ -146,7 +146,21 @@ func TestRegistrations(t *testing.T) {
 	gin.New().Use(auth, ginlock.Middleware(locks, core.When(isRoute, perUser), patient...))
 	r.Match([]string{http.MethodPut, http.MethodPatch}, "/36", ginlock.Middleware(locks, perUser, slices.Clone(patient)...), h)
 
-	if n := len(r.Routes()); n < 36 {
+	// Idempotent endpoints.
+	scoped := core.Join(ginlock.Get("user_id"), ginlock.IdempotencyKey())
+	r.POST("/37", auth, ginlock.Idempotent(locks, scoped), h)
+	r.POST("/38", auth, ginlock.Idempotent(locks, scoped, core.WithWait(2*time.Second), core.WithRetention(time.Hour),
+		core.WithInterrupted(core.Rerun), core.WithMaxRecord(64<<10), ginlock.WithErrorHandler(app.refused)), h)
+	r.Any("/39", ginlock.Idempotent(locks, ginlock.IdempotencyKey(), ginlock.WithOptionalKey(),
+		ginlock.WithMethods(http.MethodPut, "delete"), ginlock.WithReplayedHeaders("X-Payment")), h)
+	r.POST("/40", ginlock.Idempotent(locks, ginlock.Header("X-Request-Key"), ginlock.WithOptionalKey("X-Request-Key"),
+		ginlock.WithMaxBody(64<<10), ginlock.WithStored(func(status int) bool { return status < 300 })), h)
+	r.POST("/41", ginlock.Idempotent(locks, ginlock.JSONField("id"), ginlock.WithoutFingerprint()), h)
+	r.POST("/42", ginlock.Idempotent(locks, scoped, ginlock.WithFingerprint(func(c *gin.Context) ([]byte, error) {
+		return []byte(c.PostForm("amount")), nil
+	})), ginlock.Middleware(locks, perUser), h)
+
+	if n := len(r.Routes()); n < 42 {
 		t.Errorf("%d routes", n)
 	}
 }

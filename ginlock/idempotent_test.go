@@ -1,0 +1,278 @@
+package ginlock_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/core/locktest"
+	"github.com/reqlock/reqlock/ginlock"
+)
+
+// byKey is a key that the client chooses.
+var byKey = ginlock.IdempotencyKey()
+
+// pay sends a payment with the key to a handler.
+func pay(t *testing.T, h http.Handler, path, key, body string) *httptest.ResponseRecorder {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, strings.NewReader(body))
+	r.Header.Set("Idempotency-Key", key)
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+func TestIdempotentRegistrationPanics(t *testing.T) {
+	t.Parallel()
+	locks := unusedLocker(t)
+	idempotent := func(opts ...ginlock.Option) func() {
+		return func() { ginlock.Idempotent(locks, byKey, opts...) }
+	}
+	for name, test := range map[string]struct {
+		register func()
+		want     string
+	}{
+		"nil locker":    {func() { ginlock.Idempotent(nil, byKey) }, "locker"},
+		"nil key":       {func() { ginlock.Idempotent(locks, nil) }, "key function"},
+		"nil option":    {idempotent(nil), "option is nil"},
+		"bad setting":   {idempotent(core.WithRetention(1)), "WithRetention"},
+		"Also":          {idempotent(ginlock.Also(literal)), "put a Middleware behind Idempotent"},
+		"FailOpen":      {idempotent(core.WithFailOpen(true)), "without Redis"},
+		"a safe method": {idempotent(ginlock.WithMethods("put", "get")), "GET"},
+		"no method":     {func() { ginlock.WithMethods() }, "WithMethods"},
+		"fingerprint":   {func() { ginlock.WithFingerprint(nil) }, "WithFingerprint"},
+		"body limit":    {func() { ginlock.WithMaxBody(0) }, "WithMaxBody"},
+		"stored":        {func() { ginlock.WithStored(nil) }, "WithStored"},
+		"a cookie":      {idempotent(ginlock.WithReplayedHeaders("Set-Cookie")), "Set-Cookie"},
+		"no header":     {func() { ginlock.WithReplayedHeaders() }, "WithReplayedHeaders"},
+		"of Idempotent": {func() {
+			ginlock.Middleware(locks, byKey, ginlock.WithMaxBody(1))
+		}, "WithMaxBody is an option of Idempotent"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			defer func() {
+				message := fmt.Sprint(recover())
+				if !strings.HasPrefix(message, "reqlock: ") || !strings.Contains(message, test.want) {
+					t.Errorf("panic %q does not name %s", message, test.want)
+				}
+			}()
+			test.register()
+		})
+	}
+}
+
+// errFunds is an error of a handler.
+var errFunds = errors.New("no funds")
+
+// answers are what handlers do with c.
+var answers = map[string]gin.HandlerFunc{
+	"nothing":                func(*gin.Context) {},
+	"a status":               func(c *gin.Context) { c.Status(http.StatusAccepted) },
+	"a status and headers":   func(c *gin.Context) { c.Header("Location", "/1"); c.Status(http.StatusCreated) },
+	"a status, now":          func(c *gin.Context) { c.Status(http.StatusAccepted); c.Writer.WriteHeaderNow() },
+	"a text":                 func(c *gin.Context) { c.String(http.StatusCreated, "paid") },
+	"JSON":                   func(c *gin.Context) { c.JSON(http.StatusOK, gin.H{"paid": true}) },
+	"two texts":              func(c *gin.Context) { c.String(http.StatusOK, "paid"); c.String(http.StatusTeapot, "twice") },
+	"no content":             func(c *gin.Context) { c.JSON(http.StatusNoContent, nil) },
+	"no status":              func(c *gin.Context) { c.JSON(-1, "paid") },
+	"a redirection":          func(c *gin.Context) { c.Redirect(http.StatusSeeOther, "/there") },
+	"AbortWithStatus":        func(c *gin.Context) { c.AbortWithStatus(http.StatusPaymentRequired) },
+	"AbortWithStatusJSON":    func(c *gin.Context) { c.AbortWithStatusJSON(http.StatusPaymentRequired, "no funds") },
+	"AbortWithError":         func(c *gin.Context) { _ = c.AbortWithError(http.StatusPaymentRequired, errFunds) },
+	"an error alone":         func(c *gin.Context) { _ = c.Error(errFunds) },
+	"an error and a status":  func(c *gin.Context) { _ = c.Error(errFunds); c.Status(http.StatusPaymentRequired) },
+	"an error and an answer": func(c *gin.Context) { _ = c.Error(errFunds); c.String(http.StatusOK, "paid") },
+	"pieces": func(c *gin.Context) {
+		c.Stream(func(w io.Writer) bool { _, _ = io.WriteString(w, "paid"); return false })
+	},
+	"a flush":                 func(c *gin.Context) { c.Status(http.StatusAccepted); c.Writer.Flush() },
+	"a copy":                  func(c *gin.Context) { _, _ = io.Copy(c.Writer, strings.NewReader("paid")) },
+	"a string":                func(c *gin.Context) { _, _ = c.Writer.WriteString("paid") },
+	"a status after the body": func(c *gin.Context) { c.String(http.StatusOK, "paid"); c.Status(http.StatusTeapot) },
+	"another route":           func(c *gin.Context) { c.Request.URL.Path = "/elsewhere"; c.Request.Method = "GET"; hand(c) },
+}
+
+// hand gives a request to another route, as engine.HandleContext does.
+func hand(c *gin.Context) { c.MustGet("engine").(*gin.Engine).HandleContext(c) }
+
+// Those outside, and the client, see of an answer what they see without
+// Idempotent.
+func TestSeenOutside(t *testing.T) {
+	t.Parallel()
+	locks := locktest.New(t).Locker
+	for name, handler := range answers {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			key := ginlock.Literal(name)
+			if got, want := seenOutside(t, ginlock.Idempotent(locks, key), handler), seenOutside(t, handler); got != want {
+				t.Errorf("%s\nwithout Idempotent %s", got, want)
+			}
+		})
+	}
+}
+
+// seenOutside serves a handler behind middlewares, and returns what those
+// outside and the client see.
+func seenOutside(t *testing.T, handlers ...gin.HandlerFunc) string {
+	t.Helper()
+	seen := make(chan string, 1)
+	engine := gin.New()
+	outer := func(c *gin.Context) {
+		w, r := c.Writer, c.Request
+		c.Set("engine", engine)
+		c.Header("X-Outer", "1")
+		c.Header("Date", "today")
+		c.Next()
+		seen <- fmt.Sprint(c.Writer.Status(), c.Writer.Size(), c.Writer.Written(), c.Writer.Header(),
+			len(c.Errors), c.IsAborted(), c.Writer == w, c.Request == r)
+	}
+	engine.GET("/elsewhere", func(c *gin.Context) { c.String(http.StatusOK, "elsewhere") })
+	engine.POST("/", slices.Insert(handlers, 0, outer)...)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, newServer(t, engine).URL, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.DefaultTransport.RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = answer.Body.Close() }()
+	body, err := io.ReadAll(answer.Body)
+	return fmt.Sprint(<-seen, "; ", answer.StatusCode, answer.Header, string(body), err)
+}
+
+// An answer that is left to those outside is no answer to keep.
+func TestAnsweredOutside(t *testing.T) {
+	t.Parallel()
+	engine := gin.New()
+	locks := locktest.New(t).Locker
+	runs := 0
+	engine.Use(func(c *gin.Context) {
+		c.Next()
+		if len(c.Errors) > 0 && !c.Writer.Written() {
+			c.JSON(http.StatusUnprocessableEntity, c.Errors.Last().Error())
+		}
+	}, ginlock.Idempotent(locks, byKey))
+	engine.POST("/", func(c *gin.Context) {
+		runs++
+		_ = c.Error(errFunds)
+	})
+	engine.POST("/done", func(c *gin.Context) {
+		runs++
+		attempt, _ := ginlock.AttemptFromContext(c)
+		attempt.Decide(core.StoreAnswer)
+		_ = c.Error(errFunds)
+	})
+	for i := 1; i <= 2; i++ {
+		if w := pay(t, engine, "/", "outside", ""); w.Code != http.StatusUnprocessableEntity || runs != i {
+			t.Errorf("%d %s after %d runs", w.Code, w.Body, runs)
+		}
+	}
+	runs = 0
+	pay(t, engine, "/done", "outside", "")
+	checkProblem(t, pay(t, engine, "/done", "outside", ""), http.StatusConflict, "completed_unreplayable")
+	if runs != 1 {
+		t.Errorf("%d runs", runs)
+	}
+}
+
+// An answer past c.Writer is one that nobody can replay.
+func TestAnswerPastTheWriter(t *testing.T) {
+	t.Parallel()
+	engine := gin.New()
+	locks := locktest.New(t).Locker
+	engine.GET("/elsewhere", ok)
+	engine.POST("/", ginlock.Idempotent(locks, byKey), func(c *gin.Context) {
+		c.Set("engine", engine)
+		c.Request.URL.Path, c.Request.Method = "/elsewhere", http.MethodGet
+		hand(c)
+	})
+	if w := pay(t, engine, "/", "past", ""); w.Body.String() != "done" {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	checkProblem(t, pay(t, engine, "/", "past", ""), http.StatusConflict, "completed_unreplayable")
+}
+
+// An unknown route is 404 as ever, and nothing is kept of it.
+func TestIdempotentUnknownRoute(t *testing.T) {
+	t.Parallel()
+	engine := gin.New()
+	engine.Use(ginlock.Idempotent(locktest.New(t).Locker, byKey))
+	for range 2 {
+		w := pay(t, engine, "/unknown", "route", "")
+		if w.Code != http.StatusNotFound || w.Body.String() != "404 page not found" || w.Header().Get("Idempotent-Replayed") != "" {
+			t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
+		}
+	}
+}
+
+// What a middleware has bound tells requests apart, and the handler can bind it
+// again.
+func TestBoundBody(t *testing.T) {
+	t.Parallel()
+	type payment struct{ Amount int }
+	engine := gin.New()
+	engine.POST("/", func(c *gin.Context) {
+		if err := c.ShouldBindBodyWithJSON(&payment{}); err != nil {
+			t.Error(err)
+		}
+	}, ginlock.Idempotent(locktest.New(t).Locker, byKey, ginlock.WithMaxBody(20)), func(c *gin.Context) {
+		var p payment
+		err := c.ShouldBindBodyWithJSON(&p)
+		c.String(http.StatusCreated, "%d %v", p.Amount, err)
+	})
+	for range 2 {
+		if w := pay(t, engine, "/", "bound", `{"Amount":7}`); w.Body.String() != "7 <nil>" {
+			t.Errorf("%d %s", w.Code, w.Body)
+		}
+	}
+	checkProblem(t, pay(t, engine, "/", "bound", `{"Amount":8}`), http.StatusUnprocessableEntity, "mismatch")
+	checkProblem(t, pay(t, engine, "/", "long", `{"Amount":7, "More":8}`), http.StatusRequestEntityTooLarge, "body_too_large")
+}
+
+// A body that a middleware has taken away is no empty one.
+func TestBodyTakenAway(t *testing.T) {
+	t.Parallel()
+	engine := gin.New()
+	engine.POST("/", func(c *gin.Context) {
+		_ = c.ShouldBindJSON(&struct{}{})
+	}, ginlock.Idempotent(locktest.New(t).Locker, byKey), mustNotRun(t))
+	checkProblem(t, pay(t, engine, "/", "taken", `{"Amount":7}`), http.StatusInternalServerError, "internal")
+}
+
+// A body that was written cannot be followed by a connection taken over.
+func TestHijackAfterTheBody(t *testing.T) {
+	t.Parallel()
+	engine := gin.New()
+	engine.POST("/", ginlock.Idempotent(locktest.New(t).Locker, byKey), func(c *gin.Context) {
+		c.String(http.StatusOK, "paid")
+		if _, _, err := c.Writer.Hijack(); err == nil {
+			t.Error("the connection was taken over")
+		}
+		if c.Writer.Pusher() != nil {
+			t.Error("there is something to push with")
+		}
+	})
+	for range 2 {
+		if w := pay(t, engine, "/", "hijack", ""); w.Code != http.StatusOK || w.Body.String() != "paid" {
+			t.Errorf("%d %s", w.Code, w.Body)
+		}
+	}
+}
+
+func TestNoAttempt(t *testing.T) {
+	t.Parallel()
+	c, _ := gin.CreateTestContext(httptest.NewRecorder())
+	if attempt, within := ginlock.AttemptFromContext(c); within || attempt != nil {
+		t.Errorf("%v", attempt)
+	}
+}
