@@ -1,0 +1,195 @@
+package echolock_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/labstack/echo/v4"
+	"github.com/labstack/echo/v4/middleware"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/core/locktest"
+	"github.com/reqlock/reqlock/echolock"
+)
+
+// byKey is a key that the client chooses.
+var byKey = echolock.IdempotencyKey()
+
+// pay sends a payment with the key to an application.
+func pay(t *testing.T, e *echo.Echo, path, key, body string) *httptest.ResponseRecorder {
+	t.Helper()
+	r := newRequest(t, http.MethodPost, path, body)
+	r.Header.Set("Idempotency-Key", key)
+	return serve(e, r)
+}
+
+// A Skipper runs requests as without Idempotent.
+func TestIdempotentSkipper(t *testing.T) {
+	t.Parallel()
+	e := newEcho()
+	runs := 0
+	e.POST("/", func(c echo.Context) error {
+		runs++
+		return c.NoContent(http.StatusCreated)
+	}, echolock.IdempotentWithConfig(echolock.IdempotentConfig{
+		Skipper: func(c echo.Context) bool { return c.QueryParam("skip") != "" },
+		Locker:  locktest.New(t).Locker,
+		Key:     byKey,
+	}))
+	for _, path := range []string{"/?skip=1", "/?skip=1", "/", "/"} {
+		pay(t, e, path, "skipper", "")
+	}
+	if runs != 3 {
+		t.Errorf("%d runs", runs)
+	}
+}
+
+// An error that a handler returns is rendered inside and seen as an answer; one
+// that is not rendered is no success.
+func TestReturnedErrors(t *testing.T) {
+	t.Parallel()
+	locks := locktest.New(t).Locker
+	for name, test := range map[string]struct {
+		handler  echo.HTTPErrorHandler
+		decision core.Decision
+		status   int
+		runs     int
+		code     string // of the copy
+	}{
+		"rendered":           {nil, core.Undecided, 402, 1, ""},
+		"not rendered":       {func(error, echo.Context) {}, core.Undecided, 200, 2, ""},
+		"not rendered, kept": {func(error, echo.Context) {}, core.StoreAnswer, 200, 1, "completed_unreplayable"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := newEcho()
+			e.HTTPErrorHandler = func(err error, c echo.Context) {
+				if test.handler == nil || errors.Is(err, core.ErrUnreplayable) {
+					e.DefaultHTTPErrorHandler(err, c)
+				}
+			}
+			e.Use(func(next echo.HandlerFunc) echo.HandlerFunc {
+				return func(c echo.Context) error {
+					err := next(c)
+					if err != nil && !errors.Is(err, core.ErrUnreplayable) {
+						t.Errorf("those outside see %v", err)
+					}
+					return err
+				}
+			})
+			runs := 0
+			e.POST("/", func(c echo.Context) error {
+				runs++
+				attempt, _ := echolock.AttemptFromContext(c)
+				attempt.Decide(test.decision)
+				return echo.NewHTTPError(http.StatusPaymentRequired, "no funds")
+			}, echolock.Idempotent(locks, core.Join(echolock.Literal(name), byKey)))
+			if w := pay(t, e, "/", "error", ""); w.Code != test.status {
+				t.Errorf("%d %s", w.Code, w.Body)
+			}
+			w := pay(t, e, "/", "error", "")
+			switch {
+			case runs != test.runs:
+				t.Errorf("%d runs", runs)
+			case test.code != "":
+				checkProblem(t, w, http.StatusConflict, test.code)
+			case w.Code != test.status || test.runs == 1 && !strings.Contains(w.Body.String(), "no funds"):
+				t.Errorf("the copy: %d %s", w.Code, w.Body)
+			}
+		})
+	}
+}
+
+// The hooks of those outside run once for a copy as well, and can still change
+// its header.
+func TestHooksOfACopy(t *testing.T) {
+	t.Parallel()
+	e := newEcho()
+	before, after := 0, 0
+	e.Use(func(next echo.HandlerFunc) echo.HandlerFunc {
+		return func(c echo.Context) error {
+			c.Response().Before(func() {
+				before++
+				c.Response().Header().Set("X-Before", fmt.Sprint(before))
+			})
+			c.Response().After(func() { after++ })
+			return next(c)
+		}
+	})
+	e.POST("/", func(c echo.Context) error { return c.String(http.StatusCreated, "paid") },
+		echolock.Idempotent(locktest.New(t).Locker, byKey))
+	for i := 1; i <= 3; i++ {
+		w := pay(t, e, "/", "hooks", "")
+		if before != i || after != i || w.Header().Get("X-Before") != fmt.Sprint(i) || w.Body.String() != "paid" {
+			t.Errorf("%d: before %d, after %d; %v %s", i, before, after, w.Header(), w.Body)
+		}
+	}
+}
+
+// A recovery outside answers after a panic, with the hooks, and nothing of what
+// the handler had written.
+func TestRecoverAfterIdempotent(t *testing.T) {
+	t.Parallel()
+	e := newEcho()
+	e.Logger.SetOutput(io.Discard)
+	e.Use(middleware.Recover())
+	e.POST("/", func(c echo.Context) error {
+		_ = c.String(http.StatusCreated, "paid")
+		panic("crash")
+	}, echolock.Idempotent(locktest.New(t).Locker, byKey))
+	if w := pay(t, e, "/", "panic", ""); w.Code != http.StatusInternalServerError || strings.Contains(w.Body.String(), "paid") {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+// BodyLimit in front is met while the body is read for its fingerprint.
+func TestBodyLimitBeforeIdempotent(t *testing.T) {
+	t.Parallel()
+	e := newEcho()
+	e.POST("/", ok, middleware.BodyLimit("5B"), echolock.Idempotent(locktest.New(t).Locker, byKey))
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", io.MultiReader(strings.NewReader("long body")))
+	r.Header.Set("Idempotency-Key", "limit")
+	checkProblem(t, serve(e, r), http.StatusRequestEntityTooLarge, "body_too_large")
+}
+
+// A middleware outside that tries a refused request again gets its answer,
+// without a trace of the refusal.
+func TestRefusedThenReplayed(t *testing.T) {
+	t.Parallel()
+	e := newEcho()
+	locks := locktest.New(t).Locker
+	key := "refused"
+	e.Use(func(next echo.HandlerFunc) echo.HandlerFunc {
+		return func(c echo.Context) error {
+			if c.QueryParam("again") == "" {
+				return next(c)
+			}
+			c.Request().Header.Set("Idempotency-Key", "a,b")
+			if err := next(c); err == nil {
+				t.Error("not refused")
+			}
+			c.Request().Header.Set("Idempotency-Key", key)
+			return next(c)
+		}
+	})
+	e.POST("/", func(c echo.Context) error { return c.String(http.StatusCreated, "paid") },
+		echolock.Idempotent(locks, byKey, echolock.WithoutFingerprint()))
+	for _, path := range []string{"/", "/?again=1"} {
+		if w := pay(t, e, path, key, ""); w.Code != http.StatusCreated || w.Body.String() != "paid" {
+			t.Errorf("%s: %d %s", path, w.Code, w.Body)
+		}
+	}
+}
+
+func TestNoAttempt(t *testing.T) {
+	t.Parallel()
+	c := newEcho().AcquireContext()
+	if attempt, within := echolock.AttemptFromContext(c); within || attempt != nil {
+		t.Errorf("%v", attempt)
+	}
+}
