@@ -170,7 +170,9 @@ func TestALateAnswerThatGrantsNothingIsNotHinted(t *testing.T) {
 		{"commit", state{value: me1, ttl: ttl, record: runs(me1, "1")}, commits, false, state{record: done(me1)}},
 		{"begin, a verdict", state{record: done(bob1)}, attempt(me1), true, state{record: done(bob1)}},
 		{
-			"begin, busy", state{value: bob1, ttl: ttl}, attempt(me1), true,
+			"begin, busy",
+			state{value: bob1, ttl: ttl},
+			attempt(me1), true,
 			state{value: bob1, ttl: ttl, line: []string{me1}},
 		},
 	} {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math/rand/v2"
 	"testing"
+	"unsafe"
 
 	"github.com/reqlock/reqlock/internal/redistest"
 	"github.com/reqlock/reqlock/internal/store"
@@ -42,6 +43,17 @@ func TestABigRecordComesBackAsItWas(t *testing.T) {
 		if err != nil || got.Verdict != store.Done || !bytes.Equal(got.Record, record) {
 			t.Fatalf("%d: verdict %v of %d bytes, %v", i, got.Verdict, len(got.Record), err)
 		}
+	}
+}
+
+func TestARecordIsNotCopied(t *testing.T) {
+	record := bigRecord()
+	if sent, err := new(text).lend(record).MarshalBinary(); err != nil || &sent[0] != &record[0] {
+		t.Errorf("on its way out, %v", err)
+	}
+	came := string(record)
+	if got := asBytes(came); &got[0] != unsafe.StringData(came) || len(got) != len(came) || cap(got) != len(came) {
+		t.Error("on its way in")
 	}
 }
 
@@ -89,6 +101,8 @@ func TestRecordsHoldNothingElseUp(t *testing.T) {
 	s, proxy, direct := behindProxy(t)
 	letBegin, begins := proxy.HoldCommand(onLock("p:begins"))
 	letFinish, finishes := proxy.HoldCommand(onLock("p:finishes"))
+	t.Cleanup(letBegin) // also when the test has failed
+	t.Cleanup(letFinish)
 	of := func(key, token string) store.Request {
 		r := attempt(token)
 		r.Key = key
@@ -123,7 +137,7 @@ func TestRecordsHoldNothingElseUp(t *testing.T) {
 	state{}.check(t, direct)
 	select {
 	case err := <-over:
-		t.Errorf("what was held back is over: %v", err)
+		t.Fatalf("what was held back is over: %v", err)
 	default:
 	}
 	letBegin()

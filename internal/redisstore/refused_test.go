@@ -285,11 +285,13 @@ func TestAServerWithoutMemory(t *testing.T) {
 		},
 		{"commits what was lost", "commit", state{}, state{record: done(me1)}},
 		{
-			"seals", "seal", state{value: me1, ttl: ttl, record: runs(me1, "1")},
+			"seals", "seal",
+			state{value: me1, ttl: ttl, record: runs(me1, "1")},
 			state{record: sealed(me1)},
 		},
 		{
-			"aborts what has not begun", "abort", state{line: []string{me1}},
+			"aborts what has not begun", "abort",
+			state{line: []string{me1}},
 			state{record: aborted(me1), recordTTL: abortLife},
 		},
 		{"resolves", "resolve", state{record: runs(bob1, "1")}, state{}},
