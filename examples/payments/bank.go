@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 )
 
 // The errors of a bank.
@@ -26,9 +27,18 @@ type bank struct {
 	// stands for the slow part of a payment, such as the card network.
 	clearing func(ctx context.Context, operation string) error
 
-	mu       sync.Mutex
-	balances map[string]int64
-	orders   map[string][]string
+	mu        sync.Mutex
+	balances  map[string]int64
+	orders    map[string][]string
+	transfers int // how many were made
+}
+
+// A receipt is what a bank says of a transfer that it has made. No two of them
+// are equal.
+type receipt struct {
+	Number int       `json:"number"`
+	At     time.Time `json:"at"`
+	Cents  int64     `json:"cents"` // what is left
 }
 
 // newBank returns a bank with these accounts and balances, in cents.
@@ -40,32 +50,32 @@ func newBank(balances map[string]int64, clearing func(ctx context.Context, opera
 	}
 }
 
-// transfer moves money, and returns the balance that is left. The caller holds
-// the locks of both accounts for as long as ctx lives.
-func (b *bank) transfer(ctx context.Context, from, to string, cents int64) (left int64, err error) {
+// transfer moves money. The caller holds the locks of both accounts for as long
+// as ctx lives.
+func (b *bank) transfer(ctx context.Context, from, to string, cents int64) (receipt, error) {
 	switch {
 	case cents <= 0:
-		return 0, errAmount
+		return receipt{}, errAmount
 	case from == to:
-		return 0, errSameAccount
+		return receipt{}, errSameAccount
 	}
 	payer, err := b.balance(from)
 	if err != nil {
-		return 0, err
+		return receipt{}, err
 	}
 	payee, err := b.balance(to)
 	if err != nil {
-		return 0, err
+		return receipt{}, err
 	}
 	if payer < cents {
-		return 0, errFunds
+		return receipt{}, errFunds
 	}
 	if err := b.clear(ctx, fmt.Sprintf("transfer %s %s", from, to)); err != nil {
-		return 0, err
+		return receipt{}, err
 	}
 	b.setBalance(from, payer-cents)
 	b.setBalance(to, payee+cents)
-	return payer - cents, nil
+	return receipt{Number: b.countTransfer(), At: time.Now().UTC(), Cents: payer - cents}, nil
 }
 
 // order notes an order of a user, and returns its number. The caller holds the
@@ -102,6 +112,21 @@ func (b *bank) setBalance(account string, cents int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.balances[account] = cents
+}
+
+// countTransfer counts one more transfer, and returns how many that makes.
+func (b *bank) countTransfer() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.transfers++
+	return b.transfers
+}
+
+// transfersMade returns how many transfers were made.
+func (b *bank) transfersMade() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.transfers
 }
 
 func (b *bank) ordersOf(user string) []string {

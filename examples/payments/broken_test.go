@@ -82,14 +82,15 @@ func expectMarks(t *testing.T, on framework, want string) {
 // Where the crash makes no difference it is left out.
 func TestLockLeftOutIsReported(t *testing.T) {
 	tests := []struct {
-		name                string
-		account, turn, user bool // left out
-		marks               string
+		name                      string
+		account, turn, user, once bool // left out
+		marks                     string
 	}{
-		{"no lock at all", true, true, true, "✗✗✓✗✗"},
-		{"no lock on transfers", true, false, false, "✗✓✓✓"},
-		{"no lock on settlements", false, true, false, "✓✓✓✗✗"},
-		{"no lock on users", false, false, true, "✓✗✓✓"},
+		{"no lock at all", true, true, true, true, "✗✗✓✗✗✗"},
+		{"no lock on transfers", true, false, false, false, "✗✓✓✓✓"},
+		{"no lock on settlements", false, true, false, false, "✓✓✓✗✓✗"},
+		{"no lock on users", false, false, true, false, "✓✗✓✓✓"},
+		{"nothing that makes a payment one", false, false, false, true, "✓✓✓✓✗"},
 	}
 	for _, test := range tests {
 		frameworks := []framework{
@@ -97,21 +98,25 @@ func TestLockLeftOutIsReported(t *testing.T) {
 				leaveOut(test.account, &s.account, unlocked)
 				leaveOut(test.turn, &s.inTurn, unlocked)
 				leaveOut(test.user, &s.user, unlocked)
+				leaveOut(test.once, &s.once, unlocked)
 			}),
 			changedGin(func(s *ginService) {
 				leaveOut(test.account, &s.account, unlockedGin)
 				leaveOut(test.turn, &s.inTurn, unlockedGin)
 				leaveOut(test.user, &s.user, unlockedGin)
+				leaveOut(test.once, &s.once, unlockedGin)
 			}),
 			changedEcho(func(s *echoService) {
 				leaveOut(test.account, &s.account, unlockedEcho)
 				leaveOut(test.turn, &s.inTurn, unlockedEcho)
 				leaveOut(test.user, &s.user, unlockedEcho)
+				leaveOut(test.once, &s.once, unlockedEcho)
 			}),
 			changedGRPC(func(s *grpcService) {
 				leaveOut(test.account, &s.account, unlockedCall)
 				leaveOut(test.turn, &s.inTurn, unlockedCall)
 				leaveOut(test.user, &s.user, unlockedCall)
+				leaveOut(test.once, &s.once, unlockedCall)
 			}),
 		}
 		for _, on := range frameworks {
@@ -139,7 +144,7 @@ func TestWrongLockIsReported(t *testing.T) {
 		marks  string
 	}{
 		{"transfers wait", func(s *nethttpService, _ *core.Locker) { s.account = s.inTurn }, "✗✓✓✓"},
-		{"settlements do not wait", func(s *nethttpService, _ *core.Locker) { s.inTurn = s.account }, "✓✓✓✗✗"},
+		{"settlements do not wait", func(s *nethttpService, _ *core.Locker) { s.inTurn = s.account }, "✓✓✓✗✓✗"},
 		{
 			"settlements lock the payer alone",
 			func(s *nethttpService, locks *core.Locker) {
@@ -163,7 +168,7 @@ func TestWrongLockIsReported(t *testing.T) {
 				s.inTurn = nethttplock.Middleware(locks.With(core.WithWait(longest)), nethttplock.PathValue("id"),
 					nethttplock.Also(nethttplock.JSONField("to")))
 			},
-			"✓✓✓✓✗",
+			"✓✓✓✓✓✗",
 		},
 	}
 	for _, test := range tests {

@@ -2,6 +2,9 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"slices"
+	"strconv"
 	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/code"
@@ -11,9 +14,13 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	pb "github.com/reqlock/reqlock/examples/bankpb"
 )
+
+// replayedMark is the metadata that marks a replay.
+const replayedMark = "idempotent-replayed"
 
 // A grpcClient is a client of the gRPC service.
 type grpcClient struct {
@@ -40,6 +47,23 @@ func (c *grpcClient) transfer(ctx context.Context, from, to string, cents int64)
 func (c *grpcClient) settle(ctx context.Context, from, to string, cents int64) (answer, error) {
 	_, err := c.bank.Settle(as(ctx, from), transferOf(from, to, cents))
 	return answerOfCall(ctx, err)
+}
+
+// pay makes the call's message and the metadata of its header the content: there
+// the service tells which transfer it has made.
+func (c *grpcClient) pay(ctx context.Context, key, from, to string, cents int64) (answer, error) {
+	var header metadata.MD
+	ctx = metadata.AppendToOutgoingContext(as(ctx, from), "idempotency-key", strconv.Quote(key))
+	reply, err := c.bank.Transfer(ctx, transferOf(from, to, cents), grpc.Header(&header))
+	a, err := answerOfCall(ctx, err)
+	if err != nil {
+		return answer{}, err
+	}
+	message, err := proto.MarshalOptions{Deterministic: true}.Marshal(reply)
+	a.Replayed = slices.Equal(header.Get(replayedMark), []string{"true"})
+	delete(header, replayedMark)
+	a.Content = fmt.Sprintf("%s\n%v\n%x", a.Status, header, message) // a map prints in the order of its keys
+	return a, err
 }
 
 func (c *grpcClient) order(ctx context.Context, user, item string) (answer, error) {

@@ -37,18 +37,41 @@ func (c *httpClient) order(ctx context.Context, user, item string) (answer, erro
 	return c.post(ctx, user, "/me/orders", map[string]any{"item": item})
 }
 
-// post sends a request of a user.
-func (c *httpClient) post(ctx context.Context, user, path string, body any) (answer, error) {
-	encoded, err := json.Marshal(body)
+func (c *httpClient) pay(ctx context.Context, key, from, to string, cents int64) (answer, error) {
+	request, err := c.newPost(ctx, from, "/accounts/"+url.PathEscape(from)+"/payments", map[string]any{"to": to, "cents": cents})
 	if err != nil {
 		return answer{}, err
+	}
+	request.Header.Set("Idempotency-Key", strconv.Quote(key))
+	return c.send(request)
+}
+
+// post sends a request of a user.
+func (c *httpClient) post(ctx context.Context, user, path string, body any) (answer, error) {
+	request, err := c.newPost(ctx, user, path, body)
+	if err != nil {
+		return answer{}, err
+	}
+	return c.send(request)
+}
+
+// newPost returns a request of a user.
+func (c *httpClient) newPost(ctx context.Context, user, path string, body any) (*http.Request, error) {
+	encoded, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url+path, bytes.NewReader(encoded))
 	if err != nil {
-		return answer{}, err
+		return nil, err
 	}
 	request.Header.Set("Authorization", "Bearer "+user)
 	request.Header.Set("Content-Type", "application/json")
+	return request, nil
+}
+
+// send sends a request, and reads the answer.
+func (c *httpClient) send(request *http.Request) (answer, error) {
 	response, err := c.http.Do(request)
 	if err != nil {
 		return answer{}, err
@@ -75,5 +98,7 @@ func answerOf(response *http.Response) (answer, error) {
 		Status:     strconv.Itoa(response.StatusCode),
 		RetryAfter: time.Duration(seconds) * time.Second,
 		Retry:      httpWords.Retry,
+		Replayed:   response.Header.Get("Idempotent-Replayed") == "true",
+		Content:    response.Status + "\n" + response.Header.Get("Content-Type") + "\n" + string(body),
 	}, nil
 }

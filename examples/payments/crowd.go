@@ -20,6 +20,8 @@ type crowd struct {
 // A tally counts answers.
 type tally struct {
 	Done       int            // requests that were done
+	Replayed   int            // those of them whose answer was marked as that of an earlier one
+	Contents   map[string]int // the answers of those that were done, by what they say
 	Refused    int            // requests refused because of a lock, and told when to try again
 	Others     map[string]int // answers of all kinds but done, as in "409 + Retry-After"
 	Unanswered int            // requests without an answer
@@ -28,7 +30,7 @@ type tally struct {
 
 // newCrowd returns a crowd without clients. The scene hears of each answer.
 func newCrowd(scene *scene) *crowd {
-	return &crowd{scene: scene, tally: tally{Others: make(map[string]int)}}
+	return &crowd{scene: scene, tally: tally{Contents: make(map[string]int), Others: make(map[string]int)}}
 }
 
 // send sends a request, so many times one after the other, as a client of its
@@ -53,6 +55,10 @@ func (c *crowd) count(got answer, err error) {
 		return
 	case got.Done:
 		c.tally.Done++
+		c.tally.Contents[got.Content]++
+		if got.Replayed {
+			c.tally.Replayed++
+		}
 		return
 	}
 	kind := got.Status
@@ -73,12 +79,16 @@ func (c *crowd) wait() tally {
 
 // String returns the tally in words, as in "1 done, 8 × 409 + Retry-After".
 func (t tally) String() string {
-	words := []string{fmt.Sprintf("%d done", t.Done)}
+	return strings.Join(append([]string{fmt.Sprintf("%d done", t.Done)}, t.failures()...), ", ")
+}
+
+// failures returns in words what was not done, as in "8 × 409 + Retry-After".
+func (t tally) failures() (words []string) {
 	for _, kind := range slices.Sorted(maps.Keys(t.Others)) {
 		words = append(words, fmt.Sprintf("%d × %s", t.Others[kind], kind))
 	}
 	if t.Unanswered > 0 {
 		words = append(words, fmt.Sprintf("%d without answer (%v)", t.Unanswered, t.Err))
 	}
-	return strings.Join(words, ", ")
+	return words
 }

@@ -42,6 +42,10 @@ const curls = `
   Two orders of one user at once: the second waits for the first, some 2.5 s.
     curl -H 'Authorization: Bearer ann' -d '{"item":"tea"}' "$url/me/orders?slow=3s" & sleep 0.5
     curl -w 'after %{time_total} s\n' -H 'Authorization: Bearer ann' -d '{"item":"milk"}' $url/me/orders; wait
+
+  A payment that is sent twice: one charge. The second answer is the first one, with Idempotent-Replayed.
+    curl -i -H 'Authorization: Bearer carol' -H 'Idempotency-Key: "8e03978e-40d5"' -d '{"to":"dave","cents":500}' $url/accounts/carol/payments
+    curl -i -H 'Authorization: Bearer carol' -H 'Idempotency-Key: "8e03978e-40d5"' -d '{"to":"dave","cents":500}' $url/accounts/carol/payments
 `
 
 const grpcurls = `
@@ -59,4 +63,8 @@ gRPC, with grpcurl (github.com/fullstorydev/grpcurl):
   Two orders of one user at once: the second waits for the first, some 2.5 s.
     grpcurl -plaintext -H 'authorization: Bearer ann' -H 'slow: 3s' -d '{"item":"tea"}' $addr reqlock.bank.v1.Bank/PlaceOrder & sleep 0.5
     time grpcurl -plaintext -H 'authorization: Bearer ann' -d '{"item":"milk"}' $addr reqlock.bank.v1.Bank/PlaceOrder; wait
+
+  A payment that is sent twice: one charge. The second answer is the first one, with idempotent-replayed.
+    grpcurl -v -plaintext -H 'authorization: Bearer carol' -H 'idempotency-key: "8e03978e-40d5"' -d '{"account":{"id":"carol"},"payee":{"id":"dave"},"cents":500}' $addr reqlock.bank.v1.Bank/Transfer
+    grpcurl -v -plaintext -H 'authorization: Bearer carol' -H 'idempotency-key: "8e03978e-40d5"' -d '{"account":{"id":"carol"},"payee":{"id":"dave"},"cents":500}' $addr reqlock.bank.v1.Bank/Transfer
 `

@@ -68,6 +68,11 @@ func allParts(w words) []part {
 			Play:     bothWays,
 		},
 		{
+			Sent:     "9 payments of one key, 9 retries",
+			Expected: "1 charge, 8 + 9 replays, all equal",
+			Play:     oneCharge,
+		},
+		{
 			Sent:     "2 transfers, lock holder killed",
 			Expected: fmt.Sprintf("%s, then done after 2 s (TTL)", w.Busy),
 			Play:     afterCrash,

@@ -57,7 +57,7 @@ func first(n int) func(words) []part {
 
 // allRight is what marks returns where all parts go as expected on all
 // frameworks.
-var allRight = strings.Repeat("✓", 4*5)
+var allRight = strings.Repeat("✓", 4*6)
 
 // marks returns the ticks and crosses of a table, as in "✓✓✗✓".
 func marks(table string) string {
@@ -82,7 +82,7 @@ func TestAllPartsGoAsExpected(t *testing.T) {
 		if got := marks(out.String()); got != allRight {
 			t.Errorf("%s\n%s", got, out)
 		}
-		if !strings.Contains(out.String(), "All 20 went as expected") {
+		if !strings.Contains(out.String(), "All 24 went as expected") {
 			t.Errorf("the closing line does not say so:\n%s", out)
 		}
 		if !strings.Contains(out.String(), "Redis: embedded") {
@@ -106,8 +106,15 @@ func TestAllPartsGoAsExpected(t *testing.T) {
 		}
 		runs.Wait()
 		client := server.Client(t, func(o *redis.Options) { o.DB = 3 })
-		if left, err := client.Keys(t.Context(), "*").Result(); err != nil || len(left) > 0 {
-			t.Errorf("keys left behind: %q, %v", left, err)
+		left, err := client.Keys(t.Context(), "*").Result()
+		if err != nil || len(left) != 2*len(allFrameworks()) {
+			t.Errorf("left behind is more than the answers of payments: %q, %v", left, err)
+		}
+		for _, key := range left {
+			lives, err := client.PTTL(t.Context(), key).Result()
+			if err != nil || lives <= 0 || lives > retention {
+				t.Errorf("%s lives for another %v, %v", key, lives, err)
+			}
 		}
 	})
 }

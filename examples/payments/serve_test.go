@@ -1,9 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"net/http"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -35,7 +37,7 @@ func startServing(t *testing.T) (urls []string, out *screen, stop func() (code i
 	p.serve, p.parts = true, first(1)
 	done := make(chan int, 1)
 	go func() { done <- p.run(ctx) }()
-	await(t, "the services are up", func() bool { return strings.HasSuffix(out.String(), "Bank/PlaceOrder; wait\n") })
+	await(t, "the services are up", func() bool { return strings.HasSuffix(out.String(), "Bank/Transfer\n") })
 	for line := range strings.Lines(out.String()) {
 		if line, ok := strings.CutPrefix(line, "    url="); ok {
 			url, _, _ := strings.Cut(line, " ")
@@ -66,6 +68,7 @@ type try struct {
 	name  string
 	lines []string
 	want  []string
+	twice *regexp.Regexp // if not nil, what is printed two times, and is the same both times
 }
 
 func (try try) run(t *testing.T) {
@@ -79,6 +82,12 @@ func (try try) run(t *testing.T) {
 		if !strings.Contains(string(printed), want) {
 			t.Errorf("%s is missing in\n%s", want, printed)
 		}
+	}
+	if try.twice == nil {
+		return
+	}
+	if found := try.twice.FindAll(printed, -1); len(found) != 2 || !bytes.Equal(found[0], found[1]) {
+		t.Errorf("not the same twice: %q in\n%s", found, printed)
 	}
 }
 
@@ -97,17 +106,25 @@ func TestCurlLinesWorkAsPrinted(t *testing.T) {
 	urls, out, stop := startServing(t)
 	t.Cleanup(func() { stop() })
 	lines := linesOf(out, "curl")
-	if len(lines) != 6 {
+	if len(lines) != 8 {
 		t.Fatalf("%d lines of curl\n%s", len(lines), out)
 	}
 	for _, url := range urls {
 		to := []string{"url=" + url}
 		for _, try := range []try{
 			{
-				"transfers", slices.Concat(to, lines[:4]),
-				[]string{`{"cents":9400}`, "409 Conflict", "Retry-After: 1", `"code":"busy"`, `{"cents":8900}`},
+				name: "transfers", lines: slices.Concat(to, lines[:4]),
+				want: []string{`"cents":9400}`, "409 Conflict", "Retry-After: 1", `"code":"busy"`, `"cents":8900}`},
 			},
-			{"orders", slices.Concat(to, lines[4:]), []string{`{"number":1}`, `{"number":2}`, "after 2."}},
+			{
+				name: "orders", lines: slices.Concat(to, lines[4:6]),
+				want: []string{`{"number":1}`, `{"number":2}`, "after 2."},
+			},
+			{
+				name: "payments", lines: slices.Concat(to, lines[6:]),
+				want:  []string{"Idempotent-Replayed: true"},
+				twice: regexp.MustCompile(`{"number":[0-9]+,"at":".*","cents":9500}`),
+			},
 		} {
 			t.Run(try.name+" at "+url, try.run)
 		}
@@ -120,7 +137,7 @@ func TestGrpcurlLinesWorkAsPrinted(t *testing.T) {
 	_, out, stop := startServing(t)
 	t.Cleanup(func() { stop() })
 	lines := linesOf(out, "grpcurl")
-	if len(lines) != 6 {
+	if len(lines) != 8 {
 		t.Fatalf("%d lines of grpcurl\n%s", len(lines), out)
 	}
 	var to []string
@@ -131,10 +148,18 @@ func TestGrpcurlLinesWorkAsPrinted(t *testing.T) {
 	}
 	for _, try := range []try{
 		{
-			"transfers", slices.Concat(to, lines[:4]),
-			[]string{`"cents": "9400"`, "Code: Aborted", "RetryInfo", "BUSY", `"cents": "8900"`},
+			name: "transfers", lines: slices.Concat(to, lines[:4]),
+			want: []string{`"cents": "9400"`, "Code: Aborted", "RetryInfo", "BUSY", `"cents": "8900"`},
 		},
-		{"orders", slices.Concat(to, lines[4:]), []string{`"number": "1"`, `"number": "2"`, "real\t0m2."}},
+		{
+			name: "orders", lines: slices.Concat(to, lines[4:6]),
+			want: []string{`"number": "1"`, `"number": "2"`, "real\t0m2."},
+		},
+		{
+			name: "payments", lines: slices.Concat(to, lines[6:]),
+			want:  []string{"idempotent-replayed: true", `"cents": "9500"`},
+			twice: regexp.MustCompile("transfer-at: .*"),
+		},
 	} {
 		t.Run(try.name, try.run)
 	}

@@ -18,6 +18,7 @@ type echoService struct {
 	account echo.MiddlewareFunc // both accounts of a transfer; who comes second is refused
 	inTurn  echo.MiddlewareFunc // the same locks; who comes second waits
 	user    echo.MiddlewareFunc // everything that belongs to one user; who comes second waits
+	once    echo.MiddlewareFunc // one payment of a user; who comes second gets its answer
 }
 
 // newEchoService returns the service of a bank, with its locks.
@@ -31,6 +32,7 @@ func newEchoService(bank *bank, locks *core.Locker) *echoService {
 		account: echolock.Middleware(locks, payer, payee),
 		inTurn:  echolock.Middleware(locks, payer, payee, core.WithWait(10*time.Second)),
 		user:    echolock.Middleware(locks, self, core.WithWait(10*time.Second)),
+		once:    echolock.Idempotent(locks, core.Join(self, echolock.IdempotencyKey()), core.WithWait(10*time.Second)),
 	}
 }
 
@@ -43,6 +45,7 @@ func (s *echoService) handler() http.Handler {
 	account.GET("", s.showAccount)
 	account.POST("/transfer", s.transfer, s.account)
 	account.POST("/settle", s.transfer, s.inTurn)
+	account.POST("/payments", s.transfer, s.once, s.account)
 	e.POST("/me/orders", s.placeOrder, s.user)
 	return e
 }
@@ -85,11 +88,11 @@ func (s *echoService) transfer(c echo.Context) error {
 	if err := c.Echo().JSONSerializer.Deserialize(c, &body); err != nil {
 		return s.refuse(errBody)
 	}
-	left, err := s.bank.transfer(c.Request().Context(), c.Param("id"), body.To, body.Cents)
+	made, err := s.bank.transfer(c.Request().Context(), c.Param("id"), body.To, body.Cents)
 	if err != nil {
 		return s.refuse(err)
 	}
-	return c.JSON(http.StatusOK, echo.Map{"cents": left})
+	return c.JSON(http.StatusOK, made)
 }
 
 // placeOrder runs under the lock of the user.

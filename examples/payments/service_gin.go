@@ -17,6 +17,7 @@ type ginService struct {
 	account gin.HandlerFunc // both accounts of a transfer; who comes second is refused
 	inTurn  gin.HandlerFunc // the same locks; who comes second waits
 	user    gin.HandlerFunc // everything that belongs to one user; who comes second waits
+	once    gin.HandlerFunc // one payment of a user; who comes second gets its answer
 }
 
 // newGinService returns the service of a bank, with its locks.
@@ -30,6 +31,7 @@ func newGinService(bank *bank, locks *core.Locker) *ginService {
 		account: ginlock.Middleware(locks, payer, payee),
 		inTurn:  ginlock.Middleware(locks, payer, payee, core.WithWait(10*time.Second)),
 		user:    ginlock.Middleware(locks, self, core.WithWait(10*time.Second)),
+		once:    ginlock.Idempotent(locks, core.Join(self, ginlock.IdempotencyKey()), core.WithWait(10*time.Second)),
 	}
 }
 
@@ -42,6 +44,7 @@ func (s *ginService) handler() http.Handler {
 	account.GET("", s.showAccount)
 	account.POST("/transfer", s.account, s.transfer)
 	account.POST("/settle", s.inTurn, s.transfer)
+	account.POST("/payments", s.once, s.account, s.transfer)
 	r.POST("/me/orders", s.user, s.placeOrder)
 	return r
 }
@@ -81,12 +84,12 @@ func (s *ginService) transfer(c *gin.Context) {
 		s.refuse(c, errBody)
 		return
 	}
-	left, err := s.bank.transfer(c.Request.Context(), c.Param("id"), body.To, body.Cents)
+	made, err := s.bank.transfer(c.Request.Context(), c.Param("id"), body.To, body.Cents)
 	if err != nil {
 		s.refuse(c, err)
 		return
 	}
-	c.JSON(http.StatusOK, gin.H{"cents": left})
+	c.JSON(http.StatusOK, made)
 }
 
 // placeOrder runs under the lock of the user.

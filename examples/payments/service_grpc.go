@@ -3,10 +3,12 @@ package main
 import (
 	"context"
 	"errors"
+	"strconv"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/reflection"
 	"google.golang.org/grpc/status"
 
@@ -23,6 +25,7 @@ type grpcService struct {
 	account grpc.UnaryServerInterceptor // both accounts of a transfer; who comes second is refused
 	inTurn  grpc.UnaryServerInterceptor // the same locks; who comes second waits
 	user    grpc.UnaryServerInterceptor // everything that belongs to one user; who comes second waits
+	once    grpc.UnaryServerInterceptor // one payment of a user; who comes second gets its answer
 }
 
 // newGRPCService returns the service of a bank, with its locks. An interceptor
@@ -47,16 +50,20 @@ func newGRPCService(bank *bank, locks *core.Locker) *grpcService {
 		user: grpclock.UnaryServerInterceptor(locks,
 			only(pb.Bank_PlaceOrder_FullMethodName, self),
 			core.WithWait(10*time.Second)),
+		once: grpclock.IdempotentUnaryServerInterceptor(locks,
+			only(pb.Bank_Transfer_FullMethodName, core.Join(self, grpclock.IdempotencyKey())),
+			grpclock.WithOptionalKey(), core.WithWait(10*time.Second)),
 	}
 }
 
 // server returns the server: recovery, authentication and owner check come
-// before the locks, which come next to the handlers.
+// before the locks, which come next to the handlers. A copy of a payment needs no
+// lock of an account, so those come behind what makes it one.
 func (s *grpcService) server(outermost ...grpc.UnaryServerInterceptor) *grpc.Server {
 	server := grpc.NewServer(
 		grpc.WaitForHandlers(true),
 		grpc.ChainUnaryInterceptor(outermost...),
-		grpc.ChainUnaryInterceptor(recoverCall, authenticateCall, checkOwnerOfCall, s.account, s.inTurn, s.user),
+		grpc.ChainUnaryInterceptor(recoverCall, authenticateCall, checkOwnerOfCall, s.once, s.account, s.inTurn, s.user),
 	)
 	pb.RegisterBankServer(server, s)
 	reflection.Register(server) // for grpcurl
@@ -73,13 +80,18 @@ func (s *grpcService) Balance(_ context.Context, m *pb.BalanceRequest) (*pb.Bala
 }
 
 // Transfer runs under the locks of both accounts. The context ends when one of
-// them is lost, so it goes wherever the work goes.
+// them is lost, so it goes wherever the work goes. With an idempotency-key in its
+// metadata it is a payment.
 func (s *grpcService) Transfer(ctx context.Context, m *pb.TransferRequest) (*pb.TransferReply, error) {
-	left, err := s.bank.transfer(ctx, m.GetAccount().GetId(), m.GetPayee().GetId(), m.GetCents())
+	made, err := s.bank.transfer(ctx, m.GetAccount().GetId(), m.GetPayee().GetId(), m.GetCents())
 	if err != nil {
 		return nil, grpcStatusOf(err)
 	}
-	return &pb.TransferReply{Cents: left}, nil
+	_ = grpc.SetHeader(ctx, metadata.Pairs( // the transfer is made, whether the client hears its number or not
+		"transfer-number", strconv.Itoa(made.Number),
+		"transfer-at", made.At.Format(time.RFC3339Nano),
+	))
+	return &pb.TransferReply{Cents: made.Cents}, nil
 }
 
 // Settle is Transfer under other locks.

@@ -18,6 +18,8 @@ type nethttpService struct {
 	account func(http.Handler) http.Handler // both accounts of a transfer; who comes second is refused
 	inTurn  func(http.Handler) http.Handler // the same locks; who comes second waits
 	user    func(http.Handler) http.Handler // everything that belongs to one user; who comes second waits
+
+	once func(http.Handler) http.Handler // one payment of a user; who comes second gets its answer
 }
 
 // newNetHTTPService returns the service of a bank, with its locks.
@@ -31,6 +33,7 @@ func newNetHTTPService(bank *bank, locks *core.Locker) *nethttpService {
 		account: nethttplock.Middleware(locks, payer, payee),
 		inTurn:  nethttplock.Middleware(locks, payer, payee, core.WithWait(10*time.Second)),
 		user:    nethttplock.Middleware(locks, self, core.WithWait(10*time.Second)),
+		once:    nethttplock.Idempotent(locks, core.Join(self, nethttplock.IdempotencyKey()), core.WithWait(10*time.Second)),
 	}
 }
 
@@ -40,12 +43,16 @@ func newNetHTTPService(bank *bank, locks *core.Locker) *nethttpService {
 // no longer than needed.
 //
 // A transfer is sent by a person, whose second click is better refused. A
-// settlement is the same, sent by a batch job, which rather waits its turn.
+// settlement is the same, sent by a batch job, which rather waits its turn. A
+// payment is the same once more, sent with an Idempotency-Key by a program that
+// sends it again until it has an answer. A copy of it needs no lock of an
+// account, so that comes behind.
 func (s *nethttpService) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /accounts/{id}", chain(s.showAccount, recovered, authenticated, owner))
 	mux.Handle("POST /accounts/{id}/transfer", chain(s.transfer, recovered, authenticated, owner, s.account))
 	mux.Handle("POST /accounts/{id}/settle", chain(s.transfer, recovered, authenticated, owner, s.inTurn))
+	mux.Handle("POST /accounts/{id}/payments", chain(s.transfer, recovered, authenticated, owner, s.once, s.account))
 	mux.Handle("POST /me/orders", chain(s.placeOrder, recovered, authenticated, s.user))
 	return mux
 }
@@ -68,12 +75,12 @@ func (s *nethttpService) transfer(w http.ResponseWriter, r *http.Request) {
 		refuse(w, err)
 		return
 	}
-	left, err := s.bank.transfer(r.Context(), r.PathValue("id"), body.To, body.Cents)
+	made, err := s.bank.transfer(r.Context(), r.PathValue("id"), body.To, body.Cents)
 	if err != nil {
 		refuse(w, err)
 		return
 	}
-	reply(w, http.StatusOK, map[string]any{"cents": left})
+	reply(w, http.StatusOK, made)
 }
 
 // placeOrder runs under the lock of the user.

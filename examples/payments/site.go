@@ -9,6 +9,11 @@ import (
 	"github.com/reqlock/reqlock/examples/demoredis"
 )
 
+// retention is how long a Redis keeps the answers of payments, so that one that
+// is shared is not full of them after many runs. Yours keeps them for as long as
+// clients may send a payment again.
+const retention = 10 * time.Minute
+
 // A site is one framework's service, with a bank and locks of its own.
 type site struct {
 	framework
@@ -24,7 +29,8 @@ type site struct {
 func open(ctx context.Context, on framework, redis *demoredis.Server, prefix, addr string) (*site, error) {
 	s := &site{framework: on, redis: redis, prefix: prefix, scene: newScene()}
 	var err error
-	s.locks, err = core.New(redis.Client, core.WithPrefix(prefix), core.WithObserver(s.scene.observe))
+	s.locks, err = core.New(redis.Client,
+		core.WithPrefix(prefix), core.WithObserver(s.scene.observe), core.WithRetention(retention))
 	if err != nil {
 		return nil, err
 	}
