@@ -99,7 +99,7 @@ func (config IdempotentConfig) ToMiddleware() (echo.MiddlewareFunc, error) {
 func run(c echo.Context, exchange *httpattempt.Exchange, next echo.HandlerFunc) {
 	request, response := c.Request(), c.Response()
 	before := *response
-	exchange.Run(response.Writer, func(recorder *httpattempt.Recorder, running *http.Request) {
+	exchange.Run(response.Writer, request, func(recorder *httpattempt.Recorder, running *http.Request) {
 		returned := false
 		defer func() {
 			restore(c, request)

@@ -62,7 +62,7 @@ func Idempotent(l *core.Locker, key KeyFunc, opts ...Option) gin.HandlerFunc {
 func run(c *gin.Context, exchange *httpattempt.Exchange) {
 	before, failures := c.Request, len(c.Errors)
 	outer := c.Writer
-	exchange.Run(sender{outer}, func(recorder *httpattempt.Recorder, running *http.Request) {
+	exchange.Run(sender{outer}, before, func(recorder *httpattempt.Recorder, running *http.Request) {
 		defer restore(c, before)
 		defer func() { c.Writer = outer }()
 		w := newWriter(outer, recorder)

@@ -124,5 +124,5 @@ func (s sender) Unwrap() http.ResponseWriter { return s.ResponseWriter }
 // WriteHeader sends the status and the headers.
 func (s sender) WriteHeader(status int) {
 	s.ResponseWriter.WriteHeader(status)
-	s.ResponseWriter.WriteHeaderNow()
+	s.WriteHeaderNow()
 }

@@ -54,7 +54,7 @@ func Idempotent(l *core.Locker, key KeyFunc, opts ...Option) func(http.Handler) 
 			case exchange.Replayed():
 				exchange.Replay(w)
 			default:
-				exchange.Run(w, func(w *httpattempt.Recorder, running *http.Request) {
+				exchange.Run(w, r, func(w *httpattempt.Recorder, running *http.Request) {
 					defer handUp(running, r)
 					next.ServeHTTP(w, running)
 				})

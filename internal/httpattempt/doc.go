@@ -13,7 +13,7 @@
 //	case exchange.Replayed():
 //		exchange.Replay(w)
 //	default:
-//		exchange.Run(w, func(w *httpattempt.Recorder, r *http.Request) {
+//		exchange.Run(w, r, func(w *httpattempt.Recorder, r *http.Request) {
 //			next.ServeHTTP(w, r)
 //		})
 //	}

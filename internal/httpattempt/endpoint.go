@@ -67,7 +67,7 @@ func (e *Endpoint[R]) Begin(r *http.Request, request R, route string) (*Exchange
 	if err != nil {
 		return nil, err
 	}
-	x := &Exchange{attempt: attempt, request: r, filter: e.filter, stored: e.settings.Stored}
+	x := &Exchange{attempt: attempt, filter: e.filter, stored: e.settings.Stored}
 	if replay, done := attempt.Replay(); done {
 		if x.answer, err = record.Decode(replay); err != nil {
 			// The handler has run, whatever the record says of it.

@@ -12,7 +12,6 @@ import (
 // that the handler is about to give. It is for the goroutine of the request.
 type Exchange struct {
 	attempt  *core.Attempt
-	request  *http.Request
 	filter   record.Filter
 	stored   func(status int) bool
 	answer   record.Answer // if replayed
@@ -28,24 +27,25 @@ type Exchange struct {
 // is to be called; else Run.
 func (x *Exchange) Replayed() bool { return x.replayed }
 
-// Run runs the handler on a Recorder, with a request that has the context of the
+// Run runs the handler of a request on a Recorder, with the context of the
 // attempt. Then it ends the attempt, and sends what is recorded to w.
 //
 // If the handler panics or ends its goroutine, the attempt is aborted, and what
 // is recorded is dropped: w and its header are as they were, unless the handler
 // has made its answer go straight out.
-func (x *Exchange) Run(w http.ResponseWriter, handler func(w *Recorder, r *http.Request)) {
-	ctx := x.attempt.Lease().Context()
+func (x *Exchange) Run(w http.ResponseWriter, r *http.Request, handler func(w *Recorder, r *http.Request)) {
+	leased := x.attempt.Lease().Context()
+	detached := context.WithoutCancel(r.Context()) // it ends also if the client has gone
 	x.recorder = newRecorder(w, x.filter, x.attempt.MaxRecord())
 	ended := false
 	defer func() {
 		if !ended {
-			x.breakOff()
+			x.breakOff(detached)
 		}
 	}()
-	handler(x.recorder, x.request.WithContext(ctx))
+	handler(x.recorder, r.WithContext(leased)) //nolint:contextcheck // derived from the request's by Begin
 	x.recorder.close()
-	x.end(ctx.Err() != nil)
+	x.end(detached, leased.Err() != nil)
 	ended = true
 	x.recorder.send()
 }
@@ -65,9 +65,8 @@ func (x *Exchange) Bypass() { x.bypassed = true }
 
 // end ends the attempt by what the handler has decided and answered. The answer
 // stands, whether Redis takes it or not: the Locker's observer hears of that.
-// The attempt is ended also if the client has gone.
-func (x *Exchange) end(cut bool) {
-	ctx := context.WithoutCancel(x.request.Context())
+// cut says that the handler's context had ended before it returned.
+func (x *Exchange) end(ctx context.Context, cut bool) {
 	answer, replayable := x.recorder.result(x.implied)
 	decision := x.attempt.Decision()
 	switch {
@@ -102,9 +101,8 @@ func (x *Exchange) stores(status int) bool {
 }
 
 // breakOff ends the attempt of a handler that has not returned.
-func (x *Exchange) breakOff() {
+func (x *Exchange) breakOff(ctx context.Context) {
 	x.recorder.close()
-	ctx := context.WithoutCancel(x.request.Context())
 	if x.attempt.Decision() == core.Uncertain {
 		_ = x.attempt.Interrupt(ctx)
 		return

@@ -197,7 +197,7 @@ var scripts = map[string]script{
 		say(panicOf(func() { w.WriteHeader(1000) }))
 		say(w.Write([]byte("body")))
 	},
-	"a panic": func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
+	"a panic": func(_ http.ResponseWriter, _ *http.Request, _ func(...any)) {
 		panic(http.ErrAbortHandler)
 	},
 	"a panic in a stream": func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
