@@ -243,3 +243,46 @@ func ExampleWithErrorHandler() {
 	// Output:
 	// 401 {"message":"who are you?"}
 }
+
+// A payment that is sent again gets the answer of the first one, also where that is
+// an error which the handler has returned.
+func ExampleIdempotent() {
+	locks, stop := exampleLocker()
+	defer stop()
+
+	balance := 10
+	pay := func(c echo.Context) error {
+		if balance < 7 {
+			return echo.NewHTTPError(http.StatusPaymentRequired, "no funds")
+		}
+		balance -= 7
+		return c.String(http.StatusCreated, fmt.Sprintf("%d left", balance))
+	}
+	authenticate := func(next echo.HandlerFunc) echo.HandlerFunc {
+		return func(c echo.Context) error {
+			c.Set("user_id", 7) // from a session or a token
+			return next(c)
+		}
+	}
+	e := echo.New()
+	e.POST("/payments", pay, authenticate, echolock.Idempotent(locks,
+		core.Join(echolock.Get("user_id"), echolock.IdempotencyKey())))
+
+	submit := func(key string) {
+		r := httptest.NewRequestWithContext(context.Background(), "POST", "/payments", nil)
+		r.Header.Set("Idempotency-Key", key)
+		w := httptest.NewRecorder()
+		e.ServeHTTP(w, r)
+		body := strings.TrimSpace(w.Body.String())
+		fmt.Printf("%d %s, replayed: %v\n", w.Code, body, w.Header().Get("Idempotent-Replayed") == "true")
+	}
+	submit("8e03978e")
+	submit("8e03978e")
+	submit("40d543e8")
+	submit("40d543e8")
+	// Output:
+	// 201 3 left, replayed: false
+	// 201 3 left, replayed: true
+	// 402 {"message":"no funds"}, replayed: false
+	// 402 {"message":"no funds"}, replayed: true
+}

@@ -232,3 +232,47 @@ func ExampleWithErrorHandler_renderedOutside() {
 	// Output:
 	// 400 {"error":"no_key"}
 }
+
+// A payment that is sent again gets the answer of the first one. Where the payment
+// provider did not answer in time, nobody knows whether the payment was made, and it
+// is not made again.
+func ExampleIdempotent() {
+	locks, stop := exampleLocker()
+	defer stop()
+
+	payments := 0
+	pay := func(c *gin.Context) {
+		if c.Query("provider") == "slow" {
+			attempt, _ := ginlock.AttemptFromContext(c)
+			attempt.Decide(core.Uncertain)
+			c.Status(http.StatusGatewayTimeout)
+			return
+		}
+		payments++
+		c.Header("Location", fmt.Sprintf("/payments/%d", payments))
+		c.Status(http.StatusCreated)
+	}
+	authenticate := func(c *gin.Context) {
+		c.Set("user_id", 7) // from a session or a token
+	}
+	r := gin.New()
+	r.POST("/payments", authenticate, ginlock.Idempotent(locks,
+		core.Join(ginlock.Get("user_id"), ginlock.IdempotencyKey())), pay)
+
+	submit := func(key, target string) {
+		submitted := httptest.NewRequestWithContext(context.Background(), "POST", target, nil)
+		submitted.Header.Set("Idempotency-Key", key)
+		w := httptest.NewRecorder()
+		r.ServeHTTP(w, submitted)
+		fmt.Printf("%d %q, replayed: %v\n", w.Code, w.Header().Get("Location"), w.Header().Get("Idempotent-Replayed") == "true")
+	}
+	submit("8e03978e", "/payments")
+	submit("8e03978e", "/payments")
+	submit("40d543e8", "/payments?provider=slow")
+	submit("40d543e8", "/payments?provider=slow")
+	// Output:
+	// 201 "/payments/1", replayed: false
+	// 201 "/payments/1", replayed: true
+	// 504 "", replayed: false
+	// 409 "", replayed: false
+}

@@ -46,8 +46,9 @@ func Header(name string) KeyFunc { return ofRequest(httpkey.Header(name)) }
 // empty one is core.ErrNoKey. A header that comes more than once, a list, and
 // whatever else is malformed are core.ErrInvalidKey.
 //
-// Under Middleware it keeps copies of a request from running at the same time.
-// A copy that comes after the first has ended runs again.
+// Under Idempotent a copy of a request gets the answer of the first one. Under
+// Middleware copies do not run at the same time, but one that comes after the first
+// has ended runs again.
 func IdempotencyKey() KeyFunc { return ofRequest(httpkey.IdempotencyKey()) }
 
 // Query reads the key from a parameter of the URL's query. A parameter that

@@ -73,6 +73,76 @@
 //	http.TimeoutHandler(lock(h), time.Second, "") // right: the lock is held until h returns
 //	lock(http.TimeoutHandler(h, time.Second, "")) // wrong: it is freed while h still runs
 //
+// # Idempotent endpoints
+//
+// A client whose connection broke does not know whether its request took effect.
+// It sends the request again, with the same Idempotency-Key, and Idempotent gives
+// it the first answer:
+//
+//	paid := nethttplock.Idempotent(locks, core.Join(nethttplock.ContextValue(userKey{}), nethttplock.IdempotencyKey()))
+//	mux.Handle("POST /payments", auth(paid(payments)))
+//
+// It is for what must not happen twice, such as a payment. The key is that of a
+// user, as above, since clients choose the other part of it: without the user, one
+// client is given the answer of another. Method and route belong to it by
+// themselves, and what the user must have a right to is found out in front, also
+// for a copy.
+//
+// The first request runs under a lock of its own. A copy that comes meanwhile is
+// refused with 409, or with core.WithWait waits for the answer. The answer is
+// stored in Redis, in the same step that frees the lock, before its first byte is
+// sent, and is kept as long as core.WithRetention says. If it could not be stored, it
+// is sent all the same; the observer hears of it, and copies are refused with
+// "outcome_unknown".
+//
+// A copy gets the status, the body, "Idempotent-Replayed: true", and of the headers
+// that the handler has set those that belong to the answer: Content-Type and its
+// kin, Location, ETag, Last-Modified, Link, Retry-After, Allow, and those of
+// WithReplayedHeaders. Cookies, dates and what else belongs to one exchange are
+// never replayed, and the headers of middlewares outside are those that they have
+// set for the copy.
+//
+// Answers are stored that a copy would meet again, see WithStored: a 503, a 409 of
+// the lock inside or a panic frees the key, and a copy runs. A handler that knows
+// better says so:
+//
+//	attempt, _ := nethttplock.AttemptFromContext(r.Context())
+//	attempt.Decide(core.Uncertain) // the payment provider timed out: its 504 tells nothing
+//
+// core.StoreAnswer and core.DropAnswer keep an answer, or do not, whatever its status
+// is. The last decision before the handler returns counts.
+//
+// A process that dies in the middle leaves a request of which nobody knows whether
+// it took effect; so does a handler that leaves without any answer because its
+// context has ended. Copies are refused with "outcome_unknown", until an operator
+// frees the key, for which core.Locker.Resolve takes core.EndpointKey(method, route,
+// key); or they run, see core.WithInterrupted.
+//
+// An answer that is flushed, hijacked, has trailers or is longer than
+// core.WithMaxRecord goes straight out, and its request is done when the handler
+// returns: copies are refused with "completed_unreplayable", and never run. So
+// streams and server-sent events do not belong under Idempotent.
+//
+// Its place, from the outside inwards: recover, log, CORS, compression,
+// authentication, rate limit, Idempotent, lock, handler. What stands inside it is
+// stored and replayed. http.TimeoutHandler stands outside: then a request that was
+// answered with its 503 is done all the same, and a copy gets the answer. Inside,
+// its 503 would free the key while the handler still runs. Wrap handlers rather
+// than the mux here too: around it the route is not known, and stands for it the
+// path.
+//
+// The body is read first, up to WithMaxBody, for the fingerprint by which a request
+// is told from another one that comes with the same key: that is refused with 422.
+// A client has to send the same bytes again, and a middleware outside that reads
+// the body has to leave it there; else use WithFingerprint or WithoutFingerprint.
+//
+// What holds: for a key, while its record is kept, there is at most one stored
+// answer, and all copies get that one. It is not exactly once. The effect and the
+// storing of the answer take place in two systems, and between them a process can
+// die; a record can be lost with its Redis; a request that lost its lease may still
+// run while another one does. Where a second effect must be impossible, hand the key
+// on to the payment provider, or make it unique in the database.
+//
 // # What to know
 //
 // net/http notices that a client has left only once the request's body was read

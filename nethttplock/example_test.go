@@ -204,3 +204,38 @@ func ExampleMiddleware_some() {
 	// GET locked: false
 	// POST locked: true
 }
+
+// A payment that is sent again gets the answer of the first one, and is made once.
+func ExampleIdempotent() {
+	locks, stop := exampleLocker()
+	defer stop()
+
+	payments := 0
+	pay := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		payments++
+		w.Header().Set("Location", fmt.Sprintf("/payments/%d", payments))
+		w.WriteHeader(http.StatusCreated)
+	})
+	mux := http.NewServeMux()
+	mux.Handle("POST /payments", nethttplock.Idempotent(locks,
+		core.Join(nethttplock.BasicUser(), nethttplock.IdempotencyKey()))(pay))
+
+	submit := func(user, body string) {
+		r := httptest.NewRequestWithContext(context.Background(), "POST", "/payments", strings.NewReader(body))
+		r.SetBasicAuth(user, "password")
+		r.Header.Set("Idempotency-Key", "8e03978e")
+		w := httptest.NewRecorder()
+		mux.ServeHTTP(w, r)
+		replayed := w.Header().Get("Idempotent-Replayed") == "true"
+		fmt.Printf("%s, %s: %d %q, replayed: %v\n", user, body, w.Code, w.Header().Get("Location"), replayed)
+	}
+	submit("ada", "7 EUR")
+	submit("ada", "7 EUR")
+	submit("ada", "8 EUR") // the same key for another payment
+	submit("grace", "7 EUR")
+	// Output:
+	// ada, 7 EUR: 201 "/payments/1", replayed: false
+	// ada, 7 EUR: 201 "/payments/1", replayed: true
+	// ada, 8 EUR: 422 "", replayed: false
+	// grace, 7 EUR: 201 "/payments/2", replayed: false
+}

@@ -24,8 +24,9 @@ func Header(name string) KeyFunc { return httpkey.Header(name) }
 // empty one is core.ErrNoKey. A header that comes more than once, a list, and
 // whatever else is malformed are core.ErrInvalidKey.
 //
-// Under Middleware it keeps copies of a request from running at the same time.
-// A copy that comes after the first has ended runs again.
+// Under Idempotent a copy of a request gets the answer of the first one. Under
+// Middleware copies do not run at the same time, but one that comes after the first
+// has ended runs again.
 func IdempotencyKey() KeyFunc { return httpkey.IdempotencyKey() }
 
 // PathValue reads the key from a wildcard of the route's pattern, as in

@@ -8,5 +8,9 @@
 // reads the answers. What is expected of an answer is the row of core.OutcomeOf
 // in the framework's own terms.
 //
+// Idempotent endpoints have tables of their own, of all that is known to go wrong
+// with them. That of HTTP is scenarios: it speaks of an endpoint in net/http's
+// terms, which its frameworks share, and elsewhere says what is no row of it.
+//
 // There is nothing in this package but its tests.
 package adaptertest
