@@ -15,10 +15,10 @@ var elsewhere = []struct{ scenario, why string }{
 	{"a body that a middleware outside has read", "TestBodyReadOutside of internal/httpattempt; what Gin binds, of ginlock"},
 
 	// Waiting.
-	{"acquired after the request's context has ended", "internal/engine: the lock of an attempt is one of the lock's"},
-	{"a wake-up message is lost", "internal/engine and internal/redisstore, for all waiters"},
-	{"too many waiters of a key or in all", "internal/engine, for all waiters; the answers are in the table of refusals"},
-	{"copies in one process share one read of the record", "internal/engine, and core"},
+	{"acquired after the request's context has ended", "internal/engine: such a grant is aborted"},
+	{"a wake-up message is lost", "internal/engine and internal/linetest, for all waiters"},
+	{"too many waiters of a key or in all", "internal/engine, for all waiters"},
+	{"copies in one process share one read of the record", "internal/engine, with a record that counts"},
 
 	// Answers.
 	{"a HEAD request is replayed without its body", "a HEAD request is never idempotent by key: it may not be registered"},
@@ -28,22 +28,25 @@ var elsewhere = []struct{ scenario, why string }{
 	{"a timeout inside the endpoint", "TestTimeoutInside of nethttplock: its 503 is the answer, and frees the key"},
 
 	// Leases.
-	{"SIGKILL before the begin, after it, inside the handler, after the commit, while sending", "a crash test of its " +
-		"own, with processes; here an attempt dies by not being ended"},
-	{"a handler that outlives ten leases, an error of one renewal, fences, a process that is stopped", "internal/engine " +
-		"and core: an attempt's lock is renewed and fenced as any other"},
-	{"renew, commit and abort of one that was overtaken", "core and internal/redisstore, beside a row of this table"},
+	{"SIGKILL before the begin, after it, inside the handler, after the commit, while sending", "internal/attempttest, " +
+		"with processes; here an attempt dies by not being ended"},
+	{"a handler that outlives its lease many times, an error of one renewal, fences", "internal/engine: the lock of an " +
+		"attempt is renewed and fenced as any other"},
+	{"a process that stands still for longer than its lease", "internal/linetest, for all leases; what its commit " +
+		"meets then is a row of this table"},
+	{"renew, commit and abort of one that was overtaken", "internal/redisstore, beside a row of this table"},
 
 	// Faults of Redis.
-	{"the reply to a begin, an abort or an interrupt is lost", "internal/redisstore, by scripts that are sent again"},
+	{"the reply to a begin or an abort is lost", "internal/redisstore, where every script is cut and sent again"},
 	{"NOSCRIPT, READONLY, LOADING, MOVED, OOM, missing rights", "internal/redisstore, for all scripts"},
-	{"a failover, and a clock that is wrong by seconds", "the model and the tests of internal/redisstore"},
-	{"an eviction policy that loses records", "Check of core"},
+	{"a failover, a clock that is wrong, an eviction policy that loses records", "all of them come out as a record that " +
+		"has vanished, which is a row of this table; how often they do is Redis's affair"},
 	{"requests run without Redis", "refused when they are registered: the tests of registrations"},
-	{"a record lives for ever", "all scenarios: when one is over, every key has its time to live"},
+	{"a record that lives for ever", "each scenario: when it is over, every key has a time to live"},
 	{"a tombstone after the record", "there is none: WithRetention says for how long a key is known"},
 
 	// Others.
-	{"random schedules, at most one commit, all replays equal", "the model and the chaos test of the record"},
-	{"gRPC", "a table of its own: its answers are no HTTP answers"},
+	{"random schedules: at most one stored answer, and all copies equal", "internal/attempttest, with processes that " +
+		"are killed at random"},
+	{"gRPC", "a table of its own in this package, since its answers are none of HTTP's"},
 }
