@@ -1,0 +1,157 @@
+package redisstore
+
+import (
+	"sync"
+	"testing"
+	"time"
+)
+
+// theSeal stands for the answer that was not kept.
+const theSeal = "sealed"
+
+// A history is what is known of the attempts on one key.
+type history struct {
+	name  string
+	rerun bool
+
+	mu        sync.Mutex
+	attempts  []*made
+	inside    *made  // who runs
+	committed string // the answer, once it is known
+	blamed    []blame
+}
+
+// A made is an attempt that was made.
+type made struct {
+	token string
+	asked time.Time // when it was first sent
+	until time.Time // until then the key is surely its own, if it ever was
+	ended time.Time // when it was known to be over, so that it cannot be taken for dead
+}
+
+// A blame is an answer that says that another attempt has died.
+type blame struct {
+	by       *made
+	from, to time.Time // it was asked for, and had come
+}
+
+// begin notes that an attempt is made.
+func (k *history) begin(token string) *made {
+	now := time.Now()
+	a := &made{token: token, asked: now, until: now.Add(shortTTL)}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.attempts = append(k.attempts, a)
+	return a
+}
+
+// enter notes that an attempt runs, and reports whether it may. Nobody may run
+// beside it.
+func (k *history) enter(t *testing.T, a *made, until time.Time) bool {
+	t.Helper()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	a.until = until
+	now := time.Now()
+	if now.After(until.Add(-margin)) {
+		return false
+	}
+	if b := k.inside; b != nil && now.Before(b.until.Add(-margin)) {
+		t.Errorf("%s: %s runs beside %s, which is valid for %v", k.name, a.token, b.token, b.until.Sub(now))
+	}
+	k.inside = a
+	return true
+}
+
+// leave notes that an attempt does not run any more.
+func (k *history) leave(a *made) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.inside == a {
+		k.inside = nil
+	}
+}
+
+// runner returns the attempt that runs, and whose lease is valid; nil is none.
+func (k *history) runner() *made {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.inside == nil || time.Now().After(k.inside.until.Add(-margin)) {
+		return nil
+	}
+	return k.inside
+}
+
+// leaves notes that an attempt gives up the key, and leaves its outcome unknown.
+func (k *history) leaves(a *made) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if now := time.Now(); now.Before(a.until) {
+		a.until = now
+	}
+}
+
+// over notes that an attempt is over.
+func (k *history) over(a *made) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	a.ended = time.Now()
+}
+
+// answer returns the answer, or "" while none is known.
+func (k *history) answer() string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.committed
+}
+
+// answered notes an answer. There is only one.
+func (k *history) answered(t *testing.T, answer string) {
+	t.Helper()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.committed == "" {
+		k.committed = answer
+	}
+	if k.committed != answer {
+		t.Errorf("%s: answered with %q, and with %q", k.name, k.committed, answer)
+	}
+}
+
+// blames notes that an attempt, which has asked then, was told that another one
+// has died.
+func (k *history) blames(by *made, asked time.Time) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.blamed = append(k.blamed, blame{by, asked, time.Now()})
+}
+
+// check fails the test if an attempt was blamed that did not die, or if a key
+// would stay for ever.
+func (k *history) check(t *testing.T, w *world) {
+	t.Helper()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, b := range k.blamed {
+		if !k.founded(b) {
+			t.Errorf("%s: %s was told that another one has died, but none has", k.name, b.by.token)
+		}
+	}
+	for _, key := range [...]string{"p:" + k.name, "{p:" + k.name + "}:q", "{p:" + k.name + "}:r"} {
+		if life := w.direct.PTTL(t.Context(), key).Val(); life == -1 {
+			t.Errorf("%s has no end", key)
+		}
+	}
+}
+
+// founded reports whether there was an attempt that may have been taken for dead:
+// it had lost the key, and was not known to be over.
+func (k *history) founded(b blame) bool {
+	for _, a := range k.attempts {
+		lost, over := a.until.Before(b.to), !a.ended.IsZero() && a.ended.Before(b.from)
+		if a != b.by && lost && !over {
+			return true
+		}
+	}
+	return false
+}
