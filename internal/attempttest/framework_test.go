@@ -33,6 +33,10 @@ var frameworks = map[string]framework{
 		serve: serveGin, ask: askHTTP, committed: decodeHTTP,
 		endpoint: func(policy, key string) string { return core.EndpointKey("POST", "/"+policy, key) },
 	},
+	"grpc": {
+		serve: serveGRPC, ask: askGRPC, committed: decodeGRPC, whole: true,
+		endpoint: func(policy, key string) string { return core.EndpointKey("", methods[policy], key) },
+	},
 }
 
 // The policies of the service, which are its routes as well.

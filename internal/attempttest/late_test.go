@@ -45,29 +45,6 @@ func (l *letter) arrive() {
 	await(l.t, "the late command is executed", func() bool { return l.witness.ran(l.token) > before })
 }
 
-// next asks a survivor, and returns what its code is, or "fine", or "replayed".
-func (l *letter) next() string {
-	l.t.Helper()
-	switch a := l.mustAsk(l.survivors[0], l.first); {
-	case a.Replayed:
-		return "replayed"
-	case a.Fine:
-		return "fine"
-	default:
-		return a.Code
-	}
-}
-
-// want fails the test unless the next answers are these.
-func (l *letter) want(outcomes ...string) {
-	l.t.Helper()
-	for _, want := range outcomes {
-		if got := l.next(); got != want {
-			l.t.Errorf("got %q, want %q", got, want)
-		}
-	}
-}
-
 // duringNext makes f run while the handler runs in a survivor.
 func (l *letter) duringNext(f func()) {
 	l.ledger.hook(l.first.key, func(v visit) bool {
@@ -80,6 +57,7 @@ func (l *letter) duringNext(f func()) {
 
 // What a dead process has sent arrives after its death.
 func TestACommandOfTheDeadArrivesLate(t *testing.T) {
+	t.Parallel()
 	tests := map[string]struct {
 		policy  string
 		pick    matcher
@@ -87,59 +65,59 @@ func TestACommandOfTheDeadArrivesLate(t *testing.T) {
 		effects int
 	}{
 		"a begin, after the request is done": {reject, isBegin, func(l *letter) {
-			l.want("fine")
+			l.wantNext("fine")
 			l.arrive()
 			if l.held(l.first) {
 				l.t.Error("the dead holds the lock")
 			}
-			l.want("replayed", "replayed")
+			l.wantNext("replayed", "replayed")
 		}, 1},
 		"a begin, while another attempt runs": {reject, isBegin, func(l *letter) {
 			l.duringNext(l.arrive)
-			l.want("fine", "replayed")
+			l.wantNext("fine", "replayed")
 		}, 1},
 		"a begin, before any other": {reject, isBegin, func(l *letter) {
 			l.arrive()
-			l.want("outcome_unknown", "outcome_unknown")
+			l.wantNext("outcome_unknown", "outcome_unknown")
 		}, 0},
 		"a begin, before one that may run again": {rerun, isBegin, func(l *letter) {
 			l.arrive()
-			l.want("fine", "replayed")
+			l.wantNext("fine", "replayed")
 		}, 1},
 		"a begin, after the key was freed": {reject, isBegin, func(l *letter) {
 			l.resolve(l.first) // there is nothing to free
 			l.arrive()
-			l.want("outcome_unknown")
+			l.wantNext("outcome_unknown")
 		}, 0},
 		"a commit, before the lease has run out": {reject, isCommit, func(l *letter) {
 			l.arrive()
-			l.want("replayed", "replayed")
+			l.wantNext("replayed", "replayed")
 		}, 1},
 		"a commit, after its outcome was unknown": {reject, isCommit, func(l *letter) {
-			l.want("outcome_unknown")
+			l.wantNext("outcome_unknown")
 			l.arrive()
-			l.want("replayed", "replayed")
+			l.wantNext("replayed", "replayed")
 		}, 1},
 		"a commit, while another attempt runs": {rerun, isCommit, func(l *letter) {
 			l.duringNext(l.arrive)
-			l.want("fine", "replayed")
+			l.wantNext("fine", "replayed")
 		}, 2},
 		"a commit, after another attempt is done": {rerun, isCommit, func(l *letter) {
-			l.want("fine")
+			l.wantNext("fine")
 			l.arrive()
-			l.want("replayed", "replayed")
+			l.wantNext("replayed", "replayed")
 		}, 2},
 		"a commit, while the one runs that was let in": {reject, isCommit, func(l *letter) {
-			l.want("outcome_unknown")
+			l.wantNext("outcome_unknown")
 			l.resolve(l.first)
 			l.duringNext(l.arrive)
-			l.want("fine", "replayed")
+			l.wantNext("fine", "replayed")
 		}, 2},
 		"a commit, after the key was freed": {reject, isCommit, func(l *letter) {
-			l.want("outcome_unknown")
+			l.wantNext("outcome_unknown")
 			l.resolve(l.first)
 			l.arrive()
-			l.want("replayed", "replayed")
+			l.wantNext("replayed", "replayed")
 		}, 1},
 	}
 	s := newSite(t, "net/http")
@@ -167,6 +145,7 @@ func TestACommandOfTheDeadArrivesLate(t *testing.T) {
 // A key is not freed while the attempt may run of which nobody knows that it is
 // dead.
 func TestTheKeyOfTheDeadIsFreedAfterItsLease(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, "net/http")
 	survivors := []*process{s.open(t, nil)}
 	s.warm(survivors[0])
@@ -182,8 +161,8 @@ func TestTheKeyOfTheDeadIsFreedAfterItsLease(t *testing.T) {
 		t.Errorf("while the key is held: %v", a)
 	}
 	s.admin.Del(t.Context(), s.lock(l.first)) // as its TTL would
-	l.want("outcome_unknown")
+	l.wantNext("outcome_unknown")
 	l.resolve(l.first)
-	l.want("fine", "replayed")
+	l.wantNext("fine", "replayed")
 	survivors[0].stop()
 }

@@ -24,7 +24,7 @@ const (
 // soakTime is how long this run lasts.
 func soakTime(t *testing.T) time.Duration {
 	t.Helper()
-	lasts, err := time.ParseDuration(cmp.Or(os.Getenv(soakEnv), "3s"))
+	lasts, err := time.ParseDuration(cmp.Or(os.Getenv(soakEnv), "2s"))
 	if err != nil {
 		t.Fatalf("%s: %v", soakEnv, err)
 	}
@@ -161,8 +161,11 @@ func (s *soak) askForKeys(random *rand.Rand) {
 			choices := rand.New(rand.NewPCG(random.Uint64(), 0))
 			clients.Go(func() {
 				for range 2 { // for the answer, and for a replay
-					s.askUntilFinal(e, choices)
+					s.askUntilFinal(e, e.question, choices)
 				}
+				other := e.question
+				other.long++
+				s.askUntilFinal(e, other, choices)
 			})
 		}
 		clients.Wait()
@@ -170,12 +173,11 @@ func (s *soak) askForKeys(random *rand.Rand) {
 }
 
 // askUntilFinal asks now here, now there, until there is an answer that is final.
-func (s *soak) askUntilFinal(e *errand, random *rand.Rand) {
+func (s *soak) askUntilFinal(e *errand, q question, random *rand.Rand) {
 	for final := false; !final && !s.t.Failed(); {
 		seat := s.seats[random.IntN(len(s.seats))]
 		p := seat.process()
-		q := e.question
-		q.hasty = random.IntN(4) == 0
+		q.reading, q.hasty = nil, random.IntN(4) == 0
 		if q.long > 0 && !s.framework.whole && random.IntN(4) == 0 {
 			q.reading = func(int) { seat.strike(atReading, p) }
 		}
@@ -184,6 +186,9 @@ func (s *soak) askUntilFinal(e *errand, random *rand.Rand) {
 			await(s.t, "a process that does not answer is dead", p.dead)
 			await(s.t, "another one takes its seat", func() bool { return seat.process() != p })
 			continue
+		}
+		if other := q.long != e.long; other && a.Fine || !other && a.Code == "mismatch" {
+			s.t.Errorf("%+v got %v", q, a)
 		}
 		final = s.take(e, a)
 	}
@@ -195,7 +200,7 @@ func (s *soak) take(e *errand, a answer) (final bool) {
 	defer e.mu.Unlock()
 	e.answers = append(e.answers, a)
 	switch {
-	case a.Fine:
+	case a.Fine, a.Code == "mismatch":
 		return true
 	case a.Code == "outcome_unknown" && e.resolves:
 		_ = s.operator.Resolve(s.t.Context(), s.framework.endpoint(e.policy, e.key)) // or another client does, or it runs

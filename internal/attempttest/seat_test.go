@@ -61,6 +61,9 @@ func (s *seat) fill() *process {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	names := slices.Sorted(maps.Keys(moments))
+	if s.framework.whole {
+		names = slices.DeleteFunc(names, func(name string) bool { return name == atReading })
+	}
 	by := names[s.random.IntN(len(names))]
 	m := moments[by]
 	s.current, s.by, s.left = p, by, 1+s.random.IntN(m.within)

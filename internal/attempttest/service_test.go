@@ -76,7 +76,8 @@ const (
 	waiting  = "waiting"  // a request waits for another one
 	replayed = "replayed" // it got that one's answer
 	lost     = "lost"     // an attempt has lost its lease
-	refused  = "refused"  // it was not committed
+	refused  = "refused"  // it was not committed: another one has begun
+	unstored = "unstored" // it was not committed: Redis was not there
 	restored = "restored" // it was, and there was no record any more
 )
 
@@ -92,8 +93,13 @@ func (s *service) observe(event core.Event) {
 	case core.Restored:
 		say(restored, key)
 	case core.Committed:
-		if event.Err != nil {
+		switch {
+		case errors.Is(event.Err, core.ErrLost):
 			say(refused, key)
+		case errors.Is(event.Err, core.ErrUnavailable):
+			say(unstored, key)
+		case event.Err != nil:
+			say("not committed, for no known reason:", event.Err.Error())
 		}
 	}
 }

@@ -189,13 +189,19 @@ func (c *crash) play(waited bool) {
 	c.clients.Wait()
 	c.wantOutcome(duplicate, waited)
 	c.wantReplays(duplicate, heard)
+	c.wantMismatch(duplicate)
+	if c.held(duplicate) {
+		c.t.Error("the key is held, and nobody runs")
+	}
 
 	told := c.story(duplicate, c.answers, append(c.survivors, c.victim)...)
 	for _, fault := range told.faults() {
 		c.t.Error(fault)
 	}
-	if len(told.excused) > 0 && (told.excused[c.victim.number] || told.excused[c.survivors[0].number]) {
-		c.t.Error("a lease was lost that was not to be")
+	for number, was := range told.excused {
+		if was {
+			c.t.Errorf("process %d could not commit", number)
+		}
 	}
 }
 
@@ -272,6 +278,16 @@ func (c *crash) wantUnknown(duplicate question, waited bool) {
 		if a := c.mustAsk(p, duplicate); a.Code != "outcome_unknown" {
 			c.t.Errorf("after the lease: %v", a)
 		}
+	}
+	c.wantMismatch(duplicate)
+}
+
+// wantMismatch fails the test unless another request with the key is refused.
+func (c *crash) wantMismatch(q question) {
+	c.t.Helper()
+	q.long++
+	if a := c.mustAsk(c.survivors[0], q); a.Code != "mismatch" {
+		c.t.Errorf("another request with the key: %v", a)
 	}
 }
 

@@ -13,7 +13,7 @@ type story struct {
 	answers []answer // that clients got, those who were refused included
 	effects []effect
 	// excused are the processes that have told that an attempt of theirs was not
-	// committed, because another one had begun.
+	// committed.
 	excused map[int]bool
 	// committed returns the answer in a record.
 	committed func(text string) (answer, error)
@@ -94,7 +94,7 @@ func (s *story) replays() []string {
 }
 
 // firsts asks that an answer which is no replay was committed, and was given once,
-// unless it is known that another attempt has begun.
+// unless its process has told that it could not be committed.
 func (s *story) firsts() (found []string) {
 	want, done, _ := s.answer()
 	firsts := 0
@@ -182,7 +182,7 @@ func (s *site) story(q question, answers []answer, asked ...*process) *story {
 		excused: map[int]bool{}, committed: s.framework.committed,
 	}
 	for _, p := range asked {
-		told.excused[p.number] = p.told(refused, key) > 0
+		told.excused[p.number] = p.told(refused, key)+p.told(unstored, key) > 0
 	}
 	return told
 }

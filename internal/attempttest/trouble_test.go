@@ -1,0 +1,226 @@
+package attempttest
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// A trouble is something that breaks while a handler runs, and what has to come of
+// it. No process crashes.
+type trouble struct {
+	policy string
+	// breaks runs when the handler has had its effect, and mends when its client
+	// has an answer.
+	breaks, mends func(c *crash)
+	// waited is true if a duplicate waits in the same process; then it gets
+	// outcome, and else one that comes afterwards does, in the other process.
+	waited  bool
+	outcome string
+	own     bool     // the first client alone has its answer
+	told    []string // what the process tells of its attempt
+	effects int
+	// meant are the faults of the story that cannot be avoided.
+	meant string
+}
+
+func nothing(*crash) {}
+
+var troubles = map[string]trouble{
+	"Redis is gone": {
+		reject, func(c *crash) { c.victim.proxy.Refuse(true) }, func(c *crash) { c.victim.proxy.Refuse(false) },
+		false, "outcome_unknown", true,
+		[]string{unstored},
+		1, "",
+	},
+	"Redis is gone, and comes back for a duplicate that waits": {
+		reject, func(c *crash) { c.victim.proxy.Refuse(true) }, func(c *crash) { c.victim.proxy.Refuse(false) },
+		true, "outcome_unknown", true,
+		[]string{unstored},
+		1, "",
+	},
+	"Redis is gone, and the request may run again": {
+		rerun, func(c *crash) { c.victim.proxy.Refuse(true) }, func(c *crash) { c.victim.proxy.Refuse(false) },
+		false, "fine", true,
+		[]string{unstored},
+		2, "",
+	},
+	"Redis is gone, and a duplicate that waits may run": {
+		rerun, func(c *crash) { c.victim.proxy.Refuse(true) }, func(c *crash) { c.victim.proxy.Refuse(false) },
+		true, "fine", true,
+		[]string{unstored},
+		2, "",
+	},
+	"nothing gets through, nor later": {
+		reject, func(c *crash) { c.victim.proxy.Partition() }, func(c *crash) { c.victim.proxy.HealDropped() },
+		false, "outcome_unknown", true,
+		[]string{unstored},
+		1, "",
+	},
+	"the commit arrives after it was given up": {
+		reject, func(c *crash) { c.victim.proxy.Partition() }, func(c *crash) {
+			c.victim.proxy.Heal()
+			await(c.t, "the commit arrives", func() bool {
+				writes := c.witness.of(c.lock(c.first))
+				return writes[len(writes)-1].State == "D"
+			})
+		},
+		false, "replayed", false,
+		[]string{unstored},
+		1, "",
+	},
+	"the key is deleted": {
+		reject, func(c *crash) {
+			c.admin.Del(c.t.Context(), c.lock(c.first))
+			await(c.t, "the lease is lost", func() bool { return c.toldBy(c.victim, lost) })
+		}, nothing, false, "replayed", false, []string{lost}, 1, "",
+	},
+	"the key is deleted, and a duplicate may not run": {
+		reject, func(c *crash) {
+			c.admin.Del(c.t.Context(), c.lock(c.first))
+			c.wantNext("outcome_unknown")
+		}, nothing, false, "replayed", false, nil, 1, "",
+	},
+	"the key is deleted, and another attempt is done": {
+		rerun, func(c *crash) {
+			c.admin.Del(c.t.Context(), c.lock(c.first))
+			c.wantNext("fine")
+		}, nothing, false, "replayed", true, []string{refused}, 2, "",
+	},
+	"nothing gets through, and another attempt is done": {
+		rerun, func(c *crash) {
+			c.victim.proxy.Partition()
+			c.wantNext("fine")
+			c.victim.proxy.Heal()
+		}, nothing, false, "replayed", true, []string{lost, refused}, 2, "",
+	},
+	"the record is deleted": {
+		reject, func(c *crash) { c.admin.Del(c.t.Context(), "{"+c.lock(c.first)+"}:r") }, nothing,
+		false, "replayed", false,
+		[]string{restored},
+		1, "",
+	},
+	"all data is lost": {
+		reject, func(c *crash) {
+			c.flush()
+			await(c.t, "the lease is lost", func() bool { return c.toldBy(c.victim, lost) })
+		}, nothing, false, "replayed", false, []string{lost, restored}, 1, "",
+	},
+	"all data is lost, and a duplicate runs": {
+		reject, func(c *crash) {
+			c.flush()
+			c.wantNext("fine")
+		}, nothing, false, "replayed", true, []string{refused}, 2, "attempt 1, not 2; 2 charges, freed 0 times",
+	},
+}
+
+// flush makes all data go, of this key.
+func (c *crash) flush() {
+	name := c.lock(c.first)
+	c.admin.Del(c.t.Context(), name, "{"+name+"}:q", "{"+name+"}:r")
+}
+
+func (c *crash) toldBy(p *process, word string) bool {
+	return p.told(word, c.framework.endpoint(c.first.policy, c.first.key)) > 0
+}
+
+// Redis, or what is in it, is lost while a handler runs.
+func TestRedisIsLostWhileAHandlerRuns(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "net/http")
+	survivors := []*process{s.open(t, nil)}
+	s.warm(survivors[0])
+	played := newCrowd(6)
+	for name, trouble := range troubles {
+		played.play(t, name, func(t *testing.T) {
+			c := &crash{site: s, t: t, victim: s.open(t, nil), survivors: survivors}
+			c.first = question{policy: trouble.policy, key: fmt.Sprintf("trouble-%d", c.victim.number)}
+			c.suffer(trouble)
+			c.victim.stop()
+		})
+	}
+	played.wait()
+	survivors[0].stop()
+	s.wantTidy(t)
+}
+
+// suffer lets the trouble happen to one request.
+func (c *crash) suffer(trouble trouble) {
+	waiter := make(chan string, 1)
+	c.ledger.hook(c.first.key, func(v visit) bool {
+		if !v.Charge || v.Process != c.victim.number || v.Number > 1 {
+			return true
+		}
+		if trouble.waited {
+			c.clients.Go(func() { waiter <- c.outcome(c.victim) })
+			await(c.t, "the duplicate waits", func() bool { return c.toldBy(c.victim, waiting) })
+		}
+		trouble.breaks(c)
+		return true
+	})
+	first := c.mustAsk(c.victim, c.first)
+	if !first.Fine || first.Replayed {
+		c.t.Errorf("the first client got %v", first)
+	}
+	trouble.mends(c)
+	if trouble.waited {
+		if got := <-waiter; got != trouble.outcome {
+			c.t.Errorf("who waited got %q, want %q", got, trouble.outcome)
+		}
+		c.clients.Wait()
+	} else {
+		c.wantNext(trouble.outcome)
+	}
+	last := trouble.outcome
+	if last == "fine" {
+		last = "replayed"
+	}
+	c.wantNext(last, last)
+	for _, word := range []string{refused, unstored, restored} {
+		if got, want := c.toldBy(c.victim, word), strings.Contains(strings.Join(trouble.told, " "), word); got != want {
+			c.t.Errorf("told %q: %v, want %v", word, got, want)
+		}
+	}
+	if end := c.answers[len(c.answers)-1]; end.Replayed && end.same(first) == trouble.own {
+		c.t.Errorf("the first answer is %v, the last one %v", first, end)
+	}
+	told := c.story(c.first, c.answers, c.victim, c.survivors[0])
+	if found := strings.Join(told.faults(), "; "); stripped(found) != trouble.meant {
+		c.t.Errorf("found %q, want %q", found, trouble.meant)
+	}
+	if len(told.effects) != trouble.effects {
+		c.t.Errorf("charges %+v, want %d", told.effects, trouble.effects)
+	}
+}
+
+// stripped returns faults without the places of writes.
+func stripped(found string) string {
+	for i := range 10 {
+		found = strings.ReplaceAll(found, fmt.Sprintf("write %d: ", i), "")
+	}
+	return found
+}
+
+// outcome asks a process, and returns the code of its answer, or "fine", or
+// "replayed".
+func (c *crash) outcome(p *process) string {
+	c.t.Helper()
+	switch a := c.mustAsk(p, c.first); {
+	case a.Replayed:
+		return "replayed"
+	case a.Fine:
+		return "fine"
+	default:
+		return a.Code
+	}
+}
+
+// wantNext fails the test unless a survivor gives answers of these outcomes.
+func (c *crash) wantNext(outcomes ...string) {
+	c.t.Helper()
+	for _, want := range outcomes {
+		if got := c.outcome(c.survivors[0]); got != want {
+			c.t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
