@@ -2,12 +2,12 @@ package request
 
 import (
 	"context"
-	"net"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	health "google.golang.org/grpc/health/grpc_health_v1"
 
+	"github.com/reqlock/reqlock/bench/internal/service"
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/grpclock"
 )
@@ -33,7 +33,7 @@ func (greeter) Check(context.Context, *health.HealthCheckRequest) (*health.Healt
 }
 
 func openGRPC(ctx context.Context, locks *core.Locker) (site, error) {
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	listener, err := service.Listen(ctx)
 	if err != nil {
 		return nil, err
 	}

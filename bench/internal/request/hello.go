@@ -1,14 +1,13 @@
 package request
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/reqlock/reqlock/bench/internal/measure"
+	"github.com/reqlock/reqlock/bench/internal/service"
 	"github.com/reqlock/reqlock/bench/internal/stack"
 	"github.com/reqlock/reqlock/bench/internal/wire"
 	"github.com/reqlock/reqlock/core"
@@ -24,15 +23,6 @@ type Hello struct {
 
 	stack *stack.Stack
 	site  site
-}
-
-// A HelloOutcome is what a Hello has seen. Its costs are those of service and
-// clients together.
-type HelloOutcome struct {
-	Requests int64
-	Times    *measure.Histogram
-	Used     measure.Usage
-	Commands int64
 }
 
 // Kind names the job.
@@ -64,7 +54,7 @@ func (h *Hello) Prepare(ctx context.Context) (err error) {
 	return err
 }
 
-// Run calls the service until the window is over, and returns a HelloOutcome.
+// Run calls the service until the window is over, and returns a service.Outcome.
 func (h *Hello) Run(ctx context.Context, start time.Time) (any, error) {
 	time.Sleep(time.Until(start))
 	before, err := measure.Used()
@@ -86,25 +76,17 @@ func (h *Hello) Run(ctx context.Context, start time.Time) (any, error) {
 		return nil, err
 	}
 	after, err := measure.Used()
-	return &HelloOutcome{times.Count, times, after.Since(before), h.stack.Commands.Commands() - sent}, err
+	return &service.Outcome{
+		Requests: times.Count,
+		Times:    times,
+		Used:     after.Since(before),
+		Commands: h.stack.Commands.Commands() - sent,
+	}, err
 }
 
 // each runs work for all clients at the same time, and merges what they record.
 func (h *Hello) each(work func(id string, times *measure.Histogram) error) (*measure.Histogram, error) {
-	var (
-		crew  sync.WaitGroup
-		errs  = make([]error, clients)
-		times = make([]*measure.Histogram, clients)
-	)
-	for i := range clients {
-		times[i] = measure.NewHistogram()
-		crew.Go(func() { errs[i] = work(strconv.Itoa(i), times[i]) })
-	}
-	crew.Wait()
-	for _, other := range times[1:] {
-		times[0].Merge(other)
-	}
-	return times[0], cmp.Or(errs...)
+	return service.Each(clients, func(i int, times *measure.Histogram) error { return work(strconv.Itoa(i), times) })
 }
 
 // Close stops the service.

@@ -2,12 +2,11 @@ package request
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"time"
+
+	"github.com/reqlock/reqlock/bench/internal/service"
 )
 
 // clients is how many clients call a service at a time.
@@ -16,26 +15,22 @@ const clients = 64
 // An httpSite is a service on HTTP, and its client.
 type httpSite struct {
 	handler http.Handler
-	server  *http.Server
+	service *service.HTTP
 	client  *http.Client
 	url     string
-	served  chan error
 }
 
 func openHTTP(ctx context.Context, handler http.Handler) (site, error) {
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	served, err := service.Serve(ctx, handler)
 	if err != nil {
 		return nil, err
 	}
-	s := &httpSite{
+	return &httpSite{
 		handler: handler,
-		server:  &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second},
+		service: served,
 		client:  &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: clients}},
-		url:     "http://" + listener.Addr().String() + "/hello/",
-		served:  make(chan error, 1),
-	}
-	go func() { s.served <- s.server.Serve(listener) }()
-	return s, nil
+		url:     "http://" + served.Addr + "/hello/",
+	}, nil
 }
 
 func (s *httpSite) call(ctx context.Context, id string) error {
@@ -69,11 +64,7 @@ func (s *httpSite) direct(ctx context.Context, id string) (func() error, error) 
 
 func (s *httpSite) close() error {
 	s.client.CloseIdleConnections()
-	err := s.server.Close()
-	if served := <-s.served; !errors.Is(served, http.ErrServerClosed) {
-		err = errors.Join(err, served)
-	}
-	return err
+	return s.service.Close()
 }
 
 func mustBeOK(status int) error {

@@ -2,10 +2,10 @@ package request
 
 import (
 	"context"
-	"time"
 
 	"github.com/reqlock/reqlock/bench/internal/child"
 	"github.com/reqlock/reqlock/bench/internal/lab"
+	"github.com/reqlock/reqlock/bench/internal/service"
 )
 
 // The names of the suites.
@@ -14,16 +14,12 @@ const (
 	MiddlewareSuite = "middleware"
 )
 
-// A HelloRun is one Hello, once. Costs are those of service and clients
-// together, in microseconds and numbers for each request.
+// A HelloRun is one Hello, once.
 type HelloRun struct {
 	Framework  string
 	Locked     bool
 	Repetition int
-
-	RequestsPerSecond                          float64
-	TimeP50, TimeP99                           float64
-	CPU, ServerCPU, Allocations, RedisCommands float64
+	service.Costs
 }
 
 // RunHello runs all frameworks with and without the lock, in turns.
@@ -45,39 +41,14 @@ func RunHello(ctx context.Context, l *lab.Lab) ([]HelloRun, error) {
 }
 
 // hello fills in one run.
-func hello(ctx context.Context, l *lab.Lab, run HelloRun) (HelloRun, error) {
-	job := &Hello{Framework: run.Framework, Locked: run.Locked, Addr: l.Server.Addr, Window: l.Window}
-	before, err := l.Server.Used(ctx)
-	if err != nil {
-		return run, err
-	}
+func hello(ctx context.Context, l *lab.Lab, run HelloRun) (_ HelloRun, err error) {
 	name := run.Framework
 	if run.Locked {
 		name += " locked"
 	}
-	outcomes, err := child.Run[HelloOutcome](ctx, []child.Job{job}, child.Options{
-		Begin: func() (err error) {
-			before, err = l.Server.Used(ctx)
-			return err
-		},
-		Profile: l.Profile(HelloSuite, name, run.Repetition-1),
-	})
-	if err != nil {
-		return run, err
-	}
-	after, err := l.Server.Used(ctx)
-	if err != nil {
-		return run, err
-	}
-	o := outcomes[0]
-	each := func(n float64) float64 { return n / float64(o.Requests) }
-	run.RequestsPerSecond = float64(o.Requests) / l.Window.Seconds()
-	run.TimeP50, run.TimeP99 = micros(o.Times.Quantile(0.50)), micros(o.Times.Quantile(0.99))
-	run.CPU = each(micros(o.Used.CPU))
-	run.ServerCPU = each(micros(after.Since(before).CPU))
-	run.Allocations = each(float64(o.Used.Allocations))
-	run.RedisCommands = each(float64(o.Commands))
-	return run, nil
+	job := &Hello{Framework: run.Framework, Locked: run.Locked, Addr: l.Server.Addr, Window: l.Window}
+	run.Costs, err = service.Measure(ctx, l, job, l.Window, l.Profile(HelloSuite, name, run.Repetition-1))
+	return run, err
 }
 
 // A MiddlewareRun is one Middleware, once.
@@ -104,5 +75,3 @@ func RunMiddleware(ctx context.Context, l *lab.Lab) ([]MiddlewareRun, error) {
 	})
 	return runs, err
 }
-
-func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
