@@ -1,9 +1,13 @@
 package redisserver
 
 import (
+	"strconv"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 
 	"github.com/reqlock/reqlock/internal/redistest"
@@ -41,6 +45,49 @@ func TestServerCountsWhatItDoes(t *testing.T) {
 	case <-s.process.done:
 	default:
 		t.Error("the server still runs")
+	}
+}
+
+// TestWeighIsWithoutConnections weighs keys while a client is about to leave.
+func TestWeighIsWithoutConnections(t *testing.T) {
+	redistest.Program(t)
+	s, err := Start(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	const keys, value = 1000, 1000
+	other := redis.NewClient(&redis.Options{Addr: s.Addr})
+	for i := range keys {
+		if err := other.Set(t.Context(), strconv.Itoa(i), strings.Repeat("v", value), time.Minute).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var leaves atomic.Bool
+	left := make(chan error, 1)
+	time.AfterFunc(20*leavePoll, func() {
+		leaves.Store(true)
+		left <- other.Close()
+	})
+	bytes, count, err := s.Weigh(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !leaves.Load() {
+		t.Error("weighed while another client was connected")
+	}
+	if err := <-left; err != nil {
+		t.Fatal(err)
+	}
+	if each := bytes / keys; count != keys || each < value || each > value+value/2 {
+		t.Errorf("%d keys with %d bytes take %d each, and are %d", keys, value, each, count)
+	}
+	if used, err := s.Used(t.Context()); err != nil || used.Keys != 0 {
+		t.Errorf("%d keys are left: %v", used.Keys, err)
 	}
 }
 
