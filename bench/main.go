@@ -12,6 +12,7 @@ import (
 
 	"github.com/reqlock/reqlock/bench/internal/child"
 	"github.com/reqlock/reqlock/bench/internal/growth"
+	"github.com/reqlock/reqlock/bench/internal/idempotent"
 	"github.com/reqlock/reqlock/bench/internal/load"
 	"github.com/reqlock/reqlock/bench/internal/request"
 )
@@ -63,6 +64,7 @@ func newJob(kind string) child.Job {
 	for _, job := range []child.Job{
 		new(load.Loop), new(load.Burst),
 		new(request.Hello), new(request.Middleware),
+		new(idempotent.Requests), new(idempotent.Records),
 		new(growth.Keys), new(growth.Waiters),
 	} {
 		if job.Kind() == kind {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/reqlock/reqlock/bench/internal/compare"
 	"github.com/reqlock/reqlock/bench/internal/growth"
+	"github.com/reqlock/reqlock/bench/internal/idempotent"
 	"github.com/reqlock/reqlock/bench/internal/lab"
 	"github.com/reqlock/reqlock/bench/internal/report"
 	"github.com/reqlock/reqlock/bench/internal/request"
@@ -47,6 +48,22 @@ func suites() (all []suite) {
 				return err
 			},
 			print: func(w io.Writer, r *report.Results) { r.PrintHellos(w) },
+		},
+		suite{
+			name: idempotent.RequestsSuite,
+			run: func(ctx context.Context, l *lab.Lab, r *report.Results) (err error) {
+				r.Idempotent, err = idempotent.RunRequests(ctx, l)
+				return err
+			},
+			print: func(w io.Writer, r *report.Results) { r.PrintIdempotent(w) },
+		},
+		suite{
+			name: idempotent.RecordsSuite,
+			run: func(ctx context.Context, l *lab.Lab, r *report.Results) (err error) {
+				r.Records, err = idempotent.RunRecords(ctx, l)
+				return err
+			},
+			print: func(w io.Writer, r *report.Results) { r.PrintRecords(w) },
 		},
 		suite{
 			name: growth.KeysSuite,

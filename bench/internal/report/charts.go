@@ -10,6 +10,7 @@ import (
 	"github.com/reqlock/reqlock/bench/internal/chart"
 	"github.com/reqlock/reqlock/bench/internal/compare"
 	"github.com/reqlock/reqlock/bench/internal/growth"
+	"github.com/reqlock/reqlock/bench/internal/idempotent"
 	"github.com/reqlock/reqlock/bench/internal/lock"
 	"github.com/reqlock/reqlock/bench/internal/request"
 )
@@ -90,6 +91,7 @@ func (r *Results) WriteCharts(dir string) error {
 	}
 	errs = append(errs,
 		writeChart(dir, "hello-requests", r.helloChart()),
+		writeChart(dir, "idempotent-requests", r.idempotentChart()),
 		writeChart(dir, "waiters-handoff", r.waitersChart()))
 	return errors.Join(errs...)
 }
@@ -125,6 +127,26 @@ func (r *Results) helloChart() chart.Chart {
 			}
 			value := medianOf(r.hellos(framework, locked), func(h request.HelloRun) float64 { return h.RequestsPerSecond })
 			c.Bars = append(c.Bars, chart.Bar{Label: label, Value: value, Text: number(value), Highlight: locked})
+		}
+	}
+	return c
+}
+
+// idempotentChart draws what is left of the requests of each framework.
+func (r *Results) idempotentChart() chart.Chart {
+	c := chart.Chart{
+		Title: "Requests per second: plain, idempotent for the first time, and replayed",
+		Note:  "a POST over loopback, 32 callers, each with keys of its own; more is better",
+	}
+	for _, framework := range idempotent.Frameworks() {
+		for _, which := range []idempotent.Case{idempotent.Plain, idempotent.First, idempotent.Replay} {
+			value := medianOf(r.idempotents(idempotent.OwnKeys, framework, which), requestsPerSecond)
+			if !math.IsNaN(value) {
+				c.Bars = append(c.Bars, chart.Bar{
+					Label: framework + ", " + string(which), Value: value, Text: number(value),
+					Highlight: framework != idempotent.Fiber && which != idempotent.Plain,
+				})
+			}
 		}
 	}
 	return c

@@ -146,6 +146,9 @@ func TestWords(t *testing.T) {
 		{duration(math.Inf(1)), "-"},
 		{size(100.4), "100 B"},
 		{size(20480), "20.0 KiB"},
+		{size(math.NaN()), "-"},
+		{percent(0.5), "50.0 %"},
+		{percent(math.NaN()), "-"},
 	} {
 		if c.got != c.want {
 			t.Errorf("%q, want %q", c.got, c.want)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/reqlock/reqlock/bench/internal/compare"
 	"github.com/reqlock/reqlock/bench/internal/growth"
+	"github.com/reqlock/reqlock/bench/internal/idempotent"
 	"github.com/reqlock/reqlock/bench/internal/lock"
 	"github.com/reqlock/reqlock/bench/internal/measure"
 	"github.com/reqlock/reqlock/bench/internal/request"
@@ -19,6 +20,8 @@ type Results struct {
 	Comparisons []compare.Run
 	Hellos      []request.HelloRun
 	Middlewares []request.MiddlewareRun
+	Idempotent  []idempotent.RequestsRun
+	Records     []idempotent.RecordsRun
 	Keys        []growth.KeysRun
 	Waiters     []growth.WaitersRun
 }

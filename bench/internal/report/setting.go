@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/reqlock/reqlock/bench/internal/idempotent"
 	"github.com/reqlock/reqlock/bench/internal/lock"
 )
 
@@ -17,6 +18,7 @@ type Setting struct {
 	CPUs        int
 	Redis       string
 	Locks       []LockSetting
+	Middlewares []MiddlewareSetting
 	Window      time.Duration
 	Repetitions int
 	Rounds      int // of a burst
@@ -28,6 +30,12 @@ type LockSetting struct {
 	Module  string
 	Version string
 	Setting string
+}
+
+// A MiddlewareSetting is what makes requests idempotent, and how it is used.
+type MiddlewareSetting struct {
+	idempotent.Middleware
+	Version string
 }
 
 // NewSetting describes this program on this machine.
@@ -53,6 +61,9 @@ func NewSetting(redisVersion string, window time.Duration, repetitions, rounds i
 	for _, kind := range lock.Kinds() {
 		s.Locks = append(s.Locks, LockSetting{kind.Name, kind.Module, versions[kind.Module], kind.Setting})
 	}
+	for _, middleware := range idempotent.Middlewares() {
+		s.Middlewares = append(s.Middlewares, MiddlewareSetting{middleware, versions[middleware.Module]})
+	}
 	return s
 }
 
@@ -64,6 +75,12 @@ func (s Setting) Print(w io.Writer) {
 	t.left = 3
 	for _, l := range s.Locks {
 		t.row(string(l.Name), l.Version, l.Setting)
+	}
+	t.print(w)
+	t = newTable("idempotency", "version", "setting")
+	t.left = 3
+	for _, m := range s.Middlewares {
+		t.row(m.Name, m.Version, m.Setting)
 	}
 	t.print(w)
 }

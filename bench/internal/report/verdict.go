@@ -88,6 +88,6 @@ func (v verdict) String() string {
 	case v.reached:
 		return "reached"
 	default:
-		return fmt.Sprintf("missed by %s %%", number(100*v.missed))
+		return "missed by " + percent(v.missed)
 	}
 }

@@ -61,8 +61,19 @@ func duration(micros float64) string {
 
 // size returns a number of bytes in words.
 func size(bytes float64) string {
+	if math.IsNaN(bytes) {
+		return missing
+	}
 	if math.Abs(bytes) >= 10*1024 {
 		return number(bytes/1024) + " KiB"
 	}
 	return number(math.Round(bytes)) + " B"
+}
+
+// percent returns a part of 1 in words.
+func percent(part float64) string {
+	if math.IsNaN(part) {
+		return missing
+	}
+	return number(100*part) + " %"
 }
