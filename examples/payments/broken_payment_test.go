@@ -105,6 +105,15 @@ func TestWrongPaymentIsReported(t *testing.T) {
 			"1 charge, 9 + 8 replays, all equal",
 		},
 		{
+			"the first answer tells of a failure",
+			alteredHTTP(func(a *httptest.ResponseRecorder) {
+				if !isReplay(a) {
+					a.Code = http.StatusInternalServerError
+				}
+			}),
+			"1 charge, 8 + 9 replays, all equal, 1 × 500",
+		},
+		{
 			"the body of replays is longer",
 			alteredHTTP(func(a *httptest.ResponseRecorder) {
 				if isReplay(a) {
