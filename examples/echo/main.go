@@ -81,5 +81,9 @@ Two transfers at once, which wait for each other:
 
   for i in 1 2; do curl -isS -u ada:secret -d to=bob -d amount=10 %[1]s/transfers & done; wait
 
+One transfer that is sent twice, and made once. The second answer has Idempotent-Replayed:
+
+  for i in 1 2; do curl -isS -u ada:secret -H 'Idempotency-Key: "8e03978e"' -d to=bob -d amount=10 %[1]s/transfers & done; wait
+
 `, url)
 }

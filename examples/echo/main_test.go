@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"regexp"
 	"slices"
@@ -12,6 +13,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/reqlock/reqlock/core/locktest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -77,6 +80,36 @@ func TestItStartsAndAnswers(t *testing.T) {
 		if got := ask(t, test.user, test.method, base+test.path, nil); got != test.want {
 			t.Errorf("%s: %d", name, got)
 		}
+	}
+}
+
+// A transfer that is sent again with its key is not made again. Another one
+// with that key is none.
+func TestTransferSentAgain(t *testing.T) {
+	t.Parallel()
+	b := newBank(0)
+	h := routes(locktest.New(t).Locker, b)
+	send := func(body string) *httptest.ResponseRecorder {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/transfers", strings.NewReader(body))
+		r.SetBasicAuth("ada", "secret")
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r.Header.Set("Idempotency-Key", `"8e03978e"`)
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		return w
+	}
+	first, again := send("to=bob&amount=10"), send("to=bob&amount=10")
+	if first.Code != http.StatusCreated || again.Code != first.Code || again.Body.String() != first.Body.String() {
+		t.Errorf("%d %s, then %d %s", first.Code, first.Body, again.Code, again.Body)
+	}
+	if mark := again.Header().Get("Idempotent-Replayed"); mark != "true" {
+		t.Errorf("marked %q", mark)
+	}
+	if other := send("to=bob&amount=20"); other.Code != http.StatusUnprocessableEntity {
+		t.Errorf("another one: %d %s", other.Code, other.Body)
+	}
+	if left, _ := b.of("ada"); left != 90 {
+		t.Errorf("%d are left", left)
 	}
 }
 

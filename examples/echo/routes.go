@@ -24,8 +24,11 @@ func routes(locks *core.Locker, b *bank) *echo.Echo {
 		echolock.Middleware(locks, core.Named("account", echolock.Param("id"))))
 
 	// A transfer waits for others of the same accounts, and keeps withdrawals
-	// from both.
-	e.POST("/transfers", b.transfer, auth, echolock.Middleware(locks,
+	// from both. With an Idempotency-Key it is made once, however often it is
+	// sent.
+	once := echolock.Idempotent(locks, core.Join(echolock.Get("user"), echolock.IdempotencyKey()),
+		echolock.WithOptionalKey(), core.WithWait(5*time.Second))
+	e.POST("/transfers", b.transfer, auth, once, echolock.Middleware(locks,
 		core.Named("account", echolock.Get("user")),
 		echolock.Also(core.Named("account", echolock.Form("to"))),
 		core.WithWait(5*time.Second)))

@@ -147,6 +147,35 @@ func TestTransfersAtOnce(t *testing.T) {
 	}
 }
 
+// A transfer that is sent again with its key is not made again. Another one
+// with that key is none.
+func TestTransferSentAgain(t *testing.T) {
+	t.Parallel()
+	b := newBank(0)
+	h := routes(locktest.New(t).Locker, b, io.Discard)
+	send := func(body string) *httptest.ResponseRecorder {
+		r := newRequest(t.Context(), http.MethodPost, "/transfers", gin.MIMEJSON, body)
+		r.Header.Set("Idempotency-Key", `"8e03978e"`)
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		return w
+	}
+	const body = `{"from":"ada","to":"bob","amount":10}`
+	first, again := send(body), send(body)
+	if first.Code != http.StatusCreated || again.Code != first.Code || again.Body.String() != first.Body.String() {
+		t.Errorf("%d %s, then %d %s", first.Code, first.Body, again.Code, again.Body)
+	}
+	if mark := again.Header().Get("Idempotent-Replayed"); mark != "true" {
+		t.Errorf("marked %q", mark)
+	}
+	if other := send(`{"from":"ada","to":"bob","amount":20}`); other.Code != http.StatusUnprocessableEntity {
+		t.Errorf("another one: %d %s", other.Code, other.Body)
+	}
+	if left, _ := number(&b.balances, "ada"); left != 90 {
+		t.Errorf("%d are left", left)
+	}
+}
+
 // A withdrawal whose context ends, with its client or its lock, is given up.
 func TestGivenUp(t *testing.T) {
 	t.Parallel()

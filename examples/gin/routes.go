@@ -24,8 +24,12 @@ func routes(locks *core.Locker, b *bank, log io.Writer) http.Handler {
 		ginlock.Middleware(locks, core.Named("account", ginlock.Param("id"))), b.withdraw)
 
 	// A transfer waits for others of the same accounts, and keeps withdrawals
-	// from both.
-	r.POST("/transfers", auth, bindOrder, ginlock.Middleware(locks,
+	// from both. With an Idempotency-Key it is made once, however often it is
+	// sent. That reads the body too, so it comes before bindOrder, which leaves
+	// none.
+	once := ginlock.Idempotent(locks, core.Join(ginlock.Get(gin.AuthUserKey), ginlock.IdempotencyKey()),
+		ginlock.WithOptionalKey(), core.WithWait(5*time.Second))
+	r.POST("/transfers", auth, once, bindOrder, ginlock.Middleware(locks,
 		core.Named("account", ginlock.GetAs("order", func(o *order) string { return o.From })),
 		ginlock.Also(core.Named("account", ginlock.GetAs("order", func(o *order) string { return o.To }))),
 		core.WithWait(5*time.Second),

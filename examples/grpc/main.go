@@ -80,6 +80,11 @@ func printCalls(out io.Writer, addr string) {
   for i in 1 2; do grpcurl -plaintext -H 'authorization: Bearer ada-token' \
     -d '{"account":{"id":"ada"},"payee":{"id":"bob"},"cents":10}' %[1]s reqlock.bank.v1.Bank/Settle & done; wait
 
+One transfer that is sent twice, and made once. The second answer has idempotent-replayed:
+
+  for i in 1 2; do grpcurl -v -plaintext -H 'authorization: Bearer ada-token' -H 'idempotency-key: "8e03978e"' \
+    -d '{"account":{"id":"ada"},"payee":{"id":"bob"},"cents":10}' %[1]s reqlock.bank.v1.Bank/Transfer & done; wait
+
 A stream of coins into one account:
 
   grpcurl -plaintext -H 'authorization: Bearer bob-token' \

@@ -215,6 +215,28 @@ func TestAtOnce(t *testing.T) {
 	}
 }
 
+// A transfer that is sent again with its key is not made again. Another one
+// with that key is none.
+func TestTransferSentAgain(t *testing.T) {
+	t.Parallel()
+	b := newBank(0)
+	client := pb.NewBankClient(serve(t, locktest.New(t), b))
+	ctx := metadata.AppendToOutgoingContext(as(t, "ada"), "idempotency-key", `"8e03978e"`)
+	for _, replayed := range []int{0, 1} {
+		var header metadata.MD
+		reply, err := client.Transfer(ctx, transfer("ada", "bob", 10), grpc.Header(&header))
+		if err != nil || reply.GetCents() != 90 || len(header.Get("idempotent-replayed")) != replayed {
+			t.Errorf("%v, %v, %v", reply, err, header)
+		}
+	}
+	if _, err := client.Transfer(ctx, transfer("ada", "bob", 20)); status.Code(err) != codes.FailedPrecondition {
+		t.Errorf("another one: %v", err)
+	}
+	if left, _ := b.balance(&pb.Account{Id: "ada"}); left != 90 {
+		t.Errorf("%d are left", left)
+	}
+}
+
 // grpcurl can ask what there is, and needs no lock for it.
 func TestReflection(t *testing.T) {
 	t.Parallel()

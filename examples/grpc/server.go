@@ -38,6 +38,13 @@ func newServer(locks *core.Locker, b *bank) *grpc.Server {
 		grpclock.Also(grpclock.ByMethod(map[string]grpclock.KeyFunc{pb.Bank_Settle_FullMethodName: payee})),
 		core.WithWait(5*time.Second))
 
+	// A transfer with an idempotency-key is made once, however often it is sent.
+	once := grpclock.IdempotentUnaryServerInterceptor(locks,
+		grpclock.ByMethod(map[string]grpclock.KeyFunc{
+			pb.Bank_Transfer_FullMethodName: core.Join(user, grpclock.IdempotencyKey()),
+		}),
+		grpclock.WithOptionalKey(), core.WithWait(5*time.Second))
+
 	// The first coin says into which account the stream pays.
 	coins := grpclock.StreamServerInterceptor(locks,
 		grpclock.ByMethod(map[string]grpclock.KeyFunc{
@@ -46,7 +53,7 @@ func newServer(locks *core.Locker, b *bank) *grpc.Server {
 		core.WithWait(5*time.Second))
 
 	server := grpc.NewServer(
-		grpc.ChainUnaryInterceptor(authenticate, mayUse, atOnce, inTurn),
+		grpc.ChainUnaryInterceptor(authenticate, mayUse, once, atOnce, inTurn),
 		grpc.ChainStreamInterceptor(authenticateStream, coins),
 	)
 	pb.RegisterBankServer(server, b)
