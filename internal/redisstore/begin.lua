@@ -1,5 +1,5 @@
--- begin.lua (after leave.lua, ask.lua, record.lua): ask for K, and for leave to run under it, by the record. A waiter runs
--- it again as it does enqueue.lua.
+-- begin.lua (after done.lua, leave.lua, ask.lua, record.lua): ask for K, and for leave to run under it, by the record. A
+-- waiter runs it again as it does enqueue.lua.
 -- KEYS: K, {K}:q, {K}:r, {K}:f   ARGV: those of ask.lua, 8 fingerprint, 9 ms to keep the record,
 --   10 "rerun" or "reject": whether to run after an attempt that died
 -- Returns ask.lua's answer and one field more: when K is ours, the number of the attempt; when it is not, 1 if another

@@ -1,4 +1,4 @@
--- lease.lua begins the scripts, but for free.lua: it names the lock and one lease of it.
+-- lease.lua begins the scripts, but for free.lua and done.lua: it names the lock and one lease of it.
 -- KEYS: K   ARGV: token, ttl in ms
 local K, token, ttl = KEYS[1], ARGV[1], tonumber(ARGV[2])
 

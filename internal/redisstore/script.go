@@ -32,6 +32,8 @@ var (
 	renewSource string
 	//go:embed release.lua
 	releaseSource string
+	//go:embed done.lua
+	donePart string
 	//go:embed begin.lua
 	beginSource string
 	//go:embed finish.lua
@@ -49,7 +51,7 @@ func newScripts() scripts {
 		enqueue: newScript(leasePart, linePart, fencePart, askPart, enqueueSource),
 		renew:   newScript(leasePart, fencePart, renewSource),
 		release: newScript(freePart, leasePart, linePart, leavePart, releaseSource),
-		begin:   newScript(leasePart, linePart, leavePart, fencePart, askPart, recordPart, beginSource),
+		begin:   newScript(donePart, leasePart, linePart, leavePart, fencePart, askPart, recordPart, beginSource),
 		finish:  newScript(leasePart, linePart, leavePart, recordPart, finishSource),
 		resolve: newScript(resolveSource),
 	}
