@@ -23,6 +23,7 @@ func endingScenarios() []testCase {
 		{"the client goes, and the handler answers", everywhere, clientGoes},
 		{"the client goes, and the handler answers nothing", everywhere, clientGoesSilently},
 		{"a timeout around the endpoint", everywhere, timeoutAround},
+		{"the answer is stored before its first byte is sent", everywhere, storedFirst},
 	}
 }
 
@@ -163,4 +164,39 @@ func timeoutAround(e *env) {
 	close(goOn)
 	e.events.await(e.T, core.Committed, 1)
 	s.replays(got{status: http.StatusCreated, header: http.Header{}}, payment("timeout"))
+}
+
+// A watched writer looks at Redis when the status is about to be sent.
+type watched struct {
+	http.ResponseWriter
+	look func()
+}
+
+func (w watched) WriteHeader(status int) {
+	w.look()
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func storedFirst(e *env) {
+	states := make(chan string, 2)
+	ctx, leave := context.WithCancel(e.Context())
+	defer leave()
+	s := e.shop(endpoint{handler: func(t turn) {
+		leave()
+		await(e.T, "the client has gone", t.r.Context().Done())
+		t.WriteHeader(http.StatusCreated)
+	}})
+	inner := s.Config.Handler
+	s.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		inner.ServeHTTP(watched{w, func() {
+			for _, name := range e.rdb.Keys(e.Context(), "*"+e.prefix+"*:r").Val() {
+				states <- e.rdb.HGet(e.Context(), name, "s").Val()
+			}
+		}}, r)
+	})
+	s.do(ctx, payment("stored")) // also if nobody is there to get it
+	if state := await(e.T, "the answer is sent", states); state != "D" {
+		e.Errorf("when the answer was sent, its record was %q", state)
+	}
+	s.replays(got{status: http.StatusCreated, header: http.Header{}}, payment("stored"))
 }
