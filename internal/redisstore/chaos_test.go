@@ -177,27 +177,27 @@ func (w *world) run(t *testing.T, s *syncStore, k *history, a *made, r store.Req
 	if chance(15) {
 		drop.Run(t.Context(), w.direct, []string{"{p:" + k.name + "}:r"}, a.token)
 	}
-	switch {
-	case chance(15):
+	switch lot := rand.IntN(100); {
+	case lot < 13:
 		w.deaths.Add(1)
 		k.leave(a)
 		return
-	case chance(15):
+	case lot < 26:
 		time.Sleep(shortTTL + margin)
 	default:
 		time.Sleep(rand.N(10 * time.Millisecond))
 	}
 	k.leave(a)
-	switch {
-	case chance(30):
+	switch lot := rand.IntN(100); {
+	case lot < 30:
 		w.abort(t, s, k, a, r)
 		return
-	case chance(5): // nobody knows whether it was done
+	case lot < 35: // nobody knows whether it was done
 		k.leaves(a)
 		r.Attempt = nil
 		_, _ = s.Release(t.Context(), r)
 		return
-	case chance(5):
+	case lot < 40:
 		r.Ending = store.Seal
 	default:
 		r.Ending, r.Record = store.Commit, []byte("answer of "+a.token)

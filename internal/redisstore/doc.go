@@ -12,8 +12,20 @@
 // Beside the lock K lie its waiting line {K}:q, a list of tokens, and its fence
 // {K}:f, the last fencing number that was reserved. Each transition is one
 // script, which is safe to send again: it reads all it needs, and fails on a
-// key of a wrong type, before it writes anything. lease.lua, line.lua and
-// fence.lua are the parts that the scripts share; they are joined when loaded.
+// key of a wrong type, before it writes anything. lease.lua, line.lua, fence.lua,
+// ask.lua, leave.lua and record.lua are the parts that the scripts share; they are
+// joined when loaded.
+//
+// # The record
+//
+// If K is the lock of an idempotent request, {K}:r is a hash that says what became
+// of the attempts at it: see record.lua. begin.lua is enqueue.lua and the look at
+// the record in one, finish.lua the ending and the release. So whoever holds K
+// without a record of its own has not begun, and the next one hears of the answer
+// as soon as it can have K. What the key promises is not needed for that: an
+// attempt that outlived its lease may still be committed, unless another has begun,
+// and then not. An abort leaves a mark for a minute, after which no copy of its
+// begin should be under way any more.
 //
 // # Hints
 //
@@ -27,7 +39,8 @@
 //
 // Commands that come together leave together: see lane. What asks for keys has
 // one lane, what renews and releases them another, so that neither waits for the
-// other. An answer is told to a function, so no caller has to wait for it; one that
+// other. Attempts have two lanes more, one to begin and one to finish, since their
+// records may be big: 1 MiB is sent and read as it is, without a copy. An answer is told to a function, so no caller has to wait for it; one that
 // waits anyhow may send on its own goroutine: see lead.
 //
 // The first words of a take and of a release are brief: SET NX without GET, and

@@ -35,6 +35,21 @@ holds        states    fence    BACK LOSSES=0
 not-rising   states    fence    LAG
 not-rising   states    fence    BACK
 not-rising   states    fence    PLAIN
+holds        states    record   LOSE LATE CRASH FAIL LAPSE DROP
+holds        states    record   LOSE LATE CRASH FAIL LAPSE DROP REJECT
+holds        states    record   LOSE LATE LAPSE=2 DROP=2
+holds        states    record   BLAME LOSE CRASH FAIL LAPSE DROP REJECT
+holds        states    record   BLAME LOSE LATE CRASH LAPSE REJECT REQUESTS=1
+reached      states    record   CRASH REACH=1
+reached      states    record   DROP REACH=2
+reached      states    record   CRASH REJECT REACH=3
+reached      states    record   LATE REACH=4
+two-holders  states    record   NOLOCK
+two-holders  states    record   RETAKE LATE
+two-answers  states    record   SAMETOKEN LATE REJECT
+two-answers  states    record   RESTORE LAPSE DROP=2
+blamed       states    record   ERASE BLAME LATE REJECT REQUESTS=1
+blamed       states    record   BLAME LATE REJECT
 '
 large='
 holds        states    handoff  LOSE LATE LEAVE
@@ -55,6 +70,11 @@ holds        progress  handoff  LOSE DEAF LEAVE ANYTIME
 holds        progress  handoff  LATE LEAVE FOREIGN ANYTIME
 holds        progress  handoff  LOSE LATE REJOIN ANYTIME PROCESSES=2
 holds        progress  handoff  LATE SLOW CRASH ANYTIME PROCESSES=2 EPISODES=2
+holds        states    record   LOSE=2 LATE=2 CRASH FAIL LAPSE=2 DROP=2
+holds        states    record   LOSE LATE CRASH FAIL LAPSE DROP REQUESTS=3
+holds        states    record   LOSE LATE LAPSE DROP PROCESSES=3
+holds        states    record   LOSE LATE FAIL LAPSE=2 DROP=2 PROCESSES=3 REQUESTS=1
+holds        states    record   BLAME LOSE=2 CRASH FAIL LAPSE DROP REJECT REQUESTS=3
 '
 
 # verdict says what pan found. An error counts only by its first line; without one the search must have been complete.
@@ -62,10 +82,12 @@ verdict() {
   local error
   error=$(grep -m 1 '^pan:1:' "$1" || true)
   case $error in
-    *'assertion violated'*'holding['*) echo two-holders ;;
+    *'assertion violated'*'holding['* | *'assertion violated'*'valid['*) echo two-holders ;;
     *'assertion violated'*'(key==turn)'*) echo out-of-turn ;;
     *'assertion violated'*'(key==200)'*) echo damaged ;;
     *'assertion violated'*'>issued)'*) echo not-rising ;;
+    *'assertion violated'*'(answer=='*) echo two-answers ;;
+    *'assertion violated'*'over['*) echo blamed ;;
     *'assertion violated ('[1-9]'!='[1-9]')'*) echo reached ;;
     *'invalid end state'*) echo stranded ;;
     *'non-progress cycle'*) echo no-progress ;;
