@@ -129,8 +129,14 @@ func (s *soak) crash(seat *seat) {
 	}
 }
 
-// visited is the ledger's hook. One in eight has no effect, and is to try again.
+// visited is the ledger's hook. Until the end one in eight has no effect, and is to
+// try again.
 func (s *soak) visited(v visit) bool {
+	select {
+	case <-s.calm:
+		return true
+	default:
+	}
 	by := atVisit
 	if v.Charge {
 		by = atCharge

@@ -112,6 +112,35 @@ var troubles = map[string]trouble{
 			c.wantNext("fine")
 		}, nothing, false, "replayed", true, []string{refused}, 2, "attempt 1, not 2; 2 charges, freed 0 times",
 	},
+	"all data is lost, and the record once more while a duplicate runs": overtaken(),
+}
+
+// overtaken loses the record of the attempt that runs, and then of the next one,
+// which runs until the first one has ended: that one must not restore it.
+func overtaken() trouble {
+	runs, mayEnd := make(chan struct{}), make(chan struct{})
+	return trouble{
+		policy: reject,
+		breaks: func(c *crash) {
+			c.ledger.hook(c.first.key, func(v visit) bool {
+				if v.Charge {
+					close(runs)
+					<-mayEnd
+				}
+				return true
+			})
+			c.flush()
+			c.clients.Go(func() { c.wantNext("fine") })
+			<-runs
+			c.admin.Del(c.t.Context(), "{"+c.lock(c.first)+"}:r")
+		},
+		mends: func(c *crash) {
+			close(mayEnd)
+			c.clients.Wait()
+		},
+		outcome: "replayed", own: true, told: []string{refused}, effects: 2,
+		meant: "attempt 1, not 2; 2 charges, freed 0 times",
+	}
 }
 
 // flush makes all data go, of this key.
