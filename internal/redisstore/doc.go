@@ -18,14 +18,12 @@
 //
 // # The record
 //
-// If K is the lock of an idempotent request, {K}:r is a hash that says what became
-// of the attempts at it: see record.lua. begin.lua is enqueue.lua and the look at
-// the record in one, finish.lua the ending and the release. So whoever holds K
-// without a record of its own has not begun, and the next one hears of the answer
-// as soon as it can have K. What the key promises is not needed for that: an
-// attempt that outlived its lease may still be committed, unless another has begun,
-// and then not. An abort leaves a mark for a minute, after which no copy of its
-// begin should be under way any more.
+// If K is the lock of an idempotent request, the hash {K}:r says what became of
+// the attempts at it: see record.lua. begin.lua is enqueue.lua and a look at the
+// record in one step, finish.lua the end of an attempt and the release of K. An
+// attempt that outlived its lease may still be committed, unless another one has
+// begun since. An abort leaves a mark for a minute, so that a late copy of its
+// begin does not begin it again.
 //
 // # Hints
 //
