@@ -20,10 +20,14 @@ func crashScenarios() []testCase {
 	}
 }
 
+// shortLease is the lease of attempts that are to lose it. A command has a quarter
+// of it, for a busy machine.
+const shortLease = 2 * time.Second
+
 // die begins the attempt of a payment in another process, which dies then.
 func (e *env) die(key string) {
 	e.Helper()
-	settings := []core.Option{core.WithTTL(100 * time.Millisecond), core.WithRenewal(false)}
+	settings := []core.Option{core.WithTTL(shortLease), core.WithRenewal(false)}
 	attempt, err := e.another().With(settings...).Begin(e.Context(), endpointKey(key), nil)
 	if err != nil {
 		e.Fatalf("Begin: %v", err)
@@ -58,7 +62,7 @@ func attemptRunsAgain(e *env) {
 		},
 	})
 	e.die("again")
-	rerun := e.another().With(core.WithTTL(100*time.Millisecond), core.WithRenewal(false), core.WithInterrupted(core.Rerun))
+	rerun := e.another().With(core.WithTTL(shortLease), core.WithRenewal(false), core.WithInterrupted(core.Rerun))
 	second, err := rerun.Begin(e.Context(), endpointKey("again"), nil)
 	if err != nil {
 		e.Fatalf("Begin: %v", err)
@@ -74,7 +78,7 @@ func attemptRunsAgain(e *env) {
 // Nobody else has begun: the answer is kept.
 func attemptLosesLease(e *env) {
 	s := e.shop(endpoint{
-		options: []core.Option{core.WithTTL(300 * time.Millisecond)},
+		options: []core.Option{core.WithTTL(shortLease)},
 		handler: func(t turn) {
 			e.free(t.attempt.Lease().Key())
 			await(e.T, "the context ends", t.r.Context().Done())
@@ -92,7 +96,7 @@ func attemptIsOvertaken(e *env) {
 	var s *shop
 	var second got
 	s = e.shop(endpoint{
-		options: []core.Option{core.WithTTL(300 * time.Millisecond), core.WithInterrupted(core.Rerun)},
+		options: []core.Option{core.WithTTL(shortLease), core.WithInterrupted(core.Rerun)},
 		handler: func(t turn) {
 			if n := t.attempt.Number(); n > 1 {
 				t.WriteHeader(http.StatusAccepted)

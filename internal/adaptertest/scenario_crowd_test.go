@@ -110,14 +110,11 @@ func waiterRunsAfterAbort(e *env) {
 }
 
 func waiterTimesOut(e *env) {
-	var s *shop
-	s = e.shop(endpoint{
-		options: []core.Option{core.WithWait(50 * time.Millisecond)},
-		handler: func(t turn) {
-			s.wantRefused(core.ErrWaitTimeout, s.do(e.Context(), payment("slow")))
-			t.WriteHeader(http.StatusCreated)
-		},
-	})
+	waits := e.shop(endpoint{options: []core.Option{core.WithWait(200 * time.Millisecond)}})
+	s := e.shop(endpoint{handler: func(t turn) {
+		waits.refuses(core.ErrWaitTimeout, payment("slow"))
+		t.WriteHeader(http.StatusCreated)
+	}})
 	s.replays(s.runsWith(http.StatusCreated, payment("slow")), payment("slow"))
 }
 

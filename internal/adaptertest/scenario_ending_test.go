@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/redistest"
 )
 
 // endingScenarios are about handlers that do not return as they should, and
@@ -159,10 +160,12 @@ func timeoutAround(e *env) {
 		await(e.T, "the timeout is over", goOn)
 		t.WriteHeader(http.StatusCreated)
 	}})
-	s.Config.Handler = http.TimeoutHandler(s.Config.Handler, 50*time.Millisecond, "too slow")
+	endless := s.Config.Handler
+	s.Config.Handler = http.TimeoutHandler(endless, 500*time.Millisecond, "too slow")
 	s.runsWith(http.StatusServiceUnavailable, payment("timeout"))
 	close(goOn)
 	e.events.await(e.T, core.Committed, 1)
+	s.Config.Handler = endless
 	s.replays(got{status: http.StatusCreated, header: http.Header{}}, payment("timeout"))
 }
 
@@ -177,6 +180,8 @@ func (w watched) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
+// The commit is held up for a while, in which nothing may be sent, even to a
+// client that has gone.
 func storedFirst(e *env) {
 	states := make(chan string, 2)
 	ctx, leave := context.WithCancel(e.Context())
@@ -184,6 +189,12 @@ func storedFirst(e *env) {
 	s := e.shop(endpoint{handler: func(t turn) {
 		leave()
 		await(e.T, "the client has gone", t.r.Context().Done())
+		release, seen := e.proxy.HoldCommand(redistest.Named("evalsha"))
+		go func() {
+			await(e.T, "the commit is sent", seen)
+			time.Sleep(50 * time.Millisecond)
+			release()
+		}()
 		t.WriteHeader(http.StatusCreated)
 	}})
 	inner := s.Config.Handler
@@ -194,7 +205,7 @@ func storedFirst(e *env) {
 			}
 		}}, r)
 	})
-	s.do(ctx, payment("stored")) // also if nobody is there to get it
+	s.do(ctx, payment("stored"))
 	if state := await(e.T, "the answer is sent", states); state != "D" {
 		e.Errorf("when the answer was sent, its record was %q", state)
 	}

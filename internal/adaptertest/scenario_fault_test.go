@@ -30,7 +30,7 @@ func downBefore(e *env) {
 // The client gets the answer; copies are told that nobody knows.
 func downMeanwhile(e *env) {
 	s := e.shop(endpoint{
-		options: []core.Option{core.WithTTL(300 * time.Millisecond)},
+		options: []core.Option{core.WithTTL(shortLease)},
 		handler: func(t turn) {
 			e.proxy.Refuse(true)
 			t.WriteHeader(http.StatusCreated)

@@ -250,6 +250,31 @@ func TestAfterTheHandler(t *testing.T) {
 	}
 }
 
+// An informational answer has the headers that the handler has set by then, and
+// leaves none of them to those outside.
+func TestInformationalHeader(t *testing.T) {
+	t.Parallel()
+	server := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("X-Outer", "1")
+		rec := newRecorder(w, record.Filter{}, plenty)
+		rec.Header().Set("Link", "</style.css>")
+		rec.Header().Del("X-Outer")
+		rec.WriteHeader(http.StatusEarlyHints)
+		rec.Header().Del("Link")
+		rec.Header().Set("X-Outer", "1")
+		rec.close()
+		rec.send()
+	})
+	answer, err := server.Client().Get(server.URL) //nolint:noctx // a test's server
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = answer.Body.Close()
+	if answer.Header.Get("Link") != "" || answer.Header.Get("X-Outer") != "1" {
+		t.Errorf("%v", answer.Header)
+	}
+}
+
 // A compressing writer changes its header when the answer is sent.
 type compressing struct{ http.ResponseWriter }
 
