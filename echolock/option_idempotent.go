@@ -30,10 +30,10 @@ func WithOptionalKey(header ...string) Option {
 // same key by mistake, beside method and route: SHA-256 over path, query and body
 // if not set. It is for requests that a client may write in another way when it
 // sends them again, and for those whose body is large or has been read before:
-// with it Idempotent does not read the body. fingerprint must be safe for
-// concurrent use; what it returns should be short, such as a digest. Its error
-// refuses the request as that of a KeyFunc does. A nil function panics. It is an
-// option of Idempotent.
+// with it Idempotent does not read the body, and if fingerprint does, it has to
+// leave one there for the handler. What it returns should be short, such as a
+// digest. Its error refuses the request as that of a KeyFunc does. It must be safe
+// for concurrent use. A nil function panics. It is an option of Idempotent.
 func WithFingerprint(fingerprint func(c echo.Context) ([]byte, error)) Option {
 	adapter.Must(fingerprint != nil, "WithFingerprint needs a function")
 	return ofIdempotent("WithFingerprint", func(s *settings) { s.Fingerprint = fingerprint })
