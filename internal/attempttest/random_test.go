@@ -151,7 +151,7 @@ func (s *soak) visited(v visit) bool {
 
 // askForKeys asks for key after key until it is over.
 func (s *soak) askForKeys(random *rand.Rand) {
-	for time.Now().Before(s.over) {
+	for time.Now().Before(s.over) && !s.t.Failed() {
 		e := &errand{question: question{policy: rerun, key: fmt.Sprintf("soak-%d", s.keys.Add(1))}}
 		if random.IntN(2) == 0 {
 			e.policy, e.resolves = reject, random.IntN(2) == 0
@@ -181,6 +181,9 @@ func (s *soak) askForKeys(random *rand.Rand) {
 // askUntilFinal asks now here, now there, until there is an answer that is final.
 func (s *soak) askUntilFinal(e *errand, q question, random *rand.Rand) {
 	for final := false; !final && !s.t.Failed(); {
+		if time.Since(s.over) > patience {
+			s.t.Errorf("there is no final answer: %+v", q)
+		}
 		seat := s.seats[random.IntN(len(s.seats))]
 		p := seat.process()
 		q.reading, q.hasty = nil, random.IntN(4) == 0

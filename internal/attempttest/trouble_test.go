@@ -69,6 +69,20 @@ var troubles = map[string]trouble{
 		[]string{unstored},
 		1, "",
 	},
+	"the commit is lost, again and again": {
+		reject, func(c *crash) {
+			for range 3 {
+				whenLost(c.victim.proxy, isCommit, func() {})
+			}
+		}, nothing, false, "replayed", false, nil, 1, "",
+	},
+	"the reply to the commit is lost, again and again": {
+		reject, func(c *crash) {
+			for range 3 {
+				whenUnheard(c.victim.proxy, isCommit, func() {})
+			}
+		}, nothing, false, "replayed", false, nil, 1, "",
+	},
 	"the key is deleted": {
 		reject, func(c *crash) {
 			c.admin.Del(c.t.Context(), c.lock(c.first))
