@@ -126,7 +126,7 @@ func (a *Attempt) Commit(ctx context.Context, record []byte) error {
 	if len(record) > a.MaxRecord() {
 		return a.Seal(ctx)
 	}
-	return a.end(ctx, engine.Commit, record)
+	return a.end(ctx, engine.Commit, bytes.Clone(record))
 }
 
 // Seal ends the attempt as Commit does, but its answer is not kept: later

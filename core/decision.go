@@ -40,8 +40,11 @@ func (a *Attempt) Decide(d Decision) {
 
 // Decision returns what the handler has decided, Undecided if nothing.
 func (a *Attempt) Decision() Decision {
-	for a.outer != nil {
+	for a != nil && a.outer != nil {
 		a = a.outer
+	}
+	if a == nil {
+		return Undecided
 	}
 	return Decision(a.decision.Load())
 }

@@ -119,8 +119,9 @@ func When[R any](condition func(R) bool, key KeyFunc[R]) KeyFunc[R] {
 //
 // The key is written as name, colon, key: "account:42". A name is made of
 // letters, digits, "-", "_", "." and "/", and does not begin with a digit;
-// another one panics. So Named is injective, and never meets a key of Join.
+// another one panics, and so does "i", which stands for idempotent requests. So Named is injective, and never meets a key of Join.
 func Named[R any](name string, key KeyFunc[R]) KeyFunc[R] {
+	must(name != strings.TrimSuffix(attemptMark, ":"), "Named cannot use the name of idempotent requests")
 	must(isName(name), "Named needs a name of letters, digits, '-', '_', '.' and '/' that does not begin with a digit")
 	must(key != nil, "Named needs a key function")
 	return func(r R) (string, error) {

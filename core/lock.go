@@ -101,6 +101,9 @@ func refusalOf(err error, retryAfter time.Duration) *Error {
 		return &Error{Kind: ErrUnavailable, RetryAfter: retryAfter, Cause: err}
 	}
 	e := &Error{Kind: kindOf(refused.Reason), RetryAfter: retryAfter}
+	if isSettled(refused.Reason) {
+		e.RetryAfter = 0
+	}
 	if isLoss(refused.Cause) {
 		// Not the caller's context ended, but a lease under which it waited.
 		// It is no ErrLost: nothing has run under the lock that was waited for.
@@ -109,6 +112,11 @@ func refusalOf(err error, retryAfter time.Duration) *Error {
 	}
 	e.Cause, e.ended = causes(refused), refused.Ended
 	return e
+}
+
+// isSettled reports whether a request gets the same refusal whenever it comes.
+func isSettled(reason engine.Reason) bool {
+	return reason == engine.Mismatch || reason == engine.Interrupted || reason == engine.Sealed
 }
 
 // isLoss reports whether the cause of a context is the end of a lease.

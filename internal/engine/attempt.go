@@ -89,17 +89,20 @@ func (l *line) renounce() {
 }
 
 // undo releases a token that is given up, and aborts its attempt. The line asks
-// nothing meanwhile: it would meet the record. Then it asks.
+// nothing meanwhile: it would meet the record. Then it asks. Who hints at the token
+// meanwhile does not have it released beside that.
 func (l *line) undo(r store.Request) {
+	e := l.engine
+	first := e.discards.begin(r.Token, r.Attempt)
 	l.undoing = true
-	l.engine.work.Add()
-	l.engine.store.Release(r, func(_ store.Released, err error) {
-		defer l.engine.work.Done()
+	e.work.Add()
+	e.store.Release(r, func(_ store.Released, err error) {
+		defer e.work.Done()
+		if first && (err != nil || !e.discards.end(r.Token)) {
+			e.spawnDiscarding(r.Key, r.Token, time.Now().Add(abortPatience))
+		}
 		l.shard.mu.Lock()
 		defer l.shard.mu.Unlock()
-		if err != nil {
-			l.engine.spawnDiscard(r.Key, r.Token, r.Attempt, time.Now().Add(r.TTL))
-		}
 		l.undoing = false
 		l.ask()
 	})
@@ -116,7 +119,11 @@ func (l *line) abandon() {
 	if l.asked.Token == l.token {
 		attempt = l.asked.Attempt
 	}
-	l.engine.spawnDiscard(l.key, l.token, attempt, time.Now().Add(hintPatience))
+	patience := hintPatience
+	if attempt != nil {
+		patience = abortPatience
+	}
+	l.engine.spawnDiscard(l.key, l.token, attempt, time.Now().Add(patience))
 }
 
 // Resolve forgets the record of a key whose attempt died. It reports whether one

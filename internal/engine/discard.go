@@ -33,6 +33,9 @@ func (d *discards) begin(token string, attempt *Attempt) bool {
 	defer d.mu.Unlock()
 	if t, found := d.tokens[token]; found {
 		t.again = true
+		if attempt != nil {
+			t.attempt = attempt
+		}
 		d.tokens[token] = t
 		return false
 	}
@@ -68,24 +71,38 @@ func (d *discards) end(token string) bool {
 // if there is one.
 func (e *Engine) spawnDiscard(key, token string, attempt *Attempt, over time.Time) {
 	if e.discards.begin(token, attempt) {
-		e.spawn(func() {
-			for ended := false; !ended; ended = e.discards.end(token) {
-				e.discard(key, token, attempt, over)
-			}
-		})
+		e.spawnDiscarding(key, token, over)
 	}
 }
+
+// spawnDiscarding discards a token that is known to the discards.
+func (e *Engine) spawnDiscarding(key, token string, over time.Time) {
+	e.spawn(func() {
+		for ended := false; !ended; ended = e.discards.end(token) {
+			e.discard(key, token, e.discards.attemptOf(token), over)
+		}
+	})
+}
+
+// abortPatience is how long an attempt that has not run is aborted again, if the
+// store does not answer. What is left of it later looks like one that died.
+const abortPatience = time.Minute
 
 // discard releases a dead token, so that it holds neither its key until the TTL
 // nor a place in the line; a key that it holds is handed on. It tries at least
 // once, and again until over, as long as the store does not answer. Once the
-// engine is being closed it tries only once more.
+// engine is being closed it tries only once more, but for attempts: Close has its
+// own patience, and their records stay longer than a key.
 //
 // Nobody waits for it, so each try may take several command bounds: a client
 // that is short of connections is not helped by more commands.
 func (e *Engine) discard(key, token string, attempt *Attempt, over time.Time) {
 	r := store.Request{
 		Key: key, Token: token, Bound: discardBounds * e.bound, Claim: e.claimOf(unknownTTL), Attempt: attempt,
+	}
+	closing := e.closing
+	if attempt != nil {
+		closing = nil
 	}
 	for tries, last := 0, false; ; tries++ {
 		err := e.releaseAndWait(r)
@@ -95,7 +112,7 @@ func (e *Engine) discard(key, token string, attempt *Attempt, over time.Time) {
 		timer := time.NewTimer(backoff(tries))
 		select {
 		case <-timer.C:
-		case <-e.closing:
+		case <-closing:
 			timer.Stop()
 			last = true
 		}

@@ -48,15 +48,6 @@ func verdictOf(e store.Ending) store.Verdict {
 	return store.Done
 }
 
-// aborted returns the attempt that the hold has aborted; nil if that is to be left
-// as it is.
-func (h *Hold) aborted() *Attempt {
-	if h.ending == Abort {
-		return h.request.Attempt
-	}
-	return nil
-}
-
 // aborted returns the attempt that the release under way aborts.
 func (l *line) aborted() *Attempt {
 	if l.freed.Ending == store.Abort {
@@ -90,18 +81,26 @@ func (h *Hold) isRefused() bool {
 func (h *Hold) Number() int { return h.number }
 
 // endLate ends an attempt whose lease was lost. It is done if no other has
-// begun, and the line's callers are told.
+// begun, and the line's callers are told. One that is aborted did not take place,
+// and those who come next must not meet what it has left.
 func (h *Hold) endLate() {
 	l := h.line
 	r := store.Request{Key: h.request.Key, Token: h.token, TTL: h.request.TTL}
 	r.Bound, r.Claim = h.engine.boundOf(r.TTL), h.engine.claimOf(r.TTL)
 	r = h.ending.of(r, h.request.Attempt, h.record)
+	var over time.Time
+	if h.ending.final() {
+		over = time.Now().Add(commitTime)
+	}
 	h.engine.work.Add()
-	h.engine.release(r, time.Now().Add(commitTime), 0, func(released store.Released, err error) {
+	h.engine.release(r, over, 0, func(released store.Released, err error) {
 		defer h.engine.work.Done()
 		var after afterwards
 		l.shard.mu.Lock()
-		if err == nil && released.Stored != store.NotStored {
+		switch {
+		case err != nil && h.ending == Abort:
+			h.engine.spawnDiscard(r.Key, r.Token, r.Attempt, time.Now().Add(abortPatience))
+		case err == nil && h.ending.final() && released.Stored != store.NotStored:
 			l.settleBy(r.Attempt, verdictOf(r.Ending), r.Record)
 			l.wake()
 		}

@@ -68,6 +68,11 @@ func (s *fakeServer) finish(r store.Request, value string) store.Stored {
 	default:
 		return store.NotStored
 	}
+	if r.Ending == store.Abort && record.state == 'R' && record.number > 1 { // those before it died
+		record.token, record.number = "aborted:"+r.Token, record.number-1
+		s.records[r.Key] = record
+		return store.WasStored
+	}
 	state := map[store.Ending]rune{store.Abort: 'A', store.Commit: 'D', store.Seal: 'U'}[r.Ending]
 	s.records[r.Key] = fakeRecord{
 		state: state, token: r.Token, fingerprint: r.Attempt.Fingerprint, answer: r.Record,

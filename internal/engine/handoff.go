@@ -88,7 +88,7 @@ func (l *line) renewThenGrant(handover Handover) {
 	l.engine.schedule.drop(lease)
 	lease.inFlight++
 	q := l.request(lease.token, r)
-	q.Fences = lease.fences.wanted(r)
+	q.Fences, q.Attempt = lease.fences.wanted(r), lease.attempt
 	l.engine.work.Add()
 	l.engine.store.Renew(q, func(renewal store.Renewal, err error) {
 		defer l.engine.work.Done()
@@ -99,6 +99,8 @@ func (l *line) renewThenGrant(handover Handover) {
 		case err != nil:
 			l.doubt = faultOf(err)
 			l.free() // the lease may be anything now; ask anew
+		case !renewal.Held && lease.attempt != nil:
+			l.free() // which aborts the attempt: it has not run
 		case !renewal.Held:
 			l.proceed(true)
 		default:

@@ -57,6 +57,7 @@ func (e *Engine) renew(
 	l := lease.line
 	r := store.Request{
 		Key: h.request.Key, Token: h.token, TTL: ttl, Bound: e.boundOf(max(ttl, h.request.TTL)), Fences: fences,
+		Attempt: h.request.Attempt,
 	}
 	e.work.Add()
 	e.store.Renew(r, func(renewal store.Renewal, err error) {

@@ -242,9 +242,9 @@ var ofAttempts = []transitionTest{
 	},
 	{
 		name: "begin anew after one that died: no field stays", do: begin(rerun),
-		before: state{record: hash{"s": "R", "t": bob1, "f": "print", "p": "old", "x": "1"}},
-		first:  outcome{granted: true, number: 1}, second: outcome{granted: true, number: 1},
-		after: state{value: me1, ttl: ttl, record: runs(me1, "1")},
+		before: state{record: hash{"s": "R", "t": bob1, "f": "print", "n": "1", "p": "old", "x": "1"}},
+		first:  outcome{granted: true, number: 2}, second: outcome{granted: true, number: 2},
+		after: state{value: me1, ttl: ttl, record: runs(me1, "2")},
 	},
 	{
 		name: "begin anew after one that died, while another has a grant: busy", do: begin(rerun, aside),
@@ -369,11 +369,41 @@ var ofAttempts = []transitionTest{
 
 	{
 		name: "abort", do: finish(store.Abort), hears: []string{bob},
-		before: state{value: me1, ttl: ttl, line: []string{bob1}, record: runs(me1, "3")},
+		before: state{value: me1, ttl: ttl, line: []string{bob1}, record: runs(me1, "1")},
 		first:  outcome{end: store.Handed, stored: store.WasStored},
 		second: outcome{end: store.NotHeld, stored: store.WasStored},
 		after:  state{value: bob1, ttl: claim, record: aborted(me1), recordTTL: abortLife},
 		said:   []string{bob1 + " p:k"},
+	},
+	{
+		name: "abort after one that died: that stays so", do: finish(store.Abort),
+		before: state{value: me1, ttl: ttl, record: runs(me1, "3"), recordTTL: 2 * keep},
+		first:  outcome{end: store.Freed, stored: store.WasStored},
+		second: outcome{end: store.NotHeld, stored: store.WasStored},
+		after:  state{record: runs("aborted:"+me1, "2"), recordTTL: 2 * keep},
+	},
+	{
+		name: "commit after an abort of our own, after one that died", do: finish(store.Commit),
+		before: state{value: me1, ttl: ttl, record: runs("aborted:"+me1, "2")},
+		first:  outcome{end: store.Freed},
+		after:  state{record: runs("aborted:"+me1, "2")},
+	},
+	{
+		name: "begin late, after its own abort, after one that died: it is gone, and the key too", do: gone,
+		before: state{value: me1, ttl: ttl, record: runs("aborted:"+me1, "2")},
+		after:  state{record: runs("aborted:"+me1, "2")},
+	},
+	{
+		name: "begin after an abort, after one that died: nobody knows what that has done", do: begin(),
+		before: state{record: runs("aborted:"+bob1, "2")},
+		first:  outcome{verdict: store.Interrupted}, second: outcome{verdict: store.Interrupted},
+		after: state{record: runs("aborted:"+bob1, "2")},
+	},
+	{
+		name: "begin anew after an abort, after one that died: it still counts", do: begin(rerun),
+		before: state{record: runs("aborted:"+bob1, "2")},
+		first:  outcome{granted: true, number: 3}, second: outcome{granted: true, number: 3},
+		after: state{value: me1, ttl: ttl, record: runs(me1, "3")},
 	},
 	{
 		name: "abort what has not begun: its begin may still come", do: finish(store.Abort),
@@ -411,6 +441,35 @@ var ofAttempts = []transitionTest{
 	},
 
 	{
+		name: "renew: the record lives on too", do: renewAttempt,
+		before: state{value: me1, ttl: claim, record: runs(me1, "1"), recordTTL: time.Minute},
+		first:  outcome{granted: true}, second: outcome{granted: true},
+		after: state{value: me1, ttl: ttl, record: runs(me1, "1")},
+	},
+	{
+		name: "renew: the record is never kept for less", do: renewAttempt,
+		before: state{value: me1, ttl: claim, record: runs(me1, "1"), recordTTL: 2 * keep},
+		first:  outcome{granted: true}, second: outcome{granted: true},
+		after: state{value: me1, ttl: ttl, record: runs(me1, "1"), recordTTL: 2 * keep},
+	},
+	{
+		name: "renew beside a record of another", do: renewAttempt,
+		before: state{value: me1, ttl: claim, record: runs(bob1, "1"), recordTTL: time.Minute},
+		first:  outcome{granted: true}, second: outcome{granted: true},
+		after: state{value: me1, ttl: ttl, record: runs(bob1, "1"), recordTTL: time.Minute},
+	},
+	{
+		name: "renew without a record: it is not made", do: renewAttempt,
+		before: state{value: me1, ttl: claim}, after: state{value: me1, ttl: ttl},
+		first: outcome{granted: true}, second: outcome{granted: true},
+	},
+	{
+		name: "renew another's key: the record is left alone", do: renewAttempt,
+		before: state{value: bob1, ttl: ttl, record: runs(me1, "1"), recordTTL: time.Minute},
+		after:  state{value: bob1, ttl: ttl, record: runs(me1, "1"), recordTTL: time.Minute},
+	},
+
+	{
 		name: "resolve one that died", do: resolve,
 		before: state{record: runs(bob1, "1")},
 	},
@@ -439,6 +498,55 @@ var ofAttempts = []transitionTest{
 		before: state{record: aborted(bob1), recordTTL: abortLife},
 		after:  state{record: aborted(bob1), recordTTL: abortLife},
 	},
+}
+
+// damaged are records that nobody could have written.
+var damaged = map[string]hash{
+	"no state":                  {"t": bob1, "f": "print", "n": "1"},
+	"a state that is none":      {"s": "Z", "t": bob1, "f": "print", "n": "1"},
+	"two states":                {"s": "RD", "t": bob1, "f": "print", "n": "1"},
+	"done, without an answer":   {"s": "D", "t": bob1, "f": "print"},
+	"done, without a print":     {"s": "D", "t": bob1, "p": theAnswer},
+	"sealed, without a token":   {"s": "U", "f": "print"},
+	"running, without a token":  {"s": "R", "f": "print", "n": "1"},
+	"running, without a number": {"s": "R", "t": bob1, "f": "print"},
+	"running, with a word":      {"s": "R", "t": bob1, "f": "print", "n": "one"},
+	"aborted, without a token":  {"s": "A", "f": "print"},
+}
+
+// Nothing runs beside a record that says nothing, and it stays.
+func ofDamagedRecords() (tests []transitionTest) {
+	for name, record := range damaged {
+		for how, change := range map[string]func(*store.Request){"": func(*store.Request) {}, " anew": rerun} {
+			tests = append(tests, transitionTest{
+				name: "begin" + how + " beside a damaged record: " + name, do: begin(change),
+				before: state{value: me1, ttl: ttl, record: record},
+				first:  outcome{verdict: store.Sealed}, second: outcome{verdict: store.Sealed},
+				after: state{record: record},
+			})
+		}
+		if name != "done, without an answer" { // which is a whole one to who does not read it
+			tests = append(tests, transitionTest{
+				name: "commit beside a damaged record: " + name, do: finish(store.Commit),
+				before: state{value: me1, ttl: ttl, record: record},
+				first:  outcome{end: store.Freed},
+				after:  state{record: record},
+			})
+		}
+	}
+	return tests
+}
+
+// renewAttempt renews the key of an attempt.
+func renewAttempt(t *testing.T, s *syncStore) outcome {
+	t.Helper()
+	asked := time.Now()
+	got, err := s.Renew(t.Context(), attempt(me1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkSince(t, got.Since, asked)
+	return outcome{granted: got.Held, line: got.Line}
 }
 
 // gone begins an attempt that is gone: there is no answer that anybody could want.

@@ -4,16 +4,19 @@
 --   10 "rerun" or "reject": whether to run after an attempt that died
 -- Returns ask.lua's answer and one field more: when K is ours, the number of the attempt; when it is not, 1 if another
 --   attempt runs, else 0; or, when there is nothing to run,
---   {2, answer} done; {3} done, without an answer; {4} another fingerprint; {5} an earlier attempt died;
+--   {2, answer} done; {3} done, without an answer, or nobody can tell; {4} another fingerprint; {5} an earlier attempt died;
 --   {6} this attempt was aborted: a late copy of its begin, for whose answer nobody waits
 local fingerprint, keep = ARGV[8], ARGV[9]
 local s, t, f, n = read()
 local value = redis.call('GET', K)
 
 local verdict
-if s == 'A' then verdict = {6}
+if s == 'A' or t == undone then verdict = {6}
+elseif s == '?' then verdict = {3}
 elseif s and f ~= fingerprint then verdict = {4}
-elseif s == 'D' then verdict = {2, redis.call('HGET', R, 'p')}
+elseif s == 'D' then
+  local answer = redis.call('HGET', R, 'p')
+  verdict = answer and {2, answer} or {3}
 elseif s == 'U' then verdict = {3}
 elseif s and t ~= token and t ~= value and ARGV[10] == 'reject' then verdict = {5} end
 if verdict then

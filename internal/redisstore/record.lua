@@ -5,14 +5,18 @@
 --   D  it was done: p is its answer
 --   U  it was done, and its answer was not kept
 --   A  it was aborted: for all other attempts this is no record
-local R = KEYS[3]
+-- An attempt after one that died, when it is aborted, leaves the record as that of the dead one: t says so.
+local R, undone = KEYS[3], 'aborted:' .. token
 
--- read returns the fields of the record, but for the answer. The state is false where there is no record.
+-- read returns the fields of the record, but for the answer. The state is false where there is no record, and '?' where
+-- it is none of ours: nobody knows what became of the request.
 local function read()
   local s, t, f, n = unpack(redis.call('HMGET', R, 's', 't', 'f', 'n'))
-  if s and not string.match(s, '^[RDUA]$') then error('the record has no such state') end
+  n = tonumber(n)
+  if s and not (string.match(s, '^[RDUA]$') and t and f and (n or s ~= 'R')) then s = '?' end
+  if not s and redis.call('EXISTS', R) == 1 then s = '?' end
   if s == 'A' and t ~= token then s = false end
-  return s, t, f, tonumber(n)
+  return s, t, f, n
 end
 
 -- write makes the record anew, as ours, for so many ms. It may have one more field.

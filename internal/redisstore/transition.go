@@ -39,9 +39,15 @@ func (s *Store) Renew(r store.Request, done func(store.Renewal, error)) {
 	t.begin(s, t, &r)
 	t.sayScript(&s.scripts.renew, &r)
 	t.sayKey(&t.line, lineSuffix)
+	if r.Attempt != nil {
+		t.sayKey(&t.record, recordSuffix)
+	}
 	t.sayFence(&r)
 	t.sayLease(&r)
 	t.args = append(t.args, r.Fences)
+	if r.Attempt != nil {
+		t.args = append(t.args, t.keep.number(r.Attempt.Keep.Milliseconds()))
+	}
 	t.done = done
 	s.keeps.do(&t.exchange)
 }

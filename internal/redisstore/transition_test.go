@@ -422,7 +422,7 @@ var transitions = []transitionTest{
 
 func TestTransitions(t *testing.T) {
 	onEachServer(t, func(t *testing.T, rdb *redis.Client) {
-		tests := slices.Concat(transitions, ofAttempts)
+		tests := slices.Concat(transitions, ofAttempts, ofDamagedRecords())
 		for i := range 2 * len(tests) {
 			test, alone := tests[i/2], i%2 == 1
 			t.Run(fmt.Sprintf("%s, alone %v", test.name, alone), func(t *testing.T) {

@@ -41,8 +41,8 @@ type Request struct {
 	Rejoin string
 
 	// Attempt is the idempotent request that the key is for; nil is none. With
-	// one, Enqueue decides by the key's record as well, and Release ends the
-	// attempt as Ending says, with Record as its answer. All requests with one
+	// one, Enqueue decides by the key's record as well, Renew keeps that alive, and
+	// Release ends the attempt as Ending says, with Record as its answer. All requests with one
 	// token have the same one; a Release without it leaves the record alone.
 	Attempt *Attempt
 	Ending  Ending
