@@ -44,12 +44,14 @@ reached      states    record   CRASH REACH=1
 reached      states    record   DROP REACH=2
 reached      states    record   CRASH REJECT REACH=3
 reached      states    record   LATE REACH=4
+reached      states    record   CRASH FAIL REACH=5
 two-holders  states    record   NOLOCK
 two-holders  states    record   RETAKE LATE
 two-answers  states    record   SAMETOKEN LATE REJECT
 two-answers  states    record   RESTORE LAPSE DROP=2
 blamed       states    record   ERASE BLAME LATE REJECT REQUESTS=1
 blamed       states    record   BLAME LATE REJECT
+forgotten    states    record   FORGET CRASH FAIL
 '
 large='
 holds        states    handoff  LOSE LATE LEAVE
@@ -88,6 +90,7 @@ verdict() {
     *'assertion violated'*'>issued)'*) echo not-rising ;;
     *'assertion violated'*'(answer=='*) echo two-answers ;;
     *'assertion violated'*'over['*) echo blamed ;;
+    *'assertion violated'*'fallen'*) echo forgotten ;;
     *'assertion violated ('[1-9]'!='[1-9]')'*) echo reached ;;
     *'invalid end state'*) echo stranded ;;
     *'non-progress cycle'*) echo no-progress ;;

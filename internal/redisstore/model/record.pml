@@ -42,6 +42,7 @@ byte lose = LOSE, late = LATE, crash = CRASH, fail = FAIL, lapse = LAPSE, drop =
 #define NONE 0
 #define STALE 255                       /* instead of a token: its lease has expired */
 #define token(process, n) (1 + (process) * 4 + (n))
+#define undone(t) (100 + (t))           /* of the record: that token was aborted, after one that died */
 
 mtype = { ABSENT, RUNNING, DONE, ABORTED, GRANTED, BUSY, REPLAY, INTERRUPTED, GONE, STORED, REFUSED, BEGIN, COMMIT, ABORT };
 
@@ -50,6 +51,7 @@ byte key = NONE;
 mtype record = ABSENT;
 byte by;                /* token of the record */
 byte kept;              /* its answer */
+bool before;            /* attempts have died before that of the record: its number is not 1 */
 chan behind = [1] of { mtype, byte, byte };     /* a command left behind: itself, token, answer */
 
 /* The processes, as others see them. */
@@ -60,6 +62,7 @@ byte coming[3];         /* token that a granting answer under way is about, or S
 /* What has happened. */
 byte answer;            /* what was committed */
 bool over[14];          /* tokens of which it is known that their attempt has ended */
+bool fallen;            /* an attempt has died that ran, and its record was not lost since */
 
 hidden mtype reply;     /* of the last script; scratch inside one atomic step */
 
@@ -69,16 +72,19 @@ hidden mtype reply;     /* of the last script; scratch inside one atomic step */
 #define unanswered assert(answer == NONE)
 #define answered(a) assert(answer == a)
 #ifdef BLAME
-#define died(t) assert(!over[t])
+#define died(t) assert((t) > 100 || !over[t])
 #else
 #define died(t) skip
 #endif
+
+#define known(told) assert(!fallen || (told))   /* who runs after an attempt that died can know of it */
 
 /* What must be reachable. */
 #define AGAIN 1
 #define RESTORED 2
 #define BLAMED 3
 #define TOO_LATE 4
+#define UNDONE 5
 #define reached(situation) assert(REACH != situation)
 
 /* ---- the scripts ---- */
@@ -89,7 +95,7 @@ inline leave(t) {
 
 inline begin(t) {
   if
-  :: record == ABORTED && by == t -> reached(TOO_LATE); leave(t); reply = GONE
+  :: (record == ABORTED && by == t) || (record == RUNNING && by == undone(t)) -> reached(TOO_LATE); leave(t); reply = GONE
   :: record == DONE -> answered(kept); leave(t); reply = REPLAY
 #ifdef REJECT
   :: record == RUNNING && by != t && by != key -> reached(BLAMED); died(by); leave(t); reply = INTERRUPTED
@@ -101,7 +107,11 @@ inline begin(t) {
      :: key != t -> reply = BUSY
 #endif
      :: else ->
-        if :: record == RUNNING && by != t -> reached(AGAIN) :: else fi;
+        if
+        :: record == RUNNING && by != t -> reached(AGAIN); before = true
+        :: record == RUNNING && by == t
+        :: record != RUNNING -> before = false
+        fi;
         record = RUNNING; by = t; reply = GRANTED
      fi
   fi
@@ -109,17 +119,24 @@ inline begin(t) {
 
 inline finish(t, a, ending) {
   if
-  :: (record == RUNNING || record == DONE) && by != t -> reply = REFUSED
+  :: record == RUNNING && by == undone(t) -> reply = (ending == ABORT -> STORED : REFUSED)     /* sent again */
+  :: (record == RUNNING || record == DONE) && by != t && by != undone(t) -> reply = REFUSED
   :: (record == DONE || record == ABORTED) && by == t ->        /* sent again */
      reply = ((record == ABORTED) == (ending == ABORT) -> STORED : REFUSED)
   :: else ->                                                    /* ours, or there is none */
      if
      :: ending == ABORT ->
-#ifdef ERASE
-        record = ABSENT; by = NONE;
-#else
-        record = ABORTED; by = t;
+        if
+#ifndef FORGET
+        :: record == RUNNING && before -> reached(UNDONE); by = undone(t)
 #endif
+        :: else ->
+#ifdef ERASE
+           record = ABSENT; by = NONE
+#else
+           record = ABORTED; by = t
+#endif
+        fi;
         reply = STORED
 #ifdef RESTORE
      :: ending == COMMIT ->
@@ -149,9 +166,10 @@ proctype Process(byte i) {
   byte T, A;            /* token of the attempt; its answer */
   byte requests;
   mtype ending;
+  bool told;            /* that one has died before */
 
 idle:
-  atomic { T = NONE; A = NONE; ending = 0 }
+  atomic { T = NONE; A = NONE; ending = 0; told = false }
 end_idle:
   atomic { requests < REQUESTS -> A = token(i, requests); requests++; T = A };
 
@@ -159,7 +177,7 @@ asking:
   if
   :: atomic { begin(T);
        if
-       :: reply == GRANTED -> coming[i] = T; goto granted
+       :: reply == GRANTED -> coming[i] = T; told = before; goto granted
        :: reply == BUSY -> if :: goto idle :: goto aborting fi
        :: reply != GRANTED && reply != BUSY -> goto idle
        :: lose > 0 -> lose--; goto unheard
@@ -172,14 +190,16 @@ unheard:
 granted:                /* the answer arrives: worth nothing if its lease, counted from the sending, is over */
   if
   :: atomic { coming[i] == STALE -> coming[i] = NONE; goto aborting }
-  :: atomic { coming[i] != STALE -> coming[i] = NONE; running[i] = T; valid[i] = true; exclusive; unanswered }
+  :: atomic { coming[i] != STALE -> coming[i] = NONE; running[i] = T; valid[i] = true; exclusive; unanswered; known(told) }
   :: atomic { crash > 0 -> crash--; coming[i] = NONE; goto idle }
   fi;
 
   if                    /* it runs */
   :: ending = COMMIT; goto finishing
   :: atomic { fail > 0 -> fail--; goto aborting }
-  :: atomic { crash > 0 -> crash--; running[i] = NONE; valid[i] = false; goto idle }
+  :: atomic { crash > 0 -> crash--; running[i] = NONE; valid[i] = false;
+       if :: record == RUNNING && (by == T || before) -> fallen = true :: else fi;
+       goto idle }
   fi;
 
 aborting:
@@ -225,7 +245,7 @@ end:
   :: atomic { lapse > 0 && valid[0] -> lapse--; valid[0] = false }
   :: atomic { lapse > 0 && valid[1] -> lapse--; valid[1] = false }
   :: atomic { lapse > 0 && valid[2] -> lapse--; valid[2] = false }
-  :: atomic { drop > 0 && (record == RUNNING || record == ABORTED) -> drop--; record = ABSENT; by = NONE }
+  :: atomic { drop > 0 && (record == RUNNING || record == ABORTED) -> drop--; record = ABSENT; by = NONE; fallen = false }
   :: atomic { behind?command,t,a ->                                             /* it runs late */
        if
        :: command == BEGIN -> begin(t)
