@@ -85,5 +85,13 @@ func finishBids() []bid {
 			after: state{value: bob1, ttl: time.Hour, record: runs(bob1, "1")}, want: sayNotOurs + ", not stored",
 		},
 		{key: "x5", do: bidFinish(store.Commit), before: state{value: aList}, after: state{value: aList}, want: sayWrongType},
+		{
+			key: "x6", do: bidFinish(store.Seal), before: state{record: aborted(bob1), recordTTL: abortLife},
+			after: state{record: sealed(ours)}, want: sayNotOurs + ", restored", again: gone,
+		},
+		{
+			key: "x7", do: bidFinish(store.Abort), before: state{value: ours, ttl: claim, record: done(bob1)},
+			after: state{record: done(bob1)}, want: "freed, not stored", again: sayNotOurs + ", not stored",
+		},
 	}
 }
