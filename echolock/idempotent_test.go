@@ -177,12 +177,15 @@ func TestRefusedThenReplayed(t *testing.T) {
 			return next(c)
 		}
 	})
-	e.POST("/", func(c echo.Context) error { return c.String(http.StatusCreated, "paid") },
+	e.POST("/", func(c echo.Context) error { return c.String(http.StatusPaymentRequired, "no funds") },
 		echolock.Idempotent(locks, byKey, echolock.WithoutFingerprint()))
-	for _, path := range []string{"/", "/?again=1"} {
-		if w := pay(t, e, path, key, ""); w.Code != http.StatusCreated || w.Body.String() != "paid" {
-			t.Errorf("%s: %d %s", path, w.Code, w.Body)
-		}
+	first := pay(t, e, "/?again=1", key, "")
+	if got := first.Header()["Cache-Control"]; first.Body.String() != "no funds" || got != nil {
+		t.Errorf("%d %s, Cache-Control %q", first.Code, first.Body, got)
+	}
+	again := pay(t, e, "/?again=1", key, "")
+	if again.Code != http.StatusPaymentRequired || again.Body.String() != "no funds" || again.Header().Get("Idempotent-Replayed") == "" {
+		t.Errorf("%d %v %s", again.Code, again.Header(), again.Body)
 	}
 }
 

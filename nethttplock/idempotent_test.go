@@ -243,3 +243,34 @@ func TestIdempotentErrorHandler(t *testing.T) {
 	pay(t, h, "/", "key", "")
 	wantCode(t, pay(t, h, "/", "key", "another"), "mismatch") // about which it is silent
 }
+
+// A connection that was given to another protocol is not given again, whatever
+// was said on it.
+func TestUpgrade(t *testing.T) {
+	t.Parallel()
+	locks, _ := newLocker(t)
+	ended := make(chan struct{}, 2)
+	idempotent := nethttplock.Idempotent(locks, byKey)(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Connection", "Upgrade")
+		w.Header().Set("Upgrade", "other")
+		w.WriteHeader(http.StatusSwitchingProtocols)
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Errorf("Hijack: %v", err)
+			return
+		}
+		_ = conn.Close()
+	}))
+	server := newServer(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		idempotent.ServeHTTP(w, r)
+		ended <- struct{}{}
+	}))
+	r := newRequest(t, http.MethodPost, server.URL, nil)
+	r.Header.Set("Idempotency-Key", "upgrade")
+	for _, want := range []int{http.StatusSwitchingProtocols, http.StatusConflict} {
+		if got := do(t, server, r); got.status != want {
+			t.Errorf("%+v, want %d", got, want)
+		}
+		<-ended
+	}
+}
