@@ -177,8 +177,10 @@ func attemptOf(lease *Lease) *Attempt {
 
 // Resolve frees a key whose attempt died in the middle, so that requests with it
 // do not get ErrInterrupted any more: the next one runs. It is for an operator
-// who has found out what became of the attempt. A key whose request is done, or
-// has not begun, stays as it is, and that is no error.
+// who has found out what became of the attempt, and that its process is gone: the
+// commit of one that is only cut off is accepted until another attempt begins. A
+// key whose request is done, or has not begun, stays as it is, and that is no
+// error.
 //
 // The error is an *Error of the kind ErrBusy while an attempt runs, or of one of
 // Lock's others. If ctx ended before Redis answered, it also is ctx's error.

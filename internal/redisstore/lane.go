@@ -91,11 +91,19 @@ func (l *lane) load(b *batch, now time.Time) bool {
 	return l.flight != nil
 }
 
+// batchBytes is how many bytes of records leave together, if it is more than one:
+// what leaves with big ones waits for them.
+const batchBytes = 1 << 20
+
 // fill moves what waits into the batch, as far as there is room.
 func (l *lane) fill(b *batch) {
-	n := 0
+	n, bytes := 0, 0
 	for n < len(l.queue) && len(b.sends) < l.width {
 		s := l.queue[n]
+		bytes += len(s.of.request.Record)
+		if bytes > batchBytes && len(b.sends) > 0 {
+			break
+		}
 		s.of.queued = false
 		if !s.of.settled {
 			b.sends = append(b.sends, s)

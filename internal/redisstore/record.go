@@ -1,10 +1,6 @@
 package redisstore
 
-import (
-	"unsafe"
-
-	"github.com/reqlock/reqlock/internal/store"
-)
+import "github.com/reqlock/reqlock/internal/store"
 
 // decodeBegin reads the answer of begin.lua: a verdict, or what ask.lua says and
 // one field more.
@@ -31,7 +27,7 @@ func decodeVerdict(fields []any, rerun bool) (answer store.Answer, ok bool) {
 	switch {
 	case len(fields) == 2 && fields[0] == int64(2):
 		record, isText := fields[1].(string)
-		return store.Answer{Verdict: store.Done, Record: asBytes(record)}, isText
+		return store.Answer{Verdict: store.Done, Record: []byte(record)}, isText
 	case len(fields) != 1:
 		return store.Answer{}, false
 	}
@@ -45,14 +41,6 @@ func decodeVerdict(fields []any, rerun bool) (answer store.Answer, ok bool) {
 	default:
 		return store.Answer{}, false
 	}
-}
-
-// asBytes returns the bytes of a text without a copy. Nobody may change them.
-func asBytes(text string) []byte {
-	if text == "" {
-		return []byte{}
-	}
-	return unsafe.Slice(unsafe.StringData(text), len(text)) //nolint:gosec // a record may be big, and is never written to
 }
 
 // decodeBegun reads what begin.lua adds to the answer of ask.lua: the number of

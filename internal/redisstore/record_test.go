@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"math/rand/v2"
 	"testing"
-	"unsafe"
 
 	"github.com/reqlock/reqlock/internal/redistest"
 	"github.com/reqlock/reqlock/internal/store"
@@ -46,14 +45,45 @@ func TestABigRecordComesBackAsItWas(t *testing.T) {
 	}
 }
 
-func TestARecordIsNotCopied(t *testing.T) {
+func TestARecordIsNotCopiedOnItsWayOut(t *testing.T) {
 	record := bigRecord()
 	if sent, err := new(text).lend(record).MarshalBinary(); err != nil || &sent[0] != &record[0] {
-		t.Errorf("on its way out, %v", err)
+		t.Errorf("%v", err)
 	}
-	came := string(record)
-	if got := asBytes(came); &got[0] != unsafe.StringData(came) || len(got) != len(came) || cap(got) != len(came) {
-		t.Error("on its way in")
+}
+
+// Commits that come together do not make one batch of all their answers, which
+// would outlive its bound.
+func TestABatchOfAnswersIsNotTooBig(t *testing.T) {
+	s, proxy, _ := behindProxy(t)
+	let, held := proxy.HoldCommand(onLock("p:first"))
+	t.Cleanup(let)
+	over := make(chan error, 10)
+	commit := func(key string, record []byte) {
+		r := attempt(me1)
+		r.Key, r.Ending, r.Record = key, store.Commit, record
+		s.Store.Release(r, func(_ store.Released, err error) { over <- err })
+	}
+	commit("first", nil)
+	<-held
+	for _, key := range []string{"a", "b", "c", "d", "e"} {
+		commit(key, bigRecord()[:batchBytes/2])
+	}
+	l := &s.Store.finishes
+	l.mu.Lock()
+	b := &batch{}
+	l.fill(b)
+	n, left := len(b.sends), len(l.queue)
+	l.queue = append(b.sends, l.queue...) // back where they were
+	l.mu.Unlock()
+	if n != 2 || left != 3 {
+		t.Errorf("%d together, %d left", n, left)
+	}
+	let()
+	for range 6 {
+		if err := <-over; err != nil {
+			t.Error(err)
+		}
 	}
 }
 
