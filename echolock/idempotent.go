@@ -1,6 +1,7 @@
 package echolock
 
 import (
+	"context"
 	"errors"
 	"net/http"
 
@@ -21,7 +22,8 @@ import (
 // query or body is refused with core.ErrMismatch: see WithFingerprint. A request
 // without key is refused, or see WithOptionalKey. The keys of two routes have
 // nothing to do with each other: a route is what c.Path says, or the URL's path
-// where that is empty.
+// where that is empty, behind what http.StripPrefix has cut off, and behind the
+// host for those of Echo.Host.
 //
 // The handler's answer is kept in Redis, and only then sent. Until then a
 // recorder holds it, which is the Writer of c.Response(). The handler finds the
@@ -30,8 +32,9 @@ import (
 //
 // An error that the handler returns is rendered at once, by the application's
 // HTTPErrorHandler, so that its answer is kept as well; Idempotent then returns
-// nil, and those outside see the answer and no error. A refusal is an error that
-// Idempotent returns, as that of Middleware.
+// nil, and those outside see the answer and no error. An error that says that the
+// request's context has ended is returned to them, and so is a refusal, as that of
+// Middleware.
 //
 // Idempotent panics where Middleware does, and with a Locker that runs requests
 // without Redis (core.WithFailOpen). What it returns is safe for concurrent use.
@@ -86,17 +89,17 @@ func (config IdempotentConfig) ToMiddleware() (echo.MiddlewareFunc, error) {
 			endRefusal(c)
 			if exchange.Replayed() {
 				exchange.Replay(c.Response())
-			} else {
-				run(c, exchange, next)
+				return nil
 			}
-			return nil
+			return run(c, exchange, next)
 		}
 	}, nil
 }
 
 // run runs the handler. Of one that does not return, and of whose answer nothing
-// was sent, c.Response() shows nothing: a middleware outside can answer.
-func run(c echo.Context, exchange *httpattempt.Exchange, next echo.HandlerFunc) {
+// was sent, c.Response() shows nothing: a middleware outside can answer. It returns
+// the error that is left to one.
+func run(c echo.Context, exchange *httpattempt.Exchange, next echo.HandlerFunc) (left error) {
 	request, response := c.Request(), c.Response()
 	before := *response
 	exchange.Run(response.Writer, request, func(recorder *httpattempt.Recorder, running *http.Request) {
@@ -110,20 +113,36 @@ func run(c echo.Context, exchange *httpattempt.Exchange, next echo.HandlerFunc) 
 		}()
 		c.SetRequest(running)
 		response.Writer = recorder
-		if err := next(c); err != nil {
+		err := next(c)
+		switch {
+		case err == nil:
+		case isEnd(err) && running.Context().Err() != nil:
+			left = err
+			exchange.Fail()
+		default:
 			c.Error(err)
 			exchange.Fail() // unless there is an answer now
 		}
 		returned = true
 	})
+	return left
 }
 
-// routeOf names the route of a request.
+// isEnd reports whether an error says that a context has ended. A middleware that
+// has ended it, as Echo's ContextTimeout, answers for it.
+func isEnd(err error) bool {
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+}
+
+// routeOf names the route of a request. That of a host with routes of its own
+// begins with the host.
 func routeOf(c echo.Context) string {
-	if route := c.Path(); route != "" {
-		return route
+	r := c.Request()
+	route := httpattempt.RouteOf(r, c.Path())
+	if _, own := c.Echo().Routers()[r.Host]; own {
+		return r.Host + route
 	}
-	return c.Request().URL.Path
+	return route
 }
 
 // AttemptFromContext returns the attempt under which the handler of an Idempotent

@@ -5,12 +5,14 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/reqlock/reqlock/internal/httpattempt"
 	"github.com/reqlock/reqlock/internal/httpreply"
 )
 
 // refuse returns the error of a request that does not run, and asks the error
 // handler for it unless the key function has answered by itself.
 func refuse(c echo.Context, err error, handler func(echo.Context, error) error) error {
+	httpattempt.Refused(c.Request().Context())
 	response := c.Response()
 	if response.Committed {
 		return err

@@ -21,7 +21,7 @@ import (
 // query or body is refused with core.ErrMismatch: see WithFingerprint. A request
 // without key is refused, or see WithOptionalKey. The keys of two routes have
 // nothing to do with each other: a route is what c.FullPath says, or the URL's
-// path where that is empty.
+// path where that is empty, behind what http.StripPrefix has cut off.
 //
 // The answer of the handlers behind it is kept in Redis, and only then sent. Until
 // then a recorder holds it, which is their c.Writer. They find the lease with
@@ -73,12 +73,7 @@ func run(c *gin.Context, exchange *httpattempt.Exchange) {
 }
 
 // routeOf names the route of a request.
-func routeOf(c *gin.Context) string {
-	if route := c.FullPath(); route != "" {
-		return route
-	}
-	return c.Request.URL.Path
-}
+func routeOf(c *gin.Context) string { return httpattempt.RouteOf(c.Request, c.FullPath()) }
 
 // AttemptFromContext returns the attempt under which the handlers behind an
 // Idempotent run, and false if they run without one:

@@ -5,6 +5,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/reqlock/reqlock/internal/httpattempt"
 	"github.com/reqlock/reqlock/internal/httpreply"
 )
 
@@ -30,6 +31,7 @@ func WriteError(c *gin.Context, err error) { httpreply.Write(c.Writer, err) }
 func (cfg *config) refuse(c *gin.Context, err error) {
 	c.Errors = append(c.Errors, &gin.Error{Err: err, Type: gin.ErrorTypePrivate})
 	c.Abort()
+	httpattempt.Refused(c.Request.Context())
 	switch {
 	case c.Writer.Written():
 	case cfg.onError == nil:

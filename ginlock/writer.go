@@ -18,6 +18,7 @@ type writer struct {
 	*httpattempt.Recorder
 	outer  gin.ResponseWriter
 	status int
+	chosen bool // the status, by a handler
 	size   int
 }
 
@@ -42,7 +43,7 @@ func (w *writer) Written() bool { return w.size != unwritten }
 // WriteHeader sets the status. As for Gin's own writer, -1 is none.
 func (w *writer) WriteHeader(status int) {
 	if status > 0 && !w.Written() {
-		w.status = status
+		w.status, w.chosen = status, true
 	}
 }
 
@@ -98,18 +99,18 @@ func (w *writer) Pusher() http.Pusher { return w.outer.Pusher() }
 
 // end tells the exchange of an answer that the recorder does not know: one that
 // went past c.Writer, as by engine.HandleContext, one that those before the
-// middleware are to give, or one that Gin sends when the chain is over.
+// middleware are to give, for an unknown route or an error, or one that Gin sends
+// when the chain is over: a success is one, also beside an error.
 func (w *writer) end(exchange *httpattempt.Exchange, failed bool) {
-	before := w.outer.Status()
 	switch {
 	case w.Written():
 		return
 	case w.outer.Written():
 		exchange.Bypass()
 		return
-	case failed, w.status == before && before != http.StatusOK: // that of an unknown route
+	case failed && !w.chosen, w.status >= http.StatusBadRequest && (failed || !w.chosen):
 		exchange.Fail()
-	case w.status != before:
+	case w.chosen || w.status != http.StatusOK:
 		exchange.Imply(w.status)
 	}
 	w.outer.WriteHeader(w.status)

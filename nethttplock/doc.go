@@ -95,12 +95,12 @@
 // is sent all the same; the observer hears of it, and copies are refused with
 // "outcome_unknown".
 //
-// A copy gets the status, the body, "Idempotent-Replayed: true", and of the headers
-// that the handler has set those that belong to the answer: Content-Type and its
+// A copy gets the status, the body, "Idempotent-Replayed: true", and those headers
+// that belong to the answer, whoever has set them: Content-Type and its
 // kin, Location, ETag, Last-Modified, Link, Retry-After, Allow, and those of
 // WithReplayedHeaders. Cookies, dates and what else belongs to one exchange are
-// never replayed, and the headers of middlewares outside are those that they have
-// set for the copy.
+// never replayed, and all other headers of middlewares outside are those that they
+// have set for the copy.
 //
 // Answers are stored that a copy would meet again, see WithStored: a 503, a 409 of
 // the lock inside or a panic frees the key, and a copy runs. A handler that knows
@@ -119,17 +119,22 @@
 // key); or they run, see core.WithInterrupted.
 //
 // An answer that is flushed, hijacked, has trailers or is longer than
-// core.WithMaxRecord goes straight out, and its request is done when the handler
-// returns: copies are refused with "completed_unreplayable", and never run. So
-// streams and server-sent events do not belong under Idempotent.
+// core.WithMaxRecord goes straight out. Unless its status frees the key, its request
+// is done when the handler returns, and copies are refused with
+// "completed_unreplayable"; after a panic, with "outcome_unknown". So streams and
+// server-sent events do not belong under Idempotent, nor does a reverse proxy for a
+// service that answers without a Content-Length, since it flushes. An answer is told
+// by its status: errors that are sent as 200, as in GraphQL and JSON-RPC, are kept
+// like others, where the handler does not decide.
 //
 // Its place, from the outside inwards: recover, log, CORS, compression,
 // authentication, rate limit, Idempotent, lock, handler. What stands inside it is
 // stored and replayed. http.TimeoutHandler stands outside: then a request that was
 // answered with its 503 is done all the same, and a copy gets the answer. Inside,
 // its 503 would free the key while the handler still runs. Wrap handlers rather
-// than the mux here too: around it the route is not known, and stands for it the
-// path.
+// than the mux here too: around it the route is not known, and the path stands for
+// it. A route is known by its pattern: another name of a wildcard makes another one,
+// and forgets its keys.
 //
 // The body is read first, up to WithMaxBody, for the fingerprint by which a request
 // is told from another one that comes with the same key: that is refused with 422.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/httpattempt"
@@ -22,7 +23,8 @@ import (
 // query or body is refused with core.ErrMismatch: see WithFingerprint. A request
 // without key is refused, or see WithOptionalKey. The keys of two routes have
 // nothing to do with each other: a route is what r.Pattern says, or the URL's
-// path where that is empty.
+// path where that is empty or ends in a slash, behind what http.StripPrefix has cut
+// off.
 //
 // The handler's answer is kept in Redis, and only then sent. Until then a
 // recorder holds it, which is the handler's ResponseWriter. The handler finds the
@@ -63,12 +65,14 @@ func Idempotent(l *core.Locker, key KeyFunc, opts ...Option) func(http.Handler) 
 	}
 }
 
-// routeOf names the route of a request.
+// routeOf names the route of a request. A pattern with a slash at its end is that
+// of all paths below it, and says nothing of the route of a mux that is mounted
+// there.
 func routeOf(r *http.Request) string {
-	if r.Pattern != "" {
-		return r.Pattern
+	if strings.HasSuffix(r.Pattern, "/") {
+		return httpattempt.RouteOf(r, r.Pattern+" "+r.URL.Path)
 	}
-	return r.URL.Path
+	return httpattempt.RouteOf(r, r.Pattern)
 }
 
 // AttemptFromContext returns the attempt under which the handler of an Idempotent

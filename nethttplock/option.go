@@ -3,6 +3,7 @@ package nethttplock
 import (
 	"net/http"
 
+	"github.com/reqlock/reqlock/internal/httpattempt"
 	"github.com/reqlock/reqlock/internal/httpreply"
 	"github.com/reqlock/reqlock/internal/registration"
 )
@@ -57,6 +58,7 @@ type option = registration.Setting[config]
 
 // refuse answers a request that does not run.
 func (c *config) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	httpattempt.Refused(r.Context())
 	if c.onError == nil {
 		httpreply.Write(w, err)
 		return

@@ -47,7 +47,7 @@ func run(ctx context.Context, out io.Writer, addr, redisURL string) error {
 	if err != nil {
 		return err
 	}
-	e := routes(locks, newBank(time.Second))
+	e := routes(locks, newBank(time.Second)) //nolint:contextcheck // a request brings its own
 	e.HideBanner, e.HidePort = true, true
 	e.Listener, err = new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if err != nil {

@@ -64,8 +64,8 @@ func neverReplayed(e *env) {
 	}
 }
 
-// What the handler does not change of them is not stored, also where it could be
-// replayed.
+// What is not of the answer alone is that of the copy, also where it could be
+// replayed; what says something of the answer is that of the answer.
 func headersOutside(e *env) {
 	var requests atomic.Int64
 	s := e.shop(endpoint{
@@ -73,6 +73,7 @@ func headersOutside(e *env) {
 			n := fmt.Sprint(requests.Add(1))
 			w.Header().Set("X-Request-Id", n)
 			w.Header().Set("Access-Control-Allow-Origin", n)
+			w.Header().Set("X-Content-Type-Options", n)
 			w.Header().Set("Content-Language", n)
 			w.Header().Set("Etag", n)
 			w.Header().Set("Link", n)
@@ -87,8 +88,8 @@ func headersOutside(e *env) {
 	first := s.runsWith(http.StatusCreated, payment("outside"))
 	again := s.do(e.Context(), payment("outside"))
 	for name, want := range map[string][]string{
-		"X-Request-Id": {"2"}, "Access-Control-Allow-Origin": {"2"}, "Content-Language": {"2"},
-		"Etag": {"the handler's"}, "Link": {"1", "the handler's"},
+		"X-Request-Id": {"2"}, "Access-Control-Allow-Origin": {"2"}, "X-Content-Type-Options": {"2"},
+		"Content-Language": {"1"}, "Etag": {"the handler's"}, "Link": {"1", "the handler's"},
 	} {
 		if got := again.header[name]; !slices.Equal(got, want) {
 			e.Errorf("%s of the copy is %q, not %q; of the first %q", name, got, want, first.header[name])

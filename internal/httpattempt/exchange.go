@@ -31,19 +31,20 @@ func (x *Exchange) Replayed() bool { return x.replayed }
 // attempt. Then it ends the attempt, and sends what is recorded to w.
 //
 // If the handler panics or ends its goroutine, the attempt is aborted, and what
-// is recorded is dropped: w and its header are as they were, unless the handler
-// has made its answer go straight out.
+// is recorded is dropped: w and its header are as they were. Where the answer went
+// straight out, and looked like one that is kept, nobody knows what has happened.
 func (x *Exchange) Run(w http.ResponseWriter, r *http.Request, handler func(w *Recorder, r *http.Request)) {
 	leased := x.attempt.Lease().Context()
 	detached := context.WithoutCancel(r.Context()) // it ends also if the client has gone
 	x.recorder = newRecorder(w, x.filter, x.attempt.MaxRecord())
-	ended := false
+	returned, ended := false, false
 	defer func() {
 		if !ended {
-			x.breakOff(detached)
+			x.breakOff(detached, returned)
 		}
 	}()
 	handler(x.recorder, r.WithContext(leased)) //nolint:contextcheck // derived from the request's by Begin
+	returned = true
 	x.recorder.close()
 	x.end(detached, leased.Err() != nil)
 	ended = true
@@ -70,7 +71,7 @@ func (x *Exchange) end(ctx context.Context, cut bool) {
 	answer, replayable := x.recorder.result(x.implied)
 	decision := x.attempt.Decision()
 	switch {
-	case decision == core.Uncertain, decision == core.Undecided && cut && x.silent():
+	case decision == core.Uncertain, decision == core.Undecided && cut && (x.silent() || x.failed):
 		_ = x.attempt.Interrupt(ctx)
 	case decision == core.DropAnswer, decision == core.Undecided && !x.stores(answer.Status):
 		_ = x.attempt.Abort(ctx)
@@ -100,12 +101,20 @@ func (x *Exchange) stores(status int) bool {
 	}
 }
 
-// breakOff ends the attempt of a handler that has not returned.
-func (x *Exchange) breakOff(ctx context.Context) {
+// breakOff ends the attempt of a handler that has not returned, or of which nobody
+// could tell how it has ended, because Stored has panicked.
+func (x *Exchange) breakOff(ctx context.Context, returned bool) {
 	x.recorder.close()
-	if x.attempt.Decision() == core.Uncertain {
-		_ = x.attempt.Interrupt(ctx)
-		return
+	end := x.attempt.Interrupt
+	defer func() { _ = end(ctx) }()
+	if !returned && x.attempt.Decision() != core.Uncertain && !x.looksDone() {
+		end = x.attempt.Abort
 	}
-	_ = x.attempt.Abort(ctx)
+}
+
+// looksDone reports whether a client may have seen an answer that is kept, from a
+// handler that did not return.
+func (x *Exchange) looksDone() bool {
+	answer, _ := x.recorder.result(0)
+	return x.recorder.Passing() && x.stores(answer.Status)
 }

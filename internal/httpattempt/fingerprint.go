@@ -42,8 +42,8 @@ func payloadOf(r *http.Request, body []byte) ([]byte, error) {
 		return nil, errBodyGone
 	case len(r.PostForm) > 0:
 		return []byte(r.PostForm.Encode()), nil
-	case r.ContentLength > 0:
-		return nil, errBodyGone
+	case (r.ContentLength > 0 || len(r.TransferEncoding) > 0) && r.Header.Get("Content-Encoding") == "":
+		return nil, errBodyGone // but what was compressed may be nothing
 	}
 	return nil, nil
 }

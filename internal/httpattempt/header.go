@@ -9,11 +9,11 @@ import (
 
 // changed returns what is replayable of a header, but for the names that have
 // the values which they had before: those are set anew for each request, by
-// whoever has set them.
+// whoever has set them. What is of the answer alone is always a part of it.
 func changed(f record.Filter, before, after http.Header) http.Header {
 	kept := f.Replayable(after)
 	for name, old := range f.Replayable(before) {
-		if values, there := kept[name]; there && slices.Equal(values, old) {
+		if values, there := kept[name]; there && !record.OfAnswer(name) && slices.Equal(values, old) {
 			delete(kept, name)
 		}
 	}

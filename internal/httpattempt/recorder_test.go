@@ -46,12 +46,12 @@ func TestKept(t *testing.T) {
 		},
 		"headers of those outside": {
 			handler: func(w *Recorder) {
-				w.Header().Set("Content-Language", "en") // as before
-				w.Header().Del("Etag")
-				w.Header().Add("Link", "</more>")
+				w.Header().Set("Content-Encoding", "gzip") // as before
+				w.Header().Del("X-Content-Type-Options")
+				w.Header().Add("X-Limit", "more")
 				w.WriteHeader(http.StatusOK)
 			},
-			want: record.Answer{Status: 200, Header: http.Header{"Link": {"</outer>", "</more>"}}},
+			want: record.Answer{Status: 200, Header: http.Header{"X-Limit": {"outer", "more"}}},
 		},
 		"an empty Content-Type, on purpose": {
 			handler: func(w *Recorder) { w.Header()["Content-Type"] = nil },
@@ -117,10 +117,10 @@ func TestKept(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			outer := httptest.NewRecorder()
-			outer.Header().Set("Content-Language", "en")
-			outer.Header().Set("Etag", "outer")
-			outer.Header().Set("Link", "</outer>")
-			rec := newRecorder(outer, record.Filter{}, plenty)
+			outer.Header().Set("Content-Encoding", "gzip")
+			outer.Header().Set("X-Content-Type-Options", "nosniff")
+			outer.Header().Set("X-Limit", "outer")
+			rec := newRecorder(outer, record.Filter{}.Also("X-Limit"), plenty)
 			test.handler(rec)
 			rec.close()
 			got, replayable := rec.result(0)
@@ -131,6 +131,38 @@ func TestKept(t *testing.T) {
 				t.Errorf("%+v, want %+v", got, test.want)
 			}
 		})
+	}
+}
+
+// What says something of an answer is a part of it also where those outside have
+// set it, and nothing of what they have set for a copy stays beside it.
+func TestWhatIsOfTheAnswerAlone(t *testing.T) {
+	t.Parallel()
+	outer := httptest.NewRecorder()
+	outer.Header().Set("Content-Type", "text/plain")
+	outer.Header().Set("Etag", "outer")
+	outer.Header().Set("Content-Encoding", "gzip")
+	rec := newRecorder(outer, record.Filter{}, plenty)
+	rec.Header().Set("Content-Type", "text/plain")
+	rec.Header().Del("Etag")
+	rec.WriteHeader(http.StatusOK)
+	rec.close()
+	answer, _ := rec.result(0)
+	if want := (http.Header{"Content-Type": {"text/plain"}}); !reflect.DeepEqual(answer.Header, want) {
+		t.Errorf("kept %v, want %v", answer.Header, want)
+	}
+	copied := httptest.NewRecorder()
+	copied.Header().Set("Content-Type", "text/html")
+	copied.Header().Set("Etag", "of the copy")
+	copied.Header().Set("Content-Encoding", "br")
+	copied.Header().Set("X-Request-Id", "2")
+	(&Exchange{answer: answer}).Replay(copied)
+	want := http.Header{
+		"Content-Type": {"text/plain"}, "Content-Encoding": {"br"}, "X-Request-Id": {"2"},
+		"Idempotent-Replayed": {"true"}, "Cache-Control": {"no-store"},
+	}
+	if got := copied.Header(); !reflect.DeepEqual(got, want) {
+		t.Errorf("the copy has %v, want %v", got, want)
 	}
 }
 

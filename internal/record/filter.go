@@ -74,6 +74,15 @@ func byDefault(name string) bool {
 	return false
 }
 
+// OfAnswer reports whether a header says something of the stored answer alone: a
+// copy has it as the answer has it, whatever those around the handler have set. The
+// others that the zero Filter lets through may be theirs: they compress bodies, and
+// forbid to guess types.
+func OfAnswer(name string) bool {
+	name = http.CanonicalHeaderKey(name)
+	return byDefault(name) && name != "Content-Encoding" && name != "X-Content-Type-Options"
+}
+
 // NeverReplayed reports whether no Filter lets a header of the name through:
 // cookies, and what else gives or asks for credentials; what belongs to the
 // connection or to the framing of the body, which net/http makes anew; what

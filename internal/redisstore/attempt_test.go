@@ -517,9 +517,9 @@ var damaged = map[string]hash{
 // Nothing runs beside a record that says nothing, and it stays.
 func ofDamagedRecords() (tests []transitionTest) {
 	for name, record := range damaged {
-		for how, change := range map[string]func(*store.Request){"": func(*store.Request) {}, " anew": rerun} {
+		for how, change := range map[string]func(*store.Request){"begin": func(*store.Request) {}, "begin anew": rerun} {
 			tests = append(tests, transitionTest{
-				name: "begin" + how + " beside a damaged record: " + name, do: begin(change),
+				name: how + " beside a damaged record: " + name, do: begin(change),
 				before: state{value: me1, ttl: ttl, record: record},
 				first:  outcome{verdict: store.Sealed}, second: outcome{verdict: store.Sealed},
 				after: state{record: record},

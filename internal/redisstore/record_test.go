@@ -69,7 +69,7 @@ func TestABatchOfAnswersIsNotTooBig(t *testing.T) {
 	for _, key := range []string{"a", "b", "c", "d", "e"} {
 		commit(key, bigRecord()[:batchBytes/2])
 	}
-	l := &s.Store.finishes
+	l := &s.finishes
 	l.mu.Lock()
 	b := &batch{}
 	l.fill(b)
