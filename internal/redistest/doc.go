@@ -1,16 +1,34 @@
 // Package redistest gives tests of a distributed lock the two things that a
-// mock can not give: a real Redis, and a network that fails on demand.
+// mock can not give: a real Redis, alone or many of them, and a network that
+// fails on demand.
 //
 // A lock is right or wrong in the cases where a process does not know what
 // happened: the SET was executed but its answer was lost, the SET was sent but
 // arrived a minute later, the server stood still and then went on, the server
-// came back with empty memory. [Server] and [Proxy] make each of these cases
-// happen at a chosen command instead of by luck.
+// came back with empty memory, another server took its place. [Server],
+// [Cluster] and [Proxy] make each of these cases happen at a chosen
+// command instead of by luck.
 //
 // A [Server] is a redis-server process on a free loopback port. It can be
 // frozen and thawed (Pause, Resume: a stalled machine), killed (Kill: a crash)
 // and brought back on the same port with no data (Restart: a crash without
-// persistence). It ends with the test, however the test ends.
+// persistence) or with all of it (RestartWithData: an upgrade). It ends with the
+// test, however the test ends.
+//
+// A [Cluster] is six such servers, three masters with a replica each. It is up
+// within three seconds. Each of its servers can be treated as one that is alone;
+// these are the faults that take several:
+//
+//	what happened to the servers                 what the test calls
+//	-------------------------------------------  -----------------------------
+//	the master crashed and was replaced          Failover
+//	... and what it was told last is lost        RefuseReplicas(true) before it
+//	... or it stood still, and went on           Pause, AwaitFailover, Resume
+//	... and comes back, as a replica             Restart, Await
+//	the master was replaced on purpose           Switch
+//	... without asking anybody         Takeover
+//	a slot moved to another master     MoveSlot
+//	... and is still on its way: ASK, TRYAGAIN   BeginMove, Keys, Finish
 //
 // A [Proxy] is a TCP proxy that understands just enough of the Redis protocol
 // to know which reply belongs to which command. The faults are:

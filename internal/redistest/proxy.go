@@ -69,7 +69,7 @@ func (p *Proxy) Addr() string {
 // included, apart from what configure changes.
 func (p *Proxy) Client(tb testing.TB, configure ...func(*redis.Options)) *redis.Client {
 	tb.Helper()
-	return newClient(tb, p.Addr(), configure)
+	return newClient(tb, redis.Options{Addr: p.Addr()}, configure)
 }
 
 // Partition stops everything in both directions: what is under way is held,

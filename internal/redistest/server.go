@@ -1,32 +1,21 @@
 package redistest
 
 import (
-	"errors"
-	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"slices"
-	"strconv"
 	"sync"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
 )
 
-const (
-	// requireEnv makes a missing redis-server a failure instead of a skip.
-	requireEnv = "REQLOCK_REQUIRE_REDIS"
-
-	// startAttempts is how often a server is started when it ends at once,
-	// which happens when somebody else was given the port in between.
-	startAttempts = 5
-)
+// requireEnv makes a missing redis-server a failure instead of a skip.
+const requireEnv = "REQLOCK_REQUIRE_REDIS"
 
 // Server is a redis-server process that belongs to one test.
 //
 // Its methods are safe for concurrent use, but those that can fail the test
-// (Client, Pause, Resume, Restart) must be called on the goroutine of the test,
+// (all but Addr and Kill) must be called on the goroutine of the test,
 // as testing.TB.FailNow demands.
 type Server struct {
 	tb      testing.TB
@@ -34,9 +23,14 @@ type Server struct {
 	dir     string
 	args    []string
 	port    int
+	role    role
+	busPort int // of a node of a cluster
 
-	mu   sync.Mutex
-	proc *process // the current run; nil after Kill
+	admin func() *redis.Client // for the orders of this package
+
+	mu     sync.Mutex
+	proc   *process // the current run; nil after Kill
+	paused bool
 }
 
 // Program returns the path of redis-server. Where it is not installed the test
@@ -66,23 +60,8 @@ func Start(tb testing.TB, args ...string) *Server {
 	tb.Helper()
 	program := Program(tb)
 
-	// TempDir comes first: cleanups run in reverse order, and the directory
-	// has to outlive the process.
-	s := &Server{tb: tb, program: program, dir: tb.TempDir(), args: slices.Clone(args)}
-	tb.Cleanup(s.Kill)
-
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var err error
-	for range startAttempts {
-		if s.port, err = freePort(); err != nil {
-			break
-		}
-		if err = s.launch(); !errors.Is(err, errExited) {
-			break
-		}
-	}
-	if err != nil {
+	s := newServer(tb, program, args)
+	if err := s.start(); err != nil {
 		tb.Fatalf("start redis-server: %v\n%s", err, s.log())
 	}
 	return s
@@ -95,11 +74,11 @@ func (s *Server) Addr() string {
 }
 
 // Client returns a client of the server that the cleanup of tb closes. Its
-// options are the defaults of go-redis, retries included, apart from what
-// configure changes.
+// options are the defaults of go-redis, retries included, with the password of
+// the server if --requirepass sets one, apart from what configure changes.
 func (s *Server) Client(tb testing.TB, configure ...func(*redis.Options)) *redis.Client {
 	tb.Helper()
-	return newClient(tb, s.Addr(), configure)
+	return newClient(tb, redis.Options{Addr: s.Addr(), Password: s.password()}, configure)
 }
 
 // Pause freezes the server: its connections stay open, the system still accepts
@@ -115,6 +94,7 @@ func (s *Server) Pause() {
 	if err := s.proc.pause(); err != nil {
 		s.tb.Fatalf("pause redis-server: %v", err)
 	}
+	s.paused = true
 }
 
 // Resume lets a paused server go on with what it has received meanwhile.
@@ -128,6 +108,7 @@ func (s *Server) Resume() {
 	if err := s.proc.resume(); err != nil {
 		s.tb.Fatalf("resume redis-server: %v", err)
 	}
+	s.paused = false
 }
 
 // Kill ends the server at once, paused or not, and returns when it is gone. It
@@ -141,63 +122,4 @@ func (s *Server) Kill() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.end()
-}
-
-// Restart kills the server if it runs, starts it again on the same port with
-// empty memory, and returns when it answers.
-func (s *Server) Restart() {
-	s.tb.Helper()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.end()
-	err := s.launch()
-	for attempt := 1; attempt < startAttempts && errors.Is(err, errExited); attempt++ {
-		err = s.launch()
-	}
-	if err != nil {
-		s.tb.Fatalf("restart redis-server: %v\n%s", err, s.log())
-	}
-}
-
-// launch starts one run on s.port and waits until it answers. On failure
-// nothing is left running. The caller holds s.mu.
-func (s *Server) launch() error {
-	args := []string{
-		"--port", strconv.Itoa(s.port),
-		"--bind", "127.0.0.1",
-		"--save", "",
-		"--appendonly", "no",
-		"--dir", s.dir,
-	}
-	proc, err := startProcess(s.program, s.logPath(), append(args, s.args...))
-	if err != nil {
-		return err
-	}
-	s.proc = proc
-	if err := awaitReady(proc, s.Addr()); err != nil {
-		s.end()
-		return fmt.Errorf("wait for %s: %w", s.Addr(), err)
-	}
-	return nil
-}
-
-// end kills the current run, if there is one. The caller holds s.mu.
-func (s *Server) end() {
-	if s.proc != nil {
-		s.proc.kill()
-		s.proc = nil
-	}
-}
-
-func (s *Server) logPath() string {
-	return filepath.Join(s.dir, "redis-server.log")
-}
-
-// log returns what the server has printed, for the message of a failed start.
-func (s *Server) log() string {
-	text, err := os.ReadFile(s.logPath())
-	if err != nil {
-		return err.Error()
-	}
-	return string(text)
 }

@@ -55,16 +55,19 @@ func TestStartReportsBadArgs(t *testing.T) {
 }
 
 func TestStartWithoutRedis(t *testing.T) {
-	start := func(tb testing.TB) { Start(tb) }
 	t.Setenv("PATH", t.TempDir())
-
-	t.Setenv(requireEnv, "")
-	if ended := watch(t, start); !strings.HasPrefix(ended, "skip: ") || !strings.Contains(ended, "apt-get install") {
-		t.Errorf("not required: got %q", ended)
-	}
-	t.Setenv(requireEnv, "1")
-	if ended := watch(t, start); !strings.HasPrefix(ended, "fatal: ") || !strings.Contains(ended, "apt-get install") {
-		t.Errorf("required: got %q", ended)
+	for name, start := range map[string]func(tb testing.TB){
+		"server":  func(tb testing.TB) { Start(tb) },
+		"cluster": func(tb testing.TB) { StartCluster(tb) },
+	} {
+		t.Setenv(requireEnv, "")
+		if ended := watch(t, start); !strings.HasPrefix(ended, "skip: ") || !strings.Contains(ended, "apt-get install") {
+			t.Errorf("%s, not required: got %q", name, ended)
+		}
+		t.Setenv(requireEnv, "1")
+		if ended := watch(t, start); !strings.HasPrefix(ended, "fatal: ") || !strings.Contains(ended, "apt-get install") {
+			t.Errorf("%s, required: got %q", name, ended)
+		}
 	}
 }
 

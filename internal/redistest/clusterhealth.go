@@ -1,0 +1,72 @@
+package redistest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Await returns when the nodes that run are a healthy cluster again: each slot
+// has a master that runs, the other nodes are replicas with all of its data,
+// all of them know that, and take commands.
+//
+// A master that was restarted takes commands after two seconds. A node that was
+// elected less than two seconds ago, and is a replica again, is not healthy: it
+// could not be elected once more.
+func (c *Cluster) Await() {
+	c.tb.Helper()
+	c.nodes.await(c.tb, "a healthy cluster", func(ctx context.Context) error {
+		_, err := c.healthy(ctx)
+		return err
+	})
+}
+
+// healthy returns the table that all nodes agree on, or what is not healthy.
+func (c *Cluster) healthy(ctx context.Context) (slotTable, error) {
+	table, err := c.table(ctx)
+	if err != nil {
+		return nil, err
+	}
+	up := c.nodes.up()
+	if gap := table.gap(); gap != slotCount {
+		return nil, fmt.Errorf("nobody serves slot %d: %v", gap, table)
+	}
+	for _, r := range table {
+		if up.at(r.Nodes[0].Addr) == nil {
+			return nil, fmt.Errorf("slot %d is served by %s, which does not run", r.Start, r.Nodes[0].Addr)
+		}
+	}
+	for _, node := range up {
+		if err := c.healthyNode(ctx, node, table); err != nil {
+			return nil, err
+		}
+	}
+	return table, nil
+}
+
+// healthyNode returns what is not healthy with a node that runs.
+func (c *Cluster) healthyNode(ctx context.Context, node *Server, table slotTable) error {
+	info, err := node.admin().ClusterInfo(ctx).Result()
+	if err != nil {
+		return fmt.Errorf("CLUSTER INFO of %s: %w", node.Addr(), err)
+	}
+	if !strings.Contains(info, "cluster_state:ok\r\n") {
+		return fmt.Errorf("%s takes no commands: %q", node.Addr(), info)
+	}
+	if table.serves(node) {
+		return nil
+	}
+	master := c.partner(node)
+	if !table.serves(master) {
+		return errors.New("no node of the shard of " + node.Addr() + " is a master")
+	}
+	if !strings.Contains(table.String(), " "+node.Addr()) {
+		return fmt.Errorf("%s is not known to be a replica yet: %v", node.Addr(), table)
+	}
+	if time.Since(c.elected[node]) < staleVotes {
+		return fmt.Errorf("%s could win an election with the votes of its last one", node.Addr())
+	}
+	return follows(ctx, node, master)
+}

@@ -1,0 +1,95 @@
+package redistest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+const (
+	// agreeTimeout bounds the wait for servers to agree. It has room for
+	// elections that nobody wins.
+	agreeTimeout = 30 * time.Second
+
+	// agreePoll is the pause between two rounds of questions.
+	agreePoll = 20 * time.Millisecond
+
+	// logTail is how much of the log of each server is shown, in bytes, when
+	// they do not agree.
+	logTail = 2000
+)
+
+// group is some servers that know each other.
+type group []*Server
+
+// start launches all of the servers at the same time.
+func (g group) start(tb testing.TB) {
+	tb.Helper()
+	failures := make([]error, len(g))
+	var starting sync.WaitGroup
+	for i, s := range g {
+		starting.Go(func() {
+			if err := s.start(); err != nil {
+				failures[i] = fmt.Errorf("%w\n%s", err, s.log())
+			}
+		})
+	}
+	starting.Wait()
+	if err := errors.Join(failures...); err != nil {
+		tb.Fatalf("start redis-server: %v", err)
+	}
+}
+
+// up returns the servers that can be asked: neither killed nor paused.
+func (g group) up() group {
+	var up group
+	for _, s := range g {
+		if s.answers() {
+			up = append(up, s)
+		}
+	}
+	return up
+}
+
+// at returns the server with this address, or nil.
+func (g group) at(addr string) *Server {
+	for _, s := range g {
+		if s.Addr() == addr {
+			return s
+		}
+	}
+	return nil
+}
+
+// await asks until the answer is no error. The error says what is not yet as
+// it should be.
+func (g group) await(tb testing.TB, what string, ask func(ctx context.Context) error) {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(tb.Context(), agreeTimeout)
+	defer cancel()
+	for {
+		err := ask(ctx)
+		if err == nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			tb.Fatalf("waited in vain for %s: %v\n%s", what, err, g.logs())
+		case <-time.After(agreePoll):
+		}
+	}
+}
+
+// logs returns the ends of the logs of all servers.
+func (g group) logs() string {
+	var logs strings.Builder
+	for _, s := range g {
+		log := s.log()
+		fmt.Fprintf(&logs, "--- %s\n%s\n", s.Addr(), log[max(0, len(log)-logTail):])
+	}
+	return logs.String()
+}

@@ -1,0 +1,126 @@
+package redistest
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// startAttempts is how often a server is started when it ends at once, which
+// happens when somebody else was given the port in between.
+const startAttempts = 5
+
+// role is what a redis-server process is started as.
+type role int
+
+const (
+	single      role = iota
+	clusterNode      // listens on a second port, the bus of the cluster
+)
+
+// newServer returns a server that is not running yet. The cleanup of tb kills
+// it.
+func newServer(tb testing.TB, program string, args []string) *Server {
+	tb.Helper()
+	// TempDir comes first: cleanups run in reverse order, and the directory
+	// has to outlive the process.
+	s := &Server{tb: tb, program: program, dir: tb.TempDir(), args: slices.Clone(args)}
+	s.admin = sync.OnceValue(func() *redis.Client {
+		return newClient(tb, redis.Options{
+			Addr:        s.Addr(),
+			Password:    s.password(),
+			MaxRetries:  -1,
+			ReadTimeout: readyTimeout,
+		}, nil)
+	})
+	tb.Cleanup(s.Kill)
+	return s
+}
+
+// start launches the server for the first time, on ports that are free.
+func (s *Server) start() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var err error
+	for range startAttempts {
+		if s.port, err = freePort(); err != nil {
+			return err
+		}
+		if s.role == clusterNode {
+			// By default the bus has the port 10000 above. Outgoing
+			// connections, and other servers, would be in its way there.
+			if s.busPort, err = freePort(); err != nil {
+				return err
+			}
+		}
+		if err = s.launch(); !errors.Is(err, errExited) {
+			return err
+		}
+	}
+	return err
+}
+
+// launch starts one run on the ports of the server and waits until it answers.
+// On failure nothing is left running. The caller holds s.mu.
+func (s *Server) launch() error {
+	proc, err := startProcess(s.program, s.logPath(), s.arguments())
+	if err != nil {
+		return err
+	}
+	s.proc = proc
+	if err := awaitReady(proc, s.Addr()); err != nil {
+		s.end()
+		return fmt.Errorf("wait for %s: %w", s.Addr(), err)
+	}
+	return nil
+}
+
+// arguments returns the command line of the server.
+func (s *Server) arguments() []string {
+	args := []string{"--port", strconv.Itoa(s.port), "--bind", "127.0.0.1", "--dir", s.dir}
+	switch s.role {
+	case clusterNode:
+		args = append(args, "--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(s.busPort))
+		fallthrough
+	default:
+		args = append(args, "--save", "", "--appendonly", "no")
+	}
+	return append(args, s.args...)
+}
+
+// end kills the current run, if there is one. The caller holds s.mu.
+func (s *Server) end() {
+	if s.proc != nil {
+		s.proc.kill()
+		s.proc = nil
+	}
+	s.paused = false
+}
+
+// password returns what --requirepass demands, or nothing.
+func (s *Server) password() string {
+	if i := slices.Index(s.args, "--requirepass"); i >= 0 && i+1 < len(s.args) {
+		return s.args[i+1]
+	}
+	return ""
+}
+
+func (s *Server) logPath() string {
+	return filepath.Join(s.dir, "redis-server.log")
+}
+
+// log returns what the server has printed, for the message of a failed test.
+func (s *Server) log() string {
+	text, err := os.ReadFile(s.logPath())
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}

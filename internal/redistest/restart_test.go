@@ -1,0 +1,67 @@
+package redistest
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+)
+
+func TestRestartWithData(t *testing.T) {
+	t.Parallel()
+	server := Start(t, "--requirepass", "secret")
+	client := server.Client(t)
+	for _, value := range []string{"first", "second"} {
+		if err := client.Set(t.Context(), "k", value, 0).Err(); err != nil {
+			t.Fatal(err)
+		}
+		old := server.proc
+		server.RestartWithData()
+		if !old.exited() || server.proc == old {
+			t.Fatal("the server was not restarted")
+		}
+		if got := client.Get(t.Context(), "k").Val(); got != value {
+			t.Errorf("got %q, want %q", got, value)
+		}
+	}
+	server.Restart() // with the file still there
+	if err := client.Get(t.Context(), "k").Err(); !errors.Is(err, redis.Nil) {
+		t.Errorf("got %v, want an empty server", err)
+	}
+
+	server.Kill()
+	r := &recorder{TB: t}
+	server.tb = r
+	watch(t, func(testing.TB) { server.RestartWithData() })
+	if !strings.Contains(r.ended, "it is not running") {
+		t.Errorf("restart of a killed server: got %q", r.ended)
+	}
+}
+
+// Whoever waits in vain is told for what, and what the servers have to say.
+func TestAwaitReportsWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	server := Start(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	ended := watch(t, func(tb testing.TB) {
+		group{server}.await(late{tb, ctx}, "spring", func(context.Context) error {
+			return errors.New("it snows")
+		})
+	})
+	for _, part := range []string{"fatal: waited in vain for spring: it snows", server.Addr(), "Ready to accept connections"} {
+		if !strings.Contains(ended, part) {
+			t.Errorf("%q is not in %q", part, ended)
+		}
+	}
+}
+
+// late is a test whose time is over.
+type late struct {
+	testing.TB
+	ctx context.Context
+}
+
+func (l late) Context() context.Context { return l.ctx }
