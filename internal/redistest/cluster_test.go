@@ -99,7 +99,8 @@ func TestClusterReportsBadArgs(t *testing.T) {
 	t.Parallel()
 	Program(t) // skips the test where there is no server
 	for name, start := range map[string]func(tb testing.TB){
-		"cluster": func(tb testing.TB) { StartCluster(tb, "--no-such-option", "1") },
+		"cluster":  func(tb testing.TB) { StartCluster(tb, "--no-such-option", "1") },
+		"sentinel": func(tb testing.TB) { StartSentinel(tb, "--no-such-option", "1") },
 	} {
 		ended := watch(t, start)
 		if !strings.HasPrefix(ended, "fatal: start redis-server") || !strings.Contains(ended, "no-such-option") {
@@ -113,8 +114,8 @@ func TestCleanupEndsGroups(t *testing.T) {
 	var servers group
 	var children []*process
 	t.Run("inner", func(t *testing.T) {
-		cluster := StartCluster(t)
-		servers = cluster.nodes
+		cluster, sentinels := StartCluster(t), StartSentinel(t)
+		servers = slices.Concat(cluster.nodes, sentinels.all())
 		for _, s := range servers {
 			children = append(children, s.proc)
 		}
@@ -123,7 +124,7 @@ func TestCleanupEndsGroups(t *testing.T) {
 		children = append(children, servers[2].proc)
 		// The test ends without a word to anybody.
 	})
-	if len(servers) != 6 {
+	if len(servers) != 12 {
 		t.Fatalf("got %d servers", len(servers))
 	}
 	for _, s := range servers {

@@ -6,7 +6,7 @@
 // happened: the SET was executed but its answer was lost, the SET was sent but
 // arrived a minute later, the server stood still and then went on, the server
 // came back with empty memory, another server took its place. [Server],
-// [Cluster] and [Proxy] make each of these cases happen at a chosen
+// [Cluster], [Sentinels] and [Proxy] make each of these cases happen at a chosen
 // command instead of by luck.
 //
 // A [Server] is a redis-server process on a free loopback port. It can be
@@ -15,9 +15,10 @@
 // persistence) or with all of it (RestartWithData: an upgrade). It ends with the
 // test, however the test ends.
 //
-// A [Cluster] is six such servers, three masters with a replica each. It is up
-// within three seconds. Each of its servers can be treated as one that is alone;
-// these are the faults that take several:
+// A [Cluster] is six such servers, three masters with a replica each, and
+// [Sentinels] are a master with two replicas and the three sentinels that watch
+// them. Both are up within three seconds. Each of their servers can be treated
+// as one that is alone; these are the faults that take several:
 //
 //	what happened to the servers                 what the test calls
 //	-------------------------------------------  -----------------------------
@@ -26,8 +27,9 @@
 //	... or it stood still, and went on           Pause, AwaitFailover, Resume
 //	... and comes back, as a replica             Restart, Await
 //	the master was replaced on purpose           Switch
-//	... without asking anybody         Takeover
-//	a slot moved to another master     MoveSlot
+//	... without asking anybody (cluster)         Takeover
+//	two masters at once (sentinels)              Split, Heal
+//	a slot moved to another master (cluster)     MoveSlot
 //	... and is still on its way: ASK, TRYAGAIN   BeginMove, Keys, Finish
 //
 // A [Proxy] is a TCP proxy that understands just enough of the Redis protocol

@@ -23,6 +23,7 @@ type role int
 const (
 	single      role = iota
 	clusterNode      // listens on a second port, the bus of the cluster
+	sentinel         // has a configuration file, and no data
 )
 
 // newServer returns a server that is not running yet. The cleanup of tb kills
@@ -79,6 +80,12 @@ func (s *Server) launch() error {
 		s.end()
 		return fmt.Errorf("wait for %s: %w", s.Addr(), err)
 	}
+	if s.role == sentinel {
+		if err := s.hasten(); err != nil {
+			s.end()
+			return fmt.Errorf("set up the sentinel %s: %w", s.Addr(), err)
+		}
+	}
 	return nil
 }
 
@@ -86,6 +93,9 @@ func (s *Server) launch() error {
 func (s *Server) arguments() []string {
 	args := []string{"--port", strconv.Itoa(s.port), "--bind", "127.0.0.1", "--dir", s.dir}
 	switch s.role {
+	case sentinel:
+		// The file is the first argument, or it is none.
+		args = slices.Concat([]string{s.configPath()}, args, []string{"--sentinel"})
 	case clusterNode:
 		args = append(args, "--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(s.busPort))
 		fallthrough
@@ -110,6 +120,11 @@ func (s *Server) password() string {
 		return s.args[i+1]
 	}
 	return ""
+}
+
+// configPath is the file of a sentinel, which it writes itself as well.
+func (s *Server) configPath() string {
+	return filepath.Join(s.dir, "sentinel.conf")
 }
 
 func (s *Server) logPath() string {

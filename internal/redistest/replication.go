@@ -28,9 +28,10 @@ func replicated(args []string) []string {
 // RefuseReplicas switches between a master that is cut off from its replicas
 // (on) and one that lets them come. When it has returned, what the master is
 // told reaches no replica: it is lost if the master is killed, or replaced. Its
-// clients, and the other nodes, notice nothing.
+// clients, and the other nodes and sentinels, notice nothing.
 //
-// It is for the nodes of a [Cluster]. A Restart switches it off.
+// It is for the nodes of a [Cluster] and the servers of [Sentinels]. A Restart
+// switches it off.
 func (s *Server) RefuseReplicas(on bool) {
 	s.tb.Helper()
 	if !on {

@@ -21,7 +21,7 @@ func TestRoles(t *testing.T) {
 		"replica behind":     {[]any{"slave", "127.0.0.1", int64(7), "connected", int64(19)}, false, false},
 		"replica of another": {[]any{"slave", "127.0.0.1", int64(6), "connected", int64(20)}, false, false},
 		"replica copying":    {[]any{"slave", "127.0.0.1", int64(7), "sync", int64(20)}, false, false},
-		"sentinel":           {[]any{"sentinel", []any{"a master"}}, false, false},
+		"sentinel":           {[]any{"sentinel", []any{MasterName}}, false, false},
 		"nothing":            {nil, false, false},
 	} {
 		offset, leading := leads(test.role, addr)

@@ -11,7 +11,8 @@ import (
 // empty memory, and returns when it answers.
 //
 // A node of a [Cluster] remains the node that it was, with its slots or its
-// master.
+// master. A server of [Sentinels] comes back as a master, whatever it was, and
+// is made a replica when the sentinels see it. See their Await.
 func (s *Server) Restart() {
 	s.tb.Helper()
 	s.mu.Lock()

@@ -57,8 +57,9 @@ func TestStartReportsBadArgs(t *testing.T) {
 func TestStartWithoutRedis(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	for name, start := range map[string]func(tb testing.TB){
-		"server":  func(tb testing.TB) { Start(tb) },
-		"cluster": func(tb testing.TB) { StartCluster(tb) },
+		"server":   func(tb testing.TB) { Start(tb) },
+		"cluster":  func(tb testing.TB) { StartCluster(tb) },
+		"sentinel": func(tb testing.TB) { StartSentinel(tb) },
 	} {
 		t.Setenv(requireEnv, "")
 		if ended := watch(t, start); !strings.HasPrefix(ended, "skip: ") || !strings.Contains(ended, "apt-get install") {

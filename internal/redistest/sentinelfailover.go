@@ -1,0 +1,100 @@
+package redistest
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// Failover kills the master and returns the replica that was promoted, when all
+// that runs is healthy with it. What the master had not yet sent to its
+// replicas is lost: RefuseReplicas makes sure of it. Restart brings the killed
+// server back, and the sentinels make it a replica.
+func (s *Sentinels) Failover() *Server {
+	s.tb.Helper()
+	master := s.Master()
+	master.Kill()
+	return s.AwaitFailover(master)
+}
+
+// Switch tells the sentinels to replace the master although nothing is wrong
+// with it, and returns the new master, when all is healthy with the old one as
+// a replica. What the old master was told in between is lost.
+func (s *Sentinels) Switch() *Server {
+	s.tb.Helper()
+	master := s.Master()
+	s.order()
+	return s.AwaitFailover(master)
+}
+
+// Split makes two masters: a replica is promoted, but the old master is not
+// told, as if the sentinels and the replicas could not reach it while some
+// clients can. It returns the new master, when all but the old one is healthy
+// with it.
+//
+// Until Heal the old master takes what its clients tell it, and then loses it.
+// Clients of the sentinels are sent to the new one.
+func (s *Sentinels) Split() *Server {
+	s.tb.Helper()
+	master := s.Master()
+	master.RefuseReplicas(true)
+	// A master that should be a replica is turned into one when it has said
+	// that it is a master for four of these periods.
+	s.publishEvery(time.Hour)
+	s.split = master
+	s.order()
+	return s.AwaitFailover(master)
+}
+
+// Heal ends what Split began: the old master becomes a replica. It returns when
+// all is healthy.
+func (s *Sentinels) Heal() {
+	s.tb.Helper()
+	if s.split == nil {
+		s.tb.Fatalf("heal sentinels: they are not split")
+	}
+	s.split.RefuseReplicas(false)
+	s.split = nil
+	s.publishEvery(publishPeriod)
+	s.Await()
+}
+
+// AwaitFailover returns the new master when this one, which the test has killed
+// or paused, was replaced and all that runs is healthy.
+func (s *Sentinels) AwaitFailover(master *Server) *Server {
+	s.tb.Helper()
+	var promoted *Server
+	s.all().await(s.tb, "a failover", func(ctx context.Context) (err error) {
+		promoted, err = s.replaced(ctx, master)
+		return err
+	})
+	return promoted
+}
+
+// replaced returns the new master, or an error unless all that runs is healthy
+// with another master than this.
+func (s *Sentinels) replaced(ctx context.Context, master *Server) (*Server, error) {
+	promoted, err := s.healthy(ctx)
+	if promoted == master {
+		err = fmt.Errorf("%s is still the master", master.Addr())
+	}
+	return promoted, err
+}
+
+// order tells one of the sentinels to replace the master.
+func (s *Sentinels) order() {
+	s.tb.Helper()
+	up := s.watch.up()
+	if len(up) == 0 {
+		s.tb.Fatalf("replace the master: no sentinel runs")
+	}
+	up[0].tell("SENTINEL", "FAILOVER", MasterName)
+}
+
+// publishEvery sets how often the sentinels introduce themselves to each other.
+func (s *Sentinels) publishEvery(period time.Duration) {
+	s.tb.Helper()
+	for _, watcher := range s.watch.up() {
+		watcher.tell("SENTINEL", "DEBUG", "publish-period", period.Milliseconds())
+	}
+}
