@@ -2,7 +2,6 @@ package engine
 
 import (
 	"bytes"
-	"context"
 	"time"
 
 	"github.com/reqlock/reqlock/internal/store"
@@ -124,33 +123,4 @@ func (l *line) abandon() {
 		patience = abortPatience
 	}
 	l.engine.spawnDiscard(l.key, l.token, attempt, time.Now().Add(patience))
-}
-
-// Resolve forgets the record of a key whose attempt died. It reports whether one
-// runs, whose record it leaves alone. The error is a *Refusal.
-func (e *Engine) Resolve(ctx context.Context, key string) (running bool, err error) {
-	select {
-	case <-e.closing:
-		return false, &Refusal{Reason: ClosedDown}
-	default:
-	}
-	type result struct {
-		running bool
-		err     error
-	}
-	answered := make(chan result, 1)
-	e.work.Add()
-	e.store.Resolve(store.Request{Key: key, Bound: e.bound}, func(running bool, err error) {
-		defer e.work.Done()
-		answered <- result{running, err}
-	})
-	select {
-	case r := <-answered:
-		if r.err != nil {
-			return false, &Refusal{Reason: Unavailable, Fault: faultOf(r.err)}
-		}
-		return r.running, nil
-	case <-ctx.Done():
-		return false, (&Refusal{Reason: Unavailable}).endedBy(ctx)
-	}
 }

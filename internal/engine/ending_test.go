@@ -13,6 +13,17 @@ import (
 
 var errNoCommitReply = &store.Fault{Unknown: true, Passing: true, Err: errors.New("no reply")}
 
+// failsFor makes a transition fail for a while, without being applied.
+func failsFor(s *fakeStore, d time.Duration, transition string) {
+	back := time.Now().Add(d)
+	s.before.set(func(name string, _ store.Request) error {
+		if name == transition && time.Now().Before(back) {
+			return errNoCommitReply
+		}
+		return nil
+	})
+}
+
 func TestTheEndings(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -268,13 +279,7 @@ func TestAnAbortThatIsLost(t *testing.T) {
 				if wait != 0 {
 					c.join(t, p.engines[0], 3, attempt("f", wait))
 				}
-				back := time.Now().Add(time.Second)
-				p.stores[0].before.set(func(transition string, _ store.Request) error {
-					if transition == "abort" && time.Now().Before(back) {
-						return errNoCommitReply
-					}
-					return nil
-				})
+				failsFor(p.stores[0], time.Second, "abort")
 				if _, err := h.End(context.Background(), Abort, nil); err == nil {
 					t.Error("no fault")
 				}

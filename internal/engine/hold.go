@@ -152,7 +152,7 @@ func (l *line) lose(loss Loss, after *afterwards) {
 	lease := l.lease
 	h := lease.holder
 	l.engine.schedule.drop(lease)
-	l.haunt(lease.token)
+	l.haunt(lease)
 	lease.holder = nil
 	h.gone = true
 	l.engine.work.Done()

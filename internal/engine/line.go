@@ -92,8 +92,9 @@ type life struct {
 	// running is the attempt that is known to run, here or in another process.
 	running *Attempt
 	// haunted holds the tokens of leases that were lost under holders who have
-	// not come back yet: their keys must not be deleted under running code.
-	haunted map[string]struct{}
+	// not come back yet, and what those run: their keys must not be deleted under
+	// running code.
+	haunted map[string]*Attempt
 }
 
 // lineOf returns the line of a key, a new one if need be.
@@ -207,12 +208,12 @@ func (l *line) isHaunted(token string) bool {
 	return lost
 }
 
-// haunt remembers the token of a lease that was lost under a running holder.
-func (l *line) haunt(token string) {
+// haunt remembers a lease that was lost under a running holder.
+func (l *line) haunt(lease *lease) {
 	if l.haunted == nil {
-		l.haunted = make(map[string]struct{})
+		l.haunted = make(map[string]*Attempt)
 	}
-	l.haunted[token] = struct{}{}
+	l.haunted[lease.token] = lease.attempt
 }
 
 // exorcise forgets a haunted token: its holder came back.

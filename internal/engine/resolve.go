@@ -1,0 +1,56 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/reqlock/reqlock/internal/store"
+)
+
+// Resolve forgets the record of a key whose attempt died. It reports whether one
+// runs, whose record it leaves alone: one that the store knows by its key, or one
+// of this engine, also where its lease is lost. The error is a *Refusal.
+func (e *Engine) Resolve(ctx context.Context, key string) (running bool, err error) {
+	select {
+	case <-e.closing:
+		return false, &Refusal{Reason: ClosedDown}
+	default:
+	}
+	if e.runsLost(key) {
+		return true, nil
+	}
+	type result struct {
+		running bool
+		err     error
+	}
+	answered := make(chan result, 1)
+	e.work.Add()
+	e.store.Resolve(store.Request{Key: key, Bound: e.bound}, func(running bool, err error) {
+		defer e.work.Done()
+		answered <- result{running, err}
+	})
+	select {
+	case r := <-answered:
+		if r.err != nil {
+			return false, &Refusal{Reason: Unavailable, Fault: faultOf(r.err)}
+		}
+		return r.running, nil
+	case <-ctx.Done():
+		return false, (&Refusal{Reason: Unavailable}).endedBy(ctx)
+	}
+}
+
+// runsLost reports whether an attempt runs here whose lease is lost. The store
+// takes it for one that died.
+func (e *Engine) runsLost(key string) bool {
+	s := e.shardOf(key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if l := s.lines[key]; l != nil {
+		for _, attempt := range l.haunted {
+			if attempt != nil {
+				return true
+			}
+		}
+	}
+	return false
+}
