@@ -68,6 +68,8 @@ func TestAnotherRequestGetsAnotherToken(t *testing.T) {
 func TestAGrantIsNotForAnotherRequest(t *testing.T) {
 	rerun := attempt("f", WaitForever)
 	rerun.Attempt.Rerun = true
+	longer := attempt("f", WaitForever)
+	longer.Attempt.Keep = 2 * time.Hour
 	for name, test := range map[string]struct {
 		first, second Request
 		undone        string
@@ -75,6 +77,7 @@ func TestAGrantIsNotForAnotherRequest(t *testing.T) {
 		"an attempt, then a lock":      {attempt("f", WaitForever), request(WaitForever), "abort"},
 		"an attempt, then another one": {attempt("f", WaitForever), attempt("g", WaitForever), "abort"},
 		"one that would run again":     {attempt("f", WaitForever), rerun, "abort"},
+		"one that is kept for longer":  {attempt("f", WaitForever), longer, "abort"},
 		"a lock, then an attempt":      {request(WaitForever), attempt("f", WaitForever), "release"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -110,6 +113,27 @@ func TestAMismatchOfOneSaysNothingOfOthers(t *testing.T) {
 		if wrong.reasons[Mismatch] != 3 {
 			t.Errorf("those with another fingerprint: %v", wrong.reasons)
 		}
+		p.rest(t)
+	})
+}
+
+// An attempt has lost its lease, and its key was freed by an operator elsewhere:
+// nobody knows yet which one comes next.
+func TestAnotherRequestAfterALoss(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, c := newProcesses(1), &duplicates{ending: Commit}
+		h := hold(t, p.engines[0], attempt("f", 0))
+		c.join(t, p.engines[0], 1, attempt("f", WaitForever))
+		p.server.set("k", "foreign", 5*time.Second)
+		p.server.setRecord("k", fakeRecord{})
+		p.stores[0].before.set(func(string, store.Request) error { time.Sleep(100 * time.Millisecond); return nil })
+		<-h.Context().Done()
+		if refusal := refused(t, p.engines[0], attempt("g", 0)); refusal.Reason != Busy {
+			t.Errorf("another request: %v", refusal.Reason)
+		}
+		end(t, h, Interrupt)
+		time.Sleep(20 * time.Second)
+		c.check(t, 1, 0, "")
 		p.rest(t)
 	})
 }

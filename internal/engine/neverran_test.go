@@ -44,6 +44,33 @@ func TestALeaseThatIsGoneBeforeItsFirstHolder(t *testing.T) {
 	})
 }
 
+// The same, and nobody knows whether the lease was renewed: it is given back.
+func TestALeaseThatCannotBeRenewedForItsFirstHolder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, c := newProcesses(1), &duplicates{ending: Commit}
+		p.stores[0].after.set(func(transition string, _ store.Request) error {
+			if transition == "begin" {
+				time.Sleep(50 * time.Millisecond) // the one who asked leaves meanwhile
+			}
+			return nil
+		})
+		failsFor(p.stores[0], time.Second, "renew")
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() { _, _ = p.engines[0].Acquire(ctx, attempt("f", WaitForever)) }()
+		synctest.Wait()
+		longer := attempt("f", WaitForever)
+		longer.TTL = 20 * time.Second
+		c.join(t, p.engines[0], 1, longer)
+		cancel()
+		time.Sleep(20 * time.Second)
+		c.check(t, 1, 0, "")
+		if p.stores[0].tried("renew") == 0 {
+			t.Errorf("transitions %v", p.stores[0].transitions())
+		}
+		p.rest(t)
+	})
+}
+
 // estranges makes process 0 give up the token p0:1 whose begin was applied, and
 // whose reply was lost: the caller leaves, and one of another kind is next. It
 // returns once the abort of that token is under way.

@@ -1,0 +1,63 @@
+package engine
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// The handler has run, and its answer is about to be sent: also where the lease is
+// lost, the commit is sent again until the store has taken it.
+func TestALateCommitIsTriedAgain(t *testing.T) {
+	for name, test := range map[string]struct {
+		fails time.Duration
+		want  rune
+	}{
+		"not sent":              {time.Second, 'D'},
+		"not sent for too long": {3 * time.Second, 'R'},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := newProcesses(1)
+				h := hold(t, p.engines[0], attempt("f", 0))
+				p.server.set("k", "", 0)
+				<-h.Context().Done()
+				failsFor(p.stores[0], test.fails, "commit")
+				begun := time.Now()
+				loss, err := h.End(context.Background(), Commit, answerOf(h))
+				if loss != NotLost || (err != nil) != (test.want == 'R') || time.Since(begun) > commitTime+longestPause {
+					t.Errorf("loss %v, error %v after %v", loss, err, time.Since(begun))
+				}
+				if state := p.server.record("k").state; state != test.want {
+					t.Errorf("the record is %c, want %c", state, test.want)
+				}
+				p.rest(t)
+			})
+		})
+	}
+}
+
+// Another attempt has begun elsewhere, so that a late commit is refused: those who
+// wait here are still waiting, for the answer of the other one.
+func TestALateAnswerThatWasNotStoredIsNotShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, c := newProcesses(1), &duplicates{}
+		h := hold(t, p.engines[0], attempt("f", 0))
+		other := fakeRecord{state: 'R', token: "other:1", fingerprint: []byte("f"), number: 2}
+		p.server.set("k", other.token, time.Hour)
+		p.server.setRecord("k", other)
+		<-h.Context().Done()
+		c.join(t, p.engines[0], 3, attempt("f", WaitForever))
+		if loss, err := h.End(context.Background(), Commit, answerOf(h)); loss != Taken || err != nil {
+			t.Errorf("loss %v, error %v", loss, err)
+		}
+		c.check(t, 0, 0, "")
+		other.state, other.answer = 'D', []byte("answer of other:1")
+		p.server.setRecord("k", other)
+		p.server.set("k", "", 0)
+		time.Sleep(20 * time.Second)
+		c.check(t, 0, 3, "other:1")
+		p.rest(t)
+	})
+}
