@@ -1,0 +1,175 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/reqlock/reqlock/internal/store"
+)
+
+const (
+	randomRuns = 2000
+	randomTime = 2 * time.Second // of the real clock, for all of them
+	faultyTime = 20 * time.Second
+)
+
+// Callers of all kinds among faults of all kinds but those that outlast a lease.
+// Nobody dies, so nobody is told that an attempt died, nor runs as a second one;
+// there is one answer; and nothing is left. The name of a run is its seed.
+func TestAttemptsAtRandom(t *testing.T) {
+	over := time.Now().Add(randomTime)
+	for seed := uint64(0); seed < randomRuns && time.Now().Before(over); seed++ {
+		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { newRandomRun(seed).run(t) })
+		})
+	}
+}
+
+// A randomRun is callers of one key in several processes, and what became of them.
+type randomRun struct {
+	*processes
+	calm time.Time // no fault from then on
+
+	mu        sync.Mutex
+	source    *rand.Rand
+	running   int
+	uncertain bool // a commit got no answer: then its attempt may look like one that died
+	answers   map[string]int
+	reasons   map[Reason]int
+}
+
+func newRandomRun(seed uint64) *randomRun {
+	run := &randomRun{
+		processes: newProcesses(3), calm: time.Now().Add(faultyTime),
+		source:  rand.New(rand.NewPCG(seed, 0)), //nolint:gosec // to be repeated
+		answers: map[string]int{}, reasons: map[Reason]int{},
+	}
+	for _, s := range run.stores {
+		s.before.set(func(transition string, _ store.Request) error { return run.fault(transition, 15) })
+		s.after.set(func(transition string, r store.Request) error {
+			err := run.fault(transition, 25)
+			if err != nil && (transition == "begin" || transition == "take") && run.choose(2) == 0 {
+				time.AfterFunc(run.upTo(100*time.Millisecond), func() { s.hint(r.Key, r.Token) }) // its late reply
+			}
+			return err
+		})
+	}
+	return run
+}
+
+// choose returns a number below n.
+func (run *randomRun) choose(n int) int {
+	run.mu.Lock()
+	defer run.mu.Unlock()
+	return run.source.IntN(n)
+}
+
+func (run *randomRun) upTo(d time.Duration) time.Duration {
+	return time.Duration(run.choose(int(d/time.Millisecond))) * time.Millisecond
+}
+
+func (run *randomRun) note(f func()) {
+	run.mu.Lock()
+	defer run.mu.Unlock()
+	f()
+}
+
+// fault takes its time, and fails so many times in a hundred. Renewals do not
+// fail: a lease that is lost is another story.
+func (run *randomRun) fault(transition string, rate int) error {
+	if time.Now().After(run.calm) {
+		return nil
+	}
+	if run.choose(3) == 0 {
+		time.Sleep(run.upTo(240 * time.Millisecond))
+	}
+	if transition != "renew" && run.choose(100) < rate {
+		return errNoCommitReply
+	}
+	return nil
+}
+
+// request returns what a caller wants: mostly the attempt that all others want.
+func (run *randomRun) request() Request {
+	r := attempt("f", WaitForever)
+	r.Attempt.Rerun = run.choose(2) == 0
+	switch run.choose(6) {
+	case 0:
+		r.Attempt = nil
+	case 1:
+		r.Attempt.Keep = 2 * time.Hour
+	case 2:
+		r.Wait = 0
+	case 3:
+		r.TTL = 20 * time.Second
+	}
+	return r
+}
+
+func (run *randomRun) run(t *testing.T) {
+	var group sync.WaitGroup
+	for range 60 {
+		group.Go(func() {
+			time.Sleep(run.upTo(15 * time.Second))
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			if run.choose(2) == 0 {
+				time.AfterFunc(run.upTo(3*time.Second), cancel)
+			}
+			r := run.request()
+			h, err := run.engines[run.choose(len(run.engines))].Acquire(ctx, r)
+			if err == nil {
+				run.hold(t, h)
+				return
+			}
+			refusal, _ := err.(*Refusal) //nolint:errorlint // Acquire promises the type itself
+			run.note(func() {
+				run.reasons[refusal.Reason]++
+				if refusal.Reason == Done {
+					run.answers[string(refusal.Record)]++
+				}
+			})
+		})
+	}
+	group.Wait()
+	time.Sleep(3 * time.Minute) // by which what was given up is undone
+	synctest.Wait()
+	if record := run.server.record("k"); !run.uncertain && (run.reasons[Interrupted] > 0 || record.state == 'R') {
+		t.Errorf("refused %v, the record is %c of %s", run.reasons, record.state, record.token)
+	}
+	if len(run.answers) > 1 {
+		t.Errorf("answers %v", run.answers)
+	}
+	run.rest(t)
+}
+
+// hold holds for a while, and mostly aborts.
+func (run *randomRun) hold(t *testing.T, h *Hold) {
+	run.note(func() {
+		if run.running++; run.running > 1 {
+			t.Error("two run")
+		}
+	})
+	time.Sleep(run.upTo(500 * time.Millisecond))
+	run.note(func() { run.running-- })
+	if h.request.Attempt == nil {
+		_, _ = h.Release(context.Background())
+		return
+	}
+	ending := Abort
+	if run.choose(40) == 0 {
+		ending = Commit
+	}
+	loss, err := h.End(context.Background(), ending, answerOf(h))
+	run.note(func() {
+		run.uncertain = run.uncertain || ending == Commit && err != nil
+		if loss != NotLost || h.Number() != 1 && !run.uncertain {
+			t.Errorf("%v of attempt %d: loss %v", ending, h.Number(), loss)
+		}
+	})
+}
