@@ -18,12 +18,14 @@ const attemptMark = "i:"
 //
 // One that is to run holds a lock, and is ended by Commit, Seal, Abort or
 // Interrupt: each of them frees the lock in the same step. Only the first of
-// them does anything; later calls return what it returned. An Attempt that is
-// never ended keeps its key until its process ends.
+// them does anything. Later calls wait for its end, as long as their ctx allows, and
+// return the same error, also where the first call did not wait for it. An Attempt
+// that is never ended keeps its key until its process ends.
 //
 // All methods are safe for concurrent use.
 type Attempt struct {
 	locker   *Locker
+	key      string // without the mark
 	lease    *Lease // nil where there is an answer
 	replay   []byte
 	outer    *Attempt // of the same key, under which this one is nested
@@ -57,12 +59,12 @@ func (l *Locker) Begin(ctx context.Context, key string, fingerprint []byte) (*At
 	if err := checkKey(key); err != nil {
 		return nil, err
 	}
-	key = attemptMark + key
-	if outer := outerLease(ctx, l, key); outer != nil && outer.attempt != nil {
+	marked := attemptMark + key
+	if outer := outerLease(ctx, l, marked); outer != nil && outer.attempt != nil {
 		return outer.attempt.nest(ctx, l), nil
 	}
-	a := &Attempt{locker: l, lease: &Lease{}}
-	err := l.take(ctx, key, l.waitOr(0), &engine.Attempt{
+	a := &Attempt{locker: l, key: key, lease: &Lease{}}
+	err := l.take(ctx, marked, l.waitOr(0), &engine.Attempt{
 		Fingerprint: bytes.Clone(fingerprint),
 		Keep:        max(l.settings.retention, l.settings.ttl),
 		Rerun:       l.settings.interrupted == Rerun,
@@ -73,7 +75,7 @@ func (l *Locker) Begin(ctx context.Context, key string, fingerprint []byte) (*At
 		a.lease.attempt = a
 		return a, nil
 	case errors.As(err, &refused) && refused.Reason == engine.Done:
-		return &Attempt{locker: l, replay: refused.Record}, nil
+		return &Attempt{locker: l, key: key, replay: refused.Record}, nil
 	default:
 		return nil, refusalOf(err, l.settings.retryAfter)
 	}
@@ -81,10 +83,19 @@ func (l *Locker) Begin(ctx context.Context, key string, fingerprint []byte) (*At
 
 // nest returns the attempt for code that runs under this one already.
 func (a *Attempt) nest(ctx context.Context, l *Locker) *Attempt {
-	inner := &Attempt{locker: l, lease: &Lease{}, outer: a}
+	inner := &Attempt{locker: l, key: a.key, lease: &Lease{}, outer: a}
 	a.lease.nest(ctx, inner.lease)
 	inner.lease.attempt = inner
 	return inner
+}
+
+// Key returns the key of the attempt as it was given to Begin, which is what
+// Resolve takes; "" on a nil Attempt.
+func (a *Attempt) Key() string {
+	if a == nil {
+		return ""
+	}
+	return a.key
 }
 
 // Replay returns the answer of the attempt that was done, as it was given to
@@ -103,8 +114,8 @@ func (a *Attempt) Number() int {
 
 // Lease returns the lease of the lock under which the attempt runs; nil where
 // there is an answer. Its Release does nothing: the lock is freed when the
-// attempt ends. FromContext finds it, and AttemptFromContext the Attempt, in the
-// lease's Context.
+// attempt ends. Its Key is that of the lock: "i:" and the key of the attempt.
+// FromContext finds it, and AttemptFromContext the Attempt, in the lease's Context.
 func (a *Attempt) Lease() *Lease { return a.lease }
 
 // MaxRecord returns how many bytes Commit keeps, see WithMaxRecord.
@@ -118,10 +129,11 @@ func (a *Attempt) MaxRecord() int { return a.locker.settings.maxRecord }
 // waits for it. An attempt that has lost its lease is committed too, unless
 // another one has begun since.
 //
-// The error is ErrLost if another attempt has begun; ErrUnavailable if Redis did
-// not take the record: then, as after a crash, nobody knows what became of the
-// request, see WithInterrupted; ctx's error if ctx ended first; and an error of
-// its own if the Attempt is not one to run.
+// The error is ErrLost if another attempt has begun, or may have: the record is gone
+// and another holds the key, or it is damaged. It is ErrUnavailable if Redis did not
+// take the record: then, as after a crash, nobody knows what became of the request,
+// see WithInterrupted. It is ctx's error if ctx ended first, and an error of its own
+// if the Attempt is not one to run.
 func (a *Attempt) Commit(ctx context.Context, record []byte) error {
 	if len(record) > a.MaxRecord() {
 		return a.Seal(ctx)
@@ -134,13 +146,24 @@ func (a *Attempt) Commit(ctx context.Context, record []byte) error {
 func (a *Attempt) Seal(ctx context.Context) error { return a.end(ctx, engine.Seal, nil) }
 
 // Abort ends the attempt as if it had not begun: the next request with the key
-// runs. It returns what Commit does, but for ErrLost: where another attempt has
-// begun, there is nothing to abort.
+// runs. Where an earlier attempt died, see Number, that stays known: then the next
+// request gets what WithInterrupted says.
+//
+// The error is nil also where another attempt has begun: there is nothing to abort.
+// It is ErrUnavailable if Redis did not take the abort, for which the caller does
+// not wait as long as for a commit. Where Redis did not answer, the abort is sent
+// again for about a minute: until it is taken, and for good if it never is, the
+// attempt may look like one that died. Else the error is ctx's, or one of its own,
+// as that of Commit is.
 func (a *Attempt) Abort(ctx context.Context) error { return a.end(ctx, engine.Abort, nil) }
 
 // Interrupt ends the attempt as a crash would: nobody knows what became of the
-// request. WithInterrupted says what later requests with the key get. It returns
-// what Abort does.
+// request. WithInterrupted says what later requests with the key get.
+//
+// The error is nil also where the lease was lost before: the record is that of an
+// attempt that died already. It is ErrUnavailable if Redis was not told, so that the
+// lock may stay until its TTL. Else it is ctx's, or one of its own, as that of
+// Commit is.
 func (a *Attempt) Interrupt(ctx context.Context) error { return a.end(ctx, engine.Interrupt, nil) }
 
 // end ends the attempt.
@@ -176,14 +199,17 @@ func attemptOf(lease *Lease) *Attempt {
 }
 
 // Resolve frees a key whose attempt died in the middle, so that requests with it
-// do not get ErrInterrupted any more: the next one runs. It is for an operator
-// who has found out what became of the attempt, and that its process is gone: the
-// commit of one that is only cut off is accepted until another attempt begins. A
-// key whose request is done, or has not begun, stays as it is, and that is no
-// error.
+// do not get ErrInterrupted any more: the next one runs. The key is the one that
+// was given to Begin, see Attempt.Key; those in events, and of leases, have "i:"
+// in front. It is for an operator who has found out what became of the attempt,
+// and that its process is gone: the commit of one that is only cut off is accepted
+// until another attempt begins. A key whose request is done, or has not begun,
+// stays as it is, and that is no error.
 //
-// The error is an *Error of the kind ErrBusy while an attempt runs, or of one of
-// Lock's others. If ctx ended before Redis answered, it also is ctx's error.
+// The error is an *Error of the kind ErrBusy while an attempt runs: one that holds
+// the key, or one of this Locker that has lost it and has not ended yet. Otherwise
+// it is one of Lock's other kinds. If ctx ended before Redis answered, it also is
+// ctx's error.
 func (l *Locker) Resolve(ctx context.Context, key string) error {
 	if err := checkKey(key); err != nil {
 		return err

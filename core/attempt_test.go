@@ -136,7 +136,7 @@ func TestARecordLivesAsLongAsItIsKept(t *testing.T) {
 	server := redistest.Start(t)
 	rdb := server.Client(t)
 	locks := newLocker(t, rdb)
-	short := locks.With(core.WithRetention(time.Second))
+	short := locks.With(core.WithRetention(time.Second), core.WithTTL(500*time.Millisecond))
 	if err := begin(t, locks, "day").Commit(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
@@ -151,6 +151,22 @@ func TestARecordLivesAsLongAsItIsKept(t *testing.T) {
 		return rdb.Exists(t.Context(), "{reqlock:i:short}:r").Val() == 0
 	})
 	_ = begin(t, locks, "short").Abort(t.Context())
+}
+
+// The record of an attempt must not go before its lease may.
+func TestARecordLivesAsLongAsALease(t *testing.T) {
+	server := redistest.Start(t)
+	rdb := server.Client(t)
+	locks := newLocker(t, rdb, core.WithRetention(time.Second), core.WithTTL(time.Minute))
+	a := begin(t, locks, "k")
+	for _, when := range []string{"while it runs", "when it is done"} {
+		if ttl := rdb.PTTL(t.Context(), "{reqlock:i:k}:r").Val(); ttl < 50*time.Second || ttl > time.Minute {
+			t.Errorf("%s it is kept for %v", when, ttl)
+		}
+		if err := a.Commit(t.Context(), nil); err != nil { // in the second round it is done already
+			t.Fatal(err)
+		}
+	}
 }
 
 func TestDuplicatesWaitForTheAnswer(t *testing.T) {

@@ -59,9 +59,13 @@
 //	if answer, done := attempt.Replay(); done {
 //		return send(answer)
 //	}
+//	defer func() { _ = attempt.Interrupt(ctx) }() // does nothing once the attempt has ended
 //	answer, err := charge(attempt.Lease().Context())
-//	if err != nil {
+//	switch {
+//	case errors.Is(err, errDeclined): // nothing was charged, so the next request may run
 //		return errors.Join(err, attempt.Abort(ctx))
+//	case err != nil: // a timeout, say: nobody knows, and neither after a panic
+//		return err
 //	}
 //	_ = attempt.Commit(ctx, answer) // before it is sent; the observer hears of a failure
 //	return send(answer)

@@ -111,7 +111,8 @@ func (h Handover) String() string {
 type Event struct {
 	// Kind says what happened.
 	Kind EventKind
-	// Key is the lock's key; it prints as a digest.
+	// Key is the lock's key; it prints as a digest. That of an Attempt's lock is
+	// "i:" and the key of the Attempt.
 	Key EventKey
 	// Queued is true if the request had been told as Waiting before, in events
 	// that end its wait.

@@ -111,6 +111,10 @@ func TestSlogObserver(t *testing.T) {
 		core.Lost:     "level=WARN msg=\"lock lost\"",
 		core.HeldLong: "level=WARN msg=\"lock held_long\"",
 		core.Unlocked: "level=WARN msg=\"lock unlocked\"",
+
+		core.Replayed:  "level=DEBUG msg=\"lock replayed\"",
+		core.Committed: "level=DEBUG msg=\"lock committed\"",
+		core.Restored:  "level=WARN msg=\"lock restored\"",
 	} {
 		var log bytes.Buffer
 		observe := core.SlogObserver(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})))
@@ -121,7 +125,7 @@ func TestSlogObserver(t *testing.T) {
 		fault := core.Event{Kind: kind, Err: fmt.Errorf("x: %w", core.ErrUnavailable)}
 		log.Reset()
 		observe(fault)
-		if faulty := kind != core.Acquired && kind != core.Waiting; strings.Contains(log.String(), "WARN") != faulty {
+		if faulty := kind != core.Acquired && kind != core.Waiting && kind != core.Replayed; strings.Contains(log.String(), "WARN") != faulty {
 			t.Errorf("fault in %v: %s", kind, log.String())
 		}
 		log.Reset()

@@ -42,7 +42,7 @@ func (key KeyFunc[R]) Read(r R) (string, error) {
 // EndpointKey returns the key under which the Idempotent middlewares begin the
 // attempts of an endpoint, which is what Resolve needs: for HTTP the method, the
 // pattern of the route as the framework writes it, and the key that the
-// middleware's key function returns; for gRPC "" , the full method and the key.
+// middleware's key function returns; for gRPC "", the full method and the key.
 //
 // It is a digest: what the client has chosen is not read by chance in Redis, and
 // the same key on two endpoints makes two.

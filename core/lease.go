@@ -42,7 +42,8 @@ func (c *leaseContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// Key returns the key of the lock, without the prefix.
+// Key returns the key of the lock, without the prefix. That of an Attempt's lock is
+// "i:" and the key of the Attempt.
 func (l *Lease) Key() string {
 	if l == nil {
 		return ""

@@ -25,8 +25,8 @@ const (
 // WithRetention sets how long the record of an idempotent request is kept, with
 // its answer: 24 h if not set, at least 1 s. A request that comes later runs as
 // if it were the first. It counts from the end of the request, and for one that
-// died from its beginning. The record of a request that runs lives at least as
-// long as WithTTL says.
+// died from the last renewal of its lease. A time below that of WithTTL counts as
+// that.
 func WithRetention(d time.Duration) Option {
 	return option(func(s *settings) error {
 		if d < minRetention {

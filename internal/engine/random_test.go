@@ -46,7 +46,7 @@ type randomRun struct {
 func newRandomRun(seed uint64) *randomRun {
 	run := &randomRun{
 		processes: newProcesses(3), calm: time.Now().Add(faultyTime),
-		source:  rand.New(rand.NewPCG(seed, 0)), //nolint:gosec // to be repeated
+		source:  rand.New(rand.NewPCG(seed, 0)),
 		answers: map[string]int{}, reasons: map[Reason]int{},
 	}
 	for _, s := range run.stores {

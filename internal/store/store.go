@@ -42,8 +42,9 @@ type Request struct {
 
 	// Attempt is the idempotent request that the key is for; nil is none. With
 	// one, Enqueue decides by the key's record as well, Renew keeps that alive, and
-	// Release ends the attempt as Ending says, with Record as its answer. All requests with one
-	// token have the same one; a Release without it leaves the record alone.
+	// Release ends the attempt as Ending says, with Record as its answer. All
+	// requests with one token have the same one; a Release without it leaves the
+	// record alone.
 	Attempt *Attempt
 	Ending  Ending
 	Record  []byte

@@ -1,0 +1,129 @@
+package core_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/redistest"
+)
+
+// The key of an attempt is the one that Resolve takes, also where there is an
+// answer, and within another attempt. Its lease and the events have that of the
+// lock.
+func TestTheKeyOfAnAttempt(t *testing.T) {
+	var heard events
+	locks := newLocker(t, newEmbedded(t), core.WithObserver(heard.observe))
+	var none *core.Attempt
+	if none.Key() != "" {
+		t.Errorf("no attempt has the key %q", none.Key())
+	}
+	a := begin(t, locks, "k")
+	inner, err := locks.Begin(a.Lease().Context(), "k", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantError(t, locks.Resolve(t.Context(), a.Key()), core.ErrBusy)
+	if err := a.Commit(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	replay, err := locks.Begin(t.Context(), "k", []byte("f"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, attempt := range map[string]*core.Attempt{"that runs": a, "within it": inner, "with an answer": replay} {
+		if attempt.Key() != "k" {
+			t.Errorf("the attempt %s has the key %q", name, attempt.Key())
+		}
+	}
+	if a.Lease().Key() != "i:k" || inner.Lease().Key() != "i:k" {
+		t.Errorf("the leases have the keys %q and %q", a.Lease().Key(), inner.Lease().Key())
+	}
+	for _, kind := range []core.EventKind{core.Acquired, core.Committed, core.Released, core.Replayed} {
+		if told := heard.of(kind); len(told) != 1 || told[0].Key.Raw() != "i:k" {
+			t.Errorf("%v: %+v", kind, told)
+		}
+	}
+}
+
+// Whoever holds the lock of an attempt's key as a mere lock runs no attempt.
+func TestBeginUnderAMereLockOfItsKey(t *testing.T) {
+	locks := newLocker(t, newEmbedded(t))
+	lease := lock(t, locks, "i:k")
+	_, err := locks.Begin(lease.Context(), "k", []byte("f"))
+	wantError(t, err, core.ErrBusy)
+	release(t, lease)
+	if err := begin(t, locks, "k").Commit(t.Context(), nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// An attempt runs, and has lost its lease: its own process knows of it.
+func TestResolveWhileAnAttemptRunsThatHasLostItsLease(t *testing.T) {
+	rdb := redistest.Start(t).Client(t)
+	locks := newLocker(t, rdb, core.WithTTL(300*time.Millisecond), core.WithRetryAfter(7*time.Second))
+	a := begin(t, locks, "k")
+	rdb.Del(t.Context(), "reqlock:i:k")
+	<-a.Lease().Context().Done()
+	err := locks.Resolve(t.Context(), "k")
+	wantError(t, err, core.ErrBusy)
+	if outcome, _ := core.OutcomeOf(err); outcome.RetryAfter != 7*time.Second {
+		t.Errorf("retry after %v", outcome.RetryAfter)
+	}
+	if err := a.Commit(t.Context(), []byte("answer")); err != nil {
+		t.Error(err)
+	}
+	wantReplay(t, locks, "k", "answer")
+}
+
+// Attempt 1 has died, attempt 2 could not find out what it did, and was aborted:
+// what is known of the first one stays.
+func TestTheNumberAfterARerunThatWasAborted(t *testing.T) {
+	server := redistest.Start(t)
+	reject := newLocker(t, server.Client(t))
+	rerun := reject.With(core.WithInterrupted(core.Rerun))
+	if err := begin(t, rerun, "k").Interrupt(t.Context()); err != nil { // as a crash
+		t.Fatal(err)
+	}
+	for range 2 {
+		again := begin(t, rerun, "k")
+		if again.Number() != 2 {
+			t.Errorf("attempt %d", again.Number())
+		}
+		if err := again.Abort(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		_, err := reject.Begin(t.Context(), "k", []byte("f"))
+		wantError(t, err, core.ErrInterrupted)
+	}
+}
+
+// The whole story of a key on the embedded Redis that users test with.
+func TestAttemptsOnAnEmbeddedRedis(t *testing.T) {
+	rdb := newEmbedded(t)
+	locks, other := newLocker(t, rdb), newLocker(t, rdb)
+	a := begin(t, locks, "k")
+	_, err := other.Begin(t.Context(), "k", []byte("f"))
+	wantError(t, err, core.ErrBusy)
+	_, err = other.Begin(t.Context(), "k", []byte("g"))
+	wantError(t, err, core.ErrMismatch)
+	wantError(t, other.Resolve(t.Context(), "k"), core.ErrBusy)
+	if err := a.Commit(t.Context(), nil); err != nil {
+		t.Error(err)
+	}
+	wantReplay(t, other, "k", "")
+	if err := begin(t, locks, "i").Interrupt(t.Context()); err != nil {
+		t.Error(err)
+	}
+	_, err = other.Begin(t.Context(), "i", []byte("f"))
+	wantError(t, err, core.ErrInterrupted)
+	again := begin(t, other.With(core.WithInterrupted(core.Rerun), core.WithFencing(true)), "i")
+	if again.Number() != 2 || again.Lease().Fence() == 0 {
+		t.Errorf("attempt %d with the fence %d", again.Number(), again.Lease().Fence())
+	}
+	if err := again.Seal(t.Context()); err != nil {
+		t.Error(err)
+	}
+	_, err = other.Begin(t.Context(), "i", []byte("f"))
+	wantError(t, err, core.ErrUnreplayable)
+}
