@@ -91,8 +91,8 @@ const abortPatience = time.Minute
 // discard releases a dead token, so that it holds neither its key until the TTL
 // nor a place in the line; a key that it holds is handed on. It tries at least
 // once, and again until over, as long as the store does not answer. Once the
-// engine is being closed it tries only once more, but for attempts: Close has its
-// own patience, and their records stay longer than a key.
+// engine is being closed it tries only once more, but for attempts, whose records
+// stay longer than a key: for commitTime.
 //
 // Nobody waits for it, so each try may take several command bounds: a client
 // that is short of connections is not helped by more commands.
@@ -101,9 +101,6 @@ func (e *Engine) discard(key, token string, attempt *Attempt, over time.Time) {
 		Key: key, Token: token, Bound: discardBounds * e.bound, Claim: e.claimOf(unknownTTL), Attempt: attempt,
 	}
 	closing := e.closing
-	if attempt != nil {
-		closing = nil
-	}
 	for tries, last := 0, false; ; tries++ {
 		err := e.releaseAndWait(r)
 		if err == nil || last || !faultOf(err).Passing || time.Now().After(over) {
@@ -114,9 +111,18 @@ func (e *Engine) discard(key, token string, attempt *Attempt, over time.Time) {
 		case <-timer.C:
 		case <-closing:
 			timer.Stop()
-			last = true
+			last = attempt == nil
+			closing, over = nil, earlier(over, time.Now().Add(commitTime))
 		}
 	}
+}
+
+// earlier returns the earlier one of two times.
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
 }
 
 // releaseAndWait releases a token and returns the fault that kept the store
