@@ -52,7 +52,7 @@ func (s *soak) check(t *testing.T) {
 	t.Logf("%d keys, %d processes, crashes: %v", len(s.stories), len(s.processes), crashes)
 	t.Logf("%d replays, %d that waited, %d keys with an unknown outcome, %d that ran again, %d commits refused",
 		replays, waits, unknown, again, excused)
-	if len(crashes) == 0 || replays == 0 || unknown+again == 0 {
+	if len(crashes) == 0 || replays == 0 {
 		t.Error("that was no crash test")
 	}
 }

@@ -2,6 +2,7 @@ package attempttest
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/reqlock/reqlock/internal/record"
 )
@@ -53,8 +54,12 @@ func (s *story) commits() (found []string) {
 func (s *story) numbers() (found []string) {
 	next := 1
 	for i, w := range s.writes {
-		if w.State != "R" {
+		switch {
+		case w.State != "R":
 			next = 1
+			continue
+		case strings.HasPrefix(w.Token, "aborted:"): // those before it died
+			next = w.Number + 1
 			continue
 		}
 		if w.Number != next {

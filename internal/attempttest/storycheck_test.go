@@ -48,6 +48,10 @@ func TestTheChecksFindWhatIsWrong(t *testing.T) {
 		}, "and then written"},
 		"a commit of an attempt that was superseded": {func(s *story) { s.writes[2].Token = "a" }, "another attempt than the last"},
 		"a number that is not counted":               {func(s *story) { s.writes[1].Number = 1 }, "attempt 1, not 2"},
+		"a number that an abort has forgotten": {func(s *story) {
+			undone := write{State: "R", Token: "aborted:b", Number: 1}
+			s.writes = []write{s.writes[0], s.writes[1], undone, {State: "R", Token: "c", Number: 1}}
+		}, "attempt 1, not 2"},
 		"a number that goes on after a resolve": {func(s *story) {
 			resolved(s)
 			s.writes[2].Number = 2

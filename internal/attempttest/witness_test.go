@@ -139,7 +139,7 @@ func (w *witness) hearWrite(name, record string, fields []string) {
 		if last := len(all) - 1; last >= 0 && all[last] == (write{}) {
 			all = all[:last] // it was forgotten to be written anew
 		}
-		var made write
+		made := write{State: "R"} // an abort after one that died leaves that state as it is
 		for i := 0; i+1 < len(fields); i += 2 {
 			switch value := fields[i+1]; fields[i] {
 			case "s":
