@@ -354,9 +354,10 @@ func TestTheEndOfAClosedLocker(t *testing.T) {
 }
 
 func TestResolveWithoutRedis(t *testing.T) {
-	server, _, rdb := behindProxy(t)
-	server.Kill()
+	_, proxy, rdb := behindProxy(t)
 	locks := newLocker(t, rdb)
+	proxy.Refuse(true)
+	defer proxy.Refuse(false) // or what may have begun would be aborted for a minute
 	wantError(t, locks.Resolve(t.Context(), "k"), core.ErrUnavailable)
 	_, err := locks.With(core.WithFailOpen(true)).Begin(t.Context(), "k", nil)
 	wantError(t, err, core.ErrUnavailable)
