@@ -111,6 +111,7 @@ func TestClusterReportsBadArgs(t *testing.T) {
 
 func TestCleanupEndsGroups(t *testing.T) {
 	t.Parallel()
+	Program(t) // skips the test where there is no server
 	var servers group
 	var children []*process
 	t.Run("inner", func(t *testing.T) {
