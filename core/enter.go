@@ -56,13 +56,3 @@ func Enter[R any](
 
 // nothing releases what was not locked.
 func nothing() {}
-
-// keyFault returns the error of a key function as one that OutcomeOf knows.
-func keyFault(err error) error {
-	for _, kind := range [...]error{ErrNoKey, ErrInvalidKey, ErrBodyTooLarge} {
-		if errors.Is(err, kind) {
-			return err
-		}
-	}
-	return &keyError{err}
-}

@@ -33,10 +33,21 @@ func (key KeyFunc[R]) read(r R) (string, error) {
 // ErrSkip.
 func (key KeyFunc[R]) Read(r R) (string, error) {
 	k, err := key.read(r)
-	if err != nil && !errors.Is(err, ErrSkip) {
-		err = keyFault(err)
+	return k, KeyError(err)
+}
+
+// KeyError returns an error of a key function, or of what else is read from a
+// request before it runs, as one that OutcomeOf knows. nil and ErrSkip stay.
+func KeyError(err error) error {
+	if err == nil {
+		return nil
 	}
-	return k, err
+	for _, kind := range [...]error{ErrSkip, ErrNoKey, ErrInvalidKey, ErrBodyTooLarge} {
+		if errors.Is(err, kind) {
+			return err
+		}
+	}
+	return &keyError{err}
 }
 
 // EndpointKey returns the key under which the Idempotent middlewares begin the

@@ -64,8 +64,7 @@ func (c *config) begin(call *Call) (*core.Attempt, error) {
 	}
 	fingerprint, err := c.fingerprint(call)
 	if err != nil {
-		_, err = KeyFunc(func(*Call) (string, error) { return "", err }).Read(call) // refused as a key's
-		return nil, err
+		return nil, core.KeyError(err)
 	}
 	return c.locks.Begin(call.ctx, core.EndpointKey("", call.method, key), fingerprint)
 }

@@ -3,8 +3,6 @@ package adaptertest
 import (
 	"slices"
 	"testing"
-
-	"github.com/reqlock/reqlock/internal/redistest"
 )
 
 // scenarios are all that is known to go wrong with idempotent endpoints, as rows
@@ -29,33 +27,13 @@ func scenarios() []testCase {
 // TestScenarios runs each scenario on each HTTP framework.
 func TestScenarios(t *testing.T) {
 	t.Parallel()
-	cases := scenarios()
 	var columns []*framework
 	for _, f := range frameworks() {
 		if f.endpoint != nil {
 			columns = append(columns, f)
 		}
 	}
-	told := newReport(cases, columns)
-	t.Cleanup(func() { t.Log(told) })
-	for _, f := range columns {
-		t.Run(f.name, func(t *testing.T) {
-			t.Parallel()
-			server := redistest.Start(t)
-			for _, c := range cases {
-				t.Run(c.name, func(t *testing.T) {
-					t.Parallel()
-					if reason, lacks := f.lack(c.needs); lacks {
-						told.set(c.name, f.name, reason)
-						t.Log("does not apply: " + reason)
-						return
-					}
-					t.Cleanup(func() { told.set(c.name, f.name, result(t)) })
-					c.run(newEnv(t, f, server.Addr()))
-				})
-			}
-		})
-	}
+	runTable(t, scenarios(), columns)
 }
 
 // TestElsewhereIsWhole sees that no scenario is told to be elsewhere and is in the

@@ -37,7 +37,12 @@ func table() []testCase {
 // framework is told with its reason.
 func TestTable(t *testing.T) {
 	t.Parallel()
-	cases, columns := table(), frameworks()
+	runTable(t, table(), frameworks())
+}
+
+// runTable runs cases on frameworks, and tells how each of them went.
+func runTable(t *testing.T, cases []testCase, columns []*framework) {
+	t.Helper()
 	told := newReport(cases, columns)
 	t.Cleanup(func() { t.Log(told) })
 	for _, f := range columns {

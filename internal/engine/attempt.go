@@ -118,9 +118,5 @@ func (l *line) abandon() {
 	if l.asked.Token == l.token {
 		attempt = l.asked.Attempt
 	}
-	patience := hintPatience
-	if attempt != nil {
-		patience = abortPatience
-	}
-	l.engine.spawnDiscard(l.key, l.token, attempt, time.Now().Add(patience))
+	l.engine.spawnDiscard(l.key, l.token, attempt, time.Now().Add(hintPatience))
 }

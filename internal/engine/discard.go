@@ -68,8 +68,11 @@ func (d *discards) end(token string) bool {
 }
 
 // spawnDiscard discards a token on a goroutine of its own, and aborts its attempt,
-// if there is one.
+// if there is one: that is tried for abortPatience instead of until over.
 func (e *Engine) spawnDiscard(key, token string, attempt *Attempt, over time.Time) {
+	if attempt != nil {
+		over = time.Now().Add(abortPatience)
+	}
 	if e.discards.begin(token, attempt) {
 		e.spawnDiscarding(key, token, over)
 	}

@@ -162,11 +162,7 @@ func (l *line) released(released store.Released, err error) {
 // releasedBy tells the last holder of the answer, and moves the line on.
 func (l *line) releasedBy(lease *lease, released store.Released, err error, after *afterwards) {
 	if err != nil || lease.seenAgain {
-		over := lease.validUntil
-		if l.aborted() != nil {
-			over = time.Now().Add(abortPatience)
-		}
-		l.engine.spawnDiscard(l.key, lease.token, l.aborted(), over)
+		l.engine.spawnDiscard(l.key, lease.token, l.aborted(), lease.validUntil)
 	}
 	last := lease.last
 	lease.last = nil // the line may live long

@@ -1,7 +1,6 @@
 package httpattempt
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -92,22 +91,11 @@ func (e *Endpoint[R]) covers(r *http.Request) bool {
 func (e *Endpoint[R]) fingerprint(r *http.Request, request R) ([]byte, error) {
 	if own := e.settings.Fingerprint; own != nil {
 		digest, err := own(request)
-		return digest, asKeyFault(request, err)
+		return digest, core.KeyError(err)
 	}
 	body, err := e.body(request, e.settings.MaxBody)
 	if err != nil {
-		return nil, asKeyFault(request, err)
+		return nil, core.KeyError(err)
 	}
 	return Fingerprint(r, body)
-}
-
-// asKeyFault words an error as that of a key function, which refuses the request
-// with its own status if it has one.
-func asKeyFault[R any](request R, err error) error {
-	if err == nil || errors.Is(err, core.ErrSkip) {
-		return err
-	}
-	failed := core.KeyFunc[R](func(R) (string, error) { return "", err })
-	_, err = failed.Read(request)
-	return err
 }
