@@ -36,10 +36,18 @@ type Locker struct {
 // strings, and commands that serve again once its call has returned: it must copy
 // what it wants to keep. The context that it gets is not that of one caller.
 //
+// A client of one server, of Sentinel (redis.NewFailoverClient) or of a cluster
+// will do. A redis.Ring, and a client of a cluster that reads from replicas, are
+// refused. A *redis.Client that follows a replica (ReplicaOnly) cannot be told
+// from another one: with it each lock fails with ErrUnavailable, and Check says why.
+//
 // A bad setting is an error that names the option.
 func New(rdb redis.UniversalClient, opts ...Option) (*Locker, error) {
 	if isNil(rdb) {
 		return nil, errors.New("reqlock: New: the redis client is nil")
+	}
+	if err := redisstore.CheckClient(rdb); err != nil {
+		return nil, fmt.Errorf("reqlock: New: %w", err)
 	}
 	s := defaultSettings()
 	for _, opt := range opts {

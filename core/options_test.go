@@ -117,3 +117,41 @@ func TestKeysOfALock(t *testing.T) {
 	wantError(t, locks.DoAll(t.Context(), nil, func(context.Context) error { return nil }), core.ErrNoKey)
 	release(t, lock(t, locks, "\x00any bytes {go}\xff"))
 }
+
+// A client on which a lock would be found on another server than it was taken on.
+func TestNewRefusesClientsThatKeepNoLock(t *testing.T) {
+	sentinels := &redis.FailoverOptions{MasterName: "m", SentinelAddrs: []string{"127.0.0.1:1"}}
+	behind := func(change func(*redis.FailoverOptions)) redis.UniversalClient {
+		o := *sentinels
+		change(&o)
+		return redis.NewFailoverClusterClient(&o)
+	}
+	for reason, clients := range map[string][]redis.UniversalClient{
+		"redis.Ring": {redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": "127.0.0.1:1"}})},
+		"replicas": {
+			redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}, ReadOnly: true}),
+			redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}, RouteByLatency: true}),
+			redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}, RouteRandomly: true}),
+			behind(func(o *redis.FailoverOptions) { o.RouteByLatency = true }),
+			behind(func(o *redis.FailoverOptions) { o.RouteRandomly = true }),
+			behind(func(o *redis.FailoverOptions) { o.ReplicaOnly = true }),
+		},
+		"": {
+			redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"}),
+			redis.NewFailoverClient(sentinels),
+			redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}}),
+			redis.NewFailoverClusterClient(sentinels),
+		},
+	} {
+		for i, rdb := range clients {
+			t.Cleanup(func() { _ = rdb.Close() })
+			l, err := core.New(rdb)
+			switch {
+			case reason == "" && (l == nil || err != nil):
+				t.Errorf("%T %d is refused: %v", rdb, i, err)
+			case reason != "" && (l != nil || err == nil || !strings.HasPrefix(err.Error(), "reqlock: New: ") || !strings.Contains(err.Error(), reason)):
+				t.Errorf("%T %d: %v, want %q", rdb, i, err, reason)
+			}
+		}
+	}
+}

@@ -27,7 +27,7 @@ func (s *Store) beginAttempt(r *store.Request, done func(store.Answer, error)) {
 		t.args = append(t.args, "reject")
 	}
 	t.done, t.decode = done, decodeBegin
-	s.begins.do(&t.exchange)
+	s.lanesOf(&t.exchange).begins.do(&t.exchange)
 }
 
 // finishAttempt runs finish.lua.
@@ -51,7 +51,7 @@ func (s *Store) finishAttempt(r *store.Request, done func(store.Released, error)
 		t.sayAttempt(r.Attempt, abortLife)
 	}
 	t.done, t.decode = done, decodeFinish
-	s.finishes.do(&t.exchange)
+	s.lanesOf(&t.exchange).finishes.do(&t.exchange)
 }
 
 // Resolve runs resolve.lua.
@@ -60,7 +60,7 @@ func (s *Store) Resolve(r store.Request, done func(running bool, err error)) {
 	t.begin(s, t, &r)
 	t.sayScript(&s.scripts.resolve, &r)
 	t.sayKey(&t.record, recordSuffix)
-	s.keeps.do(&t.exchange)
+	s.lanesOf(&t.exchange).keeps.do(&t.exchange)
 }
 
 // sayAttempt adds the fingerprint, and how long to keep the record.

@@ -57,7 +57,7 @@ func newRing(t *testing.T, bids []bid, gate asks) *ring {
 		o.Password = "any"                          // which will do while the server has none
 		o.PoolSize, o.PipelinePoolSize = 1000, 1000 // dials that fail before go-redis dials no more for a while
 	})).Store
-	for _, l := range r.store.lanes() {
+	for _, l := range r.store.all() {
 		l.width = len(bids) // a batch leaves as a whole
 	}
 	listening := r.direct.Subscribe(t.Context(), "p:"+bob)

@@ -35,10 +35,11 @@ func newFault(err error, uncertain bool) *store.Fault {
 	return f
 }
 
-// passing lists how the errors begin that a server outgrows by itself:
-// while it loads, fails over, looks for replicas, or runs somebody's script.
+// passing lists how the errors begin that a server outgrows by itself: while it
+// loads, fails over, looks for replicas, or runs somebody's script, and while a
+// slot moves for longer than the client follows it.
 var passing = [...]string{
-	"LOADING ", "READONLY ", "MASTERDOWN ", "CLUSTERDOWN ", "TRYAGAIN ", "NOREPLICAS ", "BUSY ",
+	"LOADING ", "READONLY ", "MASTERDOWN ", "CLUSTERDOWN ", "TRYAGAIN ", "MOVED ", "ASK ", "NOREPLICAS ", "BUSY ",
 	"ERR max number of clients reached",
 }
 

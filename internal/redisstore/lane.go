@@ -22,6 +22,7 @@ import (
 type lane struct {
 	rdb      redis.UniversalClient
 	work     *tally.Tally
+	routes   *routes
 	leadable bool // see canLead
 	width    int
 
@@ -183,7 +184,10 @@ func (l *lane) take(b *batch, s *send) {
 	}
 	failed := r.err != nil && isTransport(r.err)
 	l.swift = l.swift && !failed
-	if !failed {
+	if failed {
+		l.routes.doubt()
+	} else {
+		l.routes.trust()
 		if c := x.instead(s); c != nil { // the same send, in other words
 			x.queued = true
 			l.queue = append(l.queue, &send{of: x, command: c})

@@ -59,7 +59,7 @@ func TestTheWidthIsWhatWasLinked(t *testing.T) {
 	if want == "" {
 		want = "128"
 	}
-	for i, l := range newStore(t, redistest.Start(t).Client(t)).lanes() {
+	for i, l := range newStore(t, redistest.Start(t).Client(t)).all() {
 		if fmt.Sprint(l.width) != want {
 			t.Errorf("lane %d is of width %d, want %s", i, l.width, want)
 		}

@@ -117,7 +117,7 @@ func TestAnExchangeLetsGoOfItsRecord(t *testing.T) {
 				t.Errorf("after finish: %+v", finished.request)
 			}
 		}
-		for _, l := range s.lanes() {
+		for _, l := range s.all() {
 			if b := l.spare; b != nil && (len(b.sends)+len(b.cmds)+len(b.notices) > 0) {
 				t.Errorf("a lane at rest holds %d sends", len(b.sends))
 			}

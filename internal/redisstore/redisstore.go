@@ -15,10 +15,7 @@ import (
 type Store struct {
 	names   names
 	scripts scripts
-	// takes is the lane of what asks for keys, keeps that of what renews and
-	// releases them, which is never stuck behind the others. begins and finishes
-	// are the same for attempts: behind their records nothing else is stuck.
-	takes, keeps, begins, finishes lane
+	routes
 
 	asks     pool[asking]
 	renewals pool[renewing]
@@ -53,9 +50,7 @@ func New(rdb redis.UniversalClient, prefix, process string) (*Store, error) {
 		channelPrefix: prefix,
 		hint:          func(string, string) {},
 	}
-	for _, l := range s.lanes() {
-		l.rdb, l.leadable, l.width, l.work = rdb, canLead(rdb), widthOf(width), &s.work
-	}
+	s.open(rdb, &s.work)
 	s.listeners = &listeners{
 		subscription: subscription{rdb: rdb, channel: prefix + process, pace: defaultPace()},
 		names:        s.names,
@@ -65,10 +60,6 @@ func New(rdb redis.UniversalClient, prefix, process string) (*Store, error) {
 		keys:         make(map[string]*listener),
 	}
 	return s, nil
-}
-
-func (s *Store) lanes() [4]*lane {
-	return [...]*lane{&s.takes, &s.keeps, &s.begins, &s.finishes}
 }
 
 // modeOf returns how a client's hints are sent. A node of a cluster counts only

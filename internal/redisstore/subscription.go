@@ -70,10 +70,7 @@ func (s *subscription) run(ctx context.Context, a audience) {
 // connect lives through one connection, and reports whether the server has
 // confirmed its subscription.
 func (s *subscription) connect(ctx context.Context, a audience) (confirmed bool) {
-	conn := s.dial(ctx)
-	if conn == nil {
-		return false
-	}
+	conn := s.rdb.Subscribe(ctx, s.channel) // errors appear when it is read
 	up := a.up
 	a.up = func() {
 		confirmed = true
@@ -94,17 +91,6 @@ func (s *subscription) connect(ctx context.Context, a audience) (confirmed bool)
 	<-ended
 	a.down()
 	return confirmed
-}
-
-// dial subscribes on a new connection; errors appear when it is read. It
-// returns nil where the client panics, as a redis.Ring does that has no shard.
-func (s *subscription) dial(ctx context.Context) (conn *redis.PubSub) {
-	defer func() {
-		if recover() != nil {
-			conn = nil
-		}
-	}()
-	return s.rdb.Subscribe(ctx, s.channel)
 }
 
 // read tells the audience what the server says, until the connection fails. It

@@ -153,12 +153,6 @@ func TestCloseWhileItCannotConnect(t *testing.T) {
 			_ = rdb.Close()
 			return rdb
 		},
-		"a ring without a shard, whose Subscribe panics": func(t *testing.T) redis.UniversalClient {
-			t.Helper()
-			rdb := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{}})
-			t.Cleanup(func() { _ = rdb.Close() })
-			return rdb
-		},
 	}
 	for name, client := range tests {
 		t.Run(name, func(t *testing.T) {

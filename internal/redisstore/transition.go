@@ -13,7 +13,7 @@ func (s *Store) Take(r store.Request, done func(store.Answer, error)) {
 	t.begin(s, t, &r)
 	t.sayTake(&r)
 	t.done, t.decode = done, decodeTake
-	s.takes.do(&t.exchange)
+	s.lanesOf(&t.exchange).takes.do(&t.exchange)
 }
 
 // Enqueue runs enqueue.lua, or begin.lua for an attempt.
@@ -30,7 +30,7 @@ func (s *Store) Enqueue(r store.Request, done func(store.Answer, error)) {
 	t.sayLine(&r)
 	t.sayAsk(&r)
 	t.done, t.decode = done, decodeEnqueue
-	s.takes.do(&t.exchange)
+	s.lanesOf(&t.exchange).takes.do(&t.exchange)
 }
 
 // Renew runs renew.lua.
@@ -49,7 +49,7 @@ func (s *Store) Renew(r store.Request, done func(store.Renewal, error)) {
 		t.args = append(t.args, t.keep.number(r.Attempt.Keep.Milliseconds()))
 	}
 	t.done = done
-	s.keeps.do(&t.exchange)
+	s.lanesOf(&t.exchange).keeps.do(&t.exchange)
 }
 
 // Release runs release.lua, or finish.lua for an attempt.
@@ -66,7 +66,7 @@ func (s *Store) Release(r store.Request, done func(store.Released, error)) {
 	t.args = append(t.args, t.rejoined.set(r.Rejoin))
 	t.brief = r.Alone && r.Rejoin == ""
 	t.done, t.decode = done, decodeRelease
-	s.keeps.do(&t.exchange)
+	s.lanesOf(&t.exchange).keeps.do(&t.exchange)
 }
 
 // pool keeps transitions that are over, with their memory, for the next ones.

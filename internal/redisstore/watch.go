@@ -102,4 +102,5 @@ func (l *lane) leave(b *batch) {
 	}
 	b.left = true
 	l.flight = nil
+	l.routes.doubt()
 }

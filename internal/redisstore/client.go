@@ -1,0 +1,31 @@
+package redisstore
+
+import (
+	"errors"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Why a client is refused.
+var (
+	errRing = errors.New("a redis.Ring keeps a key on another server as soon as one seems to be down, " +
+		"so two could hold it: give it a client of one server, of Sentinel or of a cluster")
+	errReplicas = errors.New("the cluster client reads from replicas, which do not know yet who holds a key: " +
+		"give it one without ReadOnly, RouteByLatency, RouteRandomly and ReplicaOnly")
+)
+
+// CheckClient refuses a client on which no lock can be kept: a Ring, and a client
+// of a cluster that reads from replicas. It asks no server, so it cannot tell a
+// *redis.Client that was made to follow a replica: that one gets READONLY for
+// each command.
+func CheckClient(rdb redis.UniversalClient) error {
+	switch client := rdb.(type) {
+	case *redis.Ring:
+		return errRing
+	case *redis.ClusterClient:
+		if client.Options().ReadOnly { // which the other options imply
+			return errReplicas
+		}
+	}
+	return nil
+}
