@@ -25,12 +25,12 @@ type Locker struct {
 // New returns a Locker that takes its locks through rdb. It does no I/O and
 // starts no goroutine. The caller keeps rdb and closes it after the Locker.
 //
-// On a *redis.Client whose ContextTimeoutEnabled is set, a caller who is alone
-// sends its commands itself, which saves two switches between goroutines for each:
-// a tenth to a third of the time of a lock on a server nearby. Hooks of the client
-// then run on the caller's goroutine, and must not block it. On another client,
-// whose reads cannot be ended in time, a goroutine always does it. The option is
-// one of the client's, and applies to whatever else it is used for.
+// On a client whose ContextTimeoutEnabled is set, a caller who is alone sends its
+// commands itself, which saves two switches between goroutines for each: a tenth
+// to a third of the time of a lock on a server nearby. Hooks of the client then run
+// on the caller's goroutine, and must not block it. On another client, whose reads
+// cannot be ended in time, a goroutine always does it. The option is one of the
+// client's, and applies to whatever else it is used for.
 //
 // A hook of the client sees arguments that print as what they say but are no
 // strings, and commands that serve again once its call has returned: it must copy

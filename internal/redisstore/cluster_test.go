@@ -1,9 +1,13 @@
 package redisstore
 
 import (
+	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/reqlock/reqlock/internal/redistest"
 	"github.com/reqlock/reqlock/internal/store"
@@ -50,4 +54,53 @@ func TestAClusterIsAskedAtTheRightNode(t *testing.T) {
 	if got := len(s.masters); got != 3 {
 		t.Errorf("%d masters have lanes of their own", got)
 	}
+}
+
+// A caller who is alone leads in a cluster too, and is let go where its master
+// falls silent. No node is asked what it knows of commands.
+func TestALoneCallerLeadsInACluster(t *testing.T) {
+	cluster := redistest.StartCluster(t)
+	rdb := cluster.Client(t, func(o *redis.ClusterOptions) { o.ContextTimeoutEnabled = true })
+	var s *syncStore
+	var led, curious atomic.Bool
+	rdb.AddHook(beforeEach{before: func() { led.CompareAndSwap(false, s.isLed()) }})
+	rdb.OnNewNode(func(node *redis.Client) {
+		node.AddHook(eachCommand(func(cmd redis.Cmder) { curious.CompareAndSwap(false, cmd.Name() == "command") }))
+	})
+	s = newStore(t, rdb)
+	warm(t, s)
+	_, answered := lead(s, inline("warm"))
+	if got := <-answered; got.err != nil || !got.answer.Granted || !led.Load() {
+		t.Errorf("%+v, led: %v", got, led.Load())
+	}
+	master := cluster.MasterOf("p:warm")
+	led.Store(false)
+	master.Pause()
+	kept, answered := lead(s, inline("warm"))
+	master.Resume()
+	if !led.Load() || kept > request(me1).Bound/4 {
+		t.Errorf("led: %v, kept for %v", led.Load(), kept)
+	}
+	if got := <-answered; got.err != nil || !got.answer.Granted {
+		t.Errorf("%+v", got)
+	}
+	if curious.Load() {
+		t.Error("a node was asked for its commands")
+	}
+}
+
+// eachCommand is a hook that is told each command that is sent alone.
+type eachCommand func(redis.Cmder)
+
+func (eachCommand) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (c eachCommand) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		c(cmd)
+		return next(ctx, cmd)
+	}
+}
+
+func (eachCommand) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
 }

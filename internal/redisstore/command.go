@@ -17,6 +17,11 @@ type command interface {
 	answer(whole error) (value any, err error)
 }
 
+// keyStep is how many arguments lie between two keys. A client of a cluster that
+// is not told asks a node for all that it knows of commands (COMMAND), which takes
+// a right and, where that node is silent, holds up everybody.
+const keyStep = 1
+
 // single is a command with any reply.
 type single struct{ redis.Cmd }
 
@@ -32,6 +37,7 @@ func newSingle(keyPos int8, args []any) *single {
 func (c *single) set(keyPos int8, args []any) {
 	c.Cmd = *redis.NewCmd(context.Background(), args...)
 	c.SetFirstKeyPos(keyPos)
+	c.SetStepCount(keyStep)
 }
 
 // NoRetry forbids go-redis to send the command again.
@@ -82,6 +88,7 @@ type wasSet bool
 func (c *setNX) set(args []any) {
 	c.BoolCmd = *redis.NewBoolCmd(context.Background(), args...)
 	c.SetFirstKeyPos(1)
+	c.SetStepCount(keyStep)
 }
 
 // NoRetry forbids go-redis to send the command again.

@@ -15,13 +15,21 @@ const swiftTime = 5 * time.Millisecond
 // canLead reports whether the client ends its reads and writes at the deadline
 // of a context. Otherwise a leader could not be let go in time.
 func canLead(rdb redis.UniversalClient) bool {
-	client, ok := rdb.(*redis.Client)
-	if !ok {
+	switch client := rdb.(type) {
+	case *redis.Client:
+		o := client.Options()
+		return o.ContextTimeoutEnabled && haveDeadlines(o.ReadTimeout, o.WriteTimeout)
+	case *redis.ClusterClient:
+		o := client.Options()
+		return o.ContextTimeoutEnabled && haveDeadlines(o.ReadTimeout, o.WriteTimeout)
+	default:
 		return false
 	}
-	o := client.Options() // a negative timeout is one without deadlines
-	return o.ContextTimeoutEnabled && o.ReadTimeout >= 0 && o.WriteTimeout >= 0
 }
+
+// haveDeadlines reports whether reads and writes with these timeouts end at a
+// deadline: a negative timeout is one without.
+func haveDeadlines(read, write time.Duration) bool { return read >= 0 && write >= 0 }
 
 // leads reports whether the caller of the exchange runs the batch itself. It may
 // while the server is swift, since then it is hardly ever kept longer than by

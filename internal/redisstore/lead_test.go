@@ -22,7 +22,15 @@ func inline(key string) store.Request {
 	return r
 }
 
-// warm makes the lane of those who ask a swift one. Its hooks are added before.
+// asked returns the lane of those who ask for a key.
+func (s *syncStore) asked(key string) *lane {
+	x := exchange{}
+	x.lock.buffer = s.names.appendLock(nil, key)
+	return &s.lanesOf(&x).takes
+}
+
+// warm makes the lane of those who ask a swift one, that of the key "warm" in a
+// cluster. Its hooks are added before.
 func warm(t *testing.T, s *syncStore) {
 	t.Helper()
 	for range 100 {
@@ -31,9 +39,10 @@ func warm(t *testing.T, s *syncStore) {
 		if _, err := s.Take(t.Context(), r); err != nil {
 			t.Fatal(err)
 		}
-		s.takes.mu.Lock()
-		swift := s.takes.swift && s.takes.flight == nil
-		s.takes.mu.Unlock()
+		asked := s.asked("warm")
+		asked.mu.Lock()
+		swift := asked.swift && asked.flight == nil
+		asked.mu.Unlock()
 		if swift {
 			return
 		}
@@ -90,11 +99,13 @@ func TestALoneCallerLeads(t *testing.T) {
 // deadlines makes a client one with which callers may lead.
 func deadlines(o *redis.Options) { o.ContextTimeoutEnabled = true }
 
-// isLed reports whether the batch in flight is led by a caller.
+// isLed reports whether the batch in flight, on the lane that is warm, is led by a
+// caller.
 func (s *syncStore) isLed() bool {
-	s.takes.mu.Lock()
-	defer s.takes.mu.Unlock()
-	return s.takes.flight != nil && s.takes.flight.leash != nil
+	asked := s.asked("warm")
+	asked.mu.Lock()
+	defer asked.mu.Unlock()
+	return asked.flight != nil && asked.flight.leash != nil
 }
 
 // beforeEach calls a function ahead of each command that is sent alone.
