@@ -1,6 +1,7 @@
 -- line.lua (after lease.lua): the waiting line, a list of tokens, first in, first out. A token is one wait.
 -- KEYS: K, {K}:q   ARGV: token, ttl, claim in ms, channel prefix, mode
--- mode: "P" the count of PUBLISH is true; "B" it is not, in a cluster, where other nodes' listeners are not counted.
+-- mode: "S" SPUBLISH in the slot of K, in a cluster, and its count is true; "P" PUBLISH, and its count is true; "B" PUBLISH,
+-- and its count is not, in a cluster, where other nodes' listeners are not counted.
 local Q, claim, channel, mode = KEYS[2], ARGV[3], ARGV[4], ARGV[5]
 
 -- processOf returns the process id in a token, or nil when a foreign client made it.
@@ -8,12 +9,19 @@ local function processOf(t)
   return string.match(t, '^(' .. string.rep('%x', 32) .. '):%d+$')
 end
 
--- tell says "look again" to the process of a token, and returns whether it listens. Where an ACL refuses PUBLISH,
--- nobody listens: the waiters then live by their timers.
+-- tell says "look again" to the process of a token, and returns whether it listens. A server that refuses SPUBLISH, since
+-- it is older than Redis 7 or by an ACL, is told PUBLISH as in mode B. Where an ACL refuses PUBLISH too, nobody listens: the
+-- waiters then live by their timers.
 local function tell(t)
   local process = processOf(t)
-  local heard = process and redis.pcall('PUBLISH', channel .. process, t .. ' ' .. K)
-  return type(heard) == 'number' and (heard > 0 or mode == 'B')
+  local message = t .. ' ' .. K
+  local heard
+  if process and mode == 'S' then
+    heard = redis.pcall('SPUBLISH', string.sub(Q, 1, -2) .. process, message)  -- {K}:<process>
+    if type(heard) == 'number' then return heard > 0 end
+  end
+  heard = process and redis.pcall('PUBLISH', channel .. process, message)
+  return type(heard) == 'number' and (heard > 0 or mode ~= 'P')
 end
 
 -- pass gives K, for the time of a claim, to the first of the line that listens, and returns its token. It returns nil

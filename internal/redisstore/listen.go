@@ -13,10 +13,8 @@ import (
 // it is not set up for each wait.
 type listeners struct {
 	subscription
-	names   names
-	process string
-	hint    func(key, token string)
-	work    *tally.Tally
+	hearer
+	work *tally.Tally
 
 	mu     sync.Mutex
 	keys   map[string]*listener // by the name of the lock
@@ -85,7 +83,7 @@ func (l *listeners) start() {
 		l.run(ctx, audience{
 			up:      func() { l.up(e) },
 			down:    func() { l.down(e) },
-			message: l.message,
+			message: func(payload string) { l.message(payload, l.waited) },
 		})
 	}()
 }
@@ -145,26 +143,13 @@ func (l *listeners) down(e *ear) {
 	}
 }
 
-// message passes a hint on, if it is one, and if its key can be told.
-func (l *listeners) message(payload string) {
-	token, name, ok := parseMessage(payload, l.process)
-	if !ok {
-		return
-	}
-	key, known := l.keyOf(name)
-	if known {
-		l.hint(key, token)
-	}
-}
-
-// keyOf returns the key of a lock's name. One that is written as a digest is
-// known only while it is listened for.
-func (l *listeners) keyOf(name string) (key string, ok bool) {
+// waited returns the key of a lock's name that is listened for.
+func (l *listeners) waited(name string) (key string, ok bool) {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	listener := l.keys[name]
-	l.mu.Unlock()
-	if listener != nil {
-		return listener.key, true
+	if listener == nil {
+		return "", false
 	}
-	return l.names.key(name)
+	return listener.key, true
 }

@@ -87,6 +87,9 @@ func FuzzAllNamesOfALockShareItsSlot(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if channel := n.shardChannel(lock, me); rdb.ClusterKeySlot(t.Context(), channel).Val() != want {
+			t.Errorf("the channel %q is not in the slot %d of its lock %q", channel, want, lock)
+		}
 		for _, suffix := range []string{lineSuffix, fenceSuffix, recordSuffix} {
 			name := n.companion(lock, suffix)
 			if again := string(n.appendCompanion(nil, []byte(lock), suffix)); again != name {

@@ -22,10 +22,12 @@ type Store struct {
 	releases pool[releasing]
 
 	// channelPrefix and mode are those of the hints; see line.lua.
-	channelPrefix, mode any
-	hint                func(key, token string)
-	listeners           *listeners
-	// work counts the sends under way and the subscription.
+	channelPrefix any
+	mode          atomic.Value // text
+	hint          func(key, token string)
+	listeners     *listeners
+	sharded       *sharded // nil where hints come on listeners alone
+	// work counts the sends under way and the subscriptions.
 	work tally.Tally
 	// oldServer is set once the server turned out to be older than Redis 7,
 	// which introduced SET with both NX and GET.
@@ -46,29 +48,23 @@ func New(rdb redis.UniversalClient, prefix, process string) (*Store, error) {
 	s := &Store{
 		names:         newNames(prefix),
 		scripts:       newScripts(),
-		mode:          modeOf(rdb),
 		channelPrefix: prefix,
 		hint:          func(string, string) {},
 	}
 	s.open(rdb, &s.work)
+	hear := hearer{names: s.names, process: process, hint: func(key, token string) { s.hint(key, token) }}
 	s.listeners = &listeners{
 		subscription: subscription{rdb: rdb, channel: prefix + process, pace: defaultPace()},
-		names:        s.names,
-		process:      process,
-		hint:         func(key, token string) { s.hint(key, token) },
+		hearer:       hear,
 		work:         &s.work,
 		keys:         make(map[string]*listener),
 	}
-	return s, nil
-}
-
-// modeOf returns how a client's hints are sent. A node of a cluster counts only
-// its own listeners.
-func modeOf(rdb redis.UniversalClient) string {
-	if _, isCluster := rdb.(*redis.ClusterClient); isCluster {
-		return "B"
+	s.mode.Store("P")
+	if cluster, ok := rdb.(*redis.ClusterClient); ok {
+		s.mode.Store("S")
+		s.sharded = newSharded(cluster, hear, s.listeners, &s.work, func() { s.mode.Store("B") })
 	}
-	return "P"
+	return s, nil
 }
 
 // OnHint registers the function that hears of messages, of gaps in the
@@ -76,14 +72,20 @@ func modeOf(rdb redis.UniversalClient) string {
 func (s *Store) OnHint(hint func(key, token string)) { s.hint = hint }
 
 // Listen makes this process one that listens, with a subscription that all
-// keys share.
+// keys share, or all those on a master of a cluster.
 func (s *Store) Listen(key string) (ready <-chan struct{}, stop func()) {
+	if s.sharded != nil {
+		return s.sharded.listen(key)
+	}
 	return s.listeners.listen(key)
 }
 
-// Close ends the subscription, also when ctx has ended, and waits for it and
+// Close ends the subscriptions, also when ctx has ended, and waits for them and
 // for commands that were left behind. It may be called several times.
 func (s *Store) Close(ctx context.Context) error {
+	if s.sharded != nil {
+		s.sharded.close()
+	}
 	s.listeners.close()
 	return s.work.Wait(ctx)
 }

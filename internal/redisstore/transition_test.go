@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/reqlock/reqlock/internal/redistest"
 	"github.com/reqlock/reqlock/internal/store"
 )
 
@@ -124,7 +125,7 @@ func rejoin(t *testing.T, s *syncStore) outcome {
 func inCluster(do transition) transition {
 	return func(t *testing.T, s *syncStore) outcome {
 		t.Helper()
-		s.mode = "B"
+		s.mode.Store("B")
 		return do(t, s)
 	}
 }
@@ -421,32 +422,42 @@ var transitions = []transitionTest{
 }
 
 func TestTransitions(t *testing.T) {
-	onEachServer(t, func(t *testing.T, rdb *redis.Client) {
-		tests := slices.Concat(transitions, ofAttempts, ofDamagedRecords())
-		for i := range 2 * len(tests) {
-			test, alone := tests[i/2], i%2 == 1
-			t.Run(fmt.Sprintf("%s, alone %v", test.name, alone), func(t *testing.T) {
-				s := newStore(t, rdb)
-				s.alone = alone
-				test.before.put(t, rdb)
-				audit := listenAs(t, rdb, test.hears...)
-				for i, want := range []outcome{test.first, test.second} {
-					got := test.do(t, s)
-					if isLife(got.remaining, want.remaining) && want.remaining != 0 {
-						got.remaining = want.remaining
-					}
-					if got != want {
-						t.Errorf("call %d: %+v, want %+v", i+1, got, want)
-					}
+	onEachServer(t, func(t *testing.T, rdb *redis.Client) { checkTransitions(t, rdb, "P") })
+}
+
+// In a cluster all is as it is on a server alone, but for where it is said.
+func TestTransitionsWithShardedChannels(t *testing.T) {
+	checkTransitions(t, redistest.Start(t).Client(t), "S")
+}
+
+// checkTransitions makes all transitions, in a mode of line.lua.
+func checkTransitions(t *testing.T, rdb *redis.Client, mode string) {
+	t.Helper()
+	tests := slices.Concat(transitions, ofAttempts, ofDamagedRecords())
+	for i := range 2 * len(tests) {
+		test, alone := tests[i/2], i%2 == 1
+		t.Run(fmt.Sprintf("%s, alone %v", test.name, alone), func(t *testing.T) {
+			s := newStore(t, rdb)
+			s.alone = alone
+			s.mode.Store(mode)
+			test.before.put(t, rdb)
+			audit := listenInMode(t, rdb, mode, test.hears...)
+			for i, want := range []outcome{test.first, test.second} {
+				got := test.do(t, s)
+				if isLife(got.remaining, want.remaining) && want.remaining != 0 {
+					got.remaining = want.remaining
 				}
-				test.after.check(t, rdb)
-				if said := audit.heard(t, rdb); !slices.Equal(said, test.said) {
-					t.Errorf("said %q, want %q", said, test.said)
+				if got != want {
+					t.Errorf("call %d: %+v, want %+v", i+1, got, want)
 				}
-				if rdb.Exists(t.Context(), theFence).Val() != 0 {
-					t.Error("fencing work was done, though none was asked for")
-				}
-			})
-		}
-	})
+			}
+			test.after.check(t, rdb)
+			if said := audit.heard(t, rdb); !slices.Equal(said, test.said) {
+				t.Errorf("said %q, want %q", said, test.said)
+			}
+			if rdb.Exists(t.Context(), theFence).Val() != 0 {
+				t.Error("fencing work was done, though none was asked for")
+			}
+		})
+	}
 }

@@ -64,7 +64,7 @@ func (x *exchange) sayLease(r *store.Request) {
 // sayLine adds those of a script that works on the line too: see line.lua.
 func (x *exchange) sayLine(r *store.Request) {
 	x.sayLease(r)
-	x.args = append(x.args, x.claim.number(r.Claim.Milliseconds()), x.store.channelPrefix, x.store.mode)
+	x.args = append(x.args, x.claim.number(r.Claim.Milliseconds()), x.store.channelPrefix, x.store.mode.Load())
 }
 
 // sayAsk adds those of a script that asks: see ask.lua.

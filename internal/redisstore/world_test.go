@@ -179,16 +179,30 @@ func isLife(left, want time.Duration) bool {
 }
 
 // An audit hears what is said to some processes, as they would.
-type audit map[string]*redis.PubSub
+type audit struct {
+	sharded bool
+	conns   map[string]*redis.PubSub // by their channels
+}
 
 func listenAs(t *testing.T, rdb *redis.Client, processes ...string) audit {
 	t.Helper()
-	a := make(audit)
+	return listenInMode(t, rdb, "P", processes...)
+}
+
+// listenInMode listens where the scripts say it to the processes, in their mode.
+func listenInMode(t *testing.T, rdb *redis.Client, mode string, processes ...string) audit {
+	t.Helper()
+	a := audit{sharded: mode == "S", conns: make(map[string]*redis.PubSub)}
 	for _, process := range processes {
-		a[process] = rdb.Subscribe(t.Context(), "p:"+process)
-		if _, err := a[process].Receive(t.Context()); err != nil {
+		channel, listen := "p:"+process, rdb.Subscribe
+		if a.sharded {
+			channel, listen = "{p:k}:"+process, rdb.SSubscribe
+		}
+		conn := listen(t.Context(), channel)
+		if _, err := conn.Receive(t.Context()); err != nil {
 			t.Fatal(err)
 		}
+		a.conns[channel] = conn
 	}
 	return a
 }
@@ -196,9 +210,13 @@ func listenAs(t *testing.T, rdb *redis.Client, processes ...string) audit {
 // heard ends the audit and returns what was said.
 func (a audit) heard(t *testing.T, rdb *redis.Client) []string {
 	t.Helper()
+	say, left := rdb.Publish, rdb.PubSubChannels
+	if a.sharded {
+		say, left = rdb.SPublish, rdb.PubSubShardChannels
+	}
 	var said []string
-	for process, conn := range a {
-		rdb.Publish(t.Context(), "p:"+process, "end")
+	for channel, conn := range a.conns {
+		say(t.Context(), channel, "end")
 		for {
 			m, err := conn.ReceiveMessage(t.Context())
 			if err != nil {
@@ -212,7 +230,7 @@ func (a audit) heard(t *testing.T, rdb *redis.Client) []string {
 		_ = conn.Close()
 	}
 	// A process that has gone is counted until the server has noticed.
-	for rdb.PubSubNumPat(t.Context()).Val() > 0 || len(rdb.PubSubChannels(t.Context(), "p:*").Val()) > 0 {
+	for len(left(t.Context(), "*").Val()) > 0 {
 		if t.Context().Err() != nil {
 			t.Fatal("the listeners stay")
 		}

@@ -1,0 +1,44 @@
+package redisstore
+
+import "time"
+
+// A shardChannel is what this process hears of one key on. It lies in the slot of
+// the key, so it is asked for at the slot's master. What changes of it is guarded
+// by the mutex of its sharded.
+type shardChannel struct {
+	key  string
+	lock string // the name of the lock
+	name string
+
+	count    int         // how many listen
+	linger   *time.Timer // ends it; nil while somebody listens
+	unlisten func()      // where the key is listened for on another channel instead
+
+	conn  *shardConn    // where it is asked for; nil while it is nowhere
+	up    bool          // the server has confirmed it
+	ready chan struct{} // closed when it is up
+	due   time.Time     // when to look for its master; not while it is up
+	pause time.Duration // after the next failure
+}
+
+// shardChannel returns the channel of a process in the slot of a lock. line.lua
+// knows it too.
+func (n names) shardChannel(lock, process string) string { return n.companion(lock, ":"+process) }
+
+// leave takes the channel off its connection. What has been confirmed is no more.
+func (c *shardChannel) leave() {
+	if c.conn != nil {
+		delete(c.conn.channels, c.name)
+		c.conn = nil
+	}
+	if c.up {
+		c.up = false
+		c.ready = make(chan struct{})
+	}
+}
+
+// fail puts off when to look for its master.
+func (c *shardChannel) fail(pace pace) {
+	c.due = time.Now().Add(jittered(c.pause))
+	c.pause = pace.after(c.pause)
+}
