@@ -26,6 +26,7 @@ func (c *shardConn) take(got any, err error) (more bool) {
 			c.refused(err.Error())
 		}
 	}
+	c.of.review(c)
 	return true
 }
 
@@ -62,7 +63,8 @@ func (c *shardConn) confirmed(name string) {
 	}
 	channel.up = true
 	channel.pause = s.pace.shortest
-	delete(s.sought, channel)
+	channel.retry(s.pace)
+	s.seek(channel)
 	s.mu.Unlock()
 	s.hint(channel.key, "")
 	if ready != nil {

@@ -17,8 +17,8 @@ type shardChannel struct {
 	conn  *shardConn    // where it is asked for; nil while it is nowhere
 	up    bool          // the server has confirmed it
 	ready chan struct{} // closed when it is up
-	due   time.Time     // when to look for its master; not while it is up
-	pause time.Duration // after the next failure
+	due   time.Time     // when to look for its master, while it is sought
+	pause time.Duration // before the next time
 }
 
 // shardChannel returns the channel of a process in the slot of a lock. line.lua
@@ -37,8 +37,8 @@ func (c *shardChannel) leave() {
 	}
 }
 
-// fail puts off when to look for its master.
-func (c *shardChannel) fail(pace pace) {
+// retry puts off when to look for its master.
+func (c *shardChannel) retry(pace pace) {
 	c.due = time.Now().Add(jittered(c.pause))
 	c.pause = pace.after(c.pause)
 }

@@ -3,6 +3,7 @@ package redisstore
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -14,6 +15,8 @@ type shardConn struct {
 	master *redis.Client
 	calls  chan struct{} // there are words to say
 	end    context.CancelFunc
+	// reviewed is known to those who read.
+	reviewed time.Time
 
 	// The mutex of the sharded guards the rest.
 	channels map[string]*shardChannel // by their names
@@ -89,6 +92,7 @@ func (c *shardConn) run(ctx context.Context) {
 	c.of.mu.Lock()
 	c.dialed = true
 	c.of.mu.Unlock()
+	c.reviewed = time.Now()
 	go conn.read(c.take)
 	conn.watch(ctx, func() error { return c.ask(conn) }, c.calls, func() error { return c.write(conn.over, conn, 0) })
 	conn.end()
@@ -131,7 +135,6 @@ func (c *shardConn) ask(conn *connection) error {
 	if c.endIdle() {
 		return errIdle
 	}
-	c.of.review(c)
 	c.of.mu.Lock()
 	c.asked = append(c.asked, word{verb: ping})
 	c.of.mu.Unlock()

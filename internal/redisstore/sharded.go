@@ -33,7 +33,7 @@ type sharded struct {
 	mu       sync.Mutex
 	channels map[string]*shardChannel // by the name of the lock
 	conns    map[*redis.Client]*shardConn
-	sought   map[*shardChannel]struct{} // those that are not up
+	sought   map[*shardChannel]struct{} // see seek
 	seeking  bool                       // a goroutine does
 	stale    bool                       // the table of slots may be
 	old      bool                       // all listen on the plain channel

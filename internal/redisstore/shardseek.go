@@ -6,9 +6,11 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// seek sees to it that the master of a channel is found which is not up, and the
-// channel asked for there, until it is up. One goroutine does that for all, while
-// there are any. The caller has locked mu.
+// seek sees to it that the master of a channel is found, and the channel asked for
+// there, until it is up, and a little longer: a replica lets us subscribe too, and
+// messages reach it, but nobody counts who listens there. A master that became one
+// is left as soon as the client's table of slots says so. One goroutine does that
+// for all channels, while there are any to look for. The caller has locked mu.
 func (s *sharded) seek(c *shardChannel) {
 	s.sought[c] = struct{}{}
 	if !s.seeking {
@@ -93,7 +95,7 @@ func (s *sharded) placeAt(c *shardChannel, master *redis.Client, err error) {
 		return
 	}
 	if err != nil {
-		c.fail(s.pace)
+		c.retry(s.pace)
 		return
 	}
 	conn := s.conns[master]
@@ -106,6 +108,9 @@ func (s *sharded) placeAt(c *shardChannel, master *redis.Client, err error) {
 	case c.conn != conn:
 		c.conn.unsubscribe(c)
 		conn.subscribe(c)
+	case c.up:
+		s.lookAgain(c)
+		return
 	case conn.dialed: // and has not answered
 		conn.subscribe(c)
 		s.stale = true
@@ -115,17 +120,33 @@ func (s *sharded) placeAt(c *shardChannel, master *redis.Client, err error) {
 	c.due = time.Now().Add(s.pace.answer)
 }
 
+// lookAgain puts off when to look again where the master of a channel is that is
+// up, until the table of slots has surely been loaded. The caller has locked mu.
+func (s *sharded) lookAgain(c *shardChannel) {
+	if c.pause < s.pace.longest {
+		c.retry(s.pace)
+		return
+	}
+	c.pause = s.pace.shortest
+	delete(s.sought, c)
+}
+
 // lose looks for a channel anew that is no longer, or was not, subscribed. The
 // caller has locked mu.
 func (s *sharded) lose(c *shardChannel) {
 	c.leave()
-	c.fail(s.pace)
+	c.retry(s.pace)
 	s.seek(c)
 }
 
 // review loses those channels of a connection whose slot has another master now,
-// by the client's table: a master that a network has cut off may not know it.
+// by the client's table: a master that a network has cut off may not know it. Once
+// in a while is enough.
 func (s *sharded) review(conn *shardConn) {
+	if time.Since(conn.reviewed) < s.pace.silence {
+		return
+	}
+	conn.reviewed = time.Now()
 	s.mu.Lock()
 	channels := make([]*shardChannel, 0, len(conn.channels))
 	for _, c := range conn.channels {

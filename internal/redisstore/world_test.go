@@ -50,7 +50,12 @@ func request(token string) store.Request {
 // the test.
 func newStore(t *testing.T, rdb redis.UniversalClient) *syncStore {
 	t.Helper()
-	s, err := New(rdb, "p:", me)
+	return newStoreOf(t, rdb, me)
+}
+
+func newStoreOf(t *testing.T, rdb redis.UniversalClient, process string) *syncStore {
+	t.Helper()
+	s, err := New(rdb, "p:", process)
 	if err != nil {
 		t.Fatal(err)
 	}

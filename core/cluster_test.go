@@ -1,0 +1,48 @@
+package core_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/redistest"
+)
+
+// Two processes on a cluster hand the keys of all masters to and fro. Each hand-off
+// is told: a waiter that lived by its timer would find the key for itself.
+func TestProcessesOnAClusterHandALockOver(t *testing.T) {
+	cluster := redistest.StartCluster(t)
+	heard := &events{}
+	var lockers [2]*core.Locker
+	for i := range lockers {
+		lockers[i] = newLocker(t, cluster.Client(t, func(o *redis.ClusterOptions) { o.ReadTimeout = time.Second }),
+			core.WithObserver(heard.observe))
+	}
+	observer := cluster.Client(t)
+	masters := make(map[*redistest.Server]bool)
+	for i := range 12 {
+		key := fmt.Sprintf("k%d", i)
+		masters[cluster.MasterOf("reqlock:"+key)] = true
+		lease := lock(t, lockers[0], key)
+		for turn := range 4 {
+			waits := lockers[(turn+1)%2]
+			next := make(chan *core.Lease)
+			go func() { next <- lock(t, waits, key) }()
+			await(t, "one stands in line", func() bool {
+				return observer.LLen(t.Context(), "{reqlock:"+key+"}:q").Val() == 1
+			})
+			release(t, lease)
+			lease = <-next
+			if got := heard.of(core.Acquired); got[len(got)-1].Handover != core.Handed {
+				t.Errorf("%s, turn %d: %v", key, turn, got[len(got)-1].Handover)
+			}
+		}
+		release(t, lease)
+	}
+	if len(masters) != 3 {
+		t.Errorf("the keys are on %d masters", len(masters))
+	}
+}
