@@ -17,6 +17,7 @@ type shardChannel struct {
 	conn  *shardConn    // where it is asked for; nil while it is nowhere
 	up    bool          // the server has confirmed it
 	ready chan struct{} // closed when it is up
+	lost  bool          // its master has changed, or may have
 	due   time.Time     // when to look for its master, while it is sought
 	pause time.Duration // before the next time
 }

@@ -55,7 +55,7 @@ func (s *sharded) connect(master *redis.Client) *shardConn {
 		defer s.work.Done()
 		defer end()
 		c.run(ctx)
-		s.ended(c)
+		s.ended(c) //nolint:contextcheck // the next connection has a life of its own
 	}()
 	return c
 }

@@ -121,20 +121,25 @@ func (s *sharded) placeAt(c *shardChannel, master *redis.Client, err error) {
 }
 
 // lookAgain puts off when to look again where the master of a channel is that is
-// up, until the table of slots has surely been loaded. The caller has locked mu.
+// up, until all nodes surely know. The caller has locked mu.
 func (s *sharded) lookAgain(c *shardChannel) {
-	if c.pause < s.pace.longest {
-		c.retry(s.pace)
+	if c.pause >= s.pace.longest {
+		c.lost = false
+		delete(s.sought, c)
 		return
 	}
-	c.pause = s.pace.shortest
-	delete(s.sought, c)
+	c.retry(s.pace)
+	s.stale = s.stale || c.lost
 }
 
 // lose looks for a channel anew that is no longer, or was not, subscribed. The
 // caller has locked mu.
 func (s *sharded) lose(c *shardChannel) {
+	if c.up {
+		c.pause = s.pace.shortest
+	}
 	c.leave()
+	c.lost = true
 	c.retry(s.pace)
 	s.seek(c)
 }
