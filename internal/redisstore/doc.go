@@ -27,11 +27,29 @@
 //
 // # Hints
 //
-// Each process has one channel, prefix and process id, and one connection that
-// listens on it while anybody waits. A message "<token> <lock name>" says that
-// the token was seen in the key, or that somebody waits for its holder. It says
-// "look again" and grants nothing, so a lost or a forged one does no harm. After
-// each gap in the subscription all waiters are told to look again.
+// A message "<token> <lock name>" says that the token was seen in the key, or that
+// somebody waits for its holder. It says "look again" and grants nothing, so a lost
+// or a forged one does no harm. The scripts give the key to the first waiter that
+// listens, by the number of those whom the message reached. After each gap in a
+// subscription all waiters that it served are told to look again.
+//
+// On a server alone, and behind Sentinel, each process has one channel, prefix and
+// process id, and one connection that listens on it while anybody waits.
+//
+// In a cluster that number counts only who listens at the same node. So each
+// process has one sharded channel for each key that it waits for, {K}:<process id>,
+// which lies in the slot of K: SPUBLISH in a script counts who listens there. All
+// channels at one master share one connection. A channel follows its slot: it is
+// looked for anew when its connection ends, when the server takes it away or
+// refuses it, and when the client's table of slots names another master. A replica
+// lets us listen too, and is not where the scripts count, so a channel is looked
+// after for a second after each change. While a slot is on its way, between MIGRATE
+// and the end, nobody is counted for the keys that have moved: those waiters live
+// by their timers.
+//
+// A cluster older than Redis 7 has no sharded channels. There the process listens
+// on its one channel, and its scripts hand a key to the first waiter, whether it
+// listens or not. One that does not costs the time of a claim.
 //
 // # How a command is sent
 //

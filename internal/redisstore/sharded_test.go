@@ -79,7 +79,8 @@ func TestShardedChannels(t *testing.T) {
 		w := newShardWorld(t, cluster)
 		keys := w.keysOf(t, masters...)
 		w.mine.sharded.pace.linger, w.mine.sharded.pace.silence = time.Hour, 10*time.Millisecond
-		_, stop := w.mine.Listen(keys[0])
+		ready, stop := w.mine.Listen(keys[0])
+		awaitReady(t, ready)
 		w.awaitGap(t, keys[0])
 		stop()
 		stop() // counts once

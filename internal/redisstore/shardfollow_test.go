@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/reqlock/reqlock/internal/redistest"
+	"github.com/reqlock/reqlock/internal/store"
 )
 
 // A channel is never left where nobody says anything, however its master goes.
@@ -69,6 +70,40 @@ func TestChannelsFollowTheirSlot(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A script that runs where keys have moved to, before their slot has, finds nobody
+// who listens there: it frees the key, and the waiters find it by their timers.
+func TestNobodyIsCountedForKeysThatAreAheadOfTheirSlot(t *testing.T) {
+	cluster := redistest.StartCluster(t)
+	w := newShardWorld(t, cluster)
+	w.listen(t, "k")
+	if got, err := w.bobs.Enqueue(t.Context(), request(bob1)); err != nil || !got.Granted {
+		t.Fatalf("bob: %+v, %v", got, err)
+	}
+	if got, err := w.mine.Enqueue(t.Context(), request(me1)); err != nil || got.Granted {
+		t.Fatalf("me: %+v, %v", got, err)
+	}
+	from := cluster.MasterOf(theLock)
+	other := cluster.Masters()[0]
+	if other == from {
+		other = cluster.Masters()[1]
+	}
+	move := cluster.BeginMove(theLock, other)
+	move.Keys(theLock, theLine)
+	if got, err := w.bobs.Release(t.Context(), request(bob1)); err != nil || got.End != store.Freed {
+		t.Errorf("bob: %+v, %v", got, err)
+	}
+	w.noHint(t)
+	move.Finish()
+	w.awaitGap(t, "k")
+	if got, err := w.mine.Enqueue(t.Context(), request(me1)); err != nil || !got.Granted {
+		t.Errorf("me: %+v, %v", got, err)
+	}
+	if got, err := w.mine.Release(t.Context(), request(me1)); err != nil || got.End != store.Freed {
+		t.Errorf("me: %+v, %v", got, err)
+	}
+	w.handOver(t, "k")
 }
 
 // closeWhenLost closes another store, of eve, as soon as it has lost its channel.
