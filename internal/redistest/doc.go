@@ -66,6 +66,17 @@
 // environment variable REQLOCK_REQUIRE_REDIS is set to anything: then they
 // fail, so that a build server can not pass by testing nothing.
 //
+// What must come out the same however Redis is run stands in one table, which
+// runs on a [Deployment] of each of the [Kinds]. One Proxy is in front of all of
+// its servers:
+//
+//	for _, kind := range redistest.Kinds() {
+//		t.Run(kind.String(), func(t *testing.T) {
+//			servers := kind.Start(t)
+//			proxy := servers.Proxy(t)
+//			client := servers.Client(t, redistest.Through(proxy))
+//			...
+//
 // All goroutines and processes of the package end in the cleanup of the test
 // that started them, so goleak can be used around it.
 package redistest

@@ -12,6 +12,7 @@ import (
 // link is one connection of a client and its counterpart to the server.
 type link struct {
 	proxy  *Proxy
+	target string // host:port of the server
 	cancel context.CancelFunc
 	client net.Conn
 
@@ -47,7 +48,7 @@ func (l *link) run(ctx context.Context) {
 // dial connects to the server, or returns false.
 func (l *link) dial(ctx context.Context) bool {
 	dialer := net.Dialer{Timeout: readyTimeout}
-	conn, err := dialer.DialContext(ctx, "tcp", l.proxy.target)
+	conn, err := dialer.DialContext(ctx, "tcp", l.target)
 	if err != nil {
 		return false // for the client, a server that closes at once
 	}

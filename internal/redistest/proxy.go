@@ -11,60 +11,74 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Proxy is a TCP proxy in front of a Redis server, with faults that a test
-// switches at will. It knows commands only in the form that clients send them
-// in, arrays of strings; anything else fails the test.
+// Proxy is a TCP proxy in front of a Redis server, or of several, with faults
+// that a test switches at will. It knows commands only in the form that clients
+// send them in, arrays of strings; anything else fails the test.
+//
+// In front of several servers it listens once for each, and is one network: a
+// partition separates the client from all of them, and a rule waits for the next
+// command to any.
 //
 // All its methods are safe for concurrent use, from any goroutine.
 type Proxy struct {
-	tb       testing.TB
-	target   string
-	listener net.Listener
-	running  sync.WaitGroup
-	deaf     chan struct{} // closed when no connections are accepted any more
-	gate     gate
-	rules    rules
+	tb      testing.TB
+	fronts  []*front // one for each server
+	running sync.WaitGroup
+	gate    gate
+	rules   rules
 
 	mu       sync.Mutex
 	refusing bool
 	links    map[*link]struct{}
-	markers  map[string]chan struct{} // see settle
 	commands map[string]int
 }
 
 // NewProxy starts a proxy for the server at target, a host:port, on a free
-// loopback port. The cleanup of tb closes it with all of its connections.
-func NewProxy(tb testing.TB, target string) *Proxy {
+// loopback port, and for others on ports of their own. The cleanup of tb closes
+// it with all of its connections.
+func NewProxy(tb testing.TB, target string, others ...string) *Proxy {
 	tb.Helper()
-	var config net.ListenConfig
-	listener, err := config.Listen(context.Background(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		tb.Fatalf("start proxy: %v", err)
-	}
 	p := &Proxy{
 		tb:       tb,
-		target:   target,
-		listener: listener,
-		deaf:     make(chan struct{}),
 		links:    make(map[*link]struct{}),
-		markers:  make(map[string]chan struct{}),
 		commands: make(map[string]int),
 	}
-	p.running.Go(p.accept)
+	for _, target := range append([]string{target}, others...) {
+		p.fronts = append(p.fronts, newFront(p, target))
+	}
+	for _, f := range p.fronts {
+		p.running.Go(f.accept)
+	}
 	tb.Cleanup(func() {
-		_ = listener.Close()
+		for _, f := range p.fronts {
+			_ = f.listener.Close()
+		}
 		p.Refuse(true)
 		p.running.Wait()
 	})
 	return p
 }
 
-// Addr is the host:port that clients have to connect to.
+// Addr is the host:port that clients of the first server have to connect to.
 func (p *Proxy) Addr() string {
-	return p.listener.Addr().String()
+	return p.fronts[0].addr()
 }
 
-// Client returns a client that reaches the server through the proxy. The
+// Dial connects to the server at addr through the proxy, and past it if addr is
+// no server of the proxy's. It is the Dialer of clients that learn addresses
+// from the servers: of a cluster, or from sentinels.
+func (p *Proxy) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	for _, f := range p.fronts {
+		if f.target == addr {
+			addr = f.addr()
+			break
+		}
+	}
+	dialer := net.Dialer{Timeout: readyTimeout}
+	return dialer.DialContext(ctx, network, addr)
+}
+
+// Client returns a client that reaches the first server through the proxy. The
 // cleanup of tb closes it. Its options are the defaults of go-redis, retries
 // included, apart from what configure changes.
 func (p *Proxy) Client(tb testing.TB, configure ...func(*redis.Options)) *redis.Client {
@@ -98,7 +112,9 @@ func (p *Proxy) HealDropped() {
 // them. New connections work. Current is each that its client could dial
 // before the call.
 func (p *Proxy) Cut() {
-	p.settle()
+	for _, f := range p.fronts {
+		f.settle()
+	}
 	p.mu.Lock()
 	links := slices.Collect(maps.Keys(p.links))
 	p.mu.Unlock()
@@ -118,7 +134,7 @@ func (p *Proxy) Refuse(on bool) {
 	}
 }
 
-// Commands returns how often each command was on its way to the server, by its
+// Commands returns how often each command was on its way to a server, by its
 // name in upper case. It counts all that clients send, so also the HELLO and
 // CLIENT with which they begin a connection. A command held by HoldCommand
 // counts, one behind a partition does not yet. The map belongs to the caller.

@@ -1,0 +1,94 @@
+package redistest
+
+import (
+	"context"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Client returns a client as users make it for this kind, that the cleanup of tb
+// closes. Its options are the defaults of go-redis, retries included, with the
+// password of the servers if --requirepass sets one, apart from what configure
+// changes.
+func (d *Deployment) Client(tb testing.TB, configure ...func(*redis.UniversalOptions)) redis.UniversalClient {
+	tb.Helper()
+	changed := func(o redis.UniversalOptions) *redis.UniversalOptions {
+		for _, change := range configure {
+			change(&o)
+		}
+		return &o
+	}
+	switch d.Kind {
+	case OnSentinels:
+		return d.sentinels.Client(tb, func(o *redis.FailoverOptions) {
+			*o = *changed(redis.UniversalOptions{
+				Addrs: o.SentinelAddrs, MasterName: o.MasterName, Username: o.Username, Password: o.Password,
+			}).Failover()
+		})
+	case OnCluster:
+		return d.cluster.Client(tb, func(o *redis.ClusterOptions) {
+			*o = *changed(redis.UniversalOptions{Addrs: o.Addrs, Username: o.Username, Password: o.Password}).Cluster()
+		})
+	default:
+		return d.servers[0].Client(tb, func(o *redis.Options) {
+			*o = *changed(redis.UniversalOptions{Addrs: []string{o.Addr}, Username: o.Username, Password: o.Password}).Simple()
+		})
+	}
+}
+
+// Options are those with which a process without the Deployment makes a client
+// by redis.NewUniversalClient. They can be sent as JSON.
+func (d *Deployment) Options() Options {
+	var o Options
+	watched := d.servers
+	if d.Kind == OnSentinels {
+		o.MasterName, watched = MasterName, d.sentinels.watch
+	}
+	for _, server := range watched {
+		o.Addrs = append(o.Addrs, server.Addr())
+	}
+	o.Password = d.servers[0].password()
+	return o
+}
+
+// Options are the part of redis.UniversalOptions that says where Redis is.
+type Options struct {
+	Addrs                []string
+	MasterName, Password string
+}
+
+// Client returns a client with these options, that the cleanup of tb closes.
+func (o Options) Client(tb testing.TB) redis.UniversalClient {
+	tb.Helper()
+	client := redis.NewUniversalClient(&redis.UniversalOptions{Addrs: o.Addrs, MasterName: o.MasterName, Password: o.Password})
+	closeWith(tb, client)
+	return client
+}
+
+// Through makes a client reach the servers through the proxy. What a client
+// asks sentinels goes past it.
+func Through(p *Proxy) func(*redis.UniversalOptions) {
+	return func(o *redis.UniversalOptions) { o.Dialer = p.Dial }
+}
+
+// Keys returns the names of the keys on all masters that match the pattern. The
+// client is one of any kind.
+func Keys(ctx context.Context, rdb redis.UniversalClient, pattern string) ([]string, error) {
+	cluster, is := rdb.(*redis.ClusterClient)
+	if !is {
+		return rdb.Keys(ctx, pattern).Result()
+	}
+	found := make(chan []string, slotCount)
+	err := cluster.ForEachMaster(ctx, func(ctx context.Context, master *redis.Client) error {
+		names, err := master.Keys(ctx, pattern).Result()
+		found <- names
+		return err
+	})
+	close(found)
+	var all []string
+	for names := range found {
+		all = append(all, names...)
+	}
+	return all, err
+}
