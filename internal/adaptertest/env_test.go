@@ -31,10 +31,11 @@ var plain = request{keys: []string{theKey}, second: secondKey, body: theKey}
 type env struct {
 	*testing.T
 	f      *framework
+	redis  *redistest.Deployment
 	locks  *core.Locker
 	events *events
 	proxy  *redistest.Proxy
-	rdb    *redis.Client // past the proxy
+	rdb    redis.UniversalClient // past the proxy
 	prefix string
 	ours   string // how the tokens of locks begin
 }
@@ -42,19 +43,18 @@ type env struct {
 // prefixes counts the Lockers, to keep their keys apart.
 var prefixes atomic.Int64
 
-// newEnv makes an env on the server at addr. When the case is over, it must
-// have left no lock behind.
-func newEnv(t *testing.T, f *framework, addr string) *env {
+// newEnv makes an env on the servers. When the case is over, it must have left
+// no lock behind.
+func newEnv(t *testing.T, f *framework, servers *redistest.Deployment) *env {
 	t.Helper()
 	e := &env{
-		T: t, f: f,
+		T: t, f: f, redis: servers,
 		events: newEvents(),
-		proxy:  redistest.NewProxy(t, addr),
-		rdb:    redis.NewClient(&redis.Options{Addr: addr}),
+		proxy:  servers.Proxy(t),
+		rdb:    servers.Client(t),
 		prefix: fmt.Sprintf("case%d:", prefixes.Add(1)),
 	}
-	t.Cleanup(func() { _ = e.rdb.Close() })
-	e.locks = core.Must(core.New(e.proxy.Client(t),
+	e.locks = core.Must(core.New(servers.Client(t, redistest.Through(e.proxy)),
 		core.WithPrefix(e.prefix),
 		core.WithObserver(e.events.observe),
 		core.WithCommandTimeout(2*time.Second), // a busy machine is no fault of Redis
@@ -83,20 +83,25 @@ func (e *env) close() {
 	if err := e.locks.Close(ctx); err != nil {
 		e.Errorf("Close: a lock was not released: %v", err)
 	}
-	names, err := e.rdb.Keys(ctx, e.prefix+"*").Result()
-	if err != nil {
-		e.Errorf("KEYS: %v", err)
-	}
-	for _, name := range names {
+	for _, name := range e.names(ctx, "") {
 		if token := e.rdb.Get(ctx, name).Val(); strings.HasPrefix(token, e.ours) {
 			e.Errorf("%s is still locked", name)
 		}
-	}
-	for _, name := range e.rdb.Keys(ctx, "*"+e.prefix+"*").Val() {
 		if e.rdb.TTL(ctx, name).Val() == -1 {
 			e.Errorf("%s lives for ever", name)
 		}
 	}
+}
+
+// names returns the names in Redis of all that belongs to the case, of those that
+// end with suffix. It may be called from any goroutine.
+func (e *env) names(ctx context.Context, suffix string) []string {
+	e.Helper()
+	names, err := redistest.Keys(ctx, e.rdb, "*"+e.prefix+"*"+suffix)
+	if err != nil {
+		e.Errorf("KEYS: %v", err)
+	}
+	return names
 }
 
 // held reports whether a key is locked. It may be called from any goroutine.

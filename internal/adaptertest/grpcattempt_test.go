@@ -70,18 +70,25 @@ var notOverGRPC = map[string]string{
 // TestGRPCScenarios runs each row on a real server, over real connections.
 func TestGRPCScenarios(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t)
 	names := map[string]bool{}
 	for _, scenario := range grpcScenarios() {
 		if names[scenario.name] {
 			t.Errorf("two rows are called %q", scenario.name)
 		}
 		names[scenario.name] = true
-		t.Run(scenario.name, func(t *testing.T) {
+	}
+	for _, kind := range redistest.Kinds() {
+		t.Run(kind.String(), func(t *testing.T) {
 			t.Parallel()
-			b := &teller{env: newEnv(t, overGRPCUnary(), server.Addr())}
-			scenario.run(b)
-			b.wantLives()
+			servers := kind.Start(t)
+			for _, scenario := range grpcScenarios() {
+				t.Run(scenario.name, func(t *testing.T) {
+					t.Parallel()
+					b := &teller{env: newEnv(t, overGRPCUnary(), servers)}
+					scenario.run(b)
+					b.wantLives()
+				})
+			}
 		})
 	}
 	for _, what := range slices.Sorted(maps.Keys(notOverGRPC)) {
@@ -238,9 +245,9 @@ func (p *submission) wantRefused(r receipt, want error) {
 // process returns the Locker of another process, on a connection of its own.
 func (b *teller) process(opts ...core.Option) (*core.Locker, *redistest.Proxy) {
 	b.Helper()
-	proxy := redistest.NewProxy(b.T, b.rdb.Options().Addr)
+	proxy := b.redis.Proxy(b.T)
 	opts = append([]core.Option{core.WithPrefix(b.prefix), core.WithCommandTimeout(2 * time.Second)}, opts...)
-	locks := core.Must(core.New(proxy.Client(b.T), opts...))
+	locks := core.Must(core.New(b.redis.Client(b.T, redistest.Through(proxy)), opts...))
 	b.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
@@ -277,11 +284,7 @@ func (b *teller) forget(key string) {
 // wantLives fails the test if a key in Redis stays for ever.
 func (b *teller) wantLives() {
 	b.Helper()
-	names, err := b.rdb.Keys(context.Background(), "*"+b.prefix+"*").Result()
-	if err != nil {
-		b.Errorf("KEYS: %v", err)
-	}
-	for _, name := range names {
+	for _, name := range b.names(context.Background(), "") {
 		if life := b.rdb.PTTL(context.Background(), name).Val(); life == -1 {
 			b.Errorf("%s stays for ever", name)
 		}

@@ -10,7 +10,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/internal/redistest"
 )
 
 // A refusal is how a request comes not to run: a lock, and what has happened
@@ -33,7 +32,6 @@ func refusalCases() []testCase {
 	}
 	return append(cases, []testCase{
 		{"key error with its own status", everywhere, keyErrorWithStatus},
-		{"unavailable: the server is killed", everywhere, serverKilled},
 	}...)
 }
 
@@ -179,16 +177,6 @@ func (r refusal) run(e *env) {
 func keyErrorWithStatus(e *env) {
 	s := e.serve(route{locks: []lock{{keys: []key{given("", forbidden{})}}}})
 	s.wantRefusal(plain, e.f.forbidden)
-}
-
-// Redis dies, and is back only when the answer was given.
-func serverKilled(shared *env) {
-	server := redistest.Start(shared)
-	e := newEnv(shared.T, shared.f, server.Addr())
-	s := e.serve(route{locks: []lock{{keys: []key{byHeader}}}})
-	server.Kill()
-	defer server.Restart()
-	s.wantRefusal(plain, e.rowOf(refused(core.ErrUnavailable, time.Second)))
 }
 
 // whileItWaits runs what is inside the frame, and does something as soon as the

@@ -76,7 +76,7 @@ func bodyBreaksOff(e *env) {
 			e.Errorf("a body that breaks off: %d", answer.StatusCode)
 		}
 	}
-	if names := e.rdb.Keys(e.Context(), "*"+e.prefix+"i:*").Val(); len(names) != 0 {
+	if names := e.names(e.Context(), ""); len(names) != 0 {
 		e.Errorf("something has begun: %q", names)
 	}
 	s.runsWith(http.StatusCreated, payment("broken"))

@@ -125,7 +125,7 @@ func attemptIsOvertaken(e *env) {
 func recordExpires(e *env) {
 	s := e.shop(endpoint{options: []core.Option{core.WithRetention(time.Second), core.WithTTL(time.Second)}})
 	s.replays(s.runsWith(http.StatusCreated, payment("expires")), payment("expires"))
-	for len(e.rdb.Keys(e.Context(), "*"+e.prefix+"*:r").Val()) > 0 {
+	for len(e.names(e.Context(), ":r")) > 0 {
 		time.Sleep(10 * time.Millisecond)
 	}
 	s.runsWith(http.StatusCreated, payment("expires"))

@@ -200,7 +200,7 @@ func storedFirst(e *env) {
 	inner := s.Config.Handler
 	s.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		inner.ServeHTTP(watched{w, func() {
-			for _, name := range e.rdb.Keys(e.Context(), "*"+e.prefix+"*:r").Val() {
+			for _, name := range e.names(e.Context(), ":r") {
 				states <- e.rdb.HGet(e.Context(), name, "s").Val()
 			}
 		}}, r)

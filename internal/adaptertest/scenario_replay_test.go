@@ -138,7 +138,7 @@ func unreadableRecords(e *env) {
 func (e *env) changeRecord(change func(record []byte) []byte) {
 	e.Helper()
 	const answer, changed = "p", "changed"
-	for _, name := range e.rdb.Keys(e.Context(), "*"+e.prefix+"*:r").Val() {
+	for _, name := range e.names(e.Context(), ":r") {
 		if e.rdb.HExists(e.Context(), name, changed).Val() {
 			continue
 		}

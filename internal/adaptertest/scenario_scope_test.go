@@ -49,7 +49,7 @@ func namesInRedis(e *env) {
 		request := sent{user: "{ada}", keys: []string{key}}
 		s.replays(s.runsWith(http.StatusCreated, request), request)
 	}
-	names := e.rdb.Keys(e.Context(), "*"+e.prefix+"*").Val()
+	names := e.names(e.Context(), "")
 	if len(names) == 0 {
 		e.Error("there is no record")
 	}

@@ -33,32 +33,38 @@ func table() []testCase {
 	)
 }
 
-// TestTable runs each case on each framework. What does not apply to a
-// framework is told with its reason.
+// TestTable runs each case on each framework, on each kind of Redis. What does
+// not apply to a framework is told with its reason.
 func TestTable(t *testing.T) {
 	t.Parallel()
 	runTable(t, table(), frameworks())
 }
 
-// runTable runs cases on frameworks, and tells how each of them went.
+// runTable runs cases on frameworks, on each kind of Redis, and tells how each of
+// them went.
 func runTable(t *testing.T, cases []testCase, columns []*framework) {
 	t.Helper()
-	told := newReport(cases, columns)
-	t.Cleanup(func() { t.Log(told) })
-	for _, f := range columns {
-		t.Run(f.name, func(t *testing.T) {
+	for _, kind := range redistest.Kinds() {
+		t.Run(kind.String(), func(t *testing.T) {
 			t.Parallel()
-			server := redistest.Start(t)
-			for _, c := range cases {
-				t.Run(c.name, func(t *testing.T) {
+			told := newReport(kind, cases, columns)
+			servers := kind.Start(t)
+			t.Cleanup(func() { t.Log(told) })
+			for _, f := range columns {
+				t.Run(f.name, func(t *testing.T) {
 					t.Parallel()
-					if reason, lacks := f.lack(c.needs); lacks {
-						told.set(c.name, f.name, reason)
-						t.Log("does not apply: " + reason)
-						return
+					for _, c := range cases {
+						t.Run(c.name, func(t *testing.T) {
+							t.Parallel()
+							if reason, lacks := f.lack(c.needs); lacks {
+								told.set(c.name, f.name, reason)
+								t.Log("does not apply: " + reason)
+								return
+							}
+							t.Cleanup(func() { told.set(c.name, f.name, result(t)) })
+							c.run(newEnv(t, f, servers))
+						})
 					}
-					t.Cleanup(func() { told.set(c.name, f.name, result(t)) })
-					c.run(newEnv(t, f, server.Addr()))
 				})
 			}
 		})
@@ -101,16 +107,17 @@ func TestTableIsWhole(t *testing.T) {
 	}
 }
 
-// A report is the table as it came out.
+// A report is the table as it came out on one kind of Redis.
 type report struct {
+	kind    redistest.Kind
 	cases   []testCase
 	columns []*framework
 	mu      sync.Mutex
 	cells   map[[2]string]string
 }
 
-func newReport(cases []testCase, columns []*framework) *report {
-	return &report{cases: cases, columns: columns, cells: map[[2]string]string{}}
+func newReport(kind redistest.Kind, cases []testCase, columns []*framework) *report {
+	return &report{kind: kind, cases: cases, columns: columns, cells: map[[2]string]string{}}
 }
 
 func (r *report) set(name, column, cell string) {
@@ -125,7 +132,7 @@ func (r *report) String() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var text, notes strings.Builder
-	fmt.Fprintf(&text, "\n%-60s", "")
+	fmt.Fprintf(&text, "\n%-60s", r.kind)
 	for _, f := range r.columns {
 		fmt.Fprintf(&text, " %-16s", f.name)
 	}
