@@ -54,29 +54,41 @@ func downMeanwhile(e *env) {
 
 func recordVanishes(e *env) {
 	s := e.shop(endpoint{handler: func(t turn) {
-		names := e.names(e.Context(), "")
-		if len(names) == 0 {
-			e.Error("there is nothing to delete")
-		}
-		for _, name := range names { // one by one: they need not share a slot
-			if err := e.rdb.Del(e.Context(), name).Err(); err != nil {
-				e.Errorf("DEL: %v", err)
-			}
-		}
+		e.forget()
 		t.WriteHeader(http.StatusCreated)
 	}})
 	s.replays(s.runsWith(http.StatusCreated, payment("vanishes")), payment("vanishes"))
 	e.events.await(e.T, core.Restored, 1)
 }
 
+// forget deletes all that belongs to the case, as the loss of a server does.
+func (e *env) forget() {
+	e.Helper()
+	names := e.names(e.Context(), "")
+	if len(names) == 0 {
+		e.Error("there is nothing to delete")
+	}
+	for _, name := range names { // one by one: they need not share a slot
+		if err := e.rdb.Del(e.Context(), name).Err(); err != nil {
+			e.Errorf("DEL: %v", err)
+		}
+	}
+}
+
 // The commit is sent again, and was made once.
 func replyLost(e *env) {
 	var lost <-chan struct{}
+	knows := false // the master of the key its scripts, of which the first commit tells it
 	s := e.shop(endpoint{handler: func(t turn) {
-		lost = e.proxy.DropReply(redistest.Named("evalsha"), redistest.CloseConn)
+		if knows {
+			lost = e.proxy.DropReply(redistest.Named("evalsha"), redistest.CloseConn)
+		}
 		t.WriteHeader(http.StatusCreated)
 		_, _ = t.Write([]byte("paid"))
 	}})
+	s.runsWith(http.StatusCreated, payment("reply"))
+	e.forget()
+	knows = true
 	first := s.runsWith(http.StatusCreated, payment("reply"))
 	await(e.T, "a reply was lost", lost)
 	s.replays(first, payment("reply"))

@@ -18,13 +18,14 @@ import (
 	"github.com/reqlock/reqlock/internal/redistest"
 )
 
-// A crew is the worker processes of a test, with the server and the table that
+// A crew is the worker processes of a test, with the servers and the table that
 // they share.
 type crew struct {
 	t        *testing.T
-	server   *redistest.Server
-	admin    *redis.Client
-	orders   orders // of each worker, but for its number
+	servers  *redistest.Deployment
+	admin    redis.UniversalClient
+	admins   []*redis.Client // of each server, where it is asked alone
+	orders   orders          // of each worker, but for its number
 	table    *table
 	deadline time.Time
 	members  map[int]*member // that were not killed
@@ -35,13 +36,12 @@ type crew struct {
 // A span is a part of time.
 type span struct{ from, to int64 }
 
-// newCrew returns a crew with nobody in it. All that it does has to end within
-// the patience.
-func newCrew(t *testing.T, o orders, patience time.Duration) *crew {
+// newCrew returns a crew with nobody in it, on these servers. All that it does has
+// to end within the patience.
+func newCrew(t *testing.T, servers *redistest.Deployment, o orders, patience time.Duration) *crew {
 	t.Helper()
-	server := redistest.Start(t)
 	c := &crew{
-		t: t, server: server, admin: server.Client(t), deadline: time.Now().Add(patience),
+		t: t, servers: servers, admin: servers.Client(t), deadline: time.Now().Add(patience),
 		members: map[int]*member{}, killed: map[int]int64{}, stood: map[int][]span{},
 	}
 	c.table, o.Table = newTable(t, o.Shape)
@@ -51,7 +51,7 @@ func newCrew(t *testing.T, o orders, patience time.Duration) *crew {
 			<-m.done
 		}
 	})
-	o.Redis = server.Addr()
+	o.Redis = servers.Options()
 	c.orders = o
 	return c
 }
@@ -162,7 +162,8 @@ func (c *crew) stranded() string {
 func (c *crew) inRedis() string {
 	ctx := c.t.Context()
 	var all []string
-	for _, key := range c.admin.Keys(ctx, "*").Val() {
+	keys, _ := redistest.Keys(ctx, c.admin, "*")
+	for _, key := range keys {
 		value := c.admin.Get(ctx, key).Val()
 		if c.admin.Type(ctx, key).Val() == "list" {
 			value = strings.Join(c.admin.LRange(ctx, key, 0, -1).Val(), " ")

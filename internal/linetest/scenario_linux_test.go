@@ -6,6 +6,10 @@ import (
 	"regexp"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/reqlock/reqlock/internal/redistest"
 )
 
 const (
@@ -27,6 +31,8 @@ const (
 // happens meanwhile.
 type scenario struct {
 	orders
+	// servers are one alone if they are not given.
+	servers *redistest.Deployment
 	// processes is how many there are in the end.
 	processes int
 	// meanwhile runs while the workers do.
@@ -77,22 +83,38 @@ func (c *crew) total() int64 {
 // until returns once a part of all grants has been made.
 func (c *crew) until(part float64) {
 	c.t.Helper()
-	c.await("part of the grants are made", func() bool { return c.table.grants() >= int64(part*float64(c.total())) })
+	c.await("part of the grants are made", func() bool { return c.made(part) })
+}
+
+// made reports whether a part of all grants has been made.
+func (c *crew) made(part float64) bool {
+	return c.table.grants() >= int64(part*float64(c.total()))
 }
 
 // while does something again and again until all workers have ended.
 func (c *crew) while(pause time.Duration, do func()) {
 	c.t.Helper()
-	ticker := time.NewTicker(pause)
-	defer ticker.Stop()
-	c.await("all workers end", func() bool {
-		select {
-		case <-ticker.C:
+	c.await("all workers end", every(pause, do, c.finished))
+}
+
+// whileUntil does something again and again until a part of all grants has been
+// made.
+func (c *crew) whileUntil(part float64, pause time.Duration, do func()) {
+	c.t.Helper()
+	c.await("part of the grants are made", every(pause, do, func() bool { return c.made(part) }))
+}
+
+// every returns the condition, which does something now and then when it is
+// asked.
+func every(pause time.Duration, do func(), condition func() bool) func() bool {
+	next := time.Now().Add(pause)
+	return func() bool {
+		if now := time.Now(); now.After(next) {
 			do()
-		default:
+			next = now.Add(pause)
 		}
-		return c.finished()
-	})
+		return condition()
+	}
 }
 
 // play runs a scenario and returns its history.
@@ -100,7 +122,10 @@ func (s scenario) play(t *testing.T) (*crew, history) {
 	t.Helper()
 	o := s.orders
 	o.Shape.Processes = max(crewSize, s.processes)
-	c := newCrew(t, o, time.Minute)
+	if s.servers == nil {
+		s.servers = redistest.OnServer.Start(t)
+	}
+	c := newCrew(t, s.servers, o, time.Minute)
 	begun := time.Now()
 	c.muster(crewSize, "TestWorker")
 	if s.meanwhile != nil {
@@ -212,16 +237,28 @@ func TestAProcessStandsStill(t *testing.T) {
 		orders: long, checks: fairly(plain(), true),
 		meanwhile: func(c *crew) {
 			c.until(0.25)
-			turn := c.lingering(1)
-			c.standStill(1)
-			c.await("the holder comes back", func() bool { return turn.ended.Load() != 0 })
-			if turn.lost.Load() == 0 {
-				c.t.Error("the holder was not told that its lease is lost")
-			}
+			c.standStillInside(1)
 			c.until(0.5)
 			c.standStill(2) // wherever it is
 		},
 	}.play(t)
+}
+
+// standStillInside halts a process while it holds the key. It is told afterwards.
+func (c *crew) standStillInside(process int) {
+	c.t.Helper()
+	turn := c.lingering(process)
+	c.standStill(process)
+	c.wantLost(turn)
+}
+
+// wantLost returns when a holder has left, who must know that its lease was lost.
+func (c *crew) wantLost(turn *turnRow) {
+	c.t.Helper()
+	c.await("the holder comes back", func() bool { return turn.ended.Load() != 0 })
+	if turn.lost.Load() == 0 {
+		c.t.Error("the holder was not told that its lease is lost")
+	}
 }
 
 // standStill halts a process for longer than its lease can live, and until
@@ -242,17 +279,20 @@ func TestTheKeyIsTakenAway(t *testing.T) {
 		orders: full(shortTTL, shortBound, true), checks: plain(),
 		meanwhile: func(c *crew) {
 			c.until(0.25)
-			turn := c.lingering(1)
-			c.admin.Set(c.t.Context(), lockName, "foreign", time.Minute)
-			c.await("the holder comes back", func() bool { return turn.ended.Load() != 0 })
-			if turn.lost.Load() == 0 {
-				c.t.Error("the holder was not told that its lease is lost")
-			}
-			c.admin.Del(c.t.Context(), lockName)
+			c.takeAway(1)
 		},
 	}
 	s.Shape.Turns = fewer(100, 60)
 	s.play(t)
+}
+
+// takeAway takes the key from a process while it holds it.
+func (c *crew) takeAway(process int) {
+	c.t.Helper()
+	turn := c.lingering(process)
+	c.admin.Set(c.t.Context(), lockName, "foreign", time.Minute)
+	c.wantLost(turn)
+	c.admin.Del(c.t.Context(), lockName)
 }
 
 func TestTheSubscriptionsAreCut(t *testing.T) {
@@ -313,20 +353,31 @@ func TestTheFenceKeyIsDeleted(t *testing.T) {
 // asked for here. Their fences tell who is the later one.
 func TestAllDataIsLost(t *testing.T) {
 	s := scenario{
-		orders: full(shortTTL, shortBound, true),
-		checks: map[string]func(history) []string{
-			"fence":    history.leaseFalls,
-			"unserved": func(h history) []string { return h.unserved(monotonic()) },
-		},
-		meanwhile: func(c *crew) {
-			for _, part := range []float64{0.2, 0.4, 0.6, 0.8} {
-				c.until(part)
-				if err := c.admin.FlushAll(c.t.Context()).Err(); err != nil {
-					c.t.Fatal(err)
-				}
-			}
-		},
+		orders: full(shortTTL, shortBound, true), checks: afterLoss(),
+		meanwhile: func(c *crew) { c.loseAll(0.2, 0.4, 0.6, 0.8) },
 	}
 	s.Shape.Turns = fewer(200, 60)
 	s.play(t)
+}
+
+// afterLoss are the checks that hold where data is lost.
+func afterLoss() map[string]func(history) []string {
+	return map[string]func(history) []string{
+		"fence":    history.leaseFalls,
+		"unserved": func(h history) []string { return h.unserved(monotonic()) },
+	}
+}
+
+// loseAll deletes all data whenever a part of all grants has been made.
+func (c *crew) loseAll(parts ...float64) {
+	c.t.Helper()
+	for _, part := range parts {
+		c.until(part)
+		err := redistest.EachMaster(c.t.Context(), c.admin, func(master redis.Cmdable) error {
+			return master.FlushAll(c.t.Context()).Err()
+		})
+		if err != nil {
+			c.t.Fatal(err)
+		}
+	}
 }

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/reqlock/reqlock/internal/redistest"
 )
 
 // soakEnv says how long a soak lasts, as in "2m".
@@ -80,7 +82,7 @@ func TestSoak(t *testing.T) {
 		Shape: shape{Processes: soakProcesses + soakOwn + int(lasts/killPause) + 1, Goroutines: 8, Turns: 1},
 		TTL:   time.Second, Bound: 250 * time.Millisecond,
 	}
-	c := newCrew(t, o, lasts+time.Minute)
+	c := newCrew(t, redistest.OnServer.Start(t), o, lasts+time.Minute)
 	c.warm()
 	start := c.figures()
 	c.muster(soakProcesses, "TestSoaker")
@@ -91,7 +93,7 @@ func TestSoak(t *testing.T) {
 	for i := range soakOwn {
 		mine := c.orders
 		mine.Process = o.Shape.Processes - 1 - i
-		rdb := redis.NewClient(&redis.Options{Addr: c.orders.Redis})
+		rdb := redis.NewClient(&redis.Options{Addr: c.orders.Redis.Addrs[0]})
 		clients = append(clients, rdb)
 		s := newSoaker(t, rdb, mine, c.table)
 		own = append(own, s)
@@ -138,7 +140,7 @@ func TestSoak(t *testing.T) {
 func (c *crew) warm() {
 	c.t.Helper()
 	for range 2 {
-		rdb := redis.NewClient(&redis.Options{Addr: c.orders.Redis})
+		rdb := redis.NewClient(&redis.Options{Addr: c.orders.Redis.Addrs[0]})
 		s := newSoaker(c.t, rdb, c.orders, c.table)
 		for range 100 {
 			if err := s.locks.Do(c.t.Context(), theKey, func(context.Context) error { return nil }); err != nil {

@@ -48,7 +48,7 @@ func TestSoaker(t *testing.T) {
 	row.soaked.goroutines[0].Store(int64(runtime.NumGoroutine()))
 	row.soaked.heap[0].Store(liveHeap())
 
-	rdb := redis.NewClient(&redis.Options{Addr: o.Redis})
+	rdb := redis.NewClient(&redis.Options{Addr: o.Redis.Addrs[0]})
 	s := newSoaker(t, rdb, o, table)
 	row.ready.Store(1)
 	for table.head.gate.Load() == 0 {

@@ -13,7 +13,7 @@ import (
 
 // commandStats returns how often the server ran each command, by its name in
 // lower case. It counts what scripts run, too.
-func commandStats(t *testing.T, rdb *redis.Client) map[string]int64 {
+func commandStats(t *testing.T, rdb redis.UniversalClient) map[string]int64 {
 	t.Helper()
 	info, err := rdb.Info(t.Context(), "commandstats").Result()
 	if err != nil {

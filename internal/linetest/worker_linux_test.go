@@ -13,9 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/redistest"
 )
 
 // ordersEnv carries the orders of a worker process, as JSON. They make a test
@@ -24,7 +23,7 @@ const ordersEnv = "LINETEST_ORDERS"
 
 // orders are what a worker process is to do.
 type orders struct {
-	Redis   string // host:port
+	Redis   redistest.Options
 	Table   string // path
 	Shape   shape
 	Process int
@@ -53,8 +52,7 @@ func TestWorker(t *testing.T) {
 	w := &worker{t: t, orders: o, clock: newClock(), table: mapTable(t, o.Table, o.Shape)}
 	w.row = &w.table.processes[o.Process]
 
-	rdb := redis.NewClient(&redis.Options{Addr: o.Redis})
-	defer func() { _ = rdb.Close() }()
+	rdb := o.Redis.Client(t)
 	rdb.AddHook(counter{&w.row.commands})
 	var err error
 	w.locks, err = core.New(rdb, core.WithTTL(o.TTL), core.WithCommandTimeout(o.Bound),

@@ -2,6 +2,7 @@ package redistest
 
 import (
 	"context"
+	"sync"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -75,20 +76,27 @@ func Through(p *Proxy) func(*redis.UniversalOptions) {
 // Keys returns the names of the keys on all masters that match the pattern. The
 // client is one of any kind.
 func Keys(ctx context.Context, rdb redis.UniversalClient, pattern string) ([]string, error) {
-	cluster, is := rdb.(*redis.ClusterClient)
-	if !is {
-		return rdb.Keys(ctx, pattern).Result()
-	}
-	found := make(chan []string, slotCount)
-	err := cluster.ForEachMaster(ctx, func(ctx context.Context, master *redis.Client) error {
+	var all []string
+	err := EachMaster(ctx, rdb, func(master redis.Cmdable) error {
 		names, err := master.Keys(ctx, pattern).Result()
-		found <- names
+		all = append(all, names...)
 		return err
 	})
-	close(found)
-	var all []string
-	for names := range found {
-		all = append(all, names...)
-	}
 	return all, err
+}
+
+// EachMaster calls do for each server that holds data of its own, one after the
+// other: all masters of a cluster, or the one that any other client has. It
+// returns one of their errors.
+func EachMaster(ctx context.Context, rdb redis.UniversalClient, do func(master redis.Cmdable) error) error {
+	cluster, is := rdb.(*redis.ClusterClient)
+	if !is {
+		return do(rdb)
+	}
+	var one sync.Mutex
+	return cluster.ForEachMaster(ctx, func(_ context.Context, master *redis.Client) error {
+		one.Lock()
+		defer one.Unlock()
+		return do(master)
+	})
 }
