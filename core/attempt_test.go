@@ -39,9 +39,9 @@ func wantReplay(t *testing.T, locks *core.Locker, key, answer string) {
 	}
 }
 
-func TestAnAttempt(t *testing.T) {
-	server := redistest.Start(t)
-	locks, other := newLocker(t, server.Client(t)), newLocker(t, server.Client(t))
+func anAttempt(t *testing.T, servers *redistest.Deployment) {
+	t.Helper()
+	locks, other := newLocker(t, servers.Client(t)), newLocker(t, servers.Client(t))
 	a := begin(t, locks, "order")
 	if a.Number() != 1 || a.Lease() == nil || a.Lease().Key() != "i:order" || a.MaxRecord() != 1<<20 {
 		t.Errorf("attempt %d under %v, up to %d bytes", a.Number(), a.Lease(), a.MaxRecord())
@@ -76,8 +76,9 @@ func TestAnAttempt(t *testing.T) {
 	wantError(t, err, core.ErrMismatch)
 }
 
-func TestAnAnswerIsNotAnAttempt(t *testing.T) {
-	locks := newLocker(t, redistest.Start(t).Client(t))
+func anAnswerIsNotAnAttempt(t *testing.T, servers *redistest.Deployment) {
+	t.Helper()
+	locks := newLocker(t, servers.Client(t))
 	if err := begin(t, locks, "k").Commit(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
@@ -98,8 +99,8 @@ func TestAnAnswerIsNotAnAttempt(t *testing.T) {
 	}
 }
 
-func TestHowAnAttemptEnds(t *testing.T) {
-	server := redistest.Start(t)
+func howAnAttemptEnds(t *testing.T, servers *redistest.Deployment) {
+	t.Helper()
 	tests := map[string]struct {
 		end  func(*core.Attempt, context.Context) error
 		next error // nil: it runs
@@ -113,7 +114,7 @@ func TestHowAnAttemptEnds(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			locks := newLocker(t, server.Client(t), core.WithMaxRecord(10))
+			locks := newLocker(t, servers.Client(t), core.WithMaxRecord(10))
 			if err := test.end(begin(t, locks, name), t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -125,16 +126,16 @@ func TestHowAnAttemptEnds(t *testing.T) {
 			wantError(t, err, test.next)
 		})
 	}
-	locks := newLocker(t, server.Client(t), core.WithMaxRecord(10))
+	locks := newLocker(t, servers.Client(t), core.WithMaxRecord(10))
 	if err := begin(t, locks, "at the limit").Commit(t.Context(), []byte("0123456789")); err != nil {
 		t.Fatal(err)
 	}
 	wantReplay(t, locks, "at the limit", "0123456789")
 }
 
-func TestARecordLivesAsLongAsItIsKept(t *testing.T) {
-	server := redistest.Start(t)
-	rdb := server.Client(t)
+func aRecordLivesAsLongAsItIsKept(t *testing.T, servers *redistest.Deployment) {
+	t.Helper()
+	rdb := servers.Client(t)
 	locks := newLocker(t, rdb)
 	short := locks.With(core.WithRetention(time.Second), core.WithTTL(500*time.Millisecond))
 	if err := begin(t, locks, "day").Commit(t.Context(), nil); err != nil {
@@ -154,9 +155,9 @@ func TestARecordLivesAsLongAsItIsKept(t *testing.T) {
 }
 
 // The record of an attempt must not go before its lease may.
-func TestARecordLivesAsLongAsALease(t *testing.T) {
-	server := redistest.Start(t)
-	rdb := server.Client(t)
+func aRecordLivesAsLongAsALease(t *testing.T, servers *redistest.Deployment) {
+	t.Helper()
+	rdb := servers.Client(t)
 	locks := newLocker(t, rdb, core.WithRetention(time.Second), core.WithTTL(time.Minute))
 	a := begin(t, locks, "k")
 	for _, when := range []string{"while it runs", "when it is done"} {
@@ -169,13 +170,13 @@ func TestARecordLivesAsLongAsALease(t *testing.T) {
 	}
 }
 
-func TestDuplicatesWaitForTheAnswer(t *testing.T) {
-	server := redistest.Start(t)
-	proxy := redistest.NewProxy(t, server.Addr())
-	here := newLocker(t, proxy.Client(t), core.WithWait(20*time.Second))
-	there := newLocker(t, server.Client(t), core.WithWait(20*time.Second))
+func duplicatesWaitForTheAnswer(t *testing.T, servers *redistest.Deployment) {
+	t.Helper()
+	proxy := servers.Proxy(t)
+	here := newLocker(t, servers.Client(t, redistest.Through(proxy)), core.WithWait(20*time.Second))
+	there := newLocker(t, servers.Client(t), core.WithWait(20*time.Second))
 	var heard events
-	watched := newLocker(t, server.Client(t), core.WithWait(20*time.Second), core.WithObserver(heard.observe))
+	watched := newLocker(t, servers.Client(t), core.WithWait(20*time.Second), core.WithObserver(heard.observe))
 	a := begin(t, here, "k")
 	proxy.ResetCommands()
 	var group sync.WaitGroup
@@ -213,11 +214,11 @@ func TestDuplicatesWaitForTheAnswer(t *testing.T) {
 }
 
 // Before the handler one command, after it one, and for a duplicate one.
-func TestRoundTripsOfAnAttempt(t *testing.T) {
-	server := redistest.Start(t)
-	proxy := redistest.NewProxy(t, server.Addr())
-	locks := newLocker(t, proxy.Client(t))
-	if err := begin(t, locks, "warm").Commit(t.Context(), nil); err != nil { // the scripts are known from now on
+func roundTripsOfAnAttempt(t *testing.T, servers *redistest.Deployment) {
+	t.Helper()
+	proxy := servers.Proxy(t)
+	locks := newLocker(t, servers.Client(t, redistest.Through(proxy)))
+	if err := begin(t, locks, "{k}warm").Commit(t.Context(), nil); err != nil { // the keys' master knows the scripts from now on
 		t.Fatal(err)
 	}
 	wantCommands := func(what string, want int) {
@@ -232,24 +233,24 @@ func TestRoundTripsOfAnAttempt(t *testing.T) {
 		proxy.ResetCommands()
 	}
 	proxy.ResetCommands()
-	a := begin(t, locks, "k")
+	a := begin(t, locks, "{k}run")
 	wantCommands("begin", 1)
 	if err := a.Commit(t.Context(), []byte("answer")); err != nil {
 		t.Fatal(err)
 	}
 	wantCommands("commit", 1)
-	wantReplay(t, locks, "k", "answer")
+	wantReplay(t, locks, "{k}run", "answer")
 	wantCommands("replay", 1)
 }
 
-func TestAnAttemptThatDied(t *testing.T) {
-	server := redistest.Start(t)
-	dead := core.Must(core.New(server.Client(t), core.WithTTL(200*time.Millisecond)))
+func anAttemptThatDied(t *testing.T, servers *redistest.Deployment) {
+	t.Helper()
+	dead := core.Must(core.New(servers.Client(t), core.WithTTL(200*time.Millisecond)))
 	begin(t, dead, "k")
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	_ = dead.Close(ended)
-	locks := newLocker(t, server.Client(t), core.WithWait(10*time.Second))
+	locks := newLocker(t, servers.Client(t), core.WithWait(10*time.Second))
 	_, err := locks.Begin(t.Context(), "k", []byte("f"))
 	wantError(t, err, core.ErrInterrupted)
 	again := begin(t, locks.With(core.WithInterrupted(core.Rerun)), "k")
@@ -276,8 +277,9 @@ func TestAnAttemptThatDied(t *testing.T) {
 	wantReplay(t, locks, "k", "answer")
 }
 
-func TestANestedAttemptIsAPartOfTheOuterOne(t *testing.T) {
-	locks := newLocker(t, redistest.Start(t).Client(t))
+func aNestedAttemptIsAPartOfTheOuterOne(t *testing.T, servers *redistest.Deployment) {
+	t.Helper()
+	locks := newLocker(t, servers.Client(t))
 	outer := begin(t, locks, "k")
 	ctx := lock(t, locks, "another").Context()
 	between, err := locks.Lock(outer.Lease().Context(), "between")

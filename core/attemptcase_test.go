@@ -13,10 +13,10 @@ import (
 
 // A caller gives Commit its buffer, and uses the buffer again once Commit has
 // returned, as of a *bytes.Buffer that comes from a pool.
-func TestABufferThatIsUsedAgainAfterCommit(t *testing.T) {
-	server := redistest.Start(t)
+func aBufferThatIsUsedAgainAfterCommit(t *testing.T, servers *redistest.Deployment) {
+	t.Helper()
 	var heard events
-	locks := newLocker(t, server.Client(t), core.WithWait(20*time.Second), core.WithObserver(heard.observe))
+	locks := newLocker(t, servers.Client(t), core.WithWait(20*time.Second), core.WithObserver(heard.observe))
 	a := begin(t, locks, "k")
 	var group sync.WaitGroup
 	got := make(chan *core.Attempt, 1)
@@ -42,10 +42,10 @@ func TestABufferThatIsUsedAgainAfterCommit(t *testing.T) {
 
 // The same where ctx ends before the commit is through: what is committed later is
 // what the buffer says then.
-func TestABufferThatIsUsedAgainWhileItIsCommitted(t *testing.T) {
-	server := redistest.Start(t)
-	proxy := redistest.NewProxy(t, server.Addr())
-	locks, direct := newLocker(t, proxy.Client(t)), newLocker(t, server.Client(t))
+func aBufferThatIsUsedAgainWhileItIsCommitted(t *testing.T, servers *redistest.Deployment) {
+	t.Helper()
+	proxy := servers.Proxy(t)
+	locks, direct := newLocker(t, servers.Client(t, redistest.Through(proxy))), newLocker(t, servers.Client(t))
 	a := begin(t, locks, "k")
 	proxy.Refuse(true)
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
@@ -61,12 +61,16 @@ func TestABufferThatIsUsedAgainWhileItIsCommitted(t *testing.T) {
 }
 
 // Abort has returned nil: the next request runs.
-func TestTheNextRequestAfterAnAbortThatLostItsLease(t *testing.T) {
-	server := redistest.Start(t)
-	rdb := server.Client(t)
+func theNextRequestAfterAnAbortThatLostItsLease(t *testing.T, servers *redistest.Deployment) {
+	t.Helper()
+	rdb := servers.Client(t)
 	locks := newLocker(t, rdb, core.WithTTL(600*time.Millisecond))
 	_ = begin(t, locks, "warm").Abort(t.Context())
-	for range 20 {
+	rounds := 20
+	if servers.Kind != redistest.OnServer {
+		rounds = 3 // they take long, and there is nothing else to find
+	}
+	for range rounds {
 		a := begin(t, locks, "k")
 		rdb.Del(t.Context(), "reqlock:i:k")
 		<-a.Lease().Context().Done()
@@ -82,9 +86,9 @@ func TestTheNextRequestAfterAnAbortThatLostItsLease(t *testing.T) {
 }
 
 // A handler heeds the end of its context at shutdown, and its attempt is aborted.
-func TestAnAbortAtShutdown(t *testing.T) {
-	server := redistest.Start(t)
-	locks := newLocker(t, server.Client(t), core.WithTTL(200*time.Millisecond))
+func anAbortAtShutdown(t *testing.T, servers *redistest.Deployment) {
+	t.Helper()
+	locks := newLocker(t, servers.Client(t), core.WithTTL(200*time.Millisecond))
 	a := begin(t, locks, "k")
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
@@ -93,7 +97,7 @@ func TestAnAbortAtShutdown(t *testing.T) {
 	if err := a.Abort(t.Context()); err != nil {
 		t.Fatalf("abort: %v", err) // which would be honest
 	}
-	other := newLocker(t, server.Client(t), core.WithWait(5*time.Second))
+	other := newLocker(t, servers.Client(t), core.WithWait(5*time.Second))
 	next, err := other.Begin(t.Context(), "k", []byte("f"))
 	if err != nil {
 		t.Fatalf("Abort said nil, and the next request gets %v", err)
@@ -102,8 +106,9 @@ func TestAnAbortAtShutdown(t *testing.T) {
 }
 
 // Where trying again does not help, no error says when.
-func TestRetryAfterOfWhatDoesNotPass(t *testing.T) {
-	locks := newLocker(t, redistest.Start(t).Client(t))
+func retryAfterOfWhatDoesNotPass(t *testing.T, servers *redistest.Deployment) {
+	t.Helper()
+	locks := newLocker(t, servers.Client(t))
 	_ = begin(t, locks, "k").Seal(t.Context())
 	_ = begin(t, locks, "i").Interrupt(t.Context())
 	for key, print := range map[string]string{"k": "f", "i": "f"} {
@@ -133,9 +138,9 @@ func TestDecisionOfNoAttempt(t *testing.T) {
 }
 
 // A damaged record answers 409 and never runs the handler.
-func TestADamagedRecord(t *testing.T) {
-	server := redistest.Start(t)
-	rdb := server.Client(t)
+func aDamagedRecord(t *testing.T, servers *redistest.Deployment) {
+	t.Helper()
+	rdb := servers.Client(t)
 	locks := newLocker(t, rdb)
 	for name, fields := range map[string][]string{
 		"an unknown state":       {"s", "X", "t", "other:1", "f", "f", "n", "1"},
@@ -158,16 +163,16 @@ func TestADamagedRecord(t *testing.T) {
 
 // A request that runs for longer than its record is kept, and dies: nobody knows
 // what became of it, and by the policy it is not to run again.
-func TestARequestThatRunsForLongerThanItsRecordIsKept(t *testing.T) {
-	server := redistest.Start(t)
+func aRequestThatRunsForLongerThanItsRecordIsKept(t *testing.T, servers *redistest.Deployment) {
+	t.Helper()
 	var heard events
 	opts := []core.Option{core.WithRetention(time.Second), core.WithTTL(500 * time.Millisecond)}
-	locks := newLocker(t, server.Client(t), append(opts, core.WithObserver(heard.observe))...)
+	locks := newLocker(t, servers.Client(t), append(opts, core.WithObserver(heard.observe))...)
 	begun := time.Now()
 	begin(t, locks, "dies") // it is never ended
 	ends := begin(t, locks, "ends")
 	await(t, "it has run for twice as long", func() bool { return time.Since(begun) > 2*time.Second })
-	other := newLocker(t, server.Client(t), opts...)
+	other := newLocker(t, servers.Client(t), opts...)
 	_, err := other.Begin(t.Context(), "ends", []byte("g"))
 	wantError(t, err, core.ErrMismatch)
 	if err := ends.Commit(t.Context(), []byte("answer")); err != nil {

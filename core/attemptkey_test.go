@@ -59,8 +59,9 @@ func TestBeginUnderAMereLockOfItsKey(t *testing.T) {
 }
 
 // An attempt runs, and has lost its lease: its own process knows of it.
-func TestResolveWhileAnAttemptRunsThatHasLostItsLease(t *testing.T) {
-	rdb := redistest.Start(t).Client(t)
+func resolveWhileAnAttemptRunsThatHasLostItsLease(t *testing.T, servers *redistest.Deployment) {
+	t.Helper()
+	rdb := servers.Client(t)
 	locks := newLocker(t, rdb, core.WithTTL(300*time.Millisecond), core.WithRetryAfter(7*time.Second))
 	a := begin(t, locks, "k")
 	rdb.Del(t.Context(), "reqlock:i:k")
@@ -78,9 +79,9 @@ func TestResolveWhileAnAttemptRunsThatHasLostItsLease(t *testing.T) {
 
 // Attempt 1 has died, attempt 2 could not find out what it did, and was aborted:
 // what is known of the first one stays.
-func TestTheNumberAfterARerunThatWasAborted(t *testing.T) {
-	server := redistest.Start(t)
-	reject := newLocker(t, server.Client(t))
+func theNumberAfterARerunThatWasAborted(t *testing.T, servers *redistest.Deployment) {
+	t.Helper()
+	reject := newLocker(t, servers.Client(t))
 	rerun := reject.With(core.WithInterrupted(core.Rerun))
 	if err := begin(t, rerun, "k").Interrupt(t.Context()); err != nil { // as a crash
 		t.Fatal(err)

@@ -18,12 +18,12 @@ import (
 // send it.
 const compareAndDelete = `if redis.call("get",KEYS[1]) == ARGV[1] then return redis.call("del",KEYS[1]) else return 0 end`
 
-func TestOfNineOneWins(t *testing.T) {
-	server := redistest.Start(t)
-	one := newLocker(t, server.Client(t))
+func ofNineOneWins(t *testing.T, servers *redistest.Deployment) {
+	t.Helper()
+	one := newLocker(t, servers.Client(t))
 	for name, locker := range map[string]func(*testing.T) *core.Locker{
 		"one process":    func(*testing.T) *core.Locker { return one },
-		"nine processes": func(t *testing.T) *core.Locker { t.Helper(); return newLocker(t, server.Client(t)) },
+		"nine processes": func(t *testing.T) *core.Locker { t.Helper(); return newLocker(t, servers.Client(t)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			var won, busy atomic.Int32
@@ -52,13 +52,13 @@ func TestOfNineOneWins(t *testing.T) {
 	}
 }
 
-func TestWaitersOfManyProcessesExcludeEachOther(t *testing.T) {
-	server := redistest.Start(t)
+func waitersOfManyProcessesExcludeEachOther(t *testing.T, servers *redistest.Deployment) {
+	t.Helper()
 	const processes, goroutines, turns = 4, 8, 10
 	var inside, done atomic.Int32
 	var group sync.WaitGroup
 	for range processes {
-		locks := newLocker(t, server.Client(t))
+		locks := newLocker(t, servers.Client(t))
 		for range goroutines {
 			group.Go(func() {
 				for range turns {
@@ -102,18 +102,18 @@ func TestAnothersTokenReleasesNothing(t *testing.T) {
 	}
 }
 
-func TestAHolderThatDiesFreesTheKeyAtItsTTL(t *testing.T) {
-	server := redistest.Start(t)
+func aHolderThatDiesFreesTheKeyAtItsTTL(t *testing.T, servers *redistest.Deployment) {
+	t.Helper()
 	const ttl = time.Second
 	// A client that is cut off for good is a process that died.
-	proxy := redistest.NewProxy(t, server.Addr())
-	dying := newLocker(t, proxy.Client(t, func(o *redis.Options) { o.ReadTimeout = time.Second }), core.WithTTL(ttl))
+	proxy := servers.Proxy(t)
+	dying := newLocker(t, servers.Client(t, redistest.Through(proxy), func(o *redis.UniversalOptions) { o.ReadTimeout = time.Second }), core.WithTTL(ttl))
 	begun := time.Now()
 	lock(t, dying, "k")
 	granted := time.Now()
 	proxy.Refuse(true)
 
-	lease := lock(t, newLocker(t, server.Client(t)), "k")
+	lease := lock(t, newLocker(t, servers.Client(t)), "k")
 	got := time.Now()
 	if got.Sub(begun) < ttl || got.Sub(granted) > ttl+time.Second {
 		t.Errorf("free after %v to %v, want %v", got.Sub(granted), got.Sub(begun), ttl)
@@ -121,8 +121,9 @@ func TestAHolderThatDiesFreesTheKeyAtItsTTL(t *testing.T) {
 	release(t, lease)
 }
 
-func TestTheClassicRecipeExcludesUsAndIsExcluded(t *testing.T) {
-	rdb := redistest.Start(t).Client(t)
+func theClassicRecipeExcludesUsAndIsExcluded(t *testing.T, servers *redistest.Deployment) {
+	t.Helper()
+	rdb := servers.Client(t)
 	for _, prefix := range []string{"reqlock:", "", "{app}:"} {
 		t.Run(prefix, func(t *testing.T) {
 			locks := newLocker(t, rdb, core.WithPrefix(prefix))
@@ -150,8 +151,9 @@ func TestTheClassicRecipeExcludesUsAndIsExcluded(t *testing.T) {
 	}
 }
 
-func TestWeAreToldWhenOurTokenIsUsedToReleaseIt(t *testing.T) {
-	rdb := redistest.Start(t).Client(t)
+func weAreToldWhenOurTokenIsUsedToReleaseIt(t *testing.T, servers *redistest.Deployment) {
+	t.Helper()
+	rdb := servers.Client(t)
 	heard := &events{}
 	locks := newLocker(t, rdb, core.WithTTL(600*time.Millisecond), core.WithObserver(heard.observe))
 	lease := lock(t, locks, "k")
@@ -183,11 +185,11 @@ func TestTheDatabaseIndexOfTheClientIsRespected(t *testing.T) {
 	release(t, lease)
 }
 
-func TestOnlyTheHeadOfTheLineAsksRedis(t *testing.T) {
-	server := redistest.Start(t)
-	proxy := redistest.NewProxy(t, server.Addr())
+func onlyTheHeadOfTheLineAsksRedis(t *testing.T, servers *redistest.Deployment) {
+	t.Helper()
+	proxy := servers.Proxy(t)
 	heard := &events{}
-	locks := newLocker(t, proxy.Client(t), core.WithObserver(heard.observe))
+	locks := newLocker(t, servers.Client(t, redistest.Through(proxy)), core.WithObserver(heard.observe))
 	lease := lock(t, locks, "k")
 	proxy.ResetCommands()
 	var group sync.WaitGroup

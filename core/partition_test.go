@@ -24,11 +24,11 @@ func behindProxy(t *testing.T) (*redistest.Server, *redistest.Proxy, *redis.Clie
 	return server, proxy, rdb
 }
 
-func TestAHandlerThatRunsThreeTTLsKeepsItsLock(t *testing.T) {
-	server := redistest.Start(t)
+func aHandlerThatRunsThreeTTLsKeepsItsLock(t *testing.T, servers *redistest.Deployment) {
+	t.Helper()
 	const ttl = 600 * time.Millisecond
-	lease := lock(t, newLocker(t, server.Client(t), core.WithTTL(ttl)), "k")
-	other := newLocker(t, server.Client(t), core.WithWait(3*ttl))
+	lease := lock(t, newLocker(t, servers.Client(t), core.WithTTL(ttl)), "k")
+	other := newLocker(t, servers.Client(t), core.WithWait(3*ttl))
 	_, err := other.Lock(t.Context(), "k")
 	wantError(t, err, core.ErrWaitTimeout, core.ErrBusy)
 	if lease.Context().Err() != nil || time.Until(lease.ValidUntil()) <= 0 {
@@ -150,13 +150,13 @@ func TestACancelledContextReturnsAtOnce(t *testing.T) {
 	wantError(t, err, context.Canceled, core.ErrWaitTimeout)
 }
 
-func TestADeadlineInTheMiddleOfAWait(t *testing.T) {
-	server := redistest.Start(t)
-	lease := lock(t, newLocker(t, server.Client(t)), "k")
+func aDeadlineInTheMiddleOfAWait(t *testing.T, servers *redistest.Deployment) {
+	t.Helper()
+	lease := lock(t, newLocker(t, servers.Client(t)), "k")
 	why := errors.New("the budget of the request is used up")
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, why)
 	defer cancel()
-	_, err := newLocker(t, server.Client(t)).Lock(ctx, "k")
+	_, err := newLocker(t, servers.Client(t)).Lock(ctx, "k")
 	wantError(t, err, context.DeadlineExceeded, why, core.ErrWaitTimeout, core.ErrBusy)
 	release(t, lease)
 }

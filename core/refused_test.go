@@ -10,11 +10,11 @@ import (
 )
 
 // An empty value in the key is a foreign client's too.
-func TestAnEmptyValueIsAnothers(t *testing.T) {
-	server := redistest.Start(t)
-	proxy := redistest.NewProxy(t, server.Addr())
-	server.Client(t).Set(t.Context(), "reqlock:k", "", time.Minute)
-	locks := newLocker(t, proxy.Client(t))
+func anEmptyValueIsAnothers(t *testing.T, servers *redistest.Deployment) {
+	t.Helper()
+	proxy := servers.Proxy(t)
+	servers.Client(t).Set(t.Context(), "reqlock:k", "", time.Minute)
+	locks := newLocker(t, servers.Client(t, redistest.Through(proxy)))
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
 	begun := time.Now()

@@ -29,8 +29,9 @@ func crowd(t *testing.T, locks *core.Locker, heard *events, key string, n int) (
 	return group.Wait
 }
 
-func TestALineThatIsFullRefusesAtOnce(t *testing.T) {
-	rdb := redistest.Start(t).Client(t)
+func aLineThatIsFullRefusesAtOnce(t *testing.T, servers *redistest.Deployment) {
+	t.Helper()
+	rdb := servers.Client(t)
 	heard := &events{}
 	locks := newLocker(t, rdb, core.WithObserver(heard.observe), core.WithMaxWaiters(3), core.WithMaxTotalWaiters(4))
 	holder := newLocker(t, rdb)
@@ -59,13 +60,13 @@ func TestALineThatIsFullRefusesAtOnce(t *testing.T) {
 	release(t, lock(t, locks, "a"))
 }
 
-func TestALockIsHandedFromProcessToProcess(t *testing.T) {
-	server := redistest.Start(t)
-	holder := lock(t, newLocker(t, server.Client(t)), "k")
+func aLockIsHandedFromProcessToProcess(t *testing.T, servers *redistest.Deployment) {
+	t.Helper()
+	holder := lock(t, newLocker(t, servers.Client(t)), "k")
 	heard := &events{}
-	locks := newLocker(t, server.Client(t), core.WithObserver(heard.observe))
+	locks := newLocker(t, servers.Client(t), core.WithObserver(heard.observe))
 	wait := crowd(t, locks, heard, "k", 1)
-	await(t, "it stands in line", func() bool { return server.Client(t).LLen(t.Context(), "{reqlock:k}:q").Val() == 1 })
+	await(t, "it stands in line", func() bool { return servers.Client(t).LLen(t.Context(), "{reqlock:k}:q").Val() == 1 })
 	released := time.Now()
 	release(t, holder)
 	wait()
@@ -77,12 +78,12 @@ func TestALockIsHandedFromProcessToProcess(t *testing.T) {
 	}
 }
 
-func TestFencesRiseWhateverHappensToTheirCounter(t *testing.T) {
-	server := redistest.Start(t)
-	rdb := server.Client(t)
+func fencesRiseWhateverHappensToTheirCounter(t *testing.T, servers *redistest.Deployment) {
+	t.Helper()
+	rdb := servers.Client(t)
 	lockers := []*core.Locker{
-		newLocker(t, server.Client(t), core.WithFencing(true)),
-		newLocker(t, server.Client(t), core.WithFencing(true)),
+		newLocker(t, servers.Client(t), core.WithFencing(true)),
+		newLocker(t, servers.Client(t), core.WithFencing(true)),
 	}
 	var last int64
 	turn := func(locks *core.Locker) {
@@ -97,7 +98,7 @@ func TestFencesRiseWhateverHappensToTheirCounter(t *testing.T) {
 	for _, lose := range []func(){
 		func() {},
 		func() { rdb.Del(t.Context(), "{reqlock:k}:f") },
-		func() { rdb.FlushAll(t.Context()) },
+		func() { loseAll(t, rdb) },
 		func() { rdb.ScriptFlush(t.Context()) },
 	} {
 		lose()
@@ -111,8 +112,9 @@ func TestFencesRiseWhateverHappensToTheirCounter(t *testing.T) {
 	}
 }
 
-func TestWithoutFencingNoFencingWorkIsDone(t *testing.T) {
-	rdb := redistest.Start(t).Client(t)
+func withoutFencingNoFencingWorkIsDone(t *testing.T, servers *redistest.Deployment) {
+	t.Helper()
+	rdb := servers.Client(t)
 	locks := newLocker(t, rdb)
 	lease := lock(t, locks, "k")
 	if lease.Fence() != 0 || rdb.Exists(t.Context(), "{reqlock:k}:f").Val() != 0 {
