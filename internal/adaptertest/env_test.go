@@ -54,14 +54,13 @@ func newEnv(t *testing.T, f *framework, servers *redistest.Deployment) *env {
 		rdb:    servers.Client(t),
 		prefix: fmt.Sprintf("case%d:", prefixes.Add(1)),
 	}
-	e.locks = core.Must(core.New(servers.Client(t, redistest.Through(e.proxy)),
+	e.locks = core.Must(core.New(e.connect(e.proxy),
 		core.WithPrefix(e.prefix),
 		core.WithObserver(e.events.observe),
 		core.WithCommandTimeout(2*time.Second), // a busy machine is no fault of Redis
 	))
 	t.Cleanup(e.close)
 
-	// The connection is made now, so that a short wait is one for the lock.
 	lease, err := e.locks.TryLock(t.Context(), "first")
 	if err != nil {
 		t.Fatalf("TryLock: %v", err)
@@ -72,6 +71,20 @@ func newEnv(t *testing.T, f *framework, servers *redistest.Deployment) *env {
 	}
 	e.events.forget()
 	return e
+}
+
+// connect returns a client behind the proxy. Its connections, one to each master,
+// are made now, so that a short wait is one for the lock.
+func (e *env) connect(proxy *redistest.Proxy) redis.UniversalClient {
+	e.Helper()
+	rdb := e.redis.Client(e.T, redistest.Through(proxy))
+	err := redistest.EachMaster(e.Context(), rdb, func(master redis.Cmdable) error {
+		return master.Ping(e.Context()).Err()
+	})
+	if err != nil {
+		e.Fatalf("PING: %v", err)
+	}
+	return rdb
 }
 
 // close ends the Locker and sees that no lock is left, and nothing that lives for

@@ -253,7 +253,7 @@ func (b *teller) process(opts ...core.Option) (*core.Locker, *redistest.Proxy) {
 	b.Helper()
 	proxy := b.redis.Proxy(b.T)
 	opts = append([]core.Option{core.WithPrefix(b.prefix), core.WithCommandTimeout(2 * time.Second)}, opts...)
-	locks := core.Must(core.New(b.redis.Client(b.T, redistest.Through(proxy)), opts...))
+	locks := core.Must(core.New(b.connect(proxy), opts...))
 	b.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()

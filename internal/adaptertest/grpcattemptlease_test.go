@@ -37,7 +37,7 @@ func grpcLeaseScenarios() []grpcScenario {
 // returns when its lease has ended.
 func (b *teller) deadProcess() {
 	b.Helper()
-	locks, proxy := b.process(core.WithTTL(200 * time.Millisecond))
+	locks, proxy := b.process(core.WithTTL(shortLease))
 	endpoint := core.EndpointKey("", pb.TestService_UnaryCall_FullMethodName, theKey)
 	attempt, err := locks.Begin(b.Context(), endpoint, nil)
 	if err != nil {
@@ -103,10 +103,10 @@ func leaseResolved(b *teller) {
 func leaseRenewed(b *teller) {
 	var p *submission
 	p = b.serve(func(ctx context.Context, _ *pb.SimpleRequest) error {
-		b.events.await(b.T, core.Renewed, 10)
+		b.events.await(b.T, core.Renewed, 6)
 		p.wantRefused(p.pay(), refused(core.ErrBusy, time.Second))
 		return ctx.Err()
-	}, core.WithTTL(150*time.Millisecond))
+	}, core.WithTTL(time.Second))
 	first := p.wantFirst(p.pay(), 1)
 	p.wantReplay(first, p.pay())
 }
@@ -129,7 +129,7 @@ func (b *teller) cutOff(meanwhile func(), opts ...grpclock.Option) *submission {
 		b.awaitFree(core.EndpointKey("", pb.TestService_UnaryCall_FullMethodName, theKey))
 		meanwhile()
 		return nil
-	}, append(opts, core.WithTTL(200*time.Millisecond))...)
+	}, append(opts, core.WithTTL(shortLease))...)
 }
 
 // An answer that is late is stored, where nobody has begun since.

@@ -46,7 +46,7 @@ func redisDownAfter(b *teller) {
 	p := b.serveOn(locks, func(context.Context, *pb.SimpleRequest) error {
 		proxy.Refuse(true)
 		return nil
-	}, core.WithTTL(200*time.Millisecond))
+	}, core.WithTTL(shortLease))
 	p.wantFirst(p.pay(), 1)
 	proxy.Refuse(false)
 	b.awaitFree(core.EndpointKey("", pb.TestService_UnaryCall_FullMethodName, theKey))
