@@ -41,11 +41,11 @@ type conn struct {
 	parser  parser
 }
 
-// Write sends the bytes and counts the commands that end in them.
+// Write counts the commands that end in the bytes and sends them: in this order,
+// since the reader of a client may be done with the answers before Write returns.
 func (c *conn) Write(sent []byte) (int, error) {
-	n, err := c.TCPConn.Write(sent)
-	if commands := c.parser.ended(sent[:n]); commands > 0 {
+	if commands := c.parser.ended(sent); commands > 0 {
 		c.counter.commands.Add(int64(commands))
 	}
-	return n, err
+	return c.TCPConn.Write(sent)
 }

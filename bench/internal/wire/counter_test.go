@@ -1,0 +1,55 @@
+package wire
+
+import (
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// TestCommandsCountBeforeTheyAreAnswered sends more at once than a connection
+// takes while nobody reads from it.
+func TestCommandsCountBeforeTheyAreAnswered(t *testing.T) {
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	counter := new(Counter)
+	client, err := counter.Dial(t.Context(), new(net.Dialer), listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := listener.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const size, commands = 32 << 20, 3
+	ping := "*1\r\n$4\r\nPING\r\n"
+	long := "*2\r\n$4\r\nECHO\r\n$33554432\r\n" + strings.Repeat("x", size) + "\r\n"
+	wrote := make(chan error, 1)
+	go func() {
+		_, err := client.Write([]byte(ping + long + ping))
+		wrote <- errors.Join(err, client.Close())
+	}()
+	for deadline := time.Now().Add(10 * time.Second); counter.Commands() != commands; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Errorf("%d commands are counted, want %d", counter.Commands(), commands)
+			break
+		}
+	}
+	select {
+	case <-wrote:
+		t.Error("all was sent, though nobody reads: the test shows nothing")
+	default:
+	}
+	_, err = io.Copy(io.Discard, server)
+	if err := errors.Join(err, <-wrote, server.Close(), listener.Close()); err != nil {
+		t.Error(err)
+	}
+}
