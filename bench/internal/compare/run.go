@@ -2,6 +2,7 @@ package compare
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 
@@ -13,11 +14,15 @@ import (
 )
 
 // Run runs all locks of a suite, in turns.
-func (s Suite) Run(ctx context.Context, l *lab.Lab) ([]Run, error) {
-	var runs []Run
-	err := l.Turns(s.Name, len(s.Locks), func(repetition, contestant int) error {
+func (s Suite) Run(ctx context.Context, l *lab.Lab) (runs []Run, err error) {
+	on, end, err := s.deploy(ctx, l)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", s.Name, err)
+	}
+	defer func() { err = errors.Join(err, end()) }()
+	err = l.Turns(s.Name, len(s.Locks), func(repetition, contestant int) error {
 		name := s.Locks[contestant]
-		run, err := s.once(ctx, l, name, repetition)
+		run, err := s.once(ctx, l, on, name, repetition)
 		if err == nil {
 			runs = append(runs, run)
 		}
@@ -27,8 +32,8 @@ func (s Suite) Run(ctx context.Context, l *lab.Lab) ([]Run, error) {
 }
 
 // once runs one lock once.
-func (s Suite) once(ctx context.Context, l *lab.Lab, name lock.Name, repetition int) (Run, error) {
-	if err := l.Server.Clear(ctx); err != nil {
+func (s Suite) once(ctx context.Context, l *lab.Lab, on deployment, name lock.Name, repetition int) (Run, error) {
+	if err := on.Clear(ctx); err != nil {
 		return Run{}, err
 	}
 	memoryPath := ""
@@ -45,13 +50,13 @@ func (s Suite) once(ctx context.Context, l *lab.Lab, name lock.Name, repetition 
 		defer func() { _ = memory.Close() }()
 	}
 
-	before, err := l.Server.Used(ctx)
+	before, err := on.Used(ctx)
 	if err != nil {
 		return Run{}, err
 	}
-	outcomes, err := child.Run[load.Outcome](ctx, s.jobs(l, name, memoryPath), child.Options{
+	outcomes, err := child.Run[load.Outcome](ctx, s.jobs(l, on, name, memoryPath), child.Options{
 		Begin: func() (err error) {
-			before, err = l.Server.Used(ctx)
+			before, err = on.Used(ctx)
 			return err
 		},
 		Profile: l.Profile(s.Name, string(name), repetition),
@@ -59,7 +64,7 @@ func (s Suite) once(ctx context.Context, l *lab.Lab, name lock.Name, repetition 
 	if err != nil {
 		return Run{}, err
 	}
-	after, err := l.Server.Used(ctx)
+	after, err := on.Used(ctx)
 	if err != nil {
 		return Run{}, err
 	}
@@ -77,11 +82,11 @@ func (s Suite) once(ctx context.Context, l *lab.Lab, name lock.Name, repetition 
 }
 
 // jobs returns the jobs of all processes.
-func (s Suite) jobs(l *lab.Lab, name lock.Name, memoryPath string) []child.Job {
+func (s Suite) jobs(l *lab.Lab, on deployment, name lock.Name, memoryPath string) []child.Job {
 	jobs := make([]child.Job, s.Processes)
 	for i := range jobs {
 		crew := load.Crew{
-			Lock: name, Addr: l.Server.Addr, Memory: memoryPath,
+			Lock: name, Addrs: on.Addrs(), Memory: memoryPath,
 			Process: i, Processes: s.Processes, Goroutines: s.Goroutines, Section: s.Section,
 		}
 		if s.Burst {

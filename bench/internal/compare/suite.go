@@ -18,6 +18,7 @@ type Suite struct {
 	OwnKeys    bool // each goroutine has a key of its own: nothing is contended
 	Burst      bool // each goroutine takes the lock once
 	Stretch    int  // how many windows a run takes; 0 is 1
+	Masters    int  // of a Redis Cluster to run on; 0 for the one server of all suites
 }
 
 // The names of the suites.
@@ -25,6 +26,7 @@ const (
 	Lone    = "lone"
 	Keys64  = "keys-64"
 	Keys256 = "keys-256"
+	Cluster = "cluster"
 	Line    = "line-128"
 	Hot     = "hot-4x16"
 	HotBusy = "hot-4x16-1ms"
@@ -59,6 +61,10 @@ func Suites() []Suite {
 		{
 			Name: Keys256, Title: "256 goroutines, each with a key of its own",
 			Locks: free, Processes: 1, Goroutines: 256, OwnKeys: true,
+		},
+		{
+			Name: Cluster, Title: "256 goroutines, each with a key of its own, on a Redis Cluster of 3 masters",
+			Locks: free, Processes: 1, Goroutines: 256, OwnKeys: true, Masters: 3,
 		},
 		{
 			Name: Line, Title: "one hot key, 128 goroutines of one process, 1 ms section",

@@ -14,7 +14,7 @@ import (
 
 // startFiber starts the service on Fiber, whose server is fasthttp.
 func (s *site) startFiber(ctx context.Context, _ string, idempotent bool, addr string) error {
-	storage := redis.NewFromConnection(wire.NewClient(addr, s.commands))
+	storage := redis.NewFromConnection(wire.NewClient([]string{addr}, s.commands))
 	s.parts = append(s.parts, storage)
 	app := fiber.New()
 	if idempotent {

@@ -28,7 +28,7 @@ const (
 // A Crew is the goroutines of one process. It is the common part of the jobs.
 type Crew struct {
 	Lock       lock.Name
-	Addr       string        // of Redis
+	Addrs      []string      // of Redis
 	Memory     string        // the file of a shared.Memory; empty where nothing is contended
 	Process    int           // the number of this process, from 0
 	Processes  int           // how many there are
@@ -46,7 +46,7 @@ const hotKey = "hot"
 // Prepare opens the lock and warms it up.
 func (c *Crew) Prepare(ctx context.Context) (err error) {
 	c.commands = new(wire.Counter)
-	if c.locks, err = lock.Open(c.Lock, lock.Config{Addr: c.Addr, Commands: c.commands}); err != nil {
+	if c.locks, err = lock.Open(c.Lock, lock.Config{Addrs: c.Addrs, Commands: c.commands}); err != nil {
 		return err
 	}
 	if c.Memory != "" {

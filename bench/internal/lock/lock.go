@@ -29,7 +29,7 @@ type Held interface {
 
 // A Config says how a Locker reaches Redis.
 type Config struct {
-	Addr     string
+	Addrs    []string      // one, or those of the masters of a cluster
 	Commands *wire.Counter // counts what the Locker sends
 }
 

@@ -3,6 +3,7 @@ package lock
 import (
 	"context"
 	"errors"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -16,131 +17,147 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// server starts a redis-server, or skips the test where there is none.
-func server(t *testing.T) *redisserver.Server {
+// A deployment is a Redis that the locks run on.
+type deployment interface {
+	Addrs() []string
+	Used(ctx context.Context) (redisserver.Usage, error)
+	Stop() error
+}
+
+// onEach runs a test of each kind on one server and on a cluster, or skips it
+// where redis-server is not installed.
+func onEach(t *testing.T, test func(t *testing.T, on deployment, kind Kind)) {
 	t.Helper()
 	redistest.Program(t)
-	s, err := redisserver.Start(t.Context())
+	server, err := redisserver.Start(t.Context())
+	stopLater(t, server, err)
+	cluster, err := redisserver.StartCluster(t.Context(), 3)
+	stopLater(t, cluster, err)
+	for _, kind := range Kinds() {
+		t.Run(string(kind.Name), func(t *testing.T) { test(t, server, kind) })
+		t.Run(string(kind.Name)+" on a cluster", func(t *testing.T) { test(t, cluster, kind) })
+	}
+}
+
+// stopLater stops a deployment at the end of the test, if it was started.
+func stopLater(t *testing.T, on deployment, err error) {
+	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := s.Stop(); err != nil {
+		if err := on.Stop(); err != nil {
 			t.Error(err)
 		}
 	})
-	return s
+}
+
+// open opens a lock, and closes it at the end of the test.
+func open(t *testing.T, on deployment, kind Kind, commands *wire.Counter) Locker {
+	t.Helper()
+	locks, err := kind.Open(Config{on.Addrs(), commands})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := locks.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return locks
 }
 
 // TestKindsExclude takes each lock on many goroutines, which count without any
 // other protection.
 func TestKindsExclude(t *testing.T) {
-	s := server(t)
-	for _, kind := range Kinds() {
-		t.Run(string(kind.Name), func(t *testing.T) {
-			locks, err := kind.Open(Config{s.Addr, new(wire.Counter)})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer func() { _ = locks.Close() }()
-			var (
-				crew  sync.WaitGroup
-				count int
-			)
-			for range 8 {
-				crew.Go(func() {
-					for range 5 {
-						held, err := locks.Lock(t.Context(), "k")
-						if err != nil {
-							t.Error(err)
-							return
-						}
-						count++
-						if err := held.Release(t.Context()); err != nil {
-							t.Error(err)
-						}
+	onEach(t, func(t *testing.T, on deployment, kind Kind) {
+		locks := open(t, on, kind, new(wire.Counter))
+		var (
+			crew  sync.WaitGroup
+			count int
+		)
+		for range 8 {
+			crew.Go(func() {
+				for range 5 {
+					held, err := locks.Lock(t.Context(), "k")
+					if err != nil {
+						t.Error(err)
+						return
 					}
-				})
-			}
-			crew.Wait()
-			if count != 40 {
-				t.Errorf("counted to %d, want 40", count)
-			}
-		})
-	}
+					count++
+					if err := held.Release(t.Context()); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		crew.Wait()
+		if count != 40 {
+			t.Errorf("counted to %d, want 40", count)
+		}
+	})
 }
 
 // TestKindsWaitUntilTheirContextEnds holds a lock and waits for it again.
 func TestKindsWaitUntilTheirContextEnds(t *testing.T) {
-	s := server(t)
-	for _, kind := range Kinds() {
-		t.Run(string(kind.Name), func(t *testing.T) {
-			locks, err := kind.Open(Config{s.Addr, new(wire.Counter)})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer func() { _ = locks.Close() }()
-			held, err := locks.Lock(t.Context(), "k")
-			if err != nil {
-				t.Fatal(err)
-			}
-			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-			defer cancel()
-			if _, err := locks.Lock(ctx, "k"); err == nil || ctx.Err() == nil {
-				t.Errorf("the second Lock returned %v, its context is %v", err, ctx.Err())
-			}
-			if err := held.Release(t.Context()); err != nil {
-				t.Error(err)
-			}
-		})
-	}
+	onEach(t, func(t *testing.T, on deployment, kind Kind) {
+		locks := open(t, on, kind, new(wire.Counter))
+		held, err := locks.Lock(t.Context(), "k")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		if _, err := locks.Lock(ctx, "k"); err == nil || ctx.Err() == nil {
+			t.Errorf("the second Lock returned %v, its context is %v", err, ctx.Err())
+		}
+		if err := held.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // TestCommandsAreCounted compares what the clients have sent with what the
-// server says. The commands of scripts are the server's only.
+// servers say. The commands of scripts are the servers' only. A redirection by a
+// node of the cluster would be a command too many.
 func TestCommandsAreCounted(t *testing.T) {
-	const turns = 20
-	s := server(t)
-	for _, kind := range Kinds() {
+	const turns, keys = 20, 10 // so that each node of the cluster has some
+	onEach(t, func(t *testing.T, on deployment, kind Kind) {
 		if kind.Name == Channel {
-			continue
+			t.Skip("it sends none")
 		}
-		t.Run(string(kind.Name), func(t *testing.T) {
-			commands := new(wire.Counter)
-			locks, err := kind.Open(Config{s.Addr, commands})
+		commands := new(wire.Counter)
+		locks := open(t, on, kind, commands)
+		turn := func(i int) {
+			held, err := locks.Lock(t.Context(), strconv.Itoa(i%keys))
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer func() { _ = locks.Close() }()
-			turn := func() {
-				held, err := locks.Lock(t.Context(), "k")
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := held.Release(t.Context()); err != nil {
-					t.Fatal(err)
-				}
-			}
-			turn() // connections and scripts
-			before, beforeErr := s.Used(t.Context())
-			sent := commands.Commands()
-			for range turns {
-				turn()
-			}
-			after, afterErr := s.Used(t.Context())
-			if err := errors.Join(beforeErr, afterErr); err != nil {
+			if err := held.Release(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			calls := after.Since(before).Calls
-			want := calls["evalsha"]
-			if want == turns { // the other command of a turn is a plain SET
-				want += turns
-			}
-			if got := commands.Commands() - sent; got != want || got != 2*turns {
-				t.Errorf("%d commands were sent in %d turns; the server has %v", got, turns, calls)
-			}
-		})
-	}
+		}
+		for i := range keys { // connections and scripts
+			turn(i)
+		}
+		before, beforeErr := on.Used(t.Context())
+		sent := commands.Commands()
+		for i := range turns {
+			turn(i)
+		}
+		after, afterErr := on.Used(t.Context())
+		if err := errors.Join(beforeErr, afterErr); err != nil {
+			t.Fatal(err)
+		}
+		calls := after.Since(before).Calls
+		want := calls["evalsha"]
+		if want == turns { // the other command of a turn is a plain SET
+			want += turns
+		}
+		if got := commands.Commands() - sent; got != want || got != 2*turns {
+			t.Errorf("%d commands were sent in %d turns; the server has %v", got, turns, calls)
+		}
+	})
 }
 
 func TestUnknownNameIsAnError(t *testing.T) {

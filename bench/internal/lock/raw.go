@@ -24,13 +24,13 @@ var compareAndDelete = redis.NewScript(
 // A rawLock is the least that a lock in Redis needs, written on go-redis: what
 // the round trips cost alone.
 type rawLock struct {
-	client  *redis.Client
+	client  redis.UniversalClient
 	process string // no other process has it
 	counter atomic.Uint64
 }
 
 func openRaw(c Config) (Locker, error) {
-	return &rawLock{client: wire.NewClient(c.Addr, c.Commands), process: rand.Text() + ":"}, nil
+	return &rawLock{client: wire.NewClient(c.Addrs, c.Commands), process: rand.Text() + ":"}, nil
 }
 
 // Lock is that of Locker.
@@ -57,7 +57,7 @@ func (r *rawLock) Close() error { return r.client.Close() }
 
 // rawHeld is a lock that is held.
 type rawHeld struct {
-	client     *redis.Client
+	client     redis.UniversalClient
 	key, token string
 }
 

@@ -15,13 +15,13 @@ const redislockPause = time.Millisecond
 
 // A bsmLock is github.com/bsm/redislock.
 type bsmLock struct {
-	client  *redis.Client
+	client  redis.UniversalClient
 	locks   *redislock.Client
 	options *redislock.Options
 }
 
 func openRedislock(c Config) (Locker, error) {
-	client := wire.NewClient(c.Addr, c.Commands)
+	client := wire.NewClient(c.Addrs, c.Commands)
 	return &bsmLock{client, redislock.New(client), &redislock.Options{
 		RetryStrategy: redislock.LinearBackoff(redislockPause),
 	}}, nil

@@ -16,13 +16,13 @@ import (
 
 // A redsyncLock is github.com/go-redsync/redsync with one pool.
 type redsyncLock struct {
-	client  *redis.Client
+	client  redis.UniversalClient
 	locks   *redsync.Redsync
 	options []redsync.Option
 }
 
 func openRedsync(c Config) (Locker, error) {
-	client := wire.NewClient(c.Addr, c.Commands)
+	client := wire.NewClient(c.Addrs, c.Commands)
 	return &redsyncLock{client, redsync.New(goredis.NewPool(client)), []redsync.Option{
 		redsync.WithExpiry(TTL),
 		redsync.WithTries(math.MaxInt), // until ctx ends

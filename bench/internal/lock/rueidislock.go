@@ -23,7 +23,9 @@ func openRueidislockNoLoop(c Config) (Locker, error) { return openRueidis(c, tru
 func openRueidis(c Config, noLoop bool) (Locker, error) {
 	locks, err := rueidislock.NewLocker(rueidislock.LockerOption{
 		ClientOption: rueidis.ClientOption{
-			InitAddress: []string{c.Addr},
+			// It asks one node of a cluster for the others. Told all of them, it
+			// dials some twice, and closes what is too much while others lock.
+			InitAddress: c.Addrs[:1],
 			DialCtxFn: func(ctx context.Context, addr string, dialer *net.Dialer, _ *tls.Config) (net.Conn, error) {
 				return c.Commands.Dial(ctx, dialer, addr)
 			},

@@ -32,13 +32,23 @@ type Server struct {
 	// Client is a client for questions, apart from what is measured.
 	Client *redis.Client
 
+	ports   ports
 	process *process
 	dir     string
 }
 
+// ports are where a server listens.
+type ports struct {
+	clients int
+	bus     int // for the other nodes of its cluster; 0 outside of one
+}
+
 // Start runs redis-server, which has to be on PATH, and returns when it
 // answers. On Linux it also ends with this process, however that ends.
-func Start(ctx context.Context) (*Server, error) {
+func Start(ctx context.Context) (*Server, error) { return startOn(ctx, freePort) }
+
+// startOn is Start on ports that are chosen anew for each attempt.
+func startOn(ctx context.Context, choose func(context.Context) (ports, error)) (*Server, error) {
 	program, err := exec.LookPath("redis-server")
 	if err != nil {
 		return nil, fmt.Errorf("%w; install it, e.g. with `apt-get install redis-server` or `brew install redis`", err)
@@ -48,8 +58,14 @@ func Start(ctx context.Context) (*Server, error) {
 		return nil, err
 	}
 	for range startAttempts {
-		var server *Server
-		if server, err = start(ctx, program, dir); err == nil {
+		var (
+			server *Server
+			p      ports
+		)
+		if p, err = choose(ctx); err != nil {
+			break
+		}
+		if server, err = start(ctx, program, dir, p); err == nil {
 			return server, nil
 		}
 		if !errors.Is(err, errExited) {
@@ -70,19 +86,21 @@ var (
 )
 
 // start runs one server.
-func start(ctx context.Context, program, dir string) (*Server, error) {
-	port, err := freePort(ctx)
-	if err != nil {
-		return nil, err
+func start(ctx context.Context, program, dir string, p ports) (*Server, error) {
+	args := []string{
+		"--port", strconv.Itoa(p.clients), "--bind", loopback,
+		"--save", "", "--appendonly", "no", "--dir", dir,
 	}
-	process, err := startProcess(ctx, program, filepath.Join(dir, logName),
-		"--port", strconv.Itoa(port), "--bind", "127.0.0.1",
-		"--save", "", "--appendonly", "no", "--dir", dir)
+	if p.bus != 0 {
+		args = append(args, nodeArgs(p)...)
+	}
+	process, err := startProcess(ctx, program, filepath.Join(dir, logName), args...)
 	if err != nil {
 		return nil, err
 	}
 	s := &Server{
-		Addr:    net.JoinHostPort("127.0.0.1", strconv.Itoa(port)),
+		Addr:    net.JoinHostPort(loopback, strconv.Itoa(p.clients)),
+		ports:   p,
 		process: process,
 		dir:     dir,
 	}
@@ -99,14 +117,17 @@ func start(ctx context.Context, program, dir string) (*Server, error) {
 	return s, nil
 }
 
-// freePort returns a port that nobody listens on just now.
-func freePort(ctx context.Context) (int, error) {
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+// loopback is where all servers listen.
+const loopback = "127.0.0.1"
+
+// freePort returns a port for clients that nobody listens on just now.
+func freePort(ctx context.Context) (ports, error) {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(loopback, "0"))
 	if err != nil {
-		return 0, fmt.Errorf("find a free port: %w", err)
+		return ports{}, fmt.Errorf("find a free port: %w", err)
 	}
 	defer func() { _ = listener.Close() }()
-	return listener.Addr().(*net.TCPAddr).Port, nil
+	return ports{clients: listener.Addr().(*net.TCPAddr).Port}, nil
 }
 
 // await returns when somebody listens on the server's port. It knocks before a
@@ -134,13 +155,21 @@ func (s *Server) await(ctx context.Context) error {
 func (s *Server) isOurs(ctx context.Context) error {
 	info, err := s.info(ctx, "server")
 	if err != nil {
-		return err
+		select {
+		case <-s.process.done: // a node listens for clients before it fails to listen for nodes
+			return fmt.Errorf("%w: %w", errExited, err)
+		default:
+			return err
+		}
 	}
 	if info["process_id"] != strconv.Itoa(s.process.child.Pid) {
 		return fmt.Errorf("%w: %w", errExited, errForeign)
 	}
 	return nil
 }
+
+// Addrs returns the address of the server.
+func (s *Server) Addrs() []string { return []string{s.Addr} }
 
 // Stop kills the server and returns when it is gone.
 func (s *Server) Stop() error {

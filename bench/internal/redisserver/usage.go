@@ -53,6 +53,16 @@ func (u Usage) Since(earlier Usage) Usage {
 	return since
 }
 
+// add adds what another server has done.
+func (u *Usage) add(other Usage) {
+	u.CPU += other.CPU
+	u.Memory += other.Memory
+	u.Keys += other.Keys
+	for command, calls := range other.Calls {
+		u.Calls[command] += calls
+	}
+}
+
 // Version returns the version of the server.
 func (s *Server) Version(ctx context.Context) (string, error) {
 	info, err := s.info(ctx, "server")

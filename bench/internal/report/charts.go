@@ -65,6 +65,14 @@ func pictures() []picture {
 			"256 goroutines of one process, each with its key; less is better", clientCPU, duration,
 		},
 		{
+			"cluster-locks", compare.Cluster, "Locks per second on 256 distinct keys of a Redis Cluster",
+			"3 masters, 256 goroutines of one process; more is better", locksPerSecond, number,
+		},
+		{
+			"cluster-cpu", compare.Cluster, "CPU time of the client for each lock and release, on a Redis Cluster",
+			"3 masters, 256 goroutines of one process, each with its key; less is better", clientCPU, duration,
+		},
+		{
 			"keys-p99", compare.Keys64, "99th percentile of lock and release",
 			"64 goroutines of one process, each with its key; less is better", waitP99, duration,
 		},

@@ -35,13 +35,15 @@ func (r *Results) printContended(w io.Writer, s compare.Suite) {
 	t.print(w)
 }
 
-// printFree prints what matters where nobody waits.
+// printFree prints what matters where nobody waits, and how many times the locks
+// of each are those of reqlock.
 func (r *Results) printFree(w io.Writer, s compare.Suite) {
-	t := newTable("lock", "locks/s", "commands/lock", "client CPU/lock", "Redis CPU/lock",
+	t := newTable("lock", "locks/s", "reqlock's locks/s", "commands/lock", "client CPU/lock", "Redis CPU/lock",
 		"lock+release p50", "p99", "max", "allocs/lock")
+	ours := r.median(s.Name, lock.Reqlock, locksPerSecond)
 	for _, name := range s.Locks {
 		m := func(of figure) float64 { return r.median(s.Name, name, of) }
-		t.row(string(name), number(m(locksPerSecond)), number(m(commandsEach)),
+		t.row(string(name), number(m(locksPerSecond)), times(ours/m(locksPerSecond)), number(m(commandsEach)),
 			duration(m(clientCPU)), duration(m(serverCPU)),
 			duration(m(waitP50)), duration(m(waitP99)), duration(m(waitMax)), number(m(allocations)))
 	}

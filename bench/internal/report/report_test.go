@@ -127,6 +127,32 @@ func TestFaultsArePrinted(t *testing.T) {
 	}
 }
 
+func TestFreeLocksAreHeldAgainstReqlock(t *testing.T) {
+	r := &Results{Comparisons: []compare.Run{
+		{Suite: compare.Cluster, Lock: lock.Reqlock, LocksPerSecond: 3000},
+		{Suite: compare.Cluster, Lock: lock.Redislock, LocksPerSecond: 500},
+	}}
+	var b strings.Builder
+	for _, s := range compare.Suites() {
+		if s.Name == compare.Cluster {
+			r.PrintComparison(&b, s)
+		}
+	}
+	rows := make(map[string][]string)
+	for line := range strings.Lines(b.String()) {
+		if cells := strings.Fields(line); len(cells) > 2 && cells[1] != "plain" {
+			rows[cells[0]] = cells[1:3]
+		}
+	}
+	for name, want := range map[lock.Name]string{
+		lock.Reqlock: "3,000 1.00x", lock.Redislock: "500 6.00x", lock.Redsync: "- -",
+	} {
+		if got := strings.Join(rows[string(name)], " "); got != want {
+			t.Errorf("the row of %s begins with %q, want %q:\n%s", name, got, want, b.String())
+		}
+	}
+}
+
 func TestWords(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
 		{number(0), "0"},
@@ -147,6 +173,9 @@ func TestWords(t *testing.T) {
 		{size(100.4), "100 B"},
 		{size(20480), "20.0 KiB"},
 		{size(math.NaN()), "-"},
+		{times(2.345), "2.35x"},
+		{times(math.NaN()), "-"},
+		{times(math.Inf(1)), "-"},
 		{percent(0.5), "50.0 %"},
 		{percent(math.NaN()), "-"},
 	} {

@@ -75,7 +75,7 @@ func (r rule) measured(v verdict) string {
 	}
 	switch r {
 	case timesMore, timesLess:
-		return number(v.value) + "x"
+		return times(v.value)
 	case atLeast, atMost, atMostMore:
 	}
 	return number(v.value)

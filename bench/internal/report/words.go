@@ -70,6 +70,14 @@ func size(bytes float64) string {
 	return number(math.Round(bytes)) + " B"
 }
 
+// times returns a factor in words.
+func times(factor float64) string {
+	if math.IsNaN(factor) || math.IsInf(factor, 0) {
+		return missing
+	}
+	return number(factor) + "x"
+}
+
 // percent returns a part of 1 in words.
 func percent(part float64) string {
 	if math.IsNaN(part) {

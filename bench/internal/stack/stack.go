@@ -17,21 +17,17 @@ type Stack struct {
 	Locks    *core.Locker
 	Commands *wire.Counter // counts what is sent
 
-	client *redis.Client
+	client redis.UniversalClient
 }
 
 // Open makes a stack on the Redis at addr, with a client that heeds deadlines, as
 // reqlock recommends. Connections come up when they are used.
 func Open(addr string, commands *wire.Counter, options ...core.Option) (*Stack, error) {
-	return on(wire.NewClient(addr, commands, wire.Deadlines), commands, options)
+	return On(wire.NewClient([]string{addr}, commands, wire.Deadlines), commands, options...)
 }
 
-// OpenPlain is Open with a client that has the defaults of go-redis.
-func OpenPlain(addr string, commands *wire.Counter, options ...core.Option) (*Stack, error) {
-	return on(wire.NewClient(addr, commands), commands, options)
-}
-
-func on(client *redis.Client, commands *wire.Counter, options []core.Option) (*Stack, error) {
+// On makes a stack on a client, which belongs to it from then on.
+func On(client redis.UniversalClient, commands *wire.Counter, options ...core.Option) (*Stack, error) {
 	locks, err := core.New(client, options...)
 	if err != nil {
 		return nil, errors.Join(err, client.Close())

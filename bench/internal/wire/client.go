@@ -12,13 +12,14 @@ import (
 const dialTimeout = 5 * time.Second
 
 // Deadlines makes a client heed the deadlines of contexts.
-func Deadlines(o *redis.Options) { o.ContextTimeoutEnabled = true }
+func Deadlines(o *redis.UniversalOptions) { o.ContextTimeoutEnabled = true }
 
-// NewClient returns a go-redis client whose commands are counted. It has the
+// NewClient returns a go-redis client whose commands are counted: a *redis.Client
+// of one address, and a *redis.ClusterClient of the nodes of a cluster. It has the
 // defaults, apart from what configure changes.
-func NewClient(addr string, commands *Counter, configure ...func(*redis.Options)) *redis.Client {
-	options := &redis.Options{
-		Addr: addr,
+func NewClient(addrs []string, commands *Counter, configure ...func(*redis.UniversalOptions)) redis.UniversalClient {
+	options := &redis.UniversalOptions{
+		Addrs: addrs,
 		Dialer: func(ctx context.Context, _, addr string) (net.Conn, error) {
 			return commands.Dial(ctx, &net.Dialer{Timeout: dialTimeout}, addr)
 		},
@@ -26,5 +27,5 @@ func NewClient(addr string, commands *Counter, configure ...func(*redis.Options)
 	for _, change := range configure {
 		change(options)
 	}
-	return redis.NewClient(options)
+	return redis.NewUniversalClient(options)
 }
