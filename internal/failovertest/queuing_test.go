@@ -1,0 +1,77 @@
+package failovertest
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/reqlock/reqlock/core"
+)
+
+const (
+	queuers    = 3 // processes
+	queuerSize = 2 // callers of each, for each key
+)
+
+// queuing is the part of those who wait for a lock when the master fails.
+type queuing struct {
+	*scene
+	here, there []string // keys of the master, and of others
+	leases      []*core.Lease
+	waiters     sync.WaitGroup
+	mu          sync.Mutex
+	last        time.Time // when the last waiter on a key of the master was served
+}
+
+func (q *queuing) begin() {
+	q.here = q.keysAt(q.master, q.name+"-queue", 3)
+	for _, other := range q.others(q.master) {
+		q.there = append(q.there, q.keysAt(other, q.name+"-queue", 2)...)
+	}
+	all := append(q.here[:len(q.here):len(q.here)], q.there...)
+	holder := q.process(0).locks.With(core.WithTTL(2*shortTTL), core.WithFencing(true))
+	for _, key := range all {
+		lease, err := holder.Lock(q.t.Context(), key)
+		if err != nil {
+			q.t.Fatal(err)
+		}
+		q.leases = append(q.leases, lease)
+	}
+	for n := range queuers {
+		p := q.process(n)
+		for i, key := range all {
+			for range queuerSize {
+				q.waiters.Go(func() {
+					q.turn(p, "a waiter", key)
+					q.mu.Lock()
+					defer q.mu.Unlock()
+					if now := time.Now(); i < len(q.here) && now.After(q.last) {
+						q.last = now
+					}
+				})
+			}
+		}
+		for _, key := range all {
+			await(q.t, "the waiters wait", func() bool { return p.told(waiting, key) == queuerSize })
+		}
+	}
+	for _, lease := range q.leases {
+		q.group.Go(func() {
+			<-q.struck
+			err := lease.Release(context.Background())
+			if err != nil && !errors.Is(err, core.ErrLost) && !errors.Is(err, core.ErrUnavailable) {
+				q.t.Errorf("the release of a lock that is waited for: %v", err)
+			}
+		})
+	}
+}
+
+func (q *queuing) poise() {}
+
+func (q *queuing) replace() {}
+
+func (q *queuing) end() {
+	q.waiters.Wait() // each has its own patience
+	q.figures.last = q.last.Sub(q.at)
+}

@@ -1,0 +1,144 @@
+package failovertest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/redistest"
+)
+
+// A scene is one failure of one master, and what callers do meanwhile.
+type scene struct {
+	*deployment
+	t       *testing.T
+	name    string // of its keys
+	failure failure
+	master  *redistest.Server
+	ledger  *ledger
+	history history
+
+	struck   chan struct{} // closed when the master has failed
+	replaced chan struct{} // closed when there is another one
+	at       time.Time     // when the master failed; set before struck is closed
+	healed   time.Time     // when all was healthy with another one
+	group    sync.WaitGroup
+	figures  figures
+}
+
+// A part is what some callers do in a scene.
+type part interface {
+	begin()   // comes into place, with time to spare
+	poise()   // does what can be done only for a moment before the failure
+	replace() // another master is at work, and the old one is still as it is
+	end()     // all is healthy: says what came of it
+}
+
+// figures are what a scene has measured, a line of the table.
+type figures struct {
+	first, last, healthy time.Duration // from the failure: first grant, all waiters served, all healthy
+	gap                  time.Duration // the longest one on the keys of other masters
+	there                int           // how many requests ran there meanwhile
+	lines                []string
+}
+
+// note adds a word to the line.
+func (f *figures) note(format string, args ...any) {
+	f.lines = append(f.lines, fmt.Sprintf(format, args...))
+}
+
+func (f figures) String() string {
+	return fmt.Sprintf("%8v %8v %8v %8v %6d  %s", round(f.first), round(f.last), round(f.healthy), round(f.gap), f.there,
+		strings.Join(f.lines, "; "))
+}
+
+const figuresHead = "   first      all  healthy      gap  there"
+
+func round(d time.Duration) time.Duration { return d.Round(time.Millisecond) }
+
+// service returns a process that serves.
+func (s *scene) service(number int, wait time.Duration, opts ...core.Option) *service {
+	s.t.Helper()
+	return newService(s.t, newProcess(s.t, s.client(s.t, number, nil), opts...), s.ledger, wait)
+}
+
+// process returns a process with a client of its own.
+func (s *scene) process(number int, opts ...core.Option) *process {
+	s.t.Helper()
+	return newProcess(s.t, s.client(s.t, number, nil), opts...)
+}
+
+// play plays the scene.
+func (s *scene) play() {
+	s.t.Helper()
+	s.failure.before(s.deployment, s.master)
+	parts := []part{&holding{scene: s}, &queuing{scene: s}, &streaming{scene: s}, &ending{scene: s}}
+	for _, p := range parts {
+		p.begin()
+	}
+	s.settle()
+	for _, p := range parts {
+		p.poise()
+	}
+	s.settle()
+	s.at = time.Now()
+	s.failure.strike(s.deployment, s.master)
+	close(s.struck)
+	s.failure.replace(s.deployment, s.master)
+	close(s.replaced)
+	for _, p := range parts {
+		p.replace()
+	}
+	s.failure.heal(s.deployment, s.master)
+	s.healed = time.Now()
+	s.figures.healthy = s.healed.Sub(s.at)
+	for _, p := range slices.Backward(parts) { // who holds ends last
+		p.end()
+	}
+	s.group.Wait()
+
+	n, faults := s.history.overlaps(s.failure.loss != nothing)
+	faults = append(faults, s.history.falls()...)
+	for _, fault := range faults {
+		s.t.Error(fault)
+	}
+	s.figures.note("%d overlaps", n)
+}
+
+// settle returns when the replicas have all that was written, if they get it.
+func (s *scene) settle() {
+	if s.failure.loss != all {
+		s.await()
+	}
+}
+
+// A master is replaced, in each way in which that happens, while its locks are held,
+// waited for, and committed.
+func TestAMasterIsReplaced(t *testing.T) {
+	for deployed, start := range deployments {
+		t.Run(deployed, func(t *testing.T) {
+			t.Parallel()
+			d := start(t)
+			table := []string{figuresHead}
+			for name, f := range failures {
+				if !f.played(name, deployed) {
+					continue
+				}
+				t.Run(name, func(t *testing.T) {
+					s := &scene{
+						deployment: d, t: t, name: strings.ReplaceAll(name, " ", "-"), failure: f, ledger: newLedger(),
+						master: d.masters()[0], struck: make(chan struct{}), replaced: make(chan struct{}),
+					}
+					s.play()
+					table = append(table, fmt.Sprintf("%v  %s", s.figures, name))
+				})
+			}
+			d.wantTidy(t)
+			t.Logf("%s:\n%s", deployed, strings.Join(table, "\n"))
+		})
+	}
+}
