@@ -26,7 +26,9 @@ type deployment struct {
 // deployments start them.
 var deployments = map[string]func(t *testing.T) *deployment{
 	"sentinel": func(t *testing.T) *deployment { return &deployment{sentinels: redistest.StartSentinel(t)} },
-	"cluster":  func(t *testing.T) *deployment { return &deployment{cluster: redistest.StartCluster(t)} },
+	"cluster": func(t *testing.T) *deployment {
+		return &deployment{cluster: redistest.StartCluster(t, "--cluster-require-full-coverage", "no")}
+	},
 }
 
 // servers returns all that can be masters.

@@ -11,16 +11,14 @@ type loss int
 
 const (
 	nothing   loss = iota
-	something      // that which it was told at the very end may be
+	something      // that which it is told while it is replaced, or a moment before, may be
 	all            // all that it was told in the scene
 )
 
 // A failure is a way in which a master is replaced.
 type failure struct {
 	loss loss
-	// outage is true if nobody serves the keys for a while.
-	outage bool
-	only   string // the deployment that has it, if only one does
+	only string // the deployment that has it, if only one does
 	// before runs before anything is written.
 	before func(d *deployment, master *redistest.Server)
 	// strike makes the master fail, replace returns when there is another one,
@@ -51,19 +49,20 @@ func resume(d *deployment, master *redistest.Server) {
 
 var failures = map[string]failure{
 	"the master is killed": {
-		loss: nothing, outage: true,
+		loss:   nothing,
 		before: leave, strike: kill, replace: awaitFailover, heal: restart,
 	},
 	"the master is killed with its data": {
-		loss: all, outage: true,
+		loss:   all,
 		before: cutOff, strike: kill, replace: awaitFailover, heal: restart,
 	},
+	// When it goes on it takes commands until it is told.
 	"the master stands still": {
-		loss: nothing, outage: true,
+		loss:   something,
 		before: leave, strike: pause, replace: awaitFailover, heal: resume,
 	},
 	"the master stands still with its data": {
-		loss: all, outage: true,
+		loss:   all,
 		before: cutOff, strike: pause, replace: awaitFailover, heal: resume,
 	},
 	"roles change on purpose": {

@@ -3,7 +3,6 @@ package failovertest
 import (
 	"context"
 	"errors"
-	"sync"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -26,15 +25,14 @@ const (
 type process struct {
 	locks *core.Locker
 
-	mu    sync.Mutex
-	words map[string]int
+	words tally
 }
 
 // newProcess returns a process with that client. It is closed with the test, which
 // fails if that does not end.
 func newProcess(t *testing.T, client redis.UniversalClient, opts ...core.Option) *process {
 	t.Helper()
-	p := &process{words: map[string]int{}}
+	p := &process{}
 	p.locks = core.Must(core.New(client, append(opts, core.WithObserver(p.observe))...))
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -70,15 +68,7 @@ func (p *process) observe(event core.Event) {
 	}
 }
 
-func (p *process) note(word string, event core.Event) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.words[word+" "+event.Key.Raw()]++
-}
+func (p *process) note(word string, event core.Event) { p.words.add(word + " " + event.Key.Raw()) }
 
 // told returns how often the process was told this of a key.
-func (p *process) told(word, key string) int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.words[word+" "+key]
-}
+func (p *process) told(word, key string) int { return p.words.of(word + " " + key) }

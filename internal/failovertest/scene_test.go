@@ -22,12 +22,13 @@ type scene struct {
 	ledger  *ledger
 	history history
 
-	struck   chan struct{} // closed when the master has failed
-	replaced chan struct{} // closed when there is another one
-	at       time.Time     // when the master failed; set before struck is closed
-	healed   time.Time     // when all was healthy with another one
-	group    sync.WaitGroup
-	figures  figures
+	struck  chan struct{} // closed when the master has failed
+	at      time.Time     // when; set before struck is closed
+	healed  time.Time     // when all that ran was healthy with another one
+	group   sync.WaitGroup
+	figures figures
+
+	promotion promotion
 }
 
 // A part is what some callers do in a scene.
@@ -38,12 +39,13 @@ type part interface {
 	end()     // all is healthy: says what came of it
 }
 
-// figures are what a scene has measured, a line of the table.
+// figures are what a scene has measured, a line of the table. Times count from the
+// failure.
 type figures struct {
-	first, last, healthy time.Duration // from the failure: first grant, all waiters served, all healthy
-	gap                  time.Duration // the longest one on the keys of other masters
-	there                int           // how many requests ran there meanwhile
-	lines                []string
+	promoted, first, last, healthy time.Duration // another master, its first run, all waiters served, all healthy
+	hereGap, thereGap              time.Duration // the longest time without a run on a key of the master, and of another
+	there                          int           // how many requests ran at other masters before first
+	lines                          []string
 }
 
 // note adds a word to the line.
@@ -51,12 +53,12 @@ func (f *figures) note(format string, args ...any) {
 	f.lines = append(f.lines, fmt.Sprintf(format, args...))
 }
 
-func (f figures) String() string {
-	return fmt.Sprintf("%8v %8v %8v %8v %6d  %s", round(f.first), round(f.last), round(f.healthy), round(f.gap), f.there,
-		strings.Join(f.lines, "; "))
-}
+const figuresHead = "promoted    first      all  healthy      gap  gap elsewhere, runs there"
 
-const figuresHead = "   first      all  healthy      gap  there"
+func (f figures) String() string {
+	return fmt.Sprintf("%8v %8v %8v %8v %8v %8v %6d  %s", round(f.promoted), round(f.first), round(f.last),
+		round(f.healthy), round(f.hereGap), round(f.thereGap), f.there, strings.Join(f.lines, "; "))
+}
 
 func round(d time.Duration) time.Duration { return d.Round(time.Millisecond) }
 
@@ -85,17 +87,18 @@ func (s *scene) play() {
 		p.poise()
 	}
 	s.settle()
+	s.watchPromotion()
 	s.at = time.Now()
 	s.failure.strike(s.deployment, s.master)
 	close(s.struck)
 	s.failure.replace(s.deployment, s.master)
-	close(s.replaced)
+	s.healed = time.Now()
 	for _, p := range parts {
 		p.replace()
 	}
 	s.failure.heal(s.deployment, s.master)
-	s.healed = time.Now()
-	s.figures.healthy = s.healed.Sub(s.at)
+	<-s.promotion.done
+	s.figures.healthy, s.figures.promoted = s.healed.Sub(s.at), s.promotion.at.Sub(s.at)
 	for _, p := range slices.Backward(parts) { // who holds ends last
 		p.end()
 	}
@@ -131,7 +134,7 @@ func TestAMasterIsReplaced(t *testing.T) {
 				t.Run(name, func(t *testing.T) {
 					s := &scene{
 						deployment: d, t: t, name: strings.ReplaceAll(name, " ", "-"), failure: f, ledger: newLedger(),
-						master: d.masters()[0], struck: make(chan struct{}), replaced: make(chan struct{}),
+						master: d.masters()[0], struck: make(chan struct{}),
 					}
 					s.play()
 					table = append(table, fmt.Sprintf("%v  %s", s.figures, name))

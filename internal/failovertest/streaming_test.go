@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -12,10 +11,10 @@ import (
 // gRPC, to the keys of all masters.
 type streaming struct {
 	*scene
-	here, there               []string
-	clients                   sync.WaitGroup
-	stop                      chan struct{}
-	refusedHere, refusedThere atomic.Int64
+	here, there []string
+	clients     sync.WaitGroup
+	stop        chan struct{}
+	codes       tally
 }
 
 // streamWait is how long the requests wait.
@@ -30,10 +29,10 @@ func (st *streaming) begin() {
 	for n := range 2 {
 		s := st.service(n, streamWait)
 		for _, key := range st.here {
-			st.clients.Go(func() { st.send(s, n, key, &st.refusedHere) })
+			st.clients.Go(func() { st.send(s, n, key, "here") })
 		}
 		for _, key := range st.there {
-			st.clients.Go(func() { st.send(s, n, key, &st.refusedThere) })
+			st.clients.Go(func() { st.send(s, n, key, "there") })
 		}
 	}
 	for _, key := range append(st.here[:2:2], st.there...) {
@@ -42,7 +41,7 @@ func (st *streaming) begin() {
 }
 
 // send sends request after request.
-func (st *streaming) send(s *service, n int, key string, refused *atomic.Int64) {
+func (st *streaming) send(s *service, n int, key string, where string) {
 	for i := 0; ; i++ {
 		q := question{key: key, request: fmt.Sprintf("%s-%d-%d", key, n, i)}
 		a := s.ask(context.Background(), i%2 == n, q)
@@ -50,7 +49,7 @@ func (st *streaming) send(s *service, n int, key string, refused *atomic.Int64) 
 			st.t.Errorf("%s: %s", q.request, fault)
 		}
 		if !a.fine() {
-			refused.Add(1)
+			st.codes.add(where + " " + a.code)
 		}
 		select {
 		case <-st.stop:
@@ -66,7 +65,6 @@ func (st *streaming) replace() {}
 
 // end looks at the runs. On the keys of other masters they have to go on.
 func (st *streaming) end() {
-	first := st.healed
 	for _, key := range st.here {
 		await(st.t, "requests run again", func() bool {
 			runs := st.ledger.of(key)
@@ -75,18 +73,20 @@ func (st *streaming) end() {
 	}
 	close(st.stop)
 	st.clients.Wait()
+	first := st.healed
 	for _, key := range st.here {
-		// What was under way when the master failed may run for a moment.
-		longest := gapAfter(st.ledger.of(key), st.at)
-		if longest.to.Before(first) {
-			first = longest.to
+		runs := st.ledger.of(key)
+		st.figures.hereGap = max(st.figures.hereGap, longestGap(runs, st.at))
+		for _, one := range runs {
+			if one.began.After(st.promotion.at) && one.began.Before(first) {
+				first = one.began
+			}
 		}
 	}
 	st.figures.first = first.Sub(st.at)
 	for _, key := range st.there {
 		runs := st.ledger.of(key)
-		gap := gapAfter(runs, st.at)
-		st.figures.gap = max(st.figures.gap, gap.to.Sub(gap.from))
+		st.figures.thereGap = max(st.figures.thereGap, longestGap(runs, st.at))
 		n := 0
 		for _, one := range runs {
 			if one.began.After(st.at) && one.began.Before(first) {
@@ -94,22 +94,26 @@ func (st *streaming) end() {
 			}
 		}
 		st.figures.there += n
+		if st.figures.promoted > outage && n == 0 {
+			st.t.Error("at another master nothing ran")
+		}
 	}
-	if n := st.refusedThere.Load(); n > 0 {
-		st.t.Errorf("%d requests were refused at other masters", n)
+	if n := st.codes.of("there unavailable"); n > 0 {
+		st.t.Errorf("%d requests were refused at other masters, as if those were not there", n)
 	}
-	st.figures.note("%d refused", st.refusedHere.Load())
+	st.figures.note("%s", &st.codes)
 }
 
-// A gap is a time without a run.
-type gap struct{ from, to time.Time }
+// outage is how long it takes at least until a master that does not answer is
+// replaced.
+const outage = 500 * time.Millisecond
 
-// gapAfter returns the longest gap that ends after a time.
-func gapAfter(runs []run, at time.Time) (longest gap) {
+// longestGap returns the longest time without a run of which a part is after that
+// time.
+func longestGap(runs []run, after time.Time) (longest time.Duration) {
 	for i := 1; i < len(runs); i++ {
-		one := gap{runs[i-1].began, runs[i].began}
-		if one.to.After(at) && one.to.Sub(one.from) > longest.to.Sub(longest.from) {
-			longest = one
+		if runs[i].began.After(after) {
+			longest = max(longest, runs[i].began.Sub(runs[i-1].began))
 		}
 	}
 	return longest
