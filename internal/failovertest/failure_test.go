@@ -18,7 +18,9 @@ const (
 // A failure is a way in which a master is replaced.
 type failure struct {
 	loss loss
-	only string // the deployment that has it, if only one does
+	// split is true if the old master takes commands until it is healed.
+	split bool
+	only  string // the deployment that has it, if only one does
 	// before runs before anything is written.
 	before func(d *deployment, master *redistest.Server)
 	// strike makes the master fail, replace returns when there is another one,
@@ -83,7 +85,7 @@ var failures = map[string]failure{
 		},
 	},
 	"two masters at once": {
-		loss: something, only: "sentinel", before: leave, strike: leave,
+		loss: something, split: true, only: "sentinel", before: leave, strike: leave,
 		replace: func(d *deployment, _ *redistest.Server) { d.sentinels.Split() },
 		heal:    func(d *deployment, _ *redistest.Server) { d.sentinels.Heal() },
 	},

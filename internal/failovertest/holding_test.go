@@ -26,6 +26,7 @@ type holding struct {
 	process, other *process
 	held           []*held
 	waited         []chan struct{}
+	left, right    *held // of one lock, where there are two masters
 }
 
 // A held is a lease that is looked after.
@@ -170,13 +171,32 @@ func (s *scene) turn(p *process, by, key string) {
 
 func (h *holding) poise() {}
 
-func (h *holding) replace() {}
+// replace lets two processes hold one lock where there are two masters.
+func (h *holding) replace() {
+	if !h.failure.split {
+		return
+	}
+	key := h.name + "-both"
+	h.left = h.hold(newProcess(h.t, h.master.Client(h.t)), "the holder at the old master", key, shortTTL)
+	h.right = h.hold(h.process, "the holder at the new master", key, shortTTL)
+	for _, one := range []*held{h.left, h.right} {
+		if err := one.lease.Context().Err(); err != nil {
+			h.t.Errorf("%s: %v", one.one.by, context.Cause(one.lease.Context()))
+		}
+	}
+}
 
 func (h *holding) end() {
 	if h.failure.loss == all {
 		long := h.held[0]
 		await(h.t, "who has lost the key is told", func() bool { return long.lease.Context().Err() != nil })
 		awaitClosed(h.t, "the next one is served", h.waited[0])
+	}
+	if h.failure.split {
+		await(h.t, "one of two holders is told", func() bool { return h.left.lease.Context().Err() != nil })
+		if h.left.end(h.scene) || !h.right.end(h.scene) {
+			h.t.Error("of two holders another one was told than that whose master went")
+		}
 	}
 	kept := ""
 	for i, one := range h.held {

@@ -17,20 +17,17 @@ type run struct {
 
 // A counter is what the handlers of a key protect by its lock.
 type counter struct {
-	value    atomic.Int64 // is read, and written again a little later
-	inside   atomic.Int64
-	overlaps atomic.Int64
+	value  atomic.Int64 // is read, and written again a little later
+	inside atomic.Int64
 }
 
-// add adds one, and takes its time for it.
-func (c *counter) add(takes time.Duration) {
-	if c.inside.Add(1) > 1 {
-		c.overlaps.Add(1)
-	}
+// add adds one, and takes its time for it. It reports whether it met another.
+func (c *counter) add(takes time.Duration) (met bool) {
+	met = c.inside.Add(1) > 1
 	value := c.value.Load()
 	time.Sleep(takes)
 	c.value.Store(value + 1)
-	c.inside.Add(-1)
+	return c.inside.Add(-1) > 0 || met
 }
 
 // A ledger is what all handlers write to. It is safe for concurrent use.
@@ -41,12 +38,14 @@ type ledger struct {
 	serial   int
 	runs     map[string][]run // of each key
 	counters map[string]*counter
+	meetings map[string][]time.Time // when two were inside
 	hooks    map[string]func()
 }
 
 func newLedger() *ledger {
 	return &ledger{
-		takes: time.Millisecond, runs: map[string][]run{}, counters: map[string]*counter{}, hooks: map[string]func(){},
+		takes: time.Millisecond, runs: map[string][]run{}, counters: map[string]*counter{},
+		meetings: map[string][]time.Time{}, hooks: map[string]func(){},
 	}
 }
 
@@ -65,7 +64,11 @@ func (l *ledger) enter(_ context.Context, key, request string) (id string) {
 	l.runs[key] = append(l.runs[key], run{id, request, time.Now()})
 	counted, hook := l.counter(key), l.hooks[key]
 	l.mu.Unlock()
-	counted.add(l.takes)
+	if counted.add(l.takes) {
+		l.mu.Lock()
+		l.meetings[key] = append(l.meetings[key], time.Now())
+		l.mu.Unlock()
+	}
 	if hook != nil {
 		hook()
 	}
@@ -80,12 +83,11 @@ func (l *ledger) counter(key string) *counter {
 	return l.counters[key]
 }
 
-// counted returns the count of the key, and how often two were inside.
-func (l *ledger) counted(key string) (value, overlaps int64) {
+// counted returns the count of the key, and when two were inside.
+func (l *ledger) counted(key string) (value int64, meetings []time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	c := l.counter(key)
-	return c.value.Load(), c.overlaps.Load()
+	return l.counter(key).value.Load(), append(meetings, l.meetings[key]...)
 }
 
 // of returns the runs for a key.

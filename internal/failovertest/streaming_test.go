@@ -73,12 +73,12 @@ func (st *streaming) end() {
 	}
 	close(st.stop)
 	st.clients.Wait()
-	first := st.healed
+	var first time.Time
 	for _, key := range st.here {
 		runs := st.ledger.of(key)
 		st.figures.hereGap = max(st.figures.hereGap, longestGap(runs, st.at))
 		for _, one := range runs {
-			if one.began.After(st.promotion.at) && one.began.Before(first) {
+			if one.began.After(st.promotion.at) && (first.IsZero() || one.began.Before(first)) {
 				first = one.began
 			}
 		}

@@ -55,6 +55,9 @@ func (c *Cluster) healthyNode(ctx context.Context, node *Server, table slotTable
 	if !strings.Contains(info, "cluster_state:ok\r\n") {
 		return fmt.Errorf("%s takes no commands: %q", node.Addr(), info)
 	}
+	if err := c.linked(ctx, node); err != nil {
+		return err
+	}
 	if table.serves(node) {
 		return nil
 	}
@@ -69,4 +72,23 @@ func (c *Cluster) healthyNode(ctx context.Context, node *Server, table slotTable
 		return fmt.Errorf("%s could win an election with the votes of its last one", node.Addr())
 	}
 	return follows(ctx, node, master)
+}
+
+// linked returns an error unless the node has a link to each other one that runs.
+// The votes for a replica that has none yet come four seconds later.
+func (c *Cluster) linked(ctx context.Context, node *Server) error {
+	nodes, err := node.admin().ClusterNodes(ctx).Result()
+	if err != nil {
+		return fmt.Errorf("CLUSTER NODES of %s: %w", node.Addr(), err)
+	}
+	up := c.nodes.up()
+	for line := range strings.Lines(nodes) {
+		// id, host:port@bus, flags, master, ping, pong, epoch, link, slots
+		fields := strings.Fields(line)
+		addr, _, _ := strings.Cut(fields[1], "@")
+		if up.at(addr) != nil && fields[7] != "connected" {
+			return fmt.Errorf("%s has no link to %s yet", node.Addr(), addr)
+		}
+	}
+	return nil
 }
