@@ -99,19 +99,22 @@ func (st *story) start(name string) {
 	var once sync.Once
 	st.ledger.hook(st.q.key, func() {
 		once.Do(func() { close(entered) })
-		<-st.mayEnd
+		select {
+		case <-st.mayEnd:
+		case <-st.ctx.Done():
+		}
 	})
-	go func() {
+	st.group.Go(func() {
 		defer close(st.answered)
 		st.first = st.ask("first", st.service, st.q)
-	}()
+	})
 	awaitClosed(st.t, "the handler has come in", entered)
 }
 
 // ask asks, and fails the test if the answer is one that must not be.
 func (st *story) ask(request string, s *service, q question) answer {
 	q.request = q.key + " " + request
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(st.ctx, patience)
 	defer cancel()
 	a := s.ask(ctx, st.overGRPC, q)
 	if fault := a.fault(q, st.ledger.of(q.key)); fault != "" {
@@ -156,7 +159,10 @@ func (st *story) poise() {
 		caught = st.answered
 	case running:
 		st.group.Go(func() {
-			<-st.struck
+			select {
+			case <-st.struck:
+			case <-st.ctx.Done():
+			}
 			close(st.mayEnd)
 		})
 		return

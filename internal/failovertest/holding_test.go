@@ -17,6 +17,9 @@ const (
 	longTTL = 9 * time.Second
 	// shortTTL does not.
 	shortTTL = time.Second
+	// elsewhereTTL is over, too, before a master that does not answer is replaced in
+	// a cluster, and has room for a busy machine.
+	elsewhereTTL = 2 * time.Second
 )
 
 // holding is the part of those who hold a lock when the master fails. Another
@@ -32,6 +35,7 @@ type holding struct {
 // A held is a lease that is looked after.
 type held struct {
 	t         *testing.T
+	scene     context.Context
 	lease     *core.Lease
 	one       hold
 	ttl       time.Duration
@@ -48,19 +52,19 @@ const tolerance = 50 * time.Millisecond
 // hold takes a lock and looks after it.
 func (s *scene) hold(p *process, by, key string, ttl time.Duration) *held {
 	s.t.Helper()
-	lease, err := p.locks.With(core.WithTTL(ttl), core.WithFencing(true)).Lock(s.t.Context(), key)
+	lease, err := p.locks.With(core.WithTTL(ttl), core.WithFencing(true), core.WithWait(patience)).Lock(s.ctx, key)
 	if err != nil {
 		s.t.Fatalf("%s: %v", by, err)
 	}
 	h := &held{
-		t: s.t, lease: lease, ttl: ttl, over: make(chan struct{}), watched: make(chan struct{}),
+		t: s.t, scene: s.ctx, lease: lease, ttl: ttl, over: make(chan struct{}), watched: make(chan struct{}),
 		one: hold{key: key, by: by, granted: time.Now(), fence: lease.Fence()},
 	}
 	context.AfterFunc(lease.Context(), func() {
 		now := time.Now()
 		h.told.Store(&now)
 	})
-	go h.watch()
+	s.group.Go(h.watch)
 	return h
 }
 
@@ -72,6 +76,9 @@ func (h *held) watch() {
 		timer := time.NewTimer(time.Until(until) + tolerance)
 		select {
 		case <-h.over:
+			timer.Stop()
+			return
+		case <-h.scene.Done():
 			timer.Stop()
 			return
 		case <-timer.C:
@@ -131,7 +138,7 @@ func (h *holding) begin() {
 		h.hold(h.process, "the long holder", keys[0], longTTL),
 		h.hold(h.process, "the short holder", keys[1], shortTTL))
 	for _, other := range h.others(h.master) {
-		one := h.hold(h.process, "the holder elsewhere", h.keysAt(other, h.name+"-hold", 1)[0], shortTTL)
+		one := h.hold(h.process, "the holder elsewhere", h.keysAt(other, h.name+"-hold", 1)[0], elsewhereTTL)
 		one.elsewhere = true
 		h.held = append(h.held, one)
 	}
@@ -148,7 +155,7 @@ func (h *holding) begin() {
 
 // turn waits for a lock and has it for a moment.
 func (s *scene) turn(p *process, by, key string) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(s.ctx, patience)
 	defer cancel()
 	lease, err := p.locks.With(core.WithTTL(shortTTL), core.WithFencing(true)).Lock(ctx, key)
 	if err != nil {

@@ -27,7 +27,7 @@ func (s *scene) watchPromotion() {
 		}
 	}
 	s.group.Go(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		ctx, cancel := context.WithTimeout(s.ctx, patience)
 		defer cancel()
 		for ctx.Err() == nil {
 			for _, replica := range replicas {

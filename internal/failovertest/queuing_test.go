@@ -30,14 +30,18 @@ func (q *queuing) begin() {
 		q.there = append(q.there, q.keysAt(other, q.name+"-queue", 2)...)
 	}
 	all := append(q.here[:len(q.here):len(q.here)], q.there...)
-	holder := q.process(0).locks.With(core.WithTTL(2*shortTTL), core.WithFencing(true))
+	holder := q.process(0).locks.With(core.WithTTL(2*shortTTL), core.WithFencing(true), core.WithWait(patience))
 	for _, key := range all {
-		lease, err := holder.Lock(q.t.Context(), key)
+		lease, err := holder.Lock(q.ctx, key)
 		if err != nil {
 			q.t.Fatal(err)
 		}
 		q.leases = append(q.leases, lease)
 	}
+	q.group.Go(func() { // also where the scene is broken off
+		<-q.ctx.Done()
+		q.waiters.Wait()
+	})
 	for n := range queuers {
 		p := q.process(n)
 		for i, key := range all {
@@ -58,7 +62,10 @@ func (q *queuing) begin() {
 	}
 	for _, lease := range q.leases {
 		q.group.Go(func() {
-			<-q.struck
+			select {
+			case <-q.struck:
+			case <-q.ctx.Done():
+			}
 			err := lease.Release(context.Background())
 			if err != nil && !errors.Is(err, core.ErrLost) && !errors.Is(err, core.ErrUnavailable) {
 				q.t.Errorf("the release of a lock that is waited for: %v", err)

@@ -238,11 +238,15 @@ func TestServersAreRestartedUnderLoad(t *testing.T) {
 					p := newProcess(t, d.client(t, n, nil), core.WithTTL(2*shortTTL))
 					r.services = append(r.services, newService(t, p, r.ledger, rollingWait))
 				}
+				end := sync.OnceFunc(func() {
+					close(r.stop)
+					r.clients.Wait()
+				})
+				defer end() // also where the test is broken off
 				r.load()
 				r.restart()
 				r.awaitRuns(time.Now())
-				close(r.stop)
-				r.clients.Wait()
+				end()
 				r.wantExact()
 			})
 			d.wantTidy(t)

@@ -1,7 +1,11 @@
 package failovertest
 
 import (
+	"cmp"
+	"context"
 	"fmt"
+	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -22,9 +26,10 @@ type scene struct {
 	ledger  *ledger
 	history history
 
-	struck  chan struct{} // closed when the master has failed
-	at      time.Time     // when; set before struck is closed
-	healed  time.Time     // when all that ran was healthy with another one
+	ctx     context.Context // ends with the scene, also where that is broken off
+	struck  chan struct{}   // closed when the master has failed
+	at      time.Time       // when; set before struck is closed
+	healed  time.Time       // when all that ran was healthy with another one
 	group   sync.WaitGroup
 	figures figures
 
@@ -77,6 +82,10 @@ func (s *scene) process(number int, opts ...core.Option) *process {
 // play plays the scene.
 func (s *scene) play() {
 	s.t.Helper()
+	var over func()
+	s.ctx, over = context.WithCancel(context.Background())
+	defer s.group.Wait()
+	defer over()
 	s.failure.before(s.deployment, s.master)
 	parts := []part{&holding{scene: s}, &queuing{scene: s}, &streaming{scene: s}, &ending{scene: s}}
 	for _, p := range parts {
@@ -102,6 +111,7 @@ func (s *scene) play() {
 	for _, p := range slices.Backward(parts) { // who holds ends last
 		p.end()
 	}
+	over()
 	s.group.Wait()
 
 	n, faults := s.history.overlaps(s.failure.loss != nothing)
@@ -119,6 +129,20 @@ func (s *scene) settle() {
 	}
 }
 
+// soakEnv says for how long scenes are played, as in "10m". Without it each is played
+// once.
+const soakEnv = "REQLOCK_SOAK"
+
+// soakEnd returns when the last scene may begin.
+func soakEnd(t *testing.T) time.Time {
+	t.Helper()
+	lasts, err := time.ParseDuration(cmp.Or(os.Getenv(soakEnv), "0s"))
+	if err != nil {
+		t.Fatalf("%s: %v", soakEnv, err)
+	}
+	return time.Now().Add(lasts)
+}
+
 // A master is replaced, in each way in which that happens, while its locks are held,
 // waited for, and committed.
 func TestAMasterIsReplaced(t *testing.T) {
@@ -127,18 +151,23 @@ func TestAMasterIsReplaced(t *testing.T) {
 			t.Parallel()
 			d := start(t)
 			table := []string{figuresHead}
-			for name, f := range failures {
-				if !f.played(name, deployed) {
-					continue
-				}
-				t.Run(name, func(t *testing.T) {
-					s := &scene{
-						deployment: d, t: t, name: strings.ReplaceAll(name, " ", "-"), failure: f, ledger: newLedger(),
-						master: d.masters()[0], struck: make(chan struct{}),
+			end := soakEnd(t)
+			for round := 0; round == 0 || time.Now().Before(end); round++ {
+				for name, f := range failures { // in any order
+					if !f.played(name, deployed) {
+						continue
 					}
-					s.play()
-					table = append(table, fmt.Sprintf("%v  %s", s.figures, name))
-				})
+					t.Run(name, func(t *testing.T) {
+						s := &scene{
+							deployment: d, t: t, failure: f, ledger: newLedger(), struck: make(chan struct{}),
+							name: fmt.Sprintf("%s-%d", strings.ReplaceAll(name, " ", "-"), round),
+						}
+						masters := d.masters()
+						s.master = masters[rand.IntN(len(masters))]
+						s.play()
+						table = append(table, fmt.Sprintf("%v  %s", s.figures, name))
+					})
+				}
 			}
 			d.wantTidy(t)
 			t.Logf("%s:\n%s", deployed, strings.Join(table, "\n"))
