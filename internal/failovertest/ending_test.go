@@ -16,6 +16,7 @@ type point string
 
 const (
 	running point = "its handler ends when the master has failed"
+	soon    point = "its handler ends when somebody was promoted"
 	late    point = "its handler ends when there is another master"
 	sent    point = "its commit is sent, and Redis has not got it"
 	unheard point = "its commit is done, and nobody has heard"
@@ -48,7 +49,7 @@ func (e *ending) begin() {
 	for n := range 2 {
 		e.clean = append(e.clean, e.service(n, streamWait))
 	}
-	for i, at := range []point{running, late, sent, unheard, heard} {
+	for i, at := range []point{running, soon, late, sent, unheard, heard} {
 		for _, overGRPC := range []bool{false, true} {
 			st := &story{
 				scene: e.scene, point: at, overGRPC: overGRPC,
@@ -129,6 +130,10 @@ func (st *story) isCommit(command []string) bool {
 		command[3] == prefix+st.q.endpoint(st.overGRPC) && command[11] == "D"
 }
 
+// inTime is how soon others have to have found the new master, where a commit, which
+// is tried for twice as long, has to have found it too.
+const inTime = time.Second
+
 // enough is how many sends of a commit are caught until the master fails.
 const enough = 6
 
@@ -158,19 +163,27 @@ func (st *story) poise() {
 	case heard:
 		caught = st.answered
 	case running:
-		st.group.Go(func() {
-			select {
-			case <-st.struck:
-			case <-st.ctx.Done():
-			}
-			close(st.mayEnd)
-		})
+		st.endAfter(st.struck)
+		return
+	case soon:
+		st.endAfter(st.promotion.done)
 		return
 	case late:
 		return
 	}
 	close(st.mayEnd)
 	awaitClosed(st.t, string(st.point), caught)
+}
+
+// endAfter ends the handler when the channel is closed.
+func (st *story) endAfter(happened <-chan struct{}) {
+	st.group.Go(func() {
+		select {
+		case <-happened:
+		case <-st.ctx.Done():
+		}
+		close(st.mayEnd)
+	})
 }
 
 func (e *ending) replace() {
@@ -246,6 +259,9 @@ func (st *story) judge() string {
 	case last.code == "outcome_unknown":
 		if !told(unstored) && st.failure.loss == nothing {
 			fail("nobody was told that it is not stored")
+		}
+		if st.failure.loss == nothing && (st.point == late || st.point == soon && st.figures.first < st.figures.promoted+inTime) {
+			fail("there was a master to store it")
 		}
 		return "unknown"
 	default:

@@ -1,8 +1,6 @@
 package failovertest
 
 import (
-	"runtime/debug"
-	"slices"
 	"testing"
 	"time"
 
@@ -39,11 +37,4 @@ func awaitClosed(t *testing.T, what string, done <-chan struct{}) {
 	case <-time.After(patience):
 		t.Errorf("still not so: %s", what)
 	}
-}
-
-// raced reports whether the race detector is on, which makes all about ten
-// times slower.
-func raced() bool {
-	info, _ := debug.ReadBuildInfo()
-	return slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
 }

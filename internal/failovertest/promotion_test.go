@@ -18,7 +18,6 @@ type promotion struct {
 
 // watchPromotion begins to ask the servers that are no masters.
 func (s *scene) watchPromotion() {
-	s.promotion.done = make(chan struct{})
 	masters := s.masters()
 	var replicas []*redis.Client
 	for _, server := range s.servers() {

@@ -3,6 +3,7 @@ package failovertest
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -29,7 +30,7 @@ func (q *queuing) begin() {
 	for _, other := range q.others(q.master) {
 		q.there = append(q.there, q.keysAt(other, q.name+"-queue", 2)...)
 	}
-	all := append(q.here[:len(q.here):len(q.here)], q.there...)
+	all := slices.Concat(q.here, q.there)
 	holder := q.process(0).locks.With(core.WithTTL(2*shortTTL), core.WithFencing(true), core.WithWait(patience))
 	for _, key := range all {
 		lease, err := holder.Lock(q.ctx, key)

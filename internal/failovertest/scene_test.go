@@ -87,7 +87,7 @@ func (s *scene) play() {
 	defer s.group.Wait()
 	defer over()
 	s.failure.before(s.deployment, s.master)
-	parts := []part{&holding{scene: s}, &queuing{scene: s}, &streaming{scene: s}, &ending{scene: s}}
+	parts := []part{&holding{scene: s}, &queuing{scene: s}, &ending{scene: s}, &streaming{scene: s}}
 	for _, p := range parts {
 		p.begin()
 	}
@@ -160,7 +160,8 @@ func TestAMasterIsReplaced(t *testing.T) {
 					t.Run(name, func(t *testing.T) {
 						s := &scene{
 							deployment: d, t: t, failure: f, ledger: newLedger(), struck: make(chan struct{}),
-							name: fmt.Sprintf("%s-%d", strings.ReplaceAll(name, " ", "-"), round),
+							promotion: promotion{done: make(chan struct{})},
+							name:      fmt.Sprintf("%s-%d", strings.ReplaceAll(name, " ", "-"), round),
 						}
 						masters := d.masters()
 						s.master = masters[rand.IntN(len(masters))]

@@ -3,6 +3,7 @@ package failovertest
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 )
@@ -39,7 +40,7 @@ func (st *streaming) begin() {
 			st.clients.Go(func() { st.send(s, n, key, "there") })
 		}
 	}
-	for _, key := range append(st.here[:2:2], st.there...) {
+	for _, key := range slices.Concat(st.here, st.there) {
 		await(st.t, "requests run", func() bool { return len(st.ledger.of(key)) > 10 })
 	}
 }

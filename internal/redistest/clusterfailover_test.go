@@ -174,3 +174,22 @@ func TestRestartOfClusterMaster(t *testing.T) {
 	}
 	has(t, c.ReplicaOf(master), "k", "") // the replica did what its master did
 }
+
+// A replica that was just restarted can be told to take over, and is voted for.
+func TestAHealthyClusterHasAllItsLinks(t *testing.T) {
+	t.Parallel()
+	c := StartCluster(t)
+	for _, master := range c.Masters() {
+		c.ReplicaOf(master).RestartWithData()
+		c.Await()
+		for _, node := range c.Nodes() {
+			nodes, err := node.Client(t).ClusterNodes(t.Context()).Result()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(nodes, " disconnected") {
+				t.Errorf("%s has not all links:\n%s", node.Addr(), nodes)
+			}
+		}
+	}
+}

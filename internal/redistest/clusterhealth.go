@@ -10,7 +10,7 @@ import (
 
 // Await returns when the nodes that run are a healthy cluster again: each slot
 // has a master that runs, the other nodes are replicas with all of its data,
-// all of them know that, and take commands.
+// all of them know that, are linked to each other, and take commands.
 //
 // A master that was restarted takes commands after two seconds. A node that was
 // elected less than two seconds ago, and is a replica again, is not healthy: it
