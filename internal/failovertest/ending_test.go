@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/redistest"
 )
 
@@ -75,7 +76,7 @@ func (st *story) serve(number int) {
 			}
 		}
 	}
-	st.service = newService(st.t, newProcess(st.t, st.client(st.t, number, via)), st.ledger, streamWait)
+	st.service = newService(st.t, newProcess(st.t, st.client(st.t, number, via), core.WithTTL(2*shortTTL)), st.ledger, streamWait)
 }
 
 // questionAt returns an idempotent request whose record is at the master.

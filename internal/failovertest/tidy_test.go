@@ -19,7 +19,14 @@ func (d *deployment) wantTidy(t *testing.T) {
 			t.Errorf("%s: %v", line, err)
 		}
 	}
-	await(t, "lines are gone", func() bool { return len(d.left(t, ":q")) == 0 && len(d.left(t, "")) == 0 })
+	var left []string
+	await(t, "lines are gone", func() bool {
+		left = append(d.left(t, ":q"), d.left(t, "")...)
+		return len(left) == 0
+	})
+	if len(left) > 0 {
+		t.Errorf("left: %q", left)
+	}
 }
 
 // left returns the keys of a kind that are left: locks ("") or companions of a lock.
