@@ -45,9 +45,12 @@ type held struct {
 	watched   chan struct{} // closed when nobody looks any more
 }
 
-// tolerance is how much later than it should a goroutine may find its timer over,
-// beside another goroutine whose timer was over so much before.
-const tolerance = 50 * time.Millisecond
+// A busy machine lets goroutines wait. So who looks whether a holder was told goes to
+// sleep as often as it takes to tell, and more.
+const (
+	naps = 10
+	nap  = 20 * time.Millisecond
+)
 
 // hold takes a lock and looks after it.
 func (s *scene) hold(p *process, by, key string, ttl time.Duration) *held {
@@ -73,7 +76,7 @@ func (h *held) watch() {
 	defer close(h.watched)
 	for {
 		until := h.lease.ValidUntil()
-		timer := time.NewTimer(time.Until(until) + tolerance)
+		timer := time.NewTimer(time.Until(until) + nap)
 		select {
 		case <-h.over:
 			timer.Stop()
@@ -85,6 +88,9 @@ func (h *held) watch() {
 		}
 		if h.lease.ValidUntil().After(until) {
 			continue
+		}
+		for n := 0; n < naps && h.lease.Context().Err() == nil; n++ {
+			time.Sleep(nap)
 		}
 		if h.lease.Context().Err() == nil {
 			h.t.Errorf("%s was valid until %v ago, and is not told", h.one.by, time.Since(until))
