@@ -43,6 +43,9 @@ const (
 	// Unlocked: a request runs without its lock, because Redis is unavailable
 	// and WithFailOpen is on.
 	Unlocked
+	// Warned: Check has found that Redis may lose locks; Err says why, and what to
+	// do. There is no Key.
+	Warned
 )
 
 // String returns the kind as one lower-case word.
@@ -70,6 +73,8 @@ func (k EventKind) String() string {
 		return "restored"
 	case Unlocked:
 		return "unlocked"
+	case Warned:
+		return "warned"
 	default:
 		return "unknown"
 	}

@@ -115,6 +115,7 @@ func TestSlogObserver(t *testing.T) {
 		core.Replayed:  "level=DEBUG msg=\"lock replayed\"",
 		core.Committed: "level=DEBUG msg=\"lock committed\"",
 		core.Restored:  "level=WARN msg=\"lock restored\"",
+		core.Warned:    "level=WARN msg=\"lock warned\"",
 	} {
 		var log bytes.Buffer
 		observe := core.SlogObserver(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})))

@@ -18,6 +18,7 @@ import (
 // concurrent use. A process needs one; views with other settings share its
 // connections and its waiting lines.
 type Locker struct {
+	rdb      redis.UniversalClient
 	engine   *engine.Engine
 	settings settings
 }
@@ -78,7 +79,7 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Locker, error) {
 		MaxTotalWaiters: s.maxTotal,
 		Hooks:           hooks,
 	})
-	return &Locker{engine: e, settings: s}, nil
+	return &Locker{rdb: rdb, engine: e, settings: s}, nil
 }
 
 // Must returns l, and panics if err is not nil. It wraps New where a bad

@@ -7,7 +7,8 @@ import (
 
 // SlogObserver returns an observer, for WithObserver, that logs each event:
 // what is ordinary at debug level, a lost or long-held lease, a lost record, an
-// unlocked run and a fault of Redis at warning level. Keys appear as digests.
+// unlocked run, a warning of Check and a fault of Redis at warning level. Keys
+// appear as digests.
 func SlogObserver(logger *slog.Logger) func(Event) {
 	must(logger != nil, "SlogObserver needs a logger")
 	return func(e Event) {
@@ -16,7 +17,10 @@ func SlogObserver(logger *slog.Logger) func(Event) {
 		if !logger.Enabled(ctx, level) {
 			return
 		}
-		attrs := append(make([]slog.Attr, 0, 5), slog.String("key", e.Key.String()))
+		attrs := make([]slog.Attr, 0, 5)
+		if e.Kind != Warned {
+			attrs = append(attrs, slog.String("key", e.Key.String()))
+		}
 		switch e.Kind {
 		case Acquired:
 			attrs = append(attrs, slog.Duration("waited", e.Waited), slog.String("handover", e.Handover.String()))
@@ -24,7 +28,7 @@ func SlogObserver(logger *slog.Logger) func(Event) {
 			attrs = append(attrs, slog.Duration("waited", e.Waited))
 		case Released, Renewed, Lost, HeldLong, Committed, Restored:
 			attrs = append(attrs, slog.Duration("held", e.Held))
-		case Waiting, Unlocked:
+		case Waiting, Unlocked, Warned:
 		}
 		if e.Err != nil {
 			attrs = append(attrs, slog.String("error", e.Err.Error()))
@@ -36,7 +40,7 @@ func SlogObserver(logger *slog.Logger) func(Event) {
 // levelOf is a warning for what an operator should know of.
 func levelOf(e Event) slog.Level {
 	switch e.Kind {
-	case Lost, HeldLong, Restored, Unlocked:
+	case Lost, HeldLong, Restored, Unlocked, Warned:
 		return slog.LevelWarn
 	case Refused:
 		if isUnavailable(e.Err) {

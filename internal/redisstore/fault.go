@@ -62,10 +62,11 @@ func neverSent(err error) bool {
 }
 
 // seal hides errors of package context, and those that pose as one, behind
-// their text: they speak of a command's bound, not of the caller's context.
+// their text: they speak of a command's bound, not of the caller's context. It
+// also hides who the client's user is.
 func seal(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		return fmt.Errorf("%w (%s)", errNoReply, err.Error())
 	}
-	return err
+	return hide(err)
 }
