@@ -71,25 +71,25 @@ func (s *scene) play(ctx context.Context) error {
 
 // lock takes the key, sees that nobody else gets it, renews it, and frees it.
 func (s *scene) lock(ctx context.Context) error {
-	taken, err := transition(ctx, s.store.Take, s.request(1))
+	taken, err := perform(ctx, s.store.Take, s.request(1))
 	if err != nil {
 		return err
 	}
 	s.begun = true
 	second := s.request(2)
 	second.Look = true
-	refused, err := transition(ctx, s.store.Take, second)
+	refused, err := perform(ctx, s.store.Take, second)
 	if err != nil {
 		return err
 	}
 	longer := s.request(1)
 	longer.TTL *= 2
 	longer.Alone = true
-	renewed, err := transition(ctx, s.store.Renew, longer)
+	renewed, err := perform(ctx, s.store.Renew, longer)
 	if err != nil {
 		return err
 	}
-	released, err := transition(ctx, s.store.Release, longer)
+	released, err := perform(ctx, s.store.Release, longer)
 	if err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func (s *scene) lockByScript(ctx context.Context) error {
 	if err := s.send(ctx, eval); err != nil {
 		return err
 	}
-	released, err := transition(ctx, s.store.Release, r)
+	released, err := perform(ctx, s.store.Release, r)
 	if err != nil {
 		return err
 	}
@@ -118,23 +118,23 @@ func (s *scene) attempt(ctx context.Context) error {
 	first.Attempt = &store.Attempt{Fingerprint: []byte(checkMark), Keep: first.TTL}
 	first.Ending, first.Record = store.Commit, []byte("done")
 	again.Attempt = first.Attempt
-	begun, err := transition(ctx, s.store.Enqueue, first)
+	begun, err := perform(ctx, s.store.Enqueue, first)
 	if err != nil {
 		return err
 	}
-	renewed, err := transition(ctx, s.store.Renew, first)
+	renewed, err := perform(ctx, s.store.Renew, first)
 	if err != nil {
 		return err
 	}
-	committed, err := transition(ctx, s.store.Release, first)
+	committed, err := perform(ctx, s.store.Release, first)
 	if err != nil {
 		return err
 	}
-	replayed, err := transition(ctx, s.store.Enqueue, again)
+	replayed, err := perform(ctx, s.store.Enqueue, again)
 	if err != nil {
 		return err
 	}
-	running, err := transition(ctx, s.store.Resolve, store.Request{Key: s.target.key, Bound: s.check.bound})
+	running, err := perform(ctx, s.store.Resolve, store.Request{Key: s.target.key, Bound: s.check.bound})
 	if err != nil {
 		return err
 	}
@@ -186,15 +186,15 @@ func (s *scene) handOver(ctx context.Context, ready <-chan struct{}) error {
 	}
 	holder, waiter := s.request(6), s.request(7)
 	waiter.Join = true
-	granted, err := transition(ctx, s.store.Enqueue, holder)
+	granted, err := perform(ctx, s.store.Enqueue, holder)
 	if err != nil {
 		return err
 	}
-	waiting, err := transition(ctx, s.store.Enqueue, waiter)
+	waiting, err := perform(ctx, s.store.Enqueue, waiter)
 	if err != nil {
 		return err
 	}
-	released, err := transition(ctx, s.store.Release, holder)
+	released, err := perform(ctx, s.store.Release, holder)
 	if err != nil {
 		return err
 	}
@@ -204,15 +204,15 @@ func (s *scene) handOver(ctx context.Context, ready <-chan struct{}) error {
 		}
 	}
 	waiter.Fences = 1
-	confirmed, err := transition(ctx, s.store.Enqueue, waiter)
+	confirmed, err := perform(ctx, s.store.Enqueue, waiter)
 	if err != nil {
 		return err
 	}
-	renewed, err := transition(ctx, s.store.Renew, waiter)
+	renewed, err := perform(ctx, s.store.Renew, waiter)
 	if err != nil {
 		return err
 	}
-	freed, err := transition(ctx, s.store.Release, waiter)
+	freed, err := perform(ctx, s.store.Release, waiter)
 	if err != nil {
 		return err
 	}
@@ -300,8 +300,8 @@ func (s *scene) request(n int) store.Request {
 	}
 }
 
-// transition waits for the answer of a transition, or for the end of ctx.
-func transition[A any](ctx context.Context, do func(store.Request, func(A, error)), r store.Request) (A, error) {
+// perform waits for the answer of a transition, or for the end of ctx.
+func perform[A any](ctx context.Context, do func(store.Request, func(A, error)), r store.Request) (A, error) {
 	type result struct {
 		answer A
 		err    error

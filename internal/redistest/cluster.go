@@ -124,5 +124,12 @@ func (c *Cluster) Client(tb testing.TB, configure ...func(*redis.ClusterOptions)
 	}
 	client := redis.NewClusterClient(options)
 	closeWith(tb, client)
+	if user := c.nodes[0].administrator(); user != "" && options.Username == "" && options.Password == "" {
+		administered := *options
+		administered.Username, administered.Password = user, noPassword
+		admin := redis.NewClusterClient(&administered)
+		closeWith(tb, admin)
+		route(tb, client, admin)
+	}
 	return client
 }

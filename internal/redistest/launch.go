@@ -34,12 +34,16 @@ func newServer(tb testing.TB, program string, args []string) *Server {
 	// has to outlive the process.
 	s := &Server{tb: tb, program: program, dir: tb.TempDir(), args: slices.Clone(args)}
 	s.admin = sync.OnceValue(func() *redis.Client {
-		return newClient(tb, redis.Options{
+		options := redis.Options{
 			Addr:        s.Addr(),
 			Password:    s.password(),
 			MaxRetries:  -1,
 			ReadTimeout: readyTimeout,
-		}, nil)
+		}
+		if user := s.administrator(); user != "" {
+			options.Username, options.Password = user, noPassword
+		}
+		return newClient(tb, options, "", nil)
 	})
 	tb.Cleanup(s.Kill)
 	return s
@@ -76,7 +80,7 @@ func (s *Server) launch() error {
 		return err
 	}
 	s.proc = proc
-	if err := awaitReady(proc, s.Addr()); err != nil {
+	if err := awaitReady(proc, s.Addr(), s.administrator()); err != nil {
 		s.end()
 		return fmt.Errorf("wait for %s: %w", s.Addr(), err)
 	}
@@ -101,6 +105,9 @@ func (s *Server) arguments() []string {
 		fallthrough
 	default:
 		args = append(args, "--save", "", "--appendonly", "no")
+	}
+	if s.role != sentinel {
+		args = append(args, restricted(s.args, s.role == clusterNode)...)
 	}
 	return append(args, s.args...)
 }

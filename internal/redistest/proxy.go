@@ -83,7 +83,11 @@ func (p *Proxy) Dial(ctx context.Context, network, addr string) (net.Conn, error
 // included, apart from what configure changes.
 func (p *Proxy) Client(tb testing.TB, configure ...func(*redis.Options)) *redis.Client {
 	tb.Helper()
-	return newClient(tb, redis.Options{Addr: p.Addr()}, configure)
+	administrator := ""
+	if MinimalRights() {
+		administrator = adminUser
+	}
+	return newClient(tb, redis.Options{Addr: p.Addr()}, administrator, configure)
 }
 
 // Partition stops everything in both directions: what is under way is held,

@@ -54,12 +54,13 @@ func loopback(port int) string {
 	return net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 }
 
-// awaitReady returns when the process, and not just anything, answers at addr.
-func awaitReady(proc *process, addr string) error {
+// awaitReady returns when the process, and not just anything, answers at addr. It
+// is asked by this user, if it is not to be asked by just anybody.
+func awaitReady(proc *process, addr, user string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), readyTimeout)
 	defer cancel()
 	for {
-		err := ask(ctx, addr, proc.child.Pid)
+		err := ask(ctx, addr, user, proc.child.Pid)
 		// The server that answers may be a foreign one which was faster in
 		// taking the port. It has another process number; but with a password
 		// set the number can not be asked for, so look at the process last.
@@ -82,7 +83,7 @@ func awaitReady(proc *process, addr string) error {
 // ask succeeds when the server with this process number answers at addr. It
 // does not use a client, because clients have their own ideas about when to
 // try again.
-func ask(ctx context.Context, addr string, pid int) error {
+func ask(ctx context.Context, addr, user string, pid int) error {
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, "tcp", addr)
 	if err != nil {
@@ -95,12 +96,20 @@ func ask(ctx context.Context, addr string, pid int) error {
 		}
 	}
 
-	const question = "*1\r\n$4\r\nPING\r\n" + "*2\r\n$4\r\nINFO\r\n$6\r\nserver\r\n"
+	question := "*1\r\n$4\r\nPING\r\n" + "*2\r\n$4\r\nINFO\r\n$6\r\nserver\r\n"
+	if user != "" {
+		question = fmt.Sprintf("*3\r\n$4\r\nAUTH\r\n$%d\r\n%s\r\n$1\r\nx\r\n", len(user), user) + question
+	}
 	if _, err := io.WriteString(conn, question); err != nil {
 		return err
 	}
 	reader := bufio.NewReader(conn)
-	var pong, info bytes.Buffer
+	var welcome, pong, info bytes.Buffer
+	if user != "" {
+		if _, err := skipReply(reader, &welcome); err != nil {
+			return err
+		}
+	}
 	if _, err := skipReply(reader, &pong); err != nil {
 		return err
 	}

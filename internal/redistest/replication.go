@@ -16,7 +16,7 @@ func replicated(args []string) []string {
 	return slices.Concat([]string{
 		"--user", replicaUser, "on", "nopass", "+psync", "+replconf", "+ping",
 		"--masteruser", replicaUser,
-		"--masterauth", "nopass takes any",
+		"--masterauth", noPassword,
 		// By default the first copy waits five seconds for more replicas to
 		// come, and what is written right after it up to one more.
 		"--repl-diskless-sync", "no",

@@ -90,6 +90,9 @@ func watching(master *Server, silent time.Duration) []byte {
 	if password := master.password(); password != "" {
 		config = fmt.Appendf(config, "sentinel auth-pass %s %s\n", MasterName, password)
 	}
+	if user := master.administrator(); user != "" {
+		config = fmt.Appendf(config, "sentinel auth-user %s %s\nsentinel auth-pass %s %s\n", MasterName, user, MasterName, noPassword)
+	}
 	return config
 }
 
@@ -136,5 +139,12 @@ func (s *Sentinels) Client(tb testing.TB, configure ...func(*redis.FailoverOptio
 	}
 	client := redis.NewFailoverClient(options)
 	closeWith(tb, client)
+	if user := s.servers[0].administrator(); user != "" && options.Username == "" && options.Password == "" {
+		administered := *options
+		administered.Username, administered.Password = user, noPassword
+		admin := redis.NewFailoverClient(&administered)
+		closeWith(tb, admin)
+		route(tb, client, admin)
+	}
 	return client
 }

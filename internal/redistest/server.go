@@ -78,7 +78,7 @@ func (s *Server) Addr() string {
 // the server if --requirepass sets one, apart from what configure changes.
 func (s *Server) Client(tb testing.TB, configure ...func(*redis.Options)) *redis.Client {
 	tb.Helper()
-	return newClient(tb, redis.Options{Addr: s.Addr(), Password: s.password()}, configure)
+	return newClient(tb, redis.Options{Addr: s.Addr(), Password: s.password()}, s.administrator(), configure)
 }
 
 // Pause freezes the server: its connections stay open, the system still accepts
