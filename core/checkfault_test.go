@@ -156,6 +156,7 @@ func TestCheckOfAServerWhoseMessagesAreLost(t *testing.T) {
 
 func TestCheckWarnsOfEviction(t *testing.T) {
 	server := redistest.Start(t, "--maxmemory", "100mb", "--maxmemory-policy", "volatile-ttl")
+	server.Grant("+info")
 	rdb := server.Client(t)
 	heard := &events{}
 	var log bytes.Buffer
@@ -210,6 +211,9 @@ func TestCheckOfACluster(t *testing.T) {
 		for _, master := range cluster.Masters() {
 			wantNoKeys(t, master.Client(t))
 		}
+	}
+	for _, node := range cluster.Nodes() {
+		node.Grant(append(redistest.Patterns("{app}:"), "+info")...)
 	}
 	for _, prefix := range []string{"reqlock:", "{app}:"} {
 		if err := newLocker(t, rdb, core.WithPrefix(prefix)).Check(t.Context()); err != nil {

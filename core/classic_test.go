@@ -125,6 +125,7 @@ func theClassicRecipeExcludesUsAndIsExcluded(t *testing.T, servers *redistest.De
 	t.Helper()
 	rdb := servers.Client(t)
 	for _, prefix := range []string{"reqlock:", "", "{app}:"} {
+		servers.Grant(redistest.Patterns(prefix)...)
 		t.Run(prefix, func(t *testing.T) {
 			locks := newLocker(t, rdb, core.WithPrefix(prefix))
 			raw := func() bool {
@@ -176,6 +177,7 @@ func weAreToldWhenOurTokenIsUsedToReleaseIt(t *testing.T, servers *redistest.Dep
 
 func TestTheDatabaseIndexOfTheClientIsRespected(t *testing.T) {
 	server := redistest.Start(t)
+	server.Grant("+select")
 	third := server.Client(t, func(o *redis.Options) { o.DB = 3 })
 	lease := lock(t, newLocker(t, third), "k")
 	if server.Client(t).Exists(t.Context(), "reqlock:k").Val() != 0 || third.Get(t.Context(), "reqlock:k").Val() != lease.Token() {

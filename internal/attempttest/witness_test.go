@@ -53,7 +53,7 @@ func newWitness(t *testing.T, server *redistest.Server) *witness {
 		_ = conn.Close()
 		<-w.done
 	})
-	if _, err := conn.Write([]byte("MONITOR\r\n")); err != nil {
+	if _, err := conn.Write([]byte(redistest.SignIn() + "MONITOR\r\n")); err != nil {
 		t.Fatal(err)
 	}
 	w.settle(t)

@@ -4,6 +4,9 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // Rights is what a user of Redis has to be granted for reqlock, and no more: the
@@ -75,30 +78,54 @@ func (s *Server) administrator() string {
 	return adminUser
 }
 
-// Grant grants the rights for keys of other prefixes than "reqlock:" too, where
-// they are restricted, and until the server is started again.
-func (s *Server) Grant(prefixes ...string) {
+// anybodysAdministrator is that of a server of which no more is known than its
+// address.
+func anybodysAdministrator() string {
+	if !MinimalRights() {
+		return ""
+	}
+	return adminUser
+}
+
+// Grant adds words to the rule of those who do not sign in, where they are
+// restricted, until the server is started again.
+func (s *Server) Grant(words ...string) {
 	s.tb.Helper()
 	if s.administrator() == "" {
 		return
 	}
 	order := []any{"ACL", "SETUSER", "default"}
-	for _, prefix := range prefixes {
-		for _, pattern := range Patterns(prefix) {
-			order = append(order, pattern)
-		}
+	for _, word := range words {
+		order = append(order, word)
 	}
 	s.tell(order...)
 }
 
 // Patterns returns the words of Rights and ClusterRights that name keys and
-// channels, for another prefix.
+// channels, for another prefix than "reqlock:".
 func Patterns(prefix string) []string {
+	escaped := strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(prefix)
 	var patterns []string
 	for _, word := range strings.Fields(Rights + " " + ClusterRights) {
 		if strings.Contains(word, "reqlock:") {
-			patterns = append(patterns, strings.Replace(word, "reqlock:", prefix, 1))
+			patterns = append(patterns, strings.Replace(word, "reqlock:", escaped, 1))
 		}
 	}
 	return patterns
+}
+
+// Observe returns a client for a test's own commands to the server at addr, which
+// the cleanup of tb closes.
+func Observe(tb testing.TB, addr string) *redis.Client {
+	tb.Helper()
+	return newClient(tb, redis.Options{Addr: addr}, anybodysAdministrator(), nil)
+}
+
+// SignIn returns what a test has to send first on a connection that it makes
+// itself; nothing where nobody is restricted.
+func SignIn() string {
+	if !MinimalRights() {
+		return ""
+	}
+	return "AUTH " + adminUser + " " + noPassword + "\r\n"
 }

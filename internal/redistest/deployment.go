@@ -46,3 +46,11 @@ func (d *Deployment) Restart() {
 	}
 	d.await()
 }
+
+// Grant adds words to the rule of those who do not sign in, on all servers, where
+// they are restricted, until a server is started again.
+func (d *Deployment) Grant(words ...string) {
+	for _, server := range d.servers {
+		server.Grant(words...)
+	}
+}

@@ -83,11 +83,7 @@ func (p *Proxy) Dial(ctx context.Context, network, addr string) (net.Conn, error
 // included, apart from what configure changes.
 func (p *Proxy) Client(tb testing.TB, configure ...func(*redis.Options)) *redis.Client {
 	tb.Helper()
-	administrator := ""
-	if MinimalRights() {
-		administrator = adminUser
-	}
-	return newClient(tb, redis.Options{Addr: p.Addr()}, administrator, configure)
+	return newClient(tb, redis.Options{Addr: p.Addr()}, anybodysAdministrator(), configure)
 }
 
 // Partition stops everything in both directions: what is under way is held,
