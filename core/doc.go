@@ -45,6 +45,20 @@
 // after its sender gave up holds the key for nobody; it is released as soon as
 // its late reply is seen, and falls by its TTL if no reply ever comes.
 //
+// # Rights
+//
+// The user of the client, Username and Password in its options, needs these rights
+// and no others; with another prefix, its keys and channels:
+//
+//	~reqlock:* ~{reqlock:* &reqlock:* +del +eval +evalsha +exists +get +hget +hmget +hset +lindex +llen +lpop +lpos +lrem +pexpire +pttl +publish +rpush +set +subscribe +time
+//
+// and in a cluster these besides:
+//
+//	&{reqlock:* +asking +cluster|slots +spublish +ssubscribe +sunsubscribe
+//
+// A client with a DB other than 0 needs +select. Check says which right is missing,
+// and with +info also warns of a server that may evict locks.
+//
 // # Idempotent requests
 //
 // Begin is the lock of a request that takes effect once for its key. It looks at

@@ -38,6 +38,7 @@ func MinimalRights() bool { return os.Getenv(rightsEnv) != "" }
 // restricted returns the args of a server under which nobody but the administrator
 // has more than the rights. A server whose args say who may sign in is left alone.
 func restricted(args []string, cluster bool) []string {
+	cluster = cluster || slices.Contains(args, "--cluster-enabled")
 	if !MinimalRights() || slices.Contains(args, "--requirepass") || definesDefault(args) {
 		return nil
 	}

@@ -1,0 +1,79 @@
+package redistest
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// ofProduct is a command as reqlock sends it.
+type ofProduct struct{ *redis.Cmd }
+
+func (ofProduct) NoRetry() bool { return true }
+
+// What reqlock sends has no more than the rights, on any client; what a test sends
+// may do everything.
+func TestMinimalRights(t *testing.T) {
+	Program(t)
+	t.Setenv(rightsEnv, "1,other:")
+	server := Start(t)
+	sentinels, cluster := StartSentinel(t), StartCluster(t)
+	clients := map[string]redis.UniversalClient{
+		"server":    server.Client(t),
+		"proxy":     NewProxy(t, server.Addr()).Client(t),
+		"observer":  Observe(t, server.Addr()),
+		"sentinels": sentinels.Client(t),
+		"cluster":   cluster.Client(t),
+	}
+	for name, rdb := range clients {
+		product := func(args ...any) error {
+			return rdb.Process(t.Context(), ofProduct{redis.NewCmd(t.Context(), args...)})
+		}
+		batch := func(args ...any) error {
+			pipeline := rdb.Pipeline()
+			_ = pipeline.Process(t.Context(), ofProduct{redis.NewCmd(t.Context(), args...)})
+			_, err := pipeline.Exec(t.Context())
+			return err
+		}
+		for _, send := range []func(...any) error{product, batch} {
+			for _, args := range [][]any{{"set", "reqlock:k", "v"}, {"set", "{reqlock:k}:q", "v"}, {"get", "other:k"}} {
+				if err := send(args...); err != nil && !errors.Is(err, redis.Nil) {
+					t.Errorf("%s: %v: %v", name, args, err)
+				}
+			}
+			for _, args := range [][]any{{"incr", "reqlock:n"}, {"get", "k"}, {"keys", "*"}} {
+				if err := send(args...); err == nil || !strings.HasPrefix(err.Error(), "NOPERM") {
+					t.Errorf("%s: %v: got %v", name, args, err)
+				}
+			}
+		}
+		if err := rdb.Incr(t.Context(), "n").Err(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		for what, pipe := range map[string]func(context.Context, func(redis.Pipeliner) error) ([]redis.Cmder, error){
+			"pipeline": rdb.Pipelined, "transaction": rdb.TxPipelined,
+		} {
+			_, err := pipe(t.Context(), func(p redis.Pipeliner) error {
+				p.Incr(t.Context(), "n")
+				p.Incr(t.Context(), "n")
+				return nil
+			})
+			if err != nil {
+				t.Errorf("%s: %s: %v", name, what, err)
+			}
+		}
+		subscription := rdb.Subscribe(t.Context(), "elsewhere")
+		if _, err := subscription.Receive(t.Context()); err == nil || !strings.HasPrefix(err.Error(), "NOPERM") {
+			t.Errorf("%s: subscribed: %v", name, err)
+		}
+		_ = subscription.Close()
+	}
+	server.Restart()
+	server.Grant("+incr")
+	if err := clients["server"].Process(t.Context(), ofProduct{redis.NewCmd(t.Context(), "incr", "reqlock:n")}); err != nil {
+		t.Errorf("granted: %v", err)
+	}
+}

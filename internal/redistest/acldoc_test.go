@@ -1,0 +1,36 @@
+package redistest
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// Who copies the rule gets the one under which the tests run.
+func TestTheRuleIsDocumentedWordByWord(t *testing.T) {
+	t.Parallel()
+	for _, path := range []string{"../../README.md", "../../core/doc.go"} {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, rule := range []string{Rights, ClusterRights} {
+			if !strings.Contains(string(text), " "+rule+"\n") && !strings.Contains(string(text), "\t"+rule+"\n") {
+				t.Errorf("%s does not say %q", path, rule)
+			}
+		}
+	}
+}
+
+func TestTheRuleOfAnotherPrefix(t *testing.T) {
+	t.Parallel()
+	for prefix, want := range map[string]string{
+		"app:":  "~app:* ~{app:* &app:* &{app:*",
+		"a*[b?": `~a\*\[b\?* ~{a\*\[b\?* &a\*\[b\?* &{a\*\[b\?*`,
+		"":      "~* ~{* &* &{*",
+	} {
+		if got := strings.Join(Patterns(prefix), " "); got != want {
+			t.Errorf("%q: got %s, want %s", prefix, got, want)
+		}
+	}
+}
