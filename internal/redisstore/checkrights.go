@@ -72,6 +72,7 @@ func (s *scene) commands() [][]any {
 	line := s.store.names.companion(lock, lineSuffix)
 	record := s.store.names.companion(lock, recordSuffix)
 	life := checkLife.Milliseconds()
+	channel := s.channel()
 	return [][]any{
 		{"set", lock, "", "px", life},
 		{"get", lock},
@@ -91,6 +92,6 @@ func (s *scene) commands() [][]any {
 		{"del", record},
 		{"eval", "return 1", 0},
 		{"evalsha", s.store.scripts.take.sha, 0},
-		{"publish", s.store.listeners.channel, ""},
+		{channel.publish, channel.name, ""},
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/reqlock/reqlock/internal/store"
 )
 
@@ -145,9 +147,9 @@ func (s *scene) attempt(ctx context.Context) error {
 // hear subscribes and publishes as the Store and its scripts do, which do not say
 // what the server has against it.
 func (s *scene) hear(ctx context.Context) error {
-	err := s.subscribe(ctx)
-	if err == nil {
-		err = s.send(ctx, newSingle(0, []any{"publish", s.store.listeners.channel, ""}))
+	err := s.hearOn(ctx, s.channel())
+	if err != nil && isUnknown(err.Error()) { // as the Store does, which then needs no sharded channels
+		err = s.hearOn(ctx, s.plainChannel())
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -156,13 +158,30 @@ func (s *scene) hear(ctx context.Context) error {
 	return nil
 }
 
-// subscribe subscribes to the channel of the Store for a moment.
-func (s *scene) subscribe(ctx context.Context) error {
+// A sceneChannel is one on which a Store hears and its scripts tell.
+type sceneChannel struct {
+	name      string
+	subscribe func(ctx context.Context, names ...string) *redis.PubSub
+	publish   string // the command
+}
+
+// channel returns that of the key in a cluster, else that of the process.
+func (s *scene) channel() sceneChannel {
+	node, isNode := s.target.node.(*redis.Client)
+	if s.store.sharded == nil || !isNode {
+		return s.plainChannel()
+	}
+	return sceneChannel{s.store.names.shardChannel(s.name(), s.process), node.SSubscribe, "spublish"}
+}
+
+func (s *scene) plainChannel() sceneChannel {
+	return sceneChannel{s.store.listeners.channel, s.check.rdb.Subscribe, "publish"}
+}
+
+// hearOn subscribes to a channel for a moment, and publishes on it.
+func (s *scene) hearOn(ctx context.Context, c sceneChannel) error {
 	err := s.check.within(ctx, func(ctx context.Context) error {
-		conn := s.store.listeners.dial(ctx)
-		if conn == nil {
-			return errNoSubscription
-		}
+		conn := c.subscribe(ctx, c.name)
 		stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 		defer func() {
 			stop()
@@ -171,10 +190,13 @@ func (s *scene) subscribe(ctx context.Context) error {
 		_, err := conn.Receive(ctx)
 		return err
 	})
-	if errors.Is(err, errNoReply) {
+	switch {
+	case errors.Is(err, errNoReply):
 		return errNoSubscription
+	case err != nil:
+		return err
 	}
-	return err
+	return s.send(ctx, newSingle(1, []any{c.publish, c.name, ""}))
 }
 
 // handOver lets one wait for another, who hands the key to him and tells him.
