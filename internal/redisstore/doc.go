@@ -43,7 +43,7 @@
 // looked for anew when its connection ends, when the server takes it away or
 // refuses it, and when the client's table of slots names another master. A replica
 // lets us listen too, and is not where the scripts count, so a channel is looked
-// after for a second after each change. While a slot is on its way, between MIGRATE
+// after for some seconds after each change. While a slot is on its way, between MIGRATE
 // and the end, nobody is counted for the keys that have moved: those waiters live
 // by their timers.
 //

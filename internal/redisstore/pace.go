@@ -12,6 +12,7 @@ type pace struct {
 	answer   time.Duration // how long the server has for it
 	shortest time.Duration // the pause after the first connection that failed
 	longest  time.Duration // the pause after many
+	doubt    time.Duration // for how long a new channel's master may be another one
 }
 
 // defaultPace notices within three seconds that a connection is dead, although
@@ -23,6 +24,7 @@ func defaultPace() pace {
 		answer:   time.Second,
 		shortest: 25 * time.Millisecond,
 		longest:  time.Second,
+		doubt:    3 * time.Second,
 	}
 }
 

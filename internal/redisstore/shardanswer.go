@@ -3,6 +3,7 @@ package redisstore
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -61,7 +62,7 @@ func (c *shardConn) confirmed(name string) {
 	if channel.up {
 		ready = nil // another answer has made it ready
 	}
-	channel.up = true
+	channel.up, channel.since = true, time.Now()
 	channel.pause = s.pace.shortest
 	channel.retry(s.pace)
 	s.seek(channel)

@@ -16,6 +16,7 @@ type shardChannel struct {
 
 	conn  *shardConn    // where it is asked for; nil while it is nowhere
 	up    bool          // the server has confirmed it
+	since time.Time     // when it did
 	ready chan struct{} // closed when it is up
 	lost  bool          // its master has changed, or may have
 	due   time.Time     // when to look for its master, while it is sought

@@ -123,7 +123,7 @@ func (s *sharded) placeAt(c *shardChannel, master *redis.Client, err error) {
 // lookAgain puts off when to look again where the master of a channel is that is
 // up, until all nodes surely know. The caller has locked mu.
 func (s *sharded) lookAgain(c *shardChannel) {
-	if c.pause >= s.pace.longest {
+	if time.Since(c.since) > s.pace.doubt {
 		c.lost = false
 		delete(s.sought, c)
 		return

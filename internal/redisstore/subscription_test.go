@@ -19,6 +19,7 @@ var quick = pace{
 	answer:   time.Second,
 	shortest: 2 * time.Millisecond,
 	longest:  20 * time.Millisecond,
+	doubt:    time.Second,
 }
 
 func TestACutSubscriptionIsMadeAnewAndHintsAtWhatWasMissed(t *testing.T) {
