@@ -116,7 +116,7 @@ func crowdTimeout(b *teller) {
 	p = b.serve(func(context.Context, *pb.SimpleRequest) error {
 		p.wantRefused(p.pay(), refused(core.ErrWaitTimeout, time.Second))
 		return nil
-	}, core.WithWait(200*time.Millisecond))
+	}, core.WithWait(shortWait))
 	first := p.wantFirst(p.pay(), 1)
 	p.wantReplay(first, p.pay())
 }

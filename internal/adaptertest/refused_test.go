@@ -52,7 +52,7 @@ func refusals() []refusal {
 		},
 		{
 			name:    "wait_timeout",
-			lock:    lock{keys: header, options: []core.Option{core.WithWait(200 * time.Millisecond)}},
+			lock:    lock{keys: header, options: []core.Option{core.WithWait(shortWait)}},
 			prepare: taken,
 			want:    refused(core.ErrWaitTimeout, time.Second),
 		},

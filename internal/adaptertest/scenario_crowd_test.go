@@ -110,7 +110,7 @@ func waiterRunsAfterAbort(e *env) {
 }
 
 func waiterTimesOut(e *env) {
-	waits := e.shop(endpoint{options: []core.Option{core.WithWait(200 * time.Millisecond)}})
+	waits := e.shop(endpoint{options: []core.Option{core.WithWait(shortWait)}})
 	s := e.shop(endpoint{handler: func(t turn) {
 		waits.refuses(core.ErrWaitTimeout, payment("slow"))
 		t.WriteHeader(http.StatusCreated)
