@@ -45,12 +45,12 @@ func isReady(ready <-chan struct{}) bool {
 }
 
 // subscribers returns how many connections listen for the process me.
-func subscribers(t *testing.T, rdb *redis.Client) int64 {
+func subscribers(t *testing.T, rdb redis.UniversalClient) int64 {
 	t.Helper()
 	return rdb.PubSubNumSub(t.Context(), processChannel).Val()[processChannel]
 }
 
-func say(t *testing.T, rdb *redis.Client, payload string) {
+func say(t *testing.T, rdb redis.UniversalClient, payload string) {
 	t.Helper()
 	if n, err := rdb.Publish(t.Context(), processChannel, payload).Result(); err != nil || n != 1 {
 		t.Fatalf("%d have heard it, %v", n, err)
@@ -83,7 +83,7 @@ func TestReadyIsWhatTheServerHasConfirmed(t *testing.T) {
 }
 
 func TestAMessageIsAHint(t *testing.T) {
-	onEachServer(t, func(t *testing.T, rdb *redis.Client) {
+	onEachServer(t, func(t *testing.T, rdb redis.UniversalClient) {
 		s := newStore(t, rdb)
 		hints := hintsOf(s)
 		for _, key := range []string{"k", "a}b"} { // the second one is written as a digest
@@ -98,7 +98,7 @@ func TestAMessageIsAHint(t *testing.T) {
 				t.Errorf("hint %v, want the key %q", got, key)
 			}
 		}
-	})
+	}, redistest.OnCluster) // whose channels have a test of their own
 }
 
 func TestForgedMessagesDoNothing(t *testing.T) {

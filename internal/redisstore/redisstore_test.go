@@ -77,7 +77,7 @@ func TestAnOldServerIsAskedByScriptFromThenOn(t *testing.T) {
 }
 
 func TestScriptsComeBackAfterAFlush(t *testing.T) {
-	onEachServer(t, func(t *testing.T, rdb *redis.Client) {
+	onEachServer(t, func(t *testing.T, rdb redis.UniversalClient) {
 		s := newStore(t, rdb)
 		for range 2 {
 			if got := enqueue(t, s); !got.granted {

@@ -422,16 +422,18 @@ var transitions = []transitionTest{
 }
 
 func TestTransitions(t *testing.T) {
-	onEachServer(t, func(t *testing.T, rdb *redis.Client) { checkTransitions(t, rdb, "P") })
+	onEachServer(t, func(t *testing.T, rdb redis.UniversalClient) {
+		checkTransitions(t, rdb, newStore(t, rdb).mode.Load().(string))
+	})
 }
 
-// In a cluster all is as it is on a server alone, but for where it is said.
+// The scripts say the same where only the channels are those of a cluster.
 func TestTransitionsWithShardedChannels(t *testing.T) {
 	checkTransitions(t, redistest.Start(t).Client(t), "S")
 }
 
 // checkTransitions makes all transitions, in a mode of line.lua.
-func checkTransitions(t *testing.T, rdb *redis.Client, mode string) {
+func checkTransitions(t *testing.T, rdb redis.UniversalClient, mode string) {
 	t.Helper()
 	tests := slices.Concat(transitions, ofAttempts, ofDamagedRecords())
 	for i := range 2 * len(tests) {

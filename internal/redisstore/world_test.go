@@ -106,11 +106,15 @@ func await[T any](do func(done func(T, error))) (T, error) {
 	return r.answer, r.err
 }
 
-// onEachServer runs the test on a real server and on the embedded one. Where
-// they differ, the real one is right.
-func onEachServer(t *testing.T, test func(t *testing.T, rdb *redis.Client)) {
+// onEachServer runs the test on real servers of each kind, but for some, and on
+// the embedded one. Where they differ, the real one is right.
+func onEachServer(t *testing.T, test func(t *testing.T, rdb redis.UniversalClient), but ...redistest.Kind) {
 	t.Helper()
-	t.Run("redis-server", func(t *testing.T) { test(t, redistest.Start(t).Client(t)) })
+	for _, kind := range redistest.Kinds() {
+		if !slices.Contains(but, kind) {
+			t.Run(kind.String(), func(t *testing.T) { test(t, kind.Start(t).Client(t)) })
+		}
+	}
 	t.Run("miniredis", func(t *testing.T) {
 		rdb := redis.NewClient(&redis.Options{Addr: miniredis.RunT(t).Addr()})
 		t.Cleanup(func() { _ = rdb.Close() })
@@ -135,7 +139,7 @@ func (s state) lineLives() time.Duration { return cmp.Or(s.lineTTL, lineLife) }
 
 func (s state) recordLives() time.Duration { return cmp.Or(s.recordTTL, keep) }
 
-func (s state) put(t *testing.T, rdb *redis.Client) {
+func (s state) put(t *testing.T, rdb redis.UniversalClient) {
 	t.Helper()
 	pipe := rdb.TxPipeline()
 	pipe.Del(t.Context(), theLock, theLine, theFence, theRecord)
@@ -155,7 +159,7 @@ func (s state) put(t *testing.T, rdb *redis.Client) {
 	}
 }
 
-func (s state) check(t *testing.T, rdb *redis.Client) {
+func (s state) check(t *testing.T, rdb redis.UniversalClient) {
 	t.Helper()
 	value, _ := rdb.Get(t.Context(), theLock).Result()
 	left := rdb.PTTL(t.Context(), theLock).Val()
@@ -189,13 +193,13 @@ type audit struct {
 	conns   map[string]*redis.PubSub // by their channels
 }
 
-func listenAs(t *testing.T, rdb *redis.Client, processes ...string) audit {
+func listenAs(t *testing.T, rdb redis.UniversalClient, processes ...string) audit {
 	t.Helper()
 	return listenInMode(t, rdb, "P", processes...)
 }
 
 // listenInMode listens where the scripts say it to the processes, in their mode.
-func listenInMode(t *testing.T, rdb *redis.Client, mode string, processes ...string) audit {
+func listenInMode(t *testing.T, rdb redis.UniversalClient, mode string, processes ...string) audit {
 	t.Helper()
 	a := audit{sharded: mode == "S", conns: make(map[string]*redis.PubSub)}
 	for _, process := range processes {
@@ -213,11 +217,11 @@ func listenInMode(t *testing.T, rdb *redis.Client, mode string, processes ...str
 }
 
 // heard ends the audit and returns what was said.
-func (a audit) heard(t *testing.T, rdb *redis.Client) []string {
+func (a audit) heard(t *testing.T, rdb redis.UniversalClient) []string {
 	t.Helper()
-	say, left := rdb.Publish, rdb.PubSubChannels
+	say, left := rdb.Publish, redis.Cmdable.PubSubChannels
 	if a.sharded {
-		say, left = rdb.SPublish, rdb.PubSubShardChannels
+		say, left = rdb.SPublish, redis.Cmdable.PubSubShardChannels
 	}
 	var said []string
 	for channel, conn := range a.conns {
@@ -234,10 +238,16 @@ func (a audit) heard(t *testing.T, rdb *redis.Client) []string {
 		}
 		_ = conn.Close()
 	}
-	// A process that has gone is counted until the server has noticed.
-	for len(left(t.Context(), "*").Val()) > 0 {
-		if t.Context().Err() != nil {
-			t.Fatal("the listeners stay")
+	// A process that has gone is counted until its server has noticed.
+	for stay := true; stay; {
+		stay = false
+		err := redistest.EachMaster(t.Context(), rdb, func(master redis.Cmdable) error {
+			channels, err := left(master, t.Context(), "*p:*").Result()
+			stay = stay || len(channels) > 0
+			return err
+		})
+		if err != nil {
+			t.Fatalf("the listeners stay: %v", err)
 		}
 	}
 	return said
