@@ -59,7 +59,7 @@ func TestCheckOfAServerThatIsWell(t *testing.T) {
 	server := redistest.Start(t)
 	rdb := server.Client(t)
 	heard := &events{}
-	for _, prefix := range []string{"reqlock:", "", "{app}:", "a*[b]?:"} {
+	for _, prefix := range []string{"reqlock:", "{app}:", "a*[b]?:", ""} {
 		server.Grant(redistest.Patterns(prefix)...)
 		locks := newLocker(t, rdb, core.WithPrefix(prefix), core.WithObserver(heard.observe))
 		if err := locks.Check(t.Context()); err != nil {

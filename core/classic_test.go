@@ -124,7 +124,7 @@ func aHolderThatDiesFreesTheKeyAtItsTTL(t *testing.T, servers *redistest.Deploym
 func theClassicRecipeExcludesUsAndIsExcluded(t *testing.T, servers *redistest.Deployment) {
 	t.Helper()
 	rdb := servers.Client(t)
-	for _, prefix := range []string{"reqlock:", "", "{app}:"} {
+	for _, prefix := range []string{"reqlock:", "{app}:", ""} {
 		servers.Grant(redistest.Patterns(prefix)...)
 		t.Run(prefix, func(t *testing.T) {
 			locks := newLocker(t, rdb, core.WithPrefix(prefix))

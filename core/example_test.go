@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
@@ -109,4 +112,23 @@ func ExampleEnter() {
 	// Output:
 	// ann says hello
 	// 400 no_key
+}
+
+// A readiness endpoint says no where requests could not be locked.
+func ExampleLocker_Check() {
+	locks, end := newExample()
+	defer end()
+
+	ready := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := locks.Check(r.Context()); err != nil {
+			slog.ErrorContext(r.Context(), "not ready", "error", err) // for the operator: it says what to do
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		w.WriteHeader(http.StatusNoContent)
+	})
+	answer := httptest.NewRecorder()
+	ready.ServeHTTP(answer, httptest.NewRequestWithContext(context.Background(), http.MethodGet, "/ready", nil))
+	fmt.Println(answer.Code)
+	// Output: 204
 }

@@ -98,18 +98,24 @@ func (c *Check) within(ctx context.Context, command func(ctx context.Context) er
 		defer cancel()
 		failed <- command(bounded)
 	})
+	var err error
 	select {
-	case err := <-failed:
-		if err != nil && ctx.Err() == nil {
-			return seal(err)
+	case err = <-failed:
+	case <-bounded.Done(): // by its own end too, and then there is an answer
+		select {
+		case err = <-failed:
+		default:
+			err = errNoReply
 		}
-		return err
-	case <-bounded.Done():
 	}
-	if ctx.Err() != nil {
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
 		return ctx.Err()
+	default:
+		return seal(err)
 	}
-	return errNoReply
 }
 
 // newProcess returns the id of a process that never was: 32 hex digits.

@@ -138,7 +138,7 @@ func (c *Check) channels() string {
 // patterns returns the ACL patterns of a lock and its companions.
 func patterns(sign byte, prefix string) string {
 	pattern := string(sign) + escaped(prefix) + "*"
-	if tagged(prefix) {
+	if prefix == "" || tagged(prefix) {
 		return pattern
 	}
 	return pattern + " and " + string(sign) + "{" + escaped(prefix) + "*"

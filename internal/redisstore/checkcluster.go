@@ -72,5 +72,26 @@ func (c *Check) masters(ctx context.Context, cluster *redis.ClusterClient) ([]ta
 	return found, nil
 }
 
+// elsewhere reads keys of many slots, by which a client of one server learns that
+// it is a node of a cluster.
+func (s *scene) elsewhere(ctx context.Context) error {
+	if s.target.addr != "" {
+		return nil
+	}
+	return s.check.within(ctx, func(ctx context.Context) error {
+		pipe := s.target.node.Pipeline()
+		for range 16 {
+			_ = pipe.Process(ctx, newSingle(1, []any{"get", s.store.names.lock(newProbeKey())}))
+		}
+		cmds, whole := pipe.Exec(ctx)
+		for _, cmd := range cmds {
+			if _, err := cmd.(*single).answer(whole); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
 // newProbeKey returns a lock key that is nobody's.
 func newProbeKey() string { return checkMark + newProcess() }

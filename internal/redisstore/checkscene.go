@@ -60,7 +60,7 @@ func (s *scene) play(ctx context.Context) error {
 	ready, stop := s.store.Listen(s.target.key)
 	defer stop()
 	for _, act := range [...]func(context.Context) error{
-		s.lock, s.lockByScript, s.attempt, s.hear,
+		s.lock, s.elsewhere, s.lockByScript, s.attempt, s.hear,
 		func(ctx context.Context) error { return s.handOver(ctx, ready) },
 		s.sweep,
 	} {

@@ -105,6 +105,9 @@ func (s *Server) Grant(words ...string) {
 // Patterns returns the words of Rights and ClusterRights that name keys and
 // channels, for another prefix than "reqlock:".
 func Patterns(prefix string) []string {
+	if prefix == "" {
+		return []string{"~*", "&*"}
+	}
 	escaped := strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(prefix)
 	var patterns []string
 	for _, word := range strings.Fields(Rights + " " + ClusterRights) {

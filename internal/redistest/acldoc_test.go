@@ -27,7 +27,7 @@ func TestTheRuleOfAnotherPrefix(t *testing.T) {
 	for prefix, want := range map[string]string{
 		"app:":  "~app:* ~{app:* &app:* &{app:*",
 		"a*[b?": `~a\*\[b\?* ~{a\*\[b\?* &a\*\[b\?* &{a\*\[b\?*`,
-		"":      "~* ~{* &* &{*",
+		"":      "~* &*",
 	} {
 		if got := strings.Join(Patterns(prefix), " "); got != want {
 			t.Errorf("%q: got %s, want %s", prefix, got, want)

@@ -57,9 +57,11 @@ func (r router) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proces
 // staysHere tells whether a command is one of the code under test, or one with
 // which go-redis begins a connection.
 func staysHere(cmd redis.Cmder) bool {
-	switch cmd.Name() {
-	case "hello", "auth", "client", "select":
+	switch args := cmd.Args(); cmd.Name() {
+	case "hello", "auth", "select":
 		return true
+	case "client":
+		return len(args) > 1 && (args[1] == "setinfo" || args[1] == "maint_notifications" || args[1] == "setname")
 	default:
 		return cmd.NoRetry()
 	}
