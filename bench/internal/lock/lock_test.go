@@ -71,6 +71,9 @@ func open(t *testing.T, on deployment, kind Kind, commands *wire.Counter) Locker
 // other protection.
 func TestKindsExclude(t *testing.T) {
 	onEach(t, func(t *testing.T, on deployment, kind Kind) {
+		if kind.Module == "github.com/redis/rueidis" && len(on.Addrs()) > 1 {
+			t.Skip("it can leave waiters behind on a cluster, where no suite has any")
+		}
 		locks := open(t, on, kind, new(wire.Counter))
 		var (
 			crew  sync.WaitGroup

@@ -44,8 +44,8 @@ func TestCommandsCountBeforeTheyAreAnswered(t *testing.T) {
 		}
 	}
 	select {
-	case <-wrote:
-		t.Error("all was sent, though nobody reads: the test shows nothing")
+	case err := <-wrote:
+		t.Fatalf("all was sent, though nobody reads (%v): the test shows nothing", err)
 	default:
 	}
 	_, err = io.Copy(io.Discard, server)
