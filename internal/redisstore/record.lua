@@ -19,9 +19,19 @@ local function read()
   return s, t, f, n
 end
 
--- write makes the record anew, as ours, for so many ms. It may have one more field.
-local function write(state, fingerprint, keep, ...)
-  redis.call('DEL', R)
-  redis.call('HSET', R, 's', state, 't', token, 'f', fingerprint, ...)
+-- write makes the record anew, as ours, for so many ms. It may have one more field. The record is never gone meanwhile:
+-- see line.lua.
+local function write(state, fingerprint, keep, more, value)
+  redis.call('HDEL', R, 'n', 'p')  -- also a first write, as in leave.lua
+  if more then
+    redis.call('HSET', R, 's', state, 't', token, 'f', fingerprint, more, value)
+  else
+    redis.call('HSET', R, 's', state, 't', token, 'f', fingerprint)
+  end
+  if redis.call('HLEN', R) > (more and 4 or 3) then  -- somebody else's fields
+    for _, field in ipairs(redis.call('HKEYS', R)) do
+      if not string.match(field, '^[stf]$') and field ~= more then redis.call('HDEL', R, field) end
+    end
+  end
   redis.call('PEXPIRE', R, keep)
 end
