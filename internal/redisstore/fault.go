@@ -19,6 +19,15 @@ func isTransport(err error) bool {
 	return !errors.As(err, &fromServer)
 }
 
+// isLost reports whether nothing is known of a command with this error: no reply
+// came, or a node of a cluster has sent the client to another one. The client has
+// gone there, and where it has lost the reply, the error may still be that of
+// before.
+func isLost(err error) bool {
+	text := err.Error()
+	return isTransport(err) || strings.HasPrefix(text, "MOVED ") || strings.HasPrefix(text, "ASK ")
+}
+
 // newFault turns the error that ended an exchange into a fault. uncertain says
 // that a send of it may have been applied, or may yet be.
 func newFault(err error, uncertain bool) *store.Fault {
@@ -27,7 +36,7 @@ func newFault(err error, uncertain bool) *store.Fault {
 	switch {
 	case errors.As(err, &odd):
 		f.Unknown = true
-	case isTransport(err):
+	case isLost(err):
 		f.Passing = !errors.Is(err, redis.ErrClosed)
 	default:
 		f.Passing = isPassing(err.Error())
@@ -37,10 +46,11 @@ func newFault(err error, uncertain bool) *store.Fault {
 
 // passing lists how the errors begin that a server outgrows by itself: while it
 // loads, fails over, looks for replicas, or runs somebody's script, and while a
-// slot moves for longer than the client follows it.
+// slot moves.
 var passing = [...]string{
-	"LOADING ", "READONLY ", "MASTERDOWN ", "CLUSTERDOWN ", "TRYAGAIN ", "MOVED ", "ASK ", "NOREPLICAS ", "BUSY ",
+	"LOADING ", "READONLY ", "MASTERDOWN ", "CLUSTERDOWN ", "TRYAGAIN ", "NOREPLICAS ", "BUSY ",
 	"ERR max number of clients reached",
+	"ERR Script attempted to access a non local key", // which expired as its slot moved
 }
 
 // isPassing reports whether the server's error is one that it outgrows.

@@ -148,6 +148,7 @@ func (l *lane) gather(b *batch) {
 // turn sends the batch, tells everybody what came of it, and reports whether it
 // was loaded again.
 func (l *lane) turn(b *batch) (more bool) {
+	l.routes.learn(b)
 	b.fly(l.rdb)
 	l.mu.Lock()
 	l.swift, l.crowded = time.Since(b.begun) < swiftTime, len(b.sends) > 1
@@ -182,17 +183,14 @@ func (l *lane) take(b *batch, s *send) {
 		b.notices = append(b.notices, notice{of: x, reply: r, late: true})
 		return
 	}
-	failed := r.err != nil && isTransport(r.err)
+	failed := r.err != nil && isLost(r.err)
 	l.swift = l.swift && !failed
 	if failed {
 		l.routes.doubt()
-	} else {
-		l.routes.trust()
-		if c := x.instead(s); c != nil { // the same send, in other words
-			x.queued = true
-			l.queue = append(l.queue, &send{of: x, command: c})
-			return
-		}
+	} else if c := x.instead(s); c != nil { // the same send, in other words
+		x.queued = true
+		l.queue = append(l.queue, &send{of: x, command: c})
+		return
 	}
 	x.open--
 	x.blind = x.blind || (failed && !neverSent(r.err))

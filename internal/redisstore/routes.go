@@ -119,10 +119,15 @@ func (r *routes) masterOf(name string) *redis.Client {
 	return master
 }
 
-// trust notes that a node has answered, for which the client had to know where
-// it is.
-func (r *routes) trust() {
-	if r.cluster != nil && !r.known.Load() {
+// learn makes the client ask where the slots are before the first batch of all is
+// sent. It would ask then anyhow; but those who come meanwhile have to leave on the
+// lanes of their own masters, however long that batch waits for its one.
+func (r *routes) learn(first *batch) {
+	if r.cluster == nil || r.known.Load() {
+		return
+	}
+	name := string(first.sends[0].of.lock.buffer)
+	if _, err := r.cluster.MasterForKey(context.Background(), name); err == nil {
 		r.known.Store(true)
 	}
 }
