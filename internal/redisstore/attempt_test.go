@@ -241,8 +241,8 @@ var ofAttempts = []transitionTest{
 		after: state{value: me1, ttl: ttl, record: runs(me1, "3")},
 	},
 	{
-		name: "begin anew after one that died: no field stays", do: begin(rerun),
-		before: state{record: hash{"s": "R", "t": bob1, "f": "print", "n": "1", "p": "old", "x": "1"}},
+		name: "begin anew after one that died: no answer stays", do: begin(rerun),
+		before: state{record: hash{"s": "R", "t": bob1, "f": "print", "n": "1", "p": "old"}},
 		first:  outcome{granted: true, number: 2}, second: outcome{granted: true, number: 2},
 		after: state{value: me1, ttl: ttl, record: runs(me1, "2")},
 	},

@@ -86,6 +86,7 @@ func (s *scene) commands() [][]any {
 		{"lrem", line, 0, ""},
 		{"lpop", line},
 		{"rpush", lock, ""},
+		{"hdel", record, "s"},
 		{"hget", record, "s"},
 		{"hmget", record, "s"},
 		{"hset", record, "s", "", "t"},

@@ -28,10 +28,5 @@ local function write(state, fingerprint, keep, more, value)
   else
     redis.call('HSET', R, 's', state, 't', token, 'f', fingerprint)
   end
-  if redis.call('HLEN', R) > (more and 4 or 3) then  -- somebody else's fields
-    for _, field in ipairs(redis.call('HKEYS', R)) do
-      if not string.match(field, '^[stf]$') and field ~= more then redis.call('HDEL', R, field) end
-    end
-  end
   redis.call('PEXPIRE', R, keep)
 end
