@@ -3,41 +3,43 @@ package redisstore
 import (
 	"errors"
 	"regexp"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // namesUser is how Redis 7.2 and newer name the user who lacks a right.
 var namesUser = regexp.MustCompile(`\bUser \S+ has no permissions`)
 
-// anonymous returns what the server said without the name of the user.
+// namesArguments stands before the arguments of a command that a server does not
+// know: keys and tokens.
+const namesArguments = ", with args beginning with"
+
+// anonymous returns what the server said without the name of the user and without
+// arguments of the command.
 func anonymous(said string) string {
+	said, _, _ = strings.Cut(said, namesArguments)
 	return namesUser.ReplaceAllString(said, "this user has no permissions")
 }
 
-// A hidden error is one of the server's without the name of the user.
-type hidden struct {
-	text string
-	err  error
-}
+// A hiddenError is what is left of an error of the server's that told too much.
+type hiddenError string
 
-func (h *hidden) Error() string { return h.text }
+func (h hiddenError) Error() string { return string(h) }
 
-func (h *hidden) Unwrap() error { return h.err }
+// RedisError marks it as one of the server's.
+func (hiddenError) RedisError() {}
 
-// hide returns the error without the name of a user. The server's own error lies
-// behind it.
+// hide returns the error without what nobody has to know. Nothing lies behind it
+// that tells more.
 func hide(err error) error {
+	var fromServer redis.Error
+	if !errors.As(err, &fromServer) {
+		return err
+	}
 	said := err.Error()
 	if text := anonymous(said); text != said {
-		return &hidden{text, err}
-	}
-	return err
-}
-
-// unhidden returns the server's own error.
-func unhidden(err error) error {
-	var h *hidden
-	if errors.As(err, &h) {
-		return h.err
+		return hiddenError(text)
 	}
 	return err
 }

@@ -44,7 +44,7 @@ func (c *Check) finding(ctx context.Context, addr string, err error) error {
 	if errors.As(err, &fault) {
 		err = fault.Err
 	}
-	return &Finding{addr, c.advice(err), unhidden(err)}
+	return &Finding{addr, c.advice(err), err}
 }
 
 // advice says what is wrong, and what to do.

@@ -56,9 +56,9 @@ func (s *scene) lacking(ctx context.Context, err error) error {
 	slices.Sort(refused)
 	switch {
 	case len(unknown) > 0:
-		return &lackError{unknownAdvice(unknown...), unhidden(err)}
+		return &lackError{unknownAdvice(unknown...), err}
 	case len(refused) > 0:
-		return &lackError{commandAdvice(refused...), unhidden(err)}
+		return &lackError{commandAdvice(refused...), err}
 	default:
 		return err
 	}

@@ -17,7 +17,7 @@ var (
 // CheckClient refuses a client on which no lock can be kept: a Ring, and a client
 // of a cluster that reads from replicas. It asks no server, so it cannot tell a
 // *redis.Client that was made to follow a replica: that one gets READONLY for
-// each command.
+// each command. Nor can it see what a wrapper of the caller's holds.
 func CheckClient(rdb redis.UniversalClient) error {
 	switch client := rdb.(type) {
 	case *redis.Ring:

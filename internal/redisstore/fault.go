@@ -73,7 +73,7 @@ func neverSent(err error) bool {
 
 // seal hides errors of package context, and those that pose as one, behind
 // their text: they speak of a command's bound, not of the caller's context. It
-// also hides who the client's user is.
+// also hides who the client's user is, and what the command was about.
 func seal(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		return fmt.Errorf("%w (%s)", errNoReply, err.Error())

@@ -59,10 +59,14 @@ func New(rdb redis.UniversalClient, prefix, process string) (*Store, error) {
 		work:         &s.work,
 		keys:         make(map[string]*listener),
 	}
-	s.mode.Store("P")
-	if cluster, ok := rdb.(*redis.ClusterClient); ok {
+	switch client := rdb.(type) {
+	case *redis.Client:
+		s.mode.Store("P")
+	case *redis.ClusterClient:
 		s.mode.Store("S")
-		s.sharded = newSharded(cluster, hear, s.listeners, &s.work, func() { s.mode.Store("B") })
+		s.sharded = newSharded(client, hear, s.listeners, &s.work, func() { s.mode.Store("B") })
+	default: // a wrapper, behind which may be a cluster
+		s.mode.Store("B")
 	}
 	return s, nil
 }
