@@ -136,9 +136,6 @@ func (w *witness) hearWrite(name, record string, fields []string) {
 	case "DEL":
 		all = append(all, write{})
 	case "HSET":
-		if last := len(all) - 1; last >= 0 && all[last] == (write{}) {
-			all = all[:last] // it was forgotten to be written anew
-		}
 		made := write{State: "R"} // an abort after one that died leaves that state as it is
 		for i := 0; i+1 < len(fields); i += 2 {
 			switch value := fields[i+1]; fields[i] {

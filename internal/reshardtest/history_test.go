@@ -16,7 +16,6 @@ type hold struct {
 	granted time.Duration
 	ended   time.Duration
 	fence   int64
-	lost    bool // its context said so, or its release
 }
 
 // String names the hold.
