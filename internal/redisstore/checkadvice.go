@@ -129,7 +129,7 @@ func (c *Check) adviceOnReply(said string) string {
 
 // channels are the patterns of the channels on which hints come.
 func (c *Check) channels() string {
-	if _, isCluster := c.rdb.(*redis.ClusterClient); !isCluster {
+	if _, isCluster := c.rdb.(clusterClient); !isCluster {
 		return "&" + escaped(c.prefix) + "*"
 	}
 	return patterns('&', c.prefix)

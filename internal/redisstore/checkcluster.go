@@ -23,7 +23,7 @@ type target struct {
 // targets returns the servers on which locks can lie: the one, or each master of
 // a cluster that has keys of this prefix.
 func (c *Check) targets(ctx context.Context) ([]target, error) {
-	cluster, isCluster := c.rdb.(*redis.ClusterClient)
+	cluster, isCluster := c.rdb.(clusterClient)
 	if !isCluster {
 		return []target{{key: newProbeKey(), node: c.rdb}}, nil
 	}
@@ -39,7 +39,7 @@ func (c *Check) targets(ctx context.Context) ([]target, error) {
 }
 
 // masters finds a key for each master of a cluster.
-func (c *Check) masters(ctx context.Context, cluster *redis.ClusterClient) ([]target, error) {
+func (c *Check) masters(ctx context.Context, cluster clusterClient) ([]target, error) {
 	var mu sync.Mutex
 	missing := make(map[string]bool)
 	err := cluster.ForEachMaster(ctx, func(_ context.Context, node *redis.Client) error {

@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"context"
 	"errors"
 
 	"github.com/redis/go-redis/v9"
@@ -14,15 +15,30 @@ var (
 		"give it one without ReadOnly, RouteByLatency, RouteRandomly and ReplicaOnly")
 )
 
+// Kinds of clients, which are those of go-redis and what embeds one of them.
+type (
+	serverClient interface {
+		redis.UniversalClient
+		Options() *redis.Options
+	}
+	clusterClient interface {
+		redis.UniversalClient
+		Options() *redis.ClusterOptions
+		MasterForKey(ctx context.Context, key string) (*redis.Client, error)
+		ForEachMaster(ctx context.Context, fn func(context.Context, *redis.Client) error) error
+		ReloadState(ctx context.Context)
+	}
+)
+
 // CheckClient refuses a client on which no lock can be kept: a Ring, and a client
 // of a cluster that reads from replicas. It asks no server, so it cannot tell a
-// *redis.Client that was made to follow a replica: that one gets READONLY for
-// each command. Nor can it see what a wrapper of the caller's holds.
+// client that was made to follow a replica: that one gets READONLY for each
+// command. Nor can it see what a wrapper holds that embeds no client of go-redis.
 func CheckClient(rdb redis.UniversalClient) error {
 	switch client := rdb.(type) {
 	case *redis.Ring:
 		return errRing
-	case *redis.ClusterClient:
+	case clusterClient:
 		if client.Options().ReadOnly { // which the other options imply
 			return errReplicas
 		}

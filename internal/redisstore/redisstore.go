@@ -60,12 +60,12 @@ func New(rdb redis.UniversalClient, prefix, process string) (*Store, error) {
 		keys:         make(map[string]*listener),
 	}
 	switch client := rdb.(type) {
-	case *redis.Client:
+	case serverClient:
 		s.mode.Store("P")
-	case *redis.ClusterClient:
+	case clusterClient:
 		s.mode.Store("S")
 		s.sharded = newSharded(client, hear, s.listeners, &s.work, func() { s.mode.Store("B") })
-	default: // a wrapper, behind which may be a cluster
+	default: // nobody knows what is behind it: a cluster, maybe
 		s.mode.Store("B")
 	}
 	return s, nil

@@ -43,7 +43,7 @@ type routes struct {
 	lanes // of the only server; in a cluster, of keys whose master is not known
 
 	rdb     redis.UniversalClient
-	cluster *redis.ClusterClient // nil where there is one server
+	cluster clusterClient // nil where there is one server
 	work    *tally.Tally
 	known   atomic.Bool // the client of the cluster knows which master has which slot
 
@@ -58,7 +58,7 @@ const leastRoom = 16
 // open makes the routes those of a client.
 func (r *routes) open(rdb redis.UniversalClient, work *tally.Tally) {
 	r.rdb, r.work = rdb, work
-	r.cluster, _ = rdb.(*redis.ClusterClient)
+	r.cluster, _ = rdb.(clusterClient)
 	r.masters, r.room = make(map[string]*lanes), leastRoom
 	r.pave(&r.lanes)
 }

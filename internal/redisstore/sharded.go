@@ -19,7 +19,7 @@ import (
 // master of the first, and nobody is told that a slot has moved.
 type sharded struct {
 	hearer
-	rdb   *redis.ClusterClient
+	rdb   clusterClient
 	pace  pace
 	plain *listeners // for servers without sharded channels
 	// onPlain is called when all listen there.
@@ -40,7 +40,7 @@ type sharded struct {
 	closed   bool
 }
 
-func newSharded(rdb *redis.ClusterClient, hear hearer, plain *listeners, work *tally.Tally, onPlain func()) *sharded {
+func newSharded(rdb clusterClient, hear hearer, plain *listeners, work *tally.Tally, onPlain func()) *sharded {
 	ctx, end := context.WithCancel(context.Background())
 	return &sharded{
 		hearer: hear, rdb: rdb, pace: defaultPace(), plain: plain, onPlain: onPlain, work: work,

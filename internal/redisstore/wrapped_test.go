@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 
@@ -10,14 +11,37 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 )
 
-// wrapped is a client of a kind that nobody can know, such as one that traces.
-type wrapped struct{ redis.UniversalClient }
+// A wrapper may be of a kind that nobody can know, or embed a client.
+type (
+	opaque  struct{ redis.UniversalClient }
+	cluster struct{ *redis.ClusterClient }
+)
 
 // A waiter that listens is not passed over because the client of a cluster is
 // wrapped, wherever its subscription happens to be.
 func TestAWaiterBehindAWrappedClusterClientIsHandedTheKey(t *testing.T) {
-	cluster := redistest.StartCluster(t)
-	mine, bobs := newStore(t, wrapped{cluster.Client(t)}), newStoreOf(t, wrapped{cluster.Client(t)}, bob)
+	servers := redistest.StartCluster(t)
+	t.Run("opaque", func(t *testing.T) {
+		handsOver(t, newStore(t, opaque{servers.Client(t)}), newStoreOf(t, opaque{servers.Client(t)}, bob))
+	})
+	t.Run("embedding, beside one that is not wrapped", func(t *testing.T) {
+		handsOver(t, newStore(t, cluster{servers.Client(t)}), newStoreOf(t, servers.Client(t), bob))
+	})
+	t.Run("not wrapped, beside one that embeds", func(t *testing.T) {
+		handsOver(t, newStore(t, servers.Client(t)), newStoreOf(t, cluster{servers.Client(t)}, bob))
+	})
+}
+
+func TestAWrappedClientIsRefusedAsWhatItEmbeds(t *testing.T) {
+	replicas := redis.NewClusterClient(&redis.ClusterOptions{ReadOnly: true})
+	t.Cleanup(func() { _ = replicas.Close() })
+	if err := CheckClient(cluster{replicas}); !errors.Is(err, errReplicas) {
+		t.Errorf("a client of replicas: %v", err)
+	}
+}
+
+func handsOver(t *testing.T, mine, bobs *syncStore) {
+	t.Helper()
 	for i := range 6 {
 		held, waits := request(bob1), request(me1)
 		held.Key = fmt.Sprint("k", i)
