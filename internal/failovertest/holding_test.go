@@ -45,11 +45,11 @@ type held struct {
 	watched   chan struct{} // closed when nobody looks any more
 }
 
-// A busy machine lets goroutines wait. So who looks whether a holder was told goes to
-// sleep as often as it takes to tell, and more.
+// How late who is told too late may be on a machine that has time, and how long a
+// control lasts.
 const (
-	naps = 10
-	nap  = 20 * time.Millisecond
+	slack   = 20 * time.Millisecond
+	control = 5 * time.Millisecond
 )
 
 // hold takes a lock and looks after it.
@@ -72,11 +72,13 @@ func (s *scene) hold(p *process, by, key string, ttl time.Duration) *held {
 }
 
 // watch fails the test if the lease's validity is over and its holder is not told.
+// A busy machine is late to tell anybody, so it is measured how late: by the ends of
+// other contexts at the same time.
 func (h *held) watch() {
 	defer close(h.watched)
 	for {
 		until := h.lease.ValidUntil()
-		timer := time.NewTimer(time.Until(until) + nap)
+		timer := time.NewTimer(time.Until(until))
 		select {
 		case <-h.over:
 			timer.Stop()
@@ -89,14 +91,29 @@ func (h *held) watch() {
 		if h.lease.ValidUntil().After(until) {
 			continue
 		}
-		for n := 0; n < naps && h.lease.Context().Err() == nil; n++ {
-			time.Sleep(nap)
+		busy := time.Since(until)
+		for h.told.Load() == nil && time.Since(until) < patience {
+			busy += lateness(control)
 		}
-		if h.lease.Context().Err() == nil {
+		told := h.told.Load()
+		switch {
+		case told == nil:
 			h.t.Errorf("%s was valid until %v ago, and is not told", h.one.by, time.Since(until))
+		case told.Sub(until) > busy+slack:
+			h.t.Errorf("%s was told %v after its end, and the machine was %v late", h.one.by, told.Sub(until), busy)
 		}
 		return
 	}
+}
+
+// lateness returns by how much somebody is told too late of a context that ends by a
+// timer.
+func lateness(after time.Duration) time.Duration {
+	due, told := time.Now().Add(after), make(chan time.Time, 1)
+	ctx, cancel := context.WithDeadline(context.Background(), due)
+	defer cancel()
+	context.AfterFunc(ctx, func() { told <- time.Now() })
+	return max(0, (<-told).Sub(due))
 }
 
 // end gives the lease back, and returns whether it was kept.
