@@ -22,13 +22,13 @@ type (
 func TestAWaiterBehindAWrappedClusterClientIsHandedTheKey(t *testing.T) {
 	servers := redistest.StartCluster(t)
 	t.Run("opaque", func(t *testing.T) {
-		handsOver(t, newStore(t, opaque{servers.Client(t)}), newStoreOf(t, opaque{servers.Client(t)}, bob))
+		handsOver(t, "a", newStore(t, opaque{servers.Client(t)}), newStoreOf(t, opaque{servers.Client(t)}, bob))
 	})
 	t.Run("embedding, beside one that is not wrapped", func(t *testing.T) {
-		handsOver(t, newStore(t, cluster{servers.Client(t)}), newStoreOf(t, servers.Client(t), bob))
+		handsOver(t, "b", newStore(t, cluster{servers.Client(t)}), newStoreOf(t, servers.Client(t), bob))
 	})
 	t.Run("not wrapped, beside one that embeds", func(t *testing.T) {
-		handsOver(t, newStore(t, servers.Client(t)), newStoreOf(t, cluster{servers.Client(t)}, bob))
+		handsOver(t, "c", newStore(t, servers.Client(t)), newStoreOf(t, cluster{servers.Client(t)}, bob))
 	})
 }
 
@@ -40,11 +40,11 @@ func TestAWrappedClientIsRefusedAsWhatItEmbeds(t *testing.T) {
 	}
 }
 
-func handsOver(t *testing.T, mine, bobs *syncStore) {
+func handsOver(t *testing.T, keys string, mine, bobs *syncStore) {
 	t.Helper()
 	for i := range 6 {
 		held, waits := request(bob1), request(me1)
-		held.Key = fmt.Sprint("k", i)
+		held.Key = fmt.Sprint(keys, i)
 		waits.Key = held.Key
 		ready, stop := mine.Listen(held.Key)
 		defer stop()
