@@ -14,7 +14,8 @@ import (
 // by requests.
 //
 // It takes about 25 round trips, of which none takes longer than
-// WithCommandTimeout, and returns at once when ctx ends. On a cluster all masters
+// WithCommandTimeout, two seconds more to find out why there is no answer where
+// there is none, and returns at once when ctx ends. On a cluster all masters
 // that can hold locks of this prefix are checked at the same time. It is safe for
 // concurrent use, and may be called whenever a readiness endpoint is asked; it
 // changes nothing for others.

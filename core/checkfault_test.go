@@ -126,6 +126,8 @@ func TestCheckWithoutAServer(t *testing.T) {
 	}
 
 	server.Kill()
+	slow := server.Client(t) // to say that nobody listens
+	wantFinding(t, newLocker(t, slow, core.WithCommandTimeout(100*time.Millisecond)).Check(t.Context()), "cannot be reached", "address")
 	down := server.Client(t, func(o *redis.Options) { o.DialerRetries = 1 })
 	wantFinding(t, newLocker(t, down).Check(t.Context()), "cannot be reached", "address")
 	_ = down.Close()

@@ -50,7 +50,7 @@
 // The user of the client, Username and Password in its options, needs these rights
 // and no others; with another prefix, its keys and channels:
 //
-//	~reqlock:* ~{reqlock:* &reqlock:* +del +eval +evalsha +exists +get +hdel +hget +hmget +hset +lindex +llen +lpop +lpos +lrem +pexpire +pttl +publish +rpush +set +subscribe +time
+//	~reqlock:* ~{reqlock:* &reqlock:* +del +eval +evalsha +exists +get +hdel +hget +hmget +hset +lindex +llen +lpop +lpos +lrem +pexpire +ping +pttl +publish +rpush +set +subscribe +time
 //
 // and in a cluster these besides:
 //

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -34,7 +35,7 @@ func NewCheck(rdb redis.UniversalClient, prefix string, bound time.Duration) *Ch
 func (c *Check) Run(ctx context.Context) (warning, err error) {
 	targets, err := c.targets(ctx)
 	if err != nil {
-		return nil, c.finding(ctx, "", err)
+		return nil, c.finding(ctx, "", c.why(ctx, c.rdb, err))
 	}
 	type result struct{ warning, err error }
 	results := make([]chan result, len(targets))
@@ -71,7 +72,7 @@ func (c *Check) checkNode(ctx context.Context, t target) (warning, err error) {
 	}
 	defer c.aside(s.end)
 	if err := s.play(ctx); err != nil {
-		return nil, c.finding(ctx, t.addr, s.explain(ctx, err))
+		return nil, c.finding(ctx, t.addr, c.why(ctx, t.node, s.explain(ctx, err)))
 	}
 	if policy := s.evicts(ctx); policy != "" {
 		return &Finding{addr: t.addr, says: "maxmemory-policy is " + policy + ", so that redis evicts locks when its memory is full: " +
@@ -89,10 +90,32 @@ func (c *Check) aside(f func()) {
 	}()
 }
 
+// curiosity is how long a Check looks for why it has got no answer.
+const curiosity = 2 * time.Second
+
+// why returns why there was no answer, if that comes out: a client dials several
+// times before it says so, mostly for longer than a command may take.
+func (c *Check) why(ctx context.Context, node redis.UniversalClient, err error) error {
+	if !errors.Is(err, errNoReply) {
+		return err
+	}
+	failed := c.withinBound(ctx, curiosity, func(ctx context.Context) error {
+		return node.Process(ctx, newSingle(0, []any{"ping"}))
+	})
+	if failed == nil || !isTransport(failed) {
+		return err
+	}
+	return failed
+}
+
 // within runs a command of the client, and leaves it behind when it takes longer
 // than the bound, or when ctx ends.
 func (c *Check) within(ctx context.Context, command func(ctx context.Context) error) error {
-	bounded, cancel := context.WithTimeout(ctx, c.bound)
+	return c.withinBound(ctx, c.bound, command)
+}
+
+func (c *Check) withinBound(ctx context.Context, bound time.Duration, command func(ctx context.Context) error) error {
+	bounded, cancel := context.WithTimeout(ctx, bound)
 	failed := make(chan error, 1)
 	c.aside(func() {
 		defer cancel()

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -63,6 +64,9 @@ func (c *Check) advice(err error) string {
 			"let both sides or none speak TLS, or raise WithCommandTimeout"
 	case errors.Is(err, redis.ErrClosed):
 		return "the redis client is closed: close it after the Locker"
+	case isMasterless(err):
+		return "no Sentinel names the master (" + err.Error() + "): look at SentinelAddrs, MasterName, SentinelUsername and SentinelPassword " +
+			"in the client's options"
 	case isTLS(err):
 		return "no TLS connection comes about (" + err.Error() + "): look at the TLSConfig of the client and the certificate of the server"
 	case neverSent(err):
@@ -96,6 +100,7 @@ var advices = [...]struct{ reply, advice string }{
 	{"LOADING", "redis is loading its data: wait until it has"},
 	{"CLUSTERDOWN", "the cluster does not serve all slots: look at CLUSTER INFO, and wait for its failover or repair it"},
 	{"TRYAGAIN", "the slot of the key is being moved: try again"},
+	{"ERR DB index is out of range", "redis has no database of this number: look at DB in the client's options"},
 	{"MOVED", "this redis is a node of a cluster: make the client with redis.NewClusterClient"},
 	{"ERR This instance has cluster support disabled", "this redis is not a cluster: make the client with redis.NewClient"},
 	{"BUSY", "redis is busy with somebody's script: wait for its end, or end it with SCRIPT KILL"},
@@ -206,6 +211,9 @@ func commandAdvice(commands ...string) string {
 
 // unknownAdvice says what to do where a server does not know commands.
 func unknownAdvice(commands ...string) string {
+	if slices.Contains(commands, "set") && slices.Contains(commands, "get") {
+		return "this keeps no keys, so it may be a Sentinel: make the client with redis.NewFailoverClient, and its address one of SentinelAddrs"
+	}
 	what := strings.ToUpper(strings.Join(commands, ", "))
 	if what == "" {
 		what = "a command that reqlock's scripts need"

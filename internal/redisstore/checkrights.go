@@ -80,6 +80,7 @@ func (s *scene) commands() [][]any {
 		{"pexpire", lock, life},
 		{"exists", lock},
 		{"time"},
+		{"ping"},
 		{"llen", line},
 		{"lindex", line, 0},
 		{"lpos", line, ""},

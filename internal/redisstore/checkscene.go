@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/reqlock/reqlock/internal/store"
 )
 
@@ -60,7 +58,7 @@ func (s *scene) play(ctx context.Context) error {
 	ready, stop := s.store.Listen(s.target.key)
 	defer stop()
 	for _, act := range [...]func(context.Context) error{
-		s.lock, s.elsewhere, s.lockByScript, s.attempt, s.hear,
+		s.lock, s.elsewhere, s.lockByScript, s.attempt, s.ask, s.hear,
 		func(ctx context.Context) error { return s.handOver(ctx, ready) },
 		s.sweep,
 	} {
@@ -142,61 +140,6 @@ func (s *scene) attempt(ctx context.Context) error {
 	}
 	return forgetsUnless(begun.Granted && renewed.Held && committed.Stored == store.WasStored &&
 		replayed.Verdict == store.Done && bytes.Equal(replayed.Record, first.Record) && !running)
-}
-
-// hear subscribes and publishes as the Store and its scripts do, which do not say
-// what the server has against it.
-func (s *scene) hear(ctx context.Context) error {
-	err := s.hearOn(ctx, s.channel())
-	if err != nil && isUnknown(err.Error()) { // as the Store does, which then needs no sharded channels
-		err = s.hearOn(ctx, s.plainChannel())
-	}
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	s.deaf = err
-	return nil
-}
-
-// A sceneChannel is one on which a Store hears and its scripts tell.
-type sceneChannel struct {
-	name      string
-	subscribe func(ctx context.Context, names ...string) *redis.PubSub
-	publish   string // the command
-}
-
-// channel returns that of the key in a cluster, else that of the process.
-func (s *scene) channel() sceneChannel {
-	node, isNode := s.target.node.(*redis.Client)
-	if s.store.sharded == nil || !isNode {
-		return s.plainChannel()
-	}
-	return sceneChannel{s.store.names.shardChannel(s.name(), s.process), node.SSubscribe, "spublish"}
-}
-
-func (s *scene) plainChannel() sceneChannel {
-	return sceneChannel{s.store.listeners.channel, s.check.rdb.Subscribe, "publish"}
-}
-
-// hearOn subscribes to a channel for a moment, and publishes on it.
-func (s *scene) hearOn(ctx context.Context, c sceneChannel) error {
-	err := s.check.within(ctx, func(ctx context.Context) error {
-		conn := c.subscribe(ctx, c.name)
-		stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
-		defer func() {
-			stop()
-			_ = conn.Close()
-		}()
-		_, err := conn.Receive(ctx)
-		return err
-	})
-	switch {
-	case errors.Is(err, errNoReply):
-		return errNoSubscription
-	case err != nil:
-		return err
-	}
-	return s.send(ctx, newSingle(1, []any{c.publish, c.name, ""}))
 }
 
 // handOver lets one wait for another, who hands the key to him and tells him.

@@ -2,7 +2,6 @@ package redisstore
 
 import (
 	"context"
-	"errors"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -45,11 +44,13 @@ func (*single) NoRetry() bool { return true }
 
 // The client does not always tell a command that its batch has failed: a
 // connection that was refused, or a hook that keeps commands back, leaves it
-// without a value and without an error. A nil reply always comes as redis.Nil.
+// without a value and without an error. A nil reply always comes as redis.Nil, and
+// as nothing else: an error that only has one in it is that of another command, by
+// which the client has looked for the master.
 func (c *single) answer(whole error) (any, error) {
 	value, err := c.Result()
 	switch {
-	case errors.Is(err, redis.Nil):
+	case err == redis.Nil: //nolint:errorlint // see above: it would be taken for a grant
 		return absent{}, nil
 	case err == nil && value == nil:
 		return nil, whole // without one, nobody believes the nil

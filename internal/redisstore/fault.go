@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -16,8 +17,12 @@ import (
 // nothing is known of the command. Whatever the server itself said is not.
 func isTransport(err error) bool {
 	var fromServer redis.Error
-	return !errors.As(err, &fromServer)
+	return !errors.As(err, &fromServer) || isMasterless(err)
 }
+
+// isMasterless reports whether no Sentinel has named a master to send the command
+// to. What the Sentinels have said instead is in it.
+func isMasterless(err error) bool { return strings.Contains(err.Error(), "all sentinels specified") }
 
 // isLost reports whether nothing is known of a command with this error: no reply
 // came, or a node of a cluster has sent the client to another one. The client has
@@ -67,7 +72,7 @@ func isPassing(text string) bool {
 // connection was had.
 func neverSent(err error) bool {
 	var op *net.OpError
-	return errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrClosed) ||
+	return errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrClosed) || isMasterless(err) ||
 		(errors.As(err, &op) && op.Op == "dial")
 }
 
@@ -77,6 +82,10 @@ func neverSent(err error) bool {
 func seal(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		return fmt.Errorf("%w (%s)", errNoReply, err.Error())
+	}
+	if isMasterless(err) { // one line for each Sentinel, mostly the same
+		lines := slices.Compact(strings.Split(err.Error(), "\n"))
+		return errors.New(anonymous(strings.Join(lines, "; ")))
 	}
 	return hide(err)
 }

@@ -14,7 +14,7 @@ import (
 // needs ClusterRights as well. README.md and the package documentation of core
 // carry both, word by word.
 const Rights = "~reqlock:* ~{reqlock:* &reqlock:* " +
-	"+del +eval +evalsha +exists +get +hdel +hget +hmget +hset +lindex +llen +lpop +lpos +lrem +pexpire +pttl +publish +rpush +set +subscribe +time"
+	"+del +eval +evalsha +exists +get +hdel +hget +hmget +hset +lindex +llen +lpop +lpos +lrem +pexpire +ping +pttl +publish +rpush +set +subscribe +time"
 
 // ClusterRights is what a client of a cluster needs besides.
 const ClusterRights = "&{reqlock:* +asking +cluster|slots +spublish +ssubscribe +sunsubscribe"
