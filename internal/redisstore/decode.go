@@ -86,6 +86,9 @@ func decodeRenew(r reply, x *exchange) (store.Renewal, error) {
 		return store.Renewal{}, r.err
 	}
 	fields, _ := r.value.([]any)
+	if len(fields) == 3 && fields[0] == int64(1) && fields[1] == int64(-1) && fields[2] == int64(0) && x.request.Fences == 0 {
+		return store.Renewal{Held: true, Since: r.sent, Line: store.LineUnknown}, nil
+	}
 	if line, fence, ok := decodeHeld(fields, x.request.Fences); ok {
 		return store.Renewal{Held: true, Since: r.sent, Line: line, Fence: fence}, nil
 	}

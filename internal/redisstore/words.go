@@ -105,9 +105,10 @@ func (x *exchange) word() command {
 // which the server has changed nothing: the script by its source, where the
 // server does not know it, after a restart, a failover or SCRIPT FLUSH; the
 // script that stands in for SET NX GET, from then on, where the server is too old
-// for it; and the long form after a brief one that did not do: of a release, and
-// of a SET that was refused, if it is asked for, or if it may have met its own
-// token. It returns nil where there is nothing else to send.
+// for it; a renewal with the lock as its only key, where its slot is on its way and
+// the others are not on the same side; and the long form after a brief one that did
+// not do: of a release, and of a SET that was refused, if it is asked for, or if it
+// may have met its own token. It returns nil where there is nothing else to send.
 func (x *exchange) instead(s *send) command {
 	if s.reply.err == nil {
 		refused := s.reply.value == wasSet(false) && (x.sends > 1 || x.request.Look)
@@ -125,6 +126,8 @@ func (x *exchange) instead(s *send) command {
 		x.store.oldServer.Store(true)
 		x.brief = false
 		return x.word()
+	case x.script == &x.store.scripts.renew && args[2] != 1 && x.request.Fences == 0 && strings.HasPrefix(said, "TRYAGAIN"):
+		return newSingle(3, []any{"evalsha", x.script.sha, 1, &x.lock, &x.token, &x.ttl, 0})
 	default:
 		return nil
 	}

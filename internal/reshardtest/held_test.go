@@ -2,7 +2,6 @@ package reshardtest
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -59,65 +58,45 @@ func receive[T any](t *testing.T, what string, from <-chan T) (got T) {
 	return got
 }
 
-// A holder whose slot is on its way for longer than its lease cannot be renewed
-// where a renewal, which looks at the lock and its line, meets only one of them, or
-// no line at all. The holder is told before its lease ends, and who tries
-// meanwhile gets the key after that.
-func outlived(t *testing.T, cluster *redistest.Cluster) {
-	atEachStage(t, "{outlived}", func(t *testing.T, key string, stage int) {
-		holder, rival := shortLocker(t, cluster), shortLocker(t, cluster)
-		lease := lock(t, holder, key)
-		m := beginMove(t, cluster, key)
-		m.reach(t, stage)
-
-		var next granted
-		await(t, "the rival gets the key", func() bool {
-			next.lease, next.err = rival.TryLock(t.Context(), key)
-			next.at = time.Now()
-			if next.err != nil && !errors.Is(next.err, core.ErrBusy) && !errors.Is(next.err, core.ErrUnavailable) {
-				t.Fatal(next.err)
-			}
-			return next.err == nil
+// A holder is renewed for as long as the move of its slot lasts, at each stage, with
+// and without somebody who waits, although most commands with several keys are
+// refused then.
+func renewed(t *testing.T, cluster *redistest.Cluster) {
+	t.Run("nobody waits", func(t *testing.T) {
+		atEachStage(t, "{lone}", func(t *testing.T, key string, stage int) {
+			keepsItsLease(t, cluster, key, stage, false, core.WithFencing(true))
 		})
-		checkLost(t, lease, next.at)
-		m.Finish()
-		if err := next.lease.Release(t.Context()); err != nil {
-			t.Errorf("release: %v", err)
-		}
-		checkLeft(t, cluster)
+	})
+	t.Run("somebody waits", func(t *testing.T) {
+		atEachStage(t, "{renewed}", func(t *testing.T, key string, stage int) {
+			keepsItsLease(t, cluster, key, stage, true)
+		})
 	})
 }
 
-// Where somebody waits in Redis, and all keys of the lock are on one side, the
-// holder is renewed for as long as the move lasts.
-func renewed(t *testing.T, cluster *redistest.Cluster) {
-	atEachStage(t, "{renewed}", func(t *testing.T, key string, stage int) {
-		var renewals atomic.Int64
-		holder := shortLocker(t, cluster, core.WithObserver(func(event core.Event) {
-			if event.Kind == core.Renewed && event.Err == nil {
-				renewals.Add(1)
-			}
-		}))
-		lease := lock(t, holder, key)
-		waiter := lockAside(t.Context(), shortLocker(t, cluster), key)
+func keepsItsLease(t *testing.T, cluster *redistest.Cluster, key string, stage int, awaited bool, opts ...core.Option) {
+	t.Helper()
+	var renewals atomic.Int64
+	holder := shortLocker(t, cluster, append(opts, core.WithObserver(func(event core.Event) {
+		if event.Kind == core.Renewed && event.Err == nil {
+			renewals.Add(1)
+		}
+	}))...)
+	lease := lock(t, holder, key)
+	var waiter chan granted
+	if awaited {
+		waiter = lockAside(t.Context(), shortLocker(t, cluster, opts...), key)
 		awaitLine(t, cluster, key, waiter)
-		m := beginMove(t, cluster, key)
-		m.reach(t, stage)
-		apart := stages[stage].apart
-		if apart {
-			receive(t, "the holder is told", lease.Context().Done())
-		} else {
-			before := renewals.Load()
-			await(t, "the lease was renewed for longer than its TTL", func() bool { return renewals.Load() > before+3 })
-		}
-		m.Finish()
-		if apart {
-			next := receive(t, "the waiter is served", waiter)
-			checkLost(t, lease, next.at)
-			waiter <- next
-		} else if err := lease.Release(t.Context()); err != nil {
-			t.Errorf("release: %v", err)
-		}
+	}
+	m := beginMove(t, cluster, key)
+	m.reach(t, stage)
+	before := renewals.Load()
+	await(t, "the lease was renewed for longer than its TTL", func() bool { return renewals.Load() > before+3 })
+	m.Finish()
+	if err := lease.Release(t.Context()); err != nil {
+		t.Errorf("release: %v", err)
+	}
+	if awaited {
 		next := receive(t, "the waiter is served", waiter)
 		if next.err != nil {
 			t.Fatal(next.err)
@@ -125,29 +104,14 @@ func renewed(t *testing.T, cluster *redistest.Cluster) {
 		if err := next.lease.Release(t.Context()); err != nil {
 			t.Errorf("release by the waiter: %v", err)
 		}
-		checkLeft(t, cluster)
-	})
+	}
+	checkLeft(t, cluster)
 }
 
 // shortLocker returns a Locker with a client of its own, whose leases are short.
 func shortLocker(t *testing.T, cluster *redistest.Cluster, opts ...core.Option) *core.Locker {
 	t.Helper()
 	return newLocker(t, cluster.Client(t), append(opts, core.WithTTL(time.Second))...)
-}
-
-// checkLost fails the test unless the holder of the lease was told of its end, and
-// the next one got the key no earlier than that.
-func checkLost(t *testing.T, lease *core.Lease, next time.Time) {
-	t.Helper()
-	if until := lease.ValidUntil(); next.Before(until) {
-		t.Errorf("the next one got the key %v before the end of the lease", until.Sub(next))
-	}
-	if cause := context.Cause(lease.Context()); !errors.Is(cause, core.ErrLost) {
-		t.Errorf("the holder was told: %v", cause)
-	}
-	if err := lease.Release(t.Context()); !errors.Is(err, core.ErrLost) {
-		t.Errorf("release of the lost lease: %v", err)
-	}
 }
 
 // awaitLine waits until the waiter stands in the line of the key: amid a move of its

@@ -17,17 +17,15 @@ type stage struct {
 	name string
 	// reach brings a move, whose stage is the one before, to this one.
 	reach func(t *testing.T, m *move)
-	// apart is true where the lock and its line are on two sides.
-	apart bool
 }
 
 // stages are those of the move of a slot in which a lock is of interest, in their
 // order. The next step is to tell all nodes that the slot has moved.
 var stages = [...]stage{
-	{"no key has moved", func(*testing.T, *move) {}, false},
-	{"the lock has moved, and its line has not", func(_ *testing.T, m *move) { m.Keys(lockOf(m.key)) }, true},
-	{"the line has moved too", func(_ *testing.T, m *move) { m.Keys(lineOf(m.key)) }, false},
-	{"all keys have moved", func(t *testing.T, m *move) { m.rest(t) }, false},
+	{"no key has moved", func(*testing.T, *move) {}},
+	{"the lock has moved, and its line has not", func(_ *testing.T, m *move) { m.Keys(lockOf(m.key)) }},
+	{"the line has moved too", func(_ *testing.T, m *move) { m.Keys(lineOf(m.key)) }},
+	{"all keys have moved", func(t *testing.T, m *move) { m.rest(t) }},
 }
 
 // A move is that of the slot of a key.
