@@ -105,7 +105,9 @@ func (d *deployment) client(t *testing.T, number int, via map[string]string) red
 		}
 	}
 	if d.cluster != nil {
-		return d.cluster.Client(t, func(o *redis.ClusterOptions) { o.Dialer = dialer })
+		return d.cluster.Client(t, func(o *redis.ClusterOptions) {
+			o.Dialer, o.ContextTimeoutEnabled = dialer, number%2 == 0
+		})
 	}
 	return d.sentinels.Client(t, func(o *redis.FailoverOptions) {
 		o.Dialer, o.ContextTimeoutEnabled = dialer, number%2 == 0
