@@ -80,6 +80,15 @@ func (d *deployment) awaitFailover(master *redistest.Server) {
 	d.sentinels.AwaitFailover(master)
 }
 
+// midst is how long after the end of a master nobody is promoted yet, mostly, and
+// the new one is at work within a second.
+func (d *deployment) midst() time.Duration {
+	if d.cluster != nil {
+		return 1800 * time.Millisecond
+	}
+	return 900 * time.Millisecond
+}
+
 // switchFrom replaces the master on purpose.
 func (d *deployment) switchFrom(master *redistest.Server) {
 	if d.cluster != nil {
