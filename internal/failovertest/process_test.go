@@ -12,6 +12,7 @@ import (
 
 // The words of a process, about a key.
 const (
+	handed    = "handed"         // another process handed a lock over, and told it
 	waiting   = "waiting"        // a request waits for another one
 	lost      = "lost"           // a lease has ended under its holder
 	lateLoss  = "released, lost" // or its holder has heard of it by its release
@@ -48,6 +49,10 @@ func (p *process) observe(event core.Event) {
 	switch event.Kind {
 	case core.Waiting:
 		p.note(waiting, event)
+	case core.Acquired:
+		if event.Handover == core.Handed {
+			p.note(handed, event)
+		}
 	case core.Lost:
 		p.note(lost, event)
 	case core.Released:
