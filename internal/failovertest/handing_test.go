@@ -20,7 +20,13 @@ type handing struct {
 	processes [2]*process
 	leases    [2]chan *core.Lease // that a process waits for, or has
 	turns     int
+	listen    time.Time // since when both do
 }
+
+// doubt is for how long a process that has begun to listen looks again whether it
+// does so at the right master. Only after that has it to see by itself that the
+// master was replaced.
+const doubt = 4 * time.Second
 
 func (h *handing) begin() {
 	h.key = h.keysAt(h.master, h.name+"-handing", 1)[0]
@@ -32,7 +38,8 @@ func (h *handing) begin() {
 	await(h.t, "the first of two processes has the lock", func() bool { return len(h.leases[0]) == 1 })
 	h.wait(1)
 	h.awaitLine()
-	h.turn() // both listen from then on
+	h.turn()
+	h.listen = time.Now()
 }
 
 // wait makes a process wait for the lock.
@@ -77,7 +84,12 @@ func (h *handing) giveBack(n int) {
 	}
 }
 
-func (h *handing) poise() {}
+// poise lets time pass in scenes in which all that listens is to go on.
+func (h *handing) poise() {
+	if h.cluster != nil && h.failure.loss == nothing {
+		time.Sleep(time.Until(h.listen.Add(doubt)))
+	}
+}
 
 func (h *handing) replace() {}
 

@@ -59,6 +59,7 @@ func (h *held) watch() {
 		left := time.Until(until)
 		if left > h.ttl {
 			h.t.Errorf("%s is valid for %v, and its time to live is %v", h.one.by, left, h.ttl)
+			return
 		}
 		timer := time.NewTimer(min(left, h.ttl/20))
 		select {
