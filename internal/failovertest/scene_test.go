@@ -87,7 +87,7 @@ func (s *scene) play() {
 	defer s.group.Wait()
 	defer over()
 	s.failure.before(s.deployment, s.master)
-	parts := []part{&holding{scene: s}, &handing{scene: s}, &queuing{scene: s}, &ending{scene: s}, &streaming{scene: s}}
+	parts := []part{&holding{scene: s}, &handing{scene: s}, &queuing{scene: s}, &several{scene: s}, &ending{scene: s}, &streaming{scene: s}}
 	for _, p := range parts {
 		p.begin()
 	}
