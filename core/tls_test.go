@@ -48,14 +48,22 @@ func secure(t *testing.T, options redis.Options) *redis.Client {
 
 func TestLocksOverTLSWithAUser(t *testing.T) {
 	_, addr, trust := startSecure(t)
-	options := redis.Options{Addr: addr, TLSConfig: trust, Username: theUser, Password: thePassword}
-	ours, theirs := newLocker(t, secure(t, options)), newLocker(t, secure(t, options))
+	locker := func(opts ...core.Option) *core.Locker {
+		t.Helper()
+		rdb := redis.NewClient(&redis.Options{
+			Addr: addr, TLSConfig: trust, Username: theUser, Password: thePassword,
+			DialTimeout: 10 * time.Second, ReadTimeout: 10 * time.Second,
+		})
+		t.Cleanup(func() { _ = rdb.Close() })
+		return newLocker(t, rdb, append(opts, patient)...)
+	}
+	ours, theirs := locker(), locker()
 	if err := ours.Check(t.Context()); err != nil {
 		t.Error(err)
 	}
 	lease := lock(t, ours, "k")
 	waiting := &events{}
-	waiter := newLocker(t, secure(t, options), core.WithObserver(waiting.observe))
+	waiter := locker(core.WithObserver(waiting.observe))
 	handed := make(chan *core.Lease, 1)
 	go func() {
 		lease, err := waiter.Lock(t.Context(), "k")
