@@ -45,6 +45,9 @@ func (m *Move) Keys(keys ...string) {
 	if password := m.to.password(); password != "" {
 		migrate = append(migrate, "AUTH", password)
 	}
+	if user := m.to.administrator(); user != "" {
+		migrate = append(migrate, "AUTH2", user, noPassword)
+	}
 	migrate = append(migrate, "KEYS")
 	for _, key := range keys {
 		migrate = append(migrate, key)
