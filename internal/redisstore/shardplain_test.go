@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"testing"
@@ -147,12 +148,12 @@ func TestShardedChannelsBehindSentinel(t *testing.T) {
 	sentinels := redistest.StartSentinel(t)
 	w := newShardWorldOf(t, sentinels.Servers(), func(string) *redistest.Server { return sentinels.Master() },
 		func() *redis.ClusterClient {
-			options := &redis.FailoverOptions{MasterName: redistest.MasterName, ReadTimeout: time.Second}
+			options := &redis.FailoverOptions{MasterName: redistest.MasterName, ReadTimeout: time.Second, DialerRetries: 1}
 			for _, watcher := range sentinels.Sentinels() {
 				options.SentinelAddrs = append(options.SentinelAddrs, watcher.Addr())
 			}
 			rdb := redis.NewFailoverClusterClient(options)
-			t.Cleanup(func() { _ = rdb.Close() })
+			t.Cleanup(func() { closeFailoverCluster(t, rdb, sentinels) })
 			return rdb
 		})
 	w.listen(t, "k", "other")
@@ -170,5 +171,19 @@ func TestShardedChannelsBehindSentinel(t *testing.T) {
 			before.Restart()
 			sentinels.Await()
 		})
+	}
+}
+
+// closeFailoverCluster closes the client, which leaves its subscription at a Sentinel
+// open, and then ends that: the client gives it up when it asks a Sentinel for the
+// master, and none is there.
+func closeFailoverCluster(t *testing.T, rdb *redis.ClusterClient, sentinels *redistest.Sentinels) {
+	t.Helper()
+	_ = rdb.Close()
+	for _, watcher := range sentinels.Sentinels() {
+		watcher.Kill()
+	}
+	if _, err := rdb.Options().ClusterSlots(context.Background()); err == nil {
+		t.Error("a master is known without a Sentinel")
 	}
 }
