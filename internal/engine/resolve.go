@@ -10,12 +10,11 @@ import (
 // runs, whose record it leaves alone: one that the store knows by its key, or one
 // of this engine, also where its lease is lost. The error is a *Refusal.
 func (e *Engine) Resolve(ctx context.Context, key string) (running bool, err error) {
-	select {
-	case <-e.closing:
+	if !e.begin() {
 		return false, &Refusal{Reason: ClosedDown}
-	default:
 	}
 	if e.runsLost(key) {
+		e.work.Done()
 		return true, nil
 	}
 	type result struct {
@@ -23,7 +22,6 @@ func (e *Engine) Resolve(ctx context.Context, key string) (running bool, err err
 		err     error
 	}
 	answered := make(chan result, 1)
-	e.work.Add()
 	e.store.Resolve(store.Request{Key: key, Bound: e.bound}, func(running bool, err error) {
 		defer e.work.Done()
 		answered <- result{running, err}
