@@ -46,25 +46,40 @@ func (b *batch) unload() {
 	b.sends, b.cmds, b.notices = b.sends[:0], b.cmds[:0], b.notices[:0]
 }
 
-// fly sends the batch and reads its replies.
-func (b *batch) fly(rdb redis.UniversalClient) {
-	ctx := context.Background()
+// context returns the one under which the batch is sent.
+func (b *batch) context() context.Context {
 	if b.leash != nil {
-		ctx = b.leash
+		return b.leash
 	}
+	return context.Background()
+}
+
+// fly sends so many commands of the batch, the first ones, and reads their replies.
+func (b *batch) fly(rdb redis.UniversalClient, n int) {
+	if n == 0 {
+		return
+	}
+	ctx, sends := b.context(), b.sends[:n]
 	var whole error // why the batch failed as a whole
-	if len(b.sends) == 1 {
-		whole = rdb.Process(ctx, b.sends[0].command)
+	if n == 1 {
+		whole = rdb.Process(ctx, sends[0].command)
 	} else {
-		for _, s := range b.sends {
+		for _, s := range sends {
 			b.cmds = append(b.cmds, s.command)
 		}
 		pipe := rdb.Pipeline()
 		_ = pipe.BatchProcess(ctx, b.cmds...) // it only gathers them
 		_, whole = pipe.Exec(ctx)
 	}
-	for _, s := range b.sends {
+	for _, s := range sends {
 		value, err := s.command.answer(whole)
 		s.reply = reply{value: value, err: err, sent: b.begun}
+	}
+}
+
+// ground answers the commands of the batch that are not sent, all but the first n.
+func (b *batch) ground(n int, why error) {
+	for _, s := range b.sends[n:] {
+		s.reply = reply{err: unsentError{why}, sent: b.begun}
 	}
 }

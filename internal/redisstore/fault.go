@@ -69,12 +69,19 @@ func isPassing(text string) bool {
 }
 
 // neverSent reports whether the command surely did not reach the server: no
-// connection was had.
+// connection was had, or it was kept back.
 func neverSent(err error) bool {
 	var op *net.OpError
-	return errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrClosed) || isMasterless(err) ||
+	var unsent unsentError
+	return errors.As(err, &unsent) || isMasterless(err) ||
+		errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrClosed) ||
 		(errors.As(err, &op) && op.Op == "dial")
 }
+
+// An unsentError is why a command was not sent.
+type unsentError struct{ error }
+
+func (u unsentError) Unwrap() error { return u.error }
 
 // seal hides errors of package context, and those that pose as one, behind
 // their text: they speak of a command's bound, not of the caller's context. It

@@ -148,8 +148,7 @@ func (l *lane) gather(b *batch) {
 // turn sends the batch, tells everybody what came of it, and reports whether it
 // was loaded again.
 func (l *lane) turn(b *batch) (more bool) {
-	l.routes.learn(b)
-	b.fly(l.rdb)
+	l.launch(b)
 	l.mu.Lock()
 	l.swift, l.crowded = time.Since(b.begun) < swiftTime, len(b.sends) > 1
 	for _, s := range b.sends {
@@ -173,6 +172,37 @@ func (l *lane) turn(b *batch) (more bool) {
 		return false
 	}
 	return true
+}
+
+// launch sends the batch. In a cluster whose slots nobody knows it sends nothing;
+// the client would only ask for them once more.
+func (l *lane) launch(b *batch) {
+	asked, err := l.routes.learn(b)
+	if err != nil {
+		b.ground(0, err)
+		return
+	}
+	n := len(b.sends)
+	if asked {
+		n = l.sift(b)
+		b.ground(n, errNoReply)
+	}
+	b.fly(l.rdb, n)
+}
+
+// sift puts those sends of a batch first that are still to be sent after it was
+// kept waiting, and returns how many they are. The others were given up meanwhile,
+// or the batch was left behind, and they are sent by another one.
+func (l *lane) sift(b *batch) (n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i, s := range b.sends {
+		if x := s.of; !x.settled && (x.sends < 2 || s != &x.first) {
+			b.sends[n], b.sends[i] = b.sends[i], b.sends[n]
+			n++
+		}
+	}
+	return n
 }
 
 // take takes in the reply to a send of the batch.

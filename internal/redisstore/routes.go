@@ -120,24 +120,27 @@ func (r *routes) masterOf(name string) *redis.Client {
 }
 
 // learn makes the client ask where the slots are before the first batch of all is
-// sent. It would ask then anyhow; but those who come meanwhile have to leave on the
-// lanes of their own masters, however long that batch waits for its one.
-func (r *routes) learn(first *batch) {
+// sent, and reports whether it did. The client would ask then anyhow; but those who
+// come meanwhile have to leave on the lanes of their own masters, however long that
+// batch waits for its one.
+func (r *routes) learn(first *batch) (asked bool, err error) {
 	if r.cluster == nil || r.known.Load() {
-		return
+		return false, nil
 	}
 	name := string(first.sends[0].of.lock.buffer)
-	if _, err := r.cluster.MasterForKey(context.Background(), name); err == nil {
-		r.known.Store(true)
+	if _, err := r.cluster.MasterForKey(first.context(), name); err != nil {
+		return true, err
 	}
+	r.known.Store(true)
+	return true, nil
 }
 
 // doubt makes the client ask where the slots are, since a master does not
 // answer. By itself it does so every ten seconds, and when a node sends it away;
 // one that is dead sends nobody away. It asks in the background, and not more often
-// than every 200 ms.
+// than every 200 ms. While the slots are not known, the next batch asks for them.
 func (r *routes) doubt() {
-	if r.cluster != nil {
+	if r.cluster != nil && r.known.Load() {
 		r.cluster.ReloadState(context.Background())
 	}
 }
