@@ -40,7 +40,11 @@ func (c *shardConn) answered(v verb, name string) (w word, wasAsked bool) {
 		return word{}, false
 	}
 	w = c.asked[i]
-	c.asked = slices.Delete(c.asked, i, i+1)
+	if i == 0 { // as mostly: the others stay where they are
+		c.asked[0], c.asked = word{}, c.asked[1:]
+	} else {
+		c.asked = slices.Delete(c.asked, i, i+1)
+	}
 	return w, true
 }
 

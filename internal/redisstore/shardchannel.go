@@ -21,6 +21,8 @@ type shardChannel struct {
 	lost  bool          // its master has changed, or may have
 	due   time.Time     // when to look for its master, while it is sought
 	pause time.Duration // before the next time
+	// position is that among the sought ones, from 1; 0 while it is none of them.
+	position int
 }
 
 // shardChannel returns the channel of a process in the slot of a lock. line.lua

@@ -33,10 +33,10 @@ type sharded struct {
 	mu       sync.Mutex
 	channels map[string]*shardChannel // by the name of the lock
 	conns    map[*redis.Client]*shardConn
-	sought   map[*shardChannel]struct{} // see seek
-	seeking  bool                       // a goroutine does
-	stale    bool                       // the table of slots may be
-	old      bool                       // all listen on the plain channel
+	sought   shardQueue // see seek
+	seeking  bool       // a goroutine does
+	stale    bool       // the table of slots may be
+	old      bool       // all listen on the plain channel
 	closed   bool
 }
 
@@ -47,7 +47,6 @@ func newSharded(rdb clusterClient, hear hearer, plain *listeners, work *tally.Ta
 		ctx: ctx, end: end, poke: make(chan struct{}, 1),
 		channels: make(map[string]*shardChannel),
 		conns:    make(map[*redis.Client]*shardConn),
-		sought:   make(map[*shardChannel]struct{}),
 	}
 }
 
@@ -102,7 +101,7 @@ func (s *sharded) endIdle(c *shardChannel) {
 		return
 	}
 	delete(s.channels, c.lock)
-	delete(s.sought, c)
+	s.sought.remove(c)
 	if c.conn != nil {
 		c.conn.unsubscribe(c)
 	}
@@ -120,7 +119,7 @@ func (s *sharded) close() {
 		}
 	}
 	clear(s.channels)
-	clear(s.sought)
+	s.sought.empty()
 }
 
 // waited returns the key of a lock's name that is listened for.

@@ -23,7 +23,7 @@ func (s *sharded) listenPlain() {
 		ready, c.unlisten = s.plain.listen(c.key)
 	}
 	clear(s.channels)
-	clear(s.sought)
+	s.sought.empty()
 	for _, conn := range s.conns {
 		conn.end()
 	}

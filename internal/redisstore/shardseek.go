@@ -12,7 +12,7 @@ import (
 // is left as soon as the client's table of slots says so. One goroutine does that
 // for all channels, while there are any to look for. The caller has locked mu.
 func (s *sharded) seek(c *shardChannel) {
-	s.sought[c] = struct{}{}
+	s.sought.put(c)
 	if !s.seeking {
 		s.seeking = true
 		s.work.Add()
@@ -47,7 +47,11 @@ func (s *sharded) seekAll() {
 	}
 }
 
-// due returns the channels to look for now, and, if there are none, when the next
+// dueTogether is how many channels are looked for at a time. Whoever listens waits
+// that long at most.
+const dueTogether = 256
+
+// due returns channels to look for now, and, if there are none, when the next
 // one is due. It returns false when nothing is left to look for. The table of
 // slots, if it may be stale, is loaded again in the background: before the first
 // of those is due that are to be found by it, mostly.
@@ -62,16 +66,7 @@ func (s *sharded) due() (due []*shardChannel, next time.Time, more bool) {
 		s.stale = false
 		s.rdb.ReloadState(s.ctx) // which only starts it
 	}
-	now := time.Now()
-	for c := range s.sought {
-		switch {
-		case !c.due.After(now):
-			due = append(due, c)
-		case next.IsZero() || c.due.Before(next):
-			next = c.due
-		}
-	}
-	return due, next, true
+	return s.sought.due(time.Now(), dueTogether), s.sought[0].due, true
 }
 
 // place asks for channels at their masters. The client knows those without a
@@ -91,11 +86,12 @@ func (s *sharded) place(due []*shardChannel) {
 func (s *sharded) placeAt(c *shardChannel, master *redis.Client, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, isSought := s.sought[c]; !isSought {
+	if c.position == 0 {
 		return
 	}
 	if err != nil {
 		c.retry(s.pace)
+		s.sought.put(c)
 		return
 	}
 	conn := s.conns[master]
@@ -118,6 +114,7 @@ func (s *sharded) placeAt(c *shardChannel, master *redis.Client, err error) {
 		s.stale = true // a dead master does not let us connect
 	}
 	c.due = time.Now().Add(s.pace.answer)
+	s.sought.put(c)
 }
 
 // lookAgain puts off when to look again where the master of a channel is that is
@@ -125,10 +122,11 @@ func (s *sharded) placeAt(c *shardChannel, master *redis.Client, err error) {
 func (s *sharded) lookAgain(c *shardChannel) {
 	if time.Since(c.since) > s.pace.doubt {
 		c.lost = false
-		delete(s.sought, c)
+		s.sought.remove(c)
 		return
 	}
 	c.retry(s.pace)
+	s.sought.put(c)
 	s.stale = s.stale || c.lost
 }
 
