@@ -18,6 +18,9 @@ func withTable(t *testing.T, table func() error) (s *syncStore, proxy *redistest
 	t.Helper()
 	proxy = redistest.NewProxy(t, redistest.Start(t).Addr())
 	rdb := redis.NewClusterClient(&redis.ClusterOptions{
+		ClusterStateReloadInterval: time.Hour, // it never asks by itself
+		DialerRetries:              1,
+		ReadTimeout:                longBound,
 		ClusterSlots: func(context.Context) ([]redis.ClusterSlot, error) {
 			if err := table(); err != nil {
 				return nil, err
@@ -89,6 +92,38 @@ func TestABatchThatWasLeftWhileTheSlotsWereNotKnownSendsNothing(t *testing.T) {
 			if n := proxy.Commands()["SET"]; n != test.sent {
 				t.Errorf("sent %d times", n)
 			}
+		})
+	}
+}
+
+// A master that does not answer may be none any more, which the client would not
+// find out by itself: neither where the master is gone, nor where it says nothing.
+func TestTheTableIsAskedForWhereAMasterDoesNotAnswer(t *testing.T) {
+	for name, test := range map[string]struct {
+		fault func(*redistest.Proxy)
+		bound time.Duration
+	}{
+		"it is gone":      {func(p *redistest.Proxy) { p.Refuse(true) }, longBound}, // nothing is left behind
+		"it says nothing": {(*redistest.Proxy).Partition, 100 * time.Millisecond},   // nothing fails in time
+	} {
+		t.Run(name, func(t *testing.T) {
+			asked := make(chan struct{}, 100)
+			s, proxy := withTable(t, func() error { asked <- struct{}{}; return nil })
+			known := request(me1)
+			known.Key = "known"
+			if got, err := s.Take(t.Context(), known); err != nil || !got.Granted {
+				t.Fatalf("%+v, %v", got, err)
+			}
+			receive(t, "the table is asked for at first", asked)
+			test.fault(proxy)
+			t.Cleanup(proxy.HealDropped)
+			r, answered := request(me1), make(chan struct{}, 1)
+			r.Bound = test.bound
+			s.Store.Take(r, func(store.Answer, error) { answered <- struct{}{} })
+			receive(t, "the table is asked for again", asked)
+			proxy.Refuse(false)
+			proxy.HealDropped()
+			receive(t, "an answer", answered)
 		})
 	}
 }

@@ -160,6 +160,14 @@ func TestShardedChannels(t *testing.T) {
 		before := pings()
 		eventually(t, "five questions", func() bool { return pings() >= before+5 })
 		w.noHint(t)
+		s := w.mine.sharded
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for _, conn := range s.conns {
+			if n := len(conn.asked); n > 1 { // one may be under way
+				t.Errorf("%d words are left without an answer", n)
+			}
+		}
 	})
 
 	t.Run("whoever hears a hint may listen and stop", func(t *testing.T) {
