@@ -60,15 +60,15 @@ func TestNothingOfAForeignReplyIsBelieved(t *testing.T) {
 	odd("take", plain, nil, yes, list("secret"), true)
 	both := []any{
 		nil, "OK", yes, list(), list(yes), list(yes, no), list(yes, no, no, no), list(two, no, no),
-		list(yes, "secret", no), list(yes, no, "secret"), list(yes, int64(-1), no), list("1", no, no), list(true, no, no),
+		list(yes, "secret", no), list(yes, no, "secret"), list(yes, int64(-2), no), list("1", no, no), list(true, no, no),
 		list(list(), list(), list()),
 	}
 	odd("enqueue", plain, both...)
 	odd("renew", plain, both...)
-	odd("enqueue", plain, list(yes, no, int64(7)), list(yes, no, int64(-7)))
+	odd("enqueue", plain, list(yes, int64(-1), no), list(yes, no, int64(7)), list(yes, no, int64(-7)))
 	odd("renew", plain, list(yes, no, int64(7)))
 	odd("enqueue", fenced, list(yes, no, no), list(yes, no, int64(-7)))
-	odd("renew", fenced, list(yes, no, no))
+	odd("renew", fenced, list(yes, no, no), list(yes, int64(-1), no))
 	odd("enqueue", plain,
 		list(no), list(no, "x", no), list(no, no, "secret", no), list(no, "x", no, two), list(no, "x", no, "1"),
 		list(no, me1, no, no), // our own token is ours
