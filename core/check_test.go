@@ -112,3 +112,42 @@ func TestCheckNamesTheRightThatIsMissing(t *testing.T) {
 		})
 	}
 }
+
+// With the rights that are documented an idempotent request runs, whatever becomes
+// of it.
+func TestTheRightsSufficeForAnAttempt(t *testing.T) {
+	server := redistest.Start(t)
+	rule := []any{"acl", "setuser", "alice", "reset", "on", ">secret", "resetchannels"}
+	for _, word := range strings.Fields(redistest.Rights) {
+		rule = append(rule, word)
+	}
+	if err := server.Client(t).Do(t.Context(), rule...).Err(); err != nil {
+		t.Fatal(err)
+	}
+	locks := newLocker(t, server.Client(t, as("alice", "secret")), patient)
+	for name, end := range map[string]func(*core.Attempt) error{
+		"commit":    func(a *core.Attempt) error { return a.Commit(t.Context(), []byte("done")) },
+		"seal":      func(a *core.Attempt) error { return a.Seal(t.Context()) },
+		"abort":     func(a *core.Attempt) error { return a.Abort(t.Context()) },
+		"interrupt": func(a *core.Attempt) error { return a.Interrupt(t.Context()) },
+	} {
+		a, err := locks.Begin(t.Context(), name, []byte("f"))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if err := end(a); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	again, err := locks.Begin(t.Context(), "commit", []byte("f"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if record, ok := again.Replay(); !ok || string(record) != "done" {
+		t.Errorf("replay %q, %v", record, ok)
+	}
+	if err := locks.Resolve(t.Context(), "seal"); err != nil {
+		t.Error(err)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
@@ -241,5 +242,36 @@ func TestCheckOfACluster(t *testing.T) {
 	node := newLocker(t, cluster.Masters()[0].Client(t))
 	for range 8 { // of which some have a key that lies on the node
 		wantFinding(t, node.Check(t.Context()), "redis.NewClusterClient")
+	}
+}
+
+// A server names the arguments of a command that it does not know. Neither an error
+// nor what lies behind it does.
+func TestNoErrorTellsAKey(t *testing.T) {
+	const key = "a-private-key"
+	for _, command := range []string{"EVALSHA", "SET"} {
+		t.Run(command, func(t *testing.T) {
+			t.Parallel()
+			locks := newLocker(t, redistest.Start(t, unknown(command)...).Client(t))
+			var all []error
+			lease, err := locks.Lock(t.Context(), key)
+			if err == nil { // the release needs the command
+				err = lease.Release(t.Context())
+			}
+			all = append(all, err)
+			_, err = locks.Begin(t.Context(), key, []byte("f"))
+			all = append(all, err, locks.Check(t.Context()))
+			for i, err := range all {
+				if err == nil {
+					t.Errorf("error %d: none", i)
+				}
+				for ; err != nil; err = errors.Unwrap(err) {
+					text := fmt.Sprintf("%v %+v", err, err)
+					if strings.Contains(text, key) || strings.Contains(text, "args beginning with") {
+						t.Errorf("error %d: %T tells too much: %s", i, err, text)
+					}
+				}
+			}
+		})
 	}
 }

@@ -126,6 +126,11 @@ func TestNewRefusesClientsThatKeepNoLock(t *testing.T) {
 		change(&o)
 		return redis.NewFailoverClusterClient(&o)
 	}
+	whichever := func(change func(*redis.UniversalOptions)) redis.UniversalClient {
+		o := &redis.UniversalOptions{Addrs: []string{"127.0.0.1:1", "127.0.0.1:2"}}
+		change(o)
+		return redis.NewUniversalClient(o)
+	}
 	for reason, clients := range map[string][]redis.UniversalClient{
 		"redis.Ring": {redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": "127.0.0.1:1"}})},
 		"replicas": {
@@ -135,12 +140,21 @@ func TestNewRefusesClientsThatKeepNoLock(t *testing.T) {
 			behind(func(o *redis.FailoverOptions) { o.RouteByLatency = true }),
 			behind(func(o *redis.FailoverOptions) { o.RouteRandomly = true }),
 			behind(func(o *redis.FailoverOptions) { o.ReplicaOnly = true }),
+			whichever(func(o *redis.UniversalOptions) { o.ReadOnly = true }),
+			whichever(func(o *redis.UniversalOptions) { o.RouteByLatency = true }),
+			whichever(func(o *redis.UniversalOptions) { o.RouteRandomly = true }),
+			whichever(func(o *redis.UniversalOptions) { o.MasterName, o.RouteByLatency = "m", true }),
+			whichever(func(o *redis.UniversalOptions) { o.MasterName, o.RouteRandomly = "m", true }),
 		},
 		"": {
 			redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"}),
 			redis.NewFailoverClient(sentinels),
 			redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}}),
 			redis.NewFailoverClusterClient(sentinels),
+			whichever(func(*redis.UniversalOptions) {}),
+			whichever(func(o *redis.UniversalOptions) { o.Addrs, o.IsClusterMode = o.Addrs[:1], true }),
+			whichever(func(o *redis.UniversalOptions) { o.Addrs = o.Addrs[:1] }),
+			whichever(func(o *redis.UniversalOptions) { o.MasterName = "m" }),
 		},
 	} {
 		for i, rdb := range clients {

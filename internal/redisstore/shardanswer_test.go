@@ -163,6 +163,19 @@ func TestARefusalOnAConnectionThatWasLeftLosesNothing(t *testing.T) {
 	}
 }
 
+func TestAnAnswerOnAConnectionThatWasLeftMakesNothingReady(t *testing.T) {
+	s := newShardTalk(t)
+	c, ready := s.ask(t, s.conn)
+	s.mu.Lock()
+	s.conn.unsubscribe(c)
+	s.mu.Unlock()
+	_, _ = s.ask(t, s.connection(s.conn.master))
+	s.conn.says("ssubscribe", c)
+	if c.up || isReady(ready) || len(s.hints) > 0 {
+		t.Errorf("%+v, ready %v, %d hints", c, isReady(ready), len(s.hints))
+	}
+}
+
 func TestAConnectionEndsWhereNothingIsOnIt(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(s *shardTalk)
