@@ -97,6 +97,15 @@ func EachMaster(ctx context.Context, rdb redis.UniversalClient, do func(master r
 	return cluster.ForEachMaster(ctx, func(_ context.Context, master *redis.Client) error {
 		one.Lock()
 		defer one.Unlock()
-		return do(master)
+		options := *master.Options()
+		user := anybodysAdministrator()
+		if user == "" || options.Username != "" || options.Password != "" {
+			return do(master)
+		}
+		// The node's own client knows no way to the administrator.
+		options.Username, options.Password = user, noPassword
+		admin := redis.NewClient(&options)
+		defer func() { _ = admin.Close() }()
+		return do(admin)
 	})
 }
