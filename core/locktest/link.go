@@ -4,7 +4,6 @@ import (
 	"context"
 	"net"
 	"sync"
-	"sync/atomic"
 	"syscall"
 
 	"github.com/alicebob/miniredis/v2"
@@ -17,7 +16,7 @@ import (
 // not cross the border of a synctest bubble.
 const maxConns = 4096
 
-// bufferSize is that of a connection, in bytes; commands of a lock are small.
+// bufferSize is that of a connection, in bytes; commands of a lock are small, but for its scripts.
 const bufferSize = 4096
 
 // A link is a client of the embedded Redis over wires that can be cut.
@@ -110,55 +109,4 @@ func (l *link) isDown() bool {
 func (l *link) close() {
 	_ = l.client.Close()
 	l.cut()
-}
-
-// A wire is one connection to the server.
-type wire struct {
-	net.Conn
-	link  *link
-	fault atomic.Pointer[net.OpError] // why it is dead
-}
-
-// newDeadWire returns a wire that leads nowhere.
-func newDeadWire() *wire {
-	conn, _ := net.Pipe()
-	w := &wire{Conn: conn}
-	w.fail(&net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED})
-	return w
-}
-
-// fail ends the wire; all use of it fails with the fault from now on.
-func (w *wire) fail(fault *net.OpError) {
-	w.fault.Store(fault)
-	_ = w.Conn.Close()
-}
-
-// Read reads from the server.
-func (w *wire) Read(b []byte) (int, error) {
-	n, err := w.Conn.Read(b)
-	return n, w.explain(err)
-}
-
-// Write writes to the server.
-func (w *wire) Write(b []byte) (int, error) {
-	n, err := w.Conn.Write(b)
-	return n, w.explain(err)
-}
-
-// explain returns the wire's fault in place of an error that follows from it.
-func (w *wire) explain(err error) error {
-	if fault := w.fault.Load(); err != nil && fault != nil {
-		return fault
-	}
-	return err
-}
-
-// Close ends the wire.
-func (w *wire) Close() error {
-	if w.link != nil {
-		w.link.mu.Lock()
-		delete(w.link.wires, w)
-		w.link.mu.Unlock()
-	}
-	return w.Conn.Close()
 }

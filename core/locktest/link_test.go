@@ -1,7 +1,9 @@
 package locktest
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"sync"
 	"syscall"
@@ -99,5 +101,22 @@ func TestALinkIsSwitchedByAnybodyAtAnyTime(t *testing.T) {
 	l.mend()
 	if err := l.ping(t); err != nil {
 		t.Error(err)
+	}
+}
+
+// Commands that leave together may be more than the wire holds: scripts are, which
+// a new server does not know. The server answers the first before it reads the last.
+func TestManyScriptsLeaveTogether(t *testing.T) {
+	var keys []string
+	for i := range 16 {
+		keys = append(keys, fmt.Sprint("key", i))
+	}
+	locks := New(t)
+	err := locks.DoAll(t.Context(), keys, func(context.Context) error { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range keys {
+		locks.Hold(key)()
 	}
 }
