@@ -38,7 +38,8 @@
 //
 // The waiting line of a lock is a list beside it, and its fencing number a
 // string; both lie in the lock's cluster slot. Each process that waits listens
-// on one channel, the prefix and a random id.
+// on one channel, the prefix and a random id; in a cluster on a sharded channel for
+// each key, in its slot.
 //
 // A command whose reply is lost is sent once more, with the same token, so
 // that an owner is never told that it is not. A SET that the network delivers

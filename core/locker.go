@@ -41,6 +41,9 @@ type Locker struct {
 // will do. A redis.Ring, and a client of a cluster that reads from replicas, are
 // refused. A *redis.Client that follows a replica (ReplicaOnly) cannot be told
 // from another one: with it each lock fails with ErrUnavailable, and Check says why.
+// A wrapper should embed the client itself. Behind one that hides what it wraps
+// each waiter of a process that died costs up to two seconds, and in a cluster it
+// does not take turns fairly with processes whose client is not hidden.
 //
 // A bad setting is an error that names the option.
 func New(rdb redis.UniversalClient, opts ...Option) (*Locker, error) {

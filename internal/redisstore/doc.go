@@ -56,8 +56,10 @@
 // Commands that come together leave together: see lane. What asks for keys has
 // one lane, what renews and releases them another, so that neither waits for the
 // other. Attempts have two lanes more, one to begin and one to finish, since their
-// records may be big: 1 MiB is sent and read as it is, without a copy. An answer is told to a function, so no caller has to wait for it; one that
-// waits anyhow may send on its own goroutine: see lead.
+// records may be big: 1 MiB is sent and read as it is, without a copy. In a cluster
+// each master has such lanes of its own: see routes. An answer is told to a
+// function, so no caller has to wait for it; one that waits anyhow may send on its
+// own goroutine: see lead.
 //
 // The first words of a take and of a release are brief: SET NX without GET, and
 // the token alone for a key for which nobody is known to wait. The long form
