@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,11 +11,16 @@ import (
 	"github.com/reqlock/reqlock/internal/redistest"
 )
 
+// clusterRights are for servers that are no cluster, where their client takes them
+// for one.
+func clusterRights() []string { return strings.Fields(redistest.ClusterRights) }
+
 // shardBehindProxy returns a store whose client takes one server, which it reaches
 // through a proxy, for a cluster.
 func shardBehindProxy(t *testing.T) (s *syncStore, proxy *redistest.Proxy, direct *redis.Client) {
 	t.Helper()
 	server := redistest.Start(t)
+	server.Grant(clusterRights()...)
 	proxy = redistest.NewProxy(t, server.Addr())
 	rdb := redis.NewClusterClient(&redis.ClusterOptions{
 		ReadTimeout: 200 * time.Millisecond,

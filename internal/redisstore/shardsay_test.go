@@ -10,7 +10,9 @@ import (
 
 // The channel is told by the line's name, so it is right for each form of it.
 func TestScriptsSayItOnTheChannelThatIsListenedOn(t *testing.T) {
-	rdb := redistest.Start(t).Client(t)
+	server := redistest.Start(t)
+	server.Grant(clusterRights()...)
+	rdb := server.Client(t)
 	for _, key := range []string{"k", "{user}:cart", "a}b", "open{brace", "a:q", "q", "{a}:q", "with\r\nbreaks"} {
 		t.Run(key, func(t *testing.T) {
 			s := newStore(t, rdb)

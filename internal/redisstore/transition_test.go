@@ -429,7 +429,9 @@ func TestTransitions(t *testing.T) {
 
 // The scripts say the same where only the channels are those of a cluster.
 func TestTransitionsWithShardedChannels(t *testing.T) {
-	checkTransitions(t, redistest.Start(t).Client(t), "S")
+	server := redistest.Start(t)
+	server.Grant(clusterRights()...)
+	checkTransitions(t, server.Client(t), "S")
 }
 
 // checkTransitions makes all transitions, in a mode of line.lua.
