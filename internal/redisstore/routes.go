@@ -136,7 +136,7 @@ func (r *routes) learn(first *batch) (asked bool, err error) {
 }
 
 // doubt makes the client ask where the slots are, since a master does not
-// answer. By itself it does so every ten seconds, and when a node sends it away;
+// answer. By itself it does so once a minute, and when a node sends it away;
 // one that is dead sends nobody away. It asks in the background, and not more often
 // than every 200 ms. While the slots are not known, the next batch asks for them.
 func (r *routes) doubt() {

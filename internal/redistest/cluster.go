@@ -122,14 +122,8 @@ func (c *Cluster) Client(tb testing.TB, configure ...func(*redis.ClusterOptions)
 	for _, change := range configure {
 		change(options)
 	}
-	client := redis.NewClusterClient(options)
-	closeWith(tb, client)
-	if user := c.nodes[0].administrator(); user != "" && options.Username == "" && options.Password == "" {
-		administered := *options
-		administered.Username, administered.Password = user, noPassword
-		admin := redis.NewClusterClient(&administered)
-		closeWith(tb, admin)
-		route(tb, client, admin)
-	}
-	return client
+	return open(tb, c.nodes[0].administrator(), &options.Username, &options.Password, func() *redis.ClusterClient {
+		o := *options
+		return redis.NewClusterClient(&o)
+	})
 }

@@ -137,14 +137,8 @@ func (s *Sentinels) Client(tb testing.TB, configure ...func(*redis.FailoverOptio
 	for _, change := range configure {
 		change(options)
 	}
-	client := redis.NewFailoverClient(options)
-	closeWith(tb, client)
-	if user := s.servers[0].administrator(); user != "" && options.Username == "" && options.Password == "" {
-		administered := *options
-		administered.Username, administered.Password = user, noPassword
-		admin := redis.NewFailoverClient(&administered)
-		closeWith(tb, admin)
-		route(tb, client, admin)
-	}
-	return client
+	return open(tb, s.servers[0].administrator(), &options.Username, &options.Password, func() *redis.Client {
+		o := *options
+		return redis.NewFailoverClient(&o)
+	})
 }
