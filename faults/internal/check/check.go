@@ -1,0 +1,21 @@
+package check
+
+import "github.com/reqlock/reqlock/faults/internal/history"
+
+// A Finding is something that a history shows and that must not be.
+type Finding struct {
+	Check string // which check it is of
+	Text  string
+	// Picture draws it to a file of HTML; nil where there is nothing to draw.
+	Picture func(path string) error
+}
+
+// String returns the finding as one line.
+func (f Finding) String() string { return f.Check + ": " + f.Text }
+
+// All returns what all checks find in the history; nothing if it is as it should
+// be.
+func All(h *history.History) []Finding {
+	_ = h
+	return nil
+}

@@ -1,0 +1,50 @@
+package fault
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/reqlock/reqlock/faults/internal/network"
+	"github.com/reqlock/reqlock/internal/redistest"
+)
+
+// A Scene is what a fault can get its hands on. One of Server, Sentinels and
+// Cluster is there.
+type Scene struct {
+	testing.TB
+	Kind      redistest.Kind
+	Server    *redistest.Server
+	Sentinels *redistest.Sentinels
+	Cluster   *redistest.Cluster
+	// Admin sees the data as it is, past the network that the clients have.
+	Admin redis.UniversalClient
+	// Network is between the servers and the clients.
+	Network *network.Network
+	Crew    Crew
+	// Random makes all choices: the seed of the run repeats them.
+	Random *rand.Rand
+	// Keys are the names of the locks in Redis.
+	Keys []string
+	TTL  time.Duration
+	// Trouble writes down that something is broken, until end is called.
+	Trouble func(name string, loss bool) (end func())
+}
+
+// A Crew is the client processes.
+type Crew interface {
+	// Processes are the numbers of those that run.
+	Processes() []int
+	// Kill ends a process as a crash does, and starts another in its place.
+	Kill(process int)
+	// Stop makes it stand still, and Continue go on.
+	Stop(process int)
+	Continue(process int)
+	// AwaitGrants returns when so many more leases were granted; it fails the run
+	// if that takes too long.
+	AwaitGrants(more int)
+	// Grants is how many there were.
+	Grants() int
+}

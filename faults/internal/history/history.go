@@ -1,0 +1,37 @@
+package history
+
+// A Trouble is something that was broken on purpose for some time.
+type Trouble struct {
+	Name string `json:"name"`
+	From int64  `json:"from"`
+	To   int64  `json:"to,omitempty"` // 0 if it lasted to the end
+	// Loss declares that data which Redis had confirmed may be gone after it.
+	// What was granted before its end is believed in by its holder, and by
+	// nobody else.
+	Loss bool `json:"loss,omitempty"`
+}
+
+// A Death is a client process that was killed, or stood still.
+type Death struct {
+	Process int   `json:"process"`
+	From    int64 `json:"from"`
+	To      int64 `json:"to,omitempty"` // when it went on; 0 if it was killed
+}
+
+// A History is all that is known of one run.
+type History struct {
+	Name       string `json:"name"` // of the fault
+	Deployment string `json:"deployment"`
+	Seed       uint64 `json:"seed"`
+	TTL        int64  `json:"ttl"`   // of each lease, in ns
+	Claim      int64  `json:"claim"` // how long a key may be claimed for a waiter who is gone
+	Begun      int64  `json:"begun"`
+	Ended      int64  `json:"ended"`
+	Calm       int64  `json:"calm"` // when nothing was broken any more
+
+	Ops      []Op      `json:"ops"`
+	Accesses []Access  `json:"accesses"`
+	Effects  []Effect  `json:"effects"`
+	Troubles []Trouble `json:"troubles"`
+	Deaths   []Death   `json:"deaths"`
+}

@@ -1,0 +1,4 @@
+// Command faults is the fault campaign of reqlock.
+package main
+
+func main() {}
