@@ -9,6 +9,7 @@ const (
 	Try     Kind = "try"     // does not wait
 	Extend  Kind = "extend"  // renews the lease once, by hand
 	Release Kind = "release" // ends the lease
+	Told    Kind = "told"    // not a call: the lease's context has ended, at Call
 	Begin   Kind = "begin"   // of an attempt: an idempotent request
 	Commit  Kind = "commit"  // ends it with an answer
 	Abort   Kind = "abort"   // ends it as if it had not begun
