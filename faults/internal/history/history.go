@@ -27,7 +27,10 @@ type History struct {
 	Claim      int64  `json:"claim"` // how long a key may be claimed for a waiter who is gone
 	Begun      int64  `json:"begun"`
 	Ended      int64  `json:"ended"`
-	Calm       int64  `json:"calm"` // when nothing was broken any more
+	Calm       int64  `json:"calm"` // when nothing was broken any more; 0 if never
+	// Careless says that clients worked on beyond what their leases said: the
+	// negative control, in which updates of an unfenced register must get lost.
+	Careless bool `json:"careless,omitempty"`
 
 	Ops      []Op      `json:"ops"`
 	Accesses []Access  `json:"accesses"`

@@ -52,22 +52,34 @@ type Op struct {
 	Lease   string `json:"lease,omitempty"`
 	Episode string `json:"episode,omitempty"` // names the token, without telling it
 	Fence   int64  `json:"fence,omitempty"`
-	// ValidUntil is what the lease said when the call returned; of a Release,
-	// what it said last.
+	// ValidUntil is what the lease said when the call returned; of a Release, a
+	// Commit, an Abort and a Told, what it said last.
 	ValidUntil int64 `json:"valid_until,omitempty"`
-	// Believed, of a Release, is until when the client relied on the lease: the
-	// earliest of its call, the end of the lease's context and ValidUntil.
+	// Believed, of a Release, a Commit or an Abort, is until when the client
+	// relied on the lease: the earliest of its call, the end of the lease's
+	// context and ValidUntil.
 	Believed int64 `json:"believed,omitempty"`
 
-	// Number and Record are those of an attempt: Record is what a Commit was
-	// given, and what a Replayed Begin got.
+	// Number, Record and Policy are those of an attempt: Record is what a Commit
+	// was given, and what a Replayed Begin got; Policy is of a Begin.
 	Number int    `json:"number,omitempty"`
 	Record string `json:"record,omitempty"`
+	Policy Policy `json:"policy,omitempty"`
 }
+
+// A Policy is what becomes of a request whose attempt has died.
+type Policy string
+
+// The policies.
+const (
+	Reject Policy = "reject" // nobody runs again: Begin is Interrupted
+	Rerun  Policy = "rerun"  // the next one runs, and its Number says so
+)
 
 // An Access is one use of the resource that the lock guards, in the order in
 // which the resource saw it. Each key has two registers, one that looks at fences
-// and one that does not.
+// and one that does not. A register counts the writes that it accepted, and that
+// is its version: 0 at first.
 type Access struct {
 	At      int64  `json:"at"`
 	Process int    `json:"process"`
