@@ -1,6 +1,10 @@
 package check
 
-import "github.com/reqlock/reqlock/faults/internal/history"
+import (
+	"slices"
+
+	"github.com/reqlock/reqlock/faults/internal/history"
+)
 
 // A Finding is something that a history shows and that must not be.
 type Finding struct {
@@ -14,8 +18,21 @@ type Finding struct {
 func (f Finding) String() string { return f.Check + ": " + f.Text }
 
 // All returns what all checks find in the history; nothing if it is as it should
-// be.
+// be. A history that contradicts itself is found to be so, and not judged.
 func All(h *history.History) []Finding {
-	_ = h
-	return nil
+	if found := malformed(h); len(found) > 0 {
+		return found
+	}
+	s := read(h)
+	return slices.Concat(
+		server(s),
+		overlaps(s),
+		untold(s),
+		registers(s),
+		fences(s),
+		stranded(s),
+		attempts(s),
+		effects(s),
+		refusals(s),
+	)
 }

@@ -1,0 +1,53 @@
+package check
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// fences finds the leases whose fence is not greater than that of each lease of
+// the same key whose grant had returned before they were asked for.
+//
+// A server hands fences out in blocks, which a process uses up for the leases
+// that it passes on, so that ghosts go on with the fences of a block that was
+// reserved before the loss. They are not compared with anybody but those who had
+// the same block. Whoever asks after the loss must have a greater one all the
+// same, than the ghosts too: a block begins at the server's time, in
+// microseconds, if the counter is not beyond that.
+func fences(s *story) (found []Finding) {
+	for _, key := range s.locks {
+		granted := s.leases[key]
+		asked := slices.Clone(granted)
+		slices.SortStableFunc(asked, func(a, b *lease) int { return cmp.Compare(a.grant.Call, b.grant.Call) })
+		var highest *lease // of those whose grant had returned
+		block := map[string]*lease{} // the same, by episode
+		next := 0
+		for _, l := range asked {
+			for ; granted[next].grant.Return < l.grant.Call; next++ {
+				one := granted[next]
+				highest = higher(highest, one)
+				if one.grant.Episode != "" {
+					block[one.grant.Episode] = higher(block[one.grant.Episode], one)
+				}
+			}
+			before := highest
+			if l.ghostly() {
+				before = block[l.grant.Episode]
+			}
+			if before != nil && l.grant.Fence <= before.grant.Fence && before.grant.Fence != 0 {
+				found = append(found, Finding{Check: "fences", Text: fmt.Sprintf(
+					"%s was granted after %s", name(l.grant), name(before.grant))})
+			}
+		}
+	}
+	return found
+}
+
+// higher returns the lease with the higher fence.
+func higher(a, b *lease) *lease {
+	if a == nil || b.grant.Fence > a.grant.Fence {
+		return b
+	}
+	return a
+}
