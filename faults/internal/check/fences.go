@@ -20,7 +20,7 @@ func fences(s *story) (found []Finding) {
 		granted := s.leases[key]
 		asked := slices.Clone(granted)
 		slices.SortStableFunc(asked, func(a, b *lease) int { return cmp.Compare(a.grant.Call, b.grant.Call) })
-		var highest *lease // of those whose grant had returned
+		var highest *lease           // of those whose grant had returned
 		block := map[string]*lease{} // the same, by episode
 		next := 0
 		for _, l := range asked {

@@ -230,7 +230,7 @@ func TestAPictureIsDrawn(t *testing.T) {
 	if err := found[0].Picture(path); err != nil {
 		t.Fatal(err)
 	}
-	drawn, err := os.ReadFile(path) //nolint:gosec // written here
+	drawn, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}

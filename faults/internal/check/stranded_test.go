@@ -1,0 +1,108 @@
+package check
+
+import (
+	"testing"
+
+	"github.com/reqlock/reqlock/faults/internal/history"
+)
+
+func TestStranded(t *testing.T) {
+	calm := func(t *tale) { t.Calm = 50_000 * ms }
+	late := func(at int64, wait int64) func(*tale) {
+		return func(t *tale) {
+			calm(t)
+			t.grant(2, "k", "a", 40_000, at, 10).Wait = wait * ms
+			t.lease("a").ValidUntil = (at + ttl) * ms
+			t.release("a", at+1, at+2)
+		}
+	}
+	run(t, []testCase{
+		{"a wait that never ended", func(t *tale) {
+			t.call(1, history.Lock, "k", 1, 0, history.None)
+		}, []string{"stranded"}},
+		{"a release that never returned", func(t *tale) {
+			t.grant(1, "k", "a", 1, 3, 10)
+			t.end(history.Release, "a", 10, 0, history.None)
+		}, []string{"stranded"}},
+		{"a wait that ended with its process", func(t *tale) {
+			t.call(1, history.Lock, "k", 1, 0, history.None)
+			t.kill(1, 20)
+		}, nil},
+		{"a wait that never ended of a process that stood still", func(t *tale) {
+			t.call(1, history.Lock, "k", 1, 0, history.None)
+			t.stand(1, 20, 30)
+		}, []string{"stranded"}},
+		{"served in time", late(59_000, 0), nil},
+		{"served late", late(61_000, 0), []string{"stranded"}},
+		{"served late, who might have had to wait for as long", late(61_000, 30_000), nil},
+		{"served late by a call after all was well", func(t *tale) {
+			calm(t)
+			t.grant(2, "k", "a", 52_000, 62_001, 10).ValidUntil = 63_000 * ms
+			t.release("a", 62_010, 62_011)
+		}, []string{"stranded"}},
+		{"never served again", func(t *tale) {
+			calm(t)
+			t.grant(1, "k", "a", 1, 3, 10)
+			t.release("a", 10, 12)
+			t.call(2, history.Lock, "k", 51_000, 52_000, history.WaitTimeout).Wait = 1000 * ms
+		}, []string{"stranded"}},
+		{"never asked for again", func(t *tale) {
+			calm(t)
+			t.grant(1, "k", "a", 1, 3, 10)
+			t.release("a", 10, 12)
+		}, nil},
+		{"held throughout", func(t *tale) {
+			calm(t)
+			t.grant(1, "k", "a", 1, 3, 10)
+			t.call(2, history.Lock, "k", 51_000, 52_000, history.WaitTimeout).Wait = 1000 * ms
+		}, nil},
+	})
+}
+
+func TestRefusals(t *testing.T) {
+	with := func(outcome history.Outcome, wait int64, more func(*tale)) func(*tale) {
+		return func(t *tale) {
+			more(t)
+			t.call(1, history.Lock, "k", 5000, 5100, outcome).Wait = wait * ms
+		}
+	}
+	nothing := func(*tale) {}
+	run(t, []testCase{
+		{"failed", with(history.Failed, 0, nothing), []string{"errors"}},
+		{"failed in trouble", with(history.Failed, 0, func(t *tale) { t.trouble("cut", 5000, 5100) }), []string{"errors"}},
+		{"unavailable", with(history.Unavailable, 0, nothing), []string{"errors"}},
+		{"unavailable in trouble", with(history.Unavailable, 0, func(t *tale) { t.trouble("cut", 5050, 0) }), nil},
+		{"unavailable just after a trouble", with(history.Unavailable, 0, func(t *tale) { t.trouble("cut", 1, 4000) }), nil},
+		{"unavailable long after a trouble", with(history.Unavailable, 0, func(t *tale) { t.trouble("cut", 1, 1000) }), []string{"errors"}},
+		{"unavailable before a trouble", with(history.Unavailable, 0, func(t *tale) { t.trouble("cut", 5101, 0) }), []string{"errors"}},
+		{"unavailable to one who stood still", with(history.Unavailable, 0, func(t *tale) { t.stand(1, 4000, 5050) }), nil},
+		{"unavailable when another stood still", with(history.Unavailable, 0, func(t *tale) { t.stand(2, 4000, 5050) }), []string{"errors"}},
+		{"its own deadline", with(history.Deadline, 100, nothing), nil},
+		{"a deadline before its own", with(history.Deadline, 200, nothing), []string{"errors"}},
+		{"a deadline that nobody set", with(history.Deadline, 0, nothing), []string{"errors"}},
+		{"the end of its wait", with(history.WaitTimeout, 100, nothing), nil},
+		{"the end of a wait without end", with(history.WaitTimeout, 0, nothing), []string{"errors"}},
+		{"an answer that was not kept", func(t *tale) {
+			t.call(1, history.Begin, "p", 1, 2, history.Unreplayable)
+		}, []string{"errors"}},
+	})
+}
+
+func TestMalformed(t *testing.T) {
+	run(t, []testCase{
+		{"no ttl", func(t *tale) { t.TTL = 0 }, []string{"malformed"}},
+		{"before its call", func(t *tale) { t.grant(1, "k", "a", 5, 3, 1) }, []string{"malformed"}},
+		{"never called", func(t *tale) { t.grant(1, "k", "a", 0, 3, 1) }, []string{"malformed"}},
+		{"an outcome nobody heard", func(t *tale) { t.grant(1, "k", "a", 5, 0, 1) }, []string{"malformed"}},
+		{"no outcome", func(t *tale) { t.call(1, history.Lock, "k", 1, 2, history.None) }, []string{"malformed"}},
+		{"no name", func(t *tale) { t.grant(1, "k", "", 5, 6, 1) }, []string{"malformed"}},
+		{"no validity", func(t *tale) { t.grant(1, "k", "a", 5, 6, 1).ValidUntil = 0 }, []string{"malformed"}},
+		{"granted twice", func(t *tale) {
+			t.grant(1, "k", "a", 5, 6, 1)
+			t.grant(1, "k", "a", 7, 8, 2)
+		}, []string{"malformed"}},
+		{"of no lease", func(t *tale) {
+			t.call(1, history.Release, "k", 1, 2, history.Done).Lease = "a"
+		}, []string{"malformed"}},
+	})
+}
