@@ -1,4 +1,14 @@
 // Command faults is the fault campaign of reqlock.
 package main
 
-func main() {}
+import (
+	"os"
+
+	"github.com/reqlock/reqlock/faults/internal/crew"
+)
+
+func main() {
+	if code, client := crew.Main(); client {
+		os.Exit(code)
+	}
+}

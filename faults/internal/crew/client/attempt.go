@@ -1,0 +1,91 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/faults/internal/clock"
+	"github.com/reqlock/reqlock/faults/internal/history"
+)
+
+// Some attempts ask for a payment again for which others have asked a while ago.
+const (
+	repeated = 25 // of a hundred
+	farBack  = 20 // payments
+	// payWait is how long a client waits at most while another one pays.
+	payWait = 200 * time.Millisecond
+)
+
+// payment returns the key of a payment, and what is to become of it if an attempt at
+// it dies: every other one may be run again.
+func (c *client) payment() (key string, died core.Policy) {
+	n, err := c.user.Payment()
+	must(err)
+	if c.chance(repeated) {
+		n = max(0, n-c.random.IntN(farBack))
+	}
+	died = core.Reject
+	if n%2 == 1 {
+		died = core.Rerun
+	}
+	return fmt.Sprintf("pay-%d", n), died
+}
+
+// pay begins an attempt at a payment, and makes it if it is to run.
+func (c *client) pay() history.Outcome {
+	ctx := context.Background()
+	key, died := c.payment()
+	wait := c.upTo(payWait)
+	locks := c.locks.With(core.WithInterrupted(died), core.WithWait(wait))
+	asked := c.begin(history.Op{Kind: history.Begin, Key: key, Wait: wait.Nanoseconds()})
+	attempt, err := locks.Begin(ctx, key, []byte(key))
+	if err != nil {
+		asked.end(ctx, clock.Now(), err)
+		return asked.op.Outcome
+	}
+	if record, done := attempt.Replay(); done {
+		at := clock.Now()
+		asked.op.Outcome, asked.op.Record = history.Replayed, string(record)
+		asked.end(ctx, at, nil)
+		return history.Replayed
+	}
+	asked.op.Number = attempt.Number()
+	h := c.granted(asked, attempt.Lease())
+	walkingOut(func() { c.charge(h, attempt) })
+	return history.Granted
+}
+
+// charge runs an attempt. Whoever leaves it without an end, by a panic or because
+// its lease has ended, has interrupted it.
+func (c *client) charge(h *hold, attempt *core.Attempt) {
+	ended := false
+	defer func() {
+		if !ended {
+			h.end(context.Background(), h.leave(history.Release, ""), attempt.Interrupt)
+		}
+	}()
+	c.work(h.lease.Context())
+	if c.chance(8) {
+		ended = true
+		h.end(c.leaving(), h.leave(history.Abort, ""), attempt.Abort)
+		return
+	}
+	c.mayWalkOut()
+	if !h.valid() {
+		return
+	}
+	must(c.user.Charge(h.key, attempt.Number(), h.name))
+	c.mayWalkOut()
+	ended = true
+	record := fmt.Sprintf("%s paid by %s", h.key, h.name)
+	h.end(c.leaving(), h.leave(history.Commit, record), func(ctx context.Context) error { return attempt.Commit(ctx, []byte(record)) })
+}
+
+// mayWalkOut panics now and then.
+func (c *client) mayWalkOut() {
+	if c.chance(4) {
+		panic(walkout{})
+	}
+}

@@ -1,0 +1,158 @@
+package client
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/faults/internal/clock"
+	"github.com/reqlock/reqlock/faults/internal/history"
+)
+
+// The waits that have a bound are this long.
+const (
+	shortestWait = 50 * time.Millisecond
+	longestWait  = time.Second
+)
+
+// A manner is how a client waits for a lock.
+type manner struct {
+	ctx    context.Context
+	cancel func() // when the lease is no longer held: its context ends too
+	locks  *core.Locker
+	wait   time.Duration // 0 is for ever
+}
+
+// forever is to wait until one is served.
+func (c *client) forever() manner {
+	return manner{context.Background(), func() {}, c.locks, 0}
+}
+
+// manner chooses how to wait.
+func (c *client) manner() manner {
+	m := c.forever()
+	if c.chance(60) {
+		return m
+	}
+	m.wait = shortestWait + c.upTo(longestWait-shortestWait)
+	switch c.random.IntN(3) {
+	case 0:
+		m.locks = c.locks.With(core.WithWait(m.wait))
+	case 1:
+		m.ctx, m.cancel = context.WithTimeout(m.ctx, m.wait)
+	default:
+		ctx, cancel := context.WithCancel(m.ctx)
+		timer := time.AfterFunc(m.wait, cancel)
+		m.ctx, m.cancel = ctx, func() { timer.Stop(); cancel() }
+	}
+	return m
+}
+
+// lock waits for a lock. The hold is nil if it was not granted.
+func (c *client) lock(m manner, key string) (*hold, history.Outcome) {
+	asked := c.begin(history.Op{Kind: history.Lock, Key: key, Wait: m.wait.Nanoseconds()})
+	lease, err := m.locks.Lock(m.ctx, key)
+	return c.got(m.ctx, asked, lease, err)
+}
+
+// got tells what became of a call for a lease.
+func (c *client) got(ctx context.Context, asked *call, lease *core.Lease, err error) (*hold, history.Outcome) {
+	if err != nil {
+		asked.end(ctx, clock.Now(), err)
+		return nil, asked.op.Outcome
+	}
+	return c.granted(asked, lease), history.Granted
+}
+
+// wait takes a lock, waiting for it.
+func (c *client) wait() history.Outcome {
+	m := c.manner()
+	defer m.cancel()
+	h, heard := c.lock(m, c.key())
+	if h != nil {
+		c.section(h)
+		h.release()
+	}
+	return heard
+}
+
+// try takes a lock if it is free.
+func (c *client) try() history.Outcome {
+	ctx, key := context.Background(), c.key()
+	asked := c.begin(history.Op{Kind: history.Try, Key: key})
+	lease, err := c.locks.TryLock(ctx, key)
+	h, heard := c.got(ctx, asked, lease, err)
+	if h != nil {
+		c.section(h)
+		h.release()
+	}
+	return heard
+}
+
+// takeTwo takes two locks, in the order of their keys, so that two clients never
+// wait for each other.
+func (c *client) takeTwo() history.Outcome {
+	keys := []string{c.key(), c.key()}
+	slices.Sort(keys)
+	var holds []*hold
+	defer func() {
+		for _, h := range holds {
+			h.release()
+		}
+	}()
+	for _, key := range slices.Compact(keys) {
+		h, heard := c.lock(c.forever(), key)
+		if h == nil {
+			return heard
+		}
+		holds = append(holds, h)
+	}
+	c.section(holds...)
+	return history.Granted
+}
+
+// runLocked runs a section by Do, which releases the lock, also where the section
+// panics.
+func (c *client) runLocked() history.Outcome {
+	ctx, key := context.Background(), c.key()
+	asked := c.begin(history.Op{Kind: history.Lock, Key: key})
+	var h *hold
+	var left *call
+	var err error
+	walkingOut(func() {
+		err = c.locks.Do(ctx, key, func(ctx context.Context) error {
+			lease, _ := core.FromContext(ctx)
+			h = c.granted(asked, lease)
+			defer func() { left = h.leave(history.Release, "") }()
+			c.section(h)
+			if c.chance(30) {
+				panic(walkout{})
+			}
+			return nil
+		})
+	})
+	if h == nil {
+		asked.end(ctx, clock.Now(), err)
+		return asked.op.Outcome
+	}
+	h.end(ctx, left, h.lease.Release) // it is released: this returns how that went
+	return history.Granted
+}
+
+// overstay takes a lock that is not renewed, sleeps beyond its lease, and writes
+// as if nothing were.
+func (c *client) overstay() history.Outcome {
+	m := c.forever()
+	m.locks = c.locks.With(core.WithRenewal(false))
+	h, heard := c.lock(m, c.key())
+	if h != nil {
+		seen, ok := c.read(h)
+		time.Sleep(c.TTL + c.upTo(c.TTL))
+		if ok {
+			c.write(h, seen, true)
+		}
+		h.release()
+	}
+	return heard
+}

@@ -1,0 +1,92 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/faults/internal/clock"
+	"github.com/reqlock/reqlock/faults/internal/resource"
+)
+
+// closing is how long the end of a Locker may take, and of what go-redis does
+// after its own.
+const closing = 10 * time.Second
+
+// A process is what its clients share.
+type process struct {
+	Orders
+	clock  clock.Clock
+	teller *teller
+	locks  *core.Locker
+	leases atomic.Int64  // how many were granted
+	ending chan struct{} // is closed when they are to end
+}
+
+// run is the life of a client process.
+func run(o Orders) error {
+	p := &process{
+		Orders: o, clock: clock.New(), ending: make(chan struct{}),
+		teller: &teller{process: o.Process, to: os.NewFile(ReportFile, "reports")},
+	}
+	rdb := p.connect()
+	options := []core.Option{core.WithTTL(o.TTL), core.WithCommandTimeout(o.CommandTimeout), core.WithFencing(true)}
+	if o.Prefix != "" {
+		options = append(options, core.WithPrefix(o.Prefix))
+	}
+	var err error
+	if p.locks, err = core.New(rdb, options...); err != nil {
+		return err
+	}
+	go func() {
+		defer close(p.ending)
+		_, _ = io.Copy(io.Discard, os.Stdin)
+	}()
+	if err := p.work(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), closing)
+	defer cancel()
+	if err := p.locks.Close(ctx); err != nil {
+		return fmt.Errorf("close the locker: %w", err)
+	}
+	return errors.Join(rdb.Close(), leaked())
+}
+
+// work lets all clients take their turns, and returns when they have ended.
+func (p *process) work() error {
+	var clients sync.WaitGroup
+	defer clients.Wait()
+	for n := p.First; n < p.First+p.Clients; n++ {
+		user, err := resource.Dial(context.Background(), p.Resource, p.Process, n)
+		if err != nil {
+			return err
+		}
+		choices := rand.New(rand.NewPCG(p.Seed, uint64(n)<<32|uint64(p.Life))) //nolint:gosec // a seed repeats it
+		c := &client{process: p, number: n, random: choices, user: user}
+		clients.Go(func() {
+			defer func() { _ = user.Close() }()
+			c.takeTurns()
+		})
+	}
+	return nil
+}
+
+// leaked returns an error if goroutines are left that do not end.
+func leaked() error {
+	for begun := time.Now(); ; {
+		// go-redis ends some of its own a second after it was closed.
+		if err := goleak.Find(); err == nil || time.Since(begun) > closing {
+			return err
+		}
+	}
+}

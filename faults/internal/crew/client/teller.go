@@ -1,0 +1,81 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"sync"
+
+	"github.com/reqlock/reqlock/faults/internal/clock"
+	"github.com/reqlock/reqlock/faults/internal/history"
+)
+
+// A Report is one line of what a client process tells: a call as far as it is
+// known. A later report of the same call takes its place.
+type Report struct {
+	Call int        `json:"call"` // numbers the calls of the process
+	Op   history.Op `json:"op"`
+}
+
+// A teller writes reports. It is safe for concurrent use.
+type teller struct {
+	process int
+	to      *os.File
+
+	mu    sync.Mutex
+	calls int
+}
+
+// A call is one of which the campaign has been told.
+type call struct {
+	teller *teller
+	number int
+	op     history.Op
+}
+
+// begin tells of a call that is about to be made. Its time is now, unless it has
+// one.
+func (t *teller) begin(op history.Op) *call {
+	if op.Call == 0 {
+		op.Call = clock.Now()
+	}
+	op.Process = t.process
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.calls++
+	c := &call{t, t.calls, op}
+	t.write(c)
+	return c
+}
+
+// end tells that the call has returned, at that time, with that error. What else
+// it is known for has been set in its op.
+func (c *call) end(ctx context.Context, at int64, err error) {
+	c.op.Return = at
+	if c.op.Outcome == history.None {
+		c.op.Outcome = outcomeOf(ctx, err)
+	}
+	if err != nil {
+		c.op.Error = shortened(err.Error())
+	}
+	c.teller.mu.Lock()
+	defer c.teller.mu.Unlock()
+	c.teller.write(c)
+}
+
+// maxError is how much of an error's text is told: a line that fits into a pipe at
+// once is never torn by a death.
+const maxError = 1000
+
+func shortened(text string) string { return text[:min(len(text), maxError)] }
+
+// write writes a report as one line, at once. The caller has locked mu.
+func (t *teller) write(c *call) {
+	line, err := json.Marshal(Report{c.number, c.op})
+	if err == nil {
+		_, err = t.to.Write(append(line, '\n'))
+	}
+	if err != nil {
+		panic(err) // the campaign is gone
+	}
+}

@@ -1,0 +1,86 @@
+package crew
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+
+	"github.com/reqlock/reqlock/faults/internal/crew/client"
+	"github.com/reqlock/reqlock/faults/internal/history"
+)
+
+// A journal is all calls of which processes have told. It is safe for concurrent
+// use.
+type journal struct {
+	mu     sync.Mutex
+	ops    []history.Op
+	at     map[callID]int // in ops
+	grants int
+}
+
+// A callID names a call.
+type callID struct{ process, number int }
+
+func newJournal() *journal { return &journal{at: map[callID]int{}} }
+
+// read takes in the reports of one process, until it has ended.
+func (j *journal) read(reports io.ReadCloser) error {
+	defer func() { _ = reports.Close() }()
+	lines := bufio.NewReader(reports)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if err != nil { // the line that a death has cut off was never told
+			if err == io.EOF { //nolint:errorlint // it is never wrapped
+				err = nil
+			}
+			return err
+		}
+		var report client.Report
+		if err := json.Unmarshal(line, &report); err != nil {
+			return fmt.Errorf("report %q: %w", line, err)
+		}
+		j.put(report)
+	}
+}
+
+// put writes a call down, or what more is known of it.
+func (j *journal) put(r client.Report) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	id := callID{r.Op.Process, r.Call}
+	i, known := j.at[id]
+	if !known {
+		i = len(j.ops)
+		j.at[id] = i
+		j.ops = append(j.ops, history.Op{})
+	}
+	j.ops[i] = r.Op
+	if lock := r.Op.Kind == history.Lock || r.Op.Kind == history.Try; lock && r.Op.Outcome == history.Granted {
+		j.grants++
+	}
+}
+
+// granted returns how many locks were.
+func (j *journal) granted() int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.grants
+}
+
+// calls returns those for which the condition holds, in the order in which they were
+// made.
+func (j *journal) calls(condition func(history.Op) bool) []history.Op {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	var found []history.Op
+	for _, op := range j.ops {
+		if condition(op) {
+			found = append(found, op)
+		}
+	}
+	slices.SortStableFunc(found, func(a, b history.Op) int { return int(a.Call - b.Call) })
+	return found
+}
