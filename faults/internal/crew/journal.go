@@ -2,7 +2,9 @@ package crew
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -32,10 +34,10 @@ func (j *journal) read(reports io.ReadCloser) error {
 	lines := bufio.NewReader(reports)
 	for {
 		line, err := lines.ReadBytes('\n')
-		if err != nil { // the line that a death has cut off was never told
-			if err == io.EOF { //nolint:errorlint // it is never wrapped
-				err = nil
-			}
+		if errors.Is(err, io.EOF) {
+			return nil // a line that a death has cut off was never told
+		}
+		if err != nil {
 			return err
 		}
 		var report client.Report
@@ -81,6 +83,6 @@ func (j *journal) calls(condition func(history.Op) bool) []history.Op {
 			found = append(found, op)
 		}
 	}
-	slices.SortStableFunc(found, func(a, b history.Op) int { return int(a.Call - b.Call) })
+	slices.SortStableFunc(found, func(a, b history.Op) int { return cmp.Compare(a.Call, b.Call) })
 	return found
 }

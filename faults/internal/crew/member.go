@@ -82,9 +82,7 @@ func (m *member) start(o client.Orders, j *journal) error {
 	if m.work, err = cmd.StdinPipe(); err == nil {
 		err = m.run(cmd, func() error { return j.read(reports) })
 	}
-	if err := told.Close(); err != nil { // the process has its own
-		return err
-	}
+	_ = told.Close() // the process has its own
 	if err != nil {
 		_ = reports.Close()
 	}
@@ -141,4 +139,6 @@ func (c *Crew) killAll() {
 }
 
 // String names the process and its clients.
-func (m *member) String() string { return fmt.Sprintf("process %d (place %d, life %d)", m.number, m.place, m.life) }
+func (m *member) String() string {
+	return fmt.Sprintf("process %d (place %d, life %d)", m.number, m.place, m.life)
+}

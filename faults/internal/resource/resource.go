@@ -35,7 +35,11 @@ func Serve(tb testing.TB) *Resource {
 		listener:  listener,
 		conns:     map[net.Conn]struct{}{},
 	}
-	r.serving.Go(r.accept)
+	r.serving.Go(func() {
+		if err := r.accept(); !errors.Is(err, net.ErrClosed) {
+			tb.Errorf("wait for users of the resource: %v", err)
+		}
+	})
 	tb.Cleanup(r.close)
 	return r
 }
@@ -60,13 +64,14 @@ func (r *Resource) close() {
 	r.serving.Wait()
 }
 
-func (r *Resource) accept() {
+// accept serves all users, until the resource is closed.
+func (r *Resource) accept() error {
 	for {
 		conn, err := r.listener.Accept()
-		if errors.Is(err, net.ErrClosed) {
-			return
+		if err != nil {
+			return err
 		}
-		if err == nil && r.keep(conn) {
+		if r.keep(conn) {
 			r.serving.Go(func() { r.serve(conn) })
 		}
 	}

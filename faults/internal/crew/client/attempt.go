@@ -42,13 +42,13 @@ func (c *client) pay() history.Outcome {
 	asked := c.begin(history.Op{Kind: history.Begin, Key: key, Wait: wait.Nanoseconds()})
 	attempt, err := locks.Begin(ctx, key, []byte(key))
 	if err != nil {
-		asked.end(ctx, clock.Now(), err)
+		asked.end(clock.Now(), outcomeOf(ctx, err), err)
 		return asked.op.Outcome
 	}
 	if record, done := attempt.Replay(); done {
 		at := clock.Now()
-		asked.op.Outcome, asked.op.Record = history.Replayed, string(record)
-		asked.end(ctx, at, nil)
+		asked.op.Record = string(record)
+		asked.end(at, history.Replayed, nil)
 		return history.Replayed
 	}
 	asked.op.Number = attempt.Number()

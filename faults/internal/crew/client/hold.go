@@ -31,10 +31,9 @@ func (c *client) granted(asked *call, lease *core.Lease) *hold {
 		client: c, lease: lease, key: asked.op.Key, number: asked.op.Number,
 		name: fmt.Sprintf("%d/%d", c.Process, c.leases.Add(1)),
 	}
-	asked.op.Outcome = history.Granted
 	asked.op.Lease, asked.op.Episode = h.name, episodeOf(lease)
 	asked.op.Fence, asked.op.ValidUntil = lease.Fence(), c.clock.Of(lease.ValidUntil())
-	asked.end(context.Background(), at, nil)
+	asked.end(at, history.Granted, nil)
 	h.untold = context.AfterFunc(lease.Context(), h.tellEnd)
 	return h
 }
@@ -45,8 +44,9 @@ func (h *hold) tellEnd() {
 	h.ended.Store(at)
 	op := h.op(history.Told)
 	op.Call = at
-	told := h.client.begin(op)
-	told.end(h.lease.Context(), at, context.Cause(h.lease.Context()))
+	ctx := h.lease.Context()
+	cause := context.Cause(ctx)
+	h.client.begin(op).end(at, outcomeOf(ctx, cause), cause)
 }
 
 // op returns a call on the lease.
@@ -79,7 +79,7 @@ func (h *hold) leave(kind history.Kind, record string) *call {
 // end makes the call that ends the lease.
 func (h *hold) end(ctx context.Context, left *call, end func(context.Context) error) {
 	err := end(ctx)
-	left.end(ctx, clock.Now(), err)
+	left.end(clock.Now(), outcomeOf(ctx, err), err)
 }
 
 // release releases the lease: now and then with a context that has ended, and now
@@ -114,7 +114,7 @@ func (h *hold) extend() {
 	err := h.lease.Extend(ctx, h.client.TTL)
 	at := clock.Now()
 	asked.op.ValidUntil = h.client.clock.Of(h.lease.ValidUntil())
-	asked.end(ctx, at, err)
+	asked.end(at, outcomeOf(ctx, err), err)
 }
 
 // episodeOf names the token of a lease without telling it.

@@ -59,10 +59,10 @@ func (c *client) lock(m manner, key string) (*hold, history.Outcome) {
 // got tells what became of a call for a lease.
 func (c *client) got(ctx context.Context, asked *call, lease *core.Lease, err error) (*hold, history.Outcome) {
 	if err != nil {
-		asked.end(ctx, clock.Now(), err)
+		asked.end(clock.Now(), outcomeOf(ctx, err), err)
 		return nil, asked.op.Outcome
 	}
-	return c.granted(asked, lease), history.Granted
+	return c.granted(asked, lease), history.Granted //nolint:contextcheck // a lease has a context of its own
 }
 
 // wait takes a lock, waiting for it.
@@ -123,9 +123,9 @@ func (c *client) runLocked() history.Outcome {
 	walkingOut(func() {
 		err = c.locks.Do(ctx, key, func(ctx context.Context) error {
 			lease, _ := core.FromContext(ctx)
-			h = c.granted(asked, lease)
+			h = c.granted(asked, lease) //nolint:contextcheck // it has a context of its own
 			defer func() { left = h.leave(history.Release, "") }()
-			c.section(h)
+			c.section(h) //nolint:contextcheck // a renewal by hand does not end with the lease
 			if c.chance(30) {
 				panic(walkout{})
 			}
@@ -133,7 +133,7 @@ func (c *client) runLocked() history.Outcome {
 		})
 	})
 	if h == nil {
-		asked.end(ctx, clock.Now(), err)
+		asked.end(clock.Now(), outcomeOf(ctx, err), err)
 		return asked.op.Outcome
 	}
 	h.end(ctx, left, h.lease.Release) // it is released: this returns how that went

@@ -1,7 +1,6 @@
 package client
 
 import (
-	"context"
 	"encoding/json"
 	"os"
 	"sync"
@@ -48,13 +47,10 @@ func (t *teller) begin(op history.Op) *call {
 	return c
 }
 
-// end tells that the call has returned, at that time, with that error. What else
-// it is known for has been set in its op.
-func (c *call) end(ctx context.Context, at int64, err error) {
-	c.op.Return = at
-	if c.op.Outcome == history.None {
-		c.op.Outcome = outcomeOf(ctx, err)
-	}
+// end tells that the call has returned, at that time, and what was heard. What else
+// is known of it has been set in its op.
+func (c *call) end(at int64, outcome history.Outcome, err error) {
+	c.op.Return, c.op.Outcome = at, outcome
 	if err != nil {
 		c.op.Error = shortened(err.Error())
 	}
