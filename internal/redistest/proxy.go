@@ -64,6 +64,16 @@ func (p *Proxy) Addr() string {
 	return p.fronts[0].addr()
 }
 
+// Routes returns the host:port that clients of each server have to connect to. The
+// map belongs to the caller.
+func (p *Proxy) Routes() map[string]string {
+	routes := make(map[string]string, len(p.fronts))
+	for _, f := range p.fronts {
+		routes[f.target] = f.addr()
+	}
+	return routes
+}
+
 // Dial connects to the server at addr through the proxy, and past it if addr is
 // no server of the proxy's. It is the Dialer of clients that learn addresses
 // from the servers: of a cluster, or from sentinels.
