@@ -12,8 +12,8 @@
 // A [Server] is a redis-server process on a free loopback port. It can be
 // frozen and thawed (Pause, Resume: a stalled machine), killed (Kill: a crash)
 // and brought back on the same port with no data (Restart: a crash without
-// persistence) or with all of it (RestartWithData: an upgrade). It ends with the
-// test, however the test ends.
+// persistence), with what its disk has (RestartFromDisk: a crash) or with all of
+// it (RestartWithData: an upgrade). It ends with the test, however the test ends.
 //
 // A [Cluster] is six such servers, three masters with a replica each, and
 // [Sentinels] are a master with two replicas and the three sentinels that watch

@@ -40,6 +40,33 @@ func TestRestartWithData(t *testing.T) {
 	}
 }
 
+func TestRestartFromDisk(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		args    []string
+		restart func(s *Server)
+		want    int64
+	}{
+		"what was confirmed":  {[]string{"--appendonly", "yes"}, (*Server).RestartFromDisk, 2},
+		"without persistence": {nil, (*Server).RestartFromDisk, 1},
+		"with empty memory":   {[]string{"--appendonly", "yes"}, (*Server).Restart, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := Start(t, test.args...)
+			client := server.Client(t)
+			if err := client.Incr(t.Context(), "k").Err(); err != nil {
+				t.Fatal(err)
+			}
+			server.Kill()
+			test.restart(server)
+			if got := client.Incr(t.Context(), "k").Val(); got != test.want {
+				t.Errorf("got %d, want %d", got, test.want)
+			}
+		})
+	}
+}
+
 // Whoever waits in vain is told for what, and what the servers have to say.
 func TestAwaitReportsWhatIsMissing(t *testing.T) {
 	t.Parallel()
