@@ -1,0 +1,68 @@
+package load
+
+import "sync"
+
+// An account counts the handlers that ran for it, twice: by what the lock alone
+// protects, and by what also looks at fencing numbers. Each count is read, and
+// written a little later.
+type account struct {
+	mu       sync.Mutex
+	inside   int
+	meetings int           // how often one was inside with another
+	met      chan struct{} // closed at the first meeting
+
+	plain, plainRuns   int
+	fenced, fencedRuns int
+	highest            int64 // fence
+	refused            int
+	late               int // handlers that were told in time that they had lost their lock
+}
+
+// enter reads both counts, the fenced one if the fence is good.
+func (a *account) enter(fence int64) (plain, fenced int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.inside > 0 {
+		if a.meetings++; a.meetings == 1 {
+			close(a.met)
+		}
+	}
+	a.inside++
+	a.highest = max(a.highest, fence)
+	return a.plain, a.fenced
+}
+
+// leave writes them, where the handler still relies on its lock.
+func (a *account) leave(plain, fenced int, fence int64, relies bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.inside--
+	if !relies {
+		a.late++
+		return
+	}
+	a.plain = plain
+	a.plainRuns++
+	if fence < a.highest {
+		a.refused++
+		return
+	}
+	a.fenced = fenced
+	a.fencedRuns++
+}
+
+// A total is what became of all accounts.
+type total struct {
+	runs, meetings, lost, fencedLost, refused, late int
+}
+
+func (t *total) add(a *account) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	t.runs += a.plainRuns
+	t.meetings += a.meetings
+	t.lost += a.plainRuns - a.plain
+	t.fencedLost += a.fencedRuns - a.fenced
+	t.refused += a.refused
+	t.late += a.late
+}

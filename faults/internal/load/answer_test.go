@@ -1,0 +1,140 @@
+package load
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"time"
+)
+
+// A request is one of a client.
+type request struct {
+	name    string
+	url     string
+	once    string // its idempotency key, if it has one
+	sleeps  bool
+	wait    time.Duration // how long it may wait for its lock
+	started chan struct{} // closed when all may be sent
+}
+
+// An answer is what a client got.
+type answer struct {
+	request  *request
+	at       time.Time
+	status   int
+	code     string // of the outcome, where the handler did not run
+	retry    bool   // it says when to try again
+	body     string
+	replayed bool
+	err      error
+}
+
+// An outcome is how a request is answered that did not run.
+type outcome struct {
+	status int
+	retry  bool
+}
+
+// outcomes are those that a crowd and a dead Redis can bring about, as the README has
+// them.
+var outcomes = map[string]outcome{
+	"busy":            {http.StatusConflict, true},
+	"wait_timeout":    {http.StatusConflict, true},
+	"queue_full":      {http.StatusTooManyRequests, true},
+	"overloaded":      {http.StatusServiceUnavailable, true},
+	"unavailable":     {http.StatusServiceUnavailable, true},
+	"outcome_unknown": {http.StatusConflict, false},
+}
+
+// send sends the request and returns its answer.
+func (r *request) send(client *http.Client) answer {
+	a := answer{request: r}
+	a.err = a.get(client)
+	a.at = time.Now()
+	return a
+}
+
+func (a *answer) get(client *http.Client) error {
+	req, err := http.NewRequest(http.MethodPost, a.request.url, http.NoBody) //nolint:noctx // a client that waits for its answer, whatever comes
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Request", a.request.name)
+	if a.request.once != "" {
+		req.Header.Set("Idempotency-Key", a.request.once)
+	}
+	if a.request.sleeps {
+		req.Header.Set("Sleep", "1")
+	}
+	<-a.request.started
+	res, err := client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = res.Body.Close() }()
+	body, err := io.ReadAll(res.Body)
+	a.status, a.body = res.StatusCode, string(body)
+	a.retry, a.replayed = res.Header.Get("Retry-After") != "", res.Header.Get("Idempotent-Replayed") == "true"
+	if kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); kind == "application/problem+json" {
+		var problem struct {
+			Status int
+			Code   string
+		}
+		if err := json.Unmarshal(body, &problem); err != nil {
+			return err
+		}
+		if problem.Status != a.status {
+			return fmt.Errorf("status %d in an answer of %d", problem.Status, a.status)
+		}
+		a.code = problem.Code
+	}
+	return err
+}
+
+// kind says what kind of answer it is, for the table.
+func (a *answer) kind() string {
+	switch {
+	case a.err != nil:
+		return "no answer"
+	case a.code != "":
+		return fmt.Sprintf("%d %s", a.status, a.code)
+	case a.replayed:
+		return fmt.Sprintf("%d replayed", a.status)
+	}
+	return fmt.Sprint(a.status)
+}
+
+// fault returns what is wrong with the answer, "" if nothing is. ran says how often
+// the handler of a request ran, of has the requests by name, and opened is when they
+// were let in.
+func (a *answer) fault(ran map[string]int, of map[string]*request, opened time.Time) string {
+	switch {
+	case a.err != nil:
+		return "no answer: " + a.err.Error()
+	case a.code != "":
+		row, known := outcomes[a.code]
+		switch {
+		case !known || row.status != a.status || row.retry && !a.retry:
+			return "no row of the table"
+		case a.code == "outcome_unknown" && a.request.once == "":
+			return "an outcome of idempotent requests"
+		case ran[a.request.name] > 0:
+			return "a refusal of a request that ran"
+		case a.code != "outcome_unknown" && a.at.Sub(opened) < a.request.wait:
+			return "a refusal before the wait was over"
+		}
+	case a.status != http.StatusOK:
+		return "neither a success nor a problem"
+	case ran[a.body] == 0:
+		return "a success, and nobody ran"
+	case a.replayed:
+		if first := of[a.body]; a.request.once == "" || first.once != a.request.once {
+			return "a replay of another request"
+		}
+	case a.body != a.request.name:
+		return "a success of another request"
+	}
+	return ""
+}

@@ -1,0 +1,97 @@
+package load
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// A crowd is all requests of a run, and their answers.
+type crowd struct {
+	requests []*request
+	byName   map[string]*request
+	started  chan struct{}
+	opened   time.Time // the gate
+
+	answered atomic.Int64
+	answers  []answer // of each request
+	done     sync.WaitGroup
+}
+
+// newCrowd makes n requests, perAccount for each account: two that may wait for
+// long, of which the first of each tenth account sleeps until Redis is back; two
+// that are one, on different services; and one that may wait for a moment.
+func newCrowd(n int, services []*service) *crowd {
+	c := &crowd{byName: map[string]*request{}, started: make(chan struct{}), answers: make([]answer, n)}
+	accounts := n / perAccount
+	for i := range n {
+		account, group := i%accounts, i/accounts
+		s := services[(account+group)%len(services)]
+		r := &request{name: fmt.Sprintf("request-%d", i), wait: longWait, started: c.started}
+		route := patient
+		switch group {
+		case 0:
+			r.sleeps = account%10 == 0
+		case 2, 3:
+			route, r.once = idempotent, fmt.Sprintf("once-%d", account)
+		case 4:
+			route, r.wait = hasty, shortWait
+		}
+		// Copies are the same in all but the header that tells them apart.
+		path := strings.Replace(strings.TrimPrefix(route, "POST "), "{account}", fmt.Sprint(account), 1)
+		r.url = s.http.URL + path
+		c.requests = append(c.requests, r)
+		c.byName[r.name] = r
+	}
+	return c
+}
+
+// send sends all requests at once.
+func (c *crowd) send(b *browser) {
+	for i, r := range c.requests {
+		c.done.Go(func() {
+			c.answers[i] = r.send(&b.Client)
+			c.answered.Add(1)
+		})
+	}
+	close(c.started)
+}
+
+// awaitAnswers returns when so many more were answered.
+func (c *crowd) awaitAnswers(t *testing.T, more int) {
+	t.Helper()
+	n := int(c.answered.Load()) + more
+	await(t, "answers", func() string {
+		if got := c.answered.Load(); got < int64(n) {
+			return fmt.Sprintf("%d of %d", got, n)
+		}
+		return ""
+	})
+}
+
+// table says how many answers of each kind there are, and how long there was none.
+func (c *crowd) table() string {
+	kinds := map[string]int{}
+	times := []time.Time{c.opened}
+	for i := range c.answers {
+		kinds[c.answers[i].kind()]++
+		times = append(times, c.answers[i].at)
+	}
+	slices.SortFunc(times, time.Time.Compare)
+	var gap time.Duration
+	for i := range times[1:] {
+		gap = max(gap, times[i+1].Sub(times[i]))
+	}
+	var text strings.Builder
+	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+		fmt.Fprintf(&text, "%d of %q, ", kinds[kind], kind)
+	}
+	fmt.Fprintf(&text, "the last after %v, the longest time without one %v",
+		times[len(times)-1].Sub(c.opened).Round(time.Millisecond), gap.Round(time.Millisecond))
+	return text.String()
+}

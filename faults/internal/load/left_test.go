@@ -1,0 +1,128 @@
+package load
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// A state is all of which nothing more may be there after a crowd than before it.
+type state struct {
+	goroutines  int
+	clientConns int64 // to the services
+	serverConns int64 // of the services
+	redisConns  int   // of the services, and of whoever asks
+	channels    int
+}
+
+func (s state) String() string {
+	return fmt.Sprintf("%d goroutines, %d and %d connections of clients and servers, %d of Redis, %d channels",
+		s.goroutines, s.clientConns, s.serverConns, s.redisConns, s.channels)
+}
+
+// more says what there is more of than before, "" if nothing.
+func (s state) more(before state) string {
+	if s.goroutines <= before.goroutines && s.clientConns <= before.clientConns && s.serverConns <= before.serverConns &&
+		s.redisConns <= before.redisConns && s.channels <= before.channels {
+		return ""
+	}
+	return fmt.Sprintf("%v; before %v", s, before)
+}
+
+// A census knows the state of a test.
+type census struct {
+	admin    *redis.Client // the only one that is not of a service
+	browser  *browser
+	services []*service
+}
+
+func (c *census) take(t *testing.T) state {
+	t.Helper()
+	now := state{goroutines: runtime.NumGoroutine(), clientConns: c.browser.conns.Load()}
+	for _, s := range c.services {
+		now.serverConns += s.conns.Load()
+	}
+	clients, err := c.admin.ClientList(t.Context()).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	now.redisConns = strings.Count(clients, "\n")
+	plain := c.admin.PubSubChannels(t.Context(), "*").Val()
+	sharded := c.admin.PubSubShardChannels(t.Context(), "*").Val()
+	now.channels = len(plain) + len(sharded)
+	return now
+}
+
+// pools is how many connections to Redis the services may keep.
+func (c *census) pools() (n int) {
+	for _, s := range c.services {
+		n += s.redis.Options().PoolSize
+	}
+	return n
+}
+
+// left returns the keys that are there and must go: all but the fencing counters and
+// the records of idempotent requests. kept counts those.
+func (c *census) left(t *testing.T) (names []string, kept map[string]int) {
+	t.Helper()
+	keys, err := c.admin.Keys(t.Context(), "*").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept = map[string]int{}
+	for _, key := range keys {
+		switch {
+		case strings.HasSuffix(key, "}:f"):
+			kept["counters"]++
+		case strings.HasSuffix(key, "}:r"):
+			kept["records"]++
+		default:
+			names = append(names, key)
+		}
+	}
+	return names, kept
+}
+
+// A browser is all clients: each request has a connection of its own.
+type browser struct {
+	http.Client
+	conns atomic.Int64
+}
+
+func newBrowser(t *testing.T, n int) *browser {
+	t.Helper()
+	b := &browser{}
+	transport := &http.Transport{
+		MaxIdleConns: n, MaxIdleConnsPerHost: n,
+		DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			conn, err := (&net.Dialer{}).DialContext(ctx, network, addr)
+			if err != nil {
+				return nil, err
+			}
+			b.conns.Add(1)
+			return &counted{Conn: conn, closed: sync.OnceFunc(func() { b.conns.Add(-1) })}, nil
+		},
+	}
+	b.Transport = transport
+	t.Cleanup(transport.CloseIdleConnections)
+	return b
+}
+
+// counted is a connection that says when it is closed.
+type counted struct {
+	net.Conn
+	closed func()
+}
+
+func (c *counted) Close() error {
+	c.closed()
+	return c.Conn.Close()
+}
