@@ -1,0 +1,54 @@
+package core_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/redistest"
+)
+
+// Somebody puts a list where the lock was. Its holder is told in time, newcomers
+// are told of a fault, and the list stays as it is.
+//
+//faults:row 26: the key has another type
+func TestAKeyThatBecomesAList(t *testing.T) {
+	server := redistest.Start(t)
+	admin := server.Client(t)
+	locks := newLocker(t, server.Client(t), core.WithTTL(time.Second), core.WithFencing(true))
+	lease := lock(t, locks, "k")
+	do(t, admin, "DEL", "reqlock:k")
+	do(t, admin, "RPUSH", "reqlock:k", "theirs")
+
+	<-lease.Context().Done()
+	wantError(t, context.Cause(lease.Context()), core.ErrLost)
+	for what, err := range map[string]error{
+		"a try":     errorOf(newLocker(t, server.Client(t)).TryLock(t.Context(), "k")),
+		"a waiter":  errorOf(newLocker(t, server.Client(t), core.WithWait(time.Hour)).Lock(t.Context(), "k")),
+		"a release": lease.Release(t.Context()),
+	} {
+		if what != "a release" {
+			wantError(t, err, core.ErrUnavailable)
+			var reply redis.Error
+			if !errors.As(err, &reply) || !strings.HasPrefix(reply.Error(), "WRONGTYPE") {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		if err == nil || errors.Is(err, core.ErrBusy) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if got := admin.LRange(t.Context(), "reqlock:k", 0, -1).Val(); len(got) != 1 || got[0] != "theirs" {
+		t.Errorf("the list has become %q", got)
+	}
+	do(t, admin, "DEL", "reqlock:k")
+	release(t, lock(t, locks, "k"))
+}
+
+// errorOf returns the error of a call that grants a lease.
+func errorOf(_ *core.Lease, err error) error { return err }
