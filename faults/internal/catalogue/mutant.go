@@ -1,0 +1,64 @@
+package catalogue
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+)
+
+// A Mutant is a fault that was put into the lock on purpose, to see the campaign
+// find it.
+type Mutant struct {
+	// Name is the file's, without its folder.
+	Name string
+	// Says is the first sentence of the file: what was broken.
+	Says string
+}
+
+// Mutants returns the files of a folder in the order of their names. A folder
+// that is not there has none.
+func Mutants(repository fs.FS, folder string) ([]Mutant, error) {
+	entries, err := fs.ReadDir(repository, folder)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	var mutants []Mutant
+	for _, entry := range entries {
+		if entry.IsDir() || strings.HasSuffix(entry.Name(), ".go") {
+			continue
+		}
+		text, err := fs.ReadFile(repository, folder+"/"+entry.Name())
+		if err != nil {
+			return nil, err
+		}
+		mutants = append(mutants, Mutant{entry.Name(), firstSentence(string(text))})
+	}
+	return mutants, nil
+}
+
+// firstSentence returns the first sentence of a text, in one line, without marks
+// of comments and headings.
+func firstSentence(text string) string {
+	paragraph, _, _ := strings.Cut(strings.TrimLeft(text, "\n"), "\n\n")
+	var words []string
+	for line := range strings.Lines(paragraph) {
+		words = append(words, strings.Fields(strings.TrimLeft(line, "#/ "))...)
+	}
+	all := strings.Join(words, " ")
+	if sentence, _, more := strings.Cut(all, ". "); more {
+		return sentence + "."
+	}
+	return all
+}
+
+// mutantList returns the mutants as a Markdown list.
+func mutantList(mutants []Mutant) string {
+	var b strings.Builder
+	b.WriteByte('\n')
+	for _, mutant := range mutants {
+		fmt.Fprintf(&b, "- [%s](mutants/%s): %s\n", mutant.Name, mutant.Name, mutant.Says)
+	}
+	b.WriteByte('\n')
+	return b.String()
+}
