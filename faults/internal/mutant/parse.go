@@ -1,0 +1,129 @@
+package mutant
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// Parse reads the text of a mutant. The error says in which line it makes no
+// sense.
+func Parse(name, text string) (Mutant, error) {
+	p := parser{mutant: Mutant{Name: name}}
+	for i, line := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
+		if err := p.read(line); err != nil {
+			return Mutant{}, fmt.Errorf("mutant %s, line %d: %w", name, i+1, err)
+		}
+	}
+	if err := p.end(); err != nil {
+		return Mutant{}, fmt.Errorf("mutant %s: %w", name, err)
+	}
+	return p.mutant, nil
+}
+
+// A parser is at a line of a mutant.
+type parser struct {
+	mutant Mutant
+	told   bool   // the first paragraph is over
+	file   string // of the edits that follow
+	open   bool   // an edit has begun
+}
+
+// read takes in the next line.
+func (p *parser) read(line string) error {
+	file, begins := strings.CutPrefix(line, "--- ")
+	field, value, named := strings.Cut(line, ": ")
+	switch {
+	case begins:
+		p.file, p.open = file, false
+		return p.closeEdit()
+	case line == "@@":
+		return p.openEdit()
+	case p.open:
+		return p.readEdit(line)
+	case line == "":
+		p.told = p.mutant.Mistake != ""
+	case p.file != "":
+		return fmt.Errorf("%q stands before any @@", line)
+	case !p.told:
+		p.mutant.Mistake = strings.TrimSpace(p.mutant.Mistake + " " + line)
+	case named && field == "faults":
+		p.mutant.Faults = value
+		_, err := regexp.Compile(value)
+		return err
+	case named && field == "on":
+		p.mutant.On = value
+	default:
+		return fmt.Errorf("%q is no field; there are faults and on", line)
+	}
+	return nil
+}
+
+// openEdit begins an edit of the file.
+func (p *parser) openEdit() error {
+	if p.file == "" {
+		return fmt.Errorf("an edit without a file: --- and its path come first")
+	}
+	if err := p.closeEdit(); err != nil {
+		return err
+	}
+	p.mutant.edits = append(p.mutant.edits, edit{file: p.file})
+	p.open = true
+	return nil
+}
+
+// readEdit adds a line to the last edit. An empty one ends it.
+func (p *parser) readEdit(line string) error {
+	if line == "" {
+		p.open = false
+		return nil
+	}
+	last := &p.mutant.edits[len(p.mutant.edits)-1]
+	text := line[1:] + "\n"
+	switch line[0] {
+	case ' ':
+		last.from += text
+		last.to += text
+	case '-':
+		last.from += text
+	case '+':
+		last.to += text
+	default:
+		return fmt.Errorf("%q begins neither with a space nor with - or +", line)
+	}
+	return nil
+}
+
+// closeEdit looks at the last edit, if there is one.
+func (p *parser) closeEdit() error {
+	n := len(p.mutant.edits)
+	if n == 0 {
+		return nil
+	}
+	last := p.mutant.edits[n-1]
+	switch {
+	case strings.TrimSpace(last.from) == "":
+		return fmt.Errorf("an edit of %s has no lines that are there already", last.file)
+	case last.from == last.to:
+		return fmt.Errorf("an edit of %s changes nothing", last.file)
+	}
+	return nil
+}
+
+// end looks at the whole.
+func (p *parser) end() error {
+	if err := p.closeEdit(); err != nil {
+		return err
+	}
+	switch m := p.mutant; {
+	case m.Mistake == "":
+		return fmt.Errorf("it does not say what the mistake is")
+	case m.Faults == "":
+		return fmt.Errorf("it does not say which faults show it")
+	case m.On == "":
+		return fmt.Errorf("it does not say on which deployment it shows")
+	case len(m.edits) == 0:
+		return fmt.Errorf("it changes nothing")
+	}
+	return nil
+}
