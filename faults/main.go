@@ -1,7 +1,28 @@
-// Command faults is the fault campaign of reqlock.
+// Command faults is the fault campaign of reqlock: it breaks servers, networks and
+// clients, and judges what the clients have called and heard meanwhile.
+//
+//	go run . -short                         for each change: some minutes
+//	go run . -long -for 8h                  for a night
+//	go run . -run 'name' -on server -seed 1  one run, again
+//	go run . -judge out/.../history.json    judge a kept history again
+//	go run . -mutants                       would it find mistakes?
 package main
 
 import (
+<<<<<<< HEAD
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/reqlock/reqlock/faults/internal/campaign"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends it at once, and its servers with it
+	os.Exit(campaign.Main(ctx, os.Stdout, os.Args[1:]))
+=======
 	"os"
 
 	"github.com/reqlock/reqlock/faults/internal/crew"
@@ -11,4 +32,5 @@ func main() {
 	if code, client := crew.Main(); client {
 		os.Exit(code)
 	}
+>>>>>>> e9dbc57 (faults: the clients of a run, as processes that tell what they call and hear)
 }

@@ -1,0 +1,41 @@
+package campaign
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/reqlock/reqlock/faults/internal/check"
+	"github.com/reqlock/reqlock/faults/internal/fault"
+	"github.com/reqlock/reqlock/internal/redistest"
+)
+
+// controlRuns is how often the control is played until it shows what it must.
+const controlRuns = 3
+
+// control is the negative control: clients who write without a look at their
+// leases, and stand still meanwhile, must lose updates of the register that looks
+// at no fences. Where they do not, the campaign cannot see what it looks for.
+func (c *campaign) control(ctx context.Context) error {
+	r := Run{
+		Fault: fault.Fault{Name: "control-careless-clients", Play: func(*fault.Scene) {}},
+		On:    redistest.OnServer, Seed: c.settings.Seed, Careless: true,
+	}
+	for range controlRuns {
+		report := c.play(ctx, r)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case report.Failed, report.History == nil:
+			fmt.Fprint(c.w, indent(report.Log))
+			return errors.New("the control went wrong")
+		}
+		if lost := check.LostUpdates(report.History, false); lost > 0 {
+			fmt.Fprintf(c.w, "control: careless clients lost %d updates without fences, and with fences %d\n",
+				lost, check.LostUpdates(report.History, true))
+			return nil
+		}
+		r.Seed++
+	}
+	return errors.New("the control failed: careless clients lost no update, so this campaign would not see one that is lost")
+}

@@ -1,0 +1,61 @@
+package campaign
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/reqlock/reqlock/faults/internal/check"
+)
+
+// historyFile is the name of a history that is kept, and FindingsFile that of
+// what was found in it, one finding in each line.
+const (
+	historyFile  = "history.json"
+	FindingsFile = "findings.txt"
+)
+
+// keep writes all that is known of a run into a directory of its own below out,
+// and returns that.
+func (r *Report) keep(out string) (dir string, err error) {
+	dir = filepath.Join(out, r.Run.Name())
+	if err := os.MkdirAll(dir, 0o750); err != nil {
+		return dir, err
+	}
+	var failures []error
+	write := func(name string, text []byte) {
+		failures = append(failures, os.WriteFile(filepath.Join(dir, name), text, 0o600))
+	}
+	if r.History != nil {
+		failures = append(failures, r.History.Save(filepath.Join(dir, historyFile)))
+	}
+	write(FindingsFile, []byte(listed(r.Findings)))
+	write("run.log", []byte(r.Log))
+	for name, text := range r.ServerLogs {
+		write(name, text)
+	}
+	failures = append(failures, draw(r.Findings, dir))
+	return dir, errors.Join(failures...)
+}
+
+// listed is the findings, one in each line.
+func listed(findings []check.Finding) string {
+	var lines strings.Builder
+	for _, f := range findings {
+		fmt.Fprintln(&lines, strings.ReplaceAll(f.String(), "\n", " "))
+	}
+	return lines.String()
+}
+
+// draw draws those findings that can be drawn into the directory.
+func draw(findings []check.Finding, dir string) error {
+	var failures []error
+	for i, f := range findings {
+		if f.Picture != nil {
+			failures = append(failures, f.Picture(filepath.Join(dir, fmt.Sprintf("%d-%s.html", i+1, f.Check))))
+		}
+	}
+	return errors.Join(failures...)
+}

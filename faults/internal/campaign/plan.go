@@ -1,0 +1,95 @@
+package campaign
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+
+	"github.com/reqlock/reqlock/faults/internal/fault"
+	"github.com/reqlock/reqlock/internal/redistest"
+)
+
+// A Run is one fault, on one deployment, with one seed.
+type Run struct {
+	Fault fault.Fault
+	On    redistest.Kind
+	Seed  uint64
+	// Careless clients write without a look at their leases: they are the
+	// control, and not judged.
+	Careless bool
+}
+
+// Name is the name of the run, and of the directory where its failure is kept.
+func (r Run) Name() string { return fmt.Sprintf("%s-%s-%d", r.Fault.Name, nameOf(r.On), r.Seed) }
+
+// Again is the command that plays the run again.
+func (r Run) Again() string {
+	return fmt.Sprintf("go run . -run '^%s$' -on %s -seed %d", regexp.QuoteMeta(r.Fault.Name), nameOf(r.On), r.Seed)
+}
+
+// The sizes of the short plan. On a server alone each fault is played at least
+// once.
+const (
+	shortOnServer    = 40
+	shortOnSentinels = 6
+	shortOnCluster   = 6
+)
+
+// named returns the faults whose names match.
+func named(faults []fault.Fault, names *regexp.Regexp) []fault.Fault {
+	return slices.DeleteFunc(slices.Clone(faults), func(f fault.Fault) bool { return !names.MatchString(f.Name) })
+}
+
+// each plays each fault so often on each deployment that it can happen to.
+func each(faults []fault.Fault, on []redistest.Kind, seed uint64, count int) []Run {
+	var runs []Run
+	for _, kind := range on {
+		runs = append(runs, rounds(faultsOn(faults, kind), kind, seed, count*len(faultsOn(faults, kind)))...)
+	}
+	return runs
+}
+
+// short is the plan for each change.
+func short(faults []fault.Fault, on []redistest.Kind, seed uint64) []Run {
+	var runs []Run
+	for _, kind := range on {
+		can := faultsOn(faults, kind)
+		switch kind {
+		case redistest.OnServer:
+			runs = append(runs, rounds(can, kind, seed, max(shortOnServer, len(can)))...)
+		case redistest.OnSentinels:
+			runs = append(runs, rounds(rare(can, seed), kind, seed, shortOnSentinels)...)
+		case redistest.OnCluster:
+			runs = append(runs, rounds(rare(can, seed), kind, seed, shortOnCluster)...)
+		}
+	}
+	return runs
+}
+
+// rounds plays the faults one after the other, with the next seed in each round,
+// until there are so many runs.
+func rounds(faults []fault.Fault, on redistest.Kind, seed uint64, count int) []Run {
+	var runs []Run
+	for i := 0; i < count && len(faults) > 0; i++ {
+		n := len(faults)
+		runs = append(runs, Run{Fault: faults[i%n], On: on, Seed: seed + uint64(i/n)}) //nolint:gosec // i is not negative
+	}
+	return runs
+}
+
+// faultsOn returns the faults that can happen to a deployment.
+func faultsOn(faults []fault.Fault, kind redistest.Kind) []fault.Fault {
+	return slices.DeleteFunc(slices.Clone(faults), func(f fault.Fault) bool { return !slices.Contains(f.On, kind) })
+}
+
+// rare puts those first that can happen to few deployments. Where there is not
+// room for all, the seed says which of the others have their turn.
+func rare(faults []fault.Fault, seed uint64) []fault.Fault {
+	if len(faults) == 0 {
+		return nil
+	}
+	first := int(seed % uint64(len(faults))) //nolint:gosec // it is less than a length
+	turned := slices.Concat(faults[first:], faults[:first])
+	slices.SortStableFunc(turned, func(a, b fault.Fault) int { return len(a.On) - len(b.On) })
+	return turned
+}

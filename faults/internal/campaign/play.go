@@ -1,0 +1,106 @@
+package campaign
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/reqlock/reqlock/faults/internal/check"
+	"github.com/reqlock/reqlock/faults/internal/clock"
+	"github.com/reqlock/reqlock/faults/internal/crew"
+	"github.com/reqlock/reqlock/faults/internal/fault"
+	"github.com/reqlock/reqlock/faults/internal/history"
+	"github.com/reqlock/reqlock/faults/internal/network"
+	"github.com/reqlock/reqlock/faults/internal/stage"
+)
+
+// The measures of a run.
+const (
+	ttl            = 400 * time.Millisecond
+	commandTimeout = ttl / 4
+	// claim is how long a key stays with a waiter to whom it was handed.
+	claim = ttl
+	// playTime is how long the clients work at least until all is well, and
+	// calmTime how long after that. finishTime is in what time they have to come
+	// to their end then.
+	playTime   = 3 * time.Second
+	calmTime   = time.Second
+	finishTime = 15 * time.Second
+)
+
+// play plays a run, and has its history judged.
+func play(ctx context.Context, r Run) *Report {
+	report := &Report{Run: r}
+	begun := time.Now()
+	result := stage.Run(ctx, r.Name(), report.perform)
+	report.Failed, report.Skipped, report.Log = result.Failed, result.Skipped, result.Log
+	if report.History != nil {
+		report.Findings = check.All(report.History)
+	}
+	report.Took = time.Since(begun)
+	return report
+}
+
+// perform is what happens on the stage.
+func (r *Report) perform(tb testing.TB) {
+	r.keepServerLogs(tb)
+	g := start(tb, r.Run.On, r.Run.Fault.Args)
+	stalls := watchStalls(ttl / 4)
+	stop := sync.OnceValue(stalls.stop)
+	defer stop()
+
+	var troubles troubles
+	s := g.scene(tb)
+	s.Network = network.Start(tb, addresses(g.data())...)
+	s.Random = rand.New(rand.NewPCG(r.Run.Seed, 0)) //nolint:gosec // its choices are to be repeated
+	s.TTL, s.Trouble = ttl, troubles.begin
+	h := &history.History{
+		Name: r.Run.Fault.Name, Deployment: nameOf(r.Run.On), Seed: r.Run.Seed, Careless: r.Run.Careless,
+		TTL: ttl.Nanoseconds(), Claim: claim.Nanoseconds(), Begun: clock.Now(),
+	}
+	c := crew.Start(tb, crew.Settings{
+		Redis:  g.options(),
+		Routes: func(process int) map[string]string { return s.Network.Path(process).Routes },
+		Seed:   r.Run.Seed, TTL: ttl, CommandTimeout: commandTimeout, Careless: r.Run.Careless,
+	})
+	s.Crew, s.Keys = c, c.Keys()
+
+	apart(func() { act(s, r.Run.Fault, &troubles) })
+	if tb.Context().Err() != nil {
+		return // interrupted
+	}
+	h.Calm = troubles.over(h.Begun)
+	apart(func() { c.Finish(finishTime) })
+	h.Ended = clock.Now()
+	c.Fill(h)
+	h.Troubles = append(troubles.all(), stop()...)
+	r.History = h
+}
+
+// act plays the fault while the clients work, and lets them work on for a while
+// when all is well.
+func act(s *fault.Scene, f fault.Fault, troubles *troubles) {
+	begun := time.Now()
+	f.Play(s)
+	troubles.well()
+	rest(s.Context(), max(playTime-time.Since(begun), calmTime))
+	s.Crew.AwaitGrants(1)
+}
+
+// apart runs f, and returns when it has ended, also where it ended its goroutine
+// since the run has failed: what the clients did is judged all the same.
+func apart(f func()) {
+	var done sync.WaitGroup
+	done.Go(f)
+	done.Wait()
+}
+
+// rest lets the clients work for a time.
+func rest(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
