@@ -9,22 +9,12 @@
 package main
 
 import (
-<<<<<<< HEAD
 	"context"
 	"os"
 	"os/signal"
 	"syscall"
 
 	"github.com/reqlock/reqlock/faults/internal/campaign"
-)
-
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends it at once, and its servers with it
-	os.Exit(campaign.Main(ctx, os.Stdout, os.Args[1:]))
-=======
-	"os"
-
 	"github.com/reqlock/reqlock/faults/internal/crew"
 )
 
@@ -32,5 +22,7 @@ func main() {
 	if code, client := crew.Main(); client {
 		os.Exit(code)
 	}
->>>>>>> e9dbc57 (faults: the clients of a run, as processes that tell what they call and hear)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends it at once, and its servers with it
+	os.Exit(campaign.Main(ctx, os.Stdout, os.Args[1:]))
 }

@@ -20,26 +20,34 @@ const (
 
 // payment returns the key of a payment, and what is to become of it if an attempt at
 // it dies: every other one may be run again.
-func (c *client) payment() (key string, died core.Policy) {
+func (c *client) payment() (key string, policy history.Policy) {
 	n, err := c.user.Payment()
 	must(err)
 	if c.chance(repeated) {
 		n = max(0, n-c.random.IntN(farBack))
 	}
-	died = core.Reject
+	policy = history.Reject
 	if n%2 == 1 {
-		died = core.Rerun
+		policy = history.Rerun
 	}
-	return fmt.Sprintf("pay-%d", n), died
+	return fmt.Sprintf("pay-%d", n), policy
+}
+
+// onDeath returns the option's value for a policy.
+func onDeath(policy history.Policy) core.Policy {
+	if policy == history.Rerun {
+		return core.Rerun
+	}
+	return core.Reject
 }
 
 // pay begins an attempt at a payment, and makes it if it is to run.
 func (c *client) pay() history.Outcome {
 	ctx := context.Background()
-	key, died := c.payment()
+	key, policy := c.payment()
 	wait := c.upTo(payWait)
-	locks := c.locks.With(core.WithInterrupted(died), core.WithWait(wait))
-	asked := c.begin(history.Op{Kind: history.Begin, Key: key, Wait: wait.Nanoseconds()})
+	locks := c.locks.With(core.WithInterrupted(onDeath(policy)), core.WithWait(wait))
+	asked := c.begin(history.Op{Kind: history.Begin, Key: key, Wait: wait.Nanoseconds(), Policy: policy})
 	attempt, err := locks.Begin(ctx, key, []byte(key))
 	if err != nil {
 		asked.end(clock.Now(), outcomeOf(ctx, err), err)
