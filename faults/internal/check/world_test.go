@@ -79,7 +79,7 @@ func imagine(seed uint64, calls int, lossy bool) *history.History {
 func imagineBroken(seed uint64, calls int, lossy bool, broken flaw) *history.History {
 	w := &world{
 		History: history.History{Name: "world", Seed: seed, TTL: ttl * ms, Claim: claim * ms, Begun: 1},
-		Rand:    rand.New(rand.NewPCG(seed, 1)), //nolint:gosec // it has to repeat
+		Rand:    rand.New(rand.NewPCG(seed, 1)),
 		now:     1, locks: map[lock]*worldLock{}, dead: map[int]bool{}, still: map[int]int64{},
 		lossy: lossy, wanted: calls, broken: broken,
 	}

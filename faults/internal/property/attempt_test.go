@@ -1,0 +1,193 @@
+package property
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/reqlock/reqlock/core"
+)
+
+// An attemptGame is about one idempotent request. Nobody waits in it, so that
+// each step has one right answer, or two where a lease is just over and its key
+// is not.
+type attemptGame struct {
+	*rapid.T
+	table  *table
+	policy core.Policy
+
+	open     []*runner // who were to run, and did not end their attempt
+	last     *runner   // whose record it is, until that is done or aborted
+	dead     int       // how many attempts died since one was done or aborted
+	answer   string    // of the one that is done
+	answered int       // how many answers were made up so far
+}
+
+// A runner is an attempt that was to run.
+type runner struct {
+	attempt *core.Attempt
+	since   time.Time // when its lease was last raised, at the latest
+	renewed bool
+}
+
+func TestAttempts(t *testing.T) {
+	for _, policy := range []core.Policy{core.Reject, core.Rerun} {
+		for _, renewed := range []bool{false, true} {
+			t.Run(fmt.Sprintf("policy %v, renewed %v", policy, renewed), func(t *testing.T) {
+				play(t, func(rt *rapid.T, table *table) {
+					playAttempts(rt, table, policy, renewed)
+				}, core.WithInterrupted(policy), core.WithWait(0), core.WithRenewal(renewed))
+			})
+		}
+	}
+}
+
+func playAttempts(rt *rapid.T, table *table, policy core.Policy, renewed bool) {
+	g := &attemptGame{T: rt, table: table, policy: policy}
+	rt.Repeat(map[string]func(*rapid.T){
+		"begin":     func(*rapid.T) { g.begin(renewed) },
+		"commit":    func(*rapid.T) { g.commit(g.any()) },
+		"abort":     func(*rapid.T) { g.abort(g.any()) },
+		"interrupt": func(*rapid.T) { g.interrupt(g.any()) },
+		"advance": func(*rapid.T) {
+			time.Sleep(time.Duration(rapid.IntRange(1, 12_000).Draw(rt, "ms")) * time.Millisecond)
+		},
+		"lose a reply": func(*rapid.T) { table.sitter(rt).network.lose() },
+		"restart": func(*rapid.T) {
+			for len(g.open) > 0 { // who outlives a restart is what the campaign is for
+				g.interrupt(0)
+			}
+			table.server.FlushAll()
+			g.last, g.dead, g.answer = nil, 0, ""
+		},
+		"": func(*rapid.T) { g.look() },
+	})
+}
+
+// any draws an open attempt.
+func (g *attemptGame) any() int {
+	if len(g.open) == 0 {
+		g.Skip("nobody runs")
+	}
+	return rapid.IntRange(0, len(g.open)-1).Draw(g.T, "who")
+}
+
+// held reports whether the lock of an attempt is held for certain, and whether
+// it is free for certain: between the two its lease is over, and its key may
+// not be.
+func (r *runner) held() (certain, free bool) {
+	certain = r.attempt.Lease().Context().Err() == nil
+	return certain, !certain && !r.renewed && time.Since(r.since) >= ttl
+}
+
+func (g *attemptGame) begin(renewed bool) {
+	attempt, err := g.table.sitter(g.T).locks.Begin(context.Background(), "order", nil)
+	synctest.Wait()
+	if g.answer != "" {
+		if err != nil {
+			g.Fatalf("done, and begin: %v", err)
+		}
+		if answer, done := attempt.Replay(); !done || string(answer) != g.answer {
+			g.Fatalf("got %q, %v; want %q", answer, done, g.answer)
+		}
+		return
+	}
+	held, free := false, true
+	if g.last != nil {
+		held, free = g.last.held()
+	}
+	switch {
+	case errors.Is(err, core.ErrBusy) && !free:
+	case held:
+		g.Fatalf("begun beside another: %v", err)
+	case g.last == nil && g.dead == 0, g.policy == core.Rerun:
+		g.run(attempt, err, renewed)
+	case !errors.Is(err, core.ErrInterrupted):
+		g.Fatalf("begun after one that died: %v", err)
+	}
+}
+
+// run takes an attempt that is to run.
+func (g *attemptGame) run(attempt *core.Attempt, err error, renewed bool) {
+	if err != nil {
+		g.Fatalf("begin: %v", err)
+	}
+	if _, done := attempt.Replay(); done {
+		g.Fatal("got an answer that nobody gave")
+	}
+	if g.last != nil {
+		g.dead++ // its lease ended
+	}
+	if attempt.Number() != g.dead+1 {
+		g.Fatalf("number %d after %d died", attempt.Number(), g.dead)
+	}
+	g.last = &runner{attempt, time.Now(), renewed}
+	g.open = append(g.open, g.last)
+}
+
+// take takes an attempt out of those that are open, and returns whether the
+// record is still its.
+func (g *attemptGame) take(i int) (r *runner, current bool) {
+	r = g.open[i]
+	g.open = append(g.open[:i], g.open[i+1:]...)
+	return r, r == g.last
+}
+
+func (g *attemptGame) commit(i int) {
+	r, current := g.take(i)
+	g.answered++
+	answer := fmt.Sprintf("answer %d", g.answered)
+	err := r.attempt.Commit(context.Background(), []byte(answer))
+	switch {
+	case current && err != nil:
+		g.Fatalf("commit: %v", err)
+	case !current && !errors.Is(err, core.ErrLost):
+		g.Fatalf("commit after another has begun: %v", err)
+	case current:
+		g.last, g.dead, g.answer = nil, 0, answer
+	}
+}
+
+func (g *attemptGame) abort(i int) {
+	r, current := g.take(i)
+	if err := r.attempt.Abort(context.Background()); err != nil {
+		g.Fatalf("abort: %v", err)
+	}
+	if current {
+		g.last = nil
+	}
+}
+
+func (g *attemptGame) interrupt(i int) {
+	r, current := g.take(i)
+	if err := r.attempt.Interrupt(context.Background()); err != nil {
+		g.Fatalf("interrupt: %v", err)
+	}
+	if current {
+		g.last = nil
+		g.dead++
+	}
+}
+
+// look waits until nothing moves, and looks at who believes to be the one who
+// runs.
+func (g *attemptGame) look() {
+	synctest.Wait()
+	for _, r := range g.open {
+		lease := r.attempt.Lease()
+		if lease.Context().Err() != nil {
+			continue
+		}
+		if r != g.last {
+			g.Fatal("two run at once")
+		}
+		if !time.Now().Before(lease.ValidUntil()) {
+			g.Fatalf("a lease is over since %v, and its context goes on", time.Since(lease.ValidUntil()))
+		}
+	}
+}

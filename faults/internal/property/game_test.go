@@ -1,0 +1,94 @@
+package property
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+	"pgregory.net/rapid"
+
+	"github.com/reqlock/reqlock/core"
+)
+
+// ttl is that of each lease.
+const ttl = 10 * time.Second
+
+// A table is where a game is played: two processes at one server.
+type table struct {
+	server    *miniredis.Miniredis
+	processes [2]process
+}
+
+// A process is a Locker with a client and a network that it shares with nobody.
+type process struct {
+	locks   *core.Locker
+	network *network
+}
+
+// play draws games, each in a bubble with a clock of its own, at a table of its
+// own.
+func play(t *testing.T, game func(*rapid.T, *table), opts ...core.Option) {
+	t.Helper()
+	rapid.Check(t, func(rt *rapid.T) {
+		var ended any // with what panic: a bubble may not end with one
+		synctest.Test(t, func(*testing.T) {
+			table := lay(opts)
+			defer table.clear()
+			defer func() { ended = recover() }()
+			game(rt, table)
+		})
+		if ended != nil {
+			panic(ended)
+		}
+	})
+}
+
+// lay returns a table for a new game.
+func lay(opts []core.Option) *table {
+	t := &table{server: miniredis.NewMiniRedis()}
+	t.server.ClockTTL(true)
+	for i := range t.processes {
+		t.processes[i] = t.sit(opts)
+	}
+	return t
+}
+
+// sit returns a process. Nothing in its client ticks, so that a bubble comes to
+// rest.
+func (t *table) sit(opts []core.Option) process {
+	network := &network{server: t.server, wires: map[*wire]struct{}{}}
+	client := redis.NewClient(&redis.Options{
+		Dialer:                   network.dial,
+		MaxRetries:               -1,
+		ReadTimeout:              -2,
+		WriteTimeout:             -2,
+		ConnMaxIdleTime:          -1,
+		PoolSize:                 4096,
+		DisableIdentity:          true,
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+	})
+	locks := core.Must(core.New(client, append([]core.Option{core.WithTTL(ttl), core.WithFencing(true)}, opts...)...))
+	return process{locks, network}
+}
+
+// clear ends all processes and the server.
+func (t *table) clear() {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	for _, p := range t.processes {
+		p.network.mend()
+		_ = p.locks.Close(ctx)                  // leases that are held are lost
+		_ = p.locks.Close(context.Background()) // left-behind commands end
+		p.network.cut()
+	}
+	t.server.Close()
+}
+
+// sitter draws a process.
+func (t *table) sitter(rt *rapid.T) *process {
+	return &t.processes[rapid.IntRange(0, len(t.processes)-1).Draw(rt, "process")]
+}
