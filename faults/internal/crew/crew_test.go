@@ -96,6 +96,27 @@ func TestProcessesDialByTheirRoutes(t *testing.T) {
 	finished(c)
 }
 
+// Redis is away for as long as it takes until somebody hears of it.
+func TestARunGoesOnWhenRedisIsBack(t *testing.T) {
+	for name, fault := range map[string]struct{ begin, end func(*redistest.Server) }{
+		"it was killed":   {(*redistest.Server).Kill, (*redistest.Server).Restart},
+		"it stood still":  {(*redistest.Server).Pause, (*redistest.Server).Resume},
+		"it lost its all": {func(s *redistest.Server) { s.Kill(); s.Restart() }, func(*redistest.Server) {}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, server := on(t, Settings{})
+			c.AwaitGrants(20)
+			fault.begin(server)
+			await(t, "somebody hears of it", func() bool {
+				return len(c.journal.calls(func(op history.Op) bool { return op.Outcome == history.Unavailable || op.Outcome == history.Lost })) > 0
+			})
+			fault.end(server)
+			c.AwaitGrants(100)
+			finished(c)
+		})
+	}
+}
+
 // A process that cannot work fails the run, and says why.
 func TestAProcessFailsByItself(t *testing.T) {
 	for name, wait := range map[string]func(*Crew){

@@ -40,7 +40,7 @@ func lostUpdates(accesses []history.Access, fenced bool) (lost int) {
 }
 
 func TestAHistoryHasCallsOfAllKinds(t *testing.T) {
-	c, _ := on(t, Settings{Seed: 1})
+	c, _ := on(t, Settings{Seed: 1, TTL: 2 * time.Second}) // which no pause of the machine outlasts
 	common := map[history.Kind][]history.Outcome{
 		history.Lock:    {history.Granted},
 		history.Try:     {history.Granted, history.Busy},

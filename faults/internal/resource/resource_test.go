@@ -61,7 +61,9 @@ func TestAFencedRegisterRefusesEarlierFences(t *testing.T) {
 			r := Serve(t)
 			u := dial(t, r, 0, 0)
 			for i, s := range steps {
-				version, ok, err := s.version, false, error(nil)
+				var ok bool
+				var err error
+				version := s.version
 				if s.write {
 					ok, err = u.Write("k", true, s.fence, s.version)
 				} else {

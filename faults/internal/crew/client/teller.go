@@ -61,7 +61,7 @@ func (c *call) end(at int64, outcome history.Outcome, err error) {
 
 // maxError is how much of an error's text is told: a line that fits into a pipe at
 // once is never torn by a death.
-const maxError = 1000
+const maxError = 500
 
 func shortened(text string) string { return text[:min(len(text), maxError)] }
 
