@@ -118,7 +118,7 @@ func TestSomebodyIsStranded(t *testing.T) {
 	if result.Failed {
 		t.Error("it is for the checks to say so")
 	}
-	for _, want := range []string{"client 0 is stranded in a lock of lock-0", "client 1 is stranded", "SIGQUIT", "core.(*Locker).Lock"} {
+	for _, want := range []string{"client 0 is stranded in a lock of lock-0", "client 1 is stranded", "SIGQUIT", "client.(*client).takeTurns"} {
 		if !strings.Contains(result.Log, want) {
 			t.Errorf("the log does not show %q:\n%s", want, result.Log)
 		}
