@@ -10,6 +10,7 @@ type account struct {
 	inside   int
 	meetings int           // how often one was inside with another
 	met      chan struct{} // closed at the first meeting
+	entered  bool
 
 	plain, plainRuns   int
 	fenced, fencedRuns int
@@ -18,8 +19,8 @@ type account struct {
 	late               int // handlers that were told in time that they had lost their lock
 }
 
-// enter reads both counts, the fenced one if the fence is good.
-func (a *account) enter(fence int64) (plain, fenced int) {
+// enter reads both counts, and reports whether this is the first time.
+func (a *account) enter(fence int64) (plain, fenced int, first bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.inside > 0 {
@@ -29,7 +30,8 @@ func (a *account) enter(fence int64) (plain, fenced int) {
 	}
 	a.inside++
 	a.highest = max(a.highest, fence)
-	return a.plain, a.fenced
+	first, a.entered = !a.entered, true
+	return a.plain, a.fenced, first
 }
 
 // leave writes them, where the handler still relies on its lock.

@@ -13,9 +13,8 @@ import (
 type request struct {
 	name    string
 	url     string
-	once    string // its idempotency key, if it has one
-	sleeps  bool
-	wait    time.Duration // how long it may wait for its lock
+	once    string        // its idempotency key, if it has one
+	wait    time.Duration // before it is over, it is not refused for want of a lock
 	started chan struct{} // closed when all may be sent
 }
 
@@ -64,9 +63,6 @@ func (a *answer) get(client *http.Client) error {
 	req.Header.Set("Request", a.request.name)
 	if a.request.once != "" {
 		req.Header.Set("Idempotency-Key", a.request.once)
-	}
-	if a.request.sleeps {
-		req.Header.Set("Sleep", "1")
 	}
 	<-a.request.started
 	res, err := client.Do(req)

@@ -55,11 +55,11 @@ func TestFaultsOfAnswersAreFound(t *testing.T) {
 func TestLostCountsAreFound(t *testing.T) {
 	t.Parallel()
 	a := &account{met: make(chan struct{})}
-	plain, fenced := a.enter(1)
-	otherPlain, otherFenced := a.enter(2)
+	plain, fenced, _ := a.enter(1)
+	otherPlain, otherFenced, _ := a.enter(2)
 	a.leave(otherPlain+1, otherFenced+1, 2, true)
 	a.leave(plain+1, fenced+1, 1, true) // too late
-	plain, fenced = a.enter(3)
+	plain, fenced, _ = a.enter(3)
 	a.leave(plain+1, fenced+1, 3, false) // it was told
 	<-a.met
 	var got total

@@ -24,9 +24,9 @@ type crowd struct {
 }
 
 // newCrowd makes n requests, perAccount for each account: two that may wait for
-// long, of which the first of each tenth account sleeps until Redis is back; two
-// that are one, on different services; and one that may wait for a moment.
-func newCrowd(n int, services []*service) *crowd {
+// long; two that are one, on different services; and one that may wait for a moment.
+// keeps says that Redis keeps what it has confirmed.
+func newCrowd(n int, services []*service, keeps bool) *crowd {
 	c := &crowd{byName: map[string]*request{}, started: make(chan struct{}), answers: make([]answer, n)}
 	accounts := n / perAccount
 	for i := range n {
@@ -35,10 +35,12 @@ func newCrowd(n int, services []*service) *crowd {
 		r := &request{name: fmt.Sprintf("request-%d", i), wait: longWait, started: c.started}
 		route := patient
 		switch group {
-		case 0:
-			r.sleeps = account%10 == 0
 		case 2, 3:
 			route, r.once = idempotent, fmt.Sprintf("once-%d", account)
+			if !keeps {
+				// The wait for the lock inside ends with the lease around it.
+				r.wait = 0
+			}
 		case 4:
 			route, r.wait = hasty, shortWait
 		}

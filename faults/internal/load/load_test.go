@@ -47,7 +47,7 @@ func TestRedisIsKilledUnderACrowd(t *testing.T) {
 			}
 			before := watch.take(t)
 
-			c := newCrowd(n, watch.services)
+			c := newCrowd(n, watch.services, test.keeps)
 			c.send(watch.browser)
 			await(t, "all requests to arrive", func() string {
 				if now := b.inFlight.Load(); now < int64(n) {
@@ -59,6 +59,12 @@ func TestRedisIsKilledUnderACrowd(t *testing.T) {
 			c.opened = time.Now()
 			close(b.gate)
 			c.awaitAnswers(t, n/10)
+			await(t, "all who sleep", func() string {
+				if now := b.sleeping.Load(); int(now) < n/perAccount/sleepers {
+					return fmt.Sprint(now)
+				}
+				return ""
+			})
 			outage(t, c, b, server)
 			close(b.restored)
 			c.awaitAnswers(t, n/10)

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -64,18 +65,22 @@ func (b *bank) account(name string) *account {
 	return b.accounts[name]
 }
 
-// handle is the handler: it adds one to its account. One with the header Sleep is
-// still inside when Redis is back.
+// sleepers are the accounts of which the first handler sleeps, of each so many.
+const sleepers = 10
+
+// handle is the handler: it adds one to its account. The first one of some accounts
+// is still inside when Redis is back.
 func (b *bank) handle(w http.ResponseWriter, r *http.Request) {
 	lease, _ := nethttplock.FromContext(r.Context())
-	a := b.account(r.PathValue("account"))
-	plain, fenced := a.enter(lease.Fence())
+	name := r.PathValue("account")
+	a := b.account(name)
+	plain, fenced, first := a.enter(lease.Fence())
 	var relies bool
-	if r.Header.Get("Sleep") == "" {
+	if number, err := strconv.Atoi(name); first && err == nil && number%sleepers == 0 {
+		relies = b.sleep(r.Context(), a) || b.stubborn
+	} else {
 		time.Sleep(nap)
 		relies = r.Context().Err() == nil
-	} else {
-		relies = b.sleep(r.Context(), a) || b.stubborn
 	}
 	a.leave(plain+1, fenced+1, lease.Fence(), relies)
 	request := r.Header.Get("Request")
@@ -85,21 +90,22 @@ func (b *bank) handle(w http.ResponseWriter, r *http.Request) {
 	_, _ = fmt.Fprint(w, request)
 }
 
-// sleep returns some time after Redis is back, or when another comes in. It reports
-// whether the lock is still held, which a stubborn one does not want to know.
+// sleep returns some time after Redis is back. It reports whether the lock is still
+// held. A stubborn one does not want to know, and sleeps until another comes in, for
+// as long as the others wait.
 func (b *bank) sleep(ctx context.Context, a *account) bool {
 	b.sleeping.Add(1)
 	defer b.sleeping.Add(-1)
-	told := ctx.Done()
+	told, more := ctx.Done(), ttl/2
 	if b.stubborn {
-		told = nil
+		told, more = nil, longWait
 	}
 	select {
 	case <-b.restored:
 	case <-told:
 	}
 	select {
-	case <-time.After(ttl / 2): // longer than it takes a waiter to look
+	case <-time.After(more):
 	case <-a.met:
 	case <-told:
 	}
