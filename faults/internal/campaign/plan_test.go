@@ -1,0 +1,113 @@
+package campaign
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/reqlock/reqlock/faults/internal/fault"
+	"github.com/reqlock/reqlock/internal/redistest"
+)
+
+// count returns how many runs there are of each fault on each deployment.
+func count(runs []Run) map[string]map[redistest.Kind]int {
+	n := make(map[string]map[redistest.Kind]int)
+	for _, r := range runs {
+		if n[r.Fault.Name] == nil {
+			n[r.Fault.Name] = make(map[redistest.Kind]int)
+		}
+		n[r.Fault.Name][r.On]++
+	}
+	return n
+}
+
+func TestAPlanPlaysEachFaultWhereItCanHappen(t *testing.T) {
+	faults := fault.All()
+	runs := count(each(faults, redistest.Kinds(), 1, 2))
+	for _, f := range faults {
+		for _, kind := range redistest.Kinds() {
+			want := 0
+			if slices.Contains(f.On, kind) {
+				want = 2
+			}
+			if got := runs[f.Name][kind]; got != want {
+				t.Errorf("%s is played %d times on %s, not %d", f.Name, got, nameOf(kind), want)
+			}
+		}
+	}
+}
+
+func TestTheShortPlanPlaysEachFaultOfAServerAndSomeOfTheOthers(t *testing.T) {
+	faults := fault.All()
+	runs := short(faults, redistest.Kinds(), 9)
+	sums := make(map[redistest.Kind]int)
+	for _, r := range runs {
+		sums[r.On]++
+		if !slices.Contains(r.Fault.On, r.On) {
+			t.Errorf("%s cannot happen on %s", r.Fault.Name, nameOf(r.On))
+		}
+	}
+	if sums[redistest.OnServer] < shortOnServer || sums[redistest.OnSentinels] != shortOnSentinels || sums[redistest.OnCluster] != shortOnCluster {
+		t.Errorf("got %v", sums)
+	}
+	played := count(runs)
+	for _, f := range faults {
+		if slices.Contains(f.On, redistest.OnServer) && played[f.Name][redistest.OnServer] == 0 {
+			t.Errorf("%s is not played on a server alone", f.Name)
+		}
+	}
+}
+
+// three are faults of which the first can happen anywhere.
+func three() []fault.Fault {
+	return []fault.Fault{
+		{Name: "a", On: redistest.Kinds()},
+		{Name: "b", On: []redistest.Kind{redistest.OnServer, redistest.OnCluster}},
+		{Name: "c", On: []redistest.Kind{redistest.OnCluster}},
+	}
+}
+
+func TestEachRoundHasTheNextSeed(t *testing.T) {
+	var got []string
+	for _, r := range each(three(), []redistest.Kind{redistest.OnServer, redistest.OnSentinels}, 5, 2) {
+		got = append(got, r.Name())
+	}
+	want := []string{"a-server-5", "b-server-5", "a-server-6", "b-server-6", "a-sentinels-5", "a-sentinels-6"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func TestRareFaultsComeFirst(t *testing.T) {
+	for seed := range uint64(4) {
+		var got []string
+		for _, f := range rare(three(), seed) {
+			got = append(got, f.Name)
+		}
+		if !slices.Equal(got, []string{"c", "b", "a"}) {
+			t.Errorf("seed %d: got %v", seed, got)
+		}
+	}
+}
+
+func TestNamesChooseFaults(t *testing.T) {
+	got := named(three(), regexp.MustCompile("^[ac]$"))
+	if len(got) != 2 || got[0].Name != "a" || got[1].Name != "c" {
+		t.Errorf("got %v", got)
+	}
+}
+
+// What is told of a run has to play the same one.
+func TestARunSaysHowToPlayItAgain(t *testing.T) {
+	r := Run{Fault: three()[1], On: redistest.OnCluster, Seed: 77}
+	args := strings.Fields(strings.ReplaceAll(strings.TrimPrefix(r.Again(), "go run . "), "'", ""))
+	s, err := Parse(&strings.Builder{}, args)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := each(named(three(), s.Names), s.On, s.Seed, s.Count)
+	if len(again) != 1 || again[0].Name() != r.Name() {
+		t.Errorf("%s plays %v", r.Again(), again)
+	}
+}
