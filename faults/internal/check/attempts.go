@@ -83,8 +83,11 @@ func (s *story) endSteps(l *lease) []*step {
 		return nil
 	}
 	is := committing
-	if l.end.Kind == history.Abort {
+	switch l.end.Kind {
+	case history.Abort:
 		is = aborting
+	case history.Release: // it died: see lease.free
+		return nil
 	}
 	return []*step{{op: l.end, is: is, lease: l.name, epoch: s.epoch(l.end)}}
 }

@@ -93,6 +93,23 @@ func TestAttempts(t *testing.T) {
 			t.kill(1, 10)
 			begin(t, 2, 600, 601, history.Interrupted, reject)
 		}, nil},
+		{"walked away, and refused", func(t *tale) {
+			t.begin(1, "p", "a", 1, 2, 1, reject)
+			t.end(history.Release, "a", 10, 11, history.Done)
+			begin(t, 2, 20, 21, history.Interrupted, reject)
+		}, nil},
+		{"walked away, and run again", func(t *tale) {
+			t.begin(1, "p", "a", 1, 2, 1, rerun)
+			t.end(history.Release, "a", 10, 11, history.Done)
+			t.begin(2, "p", "b", 20, 21, 2, rerun)
+			t.commit("b", "x", 30, 31, history.Done)
+		}, nil},
+		{"walked away, and run as if nothing had been", func(t *tale) {
+			t.begin(1, "p", "a", 1, 2, 1, rerun)
+			t.end(history.Release, "a", 10, 11, history.Done)
+			t.begin(2, "p", "b", 20, 21, 1, rerun)
+			t.commit("b", "x", 30, 31, history.Done)
+		}, []string{"attempts"}},
 		{"refused before it can have died", func(t *tale) {
 			t.begin(1, "p", "a", 1, 2, 1, reject)
 			begin(t, 2, 20, 30, history.Interrupted, reject)

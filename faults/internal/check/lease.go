@@ -37,10 +37,11 @@ func (l *lease) ended() bool {
 
 // free returns the earliest moment at which the key can be free without it
 // having ended for certain: when it expires, or is lost, or is freed by a call
-// whose effect is not known.
+// whose effect is not known. An attempt that was interrupted has not ended.
 func (l *lease) free() int64 {
 	free := min(l.known, l.lost)
-	if l.end != nil && !l.ended() {
+	interrupted := l.end != nil && l.lock.attempt && l.end.Kind == history.Release
+	if l.end != nil && (interrupted || !l.ended()) {
 		free = min(free, l.end.Call)
 	}
 	return free

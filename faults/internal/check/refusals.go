@@ -11,6 +11,10 @@ import (
 // connections are made again, a failover is heard of, a command times out.
 const aftermath = 3 * time.Second
 
+// headStart is by how much the time that a caller gives its context may begin
+// before its call is written down.
+const headStart = 50 * time.Millisecond
+
 // refusals finds the outcomes that nothing explains: those that no call should
 // have, and those that only a trouble brings about when there was none.
 func refusals(s *story) (found []Finding) {
@@ -35,19 +39,26 @@ func (s *story) unexplained(op *history.Op) string {
 			return "although it may wait for ever"
 		}
 	case history.Deadline:
-		if op.Wait != 0 && op.Return-op.Call >= op.Wait {
-			return "" // its own
+		asks := op.Kind == history.Lock || op.Kind == history.Try || op.Kind == history.Begin
+		if asks && op.Return-op.Call < op.Wait-int64(headStart) || asks && op.Wait == 0 {
+			return "although its context had not ended"
 		}
-		return s.untroubled(op)
 	case history.Unavailable:
+		if op.Wait != 0 && op.Return-op.Call >= op.Wait {
+			return "" // its wait may be over before anybody can answer
+		}
 		return s.untroubled(op)
 	}
 	return ""
 }
 
 // untroubled says that nothing was broken while a call lasted, nor just before,
-// and nothing where there was something.
+// and nothing where there was something. Before the beginning the clients set up
+// their connections, all at once.
 func (s *story) untroubled(op *history.Op) string {
+	if op.Call < s.Begun {
+		return ""
+	}
 	from := op.Call - int64(aftermath)
 	if s.troubled(from, op.Return, func(history.Trouble) bool { return true }) {
 		return ""
