@@ -28,6 +28,8 @@ const (
 	playTime   = 3 * time.Second
 	calmTime   = time.Second
 	finishTime = 15 * time.Second
+	// atWork is after how many grants the clients are at work.
+	atWork = 20
 )
 
 // play plays a run, and has its history judged.
@@ -58,7 +60,7 @@ func (r *Report) perform(tb testing.TB) {
 	s.TTL, s.Trouble = ttl, troubles.begin
 	h := &history.History{
 		Name: r.Run.Fault.Name, Deployment: nameOf(r.Run.On), Seed: r.Run.Seed, Careless: r.Run.Careless,
-		TTL: ttl.Nanoseconds(), Claim: claim.Nanoseconds(), Begun: clock.Now(),
+		TTL: ttl.Nanoseconds(), Claim: claim.Nanoseconds(),
 	}
 	c := crew.Start(tb, crew.Settings{
 		Redis:  g.options(),
@@ -67,7 +69,11 @@ func (r *Report) perform(tb testing.TB) {
 	})
 	s.Crew, s.Keys = c, c.Keys()
 
-	apart(func() { act(s, r.Run.Fault, &troubles) })
+	apart(func() {
+		c.AwaitGrants(atWork)
+		h.Begun = clock.Now()
+		act(s, r.Run.Fault, &troubles)
+	})
 	if tb.Context().Err() != nil {
 		return // interrupted
 	}
