@@ -29,6 +29,7 @@ func configured(name, value string) func(*testing.T, *redis.Client) {
 	}
 }
 
+//faults:row 20, 22, 25: what Check says of it
 func TestCheckSaysWhatIsWrongWithAServer(t *testing.T) {
 	tests := map[string]struct {
 		args   []string
@@ -157,6 +158,7 @@ func TestCheckOfAServerWhoseMessagesAreLost(t *testing.T) {
 	let()
 }
 
+//faults:row 24
 func TestCheckWarnsOfEviction(t *testing.T) {
 	server := redistest.Start(t, "--maxmemory", "100mb", "--maxmemory-policy", "volatile-ttl")
 	server.Grant("+info")

@@ -84,6 +84,7 @@ func waitersOfManyProcessesExcludeEachOther(t *testing.T, servers *redistest.Dep
 	}
 }
 
+//faults:row 9
 func TestAnothersTokenReleasesNothing(t *testing.T) {
 	rdb := redistest.Start(t).Client(t)
 	lease := lock(t, newLocker(t, rdb), "k")

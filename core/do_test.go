@@ -123,6 +123,7 @@ func locked(ctx context.Context, rdb redis.UniversalClient, keys ...string) (n i
 	return n
 }
 
+//faults:row 44
 func TestNestedUseOfTheSameKey(t *testing.T) {
 	rdb := newEmbedded(t)
 	locks := newLocker(t, rdb)
@@ -211,6 +212,7 @@ func TestTheLongestHoldEndsTheContext(t *testing.T) {
 	release(t, lock(t, locks, "k"))
 }
 
+//faults:row 42: only where it was chosen
 func TestFailOpenIsForFaultsAlone(t *testing.T) {
 	mini := miniredis.RunT(t)
 	rdb := redis.NewClient(&redis.Options{Addr: mini.Addr(), DialerRetries: 1})

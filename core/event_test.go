@@ -141,6 +141,7 @@ func TestSlogObserver(t *testing.T) {
 	}
 }
 
+//faults:row 41
 func TestCloseDrains(t *testing.T) {
 	locks := newLocker(t, newEmbedded(t))
 	lease := lock(t, locks, "k")

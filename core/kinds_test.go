@@ -62,6 +62,9 @@ func kindCases() []kindCase {
 
 // TestOnEachKindOfRedis runs each case on each kind, on servers that the cases
 // share, and which have no data at its beginning.
+//
+//faults:row 21: "fences rise whatever happens to their counter"
+//faults:row 44: "several keys"
 func TestOnEachKindOfRedis(t *testing.T) {
 	for _, kind := range redistest.Kinds() {
 		t.Run(kind.String(), func(t *testing.T) {

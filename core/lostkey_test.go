@@ -135,7 +135,7 @@ func TestValidityIsThatOfAMonotonicClock(t *testing.T) {
 	wantMonotonic := func(what string, lease *core.Lease) {
 		t.Helper()
 		until := lease.ValidUntil()
-		if until == until.Round(0) { //nolint:revive // Equal does not see the reading
+		if until == until.Round(0) { //nolint:staticcheck // Equal does not see the reading
 			t.Errorf("%s: %v has no reading of the monotonic clock", what, until)
 		}
 	}

@@ -119,6 +119,8 @@ func TestKeysOfALock(t *testing.T) {
 }
 
 // A client on which a lock would be found on another server than it was taken on.
+//
+//faults:row 23, 25
 func TestNewRefusesClientsThatKeepNoLock(t *testing.T) {
 	sentinels := &redis.FailoverOptions{MasterName: "m", SentinelAddrs: []string{"127.0.0.1:1"}}
 	behind := func(change func(*redis.FailoverOptions)) redis.UniversalClient {

@@ -37,6 +37,7 @@ func aHandlerThatRunsThreeTTLsKeepsItsLock(t *testing.T, servers *redistest.Depl
 	release(t, lease)
 }
 
+//faults:row 13
 func TestTheHolderIsToldBeforeTheNextOneComes(t *testing.T) {
 	tests := []struct {
 		name  string
@@ -74,6 +75,7 @@ func TestTheHolderIsToldBeforeTheNextOneComes(t *testing.T) {
 	}
 }
 
+//faults:row 1
 func TestALostReplyLeavesNoOrphan(t *testing.T) {
 	for name, mode := range map[string]redistest.Mode{"closed": redistest.CloseConn, "silent": redistest.Swallow} {
 		for times := 1; times <= 2; times++ {
@@ -107,6 +109,7 @@ func TestALostReplyLeavesNoOrphan(t *testing.T) {
 	}
 }
 
+//faults:row 5
 func TestADelayedSetIsReleasedOnceItsReplyIsSeen(t *testing.T) {
 	server, proxy, rdb := behindProxy(t)
 	locks := newLocker(t, rdb, core.WithTTL(time.Hour), core.WithCommandTimeout(200*time.Millisecond))
@@ -124,6 +127,7 @@ func TestADelayedSetIsReleasedOnceItsReplyIsSeen(t *testing.T) {
 	})
 }
 
+//faults:row 3, 4
 func TestACancelledContextReturnsAtOnce(t *testing.T) {
 	server, proxy, rdb := behindProxy(t)
 	locks := newLocker(t, rdb, core.WithTTL(time.Hour), core.WithCommandTimeout(10*time.Second))
@@ -161,6 +165,7 @@ func aDeadlineInTheMiddleOfAWait(t *testing.T, servers *redistest.Deployment) {
 	release(t, lease)
 }
 
+//faults:row 34
 func TestABlackHoledRedis(t *testing.T) {
 	_, proxy, rdb := behindProxy(t)
 	const bound = 300 * time.Millisecond

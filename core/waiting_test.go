@@ -162,6 +162,8 @@ func TestCloseEndsTheSubscription(t *testing.T) {
 }
 
 // Where nothing can be subscribed to, waiters live by their timers.
+//
+//faults:row 27: no message ever comes
 func TestWithoutPubSubWaitersAreServedAllTheSame(t *testing.T) {
 	server := redistest.Start(t)
 	admin := server.Client(t)

@@ -125,6 +125,8 @@ func TestContextTimeoutInside(t *testing.T) {
 // Echo's deprecated Timeout does not wait for its handler. Around the lock it
 // leaves it alone. Behind it there is nothing to test: Timeout's goroutine and
 // all that stands around it race for the context.
+//
+//faults:row 40
 func TestDeprecatedTimeoutAround(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t)

@@ -33,6 +33,8 @@ func get(t *testing.T, e *echo.Echo) *http.Response {
 }
 
 // The handler gets Echo's own Response, and in it the server's own writer.
+//
+//faults:row 38
 func TestResponseIsNotWrapped(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t)
@@ -61,6 +63,8 @@ func TestResponseIsNotWrapped(t *testing.T) {
 
 // Server-sent events reach the client one by one, and hold the lock until the
 // handler returns.
+//
+//faults:row 39
 func TestServerSentEvents(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t)

@@ -241,6 +241,8 @@ func TestDeadline(t *testing.T) {
 // http.TimeoutHandler around the engine answers before the handler returns,
 // and the lock is held until it does. It does so too when the request's context
 // ends, which here is when the handler is known to run.
+//
+//faults:row 40
 func TestTimeoutHandler(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t)

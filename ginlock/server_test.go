@@ -18,6 +18,8 @@ import (
 )
 
 // The handler has the c.Writer that was there before.
+//
+//faults:row 38
 func TestWriterIsNotReplaced(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t)

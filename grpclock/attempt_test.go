@@ -63,6 +63,8 @@ func checkNext(t *testing.T, conn *grpc.ClientConn, runs *atomic.Int32, want str
 }
 
 // Each code is stored or not, and a handler and WithStored can say otherwise.
+//
+//faults:row 50: codes of gRPC
 func TestWhichAnswersAreStored(t *testing.T) {
 	t.Parallel()
 	locks, _ := newLocker(t)

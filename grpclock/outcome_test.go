@@ -55,6 +55,8 @@ func failing(err error) grpclock.KeyFunc {
 }
 
 // Every outcome that a call without an idempotency key can have.
+//
+//faults:row 43: codes
 func TestOutcomes(t *testing.T) {
 	t.Parallel()
 	taken := func(t *testing.T, e *env) {

@@ -133,6 +133,8 @@ func forEachCall(t *testing.T, test func(t *testing.T, key grpclock.KeyFunc,
 // However a handler ends, its lock is held until then and free afterwards. A
 // panic passes through the lock as it is, to a recovery outside of it; one
 // inside does no harm.
+//
+//faults:row 35
 func TestReleaseHoweverTheHandlerEnds(t *testing.T) {
 	t.Parallel()
 	crash := errors.New("crash")
@@ -188,6 +190,8 @@ func TestReleaseHoweverTheHandlerEnds(t *testing.T) {
 
 // A handler that ends its goroutine leaves its client without an answer, but
 // not its lock.
+//
+//faults:row 35
 func TestGoexit(t *testing.T) {
 	t.Parallel()
 	forEachCall(t, func(t *testing.T, key grpclock.KeyFunc, bank func(func(context.Context) error) *bank, call func(context.Context, pb.BankClient) error) {
@@ -216,6 +220,8 @@ func TestGoexit(t *testing.T) {
 }
 
 // A client that goes does not end the lock: the handler does.
+//
+//faults:row 8, 36
 func TestReleaseAfterTheClientHasGone(t *testing.T) {
 	t.Parallel()
 	forEachCall(t, func(t *testing.T, key grpclock.KeyFunc, bank func(func(context.Context) error) *bank, call func(context.Context, pb.BankClient) error) {
@@ -249,6 +255,8 @@ func TestReleaseAfterTheClientHasGone(t *testing.T) {
 
 // A lock that is lost ends the handler's context, even where a stream's handler
 // took it before it had the lock, and leaves its answer alone.
+//
+//faults:row 13: streams too
 func TestLostLease(t *testing.T) {
 	t.Parallel()
 	forEachCall(t, func(t *testing.T, key grpclock.KeyFunc, bank func(func(context.Context) error) *bank, call func(context.Context, pb.BankClient) error) {

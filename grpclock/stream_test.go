@@ -46,6 +46,8 @@ func wantLease(t *testing.T, s grpc.ServerStream) {
 }
 
 // In a stream from the server the handler has its lock from the beginning.
+//
+//faults:row 43
 func TestServerStream(t *testing.T) {
 	t.Parallel()
 	locks, rdb := newLocker(t)

@@ -68,6 +68,7 @@ func TestIdempotentRegistrations(t *testing.T) {
 	)(nethttplock.Middleware(locks, core.Named("user", nethttplock.ContextValue(userKey{})))(h)))
 }
 
+//faults:row 42: idempotent requests cannot choose it
 func TestIdempotentRegistrationPanics(t *testing.T) {
 	t.Parallel()
 	locks := unusedLocker(t)
@@ -187,6 +188,8 @@ func TestMiddlewareBehindIdempotent(t *testing.T) {
 
 // A timeout inside is the handler, whose 503 frees the key although what it runs
 // goes on.
+//
+//faults:row 40 limit: inside Idempotent
 func TestTimeoutInside(t *testing.T) {
 	t.Parallel()
 	locks, _ := newLocker(t)

@@ -19,6 +19,8 @@ import (
 )
 
 // The handler gets the server's own writer, with all that it can do.
+//
+//faults:row 38
 func TestWriterIsTheServersOwn(t *testing.T) {
 	t.Parallel()
 	locks, _ := newLocker(t)
@@ -85,6 +87,8 @@ func TestRequestContext(t *testing.T) {
 }
 
 // Two middlewares with the same key take one lock, and the outer one frees it.
+//
+//faults:row 44
 func TestNestedSameKey(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex

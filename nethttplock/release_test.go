@@ -14,6 +14,8 @@ import (
 
 // However a handler ends, its lock is held until then and free afterwards, and
 // a panic passes through as it is.
+//
+//faults:row 35
 func TestReleaseHoweverTheHandlerEnds(t *testing.T) {
 	t.Parallel()
 	crash := errors.New("crash")
@@ -61,6 +63,8 @@ func TestReleaseHoweverTheHandlerEnds(t *testing.T) {
 }
 
 // A client that goes does not end the lock: the handler does.
+//
+//faults:row 8, 36
 func TestReleaseAfterTheClientHasGone(t *testing.T) {
 	t.Parallel()
 	locks, rdb := newLocker(t)
@@ -95,6 +99,8 @@ func TestReleaseAfterTheClientHasGone(t *testing.T) {
 
 // http.TimeoutHandler does not wait for its handler. Around the lock it leaves
 // it alone; inside, it makes the lock end too early.
+//
+//faults:row 40 limit: both orders
 func TestTimeoutHandler(t *testing.T) {
 	t.Parallel()
 	const short = 20 * time.Millisecond
@@ -132,6 +138,8 @@ func TestTimeoutHandler(t *testing.T) {
 }
 
 // A lock that is lost ends the handler's context and leaves its answer alone.
+//
+//faults:row 13
 func TestLostLease(t *testing.T) {
 	t.Parallel()
 	locks, rdb := newLocker(t, core.WithTTL(150*time.Millisecond))

@@ -165,6 +165,7 @@ func TestGrpcurlLinesWorkAsPrinted(t *testing.T) {
 	}
 }
 
+//faults:row 41: a whole service
 func TestRequestsUnderWayMayEnd(t *testing.T) {
 	t.Parallel()
 	urls, out, stop := startServing(t)

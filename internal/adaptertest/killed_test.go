@@ -10,6 +10,8 @@ import (
 
 // All servers die, and are back only when the answers were given. It is one row
 // more of the table, but of servers that all frameworks share.
+//
+//faults:row 42
 func TestAllServersAreKilled(t *testing.T) {
 	t.Parallel()
 	for _, kind := range redistest.Kinds() {

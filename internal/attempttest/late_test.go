@@ -56,6 +56,8 @@ func (l *letter) duringNext(f func()) {
 }
 
 // What a dead process has sent arrives after its death.
+//
+//faults:row 45, 46
 func TestACommandOfTheDeadArrivesLate(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {

@@ -10,6 +10,9 @@ import (
 
 // A process stands still in its handler, for longer than its lease, and goes on
 // when another one has the key.
+//
+//faults:row 14 limit: SIGSTOP in an idempotent request
+//faults:row 46
 func TestAProcessStandsStill(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "net/http")

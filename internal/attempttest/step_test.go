@@ -84,6 +84,8 @@ const timesEnv = "REQLOCK_CRASHES"
 
 // A process is killed at each step. Duplicates of its request wait in other
 // processes, or come later.
+//
+//faults:row 45
 func TestAProcessIsKilledAtEachStep(t *testing.T) {
 	for name := range frameworks {
 		t.Run(name, func(t *testing.T) {

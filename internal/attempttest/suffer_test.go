@@ -7,6 +7,9 @@ import (
 )
 
 // Redis, or what is in it, is lost while a handler runs.
+//
+//faults:row 16 loss: idempotent requests
+//faults:row 47
 func TestRedisIsLostWhileAHandlerRuns(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "net/http")

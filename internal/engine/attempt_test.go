@@ -202,6 +202,7 @@ func TestEachAttemptHasItsOwnToken(t *testing.T) {
 	})
 }
 
+//faults:row 49
 func TestAMismatchComesBeforeAllElse(t *testing.T) {
 	other := func(wait time.Duration) Request { return attempt("other", wait) }
 	for _, wait := range []time.Duration{0, WaitForever} {
@@ -247,6 +248,7 @@ func TestAMismatchAmongThoseWhoCameTogether(t *testing.T) {
 	})
 }
 
+//faults:row 45
 func TestWhatIsLeftByADeadAttempt(t *testing.T) {
 	dead := fakeRecord{state: 'R', token: "dead:1", fingerprint: []byte("f"), number: 3}
 	t.Run("rejected", func(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 )
 
+//faults:row 41
 func TestCloseRefusesWaitersAndWaitsForHolders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()

@@ -64,6 +64,7 @@ func TestTheEndings(t *testing.T) {
 	}
 }
 
+//faults:row 47
 func TestACommitIsTriedAgain(t *testing.T) {
 	tests := []struct {
 		name  string
@@ -166,6 +167,7 @@ func TestACommitGoesOnWithoutItsCaller(t *testing.T) {
 	})
 }
 
+//faults:row 46
 func TestALateCommit(t *testing.T) {
 	tests := []struct {
 		name  string

@@ -11,6 +11,7 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 )
 
+//faults:row 34
 func TestAFaultIsNotContention(t *testing.T) {
 	denied := &store.Fault{Err: errors.New("denied")}
 	tests := []struct {
@@ -109,6 +110,7 @@ func TestATokenOfUnknownFateIsDead(t *testing.T) {
 	})
 }
 
+//faults:row 6: it is over on arrival
 func TestAGrantThatComesTooLateIsGivenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
@@ -292,6 +294,7 @@ func TestTheCallerWaitsForAReleaseNoLongerThanItWants(t *testing.T) {
 	})
 }
 
+//faults:row 4, 8
 func TestAReleaseIsSentThoughItsContextHasEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()

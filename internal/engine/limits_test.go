@@ -43,6 +43,7 @@ func crowd(t *testing.T, e *Engine, key string, n int) (refused map[Reason]int) 
 // aMoment is how long the store takes where it does not answer at once.
 const aMoment = time.Millisecond
 
+//faults:row 32
 func TestTheLineIsBounded(t *testing.T) {
 	for name, start := range map[string]func(*testing.T, *Engine, *fakeStore) (free func()){
 		"behind a holder here": func(t *testing.T, e *Engine, _ *fakeStore) func() {
@@ -85,6 +86,7 @@ func TestTheLineIsBounded(t *testing.T) {
 	}
 }
 
+//faults:row 32
 func TestAllLinesTogetherAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()

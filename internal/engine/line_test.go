@@ -209,6 +209,7 @@ func TestTheWaitBudgetIsKeptToTheInstant(t *testing.T) {
 	})
 }
 
+//faults:row 2
 func TestAnAbandonedTakeThatWonIsUndone(t *testing.T) {
 	for _, transition := range []string{"take", "enqueue"} {
 		t.Run(transition, func(t *testing.T) {

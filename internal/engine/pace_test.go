@@ -105,6 +105,8 @@ func TestAllHoldersAreToldThoughRenewalsHang(t *testing.T) {
 
 // A part of the store that does not answer, as one node of a ring, does not keep
 // the others' leases from being renewed.
+//
+//faults:row 29
 func TestADeadNodeDoesNotCostOthersTheirLeases(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()

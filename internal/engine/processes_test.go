@@ -186,6 +186,7 @@ func TestAGrantFromElsewhereThatCrossedALeavingIsPassedOn(t *testing.T) {
 	})
 }
 
+//faults:row 30
 func TestWaitersCostTheServerNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(2)

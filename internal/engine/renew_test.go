@@ -17,6 +17,7 @@ var errDown = &store.Fault{Passing: true, Err: errors.New("down")}
 // validity is what the package comment promises of a lease of 10 s.
 const validity = 10*time.Second - 100*time.Millisecond - 2*time.Millisecond
 
+//faults:row 11: and not after its release
 func TestALeaseIsRenewedForAsLongAsItIsHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, events := newEngine()
@@ -101,6 +102,7 @@ func TestAHolderIsToldBeforeTheKeyCanExpire(t *testing.T) {
 	}
 }
 
+//faults:row 12
 func TestFailedRenewalsAreRetriedUntilTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
@@ -141,6 +143,7 @@ func TestAKeyThatIsAnothersIsALossAtOnce(t *testing.T) {
 	})
 }
 
+//faults:row 9
 func TestALossIsSeenAtTheReleaseToo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, events := newEngine()
@@ -173,6 +176,7 @@ func TestAReleaseWaitsForTheRenewalInFlight(t *testing.T) {
 	})
 }
 
+//faults:row 39: the longest hold
 func TestMaxHoldTellsTheHolderAndLetsTheLeaseRunOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
@@ -265,6 +269,8 @@ func TestExtend(t *testing.T) {
 }
 
 // A lease that is renewed counts from the sending of the renewal.
+//
+//faults:row 6
 func TestARenewedLeaseCountsFromTheSending(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
@@ -284,6 +290,7 @@ func TestARenewedLeaseCountsFromTheSending(t *testing.T) {
 	})
 }
 
+//faults:row 11
 func TestAReleaseIsSentAfterTheRenewalsHaveEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()

@@ -11,6 +11,8 @@ import (
 )
 
 // Each of these loses what would have told the waiter.
+//
+//faults:row 27
 func TestNothingThatIsLostStrandsAWaiter(t *testing.T) {
 	const most = safetyTime + safetyTime/4
 	tests := []struct {

@@ -145,6 +145,8 @@ func soakEnd(t *testing.T) time.Time {
 
 // A master is replaced, in each way in which that happens, while its locks are held,
 // waited for, and committed.
+//
+//faults:row 17 loss: Sentinel and Cluster, with and without the last writes, two masters at once
 func TestAMasterIsReplaced(t *testing.T) {
 	for deployed, start := range deployments {
 		t.Run(deployed, func(t *testing.T) {

@@ -22,6 +22,8 @@ func fingerprintOf(t *testing.T, target, body string) string {
 }
 
 // Path, query and body make the fingerprint, each by itself.
+//
+//faults:row 49
 func TestFingerprint(t *testing.T) {
 	t.Parallel()
 	seen := map[string]string{}

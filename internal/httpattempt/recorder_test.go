@@ -168,6 +168,8 @@ func TestWhatIsOfTheAnswerAlone(t *testing.T) {
 
 // An answer whose record is as long as it may be is kept; one byte more, and it
 // has gone straight out.
+//
+//faults:row 48
 func TestLimit(t *testing.T) {
 	t.Parallel()
 	header := http.Header{"Content-Type": {"text/plain"}, "Location": {"/payments/7"}}
@@ -236,6 +238,8 @@ func TestUnsupported(t *testing.T) {
 }
 
 // Nobody finds the writer behind a Recorder.
+//
+//faults:row 38: Idempotent
 func TestNoWayPast(t *testing.T) {
 	t.Parallel()
 	outer := httptest.NewRecorder()

@@ -13,6 +13,8 @@ import (
 
 // Fifty wait in one process for a key that another process holds. In one second
 // the two may send the renewals of the holder, and one safety check.
+//
+//faults:row 30
 func TestWaitersCostNothingWhileTheyWait(t *testing.T) {
 	const waiters = 50
 	for name, ttl := range map[string]time.Duration{"no renewal is due": 10 * time.Second, "renewals are due": 2 * time.Second} {

@@ -58,6 +58,7 @@ func (c *crowd) call() {
 	<-c.end
 }
 
+//faults:row 32: bytes for each waiter
 func TestTenThousandWaiters(t *testing.T) {
 	// The runtime keeps room for their timers: some bytes each.
 	const waiters, most, least = 10_000, 2 << 10, 50
@@ -145,6 +146,8 @@ func release(t *testing.T, lease *core.Lease) {
 }
 
 // Two processes want each of many keys, one after the other.
+//
+//faults:row 32: keys that nobody uses
 func TestIdleKeysLeaveNothing(t *testing.T) {
 	const keys, goroutines = 2_000, 8
 	server := redistest.Start(t)

@@ -12,6 +12,8 @@ import (
 
 // A waiter whose subscription breaks just before the release is not told. It
 // looks again when it has subscribed anew, long before its safety timer.
+//
+//faults:row 27
 func TestAMissedReleaseIsSeenAtTheNextSubscription(t *testing.T) {
 	const rounds, soon = 5, 500 * time.Millisecond
 	server := redistest.Start(t)

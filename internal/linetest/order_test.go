@@ -98,6 +98,7 @@ func inLine(t *testing.T, rdb *redis.Client) int {
 	return int(n)
 }
 
+//faults:row 31
 func TestWhoCameFirstIsServedFirst(t *testing.T) {
 	const processes, goroutines = 4, 16
 	server := redistest.Start(t)

@@ -170,6 +170,7 @@ func (c *crew) summarize(h history, took time.Duration) {
 		float64(commands)/float64(max(1, len(grants))))
 }
 
+//faults:row 31
 func TestFourProcessesTakeTurns(t *testing.T) {
 	for name, fencing := range map[string]bool{"with fencing": true, "without": false} {
 		t.Run(name, func(t *testing.T) {
@@ -206,6 +207,7 @@ func (c *crew) wantFewCommands(h history) {
 	}
 }
 
+//faults:row 31: the dead are passed over
 func TestAProcessIsKilled(t *testing.T) {
 	_, h := scenario{
 		orders: full(shortTTL, shortBound, true), processes: crewSize + 2, checks: inOrder(fairly(plain(), true)),
@@ -230,6 +232,7 @@ func TestAProcessIsKilled(t *testing.T) {
 	}
 }
 
+//faults:row 14 limit: SIGSTOP while it holds
 func TestAProcessStandsStill(t *testing.T) {
 	long := full(shortTTL, shortBound, true)
 	long.Shape.Turns = max(long.Shape.Turns, 300) // the others must not be done meanwhile
@@ -274,6 +277,8 @@ func (c *crew) standStill(process int) {
 }
 
 // Somebody who follows no rules writes a value of his own over the holder's.
+//
+//faults:row 26
 func TestTheKeyIsTakenAway(t *testing.T) {
 	s := scenario{
 		orders: full(shortTTL, shortBound, true), checks: plain(),
@@ -295,6 +300,7 @@ func (c *crew) takeAway(process int) {
 	c.admin.Del(c.t.Context(), lockName)
 }
 
+//faults:row 27: again and again, under load
 func TestTheSubscriptionsAreCut(t *testing.T) {
 	for name, test := range map[string]struct {
 		turns int
@@ -351,6 +357,8 @@ func TestTheFenceKeyIsDeleted(t *testing.T) {
 
 // Data that is lost may let two holders in, who both believe: exclusion is not
 // asked for here. Their fences tell who is the later one.
+//
+//faults:row 16 loss: under load; fences rise, everybody is served
 func TestAllDataIsLost(t *testing.T) {
 	s := scenario{
 		orders: full(shortTTL, shortBound, true), checks: afterLoss(),

@@ -7,6 +7,7 @@ import (
 	"github.com/reqlock/reqlock/internal/record"
 )
 
+//faults:row 50: statuses
 func TestStorable(t *testing.T) {
 	t.Parallel()
 	refused := []int{401, 403, 408, 409, 423, 425, 429, 499}

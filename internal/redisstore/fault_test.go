@@ -34,6 +34,7 @@ func faultOf(t *testing.T, s *syncStore, within time.Duration) *store.Fault {
 	return fault
 }
 
+//faults:row 19, 20
 func TestWhatTheServersErrorsMean(t *testing.T) {
 	configure := func(settings ...string) func(*testing.T, *redis.Client) {
 		return func(t *testing.T, rdb *redis.Client) {
@@ -81,6 +82,7 @@ func TestWhatTheServersErrorsMean(t *testing.T) {
 	}
 }
 
+//faults:row 20: BUSY
 func TestABusyServerPasses(t *testing.T) {
 	server := redistest.Start(t, "--busy-reply-threshold", "10")
 	rdb := server.Client(t, func(o *redis.Options) { o.ReadTimeout = 10 * time.Second })

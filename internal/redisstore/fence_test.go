@@ -29,6 +29,7 @@ func fences(t *testing.T, s *syncStore, turn, block int) int64 {
 	return got.Fence
 }
 
+//faults:row 21
 func TestFences(t *testing.T) {
 	onEachServer(t, func(t *testing.T, rdb redis.UniversalClient) {
 		t.Run("they rise", func(t *testing.T) { fencesRise(t, rdb) })
@@ -78,6 +79,7 @@ func fencesRise(t *testing.T, rdb redis.UniversalClient) {
 	}
 }
 
+//faults:row 16, 21
 func TestFencesRiseOverARestart(t *testing.T) {
 	server := redistest.Start(t)
 	rdb := server.Client(t)

@@ -172,6 +172,8 @@ func TestAWantOfMemoryIsNobodyElses(t *testing.T) {
 
 // A lane that is stuck does not hold up another one, and does not use up the
 // connections that the other one needs.
+//
+//faults:row 29
 func TestRenewalsAreNotStuckBehindTakes(t *testing.T) {
 	server := redistest.Start(t)
 	proxy := redistest.NewProxy(t, server.Addr())
@@ -261,6 +263,8 @@ func TestCloseWithAFullQueue(t *testing.T) {
 
 // A lease counts from the sending of the command that granted it, and not from
 // its reply.
+//
+//faults:row 6
 func TestALeaseCountsFromTheSending(t *testing.T) {
 	const late = 300 * time.Millisecond
 	kept := request(me1)

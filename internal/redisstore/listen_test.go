@@ -125,6 +125,7 @@ func TestForgedMessagesDoNothing(t *testing.T) {
 	}
 }
 
+//faults:row 28
 func TestAHundredKeysShareOneConnection(t *testing.T) {
 	server := redistest.Start(t)
 	proxy := redistest.NewProxy(t, server.Addr())

@@ -10,6 +10,8 @@ import (
 
 // A transition whose reply is lost is sent again, and what the second send
 // finds is read rightly.
+//
+//faults:row 1, 10: for each script
 func TestALostReplyOfEachScriptIsSurvived(t *testing.T) {
 	rejoined := request(me1)
 	rejoined.Rejoin = me2

@@ -16,6 +16,9 @@ import (
 
 // TestRedirects shares one cluster among its tests. Each moves a slot of its own
 // away from the first master, of which the client under test does not know.
+//
+//faults:row 19: TRYAGAIN
+//faults:row 23
 func TestRedirects(t *testing.T) {
 	cluster := redistest.StartCluster(t)
 	for _, test := range []struct {

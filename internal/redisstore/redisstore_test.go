@@ -76,6 +76,7 @@ func TestAnOldServerIsAskedByScriptFromThenOn(t *testing.T) {
 	}
 }
 
+//faults:row 22
 func TestScriptsComeBackAfterAFlush(t *testing.T) {
 	onEachServer(t, func(t *testing.T, rdb redis.UniversalClient) {
 		s := newStore(t, rdb)

@@ -113,6 +113,7 @@ func refused(t *testing.T, rdb *redis.Client, call func(*testing.T, *syncStore) 
 	}
 }
 
+//faults:row 26
 func TestAKeyOfTheWrongTypeIsRefusedBeforeAnythingChanges(t *testing.T) {
 	server := redistest.Start(t)
 	rdb := server.Client(t)
@@ -207,6 +208,7 @@ func TestAKeyOfTheWrongTypeIsRefusedBeforeAnythingChanges(t *testing.T) {
 	}
 }
 
+//faults:row 20: OOM, and what goes on nevertheless
 func TestAServerWithoutMemory(t *testing.T) {
 	rdb := redistest.Start(t).Client(t)
 	full := func(t *testing.T, before state) {

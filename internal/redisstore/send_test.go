@@ -28,6 +28,7 @@ func behindProxy(t *testing.T) (*syncStore, *redistest.Proxy, *redis.Client) {
 	return newStore(t, rdb), proxy, server.Client(t)
 }
 
+//faults:row 1
 func TestALostReplyIsSurvived(t *testing.T) {
 	for name, mode := range map[string]redistest.Mode{"closed": redistest.CloseConn, "silent": redistest.Swallow} {
 		t.Run(name, func(t *testing.T) {

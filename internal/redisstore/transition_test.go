@@ -421,6 +421,8 @@ var transitions = []transitionTest{
 	},
 }
 
+//faults:row 9, 11: releases of others' keys, and renewals, which create none
+//faults:row 46: commits of one that was overtaken
 func TestTransitions(t *testing.T) {
 	onEachServer(t, func(t *testing.T, rdb redis.UniversalClient) {
 		checkTransitions(t, rdb, newStore(t, rdb).mode.Load().(string))

@@ -10,6 +10,8 @@ import (
 
 // TestSlotsThatMove shares one cluster among its tests, each of which has slots
 // of its own.
+//
+//faults:row 23: under load
 func TestSlotsThatMove(t *testing.T) {
 	cluster := redistest.StartCluster(t, "--cluster-node-timeout", "15000") // no node is replaced because it is slow
 	for name, test := range map[string]func(*testing.T, *redistest.Cluster){

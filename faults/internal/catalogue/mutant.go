@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"strings"
 )
 
@@ -16,7 +17,7 @@ type Mutant struct {
 	Says string
 }
 
-// Mutants returns the files of a folder in the order of their names. A folder
+// Mutants returns the .diff files of a folder in the order of their names. A folder
 // that is not there has none.
 func Mutants(repository fs.FS, folder string) ([]Mutant, error) {
 	entries, err := fs.ReadDir(repository, folder)
@@ -25,7 +26,7 @@ func Mutants(repository fs.FS, folder string) ([]Mutant, error) {
 	}
 	var mutants []Mutant
 	for _, entry := range entries {
-		if entry.IsDir() || strings.HasSuffix(entry.Name(), ".go") {
+		if path.Ext(entry.Name()) != ".diff" {
 			continue
 		}
 		text, err := fs.ReadFile(repository, folder+"/"+entry.Name())

@@ -1,0 +1,50 @@
+package nethttplock_test
+
+import (
+	"context"
+	"net/http"
+	"testing"
+
+	"github.com/reqlock/reqlock/nethttplock"
+)
+
+// A goroutine that outlives its handler has lost the lock with it, and can tell
+// by its context. What it does then it does under a lock of its own.
+//
+//faults:row 37 limit
+func TestAGoroutineOutlivesItsHandler(t *testing.T) {
+	t.Parallel()
+	locks, rdb := newLocker(t)
+	returned, ended := make(chan struct{}), make(chan struct{})
+	server := newServer(t, nethttplock.Middleware(locks, literal)(
+		http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			outer, _ := nethttplock.FromContext(r.Context())
+			go func() {
+				defer close(ended)
+				<-returned
+				if r.Context().Err() == nil {
+					t.Error("the handler has returned, and the goroutine's context goes on")
+				}
+				if held(t, rdb) {
+					t.Error("the handler has returned, and the key is held")
+				}
+				own, err := locks.Lock(context.WithoutCancel(r.Context()), theKey)
+				if err != nil {
+					t.Errorf("a lock of its own: %v", err)
+					return
+				}
+				if own.Token() == outer.Token() || !held(t, rdb) {
+					t.Error("the goroutine's lock is that of the handler, which has ended")
+				}
+				if err := own.Release(t.Context()); err != nil {
+					t.Errorf("release: %v", err)
+				}
+			}()
+		})))
+	if status := get(t, server); status != http.StatusOK {
+		t.Errorf("status %d", status)
+	}
+	eventually(t, "the key is free", func() bool { return !held(t, rdb) })
+	close(returned)
+	<-ended
+}
