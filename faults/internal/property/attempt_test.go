@@ -36,9 +36,9 @@ type runner struct {
 }
 
 func TestAttempts(t *testing.T) {
-	for _, policy := range []core.Policy{core.Reject, core.Rerun} {
+	for name, policy := range map[string]core.Policy{"reject": core.Reject, "rerun": core.Rerun} {
 		for _, renewed := range []bool{false, true} {
-			t.Run(fmt.Sprintf("policy %v, renewed %v", policy, renewed), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s, renewed %v", name, renewed), func(t *testing.T) {
 				play(t, func(rt *rapid.T, table *table) {
 					playAttempts(rt, table, policy, renewed)
 				}, core.WithInterrupted(policy), core.WithWait(0), core.WithRenewal(renewed))

@@ -9,7 +9,7 @@ import (
 )
 
 // games is how many games each test plays, unless -rapid.checks says otherwise.
-const games = "60"
+const games = "100"
 
 func TestMain(m *testing.M) {
 	if err := flag.Set("rapid.checks", games); err != nil {
