@@ -43,7 +43,7 @@ func (h *hold) tellEnd() {
 	at := clock.Now()
 	h.ended.Store(at)
 	op := h.op(history.Told)
-	op.Call = at
+	op.Call, op.ValidUntil = at, h.client.clock.Of(h.lease.ValidUntil())
 	ctx := h.lease.Context()
 	cause := context.Cause(ctx)
 	h.client.begin(op).end(at, outcomeOf(ctx, cause), cause)

@@ -104,7 +104,7 @@ func TestAHolderIsTold(t *testing.T) {
 			t.Errorf("%+v", op)
 		}
 	}
-	if told.Outcome != history.Lost || told.Call != h.ended.Load() {
+	if told.Outcome != history.Lost || told.Call != h.ended.Load() || told.ValidUntil == 0 {
 		t.Errorf("told %+v", told)
 	}
 	if released.Outcome != history.Lost || released.Believed > told.Call || released.Believed == 0 {
