@@ -1,6 +1,10 @@
 package fault
 
-import "github.com/reqlock/reqlock/internal/redistest"
+import (
+	"slices"
+
+	"github.com/reqlock/reqlock/internal/redistest"
+)
 
 // A Fault is one way in which a run goes wrong.
 type Fault struct {
@@ -16,3 +20,26 @@ type Fault struct {
 	// returns when all is well again: nothing of it is left behind.
 	Play func(s *Scene)
 }
+
+// All returns all faults, in an order that does not change: those that can happen
+// to one server, then those that take several.
+func All() []Fault {
+	return slices.Concat(singleFaults(), sentinelFaults(), clusterFaults())
+}
+
+// singleFaults are those that can happen to one server, and to what lies between
+// it and the clients.
+func singleFaults() []Fault {
+	calm := Fault{Name: "calm", On: everywhere(), Play: func(s *Scene) {
+		s.linger(3, 4)
+		s.well()
+	}}
+	return slices.Concat([]Fault{calm}, serverFaults(), dataFaults(), refusals(),
+		networkFaults(), commandFaults(), clientFaults(), storms())
+}
+
+// everywhere is all kinds of deployment.
+func everywhere() []redistest.Kind { return redistest.Kinds() }
+
+// alone is one server alone.
+func alone() []redistest.Kind { return []redistest.Kind{redistest.OnServer} }

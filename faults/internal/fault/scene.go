@@ -29,7 +29,9 @@ type Scene struct {
 	// Keys are the names of the locks in Redis.
 	Keys []string
 	TTL  time.Duration
-	// Trouble writes down that something is broken, until end is called.
+	// Trouble writes down that something is broken, until end is called. It must be
+	// called before it is broken, and end when it is well again: a loss is over
+	// when nothing more gets lost, though those who have lost may not know yet.
 	Trouble func(name string, loss bool) (end func())
 }
 

@@ -16,9 +16,6 @@ import (
 	"github.com/reqlock/reqlock/core"
 )
 
-// patience is how long anything may take that is bound to happen.
-const patience = 30 * time.Second
-
 // A dial is how a worker dials.
 type dial = func(ctx context.Context, network, addr string) (net.Conn, error)
 

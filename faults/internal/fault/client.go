@@ -1,0 +1,67 @@
+package fault
+
+import (
+	"regexp"
+	"strings"
+	"sync/atomic"
+)
+
+// clientFaults are what happens to client processes.
+func clientFaults() []Fault {
+	return []Fault{
+		{Name: "process-is-killed", On: everywhere(), Play: rounds(3, func(s *Scene) {
+			s.during("a process is killed", false, func() { s.Crew.Kill(s.someProcess()) })
+		})},
+		{Name: "holder-is-killed", On: everywhere(), Play: rounds(2, func(s *Scene) {
+			s.during("a holder is killed", false, s.killHolder)
+		})},
+		{Name: "process-stands-still", On: everywhere(), Play: lasting("a process stands still", 2, 2.5, stopping)},
+	}
+}
+
+// stopping makes a process stand still.
+func stopping(s *Scene) func() {
+	process := s.someProcess()
+	s.Crew.Stop(process)
+	return func() { s.Crew.Continue(process) }
+}
+
+// killHolder kills a process while it holds a lock.
+func (s *Scene) killHolder() {
+	s.Helper()
+	s.await("a holder who dies", func() bool {
+		process := s.someProcess()
+		author := s.author(process)
+		key, token := "", ""
+		s.await("a lock of the process", func() bool {
+			key = s.someKey()
+			token = s.Admin.Get(s.Context(), key).Val()
+			return strings.HasPrefix(token, author)
+		})
+		s.Crew.Kill(process)
+		// Else it was about to release the lock.
+		return s.Admin.Get(s.Context(), key).Val() == token
+	})
+}
+
+// authored is how a token looks: the name of who has made it, and a number.
+var authored = regexp.MustCompile(`^([0-9a-f]{32}:)\d+$`)
+
+// author returns with what the tokens of a process begin. It learns that from the
+// next command of the process with a token in it.
+func (s *Scene) author(process int) string {
+	s.Helper()
+	var author atomic.Pointer[string]
+	pass, seen := s.Network.Path(process).Commands.HoldCommand(func(command []string) bool {
+		for _, word := range command {
+			if found := authored.FindStringSubmatch(word); found != nil {
+				author.Store(&found[1])
+				return true
+			}
+		}
+		return false
+	})
+	pass() // the command is looked at, and not held
+	s.await("a token of the process", func() bool { return happened(seen) })
+	return *author.Load()
+}

@@ -1,0 +1,248 @@
+package fault
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/faults/internal/network"
+)
+
+// A band is a Crew of goroutines: each process is a client and a Locker of its
+// own. A killed one is cut from its servers, and one that stands still is only
+// written down.
+type band struct {
+	*testing.T
+	servers []string
+	network *network.Network
+	keys    []string
+	ttl     time.Duration
+
+	grants  atomic.Int64
+	running sync.WaitGroup
+
+	mu      sync.Mutex
+	next    int
+	members map[int]context.CancelFunc
+	calls   []string         // of Kill, Stop and Continue
+	errors  map[string]int   // of commands, by their text
+	slowest time.Duration    // of all commands
+	torn    int              // reads that ended in the midst of a line
+	fences  map[string]int64 // the last one of each key
+	fallen  int              // fences that did not rise
+}
+
+func newBand(t *testing.T, n *network.Network, ttl time.Duration, keys []string, servers ...string) *band {
+	t.Helper()
+	b := &band{
+		T: t, servers: servers, network: n, keys: keys, ttl: ttl,
+		members: map[int]context.CancelFunc{}, errors: map[string]int{}, fences: map[string]int64{},
+	}
+	for range 3 {
+		b.enlist()
+	}
+	t.Cleanup(func() {
+		for _, process := range b.Processes() {
+			b.members[process]()
+		}
+		b.running.Wait()
+	})
+	return b
+}
+
+// enlist starts a process.
+func (b *band) enlist() {
+	b.mu.Lock()
+	b.next++
+	process := b.next
+	ctx, cancel := context.WithCancel(context.Background())
+	b.members[process] = cancel
+	b.mu.Unlock()
+	rdb := b.client(process)
+	locks := core.Must(core.New(rdb, core.WithTTL(b.ttl), core.WithCommandTimeout(100*time.Millisecond)))
+	var working sync.WaitGroup
+	own := "reqlock:" + strconv.Itoa(process) // nobody else wants it
+	for i := range 4 {
+		working.Go(func() { b.work(ctx, locks, i, own) })
+	}
+	b.running.Go(func() {
+		working.Wait()
+		over, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		_ = locks.Close(over)
+		_ = rdb.Close()
+	})
+}
+
+// client returns the client of a process, on its path.
+func (b *band) client(process int) *redis.Client {
+	routes := b.network.Path(process).Routes
+	rdb := redis.NewClient(&redis.Options{
+		Addr: b.servers[0], ContextTimeoutEnabled: true,
+		Dialer: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			var dialer net.Dialer
+			conn, err := dialer.DialContext(ctx, network, routes[addr])
+			if err != nil {
+				b.note(0, err)
+				return nil, err
+			}
+			return &reader{conn, b}, nil
+		},
+	})
+	rdb.AddHook(listener{b})
+	return rdb
+}
+
+// work takes locks until ctx ends, or one of its own if it is the first.
+func (b *band) work(ctx context.Context, locks *core.Locker, i int, own string) {
+	for turn := i; ctx.Err() == nil; turn++ {
+		key := b.keys[turn%len(b.keys)]
+		if i == 0 {
+			key = own
+		}
+		// Without fencing a lock that is free is taken by SET.
+		lease, err := locks.With(core.WithWait(time.Duration(i)*50*time.Millisecond), core.WithFencing(i > 0)).Lock(ctx, strings.TrimPrefix(key, "reqlock:"))
+		if err != nil {
+			select {
+			case <-ctx.Done():
+			case <-time.After(time.Millisecond):
+			}
+			continue
+		}
+		b.granted(key, lease.Fence(), i > 0)
+		time.Sleep(time.Millisecond)
+		_ = lease.Release(ctx)
+	}
+}
+
+// granted counts a grant, and looks at its fence.
+func (b *band) granted(key string, fence int64, fenced bool) {
+	b.mu.Lock()
+	if fenced && fence <= b.fences[key] {
+		b.fallen++
+	}
+	b.fences[key] = max(fence, b.fences[key])
+	b.mu.Unlock()
+	b.grants.Add(1)
+}
+
+func (b *band) note(took time.Duration, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.slowest = max(b.slowest, took)
+	// A first connection asks for what the server may not know yet.
+	if err != nil && !errors.Is(err, redis.Nil) && !errors.Is(err, context.Canceled) && !strings.Contains(err.Error(), "unknown subcommand") {
+		b.errors[err.Error()]++
+	}
+}
+
+// heard tells whether a command has ended with an error with one of these words in
+// it.
+func (b *band) heard(words ...string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for text := range b.errors {
+		if slices.ContainsFunc(words, func(word string) bool { return strings.Contains(text, word) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// Processes implements Crew.
+func (b *band) Processes() []int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Sorted(maps.Keys(b.members))
+}
+
+// Kill implements Crew.
+func (b *band) Kill(process int) {
+	b.network.End(process)
+	b.mu.Lock()
+	b.members[process]()
+	delete(b.members, process)
+	b.calls = append(b.calls, "kill")
+	b.mu.Unlock()
+	b.enlist()
+}
+
+// Stop implements Crew.
+func (b *band) Stop(int) { b.call("stop") }
+
+// Continue implements Crew.
+func (b *band) Continue(int) { b.call("continue") }
+
+func (b *band) call(name string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.calls = append(b.calls, name)
+}
+
+// AwaitGrants implements Crew.
+func (b *band) AwaitGrants(more int) {
+	b.Helper()
+	want := b.Grants() + more
+	for deadline := time.Now().Add(patience); b.Grants() < want; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			b.Fatalf("%d grants are missing; errors: %v", want-b.Grants(), b.errors)
+		}
+	}
+}
+
+// Grants implements Crew.
+func (b *band) Grants() int { return int(b.grants.Load()) }
+
+// A reader notes packets that end in the midst of a line.
+type reader struct {
+	net.Conn
+	band *band
+}
+
+func (r *reader) Read(into []byte) (int, error) {
+	n, err := r.Conn.Read(into)
+	r.band.note(0, err) // go-redis does not tell of each: it goes on reading
+	if n > 0 && into[n-1] != '\n' {
+		r.band.mu.Lock()
+		r.band.torn++
+		r.band.mu.Unlock()
+	}
+	return n, err
+}
+
+// A listener notes how the commands of a client end.
+type listener struct{ band *band }
+
+func (listener) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (l listener) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		begun := time.Now()
+		err := next(ctx, cmd)
+		l.band.note(time.Since(begun), err)
+		return err
+	}
+}
+
+func (l listener) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		begun := time.Now()
+		err := next(ctx, cmds)
+		l.band.note(time.Since(begun), err)
+		for _, cmd := range cmds {
+			l.band.note(0, cmd.Err())
+		}
+		return err
+	}
+}

@@ -1,0 +1,110 @@
+package fault
+
+import (
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// foreign is what an operator writes into a lock.
+const foreign = "an operator was here"
+
+// dataFaults are what others do to the data of the locks.
+func dataFaults() []Fault {
+	return []Fault{
+		{
+			Name: "all-data-is-deleted", On: everywhere(), Losing: true,
+			Play: rounds(4, func(s *Scene) {
+				s.during("all data is deleted", true, func() {
+					s.masters(func(master redis.Cmdable) error { return master.FlushAll(s.Context()).Err() })
+				})
+				s.linger(0.5, 1)
+			}),
+		},
+		{
+			Name: "lock-is-deleted", On: everywhere(), Losing: true,
+			Play: rounds(6, func(s *Scene) {
+				s.held("the lock is deleted", func(key string) bool { return s.Admin.Del(s.Context(), key).Val() == 1 })
+				s.linger(0.3, 0.6)
+			}),
+		},
+		{
+			Name: "lock-is-overwritten", On: everywhere(), Losing: true,
+			Play: rounds(3, func(s *Scene) {
+				key := s.held("the lock is overwritten", func(key string) bool {
+					return s.Admin.SetArgs(s.Context(), key, foreign, redis.SetArgs{Mode: "XX"}).Val() == "OK"
+				})
+				s.during("the lock has a foreign value", false, func() {
+					s.linger(0.5, 1.5)
+					s.script(`return redis.call('GET', KEYS[1]) == ARGV[1] and redis.call('DEL', KEYS[1])`, key, foreign)
+				})
+			}),
+		},
+		{
+			Name: "clock-jumps-forward", On: everywhere(), Losing: true,
+			Play: rounds(6, func(s *Scene) {
+				s.held("the lock expires at once", func(key string) bool {
+					return s.Admin.PExpire(s.Context(), key, time.Millisecond).Val()
+				})
+				s.linger(0.3, 0.6)
+			}),
+		},
+		{
+			Name: "clock-jumps-back", On: everywhere(),
+			Play: rounds(3, func(s *Scene) {
+				s.during("the lock expires late", false, func() {
+					key := s.existing(func(key string) bool { return s.Admin.PExpire(s.Context(), key, 30*time.Second).Val() })
+					s.linger(0.5, 1)
+					// No lease is longer than that, not even one that was extended.
+					s.script(`return redis.call('PTTL', KEYS[1]) > tonumber(ARGV[1]) and redis.call('PEXPIRE', KEYS[1], ARGV[1])`,
+						key, (3 * s.TTL).Milliseconds())
+				})
+			}),
+		},
+		{Name: "fences-are-deleted", On: everywhere(), Play: deleting("the fences are deleted", ":f")},
+		{Name: "waiting-lines-are-deleted", On: everywhere(), Play: deleting("the waiting lines are deleted", ":q")},
+	}
+}
+
+// deleting returns a play in which what belongs to the locks is deleted again and
+// again. It is no loss: who holds a lock is not written there.
+func deleting(name, suffix string) func(s *Scene) {
+	return rounds(2, func(s *Scene) {
+		s.during(name, false, func() {
+			deleted := int64(0)
+			s.await("something to delete", func() bool {
+				for _, key := range s.Keys {
+					deleted += s.Admin.Del(s.Context(), companion(key, suffix)).Val()
+				}
+				return deleted >= 5
+			})
+		})
+	})
+}
+
+// held takes a lock away from who holds it, if do returns true, and returns its
+// name.
+func (s *Scene) held(name string, do func(key string) bool) (key string) {
+	s.Helper()
+	s.during(name, true, func() { key = s.existing(do) })
+	return key
+}
+
+// existing tries to do something to a lock that somebody holds, until it returns
+// true, and returns the name of the lock.
+func (s *Scene) existing(do func(key string) bool) (key string) {
+	s.Helper()
+	s.await("a lock that is held", func() bool {
+		key = s.someKey()
+		return do(key)
+	})
+	return key
+}
+
+// script runs a script on a lock.
+func (s *Scene) script(text, key string, args ...any) {
+	s.Helper()
+	if err := s.Admin.Eval(s.Context(), text, []string{key}, args...).Err(); err != nil && err != redis.Nil { //nolint:errorlint // as it comes
+		s.Fatalf("script on %s: %v", key, err)
+	}
+}
