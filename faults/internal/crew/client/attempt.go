@@ -85,6 +85,7 @@ func (c *client) charge(h *hold, attempt *core.Attempt) {
 		return
 	}
 	must(c.user.Charge(h.key, attempt.Number(), h.name))
+	c.work(h.lease.Context()) // what is charged is to be committed, also when the lease is lost
 	c.mayWalkOut()
 	ended = true
 	record := fmt.Sprintf("%s paid by %s", h.key, h.name)

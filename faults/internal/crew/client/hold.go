@@ -107,11 +107,11 @@ func (c *client) leaving() context.Context {
 	return ctx
 }
 
-// extend renews the lease once, by hand.
+// extend renews the lease once, by hand, for longer than its renewals do.
 func (h *hold) extend() {
 	ctx := context.Background()
 	asked := h.client.begin(h.op(history.Extend))
-	err := h.lease.Extend(ctx, h.client.TTL)
+	err := h.lease.Extend(ctx, h.client.TTL+h.client.upTo(h.client.TTL))
 	at := clock.Now()
 	asked.op.ValidUntil = h.client.clock.Of(h.lease.ValidUntil())
 	asked.end(at, outcomeOf(ctx, err), err)

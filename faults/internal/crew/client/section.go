@@ -55,12 +55,12 @@ func (c *client) section(holds ...*hold) {
 	}
 }
 
-// work takes its time: most often none, or up to two milliseconds; seldom up to two
-// TTLs.
+// work takes its time: most often none, or up to two milliseconds; seldom up to three
+// TTLs, so that a lease that is not renewed ends under its holder.
 func (c *client) work(ctx context.Context) {
 	switch n := c.random.IntN(100); {
 	case n < 1:
-		rest(ctx, c.upTo(2*c.TTL))
+		rest(ctx, c.upTo(3*c.TTL))
 	case n < 60:
 		rest(ctx, c.upTo(2*time.Millisecond))
 	}
