@@ -67,8 +67,12 @@ func TestAnErrorReplyIsAFaultAndNotContention(t *testing.T) {
 			_, err := locks.TryLock(t.Context(), "k")
 			wantErrorReply(t, err, says)
 			if reply.lasts {
-				_, err = locks.With(core.WithWait(time.Hour)).Lock(t.Context(), "k")
+				begun := time.Now()
+				_, err = locks.With(core.WithWait(time.Minute)).Lock(t.Context(), "k")
 				wantErrorReply(t, err, says)
+				if took := time.Since(begun); took > 30*time.Second {
+					t.Errorf("refused after %v, to the end of a wait that cannot help", took)
+				}
 				mend()
 				await(t, "the lock is well again", func() bool {
 					return locks.Do(t.Context(), "k", func(context.Context) error { return nil }) == nil
