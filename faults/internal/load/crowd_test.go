@@ -64,6 +64,27 @@ func (c *crowd) send(b *browser) {
 	close(c.started)
 }
 
+// knock sends some requests more, while Redis is dead: it returns when they have been
+// refused.
+func (c *crowd) knock(t *testing.T, b *browser, services []*service) {
+	t.Helper()
+	const knocks = 10
+	answers := make([]answer, knocks)
+	var done sync.WaitGroup
+	for i := range answers {
+		name := fmt.Sprintf("knock-%d", i)
+		r := &request{name: name, url: services[i%len(services)].http.URL + "/hasty/" + name, wait: shortWait, started: c.started}
+		done.Go(func() { answers[i] = r.send(&b.Client) })
+	}
+	done.Wait()
+	for i := range answers {
+		a := &answers[i]
+		if fault := a.fault(nil, nil, c.opened); fault != "" || a.code != "unavailable" {
+			t.Errorf("while Redis is dead: %s %s %q", fault, a.kind(), a.body)
+		}
+	}
+}
+
 // awaitAnswers returns when so many more were answered.
 func (c *crowd) awaitAnswers(t *testing.T, more int) {
 	t.Helper()

@@ -13,7 +13,7 @@ import (
 const down = time.Second
 
 // outage kills Redis under those who are in flight, and brings it back.
-func outage(t *testing.T, c *crowd, b *bank, server *redistest.Server) {
+func outage(t *testing.T, c *crowd, b *bank, server *redistest.Server, watch *census) {
 	t.Helper()
 	inFlight, asleep := b.inFlight.Load(), b.sleeping.Load()
 	if inFlight == 0 {
@@ -22,7 +22,9 @@ func outage(t *testing.T, c *crowd, b *bank, server *redistest.Server) {
 	t.Logf("after %v, with %d in flight and %d asleep inside, Redis is killed",
 		time.Since(c.opened).Round(time.Millisecond), inFlight, asleep)
 	server.Kill()
-	time.Sleep(down)
+	over := time.After(down)
+	c.knock(t, watch.browser, watch.services)
+	<-over
 	server.RestartFromDisk()
 }
 
@@ -65,10 +67,10 @@ func TestRedisIsKilledUnderACrowd(t *testing.T) {
 				}
 				return ""
 			})
-			outage(t, c, b, server)
+			outage(t, c, b, server, watch)
 			close(b.restored)
 			c.awaitAnswers(t, n/10)
-			outage(t, c, b, server)
+			outage(t, c, b, server, watch)
 			c.done.Wait()
 			t.Logf("%d requests, %d in flight at once: %s", n, b.most.Load(), c.table())
 

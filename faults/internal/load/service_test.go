@@ -22,7 +22,7 @@ import (
 const (
 	ttl       = 5 * time.Second
 	longWait  = 30 * time.Second
-	shortWait = 200 * time.Millisecond
+	shortWait = 500 * time.Millisecond
 
 	// nap is how long a handler takes.
 	nap = 10 * time.Millisecond
