@@ -30,6 +30,8 @@ func outage(t *testing.T, c *crowd, b *bank, server *redistest.Server, watch *ce
 
 // Redis is killed twice under thousands of requests. Each gets an answer that is
 // true, no count is lost, and nothing is left.
+//
+//faults:row 42: under thousands of requests at once
 func TestRedisIsKilledUnderACrowd(t *testing.T) {
 	for name, test := range map[string]struct {
 		args  []string
