@@ -52,13 +52,18 @@ func newBand(t *testing.T, n *network.Network, ttl time.Duration, keys []string,
 	for range 3 {
 		b.enlist()
 	}
-	t.Cleanup(func() {
-		for _, process := range b.Processes() {
-			b.members[process]()
-		}
-		b.running.Wait()
-	})
+	t.Cleanup(b.rest)
 	return b
+}
+
+// rest ends all processes, in peace.
+func (b *band) rest() {
+	b.mu.Lock()
+	for _, end := range b.members {
+		end()
+	}
+	b.mu.Unlock()
+	b.running.Wait()
 }
 
 // enlist starts a process.

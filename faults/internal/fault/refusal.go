@@ -1,6 +1,7 @@
 package fault
 
 import (
+	"strconv"
 	"strings"
 	"time"
 
@@ -100,7 +101,7 @@ func busy(s *Scene) func() {
 // What the server loads slowly: so many keys, of a few kilobytes each, and how long
 // it takes over each, in microseconds.
 const (
-	ballast     = 50
+	ballast     = 100
 	ballastSize = 2048
 	loadDelay   = "10000"
 )
@@ -117,13 +118,14 @@ func loading(s *Scene) {
 		pipe := s.Admin.Pipeline()
 		names := make([]string, ballast)
 		for i := range names {
-			names[i] = "ballast:" + string(rune('A'+i))
+			names[i] = "ballast:" + strconv.Itoa(i)
 			pipe.Set(s.Context(), names[i], strings.Repeat("x", ballastSize), 0)
 		}
 		if _, err := pipe.Exec(s.Context()); err != nil {
 			s.Fatalf("write ballast: %v", err)
 		}
 		s.await("a command while the server loads", func() bool {
+			s.well() // else those who found nobody the last time wait with their next try
 			s.Server.RestartWithData()
 			return s.rejected() > 0
 		})
