@@ -72,7 +72,7 @@ func rounds(faults []fault.Fault, on redistest.Kind, seed uint64, count int) []R
 	var runs []Run
 	for i := 0; i < count && len(faults) > 0; i++ {
 		n := len(faults)
-		runs = append(runs, Run{Fault: faults[i%n], On: on, Seed: seed + uint64(i/n)}) //nolint:gosec // i is not negative
+		runs = append(runs, Run{Fault: faults[i%n], On: on, Seed: seed + uint64(i/n)})
 	}
 	return runs
 }
