@@ -100,6 +100,7 @@ func TestAnInterruptedRunEnds(t *testing.T) {
 	run.Fault.Play = func(s *fault.Scene) {
 		s.Crew.AwaitGrants(1)
 		interrupt()
+		s.Crew.AwaitGrants(1 << 20)
 	}
 	if r := play(ctx, run); r.History != nil {
 		t.Error("it has a history")

@@ -73,7 +73,7 @@ func (c *Crew) Processes() []int {
 func (c *Crew) Grants() int { return c.journal.granted() }
 
 // AwaitGrants returns when so many more locks were granted. It fails the run if that
-// takes a minute, or if a process ends by itself.
+// takes a minute, or if a process ends by itself, or if the run is interrupted.
 func (c *Crew) AwaitGrants(more int) {
 	c.tb.Helper()
 	enough := c.Grants() + more
@@ -82,6 +82,9 @@ func (c *Crew) AwaitGrants(more int) {
 	defer ticker.Stop()
 	for c.Grants() < enough {
 		<-ticker.C
+		if err := c.tb.Context().Err(); err != nil {
+			c.tb.Fatalf("%d of %d grants are still missing: %v", enough-c.Grants(), more, err)
+		}
 		c.mustWork()
 		if time.Now().After(deadline) {
 			c.tb.Fatalf("%d of %d grants are still missing after %v", enough-c.Grants(), more, patience)
