@@ -79,7 +79,7 @@ func (h *hunting) hunt(ctx context.Context, m mutant.Mutant) {
 		h.survived = true
 		line += " SURVIVED: " + m.Mistake
 	default:
-		line += " found by " + strings.Join(trail.Found, ", ")
+		line += " found by " + strings.Join(trail.Found, ", ") + "\n    " + trail.Finding
 	}
 	fmt.Fprintln(h.w, line)
 	if h.survived && dir != "" {

@@ -3,13 +3,14 @@
 // something only if it would have found each of these.
 //
 // A mutant is a file that ends in .diff. Its first paragraph says what the mistake
-// is, and who has made it; lines with a name and a colon say where it shows; and
-// the rest is what to change in the product:
+// is, and who has made it; lines with a name and a colon say where it shows, and which
+// checks find it; and the rest is what to change in the product:
 //
 //	A release deletes the key without a look at its token.
 //
 //	faults: ^server-stands-still$
 //	on: server
+//	checks: ^believed$
 //
 //	--- internal/redisstore/free.lua
 //	@@

@@ -8,26 +8,29 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
 
 // A Trail is how a campaign came to find a mutant's mistake.
 type Trail struct {
-	// Runs is how many it took, and Failed how many of those went wrong without a
-	// finding.
+	// Runs is how many it took, and Failed how many of those went wrong in another
+	// way.
 	Runs, Failed int
-	// Found are the checks that found it, in the run that did; none if the mutant
-	// survived.
-	Found []string
-	Took  time.Duration
+	// Found are the checks that found it, in the run that did, and Finding is the
+	// first that they found; none if the mutant survived.
+	Found   []string
+	Finding string
+	Took    time.Duration
 }
 
 // A program is that of a campaign with the mutant in it, and where it keeps what it
 // finds.
 type program struct{ path, out string }
 
-// errWrong is that of a run without a finding that went wrong all the same.
+// errWrong is that of a run that went wrong, but not as the mutant should.
 var errWrong = errors.New("the run went wrong")
 
 // Hunt builds the program with the mutant in it, and plays runs, each by its
@@ -43,8 +46,13 @@ func (m Mutant) Hunt(ctx context.Context, tree Tree, dir string, runs [][]string
 	p := program{path, filepath.Join(dir, "out")}
 	for _, args := range runs {
 		trail.Runs++
-		trail.Found, err = p.play(ctx, args, findings)
+		var list string
+		list, err = p.play(ctx, args, findings)
+		trail.Found, trail.Finding = m.seenIn(list)
 		trail.Took = time.Since(begun)
+		if err == nil && list != "" && len(trail.Found) == 0 {
+			err = errWrong
+		}
 		switch {
 		case ctx.Err() != nil:
 			return trail, ctx.Err()
@@ -59,48 +67,50 @@ func (m Mutant) Hunt(ctx context.Context, tree Tree, dir string, runs [][]string
 	return trail, nil
 }
 
-// play plays one run, and returns the checks that have found something.
-func (p program) play(ctx context.Context, args []string, findings string) ([]string, error) {
+// play plays one run, and returns the list of what was found.
+func (p program) play(ctx context.Context, args []string, findings string) (list string, err error) {
+	if err := os.RemoveAll(p.out); err != nil { // what an earlier run has left
+		return "", err
+	}
 	run := exec.CommandContext(ctx, p.path, append(args, "-out", p.out)...) //nolint:gosec // it was just built
 	// It ends its servers and clients by itself, and is given the time.
 	run.Cancel = func() error { return run.Process.Signal(os.Interrupt) }
 	run.WaitDelay = 30 * time.Second
 	var said bytes.Buffer
 	run.Stdout, run.Stderr = &said, &said
-	err := run.Run()
+	err = run.Run()
 	var exit *exec.ExitError
 	switch {
 	case err == nil:
-		return nil, nil
+		return "", nil
 	case !errors.As(err, &exit) || exit.ExitCode() != 1:
-		return nil, fmt.Errorf("faults %s: %w\n%s", strings.Join(args, " "), err, said.String())
+		return "", fmt.Errorf("faults %s: %w\n%s", strings.Join(args, " "), err, said.String())
 	}
 	kept, err := filepath.Glob(filepath.Join(p.out, "*", findings))
-	if err != nil {
-		return nil, err
+	if err != nil || len(kept) == 0 {
+		return "", errors.Join(errWrong, err)
 	}
-	for _, path := range kept {
-		text, err := os.ReadFile(path) //nolint:gosec // the run has written it
-		if err != nil {
-			return nil, err
-		}
-		if found := checksOf(string(text)); len(found) > 0 {
-			return found, nil
-		}
+	text, err := os.ReadFile(kept[0]) // there is one run
+	if err == nil && len(text) == 0 {
+		err = errWrong
 	}
-	return nil, errWrong
+	return string(text), err
 }
 
-// checksOf returns the names of the checks in a list of findings, each once.
-func checksOf(list string) []string {
-	var names []string
-	seen := map[string]bool{}
+// seenIn returns the names of the checks that have found the mutant by a list of
+// findings, each once, and the first of these findings.
+func (m Mutant) seenIn(list string) (checks []string, first string) {
+	own := regexp.MustCompile(m.Checks)
 	for line := range strings.Lines(list) {
-		name, _, _ := strings.Cut(strings.TrimSpace(line), ":")
-		if name != "" && !seen[name] {
-			seen[name] = true
-			names = append(names, name)
+		line = strings.TrimSpace(line)
+		name, _, _ := strings.Cut(line, ":")
+		if !own.MatchString(name) || slices.Contains(checks, name) {
+			continue
 		}
+		if checks == nil {
+			first = line
+		}
+		checks = append(checks, name)
 	}
-	return names
+	return checks, first
 }

@@ -29,9 +29,12 @@ func main() {
 	case "wrong":
 		must(os.WriteFile(dir+"/found", nil, 0o600))
 		os.Exit(1)
+	case "noise":
+		must(os.WriteFile(dir+"/found", []byte("errors: b\n"), 0o600))
+		os.Exit(1)
 	case "good":
 		if mistake == "made\n" {
-			must(os.WriteFile(dir+"/found", []byte("b: x\na: y\nb: z\n"), 0o600))
+			must(os.WriteFile(dir+"/found", []byte("errors: w\nb: x\nbc: y\nb: z\n"), 0o600))
 			os.Exit(1)
 		}
 	}
@@ -67,7 +70,7 @@ func TestHunt(t *testing.T) {
 		want   Trail
 		says   string
 	}{
-		"found at last":       {made, "quiet wrong good good", Trail{Runs: 3, Failed: 1, Found: []string{"b", "a"}}, ""},
+		"found at last":       {made, "quiet wrong noise good good", Trail{Runs: 4, Failed: 2, Found: []string{"b", "bc"}, Finding: "b: x"}, ""},
 		"survived":            {other, "quiet good wrong", Trail{Runs: 3, Failed: 1}, ""},
 		"a run that is none":  {made, "unknown good", Trail{Runs: 1}, "faults unknown"},
 		"it does not compile": {Mutant{Name: "m", edits: []edit{{"main.go", "package main\n", "package\n"}}}, "good", Trail{}, "does not compile"},
@@ -81,7 +84,7 @@ func TestHunt(t *testing.T) {
 			if c.says == "" && err != nil || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
 				t.Errorf("error %v, want %q", err, c.says)
 			}
-			if got.Runs != c.want.Runs || got.Failed != c.want.Failed || !slices.Equal(got.Found, c.want.Found) {
+			if got.Runs != c.want.Runs || got.Failed != c.want.Failed || got.Finding != c.want.Finding || !slices.Equal(got.Found, c.want.Found) {
 				t.Errorf("got %+v, want %+v", got, c.want)
 			}
 		})

@@ -18,6 +18,9 @@ type Mutant struct {
 	// Faults is a regular expression of the names of those that show it, and On
 	// the deployment on which they do.
 	Faults, On string
+	// Checks is one of the names of those that find it. What others find is no
+	// proof: a busy machine has its own ways to go wrong.
+	Checks string
 
 	edits []edit
 }

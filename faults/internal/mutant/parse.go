@@ -49,14 +49,22 @@ func (p *parser) read(line string) error {
 		p.mutant.Mistake = strings.TrimSpace(p.mutant.Mistake + " " + line)
 	case named && field == "faults":
 		p.mutant.Faults = value
-		_, err := regexp.Compile(value)
-		return err
+		return isPattern(value)
+	case named && field == "checks":
+		p.mutant.Checks = value
+		return isPattern(value)
 	case named && field == "on":
 		p.mutant.On = value
 	default:
-		return fmt.Errorf("%q is no field; there are faults and on", line)
+		return fmt.Errorf("%q is no field; there are faults, on and checks", line)
 	}
 	return nil
+}
+
+// isPattern returns an error if the text is no regular expression.
+func isPattern(text string) error {
+	_, err := regexp.Compile(text)
+	return err
 }
 
 // openEdit begins an edit of the file.
@@ -120,6 +128,8 @@ func (p *parser) end() error {
 		return fmt.Errorf("it does not say what the mistake is")
 	case m.Faults == "":
 		return fmt.Errorf("it does not say which faults show it")
+	case m.Checks == "":
+		return fmt.Errorf("it does not say which checks find it")
 	case m.On == "":
 		return fmt.Errorf("it does not say on which deployment it shows")
 	case len(m.edits) == 0:

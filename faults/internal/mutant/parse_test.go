@@ -8,14 +8,14 @@ import (
 	"testing"
 )
 
-const head = "A mistake of\ntwo lines.\n\nfaults: ^a$\non: server\n\n"
+const head = "A mistake of\ntwo lines.\n\nfaults: ^a$\non: server\nchecks: ^b\n\n"
 
 func TestParse(t *testing.T) {
 	m, err := Parse("m", head+"--- f\n@@\n stays\n-old\n+new\n@@\n-other\n\n--- g\n@@\n-x\n+y\n")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m.Mistake != "A mistake of two lines." || m.Faults != "^a$" || m.On != "server" {
+	if m.Mistake != "A mistake of two lines." || m.Faults != "^a$" || m.On != "server" || m.Checks != "^b" {
 		t.Errorf("got %+v", m)
 	}
 	want := []edit{{"f", "stays\nold\n", "stays\nnew\n"}, {"f", "other\n", ""}, {"g", "x\n", "y\n"}}
@@ -33,7 +33,9 @@ func TestParseRefusesWhatMakesNoSense(t *testing.T) {
 	for name, c := range map[string]struct{ text, says string }{
 		"no mistake":            {"\n\n--- f\n@@\n-x\n+y\n", "what the mistake is"},
 		"no faults":             {"M.\n\non: server\n\n--- f\n@@\n-x\n+y\n", "which faults"},
-		"no deployment":         {"M.\n\nfaults: .\n\n--- f\n@@\n-x\n+y\n", "which deployment"},
+		"no checks":             {"M.\n\nfaults: .\non: server\n\n--- f\n@@\n-x\n+y\n", "which checks"},
+		"checks are no pattern": {"M.\n\nchecks: (\n", "line 3"},
+		"no deployment":         {"M.\n\nfaults: .\nchecks: .\n\n--- f\n@@\n-x\n+y\n", "which deployment"},
 		"faults are no pattern": {"M.\n\nfaults: (\n", "line 3"},
 		"unknown field":         {"M.\n\nfault: a\n", "no field"},
 		"no edits":              {head, "changes nothing"},

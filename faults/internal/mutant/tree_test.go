@@ -71,7 +71,7 @@ func TestAMutantOfAnEmbeddedFileIsInTheProgram(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	m, err := Parse("m", "A mistake.\n\nfaults: .\non: server\n\n--- script.lua\n@@\n-return 1\n+return 2\n")
+	m, err := Parse("m", "A mistake.\n\nfaults: .\non: server\nchecks: .\n\n--- script.lua\n@@\n-return 1\n+return 2\n")
 	if err != nil {
 		t.Fatal(err)
 	}
