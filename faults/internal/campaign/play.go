@@ -20,6 +20,9 @@ import (
 const (
 	ttl            = 400 * time.Millisecond
 	commandTimeout = ttl / 4
+	// stallTime is how late the machine may be. A command passes four processes on
+	// its way and back, and each may be as late.
+	stallTime = commandTimeout / 5
 	// claim is how long a key stays with a waiter to whom it was handed.
 	claim = ttl
 	// playTime is how long the clients work at least until all is well, and
@@ -49,7 +52,7 @@ func play(ctx context.Context, r Run) *Report {
 func (r *Report) perform(tb testing.TB) {
 	r.keepServerLogs(tb)
 	g := start(tb, r.Run.On, r.Run.Fault.Args)
-	stalls := watchStalls(ttl / 4)
+	stalls := watchStalls(stallTime)
 	stop := sync.OnceValue(stalls.stop)
 	defer stop()
 
