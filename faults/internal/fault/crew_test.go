@@ -3,6 +3,7 @@ package fault
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"net"
 	"slices"
@@ -40,7 +41,7 @@ type band struct {
 	slowest time.Duration    // of all commands
 	torn    int              // reads that ended in the midst of a line
 	fences  map[string]int64 // the last one of each key
-	fallen  int              // fences that did not rise
+	fallen  []string         // fences that did not rise
 }
 
 func newBand(t *testing.T, n *network.Network, ttl time.Duration, keys []string, servers ...string) *band {
@@ -125,17 +126,17 @@ func (b *band) work(ctx context.Context, locks *core.Locker, i int, own string) 
 			}
 			continue
 		}
-		b.granted(key, lease.Fence(), i > 0)
+		b.granted(key, lease.Token(), lease.Fence(), i > 0)
 		time.Sleep(time.Millisecond)
 		_ = lease.Release(ctx)
 	}
 }
 
 // granted counts a grant, and looks at its fence.
-func (b *band) granted(key string, fence int64, fenced bool) {
+func (b *band) granted(key string, token string, fence int64, fenced bool) {
 	b.mu.Lock()
 	if fenced && fence <= b.fences[key] {
-		b.fallen++
+		b.fallen = append(b.fallen, fmt.Sprintf("%s of %s: %d after %d, at %d", token, key, fence, b.fences[key], time.Now().UnixMicro()))
 	}
 	b.fences[key] = max(fence, b.fences[key])
 	b.mu.Unlock()

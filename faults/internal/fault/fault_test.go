@@ -117,8 +117,8 @@ func TestFaultsBiteAndAreMended(t *testing.T) {
 			if lost := []string{"server-crashes-and-is-empty", "all-data-is-deleted"}; s.witness == slices.Contains(lost, f.Name) {
 				t.Errorf("what nobody touches is there: %v", s.witness)
 			}
-			if s.fallen > 0 && !f.Losing {
-				t.Errorf("%d fences did not rise", s.fallen)
+			if len(s.fallen) > 0 && !f.Losing {
+				t.Errorf("%d fences did not rise:\n%s", len(s.fallen), strings.Join(s.fallen[:min(20, len(s.fallen))], "\n"))
 			}
 		})
 	}
