@@ -3,6 +3,7 @@ package check
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/anishathalye/porcupine"
 
@@ -64,16 +65,35 @@ func (s *story) serverSteps(key lock) (steps []*step) {
 }
 
 // excused reports whether a Try may have been refused although no lease that is
-// known held the key: because of a call whose outcome nobody heard, of a waiter
-// who was about to get it, of a claim that was kept for one who had gone, of a
-// ghost, or of a command that the network still had.
+// known held the key: because of another call at the same time, which may have
+// been about to get it; because of one before it that was not told of its grant,
+// which may have held the key until its end, or had it claimed; of a ghost; or of
+// a command that the network still had.
 func (s *story) excused(key lock, call int) bool {
 	op := s.calls[key][call]
 	since := op.Call - s.Claim - s.TTL
-	broken := s.troubled(since, op.Return, func(history.Trouble) bool { return true })
-	return broken || slices.ContainsFunc(s.calls[key], func(other *history.Op) bool {
-		return other != op && other.Call <= op.Return && s.returned(other) >= since
+	late := s.troubled(since, op.Return, func(t history.Trouble) bool { return !strings.HasPrefix(t.Name, Unheard) })
+	return late || slices.ContainsFunc(s.calls[key], func(other *history.Op) bool {
+		if other == op || other.Kind != history.Lock && other.Kind != history.Try || other.Call > op.Return {
+			return false
+		}
+		returned := s.returned(other)
+		return returned >= op.Call || returned >= since && unheard(other)
 	}) || slices.ContainsFunc(s.leases[key], func(l *lease) bool { return l.ghostly() && l.grant.Return <= op.Return })
+}
+
+// Unheard is what the name of a Trouble begins with that loses replies, and never
+// makes a command arrive late.
+const Unheard = "a reply "
+
+// unheard reports whether a call may have been granted the key without being told.
+func unheard(op *history.Op) bool {
+	switch op.Outcome {
+	case history.None, history.Unavailable, history.Deadline, history.WaitTimeout, history.Failed:
+		return true
+	default:
+		return false
+	}
 }
 
 // A keyState is what a server knows of a key, and what time it is at least.

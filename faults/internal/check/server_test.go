@@ -137,9 +137,25 @@ func TestServerRefuses(t *testing.T) {
 		}, []string{"server"}},
 		{"a key that was freed just now, perhaps to one who had gone", func(t *tale) {
 			t.grant(1, "k", "a", 1, 3, 10)
+			t.call(3, history.Lock, "k", 5, 30, history.WaitTimeout).Wait = 25 * ms
 			t.release("a", 30, 31)
 			try(t, 2, 31+claim, 32+claim)
 		}, nil},
+		{"a key that was freed just now, and for which nobody waits", func(t *tale) {
+			t.grant(1, "k", "a", 1, 3, 10)
+			t.release("a", 30, 31)
+			try(t, 2, 31+claim, 32+claim)
+		}, []string{"server"}},
+		{"a key that its owner, or who asks at the same time, may have", func(t *tale) {
+			t.grant(1, "k", "a", 1, 3, 10)
+			t.release("a", 30, 31)
+			t.call(3, history.Lock, "k", 40, 60, history.WaitTimeout).Wait = 20 * ms
+			try(t, 2, 50, 51)
+		}, nil},
+		{"a free key, since a reply was lost", func(t *tale) {
+			t.trouble("a reply is lost", 3000, 4050)
+			try(t, 2, 4100, 4101)
+		}, []string{"server"}},
 		{"a key that one who died may have had", func(t *tale) {
 			t.call(1, history.Lock, "k", 1, 0, history.None)
 			t.kill(1, 4000)
