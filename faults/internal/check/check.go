@@ -27,6 +27,7 @@ func All(h *history.History) []Finding {
 	return slices.Concat(
 		server(s),
 		overlaps(s),
+		ghosts(s),
 		untold(s),
 		registers(s),
 		fences(s),
