@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -105,5 +106,42 @@ func TestARenewalFetchesTheNextBlock(t *testing.T) {
 			t.Errorf("next is %d, the holder's own %d", got, h.Fence())
 		}
 		release(t, h)
+	})
+}
+
+// Two renewals are on their way: one for the holder, and one for the next holder,
+// for whom no number is left. The reply to the earlier one comes last.
+func TestALateRenewalDoesNotBringOldNumbers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, s, _ := newEngine()
+		var first atomic.Bool
+		s.after.set(func(transition string, _ store.Request) error {
+			if transition == "renew" && first.CompareAndSwap(false, true) {
+				time.Sleep(300 * time.Millisecond)
+			}
+			return nil
+		})
+		h := hold(t, e, fenced(0))
+		h.line.shard.mu.Lock()
+		h.lease.fences.next = h.lease.fences.end
+		h.lease.budget.unlimited = true // nobody else waits
+		h.line.shard.mu.Unlock()
+		time.Sleep(request(0).TTL/3 + time.Millisecond)
+		synctest.Wait()
+		var last atomic.Int64
+		for range 3 {
+			waiting(t, e, fenced(WaitForever), func(h *Hold) {
+				if before := last.Swap(h.Fence()); h.Fence() <= before {
+					t.Errorf("fence %d after %d", h.Fence(), before)
+				}
+				time.Sleep(400 * time.Millisecond)
+			})
+		}
+		release(t, h)
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if want := []string{"enqueue", "renew", "renew", "release"}; !slices.Equal(s.transitions(), want) {
+			t.Errorf("transitions %v, want %v", s.transitions(), want)
+		}
 	})
 }

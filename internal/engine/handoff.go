@@ -89,6 +89,9 @@ func (l *line) renewThenGrant(handover Handover) {
 	lease.inFlight++
 	q := l.request(lease.token, r)
 	q.Fences, q.Attempt = lease.fences.wanted(r), lease.attempt
+	if r.Fencing && lease.fences.empty() {
+		lease.fences = fences{} // the reply counts, whatever the clock of the server has done
+	}
 	l.engine.work.Add()
 	l.engine.store.Renew(q, func(renewal store.Renewal, err error) {
 		defer l.engine.work.Done()
