@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/reqlock/reqlock/faults/internal/history"
@@ -54,9 +55,10 @@ func (s *story) unexplained(op *history.Op) string {
 
 // untroubled says that nothing was broken while a call lasted, nor just before,
 // and nothing where there was something. Before the beginning the clients set up
-// their connections, all at once.
+// their connections, all at once; and where the machine has stalled once, it has
+// also been slow at other times, unseen.
 func (s *story) untroubled(op *history.Op) string {
-	if op.Call < s.Begun {
+	if op.Call < s.Begun || s.troubled(0, never, func(t history.Trouble) bool { return strings.HasPrefix(t.Name, Stalled) }) {
 		return ""
 	}
 	from := op.Call - int64(aftermath)

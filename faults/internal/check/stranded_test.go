@@ -79,6 +79,7 @@ func TestRefusals(t *testing.T) {
 		{"unavailable when another stood still", with(history.Unavailable, 0, func(t *tale) { t.stand(2, 4000, 5050) }), []string{"errors"}},
 		{"its own deadline", with(history.Deadline, 100, nothing), nil},
 		{"a deadline before its own", with(history.Deadline, 200, nothing), []string{"errors"}},
+		{"unavailable on a machine that stalled", with(history.Unavailable, 0, func(t *tale) { t.trouble(Stalled+" machine", 1, 2) }), nil},
 		{"unavailable when its wait was over", with(history.Unavailable, 100, nothing), nil},
 		{"unavailable before the beginning", with(history.Unavailable, 0, func(t *tale) { t.Begun = 5010 * ms }), nil},
 		{"a deadline that nobody set", with(history.Deadline, 0, nothing), []string{"errors"}},

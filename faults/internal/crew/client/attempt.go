@@ -85,11 +85,19 @@ func (c *client) charge(h *hold, attempt *core.Attempt) {
 		return
 	}
 	must(c.user.Charge(h.key, attempt.Number(), h.name))
-	c.work(h.lease.Context()) // what is charged is to be committed, also when the lease is lost
+	c.settle(h.lease.Context())
 	c.mayWalkOut()
 	ended = true
 	record := fmt.Sprintf("%s paid by %s", h.key, h.name)
 	h.end(c.leaving(), h.leave(history.Commit, record), func(ctx context.Context) error { return attempt.Commit(ctx, []byte(record)) })
+}
+
+// settle takes its time over what was charged, now and then too long: it is to be
+// committed all the same, also when the lease is lost, and maybe another's.
+func (c *client) settle(ctx context.Context) {
+	if c.chance(4) {
+		rest(ctx, c.upTo(3*c.TTL))
+	}
 }
 
 // mayWalkOut panics now and then.
