@@ -68,7 +68,13 @@ func (s *story) stalled(process int, from, to int64) bool {
 	if _, did := s.stood(process, from, to); did {
 		return true
 	}
-	return s.troubled(from, to, func(t history.Trouble) bool { return strings.HasPrefix(t.Name, Stalled) })
+	return s.troubled(from, to, longStall)
+}
+
+// longStall reports whether a trouble is a stall that may make somebody late by
+// more than what is allowed anyhow.
+func longStall(t history.Trouble) bool {
+	return strings.HasPrefix(t.Name, Stalled) && orNever(t.To)-t.From > int64(lateness/5)
 }
 
 // troubled reports whether there was such a trouble at any time between two
