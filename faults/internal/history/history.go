@@ -9,6 +9,9 @@ type Trouble struct {
 	// What was granted before its end is believed in by its holder, and by
 	// nobody else.
 	Loss bool `json:"loss,omitempty"`
+	// Keys are the keys that a loss is of, as clients call them; of all if there are
+	// none.
+	Keys []string `json:"keys,omitempty"`
 }
 
 // A Death is a client process that was killed, or stood still.

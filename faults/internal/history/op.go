@@ -88,6 +88,9 @@ type Access struct {
 	Fenced  bool   `json:"fenced"`
 	Write   bool   `json:"write"`
 	Fence   int64  `json:"fence"`
+	// Looked, of a write, is when the client last saw that its lease was valid, and
+	// 0 if it did not look.
+	Looked int64 `json:"looked,omitempty"`
 	// Version is what was read, or on what a write builds.
 	Version int64 `json:"version"`
 	// Refused is of a fenced register: it has seen a later fence.
