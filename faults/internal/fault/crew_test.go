@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -218,7 +219,9 @@ type reader struct {
 
 func (r *reader) Read(into []byte) (int, error) {
 	n, err := r.Conn.Read(into)
-	r.band.note(0, err) // go-redis does not tell of each: it goes on reading
+	if errors.Is(err, syscall.ECONNRESET) {
+		r.band.note(0, err) // go-redis does not tell: it goes on reading, to the end
+	}
 	if n > 0 && into[n-1] != '\n' {
 		r.band.mu.Lock()
 		r.band.torn++
