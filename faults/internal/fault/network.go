@@ -68,11 +68,11 @@ func halfOpen(direction network.Direction) strike {
 	return poisoned(some, func(p *network.Path) { p.HalfOpen(direction) })
 }
 
-// slow makes each answer 20 to 80 ms late, and now and then more, which is too
-// late.
+// slow makes each answer to some 20 to 80 ms late, and now and then more, which is
+// too late.
 func slow(s *Scene) func() {
 	latency := time.Duration(10+s.Random.IntN(31)) * time.Millisecond
-	return poisoned(all, func(p *network.Path) { p.Delay(latency, latency/2) })(s)
+	return poisoned(some, func(p *network.Path) { p.Delay(latency, latency/2) })(s)
 }
 
 // thin lets a few commands a second through, in tiny packets.

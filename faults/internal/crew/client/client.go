@@ -51,6 +51,8 @@ func (c *client) turn() history.Outcome {
 		return c.pay()
 	case c.Careless && c.chance(25):
 		return c.overstay()
+	case c.chance(1):
+		return c.holdOut()
 	case c.chance(10):
 		return c.takeTwo()
 	case c.chance(15):

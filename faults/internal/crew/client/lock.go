@@ -49,10 +49,19 @@ func (c *client) manner() manner {
 	return m
 }
 
+// of returns the Locker for a key. The last one has no fences, if there are others:
+// a lock without fences is asked for in another way.
+func (c *client) of(locks *core.Locker, key string) *core.Locker {
+	if last := len(c.Keys) - 1; last > 0 && key == c.Keys[last] {
+		return locks.With(core.WithFencing(false))
+	}
+	return locks
+}
+
 // lock waits for a lock. The hold is nil if it was not granted.
 func (c *client) lock(m manner, key string) (*hold, history.Outcome) {
 	asked := c.begin(history.Op{Kind: history.Lock, Key: key, Wait: m.wait.Nanoseconds()})
-	lease, err := m.locks.Lock(m.ctx, key)
+	lease, err := c.of(m.locks, key).Lock(m.ctx, key)
 	return c.got(m.ctx, asked, lease, err)
 }
 
@@ -81,7 +90,7 @@ func (c *client) wait() history.Outcome {
 func (c *client) try() history.Outcome {
 	ctx, key := context.Background(), c.key()
 	asked := c.begin(history.Op{Kind: history.Try, Key: key})
-	lease, err := c.locks.TryLock(ctx, key)
+	lease, err := c.of(c.locks, key).TryLock(ctx, key)
 	h, heard := c.got(ctx, asked, lease, err)
 	if h != nil {
 		c.section(h)
@@ -121,7 +130,7 @@ func (c *client) runLocked() history.Outcome {
 	var left *call
 	var err error
 	walkingOut(func() {
-		err = c.locks.Do(ctx, key, func(ctx context.Context) error {
+		err = c.of(c.locks, key).Do(ctx, key, func(ctx context.Context) error {
 			lease, _ := core.FromContext(ctx)
 			h = c.granted(asked, lease) //nolint:contextcheck // it has a context of its own
 			defer func() { left = h.leave(history.Release, "") }()
@@ -138,6 +147,21 @@ func (c *client) runLocked() history.Outcome {
 	}
 	h.end(ctx, left, h.lease.Release) // it is released: this returns how that went
 	return history.Granted
+}
+
+// holdOut takes a lock that is not renewed, and relies on it to the end.
+func (c *client) holdOut() history.Outcome {
+	m := c.forever()
+	m.locks = c.locks.With(core.WithRenewal(false))
+	h, heard := c.lock(m, c.key())
+	if h != nil {
+		if seen, ok := c.read(h); ok {
+			rest(h.lease.Context(), 2*c.TTL)
+			c.write(h, seen, false)
+		}
+		h.release()
+	}
+	return heard
 }
 
 // overstay takes a lock that is not renewed, sleeps beyond its lease, and writes

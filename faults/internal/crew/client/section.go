@@ -8,18 +8,21 @@ import (
 // A sight is what a holder has read.
 type sight struct{ fenced, plain int64 }
 
-// read reads the registers of the key. It returns false if a later holder was
-// there.
+// read reads the registers of the key: without a fence the one that looks at none.
+// It returns false if a later holder was there.
 func (c *client) read(h *hold) (seen sight, ok bool) {
 	fence := h.lease.Fence()
-	fenced, ok, err := c.user.Read(h.key, true, fence)
-	must(err)
-	if !ok {
-		return sight{}, false
+	var err error
+	if fence != 0 {
+		seen.fenced, ok, err = c.user.Read(h.key, true, fence)
+		must(err)
+		if !ok {
+			return sight{}, false
+		}
 	}
-	plain, _, err := c.user.Read(h.key, false, fence)
+	seen.plain, _, err = c.user.Read(h.key, false, fence)
 	must(err)
-	return sight{fenced, plain}, true
+	return seen, true
 }
 
 // write writes the registers, building on what was read. The fenced one looks after
@@ -27,10 +30,12 @@ func (c *client) read(h *hold) (seen sight, ok bool) {
 // care.
 func (c *client) write(h *hold, seen sight, careless bool) {
 	fence := h.lease.Fence()
-	_, err := c.user.Write(h.key, true, fence, seen.fenced)
-	must(err)
+	if fence != 0 {
+		_, err := c.user.Write(h.key, true, fence, seen.fenced)
+		must(err)
+	}
 	if careless || h.valid() {
-		_, err = c.user.Write(h.key, false, fence, seen.plain)
+		_, err := c.user.Write(h.key, false, fence, seen.plain)
 		must(err)
 	}
 }
