@@ -128,15 +128,15 @@ func (s *story) ghostAnswer(key lock, replay *history.Op) bool {
 	})
 }
 
-// epoch returns how many losses of data were over when a call was made.
+// epoch returns how many losses of its key were over when a call was made.
 func (s *story) epoch(op *history.Op) (n int) {
 	for _, loss := range s.losses {
-		if loss.To <= op.Call {
+		if loss.To <= op.Call && isOf(loss, op.Key) {
 			n++
 		}
 	}
 	return n
 }
 
-// outside reports whether no loss of data was under way while a call lasted.
-func (s *story) outside(op *history.Op) bool { return op.Return < s.lossAfter(op.Call) }
+// outside reports whether no loss of its key was under way while a call lasted.
+func (s *story) outside(op *history.Op) bool { return op.Return < s.lossAfter(op.Call, op.Key) }

@@ -216,6 +216,20 @@ func TestAttemptsLoseData(t *testing.T) {
 			t.begin(1, "p", "c", 330, 331, 1, reject)
 			t.commit("c", "z", 340, 350, history.Lost)
 		}, []string{"attempts"}},
+		{"run again after a loss of another key", func(t *tale) {
+			t.lose(100, 200, "k")
+			t.begin(1, "p", "a", 1, 2, 1, reject)
+			t.commit("a", "x", 10, 20, history.Done)
+			t.begin(2, "p", "b", 300, 301, 1, reject)
+			t.commit("b", "y", 310, 320, history.Done)
+		}, []string{"attempts"}},
+		{"run again after a loss of its key", func(t *tale) {
+			t.lose(100, 200, "k", "p")
+			t.begin(1, "p", "a", 1, 2, 1, reject)
+			t.commit("a", "x", 10, 20, history.Done)
+			t.begin(2, "p", "b", 300, 301, 1, reject)
+			t.commit("b", "y", 310, 320, history.Done)
+		}, nil},
 		{"run twice before a loss", func(t *tale) {
 			t.lose(500, 600)
 			t.begin(2, "p", "b", 300, 301, 1, reject)

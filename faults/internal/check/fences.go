@@ -6,8 +6,9 @@ import (
 	"slices"
 )
 
-// fences finds the leases whose fence is not greater than that of each lease of
-// the same key whose grant had returned before they were asked for.
+// fences finds the leases without a fence, and those whose fence is not greater
+// than that of each lease of the same key whose grant had returned before they
+// were asked for. Attempts may have none.
 //
 // A server hands fences out in blocks, which a process uses up for the leases
 // that it passes on, so that ghosts go on with the fences of a block that was
@@ -24,6 +25,9 @@ func fences(s *story) (found []Finding) {
 		block := map[string]*lease{} // the same, by episode
 		next := 0
 		for _, l := range asked {
+			if !key.attempt && l.grant.Fence <= 0 {
+				found = append(found, Finding{Check: "fences", Text: name(l.grant) + ", was granted without a fence"})
+			}
 			for ; granted[next].grant.Return < l.grant.Call; next++ {
 				one := granted[next]
 				highest = higher(highest, one)

@@ -35,6 +35,10 @@ func TestFences(t *testing.T) {
 			begin(t, "b", 5, 6, 10)
 			abort(t, "b", 7, 8)
 		}, []string{"fences"}},
+		{"none of a lock", func(t *tale) {
+			t.grant(1, "k", "a", 1, 2, 0)
+			t.release("a", 3, 4)
+		}, []string{"fences"}},
 		{"vanish", func(t *tale) {
 			begin(t, "a", 1, 2, 10)
 			abort(t, "a", 3, 4)

@@ -35,7 +35,7 @@ func ghosts(s *story) (found []Finding) {
 func (s *story) successor(l *lease) *lease {
 	var over int64 = never
 	for _, loss := range s.losses {
-		if loss.From == l.lost {
+		if loss.From == l.lost && isOf(loss, l.lock.key) {
 			over = loss.To
 		}
 	}

@@ -87,7 +87,7 @@ func (s *story) readLeases(ops []*history.Op) {
 		if op.Episode != "" {
 			l.asked = asked[op.Episode]
 		}
-		l.lost = s.lossAfter(l.asked)
+		l.lost = s.lossAfter(l.asked, l.lock.key)
 		s.named[l.name] = l
 		s.leases[l.lock] = append(s.leases[l.lock], l)
 	}
@@ -121,14 +121,20 @@ func (s *story) readCall(op *history.Op) {
 	s.calls[of] = append(s.calls[of], op)
 }
 
-// lossAfter returns when the first loss begins that has not ended at a moment.
-func (s *story) lossAfter(moment int64) int64 {
+// lossAfter returns when the first loss of a key begins that has not ended at a
+// moment.
+func (s *story) lossAfter(moment int64, key string) int64 {
 	for _, loss := range s.losses {
-		if moment < loss.To {
+		if moment < loss.To && isOf(loss, key) {
 			return loss.From
 		}
 	}
 	return never
+}
+
+// isOf reports whether a loss may be one of a key.
+func isOf(loss history.Trouble, key string) bool {
+	return len(loss.Keys) == 0 || slices.Contains(loss.Keys, key)
 }
 
 // killed returns when a process was killed.

@@ -19,7 +19,7 @@ type tale struct{ history.History }
 
 // tell returns the history that somebody tells.
 func tell(f func(*tale)) *history.History {
-	t := &tale{history.History{Name: "tale", Begun: 1, TTL: ttl * ms, Claim: claim * ms, Ended: 100_000 * ms}}
+	t := &tale{history.History{Name: "tale", Deployment: "server", Begun: 1, TTL: ttl * ms, Claim: claim * ms, Ended: 100_000 * ms}}
 	f(t)
 	return &t.History
 }
@@ -99,8 +99,8 @@ func (t *tale) trouble(name string, from, to int64) {
 	t.Troubles = append(t.Troubles, history.Trouble{Name: name, From: from * ms, To: to * ms})
 }
 
-func (t *tale) lose(from, to int64) {
-	t.Troubles = append(t.Troubles, history.Trouble{Name: "failover", From: from * ms, To: to * ms, Loss: true})
+func (t *tale) lose(from, to int64, keys ...string) {
+	t.Troubles = append(t.Troubles, history.Trouble{Name: "failover", From: from * ms, To: to * ms, Loss: true, Keys: keys})
 }
 
 // checksOf returns which checks find something.

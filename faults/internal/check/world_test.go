@@ -78,7 +78,7 @@ func imagine(seed uint64, calls int, lossy bool) *history.History {
 // imagineBroken is imagine with a server that has a flaw.
 func imagineBroken(seed uint64, calls int, lossy bool, broken flaw) *history.History {
 	w := &world{
-		History: history.History{Name: "world", Seed: seed, TTL: ttl * ms, Claim: claim * ms, Begun: 1},
+		History: history.History{Name: "world", Deployment: "server", Seed: seed, TTL: ttl * ms, Claim: claim * ms, Begun: 1},
 		Rand:    rand.New(rand.NewPCG(seed, 1)),
 		now:     1, locks: map[lock]*worldLock{}, dead: map[int]bool{}, still: map[int]int64{},
 		lossy: lossy, wanted: calls, broken: broken,
