@@ -63,7 +63,7 @@ func (r *Report) perform(tb testing.TB) {
 	s.TTL, s.Trouble = ttl, troubles.begin
 	h := &history.History{
 		Name: r.Run.Fault.Name, Deployment: nameOf(r.Run.On), Seed: r.Run.Seed, Careless: r.Run.Careless,
-		TTL: ttl.Nanoseconds(), Claim: claim.Nanoseconds(),
+		TTL: ttl.Nanoseconds(), Claim: claim.Nanoseconds(), CommandTimeout: commandTimeout.Nanoseconds(),
 	}
 	c := crew.Start(tb, crew.Settings{
 		Redis:  g.options(),

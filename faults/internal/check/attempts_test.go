@@ -36,6 +36,7 @@ func TestAttempts(t *testing.T) {
 			t.replay(2, "p", "y", 23, 25)
 		}, []string{"attempts"}},
 		{"run after the answer", func(t *tale) {
+			t.trouble("cut", 1, 100)
 			t.begin(1, "p", "a", 1, 2, 1, rerun)
 			t.commit("a", "x", 10, 20, history.Done)
 			t.begin(2, "p", "b", 11, 25, 2, rerun)
@@ -63,6 +64,7 @@ func TestAttempts(t *testing.T) {
 			t.kill(2, 630)
 		}, []string{"attempts"}},
 		{"an answer that was refused, replayed", func(t *tale) {
+			t.trouble("cut", 1, 100)
 			t.begin(1, "p", "a", 1, 2, 1, reject)
 			t.commit("a", "x", 10, 20, history.Lost)
 			t.replay(2, "p", "x", 23, 25)
@@ -114,10 +116,10 @@ func TestAttempts(t *testing.T) {
 			t.begin(1, "p", "a", 1, 2, 1, reject)
 			begin(t, 2, 20, 30, history.Interrupted, reject)
 			t.commit("a", "y", 40, 41, history.Done)
-		}, []string{"attempts"}},
+		}, []string{"attempts", "errors"}},
 		{"refused, although nobody began", func(t *tale) {
 			begin(t, 2, 600, 601, history.Interrupted, reject)
-		}, []string{"attempts"}},
+		}, []string{"attempts", "errors"}},
 		{"refused, since one unheard may have begun", func(t *tale) {
 			begin(t, 1, 1, 0, history.None, reject)
 			t.kill(1, 10)
@@ -127,7 +129,7 @@ func TestAttempts(t *testing.T) {
 			t.begin(1, "p", "a", 1, 2, 1, reject)
 			t.commit("a", "x", 10, 20, history.Done)
 			begin(t, 2, 600, 601, history.Interrupted, reject)
-		}, []string{"attempts"}},
+		}, []string{"attempts", "errors"}},
 		{"refused under the policy to run again", func(t *tale) {
 			t.begin(1, "p", "a", 1, 2, 1, rerun)
 			t.kill(1, 10)
@@ -210,19 +212,20 @@ func TestAttemptsLoseData(t *testing.T) {
 			t.replay(1, "p", "y", 330, 331)
 		}, nil},
 		{"run twice after a loss", func(t *tale) {
+			t.trouble("cut", 301, 400)
 			t.lose(100, 200)
 			t.begin(2, "p", "b", 300, 301, 1, reject)
 			t.commit("b", "y", 310, 320, history.Done)
 			t.begin(1, "p", "c", 330, 331, 1, reject)
 			t.commit("c", "z", 340, 350, history.Lost)
-		}, []string{"attempts"}},
+		}, []string{"attempts", "errors"}},
 		{"run again after a loss of another key", func(t *tale) {
 			t.lose(100, 200, "k")
 			t.begin(1, "p", "a", 1, 2, 1, reject)
 			t.commit("a", "x", 10, 20, history.Done)
 			t.begin(2, "p", "b", 300, 301, 1, reject)
 			t.commit("b", "y", 310, 320, history.Done)
-		}, []string{"attempts"}},
+		}, []string{"attempts", "errors"}},
 		{"run again after a loss of its key", func(t *tale) {
 			t.lose(100, 200, "k", "p")
 			t.begin(1, "p", "a", 1, 2, 1, reject)
@@ -231,12 +234,13 @@ func TestAttemptsLoseData(t *testing.T) {
 			t.commit("b", "y", 310, 320, history.Done)
 		}, nil},
 		{"run twice before a loss", func(t *tale) {
+			t.trouble("cut", 301, 400)
 			t.lose(500, 600)
 			t.begin(2, "p", "b", 300, 301, 1, reject)
 			t.commit("b", "y", 310, 320, history.Done)
 			t.begin(1, "p", "c", 330, 331, 1, reject)
 			t.commit("c", "z", 340, 350, history.Lost)
-		}, []string{"attempts"}},
+		}, []string{"attempts", "errors"}},
 		{"the answer of a ghost", func(t *tale) {
 			t.lose(100, 200)
 			t.begin(1, "p", "a", 1, 2, 1, reject)

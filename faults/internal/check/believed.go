@@ -2,7 +2,6 @@ package check
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/reqlock/reqlock/faults/internal/history"
@@ -38,10 +37,6 @@ func overlaps(s *story) (found []Finding) {
 // end its work, on a busy machine.
 const lateness = 250 * time.Millisecond
 
-// Stalled is what the name of a Trouble begins with while the machine itself did
-// not run as it should: nobody can be told in time then.
-const Stalled = "stalled"
-
 // untold finds the leases whose validity ended long before their holder was told
 // or gave them back, although its process ran.
 func untold(s *story) (found []Finding) {
@@ -74,7 +69,7 @@ func (s *story) stalled(process int, from, to int64) bool {
 // longStall reports whether a trouble is a stall that may make somebody late by
 // more than what is allowed anyhow.
 func longStall(t history.Trouble) bool {
-	return strings.HasPrefix(t.Name, Stalled) && orNever(t.To)-t.From > int64(lateness/5)
+	return isStall(t) && orNever(t.To)-t.From > int64(lateness/5)
 }
 
 // troubled reports whether there was such a trouble at any time between two

@@ -18,6 +18,7 @@ func TestBelieved(t *testing.T) {
 			t.release("b", 60, 61)
 		}, []string{"believed"}},
 		{"told, and released later", func(t *tale) {
+			t.trouble("cut", 1, 100)
 			t.grant(1, "k", "a", 1, 3, 10)
 			t.told("a", 501)
 			t.grant(2, "k", "b", 11, 502, 11)
@@ -75,12 +76,14 @@ func TestBelieved(t *testing.T) {
 			t.release("b", 710, 711).ValidUntil = 1000 * ms
 		}, []string{"believed"}},
 		{"over before it was granted", func(t *tale) {
+			t.trouble("cut", 1, 100)
 			t.grant(1, "k", "a", 1, 700, 10)
 			t.end(history.Release, "a", 701, 702, history.Lost).Believed = 501 * ms
 			t.grant(2, "k", "b", 11, 602, 11)
 			t.release("b", 710, 711).ValidUntil = 1000 * ms
 		}, nil},
 		{"two attempts at once", func(t *tale) {
+			t.trouble("cut", 1, 100)
 			t.begin(1, "p", "a", 1, 3, 1, history.Rerun)
 			t.begin(2, "p", "b", 11, 502, 2, history.Rerun)
 			t.commit("a", "x", 520, 521, history.Lost).ValidUntil = 600 * ms
@@ -100,6 +103,7 @@ func TestTold(t *testing.T) {
 			t.told("a", 500+250)
 		}, nil},
 		{"not, and released late", func(t *tale) {
+			t.trouble("cut", 1, 100)
 			t.grant(1, "k", "a", 1, 3, 10)
 			t.end(history.Release, "a", 502+250, 800, history.Lost).Believed = 501 * ms
 		}, []string{"told"}},

@@ -23,6 +23,9 @@ type lease struct {
 	extends []*history.Op
 	end     *history.Op // the first Release, Commit or Abort, if any
 	told    int64       // when its context had ended; never if that is not known
+	// withdrawn says that its context ended since the one that it was asked for with
+	// had ended.
+	withdrawn bool
 }
 
 // ghostly reports whether it was granted when a loss of data had begun that may

@@ -2,15 +2,10 @@ package check
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/reqlock/reqlock/faults/internal/history"
 )
-
-// aftermath is for how long after a trouble calls may still suffer from it:
-// connections are made again, a failover is heard of, a command times out.
-const aftermath = 3 * time.Second
 
 // headStart is by how much the time that a caller gives its context may begin
 // before its call is written down.
@@ -29,20 +24,34 @@ func refusals(s *story) (found []Finding) {
 	return found
 }
 
+// unexplained returns what is wrong with the outcome of a call, and "" if nothing
+// is.
 func (s *story) unexplained(op *history.Op) string {
+	if s.answered(op) {
+		if why := s.unanswered(op); why != "" {
+			return why
+		}
+	}
+	waits := op.Kind == history.Lock || op.Kind == history.Begin
+	early := op.Wait == 0 || op.Return-op.Call < op.Wait-int64(headStart)
 	switch op.Outcome {
 	case history.Failed:
 		return "in a way that no call should"
 	case history.Unreplayable:
 		return "although each answer is small enough to be kept"
-	case history.WaitTimeout:
-		if op.Kind == history.Lock && op.Wait == 0 {
-			return "although it may wait for ever"
+	case history.Busy, history.WaitTimeout:
+		if waits && early {
+			return "although it may wait for longer"
 		}
 	case history.Deadline:
-		asks := op.Kind == history.Lock || op.Kind == history.Try || op.Kind == history.Begin
-		if asks && op.Return-op.Call < op.Wait-int64(headStart) || asks && op.Wait == 0 {
+		if (waits || op.Kind == history.Try) && early {
 			return "although its context had not ended"
+		}
+	case history.Lost:
+		return s.unfounded(op)
+	case history.Interrupted:
+		if s.groundless(op) {
+			return "although no attempt had died"
 		}
 	case history.Unavailable:
 		if op.Wait != 0 && op.Return-op.Call >= op.Wait {
@@ -55,24 +64,10 @@ func (s *story) unexplained(op *history.Op) string {
 
 // untroubled says that nothing was broken while a call lasted, nor just before,
 // and nothing where there was something. Before the beginning the clients set up
-// their connections, all at once; and where the machine has stalled once, it has
-// also been slow at other times, unseen.
+// their connections, all at once.
 func (s *story) untroubled(op *history.Op) string {
-	if op.Call < s.Begun || s.troubled(0, never, func(t history.Trouble) bool { return strings.HasPrefix(t.Name, Stalled) }) {
+	if op.Call < s.Begun || s.disturbed(op.Process, op.Call, op.Return) {
 		return ""
-	}
-	from := op.Call - int64(aftermath)
-	if s.troubled(from, op.Return, func(history.Trouble) bool { return true }) {
-		return ""
-	}
-	for _, death := range s.deaths[op.Process] {
-		to := death.To
-		if to != never {
-			to += int64(aftermath)
-		}
-		if death.From <= op.Return && to >= op.Call {
-			return ""
-		}
 	}
 	return "although nothing was broken"
 }

@@ -73,7 +73,7 @@ func (s *story) excused(key lock, call int) bool {
 	op := s.calls[key][call]
 	since := op.Call - s.Claim - s.TTL
 	late := s.troubled(since, op.Return, func(t history.Trouble) bool {
-		return longStall(t) || !strings.HasPrefix(t.Name, Stalled) && !strings.HasPrefix(t.Name, Unheard)
+		return longStall(t) || !isStall(t) && !strings.HasPrefix(t.Name, Unheard)
 	})
 	return late || slices.ContainsFunc(s.calls[key], func(other *history.Op) bool {
 		if other == op || other.Kind != history.Lock && other.Kind != history.Try || other.Call > op.Return {

@@ -36,6 +36,8 @@ type story struct {
 	deaths map[int][]history.Death // of each process, in order
 	losses []history.Trouble       // in order
 	locks  []lock                  // all of them, in order
+	// overloaded says that the machine was too slow to judge who was late.
+	overloaded bool
 }
 
 // read tells a history by leases.
@@ -43,6 +45,7 @@ func read(h *history.History) *story {
 	s := &story{
 		History: h, leases: map[lock][]*lease{}, named: map[string]*lease{},
 		calls: map[lock][]*history.Op{}, deaths: map[int][]history.Death{},
+		overloaded: Overloaded(h),
 	}
 	for _, trouble := range h.Troubles {
 		if trouble.Loss {
@@ -104,6 +107,7 @@ func (s *story) readCall(op *history.Op) {
 	switch op.Kind {
 	case history.Told:
 		l.told = min(l.told, op.Call)
+		l.withdrawn = l.withdrawn || op.Outcome == history.Deadline
 		l.final = l.final || op.ValidUntil != 0
 		return
 	case history.Extend:

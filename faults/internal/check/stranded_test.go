@@ -72,14 +72,33 @@ func TestRefusals(t *testing.T) {
 		{"failed in trouble", with(history.Failed, 0, func(t *tale) { t.trouble("cut", 5000, 5100) }), []string{"errors"}},
 		{"unavailable", with(history.Unavailable, 0, nothing), []string{"errors"}},
 		{"unavailable in trouble", with(history.Unavailable, 0, func(t *tale) { t.trouble("cut", 5050, 0) }), nil},
-		{"unavailable just after a trouble", with(history.Unavailable, 0, func(t *tale) { t.trouble("cut", 1, 4000) }), nil},
-		{"unavailable long after a trouble", with(history.Unavailable, 0, func(t *tale) { t.trouble("cut", 1, 1000) }), []string{"errors"}},
+		{"unavailable just after a trouble", with(history.Unavailable, 0, func(t *tale) { t.trouble("cut", 1, 5000-ttl/2) }), nil},
+		{"unavailable long after a trouble", with(history.Unavailable, 0, func(t *tale) { t.trouble("cut", 1, 4999-ttl/2) }), []string{"errors"}},
+		{"unavailable two command timeouts after a trouble", with(history.Unavailable, 0, func(t *tale) {
+			t.CommandTimeout = 200 * ms
+			t.trouble("cut", 1, 4600)
+		}), nil},
+		{"unavailable later than that", with(history.Unavailable, 0, func(t *tale) {
+			t.CommandTimeout = 200 * ms
+			t.trouble("cut", 1, 4599)
+		}), []string{"errors"}},
+		{"unavailable after a trouble of several servers", with(history.Unavailable, 0, func(t *tale) {
+			t.Deployment = "cluster"
+			t.trouble("cut", 1, 2000)
+		}), nil},
+		{"unavailable long after a trouble of several servers", with(history.Unavailable, 0, func(t *tale) {
+			t.Deployment = "cluster"
+			t.trouble("cut", 1, 1999)
+		}), []string{"errors"}},
 		{"unavailable before a trouble", with(history.Unavailable, 0, func(t *tale) { t.trouble("cut", 5101, 0) }), []string{"errors"}},
 		{"unavailable to one who stood still", with(history.Unavailable, 0, func(t *tale) { t.stand(1, 4000, 5050) }), nil},
 		{"unavailable when another stood still", with(history.Unavailable, 0, func(t *tale) { t.stand(2, 4000, 5050) }), []string{"errors"}},
 		{"its own deadline", with(history.Deadline, 100, nothing), nil},
 		{"a deadline before its own", with(history.Deadline, 200, nothing), []string{"errors"}},
-		{"unavailable on a machine that stalled", with(history.Unavailable, 0, func(t *tale) { t.trouble(Stalled+" machine", 1, 2) }), nil},
+		{"unavailable on a machine that stalled", with(history.Unavailable, 0, func(t *tale) { t.trouble(Stalled+" machine", 4800, 5000-ttl/4) }), nil},
+		{"unavailable on a machine that had stalled", with(history.Unavailable, 0, func(t *tale) { t.trouble(Stalled+" machine", 1, 4999-ttl/4) }), []string{"errors"}},
+		{"unavailable on a machine that stalls too much", with(history.Unavailable, 0, func(t *tale) { t.trouble(Stalled+" machine", 10_000, 15_001) }), nil},
+		{"unavailable on a machine that stalls elsewhere", with(history.Unavailable, 0, func(t *tale) { t.trouble(Stalled+" machine", 10_000, 14_999) }), []string{"errors"}},
 		{"unavailable when its wait was over", with(history.Unavailable, 100, nothing), nil},
 		{"unavailable before the beginning", with(history.Unavailable, 0, func(t *tale) { t.Begun = 5010 * ms }), nil},
 		{"a deadline that nobody set", with(history.Deadline, 0, nothing), []string{"errors"}},

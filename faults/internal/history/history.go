@@ -28,9 +28,12 @@ type History struct {
 	Seed       uint64 `json:"seed"`
 	TTL        int64  `json:"ttl"`   // of each lease, in ns
 	Claim      int64  `json:"claim"` // how long a key may be claimed for a waiter who is gone
-	Begun      int64  `json:"begun"`
-	Ended      int64  `json:"ended"`
-	Calm       int64  `json:"calm"` // when nothing was broken any more; 0 if never
+	// CommandTimeout is for how long the lock waits for the reply to one command,
+	// in ns; 0 if that is not known.
+	CommandTimeout int64 `json:"command_timeout,omitempty"`
+	Begun          int64 `json:"begun"`
+	Ended          int64 `json:"ended"`
+	Calm           int64 `json:"calm"` // when nothing was broken any more; 0 if never
 	// Careless says that clients worked on beyond what their leases said: the
 	// negative control, in which updates of an unfenced register must get lost.
 	Careless bool `json:"careless,omitempty"`
