@@ -65,10 +65,11 @@ func (s *story) serverSteps(key lock) (steps []*step) {
 }
 
 // excused reports whether a Try may have been refused although no lease that is
-// known held the key: because of another call at the same time, which may have
-// been about to get it; because of one before it that was not told of its grant,
-// which may have held the key until its end, or had it claimed; of a ghost; or of
-// a command that the network still had.
+// known held the key: because of another call before it that was not told of its
+// grant, which may have held the key until its end, or had it claimed; of one in
+// its own process that waits, which goes first; of a ghost; or of a command that
+// the network still had. Who was granted the key explains a refusal only by
+// holding it, and that is judged.
 func (s *story) excused(key lock, call int) bool {
 	op := s.calls[key][call]
 	since := op.Call - s.Claim - s.TTL
@@ -80,8 +81,23 @@ func (s *story) excused(key lock, call int) bool {
 			return false
 		}
 		returned := s.returned(other)
-		return returned >= op.Call || returned >= since && unheard(other)
-	}) || slices.ContainsFunc(s.leases[key], func(l *lease) bool { return l.ghostly() && l.grant.Return <= op.Return })
+		waits := other.Kind == history.Lock && other.Process == op.Process && returned >= op.Call
+		return waits || unheard(other) && returned >= op.Call-s.remains(other)
+	}) || slices.ContainsFunc(s.leases[key], func(l *lease) bool {
+		gone := l.end != nil && l.end.Outcome == history.Done && l.end.Return < since
+		return l.ghostly() && l.grant.Return <= op.Return && !gone
+	})
+}
+
+// remains returns for how long after its end an unheard call may keep others out.
+// Who gives up undoes what it was granted at once, if it can; what is not undone
+// is claimed, and then held, until it falls.
+func (s *story) remains(op *history.Op) int64 {
+	gaveUp := op.Outcome == history.Deadline || op.Outcome == history.WaitTimeout
+	if gaveUp && !s.disturbed(op.Process, op.Return-2*s.command(), op.Return+2*s.command()) {
+		return 2 * s.command()
+	}
+	return s.Claim + s.TTL
 }
 
 // Unheard is what the name of a Trouble begins with that loses replies, and never

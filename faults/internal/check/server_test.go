@@ -141,6 +141,36 @@ func TestServerRefuses(t *testing.T) {
 			t.release("a", 30, 31)
 			try(t, 2, 31+claim, 32+claim)
 		}, nil},
+		{"a key for which one waited who gave up long ago", func(t *tale) {
+			t.call(3, history.Lock, "k", 5, 30, history.WaitTimeout).Wait = 25 * ms
+			try(t, 2, 31+ttl/2, 32+ttl/2)
+		}, []string{"server"}},
+		{"a key for which one waited who gave up in trouble", func(t *tale) {
+			t.trouble(Unheard+"is lost", 20, 21)
+			t.call(3, history.Lock, "k", 5, 30, history.WaitTimeout).Wait = 25 * ms
+			try(t, 2, 30+ttl+claim, 31+ttl+claim)
+		}, nil},
+		{"a key that others had before and after", func(t *tale) {
+			t.grant(1, "k", "a", 1, 3, 10)
+			t.release("a", 30, 31)
+			try(t, 2, 50, 51)
+			t.grant(1, "k", "b", 60, 61, 11)
+			t.release("b", 70, 71)
+		}, []string{"server"}},
+		{"a key that one who waits in the same process asks for, and another gets", func(t *tale) {
+			t.grant(2, "k", "b", 40, 70, 12)
+			try(t, 2, 50, 51)
+			t.grant(1, "k", "a", 52, 53, 11)
+			t.release("a", 60, 61)
+			t.release("b", 80, 81)
+		}, nil},
+		{"a key that one who waits in another process asks for, and gets later", func(t *tale) {
+			t.grant(3, "k", "b", 40, 70, 12)
+			try(t, 2, 50, 51)
+			t.grant(1, "k", "a", 52, 53, 11)
+			t.release("a", 60, 61)
+			t.release("b", 80, 81)
+		}, []string{"server"}},
 		{"a key that was freed just now, and for which nobody waits", func(t *tale) {
 			t.grant(1, "k", "a", 1, 3, 10)
 			t.release("a", 30, 31)
