@@ -16,6 +16,11 @@ func TestStranded(t *testing.T) {
 			t.release("a", at+1, at+2)
 		}
 	}
+	stuck := func(t *tale) {
+		t.begin(1, "p", "a", 1, 3, 1, reject)
+		t.commit("a", "x", 10, 12, history.Unavailable)
+		t.trouble("cut", 10, 12)
+	}
 	run(t, []testCase{
 		{"a wait that never ended", func(t *tale) {
 			t.call(1, history.Lock, "k", 1, 0, history.None)
@@ -40,6 +45,32 @@ func TestStranded(t *testing.T) {
 			t.grant(2, "k", "a", 52_000, 62_001, 10).ValidUntil = 63_000 * ms
 			t.release("a", 62_010, 62_011)
 		}, []string{"stranded"}},
+		{"a wait that was over long ago", late(61_000, 10_999), []string{"stranded"}},
+		{"a wait that was over not long ago", late(61_000, 11_000), nil},
+		{"a wait of one who stood still", func(t *tale) {
+			t.stand(2, 41_000, 60_000)
+			late(61_000, 1000)(t)
+		}, nil},
+		{"an attempt that waits for long", func(t *tale) {
+			t.call(1, history.Begin, "p", 1000, 11_201, history.Interrupted).Wait = 200 * ms
+			t.call(2, history.Begin, "p", 1, 1200, history.WaitTimeout).Wait = 1100 * ms
+		}, []string{"stranded"}},
+		{"a payment that is stuck", func(t *tale) {
+			calm(t)
+			stuck(t)
+			t.call(2, history.Begin, "p", 52_000, 52_200, history.WaitTimeout).Wait = 200 * ms
+		}, []string{"stranded"}},
+		{"a payment that was stuck", func(t *tale) {
+			calm(t)
+			stuck(t)
+			t.call(2, history.Begin, "p", 52_000, 52_200, history.WaitTimeout).Wait = 200 * ms
+			t.call(2, history.Begin, "p", 53_000, 53_200, history.Interrupted).Wait = 200 * ms
+		}, nil},
+		{"a payment that may be stuck for a TTL", func(t *tale) {
+			calm(t)
+			stuck(t)
+			t.call(2, history.Begin, "p", 50_000+ttl, 50_200+ttl, history.WaitTimeout).Wait = 200 * ms
+		}, nil},
 		{"never served again", func(t *tale) {
 			calm(t)
 			t.grant(1, "k", "a", 1, 3, 10)
