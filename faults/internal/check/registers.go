@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/reqlock/reqlock/faults/internal/history"
 )
@@ -21,9 +22,16 @@ func LostUpdates(h *history.History, fenced bool) int {
 	return len(lost(h, fenced))
 }
 
+// A lostWrite is an accepted write that did not build on the one before.
+type lostWrite struct {
+	*history.Access
+	before *history.Access // what was accepted before it; nil if nothing was
+}
+
 // lost returns the accepted writes that did not build on the one before.
-func lost(h *history.History, fenced bool) (found []*history.Access) {
+func lost(h *history.History, fenced bool) (found []lostWrite) {
 	versions := map[register]int64{}
+	last := map[register]*history.Access{}
 	for i := range h.Accesses {
 		access := &h.Accesses[i]
 		if access.Fenced != fenced || !access.Write || access.Refused {
@@ -31,27 +39,46 @@ func lost(h *history.History, fenced bool) (found []*history.Access) {
 		}
 		r := register{access.Key, fenced}
 		if access.Version != versions[r] {
-			found = append(found, access)
+			found = append(found, lostWrite{access, last[r]})
 		}
 		versions[r]++
+		last[r] = access
 	}
 	return found
 }
 
 // registers finds lost updates. A register that looks at fences must never lose
-// one, whatever happens to Redis. One that does not may, where data was lost, and
-// where clients are careless.
+// one, whatever happens to Redis. One that does not may, where clients are
+// careless, and where either of the two that wrote was there beyond what a lock
+// can prevent.
 func registers(s *story) (found []Finding) {
-	for _, access := range lost(s.History, true) {
-		found = append(found, lostUpdate("fenced", access))
+	for _, write := range lost(s.History, true) {
+		found = append(found, lostUpdate("fenced", write.Access))
 	}
-	if s.Careless || len(s.losses) > 0 {
+	if s.Careless {
 		return found
 	}
-	for _, access := range lost(s.History, false) {
-		found = append(found, lostUpdate("unfenced", access))
+	for _, write := range lost(s.History, false) {
+		if !s.beyond(write.Access) && !s.beyond(write.before) {
+			found = append(found, lostUpdate("unfenced", write.Access))
+		}
 	}
 	return found
+}
+
+// beyond reports whether no lock could have prevented a write from being beside
+// another: its writer was a ghost, or stood still after it had last seen that its
+// lease was valid.
+func (s *story) beyond(write *history.Access) bool {
+	if write == nil {
+		return false
+	}
+	if _, did := s.stood(write.Process, write.Looked, write.At); write.Looked != 0 && (did || s.troubled(write.Looked, write.At, isStall)) {
+		return true
+	}
+	return slices.ContainsFunc(s.leases[lock{write.Key, false}], func(l *lease) bool {
+		return l.grant.Process == write.Process && l.grant.Client == write.Client && l.grant.Fence == write.Fence && l.lost <= write.At
+	})
 }
 
 func lostUpdate(which string, access *history.Access) Finding {
