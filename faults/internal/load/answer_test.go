@@ -102,31 +102,41 @@ func (a *answer) kind() string {
 	return fmt.Sprint(a.status)
 }
 
-// fault returns what is wrong with the answer, "" if nothing is. ran says how often
-// the handler of a request ran, of has the requests by name, and opened is when they
-// were let in.
-func (a *answer) fault(ran map[string]int, of map[string]*request, opened time.Time) string {
+// A story is what has happened, by which answers are judged.
+type story struct {
+	of     map[string]*request // by name
+	opened time.Time           // when the requests were let in
+	ran    map[string]int      // how often the handler of each request ran
+	lost   map[string]bool     // the keys of leases that ended under their holders
+}
+
+// mayBeShort reports whether the request may be refused before its wait is over: its
+// wait for the lock inside ends with the lease of its attempt around it.
+func (s *story) mayBeShort(r *request) bool { return r.once != "" && s.lost["i:"+r.once] }
+
+// fault returns what is wrong with the answer, "" if nothing is.
+func (a *answer) fault(s *story) string {
 	switch {
 	case a.err != nil:
 		return "no answer: " + a.err.Error()
 	case a.code != "":
 		row, known := outcomes[a.code]
 		switch {
-		case !known || row.status != a.status || row.retry && !a.retry:
+		case !known || row.status != a.status || row.retry != a.retry:
 			return "no row of the table"
 		case a.code == "outcome_unknown" && a.request.once == "":
 			return "an outcome of idempotent requests"
-		case ran[a.request.name] > 0:
+		case s.ran[a.request.name] > 0:
 			return "a refusal of a request that ran"
-		case a.code != "outcome_unknown" && a.at.Sub(opened) < a.request.wait:
+		case a.code != "outcome_unknown" && a.at.Sub(s.opened) < a.request.wait && !s.mayBeShort(a.request):
 			return "a refusal before the wait was over"
 		}
 	case a.status != http.StatusOK:
 		return "neither a success nor a problem"
-	case ran[a.body] == 0:
+	case s.ran[a.body] == 0:
 		return "a success, and nobody ran"
 	case a.replayed:
-		if first := of[a.body]; a.request.once == "" || first.once != a.request.once {
+		if first := s.of[a.body]; a.request.once == "" || first.once != a.request.once {
 			return "a replay of another request"
 		}
 	case a.body != a.request.name:

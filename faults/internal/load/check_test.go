@@ -12,14 +12,16 @@ func TestFaultsOfAnswersAreFound(t *testing.T) {
 	t.Parallel()
 	opened := time.Now()
 	plain := &request{name: "a", wait: shortWait}
+	robbed := &request{name: "e", once: "m", wait: longWait}
 	first, copied := &request{name: "b", once: "k", wait: longWait}, &request{name: "c", once: "k", wait: longWait}
 	other := &request{name: "d", once: "l"}
-	of := map[string]*request{"a": plain, "b": first, "c": copied, "d": other}
+	of := map[string]*request{"a": plain, "b": first, "c": copied, "d": other, "e": robbed}
 	refusal := func(r *request, status int, code string) answer {
-		return answer{request: r, at: opened.Add(time.Minute), status: status, code: code, retry: true}
+		return answer{request: r, at: opened.Add(time.Minute), status: status, code: code, retry: code != "outcome_unknown"}
 	}
-	early, final := refusal(first, http.StatusServiceUnavailable, "unavailable"), refusal(plain, http.StatusConflict, "busy")
-	early.at, final.retry = opened.Add(time.Second), false
+	soon := func(a answer) answer { a.at = opened.Add(time.Millisecond); return a }
+	turned := func(a answer) answer { a.retry = !a.retry; return a }
+	early := refusal(first, http.StatusServiceUnavailable, "unavailable")
 	for name, test := range map[string]struct {
 		a     answer
 		ran   string
@@ -38,14 +40,19 @@ func TestFaultsOfAnswersAreFound(t *testing.T) {
 		"an error without a code":    {answer{request: plain, status: http.StatusInternalServerError}, "", "neither"},
 		"an error of no row":         {refusal(plain, http.StatusInternalServerError, "internal"), "", "no row"},
 		"a code with another status": {refusal(plain, http.StatusInternalServerError, "unavailable"), "", "no row"},
-		"a refusal for good":         {final, "", "no row"},
+		"a refusal for good":         {turned(refusal(plain, http.StatusConflict, "busy")), "", "no row"},
+		"an outcome to try again":    {turned(refusal(first, http.StatusConflict, "outcome_unknown")), "", "no row"},
 		"a refusal of what ran":      {refusal(plain, http.StatusServiceUnavailable, "unavailable"), "a", "that ran"},
-		"a refusal too early":        {early, "", "before the wait"},
+		"a refusal too early":        {soon(early), "", "before the wait"},
+		"one of a lost lock":         {soon(refusal(plain, http.StatusConflict, "wait_timeout")), "", "before the wait"},
+		"one of a lost attempt":      {soon(refusal(robbed, http.StatusConflict, "wait_timeout")), "", ""},
 		"an unknown outcome of a lock": {
 			refusal(plain, http.StatusConflict, "outcome_unknown"), "", "idempotent",
 		},
 	} {
-		found := test.a.fault(map[string]int{test.ran: 1}, of, opened)
+		found := test.a.fault(&story{
+			of: of, opened: opened, ran: map[string]int{test.ran: 1}, lost: map[string]bool{"i:m": true, "a": true},
+		})
 		if (found == "") != (test.finds == "") || !strings.Contains(found, test.finds) {
 			t.Errorf("%s: found %q, want %q", name, found, test.finds)
 		}

@@ -25,8 +25,7 @@ type crowd struct {
 
 // newCrowd makes n requests, perAccount for each account: two that may wait for
 // long; two that are one, on different services; and one that may wait for a moment.
-// keeps says that Redis keeps what it has confirmed.
-func newCrowd(n int, services []*service, keeps bool) *crowd {
+func newCrowd(n int, services []*service) *crowd {
 	c := &crowd{byName: map[string]*request{}, started: make(chan struct{}), answers: make([]answer, n)}
 	accounts := n / perAccount
 	for i := range n {
@@ -37,10 +36,6 @@ func newCrowd(n int, services []*service, keeps bool) *crowd {
 		switch group {
 		case 2, 3:
 			route, r.once = idempotent, fmt.Sprintf("once-%d", account)
-			if !keeps {
-				// The wait for the lock inside ends with the lease around it.
-				r.wait = 0
-			}
 		case 4:
 			route, r.wait = hasty, shortWait
 		}
@@ -79,7 +74,7 @@ func (c *crowd) knock(t *testing.T, b *browser, services []*service) {
 	done.Wait()
 	for i := range answers {
 		a := &answers[i]
-		if fault := a.fault(nil, nil, c.opened); fault != "" || a.code != "unavailable" {
+		if fault := a.fault(&story{opened: c.opened}); fault != "" || a.code != "unavailable" {
 			t.Errorf("while Redis is dead: %s %s %q", fault, a.kind(), a.body)
 		}
 	}

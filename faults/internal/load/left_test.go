@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -21,6 +22,7 @@ type state struct {
 	serverConns int64 // of the services
 	redisConns  int   // of the services, and of whoever asks
 	channels    int
+	clients     string // CLIENT LIST
 }
 
 func (s state) String() string {
@@ -34,7 +36,11 @@ func (s state) more(before state) string {
 		s.redisConns <= before.redisConns && s.channels <= before.channels {
 		return ""
 	}
-	return fmt.Sprintf("%v; before %v", s, before)
+	var clients string
+	if s.redisConns > before.redisConns {
+		clients = "\n" + s.clients
+	}
+	return fmt.Sprintf("%v; there may be %v%s", s, before, clients)
 }
 
 // A census knows the state of a test.
@@ -54,6 +60,7 @@ func (c *census) take(t *testing.T) state {
 	if err != nil {
 		t.Fatal(err)
 	}
+	now.clients = clients
 	now.redisConns = strings.Count(clients, "\n")
 	plain := c.admin.PubSubChannels(t.Context(), "*").Val()
 	sharded := c.admin.PubSubShardChannels(t.Context(), "*").Val()
@@ -61,10 +68,12 @@ func (c *census) take(t *testing.T) state {
 	return now
 }
 
-// pools is how many connections to Redis the services may keep.
+// pools is how many connections to Redis the services may keep: a client has a pool
+// for pipelines beside that for commands.
 func (c *census) pools() (n int) {
 	for _, s := range c.services {
-		n += s.redis.Options().PoolSize
+		o := s.redis.Options()
+		n += o.PoolSize + cmp.Or(o.PipelinePoolSize, redis.DefaultPipelinePoolSize)
 	}
 	return n
 }

@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	ttl       = 5 * time.Second
+	ttl       = 15 * time.Second
 	longWait  = 30 * time.Second
 	shortWait = 500 * time.Millisecond
 
@@ -42,18 +42,35 @@ type bank struct {
 	restored chan struct{} // closed when Redis is back for the first time
 	stubborn bool          // whoever sleeps does not look whether it still has its lock
 
+	open, wake func() // close the gate, and restored
+
 	inFlight, most, sleeping atomic.Int64
+	slept                    atomic.Int64 // how many have begun to sleep
 
 	mu       sync.Mutex
 	accounts map[string]*account
-	runs     map[string]int // handlers that ran to their end, of each request
+	runs     map[string]int  // handlers that ran to their end, of each request
+	lost     map[string]bool // the keys of leases that ended under their holders
 }
 
 func newBank(stubborn bool) *bank {
-	return &bank{
+	b := &bank{
 		gate: make(chan struct{}), restored: make(chan struct{}), stubborn: stubborn,
-		accounts: map[string]*account{}, runs: map[string]int{},
+		accounts: map[string]*account{}, runs: map[string]int{}, lost: map[string]bool{},
 	}
+	b.open = sync.OnceFunc(func() { close(b.gate) })
+	b.wake = sync.OnceFunc(func() { close(b.restored) })
+	return b
+}
+
+// observe notes which leases are lost.
+func (b *bank) observe(e core.Event) {
+	if e.Kind != core.Lost {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.lost[e.Key.Raw()] = true
 }
 
 func (b *bank) account(name string) *account {
@@ -94,6 +111,7 @@ func (b *bank) handle(w http.ResponseWriter, r *http.Request) {
 // held. A stubborn one does not want to know, and sleeps until another comes in, for
 // as long as the others wait.
 func (b *bank) sleep(ctx context.Context, a *account) bool {
+	b.slept.Add(1)
 	b.sleeping.Add(1)
 	defer b.sleeping.Add(-1)
 	told, more := ctx.Done(), ttl/2
@@ -139,7 +157,7 @@ type service struct {
 func startService(t *testing.T, b *bank, server *redistest.Server, number int) *service {
 	t.Helper()
 	s := &service{redis: server.Client(t, func(o *redis.Options) { o.ContextTimeoutEnabled = number%2 == 0 })}
-	s.locks = core.Must(core.New(s.redis, core.WithTTL(ttl), core.WithFencing(true)))
+	s.locks = core.Must(core.New(s.redis, core.WithTTL(ttl), core.WithFencing(true), core.WithObserver(b.observe)))
 	lock := func(wait time.Duration) http.Handler {
 		return nethttplock.Middleware(s.locks, nethttplock.PathValue("account"), core.WithWait(wait))(http.HandlerFunc(b.handle))
 	}
@@ -161,6 +179,8 @@ func startService(t *testing.T, b *bank, server *redistest.Server, number int) *
 	}
 	s.http.Start()
 	t.Cleanup(s.http.Close)
+	// It waits for those who wait for these, where the test has failed before.
+	t.Cleanup(func() { b.open(); b.wake() })
 	return s
 }
 
