@@ -107,12 +107,8 @@ type story struct {
 	of     map[string]*request // by name
 	opened time.Time           // when the requests were let in
 	ran    map[string]int      // how often the handler of each request ran
-	lost   map[string]bool     // the keys of leases that ended under their holders
+	cut    map[string]bool     // requests whose wait has ended with the lease of their attempt
 }
-
-// mayBeShort reports whether the request may be refused before its wait is over: its
-// wait for the lock inside ends with the lease of its attempt around it.
-func (s *story) mayBeShort(r *request) bool { return r.once != "" && s.lost["i:"+r.once] }
 
 // fault returns what is wrong with the answer, "" if nothing is.
 func (a *answer) fault(s *story) string {
@@ -128,7 +124,7 @@ func (a *answer) fault(s *story) string {
 			return "an outcome of idempotent requests"
 		case s.ran[a.request.name] > 0:
 			return "a refusal of a request that ran"
-		case a.code != "outcome_unknown" && a.at.Sub(s.opened) < a.request.wait && !s.mayBeShort(a.request):
+		case a.code != "outcome_unknown" && a.at.Sub(s.opened) < a.request.wait && !s.cut[a.request.name]:
 			return "a refusal before the wait was over"
 		}
 	case a.status != http.StatusOK:

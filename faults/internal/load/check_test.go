@@ -12,7 +12,7 @@ func TestFaultsOfAnswersAreFound(t *testing.T) {
 	t.Parallel()
 	opened := time.Now()
 	plain := &request{name: "a", wait: shortWait}
-	robbed := &request{name: "e", once: "m", wait: longWait}
+	robbed := &request{name: "e", once: "m", wait: longWait} // of its attempt
 	first, copied := &request{name: "b", once: "k", wait: longWait}, &request{name: "c", once: "k", wait: longWait}
 	other := &request{name: "d", once: "l"}
 	of := map[string]*request{"a": plain, "b": first, "c": copied, "d": other, "e": robbed}
@@ -51,7 +51,7 @@ func TestFaultsOfAnswersAreFound(t *testing.T) {
 		},
 	} {
 		found := test.a.fault(&story{
-			of: of, opened: opened, ran: map[string]int{test.ran: 1}, lost: map[string]bool{"i:m": true, "a": true},
+			of: of, opened: opened, ran: map[string]int{test.ran: 1}, cut: map[string]bool{"e": true},
 		})
 		if (found == "") != (test.finds == "") || !strings.Contains(found, test.finds) {
 			t.Errorf("%s: found %q, want %q", name, found, test.finds)

@@ -108,7 +108,7 @@ func judge(t *testing.T, c *crowd, b *bank, keeps bool) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	told := &story{of: c.byName, opened: c.opened, ran: b.runs, lost: b.lost}
+	told := &story{of: c.byName, opened: c.opened, ran: b.runs, cut: b.cut}
 	heard, faults := map[string]int{}, 0
 	for i := range c.answers {
 		a := &c.answers[i]
@@ -155,5 +155,5 @@ func judge(t *testing.T, c *crowd, b *bank, keeps bool) {
 	if !keeps && all.meetings == 0 {
 		t.Error("nobody met another, although all locks were lost: the counts show nothing")
 	}
-	t.Logf("counts: %+v, %d idempotent requests ran twice, %d leases lost", all, twice, len(b.lost))
+	t.Logf("counts: %+v, %d idempotent requests ran twice, %d leases lost, and %d waits ended with one", all, twice, len(b.lost), len(b.cut))
 }

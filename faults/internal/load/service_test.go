@@ -2,6 +2,7 @@ package load
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -51,12 +52,13 @@ type bank struct {
 	accounts map[string]*account
 	runs     map[string]int  // handlers that ran to their end, of each request
 	lost     map[string]bool // the keys of leases that ended under their holders
+	cut      map[string]bool // requests whose attempt has lost its lease
 }
 
 func newBank(stubborn bool) *bank {
 	b := &bank{
 		gate: make(chan struct{}), restored: make(chan struct{}), stubborn: stubborn,
-		accounts: map[string]*account{}, runs: map[string]int{}, lost: map[string]bool{},
+		accounts: map[string]*account{}, runs: map[string]int{}, lost: map[string]bool{}, cut: map[string]bool{},
 	}
 	b.open = sync.OnceFunc(func() { close(b.gate) })
 	b.wake = sync.OnceFunc(func() { close(b.restored) })
@@ -130,6 +132,19 @@ func (b *bank) sleep(ctx context.Context, a *account) bool {
 	return ctx.Err() == nil
 }
 
+// attempted stands between an attempt and the lock inside it, the wait for which ends
+// with the lease of the attempt.
+func (b *bank) attempted(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		next.ServeHTTP(w, r)
+		if errors.Is(context.Cause(r.Context()), core.ErrLost) {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			b.cut[r.Header.Get("Request")] = true
+		}
+	})
+}
+
 // counted stands before the middlewares, and lets nobody in before the gate is open.
 func (b *bank) counted(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -165,7 +180,7 @@ func startService(t *testing.T, b *bank, server *redistest.Server, number int) *
 	mux := http.NewServeMux()
 	mux.Handle(patient, lock(longWait))
 	mux.Handle(hasty, lock(shortWait))
-	mux.Handle(idempotent, once(lock(longWait)))
+	mux.Handle(idempotent, once(b.attempted(lock(longWait))))
 
 	s.http = httptest.NewUnstartedServer(b.counted(mux))
 	s.http.Config.ConnState = func(_ net.Conn, state http.ConnState) {
