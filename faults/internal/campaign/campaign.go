@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"path/filepath"
 	"sync"
 
 	"github.com/reqlock/reqlock/internal/redistest"
@@ -87,8 +88,8 @@ func (c *campaign) show(r *Report) {
 	if err != nil {
 		fmt.Fprintf(c.w, "    not all of it could be kept: %v\n", err)
 	}
-	fmt.Fprintf(c.w, "    kept in     %s\n    play again  %s\n", dir, r.Run.Again())
+	fmt.Fprintf(c.w, "    kept in     %s\n    play again  %s\n", dir, r.Run.Again(c.settings.Out))
 	if r.History != nil {
-		fmt.Fprintf(c.w, "    judge again go run . -judge %s/%s\n", dir, historyFile)
+		fmt.Fprintf(c.w, "    judge again %s\n", command("-judge", filepath.Join(dir, historyFile)))
 	}
 }

@@ -78,7 +78,7 @@ func TestOnlyRunsOnAServerGoSideBySide(t *testing.T) {
 			now--
 			return &Report{}
 		})
-		campaign.run(t.Context(), each(three()[:1], []redistest.Kind{c.on}, 1, 6), always)
+		campaign.run(t.Context(), each(three()[:1], []redistest.Kind{c.on}, 1, 2, 3, 4, 5, 6), always)
 		if most != c.side {
 			t.Errorf("%d runs side by side on %s, not %d", most, nameOf(c.on), c.side)
 		}
@@ -88,7 +88,7 @@ func TestOnlyRunsOnAServerGoSideBySide(t *testing.T) {
 func TestACampaignEndsWhenItsTimeIsOver(t *testing.T) {
 	c, _ := acted(t, 1, func(Run) *Report { return &Report{History: &history.History{}} })
 	left := 3
-	c.run(t.Context(), each(three(), redistest.Kinds(), 1, 9), func() bool { left--; return left >= 0 })
+	c.run(t.Context(), each(three(), redistest.Kinds(), 1, 2, 3, 4), func() bool { left--; return left >= 0 })
 	if n := c.table[redistest.OnServer].Histories; n != 3 || len(c.table) != 1 {
 		t.Errorf("%d runs, %v", n, c.table)
 	}
@@ -100,7 +100,7 @@ func TestWhatWasInterruptedSaysNothing(t *testing.T) {
 		interrupt()
 		return &Report{Failed: true}
 	})
-	c.run(ctx, each(three(), redistest.Kinds(), 1, 1), always)
+	c.run(ctx, each(three(), redistest.Kinds(), 1), always)
 	if c.bad || said.Len() != 0 || len(c.table) != 0 {
 		t.Errorf("bad %v, said %q", c.bad, said)
 	}
@@ -116,7 +116,7 @@ func TestAFailureIsKeptWithAllThatIsKnownOfIt(t *testing.T) {
 			}},
 		}
 	})
-	run := each(three()[:1], []redistest.Kind{redistest.OnServer}, 5, 1)
+	run := each(three()[:1], []redistest.Kind{redistest.OnServer}, 5)
 	c.run(t.Context(), run, always)
 	dir := filepath.Join(c.settings.Out, "a-server-5")
 	for name, want := range map[string]string{
@@ -129,7 +129,7 @@ func TestAFailureIsKeptWithAllThatIsKnownOfIt(t *testing.T) {
 	if kept, err := history.Load(filepath.Join(dir, historyFile)); err != nil || kept.Name != "a" {
 		t.Errorf("the history is %+v, %v", kept, err)
 	}
-	for _, want := range []string{"first: two lines", run[0].Again(), "-judge " + filepath.Join(dir, historyFile)} {
+	for _, want := range []string{"first: two lines", run[0].Again(c.settings.Out), "-judge " + filepath.Join(dir, historyFile)} {
 		if !strings.Contains(said.String(), want) {
 			t.Errorf("it does not say %q:\n%s", want, said)
 		}
@@ -141,7 +141,7 @@ func TestAFailureIsKeptWithAllThatIsKnownOfIt(t *testing.T) {
 
 func TestARunThatWentWrongIsKeptWithoutAHistory(t *testing.T) {
 	c, said := acted(t, 1, func(Run) *Report { return &Report{Failed: true, Log: "no port\n"} })
-	c.run(t.Context(), each(three()[:1], []redistest.Kind{redistest.OnServer}, 5, 1), always)
+	c.run(t.Context(), each(three()[:1], []redistest.Kind{redistest.OnServer}, 5), always)
 	if !c.bad || !strings.Contains(said.String(), "no port") || strings.Contains(said.String(), "-judge") {
 		t.Errorf("bad %v, said\n%s", c.bad, said)
 	}

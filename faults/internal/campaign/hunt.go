@@ -29,6 +29,7 @@ func hunt(ctx context.Context, w io.Writer, s Settings) (survived bool, err erro
 	if err != nil {
 		return true, err
 	}
+	fmt.Fprintf(w, "seed %d: %d mutants, up to %d runs with each\n", s.Seed, len(mutants), huntRuns)
 	h := hunting{settings: s, tree: tree, w: w}
 	next := make(chan mutant.Mutant)
 	var hunters sync.WaitGroup
@@ -82,13 +83,13 @@ func (h *hunting) hunt(ctx context.Context, m mutant.Mutant) {
 		line += " found by " + strings.Join(trail.Found, ", ") + "\n    " + trail.Finding
 	}
 	fmt.Fprintln(h.w, line)
-	if h.survived && dir != "" {
+	if dir != "" {
 		fmt.Fprintf(h.w, "    kept in %s\n", dir)
 	}
 }
 
 // follow plays runs with the mutant. What it leaves in a directory is removed if
-// the mistake was found.
+// the mistake was found, and also if the hunt was interrupted.
 func (h *hunting) follow(ctx context.Context, m mutant.Mutant) (trail mutant.Trail, kept string, err error) {
 	runs, err := huntPlan(m, fault.All(), h.settings.Seed)
 	if err != nil {
@@ -99,7 +100,7 @@ func (h *hunting) follow(ctx context.Context, m mutant.Mutant) (trail mutant.Tra
 		return trail, "", err
 	}
 	trail, err = m.Hunt(ctx, h.tree, dir, runs, FindingsFile)
-	if err == nil && len(trail.Found) > 0 {
+	if ctx.Err() != nil || err == nil && len(trail.Found) > 0 {
 		return trail, "", os.RemoveAll(dir)
 	}
 	return trail, dir, err

@@ -3,6 +3,7 @@ package campaign
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,11 +18,27 @@ const (
 	FindingsFile = "findings.txt"
 )
 
+// newDir makes a directory below out that is called so, or with a number behind where
+// there is one: what an earlier run has left stays as it is.
+func newDir(out, name string) (dir string, err error) {
+	if err := os.MkdirAll(out, 0o750); err != nil {
+		return "", err
+	}
+	dir = filepath.Join(out, name)
+	for n := 2; ; n++ {
+		err := os.Mkdir(dir, 0o750)
+		if !errors.Is(err, fs.ErrExist) {
+			return dir, err
+		}
+		dir = filepath.Join(out, fmt.Sprintf("%s-%d", name, n))
+	}
+}
+
 // keep writes all that is known of a run into a directory of its own below out,
 // and returns that.
 func (r *Report) keep(out string) (dir string, err error) {
-	dir = filepath.Join(out, r.Run.Name())
-	if err := os.MkdirAll(dir, 0o750); err != nil {
+	dir, err = newDir(out, r.Run.Name())
+	if err != nil {
 		return dir, err
 	}
 	var failures []error

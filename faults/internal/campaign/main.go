@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"os/exec"
 	"time"
 
 	"github.com/reqlock/reqlock/faults/internal/fault"
@@ -27,6 +28,10 @@ func Main(ctx context.Context, w io.Writer, args []string) (code int) {
 	case errors.Is(err, flag.ErrHelp):
 		return fine
 	case err != nil:
+		return misused
+	}
+	if _, err := exec.LookPath("redis-server"); err != nil && s.Mode != Judge {
+		fmt.Fprintf(w, "the campaign starts servers of its own: %v\n", err)
 		return misused
 	}
 	bad := false
@@ -54,31 +59,25 @@ func Main(ctx context.Context, w io.Writer, args []string) (code int) {
 
 // playAll plays the runs that the settings say.
 func playAll(ctx context.Context, w io.Writer, s Settings) (bad bool, err error) {
-	faults := named(fault.All(), s.Names)
-	c := &campaign{settings: s, play: play, w: w, table: Table{}}
-	always := func() bool { return true }
-	begun := time.Now()
-	switch s.Mode {
-	case Short:
-		if err := c.control(ctx); err != nil {
-			return true, err
-		}
-		c.run(ctx, short(faults, s.On, s.Seed), always)
-	case Long:
-		more := func() bool { return time.Since(begun) < s.For }
-		for seed := s.Seed; more() && ctx.Err() == nil; seed = uint64(rand.Uint32()) { //nolint:gosec // not a secret
-			runs := each(faults, s.On, seed, 1)
-			if len(runs) == 0 {
-				break
-			}
-			c.run(ctx, runs, more)
-		}
-	default:
-		c.run(ctx, each(faults, s.On, s.Seed, s.Count), always)
-	}
-	fmt.Fprintf(w, "\n%sin %v\n", c.table, time.Since(begun).Round(time.Second))
-	if len(c.table) == 0 && ctx.Err() == nil {
+	runs := s.plan(fault.All())
+	if len(runs) == 0 {
 		return true, fmt.Errorf("no fault that is called like %q can happen there", s.Names)
 	}
+	c := &campaign{settings: s, play: play, w: w, table: Table{}}
+	fmt.Fprintln(w, s.announce(len(runs)))
+	if s.Mode == Short || s.Mode == Long {
+		if err := c.control(ctx); err != nil {
+			fmt.Fprintf(w, "%v\n    play again  %s\n", err, s.again())
+			return true, nil
+		}
+	}
+	begun := time.Now()
+	more := func() bool { return s.Mode != Long || time.Since(begun) < s.For }
+	c.run(ctx, runs, more)
+	for s.Mode == Long && more() && ctx.Err() == nil {
+		s.Seed = uint64(rand.Uint32()) //nolint:gosec // not a secret
+		c.run(ctx, s.plan(fault.All()), more)
+	}
+	fmt.Fprintf(w, "\n%sin %v\n", c.table, time.Since(begun).Round(time.Second))
 	return c.bad, nil
 }

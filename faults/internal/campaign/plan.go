@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 
 	"github.com/reqlock/reqlock/faults/internal/fault"
 	"github.com/reqlock/reqlock/internal/redistest"
@@ -22,9 +23,9 @@ type Run struct {
 // Name is the name of the run, and of the directory where its failure is kept.
 func (r Run) Name() string { return fmt.Sprintf("%s-%s-%d", r.Fault.Name, nameOf(r.On), r.Seed) }
 
-// Again is the command that plays the run again.
-func (r Run) Again() string {
-	return fmt.Sprintf("go run . -run '^%s$' -on %s -seed %d", regexp.QuoteMeta(r.Fault.Name), nameOf(r.On), r.Seed)
+// Again is the command that plays the run again, and keeps its failures in out.
+func (r Run) Again(out string) string {
+	return command("-run", "^"+regexp.QuoteMeta(r.Fault.Name)+"$", "-on", nameOf(r.On), "-seed", strconv.FormatUint(r.Seed, 10), "-out", out)
 }
 
 // The sizes of the short plan. On a server alone each fault is played at least
@@ -40,11 +41,28 @@ func named(faults []fault.Fault, names *regexp.Regexp) []fault.Fault {
 	return slices.DeleteFunc(slices.Clone(faults), func(f fault.Fault) bool { return !names.MatchString(f.Name) })
 }
 
-// each plays each fault so often on each deployment that it can happen to.
-func each(faults []fault.Fault, on []redistest.Kind, seed uint64, count int) []Run {
+// plan returns the runs that the settings say: for the long plan, those of its first
+// round.
+func (s *Settings) plan(faults []fault.Fault) []Run {
+	faults = named(faults, s.Names)
+	switch s.Mode {
+	case Short:
+		return short(faults, s.On, s.Seed)
+	case Long:
+		return each(faults, s.On, s.Seed)
+	default:
+		return each(faults, s.On, s.seeds()...)
+	}
+}
+
+// each plays each fault once with each seed on each deployment that it can happen to.
+func each(faults []fault.Fault, on []redistest.Kind, seeds ...uint64) []Run {
 	var runs []Run
 	for _, kind := range on {
-		runs = append(runs, rounds(faultsOn(faults, kind), kind, seed, count*len(faultsOn(faults, kind)))...)
+		can := faultsOn(faults, kind)
+		for _, seed := range seeds {
+			runs = append(runs, rounds(can, kind, seed, len(can))...)
+		}
 	}
 	return runs
 }

@@ -70,7 +70,7 @@ func three() []fault.Fault {
 
 func TestEachRoundHasTheNextSeed(t *testing.T) {
 	var got []string
-	for _, r := range each(three(), []redistest.Kind{redistest.OnServer, redistest.OnSentinels}, 5, 2) {
+	for _, r := range each(three(), []redistest.Kind{redistest.OnServer, redistest.OnSentinels}, 5, 6) {
 		got = append(got, r.Name())
 	}
 	want := []string{"a-server-5", "b-server-5", "a-server-6", "b-server-6", "a-sentinels-5", "a-sentinels-6"}
@@ -101,13 +101,14 @@ func TestNamesChooseFaults(t *testing.T) {
 // What is told of a run has to play the same one.
 func TestARunSaysHowToPlayItAgain(t *testing.T) {
 	r := Run{Fault: three()[1], On: redistest.OnCluster, Seed: 77}
-	args := strings.Fields(strings.ReplaceAll(strings.TrimPrefix(r.Again(), "go run . "), "'", ""))
-	s, err := Parse(&strings.Builder{}, args)
-	if err != nil {
-		t.Fatal(err)
-	}
-	again := each(named(three(), s.Names), s.On, s.Seed, s.Count)
-	if len(again) != 1 || again[0].Name() != r.Name() {
-		t.Errorf("%s plays %v", r.Again(), again)
+	for _, out := range []string{"out", "/kept", "a place of ours"} {
+		args := words(t, strings.TrimPrefix(r.Again(out), "go run . "))
+		s, err := Parse(&strings.Builder{}, args)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again := s.plan(three()); len(again) != 1 || again[0].Name() != r.Name() || s.Out != out {
+			t.Errorf("%s plays %v, and keeps in %s", r.Again(out), again, s.Out)
+		}
 	}
 }

@@ -20,8 +20,8 @@ type Settings struct {
 	Names *regexp.Regexp
 	// On are the deployments that take part.
 	On []redistest.Kind
-	// Seed is that of the first run of each fault, and each next one has the
-	// next; Seeded is whether it was given.
+	// Seed is that of the first run of each fault. Seeded is whether it was given:
+	// then Count repeats it, while otherwise each next run has the next seed.
 	Seed   uint64
 	Seeded bool
 	// Count is how often each fault is played on each deployment, by its name.
@@ -72,10 +72,10 @@ func Parse(w io.Writer, args []string) (Settings, error) {
 	flags.DurationVar(&s.For, "for", 8*time.Hour, "how long -long goes on")
 	flags.StringVar(&run, "run", "", "only faults whose names match this `regexp`")
 	flags.StringVar(&on, "on", "", "only on `server`, sentinels or cluster")
-	flags.Uint64Var(&s.Seed, "seed", 0, "the seed of the first run (default a random one)")
-	flags.IntVar(&s.Count, "count", 1, "how often each fault is played by name")
+	flags.Uint64Var(&s.Seed, "seed", 0, "the seed of the first run (default a random one); with -count that of all")
+	flags.IntVar(&s.Count, "count", 1, "how often each fault is played by name: with the -seed, or else with the seeds after a random one")
 	flags.IntVar(&s.Parallel, "parallel", 2, "how many runs on a server alone, or mutants, go side by side")
-	flags.StringVar(&s.Out, "out", "out", "the `directory` for what is found")
+	flags.StringVar(&s.Out, "out", defaultOut, "the `directory` for what is found")
 	if err := flags.Parse(args); err != nil {
 		return s, err
 	}

@@ -1,0 +1,73 @@
+package campaign
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// defaultOut is where failures are kept unless the command line says another place.
+const defaultOut = "out"
+
+// seeds returns the seeds of a run by name, in their order.
+func (s *Settings) seeds() []uint64 {
+	seeds := slices.Repeat([]uint64{s.Seed}, s.Count)
+	for i := range seeds {
+		if !s.Seeded {
+			seeds[i] += uint64(i) //nolint:gosec // not negative
+		}
+	}
+	return seeds
+}
+
+// announce says what is about to be played, in so many runs, and how to choose the
+// same again.
+func (s *Settings) announce(runs int) string {
+	switch {
+	case s.Mode == Short:
+		return fmt.Sprintf("seed %d: the short plan, %d runs", s.Seed, runs)
+	case s.Mode == Long:
+		return fmt.Sprintf("seed %d: the long plan, rounds of %d runs for %v, those after the first with seeds of their own", s.Seed, runs, s.For)
+	case s.Count > 1 && s.Seeded:
+		return fmt.Sprintf("seed %d: by name, %d runs, all with this seed", s.Seed, runs)
+	case s.Count > 1:
+		return fmt.Sprintf("seed %d and those after it: by name, %d runs", s.Seed, runs)
+	default:
+		return fmt.Sprintf("seed %d: by name, %d runs", s.Seed, runs)
+	}
+}
+
+// again is the command that begins the short or the long plan again.
+func (s *Settings) again() string {
+	plan := "-short"
+	if s.Mode == Long {
+		plan = "-long"
+	}
+	return command(plan, "-seed", strconv.FormatUint(s.Seed, 10), "-out", s.Out)
+}
+
+// command is the command line of the program with these arguments, for a shell. An
+// -out at the end that is the default is left out.
+func command(args ...string) string {
+	if n := len(args); n > 1 && args[n-2] == "-out" && args[n-1] == defaultOut {
+		args = args[:n-2]
+	}
+	words := []string{"go run ."}
+	for _, arg := range args {
+		words = append(words, quote(arg))
+	}
+	return strings.Join(words, " ")
+}
+
+// quote returns the word as a shell reads it: as it is, where no character has a
+// meaning of its own.
+func quote(word string) string {
+	meant := func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("-_./,:@%+=", r)
+	}
+	if word != "" && !strings.ContainsFunc(word, meant) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
