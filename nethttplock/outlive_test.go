@@ -8,15 +8,24 @@ import (
 	"github.com/reqlock/reqlock/nethttplock"
 )
 
+// endless gives requests a context that the server does not end when their handler
+// has returned, so that only the lock does.
+func endless(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		next.ServeHTTP(w, r.WithContext(context.WithoutCancel(r.Context())))
+	})
+}
+
 // A goroutine that outlives its handler has lost the lock with it, and can tell
-// by its context. What it does then it does under a lock of its own.
+// by its context, also where the request's own goes on. What it does then it does
+// under a lock of its own.
 //
 //faults:row 37 limit
 func TestAGoroutineOutlivesItsHandler(t *testing.T) {
 	t.Parallel()
 	locks, rdb := newLocker(t)
 	returned, ended := make(chan struct{}), make(chan struct{})
-	server := newServer(t, nethttplock.Middleware(locks, literal)(
+	server := newServer(t, endless(nethttplock.Middleware(locks, literal)(
 		http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			outer, _ := nethttplock.FromContext(r.Context())
 			go func() {
@@ -40,7 +49,7 @@ func TestAGoroutineOutlivesItsHandler(t *testing.T) {
 					t.Errorf("release: %v", err)
 				}
 			}()
-		})))
+		}))))
 	if status := get(t, server); status != http.StatusOK {
 		t.Errorf("status %d", status)
 	}
