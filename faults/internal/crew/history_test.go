@@ -131,6 +131,9 @@ func uses(t *testing.T, h history.History, leases map[string]history.Op) {
 	for _, a := range h.Accesses {
 		if a.Write {
 			written[a.Fenced][a.Key]++
+			if (a.Looked == 0) != a.Fenced || a.Looked > a.At {
+				t.Errorf("only who writes without fences looks at its lease, and before that: %+v", a)
+			}
 		}
 		if !a.Write && !a.Refused && a.Version != written[a.Fenced][a.Key] {
 			t.Errorf("read after %d writes: %+v", written[a.Fenced][a.Key], a)

@@ -65,7 +65,7 @@ func TestAFencedRegisterRefusesEarlierFences(t *testing.T) {
 				var err error
 				version := s.version
 				if s.write {
-					ok, err = u.Write("k", true, s.fence, s.version)
+					ok, err = u.Write("k", true, s.fence, s.version, 0)
 				} else {
 					version, ok, err = u.Read("k", true, s.fence)
 				}
@@ -81,7 +81,7 @@ func TestAnUnfencedRegisterTakesAll(t *testing.T) {
 	r := Serve(t)
 	u := dial(t, r, 0, 0)
 	for _, fence := range []int64{5, 1, 3} {
-		if ok, err := u.Write("k", false, fence, 0); !ok || err != nil {
+		if ok, err := u.Write("k", false, fence, 0, 0); !ok || err != nil {
 			t.Errorf("fence %d: %v, %v", fence, ok, err)
 		}
 	}
@@ -100,8 +100,8 @@ func TestAllIsWrittenDown(t *testing.T) {
 	r := Serve(t)
 	a, b := dial(t, r, 1, 10), dial(t, r, 2, 20)
 	_, _, _ = a.Read("k", true, 7)
-	_, _ = b.Write("k", true, 6, 3)
-	_, _ = b.Write("k", false, 6, 3)
+	_, _ = b.Write("k", true, 6, 3, 0)
+	_, _ = b.Write("k", false, 6, 3, 7)
 	_ = b.Charge("pay", 2, "2/5")
 	_ = a.Charge("pay", 1, "1/1")
 
@@ -115,7 +115,7 @@ func TestAllIsWrittenDown(t *testing.T) {
 	if want := []history.Access{
 		{Process: 1, Client: 10, Key: "k", Fenced: true, Fence: 7},
 		{Process: 2, Client: 20, Key: "k", Fenced: true, Fence: 6, Write: true, Version: 3, Refused: true},
-		{Process: 2, Client: 20, Key: "k", Fence: 6, Write: true, Version: 3},
+		{Process: 2, Client: 20, Key: "k", Fence: 6, Write: true, Version: 3, Looked: 7},
 	}; !slices.Equal(accesses, want) {
 		t.Errorf("%+v", accesses)
 	}

@@ -38,10 +38,11 @@ func (u *User) Read(key string, fenced bool, fence int64) (version int64, ok boo
 	return a.Version, !a.Refused, err
 }
 
-// Write writes a register of the key, building on a version that was read. It
-// returns false if the register is fenced and has seen a later fence.
-func (u *User) Write(key string, fenced bool, fence, version int64) (ok bool, err error) {
-	a, err := u.access(history.Access{Key: key, Fenced: fenced, Fence: fence, Write: true, Version: version})
+// Write writes a register of the key, building on a version that was read, for who
+// has last looked at its lease at that moment, or at 0 if it did not look. It returns
+// false if the register is fenced and has seen a later fence.
+func (u *User) Write(key string, fenced bool, fence, version, looked int64) (ok bool, err error) {
+	a, err := u.access(history.Access{Key: key, Fenced: fenced, Fence: fence, Write: true, Version: version, Looked: looked})
 	return !a.Refused, err
 }
 

@@ -81,7 +81,7 @@ func (c *client) charge(h *hold, attempt *core.Attempt) {
 		return
 	}
 	c.mayWalkOut()
-	if !h.valid() {
+	if _, valid := h.valid(); !valid {
 		return
 	}
 	must(c.user.Charge(h.key, attempt.Number(), h.name))

@@ -56,9 +56,11 @@ func (h *hold) op(kind history.Kind) history.Op {
 	}
 }
 
-// valid reports whether the lease may be relied on, as far as its holder knows.
-func (h *hold) valid() bool {
-	return h.lease.Context().Err() == nil && clock.Now() < h.client.clock.Of(h.lease.ValidUntil())
+// valid reports whether the lease may be relied on, as far as its holder knows, and
+// when that was so.
+func (h *hold) valid() (looked int64, is bool) {
+	looked = clock.Now() // first: who stands still after that has looked before
+	return looked, h.lease.Context().Err() == nil && looked < h.client.clock.Of(h.lease.ValidUntil())
 }
 
 // leave tells that the holder is about to end the lease by a call of that kind, for

@@ -77,8 +77,8 @@ func (b *bench) told(t *testing.T) (ops []history.Op) {
 func TestAHolderIsTold(t *testing.T) {
 	b := newBench(t)
 	h, heard := b.lock(b.forever(), "k")
-	if heard != history.Granted || !h.valid() {
-		t.Fatalf("%s, valid %v", heard, h.valid())
+	if _, valid := h.valid(); heard != history.Granted || !valid {
+		t.Fatalf("%s, valid %v", heard, valid)
 	}
 	seen, ok := b.read(h)
 	if !ok {

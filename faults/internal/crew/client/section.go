@@ -31,11 +31,15 @@ func (c *client) read(h *hold) (seen sight, ok bool) {
 func (c *client) write(h *hold, seen sight, careless bool) {
 	fence := h.lease.Fence()
 	if fence != 0 {
-		_, err := c.user.Write(h.key, true, fence, seen.fenced)
+		_, err := c.user.Write(h.key, true, fence, seen.fenced, 0)
 		must(err)
 	}
-	if careless || h.valid() {
-		_, err := c.user.Write(h.key, false, fence, seen.plain)
+	looked, valid := int64(0), careless
+	if !careless {
+		looked, valid = h.valid()
+	}
+	if valid {
+		_, err := c.user.Write(h.key, false, fence, seen.plain, looked)
 		must(err)
 	}
 }
