@@ -59,7 +59,7 @@ func (r *Report) perform(tb testing.TB) {
 	var troubles troubles
 	s := g.scene(tb)
 	s.Network = network.Start(tb, addresses(g.data())...)
-	s.Random = rand.New(rand.NewPCG(r.Run.Seed, 0)) //nolint:gosec // its choices are to be repeated
+	s.Random = choices(r.Run.Seed)
 	s.TTL, s.Trouble = ttl, troubles.begin
 	h := &history.History{
 		Name: r.Run.Fault.Name, Deployment: nameOf(r.Run.On), Seed: r.Run.Seed, Careless: r.Run.Careless,
@@ -86,6 +86,11 @@ func (r *Report) perform(tb testing.TB) {
 	c.Fill(h)
 	h.Troubles = append(troubles.all(), stop()...)
 	r.History = h
+}
+
+// choices are those of the fault. No client has the same: see client.Choices.
+func choices(seed uint64) *rand.Rand {
+	return rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // they are to be repeated
 }
 
 // act plays the fault while the clients work, and lets them work on for a while

@@ -29,12 +29,12 @@ func stopping(s *Scene) func() {
 // killHolder kills a process while it holds a lock.
 func (s *Scene) killHolder() {
 	s.Helper()
+	tries := s.aside()
 	s.await("a holder who dies", func() bool {
-		process := s.someProcess()
-		author := s.author(process)
-		key, token := "", ""
+		processes := s.Crew.Processes()
+		process, key := processes[tries.IntN(len(processes))], s.Keys[tries.IntN(len(s.Keys))]
+		author, token := s.author(process), ""
 		s.await("a lock of the process", func() bool {
-			key = s.someKey()
 			token = s.Admin.Get(s.Context(), key).Val()
 			return strings.HasPrefix(token, author)
 		})

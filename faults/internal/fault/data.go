@@ -90,14 +90,12 @@ func (s *Scene) held(name string, do func(key string) bool) (key string) {
 	return key
 }
 
-// existing tries to do something to a lock that somebody holds, until it returns
+// existing tries to do something to a lock, until somebody holds it and do returns
 // true, and returns the name of the lock.
 func (s *Scene) existing(do func(key string) bool) (key string) {
 	s.Helper()
-	s.await("a lock that is held", func() bool {
-		key = s.someKey()
-		return do(key)
-	})
+	key = s.someKey()
+	s.await("a lock that is held", func() bool { return do(key) })
 	return key
 }
 

@@ -2,6 +2,7 @@ package fault
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"strconv"
 	"strings"
 	"time"
@@ -42,6 +43,12 @@ func (s *Scene) await(what string, seen func() bool) {
 			s.Fatalf("waited in vain for %s", what)
 		}
 	}
+}
+
+// aside returns choices for what is tried as often as it takes: however often that is,
+// those that follow in the play are the same.
+func (s *Scene) aside() *rand.Rand {
+	return rand.New(rand.NewPCG(s.Random.Uint64(), s.Random.Uint64())) //nolint:gosec // they are to be repeated
 }
 
 // during marks a trouble for as long as do runs.

@@ -50,7 +50,7 @@ func (s *Scene) halfOfSlot(key string, master *redistest.Server) []string {
 	if err != nil {
 		s.Fatalf("CLUSTER GETKEYSINSLOT of %s: %v", master.Addr(), err)
 	}
-	s.Random.Shuffle(len(keys), func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
+	s.aside().Shuffle(len(keys), func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
 	return keys[:(len(keys)+1)/2]
 }
 

@@ -71,14 +71,19 @@ func (p *process) work() error {
 		if err != nil {
 			return err
 		}
-		choices := rand.New(rand.NewPCG(p.Seed, uint64(n)<<32|uint64(p.Life))) //nolint:gosec // a seed repeats it
-		c := &client{process: p, number: n, random: choices, user: user}
+		c := &client{process: p, number: n, random: Choices(p.Seed, n, p.Life), user: user}
 		clients.Go(func() {
 			defer func() { _ = user.Close() }()
 			c.takeTurns()
 		})
 	}
 	return nil
+}
+
+// Choices are those of a client in one of its lives. A seed repeats them; each client
+// and each life has others, and the stream 0 of a seed belongs to the fault.
+func Choices(seed uint64, number, life int) *rand.Rand {
+	return rand.New(rand.NewPCG(seed, uint64(number+1)<<32|uint64(life))) //nolint:gosec // neither secret nor negative
 }
 
 // leaked returns an error if goroutines are left that do not end.
