@@ -84,7 +84,11 @@ func (r *Report) perform(tb testing.TB) {
 	apart(func() { c.Finish(finishTime) })
 	h.Ended = clock.Now()
 	c.Fill(h)
-	h.Troubles = append(troubles.all(), stop()...)
+	keys := map[string]string{}
+	for _, op := range h.Ops {
+		keys[c.NameOf(op)] = op.Key
+	}
+	h.Troubles = append(troubles.all(keys), stop()...)
 	r.History = h
 }
 

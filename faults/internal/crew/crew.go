@@ -61,6 +61,16 @@ func (c *Crew) Keys() []string {
 	return keys
 }
 
+// NameOf returns the name in Redis of the lock that a call is about. Attempts have
+// locks of their own.
+func (c *Crew) NameOf(op history.Op) string {
+	mark := ""
+	if op.Kind == history.Begin || op.Number > 0 {
+		mark = "i:"
+	}
+	return c.settings.Prefix + mark + op.Key
+}
+
 // Processes are the numbers of those that run, in their order. Those that stand
 // still are among them.
 func (c *Crew) Processes() []int {

@@ -10,10 +10,10 @@ import (
 func clientFaults() []Fault {
 	return []Fault{
 		{Name: "process-is-killed", On: everywhere(), Play: rounds(3, func(s *Scene) {
-			s.during("a process is killed", false, func() { s.Crew.Kill(s.someProcess()) })
+			s.during("a process is killed", nil, func() { s.Crew.Kill(s.someProcess()) })
 		})},
 		{Name: "holder-is-killed", On: everywhere(), Play: rounds(2, func(s *Scene) {
-			s.during("a holder is killed", false, s.killHolder)
+			s.during("a holder is killed", nil, s.killHolder)
 		})},
 		{Name: "process-stands-still", On: everywhere(), Play: lasting("a process stands still", 2, 2.5, stopping)},
 	}

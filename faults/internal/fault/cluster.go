@@ -38,13 +38,16 @@ func (s *Scene) someMaster() *redistest.Server {
 func (s *Scene) killClusterMaster(withData bool) {
 	s.Helper()
 	master := s.someMaster()
-	s.broken("a master is killed", true, func() {
-		if withData {
-			s.cutOff(master)
-		}
-		s.Cluster.Failover(master)
+	s.broken("a master is replaced", func() {
+		s.during("a master is killed", s.slotsOf(master), func() {
+			if withData {
+				s.cutOff(master)
+			}
+			master.Kill()
+		})
+		s.Cluster.AwaitFailover(master)
 	})
-	s.broken("the old master comes back as a replica", false, func() {
+	s.broken("the old master comes back as a replica", func() {
 		master.Restart()
 		s.Cluster.Await()
 	})
@@ -55,12 +58,15 @@ func (s *Scene) killClusterMaster(withData bool) {
 func stopClusterMaster(s *Scene) {
 	s.Helper()
 	master := s.someMaster()
-	s.broken("a master stands still", true, func() {
-		master.Pause()
+	lost := s.slotsOf(master)
+	s.broken("a master is replaced", func() {
+		s.during("a master stands still", lost, master.Pause)
 		s.Cluster.AwaitFailover(master)
 		s.Crew.AwaitGrants(traffic)
-		master.Resume()
-		s.Cluster.Await()
+		s.losing("the old master goes on", master, lost, func() {
+			master.Resume()
+			s.Cluster.Await()
+		})
 	})
 }
 
@@ -69,7 +75,7 @@ func switchClusterMaster(s *Scene) {
 	s.Helper()
 	master := s.someMaster()
 	for range 2 {
-		s.broken("a master and its replica change roles", false, func() { master = s.Cluster.Switch(master) })
+		s.broken("a master and its replica change roles", func() { master = s.Cluster.Switch(master) })
 	}
 }
 
@@ -79,30 +85,36 @@ func takeOverClusterMaster(s *Scene) {
 	s.Helper()
 	master := s.someMaster()
 	for range 2 {
-		s.broken("a replica takes over that lags", true, func() {
-			s.cutOff(master)
-			elected := s.Cluster.Takeover(master)
-			master.RefuseReplicas(false)
-			s.Cluster.Await()
-			master = elected
+		s.broken("a master is replaced", func() {
+			old := master
+			s.losing("a replica takes over that lags", old, s.slotsOf(old), func() {
+				s.cutOff(old)
+				master = s.Cluster.Takeover(old)
+				old.RefuseReplicas(false)
+				s.Cluster.Await()
+			})
 		})
 	}
 }
 
 // restartClusterMaster restarts a master, which comes back empty, and as a master
-// where that did not take so long that it was replaced.
+// where that did not take so long that it was replaced. Else what it was told since is
+// lost: so the loss lasts until all are healthy.
 func restartClusterMaster(s *Scene) {
 	s.Helper()
-	s.broken("a master is restarted empty", true, func() {
-		s.someMaster().Restart()
-		s.Cluster.Await()
+	master := s.someMaster()
+	s.broken("a master is restarted", func() {
+		s.during("a master comes back empty", s.slotsOf(master), func() {
+			master.Restart()
+			s.Cluster.Await()
+		})
 	})
 }
 
 // restartClusterReplica ends a node that no client needs, and brings it back.
 func restartClusterReplica(s *Scene) {
 	s.Helper()
-	s.broken("a replica is restarted", false, func() {
+	s.broken("a replica is restarted", func() {
 		replica := s.Cluster.ReplicaOf(s.someMaster())
 		replica.Kill()
 		s.Crew.AwaitGrants(traffic)

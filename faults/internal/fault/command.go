@@ -26,7 +26,7 @@ func commandFaults() []Fault {
 // other.
 func striking(name string, strike func(s *Scene)) func(s *Scene) {
 	return rounds(8, func(s *Scene) {
-		s.during(name, false, func() { strike(s) })
+		s.during(name, nil, func() { strike(s) })
 	})
 }
 

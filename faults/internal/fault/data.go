@@ -15,7 +15,7 @@ func dataFaults() []Fault {
 		{
 			Name: "all-data-is-deleted", On: everywhere(), Losing: true,
 			Play: rounds(4, func(s *Scene) {
-				s.during("all data is deleted", true, func() {
+				s.during("all data is deleted", everything, func() {
 					s.masters(func(master redis.Cmdable) error { return master.FlushAll(s.Context()).Err() })
 				})
 				s.linger(0.5, 1)
@@ -34,7 +34,7 @@ func dataFaults() []Fault {
 				key := s.held("the lock is overwritten", func(key string) bool {
 					return s.Admin.SetArgs(s.Context(), key, foreign, redis.SetArgs{Mode: "XX"}).Val() == "OK"
 				})
-				s.during("the lock has a foreign value", false, func() {
+				s.during("the lock has a foreign value", nil, func() {
 					s.linger(0.5, 1.5)
 					s.script(`return redis.call('GET', KEYS[1]) == ARGV[1] and redis.call('DEL', KEYS[1])`, key, foreign)
 				})
@@ -52,7 +52,7 @@ func dataFaults() []Fault {
 		{
 			Name: "clock-jumps-back", On: everywhere(),
 			Play: rounds(3, func(s *Scene) {
-				s.during("the lock expires late", false, func() {
+				s.during("the lock expires late", nil, func() {
 					key := s.existing(func(key string) bool { return s.Admin.PExpire(s.Context(), key, 30*time.Second).Val() })
 					s.linger(0.5, 1)
 					// No lease is longer than that, not even one that was extended.
@@ -70,7 +70,7 @@ func dataFaults() []Fault {
 // again. It is no loss: who holds a lock is not written there.
 func deleting(name, suffix string) func(s *Scene) {
 	return rounds(2, func(s *Scene) {
-		s.during(name, false, func() {
+		s.during(name, nil, func() {
 			deleted := int64(0)
 			s.await("something to delete", func() bool {
 				for _, key := range s.Keys {
@@ -82,11 +82,12 @@ func deleting(name, suffix string) func(s *Scene) {
 	})
 }
 
-// held takes a lock away from who holds it, if do returns true, and returns its
-// name.
+// held takes a lock away from who holds it, by trying until do returns true, and
+// returns its name. Nothing but that is lost, and nothing before somebody holds it.
 func (s *Scene) held(name string, do func(key string) bool) (key string) {
 	s.Helper()
-	s.during(name, true, func() { key = s.existing(do) })
+	key = s.existing(func(key string) bool { return s.Admin.Exists(s.Context(), key).Val() == 1 })
+	s.during(name, only(key), func() { s.await("a lock to take away", func() bool { return do(key) }) })
 	return key
 }
 

@@ -143,9 +143,9 @@ func play(t *testing.T, f Fault) *show {
 	s.scene = &Scene{
 		TB: t, Kind: redistest.OnServer, Server: server, Admin: admin, Network: n, Crew: b,
 		Random: rand.New(rand.NewPCG(seed, 0)), Keys: keys, TTL: ttl,
-		Trouble: func(name string, loss bool) func() {
+		Trouble: func(name string, lost Loss) func() {
 			open[name]++
-			if loss {
+			if lost != nil {
 				s.losses++
 			}
 			return func() { open[name]-- }

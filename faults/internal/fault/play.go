@@ -51,10 +51,10 @@ func (s *Scene) aside() *rand.Rand {
 	return rand.New(rand.NewPCG(s.Random.Uint64(), s.Random.Uint64())) //nolint:gosec // they are to be repeated
 }
 
-// during marks a trouble for as long as do runs.
-func (s *Scene) during(name string, loss bool, do func()) {
+// during marks a trouble, and a loss if there is one, for as long as do runs.
+func (s *Scene) during(name string, lost Loss, do func()) {
 	s.Helper()
-	end := s.Trouble(name, loss)
+	end := s.Trouble(name, lost)
 	do()
 	end()
 }
@@ -74,7 +74,7 @@ func rounds(n int, round func(s *Scene)) func(s *Scene) {
 // and so many TTLs.
 func lasting(name string, least, most float64, breaks strike) func(s *Scene) {
 	return rounds(2, func(s *Scene) {
-		s.during(name, false, func() {
+		s.during(name, nil, func() {
 			mend := breaks(s)
 			s.linger(least, most)
 			mend()

@@ -31,7 +31,7 @@ func refusals() []Fault {
 // least one was heard.
 func refusal(class string, on []redistest.Kind, breaks strike) Fault {
 	return Fault{Name: "answers-" + strings.ToLower(class), On: on, Play: rounds(2, func(s *Scene) {
-		s.during("the server answers "+class, false, func() {
+		s.during("the server answers "+class, nil, func() {
 			before := s.refused(class)
 			mend := breaks(s)
 			s.await("an answer "+class, func() bool { return s.refused(class) > before })
@@ -114,7 +114,7 @@ func slowly() []string {
 // loading restarts the server with its data, until somebody has asked it for a
 // lock before it was ready.
 func loading(s *Scene) {
-	s.during("the server loads its data", false, func() {
+	s.during("the server loads its data", nil, func() {
 		pipe := s.Admin.Pipeline()
 		names := make([]string, ballast)
 		for i := range names {

@@ -29,10 +29,11 @@ type Scene struct {
 	// Keys are the names of the locks in Redis.
 	Keys []string
 	TTL  time.Duration
-	// Trouble writes down that something is broken, until end is called. It must be
-	// called before it is broken, and end when it is well again: a loss is over
-	// when nothing more gets lost, though those who have lost may not know yet.
-	Trouble func(name string, loss bool) (end func())
+	// Trouble writes down that something is broken, until end is called, which may
+	// be from any goroutine and more than once. It must be called before it is
+	// broken, and end when it is well again: a loss is over when nothing more gets
+	// lost, though those who have lost may not know yet.
+	Trouble func(name string, lost Loss) (end func())
 }
 
 // A Crew is the client processes.

@@ -37,11 +37,14 @@ func sentinelFaults() []Fault {
 func (s *Scene) killSentinelMaster(withData bool) {
 	s.Helper()
 	master := s.Sentinels.Master()
-	s.broken("the master is killed", true, func() {
-		if withData {
-			s.cutOff(master)
-		}
-		s.Sentinels.Failover()
+	s.broken("the master is replaced", func() {
+		s.during("the master is killed", everything, func() {
+			if withData {
+				s.cutOff(master)
+			}
+			master.Kill()
+		})
+		s.Sentinels.AwaitFailover(master)
 	})
 	s.returnSentinelMaster(master)
 }
@@ -50,7 +53,7 @@ func (s *Scene) killSentinelMaster(withData bool) {
 // itself for the master until it is told, but the Sentinels send nobody to it.
 func (s *Scene) returnSentinelMaster(master *redistest.Server) {
 	s.Helper()
-	s.broken("the old master comes back empty", false, func() {
+	s.broken("the old master comes back empty", func() {
 		master.Restart()
 		s.Sentinels.Await()
 	})
@@ -61,12 +64,14 @@ func (s *Scene) returnSentinelMaster(master *redistest.Server) {
 func stopSentinelMaster(s *Scene) {
 	s.Helper()
 	master := s.Sentinels.Master()
-	s.broken("the master stands still", true, func() {
-		master.Pause()
+	s.broken("the master is replaced", func() {
+		s.during("the master stands still", everything, master.Pause)
 		s.Sentinels.AwaitFailover(master)
 		s.Crew.AwaitGrants(traffic)
-		master.Resume()
-		s.Sentinels.Await()
+		s.losing("the old master goes on", master, everything, func() {
+			master.Resume()
+			s.Sentinels.Await()
+		})
 	})
 }
 
@@ -74,7 +79,9 @@ func stopSentinelMaster(s *Scene) {
 func switchSentinelMaster(s *Scene) {
 	s.Helper()
 	for range 2 {
-		s.broken("the master is replaced on purpose", true, func() { s.Sentinels.Switch() })
+		s.broken("the master is replaced", func() {
+			s.losing("that is on purpose", s.Sentinels.Master(), everything, func() { s.Sentinels.Switch() })
+		})
 	}
 }
 
@@ -84,12 +91,14 @@ func switchSentinelMaster(s *Scene) {
 func splitSentinels(s *Scene) {
 	s.Helper()
 	deaf := s.heardLeast()
-	s.broken("there are two masters", true, func() {
-		deaf.Pause()
-		s.Sentinels.Split()
-		s.Crew.AwaitGrants(3 * traffic)
-		deaf.Resume()
-		s.Sentinels.Heal()
+	s.broken("the master is replaced", func() {
+		s.losing("there are two masters", s.Sentinels.Master(), everything, func() {
+			deaf.Pause()
+			s.Sentinels.Split()
+			s.Crew.AwaitGrants(3 * traffic)
+			deaf.Resume()
+			s.Sentinels.Heal()
+		})
 	})
 }
 
@@ -117,12 +126,16 @@ func (s *Scene) heardLeast() *redistest.Server {
 }
 
 // restartSentinelMaster restarts the master, which comes back empty before anybody
-// has missed it, mostly: then its replicas forget all that they have, too.
+// has missed it, mostly: then its replicas forget all that they have, too. Else a
+// replica takes over, and what it was told since is lost: so the loss lasts until all
+// are healthy.
 func restartSentinelMaster(s *Scene) {
 	s.Helper()
-	s.broken("the master is restarted empty", true, func() {
-		s.Sentinels.Master().Restart()
-		s.Sentinels.Await()
+	s.broken("the master is restarted", func() {
+		s.during("the master comes back empty", everything, func() {
+			s.Sentinels.Master().Restart()
+			s.Sentinels.Await()
+		})
 	})
 }
 
@@ -130,8 +143,8 @@ func restartSentinelMaster(s *Scene) {
 func killAmidSentinelFailover(s *Scene) {
 	s.Helper()
 	master := s.Sentinels.Master()
-	s.broken("the master is killed, and then a client", true, func() {
-		master.Kill()
+	s.broken("the master is replaced", func() {
+		s.during("the master is killed, and then a client", everything, master.Kill)
 		s.Crew.Kill(s.someProcess())
 		s.Sentinels.AwaitFailover(master)
 	})

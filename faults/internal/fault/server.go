@@ -13,7 +13,7 @@ func serverFaults() []Fault {
 		{
 			Name: "server-crashes-and-is-empty", On: alone(), Losing: true,
 			Play: rounds(2, func(s *Scene) {
-				s.during("the server has crashed, and lost all", true, func() {
+				s.during("the server has crashed, and lost all", everything, func() {
 					s.Server.Kill()
 					s.linger(0.2, 1)
 					s.Server.Restart()

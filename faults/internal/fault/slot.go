@@ -15,7 +15,7 @@ func moveSlot(s *Scene) {
 	key := s.someKey()
 	from, to := s.ends(key)
 	for range moves {
-		s.broken("a slot moves", false, func() { s.Cluster.MoveSlot(key, to) })
+		s.broken("a slot moves", func() { s.Cluster.MoveSlot(key, to) })
 		from, to = to, from
 	}
 }
@@ -29,7 +29,7 @@ func (s *Scene) moveSlotSlowly(amid func()) {
 	s.Helper()
 	key := s.someKey()
 	from, to := s.ends(key)
-	s.broken("a slot moves slowly", false, func() {
+	s.broken("a slot moves slowly", func() {
 		move := s.Cluster.BeginMove(key, to)
 		if half := s.halfOfSlot(key, from); len(half) > 0 {
 			move.Keys(half...)

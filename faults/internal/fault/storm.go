@@ -29,7 +29,7 @@ func everyStrike() []strike {
 // and none of them twice, for about three seconds.
 func storming(strikes []strike) func(s *Scene) {
 	return rounds(1, func(s *Scene) {
-		s.during("a storm", false, func() {
+		s.during("a storm", nil, func() {
 			mends := map[int]func(){}
 			var broken []int // the keys of mends
 			mend := func(i int) {

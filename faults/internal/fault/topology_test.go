@@ -71,10 +71,14 @@ func field(info, name string) string {
 	return value
 }
 
-// trouble is the Trouble of the scene.
-func (w *witness) trouble(name string, loss bool) (end func()) {
+// trouble is the Trouble of the scene. It looks at the servers before and after a
+// whole replacement, of which a loss is a part.
+func (w *witness) trouble(name string, lost Loss) (end func()) {
 	began := time.Now()
-	w.losing = w.losing || loss
+	if lost != nil {
+		w.losing = true
+		return func() {}
+	}
 	before, owned := w.view()
 	return func() {
 		after, owns := w.view()
