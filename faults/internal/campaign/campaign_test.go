@@ -152,12 +152,17 @@ func TestARunThatWentWrongIsKeptWithoutAHistory(t *testing.T) {
 
 func TestTheControlMustLoseUpdates(t *testing.T) {
 	write := func(version int64) history.Access { return history.Access{Key: "k", Write: true, Version: version} }
+	fenced := func(version int64) history.Access {
+		return history.Access{Key: "k", Fenced: true, Write: true, Version: version}
+	}
 	for name, c := range map[string]struct {
 		accesses []history.Access
 		says     string
+		runs     int
 	}{
-		"an update is lost": {[]history.Access{write(0), write(0)}, ""},
-		"none is":           {[]history.Access{write(0), write(1)}, "would not see"},
+		"an update is lost":               {[]history.Access{write(0), write(0)}, "", 1},
+		"none is":                         {[]history.Access{write(0), write(1)}, "would not see", controlRuns},
+		"one is lost in spite of a fence": {[]history.Access{write(0), write(0), fenced(0), fenced(0)}, "not what was found", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			played := 0
@@ -166,14 +171,15 @@ func TestTheControlMustLoseUpdates(t *testing.T) {
 				if !r.Careless {
 					t.Error("the clients are careful")
 				}
-				return &Report{History: &history.History{Accesses: c.accesses}}
+				h := &history.History{Accesses: c.accesses, Careless: true, TTL: 1, Ended: 1}
+				return &Report{History: h, Findings: check.All(h)}
 			})
 			err := campaign.control(t.Context())
 			if c.says == "" {
-				if err != nil || played != 1 {
+				if err != nil || played != c.runs {
 					t.Errorf("%v after %d runs", err, played)
 				}
-			} else if err == nil || !strings.Contains(err.Error(), c.says) || played != controlRuns {
+			} else if err == nil || !strings.Contains(err.Error(), c.says) || played != c.runs {
 				t.Errorf("%v after %d runs", err, played)
 			}
 		})

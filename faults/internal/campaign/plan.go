@@ -15,8 +15,7 @@ type Run struct {
 	Fault fault.Fault
 	On    redistest.Kind
 	Seed  uint64
-	// Careless clients write without a look at their leases: they are the
-	// control, and not judged.
+	// Careless clients write without a look at their leases: they are the control.
 	Careless bool
 }
 
