@@ -176,7 +176,6 @@ func (b *band) Processes() []int {
 
 // Kill implements Crew.
 func (b *band) Kill(process int) {
-	b.network.End(process)
 	b.mu.Lock()
 	b.members[process]()
 	delete(b.members, process)

@@ -36,7 +36,8 @@ func Start(tb testing.TB, servers ...string) *Network {
 	return &Network{tb: tb, servers: slices.Clone(servers), paths: map[int]*Path{}}
 }
 
-// Path returns the path of a process, which is laid when it is first asked for.
+// Path returns the path of a process, which is laid when it is first asked for. It
+// stays when the process has died: what that has sent may still arrive.
 func (n *Network) Path(process int) *Path {
 	n.tb.Helper()
 	n.mu.Lock()
@@ -58,18 +59,6 @@ func (n *Network) Paths() []*Path {
 		paths = append(paths, n.paths[process])
 	}
 	return paths
-}
-
-// End cuts the path of a process that will not come back.
-func (n *Network) End(process int) {
-	n.mu.Lock()
-	path := n.paths[process]
-	delete(n.paths, process)
-	n.mu.Unlock()
-	if path != nil {
-		path.Down()
-		path.Commands.Refuse(true)
-	}
 }
 
 // Delay makes all bytes late.

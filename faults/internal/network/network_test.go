@@ -98,10 +98,8 @@ func TestPathsLeadToTheirServers(t *testing.T) {
 			}
 		}
 	}
-	n.End(0)
-	n.End(0) // has nothing to do
-	if paths := n.Paths(); len(paths) != 1 || paths[0] != n.Path(1) {
-		t.Errorf("%d paths are left", len(paths))
+	if paths := n.Paths(); len(paths) != 2 || paths[0] != n.Path(0) || paths[1] != n.Path(1) {
+		t.Errorf("there are %d paths", len(paths))
 	}
 }
 
