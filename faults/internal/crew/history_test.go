@@ -46,8 +46,9 @@ func TestAHistoryHasCallsOfAllKinds(t *testing.T) {
 		history.Try:     {history.Granted, history.Busy},
 		history.Extend:  {history.Done},
 		history.Release: {history.Done, history.Deadline},
-		history.Begin:   {history.Granted, history.Replayed, history.Interrupted},
+		history.Begin:   {history.Granted, history.Replayed, history.Interrupted, history.Unreplayable, history.Mismatch},
 		history.Commit:  {history.Done},
+		history.Seal:    {history.Done},
 		history.Abort:   {history.Done},
 	}
 	await(t, "all kinds of calls were made", func() bool {
@@ -97,7 +98,7 @@ func endings(t *testing.T, ops []history.Op, leases map[string]history.Op) {
 	ended, records := map[string]bool{}, map[string]string{}
 	for _, op := range ops {
 		switch op.Kind {
-		case history.Release, history.Commit, history.Abort:
+		case history.Release, history.Commit, history.Seal, history.Abort:
 			ended[op.Lease] = true
 			grant := leases[op.Lease]
 			if op.Client != grant.Client || op.Key != grant.Key || op.Fence != grant.Fence || op.Episode != grant.Episode ||

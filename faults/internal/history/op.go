@@ -12,6 +12,7 @@ const (
 	Told    Kind = "told"    // not a call: the lease's context has ended, at Call
 	Begin   Kind = "begin"   // of an attempt: an idempotent request
 	Commit  Kind = "commit"  // ends it with an answer
+	Seal    Kind = "seal"    // ends it as done, with an answer that is not kept
 	Abort   Kind = "abort"   // ends it as if it had not begun
 )
 
@@ -30,7 +31,8 @@ const (
 	Lost         Outcome = "lost"        // ErrLost
 	Interrupted  Outcome = "interrupted" // ErrInterrupted
 	Unreplayable Outcome = "unreplayable"
-	Done         Outcome = "done" // Extend, Release, Commit and Abort returned nil
+	Mismatch     Outcome = "mismatch" // ErrMismatch
+	Done         Outcome = "done"     // Extend, Release, Commit, Seal and Abort returned nil
 	Failed       Outcome = "failed"
 )
 
@@ -53,9 +55,9 @@ type Op struct {
 	Episode string `json:"episode,omitempty"` // names the token, without telling it
 	Fence   int64  `json:"fence,omitempty"`
 	// ValidUntil is what the lease said when the call returned; of a Release, a
-	// Commit, an Abort and a Told, what it said last.
+	// Commit, a Seal, an Abort and a Told, what it said last.
 	ValidUntil int64 `json:"valid_until,omitempty"`
-	// Believed, of a Release, a Commit or an Abort, is until when the client
+	// Believed, of a Release, a Commit, a Seal or an Abort, is until when the client
 	// relied on the lease: the earliest of its call, the end of the lease's
 	// context and ValidUntil.
 	Believed int64 `json:"believed,omitempty"`
@@ -65,6 +67,9 @@ type Op struct {
 	Number int    `json:"number,omitempty"`
 	Record string `json:"record,omitempty"`
 	Policy Policy `json:"policy,omitempty"`
+	// Other, of a Begin, says that it came with another payload than all others with
+	// its key.
+	Other bool `json:"other,omitempty"`
 }
 
 // A Policy is what becomes of a request whose attempt has died.

@@ -41,28 +41,51 @@ func onDeath(policy history.Policy) core.Policy {
 	return core.Reject
 }
 
-// pay begins an attempt at a payment, and makes it if it is to run.
+// pay begins an attempt at a payment, and makes it if it is to run. Where it was made
+// before, another one is now and then asked for by the same key, by mistake.
 func (c *client) pay() history.Outcome {
-	ctx := context.Background()
 	key, policy := c.payment()
+	h, attempt, heard := c.ask(key, policy, false)
+	if h != nil {
+		walkingOut(func() { c.charge(h, attempt) })
+	}
+	if heard == history.Replayed && c.chance(10) {
+		c.mistake(key, policy)
+	}
+	return heard
+}
+
+// mistake asks for another payment by the key of one that was made. Only where that
+// was lost meanwhile it is to run, and is aborted.
+func (c *client) mistake(key string, policy history.Policy) {
+	if h, attempt, _ := c.ask(key, policy, true); h != nil {
+		h.end(c.leaving(), h.leave(history.Abort, ""), attempt.Abort)
+	}
+}
+
+// ask begins an attempt. The hold is nil if it is not to run.
+func (c *client) ask(key string, policy history.Policy, other bool) (*hold, *core.Attempt, history.Outcome) {
+	ctx := context.Background()
 	wait := c.upTo(payWait)
 	locks := c.locks.With(core.WithInterrupted(onDeath(policy)), core.WithWait(wait))
-	asked := c.begin(history.Op{Kind: history.Begin, Key: key, Wait: wait.Nanoseconds(), Policy: policy})
-	attempt, err := locks.Begin(ctx, key, []byte(key))
+	payload := key
+	if other {
+		payload = "not " + key
+	}
+	asked := c.begin(history.Op{Kind: history.Begin, Key: key, Wait: wait.Nanoseconds(), Policy: policy, Other: other})
+	attempt, err := locks.Begin(ctx, key, []byte(payload))
 	if err != nil {
 		asked.end(clock.Now(), outcomeOf(ctx, err), err)
-		return asked.op.Outcome
+		return nil, nil, asked.op.Outcome
 	}
 	if record, done := attempt.Replay(); done {
 		at := clock.Now()
 		asked.op.Record = string(record)
 		asked.end(at, history.Replayed, nil)
-		return history.Replayed
+		return nil, nil, history.Replayed
 	}
 	asked.op.Number = attempt.Number()
-	h := c.granted(asked, attempt.Lease())
-	walkingOut(func() { c.charge(h, attempt) })
-	return history.Granted
+	return c.granted(asked, attempt.Lease()), attempt, history.Granted
 }
 
 // charge runs an attempt. Whoever leaves it without an end, by a panic or because
@@ -88,6 +111,10 @@ func (c *client) charge(h *hold, attempt *core.Attempt) {
 	c.settle(h.lease.Context())
 	c.mayWalkOut()
 	ended = true
+	if c.chance(5) {
+		h.end(c.leaving(), h.leave(history.Seal, ""), attempt.Seal)
+		return
+	}
 	record := fmt.Sprintf("%s paid by %s", h.key, h.name)
 	h.end(c.leaving(), h.leave(history.Commit, record), func(ctx context.Context) error { return attempt.Commit(ctx, []byte(record)) })
 }

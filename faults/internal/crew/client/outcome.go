@@ -26,6 +26,7 @@ func outcomeOf(ctx context.Context, err error) history.Outcome {
 		{core.ErrLost, history.Lost},
 		{core.ErrInterrupted, history.Interrupted},
 		{core.ErrUnreplayable, history.Unreplayable},
+		{core.ErrMismatch, history.Mismatch},
 		{core.ErrUnavailable, history.Unavailable},
 		{core.ErrWaitTimeout, history.WaitTimeout},
 		{core.ErrBusy, history.Busy},

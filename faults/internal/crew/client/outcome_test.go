@@ -32,7 +32,7 @@ func TestOutcomes(t *testing.T) {
 		"interrupted":             {going, &core.Error{Kind: core.ErrInterrupted}, history.Interrupted},
 		"no answer":               {going, &core.Error{Kind: core.ErrUnreplayable}, history.Unreplayable},
 		"closed":                  {going, &core.Error{Kind: core.ErrClosed}, history.Failed},
-		"another payload":         {going, &core.Error{Kind: core.ErrMismatch}, history.Failed},
+		"another payload":         {going, &core.Error{Kind: core.ErrMismatch}, history.Mismatch},
 		"a full queue":            {going, &core.Error{Kind: core.ErrQueueFull}, history.Failed},
 		"any other":               {going, errors.New("?"), history.Failed},
 		"wrapped":                 {going, fmt.Errorf("so: %w", core.ErrLost), history.Lost},
