@@ -58,12 +58,12 @@ func (s *story) attemptSteps(key lock) (steps []*step) {
 			l := s.named[op.Lease]
 			if !l.ghostly() {
 				one.is, one.lease, one.number, one.free = granting, l.name, op.Number, l.free()
-				one.commit, one.abort = l.pending(history.Commit), l.pending(history.Abort)
+				one.commit, one.abort = l.pending(history.Commit, history.Seal), l.pending(history.Abort)
 				steps = append(steps, one)
 				steps = append(steps, s.endSteps(l)...)
 			}
-		case history.Replayed:
-			if s.outside(op) {
+		case history.Replayed, history.Unreplayable: // the answer of what is sealed is ""
+			if s.outside(op) && (op.Outcome == history.Replayed || s.sealed(op)) {
 				one.is, one.ghostly = replaying, s.ghostAnswer(key, op)
 				steps = append(steps, one)
 			}
@@ -93,8 +93,8 @@ func (s *story) endSteps(l *lease) []*step {
 }
 
 // pending returns whether an attempt may have been ended so, unheard.
-func (l *lease) pending(kind history.Kind) maybe {
-	if l.end == nil || l.end.Kind != kind || l.end.Outcome == history.Lost || l.end.Outcome == history.Done && l.end.Return < l.lost {
+func (l *lease) pending(kinds ...history.Kind) maybe {
+	if l.end == nil || !slices.Contains(kinds, l.end.Kind) || l.end.Outcome == history.Lost || l.end.Outcome == history.Done && l.end.Return < l.lost {
 		return maybe{}
 	}
 	return maybe{from: l.end.Call, record: l.end.Record}
@@ -123,7 +123,7 @@ func (s *story) unheard(key lock, than *history.Op) (n int) {
 func (s *story) ghostAnswer(key lock, replay *history.Op) bool {
 	return slices.ContainsFunc(s.leases[key], func(l *lease) bool {
 		end := l.end
-		return end != nil && end.Kind == history.Commit && end.Record == replay.Record &&
+		return end != nil && (end.Kind == history.Commit || end.Kind == history.Seal) && end.Record == replay.Record &&
 			end.Call <= replay.Return && s.returned(end) >= l.lost
 	})
 }

@@ -35,5 +35,6 @@ func All(h *history.History) []Finding {
 		attempts(s),
 		effects(s),
 		refusals(s),
+		payloads(s),
 	)
 }

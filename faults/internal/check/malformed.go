@@ -40,7 +40,7 @@ func malformed(h *history.History) (found []Finding) {
 	}
 	for i := range h.Ops {
 		op := &h.Ops[i]
-		ofLease := []history.Kind{history.Extend, history.Release, history.Told, history.Commit, history.Abort}
+		ofLease := []history.Kind{history.Extend, history.Release, history.Told, history.Commit, history.Seal, history.Abort}
 		if slices.Contains(ofLease, op.Kind) && granted[op.Lease] == nil {
 			guilty("%s is of a lease that nobody was granted", name(op))
 		}

@@ -16,7 +16,7 @@ const headStart = 50 * time.Millisecond
 func refusals(s *story) (found []Finding) {
 	for i := range s.Ops {
 		op := &s.Ops[i]
-		if why := s.unexplained(op); why != "" {
+		if why := s.unexplained(op); why != "" && !s.sealed(op) {
 			found = append(found, Finding{Check: "errors", Text: fmt.Sprintf(
 				"%s, was %s %s: %q", name(op), op.Outcome, why, op.Error)})
 		}
@@ -38,7 +38,7 @@ func (s *story) unexplained(op *history.Op) string {
 	case history.Failed:
 		return "in a way that no call should"
 	case history.Unreplayable:
-		return "although each answer is small enough to be kept"
+		return "although nobody has sealed it"
 	case history.Busy, history.WaitTimeout:
 		if waits && early {
 			return "although it may wait for longer"

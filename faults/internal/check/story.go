@@ -20,7 +20,7 @@ type lock struct {
 // lockOf returns the lock that a call is about.
 func lockOf(op *history.Op) lock {
 	switch op.Kind {
-	case history.Begin, history.Commit, history.Abort:
+	case history.Begin, history.Commit, history.Seal, history.Abort:
 		return lock{op.Key, true}
 	default:
 		return lock{op.Key, false}
@@ -112,7 +112,7 @@ func (s *story) readCall(op *history.Op) {
 		return
 	case history.Extend:
 		l.extends = append(l.extends, op)
-	case history.Release, history.Commit, history.Abort:
+	case history.Release, history.Commit, history.Seal, history.Abort:
 		if l.end == nil {
 			l.end = op
 			l.final = l.final || op.ValidUntil != 0
