@@ -3,13 +3,21 @@ package check
 import (
 	"fmt"
 	"time"
+
+	"github.com/reqlock/reqlock/faults/internal/history"
 )
 
+// renewals is how many times in a TTL a lease is renewed at least.
+const renewals = 3
+
 // ghosts finds the leases that were granted before a loss of data and believed in
-// long after it had made them ghosts: after it, somebody else was granted the key, and from then on no
-// renewal can have found their token in it. So their validity ended within a TTL,
-// unless they were extended.
+// long after it had made them ghosts: somebody else was granted the key, and asked
+// for it after the loss. From then on no renewal can have found their token in it,
+// so the next one told them, unless something was broken: a renewal, and one more
+// command for which it may have had to wait. One that was extended is not renewed
+// for as long as it is.
 func ghosts(s *story) (found []Finding) {
+	patience := s.TTL/renewals + 2*s.command() + int64(lateness)
 	for _, key := range s.locks {
 		for _, l := range s.leases[key] {
 			if l.lost == never || l.ghostly() || len(l.extends) > 0 {
@@ -19,8 +27,8 @@ func ghosts(s *story) (found []Finding) {
 			if next == nil {
 				continue
 			}
-			over := next.grant.Return + s.TTL + int64(lateness)
-			if until := s.relied(l); until > over && !s.stalled(l.grant.Process, l.grant.Return, until) {
+			until := s.relied(l)
+			if until > next.grant.Return+patience && !s.hindered(l.grant.Process, next.grant.Call, until) {
 				found = append(found, Finding{Check: "ghosts", Text: fmt.Sprintf(
 					"%s lost its key at %d, and was believed in until %d, %v after %s", name(l.grant), l.lost, until,
 					time.Duration(until-next.grant.Return), name(next.grant))})
@@ -28,6 +36,13 @@ func ghosts(s *story) (found []Finding) {
 		}
 	}
 	return found
+}
+
+// hindered reports whether anything was broken between two moments, or a process
+// or the machine was slow.
+func (s *story) hindered(process int, from, to int64) bool {
+	_, stood := s.stood(process, from, to)
+	return stood || s.slow(from, to) || s.troubled(from, to, func(history.Trouble) bool { return true })
 }
 
 // successor returns the first lease of the same key that was asked for after the
