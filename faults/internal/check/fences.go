@@ -8,7 +8,8 @@ import (
 
 // fences finds the leases without a fence, and those whose fence is not greater
 // than that of each lease of the same key whose grant had returned before they
-// were asked for. Attempts may have none.
+// were asked for. Attempts may have none, and all leases of a key may have none, if
+// other keys have them.
 //
 // A server hands fences out in blocks, which a process uses up for the leases
 // that it passes on, so that ghosts go on with the fences of a block that was
@@ -17,6 +18,12 @@ import (
 // same, than the ghosts too: a block begins at the server's time, in
 // microseconds, if the counter is not beyond that.
 func fences(s *story) (found []Finding) {
+	fenced := map[lock]bool{}
+	for _, l := range s.named {
+		if !l.lock.attempt && l.grant.Fence > 0 {
+			fenced[l.lock] = true
+		}
+	}
 	for _, key := range s.locks {
 		granted := s.leases[key]
 		asked := slices.Clone(granted)
@@ -25,7 +32,7 @@ func fences(s *story) (found []Finding) {
 		block := map[string]*lease{} // the same, by episode
 		next := 0
 		for _, l := range asked {
-			if !key.attempt && l.grant.Fence <= 0 {
+			if !key.attempt && l.grant.Fence <= 0 && (fenced[key] || len(fenced) == 0) {
 				found = append(found, Finding{Check: "fences", Text: name(l.grant) + ", was granted without a fence"})
 			}
 			for ; granted[next].grant.Return < l.grant.Call; next++ {

@@ -35,7 +35,19 @@ func TestFences(t *testing.T) {
 			begin(t, "b", 5, 6, 10)
 			abort(t, "b", 7, 8)
 		}, []string{"fences"}},
-		{"none of a lock", func(t *tale) {
+		{"none of a lock that has them", func(t *tale) {
+			t.grant(1, "k", "a", 1, 2, 10)
+			t.release("a", 3, 4)
+			t.grant(1, "k", "b", 5, 6, 0)
+			t.release("b", 7, 8)
+		}, []string{"fences"}},
+		{"none of a lock that has none, beside one that has them", func(t *tale) {
+			t.grant(1, "k", "a", 1, 2, 10)
+			t.release("a", 3, 4)
+			t.grant(1, "l", "b", 5, 6, 0)
+			t.release("b", 7, 8)
+		}, nil},
+		{"none of any lock", func(t *tale) {
 			t.grant(1, "k", "a", 1, 2, 0)
 			t.release("a", 3, 4)
 		}, []string{"fences"}},

@@ -15,12 +15,12 @@ const renewals = 3
 // for it after the loss. From then on no renewal can have found their token in it,
 // so the next one told them, unless something was broken: a renewal, and one more
 // command for which it may have had to wait. One that was extended is not renewed
-// for as long as it is.
+// for as long as it is, and one that is not renewed at all ends by itself.
 func ghosts(s *story) (found []Finding) {
 	patience := s.TTL/renewals + 2*s.command() + int64(lateness)
 	for _, key := range s.locks {
 		for _, l := range s.leases[key] {
-			if l.lost == never || l.ghostly() || len(l.extends) > 0 {
+			if l.lost == never || l.ghostly() || l.grant.Unrenewed || len(l.extends) > 0 {
 				continue
 			}
 			next := s.successor(l)

@@ -22,6 +22,8 @@ func (s *story) unfounded(op *history.Op) string {
 		return "" // of its own doing
 	case at < l.grant.ValidUntil-int64(headStart):
 		return "although it was valid for longer, and nothing was broken"
+	case l.grant.Unrenewed:
+		return ""
 	case s.slow(l.grant.Call, at):
 		return ""
 	}

@@ -39,6 +39,8 @@ func TestALossHasACause(t *testing.T) {
 		{"early, on a machine that stalled", lost(history.Told, 1100, func(t *tale) { t.trouble(Stalled, 1050, 1070) }), guilty},
 		{"at its end, on a machine that is too slow", lost(history.Told, 1000+ttl, func(t *tale) { t.trouble(Stalled, 10_000, 16_000) }), nil},
 		{"early, on a machine that is too slow", lost(history.Told, 1100, func(t *tale) { t.trouble(Stalled, 10_000, 16_000) }), guilty},
+		{"at its end, which is not renewed", lost(history.Told, 1000+ttl, func(t *tale) { t.lease("a").Unrenewed = true }), nil},
+		{"early, which is not renewed", lost(history.Told, 1100, func(t *tale) { t.lease("a").Unrenewed = true }), guilty},
 		{"its context had ended", lost(history.Release, 1200, func(t *tale) {
 			told := t.told("a", 1100)
 			told.Return, told.Outcome = told.Call, history.Deadline

@@ -2,7 +2,6 @@ package check
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/reqlock/reqlock/faults/internal/history"
 )
@@ -76,9 +75,13 @@ func (s *story) beyond(write *history.Access) bool {
 	if _, did := s.stood(write.Process, write.Looked, write.At); write.Looked != 0 && (did || s.troubled(write.Looked, write.At, isStall)) {
 		return true
 	}
-	return slices.ContainsFunc(s.leases[lock{write.Key, false}], func(l *lease) bool {
-		return l.grant.Process == write.Process && l.grant.Client == write.Client && l.grant.Fence == write.Fence && l.lost <= write.At
-	})
+	var under *lease // the last one that it had: without fences they all look alike
+	for _, l := range s.leases[lock{write.Key, false}] {
+		if g := l.grant; g.Process == write.Process && g.Client == write.Client && g.Fence == write.Fence && g.Return <= write.At {
+			under = l
+		}
+	}
+	return under != nil && under.lost <= write.At
 }
 
 func lostUpdate(which string, access *history.Access) Finding {
