@@ -57,8 +57,8 @@ type Op struct {
 	// ValidUntil is what the lease said when the call returned; of a Release, a
 	// Commit, a Seal, an Abort and a Told, what it said last.
 	ValidUntil int64 `json:"valid_until,omitempty"`
-	// Unrenewed, of a Lock that was granted, says that the lease is not renewed and
-	// ends when its validity does.
+	// Unrenewed, of a Lock, says that its lease is not renewed and ends when its
+	// validity does.
 	Unrenewed bool `json:"unrenewed,omitempty"`
 	// Believed, of a Release, a Commit, a Seal or an Abort, is until when the client
 	// relied on the lease: the earliest of its call, the end of the lease's

@@ -128,7 +128,7 @@ func TestACallIsToldBeforeItReturns(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	returned := make(chan history.Outcome)
 	go func() {
-		_, heard := b.lock(manner{ctx, cancel, b.locks, 0}, "k")
+		_, heard := b.lock(manner{ctx, cancel, b.locks, 0, false}, "k")
 		returned <- heard
 	}()
 	for deadline := time.Now().Add(30 * time.Second); len(b.told(t)) == 0 && time.Now().Before(deadline); {

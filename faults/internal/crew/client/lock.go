@@ -22,11 +22,13 @@ type manner struct {
 	cancel func() // when the lease is no longer held: its context ends too
 	locks  *core.Locker
 	wait   time.Duration // 0 is for ever
+	// unrenewed says that the Locker renews no lease.
+	unrenewed bool
 }
 
 // forever is to wait until one is served.
 func (c *client) forever() manner {
-	return manner{context.Background(), func() {}, c.locks, 0}
+	return manner{context.Background(), func() {}, c.locks, 0, false}
 }
 
 // manner chooses how to wait.
@@ -60,7 +62,7 @@ func (c *client) of(locks *core.Locker, key string) *core.Locker {
 
 // lock waits for a lock. The hold is nil if it was not granted.
 func (c *client) lock(m manner, key string) (*hold, history.Outcome) {
-	asked := c.begin(history.Op{Kind: history.Lock, Key: key, Wait: m.wait.Nanoseconds()})
+	asked := c.begin(history.Op{Kind: history.Lock, Key: key, Wait: m.wait.Nanoseconds(), Unrenewed: m.unrenewed})
 	lease, err := c.of(m.locks, key).Lock(m.ctx, key)
 	return c.got(m.ctx, asked, lease, err)
 }
@@ -156,7 +158,7 @@ func (c *client) runLocked() history.Outcome {
 // holdOut takes a lock that is not renewed, and relies on it to the end.
 func (c *client) holdOut() history.Outcome {
 	m := c.forever()
-	m.locks = c.locks.With(core.WithRenewal(false))
+	m.locks, m.unrenewed = c.locks.With(core.WithRenewal(false)), true
 	h, heard := c.lock(m, c.key())
 	if h != nil {
 		if seen, ok := c.read(h); ok {
@@ -172,7 +174,7 @@ func (c *client) holdOut() history.Outcome {
 // as if nothing were.
 func (c *client) overstay() history.Outcome {
 	m := c.forever()
-	m.locks = c.locks.With(core.WithRenewal(false))
+	m.locks, m.unrenewed = c.locks.With(core.WithRenewal(false)), true
 	h, heard := c.lock(m, c.key())
 	if h != nil {
 		seen, ok := c.read(h)
