@@ -3,7 +3,7 @@ package check
 import "testing"
 
 func TestGhosts(t *testing.T) {
-	late := int64(ttl/3 + ttl/4*2 + lateness.Milliseconds())
+	late := ttl/3 + ttl/4*2 + lateness.Milliseconds()
 	// story is one of a lease whose key is lost, and granted to another.
 	story := func(until int64, more func(*tale)) func(*tale) {
 		return func(t *tale) {
