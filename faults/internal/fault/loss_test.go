@@ -72,7 +72,7 @@ func TestALossEndsWithTheOldMaster(t *testing.T) {
 // follow makes a server a replica.
 func follow(t *testing.T, server *redistest.Server, host, port string) {
 	t.Helper()
-	if err := server.Client(t).SlaveOf(context.Background(), host, port).Err(); err != nil {
+	if err := server.Client(t).ReplicaOf(context.Background(), host, port).Err(); err != nil {
 		t.Error(err)
 	}
 }
