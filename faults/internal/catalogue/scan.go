@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"go/ast"
+	"go/build"
 	"go/parser"
 	"go/token"
+	"io"
 	"io/fs"
 	"path"
 	"strings"
@@ -17,7 +19,7 @@ import (
 // Scan returns the proofs in all Go files of a repository, in the order of their
 // files. It reports all directives that are malformed or that stand elsewhere
 // than in the doc comment of a test: a function of a _test.go file that go test
-// runs.
+// runs, at least on Linux.
 func Scan(repository fs.FS) ([]Proof, error) {
 	var proofs []Proof
 	var wrong []error
@@ -50,6 +52,9 @@ func scanFile(file string, source []byte) ([]Proof, error) {
 		return nil, err
 	}
 	tests := testsByComment(parsed, file)
+	if !isBuilt(file, source) {
+		tests = nil
+	}
 	var proofs []Proof
 	var wrong []error
 	for _, group := range parsed.Comments {
@@ -69,6 +74,17 @@ func scanFile(file string, source []byte) ([]Proof, error) {
 		}
 	}
 	return proofs, errors.Join(wrong...)
+}
+
+// isBuilt reports whether a file is one of its package, by its name and its build
+// constraints, on Linux without any tags.
+func isBuilt(file string, source []byte) bool {
+	linux := build.Context{
+		GOOS: "linux", GOARCH: "amd64", Compiler: "gc", CgoEnabled: true, ReleaseTags: build.Default.ReleaseTags,
+		OpenFile: func(string) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(source)), nil },
+	}
+	built, err := linux.MatchFile(path.Split(file))
+	return err == nil && built
 }
 
 // testsByComment returns the names of the tests of a file, by their doc comments.

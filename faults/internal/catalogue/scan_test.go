@@ -71,6 +71,36 @@ func TestDirectivesThatAreWrong(t *testing.T) {
 	}
 }
 
+// What is not built shows nothing.
+func TestBuildConstraints(t *testing.T) {
+	test := header + "//faults:row 1\nfunc TestX(t *testing.T) {}\n"
+	for _, c := range []struct {
+		name, constraint string
+		built            bool
+	}{
+		{"x_test.go", "", true},
+		{"x_test.go", "never", false},
+		{"x_test.go", "race", false},
+		{"x_test.go", "windows", false},
+		{"x_test.go", "!linux", false},
+		{"x_test.go", "ignore || arm64", false},
+		{"x_test.go", "unix", true},
+		{"x_test.go", "!race && go1.20", true},
+		{"x_linux_test.go", "", true},
+		{"x_windows_test.go", "", false},
+		{"_x_test.go", "", false},
+	} {
+		source := test
+		if c.constraint != "" {
+			source = "//go:build " + c.constraint + "\n\n" + source
+		}
+		got, err := catalogue.Scan(file("a/"+c.name, source))
+		if (err == nil) != c.built || (len(got) == 1) != c.built {
+			t.Errorf("%s with %q: %+v, %v", c.name, c.constraint, got, err)
+		}
+	}
+}
+
 // Fuzz targets are tests too, in all folders but those that go leaves out, and one
 // mistake hides no other one.
 func TestScanOfARepository(t *testing.T) {

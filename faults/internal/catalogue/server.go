@@ -53,7 +53,7 @@ func serverRows() []Row {
 		},
 		{
 			Number:  24,
-			Trigger: "The server evicts a lock for want of memory. A lock's TTL is the shortest of all, so it goes first.",
+			Trigger: "The server evicts a lock for want of memory. A lock's TTL is short, so volatile-ttl takes it before keys that live longer.",
 			Right:   "Check warns of the policy, and the holder is told at its next renewal.",
 			Kind:    Loss,
 			Guard:   "The lock is lost, and a second holder can get it: run Redis with maxmemory-policy noeviction. A fencing number refuses late writes.",
