@@ -64,6 +64,7 @@ func TestTheEndings(t *testing.T) {
 	}
 }
 
+//faults:row 10: an attempt that is done
 //faults:row 47
 func TestACommitIsTriedAgain(t *testing.T) {
 	tests := []struct {
