@@ -15,7 +15,7 @@ func (s *Settings) seeds() []uint64 {
 	seeds := slices.Repeat([]uint64{s.Seed}, s.Count)
 	for i := range seeds {
 		if !s.Seeded {
-			seeds[i] += uint64(i) //nolint:gosec // not negative
+			seeds[i] += uint64(i)
 		}
 	}
 	return seeds
@@ -24,17 +24,21 @@ func (s *Settings) seeds() []uint64 {
 // announce says what is about to be played, in so many runs, and how to choose the
 // same again.
 func (s *Settings) announce(runs int) string {
+	many := "1 run"
+	if runs > 1 {
+		many = fmt.Sprintf("%d runs", runs)
+	}
 	switch {
 	case s.Mode == Short:
-		return fmt.Sprintf("seed %d: the short plan, %d runs", s.Seed, runs)
+		return fmt.Sprintf("seed %d: the short plan, %s", s.Seed, many)
 	case s.Mode == Long:
-		return fmt.Sprintf("seed %d: the long plan, rounds of %d runs for %v, those after the first with seeds of their own", s.Seed, runs, s.For)
+		return fmt.Sprintf("seed %d: the long plan, rounds of %s for %v, those after the first with seeds of their own", s.Seed, many, s.For)
 	case s.Count > 1 && s.Seeded:
-		return fmt.Sprintf("seed %d: by name, %d runs, all with this seed", s.Seed, runs)
+		return fmt.Sprintf("seed %d: %s by name, all with this seed", s.Seed, many)
 	case s.Count > 1:
-		return fmt.Sprintf("seed %d and those after it: by name, %d runs", s.Seed, runs)
+		return fmt.Sprintf("seed %d and those after it: %s by name", s.Seed, many)
 	default:
-		return fmt.Sprintf("seed %d: by name, %d runs", s.Seed, runs)
+		return fmt.Sprintf("seed %d: %s by name", s.Seed, many)
 	}
 }
 

@@ -4,10 +4,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/reqlock/reqlock/faults/internal/history"
 	"github.com/reqlock/reqlock/internal/redistest"
 )
 
@@ -70,6 +72,27 @@ func TestWhatCannotBePlayedIsToldAtOnce(t *testing.T) {
 		if code := Main(t.Context(), &said, strings.Fields(line)); code != misused || !strings.Contains(said.String(), "no fault that is called like") ||
 			strings.Count(said.String(), "\n") != 1 {
 			t.Errorf("%s: exit code %d, said %q", line, code, said.String())
+		}
+	}
+}
+
+// A control that fails is a finding, of the campaign itself.
+func TestAFailingControlEndsTheCampaign(t *testing.T) {
+	for mode, plan := range map[Mode]string{Short: "-short", Long: "-long"} {
+		c, said := acted(t, 1, func(r Run) *Report {
+			if !r.Careless {
+				t.Error("more than the control is played")
+			}
+			return &Report{History: &history.History{}}
+		})
+		c.settings.Mode, c.settings.On, c.settings.Seed = mode, redistest.Kinds(), 7
+		c.settings.Names, c.settings.Out = regexp.MustCompile(""), "a place"
+		bad, err := c.playAll(t.Context())
+		if again := "go run . " + plan + " -seed 7 -out 'a place'"; !bad || err != nil || !strings.Contains(said.String(), again) {
+			t.Errorf("bad %v, %v, said\n%s", bad, err, said)
+		}
+		if !strings.HasPrefix(said.String(), "seed 7: the ") {
+			t.Errorf("it does not begin with its seed and plan:\n%s", said)
 		}
 	}
 }

@@ -1,6 +1,8 @@
 package campaign
 
 import (
+	"context"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -51,5 +53,20 @@ func TestTheHuntForAMutant(t *testing.T) {
 		if plan, err := huntPlan(m, three(), 7); err == nil {
 			t.Errorf("%+v has %d runs", m, len(plan))
 		}
+	}
+}
+
+func TestAnInterruptedHuntLeavesNothing(t *testing.T) {
+	temporary := t.TempDir()
+	t.Setenv("TMPDIR", temporary)
+	ctx, interrupt := context.WithCancel(t.Context())
+	interrupt()
+	h := hunting{settings: Settings{Seed: 1}}
+	m := mutant.Mutant{Name: "m", Faults: ".", On: "server"}
+	if _, kept, err := h.follow(ctx, m); kept != "" {
+		t.Errorf("kept %q, %v", kept, err)
+	}
+	if left, err := os.ReadDir(temporary); err != nil || len(left) != 0 {
+		t.Errorf("left %v, %v", left, err)
 	}
 }

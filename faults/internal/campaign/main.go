@@ -41,7 +41,8 @@ func Main(ctx context.Context, w io.Writer, args []string) (code int) {
 	case Mutants:
 		bad, err = hunt(ctx, w, s)
 	case ByName, Short, Long:
-		bad, err = playAll(ctx, w, s)
+		c := &campaign{settings: s, play: play, w: w, table: Table{}}
+		bad, err = c.playAll(ctx)
 	}
 	if err != nil {
 		fmt.Fprintln(w, err)
@@ -58,16 +59,16 @@ func Main(ctx context.Context, w io.Writer, args []string) (code int) {
 }
 
 // playAll plays the runs that the settings say.
-func playAll(ctx context.Context, w io.Writer, s Settings) (bad bool, err error) {
+func (c *campaign) playAll(ctx context.Context) (bad bool, err error) {
+	s := c.settings
 	runs := s.plan(fault.All())
 	if len(runs) == 0 {
 		return true, fmt.Errorf("no fault that is called like %q can happen there", s.Names)
 	}
-	c := &campaign{settings: s, play: play, w: w, table: Table{}}
-	fmt.Fprintln(w, s.announce(len(runs)))
+	fmt.Fprintln(c.w, s.announce(len(runs)))
 	if s.Mode == Short || s.Mode == Long {
 		if err := c.control(ctx); err != nil {
-			fmt.Fprintf(w, "%v\n    play again  %s\n", err, s.again())
+			fmt.Fprintf(c.w, "%v\n    play again  %s\n", err, s.again())
 			return true, nil
 		}
 	}
@@ -78,6 +79,6 @@ func playAll(ctx context.Context, w io.Writer, s Settings) (bad bool, err error)
 		s.Seed = uint64(rand.Uint32()) //nolint:gosec // not a secret
 		c.run(ctx, s.plan(fault.All()), more)
 	}
-	fmt.Fprintf(w, "\n%sin %v\n", c.table, time.Since(begun).Round(time.Second))
+	fmt.Fprintf(c.w, "\n%sin %v\n", c.table, time.Since(begun).Round(time.Second))
 	return c.bad, nil
 }
