@@ -91,7 +91,7 @@ func (h *hunting) hunt(ctx context.Context, m mutant.Mutant) {
 // follow plays runs with the mutant. What it leaves in a directory is removed if
 // the mistake was found, and also if the hunt was interrupted.
 func (h *hunting) follow(ctx context.Context, m mutant.Mutant) (trail mutant.Trail, kept string, err error) {
-	runs, err := huntPlan(m, fault.All(), h.settings.Seed)
+	runs, err := huntPlan(m, fault.All(), h.settings.Seed) //nolint:contextcheck // a fault is played with the context of its scene
 	if err != nil {
 		return trail, "", err
 	}

@@ -61,7 +61,8 @@ func Main(ctx context.Context, w io.Writer, args []string) (code int) {
 // playAll plays the runs that the settings say.
 func (c *campaign) playAll(ctx context.Context) (bad bool, err error) {
 	s := c.settings
-	runs := s.plan(fault.All())
+	faults := fault.All() //nolint:contextcheck // a fault is played with the context of its scene
+	runs := s.plan(faults)
 	if len(runs) == 0 {
 		return true, fmt.Errorf("no fault that is called like %q can happen there", s.Names)
 	}
@@ -77,7 +78,7 @@ func (c *campaign) playAll(ctx context.Context) (bad bool, err error) {
 	c.run(ctx, runs, more)
 	for s.Mode == Long && more() && ctx.Err() == nil {
 		s.Seed = uint64(rand.Uint32()) //nolint:gosec // not a secret
-		c.run(ctx, s.plan(fault.All()), more)
+		c.run(ctx, s.plan(faults), more)
 	}
 	fmt.Fprintf(c.w, "\n%sin %v\n", c.table, time.Since(begun).Round(time.Second))
 	return c.bad, nil
