@@ -42,12 +42,22 @@ func TestAKeptHistoryIsJudgedTheSameAgain(t *testing.T) {
 	if err != nil || code != found {
 		t.Errorf("exit code %d, %v", code, err)
 	}
-	before, after := strings.Split(string(kept), "\n"), strings.Split(findings, "\n")
+	before, after := verdicts(string(kept)), verdicts(findings)
 	for i := range max(len(before), len(after)) {
 		if i >= min(len(before), len(after)) || before[i] != after[i] {
 			t.Fatalf("of %d findings, and then %d, these differ:\n%s\n%s", len(before), len(after), before[min(i, len(before)-1)], after[min(i, len(after)-1)])
 		}
 	}
+}
+
+// verdicts returns the findings line by line, without what is an example: of several
+// calls that do not fit, Porcupine may name another one each time.
+func verdicts(findings string) []string {
+	lines := strings.Split(findings, "\n")
+	for i := range lines {
+		lines[i], _, _ = strings.Cut(lines[i], "; the first that does not fit")
+	}
+	return lines
 }
 
 // forge adds a lease that was granted, and given back, while another held the key.

@@ -55,8 +55,8 @@ func playLocks(rt *rapid.T, table *table) {
 		"advance": func(*rapid.T) {
 			time.Sleep(time.Duration(rapid.IntRange(1, 12_000).Draw(rt, "ms")) * time.Millisecond)
 		},
-		"lose a reply": func(*rapid.T) { g.broken = true; table.sitter(rt).network.lose() },
-		"cut":          func(*rapid.T) { g.broken = true; table.sitter(rt).network.cut() },
+		"lose a reply": func(*rapid.T) { g.breaks(); table.sitter(rt).network.lose() },
+		"cut":          func(*rapid.T) { g.breaks(); table.sitter(rt).network.cut() },
 		"mend":         func(*rapid.T) { table.sitter(rt).network.mend() },
 		"restart":      func(*rapid.T) { g.lose(table.server.FlushAll) },
 		"delete":       func(*rapid.T) { g.lose(func() { table.server.Del("reqlock:k") }) },
@@ -67,13 +67,15 @@ func playLocks(rt *rapid.T, table *table) {
 
 // ask lets somebody ask for the key, who may wait, or not.
 func (g *lockGame) ask(try bool) {
-	if len(g.waiting) >= 5 {
+	if len(g.now(&g.waiting)) >= 5 {
 		g.Skip("enough wait")
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	c := &caller{cancel: cancel, losses: g.losses}
 	p := g.table.sitter(g.T)
+	g.mu.Lock()
 	g.waiting = append(g.waiting, c)
+	g.mu.Unlock()
 	go func() {
 		ask := p.locks.Lock
 		if try {
@@ -96,6 +98,20 @@ func (g *lockGame) ask(try bool) {
 	}()
 }
 
+// now returns those who are on a list at this moment.
+func (g *lockGame) now(list *[]*caller) []*caller {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Clone(*list)
+}
+
+// breaks notes that something goes wrong from here on.
+func (g *lockGame) breaks() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.broken = true
+}
+
 // any draws one of several callers.
 func (g *lockGame) any(of []*caller) *caller {
 	if len(of) == 0 {
@@ -105,7 +121,7 @@ func (g *lockGame) any(of []*caller) *caller {
 }
 
 func (g *lockGame) extend() {
-	lease := g.any(g.holders).lease
+	lease := g.any(g.now(&g.holders)).lease
 	err := lease.Extend(context.Background(), ttl)
 	ended := lease.Context().Err() != nil
 	if err != nil && !g.broken && !ended {
@@ -117,7 +133,7 @@ func (g *lockGame) extend() {
 }
 
 func (g *lockGame) release() {
-	c := g.any(g.holders)
+	c := g.any(g.now(&g.holders))
 	whole := c.lease.Context().Err() == nil
 	err := c.lease.Release(context.Background())
 	if err != nil && whole && !g.broken {
@@ -131,17 +147,17 @@ func (g *lockGame) release() {
 	g.holders = slices.DeleteFunc(g.holders, func(one *caller) bool { return one == c })
 }
 
-func (g *lockGame) cancel() { g.any(g.waiting).cancel() }
+func (g *lockGame) cancel() { g.any(g.now(&g.waiting)).cancel() }
 
 // lose makes Redis forget. Fences come from its clock then, which has to have
 // moved on: in a bubble it does not by itself.
 func (g *lockGame) lose(forget func()) {
 	time.Sleep(time.Second)
 	synctest.Wait()
-	g.broken = true
+	g.breaks()
 	g.losses++
 	forget()
-	for _, c := range g.holders {
+	for _, c := range g.now(&g.holders) {
 		g.ghosts[c.lease.Token()] = true
 	}
 }
@@ -205,15 +221,15 @@ func (g *lockGame) drain() {
 	for i := range g.table.processes {
 		g.table.processes[i].network.mend()
 	}
-	for range 3 * (len(g.waiting) + 1) {
-		for len(g.holders) > 0 {
+	for range 3 * (len(g.now(&g.waiting)) + 1) {
+		for len(g.now(&g.holders)) > 0 {
 			g.releaseFirst()
 		}
 		time.Sleep(ttl)
 		g.look()
 	}
-	if len(g.waiting) > 0 {
-		g.Fatalf("%d wait for ever", len(g.waiting))
+	if left := g.now(&g.waiting); len(left) > 0 {
+		g.Fatalf("%d wait for ever", len(left))
 	}
 }
 
