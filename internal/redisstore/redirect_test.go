@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -82,6 +83,19 @@ func (m *moving) store(t *testing.T, configure ...func(*redis.ClusterOptions)) *
 		}
 	}
 	return s
+}
+
+// asOfNow makes a client believe for ever that the slots are where they are now. By
+// itself it asks again, a moment after its first command.
+func (m *moving) asOfNow(t *testing.T) func(*redis.ClusterOptions) {
+	t.Helper()
+	slots, err := m.direct.ClusterSlots(t.Context()).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(o *redis.ClusterOptions) {
+		o.ClusterSlots = func(context.Context) ([]redis.ClusterSlot, error) { return slots, nil }
+	}
 }
 
 // hold puts a foreign token into a key, that names it.
@@ -211,7 +225,7 @@ func (m *moving) have(t *testing.T, requests []store.Request) {
 
 // MOVED leads the commands of the slot to its new master.
 func movedSlot(t *testing.T, m *moving) {
-	s := m.store(t)
+	s := m.store(t, m.asOfNow(t))
 	m.cluster.MoveSlot(m.tag, m.to)
 	all, free := m.questions(t, s, "")
 	m.put(t, s, all...)

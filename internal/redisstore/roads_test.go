@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -72,6 +73,10 @@ func (r *roads) client(t *testing.T, configure ...func(*redis.ClusterOptions)) *
 	return r.cluster.Client(t, append(configure, func(o *redis.ClusterOptions) {
 		o.ClusterStateReloadInterval = time.Hour
 		o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			// go-redis takes the host from an address of a loopback that ClusterSlots names.
+			if strings.HasPrefix(addr, ":") {
+				addr = "127.0.0.1" + addr
+			}
 			return new(net.Dialer).DialContext(ctx, network, r.proxies[addr].Addr())
 		}
 	})...)
