@@ -89,7 +89,7 @@ func (m *moving) store(t *testing.T, configure ...func(*redis.ClusterOptions)) *
 // itself it asks again, a moment after its first command.
 func (m *moving) asOfNow(t *testing.T) func(*redis.ClusterOptions) {
 	t.Helper()
-	slots, err := m.direct.ClusterSlots(t.Context()).Result()
+	slots, err := m.direct.ClusterSlots(t.Context()).Result() //nolint:staticcheck // its answer is what ClusterOptions takes
 	if err != nil {
 		t.Fatal(err)
 	}
