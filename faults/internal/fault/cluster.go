@@ -58,16 +58,7 @@ func (s *Scene) killClusterMaster(withData bool) {
 func stopClusterMaster(s *Scene) {
 	s.Helper()
 	master := s.someMaster()
-	lost := s.slotsOf(master)
-	s.broken("a master is replaced", func() {
-		s.during("a master stands still", lost, master.Pause)
-		s.Cluster.AwaitFailover(master)
-		s.Crew.AwaitGrants(traffic)
-		s.losing("the old master goes on", master, lost, func() {
-			master.Resume()
-			s.Cluster.Await()
-		})
-	})
+	s.stopMaster(master, s.slotsOf(master), s.Cluster)
 }
 
 // switchClusterMaster makes a master and its replica change roles, and back.

@@ -49,6 +49,24 @@ func (s *Scene) losing(name string, master *redistest.Server, lost Loss, play fu
 	play()
 }
 
+// stopMaster makes a master stand still until it is replaced, and go on then.
+func (s *Scene) stopMaster(master *redistest.Server, lost Loss, servers interface {
+	AwaitFailover(master *redistest.Server) *redistest.Server
+	Await()
+},
+) {
+	s.Helper()
+	s.broken("a master is replaced", func() {
+		s.during("a master stands still", lost, master.Pause)
+		servers.AwaitFailover(master)
+		s.Crew.AwaitGrants(traffic)
+		s.losing("the old master goes on", master, lost, func() {
+			master.Resume()
+			servers.Await()
+		})
+	})
+}
+
 // serves reports whether a server may be a master: one that does not answer may be.
 func serves(ctx context.Context, server *redis.Client) bool {
 	info, err := server.Info(ctx, "replication").Result()

@@ -63,16 +63,7 @@ func (s *Scene) returnSentinelMaster(master *redistest.Server) {
 // on it does what it was told meanwhile, and what it is told until it is a replica.
 func stopSentinelMaster(s *Scene) {
 	s.Helper()
-	master := s.Sentinels.Master()
-	s.broken("the master is replaced", func() {
-		s.during("the master stands still", everything, master.Pause)
-		s.Sentinels.AwaitFailover(master)
-		s.Crew.AwaitGrants(traffic)
-		s.losing("the old master goes on", master, everything, func() {
-			master.Resume()
-			s.Sentinels.Await()
-		})
-	})
+	s.stopMaster(s.Sentinels.Master(), everything, s.Sentinels)
 }
 
 // switchSentinelMaster replaces a master with which nothing is wrong, twice.
