@@ -31,7 +31,7 @@ import (
 func (l *Locker) Check(ctx context.Context) error {
 	type found struct{ warning, err error }
 	result := make(chan found, 1)
-	check := redisstore.NewCheck(l.rdb, l.settings.prefix, l.settings.commandTimeout)
+	check := redisstore.NewCheck(l.rdb, l.settings.prefix, l.settings.commandTimeout, l.settings.replicas)
 	runs := l.engine.Aside(func() {
 		defer check.Close()
 		warning, err := check.Run(ctx)

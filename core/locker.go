@@ -67,7 +67,7 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Locker, error) {
 		return nil, fmt.Errorf("reqlock: New: %w", err)
 	}
 	process := strings.ReplaceAll(id.String(), "-", "")
-	redisStore, err := redisstore.New(rdb, s.prefix, process)
+	redisStore, err := redisstore.New(rdb, s.prefix, process, s.replicas)
 	if err != nil {
 		return nil, fmt.Errorf("reqlock: WithPrefix: the prefix %w", err)
 	}

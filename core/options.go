@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/reqlock/reqlock/internal/redisstore"
 )
 
 // Defaults of the settings.
@@ -55,6 +57,7 @@ type root struct {
 	maxWaiters     int
 	maxTotal       int
 	observers      []func(Event)
+	replicas       redisstore.Replicas
 }
 
 // waitUnset is the wait of a Locker that was given none.

@@ -64,7 +64,7 @@ func TestAttemptsAmongMishaps(t *testing.T) {
 	rdb := server.Client(t)
 	rdb.AddHook(w.mishaps)
 	for i := range 4 {
-		s, err := New(rdb, "p:", fmt.Sprintf("%032x", i))
+		s, err := New(rdb, "p:", fmt.Sprintf("%032x", i), Replicas{})
 		if err != nil {
 			t.Fatal(err)
 		}

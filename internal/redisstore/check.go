@@ -18,16 +18,17 @@ const checkMark = "check:"
 // A Check finds out whether a Redis does all that a Store needs of it, by using
 // it: see play. It is made for one Run.
 type Check struct {
-	rdb    redis.UniversalClient
-	prefix string
-	bound  time.Duration
-	work   tally.Tally // commands that were left behind, and cleaning
+	rdb      redis.UniversalClient
+	prefix   string
+	bound    time.Duration
+	replicas Replicas
+	work     tally.Tally // commands that were left behind, and cleaning
 }
 
 // NewCheck returns a Check of the Redis behind rdb, with the rights that a Store
 // of this prefix needs. Each of its commands may take as long as the bound.
-func NewCheck(rdb redis.UniversalClient, prefix string, bound time.Duration) *Check {
-	return &Check{rdb: rdb, prefix: prefix, bound: bound}
+func NewCheck(rdb redis.UniversalClient, prefix string, bound time.Duration, replicas Replicas) *Check {
+	return &Check{rdb: rdb, prefix: prefix, bound: bound, replicas: replicas}
 }
 
 // Run returns nil if all is well, or a *Finding; or ctx's error if ctx ends

@@ -13,7 +13,7 @@ func TestAdviceOnWhatOtherVersionsSay(t *testing.T) {
 	t.Parallel()
 	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
 	defer func() { _ = rdb.Close() }()
-	c := NewCheck(rdb, "reqlock:", 0)
+	c := NewCheck(rdb, "reqlock:", 0, Replicas{})
 	const keys, channel = "~reqlock:* and ~{reqlock:*", "&reqlock:*"
 	for says, want := range map[string]string{
 		"NOPERM User alice has no permissions to run the 'evalsha' command":                                                                "+evalsha",

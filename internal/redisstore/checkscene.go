@@ -35,7 +35,7 @@ var (
 
 func (c *Check) newScene(t target) (*scene, error) {
 	process := newProcess()
-	st, err := New(c.rdb, c.prefix, process)
+	st, err := New(c.rdb, c.prefix, process, c.replicas)
 	if err != nil {
 		return nil, err
 	}

@@ -41,7 +41,10 @@ var _ store.Store = (*Store)(nil)
 //
 // The process is an id of 32 hex digits that no other Store ever has. Each
 // token that the Store is given must be this id, a colon and a number.
-func New(rdb redis.UniversalClient, prefix, process string) (*Store, error) {
+//
+// What is granted, renewed, handed over or committed counts once the replicas
+// have it.
+func New(rdb redis.UniversalClient, prefix, process string, replicas Replicas) (*Store, error) {
 	if err := checkPrefix(prefix); err != nil {
 		return nil, err
 	}

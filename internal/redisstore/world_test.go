@@ -55,7 +55,7 @@ func newStore(t *testing.T, rdb redis.UniversalClient) *syncStore {
 
 func newStoreOf(t *testing.T, rdb redis.UniversalClient, process string) *syncStore {
 	t.Helper()
-	s, err := New(rdb, "p:", process)
+	s, err := New(rdb, "p:", process, Replicas{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,6 +39,10 @@ type Request struct {
 	// puts at the end of the line in the same step; "" is none. There is none
 	// with an Attempt.
 	Rejoin string
+	// Waiter is the token that stands in line, and that hints name, where Token
+	// is a ballot: a store that votes gives up a ballot that was not granted, so
+	// each question has one of its own. "" is where Token itself stands in line.
+	Waiter string
 
 	// Attempt is the idempotent request that the key is for; nil is none. With
 	// one, Enqueue decides by the key's record as well, Renew keeps that alive, and
@@ -72,6 +76,9 @@ type Answer struct {
 	// Silent is true when the token is the first of the line, and the holder
 	// is a foreign client, which tells nobody of its end.
 	Silent bool
+	// Split is true where nobody holds the key: several asked a store that votes
+	// at the same time, and none of them was granted it.
+	Split bool
 
 	// Verdict is why an attempt is not to run, now or later. With one the key is
 	// not granted, and the token is dead and has left the line.
