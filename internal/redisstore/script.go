@@ -40,10 +40,14 @@ var (
 	finishSource string
 	//go:embed resolve.lua
 	resolveSource string
+	//go:embed vote.lua
+	voteSource string
+	//go:embed withdraw.lua
+	withdrawSource string
 )
 
 // scripts holds each script with its digest.
-type scripts struct{ take, enqueue, renew, release, begin, finish, resolve script }
+type scripts struct{ take, enqueue, renew, release, begin, finish, resolve, vote, withdraw script }
 
 func newScripts() scripts {
 	return scripts{
@@ -54,6 +58,9 @@ func newScripts() scripts {
 		begin:   newScript(donePart, leasePart, linePart, leavePart, fencePart, askPart, recordPart, beginSource),
 		finish:  newScript(leasePart, linePart, leavePart, recordPart, finishSource),
 		resolve: newScript(resolveSource),
+
+		vote:     newScript(leasePart, linePart, voteSource),
+		withdraw: newScript(leasePart, linePart, withdrawSource),
 	}
 }
 

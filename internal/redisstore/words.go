@@ -15,10 +15,10 @@ type words struct {
 	plain setNX
 	short single
 
-	array                       [17]any
-	lock, line, fence, record   text // the keys
-	token, ttl, claim, rejoined text
-	fingerprint, keep, result   text // of an attempt
+	array                               [17]any
+	lock, line, fence, record           text // the keys
+	token, ttl, claim, rejoined, waiter text
+	fingerprint, keep, result           text // of an attempt
 }
 
 // briefLen is how many of the arguments of SET NX GET stand before GET, and how
@@ -69,11 +69,7 @@ func (x *exchange) sayLine(r *store.Request) {
 
 // sayAsk adds those of a script that asks: see ask.lua.
 func (x *exchange) sayAsk(r *store.Request) {
-	join := 0
-	if r.Join {
-		join = 1
-	}
-	x.args = append(x.args, join, r.Fences)
+	x.args = append(x.args, flag(r.Join), r.Fences)
 }
 
 // word returns the command of a send. The first one is brief where that mostly

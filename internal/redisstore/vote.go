@@ -1,0 +1,50 @@
+package redisstore
+
+import "github.com/reqlock/reqlock/internal/store"
+
+// Vote asks one server of a quorum for its vote: it runs vote.lua. The token is a
+// ballot, and Waiter, if there is one, joins the line where Join is set.
+func (s *Store) Vote(r store.Request, done func(store.Answer, error)) {
+	t := s.asks.get()
+	t.begin(s, t, &r)
+	t.sayScript(&s.scripts.vote, &r)
+	t.sayKey(&t.line, lineSuffix)
+	t.sayLine(&r)
+	t.args = append(t.args, t.waiter.set(r.Waiter), flag(r.Join))
+	t.done, t.decode = done, decodeEnqueue
+	s.lanesOf(&t.exchange).takes.do(&t.exchange)
+}
+
+// Withdraw takes a vote back: it runs withdraw.lua. Waiter leaves the line with it,
+// and Rejoin joins it. wake tells the first of the line that the vote is free. The
+// End is Freed, Handed where somebody waits, NotHeld or Unsure.
+func (s *Store) Withdraw(r store.Request, wake bool, done func(store.Released, error)) {
+	t := s.releases.get()
+	t.begin(s, t, &r)
+	t.sayScript(&s.scripts.withdraw, &r)
+	t.sayKey(&t.line, lineSuffix)
+	t.sayLine(&r)
+	t.args = append(t.args, t.waiter.set(r.Waiter), t.rejoined.set(r.Rejoin), flag(wake))
+	t.done, t.decode = done, decodeWithdraw
+	s.lanesOf(&t.exchange).keeps.do(&t.exchange)
+}
+
+// flag is how scripts are told yes or no.
+func flag(yes bool) int {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
+// decodeWithdraw reads the answer of withdraw.lua.
+func decodeWithdraw(r reply, _ *exchange) (store.Released, error) {
+	if r.err != nil {
+		return store.Released{}, r.err
+	}
+	number, isNumber := r.value.(int64)
+	if !isNumber || number < 0 || number > int64(store.Handed) {
+		return store.Released{}, errShape(r.value)
+	}
+	return store.Released{End: ends[number], Since: r.sent}, nil
+}
