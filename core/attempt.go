@@ -54,8 +54,12 @@ type Attempt struct {
 // came with another fingerprint, ErrInterrupted where an earlier attempt died and
 // WithInterrupted does not let another one run, or ErrUnreplayable where an
 // earlier attempt is done whose answer was not kept. WithFailOpen does not matter
-// to Begin.
+// to Begin. A Locker of NewQuorum begins nothing: the error is
+// errors.ErrUnsupported.
 func (l *Locker) Begin(ctx context.Context, key string, fingerprint []byte) (*Attempt, error) {
+	if !l.KeepsRecords() {
+		return nil, errNoRecords
+	}
 	if err := checkKey(key); err != nil {
 		return nil, err
 	}
@@ -209,8 +213,11 @@ func attemptOf(lease *Lease) *Attempt {
 // The error is an *Error of the kind ErrBusy while an attempt runs: one that holds
 // the key, or one of this Locker that has lost it and has not ended yet. Otherwise
 // it is one of Lock's other kinds. If ctx ended before Redis answered, it also is
-// ctx's error.
+// ctx's error. On a Locker of NewQuorum it is errors.ErrUnsupported.
 func (l *Locker) Resolve(ctx context.Context, key string) error {
+	if !l.KeepsRecords() {
+		return errNoRecords
+	}
 	if err := checkKey(key); err != nil {
 		return err
 	}

@@ -3,6 +3,9 @@ package core
 import (
 	"context"
 	"errors"
+	"fmt"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/reqlock/reqlock/internal/redisstore"
 )
@@ -28,19 +31,14 @@ import (
 // The observer is told as Warned where all is well but Redis may evict locks:
 // where maxmemory is set and maxmemory-policy is another than noeviction. That is
 // read by INFO, and where INFO is refused nothing is said.
+//
+// A Locker of NewQuorum checks all its servers, and is well if a majority is: of
+// the others the observer is told as Warned.
 func (l *Locker) Check(ctx context.Context) error {
-	type found struct{ warning, err error }
-	result := make(chan found, 1)
-	check := redisstore.NewCheck(l.rdb, l.settings.prefix, l.settings.commandTimeout, l.settings.replicas)
-	runs := l.engine.Aside(func() {
-		defer check.Close()
-		warning, err := check.Run(ctx)
-		result <- found{warning, err}
-	})
-	if !runs {
-		return &checkError{"the locker is closed", &Error{Kind: ErrClosed, RetryAfter: l.settings.retryAfter}}
+	if l.quorum != nil {
+		return l.checkQuorum(ctx)
 	}
-	f := <-result // which does not outlive ctx
+	f := <-l.find(ctx, l.rdb) // which does not outlive ctx
 	if f.warning != nil {
 		l.settings.tell(Event{Kind: Warned, Err: f.warning})
 	}
@@ -50,12 +48,76 @@ func (l *Locker) Check(ctx context.Context) error {
 	return nil
 }
 
+// found is what was found out about one Redis.
+type found struct{ warning, err error }
+
+// find begins to find out about one Redis.
+func (l *Locker) find(ctx context.Context, rdb redis.UniversalClient) <-chan found {
+	result := make(chan found, 1)
+	check := redisstore.NewCheck(rdb, l.settings.prefix, l.settings.commandTimeout, l.settings.replicas)
+	runs := l.engine.Aside(func() {
+		defer check.Close()
+		warning, err := check.Run(ctx)
+		result <- found{warning, err}
+	})
+	if !runs {
+		result <- found{err: errLockerClosed}
+	}
+	return result
+}
+
+// checkQuorum finds out about all servers of a quorum.
+func (l *Locker) checkQuorum(ctx context.Context) error {
+	var finding []<-chan found
+	for _, client := range l.quorum.Clients() {
+		finding = append(finding, l.find(ctx, client))
+	}
+	var failures, warnings []error
+	for i, f := range finding {
+		switch f := <-f; {
+		case f.err != nil:
+			failures = append(failures, &serverError{i, f.err})
+		case f.warning != nil:
+			warnings = append(warnings, &serverError{i, f.warning})
+		}
+	}
+	if same := l.quorum.Double(); same != nil {
+		return &checkError{same.Error(), &Error{Kind: ErrUnavailable, RetryAfter: l.settings.retryAfter, Cause: same}}
+	}
+	if len(failures) > len(finding)/2 {
+		return l.checkError(ctx, failures[0])
+	}
+	for _, warning := range append(failures, warnings...) {
+		l.settings.tell(Event{Kind: Warned, Err: warning})
+	}
+	return nil
+}
+
+// A serverError is what was found out about one server of a quorum.
+type serverError struct {
+	server int
+	err    error
+}
+
+// Error names the server by its place among the clients.
+func (e *serverError) Error() string {
+	return fmt.Sprintf("server %d of the quorum: %s", e.server, e.err.Error())
+}
+
+// Unwrap returns what was found out.
+func (e *serverError) Unwrap() error { return e.err }
+
+var errLockerClosed = errors.New("the locker is closed")
+
 // checkError words what was found.
 func (l *Locker) checkError(ctx context.Context, err error) error {
+	if errors.Is(err, errLockerClosed) {
+		return &checkError{errLockerClosed.Error(), &Error{Kind: ErrClosed, RetryAfter: l.settings.retryAfter}}
+	}
 	e := &Error{Kind: ErrUnavailable, RetryAfter: l.settings.retryAfter, Cause: err}
 	var finding *redisstore.Finding
 	if errors.As(err, &finding) {
-		return &checkError{finding.Error(), e}
+		return &checkError{err.Error(), e}
 	}
 	e.ended = ctx.Err()
 	if cause := context.Cause(ctx); !errors.Is(cause, err) {

@@ -111,13 +111,17 @@ func (l *Lease) Context() context.Context {
 //
 // The error is ErrLost if the lease ended, ErrUnavailable if Redis did not
 // answer, or ctx's error if ctx ended before the answer came. A ttl that is not
-// positive is an error of its own.
+// positive is an error of its own, and so is one that is longer than the quarantine
+// of a quorum.
 func (l *Lease) Extend(ctx context.Context, ttl time.Duration) error {
 	if l == nil {
 		return nil
 	}
 	if ttl < time.Millisecond {
 		return fmt.Errorf("reqlock: Extend: %v is below 1ms", ttl)
+	}
+	if most := l.locker.settings.quarantine; most > 0 && ttl > most {
+		return fmt.Errorf("reqlock: Extend: %v is more than the quarantine of the quorum, %v: see WithQuarantine", ttl, most)
 	}
 	loss, err := l.hold.Extend(ctx, ttl)
 	return l.ended(ctx, loss, err)

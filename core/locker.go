@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/reqlock/reqlock/internal/engine"
+	"github.com/reqlock/reqlock/internal/quorumstore"
 	"github.com/reqlock/reqlock/internal/redisstore"
 )
 
@@ -19,6 +20,7 @@ import (
 // connections and its waiting lines.
 type Locker struct {
 	rdb      redis.UniversalClient
+	quorum   *quorumstore.Store // instead of rdb, where NewQuorum made it
 	engine   *engine.Engine
 	settings settings
 }
@@ -53,36 +55,28 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Locker, error) {
 	if err := redisstore.CheckClient(rdb); err != nil {
 		return nil, fmt.Errorf("reqlock: New: %w", err)
 	}
-	s := defaultSettings()
-	for _, opt := range opts {
-		if opt == nil {
-			return nil, errors.New("reqlock: New: an option is nil")
-		}
-		if err := opt.apply(&s); err != nil {
-			return nil, err
-		}
+	s, err := settingsOf("New", opts)
+	if err != nil {
+		return nil, err
 	}
-	id, err := uuid.NewRandom()
+	if s.quarantine != 0 {
+		return nil, errors.New("reqlock: WithQuarantine is a setting of NewQuorum alone")
+	}
+	process, err := newProcess()
 	if err != nil {
 		return nil, fmt.Errorf("reqlock: New: %w", err)
 	}
-	process := strings.ReplaceAll(id.String(), "-", "")
 	redisStore, err := redisstore.New(rdb, s.prefix, process, s.replicas)
 	if err != nil {
 		return nil, fmt.Errorf("reqlock: WithPrefix: the prefix %w", err)
 	}
-	hooks := engine.Hooks{Cause: causeOf}
-	if len(s.observers) > 0 {
-		hooks.Observe = s.observe
-	}
-	e := engine.New(redisStore, engine.Config{
-		Process:         process,
-		Bound:           s.commandTimeout,
-		MaxWaiters:      s.maxWaiters,
-		MaxTotalWaiters: s.maxTotal,
-		Hooks:           hooks,
-	})
-	return &Locker{rdb: rdb, engine: e, settings: s}, nil
+	return &Locker{rdb: rdb, engine: engine.New(redisStore, s.engineConfig(process)), settings: s}, nil
+}
+
+// newProcess returns the id of a process that never was: 32 hex digits.
+func newProcess() (string, error) {
+	id, err := uuid.NewRandom()
+	return strings.ReplaceAll(id.String(), "-", ""), err
 }
 
 // Must returns l, and panics if err is not nil. It wraps New where a bad
@@ -108,6 +102,9 @@ func (l *Locker) With(opts ...Option) *Locker {
 			panic(err)
 		}
 	}
+	if err := view.settings.check(); err != nil {
+		panic(err)
+	}
 	return &view
 }
 
@@ -119,6 +116,9 @@ func (l *Locker) With(opts ...Option) *Locker {
 // with ErrClosed, their keys are left to their TTL, and Close returns ctx's
 // error. It may be called more than once.
 func (l *Locker) Close(ctx context.Context) error {
+	if l.quorum != nil {
+		defer func() { _ = l.quorum.Disconnect() }() // the error of a second Close says only that
+	}
 	if err := l.engine.Close(ctx); err != nil {
 		return fmt.Errorf("reqlock: close: %w", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/reqlock/reqlock/internal/engine"
 	"github.com/reqlock/reqlock/internal/redisstore"
 )
 
@@ -58,6 +59,7 @@ type root struct {
 	maxTotal       int
 	observers      []func(Event)
 	replicas       redisstore.Replicas
+	quarantine     time.Duration // 0: not a quorum
 }
 
 // waitUnset is the wait of a Locker that was given none.
@@ -75,6 +77,38 @@ func defaultSettings() settings {
 			prefix: defaultPrefix, commandTimeout: defaultCommandTimeout,
 			maxWaiters: defaultMaxWaiters, maxTotal: defaultMaxTotal,
 		},
+	}
+}
+
+// settingsOf returns the settings that these options make, for the function named.
+func settingsOf(function string, opts []Option) (settings, error) {
+	s := defaultSettings()
+	for _, opt := range opts {
+		if opt == nil {
+			return s, errors.New("reqlock: " + function + ": an option is nil")
+		}
+		if err := opt.apply(&s); err != nil {
+			return s, err
+		}
+	}
+	return s, s.check()
+}
+
+// check refuses settings that do not go together.
+func (s *settings) check() error { return s.checkQuorum() }
+
+// engineConfig returns what the settings mean for the engine of a process.
+func (s *settings) engineConfig(process string) engine.Config {
+	hooks := engine.Hooks{Cause: causeOf}
+	if len(s.observers) > 0 {
+		hooks.Observe = s.observe
+	}
+	return engine.Config{
+		Process:         process,
+		Bound:           s.commandTimeout,
+		MaxWaiters:      s.maxWaiters,
+		MaxTotalWaiters: s.maxTotal,
+		Hooks:           hooks,
 	}
 }
 

@@ -37,7 +37,8 @@ import (
 // Middleware.
 //
 // Idempotent panics where Middleware does, and with a Locker that runs requests
-// without Redis (core.WithFailOpen). What it returns is safe for concurrent use.
+// without Redis (core.WithFailOpen), or is one of core.NewQuorum. What it returns is
+// safe for concurrent use.
 func Idempotent(l *core.Locker, key KeyFunc, opts ...Option) echo.MiddlewareFunc {
 	o := &options{}
 	config := IdempotentConfig{Locker: l, Key: key, Options: registration.Apply(adapter, o, opts)}

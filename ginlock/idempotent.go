@@ -30,7 +30,8 @@ import (
 // without Idempotent. Where there is an answer already, the chain is aborted.
 //
 // Idempotent panics where Middleware does, and with a Locker that runs requests
-// without Redis (core.WithFailOpen). What it returns is safe for concurrent use.
+// without Redis (core.WithFailOpen), or is one of core.NewQuorum. What it returns is
+// safe for concurrent use.
 func Idempotent(l *core.Locker, key KeyFunc, opts ...Option) gin.HandlerFunc {
 	adapter.Must(l != nil, "Idempotent needs a locker")
 	adapter.Must(key != nil, "Idempotent needs a key function")

@@ -27,13 +27,14 @@ import (
 // (COMPLETED_UNREPLAYABLE), and one without Redis with UNAVAILABLE.
 //
 // IdempotentUnaryServerInterceptor panics if l or key is nil, if l, with the
-// options, runs calls without Redis (core.WithFailOpen), or if an option is bad or
-// another adapter's. What it returns is safe for concurrent use.
+// options, runs calls without Redis (core.WithFailOpen), if l is one of
+// core.NewQuorum, or if an option is bad or another adapter's. What it returns is safe for concurrent use.
 func IdempotentUnaryServerInterceptor(l *core.Locker, key KeyFunc, opts ...Option) grpc.UnaryServerInterceptor {
 	const name = "IdempotentUnaryServerInterceptor"
 	c := configOf(name, l, key, opts)
 	adapter.Must(len(c.keys) == 1, name+" has one key; to lock those of Also, put a UnaryServerInterceptor behind it")
 	adapter.Must(!c.locks.FailsOpen(), name+" needs a locker without WithFailOpen: a call would take effect twice")
+	adapter.Must(c.locks.KeepsRecords(), name+" needs a locker of core.New: a quorum keeps no records of calls")
 	return c.idempotent
 }
 

@@ -32,7 +32,8 @@ import (
 // lets it decide by itself what is kept.
 //
 // Idempotent panics where Middleware does, and with a Locker that runs requests
-// without Redis (core.WithFailOpen). What it returns is safe for concurrent use.
+// without Redis (core.WithFailOpen), or is one of core.NewQuorum. What it returns is
+// safe for concurrent use.
 func Idempotent(l *core.Locker, key KeyFunc, opts ...Option) func(http.Handler) http.Handler {
 	adapter.Must(l != nil, "Idempotent needs a locker")
 	adapter.Must(key != nil, "Idempotent needs a key function")

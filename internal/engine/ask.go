@@ -49,6 +49,10 @@ func (l *line) question() store.Request {
 		q.Fences = fenceBlock
 	}
 	q.Attempt = r.Attempt
+	if l.engine.ballots {
+		l.ballot = l.engine.newToken()
+		q.Waiter, q.Token = l.token, l.ballot
+	}
 	l.again = false
 	l.asked = q
 	l.engine.work.Add()
@@ -92,6 +96,7 @@ func (l *line) heard(answer store.Answer, err error) {
 	defer l.engine.work.Done()
 	l.shard.mu.Lock()
 	defer l.shard.mu.Unlock()
+	l.ballot = ""
 	switch q := l.asked; {
 	case err == nil && answer.Verdict != store.Undecided:
 		l.decided(q, answer)
@@ -100,6 +105,8 @@ func (l *line) heard(answer store.Answer, err error) {
 	case err == nil && answer.Unnamed && l.tries > 0:
 		l.ask() // again, and with a look: who may not wait is refused only by another's key
 	case l.answered(q, answer, err):
+	case err == nil && answer.Split:
+		l.sleep(l.patience.afterSplit())
 	case err == nil && !q.Join:
 		l.ask() // refused, and not in line yet
 	default:
@@ -112,6 +119,7 @@ func (l *line) heard(answer store.Answer, err error) {
 // contention. Another send of a take may win now, so from here on the key's life
 // has to be raised.
 func (l *line) sweep(q store.Request, orphan string) {
+	q.Waiter = "" // who stays in line
 	l.swept = orphan
 	l.enqueue = true
 	l.engine.work.Add()
@@ -131,6 +139,8 @@ func (l *line) answered(q store.Request, answer store.Answer, err error) (settle
 	switch {
 	case err != nil:
 		l.faulted(faultOf(err))
+	case answer.Split && l.patience.splits < mostSplits:
+		l.doubt = nil // nobody holds it, so nobody is refused yet
 	case !answer.Granted:
 		l.doubt, l.running = nil, nil
 		if answer.Running {
@@ -196,7 +206,7 @@ func (l *line) faulted(fault *store.Fault) {
 }
 
 // tooSlow gives a grant back whose validity was over when it came. Its token is
-// dead; the next question brings a fresh one.
+// dead; the next question brings a fresh one, as that of a ballot does anyhow.
 func (l *line) tooSlow(r store.Request) {
 	l.faulted(&store.Fault{Passing: true, Err: errTooSlow})
 	if r.Attempt != nil {
@@ -204,8 +214,10 @@ func (l *line) tooSlow(r store.Request) {
 	} else {
 		l.engine.spawnDiscard(r.Key, r.Token, nil, time.Now().Add(r.TTL))
 	}
-	l.token, l.promised = l.engine.newToken(), false
-	l.enqueue, l.joined = true, false
+	l.enqueue, l.promised = true, false
+	if r.Waiter == "" {
+		l.token, l.joined = l.engine.newToken(), false
+	}
 }
 
 // isOrphan reports whether the value found in the key is a token of this

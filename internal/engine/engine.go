@@ -26,6 +26,9 @@ type Config struct {
 	// MaxWaiters bounds how many callers wait for one key, and MaxTotalWaiters
 	// how many for all keys together.
 	MaxWaiters, MaxTotalWaiters int
+	// Ballots gives each question a token of its own: the store votes, and gives
+	// up those that were not granted.
+	Ballots bool
 	// Hooks are how the engine speaks to its owner.
 	Hooks Hooks
 }
@@ -36,6 +39,7 @@ type Engine struct {
 	hooks    Hooks
 	process  string
 	bound    time.Duration
+	ballots  bool
 	limits   limits
 	episodes atomic.Uint64
 	discards discards
@@ -64,6 +68,7 @@ func New(s store.Store, c Config) *Engine {
 		hooks:   c.Hooks,
 		process: c.Process,
 		bound:   c.Bound,
+		ballots: c.Ballots,
 		limits:  limits{perKey: c.MaxWaiters, total: c.MaxTotalWaiters},
 		seed:    maphash.MakeSeed(),
 		closing: make(chan struct{}),

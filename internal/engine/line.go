@@ -51,6 +51,9 @@ type life struct {
 	// is the question under way, and freed the release.
 	token        string
 	asked, freed store.Request
+	// ballot is the token of the question under way, where that is another one;
+	// "" is none.
+	ballot string
 	// rejoin is the token of the next episode, which the release under way puts
 	// in line; "" if nobody waited when it was sent.
 	rejoin string
@@ -155,7 +158,7 @@ func (l *line) resume(token string, pause time.Duration) {
 func (l *line) start(token string) {
 	l.state = asking
 	l.lease, l.rejoin, l.running = nil, "", nil
-	l.token, l.joined = token, false
+	l.token, l.ballot, l.joined = token, "", false
 	l.deaf, l.patience, l.swept = false, patience{}, ""
 }
 
@@ -191,7 +194,7 @@ func (l *line) owns(token string) bool {
 	}
 	switch l.state {
 	case asking:
-		return token == l.token
+		return token == l.token || token == l.ballot
 	case held, passing:
 		return token == l.lease.token
 	case freeing:

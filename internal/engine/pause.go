@@ -21,8 +21,19 @@ const (
 // their order; the last one stays.
 var silentPauses = [...]time.Duration{50 * time.Millisecond, 100 * time.Millisecond, longestPause}
 
+// mostSplits is how often a vote may be split before those who may not wait are
+// told that the key is busy.
+const mostSplits = 4
+
 // patience is how often in a row a line has paused for the same reason.
-type patience struct{ faults, silences int }
+type patience struct{ faults, silences, splits int }
+
+// afterSplit returns how long to pause after a split vote: any part of a span that
+// doubles, so that those who have split it come back one after the other.
+func (p *patience) afterSplit() time.Duration {
+	p.splits++
+	return rand.N(min(shortestPause<<min(p.splits, 6), longestPause)) //nolint:gosec // jitter needs no secret randomness
+}
 
 // after returns how long to pause after this answer, or fault. deaf is true
 // where the server does not know yet that this process listens.
@@ -31,7 +42,7 @@ func (p *patience) after(answer store.Answer, err error, deaf bool) time.Duratio
 		p.faults++
 		return backoff(p.faults - 1)
 	}
-	p.faults = 0
+	p.faults, p.splits = 0, 0
 	if !answer.Silent && !deaf {
 		p.silences = 0
 		return jitter(lesser(answer.Remaining, safetyTime))
@@ -68,7 +79,16 @@ func lesser(remaining, pause time.Duration) time.Duration {
 // line. It asks at once if that has happened already, if nobody waits any more,
 // or if somebody wants an answer at once.
 func (l *line) pause(d time.Duration) {
-	if d == 0 || l.again || l.first == nil || l.tries > 0 {
+	if d == 0 || l.tries > 0 {
+		l.ask()
+		return
+	}
+	l.sleep(d)
+}
+
+// sleep is pause for those, too, who want an answer at once.
+func (l *line) sleep(d time.Duration) {
+	if l.again || l.first == nil {
 		l.ask()
 		return
 	}

@@ -31,6 +31,9 @@ func New[R any](
 	if l.FailsOpen() {
 		return nil, fmt.Errorf("reqlock: %s: Idempotent cannot run without Redis, as WithFailOpen asks", a)
 	}
+	if !l.KeepsRecords() {
+		return nil, fmt.Errorf("reqlock: %s: Idempotent needs a locker of core.New: a quorum keeps no records of requests", a)
+	}
 	if err := s.complete(a); err != nil {
 		return nil, err
 	}

@@ -1,0 +1,170 @@
+package core_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/redistest"
+)
+
+// briefly is the TTL of quorums in tests: servers vote a little later than that
+// after their start.
+const briefly = 500 * time.Millisecond
+
+// servers starts servers that are alone.
+func servers(t *testing.T, n int) []*redistest.Server {
+	t.Helper()
+	all := make([]*redistest.Server, n)
+	for i := range all {
+		all[i] = redistest.Start(t)
+	}
+	return all
+}
+
+// clientsOf returns a client of each server.
+func clientsOf(t *testing.T, servers []*redistest.Server) []redis.UniversalClient {
+	t.Helper()
+	var clients []redis.UniversalClient
+	for _, server := range servers {
+		clients = append(clients, server.Client(t))
+	}
+	return clients
+}
+
+// newQuorum returns a Locker on servers, once they vote.
+func newQuorum(t *testing.T, servers []*redistest.Server, opts ...core.Option) *core.Locker {
+	t.Helper()
+	locks := core.Must(core.NewQuorum(clientsOf(t, servers), append([]core.Option{core.WithTTL(briefly)}, opts...)...))
+	t.Cleanup(func() {
+		if err := locks.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	lease, err := locks.With(core.WithWait(20*time.Second)).Lock(t.Context(), "are you there")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := lease.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return locks
+}
+
+func TestAQuorumLocks(t *testing.T) {
+	nodes := servers(t, 3)
+	locks, others := newQuorum(t, nodes), newQuorum(t, nodes)
+	lease, err := locks.TryLock(t.Context(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, node := range nodes[:2] {
+		if got, err := node.Client(t).Get(t.Context(), "reqlock:a").Result(); err != nil || got != lease.Token() {
+			t.Errorf("server %d has %q (%v)", i, got, err)
+		}
+	}
+	if _, err := others.TryLock(t.Context(), "a"); !errors.Is(err, core.ErrBusy) {
+		t.Errorf("got %v, want busy", err)
+	}
+	if err := lease.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+	second, err := others.TryLock(t.Context(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := second.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// Many callers of several processes serialize on one key.
+func TestAQuorumServesACrowd(t *testing.T) {
+	nodes := servers(t, 3)
+	var inside, done atomic.Int32
+	var crowd sync.WaitGroup
+	for range 3 {
+		locks := newQuorum(t, nodes)
+		for range 8 {
+			crowd.Go(func() {
+				for range 5 {
+					err := locks.Do(t.Context(), "a", func(context.Context) error {
+						if inside.Add(1) != 1 {
+							t.Error("two are inside")
+						}
+						inside.Add(-1)
+						done.Add(1)
+						return nil
+					})
+					if err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+	}
+	crowd.Wait()
+	if done.Load() != 3*8*5 {
+		t.Errorf("%d were inside", done.Load())
+	}
+}
+
+func TestAQuorumRefusesWhatItCannotDo(t *testing.T) {
+	nodes := servers(t, 1)
+	one := func() redis.UniversalClient { return nodes[0].Client(t) }
+	same := one()
+	ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": nodes[0].Addr()}})
+	t.Cleanup(func() { _ = ring.Close() })
+	sentinel := redis.NewFailoverClient(&redis.FailoverOptions{MasterName: "m", SentinelAddrs: []string{nodes[0].Addr()}})
+	t.Cleanup(func() { _ = sentinel.Close() })
+	for name, c := range map[string]struct {
+		clients []redis.UniversalClient
+		opts    []core.Option
+		says    string
+	}{
+		"no servers":      {nil, nil, "odd number"},
+		"one":             {[]redis.UniversalClient{one()}, nil, "odd number"},
+		"four":            {[]redis.UniversalClient{one(), one(), one(), one()}, nil, "odd number"},
+		"nil":             {[]redis.UniversalClient{one(), nil, one()}, nil, "client 1 is nil"},
+		"twice":           {[]redis.UniversalClient{same, one(), same}, nil, "clients 0 and 2"},
+		"a ring":          {[]redis.UniversalClient{one(), one(), ring}, nil, "client 2 leads to several"},
+		"a sentinel":      {[]redis.UniversalClient{one(), sentinel, one()}, nil, "Sentinel"},
+		"fencing":         {[]redis.UniversalClient{one(), one(), one()}, []core.Option{core.WithFencing(true)}, "WithFencing"},
+		"a short pause":   {[]redis.UniversalClient{one(), one(), one()}, []core.Option{core.WithQuarantine(time.Second)}, "WithTTL"},
+		"no pause at all": {[]redis.UniversalClient{one(), one(), one()}, []core.Option{core.WithQuarantine(0)}, "WithQuarantine"},
+	} {
+		if _, err := core.NewQuorum(c.clients, c.opts...); err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: got %v, want %q", name, err, c.says)
+		}
+	}
+	if _, err := core.New(one(), core.WithQuarantine(time.Second)); err == nil {
+		t.Error("New took WithQuarantine")
+	}
+}
+
+// A server that two clients lead to is found out, whoever answers first.
+func TestAQuorumFindsAServerThatItHasTwice(t *testing.T) {
+	nodes := servers(t, 2)
+	locks := core.Must(core.NewQuorum(clientsOf(t, append(nodes, nodes[0])), core.WithTTL(briefly)))
+	t.Cleanup(func() { _ = locks.Close(context.Background()) })
+	for range 3 {
+		_, err := locks.TryLock(t.Context(), "a")
+		if !errors.Is(err, core.ErrUnavailable) || !strings.Contains(err.Error(), "same server") {
+			t.Errorf("got %v", err)
+		}
+		if outcome, ok := core.OutcomeOf(err); !ok || outcome.HTTP != http.StatusServiceUnavailable {
+			t.Errorf("outcome %v", outcome)
+		}
+	}
+	if err := locks.Check(t.Context()); err == nil || !strings.Contains(err.Error(), "same server") {
+		t.Errorf("Check: %v", err)
+	}
+}

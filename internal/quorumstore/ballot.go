@@ -1,0 +1,157 @@
+package quorumstore
+
+import (
+	"sync"
+	"time"
+
+	"github.com/reqlock/reqlock/internal/store"
+)
+
+// A ballot is one question to all servers, and what has become of it: it was lost,
+// or is the token of a lease.
+type ballot struct {
+	store   *Store
+	request store.Request
+	begun   time.Time
+	done    func(store.Answer, error)
+
+	mu      sync.Mutex
+	votes   []vote // by server
+	decided bool
+	// over is true once it was withdrawn: votes that come now are withdrawn, too.
+	over bool
+	// leaving counts the votes whose withdrawal done waits for, to tell it of answer
+	// and err.
+	leaving int
+	answer  store.Answer
+	err     error
+}
+
+// A vote is the answer of a server.
+type vote struct {
+	answered bool
+	answer   store.Answer
+	err      error
+}
+
+// newBallot returns one on which nobody has voted.
+func newBallot(s *Store, r store.Request, done func(store.Answer, error)) *ballot {
+	return &ballot{store: s, request: r, begun: time.Now(), done: done, votes: make([]vote, len(s.servers))}
+}
+
+// ask asks a server for its vote, for this ballot and with the words of r.
+func (b *ballot) ask(i int, r store.Request) {
+	b.store.servers[i].Vote(r, func(answer store.Answer, err error) { b.hear(i, vote{true, answer, err}) })
+}
+
+// hear takes in the answer of a server.
+func (b *ballot) hear(i int, v vote) {
+	if v.err != nil {
+		b.store.muster.miss(i)
+	}
+	b.mu.Lock()
+	b.votes[i] = v
+	over, decides := b.over, !b.decided && b.decide()
+	b.mu.Unlock()
+	switch {
+	case over && v.answer.Granted:
+		b.withdraw(i, b.request.Bound, func() {})
+	case decides:
+		b.tell()
+	}
+}
+
+// decide decides the ballot if the votes that are there do so, and reports whether
+// they did. If it is lost, nobody has it from now on.
+func (b *ballot) decide() bool {
+	count, majority := b.count(), b.store.majority
+	switch {
+	case count.granted >= majority && b.knowsRest():
+		b.answer, b.err = b.granted(), nil
+		if same := b.store.muster.double(); same != nil {
+			b.answer, b.err = store.Answer{}, &store.Fault{Unknown: true, Err: same}
+		}
+	case count.granted < majority && count.granted+count.left < majority:
+		b.answer, b.err = b.refused()
+	default:
+		return false
+	}
+	b.decided, b.over = true, !b.answer.Granted
+	return true
+}
+
+// tell tells what was decided, once a ballot that is lost is withdrawn from those
+// who have voted for it: who asks again at once is not to meet itself. It does not
+// wait for those who have not answered, nor for long.
+func (b *ballot) tell() {
+	if !b.over {
+		b.done(b.answer, b.err)
+		return
+	}
+	b.store.forget(b.request.Token)
+	waits := time.Since(b.begun) < b.request.Bound/2
+	var granted, others []int
+	b.mu.Lock()
+	for i, v := range b.votes {
+		switch {
+		case v.answer.Granted && waits:
+			granted = append(granted, i)
+		case v.answer.Granted, v.err != nil:
+			others = append(others, i)
+		}
+	}
+	b.leaving = len(granted) + 1
+	b.mu.Unlock()
+	for _, i := range granted {
+		b.withdraw(i, b.request.Bound/2, b.left)
+	}
+	for _, i := range others {
+		b.withdraw(i, b.request.Bound, func() {})
+	}
+	b.left()
+}
+
+// left counts a withdrawal as ended, and after the last one tells what was decided.
+func (b *ballot) left() {
+	b.mu.Lock()
+	b.leaving--
+	last := b.leaving == 0
+	b.mu.Unlock()
+	if last {
+		b.done(b.answer, b.err)
+	}
+}
+
+// withdraw takes the vote of a server back, and wakes nobody: who has lost a vote
+// asks again by himself. The waiter stays in line.
+func (b *ballot) withdraw(i int, bound time.Duration, then func()) {
+	r := b.request
+	r.Bound, r.Waiter = bound, ""
+	b.store.servers[i].Withdraw(r, false, func(store.Released, error) { then() })
+}
+
+// end ends the lease of the ballot, and returns which servers have voted for it.
+func (b *ballot) end() (granted []bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.over = true
+	granted = make([]bool, len(b.votes))
+	for i, v := range b.votes {
+		granted[i] = v.answer.Granted
+	}
+	return granted
+}
+
+// repeat asks a server that does not have the lease for its vote again. Nobody
+// waits for it, and the waiter does not join the line.
+func (b *ballot) repeat(i int, ttl, bound time.Duration) {
+	b.mu.Lock()
+	over := b.over
+	b.mu.Unlock()
+	if over {
+		return
+	}
+	r := b.request
+	r.TTL, r.Bound, r.Join = ttl, bound, false
+	b.ask(i, r)
+}
