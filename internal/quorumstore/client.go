@@ -72,4 +72,5 @@ func unset(o *redis.Options) {
 	}
 	o.MinIdleConns = 0
 	o.ClientSideCache, o.ClientSideCacheConfig = nil, nil
+	o.PushNotificationProcessor = nil // which serves one client
 }

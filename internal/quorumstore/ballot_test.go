@@ -1,0 +1,179 @@
+package quorumstore
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/reqlock/reqlock/internal/store"
+)
+
+// Each row gives the answers of the first servers of five, of which the last one
+// decides.
+func TestAMajorityDecides(t *testing.T) {
+	later := sent.Add(5 * time.Millisecond)
+	yes, no, other := granted(later), refused("h", time.Second), refused("g", 2*time.Second)
+	gone, mute := failed(errPasses), failed(errStays)
+	for name, c := range map[string]struct {
+		votes []vote
+		want  string
+	}{
+		"three votes":                      {[]vote{yes, granted(sent), yes}, "granted since the first"},
+		"three of five":                    {[]vote{no, yes, other, yes, yes}, "granted"},
+		"two are gone":                     {[]vote{gone, mute, yes, yes, yes}, "granted"},
+		"another has three":                {[]vote{no, no, no}, "held by h for 1s"},
+		"another has two of three answers": {[]vote{no, yes, no, other}, "split h"},
+		"three split the votes":            {[]vote{yes, no, other, yes, no}, "split h"},
+		"another may have those gone":      {[]vote{gone, gone, no}, "split h"},
+		"three are gone":                   {[]vote{gone, mute, gone}, "fault that passes: 3 of 5"},
+		"three are gone beside a vote":     {[]vote{yes, gone, mute, gone}, "fault that passes: 3 of 5"},
+		"two refuse for good":              {[]vote{gone, mute, mute}, "fault that passes: 3 of 5"},
+		"three refuse for good":            {[]vote{mute, mute, mute}, "fault that stays: 3 of 5"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, fakes := newStore(5)
+			var got outcome[store.Answer]
+			s.Enqueue(request(), got.take)
+			give(fakes, c.votes[:len(c.votes)-1]...)
+			if got.times != 0 {
+				t.Fatal("decided too early")
+			}
+			last := len(c.votes) - 1
+			fakes[last].votes[0].answer(c.votes[last].answer, c.votes[last].err)
+			for _, f := range fakes {
+				for _, w := range f.withdrawals {
+					w.answer(store.Released{End: store.Freed}, nil)
+				}
+			}
+			if got.times != 1 {
+				t.Fatalf("told %d times", got.times)
+			}
+			if text := textOf(got); !strings.HasPrefix(text, c.want) {
+				t.Errorf("got %q, want %q", text, c.want)
+			}
+		})
+	}
+}
+
+// textOf puts an answer into words.
+func textOf(o outcome[store.Answer]) string {
+	var fault *store.Fault
+	switch a := o.answer; {
+	case errors.As(o.err, &fault):
+		nature := map[bool]string{true: "passes", false: "stays"}[fault.Passing]
+		_, counts, _ := strings.Cut(fault.Error(), "no majority: ")
+		return fmt.Sprintf("fault that %s: %s", nature, counts)
+	case a.Granted && a.Since.Equal(sent):
+		return "granted since the first"
+	case a.Granted:
+		return "granted"
+	case a.Split:
+		return "split " + a.Holder
+	default:
+		return fmt.Sprintf("held by %s for %v", a.Holder, a.Remaining)
+	}
+}
+
+// A ballot that is lost is withdrawn from who has voted for it or may have, before
+// anybody is told, and also from who votes later. The waiter stays in line, and
+// nobody is woken.
+func TestALostBallotIsWithdrawn(t *testing.T) {
+	s, fakes := newStore(5)
+	var got outcome[store.Answer]
+	s.Enqueue(request(), got.take)
+	give(fakes, granted(sent), failed(errPasses), refused("h", 0), refused("h", 0))
+	if got.times != 0 {
+		t.Fatal("told before the vote for it was withdrawn or the last one could be known")
+	}
+	fakes[4].votes[0].answer(refused("h", 0).answer, nil)
+	if counts := withdrawn(fakes); !slices.Equal(counts, []int{1, 1, 0, 0, 0}) {
+		t.Errorf("withdrawn %v", counts)
+	}
+	w := fakes[0].withdrawals[0]
+	if w.request.Token != "ballot" || w.request.Waiter != "" || fakes[0].woken[0] {
+		t.Errorf("withdrawn by %+v", w.request)
+	}
+	if got.times != 0 {
+		t.Error("told before its vote was withdrawn")
+	}
+	w.answer(store.Released{End: store.Freed}, nil)
+	if got.times != 1 || s.ballotOf("ballot") != nil {
+		t.Error("not told, or not forgotten")
+	}
+}
+
+func TestAVoteThatComesLateIsWithdrawn(t *testing.T) {
+	t.Run("for a ballot that is lost", func(t *testing.T) {
+		s, fakes := newStore(3)
+		var got outcome[store.Answer]
+		s.Enqueue(request(), got.take)
+		give(fakes, refused("h", 0), refused("h", 0))
+		if got.times != 1 {
+			t.Fatal("undecided")
+		}
+		fakes[2].votes[0].answer(granted(sent).answer, nil)
+		if counts := withdrawn(fakes); !slices.Equal(counts, []int{0, 0, 1}) {
+			t.Errorf("withdrawn %v", counts)
+		}
+	})
+	t.Run("for a lease that is released", func(t *testing.T) {
+		s, fakes := newStore(3)
+		var got outcome[store.Answer]
+		s.Enqueue(request(), got.take)
+		give(fakes, granted(sent), granted(sent))
+		s.Release(store.Request{Key: "k", Token: "ballot"}, func(store.Released, error) {})
+		fakes[2].votes[0].answer(granted(sent).answer, nil)
+		if counts := withdrawn(fakes); !slices.Equal(counts, []int{1, 1, 2}) {
+			t.Errorf("withdrawn %v", counts)
+		}
+	})
+	t.Run("but not for a lease that is held", func(t *testing.T) {
+		s, fakes := newStore(3)
+		var got outcome[store.Answer]
+		s.Enqueue(request(), got.take)
+		give(fakes, granted(sent), granted(sent), granted(sent))
+		if counts := withdrawn(fakes); got.times != 1 || !slices.Equal(counts, []int{0, 0, 0}) {
+			t.Errorf("told %d times, withdrawn %v", got.times, counts)
+		}
+	})
+}
+
+// As long as a server was neither met nor asked in vain, it may be one of those that
+// have answered.
+func TestNobodyIsGrantedALockBeforeAllServersAreKnown(t *testing.T) {
+	for name, last := range map[string]struct {
+		run     string
+		granted bool
+	}{"another server": {"run 9", true}, "the same server": {"run 1", false}, "none": {"", true}} {
+		t.Run(name, func(t *testing.T) {
+			s, fakes := newStore(3)
+			s.muster.runs[2] = ""
+			var got outcome[store.Answer]
+			s.Enqueue(request(), got.take)
+			give(fakes, granted(sent), granted(sent))
+			if got.times != 0 {
+				t.Fatal("decided without having met a server")
+			}
+			err := error(errPasses)
+			if last.run != "" {
+				err = s.muster.meet(2, last.run)
+			}
+			if err != nil {
+				fakes[2].votes[0].answer(store.Answer{}, &store.Fault{Err: err})
+			} else {
+				fakes[2].votes[0].answer(granted(sent).answer, nil)
+			}
+			for _, f := range fakes {
+				for _, w := range f.withdrawals {
+					w.answer(store.Released{}, nil)
+				}
+			}
+			if got.times != 1 || got.answer.Granted != last.granted || (got.err == nil) != last.granted {
+				t.Errorf("got %+v", got)
+			}
+		})
+	}
+}

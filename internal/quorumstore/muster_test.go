@@ -1,0 +1,128 @@
+package quorumstore
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/reqlock/reqlock/internal/redistest"
+)
+
+func TestAServerTellsWhoItIs(t *testing.T) {
+	for name, c := range map[string]struct {
+		info string
+		run  string
+		up   time.Duration
+		ok   bool
+	}{
+		"as redis does":   {"# Server\r\nredis_version:7.0.15\r\nrun_id:abc\r\nuptime_in_seconds:12\r\nuptime_in_days:0\r\n", "abc", 11 * time.Second, true},
+		"just started":    {"run_id:abc\r\nuptime_in_seconds:0\r\n", "abc", -time.Second, true},
+		"without a name":  {"uptime_in_seconds:12\r\n", "", 11 * time.Second, false},
+		"without a time":  {"run_id:abc\r\n", "abc", -time.Second, false},
+		"with a bad time": {"run_id:abc\r\nuptime_in_seconds:1e9\r\n", "abc", -time.Second, false},
+		"with nothing":    {"", "", -time.Second, false},
+	} {
+		run, up, ok := identityOf(c.info)
+		if run != c.run || ok != c.ok || (ok && up != c.up) {
+			t.Errorf("%s: got %q, %v, %v", name, run, up, ok)
+		}
+	}
+}
+
+func TestOneServerIsNotTwo(t *testing.T) {
+	m := newMuster(3, time.Second)
+	if err := errors.Join(m.meet(0, "a"), m.meet(1, "b"), m.meet(2, "c"), m.double()); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.meet(2, "a"); !errors.Is(err, errDouble) || !errors.Is(m.double(), errDouble) || !strings.Contains(err.Error(), "0 and 2") {
+		t.Errorf("got %v, %v", err, m.double())
+	}
+	if err := errors.Join(m.meet(0, "d"), m.double()); err != nil { // the first one was started anew
+		t.Error(err)
+	}
+}
+
+// A server gives no vote until it has run for the quarantine, and says why.
+func TestAServerThatHasJustStartedDoesNotVote(t *testing.T) {
+	server := redistest.Start(t)
+	patient := newMuster(1, time.Hour)
+	refused, err := patient.connect(0, server.Client(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = refused.Close() })
+	if err := refused.Ping(t.Context()).Err(); err == nil || !strings.Contains(err.Error(), "WithQuarantine") {
+		t.Errorf("got %v", err)
+	}
+	if !patient.met(0) {
+		t.Error("it was not met")
+	}
+	brief := newMuster(1, time.Second)
+	admitted, err := brief.connect(0, server.Client(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = admitted.Close() })
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	for admitted.Ping(ctx).Err() != nil {
+		if ctx.Err() != nil {
+			t.Fatal("it never votes")
+		}
+	}
+	said, err := server.Client(t).Info(ctx, "server").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, up, _ := identityOf(said); up < time.Second {
+		t.Errorf("it votes after %v", up)
+	}
+}
+
+// A client of a quorum has the options that the user's has, also those that mean
+// "none", and its own hook is called first.
+func TestAClientKeepsItsOptions(t *testing.T) {
+	called := 0
+	for name, given := range map[string]redis.Options{
+		"defaults": {},
+		"none":     {ReadTimeout: -1, WriteTimeout: -2, MaxRetries: -1, MinRetryBackoff: -1, MaxRetryBackoff: -1},
+		"others": {
+			ReadTimeout: time.Minute, WriteTimeout: time.Hour, MaxRetries: 7, MinRetryBackoff: time.Second, MaxRetryBackoff: time.Minute,
+			Username: "u", Password: "p", DB: 3, ClientName: "n", ContextTimeoutEnabled: true, PoolSize: 5, MinIdleConns: 2,
+			OnConnect: func(context.Context, *redis.Conn) error { called++; return errPasses },
+		},
+	} {
+		given.Addr = "127.0.0.1:1"
+		users := redis.NewClient(&given)
+		ours, err := newMuster(1, time.Second).connect(0, users)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, got := users.Options(), ours.Options()
+		type part struct {
+			read, write, least, most time.Duration
+			retries, db, pool        int
+			user, password, name     string
+			deadlines                bool
+		}
+		parts := func(o *redis.Options) part {
+			return part{
+				o.ReadTimeout, o.WriteTimeout, o.MinRetryBackoff, o.MaxRetryBackoff, o.MaxRetries, o.DB, o.PoolSize,
+				o.Username, o.Password, o.ClientName, o.ContextTimeoutEnabled,
+			}
+		}
+		if parts(want) != parts(got) {
+			t.Errorf("%s: got %+v, want %+v", name, parts(got), parts(want))
+		}
+		if want.OnConnect != nil && (!errors.Is(got.OnConnect(t.Context(), nil), errPasses) || called != 1) {
+			t.Errorf("%s: its hook was called %d times", name, called)
+		}
+		if err := errors.Join(users.Close(), ours.Close()); err != nil {
+			t.Error(err)
+		}
+	}
+}

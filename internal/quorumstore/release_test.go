@@ -1,0 +1,78 @@
+package quorumstore
+
+import (
+	"testing"
+
+	"github.com/reqlock/reqlock/internal/store"
+)
+
+func TestAReleaseCountsWhereAMajorityIsFree(t *testing.T) {
+	type answer struct {
+		end store.End
+		err error
+	}
+	freed, handed, not, unsure := answer{end: store.Freed}, answer{end: store.Handed}, answer{end: store.NotHeld}, answer{end: store.Unsure}
+	gone, mute := answer{err: errPasses}, answer{err: errStays}
+	for name, c := range map[string]struct {
+		answers []answer // the last one decides
+		want    store.End
+		fault   bool
+		again   bool // after all have answered, it is released once more
+	}{
+		"three are free":            {answers: []answer{freed, freed, freed}, want: store.Freed},
+		"somebody waits":            {answers: []answer{freed, handed, not, freed}, want: store.Handed},
+		"three did not have it":     {answers: []answer{not, freed, not, not}, want: store.NotHeld},
+		"nobody knows":              {answers: []answer{freed, freed, not, unsure, not}, want: store.Unsure},
+		"too many are gone":         {answers: []answer{freed, gone, gone, gone, freed}, fault: true},
+		"one too many is gone":      {answers: []answer{freed, not, freed, gone, not}, fault: true},
+		"one has it still":          {answers: []answer{gone, freed, freed, freed}, want: store.Freed, again: true},
+		"one will always":           {answers: []answer{mute, freed, freed, freed}, want: store.Freed},
+		"one never had it":          {answers: []answer{freed, freed, freed}, want: store.Freed},
+		"the last to answer has it": {answers: []answer{freed, freed, handed}, want: store.Handed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, fakes := lease(t)
+			hints := 0
+			s.OnHint(func(key, token string) {
+				if key != "k" || token != "ballot" {
+					t.Errorf("a hint of %q, %q", key, token)
+				}
+				hints++
+			})
+			var got outcome[store.Released]
+			s.Release(store.Request{Key: "k", Token: "ballot"}, got.take)
+			for i, a := range c.answers {
+				if got.times != 0 {
+					t.Fatal("decided too early")
+				}
+				fakes[i].withdrawals[0].answer(store.Released{End: a.end}, a.err)
+			}
+			if got.times != 1 || (got.err != nil) != c.fault || (!c.fault && got.answer.End != c.want) {
+				t.Errorf("told %d times: %v, %v", got.times, got.answer.End, got.err)
+			}
+			for _, f := range fakes[len(c.answers):] {
+				f.withdrawals[0].answer(store.Released{End: store.NotHeld}, nil)
+			}
+			if (hints == 1) != c.again || hints > 1 {
+				t.Errorf("%d hints", hints)
+			}
+		})
+	}
+}
+
+// The waiter of the lease leaves the lines with it, and the first of the rest is
+// woken. A token of which nothing is known is released as well.
+func TestAReleaseGoesToAllServers(t *testing.T) {
+	s, fakes := lease(t)
+	s.Release(store.Request{Key: "k", Token: "ballot", Rejoin: "next"}, func(store.Released, error) {})
+	s.Release(store.Request{Key: "k", Token: "unheard of"}, func(store.Released, error) {})
+	for i, f := range fakes {
+		first, second := f.withdrawals[0].request, f.withdrawals[1].request
+		if first.Waiter != "waiter" || first.Rejoin != "next" || !f.woken[0] {
+			t.Errorf("server %d was told %+v", i, first)
+		}
+		if second.Waiter != "" || second.Token != "unheard of" || !f.woken[1] {
+			t.Errorf("server %d was told %+v", i, second)
+		}
+	}
+}

@@ -1,0 +1,117 @@
+package quorumstore
+
+import (
+	"testing"
+	"time"
+
+	"github.com/reqlock/reqlock/internal/store"
+)
+
+// lease returns a Store of five fakes on which a lease is held that the first three
+// have voted for.
+func lease(t *testing.T) (*Store, []*fake) {
+	t.Helper()
+	s, fakes := newStore(5)
+	var got outcome[store.Answer]
+	s.Enqueue(request(), got.take)
+	no := refused("h", 0)
+	give(fakes, granted(sent), granted(sent), granted(sent), no, no)
+	if !got.answer.Granted {
+		t.Fatal("not granted")
+	}
+	return s, fakes
+}
+
+func TestARenewalCountsWhereAMajorityHasTheLease(t *testing.T) {
+	held, lost := store.Renewal{Held: true, Since: sent}, store.Renewal{Since: sent}
+	type answer struct {
+		store.Renewal
+		err error
+	}
+	yes, no, gone := answer{Renewal: held}, answer{Renewal: lost}, answer{err: errPasses}
+	for name, c := range map[string]struct {
+		answers []answer // the last one decides
+		want    string
+	}{
+		"three have it":          {[]answer{yes, yes, yes}, "held"},
+		"three of five":          {[]answer{no, yes, gone, yes, yes}, "held"},
+		"three do not":           {[]answer{no, no, yes, no}, "lost"},
+		"two are gone":           {[]answer{yes, yes, gone, no, gone}, "unknown"},
+		"one is gone":            {[]answer{yes, yes, no, no, gone}, "unknown"},
+		"three are gone":         {[]answer{yes, gone, gone, yes, gone}, "unknown"},
+		"two do not, one has it": {[]answer{no, no, yes, gone, gone}, "unknown"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, fakes := lease(t)
+			var got outcome[store.Renewal]
+			s.Renew(store.Request{Key: "k", Token: "ballot", TTL: time.Second}, got.take)
+			for i, a := range c.answers {
+				if got.times != 0 {
+					t.Fatal("decided too early")
+				}
+				fakes[i].renewals[0].answer(a.Renewal, a.err)
+			}
+			text := map[bool]string{true: "held", false: "lost"}[got.answer.Held]
+			if got.err != nil {
+				text = "unknown"
+			}
+			if got.times != 1 || text != c.want {
+				t.Errorf("told %d times, %s, want %s", got.times, text, c.want)
+			}
+		})
+	}
+}
+
+// The validity counts from the oldest of the answers that make the majority.
+func TestARenewalIsAsOldAsItsFirstAnswer(t *testing.T) {
+	s, fakes := lease(t)
+	var got outcome[store.Renewal]
+	s.Renew(store.Request{Key: "k", Token: "ballot", TTL: time.Second}, got.take)
+	for i, age := range []time.Duration{time.Second, 2 * time.Second, 0} {
+		fakes[i].renewals[0].answer(store.Renewal{Held: true, Since: sent.Add(age), Line: i}, nil)
+	}
+	if !got.answer.Since.Equal(sent) {
+		t.Errorf("since %v", got.answer.Since.Sub(sent))
+	}
+	if got.answer.Line != 1 {
+		t.Errorf("a line of %d, want that of the others", got.answer.Line)
+	}
+}
+
+// Servers without the lease are asked for their votes once it is renewed, and what
+// they say so late is taken back when it is released meanwhile.
+func TestARenewalAsksForTheVotesThatAreMissing(t *testing.T) {
+	s, fakes := lease(t)
+	s.Renew(store.Request{Key: "k", Token: "ballot", TTL: 3 * time.Second}, func(store.Renewal, error) {})
+	for i, f := range fakes {
+		f.renewals[0].answer(store.Renewal{Held: i < 3, Since: sent}, nil)
+	}
+	for i, f := range fakes {
+		if want := 1 + i/3; len(f.votes) != want {
+			t.Errorf("server %d was asked %d times", i, len(f.votes))
+		}
+	}
+	again := fakes[4].votes[1]
+	if again.request.Join || again.request.Token != "ballot" || again.request.TTL != 3*time.Second {
+		t.Errorf("asked by %+v", again.request)
+	}
+	s.Release(store.Request{Key: "k", Token: "ballot"}, func(store.Released, error) {})
+	again.answer(store.Answer{Granted: true, Since: sent}, nil)
+	if len(fakes[4].withdrawals) != 2 {
+		t.Error("a vote stays with a lease that is over")
+	}
+}
+
+// A lease that is lost gets no votes any more.
+func TestALostLeaseIsNotRenewed(t *testing.T) {
+	s, fakes := lease(t)
+	s.Renew(store.Request{Key: "k", Token: "ballot"}, func(store.Renewal, error) {})
+	for _, f := range fakes {
+		f.renewals[0].answer(store.Renewal{}, nil)
+	}
+	for i, f := range fakes {
+		if len(f.votes) != 1 {
+			t.Errorf("server %d was asked again", i)
+		}
+	}
+}
