@@ -1,0 +1,253 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/reqlock/reqlock/internal/store"
+)
+
+// voters is a store that votes: the test says what becomes of each ballot.
+type voters struct {
+	store.Store // nil: no attempts here
+	vote        func(n int, r store.Request) (store.Answer, error)
+	hint        func(key, token string)
+
+	mu       sync.Mutex
+	asked    []store.Request
+	times    []time.Time
+	released []store.Request
+}
+
+func (v *voters) Take(r store.Request, done func(store.Answer, error)) { v.Enqueue(r, done) }
+
+func (v *voters) Enqueue(r store.Request, done func(store.Answer, error)) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	n := len(v.asked)
+	v.asked, v.times = append(v.asked, r), append(v.times, time.Now())
+	go func() { done(v.vote(n, r)) }()
+}
+
+func (v *voters) Renew(r store.Request, done func(store.Renewal, error)) {
+	go done(store.Renewal{Held: true, Since: time.Now()}, nil)
+}
+
+func (v *voters) Release(r store.Request, done func(store.Released, error)) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.released = append(v.released, r)
+	go done(store.Released{End: store.Freed}, nil)
+}
+
+func (v *voters) Listen(string) (<-chan struct{}, func()) {
+	ready := make(chan struct{})
+	close(ready)
+	return ready, func() {}
+}
+
+func (v *voters) OnHint(hint func(key, token string)) { v.hint = hint }
+
+func (v *voters) Close(context.Context) error { return nil }
+
+// tokens returns those that were released.
+func (v *voters) tokens() (tokens []string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, r := range v.released {
+		tokens = append(tokens, r.Token)
+	}
+	return tokens
+}
+
+// questions returns what was asked.
+func (v *voters) questions() []store.Request {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return slices.Clone(v.asked)
+}
+
+// newVoters returns an engine on a store that votes like this.
+func newVoters(t *testing.T, vote func(n int, r store.Request) (store.Answer, error)) (*Engine, *voters, *recorder) {
+	v, r := &voters{vote: vote}, &recorder{}
+	e := New(v, Config{
+		Process: "me", Bound: bound, MaxWaiters: 10, MaxTotalWaiters: 10, Ballots: true,
+		Hooks: Hooks{Observe: r.observe, Cause: func(l Loss) error { return lossError{l} }},
+	})
+	t.Cleanup(func() {
+		if err := e.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return e, v, r
+}
+
+var (
+	isSplit = store.Answer{Holder: "someone", Remaining: time.Minute, Split: true}
+	isHeld  = store.Answer{Holder: "someone", Remaining: time.Minute}
+)
+
+func isGranted() store.Answer { return store.Answer{Granted: true, Since: time.Now()} }
+
+// Each question is a ballot of its own, while one token stands in line. The lease
+// has the token of the ballot.
+func TestEachQuestionIsABallot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, v, _ := newVoters(t, func(n int, _ store.Request) (store.Answer, error) {
+			return []store.Answer{isHeld, isHeld, isSplit, isGranted()}[n], nil
+		})
+		h := hold(t, e, request(WaitForever))
+		asked := v.questions()
+		if len(asked) != 4 || h.Token() != asked[3].Token {
+			t.Fatalf("asked %d times, for %q", len(asked), h.Token())
+		}
+		seen := map[string]bool{asked[0].Waiter: true}
+		for i, r := range asked {
+			if seen[r.Token] || r.Waiter != asked[0].Waiter || r.Join != (i > 0) {
+				t.Errorf("question %d: %+v", i, r)
+			}
+			seen[r.Token] = true
+		}
+		release(t, h)
+		if got := v.tokens(); !slices.Equal(got, []string{h.Token()}) {
+			t.Errorf("released %q", got)
+		}
+	})
+}
+
+// Nobody holds the key of a split vote, so who may not wait asks again a few times
+// before he is told that it is busy, each time after a pause.
+func TestASplitVoteIsRepeated(t *testing.T) {
+	for name, c := range map[string]struct {
+		splits int
+		want   Reason
+	}{"until it is granted": {mostSplits, 0}, "until it is busy": {mostSplits + 1, Busy}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				e, v, r := newVoters(t, func(n int, _ store.Request) (store.Answer, error) {
+					if n < c.splits {
+						return isSplit, nil
+					}
+					return isGranted(), nil
+				})
+				h, err := e.Acquire(t.Context(), request(0))
+				switch {
+				case c.want == 0 && err != nil, c.want != 0 && reasonOf(t, err) != c.want:
+					t.Errorf("got %v", err)
+				case err == nil:
+					release(t, h)
+				}
+				if got, want := len(v.questions()), mostSplits+1; got != want {
+					t.Errorf("asked %d times, want %d", got, want)
+				}
+				if v.times[mostSplits].Equal(v.times[0]) {
+					t.Error("asked again without a pause")
+				}
+				if len(r.of(Waiting)) != 0 {
+					t.Error("a split vote is told as a wait")
+				}
+			})
+		})
+	}
+}
+
+// Who may wait stays until the vote is not split any more.
+func TestAWaiterOutlastsSplitVotes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, v, _ := newVoters(t, func(n int, _ store.Request) (store.Answer, error) {
+			if n < 5*mostSplits {
+				return isSplit, nil
+			}
+			return isGranted(), nil
+		})
+		release(t, hold(t, e, request(WaitForever)))
+		longest := time.Duration(0)
+		for i, at := range v.times[1:] {
+			longest = max(longest, at.Sub(v.times[i]))
+		}
+		if longest > longestPause {
+			t.Errorf("paused for %v", longest)
+		}
+	})
+}
+
+// A hint that names a ballot under way is no reason to release it: it may be about
+// to be granted. One that is lost is released if it is seen in the key.
+func TestAHintOfABallot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var v *voters
+		var e *Engine
+		e, v, _ = newVoters(t, func(n int, r store.Request) (store.Answer, error) {
+			switch n {
+			case 0:
+				return isHeld, nil
+			case 1:
+				v.hint("k", r.Token) // under way
+				v.hint("k", v.questions()[0].Token)
+				synctest.Wait()
+			}
+			return isGranted(), nil
+		})
+		h := hold(t, e, request(WaitForever))
+		v.hint("k", h.Token())
+		synctest.Wait()
+		if got, want := v.tokens(), []string{v.questions()[0].Token}; !slices.Equal(got, want) {
+			t.Errorf("released %q, want %q", got, want)
+		}
+		release(t, h)
+	})
+}
+
+// A waiter who gives up leaves the line, and so does the one whose ballot got no
+// answer.
+func TestAWaiterOfBallotsLeaves(t *testing.T) {
+	for name, answer := range map[string]struct {
+		store.Answer
+		err error
+	}{
+		"refused": {Answer: isHeld},
+		"split":   {Answer: isSplit},
+		"unknown": {err: &store.Fault{Unknown: true, Passing: true, Err: context.Canceled}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				e, v, _ := newVoters(t, func(int, store.Request) (store.Answer, error) { return answer.Answer, answer.err })
+				_, err := e.Acquire(t.Context(), request(5*time.Second))
+				if reason := reasonOf(t, err); (reason == Unavailable) != (answer.err != nil) {
+					t.Errorf("got %v", reason)
+				}
+				synctest.Wait()
+				asked := v.questions()
+				if joined := asked[len(asked)-1].Join; joined && !slices.Equal(v.tokens(), []string{asked[0].Waiter}) {
+					t.Errorf("released %q, want %q", v.tokens(), asked[0].Waiter)
+				}
+				if e.lineCount() != 0 {
+					t.Error("a line stays")
+				}
+			})
+		})
+	}
+}
+
+// A ballot that was granted too late is released, and the wait goes on.
+func TestABallotThatIsGrantedTooLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, v, _ := newVoters(t, func(n int, _ store.Request) (store.Answer, error) {
+			late := isGranted()
+			if n == 0 {
+				late.Since = late.Since.Add(-time.Minute)
+			}
+			return late, nil
+		})
+		h := hold(t, e, request(WaitForever))
+		synctest.Wait()
+		if got, want := v.tokens(), []string{v.questions()[0].Token}; !slices.Equal(got, want) {
+			t.Errorf("released %q, want %q", got, want)
+		}
+		release(t, h)
+	})
+}
