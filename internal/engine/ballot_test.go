@@ -202,6 +202,28 @@ func TestAHintOfABallot(t *testing.T) {
 	})
 }
 
+func TestAHintOfABallotThatIsLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, v, _ := newVoters(t, func(int, store.Request) (store.Answer, error) { return isHeld, nil })
+		ctx, cancel := context.WithCancel(t.Context())
+		left := make(chan struct{})
+		go func() {
+			defer close(left)
+			_, _ = e.Acquire(ctx, request(WaitForever))
+		}()
+		synctest.Wait() // until it pauses
+		asked := v.questions()
+		lost := asked[len(asked)-1].Token
+		v.hint("k", lost)
+		synctest.Wait()
+		if got := v.tokens(); !slices.Equal(got, []string{lost}) {
+			t.Errorf("released %q, want %q", got, lost)
+		}
+		cancel()
+		<-left
+	})
+}
+
 // A waiter who gives up leaves the line, and so does the one whose ballot got no
 // answer.
 func TestAWaiterOfBallotsLeaves(t *testing.T) {
@@ -247,6 +269,9 @@ func TestABallotThatIsGrantedTooLate(t *testing.T) {
 		synctest.Wait()
 		if got, want := v.tokens(), []string{v.questions()[0].Token}; !slices.Equal(got, want) {
 			t.Errorf("released %q, want %q", got, want)
+		}
+		if asked := v.questions(); asked[0].Waiter != asked[1].Waiter {
+			t.Error("another token stands in line")
 		}
 		release(t, h)
 	})
