@@ -439,7 +439,7 @@ func TestTransitionsWithShardedChannels(t *testing.T) {
 // checkTransitions makes all transitions, in a mode of line.lua.
 func checkTransitions(t *testing.T, rdb redis.UniversalClient, mode string) {
 	t.Helper()
-	tests := slices.Concat(transitions, ofAttempts, ofDamagedRecords())
+	tests := slices.Concat(transitions, ofAttempts, ofDamagedRecords(), votes)
 	for i := range 2 * len(tests) {
 		test, alone := tests[i/2], i%2 == 1
 		t.Run(fmt.Sprintf("%s, alone %v", test.name, alone), func(t *testing.T) {
