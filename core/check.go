@@ -11,7 +11,7 @@ import (
 )
 
 // Check finds out whether Redis does all that this Locker needs: rights, role,
-// version, scripts, pub/sub. It plays the life of a lock and of an idempotent
+// version, scripts, pub/sub, and the replicas of WithReplicas. It plays the life of a lock and of an idempotent
 // request, on a key of its own, the prefix, "check:" and 128 random bits, and
 // deletes what is left of it. A fault that is found here would be found later
 // by requests.

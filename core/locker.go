@@ -62,6 +62,9 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Locker, error) {
 	if s.quarantine != 0 {
 		return nil, errors.New("reqlock: WithQuarantine is a setting of NewQuorum alone")
 	}
+	if err := redisstore.CheckReplicas(rdb, s.replicas); err != nil {
+		return nil, fmt.Errorf("reqlock: WithReplicas: %w", err)
+	}
 	process, err := newProcess()
 	if err != nil {
 		return nil, fmt.Errorf("reqlock: New: %w", err)

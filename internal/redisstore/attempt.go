@@ -51,7 +51,12 @@ func (s *Store) finishAttempt(r *store.Request, done func(store.Released, error)
 		t.sayAttempt(r.Attempt, abortLife)
 	}
 	t.done, t.decode = done, decodeFinish
-	s.lanesOf(&t.exchange).finishes.do(&t.exchange)
+	lanes := s.lanesOf(&t.exchange)
+	if r.Ending == store.Abort {
+		s.abortsOf(lanes).do(&t.exchange)
+		return
+	}
+	lanes.finishes.do(&t.exchange)
 }
 
 // Resolve runs resolve.lua.

@@ -60,7 +60,7 @@ func TestAttemptsAmongMishaps(t *testing.T) {
 	}
 	server := redistest.Start(t)
 	w := &world{direct: server.Client(t)}
-	w.mishaps = &mishaps{direct: w.direct, begin: newScripts().begin}
+	w.mishaps = &mishaps{direct: w.direct, begin: newScripts(false).begin}
 	rdb := server.Client(t)
 	rdb.AddHook(w.mishaps)
 	for i := range 4 {

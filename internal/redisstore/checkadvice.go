@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"net"
 	"regexp"
 	"slices"
@@ -53,7 +54,10 @@ func (c *Check) advice(err error) string {
 	if !isTransport(err) {
 		return c.adviceOnReply(err.Error())
 	}
+	var short *shortError
 	switch {
+	case errors.As(err, &short):
+		return c.adviceOnShort(short)
 	case errors.Is(err, errNoSubscription), errors.Is(err, errNoMessage):
 		return err.Error() + ", so that waiters are not told of their turn: let pub/sub through to redis, on the server that holds the locks"
 	case errors.Is(err, errForgets):
@@ -74,6 +78,12 @@ func (c *Check) advice(err error) string {
 	default:
 		return "the connection to redis fails (" + err.Error() + "): look at the network, and whether the server wants TLS"
 	}
+}
+
+// adviceOnShort says what to do about replicas that are not there.
+func (c *Check) adviceOnShort(short *shortError) string {
+	return fmt.Sprintf("only %d of %d replicas acknowledge a write within %v: look at INFO replication of the master and bring its replicas back, "+
+		"or ask for fewer or wait longer by WithReplicas", short.count, short.of, c.replicas.Timeout)
 }
 
 // isTLS reports whether two sides could not agree on an encrypted connection.

@@ -73,7 +73,7 @@ func (s *scene) commands() [][]any {
 	record := s.store.names.companion(lock, recordSuffix)
 	life := checkLife.Milliseconds()
 	channel := s.channel()
-	return [][]any{
+	commands := [][]any{
 		{"set", lock, "", "px", life},
 		{"get", lock},
 		{"pttl", lock},
@@ -96,4 +96,8 @@ func (s *scene) commands() [][]any {
 		{"evalsha", s.store.scripts.take.sha, 0},
 		{channel.publish, channel.name, ""},
 	}
+	if s.check.replicas.wanted() {
+		commands = append(commands, []any{"wait", 0, 1})
+	}
+	return commands
 }

@@ -76,6 +76,26 @@
 // and say that it took the key, the hint function is told. The reply to one that
 // its caller has sent counts as lost after 50 ms.
 //
+// # Replicas
+//
+// Where replicas have to acknowledge what is granted, a batch that grants is a
+// pipeline with WAIT behind it, on one connection, in a cluster for each master; see
+// acknowledge.go. Its lanes carry nothing else: what releases keys and aborts
+// attempts has no WAIT, and does not stand behind one. WAIT counts what its own
+// connection has written, so the scripts then write with each grant, also where they
+// find it made, and SET NX is not used. A hand-off is acknowledged with the
+// confirmation of the receiver. Refusals are true without replicas.
+//
+// Too few of them is a fault of what was granted: it may be there and may yet be
+// lost. It is not sent again here. Whoever asked asks again under the same token, or
+// releases it; what is committed stays.
+//
+// In a cluster these batches are sent by master, since a pipeline of the cluster's
+// client sends WAIT anywhere. A command that is redirected is sent to where it
+// belongs, once, with a WAIT of its own, after the client has asked for the slots. A
+// node that has no slot yet is not found; until it has one, its guests fail as they
+// do where a slot has gone further meanwhile: by a fault that passes.
+//
 // # What a delayed SET can still do
 //
 // A SET that a network holds back, and delivers after its sender gave up and

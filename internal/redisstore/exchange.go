@@ -15,6 +15,9 @@ type reply struct {
 	value any
 	err   error
 	sent  time.Time
+	// unconfirmed is why replicas cannot be said to have what the command has
+	// written, if they have to.
+	unconfirmed error
 }
 
 // A recipient is told what came of an exchange.
@@ -71,6 +74,13 @@ func (x *exchange) begin(s *Store, to recipient, r *store.Request) {
 	now, half := time.Now(), r.Bound/2
 	x.recipient, x.store, x.request, x.begun = to, s, *r, now
 	x.course = course{half: half, resendAt: now.Add(half), deadline: now.Add(r.Bound)}
+}
+
+// allow gives the first send the time that replicas have to acknowledge it: what is
+// left of the bound is shared by both.
+func (x *exchange) allow(wait time.Duration) {
+	x.half += wait / 2
+	x.resendAt = x.begun.Add(x.half)
 }
 
 // clear makes the exchange let go of what it was about, which may be big.

@@ -25,6 +25,8 @@ type lane struct {
 	routes   *routes
 	leadable bool // see canLead
 	width    int
+	// acknowledged is set where replicas have to have what its batches write.
+	acknowledged bool
 
 	mu        sync.Mutex
 	queue     []*send
@@ -39,6 +41,9 @@ type lane struct {
 
 // do runs an exchange.
 func (l *lane) do(x *exchange) {
+	if l.acknowledged {
+		x.allow(l.routes.replicas.Timeout)
+	}
 	l.mu.Lock()
 	l.exchanges = append(l.exchanges, x)
 	x.position = len(l.exchanges)
@@ -186,6 +191,10 @@ func (l *lane) launch(b *batch) {
 	if asked {
 		n = l.sift(b)
 		b.ground(n, errNoReply)
+	}
+	if l.acknowledged {
+		l.flyAcknowledged(b, n)
+		return
 	}
 	b.fly(l.rdb, n)
 }

@@ -37,24 +37,28 @@ type Store struct {
 var _ store.Store = (*Store)(nil)
 
 // New returns a Store that sends through rdb and writes every key behind the
-// prefix. It does no I/O. It refuses a prefix with half a hash tag.
+// prefix. It does no I/O. It refuses a prefix with half a hash tag, and replicas
+// as CheckReplicas does.
 //
 // The process is an id of 32 hex digits that no other Store ever has. Each
 // token that the Store is given must be this id, a colon and a number.
 //
 // What is granted, renewed, handed over or committed counts once the replicas
-// have it.
+// have it: see the package comment.
 func New(rdb redis.UniversalClient, prefix, process string, replicas Replicas) (*Store, error) {
 	if err := checkPrefix(prefix); err != nil {
 		return nil, err
 	}
+	if err := CheckReplicas(rdb, replicas); err != nil {
+		return nil, err
+	}
 	s := &Store{
 		names:         newNames(prefix),
-		scripts:       newScripts(),
+		scripts:       newScripts(replicas.wanted()),
 		channelPrefix: prefix,
 		hint:          func(string, string) {},
 	}
-	s.open(rdb, &s.work)
+	s.open(rdb, &s.work, replicas)
 	hear := hearer{names: s.names, process: process, hint: func(key, token string) { s.hint(key, token) }}
 	s.listeners = &listeners{
 		subscription: subscription{rdb: rdb, channel: prefix + process, pace: defaultPace()},

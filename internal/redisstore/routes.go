@@ -16,10 +16,13 @@ type lanes struct {
 	// releases them, which is never stuck behind the others. begins and finishes
 	// are the same for attempts: behind their records nothing else is stuck.
 	takes, keeps, begins, finishes lane
+	// renews is the lane of what renews keys where replicas have to acknowledge
+	// that, so that no release is stuck behind it. Otherwise it is not used.
+	renews lane
 }
 
-func (l *lanes) all() [4]*lane {
-	return [...]*lane{&l.takes, &l.keeps, &l.begins, &l.finishes}
+func (l *lanes) all() [5]*lane {
+	return [...]*lane{&l.takes, &l.keeps, &l.begins, &l.finishes, &l.renews}
 }
 
 // idle reports whether nothing is under way.
@@ -47,6 +50,8 @@ type routes struct {
 	work    *tally.Tally
 	known   atomic.Bool // the client of the cluster knows which master has which slot
 
+	replicas Replicas // who have to acknowledge what is granted
+
 	mu      sync.Mutex
 	masters map[string]*lanes // by address
 	room    int               // for as many of them, until idle ones are forgotten
@@ -56,8 +61,8 @@ type routes struct {
 const leastRoom = 16
 
 // open makes the routes those of a client.
-func (r *routes) open(rdb redis.UniversalClient, work *tally.Tally) {
-	r.rdb, r.work = rdb, work
+func (r *routes) open(rdb redis.UniversalClient, work *tally.Tally, replicas Replicas) {
+	r.rdb, r.work, r.replicas = rdb, work, replicas
 	r.cluster, _ = rdb.(clusterClient)
 	r.masters, r.room = make(map[string]*lanes), leastRoom
 	r.pave(&r.lanes)
@@ -68,6 +73,27 @@ func (r *routes) pave(l *lanes) {
 	for _, l := range l.all() {
 		l.rdb, l.leadable, l.width, l.work, l.routes = r.rdb, canLead(r.rdb), widthOf(width), r.work, r
 	}
+	if r.replicas.wanted() {
+		for _, l := range [...]*lane{&l.takes, &l.begins, &l.finishes, &l.renews} {
+			l.acknowledged, l.leadable = true, false
+		}
+	}
+}
+
+// renewsOf returns the lane of what renews keys.
+func (r *routes) renewsOf(l *lanes) *lane {
+	if r.replicas.wanted() {
+		return &l.renews
+	}
+	return &l.keeps
+}
+
+// abortsOf returns the lane of what aborts attempts: nobody waits for replicas there.
+func (r *routes) abortsOf(l *lanes) *lane {
+	if r.replicas.wanted() {
+		return &l.keeps
+	}
+	return &l.finishes
 }
 
 // lanesOf returns the lanes of the exchange's key.

@@ -4,6 +4,7 @@ import (
 	"crypto/sha1" //nolint:gosec // Redis names a script by its SHA-1.
 	_ "embed"
 	"encoding/hex"
+	"strconv"
 	"strings"
 )
 
@@ -49,14 +50,16 @@ var (
 // scripts holds each script with its digest.
 type scripts struct{ take, enqueue, renew, release, begin, finish, resolve, vote, withdraw script }
 
-func newScripts() scripts {
+// newScripts returns those whose grants are durable, or are not: see lease.lua.
+func newScripts(durable bool) scripts {
+	mode := "local durable = " + strconv.FormatBool(durable) + "\n"
 	return scripts{
 		take:    newScript(takeSource),
-		enqueue: newScript(leasePart, linePart, fencePart, askPart, enqueueSource),
-		renew:   newScript(leasePart, fencePart, renewSource),
-		release: newScript(freePart, leasePart, linePart, leavePart, releaseSource),
-		begin:   newScript(donePart, leasePart, linePart, leavePart, fencePart, askPart, recordPart, beginSource),
-		finish:  newScript(leasePart, linePart, leavePart, recordPart, finishSource),
+		enqueue: newScript(mode, leasePart, linePart, fencePart, askPart, enqueueSource),
+		renew:   newScript(mode, leasePart, fencePart, renewSource),
+		release: newScript(freePart, mode, leasePart, linePart, leavePart, releaseSource),
+		begin:   newScript(donePart, mode, leasePart, linePart, leavePart, fencePart, askPart, recordPart, beginSource),
+		finish:  newScript(mode, leasePart, linePart, leavePart, recordPart, finishSource),
 		resolve: newScript(resolveSource),
 
 		vote:     newScript(leasePart, linePart, voteSource),

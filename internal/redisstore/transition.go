@@ -8,7 +8,15 @@ import (
 
 // Take sends SET NX, with GET where r.Look is set, or the stand-in of that on
 // servers before Redis 7. Our own token in the key means held.
+//
+// Where replicas have to acknowledge a grant it asks by enqueue.lua instead, which
+// writes also where it finds our own token.
 func (s *Store) Take(r store.Request, done func(store.Answer, error)) {
+	if s.replicas.wanted() {
+		r.Join = false
+		s.Enqueue(r, done)
+		return
+	}
 	t := s.asks.get()
 	t.begin(s, t, &r)
 	t.sayTake(&r)
@@ -49,7 +57,7 @@ func (s *Store) Renew(r store.Request, done func(store.Renewal, error)) {
 		t.args = append(t.args, t.keep.number(r.Attempt.Keep.Milliseconds()))
 	}
 	t.done = done
-	s.lanesOf(&t.exchange).keeps.do(&t.exchange)
+	s.renewsOf(s.lanesOf(&t.exchange)).do(&t.exchange)
 }
 
 // Release runs release.lua, or finish.lua for an attempt.
@@ -66,7 +74,12 @@ func (s *Store) Release(r store.Request, done func(store.Released, error)) {
 	t.args = append(t.args, t.rejoined.set(r.Rejoin))
 	t.brief = r.Alone && r.Rejoin == ""
 	t.done, t.decode = done, decodeRelease
-	s.lanesOf(&t.exchange).keeps.do(&t.exchange)
+	lanes := s.lanesOf(&t.exchange)
+	if r.Rejoin != "" { // it may keep the key
+		s.renewsOf(lanes).do(&t.exchange)
+		return
+	}
+	lanes.keeps.do(&t.exchange)
 }
 
 // pool keeps transitions that are over, with their memory, for the next ones.
@@ -88,8 +101,12 @@ type asking struct {
 
 func (t *asking) settle(got reply, uncertain bool) {
 	answer, err := t.decode(got, &t.exchange)
-	if err != nil {
+	switch {
+	case err != nil:
 		t.done(store.Answer{}, newFault(err, uncertain))
+		return
+	case answer.Granted && got.unconfirmed != nil:
+		t.done(store.Answer{}, newFault(got.unconfirmed, true))
 		return
 	}
 	t.done(answer, nil)
@@ -115,8 +132,12 @@ type renewing struct {
 
 func (t *renewing) settle(got reply, uncertain bool) {
 	renewal, err := decodeRenew(got, &t.exchange)
-	if err != nil {
+	switch {
+	case err != nil:
 		t.done(store.Renewal{}, newFault(err, uncertain))
+		return
+	case renewal.Held && got.unconfirmed != nil:
+		t.done(store.Renewal{}, newFault(got.unconfirmed, true))
 		return
 	}
 	t.done(renewal, nil)
@@ -138,15 +159,22 @@ type releasing struct {
 }
 
 // settle reads the answer. A token that is gone at the second send may have
-// been released by the first one: then it is not known what became of the key.
+// been released by the first one: then it is not known what became of the key. Nor
+// is it where the key was kept, and replicas cannot be said to know of it: the
+// release is none the worse for that, and the token that has rejoined asks again.
+// What was done counts only once they know of it.
 func (t *releasing) settle(got reply, uncertain bool) {
 	released, err := t.decode(got, &t.exchange)
 	switch {
 	case err != nil:
 		t.done(store.Released{}, newFault(err, uncertain))
 		return
-	case released.End == store.NotHeld && uncertain:
+	case released.End == store.NotHeld && uncertain, released.End == store.Kept && got.unconfirmed != nil:
 		released.End = store.Unsure
+	}
+	if got.unconfirmed != nil && released.Stored != store.NotStored {
+		t.done(store.Released{}, newFault(got.unconfirmed, true))
+		return
 	}
 	t.done(released, nil)
 }
