@@ -83,7 +83,7 @@
 // acknowledge.go. Its lanes carry nothing else: what releases keys and aborts
 // attempts has no WAIT, and does not stand behind one. WAIT counts what its own
 // connection has written, so the scripts then write with each grant, also where they
-// find it made, and SET NX is not used. A hand-off is acknowledged with the
+// find it made, and a take is take.lua instead of SET NX. A hand-off is acknowledged with the
 // confirmation of the receiver. Refusals are true without replicas.
 //
 // Too few of them is a fault of what was granted: it may be there and may yet be

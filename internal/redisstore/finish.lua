@@ -15,7 +15,7 @@ if s == '?' then return {left, 0}
 elseif t == undone then return {left, state == 'A' and 1 or 0}  -- sent again
 elseif s and t ~= token then return {left, 0}
 elseif s and s ~= 'R' then  -- sent again; nothing is undone
-  if durable then raise(R, tonumber(keep)) end
+  if durable and s ~= 'A' and state ~= 'A' then raise(R, tonumber(keep)) end
   return {left, (s == 'A') == (state == 'A') and 1 or 0}
 elseif s and state == 'A' and n > 1 then  -- the one before us died, and that stays so
   redis.call('HSET', R, 't', undone, 'n', n - 1)

@@ -166,7 +166,7 @@ func (m *moving) put(t *testing.T, s *syncStore, questions ...question) {
 	answers, let := make([]chan string, len(questions)), func() {}
 	if m.together {
 		held, seen := m.roads.to(m.from).HoldCommand(func(command []string) bool {
-			return len(command) > 2 && strings.HasSuffix(command[1], "first")
+			return slices.ContainsFunc(command, func(word string) bool { return strings.HasSuffix(word, "first") })
 		})
 		first, _ := m.take(s, m.stays+"first", "granted")
 		t.Cleanup(held)

@@ -37,7 +37,7 @@ func startReplicated(t *testing.T) *redistest.Sentinels {
 	t.Helper()
 	sentinels := redistest.StartSentinel(t)
 	for _, server := range sentinels.Servers() {
-		server.Grant("+wait")
+		server.Grant(redistest.ReplicaRights)
 	}
 	return sentinels
 }
@@ -52,11 +52,8 @@ type act struct {
 }
 
 var acts = []act{
-	{name: "take", waits: true, do: func(t *testing.T, s *syncStore) (bool, error) {
-		t.Helper()
-		got, err := s.Take(t.Context(), request(me1))
-		return got.Granted, err
-	}},
+	{name: "take", waits: true, do: takeIt},
+	{name: "take again", waits: true, before: state{value: me1, ttl: time.Hour}, do: takeIt},
 	{name: "enqueue", waits: true, do: enqueueIt},
 	{name: "confirm a hand-off", waits: true, before: state{value: me1, ttl: claim}, do: enqueueIt},
 	{name: "confirm what needs no longer life", waits: true, before: state{value: me1, ttl: time.Hour}, do: enqueueIt},
@@ -81,6 +78,12 @@ var acts = []act{
 		t.Helper()
 		return s.Resolve(t.Context(), request(me1))
 	}},
+}
+
+func takeIt(t *testing.T, s *syncStore) (bool, error) {
+	t.Helper()
+	got, err := s.Take(t.Context(), request(me1))
+	return got.Granted, err
 }
 
 func enqueueIt(t *testing.T, s *syncStore) (bool, error) {
@@ -296,7 +299,7 @@ func TestALostReplyIsSurvivedWithReplicas(t *testing.T) {
 	observer, heard := master.Client(t), monitor(t, master)
 	proxy := redistest.NewProxy(t, master.Addr())
 	s := newDurable(t, proxy.Client(t, shortReads), both)
-	for _, script := range []script{s.scripts.enqueue, s.scripts.renew, s.scripts.begin, s.scripts.finish} {
+	for _, script := range []script{s.scripts.take, s.scripts.enqueue, s.scripts.renew, s.scripts.begin, s.scripts.finish} {
 		if err := observer.ScriptLoad(t.Context(), script.source.(string)).Err(); err != nil {
 			t.Fatal(err)
 		}
@@ -328,12 +331,8 @@ func TestALostReplyIsSurvivedWithReplicas(t *testing.T) {
 func TestWhatWaitIsRefusedIsSaid(t *testing.T) {
 	sentinels := redistest.StartSentinel(t)
 	observer := sentinels.Master().Client(t)
-	for _, order := range [][]any{
-		{"ACL", "SETUSER", "alice", "on", "nopass", "~*", "&*", "+@all", "-wait"},
-	} {
-		if err := observer.Do(t.Context(), order...).Err(); err != nil {
-			t.Fatal(err)
-		}
+	if err := observer.ACLSetUser(t.Context(), "alice", "on", "nopass", "~*", "&*", "+@all", "-wait").Err(); err != nil {
+		t.Fatal(err)
 	}
 	rdb := redis.NewClient(&redis.Options{Addr: sentinels.Master().Addr(), Username: "alice", Password: "any"})
 	t.Cleanup(func() { _ = rdb.Close() })

@@ -54,7 +54,7 @@ type scripts struct{ take, enqueue, renew, release, begin, finish, resolve, vote
 func newScripts(durable bool) scripts {
 	mode := "local durable = " + strconv.FormatBool(durable) + "\n"
 	return scripts{
-		take:    newScript(takeSource),
+		take:    newScript(mode, takeSource),
 		enqueue: newScript(mode, leasePart, linePart, fencePart, askPart, enqueueSource),
 		renew:   newScript(mode, leasePart, fencePart, renewSource),
 		release: newScript(freePart, mode, leasePart, linePart, leavePart, releaseSource),

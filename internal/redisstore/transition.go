@@ -8,18 +8,16 @@ import (
 
 // Take sends SET NX, with GET where r.Look is set, or the stand-in of that on
 // servers before Redis 7. Our own token in the key means held.
-//
-// Where replicas have to acknowledge a grant it asks by enqueue.lua instead, which
-// writes also where it finds our own token.
+// Where replicas have to acknowledge a grant it is the stand-in that is sent.
 func (s *Store) Take(r store.Request, done func(store.Answer, error)) {
-	if s.replicas.wanted() {
-		r.Join = false
-		s.Enqueue(r, done)
-		return
-	}
 	t := s.asks.get()
 	t.begin(s, t, &r)
-	t.sayTake(&r)
+	if s.replicas.wanted() {
+		t.sayScript(&s.scripts.take, &r)
+		t.sayLease(&r)
+	} else {
+		t.sayTake(&r)
+	}
 	t.done, t.decode = done, decodeTake
 	s.lanesOf(&t.exchange).takes.do(&t.exchange)
 }

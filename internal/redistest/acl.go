@@ -19,6 +19,10 @@ const Rights = "~reqlock:* ~{reqlock:* &reqlock:* " +
 // ClusterRights is what a client of a cluster needs besides.
 const ClusterRights = "&{reqlock:* +asking +cluster|slots +spublish +ssubscribe +sunsubscribe"
 
+// ReplicaRights is what a client needs besides where replicas have to acknowledge
+// what is granted. Tests of that grant it: nobody else needs it.
+const ReplicaRights = "+wait"
+
 // rightsEnv makes all servers grant no more than Rights to clients that do not
 // sign in, which are those of the code under test. What tests ask the clients of
 // this package for goes to the server by way of an administrator: see route. Its

@@ -6,6 +6,20 @@ import (
 	"testing"
 )
 
+func TestTheRightToAskReplicasIsDocumentedAndNotEverybodys(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../core/doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(text), "WithReplicas takes "+ReplicaRights+".") {
+		t.Errorf("core/doc.go does not say that WithReplicas takes %s", ReplicaRights)
+	}
+	if strings.Contains(Rights+ClusterRights, ReplicaRights) {
+		t.Errorf("%s is granted to all", ReplicaRights)
+	}
+}
+
 // Who copies the rule gets the one under which the tests run.
 func TestTheRuleIsDocumentedWordByWord(t *testing.T) {
 	t.Parallel()

@@ -1,0 +1,244 @@
+package core_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/redistest"
+)
+
+// replicas asks for one, which has a moment.
+func replicas() core.Option { return core.WithReplicas(1, 50*time.Millisecond) }
+
+// A replicated deployment is one whose masters have replicas.
+type replicated struct {
+	*redistest.Deployment
+	rdb redis.UniversalClient
+}
+
+// refuse cuts the masters off from their replicas, or lets them come.
+func (r *replicated) refuse(on bool) {
+	for _, server := range r.Servers() {
+		server.RefuseReplicas(on)
+	}
+}
+
+// awaitNoKeys waits until nothing is left in Redis.
+func (r *replicated) awaitNoKeys(t *testing.T) {
+	t.Helper()
+	await(t, "nothing is left", func() bool {
+		keys, err := redistest.Keys(t.Context(), r.rdb, "*")
+		return err == nil && len(keys) == 0
+	})
+}
+
+// awaitReplicas waits until locks are to be had.
+func (r *replicated) awaitReplicas(t *testing.T, locks *core.Locker) {
+	t.Helper()
+	for i := range 20 { // of all masters of a cluster
+		await(t, "replicas are there", func() bool {
+			lease, err := locks.TryLock(t.Context(), fmt.Sprint("ready", i))
+			if err != nil {
+				return false
+			}
+			release(t, lease)
+			return true
+		})
+	}
+}
+
+// onReplicated runs the test where there are replicas.
+func onReplicated(t *testing.T, test func(t *testing.T, servers *replicated)) {
+	t.Helper()
+	for _, kind := range []redistest.Kind{redistest.OnSentinels, redistest.OnCluster} {
+		t.Run(kind.String(), func(t *testing.T) {
+			d := kind.Start(t)
+			d.Grant(redistest.ReplicaRights)
+			test(t, &replicated{d, d.Client(t)})
+		})
+	}
+}
+
+const short = "only 0 of 1 replicas have acknowledged it"
+
+func TestLocksThatReplicasHave(t *testing.T) {
+	onReplicated(t, func(t *testing.T, servers *replicated) {
+		locks, other := newLocker(t, servers.Client(t), replicas()), newLocker(t, servers.Client(t), replicas())
+		if err := locks.Check(t.Context()); err != nil {
+			t.Errorf("check: %v", err)
+		}
+		for i := range 6 {
+			key := fmt.Sprint("k", i)
+			lease := lock(t, locks, key)
+			_, err := other.TryLock(t.Context(), key)
+			wantError(t, err, core.ErrBusy)
+			_, err = locks.TryLock(t.Context(), key)
+			wantError(t, err, core.ErrBusy)
+			if err := lease.Extend(t.Context(), time.Minute); err != nil {
+				t.Errorf("extend: %v", err)
+			}
+			next, there := make(chan *core.Lease), make(chan *core.Lease)
+			go func() { next <- lock(t, other, key) }()
+			await(t, "the other stands in line", func() bool {
+				keys, err := redistest.Keys(t.Context(), servers.rdb, "{reqlock:"+key+"}:q")
+				return err == nil && len(keys) == 1
+			})
+			go func() { there <- lock(t, locks, key) }()
+			release(t, lease)
+			release(t, <-next)
+			release(t, <-there)
+			if err := locks.With(core.WithFencing(true)).Do(t.Context(), key, func(context.Context) error { return nil }); err != nil {
+				t.Errorf("do: %v", err)
+			}
+		}
+		attempt := begin(t, locks, "order")
+		if err := attempt.Commit(t.Context(), []byte("done")); err != nil {
+			t.Errorf("commit: %v", err)
+		}
+		wantReplay(t, other, "order", "done")
+	})
+}
+
+func TestNobodyGetsALockThatTooFewReplicasHave(t *testing.T) {
+	onReplicated(t, func(t *testing.T, servers *replicated) {
+		locks := newLocker(t, servers.Client(t), replicas())
+		servers.awaitReplicas(t, locks)
+		servers.refuse(true)
+		refused := func(what string, err error) {
+			t.Helper()
+			if !errors.Is(err, core.ErrUnavailable) || !strings.Contains(err.Error(), short) {
+				t.Errorf("%s: %v", what, err)
+			}
+			if outcome, ok := core.OutcomeOf(err); !ok || outcome.HTTP != 503 {
+				t.Errorf("%s: %+v", what, outcome)
+			}
+			servers.awaitNoKeys(t)
+		}
+		_, err := locks.TryLock(t.Context(), "k")
+		refused("try", err)
+		_, err = locks.With(core.WithFencing(true)).TryLock(t.Context(), "k")
+		refused("try, with a number", err)
+		_, err = locks.With(core.WithWait(300*time.Millisecond)).Lock(t.Context(), "k")
+		refused("lock", err)
+		refused("do", locks.With(core.WithWait(300*time.Millisecond)).Do(t.Context(), "k", func(context.Context) error {
+			t.Error("it runs without the lock")
+			return nil
+		}))
+		_, err = locks.With(core.WithFailOpen(true)).TryLock(t.Context(), "k")
+		refused("try, open", err)
+		wantFinding(t, locks.Check(t.Context()), "only 0 of 1 replicas", "WithReplicas")
+
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		defer cancel()
+		_, err = locks.Lock(ctx, "k")
+		wantError(t, err, context.DeadlineExceeded, core.ErrUnavailable)
+		servers.awaitNoKeys(t)
+
+		waited := make(chan *core.Lease)
+		go func() { waited <- lock(t, locks, "k") }()
+		servers.refuse(false)
+		release(t, <-waited) // it has waited until they were back
+		servers.awaitReplicas(t, locks)
+		servers.awaitNoKeys(t)
+	})
+}
+
+func TestALockIsLostWithItsReplicas(t *testing.T) {
+	onReplicated(t, func(t *testing.T, servers *replicated) {
+		heard := &events{}
+		locks := newLocker(t, servers.Client(t), replicas(), core.WithTTL(time.Second), core.WithObserver(heard.observe))
+		lease := lock(t, locks, "k")
+		servers.refuse(true)
+		<-lease.Context().Done()
+		if cause := context.Cause(lease.Context()); !errors.Is(cause, core.ErrLost) || time.Now().Before(lease.ValidUntil()) {
+			t.Errorf("%v, valid for %v", cause, time.Until(lease.ValidUntil()))
+		}
+		renewed := heard.of(core.Renewed)
+		if last := len(renewed) - 1; last < 0 || renewed[last].Err == nil || !strings.Contains(renewed[last].Err.Error(), short) {
+			t.Errorf("renewals: %+v", renewed)
+		}
+		wantError(t, lease.Release(t.Context()), core.ErrLost)
+		servers.awaitNoKeys(t)
+	})
+}
+
+func TestACommitThatTooFewReplicasHaveIsToldAndNotUndone(t *testing.T) {
+	onReplicated(t, func(t *testing.T, servers *replicated) {
+		heard := &events{}
+		locks := newLocker(t, servers.Client(t), replicas(), core.WithObserver(heard.observe))
+		attempt := begin(t, locks, "order")
+		servers.refuse(true)
+		if err := attempt.Commit(t.Context(), []byte("done")); !errors.Is(err, core.ErrUnavailable) || !strings.Contains(err.Error(), short) {
+			t.Errorf("commit: %v", err)
+		}
+		if committed := heard.of(core.Committed); len(committed) != 1 || committed[0].Err == nil {
+			t.Errorf("told %+v", committed)
+		}
+		wantReplay(t, locks, "order", "done")
+		_, err := locks.Begin(t.Context(), "other", []byte("f"))
+		wantError(t, err, core.ErrUnavailable)
+
+		servers.refuse(false)
+		servers.awaitReplicas(t, locks)
+		wantReplay(t, locks, "order", "done")
+		next := begin(t, locks, "other") // its record is that of nobody who was refused
+		if next.Number() != 1 {
+			t.Errorf("attempt %d", next.Number())
+		}
+		if err := next.Seal(t.Context()); err != nil {
+			t.Errorf("seal: %v", err)
+		}
+	})
+}
+
+func TestSettingsOfReplicas(t *testing.T) {
+	rdb := redis.NewClient(&redis.Options{})
+	hasty := redis.NewClient(&redis.Options{ReadTimeout: 100 * time.Millisecond})
+	t.Cleanup(func() { _, _ = rdb.Close(), hasty.Close() })
+	for name, test := range map[string]struct {
+		rdb  redis.UniversalClient
+		opts []core.Option
+		says string // "" if they will do
+	}{
+		"none of them":                       {rdb, []core.Option{core.WithReplicas(0, time.Second)}, "0 is below 1"},
+		"no time":                            {rdb, []core.Option{core.WithReplicas(1, time.Millisecond-1)}, "below 1ms"},
+		"half of a command's time":           {rdb, []core.Option{core.WithReplicas(1, 250*time.Millisecond)}, ""},
+		"more than half of a command's time": {rdb, []core.Option{core.WithReplicas(1, 251*time.Millisecond)}, "WithCommandTimeout"},
+		"half of a longer one": {rdb, []core.Option{
+			core.WithReplicas(1, time.Second), core.WithCommandTimeout(2 * time.Second),
+		}, ""},
+		"an eighth of the TTL":           {rdb, []core.Option{replicas(), core.WithTTL(400 * time.Millisecond)}, ""},
+		"more than an eighth of the TTL": {rdb, []core.Option{core.WithTTL(399 * time.Millisecond), replicas()}, "a TTL of at least 400ms"},
+		"for ever":                       {rdb, []core.Option{core.WithReplicas(1, 1<<62)}, "WithCommandTimeout"},
+		"a client that is hidden":        {struct{ redis.UniversalClient }{rdb}, []core.Option{replicas()}, "does not show what it wraps"},
+		"a client that reads too briefly": {hasty, []core.Option{replicas()}, "ReadTimeout"},
+	} {
+		locks, err := core.New(test.rdb, test.opts...)
+		switch {
+		case test.says == "" && err != nil:
+			t.Errorf("%s: %v", name, err)
+		case test.says == "":
+			_ = locks.Close(t.Context())
+		case err == nil || locks != nil || !strings.HasPrefix(err.Error(), "reqlock: WithReplicas: ") || !strings.Contains(err.Error(), test.says):
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	locks := newLocker(t, rdb, replicas())
+	for name, opt := range map[string]core.Option{"WithReplicas is a setting": replicas(), "a TTL of at least": core.WithTTL(399 * time.Millisecond)} {
+		func() {
+			defer func() {
+				if said := fmt.Sprint(recover()); !strings.Contains(said, name) {
+					t.Errorf("%s: it panics with %q", name, said)
+				}
+			}()
+			locks.With(opt)
+		}()
+	}
+}
