@@ -200,6 +200,35 @@ func TestACommitThatTooFewReplicasHaveIsToldAndNotUndone(t *testing.T) {
 	})
 }
 
+// Who asks for replicas needs one right more, and nobody else does.
+func TestCheckOfTheRightToAskReplicas(t *testing.T) {
+	sentinels := redistest.StartSentinel(t)
+	admin := sentinels.Master().Client(t)
+	grant := func(words string) {
+		t.Helper()
+		order := []any{"acl", "setuser", "alice"}
+		for _, word := range strings.Fields(words) {
+			order = append(order, word)
+		}
+		if err := admin.Do(t.Context(), order...).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	grant("reset on >secret resetchannels " + redistest.Rights)
+	rdb := sentinels.Master().Client(t, as("alice", "secret"))
+	if err := newLocker(t, rdb).Check(t.Context()); err != nil {
+		t.Errorf("without replicas: %v", err)
+	}
+	locks := newLocker(t, rdb, replicas())
+	wantFinding(t, locks.Check(t.Context()), "grant it "+redistest.ReplicaRights)
+	_, err := locks.Lock(t.Context(), "k") // which does not wait for a right
+	wantError(t, err, core.ErrUnavailable)
+	await(t, "nothing is left", func() bool { return len(admin.Keys(t.Context(), "*").Val()) == 0 })
+	grant(redistest.ReplicaRights)
+	await(t, "all is well", func() bool { return locks.Check(t.Context()) == nil })
+	release(t, lock(t, locks, "k"))
+}
+
 func TestSettingsOfReplicas(t *testing.T) {
 	rdb := redis.NewClient(&redis.Options{})
 	hasty := redis.NewClient(&redis.Options{ReadTimeout: 100 * time.Millisecond})
