@@ -62,8 +62,8 @@ func newScripts(durable bool) scripts {
 		finish:  newScript(mode, leasePart, linePart, leavePart, recordPart, finishSource),
 		resolve: newScript(resolveSource),
 
-		vote:     newScript(leasePart, linePart, voteSource),
-		withdraw: newScript(leasePart, linePart, withdrawSource),
+		vote:     newScript(mode, leasePart, linePart, voteSource),
+		withdraw: newScript(mode, leasePart, linePart, withdrawSource),
 	}
 }
 
