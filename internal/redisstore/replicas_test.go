@@ -315,12 +315,12 @@ func TestALostReplyIsSurvivedWithReplicas(t *testing.T) {
 				}
 				<-dropped
 				all := heard()
-				second := slices.IndexFunc(all, func(r ran) bool { return r.name == "WAIT" })
-				if second < 0 {
-					second = 0
+				sent := named(all, "EVALSHA")
+				if len(sent) != 2 {
+					t.Fatalf("sent %d times: %v", len(sent), all)
 				}
-				again := all[second:]
-				if sent := named(all, "EVALSHA"); len(sent) != 2 || len(named(again, "WAIT")) == 0 || len(named(again, writes...)) == 0 {
+				again := all[slices.Index(all, sent[1]):]
+				if !slices.Contains(again, ran{sent[1].from, "WAIT"}) || len(named(again, writes...)) == 0 {
 					t.Errorf("the second send is not acknowledged by itself: %v", all)
 				}
 			})
