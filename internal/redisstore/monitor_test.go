@@ -24,7 +24,7 @@ var monitored = regexp.MustCompile(`^\+[0-9.]+ \[\d+ (\S+)\] "([^"]+)"`)
 // called.
 func monitor(t *testing.T, server *redistest.Server) (heard func() []ran) {
 	t.Helper()
-	conn, err := net.Dial("tcp", server.Addr())
+	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", server.Addr())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -84,7 +84,7 @@ func TestABatchOfSeveralMastersIsAcknowledgedByEach(t *testing.T) {
 			wantAcknowledged(t, all[:end], 1)
 			all = all[end:]
 		}
-		if s.lanes.takes.width >= 10 {
+		if s.takes.width >= 10 {
 			wantAcknowledged(t, all, 3)
 		}
 	}
