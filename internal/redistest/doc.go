@@ -24,6 +24,7 @@
 //	-------------------------------------------  -----------------------------
 //	the master crashed and was replaced          Failover
 //	... and what it was told last is lost        RefuseReplicas(true) before it
+//	... and only one of its replicas has it      RefuseMaster(true) of the other
 //	... or it stood still, and went on           Pause, AwaitFailover, Resume
 //	... and comes back, as a replica             Restart, Await
 //	the master was replaced on purpose           Switch

@@ -42,6 +42,24 @@ func (s *Server) RefuseReplicas(on bool) {
 	s.tell("CLIENT", "KILL", "USER", replicaUser)
 }
 
+// RefuseMaster switches between a replica that is cut off from its master (on) and
+// one that goes to it. When it has returned, what the master is told does not reach
+// this replica, while it may reach others; it is lost if this one is promoted. The
+// replica still answers clients, other nodes and sentinels. Switched off, it is back
+// within a second.
+//
+// It is for the nodes of a [Cluster] and the servers of [Sentinels], also for one
+// that is to become a replica. A Restart switches it off.
+func (s *Server) RefuseMaster(on bool) {
+	s.tb.Helper()
+	if !on {
+		s.tell("CONFIG", "SET", "masteruser", replicaUser)
+		return
+	}
+	s.tell("CONFIG", "SET", "masteruser", replicaUser+"-nobody")
+	s.tell("CLIENT", "KILL", "TYPE", "master")
+}
+
 // answers tells whether the server runs and is not paused.
 func (s *Server) answers() bool {
 	s.mu.Lock()

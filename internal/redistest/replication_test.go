@@ -56,3 +56,32 @@ func TestFollows(t *testing.T) {
 	replica.tell("REPLICAOF", "NO", "ONE")
 	await(t, "the end of the link", func() bool { return !following() })
 }
+
+// What the master is told while one replica is cut off is at the other one.
+func TestRefuseMaster(t *testing.T) {
+	t.Parallel()
+	program := Program(t)
+	var all group
+	for range 3 {
+		all = append(all, newServer(t, program, replicated(nil)))
+	}
+	all.start(t)
+	master, refuser, other := all[0], all[1], all[2]
+	for _, replica := range []*Server{refuser, other} {
+		replica.tell("REPLICAOF", "127.0.0.1", master.port)
+		await(t, "the replica", func() bool { return follows(t.Context(), replica, master) == nil })
+	}
+
+	refuser.RefuseMaster(true)
+	if err := master.Client(t).Set(t.Context(), "k", "v", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	awaitKey(t, other.Client(t), "k", "v")
+	has(t, refuser, "k", "")
+	refused := func() bool { return strings.Contains(refuser.log(), "Unable to AUTH to MASTER") }
+	await(t, "a refusal", refused)
+	has(t, refuser, "k", "")
+
+	refuser.RefuseMaster(false)
+	awaitKey(t, refuser.Client(t), "k", "v")
+}
