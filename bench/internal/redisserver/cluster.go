@@ -23,7 +23,7 @@ const (
 // A Cluster is a Redis Cluster of masters without replicas and without
 // persistence. Its methods are safe for concurrent use.
 type Cluster struct {
-	nodes []*Server
+	Nodes
 }
 
 // StartCluster runs so many redis-servers as in Start, divides the slots among
@@ -31,12 +31,8 @@ type Cluster struct {
 // master that was just started takes none before. It takes Redis 7.0 or newer.
 func StartCluster(ctx context.Context, masters int) (*Cluster, error) {
 	c := new(Cluster)
-	for range masters {
-		node, err := startOn(ctx, freePorts)
-		if err != nil {
-			return nil, errors.Join(err, c.Stop())
-		}
-		c.nodes = append(c.nodes, node)
+	if err := c.start(ctx, masters, freePorts); err != nil {
+		return nil, errors.Join(err, c.Stop())
 	}
 	if err := c.form(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("form a cluster: %w", err), c.Stop())
@@ -123,43 +119,3 @@ func (s *Server) awaitCluster(ctx context.Context) error {
 
 // milliseconds returns a duration as Redis reads it.
 func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
-
-// Addrs returns the addresses of all nodes.
-func (c *Cluster) Addrs() (addrs []string) {
-	for _, node := range c.nodes {
-		addrs = append(addrs, node.Addr)
-	}
-	return addrs
-}
-
-// Used returns what all nodes together have done so far, on the bus too.
-func (c *Cluster) Used(ctx context.Context) (Usage, error) {
-	sum := Usage{Calls: make(map[string]int64)}
-	for _, node := range c.nodes {
-		used, err := node.Used(ctx)
-		if err != nil {
-			return Usage{}, err
-		}
-		sum.add(used)
-	}
-	return sum, nil
-}
-
-// Clear deletes all keys of all nodes.
-func (c *Cluster) Clear(ctx context.Context) error {
-	for _, node := range c.nodes {
-		if err := node.Clear(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// Stop kills all nodes and returns when they are gone.
-func (c *Cluster) Stop() error {
-	var errs []error
-	for _, node := range c.nodes {
-		errs = append(errs, node.Stop())
-	}
-	return errors.Join(errs...)
-}

@@ -1,3 +1,4 @@
 // Package redisserver runs a redis-server of its own on a free loopback port, or
-// a Redis Cluster of several, and reads from it what a run has cost.
+// several: a Redis Cluster, a master with replicas, or servers that know nothing
+// of each other. It reads from them what a run has cost.
 package redisserver
