@@ -3,6 +3,7 @@ package failovertest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -27,7 +28,10 @@ type succession struct {
 	before func(master, first, second *redistest.Server)
 	// dying are those that are killed then. No replica is cut off any more.
 	dying func(master, first, second *redistest.Server) []*redistest.Server
-	// fates are by how many replicas had to acknowledge a lock.
+	// timeout is how long replicas have to acknowledge a lock: more than they take on
+	// a busy machine, where some are there.
+	timeout time.Duration
+	// fates are by how many had to.
 	fates []fate
 }
 
@@ -38,20 +42,20 @@ func masterDies(master, _, _ *redistest.Server) []*redistest.Server {
 var successions = map[string]succession{
 	"neither replica gets the locks": {
 		before: func(master, _, _ *redistest.Server) { master.RefuseReplicas(true) },
-		dying:  masterDies,
-		fates:  []fate{doubled},
+		dying:  masterDies, timeout: 100 * time.Millisecond,
+		fates: []fate{doubled, withheld, withheld},
 	},
 	// What nobody has acknowledged is mostly there, too. It is no promise.
 	"both replicas get the locks": {
 		before: func(_, _, _ *redistest.Server) {},
-		dying:  masterDies,
-		fates:  []fate{unsure},
+		dying:  masterDies, timeout: time.Second,
+		fates: []fate{unsure, kept, kept},
 	},
 	// Sentinel promotes the one that has more.
 	"one replica gets the locks, and is promoted": {
 		before: func(_, first, _ *redistest.Server) { first.RefuseMaster(true) },
-		dying:  masterDies,
-		fates:  []fate{unsure},
+		dying:  masterDies, timeout: time.Second,
+		fates: []fate{unsure, kept, withheld},
 	},
 	// One that acknowledges is not enough where it can go together with the master.
 	"one replica gets the locks, and the other is promoted": {
@@ -59,7 +63,8 @@ var successions = map[string]succession{
 		dying: func(master, _, second *redistest.Server) []*redistest.Server {
 			return []*redistest.Server{second, master}
 		},
-		fates: []fate{doubled},
+		timeout: time.Second,
+		fates:   []fate{doubled, doubled, withheld},
 	},
 }
 
@@ -76,7 +81,7 @@ func (s succession) play(t *testing.T, d *deployment) []fate {
 	s.before(master, first, second)
 	var claims []*claim
 	for n := range s.fates {
-		claims = append(claims, newClaim(t, d, n))
+		claims = append(claims, s.newClaim(t, d, n))
 	}
 	// The lock that waits for no replica is taken last: what another one waits for is
 	// all that was written before it.
@@ -112,13 +117,16 @@ type claim struct {
 }
 
 // newClaim returns a claim on a lock that so many replicas have to acknowledge.
-func newClaim(t *testing.T, d *deployment, replicas int) *claim {
+func (s succession) newClaim(t *testing.T, d *deployment, replicas int) *claim {
 	t.Helper()
-	opts := []core.Option{core.WithTTL(outlasts)}
+	opts := []core.Option{core.WithTTL(outlasts), core.WithCommandTimeout(patience / 3), core.WithWait(0)}
+	if replicas > 0 {
+		opts = append(opts, core.WithReplicas(replicas, s.timeout))
+	}
 	return &claim{
 		first:  newProcess(t, d.client(t, 0, nil), opts...),
 		second: newProcess(t, d.client(t, 0, nil), opts...),
-		key:    t.Name() + string(rune('0'+replicas)),
+		key:    fmt.Sprintf("%s-%d", t.Name(), replicas),
 	}
 }
 
@@ -140,7 +148,7 @@ func (c *claim) fate(t *testing.T) fate {
 	if c.lease == nil {
 		return withheld
 	}
-	other, err := c.second.locks.With(core.WithWait(0)).Lock(t.Context(), c.key)
+	other, err := c.second.locks.Lock(t.Context(), c.key)
 	believed := c.lease.Context().Err() == nil && time.Now().Before(c.lease.ValidUntil())
 	released := c.lease.Release(context.WithoutCancel(t.Context()))
 	switch {
