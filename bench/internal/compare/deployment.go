@@ -14,15 +14,28 @@ type deployment interface {
 	Used(ctx context.Context) (redisserver.Usage, error)
 }
 
-// deploy returns the deployment of the suite, and what ends it. A cluster is the
-// suite's own, so that its nodes do not disturb the others.
+// A server is a deployment that can be ended.
+type server interface {
+	deployment
+	Stop() error
+}
+
+// deploy returns the deployment of the suite, and what ends it. Unless it is the one
+// server of all suites it is the suite's own, so that it does not disturb the others.
 func (s Suite) deploy(ctx context.Context, l *lab.Lab) (on deployment, end func() error, err error) {
-	if s.Masters == 0 {
+	var own server
+	switch {
+	case s.Masters > 0:
+		own, err = redisserver.StartCluster(ctx, s.Masters)
+	case s.Replicas > 0:
+		own, err = redisserver.StartReplicated(ctx, s.Replicas)
+	case s.Nodes > 0:
+		own, err = redisserver.StartNodes(ctx, s.Nodes)
+	default:
 		return l.Server, func() error { return nil }, nil
 	}
-	cluster, err := redisserver.StartCluster(ctx, s.Masters)
 	if err != nil {
 		return nil, nil, err
 	}
-	return cluster, cluster.Stop, nil
+	return own, own.Stop, nil
 }

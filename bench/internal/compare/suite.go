@@ -18,7 +18,9 @@ type Suite struct {
 	OwnKeys    bool // each goroutine has a key of its own: nothing is contended
 	Burst      bool // each goroutine takes the lock once
 	Stretch    int  // how many windows a run takes; 0 is 1
-	Masters    int  // of a Redis Cluster to run on; 0 for the one server of all suites
+	Masters    int  // of a Redis Cluster to run on; this and the next are 0 for the one server of all suites
+	Replicas   int  // of a master to run on
+	Nodes      int  // to run on that know nothing of each other
 }
 
 // The names of the suites.
@@ -32,7 +34,17 @@ const (
 	HotBusy = "hot-4x16-1ms"
 	Burst1  = "burst-1x128"
 	Burst4  = "burst-4x32"
+
+	ReplicasLone   = "replicas-lone"
+	ReplicasKeys64 = "replicas-keys-64"
+	ReplicasHot    = "replicas-hot-4x16-1ms"
 )
+
+// The names of the suites on so many servers of a quorum.
+func QuorumLone(nodes int) string   { return fmt.Sprintf("quorum-%d-lone", nodes) }
+func QuorumKeys64(nodes int) string { return fmt.Sprintf("quorum-%d-keys-64", nodes) }
+func QuorumHot(nodes int) string    { return fmt.Sprintf("quorum-%d-hot-4x16-1ms", nodes) }
+func QuorumBurst(nodes int) string  { return fmt.Sprintf("quorum-%d-burst-4x32", nodes) }
 
 // turnsToShow is how many windows a run with a 1 ms section takes. A turn of
 // 128 waiters takes 0.15 s, and the first one is not like the others.
@@ -49,7 +61,7 @@ func Suites() []Suite {
 	}
 	contended := []lock.Name{lock.Reqlock, lock.Redislock, lock.Redsync, lock.Rueidislock, lock.Raw}
 	bursts := []lock.Name{lock.Reqlock, lock.Redislock, lock.Redsync, lock.Rueidislock, lock.RueidislockNoLoop, lock.Raw}
-	return []Suite{
+	suites := []Suite{
 		{
 			Name: Lone, Title: "one goroutine, one key",
 			Locks: free, Processes: 1, Goroutines: 1, OwnKeys: true,
@@ -87,6 +99,61 @@ func Suites() []Suite {
 		{
 			Name: Burst4, Title: "a burst of 128 callers who lock once, in 4 processes",
 			Locks: bursts, Processes: 4, Goroutines: 32, Burst: true,
+		},
+	}
+	suites = append(suites, replicas()...)
+	for _, nodes := range quorums {
+		suites = append(suites, quorum(nodes)...)
+	}
+	return suites
+}
+
+// replicas returns the suites of locks that a replica has to acknowledge, beside the
+// same without.
+func replicas() []Suite {
+	const where = ", on a master with 2 replicas"
+	free := []lock.Name{lock.ReqlockReplica, lock.RawReplica, lock.Reqlock, lock.Raw}
+	return []Suite{
+		{
+			Name: ReplicasLone, Title: "one goroutine, one key" + where,
+			Locks: free, Processes: 1, Goroutines: 1, OwnKeys: true, Replicas: 2,
+		},
+		{
+			Name: ReplicasKeys64, Title: "64 goroutines, each with a key of its own" + where,
+			Locks: free, Processes: 1, Goroutines: 64, OwnKeys: true, Replicas: 2,
+		},
+		{
+			Name: ReplicasHot, Title: "one hot key, 4 processes of 16 goroutines, 1 ms section" + where,
+			Locks: free, Processes: 4, Goroutines: 16,
+			Section: time.Millisecond, Stretch: turnsToShow, Replicas: 2,
+		},
+	}
+}
+
+// quorums are the numbers of servers that a quorum is measured on.
+var quorums = [...]int{3, 5}
+
+// quorum returns the suites of locks that most of so many servers have to grant.
+func quorum(nodes int) []Suite {
+	where := fmt.Sprintf(", on %d servers of a quorum", nodes)
+	locks := []lock.Name{lock.ReqlockQuorum, lock.RedsyncQuorum}
+	return []Suite{
+		{
+			Name: QuorumLone(nodes), Title: "one goroutine, one key" + where,
+			Locks: locks, Processes: 1, Goroutines: 1, OwnKeys: true, Nodes: nodes,
+		},
+		{
+			Name: QuorumKeys64(nodes), Title: "64 goroutines, each with a key of its own" + where,
+			Locks: locks, Processes: 1, Goroutines: 64, OwnKeys: true, Nodes: nodes,
+		},
+		{
+			Name: QuorumHot(nodes), Title: "one hot key, 4 processes of 16 goroutines, 1 ms section" + where,
+			Locks: locks, Processes: 4, Goroutines: 16,
+			Section: time.Millisecond, Stretch: turnsToShow, Nodes: nodes,
+		},
+		{
+			Name: QuorumBurst(nodes), Title: "a burst of 128 callers who lock once, in 4 processes" + where,
+			Locks: locks, Processes: 4, Goroutines: 32, Burst: true, Nodes: nodes,
 		},
 	}
 }

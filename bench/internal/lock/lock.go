@@ -29,7 +29,7 @@ type Held interface {
 
 // A Config says how a Locker reaches Redis.
 type Config struct {
-	Addrs    []string      // one, or those of the masters of a cluster
+	Addrs    []string      // one, those of the masters of a cluster, or of a quorum's servers
 	Commands *wire.Counter // counts what the Locker sends
 }
 
@@ -45,7 +45,21 @@ const (
 	Rueidislock       Name = "rueidislock"
 	RueidislockNoLoop Name = "rueidislock noloop"
 	Raw               Name = "raw go-redis"
+	ReqlockReplica    Name = "reqlock acknowledged"
+	RawReplica        Name = "raw SET+WAIT"
+	ReqlockQuorum     Name = "reqlock quorum"
+	RedsyncQuorum     Name = "redsync quorum"
 	Channel           Name = "channel"
+)
+
+// A Place is the Redis that a lock is made for.
+type Place int
+
+// The places.
+const (
+	Anywhere  Place = iota // one server, or a cluster
+	OnReplica              // a master with replicas
+	OnQuorum               // servers that know nothing of each other
 )
 
 // A Kind is one of the locks that are compared.
@@ -54,19 +68,24 @@ type Kind struct {
 	Module  string // where its version can be looked up; empty for none
 	Setting string // how it is used here, in words
 	Open    func(Config) (Locker, error)
+	Place   Place
 }
 
 // Kinds returns all kinds, reqlock first.
 func Kinds() []Kind {
 	return []Kind{
-		{Reqlock, "github.com/reqlock/reqlock", "its defaults, on a client with ContextTimeoutEnabled", openReqlock},
-		{ReqlockPlain, "github.com/reqlock/reqlock", "the same on a client with the defaults of go-redis", openReqlockPlain},
-		{Redislock, "github.com/bsm/redislock", "LinearBackoff(1 ms)", openRedislock},
-		{Redsync, "github.com/go-redsync/redsync/v4", "retries after 1 to 5 ms at random, as often as it takes", openRedsync},
-		{Rueidislock, "github.com/redis/rueidis", "KeyMajority 1, TryNextAfter 500 ms", openRueidislock},
-		{RueidislockNoLoop, "github.com/redis/rueidis", "the same with NoLoopTracking", openRueidislockNoLoop},
-		{Raw, "github.com/redis/go-redis/v9", "SET NX PX and EVALSHA compare-and-delete; asks again after 1 ms", openRaw},
-		{Channel, "", "a Go channel in one process: the ideal, without Redis", openChannel},
+		{Reqlock, "github.com/reqlock/reqlock", "its defaults, on a client with ContextTimeoutEnabled", openReqlock, Anywhere},
+		{ReqlockPlain, "github.com/reqlock/reqlock", "the same on a client with the defaults of go-redis", openReqlockPlain, Anywhere},
+		{Redislock, "github.com/bsm/redislock", "LinearBackoff(1 ms)", openRedislock, Anywhere},
+		{Redsync, "github.com/go-redsync/redsync/v4", "retries after 1 to 5 ms at random, as often as it takes", openRedsync, Anywhere},
+		{Rueidislock, "github.com/redis/rueidis", "KeyMajority 1, TryNextAfter 500 ms", openRueidislock, Anywhere},
+		{RueidislockNoLoop, "github.com/redis/rueidis", "the same with NoLoopTracking", openRueidislockNoLoop, Anywhere},
+		{Raw, "github.com/redis/go-redis/v9", "SET NX PX and EVALSHA compare-and-delete; asks again after 1 ms", openRaw, Anywhere},
+		{ReqlockReplica, "github.com/reqlock/reqlock", "the same as reqlock, with WithReplicas(1, 200 ms)", openReqlockReplica, OnReplica},
+		{RawReplica, "github.com/redis/go-redis/v9", "SET NX PX and WAIT 1 in one pipeline, apart from that as raw go-redis", openRawReplica, OnReplica},
+		{ReqlockQuorum, "github.com/reqlock/reqlock", "NewQuorum with its defaults, on clients with ContextTimeoutEnabled", openReqlockQuorum, OnQuorum},
+		{RedsyncQuorum, "github.com/go-redsync/redsync/v4", "a pool for each server, apart from that as redsync", openRedsyncQuorum, OnQuorum},
+		{Channel, "", "a Go channel in one process: the ideal, without Redis", openChannel, Anywhere},
 	}
 }
 

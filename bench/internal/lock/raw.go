@@ -27,17 +27,46 @@ type rawLock struct {
 	client  redis.UniversalClient
 	process string // no other process has it
 	counter atomic.Uint64
+	// set takes the lock with the token, if it is free.
+	set func(ctx context.Context, client redis.UniversalClient, key, token string) (taken bool, err error)
 }
 
-func openRaw(c Config) (Locker, error) {
-	return &rawLock{client: wire.NewClient(c.Addrs, c.Commands), process: rand.Text() + ":"}, nil
+func openRaw(c Config) (Locker, error)        { return rawOn(c, set), nil }
+func openRawReplica(c Config) (Locker, error) { return rawOn(c, setAndWait), nil }
+
+func rawOn(c Config, set func(context.Context, redis.UniversalClient, string, string) (bool, error)) *rawLock {
+	return &rawLock{client: wire.NewClient(c.Addrs, c.Commands), process: rand.Text() + ":", set: set}
+}
+
+func set(ctx context.Context, client redis.UniversalClient, key, token string) (bool, error) {
+	return client.SetNX(ctx, key, token, TTL).Result()
+}
+
+var errNotAcknowledged = errors.New("raw: no replica has acknowledged the lock")
+
+// setAndWait also wants that a replica has the lock. The pipeline sees to it that
+// WAIT comes on the connection of the SET that it waits for.
+func setAndWait(ctx context.Context, client redis.UniversalClient, key, token string) (bool, error) {
+	both := client.Pipeline()
+	taken := both.SetNX(ctx, key, token, TTL)
+	replicas := both.Do(ctx, "WAIT", 1, replicaTime.Milliseconds())
+	if _, err := both.Exec(ctx); err != nil {
+		return false, err
+	}
+	if !taken.Val() {
+		return false, nil
+	}
+	if n, err := replicas.Int(); err != nil || n < 1 {
+		return false, errors.Join(errNotAcknowledged, err) // it is left to its TTL
+	}
+	return true, nil
 }
 
 // Lock is that of Locker.
 func (r *rawLock) Lock(ctx context.Context, key string) (Held, error) {
 	held := &rawHeld{client: r.client, key: key, token: r.process + strconv.FormatUint(r.counter.Add(1), 10)}
 	for {
-		taken, err := r.client.SetNX(ctx, key, held.token, TTL).Result()
+		taken, err := r.set(ctx, r.client, key, held.token)
 		if err != nil {
 			return nil, err
 		}

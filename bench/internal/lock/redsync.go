@@ -8,26 +8,38 @@ import (
 	"time"
 
 	"github.com/go-redsync/redsync/v4"
+	redsyncredis "github.com/go-redsync/redsync/v4/redis"
 	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/reqlock/reqlock/bench/internal/wire"
 )
 
-// A redsyncLock is github.com/go-redsync/redsync with one pool.
+// A redsyncLock is github.com/go-redsync/redsync, with a pool for each client.
 type redsyncLock struct {
-	client  redis.UniversalClient
+	clients []redis.UniversalClient
 	locks   *redsync.Redsync
 	options []redsync.Option
 }
 
 func openRedsync(c Config) (Locker, error) {
-	client := wire.NewClient(c.Addrs, c.Commands)
-	return &redsyncLock{client, redsync.New(goredis.NewPool(client)), []redsync.Option{
+	return redsyncOn(wire.NewClient(c.Addrs, c.Commands)), nil
+}
+
+func openRedsyncQuorum(c Config) (Locker, error) {
+	return redsyncOn(wire.NewClients(c.Addrs, c.Commands)...), nil
+}
+
+func redsyncOn(clients ...redis.UniversalClient) *redsyncLock {
+	pools := make([]redsyncredis.Pool, len(clients))
+	for i, client := range clients {
+		pools[i] = goredis.NewPool(client)
+	}
+	return &redsyncLock{clients, redsync.New(pools...), []redsync.Option{
 		redsync.WithExpiry(TTL),
 		redsync.WithTries(math.MaxInt), // until ctx ends
 		redsync.WithRetryDelayFunc(redsyncPause),
-	}}, nil
+	}}
 }
 
 // redsyncPause is the pause between two attempts. The default, 50 to 250 ms, is
@@ -46,7 +58,7 @@ func (r *redsyncLock) Lock(ctx context.Context, key string) (Held, error) {
 }
 
 // Close is that of Locker.
-func (r *redsyncLock) Close() error { return r.client.Close() }
+func (r *redsyncLock) Close() error { return wire.Close(r.clients) }
 
 // redsyncHeld is a mutex that is held.
 type redsyncHeld struct{ mutex *redsync.Mutex }

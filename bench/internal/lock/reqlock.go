@@ -2,21 +2,37 @@ package lock
 
 import (
 	"context"
-
-	"github.com/redis/go-redis/v9"
+	"time"
 
 	"github.com/reqlock/reqlock/bench/internal/stack"
 	"github.com/reqlock/reqlock/bench/internal/wire"
+	"github.com/reqlock/reqlock/core"
 )
 
 // A reqlock is the lock of this project.
 type reqlock struct{ *stack.Stack }
 
-func openReqlock(c Config) (Locker, error)      { return reqlockOn(c, wire.Deadlines) }
-func openReqlockPlain(c Config) (Locker, error) { return reqlockOn(c) }
+// replicaTime is how long a replica has to acknowledge a lock, here and in the bare
+// commands: much longer than it takes.
+const replicaTime = 200 * time.Millisecond
 
-func reqlockOn(c Config, configure ...func(*redis.UniversalOptions)) (Locker, error) {
-	s, err := stack.On(wire.NewClient(c.Addrs, c.Commands, configure...), c.Commands)
+func openReqlock(c Config) (Locker, error) {
+	return reqlockOf(stack.On(wire.NewClient(c.Addrs, c.Commands, wire.Deadlines), c.Commands))
+}
+
+func openReqlockPlain(c Config) (Locker, error) {
+	return reqlockOf(stack.On(wire.NewClient(c.Addrs, c.Commands), c.Commands))
+}
+
+func openReqlockReplica(c Config) (Locker, error) {
+	return reqlockOf(stack.On(wire.NewClient(c.Addrs, c.Commands, wire.Deadlines), c.Commands, core.WithReplicas(1, replicaTime)))
+}
+
+func openReqlockQuorum(c Config) (Locker, error) {
+	return reqlockOf(stack.OnQuorum(wire.NewClients(c.Addrs, c.Commands, wire.Deadlines), c.Commands))
+}
+
+func reqlockOf(s *stack.Stack, err error) (Locker, error) {
 	if err != nil {
 		return nil, err
 	}

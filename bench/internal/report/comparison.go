@@ -36,11 +36,11 @@ func (r *Results) printContended(w io.Writer, s compare.Suite) {
 }
 
 // printFree prints what matters where nobody waits, and how many times the locks
-// of each are those of reqlock.
+// of each are those of reqlock, which is the first of them.
 func (r *Results) printFree(w io.Writer, s compare.Suite) {
 	t := newTable("lock", "locks/s", "reqlock's locks/s", "commands/lock", "client CPU/lock", "Redis CPU/lock",
 		"lock+release p50", "p99", "max", "allocs/lock")
-	ours := r.median(s.Name, lock.Reqlock, locksPerSecond)
+	ours := r.median(s.Name, s.Locks[0], locksPerSecond)
 	for _, name := range s.Locks {
 		m := func(of figure) float64 { return r.median(s.Name, name, of) }
 		t.row(string(name), number(m(locksPerSecond)), times(ours/m(locksPerSecond)), number(m(commandsEach)),

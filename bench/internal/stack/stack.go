@@ -12,12 +12,13 @@ import (
 	"github.com/reqlock/reqlock/core"
 )
 
-// A Stack is a client of Redis, and a Locker on it.
+// A Stack is a client of Redis, or one for each server of a quorum, and a Locker on
+// them.
 type Stack struct {
 	Locks    *core.Locker
 	Commands *wire.Counter // counts what is sent
 
-	client redis.UniversalClient
+	clients []redis.UniversalClient
 }
 
 // Open makes a stack on the Redis at addr, with a client that heeds deadlines, as
@@ -29,10 +30,22 @@ func Open(addr string, commands *wire.Counter, options ...core.Option) (*Stack, 
 // On makes a stack on a client, which belongs to it from then on.
 func On(client redis.UniversalClient, commands *wire.Counter, options ...core.Option) (*Stack, error) {
 	locks, err := core.New(client, options...)
+	return newStack(locks, err, commands, client)
+}
+
+// OnQuorum makes a stack on a client for each server of a quorum. They belong to it
+// from then on.
+func OnQuorum(clients []redis.UniversalClient, commands *wire.Counter, options ...core.Option) (*Stack, error) {
+	locks, err := core.NewQuorum(clients, options...)
+	return newStack(locks, err, commands, clients...)
+}
+
+// newStack closes the clients if there is no Locker on them.
+func newStack(locks *core.Locker, err error, commands *wire.Counter, clients ...redis.UniversalClient) (*Stack, error) {
 	if err != nil {
-		return nil, errors.Join(err, client.Close())
+		return nil, errors.Join(err, wire.Close(clients))
 	}
-	return &Stack{locks, commands, client}, nil
+	return &Stack{locks, commands, clients}, nil
 }
 
 // closeTime is how long Close waits for locks to be given back.
@@ -47,5 +60,5 @@ func (s *Stack) Close() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
 	defer cancel()
-	return errors.Join(s.Locks.Close(ctx), s.client.Close())
+	return errors.Join(s.Locks.Close(ctx), wire.Close(s.clients))
 }

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"context"
+	"errors"
 	"net"
 	"time"
 
@@ -28,4 +29,23 @@ func NewClient(addrs []string, commands *Counter, configure ...func(*redis.Unive
 		change(options)
 	}
 	return redis.NewUniversalClient(options)
+}
+
+// NewClients returns a client as NewClient does for each address, of a server that
+// knows nothing of the others.
+func NewClients(addrs []string, commands *Counter, configure ...func(*redis.UniversalOptions)) []redis.UniversalClient {
+	clients := make([]redis.UniversalClient, len(addrs))
+	for i, addr := range addrs {
+		clients[i] = NewClient([]string{addr}, commands, configure...)
+	}
+	return clients
+}
+
+// Close closes clients.
+func Close(clients []redis.UniversalClient) error {
+	var errs []error
+	for _, client := range clients {
+		errs = append(errs, client.Close())
+	}
+	return errors.Join(errs...)
 }
