@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/reqlock/reqlock/bench/internal/lab"
+	"github.com/reqlock/reqlock/bench/internal/lock"
 	"github.com/reqlock/reqlock/bench/internal/redisserver"
 	"github.com/reqlock/reqlock/bench/internal/report"
 )
@@ -73,8 +74,9 @@ func (p program) measure(ctx context.Context) (results *report.Results, err erro
 	l := &lab.Lab{
 		Server: server, Dir: dir,
 		Window: p.window, Repetitions: p.repetitions, Rounds: p.rounds, Largest: p.largest,
-		Profiles: p.profiles, Progress: p.progress,
+		Profiles: p.profiles, Progress: p.progress, Quarantine: lock.TTL,
 	}
+	defer func() { err = errors.Join(err, l.Close()) }()
 	var failed error
 	for _, s := range suites() {
 		if !p.only.MatchString(s.name) {

@@ -14,28 +14,21 @@ type deployment interface {
 	Used(ctx context.Context) (redisserver.Usage, error)
 }
 
-// A server is a deployment that can be ended.
-type server interface {
-	deployment
-	Stop() error
-}
-
-// deploy returns the deployment of the suite, and what ends it. Unless it is the one
-// server of all suites it is the suite's own, so that it does not disturb the others.
+// deploy returns the deployment of the suite, and what ends it. A cluster and
+// replicas are the suite's own, so that they do not disturb the others.
 func (s Suite) deploy(ctx context.Context, l *lab.Lab) (on deployment, end func() error, err error) {
-	var own server
+	stays := func() error { return nil }
 	switch {
 	case s.Masters > 0:
-		own, err = redisserver.StartCluster(ctx, s.Masters)
+		cluster, err := redisserver.StartCluster(ctx, s.Masters)
+		return cluster, cluster.Stop, err
 	case s.Replicas > 0:
-		own, err = redisserver.StartReplicated(ctx, s.Replicas)
+		replicated, err := redisserver.StartReplicated(ctx, s.Replicas)
+		return replicated, replicated.Stop, err
 	case s.Nodes > 0:
-		own, err = redisserver.StartNodes(ctx, s.Nodes)
+		nodes, err := l.Quorum(ctx, s.Nodes)
+		return nodes, stays, err
 	default:
-		return l.Server, func() error { return nil }, nil
+		return l.Server, stays, nil
 	}
-	if err != nil {
-		return nil, nil, err
-	}
-	return own, own.Stop, nil
 }

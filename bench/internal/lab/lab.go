@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -20,6 +21,34 @@ type Lab struct {
 	Largest     int           // up to how many keys or waiters the growing suites go
 	Profiles    string        // where CPU profiles go; empty for none
 	Progress    io.Writer     // is told what runs
+	Quarantine  time.Duration // how long the servers of a quorum have to run before they are used
+
+	quorum *redisserver.Nodes
+}
+
+// Quorum returns so many servers that know nothing of each other, at most
+// MaxQuorum. They start when they are first needed, and are those of all suites:
+// each start costs a quarantine.
+func (l *Lab) Quorum(ctx context.Context, count int) (*redisserver.Nodes, error) {
+	if l.quorum == nil {
+		nodes, err := redisserver.StartNodes(ctx, MaxQuorum)
+		if err != nil {
+			return nil, err
+		}
+		l.quorum = nodes
+	}
+	return l.quorum.First(count), l.quorum.AwaitAge(ctx, l.Quarantine)
+}
+
+// MaxQuorum is how many servers a quorum has at most.
+const MaxQuorum = 5
+
+// Close ends the servers of a quorum, if there are some.
+func (l *Lab) Close() error {
+	if l.quorum == nil {
+		return nil
+	}
+	return l.quorum.Stop()
 }
 
 // Turns calls run for each of n contestants in each repetition. They take turns,

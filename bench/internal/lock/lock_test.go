@@ -24,18 +24,34 @@ type deployment interface {
 	Stop() error
 }
 
-// onEach runs a test of each kind on one server and on a cluster, or skips it
+// onEach runs a test of each kind where it can stand: on one server and on a
+// cluster, on a master with a replica, or on three servers of a quorum. It skips it
 // where redis-server is not installed.
 func onEach(t *testing.T, test func(t *testing.T, on deployment, kind Kind)) {
 	t.Helper()
+	t.Parallel() // a quorum waits until its servers have run for a while
 	redistest.Program(t)
 	server, err := redisserver.Start(t.Context())
 	stopLater(t, server, err)
 	cluster, err := redisserver.StartCluster(t.Context(), 3)
 	stopLater(t, cluster, err)
+	replicated, err := redisserver.StartReplicated(t.Context(), 1)
+	stopLater(t, replicated, err)
+	nodes, err := redisserver.StartNodes(t.Context(), 3)
+	stopLater(t, nodes, err)
+	if err := nodes.AwaitAge(t.Context(), TTL); err != nil {
+		t.Fatal(err)
+	}
 	for _, kind := range Kinds() {
-		t.Run(string(kind.Name), func(t *testing.T) { test(t, server, kind) })
-		t.Run(string(kind.Name)+" on a cluster", func(t *testing.T) { test(t, cluster, kind) })
+		switch kind.Place {
+		case Anywhere:
+			t.Run(string(kind.Name), func(t *testing.T) { test(t, server, kind) })
+			t.Run(string(kind.Name)+" on a cluster", func(t *testing.T) { test(t, cluster, kind) })
+		case OnReplica:
+			t.Run(string(kind.Name), func(t *testing.T) { test(t, replicated, kind) })
+		case OnQuorum:
+			t.Run(string(kind.Name), func(t *testing.T) { test(t, nodes, kind) })
+		}
 	}
 }
 

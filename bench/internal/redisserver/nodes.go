@@ -3,6 +3,7 @@ package redisserver
 import (
 	"context"
 	"errors"
+	"time"
 )
 
 // Nodes are servers that know nothing of each other. Their methods are safe for
@@ -19,6 +20,35 @@ func StartNodes(ctx context.Context, count int) (*Nodes, error) {
 	}
 	return n, nil
 }
+
+// First returns some of the nodes, which they share: Stop ends them for both.
+func (n *Nodes) First(count int) *Nodes { return &Nodes{n.nodes[:count]} }
+
+// AwaitAge returns when all nodes have run for longer than the time, in whole seconds
+// as they count it themselves.
+func (n *Nodes) AwaitAge(ctx context.Context, age time.Duration) error {
+	for _, node := range n.nodes {
+		for {
+			info, err := node.info(ctx, "server")
+			if err != nil {
+				return err
+			}
+			left := age + time.Second - secondsOf(info["uptime_in_seconds"])
+			if left <= 0 {
+				break
+			}
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(min(left, agePoll)):
+			}
+		}
+	}
+	return nil
+}
+
+// agePoll is the pause between two questions how old a node is.
+const agePoll = 100 * time.Millisecond
 
 // start adds servers, on ports that are chosen for each.
 func (n *Nodes) start(ctx context.Context, count int, choose func(context.Context) (ports, error)) error {
