@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/reqlock/reqlock/bench/internal/lab"
 	"github.com/reqlock/reqlock/bench/internal/lock"
 )
 
@@ -40,10 +41,16 @@ const (
 	ReplicasHot    = "replicas-hot-4x16-1ms"
 )
 
-// The names of the suites on so many servers of a quorum.
+// QuorumLone is the name of a suite on so many servers of a quorum.
 func QuorumLone(nodes int) string   { return fmt.Sprintf("quorum-%d-lone", nodes) }
+
+// QuorumKeys64 is as QuorumLone.
 func QuorumKeys64(nodes int) string { return fmt.Sprintf("quorum-%d-keys-64", nodes) }
+
+// QuorumHot is as QuorumLone.
 func QuorumHot(nodes int) string    { return fmt.Sprintf("quorum-%d-hot-4x16-1ms", nodes) }
+
+// QuorumBurst is as QuorumLone.
 func QuorumBurst(nodes int) string  { return fmt.Sprintf("quorum-%d-burst-4x32", nodes) }
 
 // turnsToShow is how many windows a run with a 1 ms section takes. A turn of
@@ -102,7 +109,7 @@ func Suites() []Suite {
 		},
 	}
 	suites = append(suites, replicas()...)
-	for _, nodes := range quorums {
+	for _, nodes := range []int{3, lab.MaxQuorum} {
 		suites = append(suites, quorum(nodes)...)
 	}
 	return suites
@@ -129,9 +136,6 @@ func replicas() []Suite {
 		},
 	}
 }
-
-// quorums are the numbers of servers that a quorum is measured on.
-var quorums = [...]int{3, 5}
 
 // quorum returns the suites of locks that most of so many servers have to grant.
 func quorum(nodes int) []Suite {

@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/reqlock/reqlock/bench/internal/chart"
 	"github.com/reqlock/reqlock/bench/internal/compare"
@@ -73,6 +74,22 @@ func pictures() []picture {
 			"3 masters, 256 goroutines of one process, each with its key; less is better", clientCPU, duration,
 		},
 		{
+			"replicas-locks", compare.ReplicasKeys64, "Locks per second on 64 distinct keys of a master with 2 replicas",
+			"64 goroutines of one process; more is better", locksPerSecond, number,
+		},
+		{
+			"quorum-locks", compare.QuorumKeys64(3), "Locks per second on 64 distinct keys of a quorum",
+			"3 servers, 64 goroutines of one process; more is better", locksPerSecond, number,
+		},
+		{
+			"quorum-longest-wait", compare.QuorumHot(3), "The longest wait for a key of a quorum",
+			"3 servers, 4 processes of 16 goroutines, 1 ms section; less is better", waitMax, duration,
+		},
+		{
+			"quorum-burst-locks", compare.QuorumBurst(3), "Locks per second in a burst on a quorum",
+			"3 servers, 128 callers of 4 processes, who lock once; more is better", locksPerSecond, number,
+		},
+		{
 			"keys-p99", compare.Keys64, "99th percentile of lock and release",
 			"64 goroutines of one process, each with its key; less is better", waitP99, duration,
 		},
@@ -107,11 +124,12 @@ func (r *Results) WriteCharts(dir string) error {
 // chartOf draws a figure of all locks.
 func (r *Results) chartOf(p picture) chart.Chart {
 	c := chart.Chart{Title: p.title, Note: p.note}
+	ours := []lock.Name{lock.Reqlock, lock.ReqlockReplica, lock.ReqlockQuorum}
 	for _, kind := range lock.Kinds() {
 		value := r.median(p.suite, kind.Name, p.of)
 		if !math.IsNaN(value) {
 			c.Bars = append(c.Bars, chart.Bar{
-				Label: string(kind.Name), Value: value, Text: p.words(value), Highlight: kind.Name == lock.Reqlock,
+				Label: string(kind.Name), Value: value, Text: p.words(value), Highlight: slices.Contains(ours, kind.Name),
 			})
 		}
 	}
