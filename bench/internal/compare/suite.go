@@ -42,16 +42,16 @@ const (
 )
 
 // QuorumLone is the name of a suite on so many servers of a quorum.
-func QuorumLone(nodes int) string   { return fmt.Sprintf("quorum-%d-lone", nodes) }
+func QuorumLone(nodes int) string { return fmt.Sprintf("quorum-%d-lone", nodes) }
 
 // QuorumKeys64 is as QuorumLone.
 func QuorumKeys64(nodes int) string { return fmt.Sprintf("quorum-%d-keys-64", nodes) }
 
 // QuorumHot is as QuorumLone.
-func QuorumHot(nodes int) string    { return fmt.Sprintf("quorum-%d-hot-4x16-1ms", nodes) }
+func QuorumHot(nodes int) string { return fmt.Sprintf("quorum-%d-hot-4x16-1ms", nodes) }
 
 // QuorumBurst is as QuorumLone.
-func QuorumBurst(nodes int) string  { return fmt.Sprintf("quorum-%d-burst-4x32", nodes) }
+func QuorumBurst(nodes int) string { return fmt.Sprintf("quorum-%d-burst-4x32", nodes) }
 
 // turnsToShow is how many windows a run with a 1 ms section takes. A turn of
 // 128 waiters takes 0.15 s, and the first one is not like the others.
