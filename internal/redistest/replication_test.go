@@ -78,8 +78,10 @@ func TestRefuseMaster(t *testing.T) {
 	}
 	awaitKey(t, other.Client(t), "k", "v")
 	has(t, refuser, "k", "")
-	refused := func() bool { return strings.Contains(refuser.log(), "Unable to AUTH to MASTER") }
-	await(t, "a refusal", refused)
+	await(t, "a refusal", func() bool {
+		entries, err := master.admin().ACLLog(t.Context(), 1).Result()
+		return err == nil && len(entries) > 0 && entries[0].Reason == "auth"
+	})
 	has(t, refuser, "k", "")
 
 	refuser.RefuseMaster(false)
