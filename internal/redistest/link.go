@@ -24,6 +24,7 @@ type link struct {
 
 // expected is a reply that the server owes.
 type expected struct {
+	late   *rule  // not nil: the reply is to be held
 	drop   *rule  // not nil: the reply is to be dropped
 	batch  *batch // not nil: the reply belongs to a batch that is cut
 	stream bool   // from here on nothing is known about replies
@@ -127,6 +128,7 @@ func (l *link) see(ctx context.Context, command []string, stream bool) bool {
 	}
 	reply := expected{stream: stream}
 	if !stream {
+		reply.late = rules.take(&rules.lates, command)
 		reply.drop = rules.take(&rules.drops, command)
 	}
 	l.mu.Lock()
@@ -146,6 +148,9 @@ func (l *link) forwardReplies(ctx context.Context) {
 		kind, err := skipReply(reader, &raw)
 		if !silent && l.keepReply(ctx, kind, raw.Bytes(), err) {
 			continue
+		}
+		if err == nil && kind != pushType && l.hold(ctx) != nil {
+			return
 		}
 		// Inside the gate: behind a partition the client must not see its
 		// connection close, either.
@@ -170,6 +175,32 @@ func (l *link) forwardReplies(ctx context.Context) {
 		// it sent before: go on without it.
 		silent = l.proxy.gate.write(ctx, l.client, raw.Bytes()) != nil
 	}
+}
+
+// hold waits where a rule says to hold the reply that has come. It fails when ctx
+// ends.
+func (l *link) hold(ctx context.Context) error {
+	late := l.late()
+	if late == nil {
+		return nil
+	}
+	close(late.happened)
+	select {
+	case <-late.released:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// late returns the rule to hold the oldest reply that the server owes, or nil.
+func (l *link) late() *rule {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.awaiting) == 0 {
+		return nil
+	}
+	return l.awaiting[0].late
 }
 
 // answered notes that the server has sent a reply. If a rule says to drop it,

@@ -33,7 +33,7 @@ func Named(names ...string) func(command []string) bool {
 type rule struct {
 	match    func(command []string) bool
 	mode     Mode          // of a dropped reply
-	released chan struct{} // of a held command: closed when it may go on
+	released chan struct{} // of a held command or reply: closed when it may go on
 	happened chan struct{} // closed when the fault has taken place
 	batch    *batch        // of a cut
 }
@@ -42,6 +42,7 @@ type rule struct {
 type rules struct {
 	mu    sync.Mutex
 	holds []*rule
+	lates []*rule
 	drops []*rule
 	cuts  []*rule
 }
@@ -75,7 +76,7 @@ func (r *rules) take(list *[]*rule, command []string) *rule {
 //
 // The command that match is given has its name in upper case, and its
 // arguments as they were sent. Calls of match do not overlap; it must not call
-// DropReply, HoldCommand or CutBatch. Every call of DropReply is good for one
+// DropReply, HoldCommand, HoldReply or CutBatch. Every call of DropReply is good for one
 // command, and several calls take one command each, in the order of the calls.
 // A connection that has sent SUBSCRIBE, MONITOR or CLIENT REPLY is left alone:
 // on it nobody can tell which reply belongs to which command.
@@ -103,5 +104,25 @@ func (p *Proxy) DropReply(match func(command []string) bool, mode Mode) (dropped
 func (p *Proxy) HoldCommand(match func(command []string) bool) (release func(), seen <-chan struct{}) {
 	waiting := &rule{match: match, released: make(chan struct{}), happened: make(chan struct{})}
 	p.rules.add(&p.rules.holds, waiting)
+	return sync.OnceFunc(func() { close(waiting.released) }), waiting.happened
+}
+
+// HoldReply stops the reply to the next command for which match returns true,
+// together with what follows it on the same connection: the server has executed
+// the command, and other connections flow on. The channel seen is closed when
+// the reply is held.
+//
+// After release the reply goes on its way: it was late in the network. If the
+// client has closed the connection in the meantime, nobody reads it. Release
+// does not wait until the client has it. To call it more than once does nothing;
+// called before the reply is there, that is let through. If the proxy closes the
+// connection the held reply is lost.
+//
+// The rules for match are those of DropReply; of a reply that is held and
+// dropped, the drop comes when the hold is over. HoldReply and release are safe
+// for concurrent use.
+func (p *Proxy) HoldReply(match func(command []string) bool) (release func(), seen <-chan struct{}) {
+	waiting := &rule{match: match, released: make(chan struct{}), happened: make(chan struct{})}
+	p.rules.add(&p.rules.lates, waiting)
 	return sync.OnceFunc(func() { close(waiting.released) }), waiting.happened
 }

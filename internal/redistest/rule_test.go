@@ -202,6 +202,38 @@ func TestHoldCommandAcrossPartition(t *testing.T) {
 }
 
 // One command each, in order; and a held command can lose its reply as well.
+func TestAHeldReplyIsOvertaken(t *testing.T) {
+	t.Parallel()
+	proxy, observer := newPair(t)
+	release, seen := proxy.HoldReply(Named("INCR"))
+	late, swift := dialWire(t, proxy.Addr()), dialWire(t, proxy.Addr())
+	late.send("PING", "INCR n", "PING")
+	late.expect("+PONG\r\n")
+	awaitClosed(t, "the held reply", seen)
+	awaitKey(t, observer, "n", "1")
+	late.expectSilence()
+	swift.send("INCR n", "INCR n") // it was good for one command
+	swift.expect(":2\r\n")
+	swift.expect(":3\r\n")
+	release()
+	release() // does nothing
+	late.expect(":1\r\n")
+	late.expect("+PONG\r\n")
+}
+
+func TestAHeldReplyIsLostWithItsConnection(t *testing.T) {
+	t.Parallel()
+	proxy, observer := newPair(t)
+	release, seen := proxy.HoldReply(Named("INCR"))
+	w := dialWire(t, proxy.Addr())
+	w.send("INCR n")
+	awaitClosed(t, "the held reply", seen)
+	proxy.Cut()
+	w.expectClosed()
+	release()
+	incremented(t, observer, "n", 1)
+}
+
 func TestRulesAreTakenInOrder(t *testing.T) {
 	t.Parallel()
 	proxy, observer := newPair(t)
