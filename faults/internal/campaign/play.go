@@ -31,6 +31,8 @@ const (
 	playTime   = 3 * time.Second
 	calmTime   = time.Second
 	finishTime = 15 * time.Second
+	// crowd is how many clients are in a process that is the only one.
+	crowd = 24
 	// atWork is after how many grants the clients are at work.
 	atWork = 20
 )
@@ -65,11 +67,15 @@ func (r *Report) perform(tb testing.TB) {
 		Name: r.Run.Fault.Name, Deployment: nameOf(r.Run.On), Seed: r.Run.Seed, Careless: r.Run.Careless,
 		TTL: ttl.Nanoseconds(), Claim: claim.Nanoseconds(), CommandTimeout: commandTimeout.Nanoseconds(),
 	}
-	c := crew.Start(tb, crew.Settings{
+	settings := crew.Settings{
 		Redis:  g.options(),
 		Routes: func(process int) map[string]string { return s.Network.Path(process).Routes },
 		Seed:   r.Run.Seed, TTL: ttl, CommandTimeout: commandTimeout, Careless: r.Run.Careless,
-	})
+	}
+	if r.Run.Fault.Crowd {
+		settings.Processes, settings.Clients = 1, crowd
+	}
+	c := crew.Start(tb, settings)
 	s.Crew, s.Keys = c, c.Keys()
 
 	apart(func() {

@@ -30,6 +30,7 @@ type band struct {
 	network *network.Network
 	keys    []string
 	ttl     time.Duration
+	callers int // of each process
 
 	grants  atomic.Int64
 	running sync.WaitGroup
@@ -45,13 +46,18 @@ type band struct {
 	fallen  []string         // fences that did not rise
 }
 
-func newBand(t *testing.T, n *network.Network, ttl time.Duration, keys []string, servers ...string) *band {
+func newBand(t *testing.T, n *network.Network, crowd bool, ttl time.Duration, keys []string, servers ...string) *band {
 	t.Helper()
 	b := &band{
 		T: t, servers: servers, network: n, keys: keys, ttl: ttl,
 		members: map[int]context.CancelFunc{}, errors: map[string]int{}, fences: map[string]int64{},
 	}
-	for range 3 {
+	processes := 3
+	b.callers = 4
+	if crowd {
+		processes, b.callers = 1, 24
+	}
+	for range processes {
 		b.enlist()
 	}
 	t.Cleanup(b.rest)
@@ -80,7 +86,7 @@ func (b *band) enlist() {
 	locks := core.Must(core.New(rdb, core.WithTTL(b.ttl), core.WithCommandTimeout(100*time.Millisecond)))
 	var working sync.WaitGroup
 	own := "reqlock:" + strconv.Itoa(process) // nobody else wants it
-	for i := range 4 {
+	for i := range b.callers {
 		working.Go(func() { b.work(ctx, locks, i, own) })
 	}
 	b.running.Go(func() {

@@ -14,6 +14,9 @@ type Fault struct {
 	On []redistest.Kind
 	// Args are added to the command line of each server.
 	Args []string
+	// Crowd is set where it takes one process with many clients, which pass leases
+	// on to each other for long, instead of several with a few.
+	Crowd bool
 	// Losing is set where Play declares a loss of data.
 	Losing bool
 	// Play makes it happen, once or several times, while the clients work. It
@@ -35,7 +38,7 @@ func singleFaults() []Fault {
 		s.well()
 	}}
 	return slices.Concat([]Fault{calm}, serverFaults(), dataFaults(), refusals(),
-		networkFaults(), commandFaults(), clientFaults(), storms())
+		networkFaults(), commandFaults(), lateFaults(), clientFaults(), storms())
 }
 
 // everywhere is all kinds of deployment.

@@ -83,6 +83,8 @@ func bites() map[string]func(*show) bool {
 		"commands-are-late":  hears("timeout", "deadline"),
 		"batches-are-cut":    hears("timeout", "deadline", "EOF"),
 
+		"replies-to-renewals-are-late": hears("EOF", "closed"),
+
 		"process-is-killed":    calls("kill", "kill", "kill"),
 		"holder-is-killed":     func(s *show) bool { return len(s.calls) >= 2 && !slices.Contains(s.calls, "stop") },
 		"process-stands-still": calls("stop", "continue", "stop", "continue"),
@@ -135,7 +137,7 @@ func play(t *testing.T, f Fault) *show {
 	admin := server.Client(t)
 	n := network.Start(t, server.Addr())
 	keys := []string{"reqlock:a", "reqlock:{b}"}
-	b := newBand(t, n, ttl, keys, server.Addr())
+	b := newBand(t, n, f.Crowd, ttl, keys, server.Addr())
 	s := &show{band: b}
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
