@@ -41,6 +41,7 @@
 //	nothing gets through, nothing is closed      Partition
 //	... and then everything arrives, late        Heal
 //	... and then everything in flight is lost    HealDropped
+//	the way is long, in both directions          Delay
 //	all connections break, new ones work         Cut
 //	the server is down                           Refuse(true), Refuse(false)
 //	executed, but the answer is lost (closed)    DropReply(match, CloseConn)

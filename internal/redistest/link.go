@@ -84,11 +84,12 @@ func (l *link) close() {
 // forwardCommands sends what the client says to the server. It returns when
 // the client has closed and the server may know, or when the link is closed.
 func (l *link) forwardCommands(ctx context.Context) {
-	reader := bufio.NewReader(l.client)
+	client := &stamped{Conn: l.client}
+	reader := bufio.NewReader(client)
 	stream := false
 	for {
 		command, data, err := readCommand(reader)
-		if l.proxy.gate.wait(ctx) != nil {
+		if !l.proxy.late(ctx, client.at) || l.proxy.gate.wait(ctx) != nil {
 			return
 		}
 		if err != nil {
@@ -141,11 +142,15 @@ func (l *link) see(ctx context.Context, command []string, stream bool) bool {
 // the server has closed, and closes the link then.
 func (l *link) forwardReplies(ctx context.Context) {
 	defer l.close()
-	reader := bufio.NewReader(l.server)
+	server := &stamped{Conn: l.server}
+	reader := bufio.NewReader(server)
 	silent := false // the client gets nothing any more
 	for {
 		var raw bytes.Buffer
 		kind, err := skipReply(reader, &raw)
+		if !l.proxy.late(ctx, server.at) {
+			return
+		}
 		if !silent && l.keepReply(ctx, kind, raw.Bytes(), err) {
 			continue
 		}

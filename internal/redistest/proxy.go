@@ -6,6 +6,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -26,6 +27,7 @@ type Proxy struct {
 	running sync.WaitGroup
 	gate    gate
 	rules   rules
+	delay   atomic.Int64 // in nanoseconds
 
 	mu       sync.Mutex
 	refusing bool
