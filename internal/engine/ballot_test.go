@@ -175,6 +175,44 @@ func TestAWaiterOutlastsSplitVotes(t *testing.T) {
 	})
 }
 
+// Whose time is over while votes are split was in the way of others, and the store
+// was there.
+func TestATimeThatIsOverAmidSplitVotesIsContention(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer store.Answer
+		wait   time.Duration
+		want   Reason
+	}{
+		"of one who may not wait":     {isSplit, 0, Busy},
+		"of one who may wait":         {isSplit, bound, TimedOut},
+		"but not where none is split": {isGranted(), 0, Unavailable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				e, _, _ := newVoters(t, func(n int, _ store.Request) (store.Answer, error) {
+					if n == 0 && !c.answer.Granted {
+						return c.answer, nil
+					}
+					time.Sleep(2 * bound) // for the other one
+					return isHeld, nil
+				})
+				ctx, leave := context.WithCancel(t.Context())
+				first := make(chan struct{})
+				go func() {
+					defer close(first)
+					_, _ = e.Acquire(ctx, request(WaitForever))
+				}()
+				synctest.Wait()
+				if _, err := e.Acquire(t.Context(), request(c.wait)); reasonOf(t, err) != c.want {
+					t.Errorf("got %v", err)
+				}
+				leave()
+				<-first
+			})
+		})
+	}
+}
+
 // A hint that names a ballot under way is no reason to release it: it may be about
 // to be granted. One that is lost is released if it is seen in the key.
 func TestAHintOfABallot(t *testing.T) {

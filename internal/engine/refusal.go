@@ -47,12 +47,15 @@ func (r *Refusal) Error() string {
 }
 
 // gaveUp returns the refusal of a waiter whose time is over: contention only if
-// it saw any, and if the store's last answer does not deny it.
+// it saw any, and if the store's last answer does not deny it. A vote that was split
+// is contention: others asked at the same time.
 func (l *line) gaveUp(w *waiter) *Refusal {
 	switch {
 	case l.doubt != nil:
 		return &Refusal{Reason: Unavailable, Fault: l.doubt}
-	case !w.queued:
+	case !w.queued && l.patience.splits > 0 && w.try:
+		return &Refusal{Reason: Busy}
+	case !w.queued && l.patience.splits == 0:
 		return &Refusal{Reason: Unavailable, Fault: errNoAnswer}
 	default:
 		return &Refusal{Reason: TimedOut}
