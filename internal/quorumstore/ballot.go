@@ -18,6 +18,7 @@ type ballot struct {
 	mu      sync.Mutex
 	votes   []vote // by server
 	decided bool
+	hurries bool // see hurry
 	// over is true once it was withdrawn: votes that come now are withdrawn, too.
 	over bool
 	// leaving counts the votes whose withdrawal done waits for, to tell it of answer
@@ -51,10 +52,14 @@ func (b *ballot) hear(i int, v vote) {
 	}
 	b.mu.Lock()
 	b.votes[i] = v
-	over, decides := b.over, !b.decided && b.decide()
+	over, lost := b.over, b.decided && !b.answer.Granted
+	decides := !b.decided && b.decide()
+	if !b.decided {
+		b.hurry()
+	}
 	b.mu.Unlock()
 	switch {
-	case over && v.answer.Granted:
+	case over && v.answer.Granted, lost && v.err != nil: // it may have voted
 		b.withdraw(i, b.request.Bound, func() {})
 	case decides:
 		b.tell()
@@ -71,7 +76,7 @@ func (b *ballot) decide() bool {
 		if same := b.store.muster.double(); same != nil {
 			b.answer, b.err = store.Answer{}, &store.Fault{Unknown: true, Err: same}
 		}
-	case count.granted < majority && count.granted+count.left < majority:
+	case count.granted < majority && count.granted+count.left < majority && b.known(count):
 		b.answer, b.err = b.refused()
 	default:
 		return false

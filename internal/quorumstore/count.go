@@ -10,7 +10,7 @@ import (
 )
 
 // A count is how the servers have voted so far.
-type count struct{ granted, left int }
+type count struct{ granted, refused, left int }
 
 func (b *ballot) count() (c count) {
 	for _, v := range b.votes {
@@ -19,9 +19,20 @@ func (b *ballot) count() (c count) {
 			c.left++
 		case v.answer.Granted:
 			c.granted++
+		case v.err == nil:
+			c.refused++
 		}
 	}
 	return c
+}
+
+// known reports whether it is known why the ballot is lost: a majority has answered,
+// and others have votes, or no majority will. Until then nobody can say that the key
+// is held, nor that it is not.
+func (b *ballot) known(c count) bool {
+	answers := c.granted + c.refused
+	failures := len(b.votes) - answers - c.left
+	return answers >= b.store.majority || failures > len(b.votes)-b.store.majority
 }
 
 // knowsRest reports whether each server that has not answered is known to be none
