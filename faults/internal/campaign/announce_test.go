@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/reqlock/reqlock/faults/internal/fault"
 	"github.com/reqlock/reqlock/faults/internal/history"
-	"github.com/reqlock/reqlock/internal/redistest"
 )
 
 // words returns what a shell makes of a command line.
@@ -39,7 +39,7 @@ func TestAGivenSeedIsRepeatedAndAnotherOneCountsOn(t *testing.T) {
 		seeds  []uint64
 		says   string
 	}{{true, []uint64{7, 7, 7}, "all with this seed"}, {false, []uint64{7, 8, 9}, "seed 7 and those after it"}} {
-		s := Settings{Seed: 7, Seeded: c.seeded, Count: 3, On: []redistest.Kind{redistest.OnServer}}
+		s := Settings{Seed: 7, Seeded: c.seeded, Count: 3, On: []fault.Deployment{fault.OnServer}}
 		if got := s.seeds(); !slices.Equal(got, c.seeds) {
 			t.Errorf("got %v, want %v", got, c.seeds)
 		}
@@ -85,7 +85,7 @@ func TestAFailingControlEndsTheCampaign(t *testing.T) {
 			}
 			return &Report{History: &history.History{}}
 		})
-		c.settings.Mode, c.settings.On, c.settings.Seed = mode, redistest.Kinds(), 7
+		c.settings.Mode, c.settings.On, c.settings.Seed = mode, fault.Deployments(), 7
 		c.settings.Names, c.settings.Out = regexp.MustCompile(""), "a place"
 		bad, err := c.playAll(t.Context())
 		if again := "go run . " + plan + " -seed 7 -out 'a place'"; !bad || err != nil || !strings.Contains(said.String(), again) {

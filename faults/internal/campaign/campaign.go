@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"sync"
 
-	"github.com/reqlock/reqlock/internal/redistest"
+	"github.com/reqlock/reqlock/faults/internal/fault"
 )
 
 // A campaign is some runs under way. It is safe for concurrent use.
@@ -26,7 +26,7 @@ type campaign struct {
 func (c *campaign) run(ctx context.Context, runs []Run, more func() bool) {
 	var alone, others []Run
 	for _, r := range runs {
-		if r.On == redistest.OnServer {
+		if r.On == fault.OnServer {
 			alone = append(alone, r)
 		} else {
 			others = append(others, r)

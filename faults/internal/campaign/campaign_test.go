@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/reqlock/reqlock/faults/internal/check"
+	"github.com/reqlock/reqlock/faults/internal/fault"
 	"github.com/reqlock/reqlock/faults/internal/history"
-	"github.com/reqlock/reqlock/internal/redistest"
 )
 
 // acted is a campaign whose runs are what play says.
@@ -40,7 +40,7 @@ func TestACampaignPlaysAllRuns(t *testing.T) {
 		played = append(played, r.Name())
 		return &Report{History: &history.History{}}
 	})
-	c.run(t.Context(), each(three(), redistest.Kinds(), 1, 2), always)
+	c.run(t.Context(), each(three(), fault.Deployments(), 1, 2), always)
 	slices.Sort(played)
 	want := []string{
 		"a-cluster-1", "a-cluster-2", "a-sentinels-1", "a-sentinels-2", "a-server-1", "a-server-2",
@@ -56,9 +56,9 @@ func TestACampaignPlaysAllRuns(t *testing.T) {
 
 func TestOnlyRunsOnAServerGoSideBySide(t *testing.T) {
 	for _, c := range []struct {
-		on   redistest.Kind
+		on   fault.Deployment
 		side int
-	}{{redistest.OnServer, 3}, {redistest.OnCluster, 1}} {
+	}{{fault.OnServer, 3}, {fault.OnCluster, 1}} {
 		met := make(chan struct{}) // the first ones are all there
 		var mu sync.Mutex
 		came, now, most := 0, 0, 0
@@ -77,9 +77,9 @@ func TestOnlyRunsOnAServerGoSideBySide(t *testing.T) {
 			now--
 			return &Report{}
 		})
-		campaign.run(t.Context(), each(three()[:1], []redistest.Kind{c.on}, 1, 2, 3, 4, 5, 6), always)
+		campaign.run(t.Context(), each(three()[:1], []fault.Deployment{c.on}, 1, 2, 3, 4, 5, 6), always)
 		if most != c.side {
-			t.Errorf("%d runs side by side on %s, not %d", most, nameOf(c.on), c.side)
+			t.Errorf("%d runs side by side on %s, not %d", most, c.on.String(), c.side)
 		}
 	}
 }
@@ -87,8 +87,8 @@ func TestOnlyRunsOnAServerGoSideBySide(t *testing.T) {
 func TestACampaignEndsWhenItsTimeIsOver(t *testing.T) {
 	c, _ := acted(t, 1, func(Run) *Report { return &Report{History: &history.History{}} })
 	left := 3
-	c.run(t.Context(), each(three(), redistest.Kinds(), 1, 2, 3, 4), func() bool { left--; return left >= 0 })
-	if n := c.table[redistest.OnServer].Histories; n != 3 || len(c.table) != 1 {
+	c.run(t.Context(), each(three(), fault.Deployments(), 1, 2, 3, 4), func() bool { left--; return left >= 0 })
+	if n := c.table[fault.OnServer].Histories; n != 3 || len(c.table) != 1 {
 		t.Errorf("%d runs, %v", n, c.table)
 	}
 }
@@ -99,7 +99,7 @@ func TestWhatWasInterruptedSaysNothing(t *testing.T) {
 		interrupt()
 		return &Report{Failed: true}
 	})
-	c.run(ctx, each(three(), redistest.Kinds(), 1), always)
+	c.run(ctx, each(three(), fault.Deployments(), 1), always)
 	if c.bad || said.Len() != 0 || len(c.table) != 0 {
 		t.Errorf("bad %v, said %q", c.bad, said)
 	}
@@ -115,7 +115,7 @@ func TestAFailureIsKeptWithAllThatIsKnownOfIt(t *testing.T) {
 			}},
 		}
 	})
-	run := each(three()[:1], []redistest.Kind{redistest.OnServer}, 5)
+	run := each(three()[:1], []fault.Deployment{fault.OnServer}, 5)
 	c.run(t.Context(), run, always)
 	dir := filepath.Join(c.settings.Out, "a-server-5")
 	for name, want := range map[string]string{
@@ -140,7 +140,7 @@ func TestAFailureIsKeptWithAllThatIsKnownOfIt(t *testing.T) {
 
 func TestARunThatWentWrongIsKeptWithoutAHistory(t *testing.T) {
 	c, said := acted(t, 1, func(Run) *Report { return &Report{Failed: true, Log: "no port\n"} })
-	c.run(t.Context(), each(three()[:1], []redistest.Kind{redistest.OnServer}, 5), always)
+	c.run(t.Context(), each(three()[:1], []fault.Deployment{fault.OnServer}, 5), always)
 	if !c.bad || !strings.Contains(said.String(), "no port") || strings.Contains(said.String(), "-judge") {
 		t.Errorf("bad %v, said\n%s", c.bad, said)
 	}

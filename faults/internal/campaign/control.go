@@ -7,7 +7,6 @@ import (
 
 	"github.com/reqlock/reqlock/faults/internal/check"
 	"github.com/reqlock/reqlock/faults/internal/fault"
-	"github.com/reqlock/reqlock/internal/redistest"
 )
 
 // controlRuns is how often the control is played until it shows what it must.
@@ -21,7 +20,7 @@ const controlRuns = 3
 func (c *campaign) control(ctx context.Context) error {
 	r := Run{
 		Fault: fault.Fault{Name: "control-careless-clients", Play: func(*fault.Scene) {}},
-		On:    redistest.OnServer, Seed: c.settings.Seed, Careless: true,
+		On:    fault.OnServer, Seed: c.settings.Seed, Careless: true,
 	}
 	for range controlRuns {
 		report := c.play(ctx, r)

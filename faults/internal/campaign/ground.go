@@ -11,34 +11,44 @@ import (
 
 // A ground is the servers on which a run takes place: its own, healthy and empty.
 type ground struct {
-	kind      redistest.Kind
+	on        fault.Deployment
 	server    *redistest.Server
 	sentinels *redistest.Sentinels
 	cluster   *redistest.Cluster
+	quorum    []*redistest.Server
 }
 
-// start starts servers of the kind.
-func start(tb testing.TB, kind redistest.Kind, args []string) *ground {
+// voters is how many servers a quorum has.
+const voters = 5
+
+// start starts servers of the deployment.
+func start(tb testing.TB, on fault.Deployment, args []string) *ground {
 	tb.Helper()
-	g := &ground{kind: kind}
-	switch kind {
-	case redistest.OnServer:
+	g := &ground{on: on}
+	switch on {
+	case fault.OnServer:
 		g.server = redistest.Start(tb, args...)
-	case redistest.OnSentinels:
+	case fault.OnSentinels, fault.OnSentinelsReplicas:
 		g.sentinels = redistest.StartSentinel(tb, args...)
-	case redistest.OnCluster:
+	case fault.OnCluster, fault.OnClusterReplicas:
 		g.cluster = redistest.StartCluster(tb, args...)
+	case fault.OnQuorum:
+		for range voters {
+			g.quorum = append(g.quorum, redistest.Start(tb, args...))
+		}
 	}
 	return g
 }
 
 // data returns the servers that have data.
 func (g *ground) data() []*redistest.Server {
-	switch g.kind {
-	case redistest.OnSentinels:
+	switch {
+	case g.sentinels != nil:
 		return g.sentinels.Servers()
-	case redistest.OnCluster:
+	case g.cluster != nil:
 		return g.cluster.Nodes()
+	case g.quorum != nil:
+		return g.quorum
 	default:
 		return []*redistest.Server{g.server}
 	}
@@ -46,7 +56,7 @@ func (g *ground) data() []*redistest.Server {
 
 // options say to a client process where the servers are.
 func (g *ground) options() redistest.Options {
-	if g.kind == redistest.OnSentinels {
+	if g.sentinels != nil {
 		return redistest.Options{MasterName: redistest.MasterName, Addrs: addresses(g.sentinels.Sentinels())}
 	}
 	return redistest.Options{Addrs: addresses(g.data())}
@@ -60,23 +70,26 @@ func addresses(servers []*redistest.Server) (all []string) {
 	return all
 }
 
-// admin returns a client that sees the data as it is.
+// admin returns a client that sees the data as it is: of a quorum, that of its first
+// server.
 func (g *ground) admin(tb testing.TB) redis.UniversalClient {
 	tb.Helper()
-	switch g.kind {
-	case redistest.OnSentinels:
+	switch {
+	case g.sentinels != nil:
 		return g.sentinels.Client(tb)
-	case redistest.OnCluster:
+	case g.cluster != nil:
 		return g.cluster.Client(tb)
 	default:
-		return g.server.Client(tb)
+		return g.data()[0].Client(tb)
 	}
 }
 
 // scene returns a scene with these servers.
 func (g *ground) scene(tb testing.TB) *fault.Scene {
 	tb.Helper()
-	return &fault.Scene{
-		TB: tb, Kind: g.kind, Server: g.server, Sentinels: g.sentinels, Cluster: g.cluster, Admin: g.admin(tb),
+	s := &fault.Scene{TB: tb, Server: g.server, Sentinels: g.sentinels, Cluster: g.cluster, Admin: g.admin(tb)}
+	for _, server := range g.quorum {
+		s.Quorum = append(s.Quorum, fault.Voter{Server: server, Admin: server.Client(tb)})
 	}
+	return s
 }

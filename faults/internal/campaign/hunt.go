@@ -112,18 +112,18 @@ func huntPlan(m mutant.Mutant, faults []fault.Fault, seed uint64) ([][]string, e
 	if err != nil {
 		return nil, err
 	}
-	kind, err := kindOf(m.On)
+	kind, err := fault.DeploymentOf(m.On)
 	if err != nil {
 		return nil, err
 	}
 	var plan [][]string
 	for _, r := range rounds(faultsOn(named(faults, names), kind), kind, seed, huntRuns) {
 		plan = append(plan, []string{
-			"-run", "^" + regexp.QuoteMeta(r.Fault.Name) + "$", "-on", nameOf(kind), "-seed", strconv.FormatUint(r.Seed, 10),
+			"-run", "^" + regexp.QuoteMeta(r.Fault.Name) + "$", "-on", kind.String(), "-seed", strconv.FormatUint(r.Seed, 10),
 		})
 	}
 	if len(plan) == 0 {
-		return nil, fmt.Errorf("mutant %s: no fault on %s is called like %q", m.Name, nameOf(kind), m.Faults)
+		return nil, fmt.Errorf("mutant %s: no fault on %s is called like %q", m.Name, kind.String(), m.Faults)
 	}
 	return plan, nil
 }

@@ -11,12 +11,11 @@ import (
 	"github.com/reqlock/reqlock/faults/internal/check"
 	"github.com/reqlock/reqlock/faults/internal/fault"
 	"github.com/reqlock/reqlock/faults/internal/history"
-	"github.com/reqlock/reqlock/internal/redistest"
 )
 
 // quiet is a run in which nothing is broken.
 func quiet() Run {
-	return Run{Fault: fault.Fault{Name: "nothing", Play: func(*fault.Scene) {}}, On: redistest.OnServer, Seed: 1}
+	return Run{Fault: fault.Fault{Name: "nothing", Play: func(*fault.Scene) {}}, On: fault.OnServer, Seed: 1}
 }
 
 // A kept history must be found guilty of the same when it is judged again. This one

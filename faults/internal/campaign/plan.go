@@ -7,24 +7,23 @@ import (
 	"strconv"
 
 	"github.com/reqlock/reqlock/faults/internal/fault"
-	"github.com/reqlock/reqlock/internal/redistest"
 )
 
 // A Run is one fault, on one deployment, with one seed.
 type Run struct {
 	Fault fault.Fault
-	On    redistest.Kind
+	On    fault.Deployment
 	Seed  uint64
 	// Careless clients write without a look at their leases: they are the control.
 	Careless bool
 }
 
 // Name is the name of the run, and of the directory where its failure is kept.
-func (r Run) Name() string { return fmt.Sprintf("%s-%s-%d", r.Fault.Name, nameOf(r.On), r.Seed) }
+func (r Run) Name() string { return fmt.Sprintf("%s-%s-%d", r.Fault.Name, r.On.String(), r.Seed) }
 
 // Again is the command that plays the run again, and keeps its failures in out.
 func (r Run) Again(out string) string {
-	return command("-run", "^"+regexp.QuoteMeta(r.Fault.Name)+"$", "-on", nameOf(r.On), "-seed", strconv.FormatUint(r.Seed, 10), "-out", out)
+	return command("-run", "^"+regexp.QuoteMeta(r.Fault.Name)+"$", "-on", r.On.String(), "-seed", strconv.FormatUint(r.Seed, 10), "-out", out)
 }
 
 // The sizes of the short plan. On a server alone each fault is played at least
@@ -33,6 +32,8 @@ const (
 	shortOnServer    = 40
 	shortOnSentinels = 6
 	shortOnCluster   = 6
+	shortOnQuorum    = 6
+	shortOnReplicas  = 2 // of each kind
 )
 
 // named returns the faults whose names match.
@@ -55,7 +56,7 @@ func (s *Settings) plan(faults []fault.Fault) []Run {
 }
 
 // each plays each fault once with each seed on each deployment that it can happen to.
-func each(faults []fault.Fault, on []redistest.Kind, seeds ...uint64) []Run {
+func each(faults []fault.Fault, on []fault.Deployment, seeds ...uint64) []Run {
 	var runs []Run
 	for _, kind := range on {
 		can := faultsOn(faults, kind)
@@ -67,17 +68,21 @@ func each(faults []fault.Fault, on []redistest.Kind, seeds ...uint64) []Run {
 }
 
 // short is the plan for each change.
-func short(faults []fault.Fault, on []redistest.Kind, seed uint64) []Run {
+func short(faults []fault.Fault, on []fault.Deployment, seed uint64) []Run {
 	var runs []Run
 	for _, kind := range on {
 		can := faultsOn(faults, kind)
 		switch kind {
-		case redistest.OnServer:
+		case fault.OnServer:
 			runs = append(runs, rounds(can, kind, seed, max(shortOnServer, len(can)))...)
-		case redistest.OnSentinels:
+		case fault.OnSentinels:
 			runs = append(runs, rounds(rare(can, seed), kind, seed, shortOnSentinels)...)
-		case redistest.OnCluster:
+		case fault.OnCluster:
 			runs = append(runs, rounds(rare(can, seed), kind, seed, shortOnCluster)...)
+		case fault.OnQuorum:
+			runs = append(runs, rounds(rare(can, seed), kind, seed, shortOnQuorum)...)
+		case fault.OnSentinelsReplicas, fault.OnClusterReplicas:
+			runs = append(runs, rounds(rare(can, seed), kind, seed, shortOnReplicas)...)
 		}
 	}
 	return runs
@@ -85,7 +90,7 @@ func short(faults []fault.Fault, on []redistest.Kind, seed uint64) []Run {
 
 // rounds plays the faults one after the other, with the next seed in each round,
 // until there are so many runs.
-func rounds(faults []fault.Fault, on redistest.Kind, seed uint64, count int) []Run {
+func rounds(faults []fault.Fault, on fault.Deployment, seed uint64, count int) []Run {
 	var runs []Run
 	for i := 0; i < count && len(faults) > 0; i++ {
 		n := len(faults)
@@ -95,7 +100,7 @@ func rounds(faults []fault.Fault, on redistest.Kind, seed uint64, count int) []R
 }
 
 // faultsOn returns the faults that can happen to a deployment.
-func faultsOn(faults []fault.Fault, kind redistest.Kind) []fault.Fault {
+func faultsOn(faults []fault.Fault, kind fault.Deployment) []fault.Fault {
 	return slices.DeleteFunc(slices.Clone(faults), func(f fault.Fault) bool { return !slices.Contains(f.On, kind) })
 }
 

@@ -7,15 +7,14 @@ import (
 	"testing"
 
 	"github.com/reqlock/reqlock/faults/internal/fault"
-	"github.com/reqlock/reqlock/internal/redistest"
 )
 
 // count returns how many runs there are of each fault on each deployment.
-func count(runs []Run) map[string]map[redistest.Kind]int {
-	n := make(map[string]map[redistest.Kind]int)
+func count(runs []Run) map[string]map[fault.Deployment]int {
+	n := make(map[string]map[fault.Deployment]int)
 	for _, r := range runs {
 		if n[r.Fault.Name] == nil {
-			n[r.Fault.Name] = make(map[redistest.Kind]int)
+			n[r.Fault.Name] = make(map[fault.Deployment]int)
 		}
 		n[r.Fault.Name][r.On]++
 	}
@@ -24,15 +23,15 @@ func count(runs []Run) map[string]map[redistest.Kind]int {
 
 func TestAPlanPlaysEachFaultWhereItCanHappen(t *testing.T) {
 	faults := fault.All()
-	runs := count(each(faults, redistest.Kinds(), 1, 2))
+	runs := count(each(faults, fault.Deployments(), 1, 2))
 	for _, f := range faults {
-		for _, kind := range redistest.Kinds() {
+		for _, kind := range fault.Deployments() {
 			want := 0
 			if slices.Contains(f.On, kind) {
 				want = 2
 			}
 			if got := runs[f.Name][kind]; got != want {
-				t.Errorf("%s is played %d times on %s, not %d", f.Name, got, nameOf(kind), want)
+				t.Errorf("%s is played %d times on %s, not %d", f.Name, got, kind.String(), want)
 			}
 		}
 	}
@@ -40,20 +39,20 @@ func TestAPlanPlaysEachFaultWhereItCanHappen(t *testing.T) {
 
 func TestTheShortPlanPlaysEachFaultOfAServerAndSomeOfTheOthers(t *testing.T) {
 	faults := fault.All()
-	runs := short(faults, redistest.Kinds(), 9)
-	sums := make(map[redistest.Kind]int)
+	runs := short(faults, fault.Deployments(), 9)
+	sums := make(map[fault.Deployment]int)
 	for _, r := range runs {
 		sums[r.On]++
 		if !slices.Contains(r.Fault.On, r.On) {
-			t.Errorf("%s cannot happen on %s", r.Fault.Name, nameOf(r.On))
+			t.Errorf("%s cannot happen on %s", r.Fault.Name, r.On.String())
 		}
 	}
-	if sums[redistest.OnServer] < shortOnServer || sums[redistest.OnSentinels] != shortOnSentinels || sums[redistest.OnCluster] != shortOnCluster {
+	if sums[fault.OnServer] < shortOnServer || sums[fault.OnSentinels] != shortOnSentinels || sums[fault.OnCluster] != shortOnCluster {
 		t.Errorf("got %v", sums)
 	}
 	played := count(runs)
 	for _, f := range faults {
-		if slices.Contains(f.On, redistest.OnServer) && played[f.Name][redistest.OnServer] == 0 {
+		if slices.Contains(f.On, fault.OnServer) && played[f.Name][fault.OnServer] == 0 {
 			t.Errorf("%s is not played on a server alone", f.Name)
 		}
 	}
@@ -62,15 +61,15 @@ func TestTheShortPlanPlaysEachFaultOfAServerAndSomeOfTheOthers(t *testing.T) {
 // three are faults of which the first can happen anywhere.
 func three() []fault.Fault {
 	return []fault.Fault{
-		{Name: "a", On: redistest.Kinds()},
-		{Name: "b", On: []redistest.Kind{redistest.OnServer, redistest.OnCluster}},
-		{Name: "c", On: []redistest.Kind{redistest.OnCluster}},
+		{Name: "a", On: fault.Deployments()},
+		{Name: "b", On: []fault.Deployment{fault.OnServer, fault.OnCluster}},
+		{Name: "c", On: []fault.Deployment{fault.OnCluster}},
 	}
 }
 
 func TestEachRoundHasTheNextSeed(t *testing.T) {
 	var got []string
-	for _, r := range each(three(), []redistest.Kind{redistest.OnServer, redistest.OnSentinels}, 5, 6) {
+	for _, r := range each(three(), []fault.Deployment{fault.OnServer, fault.OnSentinels}, 5, 6) {
 		got = append(got, r.Name())
 	}
 	want := []string{"a-server-5", "b-server-5", "a-server-6", "b-server-6", "a-sentinels-5", "a-sentinels-6"}
@@ -100,7 +99,7 @@ func TestNamesChooseFaults(t *testing.T) {
 
 // What is told of a run has to play the same one.
 func TestARunSaysHowToPlayItAgain(t *testing.T) {
-	r := Run{Fault: three()[1], On: redistest.OnCluster, Seed: 77}
+	r := Run{Fault: three()[1], On: fault.OnCluster, Seed: 77}
 	for _, out := range []string{"out", "/kept", "a place of ours"} {
 		args := words(t, strings.TrimPrefix(r.Again(out), "go run . "))
 		s, err := Parse(&strings.Builder{}, args)

@@ -14,6 +14,7 @@ import (
 	"github.com/reqlock/reqlock/faults/internal/history"
 	"github.com/reqlock/reqlock/faults/internal/network"
 	"github.com/reqlock/reqlock/faults/internal/stage"
+	"github.com/reqlock/reqlock/internal/redistest"
 )
 
 // The measures of a run.
@@ -62,20 +63,13 @@ func (r *Report) perform(tb testing.TB) {
 	s := g.scene(tb)
 	s.Network = network.Start(tb, addresses(g.data())...)
 	s.Random = choices(r.Run.Seed)
-	s.TTL, s.Trouble = ttl, troubles.begin
+	s.TTL, s.Trouble, s.Replicas = ttl, troubles.begin, r.Run.replicas()
 	h := &history.History{
-		Name: r.Run.Fault.Name, Deployment: nameOf(r.Run.On), Seed: r.Run.Seed, Careless: r.Run.Careless,
-		TTL: ttl.Nanoseconds(), Claim: claim.Nanoseconds(), CommandTimeout: commandTimeout.Nanoseconds(),
+		Name: r.Run.Fault.Name, Deployment: r.Run.On.String(), Seed: r.Run.Seed, Careless: r.Run.Careless,
+		Unfenced: r.Run.On == fault.OnQuorum,
+		TTL:      ttl.Nanoseconds(), Claim: claim.Nanoseconds(), CommandTimeout: commandTimeout.Nanoseconds(),
 	}
-	settings := crew.Settings{
-		Redis:  g.options(),
-		Routes: func(process int) map[string]string { return s.Network.Path(process).Routes },
-		Seed:   r.Run.Seed, TTL: ttl, CommandTimeout: commandTimeout, Careless: r.Run.Careless,
-	}
-	if r.Run.Fault.Crowd {
-		settings.Processes, settings.Clients = 1, crowd
-	}
-	c := crew.Start(tb, settings)
+	c := crew.Start(tb, r.Run.crew(g.options(), func(process int) map[string]string { return s.Network.Path(process).Routes }))
 	s.Crew, s.Keys = c, c.Keys()
 
 	apart(func() {
@@ -96,6 +90,31 @@ func (r *Report) perform(tb testing.TB) {
 	}
 	h.Troubles = append(troubles.all(keys), stop()...)
 	r.History = h
+}
+
+// crew returns what the clients of a run are and do. A quorum has neither attempts nor
+// fences.
+func (r Run) crew(servers redistest.Options, routes func(process int) map[string]string) crew.Settings {
+	s := crew.Settings{
+		Redis: servers, Routes: routes, Seed: r.Seed,
+		TTL: ttl, CommandTimeout: commandTimeout, Careless: r.Careless,
+		Replicas: r.replicas(), ReplicaTimeout: commandTimeout / 2,
+	}
+	if r.On == fault.OnQuorum {
+		s.Quarantine, s.Attempts = fault.Quarantine(ttl), -1
+	}
+	if r.Fault.Crowd {
+		s.Processes, s.Clients = 1, crowd
+	}
+	return s
+}
+
+// replicas is how many replicas have to acknowledge a lease; 0 if nobody asks them.
+func (r Run) replicas() int {
+	if !r.On.CountsReplicas() {
+		return 0
+	}
+	return max(1, r.Fault.Replicas)
 }
 
 // choices are those of the fault. No client has the same: see client.Choices.

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/reqlock/reqlock/faults/internal/check"
+	"github.com/reqlock/reqlock/faults/internal/fault"
 	"github.com/reqlock/reqlock/faults/internal/history"
-	"github.com/reqlock/reqlock/internal/redistest"
 )
 
 // A Report is what came of a run.
@@ -60,7 +60,7 @@ func losses(h *history.History) int {
 
 // String is the line of the run.
 func (r *Report) String() string {
-	head := fmt.Sprintf("%-34s %-9s seed %-10d", r.Run.Fault.Name, nameOf(r.Run.On), r.Run.Seed)
+	head := fmt.Sprintf("%-45s %-18s seed %-10d", r.Run.Fault.Name, r.Run.On.String(), r.Run.Seed)
 	tail := fmt.Sprintf("%6.1fs", r.Took.Seconds())
 	switch {
 	case r.Skipped:
@@ -97,7 +97,7 @@ func (t *Tally) add(r *Report) {
 }
 
 // A Table is the sum of a campaign.
-type Table map[redistest.Kind]*Tally
+type Table map[fault.Deployment]*Tally
 
 // add adds a run.
 func (t Table) add(r *Report) {
@@ -109,11 +109,11 @@ func (t Table) add(r *Report) {
 
 // String draws the table.
 func (t Table) String() string {
-	text := fmt.Sprintf("%-12s%10s%10s%10s%10s%10s%10s\n", "", "histories", "ops", "grants", "losses", "failed", "findings")
-	for _, kind := range redistest.Kinds() {
+	text := fmt.Sprintf("%-20s%10s%10s%10s%10s%10s%10s\n", "", "histories", "ops", "grants", "losses", "failed", "findings")
+	for _, kind := range fault.Deployments() {
 		if n := t[kind]; n != nil {
-			text += fmt.Sprintf("%-12s%10d%10d%10d%10d%10d%10d\n",
-				nameOf(kind), n.Histories, n.Ops, n.Grants, n.Losses, n.Failed, n.Findings)
+			text += fmt.Sprintf("%-20s%10d%10d%10d%10d%10d%10d\n",
+				kind.String(), n.Histories, n.Ops, n.Grants, n.Losses, n.Failed, n.Findings)
 		}
 	}
 	return text

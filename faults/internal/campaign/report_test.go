@@ -8,7 +8,6 @@ import (
 	"github.com/reqlock/reqlock/faults/internal/check"
 	"github.com/reqlock/reqlock/faults/internal/fault"
 	"github.com/reqlock/reqlock/faults/internal/history"
-	"github.com/reqlock/reqlock/internal/redistest"
 )
 
 // ms is a moment of a history.
@@ -39,13 +38,13 @@ func TestTheLongestTimeWithoutAGrant(t *testing.T) {
 func TestTheTableSumsUp(t *testing.T) {
 	table := Table{}
 	h := &history.History{Ops: []history.Op{granted(1), {}}, Troubles: []history.Trouble{{Loss: true}, {}}}
-	table.add(&Report{Run: Run{On: redistest.OnServer}, History: h})
-	table.add(&Report{Run: Run{On: redistest.OnServer}, History: h, Findings: make([]check.Finding, 3)})
-	table.add(&Report{Run: Run{On: redistest.OnCluster}, Failed: true})
-	if got, want := *table[redistest.OnServer], (Tally{Histories: 2, Ops: 4, Grants: 2, Losses: 2, Findings: 3}); got != want {
+	table.add(&Report{Run: Run{On: fault.OnServer}, History: h})
+	table.add(&Report{Run: Run{On: fault.OnServer}, History: h, Findings: make([]check.Finding, 3)})
+	table.add(&Report{Run: Run{On: fault.OnCluster}, Failed: true})
+	if got, want := *table[fault.OnServer], (Tally{Histories: 2, Ops: 4, Grants: 2, Losses: 2, Findings: 3}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
-	if got, want := *table[redistest.OnCluster], (Tally{Failed: 1}); got != want {
+	if got, want := *table[fault.OnCluster], (Tally{Failed: 1}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 	lines := strings.Split(strings.TrimSpace(table.String()), "\n")
@@ -55,7 +54,7 @@ func TestTheTableSumsUp(t *testing.T) {
 }
 
 func TestTheLineOfARunSaysHowItWent(t *testing.T) {
-	run := Run{Fault: fault.Fault{Name: "f"}, On: redistest.OnSentinels, Seed: 12}
+	run := Run{Fault: fault.Fault{Name: "f"}, On: fault.OnSentinels, Seed: 12}
 	h := &history.History{}
 	for want, r := range map[string]Report{
 		" ok":                     {History: h},

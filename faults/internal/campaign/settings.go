@@ -9,7 +9,7 @@ import (
 	"regexp"
 	"time"
 
-	"github.com/reqlock/reqlock/internal/redistest"
+	"github.com/reqlock/reqlock/faults/internal/fault"
 )
 
 // Settings are what the command line says.
@@ -19,7 +19,7 @@ type Settings struct {
 	// Names are of the faults, or of the mutants, that take part; all by default.
 	Names *regexp.Regexp
 	// On are the deployments that take part.
-	On []redistest.Kind
+	On []fault.Deployment
 	// Seed is that of the first run of each fault. Seeded is whether it was given:
 	// then Count repeats it, while otherwise each next run has the next seed.
 	Seed   uint64
@@ -71,7 +71,7 @@ func Parse(w io.Writer, args []string) (Settings, error) {
 	flags.StringVar(&s.Judge, "judge", "", "judge the history in this `file` again")
 	flags.DurationVar(&s.For, "for", 8*time.Hour, "how long -long goes on")
 	flags.StringVar(&run, "run", "", "only faults whose names match this `regexp`")
-	flags.StringVar(&on, "on", "", "only on `server`, sentinels or cluster")
+	flags.StringVar(&on, "on", "", "only on this `deployment`: there are "+fault.DeploymentNames())
 	flags.Uint64Var(&s.Seed, "seed", 0, "the seed of the first run (default a random one); with -count that of all")
 	flags.IntVar(&s.Count, "count", 1, "how often each fault is played by name: with the -seed, or else with the seeds after a random one")
 	flags.IntVar(&s.Parallel, "parallel", 2, "how many runs on a server alone, or mutants, go side by side")
@@ -127,12 +127,15 @@ func (s *Settings) name(run string, rest []string) (err error) {
 // place sets the deployments.
 func (s *Settings) place(on string) error {
 	if on == "" {
-		s.On = redistest.Kinds()
+		s.On = fault.Deployments()
 		return nil
 	}
-	kind, err := kindOf(on)
-	s.On = []redistest.Kind{kind}
-	return err
+	where, err := fault.DeploymentOf(on)
+	s.On = []fault.Deployment{where}
+	if err != nil {
+		return fmt.Errorf("-on: %w", err)
+	}
+	return nil
 }
 
 // number looks at the numbers.
@@ -146,19 +149,4 @@ func (s *Settings) number() error {
 		return fmt.Errorf("-for %v: nothing to do", s.For)
 	}
 	return nil
-}
-
-// nameOf is how a deployment is called on the command line and in histories.
-func nameOf(kind redistest.Kind) string {
-	return [...]string{"server", "sentinels", "cluster"}[kind]
-}
-
-// kindOf returns the deployment that is called so.
-func kindOf(name string) (redistest.Kind, error) {
-	for _, kind := range redistest.Kinds() {
-		if nameOf(kind) == name {
-			return kind, nil
-		}
-	}
-	return redistest.OnServer, fmt.Errorf("-on %s: there are server, sentinels and cluster", name)
 }

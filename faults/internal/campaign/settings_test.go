@@ -9,20 +9,20 @@ import (
 	"testing"
 	"time"
 
-	"github.com/reqlock/reqlock/internal/redistest"
+	"github.com/reqlock/reqlock/faults/internal/fault"
 )
 
 func TestParse(t *testing.T) {
-	all := redistest.Kinds()
+	all := fault.Deployments()
 	for line, want := range map[string]Settings{
 		"":                              {Mode: ByName, On: all, Count: 1, Parallel: 2, For: 8 * time.Hour, Out: "out"},
 		"-short":                        {Mode: Short, On: all, Count: 1, Parallel: 2, For: 8 * time.Hour, Out: "out"},
 		"-long -for 3m -out /o":         {Mode: Long, On: all, Count: 1, Parallel: 2, For: 3 * time.Minute, Out: "/o"},
 		"-judge h.json":                 {Mode: Judge, On: all, Count: 1, Parallel: 2, For: 8 * time.Hour, Out: "out", Judge: "h.json"},
-		"-on cluster -count 3":          {Mode: ByName, On: []redistest.Kind{redistest.OnCluster}, Count: 3, Parallel: 2, For: 8 * time.Hour, Out: "out"},
-		"-on sentinels -parallel 1":     {Mode: ByName, On: []redistest.Kind{redistest.OnSentinels}, Count: 1, Parallel: 1, For: 8 * time.Hour, Out: "out"},
+		"-on cluster -count 3":          {Mode: ByName, On: []fault.Deployment{fault.OnCluster}, Count: 3, Parallel: 2, For: 8 * time.Hour, Out: "out"},
+		"-on sentinels -parallel 1":     {Mode: ByName, On: []fault.Deployment{fault.OnSentinels}, Count: 1, Parallel: 1, For: 8 * time.Hour, Out: "out"},
 		"-mutants":                      {Mode: Mutants, On: all, Count: 1, Parallel: 2, For: 8 * time.Hour, Out: "out"},
-		"-run ^kill -on server -seed 7": {Mode: ByName, On: []redistest.Kind{redistest.OnServer}, Seed: 7, Seeded: true, Count: 1, Parallel: 2, For: 8 * time.Hour, Out: "out"},
+		"-run ^kill -on server -seed 7": {Mode: ByName, On: []fault.Deployment{fault.OnServer}, Seed: 7, Seeded: true, Count: 1, Parallel: 2, For: 8 * time.Hour, Out: "out"},
 		"-short -seed 0":                {Mode: Short, On: all, Seeded: true, Count: 1, Parallel: 2, For: 8 * time.Hour, Out: "out"},
 		"-mutants -seed 18446744073709551615 fence": {Mode: Mutants, On: all, Seed: 1<<64 - 1, Seeded: true, Count: 1, Parallel: 2, For: 8 * time.Hour, Out: "out"},
 	} {

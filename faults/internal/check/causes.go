@@ -16,6 +16,10 @@ const Stalled = "stalled"
 // of, and a cluster tells of itself once in a second.
 const failoverTime = 3 * time.Second
 
+// redialTime is after what time a client of go-redis tries again to connect to a server
+// that it could not connect to many times.
+const redialTime = time.Second
+
 // overload is of how many parts of a run the machine may have stalled for one,
 // for it to count as one on which processes were only late now and then.
 const overload = 20
@@ -37,8 +41,13 @@ func Overloaded(h *history.History) bool {
 // a process may suffer from, or so shortly before that it still may; or whether
 // it died, or stood still.
 func (s *story) broken(process int, from, to int64) bool {
+	return s.brokenBy(process, from, to, func(history.Trouble) bool { return true })
+}
+
+// brokenBy is broken, of those troubles alone that a process may suffer from.
+func (s *story) brokenBy(process int, from, to int64, hurts func(history.Trouble) bool) bool {
 	for _, t := range s.Troubles {
-		if !isStall(t) && t.From <= to && after(t.To, s.aftermath()) >= from {
+		if !isStall(t) && hurts(t) && t.From <= to && after(t.To, s.aftermath()) >= from {
 			return true
 		}
 	}
@@ -64,10 +73,14 @@ func (s *story) disturbed(process int, from, to int64) bool {
 // aftermath returns for how long after a trouble calls may still suffer from it:
 // one command that was under way fails, and one over a new connection is late.
 func (s *story) aftermath() int64 {
-	if s.Deployment != "server" {
+	switch s.Deployment {
+	case "server":
+		return 2 * s.command()
+	case "quorum":
+		return int64(redialTime) + 2*s.command()
+	default:
 		return int64(failoverTime)
 	}
-	return 2 * s.command()
 }
 
 // command returns for how long the lock waits for the reply to one command.

@@ -36,5 +36,6 @@ func All(h *history.History) []Finding {
 		effects(s),
 		refusals(s),
 		payloads(s),
+		powerless(s),
 	)
 }

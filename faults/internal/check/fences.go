@@ -9,7 +9,8 @@ import (
 // fences finds the leases without a fence, and those whose fence is not greater
 // than that of each lease of the same key whose grant had returned before they
 // were asked for. Attempts may have none, and all leases of a key may have none, if
-// other keys have them.
+// other keys have them. Where no client asked for a fence, as none can of a quorum,
+// there is nothing to judge.
 //
 // A server hands fences out in blocks, which a process uses up for the leases
 // that it passes on, so that ghosts go on with the fences of a block that was
@@ -18,6 +19,9 @@ import (
 // same, than the ghosts too: a block begins at the server's time, in
 // microseconds, if the counter is not beyond that.
 func fences(s *story) (found []Finding) {
+	if s.Unfenced {
+		return nil
+	}
 	fenced := map[lock]bool{}
 	for _, l := range s.named {
 		if !l.lock.attempt && l.grant.Fence > 0 {

@@ -66,7 +66,8 @@ func (s *story) unexplained(op *history.Op) string {
 // and nothing where there was something. Before the beginning the clients set up
 // their connections, all at once.
 func (s *story) untroubled(op *history.Op) string {
-	if op.Call < s.Begun || s.disturbed(op.Process, op.Call, op.Return) {
+	hurts := func(t history.Trouble) bool { return !unnoticed(t, op) }
+	if op.Call < s.Begun || s.brokenBy(op.Process, op.Call, op.Return, hurts) || s.slow(op.Call, op.Return) {
 		return ""
 	}
 	return "although nothing was broken"

@@ -67,8 +67,9 @@ func (s *story) serverSteps(key lock) (steps []*step) {
 // excused reports whether a Try may have been refused although no lease that is
 // known held the key: because of another call before it that was not told of its
 // grant, which may have held the key until its end, or had it claimed; of one in
-// its own process that waits, which goes first; of a ghost; or of a command that
-// the network still had. Who was granted the key explains a refusal only by
+// its own process that waits, which goes first; of a ghost; of a command that
+// the network still had; or of others who asked at the same time a quorum whose votes
+// they split. Who was granted the key explains a refusal only by
 // holding it, and that is judged.
 func (s *story) excused(key lock, call int) bool {
 	op := s.calls[key][call]
@@ -82,11 +83,18 @@ func (s *story) excused(key lock, call int) bool {
 		}
 		returned := s.returned(other)
 		waits := other.Kind == history.Lock && other.Process == op.Process && returned >= op.Call
-		return waits || unheard(other) && returned >= op.Call-s.remains(other)
+		return waits || s.split(op, other) || unheard(other) && returned >= op.Call-s.remains(other)
 	}) || slices.ContainsFunc(s.leases[key], func(l *lease) bool {
 		gone := l.end != nil && l.end.Outcome == history.Done && l.end.Return < since
 		return l.ghostly() && l.grant.Return <= op.Return && !gone
 	})
+}
+
+// split reports whether a call of a quorum may have had votes that another one lacked:
+// it was under way, or its votes may not all have been taken back. Then none of those
+// who asked may have had a majority.
+func (s *story) split(op, other *history.Op) bool {
+	return s.Deployment == "quorum" && s.returned(other) >= op.Call-2*s.command()
 }
 
 // remains returns for how long after its end an unheard call may keep others out.

@@ -52,6 +52,7 @@ func (c *Crew) orders(m *member) client.Orders {
 		Redis: s.Redis, Routes: s.Routes(m.number), Resource: c.resource.Addr(),
 		Keys: s.keys(), Prefix: s.Prefix, TTL: s.TTL,
 		CommandTimeout: s.CommandTimeout, ReadTimeout: s.ReadTimeout,
+		Quarantine: s.Quarantine, Replicas: s.Replicas, ReplicaTimeout: s.ReplicaTimeout,
 		Attempts: s.Attempts, Careless: s.Careless,
 	}
 }

@@ -34,6 +34,14 @@ type Settings struct {
 	// ReadTimeout is that of go-redis, whose default it has.
 	ReadTimeout time.Duration
 
+	// Quarantine is that of the Lockers of a quorum, which the servers are if it is not
+	// zero: then they are not one deployment, but each one alone.
+	Quarantine time.Duration
+	// Replicas is how many have to acknowledge a lease, within the ReplicaTimeout;
+	// none if it is 0.
+	Replicas       int
+	ReplicaTimeout time.Duration
+
 	// Attempts is how many turns of a hundred are attempts at a payment: 30; none
 	// if it is negative. The others are locks.
 	Attempts int

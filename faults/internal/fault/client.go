@@ -35,13 +35,29 @@ func (s *Scene) killHolder() {
 		process, key := processes[tries.IntN(len(processes))], s.Keys[tries.IntN(len(s.Keys))]
 		author, token := s.author(process), ""
 		s.await("a lock of the process", func() bool {
-			token = s.Admin.Get(s.Context(), key).Val()
+			token = s.holderOf(key)
 			return strings.HasPrefix(token, author)
 		})
 		s.Crew.Kill(process)
 		// Else it was about to release the lock.
-		return s.Admin.Get(s.Context(), key).Val() == token
+		return s.holderOf(key) == token
 	})
+}
+
+// holderOf returns the token that holds a lock; "" if none does. Of a quorum that takes
+// a majority.
+func (s *Scene) holderOf(key string) string {
+	if s.Quorum == nil {
+		return s.Admin.Get(s.Context(), key).Val()
+	}
+	votes := map[string]int{}
+	for _, voter := range s.Quorum {
+		token := voter.Admin.Get(s.Context(), key).Val()
+		if votes[token]++; votes[token] > len(s.Quorum)/2 {
+			return token
+		}
+	}
+	return ""
 }
 
 // authored is how a token looks: the name of who has made it, and a number.

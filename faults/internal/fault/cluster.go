@@ -6,12 +6,14 @@ import "github.com/reqlock/reqlock/internal/redistest"
 func clusterFaults() []Fault {
 	// With it a dead master holds up no keys but its own.
 	partly := []string{"--cluster-require-full-coverage", "no"}
+	// What the only replica has acknowledged is not lost with its master.
+	unacknowledged := []Deployment{OnCluster}
 	faults := []Fault{
-		{Name: "cluster-master-killed", Losing: true, Args: partly, Play: func(s *Scene) { s.killClusterMaster(false) }},
-		{Name: "cluster-master-killed-with-its-data", Losing: true, Play: func(s *Scene) { s.killClusterMaster(true) }},
-		{Name: "cluster-master-stopped", Losing: true, Args: partly, Play: stopClusterMaster},
+		{Name: "cluster-master-killed", On: unacknowledged, Losing: true, Args: partly, Play: func(s *Scene) { s.killClusterMaster(false) }},
+		{Name: "cluster-master-killed-with-its-data", On: unacknowledged, Losing: true, Play: func(s *Scene) { s.killClusterMaster(true) }},
+		{Name: "cluster-master-stopped", On: unacknowledged, Losing: true, Args: partly, Play: stopClusterMaster},
 		{Name: "cluster-switch", Play: switchClusterMaster},
-		{Name: "cluster-takeover", Losing: true, Play: takeOverClusterMaster},
+		{Name: "cluster-takeover", On: unacknowledged, Losing: true, Play: takeOverClusterMaster},
 		{Name: "cluster-slot-moved", Play: moveSlot},
 		{Name: "cluster-slot-moved-slowly", Play: func(s *Scene) { s.moveSlotSlowly(func() {}) }},
 		{Name: "cluster-client-killed-amid-slot-move", Play: killAmidMove},
@@ -19,7 +21,9 @@ func clusterFaults() []Fault {
 		{Name: "cluster-replica-restarted", Play: restartClusterReplica},
 	}
 	for i := range faults {
-		faults[i].On = []redistest.Kind{redistest.OnCluster}
+		if faults[i].On == nil {
+			faults[i].On = onCluster()
+		}
 	}
 	return faults
 }
@@ -39,7 +43,7 @@ func (s *Scene) killClusterMaster(withData bool) {
 	s.Helper()
 	master := s.someMaster()
 	s.broken("a master is replaced", func() {
-		s.during("a master is killed", s.slotsOf(master), func() {
+		s.during("a master is killed", s.lost(s.slotsOf(master)), func() {
 			if withData {
 				s.cutOff(master)
 			}
@@ -58,7 +62,7 @@ func (s *Scene) killClusterMaster(withData bool) {
 func stopClusterMaster(s *Scene) {
 	s.Helper()
 	master := s.someMaster()
-	s.stopMaster(master, s.slotsOf(master), s.Cluster)
+	s.stopMaster(master, s.lost(s.slotsOf(master)), s.Cluster)
 }
 
 // switchClusterMaster makes a master and its replica change roles, and back.
@@ -78,7 +82,7 @@ func takeOverClusterMaster(s *Scene) {
 	for range 2 {
 		s.broken("a master is replaced", func() {
 			old := master
-			s.losing("a replica takes over that lags", old, s.slotsOf(old), func() {
+			s.losing("a replica takes over that lags", old, s.lost(s.slotsOf(old)), func() {
 				s.cutOff(old)
 				master = s.Cluster.Takeover(old)
 				old.RefuseReplicas(false)

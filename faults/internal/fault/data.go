@@ -13,7 +13,7 @@ const foreign = "an operator was here"
 func dataFaults() []Fault {
 	return []Fault{
 		{
-			Name: "all-data-is-deleted", On: everywhere(), Losing: true,
+			Name: "all-data-is-deleted", On: onOneCopy(), Losing: true,
 			Play: rounds(4, func(s *Scene) {
 				s.during("all data is deleted", everything, func() {
 					s.masters(func(master redis.Cmdable) error { return master.FlushAll(s.Context()).Err() })
@@ -22,14 +22,14 @@ func dataFaults() []Fault {
 			}),
 		},
 		{
-			Name: "lock-is-deleted", On: everywhere(), Losing: true,
+			Name: "lock-is-deleted", On: onOneCopy(), Losing: true,
 			Play: rounds(6, func(s *Scene) {
 				s.held("the lock is deleted", func(key string) bool { return s.Admin.Del(s.Context(), key).Val() == 1 })
 				s.linger(0.3, 0.6)
 			}),
 		},
 		{
-			Name: "lock-is-overwritten", On: everywhere(), Losing: true,
+			Name: "lock-is-overwritten", On: onOneCopy(), Losing: true,
 			Play: rounds(3, func(s *Scene) {
 				key := s.held("the lock is overwritten", func(key string) bool {
 					return s.Admin.SetArgs(s.Context(), key, foreign, redis.SetArgs{Mode: "XX"}).Val() == "OK"
@@ -41,7 +41,7 @@ func dataFaults() []Fault {
 			}),
 		},
 		{
-			Name: "clock-jumps-forward", On: everywhere(), Losing: true,
+			Name: "clock-jumps-forward", On: onOneCopy(), Losing: true,
 			Play: rounds(6, func(s *Scene) {
 				s.held("the lock expires at once", func(key string) bool {
 					return s.Admin.PExpire(s.Context(), key, time.Millisecond).Val()
@@ -50,7 +50,7 @@ func dataFaults() []Fault {
 			}),
 		},
 		{
-			Name: "clock-jumps-back", On: everywhere(),
+			Name: "clock-jumps-back", On: onOneCopy(),
 			Play: rounds(3, func(s *Scene) {
 				s.during("the lock expires late", nil, func() {
 					key := s.existing(func(key string) bool { return s.Admin.PExpire(s.Context(), key, 30*time.Second).Val() })
@@ -61,8 +61,8 @@ func dataFaults() []Fault {
 				})
 			}),
 		},
-		{Name: "fences-are-deleted", On: everywhere(), Play: deleting("the fences are deleted", ":f")},
-		{Name: "waiting-lines-are-deleted", On: everywhere(), Play: deleting("the waiting lines are deleted", ":q")},
+		{Name: "fences-are-deleted", On: onOneCopy(), Play: deleting("the fences are deleted", ":f")},
+		{Name: "waiting-lines-are-deleted", On: onOneCopy(), Play: deleting("the waiting lines are deleted", ":q")},
 	}
 }
 

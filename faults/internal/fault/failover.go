@@ -50,16 +50,12 @@ func (s *Scene) losing(name string, master *redistest.Server, lost Loss, play fu
 }
 
 // stopMaster makes a master stand still until it is replaced, and go on then.
-func (s *Scene) stopMaster(master *redistest.Server, lost Loss, servers interface {
-	AwaitFailover(master *redistest.Server) *redistest.Server
-	Await()
-},
-) {
+func (s *Scene) stopMaster(master *redistest.Server, lost Loss, servers replicated) {
 	s.Helper()
 	s.broken("a master is replaced", func() {
 		s.during("a master stands still", lost, master.Pause)
 		servers.AwaitFailover(master)
-		s.Crew.AwaitGrants(traffic)
+		s.goOn()
 		s.losing("the old master goes on", master, lost, func() {
 			master.Resume()
 			servers.Await()
@@ -73,10 +69,22 @@ func serves(ctx context.Context, server *redis.Client) bool {
 	return !strings.Contains(info, "role:slave") && !errors.Is(err, syscall.ECONNREFUSED)
 }
 
-// cutOff makes sure that the master is told something that no replica knows.
+// cutOff makes sure that the master is told something that no replica knows. Where they
+// have to acknowledge it, nobody is granted anything.
 func (s *Scene) cutOff(master *redistest.Server) {
 	s.Helper()
 	master.RefuseReplicas(true)
+	s.goOn()
+}
+
+// goOn lets the clients work for a while where a master may have too few replicas:
+// until they were granted something, unless that has to be acknowledged.
+func (s *Scene) goOn() {
+	s.Helper()
+	if s.Replicas > 0 {
+		s.linger(1, 2)
+		return
+	}
 	s.Crew.AwaitGrants(traffic)
 }
 

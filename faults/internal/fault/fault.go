@@ -2,8 +2,6 @@ package fault
 
 import (
 	"slices"
-
-	"github.com/reqlock/reqlock/internal/redistest"
 )
 
 // A Fault is one way in which a run goes wrong.
@@ -11,7 +9,9 @@ type Fault struct {
 	// Name says it in a few words, joined by dashes.
 	Name string
 	// On is which deployments it can happen to.
-	On []redistest.Kind
+	On []Deployment
+	// Replicas is how many have to acknowledge a lease where replicas do: 1 if it is 0.
+	Replicas int
 	// Args are added to the command line of each server.
 	Args []string
 	// Crowd is set where it takes one process with many clients, which pass leases
@@ -27,7 +27,7 @@ type Fault struct {
 // All returns all faults, in an order that does not change: those that can happen
 // to one server, then those that take several.
 func All() []Fault {
-	return slices.Concat(singleFaults(), sentinelFaults(), clusterFaults())
+	return slices.Concat(singleFaults(), sentinelFaults(), clusterFaults(), replicaFaults(), quorumFaults())
 }
 
 // singleFaults are those that can happen to one server, and to what lies between
@@ -40,9 +40,3 @@ func singleFaults() []Fault {
 	return slices.Concat([]Fault{calm}, serverFaults(), dataFaults(), refusals(),
 		networkFaults(), commandFaults(), lateFaults(), clientFaults(), storms())
 }
-
-// everywhere is all kinds of deployment.
-func everywhere() []redistest.Kind { return redistest.Kinds() }
-
-// alone is one server alone.
-func alone() []redistest.Kind { return []redistest.Kind{redistest.OnServer} }

@@ -97,7 +97,7 @@ func bites() map[string]func(*show) bool {
 func TestFaultsBiteAndAreMended(t *testing.T) {
 	known := bites()
 	for _, f := range All() {
-		if !slices.Contains(f.On, redistest.OnServer) {
+		if !slices.Contains(f.On, OnServer) {
 			continue
 		}
 		bit := known[f.Name]
@@ -143,7 +143,7 @@ func play(t *testing.T, f Fault) *show {
 	t.Logf("seed %d", seed)
 	open := map[string]int{}
 	s.scene = &Scene{
-		TB: t, Kind: redistest.OnServer, Server: server, Admin: admin, Network: n, Crew: b,
+		TB: t, Server: server, Admin: admin, Network: n, Crew: b,
 		Random: rand.New(rand.NewPCG(seed, 0)), Keys: keys, TTL: ttl,
 		Trouble: func(name string, lost Loss) func() {
 			open[name]++

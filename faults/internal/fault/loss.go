@@ -12,6 +12,19 @@ func everything(string) bool { return true }
 // only is the loss of one key.
 func only(lost string) Loss { return func(key string) bool { return key == lost } }
 
+// lost is a loss of what a master has confirmed, and its replicas may not know. There is
+// none where a lease counts only once all of them have acknowledged it.
+func (s *Scene) lost(what Loss) Loss {
+	all := 2 // of Sentinel
+	if s.Cluster != nil {
+		all = 1
+	}
+	if s.Replicas >= all {
+		return nil
+	}
+	return what
+}
+
 // slotsOf is the loss of the keys that this master of a Cluster has now.
 func (s *Scene) slotsOf(master *redistest.Server) Loss {
 	s.Helper()

@@ -34,13 +34,26 @@ func networkFaults() []Fault {
 type who func(s *Scene) []*network.Path
 
 // one is a process at random.
-func one(s *Scene) []*network.Path { return []*network.Path{s.Network.Path(s.someProcess())} }
+func one(s *Scene) []*network.Path { return []*network.Path{s.path(s.someProcess())} }
+
+// path returns that of a process: of a few servers of a quorum, its part to them.
+func (s *Scene) path(process int) *network.Path {
+	path := s.Network.Path(process)
+	if s.few {
+		var servers []string
+		for _, voter := range s.Quorum {
+			servers = append(servers, voter.Addr())
+		}
+		return path.To(servers...)
+	}
+	return path
+}
 
 // all is all processes.
 func all(s *Scene) []*network.Path {
 	var paths []*network.Path
 	for _, process := range s.Crew.Processes() {
-		paths = append(paths, s.Network.Path(process))
+		paths = append(paths, s.path(process))
 	}
 	return paths
 }

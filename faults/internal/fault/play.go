@@ -94,6 +94,14 @@ func companion(lock, suffix string) string {
 // masters does something to each server that holds data of its own.
 func (s *Scene) masters(do func(master redis.Cmdable) error) {
 	s.Helper()
+	for _, voter := range s.Quorum {
+		if err := do(voter.Admin); err != nil {
+			s.Fatalf("order to the voter %s: %v", voter.Addr(), err)
+		}
+	}
+	if s.Quorum != nil {
+		return
+	}
 	if err := redistest.EachMaster(s.Context(), s.Admin, do); err != nil {
 		s.Fatalf("order to a master: %v", err)
 	}

@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-
-	"github.com/reqlock/reqlock/internal/redistest"
 )
 
 // refusals are the errors with which a server answers that can be reached.
@@ -29,7 +27,7 @@ func refusals() []Fault {
 
 // refusal is a fault in which the masters answer with errors of a class, until at
 // least one was heard.
-func refusal(class string, on []redistest.Kind, breaks strike) Fault {
+func refusal(class string, on []Deployment, breaks strike) Fault {
 	return Fault{Name: "answers-" + strings.ToLower(class), On: on, Play: rounds(2, func(s *Scene) {
 		s.during("the server answers "+class, nil, func() {
 			before := s.refused(class)

@@ -11,15 +11,19 @@ import (
 	"github.com/reqlock/reqlock/internal/redistest"
 )
 
-// A Scene is what a fault can get its hands on. One of Server, Sentinels and
-// Cluster is there.
+// A Scene is what a fault can get its hands on. One of Server, Sentinels, Cluster and
+// Quorum is there.
 type Scene struct {
 	testing.TB
-	Kind      redistest.Kind
 	Server    *redistest.Server
 	Sentinels *redistest.Sentinels
 	Cluster   *redistest.Cluster
-	// Admin sees the data as it is, past the network that the clients have.
+	Quorum    []Voter
+	few       bool // Quorum is some of its servers: see Scene.of
+	// Replicas is how many of them have to acknowledge a lease; 0 if none is asked.
+	Replicas int
+	// Admin sees the data as it is, past the network that the clients have. Of a quorum
+	// it sees what its first server has.
 	Admin redis.UniversalClient
 	// Network is between the servers and the clients.
 	Network *network.Network
@@ -34,6 +38,12 @@ type Scene struct {
 	// broken, and end when it is well again: a loss is over when nothing more gets
 	// lost, though those who have lost may not know yet.
 	Trouble func(name string, lost Loss) (end func())
+}
+
+// A Voter is one server of a quorum, and a client that sees its data as they are.
+type Voter struct {
+	*redistest.Server
+	Admin *redis.Client
 }
 
 // A Crew is the client processes.

@@ -26,7 +26,7 @@ func sentinelFaults() []Fault {
 		{"sentinel-client-killed-amid-failover", killAmidSentinelFailover},
 	} {
 		faults = append(faults, Fault{
-			Name: f.name, On: []redistest.Kind{redistest.OnSentinels}, Losing: true, Play: f.play,
+			Name: f.name, On: onSentinels(), Losing: true, Play: f.play,
 		})
 	}
 	return faults
@@ -38,7 +38,7 @@ func (s *Scene) killSentinelMaster(withData bool) {
 	s.Helper()
 	master := s.Sentinels.Master()
 	s.broken("the master is replaced", func() {
-		s.during("the master is killed", everything, func() {
+		s.during("the master is killed", s.lost(everything), func() {
 			if withData {
 				s.cutOff(master)
 			}
@@ -63,7 +63,7 @@ func (s *Scene) returnSentinelMaster(master *redistest.Server) {
 // on it does what it was told meanwhile, and what it is told until it is a replica.
 func stopSentinelMaster(s *Scene) {
 	s.Helper()
-	s.stopMaster(s.Sentinels.Master(), everything, s.Sentinels)
+	s.stopMaster(s.Sentinels.Master(), s.lost(everything), s.Sentinels)
 }
 
 // switchSentinelMaster replaces a master with which nothing is wrong, twice.
@@ -71,7 +71,7 @@ func switchSentinelMaster(s *Scene) {
 	s.Helper()
 	for range 2 {
 		s.broken("the master is replaced", func() {
-			s.losing("that is on purpose", s.Sentinels.Master(), everything, func() { s.Sentinels.Switch() })
+			s.losing("that is on purpose", s.Sentinels.Master(), s.lost(everything), func() { s.Sentinels.Switch() })
 		})
 	}
 }

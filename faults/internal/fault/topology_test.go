@@ -12,6 +12,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/faults/internal/check"
 	"github.com/reqlock/reqlock/internal/redistest"
 )
 
@@ -20,6 +22,7 @@ import (
 type witness struct {
 	*Scene
 	servers []*redistest.Server
+	crew    *workers
 	seen    map[sight]bool
 	losing  bool           // a trouble that loses data was declared
 	noted   map[string]int // what Redis has confirmed of each key
@@ -37,6 +40,8 @@ const (
 	losses sight = "what was confirmed is lost"
 	splits sight = "two servers grant at a time"
 	deaths sight = "a client has died"
+	// silences is that nobody was granted anything that was asked for meanwhile.
+	silences sight = "nobody was granted anything"
 )
 
 // A view is what a server is like.
@@ -80,7 +85,17 @@ func (w *witness) trouble(name string, lost Loss) (end func()) {
 		return func() {}
 	}
 	before, owned := w.view()
+	powerless := strings.HasPrefix(name, check.Powerless)
+	if powerless {
+		w.crew.watch()
+	}
 	return func() {
+		if powerless {
+			w.see(silences, w.crew.unserved() > 0)
+			if n := w.crew.served(); n > 0 {
+				w.Errorf("%s, and %d were", name, n)
+			}
+		}
 		after, owns := w.view()
 		for addr, was := range before {
 			is := after[addr]
@@ -159,12 +174,12 @@ func (w *witness) sets() map[string]string {
 // declares, and leaves nothing behind.
 func TestTopologies(t *testing.T) {
 	for _, test := range []struct {
-		kind   redistest.Kind
+		on     Deployment
 		faults []Fault
 		wanted map[string][]sight // each of one row is seen
 		short  []string
 	}{
-		{redistest.OnSentinels, sentinelFaults(), map[string][]sight{
+		{OnSentinels, sentinelFaults(), map[string][]sight{
 			"sentinel-master-killed":               {roles, ends, runs},
 			"sentinel-master-killed-with-its-data": {roles, ends, losses},
 			"sentinel-master-stopped":              {roles},
@@ -173,7 +188,7 @@ func TestTopologies(t *testing.T) {
 			"sentinel-master-restarted-empty":      {runs},
 			"sentinel-client-killed-amid-failover": {roles, ends, deaths},
 		}, []string{"sentinel-master-killed-with-its-data", "sentinel-split"}},
-		{redistest.OnCluster, clusterFaults(), map[string][]sight{
+		{OnCluster, clusterFaults(), map[string][]sight{
 			"cluster-master-killed":                {roles, ends, owners},
 			"cluster-master-killed-with-its-data":  {roles, ends, owners, losses},
 			"cluster-master-stopped":               {roles, owners},
@@ -185,17 +200,37 @@ func TestTopologies(t *testing.T) {
 			"cluster-master-restarted-empty":       {runs},
 			"cluster-replica-restarted":            {runs},
 		}, []string{"cluster-takeover", "cluster-client-killed-amid-slot-move"}},
+		{OnSentinelsReplicas, replicaFaults(), map[string][]sight{
+			"sentinel-master-killed-acknowledged":               {roles, runs},
+			"sentinel-master-killed-with-its-data-acknowledged": {roles, runs},
+			"sentinel-master-stopped-acknowledged":              {roles},
+			"sentinel-switch-acknowledged":                      {roles},
+			"sentinel-replica-stands-still":                     {silences},
+			"sentinel-replicas-stand-still":                     {silences},
+		}, []string{"sentinel-master-killed-with-its-data-acknowledged", "sentinel-replica-stands-still"}},
+		{OnClusterReplicas, replicaFaults(), map[string][]sight{
+			"cluster-master-killed-acknowledged":               {roles, runs, owners},
+			"cluster-master-killed-with-its-data-acknowledged": {roles, runs, owners},
+			"cluster-master-stopped-acknowledged":              {roles, owners},
+			"cluster-takeover-acknowledged":                    {roles, owners},
+			"cluster-replicas-stand-still":                     {silences},
+		}, []string{"cluster-takeover-acknowledged"}},
 	} {
-		t.Run(test.kind.String(), func(t *testing.T) {
+		t.Run(test.on.String(), func(t *testing.T) {
 			t.Parallel()
-			stage := raise(t, test.kind)
+			stage := raise(t, test.on)
 			for _, fault := range test.faults {
+				if !slices.Contains(fault.On, test.on) {
+					continue
+				}
 				if testing.Short() && !slices.Contains(test.short, fault.Name) {
 					continue
 				}
 				t.Run(fault.Name, func(t *testing.T) {
-					if !slices.Equal(fault.On, []redistest.Kind{test.kind}) {
-						t.Errorf("it is one of %v", fault.On)
+					for _, on := range fault.On {
+						if on.Kind() != test.on.Kind() {
+							t.Errorf("it is one of %v", fault.On)
+						}
 					}
 					stage.play(t, fault, test.wanted[fault.Name])
 				})
@@ -207,14 +242,15 @@ func TestTopologies(t *testing.T) {
 // raised is a deployment on which faults are played.
 type raised struct {
 	Scene
+	on      Deployment
 	servers []*redistest.Server
 	connect func(testing.TB, dial) redis.UniversalClient
 }
 
-func raise(t *testing.T, kind redistest.Kind) *raised {
+func raise(t *testing.T, on Deployment) *raised {
 	t.Helper()
-	r := &raised{Scene: Scene{Kind: kind, Random: rand.New(rand.NewPCG(1, 2)), TTL: time.Second}}
-	if kind == redistest.OnCluster {
+	r := &raised{on: on, Scene: Scene{Random: rand.New(rand.NewPCG(1, 2)), TTL: time.Second}}
+	if on.Kind() == redistest.OnCluster {
 		r.Cluster = redistest.StartCluster(t, "--cluster-require-full-coverage", "no")
 		r.servers = r.Cluster.Nodes()
 		r.connect = func(tb testing.TB, dial dial) redis.UniversalClient {
@@ -241,6 +277,11 @@ func (r *raised) play(t *testing.T, fault Fault, wanted []sight) {
 	t.Helper()
 	s := r.Scene
 	s.TB = t
+	var options []core.Option
+	if r.on.CountsReplicas() {
+		s.Replicas = max(1, fault.Replicas)
+		options = append(options, core.WithReplicas(s.Replicas, 200*time.Millisecond))
+	}
 	s.Admin = r.connect(t, nil)
 	var keys []string
 	for i := range 6 {
@@ -248,8 +289,8 @@ func (r *raised) play(t *testing.T, fault Fault, wanted []sight) {
 		s.Keys = append(s.Keys, "reqlock:"+keys[i])
 	}
 	w := &witness{Scene: &s, servers: r.servers, seen: map[sight]bool{}, noted: map[string]int{}}
-	crew := startWorkers(t, keys, r.connect)
-	crew.during = w.note
+	crew := startWorkers(t, keys, r.connect, options...)
+	crew.during, w.crew = w.note, crew
 	s.Crew, s.Trouble = crew, w.trouble
 
 	fault.Play(&s)
@@ -266,7 +307,8 @@ func (r *raised) play(t *testing.T, fault Fault, wanted []sight) {
 			t.Errorf("not seen: %s", what)
 		}
 	}
-	if w.losing != fault.Losing || w.seen[losses] && !fault.Losing {
+	// What a witness writes, no replica has to acknowledge.
+	if w.losing != fault.Losing || w.seen[losses] && !fault.Losing && s.Replicas == 0 {
 		t.Errorf("declared to lose data: %v, by its troubles %v, seen %v", fault.Losing, w.losing, w.seen[losses])
 	}
 	if crew.overlaps > 0 && !fault.Losing {

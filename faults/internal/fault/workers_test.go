@@ -25,6 +25,7 @@ type workers struct {
 	testing.TB
 	connect func(tb testing.TB, dial dial) redis.UniversalClient
 	keys    []string
+	options []core.Option
 	// during is called while grants are awaited, when there were as many.
 	during func()
 
@@ -35,6 +36,8 @@ type workers struct {
 	inside   map[string][]*core.Lease
 	overlaps int
 	grants   map[string]int
+	watched  time.Time // from when on calls are told apart by how they ended; zero: not
+	heard    map[bool]int
 }
 
 // A worker is one of them.
@@ -50,12 +53,15 @@ type worker struct {
 	conns []net.Conn
 }
 
-const workersOfATest, callersOfAWorker = 4, 4
+const (
+	workersOfATest, callersOfAWorker = 4, 4
+	leaseOfATest                     = time.Second
+)
 
-func startWorkers(t *testing.T, keys []string, connect func(testing.TB, dial) redis.UniversalClient) *workers {
+func startWorkers(t *testing.T, keys []string, connect func(testing.TB, dial) redis.UniversalClient, options ...core.Option) *workers {
 	t.Helper()
 	w := &workers{
-		TB: t, connect: connect, keys: keys, during: func() {},
+		TB: t, connect: connect, keys: keys, options: options, during: func() {},
 		running: map[int]*worker{}, inside: map[string][]*core.Lease{}, grants: map[string]int{},
 	}
 	for range workersOfATest {
@@ -74,7 +80,7 @@ func (w *workers) add() {
 	p := &worker{}
 	p.ctx, p.end = context.WithCancel(context.Background())
 	p.client = w.connect(w, p.dial)
-	p.locks = core.Must(core.New(p.client, core.WithTTL(time.Second), core.WithWait(time.Second)))
+	p.locks = core.Must(core.New(p.client, append(w.options, core.WithTTL(leaseOfATest), core.WithWait(time.Second))...))
 	for range callersOfAWorker {
 		p.group.Go(func() { w.work(p) })
 	}
@@ -88,7 +94,9 @@ func (w *workers) add() {
 func (w *workers) work(p *worker) {
 	for p.ctx.Err() == nil {
 		key := w.keys[rand.IntN(len(w.keys))]
+		begun := time.Now()
 		lease, err := p.locks.Lock(p.ctx, key)
+		w.hear(begun, err == nil)
 		if err != nil {
 			pause(p.ctx, 10*time.Millisecond)
 			continue
@@ -97,6 +105,36 @@ func (w *workers) work(p *worker) {
 		pause(lease.Context(), time.Duration(rand.IntN(int(5*time.Millisecond))))
 		w.leave(key, lease)
 		_ = lease.Release(p.ctx)
+	}
+}
+
+// watch begins to count how calls end that are made from now on.
+func (w *workers) watch() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.watched, w.heard = time.Now(), map[bool]int{}
+}
+
+// served and unserved are how many of these calls were granted, and how many not.
+func (w *workers) served() int   { return w.ended(true) }
+func (w *workers) unserved() int { return w.ended(false) }
+
+func (w *workers) ended(granted bool) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.heard[granted]
+}
+
+// hear takes in how a call has ended.
+func (w *workers) hear(begun time.Time, granted bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	from := w.watched
+	if granted {
+		from = from.Add(leaseOfATest) // what was granted before may be passed on within a process
+	}
+	if !w.watched.IsZero() && begun.After(from) {
+		w.heard[granted]++
 	}
 }
 

@@ -34,6 +34,8 @@ type History struct {
 	Begun          int64 `json:"begun"`
 	Ended          int64 `json:"ended"`
 	Calm           int64 `json:"calm"` // when nothing was broken any more; 0 if never
+	// Unfenced says that no client asked for a fence: a quorum has none.
+	Unfenced bool `json:"unfenced,omitempty"`
 	// Careless says that clients worked on beyond what their leases said: the
 	// negative control, in which updates of an unfenced register must get lost.
 	Careless bool `json:"careless,omitempty"`

@@ -1,6 +1,7 @@
 package network
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -23,7 +24,21 @@ type Path struct {
 	// not be changed.
 	Routes map[string]string
 
-	lines []*line
+	lines   []*line
+	servers []string // where each line leads
+}
+
+// To returns the part of the path that leads to these servers. It has no Commands: those
+// are of the whole path.
+func (p *Path) To(servers ...string) *Path {
+	part := &Path{Routes: map[string]string{}}
+	for i, l := range p.lines {
+		if slices.Contains(servers, p.servers[i]) {
+			part.lines, part.servers = append(part.lines, l), append(part.servers, p.servers[i])
+			part.Routes[p.servers[i]] = p.Routes[p.servers[i]]
+		}
+	}
+	return part
 }
 
 // lay makes a path to these servers, that the cleanup of tb ends.
@@ -36,7 +51,7 @@ func lay(tb testing.TB, servers []string) *Path {
 	fronts := p.Commands.Routes()
 	for _, server := range servers {
 		l := newLine(tb, fronts[server])
-		p.lines = append(p.lines, l)
+		p.lines, p.servers = append(p.lines, l), append(p.servers, server)
 		p.Routes[server] = l.addr
 	}
 	return p

@@ -9,8 +9,6 @@ import (
 	"os/signal"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/reqlock/reqlock/internal/redistest"
 )
 
@@ -44,6 +42,11 @@ type Orders struct {
 	// CommandTimeout is that of the Locker, and ReadTimeout that of go-redis; 0 is
 	// its default.
 	CommandTimeout, ReadTimeout time.Duration
+	// Quarantine, if it is not zero, makes the servers a quorum. Replicas is how many
+	// have to acknowledge a lease, within the ReplicaTimeout.
+	Quarantine     time.Duration
+	Replicas       int
+	ReplicaTimeout time.Duration
 	// Attempts is how many turns of a hundred are attempts.
 	Attempts int
 	// Careless makes holders sleep beyond their lease, and write without a look at
@@ -80,13 +83,4 @@ func (o *Orders) dial(ctx context.Context, network, addr string) (net.Conn, erro
 		addr = to
 	}
 	return (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, network, addr)
-}
-
-// connect returns the client of go-redis. Every other process has one whose reads
-// end with their context, with which the Locker works in another way.
-func (o *Orders) connect() redis.UniversalClient {
-	return redis.NewUniversalClient(&redis.UniversalOptions{
-		Addrs: o.Redis.Addrs, MasterName: o.Redis.MasterName, Password: o.Redis.Password,
-		Dialer: o.dial, ReadTimeout: o.ReadTimeout, ContextTimeoutEnabled: o.Process%2 == 0,
-	})
 }

@@ -38,13 +38,9 @@ func run(o Orders) error {
 		Orders: o, clock: clock.New(), ending: make(chan struct{}),
 		teller: &teller{process: o.Process, to: os.NewFile(ReportFile, "reports")},
 	}
-	rdb := p.connect()
-	options := []core.Option{core.WithTTL(o.TTL), core.WithCommandTimeout(o.CommandTimeout), core.WithFencing(true)}
-	if o.Prefix != "" {
-		options = append(options, core.WithPrefix(o.Prefix))
-	}
 	var err error
-	if p.locks, err = core.New(rdb, options...); err != nil {
+	var disconnect func() error
+	if p.locks, disconnect, err = p.newLocker(); err != nil {
 		return err
 	}
 	go func() {
@@ -59,7 +55,7 @@ func run(o Orders) error {
 	if err := p.locks.Close(ctx); err != nil {
 		return fmt.Errorf("close the locker: %w", err)
 	}
-	return errors.Join(rdb.Close(), leaked())
+	return errors.Join(disconnect(), leaked())
 }
 
 // work lets all clients take their turns, and returns when they have ended.
