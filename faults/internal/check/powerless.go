@@ -14,7 +14,7 @@ import (
 const Powerless = "nobody can be granted"
 
 // Minority is what the name of a Trouble begins with that only a minority of a
-// quorum's servers has. Who asks for a lock does not notice.
+// quorum's servers has. Who waits for a lock does not notice.
 const Minority = "a minority"
 
 // powerless finds the leases that were asked for and granted while nobody could be
@@ -48,7 +48,9 @@ func (s *story) left(l *lease, moment int64) bool {
 	})
 }
 
-// unnoticed reports whether a trouble is one that a call does not suffer from.
+// unnoticed reports whether a trouble is one that a call does not suffer from. A Try may:
+// it has the time of one command, and a vote that is split may take longer to tell while
+// some do not answer.
 func unnoticed(t history.Trouble, op *history.Op) bool {
-	return strings.HasPrefix(t.Name, Minority) && (op.Kind == history.Lock || op.Kind == history.Try)
+	return strings.HasPrefix(t.Name, Minority) && op.Kind == history.Lock
 }

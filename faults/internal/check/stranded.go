@@ -46,11 +46,28 @@ func (s *story) late(op *history.Op) int64 {
 			return 0
 		}
 		from = max(op.Call, s.Calm)
+		if well := s.unhurtSince(op); well != never {
+			from = max(op.Call, min(s.Calm, well))
+		}
 	}
 	if _, did := s.stood(op.Process, op.Call, op.Return); did {
 		return 0
 	}
 	return op.Return - from
+}
+
+// unhurtSince returns since when nothing was broken any more that a call suffers from,
+// when it returned; never if something was.
+func (s *story) unhurtSince(op *history.Op) (since int64) {
+	for _, t := range s.Troubles {
+		if !isStall(t) && !unnoticed(t, op) && t.From <= op.Return {
+			since = max(since, after(t.To, s.aftermath()))
+		}
+	}
+	if since > op.Return {
+		return never
+	}
+	return since
 }
 
 // unserved returns a call for a lock after all was well, if nobody was granted
