@@ -43,7 +43,8 @@ func TestACampaignPlaysAllRuns(t *testing.T) {
 	c.run(t.Context(), each(three(), fault.Deployments(), 1, 2), always)
 	slices.Sort(played)
 	want := []string{
-		"a-cluster-1", "a-cluster-2", "a-sentinels-1", "a-sentinels-2", "a-server-1", "a-server-2",
+		"a-cluster-1", "a-cluster-2", "a-cluster-replicas-1", "a-cluster-replicas-2", "a-quorum-1", "a-quorum-2",
+		"a-sentinels-1", "a-sentinels-2", "a-sentinels-replicas-1", "a-sentinels-replicas-2", "a-server-1", "a-server-2",
 		"b-cluster-1", "b-cluster-2", "b-server-1", "b-server-2", "c-cluster-1", "c-cluster-2",
 	}
 	if !slices.Equal(played, want) {

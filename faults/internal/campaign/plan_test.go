@@ -47,7 +47,8 @@ func TestTheShortPlanPlaysEachFaultOfAServerAndSomeOfTheOthers(t *testing.T) {
 			t.Errorf("%s cannot happen on %s", r.Fault.Name, r.On.String())
 		}
 	}
-	if sums[fault.OnServer] < shortOnServer || sums[fault.OnSentinels] != shortOnSentinels || sums[fault.OnCluster] != shortOnCluster {
+	if sums[fault.OnServer] < shortOnServer || sums[fault.OnSentinels] != shortOnSentinels || sums[fault.OnCluster] != shortOnCluster ||
+		sums[fault.OnQuorum] != shortOnQuorum || sums[fault.OnSentinelsReplicas] != shortOnReplicas || sums[fault.OnClusterReplicas] != shortOnReplicas {
 		t.Errorf("got %v", sums)
 	}
 	played := count(runs)

@@ -57,8 +57,12 @@ func (s *story) late(op *history.Op) int64 {
 }
 
 // unhurtSince returns since when nothing was broken any more that a call suffers from,
-// when it returned; never if something was.
+// when it returned; never if something was. Only of a quorum is there such a time
+// before all was well.
 func (s *story) unhurtSince(op *history.Op) (since int64) {
+	if s.Deployment != "quorum" {
+		return never
+	}
 	for _, t := range s.Troubles {
 		if !isStall(t) && !unnoticed(t, op) && t.From <= op.Return {
 			since = max(since, after(t.To, s.aftermath()))

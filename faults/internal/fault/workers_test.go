@@ -23,9 +23,9 @@ type dial = func(ctx context.Context, network, addr string) (net.Conn, error)
 // own, and look for themselves whether anybody is inside together with another.
 type workers struct {
 	testing.TB
-	connect func(tb testing.TB, dial dial) redis.UniversalClient
-	keys    []string
-	options []core.Option
+	// open gives a worker its Locker, and what it connects with.
+	open func(p *worker)
+	keys []string
 	// during is called while grants are awaited, when there were as many.
 	during func()
 
@@ -42,11 +42,11 @@ type workers struct {
 
 // A worker is one of them.
 type worker struct {
-	client redis.UniversalClient
-	locks  *core.Locker
-	ctx    context.Context
-	end    context.CancelFunc
-	group  sync.WaitGroup
+	clients []redis.UniversalClient
+	locks   *core.Locker
+	ctx     context.Context
+	end     context.CancelFunc
+	group   sync.WaitGroup
 
 	mu    sync.Mutex
 	dead  bool
@@ -60,8 +60,18 @@ const (
 
 func startWorkers(t *testing.T, keys []string, connect func(testing.TB, dial) redis.UniversalClient, options ...core.Option) *workers {
 	t.Helper()
+	return openWorkers(t, keys, func(p *worker) {
+		client := connect(t, p.dial)
+		p.clients = append(p.clients, client)
+		p.locks = core.Must(core.New(client, append(options, core.WithTTL(leaseOfATest), core.WithWait(time.Second))...))
+	})
+}
+
+// openWorkers starts workers whose Lockers open gives them.
+func openWorkers(t *testing.T, keys []string, open func(p *worker)) *workers {
+	t.Helper()
 	w := &workers{
-		TB: t, connect: connect, keys: keys, options: options, during: func() {},
+		TB: t, open: open, keys: keys, during: func() {},
 		running: map[int]*worker{}, inside: map[string][]*core.Lease{}, grants: map[string]int{},
 	}
 	for range workersOfATest {
@@ -79,8 +89,7 @@ func (w *workers) add() {
 	w.Helper()
 	p := &worker{}
 	p.ctx, p.end = context.WithCancel(context.Background())
-	p.client = w.connect(w, p.dial)
-	p.locks = core.Must(core.New(p.client, append(w.options, core.WithTTL(leaseOfATest), core.WithWait(time.Second))...))
+	w.open(p)
 	for range callersOfAWorker {
 		p.group.Go(func() { w.work(p) })
 	}
@@ -201,7 +210,9 @@ func (w *workers) stop(number int, peace bool) {
 	p.end()
 	_ = p.locks.Close(ctx)
 	p.group.Wait()
-	_ = p.client.Close()
+	for _, client := range p.clients {
+		_ = client.Close()
+	}
 }
 
 func (w *workers) Processes() []int {

@@ -1,0 +1,31 @@
+package campaign
+
+import (
+	"testing"
+
+	"github.com/reqlock/reqlock/faults/internal/fault"
+	"github.com/reqlock/reqlock/internal/redistest"
+)
+
+func TestWhatTheClientsOfADeploymentAskOfIt(t *testing.T) {
+	for on, want := range map[fault.Deployment]struct {
+		replicas    int // where the fault says nothing of them
+		two         int // where it takes two
+		quorum, pay bool
+	}{
+		fault.OnServer:            {0, 0, false, true},
+		fault.OnSentinels:         {0, 0, false, true},
+		fault.OnCluster:           {0, 0, false, true},
+		fault.OnQuorum:            {0, 0, true, false},
+		fault.OnSentinelsReplicas: {1, 2, false, true},
+		fault.OnClusterReplicas:   {1, 2, false, true},
+	} {
+		s := Run{On: on}.crew(redistest.Options{}, nil)
+		if s.Replicas != want.replicas || (s.Quarantine != 0) != want.quorum || (s.Attempts >= 0) != want.pay {
+			t.Errorf("%v: %+v", on, s)
+		}
+		if s := (Run{On: on, Fault: fault.Fault{Replicas: 2}}).crew(redistest.Options{}, nil); s.Replicas != want.two {
+			t.Errorf("%v, with two replicas: %+v", on, s)
+		}
+	}
+}
