@@ -314,3 +314,26 @@ func TestABallotThatIsGrantedTooLate(t *testing.T) {
 		release(t, h)
 	})
 }
+
+// Who asks at the same time says at each server that voted for this ballot that he
+// waits. That is no reason to come back without a pause after a split vote: all who
+// have split it would do so again.
+func TestAHintOfABallotUnderWayDoesNotShortenThePause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const splits = 20
+		var v *voters
+		e, v, _ := newVoters(t, func(n int, r store.Request) (store.Answer, error) {
+			if n == splits {
+				return isGranted(), nil
+			}
+			v.hint(r.Key, r.Token)
+			return isSplit, nil
+		})
+		h := hold(t, e, request(WaitForever))
+		first, last := v.times[0], v.times[splits]
+		if took := last.Sub(first); took < longestPause {
+			t.Errorf("%d split votes took %v", splits, took)
+		}
+		release(t, h)
+	})
+}
