@@ -151,6 +151,8 @@ func TestAQuorumRefusesWhatItCannotDo(t *testing.T) {
 }
 
 // A server that two clients lead to is found out, whoever answers first.
+//
+//faults:row 7: two of them are the same server
 func TestAQuorumFindsAServerThatItHasTwice(t *testing.T) {
 	nodes := servers(t, 2)
 	locks := core.Must(core.NewQuorum(clientsOf(t, append(nodes, nodes[0])), core.WithTTL(briefly)))

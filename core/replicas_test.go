@@ -108,6 +108,7 @@ func TestLocksThatReplicasHave(t *testing.T) {
 	})
 }
 
+//faults:row 18: the key is free again, and the error says how many have it
 func TestNobodyGetsALockThatTooFewReplicasHave(t *testing.T) {
 	onReplicated(t, func(t *testing.T, servers *replicated) {
 		locks := newLocker(t, servers.Client(t), replicas())

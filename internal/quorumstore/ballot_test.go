@@ -83,6 +83,8 @@ func textOf(o outcome[store.Answer]) string {
 // A ballot that is lost is withdrawn from who has voted for it or may have, before
 // anybody is told, and also from who votes later. The waiter stays in line, and
 // nobody is woken.
+//
+//faults:row 7: votes that are no majority
 func TestALostBallotIsWithdrawn(t *testing.T) {
 	s, fakes := newStore(5)
 	var got outcome[store.Answer]

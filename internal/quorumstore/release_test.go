@@ -62,6 +62,8 @@ func TestAReleaseCountsWhereAMajorityIsFree(t *testing.T) {
 
 // The waiter of the lease leaves the lines with it, and the first of the rest is
 // woken. A token of which nothing is known is released as well.
+//
+//faults:row 7: a release
 func TestAReleaseGoesToAllServers(t *testing.T) {
 	s, fakes := lease(t)
 	s.Release(store.Request{Key: "k", Token: "ballot", Rejoin: "next"}, func(store.Released, error) {})

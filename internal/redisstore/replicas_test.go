@@ -153,6 +153,7 @@ func TestEachGrantIsWrittenAndAskedForOnItsConnection(t *testing.T) {
 	}
 }
 
+//faults:row 18
 func TestTooFewReplicasAreAFaultOfWhatWasGranted(t *testing.T) {
 	sentinels := startReplicated(t)
 	observer, s := sentinels.Master().Client(t), newDurable(t, sentinels.Client(t), both)

@@ -39,8 +39,6 @@ func acquireRows() []Row {
 			Number:  7,
 			Trigger: "Redlock: a minority of several independent masters stays locked, or two of them share a host.",
 			Right:   "All nodes are released, those that failed included, and no node counts twice.",
-			Kind:    Absent,
-			Guard:   "There is no Redlock here: a lock lives on one server, Sentinel or Cluster, and New refuses a client that spreads keys over unrelated servers.",
 		},
 	}
 }

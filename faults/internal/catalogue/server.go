@@ -8,7 +8,8 @@ func serverRows() []Row {
 			Right:   "Nobody hangs, fencing numbers still rise, and a holder whose key is gone is told.",
 			Kind:    Loss,
 			Guard: "All locks are lost at once, and a second holder can get one. The first is told at its next renewal; " +
-				"a fencing number refuses its late writes; appendonly with appendfsync always loses none.",
+				"a fencing number refuses its late writes; appendonly with appendfsync always loses none; " +
+				"NewQuorum keeps the lock on a majority of servers, and one that was restarted gives no votes until old leases are over.",
 		},
 		{
 			Number:  17,
@@ -16,14 +17,13 @@ func serverRows() []Row {
 			Right:   "Who holds a lock that the new master does not know is told; all others go on.",
 			Kind:    Loss,
 			Guard: "Redis replicates after it has answered, so a lock can be lost with its master. The first holder is told at its next renewal and " +
-				"at the latest at the end of its validity; a fencing number refuses its late writes; min-replicas-to-write bounds a split.",
+				"at the latest at the end of its validity; a fencing number refuses its late writes; min-replicas-to-write bounds a split; " +
+				"WithReplicas of all replicas grants nothing that they do not have.",
 		},
 		{
 			Number:  18,
 			Trigger: "WAIT reaches too few replicas after the key was taken.",
 			Right:   "The key is released and the caller gets an error.",
-			Kind:    Absent,
-			Guard:   "There is no WAIT yet; it is planned as an option. It would make the loss of row 17 rarer, and would not rule it out.",
 		},
 		{
 			Number:  19,

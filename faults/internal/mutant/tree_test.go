@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"testing"
+
+	"github.com/reqlock/reqlock/faults/internal/fault"
 )
 
 // all are the campaign's own mutants.
@@ -33,8 +35,8 @@ func TestAllMutantsFitTheProduct(t *testing.T) {
 		if _, err := m.changed(tree.Product); err != nil {
 			t.Error(err)
 		}
-		if m.On != "server" && m.On != "sentinels" && m.On != "cluster" {
-			t.Errorf("mutant %s: on: %s is no deployment", m.Name, m.On)
+		if _, err := fault.DeploymentOf(m.On); err != nil {
+			t.Errorf("mutant %s: on: %v", m.Name, err)
 		}
 	}
 }
