@@ -21,7 +21,8 @@ func (e *Engine) hint(key, token string) {
 	case token != "" && (l == nil || !l.owns(token)):
 		e.spawnDiscard(key, token, nil, time.Now().Add(hintPatience))
 	case l == nil || l.isHaunted(token): // who holds it has been told
-	case token != "" && token == l.ballot: // others wait too: its answer says so, and a split vote needs its pause
+	case token != "" && token == l.ballot:
+		l.told = time.Now() // others wait too. That is no reason to look again: a split vote needs its pause
 	case l.state == freeing && token == l.lease.token:
 		l.lease.seenAgain = true
 	default:

@@ -147,16 +147,22 @@ func (b *ballot) end() (granted []bool) {
 	return granted
 }
 
-// repeat asks a server that does not have the lease for its vote again. Nobody
-// waits for it, and the waiter does not join the line.
-func (b *ballot) repeat(i int, ttl, bound time.Duration) {
+// repeat asks a server that does not have the lease for its vote again, and calls
+// then with what it has said. The waiter does not join the line. It reports whether
+// the server was asked: not where the lease is over.
+func (b *ballot) repeat(i int, ttl, bound time.Duration, then func(vote)) bool {
 	b.mu.Lock()
 	over := b.over
 	b.mu.Unlock()
 	if over {
-		return
+		return false
 	}
 	r := b.request
 	r.TTL, r.Bound, r.Join = ttl, bound, false
-	b.ask(i, r)
+	b.store.servers[i].Vote(r, func(answer store.Answer, err error) {
+		v := vote{true, answer, err}
+		b.hear(i, v)
+		then(v)
+	})
+	return true
 }

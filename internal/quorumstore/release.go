@@ -2,6 +2,7 @@ package quorumstore
 
 import (
 	"sync"
+	"time"
 
 	"github.com/reqlock/reqlock/internal/store"
 )
@@ -10,7 +11,9 @@ import (
 // server. Rejoin joins the lines where somebody else waits.
 func (s *Store) Release(r store.Request, done func(store.Released, error)) {
 	r.Inline = false
-	e := &ending{store: s, request: r, done: done, left: len(s.servers), granted: make([]bool, len(s.servers))}
+	e := &ending{
+		store: s, request: r, begun: time.Now(), done: done, left: len(s.servers), granted: make([]bool, len(s.servers)),
+	}
 	if b := s.ballotOf(r.Token); b != nil {
 		s.forget(r.Token)
 		e.granted, r.Waiter = b.end(), b.request.Waiter
@@ -24,6 +27,7 @@ func (s *Store) Release(r store.Request, done func(store.Released, error)) {
 type ending struct {
 	store   *Store
 	request store.Request
+	begun   time.Time
 	done    func(store.Released, error)
 	granted []bool // by server: it had voted for it
 
@@ -32,7 +36,11 @@ type ending struct {
 	ends     [store.Unsure + 1]int
 	failures []error
 	told     bool
+	failed   bool // what was told is a fault
 	held     bool // by a server that did not answer
+	// hurries is true once the rest is not waited for much longer, and late once it
+	// is not waited for any more.
+	hurries, late bool
 }
 
 // hear takes in the answer of a server.
@@ -46,10 +54,22 @@ func (e *ending) hear(i int, released store.Released, err error) {
 	} else {
 		e.ends[released.End]++
 	}
+	e.settle()
+}
+
+// settle tells what is decided. It unlocks e.mu.
+func (e *ending) settle() {
 	end, fault, decided := e.decide()
 	tell := decided && !e.told
-	e.told = e.told || tell
-	stays := e.left == 0 && e.held && fault == nil
+	if tell {
+		e.told, e.failed = true, fault != nil
+	}
+	if !e.told && !e.hurries && e.isFree() {
+		e.hurries = true
+		e.store.hurry(e.begun, e.hurry)
+	}
+	stays := e.left == 0 && e.held && !e.failed
+	e.held = e.held && !stays
 	e.mu.Unlock()
 	if tell {
 		e.done(store.Released{End: end}, fault)
@@ -59,22 +79,37 @@ func (e *ending) hear(i int, released store.Released, err error) {
 	}
 }
 
-// decide returns what became of the lease, if that is known.
-func (e *ending) decide() (end store.End, fault error, decided bool) { //nolint:revive // a fault is one of the results
+// hurry ends the wait for the rest.
+func (e *ending) hurry() {
+	e.mu.Lock()
+	e.late = true
+	e.settle()
+}
+
+// isFree reports whether a majority of servers does not have the lease any more.
+// Then it is in nobody's way.
+func (e *ending) isFree() bool {
+	return e.ends[store.Freed]+e.ends[store.Handed]+e.ends[store.NotHeld]+e.ends[store.Unsure] >= e.store.majority
+}
+
+// decide returns what became of the lease, if that is known. It was lost where so
+// many servers did not have it that it had no majority.
+func (e *ending) decide() (end store.End, fault error, decided bool) {
 	majority, servers := e.store.majority, len(e.store.servers)
-	switch freed := e.ends[store.Freed] + e.ends[store.Handed]; {
-	case freed >= majority && e.ends[store.Handed] > 0:
-		return store.Handed, nil, true
-	case freed >= majority:
-		return store.Freed, nil, true
+	freed := e.ends[store.Freed] + e.ends[store.Handed]
+	switch {
 	case e.ends[store.NotHeld] > servers-majority:
 		return store.NotHeld, nil, true
-	case e.left > 0:
+	case freed < majority && e.left > 0 && !(e.late && e.isFree()):
 		return 0, nil, false
-	case len(e.failures) > 0:
+	case !e.isFree():
 		return 0, e.fault(), true
-	default:
+	case freed == 0:
 		return store.Unsure, nil, true
+	case e.ends[store.Handed] > 0:
+		return store.Handed, nil, true
+	default:
+		return store.Freed, nil, true
 	}
 }
 

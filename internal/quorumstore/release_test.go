@@ -2,6 +2,7 @@ package quorumstore
 
 import (
 	"testing"
+	"testing/synctest"
 
 	"github.com/reqlock/reqlock/internal/store"
 )
@@ -22,9 +23,10 @@ func TestAReleaseCountsWhereAMajorityIsFree(t *testing.T) {
 		"three are free":            {answers: []answer{freed, freed, freed}, want: store.Freed},
 		"somebody waits":            {answers: []answer{freed, handed, not, freed}, want: store.Handed},
 		"three did not have it":     {answers: []answer{not, freed, not, not}, want: store.NotHeld},
-		"nobody knows":              {answers: []answer{freed, freed, not, unsure, not}, want: store.Unsure},
+		"nobody knows":              {answers: []answer{unsure, unsure, not, unsure, not}, want: store.Unsure},
 		"too many are gone":         {answers: []answer{freed, gone, gone, gone, freed}, fault: true},
-		"one too many is gone":      {answers: []answer{freed, not, freed, gone, not}, fault: true},
+		"too many had forgotten it": {answers: []answer{not, gone, gone, not, gone}, fault: true},
+		"two are free, two never":   {answers: []answer{freed, not, freed, mute, not}, want: store.Freed},
 		"one has it still":          {answers: []answer{gone, freed, freed, freed}, want: store.Freed, again: true},
 		"one will always":           {answers: []answer{mute, freed, freed, freed}, want: store.Freed},
 		"one never had it":          {answers: []answer{freed, freed, freed}, want: store.Freed},
@@ -58,6 +60,37 @@ func TestAReleaseCountsWhereAMajorityIsFree(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Once a majority does not have it any more, servers that are silent are not waited
+// for long.
+func TestAReleaseDoesNotWaitForTheDead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, fakes := lease(t)
+		told := make(chan store.End, 2)
+		s.Release(store.Request{Key: "k", Token: "ballot"}, func(released store.Released, err error) {
+			if err != nil {
+				t.Error(err)
+			}
+			told <- released.End
+		})
+		for i, end := range []store.End{store.Freed, store.Freed, store.NotHeld, store.NotHeld} {
+			fakes[i].withdrawals[0].answer(store.Released{End: end}, nil)
+		}
+		if len(told) != 0 {
+			t.Fatal("decided while it may have been lost")
+		}
+		if err := s.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if end := <-told; end != store.Freed {
+			t.Errorf("told %v", end)
+		}
+		fakes[4].withdrawals[0].answer(store.Released{}, errPasses)
+		if len(told) != 0 {
+			t.Error("told twice")
+		}
+	})
 }
 
 // The waiter of the lease leaves the lines with it, and the first of the rest is

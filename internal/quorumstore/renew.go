@@ -7,10 +7,11 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 )
 
-// Renew raises the life of the lease on all servers that have it. If those are a
-// majority, the others are asked for their votes once more.
+// Renew raises the life of the lease on all servers that have it, and asks the others
+// for their votes once more. It counts if a majority has it then. The lease is lost
+// where so many have forgotten it that others may have had a majority meanwhile.
 func (s *Store) Renew(r store.Request, done func(store.Renewal, error)) {
-	n := &renewal{store: s, request: r, done: done, left: len(s.servers)}
+	n := &renewal{store: s, ballot: s.ballotOf(r.Token), request: r, done: done, left: len(s.servers)}
 	for i, one := range s.servers {
 		one.Renew(r, func(answer store.Renewal, err error) { n.hear(i, answer, err) })
 	}
@@ -19,13 +20,16 @@ func (s *Store) Renew(r store.Request, done func(store.Renewal, error)) {
 // A renewal is one Renew.
 type renewal struct {
 	store   *Store
+	ballot  *ballot // nil if it is not known
 	request store.Request
 	done    func(store.Renewal, error)
 
 	mu       sync.Mutex
 	left     int   // servers whose answer has not come
-	without  []int // servers that do not have the lease
-	held     int   // those that do
+	asked    int   // those that were asked for their votes, whose answer has not come
+	held     int   // those that have the lease
+	gained   []int // those of them that did not have it
+	without  int   // those that did not have it
 	answer   store.Renewal
 	failures []error
 	told     bool
@@ -41,15 +45,37 @@ func (n *renewal) hear(i int, answer store.Renewal, err error) {
 	case answer.Held:
 		n.hold(answer)
 	default:
-		n.without = append(n.without, i)
+		n.without++
+		if n.ballot != nil && n.ballot.repeat(i, n.request.TTL, n.request.Bound, func(v vote) { n.gain(i, v) }) {
+			n.asked++
+		}
 	}
+	n.settle()
+}
+
+// gain takes in whether a server votes that did not have the lease.
+func (n *renewal) gain(i int, v vote) {
+	n.mu.Lock()
+	n.asked--
+	if v.answer.Granted {
+		n.gained = append(n.gained, i)
+		n.hold(store.Renewal{Held: true, Since: v.answer.Since, Line: v.answer.Line})
+	}
+	n.settle()
+}
+
+// settle tells what is decided, once. It unlocks n.mu.
+func (n *renewal) settle() {
 	renewed, fault, decided := n.decide()
 	tell := decided && !n.told
 	n.told = n.told || tell
-	repeats := n.left == 0 && renewed.Held
+	var vain []int // votes for a lease that is lost
+	if n.without > len(n.store.servers)-n.store.majority {
+		vain, n.gained = n.gained, nil
+	}
 	n.mu.Unlock()
-	if repeats { // before the holder can release it
-		n.repeat()
+	for _, i := range vain {
+		n.ballot.withdraw(i, n.request.Bound, func() {})
 	}
 	if tell {
 		n.done(renewed, fault)
@@ -66,20 +92,21 @@ func (n *renewal) hold(answer store.Renewal) {
 	n.answer.Line = max(n.answer.Line, answer.Line)
 }
 
-// decide returns what became of the lease, if that is known.
-func (n *renewal) decide() (renewed store.Renewal, fault error, decided bool) { //nolint:revive // a fault is one of the results
+// decide returns what became of the lease, if that is known. Votes that were gained
+// count only where it cannot turn out any more that it was lost before.
+func (n *renewal) decide() (renewed store.Renewal, fault error, decided bool) {
 	majority, servers := n.store.majority, len(n.store.servers)
 	switch {
-	case n.held >= majority:
+	case n.without > servers-majority:
+		return store.Renewal{Since: n.answer.Since}, nil, true
+	case n.held-len(n.gained) >= majority, n.held >= majority && n.without+n.left <= servers-majority:
 		renewed = n.answer
 		renewed.Held = true
-		if b := n.store.ballotOf(n.request.Token); b != nil && b.request.Join && renewed.Line > 0 {
+		if n.ballot != nil && n.ballot.request.Join && renewed.Line > 0 {
 			renewed.Line-- // its own waiter still stands there
 		}
 		return renewed, nil, true
-	case len(n.without) > servers-majority:
-		return store.Renewal{Since: n.answer.Since}, nil, true
-	case n.left > 0:
+	case n.left+n.asked > 0:
 		return store.Renewal{}, nil, false
 	default:
 		return store.Renewal{}, n.fault(), true
@@ -91,20 +118,14 @@ func (n *renewal) fault() error {
 	if err := n.store.failure(n.failures); err != nil {
 		return err
 	}
+	if len(n.failures) == 0 { // votes of others are in the way
+		return &store.Fault{Unknown: true, Passing: true, Err: errNoMajority}
+	}
 	unknown, passing := natureOf(n.failures[0])
 	return &store.Fault{Unknown: unknown, Passing: passing, Err: n.failures[0]}
 }
 
-// repeat asks those servers for their votes that do not have the lease.
-func (n *renewal) repeat() {
-	b := n.store.ballotOf(n.request.Token)
-	if b == nil {
-		return
-	}
-	for _, i := range n.without {
-		b.repeat(i, n.request.TTL, n.request.Bound)
-	}
-}
+var errNoMajority = errors.New("no majority has the lease any more")
 
 // natureOf returns what is known of the fault of a transition.
 func natureOf(err error) (unknown, passing bool) {

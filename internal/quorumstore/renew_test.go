@@ -1,6 +1,7 @@
 package quorumstore
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -51,6 +52,11 @@ func TestARenewalCountsWhereAMajorityHasTheLease(t *testing.T) {
 				}
 				fakes[i].renewals[0].answer(a.Renewal, a.err)
 			}
+			for _, f := range fakes { // those who do not have it do not vote for it either
+				for _, v := range f.votes[1:] {
+					v.answer(refused("h", 0).answer, nil)
+				}
+			}
 			text := map[bool]string{true: "held", false: "lost"}[got.answer.Held]
 			if got.err != nil {
 				text = "unknown"
@@ -78,8 +84,29 @@ func TestARenewalIsAsOldAsItsFirstAnswer(t *testing.T) {
 	}
 }
 
-// Servers without the lease are asked for their votes once it is renewed, and what
-// they say so late is taken back when it is released meanwhile.
+// A server that is dead does not end a lease that a majority gives its votes to. But
+// they do not count before it is known that no others may have had a majority.
+func TestARenewalCountsTheVotesThatItGains(t *testing.T) {
+	s, fakes := lease(t)
+	var got outcome[store.Renewal]
+	s.Renew(store.Request{Key: "k", Token: "ballot", TTL: time.Second}, got.take)
+	for i, f := range fakes[1:] {
+		f.renewals[0].answer(store.Renewal{Held: i < 2, Since: sent.Add(time.Second)}, nil)
+	}
+	for _, f := range fakes[3:] {
+		f.votes[1].answer(granted(sent).answer, nil)
+	}
+	if got.times != 0 {
+		t.Fatal("renewed before the last server could have lost it")
+	}
+	fakes[0].renewals[0].answer(store.Renewal{}, errPasses)
+	if got.times != 1 || !got.answer.Held || !got.answer.Since.Equal(sent) {
+		t.Errorf("told %d times: %+v, %v", got.times, got.answer, got.err)
+	}
+}
+
+// Servers without the lease are asked for their votes, and what they say so late is
+// taken back when the lease is released meanwhile.
 func TestARenewalAsksForTheVotesThatAreMissing(t *testing.T) {
 	s, fakes := lease(t)
 	s.Renew(store.Request{Key: "k", Token: "ballot", TTL: 3 * time.Second}, func(store.Renewal, error) {})
@@ -102,16 +129,22 @@ func TestARenewalAsksForTheVotesThatAreMissing(t *testing.T) {
 	}
 }
 
-// A lease that is lost gets no votes any more.
-func TestALostLeaseIsNotRenewed(t *testing.T) {
+// Votes for a lease that turns out to be lost are taken back, whether they come
+// before or after that is known.
+func TestALostLeaseKeepsNoVotes(t *testing.T) {
 	s, fakes := lease(t)
-	s.Renew(store.Request{Key: "k", Token: "ballot"}, func(store.Renewal, error) {})
-	for _, f := range fakes {
-		f.renewals[0].answer(store.Renewal{}, nil)
+	var got outcome[store.Renewal]
+	s.Renew(store.Request{Key: "k", Token: "ballot"}, got.take)
+	fakes[0].renewals[0].answer(store.Renewal{}, nil)
+	fakes[0].votes[1].answer(granted(sent).answer, nil)
+	fakes[1].renewals[0].answer(store.Renewal{}, nil)
+	fakes[2].renewals[0].answer(store.Renewal{}, nil)
+	if got.times != 1 || got.answer.Held || got.err != nil {
+		t.Fatalf("told %d times: %+v, %v", got.times, got.answer, got.err)
 	}
-	for i, f := range fakes {
-		if len(f.votes) != 1 {
-			t.Errorf("server %d was asked again", i)
-		}
+	fakes[1].votes[1].answer(granted(sent).answer, nil)
+	fakes[2].votes[1].answer(refused("h", 0).answer, nil)
+	if counts := withdrawn(fakes); !slices.Equal(counts, []int{1, 1, 0, 0, 0}) {
+		t.Errorf("withdrawn %v", counts)
 	}
 }
