@@ -16,7 +16,7 @@ import (
 
 // ttl is the life of the leases, and so how long a node that came back gives no
 // votes. A quarter of it is the bound of a command: it has room for a busy machine.
-const ttl = 3 * time.Second
+const ttl = 4 * time.Second
 
 // A process is a Locker with clients and an HTTP server of its own.
 type process struct {
