@@ -93,13 +93,13 @@ func Must(l *Locker, err error) *Locker {
 
 // With returns a view of the Locker with other settings. It shares everything
 // else: connections, waiting lines, observers. A bad setting panics, and so
-// does one that only New takes.
+// does one that only New and NewQuorum take.
 func (l *Locker) With(opts ...Option) *Locker {
 	view := *l
 	for _, opt := range opts {
 		must(opt != nil, "With: an option is nil")
 		if o, ok := opt.(rootOption); ok {
-			panic("reqlock: " + o.name + " is a setting of New alone")
+			panic("reqlock: " + o.name + " is a setting of the whole Locker, and none of a view: give it to New or NewQuorum")
 		}
 		if err := opt.apply(&view.settings); err != nil {
 			panic(err)

@@ -150,6 +150,86 @@ func TestAQuorumRefusesWhatItCannotDo(t *testing.T) {
 	}
 }
 
+// wrapped is a client that cannot be compared.
+type wrapped struct {
+	*redis.Client
+	_ []string
+}
+
+// What a Locker of a quorum cannot do is refused with the reason, when it is asked for.
+func TestAViewOfAQuorumRefusesWhatItCannotDo(t *testing.T) {
+	nodes := servers(t, 3)
+	var clients []redis.UniversalClient
+	for _, node := range nodes {
+		clients = append(clients, wrapped{Client: node.Client(t)})
+	}
+	locks := core.Must(core.NewQuorum(clients, core.WithTTL(briefly), core.WithQuarantine(time.Second)))
+	t.Cleanup(func() { _ = locks.Close(context.Background()) })
+	for name, opt := range map[string]core.Option{
+		"WithFencing": core.WithFencing(true), "WithTTL": core.WithTTL(2 * time.Second), "WithQuarantine": core.WithQuarantine(time.Minute),
+		"WithReplicas": core.WithReplicas(1, 10*time.Millisecond),
+	} {
+		func() {
+			defer func() {
+				if said, _ := recover().(interface{ Error() string }); said != nil && !strings.Contains(said.Error(), name) {
+					t.Errorf("%s: %v", name, said)
+				}
+			}()
+			locks.With(opt)
+			t.Errorf("%s was taken", name)
+		}()
+	}
+	if _, err := locks.Begin(t.Context(), "a", nil); !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("Begin: %v", err)
+	}
+	if err := locks.Resolve(t.Context(), "a"); !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("Resolve: %v", err)
+	}
+	lease, err := locks.With(core.WithTTL(time.Second), core.WithWait(20*time.Second)).Lock(t.Context(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := lease.Extend(t.Context(), time.Second); err != nil {
+		t.Error(err)
+	}
+	if err := lease.Extend(t.Context(), 2*time.Second); err == nil || !strings.Contains(err.Error(), "quarantine") {
+		t.Errorf("Extend: %v", err)
+	}
+	if err := lease.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// A server that stood still while locks were taken and released keeps no votes: with
+// them, the next server that is lost would take those locks along until the TTL.
+func TestAServerOfAQuorumThatStoodStillKeepsNoVote(t *testing.T) {
+	nodes := servers(t, 3)
+	locks := newQuorum(t, nodes, core.WithTTL(3*time.Second))
+	keys := []string{"a", "b", "c", "d", "e", "f"}
+	nodes[2].Pause()
+	for _, key := range keys {
+		lease, err := locks.TryLock(t.Context(), key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := lease.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rdb := nodes[2].Client(t)
+	nodes[2].Resume()
+	begun := time.Now()
+	for votes := int64(-1); votes != 0; {
+		var err error
+		if votes, err = rdb.Exists(t.Context(), "reqlock:a", "reqlock:b", "reqlock:c", "reqlock:d", "reqlock:e", "reqlock:f").Result(); err != nil {
+			t.Fatal(err)
+		}
+		if time.Since(begun) > 20*time.Second {
+			t.Fatalf("%d votes stay", votes)
+		}
+	}
+}
+
 // A server that two clients lead to is found out, whoever answers first.
 //
 //faults:row 7: two of them are the same server

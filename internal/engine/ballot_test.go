@@ -337,3 +337,58 @@ func TestAHintOfABallotUnderWayDoesNotShortenThePause(t *testing.T) {
 		release(t, h)
 	})
 }
+
+// losing is a store whose renewals find no majority any more.
+type losing struct{ *voters }
+
+func (losing) Renew(_ store.Request, done func(store.Renewal, error)) { go done(store.Renewal{}, nil) }
+
+// A lease that is found lost between two holders is released all the same: a minority
+// may have it still.
+func TestABallotThatIsLostBetweenTwoHoldersIsReleased(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, v, _ := newVoters(t, func(int, store.Request) (store.Answer, error) { return isGranted(), nil })
+		e.store = losing{v}
+		unrenewed := Request{Key: "k", TTL: 10 * time.Second, Wait: WaitForever}
+		first := hold(t, e, unrenewed)
+		second := make(chan *Hold)
+		go func() { second <- hold(t, e, unrenewed) }()
+		synctest.Wait()
+		release(t, first)
+		h := <-second
+		if h.Token() == first.Token() {
+			t.Fatal("it was passed on")
+		}
+		if !slices.Contains(v.tokens(), first.Token()) {
+			t.Errorf("released %v, and not %s", v.tokens(), first.Token())
+		}
+		release(t, h)
+	})
+}
+
+// An orphan that is swept is released alone: the waiter stays in line.
+func TestAWaiterStaysInLineWhenAnOrphanIsSwept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, v, _ := newVoters(t, func(n int, _ store.Request) (store.Answer, error) {
+			if n == 0 {
+				return store.Answer{Holder: "me:99", Remaining: time.Minute}, nil
+			}
+			return isGranted(), nil
+		})
+		h := hold(t, e, request(WaitForever))
+		if swept := v.released[0]; swept.Token != "me:99" || swept.Waiter != "" {
+			t.Errorf("released %+v", swept)
+		}
+		release(t, h)
+	})
+}
+
+// A split vote long after the last one is none of a row.
+func TestSplitVotesInARow(t *testing.T) {
+	var p patience
+	p.afterSplit()
+	p.after(isHeld, nil, false)
+	if p.splits != 0 {
+		t.Errorf("%d in a row", p.splits)
+	}
+}

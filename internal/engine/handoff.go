@@ -104,6 +104,8 @@ func (l *line) renewThenGrant(handover Handover) {
 			l.free() // the lease may be anything now; ask anew
 		case !renewal.Held && lease.attempt != nil:
 			l.free() // which aborts the attempt: it has not run
+		case !renewal.Held && l.engine.ballots:
+			l.free() // a minority may have it still
 		case !renewal.Held:
 			l.proceed(true)
 		default:

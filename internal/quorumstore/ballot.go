@@ -13,6 +13,7 @@ type ballot struct {
 	store   *Store
 	request store.Request
 	begun   time.Time
+	moves   []int // see muster.moved
 	done    func(store.Answer, error)
 
 	mu      sync.Mutex
@@ -35,9 +36,20 @@ type vote struct {
 	err      error
 }
 
+// mayBeOurs reports whether the server may have voted for the ballot.
+func (v vote) mayBeOurs() bool {
+	if v.err != nil {
+		unknown, _ := natureOf(v.err)
+		return unknown
+	}
+	return v.answer.Granted || !v.answered
+}
+
 // newBallot returns one on which nobody has voted.
 func newBallot(s *Store, r store.Request, done func(store.Answer, error)) *ballot {
-	return &ballot{store: s, request: r, begun: time.Now(), done: done, votes: make([]vote, len(s.servers))}
+	return &ballot{
+		store: s, request: r, begun: time.Now(), moves: s.muster.moves(), done: done, votes: make([]vote, len(s.servers)),
+	}
 }
 
 // ask asks a server for its vote, for this ballot and with the words of r.
@@ -47,19 +59,22 @@ func (b *ballot) ask(i int, r store.Request) {
 
 // hear takes in the answer of a server.
 func (b *ballot) hear(i int, v vote) {
-	if v.err != nil {
+	switch {
+	case v.err != nil:
 		b.store.muster.miss(i)
+	case v.answer.Granted && b.store.muster.moved(i, b.moves):
+		v = vote{answered: true, err: &store.Fault{Unknown: true, Passing: true, Err: errMoved}}
 	}
 	b.mu.Lock()
 	b.votes[i] = v
-	over, lost := b.over, b.decided && !b.answer.Granted
+	over := b.over
 	decides := !b.decided && b.decide()
 	if !b.decided {
 		b.hurry()
 	}
 	b.mu.Unlock()
 	switch {
-	case over && v.answer.Granted, lost && v.err != nil: // it may have voted
+	case over && v.mayBeOurs():
 		b.withdraw(i, b.request.Bound, func() {})
 	case decides:
 		b.tell()
@@ -72,11 +87,8 @@ func (b *ballot) decide() bool {
 	count, majority := b.count(), b.store.majority
 	switch {
 	case count.granted >= majority && b.knowsRest():
-		b.answer, b.err = b.granted(), nil
-		if same := b.store.muster.double(); same != nil {
-			b.answer, b.err = store.Answer{}, &store.Fault{Unknown: true, Err: same}
-		}
-	case count.granted < majority && count.granted+count.left < majority && b.known(count):
+		b.answer, b.err = b.granted()
+	case count.granted < majority && count.granted+count.left < majority && b.known(count) && b.knowsRest():
 		b.answer, b.err = b.refused()
 	default:
 		return false
@@ -101,7 +113,7 @@ func (b *ballot) tell() {
 		switch {
 		case v.answer.Granted && waits:
 			granted = append(granted, i)
-		case v.answer.Granted, v.err != nil:
+		case v.answered && v.mayBeOurs():
 			others = append(others, i)
 		}
 	}
@@ -132,19 +144,24 @@ func (b *ballot) left() {
 func (b *ballot) withdraw(i int, bound time.Duration, then func()) {
 	r := b.request
 	r.Bound, r.Waiter = bound, ""
-	b.store.servers[i].Withdraw(r, false, func(store.Released, error) { then() })
+	b.store.servers[i].Withdraw(r, false, func(_ store.Released, err error) {
+		if retries(err) {
+			b.store.debts[i].owe(r)
+		}
+		then()
+	})
 }
 
-// end ends the lease of the ballot, and returns which servers have voted for it.
-func (b *ballot) end() (granted []bool) {
+// end ends the lease of the ballot, and returns which servers may have voted for it.
+func (b *ballot) end() (voted []bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.over = true
-	granted = make([]bool, len(b.votes))
+	voted = make([]bool, len(b.votes))
 	for i, v := range b.votes {
-		granted[i] = v.answer.Granted
+		voted[i] = v.mayBeOurs()
 	}
-	return granted
+	return voted
 }
 
 // repeat asks a server that does not have the lease for its vote again, and calls

@@ -135,6 +135,28 @@ func TestAVoteThatComesLateIsWithdrawn(t *testing.T) {
 			t.Errorf("withdrawn %v", counts)
 		}
 	})
+	t.Run("where it may come", func(t *testing.T) {
+		s, fakes := newStore(3)
+		var got outcome[store.Answer]
+		s.Enqueue(request(), got.take)
+		give(fakes, granted(sent), granted(sent))
+		s.Release(store.Request{Key: "k", Token: "ballot"}, func(store.Released, error) {})
+		fakes[2].votes[0].answer(store.Answer{}, errPasses)
+		if counts := withdrawn(fakes); !slices.Equal(counts, []int{1, 1, 2}) {
+			t.Errorf("withdrawn %v", counts)
+		}
+	})
+	t.Run("but not where it cannot come", func(t *testing.T) {
+		s, fakes := newStore(3)
+		var got outcome[store.Answer]
+		s.Enqueue(request(), got.take)
+		give(fakes, granted(sent), granted(sent))
+		s.Release(store.Request{Key: "k", Token: "ballot"}, func(store.Released, error) {})
+		fakes[2].votes[0].answer(store.Answer{}, errStays)
+		if counts := withdrawn(fakes); !slices.Equal(counts, []int{1, 1, 1}) {
+			t.Errorf("withdrawn %v", counts)
+		}
+	})
 	t.Run("but not for a lease that is held", func(t *testing.T) {
 		s, fakes := newStore(3)
 		var got outcome[store.Answer]
@@ -155,7 +177,7 @@ func TestNobodyIsGrantedALockBeforeAllServersAreKnown(t *testing.T) {
 	}{"another server": {"run 9", true}, "the same server": {"run 1", false}, "none": {"", true}} {
 		t.Run(name, func(t *testing.T) {
 			s, fakes := newStore(3)
-			s.muster.runs[2] = ""
+			s.muster.places[2].run = ""
 			var got outcome[store.Answer]
 			s.Enqueue(request(), got.take)
 			give(fakes, granted(sent), granted(sent))

@@ -51,6 +51,7 @@ func (m *muster) connect(i int, given redis.UniversalClient) (*redis.Client, err
 		}
 		return m.admit(ctx, i, conn)
 	}
+	o.Dialer = m.watch(i, o.Dialer)
 	return redis.NewClient(&o), nil
 }
 

@@ -48,7 +48,10 @@ func (b *ballot) knowsRest() bool {
 
 // granted returns the answer of a majority. Its life counts from when the first of
 // these votes was asked for.
-func (b *ballot) granted() store.Answer {
+func (b *ballot) granted() (store.Answer, error) {
+	if same := b.store.muster.double(); same != nil {
+		return store.Answer{}, &store.Fault{Unknown: true, Err: same}
+	}
 	answer := store.Answer{Granted: true}
 	for _, v := range b.votes {
 		if !v.answer.Granted {
@@ -59,12 +62,15 @@ func (b *ballot) granted() store.Answer {
 		}
 		answer.Line = max(answer.Line, v.answer.Line)
 	}
-	return answer
+	return answer, nil
 }
 
 // refused returns why there is no majority: too many servers have not answered, or
 // others have their votes.
 func (b *ballot) refused() (store.Answer, error) {
+	if same := b.store.muster.double(); same != nil {
+		return store.Answer{}, &store.Fault{Err: same}
+	}
 	var failures []error
 	holders := make(map[string]int)
 	answer := store.Answer{}

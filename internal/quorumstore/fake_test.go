@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -23,6 +25,15 @@ type fake struct {
 	hint        func(key, token string)
 	ready       chan struct{}
 	stopped     int
+
+	mu sync.Mutex // guards withdrawals, for those that come from a timer
+}
+
+// taken returns the withdrawals.
+func (f *fake) taken() []asked[store.Released] {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.withdrawals)
 }
 
 // asked is one command, and the function that takes its answer.
@@ -40,6 +51,8 @@ func (f *fake) Renew(r store.Request, done func(store.Renewal, error)) {
 }
 
 func (f *fake) Withdraw(r store.Request, wake bool, done func(store.Released, error)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.withdrawals = append(f.withdrawals, asked[store.Released]{r, done})
 	f.woken = append(f.woken, wake)
 }
@@ -59,7 +72,7 @@ func newStore(n int) (*Store, []*fake) {
 		f := &fake{ready: make(chan struct{})}
 		s.join(f)
 		fakes = append(fakes, f)
-		_ = s.muster.meet(i, fmt.Sprint("run ", i))
+		_, _, _ = s.muster.connected(i, fmt.Sprint("run ", i))
 	}
 	return s, fakes
 }

@@ -3,6 +3,7 @@ package quorumstore
 import (
 	"context"
 	"errors"
+	"net"
 	"strings"
 	"testing"
 	"time"
@@ -33,15 +34,98 @@ func TestAServerTellsWhoItIs(t *testing.T) {
 	}
 }
 
-func TestOneServerIsNotTwo(t *testing.T) {
-	m := newMuster(3, time.Second)
-	if err := errors.Join(m.meet(0, "a"), m.meet(1, "b"), m.meet(2, "c"), m.double()); err != nil {
-		t.Fatal(err)
+// A wire is a connection of a client, of which a test knows whether it is open.
+type wire struct {
+	net.Conn
+	closed bool
+}
+
+func (w *wire) Close() error {
+	w.closed = true
+	return nil
+}
+
+// connected makes a connection of a client that leads to a process.
+func (m *muster) connected(i int, run string) (w *wire, watched net.Conn, err error) {
+	w = &wire{}
+	watched, _ = m.watch(i, func(context.Context, string, string) (net.Conn, error) { return w, nil })(context.Background(), "", "")
+	return w, watched, m.meet(i, run)
+}
+
+// joined makes a muster of these processes, each behind a client of its own.
+func joined(t *testing.T, runs ...string) (m *muster, wires []*wire, conns []net.Conn) {
+	t.Helper()
+	m = newMuster(len(runs), time.Second)
+	for i, run := range runs {
+		w, conn, err := m.connected(i, run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wires, conns = append(wires, w), append(conns, conn)
 	}
-	if err := m.meet(2, "a"); !errors.Is(err, errDouble) || !errors.Is(m.double(), errDouble) || !strings.Contains(err.Error(), "0 and 2") {
+	return m, wires, conns
+}
+
+func TestOneServerIsNotTwo(t *testing.T) {
+	m, _, conns := joined(t, "a", "b", "a")
+	if err := m.double(); !errors.Is(err, errDouble) || !strings.Contains(err.Error(), "0 and 2") {
+		t.Errorf("got %v", err)
+	}
+	if err := conns[0].Close(); err != nil || m.double() != nil { // it is behind the other client alone
 		t.Errorf("got %v, %v", err, m.double())
 	}
-	if err := errors.Join(m.meet(0, "d"), m.double()); err != nil { // the first one was started anew
+}
+
+// All connections of a client lead to one process: those to the one before end, and
+// what is asked meanwhile is not believed.
+func TestAClientLeadsToOneProcess(t *testing.T) {
+	m, wires, _ := joined(t, "x", "y", "z")
+	before := m.moves()
+	late, _, err := m.connected(0, "w")
+	if !errors.Is(err, errMoved) || !wires[0].closed || !late.closed || wires[1].closed {
+		t.Errorf("got %v; closed: %v, %v, %v", err, wires[0].closed, late.closed, wires[1].closed)
+	}
+	if !m.moved(0, before) || m.moved(1, before) {
+		t.Error("which of them has moved?")
+	}
+	if _, _, err := m.connected(0, "w"); err != nil {
+		t.Error(err)
+	}
+	if _, _, err := m.connected(1, "x"); !errors.Is(err, errMoved) { // nobody else leads there any more
+		t.Error(err)
+	}
+	if err := m.double(); err != nil {
+		t.Error(err)
+	}
+}
+
+// As long as a connection leads to a process, no other client may.
+func TestAProcessThatIsStillConnectedBehindOneClientIsNotMetBehindAnother(t *testing.T) {
+	m, _, conns := joined(t, "x", "y", "z")
+	_, _, _ = m.connected(1, "x") // that closes the connections to y
+	if _, _, err := m.connected(1, "x"); err != nil || !errors.Is(m.double(), errDouble) {
+		t.Errorf("got %v, %v", err, m.double())
+	}
+	_ = conns[0].Close()
+	if err := m.double(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A server that is known to be young is not looked at for a while.
+func TestAYoungServerIsLeftAlone(t *testing.T) {
+	m := newMuster(1, time.Minute)
+	now := time.Now()
+	if err := m.grow(0, 59500*time.Millisecond, now); err == nil || m.waits(0, now) == nil {
+		t.Errorf("got %v, %v", err, m.waits(0, now))
+	}
+	if err := m.waits(0, now.Add(500*time.Millisecond)); err != nil {
+		t.Error(err)
+	}
+	if err := m.grow(0, 0, now); err == nil || m.waits(0, now.Add(longestYouth)) != nil {
+		t.Errorf("got %v, %v", err, m.waits(0, now.Add(longestYouth)))
+	}
+	if err := errors.Join(m.grow(0, time.Minute, now), m.waits(0, now)); err != nil {
 		t.Error(err)
 	}
 }

@@ -12,11 +12,11 @@ import (
 func (s *Store) Release(r store.Request, done func(store.Released, error)) {
 	r.Inline = false
 	e := &ending{
-		store: s, request: r, begun: time.Now(), done: done, left: len(s.servers), granted: make([]bool, len(s.servers)),
+		store: s, request: r, begun: time.Now(), done: done, left: len(s.servers), voted: make([]bool, len(s.servers)),
 	}
 	if b := s.ballotOf(r.Token); b != nil {
 		s.forget(r.Token)
-		e.granted, r.Waiter = b.end(), b.request.Waiter
+		e.voted, r.Waiter = b.end(), b.request.Waiter
 	}
 	for i, one := range s.servers {
 		one.Withdraw(r, true, func(released store.Released, err error) { e.hear(i, released, err) })
@@ -29,53 +29,46 @@ type ending struct {
 	request store.Request
 	begun   time.Time
 	done    func(store.Released, error)
-	granted []bool // by server: it had voted for it
+	voted   []bool // by server: it may have voted for it
 
 	mu       sync.Mutex
 	left     int // servers whose answer has not come
 	ends     [store.Unsure + 1]int
 	failures []error
 	told     bool
-	failed   bool // what was told is a fault
-	held     bool // by a server that did not answer
 	// hurries is true once the rest is not waited for much longer, and late once it
 	// is not waited for any more.
 	hurries, late bool
 }
 
-// hear takes in the answer of a server.
+// hear takes in the answer of a server. From one that does not answer its vote is
+// taken back later, if it may have given it.
 func (e *ending) hear(i int, released store.Released, err error) {
+	if e.voted[i] && retries(err) {
+		e.store.debts[i].owe(e.request)
+	}
 	e.mu.Lock()
 	e.left--
 	if err != nil {
 		e.failures = append(e.failures, err)
-		_, passing := natureOf(err)
-		e.held = e.held || (passing && e.granted[i])
 	} else {
 		e.ends[released.End]++
 	}
 	e.settle()
 }
 
-// settle tells what is decided. It unlocks e.mu.
+// settle tells what is decided, once. It unlocks e.mu.
 func (e *ending) settle() {
 	end, fault, decided := e.decide()
 	tell := decided && !e.told
-	if tell {
-		e.told, e.failed = true, fault != nil
-	}
+	e.told = e.told || tell
 	if !e.told && !e.hurries && e.isFree() {
 		e.hurries = true
 		e.store.hurry(e.begun, e.hurry)
 	}
-	stays := e.left == 0 && e.held && !e.failed
-	e.held = e.held && !stays
 	e.mu.Unlock()
 	if tell {
 		e.done(store.Released{End: end}, fault)
-	}
-	if stays { // a majority is free, and one vote has to be taken back once more
-		e.store.echoes.tell(e.request.Key, e.request.Token)
 	}
 }
 

@@ -11,7 +11,9 @@ import (
 // for their votes once more. It counts if a majority has it then. The lease is lost
 // where so many have forgotten it that others may have had a majority meanwhile.
 func (s *Store) Renew(r store.Request, done func(store.Renewal, error)) {
-	n := &renewal{store: s, ballot: s.ballotOf(r.Token), request: r, done: done, left: len(s.servers)}
+	n := &renewal{
+		store: s, ballot: s.ballotOf(r.Token), request: r, moves: s.muster.moves(), done: done, left: len(s.servers),
+	}
 	for i, one := range s.servers {
 		one.Renew(r, func(answer store.Renewal, err error) { n.hear(i, answer, err) })
 	}
@@ -22,6 +24,7 @@ type renewal struct {
 	store   *Store
 	ballot  *ballot // nil if it is not known
 	request store.Request
+	moves   []int // see muster.moved
 	done    func(store.Renewal, error)
 
 	mu       sync.Mutex
@@ -37,6 +40,9 @@ type renewal struct {
 
 // hear takes in the answer of a server.
 func (n *renewal) hear(i int, answer store.Renewal, err error) {
+	if err == nil && n.store.muster.moved(i, n.moves) {
+		err = &store.Fault{Unknown: true, Passing: true, Err: errMoved}
+	}
 	n.mu.Lock()
 	n.left--
 	switch {
@@ -100,11 +106,11 @@ func (n *renewal) decide() (renewed store.Renewal, fault error, decided bool) {
 	case n.without > servers-majority:
 		return store.Renewal{Since: n.answer.Since}, nil, true
 	case n.held-len(n.gained) >= majority, n.held >= majority && n.without+n.left <= servers-majority:
+		if same := n.store.muster.double(); same != nil {
+			return store.Renewal{}, &store.Fault{Unknown: true, Passing: true, Err: same}, true
+		}
 		renewed = n.answer
 		renewed.Held = true
-		if n.ballot != nil && n.ballot.request.Join && renewed.Line > 0 {
-			renewed.Line-- // its own waiter still stands there
-		}
 		return renewed, nil, true
 	case n.left+n.asked > 0:
 		return store.Renewal{}, nil, false

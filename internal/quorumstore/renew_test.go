@@ -79,8 +79,8 @@ func TestARenewalIsAsOldAsItsFirstAnswer(t *testing.T) {
 	if !got.answer.Since.Equal(sent) {
 		t.Errorf("since %v", got.answer.Since.Sub(sent))
 	}
-	if got.answer.Line != 1 {
-		t.Errorf("a line of %d, want that of the others", got.answer.Line)
+	if got.answer.Line != 2 {
+		t.Errorf("a line of %d, want the longest", got.answer.Line)
 	}
 }
 
@@ -126,6 +126,25 @@ func TestARenewalAsksForTheVotesThatAreMissing(t *testing.T) {
 	again.answer(store.Answer{Granted: true, Since: sent}, nil)
 	if len(fakes[4].withdrawals) != 2 {
 		t.Error("a vote stays with a lease that is over")
+	}
+}
+
+// A vote that is asked for by a renewal, and may have come after the release, is taken
+// back. None is asked for after it.
+func TestAVoteThatIsGainedTooLateIsTakenBack(t *testing.T) {
+	s, fakes := lease(t)
+	s.Renew(store.Request{Key: "k", Token: "ballot", TTL: time.Second}, func(store.Renewal, error) {})
+	for i, f := range fakes[:4] {
+		f.renewals[0].answer(store.Renewal{Held: i < 3, Since: sent}, nil)
+	}
+	s.Release(store.Request{Key: "k", Token: "ballot"}, func(store.Released, error) {})
+	fakes[3].votes[1].answer(store.Answer{}, errPasses)
+	if n := len(fakes[3].withdrawals); n != 2 {
+		t.Errorf("%d withdrawals, want one more", n)
+	}
+	fakes[4].renewals[0].answer(store.Renewal{}, nil)
+	if n := len(fakes[4].votes); n != 1 {
+		t.Error("asked for a vote after the release")
 	}
 }
 

@@ -34,6 +34,7 @@ type Store struct {
 	// majority is how many votes it takes.
 	majority int
 	echoes   echoes
+	debts    []*debts    // by server
 	work     tally.Tally // goroutines and timers of this package
 
 	mu sync.Mutex
@@ -77,7 +78,9 @@ func New(clients []redis.UniversalClient, prefix, process string, quarantine tim
 func (s *Store) join(one server) {
 	i := len(s.servers)
 	one.OnHint(func(key, token string) { s.echoes.hear(i, key, token) })
+	one = &gate{server: one, muster: s.muster, index: i, work: &s.work}
 	s.servers = append(s.servers, one)
+	s.debts = append(s.debts, &debts{server: one, work: &s.work})
 }
 
 // Clients returns the clients by which the servers are asked, in their order.
@@ -121,6 +124,9 @@ func (s *Store) OnHint(hint func(key, token string)) { s.echoes.tell = hint }
 // several times.
 func (s *Store) Close(ctx context.Context) error {
 	var failed error
+	for _, owed := range s.debts {
+		owed.close()
+	}
 	for _, one := range s.servers {
 		if err := one.Close(ctx); err != nil {
 			failed = err

@@ -1,0 +1,126 @@
+package quorumstore
+
+import (
+	"sync"
+	"time"
+
+	"github.com/reqlock/reqlock/internal/store"
+	"github.com/reqlock/reqlock/internal/tally"
+)
+
+// debtPause is how long after a failure a server is tried again that has a vote
+// which is to be taken back.
+const debtPause = 250 * time.Millisecond
+
+// debts are the votes that one server may have for ballots that are over. It was told
+// so in vain. Each is taken back when the server answers again, unless its time is
+// over by then: with fewer servers down than a minority, a vote that stays behind may
+// be the one that another ballot lacks. One of them is tried at a time.
+type debts struct {
+	server server
+	work   *tally.Tally
+
+	mu     sync.Mutex
+	owed   map[string]debt // by token
+	trying bool
+	closed bool
+}
+
+// A debt is a vote that is to be taken back.
+type debt struct {
+	request store.Request
+	until   time.Time // when it has run out
+}
+
+// owe notes that the server did not answer to a withdrawal.
+func (d *debts) owe(r store.Request) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return
+	}
+	if d.owed == nil {
+		d.owed = make(map[string]debt)
+	}
+	d.owed[r.Token] = debt{r, time.Now().Add(r.TTL)}
+	d.tryLater()
+}
+
+// tryLater has the server tried in a while. The caller holds d.mu.
+func (d *debts) tryLater() {
+	if d.trying || len(d.owed) == 0 || d.closed {
+		return
+	}
+	d.trying = true
+	d.work.Add()
+	time.AfterFunc(debtPause, func() {
+		defer d.work.Done()
+		d.try()
+	})
+}
+
+// try takes one vote back, and all others if that was answered.
+func (d *debts) try() {
+	one, ok := d.next()
+	if !ok {
+		return
+	}
+	d.server.Withdraw(one, true, func(_ store.Released, err error) {
+		for _, r := range d.tried(one, err) {
+			d.server.Withdraw(r, true, func(_ store.Released, err error) {
+				if retries(err) {
+					d.owe(r)
+				}
+			})
+		}
+	})
+}
+
+// next returns a vote to take back, and forgets those that have run out.
+func (d *debts) next() (r store.Request, ok bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now := time.Now()
+	for token, one := range d.owed {
+		if !now.Before(one.until) {
+			delete(d.owed, token)
+			continue
+		}
+		r, ok = one.request, true
+	}
+	d.trying = ok && !d.closed
+	return r, d.trying
+}
+
+// tried takes in the answer to one, and returns those that can follow.
+func (d *debts) tried(one store.Request, err error) (rest []store.Request) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.trying = false
+	if retries(err) {
+		d.tryLater()
+		return nil
+	}
+	delete(d.owed, one.Token)
+	for _, other := range d.owed {
+		rest = append(rest, other.request)
+	}
+	d.owed = nil
+	return rest
+}
+
+// close forgets all of them.
+func (d *debts) close() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.closed, d.owed = true, nil
+}
+
+// retries reports whether a command with this error may do better later.
+func retries(err error) bool {
+	if err == nil {
+		return false
+	}
+	_, passing := natureOf(err)
+	return passing
+}
