@@ -20,6 +20,9 @@ import (
 	"github.com/reqlock/reqlock/internal/redistest"
 )
 
+// bound is how long a command to one server may take.
+const bound = 100 * time.Millisecond
+
 // voting is what is said between the clients of a quorum and its servers.
 type voting struct {
 	mu    sync.Mutex
@@ -30,7 +33,7 @@ type voting struct {
 const (
 	isRefused = "a connection is refused"
 	isEnded   = "a connection ends"
-	isSilent  = "a reply does not come"
+	isSilent  = "a reply does not come in time"
 	isReset   = "a connection is reset"
 )
 
@@ -46,14 +49,29 @@ func (v *voting) has(sign string) bool {
 	return v.heard[sign] > 0
 }
 
-// An ear hears what a server says.
+// An ear hears what a server says, and how long it says nothing.
 type ear struct {
 	net.Conn
 	voting *voting
+
+	mu    sync.Mutex
+	asked time.Time // of what was not answered yet; zero: all was
 }
 
-func (e ear) Read(into []byte) (int, error) {
+func (e *ear) Write(from []byte) (int, error) {
+	e.mu.Lock()
+	if e.asked.IsZero() {
+		e.asked = time.Now()
+	}
+	e.mu.Unlock()
+	return e.Conn.Write(from)
+}
+
+func (e *ear) Read(into []byte) (int, error) {
 	n, err := e.Conn.Read(into)
+	if n > 0 {
+		e.answered()
+	}
 	for _, class := range []string{"-OOM", "-READONLY"} {
 		if bytes.Contains(into[:n], []byte(class)) {
 			e.voting.note(class)
@@ -63,13 +81,28 @@ func (e ear) Read(into []byte) (int, error) {
 	switch {
 	case err == nil:
 	case errors.Is(err, net.ErrClosed), errors.As(err, &timeout) && timeout.Timeout(): // it was given up
-		e.voting.note(isSilent)
 	case strings.Contains(err.Error(), "connection reset"):
 		e.voting.note(isReset)
 	default:
 		e.voting.note(isEnded)
 	}
 	return n, err
+}
+
+func (e *ear) Close() error {
+	e.answered()
+	return e.Conn.Close()
+}
+
+// answered ends the time for which nothing was said. That a connection ends is no sign
+// of silence: it ends too when what swallows its replies is mended.
+func (e *ear) answered() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.asked.IsZero() && time.Since(e.asked) > bound {
+		e.voting.note(isSilent)
+	}
+	e.asked = time.Time{}
 }
 
 // votingBites says of each fault by what it is to be known; nothing where its play sees
@@ -204,12 +237,12 @@ func startQuorum(t *testing.T, s *Scene, v *voting, addrs []string) *workers {
 				v.note(isRefused)
 				return nil, err
 			}
-			return ear{conn, v}, nil
+			return &ear{Conn: conn, voting: v}, nil
 		}
 		for _, addr := range addrs {
 			p.clients = append(p.clients, redis.NewClient(&redis.Options{Addr: addr, Dialer: dial, ContextTimeoutEnabled: true}))
 		}
 		p.locks = core.Must(core.NewQuorum(p.clients, core.WithTTL(s.TTL), core.WithWait(time.Second),
-			core.WithCommandTimeout(100*time.Millisecond), core.WithQuarantine(Quarantine(s.TTL))))
+			core.WithCommandTimeout(bound), core.WithQuarantine(Quarantine(s.TTL))))
 	})
 }

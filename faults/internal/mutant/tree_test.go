@@ -4,8 +4,10 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"testing"
 
 	"github.com/reqlock/reqlock/faults/internal/fault"
@@ -51,13 +53,23 @@ func TestAllMutantsCompile(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			build := exec.CommandContext(t.Context(), "go", "build", "-overlay", overlay, "./internal/engine", "./internal/redisstore")
+			build := exec.CommandContext(t.Context(), "go", append([]string{"build", "-overlay", overlay}, m.packages()...)...)
 			build.Dir = tree.Product
 			if out, err := build.CombinedOutput(); err != nil {
 				t.Errorf("%v\n%s", err, out)
 			}
 		})
 	}
+}
+
+// packages are those that a mutant changes.
+func (m Mutant) packages() []string {
+	var packages []string
+	for _, e := range m.edits {
+		packages = append(packages, "./"+path.Dir(e.file))
+	}
+	slices.Sort(packages)
+	return slices.Compact(packages)
 }
 
 // Scripts are embedded files, which are not read by the compiler as its sources
