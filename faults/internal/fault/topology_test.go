@@ -54,7 +54,7 @@ type view struct {
 func (w *witness) view() (views map[string]view, owned map[string]string) {
 	views, owned = map[string]view{}, map[string]string{}
 	for _, server := range w.servers {
-		client := server.Client(w, func(o *redis.Options) { o.MaxRetries = -1 })
+		client := server.Client(w, func(o *redis.Options) { o.MaxRetries, o.ReadTimeout = -1, time.Second })
 		info, err := client.Info(w.Context(), "everything").Result()
 		_ = client.Close()
 		views[server.Addr()] = view{
