@@ -93,7 +93,7 @@ func (e *ending) decide() (end store.End, fault error, decided bool) {
 	switch {
 	case e.ends[store.NotHeld] > servers-majority:
 		return store.NotHeld, nil, true
-	case freed < majority && e.left > 0 && !(e.late && e.isFree()):
+	case freed < majority && e.left > 0 && (!e.late || !e.isFree()):
 		return 0, nil, false
 	case !e.isFree():
 		return 0, e.fault(), true
