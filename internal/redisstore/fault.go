@@ -51,9 +51,10 @@ func newFault(err error, uncertain bool) *store.Fault {
 
 // passing lists how the errors begin that a server outgrows by itself: while it
 // loads, fails over, looks for replicas, or runs somebody's script, and while a
-// slot moves.
+// slot moves. A master that becomes a replica ends a WAIT, and refuses the next one.
 var passing = [...]string{
 	"LOADING ", "READONLY ", "MASTERDOWN ", "CLUSTERDOWN ", "TRYAGAIN ", "NOREPLICAS ", "BUSY ",
+	"UNBLOCKED ", "ERR WAIT cannot be used with replica",
 	"ERR max number of clients reached",
 	"ERR Script attempted to access a non local key", // which expired as its slot moved
 }

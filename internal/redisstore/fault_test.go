@@ -82,6 +82,15 @@ func TestWhatTheServersErrorsMean(t *testing.T) {
 	}
 }
 
+// WAIT comes too late where a master has become a replica since the script before it.
+func TestWAITAtAReplicaPasses(t *testing.T) {
+	rdb := redistest.StartSentinel(t).Replicas()[0].Client(t)
+	err := rdb.Do(t.Context(), "wait", 1, 1).Err()
+	if err == nil || !newFault(err, true).Passing {
+		t.Errorf("got %v", err)
+	}
+}
+
 //faults:row 20: BUSY
 func TestABusyServerPasses(t *testing.T) {
 	server := redistest.Start(t, "--busy-reply-threshold", "10")
