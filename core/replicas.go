@@ -12,8 +12,10 @@ import (
 // Commit and Seal. They have the timeout for it, whole milliseconds; where fewer of
 // them have said so by then, the request gets ErrUnavailable, and no lock is left
 // behind. It is off if not set. n is at least 1, and the timeout at least 1 ms, at
-// most half of WithCommandTimeout, and at most an eighth of the TTL. Only New takes
-// it.
+// most a quarter of WithCommandTimeout, and at most a sixteenth of the TTL: 125 ms if
+// these are not set. A command may have to wait for replicas three times: behind
+// another one, for a server that has to be told the script, and for its own. Only New
+// takes it.
 //
 // A lock that n replicas have survives the loss of its master, if one of these is
 // the next one. Redis promotes the replica that has the most, as far as that is
@@ -47,8 +49,9 @@ func WithReplicas(n int, timeout time.Duration) Option {
 	}}
 }
 
-// replicaShare is how many times longer than replicas a command may take.
-const replicaShare = 2
+// replicaShare is how many times longer than replicas a command may take: it may wait
+// for them three times.
+const replicaShare = 4
 
 // checkReplicas refuses times into which a wait for replicas does not fit.
 func (s *settings) checkReplicas() error {
@@ -57,10 +60,10 @@ func (s *settings) checkReplicas() error {
 	case s.replicas.Count == 0:
 		return nil
 	case wait > s.commandTimeout/replicaShare:
-		return fmt.Errorf("reqlock: WithReplicas: a timeout of %v is more than half of WithCommandTimeout, which is %v", wait, s.commandTimeout)
+		return fmt.Errorf("reqlock: WithReplicas: a timeout of %v is more than a quarter of WithCommandTimeout, which is %v", wait, s.commandTimeout)
 	case wait > s.ttl/4/replicaShare:
 		return fmt.Errorf("reqlock: WithReplicas: a timeout of %v takes a TTL of at least %v, and WithTTL is %v: "+
-			"a command has a quarter of that, and the replicas half of the command", wait, 4*replicaShare*wait, s.ttl)
+			"a command has a quarter of that, and the replicas a quarter of the command", wait, 4*replicaShare*wait, s.ttl)
 	default:
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -22,6 +23,16 @@ func replicas() core.Option { return core.WithReplicas(1, 50*time.Millisecond) }
 type replicated struct {
 	*redistest.Deployment
 	rdb redis.UniversalClient
+}
+
+// startReplicated runs a master with two replicas, whom one may ask.
+func startReplicated(t *testing.T) *redistest.Sentinels {
+	t.Helper()
+	sentinels := redistest.StartSentinel(t)
+	for _, server := range sentinels.Servers() {
+		server.Grant(redistest.ReplicaRights)
+	}
+	return sentinels
 }
 
 // refuse cuts the masters off from their replicas, or lets them come.
@@ -153,6 +164,47 @@ func TestNobodyGetsALockThatTooFewReplicasHave(t *testing.T) {
 	})
 }
 
+// The longest time that is allowed by default, at a server that knows no script yet,
+// as after a failover.
+func TestTheLongestTimeForReplicasFitsIntoACommand(t *testing.T) {
+	server := redistest.Start(t)
+	server.Grant(redistest.ReplicaRights)
+	locks := newLocker(t, server.Client(t), core.WithReplicas(1, 125*time.Millisecond))
+	wantFinding(t, locks.Check(t.Context()), "only 0 of 1 replicas", "WithReplicas")
+	if err := server.Client(t).ScriptFlush(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	_, err := locks.TryLock(t.Context(), "k")
+	if err == nil || !strings.Contains(err.Error(), short) {
+		t.Errorf("try: %v", err)
+	}
+}
+
+// Refusals and replays need no replicas, but leave together with what does, which
+// may have the longest time that is allowed.
+func TestAReplayIsNotRefusedBesideWhatWaitsForReplicas(t *testing.T) {
+	s := startReplicated(t)
+	locks := newLocker(t, s.Client(t), core.WithReplicas(1, 125*time.Millisecond))
+	if err := begin(t, locks, "order").Commit(t.Context(), []byte("done")); err != nil {
+		t.Fatal(err)
+	}
+	s.Master().RefuseReplicas(true)
+	ctx, cancel := context.WithCancel(t.Context())
+	var others sync.WaitGroup
+	for i := range 4 {
+		others.Go(func() {
+			for n := 0; ctx.Err() == nil; n++ {
+				_, _ = locks.Begin(ctx, fmt.Sprint("other", i, " ", n), []byte("f"))
+			}
+		})
+	}
+	for range 20 {
+		wantReplay(t, locks, "order", "done")
+	}
+	cancel()
+	others.Wait()
+}
+
 func TestALockIsLostWithItsReplicas(t *testing.T) {
 	onReplicated(t, func(t *testing.T, servers *replicated) {
 		heard := &events{}
@@ -241,16 +293,16 @@ func TestSettingsOfReplicas(t *testing.T) {
 	}{
 		"none of them":                       {rdb, []core.Option{core.WithReplicas(0, time.Second)}, "0 is below 1"},
 		"no time":                            {rdb, []core.Option{core.WithReplicas(1, time.Millisecond-1)}, "below 1ms"},
-		"half of a command's time":           {rdb, []core.Option{core.WithReplicas(1, 250*time.Millisecond)}, ""},
-		"more than half of a command's time": {rdb, []core.Option{core.WithReplicas(1, 251*time.Millisecond)}, "WithCommandTimeout"},
-		"half of a longer one": {rdb, []core.Option{
-			core.WithReplicas(1, time.Second), core.WithCommandTimeout(2 * time.Second),
+		"a quarter of a command's time":      {rdb, []core.Option{core.WithReplicas(1, 125*time.Millisecond)}, ""},
+		"more than a quarter of a command's": {rdb, []core.Option{core.WithReplicas(1, 126*time.Millisecond)}, "WithCommandTimeout"},
+		"a quarter of a longer one": {rdb, []core.Option{
+			core.WithReplicas(1, time.Second), core.WithCommandTimeout(4 * time.Second), core.WithTTL(16 * time.Second),
 		}, ""},
-		"an eighth of the TTL":            {rdb, []core.Option{replicas(), core.WithTTL(400 * time.Millisecond)}, ""},
-		"more than an eighth of the TTL":  {rdb, []core.Option{core.WithTTL(399 * time.Millisecond), replicas()}, "a TTL of at least 400ms"},
-		"for ever":                        {rdb, []core.Option{core.WithReplicas(1, 1<<62)}, "WithCommandTimeout"},
-		"a client that is hidden":         {struct{ redis.UniversalClient }{rdb}, []core.Option{replicas()}, "does not show what it wraps"},
-		"a client that reads too briefly": {hasty, []core.Option{replicas()}, "ReadTimeout"},
+		"a sixteenth of the TTL":           {rdb, []core.Option{replicas(), core.WithTTL(800 * time.Millisecond)}, ""},
+		"more than a sixteenth of the TTL": {rdb, []core.Option{core.WithTTL(799 * time.Millisecond), replicas()}, "a TTL of at least 800ms"},
+		"for ever":                         {rdb, []core.Option{core.WithReplicas(1, 1<<62)}, "WithCommandTimeout"},
+		"a client that is hidden":          {struct{ redis.UniversalClient }{rdb}, []core.Option{replicas()}, "does not show what it wraps"},
+		"a client that reads too briefly":  {hasty, []core.Option{replicas()}, "ReadTimeout"},
 	} {
 		locks, err := core.New(test.rdb, test.opts...)
 		switch {
@@ -263,7 +315,7 @@ func TestSettingsOfReplicas(t *testing.T) {
 		}
 	}
 	locks := newLocker(t, rdb, replicas())
-	for name, opt := range map[string]core.Option{"WithReplicas is a setting": replicas(), "a TTL of at least": core.WithTTL(399 * time.Millisecond)} {
+	for name, opt := range map[string]core.Option{"WithReplicas is a setting": replicas(), "a TTL of at least": core.WithTTL(799 * time.Millisecond)} {
 		func() {
 			defer func() {
 				if said := fmt.Sprint(recover()); !strings.Contains(said, name) {

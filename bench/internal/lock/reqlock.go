@@ -25,7 +25,8 @@ func openReqlockPlain(c Config) (Locker, error) {
 }
 
 func openReqlockReplica(c Config) (Locker, error) {
-	return reqlockOf(stack.On(wire.NewClient(c.Addrs, c.Commands, wire.Deadlines), c.Commands, core.WithReplicas(1, replicaTime)))
+	return reqlockOf(stack.On(wire.NewClient(c.Addrs, c.Commands, wire.Deadlines), c.Commands,
+		core.WithReplicas(1, replicaTime), core.WithCommandTimeout(4*replicaTime)))
 }
 
 func openReqlockQuorum(c Config) (Locker, error) {

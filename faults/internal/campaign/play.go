@@ -98,7 +98,7 @@ func (r Run) crew(servers redistest.Options, routes func(process int) map[string
 	s := crew.Settings{
 		Redis: servers, Routes: routes, Seed: r.Seed,
 		TTL: ttl, CommandTimeout: commandTimeout, Careless: r.Careless,
-		Replicas: r.replicas(), ReplicaTimeout: ttl / 8,
+		Replicas: r.replicas(), ReplicaTimeout: commandTimeout / 4,
 	}
 	if r.On == fault.OnQuorum {
 		s.Quarantine, s.Attempts = fault.Quarantine(ttl), -1

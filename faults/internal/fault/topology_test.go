@@ -280,7 +280,7 @@ func (r *raised) play(t *testing.T, fault Fault, wanted []sight) {
 	var options []core.Option
 	if r.on.CountsReplicas() {
 		s.Replicas = max(1, fault.Replicas)
-		options = append(options, core.WithReplicas(s.Replicas, leaseOfATest/10))
+		options = append(options, core.WithReplicas(s.Replicas, leaseOfATest/16))
 	}
 	s.Admin = r.connect(t, nil)
 	var keys []string
