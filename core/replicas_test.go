@@ -224,6 +224,29 @@ func TestALockIsLostWithItsReplicas(t *testing.T) {
 	})
 }
 
+// No release waits for replicas, whoever waits for the lock here.
+func TestAReleaseWithAWaiterHereDoesNotWaitForReplicas(t *testing.T) {
+	s, heard := startReplicated(t), &events{}
+	rdb := s.Client(t, func(o *redis.FailoverOptions) { o.ReadTimeout = 5 * time.Minute })
+	locks := newLocker(t, rdb, core.WithReplicas(2, time.Minute), core.WithCommandTimeout(4*time.Minute), core.WithTTL(16*time.Minute),
+		core.WithObserver(heard.observe))
+	lease := lock(t, locks, "k")
+	if err := lease.Extend(t.Context(), 20*time.Minute); err != nil { // so that it is not passed on here
+		t.Fatal(err)
+	}
+	next := make(chan *core.Lease)
+	go func() { next <- lock(t, locks, "k") }()
+	await(t, "another one waits", func() bool { return len(heard.of(core.Waiting)) == 1 })
+	s.Master().RefuseReplicas(true)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if err := lease.Release(ctx); err != nil {
+		t.Error(err)
+	}
+	s.Master().RefuseReplicas(false)
+	release(t, <-next)
+}
+
 func TestACommitThatTooFewReplicasHaveIsToldAndNotUndone(t *testing.T) {
 	onReplicated(t, func(t *testing.T, servers *replicated) {
 		heard := &events{}

@@ -72,12 +72,7 @@ func (s *Store) Release(r store.Request, done func(store.Released, error)) {
 	t.args = append(t.args, t.rejoined.set(r.Rejoin))
 	t.brief = r.Alone && r.Rejoin == ""
 	t.done, t.decode = done, decodeRelease
-	lanes := s.lanesOf(&t.exchange)
-	if r.Rejoin != "" { // it may keep the key
-		s.renewsOf(lanes).do(&t.exchange)
-		return
-	}
-	lanes.keeps.do(&t.exchange)
+	s.lanesOf(&t.exchange).keeps.do(&t.exchange)
 }
 
 // pool keeps transitions that are over, with their memory, for the next ones.
@@ -158,16 +153,16 @@ type releasing struct {
 
 // settle reads the answer. A token that is gone at the second send may have
 // been released by the first one: then it is not known what became of the key. Nor
-// is it where the key was kept, and replicas cannot be said to know of it: the
-// release is none the worse for that, and the token that has rejoined asks again.
-// What was done counts only once they know of it.
+// does a key that was kept count where replicas have to know of it: no release waits
+// for them, and the token that has rejoined asks again, and waits. What was done
+// counts only once they know of it.
 func (t *releasing) settle(got reply, uncertain bool) {
 	released, err := t.decode(got, &t.exchange)
 	switch {
 	case err != nil:
 		t.done(store.Released{}, newFault(err, uncertain))
 		return
-	case released.End == store.NotHeld && uncertain, released.End == store.Kept && got.unconfirmed != nil:
+	case released.End == store.NotHeld && uncertain, released.End == store.Kept && t.store.replicas.wanted():
 		released.End = store.Unsure
 	}
 	if got.unconfirmed != nil && released.Stored != store.NotStored {
