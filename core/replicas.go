@@ -26,7 +26,9 @@ import (
 // Each of these steps takes a round trip between master and replicas longer; those
 // that come together share one, by WAIT on their connection. The time counts
 // against the lease. Releases, and what is given up, do not wait for replicas: a
-// release that is lost costs the rest of the TTL. While replicas are away, waiters
+// release that is lost costs the rest of the TTL, and an Abort that is lost leaves the
+// record of an attempt that died, so that later requests with its key get
+// ErrInterrupted, or run by Rerun, for the time of WithRetention. While replicas are away, waiters
 // wait on, a held lock is lost at the end of its validity, and a Commit is tried for
 // two seconds. A Commit that fails for this is in Redis all the same, and is
 // replayed unless that loses it.

@@ -247,6 +247,22 @@ func TestAReleaseWithAWaiterHereDoesNotWaitForReplicas(t *testing.T) {
 	release(t, <-next)
 }
 
+// An abort does not wait for replicas. Where a failover loses it, the attempt has died.
+func TestAnAbortThatIsLostLeavesAnAttemptThatDied(t *testing.T) {
+	s := startReplicated(t)
+	locks := newLocker(t, s.Client(t), core.WithReplicas(2, 50*time.Millisecond), core.WithTTL(time.Second))
+	attempt := begin(t, locks, "order")
+	s.Master().RefuseReplicas(true)
+	if err := attempt.Abort(t.Context()); err != nil {
+		t.Error(err)
+	}
+	s.Failover()
+	await(t, "it is known to have died", func() bool {
+		_, err := locks.Begin(t.Context(), "order", []byte("f"))
+		return errors.Is(err, core.ErrInterrupted)
+	})
+}
+
 func TestACommitThatTooFewReplicasHaveIsToldAndNotUndone(t *testing.T) {
 	onReplicated(t, func(t *testing.T, servers *replicated) {
 		heard := &events{}
