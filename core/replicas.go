@@ -28,10 +28,13 @@ import (
 // against the lease. Releases, and what is given up, do not wait for replicas: a
 // release that is lost costs the rest of the TTL, and an Abort that is lost leaves the
 // record of an attempt that died, so that later requests with its key get
-// ErrInterrupted, or run by Rerun, for the time of WithRetention. While replicas are away, waiters
-// wait on, a held lock is lost at the end of its validity, and a Commit is tried for
-// two seconds. A Commit that fails for this is in Redis all the same, and is
-// replayed unless that loses it.
+// ErrInterrupted, or run by Rerun, for the time of WithRetention.
+//
+// While replicas are away, waiters wait on, a held lock is lost at the end of its
+// validity, and a Commit is tried for two seconds. A Commit that fails for this is in
+// Redis all the same, and is replayed unless that loses it. A waiter of another
+// process may have the key without replicas then, for a moment each time that it
+// asks: who does not wait gets ErrBusy, although nobody was granted the lock.
 //
 // It takes the right +wait; connections of the client, up to four for each master
 // under load; and a client that shows what it is: New refuses a wrapper that embeds

@@ -122,7 +122,8 @@ const (
 	// Kept: nobody else waits, and the key carries the token that rejoined.
 	Kept
 	// Unsure: the key did not carry the token, but an earlier send of this
-	// release may have freed it or handed it on, and may have rejoined.
+	// release may have freed it or handed it on, and may have rejoined. Or the key
+	// carries the token that rejoined, and replicas are still to acknowledge that.
 	Unsure
 )
 
