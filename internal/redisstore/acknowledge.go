@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"net"
 	"strings"
 	"sync"
 
@@ -109,8 +110,9 @@ func (l *lane) redirected(sends []*send) (away []*send) {
 	return away
 }
 
-// redirection reads an error by which a node of a cluster names another one.
-// asking is set while the slot is on its way there.
+// redirection reads an error by which a node of a cluster names another one, whose
+// address it returns as the client writes it. asking is set while the slot is on its
+// way there.
 func redirection(err error) (address string, asking, ok bool) {
 	if err == nil {
 		return "", false, false
@@ -119,7 +121,11 @@ func redirection(err error) (address string, asking, ok bool) {
 	if len(words) != 3 || (words[0] != "MOVED" && words[0] != "ASK") {
 		return "", false, false
 	}
-	return words[2], words[0] == "ASK", true
+	address, asking = words[2], words[0] == "ASK"
+	if colon := strings.LastIndexByte(address, ':'); colon >= 0 { // IPv6 comes without brackets
+		address = net.JoinHostPort(strings.Trim(address[:colon], "[]"), address[colon+1:])
+	}
+	return address, asking, true
 }
 
 // guests divides commands that were sent away by the nodes that they were sent to.
