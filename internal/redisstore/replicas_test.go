@@ -3,6 +3,7 @@ package redisstore
 import (
 	"context"
 	"errors"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -247,6 +248,9 @@ func TestAKeyThatIsKeptIsUnsureUntilReplicasAreAsked(t *testing.T) {
 	}
 }
 
+// blocked is a client of CLIENT LIST that waits for replicas.
+var blocked = regexp.MustCompile(`flags=b\b.* cmd=wait `)
+
 // A release is told while a grant waits for replicas.
 func TestAReleaseDoesNotStandBehindReplicas(t *testing.T) {
 	sentinels := startReplicated(t)
@@ -263,7 +267,7 @@ func TestAReleaseDoesNotStandBehindReplicas(t *testing.T) {
 	s.Store.Enqueue(third, func(_ store.Answer, err error) { waiting <- err })
 	s.Store.Renew(request(me1), func(_ store.Renewal, err error) { waiting <- err })
 	eventually(t, "they are at the server", func() bool {
-		return strings.Count(observer.ClientList(t.Context()).Val(), "cmd=wait") == 3
+		return len(blocked.FindAllString(observer.ClientList(t.Context()).Val(), -1)) == 3
 	})
 
 	r := attempt(me1)
@@ -286,6 +290,36 @@ func TestAReleaseDoesNotStandBehindReplicas(t *testing.T) {
 		if err := <-waiting; err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// A reply that is late since replicas are is not taken for a lost one.
+func TestWhatWaitsForReplicasIsSentOnce(t *testing.T) {
+	for name, test := range map[string]struct{ wait, bound time.Duration }{
+		"its caller could lead, for a shorter time": {200 * time.Millisecond, 5 * time.Second},
+		"it waits for more than half of its bound":  {2400 * time.Millisecond, 4 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := redistest.Start(t)
+			server.Grant(redistest.ReplicaRights)
+			proxy := redistest.NewProxy(t, server.Addr())
+			s := newDurable(t, proxy.Client(t, deadlines), Replicas{Count: 1, Timeout: test.wait})
+			if err := server.Client(t).ScriptLoad(t.Context(), s.scripts.take.source.(string)).Err(); err != nil {
+				t.Fatal(err)
+			}
+			s.takes.swift = true // so that whoever can lead does
+			r := inline("k")
+			r.Bound = test.bound
+			_, err := s.Take(t.Context(), r)
+			var short *shortError
+			if !errors.As(err, &short) {
+				t.Errorf("got %v", err)
+			}
+			if n := proxy.Commands()["EVALSHA"]; n != 1 {
+				t.Errorf("it was sent %d times", n)
+			}
+		})
 	}
 }
 

@@ -8,12 +8,17 @@ import (
 
 func TestTheRightToAskReplicasIsDocumentedAndNotEverybodys(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../../core/doc.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(string(text), "WithReplicas takes "+ReplicaRights+".") {
-		t.Errorf("core/doc.go does not say that WithReplicas takes %s", ReplicaRights)
+	for path, says := range map[string]string{
+		"../../core/doc.go": "WithReplicas takes " + ReplicaRights + ".",
+		"../../README.md":   "`WithReplicas` needs `" + ReplicaRights + "`,",
+	} {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(text), says) {
+			t.Errorf("%s does not say %q", path, says)
+		}
 	}
 	if strings.Contains(Rights+ClusterRights, ReplicaRights) {
 		t.Errorf("%s is granted to all", ReplicaRights)
