@@ -165,7 +165,7 @@ func TestNobodyGetsALockThatTooFewReplicasHave(t *testing.T) {
 	})
 }
 
-// The longest time that is allowed by default, at a server that knows no script yet,
+// The longest time that is allowed, at a server that knows no script yet,
 // as after a failover.
 func TestTheLongestTimeForReplicasFitsIntoACommand(t *testing.T) {
 	server := redistest.Start(t)
