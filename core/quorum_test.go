@@ -26,6 +26,7 @@ func servers(t *testing.T, n int) []*redistest.Server {
 	all := make([]*redistest.Server, n)
 	for i := range all {
 		all[i] = redistest.Start(t)
+		all[i].Grant(redistest.QuorumRights)
 	}
 	return all
 }

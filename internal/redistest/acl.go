@@ -23,6 +23,9 @@ const ClusterRights = "&{reqlock:* +asking +cluster|slots +spublish +ssubscribe 
 // what is granted. Tests of that grant it: nobody else needs it.
 const ReplicaRights = "+wait"
 
+// QuorumRights is what the clients of a quorum need besides. Tests of one grant it.
+const QuorumRights = "+info"
+
 // rightsEnv makes all servers grant no more than Rights to clients that do not
 // sign in, which are those of the code under test. What tests ask the clients of
 // this package for goes to the server by way of an administrator: see route. Its

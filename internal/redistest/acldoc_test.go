@@ -10,7 +10,7 @@ func TestTheRightToAskReplicasIsDocumentedAndNotEverybodys(t *testing.T) {
 	t.Parallel()
 	for path, says := range map[string]string{
 		"../../core/doc.go": "WithReplicas takes " + ReplicaRights + ".",
-		"../../README.md":   "`WithReplicas` needs `" + ReplicaRights + "`,",
+		"../../README.md":   "`WithReplicas` needs `" + ReplicaRights + "`, and `NewQuorum` needs `" + QuorumRights + "`.",
 	} {
 		text, err := os.ReadFile(path)
 		if err != nil {
