@@ -57,8 +57,9 @@
 //
 //	&{reqlock:* +asking +cluster|slots +spublish +ssubscribe +sunsubscribe
 //
-// WithReplicas takes +wait. NewQuorum takes +info. A client with a DB other than 0 needs +select. Check says which right is missing,
-// and with +info also warns of a server that may evict locks.
+// WithReplicas takes +wait. NewQuorum takes +info. A client with a DB other than 0
+// needs +select. Check says which right is missing, and with +info also warns of a
+// server that may evict locks.
 //
 // # Idempotent requests
 //

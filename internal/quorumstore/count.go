@@ -139,3 +139,13 @@ func (s *Store) failure(failures []error) error {
 	fault.Err = fmt.Errorf("no majority: %d of %d servers failed, one with: %w", len(failures), len(s.servers), why)
 	return fault
 }
+
+// blame returns the fault of a transition of which nobody knows what became, because
+// of these failures: that of a missing majority or, where one is left, of the first.
+func (s *Store) blame(failures []error) error {
+	if err := s.failure(failures); err != nil {
+		return err
+	}
+	unknown, passing := natureOf(failures[0])
+	return &store.Fault{Unknown: unknown, Passing: passing, Err: failures[0]}
+}

@@ -96,7 +96,7 @@ func (e *ending) decide() (end store.End, fault error, decided bool) {
 	case freed < majority && e.left > 0 && (!e.late || !e.isFree()):
 		return 0, nil, false
 	case !e.isFree():
-		return 0, e.fault(), true
+		return 0, e.store.blame(e.failures), true
 	case freed == 0:
 		return store.Unsure, nil, true
 	case e.ends[store.Handed] > 0:
@@ -104,13 +104,4 @@ func (e *ending) decide() (end store.End, fault error, decided bool) {
 	default:
 		return store.Freed, nil, true
 	}
-}
-
-// fault returns why it is not known whether a majority is free.
-func (e *ending) fault() error {
-	if err := e.store.failure(e.failures); err != nil {
-		return err
-	}
-	unknown, passing := natureOf(e.failures[0])
-	return &store.Fault{Unknown: unknown, Passing: passing, Err: e.failures[0]}
 }

@@ -114,21 +114,11 @@ func (n *renewal) decide() (renewed store.Renewal, fault error, decided bool) {
 		return renewed, nil, true
 	case n.left+n.asked > 0:
 		return store.Renewal{}, nil, false
+	case len(n.failures) == 0: // votes of others are in the way
+		return store.Renewal{}, &store.Fault{Unknown: true, Passing: true, Err: errNoMajority}, true
 	default:
-		return store.Renewal{}, n.fault(), true
+		return store.Renewal{}, n.store.blame(n.failures), true
 	}
-}
-
-// fault returns why nobody knows whether a majority has the lease.
-func (n *renewal) fault() error {
-	if err := n.store.failure(n.failures); err != nil {
-		return err
-	}
-	if len(n.failures) == 0 { // votes of others are in the way
-		return &store.Fault{Unknown: true, Passing: true, Err: errNoMajority}
-	}
-	unknown, passing := natureOf(n.failures[0])
-	return &store.Fault{Unknown: unknown, Passing: passing, Err: n.failures[0]}
 }
 
 var errNoMajority = errors.New("no majority has the lease any more")
