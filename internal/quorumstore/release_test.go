@@ -33,30 +33,32 @@ func TestAReleaseCountsWhereAMajorityIsFree(t *testing.T) {
 		"the last to answer has it": {answers: []answer{freed, freed, handed}, want: store.Handed},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, fakes := lease(t)
-			var got outcome[store.Released]
-			s.Release(store.Request{Key: "k", Token: "ballot"}, got.take)
-			for i, a := range c.answers {
-				if got.times != 0 {
-					t.Fatal("decided too early")
+			synctest.Test(t, func(t *testing.T) {
+				s, fakes := lease(t)
+				var got outcome[store.Released]
+				s.Release(store.Request{Key: "k", Token: "ballot"}, got.take)
+				for i, a := range c.answers {
+					if got.times != 0 {
+						t.Fatal("decided too early")
+					}
+					fakes[i].withdrawals[0].answer(store.Released{End: a.end}, a.err)
 				}
-				fakes[i].withdrawals[0].answer(store.Released{End: a.end}, a.err)
-			}
-			if got.times != 1 || (got.err != nil) != c.fault || (!c.fault && got.answer.End != c.want) {
-				t.Errorf("told %d times: %v, %v", got.times, got.answer.End, got.err)
-			}
-			for _, f := range fakes[len(c.answers):] {
-				f.withdrawals[0].answer(store.Released{End: store.NotHeld}, nil)
-			}
-			for i, d := range s.debts {
-				voted := i < 3 && i < len(c.answers)
-				if _, owed := d.owed["ballot"]; owed != (voted && errors.Is(c.answers[i].err, errPasses)) {
-					t.Errorf("server %d is told once more: %v", i, owed)
+				if got.times != 1 || (got.err != nil) != c.fault || (!c.fault && got.answer.End != c.want) {
+					t.Errorf("told %d times: %v, %v", got.times, got.answer.End, got.err)
 				}
-			}
-			if len(s.ballots) != 0 {
-				t.Error("the ballot is remembered")
-			}
+				for _, f := range fakes[len(c.answers):] {
+					f.withdrawals[0].answer(store.Released{End: store.NotHeld}, nil)
+				}
+				for i, d := range s.debts {
+					voted := i < 3 && i < len(c.answers)
+					if _, owed := d.owed["ballot"]; owed != (voted && errors.Is(c.answers[i].err, errPasses)) {
+						t.Errorf("server %d is told once more: %v", i, owed)
+					}
+				}
+				if len(s.ballots) != 0 {
+					t.Error("the ballot is remembered")
+				}
+			})
 		})
 	}
 }
