@@ -15,7 +15,7 @@ import (
 	"github.com/reqlock/reqlock/internal/redisstore"
 )
 
-// A Locker takes locks in one Redis. It is made by New, and safe for
+// A Locker takes locks in Redis. It is made by New or NewQuorum, and safe for
 // concurrent use. A process needs one; views with other settings share its
 // connections and its waiting lines.
 type Locker struct {

@@ -9,7 +9,7 @@ import (
 // WithPrefix sets what stands before each key in Redis: "reqlock:" if not set.
 // It may be empty, and may hold a whole hash tag such as "{app}:", which puts
 // all locks in one cluster slot. Clients of other kinds that are to be
-// excluded must use the same names. Only New takes it.
+// excluded must use the same names. Only New and NewQuorum take it.
 func WithPrefix(prefix string) Option {
 	return rootOption{"WithPrefix", func(r *root) error {
 		r.prefix = prefix
@@ -45,7 +45,7 @@ func WithMaxWaiters(n int) Option {
 
 // WithMaxTotalWaiters bounds how many callers of this process wait for all
 // keys together: 65536 if not set, at least 1. Who comes after them gets
-// ErrOverloaded at once. Only New takes it.
+// ErrOverloaded at once. Only New and NewQuorum take it.
 func WithMaxTotalWaiters(n int) Option {
 	return rootOption{"WithMaxTotalWaiters", func(r *root) error {
 		if n < 1 {
@@ -58,7 +58,7 @@ func WithMaxTotalWaiters(n int) Option {
 
 // WithObserver adds a function that is told each event. Some are told by the
 // goroutine that asks for a lock, and several at a time, so it must be quick,
-// must not block, and must be safe for concurrent use. Only New takes it.
+// must not block, and must be safe for concurrent use. Only New and NewQuorum take it.
 func WithObserver(observe func(Event)) Option {
 	return rootOption{"WithObserver", func(r *root) error {
 		if observe == nil {

@@ -14,8 +14,9 @@ import (
 // behind. It is off if not set. n is at least 1, and the timeout at least 1 ms, at
 // most a quarter of WithCommandTimeout, and at most a sixteenth of the TTL: 125 ms if
 // these are not set. A command may have to wait for replicas three times: behind
-// another one, for a server that has to be told the script, and for its own. Only New
-// takes it.
+// another one, for a server that has to be told the script, and for its own. Redis may
+// take up to 100 ms longer each time to say that they are too few; what does not fit
+// into the command timeout then gets the same error with another text. Only New takes it.
 //
 // A lock that n replicas have survives the loss of its master, if one of these is
 // the next one. Redis promotes the replica that has the most, as far as that is
@@ -32,9 +33,11 @@ import (
 //
 // While replicas are away, waiters wait on, a held lock is lost at the end of its
 // validity, and a Commit is tried for two seconds. A Commit that fails for this is in
-// Redis all the same, and is replayed unless that loses it. A waiter of another
-// process may have the key without replicas then, for a moment each time that it
-// asks: who does not wait gets ErrBusy, although nobody was granted the lock.
+// Redis all the same, and is replayed unless that loses it. The first of those who
+// wait then has the key without replicas, and asks for them again and again until its
+// wait is over. To others it is before them in line: in other processes who does not
+// wait gets ErrBusy, and who waits may get ErrWaitTimeout, although nobody was granted
+// the lock. Too few replicas are ErrUnavailable, so WithFailOpen runs without the lock.
 //
 // It takes the right +wait; connections of the client, up to four for each master
 // under load; and a client that shows what it is: New refuses a wrapper that embeds

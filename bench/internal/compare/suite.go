@@ -119,7 +119,7 @@ func Suites() []Suite {
 // same without.
 func replicas() []Suite {
 	const where = ", on a master with 2 replicas"
-	free := []lock.Name{lock.ReqlockReplica, lock.RawReplica, lock.Reqlock, lock.Raw}
+	free := []lock.Name{lock.ReqlockReplica, lock.RawReplica, lock.Reqlock, lock.Raw, lock.Redsync}
 	return []Suite{
 		{
 			Name: ReplicasLone, Title: "one goroutine, one key" + where,

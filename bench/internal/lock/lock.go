@@ -81,7 +81,7 @@ func Kinds() []Kind {
 		{Rueidislock, "github.com/redis/rueidis", "KeyMajority 1, TryNextAfter 500 ms", openRueidislock, Anywhere},
 		{RueidislockNoLoop, "github.com/redis/rueidis", "the same with NoLoopTracking", openRueidislockNoLoop, Anywhere},
 		{Raw, "github.com/redis/go-redis/v9", "SET NX PX and EVALSHA compare-and-delete; asks again after 1 ms", openRaw, Anywhere},
-		{ReqlockReplica, "github.com/reqlock/reqlock", "the same as reqlock, with WithReplicas(1, 200 ms)", openReqlockReplica, OnReplica},
+		{ReqlockReplica, "github.com/reqlock/reqlock", "the same as reqlock, with WithReplicas(1, 200 ms) and WithCommandTimeout(800 ms)", openReqlockReplica, OnReplica},
 		{RawReplica, "github.com/redis/go-redis/v9", "SET NX PX and WAIT 1 in one pipeline, apart from that as raw go-redis", openRawReplica, OnReplica},
 		{ReqlockQuorum, "github.com/reqlock/reqlock", "NewQuorum with its defaults, on clients with ContextTimeoutEnabled", openReqlockQuorum, OnQuorum},
 		{RedsyncQuorum, "github.com/go-redsync/redsync/v4", "a pool for each server, apart from that as redsync", openRedsyncQuorum, OnQuorum},
