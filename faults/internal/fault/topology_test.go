@@ -91,7 +91,8 @@ func (w *witness) trouble(name string, lost Loss) (end func()) {
 	}
 	return func() {
 		if powerless {
-			w.see(silences, w.crew.unserved() > 0)
+			w.crew.await("a call that is refused", func() bool { return w.crew.unserved() > 0 })
+			w.see(silences, true)
 			if n := w.crew.served(); n > 0 {
 				w.Errorf("%s, and %d were", name, n)
 			}
