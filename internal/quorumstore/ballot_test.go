@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/reqlock/reqlock/internal/store"
@@ -36,7 +37,7 @@ func TestAMajorityDecides(t *testing.T) {
 		"two refuse for good":              {[]vote{gone, mute, mute}, "fault that passes: 3 of 5"},
 		"three refuse for good":            {[]vote{mute, mute, mute}, "fault that stays: 3 of 5"},
 	} {
-		t.Run(name, func(t *testing.T) {
+		bubble(t, name, func(t *testing.T) {
 			s, fakes := newStore(5)
 			var got outcome[store.Answer]
 			s.Enqueue(request(), got.take)
@@ -86,32 +87,34 @@ func textOf(o outcome[store.Answer]) string {
 //
 //faults:row 7: votes that are no majority
 func TestALostBallotIsWithdrawn(t *testing.T) {
-	s, fakes := newStore(5)
-	var got outcome[store.Answer]
-	s.Enqueue(request(), got.take)
-	give(fakes, granted(sent), failed(errPasses), refused("h", 0), refused("h", 0))
-	if got.times != 0 {
-		t.Fatal("told before the vote for it was withdrawn or the last one could be known")
-	}
-	fakes[4].votes[0].answer(refused("h", 0).answer, nil)
-	if counts := withdrawn(fakes); !slices.Equal(counts, []int{1, 1, 0, 0, 0}) {
-		t.Errorf("withdrawn %v", counts)
-	}
-	w := fakes[0].withdrawals[0]
-	if w.request.Token != "ballot" || w.request.Waiter != "" || fakes[0].woken[0] {
-		t.Errorf("withdrawn by %+v", w.request)
-	}
-	if got.times != 0 {
-		t.Error("told before its vote was withdrawn")
-	}
-	w.answer(store.Released{End: store.Freed}, nil)
-	if got.times != 1 || s.ballotOf("ballot") != nil {
-		t.Error("not told, or not forgotten")
-	}
+	synctest.Test(t, func(t *testing.T) {
+		s, fakes := newStore(5)
+		var got outcome[store.Answer]
+		s.Enqueue(request(), got.take)
+		give(fakes, granted(sent), failed(errPasses), refused("h", 0), refused("h", 0))
+		if got.times != 0 {
+			t.Fatal("told before the vote for it was withdrawn or the last one could be known")
+		}
+		fakes[4].votes[0].answer(refused("h", 0).answer, nil)
+		if counts := withdrawn(fakes); !slices.Equal(counts, []int{1, 1, 0, 0, 0}) {
+			t.Errorf("withdrawn %v", counts)
+		}
+		w := fakes[0].withdrawals[0]
+		if w.request.Token != "ballot" || w.request.Waiter != "" || fakes[0].woken[0] {
+			t.Errorf("withdrawn by %+v", w.request)
+		}
+		if got.times != 0 {
+			t.Error("told before its vote was withdrawn")
+		}
+		w.answer(store.Released{End: store.Freed}, nil)
+		if got.times != 1 || s.ballotOf("ballot") != nil {
+			t.Error("not told, or not forgotten")
+		}
+	})
 }
 
 func TestAVoteThatComesLateIsWithdrawn(t *testing.T) {
-	t.Run("for a ballot that is lost", func(t *testing.T) {
+	bubble(t, "for a ballot that is lost", func(t *testing.T) {
 		s, fakes := newStore(3)
 		var got outcome[store.Answer]
 		s.Enqueue(request(), got.take)
@@ -124,7 +127,7 @@ func TestAVoteThatComesLateIsWithdrawn(t *testing.T) {
 			t.Errorf("withdrawn %v", counts)
 		}
 	})
-	t.Run("for a lease that is released", func(t *testing.T) {
+	bubble(t, "for a lease that is released", func(t *testing.T) {
 		s, fakes := newStore(3)
 		var got outcome[store.Answer]
 		s.Enqueue(request(), got.take)
@@ -135,7 +138,7 @@ func TestAVoteThatComesLateIsWithdrawn(t *testing.T) {
 			t.Errorf("withdrawn %v", counts)
 		}
 	})
-	t.Run("where it may come", func(t *testing.T) {
+	bubble(t, "where it may come", func(t *testing.T) {
 		s, fakes := newStore(3)
 		var got outcome[store.Answer]
 		s.Enqueue(request(), got.take)
@@ -146,7 +149,7 @@ func TestAVoteThatComesLateIsWithdrawn(t *testing.T) {
 			t.Errorf("withdrawn %v", counts)
 		}
 	})
-	t.Run("but not where it cannot come", func(t *testing.T) {
+	bubble(t, "but not where it cannot come", func(t *testing.T) {
 		s, fakes := newStore(3)
 		var got outcome[store.Answer]
 		s.Enqueue(request(), got.take)
@@ -157,7 +160,7 @@ func TestAVoteThatComesLateIsWithdrawn(t *testing.T) {
 			t.Errorf("withdrawn %v", counts)
 		}
 	})
-	t.Run("but not for a lease that is held", func(t *testing.T) {
+	bubble(t, "but not for a lease that is held", func(t *testing.T) {
 		s, fakes := newStore(3)
 		var got outcome[store.Answer]
 		s.Enqueue(request(), got.take)
@@ -175,7 +178,7 @@ func TestNobodyIsGrantedALockBeforeAllServersAreKnown(t *testing.T) {
 		run     string
 		granted bool
 	}{"another server": {"run 9", true}, "the same server": {"run 1", false}, "none": {"", true}} {
-		t.Run(name, func(t *testing.T) {
+		bubble(t, name, func(t *testing.T) {
 			s, fakes := newStore(3)
 			s.muster.places[2].run = ""
 			var got outcome[store.Answer]

@@ -40,25 +40,23 @@ func TestAHintIsToldOnce(t *testing.T) {
 		"once more by two":           {[]int{0, 1, 2, 0, 1}, 3, 2},
 		"before the last has, again": {[]int{0, 1, 2, 3, 0, 4, 1}, 3, 2},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s, fakes := newStore(5)
-				var hints heard
-				s.OnHint(hints.hear)
-				for n, i := range c.servers {
-					fakes[i].hint("k", "t")
-					if early := len(hints.all()) > 0; early != (c.at > 0 && n+1 >= c.at) {
-						t.Errorf("after %d servers told: %v", n+1, early)
-					}
+		bubble(t, name, func(t *testing.T) {
+			s, fakes := newStore(5)
+			var hints heard
+			s.OnHint(hints.hear)
+			for n, i := range c.servers {
+				fakes[i].hint("k", "t")
+				if early := len(hints.all()) > 0; early != (c.at > 0 && n+1 >= c.at) {
+					t.Errorf("after %d servers told: %v", n+1, early)
 				}
-				if err := s.Close(t.Context()); err != nil { // which waits for what was not told
-					t.Error(err)
-				}
-				told := hints.all()
-				if len(told) != c.later || slices.ContainsFunc(told, func(hint string) bool { return hint != "k t" }) {
-					t.Errorf("told %q", told)
-				}
-			})
+			}
+			if err := s.Close(t.Context()); err != nil { // which waits for what was not told
+				t.Error(err)
+			}
+			told := hints.all()
+			if len(told) != c.later || slices.ContainsFunc(told, func(hint string) bool { return hint != "k t" }) {
+				t.Errorf("told %q", told)
+			}
 		})
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -75,6 +76,13 @@ func newStore(n int) (*Store, []*fake) {
 		_, _, _ = s.muster.connected(i, fmt.Sprint("run ", i))
 	}
 	return s, fakes
+}
+
+// bubble runs a part of a test in a bubble, where no timer runs before all is done that
+// the test does without sleeping.
+func bubble(t *testing.T, name string, test func(t *testing.T)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { synctest.Test(t, test) })
 }
 
 // request is that of a ballot of a waiter who may join the line.

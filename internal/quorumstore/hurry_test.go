@@ -48,21 +48,19 @@ func TestABallotWaitsForThoseThatAreLittleSlower(t *testing.T) {
 		"two votes and a refusal": {granted(sent), granted(sent), refused("h", 0)},
 		"two votes":               {granted(sent), granted(sent)},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s, fakes := newStore(5)
-				var got outcome[store.Answer]
-				s.Enqueue(request(), got.take)
-				time.Sleep(shortestHurry) // so long took those who answer
-				give(fakes, votes...)
-				time.Sleep(hurryFactor*shortestHurry - 1)
-				fakes[4].votes[0].answer(granted(sent).answer, nil)
-				time.Sleep(time.Second)
-				synctest.Wait()
-				if got.times != 1 || !got.answer.Granted {
-					t.Errorf("got %+v", got)
-				}
-			})
+		bubble(t, name, func(t *testing.T) {
+			s, fakes := newStore(5)
+			var got outcome[store.Answer]
+			s.Enqueue(request(), got.take)
+			time.Sleep(shortestHurry) // so long took those who answer
+			give(fakes, votes...)
+			time.Sleep(hurryFactor*shortestHurry - 1)
+			fakes[4].votes[0].answer(granted(sent).answer, nil)
+			time.Sleep(time.Second)
+			synctest.Wait()
+			if got.times != 1 || !got.answer.Granted {
+				t.Errorf("got %+v", got)
+			}
 		})
 	}
 }

@@ -2,6 +2,7 @@ package quorumstore
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/reqlock/reqlock/internal/store"
@@ -10,7 +11,7 @@ import (
 // An answer counts for nothing where another process was met behind the client since
 // the question: that one may have answered it behind another client.
 func TestAnAnswerOfAServerThatHasMovedDoesNotCount(t *testing.T) {
-	t.Run("to a ballot", func(t *testing.T) {
+	bubble(t, "to a ballot", func(t *testing.T) {
 		s, fakes := newStore(3)
 		var got outcome[store.Answer]
 		s.Enqueue(request(), got.take)
@@ -25,7 +26,7 @@ func TestAnAnswerOfAServerThatHasMovedDoesNotCount(t *testing.T) {
 			t.Error("the others do not count")
 		}
 	})
-	t.Run("to a renewal", func(t *testing.T) {
+	bubble(t, "to a renewal", func(t *testing.T) {
 		s, fakes := lease(t)
 		var got outcome[store.Renewal]
 		s.Renew(store.Request{Key: "k", Token: "ballot", TTL: time.Second}, got.take)
@@ -41,38 +42,42 @@ func TestAnAnswerOfAServerThatHasMovedDoesNotCount(t *testing.T) {
 
 // Who does not answer from the beginning is waited for once.
 func TestADeadServerIsWaitedForOnce(t *testing.T) {
-	s, fakes := newStore(3)
-	s.muster.places[2].run = ""
-	for n := range 2 {
-		var got outcome[store.Answer]
-		s.Enqueue(request(), got.take)
-		for _, f := range fakes[:2] {
-			f.votes[n].answer(granted(sent).answer, nil)
+	synctest.Test(t, func(t *testing.T) {
+		s, fakes := newStore(3)
+		s.muster.places[2].run = ""
+		for n := range 2 {
+			var got outcome[store.Answer]
+			s.Enqueue(request(), got.take)
+			for _, f := range fakes[:2] {
+				f.votes[n].answer(granted(sent).answer, nil)
+			}
+			if got.times != n {
+				t.Errorf("question %d: told %d times", n, got.times)
+			}
+			fakes[2].votes[n].answer(store.Answer{}, errPasses)
+			if got.times != 1 {
+				t.Errorf("question %d: told %d times in the end", n, got.times)
+			}
 		}
-		if got.times != n {
-			t.Errorf("question %d: told %d times", n, got.times)
-		}
-		fakes[2].votes[n].answer(store.Answer{}, errPasses)
-		if got.times != 1 {
-			t.Errorf("question %d: told %d times in the end", n, got.times)
-		}
-	}
+	})
 }
 
 // A ballot is not lost either before all servers are known: it may be that two of them
 // are the same, and that is why.
 func TestNobodyIsRefusedALockBeforeAllServersAreKnown(t *testing.T) {
-	s, fakes := newStore(3)
-	s.muster.places[2].run = ""
-	var got outcome[store.Answer]
-	s.Enqueue(request(), got.take)
-	give(fakes, refused("h", 0), refused("h", 0))
-	if got.times != 0 {
-		t.Fatal("told too early")
-	}
-	_, _, _ = s.muster.connected(2, "run 1")
-	fakes[2].votes[0].answer(refused("h", 0).answer, nil)
-	if got.times != 1 || got.err == nil {
-		t.Errorf("told %d times: %v", got.times, got.err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		s, fakes := newStore(3)
+		s.muster.places[2].run = ""
+		var got outcome[store.Answer]
+		s.Enqueue(request(), got.take)
+		give(fakes, refused("h", 0), refused("h", 0))
+		if got.times != 0 {
+			t.Fatal("told too early")
+		}
+		_, _, _ = s.muster.connected(2, "run 1")
+		fakes[2].votes[0].answer(refused("h", 0).answer, nil)
+		if got.times != 1 || got.err == nil {
+			t.Errorf("told %d times: %v", got.times, got.err)
+		}
+	})
 }

@@ -32,33 +32,31 @@ func TestAReleaseCountsWhereAMajorityIsFree(t *testing.T) {
 		"one never had it":          {answers: []answer{freed, freed, freed}, want: store.Freed},
 		"the last to answer has it": {answers: []answer{freed, freed, handed}, want: store.Handed},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s, fakes := lease(t)
-				var got outcome[store.Released]
-				s.Release(store.Request{Key: "k", Token: "ballot"}, got.take)
-				for i, a := range c.answers {
-					if got.times != 0 {
-						t.Fatal("decided too early")
-					}
-					fakes[i].withdrawals[0].answer(store.Released{End: a.end}, a.err)
+		bubble(t, name, func(t *testing.T) {
+			s, fakes := lease(t)
+			var got outcome[store.Released]
+			s.Release(store.Request{Key: "k", Token: "ballot"}, got.take)
+			for i, a := range c.answers {
+				if got.times != 0 {
+					t.Fatal("decided too early")
 				}
-				if got.times != 1 || (got.err != nil) != c.fault || (!c.fault && got.answer.End != c.want) {
-					t.Errorf("told %d times: %v, %v", got.times, got.answer.End, got.err)
+				fakes[i].withdrawals[0].answer(store.Released{End: a.end}, a.err)
+			}
+			if got.times != 1 || (got.err != nil) != c.fault || (!c.fault && got.answer.End != c.want) {
+				t.Errorf("told %d times: %v, %v", got.times, got.answer.End, got.err)
+			}
+			for _, f := range fakes[len(c.answers):] {
+				f.withdrawals[0].answer(store.Released{End: store.NotHeld}, nil)
+			}
+			for i, d := range s.debts {
+				voted := i < 3 && i < len(c.answers)
+				if _, owed := d.owed["ballot"]; owed != (voted && errors.Is(c.answers[i].err, errPasses)) {
+					t.Errorf("server %d is told once more: %v", i, owed)
 				}
-				for _, f := range fakes[len(c.answers):] {
-					f.withdrawals[0].answer(store.Released{End: store.NotHeld}, nil)
-				}
-				for i, d := range s.debts {
-					voted := i < 3 && i < len(c.answers)
-					if _, owed := d.owed["ballot"]; owed != (voted && errors.Is(c.answers[i].err, errPasses)) {
-						t.Errorf("server %d is told once more: %v", i, owed)
-					}
-				}
-				if len(s.ballots) != 0 {
-					t.Error("the ballot is remembered")
-				}
-			})
+			}
+			if len(s.ballots) != 0 {
+				t.Error("the ballot is remembered")
+			}
 		})
 	}
 }
@@ -99,16 +97,18 @@ func TestAReleaseDoesNotWaitForTheDead(t *testing.T) {
 //
 //faults:row 7: a release
 func TestAReleaseGoesToAllServers(t *testing.T) {
-	s, fakes := lease(t)
-	s.Release(store.Request{Key: "k", Token: "ballot", Rejoin: "next"}, func(store.Released, error) {})
-	s.Release(store.Request{Key: "k", Token: "unheard of"}, func(store.Released, error) {})
-	for i, f := range fakes {
-		first, second := f.withdrawals[0].request, f.withdrawals[1].request
-		if first.Waiter != "waiter" || first.Rejoin != "next" || !f.woken[0] {
-			t.Errorf("server %d was told %+v", i, first)
+	synctest.Test(t, func(t *testing.T) {
+		s, fakes := lease(t)
+		s.Release(store.Request{Key: "k", Token: "ballot", Rejoin: "next"}, func(store.Released, error) {})
+		s.Release(store.Request{Key: "k", Token: "unheard of"}, func(store.Released, error) {})
+		for i, f := range fakes {
+			first, second := f.withdrawals[0].request, f.withdrawals[1].request
+			if first.Waiter != "waiter" || first.Rejoin != "next" || !f.woken[0] {
+				t.Errorf("server %d was told %+v", i, first)
+			}
+			if second.Waiter != "" || second.Token != "unheard of" || !f.woken[1] {
+				t.Errorf("server %d was told %+v", i, second)
+			}
 		}
-		if second.Waiter != "" || second.Token != "unheard of" || !f.woken[1] {
-			t.Errorf("server %d was told %+v", i, second)
-		}
-	}
+	})
 }

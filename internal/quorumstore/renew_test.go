@@ -3,6 +3,7 @@ package quorumstore
 import (
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/reqlock/reqlock/internal/store"
@@ -42,7 +43,7 @@ func TestARenewalCountsWhereAMajorityHasTheLease(t *testing.T) {
 		"three are gone":         {[]answer{yes, gone, gone, yes, gone}, "unknown"},
 		"two do not, one has it": {[]answer{no, no, yes, gone, gone}, "unknown"},
 	} {
-		t.Run(name, func(t *testing.T) {
+		bubble(t, name, func(t *testing.T) {
 			s, fakes := lease(t)
 			var got outcome[store.Renewal]
 			s.Renew(store.Request{Key: "k", Token: "ballot", TTL: time.Second}, got.take)
@@ -70,100 +71,110 @@ func TestARenewalCountsWhereAMajorityHasTheLease(t *testing.T) {
 
 // The validity counts from the oldest of the answers that make the majority.
 func TestARenewalIsAsOldAsItsFirstAnswer(t *testing.T) {
-	s, fakes := lease(t)
-	var got outcome[store.Renewal]
-	s.Renew(store.Request{Key: "k", Token: "ballot", TTL: time.Second}, got.take)
-	for i, age := range []time.Duration{time.Second, 2 * time.Second, 0} {
-		fakes[i].renewals[0].answer(store.Renewal{Held: true, Since: sent.Add(age), Line: i}, nil)
-	}
-	if !got.answer.Since.Equal(sent) {
-		t.Errorf("since %v", got.answer.Since.Sub(sent))
-	}
-	if got.answer.Line != 2 {
-		t.Errorf("a line of %d, want the longest", got.answer.Line)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		s, fakes := lease(t)
+		var got outcome[store.Renewal]
+		s.Renew(store.Request{Key: "k", Token: "ballot", TTL: time.Second}, got.take)
+		for i, age := range []time.Duration{time.Second, 2 * time.Second, 0} {
+			fakes[i].renewals[0].answer(store.Renewal{Held: true, Since: sent.Add(age), Line: i}, nil)
+		}
+		if !got.answer.Since.Equal(sent) {
+			t.Errorf("since %v", got.answer.Since.Sub(sent))
+		}
+		if got.answer.Line != 2 {
+			t.Errorf("a line of %d, want the longest", got.answer.Line)
+		}
+	})
 }
 
 // A server that is dead does not end a lease that a majority gives its votes to. But
 // they do not count before it is known that no others may have had a majority.
 func TestARenewalCountsTheVotesThatItGains(t *testing.T) {
-	s, fakes := lease(t)
-	var got outcome[store.Renewal]
-	s.Renew(store.Request{Key: "k", Token: "ballot", TTL: time.Second}, got.take)
-	for i, f := range fakes[1:] {
-		f.renewals[0].answer(store.Renewal{Held: i < 2, Since: sent.Add(time.Second)}, nil)
-	}
-	for _, f := range fakes[3:] {
-		f.votes[1].answer(granted(sent).answer, nil)
-	}
-	if got.times != 0 {
-		t.Fatal("renewed before the last server could have lost it")
-	}
-	fakes[0].renewals[0].answer(store.Renewal{}, errPasses)
-	if got.times != 1 || !got.answer.Held || !got.answer.Since.Equal(sent) {
-		t.Errorf("told %d times: %+v, %v", got.times, got.answer, got.err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		s, fakes := lease(t)
+		var got outcome[store.Renewal]
+		s.Renew(store.Request{Key: "k", Token: "ballot", TTL: time.Second}, got.take)
+		for i, f := range fakes[1:] {
+			f.renewals[0].answer(store.Renewal{Held: i < 2, Since: sent.Add(time.Second)}, nil)
+		}
+		for _, f := range fakes[3:] {
+			f.votes[1].answer(granted(sent).answer, nil)
+		}
+		if got.times != 0 {
+			t.Fatal("renewed before the last server could have lost it")
+		}
+		fakes[0].renewals[0].answer(store.Renewal{}, errPasses)
+		if got.times != 1 || !got.answer.Held || !got.answer.Since.Equal(sent) {
+			t.Errorf("told %d times: %+v, %v", got.times, got.answer, got.err)
+		}
+	})
 }
 
 // Servers without the lease are asked for their votes, and what they say so late is
 // taken back when the lease is released meanwhile.
 func TestARenewalAsksForTheVotesThatAreMissing(t *testing.T) {
-	s, fakes := lease(t)
-	s.Renew(store.Request{Key: "k", Token: "ballot", TTL: 3 * time.Second}, func(store.Renewal, error) {})
-	for i, f := range fakes {
-		f.renewals[0].answer(store.Renewal{Held: i < 3, Since: sent}, nil)
-	}
-	for i, f := range fakes {
-		if want := 1 + i/3; len(f.votes) != want {
-			t.Errorf("server %d was asked %d times", i, len(f.votes))
+	synctest.Test(t, func(t *testing.T) {
+		s, fakes := lease(t)
+		s.Renew(store.Request{Key: "k", Token: "ballot", TTL: 3 * time.Second}, func(store.Renewal, error) {})
+		for i, f := range fakes {
+			f.renewals[0].answer(store.Renewal{Held: i < 3, Since: sent}, nil)
 		}
-	}
-	again := fakes[4].votes[1]
-	if again.request.Join || again.request.Token != "ballot" || again.request.TTL != 3*time.Second {
-		t.Errorf("asked by %+v", again.request)
-	}
-	s.Release(store.Request{Key: "k", Token: "ballot"}, func(store.Released, error) {})
-	again.answer(store.Answer{Granted: true, Since: sent}, nil)
-	if len(fakes[4].withdrawals) != 2 {
-		t.Error("a vote stays with a lease that is over")
-	}
+		for i, f := range fakes {
+			if want := 1 + i/3; len(f.votes) != want {
+				t.Errorf("server %d was asked %d times", i, len(f.votes))
+			}
+		}
+		again := fakes[4].votes[1]
+		if again.request.Join || again.request.Token != "ballot" || again.request.TTL != 3*time.Second {
+			t.Errorf("asked by %+v", again.request)
+		}
+		s.Release(store.Request{Key: "k", Token: "ballot"}, func(store.Released, error) {})
+		again.answer(store.Answer{Granted: true, Since: sent}, nil)
+		if len(fakes[4].withdrawals) != 2 {
+			t.Error("a vote stays with a lease that is over")
+		}
+	})
 }
 
 // A vote that is asked for by a renewal, and may have come after the release, is taken
 // back. None is asked for after it.
 func TestAVoteThatIsGainedTooLateIsTakenBack(t *testing.T) {
-	s, fakes := lease(t)
-	s.Renew(store.Request{Key: "k", Token: "ballot", TTL: time.Second}, func(store.Renewal, error) {})
-	for i, f := range fakes[:4] {
-		f.renewals[0].answer(store.Renewal{Held: i < 3, Since: sent}, nil)
-	}
-	s.Release(store.Request{Key: "k", Token: "ballot"}, func(store.Released, error) {})
-	fakes[3].votes[1].answer(store.Answer{}, errPasses)
-	if n := len(fakes[3].withdrawals); n != 2 {
-		t.Errorf("%d withdrawals, want one more", n)
-	}
-	fakes[4].renewals[0].answer(store.Renewal{}, nil)
-	if n := len(fakes[4].votes); n != 1 {
-		t.Error("asked for a vote after the release")
-	}
+	synctest.Test(t, func(t *testing.T) {
+		s, fakes := lease(t)
+		s.Renew(store.Request{Key: "k", Token: "ballot", TTL: time.Second}, func(store.Renewal, error) {})
+		for i, f := range fakes[:4] {
+			f.renewals[0].answer(store.Renewal{Held: i < 3, Since: sent}, nil)
+		}
+		s.Release(store.Request{Key: "k", Token: "ballot"}, func(store.Released, error) {})
+		fakes[3].votes[1].answer(store.Answer{}, errPasses)
+		if n := len(fakes[3].withdrawals); n != 2 {
+			t.Errorf("%d withdrawals, want one more", n)
+		}
+		fakes[4].renewals[0].answer(store.Renewal{}, nil)
+		if n := len(fakes[4].votes); n != 1 {
+			t.Error("asked for a vote after the release")
+		}
+	})
 }
 
 // Votes for a lease that turns out to be lost are taken back, whether they come
 // before or after that is known.
 func TestALostLeaseKeepsNoVotes(t *testing.T) {
-	s, fakes := lease(t)
-	var got outcome[store.Renewal]
-	s.Renew(store.Request{Key: "k", Token: "ballot"}, got.take)
-	fakes[0].renewals[0].answer(store.Renewal{}, nil)
-	fakes[0].votes[1].answer(granted(sent).answer, nil)
-	fakes[1].renewals[0].answer(store.Renewal{}, nil)
-	fakes[2].renewals[0].answer(store.Renewal{}, nil)
-	if got.times != 1 || got.answer.Held || got.err != nil {
-		t.Fatalf("told %d times: %+v, %v", got.times, got.answer, got.err)
-	}
-	fakes[1].votes[1].answer(granted(sent).answer, nil)
-	fakes[2].votes[1].answer(refused("h", 0).answer, nil)
-	if counts := withdrawn(fakes); !slices.Equal(counts, []int{1, 1, 0, 0, 0}) {
-		t.Errorf("withdrawn %v", counts)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		s, fakes := lease(t)
+		var got outcome[store.Renewal]
+		s.Renew(store.Request{Key: "k", Token: "ballot"}, got.take)
+		fakes[0].renewals[0].answer(store.Renewal{}, nil)
+		fakes[0].votes[1].answer(granted(sent).answer, nil)
+		fakes[1].renewals[0].answer(store.Renewal{}, nil)
+		fakes[2].renewals[0].answer(store.Renewal{}, nil)
+		if got.times != 1 || got.answer.Held || got.err != nil {
+			t.Fatalf("told %d times: %+v, %v", got.times, got.answer, got.err)
+		}
+		fakes[1].votes[1].answer(granted(sent).answer, nil)
+		fakes[2].votes[1].answer(refused("h", 0).answer, nil)
+		if counts := withdrawn(fakes); !slices.Equal(counts, []int{1, 1, 0, 0, 0}) {
+			t.Errorf("withdrawn %v", counts)
+		}
+	})
 }
