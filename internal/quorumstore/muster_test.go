@@ -177,7 +177,8 @@ func TestAClientKeepsItsOptions(t *testing.T) {
 		"others": {
 			ReadTimeout: time.Minute, WriteTimeout: time.Hour, MaxRetries: 7, MinRetryBackoff: time.Second, MaxRetryBackoff: time.Minute,
 			Username: "u", Password: "p", DB: 3, ClientName: "n", ContextTimeoutEnabled: true, PoolSize: 5, MinIdleConns: 2,
-			OnConnect: func(context.Context, *redis.Conn) error { called++; return errPasses },
+			DialerRetries: 1, // of which none outlives the test
+			OnConnect:     func(context.Context, *redis.Conn) error { called++; return errPasses },
 		},
 	} {
 		given.Addr = "127.0.0.1:1"
