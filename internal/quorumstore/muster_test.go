@@ -6,6 +6,7 @@ import (
 	"net"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -110,6 +111,28 @@ func TestAProcessThatIsStillConnectedBehindOneClientIsNotMetBehindAnother(t *tes
 	if err := m.double(); err != nil {
 		t.Error(err)
 	}
+}
+
+// A process that was behind two clients is not for ever: not behind one where it was
+// young, and whose address is dead since.
+func TestAProcessIsNoLongerBehindAClientThatItHasLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMuster(3, longestYouth)
+		_, conn, _ := m.connected(0, "x")
+		if err := m.grow(0, 0, time.Now()); err == nil {
+			t.Fatal("it may vote")
+		}
+		_ = conn.Close()
+		time.Sleep(longestYouth - 1)
+		_, _, _ = m.connected(1, "x")
+		if err := m.double(); !errors.Is(err, errDouble) {
+			t.Fatalf("got %v", err)
+		}
+		time.Sleep(time.Nanosecond)
+		if err := m.double(); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // A server that is known to be young is not looked at for a while.
