@@ -18,7 +18,7 @@ func (m *muster) watch(i int, dial dialer) dialer {
 		}
 		w := &watched{Conn: conn, muster: m, client: i}
 		m.mu.Lock()
-		m.places[i].conns[conn] = struct{}{}
+		m.places[i].conns[w] = struct{}{}
 		m.mu.Unlock()
 		if raw, ok := conn.(syscall.Conn); ok {
 			return &rawWatched{w, raw}, nil
@@ -41,7 +41,7 @@ func (w *watched) NetConn() net.Conn { return w.Conn }
 func (w *watched) Close() error {
 	m := w.muster
 	m.mu.Lock()
-	delete(m.places[w.client].conns, w.Conn)
+	delete(m.places[w.client].conns, w)
 	m.compare()
 	m.mu.Unlock()
 	return w.Conn.Close()

@@ -33,7 +33,7 @@ type place struct {
 	run   string // the id of the process that was met last; "" is none yet
 	moves int    // how often that was another one than before
 	gone  bool   // it was asked in vain
-	conns map[net.Conn]struct{}
+	conns map[*watched]struct{}
 	// young is why the server gives no votes before until.
 	young error
 	until time.Time
@@ -42,7 +42,7 @@ type place struct {
 func newMuster(servers int, quarantine time.Duration) *muster {
 	m := &muster{quarantine: quarantine, places: make([]place, servers)}
 	for i := range m.places {
-		m.places[i].conns = make(map[net.Conn]struct{})
+		m.places[i].conns = make(map[*watched]struct{})
 	}
 	return m
 }
@@ -108,7 +108,7 @@ func (m *muster) meet(i int, run string) error {
 	if p.run != "" && p.run != run {
 		p.moves++
 		for conn := range p.conns {
-			old = append(old, conn)
+			old = append(old, conn.Conn)
 		}
 		clear(p.conns)
 	}

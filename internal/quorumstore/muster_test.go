@@ -77,6 +77,35 @@ func TestOneServerIsNotTwo(t *testing.T) {
 	}
 }
 
+// unlike is a connection that cannot be compared.
+type unlike struct {
+	*wire
+	_ []string
+}
+
+// The connections of a user's dialer are his own affair.
+func TestAConnectionNeedNotBeComparable(t *testing.T) {
+	m := newMuster(1, time.Second)
+	one, other := &wire{}, &wire{}
+	for _, w := range []*wire{one, other} {
+		dial := m.watch(0, func(context.Context, string, string) (net.Conn, error) { return unlike{wire: w}, nil })
+		conn, err := dial(t.Context(), "", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if w == other {
+			err = conn.Close()
+		}
+		if err != nil || len(m.places[0].conns) != 1 {
+			t.Errorf("got %v with %d connections", err, len(m.places[0].conns))
+		}
+	}
+	_, _ = m.meet(0, "x"), m.meet(0, "y")
+	if !one.closed || !other.closed {
+		t.Error("one is open")
+	}
+}
+
 // All connections of a client lead to one process: those to the one before end, and
 // what is asked meanwhile is not believed.
 func TestAClientLeadsToOneProcess(t *testing.T) {
