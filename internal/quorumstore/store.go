@@ -46,7 +46,7 @@ var _ store.Store = (*Store)(nil)
 
 // New returns a Store on the servers of these clients, which it does not use
 // itself: it connects by their options. It does no I/O. An error says which client
-// is no server of a quorum.
+// is no server of a quorum, or what is wrong with the prefix.
 //
 // A server gives no votes until it has run for the quarantine. The prefix and the
 // process are those of redisstore.New.
@@ -67,7 +67,7 @@ func New(clients []redis.UniversalClient, prefix, process string, quarantine tim
 		one, err := redisstore.New(client, prefix, process, redisstore.Replicas{})
 		if err != nil {
 			_ = s.Disconnect()
-			return nil, err
+			return nil, fmt.Errorf("WithPrefix: the prefix %w", err)
 		}
 		s.join(one)
 	}
