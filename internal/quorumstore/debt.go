@@ -19,6 +19,7 @@ const debtPause = 250 * time.Millisecond
 type debts struct {
 	server server
 	work   *tally.Tally
+	life   time.Duration // no vote lives for longer
 
 	mu     sync.Mutex
 	owed   map[string]debt // by token
@@ -29,7 +30,7 @@ type debts struct {
 // A debt is a vote that is to be taken back.
 type debt struct {
 	request store.Request
-	until   time.Time // when it has run out
+	until   time.Time // when it has run out, whatever its TTL was and its renewals were
 }
 
 // owe notes that the server did not answer to a withdrawal.
@@ -42,7 +43,7 @@ func (d *debts) owe(r store.Request) {
 	if d.owed == nil {
 		d.owed = make(map[string]debt)
 	}
-	d.owed[r.Token] = debt{r, time.Now().Add(r.TTL)}
+	d.owed[r.Token] = debt{r, time.Now().Add(d.life)}
 	d.tryLater()
 }
 

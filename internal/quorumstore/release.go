@@ -12,12 +12,13 @@ import (
 func (s *Store) Release(r store.Request, done func(store.Released, error)) {
 	r.Inline = false
 	e := &ending{
-		store: s, request: r, begun: time.Now(), done: done, left: len(s.servers), voted: make([]bool, len(s.servers)),
+		store: s, begun: time.Now(), done: done, left: len(s.servers), voted: make([]bool, len(s.servers)),
 	}
 	if b := s.ballotOf(r.Token); b != nil {
 		s.forget(r.Token)
 		e.voted, r.Waiter = b.end(), b.request.Waiter
 	}
+	e.request = r
 	for i, one := range s.servers {
 		one.Withdraw(r, true, func(released store.Released, err error) { e.hear(i, released, err) })
 	}
@@ -42,10 +43,12 @@ type ending struct {
 }
 
 // hear takes in the answer of a server. From one that does not answer its vote is
-// taken back later, if it may have given it.
+// taken back later, if it may have given it; who rejoins may have left again by then.
 func (e *ending) hear(i int, released store.Released, err error) {
 	if e.voted[i] && retries(err) {
-		e.store.debts[i].owe(e.request)
+		r := e.request
+		r.Rejoin = ""
+		e.store.debts[i].owe(r)
 	}
 	e.mu.Lock()
 	e.left--

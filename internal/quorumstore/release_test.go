@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/reqlock/reqlock/internal/store"
 )
@@ -90,6 +91,41 @@ func TestAReleaseDoesNotWaitForTheDead(t *testing.T) {
 			t.Error("told twice")
 		}
 	})
+}
+
+// A release that says nothing of the lease but its token, as of one that was lost, is
+// made good as well where it was not heard: for as long as a vote may live, whatever
+// its TTL is or was. The waiter leaves that line, and nobody joins it so late.
+func TestAVoteThatIsNotReleasedIsTakenBack(t *testing.T) {
+	for name, r := range map[string]store.Request{
+		"of which the token is known": {},
+		"whose TTL is short":          {TTL: 1},
+		"after which another waits":   {TTL: time.Second, Rejoin: "next"},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			s, fakes := lease(t)
+			s.debts[0].life = time.Minute
+			r.Key, r.Token = "k", "ballot"
+			s.Release(r, func(store.Released, error) {})
+			f := fakes[0]
+			for n, begun := 0, time.Now(); time.Since(begun) < s.debts[0].life; n++ {
+				if len(f.taken()) != n+1 {
+					t.Fatalf("%d withdrawals after %v", len(f.taken()), time.Since(begun))
+				}
+				f.taken()[n].answer(store.Released{}, errPasses)
+				time.Sleep(debtPause)
+				synctest.Wait()
+			}
+			if s.debts[0].count() != 0 {
+				t.Error("it is remembered for longer than it lives")
+			}
+			for _, w := range f.taken()[1:] {
+				if w.request.Waiter != "waiter" || w.request.Rejoin != "" || w.request.Token != "ballot" {
+					t.Fatalf("taken back by %+v", w.request)
+				}
+			}
+		})
+	}
 }
 
 // The waiter of the lease leaves the lines with it, and the first of the rest is
