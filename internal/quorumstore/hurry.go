@@ -32,10 +32,10 @@ func (b *ballot) hurry() {
 }
 
 // contested reports whether a majority has answered, and has not voted for this
-// ballot alone.
+// ballot alone. It does not before it is known that the rest is none of them.
 func (b *ballot) contested() bool {
 	count, majority := b.count(), b.store.majority
-	return count.granted < majority && count.granted+count.refused >= majority
+	return count.granted < majority && count.granted+count.refused >= majority && b.knowsRest()
 }
 
 // giveUp makes the ballot a lost one, unless it was decided meanwhile.

@@ -71,6 +71,8 @@ func TestNobodyIsRefusedALockBeforeAllServersAreKnown(t *testing.T) {
 		var got outcome[store.Answer]
 		s.Enqueue(request(), got.take)
 		give(fakes, refused("h", 0), refused("h", 0))
+		time.Sleep(2 * shortestHurry)
+		synctest.Wait()
 		if got.times != 0 {
 			t.Fatal("told too early")
 		}
