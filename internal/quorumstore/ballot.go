@@ -13,7 +13,6 @@ type ballot struct {
 	store   *Store
 	request store.Request
 	begun   time.Time
-	moves   []int // see muster.moved
 	done    func(store.Answer, error)
 
 	mu      sync.Mutex
@@ -47,24 +46,29 @@ func (v vote) mayBeOurs() bool {
 
 // newBallot returns one on which nobody has voted.
 func newBallot(s *Store, r store.Request, done func(store.Answer, error)) *ballot {
-	return &ballot{
-		store: s, request: r, begun: time.Now(), moves: s.muster.moves(), done: done, votes: make([]vote, len(s.servers)),
-	}
+	return &ballot{store: s, request: r, begun: time.Now(), done: done, votes: make([]vote, len(s.servers))}
 }
 
-// ask asks a server for its vote, for this ballot and with the words of r.
-func (b *ballot) ask(i int, r store.Request) {
-	b.store.servers[i].Vote(r, func(answer store.Answer, err error) { b.hear(i, vote{true, answer, err}) })
+// ask asks a server for its vote, for this ballot and with the words of r, and calls
+// then with what counts of its answer, once the ballot knows that. A vote does not
+// count where the server has moved since those moves: see muster.moved.
+func (b *ballot) ask(i int, r store.Request, moves []int, then func(vote)) {
+	m := b.store.muster
+	b.store.servers[i].Vote(r, func(answer store.Answer, err error) {
+		v := vote{true, answer, err}
+		switch {
+		case err != nil:
+			m.miss(i)
+		case answer.Granted && m.moved(i, moves):
+			v = vote{answered: true, err: &store.Fault{Unknown: true, Passing: true, Err: errMoved}}
+		}
+		b.hear(i, v)
+		then(v)
+	})
 }
 
 // hear takes in the answer of a server.
 func (b *ballot) hear(i int, v vote) {
-	switch {
-	case v.err != nil:
-		b.store.muster.miss(i)
-	case v.answer.Granted && b.store.muster.moved(i, b.moves):
-		v = vote{answered: true, err: &store.Fault{Unknown: true, Passing: true, Err: errMoved}}
-	}
 	b.mu.Lock()
 	b.votes[i] = v
 	over := b.over
@@ -164,10 +168,10 @@ func (b *ballot) end() (voted []bool) {
 	return voted
 }
 
-// repeat asks a server that does not have the lease for its vote again, and calls
-// then with what it has said. The waiter does not join the line. It reports whether
-// the server was asked: not where the lease is over.
-func (b *ballot) repeat(i int, ttl, bound time.Duration, then func(vote)) bool {
+// repeat asks a server that does not have the lease for its vote again, with the life
+// and the bound of a renewal. The waiter does not join the line. It reports whether the
+// server was asked: not where the lease is over.
+func (b *ballot) repeat(i int, renewal store.Request, moves []int, then func(vote)) bool {
 	b.mu.Lock()
 	over := b.over
 	b.mu.Unlock()
@@ -175,11 +179,7 @@ func (b *ballot) repeat(i int, ttl, bound time.Duration, then func(vote)) bool {
 		return false
 	}
 	r := b.request
-	r.TTL, r.Bound, r.Join = ttl, bound, false
-	b.store.servers[i].Vote(r, func(answer store.Answer, err error) {
-		v := vote{true, answer, err}
-		b.hear(i, v)
-		then(v)
-	})
+	r.TTL, r.Bound, r.Join = renewal.TTL, renewal.Bound, false
+	b.ask(i, r, moves, then)
 	return true
 }

@@ -40,6 +40,37 @@ func TestAnAnswerOfAServerThatHasMovedDoesNotCount(t *testing.T) {
 	})
 }
 
+// A vote that a renewal asks for counts neither, if it comes from another process than
+// that of before the renewal, and is taken back with the lease. One that had moved
+// before that counts: so a lease outlives servers that are restarted.
+func TestAVoteThatIsGainedFromAServerThatHasMovedDoesNotCount(t *testing.T) {
+	for name, during := range map[string]bool{"since the renewal began": true, "before it": false} {
+		bubble(t, name, func(t *testing.T) {
+			s, fakes := lease(t)
+			if !during {
+				_, _, _ = s.muster.connected(3, "another")
+			}
+			var got outcome[store.Renewal]
+			s.Renew(store.Request{Key: "k", Token: "ballot", TTL: time.Second}, got.take)
+			for i, f := range fakes[:4] {
+				f.renewals[0].answer(store.Renewal{Held: i > 0 && i < 3, Since: sent}, nil)
+			}
+			fakes[4].renewals[0].answer(store.Renewal{}, errPasses)
+			if during {
+				_, _, _ = s.muster.connected(3, "another")
+			}
+			fakes[3].votes[1].answer(granted(sent).answer, nil)
+			fakes[0].votes[1].answer(refused("h", 0).answer, nil)
+			if got.times != 1 || got.answer.Held == during || (got.err != nil) != during {
+				t.Errorf("told %d times: %+v, %v", got.times, got.answer, got.err)
+			}
+			if !s.ballotOf("ballot").end()[3] {
+				t.Error("a vote stays behind")
+			}
+		})
+	}
+}
+
 // Who does not answer from the beginning is waited for once.
 func TestADeadServerIsWaitedForOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -52,7 +52,7 @@ func (n *renewal) hear(i int, answer store.Renewal, err error) {
 		n.hold(answer)
 	default:
 		n.without++
-		if n.ballot != nil && n.ballot.repeat(i, n.request.TTL, n.request.Bound, func(v vote) { n.gain(i, v) }) {
+		if n.ballot != nil && n.ballot.repeat(i, n.request, n.moves, func(v vote) { n.gain(i, v) }) {
 			n.asked++
 		}
 	}

@@ -100,8 +100,9 @@ func (s *Store) Enqueue(r store.Request, done func(store.Answer, error)) {
 	s.mu.Lock()
 	s.ballots[r.Token] = b
 	s.mu.Unlock()
+	moves := s.muster.moves()
 	for i := range s.servers {
-		b.ask(i, r)
+		b.ask(i, r, moves, func(vote) {})
 	}
 }
 
