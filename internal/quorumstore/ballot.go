@@ -53,7 +53,7 @@ func newBallot(s *Store, r store.Request, done func(store.Answer, error)) *ballo
 // then with what counts of its answer, once the ballot knows that. A vote does not
 // count where the server has moved since those moves: see muster.moved.
 func (b *ballot) ask(i int, r store.Request, moves []int, then func(vote)) {
-	m := b.store.muster
+	m, asked := b.store.muster, time.Now()
 	b.store.servers[i].Vote(r, func(answer store.Answer, err error) {
 		v := vote{true, answer, err}
 		switch {
@@ -61,6 +61,8 @@ func (b *ballot) ask(i int, r store.Request, moves []int, then func(vote)) {
 			m.miss(i)
 		case answer.Granted && m.moved(i, moves):
 			v = vote{answered: true, err: &store.Fault{Unknown: true, Passing: true, Err: errMoved}}
+		default:
+			m.heard(i, time.Since(asked))
 		}
 		b.hear(i, v)
 		then(v)

@@ -64,3 +64,74 @@ func TestABallotWaitsForThoseThatAreLittleSlower(t *testing.T) {
 		})
 	}
 }
+
+// far is how long a server takes that is far from the others.
+const far = 80 * time.Millisecond
+
+// A vote of somebody who is dead lasts at one of two servers that are near. The third
+// one is far, so the first ballot is given up, and then it is known how far.
+func TestABallotIsGrantedByAServerThatIsFar(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, fakes := newStore(3)
+		for n, want := range []bool{false, true, true} {
+			var got outcome[store.Answer]
+			s.Enqueue(request(), got.take)
+			time.Sleep(time.Millisecond)
+			fakes[0].votes[n].answer(granted(sent).answer, nil)
+			fakes[1].votes[n].answer(refused("h", time.Minute).answer, nil)
+			time.Sleep(far - time.Millisecond)
+			synctest.Wait()
+			fakes[2].votes[n].answer(granted(sent).answer, nil)
+			for _, f := range fakes {
+				for _, w := range f.taken() {
+					w.answer(store.Released{End: store.Freed}, nil)
+				}
+				f.withdrawals = nil
+			}
+			if got.times != 1 || got.answer.Granted != want || got.answer.Split == want {
+				t.Errorf("ballot %d: told %d times, %+v, %v", n, got.times, got.answer, got.err)
+			}
+		}
+	})
+}
+
+// A server that does not answer is waited for as many times as long as it took before,
+// but no longer than a command takes, and only a little if it has failed since.
+func TestABallotWaitsForWhoAnsweredBefore(t *testing.T) {
+	for name, c := range map[string]struct {
+		took  time.Duration // by its answer before; 0 is none
+		fails error         // its answer after that
+		wait  time.Duration
+	}{
+		"it was never heard":     {0, nil, shortestHurry},
+		"it is near":             {time.Millisecond, nil, shortestHurry},
+		"it is not so near":      {far / 4, nil, hurryFactor * far / 4},
+		"it is far":              {far, nil, request().Bound},
+		"it was far, and failed": {far, errPasses, shortestHurry},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			s, fakes := newStore(3)
+			before := newBallot(s, request(), func(store.Answer, error) {})
+			before.ask(2, request(), s.muster.moves(), func(vote) {})
+			before.ask(2, request(), s.muster.moves(), func(vote) {})
+			if c.took > 0 {
+				time.Sleep(c.took)
+				fakes[2].votes[0].answer(refused("h", 0).answer, nil)
+			}
+			if c.fails != nil {
+				fakes[2].votes[1].answer(store.Answer{}, c.fails)
+			}
+			s.Enqueue(request(), func(store.Answer, error) {})
+			give(fakes, granted(sent), refused("h", 0))
+			time.Sleep(c.wait - 1)
+			if n := len(fakes[0].taken()); n != 0 {
+				t.Error("given up too early")
+			}
+			time.Sleep(time.Nanosecond)
+			synctest.Wait()
+			if n := len(fakes[0].taken()); n != 1 {
+				t.Error("not given up")
+			}
+		})
+	}
+}

@@ -30,9 +30,10 @@ type muster struct {
 
 // A place is what is known of the server behind a client.
 type place struct {
-	run   string // the id of the process that was met last; "" is none yet
-	moves int    // how often that was another one than before
-	gone  bool   // it was asked in vain
+	run   string        // the id of the process that was met last; "" is none yet
+	moves int           // how often that was another one than before
+	gone  bool          // it was asked in vain
+	took  time.Duration // see distance
 	conns map[*watched]struct{}
 	// young is why the server gives no votes before until.
 	young error
@@ -183,7 +184,22 @@ func (m *muster) met(i int) bool {
 func (m *muster) miss(i int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.places[i].gone = true
+	m.places[i].gone, m.places[i].took = true, 0
+}
+
+// heard notes how long an answer of the server took.
+func (m *muster) heard(i int, took time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.places[i].took = took
+}
+
+// distance returns how long the last answer of the server took; 0 if there was none, or
+// it was asked in vain since.
+func (m *muster) distance(i int) time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.places[i].took
 }
 
 // identityOf reads what INFO server says of the process. Its uptime is a number of

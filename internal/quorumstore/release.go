@@ -67,7 +67,7 @@ func (e *ending) settle() {
 	e.told = e.told || tell
 	if !e.told && !e.hurries && e.isFree() {
 		e.hurries = true
-		e.store.hurry(e.begun, e.hurry)
+		e.store.hurry(e.begun, shortestHurry, e.hurry)
 	}
 	e.mu.Unlock()
 	if tell {
