@@ -43,6 +43,9 @@ func (d *debts) owe(r store.Request) {
 	if d.owed == nil {
 		d.owed = make(map[string]debt)
 	}
+	if r.Waiter == "" { // one that was to leave the line with this vote still is
+		r.Waiter = d.owed[r.Token].request.Waiter
+	}
 	d.owed[r.Token] = debt{r, time.Now().Add(d.life)}
 	d.tryLater()
 }

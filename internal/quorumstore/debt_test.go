@@ -93,6 +93,26 @@ func TestAVoteThatHasRunOutIsForgotten(t *testing.T) {
 	})
 }
 
+// A server that answered neither to the question nor to the release may have the waiter
+// in its line, from where it leaves with the vote.
+func TestAWaiterLeavesTheLineOfAServerThatNeverAnswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, fakes := newStore(3)
+		s.Enqueue(request(), func(store.Answer, error) {})
+		give(fakes, granted(sent), granted(sent))
+		s.Release(store.Request{Key: "k", Token: "ballot"}, func(store.Released, error) {})
+		f := fakes[2]
+		f.taken()[0].answer(store.Released{}, errPasses)
+		f.votes[0].answer(store.Answer{}, errPasses)
+		f.taken()[1].answer(store.Released{}, errPasses)
+		time.Sleep(debtPause)
+		synctest.Wait()
+		if taken := f.taken(); len(taken) != 3 || taken[2].request.Waiter != "waiter" {
+			t.Errorf("%d withdrawals, the last by %+v", len(taken), taken[len(taken)-1].request)
+		}
+	})
+}
+
 // A Store that is closed tries nothing any more.
 func TestCloseForgetsVotes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
