@@ -54,12 +54,21 @@ func ofNineOneWins(t *testing.T, servers *redistest.Deployment) {
 
 func waitersOfManyProcessesExcludeEachOther(t *testing.T, servers *redistest.Deployment) {
 	t.Helper()
-	const processes, goroutines, turns = 4, 8, 10
+	var processes []*core.Locker
+	for range 4 {
+		processes = append(processes, newLocker(t, servers.Client(t)))
+	}
+	takeTurns(t, processes, 8, 10)
+}
+
+// takeTurns lets so many callers of each process take so many turns on one key. Each
+// must get them, and no two at once.
+func takeTurns(t *testing.T, processes []*core.Locker, callers, turns int) {
+	t.Helper()
 	var inside, done atomic.Int32
 	var group sync.WaitGroup
-	for range processes {
-		locks := newLocker(t, servers.Client(t))
-		for range goroutines {
+	for _, locks := range processes {
+		for range callers {
 			group.Go(func() {
 				for range turns {
 					err := locks.Do(t.Context(), "k", func(context.Context) error {
@@ -79,8 +88,8 @@ func waitersOfManyProcessesExcludeEachOther(t *testing.T, servers *redistest.Dep
 		}
 	}
 	group.Wait()
-	if done.Load() != processes*goroutines*turns {
-		t.Errorf("%d turns done", done.Load())
+	if want := len(processes) * callers * turns; int(done.Load()) != want {
+		t.Errorf("%d turns done, want %d", done.Load(), want)
 	}
 }
 

@@ -3,10 +3,9 @@ package core_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,9 +15,14 @@ import (
 	"github.com/reqlock/reqlock/internal/redistest"
 )
 
-// briefly is the TTL of quorums in tests: servers vote a little later than that
-// after their start.
-const briefly = 500 * time.Millisecond
+const (
+	// quorumTTL is the TTL of quorums in tests. A quarter of it is the bound of a
+	// command: it has room for a busy machine.
+	quorumTTL = 4 * time.Second
+	// longestTTL is the longest one, and for how long servers have run on which tests
+	// begin that need votes.
+	longestTTL = 6 * time.Second
+)
 
 // servers starts servers that are alone.
 func servers(t *testing.T, n int) []*redistest.Server {
@@ -41,100 +45,113 @@ func clientsOf(t *testing.T, servers []*redistest.Server) []redis.UniversalClien
 	return clients
 }
 
-// votesOf returns how many servers have a key for a token.
-func votesOf(t *testing.T, servers []redis.UniversalClient, key, token string) (votes int) {
+// votesOf returns how many servers have this value for a key; "" is none.
+func votesOf(t *testing.T, servers []redis.UniversalClient, key, value string) (votes int) {
 	t.Helper()
 	for _, server := range servers {
-		got, err := server.Get(t.Context(), key).Result()
+		got, err := server.Get(t.Context(), "reqlock:"+key).Result()
 		if err != nil && !errors.Is(err, redis.Nil) {
 			t.Fatal(err)
 		}
-		if got == token {
+		if got == value {
 			votes++
 		}
 	}
 	return votes
 }
 
-// newQuorum returns a Locker on servers, once all of them vote.
-func newQuorum(t *testing.T, servers []*redistest.Server, opts ...core.Option) *core.Locker {
+// awaitVotes returns when a lease has the votes of all servers. Its renewals ask for
+// those that are missing.
+func awaitVotes(t *testing.T, servers []redis.UniversalClient, lease *core.Lease) {
 	t.Helper()
-	locks := core.Must(core.NewQuorum(clientsOf(t, servers), append([]core.Option{core.WithTTL(briefly)}, opts...)...))
+	await(t, "all servers vote, or the lease is lost", func() bool {
+		return votesOf(t, servers, lease.Key(), lease.Token()) == len(servers) || lease.Context().Err() != nil
+	})
+	if lease.Context().Err() != nil {
+		t.Fatal(context.Cause(lease.Context()))
+	}
+}
+
+// openQuorum returns a Locker on the servers of these clients, which may not vote yet.
+// It ends with the test.
+func openQuorum(t *testing.T, clients []redis.UniversalClient, opts ...core.Option) *core.Locker {
+	t.Helper()
+	opts = append([]core.Option{core.WithTTL(quorumTTL), core.WithCommandTimeout(quorumTTL / 4)}, opts...)
+	locks := core.Must(core.NewQuorum(clients, opts...))
 	t.Cleanup(func() {
-		if err := locks.Close(context.Background()); err != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second) // a test that failed may hold a lease
+		defer cancel()
+		if err := locks.Close(ctx); err != nil {
 			t.Error(err)
 		}
 	})
-	lease, err := locks.With(core.WithWait(20*time.Second)).Lock(t.Context(), "are you there")
+	return locks
+}
+
+// newQuorum returns such a Locker once all servers vote.
+func newQuorum(t *testing.T, clients []redis.UniversalClient, opts ...core.Option) *core.Locker {
+	t.Helper()
+	locks := openQuorum(t, clients, opts...)
+	lease, err := locks.With(core.WithWait(30*time.Second)).Lock(t.Context(), "are you there")
 	if err != nil {
 		t.Fatal(err)
 	}
-	clients := clientsOf(t, servers)
-	for begun := time.Now(); votesOf(t, clients, "reqlock:are you there", lease.Token()) < len(servers); {
-		if time.Since(begun) > 20*time.Second { // its renewals ask for the votes that are missing
-			t.Fatal("not all servers vote")
-		}
-	}
+	awaitVotes(t, clients, lease)
 	if err := lease.Release(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	return locks
 }
 
-func TestAQuorumLocks(t *testing.T) {
+// TestAQuorum runs each case on servers that the cases share, and that vote.
+func TestAQuorum(t *testing.T) {
+	t.Parallel()
 	nodes := servers(t, 3)
-	locks, others := newQuorum(t, nodes), newQuorum(t, nodes)
+	newQuorum(t, clientsOf(t, nodes), core.WithQuarantine(longestTTL))
+	for name, run := range map[string]func(t *testing.T, nodes []*redistest.Server){
+		"locks":                            aQuorumLocks,
+		"serves a crowd":                   aQuorumServesACrowd,
+		"refuses what its views cannot do": aViewOfAQuorumRefusesWhatItCannotDo,
+		"makes up for a release that was not heard": aServerThatDidNotHearOfAReleaseKeepsNoVote,
+	} {
+		t.Run(name, func(t *testing.T) { run(t, nodes) })
+	}
+}
+
+func aQuorumLocks(t *testing.T, nodes []*redistest.Server) {
+	t.Helper()
+	clients := clientsOf(t, nodes)
+	locks, others := newQuorum(t, clients), newQuorum(t, clients)
 	lease, err := locks.TryLock(t.Context(), "a")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if votes := votesOf(t, clientsOf(t, nodes), "reqlock:a", lease.Token()); votes < 2 {
+	if votes := votesOf(t, clients, "a", lease.Token()); votes < 2 {
 		t.Errorf("%d servers vote for it", votes)
 	}
-	if _, err := others.TryLock(t.Context(), "a"); !errors.Is(err, core.ErrBusy) {
+	if busy, err := others.TryLock(t.Context(), "a"); !errors.Is(err, core.ErrBusy) {
+		_ = busy.Release(t.Context())
 		t.Errorf("got %v, want busy", err)
 	}
-	if err := lease.Release(t.Context()); err != nil {
-		t.Error(err)
-	}
+	release(t, lease)
+	// A release is told once two votes are free. Who asks while the third is not gives
+	// up if one of the two is slow.
+	await(t, "all votes are free", func() bool { return votesOf(t, clients, "a", "") == len(clients) })
 	second, err := others.TryLock(t.Context(), "a")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := second.Release(t.Context()); err != nil {
-		t.Error(err)
-	}
+	release(t, second)
 }
 
 // Many callers of several processes serialize on one key.
-func TestAQuorumServesACrowd(t *testing.T) {
-	nodes := servers(t, 3)
-	var inside, done atomic.Int32
-	var crowd sync.WaitGroup
+func aQuorumServesACrowd(t *testing.T, nodes []*redistest.Server) {
+	t.Helper()
+	var processes []*core.Locker
 	for range 3 {
-		locks := newQuorum(t, nodes)
-		for range 8 {
-			crowd.Go(func() {
-				for range 5 {
-					err := locks.Do(t.Context(), "a", func(context.Context) error {
-						if inside.Add(1) != 1 {
-							t.Error("two are inside")
-						}
-						inside.Add(-1)
-						done.Add(1)
-						return nil
-					})
-					if err != nil {
-						t.Error(err)
-					}
-				}
-			})
-		}
+		processes = append(processes, newQuorum(t, clientsOf(t, nodes)))
 	}
-	crowd.Wait()
-	if done.Load() != 3*8*5 {
-		t.Errorf("%d were inside", done.Load())
-	}
+	takeTurns(t, processes, 8, 5)
 }
 
 func TestAQuorumRefusesWhatItCannotDo(t *testing.T) {
@@ -178,90 +195,107 @@ type wrapped struct {
 }
 
 // What a Locker of a quorum cannot do is refused with the reason, when it is asked for.
-func TestAViewOfAQuorumRefusesWhatItCannotDo(t *testing.T) {
-	nodes := servers(t, 3)
+func aViewOfAQuorumRefusesWhatItCannotDo(t *testing.T, nodes []*redistest.Server) {
+	t.Helper()
 	var clients []redis.UniversalClient
 	for _, node := range nodes {
 		clients = append(clients, wrapped{Client: node.Client(t)})
 	}
-	locks := core.Must(core.NewQuorum(clients, core.WithTTL(briefly), core.WithQuarantine(time.Second)))
-	t.Cleanup(func() { _ = locks.Close(context.Background()) })
-	for name, opt := range map[string]core.Option{
-		"WithFencing": core.WithFencing(true), "WithTTL": core.WithTTL(2 * time.Second), "WithQuarantine": core.WithQuarantine(time.Minute),
-		"WithReplicas": core.WithReplicas(1, 10*time.Millisecond),
+	locks := openQuorum(t, clients, core.WithTTL(quorumTTL/2), core.WithQuarantine(quorumTTL))
+	for why, opt := range map[string]core.Option{
+		"WithFencing: a quorum has no counter":            core.WithFencing(true),
+		"WithTTL: 8s is more than the quarantine":         core.WithTTL(2 * quorumTTL),
+		"WithQuarantine is a setting of the whole Locker": core.WithQuarantine(time.Minute),
+		"WithReplicas is a setting of the whole Locker":   core.WithReplicas(1, 10*time.Millisecond),
 	} {
 		func() {
 			defer func() {
-				if said, _ := recover().(interface{ Error() string }); said != nil && !strings.Contains(said.Error(), name) {
-					t.Errorf("%s: %v", name, said)
+				if said := fmt.Sprint(recover()); !strings.HasPrefix(said, "reqlock: "+why) {
+					t.Errorf("said %s, want %s", said, why)
 				}
 			}()
 			locks.With(opt)
-			t.Errorf("%s was taken", name)
 		}()
 	}
-	if _, err := locks.Begin(t.Context(), "a", nil); !errors.Is(err, errors.ErrUnsupported) {
+	if _, err := locks.Begin(t.Context(), "v", nil); !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("Begin: %v", err)
 	}
-	if err := locks.Resolve(t.Context(), "a"); !errors.Is(err, errors.ErrUnsupported) {
+	if err := locks.Resolve(t.Context(), "v"); !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("Resolve: %v", err)
 	}
-	lease, err := locks.With(core.WithTTL(time.Second), core.WithWait(20*time.Second)).Lock(t.Context(), "a")
+	lease, err := locks.With(core.WithTTL(quorumTTL), core.WithWait(30*time.Second)).Lock(t.Context(), "v")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := lease.Extend(t.Context(), time.Second); err != nil {
+	if err := lease.Extend(t.Context(), quorumTTL); err != nil {
 		t.Error(err)
 	}
-	if err := lease.Extend(t.Context(), 2*time.Second); err == nil || !strings.Contains(err.Error(), "quarantine") {
+	if err := lease.Extend(t.Context(), 2*quorumTTL); err == nil || !strings.Contains(err.Error(), "quarantine") {
 		t.Errorf("Extend: %v", err)
 	}
-	if err := lease.Release(t.Context()); err != nil {
-		t.Error(err)
+	release(t, lease)
+}
+
+// A server that was down for others when a lock was released keeps no vote for it: with
+// that, the next server that is lost would take the lock along until the TTL.
+func aServerThatDidNotHearOfAReleaseKeepsNoVote(t *testing.T, nodes []*redistest.Server) {
+	t.Helper()
+	raw, clients := clientsOf(t, nodes), clientsOf(t, nodes)
+	proxies := make([]*redistest.Proxy, len(nodes))
+	for i, node := range nodes {
+		proxies[i] = redistest.NewProxy(t, node.Addr())
+		clients[i] = proxies[i].Client(t)
+	}
+	locks := newQuorum(t, clients, core.WithTTL(longestTTL))
+	lease, err := locks.TryLock(t.Context(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := locks.TryLock(t.Context(), "b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	awaitVotes(t, raw, lease)
+	proxies[0].Refuse(true)
+	begun, life := time.Now(), raw[0].PTTL(t.Context(), "reqlock:a").Val()
+	release(t, lease)
+	// That a release has failed is known once the servers were told in vain, and the
+	// first one of the release before as well.
+	proxies[1].Refuse(true)
+	wantError(t, other.Release(t.Context()), core.ErrUnavailable)
+	if votes := votesOf(t, raw, "a", lease.Token()); votes != 1 {
+		t.Errorf("%d servers vote for what was released, want the one that was not told", votes)
+	}
+	proxies[0].Refuse(false)
+	proxies[1].Refuse(false)
+	await(t, "it votes no more", func() bool { return votesOf(t, raw, "a", lease.Token()) == 0 })
+	if took := time.Since(begun); took > life*9/10 {
+		t.Errorf("it kept the vote for %v, and that had %v to live", took, life)
 	}
 }
 
-// A server that stood still while locks were taken and released keeps no votes: with
-// them, the next server that is lost would take those locks along until the TTL.
-func TestAServerOfAQuorumThatStoodStillKeepsNoVote(t *testing.T) {
-	nodes := servers(t, 3)
-	locks := newQuorum(t, nodes, core.WithTTL(3*time.Second))
-	keys := []string{"a", "b", "c", "d", "e", "f"}
-	nodes[2].Pause()
-	for _, key := range keys {
-		lease, err := locks.TryLock(t.Context(), key)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := lease.Release(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	rdb := nodes[2].Client(t)
-	nodes[2].Resume()
-	begun := time.Now()
-	for votes := int64(-1); votes != 0; {
-		var err error
-		if votes, err = rdb.Exists(t.Context(), "reqlock:a", "reqlock:b", "reqlock:c", "reqlock:d", "reqlock:e", "reqlock:f").Result(); err != nil {
-			t.Fatal(err)
-		}
-		if time.Since(begun) > 20*time.Second {
-			t.Fatalf("%d votes stay", votes)
-		}
-	}
-}
-
-// A server that two clients lead to is found out, whoever answers first.
+// A server that two clients lead to is found out, whoever answers first, and whether
+// the servers vote.
 //
 //faults:row 7: two of them are the same server
 func TestAQuorumFindsAServerThatItHasTwice(t *testing.T) {
-	nodes := servers(t, 2)
-	locks := core.Must(core.NewQuorum(clientsOf(t, append(nodes, nodes[0])), core.WithTTL(briefly)))
-	t.Cleanup(func() { _ = locks.Close(context.Background()) })
+	t.Parallel()
+	nodes := servers(t, 3)
+	twice := []*redistest.Server{nodes[0], nodes[1], nodes[0]}
+	t.Run("that has just started", func(t *testing.T) { findsTwice(t, clientsOf(t, twice)) })
+	newQuorum(t, clientsOf(t, nodes)) // returns when they vote
+	t.Run("that votes", func(t *testing.T) { findsTwice(t, clientsOf(t, twice)) })
+}
+
+// findsTwice has a quorum of these clients, of which two lead to one server.
+func findsTwice(t *testing.T, clients []redis.UniversalClient) {
+	t.Helper()
+	locks := openQuorum(t, clients)
 	for range 3 {
-		_, err := locks.TryLock(t.Context(), "a")
+		lease, err := locks.TryLock(t.Context(), "a")
 		if !errors.Is(err, core.ErrUnavailable) || !strings.Contains(err.Error(), "same server") {
-			t.Errorf("got %v", err)
+			_ = lease.Release(t.Context())
+			t.Fatalf("got %v", err)
 		}
 		if outcome, ok := core.OutcomeOf(err); !ok || outcome.HTTP != http.StatusServiceUnavailable {
 			t.Errorf("outcome %v", outcome)
