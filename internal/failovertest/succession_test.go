@@ -29,7 +29,8 @@ type succession struct {
 	// dying are those that are killed then. No replica is cut off any more.
 	dying func(master, first, second *redistest.Server) []*redistest.Server
 	// timeout is how long replicas have to acknowledge a lock: more than they take on
-	// a busy machine, where some are there.
+	// a busy machine, where some are there. It is at most a quarter of what a command
+	// has.
 	timeout time.Duration
 	// fates are by how many had to.
 	fates []fate
@@ -48,7 +49,7 @@ var successions = map[string]succession{
 	// What nobody has acknowledged is mostly there, too. It is no promise.
 	"both replicas get the locks": {
 		before: func(_, _, _ *redistest.Server) {},
-		dying:  masterDies, timeout: time.Second,
+		dying:  masterDies, timeout: patience / 12,
 		fates: []fate{unsure, kept, kept},
 	},
 	// One that acknowledges is not enough where it can go together with the master.
@@ -59,7 +60,9 @@ var successions = map[string]succession{
 		dying: func(master, _, second *redistest.Server) []*redistest.Server {
 			return []*redistest.Server{second, master}
 		},
-		timeout: time.Second,
+		// Sentinel promotes none that was without its master for five seconds, and the
+		// first one is while the lock of two waits for this time.
+		timeout: 2 * time.Second,
 		fates:   []fate{doubled, doubled, withheld},
 	},
 }
