@@ -14,8 +14,9 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 )
 
-// one is the replica of a master of a cluster of redistest.
-var one = Replicas{Count: 1, Timeout: 50 * time.Millisecond}
+// one is the replica of a master of a cluster of redistest. It has longer than a busy
+// machine takes.
+var one = Replicas{Count: 1, Timeout: time.Second}
 
 // startDurableCluster runs a cluster. Who tests it may use WAIT.
 func startDurableCluster(t *testing.T) *redistest.Cluster {

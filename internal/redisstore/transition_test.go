@@ -446,24 +446,31 @@ func checkTransitions(t *testing.T, rdb redis.UniversalClient, mode string) {
 			s := newStore(t, rdb)
 			s.alone = alone
 			s.mode.Store(mode)
-			test.before.put(t, rdb)
-			audit := listenInMode(t, rdb, mode, test.hears...)
-			for i, want := range []outcome{test.first, test.second} {
-				got := test.do(t, s)
-				if isLife(got.remaining, want.remaining) && want.remaining != 0 {
-					got.remaining = want.remaining
-				}
-				if got != want {
-					t.Errorf("call %d: %+v, want %+v", i+1, got, want)
-				}
-			}
-			test.after.check(t, rdb)
-			if said := audit.heard(t, rdb); !slices.Equal(said, test.said) {
-				t.Errorf("said %q, want %q", said, test.said)
-			}
-			if rdb.Exists(t.Context(), theFence).Val() != 0 {
-				t.Error("fencing work was done, though none was asked for")
-			}
+			test.check(t, rdb, s)
 		})
+	}
+}
+
+// check makes both calls of the store, and fails the test where they do not do what is
+// said of them.
+func (test *transitionTest) check(t *testing.T, rdb redis.UniversalClient, s *syncStore) {
+	t.Helper()
+	test.before.put(t, rdb)
+	audit := listenInMode(t, rdb, s.mode.Load().(string), test.hears...)
+	for i, want := range []outcome{test.first, test.second} {
+		got := test.do(t, s)
+		if isLife(got.remaining, want.remaining) && want.remaining != 0 {
+			got.remaining = want.remaining
+		}
+		if got != want {
+			t.Errorf("call %d: %+v, want %+v", i+1, got, want)
+		}
+	}
+	test.after.check(t, rdb)
+	if said := audit.heard(t, rdb); !slices.Equal(said, test.said) {
+		t.Errorf("said %q, want %q", said, test.said)
+	}
+	if rdb.Exists(t.Context(), theFence).Val() != 0 {
+		t.Error("fencing work was done, though none was asked for")
 	}
 }
