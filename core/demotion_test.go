@@ -38,10 +38,10 @@ func newDemotion(t *testing.T, lock string) *demotion {
 // what has become of it.
 func (d *demotion) during(t *testing.T, do func() error) error {
 	t.Helper()
+	rdb := d.master.Client(t)
 	d.master.RefuseReplicas(true)
 	done := make(chan error, 1)
 	go func() { done <- do() }()
-	rdb := d.master.Client(t)
 	await(t, "WAIT is at the master", func() bool {
 		return blocked.MatchString(rdb.ClientList(t.Context()).Val())
 	})

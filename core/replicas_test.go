@@ -17,8 +17,15 @@ import (
 	"github.com/reqlock/reqlock/internal/redistest"
 )
 
-// replicas asks for one, which has a moment.
+// replicas asks for one, which has a moment: where it is away, that passes in vain.
 func replicas() core.Option { return core.WithReplicas(1, 50*time.Millisecond) }
+
+// present asks for one that is there. It has longer than a busy machine takes.
+func present(opts ...core.Option) []core.Option {
+	return append([]core.Option{
+		core.WithReplicas(1, time.Second), core.WithCommandTimeout(4 * time.Second), core.WithTTL(16 * time.Second),
+	}, opts...)
+}
 
 // A replicated deployment is one whose masters have replicas.
 type replicated struct {
@@ -45,10 +52,10 @@ func (r *replicated) refuse(on bool) {
 
 // awaitNoKeys waits until nothing is left in Redis but the counters of fencing
 // numbers.
-func (r *replicated) awaitNoKeys(t *testing.T) {
+func awaitNoKeys(t *testing.T, rdb redis.UniversalClient) {
 	t.Helper()
 	await(t, "nothing is left", func() bool {
-		keys, err := redistest.Keys(t.Context(), r.rdb, "*")
+		keys, err := redistest.Keys(t.Context(), rdb, "*")
 		return err == nil && !slices.ContainsFunc(keys, func(key string) bool { return !strings.HasSuffix(key, ":f") })
 	})
 }
@@ -84,7 +91,7 @@ const short = "only 0 of 1 replicas have acknowledged it"
 
 func TestLocksThatReplicasHave(t *testing.T) {
 	onReplicated(t, func(t *testing.T, servers *replicated) {
-		locks, other := newLocker(t, servers.Client(t), replicas()), newLocker(t, servers.Client(t), replicas())
+		locks, other := newLocker(t, servers.Client(t), present()...), newLocker(t, servers.Client(t), present()...)
 		if err := locks.Check(t.Context()); err != nil {
 			t.Errorf("check: %v", err)
 		}
@@ -134,34 +141,79 @@ func TestNobodyGetsALockThatTooFewReplicasHave(t *testing.T) {
 			if outcome, ok := core.OutcomeOf(err); !ok || outcome.HTTP != 503 {
 				t.Errorf("%s: %+v", what, outcome)
 			}
-			servers.awaitNoKeys(t)
+			awaitNoKeys(t, servers.rdb)
 		}
 		_, err := locks.TryLock(t.Context(), "k")
 		refused("try", err)
 		_, err = locks.With(core.WithFencing(true)).TryLock(t.Context(), "k")
 		refused("try, with a number", err)
-		_, err = locks.With(core.WithWait(300*time.Millisecond)).Lock(t.Context(), "k")
+		waits, done := locks.With(core.WithWait(2*time.Second)), make(chan error) // for longer than the first answer takes
+		go func() {
+			done <- waits.Do(t.Context(), "other", func(context.Context) error {
+				t.Error("it runs without the lock")
+				return nil
+			})
+		}()
+		_, err = waits.Lock(t.Context(), "k")
+		did := <-done
 		refused("lock", err)
-		refused("do", locks.With(core.WithWait(300*time.Millisecond)).Do(t.Context(), "k", func(context.Context) error {
-			t.Error("it runs without the lock")
-			return nil
-		}))
+		refused("do", did)
 		_, err = locks.With(core.WithFailOpen(true)).TryLock(t.Context(), "k")
 		refused("try, open", err)
-		wantFinding(t, locks.Check(t.Context()), "only 0 of 1 replicas", "WithReplicas")
 
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 		defer cancel()
 		_, err = locks.Lock(ctx, "k")
 		wantError(t, err, context.DeadlineExceeded, core.ErrUnavailable)
-		servers.awaitNoKeys(t)
+		awaitNoKeys(t, servers.rdb)
 
 		waited := make(chan *core.Lease)
 		go func() { waited <- lock(t, locks, "k") }()
 		servers.refuse(false)
 		release(t, <-waited) // it has waited until they were back
 		servers.awaitReplicas(t, locks)
-		servers.awaitNoKeys(t)
+		awaitNoKeys(t, servers.rdb)
+
+		servers.refuse(true) // Check comes last, as its key stays for some seconds then
+		wantFinding(t, locks.Check(t.Context()), "only 0 of 1 replicas", "WithReplicas")
+	})
+}
+
+// A waiter keeps the key while it asks again and again, so nobody can tell that it was
+// not granted the lock.
+func TestAKeyIsBusyAsLongAsAWaiterAsksForItsReplicas(t *testing.T) {
+	onReplicated(t, func(t *testing.T, servers *replicated) {
+		calm := []core.Option{replicas(), core.WithCommandTimeout(4 * time.Second), core.WithTTL(16 * time.Second)}
+		waits, comes := newLocker(t, servers.Client(t), calm...), newLocker(t, servers.Client(t), calm...)
+		servers.awaitReplicas(t, comes)
+		servers.refuse(true)
+		ctx, cancel := context.WithCancel(t.Context())
+		waited := make(chan error)
+		go func() {
+			_, err := waits.Lock(ctx, "k")
+			waited <- err
+		}()
+		await(t, "the waiter has the key", func() bool {
+			return servers.rdb.Exists(t.Context(), "reqlock:k").Val() == 1
+		})
+		for range 3 {
+			_, err := comes.TryLock(t.Context(), "k")
+			wantError(t, err, core.ErrBusy)
+			_, err = comes.With(core.WithWait(300*time.Millisecond)).Lock(t.Context(), "k")
+			if !errors.Is(err, core.ErrWaitTimeout) && !errors.Is(err, core.ErrUnavailable) {
+				t.Errorf("lock: %v", err)
+			}
+		}
+		cancel()
+		wantError(t, <-waited, context.Canceled, core.ErrUnavailable)
+		awaitNoKeys(t, servers.rdb)
+		_, err := comes.TryLock(t.Context(), "k")
+		wantError(t, err, core.ErrUnavailable)
+
+		servers.refuse(false)
+		servers.awaitReplicas(t, comes)
+		release(t, lock(t, comes, "k"))
+		awaitNoKeys(t, servers.rdb)
 	})
 }
 
@@ -178,6 +230,21 @@ func TestTheLongestTimeForReplicasFitsIntoACommand(t *testing.T) {
 	_, err := locks.TryLock(t.Context(), "k")
 	if err == nil || !strings.Contains(err.Error(), short) {
 		t.Errorf("try: %v", err)
+	}
+}
+
+// That of the default, 500 ms, is too short to tell on a busy machine what was missing.
+func TestTheLongestTimeForReplicasByDefaultLeavesNoLock(t *testing.T) {
+	server := redistest.Start(t)
+	server.Grant(redistest.ReplicaRights)
+	rdb := server.Client(t)
+	locks := newLocker(t, rdb, core.WithReplicas(1, 125*time.Millisecond))
+	for range 2 { // the scripts are known the second time
+		_, err := locks.TryLock(t.Context(), "k")
+		if !errors.Is(err, core.ErrUnavailable) || !strings.Contains(err.Error(), short) && !strings.Contains(err.Error(), "no reply within") {
+			t.Errorf("try: %v", err)
+		}
+		awaitNoKeys(t, rdb)
 	}
 }
 
@@ -212,7 +279,7 @@ func TestAReplayIsNotRefusedBesideWhatWaitsForReplicas(t *testing.T) {
 func TestALockIsLostWithItsReplicas(t *testing.T) {
 	onReplicated(t, func(t *testing.T, servers *replicated) {
 		heard := &events{}
-		locks := newLocker(t, servers.Client(t), replicas(), core.WithTTL(time.Second), core.WithObserver(heard.observe))
+		locks := newLocker(t, servers.Client(t), replicas(), core.WithTTL(2*time.Second), core.WithObserver(heard.observe))
 		lease := lock(t, locks, "k")
 		servers.refuse(true)
 		<-lease.Context().Done()
@@ -220,11 +287,12 @@ func TestALockIsLostWithItsReplicas(t *testing.T) {
 			t.Errorf("%v, valid for %v", cause, time.Until(lease.ValidUntil()))
 		}
 		renewed := heard.of(core.Renewed)
-		if last := len(renewed) - 1; last < 0 || renewed[last].Err == nil || !strings.Contains(renewed[last].Err.Error(), short) {
+		says := func(e core.Event) bool { return e.Err != nil && strings.Contains(e.Err.Error(), short) }
+		if !slices.ContainsFunc(renewed, says) || renewed[len(renewed)-1].Err == nil {
 			t.Errorf("renewals: %+v", renewed)
 		}
 		wantError(t, lease.Release(t.Context()), core.ErrLost)
-		servers.awaitNoKeys(t)
+		awaitNoKeys(t, servers.rdb)
 	})
 }
 
@@ -254,7 +322,7 @@ func TestAReleaseWithAWaiterHereDoesNotWaitForReplicas(t *testing.T) {
 // An abort does not wait for replicas. Where a failover loses it, the attempt has died.
 func TestAnAbortThatIsLostLeavesAnAttemptThatDied(t *testing.T) {
 	s := startReplicated(t)
-	locks := newLocker(t, s.Client(t), core.WithReplicas(2, 50*time.Millisecond), core.WithTTL(time.Second))
+	locks := newLocker(t, s.Client(t), core.WithReplicas(2, 250*time.Millisecond), core.WithCommandTimeout(time.Second), core.WithTTL(4*time.Second))
 	attempt := begin(t, locks, "order")
 	s.Master().RefuseReplicas(true)
 	if err := attempt.Abort(t.Context()); err != nil {
@@ -270,7 +338,8 @@ func TestAnAbortThatIsLostLeavesAnAttemptThatDied(t *testing.T) {
 func TestACommitThatTooFewReplicasHaveIsToldAndNotUndone(t *testing.T) {
 	onReplicated(t, func(t *testing.T, servers *replicated) {
 		heard := &events{}
-		locks := newLocker(t, servers.Client(t), replicas(), core.WithObserver(heard.observe))
+		locks := newLocker(t, servers.Client(t), core.WithReplicas(1, 250*time.Millisecond), core.WithCommandTimeout(time.Second),
+			core.WithObserver(heard.observe))
 		attempt := begin(t, locks, "order")
 		servers.refuse(true)
 		if err := attempt.Commit(t.Context(), []byte("done")); !errors.Is(err, core.ErrUnavailable) || !strings.Contains(err.Error(), short) {
@@ -315,11 +384,11 @@ func TestCheckOfTheRightToAskReplicas(t *testing.T) {
 	if err := newLocker(t, rdb).Check(t.Context()); err != nil {
 		t.Errorf("without replicas: %v", err)
 	}
-	locks := newLocker(t, rdb, replicas())
+	locks := newLocker(t, rdb, present()...)
 	wantFinding(t, locks.Check(t.Context()), "grant it "+redistest.ReplicaRights)
 	_, err := locks.Lock(t.Context(), "k") // which does not wait for a right
 	wantError(t, err, core.ErrUnavailable)
-	await(t, "nothing is left", func() bool { return len(admin.Keys(t.Context(), "*").Val()) == 0 })
+	awaitNoKeys(t, admin)
 	grant(redistest.ReplicaRights)
 	await(t, "all is well", func() bool { return locks.Check(t.Context()) == nil })
 	release(t, lock(t, locks, "k"))
