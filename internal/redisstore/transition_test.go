@@ -457,11 +457,6 @@ func (test *transitionTest) check(t *testing.T, rdb redis.UniversalClient, s *sy
 	t.Helper()
 	test.before.put(t, rdb)
 	audit := listenInMode(t, rdb, s.mode.Load().(string), test.hears...)
-	t.Cleanup(func() { // also where a call fails, or the next test would wait until they have gone
-		for _, conn := range audit.conns {
-			_ = conn.Close()
-		}
-	})
 	for i, want := range []outcome{test.first, test.second} {
 		got := test.do(t, s)
 		if isLife(got.remaining, want.remaining) && want.remaining != 0 {

@@ -208,6 +208,7 @@ func listenInMode(t *testing.T, rdb redis.UniversalClient, mode string, processe
 			channel, listen = "{p:k}:"+process, rdb.SSubscribe
 		}
 		conn := listen(t.Context(), channel)
+		t.Cleanup(func() { _ = conn.Close() }) // where the test fails, or the next one would wait until it has gone
 		if _, err := conn.Receive(t.Context()); err != nil {
 			t.Fatal(err)
 		}
