@@ -16,7 +16,8 @@ type ballot struct {
 	done    func(store.Answer, error)
 
 	mu      sync.Mutex
-	votes   []vote // by server
+	life    time.Duration // no vote was asked for a longer one
+	votes   []vote        // by server
 	decided bool
 	hurries bool // see hurry
 	// over is true once it was withdrawn: votes that come now are withdrawn, too.
@@ -46,7 +47,7 @@ func (v vote) mayBeOurs() bool {
 
 // newBallot returns one on which nobody has voted.
 func newBallot(s *Store, r store.Request, done func(store.Answer, error)) *ballot {
-	return &ballot{store: s, request: r, begun: time.Now(), done: done, votes: make([]vote, len(s.servers))}
+	return &ballot{store: s, request: r, begun: time.Now(), done: done, life: r.TTL, votes: make([]vote, len(s.servers))}
 }
 
 // ask asks a server for its vote, for this ballot and with the words of r, and calls
@@ -79,10 +80,10 @@ func (b *ballot) hear(i int, v vote) {
 		b.hurry()
 	}
 	b.mu.Unlock()
-	switch {
-	case over && v.mayBeOurs():
+	if over && v.mayBeOurs() {
 		b.withdraw(i, b.request.Bound, func() {})
-	case decides:
+	}
+	if decides {
 		b.tell()
 	}
 }
@@ -99,7 +100,7 @@ func (b *ballot) decide() bool {
 	default:
 		return false
 	}
-	b.decided, b.over = true, !b.answer.Granted
+	b.decided, b.over = true, b.over || !b.answer.Granted
 	return true
 }
 
@@ -107,7 +108,7 @@ func (b *ballot) decide() bool {
 // who have voted for it: who asks again at once is not to meet itself. It does not
 // wait for those who have not answered, nor for long.
 func (b *ballot) tell() {
-	if !b.over {
+	if b.answer.Granted {
 		b.done(b.answer, b.err)
 		return
 	}
@@ -152,14 +153,23 @@ func (b *ballot) withdraw(i int, bound time.Duration, then func()) {
 	r.Bound, r.Waiter = bound, ""
 	b.store.servers[i].Withdraw(r, false, func(_ store.Released, err error) {
 		if retries(err) {
-			b.store.debts[i].owe(r)
+			b.store.debts[i].owe(r, b.longest(0))
 		}
 		then()
 	})
 }
 
-// end ends the lease of the ballot, and returns which servers may have voted for it.
-func (b *ballot) end() (voted []bool) {
+// longest notes that votes are asked for so long a life, and returns the longest one.
+func (b *ballot) longest(ttl time.Duration) time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.life = max(b.life, ttl)
+	return b.life
+}
+
+// end ends the lease of the ballot. It returns which servers may have voted for it, and
+// how long such a vote may live.
+func (b *ballot) end() (voted []bool, life time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.over = true
@@ -167,7 +177,7 @@ func (b *ballot) end() (voted []bool) {
 	for i, v := range b.votes {
 		voted[i] = v.mayBeOurs()
 	}
-	return voted
+	return voted, b.life
 }
 
 // repeat asks a server that does not have the lease for its vote again, with the life

@@ -171,6 +171,36 @@ func TestAVoteThatComesLateIsWithdrawn(t *testing.T) {
 	})
 }
 
+// Nobody does that, but each question gets its answer, and no vote stays.
+func TestABallotThatIsReleasedBeforeItIsDecidedIsTold(t *testing.T) {
+	for name, c := range map[string]struct {
+		votes []vote
+		taken []int
+	}{
+		"granted": {[]vote{granted(sent), granted(sent), granted(sent)}, []int{2, 2, 2}},
+		"lost":    {[]vote{refused("h", 0), refused("h", 0)}, []int{1, 1, 1}},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			s, fakes := newStore(3)
+			var got outcome[store.Answer]
+			s.Enqueue(request(), got.take)
+			s.Release(request(), func(store.Released, error) {})
+			give(fakes, c.votes...)
+			for _, f := range fakes { // those of a lost one are waited for
+				for _, w := range f.taken()[1:] {
+					w.answer(store.Released{}, nil)
+				}
+			}
+			if got.times != 1 || got.err != nil {
+				t.Errorf("told %d times, %v", got.times, got.err)
+			}
+			if taken := withdrawn(fakes); !slices.Equal(taken, c.taken) {
+				t.Errorf("withdrawn %v", taken)
+			}
+		})
+	}
+}
+
 // As long as a server was neither met nor asked in vain, it may be one of those that
 // have answered.
 func TestNobodyIsGrantedALockBeforeAllServersAreKnown(t *testing.T) {

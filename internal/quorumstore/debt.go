@@ -19,7 +19,6 @@ const debtPause = 250 * time.Millisecond
 type debts struct {
 	server server
 	work   *tally.Tally
-	life   time.Duration // no vote lives for longer
 
 	mu     sync.Mutex
 	owed   map[string]debt // by token
@@ -30,11 +29,12 @@ type debts struct {
 // A debt is a vote that is to be taken back.
 type debt struct {
 	request store.Request
-	until   time.Time // when it has run out, whatever its TTL was and its renewals were
+	until   time.Time // when it has run out
 }
 
-// owe notes that the server did not answer to a withdrawal.
-func (d *debts) owe(r store.Request) {
+// owe notes that the server did not answer to the withdrawal of a vote that may live for
+// so long.
+func (d *debts) owe(r store.Request, life time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
@@ -46,7 +46,7 @@ func (d *debts) owe(r store.Request) {
 	if r.Waiter == "" { // one that was to leave the line with this vote still is
 		r.Waiter = d.owed[r.Token].request.Waiter
 	}
-	d.owed[r.Token] = debt{r, time.Now().Add(d.life)}
+	d.owed[r.Token] = debt{r, time.Now().Add(life)}
 	d.tryLater()
 }
 
@@ -70,10 +70,10 @@ func (d *debts) try() {
 		return
 	}
 	d.server.Withdraw(one, true, func(_ store.Released, err error) {
-		for _, r := range d.tried(one, err) {
-			d.server.Withdraw(r, true, func(_ store.Released, err error) {
+		for _, other := range d.tried(one, err) {
+			d.server.Withdraw(other.request, true, func(_ store.Released, err error) {
 				if retries(err) {
-					d.owe(r)
+					d.owe(other.request, time.Until(other.until))
 				}
 			})
 		}
@@ -97,7 +97,7 @@ func (d *debts) next() (r store.Request, ok bool) {
 }
 
 // tried takes in the answer to one, and returns those that can follow.
-func (d *debts) tried(one store.Request, err error) (rest []store.Request) {
+func (d *debts) tried(one store.Request, err error) (rest []debt) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.trying = false
@@ -105,9 +105,11 @@ func (d *debts) tried(one store.Request, err error) (rest []store.Request) {
 		d.tryLater()
 		return nil
 	}
-	delete(d.owed, one.Token)
+	if d.owed[one.Token].request.Waiter == one.Waiter { // else more was owed meanwhile
+		delete(d.owed, one.Token)
+	}
 	for _, other := range d.owed {
-		rest = append(rest, other.request)
+		rest = append(rest, other)
 	}
 	d.owed = nil
 	return rest

@@ -113,6 +113,50 @@ func TestAWaiterLeavesTheLineOfAServerThatNeverAnswered(t *testing.T) {
 	})
 }
 
+// What is owed with more words, while less is taken back, is taken back with these.
+func TestWhatIsOwedMeanwhileIsNotForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, fakes := newStore(3)
+		less, more := request(), request()
+		less.Waiter = ""
+		f := fakes[0]
+		s.debts[0].owe(less, time.Minute)
+		time.Sleep(debtPause)
+		synctest.Wait()
+		s.debts[0].owe(more, time.Minute)
+		f.taken()[0].answer(store.Released{}, nil)
+		if taken := f.taken(); len(taken) != 2 || taken[1].request.Waiter != "waiter" {
+			t.Errorf("%d withdrawals", len(taken))
+		}
+	})
+}
+
+// A vote that fails again lives no longer for it.
+func TestAVoteIsOwedForItsLife(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, fakes := newStore(3)
+		one, other := request(), request()
+		other.Token = "other"
+		f := fakes[0]
+		s.debts[0].owe(one, 10*debtPause)
+		s.debts[0].owe(other, 10*debtPause)
+		for begun := time.Now(); time.Since(begun) <= 10*debtPause; {
+			time.Sleep(debtPause)
+			synctest.Wait()
+			if n := len(f.taken()); s.debts[0].count() == 2 {
+				f.taken()[n-1].answer(store.Released{}, nil)
+				f.taken()[n].answer(store.Released{}, errPasses)
+			} else {
+				f.taken()[n-1].answer(store.Released{}, errPasses)
+			}
+		}
+		synctest.Wait()
+		if s.debts[0].count() != 0 {
+			t.Error("it is owed for longer than it lives")
+		}
+	})
+}
+
 // A Store that is closed tries nothing any more.
 func TestCloseForgetsVotes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -120,7 +164,7 @@ func TestCloseForgetsVotes(t *testing.T) {
 		if err := s.Close(t.Context()); err != nil {
 			t.Error(err)
 		}
-		s.debts[0].owe(request())
+		s.debts[0].owe(request(), time.Minute)
 		time.Sleep(10 * debtPause)
 		if len(f.taken()) != 1 || s.debts[0].count() != 0 {
 			t.Errorf("%d withdrawals", len(f.taken()))

@@ -19,7 +19,8 @@
 //     may have voted before are over ("delayed restarts"): see muster.
 //
 // Each answer is told as soon as the servers that have answered decide it, so a
-// minority that is slow or dead holds up nobody.
+// minority that is slow or dead holds up no lock that the others grant or refuse. Where
+// they are divided, the rest is waited for: see hurry.
 //
 // The servers' waiting lines give no order here. They say whom to wake when a vote
 // is free, and what is told then is a hint as always.

@@ -12,7 +12,7 @@ const (
 
 // hurry calls f when servers that have not answered since then have had time enough,
 // though a command may take longer: they may be dead, or cut off. They have at least
-// that long from now on.
+// the least time, from now on.
 func (s *Store) hurry(since time.Time, least time.Duration, f func()) {
 	s.work.Add()
 	time.AfterFunc(max(hurryFactor*time.Since(since), least), func() {

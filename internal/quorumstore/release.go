@@ -16,7 +16,8 @@ func (s *Store) Release(r store.Request, done func(store.Released, error)) {
 	}
 	if b := s.ballotOf(r.Token); b != nil {
 		s.forget(r.Token)
-		e.voted, r.Waiter = b.end(), b.request.Waiter
+		e.voted, e.life = b.end()
+		r.Waiter = b.request.Waiter
 	}
 	e.request = r
 	for i, one := range s.servers {
@@ -30,7 +31,8 @@ type ending struct {
 	request store.Request
 	begun   time.Time
 	done    func(store.Released, error)
-	voted   []bool // by server: it may have voted for it
+	voted   []bool        // by server: it may have voted for it
+	life    time.Duration // how long such a vote may live
 
 	mu       sync.Mutex
 	left     int // servers whose answer has not come
@@ -48,7 +50,7 @@ func (e *ending) hear(i int, released store.Released, err error) {
 	if e.voted[i] && retries(err) {
 		r := e.request
 		r.Rejoin = ""
-		e.store.debts[i].owe(r)
+		e.store.debts[i].owe(r, e.life)
 	}
 	e.mu.Lock()
 	e.left--

@@ -94,21 +94,30 @@ func TestAReleaseDoesNotWaitForTheDead(t *testing.T) {
 }
 
 // A release that says nothing of the lease but its token, as of one that was lost, is
-// made good as well where it was not heard: for as long as a vote may live, whatever
-// its TTL is or was. The waiter leaves that line, and nobody joins it so late.
+// made good as well where it was not heard: for as long as the vote may live. The waiter
+// leaves that line, and nobody joins it so late.
 func TestAVoteThatIsNotReleasedIsTakenBack(t *testing.T) {
-	for name, r := range map[string]store.Request{
-		"of which the token is known": {},
-		"whose TTL is short":          {TTL: 1},
-		"after which another waits":   {TTL: time.Second, Rejoin: "next"},
+	for name, c := range map[string]struct {
+		request store.Request
+		renewed []time.Duration // the TTLs of its renewals
+		life    time.Duration
+	}{
+		"of which the token is known": {life: request().TTL},
+		"whose TTL is short":          {request: store.Request{TTL: 1}, life: request().TTL},
+		"whose TTL is long":           {request: store.Request{TTL: time.Hour}, life: request().TTL},
+		"of one that was extended":    {renewed: []time.Duration{time.Minute, time.Second}, life: time.Minute},
+		"after which another waits":   {request: store.Request{TTL: time.Second, Rejoin: "next"}, life: request().TTL},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			s, fakes := lease(t)
-			s.debts[0].life = time.Minute
+			r := c.request
 			r.Key, r.Token = "k", "ballot"
+			for _, ttl := range c.renewed {
+				s.Renew(store.Request{Key: "k", Token: "ballot", TTL: ttl}, func(store.Renewal, error) {})
+			}
 			s.Release(r, func(store.Released, error) {})
 			f := fakes[0]
-			for n, begun := 0, time.Now(); time.Since(begun) < s.debts[0].life; n++ {
+			for n, begun := 0, time.Now(); time.Since(begun) < c.life; n++ {
 				if len(f.taken()) != n+1 {
 					t.Fatalf("%d withdrawals after %v", len(f.taken()), time.Since(begun))
 				}

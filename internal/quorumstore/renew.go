@@ -14,6 +14,9 @@ func (s *Store) Renew(r store.Request, done func(store.Renewal, error)) {
 	n := &renewal{
 		store: s, ballot: s.ballotOf(r.Token), request: r, moves: s.muster.moves(), done: done, left: len(s.servers),
 	}
+	if n.ballot != nil {
+		n.ballot.longest(r.TTL)
+	}
 	for i, one := range s.servers {
 		one.Renew(r, func(answer store.Renewal, err error) { n.hear(i, answer, err) })
 	}

@@ -80,7 +80,7 @@ func (s *Store) join(one server) {
 	one.OnHint(func(key, token string) { s.echoes.hear(i, key, token) })
 	one = &gate{server: one, muster: s.muster, index: i, work: &s.work}
 	s.servers = append(s.servers, one)
-	s.debts = append(s.debts, &debts{server: one, work: &s.work, life: s.muster.quarantine})
+	s.debts = append(s.debts, &debts{server: one, work: &s.work})
 }
 
 // Clients returns the clients by which the servers are asked, in their order.
