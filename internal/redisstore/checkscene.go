@@ -72,8 +72,8 @@ func (s *scene) play(ctx context.Context) error {
 // lock takes the key, sees that nobody else gets it, renews it, and frees it.
 func (s *scene) lock(ctx context.Context) error {
 	taken, err := perform(ctx, s.store.Take, s.request(1))
-	var short *shortError
-	s.begun = err == nil || errors.As(err, &short)
+	var fault *store.Fault
+	s.begun = err == nil || errors.As(err, &fault) && fault.Unknown
 	if err != nil {
 		return err
 	}
