@@ -19,7 +19,7 @@ func WithPrefix(prefix string) Option {
 
 // WithCommandTimeout bounds each command to Redis, its one re-send included:
 // 500 ms if not set. It is never more than a quarter of the TTL. Only New
-// takes it.
+// and NewQuorum take it.
 func WithCommandTimeout(d time.Duration) Option {
 	return rootOption{"WithCommandTimeout", func(r *root) error {
 		if d <= 0 {
@@ -32,7 +32,7 @@ func WithCommandTimeout(d time.Duration) Option {
 
 // WithMaxWaiters bounds how many callers of this process wait for one key: 1024
 // if not set, at least 1. Who comes after them gets ErrQueueFull at once. Only
-// New takes it.
+// New and NewQuorum take it.
 func WithMaxWaiters(n int) Option {
 	return rootOption{"WithMaxWaiters", func(r *root) error {
 		if n < 1 {

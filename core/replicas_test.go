@@ -27,6 +27,11 @@ func present(opts ...core.Option) []core.Option {
 	}, opts...)
 }
 
+// calm asks for one that is away, and leaves a busy machine the time to say so.
+func calm() []core.Option {
+	return []core.Option{replicas(), core.WithCommandTimeout(4 * time.Second), core.WithTTL(16 * time.Second)}
+}
+
 // A replicated deployment is one whose masters have replicas.
 type replicated struct {
 	*redistest.Deployment
@@ -136,7 +141,7 @@ func TestLocksThatReplicasHave(t *testing.T) {
 //faults:row 18: the key is free again, and the error says how many have it
 func TestNobodyGetsALockThatTooFewReplicasHave(t *testing.T) {
 	onReplicated(t, func(t *testing.T, servers *replicated) {
-		locks := newLocker(t, servers.Client(t), replicas())
+		locks := newLocker(t, servers.Client(t), calm()...)
 		servers.awaitReplicas(t, locks)
 		servers.refuse(true)
 		refused := func(what string, err error) {
@@ -195,8 +200,7 @@ func TestNobodyGetsALockThatTooFewReplicasHave(t *testing.T) {
 // not granted the lock.
 func TestAKeyIsBusyAsLongAsAWaiterAsksForItsReplicas(t *testing.T) {
 	onReplicated(t, func(t *testing.T, servers *replicated) {
-		calm := []core.Option{replicas(), core.WithCommandTimeout(4 * time.Second), core.WithTTL(16 * time.Second)}
-		waits, comes := newLocker(t, servers.Client(t), calm...), newLocker(t, servers.Client(t), calm...)
+		waits, comes := newLocker(t, servers.Client(t), calm()...), newLocker(t, servers.Client(t), calm()...)
 		servers.awaitReplicas(t, comes)
 		servers.refuse(true)
 		ctx, cancel := context.WithCancel(t.Context())

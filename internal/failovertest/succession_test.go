@@ -61,8 +61,9 @@ var successions = map[string]succession{
 			return []*redistest.Server{second, master}
 		},
 		// Sentinel promotes none that was without its master for five seconds, and the
-		// first one is while the lock of two waits for this time.
-		timeout: 2 * time.Second,
+		// first one is while the lock of two waits for this time, twice where the script is
+		// new to the server.
+		timeout: 1200 * time.Millisecond,
 		fates:   []fate{doubled, doubled, withheld},
 	},
 }
