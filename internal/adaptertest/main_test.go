@@ -7,13 +7,14 @@ import (
 	"testing"
 
 	"github.com/gin-gonic/gin"
-	"go.uber.org/goleak"
+
+	"github.com/reqlock/reqlock/internal/redistest"
 )
 
 func TestMain(m *testing.M) {
 	gin.SetMode(gin.TestMode) // else it prints each route
 	runMoreAtOnce()
-	goleak.VerifyTestMain(m)
+	redistest.VerifyTestMain(m)
 }
 
 // runMoreAtOnce makes more cases run at the same time than there are processors,

@@ -9,11 +9,10 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m)
+	VerifyTestMain(m)
 }
 
 // once makes a client that sends every command once.

@@ -4,14 +4,13 @@ import (
 	"os"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"github.com/reqlock/reqlock/faults/internal/crew"
+	"github.com/reqlock/reqlock/internal/redistest"
 )
 
 func TestMain(m *testing.M) {
 	if code, client := crew.Main(); client {
 		os.Exit(code)
 	}
-	goleak.VerifyTestMain(m)
+	redistest.VerifyTestMain(m)
 }

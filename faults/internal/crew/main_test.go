@@ -4,12 +4,12 @@ import (
 	"os"
 	"testing"
 
-	"go.uber.org/goleak"
+	"github.com/reqlock/reqlock/internal/redistest"
 )
 
 func TestMain(m *testing.M) {
 	if code, client := Main(); client {
 		os.Exit(code)
 	}
-	goleak.VerifyTestMain(m)
+	redistest.VerifyTestMain(m)
 }

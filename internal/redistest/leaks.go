@@ -1,0 +1,37 @@
+package redistest
+
+import (
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+// lastDial is how long a closed client of go-redis may go on. One whose server was away
+// dials it once a second, and notices only then that it was closed.
+const lastDial = 3 * time.Second
+
+// VerifyTestMain runs the tests of a package, and fails if goroutines are left. It is
+// goleak.VerifyTestMain for tests whose servers die: that waits for half a second.
+func VerifyTestMain(m *testing.M) {
+	code := m.Run()
+	if code == 0 {
+		if err := leaks(); err != nil {
+			fmt.Fprintf(os.Stderr, "goroutines are left: %v\n", err)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+// leaks returns which goroutines are left for longer than a closed client has.
+func leaks() error {
+	for begun := time.Now(); ; {
+		err := goleak.Find()
+		if err == nil || time.Since(begun) > lastDial {
+			return err
+		}
+	}
+}
