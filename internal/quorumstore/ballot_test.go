@@ -127,39 +127,26 @@ func TestAVoteThatComesLateIsWithdrawn(t *testing.T) {
 			t.Errorf("withdrawn %v", counts)
 		}
 	})
-	bubble(t, "for a lease that is released", func(t *testing.T) {
-		s, fakes := newStore(3)
-		var got outcome[store.Answer]
-		s.Enqueue(request(), got.take)
-		give(fakes, granted(sent), granted(sent))
-		s.Release(store.Request{Key: "k", Token: "ballot"}, func(store.Released, error) {})
-		fakes[2].votes[0].answer(granted(sent).answer, nil)
-		if counts := withdrawn(fakes); !slices.Equal(counts, []int{1, 1, 2}) {
-			t.Errorf("withdrawn %v", counts)
-		}
-	})
-	bubble(t, "where it may come", func(t *testing.T) {
-		s, fakes := newStore(3)
-		var got outcome[store.Answer]
-		s.Enqueue(request(), got.take)
-		give(fakes, granted(sent), granted(sent))
-		s.Release(store.Request{Key: "k", Token: "ballot"}, func(store.Released, error) {})
-		fakes[2].votes[0].answer(store.Answer{}, errPasses)
-		if counts := withdrawn(fakes); !slices.Equal(counts, []int{1, 1, 2}) {
-			t.Errorf("withdrawn %v", counts)
-		}
-	})
-	bubble(t, "but not where it cannot come", func(t *testing.T) {
-		s, fakes := newStore(3)
-		var got outcome[store.Answer]
-		s.Enqueue(request(), got.take)
-		give(fakes, granted(sent), granted(sent))
-		s.Release(store.Request{Key: "k", Token: "ballot"}, func(store.Released, error) {})
-		fakes[2].votes[0].answer(store.Answer{}, errStays)
-		if counts := withdrawn(fakes); !slices.Equal(counts, []int{1, 1, 1}) {
-			t.Errorf("withdrawn %v", counts)
-		}
-	})
+	for name, c := range map[string]struct {
+		last vote
+		want []int
+	}{
+		"for a lease that is released": {granted(sent), []int{1, 1, 2}},
+		"where it may come":            {failed(errPasses), []int{1, 1, 2}},
+		"but not where it cannot come": {failed(errStays), []int{1, 1, 1}},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			s, fakes := newStore(3)
+			var got outcome[store.Answer]
+			s.Enqueue(request(), got.take)
+			give(fakes, granted(sent), granted(sent))
+			s.Release(store.Request{Key: "k", Token: "ballot"}, func(store.Released, error) {})
+			fakes[2].votes[0].answer(c.last.answer, c.last.err)
+			if counts := withdrawn(fakes); !slices.Equal(counts, c.want) {
+				t.Errorf("withdrawn %v", counts)
+			}
+		})
+	}
 	bubble(t, "but not for a lease that is held", func(t *testing.T) {
 		s, fakes := newStore(3)
 		var got outcome[store.Answer]

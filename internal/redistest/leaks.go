@@ -18,7 +18,7 @@ const lastDial = 3 * time.Second
 func VerifyTestMain(m *testing.M) {
 	code := m.Run()
 	if code == 0 {
-		if err := leaks(); err != nil {
+		if err := Leaks(lastDial); err != nil {
 			fmt.Fprintf(os.Stderr, "goroutines are left: %v\n", err)
 			code = 1
 		}
@@ -26,11 +26,12 @@ func VerifyTestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// leaks returns which goroutines are left for longer than a closed client has.
-func leaks() error {
+// Leaks waits for so long until no goroutine is left, and returns those that are, as
+// an error, or nil.
+func Leaks(patience time.Duration) error {
 	for begun := time.Now(); ; {
 		err := goleak.Find()
-		if err == nil || time.Since(begun) > lastDial {
+		if err == nil || time.Since(begun) > patience {
 			return err
 		}
 	}

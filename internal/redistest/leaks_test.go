@@ -7,7 +7,7 @@ import (
 
 func TestLeaksWaitForWhatEnds(t *testing.T) {
 	time.AfterFunc(0, func() { time.Sleep(time.Second) }) // as a client that was closed
-	if err := leaks(); err != nil {
+	if err := Leaks(lastDial); err != nil {
 		t.Error(err)
 	}
 }
@@ -16,7 +16,7 @@ func TestLeaksTellOfWhatStays(t *testing.T) {
 	end := make(chan struct{})
 	defer close(end)
 	go func() { <-end }()
-	if leaks() == nil {
+	if Leaks(lastDial) == nil {
 		t.Error("a goroutine that stays is not seen")
 	}
 }

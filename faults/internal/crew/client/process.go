@@ -11,11 +11,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/faults/internal/clock"
 	"github.com/reqlock/reqlock/faults/internal/resource"
+	"github.com/reqlock/reqlock/internal/redistest"
 )
 
 // closing is how long the end of a Locker may take, and of what go-redis does
@@ -55,7 +54,7 @@ func run(o Orders) error {
 	if err := p.locks.Close(ctx); err != nil {
 		return fmt.Errorf("close the locker: %w", err)
 	}
-	return errors.Join(disconnect(), leaked())
+	return errors.Join(disconnect(), redistest.Leaks(closing))
 }
 
 // work lets all clients take their turns, and returns when they have ended.
@@ -80,14 +79,4 @@ func (p *process) work() error {
 // and each life has others, and the stream 0 of a seed belongs to the fault.
 func Choices(seed uint64, number, life int) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, uint64(number+1)<<32|uint64(life))) //nolint:gosec // neither secret nor negative
-}
-
-// leaked returns an error if goroutines are left that do not end.
-func leaked() error {
-	for begun := time.Now(); ; {
-		// go-redis ends some of its own a second after it was closed.
-		if err := goleak.Find(); err == nil || time.Since(begun) > closing {
-			return err
-		}
-	}
 }
