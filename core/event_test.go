@@ -2,10 +2,12 @@ package core_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,7 +18,7 @@ import (
 func TestEventsOfALock(t *testing.T) {
 	heard, again := &events{}, &events{}
 	rdb := newEmbedded(t)
-	locks := newLocker(t, rdb, core.WithTTL(300*time.Millisecond), core.WithObserver(heard.observe), core.WithObserver(again.observe))
+	locks := newLocker(t, rdb, core.WithTTL(time.Second), core.WithObserver(heard.observe), core.WithObserver(again.observe))
 
 	lease := lock(t, locks, "k")
 	_, err := locks.TryLock(t.Context(), "k")
@@ -34,7 +36,7 @@ func TestEventsOfALock(t *testing.T) {
 
 	acquired := heard.of(core.Acquired)
 	if len(acquired) != 2 || acquired[0].Queued || acquired[0].Handover != core.Free || acquired[0].Waited > time.Minute ||
-		!acquired[1].Queued || acquired[1].Handover != core.Passed || acquired[1].Waited < 300*time.Millisecond {
+		!acquired[1].Queued || acquired[1].Handover != core.Passed || acquired[1].Waited < time.Second {
 		t.Errorf("acquired: %+v", acquired)
 	}
 	if refused := heard.of(core.Refused); len(refused) != 1 || refused[0].Queued {
@@ -42,10 +44,13 @@ func TestEventsOfALock(t *testing.T) {
 	} else {
 		wantError(t, refused[0].Err, core.ErrBusy)
 	}
-	if released := heard.of(core.Released); len(released) != 2 || released[0].Held < 300*time.Millisecond || released[0].Err != nil {
+	// Two holders told of them, each in a goroutine of its own: the receiver may have been the first.
+	released := heard.of(core.Released)
+	slices.SortFunc(released, func(a, b core.Event) int { return cmp.Compare(b.Held, a.Held) })
+	if len(released) != 2 || released[0].Held < 3*time.Second || released[0].Err != nil || released[1].Err != nil {
 		t.Errorf("released: %+v", released)
 	}
-	if long := heard.of(core.HeldLong); long[0].Held < 900*time.Millisecond {
+	if long := heard.of(core.HeldLong); long[0].Held < 3*time.Second {
 		t.Errorf("held long: %+v", long)
 	}
 	if len(again.of(core.Acquired)) != 2 {
