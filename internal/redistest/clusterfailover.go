@@ -28,6 +28,8 @@ func (c *Cluster) Failover(master *Server) *Server {
 func (c *Cluster) Switch(master *Server) *Server {
 	c.tb.Helper()
 	c.mustServe(master)
+	// Nobody votes for a replica twice in a time that the timeout says.
+	c.mayBeSilent(nodeTimeout)
 	c.partner(master).tell("CLUSTER", "FAILOVER")
 	return c.AwaitFailover(master)
 }
@@ -45,10 +47,12 @@ func (c *Cluster) Takeover(master *Server) *Server {
 
 // AwaitFailover returns the new master of the shard when this master, which the
 // test has killed or paused, was replaced and the nodes that run are a healthy
-// cluster.
+// cluster. Until then the other nodes do not put up with one that is silent.
 func (c *Cluster) AwaitFailover(master *Server) *Server {
 	c.tb.Helper()
+	c.mayBeSilent(nodeTimeout)
 	elected := c.awaitReplaced(master)
+	c.mayBeSilent(calm)
 	c.elected[elected] = time.Now()
 	return elected
 }

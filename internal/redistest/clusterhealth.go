@@ -21,6 +21,7 @@ func (c *Cluster) Await() {
 		_, err := c.healthy(ctx)
 		return err
 	})
+	c.mayBeSilent(calm)
 }
 
 // healthy returns the table that all nodes agree on, or what is not healthy.

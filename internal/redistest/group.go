@@ -18,6 +18,10 @@ const (
 	// agreePoll is the pause between two rounds of questions.
 	agreePoll = 20 * time.Millisecond
 
+	// calm is for how long a server may be silent before others think of replacing
+	// it, where the test wants no failover.
+	calm = time.Minute
+
 	// logTail is how much of the log of each server is shown, in bytes, when
 	// they do not agree.
 	logTail = 2000

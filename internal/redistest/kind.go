@@ -21,8 +21,7 @@ func Kinds() []Kind { return []Kind{OnServer, OnSentinels, OnCluster} }
 func (k Kind) String() string { return [...]string{"single", "sentinel", "cluster"}[k] }
 
 // Start runs servers of the kind, as [Start], [StartSentinel] and [StartCluster]
-// do. They are patient: on a busy machine, where a server may be silent for
-// seconds, no replica takes over from a master that is well.
+// do.
 func (k Kind) Start(tb testing.TB, args ...string) *Deployment {
 	tb.Helper()
 	d := &Deployment{Kind: k}
@@ -31,23 +30,13 @@ func (k Kind) Start(tb testing.TB, args ...string) *Deployment {
 		d.sentinels = StartSentinel(tb, args...)
 		d.servers = d.sentinels.servers
 		d.await = d.sentinels.Await
-		for _, watcher := range d.sentinels.watch {
-			watcher.tell("SENTINEL", "SET", MasterName, "down-after-milliseconds", patientTimeout)
-		}
 	case OnCluster:
 		d.cluster = StartCluster(tb, args...)
 		d.servers = d.cluster.nodes
 		d.await = d.cluster.Await
-		for _, node := range d.servers {
-			node.tell("CONFIG", "SET", "cluster-node-timeout", patientTimeout)
-		}
 	case OnServer:
 		d.servers = group{Start(tb, args...)}
 		d.await = func() {}
 	}
 	return d
 }
-
-// patientTimeout is for how long a server of a Deployment may be silent, in
-// milliseconds.
-const patientTimeout = 60_000

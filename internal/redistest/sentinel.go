@@ -19,10 +19,11 @@ const (
 	// sentinelQuorum is how many sentinels have to find the master down.
 	sentinelQuorum = 2
 
-	// downAfter is how long a server may be silent, and downStep what each
-	// sentinel but the first adds to it: where all see the end of the master at
-	// once, each votes for itself, and the next election is seconds away. A new
-	// master is at work about three seconds after the old one fell silent.
+	// downAfter is how long a server may be silent while the test waits for a
+	// failover, and downStep what each sentinel but the first adds to it: where
+	// all see the end of the master at once, each votes for itself, and the next
+	// election is seconds away. A new master is at work about three seconds after
+	// the test began to wait.
 	downAfter = 500 * time.Millisecond
 	downStep  = 250 * time.Millisecond
 
@@ -32,6 +33,9 @@ const (
 
 // Sentinels is a master with two replicas and the three sentinels that watch
 // them, redis-server processes that belong to one test.
+//
+// They are calm, as a [Cluster] is: a master that was killed or paused is
+// replaced as soon as the test waits for that, and one that is well never.
 //
 // Its methods must be called on the goroutine of the test, as
 // testing.TB.FailNow demands. None of them sleeps: they ask until all processes
@@ -68,10 +72,10 @@ func StartSentinel(tb testing.TB, args ...string) *Sentinels {
 	s.servers.await(tb, "the replicas", func(ctx context.Context) error {
 		return errors.Join(follows(ctx, s.servers[1], master), follows(ctx, s.servers[2], master))
 	})
-	for i := range 3 {
+	for range 3 {
 		watcher := newServer(tb, program, nil)
 		watcher.role = sentinel
-		if err := os.WriteFile(watcher.configPath(), watching(master, downAfter+time.Duration(i)*downStep), 0o600); err != nil {
+		if err := os.WriteFile(watcher.configPath(), watching(master), 0o600); err != nil {
 			tb.Fatalf("configure a sentinel: %v", err)
 		}
 		s.watch = append(s.watch, watcher)
@@ -81,11 +85,10 @@ func StartSentinel(tb testing.TB, args ...string) *Sentinels {
 	return s
 }
 
-// watching is the configuration of a sentinel of the master, which may be silent
-// for some time.
-func watching(master *Server, silent time.Duration) []byte {
+// watching is the configuration of a sentinel of the master.
+func watching(master *Server) []byte {
 	config := fmt.Appendf(nil, "sentinel monitor %s 127.0.0.1 %d %d\n", MasterName, master.port, sentinelQuorum)
-	config = fmt.Appendf(config, "sentinel down-after-milliseconds %s %d\n", MasterName, silent.Milliseconds())
+	config = fmt.Appendf(config, "sentinel down-after-milliseconds %s %d\n", MasterName, calm.Milliseconds())
 	config = fmt.Appendf(config, "sentinel failover-timeout %s %d\n", MasterName, failoverTimeout.Milliseconds())
 	if password := master.password(); password != "" {
 		config = fmt.Appendf(config, "sentinel auth-pass %s %s\n", MasterName, password)

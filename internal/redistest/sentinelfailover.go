@@ -60,14 +60,17 @@ func (s *Sentinels) Heal() {
 }
 
 // AwaitFailover returns the new master when this one, which the test has killed
-// or paused, was replaced and all that runs is healthy.
+// or paused, was replaced and all that runs is healthy. Until then the sentinels do
+// not put up with a server that is silent.
 func (s *Sentinels) AwaitFailover(master *Server) *Server {
 	s.tb.Helper()
+	s.mayBeSilent(downAfter, downStep)
 	var promoted *Server
 	s.all().await(s.tb, "a failover", func(ctx context.Context) (err error) {
 		promoted, err = s.replaced(ctx, master)
 		return err
 	})
+	s.mayBeSilent(calm, 0)
 	return promoted
 }
 
@@ -101,6 +104,16 @@ func (s *Sentinels) replace(master *Server) *Server {
 		return err
 	})
 	return promoted
+}
+
+// mayBeSilent sets for how long a server may be silent: the period, and a step more
+// for each sentinel but the first.
+func (s *Sentinels) mayBeSilent(period, step time.Duration) {
+	s.tb.Helper()
+	for _, watcher := range s.watch.up() {
+		watcher.tell("SENTINEL", "SET", MasterName, "down-after-milliseconds", period.Milliseconds())
+		period += step
+	}
 }
 
 // publishEvery sets how often the sentinels introduce themselves to each other.

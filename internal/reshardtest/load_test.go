@@ -13,7 +13,7 @@ import (
 //
 //faults:row 23: under load
 func TestSlotsThatMove(t *testing.T) {
-	cluster := redistest.StartCluster(t, "--cluster-node-timeout", "15000") // no node is replaced because it is slow
+	cluster := redistest.StartCluster(t)
 	for name, test := range map[string]func(*testing.T, *redistest.Cluster){
 		"under load everybody is served, and nobody twice":      underLoad,
 		"a holder is renewed, wherever its keys are":            renewed,
