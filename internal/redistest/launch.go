@@ -55,13 +55,13 @@ func (s *Server) start() error {
 	defer s.mu.Unlock()
 	var err error
 	for range startAttempts {
-		if s.port, err = freePort(); err != nil {
+		if s.port, err = FreePort(s.tb); err != nil {
 			return err
 		}
 		if s.role == clusterNode {
 			// By default the bus has the port 10000 above. Outgoing
 			// connections, and other servers, would be in its way there.
-			if s.busPort, err = freePort(); err != nil {
+			if s.busPort, err = FreePort(s.tb); err != nil {
 				return err
 			}
 		}

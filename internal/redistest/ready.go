@@ -7,9 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
-	"strconv"
 	"time"
 )
 
@@ -20,39 +18,10 @@ const (
 
 	// readyPoll is the pause between two questions whether a server answers.
 	readyPoll = 5 * time.Millisecond
-
-	// The ports for servers are below the range from which systems take the
-	// ports of outgoing connections (32768 and up on Linux, 49152 and up
-	// elsewhere). So no connection can sit on the port of a killed server
-	// when it is started again.
-	firstPort = 20000
-	lastPort  = 32000
 )
 
 // errExited says that the process ended before it answered.
 var errExited = errors.New("redis-server has exited")
-
-// freePort returns a loopback port nobody listens on. Somebody else may take
-// it before the caller does: the caller has to cope.
-func freePort() (int, error) {
-	var (
-		config net.ListenConfig
-		err    error
-	)
-	for range 100 {
-		port := firstPort + rand.IntN(lastPort-firstPort) //nolint:gosec // not a secret
-		var listener net.Listener
-		listener, err = config.Listen(context.Background(), "tcp", loopback(port))
-		if err == nil {
-			return port, listener.Close()
-		}
-	}
-	return 0, fmt.Errorf("find a free port: %w", err)
-}
-
-func loopback(port int) string {
-	return net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-}
 
 // awaitReady returns when the process, and not just anything, answers at addr. It
 // is asked by this user, if it is not to be asked by just anybody.

@@ -27,7 +27,7 @@ func StartTLS(tb testing.TB, args ...string) (server *Server, addr string, confi
 	authority := newAuthority(tb)
 	cert, key := authority.issue(tb, tb.TempDir())
 	for range startAttempts {
-		port, err := freePort()
+		port, err := FreePort(tb)
 		if err != nil {
 			tb.Fatalf("find a port for TLS: %v", err)
 		}

@@ -2,7 +2,6 @@ package network
 
 import (
 	"context"
-	"math/rand/v2"
 	"net"
 	"strconv"
 	"sync"
@@ -11,18 +10,12 @@ import (
 
 	"github.com/Shopify/toxiproxy/v2/stream"
 	"github.com/Shopify/toxiproxy/v2/toxics"
+
+	"github.com/reqlock/reqlock/internal/redistest"
 )
 
-const (
-	// The ports of lines are below those from which systems take the ports of
-	// outgoing connections: so none of these can sit on the port of a line that is
-	// down.
-	firstPort = 20000
-	lastPort  = 32000
-
-	// patience bounds the wait for a port, and for a server to be dialled.
-	patience = 15 * time.Second
-)
+// patience bounds the wait for a port, and for a server to be dialled.
+const patience = 15 * time.Second
 
 // A line is the way of one process to one server.
 type line struct {
@@ -42,7 +35,10 @@ func newLine(tb testing.TB, target string) *line {
 	tb.Helper()
 	l := &line{tb: tb, target: target, links: map[*link]struct{}{}}
 	l.listen(func() string {
-		port := firstPort + rand.IntN(lastPort-firstPort) //nolint:gosec // not a secret
+		port, err := redistest.FreePort(tb) // also for the time in which it is down
+		if err != nil {
+			tb.Fatalf("listen for clients of %s: %v", target, err)
+		}
 		return net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 	})
 	tb.Cleanup(func() {

@@ -1,0 +1,55 @@
+package redistest
+
+import (
+	"net"
+	"testing"
+)
+
+func TestThePortOfAKilledServerIsNotGivenToAnother(t *testing.T) {
+	t.Parallel()
+	Program(t) // skips the test where there is no server
+	var ports []int
+	t.Run("inner", func(t *testing.T) {
+		node := newServer(t, Program(t), nil)
+		node.role = clusterNode
+		if err := node.start(); err != nil {
+			t.Fatal(err)
+		}
+		ports = []int{node.port, node.busPort}
+		node.Kill()
+		for _, port := range ports {
+			if answers(t, loopback(port)) {
+				t.Errorf("somebody listens on port %d", port)
+			}
+			if err := reserve(t, port); err == nil {
+				t.Errorf("port %d is given to another", port)
+			}
+		}
+		node.Restart()
+	})
+	for _, port := range ports {
+		if err := reserve(t, port); err != nil {
+			t.Errorf("after the test: %v", err)
+		}
+	}
+}
+
+func TestAPortOnWhichSomebodyListensIsNotGiven(t *testing.T) {
+	t.Parallel()
+	port, err := FreePort(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if port < firstPort || port >= lastPort {
+		t.Errorf("port %d may be that of an outgoing connection", port)
+	}
+	taken, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = taken.Close() }()
+	port = taken.Addr().(*net.TCPAddr).Port
+	if err := reserve(t, port); err == nil {
+		t.Errorf("port %d is given although somebody listens", port)
+	}
+}
