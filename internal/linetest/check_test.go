@@ -98,6 +98,8 @@ type fairness struct {
 	start time.Duration
 	// stall is for how long a process may be kept from running by the machine.
 	stall time.Duration
+	// late is in how many of a hundred turns it may be kept for longer.
+	late int
 	// leases is true where a turn is one lease, instead of all grants in a row:
 	// a process that died had a turn in between, which nobody saw.
 	leases bool
@@ -105,6 +107,7 @@ type fairness struct {
 
 // hogs finds the processes that took more than a turn while another waited.
 func (h history) hogs(f fairness) (found []string) {
+	var late []string
 	grants, waits := h.grants(), h.waits(f.start)
 	var first *hold
 	var longest int64 // section of the turn
@@ -129,9 +132,17 @@ func (h history) hogs(f fairness) (found []string) {
 		case n == turnGrants+1:
 			found = append(found, fmt.Sprintf("%v is number %d in a row, while another process waits since %v", one, n, waited))
 		case took > turnTime+time.Duration(longest)+f.stall && n <= turnGrants:
-			found = append(found, fmt.Sprintf("%v is granted after %v in a row, while another process waits since %v", one, took, waited))
+			late = append(late, fmt.Sprintf("%v is granted after %v in a row, while another process waits since %v", one, took, waited))
 			first = nil
 		}
+	}
+	return append(found, unlessFew(late, f.late*(h.handOffs()+1)/100)...)
+}
+
+// unlessFew returns what was found if it is more than may be the fault of the machine.
+func unlessFew(found []string, few int) []string {
+	if len(found) <= few {
+		return nil
 	}
 	return found
 }
@@ -160,4 +171,5 @@ var patient = fairness{
 	notice: 100 * time.Millisecond,
 	start:  400 * time.Millisecond,
 	stall:  100 * time.Millisecond,
+	late:   5,
 }

@@ -234,6 +234,16 @@ func TestTheFirstWaitOfAProcessMayBeLonger(t *testing.T) {
 	}
 }
 
+func TestFewLateTurnsAreTheFaultOfTheMachine(t *testing.T) {
+	h, busy := sound(2, 30), fair // of two turns one takes 60 ms
+	for late, want := range map[int]int{49: 1, 50: 0} {
+		busy.late = late
+		if found := h.hogs(busy); len(found) != want {
+			t.Errorf("where %d of a hundred may be late it finds %q", late, found)
+		}
+	}
+}
+
 func TestWhatAHistoryTells(t *testing.T) {
 	h := sound(4, 10)
 	h[3].lost = true
