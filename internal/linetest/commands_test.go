@@ -12,7 +12,8 @@ import (
 )
 
 // Fifty wait in one process for a key that another process holds. In one second
-// the two may send the renewals of the holder, and one safety check.
+// the two may send the renewals of the holder, and one safety check. A busy machine
+// may make it longer, and has room for more of these.
 //
 //faults:row 30
 func TestWaitersCostNothingWhileTheyWait(t *testing.T) {
@@ -48,16 +49,18 @@ func TestWaitersCostNothingWhileTheyWait(t *testing.T) {
 				await(t, "a renewal has passed", func() bool { return renewals.Load() > 0 })
 			}
 
+			begun := time.Now()
 			before, sentBefore, renewed := commandStats(t, admin), sent.Load(), renewals.Load()
 			<-time.After(time.Second)
 			clients, after := sent.Load()-sentBefore, commandStats(t, admin)
 			renewed = renewals.Load() - renewed
+			more := int64((time.Since(begun) - time.Second) / (500 * time.Millisecond)) // where the second was longer
 
 			// What a script runs counts as well, but none does a SET here.
 			ran := sum(after, asking...) - sum(before, asking...)
 			t.Logf("in a second %d waiters and a holder sent %d commands, of which %d were renewals; the server ran %d; and %d PING",
 				waiters, clients, renewed, ran, after["ping"]-before["ping"])
-			if clients > renewed+1 || ran > renewed+1 {
+			if clients > renewed+1+more || ran > renewed+1+more {
 				t.Errorf("%d commands were sent and %d run, for %d renewals and one safety check", clients, ran, renewed)
 			}
 			if ttl < 10*time.Second && renewed == 0 {

@@ -107,7 +107,7 @@ func TestSoak(t *testing.T) {
 	c.finish()
 
 	// The Lockers of the test are still open: what is idle ends by itself.
-	c.deadline = time.Now().Add(2*o.TTL + linger + 2*time.Second)
+	c.deadline = time.Now().Add(2*o.TTL + linger + 30*time.Second)
 	fenced := []string{"{reqlock:soak:3}:f"} // which lives for days, by design
 	c.await("channels and keys are gone", func() bool {
 		now := c.figures()

@@ -108,10 +108,11 @@ func keepsItsLease(t *testing.T, cluster *redistest.Cluster, key string, stage i
 	checkLeft(t, cluster)
 }
 
-// shortLocker returns a Locker with a client of its own, whose leases are short.
+// shortLocker returns a Locker with a client of its own, whose leases are short, but
+// not so short that a busy machine is too late to renew them.
 func shortLocker(t *testing.T, cluster *redistest.Cluster, opts ...core.Option) *core.Locker {
 	t.Helper()
-	return newLocker(t, cluster.Client(t), append(opts, core.WithTTL(time.Second))...)
+	return newLocker(t, cluster.Client(t), append(opts, core.WithTTL(3*time.Second))...)
 }
 
 // awaitLine waits until the waiter stands in the line of the key: amid a move of its
