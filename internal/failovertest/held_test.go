@@ -20,6 +20,7 @@ type held struct {
 	elsewhere bool          // its master does not fail
 	over      chan struct{} // closed when the holder gives it back
 	told      atomic.Pointer[time.Time]
+	late      *atomic.Int64 // of the scene
 	watched   chan struct{} // closed when nobody looks any more
 }
 
@@ -38,7 +39,7 @@ func (s *scene) hold(p *process, by, key string, ttl time.Duration) *held {
 		s.t.Fatalf("%s: %v", by, err)
 	}
 	h := &held{
-		t: s.t, scene: s.ctx, lease: lease, ttl: ttl, over: make(chan struct{}), watched: make(chan struct{}),
+		t: s.t, scene: s.ctx, lease: lease, ttl: ttl, over: make(chan struct{}), late: &s.late, watched: make(chan struct{}),
 		one: hold{key: key, by: by, granted: time.Now(), fence: lease.Fence()},
 	}
 	context.AfterFunc(lease.Context(), func() {
@@ -61,7 +62,8 @@ func (h *held) watch() {
 			h.t.Errorf("%s is valid for %v, and its time to live is %v", h.one.by, left, h.ttl)
 			return
 		}
-		timer := time.NewTimer(min(left, h.ttl/20))
+		pause := min(left, h.ttl/20)
+		due, timer := time.Now().Add(pause), time.NewTimer(pause)
 		select {
 		case <-h.over:
 			timer.Stop()
@@ -71,6 +73,7 @@ func (h *held) watch() {
 			return
 		case <-timer.C:
 		}
+		noteLate(h.late, time.Since(due))
 		if time.Now().Before(until) || h.lease.ValidUntil().After(until) {
 			continue
 		}
@@ -86,6 +89,17 @@ func (h *held) watch() {
 			h.t.Errorf("%s was told %v after its end, and the machine was %v late", h.one.by, told.Sub(until), busy)
 		}
 		return
+	}
+}
+
+// latest returns by how much those who look after leases were woken too late at most:
+// for so long a busy machine may have kept everybody from running.
+func (s *scene) latest() time.Duration { return time.Duration(s.late.Load()) }
+
+// noteLate keeps the longest.
+func noteLate(longest *atomic.Int64, late time.Duration) {
+	for was := longest.Load(); int64(late) > was && !longest.CompareAndSwap(was, int64(late)); {
+		was = longest.Load()
 	}
 }
 

@@ -9,7 +9,8 @@ import (
 const commitTime = 2 * time.Second
 
 // inTime is how soon others have to have found the new master, where a commit, which
-// is tried for twice as long, has to have found it too.
+// is tried for twice as long, has to have found it too. A machine that was late to wake
+// somebody has less.
 const inTime = commitTime / 2
 
 // mustBeStored reports whether the new master was at work in time for the commit.
@@ -18,7 +19,7 @@ func (st *story) mustBeStored() bool {
 		return false
 	}
 	first := st.at.Add(st.figures.first)
-	return st.point == late || first.Before(st.began.Add(commitTime-inTime))
+	return st.point == late || first.Before(st.began.Add(commitTime-inTime-st.latest()))
 }
 
 // judge compares what became of the request with what is promised, and names it.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -31,6 +32,7 @@ type scene struct {
 	at      time.Time       // when; set before struck is closed
 	healed  time.Time       // when all that ran was healthy with another one
 	group   sync.WaitGroup
+	late    atomic.Int64 // by how much a timer was late at most, in nanoseconds
 	figures figures
 
 	promotion promotion

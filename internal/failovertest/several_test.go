@@ -68,6 +68,9 @@ func (v *several) once(p *process, by string, keys []string) {
 		one.granted = time.Now()
 		time.Sleep(v.ledger.takes)
 		one.ended, one.told = time.Now(), ctx.Err() != nil
+		if lease, ok := core.FromContext(ctx); ok && lease.ValidUntil().Before(one.ended) {
+			one.ended = lease.ValidUntil() // not told yet
+		}
 		return nil
 	})
 	isLost := errors.Is(err, core.ErrLost)

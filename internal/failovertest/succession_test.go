@@ -61,8 +61,7 @@ var successions = map[string]succession{
 			return []*redistest.Server{second, master}
 		},
 		// Sentinel promotes none that was without its master for five seconds, and the
-		// first one is while the lock of two waits for this time, twice where the script is
-		// new to the server.
+		// first one is while the lock of two waits for this time.
 		timeout: 1200 * time.Millisecond,
 		fates:   []fate{doubled, doubled, withheld},
 	},
@@ -78,11 +77,12 @@ func (s succession) play(t *testing.T, d *deployment) []fate {
 	t.Helper()
 	master, replicas := d.sentinels.Master(), d.sentinels.Replicas()
 	first, second := replicas[0], replicas[1]
-	s.before(master, first, second)
 	var claims []*claim
 	for n := range s.fates {
 		claims = append(claims, s.newClaim(t, d, n))
+		claims[n].prepare(t)
 	}
+	s.before(master, first, second)
 	// The lock that waits for no replica is taken last: what another one waits for is
 	// all that was written before it.
 	for n := range claims {
@@ -127,6 +127,18 @@ func (s succession) newClaim(t *testing.T, d *deployment, replicas int) *claim {
 		first:  newProcess(t, d.client(t, 0, nil), opts...),
 		second: newProcess(t, d.client(t, 0, nil), opts...),
 		key:    fmt.Sprintf("%s-%d", t.Name(), replicas),
+	}
+}
+
+// prepare takes another lock, so that the server has the script.
+func (c *claim) prepare(t *testing.T) {
+	t.Helper()
+	lease, err := c.first.locks.Lock(t.Context(), c.key+"-before")
+	if err == nil {
+		err = lease.Release(t.Context())
+	}
+	if err != nil && !errors.Is(err, core.ErrUnavailable) {
+		t.Errorf("a lock before the failover: %v", err)
 	}
 }
 
