@@ -174,13 +174,16 @@ func (s *soaker) panics(ctx context.Context, locks *core.Locker, name string, se
 }
 
 // inside goes in for a section, and takes note if somebody else does meanwhile
-// although the lease is valid.
+// although the lease is valid. Who has stood still until its own is over stays out.
 func (s *soaker) inside(key int, id int64, lease *core.Lease, section func()) {
 	inside := &s.table.head.inside[key]
-	inside.Store(id)
-	section()
-	if !inside.CompareAndSwap(id, 0) && lease.Context().Err() == nil && time.Now().Before(lease.ValidUntil()) {
-		s.row.overlaps.Add(1)
+	valid := func() bool { return lease.Context().Err() == nil && time.Now().Before(lease.ValidUntil()) }
+	if valid() {
+		inside.Store(id)
+		section()
+		if !inside.CompareAndSwap(id, 0) && valid() {
+			s.row.overlaps.Add(1)
+		}
 	}
 	s.table.head.served[key].Add(1)
 }
