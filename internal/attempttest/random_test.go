@@ -149,9 +149,25 @@ func (s *soak) visited(v visit) bool {
 	return v.Charge || rand.IntN(8) > 0
 }
 
+// goesOn reports whether another key is to be asked for: until it is over, and on a
+// machine so slow that no process has crashed yet, for a while longer.
+func (s *soak) goesOn() bool {
+	late := time.Since(s.over)
+	return late < 0 || late < patience && len(s.crashes()) == 0
+}
+
+// crashes counts the crashes of all seats, by what.
+func (s *soak) crashes() map[string]int {
+	all := map[string]int{}
+	for _, seat := range s.seats {
+		seat.count(all)
+	}
+	return all
+}
+
 // askForKeys asks for key after key until it is over.
 func (s *soak) askForKeys(random *rand.Rand) {
-	for time.Now().Before(s.over) && !s.t.Failed() {
+	for s.goesOn() && !s.t.Failed() {
 		e := &errand{question: question{policy: rerun, key: fmt.Sprintf("soak-%d", s.keys.Add(1))}}
 		if random.IntN(2) == 0 {
 			e.policy, e.resolves = reject, random.IntN(2) == 0
@@ -181,7 +197,7 @@ func (s *soak) askForKeys(random *rand.Rand) {
 // askUntilFinal asks now here, now there, until there is an answer that is final.
 func (s *soak) askUntilFinal(e *errand, q question, random *rand.Rand) {
 	for final := false; !final && !s.t.Failed(); {
-		if time.Since(s.over) > patience {
+		if time.Since(s.over) > 2*patience {
 			s.t.Errorf("there is no final answer: %+v", q)
 		}
 		seat := s.seats[random.IntN(len(s.seats))]

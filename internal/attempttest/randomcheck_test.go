@@ -41,11 +41,8 @@ func (s *soak) check(t *testing.T) {
 			waits += p.told(waiting, s.framework.endpoint(e.policy, e.key))
 		}
 	}
-	crashes := map[string]int{}
+	crashes := s.crashes()
 	for _, seat := range s.seats {
-		for by, n := range seat.crashes {
-			crashes[by] += n
-		}
 		seat.process().stop()
 	}
 	s.wantTidy(t)

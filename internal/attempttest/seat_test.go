@@ -98,6 +98,15 @@ func (s *seat) strike(by string, p *process) (killed bool) {
 	return true
 }
 
+// count adds the crashes of the seat, by what.
+func (s *seat) count(to map[string]int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for by, n := range s.crashes {
+		to[by] += n
+	}
+}
+
 // spare makes sure that the process does not crash any more, and returns it.
 func (s *seat) spare() *process {
 	s.mu.Lock()
