@@ -65,7 +65,7 @@ var troubles = map[string]trouble{
 	},
 	"the commit is lost, again and again": {
 		reject, func(c *crash) {
-			for range 3 {
+			for range 2 { // each costs a time limit, and a commit is tried for two seconds in all
 				whenLost(c.victim.proxy, isCommit, func() {})
 			}
 		}, nothing, false, "replayed", false, nil, 1, "",
