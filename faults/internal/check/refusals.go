@@ -7,8 +7,7 @@ import (
 	"github.com/reqlock/reqlock/faults/internal/history"
 )
 
-// headStart is by how much the time that a caller gives its context may begin
-// before its call is written down.
+// headStart is by how much a wait may be over sooner than its caller has written down.
 const headStart = 50 * time.Millisecond
 
 // refusals finds the outcomes that nothing explains: those that no call should

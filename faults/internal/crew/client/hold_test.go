@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -128,7 +129,7 @@ func TestACallIsToldBeforeItReturns(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	returned := make(chan history.Outcome)
 	go func() {
-		_, heard := b.lock(manner{ctx, cancel, b.locks, 0, false}, "k")
+		_, heard := b.lock(manner{ctx: ctx, cancel: cancel, locks: b.locks}, "k")
 		returned <- heard
 	}()
 	for deadline := time.Now().Add(30 * time.Second); len(b.told(t)) == 0 && time.Now().Before(deadline); {
@@ -143,6 +144,36 @@ func TestACallIsToldBeforeItReturns(t *testing.T) {
 	}
 	if ops := b.told(t); len(ops) != 1 || ops[0].Return < ops[0].Call || ops[0].Outcome != history.Deadline || ops[0].Error == "" {
 		t.Errorf("%+v", ops)
+	}
+}
+
+// Who comes late with a context that ends by itself has less time left, however late
+// that is; who tells the Locker how long to wait has all of it.
+func TestAWaitEndsWithItsContext(t *testing.T) {
+	b := newBench(t)
+	seen := map[string]bool{}
+	for len(seen) < 4 {
+		m := b.manner()
+		_, timed := m.ctx.Deadline()
+		kind := fmt.Sprint(m.wait != 0, m.until != 0, timed)
+		op := m.op("k")
+		switch {
+		case m.until == 0 && op.Wait != m.wait.Nanoseconds():
+			t.Errorf("%s: waits %d, want %v", kind, op.Wait, m.wait)
+		case m.until != 0 && op.Call+op.Wait != max(m.until, op.Call+1):
+			t.Errorf("%s: waits until %d, want %d", kind, op.Call+op.Wait, m.until)
+		}
+		if m.until != 0 && !seen[kind] {
+			<-m.ctx.Done()
+			if at := clock.Now(); at < m.until {
+				t.Errorf("%s: the context ended at %d, before %d", kind, at, m.until)
+			}
+			if late := m.op("k"); late.Wait != 1 {
+				t.Errorf("%s: waits %d after the end", kind, late.Wait)
+			}
+		}
+		seen[kind] = true
+		m.cancel()
 	}
 }
 

@@ -22,13 +22,15 @@ type manner struct {
 	cancel func() // when the lease is no longer held: its context ends too
 	locks  *core.Locker
 	wait   time.Duration // 0 is for ever
+	// until is when ctx ends at the earliest, if it ends by itself; else 0.
+	until int64
 	// unrenewed says that the Locker renews no lease.
 	unrenewed bool
 }
 
 // forever is to wait until one is served.
 func (c *client) forever() manner {
-	return manner{context.Background(), func() {}, c.locks, 0, false}
+	return manner{ctx: context.Background(), cancel: func() {}, locks: c.locks}
 }
 
 // manner chooses how to wait.
@@ -38,7 +40,11 @@ func (c *client) manner() manner {
 		return m
 	}
 	m.wait = shortestWait + c.upTo(longestWait-shortestWait)
-	switch c.random.IntN(3) {
+	way := c.random.IntN(3)
+	if way > 0 {
+		m.until = clock.Now() + m.wait.Nanoseconds()
+	}
+	switch way {
 	case 0:
 		m.locks = c.locks.With(core.WithWait(m.wait))
 	case 1:
@@ -60,9 +66,19 @@ func (c *client) of(locks *core.Locker, key string) *core.Locker {
 	return locks
 }
 
+// op returns the call for a lock that is about to be made in this manner. It may wait
+// for what is left: who stood still since the context was made has less.
+func (m manner) op(key string) history.Op {
+	op := history.Op{Kind: history.Lock, Key: key, Call: clock.Now(), Wait: m.wait.Nanoseconds(), Unrenewed: m.unrenewed}
+	if m.until != 0 {
+		op.Wait = max(1, m.until-op.Call)
+	}
+	return op
+}
+
 // lock waits for a lock. The hold is nil if it was not granted.
 func (c *client) lock(m manner, key string) (*hold, history.Outcome) {
-	asked := c.begin(history.Op{Kind: history.Lock, Key: key, Wait: m.wait.Nanoseconds(), Unrenewed: m.unrenewed})
+	asked := c.begin(m.op(key))
 	lease, err := c.of(m.locks, key).Lock(m.ctx, key)
 	return c.got(m.ctx, asked, lease, err)
 }
