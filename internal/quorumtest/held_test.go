@@ -33,10 +33,16 @@ func (p *process) hold(t *testing.T, key string, opts ...core.Option) *held {
 	return h
 }
 
-// end gives the lease back, and returns what it is told.
+// end gives the lease back, and returns what it is told. On a machine that stood still
+// it may remain unconfirmed.
 func (h *held) end() error {
 	h.add()
-	return h.lease.Release(context.Background())
+	asked := time.Now()
+	err := h.lease.Release(context.Background())
+	if h.process.excused(err, asked) {
+		return nil
+	}
+	return err
 }
 
 // add adds the hold to the history as one that ends now, if it has not yet.

@@ -24,6 +24,7 @@ type process struct {
 	locks   *core.Locker
 	web     *httptest.Server
 	history *history
+	pulse   *pulse
 
 	mu    sync.Mutex
 	waits map[string]int // how many have waited for each key
@@ -38,7 +39,7 @@ const (
 // newProcess returns a process that ends with the test.
 func newProcess(t *testing.T, name string, n nodes, h *history, opts ...core.Option) *process {
 	t.Helper()
-	p := &process{name: name, history: h, waits: map[string]int{}}
+	p := &process{name: name, history: h, pulse: startPulse(t), waits: map[string]int{}}
 	opts = append([]core.Option{core.WithTTL(ttl), core.WithCommandTimeout(ttl / 4), core.WithObserver(p.observe)}, opts...)
 	p.locks = core.Must(core.NewQuorum(n.clients(t), opts...))
 	t.Cleanup(func() {

@@ -34,10 +34,12 @@ var (
 			return nil
 		})
 	}}
-	// byTryLock does not wait, and may find the key taken.
+	// byTryLock does not wait, and may find the key taken. It has the time of one
+	// command.
 	byTryLock = way{"TryLock", func(p *process, by, key string) error {
+		asked := time.Now()
 		lease, err := p.locks.TryLock(context.Background(), key)
-		if errors.Is(err, core.ErrBusy) {
+		if errors.Is(err, core.ErrBusy) || p.excused(err, asked) {
 			return nil
 		} else if err != nil {
 			return err
@@ -61,6 +63,12 @@ func (p *process) sectionOf(lease *core.Lease, by string) error {
 		return err
 	}
 	return nil
+}
+
+// excused reports whether a call that was made at that time has found Redis unavailable,
+// and the machine stood still meanwhile.
+func (p *process) excused(err error, asked time.Time) bool {
+	return errors.Is(err, core.ErrUnavailable) && p.pulse.wasAway(asked)
 }
 
 func ways() []way { return []way{byLock, byDo, byTryLock, byHTTP} }
