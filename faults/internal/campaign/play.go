@@ -55,8 +55,7 @@ func play(ctx context.Context, r Run) *Report {
 func (r *Report) perform(tb testing.TB) {
 	r.keepServerLogs(tb)
 	g := start(tb, r.Run.On, r.Run.Fault.Args)
-	stalls := watchStalls(stallTime)
-	stop := sync.OnceValue(stalls.stop)
+	stop := watchStalls()
 	defer stop()
 
 	var troubles troubles
@@ -98,7 +97,8 @@ func (r Run) crew(servers redistest.Options, routes func(process int) map[string
 	s := crew.Settings{
 		Redis: servers, Routes: routes, Seed: r.Seed,
 		TTL: ttl, CommandTimeout: commandTimeout, Careless: r.Careless,
-		Replicas: r.replicas(), ReplicaTimeout: commandTimeout / 4,
+		StallTime: stallTime,
+		Replicas:  r.replicas(), ReplicaTimeout: commandTimeout / 4,
 	}
 	if r.On == fault.OnQuorum {
 		s.Quarantine, s.Attempts = fault.Quarantine(ttl), -1

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -63,6 +64,14 @@ func (s *story) brokenBy(process int, from, to int64, hurts func(history.Trouble
 // what it stalled for makes a command fail that was under way, or comes next.
 func (s *story) slow(from, to int64) bool {
 	return s.overloaded || s.troubled(from-s.command(), after(to, s.command()), isStall)
+}
+
+// lagged reports whether the machine did not let the process of a call run while that
+// lasted, or so shortly before that a command was under way.
+func (s *story) lagged(op *history.Op) bool {
+	return slices.ContainsFunc(s.Lags, func(lag history.Lag) bool {
+		return lag.Process == op.Process && lag.From <= op.Return && lag.To >= op.Call-s.command()
+	})
 }
 
 // disturbed reports whether a call of a process may have suffered from anything.

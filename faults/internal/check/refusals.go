@@ -66,7 +66,7 @@ func (s *story) unexplained(op *history.Op) string {
 // their connections, all at once.
 func (s *story) untroubled(op *history.Op) string {
 	hurts := func(t history.Trouble) bool { return !unnoticed(t, op) }
-	if op.Call < s.Begun || s.brokenBy(op.Process, op.Call, op.Return, hurts) || s.slow(op.Call, op.Return) {
+	if op.Call < s.Begun || s.brokenBy(op.Process, op.Call, op.Return, hurts) || s.slow(op.Call, op.Return) || s.lagged(op) {
 		return ""
 	}
 	return "although nothing was broken"

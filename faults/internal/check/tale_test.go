@@ -94,6 +94,11 @@ func (t *tale) stand(process int, from, to int64) {
 	t.Deaths = append(t.Deaths, history.Death{Process: process, From: from * ms, To: to * ms})
 }
 
+// lag adds a time in which the machine did not let a process run.
+func (t *tale) lag(process int, from, to int64) {
+	t.Lags = append(t.Lags, history.Lag{Process: process, From: from * ms, To: to * ms})
+}
+
 // trouble and lose add something that is broken.
 func (t *tale) trouble(name string, from, to int64) {
 	t.Troubles = append(t.Troubles, history.Trouble{Name: name, From: from * ms, To: to * ms})

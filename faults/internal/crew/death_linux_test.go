@@ -52,7 +52,7 @@ func TestAProcessIsKilled(t *testing.T) {
 }
 
 func TestAProcessStandsStill(t *testing.T) {
-	c, _ := on(t, Settings{})
+	c, _ := on(t, Settings{StallTime: time.Millisecond})
 	c.AwaitGrants(20)
 	before := clock.Now()
 	c.Stop(1)
@@ -72,6 +72,9 @@ func TestAProcessStandsStill(t *testing.T) {
 		if op.Process == 1 && (op.Call > stood && op.Call < continued || op.Return > stood && op.Return < continued) {
 			t.Errorf("%+v while it stood still from %d to %d", op, stood, continued)
 		}
+	}
+	if !slices.ContainsFunc(h.Lags, func(l history.Lag) bool { return l.Process == 1 && l.From < continued && l.To >= continued }) {
+		t.Errorf("it has not noticed, at %d: %+v", continued, h.Lags)
 	}
 	if len(h.Deaths) != 1 {
 		t.Fatalf("deaths %+v", h.Deaths)

@@ -14,13 +14,14 @@ import (
 	"github.com/reqlock/reqlock/faults/internal/history"
 )
 
-// A journal is all calls of which processes have told. It is safe for concurrent
+// A journal is all calls and lags of which processes have told. It is safe for concurrent
 // use.
 type journal struct {
 	mu     sync.Mutex
 	ops    []history.Op
 	at     map[callID]int // in ops
 	grants int
+	lags   []history.Lag
 }
 
 // A callID names a call.
@@ -52,6 +53,10 @@ func (j *journal) read(reports io.ReadCloser) error {
 func (j *journal) put(r client.Report) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	if r.Lag != nil {
+		j.lags = append(j.lags, *r.Lag)
+		return
+	}
 	id := callID{r.Op.Process, r.Call}
 	i, known := j.at[id]
 	if !known {
@@ -63,6 +68,13 @@ func (j *journal) put(r client.Report) {
 	if lock := r.Op.Kind == history.Lock || r.Op.Kind == history.Try; lock && r.Op.Outcome == history.Granted {
 		j.grants++
 	}
+}
+
+// late returns the lags.
+func (j *journal) late() []history.Lag {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return slices.Clone(j.lags)
 }
 
 // granted returns how many locks were.

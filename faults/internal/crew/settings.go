@@ -31,6 +31,9 @@ type Settings struct {
 	TTL time.Duration
 	// CommandTimeout is that of the Lockers: 100 ms.
 	CommandTimeout time.Duration
+	// StallTime is how late a process may be before the history tells of it. It does
+	// not if this is 0.
+	StallTime time.Duration
 	// ReadTimeout is that of go-redis, whose default it has.
 	ReadTimeout time.Duration
 

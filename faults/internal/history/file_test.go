@@ -22,6 +22,7 @@ func TestAHistoryIsReadAsItWasWritten(t *testing.T) {
 		Effects:  []history.Effect{{At: 1, Key: "pay-1", Number: 1, Lease: "l"}},
 		Troubles: []history.Trouble{{Name: "t", From: 1, To: 2, Loss: true}},
 		Deaths:   []history.Death{{Process: 1, From: 2, To: 3}},
+		Lags:     []history.Lag{{Process: 1, From: 4, To: 5}},
 	}
 	if err := want.Save(path); err != nil {
 		t.Fatal(err)

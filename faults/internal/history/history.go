@@ -21,6 +21,14 @@ type Death struct {
 	To      int64 `json:"to,omitempty"` // when it went on; 0 if it was killed
 }
 
+// A Lag is a time in which the machine did not let a client process run, as far as that
+// noticed itself.
+type Lag struct {
+	Process int   `json:"process"`
+	From    int64 `json:"from"`
+	To      int64 `json:"to"`
+}
+
 // A History is all that is known of one run.
 type History struct {
 	Name       string `json:"name"` // of the fault
@@ -45,4 +53,5 @@ type History struct {
 	Effects  []Effect  `json:"effects"`
 	Troubles []Trouble `json:"troubles"`
 	Deaths   []Death   `json:"deaths"`
+	Lags     []Lag     `json:"lags,omitempty"`
 }

@@ -47,6 +47,8 @@ type Orders struct {
 	Quarantine     time.Duration
 	Replicas       int
 	ReplicaTimeout time.Duration
+	// StallTime is how late the process may be before it tells of it; 0 if it is not to.
+	StallTime time.Duration
 	// Attempts is how many turns of a hundred are attempts.
 	Attempts int
 	// Careless makes holders sleep beyond their lease, and write without a look at

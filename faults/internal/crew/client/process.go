@@ -14,6 +14,7 @@ import (
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/faults/internal/clock"
 	"github.com/reqlock/reqlock/faults/internal/resource"
+	"github.com/reqlock/reqlock/faults/internal/stall"
 	"github.com/reqlock/reqlock/internal/redistest"
 )
 
@@ -46,6 +47,8 @@ func run(o Orders) error {
 		defer close(p.ending)
 		_, _ = io.Copy(io.Discard, os.Stdin)
 	}()
+	stop := p.watch()
+	defer stop()
 	if err := p.work(); err != nil {
 		return err
 	}
@@ -54,7 +57,16 @@ func run(o Orders) error {
 	if err := p.locks.Close(ctx); err != nil {
 		return fmt.Errorf("close the locker: %w", err)
 	}
+	stop()
 	return errors.Join(disconnect(), redistest.Leaks(closing))
+}
+
+// watch tells of the lags of the process from now on, until stop is called.
+func (p *process) watch() (stop func()) {
+	if p.StallTime == 0 {
+		return func() {}
+	}
+	return stall.Watch(p.StallTime, p.teller.lag)
 }
 
 // work lets all clients take their turns, and returns when they have ended.

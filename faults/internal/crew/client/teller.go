@@ -10,10 +10,11 @@ import (
 )
 
 // A Report is one line of what a client process tells: a call as far as it is
-// known. A later report of the same call takes its place.
+// known, or a lag. A later report of the same call takes its place.
 type Report struct {
-	Call int        `json:"call"` // numbers the calls of the process
-	Op   history.Op `json:"op"`
+	Call int          `json:"call"` // numbers the calls of the process
+	Op   history.Op   `json:"op"`
+	Lag  *history.Lag `json:"lag,omitempty"` // instead of a call
 }
 
 // A teller writes reports. It is safe for concurrent use.
@@ -65,9 +66,19 @@ const maxError = 500
 
 func shortened(text string) string { return text[:min(len(text), maxError)] }
 
-// write writes a report as one line, at once. The caller has locked mu.
-func (t *teller) write(c *call) {
-	line, err := json.Marshal(Report{c.number, c.op})
+// lag tells that the process was not let run.
+func (t *teller) lag(from, to int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.report(Report{Lag: &history.Lag{Process: t.process, From: from, To: to}})
+}
+
+// write reports a call. The caller has locked mu.
+func (t *teller) write(c *call) { t.report(Report{Call: c.number, Op: c.op}) }
+
+// report writes a report as one line, at once. The caller has locked mu.
+func (t *teller) report(r Report) {
+	line, err := json.Marshal(r)
 	if err == nil {
 		_, err = t.to.Write(append(line, '\n'))
 	}
