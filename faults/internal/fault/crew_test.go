@@ -133,17 +133,19 @@ func (b *band) work(ctx context.Context, locks *core.Locker, i int, own string) 
 			}
 			continue
 		}
-		b.granted(key, lease.Token(), lease.Fence(), i > 0)
+		b.granted(key, lease, i > 0)
 		time.Sleep(time.Millisecond)
 		_ = lease.Release(ctx)
 	}
 }
 
-// granted counts a grant, and looks at its fence.
-func (b *band) granted(key string, token string, fence int64, fenced bool) {
+// granted counts a grant, and looks at its fence: not where the lease is over, since a
+// later holder may have come first then.
+func (b *band) granted(key string, lease *core.Lease, fenced bool) {
+	fence := lease.Fence()
 	b.mu.Lock()
-	if fenced && fence <= b.fences[key] {
-		b.fallen = append(b.fallen, fmt.Sprintf("%s of %s: %d after %d, at %d", token, key, fence, b.fences[key], time.Now().UnixMicro()))
+	if fenced && fence <= b.fences[key] && time.Now().Before(lease.ValidUntil()) {
+		b.fallen = append(b.fallen, fmt.Sprintf("%s of %s: %d after %d, at %d", lease.Token(), key, fence, b.fences[key], time.Now().UnixMicro()))
 	}
 	b.fences[key] = max(fence, b.fences[key])
 	b.mu.Unlock()
