@@ -60,14 +60,13 @@ func TestAClusterIsAskedAtTheRightNode(t *testing.T) {
 // falls silent. No node is asked what it knows of commands.
 func TestALoneCallerLeadsInACluster(t *testing.T) {
 	cluster := redistest.StartCluster(t)
-	rdb := cluster.Client(t, func(o *redis.ClusterOptions) { o.ContextTimeoutEnabled = true })
-	var s *syncStore
+	rdb := cluster.Client(t, slowReads, func(o *redis.ClusterOptions) { o.ContextTimeoutEnabled = true })
 	var led, curious atomic.Bool
-	rdb.AddHook(beforeEach{before: func() { led.CompareAndSwap(false, s.isLed()) }})
+	rdb.AddHook(beforeEach{before: func(ctx context.Context) { led.CompareAndSwap(false, isLed(ctx)) }})
 	rdb.OnNewNode(func(node *redis.Client) {
 		node.AddHook(eachCommand(func(cmd redis.Cmder) { curious.CompareAndSwap(false, cmd.Name() == "command") }))
 	})
-	s = newStore(t, rdb)
+	s := newStore(t, rdb)
 	warm(t, s)
 	_, answered := lead(s, inline("warm"))
 	if got := <-answered; got.err != nil || !got.answer.Granted || !led.Load() {
@@ -78,7 +77,7 @@ func TestALoneCallerLeadsInACluster(t *testing.T) {
 	master.Pause()
 	kept, answered := lead(s, inline("warm"))
 	master.Resume()
-	if !led.Load() || kept > request(me1).Bound/4 {
+	if !led.Load() || kept > patience {
 		t.Errorf("led: %v, kept for %v", led.Load(), kept)
 	}
 	if got := <-answered; got.err != nil || !got.answer.Granted {

@@ -56,6 +56,7 @@ func TestALeaderIsLetGoInEachFaultOfACluster(t *testing.T) {
 			let := make(chan struct{}) // what hangs
 			rdb := cluster.Client(t, func(o *redis.ClusterOptions) {
 				o.ContextTimeoutEnabled = true
+				o.ReadTimeout, o.DialTimeout = longBound, longBound
 				o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
 					if hangs.Load() {
 						select {
@@ -70,9 +71,8 @@ func TestALeaderIsLetGoInEachFaultOfACluster(t *testing.T) {
 					test.configure(o)
 				}
 			})
-			var s *syncStore
-			rdb.AddHook(beforeEach{before: func() { led.CompareAndSwap(false, s.isLed()) }})
-			s = newStore(t, rdb)
+			rdb.AddHook(beforeEach{before: func(ctx context.Context) { led.CompareAndSwap(false, isLed(ctx)) }})
+			s := newStore(t, rdb)
 			warm(t, s)
 			led.Store(false)
 			over := test.begin(t, &hangs)
@@ -83,7 +83,7 @@ func TestALeaderIsLetGoInEachFaultOfACluster(t *testing.T) {
 			if !led.Load() {
 				t.Error("it does not lead")
 			}
-			if kept > request(me1).Bound/4 {
+			if kept > patience {
 				t.Errorf("kept for %v", kept)
 			}
 			if early > 0 {
