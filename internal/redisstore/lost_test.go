@@ -2,7 +2,6 @@ package redisstore
 
 import (
 	"testing"
-	"time"
 
 	"github.com/reqlock/reqlock/internal/redistest"
 	"github.com/reqlock/reqlock/internal/store"
@@ -107,7 +106,7 @@ func TestALostReplyOfEachScriptIsSurvived(t *testing.T) {
 }
 
 func TestALateGrantOfEnqueueIsHinted(t *testing.T) {
-	s, proxy, direct := behindProxy(t)
+	s, proxy, direct := behindProxy(t, longReads)
 	late(t, s, proxy, me1, func(r store.Request) error {
 		_, err := s.Enqueue(t.Context(), r)
 		return err
@@ -116,7 +115,7 @@ func TestALateGrantOfEnqueueIsHinted(t *testing.T) {
 }
 
 func TestALateGrantOfBeginIsHinted(t *testing.T) {
-	s, proxy, direct := behindProxy(t)
+	s, proxy, direct := behindProxy(t, longReads)
 	late(t, s, proxy, me1, func(r store.Request) error {
 		r.Attempt = attempt(me1).Attempt
 		_, err := s.Enqueue(t.Context(), r)
@@ -126,7 +125,7 @@ func TestALateGrantOfBeginIsHinted(t *testing.T) {
 }
 
 func TestALateKeptReleaseHintsAtTheTokenThatRejoined(t *testing.T) {
-	s, proxy, direct := behindProxy(t)
+	s, proxy, direct := behindProxy(t, longReads)
 	state{value: me1, ttl: claim}.put(t, direct)
 	late(t, s, proxy, me2, func(r store.Request) error {
 		r.Rejoin = me2
@@ -136,23 +135,20 @@ func TestALateKeptReleaseHintsAtTheTokenThatRejoined(t *testing.T) {
 	state{value: me2, ttl: ttl}.check(t, direct)
 }
 
-// late runs a transition whose both sends are held back beyond its bound, lets
-// the first go, and fails the test unless it is hinted with the token.
+// late runs a transition that is given up while both of its sends are held back,
+// lets the first go, and fails the test unless it is hinted with the token.
 func late(t *testing.T, s *syncStore, proxy *redistest.Proxy, token string, do func(store.Request) error) {
 	t.Helper()
 	hints := make(chan [2]string, 2)
 	s.OnHint(func(key, token string) { hints <- [2]string{key, token} })
-	hold1, seen1 := proxy.HoldCommand(redistest.Named("EVAL"))
-	hold2, seen2 := proxy.HoldCommand(redistest.Named("EVAL"))
 	r := request(me1)
-	r.Bound = 200 * time.Millisecond
-	if err := do(r); err == nil {
+	r.Bound = longBound
+	hold1, hold2, err := bothHeld(t, s, proxy, "EVAL", func() error { return do(r) })
+	if err == nil {
 		t.Fatal("an answer came, though both sends are held")
 	}
-	<-seen1
-	<-seen2
 	hold1()
-	if got := <-hints; got != [2]string{"k", token} {
+	if got := receive(t, "a hint", hints); got != [2]string{"k", token} {
 		t.Errorf("hint %v, want the token %q", got, token)
 	}
 	hold2()
@@ -179,18 +175,18 @@ func TestALateAnswerThatGrantsNothingIsNotHinted(t *testing.T) {
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			s, proxy, direct := behindProxy(t)
+			s, proxy, direct := behindProxy(t, longReads)
 			test.before.put(t, direct)
 			s.OnHint(func(key, token string) { t.Errorf("hint %q %q", key, token) })
-			hold1, _ := proxy.HoldCommand(redistest.Named("EVAL"))
-			hold2, _ := proxy.HoldCommand(redistest.Named("EVAL"))
-			test.r.Bound = 200 * time.Millisecond
-			var err error
-			if test.begins {
-				_, err = s.Enqueue(t.Context(), test.r)
-			} else {
-				_, err = s.Release(t.Context(), test.r)
-			}
+			test.r.Bound = longBound
+			hold1, hold2, err := bothHeld(t, s, proxy, "EVAL", func() (err error) {
+				if test.begins {
+					_, err = s.Enqueue(t.Context(), test.r)
+				} else {
+					_, err = s.Release(t.Context(), test.r)
+				}
+				return err
+			})
 			if err == nil {
 				t.Error("an answer came, though both sends are held")
 			}

@@ -17,11 +17,11 @@ func shortReads(o *redis.Options) { o.ReadTimeout = time.Second }
 
 // behindProxy returns a store behind a proxy, the proxy, and a client that
 // sees the server past it.
-func behindProxy(t *testing.T) (*syncStore, *redistest.Proxy, *redis.Client) {
+func behindProxy(t *testing.T, configure ...func(*redis.Options)) (*syncStore, *redistest.Proxy, *redis.Client) {
 	t.Helper()
 	server := redistest.Start(t)
 	proxy := redistest.NewProxy(t, server.Addr())
-	rdb := proxy.Client(t, shortReads)
+	rdb := proxy.Client(t, append([]func(*redis.Options){shortReads}, configure...)...)
 	if err := rdb.Ping(t.Context()).Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -32,19 +32,25 @@ func behindProxy(t *testing.T) (*syncStore, *redistest.Proxy, *redis.Client) {
 func TestALostReplyIsSurvived(t *testing.T) {
 	for name, mode := range map[string]redistest.Mode{"closed": redistest.CloseConn, "silent": redistest.Swallow} {
 		t.Run(name, func(t *testing.T) {
-			s, proxy, direct := behindProxy(t)
-			r := request(me1)
-			r.Bound = time.Second
+			s, proxy, direct := behindProxy(t, longReads)
+			t.Cleanup(proxy.Cut) // where it is silent, the first send waits for its reply
+			left := make(chan time.Time, 10)
+			s.rdb.(*redis.Client).AddHook(beforeEach{before: func(context.Context) { left <- time.Now() }})
+			r, answered := request(me1), make(chan own, 1)
+			r.Bound = longBound
 
 			dropped := proxy.DropReply(redistest.Named("SET"), mode)
-			begun := time.Now()
-			got, err := s.Take(t.Context(), r)
-			<-dropped
-			if err != nil || !got.Granted {
-				t.Fatalf("take: %+v, %v", got, err)
+			s.Store.Take(r, func(answer store.Answer, err error) { answered <- own{answer, err} })
+			receive(t, "the reply is lost", dropped)
+			if mode == redistest.Swallow {
+				sendAgain(s)
 			}
-			if got.Since.Sub(begun) > r.Bound/4 {
-				t.Errorf("validity counts from %v after the first send, which set the key", got.Since.Sub(begun))
+			got := receive(t, "an answer", answered)
+			if got.err != nil || !got.answer.Granted {
+				t.Fatalf("take: %+v", got)
+			}
+			if since := got.answer.Since.Sub(<-left); since > 0 {
+				t.Errorf("validity counts from %v after the first send, which set the key", since)
 			}
 			state{value: me1, ttl: ttl}.check(t, direct)
 		})
@@ -69,7 +75,8 @@ func TestGoRedisDoesNotRepeatOurCommands(t *testing.T) {
 }
 
 func TestABlackHoleIsLeftBehindAtTheBound(t *testing.T) {
-	s, proxy, _ := behindProxy(t)
+	s, proxy, _ := behindProxy(t, longReads)
+	t.Cleanup(proxy.HealDropped)
 	proxy.Partition()
 	fault := faultOf(t, s, 200*time.Millisecond)
 	if !fault.Unknown || !fault.Passing || !errors.Is(fault, errNoReply) {
@@ -83,33 +90,39 @@ func TestABlackHoleIsLeftBehindAtTheBound(t *testing.T) {
 }
 
 func TestALateWinIsHinted(t *testing.T) {
-	s, proxy, direct := behindProxy(t)
+	s, proxy, direct := behindProxy(t, longReads)
 	hints := make(chan [2]string, 2)
 	s.OnHint(func(key, token string) { hints <- [2]string{key, token} })
-	hold1, seen1 := proxy.HoldCommand(redistest.Named("SET"))
-	hold2, seen2 := proxy.HoldCommand(redistest.Named("SET"))
-	fault := faultOf(t, s, 200*time.Millisecond)
-	<-seen1
-	<-seen2
-	if !fault.Unknown {
+	hold1, hold2, err := bothHeld(t, s, proxy, "SET", takeLong(t, s))
+	if fault := asFault(t, err); !fault.Unknown {
 		t.Errorf("%+v", fault)
 	}
 	state{}.check(t, direct)
 	hold1()
-	if got := <-hints; got != [2]string{"k", me1} {
+	if got := receive(t, "a hint", hints); got != [2]string{"k", me1} {
 		t.Errorf("hint %v", got)
 	}
 	state{value: me1, ttl: ttl}.check(t, direct)
 	hold2() // finds our own token: a win as well
-	<-hints
+	receive(t, "another hint", hints)
+}
+
+// takeLong returns what takes a key, and waits for that.
+func takeLong(t *testing.T, s *syncStore) func() error {
+	t.Helper()
+	r := request(me1)
+	r.Bound = longBound
+	return func() error {
+		_, err := s.Take(t.Context(), r)
+		return err
+	}
 }
 
 func TestARefusedLateSendIsNotHinted(t *testing.T) {
-	s, proxy, direct := behindProxy(t)
+	s, proxy, direct := behindProxy(t, longReads)
 	s.OnHint(func(key, token string) { t.Errorf("hint %q %q", key, token) })
-	hold1, _ := proxy.HoldCommand(redistest.Named("SET"))
-	hold2, _ := proxy.HoldCommand(redistest.Named("SET"))
-	_ = faultOf(t, s, 200*time.Millisecond)
+	hold1, hold2, err := bothHeld(t, s, proxy, "SET", takeLong(t, s))
+	_ = asFault(t, err)
 	state{value: "other", ttl: ttl}.put(t, direct)
 	hold1()
 	hold2()
