@@ -177,22 +177,36 @@ func TestAWantOfMemoryIsNobodyElses(t *testing.T) {
 func TestRenewalsAreNotStuckBehindTakes(t *testing.T) {
 	server := redistest.Start(t)
 	proxy := redistest.NewProxy(t, server.Addr())
-	s := newStore(t, proxy.Client(t, shortReads, func(o *redis.Options) { o.PoolSize = 20 }))
+	s := newStore(t, proxy.Client(t, longReads, func(o *redis.Options) { o.PoolSize = 20 }))
 	if _, err := s.Enqueue(t.Context(), request(me1)); err != nil {
 		t.Fatal(err)
 	}
 	for range 600 {
 		proxy.DropReply(redistest.Named("SET"), redistest.Swallow)
 	}
-	many := takeMany(s, 100, 500*time.Millisecond, 2*time.Millisecond)
+	many := takeMany(s, 100, longBound, 0)
+	t.Cleanup(func() {
+		giveUp(s)
+		proxy.Cut()
+		many.wait()
+	})
+	sendAgain(s) // and their second sends are stuck, too
 	for range 3 {
-		r := request(me1)
-		r.Bound = 500 * time.Millisecond
-		if renewal, err := s.Renew(t.Context(), r); err != nil || !renewal.Held {
-			t.Errorf("renew: %+v, %v", renewal, err)
+		r, renewed := request(me1), make(chan error, 1)
+		r.Bound = longBound // a lane that is shared would leave the takes behind at half of it
+		s.Store.Renew(r, func(renewal store.Renewal, err error) {
+			if err == nil && !renewal.Held {
+				err = errors.New("not held")
+			}
+			renewed <- err
+		})
+		if err := receive(t, "a renewal", renewed); err != nil {
+			t.Errorf("renew: %v", err)
 		}
 	}
-	many.wait()
+	if n := len(many.done); n > 0 {
+		t.Errorf("%d takes are not stuck", n)
+	}
 }
 
 // However many commands wait for a server that is silent, they do not open a
@@ -202,6 +216,7 @@ func TestASilentServerIsNotStormed(t *testing.T) {
 	proxy := redistest.NewProxy(t, server.Addr())
 	var dials atomic.Int64
 	rdb := proxy.Client(t, shortReads, func(o *redis.Options) {
+		o.PoolSize = 1000 // or it is the pool that hinders a storm
 		o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
 			dials.Add(1)
 			return new(net.Dialer).DialContext(ctx, network, addr)
@@ -216,7 +231,7 @@ func TestASilentServerIsNotStormed(t *testing.T) {
 			t.Errorf("%d: %v", i, err)
 		}
 	}
-	if n := dials.Load(); n > 12 {
+	if n := dials.Load(); n > 100 { // it is some ten, and more where a busy machine takes longer
 		t.Errorf("%d connections for 200 commands", n)
 	}
 }
@@ -266,7 +281,6 @@ func TestCloseWithAFullQueue(t *testing.T) {
 //
 //faults:row 6
 func TestALeaseCountsFromTheSending(t *testing.T) {
-	const late = 300 * time.Millisecond
 	kept := request(me1)
 	kept.Rejoin = me2
 	for name, do := range map[string]func(*syncStore) (time.Time, error){
@@ -304,18 +318,19 @@ func TestALeaseCountsFromTheSending(t *testing.T) {
 				state{value: me1, ttl: ttl}.put(t, direct)
 			}
 			let, seen := proxy.HoldCommand(redistest.Named("SET", "EVALSHA"))
+			on := make(chan time.Time, 1) // its way
 			go func() {
 				<-seen
-				time.Sleep(late) // the network is slow
+				on <- time.Now()
 				let()
 			}()
 			asked := time.Now()
 			since, err := do(s)
-			if err != nil || time.Since(asked) < late {
-				t.Fatalf("answered after %v, %v", time.Since(asked), err)
+			if err != nil {
+				t.Fatal(err)
 			}
-			if counts := since.Sub(asked); counts < 0 || counts > late/2 {
-				t.Errorf("the lease counts from %v after it was asked for", counts)
+			if sent := <-on; since.Before(asked) || since.After(sent) {
+				t.Errorf("the lease counts from %v after it was asked for, and it was sent after %v", since.Sub(asked), sent.Sub(asked))
 			}
 		})
 	}
