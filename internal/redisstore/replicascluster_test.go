@@ -16,7 +16,7 @@ import (
 
 // one is the replica of a master of a cluster of redistest. It has longer than a busy
 // machine takes.
-var one = Replicas{Count: 1, Timeout: time.Second}
+var one = Replicas{Count: 1, Timeout: 5 * time.Second}
 
 // startDurableCluster runs a cluster. Who tests it may use WAIT.
 func startDurableCluster(t *testing.T) *redistest.Cluster {
@@ -47,7 +47,7 @@ func TestABatchOfSeveralMastersIsAcknowledgedByEach(t *testing.T) {
 		let, _ := proxy.HoldCommand(redistest.Named("CLUSTER"))
 		lets = append(lets, let)
 	}
-	s := newDurable(t, r.client(t), one)
+	s := newDurable(t, r.client(t, slowReads), one)
 	tags, heard := tagsOf(t, cluster), make(map[*redistest.Server]func() []ran)
 	for master := range tags {
 		if err := master.Client(t).ScriptLoad(t.Context(), s.scripts.take.source.(string)).Err(); err != nil {
@@ -155,6 +155,7 @@ func TestRedirectsWithReplicas(t *testing.T) {
 		s := m.durable(t)
 		r := m.request(m.tag + "free")
 		m.cluster.MoveSlot(m.tag, m.to)
+		s.replicas = one.within(250 * time.Millisecond) // it passes in vain
 		m.to.RefuseReplicas(true)
 		_, err := s.Take(t.Context(), r)
 		var fault *store.Fault
@@ -182,7 +183,7 @@ func (m *moving) slots(t *testing.T) []redis.ClusterSlot {
 // acknowledge.
 func (m *moving) durable(t *testing.T, configure ...func(*redis.ClusterOptions)) *syncStore {
 	t.Helper()
-	s := newDurable(t, m.client(t, configure...), one)
+	s := newDurable(t, m.client(t, append([]func(*redis.ClusterOptions){slowReads}, configure...)...), one)
 	if got := answerOf(s.Take(t.Context(), m.request(m.stays+"known"+m.token()))); got != "granted" {
 		t.Fatal(got)
 	}
