@@ -195,9 +195,13 @@ func TestTheSubscriptionOutlivesTheLastWaitByItsLinger(t *testing.T) {
 	if n := proxy.Commands()["SUBSCRIBE"]; n != 1 {
 		t.Errorf("set up %d times", n)
 	}
-	s.listeners.pace.linger = time.Millisecond
+	if err := s.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	brief := newStore(t, direct)
+	brief.listeners.pace.linger = time.Millisecond
 	for range 3 {
-		ready, stop := s.Listen("k")
+		ready, stop := brief.Listen("k")
 		<-ready
 		stop()
 		eventually(t, "no channel is left", func() bool { return len(direct.PubSubChannels(t.Context(), "*").Val()) == 0 })

@@ -78,7 +78,7 @@ func TestShardedChannels(t *testing.T) {
 	t.Run("a channel outlives the last wait by its linger", func(t *testing.T) {
 		w := newShardWorld(t, cluster)
 		keys := w.keysOf(t, masters...)
-		w.mine.sharded.pace.linger, w.mine.sharded.pace.silence = time.Hour, 10*time.Millisecond
+		w.mine.sharded.pace.linger = time.Hour
 		ready, stop := w.mine.Listen(keys[0])
 		awaitReady(t, ready)
 		w.awaitGap(t, keys[0])
@@ -89,10 +89,20 @@ func TestShardedChannels(t *testing.T) {
 			t.Error("not ready, though the channel is")
 		}
 		w.noHint(t)
-		w.mine.sharded.pace.linger = time.Millisecond
+		stop()
+		eventually(t, "its channel is left, and none of other tests", func() bool { return w.channels(t, masters[0]) == 1 })
+	})
+
+	t.Run("a channel outlives it no longer", func(t *testing.T) {
+		w := newShardWorld(t, cluster)
+		keys := w.keysOf(t, masters...)
+		eventually(t, "those of other tests have gone", func() bool { return w.channels(t, masters[0]) == 0 })
+		w.mine.sharded.pace.linger, w.mine.sharded.pace.silence = time.Millisecond, 10*time.Millisecond
+		_, stop := w.mine.Listen(keys[0])
 		_, stopOther := w.mine.Listen(keys[1])
-		w.awaitGap(t, keys[1])
+		w.awaitGap(t, keys[0], keys[1])
 		stopOther()
+		stopOther() // counts once
 		eventually(t, "the other one is unsubscribed", func() bool { return w.channels(t, masters[1]) == 0 })
 		if n := w.channels(t, masters[0]); n != 1 {
 			t.Errorf("%d channels are left", n)

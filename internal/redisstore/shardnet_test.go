@@ -94,7 +94,7 @@ func TestAnAnswerForAChannelThatWasLeftIsNotTheNextOnes(t *testing.T) {
 
 func TestASilentMasterIsNoticed(t *testing.T) {
 	s, proxy, _ := shardBehindProxy(t)
-	s.sharded.pace = quick
+	s.sharded.pace = impatient()
 	hints := hintsOf(s)
 	ready, stop := s.Listen("k")
 	defer stop()

@@ -16,10 +16,17 @@ import (
 var quick = pace{
 	linger:   time.Minute,
 	silence:  50 * time.Millisecond,
-	answer:   time.Second,
+	answer:   patience,
 	shortest: 2 * time.Millisecond,
 	longest:  20 * time.Millisecond,
 	doubt:    time.Second,
+}
+
+// impatient is the same for tests in which the server does not answer.
+func impatient() pace {
+	p := quick
+	p.answer = time.Second
+	return p
 }
 
 func TestACutSubscriptionIsMadeAnewAndHintsAtWhatWasMissed(t *testing.T) {
@@ -50,7 +57,7 @@ func TestASilentConnectionIsNoticedAndMadeAnew(t *testing.T) {
 	server := redistest.Start(t)
 	proxy := redistest.NewProxy(t, server.Addr())
 	s := newStore(t, proxy.Client(t, func(o *redis.Options) { o.ReadTimeout = 200 * time.Millisecond }))
-	s.listeners.pace = quick
+	s.listeners.pace = impatient()
 	hints := hintsOf(s)
 	ready, stop := s.Listen("k")
 	defer stop()
