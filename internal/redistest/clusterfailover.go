@@ -31,7 +31,9 @@ func (c *Cluster) Switch(master *Server) *Server {
 	// Nobody votes for a replica twice in a time that the timeout says.
 	c.mayBeSilent(nodeTimeout)
 	c.partner(master).tell("CLUSTER", "FAILOVER")
-	return c.AwaitFailover(master)
+	elected := c.AwaitFailover(master)
+	c.mayBeSilent(calm)
+	return elected
 }
 
 // Takeover makes the replica take over from a master that may well be alive,
@@ -50,9 +52,7 @@ func (c *Cluster) Takeover(master *Server) *Server {
 // cluster. Until then the other nodes do not put up with one that is silent.
 func (c *Cluster) AwaitFailover(master *Server) *Server {
 	c.tb.Helper()
-	c.mayBeSilent(nodeTimeout)
 	elected := c.awaitReplaced(master)
-	c.mayBeSilent(calm)
 	c.elected[elected] = time.Now()
 	return elected
 }
@@ -60,7 +60,7 @@ func (c *Cluster) AwaitFailover(master *Server) *Server {
 // awaitReplaced does what AwaitFailover does, where nobody is elected.
 func (c *Cluster) awaitReplaced(master *Server) *Server {
 	c.tb.Helper()
-	c.nodes.await(c.tb, "a failover", func(ctx context.Context) error {
+	c.await("a failover", func(ctx context.Context) error {
 		return c.replaced(ctx, master)
 	})
 	return c.partner(master)

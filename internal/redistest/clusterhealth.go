@@ -17,11 +17,22 @@ import (
 // could not be elected once more.
 func (c *Cluster) Await() {
 	c.tb.Helper()
-	c.nodes.await(c.tb, "a healthy cluster", func(ctx context.Context) error {
+	c.await("a healthy cluster", func(ctx context.Context) error {
 		_, err := c.healthy(ctx)
 		return err
 	})
-	c.mayBeSilent(calm)
+	c.mayBeSilent(calm) // also those that were started meanwhile
+}
+
+// await waits as a group does for what the nodes that run are to come to. Until then
+// they do not put up with those that do not run: they could not agree about them.
+func (c *Cluster) await(what string, ask func(context.Context) error) {
+	c.tb.Helper()
+	if len(c.nodes.up()) < len(c.nodes) {
+		c.mayBeSilent(nodeTimeout)
+		defer c.mayBeSilent(calm)
+	}
+	c.nodes.await(c.tb, what, ask)
 }
 
 // healthy returns the table that all nodes agree on, or what is not healthy.

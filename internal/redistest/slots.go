@@ -76,7 +76,7 @@ func (t slotTable) serves(node *Server) bool {
 func (c *Cluster) agreed() slotTable {
 	c.tb.Helper()
 	var table slotTable
-	c.nodes.await(c.tb, "nodes that agree", func(ctx context.Context) (err error) {
+	c.await("nodes that agree", func(ctx context.Context) (err error) {
 		table, err = c.table(ctx)
 		return err
 	})
