@@ -34,12 +34,15 @@ var literal = grpclock.Literal(theKey)
 // plaintext is for clients without TLS.
 var plaintext = grpc.WithTransportCredentials(insecure.NewCredentials())
 
+// patient lets a command take longer than by default: a busy machine is no fault
+// of Redis.
+var patient = core.WithCommandTimeout(2 * time.Second)
+
 // newLocker returns a Locker on a real server, and a client that sees what is
 // in there.
 func newLocker(t *testing.T, opts ...core.Option) (*core.Locker, *redis.Client) {
 	t.Helper()
 	server := redistest.Start(t)
-	patient := core.WithCommandTimeout(2 * time.Second) // a busy machine is no fault of Redis
 	locks := core.Must(core.New(server.Client(t), append([]core.Option{patient}, opts...)...))
 	closeAfterwards(t, locks)
 	return locks, server.Client(t)

@@ -76,12 +76,12 @@ func TestOutcomes(t *testing.T) {
 			code: codes.Aborted, reason: "BUSY", retryAfter: 1500 * time.Millisecond,
 		},
 		"wait timeout": {
-			key: literal, prepare: taken, opts: []grpclock.Option{core.WithWait(200 * time.Millisecond)},
+			key: literal, prepare: taken, opts: []grpclock.Option{core.WithWait(time.Second)},
 			code: codes.Aborted, reason: "WAIT_TIMEOUT", retryAfter: time.Second,
 		},
 		"wait timeout, another hint": {
 			key: literal, prepare: taken,
-			opts: []grpclock.Option{core.WithWait(200 * time.Millisecond), core.WithRetryAfter(1500 * time.Millisecond)},
+			opts: []grpclock.Option{core.WithWait(time.Second), core.WithRetryAfter(1500 * time.Millisecond)},
 			code: codes.Aborted, reason: "WAIT_TIMEOUT", retryAfter: 1500 * time.Millisecond,
 		},
 		"no key": {
@@ -171,7 +171,7 @@ func testRefusal(t *testing.T, test refusal) {
 		rdb:     redisServer.Client(t),
 		waiting: make(chan struct{}, 1),
 	}
-	e.locks = core.Must(core.New(e.proxy.Client(t), core.WithObserver(func(event core.Event) {
+	e.locks = core.Must(core.New(e.proxy.Client(t), patient, core.WithObserver(func(event core.Event) {
 		if event.Kind == core.Waiting {
 			e.waiting <- struct{}{}
 		}

@@ -260,7 +260,7 @@ func TestReleaseAfterTheClientHasGone(t *testing.T) {
 func TestLostLease(t *testing.T) {
 	t.Parallel()
 	forEachCall(t, func(t *testing.T, key grpclock.KeyFunc, bank func(func(context.Context) error) *bank, call func(context.Context, pb.BankClient) error) {
-		locks, rdb := newLocker(t, core.WithTTL(150*time.Millisecond))
+		locks, rdb := newLocker(t, core.WithTTL(time.Second), core.WithWait(20*time.Second))
 		var c chain
 		c.lock(locks, key)
 		client := serve(t, bank(func(ctx context.Context) error {
@@ -269,7 +269,7 @@ func TestLostLease(t *testing.T) {
 			}
 			derived, cancel := context.WithCancel(ctx)
 			defer cancel()
-			if err := rdb.Del(ctx, "reqlock:"+theKey).Err(); err != nil {
+			if err := rdb.Del(context.WithoutCancel(ctx), "reqlock:"+theKey).Err(); err != nil {
 				t.Errorf("DEL: %v", err)
 			}
 			for _, ctx := range []context.Context{ctx, derived} {

@@ -28,12 +28,16 @@ const theirToken = "token-of-another"
 // literal locks theKey.
 var literal = nethttplock.Literal(theKey)
 
+// patient lets a command take longer than by default: a busy machine is no fault
+// of Redis.
+var patient = core.WithCommandTimeout(2 * time.Second)
+
 // newLocker returns a Locker on a real server, and a client that sees what is
 // in there.
 func newLocker(t *testing.T, opts ...core.Option) (*core.Locker, *redis.Client) {
 	t.Helper()
 	server := redistest.Start(t)
-	locks := core.Must(core.New(server.Client(t), opts...))
+	locks := core.Must(core.New(server.Client(t), append([]core.Option{patient}, opts...)...))
 	closeAfterwards(t, locks)
 	return locks, server.Client(t)
 }

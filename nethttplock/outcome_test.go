@@ -68,7 +68,7 @@ func TestOutcomes(t *testing.T) {
 			status: 409, code: "busy", retryAfter: "2",
 		},
 		"wait timeout": {
-			key: literal, prepare: taken, opts: []nethttplock.Option{core.WithWait(200 * time.Millisecond)},
+			key: literal, prepare: taken, opts: []nethttplock.Option{core.WithWait(time.Second)},
 			status: 409, code: "wait_timeout", retryAfter: "1",
 		},
 		"no key": {
@@ -154,7 +154,7 @@ func testRefusal(t *testing.T, test refusal) {
 		rdb:     redisServer.Client(t),
 		waiting: make(chan struct{}, 1),
 	}
-	e.locks = core.Must(core.New(e.proxy.Client(t), core.WithObserver(func(event core.Event) {
+	e.locks = core.Must(core.New(e.proxy.Client(t), patient, core.WithObserver(func(event core.Event) {
 		if event.Kind == core.Waiting {
 			e.waiting <- struct{}{}
 		}

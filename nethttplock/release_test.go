@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/http/httptest"
 	"runtime"
 	"testing"
 	"time"
@@ -98,34 +99,41 @@ func TestReleaseAfterTheClientHasGone(t *testing.T) {
 }
 
 // http.TimeoutHandler does not wait for its handler. Around the lock it leaves
-// it alone; inside, it makes the lock end too early.
+// it alone; inside, it makes the lock end too early. It does not wait either when
+// the request's context ends, which here is when the handler is known to run.
 //
 //faults:row 40 limit: both orders
 func TestTimeoutHandler(t *testing.T) {
 	t.Parallel()
-	const short = 20 * time.Millisecond
 	for name, test := range map[string]struct {
 		stack         func(lock func(http.Handler) http.Handler, h http.Handler) http.Handler
 		heldMeanwhile bool
 	}{
 		"around the lock": {func(lock func(http.Handler) http.Handler, h http.Handler) http.Handler {
-			return http.TimeoutHandler(lock(h), short, "")
+			return http.TimeoutHandler(lock(h), time.Minute, "")
 		}, true},
 		"inside the lock": {func(lock func(http.Handler) http.Handler, h http.Handler) http.Handler {
-			return lock(http.TimeoutHandler(h, short, ""))
+			return lock(http.TimeoutHandler(h, time.Minute, ""))
 		}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			locks, rdb := newLocker(t)
+			ctx, leave := context.WithCancel(t.Context())
+			defer leave()
 			end, ended := make(chan struct{}), make(chan struct{})
-			h := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+			stack := test.stack(nethttplock.Middleware(locks, literal), http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 				defer close(ended)
+				leave()
 				<-end
-			})
-			server := newServer(t, test.stack(nethttplock.Middleware(locks, literal), h))
-			if status := get(t, server); status != http.StatusServiceUnavailable {
-				t.Errorf("status %d", status)
+			}))
+			w := httptest.NewRecorder()
+			stack.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet, "/", nil))
+			if w.Code != http.StatusServiceUnavailable {
+				t.Errorf("status %d", w.Code)
+			}
+			if ctx.Err() == nil {
+				t.Fatal("the handler has not run")
 			}
 			if held(t, rdb) != test.heldMeanwhile {
 				t.Errorf("while the handler runs, the key is held: %v", !test.heldMeanwhile)
@@ -142,10 +150,10 @@ func TestTimeoutHandler(t *testing.T) {
 //faults:row 13
 func TestLostLease(t *testing.T) {
 	t.Parallel()
-	locks, rdb := newLocker(t, core.WithTTL(150*time.Millisecond))
+	locks, rdb := newLocker(t, core.WithTTL(time.Second), core.WithWait(20*time.Second))
 	server := newServer(t, nethttplock.Middleware(locks, literal)(
 		http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if err := rdb.Del(r.Context(), "reqlock:"+theKey).Err(); err != nil {
+			if err := rdb.Del(context.WithoutCancel(r.Context()), "reqlock:"+theKey).Err(); err != nil {
 				t.Errorf("DEL: %v", err)
 			}
 			<-r.Context().Done()
