@@ -93,7 +93,9 @@ func clientGoesRunning(e *env) {
 // A lost lease ends the handler's context and leaves its answer alone.
 func leaseLost(e *env) {
 	s := e.serve(route{
-		locks: []lock{{keys: []key{byHeader}, options: []core.Option{core.WithTTL(time.Second)}}},
+		locks: []lock{{
+			keys: []key{byHeader}, options: []core.Option{core.WithTTL(shortLease), core.WithWait(patience)},
+		}},
 		handler: func(c call) {
 			e.free(theKey)
 			await(e.T, "the context ends", c.Context().Done())

@@ -25,7 +25,7 @@ const theirToken = "token-of-another"
 
 // shortWait is the wait of requests that are to wait in vain. Within it Redis has
 // to answer, on a busy machine too: else it is Redis that was waited for.
-const shortWait = 600 * time.Millisecond
+const shortWait = 1500 * time.Millisecond
 
 // plain is the request that most cases send.
 var plain = request{keys: []string{theKey}, second: secondKey, body: theKey}

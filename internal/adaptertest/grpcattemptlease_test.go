@@ -37,7 +37,7 @@ func grpcLeaseScenarios() []grpcScenario {
 // returns when its lease has ended.
 func (b *teller) deadProcess() {
 	b.Helper()
-	locks, proxy := b.process(core.WithTTL(shortLease))
+	locks, proxy := b.process(core.WithTTL(shortLease), core.WithWait(patience))
 	endpoint := core.EndpointKey("", pb.TestService_UnaryCall_FullMethodName, theKey)
 	attempt, err := locks.Begin(b.Context(), endpoint, nil)
 	if err != nil {
@@ -99,14 +99,14 @@ func leaseResolved(b *teller) {
 	p.wantReplay(first, p.pay()) // what is done stays done
 }
 
-// A handler that takes longer than its lease by far keeps its key.
+// A handler that takes longer than its lease keeps its key.
 func leaseRenewed(b *teller) {
 	var p *submission
 	p = b.serve(func(ctx context.Context, _ *pb.SimpleRequest) error {
-		b.events.await(b.T, core.Renewed, 6)
+		b.events.await(b.T, core.Renewed, 4)
 		p.wantRefused(p.pay(), refused(core.ErrBusy, time.Second))
 		return ctx.Err()
-	}, core.WithTTL(time.Second))
+	}, core.WithTTL(3*time.Second))
 	first := p.wantFirst(p.pay(), 1)
 	p.wantReplay(first, p.pay())
 }
@@ -129,7 +129,7 @@ func (b *teller) cutOff(meanwhile func(), opts ...grpclock.Option) *submission {
 		b.awaitFree(core.EndpointKey("", pb.TestService_UnaryCall_FullMethodName, theKey))
 		meanwhile()
 		return nil
-	}, append(opts, core.WithTTL(shortLease))...)
+	}, append(opts, core.WithTTL(shortLease), core.WithWait(patience))...)
 }
 
 // An answer that is late is stored, where nobody has begun since.

@@ -46,7 +46,7 @@ func redisDownAfter(b *teller) {
 	p := b.serveOn(locks, func(context.Context, *pb.SimpleRequest) error {
 		proxy.Refuse(true)
 		return nil
-	}, core.WithTTL(shortLease))
+	}, core.WithTTL(shortLease), core.WithWait(patience))
 	p.wantFirst(p.pay(), 1)
 	proxy.Refuse(false)
 	b.awaitFree(core.EndpointKey("", pb.TestService_UnaryCall_FullMethodName, theKey))
@@ -181,7 +181,7 @@ func redisRecordLife(b *teller) {
 			b.Errorf("while it runs: %v", d)
 		}
 		return nil
-	}, core.WithRetention(time.Hour), core.WithTTL(time.Second))
+	}, core.WithRetention(time.Hour), core.WithTTL(4*time.Second))
 	p.wantFirst(p.pay(), 1)
 	if d := life(); d < 59*time.Minute || d > time.Hour {
 		b.Errorf("when it is done: %v", d)

@@ -21,13 +21,13 @@ func crashScenarios() []testCase {
 }
 
 // shortLease is the lease of attempts that are to lose it. A command has a quarter
-// of it, for a busy machine.
+// of it; so those that take one wait for it, which on a busy machine may take several.
 const shortLease = 2 * time.Second
 
 // die begins the attempt of a payment in another process, which dies then.
 func (e *env) die(key string) {
 	e.Helper()
-	settings := []core.Option{core.WithTTL(shortLease), core.WithRenewal(false)}
+	settings := []core.Option{core.WithTTL(shortLease), core.WithRenewal(false), core.WithWait(patience)}
 	attempt, err := e.another().With(settings...).Begin(e.Context(), endpointKey(key), nil)
 	if err != nil {
 		e.Fatalf("Begin: %v", err)
@@ -62,7 +62,7 @@ func attemptRunsAgain(e *env) {
 		},
 	})
 	e.die("again")
-	rerun := e.another().With(core.WithTTL(shortLease), core.WithRenewal(false), core.WithInterrupted(core.Rerun))
+	rerun := e.another().With(core.WithTTL(2*shortLease), core.WithRenewal(false), core.WithInterrupted(core.Rerun))
 	second, err := rerun.Begin(e.Context(), endpointKey("again"), nil)
 	if err != nil {
 		e.Fatalf("Begin: %v", err)
@@ -78,7 +78,7 @@ func attemptRunsAgain(e *env) {
 // Nobody else has begun: the answer is kept.
 func attemptLosesLease(e *env) {
 	s := e.shop(endpoint{
-		options: []core.Option{core.WithTTL(shortLease)},
+		options: []core.Option{core.WithTTL(shortLease), core.WithWait(patience)},
 		handler: func(t turn) {
 			e.free(t.attempt.Lease().Key())
 			await(e.T, "the context ends", t.r.Context().Done())
@@ -96,7 +96,7 @@ func attemptIsOvertaken(e *env) {
 	var s *shop
 	var second got
 	s = e.shop(endpoint{
-		options: []core.Option{core.WithTTL(shortLease), core.WithInterrupted(core.Rerun)},
+		options: []core.Option{core.WithTTL(shortLease), core.WithWait(patience), core.WithInterrupted(core.Rerun)},
 		handler: func(t turn) {
 			if n := t.attempt.Number(); n > 1 {
 				t.WriteHeader(http.StatusAccepted)
@@ -123,7 +123,8 @@ func attemptIsOvertaken(e *env) {
 }
 
 func recordExpires(e *env) {
-	s := e.shop(endpoint{options: []core.Option{core.WithRetention(time.Second), core.WithTTL(time.Second)}})
+	// The replay has to come within this time.
+	s := e.shop(endpoint{options: []core.Option{core.WithRetention(4 * time.Second), core.WithTTL(4 * time.Second)}})
 	s.replays(s.runsWith(http.StatusCreated, payment("expires")), payment("expires"))
 	for len(e.names(e.Context(), ":r")) > 0 {
 		time.Sleep(10 * time.Millisecond)

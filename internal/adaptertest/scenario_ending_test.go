@@ -153,15 +153,24 @@ func clientLeaves(e *env, answers bool) {
 	}}, payment("left"))
 }
 
-// The client has its 503, and the request is done.
+// The client has its 503, and the request is done. http.TimeoutHandler answers as
+// well when the request's context ends, which here is when the handler is known to
+// run.
 func timeoutAround(e *env) {
+	var timeOut context.CancelFunc
 	goOn := make(chan struct{})
 	s := e.shop(endpoint{handler: func(t turn) {
+		timeOut()
 		await(e.T, "the timeout is over", goOn)
 		t.WriteHeader(http.StatusCreated)
 	}})
 	endless := s.Config.Handler
-	s.Config.Handler = http.TimeoutHandler(endless, 500*time.Millisecond, "too slow")
+	s.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var ctx context.Context
+		ctx, timeOut = context.WithCancel(r.Context())
+		defer timeOut()
+		http.TimeoutHandler(endless, time.Minute, "too slow").ServeHTTP(w, r.WithContext(ctx))
+	})
 	s.runsWith(http.StatusServiceUnavailable, payment("timeout"))
 	close(goOn)
 	e.events.await(e.T, core.Committed, 1)

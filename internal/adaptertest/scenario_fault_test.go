@@ -30,7 +30,7 @@ func downBefore(e *env) {
 // The client gets the answer; copies are told that nobody knows.
 func downMeanwhile(e *env) {
 	s := e.shop(endpoint{
-		options: []core.Option{core.WithTTL(shortLease)},
+		options: []core.Option{core.WithTTL(shortLease), core.WithWait(patience)},
 		handler: func(t turn) {
 			e.proxy.Refuse(true)
 			t.WriteHeader(http.StatusCreated)

@@ -79,7 +79,7 @@ type got struct {
 // do sends a request. It may be called from any goroutine.
 func (s *shop) do(ctx context.Context, r sent) (answer got) {
 	s.Helper()
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, 3*patience) // a handler may need the patience for itself
 	defer cancel()
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		Got1xxResponse: func(status int, _ textproto.MIMEHeader) error {

@@ -18,7 +18,7 @@ type site struct {
 // send makes a request and reads the answer.
 func (s *site) send(ctx context.Context, r request) answer {
 	s.Helper()
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, 3*patience) // a handler may need the patience for itself
 	defer cancel()
 	got := s.server.send(ctx, r)
 	s.checkSecrets(got)
