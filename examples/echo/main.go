@@ -30,14 +30,14 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the program at once
-	if err := run(ctx, os.Stdout, *addr, os.Getenv("REDIS_URL")); err != nil {
+	if err := run(ctx, os.Stdout, *addr, os.Getenv("REDIS_URL"), newBank(time.Second)); err != nil {
 		fmt.Fprintln(os.Stderr, "echo:", err)
 		os.Exit(1)
 	}
 }
 
-// run serves the bank until ctx ends, and then lets running requests finish.
-func run(ctx context.Context, out io.Writer, addr, redisURL string) error {
+// run serves a bank until ctx ends, and then lets running requests finish.
+func run(ctx context.Context, out io.Writer, addr, redisURL string, b *bank) error {
 	rdb, err := demoredis.Connect(ctx, redisURL)
 	if err != nil {
 		return err
@@ -47,7 +47,7 @@ func run(ctx context.Context, out io.Writer, addr, redisURL string) error {
 	if err != nil {
 		return err
 	}
-	e := routes(locks, newBank(time.Second)) //nolint:contextcheck // a request brings its own
+	e := routes(locks, b) //nolint:contextcheck // a request brings its own
 	e.HideBanner, e.HidePort = true, true
 	e.Listener, err = new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if err != nil {

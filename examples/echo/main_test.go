@@ -20,12 +20,12 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // start runs the program until the test is over, and returns its URL.
-func start(t *testing.T) string {
+func start(t *testing.T, b *bank) string {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	screen, out := io.Pipe()
 	done := make(chan error, 1)
-	go func() { done <- run(ctx, out, "127.0.0.1:0", "") }()
+	go func() { done <- run(ctx, out, "127.0.0.1:0", "", b) }()
 	t.Cleanup(func() {
 		stop()
 		if err := <-done; err != nil {
@@ -64,7 +64,7 @@ func ask(t *testing.T, user, method, target string, form url.Values) int {
 
 func TestItStartsAndAnswers(t *testing.T) {
 	t.Parallel()
-	base := start(t)
+	base := start(t, newBank(0))
 	for name, test := range map[string]struct {
 		user, method, path string
 		want               int
@@ -116,27 +116,32 @@ func TestTransferSentAgain(t *testing.T) {
 // What the printed lines of curl do, happens as they say.
 func TestWhatItSaysToTry(t *testing.T) {
 	t.Parallel()
-	base := start(t)
 	for name, test := range map[string]struct {
-		path string
-		form url.Values
-		want []int
+		slowness time.Duration // of the first one: while it is made, the second one has to come
+		path     string
+		form     url.Values
+		want     []int
+		left     int
 	}{
-		"withdrawals": {"/accounts/ada/withdrawals", url.Values{"amount": {"30"}}, []int{201, 409}},
-		"transfers":   {"/transfers", url.Values{"to": {"ada"}, "amount": {"10"}}, []int{201, 201}},
+		"withdrawals": {4 * time.Second, "/accounts/ada/withdrawals", url.Values{"amount": {"30"}}, []int{201, 409}, 70},
+		"transfers":   {time.Second, "/transfers", url.Values{"to": {"bob"}, "amount": {"10"}}, []int{201, 201}, 80},
 	} {
-		user := "ada"
-		if name == "transfers" {
-			user = "bob"
-		}
-		answers := make(chan int, 2)
-		for range 2 {
-			go func() { answers <- ask(t, user, http.MethodPost, base+test.path, test.form) }()
-		}
-		got := []int{<-answers, <-answers}
-		slices.Sort(got)
-		if !slices.Equal(got, test.want) {
-			t.Errorf("%s: %v", name, got)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBank(test.slowness)
+			target := start(t, b) + test.path
+			answers := make(chan int, 2)
+			for range 2 {
+				go func() { answers <- ask(t, "ada", http.MethodPost, target, test.form) }()
+			}
+			got := []int{<-answers, <-answers}
+			slices.Sort(got)
+			if !slices.Equal(got, test.want) {
+				t.Errorf("%v", got)
+			}
+			if left, _ := b.of("ada"); left != test.left {
+				t.Errorf("%d are left", left)
+			}
+		})
 	}
 }

@@ -29,14 +29,14 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the program at once
-	if err := run(ctx, os.Stdout, *addr, os.Getenv("REDIS_URL")); err != nil {
+	if err := run(ctx, os.Stdout, *addr, os.Getenv("REDIS_URL"), newBank(time.Second)); err != nil {
 		fmt.Fprintln(os.Stderr, "grpc:", err)
 		os.Exit(1)
 	}
 }
 
-// run serves the bank until ctx ends, and then lets running calls finish.
-func run(ctx context.Context, out io.Writer, addr, redisURL string) error {
+// run serves a bank until ctx ends, and then lets running calls finish.
+func run(ctx context.Context, out io.Writer, addr, redisURL string, b *bank) error {
 	rdb, err := demoredis.Connect(ctx, redisURL)
 	if err != nil {
 		return err
@@ -53,7 +53,7 @@ func run(ctx context.Context, out io.Writer, addr, redisURL string) error {
 	addr = listener.Addr().String()
 	fmt.Fprintf(out, "Serving on %s until interrupted.\n\n", addr)
 
-	server := newServer(locks, newBank(time.Second))
+	server := newServer(locks, b)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 	if err := tryOut(ctx, out, addr); err != nil && ctx.Err() == nil {

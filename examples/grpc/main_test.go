@@ -58,7 +58,8 @@ func TestRun(t *testing.T) {
 	said, out := io.Pipe()
 	ended := make(chan error, 1)
 	go func() {
-		ended <- run(ctx, out, "127.0.0.1:0", "")
+		// While the first of the two transfers is made, the second one has to come.
+		ended <- run(ctx, out, "127.0.0.1:0", "", newBank(4*time.Second))
 		_ = out.Close()
 	}()
 	var text strings.Builder
@@ -88,7 +89,7 @@ func TestRun(t *testing.T) {
 func TestRunWithoutRedis(t *testing.T) {
 	t.Parallel()
 	for _, url := range []string{"redis://:secret@127.0.0.1:1/0?dial_timeout=1s&max_retries=-1", "http://:secret@"} {
-		err := run(t.Context(), io.Discard, "127.0.0.1:0", url)
+		err := run(t.Context(), io.Discard, "127.0.0.1:0", url, newBank(0))
 		if err == nil || !strings.Contains(err.Error(), "REDIS_URL") || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%v", err)
 		}

@@ -14,6 +14,10 @@ import (
 // clients may send a payment again.
 const retention = 10 * time.Minute
 
+// commandTimeout is longer than the default: four services, their clients and a
+// Redis keep one machine busy, and that is no fault of Redis.
+const commandTimeout = 2 * time.Second
+
 // A site is one framework's service, with a bank and locks of its own.
 type site struct {
 	framework
@@ -30,7 +34,8 @@ func open(ctx context.Context, on framework, redis *demoredis.Server, prefix, ad
 	s := &site{framework: on, redis: redis, prefix: prefix, scene: newScene()}
 	var err error
 	s.locks, err = core.New(redis.Client,
-		core.WithPrefix(prefix), core.WithObserver(s.scene.observe), core.WithRetention(retention))
+		core.WithPrefix(prefix), core.WithObserver(s.scene.observe), core.WithRetention(retention),
+		core.WithCommandTimeout(commandTimeout))
 	if err != nil {
 		return nil, err
 	}
