@@ -25,7 +25,8 @@ func exampleLocker() (locks *core.Locker, stop func()) {
 		panic(err)
 	}
 	rdb := redis.NewClient(&redis.Options{Addr: server.Addr()})
-	return core.Must(core.New(rdb)), func() {
+	patient := core.WithCommandTimeout(2 * time.Second) // a busy machine is no fault of Redis
+	return core.Must(core.New(rdb, patient)), func() {
 		_ = rdb.Close()
 		server.Close()
 	}

@@ -10,14 +10,14 @@ import (
 	"testing"
 
 	"github.com/labstack/echo/v4"
-	"go.uber.org/goleak"
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/core/locktest"
 	"github.com/reqlock/reqlock/echolock"
+	"github.com/reqlock/reqlock/internal/redistest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { redistest.VerifyTestMain(m) }
 
 // theKey is the key of requests to which a test gives no other.
 const theKey = "account-secret"

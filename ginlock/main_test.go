@@ -12,16 +12,16 @@ import (
 
 	"github.com/gin-gonic/gin"
 	"github.com/redis/go-redis/v9"
-	"go.uber.org/goleak"
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/core/locktest"
 	"github.com/reqlock/reqlock/ginlock"
+	"github.com/reqlock/reqlock/internal/redistest"
 )
 
 func TestMain(m *testing.M) {
 	gin.SetMode(gin.TestMode)
-	goleak.VerifyTestMain(m)
+	redistest.VerifyTestMain(m)
 }
 
 // theKey is the key of requests to which a test gives no other.

@@ -23,7 +23,7 @@ func exampleLocker() (locks *core.Locker, stop func()) {
 		panic(err)
 	}
 	rdb := redis.NewClient(&redis.Options{Addr: server.Addr()})
-	return core.Must(core.New(rdb)), func() {
+	return core.Must(core.New(rdb, patient)), func() {
 		_ = rdb.Close()
 		server.Close()
 	}

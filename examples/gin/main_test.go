@@ -12,14 +12,14 @@ import (
 	"testing"
 
 	"github.com/gin-gonic/gin"
-	"go.uber.org/goleak"
 
 	"github.com/reqlock/reqlock/core/locktest"
+	"github.com/reqlock/reqlock/internal/redistest"
 )
 
 func TestMain(m *testing.M) {
 	gin.SetMode(gin.TestMode)
-	goleak.VerifyTestMain(m)
+	redistest.VerifyTestMain(m)
 }
 
 // newRequest returns a request of ada.

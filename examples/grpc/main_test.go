@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
@@ -21,9 +20,10 @@ import (
 
 	"github.com/reqlock/reqlock/core/locktest"
 	pb "github.com/reqlock/reqlock/examples/bankpb"
+	"github.com/reqlock/reqlock/internal/redistest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { redistest.VerifyTestMain(m) }
 
 // dial returns a connection to a server.
 func dial(t *testing.T, addr string) *grpc.ClientConn {

@@ -7,12 +7,11 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"github.com/reqlock/reqlock/internal/record"
+	"github.com/reqlock/reqlock/internal/redistest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { redistest.VerifyTestMain(m) }
 
 // serve serves a handler on real connections, and keeps quiet about it.
 func serve(t *testing.T, h http.HandlerFunc) *httptest.Server {

@@ -8,13 +8,12 @@ import (
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/httpkey"
+	"github.com/reqlock/reqlock/internal/redistest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { redistest.VerifyTestMain(m) }
 
 // check compares a key and its error with what a test expects.
 func check(t *testing.T, key string, err error, want string, wantErr error) {
