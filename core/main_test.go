@@ -15,9 +15,11 @@ import (
 
 func TestMain(m *testing.M) { redistest.VerifyTestMain(m) }
 
-// newLocker returns a Locker that is closed with the test.
+// newLocker returns a Locker that is closed with the test. Its commands have longer
+// than by default: a machine that is busy with other tests is no fault of Redis.
 func newLocker(t *testing.T, rdb redis.UniversalClient, opts ...core.Option) *core.Locker {
 	t.Helper()
+	opts = append([]core.Option{core.WithCommandTimeout(2 * time.Second)}, opts...)
 	locks, err := core.New(rdb, opts...)
 	if err != nil {
 		t.Fatal(err)

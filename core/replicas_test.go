@@ -254,7 +254,7 @@ func TestTheLongestTimeForReplicasByDefaultLeavesNoLock(t *testing.T) {
 	server := redistest.Start(t)
 	server.Grant(redistest.ReplicaRights)
 	rdb := server.Client(t)
-	locks := newLocker(t, rdb, core.WithReplicas(1, 125*time.Millisecond))
+	locks := newLocker(t, rdb, core.WithReplicas(1, 125*time.Millisecond), core.WithCommandTimeout(500*time.Millisecond))
 	for range 2 { // the scripts are known the second time
 		_, err := locks.TryLock(t.Context(), "k")
 		if !errors.Is(err, core.ErrUnavailable) || !strings.Contains(err.Error(), short) && !strings.Contains(err.Error(), "no reply within") {
