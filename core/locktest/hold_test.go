@@ -13,7 +13,7 @@ import (
 
 func TestAnExpiredLeaseIsLost(t *testing.T) {
 	both(t, func(t *testing.T) {
-		locks := locktest.New(t, core.WithTTL(time.Second))
+		locks := locktest.New(t, core.WithTTL(4*time.Second)) // a command has a quarter of it
 		got := enter(t.Context(), locks.Locker, request{"42"}, func(ctx context.Context) {
 			locks.Expire("account:42")
 			release := locks.Hold("account:42") // somebody else has it now
