@@ -103,7 +103,7 @@ func TestCheckWithoutAServer(t *testing.T) {
 	server := redistest.Start(t)
 	proxy := redistest.NewProxy(t, server.Addr())
 	rdb := proxy.Client(t)
-	locks := newLocker(t, rdb, core.WithCommandTimeout(100*time.Millisecond))
+	locks := newLocker(t, rdb, core.WithCommandTimeout(time.Second))
 	proxy.Partition()
 	wantFinding(t, locks.Check(t.Context()), "does not answer within the command timeout", "WithCommandTimeout")
 
@@ -123,13 +123,13 @@ func TestCheckWithoutAServer(t *testing.T) {
 		t.Errorf("got %v, %+v", err, outcome)
 	}
 	proxy.HealDropped()
-	if err := locks.Check(t.Context()); err != nil {
+	if err := newLocker(t, rdb, patient).Check(t.Context()); err != nil {
 		t.Errorf("healed: %v", err)
 	}
 
 	server.Kill()
 	slow := server.Client(t) // to say that nobody listens
-	wantFinding(t, newLocker(t, slow, core.WithCommandTimeout(100*time.Millisecond)).Check(t.Context()), "cannot be reached", "address")
+	wantFinding(t, newLocker(t, slow, core.WithCommandTimeout(300*time.Millisecond)).Check(t.Context()), "cannot be reached", "address")
 	down := server.Client(t, func(o *redis.Options) { o.DialerRetries = 1 })
 	wantFinding(t, newLocker(t, down).Check(t.Context()), "cannot be reached", "address")
 	_ = down.Close()
@@ -152,7 +152,7 @@ func TestCheckOfAClosedLocker(t *testing.T) {
 func TestCheckOfAServerWhoseMessagesAreLost(t *testing.T) {
 	server := redistest.Start(t)
 	proxy := redistest.NewProxy(t, server.Addr())
-	locks := newLocker(t, proxy.Client(t), core.WithCommandTimeout(100*time.Millisecond))
+	locks := newLocker(t, proxy.Client(t), core.WithCommandTimeout(time.Second))
 	let, _ := proxy.HoldCommand(redistest.Named("SUBSCRIBE"))
 	wantFinding(t, locks.Check(t.Context()), "subscription", "pub/sub")
 	let()

@@ -34,11 +34,15 @@ func TestARefusalIsKnownBeforeTheSubscription(t *testing.T) {
 	server := redistest.Start(t)
 	proxy := redistest.NewProxy(t, server.Addr())
 	lease := lock(t, newLocker(t, server.Client(t)), "k")
-	locks := newLocker(t, proxy.Client(t), core.WithFailOpen(true), core.WithWait(100*time.Millisecond))
+	// The wait is shorter than the bound, which is how long the next question is put
+	// off, and longer than a busy machine takes on a connection that is there.
+	locks := newLocker(t, proxy.Client(t), core.WithFailOpen(true), core.WithWait(time.Second), core.WithCommandTimeout(2500*time.Millisecond))
+	_, err := locks.TryLock(t.Context(), "k")
+	wantError(t, err, core.ErrBusy)
 	let, _ := proxy.HoldCommand(redistest.Named("SUBSCRIBE"))
 	defer let()
 	ran := false
-	err := locks.Do(t.Context(), "k", func(context.Context) error { ran = true; return nil })
+	err = locks.Do(t.Context(), "k", func(context.Context) error { ran = true; return nil })
 	if ran {
 		t.Errorf("ran beside the holder")
 	}
@@ -50,13 +54,13 @@ func TestATryBesideAWaiterThatSubscribesIsAnsweredAtOnce(t *testing.T) {
 	server := redistest.Start(t)
 	proxy := redistest.NewProxy(t, server.Addr())
 	lease := lock(t, newLocker(t, server.Client(t)), "k")
-	locks := newLocker(t, proxy.Client(t))
+	locks := newLocker(t, proxy.Client(t), core.WithCommandTimeout(2500*time.Millisecond))
 	let, seen := proxy.HoldCommand(redistest.Named("SUBSCRIBE"))
 	defer let()
 	go func() { _, _ = locks.Lock(t.Context(), "k") }()
 	<-seen
 	begun := time.Now()
-	_, err := locks.With(core.WithTTL(400*time.Millisecond)).TryLock(t.Context(), "k")
+	_, err := locks.With(core.WithTTL(4*time.Second)).TryLock(t.Context(), "k")
 	wantError(t, err, core.ErrBusy)
 	t.Logf("%v after %v", err, time.Since(begun))
 	release(t, lease)
