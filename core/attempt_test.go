@@ -137,7 +137,7 @@ func aRecordLivesAsLongAsItIsKept(t *testing.T, servers *redistest.Deployment) {
 	t.Helper()
 	rdb := servers.Client(t)
 	locks := newLocker(t, rdb)
-	short := locks.With(core.WithRetention(time.Second), core.WithTTL(500*time.Millisecond))
+	short := locks.With(core.WithRetention(5*time.Second), core.WithTTL(4*time.Second))
 	if err := begin(t, locks, "day").Commit(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +147,13 @@ func aRecordLivesAsLongAsItIsKept(t *testing.T, servers *redistest.Deployment) {
 	if err := begin(t, short, "short").Commit(t.Context(), []byte("answer")); err != nil {
 		t.Fatal(err)
 	}
+	if ttl := rdb.PTTL(t.Context(), "{reqlock:i:short}:r").Val(); ttl <= 0 || ttl > 5*time.Second {
+		t.Errorf("kept for %v", ttl)
+	}
 	wantReplay(t, locks, "short", "answer")
+	if !rdb.PExpire(t.Context(), "{reqlock:i:short}:r", time.Millisecond).Val() { // as if that had passed
+		t.Error("the record is gone")
+	}
 	await(t, "the record is forgotten", func() bool {
 		return rdb.Exists(t.Context(), "{reqlock:i:short}:r").Val() == 0
 	})
@@ -173,15 +179,15 @@ func aRecordLivesAsLongAsALease(t *testing.T, servers *redistest.Deployment) {
 func duplicatesWaitForTheAnswer(t *testing.T, servers *redistest.Deployment) {
 	t.Helper()
 	proxy := servers.Proxy(t)
-	here := newLocker(t, servers.Client(t, redistest.Through(proxy)), core.WithWait(20*time.Second))
-	there := newLocker(t, servers.Client(t), core.WithWait(20*time.Second))
 	var heard events
-	watched := newLocker(t, servers.Client(t), core.WithWait(20*time.Second), core.WithObserver(heard.observe))
+	opts := []core.Option{core.WithWait(20 * time.Second), core.WithObserver(heard.observe)}
+	here := newLocker(t, servers.Client(t, redistest.Through(proxy)), opts...)
+	there, third := newLocker(t, servers.Client(t), opts...), newLocker(t, servers.Client(t), opts...)
 	a := begin(t, here, "k")
 	proxy.ResetCommands()
 	var group sync.WaitGroup
 	var replayed atomic.Int32
-	for _, locks := range []*core.Locker{here, there, watched} {
+	for _, locks := range []*core.Locker{here, there, third} {
 		for range 20 {
 			group.Go(func() {
 				a, err := locks.Begin(t.Context(), "k", []byte("f"))
@@ -195,7 +201,7 @@ func duplicatesWaitForTheAnswer(t *testing.T, servers *redistest.Deployment) {
 			})
 		}
 	}
-	await(t, "all wait", func() bool { return len(heard.of(core.Waiting)) == 20 })
+	await(t, "all wait", func() bool { return len(heard.of(core.Waiting)) == 60 })
 	if err := a.Commit(t.Context(), []byte("answer")); err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +209,7 @@ func duplicatesWaitForTheAnswer(t *testing.T, servers *redistest.Deployment) {
 	if replayed.Load() != 60 {
 		t.Errorf("%d of 60 got the answer", replayed.Load())
 	}
-	if n := len(heard.of(core.Replayed)); n != 20 {
+	if n := len(heard.of(core.Replayed)); n != 60 {
 		t.Errorf("%d were told as replayed", n)
 	}
 	commands := proxy.Commands()
@@ -245,12 +251,12 @@ func roundTripsOfAnAttempt(t *testing.T, servers *redistest.Deployment) {
 
 func anAttemptThatDied(t *testing.T, servers *redistest.Deployment) {
 	t.Helper()
-	dead := core.Must(core.New(servers.Client(t), core.WithTTL(200*time.Millisecond)))
+	dead := core.Must(core.New(servers.Client(t), core.WithTTL(200*time.Millisecond), core.WithWait(20*time.Second)))
 	begin(t, dead, "k")
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	_ = dead.Close(ended)
-	locks := newLocker(t, servers.Client(t), core.WithWait(10*time.Second))
+	locks := newLocker(t, servers.Client(t), core.WithWait(20*time.Second))
 	_, err := locks.Begin(t.Context(), "k", []byte("f"))
 	wantError(t, err, core.ErrInterrupted)
 	again := begin(t, locks.With(core.WithInterrupted(core.Rerun)), "k")

@@ -3,6 +3,7 @@ package core_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -60,35 +61,39 @@ func aBufferThatIsUsedAgainWhileItIsCommitted(t *testing.T, servers *redistest.D
 	wantReplay(t, direct, "k", "answer")
 }
 
-// Abort has returned nil: the next request runs.
+// Abort has returned nil: the next request runs. The chance of the contrary is taken
+// with several keys at a time.
 func theNextRequestAfterAnAbortThatLostItsLease(t *testing.T, servers *redistest.Deployment) {
 	t.Helper()
 	rdb := servers.Client(t)
-	locks := newLocker(t, rdb, core.WithTTL(600*time.Millisecond))
+	locks := newLocker(t, rdb, core.WithTTL(4*time.Second))
 	_ = begin(t, locks, "warm").Abort(t.Context())
-	rounds := 20
-	if servers.Kind != redistest.OnServer {
-		rounds = 3 // they take long, and there is nothing else to find
+	var group sync.WaitGroup
+	for i := range 20 {
+		key := fmt.Sprint("k", i)
+		a := begin(t, locks, key)
+		group.Go(func() {
+			rdb.Del(t.Context(), "reqlock:i:"+key)
+			<-a.Lease().Context().Done()
+			if err := a.Abort(t.Context()); err != nil {
+				t.Errorf("abort: %v", err)
+				return
+			}
+			next, err := locks.Begin(t.Context(), key, []byte("f"))
+			if err != nil {
+				t.Errorf("the abort is done, and the next request gets %v", err)
+				return
+			}
+			_ = next.Abort(t.Context())
+		})
 	}
-	for range rounds {
-		a := begin(t, locks, "k")
-		rdb.Del(t.Context(), "reqlock:i:k")
-		<-a.Lease().Context().Done()
-		if err := a.Abort(t.Context()); err != nil {
-			t.Fatalf("abort: %v", err)
-		}
-		next, err := locks.Begin(t.Context(), "k", []byte("f"))
-		if err != nil {
-			t.Fatalf("the abort is done, and the next request gets %v", err)
-		}
-		_ = next.Abort(t.Context())
-	}
+	group.Wait()
 }
 
 // A handler heeds the end of its context at shutdown, and its attempt is aborted.
 func anAbortAtShutdown(t *testing.T, servers *redistest.Deployment) {
 	t.Helper()
-	locks := newLocker(t, servers.Client(t), core.WithTTL(200*time.Millisecond))
+	locks := newLocker(t, servers.Client(t), core.WithTTL(4*time.Second)) // Abort has a quarter of it
 	a := begin(t, locks, "k")
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
@@ -97,7 +102,7 @@ func anAbortAtShutdown(t *testing.T, servers *redistest.Deployment) {
 	if err := a.Abort(t.Context()); err != nil {
 		t.Fatalf("abort: %v", err) // which would be honest
 	}
-	other := newLocker(t, servers.Client(t), core.WithWait(5*time.Second))
+	other := newLocker(t, servers.Client(t), core.WithWait(20*time.Second))
 	next, err := other.Begin(t.Context(), "k", []byte("f"))
 	if err != nil {
 		t.Fatalf("Abort said nil, and the next request gets %v", err)
@@ -166,12 +171,12 @@ func aDamagedRecord(t *testing.T, servers *redistest.Deployment) {
 func aRequestThatRunsForLongerThanItsRecordIsKept(t *testing.T, servers *redistest.Deployment) {
 	t.Helper()
 	var heard events
-	opts := []core.Option{core.WithRetention(time.Second), core.WithTTL(500 * time.Millisecond)}
+	opts := []core.Option{core.WithRetention(4 * time.Second), core.WithTTL(2 * time.Second), core.WithWait(20 * time.Second)}
 	locks := newLocker(t, servers.Client(t), append(opts, core.WithObserver(heard.observe))...)
 	begun := time.Now()
 	begin(t, locks, "dies") // it is never ended
 	ends := begin(t, locks, "ends")
-	await(t, "it has run for twice as long", func() bool { return time.Since(begun) > 2*time.Second })
+	await(t, "it has run for longer", func() bool { return time.Since(begun) > 5*time.Second })
 	other := newLocker(t, servers.Client(t), opts...)
 	_, err := other.Begin(t.Context(), "ends", []byte("g"))
 	wantError(t, err, core.ErrMismatch)
@@ -185,7 +190,7 @@ func aRequestThatRunsForLongerThanItsRecordIsKept(t *testing.T, servers *rediste
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	_ = locks.Close(ended) // it dies
-	_, err = other.With(core.WithWait(5*time.Second)).Begin(t.Context(), "dies", []byte("f"))
+	_, err = other.Begin(t.Context(), "dies", []byte("f"))
 	wantError(t, err, core.ErrInterrupted)
 }
 

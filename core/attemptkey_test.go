@@ -62,7 +62,7 @@ func TestBeginUnderAMereLockOfItsKey(t *testing.T) {
 func resolveWhileAnAttemptRunsThatHasLostItsLease(t *testing.T, servers *redistest.Deployment) {
 	t.Helper()
 	rdb := servers.Client(t)
-	locks := newLocker(t, rdb, core.WithTTL(300*time.Millisecond), core.WithRetryAfter(7*time.Second))
+	locks := newLocker(t, rdb, core.WithTTL(2*time.Second), core.WithWait(20*time.Second), core.WithRetryAfter(7*time.Second))
 	a := begin(t, locks, "k")
 	rdb.Del(t.Context(), "reqlock:i:k")
 	<-a.Lease().Context().Done()

@@ -33,7 +33,6 @@ func kindCases() []kindCase {
 		{"an abort at shutdown", anAbortAtShutdown},
 		{"retry after of what does not pass", retryAfterOfWhatDoesNotPass},
 		{"a damaged record", aDamagedRecord},
-		{"a request that runs for longer than its record is kept", aRequestThatRunsForLongerThanItsRecordIsKept},
 
 		{"resolve while an attempt runs that has lost its lease", resolveWhileAnAttemptRunsThatHasLostItsLease},
 		{"the number after a rerun that was aborted", theNumberAfterARerunThatWasAborted},
@@ -55,8 +54,16 @@ func kindCases() []kindCase {
 
 		{"an empty value is anothers", anEmptyValueIsAnothers},
 
-		{"a handler that runs three TTLs keeps its lock", aHandlerThatRunsThreeTTLsKeepsItsLock},
 		{"a deadline in the middle of a wait", aDeadlineInTheMiddleOfAWait},
+	}
+}
+
+// longCases are those that mostly wait. They do so beside each other: each has keys
+// of its own.
+func longCases() []kindCase {
+	return []kindCase{
+		{"a request that runs for longer than its record is kept", aRequestThatRunsForLongerThanItsRecordIsKept},
+		{"a handler that runs three TTLs keeps its lock", aHandlerThatRunsThreeTTLsKeepsItsLock},
 	}
 }
 
@@ -68,11 +75,19 @@ func kindCases() []kindCase {
 func TestOnEachKindOfRedis(t *testing.T) {
 	for _, kind := range redistest.Kinds() {
 		t.Run(kind.String(), func(t *testing.T) {
+			t.Parallel()
 			servers := kind.Start(t)
 			admin := servers.Client(t)
 			for _, c := range kindCases() {
 				t.Run(c.name, func(t *testing.T) {
 					loseAll(t, admin)
+					c.run(t, servers)
+				})
+			}
+			loseAll(t, admin)
+			for _, c := range longCases() {
+				t.Run(c.name, func(t *testing.T) {
+					t.Parallel()
 					c.run(t, servers)
 				})
 			}
