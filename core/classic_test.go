@@ -125,7 +125,7 @@ func aHolderThatDiesFreesTheKeyAtItsTTL(t *testing.T, servers *redistest.Deploym
 
 	lease := lock(t, newLocker(t, servers.Client(t)), "k")
 	got := time.Now()
-	if got.Sub(begun) < ttl || got.Sub(granted) > ttl+time.Second {
+	if got.Sub(begun) < ttl || got.Sub(granted) > ttl+5*time.Second {
 		t.Errorf("free after %v to %v, want %v", got.Sub(granted), got.Sub(begun), ttl)
 	}
 	release(t, lease)
@@ -166,7 +166,7 @@ func weAreToldWhenOurTokenIsUsedToReleaseIt(t *testing.T, servers *redistest.Dep
 	t.Helper()
 	rdb := servers.Client(t)
 	heard := &events{}
-	locks := newLocker(t, rdb, core.WithTTL(600*time.Millisecond), core.WithObserver(heard.observe))
+	locks := newLocker(t, rdb, core.WithTTL(2*time.Second), core.WithObserver(heard.observe))
 	lease := lock(t, locks, "k")
 	if freed := rdb.Eval(t.Context(), compareAndDelete, []string{"reqlock:k"}, lease.Token()).Val(); freed != int64(1) {
 		t.Fatalf("freed %v", freed)
