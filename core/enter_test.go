@@ -99,8 +99,9 @@ func TestEnterWaitsAsLongAsToldTo(t *testing.T) {
 }
 
 func TestALossEndsTheContextOfAllKeys(t *testing.T) {
+	t.Parallel()
 	rdb := newEmbedded(t)
-	locks := newLocker(t, rdb, core.WithTTL(300*time.Millisecond))
+	locks := newLocker(t, rdb, core.WithTTL(2*time.Second), core.WithWait(20*time.Second))
 	ctx, done, err := core.Enter(t.Context(), locks, form{"a": "1", "b": "2"}, field("a"), field("b"))
 	if err != nil {
 		t.Fatal(err)
@@ -112,9 +113,10 @@ func TestALossEndsTheContextOfAllKeys(t *testing.T) {
 }
 
 func TestALeaseLostWhileWaitingForTheNextKeyIsNotTheCallersDoing(t *testing.T) {
+	t.Parallel()
 	rdb := newEmbedded(t)
 	heard := &events{}
-	locks := newLocker(t, rdb, core.WithTTL(300*time.Millisecond), core.WithObserver(heard.observe))
+	locks := newLocker(t, rdb, core.WithTTL(2*time.Second), core.WithObserver(heard.observe))
 	busy := lock(t, locks, "2")
 	result := make(chan error, 1)
 	go func() {

@@ -16,9 +16,11 @@ import (
 )
 
 func TestEventsOfALock(t *testing.T) {
+	t.Parallel()
+	const ttl = 2 * time.Second // whose lease is told to be held for long after three of them
 	heard, again := &events{}, &events{}
 	rdb := newEmbedded(t)
-	locks := newLocker(t, rdb, core.WithTTL(time.Second), core.WithObserver(heard.observe), core.WithObserver(again.observe))
+	locks := newLocker(t, rdb, core.WithTTL(ttl), core.WithObserver(heard.observe), core.WithObserver(again.observe))
 
 	lease := lock(t, locks, "k")
 	_, err := locks.TryLock(t.Context(), "k")
@@ -36,7 +38,7 @@ func TestEventsOfALock(t *testing.T) {
 
 	acquired := heard.of(core.Acquired)
 	if len(acquired) != 2 || acquired[0].Queued || acquired[0].Handover != core.Free || acquired[0].Waited > time.Minute ||
-		!acquired[1].Queued || acquired[1].Handover != core.Passed || acquired[1].Waited < time.Second {
+		!acquired[1].Queued || acquired[1].Handover != core.Passed || acquired[1].Waited < ttl {
 		t.Errorf("acquired: %+v", acquired)
 	}
 	if refused := heard.of(core.Refused); len(refused) != 1 || refused[0].Queued {
@@ -47,10 +49,10 @@ func TestEventsOfALock(t *testing.T) {
 	// Two holders told of them, each in a goroutine of its own: the receiver may have been the first.
 	released := heard.of(core.Released)
 	slices.SortFunc(released, func(a, b core.Event) int { return cmp.Compare(b.Held, a.Held) })
-	if len(released) != 2 || released[0].Held < 3*time.Second || released[0].Err != nil || released[1].Err != nil {
+	if len(released) != 2 || released[0].Held < 3*ttl || released[0].Err != nil || released[1].Err != nil {
 		t.Errorf("released: %+v", released)
 	}
-	if long := heard.of(core.HeldLong); long[0].Held < 3*time.Second {
+	if long := heard.of(core.HeldLong); long[0].Held < 3*ttl {
 		t.Errorf("held long: %+v", long)
 	}
 	if len(again.of(core.Acquired)) != 2 {

@@ -103,10 +103,11 @@ func listening(t *testing.T, admin redis.UniversalClient) (channels, connections
 //faults:row 33
 func TestAHeldKeyIsRememberedThroughThousandsOfOthers(t *testing.T) {
 	t.Parallel()
+	const ttl = 4 * time.Second
 	server := redistest.Start(t)
 	rdb := server.Client(t)
 	heard := &events{}
-	locks := newLocker(t, rdb, core.WithTTL(time.Second), core.WithObserver(heard.observe))
+	locks := newLocker(t, rdb, core.WithTTL(ttl), core.WithObserver(heard.observe))
 	held := make([]*core.Lease, 100)
 	for i := range held {
 		held[i] = lock(t, locks, fmt.Sprint("held", i))
@@ -130,7 +131,7 @@ func TestAHeldKeyIsRememberedThroughThousandsOfOthers(t *testing.T) {
 				renewed[event.Key.Raw()] = true
 			}
 		}
-		return len(renewed) == len(held) && time.Since(begun) > time.Second
+		return len(renewed) == len(held) && time.Since(begun) > ttl
 	})
 	for i, lease := range held {
 		if lease.Context().Err() != nil || rdb.Get(t.Context(), fmt.Sprint("reqlock:held", i)).Val() != lease.Token() {
