@@ -21,6 +21,8 @@ import (
 type errorReply struct {
 	args   []string
 	client func(*redis.Options)
+	// admin changes the options of the client that spoils and mends the server; nil nothing.
+	admin func(*redis.Options)
 	// spoil makes the server say it, and returns what makes it well again.
 	spoil func(t *testing.T, admin *redis.Client) (mend func())
 	// lasts is true of what a server does not outgrow: nobody waits for it.
@@ -36,7 +38,11 @@ var errorReplies = map[string]errorReply{
 		args:  []string{"--enable-debug-command", "yes", "--rdbcompression", "no", "--loading-process-events-interval-bytes", "1024"},
 		spoil: loading,
 	},
-	"BUSY":    {args: []string{"--busy-reply-threshold", "20"}, spoil: busy},
+	"BUSY": {
+		args:  []string{"--busy-reply-threshold", "20"},
+		admin: func(o *redis.Options) { o.ReadTimeout = -1 }, // or it would send the script again
+		spoil: busy,
+	},
 	"OOM":     {lasts: true, spoil: command("CONFIG SET maxmemory 1", "CONFIG SET maxmemory 0")},
 	"MISCONF": {lasts: true, args: []string{"--save", "3600 1", "--enable-protected-configs", "yes"}, spoil: unableToSave},
 	"NOPERM":  {lasts: true, spoil: command("ACL SETUSER default -set", "ACL SETUSER default +set")},
@@ -56,12 +62,13 @@ func TestAnErrorReplyIsAFaultAndNotContention(t *testing.T) {
 		t.Run(says, func(t *testing.T) {
 			t.Parallel()
 			server := redistest.Start(t, reply.args...)
-			admin := server.Client(t)
-			configure := []func(*redis.Options){func(*redis.Options) {}}
-			if reply.client != nil {
-				configure = append(configure, reply.client)
+			client := func(configure func(*redis.Options)) *redis.Client {
+				if configure == nil {
+					return server.Client(t)
+				}
+				return server.Client(t, configure)
 			}
-			locks := newLocker(t, server.Client(t, configure...))
+			admin, locks := client(reply.admin), newLocker(t, client(reply.client))
 			mend := reply.spoil(t, admin)
 
 			_, err := locks.TryLock(t.Context(), "k")
@@ -137,10 +144,14 @@ func command(spoils, mends string) func(*testing.T, *redis.Client) func() {
 // rest after each key.
 func loading(t *testing.T, admin *redis.Client) func() {
 	t.Helper()
-	for i := range 200 {
-		if err := admin.Set(t.Context(), "loaded:"+strconv.Itoa(i), strings.Repeat("x", 1024), 0).Err(); err != nil {
-			t.Fatal(err)
+	_, err := admin.Pipelined(t.Context(), func(p redis.Pipeliner) error {
+		for i := range 2000 {
+			p.Set(t.Context(), "loaded:"+strconv.Itoa(i), strings.Repeat("x", 1024), 0)
 		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 	configured("key-load-delay", "50000")(t, admin)
 	reloaded := make(chan struct{})

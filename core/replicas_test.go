@@ -339,7 +339,7 @@ func TestAReleaseWithAWaiterHereDoesNotWaitForReplicas(t *testing.T) {
 func TestAnAbortThatIsLostLeavesAnAttemptThatDied(t *testing.T) {
 	s := startReplicated(t)
 	locks := newLocker(t, s.Client(t), core.WithReplicas(2, 250*time.Millisecond), core.WithCommandTimeout(time.Second), core.WithTTL(4*time.Second))
-	attempt := begin(t, locks, "order")
+	attempt := begin(t, locks.With(core.WithWait(20*time.Second)), "order") // which its replicas may be late to have
 	s.Master().RefuseReplicas(true)
 	if err := attempt.Abort(t.Context()); err != nil {
 		t.Error(err)
@@ -354,9 +354,9 @@ func TestAnAbortThatIsLostLeavesAnAttemptThatDied(t *testing.T) {
 func TestACommitThatTooFewReplicasHaveIsToldAndNotUndone(t *testing.T) {
 	onReplicated(t, func(t *testing.T, servers *replicated) {
 		heard := &events{}
-		locks := newLocker(t, servers.Client(t), core.WithReplicas(1, 250*time.Millisecond), core.WithCommandTimeout(time.Second),
-			core.WithObserver(heard.observe))
-		attempt := begin(t, locks, "order")
+		locks := newLocker(t, servers.Client(t), core.WithReplicas(1, 500*time.Millisecond), core.WithObserver(heard.observe))
+		patient := locks.With(core.WithWait(20 * time.Second)) // where replicas may be late
+		attempt := begin(t, patient, "order")
 		servers.refuse(true)
 		if err := attempt.Commit(t.Context(), []byte("done")); !errors.Is(err, core.ErrUnavailable) || !strings.Contains(err.Error(), short) {
 			t.Errorf("commit: %v", err)
@@ -371,7 +371,7 @@ func TestACommitThatTooFewReplicasHaveIsToldAndNotUndone(t *testing.T) {
 		servers.refuse(false)
 		servers.awaitReplicas(t, locks)
 		wantReplay(t, locks, "order", "done")
-		next := begin(t, locks, "other") // its record is that of nobody who was refused
+		next := begin(t, patient, "other") // its record is that of nobody who was refused
 		if next.Number() != 1 {
 			t.Errorf("attempt %d", next.Number())
 		}
