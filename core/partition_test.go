@@ -70,12 +70,22 @@ func TestTheHolderIsToldBeforeTheNextOneComes(t *testing.T) {
 }
 
 // isToldBeforeTheNextOne lets a lease end behind the cut, and reports whether its
-// context had ended when the next holder was granted. Its validity must have.
+// context had ended when the next holder was granted. Its validity must have, and
+// must end before its key does.
 func isToldBeforeTheNextOne(t *testing.T, renew bool, cut func(*redistest.Proxy)) bool {
 	t.Helper()
 	server, proxy, rdb := behindProxy(t)
 	lease := lock(t, newLocker(t, rdb, core.WithTTL(2*time.Second), core.WithRenewal(renew)), "k")
 	cut(proxy)
+	direct := server.Client(t)
+	await(t, "its validity ends before its key", func() bool {
+		asked := time.Now() // the key ends no sooner than what is left of it from here on
+		left := direct.PTTL(t.Context(), "reqlock:k").Val()
+		if left <= 0 {
+			t.Fatal("its key has ended, and at no time was it seen to end after its validity")
+		}
+		return lease.ValidUntil().Before(asked.Add(left))
+	})
 	next := lock(t, newLocker(t, server.Client(t)), "k")
 	told := lease.Context().Err() != nil
 	if left := time.Until(lease.ValidUntil()); left > 0 {
