@@ -82,11 +82,12 @@ func seenOutside(t *testing.T, handlers ...gin.HandlerFunc) string {
 	}
 	engine.GET("/elsewhere", func(c *gin.Context) { c.String(http.StatusOK, "elsewhere") })
 	engine.POST("/", slices.Insert(handlers, 0, outer)...)
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, newServer(t, engine).URL, nil)
+	server := newServer(t, engine)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer, err := http.DefaultTransport.RoundTrip(r)
+	answer, err := server.Client().Transport.RoundTrip(r)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -237,7 +237,7 @@ func TestIdempotentChunkedBodyGone(t *testing.T) {
 	for i, body := range []string{`{"amount":7}`, `{"amount":9000}`} {
 		r, _ := http.NewRequestWithContext(t.Context(), "POST", s.URL, struct{ io.Reader }{strings.NewReader(body)})
 		r.Header.Set("Idempotency-Key", "chunked")
-		res, err := http.DefaultClient.Do(r)
+		res, err := s.Client().Do(r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -248,7 +248,6 @@ func TestIdempotentChunkedBodyGone(t *testing.T) {
 			t.Errorf("another payload with the key got %d %q", res.StatusCode, b)
 		}
 	}
-	http.DefaultClient.CloseIdleConnections()
 }
 
 // A header of those outside that the handler has removed is not in the copy.
