@@ -14,7 +14,7 @@ const (
 	early = 10 * time.Millisecond
 	// late is how long after its TTL a key must be taken: a waiter looks soon
 	// after that, and machines are busy.
-	late = 5 * time.Second
+	late = 3 * time.Second
 )
 
 // afterCrash sends a transfer from an account whose lock is held by a process

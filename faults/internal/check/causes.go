@@ -66,11 +66,12 @@ func (s *story) slow(from, to int64) bool {
 	return s.overloaded || s.troubled(from-s.command(), after(to, s.command()), isStall)
 }
 
-// lagged reports whether the machine did not let the process of a call run while that
-// lasted, or so shortly before that a command was under way.
+// lagged reports whether the machine did not let the process of a call run during its
+// last two commands, or so shortly before that another one was under way.
 func (s *story) lagged(op *history.Op) bool {
+	from := max(op.Call, op.Return-2*s.command()) - s.command()
 	return slices.ContainsFunc(s.Lags, func(lag history.Lag) bool {
-		return lag.Process == op.Process && lag.From <= op.Return && lag.To >= op.Call-s.command()
+		return lag.Process == op.Process && lag.From <= op.Return && lag.To >= from
 	})
 }
 

@@ -134,6 +134,14 @@ func TestRefusals(t *testing.T) {
 		{"unavailable to one who lagged when it asked", with(history.Unavailable, 0, func(t *tale) { t.lag(1, 4800, 5000-ttl/4) }), nil},
 		{"unavailable to one who had lagged", with(history.Unavailable, 0, func(t *tale) { t.lag(1, 4800, 4999-ttl/4) }), []string{"errors"}},
 		{"unavailable to one who lagged later", with(history.Unavailable, 0, func(t *tale) { t.lag(1, 5101, 5200) }), []string{"errors"}},
+		{"unavailable to one who lagged at the end of a long wait", func(t *tale) {
+			t.lag(1, 7500, 8000-3*ttl/4)
+			t.call(1, history.Lock, "k", 5000, 8000, history.Unavailable).Wait = 5000 * ms
+		}, nil},
+		{"unavailable to one who lagged long before the end of a wait", func(t *tale) {
+			t.lag(1, 5000, 7999-3*ttl/4)
+			t.call(1, history.Lock, "k", 5000, 8000, history.Unavailable).Wait = 5000 * ms
+		}, []string{"errors"}},
 		{"unavailable when another lagged", with(history.Unavailable, 0, func(t *tale) { t.lag(2, 5000, 5100) }), []string{"errors"}},
 		{"a deadline before its own, to one who lagged", with(history.Deadline, 200, func(t *tale) { t.lag(1, 5000, 5100) }), []string{"errors"}},
 		{"unavailable when its wait was over", with(history.Unavailable, 100, nothing), nil},

@@ -92,9 +92,8 @@ func takeOverClusterMaster(s *Scene) {
 	}
 }
 
-// restartClusterMaster restarts a master, which comes back empty, and as a master
-// where that did not take so long that it was replaced. Else what it was told since is
-// lost: so the loss lasts until all are healthy.
+// restartClusterMaster restarts a master, which comes back empty, and as a master:
+// nobody is impatient with it meanwhile.
 func restartClusterMaster(s *Scene) {
 	s.Helper()
 	master := s.someMaster()

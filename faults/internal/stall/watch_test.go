@@ -30,8 +30,13 @@ func TestAWatchTellsOfStallsUntilItEnds(t *testing.T) {
 		}
 	})
 	for range 3 {
-		if !<-told {
-			t.Error("a stall ends before it begins")
+		select {
+		case isOne := <-told:
+			if !isOne {
+				t.Error("a stall ends before it begins")
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatal("it tells of nothing")
 		}
 	}
 	go func() { // one may be about to be told

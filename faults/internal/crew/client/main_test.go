@@ -3,7 +3,7 @@ package client
 import (
 	"testing"
 
-	"go.uber.org/goleak"
+	"github.com/reqlock/reqlock/internal/redistest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { redistest.VerifyTestMain(m) }
