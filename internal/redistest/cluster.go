@@ -44,7 +44,8 @@ type Cluster struct {
 // StartCluster runs a cluster on free loopback ports, without persistence, and
 // returns when it takes commands: after a bit more than two seconds, because a
 // master that was just started takes none before. The args are added to the
-// command line of every node.
+// command line of every node. A --cluster-node-timeout among them is overwritten
+// as soon as the nodes run: the cluster sets its own.
 //
 // The processes end as those of [Start] do, and a test is skipped or fails
 // where redis-server is not installed as with Start. It takes Redis 7.0 or

@@ -14,7 +14,7 @@ import (
 )
 
 // startAttempts is how often a server is started when it ends at once, which
-// happens when somebody else was given the port in between.
+// happens when a program that is no test took the port in between.
 const startAttempts = 5
 
 // role is what a redis-server process is started as.

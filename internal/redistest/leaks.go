@@ -14,7 +14,8 @@ import (
 const lastDial = 3 * time.Second
 
 // VerifyTestMain runs the tests of a package, and fails if goroutines are left. It is
-// goleak.VerifyTestMain for tests whose servers die: that waits for half a second.
+// goleak.VerifyTestMain with more patience than half a second: for tests whose servers
+// die, and for those without servers, whose goroutines a busy machine is late to end.
 func VerifyTestMain(m *testing.M) {
 	code := m.Run()
 	if code == 0 {
