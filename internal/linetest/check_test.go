@@ -136,8 +136,11 @@ func (h history) hogs(f fairness) (found []string) {
 			first = nil
 		}
 	}
-	return append(found, unlessFew(late, f.late*(h.handOffs()+1)/100)...)
+	return append(found, unlessFew(late, f.few(h))...)
 }
+
+// few is how many findings may be the fault of the machine: in so many of the turns.
+func (f fairness) few(h history) int { return f.late * (h.handOffs() + 1) / 100 }
 
 // unlessFew returns what was found if it is more than may be the fault of the machine.
 func unlessFew(found []string, few int) []string {
@@ -145,6 +148,12 @@ func unlessFew(found []string, few int) []string {
 		return nil
 	}
 	return found
+}
+
+// disorder finds what jumped does, unless few have jumped. It counts them against the
+// turns: a line that loses its order at hand-offs jumps there, and not at each grant.
+func (h history) disorder(margin time.Duration, f fairness) []string {
+	return unlessFew(h.jumped(margin), f.few(h))
 }
 
 // jumped finds, in each process, the holds that were granted before one that
@@ -163,6 +172,18 @@ func (h history) jumped(margin time.Duration) (found []string) {
 		}
 	}
 	return found
+}
+
+// mostHandOffs returns how often the key may go from one process to another, with room
+// for a busy machine: turns end by their grants or, where grants are slow, by their
+// time. There are half as many grants, or half of the time, in nearly each.
+func (h history) mostHandOffs() int {
+	grants := h.grants()
+	if len(grants) == 0 {
+		return 0
+	}
+	took := time.Duration(grants[len(grants)-1].granted - grants[0].granted)
+	return len(grants)/(turnGrants/2) + int(took/(turnTime/2))
 }
 
 // patient is the fairness that is asked of real processes on a busy machine.

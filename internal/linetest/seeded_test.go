@@ -197,53 +197,6 @@ func short(h history) history {
 	return h
 }
 
-func TestLeasesAreTurnsOfTheirOwnWhereOneDied(t *testing.T) {
-	h := short(sound(1, 130))
-	for i, one := range h {
-		one.episode = int64(i / 65)
-	}
-	h = append(h, &hold{process: 1, goroutine: 999, asked: 1, ended: time.Hour.Nanoseconds(), killed: true})
-	if found := h.hogs(fair); len(found) != 1 {
-		t.Errorf("%d in a row are %q", len(h)-1, found)
-	}
-	leases := fair
-	leases.leases = true
-	if found := h.hogs(leases); len(found) != 0 {
-		t.Errorf("two leases are %q", found)
-	}
-}
-
-func TestTheFirstWaitOfAProcessMayBeLonger(t *testing.T) {
-	h := sound(2, 30) // a turn of 60 ms
-	late := fair
-	if found := h.hogs(late); len(found) != 1 {
-		t.Errorf("without a start it finds %q", found)
-	}
-	for _, one := range h {
-		one.stood = 40 * ms
-	}
-	if found := h.hogs(late); len(found) != 0 {
-		t.Errorf("where all stood still it finds %q", found)
-	}
-	for _, one := range h {
-		one.stood = 0
-	}
-	late.start = 30 * time.Millisecond
-	if found := h.hogs(late); len(found) != 0 {
-		t.Errorf("with a start of %v it finds %q", late.start, found)
-	}
-}
-
-func TestFewLateTurnsAreTheFaultOfTheMachine(t *testing.T) {
-	h, busy := sound(2, 30), fair // of two turns one takes 60 ms
-	for late, want := range map[int]int{49: 1, 50: 0} {
-		busy.late = late
-		if found := h.hogs(busy); len(found) != want {
-			t.Errorf("where %d of a hundred may be late it finds %q", late, found)
-		}
-	}
-}
-
 func TestWhatAHistoryTells(t *testing.T) {
 	h := sound(4, 10)
 	h[3].lost = true
