@@ -1,7 +1,10 @@
 package redistest
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -173,6 +176,38 @@ func TestRestartOfClusterMaster(t *testing.T) {
 		t.Fatalf("restarted without data: got %v", err)
 	}
 	has(t, c.ReplicaOf(master), "k", "") // the replica did what its master did
+}
+
+// A master that was silent for too long, and was not replaced, keeps its slots. The
+// others must forget that they took it for failed before the test gives up.
+func TestAMasterThatWasTakenForFailedServesAgain(t *testing.T) {
+	t.Parallel()
+	c := StartCluster(t)
+	master := c.MasterOf("k")
+	c.ReplicaOf(master).tell("CONFIG", "SET", "cluster-replica-no-failover", "yes")
+	master.Pause()
+	c.await("a master that is taken for failed", func(ctx context.Context) error {
+		for _, node := range c.nodes.up() {
+			if err := c.healthyNode(ctx, node, nil); !errors.Is(err, errFailed) {
+				return fmt.Errorf("%s finds only: %w", node.Addr(), err)
+			}
+		}
+		return nil
+	})
+	master.Resume()
+	c.Await()
+	if c.MasterOf("k") != master {
+		t.Error("it was replaced")
+	}
+	if err := c.Client(t).Set(t.Context(), "k", "v", 0).Err(); err != nil {
+		t.Error(err)
+	}
+	for _, node := range c.Nodes() {
+		silent := node.Client(t).ConfigGet(t.Context(), "cluster-node-timeout").Val()["cluster-node-timeout"]
+		if silent != strconv.FormatInt(calm.Milliseconds(), 10) {
+			t.Errorf("%s is not calm: it puts up with %s ms", node.Addr(), silent)
+		}
+	}
 }
 
 // A replica that was just restarted can be told to take over, and is voted for.

@@ -24,15 +24,33 @@ func (c *Cluster) Await() {
 	c.mayBeSilent(calm) // also those that were started meanwhile
 }
 
+// errFailed says that some node takes a master of slots for failed.
+var errFailed = errors.New("a master is taken for failed")
+
 // await waits as a group does for what the nodes that run are to come to. Until then
-// they do not put up with those that do not run: they could not agree about them.
+// they do not put up with those that do not run: they could not agree about them. Nor do
+// they with any as soon as a master that runs is taken for failed: they forget that when
+// it has answered for twice as long as a node may be silent.
 func (c *Cluster) await(what string, ask func(context.Context) error) {
 	c.tb.Helper()
-	if len(c.nodes.up()) < len(c.nodes) {
+	hasty := false
+	hasten := func() {
 		c.mayBeSilent(nodeTimeout)
-		defer c.mayBeSilent(calm)
+		hasty = true
 	}
-	c.nodes.await(c.tb, what, ask)
+	if len(c.nodes.up()) < len(c.nodes) {
+		hasten()
+	}
+	c.nodes.await(c.tb, what, func(ctx context.Context) error {
+		err := ask(ctx)
+		if !hasty && errors.Is(err, errFailed) {
+			hasten()
+		}
+		return err
+	})
+	if hasty {
+		c.mayBeSilent(calm)
+	}
 }
 
 // healthy returns the table that all nodes agree on, or what is not healthy.
@@ -63,6 +81,9 @@ func (c *Cluster) healthyNode(ctx context.Context, node *Server, table slotTable
 	info, err := node.admin().ClusterInfo(ctx).Result()
 	if err != nil {
 		return fmt.Errorf("CLUSTER INFO of %s: %w", node.Addr(), err)
+	}
+	if !strings.Contains(info, "cluster_slots_fail:0\r\n") {
+		return fmt.Errorf("%s: %w: %q", node.Addr(), errFailed, info)
 	}
 	if !strings.Contains(info, "cluster_state:ok\r\n") {
 		return fmt.Errorf("%s takes no commands: %q", node.Addr(), info)
