@@ -65,10 +65,12 @@ func aLockIsHandedFromProcessToProcess(t *testing.T, servers *redistest.Deployme
 	rdb, holders := servers.Client(t), newLocker(t, servers.Client(t))
 	heard := &events{}
 	locks := newLocker(t, servers.Client(t), core.WithObserver(heard.observe))
+	const turns = 5
+	handed := 0
 	var took []time.Duration
 	// A waiter also looks by itself, each second, and finds the key where the machine
-	// is late with the hand-off. It is not so five times.
-	for range 5 {
+	// is late with the hand-off. It is not so in most turns.
+	for range turns {
 		holder := lock(t, holders, "k")
 		wait := crowd(t, locks, heard, "k", 1)
 		await(t, "it stands in line", func() bool { return rdb.LLen(t.Context(), "{reqlock:k}:q").Val() == 1 })
@@ -81,10 +83,12 @@ func aLockIsHandedFromProcessToProcess(t *testing.T, servers *redistest.Deployme
 			t.Fatalf("acquired: %+v", acquired)
 		}
 		if took[len(took)-1] < 900*time.Millisecond && acquired[len(took)-1].Handover == core.Handed {
-			return
+			handed++
 		}
 	}
-	t.Errorf("served after %v: by its timer, not by the hand-off: %+v", took, heard.of(core.Acquired))
+	if handed <= turns/2 {
+		t.Errorf("served after %v, %d of %d times by the hand-off, else by its timer: %+v", took, handed, turns, heard.of(core.Acquired))
+	}
 }
 
 func fencesRiseWhateverHappensToTheirCounter(t *testing.T, servers *redistest.Deployment) {
