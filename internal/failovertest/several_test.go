@@ -61,22 +61,21 @@ func (v *several) call(p *process, by string, keys []string) {
 
 // once sends one request, which runs with all keys or is refused.
 func (v *several) once(p *process, by string, keys []string) {
-	ran := 0
-	one := hold{by: by}
+	ran, told := 0, false
+	var granted time.Time
+	var ended map[string]time.Time
 	err := p.locks.DoAll(context.Background(), keys, func(ctx context.Context) error {
 		ran++
-		one.granted = time.Now()
+		granted = time.Now()
 		time.Sleep(v.ledger.takes)
-		one.ended, one.told = time.Now(), ctx.Err() != nil
-		if lease, ok := core.FromContext(ctx); ok && lease.ValidUntil().Before(one.ended) {
-			one.ended = lease.ValidUntil() // not told yet
-		}
+		ended = endsOf(ctx, p.locks, keys)
+		told = len(ended) < len(keys)
 		return nil
 	})
 	isLost := errors.Is(err, core.ErrLost)
 	switch {
-	case ran > 1, ran == 0 && err == nil, ran == 1 && err != nil && !isLost:
-		v.t.Errorf("%s: %d runs, and %v", by, ran, err)
+	case ran > 1, ran == 0 && err == nil, ran == 1 && err != nil && !isLost, told && err == nil:
+		v.t.Errorf("%s: %d runs, told of a loss %v, and %v", by, ran, told, err)
 	case ran == 0:
 		if isLost || !errors.Is(err, core.ErrUnavailable) && !errors.Is(err, core.ErrWaitTimeout) {
 			v.t.Errorf("%s: no row of the table: %v", by, err)
@@ -86,15 +85,38 @@ func (v *several) once(p *process, by string, keys []string) {
 	}
 	if len(keys) > 1 && err == nil {
 		v.served.Add(1)
-		v.last.Store(&one.granted)
+		v.last.Store(&granted)
 	}
 	// Where data is lost, or may be, one that runs for a moment is not told.
-	if v.failure.loss == nothing && !one.told {
-		for _, key := range keys {
-			one.key = key
-			v.history.add(one)
+	if v.failure.loss == nothing && !told {
+		for key, end := range ended {
+			v.history.add(hold{key: key, by: by, granted: granted, ended: end})
 		}
 	}
+}
+
+// endsOf returns until when the locks of these keys could be believed in by who holds
+// them now: until now, or until the lease of the key ended, if its holder is not told
+// yet. Those after one of which it is told are missing.
+func endsOf(ctx context.Context, locks *core.Locker, keys []string) map[string]time.Time {
+	ends, now := make(map[string]time.Time, len(keys)), time.Now()
+	for _, key := range keys {
+		// The lease of the context is that of the first key. Where the context holds the
+		// key, this one is that of the key itself: no command is sent for it.
+		lease, err := locks.TryLock(ctx, key)
+		if err != nil {
+			break
+		}
+		ends[key] = now
+		if until := lease.ValidUntil(); until.Before(now) {
+			ends[key] = until
+		}
+		if err := lease.Release(ctx); err != nil || ctx.Err() != nil {
+			delete(ends, key)
+			break
+		}
+	}
+	return ends
 }
 
 func (v *several) poise() {}
