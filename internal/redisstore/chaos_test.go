@@ -116,15 +116,14 @@ func (w *world) try(t *testing.T, s *syncStore, k *history) (answered bool) {
 	t.Helper()
 	process := strings.TrimPrefix(s.listeners.channel, "p:")
 	a := k.begin(fmt.Sprintf("%s:%d", process, w.minted.Add(1)))
-	r := store.Request{
-		Key: k.name, Token: a.token, TTL: shortTTL, Claim: shortClaim, Bound: 5 * time.Second, Join: chance(70),
-		Attempt: &store.Attempt{Fingerprint: []byte("print"), Keep: keep, Rerun: k.rerun},
-	}
+	r := k.request(a)
+	r.Join = chance(70)
 	for range 8 {
 		asked, done := time.Now(), k.answer()
 		got, err := s.Enqueue(t.Context(), r)
 		switch {
 		case err != nil:
+			k.begins(a)
 			if chance(70) {
 				continue
 			}
@@ -149,6 +148,7 @@ func (w *world) try(t *testing.T, s *syncStore, k *history) (answered bool) {
 			t.Errorf("%s: verdict %v", k.name, got.Verdict)
 			return false
 		case got.Granted:
+			k.begins(a)
 			if done != "" {
 				t.Errorf("%s: granted after it was answered with %q", k.name, done)
 			}
@@ -210,7 +210,6 @@ func (w *world) run(t *testing.T, s *syncStore, k *history, a *made, r store.Req
 			continue
 		case released.Stored == store.NotStored:
 			w.refused.Add(1)
-			w.over(k, a)
 			return
 		case released.Stored == store.Restored:
 			w.restored.Add(1)
@@ -230,10 +229,14 @@ func (w *world) abort(t *testing.T, s *syncStore, k *history, a *made, r store.R
 	t.Helper()
 	r.Ending = store.Abort
 	for range 4 {
-		if _, err := s.Release(t.Context(), r); err == nil {
-			w.over(k, a)
-			return
+		released, err := s.Release(t.Context(), r)
+		if err != nil {
+			continue
 		}
+		if !k.buried(a, released.Stored) {
+			w.over(k, a)
+		}
+		return
 	}
 }
 

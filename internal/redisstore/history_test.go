@@ -1,9 +1,14 @@
 package redisstore
 
 import (
+	"context"
+	"fmt"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/reqlock/reqlock/internal/redistest"
+	"github.com/reqlock/reqlock/internal/store"
 )
 
 // theSeal stands for the answer that was not kept.
@@ -25,6 +30,7 @@ type history struct {
 type made struct {
 	token string
 	asked time.Time // when it was first sent
+	began bool      // it may have begun: it was granted, or a reply was lost
 	until time.Time // until then the key is surely its own, if it ever was
 	ended time.Time // when it was known to be over, so that it cannot be taken for dead
 }
@@ -43,6 +49,14 @@ func (k *history) begin(token string) *made {
 	defer k.mu.Unlock()
 	k.attempts = append(k.attempts, a)
 	return a
+}
+
+// request is with what an attempt begins.
+func (k *history) request(a *made) store.Request {
+	return store.Request{
+		Key: k.name, Token: a.token, TTL: shortTTL, Claim: shortClaim, Bound: 5 * time.Second,
+		Attempt: &store.Attempt{Fingerprint: []byte("print"), Keep: keep, Rerun: k.rerun},
+	}
 }
 
 // enter notes that an attempt runs, and reports whether it may. Nobody may run
@@ -96,6 +110,21 @@ func (k *history) over(a *made) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	a.ended = time.Now()
+}
+
+// begins notes that an attempt may have begun.
+func (k *history) begins(a *made) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	a.began = true
+}
+
+// buried reports whether an attempt that was told that the record is another's may
+// have been taken for dead before. It stays dead when the other one is aborted.
+func (k *history) buried(a *made, stored store.Stored) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return a.began && stored == store.NotStored
 }
 
 // answer returns the answer, or "" while none is known.
@@ -154,4 +183,39 @@ func (k *history) founded(b blame) bool {
 		}
 	}
 	return false
+}
+
+// An attempt that is aborted too late has been taken for dead, and is again by those who
+// come after its successor, if that is aborted.
+func TestADeathOutlivesALateAbort(t *testing.T) {
+	s, err := New(redistest.Start(t).Client(t), "p:", fmt.Sprintf("%032x", 0), Replicas{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close(context.Background()) })
+	w, to, k := &world{mishaps: &mishaps{}}, &syncStore{Store: s}, &history{name: "key", rerun: true}
+	run := func(token string) (a *made, number int) {
+		a = k.begin(token)
+		k.begins(a)
+		eventually(t, token+" may run", func() bool {
+			answer, err := to.Enqueue(t.Context(), k.request(a))
+			number = answer.Number
+			return err == nil && answer.Granted
+		})
+		return a, number
+	}
+	dead, _ := run("dead")
+	next, number := run("next")
+	if number != 2 {
+		t.Fatalf("number %d after one that died", number)
+	}
+	w.abort(t, to, k, dead, k.request(dead))
+	w.abort(t, to, k, next, k.request(next))
+	last, number := run("last")
+	if number != 2 {
+		t.Fatalf("number %d: the death is forgotten", number)
+	}
+	if !k.founded(blame{last, last.asked, time.Now()}) {
+		t.Error("nobody is known to have died")
+	}
 }
