@@ -145,3 +145,15 @@ func TestSentinelFailoverOfLivingMaster(t *testing.T) {
 		t.Error("the master that stood still is the master again")
 	}
 }
+
+// Sentinels that do not put up with two masters for long do not make the promoted server
+// a replica again.
+func TestNoSentinelUndoesASwitch(t *testing.T) {
+	t.Parallel()
+	s := StartSentinel(t)
+	old := s.Master()
+	s.publishEvery(10 * time.Millisecond) // they do for four of these
+	if promoted := s.Switch(); promoted == old || promoted != s.Master() {
+		t.Errorf("%s is the master after %s", promoted.Addr(), old.Addr())
+	}
+}

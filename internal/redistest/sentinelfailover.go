@@ -39,9 +39,6 @@ func (s *Sentinels) Split() *Server {
 	s.tb.Helper()
 	master := s.Master()
 	master.RefuseReplicas(true)
-	// A master that should be a replica is turned into one when it has said
-	// that it is a master for four of these periods.
-	s.publishEvery(time.Hour)
 	s.split = master
 	return s.replace(master)
 }
@@ -89,17 +86,32 @@ func (s *Sentinels) replaced(ctx context.Context, master *Server) (*Server, erro
 //
 // A sentinel gives an order up if it has not heard of the replicas for a moment, as
 // on a busy machine. So the order is repeated while all still name the old master.
+//
+// A server that has said for four periods of publishing that it is a master, and should
+// be a replica, is made one. The one that was promoted must not be, by a sentinel to
+// which it has said so before the order of it was told; the old one must, if it may.
 func (s *Sentinels) replace(master *Server) *Server {
 	s.tb.Helper()
-	var promoted *Server
+	s.publishEvery(time.Hour)
 	var ordered time.Time
-	s.all().await(s.tb, "an ordered failover", func(ctx context.Context) (err error) {
-		if named, err := s.agreed(ctx); err == nil && named == master && time.Since(ordered) > orderPatience {
+	s.all().await(s.tb, "an ordered failover", func(ctx context.Context) error {
+		named, err := s.agreed(ctx)
+		if err != nil || named != master {
+			return err
+		}
+		if time.Since(ordered) > orderPatience {
 			ordered = time.Now()
 			if err := s.watch.up()[0].admin().Do(ctx, "SENTINEL", "FAILOVER", MasterName).Err(); err != nil {
 				return fmt.Errorf("SENTINEL FAILOVER: %w", err)
 			}
 		}
+		return fmt.Errorf("%s is still the master", master.Addr())
+	})
+	if s.split == nil {
+		s.publishEvery(publishPeriod)
+	}
+	var promoted *Server
+	s.all().await(s.tb, "health after a failover", func(ctx context.Context) (err error) {
 		promoted, err = s.replaced(ctx, master)
 		return err
 	})
