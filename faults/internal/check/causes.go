@@ -18,8 +18,13 @@ const Stalled = "stalled"
 const failoverTime = 3 * time.Second
 
 // redialTime is after what time a client of go-redis tries again to connect to a server
-// that it could not connect to many times.
+// that it could not connect to many times. Until then whoever needs a new connection is
+// told at once why the last one could not be had.
 const redialTime = time.Second
+
+// undialed is what the error of a call begins with, behind those of the lock, that had
+// no connection and got none.
+const undialed = "dial tcp "
 
 // overload is of how many parts of a run the machine may have stalled for one,
 // for it to count as one on which processes were only late now and then.
@@ -48,7 +53,7 @@ func (s *story) broken(process int, from, to int64) bool {
 // brokenBy is broken, of those troubles alone that a process may suffer from.
 func (s *story) brokenBy(process int, from, to int64, hurts func(history.Trouble) bool) bool {
 	for _, t := range s.Troubles {
-		if !isStall(t) && hurts(t) && t.From <= to && after(t.To, s.aftermath()) >= from {
+		if !isStall(t) && hurts(t) && t.From <= to && after(s.redialed(process, t.To), s.aftermath()) >= from {
 			return true
 		}
 	}
@@ -58,6 +63,20 @@ func (s *story) brokenBy(process int, from, to int64, hurts func(history.Trouble
 		}
 	}
 	return false
+}
+
+// redialed returns until when a process was seen to suffer from a trouble on one server
+// that was over: it was told why it could not connect before, though it can again.
+func (s *story) redialed(process int, over int64) int64 {
+	last := over
+	if s.Deployment == "server" && over != 0 {
+		for _, told := range s.undialed[process] {
+			if told > over && told <= over+int64(redialTime)+2*s.command() {
+				last = max(last, told)
+			}
+		}
+	}
+	return last
 }
 
 // slow reports whether the machine may have been too slow between two moments:

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/reqlock/reqlock/faults/internal/history"
 )
@@ -36,6 +37,8 @@ type story struct {
 	deaths map[int][]history.Death // of each process, in order
 	losses []history.Trouble       // in order
 	locks  []lock                  // all of them, in order
+	// undialed is when calls of each process returned that had not got a connection.
+	undialed map[int][]int64
 	// overloaded says that the machine was too slow to judge who was late.
 	overloaded bool
 }
@@ -44,7 +47,7 @@ type story struct {
 func read(h *history.History) *story {
 	s := &story{
 		History: h, leases: map[lock][]*lease{}, named: map[string]*lease{},
-		calls: map[lock][]*history.Op{}, deaths: map[int][]history.Death{},
+		calls: map[lock][]*history.Op{}, deaths: map[int][]history.Death{}, undialed: map[int][]int64{},
 		overloaded: Overloaded(h),
 	}
 	for _, trouble := range h.Troubles {
@@ -103,6 +106,9 @@ func (s *story) readCall(op *history.Op) {
 	l := s.named[op.Lease]
 	if l != nil {
 		l.known = max(l.known, op.ValidUntil)
+	}
+	if op.Outcome == history.Unavailable && strings.Contains(op.Error, undialed) {
+		s.undialed[op.Process] = append(s.undialed[op.Process], op.Return)
 	}
 	switch op.Kind {
 	case history.Told:

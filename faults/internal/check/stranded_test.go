@@ -155,6 +155,47 @@ func TestRefusals(t *testing.T) {
 	})
 }
 
+// A client of go-redis that could not connect many times tries again after a second, and
+// tells everybody until then why it could not, though the server is well again.
+func TestAClientThatRedials(t *testing.T) {
+	const commands = 2 * ttl / 4
+	refused := func(t *tale, process int, at int64) {
+		t.call(process, history.Try, "k", at, at, history.Unavailable).Error = "reqlock: redis unavailable: dial tcp 127.0.0.1:6379: connect: connection refused"
+	}
+	guilty := []string{"errors"}
+	run(t, []testCase{
+		{"refuses for a second", func(t *tale) {
+			t.trouble("cut", 1, 4000)
+			refused(t, 1, 5000+commands)
+		}, nil},
+		{"refuses for longer", func(t *tale) {
+			t.trouble("cut", 1, 4000)
+			refused(t, 1, 5001+commands)
+		}, guilty},
+		{"refuses without a trouble", func(t *tale) { refused(t, 1, 5000) }, guilty},
+		{"refuses before a trouble", func(t *tale) {
+			refused(t, 1, 5000)
+			t.trouble("cut", 5001, 6000)
+		}, guilty},
+		{"gets no answer instead", func(t *tale) {
+			t.trouble("cut", 1, 4000)
+			t.call(1, history.Try, "k", 4900, 5000, history.Unavailable).Error = "reqlock: redis unavailable: i/o timeout"
+		}, guilty},
+		{"loses a lease", func(t *tale) {
+			t.trouble("cut", 1, 4000)
+			refused(t, 1, 4900)
+			t.grant(1, "l", "a", 4901, 4902, 1)
+			t.end(history.Told, "a", 4901+ttl, 4901+ttl, history.Lost).Believed = (4901 + ttl) * ms
+		}, nil},
+		{"of another process", func(t *tale) {
+			t.trouble("cut", 1, 4000)
+			refused(t, 2, 4900)
+			t.grant(1, "l", "a", 4901, 4902, 1)
+			t.end(history.Told, "a", 4901+ttl, 4901+ttl, history.Lost).Believed = (4901 + ttl) * ms
+		}, guilty},
+	})
+}
+
 func TestMalformed(t *testing.T) {
 	run(t, []testCase{
 		{"no ttl", func(t *tale) { t.TTL = 0 }, []string{"malformed"}},
