@@ -46,6 +46,9 @@ type band struct {
 	fallen  []string         // fences that did not rise
 }
 
+// commandTimeout is for how long the Lockers of a band wait for the reply to a command.
+const commandTimeout = 100 * time.Millisecond
+
 func newBand(t *testing.T, n *network.Network, crowd bool, ttl time.Duration, keys []string, servers ...string) *band {
 	t.Helper()
 	b := &band{
@@ -83,7 +86,7 @@ func (b *band) enlist() {
 	b.members[process] = cancel
 	b.mu.Unlock()
 	rdb := b.client(process)
-	locks := core.Must(core.New(rdb, core.WithTTL(b.ttl), core.WithCommandTimeout(100*time.Millisecond)))
+	locks := core.Must(core.New(rdb, core.WithTTL(b.ttl), core.WithCommandTimeout(commandTimeout)))
 	var working sync.WaitGroup
 	own := "reqlock:" + strconv.Itoa(process) // nobody else wants it
 	for i := range b.callers {
