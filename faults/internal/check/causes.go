@@ -22,9 +22,8 @@ const failoverTime = 3 * time.Second
 // told at once why the last one could not be had.
 const redialTime = time.Second
 
-// undialed is what the error of a call begins with, behind those of the lock, that had
-// no connection and got none.
-const undialed = "dial tcp "
+// noConnection is in the error of a call that needed a new connection and got none.
+const noConnection = "dial tcp "
 
 // overload is of how many parts of a run the machine may have stalled for one,
 // for it to count as one on which processes were only late now and then.
@@ -66,12 +65,13 @@ func (s *story) brokenBy(process int, from, to int64, hurts func(history.Trouble
 }
 
 // redialed returns until when a process was seen to suffer from a trouble on one server
-// that was over: it was told why it could not connect before, though it can again.
+// that was over: it was told why it could not connect before, though it can again. What
+// it was told while something else was broken says nothing of the time before.
 func (s *story) redialed(process int, over int64) int64 {
 	last := over
 	if s.Deployment == "server" && over != 0 {
 		for _, told := range s.undialed[process] {
-			if told > over && told <= over+int64(redialTime)+2*s.command() {
+			if told <= over+int64(redialTime)+2*s.command() && !s.troubled(told, told, isDeliberate) {
 				last = max(last, told)
 			}
 		}
@@ -129,3 +129,6 @@ func after(moment, time int64) int64 {
 }
 
 func isStall(t history.Trouble) bool { return strings.HasPrefix(t.Name, Stalled) }
+
+// isDeliberate reports whether a trouble was made on purpose.
+func isDeliberate(t history.Trouble) bool { return !isStall(t) }

@@ -107,7 +107,7 @@ func (s *story) readCall(op *history.Op) {
 	if l != nil {
 		l.known = max(l.known, op.ValidUntil)
 	}
-	if op.Outcome == history.Unavailable && strings.Contains(op.Error, undialed) {
+	if op.Outcome == history.Unavailable && strings.Contains(op.Error, noConnection) {
 		s.undialed[op.Process] = append(s.undialed[op.Process], op.Return)
 	}
 	switch op.Kind {

@@ -156,43 +156,71 @@ func TestRefusals(t *testing.T) {
 }
 
 // A client of go-redis that could not connect many times tries again after a second, and
-// tells everybody until then why it could not, though the server is well again.
+// tells everybody until then why it could not, though the server is well again. What
+// else its process suffers from is over as soon as after any trouble.
 func TestAClientThatRedials(t *testing.T) {
-	const commands = 2 * ttl / 4
+	const commands, outage = 2 * ttl / 4, 4000
+	failed := func(t *tale, process int, from, to int64, err string) {
+		t.call(process, history.Try, "k", from, to, history.Unavailable).Error = "reqlock: redis unavailable: " + err
+	}
 	refused := func(t *tale, process int, at int64) {
-		t.call(process, history.Try, "k", at, at, history.Unavailable).Error = "reqlock: redis unavailable: dial tcp 127.0.0.1:6379: connect: connection refused"
+		failed(t, process, at-1, at, "dial tcp 127.0.0.1:6379: connect: connection refused")
+	}
+	mute := func(t *tale, process int, at int64) { failed(t, process, at, at+10, "i/o timeout") }
+	lost := func(t *tale, process int, at int64) {
+		t.grant(process, "l", "a", at, at+1, 1)
+		t.end(history.Told, "a", at+ttl, at+ttl, history.Lost).Believed = (at + ttl) * ms
 	}
 	guilty := []string{"errors"}
+	after := func(outage int64, more func(*tale)) func(*tale) {
+		return func(t *tale) {
+			t.trouble("cut", 1000, outage)
+			more(t)
+		}
+	}
 	run(t, []testCase{
-		{"refuses for a second", func(t *tale) {
-			t.trouble("cut", 1, 4000)
-			refused(t, 1, 5000+commands)
-		}, nil},
-		{"refuses for longer", func(t *tale) {
-			t.trouble("cut", 1, 4000)
-			refused(t, 1, 5001+commands)
-		}, guilty},
+		{"refuses for a second and a bit", after(outage, func(t *tale) { refused(t, 2, 5000+commands) }), nil},
+		{"refuses for longer", after(outage, func(t *tale) { refused(t, 1, 5001+commands) }), guilty},
+		{"could not connect in time", after(outage, func(t *tale) { failed(t, 1, 4890, 4900, "dial tcp 127.0.0.1:6379: i/o timeout") }), nil},
 		{"refuses without a trouble", func(t *tale) { refused(t, 1, 5000) }, guilty},
-		{"refuses before a trouble", func(t *tale) {
-			refused(t, 1, 5000)
-			t.trouble("cut", 5001, 6000)
-		}, guilty},
-		{"gets no answer instead", func(t *tale) {
-			t.trouble("cut", 1, 4000)
-			t.call(1, history.Try, "k", 4900, 5000, history.Unavailable).Error = "reqlock: redis unavailable: i/o timeout"
-		}, guilty},
-		{"loses a lease", func(t *tale) {
-			t.trouble("cut", 1, 4000)
+		{"refuses while another trouble lasts", after(outage, func(t *tale) {
+			t.trouble("cut", 4800, 5000)
 			refused(t, 1, 4900)
-			t.grant(1, "l", "a", 4901, 4902, 1)
-			t.end(history.Told, "a", 4901+ttl, 4901+ttl, history.Lost).Believed = (4901 + ttl) * ms
-		}, nil},
-		{"of another process", func(t *tale) {
-			t.trouble("cut", 1, 4000)
+			mute(t, 1, 4500)
+		}), guilty},
+		{"gets no answer instead", after(outage, func(t *tale) { mute(t, 1, 4900) }), guilty},
+		{"gets no answer afterwards", after(outage, func(t *tale) {
+			refused(t, 1, 4300)
+			refused(t, 1, 4400)
+			mute(t, 1, 4400+commands)
+		}), nil},
+		{"gets no answer long afterwards", after(outage, func(t *tale) {
+			refused(t, 1, 4300)
+			mute(t, 1, 4301+commands)
+		}), guilty},
+		{"gets no answer since it still lasts", after(0, func(t *tale) {
+			t.trouble("cut", 100, 850)
+			refused(t, 1, 900)
+			mute(t, 1, 9000)
+		}), nil},
+		{"loses a lease", after(outage, func(t *tale) {
 			refused(t, 2, 4900)
-			t.grant(1, "l", "a", 4901, 4902, 1)
-			t.end(history.Told, "a", 4901+ttl, 4901+ttl, history.Lost).Believed = (4901 + ttl) * ms
-		}, guilty},
+			lost(t, 2, 4900)
+		}), nil},
+		{"loses a lease, another was refused", after(outage, func(t *tale) {
+			refused(t, 2, 4900)
+			lost(t, 1, 4900)
+		}), guilty},
+		{"loses a lease, many servers", after(outage, func(t *tale) {
+			t.Deployment = "cluster"
+			refused(t, 1, outage+100)
+			lost(t, 1, outage+3001)
+		}), guilty},
+		{"refuses for longer than many servers may", after(outage, func(t *tale) {
+			t.Deployment, t.CommandTimeout = "quorum", 100*ms
+			refused(t, 1, outage+1190)
+			mute(t, 1, outage+1201)
+		}), guilty},
 	})
 }
 

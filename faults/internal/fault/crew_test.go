@@ -165,6 +165,13 @@ func (b *band) note(took time.Duration, err error) {
 	}
 }
 
+// forgetSlowest forgets how long commands have taken so far, as the first of a client do.
+func (b *band) forgetSlowest() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.slowest = 0
+}
+
 // heard tells whether a command has ended with an error with one of these words in
 // it.
 func (b *band) heard(words ...string) bool {
