@@ -13,6 +13,7 @@ func TestAMajorityIsEnough(t *testing.T) {
 
 // minority plays a row in which a majority is well.
 func (s *stage) minority(t *testing.T, name string, r row) {
+	s.awaitAllVotes(t, name+"-begin")
 	crowd, waiters, burst := s.crowd(t), s.crowd(t), s.crowd(t)
 	defer func() {
 		burst.group.Wait()
