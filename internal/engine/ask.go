@@ -46,7 +46,7 @@ func (l *line) question() store.Request {
 	q.Join = l.enqueue && l.callers > l.tries
 	q.Look = l.tries > 0 // is it another that holds the key, or an orphan?
 	if r.Fencing {
-		q.Fences = fenceBlock
+		q.Fences = fencesFor(l.callers)
 	}
 	q.Attempt = r.Attempt
 	if l.engine.ballots {
@@ -154,7 +154,7 @@ func (l *line) answered(q store.Request, answer store.Answer, err error) (settle
 			l.tooSlow(q)
 			return l.undoing
 		}
-		lease.fences = newFences(answer.Fence)
+		lease.fences = newFences(answer.Fence, answer.Fences)
 		lease.lineSeen(answer.Line, answer.Since)
 		l.doubt, l.joined = nil, false
 		l.lease = lease

@@ -20,6 +20,9 @@ type fakeServer struct {
 	// records are those of attempts, by key.
 	records map[string]fakeRecord
 	deaf    bool // hints are lost on their way
+	// fencesAtOnce is how many fencing numbers a command reserves at most; 0 is
+	// without limit.
+	fencesAtOnce int
 }
 
 type entry struct {
@@ -93,12 +96,18 @@ func (s *fakeServer) raise(r store.Request) {
 	}
 }
 
-func (s *fakeServer) reserve(r store.Request) (first int64) {
-	if r.Fences > 0 {
-		first = s.fences[r.Key] + 1
-		s.fences[r.Key] += int64(r.Fences)
+// reserve reserves fencing numbers: as many as are wanted, or as fencesAtOnce says.
+func (s *fakeServer) reserve(r store.Request) (first int64, count int) {
+	if r.Fences == 0 {
+		return 0, 0
 	}
-	return first
+	count = r.Fences
+	if s.fencesAtOnce > 0 {
+		count = min(count, s.fencesAtOnce)
+	}
+	first = s.fences[r.Key] + 1
+	s.fences[r.Key] += int64(count)
+	return first, count
 }
 
 // set puts a value into a key, as another process does.

@@ -164,7 +164,8 @@ func (s *fakeStore) enqueue(r store.Request) (answer store.Answer, err error) {
 		}
 		if value == r.Token {
 			s.raise(r)
-			answer = store.Answer{Granted: true, Since: sent, Line: len(s.lines[r.Key]), Fence: s.reserve(r)}
+			answer = store.Answer{Granted: true, Since: sent, Line: len(s.lines[r.Key])}
+			answer.Fence, answer.Fences = s.reserve(r)
 			if r.Attempt != nil {
 				answer.Number = s.run(r)
 			}
@@ -188,7 +189,8 @@ func (s *fakeStore) renew(r store.Request) (renewal store.Renewal, err error) {
 	err = s.transition("renew", r, func(value string) {
 		if renewal.Held = value == r.Token; renewal.Held {
 			s.raise(r)
-			renewal.Line, renewal.Fence = len(s.lines[r.Key]), s.reserve(r)
+			renewal.Line = len(s.lines[r.Key])
+			renewal.Fence, renewal.Fences = s.reserve(r)
 		}
 	})
 	return renewal, err

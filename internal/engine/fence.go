@@ -1,24 +1,27 @@
 package engine
 
-// fenceBlock is how many fencing numbers are reserved at once: one for each
-// holder that a lease has in a turn while others wait, so that a turn asks for
-// numbers once.
-const fenceBlock = 1 + maxPasses
+// maxFences is how many fencing numbers are reserved at once at most: one for
+// each holder that a lease has in a turn while others wait, so that a turn asks
+// for numbers once.
+const maxFences = 1 + maxPasses
 
-// fences is a block of fencing numbers that was reserved for a key. They rise
-// from holder to holder, and from block to block; those that are left over are
-// never used.
+// fences are the fencing numbers that are reserved for a key and not used yet,
+// from next up to end, without end. Numbers rise from holder to holder and from
+// reservation to reservation. Those that are left over are never used.
 type fences struct{ next, end int64 }
 
-// newFences returns the block that begins with first; none if that is 0.
-func newFences(first int64) fences {
-	if first == 0 {
-		return fences{}
+// newFences returns count numbers from first on.
+func newFences(first int64, count int) fences { return fences{first, first + int64(count)} }
+
+// add takes in a reservation, and drops the numbers of the one before. It changes
+// nothing where the reply was overtaken by the reply to a later renewal.
+func (f *fences) add(first int64, count int) {
+	if end := first + int64(count); end > f.end {
+		*f = fences{max(first, f.end), end}
 	}
-	return fences{first, first + fenceBlock}
 }
 
-// draw takes the next number of the block.
+// draw takes the next number.
 func (f *fences) draw() int64 {
 	f.next++
 	return f.next - 1
@@ -27,11 +30,22 @@ func (f *fences) draw() int64 {
 // empty reports whether no number is left.
 func (f *fences) empty() bool { return f.next >= f.end }
 
-// wanted returns how many numbers a command for the request has to reserve,
-// where the lease has left what it has.
-func (f *fences) wanted(r Request) int {
-	if r.Fencing && f.end-f.next <= fenceBlock/2 {
-		return fenceBlock
+// wanted returns how many numbers a command for the request has to reserve, where
+// so many callers wait for the lease: none while more than half of a turn's are left.
+func (f *fences) wanted(r Request, callers int) int {
+	if !r.Fencing || f.end-f.next > maxFences/2 {
+		return 0
 	}
-	return 0
+	return fencesFor(callers)
+}
+
+// fencesFor returns how many numbers to reserve for so many callers. One caller
+// needs one number. Several callers mostly come back for the lock, so they get
+// enough numbers for a whole turn. The store reserves fewer where the numbers would
+// run ahead of its clock.
+func fencesFor(callers int) int {
+	if callers > 1 {
+		return maxFences
+	}
+	return callers
 }

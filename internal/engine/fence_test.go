@@ -19,31 +19,103 @@ func fenced(wait time.Duration) Request {
 }
 
 func TestNumbersAreDrawnFromTheBlockAndNotBeyond(t *testing.T) {
-	f := newFences(100)
-	for i := range int64(fenceBlock) {
+	f := newFences(100, maxFences)
+	for i := range int64(maxFences) {
 		if n := f.draw(); n != 100+i {
 			t.Fatalf("drew %d, want %d", n, 100+i)
 		}
-		half := int64(fenceBlock-fenceBlock/2) - 1
-		if wanted := f.wanted(fenced(0)) > 0; wanted != (i >= half) {
+		half := int64(maxFences-maxFences/2) - 1
+		if wanted := f.wanted(fenced(0), 2) > 0; wanted != (i >= half) {
 			t.Errorf("after %d draws more are wanted: %v", i+1, wanted)
 		}
 	}
-	if none := newFences(0); !f.empty() || !none.empty() || f.wanted(request(0)) != 0 {
+	if none := newFences(0, 0); !f.empty() || !none.empty() || f.wanted(request(0), 2) != 0 {
 		t.Error("there are numbers left, or some are wanted for one who wants none")
 	}
+}
+
+func TestNumbersAreWantedForThoseWhoWait(t *testing.T) {
+	for callers, want := range map[int]int{0: 0, 1: 1, 2: maxFences, 1000: maxFences} {
+		if got := (&fences{}).wanted(fenced(0), callers); got != want {
+			t.Errorf("%d callers: %d numbers are wanted, want %d", callers, got, want)
+		}
+	}
+}
+
+func TestReservationsNeverGoBack(t *testing.T) {
+	f := fences{100, 110}
+	for _, step := range []struct {
+		name  string
+		first int64
+		count int
+		want  fences
+	}{
+		{"an overtaken reply", 90, 10, fences{100, 110}},
+		{"the same reply again", 100, 10, fences{100, 110}},
+		{"numbers of which some were given before", 105, 10, fences{110, 115}},
+		{"the next numbers", 115, 1, fences{115, 116}},
+		{"numbers after a pause", 1000, 65, fences{1000, 1065}},
+		{"no numbers", 0, 0, fences{1000, 1065}},
+	} {
+		if f.add(step.first, step.count); f != step.want {
+			t.Fatalf("%s: %+v, want %+v", step.name, f, step.want)
+		}
+	}
+}
+
+// The store reserves fewer numbers than are wanted where they would run ahead of its
+// clock. Each holder gets a number that was reserved for it.
+func TestOneNumberAtATimeSufficesForATurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, s, _ := newEngine()
+		s.fencesAtOnce = 1
+		h := hold(t, e, fenced(0))
+		var got []int64
+		for range 3 {
+			waiting(t, e, fenced(WaitForever), func(h *Hold) { got = append(got, h.Fence()) })
+		}
+		release(t, h)
+		synctest.Wait()
+		if want := []int64{2, 3, 4}; !slices.Equal(got, want) || h.Fence() != 1 {
+			t.Errorf("numbers %v after %d, want %v", got, h.Fence(), want)
+		}
+		if want := []string{"enqueue", "renew", "renew", "renew", "release"}; !slices.Equal(s.transitions(), want) {
+			t.Errorf("transitions %v, want %v", s.transitions(), want)
+		}
+	})
+}
+
+// The counter was lost, and the server's clock has stepped back: then numbers fall,
+// but every holder gets one, and no waiter asks for ever.
+func TestNumbersThatFellAreGivenOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, s, _ := newEngine()
+		s.mu.Lock()
+		s.fences["k"] = 1000
+		s.mu.Unlock()
+		h := hold(t, e, fenced(0))
+		s.mu.Lock()
+		s.fences["k"] = 0
+		s.mu.Unlock()
+		var fence int64
+		waiting(t, e, fenced(WaitForever), func(h *Hold) { fence = h.Fence() })
+		release(t, h)
+		synctest.Wait()
+		if h.Fence() != 1001 || fence != 1 || s.count("renew") != 1 {
+			t.Errorf("numbers %d and %d after %d renewals, want 1001 and 1 after one", h.Fence(), fence, s.count("renew"))
+		}
+	})
 }
 
 func TestAUsedUpBlockIsRenewedBeforeAPass(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
-		h := hold(t, e, fenced(0))
-		h.lease.fences.next = h.lease.fences.end
+		h := hold(t, e, fenced(0)) // alone, it reserved its own number only
 		var fence int64
 		waiting(t, e, fenced(WaitForever), func(h *Hold) { fence = h.Fence() })
 		release(t, h)
 		synctest.Wait()
-		if want := []string{"enqueue", "renew", "release"}; !slices.Equal(s.transitions(), want) || fence != fenceBlock+1 {
+		if want := []string{"enqueue", "renew", "release"}; !slices.Equal(s.transitions(), want) || fence != 2 {
 			t.Errorf("fence %d, transitions %v, want %v", fence, s.transitions(), want)
 		}
 	})
@@ -76,6 +148,9 @@ func TestAKeptKeyKeepsItsNumbers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		h := hold(t, e, fenced(0))
+		h.line.shard.mu.Lock()
+		h.lease.fences = newFences(h.Fence()+1, 1)
+		h.line.shard.mu.Unlock()
 		time.Sleep(time.Second) // the budget is over
 		var fence int64
 		waiting(t, e, fenced(WaitForever), func(h *Hold) { fence = h.Fence() })
@@ -87,25 +162,37 @@ func TestAKeptKeyKeepsItsNumbers(t *testing.T) {
 	})
 }
 
-func TestARenewalFetchesTheNextBlock(t *testing.T) {
+func TestARenewalFetchesNumbersForThoseWhoWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, _, _ := newEngine()
 		h := hold(t, e, fenced(0))
-		next := func(used int64) (next int64) {
+		left := func(used int64) fences {
 			h.line.shard.mu.Lock()
 			defer h.line.shard.mu.Unlock()
 			h.lease.fences.next += used
-			return h.lease.fences.next
+			return h.lease.fences
 		}
 		time.Sleep(request(0).TTL / 2)
-		if got := next(fenceBlock / 2); got != 2+fenceBlock/2 {
-			t.Errorf("a fresh block was replaced: next is %d", got)
+		if got := left(0); got != (fences{2, 2}) {
+			t.Errorf("numbers %+v were reserved for nobody", got)
+		}
+		for range 2 {
+			waiting(t, e, fenced(WaitForever), func(*Hold) {})
 		}
 		time.Sleep(request(0).TTL / 2)
-		if got := next(0); got != fenceBlock+1 || h.Fence() != 1 {
-			t.Errorf("next is %d, the holder's own %d", got, h.Fence())
+		if got := left(maxFences/2 - 1); got != (fences{1 + maxFences/2, 2 + maxFences}) {
+			t.Fatalf("for those who wait %+v are left", got)
+		}
+		time.Sleep(request(0).TTL / 2)
+		if got := left(2); got != (fences{3 + maxFences/2, 2 + maxFences}) {
+			t.Fatalf("of more than half, %+v are left", got)
+		}
+		time.Sleep(request(0).TTL / 2)
+		if got := left(0); got != (fences{2 + maxFences, 2 + 2*maxFences}) || h.Fence() != 1 {
+			t.Errorf("%+v are left, the holder has %d", got, h.Fence())
 		}
 		release(t, h)
+		synctest.Wait()
 	})
 }
 

@@ -88,10 +88,7 @@ func (l *line) renewThenGrant(handover Handover) {
 	l.engine.schedule.drop(lease)
 	lease.inFlight++
 	q := l.request(lease.token, r)
-	q.Fences, q.Attempt = lease.fences.wanted(r), lease.attempt
-	if r.Fencing && lease.fences.empty() {
-		lease.fences = fences{} // the reply counts, whatever the clock of the server has done
-	}
+	q.Fences, q.Attempt = lease.fences.wanted(r, l.callers), lease.attempt
 	l.engine.work.Add()
 	l.engine.store.Renew(q, func(renewal store.Renewal, err error) {
 		defer l.engine.work.Done()
@@ -110,6 +107,9 @@ func (l *line) renewThenGrant(handover Handover) {
 			l.proceed(true)
 		default:
 			lease.renewed(renewal, r.TTL)
+			if r.Fencing && lease.fences.empty() { // the counter was lost, and the server's clock has stepped back
+				lease.fences = newFences(renewal.Fence, renewal.Fences)
+			}
 			now := time.Now()
 			if !lease.valid(now) {
 				l.free()

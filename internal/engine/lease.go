@@ -97,9 +97,7 @@ func (l *lease) raise(sent time.Time, ttl time.Duration) {
 func (l *lease) renewed(r store.Renewal, ttl time.Duration) {
 	l.raise(r.Since, ttl)
 	l.lineSeen(r.Line, r.Since)
-	if r.Fence >= l.fences.end { // else the reply was overtaken by that of a later renewal
-		l.fences = newFences(r.Fence)
-	}
+	l.fences.add(r.Fence, r.Fences)
 }
 
 // suits reports whether the lease can be passed as it is: with enough validity

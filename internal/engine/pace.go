@@ -73,5 +73,6 @@ func (e *Engine) renewNext() {
 func (e *Engine) renewFor(lease *lease, landed func()) {
 	h := lease.holder
 	lease.inFlight++
-	e.renew(lease, h, h.request.TTL, lease.fences.wanted(h.request), landed, func(bool, error) {})
+	fences := lease.fences.wanted(h.request, lease.line.callers)
+	e.renew(lease, h, h.request.TTL, fences, landed, func(bool, error) {})
 }

@@ -28,9 +28,9 @@ local answer = ask(value, KEYS[4])
 if answer[1] == 0 then
   answer[5] = s and 1 or 0
 elseif s and t == token then  -- sent again
-  answer[4] = n
+  answer[5] = n
 else
-  answer[4] = (s and n or 0) + 1
-  write('R', fingerprint, keep, 'n', answer[4])
+  answer[5] = (s and n or 0) + 1
+  write('R', fingerprint, keep, 'n', answer[5])
 end
 return answer

@@ -36,10 +36,10 @@ type asks func(*Store, store.Request, func(told))
 
 // told is an answer in words, with what else there is in it.
 type told struct {
-	text  string
-	since time.Time
-	fence int64
-	at    time.Time // when it was told
+	text   string
+	since  time.Time
+	fences block
+	at     time.Time // when it was told
 }
 
 // Some of the words. Of a command that is lost, nothing is known.
@@ -87,7 +87,7 @@ func tellAnswer(tell func(told)) func(store.Answer, error) {
 		case a.Silent:
 			text += ", silent"
 		}
-		tell(told{text, a.Since, a.Fence, time.Now()})
+		tell(told{text, a.Since, block{a.Fence, int64(a.Fences)}, time.Now()})
 	}
 }
 
@@ -103,7 +103,7 @@ func bidRenew(s *Store, r store.Request, tell func(told)) {
 		case a.Held:
 			text = fmt.Sprintf("held, line of %d", a.Line)
 		}
-		tell(told{text, a.Since, a.Fence, time.Now()})
+		tell(told{text, a.Since, block{a.Fence, int64(a.Fences)}, time.Now()})
 	})
 }
 
@@ -116,7 +116,7 @@ func bidRelease(s *Store, r store.Request, tell func(told)) {
 		case r.Attempt != nil:
 			text += [...]string{", not stored", ", stored", ", restored"}[a.Stored]
 		}
-		tell(told{text, a.Since, 0, time.Now()})
+		tell(told{text, a.Since, block{}, time.Now()})
 	})
 }
 

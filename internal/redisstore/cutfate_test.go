@@ -117,12 +117,12 @@ func (r *ring) check(t *testing.T, b *bid, fates []fate, got told, asked time.Ti
 		t.Errorf("%s: the lease counts from %v after the send that took the key", b.key, got.since.Sub(r.seen))
 	}
 	switch numbered := holds && b.fences > 0; {
-	case numbered != (got.fence > 0):
-		t.Errorf("%s, told %q, has the number %d", b.key, got.text, got.fence)
-	case numbered && got.fence <= r.fences[b.key]:
-		t.Errorf("%s: the numbers begin with %d after %d", b.key, got.fence, r.fences[b.key])
+	case numbered != (got.fences.count > 0):
+		t.Errorf("%s, told %q, has the numbers %+v", b.key, got.text, got.fences)
+	case numbered && got.fences.first <= r.fences[b.key]:
+		t.Errorf("%s: the numbers begin with %d after %d", b.key, got.fences.first, r.fences[b.key])
 	case numbered:
-		r.fences[b.key] = got.fence + int64(b.fences) - 1
+		r.fences[b.key] = got.fences.end()
 	}
 }
 

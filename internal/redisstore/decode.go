@@ -61,8 +61,8 @@ func decodeEnqueue(r reply, x *exchange) (store.Answer, error) {
 
 // decodeAsk reads what ask.lua says.
 func decodeAsk(fields []any, sent time.Time, x *exchange) (answer store.Answer, ok bool) {
-	if line, fence, ok := decodeHeld(fields, x.request.Fences); ok {
-		return store.Answer{Granted: true, Since: sent, Line: line, Fence: fence}, true
+	if line, fence, fences, ok := decodeHeld(fields, x.request.Fences); ok {
+		return store.Answer{Granted: true, Since: sent, Line: line, Fence: fence, Fences: fences}, true
 	}
 	if len(fields) != 4 || fields[0] != int64(0) {
 		return store.Answer{}, false
@@ -86,11 +86,11 @@ func decodeRenew(r reply, x *exchange) (store.Renewal, error) {
 		return store.Renewal{}, r.err
 	}
 	fields, _ := r.value.([]any)
-	if len(fields) == 3 && fields[0] == int64(1) && fields[1] == int64(-1) && fields[2] == int64(0) && x.request.Fences == 0 {
+	if x.request.Fences == 0 && len(fields) == 4 && [4]any(fields) == [4]any{int64(1), int64(-1), int64(0), int64(0)} {
 		return store.Renewal{Held: true, Since: r.sent, Line: store.LineUnknown}, nil
 	}
-	if line, fence, ok := decodeHeld(fields, x.request.Fences); ok {
-		return store.Renewal{Held: true, Since: r.sent, Line: line, Fence: fence}, nil
+	if line, fence, fences, ok := decodeHeld(fields, x.request.Fences); ok {
+		return store.Renewal{Held: true, Since: r.sent, Line: line, Fence: fence, Fences: fences}, nil
 	}
 	if len(fields) == 1 && fields[0] == int64(0) {
 		return store.Renewal{Since: r.sent}, nil
@@ -99,16 +99,18 @@ func decodeRenew(r reply, x *exchange) (store.Renewal, error) {
 }
 
 // decodeHeld reads what ask.lua and renew.lua say of a key that is ours:
-// {1, length of the line, first fencing number}. There is a number if, and only
-// if, some were asked for.
-func decodeHeld(fields []any, fences int) (line int, fence int64, ok bool) {
-	if len(fields) != 3 || fields[0] != int64(1) {
-		return 0, 0, false
+// {1, length of the line, first fencing number, how many numbers}. There are
+// numbers if, and only if, some were wanted, and not more than were wanted.
+func decodeHeld(fields []any, wanted int) (line int, fence int64, fences int, ok bool) {
+	if len(fields) != 4 || fields[0] != int64(1) {
+		return 0, 0, 0, false
 	}
-	length, isNumber := fields[1].(int64)
+	length, isLength := fields[1].(int64)
 	fence, isFence := fields[2].(int64)
-	ok = isNumber && isFence && length >= 0 && fence >= 0 && (fence > 0) == (fences > 0)
-	return int(length), fence, ok
+	count, isCount := fields[3].(int64)
+	ok = isLength && isFence && isCount && length >= 0 && fence >= 0 && count >= 0 &&
+		(fence > 0) == (wanted > 0) && (count > 0) == (wanted > 0) && count <= int64(wanted)
+	return int(length), fence, int(count), ok
 }
 
 // tooBrief is what release.lua answers to its short form where that does not do.

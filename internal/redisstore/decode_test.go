@@ -59,16 +59,21 @@ func TestNothingOfAForeignReplyIsBelieved(t *testing.T) {
 	}
 	odd("take", plain, nil, yes, list("secret"), true)
 	both := []any{
-		nil, "OK", yes, list(), list(yes), list(yes, no), list(yes, no, no, no), list(two, no, no),
-		list(yes, "secret", no), list(yes, no, "secret"), list(yes, int64(-2), no), list("1", no, no), list(true, no, no),
-		list(list(), list(), list()),
+		nil, "OK", yes, list(), list(yes), list(yes, no), list(yes, no, no), list(yes, no, no, no, no, no), list(two, no, no, no),
+		list(yes, "secret", no, no), list(yes, no, "secret", no), list(yes, no, no, "secret"), list(yes, int64(-2), no, no),
+		list("1", no, no, no), list(true, no, no, no), list(list(), list(), list(), list()),
 	}
 	odd("enqueue", plain, both...)
 	odd("renew", plain, both...)
-	odd("enqueue", plain, list(yes, int64(-1), no), list(yes, no, int64(7)), list(yes, no, int64(-7)))
-	odd("renew", plain, list(yes, no, int64(7)))
-	odd("enqueue", fenced, list(yes, no, no), list(yes, no, int64(-7)))
-	odd("renew", fenced, list(yes, no, no), list(yes, int64(-1), no))
+	const seven, nine = int64(7), int64(9)
+	odd("enqueue", plain, list(yes, int64(-1), no, no), list(yes, no, seven, no), list(yes, no, no, seven), list(yes, no, seven, seven))
+	odd("renew", plain, list(yes, no, seven, seven), list(yes, int64(-1), seven, seven), list(yes, int64(-1), no))
+	numbers := []any{
+		list(yes, no, no, no), list(yes, no, no, yes), list(yes, no, seven, no), list(yes, no, seven), list(yes, no, seven, "secret"),
+		list(yes, no, -seven, yes), list(yes, no, seven, -seven), list(yes, no, seven, nine), // 8 were wanted
+	}
+	odd("enqueue", fenced, numbers...)
+	odd("renew", fenced, append(numbers, list(yes, int64(-1), no, no))...)
 	odd("enqueue", plain,
 		list(no), list(no, "x", no), list(no, no, "secret", no), list(no, "x", no, two), list(no, "x", no, "1"),
 		list(no, me1, no, no), // our own token is ours
@@ -78,7 +83,8 @@ func TestNothingOfAForeignReplyIsBelieved(t *testing.T) {
 	odd("release", rejoins, yes)
 	odd("begin", first, both...)
 	odd("begin", first,
-		list(yes, no, no, "1"), list(yes, no, no, int64(-1)), list(yes, no, int64(7), yes), list(yes, no, no, yes, yes),
+		list(yes, no, no, no, "1"), list(yes, no, no, no, int64(-1)), list(yes, no, seven, yes, yes), list(yes, no, no, yes, yes),
+		list(yes, no, no, no, no), list(yes, no, no, no, yes, yes),
 		list(no, "x", no, no), list(no, "x", no, no, two), list(no, "x", no, two, no), list(no, me1, no, no, no),
 		list(two), list(two, nil), list(two, no), list(two, "secret", no), list(yes, "secret"), list("2", "secret"),
 		list(three, no), list(int64(6)), list(int64(7)), list("3"), three, "secret",

@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"math/rand/v2"
 	"strconv"
 	"testing"
 	"time"
@@ -10,29 +11,36 @@ import (
 	"github.com/reqlock/reqlock/internal/redistest"
 )
 
-// fences reserves a block with Enqueue or Renew, by turns.
-func fences(t *testing.T, s *syncStore, turn, block int) int64 {
+// A block is what one command has reserved: count numbers from first on.
+type block struct{ first, count int64 }
+
+// end returns the last number of the block.
+func (b block) end() int64 { return b.first + b.count - 1 }
+
+// reserve reserves numbers with Enqueue or Renew, by turns.
+func reserve(t *testing.T, s *syncStore, turn, wanted int) block {
 	t.Helper()
 	r := request(me1)
-	r.Fences = block
+	r.Fences = wanted
 	if turn%2 == 0 {
 		got, err := s.Enqueue(t.Context(), r)
 		if err != nil || !got.Granted {
 			t.Fatalf("%+v, %v", got, err)
 		}
-		return got.Fence
+		return block{got.Fence, int64(got.Fences)}
 	}
 	got, err := s.Renew(t.Context(), r)
 	if err != nil || !got.Held {
 		t.Fatalf("%+v, %v", got, err)
 	}
-	return got.Fence
+	return block{got.Fence, int64(got.Fences)}
 }
 
 //faults:row 21
 func TestFences(t *testing.T) {
 	onEachServer(t, func(t *testing.T, rdb redis.UniversalClient) {
 		t.Run("they rise", func(t *testing.T) { fencesRise(t, rdb) })
+		t.Run("they rise at full speed", func(t *testing.T) { fencesRiseAtFullSpeed(t, rdb) })
 		t.Run("they are exact", func(t *testing.T) { fencesAreExact(t, rdb) })
 		t.Run("they are reserved for the holder alone", func(t *testing.T) { fencesAreReservedForTheHolderAlone(t, rdb) })
 	})
@@ -53,25 +61,32 @@ func fencesRise(t *testing.T, rdb redis.UniversalClient) {
 	t.Helper()
 	state{}.put(t, rdb)
 	s := newStore(t, rdb)
-	const block = 64
-	end := int64(0) // of the last block
+	const wanted = 64
+	var last block
 	for i := range 20 {
+		lost, ahead := i == 6 || i == 10, i >= 14
 		switch i {
 		case 6:
 			rdb.Del(t.Context(), theFence)
 		case 10:
 			flushAll(t, rdb)
 		case 14: // a counter that is ahead of the clock, as after a step back
-			rdb.Set(t.Context(), theFence, end+int64(time.Hour/time.Microsecond), 0)
-			end += int64(time.Hour / time.Microsecond)
+			last.first += int64(time.Hour / time.Microsecond)
+			rdb.Set(t.Context(), theFence, last.end(), 0)
 		}
-		first := fences(t, s, i, block)
-		if first <= end {
-			t.Fatalf("block %d begins at %d, the one before it ended at %d", i, first, end)
+		got := reserve(t, s, i, wanted)
+		if got.first <= last.end() {
+			t.Fatalf("block %d begins at %d, the one before it ended at %d", i, got.first, last.end())
 		}
-		end = first + block - 1
-		if kept := rdb.Get(t.Context(), theFence).Val(); kept != strconv.FormatInt(end, 10) {
-			t.Fatalf("the server keeps %q as the last number, want %d", kept, end)
+		if got.count < 1 || got.count > wanted || (lost || ahead) && got.count != 1 {
+			t.Errorf("block %d has %d numbers", i, got.count)
+		}
+		if ahead && got.first != last.end()+1 {
+			t.Errorf("block %d begins at %d, ahead of the clock, and the one before it ended at %d", i, got.first, last.end())
+		}
+		last = got
+		if kept := rdb.Get(t.Context(), theFence).Val(); kept != strconv.FormatInt(last.end(), 10) {
+			t.Fatalf("the server keeps %q as the last number, want %d", kept, last.end())
 		}
 		if life := rdb.PTTL(t.Context(), theFence).Val(); !isLife(life, 7*24*time.Hour) {
 			t.Errorf("the numbers are kept for %v", life)
@@ -79,14 +94,38 @@ func fencesRise(t *testing.T, rdb redis.UniversalClient) {
 	}
 }
 
+// Whole blocks are reserved one after the other, faster than the server's clock
+// counts as many microseconds. The counter is lost at any time.
+func fencesRiseAtFullSpeed(t *testing.T, rdb redis.UniversalClient) {
+	t.Helper()
+	state{}.put(t, rdb)
+	s := newStore(t, rdb)
+	const wanted = 1000
+	var last block
+	for i := range 3000 {
+		lost := i == 0 || rand.N(10) == 0
+		if lost {
+			rdb.Del(t.Context(), theFence)
+		}
+		got := reserve(t, s, i, wanted)
+		if got.first <= last.end() {
+			t.Fatalf("block %d begins at %d, the one before it ended at %d", i, got.first, last.end())
+		}
+		if !lost && got.count < wanted && got.first != last.end()+1 {
+			t.Fatalf("block %d has %d numbers, though the clock allows %d", i, got.count, got.end()-last.end())
+		}
+		last = got
+	}
+}
+
 //faults:row 16, 21
 func TestFencesRiseOverARestart(t *testing.T) {
 	server := redistest.Start(t)
 	rdb := server.Client(t)
-	first := fences(t, newStore(t, rdb), 0, 1)
+	before := reserve(t, newStore(t, rdb), 0, 1)
 	server.Restart()
-	if second := fences(t, newStore(t, server.Client(t)), 0, 1); second <= first {
-		t.Errorf("%d after %d", second, first)
+	if after := reserve(t, newStore(t, server.Client(t)), 0, 1); after.first <= before.end() {
+		t.Errorf("%d after %d", after.first, before.end())
 	}
 }
 
@@ -97,10 +136,10 @@ func fencesAreExact(t *testing.T, rdb redis.UniversalClient) {
 	s := newStore(t, rdb)
 	const last = 8999999999999999
 	rdb.Set(t.Context(), theFence, last, 0)
-	if got := fences(t, s, 0, 3); got != last+1 {
-		t.Errorf("%d after %d", got, last)
+	if got := reserve(t, s, 0, 3); got != (block{last + 1, 1}) {
+		t.Errorf("%+v after %d", got, last)
 	}
-	if kept := rdb.Get(t.Context(), theFence).Val(); kept != "9000000000000002" {
+	if kept := rdb.Get(t.Context(), theFence).Val(); kept != "9000000000000000" {
 		t.Errorf("kept %q", kept)
 	}
 }

@@ -31,7 +31,7 @@ type Request struct {
 	// Join puts the token in line where Enqueue does not grant the key.
 	Join bool
 	// Fences is how many fencing numbers Enqueue or Renew reserves for the
-	// lease; 0 is none.
+	// lease, at most; 0 is none.
 	Fences int
 	// Alone is true where nobody is known to wait for the key that Release frees.
 	Alone bool
@@ -63,8 +63,10 @@ type Answer struct {
 	Since time.Time
 	// Line is how many tokens stand in line behind a grant, or LineUnknown.
 	Line int
-	// Fence is the first of the fencing numbers that were reserved; 0 is none.
-	Fence int64
+	// Fence is the first of the fencing numbers that were reserved, and Fences
+	// how many they are: at least one where some were asked for; 0 is none.
+	Fence  int64
+	Fences int
 
 	// Holder is the token or foreign value found in the key, if not granted.
 	// Unnamed is true where it was not looked at: see Request.Look.
@@ -103,9 +105,10 @@ type Renewal struct {
 	Held bool
 	// Since is when the deciding command was sent.
 	Since time.Time
-	// Line and Fence are those of an Answer.
-	Line  int
-	Fence int64
+	// Line, Fence and Fences are those of an Answer.
+	Line   int
+	Fence  int64
+	Fences int
 }
 
 // An End says what became of a key that was to be released.
