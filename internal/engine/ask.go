@@ -124,7 +124,7 @@ func (l *line) sweep(q store.Request, orphan string) {
 	l.enqueue = true
 	l.engine.work.Add()
 	r := q
-	r.Token, r.Attempt = orphan, l.engine.discards.attemptOf(orphan)
+	r.Token, r.Attempt = orphan, l.engine.discards.attemptOf(place{l.key, orphan})
 	l.engine.store.Release(r, func(store.Released, error) {
 		defer l.engine.work.Done()
 		l.shard.mu.Lock()
@@ -212,7 +212,7 @@ func (l *line) tooSlow(r store.Request) {
 	if r.Attempt != nil {
 		l.undo(r)
 	} else {
-		l.engine.spawnDiscard(r.Key, r.Token, nil, time.Now().Add(r.TTL))
+		l.engine.spawnDiscard(place{r.Key, r.Token}, nil, time.Now().Add(r.TTL))
 	}
 	l.enqueue, l.promised = true, false
 	if r.Waiter == "" {
@@ -220,10 +220,10 @@ func (l *line) tooSlow(r store.Request) {
 	}
 }
 
-// isOrphan reports whether the value found in the key is a token of this
-// process that is not meant to be there, and was not swept yet.
+// isOrphan reports whether the value found in the key is a dead token of this
+// process that was not swept yet.
 func (l *line) isOrphan(holder string) bool {
-	return holder != l.swept && l.engine.isOwn(holder) && !l.owns(holder)
+	return holder != l.swept && l.engine.isDead(l, holder)
 }
 
 // faultOf returns the error of a transition as the fault that it is.

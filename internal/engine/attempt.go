@@ -92,13 +92,14 @@ func (l *line) renounce() {
 // meanwhile does not have it released beside that.
 func (l *line) undo(r store.Request) {
 	e := l.engine
-	first := e.discards.begin(r.Token, r.Attempt)
+	p := place{r.Key, r.Token}
+	first := e.discards.begin(p, r.Attempt, false)
 	l.undoing = true
 	e.work.Add()
 	e.store.Release(r, func(_ store.Released, err error) {
 		defer e.work.Done()
-		if first && (err != nil || !e.discards.end(r.Token)) {
-			e.spawnDiscarding(r.Key, r.Token, time.Now().Add(abortPatience))
+		if first && (err != nil || !e.discards.end(p)) {
+			e.spawnDiscarding(p, time.Now().Add(abortPatience))
 		}
 		l.shard.mu.Lock()
 		defer l.shard.mu.Unlock()
@@ -118,5 +119,5 @@ func (l *line) abandon() {
 	if l.asked.Token == l.token {
 		attempt = l.asked.Attempt
 	}
-	l.engine.spawnDiscard(l.key, l.token, attempt, time.Now().Add(hintPatience))
+	l.engine.spawnDiscard(place{l.key, l.token}, attempt, time.Now().Add(hintPatience))
 }

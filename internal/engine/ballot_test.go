@@ -369,14 +369,16 @@ func TestABallotThatIsLostBetweenTwoHoldersIsReleased(t *testing.T) {
 // An orphan that is swept is released alone: the waiter stays in line.
 func TestAWaiterStaysInLineWhenAnOrphanIsSwept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		var orphan string
 		e, v, _ := newVoters(t, func(n int, _ store.Request) (store.Answer, error) {
-			if n == 0 {
-				return store.Answer{Holder: "me:99", Remaining: time.Minute}, nil
+			if n == 1 {
+				return store.Answer{Holder: orphan, Remaining: time.Minute}, nil
 			}
 			return isGranted(), nil
 		})
+		orphan = deadToken(t, e)
 		h := hold(t, e, request(WaitForever))
-		if swept := v.released[0]; swept.Token != "me:99" || swept.Waiter != "" {
+		if swept := v.released[1]; swept.Token != orphan || swept.Waiter != "" {
 			t.Errorf("released %+v", swept)
 		}
 		release(t, h)

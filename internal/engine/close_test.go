@@ -107,9 +107,10 @@ func TestALossIsToldOnce(t *testing.T) {
 func TestCloseWaitsForWhatALateWinLeavesToDo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
+		dead := deadToken(t, e)
 		s.closed = func() { // a send that was left behind has won
-			s.set("k", "me:1", time.Hour)
-			s.hint("k", "me:1")
+			s.set("k", dead, time.Hour)
+			s.hint("k", dead)
 		}
 		if err := e.Close(t.Context()); err != nil || s.value("k") != "" {
 			t.Errorf("closed with %v, and the key holds %q", err, s.value("k"))

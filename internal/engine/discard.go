@@ -13,76 +13,105 @@ const discardBounds = 4
 // unknownTTL stands for the TTL of a lease of which only the token is known.
 const unknownTTL = time.Minute
 
+// mostNamed is how many tokens are discarded at a time because a hint named them.
+// Hints can be forged. A dead token whose hint is ignored costs time: its key stays
+// locked until the TTL ends, or until a waiter of this process finds the token.
+const mostNamed = 64
+
+// A place is where a token was seen: in a key, or in its line.
+type place struct{ key, token string }
+
 // discards are the tokens that are being discarded, so that many hints of one
 // make few commands.
 type discards struct {
 	mu     sync.Mutex
-	tokens map[string]discarded
+	tokens map[place]discarded
+	named  int // how many of them a hint named first
 }
 
 // A discarded token is one of an attempt that is being aborted, or of none.
 type discarded struct {
 	attempt *Attempt
 	again   bool // it was named again meanwhile
+	named   bool // a hint named it first
 }
 
 // begin reports whether the token is to be discarded; if it is being discarded
-// already, that will be done once more.
-func (d *discards) begin(token string, attempt *Attempt) bool {
+// already, that will be done once more. A token that a hint named is ignored where
+// there are too many of them.
+func (d *discards) begin(p place, attempt *Attempt, named bool) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if t, found := d.tokens[token]; found {
+	if t, found := d.tokens[p]; found {
 		t.again = true
 		if attempt != nil {
 			t.attempt = attempt
 		}
-		d.tokens[token] = t
+		d.tokens[p] = t
 		return false
 	}
-	if d.tokens == nil {
-		d.tokens = make(map[string]discarded)
+	if named {
+		if d.named == mostNamed {
+			return false
+		}
+		d.named++
 	}
-	d.tokens[token] = discarded{attempt: attempt}
+	if d.tokens == nil {
+		d.tokens = make(map[place]discarded)
+	}
+	d.tokens[p] = discarded{attempt: attempt, named: named}
 	return true
 }
 
 // attemptOf returns the attempt that is being aborted with a token; nil if there
 // is none.
-func (d *discards) attemptOf(token string) *Attempt {
+func (d *discards) attemptOf(p place) *Attempt {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.tokens[token].attempt
+	return d.tokens[p].attempt
 }
 
 // end reports whether the token need not be discarded once more.
-func (d *discards) end(token string) bool {
+func (d *discards) end(p place) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if t := d.tokens[token]; t.again {
+	t := d.tokens[p]
+	if t.again {
 		t.again = false
-		d.tokens[token] = t
+		d.tokens[p] = t
 		return false
 	}
-	delete(d.tokens, token)
+	if t.named {
+		d.named--
+	}
+	delete(d.tokens, p)
 	return true
 }
 
 // spawnDiscard discards a token on a goroutine of its own, and aborts its attempt,
 // if there is one: that is tried for abortPatience instead of until over.
-func (e *Engine) spawnDiscard(key, token string, attempt *Attempt, over time.Time) {
+func (e *Engine) spawnDiscard(p place, attempt *Attempt, over time.Time) {
 	if attempt != nil {
 		over = time.Now().Add(abortPatience)
 	}
-	if e.discards.begin(token, attempt) {
-		e.spawnDiscarding(key, token, over)
+	if e.discards.begin(p, attempt, false) {
+		e.spawnDiscarding(p, over)
+	}
+}
+
+// spawnNamedDiscard discards a token that a hint named, unless hints named too many
+// others.
+func (e *Engine) spawnNamedDiscard(p place) {
+	if e.discards.begin(p, nil, true) {
+		e.spawnDiscarding(p, time.Now().Add(hintPatience))
 	}
 }
 
 // spawnDiscarding discards a token that is known to the discards.
-func (e *Engine) spawnDiscarding(key, token string, over time.Time) {
+func (e *Engine) spawnDiscarding(p place, over time.Time) {
 	e.spawn(func() {
-		for ended := false; !ended; ended = e.discards.end(token) {
-			e.discard(key, token, e.discards.attemptOf(token), over)
+		for ended := false; !ended; ended = e.discards.end(p) {
+			e.discard(p, e.discards.attemptOf(p), over)
 		}
 	})
 }
@@ -99,12 +128,12 @@ const abortPatience = time.Minute
 //
 // Nobody waits for it, so each try may take several command bounds: a client
 // that is short of connections is not helped by more commands.
-func (e *Engine) discard(key, token string, attempt *Attempt, over time.Time) {
+func (e *Engine) discard(p place, attempt *Attempt, over time.Time) {
 	r := store.Request{
-		Key: key, Token: token, Bound: discardBounds * e.bound, Claim: e.claimOf(unknownTTL), Attempt: attempt,
+		Key: p.key, Token: p.token, Bound: discardBounds * e.bound, Claim: e.claimOf(unknownTTL), Attempt: attempt,
 	}
 	closing := e.closing
-	for tries, last := 0, false; ; tries++ {
+	for tries, last := 0, false; e.isDiscardable(p); tries++ {
 		err := e.releaseAndWait(r)
 		if err == nil || last || !faultOf(err).Passing || time.Now().After(over) {
 			return
@@ -118,6 +147,15 @@ func (e *Engine) discard(key, token string, attempt *Attempt, over time.Time) {
 			closing, over = nil, earlier(over, time.Now().Add(commitTime))
 		}
 	}
+}
+
+// isDiscardable reports whether a token is dead. It is asked before each release: a
+// release of a token that a line owns would free the key under its holder.
+func (e *Engine) isDiscardable(p place) bool {
+	s := e.shardOf(p.key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return e.isDead(s.lines[p.key], p.token)
 }
 
 // earlier returns the earlier one of two times.

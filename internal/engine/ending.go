@@ -99,7 +99,7 @@ func (h *Hold) endLate() {
 		l.shard.mu.Lock()
 		switch {
 		case err != nil && h.ending == Abort:
-			h.engine.spawnDiscard(r.Key, r.Token, r.Attempt, h.until)
+			h.engine.spawnDiscard(place{r.Key, r.Token}, r.Attempt, h.until)
 		case err == nil && h.ending.final() && released.Stored != store.NotStored:
 			l.settleBy(r.Attempt, verdictOf(r.Ending), r.Record)
 			l.wake()

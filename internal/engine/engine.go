@@ -3,8 +3,6 @@ package engine
 import (
 	"context"
 	"hash/maphash"
-	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -84,17 +82,6 @@ func New(s store.Store, c Config) *Engine {
 // shardOf returns the shard in which a key's line is.
 func (e *Engine) shardOf(key string) *shard {
 	return &e.shards[maphash.String(e.seed, key)%shardCount]
-}
-
-// newToken returns the token of a new episode.
-func (e *Engine) newToken() string {
-	return e.process + ":" + strconv.FormatUint(e.episodes.Add(1), 10)
-}
-
-// isOwn reports whether a value found in a key is a token of this process.
-func (e *Engine) isOwn(value string) bool {
-	process, _, found := strings.Cut(value, ":")
-	return found && process == e.process
 }
 
 // boundOf returns how long a command for a lease of this TTL may take.

@@ -183,9 +183,9 @@ func TestAHintOfATokenThatIsBeingReleased(t *testing.T) {
 func TestASweptKeyIsAskedForAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
-		s.set("k", "me:999", time.Hour)
+		s.set("k", deadToken(t, e), time.Hour)
 		h := hold(t, e, request(0))
-		if want := []string{"take", "release", "enqueue"}; !slices.Equal(s.transitions(), want) {
+		if want := []string{"take", "release", "take", "release", "enqueue"}; !slices.Equal(s.transitions(), want) {
 			t.Errorf("transitions %v, want %v", s.transitions(), want)
 		}
 		release(t, h)
@@ -221,7 +221,7 @@ func TestAReleaseThatHangs(t *testing.T) {
 func TestAnOrphanOfOursIsNotContention(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
-		s.set("k", "me:999", time.Hour)
+		s.set("k", deadToken(t, e), time.Hour)
 		release(t, hold(t, e, request(0)))
 		s.set("k", "others:999", time.Hour)
 		if _, err := e.Acquire(t.Context(), request(0)); reasonOf(t, err) != Busy {

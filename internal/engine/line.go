@@ -186,24 +186,6 @@ func (l *line) rest() {
 	}
 }
 
-// owns reports whether a token of this process is meant to be in the key, or
-// in its line.
-func (l *line) owns(token string) bool {
-	if l.isHaunted(token) {
-		return true
-	}
-	switch l.state {
-	case asking:
-		return token == l.token || token == l.ballot
-	case held, passing:
-		return token == l.lease.token
-	case freeing:
-		return token == l.lease.token || token == l.rejoin
-	case idle:
-	}
-	return false
-}
-
 // isHaunted reports whether the token is that of a lost lease whose holder has
 // not come back.
 func (l *line) isHaunted(token string) bool {

@@ -72,7 +72,7 @@ func (h *Hold) begin(seen, waits bool, ending Ending, record []byte) {
 		// Lost while the holder ran. A renewal that came late may have kept the
 		// key, and nobody runs under it now.
 		l.exorcise(h.token)
-		h.engine.spawnDiscard(h.request.Key, h.token, nil, h.until)
+		h.engine.spawnDiscard(place{h.request.Key, h.token}, nil, h.until)
 	}
 	var after afterwards
 	if !freeing && !late {
@@ -162,7 +162,7 @@ func (l *line) released(released store.Released, err error) {
 // releasedBy tells the last holder of the answer, and moves the line on.
 func (l *line) releasedBy(lease *lease, released store.Released, err error, after *afterwards) {
 	if err != nil || lease.seenAgain {
-		l.engine.spawnDiscard(l.key, lease.token, l.aborted(), lease.validUntil)
+		l.engine.spawnDiscard(place{l.key, lease.token}, l.aborted(), lease.validUntil)
 	}
 	last := lease.last
 	lease.last = nil // the line may live long
