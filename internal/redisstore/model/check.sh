@@ -12,6 +12,8 @@ holds        states    handoff  LOSE LATE SLOW LEAVE REJOIN PROCESSES=2
 holds        states    handoff  LATE REJOIN TRYING PROCESSES=2 EPISODES=2
 holds        states    handoff  LEAVE FOREIGN WIPE
 holds        states    handoff  LOSE CRASH BLIND
+holds        states    handoff  FORGE=2 LOSE REJOIN PROCESSES=2
+holds        states    handoff  FORGE=2 LATE LEAVE PROCESSES=2
 holds        progress  handoff  LOSE ANYTIME
 holds        progress  handoff  LATE REJOIN ANYTIME PROCESSES=2
 holds        progress  handoff  LATE LEAVE FOREIGN ANYTIME PROCESSES=2
@@ -24,6 +26,7 @@ two-holders  states    handoff  REUSE LEAVE
 two-holders  states    handoff  RESUME LOSE REJOIN
 two-holders  states    handoff  NOSTALE SLOW
 two-holders  states    handoff  STRICT WIPE
+two-holders  states    handoff  CREDULOUS FORGE=2 PROCESSES=2
 out-of-turn  states    handoff  BARGE CRASH
 damaged      states    handoff  MARK FOREIGN
 stranded     states    handoff  NOTIMER LOSE
@@ -32,9 +35,12 @@ stranded     states    handoff  DROPGRANT NOTIMER LEAVE
 no-progress  progress  handoff  NOEXPIRY CRASH ANYTIME
 holds        states    fence
 holds        states    fence    BACK LOSSES=0
-not-rising   states    fence    LAG
+holds        states    fence    ROLLBACK
+not-rising   states    fence    AHEAD
+not-rising   states    fence    WHOLE
 not-rising   states    fence    BACK
 not-rising   states    fence    PLAIN
+not-rising   states    fence    ROLLBACK QUICK
 holds        states    record   LOSE LATE CRASH FAIL LAPSE DROP
 holds        states    record   LOSE LATE CRASH FAIL LAPSE DROP REJECT
 holds        states    record   LOSE LATE LAPSE=2 DROP=2
@@ -66,6 +72,8 @@ holds        states    handoff  LATE SLOW REJOIN
 holds        states    handoff  LOSE LEAVE FOREIGN WIPE
 holds        states    handoff  LATE LEAVE CRASH WIPE
 holds        states    handoff  LOSE LATE CRASH PROCESSES=2 EPISODES=2
+holds        states    handoff  FORGE=2 LATE PROCESSES=2 EPISODES=2
+holds        states    handoff  FORGE LOSE LATE LEAVE REJOIN PROCESSES=2
 holds        states    handoff  LATE LEAVE REJOIN PROCESSES=2 EPISODES=2
 holds        states    handoff  LOSE LATE DEAF SLOW LEAVE REJOIN CRASH FOREIGN GHOST PROCESSES=2
 holds        progress  handoff  LOSE DEAF LEAVE ANYTIME

@@ -38,6 +38,9 @@
 #ifndef FOREIGN
 #define FOREIGN 0       /* attempts of a client of the classic recipe */
 #endif
+#ifndef FORGE
+#define FORGE 0         /* hints that another user of the server publishes, of any token of a process, also the next one */
+#endif
 #ifndef WIPE
 #define WIPE 0          /* losses of data: the key goes, and maybe the line */
 #endif
@@ -45,7 +48,7 @@
 #define REACH 0         /* the situation that must be reachable: its assertion has to fail */
 #endif
 
-byte lose = LOSE, late = LATE, deaf = DEAF, slow = SLOW, leave = LEAVE, rejoin = REJOIN, crash = CRASH, wipe = WIPE;
+byte lose = LOSE, late = LATE, deaf = DEAF, slow = SLOW, leave = LEAVE, rejoin = REJOIN, crash = CRASH, wipe = WIPE, forge = FORGE;
 
 /* Tokens. One names one episode (one wait, and the lease that follows) of one life of a process. */
 #define NONE 0
@@ -73,6 +76,7 @@ bool holding[3];        /* it acts under the lock */
 byte coming[3];         /* token that a granting answer under way is about, or STALE */
 byte hint[3];           /* token of the last hint: "look again"; a newer one replaces it */
 byte dead[3];           /* token that is being released beside all else */
+byte issued[3];         /* how many tokens this life of a process has issued */
 bit life[3];            /* rises at a restart: a new process id */
 bool foreign;           /* the foreign client acts under the lock */
 bool wiped;             /* data was lost: exclusion is not promised any more */
@@ -207,8 +211,8 @@ inline release(t, r) {
 /* ---- a process ---- */
 
 inline mint(t) {
-  t = token(i, life[i], minted);
-  minted++; assert(minted <= 8);
+  t = token(i, life[i], issued[i]);
+  issued[i]++; assert(issued[i] <= 8);
   current[i] = t
 }
 
@@ -249,7 +253,7 @@ inline sweep() {
 
 proctype Process(byte i) {
   byte T, R;            /* tokens: of the episode, to rejoin with */
-  byte episodes, minted;
+  byte episodes;
 
 idle:
   atomic { current[i] = NONE; T = NONE }
@@ -342,7 +346,7 @@ unsure:                 /* sent again; or left to be released beside, or to expi
 
 crashing:
   atomic { holding[i] = false; hint[i] = NONE; dead[i] = NONE;
-    assert(life[i] == 0); life[i] = 1; minted = 0; episodes--; goto idle }
+    assert(life[i] == 0); life[i] = 1; issued[i] = 0; episodes--; goto idle }
 }
 
 /* What all processes do beside: they release dead tokens, and those that a hint names though nobody here wants them. */
@@ -355,7 +359,7 @@ end:
        :: dead[0] != NONE -> t = dead[0]; dead[0] = NONE
        :: dead[1] != NONE -> t = dead[1]; dead[1] = NONE
        :: dead[2] != NONE -> t = dead[2]; dead[2] = NONE
-#if !defined(NOREFUSE) && !defined(DROPGRANT)
+#if !defined(NOREFUSE) && !defined(DROPGRANT) && FORGE == 0
        :: hint[0] != NONE && hint[0] != current[0] -> t = hint[0]; hint[0] = NONE
        :: hint[1] != NONE && hint[1] != current[1] -> t = hint[1]; hint[1] = NONE
        :: hint[2] != NONE && hint[2] != current[2] -> t = hint[2]; hint[2] = NONE
@@ -365,6 +369,36 @@ end:
        t = NONE }
   od
 }
+
+#if FORGE > 0
+/* A hint may be forged: it names a token that is dead only if the process has issued it. The release comes later. */
+#ifdef CREDULOUS
+#define is_issued(i) true
+#else
+#define is_issued(i) (hint[i] - token(i, life[i], 0) < issued[i])
+#endif
+#define names_dead(i) (hint[i] != NONE && hint[i] != current[i])
+
+proctype Heeds(byte i) {
+end:
+  do
+  :: atomic { names_dead(i) && is_issued(i) && dead[i] == NONE -> dead[i] = hint[i]; hint[i] = NONE }
+  :: atomic { names_dead(i) && !is_issued(i) -> hint[i] = NONE }
+  od
+}
+
+proctype Forger() {
+  byte i, n;
+end:
+  do
+  :: atomic { forge > 0 -> forge--;
+       if :: i = 0 :: i = 1 fi;
+       n = 0;
+       do :: n < issued[i] -> n++ :: break od;
+       hint[i] = token(i, life[i], n); i = 0; n = 0 }
+  od
+}
+#endif
 
 /* ---- the rest of the world ---- */
 
@@ -420,6 +454,11 @@ init {
 #endif
     run Beside();
     run World();
+#if FORGE > 0
+    run Heeds(0);
+    run Heeds(1);
+    run Forger();
+#endif
 #if FOREIGN > 0
     run Foreign();
 #endif
