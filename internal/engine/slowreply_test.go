@@ -1,0 +1,73 @@
+package engine
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/reqlock/reqlock/internal/store"
+)
+
+// delaysOnce delays the first reply to a transition.
+func delaysOnce(s *fakeStore, transition string, d time.Duration) {
+	delayed := false
+	s.after.set(func(name string, _ store.Request) error {
+		if name == transition && !delayed {
+			delayed = true
+			time.Sleep(d)
+		}
+		return nil
+	})
+}
+
+// A lease whose validity is over when the reply arrives is useless. The waiter
+// gets a lease under a fresh token, and does not wait until its time is over.
+func TestWaiterIsServedAfterReplyOutlivedItsLease(t *testing.T) {
+	tests := []struct {
+		name  string
+		slow  string        // the transition whose first reply is slow
+		delay time.Duration // longer than the lease of the reply
+		held  time.Duration // by the first holder
+		next  Request
+	}{
+		{
+			"a renewal before a pass", "renew", 2 * time.Minute, 0,
+			Request{Key: "k", TTL: time.Minute, Wait: time.Hour, Renew: true},
+		},
+		// The key stays with the process, under the token that rejoined.
+		{"a release that keeps the key", "release", time.Minute, time.Second, request(time.Hour)},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := newProcesses(1)
+				h := hold(t, p.engines[0], request(0))
+				var token string
+				var served time.Time
+				var left time.Duration
+				waiting(t, p.engines[0], test.next, func(next *Hold) {
+					token, served, left = next.Token(), time.Now(), time.Until(next.ValidUntil())
+				})
+				time.Sleep(test.held) // then the budget of passes is over
+				delaysOnce(p.stores[0], test.slow, test.delay)
+				begun := time.Now()
+				h.BeginRelease()
+				time.Sleep(2 * time.Hour)
+				synctest.Wait()
+				if n := p.stores[0].count(test.slow); n == 0 {
+					t.Fatalf("no %s was sent: the test shows nothing", test.slow)
+				}
+				if token == "" || token == h.Token() {
+					t.Fatalf("served under the token %q after %q", token, h.Token())
+				}
+				if late := served.Sub(begun) - test.delay; late < 0 || late > time.Second {
+					t.Errorf("served %v after the slow reply", late)
+				}
+				if least := test.next.TTL / 2; left < least {
+					t.Errorf("%v of validity left, want at least %v", left, least)
+				}
+				p.rest(t)
+			})
+		})
+	}
+}
