@@ -39,30 +39,43 @@ func TestIdempotentErrorForTheLog(t *testing.T) {
 		c.Status(http.StatusNoContent)
 	})
 	for range 2 {
-		w := pay(t, engine, "/", "log", "")
-		t.Log(w.Code, w.Header())
+		if w := pay(t, engine, "/", "log", ""); w.Code != http.StatusNoContent {
+			t.Errorf("status %d, want 204", w.Code)
+		}
 	}
 	if runs != 1 {
 		t.Errorf("answered 204, and ran %d times", runs)
 	}
 }
 
-// A status that was set outside and is the answer of a handler that writes nothing.
+// A middleware before Idempotent sets the status, and the handler writes nothing.
+// The retry gets the status of the first answer.
 func TestIdempotentStatusOutside(t *testing.T) {
 	t.Parallel()
-	engine := gin.New()
-	runs := 0
-	engine.Use(func(c *gin.Context) { c.Status(http.StatusAccepted) })
-	engine.POST("/", ginlock.Idempotent(locktest.New(t).Locker, byKey), func(c *gin.Context) {
-		runs++
-		c.Status(http.StatusAccepted)
-	})
-	for range 2 {
-		w := pay(t, engine, "/", "log", "")
-		t.Log(w.Code, w.Header())
-	}
-	if runs != 1 {
-		t.Errorf("answered 202, and ran %d times", runs)
+	for name, handler := range map[string]gin.HandlerFunc{
+		"the same status": func(c *gin.Context) { c.Status(http.StatusAccepted) },
+		"no status":       func(*gin.Context) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			engine := gin.New()
+			runs := 0
+			outside := http.StatusAccepted
+			engine.Use(func(c *gin.Context) { c.Status(outside) })
+			engine.POST("/", ginlock.Idempotent(locktest.New(t).Locker, byKey), func(c *gin.Context) {
+				runs++
+				handler(c)
+			})
+			for range 2 {
+				if w := pay(t, engine, "/", "log", ""); w.Code != http.StatusAccepted {
+					t.Errorf("status %d, want 202", w.Code)
+				}
+				outside = http.StatusOK // the retry meets another version of the service
+			}
+			if runs != 1 {
+				t.Errorf("answered 202, and ran %d times", runs)
+			}
+		})
 	}
 }
 
@@ -84,28 +97,41 @@ func TestIdempotentRenderError(t *testing.T) {
 	}
 }
 
-// A handler that leaves without an answer because its context has ended.
-func TestIdempotentContextEndedWithError(t *testing.T) {
+// The context of a handler ends before the handler returns. Where the handler
+// chose no status, the outcome is unknown: a retry is refused. A chosen status is
+// the answer, also 200 without a body.
+func TestIdempotentContextEnded(t *testing.T) {
 	t.Parallel()
-	engine := gin.New()
-	runs := 0
-	engine.Use(func(c *gin.Context) { // a timeout
-		ctx, cancel := context.WithCancel(c.Request.Context())
-		defer cancel()
-		c.Set("cancel", func() { cancel() })
-		c.Request = c.Request.WithContext(ctx)
-		c.Next()
-	})
-	engine.POST("/", ginlock.Idempotent(locktest.New(t).Locker, byKey), func(c *gin.Context) {
-		runs++
-		c.MustGet("cancel").(func())()
-		_ = c.Error(c.Request.Context().Err())
-	})
-	for range 2 {
-		w := pay(t, engine, "/", "log", "")
-		t.Log(w.Code, w.Header(), w.Body)
-	}
-	if runs != 1 {
-		t.Errorf("ran %d times", runs)
+	for name, test := range map[string]struct {
+		handler func(c *gin.Context)
+		retry   int
+	}{
+		"an error":    {func(c *gin.Context) { _ = c.Error(c.Request.Context().Err()) }, http.StatusConflict},
+		"no status":   {func(*gin.Context) {}, http.StatusConflict},
+		"status 200":  {func(c *gin.Context) { c.Status(http.StatusOK) }, http.StatusOK},
+		"status 202":  {func(c *gin.Context) { c.Status(http.StatusAccepted) }, http.StatusAccepted},
+		"a text, 200": {func(c *gin.Context) { c.String(http.StatusOK, "paid") }, http.StatusOK},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			engine := gin.New()
+			runs := 0
+			engine.Use(func(c *gin.Context) { // a timeout
+				ctx, cancel := context.WithCancel(c.Request.Context())
+				defer cancel()
+				c.Set("cancel", func() { cancel() })
+				c.Request = c.Request.WithContext(ctx)
+				c.Next()
+			})
+			engine.POST("/", ginlock.Idempotent(locktest.New(t).Locker, byKey), func(c *gin.Context) {
+				runs++
+				c.MustGet("cancel").(func())()
+				test.handler(c)
+			})
+			pay(t, engine, "/", "log", "")
+			if w := pay(t, engine, "/", "log", ""); w.Code != test.retry || runs != 1 {
+				t.Errorf("the retry got %d, want %d; %d runs", w.Code, test.retry, runs)
+			}
+		})
 	}
 }

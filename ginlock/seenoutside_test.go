@@ -43,14 +43,20 @@ var answers = map[string]gin.HandlerFunc{
 	"a copy":                  func(c *gin.Context) { _, _ = io.Copy(c.Writer, strings.NewReader("paid")) },
 	"a string":                func(c *gin.Context) { _, _ = c.Writer.WriteString("paid") },
 	"a status after the body": func(c *gin.Context) { c.String(http.StatusOK, "paid"); c.Status(http.StatusTeapot) },
-	"another route":           func(c *gin.Context) { c.Request.URL.Path = "/elsewhere"; c.Request.Method = "GET"; hand(c) },
+	"a status after the status, now": func(c *gin.Context) {
+		c.Writer.WriteHeaderNow()
+		c.Status(http.StatusTeapot)
+	},
+	"two statuses":     func(c *gin.Context) { c.Status(http.StatusTeapot); c.Status(http.StatusAccepted) },
+	"a status, then 0": func(c *gin.Context) { c.Status(http.StatusAccepted); c.Status(0) },
+	"another route":    func(c *gin.Context) { c.Request.URL.Path = "/elsewhere"; c.Request.Method = "GET"; hand(c) },
 }
 
 // hand gives a request to another route, as engine.HandleContext does.
 func hand(c *gin.Context) { c.MustGet("engine").(*gin.Engine).HandleContext(c) }
 
-// Those outside, and the client, see of an answer what they see without
-// Idempotent.
+// Those outside, a middleware behind Idempotent, and the client see of an answer
+// what they see without Idempotent.
 func TestSeenOutside(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t).Locker
@@ -66,10 +72,11 @@ func TestSeenOutside(t *testing.T) {
 }
 
 // seenOutside serves a handler behind middlewares, and returns what those
-// outside and the client see.
+// outside, a middleware right before the handler, and the client see.
 func seenOutside(t *testing.T, handlers ...gin.HandlerFunc) string {
 	t.Helper()
 	seen := make(chan string, 1)
+	var inside string
 	engine := gin.New()
 	outer := func(c *gin.Context) {
 		w, r := c.Writer, c.Request
@@ -78,10 +85,15 @@ func seenOutside(t *testing.T, handlers ...gin.HandlerFunc) string {
 		c.Header("Date", "today")
 		c.Next()
 		seen <- fmt.Sprint(c.Writer.Status(), c.Writer.Size(), c.Writer.Written(), c.Writer.Header(),
-			len(c.Errors), c.IsAborted(), c.Writer == w, c.Request == r)
+			len(c.Errors), c.IsAborted(), c.Writer == w, c.Request == r, "; ", inside)
+	}
+	inner := func(c *gin.Context) {
+		c.Next()
+		inside = fmt.Sprint(c.Writer.Status(), c.Writer.Size(), c.Writer.Written())
 	}
 	engine.GET("/elsewhere", func(c *gin.Context) { c.String(http.StatusOK, "elsewhere") })
-	engine.POST("/", slices.Insert(handlers, 0, outer)...)
+	last := len(handlers) - 1
+	engine.POST("/", slices.Concat([]gin.HandlerFunc{outer}, handlers[:last], []gin.HandlerFunc{inner, handlers[last]})...)
 	server := newServer(t, engine)
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL, nil)
 	if err != nil {
