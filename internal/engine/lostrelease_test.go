@@ -55,3 +55,67 @@ func TestReleaseAfterLossDoesNotWaitForTheStore(t *testing.T) {
 		})
 	}
 }
+
+// A process that was paused runs on: its holder releases before the timer of the
+// lease fires. The lease has ended, so that it is not passed, and the release
+// reports the loss.
+func TestReleaseAfterValidityReportsLoss(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newProcesses(1)
+		r := request(0)
+		r.Renew = false
+		h := hold(t, p.engines[0], r)
+		var token string
+		waiting(t, p.engines[0], request(WaitForever), func(next *Hold) { token = next.Token() })
+		h.line.shard.mu.Lock()
+		h.lease.budget.unlimited = true     // no other process waits
+		p.engines[0].schedule.drop(h.lease) // as a timer that is late
+		h.line.shard.mu.Unlock()
+		time.Sleep(r.TTL)
+		loss, err := h.Release(context.Background())
+		if loss != Taken || err != nil {
+			t.Errorf("loss %v, error %v, want %v", loss, err, Taken)
+		}
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if token == "" || token == h.Token() {
+			t.Errorf("the waiter was served under the token %q after %q", token, h.Token())
+		}
+		p.rest(t)
+	})
+}
+
+// A Close that gives up leaves the keys of the remaining holders to their TTL. A
+// late release sends no command through a store that is closed.
+func TestReleaseAfterCloseGaveUpSendsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, s, _ := newEngine()
+		h := hold(t, e, request(0))
+		if err := e.Close(canceled()); err == nil {
+			t.Error("closed under a holder")
+		}
+		if loss, err := h.Release(context.Background()); loss != Closed || err != nil {
+			t.Errorf("loss %v, error %v, want %v", loss, err, Closed)
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if n := s.tried("release"); n != 0 || s.value("k") != h.Token() {
+			t.Errorf("%d releases sent, key %q", n, s.value("k"))
+		}
+	})
+}
+
+// A hold that was released before its longest time keeps no timer.
+func TestReleaseStopsTimerOfMaxHold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newProcesses(1)
+		r := request(0)
+		r.MaxHold = time.Hour
+		h := hold(t, p.engines[0], r)
+		release(t, h)
+		if h.overdue.Stop() {
+			t.Error("the timer was running after the release")
+		}
+		p.rest(t)
+	})
+}

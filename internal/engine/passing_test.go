@@ -1,0 +1,192 @@
+package engine
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/reqlock/reqlock/internal/store"
+)
+
+// longer is a request for which a lease of the other tests' TTL is renewed before
+// it is passed.
+func longer(wait time.Duration) Request {
+	r := request(wait)
+	r.TTL = time.Minute
+	return r
+}
+
+// While a lease is renewed before a pass it has no holder. Close gives up in that
+// moment: the holder that released the lease before is not lost any more.
+func TestCloseDuringRenewalBeforePassLosesNoHolder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, s, events := newEngine()
+		h := hold(t, e, request(0))
+		refused := make(chan error, 1)
+		go func() {
+			_, err := e.Acquire(t.Context(), longer(WaitForever))
+			refused <- err
+		}()
+		synctest.Wait()
+		s.before.set(func(transition string, _ store.Request) error {
+			if transition == "renew" {
+				time.Sleep(time.Second)
+			}
+			return nil
+		})
+		release(t, h)
+		if err := e.Close(canceled()); err == nil {
+			t.Error("closed during a renewal")
+		}
+		if reason := reasonOf(t, <-refused); reason != ClosedDown {
+			t.Errorf("the waiter is refused with %v", reason)
+		}
+		time.Sleep(time.Minute)
+		if lost := events.of(Lost); len(lost) != 0 {
+			t.Errorf("lost %+v", lost)
+		}
+		if err := e.Close(t.Context()); err != nil || s.value("k") != "" || e.lineCount() != 0 {
+			t.Errorf("close: %v; key %q, %d lines", err, s.value("k"), e.lineCount())
+		}
+	})
+}
+
+// The renewal before a pass fails, and the release after it hangs. A waiter whose
+// time ends meanwhile is refused because of the fault, not because of contention.
+func TestFaultOfRenewalBeforePassReachesWaiter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newProcesses(1)
+		h := hold(t, p.engines[0], request(0))
+		refused := make(chan error, 1)
+		go func() {
+			_, err := p.engines[0].Acquire(t.Context(), longer(time.Second))
+			refused <- err
+		}()
+		synctest.Wait()
+		p.stores[0].before.set(func(transition string, _ store.Request) error {
+			if transition == "renew" {
+				return errDown
+			}
+			time.Sleep(2 * time.Second)
+			return nil
+		})
+		release(t, h)
+		err := <-refused
+		if reason := reasonOf(t, err); reason != Unavailable {
+			t.Errorf("refused with %v, want %v", reason, Unavailable)
+		}
+		var refusal *Refusal
+		if errors.As(err, &refusal) && !errors.Is(refusal.Fault, errDown) {
+			t.Errorf("fault %v, want %v", refusal.Fault, errDown)
+		}
+		time.Sleep(10 * time.Second)
+		p.rest(t)
+	})
+}
+
+// The renewal before a pass finds the key taken. The schedule drops the lease, so
+// that no timer keeps the engine in memory after Close.
+func TestCloseAfterFailedPassLeavesNoTimer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newProcesses(1)
+		e := p.engines[0]
+		h := hold(t, e, request(0))
+		waiting(t, e, longer(WaitForever), func(*Hold) {})
+		p.server.set("k", "thief", time.Second)
+		release(t, h)
+		time.Sleep(3 * time.Second)
+		p.rest(t)
+		if err := e.Close(t.Context()); err != nil {
+			t.Errorf("close: %v", err)
+		}
+		if e.schedule.timer.Stop() {
+			t.Error("the timer of the schedule was running after Close")
+		}
+	})
+}
+
+// The renewal of a lease is due, but must wait until other renewals end. Then the
+// lease is passed. A successor with renewal keeps the place, and a successor
+// without renewal is not renewed.
+func TestPassWhileLeaseWaitsForRenewal(t *testing.T) {
+	for name, test := range map[string]struct {
+		renew                bool
+		afterPass, afterTurn int // renewals sent by then
+	}{
+		"with renewal":    {true, 0, 1},
+		"without renewal": {false, 1, 1}, // one before the pass
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				e, s, _ := newEngine()
+				const outage = 2 * time.Second
+				s.before.set(func(transition string, r store.Request) error {
+					if transition == "renew" && strings.HasPrefix(r.Key, "slow") {
+						time.Sleep(outage)
+					}
+					return nil
+				})
+				slow := request(0)
+				for i := range mostRenewals {
+					slow.Key = "slow" + strconv.Itoa(i)
+					hold(t, e, slow)
+				}
+				time.Sleep(20 * time.Millisecond) // those are due before
+				h := hold(t, e, request(0))
+				granted := time.Now()
+				passed := make(chan *Hold, 1)
+				next := request(WaitForever)
+				next.Renew = test.renew
+				go func() {
+					successor, err := e.Acquire(t.Context(), next)
+					if err != nil {
+						t.Errorf("waiter: %v", err)
+					}
+					passed <- successor
+				}()
+				synctest.Wait()
+				h.line.shard.mu.Lock()
+				h.lease.budget.unlimited = true // or the lease would go back
+				h.line.shard.mu.Unlock()
+				time.Sleep(time.Until(granted.Add(request(0).TTL/3 + outage/2)))
+				if n := renewalsOf(s, h.Token()); n != 0 {
+					t.Fatalf("%d renewals: the lease does not wait for its renewal", n)
+				}
+				release(t, h)
+				successor := <-passed
+				synctest.Wait()
+				if n := renewalsOf(s, h.Token()); n != test.afterPass {
+					t.Errorf("%d renewals at the pass, want %d", n, test.afterPass)
+				}
+				time.Sleep(outage)
+				if n := renewalsOf(s, h.Token()); n != test.afterTurn {
+					t.Errorf("%d renewals after the outage, want %d", n, test.afterTurn)
+				}
+				if !test.renew {
+					<-successor.Context().Done()
+					if n := renewalsOf(s, h.Token()); n != test.afterTurn {
+						t.Errorf("%d renewals at the end of the lease, want %d", n, test.afterTurn)
+					}
+				}
+				successor.BeginRelease()
+				_ = e.Close(canceled())
+				time.Sleep(time.Hour)
+			})
+		})
+	}
+}
+
+// renewalsOf returns how many renewals of a token were run.
+func renewalsOf(s *fakeStore, token string) (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.calls {
+		if c.transition == "renew" && c.token == token {
+			n++
+		}
+	}
+	return n
+}
