@@ -119,3 +119,24 @@ func TestReleaseStopsTimerOfMaxHold(t *testing.T) {
 		p.rest(t)
 	})
 }
+
+// The longest hold is over, and then the key is taken. The holder is told of the
+// first loss alone.
+func TestReleaseReportsFirstLoss(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newProcesses(1)
+		r := request(0)
+		r.MaxHold = time.Second
+		h := hold(t, p.engines[0], r)
+		<-h.Context().Done()
+		p.server.set("k", "thief", time.Second)
+		if loss, err := h.Release(context.Background()); loss != Overdue || err != nil {
+			t.Errorf("loss %v, error %v, want %v", loss, err, Overdue)
+		}
+		if lost := p.events[0].of(Lost); len(lost) != 1 || lost[0].Loss != Overdue {
+			t.Errorf("lost %+v, want %v once", lost, Overdue)
+		}
+		time.Sleep(2 * time.Second)
+		p.rest(t)
+	})
+}

@@ -54,37 +54,50 @@ func TestCloseDuringRenewalBeforePassLosesNoHolder(t *testing.T) {
 	})
 }
 
-// The renewal before a pass fails, and the release after it hangs. A waiter whose
-// time ends meanwhile is refused because of the fault, not because of contention.
-func TestFaultOfRenewalBeforePassReachesWaiter(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := newProcesses(1)
-		h := hold(t, p.engines[0], request(0))
-		refused := make(chan error, 1)
-		go func() {
-			_, err := p.engines[0].Acquire(t.Context(), longer(time.Second))
-			refused <- err
-		}()
-		synctest.Wait()
-		p.stores[0].before.set(func(transition string, _ store.Request) error {
-			if transition == "renew" {
-				return errDown
-			}
-			time.Sleep(2 * time.Second)
-			return nil
+// A command of a hand-off fails, and the next command hangs. A waiter whose time
+// ends meanwhile is refused because of the fault, not because of contention.
+func TestFaultOfHandOffReachesWaiter(t *testing.T) {
+	for name, test := range map[string]struct {
+		fails string
+		held  time.Duration
+		next  Request
+	}{
+		"the renewal before a pass": {"renew", 0, longer(2 * time.Second)},
+		"the release":               {"release", time.Second, request(2 * time.Second)}, // the budget is over
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := newProcesses(1)
+				h := hold(t, p.engines[0], request(0))
+				refused := make(chan error, 1)
+				go func() {
+					_, err := p.engines[0].Acquire(t.Context(), test.next)
+					refused <- err
+				}()
+				synctest.Wait()
+				time.Sleep(test.held)
+				p.stores[0].before.set(func(transition string, _ store.Request) error {
+					if transition == test.fails {
+						return errDown
+					}
+					time.Sleep(3 * time.Second)
+					return nil
+				})
+				h.BeginRelease()
+				err := <-refused
+				if reason := reasonOf(t, err); reason != Unavailable {
+					t.Errorf("refused with %v, want %v", reason, Unavailable)
+				}
+				var refusal *Refusal
+				if errors.As(err, &refusal) && !errors.Is(refusal.Fault, errDown) {
+					t.Errorf("fault %v, want %v", refusal.Fault, errDown)
+				}
+				p.stores[0].before.set(nil)
+				time.Sleep(time.Minute)
+				p.rest(t)
+			})
 		})
-		release(t, h)
-		err := <-refused
-		if reason := reasonOf(t, err); reason != Unavailable {
-			t.Errorf("refused with %v, want %v", reason, Unavailable)
-		}
-		var refusal *Refusal
-		if errors.As(err, &refusal) && !errors.Is(refusal.Fault, errDown) {
-			t.Errorf("fault %v, want %v", refusal.Fault, errDown)
-		}
-		time.Sleep(10 * time.Second)
-		p.rest(t)
-	})
+	}
 }
 
 // The renewal before a pass finds the key taken. The schedule drops the lease, so
