@@ -219,7 +219,7 @@ func (l *line) kept(old *lease, r store.Request, since time.Time) {
 	}
 	lease.fences = old.fences
 	lease.lineSeen(0, since)
-	l.doubt, l.joined = nil, false
+	l.doubt = nil
 	l.lease = lease
 	l.next(Passed, lease.begun)
 }
