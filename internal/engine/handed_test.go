@@ -59,7 +59,7 @@ func TestReleaseThatHandsKeyOnMakesItBusy(t *testing.T) {
 }
 
 // A renewal reports how many processes wait. The release then says whether this
-// process is alone, so that the store can use a shorter command.
+// process is alone, so that the store can send the brief form of it first.
 func TestReleaseKnowsOtherWaiters(t *testing.T) {
 	for name, others := range map[string]bool{"nobody waits": false, "another process waits": true} {
 		t.Run(name, func(t *testing.T) {

@@ -1,0 +1,72 @@
+package engine
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/reqlock/reqlock/internal/store"
+)
+
+// The lease expires under its holder, and the store does not reply. Nobody knows
+// then whether another process holds the key: a waiter whose time ends is refused
+// because of the store.
+func TestWaiterBehindExpiredLeaseIsNotBusy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newProcesses(1)
+		r := request(0)
+		r.Renew = false
+		h := hold(t, p.engines[0], r)
+		refused := make(chan error, 1)
+		go func() {
+			_, err := p.engines[0].Acquire(t.Context(), request(r.TTL))
+			refused <- err
+		}()
+		synctest.Wait()
+		p.stores[0].before.set(func(string, store.Request) error {
+			time.Sleep(time.Second)
+			return nil
+		})
+		if err := <-refused; reasonOf(t, err) != Unavailable {
+			t.Errorf("refused with %v, want %v", reasonOf(t, err), Unavailable)
+		}
+		if loss, err := h.Release(t.Context()); loss != Expired || err != nil {
+			t.Errorf("loss %v, error %v", loss, err)
+		}
+		time.Sleep(time.Minute)
+		p.rest(t)
+	})
+}
+
+// A renewal before a pass fails, and the release after it succeeds. The store
+// replies again: a waiter behind the next holder is refused because of contention.
+func TestReleaseThatKeepsKeyEndsDoubt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newProcesses(1)
+		h := hold(t, p.engines[0], request(0))
+		waiting(t, p.engines[0], longer(WaitForever), func(*Hold) { time.Sleep(10 * time.Second) })
+		refused := make(chan error, 1)
+		go func() {
+			_, err := p.engines[0].Acquire(t.Context(), request(time.Second))
+			refused <- err
+		}()
+		synctest.Wait()
+		p.stores[0].before.set(func(transition string, _ store.Request) error {
+			if transition == "renew" {
+				return errDown
+			}
+			return nil
+		})
+		release(t, h)
+		synctest.Wait()
+		if n := p.stores[0].tried("renew"); n != 1 {
+			t.Errorf("%d renewals before the pass, want 1", n)
+		}
+		p.stores[0].before.set(nil)
+		if err := <-refused; reasonOf(t, err) != TimedOut {
+			t.Errorf("refused with %v, want %v", reasonOf(t, err), TimedOut)
+		}
+		time.Sleep(time.Minute)
+		p.rest(t)
+	})
+}

@@ -1,0 +1,84 @@
+package engine
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/reqlock/reqlock/internal/store"
+)
+
+// A renewal that fails is sent again after a twentieth of the TTL, or after the
+// longest pause.
+func TestFailedRenewalIsSentAgainInTime(t *testing.T) {
+	for name, test := range map[string]struct{ ttl, pause time.Duration }{
+		"a short TTL": {time.Second, 50 * time.Millisecond},
+		"a long TTL":  {10 * time.Minute, longestPause},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := newProcesses(1)
+				var sent []time.Time
+				p.stores[0].before.set(func(transition string, _ store.Request) error {
+					if transition == "renew" && len(sent) < 3 {
+						sent = append(sent, time.Now())
+						return errDown
+					}
+					return nil
+				})
+				r := request(0)
+				r.TTL = test.ttl
+				h := hold(t, p.engines[0], r)
+				time.Sleep(test.ttl)
+				for i := range len(sent) - 1 {
+					if got := sent[i+1].Sub(sent[i]); got != test.pause {
+						t.Errorf("renewal %d is sent again after %v, want %v", i, got, test.pause)
+					}
+				}
+				if len(sent) != 3 {
+					t.Errorf("%d renewals failed, want 3", len(sent))
+				}
+				release(t, h)
+				p.rest(t)
+			})
+		})
+	}
+}
+
+// The renewals of other leases hang. A lease that waits for them is renewed all
+// the same, two command bounds before its end.
+func TestLeaseIsRenewedBeforeItsEndThoughOthersHang(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, s, _ := newEngine()
+		s.before.set(func(transition string, r store.Request) error {
+			if transition == "renew" && strings.HasPrefix(r.Key, "slow") {
+				time.Sleep(time.Minute)
+			}
+			return nil
+		})
+		slow := request(0)
+		for i := range mostRenewals {
+			slow.Key = "slow" + strconv.Itoa(i)
+			hold(t, e, slow)
+		}
+		time.Sleep(20 * time.Millisecond) // those are due before
+		granted := time.Now()
+		h := hold(t, e, request(0))
+		time.Sleep(request(0).TTL)
+		if !h.Alive() {
+			t.Error("the lease was lost")
+		}
+		times := s.times("renew")
+		if len(times) == 0 {
+			t.Fatal("no renewal")
+		}
+		if got, want := times[0].Sub(granted), validity-2*bound; got != want {
+			t.Errorf("renewed after %v, want %v", got, want)
+		}
+		h.BeginRelease()
+		_ = e.Close(canceled())
+		time.Sleep(time.Hour)
+	})
+}
