@@ -78,3 +78,19 @@ func TestAHandOffCostsTwoCommands(t *testing.T) {
 		p.rest(t)
 	})
 }
+
+// A lease with a short TTL is passed for a quarter of the TTL at most.
+func TestBudgetEndsWithQuarterOfTTL(t *testing.T) {
+	begun := time.Now()
+	for name, test := range map[string]struct{ ttl, most time.Duration }{
+		"a short TTL": {100 * time.Millisecond, 25 * time.Millisecond},
+		"a long TTL":  {time.Minute, maxPassTime},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := budget{begun: begun}
+			if b.over(test.ttl, begun.Add(test.most-1)) || !b.over(test.ttl, begun.Add(test.most)) {
+				t.Errorf("the budget does not end after %v", test.most)
+			}
+		})
+	}
+}

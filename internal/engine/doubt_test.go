@@ -38,6 +38,27 @@ func TestWaiterBehindExpiredLeaseIsNotBusy(t *testing.T) {
 	})
 }
 
+// The store replied that the key is locked, and replies no more. A caller that may
+// not wait is refused because of the store, although others wait here.
+func TestCallerDuringFaultIsNotBusy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newProcesses(1)
+		p.server.set("k", "foreign", 5*time.Second)
+		waiting(t, p.engines[0], request(WaitForever), func(*Hold) {})
+		if _, err := p.engines[0].Acquire(t.Context(), request(0)); reasonOf(t, err) != Busy {
+			t.Errorf("before the fault: refused with %v, want %v", reasonOf(t, err), Busy)
+		}
+		p.stores[0].before.set(func(string, store.Request) error { return errDown })
+		time.Sleep(3 * time.Second)
+		if _, err := p.engines[0].Acquire(t.Context(), request(0)); reasonOf(t, err) != Unavailable {
+			t.Errorf("refused with %v, want %v", reasonOf(t, err), Unavailable)
+		}
+		p.stores[0].before.set(nil)
+		time.Sleep(time.Minute)
+		p.rest(t)
+	})
+}
+
 // A renewal before a pass fails, and the release after it succeeds. The store
 // replies again: a waiter behind the next holder is refused because of contention.
 func TestReleaseThatKeepsKeyEndsDoubt(t *testing.T) {

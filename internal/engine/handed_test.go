@@ -49,6 +49,7 @@ func TestReleaseThatHandsKeyOnMakesItBusy(t *testing.T) {
 				}
 				p.stores[0].before.set(nil)
 				time.Sleep(time.Minute)
+				synctest.Wait()
 				if served != 2 {
 					t.Errorf("%d waiters were served, want 2", served)
 				}

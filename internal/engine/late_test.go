@@ -61,3 +61,26 @@ func TestALateAnswerThatWasNotStoredIsNotShared(t *testing.T) {
 		p.rest(t)
 	})
 }
+
+// A late abort is no answer: those who wait for the key are still waiting, and one
+// of them runs.
+func TestLateAbortRefusesNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, c := newProcesses(1), &duplicates{ending: Commit}
+		h := hold(t, p.engines[0], attempt("f", 0))
+		p.server.set("k", "foreign", time.Hour)
+		<-h.Context().Done()
+		p.server.setRecord("k", fakeRecord{}) // or they would be refused
+		c.join(t, p.engines[0], 3, attempt("f", WaitForever))
+		p.server.setRecord("k", fakeRecord{state: 'R', token: h.Token(), fingerprint: []byte("f")})
+		end(t, h, Abort)
+		c.check(t, 0, 0, "")
+		p.server.set("k", "", 0)
+		time.Sleep(20 * time.Second)
+		synctest.Wait()
+		if len(c.ran) != 1 || c.reasons[Done] != 2 {
+			t.Errorf("ran %v, others %v; want one that ran, and two with its answer", c.ran, c.reasons)
+		}
+		p.rest(t)
+	})
+}

@@ -165,22 +165,22 @@ func TestPassWhileLeaseWaitsForRenewal(t *testing.T) {
 				h.lease.budget.unlimited = true // or the lease would go back
 				h.line.shard.mu.Unlock()
 				time.Sleep(time.Until(granted.Add(request(0).TTL/3 + outage/2)))
-				if n := renewalsOf(s, h.Token()); n != 0 {
+				if n := len(renewalsOf(s, h.Token())); n != 0 {
 					t.Fatalf("%d renewals: the lease does not wait for its renewal", n)
 				}
 				release(t, h)
 				successor := <-passed
 				synctest.Wait()
-				if n := renewalsOf(s, h.Token()); n != test.afterPass {
+				if n := len(renewalsOf(s, h.Token())); n != test.afterPass {
 					t.Errorf("%d renewals at the pass, want %d", n, test.afterPass)
 				}
 				time.Sleep(outage)
-				if n := renewalsOf(s, h.Token()); n != test.afterTurn {
+				if n := len(renewalsOf(s, h.Token())); n != test.afterTurn {
 					t.Errorf("%d renewals after the outage, want %d", n, test.afterTurn)
 				}
 				if !test.renew {
 					<-successor.Context().Done()
-					if n := renewalsOf(s, h.Token()); n != test.afterTurn {
+					if n := len(renewalsOf(s, h.Token())); n != test.afterTurn {
 						t.Errorf("%d renewals at the end of the lease, want %d", n, test.afterTurn)
 					}
 				}
@@ -192,14 +192,14 @@ func TestPassWhileLeaseWaitsForRenewal(t *testing.T) {
 	}
 }
 
-// renewalsOf returns how many renewals of a token were run.
-func renewalsOf(s *fakeStore, token string) (n int) {
+// renewalsOf returns when renewals of a token were run.
+func renewalsOf(s *fakeStore, token string) (at []time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range s.calls {
 		if c.transition == "renew" && c.token == token {
-			n++
+			at = append(at, c.at)
 		}
 	}
-	return n
+	return at
 }

@@ -32,6 +32,7 @@ func TestFailedRenewalIsSentAgainInTime(t *testing.T) {
 				r.TTL = test.ttl
 				h := hold(t, p.engines[0], r)
 				time.Sleep(test.ttl)
+				synctest.Wait()
 				for i := range len(sent) - 1 {
 					if got := sent[i+1].Sub(sent[i]); got != test.pause {
 						t.Errorf("renewal %d is sent again after %v, want %v", i, got, test.pause)
@@ -70,12 +71,19 @@ func TestLeaseIsRenewedBeforeItsEndThoughOthersHang(t *testing.T) {
 		if !h.Alive() {
 			t.Error("the lease was lost")
 		}
-		times := s.times("renew")
+		times := renewalsOf(s, h.Token())
 		if len(times) == 0 {
 			t.Fatal("no renewal")
 		}
 		if got, want := times[0].Sub(granted), validity-2*bound; got != want {
 			t.Errorf("renewed after %v, want %v", got, want)
+		}
+		time.Sleep(2 * time.Minute) // its turns have come meanwhile
+		times = renewalsOf(s, h.Token())
+		for i := range len(times) - 1 {
+			if gap := times[i+1].Sub(times[i]); gap < time.Second {
+				t.Errorf("renewal %d is sent %v after the one before it", i+1, gap)
+			}
 		}
 		h.BeginRelease()
 		_ = e.Close(canceled())
