@@ -40,8 +40,33 @@
 // A token names one episode: one place of the line in the store, and the lease
 // that follows.
 // A lease is the store's grant to this process; a hold is one caller's turn on
-// it. Once a release of a token was sent, the token is dead, and whoever sees
-// it in the key again releases it again.
+// it. Once a release of a token was sent, the token is dead, and it is released
+// again where it is seen in the key again.
+//
+// # What decides about a lease
+//
+// Only these begin or end a lease, or change how long it lives:
+//
+//   - the reply to the line's own question grants the key, if the key carries the
+//     token of that question, and if the validity has not ended when the reply comes;
+//   - the reply to a renewal of the present lease raises the validity, or ends the
+//     lease. A reply to a renewal of an earlier lease changes nothing;
+//   - the local clock ends a lease whose validity is over;
+//   - the holder's release, the holder's MaxHold, and Close.
+//
+// These decide nothing:
+//
+//   - A hint. Anybody who may publish can forge one. A waiter asks again, and a holder
+//     assumes that other processes wait, which costs a pass or a command.
+//   - A token that a hint, a reply or the value of a key names. It is released only if it
+//     is dead: this process has issued it, and the key's line does not own it, as the
+//     token of the line, of its lease, of its release, of the episode that rejoins, or
+//     of its ballot, nor of a lost lease whose holder has not come back. This is checked
+//     under the mutex of the line, before each release.
+//   - The reply to a command that was left behind. It arrives as a hint.
+//   - The caller's context, once the lease is granted. It is the parent of the hold's
+//     context. Its end releases nothing. A context that does not end keeps nothing: the
+//     hold's context ends with the release or the loss, whatever its parent does.
 //
 // # Validity
 //
