@@ -88,9 +88,9 @@ func WithMaxHold(limit time.Duration) Option {
 // ended: see Martin Kleppmann, "How to do distributed locking" (2016).
 //
 // The numbers of a key rise from lease to lease, in all processes, also where
-// their counter in Redis is lost: they begin at the server's time in
-// microseconds. They would fall only if the counter were lost and the clock of
-// the server were behind its former time. All who lock the key need it on.
+// their counter in Redis is lost: they follow the server's time in microseconds,
+// and are never ahead of it. They would fall only if the counter were lost and the
+// clock of the server were behind its former time. All who lock the key need it on.
 func WithFencing(on bool) Option {
 	return option(func(s *settings) error {
 		s.fencing = on
