@@ -36,6 +36,10 @@ const (
 	Burst1  = "burst-1x128"
 	Burst4  = "burst-4x32"
 
+	FencedLone = "fenced-lone"
+	FencedLine = "fenced-line-16"
+	FencedHot  = "fenced-hot-4x16"
+
 	ReplicasLone   = "replicas-lone"
 	ReplicasKeys64 = "replicas-keys-64"
 	ReplicasHot    = "replicas-hot-4x16-1ms"
@@ -108,11 +112,32 @@ func Suites() []Suite {
 			Locks: bursts, Processes: 4, Goroutines: 32, Burst: true,
 		},
 	}
+	suites = append(suites, fenced()...)
 	suites = append(suites, replicas()...)
 	for _, nodes := range []int{3, lab.MaxQuorum} {
 		suites = append(suites, quorum(nodes)...)
 	}
 	return suites
+}
+
+// fenced returns the suites of locks with fencing numbers, beside the same without.
+func fenced() []Suite {
+	const with = ", with fencing numbers"
+	locks := []lock.Name{lock.ReqlockFenced, lock.Reqlock}
+	return []Suite{
+		{
+			Name: FencedLone, Title: "one goroutine, one key" + with,
+			Locks: locks, Processes: 1, Goroutines: 1, OwnKeys: true,
+		},
+		{
+			Name: FencedLine, Title: "one hot key, 16 goroutines of one process, empty section" + with,
+			Locks: locks, Processes: 1, Goroutines: 16,
+		},
+		{
+			Name: FencedHot, Title: "one hot key, 4 processes of 16 goroutines, empty section" + with,
+			Locks: locks, Processes: 4, Goroutines: 16,
+		},
+	}
 }
 
 // replicas returns the suites of locks that a replica has to acknowledge, beside the

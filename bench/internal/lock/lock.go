@@ -40,6 +40,7 @@ type Name string
 const (
 	Reqlock           Name = "reqlock"
 	ReqlockPlain      Name = "reqlock plain"
+	ReqlockFenced     Name = "reqlock fenced"
 	Redislock         Name = "redislock"
 	Redsync           Name = "redsync"
 	Rueidislock       Name = "rueidislock"
@@ -76,6 +77,7 @@ func Kinds() []Kind {
 	return []Kind{
 		{Reqlock, "github.com/reqlock/reqlock", "its defaults, on a client with ContextTimeoutEnabled", openReqlock, Anywhere},
 		{ReqlockPlain, "github.com/reqlock/reqlock", "the same on a client with the defaults of go-redis", openReqlockPlain, Anywhere},
+		{ReqlockFenced, "github.com/reqlock/reqlock", "the same as reqlock, with WithFencing", openReqlockFenced, Anywhere},
 		{Redislock, "github.com/bsm/redislock", "LinearBackoff(1 ms)", openRedislock, Anywhere},
 		{Redsync, "github.com/go-redsync/redsync/v4", "retries after 1 to 5 ms at random, as often as it takes", openRedsync, Anywhere},
 		{Rueidislock, "github.com/redis/rueidis", "KeyMajority 1, TryNextAfter 500 ms", openRueidislock, Anywhere},

@@ -24,6 +24,10 @@ func openReqlockPlain(c Config) (Locker, error) {
 	return reqlockOf(stack.On(wire.NewClient(c.Addrs, c.Commands), c.Commands))
 }
 
+func openReqlockFenced(c Config) (Locker, error) {
+	return reqlockOf(stack.On(wire.NewClient(c.Addrs, c.Commands, wire.Deadlines), c.Commands, core.WithFencing(true)))
+}
+
 func openReqlockReplica(c Config) (Locker, error) {
 	return reqlockOf(stack.On(wire.NewClient(c.Addrs, c.Commands, wire.Deadlines), c.Commands,
 		core.WithReplicas(1, replicaTime), core.WithCommandTimeout(4*replicaTime)))
