@@ -27,8 +27,17 @@ const (
 //		attempt.Decide(core.Uncertain)
 //	}
 //
-// The last call before the handler returns counts. After a panic only Uncertain
-// does: else the attempt is aborted. On a nil Attempt, Decide does nothing.
+// The last call before the handler returns counts. On a nil Attempt, Decide does
+// nothing.
+//
+// The decision also counts if the handler panics or ends its goroutine:
+//
+//   - DropAnswer frees the key, and the next request runs.
+//   - Uncertain and StoreAnswer leave the outcome unknown. Part of the answer that
+//     was to be stored may be missing, so no answer is stored.
+//   - Undecided frees the key. Exception: over HTTP, a handler that has already
+//     written a status which is stored may have taken effect, so the outcome is
+//     unknown.
 func (a *Attempt) Decide(d Decision) {
 	for a != nil && a.outer != nil {
 		a = a.outer

@@ -142,15 +142,19 @@
 // never replayed, and all other headers of middlewares outside are those that they
 // have set for the copy.
 //
-// Answers are stored that a copy would meet again, see WithStored: a 503, a 409 of
-// the lock inside or a panic frees the key, and a copy runs. A handler that knows
-// better says so:
+// Answers are stored that a copy would meet again, see WithStored: a 503, or a 409
+// of the lock inside, frees the key, and a copy runs. So does a panic, and the end of
+// the handler's goroutine. Exception: if the handler has written a status before that
+// is stored, it may have taken effect, and copies are refused with "outcome_unknown".
+// A handler that knows better says so:
 //
 //	attempt, _ := ginlock.AttemptFromContext(c)
 //	attempt.Decide(core.Uncertain) // the payment provider timed out: its 504 tells nothing
 //
 // core.StoreAnswer and core.DropAnswer keep an answer, or do not, whatever its status
-// is. The last decision before the handlers return counts. A handler that
+// is. The last decision before the handlers return counts. It also counts before a
+// panic: core.DropAnswer frees the key, and after core.StoreAnswer the outcome is
+// unknown, since the answer may be incomplete. A handler that
 // writes nothing and leaves an error in c.Errors leaves its answer to those outside:
 // it is not stored, and frees the key.
 //
@@ -165,8 +169,9 @@
 // is done when the handler returns, and copies are refused with
 // "completed_unreplayable"; after a panic, with "outcome_unknown". So streams and
 // server-sent events do not belong under Idempotent, nor does a reverse proxy for a
-// service that answers without a Content-Length, since it flushes. An answer is told
-// by its status: errors that are sent as 200, as in GraphQL and JSON-RPC, are kept
+// service that answers without a Content-Length, since it flushes. A
+// reverse proxy answers 502, which frees the key, if its service breaks off before a
+// status: its ErrorHandler can decide core.Uncertain. An answer is told by its status: errors that are sent as 200, as in GraphQL and JSON-RPC, are kept
 // like others, where the handler does not decide.
 //
 // Its place, from the outside inwards: recover, log, CORS, compression,

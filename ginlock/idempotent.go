@@ -67,6 +67,7 @@ func run(c *gin.Context, exchange *httpattempt.Exchange) {
 		defer restore(c, before)
 		defer func() { c.Writer = outer }()
 		w := newWriter(outer, recorder)
+		defer w.noteBypass(exchange) // also after a panic
 		c.Request, c.Writer = running, w
 		c.Next()
 		w.end(exchange, len(c.Errors) > failures)

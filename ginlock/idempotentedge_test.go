@@ -135,3 +135,25 @@ func TestIdempotentContextEnded(t *testing.T) {
 		})
 	}
 }
+
+// An answer that another route has sent is known to the client, whatever follows.
+func TestIdempotentPanicAfterHandleContext(t *testing.T) {
+	t.Parallel()
+	engine := gin.New()
+	engine.POST("/elsewhere", func(c *gin.Context) { c.String(http.StatusCreated, "paid") })
+	runs := 0
+	engine.POST("/", ginlock.Idempotent(locktest.New(t).Locker, byKey), func(c *gin.Context) {
+		runs++
+		c.Request.URL.Path = "/elsewhere"
+		engine.HandleContext(c)
+		panic("crash")
+	})
+	func() {
+		defer func() { _ = recover() }()
+		pay(t, engine, "/", "k", "")
+	}()
+	checkProblem(t, pay(t, engine, "/", "k", ""), http.StatusConflict, "outcome_unknown")
+	if runs != 1 {
+		t.Errorf("the handler has run %d times", runs)
+	}
+}

@@ -97,16 +97,20 @@ func (w *writer) CloseNotify() <-chan bool { return w.outer.CloseNotify() }
 // Pusher returns what can push; nil is nothing.
 func (w *writer) Pusher() http.Pusher { return w.outer.Pusher() }
 
+// noteBypass reports an answer to the exchange that was sent without c.Writer, as
+// engine.HandleContext sends one.
+func (w *writer) noteBypass(exchange *httpattempt.Exchange) {
+	if !w.Written() && w.outer.Written() {
+		exchange.Bypass()
+	}
+}
+
 // end tells the exchange of an answer that the recorder does not know: one that
-// went past c.Writer, as by engine.HandleContext, one that those before the
-// middleware are to give, for an unknown route or an error, or one that Gin sends
-// when the chain is over: a success is one, also beside an error.
+// those before the middleware are to give, for an unknown route or an error, or one
+// that Gin sends when the chain is over: a success is one, also beside an error.
 func (w *writer) end(exchange *httpattempt.Exchange, failed bool) {
 	switch {
-	case w.Written():
-		return
-	case w.outer.Written():
-		exchange.Bypass()
+	case w.Written(), w.outer.Written():
 		return
 	case failed && !w.chosen, w.status >= http.StatusBadRequest && (failed || !w.chosen):
 		exchange.Fail()

@@ -14,15 +14,17 @@ import (
 // run runs a handler as an attempt, and ends the attempt before the answer is
 // sent. What becomes of that changes nothing in the answer.
 func (c *config) run(ctx context.Context, a *core.Attempt, req any, handler grpc.UnaryHandler) (reply any, err error) {
-	end := a.Abort // after a panic, too
+	end, returned := a.Abort, false
 	defer func() {
-		if a.Decision() == core.Uncertain {
+		// A handler that has broken has returned no answer to store.
+		if d := a.Decision(); d == core.Uncertain || d == core.StoreAnswer && !returned {
 			end = a.Interrupt
 		}
 		_ = end(context.WithoutCancel(ctx)) // it ends also when the client has gone
 	}()
 	inside, notes := takeNotes(a.Lease().Context())
 	reply, err = handler(inside, req) //nolint:contextcheck // the lease's context is derived from ctx
+	returned = true
 	if !c.keeps(a, err) {
 		return reply, err
 	}

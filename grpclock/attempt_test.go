@@ -143,8 +143,9 @@ func TestHowOtherAnswersAreStored(t *testing.T) {
 	}
 }
 
-// A handler that panics, or ends its goroutine, frees its key, unless it has said
-// that the outcome is uncertain. The panic goes on as it is.
+// A handler that panics, or ends its goroutine, frees its key. Exception: the
+// outcome is unknown after Uncertain, and after StoreAnswer, since there is no
+// answer to store. The panic goes on as it is.
 func TestAttemptsThatBreak(t *testing.T) {
 	t.Parallel()
 	const crash = "crash"
@@ -154,7 +155,7 @@ func TestAttemptsThatBreak(t *testing.T) {
 			want     error
 		}{
 			"Undecided":   {core.Undecided, nil},
-			"StoreAnswer": {core.StoreAnswer, nil},
+			"StoreAnswer": {core.StoreAnswer, core.ErrInterrupted},
 			"DropAnswer":  {core.DropAnswer, nil},
 			"Uncertain":   {core.Uncertain, core.ErrInterrupted},
 		} {

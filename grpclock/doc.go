@@ -90,6 +90,9 @@
 //	attempt, _ := grpclock.AttemptFromContext(ctx)
 //	attempt.Decide(core.Uncertain) // the call to the payment provider timed out
 //
+// A handler that panics has returned no status. If it has decided core.Uncertain or
+// core.StoreAnswer before, copies are refused with OUTCOME_UNKNOWN.
+//
 // A process that dies in the middle leaves a call of which nobody knows whether it
 // took effect. Copies are refused with OUTCOME_UNKNOWN, until an operator frees the
 // key, for which core.Locker.Resolve takes core.EndpointKey("", fullMethod, key); or

@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log"
 	"net/http"
+	"net/http/httputil"
+	"net/url"
 	"runtime"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"github.com/reqlock/reqlock/core"
@@ -18,7 +21,8 @@ import (
 func endingScenarios() []testCase {
 	return []testCase{
 		{"a panic, inside the framework's recovery", everywhere, panics},
-		{"http.ErrAbortHandler, and a panic that is uncertain", everywhere, abortHandler},
+		{"http.ErrAbortHandler in an attempt", everywhere, abortHandler},
+		{"a reverse proxy whose service breaks off", everywhere, proxiedAnswerBreaks},
 		{"Goexit of the handler", everywhere, exits},
 		{"a write after the handler has returned", everywhere, lateWrite},
 		{"the client goes, and the handler answers", everywhere, clientGoes},
@@ -28,70 +32,138 @@ func endingScenarios() []testCase {
 	}
 }
 
+// A breaking is a handler that writes and decides something before it breaks, and
+// whether that leaves the outcome unknown.
+type breaking struct {
+	status   int // written before; 0: nothing
+	decision core.Decision
+	unknown  bool
+}
+
+// breakings are what the name of a request makes its handler do. The name is its
+// key too.
+var breakings = map[string]breaking{
+	"nothing":              {},
+	"nothing, Uncertain":   {decision: core.Uncertain, unknown: true},
+	"nothing, StoreAnswer": {decision: core.StoreAnswer, unknown: true},
+	"a 500":                {status: http.StatusInternalServerError},
+	"a 500, Uncertain":     {status: http.StatusInternalServerError, decision: core.Uncertain, unknown: true},
+	"a 500, StoreAnswer":   {status: http.StatusInternalServerError, decision: core.StoreAnswer, unknown: true},
+	"a 409":                {status: http.StatusConflict},
+	"a 201":                {status: http.StatusCreated, unknown: true},
+	"a 201, DropAnswer":    {status: http.StatusCreated, decision: core.DropAnswer},
+	"a 201, Uncertain":     {status: http.StatusCreated, decision: core.Uncertain, unknown: true},
+	"a 422":                {status: http.StatusUnprocessableEntity, unknown: true},
+}
+
+// do writes and decides.
+func (b breaking) do(t turn) {
+	t.attempt.Decide(b.decision)
+	t.Header().Set("Location", "/payments/1")
+	if b.status != 0 {
+		t.WriteHeader(b.status)
+		_, _ = t.Write([]byte("paid"))
+	}
+}
+
+// named is a request of which name is the key, quoted, and a header. It has a
+// connection of its own: if one that was used before breaks, net/http's client
+// sends a request with an Idempotency-Key again by itself.
+func named(name string) sent {
+	return sent{keys: []string{`"` + name + `"`}, header: http.Header{"X-Name": {name}, "Connection": {"close"}}}
+}
+
+// afterBreaking sends a copy of a request whose handler has broken.
+func (s *shop) afterBreaking(name string) {
+	s.Helper()
+	if breakings[name].unknown {
+		s.refuses(core.ErrInterrupted, named(name))
+		return
+	}
+	s.replays(s.runsWith(http.StatusCreated, named(name)), named(name))
+}
+
+// breaks serves a handler that breaks for the first request of each name.
+func (e *env) breaks(recovers bool, end func()) *shop {
+	e.Helper()
+	var broken sync.Map
+	return e.shop(endpoint{recovers: recovers, handler: func(t turn) {
+		name := t.r.Header.Get("X-Name")
+		if _, again := broken.LoadOrStore(name, true); !again {
+			breakings[name].do(t)
+			end()
+		}
+		t.WriteHeader(http.StatusCreated)
+	}})
+}
+
 // What the handler has answered before is dropped, with its headers, and the
 // recovery answers.
 func panics(e *env) {
-	first := true
-	s := e.shop(endpoint{
-		recovers: true,
-		handler: func(t turn) {
-			t.Header().Set("Location", "/payments/1")
-			t.WriteHeader(http.StatusCreated)
-			_, _ = t.Write([]byte("paid"))
-			if first {
-				first = false
-				panic("crash")
-			}
-		},
-	})
-	crashed := s.runsWith(http.StatusInternalServerError, payment("panic"))
-	if crashed.header.Get("Location") != "" || crashed.body == "paid" {
-		e.Errorf("the answer after the panic is %+v", crashed)
+	s := e.breaks(true, func() { panic("crash") })
+	for name := range breakings {
+		crashed := s.runsWith(http.StatusInternalServerError, named(name))
+		if crashed.header.Get("Location") != "" || crashed.body == "paid" {
+			e.Errorf("%s: the answer after the panic is %+v", name, crashed)
+		}
+		s.afterBreaking(name)
 	}
-	s.replays(s.runsWith(http.StatusCreated, payment("panic")), payment("panic"))
 }
 
 func abortHandler(e *env) {
-	s := e.shop(endpoint{handler: func(t turn) {
-		_, _ = t.Write([]byte("paid"))
-		if t.r.Header.Get("X-Decide") != "" {
-			t.attempt.Decide(core.Uncertain)
+	s := e.breaks(false, func() { panic(http.ErrAbortHandler) })
+	for name := range breakings {
+		if answer := s.do(e.Context(), named(name)); answer.err == nil {
+			e.Errorf("%s: an answer of a handler that aborted: %+v", name, answer)
 		}
-		panic(http.ErrAbortHandler)
-	}})
-	for range 2 {
-		if answer := s.do(e.Context(), payment("abort")); answer.err == nil {
-			e.Errorf("an answer of a handler that aborted: %+v", answer)
-		}
+		s.afterBreaking(name)
 	}
-	if n := s.runs.Load(); n != 2 {
-		e.Errorf("the handler has run %d times", n)
-	}
-	uncertain := payment("abort")
-	uncertain.header = http.Header{"X-Decide": {"uncertain"}}
-	if answer := s.do(e.Context(), uncertain); answer.err == nil {
-		e.Errorf("an answer of a handler that aborted: %+v", answer)
-	}
-	s.refuses(core.ErrInterrupted, payment("abort"))
 }
 
 func exits(e *env) {
-	var runs atomic.Int64
-	ctx, leave := context.WithCancel(e.Context())
-	s := e.shop(endpoint{
-		handler: func(t turn) {
-			t.WriteHeader(http.StatusCreated)
-			if runs.Add(1) == 1 {
-				leave() // net/http leaves the connection open
-				runtime.Goexit()
-			}
-		},
+	leave := make(chan context.CancelFunc, 1)
+	s := e.breaks(false, func() {
+		(<-leave)() // net/http leaves the connection open
+		runtime.Goexit()
 	})
-	if answer := s.do(ctx, payment("exit")); answer.err == nil {
-		e.Errorf("an answer of a handler that gave none: %+v", answer)
+	for name := range breakings {
+		e.events.forget()
+		ctx, cancel := context.WithCancel(e.Context())
+		leave <- cancel
+		if answer := s.do(ctx, named(name)); answer.err == nil {
+			e.Errorf("%s: an answer of a handler that gave none: %+v", name, answer)
+		}
+		e.events.await(e.T, core.Released, 1)
+		s.afterBreaking(name)
 	}
-	e.events.await(e.T, core.Released, 1)
-	s.replays(s.runsWith(http.StatusCreated, payment("exit")), payment("exit"))
+}
+
+// The service has charged and broken its answer off. The proxy panics then.
+func proxiedAnswerBreaks(e *env) {
+	service := startHTTP(e.T, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "100")
+		w.WriteHeader(http.StatusCreated)
+		_, _ = io.WriteString(w, "paid")
+		_ = http.NewResponseController(w).Flush()
+		panic(http.ErrAbortHandler)
+	}))
+	to, err := url.Parse(service.URL)
+	if err != nil {
+		e.Fatal(err)
+	}
+	proxy := &httputil.ReverseProxy{
+		Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(to) },
+		Transport: &http.Transport{DisableKeepAlives: true},
+		ErrorLog:  log.New(io.Discard, "", 0),
+	}
+	s := e.shop(endpoint{handler: func(t turn) { proxy.ServeHTTP(t.ResponseWriter, t.r) }})
+	if answer := s.do(e.Context(), payment("proxied")); answer.err == nil {
+		e.Errorf("an answer of a service that broke off: %+v", answer)
+	}
+	s.refuses(core.ErrInterrupted, payment("proxied"))
+	if n := s.runs.Load(); n != 1 {
+		e.Errorf("charged %d times", n)
+	}
 }
 
 func lateWrite(e *env) {

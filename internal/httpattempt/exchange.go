@@ -30,9 +30,10 @@ func (x *Exchange) Replayed() bool { return x.replayed }
 // Run runs the handler of a request on a Recorder, with the context of the
 // attempt. Then it ends the attempt, and sends what is recorded to w.
 //
-// If the handler panics or ends its goroutine, the attempt is aborted, and what
-// is recorded is dropped: w and its header are as they were. Where the answer went
-// straight out, and looked like one that is kept, nobody knows what has happened.
+// If the handler panics or ends its goroutine, what is recorded is dropped: w and
+// its header are as they were. The attempt is aborted. Exception: it is interrupted
+// where the handler has written a status that is stored, or has decided
+// core.StoreAnswer or core.Uncertain. core.DropAnswer aborts it in any case.
 func (x *Exchange) Run(w http.ResponseWriter, r *http.Request, handler func(w *Recorder, r *http.Request)) {
 	leased := x.attempt.Lease().Context()
 	detached := context.WithoutCancel(r.Context()) // it ends also if the client has gone
@@ -101,20 +102,29 @@ func (x *Exchange) stores(status int) bool {
 	}
 }
 
-// breakOff ends the attempt of a handler that has not returned, or of which nobody
-// could tell how it has ended, because Stored has panicked.
+// breakOff ends the attempt of a handler that has not returned, or whose status
+// nobody could judge, because Stored has panicked.
 func (x *Exchange) breakOff(ctx context.Context, returned bool) {
 	x.recorder.close()
-	end := x.attempt.Interrupt
+	end := x.attempt.Interrupt // also where Stored panics now
 	defer func() { _ = end(ctx) }()
-	if !returned && x.attempt.Decision() != core.Uncertain && !x.looksDone() {
+	if !returned && x.brokeWithoutSuccess() {
 		end = x.attempt.Abort
 	}
 }
 
-// looksDone reports whether a client may have seen an answer that is kept, from a
-// handler that did not return.
-func (x *Exchange) looksDone() bool {
-	answer, _ := x.recorder.result(0)
-	return x.recorder.Passing() && x.stores(answer.Status)
+// brokeWithoutSuccess reports whether a copy may run after a handler that has not
+// returned. A handler that has written a status which is stored may have taken
+// effect before it broke: a reverse proxy panics in the middle of a success. The
+// same holds for a handler that has asked for its answer to be stored.
+func (x *Exchange) brokeWithoutSuccess() bool {
+	switch x.attempt.Decision() {
+	case core.DropAnswer:
+		return true
+	case core.StoreAnswer, core.Uncertain:
+		return false
+	default:
+		answer, _ := x.recorder.result(0)
+		return !x.bypassed && !x.recorder.answered() || !x.stores(answer.Status)
+	}
 }
