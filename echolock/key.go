@@ -70,6 +70,24 @@ func RealIP() KeyFunc {
 	return func(c echo.Context) (string, error) { return keypart.IP(c.RealIP()) }
 }
 
+// Host reads the key from c.Request().Host, the host to which the request was
+// sent. It is for services whose tenants have hosts of their own. Alone it is one key
+// for all requests of a tenant, so join it with other parts:
+//
+//	core.Join(echolock.Host(), echolock.Get("user_id"), echolock.IdempotencyKey())
+//
+// The key is in lower case, without a port and without a dot at its end: a tenant
+// has one key on all ports. An IPv6 address has one key, however it is written. No
+// host is core.ErrNoKey. A host with characters other than letters, digits,
+// hyphens, underscores and dots is core.ErrInvalidKey: international names have
+// their ASCII form (xn--) in requests.
+//
+// A client can send any host. Choose the tenant of the handler by the same host, and
+// refuse hosts that no tenant has. Host does not read X-Forwarded-Host, which a
+// client can forge. Behind a proxy that changes the host, set c.Request().Host in a
+// middleware before the lock.
+func Host() KeyFunc { return ofRequest(httpkey.Host()) }
+
 // Get reads the key from a value that an earlier middleware put into c with
 // c.Set, such as the user that an authentication found. Strings, integers and
 // values with a method String are keys; a value of another type is

@@ -36,6 +36,7 @@ func TestKeyFunctions(t *testing.T) {
 		"cookie":      echolock.Cookie("c"),
 		"form":        echolock.Form("f"),
 		"192.0.2.1":   echolock.RealIP(),
+		"example.com": echolock.Host(),
 		"77":          echolock.Get("n"),
 		"as":          echolock.GetAs("n", func(int) string { return "as" }),
 		"literal":     echolock.Literal("literal"),

@@ -71,6 +71,10 @@ func TestKeyFunctions(t *testing.T) {
 		"no JSON":   {ginlock.JSONField("a.id"), body("application/json", `{"a":{}}`), "", core.ErrNoKey},
 		"long JSON": {ginlock.JSONField("a", ginlock.MaxBody(8)), body("application/json", `{"a":"42"}`), "", core.ErrBodyTooLarge},
 
+		"host":      {ginlock.Host(), func(c *gin.Context) { c.Request.Host = "Tenant.example:443" }, "tenant.example", nil},
+		"no host":   {ginlock.Host(), func(c *gin.Context) { c.Request.Host = "" }, "", core.ErrNoKey},
+		"host, odd": {ginlock.Host(), func(c *gin.Context) { c.Request.Host = "a b" }, "", core.ErrInvalidKey},
+
 		"value":           {ginlock.Get("user"), set("user", "ada"), "ada", nil},
 		"value, integer":  {ginlock.Get("user"), set("user", uint(7)), "7", nil},
 		"value, no name":  {ginlock.Get(userKey{}), set(userKey{}, "ada"), "ada", nil},

@@ -98,6 +98,24 @@ func MaxBody(bytes int64) BodyOption { return httpkey.MaxBody(bytes) }
 // the server around the proxy, and the proxy overwrites the headers.
 func RemoteIP() KeyFunc { return httpkey.RemoteIP() }
 
+// Host reads the key from r.Host, the host to which the request was
+// sent. It is for services whose tenants have hosts of their own. Alone it is one key
+// for all requests of a tenant, so join it with other parts:
+//
+//	core.Join(nethttplock.Host(), nethttplock.BasicUser(), nethttplock.IdempotencyKey())
+//
+// The key is in lower case, without a port and without a dot at its end: a tenant
+// has one key on all ports. An IPv6 address has one key, however it is written. No
+// host is core.ErrNoKey. A host with characters other than letters, digits,
+// hyphens, underscores and dots is core.ErrInvalidKey: international names have
+// their ASCII form (xn--) in requests.
+//
+// A client can send any host. Choose the tenant of the handler by the same host, and
+// refuse hosts that no tenant has. Host does not read X-Forwarded-Host, which a
+// client can forge. Behind a proxy that changes the host, set r.Host in a
+// middleware before the lock.
+func Host() KeyFunc { return httpkey.Host() }
+
 // BasicUser reads the key from the user name of the Authorization header
 // (Basic). It does not check the password: put it behind the middleware that
 // does.

@@ -348,16 +348,17 @@ func TestKeyFunctions(t *testing.T) {
 	r.SetPathValue("p", "path")
 	r.SetBasicAuth("user", "secret")
 	for want, key := range map[string]nethttplock.KeyFunc{
-		"header":    nethttplock.Header("X-H"),
-		"path":      nethttplock.PathValue("p"),
-		"query":     nethttplock.Query("q"),
-		"cookie":    nethttplock.Cookie("c"),
-		"form":      nethttplock.Form("f"),
-		"192.0.2.1": nethttplock.RemoteIP(),
-		"user":      nethttplock.BasicUser(),
-		"77":        nethttplock.ContextValue(ctxKey{}),
-		"as":        nethttplock.ContextValueAs(ctxKey{}, func(int) string { return "as" }),
-		"literal":   nethttplock.Literal("literal"),
+		"header":      nethttplock.Header("X-H"),
+		"path":        nethttplock.PathValue("p"),
+		"query":       nethttplock.Query("q"),
+		"cookie":      nethttplock.Cookie("c"),
+		"form":        nethttplock.Form("f"),
+		"192.0.2.1":   nethttplock.RemoteIP(),
+		"example.com": nethttplock.Host(),
+		"user":        nethttplock.BasicUser(),
+		"77":          nethttplock.ContextValue(ctxKey{}),
+		"as":          nethttplock.ContextValueAs(ctxKey{}, func(int) string { return "as" }),
+		"literal":     nethttplock.Literal("literal"),
 	} {
 		if got, err := key(r); got != want || err != nil {
 			t.Errorf("%q, %v; want %q", got, err, want)

@@ -14,6 +14,7 @@ import (
 var echoIdempotency = idempotency[echo.Context, echolock.Option]{
 	request:     echo.Context.Request,
 	user:        core.Join(core.Of(echoUser), echolock.IdempotencyKey()),
+	tenant:      core.Join(echolock.Host(), core.Of(echoUser), echolock.IdempotencyKey()),
 	methods:     echolock.WithMethods,
 	optionalKey: echolock.WithOptionalKey,
 	fingerprint: echolock.WithFingerprint,

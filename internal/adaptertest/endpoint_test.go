@@ -16,7 +16,9 @@ type endpoint struct {
 	outer func(w http.ResponseWriter, r *http.Request) bool
 	// key is a key function of the application; nil is the user's name joined with
 	// the adapter's own IdempotencyKey.
-	key     func(r *http.Request) (string, error)
+	key func(r *http.Request) (string, error)
+	// tenants joins the default key with the adapter's own Host.
+	tenants bool
 	options []core.Option
 	own     ownOptions
 	handler func(t turn)
@@ -57,6 +59,7 @@ type turn struct {
 type idempotency[R, O any] struct {
 	request     func(R) *http.Request
 	user        core.KeyFunc[R]
+	tenant      core.KeyFunc[R] // user, joined with the host
 	methods     func(...string) O
 	optionalKey func(...string) O
 	fingerprint func(func(R) ([]byte, error)) O
@@ -68,7 +71,10 @@ type idempotency[R, O any] struct {
 
 // key makes the key function of an endpoint.
 func (a idempotency[R, O]) key(e endpoint) core.KeyFunc[R] {
-	if e.key == nil {
+	switch {
+	case e.tenants:
+		return a.tenant
+	case e.key == nil:
 		return a.user
 	}
 	return func(r R) (string, error) { return e.key(a.request(r)) }

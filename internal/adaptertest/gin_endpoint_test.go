@@ -14,6 +14,7 @@ import (
 var ginIdempotency = idempotency[*gin.Context, ginlock.Option]{
 	request:     func(c *gin.Context) *http.Request { return c.Request },
 	user:        core.Join(core.Of(ginUser), ginlock.IdempotencyKey()),
+	tenant:      core.Join(ginlock.Host(), core.Of(ginUser), ginlock.IdempotencyKey()),
 	methods:     ginlock.WithMethods,
 	optionalKey: ginlock.WithOptionalKey,
 	fingerprint: ginlock.WithFingerprint,

@@ -10,6 +10,7 @@ import (
 var netHTTPIdempotency = idempotency[*http.Request, nethttplock.Option]{
 	request:     func(r *http.Request) *http.Request { return r },
 	user:        core.Join(nethttplock.BasicUser(), nethttplock.IdempotencyKey()),
+	tenant:      core.Join(nethttplock.Host(), nethttplock.BasicUser(), nethttplock.IdempotencyKey()),
 	methods:     nethttplock.WithMethods,
 	optionalKey: nethttplock.WithOptionalKey,
 	fingerprint: nethttplock.WithFingerprint,

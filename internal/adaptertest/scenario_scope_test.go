@@ -11,6 +11,7 @@ import (
 func scopeScenarios() []testCase {
 	return []testCase{
 		{"the same key of another user, on another route, by another method", everywhere, scopes},
+		{"another name of the service, and tenants that have their names", everywhere, hosts},
 		{"delimiters in users and keys", everywhere, delimiters},
 		{"braces in a key, and nothing of a key in Redis", everywhere, namesInRedis},
 		{"a right that is taken away between the first request and its copy", everywhere, revoked},
@@ -32,6 +33,27 @@ func scopes(e *env) {
 	for i := range all {
 		s.replays(firsts[i], all[i])
 	}
+}
+
+// A retry may reach the service by another of its names. Where each tenant has a
+// name, it belongs to the key, without its port.
+func hosts(e *env) {
+	at := func(host string) sent {
+		request := payment("hosts")
+		request.host = host
+		return request
+	}
+	s := e.shop(endpoint{})
+	s.replays(s.runsWith(http.StatusCreated, at("a.example")), at("b.example:8443"))
+
+	tenants := e.shop(endpoint{tenants: true})
+	a := tenants.runsWith(http.StatusCreated, at("a.example"))
+	b := tenants.runsWith(http.StatusCreated, at("b.example"))
+	for _, host := range []string{"a.example", "A.Example", "a.example:443", "a.example.:8443"} {
+		tenants.replays(a, at(host))
+	}
+	tenants.replays(b, at("b.example"))
+	tenants.refuses(core.ErrInvalidKey, at("a.example:80:80"))
 }
 
 func delimiters(e *env) {

@@ -50,6 +50,7 @@ func (e *env) shop(point endpoint) *shop {
 type sent struct {
 	method  string // "": POST
 	path    string // "": paymentsPath
+	host    string // "": that of the server
 	user    string // "": ada
 	keys    []string
 	header  http.Header
@@ -96,6 +97,7 @@ func (s *shop) do(ctx context.Context, r sent) (answer got) {
 		s.Errorf("NewRequest: %v", err)
 		return got{err: err}
 	}
+	request.Host = or(r.host, request.Host)
 	maps.Copy(request.Header, r.header)
 	request.SetBasicAuth(or(r.user, "ada"), "password")
 	request.Header["Idempotency-Key"] = r.keys

@@ -15,7 +15,7 @@ type KeyFunc = core.KeyFunc[*http.Request]
 // Header reads a header that comes once.
 func Header(name string) KeyFunc {
 	must(name != "", "Header needs a name")
-	must(http.CanonicalHeaderKey(name) != "Host", "Header cannot read Host: net/http keeps it in Request.Host")
+	must(http.CanonicalHeaderKey(name) != "Host", "Header cannot read Host, which net/http keeps in Request.Host: use Host")
 	return func(r *http.Request) (string, error) {
 		return keypart.Only(r.Header.Values(name))
 	}
@@ -84,6 +84,11 @@ func RemoteIP() KeyFunc {
 		}
 		return keypart.IP(host)
 	}
+}
+
+// Host reads the host to which the request was sent.
+func Host() KeyFunc {
+	return func(r *http.Request) (string, error) { return keypart.Host(r.Host) }
 }
 
 // BasicUser reads the user name of an Authorization header that comes once.

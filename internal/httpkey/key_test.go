@@ -43,6 +43,9 @@ func TestKeys(t *testing.T) {
 	peer := func(addr string) func(*http.Request) {
 		return func(r *http.Request) { r.RemoteAddr = addr }
 	}
+	host := func(host string) func(*http.Request) {
+		return func(r *http.Request) { r.Host = host }
+	}
 	value := func(v any) func(*http.Request) {
 		return func(r *http.Request) { *r = *r.WithContext(context.WithValue(r.Context(), userKey{}, v)) }
 	}
@@ -94,6 +97,11 @@ func TestKeys(t *testing.T) {
 		"peer missing":      {httpkey.RemoteIP(), peer(""), "", core.ErrNoKey},
 		"peer on a socket":  {httpkey.RemoteIP(), peer("@"), "", core.ErrInvalidKey},
 		"peer forged":       {httpkey.RemoteIP(), header("X-Forwarded-For: 203.0.113.9", "X-Real-Ip: 203.0.113.9"), "192.0.2.1", nil},
+
+		"host":          {httpkey.Host(), host("Tenant.example:443"), "tenant.example", nil},
+		"host missing":  {httpkey.Host(), host(""), "", core.ErrNoKey},
+		"host is other": {httpkey.Host(), host("a b"), "", core.ErrInvalidKey},
+		"host forged":   {httpkey.Host(), header("X-Forwarded-Host: other.example", "Host: other.example"), "example.com", nil},
 
 		"basic":           {httpkey.BasicUser(), func(r *http.Request) { r.SetBasicAuth("ada", "pw") }, "ada", nil},
 		"basic missing":   {httpkey.BasicUser(), header(), "", core.ErrNoKey},

@@ -1,0 +1,40 @@
+package keypart
+
+import "strings"
+
+// Host checks the host of a request, and returns it in the one form that hosts have
+// as keys: a name in lower case, without a port and without the dot of the root at
+// its end, or an IP address as IP returns it.
+//
+// No host is core.ErrNoKey. A host that is neither a name of letters, digits,
+// hyphens, underscores and dots nor an IP address is core.ErrInvalidKey, and so is a
+// port that is not a number.
+func Host(host string) (string, error) {
+	name := host
+	if colon := strings.LastIndexByte(host, ':'); colon > strings.LastIndexByte(host, ']') {
+		if strings.Trim(host[colon+1:], "0123456789") != "" {
+			return "", errHost
+		}
+		name = host[:colon]
+	}
+	if inner, ok := strings.CutPrefix(name, "["); ok {
+		address, closed := strings.CutSuffix(inner, "]")
+		if !closed || !strings.Contains(address, ":") {
+			return "", errHost
+		}
+		return IP(address)
+	}
+	if strings.ContainsFunc(name, notInName) {
+		return "", errHost
+	}
+	return Text(strings.ToLower(strings.TrimSuffix(name, ".")))
+}
+
+// notInName reports whether the name of a host cannot have a character.
+func notInName(c rune) bool {
+	letter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+	digit := '0' <= c && c <= '9'
+	return !letter && !digit && c != '-' && c != '.' && c != '_'
+}
+
+var errHost = Invalid("not a host")
