@@ -1,6 +1,7 @@
 package httpreply_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/core/locktest"
 	"github.com/reqlock/reqlock/internal/httpreply"
 	"github.com/reqlock/reqlock/internal/redistest"
 )
@@ -88,5 +90,19 @@ func TestWriteRemovesHeaders(t *testing.T) {
 		if got := w.Header().Get(name); got != want {
 			t.Errorf("%s: %q", name, got)
 		}
+	}
+}
+
+// An answer without a body has no type that a middleware had in mind for another.
+func TestWriteRemovesTypeWithoutBody(t *testing.T) {
+	t.Parallel()
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := locktest.New(t).Locker.Lock(gone, "key")
+	w := httptest.NewRecorder()
+	w.Header().Set("Content-Type", "text/html")
+	httpreply.Write(w, err)
+	if got := w.Header().Get("Content-Type"); got != "" || w.Body.Len() != 0 {
+		t.Errorf("Content-Type %q, %d bytes", got, w.Body.Len())
 	}
 }

@@ -1,0 +1,66 @@
+package httpattempt
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/core/locktest"
+)
+
+// A refusal of a middleware inside drops the answer. Exception: a decision that was
+// made before stands, since the request may have taken effect by then.
+func TestRefusedKeepsDecision(t *testing.T) {
+	t.Parallel()
+	locks := locktest.New(t).Locker
+	for decided, want := range map[core.Decision]core.Decision{
+		core.Undecided:   core.DropAnswer,
+		core.DropAnswer:  core.DropAnswer,
+		core.StoreAnswer: core.StoreAnswer,
+		core.Uncertain:   core.Uncertain,
+	} {
+		attempt, err := locks.Begin(t.Context(), "key", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		attempt.Decide(decided)
+		Refused(attempt.Lease().Context())
+		if got := attempt.Decision(); got != want {
+			t.Errorf("after the decision %d and a refusal the decision is %d, not %d", decided, got, want)
+		}
+		if err := attempt.Abort(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	Refused(t.Context()) // without an attempt
+}
+
+// The route of a request has in front what a middleware has cut off its path.
+func TestRouteOf(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		target, path, pattern string
+		want                  string
+	}{
+		"a pattern":                 {"/payments/7", "/payments/7", "POST /payments/{id}", "POST /payments/{id}"},
+		"no pattern":                {"/payments/7", "/payments/7", "", "/payments/7"},
+		"a prefix that was cut off": {"/api/payments/7", "/payments/7", "/payments/{id}", "/api/payments/{id}"},
+		"a path that was rewritten": {"/old/7", "/new/7", "/new/{id}", "/old/7/new/{id}"},
+		"a query":                   {"/api/payments?a=/payments", "/payments", "/payments", "/api/payments"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, test.target, nil)
+			r.URL.Path = test.path
+			if got := RouteOf(r, test.pattern); got != test.want {
+				t.Errorf("%q, not %q", got, test.want)
+			}
+		})
+	}
+	unread := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/payments", nil)
+	unread.RequestURI = ""
+	if got := RouteOf(unread, "/payments"); got != "/payments" {
+		t.Errorf("a request that no server has read has the route %q", got)
+	}
+}
