@@ -39,7 +39,7 @@ type IdempotentConfig struct {
 	OptionalKey []string
 
 	// Fingerprint tells requests apart that come with one key by mistake: see
-	// WithFingerprint. nil is that of path, query and body; a function that
+	// WithFingerprint. nil is that of path, query, media type and body; a function that
 	// returns nothing tells none apart.
 	Fingerprint func(c echo.Context) ([]byte, error)
 

@@ -19,7 +19,7 @@ import (
 //	e.POST("/payments", pay, auth, echolock.Idempotent(locks, core.Join(echolock.Get("user_id"), echolock.IdempotencyKey())))
 //
 // It is for POST and PATCH: see WithMethods. The same key with another path,
-// query or body is refused with core.ErrMismatch: see WithFingerprint. A request
+// query, media type or body is refused with core.ErrMismatch: see WithFingerprint. A request
 // without key is refused, or see WithOptionalKey. The keys of two routes have
 // nothing to do with each other: a route is what c.Path says, or the URL's path
 // where that is empty, behind what http.StripPrefix has cut off, and behind the

@@ -18,7 +18,7 @@ import (
 //	r.POST("/payments", auth, ginlock.Idempotent(locks, core.Join(ginlock.Get("user_id"), ginlock.IdempotencyKey())), pay)
 //
 // It is for POST and PATCH: see WithMethods. The same key with another path,
-// query or body is refused with core.ErrMismatch: see WithFingerprint. A request
+// query, media type or body is refused with core.ErrMismatch: see WithFingerprint. A request
 // without key is refused, or see WithOptionalKey. The keys of two routes have
 // nothing to do with each other: a route is what c.FullPath says, or the URL's
 // path where that is empty, behind what http.StripPrefix has cut off.

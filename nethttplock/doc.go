@@ -143,8 +143,21 @@
 //
 // The body is read first, up to WithMaxBody, for the fingerprint by which a request
 // is told from another one that comes with the same key: that is refused with 422.
-// A client has to send the same bytes again, and a middleware outside that reads
-// the body has to leave it there; else use WithFingerprint or WithoutFingerprint.
+// The fingerprint is made of the path, the query, the media type without its
+// parameters, and the body. A client has to send the same bytes again. Exception: a
+// multipart body is compared part by part, in order, by name, file name, type, other
+// headers and bytes, and never by its boundary, which is a new one for each retry.
+// It is compared as it was sent if it is malformed or has more than 1000 parts.
+//
+// A middleware outside that reads the body has to leave it there, or to leave a
+// parsed form without files; else the request is refused with 500. Use
+// WithFingerprint or WithoutFingerprint then. A request whose length is unknown or
+// above 0, and whose body reads as empty, is refused too: nobody can say that its body
+// was not read before.
+//
+// The host belongs neither to the route nor to the fingerprint: a client may send a
+// copy to another name of the service. Where a name stands for a tenant, join Host
+// with the key.
 //
 // What holds: for a key, while its record is kept, there is at most one stored
 // answer, and all copies get that one. It is not exactly once. The effect and the

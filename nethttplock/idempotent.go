@@ -20,7 +20,7 @@ import (
 //	mux.Handle("POST /payments", auth(pay(payments)))
 //
 // It is for POST and PATCH: see WithMethods. The same key with another path,
-// query or body is refused with core.ErrMismatch: see WithFingerprint. A request
+// query, media type or body is refused with core.ErrMismatch: see WithFingerprint. A request
 // without key is refused, or see WithOptionalKey. The keys of two routes have
 // nothing to do with each other: a route is what r.Pattern says, or the URL's
 // path where that is empty or ends in a slash, behind what http.StripPrefix has cut

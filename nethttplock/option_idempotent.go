@@ -27,8 +27,8 @@ func WithOptionalKey(header ...string) Option {
 }
 
 // WithFingerprint sets what tells a request from another one that comes with the
-// same key by mistake, beside method and route: SHA-256 over path, query and body
-// if not set. It is for requests that a client may write in another way when it
+// same key by mistake, beside method and route: SHA-256 over path, query, media type
+// and body if not set, see the package comment. It is for requests that a client may write in another way when it
 // sends them again, and for those whose body is large or has been read before:
 // with it Idempotent does not read the body, and if fingerprint does, it has to
 // leave one there for the handler. What it returns should be short, such as a

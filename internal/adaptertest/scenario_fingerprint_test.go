@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"mime/multipart"
 	"net/http"
 
@@ -21,6 +22,8 @@ func fingerprintScenarios() []testCase {
 		{"a fingerprint that cannot be had", everywhere, noOwnFingerprint},
 		{"no fingerprint", everywhere, noFingerprint},
 		{"a form that is sent again with another boundary", everywhere, otherBoundary},
+		{"another media type, and another charset", everywhere, otherMediaType},
+		{"a body that was read outside, with an encoding", everywhere, encodedBodyGone},
 	}
 }
 
@@ -129,26 +132,70 @@ func noFingerprint(e *env) {
 	s.replays(first, other)
 }
 
-// A client that makes its form anew sends another boundary, and other bytes.
+// A client that makes its form again sends another boundary, and other bytes.
 func otherBoundary(e *env) {
-	form := func(key string) sent {
+	form := func(amount, file, content string) sent {
 		var body bytes.Buffer
 		w := multipart.NewWriter(&body)
-		_ = w.WriteField("amount", "7")
+		_ = w.WriteField("amount", amount)
+		part, _ := w.CreateFormFile("receipt", file)
+		_, _ = part.Write([]byte(content))
 		_ = w.Close()
-		return sent{
-			keys: []string{key}, body: body.String(),
-			header: http.Header{"Content-Type": {w.FormDataContentType()}},
+		request := payment("form")
+		request.body = body.String()
+		request.header = http.Header{"Content-Type": {w.FormDataContentType()}}
+		return request
+	}
+	s := e.shop(endpoint{handler: func(t turn) {
+		file, header, err := t.r.FormFile("receipt")
+		if err != nil {
+			e.Errorf("the handler finds no file: %v", err)
+			return
 		}
+		defer func() { _ = file.Close() }()
+		content, err := io.ReadAll(file)
+		t.WriteHeader(http.StatusCreated)
+		_, _ = fmt.Fprint(t, t.r.PostFormValue("amount"), header.Filename, string(content), err)
+	}})
+	first := s.runsWith(http.StatusCreated, form("7", "r.txt", "paid"))
+	if want := "7r.txtpaid<nil>"; first.body != want {
+		e.Errorf("the handler reads %q, not %q", first.body, want)
+	}
+	s.replays(first, form("7", "r.txt", "paid"))
+	for _, other := range []sent{form("8", "r.txt", "paid"), form("7", "s.txt", "paid"), form("7", "r.txt", "open")} {
+		s.refuses(core.ErrMismatch, other)
+	}
+}
+
+// The same bytes are another request as a merge patch than as a JSON patch.
+func otherMediaType(e *env) {
+	patch := func(contentType string) sent {
+		request := payment("patch")
+		request.method, request.body = http.MethodPatch, "[]"
+		request.header = http.Header{"Content-Type": {contentType}}
+		return request
 	}
 	s := e.shop(endpoint{})
-	again := form("form")
-	first := s.runsWith(http.StatusCreated, again)
-	s.refuses(core.ErrMismatch, form("form"))
-	s.replays(first, again)
+	first := s.runsWith(http.StatusCreated, patch("application/merge-patch+json"))
+	s.replays(first, patch("Application/Merge-Patch+JSON; charset=utf-8"))
+	s.refuses(core.ErrMismatch, patch("application/json-patch+json"))
+	s.refuses(core.ErrMismatch, patch(""))
+}
 
-	byField := e.shop(endpoint{own: ownOptions{fingerprint: func(r *http.Request) ([]byte, error) {
-		return []byte(r.PostFormValue("amount")), nil
-	}}})
-	byField.replays(byField.runsWith(http.StatusCreated, form("field")), form("field"))
+// Without its body every request would have the same fingerprint.
+func encodedBodyGone(e *env) {
+	s := e.shop(endpoint{outer: func(_ http.ResponseWriter, r *http.Request) bool {
+		_, err := io.Copy(io.Discard, r.Body)
+		return err == nil
+	}})
+	for _, body := range []string{"one", "two"} {
+		request := payment("encoded")
+		request.body, request.header = body, http.Header{"Content-Encoding": {"gzip"}}
+		if answer := s.do(e.Context(), request); answer.status != http.StatusInternalServerError {
+			e.Errorf("%q: %+v", body, answer)
+		}
+	}
+	empty := payment("empty")
+	empty.body, empty.header = "", http.Header{"Content-Encoding": {"gzip"}}
+	s.replays(s.runsWith(http.StatusCreated, empty), empty)
 }

@@ -21,7 +21,7 @@ type Settings[R any] struct {
 	Methods []string
 	// OptionalKey are headers; requests that lack all of them run without key.
 	OptionalKey []string
-	// Fingerprint is the application's own; nil is that of path, query and body.
+	// Fingerprint is the application's own; nil is that of path, query, media type and body.
 	Fingerprint func(R) ([]byte, error)
 	// MaxBody is up to how many bytes that reads a body: 1 MiB if 0.
 	MaxBody int64
