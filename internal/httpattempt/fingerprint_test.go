@@ -112,6 +112,11 @@ func TestFingerprintStays(t *testing.T) {
 	if got := fingerprintOf(t, "/payments?currency=EUR", `{"amount":7}`); hex.EncodeToString([]byte(got)) != want {
 		t.Errorf("%s, want %s", hex.EncodeToString([]byte(got)), want)
 	}
+	const wantForm = "de96be6b1dbdb6b204d705fa43be775f92a5bb4f3e7b47075693ebdd840fdeac"
+	form := written("b", field("a", "", "", "1"), field("file", "f.txt", "text/plain", "2"))
+	if got := multipartDigest(t, "form-data", "b", form); hex.EncodeToString([]byte(got)) != wantForm {
+		t.Errorf("a form: %x, want %s", got, wantForm)
+	}
 }
 
 // A form that was parsed outside stands for the body, and a body that is gone

@@ -40,7 +40,7 @@ func partsOf(mediaType, boundary string, body []byte) (parts []byte, ok bool) {
 	for range maxParts + 1 {
 		// NextPart would decode quoted-printable, and drop the header that says so.
 		part, err := reader.NextRawPart()
-		if err == io.EOF { //nolint:errorlint // the reader wraps it where there is no boundary
+		if err == io.EOF { // the last boundary; a body without a boundary wraps io.EOF
 			return digest.Sum(nil), true
 		}
 		if err != nil || !putHeader(digest, part.Header) {

@@ -98,7 +98,7 @@ func TestWriteRemovesTypeWithoutBody(t *testing.T) {
 	t.Parallel()
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := locktest.New(t).Locker.Lock(gone, "key")
+	_, err := locktest.New(t).Lock(gone, "key")
 	w := httptest.NewRecorder()
 	w.Header().Set("Content-Type", "text/html")
 	httpreply.Write(w, err)
