@@ -34,6 +34,9 @@ func grants(h *history.History) []int64 {
 			at = append(at, op.Return)
 		}
 	}
+	for _, d := range h.FastLeases {
+		at = append(at, d.Return)
+	}
 	slices.Sort(at)
 	return at
 }

@@ -10,7 +10,7 @@ import (
 type Finding struct {
 	Check string // which check it is of
 	Text  string
-	// Picture draws it to a file of HTML; nil where there is nothing to draw.
+	// Picture fastLeases it to a file of HTML; nil where there is nothing to draw.
 	Picture func(path string) error
 }
 
@@ -31,6 +31,8 @@ func All(h *history.History) []Finding {
 		untold(s),
 		registers(s),
 		fences(s),
+		fastLeases(s),
+		sizes(s),
 		stranded(s),
 		attempts(s),
 		effects(s),

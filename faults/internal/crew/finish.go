@@ -84,7 +84,7 @@ func (c *Crew) reportFailures() {
 // they were made.
 func (c *Crew) Fill(h *history.History) {
 	h.Ops = c.journal.calls(func(history.Op) bool { return true })
-	h.Lags = c.journal.late()
+	c.journal.fill(h)
 	h.Accesses, h.Effects = c.resource.Accesses(), c.resource.Effects()
 	c.mu.Lock()
 	defer c.mu.Unlock()

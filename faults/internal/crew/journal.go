@@ -14,7 +14,7 @@ import (
 	"github.com/reqlock/reqlock/faults/internal/history"
 )
 
-// A journal is all calls and lags of which processes have told. It is safe for concurrent
+// A journal is all that processes have reported: calls, lags, fast leases and sizes. It is safe for concurrent
 // use.
 type journal struct {
 	mu     sync.Mutex
@@ -22,6 +22,8 @@ type journal struct {
 	at     map[callID]int // in ops
 	grants int
 	lags   []history.Lag
+	fast   []history.FastLease
+	sizes  []history.Size
 }
 
 // A callID names a call.
@@ -53,8 +55,16 @@ func (j *journal) read(reports io.ReadCloser) error {
 func (j *journal) put(r client.Report) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if r.Lag != nil {
+	switch {
+	case r.Lag != nil:
 		j.lags = append(j.lags, *r.Lag)
+		return
+	case r.Size != nil:
+		j.sizes = append(j.sizes, *r.Size)
+		return
+	case r.FastLeases != nil:
+		j.fast = append(j.fast, r.FastLeases...)
+		j.grants += len(r.FastLeases)
 		return
 	}
 	id := callID{r.Op.Process, r.Call}
@@ -70,11 +80,11 @@ func (j *journal) put(r client.Report) {
 	}
 }
 
-// late returns the lags.
-func (j *journal) late() []history.Lag {
+// fill puts into a history what is known beside the calls.
+func (j *journal) fill(h *history.History) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return slices.Clone(j.lags)
+	h.Lags, h.FastLeases, h.Sizes = slices.Clone(j.lags), slices.Clone(j.fast), slices.Clone(j.sizes)
 }
 
 // granted returns how many locks were.

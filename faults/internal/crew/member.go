@@ -53,7 +53,8 @@ func (c *Crew) orders(m *member) client.Orders {
 		Keys: s.keys(), Prefix: s.Prefix, TTL: s.TTL,
 		CommandTimeout: s.CommandTimeout, ReadTimeout: s.ReadTimeout,
 		Quarantine: s.Quarantine, Replicas: s.Replicas, ReplicaTimeout: s.ReplicaTimeout,
-		StallTime: s.StallTime, Attempts: s.Attempts, Careless: s.Careless,
+		StallTime: s.StallTime, Attempts: s.Attempts,
+		FullSpeed: s.FullSpeed, Careless: s.Careless,
 	}
 }
 

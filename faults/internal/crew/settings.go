@@ -48,6 +48,9 @@ type Settings struct {
 	// Attempts is how many turns of a hundred are attempts at a payment: 30; none
 	// if it is negative. The others are locks.
 	Attempts int
+	// FullSpeed makes all clients do nothing but take the first lock: see
+	// client.Orders.
+	FullSpeed bool
 	// Careless makes some holders sleep beyond their lease, and write to the
 	// register that looks at no fences as if they still held it.
 	Careless bool

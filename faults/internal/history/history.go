@@ -54,4 +54,10 @@ type History struct {
 	Troubles []Trouble `json:"troubles"`
 	Deaths   []Death   `json:"deaths"`
 	Lags     []Lag     `json:"lags,omitempty"`
+	// FastLeases are of clients that work at full speed; Sizes are of processes that came to
+	// their own end.
+	FastLeases []FastLease `json:"fast_leases,omitempty"`
+	Sizes      []Size      `json:"sizes,omitempty"`
+	// AheadCounters are of counters that were deleted.
+	AheadCounters []AheadCounter `json:"ahead_counters,omitempty"`
 }

@@ -51,6 +51,9 @@ type Orders struct {
 	StallTime time.Duration
 	// Attempts is how many turns of a hundred are attempts.
 	Attempts int
+	// FullSpeed makes all clients take the first lock and release it, again and again,
+	// and do nothing else. Only their fencing numbers are reported.
+	FullSpeed bool
 	// Careless makes holders sleep beyond their lease, and write without a look at
 	// its context.
 	Careless bool

@@ -49,6 +49,8 @@ func run(o Orders) error {
 	}()
 	stop := p.watch()
 	defer stop()
+	stopCounting := countGoroutines(p.teller.size)
+	defer stopCounting()
 	if err := p.work(); err != nil {
 		return err
 	}
@@ -58,6 +60,7 @@ func run(o Orders) error {
 		return fmt.Errorf("close the locker: %w", err)
 	}
 	stop()
+	stopCounting()
 	return errors.Join(disconnect(), redistest.Leaks(closing))
 }
 
@@ -81,6 +84,10 @@ func (p *process) work() error {
 		c := &client{process: p, number: n, random: Choices(p.Seed, n, p.Life), user: user}
 		clients.Go(func() {
 			defer func() { _ = user.Close() }()
+			if p.FullSpeed {
+				c.takeAtFullSpeed()
+				return
+			}
 			c.takeTurns()
 		})
 	}

@@ -10,11 +10,15 @@ import (
 )
 
 // A Report is one line of what a client process tells: a call as far as it is
-// known, or a lag. A later report of the same call takes its place.
+// known, or a lag, some fast leases, or a size. A later report of the same call takes its
+// place.
 type Report struct {
-	Call int          `json:"call"` // numbers the calls of the process
-	Op   history.Op   `json:"op"`
-	Lag  *history.Lag `json:"lag,omitempty"` // instead of a call
+	Call int           `json:"call"` // numbers the calls of the process
+	Op   history.Op    `json:"op"`
+	Lag  *history.Lag  `json:"lag,omitempty"`  // instead of a call
+	Size *history.Size `json:"size,omitempty"` // the same
+	// FastLeases, too, are instead of a call.
+	FastLeases []history.FastLease `json:"fast_leases,omitempty"`
 }
 
 // A teller writes reports. It is safe for concurrent use.
@@ -71,6 +75,20 @@ func (t *teller) lag(from, to int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.report(Report{Lag: &history.Lag{Process: t.process, From: from, To: to}})
+}
+
+// fastLeases reports the leases of a client that works at full speed.
+func (t *teller) fastLeases(some []history.FastLease) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.report(Report{FastLeases: some})
+}
+
+// size reports the largest number of goroutines so far.
+func (t *teller) size(goroutines int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.report(Report{Size: &history.Size{Process: t.process, Goroutines: goroutines, At: clock.Now()}})
 }
 
 // write reports a call. The caller has locked mu.
