@@ -7,6 +7,14 @@ import (
 	"github.com/reqlock/reqlock/internal/redistest"
 )
 
+func TestClientsAtFullSpeedHaveOneKeyAndNoNetwork(t *testing.T) {
+	r := Run{Fault: fault.Fault{FullSpeed: &fault.Callers{Processes: 3, Clients: 2}}}
+	s := r.crew(redistest.Options{}, func(int) map[string]string { return map[string]string{"a": "b"} })
+	if !s.FullSpeed || s.Processes != 3 || s.Clients != 2 || s.Routes != nil {
+		t.Errorf("got %+v", s)
+	}
+}
+
 func TestWhatTheClientsOfADeploymentAskOfIt(t *testing.T) {
 	for on, want := range map[fault.Deployment]struct {
 		replicas    int // where the fault says nothing of them

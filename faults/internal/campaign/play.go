@@ -70,6 +70,9 @@ func (r *Report) perform(tb testing.TB) {
 	}
 	c := crew.Start(tb, r.Run.crew(g.options(), func(process int) map[string]string { return s.Network.Path(process).Routes }))
 	s.Crew, s.Keys = c, c.Keys()
+	s.CounterAhead = func(key string, by time.Duration) {
+		h.AheadCounters = append(h.AheadCounters, history.AheadCounter{Key: key, At: clock.Now(), By: by.Nanoseconds()})
+	}
 
 	apart(func() {
 		c.AwaitGrants(atWork)
@@ -105,6 +108,10 @@ func (r Run) crew(servers redistest.Options, routes func(process int) map[string
 	}
 	if r.Fault.Crowd {
 		s.Processes, s.Clients = 1, crowd
+	}
+	if callers := r.Fault.FullSpeed; callers != nil {
+		s.Processes, s.Clients = callers.Processes, callers.Clients
+		s.FullSpeed, s.Routes = true, nil
 	}
 	return s
 }

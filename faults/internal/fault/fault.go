@@ -17,12 +17,18 @@ type Fault struct {
 	// Crowd is set where it takes one process with many clients, which pass leases
 	// on to each other for long, instead of several with a few.
 	Crowd bool
+	// FullSpeed is set where the clients do nothing but take one lock and release it, past
+	// the network of the scene, as fast as they can.
+	FullSpeed *Callers
 	// Losing is set where Play declares a loss of data.
 	Losing bool
 	// Play makes it happen, once or several times, while the clients work. It
 	// returns when all is well again: nothing of it is left behind.
 	Play func(s *Scene)
 }
+
+// Callers are how many client processes there are, and how many clients in each.
+type Callers struct{ Processes, Clients int }
 
 // All returns all faults, in an order that does not change: those that can happen
 // to one server, then those that take several.
@@ -38,5 +44,5 @@ func singleFaults() []Fault {
 		s.well()
 	}}
 	return slices.Concat([]Fault{calm}, serverFaults(), dataFaults(), refusals(),
-		networkFaults(), commandFaults(), lateFaults(), clientFaults(), storms())
+		networkFaults(), commandFaults(), lateFaults(), clientFaults(), speedFaults(), storms())
 }

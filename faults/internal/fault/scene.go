@@ -38,6 +38,9 @@ type Scene struct {
 	// broken, and end when it is well again: a loss is over when nothing more gets
 	// lost, though those who have lost may not know yet.
 	Trouble func(name string, lost Loss) (end func())
+	// CounterAhead records that the counter of fencing numbers of a lock was ahead of the
+	// server's clock when it was deleted, and by how much. It may be nil.
+	CounterAhead func(key string, by time.Duration)
 }
 
 // A Voter is one server of a quorum, and a client that sees its data as they are.
