@@ -44,5 +44,5 @@ func singleFaults() []Fault {
 		s.well()
 	}}
 	return slices.Concat([]Fault{calm}, serverFaults(), dataFaults(), refusals(),
-		networkFaults(), commandFaults(), lateFaults(), clientFaults(), speedFaults(), storms())
+		networkFaults(), commandFaults(), lateFaults(), clientFaults(), speedFaults(), forgerFaults(), storms())
 }

@@ -88,10 +88,12 @@ func bites() map[string]func(*show) bool {
 
 		"replies-to-renewals-are-late": hears("EOF", "closed"),
 
-		// The play fails where there is nothing to delete.
+		// The plays fail where there is nothing to delete, or no process receives a hint.
 		"fences-are-deleted-at-full-speed-alone":            awaited,
 		"fences-are-deleted-at-full-speed-in-one-process":   awaited,
 		"fences-are-deleted-at-full-speed-across-processes": awaited,
+		"hints-are-forged":                    awaited,
+		"hints-are-forged-and-writes-refused": hears("NOREPLICAS"),
 
 		"process-is-killed":    calls("kill", "kill", "kill"),
 		"holder-is-killed":     func(s *show) bool { return len(s.calls) >= 2 && !slices.Contains(s.calls, "stop") },
