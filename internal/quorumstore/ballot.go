@@ -112,7 +112,7 @@ func (b *ballot) tell() {
 		b.done(b.answer, b.err)
 		return
 	}
-	b.store.forget(b.request.Token)
+	b.store.forget(&b.request)
 	waits := time.Since(b.begun) < b.request.Bound/2
 	var granted, others []int
 	b.mu.Lock()

@@ -107,7 +107,7 @@ func TestALostBallotIsWithdrawn(t *testing.T) {
 			t.Error("told before its vote was withdrawn")
 		}
 		w.answer(store.Released{End: store.Freed}, nil)
-		if got.times != 1 || s.ballotOf("ballot") != nil {
+		if got.times != 1 || len(s.ballots) != 0 {
 			t.Error("not told, or not forgotten")
 		}
 	})

@@ -21,7 +21,7 @@ type debts struct {
 	work   *tally.Tally
 
 	mu     sync.Mutex
-	owed   map[string]debt // by token
+	owed   map[ballotID]debt
 	trying bool
 	closed bool
 }
@@ -41,12 +41,12 @@ func (d *debts) owe(r store.Request, life time.Duration) {
 		return
 	}
 	if d.owed == nil {
-		d.owed = make(map[string]debt)
+		d.owed = make(map[ballotID]debt)
 	}
 	if r.Waiter == "" { // one that was to leave the line with this vote still is
-		r.Waiter = d.owed[r.Token].request.Waiter
+		r.Waiter = d.owed[ballotIDOf(&r)].request.Waiter
 	}
-	d.owed[r.Token] = debt{r, time.Now().Add(life)}
+	d.owed[ballotIDOf(&r)] = debt{r, time.Now().Add(life)}
 	d.tryLater()
 }
 
@@ -85,9 +85,9 @@ func (d *debts) next() (r store.Request, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := time.Now()
-	for token, one := range d.owed {
+	for p, one := range d.owed {
 		if !now.Before(one.until) {
-			delete(d.owed, token)
+			delete(d.owed, p)
 			continue
 		}
 		r, ok = one.request, true
@@ -105,8 +105,8 @@ func (d *debts) tried(one store.Request, err error) (rest []debt) {
 		d.tryLater()
 		return nil
 	}
-	if d.owed[one.Token].request.Waiter == one.Waiter { // else more was owed meanwhile
-		delete(d.owed, one.Token)
+	if d.owed[ballotIDOf(&one)].request.Waiter == one.Waiter { // else more was owed meanwhile
+		delete(d.owed, ballotIDOf(&one))
 	}
 	for _, other := range d.owed {
 		rest = append(rest, other)

@@ -65,7 +65,7 @@ func (f *fake) Close(context.Context) error { return nil }
 
 // newStore returns a Store on so many fakes that were all met before.
 func newStore(n int) (*Store, []*fake) {
-	s := &Store{muster: newMuster(n, time.Second), majority: n/2 + 1, ballots: make(map[string]*ballot)}
+	s := &Store{muster: newMuster(n, time.Second), majority: n/2 + 1, ballots: make(map[ballotID]*ballot)}
 	s.echoes = echoes{majority: s.majority, work: &s.work, tell: func(string, string) {}}
 	var fakes []*fake
 	for i := range n {

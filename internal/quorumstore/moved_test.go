@@ -64,7 +64,7 @@ func TestAVoteThatIsGainedFromAServerThatHasMovedDoesNotCount(t *testing.T) {
 			if got.times != 1 || got.answer.Held == during || (got.err != nil) != during {
 				t.Errorf("told %d times: %+v, %v", got.times, got.answer, got.err)
 			}
-			if voted, _ := s.ballotOf("ballot").end(); !voted[3] {
+			if voted, _ := s.ballots[ballotID{"k", "ballot"}].end(); !voted[3] {
 				t.Error("a vote stays behind")
 			}
 		})

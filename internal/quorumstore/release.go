@@ -14,8 +14,8 @@ func (s *Store) Release(r store.Request, done func(store.Released, error)) {
 	e := &ending{
 		store: s, begun: time.Now(), done: done, left: len(s.servers), voted: make([]bool, len(s.servers)),
 	}
-	if b := s.ballotOf(r.Token); b != nil {
-		s.forget(r.Token)
+	if b := s.ballotOf(&r); b != nil {
+		s.forget(&r)
 		e.voted, e.life = b.end()
 		r.Waiter = b.request.Waiter
 	}

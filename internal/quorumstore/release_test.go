@@ -2,6 +2,7 @@ package quorumstore
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -51,7 +52,7 @@ func TestAReleaseCountsWhereAMajorityIsFree(t *testing.T) {
 			}
 			for i, d := range s.debts {
 				voted := i < 3 && i < len(c.answers)
-				if _, owed := d.owed["ballot"]; owed != (voted && errors.Is(c.answers[i].err, errPasses)) {
+				if _, owed := d.owed[ballotID{"k", "ballot"}]; owed != (voted && errors.Is(c.answers[i].err, errPasses)) {
 					t.Errorf("server %d is told once more: %v", i, owed)
 				}
 			}
@@ -135,6 +136,66 @@ func TestAVoteThatIsNotReleasedIsTakenBack(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A forged hint makes the engine release the token of a ballot from another key. The ballot
+// goes on: votes that come now are kept, a renewal asks for those that are missing, and
+// its own release takes the waiter along.
+func TestReleaseFromAnotherKeyKeepsBallot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, fakes := newStore(3)
+		var got outcome[store.Answer]
+		s.Enqueue(request(), got.take)
+		var freed outcome[store.Released]
+		s.Release(store.Request{Key: "another key", Token: "ballot"}, freed.take)
+		for _, f := range fakes {
+			if r := f.taken()[0].request; r.Key != "another key" || r.Waiter != "" {
+				t.Errorf("withdrawn: %+v", r)
+			}
+			f.taken()[0].answer(store.Released{}, errPasses)
+		}
+		give(fakes, granted(sent), granted(sent), granted(sent))
+		if counts := withdrawn(fakes); !got.answer.Granted || !slices.Equal(counts, []int{1, 1, 1}) {
+			t.Fatalf("granted: %v, withdrawn %v", got.answer.Granted, counts)
+		}
+		s.Renew(store.Request{Key: "k", Token: "ballot", TTL: time.Second}, func(store.Renewal, error) {})
+		fakes[0].renewals[0].answer(store.Renewal{}, nil)
+		if n := len(fakes[0].votes); n != 2 {
+			t.Errorf("the renewal asked for %d votes, want one more", n-1)
+		}
+		s.Release(store.Request{Key: "k", Token: "ballot"}, func(store.Released, error) {})
+		for i, f := range fakes {
+			if r := f.taken()[1].request; r.Key != "k" || r.Waiter != "waiter" {
+				t.Errorf("server %d was told %+v", i, r)
+			}
+		}
+	})
+}
+
+// The same token is to be taken back from two keys.
+func TestVotesOfTwoKeysAreTakenBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, f := owing(t, "a")
+		other := request()
+		other.Key, other.Token = "another key", "a"
+		s.debts[0].owe(other, time.Minute)
+		time.Sleep(debtPause)
+		synctest.Wait()
+		f.taken()[1].answer(store.Released{}, nil)
+		keys := map[string]bool{}
+		for _, w := range f.taken()[1:] {
+			keys[w.request.Key] = true
+			if len(f.taken()) == 3 && w.request.Key != f.taken()[1].request.Key {
+				w.answer(store.Released{}, nil)
+			}
+		}
+		if !keys["k"] || !keys["another key"] {
+			t.Errorf("taken back from %v", keys)
+		}
+		if err := s.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // The waiter of the lease leaves the lines with it, and the first of the rest is

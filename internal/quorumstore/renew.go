@@ -12,7 +12,7 @@ import (
 // where so many have forgotten it that others may have had a majority meanwhile.
 func (s *Store) Renew(r store.Request, done func(store.Renewal, error)) {
 	n := &renewal{
-		store: s, ballot: s.ballotOf(r.Token), request: r, moves: s.muster.moves(), done: done, left: len(s.servers),
+		store: s, ballot: s.ballotOf(&r), request: r, moves: s.muster.moves(), done: done, left: len(s.servers),
 	}
 	if n.ballot != nil {
 		n.ballot.longest(r.TTL)

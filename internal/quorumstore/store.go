@@ -38,9 +38,16 @@ type Store struct {
 	work     tally.Tally // goroutines and timers of this package
 
 	mu sync.Mutex
-	// ballots are those with a vote that is not withdrawn, by their tokens.
-	ballots map[string]*ballot
+	// ballots are those with a vote that is not withdrawn.
+	ballots map[ballotID]*ballot
 }
+
+// A ballotID names a ballot. The token alone does not: a hint can be forged, and name the
+// token of a ballot in another key, from which the token is then released.
+type ballotID struct{ key, token string }
+
+// ballotIDOf returns the id of a request's ballot.
+func ballotIDOf(r *store.Request) ballotID { return ballotID{r.Key, r.Token} }
 
 var _ store.Store = (*Store)(nil)
 
@@ -54,7 +61,7 @@ func New(clients []redis.UniversalClient, prefix, process string, quarantine tim
 	s := &Store{
 		muster:   newMuster(len(clients), quarantine),
 		majority: len(clients)/2 + 1,
-		ballots:  make(map[string]*ballot),
+		ballots:  make(map[ballotID]*ballot),
 	}
 	s.echoes = echoes{majority: s.majority, work: &s.work, tell: func(string, string) {}}
 	for i, given := range clients {
@@ -98,7 +105,7 @@ func (s *Store) Enqueue(r store.Request, done func(store.Answer, error)) {
 	r.Inline = false
 	b := newBallot(s, r, done)
 	s.mu.Lock()
-	s.ballots[r.Token] = b
+	s.ballots[ballotIDOf(&r)] = b
 	s.mu.Unlock()
 	moves := s.muster.moves()
 	for i := range s.servers {
@@ -148,17 +155,17 @@ func (s *Store) Disconnect() error {
 	return errors.Join(failures...)
 }
 
-// ballotOf returns the ballot with the token, if it is not withdrawn; nil if there
+// ballotOf returns the ballot of a request, if it is not withdrawn; nil if there
 // is none.
-func (s *Store) ballotOf(token string) *ballot {
+func (s *Store) ballotOf(r *store.Request) *ballot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.ballots[token]
+	return s.ballots[ballotIDOf(r)]
 }
 
 // forget forgets a ballot of which nothing is left.
-func (s *Store) forget(token string) {
+func (s *Store) forget(r *store.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.ballots, token)
+	delete(s.ballots, ballotIDOf(r))
 }
