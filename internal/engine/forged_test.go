@@ -20,6 +20,8 @@ func deadToken(t *testing.T, e *Engine) string {
 
 // Another user of the server publishes the token that the process issues next, and
 // publishes it again once it is issued. The releases are slow.
+//
+//faults:row 51
 func TestAForgedHintReleasesNoLease(t *testing.T) {
 	for name, forge := range map[string]func(n int) string{
 		"of the token":                  func(n int) string { return fmt.Sprint("me:", n) },
@@ -78,6 +80,8 @@ func TestAForgedValueIsNotReleased(t *testing.T) {
 
 // A forger names many dead tokens while the server does not answer. The process
 // remembers few of them, and goes on with its own.
+//
+//faults:row 51
 func TestForgedHintsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()

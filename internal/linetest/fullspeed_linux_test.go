@@ -40,6 +40,8 @@ return math.max(0, last - time[1] * 1000000 - time[2])`
 
 // TestNumbersRiseAtFullSpeed takes a lock as fast as it goes while its fencing counter
 // is deleted at random. REQLOCK_SOAK=1m makes each part last for a minute.
+//
+//faults:row 21: at full speed
 func TestNumbersRiseAtFullSpeed(t *testing.T) {
 	for _, c := range []struct {
 		name             string

@@ -141,6 +141,8 @@ func TestAVoteThatIsNotReleasedIsTakenBack(t *testing.T) {
 // A forged hint makes the engine release the token of a ballot from another key. The ballot
 // goes on: votes that come now are kept, a renewal asks for those that are missing, and
 // its own release takes the waiter along.
+//
+//faults:row 51
 func TestReleaseFromAnotherKeyKeepsBallot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, fakes := newStore(3)

@@ -4,7 +4,7 @@
 // # Rows
 //
 // A [Row] is one way to fail, in plain words: what happens, what is right then,
-// and how far that holds. The fifty rows are in six groups, from taking a lock
+// and how far that holds. The rows are in seven groups, from taking a lock
 // to replaying an answer, each in a file of its own.
 //
 // # Directives

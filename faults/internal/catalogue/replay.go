@@ -31,7 +31,8 @@ func replayRows() []Row {
 		{
 			Number:  50,
 			Trigger: "The answer is an error of the server or a panic, or carries headers that belong to one exchange: cookies, Connection, Date, trailers.",
-			Right:   "Errors that a retry can mend free the key, and such headers are never replayed.",
+			Right: "Errors that a retry can mend free the key, and so does a panic before an answer that would be kept. After such an answer " +
+				"the outcome of a panic is unknown. Such headers are never replayed.",
 		},
 	}
 }

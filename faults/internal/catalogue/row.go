@@ -41,6 +41,7 @@ func Groups() []Group {
 		{"D", "Waiting", waitingRows()},
 		{"E", "The middleware", middlewareRows()},
 		{"F", "Replaying an answer", replayRows()},
+		{"G", "Another user of the server", attackRows()},
 	}
 }
 
