@@ -6,26 +6,28 @@ import (
 	"testing"
 )
 
-// Whatever runs aside has ended when Close returns, however close they come.
+// Whatever runs aside has ended when Close returns, however close they come. The loop
+// waits for each goroutine that it starts: on one CPU a loop that never waits
+// runs until the scheduler stops it after 10 ms, in each of the rounds.
 func TestNothingRunsAsideAfterClose(t *testing.T) {
 	for range 5_000 {
 		e, _, _ := newEngine()
 		var closed, late atomic.Bool
 		var group sync.WaitGroup
-		runs := make(chan struct{}, 1)
+		first, ran := make(chan struct{}), make(chan struct{})
+		var once sync.Once
 		group.Go(func() {
 			for e.Aside(func() {
 				if closed.Load() {
 					late.Store(true)
 				}
+				ran <- struct{}{}
 			}) {
-				select {
-				case runs <- struct{}{}:
-				default:
-				}
+				<-ran
+				once.Do(func() { close(first) })
 			}
 		})
-		<-runs
+		<-first
 		if err := e.Close(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -1,0 +1,65 @@
+package engine
+
+import (
+	"context"
+	"runtime"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// closePatience is how long Close may take beside callers that never pause. Close
+// needs far less, also on a busy machine.
+const closePatience = 30 * time.Second
+
+// Callers that keep calling a closed engine do not keep Close from returning, also not
+// on one CPU.
+func TestCloseReturnsBesideLoopsOfCallers(t *testing.T) {
+	loops := map[string]func(e *Engine, r Request){
+		"Aside":   func(e *Engine, _ Request) { e.Aside(func() {}) },
+		"Resolve": func(e *Engine, r Request) { _, _ = e.Resolve(context.Background(), r.Key) },
+		"try": func(e *Engine, r Request) {
+			r.Wait = 0
+			if h, err := e.Acquire(context.Background(), r); err == nil {
+				_, _ = h.Release(context.Background())
+			}
+		},
+		"wait": func(e *Engine, r Request) {
+			if h, err := e.Acquire(context.Background(), r); err == nil {
+				_, _ = h.Extend(context.Background(), r.TTL)
+				h.BeginRelease()
+			}
+		},
+	}
+	const callers = 16
+	for _, cpus := range []int{1, 2, callers} {
+		for name, call := range loops {
+			t.Run(name+" on "+strconv.Itoa(cpus), func(t *testing.T) {
+				defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(cpus))
+				e, _, _ := newEngine()
+				var over atomic.Bool
+				var group sync.WaitGroup
+				called := make(chan struct{}, callers)
+				for range callers {
+					group.Go(func() {
+						call(e, request(WaitForever))
+						called <- struct{}{}
+						for !over.Load() {
+							call(e, request(WaitForever))
+						}
+					})
+				}
+				<-called
+				ctx, cancel := context.WithTimeout(t.Context(), closePatience)
+				defer cancel()
+				if err := e.Close(ctx); err != nil {
+					t.Errorf("close: %v", err)
+				}
+				over.Store(true)
+				group.Wait()
+			})
+		}
+	}
+}
