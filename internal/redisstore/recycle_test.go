@@ -23,6 +23,7 @@ func TestExchangesServeAgain(t *testing.T) {
 				r := request(fmt.Sprintf("%s:%d", me, w*rounds+i))
 				r.Key, r.Inline, r.Alone = fmt.Sprint("key", w), i%2 == 0, i%3 == 0
 				r.TTL += time.Duration(w) * time.Minute
+				r.Bound = longBound
 				do := s.Take
 				if i%5 == 0 {
 					do, r.Fences = s.Enqueue, i%10
@@ -44,7 +45,8 @@ func TestExchangesServeAgain(t *testing.T) {
 					t.Errorf("renew: %+v, %v", renewal, err)
 				}
 				r.Ending, r.Record = store.Commit, fmt.Append(nil, "answer ", w, i)
-				if released, err := s.Release(t.Context(), r); err != nil || released.End != store.Freed {
+				released, err := s.Release(t.Context(), r)
+				if err != nil || !mayEnd(released.End) || rdb.Exists(t.Context(), "p:"+r.Key).Val() != 0 {
 					t.Errorf("release: %+v, %v", released, err)
 				}
 				if r.Attempt != nil {
@@ -62,6 +64,11 @@ func TestExchangesServeAgain(t *testing.T) {
 		t.Errorf("left over: %q", left)
 	}
 }
+
+// mayEnd reports whether the release of a key that nobody waits for may end so. An
+// inline one is sent again if its reply takes longer than store.InlineTime, as on a
+// busy machine. The second send finds no key, because the first one has freed it.
+func mayEnd(end store.End) bool { return end == store.Freed || end == store.Unsure }
 
 // attemptOf returns an attempt whose fingerprint no other one has.
 func attemptOf(worker, round int) *store.Attempt {
