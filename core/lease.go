@@ -135,6 +135,10 @@ func (l *Lease) Extend(ctx context.Context, ttl time.Duration) error {
 // The error is nil, also where the lock passed to the next waiter; ErrLost if
 // the lease had ended before; ErrUnavailable if Redis did not answer, so that
 // the key may stay until its TTL; or ctx's error if ctx ended first.
+//
+// The error is also nil where the first reply of Redis is lost or late, and a second
+// send finds the key without the token: the first send may have freed the key. So
+// ErrLost is not certain if the server has lost the key, as in a failover.
 func (l *Lease) Release(ctx context.Context) error {
 	if l == nil || !l.releases() {
 		return nil
