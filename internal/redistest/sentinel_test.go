@@ -157,3 +157,22 @@ func TestNoSentinelUndoesASwitch(t *testing.T) {
 		t.Errorf("%s is the master after %s", promoted.Addr(), old.Addr())
 	}
 }
+
+// A replica that was cut off for longer than the sentinels put up with by themselves is
+// promoted all the same.
+func TestSentinelPromotesAReplicaThatWasCutOffForLong(t *testing.T) {
+	t.Parallel()
+	s := StartSentinel(t)
+	master := s.Master()
+	master.RefuseReplicas(true)
+	// The last of the sentinels puts up with ten times its period.
+	const long = 10*(downAfter+2*downStep) + 2*time.Second
+	for deadline := time.Now().Add(agreeTimeout); s.cutOff() < long; time.Sleep(agreePoll) {
+		if time.Now().After(deadline) {
+			t.Fatalf("the replicas are cut off for %v", s.cutOff())
+		}
+	}
+	if now := s.Failover(); now == master {
+		t.Errorf("%s was promoted", now.Addr())
+	}
+}

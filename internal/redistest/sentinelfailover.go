@@ -56,12 +56,19 @@ func (s *Sentinels) Heal() {
 	s.Await()
 }
 
+// cutOffShare is the part of the time for which a replica was cut off that a server may
+// be silent at least. A sentinel promotes no replica that had lost its master more than
+// ten of the periods in which a server may be silent before the sentinel found the
+// master down. A third leaves two thirds of these ten to a busy machine.
+const cutOffShare = 3
+
 // AwaitFailover returns the new master when this one, which the test has killed
 // or paused, was replaced and all that runs is healthy. Until then the sentinels do
-// not put up with a server that is silent.
+// not put up with a server that is silent. They wait longer if the replicas were cut
+// off for more than a moment, since they would promote none of them.
 func (s *Sentinels) AwaitFailover(master *Server) *Server {
 	s.tb.Helper()
-	s.mayBeSilent(downAfter, downStep)
+	s.mayBeSilent(max(downAfter, s.cutOff()/cutOffShare), downStep)
 	var promoted *Server
 	s.all().await(s.tb, "a failover", func(ctx context.Context) (err error) {
 		promoted, err = s.replaced(ctx, master)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -45,6 +46,23 @@ func (s *Sentinels) Await() {
 		_, err := s.healthy(ctx)
 		return err
 	})
+}
+
+// cutOff returns for how long a replica that runs is without a link to its master, at
+// most.
+func (s *Sentinels) cutOff() (longest time.Duration) {
+	s.tb.Helper()
+	for _, server := range s.servers.up() {
+		info, err := server.admin().InfoMap(s.tb.Context(), "replication").Result()
+		if err != nil {
+			s.tb.Fatalf("INFO of %s: %v", server.Addr(), err)
+		}
+		seconds, err := strconv.Atoi(info["Replication"]["master_link_down_since_seconds"])
+		if err == nil { // it is a replica, and its link is down
+			longest = max(longest, time.Duration(seconds)*time.Second)
+		}
+	}
+	return longest
 }
 
 func (s *Sentinels) all() group {
