@@ -42,14 +42,12 @@ func (h *handing) begin() {
 	h.listen = time.Now()
 }
 
-// wait makes a process wait for the lock.
+// wait makes a process wait for the lock, until the end of the scene: see scene.turn.
 func (h *handing) wait(n int) {
 	got := make(chan *core.Lease, 1)
 	h.leases[n] = got
 	h.group.Go(func() {
-		ctx, cancel := context.WithTimeout(h.ctx, 2*patience)
-		defer cancel()
-		lease, err := h.processes[n].locks.With(core.WithTTL(2*shortTTL)).Lock(ctx, h.key)
+		lease, err := h.processes[n].locks.With(core.WithTTL(2*shortTTL)).Lock(h.ctx, h.key)
 		if err != nil && h.ctx.Err() == nil {
 			h.t.Errorf("to a process that others hand over to: %v", err)
 		}
@@ -77,7 +75,11 @@ func (h *handing) turn() {
 
 // giveBack releases the lease of a process.
 func (h *handing) giveBack(n int) {
-	lease := <-h.leases[n]
+	var lease *core.Lease // nil where its process is stranded, which was reported
+	select {
+	case lease = <-h.leases[n]:
+	default:
+	}
 	err := lease.Release(context.Background())
 	if err != nil && !errors.Is(err, core.ErrLost) && !errors.Is(err, core.ErrUnavailable) {
 		h.t.Errorf("the release of a lock that is handed over: %v", err)

@@ -29,6 +29,16 @@ func await(t *testing.T, what string, condition func() bool) {
 	}
 }
 
+// isClosed reports whether the channel is closed.
+func isClosed(done <-chan struct{}) bool {
+	select {
+	case <-done:
+		return true
+	default:
+		return false
+	}
+}
+
 // awaitClosed returns when the channel is closed, or fails the test.
 func awaitClosed(t *testing.T, what string, done <-chan struct{}) {
 	t.Helper()

@@ -80,6 +80,13 @@ func (q *queuing) poise() {}
 func (q *queuing) replace() {}
 
 func (q *queuing) end() {
-	q.waiters.Wait() // each has its own patience
+	served := make(chan struct{})
+	q.group.Go(func() {
+		q.waiters.Wait()
+		close(served)
+	})
+	awaitClosed(q.t, "all who wait are served", served)
+	q.mu.Lock()
+	defer q.mu.Unlock()
 	q.figures.last = q.last.Sub(q.at)
 }

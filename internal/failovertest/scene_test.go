@@ -3,6 +3,7 @@ package failovertest
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -16,6 +17,10 @@ import (
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/redistest"
 )
+
+// errBrokenOff is the cause with which the context of a scene ends before the scene
+// does: something else has failed, and has been reported.
+var errBrokenOff = errors.New("the scene is broken off")
 
 // A scene is one failure of one master, and what callers do meanwhile.
 type scene struct {
@@ -84,10 +89,10 @@ func (s *scene) process(number int, opts ...core.Option) *process {
 // play plays the scene.
 func (s *scene) play() {
 	s.t.Helper()
-	var over func()
-	s.ctx, over = context.WithCancel(context.Background())
+	var over context.CancelCauseFunc
+	s.ctx, over = context.WithCancelCause(context.Background())
 	defer s.group.Wait()
-	defer over()
+	defer over(errBrokenOff)
 	s.failure.before(s.deployment, s.master)
 	parts := []part{&holding{scene: s}, &handing{scene: s}, &queuing{scene: s}, &several{scene: s}, &ending{scene: s}, &streaming{scene: s}}
 	for _, p := range parts {
@@ -113,7 +118,7 @@ func (s *scene) play() {
 	for _, p := range slices.Backward(parts) { // who holds ends last
 		p.end()
 	}
-	over()
+	over(nil)
 	s.group.Wait()
 
 	n, faults := s.history.overlaps(s.failure.loss != nothing)
@@ -123,6 +128,9 @@ func (s *scene) play() {
 	}
 	s.figures.note("%d overlaps", n)
 }
+
+// isBrokenOff reports whether nothing that callers are told matters any more.
+func (s *scene) isBrokenOff() bool { return errors.Is(context.Cause(s.ctx), errBrokenOff) }
 
 // settle returns when the replicas have all that was written, if they get it.
 func (s *scene) settle() {
