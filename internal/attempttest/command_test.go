@@ -43,6 +43,17 @@ func whenLost(p *redistest.Proxy, pick matcher, crash func()) (release func()) {
 	return release
 }
 
+// mostSends is more than a process sends of one command before it is killed.
+const mostSends = 6
+
+// whenNeverGot runs crash when a command is picked. Redis gets none of its sends: on a
+// busy machine a process sends a command again before crash has killed it.
+func whenNeverGot(p *redistest.Proxy, pick matcher, crash func()) {
+	for range mostSends {
+		whenLost(p, pick, crash)
+	}
+}
+
 // whenUnheard runs crash when a command is picked, which Redis gets then. Nobody
 // hears its reply.
 func whenUnheard(p *redistest.Proxy, pick matcher, crash func()) {

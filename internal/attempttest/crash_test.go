@@ -54,7 +54,9 @@ func (c *crash) play(waited bool) {
 	})
 
 	heard, err := c.ask(c.victim, c.first)
-	if (err == nil) != c.step.heard {
+	// An abort is given up after its bound, and its client gets an answer. A busy machine
+	// may kill the process only then.
+	if (err == nil) != c.step.heard && !c.refuse {
 		c.t.Errorf("the client of the crashed process got %v, %v", heard, err)
 	}
 	if c.step.heard {

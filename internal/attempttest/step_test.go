@@ -28,7 +28,7 @@ type step struct {
 }
 
 var steps = map[string]step{
-	"begin is sent, and Redis has not got it": {arm: func(c *crash) { whenLost(c.victim.proxy, isBegin, c.kill) }},
+	"begin is sent, and Redis has not got it": {arm: func(c *crash) { whenNeverGot(c.victim.proxy, isBegin, c.kill) }},
 	"begin is done, and its reply is not heard": {
 		fate: interrupted, arm: func(c *crash) { whenUnheard(c.victim.proxy, isBegin, c.kill) },
 	},
@@ -39,7 +39,7 @@ var steps = map[string]step{
 		fate: interrupted, inside: true, charge: 1, arm: func(c *crash) { c.onVisit(true, c.kill) },
 	},
 	"the commit is sent, and Redis has not got it": {
-		fate: interrupted, inside: true, charge: 1, arm: func(c *crash) { whenLost(c.victim.proxy, isCommit, c.kill) },
+		fate: interrupted, inside: true, charge: 1, arm: func(c *crash) { whenNeverGot(c.victim.proxy, isCommit, c.kill) },
 	},
 	"the commit is done, and its reply is not heard": {
 		fate: done, inside: true, charge: 1, arm: func(c *crash) { whenUnheard(c.victim.proxy, isCommit, c.kill) },
@@ -54,7 +54,7 @@ var steps = map[string]step{
 	"the abort is sent, and Redis has not got it": {
 		fate: interrupted, inside: true, arm: func(c *crash) {
 			c.refuse = true
-			whenLost(c.victim.proxy, isAbort, c.kill)
+			whenNeverGot(c.victim.proxy, isAbort, c.kill)
 		},
 	},
 	"the abort is done, and its reply is not heard": {
