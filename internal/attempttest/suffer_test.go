@@ -16,7 +16,7 @@ func TestRedisIsLostWhileAHandlerRuns(t *testing.T) {
 	survivors := []*process{s.open(t, nil)}
 	s.warm(survivors[0])
 	played := newCrowd(6)
-	for name, trouble := range troubles {
+	for name, trouble := range newTroubles() {
 		played.play(t, name, func(t *testing.T) {
 			c := &crash{site: s, t: t, victim: s.open(t, nil), survivors: survivors}
 			c.first = question{policy: trouble.policy, key: fmt.Sprintf("trouble-%d", c.victim.number)}
