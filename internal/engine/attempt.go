@@ -98,7 +98,7 @@ func (l *line) undo(r store.Request) {
 	e.work.Add()
 	e.store.Release(r, func(_ store.Released, err error) {
 		defer e.work.Done()
-		if first && (err != nil || !e.discards.end(p)) {
+		if first && (err != nil || !e.discards.end(p, false)) {
 			e.spawnDiscarding(p, time.Now().Add(abortPatience))
 		}
 		l.shard.mu.Lock()

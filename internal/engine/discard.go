@@ -13,9 +13,10 @@ const discardBounds = 4
 // unknownTTL stands for the TTL of a lease of which only the token is known.
 const unknownTTL = time.Minute
 
-// mostNamed is how many tokens are discarded at a time because a hint named them.
-// Hints can be forged. A dead token whose hint is ignored costs time: its key stays
-// locked until the TTL ends, or until a waiter of this process finds the token.
+// mostNamed is how many tokens are discarded at a time because a hint named them, and
+// how many in all once Close has begun, which waits for them. Hints can be forged. A
+// dead token whose hint is ignored costs time: its key stays locked until the TTL
+// ends, or until a waiter of this process finds the token.
 const mostNamed = 64
 
 // A place is where a token was seen: in a key, or in its line.
@@ -26,7 +27,7 @@ type place struct{ key, token string }
 type discards struct {
 	mu     sync.Mutex
 	tokens map[place]discarded
-	named  int // how many of them a hint named first
+	named  int // how many of them a hint named first; it only grows once Close has begun
 }
 
 // A discarded token is one of an attempt that is being aborted, or of none.
@@ -71,17 +72,18 @@ func (d *discards) attemptOf(p place) *Attempt {
 	return d.tokens[p].attempt
 }
 
-// end reports whether the token need not be discarded once more.
-func (d *discards) end(p place) bool {
+// end reports whether the token need not be discarded once more. closing says whether
+// Close has begun: then a hint does not prolong what a hint has begun.
+func (d *discards) end(p place, closing bool) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	t := d.tokens[p]
-	if t.again {
+	if t.again && !(t.named && closing) {
 		t.again = false
 		d.tokens[p] = t
 		return false
 	}
-	if t.named {
+	if t.named && !closing {
 		d.named--
 	}
 	delete(d.tokens, p)
@@ -110,7 +112,7 @@ func (e *Engine) spawnNamedDiscard(p place) {
 // spawnDiscarding discards a token that is known to the discards.
 func (e *Engine) spawnDiscarding(p place, over time.Time) {
 	e.spawn(func() {
-		for ended := false; !ended; ended = e.discards.end(p) {
+		for ended := false; !ended; ended = e.discards.end(p, e.isClosing()) {
 			e.discard(p, e.discards.attemptOf(p), over)
 		}
 	})

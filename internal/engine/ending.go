@@ -93,7 +93,7 @@ func (h *Hold) endLate() {
 		over = time.Now().Add(commitTime)
 	}
 	h.engine.work.Add()
-	h.engine.release(r, over, 0, func(released store.Released, err error) {
+	h.engine.release(r, over, func(released store.Released, err error) {
 		defer h.engine.work.Done()
 		var after afterwards
 		l.shard.mu.Lock()
@@ -114,18 +114,23 @@ func (h *Hold) endLate() {
 
 // release sends a release, and until over sends it again where the store did not
 // answer.
-func (e *Engine) release(r store.Request, over time.Time, tries int, done func(store.Released, error)) {
-	e.store.Release(r, func(released store.Released, err error) {
+func (e *Engine) release(r store.Request, over time.Time, done func(store.Released, error)) {
+	tries, unknown := 0, false // unknown: an earlier try may have released the key
+	var try func(store.Released, error)
+	try = func(released store.Released, err error) {
 		switch {
 		case err != nil && faultOf(err).Passing && time.Now().Before(over):
+			unknown = unknown || faultOf(err).Unknown
 			r.Inline = false
-			time.AfterFunc(backoff(tries), func() { e.release(r, over, tries+1, done) })
+			tries++
+			time.AfterFunc(backoff(tries-1), func() { e.store.Release(r, try) })
 			return
-		case tries > 0 && released.End == store.NotHeld:
-			released.End = store.Unsure // an earlier one may have released it
+		case unknown && released.End == store.NotHeld:
+			released.End = store.Unsure
 		}
 		done(released, err)
-	})
+	}
+	e.store.Release(r, try)
 }
 
 // observeEnding tells the owner what became of an attempt's final ending.

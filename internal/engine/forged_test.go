@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"fmt"
 	"runtime"
 	"testing"
@@ -118,6 +119,45 @@ func TestForgedHintsAreBounded(t *testing.T) {
 		if got := s.value("k"); got != "" {
 			t.Errorf("after the forger the key keeps the dead token %q", got)
 		}
+	})
+}
+
+// A forger goes on while the engine is being closed.
+//
+//faults:row 51
+func TestForgedHintsDoNotHoldUpClose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, s, _ := newEngine()
+		dead := []string{deadToken(t, e), deadToken(t, e), deadToken(t, e)}
+		s.before.set(func(transition string, _ store.Request) error {
+			if transition == "release" {
+				time.Sleep(10 * time.Millisecond)
+			}
+			return nil
+		})
+		over := make(chan struct{})
+		go func() {
+			for i := 0; ; i++ {
+				select {
+				case <-over:
+					return
+				case <-time.After(time.Millisecond):
+				}
+				s.hint("k", dead[0]) // again and again
+				s.hint(fmt.Sprint("another key ", i), dead[1])
+				s.hint(fmt.Sprint("another key ", i), dead[2])
+			}
+		}()
+		time.Sleep(time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		begun := time.Now()
+		err := e.Close(ctx)
+		close(over)
+		if took := time.Since(begun); err != nil || took > time.Second {
+			t.Errorf("closed after %v with %v", took, err)
+		}
+		synctest.Wait()
 	})
 }
 

@@ -146,7 +146,7 @@ func (l *line) sendRelease(r store.Request) {
 		l.engine.store.Release(r, l.hearReleased)
 		return
 	}
-	l.engine.release(r, time.Now().Add(commitTime), 0, l.hearReleased)
+	l.engine.release(r, time.Now().Add(commitTime), l.hearReleased)
 }
 
 // released takes in the store's answer to a release, and goes on.
