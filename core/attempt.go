@@ -47,8 +47,10 @@ type Attempt struct {
 // It is short, such as a digest of the payload; an empty one is like any other.
 //
 // Within an attempt, under whose context Begin is called again with the same key
-// of the same Locker, it returns an Attempt that is a part of that one: to end it
-// does nothing.
+// of the same Locker, it returns an Attempt that is a part of that one. Its end does
+// nothing to the outer one. If the outer one has ended by then, or has lost its lease,
+// Commit, Seal, Abort and Interrupt of the inner one return the loss: ErrLost, or
+// ErrClosed.
 //
 // The error is one of Lock's, or an *Error of the kind ErrMismatch where the key
 // came with another fingerprint, ErrInterrupted where an earlier attempt died and
@@ -65,7 +67,9 @@ func (l *Locker) Begin(ctx context.Context, key string, fingerprint []byte) (*At
 	}
 	marked := attemptMark + key
 	if outer := outerLease(ctx, l, marked); outer != nil && outer.attempt != nil {
-		return outer.attempt.nest(ctx, l), nil
+		if inner := outer.attempt.nest(ctx, l); inner != nil {
+			return inner, nil
+		}
 	}
 	a := &Attempt{locker: l, key: key, lease: &Lease{}}
 	err := l.take(ctx, marked, l.waitOr(0), &engine.Attempt{
@@ -85,10 +89,13 @@ func (l *Locker) Begin(ctx context.Context, key string, fingerprint []byte) (*At
 	}
 }
 
-// nest returns the attempt for code that runs under this one already.
+// nest returns the attempt for code that runs under this one already; nil if this one
+// has ended.
 func (a *Attempt) nest(ctx context.Context, l *Locker) *Attempt {
 	inner := &Attempt{locker: l, key: a.key, lease: &Lease{}, outer: a}
-	a.lease.nest(ctx, inner.lease)
+	if !a.lease.nest(ctx, inner.lease) {
+		return nil
+	}
 	inner.lease.attempt = inner
 	return inner
 }
@@ -176,7 +183,7 @@ func (a *Attempt) end(ctx context.Context, ending engine.Ending, record []byte) 
 	case a.lease == nil:
 		return errNotRunning
 	case a.outer != nil:
-		return nil
+		return causeOf(a.lease.nested.Release())
 	}
 	loss, err := a.lease.hold.End(ctx, ending, record)
 	return a.lease.ended(ctx, loss, err)

@@ -18,7 +18,7 @@ type Lease struct {
 	hold   *engine.Hold
 	once   sync.Once // makes the context, when it is asked for
 	ctx    leaseContext
-	nested bool // in another lease of the same key, which is the one to release
+	nested *engine.Nested // under another lease of the same key; nil is not nested
 	// attempt is the one that the lock is for; it releases the lock. nil is none.
 	attempt *Attempt
 	around  *Lease // the next lease outwards under which the holder runs
@@ -91,8 +91,9 @@ func (l *Lease) ValidUntil() time.Time {
 // Context returns the context under which the lock may be relied on. It is
 // derived from the one that was given to Lock. It is cancelled with the cause
 // ErrLost before the lease can end in Redis, with ErrMaxHold, or with
-// ErrClosed; and when the lease is released. On a nil Lease it is the
-// background context.
+// ErrClosed; and when the lease is released. That of a nested lease is also cancelled
+// with the cause ErrLost when the release of the outer lease begins. On a nil Lease
+// it is the background context.
 func (l *Lease) Context() context.Context {
 	if l == nil {
 		return context.Background()
@@ -123,6 +124,10 @@ func (l *Lease) Extend(ctx context.Context, ttl time.Duration) error {
 	if most := l.locker.settings.quarantine; most > 0 && ttl > most {
 		return fmt.Errorf("reqlock: Extend: %v is more than the quarantine of the quorum, %v: see WithQuarantine", ttl, most)
 	}
+	if l.nested != nil {
+		loss, err := l.nested.Extend(ctx, ttl)
+		return l.ended(ctx, loss, err)
+	}
 	loss, err := l.hold.Extend(ctx, ttl)
 	return l.ended(ctx, loss, err)
 }
@@ -130,7 +135,8 @@ func (l *Lease) Extend(ctx context.Context, ttl time.Duration) error {
 // Release gives the lock back. The release is sent whatever ctx says; ctx
 // bounds only how long the caller waits for Redis to confirm it, or 50 ms longer
 // where the caller sends it itself: see New. Later calls do nothing and return
-// the same. On the lease of an Attempt it does nothing.
+// the same. On the lease of an Attempt it does nothing. On a nested lease it ends
+// the nested lease alone, and sends nothing.
 //
 // The error is nil, also where the lock passed to the next waiter; ErrLost if
 // the lease had ended before; ErrUnavailable if Redis did not answer, so that
@@ -140,8 +146,11 @@ func (l *Lease) Extend(ctx context.Context, ttl time.Duration) error {
 // send finds the key without the token: the first send may have freed the key. So
 // ErrLost is not certain if the server has lost the key, as in a failover.
 func (l *Lease) Release(ctx context.Context) error {
-	if l == nil || !l.releases() {
+	switch {
+	case l == nil || l.attempt != nil:
 		return nil
+	case l.nested != nil:
+		return causeOf(l.nested.Release())
 	}
 	loss, err := l.hold.Release(ctx)
 	return l.ended(ctx, loss, err)
@@ -149,13 +158,14 @@ func (l *Lease) Release(ctx context.Context) error {
 
 // beginRelease gives the lock back and waits for nothing.
 func (l *Lease) beginRelease() {
-	if l.releases() {
+	switch {
+	case l.attempt != nil:
+	case l.nested != nil:
+		l.nested.Release()
+	default:
 		l.hold.BeginRelease()
 	}
 }
-
-// releases reports whether the lock is released by its lease.
-func (l *Lease) releases() bool { return !l.nested && l.attempt == nil }
 
 // ended words the end of a command on the lease.
 func (l *Lease) ended(ctx context.Context, loss engine.Loss, err error) error {
@@ -171,12 +181,17 @@ func (l *Lease) ended(ctx context.Context, loss engine.Loss, err error) error {
 	}
 }
 
-// nest makes an empty lease one for code that runs under this one already: it has
-// a context of its own, and releasing it does nothing.
-func (l *Lease) nest(ctx context.Context, inner *Lease) {
-	inner.locker, inner.key, inner.hold, inner.nested = l.locker, l.key, l.hold, true
+// nest makes an empty lease one for code that runs under this lease already, with a
+// context of its own. It returns false, and does nothing, if this lease has ended.
+func (l *Lease) nest(ctx context.Context, inner *Lease) bool {
+	nested := l.hold.Nest(ctx)
+	if nested == nil {
+		return false
+	}
+	inner.locker, inner.key, inner.hold, inner.nested = l.locker, l.key, l.hold, nested
 	inner.around, _ = FromContext(ctx)
-	inner.ctx = leaseContext{ctx, inner}
+	inner.ctx = leaseContext{nested.Context(), inner}
+	return true
 }
 
 // leaseKey is the key under which a context carries its innermost Lease.

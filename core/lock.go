@@ -19,7 +19,9 @@ const maxKeyLen = 4096
 //
 // ctx is also the parent of the lease's context; to bound only the wait, use
 // WithWait. Where ctx shows that its caller holds the same key of the same
-// Locker already, the lease is that one, and releasing it does nothing.
+// Locker already, the lease is nested: it shares the lock of the outer lease, which
+// stays locked when the nested lease is released. A nested lease is lost when the
+// outer one is lost, or when the release of the outer one begins.
 //
 // The error is an *Error of the kind ErrBusy or ErrWaitTimeout, ErrQueueFull,
 // ErrOverloaded, ErrUnavailable, ErrClosed, ErrNoKey or ErrInvalidKey. If ctx
@@ -48,8 +50,7 @@ func (l *Locker) acquire(ctx context.Context, key string, wait time.Duration, le
 	if err := checkKey(key); err != nil {
 		return nil, err
 	}
-	if outer := outerLease(ctx, l, key); outer != nil {
-		outer.nest(ctx, lease)
+	if outer := outerLease(ctx, l, key); outer != nil && outer.nest(ctx, lease) {
 		return lease, nil
 	}
 	if err := l.take(ctx, key, wait, nil, lease); err != nil {

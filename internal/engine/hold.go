@@ -27,6 +27,7 @@ type Hold struct {
 	// Guarded by the mutex of the line's shard.
 	ctx      context.Context // made when it is asked for
 	cancel   context.CancelCauseFunc
+	nested   map[*Nested]struct{} // the turns under it that are neither released nor lost
 	loss     Loss
 	gone     bool // the lease ended under it; Close does not wait for it any more
 	toldLong bool

@@ -1,0 +1,262 @@
+package core_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/redistest"
+)
+
+// An outerEnd is a way in which a lease ends while a nested lease is held.
+type outerEnd struct {
+	end  func(t *testing.T, locks *core.Locker, rdb *redis.Client, outer *core.Lease)
+	want []error // what the nested lease reports
+}
+
+// outerEnds are all ways in which a lease ends.
+func outerEnds() map[string]outerEnd {
+	return map[string]outerEnd{
+		"released": {func(t *testing.T, _ *core.Locker, _ *redis.Client, outer *core.Lease) {
+			t.Helper()
+			release(t, outer)
+		}, []error{core.ErrLost}},
+		"lost": {func(t *testing.T, _ *core.Locker, rdb *redis.Client, _ *core.Lease) {
+			t.Helper()
+			if err := rdb.Del(t.Context(), "reqlock:k").Err(); err != nil {
+				t.Fatal(err)
+			}
+		}, []error{core.ErrLost}},
+		"held too long": {
+			func(*testing.T, *core.Locker, *redis.Client, *core.Lease) {}, // WithMaxHold ends it
+			[]error{core.ErrMaxHold, core.ErrLost},
+		},
+		"closed": {func(t *testing.T, locks *core.Locker, _ *redis.Client, _ *core.Lease) {
+			t.Helper()
+			over, cancel := context.WithCancel(t.Context())
+			cancel()
+			wantError(t, locks.Close(over), context.Canceled)
+		}, []error{core.ErrClosed}},
+	}
+}
+
+// nestings are the contexts under which code of a holder locks its key again.
+func nestings() map[string]func(context.Context) context.Context {
+	return map[string]func(context.Context) context.Context{
+		"the context of the lease": func(ctx context.Context) context.Context { return ctx },
+		"WithoutCancel":            context.WithoutCancel,
+	}
+}
+
+// maxHoldFor returns the longest hold that a row of outerEnds needs.
+func maxHoldFor(end string) core.Option {
+	if end == "held too long" {
+		return core.WithMaxHold(100 * time.Millisecond)
+	}
+	return core.WithMaxHold(0)
+}
+
+func TestNestedLeaseEndsWithItsOuterLease(t *testing.T) {
+	t.Parallel()
+	for end, row := range outerEnds() {
+		for nesting, nest := range nestings() {
+			t.Run(end+", "+nesting, func(t *testing.T) {
+				t.Parallel()
+				rdb := newEmbedded(t)
+				locks := newLocker(t, rdb, core.WithTTL(2*time.Second))
+				outer := lock(t, locks.With(maxHoldFor(end)), "k")
+				inner, err := locks.Lock(nest(outer.Context()), "k")
+				if err != nil {
+					t.Fatal(err)
+				}
+				deep, err := locks.Lock(nest(inner.Context()), "k")
+				if err != nil {
+					t.Fatal(err)
+				}
+				row.end(t, locks, rdb, outer)
+				for name, lease := range map[string]*core.Lease{"inner": inner, "inner of inner": deep} {
+					await(t, "the context of the "+name+" ends", func() bool { return lease.Context().Err() != nil })
+					wantError(t, context.Cause(lease.Context()), row.want...)
+					wantError(t, lease.Extend(t.Context(), time.Second), row.want...)
+					for range 2 {
+						wantError(t, lease.Release(t.Context()), row.want...)
+					}
+				}
+			})
+		}
+	}
+}
+
+func TestNestedDoReportsTheEndOfTheOuterLease(t *testing.T) {
+	t.Parallel()
+	for end, row := range outerEnds() {
+		for nesting, nest := range nestings() {
+			for _, keys := range [][]string{{"k"}, {"k", "another"}} {
+				t.Run(fmt.Sprint(end, ", ", nesting, ", ", len(keys)), func(t *testing.T) {
+					t.Parallel()
+					rdb := newEmbedded(t)
+					locks := newLocker(t, rdb, core.WithTTL(2*time.Second))
+					outer := lock(t, locks.With(maxHoldFor(end)), "k")
+					own := errors.New("own")
+					err := locks.DoAll(nest(outer.Context()), keys, func(ctx context.Context) error {
+						row.end(t, locks, rdb, outer)
+						await(t, "the context of fn ends", func() bool { return ctx.Err() != nil })
+						wantError(t, context.Cause(ctx), row.want...)
+						return own
+					})
+					wantError(t, err, append(row.want, own)...)
+				})
+			}
+		}
+	}
+}
+
+func TestReleasedNestedLeaseIsNotLost(t *testing.T) {
+	locks := newLocker(t, newEmbedded(t))
+	outer := lock(t, locks, "k")
+	inner, err := locks.Lock(outer.Context(), "k")
+	if err != nil {
+		t.Fatal(err)
+	}
+	release(t, inner)
+	if cause := context.Cause(inner.Context()); !errors.Is(cause, context.Canceled) || errors.Is(cause, core.ErrLost) {
+		t.Errorf("the cause of its context is %v", cause)
+	}
+	wantError(t, inner.Extend(t.Context(), time.Second), core.ErrLost) // as that of each lease that was released
+	if err := outer.Context().Err(); err != nil {
+		t.Errorf("the outer context ended: %v", err)
+	}
+	if err := locks.Do(outer.Context(), "k", func(context.Context) error { return nil }); err != nil {
+		t.Errorf("nested Do: %v", err)
+	}
+	release(t, outer)
+	release(t, inner)
+}
+
+func TestNestedLeaseOfSeveralKeysEndsWithTheLeaseOfOne(t *testing.T) {
+	locks := newLocker(t, newEmbedded(t))
+	err := locks.DoAll(t.Context(), []string{"b", "a"}, func(ctx context.Context) error {
+		main, _ := core.FromContext(ctx)
+		inner, err := locks.Lock(context.WithoutCancel(ctx), "b")
+		if err != nil {
+			return err
+		}
+		release(t, main)
+		wantError(t, context.Cause(inner.Context()), core.ErrLost)
+		wantError(t, inner.Release(t.Context()), core.ErrLost)
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// The end of the caller's own context is not the end of the outer lease.
+func TestNestedLeaseOutlivesTheContextOfItsCaller(t *testing.T) {
+	locks := newLocker(t, newEmbedded(t))
+	outer := lock(t, locks, "k")
+	ctx, cancel := context.WithCancel(outer.Context())
+	inner, err := locks.Lock(ctx, "k")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	if cause := context.Cause(inner.Context()); !errors.Is(cause, context.Canceled) {
+		t.Errorf("the cause of its context is %v", cause)
+	}
+	release(t, inner)
+	release(t, outer)
+}
+
+func TestNestedAttemptEndsWithItsOuterAttempt(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	endings := map[string]func(context.Context, *core.Attempt) error{
+		"commit":    func(ctx context.Context, a *core.Attempt) error { return a.Commit(ctx, []byte("inner")) },
+		"seal":      func(ctx context.Context, a *core.Attempt) error { return a.Seal(ctx) },
+		"abort":     func(ctx context.Context, a *core.Attempt) error { return a.Abort(ctx) },
+		"interrupt": func(ctx context.Context, a *core.Attempt) error { return a.Interrupt(ctx) },
+	}
+	for ending, end := range endings {
+		t.Run(ending, func(t *testing.T) {
+			t.Parallel()
+			locks := newLocker(t, server.Client(t))
+			outer := begin(t, locks, ending)
+			nested := func() *core.Attempt {
+				a, err := locks.Begin(context.WithoutCancel(outer.Lease().Context()), ending, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return a
+			}
+			before, after := nested(), nested()
+			if err := end(t.Context(), before); err != nil {
+				t.Errorf("within the outer attempt: %v", err)
+			}
+			if err := before.Lease().Context().Err(); err == nil {
+				t.Error("its context lives on")
+			}
+			if err := outer.Commit(t.Context(), []byte("outer")); err != nil {
+				t.Fatal(err)
+			}
+			wantError(t, context.Cause(after.Lease().Context()), core.ErrLost)
+			wantError(t, after.Lease().Extend(t.Context(), time.Second), core.ErrLost)
+			for range 2 {
+				wantError(t, end(t.Context(), after), core.ErrLost)
+			}
+			if err := end(t.Context(), before); err != nil {
+				t.Errorf("later: %v", err)
+			}
+			wantReplay(t, locks, ending, "outer")
+		})
+	}
+}
+
+func TestNestedAttemptOfALostLeaseIsLost(t *testing.T) {
+	t.Parallel()
+	rdb := redistest.Start(t).Client(t)
+	locks := newLocker(t, rdb, core.WithTTL(2*time.Second))
+	outer := begin(t, locks, "k")
+	inner, err := locks.Begin(context.WithoutCancel(outer.Lease().Context()), "k", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rdb.Del(t.Context(), "reqlock:i:k")
+	await(t, "its context ends", func() bool { return inner.Lease().Context().Err() != nil })
+	wantError(t, context.Cause(inner.Lease().Context()), core.ErrLost)
+	wantError(t, inner.Commit(t.Context(), nil), core.ErrLost)
+	if err := outer.Commit(t.Context(), []byte("late")); err != nil {
+		t.Errorf("the outer attempt was not committed late: %v", err)
+	}
+}
+
+// Either the nested lease is a part of the outer one, and ends with it, or it is a
+// lock of its own.
+func TestNestingWhileTheOuterLeaseIsReleased(t *testing.T) {
+	locks := newLocker(t, newEmbedded(t))
+	for range 200 {
+		outer := lock(t, locks, "k")
+		ctx := context.WithoutCancel(outer.Context())
+		var inner *core.Lease
+		var err error
+		var group sync.WaitGroup
+		group.Go(func() { release(t, outer) })
+		group.Go(func() { inner, err = locks.Lock(ctx, "k") })
+		group.Wait()
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case inner.Token() != outer.Token():
+			release(t, inner)
+		default:
+			wantError(t, context.Cause(inner.Context()), core.ErrLost)
+			wantError(t, inner.Release(t.Context()), core.ErrLost)
+		}
+	}
+}

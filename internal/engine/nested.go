@@ -1,0 +1,109 @@
+package engine
+
+import (
+	"context"
+	"time"
+)
+
+// A Nested is the turn of code that runs under a Hold and has asked for the same key
+// again. It ends when its caller releases it. It is lost when the release of the
+// Hold begins, or when the Hold is lost. It is safe for concurrent use.
+type Nested struct {
+	hold   *Hold
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+
+	// Guarded by the mutex of the line's shard.
+	ended bool
+	loss  Loss // set with ended
+}
+
+// Nest returns a turn under the hold for code whose context is parent. It returns nil
+// if the hold has been released or lost.
+func (h *Hold) Nest(parent context.Context) *Nested {
+	h.Context() // makes h.cancel
+	n := &Nested{hold: h}
+	n.ctx, n.cancel = context.WithCancelCause(parent) // unlocked: the parent may be any context
+	h.line.shard.mu.Lock()
+	alive := h.lossOfNested() == NotLost
+	if alive {
+		h.keepNested(n)
+	}
+	h.line.shard.mu.Unlock()
+	if !alive {
+		n.cancel(nil)
+		return nil
+	}
+	return n
+}
+
+// keepNested adds a turn to those that end with the hold. The caller holds the mutex.
+func (h *Hold) keepNested(n *Nested) {
+	if h.nested == nil {
+		h.nested = make(map[*Nested]struct{})
+		cancel := h.cancel
+		h.cancel = func(cause error) {
+			h.loseNested(cause) // first: a nested context may descend from that of the hold
+			cancel(cause)
+		}
+	}
+	h.nested[n] = struct{}{}
+}
+
+// loseNested cancels the contexts of the turns that are not released. The cause is
+// that of the hold's context; nil means that the hold is released.
+func (h *Hold) loseNested(cause error) {
+	h.line.shard.mu.Lock()
+	lost := h.nested
+	h.nested = nil
+	h.line.shard.mu.Unlock()
+	if cause == nil {
+		cause = h.engine.hooks.Cause(Taken)
+	}
+	for n := range lost {
+		n.cancel(cause)
+	}
+}
+
+// lossOfNested returns what a turn under the hold reports if it ends now: the loss of
+// the hold, or Taken if the hold was released. The caller holds the mutex.
+func (h *Hold) lossOfNested() Loss {
+	if h.loss == NotLost && !h.current() {
+		return Taken
+	}
+	return h.loss
+}
+
+// Context returns the context under which the code may act. It is cancelled when the
+// turn is released, and with the cause of the loss when the turn is lost.
+func (n *Nested) Context() context.Context { return n.ctx }
+
+// Extend is Hold.Extend. A turn that was released returns Taken.
+func (n *Nested) Extend(ctx context.Context, ttl time.Duration) (Loss, error) {
+	n.hold.line.shard.mu.Lock()
+	ended := n.ended
+	n.hold.line.shard.mu.Unlock()
+	if ended {
+		return Taken, nil
+	}
+	return n.hold.Extend(ctx, ttl)
+}
+
+// Release ends the turn, and leaves the hold as it is. The loss says whether the turn
+// was lost before. Later calls do nothing and return the same.
+func (n *Nested) Release() Loss {
+	h := n.hold
+	h.line.shard.mu.Lock()
+	if !n.ended {
+		n.ended, n.loss = true, h.lossOfNested()
+		delete(h.nested, n)
+	}
+	loss := n.loss
+	h.line.shard.mu.Unlock()
+	if loss == NotLost {
+		n.cancel(nil)
+	} else {
+		n.cancel(h.engine.hooks.Cause(loss))
+	}
+	return loss
+}

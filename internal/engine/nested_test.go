@@ -1,0 +1,53 @@
+package engine
+
+import (
+	"context"
+	"testing"
+)
+
+func TestNestedTurnsAreKeptUntilTheyEnd(t *testing.T) {
+	e, _, _ := newEngine()
+	defer func() { _ = e.Close(t.Context()) }()
+	h := hold(t, e, request(0))
+	released, left := h.Nest(t.Context()), h.Nest(t.Context())
+	if loss := released.Release(); loss != NotLost {
+		t.Errorf("the loss of the first turn is %v", loss)
+	}
+	if _, kept := h.nested[left]; !kept || len(h.nested) != 1 {
+		t.Errorf("%d turns are kept after one of two was released", len(h.nested))
+	}
+	if loss, err := h.Release(t.Context()); loss != NotLost || err != nil {
+		t.Errorf("release: %v, %v", loss, err)
+	}
+	if len(h.nested) != 0 || left.Context().Err() == nil {
+		t.Errorf("%d turns are kept after the release of the hold", len(h.nested))
+	}
+	if loss := left.Release(); loss != Taken {
+		t.Errorf("the loss of the second turn is %v", loss)
+	}
+	if loss := released.Release(); loss != NotLost {
+		t.Errorf("the loss of the first turn has become %v", loss)
+	}
+}
+
+func TestEndedHoldsNestNothing(t *testing.T) {
+	e, _, _ := newEngine()
+	h := hold(t, e, request(0))
+	if loss, err := h.Release(t.Context()); loss != NotLost || err != nil {
+		t.Errorf("release: %v, %v", loss, err)
+	}
+	if n := h.Nest(context.WithoutCancel(h.Context())); n != nil || len(h.nested) != 0 {
+		t.Error("a released hold has a turn")
+	}
+	lost := hold(t, e, request(0))
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	_ = e.Close(over)
+	if n := lost.Nest(t.Context()); n != nil || len(lost.nested) != 0 {
+		t.Error("a lost hold has a turn")
+	}
+	if loss, _ := lost.Release(t.Context()); loss != Closed {
+		t.Errorf("the loss is %v", loss)
+	}
+	_ = e.Close(t.Context())
+}
