@@ -193,11 +193,13 @@ func refusedRight(said string) right {
 	}
 }
 
+// unknownCommand matches a reply that says that there is no such command. Redis names
+// itself in the reply to a script, Redis 6 also puts the place in the script first, and
+// Valkey does not name itself.
+var unknownCommand = regexp.MustCompile(`(?i)^ERR (.*[: ])?unknown (redis |valkey )?command\b`)
+
 // isUnknown reports whether a reply says that there is no such command.
-func isUnknown(said string) bool {
-	return strings.HasPrefix(said, "ERR unknown command") || strings.HasPrefix(said, "ERR Unknown Redis command called from") ||
-		strings.Contains(said, "Unknown Redis command called from Lua script")
-}
+func isUnknown(said string) bool { return unknownCommand.MatchString(said) }
 
 // quoted is the name of a command in a reply. Redis 6 quotes it with backticks.
 var quoted = regexp.MustCompile("['`]([A-Za-z|_-]+)['`]")

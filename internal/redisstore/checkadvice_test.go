@@ -25,6 +25,8 @@ func TestAdviceOnWhatOtherVersionsSay(t *testing.T) {
 		"ERR Error running script: The user executing the script can't access at least one of the keys mentioned in the command arguments": keys,
 		"NOPERM No permissions to access a channel":                                                                                        channel,
 		"ERR Error running script: @user_script: 3: Unknown Redis command called from Lua script":                                          "6.0.6",
+		"ERR Unknown Redis command called from script script: f, on @user_script:3.":                                                       "6.0.6",
+		"ERR Unknown command called from script script: f, on @user_script:3.":                                                             "6.0.6",
 		"ERR unknown command `LPOS`, with args beginning with: `alice's key` ":                                                             "LPOS",
 		"MISCONF Redis is configured to save RDB snapshots, but it is currently unable to persist to disk.":                                "stop-writes-on-bgsave-error",
 		"LOADING Redis is loading the dataset in memory":                                                                                   "wait",
