@@ -34,15 +34,12 @@ func (rootOption) ReqlockOption() {}
 func (o rootOption) apply(s *settings) error { return o.set(&s.root) }
 
 // WithTTL sets how long a lease lives without a renewal: 10 s if not set, at
-// least 100 ms. It bounds how long a key stays locked after its holder
+// least 100 ms, at most ten years. It bounds how long a key stays locked after its holder
 // crashed. Renewal extends the lease for as long as the holder runs.
 func WithTTL(ttl time.Duration) Option {
 	return option(func(s *settings) error {
-		if ttl < minTTL {
-			return fmt.Errorf("reqlock: WithTTL: %v is below %v", ttl, minTTL)
-		}
 		s.ttl = ttl
-		return nil
+		return within("WithTTL", ttl, minTTL, maxTTL)
 	})
 }
 
@@ -71,11 +68,12 @@ func WithRenewal(on bool) Option {
 }
 
 // WithMaxHold sets how long a lease may be held: then its context ends with
-// ErrMaxHold, and it is renewed no more. 0, the default, sets no limit.
+// ErrMaxHold, and it is renewed no more. It is at least 1 ms; 0, the default, sets no
+// limit.
 func WithMaxHold(limit time.Duration) Option {
 	return option(func(s *settings) error {
-		if limit < 0 {
-			return fmt.Errorf("reqlock: WithMaxHold: %v is negative", limit)
+		if limit != 0 && limit < time.Millisecond {
+			return fmt.Errorf("reqlock: WithMaxHold: %v is below %v: 0 sets no limit", limit, time.Millisecond)
 		}
 		s.maxHold = limit
 		return nil
@@ -109,13 +107,21 @@ func WithFailOpen(on bool) Option {
 }
 
 // WithRetryAfter sets when a refused caller is told to try again: after 1 s if
-// not set. HTTP rounds it up to whole seconds.
+// not set, at most 24 h. HTTP rounds it up to whole seconds.
 func WithRetryAfter(d time.Duration) Option {
 	return option(func(s *settings) error {
-		if d <= 0 {
-			return fmt.Errorf("reqlock: WithRetryAfter: %v is not positive", d)
-		}
 		s.retryAfter = d
-		return nil
+		return within("WithRetryAfter", d, 1, maxRetryAfter)
 	})
+}
+
+// within refuses a duration that is below least or above most, for the option named.
+func within(option string, d, least, most time.Duration) error {
+	switch {
+	case d < least:
+		return fmt.Errorf("reqlock: %s: %v is below %v", option, d, least)
+	case d > most:
+		return fmt.Errorf("reqlock: %s: %v is above %v", option, d, most)
+	}
+	return nil
 }

@@ -2,6 +2,7 @@ package core
 
 import (
 	"fmt"
+	"math"
 	"time"
 )
 
@@ -29,11 +30,8 @@ const (
 // that.
 func WithRetention(d time.Duration) Option {
 	return option(func(s *settings) error {
-		if d < minRetention {
-			return fmt.Errorf("reqlock: WithRetention: %v is below %v", d, minRetention)
-		}
 		s.retention = d
-		return nil
+		return within("WithRetention", d, minRetention, math.MaxInt64)
 	})
 }
 

@@ -18,15 +18,12 @@ func WithPrefix(prefix string) Option {
 }
 
 // WithCommandTimeout bounds each command to Redis, its one re-send included:
-// 500 ms if not set. It is never more than a quarter of the TTL. Only New
-// and NewQuorum take it.
+// 500 ms if not set, at least 1 ms, at most ten years. A command never gets more
+// than a quarter of the TTL. Only New and NewQuorum take it.
 func WithCommandTimeout(d time.Duration) Option {
 	return rootOption{"WithCommandTimeout", func(r *root) error {
-		if d <= 0 {
-			return fmt.Errorf("reqlock: WithCommandTimeout: %v is not positive", d)
-		}
 		r.commandTimeout = d
-		return nil
+		return within("WithCommandTimeout", d, minCommandTimeout, maxTTL)
 	}}
 }
 

@@ -21,6 +21,13 @@ const (
 
 	// minTTL is the shortest lease that a network and a scheduler can keep.
 	minTTL = 100 * time.Millisecond
+	// maxTTL is so short that a small multiple of a TTL or a command timeout does not
+	// overflow.
+	maxTTL = 10 * 365 * 24 * time.Hour
+	// minCommandTimeout is the shortest time in which a server nearby can answer.
+	minCommandTimeout = time.Millisecond
+	// maxRetryAfter is the longest time for which it makes sense to send a client away.
+	maxRetryAfter = 24 * time.Hour
 )
 
 // settings are what options set. The zero value is not useful; see

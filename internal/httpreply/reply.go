@@ -98,7 +98,11 @@ var details = map[string]string{
 	"internal":               "The request could not be locked.",
 }
 
-// wholeSeconds rounds up, so that nobody comes back too early.
+// wholeSeconds rounds up, so that no client comes back too early.
 func wholeSeconds(d time.Duration) string {
-	return strconv.FormatInt(int64((d+time.Second-1)/time.Second), 10)
+	seconds := int64(d / time.Second)
+	if d%time.Second > 0 {
+		seconds++
+	}
+	return strconv.FormatInt(seconds, 10)
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -45,6 +46,7 @@ func TestWrite(t *testing.T) {
 		"shortest retry":   {&core.Error{Kind: core.ErrBusy, RetryAfter: 1}, 409, "busy", "1"},
 		"a whole second":   {&core.Error{Kind: core.ErrBusy, RetryAfter: time.Second}, 409, "busy", "1"},
 		"rounded up retry": {&core.Error{Kind: core.ErrBusy, RetryAfter: time.Second + 1}, 409, "busy", "2"},
+		"longest retry":    {&core.Error{Kind: core.ErrBusy, RetryAfter: math.MaxInt64}, 409, "busy", "9223372037"},
 		"long retry":       {&core.Error{Kind: core.ErrBusy, RetryAfter: time.Minute}, 409, "busy", "60"},
 	} {
 		t.Run(name, func(t *testing.T) {
