@@ -20,7 +20,8 @@ const attemptMark = "i:"
 // Interrupt: each of them frees the lock in the same step. Only the first of
 // them does anything. Later calls wait for its end, as long as their ctx allows, and
 // return the same error, also where the first call did not wait for it. An Attempt
-// that is never ended keeps its key until its process ends.
+// that is never ended keeps its key until its process ends. A nil ctx is the background
+// context.
 //
 // All methods are safe for concurrent use.
 type Attempt struct {
@@ -185,6 +186,7 @@ func (a *Attempt) end(ctx context.Context, ending engine.Ending, record []byte) 
 	case a.outer != nil:
 		return causeOf(a.lease.nested.Release())
 	}
+	ctx = orBackground(ctx)
 	loss, err := a.lease.hold.End(ctx, ending, record)
 	return a.lease.ended(ctx, loss, err)
 }
@@ -228,6 +230,7 @@ func (l *Locker) Resolve(ctx context.Context, key string) error {
 	if err := checkKey(key); err != nil {
 		return err
 	}
+	mustContext(ctx)
 	running, err := l.engine.Resolve(ctx, attemptMark+key)
 	switch {
 	case err != nil:

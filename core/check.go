@@ -35,6 +35,7 @@ import (
 // A Locker of NewQuorum checks all its servers, and is well if a majority is: of
 // the others the observer is told as Warned.
 func (l *Locker) Check(ctx context.Context) error {
+	mustContext(ctx)
 	if l.quorum != nil {
 		return l.checkQuorum(ctx)
 	}

@@ -110,7 +110,7 @@ func (l *Lease) Context() context.Context {
 // renewals that happen anyhow. It is for a step that must not be caught by a
 // pause of renewals, and for leases without renewal.
 //
-// The error is ErrLost if the lease ended, ErrUnavailable if Redis did not
+// A nil ctx is the background context. The error is ErrLost if the lease ended, ErrUnavailable if Redis did not
 // answer, or ctx's error if ctx ended before the answer came. A ttl that is not
 // positive is an error of its own, and so is one that is longer than the quarantine
 // of a quorum.
@@ -124,6 +124,7 @@ func (l *Lease) Extend(ctx context.Context, ttl time.Duration) error {
 	if most := l.locker.settings.quarantine; most > 0 && ttl > most {
 		return fmt.Errorf("reqlock: Extend: %v is more than the quarantine of the quorum, %v: see WithQuarantine", ttl, most)
 	}
+	ctx = orBackground(ctx)
 	if l.nested != nil {
 		loss, err := l.nested.Extend(ctx, ttl)
 		return l.ended(ctx, loss, err)
@@ -136,7 +137,7 @@ func (l *Lease) Extend(ctx context.Context, ttl time.Duration) error {
 // bounds only how long the caller waits for Redis to confirm it, or 50 ms longer
 // where the caller sends it itself: see New. Later calls do nothing and return
 // the same. On the lease of an Attempt it does nothing. On a nested lease it ends
-// the nested lease alone, and sends nothing.
+// the nested lease alone, and sends nothing. A nil ctx is the background context.
 //
 // The error is nil, also where the lock passed to the next waiter; ErrLost if
 // the lease had ended before; ErrUnavailable if Redis did not answer, so that
@@ -152,6 +153,7 @@ func (l *Lease) Release(ctx context.Context) error {
 	case l.nested != nil:
 		return causeOf(l.nested.Release())
 	}
+	ctx = orBackground(ctx)
 	loss, err := l.hold.Release(ctx)
 	return l.ended(ctx, loss, err)
 }
@@ -165,6 +167,15 @@ func (l *Lease) beginRelease() {
 	default:
 		l.hold.BeginRelease()
 	}
+}
+
+// orBackground returns ctx, or the background context for a caller who passed nil: a
+// panic of what ends a lock would leave the lock held and renewed.
+func orBackground(ctx context.Context) context.Context {
+	if ctx == nil {
+		return context.Background()
+	}
+	return ctx
 }
 
 // ended words the end of a command on the lease.
@@ -205,9 +216,13 @@ func FromContext(ctx context.Context) (*Lease, bool) {
 	return lease, ok
 }
 
+// mustContext panics if there is no context: nothing is locked yet.
+func mustContext(ctx context.Context) { must(ctx != nil, "the context is nil") }
+
 // outerLease returns the lease of the key under which ctx runs, if it is one of
 // the same root Locker and still lives.
 func outerLease(ctx context.Context, l *Locker, key string) *Lease {
+	mustContext(ctx)
 	lease, _ := FromContext(ctx)
 	for ; lease != nil; lease = lease.around {
 		if lease.key == key && lease.locker.engine == l.engine && lease.hold.Alive() {

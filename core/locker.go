@@ -117,12 +117,12 @@ func (l *Locker) With(opts ...Option) *Locker {
 //
 // When ctx ends first, the contexts of the remaining holders are cancelled
 // with ErrClosed, their keys are left to their TTL, and Close returns ctx's
-// error. It may be called more than once.
+// error. It may be called more than once. A nil ctx is the background context.
 func (l *Locker) Close(ctx context.Context) error {
 	if l.quorum != nil {
 		defer func() { _ = l.quorum.Disconnect() }() // the error of a second Close says only that
 	}
-	if err := l.engine.Close(ctx); err != nil {
+	if err := l.engine.Close(orBackground(ctx)); err != nil {
 		return fmt.Errorf("reqlock: close: %w", err)
 	}
 	return nil

@@ -1,0 +1,115 @@
+package core_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/redistest"
+)
+
+// none is the context of a caller who passes nil.
+var none context.Context
+
+// What ends a lock ends it also where its caller passes no context.
+func TestNilContextKeepsNoLock(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	end := func(end func(*core.Attempt) error) func(*testing.T, *core.Locker, string) error {
+		return func(t *testing.T, locks *core.Locker, key string) error {
+			t.Helper()
+			return end(begin(t, locks, key))
+		}
+	}
+	for name, run := range map[string]func(t *testing.T, locks *core.Locker, key string) error{
+		"release": func(t *testing.T, locks *core.Locker, key string) error {
+			t.Helper()
+			return lock(t, locks, key).Release(none)
+		},
+		"nested release": func(t *testing.T, locks *core.Locker, key string) error {
+			t.Helper()
+			lease := lock(t, locks, key)
+			defer release(t, lease)
+			inner, err := locks.Lock(lease.Context(), key)
+			if err != nil {
+				return err
+			}
+			return inner.Release(none)
+		},
+		"extend": func(t *testing.T, locks *core.Locker, key string) error {
+			t.Helper()
+			lease := lock(t, locks, key)
+			defer release(t, lease)
+			return lease.Extend(none, time.Minute)
+		},
+		"commit":    end(func(a *core.Attempt) error { return a.Commit(none, nil) }),
+		"seal":      end(func(a *core.Attempt) error { return a.Seal(none) }),
+		"abort":     end(func(a *core.Attempt) error { return a.Abort(none) }),
+		"interrupt": end(func(a *core.Attempt) error { return a.Interrupt(none) }),
+		"close": func(t *testing.T, locks *core.Locker, key string) error {
+			t.Helper()
+			lease := lock(t, locks, key)
+			released := make(chan error)
+			go func() {
+				for err := error(nil); !errors.Is(err, core.ErrClosed); {
+					_, err = locks.TryLock(context.Background(), key)
+				}
+				released <- lease.Release(context.Background())
+			}()
+			defer func() { wantError(t, <-released, nil) }()
+			return locks.Close(none) // waits for the holder
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			rdb := server.Client(t)
+			defer func() {
+				if problem := recover(); problem != nil {
+					t.Errorf("panic: %v", problem)
+				}
+				if locked(t.Context(), rdb, name, "i:"+name) != 0 {
+					t.Error("the key stays locked")
+				}
+			}()
+			if err := run(t, newLocker(t, rdb), name); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// Before there is a lock, nil is a programmer's error.
+func TestNilContextTakesNoLock(t *testing.T) {
+	rdb := newEmbedded(t)
+	locks := newLocker(t, rdb)
+	never := func(context.Context) error {
+		t.Error("it ran")
+		return nil
+	}
+	for name, run := range map[string]func(){
+		"lock":    func() { _, _ = locks.Lock(none, "k") },
+		"try":     func() { _, _ = locks.TryLock(none, "k") },
+		"do":      func() { _ = locks.Do(none, "k", never) },
+		"do all":  func() { _ = locks.DoAll(none, []string{"k", "l"}, never) },
+		"enter":   func() { _, _, _ = core.Enter(none, locks, form{"id": "k"}, field("id")) },
+		"begin":   func() { _, _ = locks.Begin(none, "k", nil) },
+		"resolve": func() { _ = locks.Resolve(none, "k") },
+		"check":   func() { _ = locks.Check(none) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer func() {
+				if message := fmt.Sprint(recover()); !strings.HasPrefix(message, "reqlock: ") || !strings.Contains(message, "context is nil") {
+					t.Errorf("panic %q", message)
+				}
+				if keys := rdb.Keys(t.Context(), "*").Val(); len(keys) != 0 {
+					t.Errorf("%d keys are left", len(keys))
+				}
+			}()
+			run()
+		})
+	}
+}
