@@ -68,6 +68,9 @@ func (l *Locker) Begin(ctx context.Context, key string, fingerprint []byte) (*At
 	}
 	marked := attemptMark + key
 	if outer := outerLease(ctx, l, marked); outer != nil && outer.attempt != nil {
+		if err := l.checkFence(outer); err != nil {
+			return nil, err
+		}
 		if inner := outer.attempt.nest(ctx, l); inner != nil {
 			return inner, nil
 		}

@@ -50,6 +50,11 @@ var (
 	// It is an ErrLost.
 	ErrMaxHold error = &narrower{"reqlock: held too long", ErrLost}
 
+	// ErrNoFence says that code asked for a fencing number, by WithFencing, under a
+	// lease of the same key that has none. It is an error of the program: set
+	// WithFencing for all who lock the key.
+	ErrNoFence = errors.New("reqlock: WithFencing under a lease of the same key without a fencing number")
+
 	// ErrMismatch says that an idempotency key came again with another payload.
 	ErrMismatch = errors.New("reqlock: idempotency key used with another payload")
 	// ErrInterrupted says that an earlier attempt with this idempotency key

@@ -24,8 +24,9 @@ const maxKeyLen = 4096
 // outer one is lost, or when the release of the outer one begins.
 //
 // The error is an *Error of the kind ErrBusy or ErrWaitTimeout, ErrQueueFull,
-// ErrOverloaded, ErrUnavailable, ErrClosed, ErrNoKey or ErrInvalidKey. If ctx
-// ended the wait, it also is ctx's error.
+// ErrOverloaded, ErrUnavailable, ErrClosed, ErrNoKey or ErrInvalidKey, or for a
+// nested lease ErrNoFence. If ctx ended the wait, it also is ctx's error. A nil ctx
+// panics.
 func (l *Locker) Lock(ctx context.Context, key string) (*Lease, error) {
 	return l.acquire(ctx, key, l.waitOr(engine.WaitForever), &Lease{})
 }
@@ -50,8 +51,13 @@ func (l *Locker) acquire(ctx context.Context, key string, wait time.Duration, le
 	if err := checkKey(key); err != nil {
 		return nil, err
 	}
-	if outer := outerLease(ctx, l, key); outer != nil && outer.nest(ctx, lease) {
-		return lease, nil
+	if outer := outerLease(ctx, l, key); outer != nil {
+		if err := l.checkFence(outer); err != nil {
+			return nil, err
+		}
+		if outer.nest(ctx, lease) {
+			return lease, nil
+		}
 	}
 	if err := l.take(ctx, key, wait, nil, lease); err != nil {
 		return nil, refusalOf(err, l.settings.retryAfter)
@@ -76,6 +82,14 @@ func (l *Locker) take(ctx context.Context, key string, wait time.Duration, a *en
 	}
 	lease.locker, lease.key, lease.hold = l, key, hold
 	lease.around, _ = FromContext(ctx)
+	return nil
+}
+
+// checkFence refuses to nest under a lease without a fencing number what wants one.
+func (l *Locker) checkFence(outer *Lease) error {
+	if l.settings.fencing && outer.Fence() == 0 {
+		return &Error{Kind: ErrNoFence}
+	}
 	return nil
 }
 

@@ -260,3 +260,54 @@ func TestNestingWhileTheOuterLeaseIsReleased(t *testing.T) {
 		}
 	}
 }
+
+// A nested lease has the fencing number of the outer lease. Where that has none, code
+// that asks for a number is refused.
+func TestNestedLeaseNeedsTheFenceOfItsOuterLease(t *testing.T) {
+	t.Parallel()
+	rdb := redistest.Start(t).Client(t)
+	plain := newLocker(t, rdb)
+	fenced := plain.With(core.WithFencing(true), core.WithFailOpen(true))
+	never := func(context.Context) error {
+		t.Error("fn ran without a fencing number")
+		return nil
+	}
+	outer := lock(t, plain, "k")
+	ctx := outer.Context()
+	attempt := begin(t, plain, "k")
+	for name, run := range map[string]func() error{
+		"lock": func() error { _, err := fenced.Lock(ctx, "k"); return err },
+		"try":  func() error { _, err := fenced.TryLock(ctx, "k"); return err },
+		"do":   func() error { return fenced.Do(ctx, "k", never) },
+		"all":  func() error { return fenced.DoAll(ctx, []string{"a", "k"}, never) },
+		"enter": func() error {
+			_, done, err := core.Enter(ctx, fenced, form{"id": "k"}, field("id"))
+			done()
+			return err
+		},
+		"begin": func() error { _, err := fenced.Begin(attempt.Lease().Context(), "k", nil); return err },
+	} {
+		err := run()
+		wantError(t, err, core.ErrNoFence)
+		if got, ok := core.OutcomeOf(err); !ok || got != (core.Outcome{Code: "no_fence", HTTP: 500, GRPC: 13}) {
+			t.Errorf("%s: %v has the outcome %+v", name, err, got)
+		}
+	}
+	if locked(t.Context(), rdb, "a") != 0 {
+		t.Error("the other key of a refused caller is locked")
+	}
+	if err := attempt.Abort(t.Context()); err != nil {
+		t.Error(err)
+	}
+	release(t, outer)
+
+	outer = lock(t, fenced, "k")
+	for _, locks := range []*core.Locker{plain, fenced} {
+		inner, err := locks.Lock(outer.Context(), "k")
+		if err != nil || inner.Fence() != outer.Fence() || inner.Fence() == 0 {
+			t.Errorf("fence %d within %d, %v", inner.Fence(), outer.Fence(), err)
+		}
+		release(t, inner)
+	}
+	release(t, outer)
+}

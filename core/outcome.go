@@ -53,6 +53,7 @@ var outcomes = [...]struct {
 	{ErrMismatch, Outcome{Code: "mismatch", HTTP: 422, GRPC: grpcFailedPrecondition}, false},
 	{ErrInterrupted, Outcome{Code: "outcome_unknown", HTTP: 409, GRPC: grpcFailedPrecondition}, false},
 	{ErrUnreplayable, Outcome{Code: "completed_unreplayable", HTTP: 409, GRPC: grpcAlreadyExists}, false},
+	{ErrNoFence, Outcome{Code: "no_fence", HTTP: 500, GRPC: grpcInternal}, false},
 	{ErrClosed, Outcome{Code: "closing", HTTP: 503, GRPC: grpcUnavailable}, true},
 	{ErrUnavailable, Outcome{Code: "unavailable", HTTP: 503, GRPC: grpcUnavailable}, true},
 }

@@ -43,6 +43,7 @@ func TestOutcomes(t *testing.T) {
 		{core.ErrMismatch, core.Outcome{Code: "mismatch", HTTP: 422, GRPC: 9}},
 		{core.ErrInterrupted, core.Outcome{Code: "outcome_unknown", HTTP: 409, GRPC: 9}},
 		{core.ErrUnreplayable, core.Outcome{Code: "completed_unreplayable", HTTP: 409, GRPC: 6}},
+		{core.ErrNoFence, core.Outcome{Code: "no_fence", HTTP: 500, GRPC: 13}},
 		{keyError(t, errors.New("x")), core.Outcome{Code: "key_error", HTTP: 500, GRPC: 13}},
 		{keyError(t, teapot(418)), core.Outcome{Code: "key_error", HTTP: 418, GRPC: 13}},
 		{keyError(t, teapot(200)), core.Outcome{Code: "key_error", HTTP: 500, GRPC: 13}},
@@ -111,6 +112,7 @@ func FuzzARefusalIsNeverASuccess(f *testing.F) {
 	kinds := []error{
 		core.ErrBusy, core.ErrWaitTimeout, core.ErrQueueFull, core.ErrOverloaded, core.ErrNoKey, core.ErrInvalidKey,
 		core.ErrBodyTooLarge, core.ErrUnavailable, core.ErrClosed, core.ErrMismatch, core.ErrInterrupted, core.ErrUnreplayable,
+		core.ErrNoFence,
 	}
 	f.Fuzz(func(t *testing.T, status, kind int) {
 		err := keyError(t, teapot(status))
