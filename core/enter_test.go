@@ -25,6 +25,9 @@ func TestEnter(t *testing.T) {
 	}
 	outside, nothing, err := core.Enter(t.Context(), locks, form{"id": "42"}, key)
 	wantError(t, err, core.ErrBusy)
+	if errors.Is(err, core.ErrWaitTimeout) {
+		t.Errorf("it has waited: %v", err)
+	}
 	nothing() // never nil
 	if outside != t.Context() {
 		t.Error("a refused request has another context")

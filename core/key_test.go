@@ -96,6 +96,25 @@ func TestKeysPanicAtRegistration(t *testing.T) {
 	}
 }
 
+func TestNamesOfKeys(t *testing.T) {
+	for name, allowed := range map[string]bool{
+		"a": true, "z": true, "A": true, "Z": true, "a0": true, "a9": true, "x1y": true, "-": true, "_": true, ".": true, "/": true,
+		"": false, "0": false, "9": false, "0a": false, "i": false, "a:": false, // ':' follows '9'
+		"`": false, "{": false, "@": false, "[": false, "a b": false, "\u00e4": false,
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer func() {
+				if panicked := recover() != nil; panicked == allowed {
+					t.Errorf("%q is allowed: %v; want %v", name, !panicked, allowed)
+				}
+			}()
+			if key, err := core.Named(name, field("a"))(form{"a": "1"}); key != name+":1" || err != nil {
+				t.Errorf("got %q, %v", key, err)
+			}
+		})
+	}
+}
+
 func FuzzJoinAndNamedAreInjective(f *testing.F) {
 	f.Add("a:", "b", "a", ":b")
 	f.Add("1:a", "", "1", "a1:")

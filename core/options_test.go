@@ -199,6 +199,7 @@ func TestKeysOfALock(t *testing.T) {
 	wantError(t, err, core.ErrInvalidKey)
 	wantError(t, locks.DoAll(t.Context(), nil, func(context.Context) error { return nil }), core.ErrNoKey)
 	release(t, lock(t, locks, "\x00any bytes {go}\xff"))
+	release(t, lock(t, locks, strings.Repeat("x", 4096)))
 }
 
 // A client on which a lock would be found on another server than it was taken on.
