@@ -1,0 +1,93 @@
+package core_test
+
+import (
+	"context"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/redistest"
+)
+
+func TestBoundsOfDurations(t *testing.T) {
+	rdb := newEmbedded(t)
+	const (
+		year = 365 * 24 * time.Hour
+		most = time.Duration(math.MaxInt64)
+	)
+	for setting, set := range map[string]struct {
+		option      func(time.Duration) core.Option
+		least, most time.Duration
+	}{
+		"WithTTL":            {core.WithTTL, 100 * time.Millisecond, 10 * year},
+		"WithWait":           {core.WithWait, 0, most},
+		"WithMaxHold":        {core.WithMaxHold, time.Millisecond, most},
+		"WithRetryAfter":     {core.WithRetryAfter, 1, 24 * time.Hour},
+		"WithRetention":      {core.WithRetention, time.Second, most},
+		"WithCommandTimeout": {core.WithCommandTimeout, time.Millisecond, 10 * year},
+	} {
+		for _, d := range []time.Duration{set.least, set.most} {
+			if _, err := core.New(rdb, set.option(d)); err != nil {
+				t.Errorf("%s(%v) is refused: %v", setting, d, err)
+			}
+		}
+		for d, bound := range map[time.Duration]time.Duration{set.least - 1: set.least, set.most + 1: set.most} {
+			if setting == "WithMaxHold" && d > 0 || setting == "WithWait" {
+				bound = max(bound, time.Millisecond)
+			}
+			if d == math.MinInt64 { // no duration is above this bound
+				continue
+			}
+			_, err := core.New(rdb, set.option(d))
+			if err == nil || !strings.HasPrefix(err.Error(), "reqlock: "+setting+": ") {
+				t.Errorf("%s(%v): %v", setting, d, err)
+			} else if d > 0 && !strings.Contains(err.Error(), bound.String()) {
+				t.Errorf("%v does not name the bound %v", err, bound)
+			}
+		}
+	}
+}
+
+func TestLocksWithTheLongestDurations(t *testing.T) {
+	const most = time.Duration(math.MaxInt64)
+	const decade = 10 * 365 * 24 * time.Hour
+	for name, options := range map[string][]core.Option{
+		"TTL":             {core.WithTTL(decade)},
+		"wait":            {core.WithWait(most)},
+		"longest hold":    {core.WithMaxHold(most)},
+		"retention":       {core.WithRetention(most)},
+		"command timeout": {core.WithTTL(decade), core.WithCommandTimeout(decade)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			rdb := redistest.Start(t).Client(t)
+			seen := &events{}
+			locks := newLocker(t, rdb, append(options, core.WithObserver(seen.observe))...)
+			lease := lock(t, locks, "k")
+			for _, ttl := range []time.Duration{time.Second, most} {
+				if err := lease.Extend(t.Context(), ttl); err != nil {
+					t.Errorf("extend by %v: %v", ttl, err)
+				}
+			}
+			waiter := make(chan error, 1)
+			go func() { waiter <- locks.Do(t.Context(), "k", func(context.Context) error { return nil }) }()
+			await(t, "a second caller waits", func() bool { return len(seen.of(core.Waiting)) == 1 })
+			if err := lease.Context().Err(); err != nil {
+				t.Errorf("the context of the lease has ended: %v", err)
+			}
+			release(t, lease)
+			if err := <-waiter; err != nil {
+				t.Errorf("the second caller: %v", err)
+			}
+			if err := begin(t, locks, "k").Commit(t.Context(), []byte("answer")); err != nil {
+				t.Errorf("commit: %v", err)
+			}
+			wantReplay(t, locks, "k", "answer")
+			if long := seen.of(core.HeldLong); len(long) != 0 {
+				t.Errorf("the observer was told %+v", long)
+			}
+		})
+	}
+}

@@ -1,0 +1,72 @@
+package core_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/redistest"
+)
+
+func TestNestedAttemptEndsWithItsOuterAttempt(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	endings := map[string]func(context.Context, *core.Attempt) error{
+		"commit":    func(ctx context.Context, a *core.Attempt) error { return a.Commit(ctx, []byte("inner")) },
+		"seal":      func(ctx context.Context, a *core.Attempt) error { return a.Seal(ctx) },
+		"abort":     func(ctx context.Context, a *core.Attempt) error { return a.Abort(ctx) },
+		"interrupt": func(ctx context.Context, a *core.Attempt) error { return a.Interrupt(ctx) },
+	}
+	for ending, end := range endings {
+		t.Run(ending, func(t *testing.T) {
+			t.Parallel()
+			locks := newLocker(t, server.Client(t))
+			outer := begin(t, locks, ending)
+			nested := func() *core.Attempt {
+				a, err := locks.Begin(context.WithoutCancel(outer.Lease().Context()), ending, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return a
+			}
+			before, after := nested(), nested()
+			if err := end(t.Context(), before); err != nil {
+				t.Errorf("within the outer attempt: %v", err)
+			}
+			if err := before.Lease().Context().Err(); err == nil {
+				t.Error("its context lives on")
+			}
+			if err := outer.Commit(t.Context(), []byte("outer")); err != nil {
+				t.Fatal(err)
+			}
+			wantError(t, context.Cause(after.Lease().Context()), core.ErrLost)
+			wantError(t, after.Lease().Extend(t.Context(), time.Second), core.ErrLost)
+			for range 2 {
+				wantError(t, end(t.Context(), after), core.ErrLost)
+			}
+			if err := end(t.Context(), before); err != nil {
+				t.Errorf("later: %v", err)
+			}
+			wantReplay(t, locks, ending, "outer")
+		})
+	}
+}
+
+func TestNestedAttemptOfALostLeaseIsLost(t *testing.T) {
+	t.Parallel()
+	rdb := redistest.Start(t).Client(t)
+	locks := newLocker(t, rdb, core.WithTTL(2*time.Second))
+	outer := begin(t, locks, "k")
+	inner, err := locks.Begin(context.WithoutCancel(outer.Lease().Context()), "k", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rdb.Del(t.Context(), "reqlock:i:k")
+	await(t, "its context ends", func() bool { return inner.Lease().Context().Err() != nil })
+	wantError(t, context.Cause(inner.Lease().Context()), core.ErrLost)
+	wantError(t, inner.Commit(t.Context(), nil), core.ErrLost)
+	if err := outer.Commit(t.Context(), []byte("late")); err != nil {
+		t.Errorf("the outer attempt was not committed late: %v", err)
+	}
+}
