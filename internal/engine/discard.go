@@ -78,7 +78,7 @@ func (d *discards) end(p place, closing bool) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	t := d.tokens[p]
-	if t.again && !(t.named && closing) {
+	if t.again && (!t.named || !closing) {
 		t.again = false
 		d.tokens[p] = t
 		return false

@@ -94,6 +94,20 @@ func (run *randomRun) fault(transition string, rate int) error {
 	return nil
 }
 
+// forge publishes hints with tokens of a process, as another user of the server may:
+// old ones, that of its lease, and those that it issues next.
+func (run *randomRun) forge(process int) {
+	e := run.engines[process]
+	for time.Now().Before(run.calm) {
+		time.Sleep(run.upTo(50 * time.Millisecond))
+		next := int(e.episodes.Load()) + 1 //nolint:gosec // there are few
+		token := fmt.Sprint(e.process, ":", 1+run.choose(next+2))
+		for range 1 + run.choose(3) {
+			run.stores[process].hint("k", token)
+		}
+	}
+}
+
 // request returns what a caller wants: mostly the attempt that all others want.
 func (run *randomRun) request() Request {
 	r := attempt("f", WaitForever)
@@ -135,6 +149,9 @@ func (run *randomRun) run(t *testing.T) {
 				}
 			})
 		})
+	}
+	for i := range run.engines {
+		group.Go(func() { run.forge(i) })
 	}
 	group.Wait()
 	time.Sleep(3 * time.Minute) // by which what was given up is undone
