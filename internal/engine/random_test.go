@@ -100,7 +100,7 @@ func (run *randomRun) forge(process int) {
 	e := run.engines[process]
 	for time.Now().Before(run.calm) {
 		time.Sleep(run.upTo(50 * time.Millisecond))
-		next := int(e.episodes.Load()) + 1 //nolint:gosec // there are few
+		next := int(e.episodes.Load()) + 1
 		token := fmt.Sprint(e.process, ":", 1+run.choose(next+2))
 		for range 1 + run.choose(3) {
 			run.stores[process].hint("k", token)
