@@ -88,7 +88,9 @@ func WithMaxHold(limit time.Duration) Option {
 // The numbers of a key rise from lease to lease, in all processes, also where
 // their counter in Redis is lost: they follow the server's time in microseconds,
 // and are never ahead of it. They would fall only if the counter were lost and the
-// clock of the server were behind its former time. All who lock the key need it on:
+// clock of the server were behind its former time. A process that has lost its lease,
+// and does not know it yet, may pass it to its next caller: such a number is lower
+// than that of the new holder, and the resource refuses it. All who lock the key need it on:
 // within a lease without a number, a nested Lock, Do, Enter or Begin of the same key
 // with WithFencing gets ErrNoFence.
 func WithFencing(on bool) Option {

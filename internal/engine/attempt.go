@@ -93,12 +93,12 @@ func (l *line) renounce() {
 func (l *line) undo(r store.Request) {
 	e := l.engine
 	p := place{r.Key, r.Token}
-	first := e.discards.begin(p, r.Attempt, false)
+	first := e.discards.begin(p, r.Attempt)
 	l.undoing = true
 	e.work.Add()
 	e.store.Release(r, func(_ store.Released, err error) {
 		defer e.work.Done()
-		if first && (err != nil || !e.discards.end(p, false)) {
+		if first && (err != nil || !e.discards.end(p)) {
 			e.spawnDiscarding(p, time.Now().Add(abortPatience))
 		}
 		l.shard.mu.Lock()
@@ -119,5 +119,5 @@ func (l *line) abandon() {
 	if l.asked.Token == l.token {
 		attempt = l.asked.Attempt
 	}
-	l.engine.spawnDiscard(place{l.key, l.token}, attempt, time.Now().Add(hintPatience))
+	l.engine.spawnDiscard(place{l.key, l.token}, attempt, time.Now().Add(discardPatience))
 }

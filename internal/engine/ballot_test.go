@@ -52,6 +52,8 @@ func (v *voters) Listen(string) (<-chan struct{}, func()) {
 
 func (v *voters) OnHint(hint func(key, token string)) { v.hint = hint }
 
+func (v *voters) OnLateGrant(func(key, token string)) {}
+
 func (v *voters) Close(context.Context) error { return nil }
 
 // tokens returns those that were released.

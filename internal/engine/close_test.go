@@ -110,7 +110,7 @@ func TestCloseWaitsForWhatALateWinLeavesToDo(t *testing.T) {
 		dead := deadToken(t, e)
 		s.closed = func() { // a send that was left behind has won
 			s.set("k", dead, time.Hour)
-			s.hint("k", dead)
+			s.late("k", dead)
 		}
 		if err := e.Close(t.Context()); err != nil || s.value("k") != "" {
 			t.Errorf("closed with %v, and the key holds %q", err, s.value("k"))

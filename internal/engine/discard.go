@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"sync"
 	"time"
 
 	"github.com/reqlock/reqlock/internal/store"
@@ -10,85 +9,12 @@ import (
 // discardBounds is how many command bounds a try of discard may take.
 const discardBounds = 4
 
+// discardPatience is how long a token is released again, if the store does not answer,
+// and if it is not known how long its key lives.
+const discardPatience = 15 * time.Second
+
 // unknownTTL stands for the TTL of a lease of which only the token is known.
 const unknownTTL = time.Minute
-
-// mostNamed is how many tokens are discarded at a time because a hint named them, and
-// how many in all once Close has begun, which waits for them. Hints can be forged. A
-// dead token whose hint is ignored costs time: its key stays locked until the TTL
-// ends, or until a waiter of this process finds the token.
-const mostNamed = 64
-
-// A place is where a token was seen: in a key, or in its line.
-type place struct{ key, token string }
-
-// discards are the tokens that are being discarded, so that many hints of one
-// make few commands.
-type discards struct {
-	mu     sync.Mutex
-	tokens map[place]discarded
-	named  int // how many of them a hint named first; it only grows once Close has begun
-}
-
-// A discarded token is one of an attempt that is being aborted, or of none.
-type discarded struct {
-	attempt *Attempt
-	again   bool // it was named again meanwhile
-	named   bool // a hint named it first
-}
-
-// begin reports whether the token is to be discarded; if it is being discarded
-// already, that will be done once more. A token that a hint named is ignored where
-// there are too many of them.
-func (d *discards) begin(p place, attempt *Attempt, named bool) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if t, found := d.tokens[p]; found {
-		t.again = true
-		if attempt != nil {
-			t.attempt = attempt
-		}
-		d.tokens[p] = t
-		return false
-	}
-	if named {
-		if d.named == mostNamed {
-			return false
-		}
-		d.named++
-	}
-	if d.tokens == nil {
-		d.tokens = make(map[place]discarded)
-	}
-	d.tokens[p] = discarded{attempt: attempt, named: named}
-	return true
-}
-
-// attemptOf returns the attempt that is being aborted with a token; nil if there
-// is none.
-func (d *discards) attemptOf(p place) *Attempt {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.tokens[p].attempt
-}
-
-// end reports whether the token need not be discarded once more. closing says whether
-// Close has begun: then a hint does not prolong what a hint has begun.
-func (d *discards) end(p place, closing bool) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	t := d.tokens[p]
-	if t.again && (!t.named || !closing) {
-		t.again = false
-		d.tokens[p] = t
-		return false
-	}
-	if t.named && !closing {
-		d.named--
-	}
-	delete(d.tokens, p)
-	return true
-}
 
 // spawnDiscard discards a token on a goroutine of its own, and aborts its attempt,
 // if there is one: that is tried for abortPatience instead of until over.
@@ -96,23 +22,24 @@ func (e *Engine) spawnDiscard(p place, attempt *Attempt, over time.Time) {
 	if attempt != nil {
 		over = time.Now().Add(abortPatience)
 	}
-	if e.discards.begin(p, attempt, false) {
+	if e.discards.begin(p, attempt) {
 		e.spawnDiscarding(p, over)
 	}
 }
 
 // spawnNamedDiscard discards a token that a hint named, unless hints named too many
-// others.
+// others, or Close has begun, which waits for it. It tries once: the next hint repeats
+// it, and a key whose server does not answer is not to take the place of others.
 func (e *Engine) spawnNamedDiscard(p place) {
-	if e.discards.begin(p, nil, true) {
-		e.spawnDiscarding(p, time.Now().Add(hintPatience))
+	if !e.isClosing() && e.discards.beginNamed(p) {
+		e.spawnDiscarding(p, time.Time{})
 	}
 }
 
 // spawnDiscarding discards a token that is known to the discards.
 func (e *Engine) spawnDiscarding(p place, over time.Time) {
 	e.spawn(func() {
-		for ended := false; !ended; ended = e.discards.end(p, e.isClosing()) {
+		for ended := false; !ended; ended = e.discards.end(p) {
 			e.discard(p, e.discards.attemptOf(p), over)
 		}
 	})

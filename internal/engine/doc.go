@@ -51,6 +51,8 @@
 //     token of that question, and if the validity has not ended when the reply comes;
 //   - the reply to a renewal of the present lease raises the validity, or ends the
 //     lease. A reply to a renewal of an earlier lease changes nothing;
+//   - the reply to the line's own release ends the lease. It begins the next one where
+//     the key stayed with this process, under the token that rejoined;
 //   - the local clock ends a lease whose validity is over;
 //   - the holder's release, the holder's MaxHold, and Close.
 //
@@ -63,7 +65,9 @@
 //     token of the line, of its lease, of its release, of the episode that rejoins, or
 //     of its ballot, nor of a lost lease whose holder has not come back. This is checked
 //     under the mutex of the line, before each release.
-//   - The reply to a command that was left behind. It arrives as a hint.
+//   - The reply to a command that was left behind. It causes what a hint causes. The
+//     releases that hints cause are bounded. Those that such replies cause are not: there
+//     are no more of them than commands that this process sent.
 //   - The caller's context, once the lease is granted. It is the parent of the hold's
 //     context. Its end releases nothing. A context that does not end keeps nothing: the
 //     hold's context ends with the release or the loss, whatever its parent does.

@@ -76,6 +76,7 @@ func New(s store.Store, c Config) *Engine {
 	}
 	e.schedule.attend = e.attend
 	s.OnHint(e.hint)
+	s.OnLateGrant(e.lateGrant)
 	return e
 }
 

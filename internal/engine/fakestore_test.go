@@ -28,6 +28,7 @@ type fakeStore struct {
 	unsure     bool          // the next release is answered by its second send
 	inline     bool          // answer on the caller's goroutine also what takes long
 	hint       func(key, token string)
+	late       func(key, token string)
 }
 
 // switchable is a function that a test changes while the store is in use.
@@ -249,6 +250,8 @@ func (s *fakeStore) Listen(string) (<-chan struct{}, func()) {
 }
 
 func (s *fakeStore) OnHint(hint func(key, token string)) { s.hint = hint }
+
+func (s *fakeStore) OnLateGrant(late func(key, token string)) { s.late = late }
 
 func (s *fakeStore) Close(context.Context) error {
 	if f := s.closed; f != nil {

@@ -1,9 +1,7 @@
 package engine
 
 import (
-	"context"
 	"fmt"
-	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -79,108 +77,44 @@ func TestAForgedValueIsNotReleased(t *testing.T) {
 	})
 }
 
-// A forger names many dead tokens while the server does not answer. The process
-// remembers few of them, and goes on with its own.
-//
-//faults:row 51
-func TestForgedHintsAreBounded(t *testing.T) {
+// A hint of a token that was never issued does not even cause a look.
+func TestForgedHintOfAnUnissuedTokenIsIgnored(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newProcesses(2)
+		h := hold(t, p.engines[0], request(0))
+		waiting(t, p.engines[1], request(WaitForever), func(*Hold) {})
+		time.Sleep(time.Millisecond) // until its question has been answered
+		asked := p.stores[1].count("enqueue")
+		h.line.shard.mu.Lock()
+		h.lease.wanted = false
+		h.line.shard.mu.Unlock()
+		for range 10 {
+			p.stores[0].hint("k", "p0:99")
+			p.stores[1].hint("k", "p1:99")
+		}
+		synctest.Wait()
+		h.line.shard.mu.Lock()
+		wanted := h.lease.wanted
+		h.line.shard.mu.Unlock()
+		if got := p.stores[1].count("enqueue"); got != asked || wanted {
+			t.Errorf("%d looks of the waiter, and the holder takes it that others wait: %v", got-asked, wanted)
+		}
+		release(t, h)
+		time.Sleep(time.Second)
+		p.rest(t)
+	})
+}
+
+// A token that a line owns is not discarded, whoever asks for it.
+func TestDiscardReleasesNoOwnedToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
-		var dead []string
-		for range 10 * mostNamed {
-			dead = append(dead, deadToken(t, e))
-		}
 		h := hold(t, e, request(0))
-		s.before.set(func(string, store.Request) error { return errDown })
-		before, tried := runtime.NumGoroutine(), s.tried("release")
-		for i, token := range dead {
-			s.hint("k", token)
-			s.hint(fmt.Sprint("another key ", i), token)
-		}
+		e.spawnDiscard(place{"k", h.Token()}, nil, time.Now())
 		synctest.Wait()
-		if got := runtime.NumGoroutine() - before; got > mostNamed {
-			t.Errorf("%d goroutines for %d hints", got, 2*len(dead))
+		if s.value("k") != h.Token() || s.count("release") != 0 {
+			t.Errorf("the key holds %q after %d releases", s.value("k"), s.count("release"))
 		}
-		if got := s.tried("release") - tried; got != mostNamed {
-			t.Errorf("%d tokens were released, want %d", got, mostNamed)
-		}
-		if loss, err := h.Release(t.Context()); loss != NotLost || err == nil {
-			t.Errorf("released with loss %v, error %v", loss, err)
-		}
-		s.before.set(nil)
-		time.Sleep(time.Second)
-		if got := s.value("k"); got != "" {
-			t.Errorf("the token of the holder's own release stays: %q", got)
-		}
-		time.Sleep(2 * hintPatience)
-		s.set("k", dead[0], time.Minute)
-		s.hint("k", dead[0])
-		synctest.Wait()
-		if got := s.value("k"); got != "" {
-			t.Errorf("after the forger the key keeps the dead token %q", got)
-		}
-	})
-}
-
-// A forger goes on while the engine is being closed.
-//
-//faults:row 51
-func TestForgedHintsDoNotHoldUpClose(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		e, s, _ := newEngine()
-		dead := []string{deadToken(t, e), deadToken(t, e), deadToken(t, e)}
-		s.before.set(func(transition string, _ store.Request) error {
-			if transition == "release" {
-				time.Sleep(10 * time.Millisecond)
-			}
-			return nil
-		})
-		over := make(chan struct{})
-		go func() {
-			for i := 0; ; i++ {
-				select {
-				case <-over:
-					return
-				case <-time.After(time.Millisecond):
-				}
-				s.hint("k", dead[0]) // again and again
-				s.hint(fmt.Sprint("another key ", i), dead[1])
-				s.hint(fmt.Sprint("another key ", i), dead[2])
-			}
-		}()
-		time.Sleep(time.Second)
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-		defer cancel()
-		begun := time.Now()
-		err := e.Close(ctx)
-		close(over)
-		if took := time.Since(begun); err != nil || took > time.Second {
-			t.Errorf("closed after %v with %v", took, err)
-		}
-		synctest.Wait()
-	})
-}
-
-// A dead token is being discarded from another key, where nobody ever used it. That
-// does not keep it from being released where it is.
-func TestAForgedKeyDoesNotShadowTheRealOne(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		e, s, _ := newEngine()
-		dead := deadToken(t, e)
-		s.set("k", dead, time.Minute) // a delayed SET
-		s.before.set(func(_ string, r store.Request) error {
-			if r.Key != "k" {
-				time.Sleep(10 * time.Second)
-			}
-			return nil
-		})
-		s.hint("another key", dead)
-		synctest.Wait()
-		s.hint("k", dead)
-		synctest.Wait()
-		if got := s.value("k"); got != "" {
-			t.Errorf("the key keeps the dead token %q", got)
-		}
-		time.Sleep(10 * time.Second)
+		release(t, h)
 	})
 }

@@ -2,25 +2,33 @@ package engine
 
 import "time"
 
-// hintPatience is how long a token that a hint named is released again, if the
-// store does not answer. The hint does not say how long its key lives.
-const hintPatience = 15 * time.Second
-
-// hint takes in that a token of this process was seen in a key, or, without a
-// token, that hints may have been missed. It means: look again.
+// hint takes in that a message named a token of this process, or, without a token,
+// that messages may have been lost. It means: look again.
 //
-// Anybody who may publish can forge a hint, and repeat it. So a hint decides
+// Anybody who may publish can forge a message, and repeat it. So a hint decides
 // nothing about a lease: a waiter asks again, a holder assumes that other processes
 // wait, and a dead token is released, which changes nothing where the key does not
-// carry it. A token that the line is just releasing is released once more after that.
+// carry it. The releases that hints cause are bounded: see discards.
 func (e *Engine) hint(key, token string) {
+	e.look(key, token, e.spawnNamedDiscard)
+}
+
+// lateGrant takes in that a command which was left behind has put a token of this
+// process into a key.
+func (e *Engine) lateGrant(key, token string) {
+	e.look(key, token, func(p place) { e.spawnDiscard(p, nil, time.Now().Add(discardPatience)) })
+}
+
+// look makes the line of a key look again. A dead token is discarded instead, and one
+// that the line is just releasing is released once more after that.
+func (e *Engine) look(key, token string, discard func(place)) {
 	s := e.shardOf(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l := s.lines[key]
 	switch {
 	case e.isDead(l, token):
-		e.spawnNamedDiscard(place{key, token})
+		discard(place{key, token})
 	case l == nil || l.isHaunted(token): // who holds it has been told
 	case token != "" && !l.owns(token): // forged
 	case token != "" && token == l.ballot:

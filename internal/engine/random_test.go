@@ -54,7 +54,7 @@ func newRandomRun(seed uint64) *randomRun {
 		s.after.set(func(transition string, r store.Request) error {
 			err := run.fault(transition, 25)
 			if err != nil && (transition == "begin" || transition == "take") && run.choose(2) == 0 {
-				time.AfterFunc(run.upTo(100*time.Millisecond), func() { s.hint(r.Key, r.Token) }) // its late reply
+				time.AfterFunc(run.upTo(100*time.Millisecond), func() { s.late(r.Key, r.Token) }) // its late reply
 			}
 			return err
 		})

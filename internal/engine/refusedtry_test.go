@@ -12,12 +12,15 @@ import (
 // The lock is lost when its commit is sent. A try before it was refused. The holder
 // is told of the loss, unless that try may have released the key.
 func TestCommitAfterRefusedTryReportsLoss(t *testing.T) {
+	refused := &store.Fault{Passing: true, Err: errors.New("refused")}
 	for name, c := range map[string]struct {
-		unknown bool
-		losses  int
+		tries  []error // before the one that is answered
+		losses int
 	}{
-		"the try was not sent":  {false, 1},
-		"the try may have been": {true, 0},
+		"the try was not sent":          {[]error{refused}, 1},
+		"the try may have been sent":    {[]error{errNoCommitReply}, 0},
+		"only the first may have been":  {[]error{errNoCommitReply, refused}, 0},
+		"only the second may have been": {[]error{refused, errNoCommitReply}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -25,8 +28,8 @@ func TestCommitAfterRefusedTryReportsLoss(t *testing.T) {
 				h := hold(t, e, attempt("f", 0))
 				s.set("k", "another", time.Minute)
 				s.before.set(func(transition string, _ store.Request) error {
-					if transition == "commit" && s.tried("commit") == 1 {
-						return &store.Fault{Unknown: c.unknown, Passing: true, Err: errors.New("refused")}
+					if n := s.tried("commit"); transition == "commit" && n <= len(c.tries) {
+						return c.tries[n-1]
 					}
 					return nil
 				})

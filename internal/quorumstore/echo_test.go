@@ -62,6 +62,23 @@ func TestAHintIsToldOnce(t *testing.T) {
 }
 
 // What is said of one key or token is not said of another.
+// A late vote is reported by itself: it is no message, of which several servers send the
+// same.
+func TestLateVoteIsReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, fakes := newStore(3)
+		var late heard
+		s.OnHint(func(key, token string) { t.Errorf("hint %q %q", key, token) })
+		s.OnLateGrant(late.hear)
+		for range 2 {
+			fakes[1].late("k", "ballot")
+		}
+		if got := late.all(); len(got) != 2 {
+			t.Errorf("reported %q, want the ballot twice", got)
+		}
+	})
+}
+
 func TestHintsOfSeveralKeysDoNotMix(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, fakes := newStore(3)

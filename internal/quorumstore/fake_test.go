@@ -23,6 +23,7 @@ type fake struct {
 	withdrawals []asked[store.Released]
 	woken       []bool // by withdrawal, whether somebody is to be woken
 	hint        func(key, token string)
+	late        func(key, token string)
 	ready       chan struct{}
 	stopped     int
 
@@ -60,6 +61,8 @@ func (f *fake) Withdraw(r store.Request, wake bool, done func(store.Released, er
 func (f *fake) Listen(string) (<-chan struct{}, func()) { return f.ready, func() { f.stopped++ } }
 
 func (f *fake) OnHint(hint func(key, token string)) { f.hint = hint }
+
+func (f *fake) OnLateGrant(late func(key, token string)) { f.late = late }
 
 func (f *fake) Close(context.Context) error { return nil }
 

@@ -21,6 +21,7 @@ type server interface {
 	Withdraw(r store.Request, wake bool, done func(store.Released, error))
 	Listen(key string) (ready <-chan struct{}, stop func())
 	OnHint(hint func(key, token string))
+	OnLateGrant(lateGrant func(key, token string))
 	Close(ctx context.Context) error
 }
 
@@ -36,6 +37,8 @@ type Store struct {
 	echoes   echoes
 	debts    []*debts    // by server
 	work     tally.Tally // goroutines and timers of this package
+	// lateGrant is set before the first transition.
+	lateGrant func(key, token string)
 
 	mu sync.Mutex
 	// ballots are those with a vote that is not withdrawn.
@@ -62,6 +65,8 @@ func New(clients []redis.UniversalClient, prefix, process string, quarantine tim
 		muster:   newMuster(len(clients), quarantine),
 		majority: len(clients)/2 + 1,
 		ballots:  make(map[ballotID]*ballot),
+
+		lateGrant: func(string, string) {},
 	}
 	s.echoes = echoes{majority: s.majority, work: &s.work, tell: func(string, string) {}}
 	for i, given := range clients {
@@ -85,6 +90,7 @@ func New(clients []redis.UniversalClient, prefix, process string, quarantine tim
 func (s *Store) join(one server) {
 	i := len(s.servers)
 	one.OnHint(func(key, token string) { s.echoes.hear(i, key, token) })
+	one.OnLateGrant(func(key, token string) { s.lateGrant(key, token) })
 	one = &gate{server: one, muster: s.muster, index: i, work: &s.work}
 	s.servers = append(s.servers, one)
 	s.debts = append(s.debts, &debts{server: one, work: &s.work})
@@ -127,6 +133,10 @@ var errNoRecords = errors.New("a quorum keeps no records of requests")
 // OnHint registers the function that hears of what a majority of the servers has
 // said, and a little later of what fewer of them have.
 func (s *Store) OnHint(hint func(key, token string)) { s.echoes.tell = hint }
+
+// OnLateGrant registers the function that is called for each vote for a ballot whose
+// question was left behind.
+func (s *Store) OnLateGrant(lateGrant func(key, token string)) { s.lateGrant = lateGrant }
 
 // Close ends all listening, and waits for what is under way. It may be called
 // several times.

@@ -136,11 +136,11 @@ func TestALateKeptReleaseHintsAtTheTokenThatRejoined(t *testing.T) {
 }
 
 // late runs a transition that is given up while both of its sends are held back,
-// lets the first go, and fails the test unless it is hinted with the token.
+// lets the first go, and fails the test unless the token is reported as granted late.
 func late(t *testing.T, s *syncStore, proxy *redistest.Proxy, token string, do func(store.Request) error) {
 	t.Helper()
 	hints := make(chan [2]string, 2)
-	s.OnHint(func(key, token string) { hints <- [2]string{key, token} })
+	s.OnLateGrant(func(key, token string) { hints <- [2]string{key, token} })
 	r := request(me1)
 	r.Bound = longBound
 	hold1, hold2, err := bothHeld(t, s, proxy, "EVAL", func() error { return do(r) })
@@ -154,7 +154,7 @@ func late(t *testing.T, s *syncStore, proxy *redistest.Proxy, token string, do f
 	hold2()
 }
 
-func TestALateAnswerThatGrantsNothingIsNotHinted(t *testing.T) {
+func TestALateAnswerThatGrantsNothingIsNotReported(t *testing.T) {
 	commits := attempt(me1)
 	commits.Ending, commits.Record = store.Commit, []byte(theAnswer)
 	for _, test := range []struct {
@@ -177,7 +177,7 @@ func TestALateAnswerThatGrantsNothingIsNotHinted(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			s, proxy, direct := behindProxy(t, longReads)
 			test.before.put(t, direct)
-			s.OnHint(func(key, token string) { t.Errorf("hint %q %q", key, token) })
+			s.OnLateGrant(func(key, token string) { t.Errorf("late grant %q %q", key, token) })
 			test.r.Bound = longBound
 			hold1, hold2, err := bothHeld(t, s, proxy, "EVAL", func() (err error) {
 				if test.begins {

@@ -25,6 +25,7 @@ type Store struct {
 	channelPrefix any
 	mode          atomic.Value // text
 	hint          func(key, token string)
+	lateGrant     func(key, token string)
 	listeners     *listeners
 	sharded       *sharded // nil where hints come on listeners alone
 	// work counts the sends under way and the subscriptions.
@@ -57,6 +58,7 @@ func New(rdb redis.UniversalClient, prefix, process string, replicas Replicas) (
 		scripts:       newScripts(replicas.wanted()),
 		channelPrefix: prefix,
 		hint:          func(string, string) {},
+		lateGrant:     func(string, string) {},
 	}
 	s.open(rdb, &s.work, replicas)
 	hear := hearer{names: s.names, process: process, hint: func(key, token string) { s.hint(key, token) }}
@@ -78,9 +80,13 @@ func New(rdb redis.UniversalClient, prefix, process string, replicas Replicas) (
 	return s, nil
 }
 
-// OnHint registers the function that hears of messages, of gaps in the
-// subscription, and of late wins.
+// OnHint registers the function that is called for messages, and for gaps in the
+// subscription.
 func (s *Store) OnHint(hint func(key, token string)) { s.hint = hint }
+
+// OnLateGrant registers the function that is called for grants to commands that were
+// left behind.
+func (s *Store) OnLateGrant(lateGrant func(key, token string)) { s.lateGrant = lateGrant }
 
 // Listen makes this process one that listens, with a subscription that all
 // keys share, or all those on a master of a cluster.

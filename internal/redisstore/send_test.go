@@ -89,10 +89,11 @@ func TestABlackHoleIsLeftBehindAtTheBound(t *testing.T) {
 	}
 }
 
-func TestALateWinIsHinted(t *testing.T) {
+func TestLateGrantIsReported(t *testing.T) {
 	s, proxy, direct := behindProxy(t, longReads)
 	hints := make(chan [2]string, 2)
-	s.OnHint(func(key, token string) { hints <- [2]string{key, token} })
+	s.OnHint(func(key, token string) { t.Errorf("hint %q %q", key, token) })
+	s.OnLateGrant(func(key, token string) { hints <- [2]string{key, token} })
 	hold1, hold2, err := bothHeld(t, s, proxy, "SET", takeLong(t, s))
 	if fault := asFault(t, err); !fault.Unknown {
 		t.Errorf("%+v", fault)
@@ -118,9 +119,9 @@ func takeLong(t *testing.T, s *syncStore) func() error {
 	}
 }
 
-func TestARefusedLateSendIsNotHinted(t *testing.T) {
+func TestARefusedLateSendIsNotReported(t *testing.T) {
 	s, proxy, direct := behindProxy(t, longReads)
-	s.OnHint(func(key, token string) { t.Errorf("hint %q %q", key, token) })
+	s.OnLateGrant(func(key, token string) { t.Errorf("late grant %q %q", key, token) })
 	hold1, hold2, err := bothHeld(t, s, proxy, "SET", takeLong(t, s))
 	_ = asFault(t, err)
 	state{value: "other", ttl: ttl}.put(t, direct)

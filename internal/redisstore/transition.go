@@ -105,10 +105,10 @@ func (t *asking) settle(got reply, uncertain bool) {
 	t.done(answer, nil)
 }
 
-// late hints at a key that a send has won which was left behind.
+// late reports a key that a send has won which was left behind.
 func (t *asking) late(got reply) {
 	if answer, err := t.decode(got, &t.exchange); err == nil && answer.Granted {
-		t.store.hint(t.request.Key, t.request.Token)
+		t.store.lateGrant(t.request.Key, t.request.Token)
 	}
 }
 
@@ -174,7 +174,7 @@ func (t *releasing) settle(got reply, uncertain bool) {
 
 func (t *releasing) late(got reply) {
 	if released, err := t.decode(got, &t.exchange); err == nil && released.End == store.Kept {
-		t.store.hint(t.request.Key, t.request.Rejoin)
+		t.store.lateGrant(t.request.Key, t.request.Rejoin)
 	}
 }
 

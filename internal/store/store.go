@@ -172,10 +172,14 @@ type Store interface {
 	// waiter that joins the line before may be passed over. It does not block.
 	Listen(key string) (ready <-chan struct{}, stop func())
 	// OnHint registers the one function that is told "look again at this key":
-	// with a token, that this token of ours was seen in it; without one, that
-	// hints may have been missed. It must be called before the first
-	// transition, and must not block.
+	// with a token, that a message named this token of ours; without one, that
+	// hints may have been missed. It must be called before the first transition,
+	// and the function must not block. Messages can be forged.
 	OnHint(func(key, token string))
+	// OnLateGrant registers the one function that is called where a command that
+	// was left behind has put a token of ours into a key. The rules of OnHint
+	// hold, but the token comes from the server's reply.
+	OnLateGrant(func(key, token string))
 	// Close ends all listening, and waits until every command that was left
 	// behind has ended, or until ctx ends; then it returns ctx's error.
 	Close(ctx context.Context) error

@@ -1,0 +1,228 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/reqlock/reqlock/internal/store"
+)
+
+// A forger names many dead tokens while the server does not answer. The process
+// remembers few of them, and goes on with its own.
+//
+//faults:row 51
+func TestForgedHintsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, s, _ := newEngine()
+		var dead []string
+		for range 10 * mostNamed {
+			dead = append(dead, deadToken(t, e))
+		}
+		h := hold(t, e, request(0))
+		s.before.set(func(string, store.Request) error { return errDown })
+		before, tried := runtime.NumGoroutine(), s.tried("release")
+		for i, token := range dead {
+			s.hint("k", token)
+			s.hint(fmt.Sprint("another key ", i), token)
+		}
+		synctest.Wait()
+		if got := runtime.NumGoroutine() - before; got > mostNamed {
+			t.Errorf("%d goroutines for %d hints", got, 2*len(dead))
+		}
+		if got := s.tried("release") - tried; got != mostNamed {
+			t.Errorf("%d tokens were released, want %d", got, mostNamed)
+		}
+		if loss, err := h.Release(t.Context()); loss != NotLost || err == nil {
+			t.Errorf("released with loss %v, error %v", loss, err)
+		}
+		s.before.set(nil)
+		time.Sleep(time.Second)
+		if got := s.value("k"); got != "" {
+			t.Errorf("the token of the holder's own release stays: %q", got)
+		}
+		time.Sleep(2 * discardPatience)
+		s.set("k", dead[0], time.Minute)
+		s.hint("k", dead[0])
+		synctest.Wait()
+		if got := s.value("k"); got != "" {
+			t.Errorf("after the forger the key keeps the dead token %q", got)
+		}
+	})
+}
+
+// A forger goes on while the engine is being closed.
+//
+//faults:row 51
+func TestForgedHintsDoNotHoldUpClose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, s, _ := newEngine()
+		dead := []string{deadToken(t, e), deadToken(t, e), deadToken(t, e)}
+		s.before.set(func(transition string, _ store.Request) error {
+			if transition == "release" {
+				time.Sleep(10 * time.Millisecond)
+			}
+			return nil
+		})
+		over := make(chan struct{})
+		go func() {
+			for i := 0; ; i++ {
+				select {
+				case <-over:
+					return
+				case <-time.After(time.Millisecond):
+				}
+				s.hint("k", dead[0]) // again and again
+				s.hint(fmt.Sprint("another key ", i), dead[1])
+				s.hint(fmt.Sprint("another key ", i), dead[2])
+			}
+		}()
+		time.Sleep(time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		begun := time.Now()
+		err := e.Close(ctx)
+		close(over)
+		if took := time.Since(begun); err != nil || took > time.Second {
+			t.Errorf("closed after %v with %v", took, err)
+		}
+		synctest.Wait()
+	})
+}
+
+// A dead token is being discarded from another key, where nobody ever used it. That
+// does not keep it from being released where it is.
+func TestAForgedKeyDoesNotShadowTheRealOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, s, _ := newEngine()
+		dead := deadToken(t, e)
+		s.set("k", dead, time.Minute) // a delayed SET
+		s.before.set(func(_ string, r store.Request) error {
+			if r.Key != "k" {
+				time.Sleep(10 * time.Second)
+			}
+			return nil
+		})
+		s.hint("another key", dead)
+		synctest.Wait()
+		s.hint("k", dead)
+		synctest.Wait()
+		if got := s.value("k"); got != "" {
+			t.Errorf("the key keeps the dead token %q", got)
+		}
+		time.Sleep(10 * time.Second)
+	})
+}
+
+// A waiter leaves its line at Close, and a forger goes on naming its token, and those of
+// leases that are being released.
+//
+//faults:row 51
+func TestForgedHintsDoNotProlongReleases(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, s, _ := newEngine()
+		s.set("k", "another", time.Hour)
+		s.before.set(func(transition string, _ store.Request) error {
+			if transition == "release" {
+				time.Sleep(10 * time.Millisecond)
+			}
+			return nil
+		})
+		left := make(chan struct{})
+		go func() {
+			defer close(left)
+			if _, err := e.Acquire(t.Context(), request(WaitForever)); reasonOf(t, err) != ClosedDown {
+				t.Errorf("got %v", err)
+			}
+		}()
+		synctest.Wait()
+		h := hold(t, e, Request{Key: "other", TTL: time.Second})
+		over := make(chan struct{})
+		go func() {
+			for {
+				select {
+				case <-over:
+					return
+				case <-time.After(time.Millisecond):
+				}
+				s.hint("k", "me:1")
+				s.hint("other", h.Token())
+			}
+		}()
+		go func() { _, _ = h.Release(t.Context()) }()
+		time.Sleep(time.Second)
+		begun := time.Now()
+		if err := e.Close(t.Context()); err != nil || time.Since(begun) > time.Second {
+			t.Errorf("closed after %v with %v", time.Since(begun), err)
+		}
+		close(over)
+		<-left
+		synctest.Wait()
+	})
+}
+
+// Many commands that were left behind win their keys at once, as after a network that
+// held them back. No hint is forged, and all keys are released.
+func TestAllLateGrantsAreReleased(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, s, _ := newEngine()
+		const many = 5 * mostNamed
+		var keys, tokens []string
+		for i := range many {
+			key := fmt.Sprint("key ", i)
+			h := hold(t, e, Request{Key: key, TTL: time.Minute})
+			release(t, h)
+			keys, tokens = append(keys, key), append(tokens, h.Token())
+		}
+		s.before.set(func(string, store.Request) error {
+			time.Sleep(100 * time.Millisecond)
+			return nil
+		})
+		for i, key := range keys {
+			s.set(key, tokens[i], time.Minute)
+			s.late(key, tokens[i])
+		}
+		time.Sleep(time.Second)
+		left := 0
+		for _, key := range keys {
+			if s.value(key) != "" {
+				left++
+			}
+		}
+		if left > 0 {
+			t.Errorf("%d of %d keys are locked by nobody", left, many)
+		}
+	})
+}
+
+// The tokens that hints name are in keys whose server does not answer. A dead token of
+// another key is released when the next hint names it.
+func TestForgedHintsOfASilentServerMakeRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, s, _ := newEngine()
+		dead := deadToken(t, e)
+		s.before.set(func(_ string, r store.Request) error {
+			if r.Key != "k" {
+				time.Sleep(r.Bound)
+				return errNoCommitReply
+			}
+			return nil
+		})
+		for i := range mostNamed {
+			s.hint(fmt.Sprint("silent ", i), dead)
+		}
+		s.set("k", dead, time.Minute)
+		begun := time.Now()
+		for s.value("k") != "" && time.Since(begun) < time.Minute {
+			s.hint("k", dead)
+			time.Sleep(time.Second)
+		}
+		if took := time.Since(begun); took > 2*discardBounds*bound+time.Second {
+			t.Errorf("released after %v", took)
+		}
+		time.Sleep(time.Minute)
+	})
+}
