@@ -83,8 +83,14 @@ func amend(err error, wait time.Duration) error {
 	return err
 }
 
-// begin begins the release of all locks, and waits for none.
+// begin begins the release of all locks, and waits for none. The contexts of nested
+// leases end first: a nested lease of one key may descend from the lease of another.
 func (a *leases) begin() {
+	for _, lease := range a.taken {
+		if lease.nested == nil {
+			lease.hold.LoseNested()
+		}
+	}
 	for _, lease := range slices.Backward(a.taken) {
 		lease.beginRelease()
 	}

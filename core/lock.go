@@ -21,7 +21,8 @@ const maxKeyLen = 4096
 // WithWait. Where ctx shows that its caller holds the same key of the same
 // Locker already, the lease is nested: it shares the lock of the outer lease, which
 // stays locked when the nested lease is released. A nested lease is lost when the
-// outer one is lost, or when the release of the outer one begins.
+// lease that holds the lock is lost, or when the release of that lease begins. A nested
+// lease has to be released too: until then the outer lease keeps its memory.
 //
 // The error is an *Error of the kind ErrBusy or ErrWaitTimeout, ErrQueueFull,
 // ErrOverloaded, ErrUnavailable, ErrClosed, ErrNoKey or ErrInvalidKey, or for a
@@ -51,7 +52,7 @@ func (l *Locker) acquire(ctx context.Context, key string, wait time.Duration, le
 	if err := checkKey(key); err != nil {
 		return nil, err
 	}
-	if outer := outerLease(ctx, l, key); outer != nil {
+	if outer := outerLease(ctx, l, key); outer != nil && ctx.Err() == nil {
 		if err := l.checkFence(outer); err != nil {
 			return nil, err
 		}

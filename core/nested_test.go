@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"testing"
 	"time"
 
@@ -172,31 +171,6 @@ func TestNestedLeaseOutlivesTheContextOfItsCaller(t *testing.T) {
 	}
 	release(t, inner)
 	release(t, outer)
-}
-
-// Either the nested lease is a part of the outer one, and ends with it, or it is a
-// lock of its own.
-func TestNestingWhileTheOuterLeaseIsReleased(t *testing.T) {
-	locks := newLocker(t, newEmbedded(t))
-	for range 200 {
-		outer := lock(t, locks, "k")
-		ctx := context.WithoutCancel(outer.Context())
-		var inner *core.Lease
-		var err error
-		var group sync.WaitGroup
-		group.Go(func() { release(t, outer) })
-		group.Go(func() { inner, err = locks.Lock(ctx, "k") })
-		group.Wait()
-		switch {
-		case err != nil:
-			t.Fatal(err)
-		case inner.Token() != outer.Token():
-			release(t, inner)
-		default:
-			wantError(t, context.Cause(inner.Context()), core.ErrLost)
-			wantError(t, inner.Release(t.Context()), core.ErrLost)
-		}
-	}
 }
 
 // A nested lease has the fencing number of the outer lease. Where that has none, code

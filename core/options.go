@@ -122,6 +122,8 @@ func WithRetryAfter(d time.Duration) Option {
 // within refuses a duration that is below least or above most, for the option named.
 func within(option string, d, least, most time.Duration) error {
 	switch {
+	case d < least && least == 1:
+		return fmt.Errorf("reqlock: %s: %v is not positive", option, d)
 	case d < least:
 		return fmt.Errorf("reqlock: %s: %v is below %v", option, d, least)
 	case d > most:

@@ -174,7 +174,8 @@
 // for a moment until the handler returns, which a short core.WithWait hides.
 //
 // Two interceptors with the same key on one call take one lock and free it
-// once. With different keys they take one after the other, from the outside
+// once. core.WithFencing on the inner one needs it on the outer one: see
+// core.ErrNoFence. With different keys they take one after the other, from the outside
 // inwards, and in streams too; two calls that take them in different orders
 // would wait for each other until their waits are over. Also takes several keys
 // at once without that. Interceptors know of each other through the context:

@@ -184,7 +184,8 @@
 // runs.
 //
 // Two middlewares with the same key on one request, such as one for a group and
-// one for a route, take one lock and free it once. With different keys they
+// one for a route, take one lock and free it once. core.WithFencing on the inner
+// one needs it on the outer one: see core.ErrNoFence. With different keys they
 // take one after the other, in the order of the middlewares; two requests that
 // take them in different orders would wait for each other until their waits are
 // over. Also takes several keys at once without that.

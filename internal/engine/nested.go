@@ -43,25 +43,28 @@ func (h *Hold) keepNested(n *Nested) {
 		h.nested = make(map[*Nested]struct{})
 		cancel := h.cancel
 		h.cancel = func(cause error) {
-			h.loseNested(cause) // first: a nested context may descend from that of the hold
+			h.LoseNested() // first: a nested context may descend from that of the hold
 			cancel(cause)
 		}
 	}
 	h.nested[n] = struct{}{}
 }
 
-// loseNested cancels the contexts of the turns that are not released. The cause is
-// that of the hold's context; nil means that the hold is released.
-func (h *Hold) loseNested(cause error) {
+// LoseNested ends the turns that are not released, with the loss of the hold, or with
+// Taken where the hold is released, or is about to be. The release of the hold calls it.
+func (h *Hold) LoseNested() {
 	h.line.shard.mu.Lock()
-	lost := h.nested
+	lost, loss := h.nested, h.loss
 	h.nested = nil
-	h.line.shard.mu.Unlock()
-	if cause == nil {
-		cause = h.engine.hooks.Cause(Taken)
+	if loss == NotLost {
+		loss = Taken
 	}
 	for n := range lost {
-		n.cancel(cause)
+		n.ended, n.loss = true, loss
+	}
+	h.line.shard.mu.Unlock()
+	for n := range lost {
+		n.cancel(h.engine.hooks.Cause(loss))
 	}
 }
 
@@ -78,15 +81,20 @@ func (h *Hold) lossOfNested() Loss {
 // turn is released, and with the cause of the loss when the turn is lost.
 func (n *Nested) Context() context.Context { return n.ctx }
 
-// Extend is Hold.Extend. A turn that was released returns Taken.
+// Extend is Hold.Extend. A turn that was lost returns its loss, and one that was
+// released Taken.
 func (n *Nested) Extend(ctx context.Context, ttl time.Duration) (Loss, error) {
 	n.hold.line.shard.mu.Lock()
-	ended := n.ended
+	ended, loss := n.ended, n.loss
 	n.hold.line.shard.mu.Unlock()
-	if ended {
+	switch {
+	case !ended:
+		return n.hold.Extend(ctx, ttl)
+	case loss == NotLost:
 		return Taken, nil
+	default:
+		return loss, nil
 	}
-	return n.hold.Extend(ctx, ttl)
 }
 
 // Release ends the turn, and leaves the hold as it is. The loss says whether the turn

@@ -30,6 +30,40 @@ func TestNestedTurnsAreKeptUntilTheyEnd(t *testing.T) {
 	}
 }
 
+// counting is a context that counts the functions which wait for its end.
+type counting struct {
+	context.Context
+	waiting int
+}
+
+func (c *counting) AfterFunc(func()) (stop func() bool) {
+	c.waiting++
+	return func() bool {
+		c.waiting--
+		return true
+	}
+}
+
+func (c *counting) Value(any) any { return nil } // or the context would be taken for its parent
+
+// Neither a turn that was refused nor one that has ended leaves anything in the context
+// of its caller.
+func TestNestedTurnsLeaveNothingInTheirParent(t *testing.T) {
+	e, _, _ := newEngine()
+	defer func() { _ = e.Close(t.Context()) }()
+	parent := &counting{Context: t.Context()}
+	h := hold(t, e, request(0))
+	released, lost := h.Nest(parent), h.Nest(parent)
+	if parent.waiting != 2 {
+		t.Fatalf("%d turns wait for the end of their parent, want 2", parent.waiting)
+	}
+	released.Release()
+	release(t, h)
+	if n := h.Nest(parent); n != nil || parent.waiting != 0 || lost.Release() != Taken {
+		t.Errorf("%d turns wait for the end of their parent", parent.waiting)
+	}
+}
+
 func TestEndedHoldsNestNothing(t *testing.T) {
 	e, _, _ := newEngine()
 	h := hold(t, e, request(0))

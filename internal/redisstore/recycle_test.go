@@ -46,7 +46,7 @@ func TestExchangesServeAgain(t *testing.T) {
 				}
 				r.Ending, r.Record = store.Commit, fmt.Append(nil, "answer ", w, i)
 				released, err := s.Release(t.Context(), r)
-				if err != nil || !mayEnd(released.End) || rdb.Exists(t.Context(), "p:"+r.Key).Val() != 0 {
+				if err != nil || !mayEnd(released.End, r.Inline) || rdb.Exists(t.Context(), "p:"+r.Key).Val() != 0 {
 					t.Errorf("release: %+v, %v", released, err)
 				}
 				if r.Attempt != nil {
@@ -68,7 +68,9 @@ func TestExchangesServeAgain(t *testing.T) {
 // mayEnd reports whether the release of a key that nobody waits for may end so. An
 // inline one is sent again if its reply takes longer than store.InlineTime, as on a
 // busy machine. The second send finds no key, because the first one has freed it.
-func mayEnd(end store.End) bool { return end == store.Freed || end == store.Unsure }
+func mayEnd(end store.End, inline bool) bool {
+	return end == store.Freed || inline && end == store.Unsure
+}
 
 // attemptOf returns an attempt whose fingerprint no other one has.
 func attemptOf(worker, round int) *store.Attempt {

@@ -1,0 +1,79 @@
+package core_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+
+	"github.com/reqlock/reqlock/core"
+)
+
+// Either the nested lease is a part of the outer one, and ends with it, or it is a
+// lock of its own.
+func TestNestingWhileTheOuterLeaseIsReleased(t *testing.T) {
+	locks := newLocker(t, newEmbedded(t))
+	for range 200 {
+		outer := lock(t, locks, "k")
+		ctx := context.WithoutCancel(outer.Context())
+		var inner *core.Lease
+		var err error
+		var group sync.WaitGroup
+		group.Go(func() { release(t, outer) })
+		group.Go(func() { inner, err = locks.Lock(ctx, "k") })
+		group.Wait()
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case inner.Token() != outer.Token():
+			release(t, inner)
+		default:
+			wantError(t, context.Cause(inner.Context()), core.ErrLost)
+			wantError(t, inner.Release(t.Context()), core.ErrLost)
+		}
+	}
+}
+
+// The locks of several keys are released together. A nested lease of any of them is
+// lost, and its context says so.
+func TestNestedLeaseIsLostWhenSeveralKeysAreReleased(t *testing.T) {
+	locks := newLocker(t, newEmbedded(t))
+	for name, under := range nestings() {
+		for _, key := range []string{"a", "b", "c"} {
+			t.Run(name+", "+key, func(t *testing.T) {
+				var inner *core.Lease
+				err := locks.DoAll(t.Context(), []string{"b", "c", "a"}, func(ctx context.Context) (err error) {
+					inner, err = locks.Lock(under(ctx), key)
+					return err
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				wantError(t, context.Cause(inner.Context()), core.ErrLost)
+				wantError(t, inner.Release(t.Context()), core.ErrLost)
+			})
+		}
+	}
+}
+
+// The context of a nested lease ends with the nested lease. What asks for the key under
+// it is refused, as for any other key.
+func TestContextOfReleasedNestedLeaseTakesNoLock(t *testing.T) {
+	locks := newLocker(t, newEmbedded(t))
+	outer := lock(t, locks, "k")
+	inner, err := locks.Lock(outer.Context(), "k")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := inner.Context()
+	release(t, inner)
+	ran := false
+	err = locks.Do(ctx, "k", func(context.Context) error {
+		ran = true
+		return nil
+	})
+	wantError(t, err, context.Canceled)
+	if ran {
+		t.Error("fn ran under a context that had ended")
+	}
+	release(t, outer)
+}
