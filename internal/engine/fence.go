@@ -30,19 +30,20 @@ func (f *fences) draw() int64 {
 // empty reports whether no number is left.
 func (f *fences) empty() bool { return f.next >= f.end }
 
-// wanted returns how many numbers a command for the request has to reserve, where
-// so many callers wait for the lease: none while more than half of a turn's are left.
+// wanted returns how many numbers a renewal for the request has to reserve, where so
+// many callers wait for the lease: none for nobody, and none while more than half of a
+// turn's are left. Callers mostly come back for the lock, so even one gets enough
+// numbers for a whole turn. The store reserves fewer where the numbers would run ahead
+// of its clock.
 func (f *fences) wanted(r Request, callers int) int {
-	if !r.Fencing || f.end-f.next > maxFences/2 {
+	if !r.Fencing || callers == 0 || f.end-f.next > maxFences/2 {
 		return 0
 	}
-	return fencesFor(callers)
+	return maxFences
 }
 
-// fencesFor returns how many numbers to reserve for so many callers. One caller
-// needs one number. Several callers mostly come back for the lock, so they get
-// enough numbers for a whole turn. The store reserves fewer where the numbers would
-// run ahead of its clock.
+// fencesFor returns how many numbers a question reserves for so many callers. A caller
+// who is alone needs one.
 func fencesFor(callers int) int {
 	if callers > 1 {
 		return maxFences

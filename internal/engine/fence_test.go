@@ -35,11 +35,38 @@ func TestNumbersAreDrawnFromTheBlockAndNotBeyond(t *testing.T) {
 }
 
 func TestNumbersAreWantedForThoseWhoWait(t *testing.T) {
-	for callers, want := range map[int]int{0: 0, 1: 1, 2: maxFences, 1000: maxFences} {
-		if got := (&fences{}).wanted(fenced(0), callers); got != want {
-			t.Errorf("%d callers: %d numbers are wanted, want %d", callers, got, want)
+	for callers, want := range map[int]struct{ question, renewal int }{
+		0: {0, 0}, 1: {1, maxFences}, 2: {maxFences, maxFences}, 1000: {maxFences, maxFences},
+	} {
+		if got := fencesFor(callers); got != want.question {
+			t.Errorf("%d callers: a question wants %d numbers, want %d", callers, got, want.question)
+		}
+		if got := (&fences{}).wanted(fenced(0), callers); got != want.renewal {
+			t.Errorf("%d callers: a renewal wants %d numbers, want %d", callers, got, want.renewal)
 		}
 	}
+}
+
+// Two callers who come back for the lock take turns on one reservation.
+func TestTwoCallersShareNumbers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, s, _ := newEngine()
+		h := hold(t, e, fenced(0))
+		h.line.shard.mu.Lock()
+		h.lease.budget.unlimited = true // nobody else waits
+		h.line.shard.mu.Unlock()
+		for range maxPasses {
+			next := make(chan *Hold)
+			go func() { next <- hold(t, e, fenced(WaitForever)) }()
+			synctest.Wait()
+			release(t, h)
+			h = <-next
+		}
+		release(t, h)
+		if got := s.count("renew"); got != 1 {
+			t.Errorf("%d renewals for %d passes, want one", got, maxPasses)
+		}
+	})
 }
 
 func TestReservationsNeverGoBack(t *testing.T) {

@@ -37,6 +37,7 @@ const (
 	Burst4  = "burst-4x32"
 
 	FencedLone = "fenced-lone"
+	FencedPair = "fenced-line-2"
 	FencedLine = "fenced-line-16"
 	FencedHot  = "fenced-hot-4x16"
 
@@ -128,6 +129,10 @@ func fenced() []Suite {
 		{
 			Name: FencedLone, Title: "one goroutine, one key" + with,
 			Locks: locks, Processes: 1, Goroutines: 1, OwnKeys: true,
+		},
+		{
+			Name: FencedPair, Title: "one hot key, 2 goroutines of one process, empty section" + with,
+			Locks: locks, Processes: 1, Goroutines: 2,
 		},
 		{
 			Name: FencedLine, Title: "one hot key, 16 goroutines of one process, empty section" + with,
