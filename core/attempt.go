@@ -67,7 +67,7 @@ func (l *Locker) Begin(ctx context.Context, key string, fingerprint []byte) (*At
 		return nil, err
 	}
 	marked := attemptMark + key
-	if outer := outerLease(ctx, l, marked); outer != nil && outer.attempt != nil && ctx.Err() == nil {
+	if outer := outerLease(ctx, l, marked); outer != nil && outer.attempt != nil {
 		if err := l.checkFence(outer); err != nil {
 			return nil, err
 		}

@@ -220,12 +220,12 @@ func FromContext(ctx context.Context) (*Lease, bool) {
 func mustContext(ctx context.Context) { must(ctx != nil, "the context is nil") }
 
 // outerLease returns the lease of the key under which ctx runs, if it is one of
-// the same root Locker and still lives.
+// the same root Locker and still lives. There is none once ctx has ended.
 func outerLease(ctx context.Context, l *Locker, key string) *Lease {
 	mustContext(ctx)
 	lease, _ := FromContext(ctx)
 	for ; lease != nil; lease = lease.around {
-		if lease.key == key && lease.locker.engine == l.engine && lease.hold.Alive() {
+		if lease.key == key && lease.locker.engine == l.engine && lease.hold.Alive() && ctx.Err() == nil {
 			return lease
 		}
 	}

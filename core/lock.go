@@ -52,7 +52,7 @@ func (l *Locker) acquire(ctx context.Context, key string, wait time.Duration, le
 	if err := checkKey(key); err != nil {
 		return nil, err
 	}
-	if outer := outerLease(ctx, l, key); outer != nil && ctx.Err() == nil {
+	if outer := outerLease(ctx, l, key); outer != nil {
 		if err := l.checkFence(outer); err != nil {
 			return nil, err
 		}

@@ -114,16 +114,17 @@ func WithFailOpen(on bool) Option {
 // not set, at most 24 h. HTTP rounds it up to whole seconds.
 func WithRetryAfter(d time.Duration) Option {
 	return option(func(s *settings) error {
+		if d <= 0 {
+			return fmt.Errorf("reqlock: WithRetryAfter: %v is not positive", d)
+		}
 		s.retryAfter = d
-		return within("WithRetryAfter", d, 1, maxRetryAfter)
+		return within("WithRetryAfter", d, 0, maxRetryAfter)
 	})
 }
 
 // within refuses a duration that is below least or above most, for the option named.
 func within(option string, d, least, most time.Duration) error {
 	switch {
-	case d < least && least == 1:
-		return fmt.Errorf("reqlock: %s: %v is not positive", option, d)
 	case d < least:
 		return fmt.Errorf("reqlock: %s: %v is below %v", option, d, least)
 	case d > most:
