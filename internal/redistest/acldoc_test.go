@@ -2,6 +2,7 @@ package redistest
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -9,10 +10,10 @@ import (
 func TestTheRightToAskReplicasIsDocumentedAndNotEverybodys(t *testing.T) {
 	t.Parallel()
 	for path, says := range map[string]string{
-		"../../core/doc.go": "WithReplicas takes " + ReplicaRights + ".",
-		"../../README.md":   "`WithReplicas` needs `" + ReplicaRights + "`, and `NewQuorum` needs `" + QuorumRights + "`.",
+		"core/doc.go": "WithReplicas takes " + ReplicaRights + ".",
+		"README.md":   "`WithReplicas` needs `" + ReplicaRights + "`, and `NewQuorum` needs `" + QuorumRights + "`.",
 	} {
-		text, err := os.ReadFile(path)
+		text, err := os.ReadFile(filepath.Join(root(t), path))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -28,8 +29,8 @@ func TestTheRightToAskReplicasIsDocumentedAndNotEverybodys(t *testing.T) {
 // Who copies the rule gets the one under which the tests run.
 func TestTheRuleIsDocumentedWordByWord(t *testing.T) {
 	t.Parallel()
-	for _, path := range []string{"../../README.md", "../../core/doc.go"} {
-		text, err := os.ReadFile(path)
+	for _, path := range []string{"README.md", "core/doc.go"} {
+		text, err := os.ReadFile(filepath.Join(root(t), path))
 		if err != nil {
 			t.Fatal(err)
 		}

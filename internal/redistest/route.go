@@ -67,6 +67,10 @@ func staysHere(cmd redis.Cmder) bool {
 	}
 }
 
+// product is where the code under test lies that sends commands, below the module's
+// root: what the frames of a stack are searched for.
+const product = "/internal/redisstore/"
+
 // mustBeOfTest fails the test if the code under test is about to send a command as
 // the administrator.
 func (r router) mustBeOfTest(cmd redis.Cmder) {
@@ -77,8 +81,8 @@ func (r router) mustBeOfTest(cmd redis.Cmder) {
 		switch {
 		case !more || strings.HasSuffix(frame.File, "_test.go"):
 			return
-		case strings.Contains(frame.File, "/internal/redisstore/"):
-			r.tb.Errorf("redisstore sends %s as a test would: it must not be sent twice", cmd.Name())
+		case strings.Contains(frame.File, product):
+			r.tb.Errorf("the code under test sends %s as a test would: it must not be sent twice", cmd.Name())
 			return
 		}
 	}

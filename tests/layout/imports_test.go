@@ -1,0 +1,129 @@
+package layout
+
+import (
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+)
+
+// A rule is one rule of depguard: what the files that it matches may import.
+type rule struct {
+	Mode  string   `yaml:"list-mode"`
+	Files []string `yaml:"files"`
+	Allow []string `yaml:"allow"`
+}
+
+// matches reports whether the rule counts for a file.
+func (r rule) matches(file string) bool {
+	matched := false
+	for _, glob := range r.Files {
+		if excluded, ok := strings.CutPrefix(glob, "!"); ok {
+			if pattern(excluded).MatchString("/" + file) {
+				return false
+			}
+		} else if pattern(glob).MatchString("/" + file) {
+			matched = true
+		}
+	}
+	return matched
+}
+
+// pattern returns the expression of a glob, in which ** matches slashes too.
+func pattern(glob string) *regexp.Regexp {
+	text := strings.ReplaceAll(regexp.QuoteMeta(glob), `\*\*`, ".*")
+	return regexp.MustCompile("^" + strings.ReplaceAll(text, `\*`, "[^/]*") + "$")
+}
+
+// rules returns the linter's rules of imports.
+func rules(t *testing.T) map[string]rule {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root(t), ".golangci.yml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var config struct {
+		Linters struct {
+			Settings struct {
+				Depguard struct {
+					Rules map[string]rule `yaml:"rules"`
+				} `yaml:"depguard"`
+			} `yaml:"settings"`
+		} `yaml:"linters"`
+	}
+	if err := yaml.Unmarshal(text, &config); err != nil {
+		t.Fatal(err)
+	}
+	if len(config.Linters.Settings.Depguard.Rules) == 0 {
+		t.Fatal("the linter's settings have no rules of imports")
+	}
+	return config.Linters.Settings.Depguard.Rules
+}
+
+func TestEachGlobOfARuleMatchesFiles(t *testing.T) {
+	all := sources(t)
+	for name, r := range rules(t) {
+		for _, glob := range r.Files {
+			if strings.HasPrefix(glob, "!") {
+				continue
+			}
+			if !slices.ContainsFunc(all, func(s source) bool { return pattern(glob).MatchString("/" + s.path) }) {
+				t.Errorf("rule %s: %s matches no file", name, glob)
+			}
+		}
+	}
+}
+
+func TestEachPackageOfTheProductHasARule(t *testing.T) {
+	strict := rules(t)
+	for name, r := range strict {
+		if r.Mode != "strict" {
+			delete(strict, name)
+		}
+	}
+	for _, s := range sources(t) {
+		if len(s.imports) == 0 || strings.HasPrefix(s.path, "examples/") || strings.HasPrefix(s.path, "tests/") {
+			continue // examples have a rule of their own; tests import whatever they test
+		}
+		n := 0
+		for _, r := range strict {
+			if r.matches(s.path) {
+				n++
+			}
+		}
+		if n != 1 {
+			t.Errorf("%d strict rules match %s, want 1", n, s.path)
+		}
+	}
+}
+
+func TestEachAllowedImportOfARuleIsImported(t *testing.T) {
+	all := sources(t)
+	for name, r := range rules(t) {
+		for _, allowed := range r.Allow {
+			if strings.HasPrefix(allowed, "$") {
+				continue
+			}
+			if !slices.ContainsFunc(all, func(s source) bool {
+				return r.matches(s.path) && slices.ContainsFunc(s.imports, func(imported string) bool {
+					return imported == allowed || strings.HasPrefix(imported, allowed+"/")
+				})
+			}) {
+				t.Errorf("rule %s: no file that it matches imports %s", name, allowed)
+			}
+		}
+	}
+}
+
+func TestGlobsMatchAsTheLinterDoes(t *testing.T) {
+	if !(rule{Files: []string{"**/internal/store/**", "!**/*_test.go"}}).matches("internal/store/store.go") ||
+		(rule{Files: []string{"**/internal/store/**", "!**/*_test.go"}}).matches("internal/store/store_test.go") ||
+		(rule{Files: []string{"**/core/*.go"}}).matches(path.Join("core", "locktest", "server.go")) {
+		t.Error("the globs are not those of the linter")
+	}
+}

@@ -1,0 +1,45 @@
+package layout
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// linkerFlag finds what a script sets by the linker's -X: the path of a package and the
+// name of a variable.
+var linkerFlag = regexp.MustCompile(`-X (` + regexp.QuoteMeta(module) + `\S*)\.(\w+)=`)
+
+// The linker says nothing of a variable that does not exist.
+func TestEachVariableThatCISetsByTheLinkerExists(t *testing.T) {
+	top := root(t)
+	script, err := os.ReadFile(filepath.Join(top, ".ci", "run"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	flags := linkerFlag.FindAllStringSubmatch(string(script), -1)
+	if len(flags) == 0 {
+		t.Fatal("CI sets no variable by the linker: this test is to go, too")
+	}
+	for _, flag := range flags {
+		dir, name := strings.TrimPrefix(flag[1], module+"/"), flag[2]
+		declared := regexp.MustCompile(`(?m)^var ` + name + ` = "`)
+		files, err := filepath.Glob(filepath.Join(top, filepath.FromSlash(dir), "*.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := false
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found = found || declared.Match(text)
+		}
+		if !found {
+			t.Errorf("no file of %s declares the string variable %s", dir, name)
+		}
+	}
+}
