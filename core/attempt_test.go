@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/internal/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/redistest"
 )
 
 // begin begins an attempt that is to run, or fails the test.

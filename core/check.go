@@ -7,7 +7,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/reqlock/reqlock/internal/redisstore"
+	"github.com/reqlock/reqlock/internal/redis/redisstore"
 )
 
 // Check finds out whether Redis does all that this Locker needs: rights, role,

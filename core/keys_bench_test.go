@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/internal/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/redistest"
 )
 
 // BenchmarkKeys measures lock and release of 256 goroutines, each with a key of

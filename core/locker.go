@@ -11,8 +11,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/reqlock/reqlock/internal/engine"
-	"github.com/reqlock/reqlock/internal/quorumstore"
-	"github.com/reqlock/reqlock/internal/redisstore"
+	"github.com/reqlock/reqlock/internal/redis/quorumstore"
+	"github.com/reqlock/reqlock/internal/redis/redisstore"
 )
 
 // A Locker takes locks in Redis. It is made by New or NewQuorum, and safe for

@@ -9,7 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/reqlock/reqlock/internal/engine"
-	"github.com/reqlock/reqlock/internal/quorumstore"
+	"github.com/reqlock/reqlock/internal/redis/quorumstore"
 )
 
 // NewQuorum returns a Locker whose locks are held on a majority of several Redis

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/reqlock/reqlock/internal/redisstore"
+	"github.com/reqlock/reqlock/internal/redis/redisstore"
 )
 
 // WithReplicas makes a lock count only once n replicas of its master have it: a

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/reqlock/reqlock/internal/engine"
-	"github.com/reqlock/reqlock/internal/redisstore"
+	"github.com/reqlock/reqlock/internal/redis/redisstore"
 )
 
 // Defaults of the settings.

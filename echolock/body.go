@@ -8,7 +8,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/internal/httpkey"
+	"github.com/reqlock/reqlock/internal/adapter/httpkey"
 )
 
 // Form reads the key from a field of a form in the body: urlencoded or

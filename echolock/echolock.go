@@ -6,8 +6,8 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/internal/httpkey"
-	"github.com/reqlock/reqlock/internal/registration"
+	"github.com/reqlock/reqlock/internal/adapter/httpkey"
+	"github.com/reqlock/reqlock/internal/adapter/registration"
 )
 
 // A KeyFunc reads the lock key from a request. Functions of this package and

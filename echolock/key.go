@@ -3,8 +3,8 @@ package echolock
 import (
 	"github.com/labstack/echo/v4"
 
-	"github.com/reqlock/reqlock/internal/httpkey"
-	"github.com/reqlock/reqlock/internal/keypart"
+	"github.com/reqlock/reqlock/internal/adapter/httpkey"
+	"github.com/reqlock/reqlock/internal/adapter/keypart"
 )
 
 // Param reads the key from a parameter of the route's path, as in

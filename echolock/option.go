@@ -3,7 +3,7 @@ package echolock
 import (
 	"github.com/labstack/echo/v4"
 
-	"github.com/reqlock/reqlock/internal/registration"
+	"github.com/reqlock/reqlock/internal/adapter/registration"
 )
 
 // adapter is what panics at registration begin with.

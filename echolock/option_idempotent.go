@@ -3,7 +3,7 @@ package echolock
 import (
 	"github.com/labstack/echo/v4"
 
-	"github.com/reqlock/reqlock/internal/httpattempt"
+	"github.com/reqlock/reqlock/internal/adapter/httpattempt"
 )
 
 // WithMethods sets which methods are idempotent by key: POST and PATCH if not

@@ -5,8 +5,8 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"github.com/reqlock/reqlock/internal/httpattempt"
-	"github.com/reqlock/reqlock/internal/httpreply"
+	"github.com/reqlock/reqlock/internal/adapter/httpattempt"
+	"github.com/reqlock/reqlock/internal/adapter/httpreply"
 )
 
 // refuse returns the error of a request that does not run, and asks the error

@@ -9,7 +9,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/internal/httpreply"
+	"github.com/reqlock/reqlock/internal/adapter/httpreply"
 )
 
 // WriteError prepares the answer of a request that did not run, and returns

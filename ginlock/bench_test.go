@@ -9,7 +9,7 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/ginlock"
-	"github.com/reqlock/reqlock/internal/lockbench"
+	"github.com/reqlock/reqlock/internal/testkit/lockbench"
 )
 
 // BenchmarkMiddleware shows what the middleware costs over the bare route, and

@@ -7,7 +7,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"github.com/reqlock/reqlock/internal/httpkey"
+	"github.com/reqlock/reqlock/internal/adapter/httpkey"
 )
 
 // Form reads the key from a field of a form in the body: urlencoded or

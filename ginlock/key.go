@@ -6,8 +6,8 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"github.com/reqlock/reqlock/internal/httpkey"
-	"github.com/reqlock/reqlock/internal/keypart"
+	"github.com/reqlock/reqlock/internal/adapter/httpkey"
+	"github.com/reqlock/reqlock/internal/adapter/keypart"
 )
 
 // Param reads the key from a parameter of the route, as in

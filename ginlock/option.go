@@ -3,7 +3,7 @@ package ginlock
 import (
 	"github.com/gin-gonic/gin"
 
-	"github.com/reqlock/reqlock/internal/registration"
+	"github.com/reqlock/reqlock/internal/adapter/registration"
 )
 
 // adapter is what panics at registration begin with.

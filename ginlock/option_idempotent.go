@@ -3,7 +3,7 @@ package ginlock
 import (
 	"github.com/gin-gonic/gin"
 
-	"github.com/reqlock/reqlock/internal/httpattempt"
+	"github.com/reqlock/reqlock/internal/adapter/httpattempt"
 )
 
 // WithMethods sets which methods are idempotent by key: POST and PATCH if not

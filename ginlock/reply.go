@@ -5,8 +5,8 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"github.com/reqlock/reqlock/internal/httpattempt"
-	"github.com/reqlock/reqlock/internal/httpreply"
+	"github.com/reqlock/reqlock/internal/adapter/httpattempt"
+	"github.com/reqlock/reqlock/internal/adapter/httpreply"
 )
 
 // WriteError answers a request that did not run. It is what Middleware does

@@ -9,7 +9,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"github.com/reqlock/reqlock/internal/httpattempt"
+	"github.com/reqlock/reqlock/internal/adapter/httpattempt"
 )
 
 // A writer is the c.Writer of the handlers behind an Idempotent: Gin's, on a

@@ -9,8 +9,8 @@ import (
 	"github.com/reqlock/reqlock/core"
 	pb "github.com/reqlock/reqlock/examples/bankpb"
 	"github.com/reqlock/reqlock/grpclock"
-	"github.com/reqlock/reqlock/internal/lockbench"
-	"github.com/reqlock/reqlock/internal/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/lockbench"
+	"github.com/reqlock/reqlock/internal/testkit/redistest"
 )
 
 // BenchmarkUnary shows what the interceptor costs over the bare handler, and

@@ -8,7 +8,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/internal/keypart"
+	"github.com/reqlock/reqlock/internal/adapter/keypart"
 )
 
 // Field reads the key from a field of the message of a call. The path holds

@@ -5,7 +5,7 @@ import (
 
 	"google.golang.org/grpc/metadata"
 
-	"github.com/reqlock/reqlock/internal/keypart"
+	"github.com/reqlock/reqlock/internal/adapter/keypart"
 )
 
 // Metadata reads the key from the metadata of a call. Upper and lower case are

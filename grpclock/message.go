@@ -5,7 +5,7 @@ import (
 	"reflect"
 
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/internal/keypart"
+	"github.com/reqlock/reqlock/internal/adapter/keypart"
 )
 
 // Message reads the key from the message of a call by the function get. With

@@ -8,7 +8,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/reqlock/reqlock/internal/record"
+	"github.com/reqlock/reqlock/internal/adapter/record"
 )
 
 // notes is the transport stream of a call, which notes what is set or sent on

@@ -2,7 +2,7 @@ package grpclock
 
 import (
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/internal/registration"
+	"github.com/reqlock/reqlock/internal/adapter/registration"
 )
 
 // adapter is what panics at registration begin with.

@@ -8,7 +8,7 @@ import (
 	"google.golang.org/grpc/peer"
 
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/internal/keypart"
+	"github.com/reqlock/reqlock/internal/adapter/keypart"
 )
 
 // Peer reads the key from who is at the other end of the connection.

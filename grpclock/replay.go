@@ -14,7 +14,7 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/internal/record"
+	"github.com/reqlock/reqlock/internal/adapter/record"
 )
 
 // replayedMark is the metadata in the header that tells a replay.

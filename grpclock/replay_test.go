@@ -24,7 +24,7 @@ import (
 	"github.com/reqlock/reqlock/core"
 	pb "github.com/reqlock/reqlock/examples/bankpb"
 	"github.com/reqlock/reqlock/grpclock"
-	"github.com/reqlock/reqlock/internal/record"
+	"github.com/reqlock/reqlock/internal/adapter/record"
 )
 
 // unknownField is a field that no message of the bank has.

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/internal/lockbench"
+	"github.com/reqlock/reqlock/internal/testkit/lockbench"
 	"github.com/reqlock/reqlock/nethttplock"
 )
 

@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/internal/httpattempt"
-	"github.com/reqlock/reqlock/internal/httpkey"
-	"github.com/reqlock/reqlock/internal/registration"
+	"github.com/reqlock/reqlock/internal/adapter/httpattempt"
+	"github.com/reqlock/reqlock/internal/adapter/httpkey"
+	"github.com/reqlock/reqlock/internal/adapter/registration"
 )
 
 // Idempotent runs a request once for its key: a copy of it that comes later gets

@@ -1,6 +1,6 @@
 package nethttplock
 
-import "github.com/reqlock/reqlock/internal/httpkey"
+import "github.com/reqlock/reqlock/internal/adapter/httpkey"
 
 // Header reads the key from a request header. A header that comes more than
 // once is core.ErrInvalidKey, since the handler might read another one than

@@ -5,9 +5,9 @@ import (
 	"net/http"
 
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/internal/httpkey"
-	"github.com/reqlock/reqlock/internal/httpreply"
-	"github.com/reqlock/reqlock/internal/registration"
+	"github.com/reqlock/reqlock/internal/adapter/httpkey"
+	"github.com/reqlock/reqlock/internal/adapter/httpreply"
+	"github.com/reqlock/reqlock/internal/adapter/registration"
 )
 
 // A KeyFunc reads the lock key from a request. Functions of this package and

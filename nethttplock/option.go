@@ -3,9 +3,9 @@ package nethttplock
 import (
 	"net/http"
 
-	"github.com/reqlock/reqlock/internal/httpattempt"
-	"github.com/reqlock/reqlock/internal/httpreply"
-	"github.com/reqlock/reqlock/internal/registration"
+	"github.com/reqlock/reqlock/internal/adapter/httpattempt"
+	"github.com/reqlock/reqlock/internal/adapter/httpreply"
+	"github.com/reqlock/reqlock/internal/adapter/registration"
 )
 
 // adapter is what panics at registration begin with.

@@ -3,7 +3,7 @@ package locktest_test
 import (
 	"testing"
 
-	"github.com/reqlock/reqlock/internal/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/redistest"
 )
 
 func TestMain(m *testing.M) { redistest.VerifyTestMain(m) }

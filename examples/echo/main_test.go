@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/reqlock/reqlock/core/locktest"
-	"github.com/reqlock/reqlock/internal/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/redistest"
 )
 
 func TestMain(m *testing.M) { redistest.VerifyTestMain(m) }

@@ -20,7 +20,7 @@ import (
 
 	"github.com/reqlock/reqlock/core/locktest"
 	pb "github.com/reqlock/reqlock/examples/bankpb"
-	"github.com/reqlock/reqlock/internal/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/redistest"
 )
 
 func TestMain(m *testing.M) { redistest.VerifyTestMain(m) }

@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/reqlock/reqlock/internal/inflight"
 	"github.com/reqlock/reqlock/internal/store"
-	"github.com/reqlock/reqlock/internal/tally"
 )
 
 // shardCount spreads the lines over this many mutexes.
@@ -45,9 +45,9 @@ type Engine struct {
 	shards   [shardCount]shard
 	schedule schedule
 	pace     pace
-	work     tally.Tally   // holds, and goroutines of the engine
-	closing  chan struct{} // closed when Close begins
-	once     sync.Once     // guards the closing of it
+	work     inflight.Counter // holds, and goroutines of the engine
+	closing  chan struct{}    // closed when Close begins
+	once     sync.Once        // guards the closing of it
 }
 
 // A shard is a part of the lines and the mutex that guards them, with all that

@@ -1,9 +1,0 @@
-package check
-
-import (
-	"testing"
-
-	"github.com/reqlock/reqlock/internal/redistest"
-)
-
-func TestMain(m *testing.M) { redistest.VerifyTestMain(m) }

@@ -1,9 +1,0 @@
-package client
-
-import (
-	"testing"
-
-	"github.com/reqlock/reqlock/internal/redistest"
-)
-
-func TestMain(m *testing.M) { redistest.VerifyTestMain(m) }

@@ -1,0 +1,104 @@
+package httpattempt
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/adapter/record"
+	"github.com/reqlock/reqlock/internal/adapter/registration"
+)
+
+// An Endpoint makes the requests of a route idempotent. It is safe for
+// concurrent use.
+type Endpoint[R any] struct {
+	locker   *core.Locker
+	key      core.KeyFunc[R]
+	body     BodyFunc[R]
+	settings Settings[R]
+	filter   record.Filter
+}
+
+// A BodyFunc reads the body of a framework's request as httpkey.ReadBody does.
+type BodyFunc[R any] func(r R, limit int64) ([]byte, error)
+
+// New returns an Endpoint, or an error that says what is wrong with it.
+func New[R any](
+	a registration.Adapter, l *core.Locker, key core.KeyFunc[R], body BodyFunc[R], s Settings[R],
+) (*Endpoint[R], error) {
+	if l.FailsOpen() {
+		return nil, fmt.Errorf("reqlock: %s: Idempotent cannot run without Redis, as WithFailOpen asks", a)
+	}
+	if !l.KeepsRecords() {
+		return nil, fmt.Errorf("reqlock: %s: Idempotent needs a locker of core.New: a quorum keeps no records of requests", a)
+	}
+	if err := s.complete(a); err != nil {
+		return nil, err
+	}
+	return &Endpoint[R]{
+		locker:   l,
+		key:      key,
+		body:     body,
+		settings: s,
+		filter:   record.Filter{}.Also(s.ReplayedHeaders...),
+	}, nil
+}
+
+// Begin begins the attempt of a request: r, which the framework has as request,
+// on a route that is named as the framework writes it.
+//
+// The error is core.ErrSkip where the request is to run as without Idempotent;
+// else it is refused, with an error that core.OutcomeOf knows or that is the
+// server's fault.
+func (e *Endpoint[R]) Begin(r *http.Request, request R, route string) (*Exchange, error) {
+	if !e.covers(r) {
+		return nil, core.ErrSkip
+	}
+	key, err := e.key.Read(request)
+	if err != nil {
+		return nil, err
+	}
+	fingerprint, err := e.fingerprint(r, request)
+	if err != nil {
+		return nil, err
+	}
+	key = core.EndpointKey(strings.ToUpper(r.Method), route, key)
+	attempt, err := e.locker.Begin(r.Context(), key, fingerprint)
+	if err != nil {
+		return nil, err
+	}
+	x := &Exchange{attempt: attempt, filter: e.filter, stored: e.settings.Stored}
+	if replay, done := attempt.Replay(); done {
+		if x.answer, err = record.Decode(replay); err != nil {
+			// The handler has run, whatever the record says of it.
+			return nil, &core.Error{Kind: core.ErrUnreplayable, Cause: err}
+		}
+		x.replayed = true
+	}
+	return x, nil
+}
+
+// covers reports whether a request is idempotent by its key. One with a key that
+// is empty or malformed is: it is refused when the key is read.
+func (e *Endpoint[R]) covers(r *http.Request) bool {
+	if !slices.Contains(e.settings.Methods, strings.ToUpper(r.Method)) {
+		return false
+	}
+	given := func(name string) bool { return len(r.Header.Values(name)) > 0 }
+	return len(e.settings.OptionalKey) == 0 || slices.ContainsFunc(e.settings.OptionalKey, given)
+}
+
+// fingerprint returns what tells the request from another one with its key.
+func (e *Endpoint[R]) fingerprint(r *http.Request, request R) ([]byte, error) {
+	if own := e.settings.Fingerprint; own != nil {
+		digest, err := own(request)
+		return digest, core.KeyError(err)
+	}
+	body, err := e.body(request, e.settings.MaxBody)
+	if err != nil {
+		return nil, core.KeyError(err)
+	}
+	return Fingerprint(r, body)
+}

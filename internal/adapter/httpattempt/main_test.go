@@ -1,0 +1,38 @@
+package httpattempt
+
+import (
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/reqlock/reqlock/internal/adapter/record"
+	"github.com/reqlock/reqlock/internal/testkit/redistest"
+)
+
+func TestMain(m *testing.M) { redistest.VerifyTestMain(m) }
+
+// serve serves a handler on real connections, and keeps quiet about it.
+func serve(t *testing.T, h http.HandlerFunc) *httptest.Server {
+	t.Helper()
+	server := httptest.NewUnstartedServer(h)
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.Start()
+	t.Cleanup(server.Close)
+	return server
+}
+
+// plenty is a limit of records that no answer of these tests reaches.
+const plenty = 1 << 20
+
+// recording runs a handler on a Recorder and sends what it has recorded, as an
+// Exchange does.
+func recording(h http.HandlerFunc, limit int) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		rec := newRecorder(w, record.Filter{}, limit)
+		h(rec, r)
+		rec.close()
+		rec.send()
+	}
+}

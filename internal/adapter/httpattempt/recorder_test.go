@@ -1,0 +1,348 @@
+package httpattempt
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"testing/iotest"
+
+	"github.com/reqlock/reqlock/internal/adapter/record"
+)
+
+// What is kept of an answer, and which answers cannot be replayed.
+func TestKept(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		handler    func(w *Recorder)
+		want       record.Answer
+		unreplayed bool
+	}{
+		"nothing": {
+			handler: func(*Recorder) {},
+			want:    record.Answer{Status: 200, Header: http.Header{}},
+		},
+		"a header and nothing else": {
+			handler: func(w *Recorder) { w.Header().Set("Location", "/1") },
+			want:    record.Answer{Status: 200, Header: http.Header{"Location": {"/1"}}},
+		},
+		"all of an answer": {
+			handler: func(w *Recorder) {
+				w.Header()["Link"] = []string{"</b>", "</a>"}
+				w.Header().Set("Set-Cookie", "session=1")
+				w.Header().Set("X-Own", "1")
+				w.WriteHeader(http.StatusCreated)
+				w.Header().Set("Etag", "late")
+				_, _ = w.WriteString("bo")
+				_, _ = w.ReadFrom(strings.NewReader("dy"))
+			},
+			want: record.Answer{Status: 201, Header: http.Header{"Link": {"</b>", "</a>"}}, Body: []byte("body")},
+		},
+		"headers of those outside": {
+			handler: func(w *Recorder) {
+				w.Header().Set("Content-Encoding", "gzip") // as before
+				w.Header().Del("X-Content-Type-Options")
+				w.Header().Add("X-Limit", "more")
+				w.WriteHeader(http.StatusOK)
+			},
+			want: record.Answer{Status: 200, Header: http.Header{"X-Limit": {"outer", "more"}}},
+		},
+		"an empty Content-Type, on purpose": {
+			handler: func(w *Recorder) { w.Header()["Content-Type"] = nil },
+			want:    record.Answer{Status: 200, Header: http.Header{"Content-Type": nil}},
+		},
+		"informational answers": {
+			handler: func(w *Recorder) {
+				w.WriteHeader(http.StatusEarlyHints)
+				w.WriteHeader(http.StatusNotFound)
+			},
+			want: record.Answer{Status: 404, Header: http.Header{}},
+		},
+		"no content": {
+			handler: func(w *Recorder) {
+				w.WriteHeader(http.StatusNoContent)
+				_, _ = w.Write([]byte("body"))
+			},
+			want: record.Answer{Status: 204, Header: http.Header{}},
+		},
+		"a copy that breaks off": {
+			handler: func(w *Recorder) {
+				_, _ = io.Copy(w, io.MultiReader(strings.NewReader("body"), iotest.ErrReader(errors.New("broken"))))
+			},
+			want: record.Answer{Status: 200, Header: http.Header{}, Body: []byte("body")},
+		},
+		"less than declared": {
+			handler: func(w *Recorder) {
+				w.Header().Set("Content-Length", "5")
+				_, _ = w.Write([]byte("body"))
+			},
+			unreplayed: true,
+		},
+		"nothing of what is declared, in an answer without body": {
+			handler: func(w *Recorder) {
+				w.Header().Set("Content-Length", "5")
+				w.WriteHeader(http.StatusNotModified)
+			},
+			want: record.Answer{Status: 304, Header: http.Header{}},
+		},
+		"announced trailers": {
+			handler: func(w *Recorder) {
+				w.Header().Set("Trailer", "Etag")
+				_, _ = w.Write([]byte("body"))
+				w.Header().Set("Etag", "1")
+			},
+			unreplayed: true,
+		},
+		"announced trailers, and nothing else": {
+			handler:    func(w *Recorder) { w.Header().Set("Trailer", "Etag") },
+			unreplayed: true,
+		},
+		"a trailer": {
+			handler: func(w *Recorder) {
+				_, _ = w.Write([]byte("body"))
+				w.Header().Set(http.TrailerPrefix+"Etag", "1")
+			},
+			unreplayed: true,
+		},
+		"a flush":                     {handler: func(w *Recorder) { w.Flush() }, unreplayed: true},
+		"a flush by a controller":     {handler: func(w *Recorder) { _ = http.NewResponseController(w).Flush() }, unreplayed: true},
+		"a switch to other protocols": {handler: func(w *Recorder) { w.WriteHeader(http.StatusSwitchingProtocols) }, unreplayed: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			outer := httptest.NewRecorder()
+			outer.Header().Set("Content-Encoding", "gzip")
+			outer.Header().Set("X-Content-Type-Options", "nosniff")
+			outer.Header().Set("X-Limit", "outer")
+			rec := newRecorder(outer, record.Filter{}.Also("X-Limit"), plenty)
+			test.handler(rec)
+			rec.close()
+			got, replayable := rec.result(0)
+			if replayable == test.unreplayed {
+				t.Errorf("replayable: %v", replayable)
+			}
+			if replayable && !reflect.DeepEqual(got, test.want) {
+				t.Errorf("%+v, want %+v", got, test.want)
+			}
+		})
+	}
+}
+
+// What says something of an answer is a part of it also where those outside have
+// set it, and nothing of what they have set for a copy stays beside it.
+func TestWhatIsOfTheAnswerAlone(t *testing.T) {
+	t.Parallel()
+	outer := httptest.NewRecorder()
+	outer.Header().Set("Content-Type", "text/plain")
+	outer.Header().Set("Etag", "outer")
+	outer.Header().Set("Content-Encoding", "gzip")
+	rec := newRecorder(outer, record.Filter{}, plenty)
+	rec.Header().Set("Content-Type", "text/plain")
+	rec.Header().Del("Etag")
+	rec.WriteHeader(http.StatusOK)
+	rec.close()
+	answer, _ := rec.result(0)
+	if want := (http.Header{"Content-Type": {"text/plain"}}); !reflect.DeepEqual(answer.Header, want) {
+		t.Errorf("kept %v, want %v", answer.Header, want)
+	}
+	copied := httptest.NewRecorder()
+	copied.Header().Set("Content-Type", "text/html")
+	copied.Header().Set("Etag", "of the copy")
+	copied.Header().Set("Content-Encoding", "br")
+	copied.Header().Set("X-Request-Id", "2")
+	(&Exchange{answer: answer}).Replay(copied)
+	want := http.Header{
+		"Content-Type": {"text/plain"}, "Content-Encoding": {"br"}, "X-Request-Id": {"2"},
+		"Idempotent-Replayed": {"true"}, "Cache-Control": {"no-store"},
+	}
+	if got := copied.Header(); !reflect.DeepEqual(got, want) {
+		t.Errorf("the copy has %v, want %v", got, want)
+	}
+}
+
+// An answer whose record is as long as it may be is kept; one byte more, and it
+// has gone straight out.
+//
+//faults:row 48
+func TestLimit(t *testing.T) {
+	t.Parallel()
+	header := http.Header{"Content-Type": {"text/plain"}, "Location": {"/payments/7"}}
+	body := bytes.Repeat([]byte("b"), 3000)
+	limit := len(record.Encode(nil, record.Answer{Status: 201, Header: header, Body: body}))
+	for _, pieces := range []int{1, 7, 3000} {
+		for more := range 3 {
+			t.Run(fmt.Sprintf("%d pieces, %d bytes over", pieces, more), func(t *testing.T) {
+				t.Parallel()
+				outer := httptest.NewRecorder()
+				rec := newRecorder(outer, record.Filter{}, limit)
+				apply(rec.Header(), nil, header)
+				rec.WriteHeader(http.StatusCreated)
+				for i := range pieces {
+					from, to := i*len(body)/pieces, (i+1)*len(body)/pieces
+					if n, err := rec.Write(body[from:to]); n != to-from || err != nil {
+						t.Fatalf("Write: %d, %v", n, err)
+					}
+				}
+				for range more {
+					_, _ = rec.Write([]byte("b"))
+				}
+				rec.close()
+				sent := outer.Body.Len()
+				answer, replayable := rec.result(0)
+				switch {
+				case more == 0 && (!replayable || sent != 0 || len(record.Encode(nil, answer)) != limit):
+					t.Errorf("at the limit: replayable %v, %d bytes sent", replayable, sent)
+				case more > 0 && (replayable || sent != len(body)+more):
+					t.Errorf("over the limit: replayable %v, %d bytes sent", replayable, sent)
+				}
+				rec.send()
+				if got := outer.Body.String(); got != string(body)+strings.Repeat("b", more) || outer.Code != 201 {
+					t.Errorf("%d with %d bytes", outer.Code, len(got))
+				}
+			})
+		}
+	}
+}
+
+// plainWriter is a ResponseWriter that can do nothing else.
+type plainWriter struct{ http.ResponseWriter }
+
+// What the writer behind cannot do changes nothing.
+func TestUnsupported(t *testing.T) {
+	t.Parallel()
+	outer := httptest.NewRecorder()
+	rec := newRecorder(plainWriter{outer}, record.Filter{}, plenty)
+	controller := http.NewResponseController(rec)
+	_, _, hijacked := controller.Hijack()
+	for name, err := range map[string]error{
+		"Flush":  controller.Flush(),
+		"Hijack": hijacked,
+		"Push":   rec.Push("/", nil),
+	} {
+		if !errors.Is(err, http.ErrNotSupported) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	rec.WriteHeader(http.StatusCreated)
+	rec.Flush()
+	rec.close()
+	if a, replayable := rec.result(0); !replayable || a.Status != 201 || outer.Flushed {
+		t.Errorf("%+v, replayable %v", a, replayable)
+	}
+}
+
+// Nobody finds the writer behind a Recorder.
+//
+//faults:row 38: Idempotent
+func TestNoWayPast(t *testing.T) {
+	t.Parallel()
+	outer := httptest.NewRecorder()
+	var rec http.ResponseWriter = newRecorder(outer, record.Filter{}, plenty)
+	if _, ok := rec.(interface{ Unwrap() http.ResponseWriter }); ok {
+		t.Error("a Recorder has an Unwrap")
+	}
+	_, _ = rec.(io.ReaderFrom).ReadFrom(strings.NewReader("body"))
+	_, _ = rec.(io.StringWriter).WriteString("body")
+	if outer.Body.Len() != 0 {
+		t.Errorf("sent %q", outer.Body)
+	}
+}
+
+// What comes after the handler has returned goes nowhere, from whatever
+// goroutine.
+func TestAfterTheHandler(t *testing.T) {
+	t.Parallel()
+	for _, limit := range []int{plenty, 1} {
+		outer := httptest.NewRecorder()
+		rec := newRecorder(outer, record.Filter{}, limit)
+		_, _ = rec.Write([]byte("body"))
+		rec.close()
+		var late sync.WaitGroup
+		for range 8 {
+			late.Go(func() {
+				rec.WriteHeader(http.StatusTeapot)
+				rec.Flush()
+				_, err := rec.Write([]byte("late"))
+				_, copied := rec.ReadFrom(strings.NewReader("late"))
+				_, _, hijacked := rec.Hijack()
+				for _, err := range []error{err, copied, hijacked, rec.FlushError()} {
+					if !errors.Is(err, errReturned) {
+						t.Errorf("late: %v", err)
+					}
+				}
+			})
+		}
+		rec.send()
+		late.Wait()
+		if outer.Body.String() != "body" || outer.Code != 200 {
+			t.Errorf("%d %q", outer.Code, outer.Body)
+		}
+	}
+}
+
+// An informational answer has the headers that the handler has set by then, and
+// leaves none of them to those outside.
+func TestInformationalHeader(t *testing.T) {
+	t.Parallel()
+	server := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("X-Outer", "1")
+		rec := newRecorder(w, record.Filter{}, plenty)
+		rec.Header().Set("Link", "</style.css>")
+		rec.Header().Del("X-Outer")
+		rec.WriteHeader(http.StatusEarlyHints)
+		rec.Header().Del("Link")
+		rec.Header().Set("X-Outer", "1")
+		rec.close()
+		rec.send()
+	})
+	answer, err := server.Client().Get(server.URL) //nolint:noctx // a test's server
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = answer.Body.Close()
+	if answer.Header.Get("Link") != "" || answer.Header.Get("X-Outer") != "1" {
+		t.Errorf("%v", answer.Header)
+	}
+}
+
+// A compressing writer changes its header when the answer is sent.
+type compressing struct{ http.ResponseWriter }
+
+func (w compressing) WriteHeader(status int) {
+	w.Header().Del("Content-Length")
+	w.Header().Set("Content-Encoding", "gzip")
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// What those outside set when the answer is sent stays, and what the handler has
+// set too late is in the header as without a Recorder.
+func TestHeaderOutside(t *testing.T) {
+	t.Parallel()
+	h := func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "4")
+		w.Header().Del("X-Outer")
+		w.WriteHeader(http.StatusOK)
+		_, _ = io.WriteString(w, "body")
+		w.Header().Set("X-Late", "1")
+		w.Header().Del("X-Kept")
+	}
+	var headers []http.Header
+	for _, handler := range []http.HandlerFunc{h, recording(h, plenty), recording(h, 1)} {
+		outer := httptest.NewRecorder()
+		outer.Header().Set("X-Outer", "1")
+		outer.Header().Set("X-Kept", "1")
+		handler(compressing{outer}, nil)
+		headers = append(headers, outer.Header())
+	}
+	for _, header := range headers[1:] {
+		if !reflect.DeepEqual(header, headers[0]) {
+			t.Errorf("%v, without a Recorder %v", header, headers[0])
+		}
+	}
+}

@@ -1,0 +1,289 @@
+package httpkey_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/adapter/httpkey"
+)
+
+// source is a body that counts how it is used.
+type source struct {
+	io.Reader
+	read   int
+	closed int
+}
+
+func (s *source) Read(p []byte) (int, error) {
+	n, err := s.Reader.Read(p)
+	s.read += n
+	return n, err
+}
+
+func (s *source) Close() error {
+	s.closed++
+	return nil
+}
+
+// request returns a request with a body of unknown length.
+func request(ctx context.Context, body io.Reader) (*http.Request, *source) {
+	r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/", nil)
+	s := &source{Reader: body}
+	r.Body, r.ContentLength = s, -1
+	return r, s
+}
+
+// readAll reads what a handler would, in small and uneven pieces.
+func readAll(t *testing.T, r *http.Request) string {
+	t.Helper()
+	body, err := io.ReadAll(iotest.HalfReader(r.Body))
+	if err != nil {
+		t.Errorf("the handler's body: %v", err)
+	}
+	return string(body)
+}
+
+func TestBodyIsRestored(t *testing.T) {
+	t.Parallel()
+	id, n := httpkey.JSONField("id", httpkey.MaxBody(100)), httpkey.JSONField("n", httpkey.MaxBody(50))
+	const text = `{"id":"a","n":7}`
+	r, s := request(t.Context(), strings.NewReader(text))
+
+	key, err := id(r)
+	check(t, key, err, "a", nil)
+	restored := r.Body
+	key, err = n(r)
+	check(t, key, err, "7", nil)
+	if r.Body != restored || s.read != len(text) {
+		t.Error("the second key function has not used what the first one read")
+	}
+	if got := readAll(t, r); got != text || r.ContentLength != -1 {
+		t.Errorf("the handler reads %q, of length %d", got, r.ContentLength)
+	}
+	key, err = id(r)
+	check(t, key, err, "a", nil) // also behind a middleware that has read the body
+	if err := r.Body.Close(); err != nil || s.closed != 1 {
+		t.Errorf("Close: %v, reached the source %d times", err, s.closed)
+	}
+	if _, err := r.Body.Read(make([]byte, 1)); !errors.Is(err, http.ErrBodyReadAfterClose) {
+		t.Errorf("Read after Close: %v", err)
+	}
+}
+
+func TestBodyLimit(t *testing.T) {
+	t.Parallel()
+	const text = `{"id":"a"}`
+	for name, test := range map[string]struct {
+		limit    int64
+		length   int64
+		wantErr  error
+		wantRead int
+	}{
+		"far below":         {1 << 62, -1, nil, len(text)},
+		"no limit":          {1<<63 - 1, -1, nil, len(text)},
+		"at the limit":      {int64(len(text)), -1, nil, len(text)},
+		"one over":          {int64(len(text)) - 1, -1, core.ErrBodyTooLarge, len(text)},
+		"far over":          {3, -1, core.ErrBodyTooLarge, 4},
+		"announced":         {int64(len(text)), int64(len(text)), nil, len(text)},
+		"announced as over": {int64(len(text)) - 1, int64(len(text)), core.ErrBodyTooLarge, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, s := request(t.Context(), iotest.OneByteReader(strings.NewReader(text)))
+			r.ContentLength = test.length
+			want := "a"
+			if test.wantErr != nil {
+				want = ""
+			}
+			key, err := httpkey.JSONField("id", httpkey.MaxBody(test.limit))(r)
+			check(t, key, err, want, test.wantErr)
+			if s.read != test.wantRead {
+				t.Errorf("%d bytes were read, not %d", s.read, test.wantRead)
+			}
+			if got := readAll(t, r); got != text {
+				t.Errorf("the handler reads %q", got)
+			}
+		})
+	}
+}
+
+// A second key function with a higher limit reads what the first one refused.
+func TestSecondLimitIsHigher(t *testing.T) {
+	t.Parallel()
+	const text = `{"id":"a"}`
+	r, s := request(t.Context(), strings.NewReader(text))
+	key, err := httpkey.JSONField("id", httpkey.MaxBody(4))(r)
+	check(t, key, err, "", core.ErrBodyTooLarge)
+	key, err = httpkey.JSONField("id", httpkey.MaxBody(10))(r)
+	check(t, key, err, "a", nil)
+	key, err = httpkey.JSONField("id", httpkey.MaxBody(4))(r)
+	check(t, key, err, "", core.ErrBodyTooLarge)
+	if got := readAll(t, r); got != text {
+		t.Errorf("the handler reads %q", got)
+	}
+	if err := r.Body.Close(); err != nil || s.closed != 1 {
+		t.Errorf("Close: %v, reached the source %d times", err, s.closed)
+	}
+}
+
+func TestBrokenBody(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		broken, wantErr error
+	}{
+		"breaks off":        {io.ErrUnexpectedEOF, core.ErrInvalidKey},
+		"MaxBytesReader":    {&http.MaxBytesError{Limit: 4}, core.ErrBodyTooLarge},
+		"client went":       {context.Canceled, core.ErrInvalidKey},
+		"unwrapped further": {errors.New("x"), core.ErrInvalidKey},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, _ := request(t.Context(), io.MultiReader(strings.NewReader(`{"id`), iotest.ErrReader(test.broken)))
+			for range 2 { // a second key function meets the same
+				key, err := httpkey.JSONField("id", httpkey.MaxBody(100))(r)
+				check(t, key, err, "", test.wantErr)
+				if !errors.Is(err, test.broken) {
+					t.Errorf("%v does not wrap its cause", err)
+				}
+			}
+			// So does a handler, if the error does not stop the request.
+			body, err := io.ReadAll(r.Body)
+			if string(body) != `{"id` || !errors.Is(err, test.broken) {
+				t.Errorf("the handler reads %q, %v", body, err)
+			}
+		})
+	}
+}
+
+func TestNoBody(t *testing.T) {
+	t.Parallel()
+	for name, body := range map[string]io.ReadCloser{"nil": nil, "NoBody": http.NoBody} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", nil)
+			r.Body = body
+			key, err := httpkey.JSONField("id", httpkey.MaxBody(100))(r)
+			check(t, key, err, "", core.ErrNoKey)
+			if r.Body != body {
+				t.Error("the body was replaced")
+			}
+		})
+	}
+}
+
+// multipartBody returns a form with two fields, a file, and its Content-Type.
+func multipartBody(t *testing.T) (body, contentType string) {
+	t.Helper()
+	var text bytes.Buffer
+	w := multipart.NewWriter(&text)
+	for _, field := range [...]struct{ name, value string }{{"to", "b"}, {"from", "a"}, {"both", "a"}, {"twice", "1"}, {"twice", "2"}} {
+		if err := w.WriteField(field.name, field.value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file, err := w.CreateFormFile("upload", "from")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.WriteString(file, strings.Repeat("x", 5000))
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return text.String(), w.FormDataContentType()
+}
+
+func TestForm(t *testing.T) {
+	t.Parallel()
+	const urlencoded = "application/x-www-form-urlencoded"
+	parts, partsType := multipartBody(t)
+	for name, test := range map[string]struct {
+		method, contentType, body, field, want string
+		wantErr                                error
+	}{
+		"urlencoded":           {"POST", urlencoded, "from=a%20b&to=c", "from", "a b", nil},
+		"with a charset":       {"PUT", urlencoded + "; charset=utf-8", "from=a", "from", "a", nil},
+		"missing":              {"POST", urlencoded, "to=c", "from", "", core.ErrNoKey},
+		"only in the query":    {"POST", urlencoded, "to=c", "q", "", core.ErrNoKey},
+		"in the query too":     {"POST", urlencoded, "both=a", "both", "", core.ErrInvalidKey},
+		"repeated":             {"PATCH", urlencoded, "from=a&from=b", "from", "", core.ErrInvalidKey},
+		"malformed":            {"POST", urlencoded, "from=a&to=%", "from", "", core.ErrInvalidKey},
+		"over the limit":       {"POST", urlencoded, "from=a&x=" + strings.Repeat("x", 10_000), "from", "", core.ErrBodyTooLarge},
+		"multipart":            {"POST", partsType, parts, "from", "a", nil},
+		"multipart, and query": {"POST", partsType, parts, "both", "", core.ErrInvalidKey},
+		"multipart, missing":   {"POST", partsType, parts, "x", "", core.ErrNoKey},
+		"multipart, file":      {"POST", partsType, parts, "upload", "", core.ErrNoKey},
+		"multipart, repeated":  {"POST", partsType, parts, "twice", "", core.ErrInvalidKey},
+		"multipart, cut off":   {"POST", partsType, parts[:len(parts)-30], "from", "", core.ErrInvalidKey},
+		"multipart, unbounded": {"POST", "multipart/form-data", parts, "from", "", core.ErrInvalidKey},
+		"multipart, empty":     {"POST", partsType, "", "from", "", core.ErrNoKey},
+		"no form":              {"POST", "text/plain", "from=a", "from", "", core.ErrNoKey},
+		"no type":              {"POST", "", "from=a", "from", "", core.ErrNoKey},
+		"malformed type":       {"POST", "application/;", "from=a", "from", "", core.ErrInvalidKey},
+		"no form method":       {"DELETE", urlencoded, "from=a", "from", "", core.ErrNoKey},
+	} {
+		for _, parsed := range []bool{false, true} {
+			if parsed && test.wantErr != nil && test.wantErr != core.ErrNoKey { //nolint:errorlint // the table's own value
+				continue // net/http is more lenient where it is the first to read
+			}
+			t.Run(name+map[bool]string{true: ", parsed before"}[parsed], func(t *testing.T) {
+				t.Parallel()
+				r, _ := request(t.Context(), strings.NewReader(test.body))
+				r.Method = test.method
+				r.URL.RawQuery = "q=1&both=query"
+				if test.contentType != "" {
+					r.Header.Set("Content-Type", test.contentType)
+				}
+				if parsed {
+					_ = r.ParseMultipartForm(1 << 20)
+				}
+				key, err := httpkey.Form(test.field, httpkey.MaxBody(9000))(r)
+				check(t, key, err, test.want, test.wantErr)
+				if !parsed && (r.Form != nil || r.PostForm != nil || r.MultipartForm != nil) {
+					t.Error("the key function has parsed the form for the handler")
+				}
+				if test.want != "" && r.PostFormValue(test.field) != test.want {
+					t.Errorf("the handler finds %q", r.PostFormValue(test.field))
+				}
+			})
+		}
+	}
+}
+
+// A middleware that found the method in the form has parsed the form before it
+// became another request. The handler finds the field, and so does the lock.
+func TestFormOfAnOverriddenMethod(t *testing.T) {
+	t.Parallel()
+	parts, partsType := multipartBody(t)
+	for name, test := range map[string]struct{ contentType, body, field, want string }{
+		"urlencoded":           {"application/x-www-form-urlencoded", "from=a", "from", "a"},
+		"multipart":            {partsType, parts, "from", "a"},
+		"urlencoded, no field": {"application/x-www-form-urlencoded", "to=b", "from", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, _ := request(t.Context(), strings.NewReader(test.body))
+			r.Method = http.MethodPost
+			r.Header.Set("Content-Type", test.contentType)
+			_ = r.FormValue("_method")
+			r.Method = http.MethodDelete
+			wantErr := error(nil)
+			if test.want == "" {
+				wantErr = core.ErrNoKey
+			}
+			key, err := httpkey.Form(test.field)(r)
+			check(t, key, err, test.want, wantErr)
+			if found := r.FormValue(test.field); found != key {
+				t.Errorf("the handler finds %q", found)
+			}
+		})
+	}
+}

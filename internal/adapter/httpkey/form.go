@@ -1,0 +1,101 @@
+package httpkey
+
+import (
+	"bytes"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"net/url"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/adapter/keypart"
+)
+
+// Form reads a field that comes once in the form that the body holds. It takes
+// for a form what net/http does: an urlencoded or multipart body of a POST, PUT
+// or PATCH, and one that another middleware has parsed, whatever the method has
+// become since. A field that the query has as well is ambiguous: r.FormValue
+// prefers the query to a multipart body, and an urlencoded body to the query.
+func Form(name string, opts ...BodyOption) KeyFunc {
+	must(name != "", "Form needs a name")
+	maxBody := maxBodyOf(opts)
+	return func(r *http.Request) (string, error) {
+		values, err := formValues(r, name, maxBody)
+		if err != nil {
+			return "", err
+		}
+		query, err := queryValues(r, name)
+		if err != nil {
+			return "", err
+		}
+		if len(values) > 0 && len(query) > 0 {
+			return "", keypart.Invalid("given in the query and in the body")
+		}
+		return keypart.Only(values)
+	}
+}
+
+// formValues returns the values of a field of the form.
+func formValues(r *http.Request, name string, maxBody int64) ([]string, error) {
+	header := r.Header.Get("Content-Type")
+	if header == "" {
+		return nil, nil
+	}
+	contentType, params, err := mime.ParseMediaType(header)
+	if err != nil {
+		return nil, keypart.Invalid("a malformed Content-Type")
+	}
+	isMultipart := contentType == "multipart/form-data"
+	switch { // another middleware may have read the body
+	case !isMultipart && contentType != "application/x-www-form-urlencoded":
+		return nil, nil
+	case isMultipart && r.MultipartForm != nil:
+		return r.MultipartForm.Value[name], nil
+	case !isMultipart && r.PostForm != nil:
+		return r.PostForm[name], nil
+	case r.Method != http.MethodPost && r.Method != http.MethodPut && r.Method != http.MethodPatch:
+		return nil, nil
+	}
+	body, err := ReadBody(r, maxBody)
+	if err != nil {
+		return nil, err
+	}
+	if isMultipart {
+		return multipartValues(body, params["boundary"], name)
+	}
+	values, err := url.ParseQuery(string(body))
+	if err != nil {
+		return nil, keypart.Invalid("a malformed form")
+	}
+	return values[name], nil
+}
+
+// multipartValues returns the values of a field of a multipart form. Files are
+// passed over, whatever they are called.
+func multipartValues(body []byte, boundary, name string) (values []string, err error) {
+	if boundary == "" {
+		return nil, keypart.Invalid("a multipart form without boundary")
+	}
+	if len(body) == 0 {
+		return nil, core.ErrNoKey
+	}
+	form := multipart.NewReader(bytes.NewReader(body), boundary)
+	for {
+		part, err := form.NextPart()
+		if err == io.EOF { //nolint:errorlint // a form that breaks off wraps it
+			return values, nil
+		}
+		if err != nil {
+			return nil, keypart.Invalid("a malformed form")
+		}
+		if part.FormName() != name || part.FileName() != "" {
+			continue
+		}
+		value, err := io.ReadAll(part)
+		if err != nil {
+			return nil, keypart.Invalid("a malformed form")
+		}
+		values = append(values, string(value))
+	}
+}

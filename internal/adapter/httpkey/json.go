@@ -1,0 +1,133 @@
+package httpkey
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/adapter/keypart"
+)
+
+// JSONField reads a field of the JSON object that the body holds. Dots in the
+// path lead into objects.
+func JSONField(path string, opts ...BodyOption) KeyFunc {
+	names := strings.Split(path, ".")
+	for _, name := range names {
+		must(name != "", "JSONField needs a path of names with dots between them")
+	}
+	maxBody := maxBodyOf(opts)
+	return func(r *http.Request) (string, error) {
+		body, err := ReadBody(r, maxBody)
+		if err != nil {
+			return "", err
+		}
+		return jsonKey(body, names)
+	}
+}
+
+// jsonKey returns the field of a JSON text as a key.
+func jsonKey(text []byte, path []string) (string, error) {
+	if len(bytes.TrimSpace(text)) == 0 {
+		return "", core.ErrNoKey
+	}
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.UseNumber()
+	field, err := jsonField(dec, path)
+	if err != nil {
+		return "", err
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return "", keypart.Invalid("more than one JSON value")
+	}
+	switch field := field.(type) {
+	case nil:
+		return "", core.ErrNoKey
+	case string:
+		return keypart.Text(field)
+	case json.Number:
+		return jsonInteger(field.String())
+	default:
+		return "", keypart.Invalid("a JSON value that is neither a string nor an integer")
+	}
+}
+
+// jsonField reads the next JSON value whole and returns what is at the path in
+// it: a token, or nil if nothing is there. Only the objects on the path are
+// taken apart; all else is checked and passed over.
+func jsonField(dec *json.Decoder, path []string) (json.Token, error) {
+	if len(path) == 0 {
+		return jsonScalar(dec)
+	}
+	start, err := dec.Token()
+	switch {
+	case err != nil:
+		return nil, errMalformedJSON
+	case start == nil:
+		return nil, nil
+	case start != json.Delim('{'):
+		return nil, keypart.Invalid("a JSON value that is not an object")
+	}
+	var field json.Token
+	found := false
+	for dec.More() {
+		name, err := dec.Token()
+		if err != nil {
+			return nil, errMalformedJSON
+		}
+		// encoding/json gives a struct's field any name that differs in case
+		// alone, and the last of them wins.
+		if text, _ := name.(string); !strings.EqualFold(text, path[0]) {
+			if err := dec.Decode(&passedOver{}); err != nil {
+				return nil, errMalformedJSON
+			}
+			continue
+		}
+		if found {
+			return nil, keypart.Invalid("a JSON name given twice")
+		}
+		found = true
+		if field, err = jsonField(dec, path[1:]); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := dec.Token(); err != nil { // the closing brace
+		return nil, errMalformedJSON
+	}
+	return field, nil
+}
+
+// jsonScalar reads the next JSON value, which is to be no object or array.
+func jsonScalar(dec *json.Decoder) (json.Token, error) {
+	value, err := dec.Token()
+	if err != nil {
+		return nil, errMalformedJSON
+	}
+	if _, ok := value.(json.Delim); ok {
+		return nil, keypart.Invalid("a JSON object or array")
+	}
+	return value, nil
+}
+
+// jsonInteger returns a JSON number as a key. JSON writes an integer in one way
+// only, but for zero.
+func jsonInteger(number string) (string, error) {
+	if strings.ContainsAny(number, ".eE") {
+		return "", keypart.Invalid("a number that is not written as an integer")
+	}
+	if number == "-0" {
+		number = "0"
+	}
+	return keypart.Text(number)
+}
+
+// passedOver takes any JSON value and keeps nothing of it.
+type passedOver struct{}
+
+// UnmarshalJSON is called after the value was checked.
+func (*passedOver) UnmarshalJSON([]byte) error { return nil }
+
+var errMalformedJSON = keypart.Invalid("malformed JSON")

@@ -1,0 +1,133 @@
+package httpkey
+
+import (
+	"net"
+	"net/http"
+	"net/url"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/adapter/keypart"
+)
+
+// A KeyFunc reads a lock key from net/http's request.
+type KeyFunc = core.KeyFunc[*http.Request]
+
+// Header reads a header that comes once.
+func Header(name string) KeyFunc {
+	must(name != "", "Header needs a name")
+	must(http.CanonicalHeaderKey(name) != "Host", "Header cannot read Host, which net/http keeps in Request.Host: use Host")
+	return func(r *http.Request) (string, error) {
+		return keypart.Only(r.Header.Values(name))
+	}
+}
+
+// IdempotencyKey reads the Idempotency-Key header.
+func IdempotencyKey() KeyFunc {
+	return func(r *http.Request) (string, error) {
+		return keypart.IdempotencyKey(r.Header.Values("Idempotency-Key"))
+	}
+}
+
+// PathValue reads a wildcard of the route that net/http's mux, or one that
+// calls r.SetPathValue, matched.
+func PathValue(name string) KeyFunc {
+	must(name != "", "PathValue needs a name")
+	return func(r *http.Request) (string, error) {
+		return keypart.Text(r.PathValue(name))
+	}
+}
+
+// Query reads a parameter of the query that comes once.
+func Query(name string) KeyFunc {
+	must(name != "", "Query needs a name")
+	return func(r *http.Request) (string, error) {
+		values, err := queryValues(r, name)
+		if err != nil {
+			return "", err
+		}
+		return keypart.Only(values)
+	}
+}
+
+// queryValues returns the values of a parameter of the query. A malformed one
+// is an error: r.URL.Query would drop what is malformed, and say nothing.
+func queryValues(r *http.Request, name string) ([]string, error) {
+	values, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, keypart.Invalid("a malformed query")
+	}
+	return values[name], nil
+}
+
+// Cookie reads a cookie that comes once.
+func Cookie(name string) KeyFunc {
+	must(name != "", "Cookie needs a name")
+	return func(r *http.Request) (string, error) {
+		switch cookies := r.CookiesNamed(name); len(cookies) {
+		case 0:
+			return "", core.ErrNoKey
+		case 1:
+			return keypart.Text(cookies[0].Value)
+		default:
+			return "", keypart.Invalid("given %d times", len(cookies))
+		}
+	}
+}
+
+// RemoteIP reads the peer's IP address. Middlewares that set RemoteAddr may
+// leave out the port. One address has one key, however it is written.
+func RemoteIP() KeyFunc {
+	return func(r *http.Request) (string, error) {
+		host, _, err := net.SplitHostPort(r.RemoteAddr)
+		if err != nil {
+			host = r.RemoteAddr
+		}
+		return keypart.IP(host)
+	}
+}
+
+// Host reads the host to which the request was sent.
+func Host() KeyFunc {
+	return func(r *http.Request) (string, error) { return keypart.Host(r.Host) }
+}
+
+// BasicUser reads the user name of an Authorization header that comes once.
+func BasicUser() KeyFunc {
+	return func(r *http.Request) (string, error) {
+		if n := len(r.Header.Values("Authorization")); n > 1 {
+			return "", keypart.Invalid("given %d times", n)
+		}
+		user, _, _ := r.BasicAuth()
+		return keypart.Text(user)
+	}
+}
+
+// ContextValue reads a value in the request's context.
+func ContextValue(key any) KeyFunc {
+	must(key != nil, "ContextValue needs a key")
+	return func(r *http.Request) (string, error) {
+		return keypart.Value(r.Context().Value(key))
+	}
+}
+
+// ContextValueAs reads a value of type T in the request's context with get.
+func ContextValueAs[T any](key any, get func(T) string) KeyFunc {
+	must(key != nil, "ContextValueAs needs a key")
+	must(get != nil, "ContextValueAs needs a function")
+	return func(r *http.Request) (string, error) {
+		return keypart.As(r.Context().Value(key), get)
+	}
+}
+
+// Literal is the same key for every request.
+func Literal(key string) KeyFunc {
+	must(key != "", "Literal needs a key")
+	return func(*http.Request) (string, error) { return key, nil }
+}
+
+// must panics with the message: what a programmer did wrong at registration.
+func must(ok bool, message string) {
+	if !ok {
+		panic("reqlock: " + message)
+	}
+}

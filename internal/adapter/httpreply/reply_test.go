@@ -1,0 +1,111 @@
+package httpreply_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/core/locktest"
+	"github.com/reqlock/reqlock/internal/adapter/httpreply"
+	"github.com/reqlock/reqlock/internal/testkit/redistest"
+)
+
+func TestMain(m *testing.M) { redistest.VerifyTestMain(m) }
+
+func TestWrite(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		err        error
+		status     int
+		code       string
+		retryAfter string
+	}{
+		"busy":           {&core.Error{Kind: core.ErrBusy}, 409, "busy", "1"},
+		"wait timeout":   {&core.Error{Kind: core.ErrWaitTimeout}, 409, "wait_timeout", "1"},
+		"queue full":     {&core.Error{Kind: core.ErrQueueFull}, 429, "queue_full", "1"},
+		"overloaded":     {&core.Error{Kind: core.ErrOverloaded}, 503, "overloaded", "1"},
+		"no key":         {core.ErrNoKey, 400, "no_key", ""},
+		"invalid key":    {fmt.Errorf("%w: secret", core.ErrInvalidKey), 400, "invalid_key", ""},
+		"body too large": {core.ErrBodyTooLarge, 413, "body_too_large", ""},
+		"no fence":       {&core.Error{Kind: core.ErrNoFence}, 500, "no_fence", ""},
+		"mismatch":       {core.ErrMismatch, 422, "mismatch", ""},
+		"interrupted":    {core.ErrInterrupted, 409, "outcome_unknown", ""},
+		"unreplayable":   {core.ErrUnreplayable, 409, "completed_unreplayable", ""},
+		"unavailable":    {&core.Error{Kind: core.ErrUnavailable, Cause: errors.New("secret")}, 503, "unavailable", "1"},
+		"closing":        {&core.Error{Kind: core.ErrClosed}, 503, "closing", "1"},
+		"another error":  {errors.New("secret"), 500, "internal", ""},
+		"no error":       {nil, 500, "internal", ""},
+
+		"shortest retry":   {&core.Error{Kind: core.ErrBusy, RetryAfter: 1}, 409, "busy", "1"},
+		"a whole second":   {&core.Error{Kind: core.ErrBusy, RetryAfter: time.Second}, 409, "busy", "1"},
+		"rounded up retry": {&core.Error{Kind: core.ErrBusy, RetryAfter: time.Second + 1}, 409, "busy", "2"},
+		"longest retry":    {&core.Error{Kind: core.ErrBusy, RetryAfter: math.MaxInt64}, 409, "busy", "9223372037"},
+		"long retry":       {&core.Error{Kind: core.ErrBusy, RetryAfter: time.Minute}, 409, "busy", "60"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := httptest.NewRecorder()
+			httpreply.Write(w, test.err)
+			if w.Code != test.status || w.Header().Get("Retry-After") != test.retryAfter {
+				t.Errorf("status %d, Retry-After %q", w.Code, w.Header().Get("Retry-After"))
+			}
+			if w.Header().Get("Content-Type") != "application/problem+json" || w.Header().Get("Cache-Control") != "no-store" {
+				t.Errorf("header %v", w.Header())
+			}
+			var problem struct {
+				Type, Title, Detail, Code string
+				Status                    int
+			}
+			if err := json.Unmarshal(w.Body.Bytes(), &problem); err != nil {
+				t.Fatal(err)
+			}
+			if problem.Type != "about:blank" || problem.Title != http.StatusText(test.status) ||
+				problem.Status != test.status || problem.Code != test.code || problem.Detail == "" {
+				t.Errorf("problem %+v", problem)
+			}
+			if strings.Contains(w.Body.String(), "secret") {
+				t.Errorf("the answer tells the error: %s", w.Body)
+			}
+		})
+	}
+}
+
+// Headers of an answer that another middleware had in mind go; what tells how
+// the answer is going to be encoded stays.
+func TestWriteRemovesHeaders(t *testing.T) {
+	t.Parallel()
+	w := httptest.NewRecorder()
+	for _, name := range []string{"Content-Length", "Etag", "Last-Modified", "Content-Encoding", "X-Request-Id"} {
+		w.Header().Set(name, "7")
+	}
+	httpreply.Write(w, core.ErrBusy)
+	for name, want := range map[string]string{
+		"Content-Length": "", "Etag": "", "Last-Modified": "", "Content-Encoding": "7", "X-Request-Id": "7",
+	} {
+		if got := w.Header().Get(name); got != want {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
+
+// An answer without a body has no type that a middleware had in mind for another.
+func TestWriteRemovesTypeWithoutBody(t *testing.T) {
+	t.Parallel()
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := locktest.New(t).Lock(gone, "key")
+	w := httptest.NewRecorder()
+	w.Header().Set("Content-Type", "text/html")
+	httpreply.Write(w, err)
+	if got := w.Header().Get("Content-Type"); got != "" || w.Body.Len() != 0 {
+		t.Errorf("Content-Type %q, %d bytes", got, w.Body.Len())
+	}
+}

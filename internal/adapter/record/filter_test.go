@@ -1,0 +1,208 @@
+package record_test
+
+import (
+	"bytes"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/reqlock/reqlock/internal/adapter/record"
+)
+
+// allowed is what the zero Filter lets through.
+var allowed = []string{
+	"Content-Type", "Content-Language", "Content-Encoding", "Content-Disposition", "Content-Range",
+	"X-Content-Type-Options", "Location", "Content-Location", "ETag", "Last-Modified", "Link",
+	"Retry-After", "Allow",
+}
+
+// never is what no Filter lets through.
+var never = []string{
+	"Set-Cookie", "Set-Cookie2", "Authorization", "Authentication-Info", "Proxy-Authenticate",
+	"Proxy-Authentication-Info", "Proxy-Authorization", "Connection", "Keep-Alive", "Proxy-Connection", "TE",
+	"Trailer", "Transfer-Encoding", "Upgrade", "Content-Length", "Date", "Age", "Server-Timing", "Traceparent",
+	"Tracestate", "X-Request-ID", "Idempotent-Replayed",
+	"", "Set-Cookie ", " Set-Cookie", "Set-Cookie\t", "Trailer:X-Sum", "X-A:", "X\r\nSet-Cookie", "\u017fet-cookie", "X-\xff",
+}
+
+// others are let through by a Filter that names them, and by no other.
+var others = []string{
+	"Vary", "Cache-Control", "Expires", "Server", "X-RateLimit-Remaining", "Access-Control-Allow-Origin",
+	"Strict-Transport-Security", "WWW-Authenticate", "X-Api-Version",
+}
+
+// spellings are ways to write a name that are the same name.
+func spellings(name string) []string {
+	return []string{name, http.CanonicalHeaderKey(name), strings.ToLower(name), strings.ToUpper(name)}
+}
+
+func TestFilter(t *testing.T) {
+	t.Parallel()
+	everything := record.Filter{}.Also(slices.Concat(allowed, never, others)...)
+	shouted := record.Filter{}
+	for _, name := range slices.Concat(never, others) {
+		shouted = shouted.Also(strings.ToUpper(name))
+	}
+	check := func(f record.Filter, name string, want bool) {
+		t.Helper()
+		for _, spelling := range spellings(name) {
+			expected := http.Header{}
+			if want {
+				expected = http.Header{http.CanonicalHeaderKey(name): {"v", "w"}}
+			}
+			if got := f.Replayable(http.Header{spelling: {"v", "w"}}); !reflect.DeepEqual(got, expected) {
+				t.Errorf("%q: %v, want %v", spelling, got, expected)
+			}
+		}
+	}
+	for _, name := range allowed {
+		check(record.Filter{}, name, true)
+		check(everything, name, true)
+	}
+	for _, name := range never {
+		check(record.Filter{}, name, false)
+		check(everything, name, false)
+		check(shouted, name, false)
+	}
+	for _, name := range others {
+		check(record.Filter{}, name, false)
+		check(everything, name, true)
+		check(shouted, name, true)
+	}
+}
+
+//faults:row 50: headers
+func TestNeverReplayed(t *testing.T) {
+	t.Parallel()
+	for _, name := range never {
+		for _, spelling := range spellings(name) {
+			if !record.NeverReplayed(spelling) {
+				t.Errorf("%q may be replayed", spelling)
+			}
+		}
+	}
+	for _, name := range slices.Concat(allowed, others) {
+		if record.NeverReplayed(name) {
+			t.Errorf("%q may not be replayed", name)
+		}
+	}
+}
+
+// What is for the connection, or comes after the body, is named by the header
+// itself.
+func TestFilterNamesOfTheHeaderItself(t *testing.T) {
+	t.Parallel()
+	f := record.Filter{}.Also("X-Hop", "X-Sum", "X-Kept")
+	got := f.Replayable(http.Header{
+		"connection": {"close, x-hop ,,LINK", "Content-Language\t"},
+		"Trailer":    {"X-Sum"},
+		"X-Hop":      {"1"}, "x-hop": {"2"}, "Link": {"3"}, "content-language": {"4"}, "X-Sum": {"5"},
+		"X-Kept": {"6"},
+	})
+	if want := (http.Header{"X-Kept": {"6"}}); !reflect.DeepEqual(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// Two spellings of one name become one, in the same order each time.
+func TestFilterMergesSpellings(t *testing.T) {
+	t.Parallel()
+	h := http.Header{"link": {"4"}, "LINK": {"1"}, "Link": {"2", "3"}, "Etag": nil}
+	for range 20 {
+		got := record.Filter{}.Replayable(h)
+		if want := (http.Header{"Link": {"1", "2", "3", "4"}, "Etag": nil}); !reflect.DeepEqual(got, want) {
+			t.Fatalf("%v, want %v", got, want)
+		}
+	}
+}
+
+// What was let through is a copy, and Also leaves the Filter that it extends.
+func TestFilterCopies(t *testing.T) {
+	t.Parallel()
+	h := http.Header{"Link": make([]string, 1, 8)}
+	h["Link"][0] = "a"
+	got := record.Filter{}.Replayable(h)
+	got["Link"] = append(got["Link"], "b")
+	got["Link"][0] = "c"
+	if h.Get("Link") != "a" || h["Link"][:2][1] != "" {
+		t.Errorf("the handler's header has changed: %v", h["Link"][:2])
+	}
+	base := record.Filter{}.Also("X-A", "X-B", "X-C")
+	first, second := base.Also("X-1"), base.Also("X-2")
+	all := http.Header{"X-1": {""}, "X-2": {""}}
+	for name, f := range map[string]record.Filter{"X-1": first, "X-2": second} {
+		if got := f.Replayable(all); len(got) != 1 || got[name] == nil {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	if got := base.Replayable(all); len(got) != 0 {
+		t.Errorf("the base lets through %v", got)
+	}
+}
+
+// The answers that net/http's own functions write are replayed whole.
+func TestFilterKeepsWhatNetHTTPSets(t *testing.T) {
+	t.Parallel()
+	for name, handle := range map[string]http.HandlerFunc{
+		"Error":    func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusBadRequest) },
+		"NotFound": http.NotFound,
+		"Redirect": func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/a", http.StatusSeeOther) },
+	} {
+		w := httptest.NewRecorder()
+		handle(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", nil))
+		if got := (record.Filter{}).Replayable(w.Header()); !reflect.DeepEqual(got, w.Header()) {
+			t.Errorf("%s: %v of %v", name, got, w.Header())
+		}
+	}
+}
+
+// No list of a user's lets through what is never replayed, however it is
+// spelled; what is let through is the handler's, and filtered once is filtered.
+func FuzzFilter(f *testing.F) {
+	f.Add("Content-Type: a\nset-cookie: s=1", "Set-Cookie", "")
+	f.Add("LINK: 1\nlink: 2\nX-Hop: 3", "x-hop", "close, X-Hop")
+	f.Add("Trailer:X-Sum: 1\nTRANSFER-ENCODING: chunked\nSet-Cookie : a", "trailer:x-sum,Set-Cookie ,Transfer-Encoding", "\t,")
+	f.Add("Vary: Origin\nDate: now\nContent-Length: 4\n\u017fet-cookie: a", "vary,date,content-length,\u017fet-cookie", "Vary")
+	f.Fuzz(func(t *testing.T, text, also, connection string) {
+		h := headerOf(text)
+		h["Connection"] = append(h["Connection"], connection)
+		filter := record.Filter{}.Also(strings.Split(also, ",")...)
+		kept := filter.Replayable(h)
+		var given, got int
+		for name, values := range h {
+			if _, ok := kept[http.CanonicalHeaderKey(name)]; ok {
+				given += len(values)
+			}
+		}
+		for name, values := range kept {
+			got += len(values)
+			for _, forbidden := range never {
+				if strings.EqualFold(strings.TrimSpace(name), strings.TrimSpace(forbidden)) {
+					t.Errorf("%q is replayed", name)
+				}
+			}
+			for listed := range strings.SplitSeq(connection, ",") {
+				if strings.EqualFold(name, strings.Trim(listed, " \t")) {
+					t.Errorf("%q is replayed, which Connection names", name)
+				}
+			}
+			sameName := func(entry string) bool { return strings.EqualFold(name, entry) }
+			if !slices.ContainsFunc(slices.Concat(allowed, strings.Split(also, ",")), sameName) {
+				t.Errorf("%q is replayed, which nobody allows", name)
+			}
+		}
+		if got != given {
+			t.Errorf("%d values of %d are kept", got, given)
+		}
+		if again := filter.Replayable(kept); !reflect.DeepEqual(again, kept) {
+			t.Errorf("filtered again %v is %v", kept, again)
+		}
+		a, b := record.Answer{Header: kept}, record.Answer{Header: filter.Replayable(h)}
+		if !bytes.Equal(record.Encode(nil, a), record.Encode(nil, b)) {
+			t.Error("the same header is written in two ways")
+		}
+	})
+}

@@ -1,0 +1,45 @@
+package record_test
+
+import (
+	"runtime"
+	"testing"
+
+	"github.com/reqlock/reqlock/internal/adapter/record"
+)
+
+// A record takes memory for what it holds, and not for what it claims to. This
+// test is not parallel: it looks at the memory of the process.
+func TestDecodeAllocatesNoMoreThanItReads(t *testing.T) {
+	const much = "\xff\xff\xff\xff\x0f" // 4 GiB
+	answer := func(b []byte) error {
+		_, err := record.Decode(b)
+		return err
+	}
+	reply := func(b []byte) error {
+		_, err := record.DecodeReply(b)
+		return err
+	}
+	for name, test := range map[string]struct {
+		decode func([]byte) error
+		record []byte
+	}{
+		"names":          {answer, sealed(1, 1, "\xc8\x01"+much)},
+		"name":           {answer, sealed(1, 1, "\xc8\x01\x01"+much)},
+		"values":         {answer, sealed(1, 1, "\xc8\x01\x01\x01a"+much)},
+		"value":          {answer, sealed(1, 1, "\xc8\x01\x01\x01a\x01"+much)},
+		"metadata":       {reply, sealed(1, 2, "\x00"+much)},
+		"trailer":        {reply, sealed(1, 2, "\x00\x00"+much)},
+		"type":           {reply, sealed(1, 2, "\x00\x00\x00"+much)},
+		"text":           {reply, sealed(1, 2, "\x05\x00\x00"+much)},
+		"detail's URL":   {reply, sealed(1, 2, "\x05\x00\x00\x00"+much)},
+		"detail's value": {reply, sealed(1, 2, "\x05\x00\x00\x00\x00"+much)},
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		err := test.decode(test.record)
+		runtime.ReadMemStats(&after)
+		if got := after.TotalAlloc - before.TotalAlloc; err == nil || got > 1<<20 {
+			t.Errorf("%s: %d bytes, %v", name, got, err)
+		}
+	}
+}

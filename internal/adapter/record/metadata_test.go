@@ -1,0 +1,69 @@
+package record_test
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/reqlock/reqlock/internal/adapter/record"
+)
+
+// neverMetadata is what no metadata that is replayed is called.
+var neverMetadata = []string{
+	"grpc-status", "grpc-message", "grpc-status-details-bin", "grpc-encoding", "grpc-accept-encoding", "grpc-timeout",
+	"grpc-message-type", "grpc-retry-pushback-ms", "grpc-previous-rpc-attempts", "grpc-trace-bin", "grpc-tags-bin",
+	"content-type", "te", "user-agent", "date", "traceparent", "tracestate", "x-request-id", "authorization",
+	"set-cookie", ":path", ":status", "idempotent-replayed", "", "a b", "x-\xff", "set-coo\u212aie",
+}
+
+// otherMetadata is replayed, since it is the application's own.
+var otherMetadata = []string{
+	"x-number", "x-number-bin", "location", "etag", "retry-after", "cache-control", "x-ratelimit-remaining", "a_b.c-d",
+	"grpcx", "user", "content",
+}
+
+func TestMetadata(t *testing.T) {
+	t.Parallel()
+	for _, name := range slices.Concat(neverMetadata, otherMetadata) {
+		want := md{}
+		if slices.Contains(otherMetadata, name) {
+			want = md{name: {"v", "w"}}
+		}
+		for _, spelling := range spellings(name) {
+			if got := record.Metadata(md{spelling: {"v", "w"}}); !reflect.DeepEqual(got, want) {
+				t.Errorf("%q: %v, want %v", spelling, got, want)
+			}
+			if record.MetadataNeverReplayed(spelling) != (len(want) == 0) {
+				t.Errorf("%q: never replayed is %v", spelling, len(want) != 0)
+			}
+		}
+	}
+}
+
+// What no HTTP answer replays, no metadata does either.
+func TestMetadataIsNoWayAroundTheFilter(t *testing.T) {
+	t.Parallel()
+	for _, name := range never {
+		if !record.MetadataNeverReplayed(strings.ToLower(name)) {
+			t.Errorf("%q is replayed", name)
+		}
+	}
+}
+
+// Two spellings of a name become one, in the same order each time; a name
+// without values is none; and what is returned is a copy.
+func TestMetadataMergesAndCopies(t *testing.T) {
+	t.Parallel()
+	given := md{"x-a": {"4"}, "X-A": {"1"}, "X-a": {"2", "3"}, "x-b": nil, "x-c": {""}}
+	for range 20 {
+		got := record.Metadata(given)
+		if want := (md{"x-a": {"1", "2", "3", "4"}, "x-c": {""}}); !reflect.DeepEqual(got, want) {
+			t.Fatalf("%v, want %v", got, want)
+		}
+		got["x-c"][0] = "changed"
+		if given["x-c"][0] != "" {
+			t.Fatal("the handler's metadata has changed")
+		}
+	}
+}

@@ -1,0 +1,162 @@
+package redisstore
+
+import (
+	"math/rand/v2"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/reqlock/reqlock/internal/testkit/redistest"
+)
+
+// A block is what one command has reserved: count numbers from first on.
+type block struct{ first, count int64 }
+
+// end returns the last number of the block.
+func (b block) end() int64 { return b.first + b.count - 1 }
+
+// reserve reserves numbers with Enqueue or Renew, by turns.
+func reserve(t *testing.T, s *syncStore, turn, wanted int) block {
+	t.Helper()
+	r := request(me1)
+	r.Fences = wanted
+	if turn%2 == 0 {
+		got, err := s.Enqueue(t.Context(), r)
+		if err != nil || !got.Granted {
+			t.Fatalf("%+v, %v", got, err)
+		}
+		return block{got.Fence, int64(got.Fences)}
+	}
+	got, err := s.Renew(t.Context(), r)
+	if err != nil || !got.Held {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	return block{got.Fence, int64(got.Fences)}
+}
+
+//faults:row 21
+func TestFences(t *testing.T) {
+	onEachServer(t, func(t *testing.T, rdb redis.UniversalClient) {
+		t.Run("they rise", func(t *testing.T) { fencesRise(t, rdb) })
+		t.Run("they rise at full speed", func(t *testing.T) { fencesRiseAtFullSpeed(t, rdb) })
+		t.Run("they are exact", func(t *testing.T) { fencesAreExact(t, rdb) })
+		t.Run("they are reserved for the holder alone", func(t *testing.T) { fencesAreReservedForTheHolderAlone(t, rdb) })
+	})
+}
+
+// flushAll deletes all data.
+func flushAll(t *testing.T, rdb redis.UniversalClient) {
+	t.Helper()
+	err := redistest.EachMaster(t.Context(), rdb, func(master redis.Cmdable) error {
+		return master.FlushAll(t.Context()).Err()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func fencesRise(t *testing.T, rdb redis.UniversalClient) {
+	t.Helper()
+	state{}.put(t, rdb)
+	s := newStore(t, rdb)
+	const wanted = 64
+	var last block
+	for i := range 20 {
+		lost, ahead := i == 6 || i == 10, i >= 14
+		switch i {
+		case 6:
+			rdb.Del(t.Context(), theFence)
+		case 10:
+			flushAll(t, rdb)
+		case 14: // a counter that is ahead of the clock, as after a step back
+			last.first += int64(time.Hour / time.Microsecond)
+			rdb.Set(t.Context(), theFence, last.end(), 0)
+		}
+		got := reserve(t, s, i, wanted)
+		if got.first <= last.end() {
+			t.Fatalf("block %d begins at %d, the one before it ended at %d", i, got.first, last.end())
+		}
+		if got.count < 1 || got.count > wanted || (lost || ahead) && got.count != 1 {
+			t.Errorf("block %d has %d numbers", i, got.count)
+		}
+		if ahead && got.first != last.end()+1 {
+			t.Errorf("block %d begins at %d, ahead of the clock, and the one before it ended at %d", i, got.first, last.end())
+		}
+		last = got
+		if kept := rdb.Get(t.Context(), theFence).Val(); kept != strconv.FormatInt(last.end(), 10) {
+			t.Fatalf("the server keeps %q as the last number, want %d", kept, last.end())
+		}
+		if life := rdb.PTTL(t.Context(), theFence).Val(); !isLife(life, 7*24*time.Hour) {
+			t.Errorf("the numbers are kept for %v", life)
+		}
+	}
+}
+
+// Whole blocks are reserved one after the other, faster than the server's clock
+// counts as many microseconds. The counter is lost at any time.
+func fencesRiseAtFullSpeed(t *testing.T, rdb redis.UniversalClient) {
+	t.Helper()
+	state{}.put(t, rdb)
+	s := newStore(t, rdb)
+	const wanted = 1000
+	var last block
+	for i := range 3000 {
+		lost := i == 0 || rand.N(10) == 0
+		if lost {
+			rdb.Del(t.Context(), theFence)
+		}
+		got := reserve(t, s, i, wanted)
+		if got.first <= last.end() {
+			t.Fatalf("block %d begins at %d, the one before it ended at %d", i, got.first, last.end())
+		}
+		if !lost && got.count < wanted && got.first != last.end()+1 {
+			t.Fatalf("block %d has %d numbers, though the clock allows %d", i, got.count, got.end()-last.end())
+		}
+		last = got
+	}
+}
+
+//faults:row 16, 21
+func TestFencesRiseOverARestart(t *testing.T) {
+	server := redistest.Start(t)
+	rdb := server.Client(t)
+	before := reserve(t, newStore(t, rdb), 0, 1)
+	server.Restart()
+	if after := reserve(t, newStore(t, server.Client(t)), 0, 1); after.first <= before.end() {
+		t.Errorf("%d after %d", after.first, before.end())
+	}
+}
+
+// The numbers are exact up to the largest that a counter may hold.
+func fencesAreExact(t *testing.T, rdb redis.UniversalClient) {
+	t.Helper()
+	state{}.put(t, rdb)
+	s := newStore(t, rdb)
+	const last = 8999999999999999
+	rdb.Set(t.Context(), theFence, last, 0)
+	if got := reserve(t, s, 0, 3); got != (block{last + 1, 1}) {
+		t.Errorf("%+v after %d", got, last)
+	}
+	if kept := rdb.Get(t.Context(), theFence).Val(); kept != "9000000000000000" {
+		t.Errorf("kept %q", kept)
+	}
+}
+
+func fencesAreReservedForTheHolderAlone(t *testing.T, rdb redis.UniversalClient) {
+	t.Helper()
+	s := newStore(t, rdb)
+	state{value: bob1, ttl: ttl}.put(t, rdb)
+	r := request(me1)
+	r.Fences = 8
+	if got, err := s.Enqueue(t.Context(), r); err != nil || got.Granted || got.Fence != 0 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if got, err := s.Renew(t.Context(), r); err != nil || got.Held || got.Fence != 0 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if rdb.Exists(t.Context(), theFence).Val() != 0 {
+		t.Error("numbers were reserved")
+	}
+}

@@ -1,0 +1,78 @@
+package redisstore
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/reqlock/reqlock/internal/store"
+	"github.com/reqlock/reqlock/internal/testkit/redistest"
+)
+
+// Exchanges serve again: what one says and is told is never another's.
+func TestExchangesServeAgain(t *testing.T) {
+	rdb := redistest.Start(t).Client(t, deadlines)
+	s := newStore(t, rdb)
+	const workers, rounds = 32, 60
+	var group sync.WaitGroup
+	for w := range workers {
+		group.Go(func() {
+			for i := range rounds {
+				r := request(fmt.Sprintf("%s:%d", me, w*rounds+i))
+				r.Key, r.Inline, r.Alone = fmt.Sprint("key", w), i%2 == 0, i%3 == 0
+				r.TTL += time.Duration(w) * time.Minute
+				r.Bound = longBound
+				do := s.Take
+				if i%5 == 0 {
+					do, r.Fences = s.Enqueue, i%10
+				}
+				if i%4 == 0 {
+					do, r.Attempt = s.Enqueue, attemptOf(w, i)
+				}
+				got, err := do(t.Context(), r)
+				if err != nil || !got.Granted || (got.Fence > 0) != (r.Fences > 0) || (got.Number == 1) != (r.Attempt != nil) {
+					t.Errorf("%+v, %v", got, err)
+				}
+				if i%7 == 0 {
+					value, left := rdb.Get(t.Context(), "p:"+r.Key).Val(), rdb.PTTL(t.Context(), "p:"+r.Key).Val()
+					if value != r.Token || !isLife(left, r.TTL) {
+						t.Errorf("%s: %q for %v, want %q for %v", r.Key, value, left, r.Token, r.TTL)
+					}
+				}
+				if renewal, err := s.Renew(t.Context(), r); err != nil || !renewal.Held {
+					t.Errorf("renew: %+v, %v", renewal, err)
+				}
+				r.Ending, r.Record = store.Commit, fmt.Append(nil, "answer ", w, i)
+				released, err := s.Release(t.Context(), r)
+				if err != nil || !mayEnd(released.End, r.Inline) || rdb.Exists(t.Context(), "p:"+r.Key).Val() != 0 {
+					t.Errorf("release: %+v, %v", released, err)
+				}
+				if r.Attempt != nil {
+					if got, err := s.Enqueue(t.Context(), r); err != nil || string(got.Record) != string(r.Record) {
+						t.Errorf("done with %q: %+v, %v", r.Record, got, err)
+					}
+					rdb.Del(t.Context(), "{p:"+r.Key+"}:r")
+				}
+			}
+		})
+	}
+	group.Wait()
+	left := rdb.Keys(t.Context(), "p:*").Val()
+	if i := slices.IndexFunc(left, func(key string) bool { return key[:len(theLock)-1] == "p:k" }); i >= 0 {
+		t.Errorf("left over: %q", left)
+	}
+}
+
+// mayEnd reports whether the release of a key that nobody waits for may end so. An
+// inline one is sent again if its reply takes longer than store.InlineTime, as on a
+// busy machine. The second send finds no key, because the first one has freed it.
+func mayEnd(end store.End, inline bool) bool {
+	return end == store.Freed || inline && end == store.Unsure
+}
+
+// attemptOf returns an attempt whose fingerprint no other one has.
+func attemptOf(worker, round int) *store.Attempt {
+	return &store.Attempt{Fingerprint: fmt.Append(nil, worker, round), Keep: keep}
+}

@@ -1,0 +1,447 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/reqlock/reqlock/internal/store"
+	"github.com/reqlock/reqlock/internal/testkit/redistest"
+)
+
+// both are the replicas of a master of redistest. They have longer than a busy machine
+// takes.
+var both = Replicas{Count: 2, Timeout: 2 * time.Second}
+
+// within gives them another time: where one of them is away, that passes in vain.
+func (r Replicas) within(timeout time.Duration) Replicas {
+	r.Timeout = timeout
+	return r
+}
+
+// newDurable returns a store whose grants replicas have to acknowledge.
+func newDurable(t *testing.T, rdb redis.UniversalClient, replicas Replicas) *syncStore {
+	t.Helper()
+	s, err := New(rdb, "p:", me, replicas)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(context.Background()); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return &syncStore{Store: s}
+}
+
+// startReplicated runs a master with two replicas. Who tests it may use WAIT.
+func startReplicated(t *testing.T) *redistest.Sentinels {
+	t.Helper()
+	sentinels := redistest.StartSentinel(t)
+	for _, server := range sentinels.Servers() {
+		server.Grant(redistest.ReplicaRights)
+	}
+	return sentinels
+}
+
+// An act is a transition that replicas have to acknowledge, or need not.
+type act struct {
+	name   string
+	before state
+	// do reports whether it was granted.
+	do    func(t *testing.T, s *syncStore) (granted bool, err error)
+	waits bool
+}
+
+var acts = []act{
+	{name: "take", waits: true, do: takeIt},
+	{name: "take again", waits: true, before: state{value: me1, ttl: time.Hour}, do: takeIt},
+	{name: "enqueue", waits: true, do: enqueueIt},
+	{name: "confirm a hand-off", waits: true, before: state{value: me1, ttl: claim}, do: enqueueIt},
+	{name: "confirm what needs no longer life", waits: true, before: state{value: me1, ttl: time.Hour}, do: enqueueIt},
+	{name: "renew", waits: true, before: state{value: me1, ttl: time.Hour}, do: func(t *testing.T, s *syncStore) (bool, error) {
+		t.Helper()
+		got, err := s.Renew(t.Context(), request(me1))
+		return got.Held, err
+	}},
+	{name: "begin", waits: true, do: beginIt},
+	{name: "begin again", waits: true, before: state{value: me1, ttl: time.Hour, record: runs(me1, "1")}, do: beginIt},
+	{name: "commit", waits: true, before: state{value: me1, ttl: ttl, record: runs(me1, "1")}, do: finishIt(store.Commit)},
+	{name: "commit again", waits: true, before: state{record: done(me1)}, do: finishIt(store.Commit)},
+	{name: "seal", waits: true, before: state{value: me1, ttl: ttl, record: runs(me1, "1")}, do: finishIt(store.Seal)},
+
+	{name: "abort", before: state{value: me1, ttl: ttl, record: runs(me1, "1")}, do: finishIt(store.Abort)},
+	{name: "release", before: state{value: me1, ttl: ttl}, do: func(t *testing.T, s *syncStore) (bool, error) {
+		t.Helper()
+		got, err := s.Release(t.Context(), request(me1))
+		return got.End == store.Freed, err
+	}},
+	{name: "release and rejoin", before: state{value: me1, ttl: ttl}, do: func(t *testing.T, s *syncStore) (bool, error) {
+		t.Helper()
+		r := request(me1)
+		r.Rejoin = me2
+		got, err := s.Release(t.Context(), r)
+		return got.End == store.Kept || got.End == store.Unsure, err
+	}},
+	{name: "resolve", before: state{value: me1, ttl: ttl, record: runs(me1, "1")}, do: func(t *testing.T, s *syncStore) (bool, error) {
+		t.Helper()
+		return s.Resolve(t.Context(), request(me1))
+	}},
+}
+
+func takeIt(t *testing.T, s *syncStore) (bool, error) {
+	t.Helper()
+	got, err := s.Take(t.Context(), request(me1))
+	return got.Granted, err
+}
+
+func enqueueIt(t *testing.T, s *syncStore) (bool, error) {
+	t.Helper()
+	got, err := s.Enqueue(t.Context(), request(me1))
+	return got.Granted, err
+}
+
+func beginIt(t *testing.T, s *syncStore) (bool, error) {
+	t.Helper()
+	got, err := s.Enqueue(t.Context(), attempt(me1))
+	return got.Granted, err
+}
+
+func finishIt(ending store.Ending) func(t *testing.T, s *syncStore) (bool, error) {
+	return func(t *testing.T, s *syncStore) (bool, error) {
+		t.Helper()
+		r := attempt(me1)
+		r.Ending = ending
+		if ending == store.Commit {
+			r.Record = []byte(theAnswer)
+		}
+		got, err := s.Release(t.Context(), r)
+		return got.Stored == store.WasStored, err
+	}
+}
+
+// writes are the commands by which the scripts write.
+var writes = []string{"SET", "PEXPIRE", "HSET", "DEL"}
+
+// What WAIT counts is what its own connection has written.
+func TestEachGrantIsWrittenAndAskedForOnItsConnection(t *testing.T) {
+	sentinels := startReplicated(t)
+	master := sentinels.Master()
+	observer, s := master.Client(t), newDurable(t, sentinels.Client(t), both)
+	none := newStoreOf(t, sentinels.Client(t), me)
+	heard := monitor(t, master)
+	for _, act := range acts {
+		t.Run(act.name, func(t *testing.T) {
+			for range 2 { // the scripts are known the second time
+				act.before.put(t, observer)
+				heard()
+				if granted, err := act.do(t, s); !granted || err != nil {
+					t.Fatalf("%v, %v", granted, err)
+				}
+			}
+			all := heard()
+			sent, waits, wrote := named(all, "EVALSHA"), named(all, "WAIT"), named(all, writes...)
+			switch {
+			case len(sent) != 1 || len(named(all, "SET", "EVAL")) > len(wrote):
+				t.Errorf("sent %v", all)
+			case !act.waits && len(waits) != 0:
+				t.Errorf("replicas are asked: %v", all)
+			case act.waits && (len(waits) != 1 || waits[0].from != sent[0].from || len(wrote) == 0):
+				t.Errorf("replicas are not asked for what was written: %v", all)
+			}
+
+			act.before.put(t, observer)
+			heard()
+			if granted, err := act.do(t, none); !granted || err != nil {
+				t.Errorf("where no replicas are asked: %v, %v", granted, err)
+			}
+			if waits := named(heard(), "WAIT"); len(waits) != 0 {
+				t.Errorf("replicas are asked where none are wanted: %v", waits)
+			}
+		})
+	}
+}
+
+//faults:row 18
+func TestTooFewReplicasAreAFaultOfWhatWasGranted(t *testing.T) {
+	sentinels := startReplicated(t)
+	observer := sentinels.Master().Client(t)
+	s := newDurable(t, sentinels.Client(t), both.within(250*time.Millisecond)) // which the other one has, too
+	replica := sentinels.Replicas()[0]
+	const oneHas, noneHas = "only 1 of 2 replicas have acknowledged it", "only 0 of 2 replicas have acknowledged it"
+	told := make(map[string]bool)
+	for _, act := range acts {
+		t.Run(act.name, func(t *testing.T) {
+			act.before.put(t, observer)
+			replica.Pause()
+			granted, err := act.do(t, s)
+			replica.Resume()
+			var fault *store.Fault
+			switch {
+			case !act.waits:
+				if !granted || err != nil {
+					t.Errorf("%v, %v; nobody has to acknowledge that", granted, err)
+				}
+			case granted || !errors.As(err, &fault) || !fault.Passing || !fault.Unknown:
+				t.Errorf("%v, %#v", granted, err)
+			case err.Error() != oneHas && err.Error() != noneHas: // now and then the other one is late on a busy machine
+				t.Errorf("it says %q", err)
+			default:
+				told[err.Error()] = true
+			}
+			if !act.waits {
+				return
+			}
+			eventually(t, "it is acknowledged by the same token", func() bool {
+				granted, err := act.do(t, s)
+				return granted && err == nil
+			})
+		})
+	}
+	if told[noneHas] && !told[oneHas] {
+		t.Errorf("it always says %q", noneHas)
+	}
+}
+
+// A refusal says what the server has found, and writes nothing.
+func TestRefusalsNeedNoReplicas(t *testing.T) {
+	sentinels := startReplicated(t)
+	observer, s := sentinels.Master().Client(t), newDurable(t, sentinels.Client(t), both.within(50*time.Millisecond))
+	for _, replica := range sentinels.Replicas() {
+		replica.Pause()
+		t.Cleanup(replica.Resume)
+	}
+	held := state{value: bob1, ttl: ttl, record: runs(bob1, "1")}
+	held.put(t, observer)
+	if got, err := s.Take(t.Context(), request(me1)); err != nil || got.Holder != bob1 {
+		t.Errorf("take: %+v, %v", got, err)
+	}
+	if got, err := s.Enqueue(t.Context(), request(me1)); err != nil || got.Holder != bob1 {
+		t.Errorf("enqueue: %+v, %v", got, err)
+	}
+	if got, err := s.Renew(t.Context(), request(me1)); err != nil || got.Held {
+		t.Errorf("renew: %+v, %v", got, err)
+	}
+	if got, err := s.Enqueue(t.Context(), attempt(me1)); err != nil || !got.Running {
+		t.Errorf("begin: %+v, %v", got, err)
+	}
+	r := attempt(me1)
+	r.Ending, r.Record = store.Commit, []byte(theAnswer)
+	if got, err := s.Release(t.Context(), r); err != nil || got.Stored != store.NotStored {
+		t.Errorf("commit: %+v, %v", got, err)
+	}
+	rejoins := request(me1)
+	rejoins.Rejoin = me2
+	if got, err := s.Release(t.Context(), rejoins); err != nil || got.End != store.NotHeld {
+		t.Errorf("rejoin: %+v, %v", got, err)
+	}
+	state{record: done(bob1)}.put(t, observer)
+	if got, err := s.Enqueue(t.Context(), attempt(me1)); err != nil || got.Verdict != store.Done {
+		t.Errorf("begin what is done: %+v, %v", got, err)
+	}
+}
+
+// No release waits for replicas, so the one that keeps the key asks for itself.
+func TestAKeyThatIsKeptIsUnsureUntilReplicasAreAsked(t *testing.T) {
+	sentinels := startReplicated(t)
+	observer, s := sentinels.Master().Client(t), newDurable(t, sentinels.Client(t), both)
+	state{value: me1, ttl: ttl}.put(t, observer)
+	rejoins := request(me1)
+	rejoins.Rejoin = me2
+	if got, err := s.Release(t.Context(), rejoins); err != nil || got.End != store.Unsure {
+		t.Errorf("%+v, %v", got, err)
+	}
+	state{value: me2, ttl: ttl}.check(t, observer)
+	if got, err := s.Enqueue(t.Context(), request(me2)); err != nil || !got.Granted {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// blocked is a client of CLIENT LIST that waits for replicas.
+var blocked = regexp.MustCompile(`flags=b\b.* cmd=wait `)
+
+// A release is told while a grant waits for replicas.
+func TestAReleaseDoesNotStandBehindReplicas(t *testing.T) {
+	sentinels := startReplicated(t)
+	observer := sentinels.Master().Client(t)
+	s := newDurable(t, sentinels.Client(t, func(o *redis.FailoverOptions) { o.ReadTimeout = longBound }), both.within(patience))
+	state{value: me1, ttl: ttl, record: runs(me1, "1")}.put(t, observer)
+	for _, replica := range sentinels.Replicas() {
+		replica.Pause()
+	}
+	waiting := make(chan error, 3)
+	other, third, renewed := request(me2), attempt(me2), request(me1)
+	other.Key, third.Key = "other", "third"
+	other.Bound, third.Bound, renewed.Bound = longBound, longBound, longBound
+	s.Store.Take(other, func(_ store.Answer, err error) { waiting <- err })
+	s.Store.Enqueue(third, func(_ store.Answer, err error) { waiting <- err })
+	s.Store.Renew(renewed, func(_ store.Renewal, err error) { waiting <- err })
+	eventually(t, "they are at the server", func() bool {
+		return len(blocked.FindAllString(observer.ClientList(t.Context()).Val(), -1)) == 3
+	})
+
+	r := attempt(me1)
+	r.Ending = store.Abort
+	if got, err := s.Release(t.Context(), r); err != nil || got.End != store.Freed {
+		t.Errorf("abort: %+v, %v", got, err)
+	}
+	if got, err := s.Release(t.Context(), request(me1)); err != nil || got.End != store.NotHeld {
+		t.Errorf("release: %+v, %v", got, err)
+	}
+	select {
+	case err := <-waiting:
+		t.Errorf("a grant was told before: %v", err)
+	default:
+	}
+	for _, replica := range sentinels.Replicas() {
+		replica.Resume()
+	}
+	for range 3 {
+		if err := <-waiting; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A reply that is late since replicas are is not taken for a lost one.
+func TestWhatWaitsForReplicasIsSentOnce(t *testing.T) {
+	for name, test := range map[string]struct{ wait, bound time.Duration }{
+		"its caller could lead, for a shorter time": {200 * time.Millisecond, 5 * time.Second},
+		"it waits for more than half of its bound":  {2400 * time.Millisecond, 4 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := redistest.Start(t)
+			server.Grant(redistest.ReplicaRights)
+			proxy := redistest.NewProxy(t, server.Addr())
+			s := newDurable(t, proxy.Client(t, deadlines, longReads), Replicas{Count: 1, Timeout: test.wait})
+			if err := server.Client(t).ScriptLoad(t.Context(), s.scripts.take.source.(string)).Err(); err != nil {
+				t.Fatal(err)
+			}
+			s.takes.swift = true // so that whoever can lead does
+			r := inline("k")
+			r.Bound = test.bound
+			begun := time.Now()
+			_, err := s.Take(t.Context(), r)
+			late := time.Since(begun) >= (test.bound+test.wait)/2 // and was sent again
+			var short *shortError
+			if !errors.As(err, &short) {
+				t.Errorf("got %v", err)
+			}
+			if n := proxy.Commands()["EVALSHA"]; n != 1 && !late {
+				t.Errorf("it was sent %d times", n)
+			}
+		})
+	}
+}
+
+// What is sent again writes again, so that the second WAIT speaks of it too.
+//
+//faults:row 1, 10: where replicas have to acknowledge it
+func TestALostReplyIsSurvivedWithReplicas(t *testing.T) {
+	sentinels := startReplicated(t)
+	master := sentinels.Master()
+	observer, heard := master.Client(t), monitor(t, master)
+	proxy := redistest.NewProxy(t, master.Addr())
+	s := newDurable(t, proxy.Client(t), both)
+	for _, script := range []script{s.scripts.take, s.scripts.enqueue, s.scripts.renew, s.scripts.begin, s.scripts.finish} {
+		if err := observer.ScriptLoad(t.Context(), script.source.(string)).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, lost := range []string{"EVALSHA", "WAIT"} {
+		for _, act := range slices.DeleteFunc(slices.Clone(acts), func(a act) bool { return !a.waits }) {
+			t.Run(act.name+", "+lost, func(t *testing.T) {
+				act.before.put(t, observer)
+				heard()
+				dropped := proxy.DropReply(redistest.Named(lost), redistest.CloseConn)
+				if granted, err := act.do(t, s); !granted || err != nil {
+					t.Fatalf("%v, %v", granted, err)
+				}
+				<-dropped
+				all := heard()
+				sent := named(all, "EVALSHA")
+				if len(sent) != 2 {
+					t.Fatalf("sent %d times: %v", len(sent), all)
+				}
+				again := all[slices.Index(all, sent[1]):]
+				if !slices.Contains(again, ran{sent[1].from, "WAIT"}) || len(named(again, writes...)) == 0 {
+					t.Errorf("the second send is not acknowledged by itself: %v", all)
+				}
+			})
+		}
+	}
+}
+
+func TestWhatWaitIsRefusedIsSaid(t *testing.T) {
+	sentinels := redistest.StartSentinel(t)
+	observer := sentinels.Master().Client(t)
+	if err := observer.ACLSetUser(t.Context(), "alice", "on", "nopass", "~*", "&*", "+@all", "-wait").Err(); err != nil {
+		t.Fatal(err)
+	}
+	rdb := redis.NewClient(&redis.Options{Addr: sentinels.Master().Addr(), Username: "alice", Password: "any"})
+	t.Cleanup(func() { _ = rdb.Close() })
+	s := newDurable(t, rdb, both)
+	for _, act := range acts {
+		act.before.put(t, observer)
+		granted, err := act.do(t, s)
+		var fault *store.Fault
+		switch {
+		case !act.waits:
+			if !granted || err != nil {
+				t.Errorf("%s: %v, %v", act.name, granted, err)
+			}
+		case granted || !errors.As(err, &fault) || fault.Passing || !fault.Unknown || !strings.HasPrefix(err.Error(), "NOPERM"):
+			t.Errorf("%s: %v, %#v", act.name, granted, err)
+		case strings.Contains(err.Error(), "alice"):
+			t.Errorf("%s: %v tells too much", act.name, err)
+		}
+	}
+}
+
+// Durable scripts answer as the others do.
+func TestDurableScriptsAreTheSameTransitions(t *testing.T) {
+	rdb := redistest.Start(t).Client(t)
+	for _, test := range slices.Concat(transitions, ofAttempts) {
+		t.Run(test.name, func(t *testing.T) {
+			s := newStore(t, rdb)
+			s.scripts = newScripts(true)
+			test.check(t, rdb, s)
+		})
+	}
+}
+
+func TestAClientThatCannotAskReplicasIsRefused(t *testing.T) {
+	server := redis.NewClient(&redis.Options{ReadTimeout: 149 * time.Millisecond})
+	servers := redis.NewClusterClient(&redis.ClusterOptions{ReadTimeout: 150 * time.Millisecond})
+	replicas := both.within(50 * time.Millisecond)
+	endless := redis.NewClient(&redis.Options{ReadTimeout: -1})
+	t.Cleanup(func() { _, _, _ = server.Close(), servers.Close(), endless.Close() })
+	for name, test := range map[string]struct {
+		rdb  redis.UniversalClient
+		says string // "" if it will do
+	}{
+		"a wrapper that hides what it wraps":   {opaque{endless}, "does not show what it wraps"},
+		"a server, no time to read":            {server, "ReadTimeout"},
+		"a cluster, just enough time to read":  {servers, ""},
+		"a cluster, wrapped":                   {cluster{servers}, ""},
+		"a server, without a limit to reading": {endless, ""},
+	} {
+		err := CheckReplicas(test.rdb, replicas)
+		if (err == nil) != (test.says == "") || err != nil && !strings.Contains(err.Error(), test.says) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if s, refused := New(test.rdb, "p:", me, replicas); (refused == nil) != (err == nil) || (s == nil) != (err != nil) {
+			t.Errorf("%s: New: %v", name, refused)
+		}
+		if err := CheckReplicas(test.rdb, Replicas{}); err != nil {
+			t.Errorf("%s, no replicas: %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,107 @@
+package compare
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/reqlock/reqlock/tests/bench/internal/child"
+	"github.com/reqlock/reqlock/tests/bench/internal/lab"
+	"github.com/reqlock/reqlock/tests/bench/internal/load"
+	"github.com/reqlock/reqlock/tests/bench/internal/lock"
+	"github.com/reqlock/reqlock/tests/bench/internal/shared"
+)
+
+// Run runs all locks of a suite, in turns.
+func (s Suite) Run(ctx context.Context, l *lab.Lab) (runs []Run, err error) {
+	on, end, err := s.deploy(ctx, l)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", s.Name, err)
+	}
+	defer func() { err = errors.Join(err, end()) }()
+	err = l.Turns(s.Name, len(s.Locks), func(repetition, contestant int) error {
+		name := s.Locks[contestant]
+		run, err := s.once(ctx, l, on, name, repetition)
+		if err == nil {
+			runs = append(runs, run)
+		}
+		return err
+	})
+	return runs, err
+}
+
+// once runs one lock once.
+func (s Suite) once(ctx context.Context, l *lab.Lab, on deployment, name lock.Name, repetition int) (Run, error) {
+	if err := on.Clear(ctx); err != nil {
+		return Run{}, err
+	}
+	memoryPath := ""
+	var memory *shared.Memory
+	if s.Contended() {
+		memoryPath = filepath.Join(l.Dir, "shared")
+		if err := shared.Create(memoryPath); err != nil {
+			return Run{}, err
+		}
+		var err error
+		if memory, err = shared.Open(memoryPath); err != nil {
+			return Run{}, err
+		}
+		defer func() { _ = memory.Close() }()
+	}
+
+	before, err := on.Used(ctx)
+	if err != nil {
+		return Run{}, err
+	}
+	outcomes, err := child.Run[load.Outcome](ctx, s.jobs(l, on, name, memoryPath), child.Options{
+		Begin: func() (err error) {
+			before, err = on.Used(ctx)
+			return err
+		},
+		Profile: l.Profile(s.Name, string(name), repetition),
+	})
+	if err != nil {
+		return Run{}, err
+	}
+	after, err := on.Used(ctx)
+	if err != nil {
+		return Run{}, err
+	}
+
+	e := evidence{outcomes: outcomes, server: after.Since(before)}
+	if memory != nil {
+		e.violations = memory.Violations(acquired(outcomes))
+	}
+	if acquired(outcomes) == 0 {
+		return Run{}, fmt.Errorf("%s: no lock was taken", name)
+	}
+	run := judge(s, s.window(l.Window), e)
+	run.Lock, run.Repetition = name, repetition+1
+	return run, nil
+}
+
+// jobs returns the jobs of all processes.
+func (s Suite) jobs(l *lab.Lab, on deployment, name lock.Name, memoryPath string) []child.Job {
+	jobs := make([]child.Job, s.Processes)
+	for i := range jobs {
+		crew := load.Crew{
+			Lock: name, Addrs: on.Addrs(), Memory: memoryPath,
+			Process: i, Processes: s.Processes, Goroutines: s.Goroutines, Section: s.Section,
+		}
+		if s.Burst {
+			jobs[i] = &load.Burst{Crew: crew, Repeat: l.Rounds}
+		} else {
+			jobs[i] = &load.Loop{Crew: crew, Window: s.window(l.Window), OwnKeys: s.OwnKeys}
+		}
+	}
+	return jobs
+}
+
+// acquired returns how many locks all processes have taken.
+func acquired(outcomes []load.Outcome) (sum int64) {
+	for _, o := range outcomes {
+		sum += o.Acquired
+	}
+	return sum
+}

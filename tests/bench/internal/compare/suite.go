@@ -1,0 +1,203 @@
+package compare
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/reqlock/reqlock/tests/bench/internal/lab"
+	"github.com/reqlock/reqlock/tests/bench/internal/lock"
+)
+
+// A Suite is one load, and the locks that it is put on.
+type Suite struct {
+	Name       string
+	Title      string
+	Locks      []lock.Name
+	Processes  int
+	Goroutines int // in each process
+	Section    time.Duration
+	OwnKeys    bool // each goroutine has a key of its own: nothing is contended
+	Burst      bool // each goroutine takes the lock once
+	Stretch    int  // how many windows a run takes; 0 is 1
+	Masters    int  // of a Redis Cluster to run on; this and the next are 0 for the one server of all suites
+	Replicas   int  // of a master to run on
+	Nodes      int  // to run on that know nothing of each other
+}
+
+// The names of the suites.
+const (
+	Lone    = "lone"
+	Keys64  = "keys-64"
+	Keys256 = "keys-256"
+	Cluster = "cluster"
+	Line    = "line-128"
+	Hot     = "hot-4x16"
+	HotBusy = "hot-4x16-1ms"
+	Burst1  = "burst-1x128"
+	Burst4  = "burst-4x32"
+
+	FencedLone = "fenced-lone"
+	FencedPair = "fenced-line-2"
+	FencedLine = "fenced-line-16"
+	FencedHot  = "fenced-hot-4x16"
+
+	ReplicasLone   = "replicas-lone"
+	ReplicasKeys64 = "replicas-keys-64"
+	ReplicasHot    = "replicas-hot-4x16-1ms"
+)
+
+// QuorumLone is the name of a suite on so many servers of a quorum.
+func QuorumLone(nodes int) string { return fmt.Sprintf("quorum-%d-lone", nodes) }
+
+// QuorumKeys64 is as QuorumLone.
+func QuorumKeys64(nodes int) string { return fmt.Sprintf("quorum-%d-keys-64", nodes) }
+
+// QuorumHot is as QuorumLone.
+func QuorumHot(nodes int) string { return fmt.Sprintf("quorum-%d-hot-4x16-1ms", nodes) }
+
+// QuorumBurst is as QuorumLone.
+func QuorumBurst(nodes int) string { return fmt.Sprintf("quorum-%d-burst-4x32", nodes) }
+
+// turnsToShow is how many windows a run with a 1 ms section takes. A turn of
+// 128 waiters takes 0.15 s, and the first one is not like the others.
+const turnsToShow = 2
+
+// Suites returns all suites.
+func Suites() []Suite {
+	// What waits in line is compared with those that wait; a free key also with
+	// the bare commands. rueidislock has a setting that is better where nobody
+	// waits, and can leave waiters behind where somebody does.
+	free := []lock.Name{
+		lock.Reqlock, lock.ReqlockPlain,
+		lock.Redislock, lock.Redsync, lock.Rueidislock, lock.RueidislockNoLoop, lock.Raw,
+	}
+	contended := []lock.Name{lock.Reqlock, lock.Redislock, lock.Redsync, lock.Rueidislock, lock.Raw}
+	bursts := []lock.Name{lock.Reqlock, lock.Redislock, lock.Redsync, lock.Rueidislock, lock.RueidislockNoLoop, lock.Raw}
+	suites := []Suite{
+		{
+			Name: Lone, Title: "one goroutine, one key",
+			Locks: free, Processes: 1, Goroutines: 1, OwnKeys: true,
+		},
+		{
+			Name: Keys64, Title: "64 goroutines, each with a key of its own",
+			Locks: free, Processes: 1, Goroutines: 64, OwnKeys: true,
+		},
+		{
+			Name: Keys256, Title: "256 goroutines, each with a key of its own",
+			Locks: free, Processes: 1, Goroutines: 256, OwnKeys: true,
+		},
+		{
+			Name: Cluster, Title: "256 goroutines, each with a key of its own, on a Redis Cluster of 3 masters",
+			Locks: free, Processes: 1, Goroutines: 256, OwnKeys: true, Masters: 3,
+		},
+		{
+			Name: Line, Title: "one hot key, 128 goroutines of one process, 1 ms section",
+			Locks: append(contended[:len(contended):len(contended)], lock.Channel), Processes: 1, Goroutines: 128,
+			Section: time.Millisecond, Stretch: turnsToShow,
+		},
+		{
+			Name: Hot, Title: "one hot key, 4 processes of 16 goroutines, empty section",
+			Locks: contended, Processes: 4, Goroutines: 16,
+		},
+		{
+			Name: HotBusy, Title: "one hot key, 4 processes of 16 goroutines, 1 ms section",
+			Locks: contended, Processes: 4, Goroutines: 16,
+			Section: time.Millisecond, Stretch: turnsToShow,
+		},
+		{
+			Name: Burst1, Title: "a burst of 128 callers who lock once, in one process",
+			Locks: bursts, Processes: 1, Goroutines: 128, Burst: true,
+		},
+		{
+			Name: Burst4, Title: "a burst of 128 callers who lock once, in 4 processes",
+			Locks: bursts, Processes: 4, Goroutines: 32, Burst: true,
+		},
+	}
+	suites = append(suites, fenced()...)
+	suites = append(suites, replicas()...)
+	for _, nodes := range []int{3, lab.MaxQuorum} {
+		suites = append(suites, quorum(nodes)...)
+	}
+	return suites
+}
+
+// fenced returns the suites of locks with fencing numbers, beside the same without.
+func fenced() []Suite {
+	const with = ", with fencing numbers"
+	locks := []lock.Name{lock.ReqlockFenced, lock.Reqlock}
+	return []Suite{
+		{
+			Name: FencedLone, Title: "one goroutine, one key" + with,
+			Locks: locks, Processes: 1, Goroutines: 1, OwnKeys: true,
+		},
+		{
+			Name: FencedPair, Title: "one hot key, 2 goroutines of one process, empty section" + with,
+			Locks: locks, Processes: 1, Goroutines: 2,
+		},
+		{
+			Name: FencedLine, Title: "one hot key, 16 goroutines of one process, empty section" + with,
+			Locks: locks, Processes: 1, Goroutines: 16,
+		},
+		{
+			Name: FencedHot, Title: "one hot key, 4 processes of 16 goroutines, empty section" + with,
+			Locks: locks, Processes: 4, Goroutines: 16,
+		},
+	}
+}
+
+// replicas returns the suites of locks that a replica has to acknowledge, beside the
+// same without.
+func replicas() []Suite {
+	const where = ", on a master with 2 replicas"
+	free := []lock.Name{lock.ReqlockReplica, lock.RawReplica, lock.Reqlock, lock.Raw, lock.Redsync}
+	return []Suite{
+		{
+			Name: ReplicasLone, Title: "one goroutine, one key" + where,
+			Locks: free, Processes: 1, Goroutines: 1, OwnKeys: true, Replicas: 2,
+		},
+		{
+			Name: ReplicasKeys64, Title: "64 goroutines, each with a key of its own" + where,
+			Locks: free, Processes: 1, Goroutines: 64, OwnKeys: true, Replicas: 2,
+		},
+		{
+			Name: ReplicasHot, Title: "one hot key, 4 processes of 16 goroutines, 1 ms section" + where,
+			Locks: free, Processes: 4, Goroutines: 16,
+			Section: time.Millisecond, Stretch: turnsToShow, Replicas: 2,
+		},
+	}
+}
+
+// quorum returns the suites of locks that most of so many servers have to grant.
+func quorum(nodes int) []Suite {
+	where := fmt.Sprintf(", on %d servers of a quorum", nodes)
+	locks := []lock.Name{lock.ReqlockQuorum, lock.RedsyncQuorum}
+	return []Suite{
+		{
+			Name: QuorumLone(nodes), Title: "one goroutine, one key" + where,
+			Locks: locks, Processes: 1, Goroutines: 1, OwnKeys: true, Nodes: nodes,
+		},
+		{
+			Name: QuorumKeys64(nodes), Title: "64 goroutines, each with a key of its own" + where,
+			Locks: locks, Processes: 1, Goroutines: 64, OwnKeys: true, Nodes: nodes,
+		},
+		{
+			Name: QuorumHot(nodes), Title: "one hot key, 4 processes of 16 goroutines, 1 ms section" + where,
+			Locks: locks, Processes: 4, Goroutines: 16,
+			Section: time.Millisecond, Stretch: turnsToShow, Nodes: nodes,
+		},
+		{
+			Name: QuorumBurst(nodes), Title: "a burst of 128 callers who lock once, in 4 processes" + where,
+			Locks: locks, Processes: 4, Goroutines: 32, Burst: true, Nodes: nodes,
+		},
+	}
+}
+
+// Contended reports whether the goroutines want the same key.
+func (s Suite) Contended() bool { return !s.OwnKeys }
+
+// window returns how long a run takes.
+func (s Suite) window(unit time.Duration) time.Duration {
+	return unit * time.Duration(max(s.Stretch, 1))
+}
+
+func (s Suite) String() string { return fmt.Sprintf("%s: %s", s.Name, s.Title) }

@@ -1,0 +1,83 @@
+package growth
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/reqlock/reqlock/tests/bench/internal/child"
+	"github.com/reqlock/reqlock/tests/bench/internal/lab"
+)
+
+// The names of the suites.
+const (
+	KeysSuite    = "grow-keys"
+	WaitersSuite = "grow-waiters"
+)
+
+// The largest numbers of keys and of waiters.
+const (
+	mostKeys    = 100_000
+	mostWaiters = 10_000
+)
+
+// counts returns the powers of ten up to n, or up to the lab's limit.
+func counts(l *lab.Lab, n int) (powers []int) {
+	for power := 1; power <= min(n, l.Largest); power *= 10 {
+		powers = append(powers, power)
+	}
+	return powers
+}
+
+// A KeysRun is one Keys, once.
+type KeysRun struct {
+	Keys       int
+	Repetition int
+	KeysOutcome
+	LeftInRedis int64 // keys that are still there afterwards
+}
+
+// RunKeys runs all numbers of keys, in turns.
+func RunKeys(ctx context.Context, l *lab.Lab) ([]KeysRun, error) {
+	var runs []KeysRun
+	sizes := counts(l, mostKeys)
+	err := l.Turns(KeysSuite, len(sizes), func(repetition, contestant int) error {
+		n := sizes[contestant]
+		if err := l.Server.Clear(ctx); err != nil {
+			return err
+		}
+		outcomes, err := child.Run[KeysOutcome](ctx, []child.Job{&Keys{Addr: l.Server.Addr, Keys: n}}, child.Options{
+			Profile: l.Profile(KeysSuite, strconv.Itoa(n), repetition),
+		})
+		if err != nil {
+			return err
+		}
+		used, err := l.Server.Used(ctx)
+		runs = append(runs, KeysRun{n, repetition + 1, outcomes[0], used.Keys})
+		return err
+	})
+	return runs, err
+}
+
+// A WaitersRun is one Waiters, once.
+type WaitersRun struct {
+	Waiters    int
+	Repetition int
+	WaitersOutcome
+}
+
+// RunWaiters runs all numbers of waiters, in turns.
+func RunWaiters(ctx context.Context, l *lab.Lab) ([]WaitersRun, error) {
+	var runs []WaitersRun
+	sizes := counts(l, mostWaiters)
+	err := l.Turns(WaitersSuite, len(sizes), func(repetition, contestant int) error {
+		n := sizes[contestant]
+		outcomes, err := child.Run[WaitersOutcome](ctx, []child.Job{&Waiters{Addr: l.Server.Addr, Waiters: n}}, child.Options{
+			Profile: l.Profile(WaitersSuite, strconv.Itoa(n), repetition),
+		})
+		if err == nil {
+			runs = append(runs, WaitersRun{n, repetition + 1, outcomes[0]})
+		}
+		return err
+	})
+	return runs, err
+}

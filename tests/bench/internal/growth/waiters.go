@@ -1,0 +1,182 @@
+package growth
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/tests/bench/internal/measure"
+	"github.com/reqlock/reqlock/tests/bench/internal/stack"
+	"github.com/reqlock/reqlock/tests/bench/internal/wire"
+)
+
+// A Waiters is a job: many goroutines wait for one key, and get it one after the
+// other.
+type Waiters struct {
+	Addr    string // of Redis
+	Waiters int
+
+	stack   *stack.Stack
+	waiting atomic.Int64
+}
+
+// A WaitersOutcome is what a Waiters has seen.
+type WaitersOutcome struct {
+	Bytes       float64 // memory for each waiter, that of its goroutine aside
+	Handoff     float64 // microseconds from one holder to the next
+	Allocations float64 // for each wait and hand-off
+	Commands    float64 // sent for each hand-off
+}
+
+// Kind names the job.
+func (*Waiters) Kind() string { return "waiters" }
+
+const (
+	waitersKey = "hot"
+	// handoffsAtLeast is how many hand-offs are measured, in several rounds where
+	// there are fewer waiters.
+	handoffsAtLeast = 500
+	// weighings is in how many rounds the memory is measured. It takes long.
+	weighings = 3
+	// waitersPoll is the pause between two looks whether all wait.
+	waitersPoll = time.Millisecond
+	// waitersTime bounds a round.
+	waitersTime = 60 * time.Second
+)
+
+// Prepare connects and warms up.
+func (w *Waiters) Prepare(ctx context.Context) (err error) {
+	w.stack, err = stack.Open(w.Addr, new(wire.Counter),
+		core.WithMaxWaiters(w.Waiters),
+		core.WithObserver(func(e core.Event) {
+			if e.Kind == core.Waiting {
+				w.waiting.Add(1)
+			}
+		}))
+	if err != nil {
+		return err
+	}
+	_, err = w.round(ctx, false)
+	return err
+}
+
+// Run returns a WaitersOutcome.
+func (w *Waiters) Run(ctx context.Context, _ time.Time) (any, error) {
+	var (
+		bytes              []float64
+		took               time.Duration
+		used               measure.Usage
+		commands, handoffs int64
+	)
+	for handoffs < handoffsAtLeast {
+		weigh := len(bytes) < weighings
+		r, err := w.round(ctx, weigh)
+		if err != nil {
+			return nil, err
+		}
+		if weigh {
+			bytes = append(bytes, float64(r.bytes)/float64(w.Waiters))
+		}
+		took += r.took
+		used.Allocations += r.used.Allocations
+		commands += r.commands
+		handoffs += int64(w.Waiters)
+	}
+	each := func(n float64) float64 { return n / float64(handoffs) }
+	return &WaitersOutcome{
+		Bytes:       measure.Median(bytes),
+		Handoff:     each(float64(took) / float64(time.Microsecond)),
+		Allocations: each(float64(used.Allocations)),
+		Commands:    each(float64(commands)),
+	}, nil
+}
+
+// A round is what one line of waiters has cost.
+type round struct {
+	bytes    int64
+	took     time.Duration // from the holder's release to the last waiter's
+	used     measure.Usage // from the first wait on
+	commands int64
+}
+
+// round lets all wait behind a holder, and then gives them their turns. It
+// measures their memory if it is told to weigh them.
+func (w *Waiters) round(ctx context.Context, weigh bool) (r round, err error) {
+	ctx, cancel := context.WithTimeout(ctx, waitersTime)
+	defer cancel()
+	holder, err := w.stack.Locks.Lock(ctx, waitersKey)
+	if err != nil {
+		return r, err
+	}
+
+	var (
+		crew   sync.WaitGroup
+		parked sync.WaitGroup
+		gate   = make(chan struct{})
+		errs   = make([]error, w.Waiters)
+	)
+	parked.Add(w.Waiters)
+	for i := range w.Waiters {
+		crew.Go(func() {
+			ctx, cancel := context.WithCancel(ctx) // of its own, as a request has
+			defer cancel()
+			parked.Done()
+			<-gate
+			errs[i] = w.turn(ctx)
+		})
+	}
+	parked.Wait()
+	var alone int64
+	if weigh {
+		alone = measure.LiveMemory()
+	}
+	before, err := measure.Used()
+	sent := w.stack.Commands.Commands()
+	w.waiting.Store(0)
+	close(gate)
+	if err == nil {
+		err = w.awaitLine(ctx)
+	}
+	if weigh {
+		r.bytes = measure.LiveMemory() - alone
+	}
+
+	began := time.Now()
+	err = errors.Join(err, holder.Release(ctx))
+	crew.Wait()
+	r.took = time.Since(began)
+	after, usedErr := measure.Used()
+	r.used = after.Since(before)
+	r.commands = w.stack.Commands.Commands() - sent
+	return r, errors.Join(cmp.Or(errs...), err, usedErr)
+}
+
+// turn waits for the key and gives it back.
+func (w *Waiters) turn(ctx context.Context) error {
+	lease, err := w.stack.Locks.Lock(ctx, waitersKey)
+	if err != nil {
+		return err
+	}
+	return lease.Release(ctx)
+}
+
+// awaitLine returns when all stand in line.
+func (w *Waiters) awaitLine(ctx context.Context) error {
+	ticker := time.NewTicker(waitersPoll)
+	defer ticker.Stop()
+	for w.waiting.Load() < int64(w.Waiters) {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-ticker.C:
+		}
+	}
+	return nil
+}
+
+// Close ends the connections.
+func (w *Waiters) Close() error { return w.stack.Close() }

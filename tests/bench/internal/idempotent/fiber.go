@@ -1,0 +1,47 @@
+package idempotent
+
+import (
+	"context"
+	"errors"
+
+	"github.com/gofiber/fiber/v3"
+	"github.com/gofiber/fiber/v3/middleware/idempotency"
+	"github.com/gofiber/storage/redis/v3"
+
+	"github.com/reqlock/reqlock/tests/bench/internal/service"
+	"github.com/reqlock/reqlock/tests/bench/internal/wire"
+)
+
+// startFiber starts the service on Fiber, whose server is fasthttp.
+func (s *site) startFiber(ctx context.Context, _ string, idempotent bool, addr string) error {
+	storage := redis.NewFromConnection(wire.NewClient([]string{addr}, s.commands))
+	s.parts = append(s.parts, storage)
+	app := fiber.New()
+	if idempotent {
+		app.Use(idempotency.New(idempotency.Config{Storage: storage, KeyHeader: keyHeader}))
+	}
+	app.Post(path, func(c fiber.Ctx) error {
+		_ = c.Body() // which fasthttp has read
+		c.Set(fiber.HeaderContentType, answerType)
+		return c.Status(answerStatus).Send(s.desk.answer())
+	})
+
+	listener, err := service.Listen(ctx)
+	if err != nil {
+		return err
+	}
+	served := &fiberServer{app: app, served: make(chan error, 1)}
+	go func() { served.served <- app.Listener(listener, fiber.ListenConfig{DisableStartupMessage: true}) }()
+	s.parts = append(s.parts, served)
+	s.addr = listener.Addr().String()
+	return nil
+}
+
+// A fiberServer is a service on Fiber that is served.
+type fiberServer struct {
+	app    *fiber.App
+	served chan error
+}
+
+// Close ends the service, when its clients have gone.
+func (s *fiberServer) Close() error { return errors.Join(s.app.Shutdown(), <-s.served) }

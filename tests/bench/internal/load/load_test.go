@@ -1,0 +1,110 @@
+package load
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/reqlock/reqlock/tests/bench/internal/lock"
+	"github.com/reqlock/reqlock/tests/bench/internal/shared"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// crew returns a crew whose lock is a channel, and the memory that checks it.
+func crew(t *testing.T) (Crew, *shared.Memory) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "memory")
+	if err := shared.Create(path); err != nil {
+		t.Fatal(err)
+	}
+	memory, err := shared.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = memory.Close() })
+	return Crew{Lock: lock.Channel, Memory: path, Processes: 1, Goroutines: 8, Section: time.Millisecond}, memory
+}
+
+// job is what Loop and Burst have in common.
+type job interface {
+	Prepare(ctx context.Context) error
+	Run(ctx context.Context, start time.Time) (any, error)
+	Close() error
+}
+
+func prepare(t *testing.T, j job) {
+	t.Helper()
+	if err := j.Prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = j.Close() })
+}
+
+func outcomeOf(t *testing.T, j job) *Outcome {
+	t.Helper()
+	outcome, err := j.Run(t.Context(), time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return outcome.(*Outcome)
+}
+
+func TestLoopCountsTurns(t *testing.T) {
+	c, memory := crew(t)
+	l := &Loop{Crew: c, Window: 50 * time.Millisecond}
+	prepare(t, l)
+	o := outcomeOf(t, l)
+	if o.Acquired == 0 || o.Waits.Count != o.Acquired || len(o.Faults) > 0 || o.Stuck > 0 {
+		t.Errorf("outcome: %+v", o)
+	}
+	if got := memory.Violations(o.Acquired); got != 0 {
+		t.Errorf("a channel let two in, %d times", got)
+	}
+	var shares int64
+	for _, share := range o.Shares {
+		shares += share
+	}
+	if shares != o.AcquiredInTime || o.AcquiredInTime > o.Acquired || o.HandoffsInTime > o.Handoffs {
+		t.Errorf("shares sum up to %d: %+v", shares, o)
+	}
+}
+
+func TestBurstTakesTheLockOncePerRound(t *testing.T) {
+	c, memory := crew(t)
+	b := &Burst{Crew: c, Repeat: 3}
+	prepare(t, b)
+	o := outcomeOf(t, b)
+	if o.Acquired != 24 || len(o.Rounds) != 3 {
+		t.Errorf("%d turns in %d rounds", o.Acquired, len(o.Rounds))
+	}
+	if got := memory.Violations(o.Acquired); got != 0 {
+		t.Errorf("a channel let two in, %d times", got)
+	}
+	for i, r := range o.Rounds {
+		if took := r.LastGrant.Sub(r.Opening); took < 7*time.Millisecond {
+			t.Errorf("round %d: 8 turns of 1 ms took %v", i, took)
+		}
+	}
+}
+
+// openDoor is a lock that excludes nobody.
+type openDoor struct{}
+
+func (openDoor) Lock(context.Context, string) (lock.Held, error) { return openDoor{}, nil }
+func (openDoor) Release(context.Context) error                   { return nil }
+func (openDoor) Close() error                                    { return nil }
+
+func TestALockThatDoesNotExcludeIsSeen(t *testing.T) {
+	c, memory := crew(t)
+	l := &Loop{Crew: c, Window: 50 * time.Millisecond}
+	prepare(t, l)
+	l.locks = openDoor{}
+	o := outcomeOf(t, l)
+	if memory.Violations(o.Acquired) == 0 {
+		t.Errorf("%d turns without a lock, and nobody saw it", o.Acquired)
+	}
+}

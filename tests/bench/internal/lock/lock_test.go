@@ -1,0 +1,216 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/tests/bench/internal/redisserver"
+	"github.com/reqlock/reqlock/tests/bench/internal/wire"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// A deployment is a Redis that the locks run on.
+type deployment interface {
+	Addrs() []string
+	Used(ctx context.Context) (redisserver.Usage, error)
+	Stop() error
+}
+
+// onEach runs a test of each kind where it can stand: on one server and on a
+// cluster, on a master with a replica, or on three servers of a quorum. It skips it
+// where redis-server is not installed.
+func onEach(t *testing.T, test func(t *testing.T, on deployment, kind Kind)) {
+	t.Helper()
+	t.Parallel() // a quorum waits until its servers have run for a while
+	redistest.Program(t)
+	server, err := redisserver.Start(t.Context())
+	stopLater(t, server, err)
+	cluster, err := redisserver.StartCluster(t.Context(), 3)
+	stopLater(t, cluster, err)
+	replicated, err := redisserver.StartReplicated(t.Context(), 1)
+	stopLater(t, replicated, err)
+	nodes, err := redisserver.StartNodes(t.Context(), 3)
+	stopLater(t, nodes, err)
+	if err := nodes.AwaitAge(t.Context(), TTL); err != nil {
+		t.Fatal(err)
+	}
+	for _, kind := range Kinds() {
+		switch kind.Place {
+		case Anywhere:
+			t.Run(string(kind.Name), func(t *testing.T) { test(t, server, kind) })
+			t.Run(string(kind.Name)+" on a cluster", func(t *testing.T) { test(t, cluster, kind) })
+		case OnReplica:
+			t.Run(string(kind.Name), func(t *testing.T) { test(t, replicated, kind) })
+		case OnQuorum:
+			t.Run(string(kind.Name), func(t *testing.T) { test(t, nodes, kind) })
+		}
+	}
+}
+
+// stopLater stops a deployment at the end of the test, if it was started.
+func stopLater(t *testing.T, on deployment, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := on.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// open opens a lock, and closes it at the end of the test.
+func open(t *testing.T, on deployment, kind Kind, commands *wire.Counter) Locker {
+	t.Helper()
+	locks, err := kind.Open(Config{on.Addrs(), commands})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := locks.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return locks
+}
+
+// TestKindsExclude takes each lock on many goroutines, which count without any
+// other protection.
+func TestKindsExclude(t *testing.T) {
+	onEach(t, func(t *testing.T, on deployment, kind Kind) {
+		if kind.Module == "github.com/redis/rueidis" && len(on.Addrs()) > 1 {
+			t.Skip("it can leave waiters behind on a cluster, where no suite has any")
+		}
+		if kind.Name == RueidislockNoLoop {
+			t.Skip("it can leave waiters behind, so only suites without a line and bursts have it")
+		}
+		locks := open(t, on, kind, new(wire.Counter))
+		var (
+			crew  sync.WaitGroup
+			count int
+		)
+		for range 8 {
+			crew.Go(func() {
+				for range 5 {
+					held, err := locks.Lock(t.Context(), "k")
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					count++
+					if err := held.Release(t.Context()); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		crew.Wait()
+		if count != 40 {
+			t.Errorf("counted to %d, want 40", count)
+		}
+	})
+}
+
+// TestKindsWaitUntilTheirContextEnds holds a lock and waits for it again.
+func TestKindsWaitUntilTheirContextEnds(t *testing.T) {
+	onEach(t, func(t *testing.T, on deployment, kind Kind) {
+		locks := open(t, on, kind, new(wire.Counter))
+		held, err := locks.Lock(t.Context(), "k")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		if _, err := locks.Lock(ctx, "k"); err == nil || ctx.Err() == nil {
+			t.Errorf("the second Lock returned %v, its context is %v", err, ctx.Err())
+		}
+		if err := held.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestCommandsAreCounted compares what the clients have sent with what the
+// servers say. The commands of scripts are the servers' only. A redirection by a
+// node of the cluster would be a command too many.
+func TestCommandsAreCounted(t *testing.T) {
+	const turns, keys = 20, 10 // so that each node of the cluster has some
+	onEach(t, func(t *testing.T, on deployment, kind Kind) {
+		if kind.Name == Channel {
+			t.Skip("it sends none")
+		}
+		if kind.Name == ReqlockQuorum {
+			t.Skip("it still sends some when a turn is over, and connects when it likes")
+		}
+		commands := new(wire.Counter)
+		locks := open(t, on, kind, commands)
+		turn := func(i int) {
+			held, err := locks.Lock(t.Context(), strconv.Itoa(i%keys))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := held.Release(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i := range keys { // connections and scripts
+			turn(i)
+		}
+		before, beforeErr := on.Used(t.Context())
+		sent := commands.Commands()
+		for i := range turns {
+			turn(i)
+		}
+		after, afterErr := on.Used(t.Context())
+		if err := errors.Join(beforeErr, afterErr); err != nil {
+			t.Fatal(err)
+		}
+		calls := after.Since(before).Calls
+		each := 2 // the lock and its release
+		switch kind.Place {
+		case Anywhere:
+		case OnReplica:
+			each++
+		case OnQuorum:
+			each *= len(on.Addrs())
+		}
+		want := calls["evalsha"] + calls["wait"]
+		if want < int64(each*turns) { // the lock is a plain SET
+			want += calls["set"]
+		}
+		if got := commands.Commands() - sent; got != want || got != int64(each*turns) {
+			t.Errorf("%d commands were sent in %d turns; the server has %v", got, turns, calls)
+		}
+	})
+}
+
+func TestUnknownNameIsAnError(t *testing.T) {
+	if _, err := Open("nobody's", Config{}); err == nil {
+		t.Error("a lock that nobody made was opened")
+	}
+}
+
+// TestBareLockIsNotTakenWithoutReplica takes it on a server that has none.
+func TestBareLockIsNotTakenWithoutReplica(t *testing.T) {
+	t.Parallel()
+	redistest.Program(t)
+	server, err := redisserver.Start(t.Context())
+	stopLater(t, server, err)
+	locks, err := Open(RawReplica, Config{server.Addrs(), new(wire.Counter)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = locks.Close() }()
+	if _, err := locks.Lock(t.Context(), "k"); !errors.Is(err, errNotAcknowledged) {
+		t.Errorf("without a replica the lock was taken with the error %v", err)
+	}
+}

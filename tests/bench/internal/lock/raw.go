@@ -1,0 +1,102 @@
+package lock
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/reqlock/reqlock/tests/bench/internal/wire"
+)
+
+// rawPause is the pause between two attempts.
+const rawPause = time.Millisecond
+
+// compareAndDelete frees a lock if it still is the caller's. It is the recipe
+// of https://redis.io/docs/latest/develop/use/patterns/distributed-locks.
+var compareAndDelete = redis.NewScript(
+	`if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("del", KEYS[1]) end return 0`)
+
+// A rawLock is the least that a lock in Redis needs, written on go-redis: what
+// the round trips cost alone.
+type rawLock struct {
+	client  redis.UniversalClient
+	process string // no other process has it
+	counter atomic.Uint64
+	// set takes the lock with the token, if it is free.
+	set func(ctx context.Context, client redis.UniversalClient, key, token string) (taken bool, err error)
+}
+
+func openRaw(c Config) (Locker, error)        { return rawOn(c, set), nil }
+func openRawReplica(c Config) (Locker, error) { return rawOn(c, setAndWait), nil }
+
+func rawOn(c Config, set func(context.Context, redis.UniversalClient, string, string) (bool, error)) *rawLock {
+	return &rawLock{client: wire.NewClient(c.Addrs, c.Commands), process: rand.Text() + ":", set: set}
+}
+
+func set(ctx context.Context, client redis.UniversalClient, key, token string) (bool, error) {
+	return client.SetNX(ctx, key, token, TTL).Result()
+}
+
+var errNotAcknowledged = errors.New("raw: no replica has acknowledged the lock")
+
+// setAndWait also wants that a replica has the lock. The pipeline sees to it that
+// WAIT comes on the connection of the SET that it waits for.
+func setAndWait(ctx context.Context, client redis.UniversalClient, key, token string) (bool, error) {
+	both := client.Pipeline()
+	taken := both.SetNX(ctx, key, token, TTL)
+	replicas := both.Do(ctx, "WAIT", 1, replicaTime.Milliseconds())
+	if _, err := both.Exec(ctx); err != nil {
+		return false, err
+	}
+	if !taken.Val() {
+		return false, nil
+	}
+	if n, err := replicas.Int(); err != nil || n < 1 {
+		return false, errors.Join(errNotAcknowledged, err) // it is left to its TTL
+	}
+	return true, nil
+}
+
+// Lock is that of Locker.
+func (r *rawLock) Lock(ctx context.Context, key string) (Held, error) {
+	held := &rawHeld{client: r.client, key: key, token: r.process + strconv.FormatUint(r.counter.Add(1), 10)}
+	for {
+		taken, err := r.set(ctx, r.client, key, held.token)
+		if err != nil {
+			return nil, err
+		}
+		if taken {
+			return held, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(rawPause):
+		}
+	}
+}
+
+// Close is that of Locker.
+func (r *rawLock) Close() error { return r.client.Close() }
+
+// rawHeld is a lock that is held.
+type rawHeld struct {
+	client     redis.UniversalClient
+	key, token string
+}
+
+var errNotHeld = errors.New("raw: the lock was not held any more")
+
+// Release is that of Held.
+func (h *rawHeld) Release(ctx context.Context) error {
+	deleted, err := compareAndDelete.Run(ctx, h.client, []string{h.key}, h.token).Int()
+	if err == nil && deleted == 0 {
+		return errNotHeld
+	}
+	return err
+}

@@ -1,0 +1,54 @@
+package lock
+
+import (
+	"context"
+	"time"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/tests/bench/internal/stack"
+	"github.com/reqlock/reqlock/tests/bench/internal/wire"
+)
+
+// A reqlock is the lock of this project.
+type reqlock struct{ *stack.Stack }
+
+// replicaTime is how long a replica has to acknowledge a lock, here and in the bare
+// commands: much longer than it takes.
+const replicaTime = 200 * time.Millisecond
+
+func openReqlock(c Config) (Locker, error) {
+	return reqlockOf(stack.On(wire.NewClient(c.Addrs, c.Commands, wire.Deadlines), c.Commands))
+}
+
+func openReqlockPlain(c Config) (Locker, error) {
+	return reqlockOf(stack.On(wire.NewClient(c.Addrs, c.Commands), c.Commands))
+}
+
+func openReqlockFenced(c Config) (Locker, error) {
+	return reqlockOf(stack.On(wire.NewClient(c.Addrs, c.Commands, wire.Deadlines), c.Commands, core.WithFencing(true)))
+}
+
+func openReqlockReplica(c Config) (Locker, error) {
+	return reqlockOf(stack.On(wire.NewClient(c.Addrs, c.Commands, wire.Deadlines), c.Commands,
+		core.WithReplicas(1, replicaTime), core.WithCommandTimeout(4*replicaTime)))
+}
+
+func openReqlockQuorum(c Config) (Locker, error) {
+	return reqlockOf(stack.OnQuorum(wire.NewClients(c.Addrs, c.Commands, wire.Deadlines), c.Commands))
+}
+
+func reqlockOf(s *stack.Stack, err error) (Locker, error) {
+	if err != nil {
+		return nil, err
+	}
+	return reqlock{s}, nil
+}
+
+// Lock is that of Locker.
+func (r reqlock) Lock(ctx context.Context, key string) (Held, error) {
+	lease, err := r.Locks.Lock(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	return lease, nil
+}

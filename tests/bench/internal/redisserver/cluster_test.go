@@ -1,0 +1,172 @@
+package redisserver
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/reqlock/reqlock/internal/testkit/redistest"
+)
+
+// TestClusterSumsUpItsNodes sets keys of all slots, so that a third of them is
+// each node's.
+func TestClusterSumsUpItsNodes(t *testing.T) {
+	redistest.Program(t)
+	c, err := StartCluster(t.Context(), 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: c.Addrs()})
+	before, err := c.Used(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const keys = 300
+	for i := range keys {
+		if err := client.Set(t.Context(), strconv.Itoa(i), "v", 0).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	after, err := c.Used(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	since := after.Since(before)
+	if since.Calls["set"] != keys || since.Keys != keys || since.Memory <= 0 {
+		t.Errorf("%d SET are %+v", keys, since)
+	}
+
+	var cpu time.Duration // of a moment ago: it only rises
+	for _, node := range c.nodes {
+		used, err := node.Used(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		cpu += used.CPU
+		if used.Keys < keys/6 || used.Keys > keys/2 {
+			t.Errorf("%s has %d of %d keys", node.Addr, used.Keys, keys)
+		}
+	}
+	if after.CPU > cpu || after.CPU < cpu/2 {
+		t.Errorf("the CPU time of the cluster is %v, that of its nodes %v", after.CPU, cpu)
+	}
+
+	if err := c.Clear(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if cleared, err := c.Used(t.Context()); err != nil || cleared.Keys != 0 {
+		t.Errorf("%d keys are left: %v", cleared.Keys, err)
+	}
+	if err := errors.Join(client.Close(), c.Stop()); err != nil {
+		t.Fatal(err)
+	}
+	for _, node := range c.nodes {
+		select {
+		case <-node.process.done:
+		default:
+			t.Errorf("%s still runs", node.Addr)
+		}
+	}
+}
+
+// TestNodesOfACluster asks each node what it knows when the cluster has started.
+func TestNodesOfACluster(t *testing.T) {
+	redistest.Program(t)
+	c, err := StartCluster(t.Context(), 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	for _, node := range c.nodes {
+		info, err := node.Client.ClusterInfo(t.Context()).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, want := range map[string]string{"cluster_state": "ok", "cluster_slots_ok": "16384", "cluster_size": "3"} {
+			if got := parseInfo(info)[name]; got != want {
+				t.Errorf("%s of %s is %q, want %q", name, node.Addr, got, want)
+			}
+		}
+		set, err := node.Client.ConfigGet(t.Context(), "*").Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, want := range map[string]string{"save": "", "appendonly": "no", "cluster-node-timeout": "15000", "bind": loopback} {
+			if set[name] != want {
+				t.Errorf("%s of %s is %q, want %q", name, node.Addr, set[name], want)
+			}
+		}
+	}
+}
+
+// TestNodeOnATakenBusPort wants a node that cannot hear the others to be started
+// again on other ports, though it listens for clients for a moment.
+func TestNodeOnATakenBusPort(t *testing.T) {
+	redistest.Program(t)
+	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", net.JoinHostPort(loopback, "0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = taken.Close() }()
+	attempts := 0
+	node, err := startOn(t.Context(), func(ctx context.Context) (ports, error) {
+		p, err := freePorts(ctx)
+		if attempts++; attempts == 1 {
+			p.bus = taken.Addr().(*net.TCPAddr).Port
+		}
+		return p, err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if attempts == 1 {
+		t.Error("a node runs without a bus")
+	}
+	if err := node.Stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestServerThatEndedIsNotOurs wants that it is started again, however far it came.
+func TestServerThatEndedIsNotOurs(t *testing.T) {
+	p, err := freePort(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	close(ended)
+	s := &Server{
+		Client:  redis.NewClient(&redis.Options{Addr: net.JoinHostPort(loopback, strconv.Itoa(p.clients)), MaxRetries: -1, DialerRetries: 1}),
+		process: &process{done: ended},
+	}
+	defer func() { _ = s.Client.Close() }()
+	if err := s.isOurs(t.Context()); !errors.Is(err, errExited) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestClusterThatCannotStartLeavesNothing ends the context before the nodes take
+// commands. A process that is left would be a goroutine that is left.
+func TestClusterThatCannotStartLeavesNothing(t *testing.T) {
+	redistest.Program(t)
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond) // a cluster takes two seconds
+	defer cancel()
+	if c, err := StartCluster(ctx, 3); c != nil || err == nil {
+		t.Fatalf("got %v, %v", c, err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left in the directory of temporary files: %v, %v", left, err)
+	}
+}

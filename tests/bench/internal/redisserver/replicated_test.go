@@ -1,0 +1,71 @@
+package redisserver
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/reqlock/reqlock/internal/testkit/redistest"
+)
+
+// TestReplicasAcknowledge wants all of them there as soon as they have started, and
+// the CPU time of all of them counted.
+func TestReplicasAcknowledge(t *testing.T) {
+	redistest.Program(t)
+	const replicas = 2
+	r, err := StartReplicated(t.Context(), replicas)
+	stopLater(t, r, err)
+	if addrs := r.Addrs(); len(addrs) != 1 || addrs[0] != r.master().Addr {
+		t.Errorf("a lock is told %v, want the master alone", addrs)
+	}
+	info, err := r.master().Client.Info(t.Context(), "replication").Result()
+	if n := strings.Count(info, "state=online"); err != nil || n != replicas {
+		t.Errorf("%d of %d replicas are online: %v", n, replicas, err)
+	}
+	before, err := r.Used(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	both := r.master().Client.Pipeline()
+	both.Set(t.Context(), "k", "v", 0)
+	acknowledged := both.Do(t.Context(), "WAIT", replicas, time.Minute.Milliseconds())
+	if _, err := both.Exec(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := acknowledged.Int(); err != nil || n != replicas {
+		t.Errorf("%d of %d replicas have acknowledged a SET: %v", n, replicas, err)
+	}
+	after, err := r.Used(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if since := after.Since(before); since.Calls["set"] != 1 || since.Keys != 1 {
+		t.Errorf("a SET is %+v: that of the replicas is not to be in it", since)
+	}
+	// Later than that of all, and CPU time only rises.
+	if alone, err := r.master().Used(t.Context()); err != nil || after.CPU <= alone.CPU {
+		t.Errorf("the CPU time of all is %v, that of the master %v: %v", after.CPU, alone.CPU, err)
+	}
+
+	if err := r.Clear(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, server := range r.all.nodes {
+		if n, err := server.Client.DBSize(t.Context()).Result(); err != nil || n != 0 {
+			t.Errorf("%s has %d keys: %v", server.Addr, n, err)
+		}
+	}
+}
+
+// TestClearWaitsForReplicas wants an error from one that has lost its master.
+func TestClearWaitsForReplicas(t *testing.T) {
+	redistest.Program(t)
+	r, err := StartReplicated(t.Context(), 1)
+	stopLater(t, r, err)
+	if err := r.all.nodes[1].tell(t.Context(), "REPLICAOF", "NO", "ONE"); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Clear(t.Context()); err == nil {
+		t.Error("a replica that is none has deleted all keys")
+	}
+}

@@ -1,0 +1,27 @@
+package service
+
+import (
+	"cmp"
+	"sync"
+
+	"github.com/reqlock/reqlock/tests/bench/internal/measure"
+)
+
+// Each runs work for n clients at the same time, and merges what they record.
+// The error is that of the first client that has one.
+func Each(n int, work func(client int, times *measure.Histogram) error) (*measure.Histogram, error) {
+	var (
+		crew  sync.WaitGroup
+		errs  = make([]error, n)
+		times = make([]*measure.Histogram, n)
+	)
+	for i := range n {
+		times[i] = measure.NewHistogram()
+		crew.Go(func() { errs[i] = work(i, times[i]) })
+	}
+	crew.Wait()
+	for _, other := range times[1:] {
+		times[0].Merge(other)
+	}
+	return times[0], cmp.Or(errs...)
+}

@@ -1,0 +1,63 @@
+package service
+
+import (
+	"context"
+	"time"
+
+	"github.com/reqlock/reqlock/tests/bench/internal/child"
+	"github.com/reqlock/reqlock/tests/bench/internal/lab"
+	"github.com/reqlock/reqlock/tests/bench/internal/measure"
+)
+
+// An Outcome is what a job has seen that calls a service in the same process.
+// Its costs are those of service and clients together.
+type Outcome struct {
+	Requests int64
+	Times    *measure.Histogram
+	Used     measure.Usage
+	Commands int64 // sent to Redis
+}
+
+// Costs are those of service and clients together, and of Redis: times in
+// microseconds, and CPU, allocations and commands for each request.
+type Costs struct {
+	RequestsPerSecond                          float64
+	TimeP50, TimeP99                           float64
+	CPU, ServerCPU, Allocations, RedisCommands float64
+}
+
+// Measure runs a job of one window, which returns an Outcome, and returns what
+// its requests have cost.
+func Measure(ctx context.Context, l *lab.Lab, job child.Job, window time.Duration, profile func(child int) string) (Costs, error) {
+	before, err := l.Server.Used(ctx)
+	if err != nil {
+		return Costs{}, err
+	}
+	outcomes, err := child.Run[Outcome](ctx, []child.Job{job}, child.Options{
+		Begin: func() (err error) {
+			before, err = l.Server.Used(ctx)
+			return err
+		},
+		Profile: profile,
+	})
+	if err != nil {
+		return Costs{}, err
+	}
+	after, err := l.Server.Used(ctx)
+	if err != nil {
+		return Costs{}, err
+	}
+	o := outcomes[0]
+	each := func(n float64) float64 { return n / float64(o.Requests) }
+	return Costs{
+		RequestsPerSecond: float64(o.Requests) / window.Seconds(),
+		TimeP50:           micros(o.Times.Quantile(0.50)),
+		TimeP99:           micros(o.Times.Quantile(0.99)),
+		CPU:               each(micros(o.Used.CPU)),
+		ServerCPU:         each(micros(after.Since(before).CPU)),
+		Allocations:       each(float64(o.Used.Allocations)),
+		RedisCommands:     each(float64(o.Commands)),
+	}, nil
+}
+
+func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/tests/bench/internal/child"
+)
+
+// TestMain runs the tests, or the job of a child that a test has started.
+func TestMain(m *testing.M) {
+	if child.Is() {
+		os.Exit(child.Main(newJob))
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// TestProgram runs a suite of each kind, as short as can be, from the server to
+// the pictures.
+func TestProgram(t *testing.T) {
+	redistest.Program(t)
+	dir := t.TempDir()
+	var out, progress bytes.Buffer
+	p := program{
+		out: &out, progress: &progress,
+		only:   regexp.MustCompile("^(lone|cluster|hot-4x16|replicas-keys-64|quorum-3-burst-4x32|middleware|hello|idempotent|records|grow-.*)$"),
+		window: 50 * time.Millisecond, repetitions: 1, rounds: 1, largest: 10,
+		json: filepath.Join(dir, "out", "runs.json"), plots: filepath.Join(dir, "plots"), profiles: filepath.Join(dir, "profiles"),
+	}
+	if code := p.run(t.Context()); code != exitRight {
+		t.Fatalf("exit code %d\n%s%s", code, out.String(), progress.String())
+	}
+	for _, want := range []string{
+		"one goroutine, one key", "on a Redis Cluster of 3 masters", "on a master with 2 replicas", "on 3 servers of a quorum", "one hot key, 4 processes", "framework", "of plain", "memory/record", "memory/held key", "memory/waiter", "verdict",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is not printed:\n%s", want, out.String())
+		}
+	}
+	for _, pattern := range []string{"out/runs.json", "plots/hot-handoffs.svg", "plots/cluster-locks.svg", "plots/replicas-locks.svg", "plots/quorum-burst-locks.svg", "plots/idempotent-requests.svg", "profiles/hot-4x16-reqlock-1-4.pprof"} {
+		if _, err := os.Stat(filepath.Join(dir, pattern)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestSuitesHaveNamesOfTheirOwn matters for -run.
+func TestSuitesHaveNamesOfTheirOwn(t *testing.T) {
+	seen := make(map[string]bool)
+	for _, s := range suites() {
+		if seen[s.name] {
+			t.Errorf("two suites are named %q", s.name)
+		}
+		seen[s.name] = true
+	}
+}

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"time"
+
+	"github.com/reqlock/reqlock/tests/bench/internal/lab"
+	"github.com/reqlock/reqlock/tests/bench/internal/lock"
+	"github.com/reqlock/reqlock/tests/bench/internal/redisserver"
+	"github.com/reqlock/reqlock/tests/bench/internal/report"
+)
+
+// A program is one call of the command.
+type program struct {
+	out, progress io.Writer
+	only          *regexp.Regexp // the suites to run
+
+	window      time.Duration
+	repetitions int
+	rounds      int
+	largest     int
+
+	json, plots, profiles string // where to write; empty for nowhere
+}
+
+// run runs all suites and returns the exit code. What was measured before an
+// error, or before ctx ended, is still printed.
+func (p program) run(ctx context.Context) int {
+	results, err := p.measure(ctx)
+	if results != nil {
+		err = errors.Join(err, p.conclude(results))
+	}
+	switch {
+	case err != nil:
+		fmt.Fprintln(p.progress, "bench:", err)
+		return exitCannotBegin
+	case results.Violations() > 0:
+		fmt.Fprintln(p.progress, "bench: two held a lock at once")
+		return exitWrong
+	}
+	return exitRight
+}
+
+// measure starts a server, runs all suites and prints each when it is done.
+func (p program) measure(ctx context.Context) (results *report.Results, err error) {
+	dir, err := os.MkdirTemp("", "reqlock-bench-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	if p.profiles != "" {
+		if err := os.MkdirAll(p.profiles, 0o750); err != nil {
+			return nil, err
+		}
+	}
+	server, err := redisserver.Start(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, server.Stop()) }()
+	version, err := server.Version(ctx)
+	if err != nil {
+		return nil, err
+	}
+
+	results = &report.Results{Setting: report.NewSetting(version, p.window, p.repetitions, p.rounds)}
+	results.Setting.Print(p.out)
+	l := &lab.Lab{
+		Server: server, Dir: dir,
+		Window: p.window, Repetitions: p.repetitions, Rounds: p.rounds, Largest: p.largest,
+		Profiles: p.profiles, Progress: p.progress, Quarantine: lock.TTL,
+	}
+	defer func() { err = errors.Join(err, l.Close()) }()
+	var failed error
+	for _, s := range suites() {
+		if !p.only.MatchString(s.name) {
+			continue
+		}
+		if err := s.run(ctx, l, results); err != nil {
+			if ctx.Err() != nil {
+				return results, err
+			}
+			fmt.Fprintln(p.progress, "bench:", err) // the others may go well
+			failed = errors.Join(failed, err)
+		}
+		s.print(p.out, results)
+	}
+	return results, failed
+}
+
+// conclude prints the targets and writes the files that were asked for.
+func (p program) conclude(results *report.Results) error {
+	results.PrintTargets(p.out)
+	var errs []error
+	if p.json != "" {
+		errs = append(errs, writeJSON(p.json, results))
+	}
+	if p.plots != "" {
+		errs = append(errs, results.WriteCharts(p.plots))
+	}
+	return errors.Join(errs...)
+}
+
+// writeJSON writes the raw runs to a file, and makes its directory.
+func writeJSON(path string, results *report.Results) (err error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+		return err
+	}
+	file, err := os.Create(path) //nolint:gosec // where the user asked for it
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	return results.WriteJSON(file)
+}

@@ -1,0 +1,102 @@
+package conformance
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"testing"
+
+	"github.com/labstack/echo/v4"
+	"github.com/labstack/echo/v4/middleware"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/echolock"
+)
+
+func overEcho() *framework {
+	return &framework{
+		name:      "echolock",
+		serve:     serveEcho,
+		endpoint:  echoEndpoint,
+		row:       httpRow,
+		forbidden: verdict{status: http.StatusForbidden, code: "key_error"},
+		hooked:    verdict{status: http.StatusTeapot},
+		failure:   func(f frame) error { return f.(*echoFrame).err },
+	}
+}
+
+var ofEcho = adapter[echo.Context, echolock.Option]{
+	header:      echolock.Header,
+	idempotency: echolock.IdempotencyKey,
+	body: func(limit int64) echolock.KeyFunc {
+		if limit == 0 {
+			return echolock.JSONField("id")
+		}
+		return echolock.JSONField("id", echolock.MaxBody(limit))
+	},
+	also: echolock.Also,
+	hook: func(h hook) echolock.Option {
+		return echolock.WithErrorHandler(func(_ echo.Context, _ error) error {
+			if h == ownHook {
+				return echo.NewHTTPError(http.StatusTeapot, hookText)
+			}
+			return nil
+		})
+	},
+}
+
+// serveEcho puts the locks into the group and behind the handler.
+func serveEcho(t *testing.T, locks *core.Locker, r route) server {
+	t.Helper()
+	stack := func(stack []lock) (middlewares []echo.MiddlewareFunc) {
+		for _, l := range stack {
+			middlewares = append(middlewares, echolock.Middleware(locks, ofEcho.key(l.keys[0]), ofEcho.options(l)...))
+		}
+		return middlewares
+	}
+	e := echo.New()
+	e.Logger.SetOutput(io.Discard)
+	if r.recovers {
+		e.Use(middleware.Recover())
+	}
+	if r.outer != nil {
+		e.Use(func(next echo.HandlerFunc) echo.HandlerFunc {
+			return func(c echo.Context) error {
+				f := &echoFrame{c: c, next: next}
+				r.outer(f)
+				return f.err
+			}
+		})
+	}
+	group := e.Group(groupPath, stack(r.group)...)
+	group.POST(routePath, func(c echo.Context) error {
+		handling := &echoCall{httpHandling: httpHandling{c.Response(), c.Request()}, c: c}
+		r.handler(handling)
+		return handling.err
+	}, stack(r.locks)...)
+	return serveHTTP(t, e)
+}
+
+type echoFrame struct {
+	c    echo.Context
+	next echo.HandlerFunc
+	err  error
+}
+
+func (f *echoFrame) Context() context.Context { return f.c.Request().Context() }
+
+func (f *echoFrame) SetContext(ctx context.Context) {
+	f.c.SetRequest(f.c.Request().WithContext(ctx))
+}
+
+func (f *echoFrame) Next() { f.err = f.next(f.c) }
+
+type echoCall struct {
+	httpHandling
+	c   echo.Context
+	err error
+}
+
+func (c *echoCall) Lease() (*core.Lease, bool) { return echolock.FromContext(c.c) }
+func (c *echoCall) Reply(text string)          { c.err = c.c.String(http.StatusOK, text) }
+func (c *echoCall) Refuse(text string)         { c.err = echo.NewHTTPError(http.StatusConflict, text) }

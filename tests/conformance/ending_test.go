@@ -1,0 +1,168 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"runtime"
+
+	"github.com/reqlock/reqlock/core"
+)
+
+// endingCases are about how handlers end: the lock is held until then, and free
+// afterwards.
+func endingCases() []testCase {
+	return []testCase{
+		{"the handler's own success", everywhere, handlerReplies},
+		{"the handler's own conflict", everywhere, handlerRefuses},
+		{"panic, inside the framework's recovery", everywhere, func(e *env) { handlerPanics(e, byHeader) }},
+		{"panic, with the key in the body", everywhere, func(e *env) { handlerPanics(e, byBody) }},
+		{"http.ErrAbortHandler", aborts, handlerAborts},
+		{"Goexit", everywhere, handlerExits},
+		{"the context around the lock is as it was", ownContext, contextIsRestored},
+	}
+}
+
+func handlerReplies(e *env) {
+	s := e.serve(route{
+		locks: []lock{{keys: []key{byHeader}}},
+		outer: func(f frame) {
+			f.Next()
+			if e.held(theKey) {
+				e.Error("the handler has returned, and the key is locked")
+			}
+		},
+		handler: func(c call) {
+			lease, ok := c.Lease()
+			if token := e.rdb.Get(c.Context(), e.prefix+theKey).Val(); !ok || token != lease.Token() {
+				e.Error("the key does not carry the lease's token")
+			}
+			if lease.Key() != theKey || c.Context().Err() != nil {
+				e.Errorf("lease of %q, context %v", lease.Key(), c.Context().Err())
+			}
+			c.Reply("done")
+		},
+	})
+	s.wantReply(plain, "done")
+	s.wantReply(plain, "done")
+}
+
+// A conflict of the handler's own is not mistaken for one of the lock's.
+func handlerRefuses(e *env) {
+	s := e.serve(route{
+		locks:   []lock{{keys: []key{byHeader}}},
+		handler: func(c call) { c.Refuse("no funds") },
+	})
+	conflict := verdict{status: e.rowOf(refused(core.ErrBusy, 0)).status}
+	s.wantRefusal(plain, conflict)
+	if got := s.send(e.Context(), plain); !says(got, "no funds") {
+		e.Errorf("the answer lacks the handler's words: %s", got.raw)
+	}
+}
+
+// handlerPanics sees that a panic passes through the lock as it is, and that
+// the lock is free then.
+func handlerPanics(e *env, k key) {
+	crash := errors.New("crash")
+	s := e.serve(route{
+		recovers: true,
+		outer:    func(f frame) { passing(e, f, crash) },
+		locks:    []lock{{keys: []key{k}}},
+		handler: func(call) {
+			if !e.held(theKey) {
+				e.Error("the handler runs, and the key is free")
+			}
+			panic(crash)
+		},
+	})
+	crashed := verdict{status: e.rowOf(keyError()).status}
+	s.wantRefusal(plain, crashed)
+	s.wantRefusal(plain, crashed)
+}
+
+// The server breaks the connection of a handler that aborts.
+func handlerAborts(e *env) {
+	s := e.serve(route{
+		outer:   func(f frame) { passing(e, f, http.ErrAbortHandler) },
+		locks:   []lock{{keys: []key{byHeader}}},
+		handler: func(call) { panic(http.ErrAbortHandler) },
+	})
+	if got := s.send(e.Context(), plain); got.err == nil {
+		e.Errorf("an answer of a handler that aborted: %+v", got)
+	}
+}
+
+// passing runs what is inside the frame, which is to panic with value, and
+// looks at the key and the context while the panic passes by.
+func passing(e *env, f frame, value any) {
+	before := f.Context()
+	defer func() {
+		caught := recover()
+		if f.Context() != before {
+			e.Error("the handler has panicked, and the request has another context")
+		}
+		if caught != value {
+			e.Errorf("the panic is %v, not %v", caught, value)
+		}
+		if e.held(theKey) {
+			e.Error("the handler has panicked, and the key is locked")
+		}
+		panic(caught)
+	}()
+	f.Next()
+}
+
+// A handler that ends its goroutine may leave its client without any answer.
+func handlerExits(e *env) {
+	ctx, leave := context.WithCancel(e.Context())
+	s := e.serve(route{
+		outer: func(f frame) {
+			defer leave()
+			defer func() {
+				if e.held(theKey) {
+					e.Error("the handler's goroutine has ended, and the key is locked")
+				}
+			}()
+			f.Next()
+		},
+		locks:   []lock{{keys: []key{byHeader}}},
+		handler: func(call) { runtime.Goexit() },
+	})
+	if got := s.send(ctx, plain); got.ok {
+		e.Errorf("a success of a handler that gave none: %+v", got)
+	}
+	e.events.await(e.T, core.Released, 1)
+}
+
+// What stands around the lock finds its own context, which goes on after the
+// lease has ended.
+func contextIsRestored(e *env) {
+	inner := make(chan context.Context, 1)
+	s := e.serve(route{
+		outer: func(f frame) {
+			before := f.Context()
+			f.Next()
+			if f.Context() != before || before.Err() != nil {
+				e.Errorf("the request has another context, or its own has ended: %v", f.Context().Err())
+			}
+			if _, ok := core.FromContext(f.Context()); ok {
+				e.Error("the context carries a lease that has ended")
+			}
+			select {
+			case lapsed := <-inner:
+				if lapsed.Err() == nil {
+					e.Error("the handler's context goes on after its lease")
+				}
+			default:
+				e.Error("the handler has not run")
+			}
+		},
+		group: []lock{{keys: []key{bySecond}}},
+		locks: []lock{{keys: []key{byHeader}}},
+		handler: func(c call) {
+			inner <- c.Context()
+			c.Reply("done")
+		},
+	})
+	s.wantReply(plain, "done")
+}

@@ -1,0 +1,88 @@
+package conformance
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"testing"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/ginlock"
+)
+
+func overGin() *framework {
+	return &framework{
+		name:      "ginlock",
+		serve:     serveGin,
+		endpoint:  ginEndpoint,
+		lacks:     map[feature]string{earlyHint: "c.Writer takes any status for that of the answer, and sends it with that"},
+		row:       httpRow,
+		forbidden: verdict{status: http.StatusForbidden, code: "key_error"},
+		hooked:    verdict{status: http.StatusTeapot},
+		failure: func(f frame) error {
+			if last := f.(ginFrame).c.Errors.Last(); last != nil {
+				return last
+			}
+			return nil
+		},
+	}
+}
+
+var ofGin = adapter[*gin.Context, ginlock.Option]{
+	header:      ginlock.Header,
+	idempotency: ginlock.IdempotencyKey,
+	body: func(limit int64) ginlock.KeyFunc {
+		if limit == 0 {
+			return ginlock.JSONField("id")
+		}
+		return ginlock.JSONField("id", ginlock.MaxBody(limit))
+	},
+	also: ginlock.Also,
+	hook: func(h hook) ginlock.Option {
+		return ginlock.WithErrorHandler(func(c *gin.Context, _ error) {
+			if h == ownHook {
+				c.String(http.StatusTeapot, hookText)
+			}
+		})
+	},
+}
+
+// serveGin puts the locks into the group and before the handler.
+func serveGin(t *testing.T, locks *core.Locker, r route) server {
+	t.Helper()
+	stack := func(stack []lock) (handlers gin.HandlersChain) {
+		for _, l := range stack {
+			handlers = append(handlers, ginlock.Middleware(locks, ofGin.key(l.keys[0]), ofGin.options(l)...))
+		}
+		return handlers
+	}
+	engine := gin.New()
+	if r.recovers {
+		engine.Use(gin.RecoveryWithWriter(io.Discard))
+	}
+	if r.outer != nil {
+		engine.Use(func(c *gin.Context) { r.outer(ginFrame{c}) })
+	}
+	group := engine.Group(groupPath, stack(r.group)...)
+	group.POST(routePath, append(stack(r.locks), func(c *gin.Context) {
+		r.handler(ginCall{httpHandling{c.Writer, c.Request}, c})
+	})...)
+	return serveHTTP(t, engine)
+}
+
+type ginFrame struct{ c *gin.Context }
+
+func (f ginFrame) Context() context.Context       { return f.c.Request.Context() }
+func (f ginFrame) SetContext(ctx context.Context) { f.c.Request = f.c.Request.WithContext(ctx) }
+func (f ginFrame) Next()                          { f.c.Next() }
+
+type ginCall struct {
+	httpHandling
+	c *gin.Context
+}
+
+func (c ginCall) Lease() (*core.Lease, bool) { return ginlock.FromContext(c.c) }
+func (c ginCall) Reply(text string)          { c.c.String(http.StatusOK, "%s", text) }
+func (c ginCall) Refuse(text string)         { c.c.String(http.StatusConflict, "%s", text) }

@@ -1,0 +1,320 @@
+package conformance
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"runtime"
+	"slices"
+	"strings"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/encoding/gzip"
+	pb "google.golang.org/grpc/interop/grpc_testing"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/grpclock"
+	"github.com/reqlock/reqlock/internal/adapter/record"
+)
+
+// grpcAnswerScenarios are about which answers are kept, and how they come again.
+func grpcAnswerScenarios() []grpcScenario {
+	return []grpcScenario{
+		{"answer: a message with metadata", answerMetadata},
+		{"answer: a status with details", answerDetails},
+		{"answer: metadata that is never replayed, and that of interceptors outside", answerOfExchange},
+		{"answer: compressed", answerCompressed},
+		{"answer: a header that is sent early", answerEarlyHeader},
+		{"answer: each code is kept or not", answerCodes},
+		{"answer: the handler decides", answerDecided},
+		{"answer: a panic", func(b *teller) { answerBroken(b, func() { panic("crash") }) }},
+		{"answer: Goexit", func(b *teller) { answerBroken(b, runtime.Goexit) }},
+		{"answer: up to the limit and over it", answerLimit},
+		{"answer: a record that cannot be read", answerUnreadable},
+		{"answer: a type that the program does not have any more", answerTypeGone},
+		{"answer: no message", answerNothing},
+		{"answer: a timeout interceptor inside", answerTimeout},
+		{"answer: a lock behind it is busy", answerLockBusy},
+	}
+}
+
+func answerMetadata(b *teller) {
+	p := b.serve(func(ctx context.Context, _ *pb.SimpleRequest) error {
+		return errors.Join(
+			grpc.SetHeader(ctx, metadata.Pairs("x-b", "2", "x-a", "1", "x-b", "1", "x-sum-bin", "\x00\xff")),
+			grpc.SetTrailer(ctx, metadata.Pairs("x-b", "3", "x-sum-bin", "\xff")),
+			grpc.SetHeader(ctx, metadata.Pairs("x-b", "0")),
+		)
+	})
+	first := p.wantFirst(p.pay(), 1)
+	if got := fmt.Sprint(first.header["x-b"], first.header["x-sum-bin"], first.trailer["x-b"]); got != "[2 1 0] [\x00\xff] [3]" {
+		b.Errorf("metadata %q", got)
+	}
+	p.wantReplay(first, p.pay())
+	p.wantReplay(first, p.pay())
+}
+
+func answerDetails(b *teller) {
+	p := b.serve(func(ctx context.Context, _ *pb.SimpleRequest) error {
+		s, err := status.New(codes.FailedPrecondition, "no funds").WithDetails(
+			&errdetails.PreconditionFailure{Violations: []*errdetails.PreconditionFailure_Violation{{Type: "FUNDS"}}},
+			&pb.SimpleRequest{ResponseSize: 7})
+		return errors.Join(s.Err(), err, grpc.SetTrailer(ctx, metadata.Pairs("x-b", "3")))
+	})
+	first := p.pay()
+	if details := status.Convert(first.err).Details(); len(details) != 2 || first.trailer["x-b"] == nil {
+		b.Errorf("%+v", first)
+	}
+	p.wantReplay(first, p.pay())
+	b.wantRuns(1)
+}
+
+func answerOfExchange(b *teller) {
+	exchange := 0
+	outside := func(ctx context.Context, m any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+		exchange++
+		_ = grpc.SetHeader(ctx, metadata.Pairs("x-request-id", fmt.Sprint(exchange), "x-exchange", fmt.Sprint(exchange)))
+		return next(ctx, m)
+	}
+	p := b.serveBehind(func(ctx context.Context, _ *pb.SimpleRequest) error {
+		return grpc.SetHeader(ctx, metadata.Pairs("set-cookie", "s=1", "date", "now", "traceparent", "1", "x-b", "1"))
+	}, outside, grpclock.IdempotentUnaryServerInterceptor(b.locks, grpclock.IdempotencyKey()))
+	p.wantFirst(p.pay(), 1)
+	r := p.pay()
+	want := map[string]string{"x-request-id": "2", "x-exchange": "2", "x-b": "1", "idempotent-replayed": "true"}
+	for name, value := range want {
+		if !slices.Equal(r.header[name], []string{value}) {
+			b.Errorf("%s is %q, not %q", name, r.header[name], value)
+		}
+	}
+	if len(r.header) != len(want) {
+		b.Errorf("header %q", r.raw)
+	}
+}
+
+// Compression lies below, and is that of the exchange.
+func answerCompressed(b *teller) {
+	p := b.serve(nil)
+	ctx := metadata.AppendToOutgoingContext(b.Context(), "idempotency-key", theKey)
+	first := p.wantFirst(p.call(ctx, paid, grpc.UseCompressor(gzip.Name)), 1)
+	p.wantReplay(first, p.call(ctx, paid))
+	p.wantReplay(first, p.call(ctx, paid, grpc.UseCompressor(gzip.Name)))
+}
+
+// A header may go before the commit: neither the message nor the status does.
+func answerEarlyHeader(b *teller) {
+	p := b.serve(func(ctx context.Context, _ *pb.SimpleRequest) error {
+		return grpc.SendHeader(ctx, metadata.Pairs("x-b", "1"))
+	})
+	first := p.wantFirst(p.pay(), 1)
+	if first.header["x-b"] == nil {
+		b.Errorf("the first answer has lost its header: %+v", first)
+	}
+	p.wantReplay(first, p.pay())
+}
+
+// keptCodes are those that a copy of the call would meet again.
+var keptCodes = []codes.Code{
+	codes.OK, codes.InvalidArgument, codes.NotFound, codes.AlreadyExists, codes.FailedPrecondition,
+	codes.OutOfRange, codes.Unimplemented,
+}
+
+func answerCodes(b *teller) {
+	p := b.serve(func(_ context.Context, m *pb.SimpleRequest) error {
+		return refusedBy(codes.Code(m.GetResponseStatus().GetCode()))
+	})
+	for code := codes.OK; code <= codes.Unauthenticated; code++ {
+		before := b.runs.Load()
+		m := &pb.SimpleRequest{ResponseStatus: &pb.EchoStatus{Code: int32(code)}}
+		first := p.send(b.Context(), code.String(), m)
+		later := p.send(b.Context(), code.String(), m)
+		if first.status != int(code) || later.status != int(code) {
+			b.Errorf("%v: answered with %d and %d", code, first.status, later.status)
+		}
+		if slices.Contains(keptCodes, code) {
+			b.wantRuns(before + 1)
+			p.wantReplay(first, later)
+		} else {
+			b.wantRuns(before + 2)
+		}
+	}
+}
+
+func answerDecided(b *teller) {
+	p := b.serve(func(ctx context.Context, m *pb.SimpleRequest) error {
+		attempt, _ := grpclock.AttemptFromContext(ctx)
+		decision := core.Decision(m.GetResponseStatus().GetCode())
+		attempt.Decide(decision)
+		if decision == core.StoreAnswer {
+			return refusedBy(codes.Unavailable)
+		}
+		return nil
+	})
+	call := func(d core.Decision) receipt {
+		return p.send(b.Context(), fmt.Sprint("decision", d), &pb.SimpleRequest{ResponseStatus: &pb.EchoStatus{Code: int32(d)}})
+	}
+	p.wantReplay(call(core.StoreAnswer), call(core.StoreAnswer))
+	b.wantRuns(1)
+	p.wantFirst(call(core.DropAnswer), 2)
+	p.wantFirst(call(core.DropAnswer), 3)
+	p.wantFirst(call(core.Uncertain), 4)
+	p.wantRefused(call(core.Uncertain), refused(core.ErrInterrupted, 0))
+	b.wantRuns(4)
+}
+
+// A handler that breaks frees its key.
+func answerBroken(b *teller, end func()) {
+	recovery := func(ctx context.Context, m any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (reply any, err error) {
+		ended := make(chan struct{})
+		go func() { // which a Goexit ends, and not the server's
+			defer close(ended)
+			defer recovered(&err)
+			err = refusedBy(codes.Internal)
+			reply, err = next(ctx, m)
+		}()
+		<-ended
+		return reply, err
+	}
+	p := b.serveBehind(func(context.Context, *pb.SimpleRequest) error {
+		if b.runs.Load() == 1 {
+			end()
+		}
+		return nil
+	}, recovery, grpclock.IdempotentUnaryServerInterceptor(b.locks, grpclock.IdempotencyKey()))
+	if r := p.pay(); r.status != int(codes.Internal) {
+		b.Errorf("%+v", r)
+	}
+	first := p.wantFirst(p.pay(), 2)
+	p.wantReplay(first, p.pay())
+}
+
+func answerLimit(b *teller) {
+	length := len(record.EncodeReply(nil, record.Reply{
+		Type: "grpc.testing.SimpleResponse", Message: []byte("\x12\x011"), // the username "1"
+	}))
+	p := b.serve(nil, core.WithMaxRecord(length))
+	p.wantReplay(p.wantFirst(p.pay(), 1), p.pay())
+
+	p = b.serve(nil, core.WithMaxRecord(length-1))
+	ctx := b.Context()
+	p.wantFirst(p.send(ctx, "long", paid), 2)
+	for range 2 {
+		p.wantRefused(p.send(ctx, "long", paid), refused(core.ErrUnreplayable, 0))
+	}
+	b.wantRuns(2)
+}
+
+// stored makes the answer of a call what a test likes.
+func (b *teller) stored(key string, answer []byte) {
+	b.Helper()
+	attempt, err := b.locks.Begin(b.Context(), core.EndpointKey("", pb.TestService_UnaryCall_FullMethodName, key), nil)
+	if err != nil {
+		b.Fatalf("Begin: %v", err)
+	}
+	if err := attempt.Commit(b.Context(), answer); err != nil {
+		b.Fatalf("Commit: %v", err)
+	}
+}
+
+func answerUnreadable(b *teller) {
+	p := b.serve(nil, grpclock.WithoutFingerprint())
+	whole := record.EncodeReply(nil, record.Reply{Type: "grpc.testing.SimpleResponse"})
+	newer := append([]byte{2}, whole[1:len(whole)-4]...)
+	newer = binary.BigEndian.AppendUint32(newer, crc32.Checksum(newer, crc32.MakeTable(crc32.Castagnoli)))
+	for name, answer := range map[string][]byte{
+		"nothing": nil, "half": whole[:len(whole)/2], "newer": newer, "http": record.Encode(nil, record.Answer{Status: 200}),
+	} {
+		b.stored(name, answer)
+		p.wantRefused(p.send(b.Context(), name, paid), refused(core.ErrUnreplayable, 0))
+	}
+	b.stored("whole", whole)
+	if r := p.send(b.Context(), "whole", paid); !r.ok || !r.replayed() {
+		b.Errorf("a whole one: %+v", r)
+	}
+	b.wantRuns(0)
+}
+
+func answerTypeGone(b *teller) {
+	p := b.serve(nil, grpclock.WithoutFingerprint())
+	for _, name := range []string{"grpc.testing.OlderResponse", "grpc.testing.Payload", "grpc.testing.TestService"} {
+		b.stored(name, record.EncodeReply(nil, record.Reply{Type: name}))
+		p.wantRefused(p.send(b.Context(), name, paid), refused(core.ErrUnreplayable, 0))
+	}
+	b.wantRuns(0)
+}
+
+// A nil of the message's type is sent as an empty message, and comes again; a
+// nil of no type is done, and has no answer.
+func answerNothing(b *teller) {
+	typed := true
+	inside := func(context.Context, any, *grpc.UnaryServerInfo, grpc.UnaryHandler) (any, error) {
+		b.runs.Add(1)
+		if typed {
+			return (*pb.SimpleResponse)(nil), nil
+		}
+		return nil, nil
+	}
+	p := b.serveBehind(nil, grpclock.IdempotentUnaryServerInterceptor(b.locks, grpclock.IdempotencyKey()), inside)
+	first := p.pay()
+	if !first.ok {
+		b.Errorf("%+v", first)
+	}
+	p.wantReplay(first, p.pay())
+	typed = false
+	p.send(b.Context(), "untyped", paid)
+	p.wantRefused(p.send(b.Context(), "untyped", paid), refused(core.ErrUnreplayable, 0))
+	b.wantRuns(2)
+}
+
+// What a timeout interceptor answers inside is an answer, and its code frees the
+// key, although the handler may still run: it stands outside.
+func answerTimeout(b *teller) {
+	running, end, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	timeout := func(ctx context.Context, m any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+		if b.runs.Load() > 0 {
+			return next(ctx, m)
+		}
+		go func() {
+			defer close(ended)
+			_, _ = next(ctx, m)
+		}()
+		await(b.T, "the handler runs", running)
+		return nil, status.FromContextError(context.DeadlineExceeded).Err()
+	}
+	p := b.serveBehind(func(context.Context, *pb.SimpleRequest) error {
+		if b.runs.Load() == 1 {
+			close(running)
+			await(b.T, "the handler may end", end)
+		}
+		return nil
+	}, grpclock.IdempotentUnaryServerInterceptor(b.locks, grpclock.IdempotencyKey()), timeout)
+	if r := p.pay(); r.status != int(codes.DeadlineExceeded) {
+		b.Errorf("%+v", r)
+	}
+	p.wantFirst(p.pay(), 2)
+	close(end)
+	await(b.T, "the handler has returned", ended)
+}
+
+// A refusal of another interceptor of this package is not the method's answer,
+// whatever its code is.
+func answerLockBusy(b *teller) {
+	account := grpclock.Metadata("x-account")
+	p := b.serveBehind(nil, grpclock.IdempotentUnaryServerInterceptor(b.locks, grpclock.IdempotencyKey()),
+		grpclock.UnaryServerInterceptor(b.locks, account))
+	p.wantRefused(p.pay(), refused(core.ErrNoKey, 0)) // INVALID_ARGUMENT, which is kept of a method
+	b.take("ada")
+	p.wantRefused(p.send(b.Context(), theKey, paid, "x-account", "ada"), refused(core.ErrBusy, defaultRetryAfter))
+	b.free("ada")
+	first := p.wantFirst(p.send(b.Context(), theKey, paid, "x-account", "ada"), 1)
+	p.wantReplay(first, p.pay()) // for which no lock is needed
+	if strings.Contains(first.raw, "ada") {
+		b.Errorf("the answer tells a key: %s", first.raw)
+	}
+}

@@ -1,0 +1,189 @@
+package conformance
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc"
+	pb "google.golang.org/grpc/interop/grpc_testing"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/grpclock"
+	"github.com/reqlock/reqlock/internal/testkit/redistest"
+)
+
+// grpcRedisScenarios are about what Redis, and the way to it, can do to a call.
+func grpcRedisScenarios() []grpcScenario {
+	return []grpcScenario{
+		{"redis: down before the call", redisDownBefore},
+		{"redis: down after the handler", redisDownAfter},
+		{"redis: the reply to the beginning is lost", func(b *teller) { redisReplyLost(b, "reject") }},
+		{"redis: the reply to the commit is lost", func(b *teller) { redisReplyLost(b, "D") }},
+		{"redis: it forgets its scripts", redisScriptsGone},
+		{"redis: the record is gone while the handler runs", redisRecordGone},
+		{"redis: the answer is sent after the commit, and not before", redisCommitFirst},
+		{"redis: one round trip before the handler and one after, one for a replay", redisRoundTrips},
+		{"redis: the record has ended", redisRecordEnded},
+		{"redis: how long a record stays", redisRecordLife},
+	}
+}
+
+func redisDownBefore(b *teller) {
+	p := b.serve(nil)
+	b.proxy.Refuse(true)
+	p.wantRefused(p.pay(), refused(core.ErrUnavailable, time.Second))
+	b.wantRuns(0)
+	b.proxy.Refuse(false)
+	p.wantFirst(p.pay(), 1)
+}
+
+// The answer is sent, since it is what has happened; but nobody can tell later
+// copies.
+func redisDownAfter(b *teller) {
+	locks, proxy := b.process()
+	p := b.serveOn(locks, func(context.Context, *pb.SimpleRequest) error {
+		proxy.Refuse(true)
+		return nil
+	}, core.WithTTL(shortLease), core.WithWait(patience))
+	p.wantFirst(p.pay(), 1)
+	proxy.Refuse(false)
+	b.awaitFree(core.EndpointKey("", pb.TestService_UnaryCall_FullMethodName, theKey))
+	p.wantRefused(p.pay(), refused(core.ErrInterrupted, 0))
+	b.wantRuns(1)
+}
+
+// script matches a script of an attempt that has a word among its arguments.
+func script(word string) func([]string) bool {
+	return func(command []string) bool {
+		return strings.HasPrefix(command[0], "EVAL") && slices.Contains(command, word)
+	}
+}
+
+// The command is sent again, and takes effect once.
+func redisReplyLost(b *teller, word string) {
+	p := b.serve(nil)
+	p.wantFirst(p.pay(), 1) // the master of the key knows the scripts now
+	b.forgetRecord(theKey)
+	dropped := b.proxy.DropReply(script(word), redistest.CloseConn)
+	first := p.wantFirst(p.pay(), 2)
+	await(b.T, "the reply is lost", dropped)
+	p.wantReplay(first, p.pay())
+	b.wantRuns(2)
+}
+
+func redisScriptsGone(b *teller) {
+	p := b.serve(func(ctx context.Context, _ *pb.SimpleRequest) error {
+		return b.rdb.ScriptFlush(ctx).Err()
+	})
+	first := p.wantFirst(p.pay(), 1)
+	if err := b.rdb.ScriptFlush(b.Context()).Err(); err != nil {
+		b.Error(err)
+	}
+	p.wantReplay(first, p.pay())
+}
+
+// The commit writes it again.
+func redisRecordGone(b *teller) {
+	p := b.serve(func(context.Context, *pb.SimpleRequest) error {
+		b.forgetRecord(theKey)
+		return nil
+	})
+	first := p.wantFirst(p.pay(), 1)
+	p.wantReplay(first, p.pay())
+	b.wantRuns(1)
+}
+
+// While the commit is under way, no answer is, whether or not its client is
+// still there.
+func redisCommitFirst(b *teller) {
+	returned := make(chan struct{}, 1)
+	around := func(ctx context.Context, m any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+		defer func() { returned <- struct{}{} }()
+		return next(ctx, m)
+	}
+	var leave context.CancelFunc
+	p := b.serveBehind(func(ctx context.Context, m *pb.SimpleRequest) error {
+		if m.GetFillUsername() {
+			leave()
+			await(b.T, "the handler knows", ctx.Done())
+		}
+		return nil
+	}, around, grpclock.IdempotentUnaryServerInterceptor(b.locks, grpclock.IdempotencyKey()))
+	for _, gone := range []bool{false, true} {
+		release, held := b.proxy.HoldCommand(script("D"))
+		var ctx context.Context
+		ctx, leave = context.WithCancel(b.Context())
+		answered := make(chan struct{})
+		go func() {
+			defer close(answered)
+			p.send(ctx, "gone"+time.Duration(b.runs.Load()).String(), &pb.SimpleRequest{FillUsername: gone})
+		}()
+		await(b.T, "the commit is under way", held)
+		select {
+		case <-returned:
+			b.Errorf("the client has gone: %v; the interceptor has returned before the commit", gone)
+		case <-time.After(200 * time.Millisecond):
+			release()
+			await(b.T, "the interceptor returns", returned)
+		}
+		release()
+		leave()
+		await(b.T, "the client has its answer", answered)
+	}
+	b.wantRuns(2)
+}
+
+func redisRoundTrips(b *teller) {
+	scripts := func() int {
+		commands := b.proxy.Commands()
+		return commands["EVALSHA"] + commands["EVAL"]
+	}
+	var before, during int
+	p := b.serve(func(context.Context, *pb.SimpleRequest) error {
+		during = scripts()
+		return nil
+	})
+	p.wantFirst(p.pay(), 1) // the master of the key knows the scripts now
+	b.forgetRecord(theKey)
+	before = scripts()
+	first := p.wantFirst(p.pay(), 2)
+	after := scripts()
+	if during-before != 1 || after-during != 1 {
+		b.Errorf("%d commands before the handler, %d after", during-before, after-during)
+	}
+	p.wantReplay(first, p.pay())
+	if got := scripts() - after; got != 1 {
+		b.Errorf("%d commands for a replay", got)
+	}
+}
+
+func redisRecordEnded(b *teller) {
+	p := b.serve(nil)
+	first := p.wantFirst(p.pay(), 1)
+	p.wantReplay(first, p.pay())
+	b.forgetRecord(theKey)
+	p.wantFirst(p.pay(), 2)
+}
+
+// The time of a record is not that of the lease, and it has one all the time.
+func redisRecordLife(b *teller) {
+	life := func() time.Duration {
+		d, err := b.rdb.PTTL(context.Background(), b.recordOf(theKey)).Result()
+		if err != nil {
+			b.Errorf("PTTL: %v", err)
+		}
+		return d
+	}
+	p := b.serve(func(context.Context, *pb.SimpleRequest) error {
+		if d := life(); d < 59*time.Minute || d > time.Hour+time.Minute {
+			b.Errorf("while it runs: %v", d)
+		}
+		return nil
+	}, core.WithRetention(time.Hour), core.WithTTL(4*time.Second))
+	p.wantFirst(p.pay(), 1)
+	if d := life(); d < 59*time.Minute || d > time.Hour {
+		b.Errorf("when it is done: %v", d)
+	}
+}

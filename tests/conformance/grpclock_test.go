@@ -1,0 +1,115 @@
+package conformance
+
+import (
+	"maps"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	pb "google.golang.org/grpc/interop/grpc_testing"
+	"google.golang.org/grpc/status"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/grpclock"
+)
+
+// grpcLacks is what gRPC has not.
+var grpcLacks = map[feature]string{
+	bodyLimits: "gRPC bounds messages itself, before an interceptor sees them",
+	ownContext: "interceptors are given their context and keep it; nothing can be restored",
+	aborts:     "gRPC knows no panic that is not a crash",
+	hijacking:  "gRPC gives no connection away",
+}
+
+func overGRPCUnary() *framework {
+	f := &framework{
+		name:  "grpclock unary",
+		lacks: maps.Clone(grpcLacks),
+		serve: func(t *testing.T, locks *core.Locker, r route) server {
+			return listenGRPC(t, service{r: r}, unaryCall, grpc.ChainUnaryInterceptor(unaryChain(locks, r)...))
+		},
+		row:       grpcRow,
+		forbidden: verdict{status: int(codes.PermissionDenied)},
+		hooked:    verdict{status: int(codes.DataLoss)},
+	}
+	f.lacks[streams] = "a unary call has one answer; streams have a column of their own"
+	return f
+}
+
+func overGRPCStream() *framework { return overGRPCStreams("grpclock stream", serverStream) }
+
+func overGRPCBidi() *framework { return overGRPCStreams("grpclock bidi", bidiStream) }
+
+func overGRPCStreams(name string, kind callKind) *framework {
+	f := overGRPCUnary()
+	f.name, f.lacks = name, grpcLacks
+	f.serve = func(t *testing.T, locks *core.Locker, r route) server {
+		return listenGRPC(t, service{r: r}, kind, grpc.ChainStreamInterceptor(streamChain(locks, r)...))
+	}
+	return f
+}
+
+// ofGRPC reads the body of all kinds of call.
+var ofGRPC = adapter[*grpclock.Call, grpclock.Option]{
+	header:      grpclock.Metadata,
+	idempotency: grpclock.IdempotencyKey,
+	body: func(int64) grpclock.KeyFunc {
+		const field = "response_status.message"
+		return grpclock.ByMethod(map[string]grpclock.KeyFunc{
+			pb.TestService_UnaryCall_FullMethodName:           grpclock.Field[*pb.SimpleRequest](field),
+			pb.TestService_StreamingOutputCall_FullMethodName: grpclock.Field[*pb.StreamingOutputCallRequest](field),
+			pb.TestService_FullDuplexCall_FullMethodName:      grpclock.Field[*pb.StreamingOutputCallRequest](field),
+		})
+	},
+	also: grpclock.Also,
+	hook: func(h hook) grpclock.Option {
+		return grpclock.WithErrorHandler(func(*grpclock.Call, error) error {
+			if h == ownHook {
+				return status.Error(codes.DataLoss, hookText)
+			}
+			return nil
+		})
+	},
+}
+
+// ofRoute is the key of a lock on a route: one of a method, where that of a
+// group is one of all methods.
+func ofRoute(k key) grpclock.KeyFunc {
+	return grpclock.ByMethod(map[string]grpclock.KeyFunc{
+		pb.TestService_UnaryCall_FullMethodName:           ofGRPC.key(k),
+		pb.TestService_StreamingOutputCall_FullMethodName: ofGRPC.key(k),
+		pb.TestService_FullDuplexCall_FullMethodName:      ofGRPC.key(k),
+	})
+}
+
+func unaryChain(locks *core.Locker, r route) (chain []grpc.UnaryServerInterceptor) {
+	if r.recovers {
+		chain = append(chain, recoverUnary)
+	}
+	if r.outer != nil {
+		chain = append(chain, outerUnary(r.outer))
+	}
+	for _, l := range r.group {
+		chain = append(chain, grpclock.UnaryServerInterceptor(locks, ofGRPC.key(l.keys[0]), ofGRPC.options(l)...))
+	}
+	for _, l := range r.locks {
+		chain = append(chain, grpclock.UnaryServerInterceptor(locks, ofRoute(l.keys[0]), ofGRPC.options(l)...))
+	}
+	return chain
+}
+
+func streamChain(locks *core.Locker, r route) (chain []grpc.StreamServerInterceptor) {
+	if r.recovers {
+		chain = append(chain, recoverStream)
+	}
+	if r.outer != nil {
+		chain = append(chain, outerStream(r.outer))
+	}
+	for _, l := range r.group {
+		chain = append(chain, grpclock.StreamServerInterceptor(locks, ofGRPC.key(l.keys[0]), ofGRPC.options(l)...))
+	}
+	for _, l := range r.locks {
+		chain = append(chain, grpclock.StreamServerInterceptor(locks, ofRoute(l.keys[0]), ofGRPC.options(l)...))
+	}
+	return chain
+}

@@ -1,0 +1,107 @@
+package conformance
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"testing"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/nethttplock"
+)
+
+func overNetHTTP() *framework {
+	return &framework{
+		name:      "nethttplock",
+		serve:     serveNetHTTP,
+		endpoint:  netHTTPEndpoint,
+		row:       httpRow,
+		forbidden: verdict{status: http.StatusForbidden, code: "key_error"},
+		hooked:    verdict{status: http.StatusTeapot},
+	}
+}
+
+var netHTTP = adapter[*http.Request, nethttplock.Option]{
+	header:      nethttplock.Header,
+	idempotency: nethttplock.IdempotencyKey,
+	body: func(limit int64) nethttplock.KeyFunc {
+		if limit == 0 {
+			return nethttplock.JSONField("id")
+		}
+		return nethttplock.JSONField("id", nethttplock.MaxBody(limit))
+	},
+	also: nethttplock.Also,
+	hook: func(h hook) nethttplock.Option {
+		return nethttplock.WithErrorHandler(func(w http.ResponseWriter, _ *http.Request, _ error) {
+			if h == ownHook {
+				w.WriteHeader(http.StatusTeapot)
+				_, _ = io.WriteString(w, hookText)
+			}
+		})
+	},
+}
+
+// serveNetHTTP wraps handlers, and the mux of the group.
+func serveNetHTTP(t *testing.T, locks *core.Locker, r route) server {
+	t.Helper()
+	stack := func(stack []lock, next http.Handler) http.Handler {
+		for i := len(stack) - 1; i >= 0; i-- {
+			l := stack[i]
+			next = nethttplock.Middleware(locks, netHTTP.key(l.keys[0]), netHTTP.options(l)...)(next)
+		}
+		return next
+	}
+	group := http.NewServeMux()
+	group.Handle("POST "+groupPath+routePath, stack(r.locks, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		r.handler(netHTTPCall{httpHandling{w, req}})
+	})))
+	mux := http.NewServeMux()
+	mux.Handle(groupPath+"/", stack(r.group, group))
+	var h http.Handler = mux
+	if r.outer != nil {
+		h = around(r.outer, h)
+	}
+	if r.recovers {
+		h = recovering(h)
+	}
+	return serveHTTP(t, h)
+}
+
+// around puts a middleware of the case around a handler.
+func around(outer func(frame), next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		outer(&netHTTPFrame{w, r, next})
+	})
+}
+
+// recovering is the middleware that net/http leaves to its users to write.
+func recovering(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			if recover() != nil {
+				w.WriteHeader(http.StatusInternalServerError)
+			}
+		}()
+		next.ServeHTTP(w, r)
+	})
+}
+
+type netHTTPFrame struct {
+	w    http.ResponseWriter
+	r    *http.Request
+	next http.Handler
+}
+
+func (f *netHTTPFrame) Context() context.Context       { return f.r.Context() }
+func (f *netHTTPFrame) SetContext(ctx context.Context) { f.r = f.r.WithContext(ctx) }
+func (f *netHTTPFrame) Next()                          { f.next.ServeHTTP(f.w, f.r) }
+
+type netHTTPCall struct{ httpHandling }
+
+func (c netHTTPCall) Lease() (*core.Lease, bool) { return nethttplock.FromContext(c.r.Context()) }
+func (c netHTTPCall) Reply(text string)          { _, _ = io.WriteString(c.w, text) }
+
+func (c netHTTPCall) Refuse(text string) {
+	c.w.WriteHeader(http.StatusConflict)
+	_, _ = io.WriteString(c.w, text)
+}

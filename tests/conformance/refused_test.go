@@ -1,0 +1,242 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/reqlock/reqlock/core"
+)
+
+// A refusal is how a request comes not to run: a lock, and what has happened
+// before the request. It is answered as core.OutcomeOf says of the error.
+type refusal struct {
+	name    string
+	needs   feature
+	lock    lock
+	request request // without keys: plain
+	prepare func(e *env)
+	outer   func(e *env) func(frame)
+	want    error
+}
+
+// refusalCases are the rows of the outcome table that can occur.
+func refusalCases() []testCase {
+	var cases []testCase
+	for _, r := range refusals() {
+		cases = append(cases, testCase{r.name, r.needs, r.run})
+	}
+	return append(cases, []testCase{
+		{"key error with its own status", everywhere, keyErrorWithStatus},
+	}...)
+}
+
+func refusals() []refusal {
+	header := []key{byHeader}
+	taken := func(e *env) { e.take(theKey) }
+	down := func(e *env) { e.proxy.Refuse(true) }
+	return []refusal{
+		{
+			name: "busy", lock: lock{keys: header}, prepare: taken,
+			want: refused(core.ErrBusy, time.Second),
+		},
+		{
+			name:    "busy, with another hint",
+			lock:    lock{keys: header, options: []core.Option{core.WithRetryAfter(1500 * time.Millisecond)}},
+			prepare: taken,
+			want:    refused(core.ErrBusy, 1500*time.Millisecond),
+		},
+		{
+			name:    "wait_timeout",
+			lock:    lock{keys: header, options: []core.Option{core.WithWait(shortWait)}},
+			prepare: taken,
+			want:    refused(core.ErrWaitTimeout, time.Second),
+		},
+		{
+			name: "no_key: it is missing", lock: lock{keys: []key{{header: "x-other"}}},
+			want: refused(core.ErrNoKey, 0),
+		},
+		{
+			name: "no_key: it is empty", lock: lock{keys: []key{given("", nil)}},
+			want: refused(core.ErrNoKey, 0),
+		},
+		{
+			name: "invalid_key: given twice", lock: lock{keys: header},
+			request: request{keys: []string{theKey, theKey}},
+			want:    refused(core.ErrInvalidKey, 0),
+		},
+		{
+			name: "invalid_key: the text is too long", lock: lock{keys: header},
+			request: request{keys: []string{theKey + strings.Repeat("x", 512)}},
+			want:    refused(core.ErrInvalidKey, 0),
+		},
+		{
+			name: "invalid_key: the lock's name is too long", lock: lock{keys: []key{given(strings.Repeat(theKey, 400), nil)}},
+			want: refused(core.ErrInvalidKey, 0),
+		},
+		{
+			name: "no_key: no idempotency key", lock: lock{keys: []key{byUser}},
+			want: refused(core.ErrNoKey, 0),
+		},
+		{
+			name: "invalid_key: the idempotency key is given twice", lock: lock{keys: []key{byUser}},
+			request: request{marks: []string{theKey, theKey}, second: secondKey},
+			want:    refused(core.ErrInvalidKey, 0),
+		},
+		{
+			name: "invalid_key: the idempotency key is malformed", lock: lock{keys: []key{byUser}},
+			request: request{marks: []string{`"` + theKey}, second: secondKey},
+			want:    refused(core.ErrInvalidKey, 0),
+		},
+		{
+			name: "body_too_large", needs: bodyLimits, lock: lock{keys: []key{{body: true, limit: 8}}},
+			want: refused(core.ErrBodyTooLarge, 0),
+		},
+		{
+			name: "key_error", lock: lock{keys: []key{given("", errors.New(theKey))}},
+			want: keyError(),
+		},
+		{
+			name: "unavailable: connections are refused", lock: lock{keys: header}, prepare: down,
+			want: refused(core.ErrUnavailable, time.Second),
+		},
+		{
+			name:    "unavailable, with a wait",
+			lock:    lock{keys: header, options: []core.Option{core.WithWait(20 * time.Millisecond)}},
+			prepare: down,
+			want:    refused(core.ErrUnavailable, time.Second),
+		},
+		{
+			name: "closing", lock: lock{keys: header},
+			prepare: closeLocker,
+			want:    refused(core.ErrClosed, time.Second),
+		},
+		{
+			name:    "closing, while it waits",
+			lock:    lock{keys: header, options: []core.Option{core.WithWait(time.Minute)}},
+			prepare: taken,
+			outer: func(e *env) func(frame) {
+				return func(f frame) { whileItWaits(e, f, func() { closeLocker(e) }) }
+			},
+			want: refused(core.ErrClosed, time.Second),
+		},
+		{
+			name:    "deadline",
+			lock:    lock{keys: header, options: []core.Option{core.WithWait(time.Minute)}},
+			prepare: taken,
+			outer: func(*env) func(frame) {
+				return func(f frame) {
+					ctx, cancel := context.WithTimeout(f.Context(), 50*time.Millisecond)
+					defer cancel()
+					f.SetContext(ctx)
+					f.Next()
+				}
+			},
+			want: ended(context.DeadlineExceeded),
+		},
+		{
+			name:    "canceled",
+			lock:    lock{keys: header, options: []core.Option{core.WithWait(time.Minute)}},
+			prepare: taken,
+			outer: func(e *env) func(frame) {
+				return func(f frame) {
+					ctx, cancel := context.WithCancel(f.Context())
+					f.SetContext(ctx)
+					whileItWaits(e, f, cancel)
+				}
+			},
+			want: ended(context.Canceled),
+		},
+	}
+}
+
+func (r refusal) run(e *env) {
+	served := route{locks: []lock{r.lock}}
+	if r.outer != nil {
+		served.outer = r.outer(e)
+	}
+	s := e.serve(served)
+	if r.prepare != nil {
+		r.prepare(e)
+	}
+	sent := r.request
+	if sent.keys == nil && sent.marks == nil {
+		sent = plain
+	}
+	s.wantRefusal(sent, e.rowOf(r.want))
+	if got := e.events.count(core.Acquired); got != 0 {
+		e.Errorf("%d leases for a request that did not run", got)
+	}
+}
+
+// A key function's error may carry the answer's status.
+func keyErrorWithStatus(e *env) {
+	s := e.serve(route{locks: []lock{{keys: []key{given("", forbidden{})}}}})
+	s.wantRefusal(plain, e.f.forbidden)
+}
+
+// whileItWaits runs what is inside the frame, and does something as soon as the
+// request waits for its lock.
+func whileItWaits(e *env, f frame, do func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		e.events.await(e.T, core.Waiting, 1)
+		do()
+	}()
+	f.Next()
+	<-done
+}
+
+// closeLocker closes the Locker of the case.
+func closeLocker(e *env) {
+	if err := e.locks.Close(context.Background()); err != nil {
+		e.Errorf("Close: %v", err)
+	}
+}
+
+// refused is the error of a request that does not get its lock.
+func refused(kind error, retryAfter time.Duration) error {
+	return &core.Error{Kind: kind, RetryAfter: retryAfter}
+}
+
+// keyError is the error of a request whose key function fails.
+func keyError() error {
+	fail := func(struct{}) (string, error) { return "", errors.New("any") }
+	_, _, err := core.Enter(context.Background(), unusedLocker(), struct{}{}, fail)
+	return err
+}
+
+// ended is the error of a request whose context ended with err.
+func ended(err error) error {
+	ctx, cancel := context.WithDeadline(context.Background(), time.Unix(0, 0))
+	if errors.Is(err, context.Canceled) {
+		ctx, cancel = context.WithCancel(context.Background())
+	}
+	cancel()
+	_, err = unusedLocker().TryLock(ctx, "any")
+	return err
+}
+
+// unusedLocker returns a Locker for what does not get as far as Redis.
+func unusedLocker() *core.Locker {
+	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
+	_ = rdb.Close()
+	return core.Must(core.New(rdb))
+}
+
+// The errors that the table of refusals makes are those that it means.
+func TestRefusalsAreTheRowsTheyName(t *testing.T) {
+	t.Parallel()
+	for _, r := range refusals() {
+		name, _, _ := strings.Cut(r.name, ":")
+		name, _, _ = strings.Cut(name, ",")
+		if outcome, _ := core.OutcomeOf(r.want); outcome.Code != name {
+			t.Errorf("%q expects %q", r.name, outcome.Code)
+		}
+	}
+}

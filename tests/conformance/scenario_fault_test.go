@@ -1,0 +1,95 @@
+package conformance
+
+import (
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/testkit/redistest"
+)
+
+// faultScenarios are about a Redis that cannot be asked, or is not told.
+func faultScenarios() []testCase {
+	return []testCase{
+		{"Redis is down before the request", everywhere, downBefore},
+		{"Redis goes down while the handler runs", everywhere, downMeanwhile},
+		{"the record vanishes while the handler runs", everywhere, recordVanishes},
+		{"the reply to the commit is lost", everywhere, replyLost},
+	}
+}
+
+func downBefore(e *env) {
+	s := e.shop(endpoint{})
+	e.proxy.Refuse(true)
+	s.refuses(&core.Error{Kind: core.ErrUnavailable, RetryAfter: time.Second}, payment("down"))
+	e.proxy.Refuse(false)
+	s.replays(s.runsWith(http.StatusCreated, payment("down")), payment("down"))
+}
+
+// The client gets the answer; copies are told that nobody knows.
+func downMeanwhile(e *env) {
+	s := e.shop(endpoint{
+		options: []core.Option{core.WithTTL(shortLease), core.WithWait(patience)},
+		handler: func(t turn) {
+			e.proxy.Refuse(true)
+			t.WriteHeader(http.StatusCreated)
+			_, _ = t.Write([]byte("paid"))
+		},
+	})
+	if first := s.runsWith(http.StatusCreated, payment("down")); first.body != "paid" {
+		e.Errorf("the first answer is %+v", first)
+	}
+	for _, event := range e.events.await(e.T, core.Committed, 1) {
+		if !errors.Is(event.Err, core.ErrUnavailable) {
+			e.Errorf("committed: %v", event.Err)
+		}
+	}
+	e.proxy.Refuse(false)
+	for e.rdb.Exists(e.Context(), e.prefix+"i:"+endpointKey("down")).Val() == 1 {
+		time.Sleep(time.Millisecond)
+	}
+	s.refuses(core.ErrInterrupted, payment("down"))
+}
+
+func recordVanishes(e *env) {
+	s := e.shop(endpoint{handler: func(t turn) {
+		e.forget()
+		t.WriteHeader(http.StatusCreated)
+	}})
+	s.replays(s.runsWith(http.StatusCreated, payment("vanishes")), payment("vanishes"))
+	e.events.await(e.T, core.Restored, 1)
+}
+
+// forget deletes all that belongs to the case, as the loss of a server does.
+func (e *env) forget() {
+	e.Helper()
+	names := e.names(e.Context(), "")
+	if len(names) == 0 {
+		e.Error("there is nothing to delete")
+	}
+	for _, name := range names { // one by one: they need not share a slot
+		if err := e.rdb.Del(e.Context(), name).Err(); err != nil {
+			e.Errorf("DEL: %v", err)
+		}
+	}
+}
+
+// The commit is sent again, and was made once.
+func replyLost(e *env) {
+	var lost <-chan struct{}
+	knows := false // the master of the key its scripts, of which the first commit tells it
+	s := e.shop(endpoint{handler: func(t turn) {
+		if knows {
+			lost = e.proxy.DropReply(redistest.Named("evalsha"), redistest.CloseConn)
+		}
+		t.WriteHeader(http.StatusCreated)
+		_, _ = t.Write([]byte("paid"))
+	}})
+	s.runsWith(http.StatusCreated, payment("reply"))
+	e.forget()
+	knows = true
+	first := s.runsWith(http.StatusCreated, payment("reply"))
+	await(e.T, "a reply was lost", lost)
+	s.replays(first, payment("reply"))
+}

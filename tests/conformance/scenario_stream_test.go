@@ -1,0 +1,106 @@
+package conformance
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/reqlock/reqlock/core"
+)
+
+// streamScenarios are about answers that do not wait for their record: their
+// requests are done, and never run again.
+func streamScenarios() []testCase {
+	var cases []testCase
+	for name, stream := range straightOut {
+		cases = append(cases, testCase{name, everywhere, func(e *env) { goesStraightOut(e, stream) }})
+	}
+	return append(cases, testCase{"no way past the recorder", everywhere, noWayPast})
+}
+
+// straightOut are answers that go straight out, each with what its client gets.
+var straightOut = map[string]struct {
+	handler func(t turn)
+	status  int
+	body    string
+}{
+	"an answer in pieces": {func(t turn) {
+		for i := range 3 {
+			_, _ = fmt.Fprint(t, i)
+			t.ResponseWriter.(http.Flusher).Flush()
+		}
+	}, 200, "012"},
+	"server-sent events, by a ResponseController": {func(t turn) {
+		t.Header().Set("Content-Type", "text/event-stream")
+		t.WriteHeader(http.StatusOK)
+		_, _ = io.WriteString(t, "data: 1\n\n")
+		_ = http.NewResponseController(t.ResponseWriter).Flush()
+		_, _ = io.WriteString(t, "data: 2\n\n")
+	}, 200, "data: 1\n\ndata: 2\n\n"},
+	"a flush alone": {func(t turn) {
+		_ = http.NewResponseController(t.ResponseWriter).Flush()
+	}, 200, ""},
+	"an answer that is longer than a record": {func(t turn) {
+		_, _ = io.Copy(t, strings.NewReader(strings.Repeat("b", 2<<20)))
+	}, 200, strings.Repeat("b", 2<<20)},
+	"a hijacked connection": {func(t turn) {
+		conn, _, err := http.NewResponseController(t.ResponseWriter).Hijack()
+		if err != nil {
+			return
+		}
+		_, _ = io.WriteString(conn, "HTTP/1.1 202 Accepted\r\nContent-Length: 4\r\n\r\npaid")
+		_ = conn.Close()
+	}, 202, "paid"},
+	"an upgrade to another protocol": {func(t turn) {
+		conn, _, err := t.ResponseWriter.(http.Hijacker).Hijack()
+		if err != nil {
+			return
+		}
+		_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\npaid")
+		_ = conn.Close()
+	}, 101, "paid"},
+	"trailers": {func(t turn) {
+		t.Header().Set("Trailer", "X-Sum")
+		_, _ = io.WriteString(t, "paid")
+		t.Header().Set("X-Sum", "7")
+	}, 200, "paid"},
+}
+
+func goesStraightOut(e *env, stream struct {
+	handler func(t turn)
+	status  int
+	body    string
+},
+) {
+	s := e.shop(endpoint{handler: stream.handler})
+	first := s.runsWith(stream.status, payment("stream"))
+	if first.body != stream.body {
+		e.Errorf("the first answer is %+v", first)
+	}
+	if first.header.Get("Content-Length") == "" && first.trailer != nil && first.trailer.Get("X-Sum") != "7" {
+		e.Errorf("the trailers are %v", first.trailer)
+	}
+	e.events.await(e.T, core.Committed, 1) // a client has some answers before
+	s.refuses(core.ErrUnreplayable, payment("stream"))
+}
+
+// Whatever a handler makes of its writer, the answer is recorded.
+func noWayPast(e *env) {
+	s := e.shop(endpoint{handler: func(t turn) {
+		w := innermost(t.ResponseWriter)
+		w.Header().Set("Content-Type", "text/plain")
+		w.WriteHeader(http.StatusCreated)
+		_, _ = w.Write([]byte("one "))
+		if to, ok := w.(io.ReaderFrom); ok {
+			_, _ = to.ReadFrom(strings.NewReader("two "))
+		}
+		if to, ok := w.(io.StringWriter); ok {
+			_, _ = to.WriteString("three")
+		}
+	}})
+	first := s.runsWith(http.StatusCreated, payment("past"))
+	if s.replays(first, payment("past")); first.body != "one two three" {
+		e.Errorf("the first answer is %+v", first)
+	}
+}

@@ -1,0 +1,164 @@
+package crash
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/ginlock"
+	"github.com/reqlock/reqlock/nethttplock"
+)
+
+// hastily is the header of a question that does not wait.
+const hastily = "X-Hastily"
+
+func serveNetHTTP(s *service, l net.Listener) (stop func(context.Context)) {
+	mux := http.NewServeMux()
+	for route, policy := range policies {
+		pay := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			attempt, _ := nethttplock.AttemptFromContext(r.Context())
+			s.payHTTP(w, r, attempt)
+		})
+		policy := core.WithInterrupted(policy)
+		hasty := nethttplock.Idempotent(s.locks, nethttplock.IdempotencyKey(), policy)(pay)
+		patient := nethttplock.Idempotent(s.locks, nethttplock.IdempotencyKey(), policy, core.WithWait(s.Wait))(pay)
+		mux.HandleFunc("POST /"+route, func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get(hastily) != "" {
+				hasty.ServeHTTP(w, r)
+				return
+			}
+			patient.ServeHTTP(w, r)
+		})
+	}
+	return serveHTTP(mux, l)
+}
+
+func serveGin(s *service, l net.Listener) (stop func(context.Context)) {
+	gin.SetMode(gin.ReleaseMode)
+	engine := gin.New()
+	for route, policy := range policies {
+		policy := core.WithInterrupted(policy)
+		hasty := ginlock.Idempotent(s.locks, ginlock.IdempotencyKey(), policy)
+		patient := ginlock.Idempotent(s.locks, ginlock.IdempotencyKey(), policy, core.WithWait(s.Wait))
+		engine.POST("/"+route, func(c *gin.Context) {
+			if c.GetHeader(hastily) != "" {
+				hasty(c)
+				return
+			}
+			patient(c)
+		}, func(c *gin.Context) {
+			attempt, _ := ginlock.AttemptFromContext(c)
+			s.payHTTP(c.Writer, c.Request, attempt)
+		})
+	}
+	return serveHTTP(engine, l)
+}
+
+// serveHTTP serves with buffers that hold no long answer.
+func serveHTTP(h http.Handler, l net.Listener) (stop func(context.Context)) {
+	server := &http.Server{
+		Handler: h, ReadHeaderTimeout: patience,
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+			_ = c.(*net.TCPConn).SetWriteBuffer(smallBuffer)
+			return ctx
+		},
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = server.Serve(l)
+	}()
+	return func(ctx context.Context) {
+		_ = server.Shutdown(ctx)
+		<-done
+	}
+}
+
+// payHTTP is the handler on HTTP.
+func (s *service) payHTTP(w http.ResponseWriter, r *http.Request, attempt *core.Attempt) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	made, err := s.pay(r.Context(), attempt, r.Header.Get("Idempotency-Key"), body)
+	switch {
+	case errors.Is(err, errTryAgain):
+		w.WriteHeader(http.StatusServiceUnavailable)
+	case err != nil:
+		w.WriteHeader(http.StatusInternalServerError)
+	default:
+		w.Header().Set("Location", "/charges/"+made.Charge)
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusCreated)
+		_ = json.NewEncoder(w).Encode(made)
+	}
+}
+
+// askHTTP asks over a connection of its own.
+func askHTTP(ctx context.Context, addr string, q question) (a answer, err error) {
+	transport := &http.Transport{DisableKeepAlives: true}
+	if q.reading != nil {
+		transport.DialContext = dialSmall
+	}
+	defer transport.CloseIdleConnections()
+	text, err := json.Marshal(payment{q.long})
+	if err != nil {
+		return a, err
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, fmt.Sprintf("http://%s/%s", addr, q.policy), bytes.NewReader(text))
+	if err != nil {
+		return a, err
+	}
+	r.Header.Set("Idempotency-Key", q.key)
+	if q.hasty {
+		r.Header.Set(hastily, "1")
+	}
+	got, err := transport.RoundTrip(r)
+	if err != nil {
+		return a, err
+	}
+	defer func() { _ = got.Body.Close() }()
+	a.Status, a.Location = got.StatusCode, got.Header.Get("Location")
+	a.Replayed = got.Header.Get("Idempotent-Replayed") == "true"
+	body, err := readBody(got.Body, q.reading)
+	a.Body = string(body)
+	if strings.HasPrefix(got.Header.Get("Content-Type"), "application/problem+json") {
+		var problem struct{ Code string }
+		err = errors.Join(err, json.Unmarshal(body, &problem))
+		a.Code = problem.Code
+	}
+	a.Fine = err == nil && a.Status == http.StatusCreated
+	return a, err
+}
+
+// readBody reads a body, as far as it goes.
+func readBody(body io.Reader, reading func(read int)) ([]byte, error) {
+	var read bytes.Buffer
+	if reading != nil {
+		_, _ = io.CopyN(&read, body, half)
+		reading(read.Len())
+	}
+	_, err := io.Copy(&read, body)
+	return read.Bytes(), err
+}
+
+// dialSmall dials, and sees to it that a peer cannot send far ahead.
+func dialSmall(ctx context.Context, network, addr string) (net.Conn, error) {
+	dialer := net.Dialer{Timeout: 5 * time.Second}
+	conn, err := dialer.DialContext(ctx, network, addr)
+	if err == nil {
+		err = conn.(*net.TCPConn).SetReadBuffer(smallBuffer)
+	}
+	return conn, err
+}

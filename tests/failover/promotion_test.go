@@ -1,0 +1,43 @@
+package failover
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/reqlock/reqlock/internal/testkit/redistest"
+)
+
+// promotion sees when another server becomes a master.
+type promotion struct {
+	done chan struct{} // closed when at is set
+	at   time.Time
+}
+
+// watchPromotion begins to ask the servers that are no masters.
+func (s *scene) watchPromotion() {
+	masters := s.masters()
+	var replicas []*redis.Client
+	for _, server := range s.servers() {
+		if !slices.ContainsFunc(masters, func(m *redistest.Server) bool { return m == server }) {
+			replicas = append(replicas, server.Client(s.t, func(o *redis.Options) { o.MaxRetries = -1 }))
+		}
+	}
+	s.group.Go(func() {
+		ctx, cancel := context.WithTimeout(s.ctx, patience)
+		defer cancel()
+		for ctx.Err() == nil {
+			for _, replica := range replicas {
+				if role, err := replica.Do(ctx, "ROLE").Slice(); err == nil && role[0] == "master" {
+					s.promotion.at = time.Now()
+					close(s.promotion.done)
+					return
+				}
+			}
+			time.Sleep(2 * time.Millisecond)
+		}
+		s.t.Error("nobody was promoted")
+	})
+}

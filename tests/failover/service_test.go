@@ -1,0 +1,188 @@
+package failover
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	pb "google.golang.org/grpc/interop/grpc_testing"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/grpclock"
+	"github.com/reqlock/reqlock/nethttplock"
+)
+
+// The headers of a request, on both frameworks.
+const (
+	lockHeader    = "lock-key"
+	onceHeader    = "idempotency-key"
+	requestHeader = "request"
+)
+
+// A service is a process that serves HTTP and gRPC, and clients of it.
+type service struct {
+	*process
+	pb.UnimplementedTestServiceServer
+	ledger *ledger
+	web    *httptest.Server
+	conn   *grpc.ClientConn
+}
+
+// newService serves until the end of the test. Requests wait that long.
+func newService(t *testing.T, p *process, l *ledger, wait time.Duration) *service {
+	t.Helper()
+	s := &service{process: p, ledger: l}
+	patient := core.WithWait(wait)
+
+	mux := http.NewServeMux()
+	mux.Handle("POST /lock", nethttplock.Middleware(p.locks, nethttplock.Header(lockHeader), patient)(http.HandlerFunc(s.serveHTTP)))
+	mux.Handle("POST /once", nethttplock.Idempotent(p.locks, nethttplock.IdempotencyKey(), patient)(http.HandlerFunc(s.serveHTTP)))
+	s.web = httptest.NewServer(mux)
+	t.Cleanup(s.web.Close)
+
+	locked := grpclock.UnaryServerInterceptor(p.locks, grpclock.Metadata(lockHeader), patient)
+	once := grpclock.IdempotentUnaryServerInterceptor(p.locks, grpclock.IdempotencyKey(), patient)
+	server := grpc.NewServer(grpc.WaitForHandlers(true), grpc.UnaryInterceptor(
+		func(ctx context.Context, r any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+			if info.FullMethod == pb.TestService_CacheableUnaryCall_FullMethodName {
+				return once(ctx, r, info, next)
+			}
+			return locked(ctx, r, info, next)
+		}))
+	pb.RegisterTestServiceServer(server, s)
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	s.conn, err = grpc.NewClient(listener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDisableRetry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = s.conn.Close()
+		server.GracefulStop()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func (s *service) serveHTTP(w http.ResponseWriter, r *http.Request) {
+	key := r.Header.Get(lockHeader) + r.Header.Get(onceHeader)
+	w.WriteHeader(http.StatusCreated)
+	_, _ = io.WriteString(w, s.ledger.enter(r.Context(), key, r.Header.Get(requestHeader)))
+}
+
+func (s *service) UnaryCall(ctx context.Context, _ *pb.SimpleRequest) (*pb.SimpleResponse, error) {
+	said := func(name string) string { return strings.Join(metadata.ValueFromIncomingContext(ctx, name), " ") }
+	return &pb.SimpleResponse{Username: s.ledger.enter(ctx, said(lockHeader)+said(onceHeader), said(requestHeader))}, nil
+}
+
+func (s *service) CacheableUnaryCall(ctx context.Context, r *pb.SimpleRequest) (*pb.SimpleResponse, error) {
+	return s.UnaryCall(ctx, r)
+}
+
+// header returns the header that carries the question's key.
+func (q question) header() string {
+	if q.once {
+		return onceHeader
+	}
+	return lockHeader
+}
+
+// askHTTP asks the service over HTTP.
+func (s *service) askHTTP(ctx context.Context, q question) (a answer) {
+	path := "/lock"
+	if q.once {
+		path = "/once"
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.web.URL+path, http.NoBody)
+	if err != nil {
+		return answer{err: err}
+	}
+	r.Header.Set(q.header(), q.key)
+	r.Header.Set(requestHeader, q.request)
+	got, err := s.web.Client().Do(r)
+	if err != nil {
+		return answer{err: err}
+	}
+	defer func() { _ = got.Body.Close() }()
+	body, err := io.ReadAll(got.Body)
+	a = answer{
+		status: got.StatusCode, body: string(body), err: err,
+		replayed: got.Header.Get("Idempotent-Replayed") == "true",
+	}
+	if strings.HasPrefix(got.Header.Get("Content-Type"), "application/problem+json") {
+		var problem struct{ Code string }
+		a.err = errors.Join(err, json.Unmarshal(body, &problem))
+		a.code = problem.Code
+	}
+	return a
+}
+
+// askGRPC asks it over gRPC.
+func (s *service) askGRPC(ctx context.Context, q question) answer {
+	method := pb.TestService_UnaryCall_FullMethodName
+	if q.once {
+		method = pb.TestService_CacheableUnaryCall_FullMethodName
+	}
+	ctx = metadata.AppendToOutgoingContext(ctx, q.header(), q.key, requestHeader, q.request)
+	var got pb.SimpleResponse
+	var header metadata.MD
+	err := s.conn.Invoke(ctx, method, &pb.SimpleRequest{}, &got, grpc.Header(&header))
+	said := status.Convert(err)
+	a := answer{
+		grpc: true, status: int(said.Code()), code: reasonOf(said), body: got.GetUsername(),
+		replayed: len(header.Get("idempotent-replayed")) > 0,
+	}
+	if a.code == "" && said.Code() != codes.OK {
+		a.err = err // the connection has said so, and not the service
+	}
+	return a
+}
+
+// ask asks it over one of them.
+func (s *service) ask(ctx context.Context, overGRPC bool, q question) answer {
+	if overGRPC {
+		return s.askGRPC(ctx, q)
+	}
+	return s.askHTTP(ctx, q)
+}
+
+// endpoint returns the key of the question's lock.
+func (q question) endpoint(overGRPC bool) string {
+	switch {
+	case !q.once:
+		return q.key
+	case overGRPC:
+		return "i:" + core.EndpointKey("", pb.TestService_CacheableUnaryCall_FullMethodName, q.key)
+	default:
+		return "i:" + core.EndpointKey(http.MethodPost, "POST /once", q.key)
+	}
+}
+
+// reasonOf returns the code of an outcome, "" if the status is that of none.
+func reasonOf(s *status.Status) string {
+	for _, detail := range s.Details() {
+		if info, ok := detail.(*errdetails.ErrorInfo); ok {
+			return strings.ToLower(info.GetReason())
+		}
+	}
+	return ""
+}

@@ -1,0 +1,78 @@
+package campaign
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/reqlock/reqlock/tests/faults/internal/check"
+)
+
+// historyFile is the name of a history that is kept, and FindingsFile that of
+// what was found in it, one finding in each line.
+const (
+	historyFile  = "history.json"
+	FindingsFile = "findings.txt"
+)
+
+// newDir makes a directory below out that is called so, or with a number behind where
+// there is one: what an earlier run has left stays as it is.
+func newDir(out, name string) (dir string, err error) {
+	if err := os.MkdirAll(out, 0o750); err != nil {
+		return "", err
+	}
+	dir = filepath.Join(out, name)
+	for n := 2; ; n++ {
+		err := os.Mkdir(dir, 0o750)
+		if !errors.Is(err, fs.ErrExist) {
+			return dir, err
+		}
+		dir = filepath.Join(out, fmt.Sprintf("%s-%d", name, n))
+	}
+}
+
+// keep writes all that is known of a run into a directory of its own below out,
+// and returns that.
+func (r *Report) keep(out string) (dir string, err error) {
+	dir, err = newDir(out, r.Run.Name())
+	if err != nil {
+		return dir, err
+	}
+	var failures []error
+	write := func(name string, text []byte) {
+		failures = append(failures, os.WriteFile(filepath.Join(dir, name), text, 0o600))
+	}
+	if r.History != nil {
+		failures = append(failures, r.History.Save(filepath.Join(dir, historyFile)))
+	}
+	write(FindingsFile, []byte(listed(r.Findings)))
+	write("run.log", []byte(r.Log))
+	for name, text := range r.ServerLogs {
+		write(name, text)
+	}
+	failures = append(failures, draw(r.Findings, dir))
+	return dir, errors.Join(failures...)
+}
+
+// listed is the findings, one in each line.
+func listed(findings []check.Finding) string {
+	var lines strings.Builder
+	for _, f := range findings {
+		fmt.Fprintln(&lines, strings.ReplaceAll(f.String(), "\n", " "))
+	}
+	return lines.String()
+}
+
+// draw draws those findings that can be drawn into the directory.
+func draw(findings []check.Finding, dir string) error {
+	var failures []error
+	for i, f := range findings {
+		if f.Picture != nil {
+			failures = append(failures, f.Picture(filepath.Join(dir, fmt.Sprintf("%d-%s.html", i+1, f.Check))))
+		}
+	}
+	return errors.Join(failures...)
+}

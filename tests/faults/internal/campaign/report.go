@@ -1,0 +1,141 @@
+package campaign
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/reqlock/reqlock/tests/faults/internal/check"
+	"github.com/reqlock/reqlock/tests/faults/internal/fault"
+	"github.com/reqlock/reqlock/tests/faults/internal/history"
+)
+
+// A Report is what came of a run.
+type Report struct {
+	Run      Run
+	History  *history.History // nil where the run did not get so far
+	Findings []check.Finding
+	// Failed is set where the run itself went wrong; Log says how.
+	Failed, Skipped bool
+	Log             string
+	ServerLogs      map[string][]byte // by the names of files to keep them in
+	Took            time.Duration
+}
+
+// bad reports whether the run has to be looked at.
+func (r *Report) bad() bool { return r.Failed || len(r.Findings) > 0 }
+
+// grants are the times at which leases were heard of.
+func grants(h *history.History) []int64 {
+	var at []int64
+	for _, op := range h.Ops {
+		if op.Outcome == history.Granted && op.Return != 0 {
+			at = append(at, op.Return)
+		}
+	}
+	for _, d := range h.FastLeases {
+		at = append(at, d.Return)
+	}
+	slices.Sort(at)
+	return at
+}
+
+// longestPause returns the longest time without a grant, from the first call on.
+func longestPause(h *history.History) time.Duration {
+	last, longest := h.Begun, int64(0)
+	for _, at := range grants(h) {
+		longest, last = max(longest, at-last), max(last, at)
+	}
+	return time.Duration(longest)
+}
+
+// losses counts the declared losses of data.
+func losses(h *history.History) int {
+	n := 0
+	for _, t := range h.Troubles {
+		if t.Loss {
+			n++
+		}
+	}
+	return n
+}
+
+// String is the line of the run.
+func (r *Report) String() string {
+	head := fmt.Sprintf("%-45s %-18s seed %-10d", r.Run.Fault.Name, r.Run.On.String(), r.Run.Seed)
+	tail := fmt.Sprintf("%6.1fs", r.Took.Seconds())
+	switch {
+	case r.Skipped:
+		return head + " skipped"
+	case r.History == nil:
+		return head + " FAILED before there was a history " + tail
+	}
+	state := "ok"
+	switch {
+	case len(r.Findings) > 0:
+		state = fmt.Sprintf("%d FINDINGS", len(r.Findings))
+	case r.Failed:
+		state = "FAILED"
+	}
+	return fmt.Sprintf("%s %6d ops %6d grants %6dms without  %s %s",
+		head, len(r.History.Ops), len(grants(r.History)), longestPause(r.History).Milliseconds(), tail, state)
+}
+
+// A Tally is the sum of the runs on one deployment.
+type Tally struct{ Histories, Failed, Ops, Grants, Findings, Losses int }
+
+// add adds a run.
+func (t *Tally) add(r *Report) {
+	if r.Failed {
+		t.Failed++
+	}
+	t.Findings += len(r.Findings)
+	if h := r.History; h != nil {
+		t.Histories++
+		t.Ops += len(h.Ops)
+		t.Grants += len(grants(h))
+		t.Losses += losses(h)
+	}
+}
+
+// A Table is the sum of a campaign.
+type Table map[fault.Deployment]*Tally
+
+// add adds a run.
+func (t Table) add(r *Report) {
+	if t[r.Run.On] == nil {
+		t[r.Run.On] = &Tally{}
+	}
+	t[r.Run.On].add(r)
+}
+
+// String draws the table.
+func (t Table) String() string {
+	text := fmt.Sprintf("%-20s%10s%10s%10s%10s%10s%10s\n", "", "histories", "ops", "grants", "losses", "failed", "findings")
+	for _, kind := range fault.Deployments() {
+		if n := t[kind]; n != nil {
+			text += fmt.Sprintf("%-20s%10d%10d%10d%10d%10d%10d\n",
+				kind.String(), n.Histories, n.Ops, n.Grants, n.Losses, n.Failed, n.Findings)
+		}
+	}
+	return text
+}
+
+// indent sets the lines of a text off, and no more of them than can be read.
+func indent(text string) string {
+	const most = 40
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	var out strings.Builder
+	for i, line := range lines {
+		switch {
+		case line == "":
+		case i == most:
+			fmt.Fprintf(&out, "    ... and %d lines more\n", len(lines)-most)
+			return out.String()
+		default:
+			fmt.Fprintf(&out, "    %s\n", line)
+		}
+	}
+	return out.String()
+}

@@ -1,0 +1,152 @@
+package campaign
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"regexp"
+	"time"
+
+	"github.com/reqlock/reqlock/tests/faults/internal/fault"
+)
+
+// Settings are what the command line says.
+type Settings struct {
+	// Mode is what to do.
+	Mode Mode
+	// Names are of the faults, or of the mutants, that take part; all by default.
+	Names *regexp.Regexp
+	// On are the deployments that take part.
+	On []fault.Deployment
+	// Seed is that of the first run of each fault. Seeded is whether it was given:
+	// then Count repeats it, while otherwise each next run has the next seed.
+	Seed   uint64
+	Seeded bool
+	// Count is how often each fault is played on each deployment, by its name.
+	Count int
+	// For is how long the long plan goes on.
+	For time.Duration
+	// Parallel is how many runs, or mutants, go side by side where they may.
+	Parallel int
+	// Out is where failures are kept, and Judge the history to judge again.
+	Out, Judge string
+}
+
+// A Mode is one of the things that the program does.
+type Mode int
+
+// The modes.
+const (
+	ByName Mode = iota
+	Short
+	Long
+	Judge
+	Mutants
+)
+
+const usage = `Usage: faults [flags]
+
+Without -short, -long, -judge and -mutants it plays each fault that -run names, on
+each deployment that it can happen to.
+
+`
+
+// Parse reads a command line. It tells w what is wrong with one, and returns
+// flag.ErrHelp where it only asks for help.
+func Parse(w io.Writer, args []string) (Settings, error) {
+	s := Settings{Names: regexp.MustCompile("")}
+	var short, long, mutants bool
+	var run, on string
+	flags := flag.NewFlagSet("faults", flag.ContinueOnError)
+	flags.SetOutput(w)
+	flags.Usage = func() {
+		fmt.Fprint(w, usage)
+		flags.PrintDefaults()
+	}
+	flags.BoolVar(&short, "short", false, "the plan for each change: some minutes")
+	flags.BoolVar(&long, "long", false, "all faults on all deployments, until the time of -for is over")
+	flags.BoolVar(&mutants, "mutants", false, "build each mutant, or those that an argument names (a regular expression), and find its mistake")
+	flags.StringVar(&s.Judge, "judge", "", "judge the history in this `file` again")
+	flags.DurationVar(&s.For, "for", 8*time.Hour, "how long -long goes on")
+	flags.StringVar(&run, "run", "", "only faults whose names match this `regexp`")
+	flags.StringVar(&on, "on", "", "only on this `deployment`: there are "+fault.DeploymentNames())
+	flags.Uint64Var(&s.Seed, "seed", 0, "the seed of the first run (default a random one); with -count that of all")
+	flags.IntVar(&s.Count, "count", 1, "how often each fault is played by name: with the -seed, or else with the seeds after a random one")
+	flags.IntVar(&s.Parallel, "parallel", 2, "how many runs on a server alone, or mutants, go side by side")
+	flags.StringVar(&s.Out, "out", defaultOut, "the `directory` for what is found")
+	if err := flags.Parse(args); err != nil {
+		return s, err
+	}
+	err := errors.Join(
+		s.choose(map[Mode]bool{Short: short, Long: long, Mutants: mutants, Judge: s.Judge != ""}),
+		s.name(run, flags.Args()), s.place(on), s.number())
+	if err != nil {
+		fmt.Fprintln(w, err)
+		flags.Usage()
+		return s, err
+	}
+	flags.Visit(func(f *flag.Flag) { s.Seeded = s.Seeded || f.Name == "seed" })
+	if !s.Seeded {
+		s.Seed = uint64(rand.Uint32()) //nolint:gosec // not a secret, and short enough to be typed
+	}
+	return s, nil
+}
+
+// choose sets the mode to the one that is asked for.
+func (s *Settings) choose(asked map[Mode]bool) error {
+	for mode, is := range asked {
+		switch {
+		case !is:
+		case s.Mode != ByName:
+			return errors.New("-short, -long, -judge and -mutants go one at a time")
+		default:
+			s.Mode = mode
+		}
+	}
+	return nil
+}
+
+// name sets the names of what takes part.
+func (s *Settings) name(run string, rest []string) (err error) {
+	switch {
+	case s.Mode == Mutants && run != "":
+		return errors.New("a mutant says itself which faults to -run; name mutants after -mutants")
+	case s.Mode == Mutants && len(rest) == 1:
+		run = rest[0]
+	case len(rest) > 0:
+		return fmt.Errorf("%q is too much", rest)
+	}
+	if s.Names, err = regexp.Compile(run); err != nil {
+		s.Names = regexp.MustCompile("")
+	}
+	return err
+}
+
+// place sets the deployments.
+func (s *Settings) place(on string) error {
+	if on == "" {
+		s.On = fault.Deployments()
+		return nil
+	}
+	where, err := fault.DeploymentOf(on)
+	s.On = []fault.Deployment{where}
+	if err != nil {
+		return fmt.Errorf("-on: %w", err)
+	}
+	return nil
+}
+
+// number looks at the numbers.
+func (s *Settings) number() error {
+	switch {
+	case s.Count < 1:
+		return fmt.Errorf("-count %d: nothing to do", s.Count)
+	case s.Parallel < 1:
+		return fmt.Errorf("-parallel %d: nothing to do", s.Parallel)
+	case s.For <= 0:
+		return fmt.Errorf("-for %v: nothing to do", s.For)
+	}
+	return nil
+}

@@ -1,0 +1,110 @@
+package campaign
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/reqlock/reqlock/tests/faults/internal/fault"
+)
+
+func TestParse(t *testing.T) {
+	all := fault.Deployments()
+	for line, want := range map[string]Settings{
+		"":                              {Mode: ByName, On: all, Count: 1, Parallel: 2, For: 8 * time.Hour, Out: "out"},
+		"-short":                        {Mode: Short, On: all, Count: 1, Parallel: 2, For: 8 * time.Hour, Out: "out"},
+		"-long -for 3m -out /o":         {Mode: Long, On: all, Count: 1, Parallel: 2, For: 3 * time.Minute, Out: "/o"},
+		"-judge h.json":                 {Mode: Judge, On: all, Count: 1, Parallel: 2, For: 8 * time.Hour, Out: "out", Judge: "h.json"},
+		"-on cluster -count 3":          {Mode: ByName, On: []fault.Deployment{fault.OnCluster}, Count: 3, Parallel: 2, For: 8 * time.Hour, Out: "out"},
+		"-on sentinels -parallel 1":     {Mode: ByName, On: []fault.Deployment{fault.OnSentinels}, Count: 1, Parallel: 1, For: 8 * time.Hour, Out: "out"},
+		"-on quorum":                    {Mode: ByName, On: []fault.Deployment{fault.OnQuorum}, Count: 1, Parallel: 2, For: 8 * time.Hour, Out: "out"},
+		"-on cluster-replicas":          {Mode: ByName, On: []fault.Deployment{fault.OnClusterReplicas}, Count: 1, Parallel: 2, For: 8 * time.Hour, Out: "out"},
+		"-mutants":                      {Mode: Mutants, On: all, Count: 1, Parallel: 2, For: 8 * time.Hour, Out: "out"},
+		"-run ^kill -on server -seed 7": {Mode: ByName, On: []fault.Deployment{fault.OnServer}, Seed: 7, Seeded: true, Count: 1, Parallel: 2, For: 8 * time.Hour, Out: "out"},
+		"-short -seed 0":                {Mode: Short, On: all, Seeded: true, Count: 1, Parallel: 2, For: 8 * time.Hour, Out: "out"},
+		"-mutants -seed 18446744073709551615 fence": {Mode: Mutants, On: all, Seed: 1<<64 - 1, Seeded: true, Count: 1, Parallel: 2, For: 8 * time.Hour, Out: "out"},
+	} {
+		t.Run(line, func(t *testing.T) {
+			var said bytes.Buffer
+			got, err := Parse(&said, strings.Fields(line))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got.Names = nil // a pattern: see below
+			if !got.Seeded {
+				got.Seed = 0 // a random one
+			}
+			if !slices.Equal(got.On, want.On) {
+				t.Errorf("on %v, want %v", got.On, want.On)
+			}
+			got.On, want.On = nil, nil
+			if got.Mode != want.Mode || got.Seed != want.Seed || got.Seeded != want.Seeded || got.Count != want.Count ||
+				got.For != want.For || got.Parallel != want.Parallel || got.Out != want.Out || got.Judge != want.Judge {
+				t.Errorf("got %+v, want %+v", got, want)
+			}
+		})
+	}
+}
+
+func TestParseNames(t *testing.T) {
+	for line, want := range map[string]string{
+		"-run ^kill$": "^kill$", "-short -run stop": "stop", "-mutants": "", "-mutants fence": "fence", "": "",
+	} {
+		got, err := Parse(&bytes.Buffer{}, strings.Fields(line))
+		if err != nil || got.Names.String() != want {
+			t.Errorf("%q: got %q, %v; want %q", line, got.Names, err, want)
+		}
+	}
+}
+
+func TestBadUsageIsTold(t *testing.T) {
+	for line, says := range map[string]string{
+		"-short -long":      "one at a time",
+		"-mutants -judge f": "one at a time",
+		"-run (":            "missing closing",
+		"-mutants (":        "missing closing",
+		"-mutants -run a":   "after -mutants",
+		"-mutants a b":      "too much",
+		"-short a":          "too much",
+		"-on moon":          "there are server, sentinels, cluster, quorum, sentinels-replicas and cluster-replicas",
+		"-count 0":          "-count",
+		"-parallel 0":       "-parallel",
+		"-long -for 0s":     "-for",
+		"-colour":           "not defined",
+		"-seed -1":          "invalid",
+	} {
+		t.Run(line, func(t *testing.T) {
+			var said bytes.Buffer
+			if _, err := Parse(&said, strings.Fields(line)); err == nil || !strings.Contains(said.String(), says) {
+				t.Errorf("error %v, said %q", err, said.String())
+			}
+			if code := Main(t.Context(), &bytes.Buffer{}, strings.Fields(line)); code != misused {
+				t.Errorf("exit code %d", code)
+			}
+		})
+	}
+}
+
+func TestHelpIsNoError(t *testing.T) {
+	var said bytes.Buffer
+	if _, err := Parse(&said, []string{"-h"}); !errors.Is(err, flag.ErrHelp) || !strings.Contains(said.String(), "Usage") {
+		t.Errorf("error %v, said %q", err, said.String())
+	}
+	if code := Main(t.Context(), &said, []string{"-h"}); code != fine {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+func TestEachRunHasASeedOfItsOwnUnlessOneIsGiven(t *testing.T) {
+	first, _ := Parse(&bytes.Buffer{}, nil)
+	for range 10 { // ten equal ones of 2^32 are no accident
+		if again, _ := Parse(&bytes.Buffer{}, nil); again.Seed != first.Seed {
+			return
+		}
+	}
+	t.Error("the seed is always the same")
+}

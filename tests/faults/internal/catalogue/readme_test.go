@@ -1,0 +1,57 @@
+package catalogue_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/reqlock/reqlock/tests/faults/internal/catalogue"
+)
+
+// The repository and the page, seen from the package.
+const (
+	repository = "../../../.."
+	page       = repository + "/tests/faults/README.md"
+)
+
+// Each row has its tests, all directives are right, and the page tells them.
+func TestThePageIsWhole(t *testing.T) {
+	files := os.DirFS(repository)
+	proofs, err := catalogue.Scan(files)
+	if err != nil {
+		t.Error(err)
+	}
+	groups := catalogue.Groups()
+	if err := catalogue.Check(groups, proofs); err != nil {
+		t.Error(err)
+	}
+	mutants, err := catalogue.Mutants(files, "tests/faults/mutants")
+	if err != nil {
+		t.Error(err)
+	}
+	readme, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := catalogue.Page(string(readme), groups, proofs, mutants)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want != string(readme) {
+		t.Error("tests/faults/README.md is stale: run go generate ./internal/catalogue in the module faults")
+	}
+}
+
+// Directives call the rows by their numbers for good.
+func TestRowsAreNumbered(t *testing.T) {
+	n := 0
+	for _, group := range catalogue.Groups() {
+		for _, row := range group.Rows {
+			if n++; row.Number != n || row.Trigger == "" || row.Right == "" {
+				t.Errorf("row %d of the list: %+v", n, row)
+			}
+		}
+	}
+	if n != 51 {
+		t.Errorf("%d rows", n)
+	}
+}

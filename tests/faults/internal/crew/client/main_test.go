@@ -1,0 +1,9 @@
+package client
+
+import (
+	"testing"
+
+	"github.com/reqlock/reqlock/internal/testkit/redistest"
+)
+
+func TestMain(m *testing.M) { redistest.VerifyTestMain(m) }

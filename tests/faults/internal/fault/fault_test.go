@@ -1,0 +1,273 @@
+package fault
+
+import (
+	"context"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/tests/faults/internal/network"
+)
+
+// A show is a fault that was played on one server.
+type show struct {
+	*band
+	scene    *Scene
+	runs     int      // of the server: how often it was restarted
+	losses   int      // that were declared
+	survived []string // subscriptions that were there before and after
+	witness  bool     // whether data that nobody touches is still there
+}
+
+// bites says of each fault by what it is to be known that it has taken place, where
+// its play does not see to it itself.
+func bites() map[string]func(*show) bool {
+	hears := func(words ...string) func(*show) bool {
+		return func(s *show) bool { return s.heard(words...) }
+	}
+	calls := func(names ...string) func(*show) bool {
+		return func(s *show) bool { return slices.Equal(s.calls, names) }
+	}
+	restarted := func(s *show) bool { return s.runs == 1 }
+	awaited := func(*show) bool { return true }
+	slow := func(s *show) bool { return s.slowest >= 20*time.Millisecond }
+	// A batch goes on when those who sent its commands have given up: it may be answered
+	// late, or its connection closed, before any read of go-redis times out.
+	unanswered := func(s *show) bool { return s.slowest >= commandTimeout || s.heard("timeout", "deadline") }
+	return map[string]func(*show) bool{
+		"calm":                        func(s *show) bool { return s.runs == 0 && !s.heard("refused", "reset") },
+		"server-crashes":              restarted,
+		"server-crashes-and-is-empty": restarted,
+		"server-stands-still":         unanswered,
+
+		"all-data-is-deleted":       awaited,
+		"lock-is-deleted":           awaited,
+		"lock-is-overwritten":       awaited,
+		"clock-jumps-forward":       awaited,
+		"clock-jumps-back":          awaited,
+		"fences-are-deleted":        awaited,
+		"waiting-lines-are-deleted": awaited,
+
+		"answers-noscript":   hears("NOSCRIPT"),
+		"answers-oom":        hears("OOM"),
+		"answers-readonly":   hears("READONLY"),
+		"answers-masterdown": hears("MASTERDOWN"),
+		"answers-noreplicas": hears("NOREPLICAS"),
+		"answers-misconf":    hears("MISCONF"),
+		"answers-noperm":     hears("NOPERM"),
+		"answers-noauth":     hears("NOAUTH"),
+		"answers-busy":       hears("BUSY"),
+		"answers-loading":    restarted,
+		"answers-late":       unanswered,
+
+		"connections-are-cut":                 hears("EOF", "reset", "closed"),
+		"connections-are-reset":               hears("connection reset"),
+		"connections-are-refused":             hears("connection refused"),
+		"subscriptions-are-cut":               func(s *show) bool { return len(s.survived) == 0 },
+		"one-is-partitioned":                  unanswered,
+		"one-is-partitioned-and-all-is-lost":  unanswered,
+		"all-are-partitioned":                 unanswered,
+		"all-are-partitioned-and-all-is-lost": unanswered,
+		"commands-are-swallowed":              unanswered,
+		"replies-are-swallowed":               unanswered,
+		"network-is-slow":                     slow,
+		"network-is-thin":                     slow,
+		"packets-are-tiny":                    func(s *show) bool { return s.torn > 0 },
+
+		"replies-are-lost":   hears("EOF", "closed"),
+		"replies-never-come": unanswered,
+		"commands-are-late":  unanswered,
+		"batches-are-cut":    func(s *show) bool { return unanswered(s) || s.heard("EOF") },
+
+		"replies-to-renewals-are-late": hears("EOF", "closed"),
+
+		// The plays fail where there is nothing to delete, or no process receives a hint.
+		"fences-are-deleted-at-full-speed-alone":            awaited,
+		"fences-are-deleted-at-full-speed-in-one-process":   awaited,
+		"fences-are-deleted-at-full-speed-across-processes": awaited,
+		"hints-are-forged":                    awaited,
+		"hints-are-forged-and-writes-refused": hears("NOREPLICAS"),
+
+		"process-is-killed":    calls("kill", "kill", "kill"),
+		"holder-is-killed":     func(s *show) bool { return len(s.calls) >= 2 && !slices.Contains(s.calls, "stop") },
+		"process-stands-still": calls("stop", "continue", "stop", "continue"),
+
+		"storm":             awaited,
+		"storm-of-refusals": awaited,
+	}
+}
+
+func TestFaultsBiteAndAreMended(t *testing.T) {
+	known := bites()
+	for _, f := range All() {
+		if !slices.Contains(f.On, OnServer) {
+			continue
+		}
+		bit := known[f.Name]
+		if bit == nil {
+			t.Errorf("nobody knows how to tell that %s has taken place", f.Name)
+			continue
+		}
+		delete(known, f.Name)
+		t.Run(f.Name, func(t *testing.T) {
+			t.Parallel()
+			s := play(t, f)
+			if !bit(s) {
+				t.Errorf("it has not taken place: %d restarts, calls %v, slowest command %v, %d torn packets, subscriptions %v, errors %v",
+					s.runs, s.calls, s.slowest, s.torn, s.survived, s.errors)
+			}
+			if (s.losses > 0) != f.Losing {
+				t.Errorf("%d losses were declared, Losing is %v", s.losses, f.Losing)
+			}
+			if lost := []string{"server-crashes-and-is-empty", "all-data-is-deleted"}; s.witness == slices.Contains(lost, f.Name) {
+				t.Errorf("what nobody touches is there: %v", s.witness)
+			}
+			if len(s.fallen) > 0 && !f.Losing {
+				t.Errorf("%d fences did not rise:\n%s", len(s.fallen), strings.Join(s.fallen[:min(20, len(s.fallen))], "\n"))
+			}
+		})
+	}
+	for name := range known {
+		t.Errorf("there is no fault %s", name)
+	}
+}
+
+// play plays a fault on one server, and returns when all is as it was before.
+func play(t *testing.T, f Fault) *show {
+	t.Helper()
+	const ttl = 500 * time.Millisecond
+	server := redistest.Start(t, f.Args...)
+	admin := server.Client(t)
+	n := network.Start(t, server.Addr())
+	keys := []string{"reqlock:a", "reqlock:{b}"}
+	b := newBand(t, n, f.Crowd, ttl, keys, server.Addr())
+	s := &show{band: b}
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	open := map[string]int{}
+	s.scene = &Scene{
+		TB: t, Server: server, Admin: admin, Network: n, Crew: b,
+		Random: rand.New(rand.NewPCG(seed, 0)), Keys: keys, TTL: ttl,
+		Trouble: func(name string, lost Loss) func() {
+			open[name]++
+			if lost != nil {
+				s.losses++
+			}
+			return func() { open[name]-- }
+		},
+	}
+	b.AwaitGrants(1)
+	if err := admin.Set(t.Context(), "witness", "here", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	before, listening, run := state(t, admin), subscriptions(t, admin), runID(t, admin)
+	b.forgetSlowest()
+	f.Play(s.scene)
+	if run != runID(t, admin) {
+		s.runs = 1
+	}
+	after := subscriptions(t, admin)
+	s.survived = slices.DeleteFunc(listening, func(id string) bool { return !slices.Contains(after, id) })
+	s.witness = admin.Get(t.Context(), "witness").Val() == "here"
+	admin.Del(t.Context(), "witness")
+	for name, n := range open {
+		if n != 0 {
+			t.Errorf("%q has not ended", name)
+		}
+	}
+	for name, value := range state(t, admin) {
+		if before[name] != value {
+			t.Errorf("%s is %q, and was %q", name, value, before[name])
+		}
+	}
+	b.rest()
+	s.isWell(admin)
+	return s
+}
+
+// state is what of a server must be after a fault as it was before.
+func state(t *testing.T, admin *redis.Client) map[string]string {
+	t.Helper()
+	all, err := admin.ConfigGet(t.Context(), "*").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules, err := admin.ACLList(t.Context()).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// It says so when somebody has set the rule, and means the same.
+	all["rules"] = strings.ReplaceAll(strings.Join(rules, "\n"), "sanitize-payload ", "")
+	role, err := admin.Do(t.Context(), "ROLE").Slice()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all["role"], _ = role[0].(string)
+	return all
+}
+
+func runID(t *testing.T, admin *redis.Client) string {
+	t.Helper()
+	return regexp.MustCompile(`run_id:(\w+)`).FindString(admin.Info(t.Context(), "server").Val())
+}
+
+// subscriptions returns the ids of the connections that listen.
+func subscriptions(t *testing.T, admin *redis.Client) []string {
+	t.Helper()
+	list := admin.Do(t.Context(), "CLIENT", "LIST", "TYPE", "pubsub").String()
+	return regexp.MustCompile(`\bid=\d+`).FindAllString(list, -1)
+}
+
+// isWell fails the test unless each lock can be taken over each path, and nothing
+// is left that is not of the locks.
+func (s *show) isWell(admin *redis.Client) {
+	s.Helper()
+	for _, process := range s.Processes() {
+		rdb := s.client(process)
+		locks := core.Must(core.New(rdb, core.WithTTL(s.ttl)))
+		for _, key := range s.keys {
+			ctx, cancel := context.WithTimeout(s.Context(), patience)
+			err := locks.Do(ctx, strings.TrimPrefix(key, "reqlock:"), func(context.Context) error { return nil })
+			cancel()
+			if err != nil {
+				s.Errorf("process %d cannot take %s: %v", process, key, err)
+			}
+		}
+		if err := locks.Close(s.Context()); err != nil {
+			s.Error(err)
+		}
+		_ = rdb.Close()
+	}
+	names, err := admin.Keys(s.Context(), "*").Result()
+	if err != nil {
+		s.Fatal(err)
+	}
+	for _, name := range names {
+		if !strings.Contains(name, "reqlock:") {
+			s.Errorf("%s is left behind", name)
+		}
+	}
+}
+
+func TestAllFaults(t *testing.T) {
+	t.Parallel()
+	names := map[string]bool{}
+	for _, f := range All() {
+		if f.Name == "" || strings.ContainsAny(f.Name, " /") || names[f.Name] || len(f.On) == 0 || f.Play == nil {
+			t.Errorf("%q is not whole, or there twice", f.Name)
+		}
+		names[f.Name] = true
+	}
+	for range 3 {
+		if again := All(); again[0].Name != All()[0].Name || len(again) != len(names) {
+			t.Error("the order changes")
+		}
+	}
+}

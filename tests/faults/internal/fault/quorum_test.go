@@ -1,0 +1,248 @@
+package fault
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/tests/faults/internal/check"
+	"github.com/reqlock/reqlock/tests/faults/internal/network"
+)
+
+// bound is how long a command to one server may take.
+const bound = 100 * time.Millisecond
+
+// voting is what is said between the clients of a quorum and its servers.
+type voting struct {
+	mu    sync.Mutex
+	heard map[string]int // signs, and how often they were heard
+}
+
+// The signs by which a fault on a few servers of a quorum is known.
+const (
+	isRefused = "a connection is refused"
+	isEnded   = "a connection ends"
+	isSilent  = "a reply does not come in time"
+	isReset   = "a connection is reset"
+)
+
+func (v *voting) note(sign string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.heard[sign]++
+}
+
+func (v *voting) has(sign string) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.heard[sign] > 0
+}
+
+// An ear hears what a server says, and how long it says nothing.
+type ear struct {
+	net.Conn
+	voting *voting
+
+	mu    sync.Mutex
+	asked time.Time // of what was not answered yet; zero: all was
+}
+
+func (e *ear) Write(from []byte) (int, error) {
+	e.mu.Lock()
+	if e.asked.IsZero() {
+		e.asked = time.Now()
+	}
+	e.mu.Unlock()
+	return e.Conn.Write(from)
+}
+
+func (e *ear) Read(into []byte) (int, error) {
+	n, err := e.Conn.Read(into)
+	if n > 0 {
+		e.answered()
+	}
+	for _, class := range []string{"-OOM", "-READONLY"} {
+		if bytes.Contains(into[:n], []byte(class)) {
+			e.voting.note(class)
+		}
+	}
+	var timeout net.Error
+	switch {
+	case err == nil:
+	case errors.Is(err, net.ErrClosed), errors.As(err, &timeout) && timeout.Timeout(): // it was given up
+	case strings.Contains(err.Error(), "connection reset"):
+		e.voting.note(isReset)
+	default:
+		e.voting.note(isEnded)
+	}
+	return n, err
+}
+
+func (e *ear) Close() error {
+	e.answered()
+	return e.Conn.Close()
+}
+
+// answered ends the time for which nothing was said. That a connection ends is no sign
+// of silence: it ends too when what swallows its replies is mended.
+func (e *ear) answered() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.asked.IsZero() && time.Since(e.asked) > bound {
+		e.voting.note(isSilent)
+	}
+	e.asked = time.Time{}
+}
+
+// votingBites says of each fault by what it is to be known; nothing where its play sees
+// to it itself, or it does not show in what is said.
+func votingBites() map[string]string {
+	return map[string]string{
+		"quorum-servers-crash":              isEnded,
+		"quorum-servers-stand-still":        isSilent,
+		"quorum-servers-are-slow":           "",
+		"quorum-servers-are-late":           isSilent,
+		"quorum-servers-are-refused":        isRefused,
+		"quorum-servers-are-cut":            isEnded,
+		"quorum-servers-are-reset":          isReset,
+		"quorum-servers-hear-nothing":       isSilent,
+		"quorum-servers-say-nothing":        isSilent,
+		"quorum-servers-want-memory":        "-OOM",
+		"quorum-servers-are-replicas":       "-READONLY",
+		"quorum-servers-forget-scripts":     "", // counted
+		"quorum-servers-pause":              isSilent,
+		"quorum-servers-crash-and-keep-all": isEnded,
+		"quorum-servers-crash-in-turn":      isEnded,
+		"quorum-servers-storm":              "",
+		"quorum-majority-crashes":           isEnded,
+		"quorum-majority-stands-still":      isSilent,
+		"quorum-majority-is-refused":        isRefused,
+		"quorum-majority-hears-nothing":     isSilent,
+		"quorum-majority-says-nothing":      isSilent,
+	}
+}
+
+// Each fault of a few servers is heard of, and mended. Nobody is inside together with
+// another, whatever they forget.
+func TestServersOfAQuorumAreIll(t *testing.T) {
+	known := votingBites()
+	few := []string{"quorum-servers-crash-in-turn", "quorum-servers-want-memory", "quorum-majority-crashes", "quorum-servers-say-nothing"}
+	for _, f := range quorumFaults() {
+		sign, is := known[f.Name]
+		if !is {
+			t.Errorf("nobody knows how to tell that %s has taken place", f.Name)
+			continue
+		}
+		delete(known, f.Name)
+		if testing.Short() && !slices.Contains(few, f.Name) {
+			continue
+		}
+		t.Run(f.Name, func(t *testing.T) { playQuorum(t, f, sign) })
+	}
+	for name := range known {
+		t.Errorf("there is no fault %s", name)
+	}
+}
+
+// playQuorum plays a fault of a few servers of a quorum.
+func playQuorum(t *testing.T, f Fault, sign string) {
+	t.Helper()
+	const ttl = 500 * time.Millisecond
+	v := &voting{heard: map[string]int{}}
+	s := &Scene{TB: t, TTL: ttl, Keys: []string{"reqlock:a", "reqlock:b"}}
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	s.Random = rand.New(rand.NewPCG(seed, 0))
+	var addrs []string
+	for range 5 {
+		server := redistest.Start(t, f.Args...)
+		s.Quorum = append(s.Quorum, Voter{server, server.Client(t)})
+		addrs = append(addrs, server.Addr())
+	}
+	s.Admin = s.Quorum[0].Admin
+	s.Network = network.Start(t, addrs...)
+	before := make([]map[string]string, len(s.Quorum))
+	for i, voter := range s.Quorum {
+		before[i] = state(t, voter.Admin)
+	}
+	crew := startQuorum(t, s, v, addrs)
+	s.Crew = crew
+	open, powerless := 0, 0
+	most := strings.HasPrefix(f.Name, "quorum-majority")
+	s.Trouble = func(name string, lost Loss) func() {
+		open++
+		if lost != nil {
+			t.Errorf("%s loses data", name)
+		}
+		if strings.HasPrefix(name, check.Powerless) {
+			powerless++
+			crew.watch()
+			return func() {
+				open--
+				if n := crew.served(); n > 0 {
+					t.Errorf("%s, and %d were", name, n)
+				}
+			}
+		}
+		return func() { open-- }
+	}
+
+	crew.awaitAll()
+	forgotten := s.refused("NOSCRIPT")
+	f.Play(s)
+
+	if f.Name == "quorum-servers-forget-scripts" && s.refused("NOSCRIPT") == forgotten {
+		t.Error("it has not taken place: all scripts are known")
+	}
+	if sign != "" && !v.has(sign) {
+		t.Errorf("it has not taken place: not heard that %q, but %v", sign, v.heard)
+	}
+	if open != 0 || (powerless > 0) != most {
+		t.Errorf("%d troubles have not ended; %d times nobody could be granted anything", open, powerless)
+	}
+	for i, voter := range s.Quorum {
+		for name, value := range state(t, voter.Admin) {
+			if before[i][name] != value {
+				t.Errorf("%s of %s is %q, and was %q", name, voter.Addr(), value, before[i][name])
+			}
+		}
+	}
+	crew.awaitAll()
+	if crew.overlaps > 0 {
+		t.Errorf("%d overlaps", crew.overlaps)
+	}
+}
+
+// startQuorum starts workers on a quorum, each with a path of its own.
+func startQuorum(t *testing.T, s *Scene, v *voting, addrs []string) *workers {
+	t.Helper()
+	process := 0
+	return openWorkers(t, []string{"a", "b"}, func(p *worker) {
+		process++
+		routes := s.Network.Path(process).Routes
+		dial := func(ctx context.Context, network, addr string) (net.Conn, error) {
+			conn, err := p.dial(ctx, network, routes[addr])
+			if err != nil {
+				v.note(isRefused)
+				return nil, err
+			}
+			return &ear{Conn: conn, voting: v}, nil
+		}
+		for _, addr := range addrs {
+			p.clients = append(p.clients, redis.NewClient(&redis.Options{Addr: addr, Dialer: dial, ContextTimeoutEnabled: true}))
+		}
+		p.locks = core.Must(core.NewQuorum(p.clients, core.WithTTL(s.TTL), core.WithWait(time.Second),
+			core.WithCommandTimeout(bound), core.WithQuarantine(Quarantine(s.TTL))))
+	})
+}

@@ -1,0 +1,32 @@
+package load
+
+import (
+	"testing"
+	"time"
+
+	"github.com/reqlock/reqlock/internal/testkit/redistest"
+)
+
+func TestMain(m *testing.M) { redistest.VerifyTestMain(m) }
+
+// patience is how long anything may take that is bound to happen.
+const patience = 60 * time.Second
+
+// await polls until nothing is wrong, and fails the test with what still is.
+func await(t *testing.T, what string, wrong func() string) {
+	t.Helper()
+	ticker := time.NewTicker(10 * time.Millisecond)
+	defer ticker.Stop()
+	deadline := time.After(patience)
+	for {
+		found := wrong()
+		if found == "" {
+			return
+		}
+		select {
+		case <-ticker.C:
+		case <-deadline:
+			t.Fatalf("waited in vain for %s: %s", what, found)
+		}
+	}
+}

@@ -1,0 +1,319 @@
+package network
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/reqlock/reqlock/internal/testkit/redistest"
+)
+
+// A wire is a bare connection to a server over a path.
+type wire struct {
+	t      *testing.T
+	conn   net.Conn
+	reader *bufio.Reader
+}
+
+func dial(t *testing.T, addr string) *wire {
+	t.Helper()
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(t.Context(), "tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	return &wire{t, conn, bufio.NewReader(conn)}
+}
+
+func (w *wire) send(command string) {
+	w.t.Helper()
+	words := strings.Fields(command)
+	text := "*" + string(rune('0'+len(words))) + "\r\n"
+	for _, word := range words {
+		text += "$" + string(rune('0'+len(word))) + "\r\n" + word + "\r\n"
+	}
+	if _, err := io.WriteString(w.conn, text); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *wire) expect(want string) {
+	w.t.Helper()
+	if got, err := w.reader.ReadString('\n'); err != nil || got != want+"\r\n" {
+		w.t.Fatalf("got %q, %v, want %q", got, err, want)
+	}
+}
+
+// ends returns why nothing comes any more, of which nothing has come.
+func (w *wire) ends() error {
+	w.t.Helper()
+	got, err := w.reader.ReadString('\n')
+	if err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+		w.t.Fatalf("got %q, %v, want the end", got, err)
+	}
+	return err
+}
+
+// lie returns a network to a server, and the server's client, which is not on it.
+func lie(t *testing.T) (*Network, *redistest.Server, *redis.Client) {
+	t.Helper()
+	server := redistest.Start(t)
+	return Start(t, server.Addr()), server, server.Client(t)
+}
+
+// awaits returns when the key has the value.
+func awaits(t *testing.T, client *redis.Client, key, value string) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); client.Get(t.Context(), key).Val() != value; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%s does not become %s", key, value)
+		}
+	}
+}
+
+func TestPathsLeadToTheirServers(t *testing.T) {
+	t.Parallel()
+	servers := []*redistest.Server{redistest.Start(t), redistest.Start(t)}
+	n := Start(t, servers[0].Addr(), servers[1].Addr())
+	for process := range 2 {
+		for i, server := range servers {
+			w := dial(t, n.Path(process).Routes[server.Addr()])
+			w.send("INCR n")
+			w.expect(":" + string(rune('1'+process)))
+			if got := n.Path(process).Commands.Commands()["INCR"]; got != i+1 {
+				t.Errorf("path %d has seen %d commands", process, got)
+			}
+		}
+	}
+	if paths := n.Paths(); len(paths) != 2 || paths[0] != n.Path(0) || paths[1] != n.Path(1) {
+		t.Errorf("there are %d paths", len(paths))
+	}
+}
+
+func TestDelay(t *testing.T) {
+	t.Parallel()
+	n, server, _ := lie(t)
+	path := n.Path(1)
+	w := dial(t, path.Routes[server.Addr()])
+	const latency = 30 * time.Millisecond
+	path.Delay(latency, 0)
+	for range 2 {
+		begun := time.Now()
+		w.send("INCR n")
+		w.send("INCR n")
+		if _, err := w.reader.Peek(1); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(begun); took < 2*latency {
+			t.Errorf("took %v, want %v", took, 2*latency)
+		}
+		_, _ = w.reader.Discard(8)
+		w = dial(t, path.Routes[server.Addr()]) // a connection that begins in it
+	}
+	path.Delay(time.Hour, time.Minute)
+	w.send("INCR n")
+	path.Calm()
+	w.expect(":5") // on the same connection
+}
+
+func TestThrottle(t *testing.T) {
+	t.Parallel()
+	n, server, client := lie(t)
+	client.Set(t.Context(), "k", strings.Repeat("x", 500), 0)
+	client.Set(t.Context(), "n", strings.Repeat("x", 1<<20), 0)
+	w := dial(t, n.Path(1).Routes[server.Addr()])
+	n.Throttle(1000)
+	begun := time.Now()
+	w.send("GET k")
+	w.expect("$500")
+	w.expect(strings.Repeat("x", 500))
+	if took := time.Since(begun); took < 500*time.Millisecond {
+		t.Errorf("500 bytes took %v", took)
+	}
+	w.send("GET n")
+	w.expect("$1048576")
+	n.Calm()
+	w.expect(strings.Repeat("x", 1<<20))
+}
+
+func TestSlice(t *testing.T) {
+	t.Parallel()
+	n, server, _ := lie(t)
+	n.Path(1).Slice()
+	w := dial(t, n.Path(1).Routes[server.Addr()])
+	for _, want := range []string{":1", ":2", ":3"} {
+		w.send("INCR n")
+		w.expect(want)
+	}
+	n.Calm()
+	w.send("INCR n")
+	w.expect(":4")
+
+	var packets packets
+	n.Path(1).Slice()
+	s := n.Path(1).lines[0].settings[Upstream]
+	newWay().run(strings.NewReader(strings.Repeat("x", 1000)), &packets, s, func(error) {})
+	if packets.bytes != 1000 || packets.longest > 16 {
+		t.Errorf("%d bytes, in packets of up to %d", packets.bytes, packets.longest)
+	}
+}
+
+// packets counts what is written to it.
+type packets struct{ bytes, longest int }
+
+func (p *packets) Write(data []byte) (int, error) {
+	p.bytes += len(data)
+	p.longest = max(p.longest, len(data))
+	return len(data), nil
+}
+
+func TestHalfOpen(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		direction Direction
+		value     string
+	}{"commands are swallowed": {Upstream, "1"}, "replies are swallowed": {Downstream, "2"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			n, server, client := lie(t)
+			old := dial(t, n.Path(1).Routes[server.Addr()])
+			old.send("INCR n")
+			old.expect(":1")
+			n.HalfOpen(test.direction)
+			old.send("INCR n")
+			fresh := dial(t, n.Path(1).Routes[server.Addr()])
+			fresh.send("INCR m")
+			if test.direction == Downstream {
+				awaits(t, client, "n", "2")
+				awaits(t, client, "m", "1")
+			}
+			n.Path(1).lines[0].awaitLinks(t, 2)
+			n.Calm()
+			for _, w := range []*wire{old, fresh} {
+				if err := w.ends(); err == nil {
+					t.Error("a connection has survived")
+				}
+			}
+			if got := client.Get(t.Context(), "n").Val(); got != test.value {
+				t.Errorf("n is %s, want %s", got, test.value)
+			}
+			w := dial(t, n.Path(1).Routes[server.Addr()])
+			w.send("PING")
+			w.expect("+PONG")
+		})
+	}
+}
+
+// awaitLinks returns when so many connections have been let in.
+func (l *line) awaitLinks(t *testing.T, want int) {
+	t.Helper()
+	links := func() int {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return len(l.links)
+	}
+	for deadline := time.Now().Add(time.Minute); links() != want; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d connections, want %d", links(), want)
+		}
+	}
+}
+
+func TestReset(t *testing.T) {
+	t.Parallel()
+	n, server, client := lie(t)
+	old := dial(t, n.Path(1).Routes[server.Addr()])
+	old.send("INCR n")
+	old.expect(":1")
+	n.Reset()
+	fresh := dial(t, n.Path(1).Routes[server.Addr()])
+	for i, w := range []*wire{old, fresh} {
+		w.send("INCR n")
+		if err := w.ends(); !errors.Is(err, syscall.ECONNRESET) {
+			t.Errorf("got %v, want a reset", err)
+		}
+		awaits(t, client, "n", string(rune('2'+i)))
+	}
+	n.Calm()
+	w := dial(t, n.Path(1).Routes[server.Addr()])
+	w.send("PING")
+	w.expect("+PONG")
+}
+
+func TestDownAndUp(t *testing.T) {
+	t.Parallel()
+	n, server, _ := lie(t)
+	addr := n.Path(1).Routes[server.Addr()]
+	old := dial(t, addr)
+	old.send("PING")
+	old.expect("+PONG")
+	n.Down()
+	n.Down() // changes nothing
+	_ = old.ends()
+	var dialer net.Dialer
+	if conn, err := dialer.DialContext(t.Context(), "tcp", addr); !errors.Is(err, syscall.ECONNREFUSED) {
+		t.Errorf("got %v, %v, want a refusal", conn, err)
+	}
+	n.Up()
+	n.Up() // changes nothing
+	w := dial(t, addr)
+	w.send("PING")
+	w.expect("+PONG")
+}
+
+// A client that goes away, while replies are on their way to it, leaves nothing
+// behind, and holds up nobody.
+func TestTheClientGoesAway(t *testing.T) {
+	t.Parallel()
+	n, server, _ := lie(t)
+	path := n.Path(1)
+	for range 20 {
+		w := dial(t, path.Routes[server.Addr()])
+		path.Delay(5*time.Millisecond, 4*time.Millisecond)
+		for range 50 {
+			w.send("INCR n")
+			time.Sleep(50 * time.Microsecond) // in packets of their own
+		}
+		if _, err := w.reader.Peek(1); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.conn.(*net.TCPConn).SetLinger(0); err != nil {
+			t.Fatal(err)
+		}
+		_ = w.conn.Close()
+		path.Throttle(50_000)
+		path.Calm()
+	}
+}
+
+func TestNetworkWithoutServers(t *testing.T) {
+	t.Parallel()
+	r := &refusing{TB: t}
+	func() {
+		defer func() { _ = recover() }()
+		Start(r)
+	}()
+	if r.said != "start a network: it leads to no server" {
+		t.Errorf("got %q", r.said)
+	}
+}
+
+type refusing struct {
+	testing.TB
+	said string
+}
+
+func (r *refusing) Fatal(args ...any) { r.said, _ = args[0].(string); panic(context.Canceled) }

@@ -1,0 +1,61 @@
+package resource
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/reqlock/reqlock/tests/faults/internal/clock"
+	"github.com/reqlock/reqlock/tests/faults/internal/history"
+)
+
+// A name is that of a register.
+type name struct {
+	key    string
+	fenced bool
+}
+
+// A register is one value under the lock.
+type register struct {
+	version int64 // how many writes it took
+	fence   int64 // the highest that it has seen
+}
+
+// Registers are those of all keys, with what was done to them. They are safe for
+// concurrent use.
+type registers struct {
+	mu       sync.Mutex
+	all      map[name]*register
+	accesses []history.Access
+}
+
+// access does what the access says, and writes it down with what it has found.
+func (r *registers) access(a history.Access) history.Access {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	id := name{a.Key, a.Fenced}
+	one := r.all[id]
+	if one == nil {
+		one = &register{}
+		r.all[id] = one
+	}
+	a.At = clock.Now()
+	a.Refused = a.Fenced && a.Fence < one.fence
+	if !a.Write {
+		a.Version = one.version
+	}
+	if !a.Refused {
+		one.fence = max(one.fence, a.Fence)
+		if a.Write {
+			one.version++
+		}
+	}
+	r.accesses = append(r.accesses, a)
+	return a
+}
+
+// seen returns all accesses, in the order in which they took place.
+func (r *registers) seen() []history.Access {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.accesses)
+}

@@ -1,0 +1,140 @@
+package resource
+
+import (
+	"encoding/json"
+	"errors"
+	"net"
+	"sync"
+	"testing"
+
+	"github.com/reqlock/reqlock/tests/faults/internal/history"
+)
+
+// A Resource serves its registers and its ledger. It is safe for concurrent use.
+type Resource struct {
+	registers registers
+	ledger    ledger
+	listener  net.Listener
+
+	mu      sync.Mutex
+	closed  bool
+	conns   map[net.Conn]struct{}
+	serving sync.WaitGroup
+}
+
+// Serve opens a new resource on a free loopback port. The cleanup of tb closes it,
+// and returns when nothing of it runs any more.
+func Serve(tb testing.TB) *Resource {
+	tb.Helper()
+	listener, err := new(net.ListenConfig).Listen(tb.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatalf("listen for the users of the resource: %v", err)
+	}
+	r := &Resource{
+		registers: registers{all: map[name]*register{}},
+		listener:  listener,
+		conns:     map[net.Conn]struct{}{},
+	}
+	r.serving.Go(func() {
+		if err := r.accept(); !errors.Is(err, net.ErrClosed) {
+			tb.Errorf("wait for users of the resource: %v", err)
+		}
+	})
+	tb.Cleanup(r.close)
+	return r
+}
+
+// Addr is where Dial finds it.
+func (r *Resource) Addr() string { return r.listener.Addr().String() }
+
+// Accesses returns all uses of the registers so far, in their order.
+func (r *Resource) Accesses() []history.Access { return r.registers.seen() }
+
+// Effects returns all charges so far, in their order.
+func (r *Resource) Effects() []history.Effect { return r.ledger.charged() }
+
+func (r *Resource) close() {
+	_ = r.listener.Close()
+	r.mu.Lock()
+	r.closed = true
+	for conn := range r.conns {
+		_ = conn.Close()
+	}
+	r.mu.Unlock()
+	r.serving.Wait()
+}
+
+// accept serves all users, until the resource is closed.
+func (r *Resource) accept() error {
+	for {
+		conn, err := r.listener.Accept()
+		if err != nil {
+			return err
+		}
+		if r.keep(conn) {
+			r.serving.Go(func() { r.serve(conn) })
+		}
+	}
+}
+
+// keep notes a connection, to be closed at the end. It reports whether that has
+// not come yet.
+func (r *Resource) keep(conn net.Conn) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		_ = conn.Close()
+		return false
+	}
+	r.conns[conn] = struct{}{}
+	return true
+}
+
+// serve answers the questions of one connection, one after the other, until its
+// user is gone.
+func (r *Resource) serve(conn net.Conn) {
+	defer func() {
+		_ = conn.Close()
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.conns, conn)
+	}()
+	in, out := json.NewDecoder(conn), json.NewEncoder(conn)
+	for {
+		var q question
+		if err := in.Decode(&q); err != nil {
+			return // the user was killed, or has finished
+		}
+		if err := out.Encode(r.answer(q)); err != nil {
+			return
+		}
+	}
+}
+
+// answer does what was asked for.
+func (r *Resource) answer(q question) (a answer) {
+	switch {
+	case q.Access != nil:
+		done := r.registers.access(*q.Access)
+		a.Version, a.Refused = done.Version, done.Refused
+	case q.Effect != nil:
+		r.ledger.charge(*q.Effect)
+	default:
+		a.Payment = r.ledger.payment()
+	}
+	return a
+}
+
+// A question is sent as one JSON value: an access, an effect, or nothing, which
+// asks for a payment.
+type question struct {
+	Access *history.Access `json:"access,omitempty"`
+	Effect *history.Effect `json:"effect,omitempty"`
+}
+
+// An answer is what is sent back.
+type answer struct {
+	Version int64 `json:"version,omitempty"`
+	Refused bool  `json:"refused,omitempty"`
+	Payment int   `json:"payment,omitempty"`
+}

@@ -1,0 +1,78 @@
+package resource
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+
+	"github.com/reqlock/reqlock/tests/faults/internal/history"
+)
+
+// A User is one client of a Resource, on a connection of its own. What its methods
+// return has happened, and is written down. An error says that the process of the
+// resource is gone. It is not safe for concurrent use.
+type User struct {
+	process, client int
+	conn            net.Conn
+	in              *json.Decoder
+	out             *json.Encoder
+}
+
+// Dial connects the client of a process to the resource at addr.
+func Dial(ctx context.Context, addr string, process, client int) (*User, error) {
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("reach the resource: %w", err)
+	}
+	return &User{process, client, conn, json.NewDecoder(conn), json.NewEncoder(conn)}, nil
+}
+
+// Close ends the connection.
+func (u *User) Close() error { return u.conn.Close() }
+
+// Read reads a register of the key. It returns the version that is there, and
+// false if the register is fenced and has seen a later fence.
+func (u *User) Read(key string, fenced bool, fence int64) (version int64, ok bool, err error) {
+	a, err := u.access(history.Access{Key: key, Fenced: fenced, Fence: fence})
+	return a.Version, !a.Refused, err
+}
+
+// Write writes a register of the key, building on a version that was read, for who
+// has last looked at its lease at that moment, or at 0 if it did not look. It returns
+// false if the register is fenced and has seen a later fence.
+func (u *User) Write(key string, fenced bool, fence, version, looked int64) (ok bool, err error) {
+	a, err := u.access(history.Access{Key: key, Fenced: fenced, Fence: fence, Write: true, Version: version, Looked: looked})
+	return !a.Refused, err
+}
+
+func (u *User) access(a history.Access) (answer, error) {
+	a.Process, a.Client = u.process, u.client
+	return u.ask(question{Access: &a})
+}
+
+// Charge charges for the payment of that key, in the attempt of that number, under
+// that lease.
+func (u *User) Charge(key string, number int, lease string) error {
+	_, err := u.ask(question{Effect: &history.Effect{
+		Process: u.process, Client: u.client, Key: key, Number: number, Lease: lease,
+	}})
+	return err
+}
+
+// Payment returns the number of a payment that is to be made. Several users are
+// given the same one.
+func (u *User) Payment() (int, error) {
+	a, err := u.ask(question{})
+	return a.Payment, err
+}
+
+func (u *User) ask(q question) (a answer, err error) {
+	if err = u.out.Encode(q); err == nil {
+		err = u.in.Decode(&a)
+	}
+	if err != nil {
+		return a, fmt.Errorf("ask the resource: %w", err)
+	}
+	return a, nil
+}

@@ -1,0 +1,50 @@
+package stall
+
+import (
+	"testing"
+	"time"
+
+	"github.com/reqlock/reqlock/internal/testkit/redistest"
+)
+
+func TestMain(m *testing.M) { redistest.VerifyTestMain(m) }
+
+func TestOnlyALongTimeWithoutALookIsAStall(t *testing.T) {
+	const patience = 100 * time.Millisecond
+	longest := (step + patience).Nanoseconds()
+	if isStall(5, 5+longest, patience) {
+		t.Error("it was no longer than the patience")
+	}
+	if !isStall(5, 6+longest, patience) {
+		t.Error("it was longer than the patience")
+	}
+}
+
+func TestAWatchTellsOfStallsUntilItEnds(t *testing.T) {
+	told := make(chan bool)
+	// Less than no patience: each time between two looks is a stall.
+	stop := Watch(-step, func(from, to int64) {
+		select {
+		case told <- from < to:
+		case <-t.Context().Done():
+		}
+	})
+	for range 3 {
+		select {
+		case isOne := <-told:
+			if !isOne {
+				t.Error("a stall ends before it begins")
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatal("it tells of nothing")
+		}
+	}
+	go func() { // one may be about to be told
+		for range told {
+			continue
+		}
+	}()
+	stop()
+	stop()
+	close(told)
+}

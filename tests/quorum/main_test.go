@@ -1,0 +1,29 @@
+package quorum
+
+import (
+	"testing"
+	"time"
+
+	"github.com/reqlock/reqlock/internal/testkit/redistest"
+)
+
+func TestMain(m *testing.M) { redistest.VerifyTestMain(m) }
+
+// patience is how long anything may take that is bound to happen. It is far
+// beyond what it takes on a busy machine.
+const patience = 30 * time.Second
+
+// await polls until the condition holds.
+func await(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	ticker := time.NewTicker(2 * time.Millisecond)
+	defer ticker.Stop()
+	deadline := time.After(patience)
+	for !condition() {
+		select {
+		case <-ticker.C:
+		case <-deadline:
+			t.Fatalf("still not so: %s", what)
+		}
+	}
+}
