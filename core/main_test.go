@@ -10,10 +10,10 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-func TestMain(m *testing.M) { redistest.VerifyTestMain(m) }
+func TestMain(m *testing.M) { suite.Main(m) }
 
 // newLocker returns a Locker that is closed with the test. Its commands have longer
 // than by default: a machine that is busy with other tests is no fault of Redis.

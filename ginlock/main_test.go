@@ -16,12 +16,12 @@ import (
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/core/locktest"
 	"github.com/reqlock/reqlock/ginlock"
-	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 func TestMain(m *testing.M) {
 	gin.SetMode(gin.TestMode)
-	redistest.VerifyTestMain(m)
+	suite.Main(m)
 }
 
 // theKey is the key of requests to which a test gives no other.

@@ -17,9 +17,10 @@ import (
 	pb "github.com/reqlock/reqlock/examples/bankpb"
 	"github.com/reqlock/reqlock/grpclock"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-func TestMain(m *testing.M) { redistest.VerifyTestMain(m) }
+func TestMain(m *testing.M) { suite.Main(m) }
 
 // theKey is the key of calls to which a test gives no other.
 const theKey = "account-secret"

@@ -13,10 +13,11 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 	"github.com/reqlock/reqlock/nethttplock"
 )
 
-func TestMain(m *testing.M) { redistest.VerifyTestMain(m) }
+func TestMain(m *testing.M) { suite.Main(m) }
 
 // theKey is the key of requests to which a test gives no other.
 const theKey = "account-secret"

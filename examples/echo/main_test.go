@@ -13,10 +13,10 @@ import (
 	"time"
 
 	"github.com/reqlock/reqlock/core/locktest"
-	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-func TestMain(m *testing.M) { redistest.VerifyTestMain(m) }
+func TestMain(m *testing.M) { suite.Main(m) }
 
 // start runs the program until the test is over, and returns its URL.
 func start(t *testing.T, b *bank) string {

@@ -14,12 +14,12 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/reqlock/reqlock/core/locktest"
-	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 func TestMain(m *testing.M) {
 	gin.SetMode(gin.TestMode)
-	redistest.VerifyTestMain(m)
+	suite.Main(m)
 }
 
 // newRequest returns a request of ada.

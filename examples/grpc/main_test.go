@@ -20,10 +20,10 @@ import (
 
 	"github.com/reqlock/reqlock/core/locktest"
 	pb "github.com/reqlock/reqlock/examples/bankpb"
-	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-func TestMain(m *testing.M) { redistest.VerifyTestMain(m) }
+func TestMain(m *testing.M) { suite.Main(m) }
 
 // dial returns a connection to a server.
 func dial(t *testing.T, addr string) *grpc.ClientConn {

@@ -6,12 +6,12 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 func TestMain(m *testing.M) {
 	holdIfAsked() // the tests start themselves as the holder that is killed
 	gin.SetMode(gin.TestMode)
 	gin.DefaultErrorWriter = io.Discard // where its recovery shows the panics
-	redistest.VerifyTestMain(m)
+	suite.Main(m)
 }

@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { suite.Main(m) }
 
 // recorder keeps the engine's events.
 type recorder struct {

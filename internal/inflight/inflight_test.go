@@ -8,10 +8,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.uber.org/goleak"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { suite.Main(m) }
 
 func TestWaitReturnsWhenNoWorkIsLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -4,10 +4,10 @@ import (
 	"errors"
 	"testing"
 
-	"go.uber.org/goleak"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { suite.Main(m) }
 
 func TestAFaultIsItsCause(t *testing.T) {
 	cause := errors.New("connection refused")

@@ -8,13 +8,13 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 func TestMain(m *testing.M) {
 	gin.SetMode(gin.TestMode) // else it prints each route
 	runMoreAtOnce()
-	redistest.VerifyTestMain(m)
+	suite.Main(m)
 }
 
 // runMoreAtOnce makes more cases run at the same time than there are processors,

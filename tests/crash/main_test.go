@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-func TestMain(m *testing.M) { redistest.VerifyTestMain(m) }
+func TestMain(m *testing.M) { suite.Main(m) }
 
 // patience is how long anything may take that is bound to happen. It is far
 // beyond what it takes on a busy machine.

@@ -5,10 +5,10 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-func TestMain(m *testing.M) { redistest.VerifyTestMain(m) }
+func TestMain(m *testing.M) { suite.Main(m) }
 
 // raced reports whether the race detector is on, which makes all about ten
 // times slower.

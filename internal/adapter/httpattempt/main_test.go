@@ -8,10 +8,10 @@ import (
 	"testing"
 
 	"github.com/reqlock/reqlock/internal/adapter/record"
-	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-func TestMain(m *testing.M) { redistest.VerifyTestMain(m) }
+func TestMain(m *testing.M) { suite.Main(m) }
 
 // serve serves a handler on real connections, and keeps quiet about it.
 func serve(t *testing.T, h http.HandlerFunc) *httptest.Server {

@@ -15,10 +15,10 @@ import (
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/core/locktest"
 	"github.com/reqlock/reqlock/internal/adapter/httpreply"
-	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-func TestMain(m *testing.M) { redistest.VerifyTestMain(m) }
+func TestMain(m *testing.M) { suite.Main(m) }
 
 func TestWrite(t *testing.T) {
 	t.Parallel()

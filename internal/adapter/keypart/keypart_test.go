@@ -9,13 +9,13 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/adapter/keypart"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { suite.Main(m) }
 
 // check compares a key and its error with what a test expects.
 func check(t *testing.T, key string, err error, want string, wantErr error) {

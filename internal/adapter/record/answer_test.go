@@ -11,12 +11,12 @@ import (
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 
 	"github.com/reqlock/reqlock/internal/adapter/record"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { suite.Main(m) }
 
 // payment is an answer with all that an answer can have.
 var payment = record.Answer{

@@ -6,13 +6,13 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/adapter/registration"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { suite.Main(m) }
 
 const adapter = registration.Adapter("somelock")
 

@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"github.com/reqlock/reqlock/internal/store"
-	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-func TestMain(m *testing.M) { redistest.VerifyTestMain(m) }
+func TestMain(m *testing.M) { suite.Main(m) }
 
 // A fake is a server whose answers the test gives.
 type fake struct {

@@ -14,9 +14,10 @@ import (
 
 	"github.com/reqlock/reqlock/internal/store"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-func TestMain(m *testing.M) { redistest.VerifyTestMain(m) }
+func TestMain(m *testing.M) { suite.Main(m) }
 
 // The times of the tests' requests are far enough apart to be told from each
 // other on a slow machine.

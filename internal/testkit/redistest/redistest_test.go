@@ -9,10 +9,12 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 func TestMain(m *testing.M) {
-	VerifyTestMain(m)
+	suite.Main(m)
 }
 
 // once makes a client that sends every command once.

@@ -7,10 +7,17 @@ import (
 	"testing"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-// requireEnv makes a missing redis-server a failure instead of a skip.
-const requireEnv = "REQLOCK_REQUIRE_REDIS"
+const (
+	// requireEnv makes a missing redis-server a failure instead of a skip.
+	requireEnv = "REQLOCK_REQUIRE_REDIS"
+	// programEnv is the path of the redis-server, or of one that is compatible with it,
+	// that all tests start. Without it they start that on PATH.
+	programEnv = "REQLOCK_REDIS_SERVER"
+)
 
 // Server is a redis-server process that belongs to one test.
 //
@@ -33,19 +40,29 @@ type Server struct {
 	paused bool
 }
 
-// Program returns the path of redis-server. Where it is not installed the test
-// is skipped, or fails if REQLOCK_REQUIRE_REDIS is set.
+// Program returns the path of redis-server: that of REQLOCK_REDIS_SERVER, if it is set,
+// or that on PATH. If redis-server is not installed, the test is skipped, or fails if
+// REQLOCK_REQUIRE_REDIS is set.
 func Program(tb testing.TB) string {
 	tb.Helper()
-	program, err := exec.LookPath("redis-server")
-	if err != nil {
-		const hint = "install redis-server to run this test, e.g. `apt-get install redis-server` or `brew install redis`"
-		if os.Getenv(requireEnv) != "" {
-			tb.Fatalf("%s is set but redis-server is not on PATH: %s", requireEnv, hint)
-		}
-		tb.Skipf("redis-server is not on PATH: %s", hint)
+	suite.NeverCache() // another server may be installed next time
+	name := "redis-server"
+	if chosen := os.Getenv(programEnv); chosen != "" {
+		name = chosen
 	}
-	return program
+	program, err := exec.LookPath(name)
+	switch {
+	case err == nil:
+		return program
+	case name != "redis-server":
+		tb.Fatalf("%s names no program: %v", programEnv, err)
+	}
+	const hint = "install redis-server to run this test, e.g. `apt-get install redis-server` or `brew install redis`"
+	if os.Getenv(requireEnv) != "" {
+		tb.Fatalf("%s is set but redis-server is not on PATH: %s", requireEnv, hint)
+	}
+	tb.Skipf("redis-server is not on PATH: %s", hint)
+	return ""
 }
 
 // Start runs redis-server on a free loopback port, without persistence, and

@@ -4,16 +4,15 @@ import (
 	"slices"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 	"github.com/reqlock/reqlock/tests/bench/internal/lab"
 	"github.com/reqlock/reqlock/tests/bench/internal/load"
 	"github.com/reqlock/reqlock/tests/bench/internal/lock"
 	"github.com/reqlock/reqlock/tests/bench/internal/redisserver"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { suite.Main(m) }
 
 // TestSuitesRunOnTheirOwnKindOfServers also ends these.
 func TestSuitesRunOnTheirOwnKindOfServers(t *testing.T) {

@@ -6,13 +6,13 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 
 	"github.com/reqlock/reqlock/tests/bench/internal/lock"
 	"github.com/reqlock/reqlock/tests/bench/internal/shared"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { suite.Main(m) }
 
 // crew returns a crew whose lock is a channel, and the memory that checks it.
 func crew(t *testing.T) (Crew, *shared.Memory) {

@@ -8,14 +8,13 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 	"github.com/reqlock/reqlock/tests/bench/internal/redisserver"
 	"github.com/reqlock/reqlock/tests/bench/internal/wire"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { suite.Main(m) }
 
 // A deployment is a Redis that the locks run on.
 type deployment interface {

@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 	"github.com/reqlock/reqlock/tests/faults/internal/crew"
 )
 
@@ -12,5 +12,5 @@ func TestMain(m *testing.M) {
 	if code, client := crew.Main(); client {
 		os.Exit(code)
 	}
-	redistest.VerifyTestMain(m)
+	suite.Main(m)
 }

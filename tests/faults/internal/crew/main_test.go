@@ -4,12 +4,12 @@ import (
 	"os"
 	"testing"
 
-	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 func TestMain(m *testing.M) {
 	if code, client := Main(); client {
 		os.Exit(code)
 	}
-	redistest.VerifyTestMain(m)
+	suite.Main(m)
 }

@@ -4,10 +4,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-func TestMain(m *testing.M) { redistest.VerifyTestMain(m) }
+func TestMain(m *testing.M) { suite.Main(m) }
 
 // patience is how long anything may take that is bound to happen.
 const patience = 60 * time.Second

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 	"github.com/reqlock/reqlock/tests/faults/internal/clock"
 	"github.com/reqlock/reqlock/tests/faults/internal/resource"
 	"github.com/reqlock/reqlock/tests/faults/internal/stall"
@@ -61,7 +61,7 @@ func run(o Orders) error {
 	}
 	stop()
 	stopCounting()
-	return errors.Join(disconnect(), redistest.Leaks(closing))
+	return errors.Join(disconnect(), suite.Leaks(closing))
 }
 
 // watch tells of the lags of the process from now on, until stop is called.

@@ -1,0 +1,76 @@
+package suite
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strconv"
+	"sync"
+	"testing"
+)
+
+// parallel is how many parallel tests of a package run at a time, unless the flag
+// -parallel says otherwise. Most of them wait for a server or for a timeout, so this is
+// far more than there are cores.
+const parallel = 16
+
+// Main runs the tests of a package and exits: with a failure if goroutines are left.
+func Main(m *testing.M) { os.Exit(Run(m)) }
+
+// Run is Main for packages that have more to do before they exit. It returns the code to
+// exit with.
+func Run(m *testing.M) int {
+	flag.Parse()
+	isSet := false
+	flag.Visit(func(f *flag.Flag) { isSet = isSet || f.Name == "test.parallel" })
+	if !isSet {
+		if err := flag.Set("test.parallel", strconv.Itoa(parallel)); err != nil {
+			panic(err) // package testing has no such flag any more
+		}
+	}
+	code := m.Run()
+	exits.run()
+	if code == 0 {
+		if err := Leaks(lastDial); err != nil {
+			fmt.Fprintf(os.Stderr, "goroutines are left: %v\n", err)
+			code = 1
+		}
+	}
+	if n := leftOut.Load(); n > 0 {
+		fmt.Printf("%d tests left out: %s=1 go test runs them\n", n, fullEnv)
+	}
+	writeStamp()
+	return code
+}
+
+// exits are what to do once all tests of the package are over.
+var exits stack
+
+// A stack runs functions, the last one first.
+type stack struct {
+	mu        sync.Mutex
+	functions []func()
+}
+
+func (s *stack) run() {
+	for {
+		s.mu.Lock()
+		n := len(s.functions)
+		if n == 0 {
+			s.mu.Unlock()
+			return
+		}
+		last := s.functions[n-1]
+		s.functions = s.functions[:n-1]
+		s.mu.Unlock()
+		last()
+	}
+}
+
+// OnExit calls a function once all tests of the package are over, before Main looks for
+// goroutines that are left: it ends what the tests shared. It is safe for concurrent use.
+func OnExit(function func()) {
+	exits.mu.Lock()
+	defer exits.mu.Unlock()
+	exits.functions = append(exits.functions, function)
+}

@@ -1,0 +1,99 @@
+package suite
+
+import (
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestMain(m *testing.M) { Main(m) }
+
+func TestParallelTestsRunSixteenAtATime(t *testing.T) {
+	if got := flag.Lookup("test.parallel").Value.String(); got != "16" && os.Getenv("GOFLAGS") == "" {
+		t.Errorf("-parallel is %s", got)
+	}
+}
+
+func TestLeaksWaitsForGoroutinesThatEnd(t *testing.T) {
+	time.AfterFunc(0, func() { time.Sleep(time.Second) }) // as a client that was closed
+	if err := Leaks(lastDial); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestLeaksReportsAGoroutineThatStays(t *testing.T) {
+	end := make(chan struct{})
+	defer close(end)
+	go func() { <-end }()
+	if Leaks(lastDial) == nil {
+		t.Error("a goroutine that stays is not seen")
+	}
+}
+
+func TestEventuallyReturnsOnceTheConditionHolds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		calls := 0
+		Eventually(t, "three calls", func() bool { calls++; return calls == 3 })
+		if calls != 3 {
+			t.Errorf("%d calls", calls)
+		}
+	})
+}
+
+// A failing is a test that Fatalf ends.
+type failing struct {
+	testing.TB
+	text string
+}
+
+func (f *failing) Helper()                      {}
+func (f *failing) Fatalf(text string, _ ...any) { f.text = text; panic(f) }
+
+func TestEventuallyFailsAfterAMinute(t *testing.T) {
+	synctest.Test(t, func(*testing.T) {
+		f, begun := &failing{}, time.Now()
+		defer func() {
+			if recover() != f || time.Since(begun) < patience {
+				t.Errorf("ended after %v with %q", time.Since(begun), f.text)
+			}
+		}()
+		Eventually(f, "nothing", func() bool { return false })
+	})
+}
+
+// A program outside the module may change between two runs.
+func TestResultsThatDependOnAProgramOutsideAreNotCached(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, body string
+		cached     bool
+	}{
+		{"a test that depends on none", "", true},
+		{"a test that depends on one", "suite.NeverCache()", false},
+	} {
+		dir, err := os.MkdirTemp(".", "cached") // inside the module, which may import this package
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = os.RemoveAll(dir) })
+		source := "package cached\n\nimport (\n\t\"testing\"\n\n\t\"github.com/reqlock/reqlock/internal/testkit/suite\"\n)\n\n" +
+			"func TestMain(m *testing.M) { suite.Main(m) }\n\nfunc TestX(t *testing.T) { " + test.body + " }\n\n// " + dir + "\n"
+		if err := os.WriteFile(filepath.Join(dir, "x_test.go"), []byte(source), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for i := range 2 {
+			out, err := exec.CommandContext(t.Context(), "go", "test", "./"+dir).CombinedOutput() //nolint:gosec // our own package
+			if err != nil {
+				t.Fatalf("%s: %v\n%s", test.name, err, out)
+			}
+			if cached := strings.Contains(string(out), "(cached)"); i == 1 && cached != test.cached {
+				t.Errorf("%s: cached is %t\n%s", test.name, cached, out)
+			}
+		}
+	}
+}
