@@ -17,8 +17,11 @@ const (
 // Kinds returns all kinds, for tests that run on each.
 func Kinds() []Kind { return []Kind{OnServer, OnSentinels, OnCluster} }
 
-// String is the kind's name, as subtests are called.
-func (k Kind) String() string { return [...]string{"single", "sentinel", "cluster"}[k] }
+// kindNames are the names of the kinds.
+var kindNames = [...]string{OnServer: "single", OnSentinels: "sentinel", OnCluster: "cluster"}
+
+// String returns the name of the kind, which is also the name of its subtests.
+func (k Kind) String() string { return kindNames[k] }
 
 // Start runs servers of the kind, as [Start], [StartSentinel] and [StartCluster]
 // do.
