@@ -78,7 +78,7 @@ func (r *routes) partiesOf(sends []*send) (parties []*party) {
 	}
 	of := make(map[*redis.Client]*party)
 	for _, s := range sends {
-		master, err := r.cluster.MasterForKey(context.Background(), string(s.of.lock.buffer))
+		master, err := r.cluster.MasterForKey(context.Background(), string(s.of.key))
 		if err != nil {
 			s.reply = reply{err: unsentError{err}}
 			continue

@@ -27,7 +27,7 @@ func (s *Store) beginAttempt(r *store.Request, done func(store.Answer, error)) {
 		t.args = append(t.args, "reject")
 	}
 	t.done, t.decode = done, decodeBegin
-	s.lanesOf(&t.exchange).begins.do(&t.exchange)
+	s.lanesOf(&t.call).begins.do(&t.call)
 }
 
 // finishAttempt runs finish.lua.
@@ -51,12 +51,12 @@ func (s *Store) finishAttempt(r *store.Request, done func(store.Released, error)
 		t.sayAttempt(r.Attempt, abortLife)
 	}
 	t.done, t.decode = done, decodeFinish
-	lanes := s.lanesOf(&t.exchange)
+	lanes := s.lanesOf(&t.call)
 	if r.Ending == store.Abort {
-		s.abortsOf(lanes).do(&t.exchange)
+		s.abortsOf(lanes).do(&t.call)
 		return
 	}
-	lanes.finishes.do(&t.exchange)
+	lanes.finishes.do(&t.call)
 }
 
 // Resolve runs resolve.lua.
@@ -65,7 +65,7 @@ func (s *Store) Resolve(r store.Request, done func(running bool, err error)) {
 	t.begin(s, t, &r)
 	t.sayScript(&s.scripts.resolve, &r)
 	t.sayKey(&t.record, recordSuffix)
-	s.lanesOf(&t.exchange).keeps.do(&t.exchange)
+	s.lanesOf(&t.call).keeps.do(&t.call)
 }
 
 // sayAttempt adds the fingerprint, and how long to keep the record.

@@ -19,7 +19,7 @@ func TestTheLastMillisecondOfAHolderIsKnown(t *testing.T) {
 }
 
 // asked returns an exchange for the request.
-func asked(r store.Request) *exchange { return &exchange{request: r, begun: time.Now()} }
+func asked(r store.Request) *exchange { return &exchange{request: r, call: call{begun: time.Now()}} }
 
 func TestNothingOfAForeignReplyIsBelieved(t *testing.T) {
 	plain, fenced, rejoins := request(me1), request(me1), request(me1)

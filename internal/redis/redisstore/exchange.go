@@ -3,8 +3,6 @@ package redisstore
 import (
 	"errors"
 	"time"
-
-	"github.com/reqlock/reqlock/internal/store"
 )
 
 // errNoReply is the fault of a command that outlived its bound.
@@ -20,8 +18,13 @@ type reply struct {
 	unconfirmed error
 }
 
-// A recipient is told what came of an exchange.
+// A recipient says what a call sends, and is told what came of it.
 type recipient interface {
+	// word returns the command of the next send.
+	word(sends int) command
+	// instead returns what to send after a reply that leaves the question open; nil
+	// is nothing.
+	instead(sent command, got reply, sends int) command
 	// settle is told how the exchange ended, once.
 	settle(got reply, uncertain bool)
 	// late is told what a send brought that was left behind.
@@ -30,15 +33,15 @@ type recipient interface {
 	free()
 }
 
-// An exchange is a transition with its sends: one, and a second one when the
+// A call is a transition with its sends: one, and a second one when the
 // first fails in transport, or has brought no reply in half of the bound, which
 // is how a lost reply is survived. The first reply of the server decides.
-type exchange struct {
+type call struct {
 	recipient
-	store   *Store
-	request store.Request
-	begun   time.Time
-	words
+	begun  time.Time
+	key    []byte // by which it is routed
+	size   int    // of what it carries, in bytes
+	inline bool   // its caller waits for the answer anyhow
 	course
 }
 
@@ -50,7 +53,6 @@ type course struct {
 	deadline time.Time
 
 	sends    int  // sends begun
-	brief    bool // it has a brief form that was not found wanting
 	open     int  // sends without a reply yet
 	queued   bool // a send has not left yet
 	overdue  bool // half of the bound is over
@@ -64,37 +66,34 @@ type course struct {
 
 // A send is one command on its way.
 type send struct {
-	of      *exchange
+	of      *call
 	command command
 	reply   reply
 }
 
-// begin makes the exchange one that begins now.
-func (x *exchange) begin(s *Store, to recipient, r *store.Request) {
-	now, half := time.Now(), r.Bound/2
-	x.recipient, x.store, x.request, x.begun = to, s, *r, now
-	x.course = course{half: half, resendAt: now.Add(half), deadline: now.Add(r.Bound)}
+// begin makes the call one that begins now.
+func (x *call) begin(to recipient, bound time.Duration, size int, inline bool) {
+	now, half := time.Now(), bound/2
+	x.recipient, x.begun, x.key, x.size, x.inline = to, now, nil, size, inline
+	x.course = course{half: half, resendAt: now.Add(half), deadline: now.Add(bound)}
 }
 
 // allow gives the first send the time that replicas have to acknowledge it: what is
 // left of the bound is shared by both.
-func (x *exchange) allow(wait time.Duration) {
+func (x *call) allow(wait time.Duration) {
 	x.half += wait / 2
 	x.resendAt = x.begun.Add(x.half)
 }
 
-// clear makes the exchange let go of what it was about, which may be big.
-func (x *exchange) clear() {
-	x.request, x.first = store.Request{}, send{}
-	x.fingerprint.buffer, x.result.buffer = nil, nil
-}
+// clear makes the call let go of what it has sent.
+func (x *call) clear() { x.first = send{} }
 
 // uncertain reports whether a send other than the answered one may have been
 // applied, or may yet be.
 func (c *course) uncertain() bool { return c.blind || c.open > 0 }
 
 // send begins a send.
-func (x *exchange) send() *send {
+func (x *call) send() *send {
 	x.sends++
 	x.open++
 	x.queued = true
@@ -102,13 +101,13 @@ func (x *exchange) send() *send {
 	if x.sends > 1 {
 		s = &send{}
 	}
-	s.of, s.command = x, x.word()
+	s.of, s.command = x, x.word(x.sends)
 	return s
 }
 
 // A notice is what an exchange has to be told, unlocked.
 type notice struct {
-	of              *exchange
+	of              *call
 	reply           reply
 	uncertain, late bool
 }
@@ -122,7 +121,7 @@ func (n *notice) tell() {
 }
 
 // end settles the exchange.
-func (x *exchange) end(r reply) notice {
+func (x *call) end(r reply) notice {
 	x.settled = true
 	return notice{of: x, reply: r, uncertain: x.uncertain()}
 }

@@ -16,17 +16,17 @@ func longReads(o *redis.Options) { o.ReadTimeout = longBound }
 
 // sendAgain sends again what has no reply, as if half of its bound were over.
 func sendAgain(s *syncStore) {
-	hasten(s, func(x *exchange) { x.half, x.resendAt = 0, time.Now() })
+	hasten(s, func(x *call) { x.half, x.resendAt = 0, time.Now() })
 }
 
 // giveUp gives up what has no reply, as if its bound were over.
 func giveUp(s *syncStore) {
-	hasten(s, func(x *exchange) { x.deadline = time.Now() })
+	hasten(s, func(x *call) { x.deadline = time.Now() })
 }
 
 // hasten changes the times of what is under way, and has each lane look at it. So
 // a test need not wait for a bound, which a busy machine may let pass too early.
-func hasten(s *syncStore, change func(*exchange)) {
+func hasten(s *syncStore, change func(*call)) {
 	all := s.all()
 	every := slices.Clone(all[:])
 	s.mu.Lock()

@@ -32,7 +32,7 @@ type lane struct {
 	queue     []*send
 	flight    *batch // nil while nothing is under way
 	spare     *batch // has nothing to send
-	exchanges []*exchange
+	exchanges []*call
 	swift     bool // the last batch was
 	crowded   bool // it had several commands
 	timer     *time.Timer
@@ -40,7 +40,7 @@ type lane struct {
 }
 
 // do runs an exchange.
-func (l *lane) do(x *exchange) {
+func (l *lane) do(x *call) {
 	if l.acknowledged {
 		x.allow(l.routes.replicas.Timeout)
 	}
@@ -106,7 +106,7 @@ func (l *lane) fill(b *batch) {
 	n, bytes := 0, 0
 	for n < len(l.queue) && len(b.sends) < l.width {
 		s := l.queue[n]
-		bytes += len(s.of.request.Record)
+		bytes += s.of.size
 		if bytes > batchBytes && len(b.sends) > 0 {
 			break
 		}
@@ -226,7 +226,7 @@ func (l *lane) take(b *batch, s *send) {
 	l.swift = l.swift && !failed
 	if failed {
 		l.routes.doubt()
-	} else if c := x.instead(s); c != nil { // the same send, in other words
+	} else if c := x.instead(s.command, s.reply, x.sends); c != nil { // the same send, in other words
 		x.queued = true
 		l.queue = append(l.queue, &send{of: x, command: c})
 		return
@@ -245,7 +245,7 @@ func (l *lane) take(b *batch, s *send) {
 }
 
 // forget takes a settled exchange off the lane's list.
-func (l *lane) forget(x *exchange) {
+func (l *lane) forget(x *call) {
 	if !x.settled || x.position == 0 {
 		return
 	}

@@ -236,19 +236,26 @@ func TestASilentServerIsNotStormed(t *testing.T) {
 	}
 }
 
+// waitingOnly is told nothing.
+type waitingOnly struct{ *exchange }
+
+func (waitingOnly) settle(reply, bool) {}
+func (waitingOnly) late(reply)         {}
+func (waitingOnly) free()              {}
+
 // A command that was given up while it stood behind a stuck batch is not sent
 // any more.
 func TestWhatWasGivenUpIsNotSent(t *testing.T) {
 	l := &lane{width: 128}
 	x, y := &exchange{}, &exchange{}
 	for _, waiting := range []*exchange{x, y} {
-		waiting.begin(&Store{}, nil, &store.Request{Bound: time.Second})
+		waiting.begin(&Store{}, waitingOnly{waiting}, &store.Request{Bound: time.Second})
 		waiting.sayTake(&waiting.request)
 		l.queue = append(l.queue, waiting.send())
 	}
 	x.end(reply{err: errNoReply})
 	b := &batch{}
-	if !l.load(b, time.Now()) || len(b.sends) != 1 || b.sends[0].of != y || len(l.queue) != 0 {
+	if !l.load(b, time.Now()) || len(b.sends) != 1 || b.sends[0].of != &y.call || len(l.queue) != 0 {
 		t.Errorf("sends %v, %d left", b.sends, len(l.queue))
 	}
 }

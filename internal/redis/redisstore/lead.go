@@ -34,8 +34,8 @@ func haveDeadlines(read, write time.Duration) bool { return read >= 0 && write >
 // leads reports whether the caller of the exchange runs the batch itself. It may
 // while the server is swift, since then it is hardly ever kept longer than by
 // waiting, and there is a connection; and while it is the only one: see gather.
-func (l *lane) leads(b *batch, x *exchange) bool {
-	if b == nil || !l.leadable || !x.request.Inline || !l.swift || l.crowded || x.half < store.InlineTime {
+func (l *lane) leads(b *batch, x *call) bool {
+	if b == nil || !l.leadable || !x.inline || !l.swift || l.crowded || x.half < store.InlineTime {
 		return false
 	}
 	x.led, x.ledUntil = b, b.begun.Add(store.InlineTime)
@@ -79,7 +79,7 @@ func (b *batch) back() {
 
 // letGo ends the wait of a leader for a connection; that for a reply ends at the
 // deadline. The lane does not wait for it.
-func (l *lane) letGo(x *exchange) {
+func (l *lane) letGo(x *call) {
 	if x.led != nil {
 		l.leave(x.led)
 		close(x.led.leash.over)

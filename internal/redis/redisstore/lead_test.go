@@ -25,8 +25,7 @@ func inline(key string) store.Request {
 
 // asked returns the lane of those who ask for a key.
 func (s *syncStore) asked(key string) *lane {
-	x := exchange{}
-	x.lock.buffer = s.names.appendLock(nil, key)
+	x := call{key: s.names.appendLock(nil, key)}
 	return &s.lanesOf(&x).takes
 }
 

@@ -97,11 +97,11 @@ func (r *routes) abortsOf(l *lanes) *lane {
 }
 
 // lanesOf returns the lanes of the exchange's key.
-func (r *routes) lanesOf(x *exchange) *lanes {
+func (r *routes) lanesOf(x *call) *lanes {
 	if r.cluster == nil {
 		return &r.lanes
 	}
-	master := r.masterOf(string(x.lock.buffer))
+	master := r.masterOf(string(x.key))
 	if master == nil {
 		return &r.lanes
 	}
@@ -153,7 +153,7 @@ func (r *routes) learn(first *batch) (asked bool, err error) {
 	if r.cluster == nil || r.known.Load() {
 		return false, nil
 	}
-	name := string(first.sends[0].of.lock.buffer)
+	name := string(first.sends[0].of.key)
 	if _, err := r.cluster.MasterForKey(first.context(), name); err != nil {
 		return true, err
 	}

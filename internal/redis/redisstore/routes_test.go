@@ -322,7 +322,7 @@ func goneMasters(t *testing.T, cluster *redistest.Cluster) {
 	use() // the slots are known
 	busy := &lanes{}
 	s.pave(busy)
-	busy.begins.exchanges = append(busy.begins.exchanges, &exchange{})
+	busy.begins.exchanges = append(busy.begins.exchanges, &call{})
 	for i := range 10 * leastRoom {
 		s.mu.Lock()
 		s.makeRoom()

@@ -19,7 +19,7 @@ func (s *Store) Take(r store.Request, done func(store.Answer, error)) {
 		t.sayTake(&r)
 	}
 	t.done, t.decode = done, decodeTake
-	s.lanesOf(&t.exchange).takes.do(&t.exchange)
+	s.lanesOf(&t.call).takes.do(&t.call)
 }
 
 // Enqueue runs enqueue.lua, or begin.lua for an attempt.
@@ -36,7 +36,7 @@ func (s *Store) Enqueue(r store.Request, done func(store.Answer, error)) {
 	t.sayLine(&r)
 	t.sayAsk(&r)
 	t.done, t.decode = done, decodeEnqueue
-	s.lanesOf(&t.exchange).takes.do(&t.exchange)
+	s.lanesOf(&t.call).takes.do(&t.call)
 }
 
 // Renew runs renew.lua.
@@ -55,7 +55,7 @@ func (s *Store) Renew(r store.Request, done func(store.Renewal, error)) {
 		t.args = append(t.args, t.keep.number(r.Attempt.Keep.Milliseconds()))
 	}
 	t.done = done
-	s.renewsOf(s.lanesOf(&t.exchange)).do(&t.exchange)
+	s.renewsOf(s.lanesOf(&t.call)).do(&t.call)
 }
 
 // Release runs release.lua, or finish.lua for an attempt.
@@ -72,7 +72,7 @@ func (s *Store) Release(r store.Request, done func(store.Released, error)) {
 	t.args = append(t.args, t.rejoined.set(r.Rejoin))
 	t.brief = r.Alone && r.Rejoin == ""
 	t.done, t.decode = done, decodeRelease
-	s.lanesOf(&t.exchange).keeps.do(&t.exchange)
+	s.lanesOf(&t.call).keeps.do(&t.call)
 }
 
 // pool keeps transitions that are over, with their memory, for the next ones.

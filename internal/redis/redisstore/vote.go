@@ -12,7 +12,7 @@ func (s *Store) Vote(r store.Request, done func(store.Answer, error)) {
 	t.sayLine(&r)
 	t.args = append(t.args, t.waiter.set(r.Waiter), flag(r.Join))
 	t.done, t.decode = done, decodeEnqueue
-	s.lanesOf(&t.exchange).takes.do(&t.exchange)
+	s.lanesOf(&t.call).takes.do(&t.call)
 }
 
 // Withdraw takes a vote back: it runs withdraw.lua. Waiter leaves the line with it,
@@ -26,7 +26,7 @@ func (s *Store) Withdraw(r store.Request, wake bool, done func(store.Released, e
 	t.sayLine(&r)
 	t.args = append(t.args, t.waiter.set(r.Waiter), t.rejoined.set(r.Rejoin), flag(wake))
 	t.done, t.decode = done, decodeWithdraw
-	s.lanesOf(&t.exchange).keeps.do(&t.exchange)
+	s.lanesOf(&t.call).keeps.do(&t.call)
 }
 
 // flag is how scripts are told yes or no.

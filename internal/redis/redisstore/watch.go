@@ -54,7 +54,7 @@ func (l *lane) look() {
 // for too long, and returns when to look at the exchange again. A batch that is
 // younger than that is given its time: what the exchange waited for before was
 // another one.
-func (l *lane) judge(x *exchange, now time.Time) time.Time {
+func (l *lane) judge(x *call, now time.Time) time.Time {
 	if x.led != nil {
 		if now.Before(x.ledUntil) {
 			return x.ledUntil

@@ -6,6 +6,28 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 )
 
+// An exchange is one transition of the protocol: a call, and all that it says.
+type exchange struct {
+	call
+	store   *Store
+	request store.Request
+	brief   bool // it has a brief form that was not found wanting
+	words
+}
+
+// begin makes the exchange one that begins now.
+func (x *exchange) begin(s *Store, to recipient, r *store.Request) {
+	x.store, x.request, x.brief = s, *r, false
+	x.call.begin(to, r.Bound, len(r.Record), r.Inline)
+}
+
+// clear makes the exchange let go of what it was about, which may be big.
+func (x *exchange) clear() {
+	x.request = store.Request{}
+	x.fingerprint.buffer, x.result.buffer = nil, nil
+	x.call.clear()
+}
+
 // words are what an exchange says, with all the memory that this takes.
 type words struct {
 	script *script // nil where args are those of SET
@@ -28,8 +50,7 @@ const briefLen = 6
 // sayTake makes the exchange say SET NX GET: see word.
 func (x *exchange) sayTake(r *store.Request) {
 	x.lock.buffer = x.store.names.appendLock(x.lock.buffer[:0], r.Key)
-	x.script = nil
-	x.brief = true
+	x.key, x.script, x.brief = x.lock.buffer, nil, true
 	x.args = append(x.array[:0],
 		"set", &x.lock, x.token.set(r.Token), "px", x.ttl.number(r.TTL.Milliseconds()), "nx", "get")
 }
@@ -38,7 +59,7 @@ func (x *exchange) sayTake(r *store.Request) {
 // is its first key.
 func (x *exchange) sayScript(s *script, r *store.Request) {
 	x.lock.buffer = x.store.names.appendLock(x.lock.buffer[:0], r.Key)
-	x.script = s
+	x.key, x.script = x.lock.buffer, s
 	x.args = append(x.array[:0], "evalsha", s.sha, 1, &x.lock)
 }
 
@@ -76,8 +97,8 @@ func (x *exchange) sayAsk(r *store.Request) {
 // does: a SET without GET, whose reply is cheap where the key is free; a release
 // of a key for which nobody is known to wait. A later SET needs GET: it may meet
 // the token of the first.
-func (x *exchange) word() command {
-	keyPos, brief := int8(3), x.brief && x.sends == 1
+func (x *exchange) word(sends int) command {
+	keyPos, brief := int8(3), x.brief && sends == 1
 	if x.script == nil {
 		keyPos = 1
 		if brief {
@@ -105,23 +126,23 @@ func (x *exchange) word() command {
 // the others are not on the same side; and the long form after a brief one that did
 // not do: of a release, and of a SET that was refused, if it is asked for, or if it
 // may have met its own token. It returns nil where there is nothing else to send.
-func (x *exchange) instead(s *send) command {
-	if s.reply.err == nil {
-		refused := s.reply.value == wasSet(false) && (x.sends > 1 || x.request.Look)
-		if refused || (x.brief && s.reply.value == tooBrief) {
+func (x *exchange) instead(sent command, got reply, sends int) command {
+	if got.err == nil {
+		refused := got.value == wasSet(false) && (sends > 1 || x.request.Look)
+		if refused || (x.brief && got.value == tooBrief) {
 			x.brief = false
-			return x.word()
+			return x.word(sends)
 		}
 		return nil
 	}
-	args := s.command.Args()
-	switch said := s.reply.err.Error(); {
+	args := sent.Args()
+	switch said := got.err.Error(); {
 	case args[0] == "evalsha" && strings.HasPrefix(said, "NOSCRIPT"):
 		return newSingle(3, append([]any{"eval", x.script.source}, args[2:]...))
 	case args[0] == "set" && strings.HasPrefix(said, "ERR syntax error"):
 		x.store.oldServer.Store(true)
 		x.brief = false
-		return x.word()
+		return x.word(sends)
 	case x.script == &x.store.scripts.renew && args[2] != 1 && x.request.Fences == 0 && strings.HasPrefix(said, "TRYAGAIN"):
 		return newSingle(3, []any{"evalsha", x.script.sha, 1, &x.lock, &x.token, &x.ttl, 0})
 	default:
