@@ -1,26 +1,26 @@
-/* The fencing numbers of one lock: they rise strictly from lease to lease.
+/* The fencing numbers of one lock. The claim: the numbers rise strictly from lease to lease.
  *
- * Numbers are reserved in blocks of BLOCK at most. last is the server's counter and clock its time, counted in the unit of
- * the numbers. A block ends at the clock's time, and begins behind last. It has one number where the clock is not ahead of
- * last, and where the counter is not there. A lease may reserve the next block before its own is used up. The counter may
- * be lost, or fall back to a former value.
+ * The server reserves numbers in blocks of at most BLOCK. last is the server's counter. clock is the server's time, in the
+ * unit of the numbers. Usually a block begins after last and ends at clock. A block has one number if clock is not ahead of
+ * last, or if the counter is absent. A lease may reserve its next block before it has used its block up. The counter may be
+ * lost, or fall back to an earlier value. README.md lists the options.
  */
 #ifndef LOSSES
-#define LOSSES 2        /* losses of the counter */
+#define LOSSES 2        /* how often the counter may be lost */
 #endif
 #define BLOCK 3
-#define END 20          /* of the search, for clock and numbers */
-#define STEP 5          /* of the clock, back */
+#define END 20          /* bound of the search, for clock and numbers */
+#define STEP 5          /* how far the clock steps back */
 #ifdef QUICK
-#define FAILOVER 1      /* how long it takes until the counter has fallen back */
+#define FAILOVER 1      /* time until the counter has fallen back */
 #else
 #define FAILOVER BLOCK
 #endif
 
 byte clock = 1;
 byte last;              /* the counter; 0 = absent */
-byte former;            /* a value that the counter has had */
-byte issued;            /* the highest number that was handed out */
+byte former;            /* an earlier value of the counter */
+byte issued;            /* the highest number that a holder has got */
 byte losses = LOSSES;
 
 #define lesser(a, b) ((a) < (b) -> (a) : (b))
@@ -45,22 +45,22 @@ inline reserve(first, past, wanted) {
   clock++               /* a command takes time */
 }
 
-/* One lease after another; of two, only the later hands out numbers. */
+/* Leases of one lock, one after another. Of two leases, only the later one hands out numbers. */
 proctype Leases() {
-  byte next, past;              /* the numbers that are left of its block: from next up to past, without past */
-  byte coming, coming_past;     /* those of the block after, 0 = none */
+  byte next, past;              /* the numbers left of the block: next <= number < past */
+  byte coming, coming_past;     /* the next block; 0 = none */
   byte wanted;
 end:
   do
-  :: atomic { last + BLOCK < END && clock + BLOCK < END ->                      /* granted to another */
+  :: atomic { last + BLOCK < END && clock + BLOCK < END ->                      /* another lease begins */
        if :: wanted = 1 :: wanted = BLOCK fi;
        reserve(next, past, wanted); coming = 0; coming_past = 0 }
-  :: atomic { last + BLOCK < END && clock + BLOCK < END && past > 0 && coming == 0 ->                    /* renewed */
+  :: atomic { last + BLOCK < END && clock + BLOCK < END && past > 0 && coming == 0 ->                    /* the lease is renewed */
        if :: wanted = 1 :: wanted = BLOCK fi;
        reserve(coming, coming_past, wanted) }
-  :: atomic { next < past ->                                                    /* passed on within the process */
+  :: atomic { next < past ->                                                    /* the process hands the lease to its next waiter */
        assert(next > issued); issued = next; next++ }
-  :: atomic { coming > 0 && next == past ->                                     /* the reply; it may be an old one */
+  :: atomic { coming > 0 && next == past ->                                     /* the reply of a renewal; it may be an old one */
        if
        :: coming_past > past -> next = greater(coming, past); past = coming_past
        :: else
@@ -69,7 +69,7 @@ end:
   od
 }
 
-proctype World() {
+proctype Environment() {
   bool back;
 end:
   do
@@ -85,4 +85,4 @@ end:
   od
 }
 
-init { atomic { run Leases(); run World() } }
+init { atomic { run Leases(); run Environment() } }

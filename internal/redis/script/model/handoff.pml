@@ -1,13 +1,12 @@
-/* The waiting line of one lock: who gets the key, and that nobody is left behind.
+/* The queue of one lock. The claims: one holder at a time, and no waiter is stranded.
  *
- * key and line are what the server stores; take, enqueue and release are its
- * scripts, each one indivisible step. Process is the client's side of one lock
- * in one process, World is time and mishap, Foreign is a client of the classic
- * recipe (SET NX, compare-and-delete). There are no clocks: a key may expire
- * whenever nobody relies on it. README.md says what is checked, and how.
+ * key and queue are what the server stores. take, enqueue and release are scripts of the server; each is one atomic step.
+ * Process is the client side of one lock in one process. Environment expires keys, loses data, and runs delayed commands.
+ * Foreign is a client of the classic recipe (SET NX, compare-and-delete). The model has no clock: a key may expire
+ * whenever no holder relies on it. README.md lists the claims and the options.
  */
 
-/* How much there is of everything; check.sh sets them. All interleavings within these bounds are searched. */
+/* The bounds of the search; rows.txt sets them. Spin searches all interleavings within these bounds. */
 #ifndef PROCESSES
 #define PROCESSES 3
 #endif
@@ -15,147 +14,147 @@
 #define EPISODES 1      /* waits of each process; a rejoin adds one, and a restart repeats one */
 #endif
 #ifndef LOSE
-#define LOSE 0          /* commands, answers or hints that are lost */
+#define LOSE 0          /* lost commands, answers or hints */
 #endif
 #ifndef LATE
-#define LATE 0          /* commands that are given up, and run later or never */
+#define LATE 0          /* commands that time out, and then run late or never */
 #endif
-#ifndef DEAF
-#define DEAF 0          /* wrong counts of PUBLISH: 0 for a live process, 1 for a dead one */
+#ifndef MISCOUNT
+#define MISCOUNT 0      /* wrong counts of PUBLISH: 0 for a live process, or 1 for a dead one */
 #endif
-#ifndef SLOW
-#define SLOW 0          /* grants that expire before a live process confirms them or hears of them */
+#ifndef EXPIRE
+#define EXPIRE 0        /* grants that expire before a live process confirms them or learns of them */
 #endif
 #ifndef LEAVE
-#define LEAVE 0         /* waiters that give up, and holders whose validity ends */
+#define LEAVE 0         /* waiters that give up, and holders that lose their lease */
 #endif
 #ifndef REJOIN
-#define REJOIN 0        /* releases that rejoin the line in the same step */
+#define REJOIN 0        /* releases that rejoin the queue in the same step */
 #endif
 #ifndef CRASH
-#define CRASH 0         /* processes that die and start anew */
+#define CRASH 0         /* processes that die and restart */
 #endif
 #ifndef FOREIGN
 #define FOREIGN 0       /* attempts of a client of the classic recipe */
 #endif
 #ifndef FORGE
-#define FORGE 0         /* hints that another user of the server publishes, of any token of a process, also the next one */
+#define FORGE 0         /* hints that another user of the server publishes, with any token of a process or its next one */
 #endif
 #ifndef WIPE
-#define WIPE 0          /* losses of data: the key goes, and maybe the line */
+#define WIPE 0          /* losses of data: of the key, and possibly of the queue */
 #endif
 #ifndef REACH
 #define REACH 0         /* the situation that must be reachable: its assertion has to fail */
 #endif
 
-byte lose = LOSE, late = LATE, deaf = DEAF, slow = SLOW, leave = LEAVE, rejoin = REJOIN, crash = CRASH, wipe = WIPE, forge = FORGE;
+byte lose = LOSE, late = LATE, miscount = MISCOUNT, expire = EXPIRE, leave = LEAVE, rejoin = REJOIN, crash = CRASH, wipe = WIPE, forge = FORGE;
 
-/* Tokens. One names one episode (one wait, and the lease that follows) of one life of a process. */
+/* A token names one episode of one life of a process: one wait, and the lease that follows it. */
 #define NONE 0
-#define ALIEN 200                       /* the value that the foreign client writes */
-#define DAMAGED 201                     /* the same, changed by us */
-#define STALE 255                       /* instead of a token: its lease has expired */
+#define FOREIGN_TOKEN 200               /* the value that the foreign client writes */
+#define DAMAGED 201                     /* the same value after one of our scripts changed it */
+#define STALE 255                       /* replaces a token after its lease expired */
 #define token(process, life, n) (1 + (process) * 16 + (life) * 8 + (n))
 #define owner(t) (((t) - 1) / 16)
-#define ours(t) ((t) != NONE && (t) < ALIEN)
-#define alive(t) (life[owner(t)] == (((t) - 1) % 16) / 8)
-#define siblings(t, u) (ours(t) && ours(u) && (t) != (u) && ((t) - 1) / 8 == ((u) - 1) / 8)
-#define wanted(t) (ours(t) && alive(t) && current[owner(t)] == (t))
-#define relied_on(t) ((wanted(t) && holding[owner(t)]) || ((t) >= ALIEN && foreign))
+#define is_ours(t) ((t) != NONE && (t) < FOREIGN_TOKEN)
+#define is_alive(t) (life[owner(t)] == (((t) - 1) % 16) / 8)
+#define are_siblings(t, u) (is_ours(t) && is_ours(u) && (t) != (u) && ((t) - 1) / 8 == ((u) - 1) / 8)
+#define is_current(t) (is_ours(t) && is_alive(t) && current[owner(t)] == (t))
+#define is_in_use(t) ((is_current(t) && holding[owner(t)]) || ((t) >= FOREIGN_TOKEN && foreign_holds))
 
 mtype = { TAKE, TRY, ENQUEUE, RELEASE, GRANTED, REFUSED, NOTHELD, FREED, HANDED, KEPT };
 
 /* The server. */
 byte key = NONE;
-chan line = [8] of { byte };
-chan behind = [1] of { mtype, byte, byte };     /* a command left behind: itself, token, rejoin token */
+chan queue = [8] of { byte };
+chan delayed = [1] of { mtype, byte, byte };    /* a delayed command: its kind, token and rejoin token */
 
-/* The processes, as others see them. */
+/* The state of the processes that other parts of the model read. */
 byte current[3];        /* token of the episode */
-bool holding[3];        /* it acts under the lock */
-byte coming[3];         /* token that a granting answer under way is about, or STALE */
-byte hint[3];           /* token of the last hint: "look again"; a newer one replaces it */
-byte dead[3];           /* token that is being released beside all else */
-byte issued[3];         /* how many tokens this life of a process has issued */
-bit life[3];            /* rises at a restart: a new process id */
-bool foreign;           /* the foreign client acts under the lock */
+bool holding[3];        /* whether the process acts under the lock */
+byte incoming[3];       /* token of a granting answer that has not arrived yet, or STALE */
+byte hint[3];           /* token of the last hint, which makes its waiter ask again; a newer hint replaces it */
+byte discard[3];        /* token to release in the background */
+byte issued[3];         /* number of tokens that this life of the process has issued */
+bit life[3];            /* changes at a restart: the process gets a new id */
+bool foreign_holds;     /* whether the foreign client acts under the lock */
 bool wiped;             /* data was lost: exclusion is not promised any more */
 
-hidden mtype reply;     /* of the last script; scratch inside one atomic step */
-hidden byte first, turn; /* of the line, and whose turn it is; likewise */
+hidden mtype reply;     /* answer of the last script; used within one atomic step */
+hidden byte first, next; /* the first of the queue, and the chosen next holder; used within one atomic step */
 
-/* What is claimed. */
+/* The claims. */
 #ifdef STRICT
-#define exclusive assert(holding[0] + holding[1] + holding[2] + foreign <= 1)
+#define one_holder assert(holding[0] + holding[1] + holding[2] + foreign_holds <= 1)
 #else
-#define exclusive assert(wiped || holding[0] + holding[1] + holding[2] + foreign <= 1)
+#define one_holder assert(wiped || holding[0] + holding[1] + holding[2] + foreign_holds <= 1)
 #endif
-#define nobody_stranded assert(key != NONE || empty(line))
-#define in_turn assert(turn == NONE || key == turn)
-#define undamaged assert(wiped || key == ALIEN)
-#ifdef GHOST
-bool gap;               /* the key is absent, and no release of ours made it so */
+#define no_waiter_stranded assert(key != NONE || empty(queue))
+#define in_turn assert(next == NONE || key == next)
+#define foreign_value_kept assert(wiped || key == FOREIGN_TOKEN)
+#ifdef GAP
+bool gap;               /* the key is absent, and no release of ours removed it */
 #define gap_opens gap = true
 #define gap_closes gap = false
-#define passes_line assert(empty(line) || gap)
+#define no_barging assert(empty(queue) || gap)
 #else
 #define gap_opens skip
 #define gap_closes skip
-#define passes_line skip
+#define no_barging skip
 #endif
 
-/* What must be reachable. */
+/* The situations that must be reachable. */
 #define BARGING 1
-#define LATE_HOLDER 2
+#define LATE_GRANT 2
 #define STAYING 3
-#define ORPHAN 4
+#define OWN_DISCARDED 4
 #define reached(situation) assert(REACH != situation)
 
 /* ---- the scripts ---- */
 
-inline join_line(t) {
-  if :: line??[eval(t)] :: else -> assert(nfull(line)); line!t fi
+inline join_queue(t) {
+  if :: queue??[eval(t)] :: else -> assert(nfull(queue)); queue!t fi
 }
 
-inline leave_line(t) {
-  if :: line??[eval(t)] -> line??eval(t) :: else fi
+inline leave_queue(t) {
+  if :: queue??[eval(t)] -> queue??eval(t) :: else fi
 }
 
-/* The key goes to the first of the line that listens, or is freed. self is the caller's: it needs no hint. */
+/* Gives the key to the first waiter of the queue that listens, or frees it. self is the token of the caller, which needs no hint. */
 inline pass(self) {
   key = NONE;
   do
-  :: empty(line) -> break
-  :: nempty(line) -> line?first;
+  :: empty(queue) -> break
+  :: nempty(queue) -> queue?first;
      if
      :: first == self -> key = first; break
-     :: first != self && alive(first) ->
+     :: first != self && is_alive(first) ->
         if
         :: hint[owner(first)] = first; key = first; break
-        :: lose > 0 -> lose--; key = first; break       /* counted, but the hint is lost */
-#ifndef BLIND
-        :: deaf > 0 -> deaf--                           /* not counted: loses its place */
+        :: lose > 0 -> lose--; key = first; break       /* PUBLISH counted a listener, but the hint is lost */
+#ifndef NOCOUNT
+        :: miscount > 0 -> miscount--                   /* PUBLISH counted no listener: the waiter loses its place */
 #endif
         fi
-     :: first != self && !alive(first) ->
-#ifdef BLIND
+     :: first != self && !is_alive(first) ->
+#ifdef NOCOUNT
         key = first; break                              /* the count is ignored, as in a cluster */
 #else
         if
         :: true
-        :: deaf > 0 -> deaf--; key = first; break       /* counted, as its connection is half open */
+        :: miscount > 0 -> miscount--; key = first; break /* PUBLISH counted the half-open connection of a dead process */
         fi
 #endif
      fi
   od;
-  turn = key
+  next = key
 }
 
 inline take(t) {
   if
   :: key == NONE ->
-     passes_line;
-     if :: nempty(line) -> reached(BARGING) :: empty(line) fi;
+     no_barging;
+     if :: nempty(queue) -> reached(BARGING) :: empty(queue) fi;
      key = t; reply = GRANTED
   :: key == t -> reply = GRANTED
   :: else -> reply = REFUSED
@@ -164,12 +163,12 @@ inline take(t) {
 
 inline enqueue(t, joins) {
   if
-  :: key == t -> leave_line(t); reply = GRANTED
+  :: key == t -> leave_queue(t); reply = GRANTED
 #ifdef ADOPT
-  :: siblings(key, t) -> reply = GRANTED
+  :: are_siblings(key, t) -> reply = GRANTED
 #endif
   :: key == NONE ->
-     if :: joins -> join_line(t) :: else fi;
+     if :: joins -> join_queue(t) :: else fi;
      pass(t);
 #ifdef BARGE
      key = t;
@@ -181,24 +180,24 @@ inline enqueue(t, joins) {
   :: else ->
      if
      :: joins ->
-        join_line(t);
-        if :: line?[eval(t)] && ours(key) && alive(key) -> hint[owner(key)] = key :: else fi   /* contended */
+        join_queue(t);
+        if :: queue?[eval(t)] && is_ours(key) && is_alive(key) -> hint[owner(key)] = key :: else fi /* tells the holder that others wait */
      :: else
      fi;
 #ifdef MARK
-     if :: key == ALIEN -> key = DAMAGED :: else fi;
+     if :: key == FOREIGN_TOKEN -> key = DAMAGED :: else fi;
 #endif
      reply = REFUSED
   fi
 }
 
 inline release(t, r) {
-  leave_line(t);
+  leave_queue(t);
   if
   :: key == t ->
-     if :: r != NONE -> join_line(r) :: else fi;
+     if :: r != NONE -> join_queue(r) :: else fi;
      pass(r);
-     nobody_stranded; in_turn;
+     no_waiter_stranded; in_turn;
      if
      :: key == NONE -> gap_closes; reply = FREED
      :: key != NONE && key == r -> reached(STAYING); reply = KEPT
@@ -210,24 +209,24 @@ inline release(t, r) {
 
 /* ---- a process ---- */
 
-inline mint(t) {
+inline new_token(t) {
   t = token(i, life[i], issued[i]);
   issued[i]++; assert(issued[i] <= 8);
   current[i] = t
 }
 
-/* The outcome of a command stays unknown, because it was lost or left behind. */
-inline mishap(command, t, r) {
+/* The outcome of a command is unknown: the command was lost or is delayed. */
+inline lose_or_delay(command, t, r) {
   if
   :: lose > 0 -> lose--
-  :: late > 0 && empty(behind) -> late--; behind!command,t,r
+  :: late > 0 && empty(delayed) -> late--; delayed!command,t,r
   fi
 }
 
-/* The answer names another token of this process: that one is dead, and is released. */
-inline sweep() {
-#ifndef NOREFUSE
-  if :: siblings(key, T) && dead[i] == NONE -> reached(ORPHAN); dead[i] = key :: else fi
+/* The answer names another token of this process. That token is obsolete, so the process releases it. */
+inline discard_found() {
+#ifndef KEEPOLD
+  if :: are_siblings(key, T) && discard[i] == NONE -> reached(OWN_DISCARDED); discard[i] = key :: else fi
 #else
   skip
 #endif
@@ -240,10 +239,10 @@ inline sweep() {
 #elif defined(ANYTIME)
 #define timer true
 #else
-#define timer (key == NONE || key == T || !(line??[eval(T)]))   /* only where it makes a difference */
+#define timer (key == NONE || key == T || !(queue??[eval(T)]))  /* only where the timer makes a difference */
 #endif
 
-#ifdef TRYING
+#ifdef TRYLOCK
 #define attempt(t) enqueue(t, false)
 #define ATTEMPT TRY
 #else
@@ -252,36 +251,36 @@ inline sweep() {
 #endif
 
 proctype Process(byte i) {
-  byte T, R;            /* tokens: of the episode, to rejoin with */
+  byte T, R;            /* tokens: of the episode, and to rejoin with */
   byte episodes;
 
 idle:
   atomic { current[i] = NONE; T = NONE }
 end_idle:
-  atomic { episodes < EPISODES -> episodes++; mint(T); if :: goto arriving :: goto asking fi };
+  atomic { episodes < EPISODES -> episodes++; new_token(T); if :: goto arriving :: goto asking fi };
 
-arriving:               /* one attempt that does not wait; it may be the last */
+arriving:               /* one attempt that does not wait; the process may stop after it */
   if
   :: atomic { attempt(T);
        if
-       :: reply == GRANTED -> coming[i] = key; goto granted
-       :: reply == REFUSED -> sweep(); if :: goto asking :: goto idle fi
+       :: reply == GRANTED -> incoming[i] = key; goto granted
+       :: reply == REFUSED -> discard_found(); if :: goto asking :: goto idle fi
        :: lose > 0 -> lose--; goto unanswered
        fi }
-  :: atomic { mishap(ATTEMPT, T, NONE); goto unanswered }
+  :: atomic { lose_or_delay(ATTEMPT, T, NONE); goto unanswered }
   fi;
 unanswered:
   if :: goto arriving :: goto asking :: goto leaving fi;
 
-asking:                 /* it asks, joins the line, confirms a grant; also after an unknown outcome */
+asking:                 /* the process asks, joins the queue, or confirms a grant; also after an unknown outcome */
   if
   :: atomic { enqueue(T, true);
        if
-       :: reply == GRANTED -> coming[i] = key; goto granted
-       :: reply == REFUSED -> sweep(); goto waiting
+       :: reply == GRANTED -> incoming[i] = key; goto granted
+       :: reply == REFUSED -> discard_found(); goto waiting
        :: lose > 0 -> lose--; if :: goto asking :: goto leaving fi
        fi }
-  :: atomic { mishap(ENQUEUE, T, NONE); if :: goto asking :: goto leaving fi }
+  :: atomic { lose_or_delay(ENQUEUE, T, NONE); if :: goto asking :: goto leaving fi }
   fi;
 
 waiting:
@@ -292,48 +291,48 @@ waiting:
   :: atomic { crash > 0 -> crash--; goto crashing }
   fi;
 
-granted:                /* the answer arrives: worth nothing if its lease, counted from the sending, is over */
+granted:                /* the answer arrives; it counts only if the lease, counted from the sending of the command, is still valid */
   if
-  :: atomic { coming[i] == STALE -> coming[i] = NONE; goto leaving }
-  :: atomic { coming[i] != STALE -> T = coming[i]; coming[i] = NONE; current[i] = T; holding[i] = true; exclusive }
+  :: atomic { incoming[i] == STALE -> incoming[i] = NONE; goto leaving }
+  :: atomic { incoming[i] != STALE -> T = incoming[i]; incoming[i] = NONE; current[i] = T; holding[i] = true; one_holder }
   fi;
 
 held:
   if
   :: atomic { holding[i] = false; current[i] = NONE;
-       if :: rejoin > 0 -> rejoin--; mint(R) :: true fi;
+       if :: rejoin > 0 -> rejoin--; new_token(R) :: true fi;
        goto releasing }
   :: atomic { leave > 0 -> leave--; holding[i] = false; goto leaving }
   :: atomic { crash > 0 -> crash--; goto crashing }
   fi;
 
-leaving:                /* nobody waits here any more, or the lease is lost: T is dead; a newcomer need not wait for that */
+leaving:                /* the process waits no longer, or has lost its lease: T is obsolete; a new episode need not wait for its release */
 #ifdef DROPGRANT
-  atomic { leave_line(T); goto idle };
+  atomic { leave_queue(T); goto idle };
 #endif
-  atomic { dead[i] == NONE -> dead[i] = T;
+  atomic { discard[i] == NONE -> discard[i] = T;
 #ifdef REUSE
     goto asking;
 #endif
     goto idle };
 
-releasing:              /* T is dead from here on */
+releasing:              /* T is obsolete from here on */
   if
   :: atomic { release(T, R);
        if
        :: R == NONE -> goto idle
-       :: R != NONE && reply == KEPT -> T = R; R = NONE; coming[i] = T; goto granted
+       :: R != NONE && reply == KEPT -> T = R; R = NONE; incoming[i] = T; goto granted
        :: R != NONE && reply == HANDED -> T = R; R = NONE; goto waiting
        :: R != NONE && reply == NOTHELD -> T = R; R = NONE; goto asking
-       :: lose > 0 -> lose--; goto unsure
+       :: lose > 0 -> lose--; goto unknown
        fi }
-  :: atomic { mishap(RELEASE, T, R); goto unsure }
+  :: atomic { lose_or_delay(RELEASE, T, R); goto unknown }
   fi;
-unsure:                 /* sent again; or left to be released beside, or to expire, and R asks whether it stands in line */
+unknown:                /* sends the release again; or leaves T to a background release or to its TTL, while R asks whether it is in the queue */
   if
   :: goto releasing
   :: atomic {
-       if :: dead[i] == NONE -> dead[i] = T :: true fi;
+       if :: discard[i] == NONE -> discard[i] = T :: true fi;
        if
        :: R == NONE -> goto idle
 #ifdef RESUME
@@ -345,21 +344,21 @@ unsure:                 /* sent again; or left to be released beside, or to expi
   fi;
 
 crashing:
-  atomic { holding[i] = false; hint[i] = NONE; dead[i] = NONE;
+  atomic { holding[i] = false; hint[i] = NONE; discard[i] = NONE;
     assert(life[i] == 0); life[i] = 1; issued[i] = 0; episodes--; goto idle }
 }
 
-/* What all processes do beside: they release dead tokens, and those that a hint names though nobody here wants them. */
-proctype Beside() {
+/* Background releases of all processes: of obsolete tokens, and of tokens that a hint names and the process does not want. */
+proctype Discarder() {
   byte t;
 end:
   do
   :: atomic {
        if
-       :: dead[0] != NONE -> t = dead[0]; dead[0] = NONE
-       :: dead[1] != NONE -> t = dead[1]; dead[1] = NONE
-       :: dead[2] != NONE -> t = dead[2]; dead[2] = NONE
-#if !defined(NOREFUSE) && !defined(DROPGRANT) && FORGE == 0
+       :: discard[0] != NONE -> t = discard[0]; discard[0] = NONE
+       :: discard[1] != NONE -> t = discard[1]; discard[1] = NONE
+       :: discard[2] != NONE -> t = discard[2]; discard[2] = NONE
+#if !defined(KEEPOLD) && !defined(DROPGRANT) && FORGE == 0
        :: hint[0] != NONE && hint[0] != current[0] -> t = hint[0]; hint[0] = NONE
        :: hint[1] != NONE && hint[1] != current[1] -> t = hint[1]; hint[1] = NONE
        :: hint[2] != NONE && hint[2] != current[2] -> t = hint[2]; hint[2] = NONE
@@ -371,19 +370,19 @@ end:
 }
 
 #if FORGE > 0
-/* A hint may be forged: it names a token that is dead only if the process has issued it. The release comes later. */
-#ifdef CREDULOUS
+/* A forged hint may name any token. A process discards a token only if it has issued that token. The release comes later. */
+#ifdef UNCHECKED
 #define is_issued(i) true
 #else
 #define is_issued(i) (hint[i] - token(i, life[i], 0) < issued[i])
 #endif
-#define names_dead(i) (hint[i] != NONE && hint[i] != current[i])
+#define names_discarded(i) (hint[i] != NONE && hint[i] != current[i])
 
-proctype Heeds(byte i) {
+proctype HintReader(byte i) {
 end:
   do
-  :: atomic { names_dead(i) && is_issued(i) && dead[i] == NONE -> dead[i] = hint[i]; hint[i] = NONE }
-  :: atomic { names_dead(i) && !is_issued(i) -> hint[i] = NONE }
+  :: atomic { names_discarded(i) && is_issued(i) && discard[i] == NONE -> discard[i] = hint[i]; hint[i] = NONE }
+  :: atomic { names_discarded(i) && !is_issued(i) -> hint[i] = NONE }
   od
 }
 
@@ -400,36 +399,36 @@ end:
 }
 #endif
 
-/* ---- the rest of the world ---- */
+/* ---- the environment ---- */
 
-proctype World() {
+proctype Environment() {
   mtype command; byte t, r;
 end:
   do
 #ifndef NOEXPIRY
-  :: atomic { key != NONE && !relied_on(key) && (!wanted(key) || slow > 0) ->   /* expiry */
-       if :: wanted(key) -> slow-- :: else fi;
+  :: atomic { key != NONE && !is_in_use(key) && (!is_current(key) || expire > 0) -> /* the key expires */
+       if :: is_current(key) -> expire-- :: else fi;
 #ifndef NOSTALE
-       if :: coming[0] == key -> coming[0] = STALE :: else fi;
-       if :: coming[1] == key -> coming[1] = STALE :: else fi;
-       if :: coming[2] == key -> coming[2] = STALE :: else fi;
+       if :: incoming[0] == key -> incoming[0] = STALE :: else fi;
+       if :: incoming[1] == key -> incoming[1] = STALE :: else fi;
+       if :: incoming[2] == key -> incoming[2] = STALE :: else fi;
 #endif
        key = NONE; gap_opens }
 #endif
-  :: atomic { wipe > 0 && (key != NONE || nempty(line)) -> wipe--; wiped = true; key = NONE; gap_opens;
+  :: atomic { wipe > 0 && (key != NONE || nempty(queue)) -> wipe--; wiped = true; key = NONE; gap_opens;
        if
        :: true
-       :: do :: nempty(line) -> line?_ :: empty(line) -> break od
+       :: do :: nempty(queue) -> queue?_ :: empty(queue) -> break od
        fi }
-  :: atomic { behind?command,t,r ->                                             /* it runs late */
+  :: atomic { delayed?command,t,r ->                                            /* the delayed command runs */
        if
        :: command == TAKE -> take(t)
        :: command == TRY || command == ENQUEUE -> enqueue(t, command == ENQUEUE)
        :: command == RELEASE -> release(t, r)
        fi;
-       if :: reply == GRANTED && !wanted(t) -> reached(LATE_HOLDER) :: else fi;
+       if :: reply == GRANTED && !is_current(t) -> reached(LATE_GRANT) :: else fi;
        command = 0; t = NONE; r = NONE }
-  :: atomic { behind?_,_,_ }                                                    /* or never */
+  :: atomic { delayed?_,_,_ }                                                   /* or never runs */
   od
 }
 
@@ -437,11 +436,11 @@ proctype Foreign() {
   byte attempts = FOREIGN;
 end:
   do
-  :: atomic { attempts > 0 && key == NONE -> attempts--; passes_line; key = ALIEN; foreign = true; exclusive }
+  :: atomic { attempts > 0 && key == NONE -> attempts--; no_barging; key = FOREIGN_TOKEN; foreign_holds = true; one_holder }
   :: atomic { attempts > 0 -> attempts-- }
-  :: atomic { foreign -> undamaged; foreign = false;                            /* compare-and-delete */
-       if :: key == ALIEN -> key = NONE; gap_opens :: else fi }
-  :: atomic { foreign -> foreign = false }                                      /* it dies; its key expires */
+  :: atomic { foreign_holds -> foreign_value_kept; foreign_holds = false;       /* compare-and-delete */
+       if :: key == FOREIGN_TOKEN -> key = NONE; gap_opens :: else fi }
+  :: atomic { foreign_holds -> foreign_holds = false }                          /* the client dies; its key expires */
   od
 }
 
@@ -452,11 +451,11 @@ init {
 #if PROCESSES > 2
     run Process(2);
 #endif
-    run Beside();
-    run World();
+    run Discarder();
+    run Environment();
 #if FORGE > 0
-    run Heeds(0);
-    run Heeds(1);
+    run HintReader(0);
+    run HintReader(1);
     run Forger();
 #endif
 #if FOREIGN > 0

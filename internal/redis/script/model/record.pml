@@ -1,48 +1,48 @@
-/* The idempotency record of one lock: what was done stays done, and nothing runs beside it or after it.
+/* The idempotency record of one lock. The claims: a stored answer stays, and no request runs beside it or after it.
  *
- * key and record are what the server stores; begin and finish are its scripts, each one indivisible step. Process is
- * the client's side of one lock in one process: requests with one idempotency key, one after the other, of which each
- * brings a token of its own. A request that finds the key taken goes away; how others wait is told in handoff.pml.
- * World is time and mishap. There are no clocks: a key may expire whenever nobody relies on it. README.md says what
- * is checked, and how.
+ * key and record are what the server stores. begin and finish are scripts of the server; each is one atomic step. Process
+ * is the client side of one lock in one process. It makes requests with one idempotency key, one after another, and each
+ * request has a token of its own. A request that finds the key taken gives up; handoff.pml models requests that wait.
+ * Environment expires keys, loses data, and runs delayed commands. The model has no clock: a key may expire whenever no
+ * holder relies on it. README.md lists the claims and the options.
  */
 
-/* How much there is of everything; check.sh sets them. All interleavings within these bounds are searched. */
+/* The bounds of the search; rows.txt sets them. Spin searches all interleavings within these bounds. */
 #ifndef PROCESSES
 #define PROCESSES 2
 #endif
 #ifndef REQUESTS
-#define REQUESTS 2      /* of each process */
+#define REQUESTS 2      /* requests of each process */
 #endif
 #ifndef LOSE
-#define LOSE 0          /* commands or answers that are lost */
+#define LOSE 0          /* lost commands or answers */
 #endif
 #ifndef LATE
-#define LATE 0          /* commands that are given up, and run later or never */
+#define LATE 0          /* commands that time out, and then run late or never */
 #endif
 #ifndef CRASH
-#define CRASH 0         /* processes that die within an attempt; their next request is one of their next life */
+#define CRASH 0         /* processes that die within an attempt; the next request belongs to the next life of the process */
 #endif
 #ifndef FAIL
-#define FAIL 0          /* attempts that end in an abort, though they could run */
+#define FAIL 0          /* attempts that could run and end in an abort */
 #endif
-#ifndef LAPSE
-#define LAPSE 0         /* leases that end while the attempt runs, which goes on */
+#ifndef EXPIRE
+#define EXPIRE 0        /* leases that end while the attempt goes on */
 #endif
 #ifndef DROP
-#define DROP 0          /* losses of a record that holds no answer: by eviction, or because somebody resolves it */
+#define DROP 0          /* losses of a record without an answer: by eviction, or because an operator resolves it */
 #endif
 #ifndef REACH
 #define REACH 0         /* the situation that must be reachable: its assertion has to fail */
 #endif
 
-byte lose = LOSE, late = LATE, crash = CRASH, fail = FAIL, lapse = LAPSE, drop = DROP;
+byte lose = LOSE, late = LATE, crash = CRASH, fail = FAIL, expire = EXPIRE, drop = DROP;
 
-/* Tokens. One names one attempt, and stands for its answer. */
+/* A token names one attempt, and stands for its answer. */
 #define NONE 0
-#define STALE 255                       /* instead of a token: its lease has expired */
+#define STALE 255                       /* replaces a token after its lease expired */
 #define token(process, n) (1 + (process) * 4 + (n))
-#define undone(t) (100 + (t))           /* of the record: that token was aborted, after one that died */
+#define aborted_after(t) (100 + (t))    /* in the record: the attempt of this token was aborted after an earlier attempt had died */
 
 mtype = { ABSENT, RUNNING, DONE, ABORTED, GRANTED, BUSY, REPLAY, INTERRUPTED, GONE, STORED, REFUSED, BEGIN, COMMIT, ABORT };
 
@@ -50,41 +50,41 @@ mtype = { ABSENT, RUNNING, DONE, ABORTED, GRANTED, BUSY, REPLAY, INTERRUPTED, GO
 byte key = NONE;
 mtype record = ABSENT;
 byte by;                /* token of the record */
-byte kept;              /* its answer */
-bool before;            /* attempts have died before that of the record: its number is not 1 */
-chan behind = [1] of { mtype, byte, byte };     /* a command left behind: itself, token, answer */
+byte stored;            /* answer of the record */
+bool earlier_died;      /* earlier attempts of this record have died: the number of its attempt is not 1 */
+chan delayed = [1] of { mtype, byte, byte };    /* a delayed command: its kind, token and answer */
 
-/* The processes, as others see them. */
-byte running[3];        /* token of the attempt that runs */
-bool valid[3];          /* and whether its lease is */
-byte coming[3];         /* token that a granting answer under way is about, or STALE */
+/* The state of the processes that other parts of the model read. */
+byte running[3];        /* token of the running attempt */
+bool valid[3];          /* whether the lease of the running attempt is valid */
+byte incoming[3];       /* token of a granting answer that has not arrived yet, or STALE */
 
-/* What has happened. */
-byte answer;            /* what was committed */
-bool over[14];          /* tokens of which it is known that their attempt has ended */
-bool fallen;            /* an attempt has died that ran, and its record was not lost since */
+/* The history. */
+byte answer;            /* the committed answer */
+bool ended[14];         /* tokens of attempts that are known to have ended */
+bool interrupted;       /* an attempt has died while it ran, and its record was not lost since */
 
-hidden mtype reply;     /* of the last script; scratch inside one atomic step */
+hidden mtype reply;     /* answer of the last script; used within one atomic step */
 
-/* What is claimed. */
-#define exclusive assert(valid[0] + valid[1] + valid[2] <= 1)
-#define alone(t) assert((!valid[0] || running[0] == t) && (!valid[1] || running[1] == t) && (!valid[2] || running[2] == t))
-#define unanswered assert(answer == NONE)
-#define answered(a) assert(answer == a)
-#ifdef BLAME
-#define died(t) assert((t) > 100 || !over[t])
+/* The claims. */
+#define one_runner assert(valid[0] + valid[1] + valid[2] <= 1)
+#define runs_alone(t) assert((!valid[0] || running[0] == t) && (!valid[1] || running[1] == t) && (!valid[2] || running[2] == t))
+#define no_answer_yet assert(answer == NONE)
+#define same_answer(a) assert(answer == a)
+#ifdef CHECKDIED
+#define check_died(t) assert((t) > 100 || !ended[t])
 #else
-#define died(t) skip
+#define check_died(t) skip
 #endif
 
-#define known(told) assert(!fallen || (told))   /* who runs after an attempt that died can know of it */
+#define check_known(reported) assert(!interrupted || (reported)) /* an attempt that runs after one that died can know of it */
 
-/* What must be reachable. */
+/* The situations that must be reachable. */
 #define AGAIN 1
 #define RESTORED 2
-#define BLAMED 3
+#define DIED 3
 #define TOO_LATE 4
-#define UNDONE 5
+#define ABORTED_AFTER 5
 #define reached(situation) assert(REACH != situation)
 
 /* ---- the scripts ---- */
@@ -95,10 +95,10 @@ inline leave(t) {
 
 inline begin(t) {
   if
-  :: (record == ABORTED && by == t) || (record == RUNNING && by == undone(t)) -> reached(TOO_LATE); leave(t); reply = GONE
-  :: record == DONE -> answered(kept); leave(t); reply = REPLAY
+  :: (record == ABORTED && by == t) || (record == RUNNING && by == aborted_after(t)) -> reached(TOO_LATE); leave(t); reply = GONE
+  :: record == DONE -> same_answer(stored); leave(t); reply = REPLAY
 #ifdef REJECT
-  :: record == RUNNING && by != t && by != key -> reached(BLAMED); died(by); leave(t); reply = INTERRUPTED
+  :: record == RUNNING && by != t && by != key -> reached(DIED); check_died(by); leave(t); reply = INTERRUPTED
 #endif
   :: else ->
      if :: key == NONE -> key = t :: else fi;
@@ -108,9 +108,9 @@ inline begin(t) {
 #endif
      :: else ->
         if
-        :: record == RUNNING && by != t -> reached(AGAIN); before = true
+        :: record == RUNNING && by != t -> reached(AGAIN); earlier_died = true
         :: record == RUNNING && by == t
-        :: record != RUNNING -> before = false
+        :: record != RUNNING -> earlier_died = false
         fi;
         record = RUNNING; by = t; reply = GRANTED
      fi
@@ -119,16 +119,16 @@ inline begin(t) {
 
 inline finish(t, a, ending) {
   if
-  :: record == RUNNING && by == undone(t) -> reply = (ending == ABORT -> STORED : REFUSED)     /* sent again */
-  :: (record == RUNNING || record == DONE) && by != t && by != undone(t) -> reply = REFUSED
-  :: (record == DONE || record == ABORTED) && by == t ->        /* sent again */
+  :: record == RUNNING && by == aborted_after(t) -> reply = (ending == ABORT -> STORED : REFUSED) /* the finish was sent again */
+  :: (record == RUNNING || record == DONE) && by != t && by != aborted_after(t) -> reply = REFUSED
+  :: (record == DONE || record == ABORTED) && by == t ->        /* the finish was sent again */
      reply = ((record == ABORTED) == (ending == ABORT) -> STORED : REFUSED)
-  :: else ->                                                    /* ours, or there is none */
+  :: else ->                                                    /* the record is of this attempt, or absent */
      if
      :: ending == ABORT ->
         if
-#ifndef FORGET
-        :: record == RUNNING && before -> reached(UNDONE); by = undone(t)
+#ifndef HIDEDIED
+        :: record == RUNNING && earlier_died -> reached(ABORTED_AFTER); by = aborted_after(t)
 #endif
         :: else ->
 #ifdef ERASE
@@ -144,9 +144,9 @@ inline finish(t, a, ending) {
      :: ending == COMMIT && record != RUNNING && key != NONE && key != t -> reply = REFUSED
      :: ending == COMMIT && (record == RUNNING || key == NONE || key == t) ->
 #endif
-        if :: record != RUNNING -> reached(RESTORED); alone(t) :: else fi;
-        unanswered; answer = a;
-        record = DONE; by = t; kept = a; reply = STORED
+        if :: record != RUNNING -> reached(RESTORED); runs_alone(t) :: else fi;
+        no_answer_yet; answer = a;
+        record = DONE; by = t; stored = a; reply = STORED
      fi
   fi;
   leave(t)
@@ -154,11 +154,11 @@ inline finish(t, a, ending) {
 
 /* ---- a process ---- */
 
-/* The outcome of a command stays unknown, because it was lost or left behind. */
-inline mishap(command, t, a) {
+/* The outcome of a command is unknown: the command was lost or is delayed. */
+inline lose_or_delay(command, t, a) {
   if
   :: lose > 0 -> lose--
-  :: late > 0 && empty(behind) -> late--; behind!command,t,a
+  :: late > 0 && empty(delayed) -> late--; delayed!command,t,a
   fi
 }
 
@@ -166,10 +166,10 @@ proctype Process(byte i) {
   byte T, A;            /* token of the attempt; its answer */
   byte requests;
   mtype ending;
-  bool told;            /* that one has died before */
+  bool reported;        /* the grant said that an earlier attempt has died */
 
 idle:
-  atomic { T = NONE; A = NONE; ending = 0; told = false }
+  atomic { T = NONE; A = NONE; ending = 0; reported = false }
 end_idle:
   atomic { requests < REQUESTS -> A = token(i, requests); requests++; T = A };
 
@@ -177,46 +177,46 @@ asking:
   if
   :: atomic { begin(T);
        if
-       :: reply == GRANTED -> coming[i] = T; told = before; goto granted
+       :: reply == GRANTED -> incoming[i] = T; reported = earlier_died; goto granted
        :: reply == BUSY -> if :: goto idle :: goto aborting fi
        :: reply != GRANTED && reply != BUSY -> goto idle
-       :: lose > 0 -> lose--; goto unheard
+       :: lose > 0 -> lose--; goto unanswered_begin
        fi }
-  :: atomic { mishap(BEGIN, T, A); goto unheard }
+  :: atomic { lose_or_delay(BEGIN, T, A); goto unanswered_begin }
   fi;
-unheard:
+unanswered_begin:
   if :: goto asking :: goto aborting fi;
 
-granted:                /* the answer arrives: worth nothing if its lease, counted from the sending, is over */
+granted:                /* the answer arrives; it counts only if the lease, counted from the sending of the command, is still valid */
   if
-  :: atomic { coming[i] == STALE -> coming[i] = NONE; goto aborting }
-  :: atomic { coming[i] != STALE -> coming[i] = NONE; running[i] = T; valid[i] = true; exclusive; unanswered; known(told) }
-  :: atomic { crash > 0 -> crash--; coming[i] = NONE; goto idle }
+  :: atomic { incoming[i] == STALE -> incoming[i] = NONE; goto aborting }
+  :: atomic { incoming[i] != STALE -> incoming[i] = NONE; running[i] = T; valid[i] = true; one_runner; no_answer_yet; check_known(reported) }
+  :: atomic { crash > 0 -> crash--; incoming[i] = NONE; goto idle }
   fi;
 
-  if                    /* it runs */
+  if                    /* the attempt runs */
   :: ending = COMMIT; goto finishing
   :: atomic { fail > 0 -> fail--; goto aborting }
   :: atomic { crash > 0 -> crash--; running[i] = NONE; valid[i] = false;
-       if :: record == RUNNING && (by == T || before) -> fallen = true :: else fi;
+       if :: record == RUNNING && (by == T || earlier_died) -> interrupted = true :: else fi;
        goto idle }
   fi;
 
 aborting:
   ending = ABORT;
-finishing:              /* T is dead from here on */
+finishing:              /* T is obsolete from here on */
   if
   :: atomic { running[i] = NONE; valid[i] = false; finish(T, A, ending);
        if
        :: reply == STORED ->
-          if :: ending == COMMIT -> answered(A) :: else fi;
-          over[T] = true; goto idle
+          if :: ending == COMMIT -> same_answer(A) :: else fi;
+          ended[T] = true; goto idle
        :: reply == REFUSED -> goto idle
-       :: lose > 0 -> lose--; goto unsure
+       :: lose > 0 -> lose--; goto unknown
        fi }
-  :: atomic { mishap(ending, T, A); running[i] = NONE; valid[i] = false; goto unsure }
+  :: atomic { lose_or_delay(ending, T, A); running[i] = NONE; valid[i] = false; goto unknown }
   fi;
-unsure:                 /* sent again; or given up, and the outcome stays unknown */
+unknown:                /* sends the finish again; or gives up, and the outcome stays unknown */
   if
   :: goto finishing
   :: goto idle
@@ -224,35 +224,35 @@ unsure:                 /* sent again; or given up, and the outcome stays unknow
   :: ending == ABORT -> goto asking
 #endif
 #ifdef SAMETOKEN
-  :: atomic { requests < REQUESTS -> A = token(i, requests); requests++; goto asking }     /* the lease is passed on here */
+  :: atomic { requests < REQUESTS -> A = token(i, requests); requests++; goto asking }     /* the lease is handed to the next request */
 #endif
   fi
 }
 
-/* ---- the rest of the world ---- */
+/* ---- the environment ---- */
 
-#define relied_on(t) ((valid[0] && running[0] == t) || (valid[1] && running[1] == t) || (valid[2] && running[2] == t))
+#define is_in_use(t) ((valid[0] && running[0] == t) || (valid[1] && running[1] == t) || (valid[2] && running[2] == t))
 
-proctype World() {
+proctype Environment() {
   mtype command; byte t, a;
 end:
   do
-  :: atomic { key != NONE && !relied_on(key) ->                                 /* expiry, or a release that leaves the record alone */
-       if :: coming[0] == key -> coming[0] = STALE :: else fi;
-       if :: coming[1] == key -> coming[1] = STALE :: else fi;
-       if :: coming[2] == key -> coming[2] = STALE :: else fi;
+  :: atomic { key != NONE && !is_in_use(key) ->                                 /* the key expires, or a release removes it and leaves the record */
+       if :: incoming[0] == key -> incoming[0] = STALE :: else fi;
+       if :: incoming[1] == key -> incoming[1] = STALE :: else fi;
+       if :: incoming[2] == key -> incoming[2] = STALE :: else fi;
        key = NONE }
-  :: atomic { lapse > 0 && valid[0] -> lapse--; valid[0] = false }
-  :: atomic { lapse > 0 && valid[1] -> lapse--; valid[1] = false }
-  :: atomic { lapse > 0 && valid[2] -> lapse--; valid[2] = false }
-  :: atomic { drop > 0 && (record == RUNNING || record == ABORTED) -> drop--; record = ABSENT; by = NONE; fallen = false }
-  :: atomic { behind?command,t,a ->                                             /* it runs late */
+  :: atomic { expire > 0 && valid[0] -> expire--; valid[0] = false }
+  :: atomic { expire > 0 && valid[1] -> expire--; valid[1] = false }
+  :: atomic { expire > 0 && valid[2] -> expire--; valid[2] = false }
+  :: atomic { drop > 0 && (record == RUNNING || record == ABORTED) -> drop--; record = ABSENT; by = NONE; interrupted = false }
+  :: atomic { delayed?command,t,a ->                                            /* the delayed command runs */
        if
        :: command == BEGIN -> begin(t)
        :: command != BEGIN -> finish(t, a, command)
        fi;
        command = 0; t = NONE; a = NONE }
-  :: atomic { behind?_,_,_ }                                                    /* or never */
+  :: atomic { delayed?_,_,_ }                                                   /* or never runs */
   od
 }
 
@@ -263,6 +263,6 @@ init {
 #if PROCESSES > 2
     run Process(2);
 #endif
-    run World();
+    run Environment();
   }
 }
