@@ -1,0 +1,103 @@
+package history
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// An Overlap is two holds of one key that callers could trust at the same time.
+type Overlap struct{ First, Second *Hold }
+
+// String describes the overlap.
+func (o Overlap) String() string {
+	return fmt.Sprintf("%s: %v was granted %v before the end of %v (lost: %t and %t)",
+		o.First.Key, o.Second, round(o.First.Ended-o.Second.Granted), o.First, o.Second.Lost, o.First.Lost)
+}
+
+// Overlaps returns each pair of holds that violates mutual exclusion.
+func (h Holds) Overlaps() (found []Overlap) {
+	for _, holds := range h.Granted() {
+		var open Holds // those that have not ended at the grant
+		for _, one := range holds {
+			open = slices.DeleteFunc(open, func(first *Hold) bool { return first.Ended <= one.Granted })
+			for _, first := range open {
+				found = append(found, Overlap{first, one})
+			}
+			open = append(open, one)
+		}
+	}
+	return found
+}
+
+// Exclusion returns the overlaps as violations.
+func (h Holds) Exclusion() (violations []string) {
+	for _, overlap := range h.Overlaps() {
+		violations = append(violations, overlap.String())
+	}
+	return violations
+}
+
+// Fences returns the fences of each key that do not rise from grant to grant.
+func (h Holds) Fences() (violations []string) {
+	for _, holds := range h.Granted() {
+		var highest *Hold
+		for _, one := range holds {
+			switch {
+			case one.Unfenced:
+			case highest != nil && one.Fence <= highest.Fence:
+				violations = append(violations, fall(one, highest))
+			default:
+				highest = one
+			}
+		}
+	}
+	return violations
+}
+
+// LeaseFences returns the fences of each key that do not rise within a lease, or from
+// each lease to the leases that began later. It is for histories in which Redis loses
+// data: callers may trust the lease before the loss, and pass it on, for a while after
+// the next lease began.
+func (h Holds) LeaseFences() (violations []string) {
+	type lease struct {
+		process int
+		number  int64
+	}
+	for _, holds := range h.Granted() {
+		last := map[lease]*Hold{}
+		var highest *Hold
+		for _, one := range holds {
+			if one.Unfenced {
+				continue
+			}
+			id := lease{one.Process, one.Lease}
+			before, begun := last[id]
+			if !begun {
+				before = highest
+			}
+			if before != nil && one.Fence <= before.Fence {
+				violations = append(violations, fall(one, before))
+			}
+			last[id] = one
+			if highest == nil || one.Fence > highest.Fence {
+				highest = one
+			}
+		}
+	}
+	return violations
+}
+
+func fall(one, before *Hold) string {
+	return fmt.Sprintf("%s: %v has the fence %d after the fence %d of %v", one.Key, one, one.Fence, before.Fence, before)
+}
+
+// Service returns the callers that asked for a lock and were neither served nor killed.
+func (h Holds) Service(now time.Duration) (violations []string) {
+	for _, one := range h {
+		if one.Asked != 0 && !one.IsServed() && !one.Killed {
+			violations = append(violations, fmt.Sprintf("%s: %s has waited for %v", one.Key, one.Holder, round(now-one.Asked)))
+		}
+	}
+	return violations
+}
