@@ -17,7 +17,7 @@ func TestADeadlineWhileTheGrantIsOnItsWay(t *testing.T) {
 	server, proxy, rdb := behindProxy(t)
 	locks := newLocker(t, rdb, core.WithTTL(time.Hour), core.WithCommandTimeout(10*time.Second))
 	admin := server.Client(t)
-	granted := proxy.DropReply(redistest.Named("SET"), redistest.Swallow)
+	granted := proxy.DropReply(redistest.Named("SET"), redistest.KeepConn)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	begun := time.Now()
@@ -70,7 +70,7 @@ func TestADelayedSetOfTheDeadFallsByItsTTL(t *testing.T) {
 //
 //faults:row 10
 func TestALostReplyToAReleaseIsNoLoss(t *testing.T) {
-	for name, mode := range map[string]redistest.Mode{"closed": redistest.CloseConn, "silent": redistest.Swallow} {
+	for name, mode := range map[string]redistest.Mode{"closed": redistest.CloseConn, "silent": redistest.KeepConn} {
 		t.Run(name, func(t *testing.T) {
 			server, proxy, rdb := behindProxy(t)
 			heard := &events{}

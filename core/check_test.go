@@ -60,7 +60,7 @@ func TestCheckOfAServerThatIsWell(t *testing.T) {
 	rdb := server.Client(t)
 	heard := &events{}
 	for _, prefix := range []string{"reqlock:", "{app}:", "a*[b]?:", ""} {
-		server.Grant(redistest.Patterns(prefix)...)
+		server.Grant(redistest.PrefixRights(prefix)...)
 		locks := newLocker(t, rdb, core.WithPrefix(prefix), core.WithObserver(heard.observe))
 		if err := locks.Check(t.Context()); err != nil {
 			t.Errorf("prefix %q: %v", prefix, err)

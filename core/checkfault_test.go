@@ -218,7 +218,7 @@ func TestCheckOfACluster(t *testing.T) {
 		}
 	}
 	for _, node := range cluster.Nodes() {
-		node.Grant(append(redistest.Patterns("{app}:"), "+info")...)
+		node.Grant(append(redistest.PrefixRights("{app}:"), "+info")...)
 	}
 	for _, prefix := range []string{"reqlock:", "{app}:"} {
 		if err := newLocker(t, rdb, core.WithPrefix(prefix)).Check(t.Context()); err != nil {

@@ -135,7 +135,7 @@ func theClassicRecipeExcludesUsAndIsExcluded(t *testing.T, servers *redistest.De
 	t.Helper()
 	rdb := servers.Client(t)
 	for _, prefix := range []string{"reqlock:", "{app}:", ""} {
-		servers.Grant(redistest.Patterns(prefix)...)
+		servers.Grant(redistest.PrefixRights(prefix)...)
 		t.Run(prefix, func(t *testing.T) {
 			locks := newLocker(t, rdb, core.WithPrefix(prefix))
 			raw := func() bool {

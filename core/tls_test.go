@@ -89,7 +89,7 @@ func TestNoErrorTellsOfCredentials(t *testing.T) {
 	tests := map[string]redis.Options{
 		"wrong password":       {Addr: addr, TLSConfig: trust, Username: theUser, Password: thePassword + "s"},
 		"wrong user":           {Addr: addr, TLSConfig: trust, Username: theUser + "s", Password: thePassword},
-		"wrong authority":      {Addr: addr, TLSConfig: redistest.Strangers(t), Username: theUser, Password: thePassword},
+		"wrong authority":      {Addr: addr, TLSConfig: redistest.UntrustedTLS(t), Username: theUser, Password: thePassword},
 		"plain to TLS":         {Addr: addr, Username: theUser, Password: thePassword},
 		"TLS to plain":         {Addr: plain, TLSConfig: trust, Username: theUser, Password: thePassword},
 		"password, not hashed": {Addr: plain, Username: theUser, Password: "wrong-" + thePassword},

@@ -113,7 +113,7 @@ func (st *story) poise() {
 		}
 	case unheard:
 		for i := range enough {
-			if dropped := st.proxy.DropReply(st.isCommit, redistest.Swallow); i == 0 {
+			if dropped := st.proxy.DropReply(st.isCommit, redistest.KeepConn); i == 0 {
 				caught = dropped
 			}
 		}

@@ -23,11 +23,11 @@ type cut struct{ size, commands, replies int }
 // of that fate. So the key carries our token if, and only if, we were told so or
 // that it is not known; a key that was released is never ours; a token stands in
 // line once.
-func (r *ring) round(t *testing.T, cuts ...cut) [][]redistest.Passage {
+func (r *ring) round(t *testing.T, cuts ...cut) [][]redistest.CutCommand {
 	t.Helper()
 	requests := r.requests()
 	r.put(t, requests)
-	happened := make([]<-chan []redistest.Passage, len(cuts))
+	happened := make([]<-chan []redistest.CutCommand, len(cuts))
 	for i, c := range cuts {
 		happened[i] = r.proxy.CutBatch(func(command []string) bool {
 			ofBatch := keyOf(command) != ""
@@ -43,7 +43,7 @@ func (r *ring) round(t *testing.T, cuts ...cut) [][]redistest.Passage {
 	for i := range answers {
 		got[i] = within(t, r.bids[i].key, answers[i])
 	}
-	batches, legs := make([][]redistest.Passage, len(cuts)), make(map[string][]leg)
+	batches, legs := make([][]redistest.CutCommand, len(cuts)), make(map[string][]leg)
 	for i := range cuts {
 		batches[i] = within(t, "the batch", happened[i])
 		for _, p := range batches[i] {
@@ -96,7 +96,7 @@ func (r *ring) end(t *testing.T) {
 func (r *ring) whole() cut { return cut{len(r.bids), redistest.Uncut, redistest.Uncut} }
 
 // bytesOf returns how long a batch and its replies are.
-func bytesOf(batch []redistest.Passage) (commands, replies int) {
+func bytesOf(batch []redistest.CutCommand) (commands, replies int) {
 	for _, p := range batch {
 		commands += p.Bytes
 		replies += len(p.Reply)
@@ -104,7 +104,7 @@ func bytesOf(batch []redistest.Passage) (commands, replies int) {
 	return commands, replies
 }
 
-func unheard(p redistest.Passage) bool { return !p.Heard }
+func unheard(p redistest.CutCommand) bool { return !p.Delivered }
 
 // sentAgain returns how many commands follow when the batch is cut.
 func (r *ring) sentAgain(t *testing.T, c cut) (n int) {

@@ -15,7 +15,7 @@ import (
 
 // A leg is what became of one send of a bid.
 type leg struct {
-	redistest.Passage
+	redistest.CutCommand
 	broken bool // others of its batch were not heard
 }
 
@@ -36,8 +36,8 @@ type fate struct {
 func (b *bid) fates(legs []leg, fails string) (possible []fate) {
 	ran, unheard := false, 0
 	for _, l := range legs {
-		switch refused := isRefused(l.Passage); {
-		case !l.Heard || (refused && l.broken):
+		switch refused := isRefused(l.CutCommand); {
+		case !l.Delivered || (refused && l.broken):
 			unheard++
 		case !refused && !strings.HasPrefix(l.Reply, "-NOSCRIPT"):
 			return []fate{{b.says(ran, unheard > 0), true, ran}}
@@ -55,7 +55,7 @@ func (b *bid) fates(legs []leg, fails string) (possible []fate) {
 
 // isRefused reports whether the send was a SET NX that set nothing, after which
 // SET NX GET follows.
-func isRefused(p redistest.Passage) bool {
+func isRefused(p redistest.CutCommand) bool {
 	return p.Command[0] == "SET" && strings.HasPrefix(p.Reply, "_") &&
 		!slices.ContainsFunc(p.Command, func(word string) bool { return strings.EqualFold(word, "get") })
 }

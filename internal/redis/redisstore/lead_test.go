@@ -130,7 +130,7 @@ func TestALeaderIsLetGo(t *testing.T) {
 	proxy, direct := redistest.NewProxy(t, server.Addr()), server.Client(t)
 	s := newStore(t, proxy.Client(t, deadlines, longReads))
 	warm(t, s)
-	dropped := proxy.DropReply(redistest.Named("SET"), redistest.Swallow)
+	dropped := proxy.DropReply(redistest.Named("SET"), redistest.KeepConn)
 	kept, answered := lead(s, inline("k"))
 	<-dropped
 	if kept > patience {
@@ -235,7 +235,7 @@ func followerIsSentAgain(t *testing.T, inlined bool) {
 			t.Fatal(err)
 		}
 	}
-	proxy.DropReply(func(command []string) bool { return command[0] == "SET" && command[1] == "p:follower" }, redistest.Swallow)
+	proxy.DropReply(func(command []string) bool { return command[0] == "SET" && command[1] == "p:follower" }, redistest.KeepConn)
 	follower := make(chan own, 1)
 	back := make(chan chan own, 1)
 	go func() {

@@ -48,7 +48,7 @@ func TestAHookMayDeriveAContextThatEnds(t *testing.T) {
 	s := newStore(t, rdb)
 	for range 10 {
 		warm(t, s)
-		dropped := proxy.DropReply(redistest.Named("SET"), redistest.Swallow)
+		dropped := proxy.DropReply(redistest.Named("SET"), redistest.KeepConn)
 		_, answered := lead(s, inline("k"))
 		<-dropped
 		if got := <-answered; got.err != nil || !got.answer.Granted {
@@ -109,7 +109,7 @@ func TestAHookMayGiveUpASentRelease(t *testing.T) {
 		_, _ = s.Release(t.Context(), r)
 	}
 	state{value: me1, ttl: ttl}.put(t, direct)
-	proxy.DropReply(redistest.Named("EVALSHA"), redistest.Swallow)
+	proxy.DropReply(redistest.Named("EVALSHA"), redistest.KeepConn)
 	r := inline("k")
 	got, err := s.Release(t.Context(), r)
 	if err != nil || got.End != store.Unsure {

@@ -87,7 +87,7 @@ func TestALostReplyOfEachScriptIsSurvived(t *testing.T) {
 			}
 		}, state{}},
 	}
-	for name, mode := range map[string]redistest.Mode{"closed": redistest.CloseConn, "silent": redistest.Swallow} {
+	for name, mode := range map[string]redistest.Mode{"closed": redistest.CloseConn, "silent": redistest.KeepConn} {
 		t.Run(name, func(t *testing.T) {
 			for _, test := range tests {
 				t.Run(test.name, func(t *testing.T) {

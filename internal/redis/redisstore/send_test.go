@@ -30,7 +30,7 @@ func behindProxy(t *testing.T, configure ...func(*redis.Options)) (*syncStore, *
 
 //faults:row 1
 func TestALostReplyIsSurvived(t *testing.T) {
-	for name, mode := range map[string]redistest.Mode{"closed": redistest.CloseConn, "silent": redistest.Swallow} {
+	for name, mode := range map[string]redistest.Mode{"closed": redistest.CloseConn, "silent": redistest.KeepConn} {
 		t.Run(name, func(t *testing.T) {
 			s, proxy, direct := behindProxy(t, longReads)
 			t.Cleanup(proxy.Cut) // where it is silent, the first send waits for its reply
@@ -42,7 +42,7 @@ func TestALostReplyIsSurvived(t *testing.T) {
 			dropped := proxy.DropReply(redistest.Named("SET"), mode)
 			s.Store.Take(r, func(answer store.Answer, err error) { answered <- own{answer, err} })
 			receive(t, "the reply is lost", dropped)
-			if mode == redistest.Swallow {
+			if mode == redistest.KeepConn {
 				sendAgain(s)
 			}
 			got := receive(t, "an answer", answered)

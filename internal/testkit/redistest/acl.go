@@ -55,7 +55,7 @@ func restricted(args []string, cluster bool) []string {
 		rule = append(rule, strings.Fields(ClusterRights)...)
 	}
 	for _, prefix := range strings.Split(os.Getenv(rightsEnv), ",")[1:] {
-		rule = append(rule, Patterns(prefix)...)
+		rule = append(rule, PrefixRights(prefix)...)
 	}
 	return rule
 }
@@ -109,9 +109,9 @@ func (s *Server) Grant(words ...string) {
 	s.tell(order...)
 }
 
-// Patterns returns the words of Rights and ClusterRights that name keys and
+// PrefixRights returns the words of Rights and ClusterRights that name keys and
 // channels, for another prefix than "reqlock:".
-func Patterns(prefix string) []string {
+func PrefixRights(prefix string) []string {
 	if prefix == "" {
 		return []string{"~*", "&*"}
 	}
@@ -125,9 +125,9 @@ func Patterns(prefix string) []string {
 	return patterns
 }
 
-// Observe returns a client for a test's own commands to the server at addr, which
+// AdminClient returns a client for a test's own commands to the server at addr, which
 // the cleanup of tb closes.
-func Observe(tb testing.TB, addr string) *redis.Client {
+func AdminClient(tb testing.TB, addr string) *redis.Client {
 	tb.Helper()
 	return newClient(tb, redis.Options{Addr: addr}, anybodysAdministrator(), nil)
 }

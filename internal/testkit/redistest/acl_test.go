@@ -24,7 +24,7 @@ func TestMinimalRights(t *testing.T) {
 	clients := map[string]redis.UniversalClient{
 		"server":    server.Client(t),
 		"proxy":     NewProxy(t, server.Addr()).Client(t),
-		"observer":  Observe(t, server.Addr()),
+		"observer":  AdminClient(t, server.Addr()),
 		"sentinels": sentinels.Client(t),
 		"cluster":   cluster.Client(t),
 	}

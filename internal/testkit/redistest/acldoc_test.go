@@ -49,7 +49,7 @@ func TestTheRuleOfAnotherPrefix(t *testing.T) {
 		"a*[b?": `~a\*\[b\?* ~{a\*\[b\?* &a\*\[b\?* &{a\*\[b\?*`,
 		"":      "~* &*",
 	} {
-		if got := strings.Join(Patterns(prefix), " "); got != want {
+		if got := strings.Join(PrefixRights(prefix), " "); got != want {
 			t.Errorf("%q: got %s, want %s", prefix, got, want)
 		}
 	}

@@ -10,8 +10,8 @@ import (
 // Uncut is a number of bytes that CutBatch never reaches.
 const Uncut = math.MaxInt
 
-// A Passage is what became of one command of a batch that CutBatch has cut.
-type Passage struct {
+// A CutCommand is what became of one command of a batch that CutBatch has cut.
+type CutCommand struct {
 	// Command is what the client sent, with its name in upper case.
 	Command []string
 	// Bytes is how long the command is on the wire.
@@ -19,17 +19,17 @@ type Passage struct {
 	// Reply is what the server answered, unchanged; "" if it did not get the
 	// whole command, and so has not executed it.
 	Reply string
-	// Heard is whether the whole reply got through to the client.
-	Heard bool
+	// Delivered is whether the whole reply got through to the client.
+	Delivered bool
 }
 
 // batch is the commands that a cut waits for, and what became of them.
 type batch struct {
 	size, commands, replies int // see CutBatch
-	passages                []Passage
+	outcomes                []CutCommand
 	answered                int          // replies so far
 	said                    bytes.Buffer // their bytes
-	happened                chan []Passage
+	happened                chan []CutCommand
 }
 
 // CutBatch breaks the connection in the midst of a batch: so many commands, size
@@ -40,14 +40,14 @@ type batch struct {
 // many as replies says, and then its connection is closed. Either number may be
 // Uncut; a connection on which nothing is cut lives on.
 //
-// The channel cut gives a passage for each command, once, when all of that has
+// The channel cut gives a outcome for each command, once, when all of that has
 // happened. A batch that the client does not complete gets nowhere, and nothing
 // is told of it. No other rule applies to its commands.
 //
 // The rules for match are those of DropReply. CutBatch is safe for concurrent
 // use.
-func (p *Proxy) CutBatch(match func(command []string) bool, size, commands, replies int) (cut <-chan []Passage) {
-	b := &batch{size: size, commands: commands, replies: replies, happened: make(chan []Passage, 1)}
+func (p *Proxy) CutBatch(match func(command []string) bool, size, commands, replies int) (cut <-chan []CutCommand) {
+	b := &batch{size: size, commands: commands, replies: replies, happened: make(chan []CutCommand, 1)}
 	p.rules.add(&p.rules.cuts, &rule{match: match, batch: b})
 	return b.happened
 }
@@ -73,9 +73,9 @@ func (l *link) forwardBatch(ctx context.Context, reader *bufio.Reader, b *batch,
 		whole = append(whole, data...)
 		if len(command) > 0 {
 			l.proxy.count(command[0])
-			b.passages = append(b.passages, Passage{Command: command, Bytes: len(data)})
+			b.outcomes = append(b.outcomes, CutCommand{Command: command, Bytes: len(data)})
 		}
-		if len(b.passages) == b.size {
+		if len(b.outcomes) == b.size {
 			break
 		}
 		var err error
@@ -109,7 +109,7 @@ func (l *link) keepReply(ctx context.Context, kind byte, reply []byte, err error
 	if err == nil {
 		l.settle()
 		b.said.Write(reply)
-		b.passages[b.answered].Reply = string(reply)
+		b.outcomes[b.answered].Reply = string(reply)
 		b.answered++
 		if b.answered < b.size {
 			return true
@@ -123,15 +123,15 @@ func (l *link) keepReply(ctx context.Context, kind byte, reply []byte, err error
 	if err != nil || len(heard) < len(said) {
 		_ = l.proxy.gate.pass(ctx, l.close)
 	}
-	b.happened <- b.passages
+	b.happened <- b.outcomes
 	return err == nil
 }
 
 // hear notes whose replies are whole when the client has heard so many bytes.
 func (b *batch) hear(bytes int) {
 	for i := range b.answered {
-		bytes -= len(b.passages[i].Reply)
-		b.passages[i].Heard = bytes >= 0
+		bytes -= len(b.outcomes[i].Reply)
+		b.outcomes[i].Delivered = bytes >= 0
 	}
 }
 

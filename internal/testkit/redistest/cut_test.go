@@ -62,14 +62,14 @@ func TestCutBatchAtEachByte(t *testing.T) {
 			t.Errorf("cut at %d, %d: heard %q, want %q", commands, replies, got, said)
 		}
 		heard := wholly(theReplies, len(said))
-		for i, passage := range <-cut {
-			want := Passage{Command: strings.Fields(aBatch[i]), Bytes: len(sent[i]), Heard: i < heard}
+		for i, outcome := range <-cut {
+			want := CutCommand{Command: strings.Fields(aBatch[i]), Bytes: len(sent[i]), Delivered: i < heard}
 			if i < executed {
 				want.Reply = theReplies[i]
 			}
-			if !slices.Equal(passage.Command, want.Command) || passage.Bytes != want.Bytes ||
-				passage.Reply != want.Reply || passage.Heard != want.Heard {
-				t.Errorf("cut at %d, %d: %+v, want %+v", commands, replies, passage, want)
+			if !slices.Equal(outcome.Command, want.Command) || outcome.Bytes != want.Bytes ||
+				outcome.Reply != want.Reply || outcome.Delivered != want.Delivered {
+				t.Errorf("cut at %d, %d: %+v, want %+v", commands, replies, outcome, want)
 			}
 		}
 		if n := observer.Exists(t.Context(), "cut:k", "n").Val(); n != int64(min(executed, 2)) {
@@ -103,8 +103,8 @@ func TestCutBatchLeavesOthersAlone(t *testing.T) {
 	if got := w.rest(); got != "+OK\r\n$1" {
 		t.Errorf("heard %q", got)
 	}
-	if passages := <-cut; len(passages) != 2 || !passages[0].Heard || passages[1].Heard {
-		t.Errorf("passages %+v", passages)
+	if outcomes := <-cut; len(outcomes) != 2 || !outcomes[0].Delivered || outcomes[1].Delivered {
+		t.Errorf("outcomes %+v", outcomes)
 	}
 	other.send("SET cut:k v", "PING")
 	other.expect("+OK\r\n")
@@ -124,9 +124,9 @@ func TestCutBatchThatCutsNothing(t *testing.T) {
 	for _, reply := range theReplies {
 		w.expect(reply)
 	}
-	for i, passage := range <-cut {
-		if passage.Reply != theReplies[i] || !passage.Heard {
-			t.Errorf("%+v", passage)
+	for i, outcome := range <-cut {
+		if outcome.Reply != theReplies[i] || !outcome.Delivered {
+			t.Errorf("%+v", outcome)
 		}
 	}
 	w.send("PING")
@@ -142,12 +142,12 @@ func TestCutBatchTwice(t *testing.T) {
 	proxy, observer := newPair(t)
 	first := proxy.CutBatch(aboutCut, 1, 0, Uncut)
 	second := proxy.CutBatch(aboutCut, 1, Uncut, 0)
-	for i, cut := range []<-chan []Passage{first, second} {
+	for i, cut := range []<-chan []CutCommand{first, second} {
 		w := dialWire(t, proxy.Addr())
 		w.send("SET cut:k v")
 		w.expectClosed()
-		if passage := (<-cut)[0]; passage.Heard || (passage.Reply != "") != (i == 1) {
-			t.Errorf("%d: %+v", i, passage)
+		if outcome := (<-cut)[0]; outcome.Delivered || (outcome.Reply != "") != (i == 1) {
+			t.Errorf("%d: %+v", i, outcome)
 		}
 		if n := observer.Exists(t.Context(), "cut:k").Val(); n != int64(i) {
 			t.Errorf("%d: %d keys", i, n)
@@ -168,8 +168,8 @@ func TestCutBatchThatIsNotCompleted(t *testing.T) {
 		t.Error("a part of the batch was executed")
 	}
 	select {
-	case passages := <-cut:
-		t.Errorf("told of %+v", passages)
+	case outcomes := <-cut:
+		t.Errorf("told of %+v", outcomes)
 	default:
 	}
 }
@@ -195,8 +195,8 @@ func TestCutBatchLetsPushMessagesPass(t *testing.T) {
 	if err := observer.RPush(t.Context(), "list", "v").Err(); err != nil {
 		t.Fatal(err)
 	}
-	if passages := <-cut; passages[0].Heard || passages[1].Reply != "+PONG\r\n" {
-		t.Errorf("%+v", passages)
+	if outcomes := <-cut; outcomes[0].Delivered || outcomes[1].Reply != "+PONG\r\n" {
+		t.Errorf("%+v", outcomes)
 	}
 	if got := w.rest(); strings.Contains(got, "PONG") {
 		t.Errorf("heard %q", got)

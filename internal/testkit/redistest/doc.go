@@ -45,7 +45,7 @@
 //	all connections break, new ones work         Cut
 //	the server is down                           Refuse(true), Refuse(false)
 //	executed, but the answer is lost (closed)    DropReply(match, CloseConn)
-//	executed, but the answer never comes         DropReply(match, Swallow)
+//	executed, but the answer never comes         DropReply(match, KeepConn)
 //	one command is late                          HoldCommand(match)
 //	a pipeline breaks at a byte, either way      CutBatch(match, size, n, m)
 //

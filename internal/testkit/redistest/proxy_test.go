@@ -203,7 +203,7 @@ func TestProxyConcurrently(t *testing.T) {
 		proxy.Cut,
 		func() { proxy.Refuse(true); proxy.Refuse(false) },
 		func() { proxy.DropReply(Named("INCR"), CloseConn) },
-		func() { proxy.DropReply(Named("INCR"), Swallow) },
+		func() { proxy.DropReply(Named("INCR"), KeepConn) },
 		func() { release, _ := proxy.HoldCommand(Named("INCR")); release(); release() },
 		func() { _ = proxy.Commands(); proxy.ResetCommands(); _ = proxy.Addr() },
 		func() { _ = client.Incr(t.Context(), "n").Err() },

@@ -14,9 +14,9 @@ const (
 	// client knows at once that it does not know.
 	CloseConn Mode = iota
 
-	// Swallow leaves the connection open, and nothing comes on it any more:
+	// KeepConn leaves the connection open, and nothing comes on it any more:
 	// the client has to give up on its own.
-	Swallow
+	KeepConn
 )
 
 // Named returns a matcher, for DropReply and HoldCommand, of all commands with
@@ -70,7 +70,7 @@ func (r *rules) take(list *[]*rule, command []string) *rule {
 
 // DropReply loses the reply to the next command for which match returns true:
 // the server executes the command, the client never learns. What the client
-// sees instead is up to mode. After Swallow all later replies on the same
+// sees instead is up to mode. After KeepConn all later replies on the same
 // connection are swallowed, too. The returned channel is closed when the reply
 // was dropped.
 //

@@ -59,7 +59,7 @@ func TestDropReplySwallows(t *testing.T) {
 	t.Parallel()
 	proxy, observer := newPair(t)
 	w := dialWire(t, proxy.Addr())
-	dropped := proxy.DropReply(Named("INCR"), Swallow)
+	dropped := proxy.DropReply(Named("INCR"), KeepConn)
 	w.send("PING", "INCR n", "INCR n")
 	w.expect("+PONG\r\n")
 	awaitClosed(t, "the drop", dropped)

@@ -48,8 +48,8 @@ func StartTLS(tb testing.TB, args ...string) (server *Server, addr string, confi
 	return nil, "", nil
 }
 
-// Strangers returns a TLS configuration that trusts nobody whom a test knows.
-func Strangers(tb testing.TB) *tls.Config {
+// UntrustedTLS returns a TLS configuration that trusts nobody whom a test knows.
+func UntrustedTLS(tb testing.TB) *tls.Config {
 	tb.Helper()
 	return newAuthority(tb).trust()
 }

@@ -12,7 +12,7 @@ import (
 func commandFaults() []Fault {
 	faults := []Fault{
 		{Name: "replies-are-lost", Play: striking("a reply is lost", dropping(redistest.CloseConn))},
-		{Name: "replies-never-come", Play: striking("a reply never comes", dropping(redistest.Swallow))},
+		{Name: "replies-never-come", Play: striking("a reply never comes", dropping(redistest.KeepConn))},
 		{Name: "commands-are-late", Play: striking("a command is late", holding)},
 		{Name: "batches-are-cut", Play: striking("a batch is cut", cuttingBatch)},
 	}
