@@ -56,7 +56,7 @@ type found struct{ warning, err error }
 func (l *Locker) find(ctx context.Context, rdb redis.UniversalClient) <-chan found {
 	result := make(chan found, 1)
 	check := redisstore.NewCheck(rdb, l.settings.prefix, l.settings.commandTimeout, l.settings.replicas)
-	runs := l.engine.Aside(func() {
+	runs := l.engine.Go(func() {
 		defer check.Close()
 		warning, err := check.Run(ctx)
 		result <- found{warning, err}

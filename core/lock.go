@@ -145,7 +145,7 @@ func kindOf(reason engine.Reason) error {
 		return ErrBusy
 	case engine.TimedOut:
 		return ErrWaitTimeout
-	case engine.LineFull:
+	case engine.QueueFull:
 		return ErrQueueFull
 	case engine.Overloaded:
 		return ErrOverloaded
@@ -180,7 +180,7 @@ func causeOf(loss engine.Loss) error {
 	switch loss {
 	case engine.NotLost:
 		return nil
-	case engine.Overdue:
+	case engine.MaxHoldExceeded:
 		return ErrMaxHold
 	case engine.Closed:
 		return ErrClosed

@@ -7,27 +7,6 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 )
 
-// WaitForever is a Request's wait that ends only with the caller's context.
-const WaitForever = time.Duration(-1)
-
-// A Request says what a caller wants.
-type Request struct {
-	Key string
-	// TTL is the life of the lease without renewal.
-	TTL time.Duration
-	// Wait is how long to stand in line: 0 not at all, WaitForever without end.
-	Wait time.Duration
-	// Renew keeps the lease alive for as long as it is held.
-	Renew bool
-	// MaxHold ends the holder's context after this time; 0 never.
-	MaxHold time.Duration
-	// Fencing gives the hold a fencing number.
-	Fencing bool
-	// Attempt is the idempotent request that the lease is for; nil is none. A
-	// lease of one is never passed on: another attempt needs a token of its own.
-	Attempt *Attempt
-}
-
 // Acquire returns once the caller holds the lease, or does not get it: then
 // the error is a *Refusal. It returns when ctx ends, at once or, where the store
 // uses its goroutine, within store.InlineTime, and leaves no key behind. ctx is
@@ -45,18 +24,18 @@ func (e *Engine) Acquire(ctx context.Context, r Request) (*Hold, error) {
 	switch {
 	case refusal == nil:
 	case refusal.Reason == Done:
-		e.acquired(w, begun, Event{Kind: Replayed})
+		e.observeOutcome(w, begun, Event{Kind: Replayed})
 		return nil, refusal
 	default:
-		e.acquired(w, begun, Event{Kind: Refused, Err: refusal})
+		e.observeOutcome(w, begun, Event{Kind: Refused, Err: refusal})
 		return nil, refusal
 	}
-	e.acquired(w, begun, Event{Kind: Acquired, Handover: w.hold.handover})
+	e.observeOutcome(w, begun, Event{Kind: Acquired, Handover: w.hold.handover})
 	return w.hold, nil
 }
 
 // acquired tells the owner how an acquisition ended.
-func (e *Engine) acquired(w *waiter, begun time.Time, event Event) {
+func (e *Engine) observeOutcome(w *waiter, begun time.Time, event Event) {
 	if e.hooks.Observe != nil {
 		event.Key, event.Queued, event.Waited = w.hold.request.Key, w.queued, time.Since(begun)
 		e.hooks.Observe(event)
@@ -65,14 +44,14 @@ func (e *Engine) acquired(w *waiter, begun time.Time, event Event) {
 
 func (e *Engine) newWaiter(ctx context.Context, r Request) *waiter {
 	h := &Hold{engine: e, request: r, parent: ctx}
-	h.waiter = waiter{hold: h, try: r.Wait == 0, patience: r.Wait}
+	h.waiter = waiter{hold: h, nowait: r.Wait == 0, maxWait: r.Wait}
 	return &h.waiter
 }
 
 // leads reports whether a caller may put the first question on its own goroutine.
 // It would only wait for the answer otherwise, but it cannot be called away
 // meanwhile.
-func leads(ctx context.Context, wait time.Duration) bool {
+func mayAskInline(ctx context.Context, wait time.Duration) bool {
 	return (wait <= 0 || wait >= store.InlineTime) && isLong(ctx)
 }
 
@@ -88,49 +67,49 @@ func (e *Engine) enter(ctx context.Context, w *waiter) *Refusal {
 	if ctx.Err() != nil {
 		return (&Refusal{Reason: TimedOut}).endedBy(ctx)
 	}
-	s, mayLead := e.shardOf(w.hold.request.Key), leads(ctx, w.patience)
+	s, mayLead := e.shardOf(w.hold.request.Key), mayAskInline(ctx, w.maxWait)
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
 		return &Refusal{Reason: ClosedDown}
 	}
-	l := e.lineOf(s, w.hold.request.Key)
-	w.hold.line = l
-	if contradict(l.running, w.hold.request.Attempt) {
+	q := e.queueOf(s, w.hold.request.Key)
+	w.hold.queue = q
+	if isMismatch(q.running, w.hold.request.Attempt) {
 		s.mu.Unlock()
 		return &Refusal{Reason: Mismatch}
 	}
-	if w.try && l.isBusy() {
+	if w.nowait && q.isBusy() {
 		s.mu.Unlock()
 		return &Refusal{Reason: Busy}
 	}
 	// A key that is being freed is not busy yet for the first of its line.
-	queued := !w.try && (l.first != nil || l.isBusy())
+	queued := !w.nowait && (q.first != nil || q.isBusy())
 	if queued {
-		if refusal := l.queue(w); refusal != nil {
+		if refusal := q.markQueued(w); refusal != nil {
 			s.mu.Unlock()
 			return refusal
 		}
-		l.listen()
+		q.listen()
 	}
-	l.join(w)
-	if l.state == idle && mayLead {
-		l.open(false)
-		q := l.question()
+	q.push(w)
+	if q.state == idle && mayLead {
+		q.openEpisode(false)
+		r := q.askRequest()
 		s.mu.Unlock()
-		q.Inline = true
-		e.lead(w, q)
+		r.Inline = true
+		e.askInline(w, r)
 		return nil
 	}
-	w.news = make(chan struct{}, 1)
+	w.updates = make(chan struct{}, 1)
 	switch {
-	case l.state == idle:
-		l.begin(false)
-	case w.try:
+	case q.state == idle:
+		q.startEpisode(false)
+	case w.nowait:
 		// It waits for one answer, not for the next poll, and behind another
 		// command no longer than for its own.
-		w.patience = e.boundOf(w.hold.request.TTL)
-		l.wake()
+		w.maxWait = e.boundOf(w.hold.request.TTL)
+		q.wake()
 	}
 	s.mu.Unlock()
 	if queued {
@@ -141,37 +120,37 @@ func (e *Engine) enter(ctx context.Context, w *waiter) *Refusal {
 
 // lead puts the first question on the caller's goroutine. If that does not come
 // back, because a hook of the store's client has panicked, the caller is gone.
-func (e *Engine) lead(w *waiter, q store.Request) {
+func (e *Engine) askInline(w *waiter, r store.Request) {
 	returned := false
 	defer func() {
 		if !returned && e.leave(w) == nil && w.refusal == nil {
-			w.hold.begin(false, false, Abort, nil)
+			w.hold.startRelease(false, false, Abort, nil)
 		}
 	}()
-	w.hold.line.put(q, false)
+	w.hold.queue.send(r, false)
 	returned = true
 }
 
 // isBusy reports whether it is known that a newcomer would have to wait.
-func (l *line) isBusy() bool {
-	switch l.state {
+func (q *queue) isBusy() bool {
+	switch q.state {
 	case held, passing:
 		return true
 	case asking:
-		return l.contended && l.doubt == nil && l.first != nil
-	case idle, freeing:
+		return q.contended && q.lastFault == nil && q.first != nil
+	case idle, releasing:
 	}
 	return false
 }
 
 // settled reports whether a waiter that put its question itself has been
 // settled meanwhile. Otherwise it will hear of it.
-func (w *waiter) settled() bool {
-	s := w.hold.line.shard
+func (w *waiter) settledInline() bool {
+	s := w.hold.queue.shard
 	s.mu.Lock()
-	settled := w.line == nil
+	settled := w.queue == nil
 	if !settled {
-		w.news = make(chan struct{}, 1)
+		w.updates = make(chan struct{}, 1)
 	}
 	queued := w.queued
 	s.mu.Unlock()
@@ -183,16 +162,16 @@ func (w *waiter) settled() bool {
 
 // await returns nil when the waiter was granted the lease.
 func (e *Engine) await(ctx context.Context, w *waiter, begun time.Time) *Refusal {
-	waiting := w.news != nil || !w.settled()
+	waiting := w.updates != nil || !w.settledInline()
 	var over <-chan time.Time
-	if waiting && w.patience > 0 {
-		timer := time.NewTimer(w.patience - time.Since(begun))
+	if waiting && w.maxWait > 0 {
+		timer := time.NewTimer(w.maxWait - time.Since(begun))
 		defer timer.Stop()
 		over = timer.C
 	}
 	for waiting {
 		select {
-		case _, waiting = <-w.news:
+		case _, waiting = <-w.updates:
 			if waiting {
 				e.observe(Event{Kind: Waiting, Key: w.hold.request.Key})
 			}
@@ -209,7 +188,7 @@ func (e *Engine) await(ctx context.Context, w *waiter, begun time.Time) *Refusal
 		}
 	}
 	if w.refusal == nil && ctx.Err() != nil {
-		w.hold.begin(false, false, Abort, nil) // a grant that crossed the end of ctx is passed on
+		w.hold.startRelease(false, false, Abort, nil) // a grant that crossed the end of ctx is passed on
 		return (&Refusal{Reason: TimedOut}).endedBy(ctx)
 	}
 	return w.refusal
@@ -218,9 +197,9 @@ func (e *Engine) await(ctx context.Context, w *waiter, begun time.Time) *Refusal
 // leave takes the waiter out of its line. It returns nil if the waiter was
 // settled before.
 func (e *Engine) leave(w *waiter) *Refusal {
-	refusal := w.hold.line.dismiss(w)
+	refusal := w.hold.queue.giveUp(w)
 	select {
-	case _, open := <-w.news:
+	case _, open := <-w.updates:
 		if open { // told late, but before its end
 			e.observe(Event{Kind: Waiting, Key: w.hold.request.Key})
 		}
@@ -231,16 +210,16 @@ func (e *Engine) leave(w *waiter) *Refusal {
 
 // dismiss takes the waiter out of the line, and returns the refusal of one
 // whose time is over; nil if the waiter was settled before.
-func (l *line) dismiss(w *waiter) *Refusal {
-	l.shard.mu.Lock()
-	defer l.shard.mu.Unlock()
-	if w.line == nil {
+func (q *queue) giveUp(w *waiter) *Refusal {
+	q.shard.mu.Lock()
+	defer q.shard.mu.Unlock()
+	if w.queue == nil {
 		return nil
 	}
-	l.unlink(w)
-	refusal := l.gaveUp(w)
-	if l.first == nil {
-		l.wake()
+	q.remove(w)
+	refusal := q.giveUpRefusal(w)
+	if q.first == nil {
+		q.wake()
 	}
 	return refusal
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // errTooSlow is the fault of a grant whose validity was over when it came.
-var errTooSlow = errors.New("the answer came too late to be of use")
+var errLateGrant = errors.New("the answer came too late to be of use")
 
 // ask puts a question to the store for the first of the line. If nobody waits,
 // the episode ends. The line is asking, and no other question is under way.
@@ -16,101 +16,101 @@ var errTooSlow = errors.New("the answer came too late to be of use")
 // It goes on with heard, and from there to the grant, or back here: at once, or
 // after a pause. Once the line stands in the store's line, it looks again when a
 // hint tells it to, and when its patience is over.
-func (l *line) ask() {
-	if l.first == nil {
-		l.rest()
+func (q *queue) ask() {
+	if q.first == nil {
+		q.goIdle()
 		return
 	}
-	if l.estranged() {
-		l.renounce()
+	if q.isTokenStale() {
+		q.rotateToken()
 	}
-	if l.undoing {
+	if q.releasingToken {
 		return
 	}
-	q := l.question()
-	if q.Join {
-		l.listen()
-		l.joined = true
-		if !l.hears() && !l.deaf {
-			l.putWhenReady(q)
+	r := q.askRequest()
+	if r.Join {
+		q.listen()
+		q.joined = true
+		if !q.isListening() && !q.listenTimedOut {
+			q.sendWhenListening(r)
 			return
 		}
 	}
-	l.put(q, l.enqueue)
+	q.send(r, q.enqueue)
 }
 
 // question returns the question for the first of the line. It counts as work.
-func (l *line) question() store.Request {
-	r := l.first.hold.request
-	q := l.request(l.token, r)
-	q.Join = l.enqueue && l.callers > l.tries
-	q.Look = l.tries > 0 // is it another that holds the key, or an orphan?
-	if r.Fencing {
-		q.Fences = fencesFor(l.callers)
+func (q *queue) askRequest() store.Request {
+	want := q.first.hold.request
+	r := q.request(q.token, want)
+	r.Join = q.enqueue && q.callers > q.nowaiters
+	r.Look = q.nowaiters > 0 // is it another that holds the key, or an orphan?
+	if want.Fencing {
+		r.Fences = firstReservation(q.callers)
 	}
-	q.Attempt = r.Attempt
-	if l.engine.ballots {
-		l.ballot = l.engine.newToken()
-		q.Waiter, q.Token = l.token, l.ballot
+	r.Attempt = want.Attempt
+	if q.engine.ballots {
+		q.ballot = q.engine.newToken()
+		r.Waiter, r.Token = q.token, q.ballot
 	}
-	l.again = false
-	l.asked = q
-	l.engine.work.Add()
-	return q
+	q.recheck = false
+	q.lastAsk = r
+	q.engine.work.Add()
+	return r
 }
 
 // put puts a question. An answer with fencing numbers, or by a record, is that of
 // an enqueue.
-func (l *line) put(q store.Request, enqueue bool) {
-	if enqueue || q.Fences > 0 || q.Attempt != nil {
-		l.engine.store.Enqueue(q, l.hear)
+func (q *queue) send(r store.Request, enqueue bool) {
+	if enqueue || r.Fences > 0 || r.Attempt != nil {
+		q.engine.store.Enqueue(r, q.answerDone)
 	} else {
-		l.engine.store.Take(q, l.hear)
+		q.engine.store.Take(r, q.answerDone)
 	}
 }
 
 // putWhenReady waits with the question until the server knows that this process
 // listens, so that the line does not pass it over. But it does not wait for
 // long, and once only: the waiter looks again by itself.
-func (l *line) putWhenReady(q store.Request) {
-	ready := l.ready
-	l.engine.spawn(func() {
-		timer := time.NewTimer(q.Bound)
+func (q *queue) sendWhenListening(r store.Request) {
+	ready := q.ready
+	q.engine.spawn(func() {
+		timer := time.NewTimer(r.Bound)
 		defer timer.Stop()
 		select {
 		case <-ready:
 		case <-timer.C:
 		}
-		l.shard.mu.Lock()
-		defer l.shard.mu.Unlock()
-		l.deaf = !l.hears()
-		if !l.deaf {
-			l.again = false // what was missed until now will be seen at once
+		q.shard.mu.Lock()
+		defer q.shard.mu.Unlock()
+		q.listenTimedOut = !q.isListening()
+		if !q.listenTimedOut {
+			q.recheck = false // what was missed until now will be seen at once
 		}
-		l.put(q, true)
+		q.send(r, true)
 	})
 }
 
 // heard takes in the store's answer to a question, and goes on.
-func (l *line) heard(answer store.Answer, err error) {
-	defer l.engine.work.Done()
-	l.shard.mu.Lock()
-	defer l.shard.mu.Unlock()
-	l.ballot = ""
-	switch q := l.asked; {
+func (q *queue) onAnswer(answer store.Answer, err error) {
+	defer q.engine.work.Done()
+	q.shard.mu.Lock()
+	defer q.shard.mu.Unlock()
+	q.ballot = ""
+	switch r := q.lastAsk; {
 	case err == nil && answer.Verdict != store.Undecided:
-		l.decided(q, answer)
-	case err == nil && l.isOrphan(answer.Holder):
-		l.sweep(q, answer.Holder)
-	case err == nil && answer.Unnamed && l.tries > 0:
-		l.ask() // again, and with a look: who may not wait is refused only by another's key
-	case l.answered(q, answer, err):
+		q.onVerdict(r, answer)
+	case err == nil && q.isOrphan(answer.Holder):
+		q.releaseOrphan(r, answer.Holder)
+	case err == nil && answer.Unnamed && q.nowaiters > 0:
+		q.ask() // again, and with a look: who may not wait is refused only by another's key
+	case q.applyAnswer(r, answer, err):
 	case err == nil && answer.Split:
-		l.sleep(l.patience.afterSplit())
-	case err == nil && !q.Join:
-		l.ask() // refused, and not in line yet
+		q.pauseAlways(q.pauses.afterSplit())
+	case err == nil && !r.Join:
+		q.ask() // refused, and not in line yet
 	default:
-		l.pause(l.patience.after(answer, err, q.Join && !l.hears()))
+		q.pause(q.pauses.after(answer, err, r.Join && !q.isListening()))
 	}
 }
 
@@ -118,50 +118,49 @@ func (l *line) heard(answer store.Answer, err error) {
 // holds the key but a dead token of ours, whose release was lost: that is not
 // contention. Another send of a take may win now, so from here on the key's life
 // has to be raised.
-func (l *line) sweep(q store.Request, orphan string) {
-	q.Waiter = "" // who stays in line
-	l.swept = orphan
-	l.enqueue = true
-	l.engine.work.Add()
-	r := q
-	r.Token, r.Attempt = orphan, l.engine.discards.attemptOf(place{l.key, orphan})
-	l.engine.store.Release(r, func(store.Released, error) {
-		defer l.engine.work.Done()
-		l.shard.mu.Lock()
-		defer l.shard.mu.Unlock()
-		l.ask()
+func (q *queue) releaseOrphan(r store.Request, orphan string) {
+	r.Waiter = "" // who stays in line
+	q.releasedOrphan = orphan
+	q.enqueue = true
+	q.engine.work.Add()
+	r.Token, r.Attempt = orphan, q.engine.discards.attemptOf(keyToken{q.key, orphan})
+	q.engine.store.Release(r, func(store.Released, error) {
+		defer q.engine.work.Done()
+		q.shard.mu.Lock()
+		defer q.shard.mu.Unlock()
+		q.ask()
 	})
 }
 
 // answered takes in the store's answer, and reports whether the line need not
 // ask again.
-func (l *line) answered(q store.Request, answer store.Answer, err error) (settled bool) {
+func (q *queue) applyAnswer(r store.Request, answer store.Answer, err error) (settled bool) {
 	switch {
 	case err != nil:
-		l.faulted(faultOf(err))
-	case answer.Split && l.patience.splits < mostSplits:
-		l.doubt = nil // nobody holds it, so nobody is refused yet
+		q.noteFault(faultOf(err))
+	case answer.Split && q.pauses.splits < maxSplits:
+		q.lastFault = nil // nobody holds it, so nobody is refused yet
 	case !answer.Granted:
-		l.doubt, l.running = nil, nil
+		q.lastFault, q.running = nil, nil
 		if answer.Running {
-			l.runs(q.Attempt)
+			q.setRunning(r.Attempt)
 		}
-		l.refused()
+		q.noteContention()
 	default:
-		lease := newLease(l, q, answer.Since)
+		lease := newLease(q, r, answer.Since)
 		lease.number = answer.Number
 		if !lease.valid(lease.begun) {
-			l.tooSlow(q)
-			return l.undoing
+			q.discardLateGrant(r)
+			return q.releasingToken
 		}
 		lease.fences = newFences(answer.Fence, answer.Fences)
-		lease.lineSeen(answer.Line, answer.Since)
-		l.doubt, l.joined = nil, false
-		l.lease = lease
-		if l.promised {
-			l.next(Handed, lease.begun)
+		lease.noteStoreQueue(answer.Line, answer.Since)
+		q.lastFault, q.joined = nil, false
+		q.lease = lease
+		if q.handed {
+			q.grantOrRelease(Handed, lease.begun)
 		} else {
-			l.next(Free, lease.begun)
+			q.grantOrRelease(Free, lease.begun)
 		}
 		return true
 	}
@@ -171,59 +170,59 @@ func (l *line) answered(q store.Request, answer store.Answer, err error) (settle
 // refused notes that another holds the key: who may not wait is busy now, and
 // the first of the others hears that it waits. The last one leaves if there is
 // no room for both.
-func (l *line) refused() {
-	l.contended, l.enqueue = true, true
-	l.refuseTries(&Refusal{Reason: Busy})
-	w := l.first
+func (q *queue) noteContention() {
+	q.contended, q.enqueue = true, true
+	q.refuseNowaiters(&Refusal{Reason: Busy})
+	w := q.first
 	if w == nil || w.queued {
 		return
 	}
-	if l.queued > 0 && l.queued >= l.engine.limits.perKey {
-		l.refuse(l.last, &Refusal{Reason: LineFull})
+	if q.queued > 0 && q.queued >= q.engine.limits.perKey {
+		q.refuse(q.last, &Refusal{Reason: QueueFull})
 	}
-	if refusal := l.queue(w); refusal != nil {
-		l.refuse(w, refusal)
+	if refusal := q.markQueued(w); refusal != nil {
+		q.refuse(w, refusal)
 		return
 	}
-	if w.news != nil {
-		w.news <- struct{}{} // there is room for one
+	if w.updates != nil {
+		w.updates <- struct{}{} // there is room for one
 	}
 }
 
 // faulted notes that the store did not answer. Who may not wait is told; the
 // others go on under the same token, unless the fault will not pass.
-func (l *line) faulted(fault *store.Fault) {
-	l.doubt = fault
+func (q *queue) noteFault(fault *store.Fault) {
+	q.lastFault = fault
 	if fault.Unknown {
-		l.enqueue, l.joined = true, true
+		q.enqueue, q.joined = true, true
 	}
 	refusal := &Refusal{Reason: Unavailable, Fault: fault}
 	if fault.Passing {
-		l.refuseTries(refusal)
+		q.refuseNowaiters(refusal)
 	} else {
-		l.refuseAll(refusal)
+		q.refuseAll(refusal)
 	}
 }
 
 // tooSlow gives a grant back whose validity was over when it came. Its token is
 // dead; the next question brings a fresh one, as that of a ballot does anyhow.
-func (l *line) tooSlow(r store.Request) {
-	l.faulted(&store.Fault{Passing: true, Err: errTooSlow})
+func (q *queue) discardLateGrant(r store.Request) {
+	q.noteFault(&store.Fault{Passing: true, Err: errLateGrant})
 	if r.Attempt != nil {
-		l.undo(r)
+		q.releaseThenAsk(r)
 	} else {
-		l.engine.spawnDiscard(place{r.Key, r.Token}, nil, time.Now().Add(r.TTL))
+		q.engine.discardAsync(keyToken{r.Key, r.Token}, nil, time.Now().Add(r.TTL))
 	}
-	l.enqueue, l.promised = true, false
+	q.enqueue, q.handed = true, false
 	if r.Waiter == "" {
-		l.token, l.joined = l.engine.newToken(), false
+		q.token, q.joined = q.engine.newToken(), false
 	}
 }
 
 // isOrphan reports whether the value found in the key is a dead token of this
 // process that was not swept yet.
-func (l *line) isOrphan(holder string) bool {
-	return holder != l.swept && l.engine.isDead(l, holder)
+func (q *queue) isOrphan(holder string) bool {
+	return holder != q.releasedOrphan && q.engine.isDead(q, holder)
 }
 
 // faultOf returns the error of a transition as the fault that it is.

@@ -12,7 +12,7 @@ type Attempt = store.Attempt
 
 // alike reports whether what is granted to one of two callers of a key may be
 // granted to the other.
-func alike(a, b *Attempt) bool {
+func sameAttempt(a, b *Attempt) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
@@ -20,19 +20,19 @@ func alike(a, b *Attempt) bool {
 }
 
 // contradict reports whether two requests with the same key are not the same.
-func contradict(a, b *Attempt) bool {
+func isMismatch(a, b *Attempt) bool {
 	return a != nil && b != nil && !bytes.Equal(a.Fingerprint, b.Fingerprint)
 }
 
 // runs notes which attempt runs, and refuses those who came with its key and are
 // another request.
-func (l *line) runs(a *Attempt) {
-	l.running = a
+func (q *queue) setRunning(a *Attempt) {
+	q.running = a
 	if a == nil {
 		return
 	}
-	l.refuseIf(func(w *waiter) *Refusal {
-		if contradict(a, w.hold.request.Attempt) {
+	q.refuseIf(func(w *waiter) *Refusal {
+		if isMismatch(a, w.hold.request.Attempt) {
 			return &Refusal{Reason: Mismatch}
 		}
 		return nil
@@ -41,21 +41,21 @@ func (l *line) runs(a *Attempt) {
 
 // decided takes in that an attempt is not to run, and goes on for those of whom
 // nothing is known by that. The token is dead.
-func (l *line) decided(q store.Request, answer store.Answer) {
-	l.doubt, l.joined = nil, false
-	l.settleBy(q.Attempt, answer.Verdict, answer.Record)
-	l.proceed(true)
+func (q *queue) onVerdict(r store.Request, answer store.Answer) {
+	q.lastFault, q.joined = nil, false
+	q.settleByVerdict(r.Attempt, answer.Verdict, answer.Record)
+	q.endEpisode(true)
 }
 
 // settleBy settles the callers by the verdict on one of them, or by the end of one.
 // They share its record, and no other command is sent for them.
-func (l *line) settleBy(a *Attempt, verdict store.Verdict, record []byte) {
-	l.refuseIf(func(w *waiter) *Refusal {
+func (q *queue) settleByVerdict(a *Attempt, verdict store.Verdict, record []byte) {
+	q.refuseIf(func(w *waiter) *Refusal {
 		own := w.hold.request.Attempt
 		switch {
 		case own == nil:
 			return nil
-		case contradict(a, own):
+		case isMismatch(a, own):
 			if verdict == store.Mismatch { // with which of the two?
 				return nil
 			}
@@ -75,49 +75,49 @@ func (l *line) settleBy(a *Attempt, verdict store.Verdict, record []byte) {
 
 // estranged reports whether the token was used for an attempt that is not the
 // first waiter's. That one needs a token of its own: it is the attempt.
-func (l *line) estranged() bool {
-	return l.asked.Token == l.token && !alike(l.asked.Attempt, l.first.hold.request.Attempt)
+func (q *queue) isTokenStale() bool {
+	return q.lastAsk.Token == q.token && !sameAttempt(q.lastAsk.Attempt, q.first.hold.request.Attempt)
 }
 
 // renounce gives the token up for a fresh one.
-func (l *line) renounce() {
-	if l.joined {
-		l.undo(l.asked)
+func (q *queue) rotateToken() {
+	if q.joined {
+		q.releaseThenAsk(q.lastAsk)
 	}
-	l.token, l.joined, l.promised = l.engine.newToken(), false, false
+	q.token, q.joined, q.handed = q.engine.newToken(), false, false
 }
 
 // undo releases a token that is given up, and aborts its attempt. The line asks
 // nothing meanwhile: it would meet the record. Then it asks. Who hints at the token
 // meanwhile does not have it released beside that.
-func (l *line) undo(r store.Request) {
-	e := l.engine
-	p := place{r.Key, r.Token}
-	first := e.discards.begin(p, r.Attempt)
-	l.undoing = true
+func (q *queue) releaseThenAsk(r store.Request) {
+	e := q.engine
+	p := keyToken{r.Key, r.Token}
+	first := e.discards.claim(p, r.Attempt)
+	q.releasingToken = true
 	e.work.Add()
 	e.store.Release(r, func(_ store.Released, err error) {
 		defer e.work.Done()
-		if first && (err != nil || !e.discards.end(p)) {
-			e.spawnDiscarding(p, time.Now().Add(abortPatience))
+		if first && (err != nil || !e.discards.complete(p)) {
+			e.runDiscard(p, time.Now().Add(abortTimeout))
 		}
-		l.shard.mu.Lock()
-		defer l.shard.mu.Unlock()
-		l.undoing = false
-		l.ask()
+		q.shard.mu.Lock()
+		defer q.shard.mu.Unlock()
+		q.releasingToken = false
+		q.ask()
 	})
 }
 
 // abandon sees to it that a token that may stand in the store's line, or hold the
 // key, does not stay there, and that no attempt of it begins.
-func (l *line) abandon() {
-	if !l.joined {
+func (q *queue) leaveStoreQueue() {
+	if !q.joined {
 		return
 	}
-	l.joined = false
+	q.joined = false
 	var attempt *Attempt
-	if l.asked.Token == l.token {
-		attempt = l.asked.Attempt
+	if q.lastAsk.Token == q.token {
+		attempt = q.lastAsk.Attempt
 	}
-	l.engine.spawnDiscard(place{l.key, l.token}, attempt, time.Now().Add(discardPatience))
+	q.engine.discardAsync(keyToken{q.key, q.token}, attempt, time.Now().Add(discardTimeout))
 }

@@ -34,7 +34,7 @@ func refused(t *testing.T, e *Engine, r Request) *Refusal {
 
 // duplicates are callers with one request, and what became of them. Who runs ends
 // its attempt like that, after a second.
-type duplicates struct {
+type callers struct {
 	ending  Ending
 	mu      sync.Mutex
 	ran     []string // tokens
@@ -43,7 +43,7 @@ type duplicates struct {
 }
 
 // join sends n callers, and waits until they stand in line.
-func (c *duplicates) join(t *testing.T, e *Engine, n int, r Request) {
+func (c *callers) join(t *testing.T, e *Engine, n int, r Request) {
 	for range n {
 		go func() {
 			h, err := e.Acquire(t.Context(), r)
@@ -68,7 +68,7 @@ func (c *duplicates) join(t *testing.T, e *Engine, n int, r Request) {
 	synctest.Wait()
 }
 
-func (c *duplicates) note(f func()) {
+func (c *callers) note(f func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	f()
@@ -76,7 +76,7 @@ func (c *duplicates) note(f func()) {
 
 // check fails the test unless so many ran and so many got the answer of the
 // token; if that is empty, of the first that ran.
-func (c *duplicates) check(t *testing.T, ran, replayed int, token string) {
+func (c *callers) check(t *testing.T, ran, replayed int, token string) {
 	t.Helper()
 	synctest.Wait()
 	c.mu.Lock()
@@ -120,13 +120,13 @@ func TestADuplicateGetsTheAnswer(t *testing.T) {
 		if committed := p.events[0].of(Committed); len(committed) != 1 || committed[0].Err != nil || committed[0].Loss != NotLost {
 			t.Errorf("committed %+v", committed)
 		}
-		p.rest(t)
+		p.checkIdle(t)
 	})
 }
 
 func TestWaitingDuplicatesShareOneAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, c := newProcesses(3), &duplicates{}
+		p, c := newProcesses(3), &callers{}
 		h := hold(t, p.engines[0], attempt("f", 0))
 		for _, e := range p.engines {
 			c.join(t, e, 30, attempt("f", WaitForever))
@@ -142,7 +142,7 @@ func TestWaitingDuplicatesShareOneAnswer(t *testing.T) {
 				t.Errorf("process %d: transitions %v, want %v", i, p.stores[i].transitions(), want)
 			}
 		}
-		p.rest(t)
+		p.checkIdle(t)
 	})
 }
 
@@ -151,7 +151,7 @@ func TestABurstOfDuplicatesAsksOnce(t *testing.T) {
 	for name, wait := range map[string]time.Duration{"tries": 0, "waiters": WaitForever} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				p, c := newProcesses(1), &duplicates{}
+				p, c := newProcesses(1), &callers{}
 				end(t, hold(t, p.engines[0], attempt("f", 0)), Commit)
 				p.stores[0].before.set(func(string, store.Request) error { time.Sleep(time.Millisecond); return nil })
 				c.join(t, p.engines[0], 20, attempt("f", wait))
@@ -160,7 +160,7 @@ func TestABurstOfDuplicatesAsksOnce(t *testing.T) {
 				if n := p.stores[0].count("begin"); n != 2 {
 					t.Errorf("%d begins, want 2", n)
 				}
-				p.rest(t)
+				p.checkIdle(t)
 			})
 		})
 	}
@@ -170,7 +170,7 @@ func TestAfterAnAbortOneWaiterRuns(t *testing.T) {
 	for name, others := range map[string]int{"here": 0, "elsewhere": 1} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				p, c := newProcesses(2), &duplicates{ending: Commit}
+				p, c := newProcesses(2), &callers{ending: Commit}
 				h := hold(t, p.engines[0], attempt("f", 0))
 				c.join(t, p.engines[others], 20, attempt("f", WaitForever))
 				end(t, h, Abort)
@@ -179,7 +179,7 @@ func TestAfterAnAbortOneWaiterRuns(t *testing.T) {
 				if n := len(p.server.record("k").answer); n == 0 {
 					t.Error("no answer")
 				}
-				p.rest(t)
+				p.checkIdle(t)
 			})
 		})
 	}
@@ -188,7 +188,7 @@ func TestAfterAnAbortOneWaiterRuns(t *testing.T) {
 // No token serves two attempts, however many there are in a row.
 func TestEachAttemptHasItsOwnToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, c := newProcesses(2), &duplicates{ending: Abort}
+		p, c := newProcesses(2), &callers{ending: Abort}
 		for _, e := range p.engines {
 			c.join(t, e, 5, attempt("f", WaitForever))
 		}
@@ -198,7 +198,7 @@ func TestEachAttemptHasItsOwnToken(t *testing.T) {
 		if tokens := slices.Compact(slices.Clone(c.ran)); len(tokens) != 10 {
 			t.Errorf("ran %v", c.ran)
 		}
-		p.rest(t)
+		p.checkIdle(t)
 	})
 }
 
@@ -209,7 +209,7 @@ func TestAMismatchComesBeforeAllElse(t *testing.T) {
 		for name, end := range map[string]Ending{"while it runs": -1, "after it": Commit, "after a sealed one": Seal} {
 			t.Run(name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					p, c := newProcesses(3), &duplicates{}
+					p, c := newProcesses(3), &callers{}
 					h := hold(t, p.engines[0], attempt("f", 0))
 					c.join(t, p.engines[1], 1, attempt("f", WaitForever)) // where somebody waits already
 					if end >= 0 {
@@ -224,7 +224,7 @@ func TestAMismatchComesBeforeAllElse(t *testing.T) {
 						_, _ = h.End(t.Context(), Commit, nil)
 					}
 					synctest.Wait()
-					p.rest(t)
+					p.checkIdle(t)
 				})
 			})
 		}
@@ -235,7 +235,7 @@ func TestAMismatchComesBeforeAllElse(t *testing.T) {
 // told so.
 func TestAMismatchAmongThoseWhoCameTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, c := newProcesses(1), &duplicates{ending: Commit}
+		p, c := newProcesses(1), &callers{ending: Commit}
 		p.stores[0].before.set(func(string, store.Request) error { time.Sleep(time.Millisecond); return nil })
 		c.join(t, p.engines[0], 5, attempt("f", WaitForever))
 		c.join(t, p.engines[0], 5, attempt("other", WaitForever))
@@ -244,7 +244,7 @@ func TestAMismatchAmongThoseWhoCameTogether(t *testing.T) {
 		if c.reasons[Mismatch] != 5 {
 			t.Errorf("others %v", c.reasons)
 		}
-		p.rest(t)
+		p.checkIdle(t)
 	})
 }
 
@@ -266,7 +266,7 @@ func TestWhatIsLeftByADeadAttempt(t *testing.T) {
 				t.Errorf("resolve beside attempt %d: %v, %v", h.Number(), running, err)
 			}
 			end(t, h, Commit)
-			p.rest(t)
+			p.checkIdle(t)
 		})
 	})
 	t.Run("run again", func(t *testing.T) {
@@ -280,12 +280,12 @@ func TestWhatIsLeftByADeadAttempt(t *testing.T) {
 				t.Errorf("attempt %d, want 4", h.Number())
 			}
 			end(t, h, Commit)
-			p.rest(t)
+			p.checkIdle(t)
 		})
 	})
 	t.Run("under waiters of both kinds", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			p, c, again := newProcesses(1), &duplicates{}, &duplicates{ending: Commit}
+			p, c, again := newProcesses(1), &callers{}, &callers{ending: Commit}
 			p.server.set("k", "dead:1", 3*time.Second)
 			p.server.setRecord("k", dead)
 			rerun := attempt("f", WaitForever)
@@ -297,7 +297,7 @@ func TestWhatIsLeftByADeadAttempt(t *testing.T) {
 			if c.reasons[Interrupted] != 3 {
 				t.Errorf("those that may not run again: %v", c.reasons)
 			}
-			p.rest(t)
+			p.checkIdle(t)
 		})
 	})
 }
@@ -310,11 +310,11 @@ func TestThoseWhoLeaveBeginNothing(t *testing.T) {
 			t.Errorf("%v", refusal.Reason)
 		}
 		synctest.Wait()
-		if last := p.stores[1].transitions(); last[len(last)-1] != "abort" || len(p.server.line("k")) != 0 {
-			t.Errorf("transitions %v, line %v", last, p.server.line("k"))
+		if last := p.stores[1].transitions(); last[len(last)-1] != "abort" || len(p.server.queue("k")) != 0 {
+			t.Errorf("transitions %v, line %v", last, p.server.queue("k"))
 		}
 		end(t, h, Commit)
-		p.rest(t)
+		p.checkIdle(t)
 	})
 }
 
@@ -343,14 +343,14 @@ func TestAGrantThatNobodyWantsIsAborted(t *testing.T) {
 			t.Errorf("attempt %d", h.Number())
 		}
 		end(t, h, Commit)
-		p.rest(t)
+		p.checkIdle(t)
 	})
 }
 
 // Mere locks of the same key wait for attempts, and attempts for them.
 func TestAttemptsAndLocksExcludeEachOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, c := newProcesses(2), &duplicates{ending: Commit}
+		p, c := newProcesses(2), &callers{ending: Commit}
 		var locked int
 		h := hold(t, p.engines[0], request(0))
 		for _, e := range p.engines {
@@ -364,6 +364,6 @@ func TestAttemptsAndLocksExcludeEachOther(t *testing.T) {
 		if locked != 4 {
 			t.Errorf("%d locks, want 4", locked)
 		}
-		p.rest(t)
+		p.checkIdle(t)
 	})
 }

@@ -14,7 +14,7 @@ import (
 // round, but for the key.
 func TestAnAttemptIsEndedBeforeALockIsTaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, c := newProcesses(1), &duplicates{ending: Commit}
+		p, c := newProcesses(1), &callers{ending: Commit}
 		h := hold(t, p.engines[0], attempt("f", 0))
 		waiting(t, p.engines[0], request(WaitForever), func(*Hold) {})
 		end(t, h, Commit)
@@ -31,7 +31,7 @@ func TestAnAttemptIsEndedBeforeALockIsTaken(t *testing.T) {
 		if c.reasons[Mismatch] != 1 {
 			t.Errorf("the other attempt: %v", c.reasons)
 		}
-		p.rest(t)
+		p.checkIdle(t)
 	})
 }
 
@@ -46,7 +46,7 @@ func TestAnotherRequestGetsAnotherToken(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				go func() { _, _ = p.engines[0].Acquire(ctx, attempt("f", WaitForever)) }()
 				synctest.Wait()
-				first := p.server.line("k")
+				first := p.server.queue("k")
 				got := ""
 				waiting(t, p.engines[0], next, func(h *Hold) { got = h.Token() })
 				cancel()
@@ -58,7 +58,7 @@ func TestAnotherRequestGetsAnotherToken(t *testing.T) {
 				if p.stores[0].count("abort") == 0 {
 					t.Errorf("transitions %v", p.stores[0].transitions())
 				}
-				p.rest(t)
+				p.checkIdle(t)
 			})
 		})
 	}
@@ -95,7 +95,7 @@ func TestAGrantIsNotForAnotherRequest(t *testing.T) {
 				if got != "p0:2" || p.stores[0].transitions()[1] != test.undone {
 					t.Errorf("ran as %q, transitions %v", got, p.stores[0].transitions())
 				}
-				p.rest(t)
+				p.checkIdle(t)
 			})
 		})
 	}
@@ -103,7 +103,7 @@ func TestAGrantIsNotForAnotherRequest(t *testing.T) {
 
 func TestAMismatchOfOneSaysNothingOfOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, wrong, right := newProcesses(1), &duplicates{}, &duplicates{}
+		p, wrong, right := newProcesses(1), &callers{}, &callers{}
 		end(t, hold(t, p.engines[0], attempt("f", 0)), Commit)
 		p.stores[0].before.set(func(string, store.Request) error { time.Sleep(time.Millisecond); return nil })
 		wrong.join(t, p.engines[0], 3, attempt("g", WaitForever))
@@ -113,7 +113,7 @@ func TestAMismatchOfOneSaysNothingOfOthers(t *testing.T) {
 		if wrong.reasons[Mismatch] != 3 {
 			t.Errorf("those with another fingerprint: %v", wrong.reasons)
 		}
-		p.rest(t)
+		p.checkIdle(t)
 	})
 }
 
@@ -121,7 +121,7 @@ func TestAMismatchOfOneSaysNothingOfOthers(t *testing.T) {
 // nobody knows yet which one comes next.
 func TestAnotherRequestAfterALoss(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, c := newProcesses(1), &duplicates{ending: Commit}
+		p, c := newProcesses(1), &callers{ending: Commit}
 		h := hold(t, p.engines[0], attempt("f", 0))
 		c.join(t, p.engines[0], 1, attempt("f", WaitForever))
 		p.server.set("k", "foreign", 5*time.Second)
@@ -134,21 +134,21 @@ func TestAnotherRequestAfterALoss(t *testing.T) {
 		end(t, h, Interrupt)
 		time.Sleep(20 * time.Second)
 		c.check(t, 1, 0, "")
-		p.rest(t)
+		p.checkIdle(t)
 	})
 }
 
 // While an attempt is being aborted, nobody knows yet which one comes next.
 func TestAnotherRequestDuringAnAbort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, c := newProcesses(1), &duplicates{ending: Abort}
+		p, c := newProcesses(1), &callers{ending: Abort}
 		h := hold(t, p.engines[0], attempt("f", 0))
 		p.stores[0].before.set(func(string, store.Request) error { time.Sleep(time.Millisecond); return nil })
 		h.BeginRelease()
 		c.join(t, p.engines[0], 1, attempt("g", WaitForever))
 		time.Sleep(2 * time.Second)
 		c.check(t, 1, 0, "")
-		p.rest(t)
+		p.checkIdle(t)
 	})
 }
 
@@ -166,6 +166,6 @@ func TestAnAttemptThatIsGrantedTooLateIsAborted(t *testing.T) {
 			t.Errorf("attempt %d, transitions %v", h.Number(), p.stores[0].transitions())
 		}
 		end(t, h, Commit)
-		p.rest(t)
+		p.checkIdle(t)
 	})
 }

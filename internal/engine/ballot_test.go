@@ -12,7 +12,7 @@ import (
 )
 
 // voters is a store that votes: the test says what becomes of each ballot.
-type voters struct {
+type votingStore struct {
 	store.Store // nil: no attempts here
 	vote        func(n int, r store.Request) (store.Answer, error)
 	hint        func(key, token string)
@@ -23,9 +23,9 @@ type voters struct {
 	released []store.Request
 }
 
-func (v *voters) Take(r store.Request, done func(store.Answer, error)) { v.Enqueue(r, done) }
+func (v *votingStore) Take(r store.Request, done func(store.Answer, error)) { v.Enqueue(r, done) }
 
-func (v *voters) Enqueue(r store.Request, done func(store.Answer, error)) {
+func (v *votingStore) Enqueue(r store.Request, done func(store.Answer, error)) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	n := len(v.asked)
@@ -33,31 +33,31 @@ func (v *voters) Enqueue(r store.Request, done func(store.Answer, error)) {
 	go func() { done(v.vote(n, r)) }()
 }
 
-func (v *voters) Renew(_ store.Request, done func(store.Renewal, error)) {
+func (v *votingStore) Renew(_ store.Request, done func(store.Renewal, error)) {
 	go done(store.Renewal{Held: true, Since: time.Now()}, nil)
 }
 
-func (v *voters) Release(r store.Request, done func(store.Released, error)) {
+func (v *votingStore) Release(r store.Request, done func(store.Released, error)) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.released = append(v.released, r)
 	go done(store.Released{End: store.Freed}, nil)
 }
 
-func (v *voters) Listen(string) (<-chan struct{}, func()) {
+func (v *votingStore) Listen(string) (<-chan struct{}, func()) {
 	ready := make(chan struct{})
 	close(ready)
 	return ready, func() {}
 }
 
-func (v *voters) OnHint(hint func(key, token string)) { v.hint = hint }
+func (v *votingStore) OnHint(hint func(key, token string)) { v.hint = hint }
 
-func (v *voters) OnLateGrant(func(key, token string)) {}
+func (v *votingStore) OnLateGrant(func(key, token string)) {}
 
-func (v *voters) Close(context.Context) error { return nil }
+func (v *votingStore) Close(context.Context) error { return nil }
 
 // tokens returns those that were released.
-func (v *voters) tokens() (tokens []string) {
+func (v *votingStore) tokens() (tokens []string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for _, r := range v.released {
@@ -67,15 +67,15 @@ func (v *voters) tokens() (tokens []string) {
 }
 
 // questions returns what was asked.
-func (v *voters) questions() []store.Request {
+func (v *votingStore) questions() []store.Request {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return slices.Clone(v.asked)
 }
 
 // newVoters returns an engine on a store that votes like this.
-func newVoters(t *testing.T, vote func(n int, r store.Request) (store.Answer, error)) (*Engine, *voters, *recorder) {
-	v, r := &voters{vote: vote}, &recorder{}
+func newVotingEngine(t *testing.T, vote func(n int, r store.Request) (store.Answer, error)) (*Engine, *votingStore, *recorder) {
+	v, r := &votingStore{vote: vote}, &recorder{}
 	e := New(v, Config{
 		Process: "me", Bound: bound, MaxWaiters: 10, MaxTotalWaiters: 10, Ballots: true,
 		Hooks: Hooks{Observe: r.observe, Cause: func(l Loss) error { return lossError{l} }},
@@ -89,18 +89,18 @@ func newVoters(t *testing.T, vote func(n int, r store.Request) (store.Answer, er
 }
 
 var (
-	isSplit = store.Answer{Holder: "someone", Remaining: time.Minute, Split: true}
-	isHeld  = store.Answer{Holder: "someone", Remaining: time.Minute}
+	splitAnswer = store.Answer{Holder: "someone", Remaining: time.Minute, Split: true}
+	heldAnswer  = store.Answer{Holder: "someone", Remaining: time.Minute}
 )
 
-func isGranted() store.Answer { return store.Answer{Granted: true, Since: time.Now()} }
+func grantedAnswer() store.Answer { return store.Answer{Granted: true, Since: time.Now()} }
 
 // Each question is a ballot of its own, while one token stands in line. The lease
 // has the token of the ballot.
 func TestEachQuestionIsABallot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e, v, _ := newVoters(t, func(n int, _ store.Request) (store.Answer, error) {
-			return []store.Answer{isHeld, isHeld, isSplit, isGranted()}[n], nil
+		e, v, _ := newVotingEngine(t, func(n int, _ store.Request) (store.Answer, error) {
+			return []store.Answer{heldAnswer, heldAnswer, splitAnswer, grantedAnswer()}[n], nil
 		})
 		h := hold(t, e, request(WaitForever))
 		asked := v.questions()
@@ -127,14 +127,14 @@ func TestASplitVoteIsRepeated(t *testing.T) {
 	for name, c := range map[string]struct {
 		splits int
 		want   Reason
-	}{"until it is granted": {mostSplits, 0}, "until it is busy": {mostSplits + 1, Busy}} {
+	}{"until it is granted": {maxSplits, 0}, "until it is busy": {maxSplits + 1, Busy}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				e, v, r := newVoters(t, func(n int, _ store.Request) (store.Answer, error) {
+				e, v, r := newVotingEngine(t, func(n int, _ store.Request) (store.Answer, error) {
 					if n < c.splits {
-						return isSplit, nil
+						return splitAnswer, nil
 					}
-					return isGranted(), nil
+					return grantedAnswer(), nil
 				})
 				h, err := e.Acquire(t.Context(), request(0))
 				switch {
@@ -143,10 +143,10 @@ func TestASplitVoteIsRepeated(t *testing.T) {
 				case err == nil:
 					release(t, h)
 				}
-				if got, want := len(v.questions()), mostSplits+1; got != want {
+				if got, want := len(v.questions()), maxSplits+1; got != want {
 					t.Errorf("asked %d times, want %d", got, want)
 				}
-				if v.times[mostSplits].Equal(v.times[0]) {
+				if v.times[maxSplits].Equal(v.times[0]) {
 					t.Error("asked again without a pause")
 				}
 				if len(r.of(Waiting)) != 0 {
@@ -160,18 +160,18 @@ func TestASplitVoteIsRepeated(t *testing.T) {
 // Who may wait stays until the vote is not split any more.
 func TestAWaiterOutlastsSplitVotes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e, v, _ := newVoters(t, func(n int, _ store.Request) (store.Answer, error) {
-			if n < 5*mostSplits {
-				return isSplit, nil
+		e, v, _ := newVotingEngine(t, func(n int, _ store.Request) (store.Answer, error) {
+			if n < 5*maxSplits {
+				return splitAnswer, nil
 			}
-			return isGranted(), nil
+			return grantedAnswer(), nil
 		})
 		release(t, hold(t, e, request(WaitForever)))
 		longest := time.Duration(0)
 		for i, at := range v.times[1:] {
 			longest = max(longest, at.Sub(v.times[i]))
 		}
-		if longest > longestPause {
+		if longest > maxPause {
 			t.Errorf("paused for %v", longest)
 		}
 	})
@@ -185,18 +185,18 @@ func TestATimeThatIsOverAmidSplitVotesIsContention(t *testing.T) {
 		wait   time.Duration
 		want   Reason
 	}{
-		"of one who may not wait":     {isSplit, 0, Busy},
-		"of one who may wait":         {isSplit, bound, TimedOut},
-		"but not where none is split": {isGranted(), 0, Unavailable},
+		"of one who may not wait":     {splitAnswer, 0, Busy},
+		"of one who may wait":         {splitAnswer, bound, TimedOut},
+		"but not where none is split": {grantedAnswer(), 0, Unavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				e, _, _ := newVoters(t, func(n int, _ store.Request) (store.Answer, error) {
+				e, _, _ := newVotingEngine(t, func(n int, _ store.Request) (store.Answer, error) {
 					if n == 0 && !c.answer.Granted {
 						return c.answer, nil
 					}
 					time.Sleep(2 * bound) // for the other one
-					return isHeld, nil
+					return heldAnswer, nil
 				})
 				ctx, leave := context.WithCancel(t.Context())
 				first := make(chan struct{})
@@ -219,18 +219,18 @@ func TestATimeThatIsOverAmidSplitVotesIsContention(t *testing.T) {
 // to be granted. One that is lost is released if it is seen in the key.
 func TestAHintOfABallot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var v *voters
+		var v *votingStore
 		var e *Engine
-		e, v, _ = newVoters(t, func(n int, r store.Request) (store.Answer, error) {
+		e, v, _ = newVotingEngine(t, func(n int, r store.Request) (store.Answer, error) {
 			switch n {
 			case 0:
-				return isHeld, nil
+				return heldAnswer, nil
 			case 1:
 				v.hint("k", r.Token) // under way
 				v.hint("k", v.questions()[0].Token)
 				synctest.Wait()
 			}
-			return isGranted(), nil
+			return grantedAnswer(), nil
 		})
 		h := hold(t, e, request(WaitForever))
 		v.hint("k", h.Token())
@@ -244,7 +244,7 @@ func TestAHintOfABallot(t *testing.T) {
 
 func TestAHintOfABallotThatIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e, v, _ := newVoters(t, func(int, store.Request) (store.Answer, error) { return isHeld, nil })
+		e, v, _ := newVotingEngine(t, func(int, store.Request) (store.Answer, error) { return heldAnswer, nil })
 		ctx, cancel := context.WithCancel(t.Context())
 		left := make(chan struct{})
 		go func() {
@@ -271,13 +271,13 @@ func TestAWaiterOfBallotsLeaves(t *testing.T) {
 		store.Answer
 		err error
 	}{
-		"refused": {Answer: isHeld},
-		"split":   {Answer: isSplit},
+		"refused": {Answer: heldAnswer},
+		"split":   {Answer: splitAnswer},
 		"unknown": {err: &store.Fault{Unknown: true, Passing: true, Err: context.Canceled}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				e, v, _ := newVoters(t, func(int, store.Request) (store.Answer, error) { return answer.Answer, answer.err })
+				e, v, _ := newVotingEngine(t, func(int, store.Request) (store.Answer, error) { return answer.Answer, answer.err })
 				_, err := e.Acquire(t.Context(), request(5*time.Second))
 				if reason := reasonOf(t, err); (reason == Unavailable) != (answer.err != nil) {
 					t.Errorf("got %v", reason)
@@ -287,7 +287,7 @@ func TestAWaiterOfBallotsLeaves(t *testing.T) {
 				if joined := asked[len(asked)-1].Join; joined && !slices.Equal(v.tokens(), []string{asked[0].Waiter}) {
 					t.Errorf("released %q, want %q", v.tokens(), asked[0].Waiter)
 				}
-				if e.lineCount() != 0 {
+				if e.queueCount() != 0 {
 					t.Error("a line stays")
 				}
 			})
@@ -298,8 +298,8 @@ func TestAWaiterOfBallotsLeaves(t *testing.T) {
 // A ballot that was granted too late is released, and the wait goes on.
 func TestABallotThatIsGrantedTooLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e, v, _ := newVoters(t, func(n int, _ store.Request) (store.Answer, error) {
-			late := isGranted()
+		e, v, _ := newVotingEngine(t, func(n int, _ store.Request) (store.Answer, error) {
+			late := grantedAnswer()
 			if n == 0 {
 				late.Since = late.Since.Add(-time.Minute)
 			}
@@ -323,17 +323,17 @@ func TestABallotThatIsGrantedTooLate(t *testing.T) {
 func TestAHintOfABallotUnderWayDoesNotShortenThePause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const splits = 20
-		var v *voters
-		e, v, _ := newVoters(t, func(n int, r store.Request) (store.Answer, error) {
+		var v *votingStore
+		e, v, _ := newVotingEngine(t, func(n int, r store.Request) (store.Answer, error) {
 			if n == splits {
-				return isGranted(), nil
+				return grantedAnswer(), nil
 			}
 			v.hint(r.Key, r.Token)
-			return isSplit, nil
+			return splitAnswer, nil
 		})
 		h := hold(t, e, request(WaitForever))
 		first, last := v.times[0], v.times[splits]
-		if took := last.Sub(first); took < longestPause {
+		if took := last.Sub(first); took < maxPause {
 			t.Errorf("%d split votes took %v", splits, took)
 		}
 		release(t, h)
@@ -341,16 +341,18 @@ func TestAHintOfABallotUnderWayDoesNotShortenThePause(t *testing.T) {
 }
 
 // losing is a store whose renewals find no majority any more.
-type losing struct{ *voters }
+type losingStore struct{ *votingStore }
 
-func (losing) Renew(_ store.Request, done func(store.Renewal, error)) { go done(store.Renewal{}, nil) }
+func (losingStore) Renew(_ store.Request, done func(store.Renewal, error)) {
+	go done(store.Renewal{}, nil)
+}
 
 // A lease that is found lost between two holders is released all the same: a minority
 // may have it still.
 func TestABallotThatIsLostBetweenTwoHoldersIsReleased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e, v, _ := newVoters(t, func(int, store.Request) (store.Answer, error) { return isGranted(), nil })
-		e.store = losing{v}
+		e, v, _ := newVotingEngine(t, func(int, store.Request) (store.Answer, error) { return grantedAnswer(), nil })
+		e.store = losingStore{v}
 		unrenewed := Request{Key: "k", TTL: 10 * time.Second, Wait: WaitForever}
 		first := hold(t, e, unrenewed)
 		second := make(chan *Hold)
@@ -372,11 +374,11 @@ func TestABallotThatIsLostBetweenTwoHoldersIsReleased(t *testing.T) {
 func TestAWaiterStaysInLineWhenAnOrphanIsSwept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var orphan string
-		e, v, _ := newVoters(t, func(n int, _ store.Request) (store.Answer, error) {
+		e, v, _ := newVotingEngine(t, func(n int, _ store.Request) (store.Answer, error) {
 			if n == 1 {
 				return store.Answer{Holder: orphan, Remaining: time.Minute}, nil
 			}
-			return isGranted(), nil
+			return grantedAnswer(), nil
 		})
 		orphan = deadToken(t, e)
 		h := hold(t, e, request(WaitForever))
@@ -389,9 +391,9 @@ func TestAWaiterStaysInLineWhenAnOrphanIsSwept(t *testing.T) {
 
 // A split vote long after the last one is none of a row.
 func TestSplitVotesInARow(t *testing.T) {
-	var p patience
+	var p pauses
 	p.afterSplit()
-	p.after(isHeld, nil, false)
+	p.after(heldAnswer, nil, false)
 	if p.splits != 0 {
 		t.Errorf("%d in a row", p.splits)
 	}

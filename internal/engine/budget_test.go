@@ -29,8 +29,8 @@ func TestWhatIsKnownOfTheServersLine(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			l := &lease{line: &line{life: life{ready: test.ready, told: test.told}}, tenure: tenure{budget: budget{unlimited: test.before}}}
-			l.lineSeen(test.waiting, now)
+			l := &lease{queue: &queue{queueState: queueState{ready: test.ready, lastHint: test.told}}, leaseState: leaseState{budget: budget{unlimited: test.before}}}
+			l.noteStoreQueue(test.waiting, now)
 			if l.budget.unlimited != test.want {
 				t.Errorf("unlimited: %v", l.budget.unlimited)
 			}
@@ -56,7 +56,7 @@ func TestARenewalTellsThatOthersWait(t *testing.T) {
 		if took, most := served.Sub(begun), request(0).TTL/3+time.Second; took < time.Second || took > most {
 			t.Errorf("the other process was served after %v, want at most %v", took, most)
 		}
-		p.rest(t)
+		p.checkIdle(t)
 	})
 }
 
@@ -75,7 +75,7 @@ func TestAHandOffCostsTwoCommands(t *testing.T) {
 		if got := p.stores[0].transitions(); !slices.Equal(got, []string{"take", "release", "enqueue", "release"}) {
 			t.Errorf("transitions %v", got)
 		}
-		p.rest(t)
+		p.checkIdle(t)
 	})
 }
 
@@ -88,7 +88,7 @@ func TestBudgetEndsWithQuarterOfTTL(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := budget{begun: begun}
-			if b.over(test.ttl, begun.Add(test.most-1)) || !b.over(test.ttl, begun.Add(test.most)) {
+			if b.isSpent(test.ttl, begun.Add(test.most-1)) || !b.isSpent(test.ttl, begun.Add(test.most)) {
 				t.Errorf("the budget does not end after %v", test.most)
 			}
 		})

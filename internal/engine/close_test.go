@@ -48,8 +48,8 @@ func TestCloseRefusesWaitersAndWaitsForHolders(t *testing.T) {
 		if err := e.Close(t.Context()); err != nil {
 			t.Errorf("second close: %v", err)
 		}
-		if s.value("k") != "" || e.lineCount() != 0 {
-			t.Errorf("key %q, %d lines", s.value("k"), e.lineCount())
+		if s.value("k") != "" || e.queueCount() != 0 {
+			t.Errorf("key %q, %d lines", s.value("k"), e.queueCount())
 		}
 	})
 }
@@ -82,7 +82,7 @@ func TestCloseGivesUpWithItsContext(t *testing.T) {
 		if loss, err := h.Release(t.Context()); loss != Closed || err != nil {
 			t.Errorf("release: %v, %v", loss, err)
 		}
-		if e.lineCount() != 0 {
+		if e.queueCount() != 0 {
 			t.Error("the line is left")
 		}
 	})
@@ -98,7 +98,7 @@ func TestALossIsToldOnce(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		_ = e.Close(ctx)
-		if loss, _ := h.Release(t.Context()); loss != Overdue || len(events.of(Lost)) != 1 {
+		if loss, _ := h.Release(t.Context()); loss != MaxHoldExceeded || len(events.of(Lost)) != 1 {
 			t.Errorf("loss %v after %v", loss, events.of(Lost))
 		}
 	})
@@ -110,7 +110,7 @@ func TestCloseWaitsForWhatALateWinLeavesToDo(t *testing.T) {
 		dead := deadToken(t, e)
 		s.closed = func() { // a send that was left behind has won
 			s.set("k", dead, time.Hour)
-			s.late("k", dead)
+			s.lateGrant("k", dead)
 		}
 		if err := e.Close(t.Context()); err != nil || s.value("k") != "" {
 			t.Errorf("closed with %v, and the key holds %q", err, s.value("k"))
@@ -127,13 +127,13 @@ func TestCloseEndsTheRepeatsOfAFailedRelease(t *testing.T) {
 		closed := make(chan error)
 		go func() { closed <- e.Close(t.Context()) }()
 		synctest.Wait()
-		releases := s.tried("release")
+		releases := s.begunCount("release")
 		_, _ = other.Release(t.Context()) // after the close began, too
 		begun := time.Now()
 		if err := <-closed; err != nil || time.Since(begun) > time.Second {
 			t.Errorf("close: %v after %v", err, time.Since(begun))
 		}
-		if more := s.tried("release") - releases; more > 4 || more < 2 {
+		if more := s.begunCount("release") - releases; more > 4 || more < 2 {
 			t.Errorf("released %d times, then %d", releases, more)
 		}
 	})

@@ -12,13 +12,13 @@ import (
 
 // closePatience is how long Close may take beside callers that never pause. Close
 // needs far less, also on a busy machine.
-const closePatience = 30 * time.Second
+const closeTimeout = 30 * time.Second
 
 // Callers that keep calling a closed engine do not keep Close from returning, also not
 // on one CPU.
 func TestCloseReturnsBesideLoopsOfCallers(t *testing.T) {
 	loops := map[string]func(e *Engine, r Request){
-		"Aside":   func(e *Engine, _ Request) { e.Aside(func() {}) },
+		"Aside":   func(e *Engine, _ Request) { e.Go(func() {}) },
 		"Resolve": func(e *Engine, r Request) { _, _ = e.Resolve(context.Background(), r.Key) },
 		"try": func(e *Engine, r Request) {
 			r.Wait = 0
@@ -52,7 +52,7 @@ func TestCloseReturnsBesideLoopsOfCallers(t *testing.T) {
 					})
 				}
 				<-called
-				ctx, cancel := context.WithTimeout(t.Context(), closePatience)
+				ctx, cancel := context.WithTimeout(t.Context(), closeTimeout)
 				defer cancel()
 				if err := e.Close(ctx); err != nil {
 					t.Errorf("close: %v", err)

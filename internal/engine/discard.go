@@ -11,35 +11,35 @@ const discardBounds = 4
 
 // discardPatience is how long a token is released again, if the store does not answer,
 // and if it is not known how long its key lives.
-const discardPatience = 15 * time.Second
+const discardTimeout = 15 * time.Second
 
 // unknownTTL stands for the TTL of a lease of which only the token is known.
 const unknownTTL = time.Minute
 
 // spawnDiscard discards a token on a goroutine of its own, and aborts its attempt,
 // if there is one: that is tried for abortPatience instead of until over.
-func (e *Engine) spawnDiscard(p place, attempt *Attempt, over time.Time) {
+func (e *Engine) discardAsync(p keyToken, attempt *Attempt, over time.Time) {
 	if attempt != nil {
-		over = time.Now().Add(abortPatience)
+		over = time.Now().Add(abortTimeout)
 	}
-	if e.discards.begin(p, attempt) {
-		e.spawnDiscarding(p, over)
+	if e.discards.claim(p, attempt) {
+		e.runDiscard(p, over)
 	}
 }
 
 // spawnNamedDiscard discards a token that a hint named, unless hints named too many
 // others, or Close has begun, which waits for it. It tries once: the next hint repeats
 // it, and a key whose server does not answer is not to take the place of others.
-func (e *Engine) spawnNamedDiscard(p place) {
-	if !e.isClosing() && e.discards.beginNamed(p) {
-		e.spawnDiscarding(p, time.Time{})
+func (e *Engine) discardHinted(p keyToken) {
+	if !e.isClosing() && e.discards.claimHinted(p) {
+		e.runDiscard(p, time.Time{})
 	}
 }
 
 // spawnDiscarding discards a token that is known to the discards.
-func (e *Engine) spawnDiscarding(p place, over time.Time) {
+func (e *Engine) runDiscard(p keyToken, over time.Time) {
 	e.spawn(func() {
-		for ended := false; !ended; ended = e.discards.end(p) {
+		for ended := false; !ended; ended = e.discards.complete(p) {
 			e.discard(p, e.discards.attemptOf(p), over)
 		}
 	})
@@ -47,7 +47,7 @@ func (e *Engine) spawnDiscarding(p place, over time.Time) {
 
 // abortPatience is how long an attempt that has not run is aborted again, if the
 // store does not answer. What is left of it later looks like one that died.
-const abortPatience = time.Minute
+const abortTimeout = time.Minute
 
 // discard releases a dead token, so that it holds neither its key until the TTL
 // nor a place in the line; a key that it holds is handed on. It tries at least
@@ -57,12 +57,12 @@ const abortPatience = time.Minute
 //
 // Nobody waits for it, so each try may take several command bounds: a client
 // that is short of connections is not helped by more commands.
-func (e *Engine) discard(p place, attempt *Attempt, over time.Time) {
+func (e *Engine) discard(p keyToken, attempt *Attempt, over time.Time) {
 	r := store.Request{
 		Key: p.key, Token: p.token, Bound: discardBounds * e.bound, Claim: e.claimOf(unknownTTL), Attempt: attempt,
 	}
 	closing := e.closing
-	for tries, last := 0, false; e.isDiscardable(p); tries++ {
+	for tries, last := 0, false; e.mayDiscard(p); tries++ {
 		err := e.releaseAndWait(r)
 		if err == nil || last || !faultOf(err).Passing || time.Now().After(over) {
 			return
@@ -73,18 +73,18 @@ func (e *Engine) discard(p place, attempt *Attempt, over time.Time) {
 		case <-closing:
 			timer.Stop()
 			last = attempt == nil
-			closing, over = nil, earlier(over, time.Now().Add(commitTime))
+			closing, over = nil, earlier(over, time.Now().Add(commitTimeout))
 		}
 	}
 }
 
 // isDiscardable reports whether a token is dead. It is asked before each release: a
 // release of a token that a line owns would free the key under its holder.
-func (e *Engine) isDiscardable(p place) bool {
+func (e *Engine) mayDiscard(p keyToken) bool {
 	s := e.shardOf(p.key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return e.isDead(s.lines[p.key], p.token)
+	return e.isDead(s.queues[p.key], p.token)
 }
 
 // earlier returns the earlier one of two times.
@@ -101,4 +101,25 @@ func (e *Engine) releaseAndWait(r store.Request) error {
 	answered := make(chan error, 1)
 	e.store.Release(r, func(_ store.Released, err error) { answered <- err })
 	return <-answered
+}
+
+// release sends a release, and until over sends it again where the store did not
+// answer.
+func (e *Engine) releaseUntil(r store.Request, over time.Time, done func(store.Released, error)) {
+	tries, unknown := 0, false // unknown: an earlier try may have released the key
+	var try func(store.Released, error)
+	try = func(released store.Released, err error) {
+		switch {
+		case err != nil && faultOf(err).Passing && time.Now().Before(over):
+			unknown = unknown || faultOf(err).Unknown
+			r.Inline = false
+			tries++
+			time.AfterFunc(backoff(tries-1), func() { e.store.Release(r, try) })
+			return
+		case unknown && released.End == store.NotHeld:
+			released.End = store.Unsure
+		}
+		done(released, err)
+	}
+	e.store.Release(r, try)
 }

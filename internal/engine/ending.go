@@ -9,7 +9,7 @@ import (
 
 // commitTime is how long an attempt's end is tried that must not be lost: the
 // handler has run, and its answer is about to be sent.
-const commitTime = 2 * time.Second
+const commitTimeout = 2 * time.Second
 
 // An Ending says how an attempt ends, and with it its hold.
 type Ending int
@@ -23,11 +23,11 @@ const (
 )
 
 // final reports whether the attempt is done.
-func (e Ending) final() bool { return e == Commit || e == Seal }
+func (e Ending) isFinal() bool { return e == Commit || e == Seal }
 
 // of makes a release of the token one that ends the attempt like this. A plain
 // release leaves its record as that of an attempt that runs no more.
-func (e Ending) of(r store.Request, a *Attempt, record []byte) store.Request {
+func (e Ending) applyTo(r store.Request, a *Attempt, record []byte) store.Request {
 	switch e {
 	case Abort:
 		r.Attempt, r.Ending = a, store.Abort
@@ -49,9 +49,9 @@ func verdictOf(e store.Ending) store.Verdict {
 }
 
 // aborted returns the attempt that the release under way aborts.
-func (l *line) aborted() *Attempt {
-	if l.freed.Ending == store.Abort {
-		return l.freed.Attempt
+func (q *queue) abortedAttempt() *Attempt {
+	if q.lastRelease.Ending == store.Abort {
+		return q.lastRelease.Attempt
 	}
 	return nil
 }
@@ -63,7 +63,7 @@ func (l *line) aborted() *Attempt {
 //
 // Nobody may change the record's bytes any more.
 func (h *Hold) End(ctx context.Context, ending Ending, record []byte) (Loss, error) {
-	_, err := h.finish(ctx, ending, record)
+	_, err := h.release(ctx, ending, record)
 	if err == nil && h.isRefused() {
 		return Taken, nil
 	}
@@ -72,9 +72,9 @@ func (h *Hold) End(ctx context.Context, ending Ending, record []byte) (Loss, err
 
 // isRefused reports whether a final ending came too late.
 func (h *Hold) isRefused() bool {
-	h.line.shard.mu.Lock()
-	defer h.line.shard.mu.Unlock()
-	return h.ending.final() && h.stored == store.NotStored
+	h.queue.shard.mu.Lock()
+	defer h.queue.shard.mu.Unlock()
+	return h.ending.isFinal() && h.stored == store.NotStored
 }
 
 // Number counts the attempts at a request, this one included; 0 for a mere lock.
@@ -83,59 +83,38 @@ func (h *Hold) Number() int { return h.number }
 // endLate ends an attempt whose lease was lost. It is done if no other has
 // begun, and the line's callers are told. One that is aborted did not take place,
 // and those who come next must not meet what it has left.
-func (h *Hold) endLate() {
-	l := h.line
+func (h *Hold) releaseLate() {
+	q := h.queue
 	r := store.Request{Key: h.request.Key, Token: h.token, TTL: h.request.TTL}
 	r.Bound, r.Claim = h.engine.boundOf(r.TTL), h.engine.claimOf(r.TTL)
-	r = h.ending.of(r, h.request.Attempt, h.record)
+	r = h.ending.applyTo(r, h.request.Attempt, h.record)
 	var over time.Time
-	if h.ending.final() {
-		over = time.Now().Add(commitTime)
+	if h.ending.isFinal() {
+		over = time.Now().Add(commitTimeout)
 	}
 	h.engine.work.Add()
-	h.engine.release(r, over, func(released store.Released, err error) {
+	h.engine.releaseUntil(r, over, func(released store.Released, err error) {
 		defer h.engine.work.Done()
-		var after afterwards
-		l.shard.mu.Lock()
+		var after callbacks
+		q.shard.mu.Lock()
 		switch {
 		case err != nil && h.ending == Abort:
-			h.engine.spawnDiscard(place{r.Key, r.Token}, r.Attempt, h.until)
-		case err == nil && h.ending.final() && released.Stored != store.NotStored:
-			l.settleBy(r.Attempt, verdictOf(r.Ending), r.Record)
-			l.wake()
+			h.engine.discardAsync(keyToken{r.Key, r.Token}, r.Attempt, h.until)
+		case err == nil && h.ending.isFinal() && released.Stored != store.NotStored:
+			q.settleByVerdict(r.Attempt, verdictOf(r.Ending), r.Record)
+			q.wake()
 		}
-		l.exorcise(h.token)
+		q.forgetLost(h.token)
 		h.stored = released.Stored
-		h.settle(err, &after)
-		l.shard.mu.Unlock()
-		after.runAside(h.engine)
+		h.completeRelease(err, &after)
+		q.shard.mu.Unlock()
+		after.runAsync(h.engine)
 	})
 }
 
-// release sends a release, and until over sends it again where the store did not
-// answer.
-func (e *Engine) release(r store.Request, over time.Time, done func(store.Released, error)) {
-	tries, unknown := 0, false // unknown: an earlier try may have released the key
-	var try func(store.Released, error)
-	try = func(released store.Released, err error) {
-		switch {
-		case err != nil && faultOf(err).Passing && time.Now().Before(over):
-			unknown = unknown || faultOf(err).Unknown
-			r.Inline = false
-			tries++
-			time.AfterFunc(backoff(tries-1), func() { e.store.Release(r, try) })
-			return
-		case unknown && released.End == store.NotHeld:
-			released.End = store.Unsure
-		}
-		done(released, err)
-	}
-	e.store.Release(r, try)
-}
-
 // observeEnding tells the owner what became of an attempt's final ending.
-func (h *Hold) observeEnding(err error, after *afterwards) {
-	if !h.ending.final() {
+func (h *Hold) observeEnding(err error, after *callbacks) {
+	if !h.ending.isFinal() {
 		return
 	}
 	event := Event{Kind: Committed, Key: h.request.Key, Held: time.Since(h.since), Err: err}

@@ -39,7 +39,7 @@ func TestTheEndings(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				p, c := newProcesses(2), &duplicates{ending: Commit}
+				p, c := newProcesses(2), &callers{ending: Commit}
 				h := hold(t, p.engines[0], attempt("f", 0))
 				for _, e := range p.engines {
 					c.join(t, e, 2, attempt("f", WaitForever))
@@ -58,7 +58,7 @@ func TestTheEndings(t *testing.T) {
 				if len(c.ran) != ran || c.reasons[test.next] != 4-ran {
 					t.Errorf("ran %v, others %v", c.ran, c.reasons)
 				}
-				p.rest(t)
+				p.checkIdle(t)
 			})
 		})
 	}
@@ -98,15 +98,15 @@ func TestACommitIsTriedAgain(t *testing.T) {
 				begun := time.Now()
 				loss, err := h.End(context.Background(), Commit, answerOf(h))
 				took := time.Since(begun)
-				failed := test.fails > commitTime
-				if loss != NotLost || (err != nil) != failed || took > commitTime+longestPause {
+				failed := test.fails > commitTimeout
+				if loss != NotLost || (err != nil) != failed || took > commitTimeout+maxPause {
 					t.Errorf("loss %v, error %v after %v", loss, err, took)
 				}
 				if state := p.server.record("k").state; state != test.want {
 					t.Errorf("the record is %c, want %c", state, test.want)
 				}
 				time.Sleep(10 * time.Second)
-				if aborts := p.stores[0].tried("abort"); aborts != 0 {
+				if aborts := p.stores[0].begunCount("abort"); aborts != 0 {
 					t.Errorf("what may be done was aborted %d times", aborts)
 				}
 				if lost := p.events[0].of(Lost); len(lost) != 0 {
@@ -120,7 +120,7 @@ func TestACommitIsTriedAgain(t *testing.T) {
 				if refusal := refused(t, p.engines[0], attempt("f", 0)); refusal.Reason != want {
 					t.Errorf("the next one: %v, want %v", refusal.Reason, want)
 				}
-				p.rest(t)
+				p.checkIdle(t)
 			})
 		})
 	}
@@ -145,7 +145,7 @@ func TestACommitThatIsRefusedForGood(t *testing.T) {
 		if want := []string{"begin", "release"}; !slices.Equal(p.stores[0].transitions(), want) {
 			t.Errorf("transitions %v, want %v", p.stores[0].transitions(), want)
 		}
-		p.rest(t)
+		p.checkIdle(t)
 	})
 }
 
@@ -164,7 +164,7 @@ func TestACommitGoesOnWithoutItsCaller(t *testing.T) {
 		if state := p.server.record("k").state; state != 'D' {
 			t.Errorf("the record is %c", state)
 		}
-		p.rest(t)
+		p.checkIdle(t)
 	})
 }
 
@@ -211,7 +211,7 @@ func TestALateCommit(t *testing.T) {
 						t.Errorf("%v, %q", refusal.Reason, refusal.Record)
 					}
 				}
-				p.rest(t)
+				p.checkIdle(t)
 			})
 		})
 	}
@@ -221,7 +221,7 @@ func TestALateCommit(t *testing.T) {
 // the same.
 func TestALateCommitTellsThoseWhoWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, c := newProcesses(1), &duplicates{}
+		p, c := newProcesses(1), &callers{}
 		h := hold(t, p.engines[0], attempt("f", 0))
 		p.server.set("k", "foreign", time.Hour)
 		<-h.Context().Done()
@@ -231,7 +231,7 @@ func TestALateCommitTellsThoseWhoWait(t *testing.T) {
 		end(t, h, Commit)
 		c.check(t, 0, 5, h.Token())
 		p.server.set("k", "", 0)
-		p.rest(t)
+		p.checkIdle(t)
 	})
 }
 
@@ -250,7 +250,7 @@ func TestAnAbortAfterALossUndoesNothing(t *testing.T) {
 		if refusal := refused(t, p.engines[0], r); string(refusal.Record) != "answer of "+other.Token() {
 			t.Errorf("%v, %q", refusal.Reason, refusal.Record)
 		}
-		p.rest(t)
+		p.checkIdle(t)
 	})
 }
 
@@ -267,7 +267,7 @@ func TestARecordThatVanished(t *testing.T) {
 		if refusal := refused(t, p.engines[0], attempt("f", 0)); refusal.Reason != Done {
 			t.Errorf("%v", refusal.Reason)
 		}
-		p.rest(t)
+		p.checkIdle(t)
 	})
 }
 
@@ -277,7 +277,7 @@ func TestAnAbortThatIsLost(t *testing.T) {
 	for name, wait := range map[string]time.Duration{"waiters": WaitForever, "newcomers": 0} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				p, c := newProcesses(1), &duplicates{ending: Commit}
+				p, c := newProcesses(1), &callers{ending: Commit}
 				h := hold(t, p.engines[0], attempt("f", 0))
 				if wait != 0 {
 					c.join(t, p.engines[0], 3, attempt("f", wait))
@@ -294,7 +294,7 @@ func TestAnAbortThatIsLost(t *testing.T) {
 				if len(c.ran) != 1 || c.reasons[Interrupted] != 0 {
 					t.Errorf("ran %v, others %v", c.ran, c.reasons)
 				}
-				p.rest(t)
+				p.checkIdle(t)
 			})
 		})
 	}
@@ -303,7 +303,7 @@ func TestAnAbortThatIsLost(t *testing.T) {
 // Whoever meets the key of an attempt whose commit failed must not abort it.
 func TestAnAttemptOfUnknownFateIsNotAborted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, c := newProcesses(2), &duplicates{ending: Commit}
+		p, c := newProcesses(2), &callers{ending: Commit}
 		h := hold(t, p.engines[0], attempt("f", 0))
 		p.stores[0].before.set(func(transition string, _ store.Request) error {
 			if transition == "commit" || transition == "release" {
@@ -319,12 +319,12 @@ func TestAnAttemptOfUnknownFateIsNotAborted(t *testing.T) {
 		}
 		time.Sleep(20 * time.Second)
 		c.check(t, 0, 0, "")
-		if c.reasons[Interrupted] != 6 || p.stores[0].tried("abort") != 0 {
-			t.Errorf("others %v, %d aborts", c.reasons, p.stores[0].tried("abort"))
+		if c.reasons[Interrupted] != 6 || p.stores[0].begunCount("abort") != 0 {
+			t.Errorf("others %v, %d aborts", c.reasons, p.stores[0].begunCount("abort"))
 		}
 		p.stores[0].before.set(nil)
 		time.Sleep(time.Second) // who still releases the token is answered
-		p.rest(t)
+		p.checkIdle(t)
 	})
 }
 
@@ -359,14 +359,14 @@ func TestAnInterruptAfterALoss(t *testing.T) {
 		if refusal := refused(t, p.engines[0], attempt("f", 0)); refusal.Reason != Interrupted {
 			t.Errorf("%v", refusal.Reason)
 		}
-		p.rest(t)
+		p.checkIdle(t)
 	})
 }
 
 // The answer of an attempt that was not committed is for its own caller alone.
 func TestAnAnswerThatWasNotStoredIsNotShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, c := newProcesses(1), &duplicates{}
+		p, c := newProcesses(1), &callers{}
 		h := hold(t, p.engines[0], attempt("f", 0))
 		c.join(t, p.engines[0], 3, attempt("f", WaitForever))
 		// Another one has begun, and is done, before the next renewal tells.
@@ -378,6 +378,6 @@ func TestAnAnswerThatWasNotStoredIsNotShared(t *testing.T) {
 			t.Errorf("loss %v, error %v", loss, err)
 		}
 		c.check(t, 0, 3, "other:1")
-		p.rest(t)
+		p.checkIdle(t)
 	})
 }

@@ -33,30 +33,30 @@ type Config struct {
 
 // Engine runs the lines of one process. It is safe for concurrent use.
 type Engine struct {
-	store    store.Store
-	hooks    Hooks
-	process  string
-	bound    time.Duration
-	ballots  bool
-	limits   limits
-	episodes atomic.Uint64
-	discards discards
-	seed     maphash.Seed
-	shards   [shardCount]shard
-	schedule schedule
-	pace     pace
-	work     inflight.Counter // holds, and goroutines of the engine
-	closing  chan struct{}    // closed when Close begins
-	once     sync.Once        // guards the closing of it
+	store     store.Store
+	hooks     Hooks
+	process   string
+	bound     time.Duration
+	ballots   bool
+	limits    limits
+	tokens    atomic.Uint64
+	discards  discardSet
+	seed      maphash.Seed
+	shards    [shardCount]shard
+	schedule  schedule
+	renewals  renewalLimiter
+	work      inflight.Counter // holds, and goroutines of the engine
+	closing   chan struct{}    // closed when Close begins
+	closeOnce sync.Once        // guards the closing of it
 }
 
 // A shard is a part of the lines and the mutex that guards them, with all that
 // hangs from them.
 type shard struct {
-	mu     sync.Mutex
-	closed bool
-	lines  map[string]*line
-	spare  []*line
+	mu       sync.Mutex
+	closed   bool
+	queues   map[string]*queue
+	recycled []*queue
 }
 
 // New returns an Engine on the store. It starts no goroutine.
@@ -72,11 +72,11 @@ func New(s store.Store, c Config) *Engine {
 		closing: make(chan struct{}),
 	}
 	for i := range e.shards {
-		e.shards[i].lines = make(map[string]*line)
+		e.shards[i].queues = make(map[string]*queue)
 	}
-	e.schedule.attend = e.attend
-	s.OnHint(e.hint)
-	s.OnLateGrant(e.lateGrant)
+	e.schedule.onDue = e.onDue
+	s.OnHint(e.onHint)
+	s.OnLateGrant(e.onLateGrant)
 	return e
 }
 
@@ -90,13 +90,13 @@ func (e *Engine) boundOf(ttl time.Duration) time.Duration { return min(e.bound, 
 
 // longestClaim is how long a process has to confirm that a key was handed to
 // it, if its commands may not take longer than a quarter of that.
-const longestClaim = time.Second
+const maxClaim = time.Second
 
 // claimOf returns how long the key of a lease of this TTL stays with a process
 // to which it was handed, until that confirms it. The pause of a process, its
 // confirmation and one re-send have to fit in.
 func (e *Engine) claimOf(ttl time.Duration) time.Duration {
-	return max(min(ttl, longestClaim), 4*e.boundOf(ttl))
+	return max(min(ttl, maxClaim), 4*e.boundOf(ttl))
 }
 
 // Close refuses newcomers and waiters, who leave their lines, and waits for the
@@ -106,12 +106,12 @@ func (e *Engine) claimOf(ttl time.Duration) time.Duration {
 func (e *Engine) Close(ctx context.Context) error {
 	e.eachShard(func(s *shard) {
 		s.closed = true
-		for _, l := range s.lines {
-			l.refuseAll(&Refusal{Reason: ClosedDown})
-			l.wake()
+		for _, q := range s.queues {
+			q.refuseAll(&Refusal{Reason: ClosedDown})
+			q.wake()
 		}
 	})
-	e.once.Do(func() { close(e.closing) })
+	e.closeOnce.Do(func() { close(e.closing) })
 	defer e.schedule.stop()
 	if err := e.work.Wait(ctx); err != nil {
 		e.loseAll()
@@ -130,11 +130,11 @@ func (e *Engine) Close(ctx context.Context) error {
 
 // loseAll ends every lease whose holder has not come back.
 func (e *Engine) loseAll() {
-	var after afterwards
+	var after callbacks
 	e.eachShard(func(s *shard) {
-		for _, l := range s.lines {
-			if l.lease != nil && l.lease.holder != nil {
-				l.lose(Closed, &after)
+		for _, q := range s.queues {
+			if q.lease != nil && q.lease.holder != nil {
+				q.lose(Closed, &after)
 			}
 		}
 	})
@@ -162,29 +162,68 @@ func (e *Engine) spawn(f func()) {
 
 // afterwards collects what is to be done once a shard's mutex is free: calls
 // of the owner's code, above all, and then the end of a release.
-type afterwards struct {
+type callbacks struct {
 	calls []func()
-	ended chan struct{} // to close; nil if no release has ended
+	done  chan struct{} // to close; nil if no release has ended
 }
 
-func (a *afterwards) add(f func()) { a.calls = append(a.calls, f) }
+func (a *callbacks) add(f func()) { a.calls = append(a.calls, f) }
 
-func (a *afterwards) run() {
+func (a *callbacks) run() {
 	for _, f := range a.calls {
 		f()
 	}
-	if a.ended != nil {
-		close(a.ended) // last: who waits for it has been told all
+	if a.done != nil {
+		close(a.done) // last: who waits for it has been told all
 	}
 }
 
 // runAside is run on a goroutine of the store, whose other answers must not
 // wait for an observer.
-func (a *afterwards) runAside(e *Engine) {
+func (a *callbacks) runAsync(e *Engine) {
 	if e.hooks.Observe == nil || len(a.calls) == 0 {
 		a.run()
 		return
 	}
 	aside := *a
 	e.spawn(aside.run)
+}
+
+// Aside runs f on a goroutine that Close waits for. It returns false, and does
+// not run it, where Close has begun.
+func (e *Engine) Go(f func()) bool {
+	if !e.addWork() {
+		return false
+	}
+	go func() {
+		defer e.work.Done()
+		f()
+	}()
+	return true
+}
+
+// begin counts a piece of work, unless Close has begun. It looks twice. The second
+// look, after the count, makes a Close that begins in between wait for the work.
+// The first look keeps callers of a closed engine from the count: Close waits
+// until the count is zero, and with many callers in a loop it never would be.
+func (e *Engine) addWork() bool {
+	if e.isClosing() {
+		return false
+	}
+	e.work.Add()
+	if e.isClosing() {
+		e.work.Done()
+		return false
+	}
+	return true
+}
+
+// isClosing reports whether Close has begun.
+func (e *Engine) isClosing() bool {
+	select {
+	case <-e.closing:
+		return true
+	default:
+		return false
+	}
 }

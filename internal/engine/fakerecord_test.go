@@ -34,9 +34,9 @@ func (s *fakeServer) begin(r store.Request, value string) (answer store.Answer, 
 	if answer.Verdict == store.Undecided {
 		return answer, false
 	}
-	s.dropFromLine(r)
+	s.leaveQueue(r)
 	if value == r.Token {
-		s.pass(r, "")
+		s.handOff(r, "")
 	}
 	return answer, true
 }

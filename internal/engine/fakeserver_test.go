@@ -14,12 +14,12 @@ import (
 type fakeServer struct {
 	mu     sync.Mutex
 	keys   map[string]entry
-	lines  map[string][]string
+	queues map[string][]string
 	fences map[string]int64
 	stores map[string]*fakeStore // by process
 	// records are those of attempts, by key.
-	records map[string]fakeRecord
-	deaf    bool // hints are lost on their way
+	records   map[string]fakeRecord
+	hintsLost bool // hints are lost on their way
 	// fencesAtOnce is how many fencing numbers a command reserves at most; 0 is
 	// without limit.
 	fencesAtOnce int
@@ -32,7 +32,7 @@ type entry struct {
 
 func newFakeServer() *fakeServer {
 	return &fakeServer{
-		keys: make(map[string]entry), lines: make(map[string][]string),
+		keys: make(map[string]entry), queues: make(map[string][]string),
 		fences: make(map[string]int64), stores: make(map[string]*fakeStore),
 		records: make(map[string]fakeRecord),
 	}
@@ -49,29 +49,29 @@ func (s *fakeServer) live(key string) entry {
 }
 
 // tell hints to the process of a token, and reports whether it listens.
-func (s *fakeServer) tell(key, token string) bool {
+func (s *fakeServer) sendHint(key, token string) bool {
 	process, _, _ := strings.Cut(token, ":")
 	to := s.stores[process]
 	if to == nil || !to.listens() {
 		return false
 	}
-	if !s.deaf {
+	if !s.hintsLost {
 		go to.hint(key, token)
 	}
 	return true
 }
 
 // pass gives the key to the first of its line that listens, or frees it.
-func (s *fakeServer) pass(r store.Request, own string) string {
+func (s *fakeServer) handOff(r store.Request, own string) string {
 	delete(s.keys, r.Key)
-	for len(s.lines[r.Key]) > 0 {
-		first := s.lines[r.Key][0]
-		s.lines[r.Key] = s.lines[r.Key][1:]
+	for len(s.queues[r.Key]) > 0 {
+		first := s.queues[r.Key][0]
+		s.queues[r.Key] = s.queues[r.Key][1:]
 		if first == own {
 			s.keys[r.Key] = entry{first, time.Now().Add(r.TTL)}
 			return first
 		}
-		if s.tell(r.Key, first) {
+		if s.sendHint(r.Key, first) {
 			s.keys[r.Key] = entry{first, time.Now().Add(r.Claim)}
 			return first
 		}
@@ -80,17 +80,17 @@ func (s *fakeServer) pass(r store.Request, own string) string {
 }
 
 // dropFromLine takes the token of a request out of its line.
-func (s *fakeServer) dropFromLine(r store.Request) {
-	s.lines[r.Key] = slices.DeleteFunc(s.lines[r.Key], func(t string) bool { return t == r.Token })
+func (s *fakeServer) leaveQueue(r store.Request) {
+	s.queues[r.Key] = slices.DeleteFunc(s.queues[r.Key], func(t string) bool { return t == r.Token })
 }
 
 func (s *fakeServer) join(key, token string) {
-	if !slices.Contains(s.lines[key], token) {
-		s.lines[key] = append(s.lines[key], token)
+	if !slices.Contains(s.queues[key], token) {
+		s.queues[key] = append(s.queues[key], token)
 	}
 }
 
-func (s *fakeServer) raise(r store.Request) {
+func (s *fakeServer) raiseTTL(r store.Request) {
 	if until := time.Now().Add(r.TTL); until.After(s.keys[r.Key].until) {
 		s.keys[r.Key] = entry{r.Token, until}
 	}
@@ -125,8 +125,8 @@ func (s *fakeServer) value(key string) string {
 }
 
 // line returns who waits for a key.
-func (s *fakeServer) line(key string) []string {
+func (s *fakeServer) queue(key string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Clone(s.lines[key])
+	return slices.Clone(s.queues[key])
 }

@@ -20,15 +20,15 @@ type fakeStore struct {
 	// closed is called once, when the store is closed.
 	closed func()
 
-	tries      map[string]int // transitions begun, also those that failed
-	calls      []call
-	listening  int
-	dropped    bool          // the subscription is
-	connecting time.Duration // how long it takes to listen
-	unsure     bool          // the next release is answered by its second send
-	inline     bool          // answer on the caller's goroutine also what takes long
-	hint       func(key, token string)
-	late       func(key, token string)
+	begun            map[string]int // transitions begun, also those that failed
+	calls            []call
+	listening        int
+	subscriptionLost bool          // the subscription is
+	connecting       time.Duration // how long it takes to listen
+	nextUnsure       bool          // the next release is answered by its second send
+	inline           bool          // answer on the caller's goroutine also what takes long
+	hint             func(key, token string)
+	lateGrant        func(key, token string)
 }
 
 // switchable is a function that a test changes while the store is in use.
@@ -66,7 +66,7 @@ type call struct {
 
 // newFakeStore returns the store of a process.
 func newFakeStore(server *fakeServer, process string) *fakeStore {
-	s := &fakeStore{fakeServer: server, tries: make(map[string]int)}
+	s := &fakeStore{fakeServer: server, begun: make(map[string]int)}
 	server.mu.Lock()
 	defer server.mu.Unlock()
 	server.stores[process] = s
@@ -74,19 +74,19 @@ func newFakeStore(server *fakeServer, process string) *fakeStore {
 }
 
 // listens reports whether the process listens.
-func (s *fakeStore) listens() bool { return s.listening > 0 && !s.dropped }
+func (s *fakeStore) listens() bool { return s.listening > 0 && !s.subscriptionLost }
 
 // drop drops the subscription, or takes it up again.
-func (s *fakeStore) drop(dropped bool) {
+func (s *fakeStore) loseSubscription(dropped bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.dropped = dropped
+	s.subscriptionLost = dropped
 }
 
 // transition runs f on the live value of the key.
 func (s *fakeStore) transition(name string, r store.Request, f func(value string)) error {
 	s.mu.Lock()
-	s.tries[name]++
+	s.begun[name]++
 	s.mu.Unlock()
 	if err := s.before.call(name, r); err != nil {
 		return err
@@ -158,14 +158,14 @@ func (s *fakeStore) enqueue(r store.Request) (answer store.Answer, err error) {
 			if r.Join {
 				s.join(r.Key, r.Token)
 			}
-			if value = s.pass(r, r.Token); value == "" {
+			if value = s.handOff(r, r.Token); value == "" {
 				value = r.Token
 				s.keys[r.Key] = entry{r.Token, time.Now().Add(r.TTL)}
 			}
 		}
 		if value == r.Token {
-			s.raise(r)
-			answer = store.Answer{Granted: true, Since: sent, Line: len(s.lines[r.Key])}
+			s.raiseTTL(r)
+			answer = store.Answer{Granted: true, Since: sent, Line: len(s.queues[r.Key])}
 			answer.Fence, answer.Fences = s.reserve(r)
 			if r.Attempt != nil {
 				answer.Number = s.run(r)
@@ -176,9 +176,9 @@ func (s *fakeStore) enqueue(r store.Request) (answer store.Answer, err error) {
 		answer.Running = r.Attempt != nil && s.records[r.Key].state == 'R'
 		if r.Join {
 			s.join(r.Key, r.Token)
-			if s.lines[r.Key][0] == r.Token {
+			if s.queues[r.Key][0] == r.Token {
 				answer.Silent = !strings.Contains(value, ":")
-				s.tell(r.Key, value)
+				s.sendHint(r.Key, value)
 			}
 		}
 	})
@@ -189,8 +189,8 @@ func (s *fakeStore) renew(r store.Request) (renewal store.Renewal, err error) {
 	renewal.Since = time.Now()
 	err = s.transition("renew", r, func(value string) {
 		if renewal.Held = value == r.Token; renewal.Held {
-			s.raise(r)
-			renewal.Line = len(s.lines[r.Key])
+			s.raiseTTL(r)
+			renewal.Line = len(s.queues[r.Key])
 			renewal.Fence, renewal.Fences = s.reserve(r)
 		}
 	})
@@ -210,14 +210,14 @@ func (s *fakeStore) release(r store.Request) (released store.Released, err error
 		if r.Attempt != nil {
 			released.Stored = s.finish(r, value)
 		}
-		s.dropFromLine(r)
+		s.leaveQueue(r)
 		if value != r.Token {
 			return
 		}
 		if r.Rejoin != "" {
 			s.join(r.Key, r.Rejoin)
 		}
-		switch s.pass(r, r.Rejoin) {
+		switch s.handOff(r, r.Rejoin) {
 		case "":
 			released.End = store.Freed
 		case r.Rejoin:
@@ -225,8 +225,8 @@ func (s *fakeStore) release(r store.Request) (released store.Released, err error
 		default:
 			released.End = store.Handed
 		}
-		if s.unsure {
-			s.unsure, released.End = false, store.Unsure
+		if s.nextUnsure {
+			s.nextUnsure, released.End = false, store.Unsure
 		}
 	})
 	return released, err
@@ -251,7 +251,7 @@ func (s *fakeStore) Listen(string) (<-chan struct{}, func()) {
 
 func (s *fakeStore) OnHint(hint func(key, token string)) { s.hint = hint }
 
-func (s *fakeStore) OnLateGrant(late func(key, token string)) { s.late = late }
+func (s *fakeStore) OnLateGrant(late func(key, token string)) { s.lateGrant = late }
 
 func (s *fakeStore) Close(context.Context) error {
 	if f := s.closed; f != nil {
@@ -265,10 +265,10 @@ func (s *fakeStore) Close(context.Context) error {
 func (s *fakeStore) count(transition string) int { return len(s.times(transition)) }
 
 // tried returns how often a transition was begun.
-func (s *fakeStore) tried(transition string) int {
+func (s *fakeStore) begunCount(transition string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.tries[transition]
+	return s.begun[transition]
 }
 
 // times returns when a transition was run.

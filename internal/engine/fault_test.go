@@ -36,7 +36,7 @@ func TestAFaultIsNotContention(t *testing.T) {
 					t.Errorf("%v after %v", err, time.Since(begun))
 				}
 				synctest.Wait()
-				if e.lineCount() != 0 {
+				if e.queueCount() != 0 {
 					t.Error("the line is left")
 				}
 			})
@@ -74,7 +74,7 @@ func TestAWaiterOutlastsAFault(t *testing.T) {
 			return nil
 		})
 		h := hold(t, e, request(10*time.Second))
-		if late := time.Since(back); late < 0 || late > longestPause {
+		if late := time.Since(back); late < 0 || late > maxPause {
 			t.Errorf("served %v after the fault", late)
 		}
 		release(t, h)
@@ -161,7 +161,7 @@ func TestAHintOfATokenThatIsBeingReleased(t *testing.T) {
 		e, s, events := newEngine()
 		h := hold(t, e, request(0))
 		s.before.set(func(transition string, _ store.Request) error {
-			if transition == "release" && s.tried("release") == 1 {
+			if transition == "release" && s.begunCount("release") == 1 {
 				time.Sleep(time.Second)
 			}
 			return nil
@@ -212,8 +212,8 @@ func TestAReleaseThatHangs(t *testing.T) {
 		}
 		s.before.set(nil)
 		time.Sleep(time.Minute) // all that was left behind ends
-		if s.value("k") != "" || e.lineCount() != 0 {
-			t.Errorf("key %q, %d lines", s.value("k"), e.lineCount())
+		if s.value("k") != "" || e.queueCount() != 0 {
+			t.Errorf("key %q, %d lines", s.value("k"), e.queueCount())
 		}
 	})
 }
@@ -252,8 +252,8 @@ func TestALostLeaseIsNotDeletedUnderRunningCode(t *testing.T) {
 		}
 		_, _ = h.Release(t.Context())
 		synctest.Wait()
-		if s.value("k") != "" || e.lineCount() != 0 {
-			t.Errorf("key %q, %d lines", s.value("k"), e.lineCount())
+		if s.value("k") != "" || e.queueCount() != 0 {
+			t.Errorf("key %q, %d lines", s.value("k"), e.queueCount())
 		}
 	})
 }

@@ -35,7 +35,7 @@ func (f *fences) empty() bool { return f.next >= f.end }
 // turn's are left. Callers mostly come back for the lock, so even one gets enough
 // numbers for a whole turn. The store reserves fewer where the numbers would run ahead
 // of its clock.
-func (f *fences) wanted(r Request, callers int) int {
+func (f *fences) toReserve(r Request, callers int) int {
 	if !r.Fencing || callers == 0 || f.end-f.next > maxFences/2 {
 		return 0
 	}
@@ -44,7 +44,7 @@ func (f *fences) wanted(r Request, callers int) int {
 
 // fencesFor returns how many numbers a question reserves for so many callers. A caller
 // who is alone needs one.
-func fencesFor(callers int) int {
+func firstReservation(callers int) int {
 	if callers > 1 {
 		return maxFences
 	}

@@ -25,11 +25,11 @@ func TestNumbersAreDrawnFromTheBlockAndNotBeyond(t *testing.T) {
 			t.Fatalf("drew %d, want %d", n, 100+i)
 		}
 		half := int64(maxFences-maxFences/2) - 1
-		if wanted := f.wanted(fenced(0), 2) > 0; wanted != (i >= half) {
+		if wanted := f.toReserve(fenced(0), 2) > 0; wanted != (i >= half) {
 			t.Errorf("after %d draws more are wanted: %v", i+1, wanted)
 		}
 	}
-	if none := newFences(0, 0); !f.empty() || !none.empty() || f.wanted(request(0), 2) != 0 {
+	if none := newFences(0, 0); !f.empty() || !none.empty() || f.toReserve(request(0), 2) != 0 {
 		t.Error("there are numbers left, or some are wanted for one who wants none")
 	}
 }
@@ -38,10 +38,10 @@ func TestNumbersAreWantedForThoseWhoWait(t *testing.T) {
 	for callers, want := range map[int]struct{ question, renewal int }{
 		0: {0, 0}, 1: {1, maxFences}, 2: {maxFences, maxFences}, 1000: {maxFences, maxFences},
 	} {
-		if got := fencesFor(callers); got != want.question {
+		if got := firstReservation(callers); got != want.question {
 			t.Errorf("%d callers: a question wants %d numbers, want %d", callers, got, want.question)
 		}
-		if got := (&fences{}).wanted(fenced(0), callers); got != want.renewal {
+		if got := (&fences{}).toReserve(fenced(0), callers); got != want.renewal {
 			t.Errorf("%d callers: a renewal wants %d numbers, want %d", callers, got, want.renewal)
 		}
 	}
@@ -52,9 +52,9 @@ func TestTwoCallersShareNumbers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		h := hold(t, e, fenced(0))
-		h.line.shard.mu.Lock()
+		h.queue.shard.mu.Lock()
 		h.lease.budget.unlimited = true // nobody else waits
-		h.line.shard.mu.Unlock()
+		h.queue.shard.mu.Unlock()
 		for range maxPasses {
 			next := make(chan *Hold)
 			go func() { next <- hold(t, e, fenced(WaitForever)) }()
@@ -175,9 +175,9 @@ func TestAKeptKeyKeepsItsNumbers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		h := hold(t, e, fenced(0))
-		h.line.shard.mu.Lock()
+		h.queue.shard.mu.Lock()
 		h.lease.fences = newFences(h.Fence()+1, 1)
-		h.line.shard.mu.Unlock()
+		h.queue.shard.mu.Unlock()
 		time.Sleep(time.Second) // the budget is over
 		var fence int64
 		waiting(t, e, fenced(WaitForever), func(h *Hold) { fence = h.Fence() })
@@ -194,8 +194,8 @@ func TestARenewalFetchesNumbersForThoseWhoWait(t *testing.T) {
 		e, _, _ := newEngine()
 		h := hold(t, e, fenced(0))
 		left := func(used int64) fences {
-			h.line.shard.mu.Lock()
-			defer h.line.shard.mu.Unlock()
+			h.queue.shard.mu.Lock()
+			defer h.queue.shard.mu.Unlock()
 			h.lease.fences.next += used
 			return h.lease.fences
 		}
@@ -236,10 +236,10 @@ func TestALateRenewalDoesNotBringOldNumbers(t *testing.T) {
 			return nil
 		})
 		h := hold(t, e, fenced(0))
-		h.line.shard.mu.Lock()
+		h.queue.shard.mu.Lock()
 		h.lease.fences.next = h.lease.fences.end
 		h.lease.budget.unlimited = true // nobody else waits
-		h.line.shard.mu.Unlock()
+		h.queue.shard.mu.Unlock()
 		time.Sleep(request(0).TTL/3 + time.Millisecond)
 		synctest.Wait()
 		var last atomic.Int64

@@ -11,30 +11,30 @@ import (
 type Hold struct {
 	waiter  waiter // what it is until it is granted
 	engine  *Engine
-	line    *line
+	queue   *queue
 	request Request
 	parent  context.Context
 
 	// Set when the hold is granted.
-	token    string
-	lease    *lease // not to be looked into once the hold has ended
-	since    time.Time
-	fence    int64
-	handover Handover
-	number   int
-	overdue  *time.Timer
+	token        string
+	lease        *lease // not to be looked into once the hold has ended
+	since        time.Time
+	fence        int64
+	handover     Handover
+	number       int
+	maxHoldTimer *time.Timer
 
 	// Guarded by the mutex of the line's shard.
-	ctx      context.Context // made when it is asked for
-	cancel   context.CancelCauseFunc
-	nested   map[*Nested]struct{} // the turns under it that are neither released nor lost
-	loss     Loss
-	gone     bool // the lease ended under it; Close does not wait for it any more
-	toldLong bool
-	unseen   bool          // its caller left before it could be told of the grant
-	until    time.Time     // the end of the lease's validity, once it is released
-	ended    chan struct{} // set by the first release; closed once its end is known
-	err      error         // a fault of the release; set before ended is closed
+	ctx          context.Context // made when it is asked for
+	cancel       context.CancelCauseFunc
+	nested       map[*Nested]struct{} // the turns under it that are neither released nor lost
+	loss         Loss
+	leaseEnded   bool // the lease ended under it; Close does not wait for it any more
+	reportedLong bool
+	unreported   bool          // its caller left before it could be told of the grant
+	until        time.Time     // the end of the lease's validity, once it is released
+	done         chan struct{} // set by the first release; closed once its end is known
+	err          error         // a fault of the release; set before ended is closed
 	// ending is how an attempt was ended, and record its answer; stored is what
 	// became of them.
 	ending Ending
@@ -54,11 +54,11 @@ func (h *Hold) Context() context.Context {
 		return made
 	}
 	ctx, cancel := derive(h.parent, over) // unlocked: the parent may be anybody's
-	h.line.shard.mu.Lock()
+	h.queue.shard.mu.Lock()
 	if h.ctx == nil {
 		h.ctx, h.cancel = ctx, cancel
 	}
-	h.line.shard.mu.Unlock()
+	h.queue.shard.mu.Unlock()
 	made, loss, over := h.state()
 	switch {
 	case made != ctx:
@@ -83,9 +83,9 @@ func derive(parent context.Context, over bool) (context.Context, context.CancelC
 // state returns the context, if it was made, and whether the hold has ended or
 // was lost.
 func (h *Hold) state() (ctx context.Context, loss Loss, over bool) {
-	h.line.shard.mu.Lock()
-	defer h.line.shard.mu.Unlock()
-	return h.ctx, h.loss, h.loss != NotLost || h.ended != nil
+	h.queue.shard.mu.Lock()
+	defer h.queue.shard.mu.Unlock()
+	return h.ctx, h.loss, h.loss != NotLost || h.done != nil
 }
 
 // cancelWith cancels the context that was made, if one was, by the time that the
@@ -105,9 +105,9 @@ func (h *Hold) Fence() int64 { return h.fence }
 // ValidUntil returns when the lease ends unless it is renewed; after its release,
 // when it would have ended.
 func (h *Hold) ValidUntil() time.Time {
-	h.line.shard.mu.Lock()
-	defer h.line.shard.mu.Unlock()
-	if h.ended != nil {
+	h.queue.shard.mu.Lock()
+	defer h.queue.shard.mu.Unlock()
+	if h.done != nil {
 		return h.until
 	}
 	return h.lease.validUntil
@@ -115,59 +115,59 @@ func (h *Hold) ValidUntil() time.Time {
 
 // Alive reports whether the hold is neither lost nor released.
 func (h *Hold) Alive() bool {
-	h.line.shard.mu.Lock()
-	defer h.line.shard.mu.Unlock()
-	return h.current() && h.loss == NotLost
+	h.queue.shard.mu.Lock()
+	defer h.queue.shard.mu.Unlock()
+	return h.isCurrent() && h.loss == NotLost
 }
 
 // lossNow returns the loss, if there is one by now.
 func (h *Hold) lossNow() Loss {
-	h.line.shard.mu.Lock()
-	defer h.line.shard.mu.Unlock()
+	h.queue.shard.mu.Lock()
+	defer h.queue.shard.mu.Unlock()
 	return h.loss
 }
 
 // current reports whether the hold is neither released nor under a lease that
 // ended.
-func (h *Hold) current() bool { return h.ended == nil && h.line.lease == h.lease }
+func (h *Hold) isCurrent() bool { return h.done == nil && h.queue.lease == h.lease }
 
 // exceed is called by the timer at the end of the longest hold. The holder is
 // told, and the lease runs out; the key stays until then, or until the holder
 // has come back.
-func (h *Hold) exceed() {
-	l := h.line
-	l.shard.mu.Lock()
-	if !h.current() || h.loss != NotLost {
-		l.shard.mu.Unlock()
+func (h *Hold) onMaxHold() {
+	q := h.queue
+	q.shard.mu.Lock()
+	if !h.isCurrent() || h.loss != NotLost {
+		q.shard.mu.Unlock()
 		return
 	}
 	h.lease.renewAt = time.Time{}
-	var after afterwards
-	h.tell(Overdue, &after)
-	l.shard.mu.Unlock()
+	var after callbacks
+	h.reportLoss(MaxHoldExceeded, &after)
+	q.shard.mu.Unlock()
 	after.run()
 }
 
 // lose ends the line's lease under its holder.
-func (l *line) lose(loss Loss, after *afterwards) {
-	lease := l.lease
+func (q *queue) lose(loss Loss, after *callbacks) {
+	lease := q.lease
 	h := lease.holder
-	l.engine.schedule.drop(lease)
-	l.haunt(lease)
+	q.engine.schedule.drop(lease)
+	q.markLost(lease)
 	lease.holder = nil
-	h.gone = true
-	l.engine.work.Done()
+	h.leaseEnded = true
+	q.engine.work.Done()
 	if h.loss == NotLost {
-		h.tell(loss, after)
+		h.reportLoss(loss, after)
 	}
-	l.proceed(true)
+	q.endEpisode(true)
 }
 
 // tell cancels the holder's context with the cause of the loss.
-func (h *Hold) tell(loss Loss, after *afterwards) {
+func (h *Hold) reportLoss(loss Loss, after *callbacks) {
 	h.loss = loss
 	event := Event{Kind: Lost, Key: h.request.Key, Held: time.Since(h.since), Loss: loss}
-	seen, cancel := !h.unseen, h.cancel
+	seen, cancel := !h.unreported, h.cancel
 	after.add(func() {
 		cancelWith(cancel, h.engine.hooks.Cause(loss))
 		if seen {

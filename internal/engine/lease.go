@@ -14,16 +14,16 @@ const drift = 2 * time.Millisecond
 // release. It may serve several holders one after the other. It is guarded by
 // the mutex of its line's shard.
 type lease struct {
-	line *line
+	queue *queue
 	// position in the schedule's heap, from 1; 0 while it is not in it. due is
 	// when the lease has to be seen to. Both are guarded by the schedule's mutex.
 	position int
 	due      time.Time
-	tenure
+	leaseState
 }
 
 // A tenure is what the store gave, and what has become of it.
-type tenure struct {
+type leaseState struct {
 	token string
 	begun time.Time // when its grant was heard of
 	// attempt is the one that it was granted for, the number-th of its request;
@@ -42,7 +42,7 @@ type tenure struct {
 	fences fences
 	budget budget
 	// wanted is true once another process was known to wait for it.
-	wanted bool
+	othersWait bool
 	// extended is true once a holder asked for a longer life: the next holder
 	// does not inherit it.
 	extended bool
@@ -54,7 +54,7 @@ type tenure struct {
 	// flight, and where there is none.
 	renewAt time.Time
 	// awaits is true while it stands in line to be renewed; see pace.
-	awaits bool
+	awaitsRenewal bool
 	// renewals in flight; a release waits for them.
 	inFlight int
 	// afterRenewals is called when the last renewal in flight has ended.
@@ -62,14 +62,14 @@ type tenure struct {
 }
 
 // newLease returns the lease that an answer granted to the request's token.
-func newLease(l *line, r store.Request, sent time.Time) *lease {
-	fresh := &l.firstLease
-	if l.used {
-		fresh = &lease{line: l}
+func newLease(q *queue, r store.Request, sent time.Time) *lease {
+	fresh := &q.firstLease
+	if q.firstLeaseUsed {
+		fresh = &lease{queue: q}
 	}
-	l.used = true
+	q.firstLeaseUsed = true
 	now := time.Now()
-	fresh.tenure = tenure{
+	fresh.leaseState = leaseState{
 		token: r.Token, ttl: r.TTL, sent: sent, validUntil: validUntil(sent, r.TTL),
 		begun: now, budget: budget{begun: now}, attempt: r.Attempt,
 	}
@@ -96,7 +96,7 @@ func (l *lease) raise(sent time.Time, ttl time.Duration) {
 // renewed takes in the answer to a renewal that found the token in the key.
 func (l *lease) renewed(r store.Renewal, ttl time.Duration) {
 	l.raise(r.Since, ttl)
-	l.lineSeen(r.Line, r.Since)
+	l.noteStoreQueue(r.Line, r.Since)
 	l.fences.add(r.Fence, r.Fences)
 }
 
@@ -106,4 +106,46 @@ func (l *lease) renewed(r store.Renewal, ttl time.Duration) {
 func (l *lease) suits(r Request, now time.Time) bool {
 	return r.Renew && r.TTL <= l.ttl && l.validUntil.Sub(now) >= r.TTL/3 &&
 		(!r.Fencing || !l.fences.empty())
+}
+
+// The budget of local passing: after so many passes, or so long from the
+// grant, the lease goes back to the store, so that other processes have their
+// turn.
+const (
+	maxPasses   = 64
+	maxPassTime = 50 * time.Millisecond
+)
+
+// A budget says how much longer a lease may be passed on in this process. It
+// is without limit as long as no other process waits for the key. That is not
+// known of a fresh lease, unless the store said so.
+type budget struct {
+	unlimited bool
+	begun     time.Time
+	passes    int
+}
+
+// over reports whether the lease has to go back.
+func (b *budget) isSpent(ttl time.Duration, now time.Time) bool {
+	return !b.unlimited && (b.passes >= maxPasses || now.Sub(b.begun) >= min(ttl/4, maxPassTime))
+}
+
+// limit begins the budget of a lease that was without limit.
+func (b *budget) start(now time.Time) {
+	if b.unlimited {
+		*b = budget{begun: now}
+	}
+}
+
+// lineSeen takes in how many wait in the store's line, as a command of that
+// sending time saw it. The line is only known to be empty to a process that has
+// listened since: whoever comes later tells it.
+func (l *lease) noteStoreQueue(waiting int, sent time.Time) {
+	switch {
+	case waiting > 0:
+		l.othersWait = true
+		l.budget.start(time.Now())
+	case waiting == 0 && l.queue.isListening() && sent.After(l.queue.lastHint):
+		l.budget.unlimited = true
+	}
 }

@@ -12,7 +12,7 @@ import (
 
 // crowd lets so many callers wait for a key at once, and returns how many of
 // them were refused, by reason, at once.
-func crowd(t *testing.T, e *Engine, key string, n int) (refused map[Reason]int) {
+func startWaiters(t *testing.T, e *Engine, key string, n int) (refused map[Reason]int) {
 	t.Helper()
 	var mu sync.Mutex
 	refused = make(map[Reason]int)
@@ -26,7 +26,7 @@ func crowd(t *testing.T, e *Engine, key string, n int) (refused map[Reason]int) 
 				mu.Lock()
 				defer mu.Unlock()
 				refused[reasonOf(t, err)]++
-				if time.Since(begun) > aMoment {
+				if time.Since(begun) > storeDelay {
 					t.Errorf("refused after %v", time.Since(begun))
 				}
 				return
@@ -35,13 +35,13 @@ func crowd(t *testing.T, e *Engine, key string, n int) (refused map[Reason]int) 
 		}()
 		synctest.Wait()
 	}
-	time.Sleep(2 * aMoment)
+	time.Sleep(2 * storeDelay)
 	synctest.Wait()
 	return refused
 }
 
 // aMoment is how long the store takes where it does not answer at once.
-const aMoment = time.Millisecond
+const storeDelay = time.Millisecond
 
 //faults:row 32
 func TestTheLineIsBounded(t *testing.T) {
@@ -58,7 +58,7 @@ func TestTheLineIsBounded(t *testing.T) {
 			s.set("k", "foreign", time.Hour)
 			s.before.set(func(transition string, _ store.Request) error {
 				if transition == "take" {
-					time.Sleep(aMoment) // the others come meanwhile
+					time.Sleep(storeDelay) // the others come meanwhile
 				}
 				return nil
 			})
@@ -70,7 +70,7 @@ func TestTheLineIsBounded(t *testing.T) {
 				e, s, _ := newEngine()
 				e.limits.perKey = 5
 				free := start(t, e, s)
-				if refused := crowd(t, e, "k", 8); refused[LineFull] != 3 || len(refused) != 1 {
+				if refused := startWaiters(t, e, "k", 8); refused[QueueFull] != 3 || len(refused) != 1 {
 					t.Errorf("refused %v, want 3 of 8", refused)
 				}
 				if _, err := e.Acquire(t.Context(), request(0)); reasonOf(t, err) != Busy {
@@ -78,7 +78,7 @@ func TestTheLineIsBounded(t *testing.T) {
 				}
 				free()
 				time.Sleep(time.Minute)
-				if refused := crowd(t, e, "k", 1); len(refused) != 0 || e.limits.waiting.Load() != 0 {
+				if refused := startWaiters(t, e, "k", 1); len(refused) != 0 || e.limits.waiting.Load() != 0 {
 					t.Errorf("the line is empty again: refused %v", refused)
 				}
 			})
@@ -94,13 +94,13 @@ func TestAllLinesTogetherAreBounded(t *testing.T) {
 		for _, key := range []string{"a", "b", "c"} {
 			s.set(key, "foreign", time.Minute)
 		}
-		if refused := crowd(t, e, "a", 3); len(refused) != 0 {
+		if refused := startWaiters(t, e, "a", 3); len(refused) != 0 {
 			t.Errorf("refused %v", refused)
 		}
-		if refused := crowd(t, e, "b", 3); refused[Overloaded] != 1 || len(refused) != 1 {
+		if refused := startWaiters(t, e, "b", 3); refused[Overloaded] != 1 || len(refused) != 1 {
 			t.Errorf("refused %v, want 1", refused)
 		}
-		if refused := crowd(t, e, "c", 1); refused[Overloaded] != 1 {
+		if refused := startWaiters(t, e, "c", 1); refused[Overloaded] != 1 {
 			t.Errorf("refused %v: the first of a line has to wait as well", refused)
 		}
 		// Who does not have to wait is not refused.
@@ -114,7 +114,7 @@ func TestAllLinesTogetherAreBounded(t *testing.T) {
 			defer release(t, h)
 		}
 		time.Sleep(2 * time.Minute)
-		if refused := crowd(t, e, "a", 5); len(refused) != 0 || e.limits.waiting.Load() != 0 {
+		if refused := startWaiters(t, e, "a", 5); len(refused) != 0 || e.limits.waiting.Load() != 0 {
 			t.Errorf("the lines are empty again: refused %v", refused)
 		}
 	})
@@ -128,7 +128,7 @@ func TestTheFirstOfALineKeepsItsPlace(t *testing.T) {
 		s.set("k", "foreign", time.Second)
 		s.before.set(func(transition string, _ store.Request) error {
 			if transition == "take" {
-				time.Sleep(aMoment)
+				time.Sleep(storeDelay)
 			}
 			return nil
 		})
@@ -146,7 +146,7 @@ func TestTheFirstOfALineKeepsItsPlace(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if want := [3]Reason{0, 0, LineFull}; reasons != want {
+		if want := [3]Reason{0, 0, QueueFull}; reasons != want {
 			t.Errorf("refused %v, want %v", reasons, want)
 		}
 	})
@@ -160,12 +160,12 @@ func TestALeaverMakesRoom(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() { _, _ = e.Acquire(ctx, request(WaitForever)) }()
 		synctest.Wait()
-		if refused := crowd(t, e, "k", 1); refused[LineFull] != 1 {
+		if refused := startWaiters(t, e, "k", 1); refused[QueueFull] != 1 {
 			t.Errorf("refused %v", refused)
 		}
 		cancel()
 		synctest.Wait()
-		if refused := crowd(t, e, "k", 1); len(refused) != 0 {
+		if refused := startWaiters(t, e, "k", 1); len(refused) != 0 {
 			t.Errorf("refused %v", refused)
 		}
 		release(t, h)

@@ -42,15 +42,15 @@ func TestReleaseAfterLossDoesNotWaitForTheStore(t *testing.T) {
 				if took := time.Since(begun); loss != test.want || err != nil || took > 0 {
 					t.Errorf("loss %v, error %v after %v, want %v at once", loss, err, took, test.want)
 				}
-				time.Sleep(outage + longestPause)
+				time.Sleep(outage + maxPause)
 				synctest.Wait()
-				if tries := p.stores[0].tried("release"); tries < 2 {
+				if tries := p.stores[0].begunCount("release"); tries < 2 {
 					t.Errorf("%d releases sent, want one more after the outage", tries)
 				}
 				if value := p.server.value("k"); value != "" {
 					t.Error("the key is not free after the outage")
 				}
-				p.rest(t)
+				p.checkIdle(t)
 			})
 		})
 	}
@@ -67,10 +67,10 @@ func TestReleaseAfterValidityReportsLoss(t *testing.T) {
 		h := hold(t, p.engines[0], r)
 		var token string
 		waiting(t, p.engines[0], request(WaitForever), func(next *Hold) { token = next.Token() })
-		h.line.shard.mu.Lock()
+		h.queue.shard.mu.Lock()
 		h.lease.budget.unlimited = true     // no other process waits
 		p.engines[0].schedule.drop(h.lease) // as a timer that is late
-		h.line.shard.mu.Unlock()
+		h.queue.shard.mu.Unlock()
 		time.Sleep(r.TTL)
 		loss, err := h.Release(context.Background())
 		if loss != Taken || err != nil {
@@ -81,7 +81,7 @@ func TestReleaseAfterValidityReportsLoss(t *testing.T) {
 		if token == "" || token == h.Token() {
 			t.Errorf("the waiter was served under the token %q after %q", token, h.Token())
 		}
-		p.rest(t)
+		p.checkIdle(t)
 	})
 }
 
@@ -91,7 +91,7 @@ func TestReleaseAfterCloseGaveUpSendsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		h := hold(t, e, request(0))
-		if err := e.Close(canceled()); err == nil {
+		if err := e.Close(canceledContext()); err == nil {
 			t.Error("closed under a holder")
 		}
 		if loss, err := h.Release(context.Background()); loss != Closed || err != nil {
@@ -99,7 +99,7 @@ func TestReleaseAfterCloseGaveUpSendsNothing(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if n := s.tried("release"); n != 0 || s.value("k") != h.Token() {
+		if n := s.begunCount("release"); n != 0 || s.value("k") != h.Token() {
 			t.Errorf("%d releases sent, key %q", n, s.value("k"))
 		}
 	})
@@ -113,10 +113,10 @@ func TestReleaseStopsTimerOfMaxHold(t *testing.T) {
 		r.MaxHold = time.Hour
 		h := hold(t, p.engines[0], r)
 		release(t, h)
-		if h.overdue.Stop() {
+		if h.maxHoldTimer.Stop() {
 			t.Error("the timer was running after the release")
 		}
-		p.rest(t)
+		p.checkIdle(t)
 	})
 }
 
@@ -130,13 +130,13 @@ func TestReleaseReportsFirstLoss(t *testing.T) {
 		h := hold(t, p.engines[0], r)
 		<-h.Context().Done()
 		p.server.set("k", "thief", time.Second)
-		if loss, err := h.Release(context.Background()); loss != Overdue || err != nil {
-			t.Errorf("loss %v, error %v, want %v", loss, err, Overdue)
+		if loss, err := h.Release(context.Background()); loss != MaxHoldExceeded || err != nil {
+			t.Errorf("loss %v, error %v, want %v", loss, err, MaxHoldExceeded)
 		}
-		if lost := p.events[0].of(Lost); len(lost) != 1 || lost[0].Loss != Overdue {
-			t.Errorf("lost %+v, want %v once", lost, Overdue)
+		if lost := p.events[0].of(Lost); len(lost) != 1 || lost[0].Loss != MaxHoldExceeded {
+			t.Errorf("lost %+v, want %v once", lost, MaxHoldExceeded)
 		}
 		time.Sleep(2 * time.Second)
-		p.rest(t)
+		p.checkIdle(t)
 	})
 }

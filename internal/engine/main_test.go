@@ -58,8 +58,8 @@ func newEngineOn(server *fakeServer, process string) (*Engine, *fakeStore, *reco
 }
 
 // lineCount returns how many lines the engine keeps.
-func (e *Engine) lineCount() (n int) {
-	e.eachShard(func(s *shard) { n += len(s.lines) })
+func (e *Engine) queueCount() (n int) {
+	e.eachShard(func(s *shard) { n += len(s.queues) })
 	return n
 }
 

@@ -24,12 +24,12 @@ func (h *Hold) Nest(parent context.Context) *Nested {
 	h.Context() // makes h.cancel
 	n := &Nested{hold: h}
 	n.ctx, n.cancel = context.WithCancelCause(parent) // unlocked: the parent may be any context
-	h.line.shard.mu.Lock()
+	h.queue.shard.mu.Lock()
 	alive := h.lossOfNested() == NotLost
 	if alive {
-		h.keepNested(n)
+		h.addNested(n)
 	}
-	h.line.shard.mu.Unlock()
+	h.queue.shard.mu.Unlock()
 	if !alive {
 		n.cancel(nil)
 		return nil
@@ -38,7 +38,7 @@ func (h *Hold) Nest(parent context.Context) *Nested {
 }
 
 // keepNested adds a turn to those that end with the hold. The caller holds the mutex.
-func (h *Hold) keepNested(n *Nested) {
+func (h *Hold) addNested(n *Nested) {
 	if h.nested == nil {
 		h.nested = make(map[*Nested]struct{})
 		cancel := h.cancel
@@ -53,7 +53,7 @@ func (h *Hold) keepNested(n *Nested) {
 // LoseNested ends the turns that are not released, with the loss of the hold, or with
 // Taken where the hold is released, or is about to be. The release of the hold calls it.
 func (h *Hold) LoseNested() {
-	h.line.shard.mu.Lock()
+	h.queue.shard.mu.Lock()
 	lost, loss := h.nested, h.loss
 	h.nested = nil
 	if loss == NotLost {
@@ -62,7 +62,7 @@ func (h *Hold) LoseNested() {
 	for n := range lost {
 		n.ended, n.loss = true, loss
 	}
-	h.line.shard.mu.Unlock()
+	h.queue.shard.mu.Unlock()
 	for n := range lost {
 		n.cancel(h.engine.hooks.Cause(loss))
 	}
@@ -71,7 +71,7 @@ func (h *Hold) LoseNested() {
 // lossOfNested returns what a turn under the hold reports if it ends now: the loss of
 // the hold, or Taken if the hold was released. The caller holds the mutex.
 func (h *Hold) lossOfNested() Loss {
-	if h.loss == NotLost && !h.current() {
+	if h.loss == NotLost && !h.isCurrent() {
 		return Taken
 	}
 	return h.loss
@@ -84,9 +84,9 @@ func (n *Nested) Context() context.Context { return n.ctx }
 // Extend is Hold.Extend. A turn that was lost returns its loss, and one that was
 // released Taken.
 func (n *Nested) Extend(ctx context.Context, ttl time.Duration) (Loss, error) {
-	n.hold.line.shard.mu.Lock()
+	n.hold.queue.shard.mu.Lock()
 	ended, loss := n.ended, n.loss
-	n.hold.line.shard.mu.Unlock()
+	n.hold.queue.shard.mu.Unlock()
 	switch {
 	case !ended:
 		return n.hold.Extend(ctx, ttl)
@@ -101,13 +101,13 @@ func (n *Nested) Extend(ctx context.Context, ttl time.Duration) (Loss, error) {
 // was lost before. Later calls do nothing and return the same.
 func (n *Nested) Release() Loss {
 	h := n.hold
-	h.line.shard.mu.Lock()
+	h.queue.shard.mu.Lock()
 	if !n.ended {
 		n.ended, n.loss = true, h.lossOfNested()
 		delete(h.nested, n)
 	}
 	loss := n.loss
-	h.line.shard.mu.Unlock()
+	h.queue.shard.mu.Unlock()
 	if loss == NotLost {
 		n.cancel(nil)
 	} else {

@@ -31,12 +31,12 @@ func TestNestedTurnsAreKeptUntilTheyEnd(t *testing.T) {
 }
 
 // counting is a context that counts the functions which wait for its end.
-type counting struct {
+type countingContext struct {
 	context.Context
 	waiting int
 }
 
-func (c *counting) AfterFunc(func()) (stop func() bool) {
+func (c *countingContext) AfterFunc(func()) (stop func() bool) {
 	c.waiting++
 	return func() bool {
 		c.waiting--
@@ -44,14 +44,14 @@ func (c *counting) AfterFunc(func()) (stop func() bool) {
 	}
 }
 
-func (c *counting) Value(any) any { return nil } // or the context would be taken for its parent
+func (c *countingContext) Value(any) any { return nil } // or the context would be taken for its parent
 
 // Neither a turn that was refused nor one that has ended leaves anything in the context
 // of its caller.
 func TestNestedTurnsLeaveNothingInTheirParent(t *testing.T) {
 	e, _, _ := newEngine()
 	defer func() { _ = e.Close(t.Context()) }()
-	parent := &counting{Context: t.Context()}
+	parent := &countingContext{Context: t.Context()}
 	h := hold(t, e, request(0))
 	released, lost := h.Nest(parent), h.Nest(parent)
 	if parent.waiting != 2 {

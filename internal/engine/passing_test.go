@@ -38,7 +38,7 @@ func TestCloseDuringRenewalBeforePassLosesNoHolder(t *testing.T) {
 			return nil
 		})
 		release(t, h)
-		if err := e.Close(canceled()); err == nil {
+		if err := e.Close(canceledContext()); err == nil {
 			t.Error("closed during a renewal")
 		}
 		if reason := reasonOf(t, <-refused); reason != ClosedDown {
@@ -48,8 +48,8 @@ func TestCloseDuringRenewalBeforePassLosesNoHolder(t *testing.T) {
 		if lost := events.of(Lost); len(lost) != 0 {
 			t.Errorf("lost %+v", lost)
 		}
-		if err := e.Close(t.Context()); err != nil || s.value("k") != "" || e.lineCount() != 0 {
-			t.Errorf("close: %v; key %q, %d lines", err, s.value("k"), e.lineCount())
+		if err := e.Close(t.Context()); err != nil || s.value("k") != "" || e.queueCount() != 0 {
+			t.Errorf("close: %v; key %q, %d lines", err, s.value("k"), e.queueCount())
 		}
 	})
 }
@@ -94,7 +94,7 @@ func TestFaultOfHandOffReachesWaiter(t *testing.T) {
 				}
 				p.stores[0].before.set(nil)
 				time.Sleep(time.Minute)
-				p.rest(t)
+				p.checkIdle(t)
 			})
 		})
 	}
@@ -111,7 +111,7 @@ func TestCloseAfterFailedPassLeavesNoTimer(t *testing.T) {
 		p.server.set("k", "thief", time.Second)
 		release(t, h)
 		time.Sleep(3 * time.Second)
-		p.rest(t)
+		p.checkIdle(t)
 		if err := e.Close(t.Context()); err != nil {
 			t.Errorf("close: %v", err)
 		}
@@ -143,7 +143,7 @@ func TestPassWhileLeaseWaitsForRenewal(t *testing.T) {
 					return nil
 				})
 				slow := request(0)
-				for i := range mostRenewals {
+				for i := range maxRenewals {
 					slow.Key = "slow" + strconv.Itoa(i)
 					hold(t, e, slow)
 				}
@@ -161,9 +161,9 @@ func TestPassWhileLeaseWaitsForRenewal(t *testing.T) {
 					passed <- successor
 				}()
 				synctest.Wait()
-				h.line.shard.mu.Lock()
+				h.queue.shard.mu.Lock()
 				h.lease.budget.unlimited = true // or the lease would go back
-				h.line.shard.mu.Unlock()
+				h.queue.shard.mu.Unlock()
 				time.Sleep(time.Until(granted.Add(request(0).TTL/3 + outage/2)))
 				if n := len(renewalsOf(s, h.Token())); n != 0 {
 					t.Fatalf("%d renewals: the lease does not wait for its renewal", n)
@@ -185,7 +185,7 @@ func TestPassWhileLeaseWaitsForRenewal(t *testing.T) {
 					}
 				}
 				successor.BeginRelease()
-				_ = e.Close(canceled())
+				_ = e.Close(canceledContext())
 				time.Sleep(time.Hour)
 			})
 		})

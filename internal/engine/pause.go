@@ -9,54 +9,54 @@ import (
 
 // safetyTime is how long a waiter relies on being told: then it looks again,
 // since its hint may be lost, its holder dead, its place in line forgotten.
-const safetyTime = time.Second
+const recheckInterval = time.Second
 
 // The pauses after a fault grow from the shortest to the longest.
 const (
-	shortestPause = 5 * time.Millisecond
-	longestPause  = 250 * time.Millisecond
+	minPause = 5 * time.Millisecond
+	maxPause = 250 * time.Millisecond
 )
 
 // silentPauses are those between two looks at a key whose end nobody tells, in
 // their order; the last one stays.
-var silentPauses = [...]time.Duration{50 * time.Millisecond, 100 * time.Millisecond, longestPause}
+var pollPauses = [...]time.Duration{50 * time.Millisecond, 100 * time.Millisecond, maxPause}
 
 // mostSplits is how often a vote may be split before those who may not wait are
 // told that the key is busy.
-const mostSplits = 4
+const maxSplits = 4
 
 // patience is how often in a row a line has paused for the same reason.
-type patience struct{ faults, silences, splits int }
+type pauses struct{ faults, polls, splits int }
 
 // afterSplit returns how long to pause after a split vote: any part of a span that
 // doubles, so that those who have split it come back one after the other.
-func (p *patience) afterSplit() time.Duration {
+func (p *pauses) afterSplit() time.Duration {
 	p.splits++
-	return rand.N(min(shortestPause<<min(p.splits, 6), longestPause)) //nolint:gosec // jitter needs no secret randomness
+	return rand.N(min(minPause<<min(p.splits, 6), maxPause)) //nolint:gosec // jitter needs no secret randomness
 }
 
 // after returns how long to pause after this answer, or fault. deaf is true
 // where the server does not know yet that this process listens.
-func (p *patience) after(answer store.Answer, err error, deaf bool) time.Duration {
+func (p *pauses) after(answer store.Answer, err error, deaf bool) time.Duration {
 	if err != nil || answer.Granted { // too late to be of use
 		p.faults++
 		return backoff(p.faults - 1)
 	}
 	p.faults, p.splits = 0, 0
 	if !answer.Silent && !deaf {
-		p.silences = 0
-		return jitter(lesser(answer.Remaining, safetyTime))
+		p.polls = 0
+		return jitter(untilExpiry(answer.Remaining, recheckInterval))
 	}
-	p.silences++
-	return lesser(answer.Remaining, silentPauses[min(p.silences, len(silentPauses))-1])
+	p.polls++
+	return untilExpiry(answer.Remaining, pollPauses[min(p.polls, len(pollPauses))-1])
 }
 
 // backoff returns a random part, at least half, of a span that doubles with
 // each try from the shortest to the longest pause.
 func backoff(tries int) time.Duration {
-	span := longestPause
+	span := maxPause
 	if tries < 6 { // 5 ms doubled six times is over the longest
-		span = min(shortestPause<<tries, longestPause)
+		span = min(minPause<<tries, maxPause)
 	}
 	return span/2 + rand.N(span/2) //nolint:gosec // jitter needs no secret randomness
 }
@@ -68,7 +68,7 @@ func jitter(d time.Duration) time.Duration {
 }
 
 // lesser returns the pause, but not one past the end of the key in the way.
-func lesser(remaining, pause time.Duration) time.Duration {
+func untilExpiry(remaining, pause time.Duration) time.Duration {
 	if remaining > 0 && remaining < pause {
 		return remaining
 	}
@@ -78,43 +78,43 @@ func lesser(remaining, pause time.Duration) time.Duration {
 // pause asks again after d, or when a hint or a caller that leaves wakes the
 // line. It asks at once if that has happened already, if nobody waits any more,
 // or if somebody wants an answer at once.
-func (l *line) pause(d time.Duration) {
-	if d == 0 || l.tries > 0 {
-		l.ask()
+func (q *queue) pause(d time.Duration) {
+	if d == 0 || q.nowaiters > 0 {
+		q.ask()
 		return
 	}
-	l.sleep(d)
+	q.pauseAlways(d)
 }
 
 // sleep is pause for those, too, who want an answer at once.
-func (l *line) sleep(d time.Duration) {
-	if l.again || l.first == nil {
-		l.ask()
+func (q *queue) pauseAlways(d time.Duration) {
+	if q.recheck || q.first == nil {
+		q.ask()
 		return
 	}
-	l.engine.work.Add()
+	q.engine.work.Add()
 	var timer *time.Timer
 	timer = time.AfterFunc(d, func() {
-		defer l.engine.work.Done()
-		l.shard.mu.Lock()
-		defer l.shard.mu.Unlock()
-		if l.timer == timer {
-			l.timer = nil
-			l.ask()
+		defer q.engine.work.Done()
+		q.shard.mu.Lock()
+		defer q.shard.mu.Unlock()
+		if q.timer == timer {
+			q.timer = nil
+			q.ask()
 		}
 	})
-	l.timer = timer
+	q.timer = timer
 }
 
 // wake ends the line's pause, or keeps it from the next one.
-func (l *line) wake() {
-	l.again = true
-	if l.timer == nil {
+func (q *queue) wake() {
+	q.recheck = true
+	if q.timer == nil {
 		return
 	}
-	if l.timer.Stop() {
-		l.engine.work.Done()
+	if q.timer.Stop() {
+		q.engine.work.Done()
 	}
-	l.timer = nil
-	l.ask()
+	q.timer = nil
+	q.ask()
 }

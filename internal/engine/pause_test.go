@@ -42,13 +42,13 @@ func TestHowLongALineIsPatient(t *testing.T) {
 			"nobody tells",
 			store.Answer{Silent: true, Remaining: time.Minute},
 			nil, false,
-			silentPauses[:], silentPauses[:],
+			pollPauses[:], pollPauses[:],
 		},
 		{
 			"it cannot hear",
 			store.Answer{Remaining: time.Minute},
 			nil, true,
-			silentPauses[:], silentPauses[:],
+			pollPauses[:], pollPauses[:],
 		},
 		{
 			"nobody tells, and the holder ends before",
@@ -61,14 +61,14 @@ func TestHowLongALineIsPatient(t *testing.T) {
 			"faults",
 			store.Answer{},
 			fault, false,
-			[]time.Duration{shortestPause / 2, shortestPause, 2 * shortestPause},
-			[]time.Duration{shortestPause, 2 * shortestPause, longestPause},
+			[]time.Duration{minPause / 2, minPause, 2 * minPause},
+			[]time.Duration{minPause, 2 * minPause, maxPause},
 		},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			for range 100 {
-				var p patience
+				var p pauses
 				for i := range 12 {
 					n := min(i, len(test.least)-1)
 					if d := p.after(test.answer, test.err, test.deaf); d < test.least[n] || d > test.most[n] {
@@ -81,12 +81,12 @@ func TestHowLongALineIsPatient(t *testing.T) {
 }
 
 func TestAnAnswerEndsTheRowOfFaults(t *testing.T) {
-	var p patience
+	var p pauses
 	for range 10 {
 		p.after(store.Answer{}, errors.New("down"), false)
 	}
 	p.after(store.Answer{Remaining: time.Minute}, nil, false)
-	if d := p.after(store.Answer{}, errors.New("down"), false); d > shortestPause {
+	if d := p.after(store.Answer{}, errors.New("down"), false); d > minPause {
 		t.Errorf("the next fault pauses for %v", d)
 	}
 }

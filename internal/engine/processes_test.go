@@ -30,15 +30,15 @@ func newProcesses(n int) *processes {
 }
 
 // rest fails the test unless nothing is left of all that was done.
-func (p *processes) rest(t *testing.T) {
+func (p *processes) checkIdle(t *testing.T) {
 	t.Helper()
 	synctest.Wait()
-	if value, line := p.server.value("k"), p.server.line("k"); value != "" || len(line) != 0 {
+	if value, line := p.server.value("k"), p.server.queue("k"); value != "" || len(line) != 0 {
 		t.Errorf("left: key %q, line %v", value, line)
 	}
 	for i, e := range p.engines {
-		if e.lineCount() != 0 || p.stores[i].listens() || e.limits.waiting.Load() != 0 {
-			t.Errorf("process %d: %d lines, listens %v, %d wait", i, e.lineCount(), p.stores[i].listens(), e.limits.waiting.Load())
+		if e.queueCount() != 0 || p.stores[i].listens() || e.limits.waiting.Load() != 0 {
+			t.Errorf("process %d: %d lines, listens %v, %d wait", i, e.queueCount(), p.stores[i].listens(), e.limits.waiting.Load())
 		}
 	}
 }
@@ -66,7 +66,7 @@ func TestProcessesAreServedInTheOrderInWhichTheyCame(t *testing.T) {
 				t.Errorf("process %d: transitions %v", i, got)
 			}
 		}
-		p.rest(t)
+		p.checkIdle(t)
 	})
 }
 
@@ -104,7 +104,7 @@ func TestProcessesTakeTurns(t *testing.T) {
 		if most := 4 + 2*(turns+2); commands > most {
 			t.Errorf("%d commands for %d turns, want at most %d", commands, turns, most)
 		}
-		p.rest(t)
+		p.checkIdle(t)
 	})
 }
 
@@ -134,7 +134,7 @@ func TestALeaseIsPassedWithoutLimitUntilAnotherProcessWaits(t *testing.T) {
 		if served.Load() != 900 {
 			t.Errorf("%d served", served.Load())
 		}
-		p.rest(t)
+		p.checkIdle(t)
 	})
 }
 
@@ -154,11 +154,11 @@ func TestALeaverIsOutOfTheServersLine(t *testing.T) {
 					t.Errorf("leaver: %v", err)
 				}
 				synctest.Wait()
-				if line := p.server.line("k"); len(line) != 0 {
+				if line := p.server.queue("k"); len(line) != 0 {
 					t.Errorf("in line: %v", line)
 				}
 				release(t, h)
-				p.rest(t)
+				p.checkIdle(t)
 			})
 		})
 	}
@@ -182,7 +182,7 @@ func TestAGrantFromElsewhereThatCrossedALeavingIsPassedOn(t *testing.T) {
 		if late := served.Sub(begun); late < 0 || late > 100*time.Millisecond {
 			t.Errorf("served %v late", late)
 		}
-		p.rest(t)
+		p.checkIdle(t)
 	})
 }
 
@@ -203,7 +203,7 @@ func TestWaitersCostTheServerNothing(t *testing.T) {
 			t.Errorf("%d commands to stand in line", before)
 		}
 		release(t, h)
-		p.rest(t)
+		p.checkIdle(t)
 	})
 }
 
@@ -241,7 +241,7 @@ func TestFencesRise(t *testing.T) {
 			t.Error("a fence that nobody asked for")
 		}
 		release(t, h)
-		p.rest(t)
+		p.checkIdle(t)
 	})
 }
 
@@ -258,10 +258,10 @@ func TestCloseLeavesTheServersLine(t *testing.T) {
 		if err := p.engines[1].Close(t.Context()); err != nil {
 			t.Errorf("close: %v", err)
 		}
-		if line := p.server.line("k"); len(line) != 0 {
+		if line := p.server.queue("k"); len(line) != 0 {
 			t.Errorf("in line: %v", line)
 		}
 		release(t, h)
-		p.rest(t)
+		p.checkIdle(t)
 	})
 }

@@ -13,16 +13,16 @@ import (
 )
 
 const (
-	randomRuns = 2000
-	randomTime = 2 * time.Second // of the real clock, for all of them
-	faultyTime = 20 * time.Second
+	randomRuns   = 2000
+	randomBudget = 2 * time.Second // of the real clock, for all of them
+	faultPeriod  = 20 * time.Second
 )
 
 // Callers of all kinds among faults of all kinds but those that outlast a lease.
 // Nobody dies, so nobody is told that an attempt died, nor runs as a second one;
 // there is one answer; and nothing is left. The name of a run is its seed.
 func TestAttemptsAtRandom(t *testing.T) {
-	over := time.Now().Add(randomTime)
+	over := time.Now().Add(randomBudget)
 	for seed := uint64(0); seed < randomRuns && time.Now().Before(over); seed++ {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { newRandomRun(seed).run(t) })
@@ -33,7 +33,7 @@ func TestAttemptsAtRandom(t *testing.T) {
 // A randomRun is callers of one key in several processes, and what became of them.
 type randomRun struct {
 	*processes
-	calm time.Time // no fault from then on
+	faultsEnd time.Time // no fault from then on
 
 	mu        sync.Mutex
 	source    *rand.Rand
@@ -45,7 +45,7 @@ type randomRun struct {
 
 func newRandomRun(seed uint64) *randomRun {
 	run := &randomRun{
-		processes: newProcesses(3), calm: time.Now().Add(faultyTime),
+		processes: newProcesses(3), faultsEnd: time.Now().Add(faultPeriod),
 		source:  rand.New(rand.NewPCG(seed, 0)),
 		answers: map[string]int{}, reasons: map[Reason]int{},
 	}
@@ -54,7 +54,7 @@ func newRandomRun(seed uint64) *randomRun {
 		s.after.set(func(transition string, r store.Request) error {
 			err := run.fault(transition, 25)
 			if err != nil && (transition == "begin" || transition == "take") && run.choose(2) == 0 {
-				time.AfterFunc(run.upTo(100*time.Millisecond), func() { s.late(r.Key, r.Token) }) // its late reply
+				time.AfterFunc(run.upTo(100*time.Millisecond), func() { s.lateGrant(r.Key, r.Token) }) // its late reply
 			}
 			return err
 		})
@@ -82,7 +82,7 @@ func (run *randomRun) note(f func()) {
 // fault takes its time, and fails so many times in a hundred. Renewals do not
 // fail: a lease that is lost is another story.
 func (run *randomRun) fault(transition string, rate int) error {
-	if time.Now().After(run.calm) {
+	if time.Now().After(run.faultsEnd) {
 		return nil
 	}
 	if run.choose(3) == 0 {
@@ -98,9 +98,9 @@ func (run *randomRun) fault(transition string, rate int) error {
 // old ones, that of its lease, and those that it issues next.
 func (run *randomRun) forge(process int) {
 	e := run.engines[process]
-	for time.Now().Before(run.calm) {
+	for time.Now().Before(run.faultsEnd) {
 		time.Sleep(run.upTo(50 * time.Millisecond))
-		next := int(e.episodes.Load()) + 1
+		next := int(e.tokens.Load()) + 1
 		token := fmt.Sprint(e.process, ":", 1+run.choose(next+2))
 		for range 1 + run.choose(3) {
 			run.stores[process].hint("k", token)
@@ -162,7 +162,7 @@ func (run *randomRun) run(t *testing.T) {
 	if len(run.answers) > 1 {
 		t.Errorf("answers %v", run.answers)
 	}
-	run.rest(t)
+	run.checkIdle(t)
 }
 
 // hold holds for a while, and mostly aborts.

@@ -11,7 +11,7 @@ const (
 	TimedOut                      // another held the key for as long as the caller might wait
 	Unavailable                   // the store did not answer, or with an error
 	ClosedDown                    // the engine is closed
-	LineFull                      // as many wait for this key as may
+	QueueFull                     // as many wait for this key as may
 	Overloaded                    // as many wait for all keys together as may
 
 	// Those of an attempt: by the record of its key it is not to run.
@@ -49,13 +49,13 @@ func (r *Refusal) Error() string {
 // gaveUp returns the refusal of a waiter whose time is over: contention only if
 // it saw any, and if the store's last answer does not deny it. A vote that was split
 // is contention: others asked at the same time.
-func (l *line) gaveUp(w *waiter) *Refusal {
+func (q *queue) giveUpRefusal(w *waiter) *Refusal {
 	switch {
-	case l.doubt != nil:
-		return &Refusal{Reason: Unavailable, Fault: l.doubt}
-	case !w.queued && l.patience.splits > 0 && w.try:
+	case q.lastFault != nil:
+		return &Refusal{Reason: Unavailable, Fault: q.lastFault}
+	case !w.queued && q.pauses.splits > 0 && w.nowait:
 		return &Refusal{Reason: Busy}
-	case !w.queued && l.patience.splits == 0:
+	case !w.queued && q.pauses.splits == 0:
 		return &Refusal{Reason: Unavailable, Fault: errNoAnswer}
 	default:
 		return &Refusal{Reason: TimedOut}

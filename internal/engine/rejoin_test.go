@@ -49,7 +49,7 @@ func TestAHintOfTheTokenThatRejoins(t *testing.T) {
 		if want := []string{"take", "release", "enqueue", "release"}; !slices.Equal(p.stores[0].transitions(), want) {
 			t.Errorf("transitions %v, want %v", p.stores[0].transitions(), want)
 		}
-		p.rest(t)
+		p.checkIdle(t)
 	})
 }
 
@@ -64,7 +64,7 @@ func TestAReleaseThatWasAnsweredBySendingItTwice(t *testing.T) {
 					waiting(t, e, request(WaitForever), func(*Hold) { served++ })
 				}
 				time.Sleep(time.Second) // the budget is over
-				p.stores[0].unsure = true
+				p.stores[0].nextUnsure = true
 				release(t, h)
 				time.Sleep(3 * time.Second)
 				synctest.Wait()
@@ -73,7 +73,7 @@ func TestAReleaseThatWasAnsweredBySendingItTwice(t *testing.T) {
 				if served != others || releases < 2 || releases > 3 || p.stores[0].count("take") != 1 {
 					t.Errorf("%d served, transitions %v", served, p.stores[0].transitions())
 				}
-				p.rest(t)
+				p.checkIdle(t)
 			})
 		})
 	}
@@ -96,7 +96,7 @@ func TestATryDoesNotRejoin(t *testing.T) {
 		time.Sleep(request(0).TTL/3 + time.Millisecond) // the release waits for the renewal
 		h.BeginRelease()
 		release(t, hold(t, p.engines[0], request(0)))
-		p.rest(t)
+		p.checkIdle(t)
 	})
 }
 
@@ -112,7 +112,7 @@ func TestALostLeaseIsAskedForBehindThoseWhoWait(t *testing.T) {
 			t.Errorf("%d takes, want the first one alone", n)
 		}
 		_, _ = h.Release(t.Context())
-		p.rest(t)
+		p.checkIdle(t)
 	})
 }
 

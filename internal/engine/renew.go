@@ -10,41 +10,70 @@ import (
 // lastRenewals is how many command bounds before its end a lease is renewed though
 // others have not been: those who hold it up may be on a part of the store that
 // does not answer.
-const lastRenewals = 2
+const finalRenewalBounds = 2
 
 // longHold is how many TTLs a hold lasts before the owner is told of it.
-const longHold = 3
+const longHoldTTLs = 3
 
 // attend sees to a held lease whose time is come: it ends one whose validity is
 // over, whatever its renewals are doing, and renews one that is due.
-func (e *Engine) attend(lease *lease) {
-	l := lease.line
-	var after afterwards
-	l.shard.mu.Lock()
+func (e *Engine) onDue(lease *lease) {
+	q := lease.queue
+	var after callbacks
+	q.shard.mu.Lock()
 	now, h := time.Now(), lease.holder
 	switch {
-	case l.lease != lease || h == nil:
+	case q.lease != lease || h == nil:
 	case !lease.valid(now):
-		l.doubt = errNoAnswer
-		l.lose(Expired, &after)
+		q.lastFault = errNoAnswer
+		q.lose(Expired, &after)
 	case lease.renewIsDue(now) && h.loss == NotLost:
 		lease.renewAt = time.Time{}
 		switch {
-		case lease.awaits: // for too long
-			lease.awaits = false
+		case lease.awaitsRenewal: // for too long
+			lease.awaitsRenewal = false
 			e.renewFor(lease, func() {})
-		case e.pace.enter(lease):
+		case e.renewals.enter(lease):
 			e.renewFor(lease, e.renewNext)
 		default:
-			lease.awaits = true
-			lease.renewAt = lease.validUntil.Add(-lastRenewals * e.boundOf(lease.ttl))
+			lease.awaitsRenewal = true
+			lease.renewAt = lease.validUntil.Add(-finalRenewalBounds * e.boundOf(lease.ttl))
 		}
 		e.schedule.set(lease)
 	default:
 		e.schedule.set(lease)
 	}
-	l.shard.mu.Unlock()
-	after.runAside(e)
+	q.shard.mu.Unlock()
+	after.runAsync(e)
+}
+
+// renewNext gives the place of a renewal that has ended to the next lease that
+// still wants one.
+func (e *Engine) renewNext() {
+	for lease := e.renewals.next(); lease != nil; lease = e.renewals.next() {
+		q := lease.queue
+		q.shard.mu.Lock()
+		h := lease.holder
+		wants := lease.awaitsRenewal && q.lease == lease && h != nil && h.request.Renew && h.loss == NotLost
+		lease.awaitsRenewal = false
+		if wants {
+			lease.renewAt = time.Time{}
+			e.schedule.set(lease)
+			e.renewFor(lease, e.renewNext)
+		}
+		q.shard.mu.Unlock()
+		if wants {
+			return
+		}
+	}
+}
+
+// renewFor renews a held lease for its holder.
+func (e *Engine) renewFor(lease *lease, landed func()) {
+	h := lease.holder
+	lease.inFlight++
+	fences := lease.fences.toReserve(h.request, lease.queue.callers)
+	e.renew(lease, h, h.request.TTL, fences, landed, func(bool, error) {})
 }
 
 // renew sends one renewal for a holder and takes in its answer. It calls landed as
@@ -54,7 +83,7 @@ func (e *Engine) attend(lease *lease) {
 func (e *Engine) renew(
 	lease *lease, h *Hold, ttl time.Duration, fences int, landed func(), done func(mine bool, err error),
 ) {
-	l := lease.line
+	q := lease.queue
 	r := store.Request{
 		Key: h.request.Key, Token: h.token, TTL: ttl, Bound: e.boundOf(max(ttl, h.request.TTL)), Fences: fences,
 		Attempt: h.request.Attempt,
@@ -62,53 +91,53 @@ func (e *Engine) renew(
 	e.work.Add()
 	e.store.Renew(r, func(renewal store.Renewal, err error) {
 		defer e.work.Done()
-		var after afterwards
-		l.shard.mu.Lock()
-		lease.landed()
-		if l.lease == lease && lease.holder != nil {
-			l.renewed(renewal, err, ttl, &after)
+		var after callbacks
+		q.shard.mu.Lock()
+		lease.renewalDone()
+		if q.lease == lease && lease.holder != nil {
+			q.renewed(renewal, err, ttl, &after)
 		}
-		l.shard.mu.Unlock()
+		q.shard.mu.Unlock()
 		landed()
 		after.add(func() { done(renewal.Held, err) })
-		after.runAside(e)
+		after.runAsync(e)
 	})
 }
 
 // renewed takes in the answer to a renewal of the line's held lease.
-func (l *line) renewed(renewal store.Renewal, err error, ttl time.Duration, after *afterwards) {
-	lease, h, now := l.lease, l.lease.holder, time.Now()
-	event := Event{Kind: Renewed, Key: l.key, Held: now.Sub(h.since), Err: err}
+func (q *queue) renewed(renewal store.Renewal, err error, ttl time.Duration, after *callbacks) {
+	lease, h, now := q.lease, q.lease.holder, time.Now()
+	event := Event{Kind: Renewed, Key: q.key, Held: now.Sub(h.since), Err: err}
 	switch {
 	case err != nil:
-		l.renewFrom(now.Add(retryOf(lease.ttl)))
+		q.renewFrom(now.Add(retryOf(lease.ttl)))
 	case !renewal.Held:
-		l.lose(Taken, after)
+		q.lose(Taken, after)
 		return
 	default:
 		lease.renewed(renewal, ttl)
-		l.renewFrom(renewal.Since.Add(h.request.TTL / 3))
+		q.renewFrom(renewal.Since.Add(h.request.TTL / 3))
 	}
-	after.add(func() { l.engine.observe(event) })
-	if !h.toldLong && event.Held > longHold*h.request.TTL {
-		h.toldLong = true
-		after.add(func() { l.engine.observe(Event{Kind: HeldLong, Key: l.key, Held: event.Held}) })
+	after.add(func() { q.engine.observe(event) })
+	if !h.reportedLong && event.Held > longHoldTTLs*h.request.TTL {
+		h.reportedLong = true
+		after.add(func() { q.engine.observe(Event{Kind: HeldLong, Key: q.key, Held: event.Held}) })
 	}
 }
 
 // renewFrom sets the next renewal of the held lease, if its holder is renewed.
-func (l *line) renewFrom(at time.Time) {
-	if h := l.lease.holder; h.request.Renew && h.loss == NotLost {
-		l.lease.renewAt = at
+func (q *queue) renewFrom(at time.Time) {
+	if h := q.lease.holder; h.request.Renew && h.loss == NotLost {
+		q.lease.renewAt = at
 	}
-	l.engine.schedule.set(l.lease)
+	q.engine.schedule.set(q.lease)
 }
 
 // retryOf returns how long after a failed renewal the next one follows.
-func retryOf(ttl time.Duration) time.Duration { return min(ttl/20, longestPause) }
+func retryOf(ttl time.Duration) time.Duration { return min(ttl/20, maxPause) }
 
 // landed counts a renewal in flight as ended.
-func (l *lease) landed() {
+func (l *lease) renewalDone() {
 	l.inFlight--
 	if l.inFlight == 0 && l.afterRenewals != nil {
 		next := l.afterRenewals
@@ -122,11 +151,11 @@ func (l *lease) landed() {
 // lease is lost or was released, or an error: a fault, or that of ctx when it
 // ends before the answer comes.
 func (h *Hold) Extend(ctx context.Context, ttl time.Duration) (Loss, error) {
-	l := h.line
-	l.shard.mu.Lock()
-	if h.loss != NotLost || !h.current() {
+	q := h.queue
+	q.shard.mu.Lock()
+	if h.loss != NotLost || !h.isCurrent() {
 		loss := h.loss
-		l.shard.mu.Unlock()
+		q.shard.mu.Unlock()
 		if loss == NotLost {
 			loss = Taken // it was released: it is another's now
 		}
@@ -135,7 +164,7 @@ func (h *Hold) Extend(ctx context.Context, ttl time.Duration) (Loss, error) {
 	lease := h.lease
 	lease.inFlight++
 	lease.extended = true
-	l.shard.mu.Unlock()
+	q.shard.mu.Unlock()
 
 	type result struct {
 		mine bool

@@ -94,7 +94,7 @@ func TestAHolderIsToldBeforeTheKeyCanExpire(t *testing.T) {
 					t.Errorf("release: %v, %v", loss, err)
 				}
 				time.Sleep(time.Hour)
-				if e.lineCount() != 0 {
+				if e.queueCount() != 0 {
 					t.Error("the line is left")
 				}
 			})
@@ -107,7 +107,7 @@ func TestFailedRenewalsAreRetriedUntilTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		s.before.set(func(transition string, _ store.Request) error {
-			if transition == "renew" && s.count("renew") == 0 && time.Until(h0(s)) > 2*time.Second {
+			if transition == "renew" && s.count("renew") == 0 && time.Until(keyExpiry(s)) > 2*time.Second {
 				return errDown
 			}
 			return nil
@@ -122,7 +122,7 @@ func TestFailedRenewalsAreRetriedUntilTheEnd(t *testing.T) {
 }
 
 // h0 returns when the only key of the store expires.
-func h0(s *fakeStore) time.Time {
+func keyExpiry(s *fakeStore) time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.keys["k"].until
@@ -185,7 +185,7 @@ func TestMaxHoldTellsTheHolderAndLetsTheLeaseRunOut(t *testing.T) {
 		begun := time.Now()
 		h := hold(t, e, r)
 		<-h.Context().Done()
-		if got := time.Since(begun); got != r.MaxHold || context.Cause(h.Context()) != (lossError{Overdue}) { //nolint:errorlint // the very cause
+		if got := time.Since(begun); got != r.MaxHold || context.Cause(h.Context()) != (lossError{MaxHoldExceeded}) { //nolint:errorlint // the very cause
 			t.Errorf("told after %v: %v", got, context.Cause(h.Context()))
 		}
 		if s.value("k") != h.Token() {
@@ -195,11 +195,11 @@ func TestMaxHoldTellsTheHolderAndLetsTheLeaseRunOut(t *testing.T) {
 		if s.value("k") != "" {
 			t.Error("renewed beyond the longest hold")
 		}
-		if loss, err := h.Release(t.Context()); loss != Overdue || err != nil {
+		if loss, err := h.Release(t.Context()); loss != MaxHoldExceeded || err != nil {
 			t.Errorf("release: %v, %v", loss, err)
 		}
 		synctest.Wait()
-		if e.lineCount() != 0 {
+		if e.queueCount() != 0 {
 			t.Error("the line is left")
 		}
 	})
@@ -235,8 +235,8 @@ func TestAnExtensionIsNotInherited(t *testing.T) {
 			t.Fatalf("extend: %v, %v", loss, err)
 		}
 		waiting(t, e, request(WaitForever), func(next *Hold) {
-			if next.Token() == h.Token() || time.Until(h0(s)) > request(0).TTL {
-				t.Errorf("the next holder has token %q and %v to live", next.Token(), time.Until(h0(s)))
+			if next.Token() == h.Token() || time.Until(keyExpiry(s)) > request(0).TTL {
+				t.Errorf("the next holder has token %q and %v to live", next.Token(), time.Until(keyExpiry(s)))
 			}
 		})
 		release(t, h)
@@ -304,7 +304,7 @@ func TestAReleaseIsSentAfterTheRenewalsHaveEnded(t *testing.T) {
 		time.Sleep(request(0).TTL/3 + time.Millisecond) // one is in flight
 		h.BeginRelease()
 		synctest.Wait()
-		if n := s.tried("release"); n != 0 {
+		if n := s.begunCount("release"); n != 0 {
 			t.Errorf("%d releases sent while a renewal is in flight", n)
 		}
 		release(t, h)

@@ -15,7 +15,7 @@ import (
 func TestFailedRenewalIsSentAgainInTime(t *testing.T) {
 	for name, test := range map[string]struct{ ttl, pause time.Duration }{
 		"a short TTL": {time.Second, 50 * time.Millisecond},
-		"a long TTL":  {10 * time.Minute, longestPause},
+		"a long TTL":  {10 * time.Minute, maxPause},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -42,7 +42,7 @@ func TestFailedRenewalIsSentAgainInTime(t *testing.T) {
 					t.Errorf("%d renewals failed, want 3", len(sent))
 				}
 				release(t, h)
-				p.rest(t)
+				p.checkIdle(t)
 			})
 		})
 	}
@@ -60,7 +60,7 @@ func TestLeaseIsRenewedBeforeItsEndThoughOthersHang(t *testing.T) {
 			return nil
 		})
 		slow := request(0)
-		for i := range mostRenewals {
+		for i := range maxRenewals {
 			slow.Key = "slow" + strconv.Itoa(i)
 			hold(t, e, slow)
 		}
@@ -86,7 +86,7 @@ func TestLeaseIsRenewedBeforeItsEndThoughOthersHang(t *testing.T) {
 			}
 		}
 		h.BeginRelease()
-		_ = e.Close(canceled())
+		_ = e.Close(canceledContext())
 		time.Sleep(time.Hour)
 	})
 }

@@ -65,10 +65,10 @@ func TestSuccessorWithoutRenewalIsNotRenewed(t *testing.T) {
 		if held != validity || cause != (lossError{Expired}) { //nolint:errorlint // the very cause
 			t.Errorf("the successor lost its lease after %v, want %v; cause %v", held, validity, cause)
 		}
-		if n := s.tried("renew"); n != 1 {
+		if n := s.begunCount("renew"); n != 1 {
 			t.Errorf("%d renewals, want the one before the pass", n)
 		}
-		if e.lineCount() != 0 {
+		if e.queueCount() != 0 {
 			t.Error("the line is left")
 		}
 	})

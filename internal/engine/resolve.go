@@ -10,7 +10,7 @@ import (
 // runs, whose record it leaves alone: one that the store knows by its key, or one
 // of this engine, also where its lease is lost. The error is a *Refusal.
 func (e *Engine) Resolve(ctx context.Context, key string) (running bool, err error) {
-	if !e.begin() {
+	if !e.addWork() {
 		return false, &Refusal{Reason: ClosedDown}
 	}
 	if e.runsLost(key) {
@@ -43,8 +43,8 @@ func (e *Engine) runsLost(key string) bool {
 	s := e.shardOf(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if l := s.lines[key]; l != nil {
-		for _, attempt := range l.haunted {
+	if q := s.queues[key]; q != nil {
+		for _, attempt := range q.lostTokens {
 			if attempt != nil {
 				return true
 			}

@@ -30,7 +30,7 @@ func TestResolveUnderAnAttemptThatHasLostItsLease(t *testing.T) {
 				if p.stores[0].count("resolve") != 1 {
 					t.Errorf("transitions %v", p.stores[0].transitions())
 				}
-				p.rest(t)
+				p.checkIdle(t)
 			})
 		})
 	}
@@ -52,7 +52,7 @@ func TestResolveUnderALockThatHasLostItsLease(t *testing.T) {
 		}
 		h.BeginRelease()
 		synctest.Wait()
-		p.rest(t)
+		p.checkIdle(t)
 	})
 }
 
@@ -77,6 +77,6 @@ func TestResolveDuringALateCommit(t *testing.T) {
 		if record := p.server.record("k"); record.state != 'D' {
 			t.Errorf("the record is %c", record.state)
 		}
-		p.rest(t)
+		p.checkIdle(t)
 	})
 }

@@ -11,10 +11,10 @@ import (
 // costs neither. Its mutex is taken inside those of the shards.
 type schedule struct {
 	// attend sees to a lease whose time is come. It must not block.
-	attend func(*lease)
+	onDue func(*lease)
 
 	mu    sync.Mutex
-	queue leaseHeap
+	heap  leaseHeap
 	timer *time.Timer
 	at    time.Time // when the timer fires; zero while it does not
 }
@@ -35,14 +35,14 @@ func (s *schedule) set(l *lease) {
 	switch {
 	case l.position == 0:
 		l.due = due
-		heap.Push(&s.queue, l)
+		heap.Push(&s.heap, l)
 	case !l.due.Equal(due):
 		l.due = due
-		heap.Fix(&s.queue, l.position-1)
+		heap.Fix(&s.heap, l.position-1)
 	default:
 		return
 	}
-	s.wind()
+	s.arm()
 }
 
 // drop takes the lease off the schedule.
@@ -50,7 +50,7 @@ func (s *schedule) drop(l *lease) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if l.position != 0 {
-		heap.Remove(&s.queue, l.position-1)
+		heap.Remove(&s.heap, l.position-1)
 	}
 }
 
@@ -59,7 +59,7 @@ func (s *schedule) drop(l *lease) {
 func (s *schedule) stop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.timer != nil && len(s.queue) == 0 {
+	if s.timer != nil && len(s.heap) == 0 {
 		s.timer.Stop()
 		s.at = time.Time{}
 	}
@@ -67,11 +67,11 @@ func (s *schedule) stop() {
 
 // wind sees to it that the timer fires when the first lease is due, or before:
 // then it finds nothing to do, and is wound again.
-func (s *schedule) wind() {
-	if len(s.queue) == 0 {
+func (s *schedule) arm() {
+	if len(s.heap) == 0 {
 		return
 	}
-	due := s.queue[0].due
+	due := s.heap[0].due
 	switch {
 	case s.timer == nil:
 		s.timer = time.AfterFunc(time.Until(due), s.tick)
@@ -89,14 +89,14 @@ func (s *schedule) tick() {
 	s.at = time.Time{}
 	now := time.Now()
 	var ready []*lease
-	for len(s.queue) > 0 && !s.queue[0].due.After(now) {
-		l, _ := heap.Pop(&s.queue).(*lease)
+	for len(s.heap) > 0 && !s.heap[0].due.After(now) {
+		l, _ := heap.Pop(&s.heap).(*lease)
 		ready = append(ready, l)
 	}
-	s.wind()
+	s.arm()
 	s.mu.Unlock()
 	for _, l := range ready {
-		s.attend(l)
+		s.onDue(l)
 	}
 }
 

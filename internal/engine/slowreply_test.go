@@ -66,7 +66,7 @@ func TestWaiterIsServedAfterReplyOutlivedItsLease(t *testing.T) {
 				if least := test.next.TTL / 2; left < least {
 					t.Errorf("%v of validity left, want at least %v", left, least)
 				}
-				p.rest(t)
+				p.checkIdle(t)
 			})
 		})
 	}

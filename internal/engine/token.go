@@ -9,7 +9,7 @@ import (
 // shard of the token's key, and makes the token one that the key's line owns before
 // it unlocks: see isDead.
 func (e *Engine) newToken() string {
-	return e.process + ":" + strconv.FormatUint(e.episodes.Add(1), 10)
+	return e.process + ":" + strconv.FormatUint(e.tokens.Add(1), 10)
 }
 
 // hasIssued reports whether this process has issued a token, for whatever key. The
@@ -21,7 +21,7 @@ func (e *Engine) hasIssued(token string) bool {
 		return false
 	}
 	n, err := strconv.ParseUint(number, 10, 64)
-	return err == nil && n <= e.episodes.Load()
+	return err == nil && n <= e.tokens.Load()
 }
 
 // isDead reports whether a token that was seen in a key is of no use any more: this
@@ -29,23 +29,23 @@ func (e *Engine) hasIssued(token string) bool {
 // line owns its token as soon as it is issued, and no token is issued twice. So a dead
 // token stays dead, and may be released at any time. The caller holds the mutex of the
 // key's shard.
-func (e *Engine) isDead(l *line, token string) bool {
-	return e.hasIssued(token) && (l == nil || !l.owns(token))
+func (e *Engine) isDead(q *queue, token string) bool {
+	return e.hasIssued(token) && (q == nil || !q.owns(token))
 }
 
 // owns reports whether a token of this process is meant to be in the key, or
 // in its line.
-func (l *line) owns(token string) bool {
-	if l.isHaunted(token) {
+func (q *queue) owns(token string) bool {
+	if q.isLost(token) {
 		return true
 	}
-	switch l.state {
+	switch q.state {
 	case asking:
-		return token == l.token || token == l.ballot
+		return token == q.token || token == q.ballot
 	case held, passing:
-		return token == l.lease.token
-	case freeing:
-		return token == l.lease.token || token == l.rejoin
+		return token == q.lease.token
+	case releasing:
+		return token == q.lease.token || token == q.rejoin
 	case idle:
 	}
 	return false

@@ -1,90 +1,93 @@
 package engine
 
-import "time"
+import (
+	"sync/atomic"
+	"time"
+)
 
 // A waiter is a caller that stands in a line.
 type waiter struct {
-	hold *Hold
-	line *line // nil once it has left or is settled
+	hold  *Hold
+	queue *queue // nil once it has left or is settled
 
 	prev, next *waiter
 
 	// try is true for a caller that may not wait: it stands in line only until
 	// the store has answered once.
-	try bool
+	nowait bool
 	// patience is how long it stands in line; 0 and less is without end.
-	patience time.Duration
+	maxWait time.Duration
 	// queued is true once it is known that the caller has to wait.
 	queued bool
 	// news brings a value when it turns out later that the caller has to wait,
 	// and is closed when the waiter is settled: granted the lease, or refused. It
 	// is nil while the waiter puts its question itself.
-	news    chan struct{}
+	updates chan struct{}
 	refusal *Refusal // set before news is closed; nil if granted
 }
 
 // join puts the waiter at the end of the line.
-func (l *line) join(w *waiter) {
-	w.line = l
-	w.prev = l.last
-	if l.last != nil {
-		l.last.next = w
+func (q *queue) push(w *waiter) {
+	w.queue = q
+	w.prev = q.last
+	if q.last != nil {
+		q.last.next = w
 	} else {
-		l.first = w
+		q.first = w
 	}
-	l.last = w
-	l.callers++
-	if w.try {
-		l.tries++
+	q.last = w
+	q.callers++
+	if w.nowait {
+		q.nowaiters++
 	}
 }
 
 // unlink takes the waiter out of the line.
-func (l *line) unlink(w *waiter) {
+func (q *queue) remove(w *waiter) {
 	if w.prev != nil {
 		w.prev.next = w.next
 	} else {
-		l.first = w.next
+		q.first = w.next
 	}
 	if w.next != nil {
 		w.next.prev = w.prev
 	} else {
-		l.last = w.prev
+		q.last = w.prev
 	}
-	w.line, w.prev, w.next = nil, nil, nil
-	l.callers--
-	if w.try {
-		l.tries--
+	w.queue, w.prev, w.next = nil, nil, nil
+	q.callers--
+	if w.nowait {
+		q.nowaiters--
 	}
-	l.dequeue(w)
+	q.unmarkQueued(w)
 }
 
 // refuse settles the waiter with a refusal.
-func (l *line) refuse(w *waiter, refusal *Refusal) {
-	l.unlink(w)
+func (q *queue) refuse(w *waiter, refusal *Refusal) {
+	q.remove(w)
 	w.refusal = refusal
 	w.settle()
 }
 
 // settle tells the waiter that it is settled.
 func (w *waiter) settle() {
-	if w.news != nil {
-		close(w.news)
+	if w.updates != nil {
+		close(w.updates)
 	}
 }
 
 // refuseAll refuses everybody who waits.
-func (l *line) refuseAll(refusal *Refusal) {
-	l.refuseIf(func(*waiter) *Refusal { return refusal })
+func (q *queue) refuseAll(refusal *Refusal) {
+	q.refuseIf(func(*waiter) *Refusal { return refusal })
 }
 
 // refuseTries refuses those who may not wait.
-func (l *line) refuseTries(refusal *Refusal) {
-	if l.tries == 0 {
+func (q *queue) refuseNowaiters(refusal *Refusal) {
+	if q.nowaiters == 0 {
 		return
 	}
-	l.refuseIf(func(w *waiter) *Refusal {
-		if w.try {
+	q.refuseIf(func(w *waiter) *Refusal {
+		if w.nowait {
 			return refusal
 		}
 		return nil
@@ -92,12 +95,42 @@ func (l *line) refuseTries(refusal *Refusal) {
 }
 
 // refuseIf refuses those for whom reason returns a refusal.
-func (l *line) refuseIf(reason func(*waiter) *Refusal) {
-	for w := l.first; w != nil; {
+func (q *queue) refuseIf(reason func(*waiter) *Refusal) {
+	for w := q.first; w != nil; {
 		next := w.next
 		if refusal := reason(w); refusal != nil {
-			l.refuse(w, refusal)
+			q.refuse(w, refusal)
 		}
 		w = next
+	}
+}
+
+// limits bound how many callers wait.
+type limits struct {
+	perKey, total int
+	waiting       atomic.Int64 // in all lines
+}
+
+// queue notes that a caller has to wait. It returns the refusal of one for whom
+// there is no room; nil if there is.
+func (q *queue) markQueued(w *waiter) *Refusal {
+	limits := &q.engine.limits
+	if q.queued >= limits.perKey {
+		return &Refusal{Reason: QueueFull}
+	}
+	if limits.waiting.Add(1) > int64(limits.total) {
+		limits.waiting.Add(-1)
+		return &Refusal{Reason: Overloaded}
+	}
+	q.queued++
+	w.queued = true
+	return nil
+}
+
+// dequeue notes that a caller does not wait any more.
+func (q *queue) unmarkQueued(w *waiter) {
+	if w.queued {
+		q.queued--
+		q.engine.limits.waiting.Add(-1)
 	}
 }

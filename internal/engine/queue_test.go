@@ -50,8 +50,8 @@ func TestWaitersAreServedInTheOrderInWhichTheyCame(t *testing.T) {
 		if want := []string{"take", "release", "release"}; !slices.Equal(s.transitions(), want) {
 			t.Errorf("transitions %v, want %v", s.transitions(), want)
 		}
-		if e.lineCount() != 0 || s.value("k") != "" {
-			t.Errorf("%d lines and key %q are left", e.lineCount(), s.value("k"))
+		if e.queueCount() != 0 || s.value("k") != "" {
+			t.Errorf("%d lines and key %q are left", e.queueCount(), s.value("k"))
 		}
 	})
 }
@@ -135,15 +135,15 @@ func TestAnOldRefusalSaysNothingToANewcomer(t *testing.T) {
 		w := e.newWaiter(ctx, request(0))
 		shard := e.shardOf("k")
 		shard.mu.Lock()
-		l := e.lineOf(shard, "k")
-		l.state, l.token, l.contended, l.doubt = asking, e.newToken(), true, nil
+		q := e.queueOf(shard, "k")
+		q.state, q.token, q.contended, q.lastFault = asking, e.newToken(), true, nil
 		shard.mu.Unlock() // refused, and not at rest yet
 		s.set("k", "", 0)
 		if refusal := e.enter(ctx, w); refusal != nil {
 			t.Fatalf("refused by what was true before: %+v", refusal)
 		}
 		shard.mu.Lock()
-		l.ask()
+		q.ask()
 		shard.mu.Unlock()
 		if refusal := e.await(ctx, w, time.Now()); refusal != nil {
 			t.Errorf("refused: %+v", refusal)
@@ -203,8 +203,8 @@ func TestTheWaitBudgetIsKeptToTheInstant(t *testing.T) {
 			t.Errorf("%v after %v", err, time.Since(begun))
 		}
 		synctest.Wait()
-		if e.lineCount() != 0 || s.value("k") != "foreign" {
-			t.Errorf("%d lines, key %q", e.lineCount(), s.value("k"))
+		if e.queueCount() != 0 || s.value("k") != "foreign" {
+			t.Errorf("%d lines, key %q", e.queueCount(), s.value("k"))
 		}
 	})
 }
@@ -238,8 +238,8 @@ func TestAnAbandonedTakeThatWonIsUndone(t *testing.T) {
 					t.Fatal("the command did not win: the test shows nothing")
 				}
 				time.Sleep(time.Second)
-				if s.value("k") != "" || e.lineCount() != 0 || len(events.of(Acquired)) != 0 {
-					t.Errorf("key %q, %d lines", s.value("k"), e.lineCount())
+				if s.value("k") != "" || e.queueCount() != 0 || len(events.of(Acquired)) != 0 {
+					t.Errorf("key %q, %d lines", s.value("k"), e.queueCount())
 				}
 			})
 		})

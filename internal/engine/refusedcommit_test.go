@@ -28,7 +28,7 @@ func TestCommitAfterRefusedTryReportsLoss(t *testing.T) {
 				h := hold(t, e, attempt("f", 0))
 				s.set("k", "another", time.Minute)
 				s.before.set(func(transition string, _ store.Request) error {
-					if n := s.tried("commit"); transition == "commit" && n <= len(c.tries) {
+					if n := s.begunCount("commit"); transition == "commit" && n <= len(c.tries) {
 						return c.tries[n-1]
 					}
 					return nil

@@ -53,7 +53,7 @@ func TestReleaseThatHandsKeyOnMakesItBusy(t *testing.T) {
 				if served != 2 {
 					t.Errorf("%d waiters were served, want 2", served)
 				}
-				p.rest(t)
+				p.checkIdle(t)
 			})
 		})
 	}
@@ -82,7 +82,7 @@ func TestReleaseKnowsOtherWaiters(t *testing.T) {
 				if len(sent) != 1 || sent[0] == others {
 					t.Errorf("releases sent as alone: %v, want one as %v", sent, !others)
 				}
-				p.rest(t)
+				p.checkIdle(t)
 			})
 		})
 	}

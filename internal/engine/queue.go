@@ -18,39 +18,39 @@ const (
 	asking
 	held
 	passing
-	freeing
+	releasing
 )
 
 // A line is one key's state in this process. All of it is guarded by the
 // mutex of its shard. One that is forgotten serves again, in the same shard, for
 // another key.
-type line struct {
+type queue struct {
 	engine *Engine
 	shard  *shard
 	// hear and hearReleased are heard and released, for the store.
-	hear         func(store.Answer, error)
-	hearReleased func(store.Released, error)
+	answerDone  func(store.Answer, error)
+	releaseDone func(store.Released, error)
 	// firstLease is where the first of its leases lies, which mostly is the only
 	// one.
 	firstLease lease
-	life
+	queueState
 }
 
 // A life is that of a line with one key.
-type life struct {
-	key   string
-	state state
-	used  bool // firstLease is
+type queueState struct {
+	key            string
+	state          state
+	firstLeaseUsed bool // firstLease is
 
 	first, last *waiter
 	callers     int // in line
-	tries       int // how many of them may not wait
+	nowaiters   int // how many of them may not wait
 	queued      int // how many of them know that they have to
 
 	// token names the episode while asking; once granted it is the lease's. asked
 	// is the question under way, and freed the release.
-	token        string
-	asked, freed store.Request
+	token                string
+	lastAsk, lastRelease store.Request
 	// ballot is the token of the question under way, where that is another one;
 	// "" is none.
 	ballot string
@@ -64,31 +64,31 @@ type life struct {
 	// key: an episode that ends without a lease then has to leave.
 	joined bool
 	// promised is true once a hint named the token: the key was handed to it.
-	promised bool
+	handed bool
 	// contended is true once the store, or a holder in this process, refused
 	// somebody in this episode.
 	contended bool
 	// doubt is why the store's last command gave no answer; nil after one that
 	// did. While it is set, nobody can say that the key is held by another.
-	doubt error
+	lastFault error
 
 	// timer ends the line's pause; nil while it does not pause. again is true if
 	// it has to look again without one, and deaf if it waited in vain to be
 	// known to listen.
-	timer *time.Timer
-	again bool
-	deaf  bool
+	timer          *time.Timer
+	recheck        bool
+	listenTimedOut bool
 	// undoing is true while an attempt is undone that is not to run; it asks then.
-	undoing bool
+	releasingToken bool
 	// patience and swept are about the questions of this episode: how its
 	// pauses grow, and the orphan that was released last.
-	patience patience
-	swept    string
+	pauses         pauses
+	releasedOrphan string
 	// ready and stop are those of the store's Listen; nil while the line does
 	// not listen. told is when it last heard a hint.
-	ready <-chan struct{}
-	stop  func()
-	told  time.Time
+	ready    <-chan struct{}
+	stop     func()
+	lastHint time.Time
 
 	// lease is the store's grant, in the states held, passing and freeing.
 	lease *lease
@@ -97,121 +97,147 @@ type life struct {
 	// haunted holds the tokens of leases that were lost under holders who have
 	// not come back yet, and what those run: their keys must not be deleted under
 	// running code.
-	haunted map[string]*Attempt
+	lostTokens map[string]*Attempt
 }
 
 // lineOf returns the line of a key, a new one if need be.
-func (e *Engine) lineOf(s *shard, key string) *line {
-	l := s.lines[key]
-	if l != nil {
-		return l
+func (e *Engine) queueOf(s *shard, key string) *queue {
+	q := s.queues[key]
+	if q != nil {
+		return q
 	}
-	if last := len(s.spare) - 1; last >= 0 {
-		l = s.spare[last]
-		s.spare[last] = nil
-		s.spare = s.spare[:last]
+	if last := len(s.recycled) - 1; last >= 0 {
+		q = s.recycled[last]
+		s.recycled[last] = nil
+		s.recycled = s.recycled[:last]
 	} else {
-		l = &line{engine: e, shard: s}
-		l.hear, l.hearReleased, l.firstLease.line = l.heard, l.released, l
+		q = &queue{engine: e, shard: s}
+		q.answerDone, q.releaseDone, q.firstLease.queue = q.onAnswer, q.onReleased, q
 	}
-	l.key, l.doubt = key, errNoAnswer
-	s.lines[key] = l
-	return l
+	q.key, q.lastFault = key, errNoAnswer
+	s.queues[key] = q
+	return q
 }
 
 // spareLines is how many forgotten lines a shard keeps.
-const spareLines = 16
+const maxRecycled = 16
 
 // forget forgets the line, at rest. Nobody refers to it any more but holds that
 // have ended and callers who are about to leave, which look at nothing but the
 // shard, and renewals of leases that were lost.
-func (l *line) forget() {
-	s := l.shard
-	delete(s.lines, l.key)
-	l.life = life{}
-	if l.firstLease.inFlight == 0 && len(s.spare) < spareLines {
-		l.firstLease.tenure = tenure{} // which knows its last holder
-		s.spare = append(s.spare, l)
+func (q *queue) recycle() {
+	s := q.shard
+	delete(s.queues, q.key)
+	q.queueState = queueState{}
+	if q.firstLease.inFlight == 0 && len(s.recycled) < maxRecycled {
+		q.firstLease.leaseState = leaseState{} // which knows its last holder
+		s.recycled = append(s.recycled, q)
 	}
 }
 
 // begin starts an episode under a fresh token: the line asks the store for its
 // first waiter. enqueue says that a take would not do.
-func (l *line) begin(enqueue bool) {
-	l.open(enqueue)
-	l.ask()
+func (q *queue) startEpisode(enqueue bool) {
+	q.openEpisode(enqueue)
+	q.ask()
 }
 
-func (l *line) open(enqueue bool) {
-	l.start(l.engine.newToken())
-	l.enqueue, l.contended, l.promised = enqueue, false, false
+func (q *queue) openEpisode(enqueue bool) {
+	q.enterAsking(q.engine.newToken())
+	q.enqueue, q.contended, q.handed = enqueue, false, false
 }
 
 // resume starts an episode under a token that a release has put in line, or may
 // have. The line looks for it after the pause.
-func (l *line) resume(token string, pause time.Duration) {
-	l.start(token)
-	l.enqueue, l.joined = true, true
-	l.pause(pause)
+func (q *queue) resumeEpisode(token string, pause time.Duration) {
+	q.enterAsking(token)
+	q.enqueue, q.joined = true, true
+	q.pause(pause)
 }
 
-func (l *line) start(token string) {
-	l.state = asking
-	l.lease, l.rejoin, l.running = nil, "", nil
-	l.token, l.ballot, l.joined = token, "", false
-	l.deaf, l.patience, l.swept = false, patience{}, ""
+func (q *queue) enterAsking(token string) {
+	q.state = asking
+	q.lease, q.rejoin, q.running = nil, "", nil
+	q.token, q.ballot, q.joined = token, "", false
+	q.listenTimedOut, q.pauses, q.releasedOrphan = false, pauses{}, ""
 }
 
 // proceed goes on after a lease is gone: with the next episode if somebody
 // waits, else to rest.
-func (l *line) proceed(enqueue bool) {
-	if l.first != nil {
-		l.begin(enqueue)
+func (q *queue) endEpisode(enqueue bool) {
+	if q.first != nil {
+		q.startEpisode(enqueue)
 		return
 	}
-	l.rest()
+	q.goIdle()
 }
 
 // rest ends an episode in which nobody waits any more: its token leaves the
 // store's line, and the line is forgotten unless a lost holder is still to come
 // back.
-func (l *line) rest() {
-	l.abandon()
-	l.unlisten()
-	l.state = idle
-	l.token, l.rejoin = "", ""
-	l.lease, l.running = nil, nil
-	if len(l.haunted) == 0 {
-		l.forget()
+func (q *queue) goIdle() {
+	q.leaveStoreQueue()
+	q.unlisten()
+	q.state = idle
+	q.token, q.rejoin = "", ""
+	q.lease, q.running = nil, nil
+	if len(q.lostTokens) == 0 {
+		q.recycle()
 	}
 }
 
 // isHaunted reports whether the token is that of a lost lease whose holder has
 // not come back.
-func (l *line) isHaunted(token string) bool {
-	_, lost := l.haunted[token]
+func (q *queue) isLost(token string) bool {
+	_, lost := q.lostTokens[token]
 	return lost
 }
 
 // haunt remembers a lease that was lost under a running holder.
-func (l *line) haunt(lease *lease) {
-	if l.haunted == nil {
-		l.haunted = make(map[string]*Attempt)
+func (q *queue) markLost(lease *lease) {
+	if q.lostTokens == nil {
+		q.lostTokens = make(map[string]*Attempt)
 	}
-	l.haunted[lease.token] = lease.attempt
+	q.lostTokens[lease.token] = lease.attempt
 }
 
 // exorcise forgets a haunted token: its holder came back.
-func (l *line) exorcise(token string) {
-	delete(l.haunted, token)
-	if l.state == idle && len(l.haunted) == 0 {
-		l.forget()
+func (q *queue) forgetLost(token string) {
+	delete(q.lostTokens, token)
+	if q.state == idle && len(q.lostTokens) == 0 {
+		q.recycle()
 	}
 }
 
 // request returns the store's request for the line's key.
-func (l *line) request(token string, r Request) store.Request {
+func (q *queue) request(token string, r Request) store.Request {
 	return store.Request{
-		Key: l.key, Token: token, TTL: r.TTL, Bound: l.engine.boundOf(r.TTL), Claim: l.engine.claimOf(r.TTL),
+		Key: q.key, Token: token, TTL: r.TTL, Bound: q.engine.boundOf(r.TTL), Claim: q.engine.claimOf(r.TTL),
+	}
+}
+
+// listen makes the line one that hears hints, if it is not yet. It does so from
+// when somebody has to wait until the line comes to rest.
+func (q *queue) listen() {
+	if q.stop == nil {
+		q.ready, q.stop = q.engine.store.Listen(q.key)
+	}
+}
+
+// unlisten ends it.
+func (q *queue) unlisten() {
+	if q.stop != nil {
+		q.stop()
+		q.ready, q.stop = nil, nil
+	}
+}
+
+// hears reports whether the server knows that this process listens.
+func (q *queue) isListening() bool {
+	select {
+	case <-q.ready: // nil where it does not listen: never
+		return true
+	default:
+		return false
 	}
 }

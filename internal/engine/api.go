@@ -2,6 +2,27 @@ package engine
 
 import "time"
 
+// WaitForever is a Request's wait that ends only with the caller's context.
+const WaitForever = time.Duration(-1)
+
+// A Request says what a caller wants.
+type Request struct {
+	Key string
+	// TTL is the life of the lease without renewal.
+	TTL time.Duration
+	// Wait is how long to stand in line: 0 not at all, WaitForever without end.
+	Wait time.Duration
+	// Renew keeps the lease alive for as long as it is held.
+	Renew bool
+	// MaxHold ends the holder's context after this time; 0 never.
+	MaxHold time.Duration
+	// Fencing gives the hold a fencing number.
+	Fencing bool
+	// Attempt is the idempotent request that the lease is for; nil is none. A
+	// lease of one is never passed on: another attempt needs a token of its own.
+	Attempt *Attempt
+}
+
 // Hooks are how the engine speaks to its owner. All of them are called outside
 // the engine's locks and on no goroutine that others wait for, so several at a
 // time.
@@ -46,11 +67,11 @@ type Loss int
 
 // The reasons of a loss.
 const (
-	NotLost Loss = iota
-	Expired      // not renewed before its validity was over
-	Taken        // the key is gone, or another's
-	Overdue      // the holder's MaxHold is over
-	Closed       // the engine was closed and waited no longer
+	NotLost         Loss = iota
+	Expired              // not renewed before its validity was over
+	Taken                // the key is gone, or another's
+	MaxHoldExceeded      // the holder's MaxHold is over
+	Closed               // the engine was closed and waited no longer
 )
 
 // An Event is something that happened to a lock or to a request for one.

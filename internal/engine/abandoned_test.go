@@ -14,7 +14,7 @@ import (
 // under it: its attempt did not run, and must not be left as one that died.
 func TestALeaseThatIsGoneBeforeItsFirstHolder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, c := newProcesses(1), &duplicates{ending: Commit}
+		p, c := newProcesses(1), &callers{ending: Commit}
 		p.stores[0].after.set(func(transition string, _ store.Request) error {
 			if transition == "begin" {
 				time.Sleep(50 * time.Millisecond) // the one who asked leaves meanwhile
@@ -40,14 +40,14 @@ func TestALeaseThatIsGoneBeforeItsFirstHolder(t *testing.T) {
 			t.Errorf("nobody has run, and the waiter: ran %v, refused %v; transitions %v; record %c",
 				c.ran, c.reasons, p.stores[0].transitions(), p.server.record("k").state)
 		}
-		p.rest(t)
+		p.checkIdle(t)
 	})
 }
 
 // The same, and nobody knows whether the lease was renewed: it is given back.
 func TestALeaseThatCannotBeRenewedForItsFirstHolder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, c := newProcesses(1), &duplicates{ending: Commit}
+		p, c := newProcesses(1), &callers{ending: Commit}
 		p.stores[0].after.set(func(transition string, _ store.Request) error {
 			if transition == "begin" {
 				time.Sleep(50 * time.Millisecond) // the one who asked leaves meanwhile
@@ -64,17 +64,17 @@ func TestALeaseThatCannotBeRenewedForItsFirstHolder(t *testing.T) {
 		cancel()
 		time.Sleep(20 * time.Second)
 		c.check(t, 1, 0, "")
-		if p.stores[0].tried("renew") == 0 {
+		if p.stores[0].begunCount("renew") == 0 {
 			t.Errorf("transitions %v", p.stores[0].transitions())
 		}
-		p.rest(t)
+		p.checkIdle(t)
 	})
 }
 
 // estranges makes process 0 give up the token p0:1 whose begin was applied, and
 // whose reply was lost: the caller leaves, and one of another kind is next. It
 // returns once the abort of that token is under way.
-func estranges(t *testing.T, p *processes, next Request) {
+func losesBeginReply(t *testing.T, p *processes, next Request) {
 	t.Helper()
 	p.stores[0].after.set(func(transition string, r store.Request) error {
 		if transition == "begin" && r.Token == "p0:1" {
@@ -101,14 +101,14 @@ func estranges(t *testing.T, p *processes, next Request) {
 // be freed by a release that leaves its record behind.
 func TestAHintDuringAnUndo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, c := newProcesses(2), &duplicates{ending: Commit}
+		p, c := newProcesses(2), &callers{ending: Commit}
 		p.stores[0].before.set(func(transition string, _ store.Request) error {
 			if transition == "abort" {
 				time.Sleep(100 * time.Millisecond)
 			}
 			return nil
 		})
-		estranges(t, p, request(WaitForever))
+		losesBeginReply(t, p, request(WaitForever))
 		c.join(t, p.engines[1], 1, attempt("f", WaitForever)) // its question hints at the holder, p0:1
 		time.Sleep(20 * time.Second)
 		synctest.Wait()
@@ -138,8 +138,8 @@ func TestAnUndoThatFailsDuringAHint(t *testing.T) {
 			}
 			return nil
 		})
-		estranges(t, p, request(WaitForever))
-		p.engines[0].hint("k", "p0:1") // as of a late reply, or of another process that waits
+		losesBeginReply(t, p, request(WaitForever))
+		p.engines[0].onHint("k", "p0:1") // as of a late reply, or of another process that waits
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		if record := p.server.record("k"); record.state == 'R' {
@@ -201,7 +201,7 @@ func TestAnAbortAfterALossThatTheStoreDoesNotTake(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		if state := p.server.record("k").state; state != 'A' {
-			t.Errorf("the store came back 1 s later; %d aborts were tried, and the record is %c", p.stores[0].tried("abort"), state)
+			t.Errorf("the store came back 1 s later; %d aborts were tried, and the record is %c", p.stores[0].begunCount("abort"), state)
 		}
 	})
 }
@@ -219,7 +219,7 @@ func TestAnAbortAfterClose(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		if state := p.server.record("k").state; state != 'A' {
-			t.Errorf("Abort returned %v, and the record is %c: %d aborts were tried", err, state, p.stores[0].tried("abort"))
+			t.Errorf("Abort returned %v, and the record is %c: %d aborts were tried", err, state, p.stores[0].begunCount("abort"))
 		}
 	})
 }

@@ -12,29 +12,29 @@ import (
 )
 
 // inlines notes which transitions offered to run on their caller's goroutine.
-type inlines struct {
+type inlineRecorder struct {
 	store.Store
 	mu   sync.Mutex
 	seen map[string]bool
 }
 
-func (s *inlines) note(transition string, inline bool) {
+func (s *inlineRecorder) note(transition string, inline bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.seen[transition] = inline
 }
 
-func (s *inlines) Take(r store.Request, done func(store.Answer, error)) {
+func (s *inlineRecorder) Take(r store.Request, done func(store.Answer, error)) {
 	s.note("take", r.Inline)
 	s.Store.Take(r, done)
 }
 
-func (s *inlines) Enqueue(r store.Request, done func(store.Answer, error)) {
+func (s *inlineRecorder) Enqueue(r store.Request, done func(store.Answer, error)) {
 	s.note("enqueue", r.Inline)
 	s.Store.Enqueue(r, done)
 }
 
-func (s *inlines) Release(r store.Request, done func(store.Released, error)) {
+func (s *inlineRecorder) Release(r store.Request, done func(store.Released, error)) {
 	s.note("release", r.Inline)
 	s.Store.Release(r, done)
 }
@@ -68,7 +68,7 @@ func TestWhoOffersItsGoroutine(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				e, s, _ := newEngine()
-				noted := &inlines{Store: s, seen: make(map[string]bool)}
+				noted := &inlineRecorder{Store: s, seen: make(map[string]bool)}
 				e.store = noted
 				ctx := t.Context()
 				if test.ctx != nil {
@@ -124,11 +124,11 @@ func TestTriesThatJoinALeadAreAnswered(t *testing.T) {
 		if won != 1 || busy != 8 {
 			t.Errorf("%d won, %d were busy", won, busy)
 		}
-		_ = e.Close(canceled())
+		_ = e.Close(canceledContext())
 	})
 }
 
-func canceled() context.Context {
+func canceledContext() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	return ctx
@@ -137,11 +137,11 @@ func canceled() context.Context {
 // A waiter that met another's key while it put its question itself hears once
 // that it has to wait.
 func TestALeaderThatHasToWaitIsToldOnce(t *testing.T) {
-	t.Run("after a take", func(t *testing.T) { toldOnce(t, false) })
-	t.Run("after an enqueue", func(t *testing.T) { toldOnce(t, true) })
+	t.Run("after a take", func(t *testing.T) { checkWaitingOnce(t, false) })
+	t.Run("after an enqueue", func(t *testing.T) { checkWaitingOnce(t, true) })
 }
 
-func toldOnce(t *testing.T, fencing bool) {
+func checkWaitingOnce(t *testing.T, fencing bool) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, events := newEngine()
@@ -174,7 +174,7 @@ func TestOldHoldsDoNotTouchANewLife(t *testing.T) {
 		old := hold(t, e, request(0))
 		token, until, ctx := old.Token(), old.ValidUntil(), old.Context()
 		release(t, old)
-		if n := e.lineCount(); n != 0 {
+		if n := e.queueCount(); n != 0 {
 			t.Fatalf("%d lines", n)
 		}
 		r := request(0)
@@ -183,7 +183,7 @@ func TestOldHoldsDoNotTouchANewLife(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		now := hold(t, e, r)
-		if now.line != old.line {
+		if now.queue != old.queue {
 			t.Fatal("the line does not serve again")
 		}
 		if old.Token() != token || !old.ValidUntil().Equal(until) || ctx.Err() == nil || old.Alive() {
@@ -266,14 +266,14 @@ func TestWhoIsRefusedForWantOfRoomTakesNoPlace(t *testing.T) {
 }
 
 // asksHold is a context of a caller's, whose Done asks another hold.
-type asksHold struct {
+type holdContext struct {
 	context.Context
 	hold *Hold
 }
 
-func (v asksHold) Done() <-chan struct{} { return v.hold.Context().Done() }
+func (v holdContext) Done() <-chan struct{} { return v.hold.Context().Done() }
 
-func (v asksHold) Err() error { return v.hold.Context().Err() }
+func (v holdContext) Err() error { return v.hold.Context().Err() }
 
 // No code of the caller's runs under a shard's mutex.
 func TestACallersContextIsNotAskedUnderTheMutex(t *testing.T) {
@@ -283,7 +283,7 @@ func TestACallersContextIsNotAskedUnderTheMutex(t *testing.T) {
 	for e.shardOf(r.Key) != e.shardOf("k") || r.Key == "k" {
 		r.Key += "k"
 	}
-	inner, err := e.Acquire(asksHold{context.Background(), outer}, r)
+	inner, err := e.Acquire(holdContext{context.Background(), outer}, r)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,12 +13,12 @@ import (
 )
 
 // many is more leases than are renewed at a time.
-const many = 4 * mostRenewals
+const manyLeases = 4 * maxRenewals
 
 // holdMany takes so many leases.
 func holdMany(t *testing.T, e *Engine) []*Hold {
 	t.Helper()
-	holds := make([]*Hold, many)
+	holds := make([]*Hold, manyLeases)
 	for i := range holds {
 		r := request(0)
 		r.Key = strconv.Itoa(i)
@@ -48,16 +48,16 @@ func TestRenewalsThatAreDueTogetherArePaced(t *testing.T) {
 			}
 			return nil
 		})
-		for i := range holds[:many/4] {
+		for i := range holds[:manyLeases/4] {
 			if i%2 == 0 { // some have no need of it when their turn comes
-				time.AfterFunc(request(0).TTL/3+50*time.Millisecond, func() { release(t, holds[many-1-i]) })
+				time.AfterFunc(request(0).TTL/3+50*time.Millisecond, func() { release(t, holds[manyLeases-1-i]) })
 			}
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		mu.Lock()
-		if most != mostRenewals {
-			t.Errorf("%d renewals at a time, want %d", most, mostRenewals)
+		if most != maxRenewals {
+			t.Errorf("%d renewals at a time, want %d", most, maxRenewals)
 		}
 		mu.Unlock()
 		if lost := events.of(Lost); len(lost) > 0 {
@@ -70,10 +70,10 @@ func TestRenewalsThatAreDueTogetherArePaced(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Minute)
-		e.pace.mu.Lock()
-		defer e.pace.mu.Unlock()
-		if e.pace.flying != 0 || len(e.pace.waiting) != 0 {
-			t.Errorf("%d under way, %d in line", e.pace.flying, len(e.pace.waiting))
+		e.renewals.mu.Lock()
+		defer e.renewals.mu.Unlock()
+		if e.renewals.inFlight != 0 || len(e.renewals.waiting) != 0 {
+			t.Errorf("%d under way, %d in line", e.renewals.inFlight, len(e.renewals.waiting))
 		}
 	})
 }
@@ -130,7 +130,7 @@ func TestADeadNodeDoesNotCostOthersTheirLeases(t *testing.T) {
 		if !h.Alive() {
 			t.Error("a lease on a node that answers was lost")
 		}
-		_ = e.Close(canceled())
+		_ = e.Close(canceledContext())
 		time.Sleep(time.Hour)
 	})
 }
@@ -146,7 +146,7 @@ func TestALeaseStandsInLineToBeRenewedOnce(t *testing.T) {
 			return nil
 		})
 		r := request(0)
-		for i := range mostRenewals {
+		for i := range maxRenewals {
 			r.Key = "dead" + strconv.Itoa(i)
 			hold(t, e, r)
 		}
@@ -168,18 +168,18 @@ func TestALeaseStandsInLineToBeRenewedOnce(t *testing.T) {
 		release(t, first)
 		time.Sleep(4400 * time.Millisecond)
 		synctest.Wait()
-		e.pace.mu.Lock()
-		n, mine := len(e.pace.waiting), 0
-		for _, l := range e.pace.waiting {
-			if l.line.key == "k" {
+		e.renewals.mu.Lock()
+		n, mine := len(e.renewals.waiting), 0
+		for _, l := range e.renewals.waiting {
+			if l.queue.key == "k" {
 				mine++
 			}
 		}
-		e.pace.mu.Unlock()
+		e.renewals.mu.Unlock()
 		if mine > 1 {
 			t.Errorf("%d times, of %d", mine, n)
 		}
-		_ = e.Close(canceled())
+		_ = e.Close(canceledContext())
 		time.Sleep(time.Hour)
 	})
 }

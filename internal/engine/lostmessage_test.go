@@ -14,22 +14,22 @@ import (
 //
 //faults:row 27
 func TestNothingThatIsLostStrandsAWaiter(t *testing.T) {
-	const most = safetyTime + safetyTime/4
+	const most = recheckInterval + recheckInterval/4
 	tests := []struct {
 		name string
 		lose func(p *processes, h *Hold)
 		free func(p *processes, h *Hold)
 		most time.Duration
 	}{
-		{"the hint", func(p *processes, _ *Hold) { p.server.deaf = true }, nil, most},
-		{"the subscription", func(p *processes, _ *Hold) { p.stores[1].drop(true) }, nil, most},
-		{"the line", func(p *processes, _ *Hold) { delete(p.server.lines, "k") }, nil, most},
+		{"the hint", func(p *processes, _ *Hold) { p.server.hintsLost = true }, nil, most},
+		{"the subscription", func(p *processes, _ *Hold) { p.stores[1].loseSubscription(true) }, nil, most},
+		{"the line", func(p *processes, _ *Hold) { delete(p.server.queues, "k") }, nil, most},
 		{"the holder", nil, func(p *processes, _ *Hold) { p.server.set("k", "", 0) }, most},
 		{
 			"a successor that is dead", func(p *processes, _ *Hold) {
 				dead := newFakeStore(p.server, "dead")
 				dead.listening, dead.hint = 1, func(string, string) {}
-				p.server.lines["k"] = slices.Insert(p.server.lines["k"], 0, "dead:1")
+				p.server.queues["k"] = slices.Insert(p.server.queues["k"], 0, "dead:1")
 			}, nil, most,
 		},
 		{
@@ -37,7 +37,7 @@ func TestNothingThatIsLostStrandsAWaiter(t *testing.T) {
 				p.server.set("k", "foreign", time.Hour)
 				time.Sleep(5 * time.Second)
 				p.server.set("k", "", 0)
-			}, longestPause,
+			}, maxPause,
 		},
 	}
 	for _, test := range tests {
@@ -59,10 +59,10 @@ func TestNothingThatIsLostStrandsAWaiter(t *testing.T) {
 				if late := (<-served).Sub(freed); late > test.most {
 					t.Errorf("served %v late, want at most %v", late, test.most)
 				}
-				p.stores[1].drop(false)
+				p.stores[1].loseSubscription(false)
 				_, _ = h.Release(t.Context())
 				time.Sleep(time.Minute)
-				p.rest(t)
+				p.checkIdle(t)
 			})
 		})
 	}
@@ -75,14 +75,14 @@ func TestAHintWithoutATokenMeansLookAgain(t *testing.T) {
 		served := make(chan time.Duration, 1)
 		begun := time.Now()
 		waiting(t, p.engines[1], request(WaitForever), func(*Hold) { served <- time.Since(begun) })
-		p.server.deaf = true
+		p.server.hintsLost = true
 		release(t, h)
 		p.stores[1].hint("k", "")
 		if late := <-served; late != 0 {
 			t.Errorf("served %v late", late)
 		}
 		p.stores[1].hint("k", "") // nobody waits
-		p.rest(t)
+		p.checkIdle(t)
 	})
 }
 
@@ -104,7 +104,7 @@ func TestAHintThatOvertakesTheReplyIsNotLost(t *testing.T) {
 			t.Errorf("served %v late", late)
 		}
 		release(t, h2)
-		p.rest(t)
+		p.checkIdle(t)
 	})
 }
 
@@ -127,7 +127,7 @@ func TestAReleaseOfUnknownFateKeepsTheLineMoving(t *testing.T) {
 				before, after := fail(p.stores[0])
 				once := func(err error) func(string, store.Request) error {
 					return func(transition string, _ store.Request) error {
-						if transition == "release" && p.stores[0].tried("release") == 1 {
+						if transition == "release" && p.stores[0].begunCount("release") == 1 {
 							return err
 						}
 						return nil
@@ -143,7 +143,7 @@ func TestAReleaseOfUnknownFateKeepsTheLineMoving(t *testing.T) {
 				if served != 4 {
 					t.Errorf("%d of 4 served", served)
 				}
-				p.rest(t)
+				p.checkIdle(t)
 			})
 		})
 	}
@@ -165,7 +165,7 @@ func TestAKeyThatWasStolenUnderAReleaseStrandsNobody(t *testing.T) {
 		if !served {
 			t.Error("stranded")
 		}
-		p.rest(t)
+		p.checkIdle(t)
 	})
 }
 
@@ -194,7 +194,7 @@ func TestWhoComesDuringAReleaseListens(t *testing.T) {
 		if late := (<-served).Sub(freed); late != 0 {
 			t.Errorf("served %v late", late)
 		}
-		p.rest(t)
+		p.checkIdle(t)
 	})
 }
 
@@ -218,7 +218,7 @@ func TestALostLeaseOfOursIsNotLookedAtAllTheTime(t *testing.T) {
 		}
 		_, _ = h.Release(t.Context())
 		time.Sleep(time.Second)
-		p.rest(t)
+		p.checkIdle(t)
 	})
 }
 
@@ -242,7 +242,7 @@ func TestAWaiterJoinsWhenItListens(t *testing.T) {
 				}
 				release(t, h)
 				time.Sleep(2 * time.Minute)
-				p.rest(t)
+				p.checkIdle(t)
 			})
 		})
 	}

@@ -34,7 +34,7 @@ func TestWaiterBehindExpiredLeaseIsNotBusy(t *testing.T) {
 			t.Errorf("loss %v, error %v", loss, err)
 		}
 		time.Sleep(time.Minute)
-		p.rest(t)
+		p.checkIdle(t)
 	})
 }
 
@@ -55,7 +55,7 @@ func TestCallerDuringFaultIsNotBusy(t *testing.T) {
 		}
 		p.stores[0].before.set(nil)
 		time.Sleep(time.Minute)
-		p.rest(t)
+		p.checkIdle(t)
 	})
 }
 
@@ -80,7 +80,7 @@ func TestReleaseThatKeepsKeyEndsDoubt(t *testing.T) {
 		})
 		release(t, h)
 		synctest.Wait()
-		if n := p.stores[0].tried("renew"); n != 1 {
+		if n := p.stores[0].begunCount("renew"); n != 1 {
 			t.Errorf("%d renewals before the pass, want 1", n)
 		}
 		p.stores[0].before.set(nil)
@@ -88,6 +88,6 @@ func TestReleaseThatKeepsKeyEndsDoubt(t *testing.T) {
 			t.Errorf("refused with %v, want %v", reasonOf(t, err), TimedOut)
 		}
 		time.Sleep(time.Minute)
-		p.rest(t)
+		p.checkIdle(t)
 	})
 }

@@ -85,23 +85,23 @@ func TestForgedHintOfAnUnissuedTokenIsIgnored(t *testing.T) {
 		waiting(t, p.engines[1], request(WaitForever), func(*Hold) {})
 		time.Sleep(time.Millisecond) // until its question has been answered
 		asked := p.stores[1].count("enqueue")
-		h.line.shard.mu.Lock()
-		h.lease.wanted = false
-		h.line.shard.mu.Unlock()
+		h.queue.shard.mu.Lock()
+		h.lease.othersWait = false
+		h.queue.shard.mu.Unlock()
 		for range 10 {
 			p.stores[0].hint("k", "p0:99")
 			p.stores[1].hint("k", "p1:99")
 		}
 		synctest.Wait()
-		h.line.shard.mu.Lock()
-		wanted := h.lease.wanted
-		h.line.shard.mu.Unlock()
+		h.queue.shard.mu.Lock()
+		wanted := h.lease.othersWait
+		h.queue.shard.mu.Unlock()
 		if got := p.stores[1].count("enqueue"); got != asked || wanted {
 			t.Errorf("%d looks of the waiter, and the holder takes it that others wait: %v", got-asked, wanted)
 		}
 		release(t, h)
 		time.Sleep(time.Second)
-		p.rest(t)
+		p.checkIdle(t)
 	})
 }
 
@@ -110,7 +110,7 @@ func TestDiscardReleasesNoOwnedToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		h := hold(t, e, request(0))
-		e.spawnDiscard(place{"k", h.Token()}, nil, time.Now())
+		e.discardAsync(keyToken{"k", h.Token()}, nil, time.Now())
 		synctest.Wait()
 		if s.value("k") != h.Token() || s.count("release") != 0 {
 			t.Errorf("the key holds %q after %d releases", s.value("k"), s.count("release"))

@@ -26,13 +26,13 @@ func TestALateCommitIsTriedAgain(t *testing.T) {
 				failsFor(p.stores[0], test.fails, "commit")
 				begun := time.Now()
 				loss, err := h.End(context.Background(), Commit, answerOf(h))
-				if loss != NotLost || (err != nil) != (test.want == 'R') || time.Since(begun) > commitTime+longestPause {
+				if loss != NotLost || (err != nil) != (test.want == 'R') || time.Since(begun) > commitTimeout+maxPause {
 					t.Errorf("loss %v, error %v after %v", loss, err, time.Since(begun))
 				}
 				if state := p.server.record("k").state; state != test.want {
 					t.Errorf("the record is %c, want %c", state, test.want)
 				}
-				p.rest(t)
+				p.checkIdle(t)
 			})
 		})
 	}
@@ -42,7 +42,7 @@ func TestALateCommitIsTriedAgain(t *testing.T) {
 // wait here are still waiting, for the answer of the other one.
 func TestALateAnswerThatWasNotStoredIsNotShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, c := newProcesses(1), &duplicates{}
+		p, c := newProcesses(1), &callers{}
 		h := hold(t, p.engines[0], attempt("f", 0))
 		other := fakeRecord{state: 'R', token: "other:1", fingerprint: []byte("f"), number: 2}
 		p.server.set("k", other.token, time.Hour)
@@ -58,7 +58,7 @@ func TestALateAnswerThatWasNotStoredIsNotShared(t *testing.T) {
 		p.server.set("k", "", 0)
 		time.Sleep(20 * time.Second)
 		c.check(t, 0, 3, "other:1")
-		p.rest(t)
+		p.checkIdle(t)
 	})
 }
 
@@ -66,7 +66,7 @@ func TestALateAnswerThatWasNotStoredIsNotShared(t *testing.T) {
 // of them runs.
 func TestLateAbortRefusesNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, c := newProcesses(1), &duplicates{ending: Commit}
+		p, c := newProcesses(1), &callers{ending: Commit}
 		h := hold(t, p.engines[0], attempt("f", 0))
 		p.server.set("k", "foreign", time.Hour)
 		<-h.Context().Done()
@@ -81,6 +81,6 @@ func TestLateAbortRefusesNobody(t *testing.T) {
 		if len(c.ran) != 1 || c.reasons[Done] != 2 {
 			t.Errorf("ran %v, others %v; want one that ran, and two with its answer", c.ran, c.reasons)
 		}
-		p.rest(t)
+		p.checkIdle(t)
 	})
 }

@@ -19,7 +19,7 @@ func TestForgedHintsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		var dead []string
-		for range 10 * mostNamed {
+		for range 10 * maxHinted {
 			dead = append(dead, deadToken(t, e))
 		}
 		h := hold(t, e, request(0))
@@ -27,18 +27,18 @@ func TestForgedHintsAreBounded(t *testing.T) {
 			time.Sleep(bound)
 			return errDown
 		})
-		before, tried := runtime.NumGoroutine(), s.tried("release")
+		before, tried := runtime.NumGoroutine(), s.begunCount("release")
 		for i, token := range dead {
 			s.hint("k", token)
 			s.hint(fmt.Sprint("another key ", i), token)
 		}
 		synctest.Wait()
 		const each = 2 // one of the engine, and one of the fake store
-		if got := runtime.NumGoroutine() - before; got > each*mostNamed {
+		if got := runtime.NumGoroutine() - before; got > each*maxHinted {
 			t.Errorf("%d goroutines for %d hints", got, 2*len(dead))
 		}
-		if got := s.tried("release") - tried; got != mostNamed {
-			t.Errorf("%d tokens were released, want %d", got, mostNamed)
+		if got := s.begunCount("release") - tried; got != maxHinted {
+			t.Errorf("%d tokens were released, want %d", got, maxHinted)
 		}
 		if loss, err := h.Release(t.Context()); loss != NotLost || err == nil {
 			t.Errorf("released with loss %v, error %v", loss, err)
@@ -48,7 +48,7 @@ func TestForgedHintsAreBounded(t *testing.T) {
 		if got := s.value("k"); got != "" {
 			t.Errorf("the token of the holder's own release stays: %q", got)
 		}
-		time.Sleep(2 * discardPatience)
+		time.Sleep(2 * discardTimeout)
 		s.set("k", dead[0], time.Minute)
 		s.hint("k", dead[0])
 		synctest.Wait()
@@ -173,7 +173,7 @@ func TestForgedHintsDoNotProlongReleases(t *testing.T) {
 func TestAllLateGrantsAreReleased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
-		const many = 5 * mostNamed
+		const many = 5 * maxHinted
 		var keys, tokens []string
 		for i := range many {
 			key := fmt.Sprint("key ", i)
@@ -187,7 +187,7 @@ func TestAllLateGrantsAreReleased(t *testing.T) {
 		})
 		for i, key := range keys {
 			s.set(key, tokens[i], time.Minute)
-			s.late(key, tokens[i])
+			s.lateGrant(key, tokens[i])
 		}
 		time.Sleep(time.Second)
 		left := 0
@@ -215,7 +215,7 @@ func TestForgedHintsOfASilentServerMakeRoom(t *testing.T) {
 			}
 			return nil
 		})
-		for i := range mostNamed {
+		for i := range maxHinted {
 			s.hint(fmt.Sprint("silent ", i), dead)
 		}
 		s.set("k", dead, time.Minute)

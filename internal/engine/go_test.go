@@ -17,7 +17,7 @@ func TestNothingRunsAsideAfterClose(t *testing.T) {
 		first, ran := make(chan struct{}), make(chan struct{})
 		var once sync.Once
 		group.Go(func() {
-			for e.Aside(func() {
+			for e.Go(func() {
 				if closed.Load() {
 					late.Store(true)
 				}
