@@ -7,10 +7,10 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 )
 
-// Acquire returns once the caller holds the lease, or does not get it: then
-// the error is a *Refusal. It returns when ctx ends, at once or, where the store
-// uses its goroutine, within store.InlineTime, and leaves no key behind. ctx is
-// the parent of the hold's context.
+// Acquire returns the hold once the caller holds the lease. If the caller does not get
+// the lease, the error is a *Refusal and no key is left behind. When ctx ends, Acquire
+// returns at once. Exception: while the store uses the goroutine of the caller, it
+// returns within store.InlineTime. ctx is the parent of the hold's context.
 func (e *Engine) Acquire(ctx context.Context, r Request) (*Hold, error) {
 	var begun time.Time
 	if r.Wait != WaitForever || e.hooks.Observe != nil {
@@ -34,7 +34,7 @@ func (e *Engine) Acquire(ctx context.Context, r Request) (*Hold, error) {
 	return w.hold, nil
 }
 
-// acquired tells the owner how an acquisition ended.
+// observeOutcome reports the end of an acquisition to the owner.
 func (e *Engine) observeOutcome(w *waiter, begun time.Time, event Event) {
 	if e.hooks.Observe != nil {
 		event.Key, event.Queued, event.Waited = w.hold.request.Key, w.queued, time.Since(begun)
@@ -48,21 +48,21 @@ func (e *Engine) newWaiter(ctx context.Context, r Request) *waiter {
 	return &h.waiter
 }
 
-// leads reports whether a caller may put the first question on its own goroutine.
-// It would only wait for the answer otherwise, but it cannot be called away
-// meanwhile.
+// mayAskInline reports whether a caller may send the first request to the store on its
+// own goroutine. The caller only waits for the answer otherwise. But a caller that
+// works for the store cannot notice the end of its wait or of its context.
 func mayAskInline(ctx context.Context, wait time.Duration) bool {
 	return (wait <= 0 || wait >= store.InlineTime) && isLong(ctx)
 }
 
-// isLong reports whether a context does not end by itself before the store would
-// let go of an inline caller.
+// isLong reports whether a context has no deadline within the time for which the store
+// may keep an inline caller.
 func isLong(ctx context.Context) bool {
 	end, ends := ctx.Deadline()
 	return !ends || time.Until(end) >= store.InlineTime
 }
 
-// enter puts the waiter in its line, or refuses it at the door.
+// enter adds the waiter to the queue of its key, or refuses it at once.
 func (e *Engine) enter(ctx context.Context, w *waiter) *Refusal {
 	if ctx.Err() != nil {
 		return (&Refusal{Reason: TimedOut}).endedBy(ctx)
@@ -83,7 +83,7 @@ func (e *Engine) enter(ctx context.Context, w *waiter) *Refusal {
 		s.mu.Unlock()
 		return &Refusal{Reason: Busy}
 	}
-	// A key that is being freed is not busy yet for the first of its line.
+	// While a key is being released it is not busy yet for the first waiter.
 	queued := !w.nowait && (q.first != nil || q.isBusy())
 	if queued {
 		if refusal := q.markQueued(w); refusal != nil {
@@ -106,8 +106,8 @@ func (e *Engine) enter(ctx context.Context, w *waiter) *Refusal {
 	case q.state == idle:
 		q.startEpisode(false)
 	case w.nowait:
-		// It waits for one answer, not for the next poll, and behind another
-		// command no longer than for its own.
+		// A nowait caller waits for one answer, and not for the next check. Behind
+		// another command it waits no longer than for a command of its own.
 		w.maxWait = e.boundOf(w.hold.request.TTL)
 		q.wake()
 	}
@@ -118,8 +118,9 @@ func (e *Engine) enter(ctx context.Context, w *waiter) *Refusal {
 	return nil
 }
 
-// lead puts the first question on the caller's goroutine. If that does not come
-// back, because a hook of the store's client has panicked, the caller is gone.
+// askInline sends the first request on the goroutine of the caller. If that panics,
+// because a hook of the store's client has panicked, the caller leaves the queue and
+// gives back what it was granted.
 func (e *Engine) askInline(w *waiter, r store.Request) {
 	returned := false
 	defer func() {
@@ -131,7 +132,7 @@ func (e *Engine) askInline(w *waiter, r store.Request) {
 	returned = true
 }
 
-// isBusy reports whether it is known that a newcomer would have to wait.
+// isBusy reports whether it is known that a new caller has to wait.
 func (q *queue) isBusy() bool {
 	switch q.state {
 	case held, passing:
@@ -143,8 +144,8 @@ func (q *queue) isBusy() bool {
 	return false
 }
 
-// settled reports whether a waiter that put its question itself has been
-// settled meanwhile. Otherwise it will hear of it.
+// settledInline reports whether a waiter that sent its own request has been granted the
+// lease or refused meanwhile. If not, the waiter gets a channel for updates.
 func (w *waiter) settledInline() bool {
 	s := w.hold.queue.shard
 	s.mu.Lock()
@@ -160,7 +161,7 @@ func (w *waiter) settledInline() bool {
 	return settled
 }
 
-// await returns nil when the waiter was granted the lease.
+// await returns nil once the waiter has been granted the lease.
 func (e *Engine) await(ctx context.Context, w *waiter, begun time.Time) *Refusal {
 	waiting := w.updates != nil || !w.settledInline()
 	var over <-chan time.Time
@@ -188,19 +189,19 @@ func (e *Engine) await(ctx context.Context, w *waiter, begun time.Time) *Refusal
 		}
 	}
 	if w.refusal == nil && ctx.Err() != nil {
-		w.hold.startRelease(false, false, Abort, nil) // a grant that crossed the end of ctx is passed on
+		w.hold.startRelease(false, false, Abort, nil) // ctx ended at the moment of the grant: the next waiter gets the lease
 		return (&Refusal{Reason: TimedOut}).endedBy(ctx)
 	}
 	return w.refusal
 }
 
-// leave takes the waiter out of its line. It returns nil if the waiter was
-// settled before.
+// leave removes the waiter from its queue. It returns nil if the waiter was granted the
+// lease or refused before.
 func (e *Engine) leave(w *waiter) *Refusal {
 	refusal := w.hold.queue.giveUp(w)
 	select {
 	case _, open := <-w.updates:
-		if open { // told late, but before its end
+		if open { // an update that came before the end of the wait
 			e.observe(Event{Kind: Waiting, Key: w.hold.request.Key})
 		}
 	default:
@@ -208,8 +209,8 @@ func (e *Engine) leave(w *waiter) *Refusal {
 	return refusal
 }
 
-// dismiss takes the waiter out of the line, and returns the refusal of one
-// whose time is over; nil if the waiter was settled before.
+// giveUp removes the waiter from the queue and returns its refusal. It returns nil if
+// the waiter was granted the lease or refused before.
 func (q *queue) giveUp(w *waiter) *Refusal {
 	q.shard.mu.Lock()
 	defer q.shard.mu.Unlock()

@@ -2,39 +2,38 @@ package engine
 
 import "time"
 
-// WaitForever is a Request's wait that ends only with the caller's context.
+// WaitForever is the wait of a Request that only the end of the caller's context ends.
 const WaitForever = time.Duration(-1)
 
-// A Request says what a caller wants.
+// A Request is what a caller wants.
 type Request struct {
 	Key string
-	// TTL is the life of the lease without renewal.
+	// TTL is how long the lease lives without renewal.
 	TTL time.Duration
-	// Wait is how long to stand in line: 0 not at all, WaitForever without end.
+	// Wait is how long to wait in the queue: 0 is not at all, WaitForever has no limit.
 	Wait time.Duration
 	// Renew keeps the lease alive for as long as it is held.
 	Renew bool
-	// MaxHold ends the holder's context after this time; 0 never.
+	// MaxHold cancels the holder's context after this time; 0 is never.
 	MaxHold time.Duration
 	// Fencing gives the hold a fencing number.
 	Fencing bool
-	// Attempt is the idempotent request that the lease is for; nil is none. A
-	// lease of one is never passed on: another attempt needs a token of its own.
+	// Attempt is the idempotent request that the lease is for; nil is none. A lease for
+	// an attempt is never passed on, because each attempt needs its own token.
 	Attempt *Attempt
 }
 
-// Hooks are how the engine speaks to its owner. All of them are called outside
-// the engine's locks and on no goroutine that others wait for, so several at a
-// time.
+// Hooks connect the engine to its owner. The engine calls them outside its mutexes, on
+// goroutines for which nothing else waits. Several calls may run at a time.
 type Hooks struct {
-	// Observe is told each event. It may be nil.
+	// Observe receives each event. It may be nil.
 	Observe func(Event)
-	// Cause turns the reason of a loss into the error with which the holder's
-	// context is cancelled. It must not be nil.
+	// Cause returns the error for a loss. The engine cancels the holder's context with
+	// it. It must not be nil.
 	Cause func(Loss) error
 }
 
-// A Kind says what an Event tells of.
+// A Kind is the kind of an Event.
 type Kind int
 
 // The kinds of event.
@@ -47,38 +46,38 @@ const (
 	Lost
 	HeldLong
 	Replayed  // a caller got the answer of an attempt that was done
-	Committed // an attempt is done, or could not be committed
-	Restored  // the record of an attempt was gone before it was done
+	Committed // an attempt was committed, or its commit failed
+	Restored  // the record of an attempt was gone before its commit
 )
 
-// A Handover says how a lease came to its holder.
+// A Handover is the way in which a lease came to its holder.
 type Handover int
 
-// The ways in which a lease comes to its holder.
+// The kinds of hand-over.
 const (
 	Free    Handover = iota + 1 // the key was free
-	Awaited                     // another held it first
-	Passed                      // by another holder in this process
-	Handed                      // by another process, which told of it
+	Awaited                     // another held the key first
+	Passed                      // from another holder in this process
+	Handed                      // from another process, which sent a hint
 )
 
-// A Loss says why a lease ended under its holder.
+// A Loss is the reason for which a lease ended under its holder.
 type Loss int
 
 // The reasons of a loss.
 const (
 	NotLost         Loss = iota
-	Expired              // not renewed before its validity was over
-	Taken                // the key is gone, or another's
-	MaxHoldExceeded      // the holder's MaxHold is over
-	Closed               // the engine was closed and waited no longer
+	Expired              // the validity ended without a renewal
+	Taken                // the key is gone, or holds the token of another
+	MaxHoldExceeded      // MaxHold has passed
+	Closed               // Close gave up waiting for the holder
 )
 
-// An Event is something that happened to a lock or to a request for one.
+// An Event reports what happened to a lock, or to a request for a lock.
 type Event struct {
 	Kind     Kind
 	Key      string
-	Queued   bool          // a Waiting came before
+	Queued   bool          // a Waiting event came before
 	Waited   time.Duration // Acquired, Refused, Replayed
 	Held     time.Duration // Released, Renewed, Lost, HeldLong, Committed, Restored
 	Handover Handover      // Acquired
@@ -86,7 +85,7 @@ type Event struct {
 	Err      error         // Refused: a *Refusal; Released, Renewed, Committed: a fault, if any
 }
 
-// observe tells the owner of an event.
+// observe passes an event to the owner.
 func (e *Engine) observe(event Event) {
 	if e.hooks.Observe != nil {
 		e.hooks.Observe(event)

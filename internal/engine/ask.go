@@ -7,15 +7,15 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 )
 
-// errTooSlow is the fault of a grant whose validity was over when it came.
+// errLateGrant is the fault of a grant that arrived after the end of its validity.
 var errLateGrant = errors.New("the answer came too late to be of use")
 
-// ask puts a question to the store for the first of the line. If nobody waits,
-// the episode ends. The line is asking, and no other question is under way.
+// ask sends a request for the key to the store, for the first waiter. If no caller
+// waits, the episode ends. The queue is asking, and no other request is in flight.
 //
-// It goes on with heard, and from there to the grant, or back here: at once, or
-// after a pause. Once the line stands in the store's line, it looks again when a
-// hint tells it to, and when its patience is over.
+// The reply goes to onAnswer. From there the queue grants the lease, or asks again: at
+// once, or after a pause. Once the queue has a place in the store's queue, it asks
+// again when a hint arrives, and when its pause ends.
 func (q *queue) ask() {
 	if q.first == nil {
 		q.goIdle()
@@ -39,12 +39,12 @@ func (q *queue) ask() {
 	q.send(r, q.enqueue)
 }
 
-// question returns the question for the first of the line. It counts as work.
+// askRequest returns the store request for the first waiter, and counts it as work.
 func (q *queue) askRequest() store.Request {
 	want := q.first.hold.request
 	r := q.request(q.token, want)
 	r.Join = q.enqueue && q.callers > q.nowaiters
-	r.Look = q.nowaiters > 0 // is it another that holds the key, or an orphan?
+	r.Look = q.nowaiters > 0 // tells whether another holds the key, or a dead token of this process
 	if want.Fencing {
 		r.Fences = firstReservation(q.callers)
 	}
@@ -59,8 +59,8 @@ func (q *queue) askRequest() store.Request {
 	return r
 }
 
-// put puts a question. An answer with fencing numbers, or by a record, is that of
-// an enqueue.
+// send sends a request for the key. Only Enqueue reserves fencing numbers and decides
+// by the record of an attempt.
 func (q *queue) send(r store.Request, enqueue bool) {
 	if enqueue || r.Fences > 0 || r.Attempt != nil {
 		q.engine.store.Enqueue(r, q.answerDone)
@@ -69,9 +69,10 @@ func (q *queue) send(r store.Request, enqueue bool) {
 	}
 }
 
-// putWhenReady waits with the question until the server knows that this process
-// listens, so that the line does not pass it over. But it does not wait for
-// long, and once only: the waiter looks again by itself.
+// sendWhenListening sends the request as soon as the server has confirmed that this
+// process listens. The store could skip the queue otherwise. It waits for one command
+// bound at most, and only once in an episode: after that, the queue checks the key at
+// short intervals.
 func (q *queue) sendWhenListening(r store.Request) {
 	ready := q.ready
 	q.engine.spawn(func() {
@@ -85,13 +86,13 @@ func (q *queue) sendWhenListening(r store.Request) {
 		defer q.shard.mu.Unlock()
 		q.listenTimedOut = !q.isListening()
 		if !q.listenTimedOut {
-			q.recheck = false // what was missed until now will be seen at once
+			q.recheck = false // the reply reports all that was missed until now
 		}
 		q.send(r, true)
 	})
 }
 
-// heard takes in the store's answer to a question, and goes on.
+// onAnswer handles the store's reply to a request for the key.
 func (q *queue) onAnswer(answer store.Answer, err error) {
 	defer q.engine.work.Done()
 	q.shard.mu.Lock()
@@ -103,23 +104,23 @@ func (q *queue) onAnswer(answer store.Answer, err error) {
 	case err == nil && q.isOrphan(answer.Holder):
 		q.releaseOrphan(r, answer.Holder)
 	case err == nil && answer.Unnamed && q.nowaiters > 0:
-		q.ask() // again, and with a look: who may not wait is refused only by another's key
+		q.ask() // with the holder's token: a nowait caller is refused only if another holds the key
 	case q.applyAnswer(r, answer, err):
 	case err == nil && answer.Split:
 		q.pauseAlways(q.pauses.afterSplit())
 	case err == nil && !r.Join:
-		q.ask() // refused, and not in line yet
+		q.ask() // refused without a place in the store's queue: take one
 	default:
 		q.pause(q.pauses.after(answer, err, r.Join && !q.isListening()))
 	}
 }
 
-// sweep releases an orphan that was found in the key, and asks again. Nobody
-// holds the key but a dead token of ours, whose release was lost: that is not
-// contention. Another send of a take may win now, so from here on the key's life
-// has to be raised.
+// releaseOrphan releases a dead token of this process that was found in the key, and
+// asks again. The release of that token was lost, and no holder has it, so this is not
+// contention. From here on a resend of an earlier take may lock the key, so the queue
+// asks with Enqueue, which raises the TTL.
 func (q *queue) releaseOrphan(r store.Request, orphan string) {
-	r.Waiter = "" // who stays in line
+	r.Waiter = "" // the waiter keeps its place in the store's queue
 	q.releasedOrphan = orphan
 	q.enqueue = true
 	q.engine.work.Add()
@@ -132,14 +133,14 @@ func (q *queue) releaseOrphan(r store.Request, orphan string) {
 	})
 }
 
-// answered takes in the store's answer, and reports whether the line need not
-// ask again.
+// applyAnswer applies the store's reply. It reports whether the queue need not ask
+// again.
 func (q *queue) applyAnswer(r store.Request, answer store.Answer, err error) (settled bool) {
 	switch {
 	case err != nil:
 		q.noteFault(faultOf(err))
 	case answer.Split && q.pauses.splits < maxSplits:
-		q.lastFault = nil // nobody holds it, so nobody is refused yet
+		q.lastFault = nil // no one holds the key, so no caller is refused yet
 	case !answer.Granted:
 		q.lastFault, q.running = nil, nil
 		if answer.Running {
@@ -167,9 +168,9 @@ func (q *queue) applyAnswer(r store.Request, answer store.Answer, err error) (se
 	return false
 }
 
-// refused notes that another holds the key: who may not wait is busy now, and
-// the first of the others hears that it waits. The last one leaves if there is
-// no room for both.
+// noteContention notes that another holds the key. It refuses the nowait callers, and
+// tells the first of the others that it waits. If there is no room for that one, the
+// last waiter is refused.
 func (q *queue) noteContention() {
 	q.contended, q.enqueue = true, true
 	q.refuseNowaiters(&Refusal{Reason: Busy})
@@ -185,12 +186,12 @@ func (q *queue) noteContention() {
 		return
 	}
 	if w.updates != nil {
-		w.updates <- struct{}{} // there is room for one
+		w.updates <- struct{}{} // does not block: the channel has room for one
 	}
 }
 
-// faulted notes that the store did not answer. Who may not wait is told; the
-// others go on under the same token, unless the fault will not pass.
+// noteFault notes that the store did not answer. It refuses the nowait callers. The
+// other callers wait on under the same token, unless the fault is permanent.
 func (q *queue) noteFault(fault *store.Fault) {
 	q.lastFault = fault
 	if fault.Unknown {
@@ -204,8 +205,9 @@ func (q *queue) noteFault(fault *store.Fault) {
 	}
 }
 
-// tooSlow gives a grant back whose validity was over when it came. Its token is
-// dead; the next question brings a fresh one, as that of a ballot does anyhow.
+// discardLateGrant releases a grant that arrived after the end of its validity. The
+// token is dead, so the next request gets a fresh one. A ballot has a fresh token
+// anyhow.
 func (q *queue) discardLateGrant(r store.Request) {
 	q.noteFault(&store.Fault{Passing: true, Err: errLateGrant})
 	if r.Attempt != nil {
@@ -219,13 +221,13 @@ func (q *queue) discardLateGrant(r store.Request) {
 	}
 }
 
-// isOrphan reports whether the value found in the key is a dead token of this
-// process that was not swept yet.
+// isOrphan reports whether the value found in the key is a dead token of this process
+// that was not released in this episode yet.
 func (q *queue) isOrphan(holder string) bool {
 	return holder != q.releasedOrphan && q.engine.isDead(q, holder)
 }
 
-// faultOf returns the error of a transition as the fault that it is.
+// faultOf returns the error of a transition as a fault.
 func faultOf(err error) *store.Fault {
 	var fault *store.Fault
 	if errors.As(err, &fault) {

@@ -10,8 +10,8 @@ import (
 // An Attempt is the idempotent request of a caller.
 type Attempt = store.Attempt
 
-// alike reports whether what is granted to one of two callers of a key may be
-// granted to the other.
+// sameAttempt reports whether a grant to one of two callers of a key can serve the
+// other.
 func sameAttempt(a, b *Attempt) bool {
 	if a == nil || b == nil {
 		return a == b
@@ -19,13 +19,13 @@ func sameAttempt(a, b *Attempt) bool {
 	return a.Rerun == b.Rerun && a.Keep == b.Keep && bytes.Equal(a.Fingerprint, b.Fingerprint)
 }
 
-// contradict reports whether two requests with the same key are not the same.
+// isMismatch reports whether two attempts with the same key are different requests.
 func isMismatch(a, b *Attempt) bool {
 	return a != nil && b != nil && !bytes.Equal(a.Fingerprint, b.Fingerprint)
 }
 
-// runs notes which attempt runs, and refuses those who came with its key and are
-// another request.
+// setRunning notes which attempt runs, and refuses the callers that brought the same
+// key with another request.
 func (q *queue) setRunning(a *Attempt) {
 	q.running = a
 	if a == nil {
@@ -39,16 +39,16 @@ func (q *queue) setRunning(a *Attempt) {
 	})
 }
 
-// decided takes in that an attempt is not to run, and goes on for those of whom
-// nothing is known by that. The token is dead.
+// onVerdict handles the reply that an attempt must not run. It refuses the callers that
+// the verdict decides about, and asks for the others. The token is dead.
 func (q *queue) onVerdict(r store.Request, answer store.Answer) {
 	q.lastFault, q.joined = nil, false
 	q.settleByVerdict(r.Attempt, answer.Verdict, answer.Record)
 	q.endEpisode(true)
 }
 
-// settleBy settles the callers by the verdict on one of them, or by the end of one.
-// They share its record, and no other command is sent for them.
+// settleByVerdict refuses callers by the verdict on one attempt, or by the end of one.
+// They share its record, and need no command of their own.
 func (q *queue) settleByVerdict(a *Attempt, verdict store.Verdict, record []byte) {
 	q.refuseIf(func(w *waiter) *Refusal {
 		own := w.hold.request.Attempt
@@ -56,7 +56,7 @@ func (q *queue) settleByVerdict(a *Attempt, verdict store.Verdict, record []byte
 		case own == nil:
 			return nil
 		case isMismatch(a, own):
-			if verdict == store.Mismatch { // with which of the two?
+			if verdict == store.Mismatch { // unknown which of the two matches the record
 				return nil
 			}
 			return &Refusal{Reason: Mismatch}
@@ -73,13 +73,13 @@ func (q *queue) settleByVerdict(a *Attempt, verdict store.Verdict, record []byte
 	})
 }
 
-// estranged reports whether the token was used for an attempt that is not the
-// first waiter's. That one needs a token of its own: it is the attempt.
+// isTokenStale reports whether the token was used for an attempt other than that of the
+// first waiter, which needs its own token.
 func (q *queue) isTokenStale() bool {
 	return q.lastAsk.Token == q.token && !sameAttempt(q.lastAsk.Attempt, q.first.hold.request.Attempt)
 }
 
-// renounce gives the token up for a fresh one.
+// rotateToken replaces the token by a fresh one.
 func (q *queue) rotateToken() {
 	if q.joined {
 		q.releaseThenAsk(q.lastAsk)
@@ -87,9 +87,10 @@ func (q *queue) rotateToken() {
 	q.token, q.joined, q.handed = q.engine.newToken(), false, false
 }
 
-// undo releases a token that is given up, and aborts its attempt. The line asks
-// nothing meanwhile: it would meet the record. Then it asks. Who hints at the token
-// meanwhile does not have it released beside that.
+// releaseThenAsk releases a token that is given up and aborts its attempt, and then
+// asks. The queue asks nothing meanwhile, because a request would find the record of
+// that attempt. The entry in the discards keeps a hint that names the token from
+// releasing it a second time at the same moment.
 func (q *queue) releaseThenAsk(r store.Request) {
 	e := q.engine
 	p := keyToken{r.Key, r.Token}
@@ -108,8 +109,8 @@ func (q *queue) releaseThenAsk(r store.Request) {
 	})
 }
 
-// abandon sees to it that a token that may stand in the store's line, or hold the
-// key, does not stay there, and that no attempt of it begins.
+// leaveStoreQueue discards a token that may be in the store's queue or in the key, and
+// aborts its attempt.
 func (q *queue) leaveStoreQueue() {
 	if !q.joined {
 		return

@@ -6,18 +6,18 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 )
 
-// discardBounds is how many command bounds a try of discard may take.
+// discardBounds is how many command bounds one send of discard may take.
 const discardBounds = 4
 
-// discardPatience is how long a token is released again, if the store does not answer,
-// and if it is not known how long its key lives.
+// discardTimeout is how long discard resends a release while the store does not answer,
+// if the remaining TTL of the key is not known.
 const discardTimeout = 15 * time.Second
 
 // unknownTTL stands for the TTL of a lease of which only the token is known.
 const unknownTTL = time.Minute
 
-// spawnDiscard discards a token on a goroutine of its own, and aborts its attempt,
-// if there is one: that is tried for abortPatience instead of until over.
+// discardAsync discards a token on its own goroutine. With an attempt it aborts that,
+// and retries for abortTimeout instead of until over.
 func (e *Engine) discardAsync(p keyToken, attempt *Attempt, over time.Time) {
 	if attempt != nil {
 		over = time.Now().Add(abortTimeout)
@@ -27,16 +27,17 @@ func (e *Engine) discardAsync(p keyToken, attempt *Attempt, over time.Time) {
 	}
 }
 
-// spawnNamedDiscard discards a token that a hint named, unless hints named too many
-// others, or Close has begun, which waits for it. It tries once: the next hint repeats
-// it, and a key whose server does not answer is not to take the place of others.
+// discardHinted discards a token that a hint named. It does nothing if hints named too
+// many others, or if Close, which waits for discards, has begun. It sends one release
+// only: the next hint causes another, and a key of a server that does not answer must
+// not occupy one of the few places.
 func (e *Engine) discardHinted(p keyToken) {
 	if !e.isClosing() && e.discards.claimHinted(p) {
 		e.runDiscard(p, time.Time{})
 	}
 }
 
-// spawnDiscarding discards a token that is known to the discards.
+// runDiscard discards a token that the caller has claimed.
 func (e *Engine) runDiscard(p keyToken, over time.Time) {
 	e.spawn(func() {
 		for ended := false; !ended; ended = e.discards.complete(p) {
@@ -45,29 +46,30 @@ func (e *Engine) runDiscard(p keyToken, over time.Time) {
 	})
 }
 
-// abortPatience is how long an attempt that has not run is aborted again, if the
-// store does not answer. What is left of it later looks like one that died.
+// abortTimeout is how long the engine retries the abort of an attempt that has not run,
+// while the store does not answer. After that, the record looks like that of an attempt
+// that died.
 const abortTimeout = time.Minute
 
-// discard releases a dead token, so that it holds neither its key until the TTL
-// nor a place in the line; a key that it holds is handed on. It tries at least
-// once, and again until over, as long as the store does not answer. Once the
-// engine is being closed it tries only once more, but for attempts, whose records
-// stay longer than a key: for commitTime.
+// discard releases a dead token, so that it blocks neither its key until the TTL nor a
+// place in the store's queue. If the key holds the token, the store hands the key on.
+// discard sends at least one release, and resends it until over while the store does
+// not answer. Once Close has begun, it sends one more only. Exception: the record of an
+// attempt lives longer than a key, so an abort is retried for commitTimeout.
 //
-// Nobody waits for it, so each try may take several command bounds: a client
-// that is short of connections is not helped by more commands.
+// No caller waits for discard, so each send may take several command bounds: more
+// commands do not help a client that is short of connections.
 func (e *Engine) discard(p keyToken, attempt *Attempt, over time.Time) {
 	r := store.Request{
 		Key: p.key, Token: p.token, Bound: discardBounds * e.bound, Claim: e.claimOf(unknownTTL), Attempt: attempt,
 	}
 	closing := e.closing
-	for tries, last := 0, false; e.mayDiscard(p); tries++ {
+	for retries, last := 0, false; e.mayDiscard(p); retries++ {
 		err := e.releaseAndWait(r)
 		if err == nil || last || !faultOf(err).Passing || time.Now().After(over) {
 			return
 		}
-		timer := time.NewTimer(backoff(tries))
+		timer := time.NewTimer(backoff(retries))
 		select {
 		case <-timer.C:
 		case <-closing:
@@ -78,8 +80,8 @@ func (e *Engine) discard(p keyToken, attempt *Attempt, over time.Time) {
 	}
 }
 
-// isDiscardable reports whether a token is dead. It is asked before each release: a
-// release of a token that a line owns would free the key under its holder.
+// mayDiscard reports whether a token is dead. It is checked before each release,
+// because the release of a token that a queue owns would free the key under its holder.
 func (e *Engine) mayDiscard(p keyToken) bool {
 	s := e.shardOf(p.key)
 	s.mu.Lock()
@@ -87,7 +89,6 @@ func (e *Engine) mayDiscard(p keyToken) bool {
 	return e.isDead(s.queues[p.key], p.token)
 }
 
-// earlier returns the earlier one of two times.
 func earlier(a, b time.Time) time.Time {
 	if a.Before(b) {
 		return a
@@ -95,31 +96,30 @@ func earlier(a, b time.Time) time.Time {
 	return b
 }
 
-// releaseAndWait releases a token and returns the fault that kept the store
-// from being told, if any.
+// releaseAndWait releases a token and returns the fault, if any.
 func (e *Engine) releaseAndWait(r store.Request) error {
 	answered := make(chan error, 1)
 	e.store.Release(r, func(_ store.Released, err error) { answered <- err })
 	return <-answered
 }
 
-// release sends a release, and until over sends it again where the store did not
+// releaseUntil releases a token, and resends that until over while the store does not
 // answer.
 func (e *Engine) releaseUntil(r store.Request, over time.Time, done func(store.Released, error)) {
-	tries, unknown := 0, false // unknown: an earlier try may have released the key
-	var try func(store.Released, error)
-	try = func(released store.Released, err error) {
+	retries, unknown := 0, false // unknown: an earlier send may have released the key
+	var onResult func(store.Released, error)
+	onResult = func(released store.Released, err error) {
 		switch {
 		case err != nil && faultOf(err).Passing && time.Now().Before(over):
 			unknown = unknown || faultOf(err).Unknown
 			r.Inline = false
-			tries++
-			time.AfterFunc(backoff(tries-1), func() { e.store.Release(r, try) })
+			retries++
+			time.AfterFunc(backoff(retries-1), func() { e.store.Release(r, onResult) })
 			return
 		case unknown && released.End == store.NotHeld:
 			released.End = store.Unsure
 		}
 		done(released, err)
 	}
-	e.store.Release(r, try)
+	e.store.Release(r, onResult)
 }

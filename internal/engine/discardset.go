@@ -2,32 +2,32 @@ package engine
 
 import "sync"
 
-// mostNamed is how many tokens are discarded at a time because a hint named them. A
-// hint can be forged. If the hint of a dead token is ignored, that costs time: the key
-// stays locked until the TTL ends, or until the next hint, or until a waiter of this
-// process finds the token.
+// maxHinted is how many tokens are discarded at a time because a hint named them. A
+// hint can be forged. To ignore the hint of a dead token costs time only: the key stays
+// locked until its TTL ends, until the next hint, or until a waiter of this process
+// finds the token.
 const maxHinted = 64
 
-// A place is where a token was seen: in a key, or in its line.
+// A keyToken is a token and the key in which, or in whose queue, it was seen.
 type keyToken struct{ key, token string }
 
-// discards are the tokens that are being discarded, so that many hints of one
-// make few commands.
+// A discardSet has the tokens that are being discarded, so that many hints of one token
+// cause few commands.
 type discardSet struct {
 	mu      sync.Mutex
 	entries map[keyToken]discardEntry
-	hinted  int // how many of them only a hint has named
+	hinted  int // entries that only a hint has named
 }
 
-// A discarded token is one of an attempt that is being aborted, or of none.
+// A discardEntry is what is known of a token that is being discarded.
 type discardEntry struct {
 	attempt *Attempt
-	repeat  bool // it was to be discarded again meanwhile
-	hinted  bool // only a hint has named it
+	repeat  bool // discard the token once more after this time
+	hinted  bool // only a hint has named the token
 }
 
-// begin reports whether the token is to be discarded; if it is being discarded
-// already, that will be done once more.
+// claim reports whether the caller has to discard the token. If the token is being
+// discarded already, it will be discarded once more after that.
 func (d *discardSet) claim(p keyToken, attempt *Attempt) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -44,8 +44,8 @@ func (d *discardSet) claim(p keyToken, attempt *Attempt) bool {
 	return !found
 }
 
-// beginNamed is begin for a token that only a hint has named. The hint is ignored
-// where there are too many of them.
+// claimHinted is claim for a token that only a hint has named. It ignores the hint if
+// there are too many of them.
 func (d *discardSet) claimHinted(p keyToken) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -62,7 +62,7 @@ func (d *discardSet) claimHinted(p keyToken) bool {
 	return !found
 }
 
-// put keeps what is known of a token. The caller holds the mutex.
+// put stores the entry of a token. The caller holds the mutex.
 func (d *discardSet) put(p keyToken, t discardEntry) {
 	if d.entries == nil {
 		d.entries = make(map[keyToken]discardEntry)
@@ -70,15 +70,16 @@ func (d *discardSet) put(p keyToken, t discardEntry) {
 	d.entries[p] = t
 }
 
-// attemptOf returns the attempt that is being aborted with a token; nil if there
-// is none.
+// attemptOf returns the attempt that is aborted together with a token; nil if there is
+// none.
 func (d *discardSet) attemptOf(p keyToken) *Attempt {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.entries[p].attempt
 }
 
-// end reports whether the token need not be discarded once more.
+// complete ends one discard of the token. It reports false if the token has to be
+// discarded once more.
 func (d *discardSet) complete(p keyToken) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

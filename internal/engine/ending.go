@@ -7,8 +7,8 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 )
 
-// commitTime is how long an attempt's end is tried that must not be lost: the
-// handler has run, and its answer is about to be sent.
+// commitTimeout is how long a commit or a seal is retried. It must not be lost, because
+// the handler has run and its answer is about to be sent.
 const commitTimeout = 2 * time.Second
 
 // An Ending says how an attempt ends, and with it its hold.
@@ -16,17 +16,18 @@ type Ending int
 
 // The endings.
 const (
-	Abort     Ending = iota // as if it had not begun
-	Commit                  // it is done, with an answer
-	Seal                    // it is done, and its answer is not kept
-	Interrupt               // nobody knows, as after a crash
+	Abort     Ending = iota // as if the attempt had not begun
+	Commit                  // the attempt is done, with an answer
+	Seal                    // the attempt is done, and its answer is not kept
+	Interrupt               // the outcome is unknown, as after a crash
 )
 
-// final reports whether the attempt is done.
+// isFinal reports whether the attempt is done.
 func (e Ending) isFinal() bool { return e == Commit || e == Seal }
 
-// of makes a release of the token one that ends the attempt like this. A plain
-// release leaves its record as that of an attempt that runs no more.
+// applyTo returns the release of the token with this ending of its attempt. A release
+// without an attempt leaves the record as that of an attempt that does not run any
+// more.
 func (e Ending) applyTo(r store.Request, a *Attempt, record []byte) store.Request {
 	switch e {
 	case Abort:
@@ -40,7 +41,7 @@ func (e Ending) applyTo(r store.Request, a *Attempt, record []byte) store.Reques
 	return r
 }
 
-// verdictOf returns that on those who come after an attempt that was done.
+// verdictOf returns the verdict on later requests after an attempt that was done.
 func verdictOf(e store.Ending) store.Verdict {
 	if e == store.Seal {
 		return store.Sealed
@@ -48,7 +49,8 @@ func verdictOf(e store.Ending) store.Verdict {
 	return store.Done
 }
 
-// aborted returns the attempt that the release under way aborts.
+// abortedAttempt returns the attempt that the release in flight aborts; nil if there is
+// none.
 func (q *queue) abortedAttempt() *Attempt {
 	if q.lastRelease.Ending == store.Abort {
 		return q.lastRelease.Attempt
@@ -56,12 +58,12 @@ func (q *queue) abortedAttempt() *Attempt {
 	return nil
 }
 
-// End ends the hold of an attempt, as Release ends that of a mere lock. A final
-// ending is sent again for commitTime, also where the lease is lost. The loss
-// is Taken if another attempt had begun, so that the store refused a final ending; it
-// says nothing of the lease. Later calls do nothing and return the same.
+// End ends the hold of an attempt, as Release ends that of a mere lock. Commit and Seal
+// are retried for commitTimeout, also after the loss of the lease. The loss is Taken if
+// another attempt has begun, so that the store refused the commit or seal. The loss
+// says nothing about the lease. Later calls do nothing and return the same.
 //
-// Nobody may change the record's bytes any more.
+// The caller must not change the record's bytes any more.
 func (h *Hold) End(ctx context.Context, ending Ending, record []byte) (Loss, error) {
 	_, err := h.release(ctx, ending, record)
 	if err == nil && h.isRefused() {
@@ -70,19 +72,19 @@ func (h *Hold) End(ctx context.Context, ending Ending, record []byte) (Loss, err
 	return NotLost, err
 }
 
-// isRefused reports whether a final ending came too late.
+// isRefused reports whether a commit or seal came after another attempt had begun.
 func (h *Hold) isRefused() bool {
 	h.queue.shard.mu.Lock()
 	defer h.queue.shard.mu.Unlock()
 	return h.ending.isFinal() && h.stored == store.NotStored
 }
 
-// Number counts the attempts at a request, this one included; 0 for a mere lock.
+// Number returns the number of this attempt at the request, from 1; 0 for a mere lock.
 func (h *Hold) Number() int { return h.number }
 
-// endLate ends an attempt whose lease was lost. It is done if no other has
-// begun, and the line's callers are told. One that is aborted did not take place,
-// and those who come next must not meet what it has left.
+// releaseLate ends an attempt after the loss of its lease. The attempt is done if no
+// other has begun, and then the callers in the queue get its answer. After an abort,
+// later attempts must not find its record.
 func (h *Hold) releaseLate() {
 	q := h.queue
 	r := store.Request{Key: h.request.Key, Token: h.token, TTL: h.request.TTL}
@@ -112,7 +114,7 @@ func (h *Hold) releaseLate() {
 	})
 }
 
-// observeEnding tells the owner what became of an attempt's final ending.
+// observeEnding reports the result of a commit or seal to the owner.
 func (h *Hold) observeEnding(err error, after *callbacks) {
 	if !h.ending.isFinal() {
 		return

@@ -11,27 +11,28 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 )
 
-// shardCount spreads the lines over this many mutexes.
+// shardCount is how many mutexes guard the queues.
 const shardCount = 64
 
-// A Config is what an Engine is made with.
+// A Config is the configuration of an Engine.
 type Config struct {
-	// Process is the process id: it stands before the colon of each token and
-	// must be this engine's alone.
+	// Process is the process id. It stands before the colon of each token, and no other
+	// engine may use it.
 	Process string
-	// Bound is how long a command may take; a quarter of its TTL at most.
+	// Bound is how long a command may take; a command takes a quarter of its TTL at
+	// most.
 	Bound time.Duration
-	// MaxWaiters bounds how many callers wait for one key, and MaxTotalWaiters
-	// how many for all keys together.
+	// MaxWaiters limits the waiters for one key, and MaxTotalWaiters those for all keys
+	// together.
 	MaxWaiters, MaxTotalWaiters int
-	// Ballots gives each question a token of its own: the store votes, and gives
-	// up those that were not granted.
+	// Ballots gives each request for a key its own token, for a store that votes: that
+	// withdraws a ballot that was not granted.
 	Ballots bool
-	// Hooks are how the engine speaks to its owner.
+	// Hooks connect the engine to its owner.
 	Hooks Hooks
 }
 
-// Engine runs the lines of one process. It is safe for concurrent use.
+// Engine runs the queues of one process. It is safe for concurrent use.
 type Engine struct {
 	store     store.Store
 	hooks     Hooks
@@ -47,11 +48,11 @@ type Engine struct {
 	renewals  renewalLimiter
 	work      inflight.Counter // holds, and goroutines of the engine
 	closing   chan struct{}    // closed when Close begins
-	closeOnce sync.Once        // guards the closing of it
+	closeOnce sync.Once        // guards close(closing)
 }
 
-// A shard is a part of the lines and the mutex that guards them, with all that
-// hangs from them.
+// A shard is a part of the queues, and the mutex that guards them with all their leases
+// and holds.
 type shard struct {
 	mu       sync.Mutex
 	closed   bool
@@ -80,7 +81,7 @@ func New(s store.Store, c Config) *Engine {
 	return e
 }
 
-// shardOf returns the shard in which a key's line is.
+// shardOf returns the shard of a key's queue.
 func (e *Engine) shardOf(key string) *shard {
 	return &e.shards[maphash.String(e.seed, key)%shardCount]
 }
@@ -88,21 +89,21 @@ func (e *Engine) shardOf(key string) *shard {
 // boundOf returns how long a command for a lease of this TTL may take.
 func (e *Engine) boundOf(ttl time.Duration) time.Duration { return min(e.bound, ttl/4) }
 
-// longestClaim is how long a process has to confirm that a key was handed to
-// it, if its commands may not take longer than a quarter of that.
+// maxClaim is how long a process has to confirm that a key was handed to it. Exception:
+// four command bounds, if those are longer.
 const maxClaim = time.Second
 
-// claimOf returns how long the key of a lease of this TTL stays with a process
-// to which it was handed, until that confirms it. The pause of a process, its
-// confirmation and one re-send have to fit in.
+// claimOf returns how long a key stays with a process to which it was handed, until
+// that process confirms it. The pause of a process, its confirmation and one resend
+// must fit in.
 func (e *Engine) claimOf(ttl time.Duration) time.Duration {
 	return max(min(ttl, maxClaim), 4*e.boundOf(ttl))
 }
 
-// Close refuses newcomers and waiters, who leave their lines, and waits for the
-// holders to release or lose their leases, and for all commands to end. When
-// ctx ends first, it cancels the contexts of the remaining holders, whose keys
-// are left to their TTL, and returns ctx's error.
+// Close refuses new callers and waiters, whose places in the store's queue are given
+// up. It waits until the holders have released or lost their leases, and until all
+// commands have ended. When ctx ends first, it cancels the contexts of the remaining
+// holders, leaves their keys to the TTL, and returns ctx's error.
 func (e *Engine) Close(ctx context.Context) error {
 	e.eachShard(func(s *shard) {
 		s.closed = true
@@ -115,20 +116,20 @@ func (e *Engine) Close(ctx context.Context) error {
 	defer e.schedule.stop()
 	if err := e.work.Wait(ctx); err != nil {
 		e.loseAll()
-		_ = e.store.Close(ctx) // it listens no more; its error is that of ctx
+		_ = e.store.Close(ctx) // stops listening; its error is that of ctx
 		return err
 	}
 	if err := e.store.Close(ctx); err != nil {
 		return err
 	}
-	// What was left behind may have won, and have been undone.
+	// A command that was left behind may have locked a key, which was released then.
 	if err := e.work.Wait(ctx); err != nil {
 		return err
 	}
 	return e.store.Close(ctx)
 }
 
-// loseAll ends every lease whose holder has not come back.
+// loseAll ends every lease that has a holder.
 func (e *Engine) loseAll() {
 	var after callbacks
 	e.eachShard(func(s *shard) {
@@ -141,7 +142,6 @@ func (e *Engine) loseAll() {
 	after.run()
 }
 
-// eachShard calls f under the mutex of each shard.
 func (e *Engine) eachShard(f func(*shard)) {
 	for i := range e.shards {
 		s := &e.shards[i]
@@ -160,11 +160,11 @@ func (e *Engine) spawn(f func()) {
 	}()
 }
 
-// afterwards collects what is to be done once a shard's mutex is free: calls
-// of the owner's code, above all, and then the end of a release.
+// callbacks collects the work to do after a shard's mutex is unlocked: calls of the
+// owner's code, and then the end of a release.
 type callbacks struct {
 	calls []func()
-	done  chan struct{} // to close; nil if no release has ended
+	done  chan struct{} // closed after the calls; nil if no release has ended
 }
 
 func (a *callbacks) add(f func()) { a.calls = append(a.calls, f) }
@@ -174,12 +174,12 @@ func (a *callbacks) run() {
 		f()
 	}
 	if a.done != nil {
-		close(a.done) // last: who waits for it has been told all
+		close(a.done) // last: all events of the release have been reported
 	}
 }
 
-// runAside is run on a goroutine of the store, whose other answers must not
-// wait for an observer.
+// runAsync is run for a goroutine of the store, whose other answers must not wait for
+// an observer.
 func (a *callbacks) runAsync(e *Engine) {
 	if e.hooks.Observe == nil || len(a.calls) == 0 {
 		a.run()
@@ -189,8 +189,8 @@ func (a *callbacks) runAsync(e *Engine) {
 	e.spawn(aside.run)
 }
 
-// Aside runs f on a goroutine that Close waits for. It returns false, and does
-// not run it, where Close has begun.
+// Go runs f on a goroutine that Close waits for. It returns false, and does not run f,
+// if Close has begun.
 func (e *Engine) Go(f func()) bool {
 	if !e.addWork() {
 		return false
@@ -202,10 +202,10 @@ func (e *Engine) Go(f func()) bool {
 	return true
 }
 
-// begin counts a piece of work, unless Close has begun. It looks twice. The second
-// look, after the count, makes a Close that begins in between wait for the work.
-// The first look keeps callers of a closed engine from the count: Close waits
-// until the count is zero, and with many callers in a loop it never would be.
+// addWork counts one piece of work, unless Close has begun. It checks twice. The second
+// check, after the count, makes a Close that begins in between wait for the work. The
+// first check keeps callers of a closed engine from the count: Close waits until the
+// count is zero, and with many callers in a loop it never would be.
 func (e *Engine) addWork() bool {
 	if e.isClosing() {
 		return false
@@ -218,7 +218,6 @@ func (e *Engine) addWork() bool {
 	return true
 }
 
-// isClosing reports whether Close has begun.
 func (e *Engine) isClosing() bool {
 	select {
 	case <-e.closing:

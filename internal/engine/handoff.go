@@ -6,29 +6,29 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 )
 
-// next gives the line's lease, fresh from the store, to its first waiter, or
-// back to the store.
+// grantOrRelease gives a lease that the store has just granted or renewed to the first
+// waiter, or back to the store.
 func (q *queue) grantOrRelease(handover Handover, now time.Time) {
 	switch w := q.first; {
 	case w == nil, !sameAttempt(w.hold.request.Attempt, q.lease.attempt):
 		q.releaseLease()
 	case w.hold.request.TTL > q.lease.ttl, w.hold.request.Fencing && q.lease.fences.empty():
-		// The waiter for whom it was asked has left, and this one needs more.
+		// The waiter for which the queue asked has left, and this one needs more.
 		q.renewThenGrant(handover)
 	default:
 		q.grant(w, handover, now)
 	}
 }
 
-// mayPass reports whether the lease may go to the next of the line without the
-// store. An attempt is begun in the store.
+// mayPass reports whether the lease may go to the next waiter without a command. An
+// attempt always needs the store, which keeps its record.
 func (l *lease) mayPass(to *waiter, now time.Time) bool {
 	return l.attempt == nil && to.hold.request.Attempt == nil &&
 		l.valid(now) && !l.extended && !l.budget.isSpent(l.ttl, now)
 }
 
-// pass gives the lease that a holder gave back to the first waiter. It reports
-// false if it has to go back to the store.
+// pass gives a lease that its holder has released to the first waiter. It reports false
+// if the lease has to go back to the store.
 func (q *queue) pass() bool {
 	if q.first == nil {
 		return false
@@ -46,8 +46,8 @@ func (q *queue) pass() bool {
 	return true
 }
 
-// grant makes the waiter the lease's holder. Each grant is a generation of its
-// own: what an earlier holder does to its hold does not touch this one.
+// grant makes the waiter the holder of the lease. Each grant has its own Hold, so that
+// later calls on an earlier hold do not change this one.
 func (q *queue) grant(w *waiter, handover Handover, now time.Time) {
 	q.state = held
 	q.remove(w)
@@ -69,7 +69,7 @@ func (q *queue) grant(w *waiter, handover Handover, now time.Time) {
 		h.maxHoldTimer = time.AfterFunc(h.request.MaxHold, h.onMaxHold)
 	}
 	if h.request.Renew && q.lease.awaitsRenewal {
-		q.engine.schedule.set(q.lease) // its turn to be renewed will come
+		q.engine.schedule.set(q.lease) // the lease keeps its place among the waiting renewals
 	} else {
 		q.lease.renewAt = time.Time{}
 		q.renewFrom(q.lease.sent.Add(h.request.TTL / 3))
@@ -79,8 +79,8 @@ func (q *queue) grant(w *waiter, handover Handover, now time.Time) {
 	q.refuseNowaiters(&Refusal{Reason: Busy})
 }
 
-// renewThenGrant renews the lease for the first waiter before it gets it.
-// While that goes on nobody holds the lease.
+// renewThenGrant renews the lease for the first waiter, and then grants it. Meanwhile
+// the lease has no holder.
 func (q *queue) renewThenGrant(handover Handover) {
 	q.state = passing
 	lease, want := q.lease, q.first.hold.request
@@ -98,11 +98,11 @@ func (q *queue) renewThenGrant(handover Handover) {
 		switch {
 		case err != nil:
 			q.lastFault = faultOf(err)
-			q.releaseLease() // the lease may be anything now; ask anew
+			q.releaseLease() // the state of the lease is unknown: release it and ask again
 		case !renewal.Held && lease.attempt != nil:
-			q.releaseLease() // which aborts the attempt: it has not run
+			q.releaseLease() // aborts the attempt, which has not run
 		case !renewal.Held && q.engine.ballots:
-			q.releaseLease() // a minority may have it still
+			q.releaseLease() // a minority of the servers may still have the token
 		case !renewal.Held:
 			q.endEpisode(true)
 		default:

@@ -7,53 +7,52 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 )
 
-// A Hold is one caller's turn on a lease. It is safe for concurrent use.
+// A Hold is the turn of one caller on a lease. It is safe for concurrent use.
 type Hold struct {
-	waiter  waiter // what it is until it is granted
+	waiter  waiter // used until the lease is granted
 	engine  *Engine
 	queue   *queue
 	request Request
 	parent  context.Context
 
-	// Set when the hold is granted.
+	// Set when the lease is granted.
 	token        string
-	lease        *lease // not to be looked into once the hold has ended
+	lease        *lease // not to be used once the hold has ended
 	since        time.Time
 	fence        int64
 	handover     Handover
 	number       int
 	maxHoldTimer *time.Timer
 
-	// Guarded by the mutex of the line's shard.
-	ctx          context.Context // made when it is asked for
+	// Guarded by the mutex of the queue's shard.
+	ctx          context.Context // made on demand
 	cancel       context.CancelCauseFunc
-	nested       map[*Nested]struct{} // the turns under it that are neither released nor lost
+	nested       map[*Nested]struct{} // the nested turns that are neither released nor lost
 	loss         Loss
-	leaseEnded   bool // the lease ended under it; Close does not wait for it any more
+	leaseEnded   bool // the lease ended under the holder; Close does not wait for the hold any more
 	reportedLong bool
-	unreported   bool          // its caller left before it could be told of the grant
-	until        time.Time     // the end of the lease's validity, once it is released
-	done         chan struct{} // set by the first release; closed once its end is known
-	err          error         // a fault of the release; set before ended is closed
-	// ending is how an attempt was ended, and record its answer; stored is what
-	// became of them.
+	unreported   bool          // the caller left before it could learn of the grant
+	until        time.Time     // after the release: the end of the lease's validity
+	done         chan struct{} // set by the first release; closed when the result is known
+	err          error         // a fault of the release; set before done is closed
+	// ending is how the attempt was ended, record is its answer, and stored is the
+	// result for the record.
 	ending Ending
 	record []byte
 	stored store.Stored
 }
 
-// Context returns the context under which the caller may act. It is cancelled
-// with the cause of the loss before the lease's validity ends, and when the
-// hold is released.
+// Context returns the context under which the caller may act. It is cancelled with the
+// cause of the loss before the lease's validity ends, and when the hold is released.
 //
-// It is made when it is asked for. What has happened to the hold by then is its
-// end, and not what has become of the caller's context.
+// The context is made by the first call. If the hold has ended before, the context has
+// the end of the hold, and not that of the caller's context.
 func (h *Hold) Context() context.Context {
 	made, _, over := h.state()
 	if made != nil {
 		return made
 	}
-	ctx, cancel := derive(h.parent, over) // unlocked: the parent may be anybody's
+	ctx, cancel := derive(h.parent, over) // without the mutex: the parent may be any context
 	h.queue.shard.mu.Lock()
 	if h.ctx == nil {
 		h.ctx, h.cancel = ctx, cancel
@@ -62,7 +61,7 @@ func (h *Hold) Context() context.Context {
 	made, loss, over := h.state()
 	switch {
 	case made != ctx:
-		cancel(nil) // another call has made one
+		cancel(nil) // another call has made the context
 	case loss != NotLost:
 		cancel(h.engine.hooks.Cause(loss))
 	case over:
@@ -71,8 +70,8 @@ func (h *Hold) Context() context.Context {
 	return made
 }
 
-// derive returns a context that can be cancelled, and that does not follow its
-// parent's end if it is over already.
+// derive returns a context that can be cancelled. If the hold is over, the context does
+// not follow the end of its parent.
 func derive(parent context.Context, over bool) (context.Context, context.CancelCauseFunc) {
 	if over {
 		parent = context.WithoutCancel(parent)
@@ -80,7 +79,7 @@ func derive(parent context.Context, over bool) (context.Context, context.CancelC
 	return context.WithCancelCause(parent)
 }
 
-// state returns the context, if it was made, and whether the hold has ended or
+// state returns the context, nil if it was not made, and whether the hold has ended or
 // was lost.
 func (h *Hold) state() (ctx context.Context, loss Loss, over bool) {
 	h.queue.shard.mu.Lock()
@@ -88,7 +87,7 @@ func (h *Hold) state() (ctx context.Context, loss Loss, over bool) {
 	return h.ctx, h.loss, h.loss != NotLost || h.done != nil
 }
 
-// cancelWith cancels the context that was made, if one was, by the time that the
+// cancelWith cancels a context with a cause; nil if no context was made while the
 // caller held the mutex.
 func cancelWith(cancel context.CancelCauseFunc, cause error) {
 	if cancel != nil {
@@ -96,14 +95,14 @@ func cancelWith(cancel context.CancelCauseFunc, cause error) {
 	}
 }
 
-// Token returns the token that is in the key.
+// Token returns the token in the key.
 func (h *Hold) Token() string { return h.token }
 
-// Fence returns the hold's fencing number; 0 if none was asked for.
+// Fence returns the fencing number of the hold; 0 if the request had no Fencing.
 func (h *Hold) Fence() int64 { return h.fence }
 
-// ValidUntil returns when the lease ends unless it is renewed; after its release,
-// when it would have ended.
+// ValidUntil returns when the lease ends unless it is renewed; after the release, when
+// it would have ended.
 func (h *Hold) ValidUntil() time.Time {
 	h.queue.shard.mu.Lock()
 	defer h.queue.shard.mu.Unlock()
@@ -120,20 +119,18 @@ func (h *Hold) Alive() bool {
 	return h.isCurrent() && h.loss == NotLost
 }
 
-// lossNow returns the loss, if there is one by now.
 func (h *Hold) lossNow() Loss {
 	h.queue.shard.mu.Lock()
 	defer h.queue.shard.mu.Unlock()
 	return h.loss
 }
 
-// current reports whether the hold is neither released nor under a lease that
-// ended.
+// isCurrent reports whether the hold is not released and its lease has not ended.
 func (h *Hold) isCurrent() bool { return h.done == nil && h.queue.lease == h.lease }
 
-// exceed is called by the timer at the end of the longest hold. The holder is
-// told, and the lease runs out; the key stays until then, or until the holder
-// has come back.
+// onMaxHold is called by the timer of MaxHold. The holder's context is cancelled, and
+// the lease is not renewed any more. The key stays locked until the TTL ends, or until
+// the holder releases it.
 func (h *Hold) onMaxHold() {
 	q := h.queue
 	q.shard.mu.Lock()
@@ -148,7 +145,7 @@ func (h *Hold) onMaxHold() {
 	after.run()
 }
 
-// lose ends the line's lease under its holder.
+// lose ends the queue's lease under its holder.
 func (q *queue) lose(loss Loss, after *callbacks) {
 	lease := q.lease
 	h := lease.holder
@@ -163,7 +160,7 @@ func (q *queue) lose(loss Loss, after *callbacks) {
 	q.endEpisode(true)
 }
 
-// tell cancels the holder's context with the cause of the loss.
+// reportLoss cancels the holder's context with the cause of the loss.
 func (h *Hold) reportLoss(loss Loss, after *callbacks) {
 	h.loss = loss
 	event := Event{Kind: Lost, Key: h.request.Key, Held: time.Since(h.since), Loss: loss}

@@ -6,14 +6,14 @@ import (
 )
 
 // A Nested is the turn of code that runs under a Hold and has asked for the same key
-// again. It ends when its caller releases it. It is lost when the release of the
-// Hold begins, or when the Hold is lost. It is safe for concurrent use.
+// again. It ends when its caller releases it. It is lost when the release of the Hold
+// begins, or when the Hold is lost. It is safe for concurrent use.
 type Nested struct {
 	hold   *Hold
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 
-	// Guarded by the mutex of the line's shard.
+	// Guarded by the mutex of the queue's shard.
 	ended bool
 	loss  Loss // set with ended
 }
@@ -23,7 +23,7 @@ type Nested struct {
 func (h *Hold) Nest(parent context.Context) *Nested {
 	h.Context() // makes h.cancel
 	n := &Nested{hold: h}
-	n.ctx, n.cancel = context.WithCancelCause(parent) // unlocked: the parent may be any context
+	n.ctx, n.cancel = context.WithCancelCause(parent) // without the mutex: the parent may be any context
 	h.queue.shard.mu.Lock()
 	alive := h.lossOfNested() == NotLost
 	if alive {
@@ -37,21 +37,22 @@ func (h *Hold) Nest(parent context.Context) *Nested {
 	return n
 }
 
-// keepNested adds a turn to those that end with the hold. The caller holds the mutex.
+// addNested adds a turn that ends with the hold. The caller holds the mutex.
 func (h *Hold) addNested(n *Nested) {
 	if h.nested == nil {
 		h.nested = make(map[*Nested]struct{})
 		cancel := h.cancel
 		h.cancel = func(cause error) {
-			h.LoseNested() // first: a nested context may descend from that of the hold
+			h.LoseNested() // first: a nested context may descend from the hold's context
 			cancel(cause)
 		}
 	}
 	h.nested[n] = struct{}{}
 }
 
-// LoseNested ends the turns that are not released, with the loss of the hold, or with
-// Taken where the hold is released, or is about to be. The release of the hold calls it.
+// LoseNested ends the turns that are not released, with the loss of the hold. If the
+// hold is not lost but released, or about to be, the loss is Taken. The release of the
+// hold calls it.
 func (h *Hold) LoseNested() {
 	h.queue.shard.mu.Lock()
 	lost, loss := h.nested, h.loss

@@ -7,43 +7,43 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 )
 
-// safetyTime is how long a waiter relies on being told: then it looks again,
-// since its hint may be lost, its holder dead, its place in line forgotten.
+// recheckInterval is how long a waiter relies on hints. Then it checks the key, because
+// a hint may be lost, the holder dead, or its place in the store's queue lost.
 const recheckInterval = time.Second
 
-// The pauses after a fault grow from the shortest to the longest.
+// The pauses after a fault grow from minPause to maxPause.
 const (
 	minPause = 5 * time.Millisecond
 	maxPause = 250 * time.Millisecond
 )
 
-// silentPauses are those between two looks at a key whose end nobody tells, in
-// their order; the last one stays.
+// pollPauses are the pauses between two checks of a key whose release sends no hint, in
+// order; the last one repeats.
 var pollPauses = [...]time.Duration{50 * time.Millisecond, 100 * time.Millisecond, maxPause}
 
-// mostSplits is how often a vote may be split before those who may not wait are
-// told that the key is busy.
+// maxSplits is how many split votes in a row pass before the nowait callers are refused
+// as Busy.
 const maxSplits = 4
 
-// patience is how often in a row a line has paused for the same reason.
+// pauses counts how often in a row the queue has paused for the same reason.
 type pauses struct{ faults, polls, splits int }
 
-// afterSplit returns how long to pause after a split vote: any part of a span that
-// doubles, so that those who have split it come back one after the other.
+// afterSplit returns the pause after a split vote: a random part of a span that
+// doubles, so that the processes that split the vote do not come back at the same time.
 func (p *pauses) afterSplit() time.Duration {
 	p.splits++
 	return rand.N(min(minPause<<min(p.splits, 6), maxPause)) //nolint:gosec // jitter needs no secret randomness
 }
 
-// after returns how long to pause after this answer, or fault. deaf is true
-// where the server does not know yet that this process listens.
-func (p *pauses) after(answer store.Answer, err error, deaf bool) time.Duration {
-	if err != nil || answer.Granted { // too late to be of use
+// after returns the pause after this answer or fault. notListening is true if the server has
+// not confirmed yet that this process listens.
+func (p *pauses) after(answer store.Answer, err error, notListening bool) time.Duration {
+	if err != nil || answer.Granted { // granted: the grant was too late
 		p.faults++
 		return backoff(p.faults - 1)
 	}
 	p.faults, p.splits = 0, 0
-	if !answer.Silent && !deaf {
+	if !answer.Silent && !notListening {
 		p.polls = 0
 		return jitter(untilExpiry(answer.Remaining, recheckInterval))
 	}
@@ -51,23 +51,23 @@ func (p *pauses) after(answer store.Answer, err error, deaf bool) time.Duration 
 	return untilExpiry(answer.Remaining, pollPauses[min(p.polls, len(pollPauses))-1])
 }
 
-// backoff returns a random part, at least half, of a span that doubles with
-// each try from the shortest to the longest pause.
-func backoff(tries int) time.Duration {
+// backoff returns a random part, at least half, of a span that doubles with each retry
+// from minPause to maxPause.
+func backoff(retries int) time.Duration {
 	span := maxPause
-	if tries < 6 { // 5 ms doubled six times is over the longest
-		span = min(minPause<<tries, maxPause)
+	if retries < 6 { // 5 ms doubled six times is longer than maxPause
+		span = min(minPause<<retries, maxPause)
 	}
 	return span/2 + rand.N(span/2) //nolint:gosec // jitter needs no secret randomness
 }
 
-// jitter adds up to a quarter, so that the waiters of many processes do not
-// look all at once.
+// jitter adds up to a quarter, so that the waiters of many processes do not check the
+// key at the same time.
 func jitter(d time.Duration) time.Duration {
 	return d + rand.N(d/4+1) //nolint:gosec // jitter needs no secret randomness
 }
 
-// lesser returns the pause, but not one past the end of the key in the way.
+// untilExpiry returns the pause, shortened to the remaining TTL of the key.
 func untilExpiry(remaining, pause time.Duration) time.Duration {
 	if remaining > 0 && remaining < pause {
 		return remaining
@@ -75,9 +75,9 @@ func untilExpiry(remaining, pause time.Duration) time.Duration {
 	return pause
 }
 
-// pause asks again after d, or when a hint or a caller that leaves wakes the
-// line. It asks at once if that has happened already, if nobody waits any more,
-// or if somebody wants an answer at once.
+// pause asks again after d, or when a hint or a leaving caller wakes the queue. It asks
+// at once if that has happened before, if no caller waits any more, or if a nowait
+// caller is in the queue.
 func (q *queue) pause(d time.Duration) {
 	if d == 0 || q.nowaiters > 0 {
 		q.ask()
@@ -86,7 +86,7 @@ func (q *queue) pause(d time.Duration) {
 	q.pauseAlways(d)
 }
 
-// sleep is pause for those, too, who want an answer at once.
+// pauseAlways is pause, but pauses also if a nowait caller is in the queue.
 func (q *queue) pauseAlways(d time.Duration) {
 	if q.recheck || q.first == nil {
 		q.ask()
@@ -106,7 +106,7 @@ func (q *queue) pauseAlways(d time.Duration) {
 	q.timer = timer
 }
 
-// wake ends the line's pause, or keeps it from the next one.
+// wake ends the queue's pause. If the queue does not pause, it skips the next pause.
 func (q *queue) wake() {
 	q.recheck = true
 	if q.timer == nil {

@@ -7,10 +7,10 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 )
 
-// errNoAnswer is the doubt of a line that the store has not answered yet.
+// errNoAnswer is the lastFault of a queue that the store has not answered yet.
 var errNoAnswer = errors.New("no answer yet")
 
-// A state says what a line is doing; the package comment draws them.
+// A state is what a queue is doing. The package comment has a diagram.
 type state int
 
 const (
@@ -21,86 +21,87 @@ const (
 	releasing
 )
 
-// A line is one key's state in this process. All of it is guarded by the
-// mutex of its shard. One that is forgotten serves again, in the same shard, for
-// another key.
+// A queue has the callers of one key in this process and the lease of the key. The
+// mutex of its shard guards all of it. A queue that is not needed any more is reused
+// for another key of the same shard.
 type queue struct {
 	engine *Engine
 	shard  *shard
-	// hear and hearReleased are heard and released, for the store.
+	// answerDone and releaseDone are onAnswer and onReleased as values, made once, for
+	// the store.
 	answerDone  func(store.Answer, error)
 	releaseDone func(store.Released, error)
-	// firstLease is where the first of its leases lies, which mostly is the only
-	// one.
+	// firstLease is the memory of the first lease. Most queues need only one.
 	firstLease lease
 	queueState
 }
 
-// A life is that of a line with one key.
+// A queueState is the part of a queue that is zeroed for reuse.
 type queueState struct {
 	key            string
 	state          state
-	firstLeaseUsed bool // firstLease is
+	firstLeaseUsed bool // firstLease is used
 
 	first, last *waiter
-	callers     int // in line
-	nowaiters   int // how many of them may not wait
-	queued      int // how many of them know that they have to
+	callers     int // callers in the queue
+	nowaiters   int // those that may not wait
+	queued      int // those that know that they have to wait
 
-	// token names the episode while asking; once granted it is the lease's. asked
-	// is the question under way, and freed the release.
+	// token is the token of the episode while asking; once granted, the lease has it.
+	// lastAsk is the last request for the key, and lastRelease the last release.
 	token                string
 	lastAsk, lastRelease store.Request
-	// ballot is the token of the question under way, where that is another one;
-	// "" is none.
+	// ballot is the token of the request in flight, if that differs from token; "" is
+	// none.
 	ballot string
-	// rejoin is the token of the next episode, which the release under way puts
-	// in line; "" if nobody waited when it was sent.
+	// rejoin is the token of the next episode, which the release in flight adds to the
+	// store's queue; "" if no caller waited when it was sent.
 	rejoin string
-	// enqueue is true once a take would not do: another is known to hold the
-	// key, or what became of an earlier command is not known.
+	// enqueue is true if a Take cannot be used: another is known to hold the key, or
+	// the result of an earlier command is not known.
 	enqueue bool
-	// joined is true once the token may stand in the store's line, or hold the
-	// key: an episode that ends without a lease then has to leave.
+	// joined is true once the token may be in the store's queue or in the key. An
+	// episode that ends without a lease then has to release the token.
 	joined bool
-	// promised is true once a hint named the token: the key was handed to it.
+	// handed is true once a hint named the token: another process handed the key to it.
 	handed bool
-	// contended is true once the store, or a holder in this process, refused
-	// somebody in this episode.
+	// contended is true once the store, or a holder in this process, has refused a
+	// caller in this episode.
 	contended bool
-	// doubt is why the store's last command gave no answer; nil after one that
-	// did. While it is set, nobody can say that the key is held by another.
+	// lastFault is the fault of the store's last command; nil after a reply. While it
+	// is set, it is not known whether another holds the key.
 	lastFault error
 
-	// timer ends the line's pause; nil while it does not pause. again is true if
-	// it has to look again without one, and deaf if it waited in vain to be
-	// known to listen.
+	// timer ends the queue's pause; nil while it does not pause. recheck is true if the
+	// queue has to ask again without a pause. listenTimedOut is true if the server did
+	// not confirm in time that this process listens.
 	timer          *time.Timer
 	recheck        bool
 	listenTimedOut bool
-	// undoing is true while an attempt is undone that is not to run; it asks then.
+	// releasingToken is true while a token that is given up is released. Then the queue
+	// asks.
 	releasingToken bool
-	// patience and swept are about the questions of this episode: how its
-	// pauses grow, and the orphan that was released last.
+	// pauses and releasedOrphan belong to this episode: the counts of its pauses, and
+	// the dead token that was released last.
 	pauses         pauses
 	releasedOrphan string
-	// ready and stop are those of the store's Listen; nil while the line does
-	// not listen. told is when it last heard a hint.
+	// ready and stop are the results of the store's Listen; nil while the queue does
+	// not listen. lastHint is when the last hint arrived.
 	ready    <-chan struct{}
 	stop     func()
 	lastHint time.Time
 
-	// lease is the store's grant, in the states held, passing and freeing.
+	// lease is the store's grant, in the states held, passing and releasing.
 	lease *lease
-	// running is the attempt that is known to run, here or in another process.
+	// running is the attempt that is known to run, in this process or in another.
 	running *Attempt
-	// haunted holds the tokens of leases that were lost under holders who have
-	// not come back yet, and what those run: their keys must not be deleted under
-	// running code.
+	// lostTokens has the tokens of leases that were lost under holders which have not
+	// returned yet, with their attempts. The keys must not be deleted while that code
+	// runs.
 	lostTokens map[string]*Attempt
 }
 
-// lineOf returns the line of a key, a new one if need be.
+// queueOf returns the queue of a key, and makes one if there is none.
 func (e *Engine) queueOf(s *shard, key string) *queue {
 	q := s.queues[key]
 	if q != nil {
@@ -119,24 +120,24 @@ func (e *Engine) queueOf(s *shard, key string) *queue {
 	return q
 }
 
-// spareLines is how many forgotten lines a shard keeps.
+// maxRecycled is how many unused queues a shard keeps.
 const maxRecycled = 16
 
-// forget forgets the line, at rest. Nobody refers to it any more but holds that
-// have ended and callers who are about to leave, which look at nothing but the
-// shard, and renewals of leases that were lost.
+// recycle removes the idle queue from its shard, and keeps it for reuse. Only three
+// still refer to it: holds that have ended and callers that are about to leave, which
+// use nothing but the shard, and renewals of leases that were lost.
 func (q *queue) recycle() {
 	s := q.shard
 	delete(s.queues, q.key)
 	q.queueState = queueState{}
 	if q.firstLease.inFlight == 0 && len(s.recycled) < maxRecycled {
-		q.firstLease.leaseState = leaseState{} // which knows its last holder
+		q.firstLease.leaseState = leaseState{} // it refers to its last holder
 		s.recycled = append(s.recycled, q)
 	}
 }
 
-// begin starts an episode under a fresh token: the line asks the store for its
-// first waiter. enqueue says that a take would not do.
+// startEpisode starts an episode under a fresh token: the queue asks the store for the
+// first waiter. enqueue excludes a Take.
 func (q *queue) startEpisode(enqueue bool) {
 	q.openEpisode(enqueue)
 	q.ask()
@@ -147,8 +148,8 @@ func (q *queue) openEpisode(enqueue bool) {
 	q.enqueue, q.contended, q.handed = enqueue, false, false
 }
 
-// resume starts an episode under a token that a release has put in line, or may
-// have. The line looks for it after the pause.
+// resumeEpisode starts an episode under a token that a release has added to the store's
+// queue, or may have added. The queue asks after the pause.
 func (q *queue) resumeEpisode(token string, pause time.Duration) {
 	q.enterAsking(token)
 	q.enqueue, q.joined = true, true
@@ -162,8 +163,8 @@ func (q *queue) enterAsking(token string) {
 	q.listenTimedOut, q.pauses, q.releasedOrphan = false, pauses{}, ""
 }
 
-// proceed goes on after a lease is gone: with the next episode if somebody
-// waits, else to rest.
+// endEpisode ends an episode whose lease is gone. It starts the next episode if a
+// caller waits.
 func (q *queue) endEpisode(enqueue bool) {
 	if q.first != nil {
 		q.startEpisode(enqueue)
@@ -172,9 +173,9 @@ func (q *queue) endEpisode(enqueue bool) {
 	q.goIdle()
 }
 
-// rest ends an episode in which nobody waits any more: its token leaves the
-// store's line, and the line is forgotten unless a lost holder is still to come
-// back.
+// goIdle ends an episode in which no caller waits any more. The token leaves the
+// store's queue. The queue is recycled, unless a holder of a lost lease has not
+// returned yet.
 func (q *queue) goIdle() {
 	q.leaveStoreQueue()
 	q.unlisten()
@@ -186,14 +187,14 @@ func (q *queue) goIdle() {
 	}
 }
 
-// isHaunted reports whether the token is that of a lost lease whose holder has
-// not come back.
+// isLost reports whether the token belongs to a lost lease with a holder that has not
+// returned yet.
 func (q *queue) isLost(token string) bool {
 	_, lost := q.lostTokens[token]
 	return lost
 }
 
-// haunt remembers a lease that was lost under a running holder.
+// markLost notes a lease that was lost while its holder runs.
 func (q *queue) markLost(lease *lease) {
 	if q.lostTokens == nil {
 		q.lostTokens = make(map[string]*Attempt)
@@ -201,7 +202,7 @@ func (q *queue) markLost(lease *lease) {
 	q.lostTokens[lease.token] = lease.attempt
 }
 
-// exorcise forgets a haunted token: its holder came back.
+// forgetLost removes the token of a lost lease: its holder has returned.
 func (q *queue) forgetLost(token string) {
 	delete(q.lostTokens, token)
 	if q.state == idle && len(q.lostTokens) == 0 {
@@ -209,22 +210,21 @@ func (q *queue) forgetLost(token string) {
 	}
 }
 
-// request returns the store's request for the line's key.
+// request returns a store request for the queue's key.
 func (q *queue) request(token string, r Request) store.Request {
 	return store.Request{
 		Key: q.key, Token: token, TTL: r.TTL, Bound: q.engine.boundOf(r.TTL), Claim: q.engine.claimOf(r.TTL),
 	}
 }
 
-// listen makes the line one that hears hints, if it is not yet. It does so from
-// when somebody has to wait until the line comes to rest.
+// listen subscribes to hints for the key. It does so when a caller has to wait, and the
+// subscription lasts until the queue is idle.
 func (q *queue) listen() {
 	if q.stop == nil {
 		q.ready, q.stop = q.engine.store.Listen(q.key)
 	}
 }
 
-// unlisten ends it.
 func (q *queue) unlisten() {
 	if q.stop != nil {
 		q.stop()
@@ -232,10 +232,10 @@ func (q *queue) unlisten() {
 	}
 }
 
-// hears reports whether the server knows that this process listens.
+// isListening reports whether the server has confirmed that this process listens.
 func (q *queue) isListening() bool {
 	select {
-	case <-q.ready: // nil where it does not listen: never
+	case <-q.ready: // nil while it does not listen: never ready
 		return true
 	default:
 		return false

@@ -8,33 +8,33 @@ type Reason int
 // The reasons of a refusal.
 const (
 	Busy        Reason = iota + 1 // another holds the key, and the caller may not wait
-	TimedOut                      // another held the key for as long as the caller might wait
-	Unavailable                   // the store did not answer, or with an error
+	TimedOut                      // another held the key until the end of the wait
+	Unavailable                   // the store did not answer, or answered with an error
 	ClosedDown                    // the engine is closed
-	QueueFull                     // as many wait for this key as may
-	Overloaded                    // as many wait for all keys together as may
+	QueueFull                     // the key has the maximum of waiters
+	Overloaded                    // all keys together have the maximum of waiters
 
-	// Those of an attempt: by the record of its key it is not to run.
+	// The record of the key decides that an attempt must not run.
 	Done        // an earlier attempt was done; the refusal has its answer
 	Sealed      // an earlier attempt was done, and its answer was not kept
-	Mismatch    // the record is that of another request
+	Mismatch    // the record belongs to another request
 	Interrupted // an earlier attempt died
 )
 
 // A Refusal is the error of a caller that did not get its lock.
 type Refusal struct {
 	Reason Reason
-	// Record is the answer of the attempt that was Done. Nobody may change its
+	// Record is the answer of the attempt that was Done. The caller must not change its
 	// bytes.
 	Record []byte
-	// Fault is the store's fault behind Unavailable.
+	// Fault is the store's fault that is the reason of Unavailable.
 	Fault error
-	// Ended is the caller's ctx.Err(), if that ended the wait, and Cause what
-	// context.Cause says of it.
+	// Ended is the ctx.Err() of the caller's context, if that ended the wait, and Cause
+	// is its context.Cause.
 	Ended, Cause error
 }
 
-// Error returns a short text; the engine's owner words its own errors.
+// Error returns a short text. The owner of the engine makes the text for its users.
 func (r *Refusal) Error() string {
 	switch {
 	case r.Ended != nil:
@@ -46,9 +46,9 @@ func (r *Refusal) Error() string {
 	}
 }
 
-// gaveUp returns the refusal of a waiter whose time is over: contention only if
-// it saw any, and if the store's last answer does not deny it. A vote that was split
-// is contention: others asked at the same time.
+// giveUpRefusal returns the refusal of a waiter when its wait ends. The reason is
+// contention only if the waiter saw contention, and if the store's last reply does not
+// contradict it. A split vote is contention: other processes asked at the same time.
 func (q *queue) giveUpRefusal(w *waiter) *Refusal {
 	switch {
 	case q.lastFault != nil:

@@ -7,15 +7,14 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 )
 
-// Release gives the hold back: to the next of the line, or to the store. The
-// release happens whatever ctx says; ctx bounds how long to wait for the
-// store's answer, and its error is returned when it ends before. Otherwise the
-// error is nil, or the fault that kept the store from being told, so that the
-// key falls by its TTL. The loss says whether the lease had ended before. Later
-// calls do nothing and return the same.
+// Release releases the hold: the lease goes to the next waiter, or back to the store.
+// The release happens even if ctx has ended. ctx limits how long Release waits for the
+// store's reply; when ctx ends first, Release returns its error. Otherwise the error is
+// nil, or the fault because of which the key stays locked until its TTL ends. The loss
+// says whether the lease had ended before. Later calls do nothing and return the same.
 func (h *Hold) Release(ctx context.Context) (Loss, error) { return h.release(ctx, Abort, nil) }
 
-// finish begins the release and waits for its end.
+// release starts the release and waits for its result.
 func (h *Hold) release(ctx context.Context, ending Ending, record []byte) (Loss, error) {
 	h.startRelease(true, isLong(ctx) && ctx.Err() == nil, ending, record)
 	select {
@@ -31,19 +30,19 @@ func (h *Hold) release(ctx context.Context, ending Ending, record []byte) (Loss,
 	}
 }
 
-// BeginRelease is Release without waiting for anything.
+// BeginRelease starts the release and does not wait.
 func (h *Hold) BeginRelease() { h.startRelease(true, false, Abort, nil) }
 
-// outcome returns how the release ended.
+// outcome returns the result of the release.
 func (h *Hold) outcome() (Loss, error) {
 	h.queue.shard.mu.Lock()
 	defer h.queue.shard.mu.Unlock()
 	return h.loss, h.err
 }
 
-// begin starts the release, once. A hold that its caller never saw is not told
-// of. Where the caller waits for the end, the release may be sent on its
-// goroutine. ending and record are those of an attempt.
+// startRelease starts the release, once. If the caller never learned of the hold, seen
+// is false and no event is reported. If the caller waits for the result, the release
+// may run on its goroutine. ending and record are those of an attempt.
 func (h *Hold) startRelease(seen, waits bool, ending Ending, record []byte) {
 	q := h.queue
 	q.shard.mu.Lock()
@@ -69,8 +68,8 @@ func (h *Hold) startRelease(seen, waits bool, ending Ending, record []byte) {
 	case h.loss == Closed:
 		q.forgetLost(h.token)
 	default:
-		// Lost while the holder ran. A renewal that came late may have kept the
-		// key, and nobody runs under it now.
+		// The lease was lost while the holder ran. A renewal that came late may have
+		// kept the key, and no code runs under it now.
 		q.forgetLost(h.token)
 		h.engine.discardAsync(keyToken{h.request.Key, h.token}, nil, h.until)
 	}
@@ -91,16 +90,17 @@ func (h *Hold) startRelease(seen, waits bool, ending Ending, record []byte) {
 	after.run()
 }
 
-// free gives the line's lease back to the store.
+// releaseLease gives the queue's lease back to the store.
 func (q *queue) releaseLease() {
 	if r, ready := q.prepareRelease(nil); ready {
 		q.sendRelease(r)
 	}
 }
 
-// beginFreeing begins to give the line's lease back to the store, after its
-// renewals in flight have ended. The last holder, if there is one, hears of it.
-// It returns the request to send, and whether that can be done now.
+// prepareRelease starts to give the queue's lease back to the store. The release is
+// sent after the renewals in flight have ended. last is the holder that gets the
+// result; nil if there is none. The results are the request to send, and whether it can
+// be sent now.
 func (q *queue) prepareRelease(last *Hold) (r store.Request, ready bool) {
 	lease := q.lease
 	q.state, q.running = releasing, nil
@@ -114,14 +114,14 @@ func (q *queue) prepareRelease(last *Hold) (r store.Request, ready bool) {
 	return q.releaseRequest(lease), true
 }
 
-// releaseRequest returns the request that releases the lease. If others wait
-// here, it puts the line's next episode behind those who wait elsewhere.
+// releaseRequest returns the request that releases the lease. If callers wait in this
+// process, it adds the token of the next episode to the end of the store's queue.
 func (q *queue) releaseRequest(lease *lease) store.Request {
 	next := Request{TTL: lease.ttl}
 	if q.callers > q.nowaiters && lease.attempt == nil && q.first.hold.request.Attempt == nil {
 		next = q.first.hold.request
 		q.rejoin = q.engine.newToken()
-		q.listen() // for who came while the release waited
+		q.listen() // for waiters that came while the release waited for renewals
 	}
 	q.recheck, q.handed = false, false
 	r := q.request(lease.token, next)
@@ -137,10 +137,10 @@ func (q *queue) releaseRequest(lease *lease) store.Request {
 	return r
 }
 
-// sendRelease releases the lease and moves the line on. If the store did not
-// take the release, it is sent again and again beside the line until the
-// lease's end; a line that meets the token meanwhile releases it too. But an
-// attempt that is done is first committed again.
+// sendRelease sends the release of the lease. If the store does not answer, discards
+// resend the release until the lease ends, while the queue goes on; if the queue finds
+// the token in the key, it releases it too. Exception: a commit or a seal is resent
+// before the queue goes on.
 func (q *queue) sendRelease(r store.Request) {
 	if r.Ending == store.Abort {
 		q.engine.store.Release(r, q.releaseDone)
@@ -149,7 +149,7 @@ func (q *queue) sendRelease(r store.Request) {
 	q.engine.releaseUntil(r, time.Now().Add(commitTimeout), q.releaseDone)
 }
 
-// released takes in the store's answer to a release, and goes on.
+// onReleased handles the store's reply to a release.
 func (q *queue) onReleased(released store.Released, err error) {
 	defer q.engine.work.Done()
 	var after callbacks
@@ -159,13 +159,13 @@ func (q *queue) onReleased(released store.Released, err error) {
 	after.runAsync(q.engine)
 }
 
-// releasedBy tells the last holder of the answer, and moves the line on.
+// completeRelease gives the result to the last holder, and starts the next episode.
 func (q *queue) completeRelease(lease *lease, released store.Released, err error, after *callbacks) {
 	if err != nil || lease.seenAgain {
 		q.engine.discardAsync(keyToken{q.key, lease.token}, q.abortedAttempt(), lease.validUntil)
 	}
 	last := lease.last
-	lease.last = nil // the line may live long
+	lease.last = nil // the queue may live long
 	if last != nil {
 		if err == nil && released.End == store.NotHeld && last.loss == NotLost {
 			last.reportLoss(Taken, after)
@@ -182,11 +182,11 @@ func (q *queue) completeRelease(lease *lease, released store.Released, err error
 	q.afterRelease(lease, released, err)
 }
 
-// goOn moves the line on after a release.
+// afterRelease starts the next episode by the result of the release.
 func (q *queue) afterRelease(lease *lease, released store.Released, err error) {
 	switch r := q.lastRelease; {
 	case err != nil, released.End == store.Unsure:
-		// The token that rejoins may stand in line, or hold the key by now.
+		// The token that rejoins may be in the store's queue, or in the key.
 		if r.Rejoin == "" {
 			q.endEpisode(true)
 			return
@@ -204,9 +204,9 @@ func (q *queue) afterRelease(lease *lease, released store.Released, err error) {
 	}
 }
 
-// kept takes in that the key stayed with this process: nobody else waits for
-// it. It is a new lease, under the token that rejoined, with what is left of
-// the old one's fencing numbers.
+// onKept handles a release that left the key with this process, because no other
+// process waits. The key has a new lease under the token that rejoined. The fencing
+// numbers that are left stay with the key.
 func (q *queue) onKept(old *lease, r store.Request, since time.Time) {
 	granted := r
 	granted.Token = r.Rejoin
@@ -224,8 +224,7 @@ func (q *queue) onKept(old *lease, r store.Request, since time.Time) {
 	q.grantOrRelease(Passed, lease.begun)
 }
 
-// settle ends the release of a hold: err is the fault that kept the store from
-// being told, if any.
+// completeRelease ends the release of a hold. err is the fault of the release, if any.
 func (h *Hold) completeRelease(err error, after *callbacks) {
 	h.err = err
 	if !h.leaseEnded {

@@ -7,16 +7,16 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 )
 
-// lastRenewals is how many command bounds before its end a lease is renewed though
-// others have not been: those who hold it up may be on a part of the store that
-// does not answer.
+// finalRenewalBounds is how many command bounds before its end a lease is renewed even
+// if the renewalLimiter has no room. The renewals that fill the limiter may be stuck at
+// a server that does not answer.
 const finalRenewalBounds = 2
 
-// longHold is how many TTLs a hold lasts before the owner is told of it.
+// longHoldTTLs is how many TTLs a hold lasts before the HeldLong event.
 const longHoldTTLs = 3
 
-// attend sees to a held lease whose time is come: it ends one whose validity is
-// over, whatever its renewals are doing, and renews one that is due.
+// onDue handles a held lease that the schedule reports. It ends a lease whose validity
+// is over, even if a renewal is in flight. It renews a lease whose renewal is due.
 func (e *Engine) onDue(lease *lease) {
 	q := lease.queue
 	var after callbacks
@@ -30,7 +30,7 @@ func (e *Engine) onDue(lease *lease) {
 	case lease.renewIsDue(now) && h.loss == NotLost:
 		lease.renewAt = time.Time{}
 		switch {
-		case lease.awaitsRenewal: // for too long
+		case lease.awaitsRenewal: // the final renewal
 			lease.awaitsRenewal = false
 			e.renewFor(lease, func() {})
 		case e.renewals.enter(lease):
@@ -47,8 +47,8 @@ func (e *Engine) onDue(lease *lease) {
 	after.runAsync(e)
 }
 
-// renewNext gives the place of a renewal that has ended to the next lease that
-// still wants one.
+// renewNext gives the place of a renewal that has ended to the next lease that waits
+// for one.
 func (e *Engine) renewNext() {
 	for lease := e.renewals.next(); lease != nil; lease = e.renewals.next() {
 		q := lease.queue
@@ -69,19 +69,19 @@ func (e *Engine) renewNext() {
 }
 
 // renewFor renews a held lease for its holder.
-func (e *Engine) renewFor(lease *lease, landed func()) {
+func (e *Engine) renewFor(lease *lease, replied func()) {
 	h := lease.holder
 	lease.inFlight++
 	fences := lease.fences.toReserve(h.request, lease.queue.callers)
-	e.renew(lease, h, h.request.TTL, fences, landed, func(bool, error) {})
+	e.renew(lease, h, h.request.TTL, fences, replied, func(bool, error) {})
 }
 
-// renew sends one renewal for a holder and takes in its answer. It calls landed as
-// soon as the answer is there, and tells done whether the lease is still the
-// holder's; an error is a fault, after which nobody knows. The caller has counted
-// the renewal as in flight.
+// renew sends one renewal for a holder and handles the reply. It calls replied as soon
+// as the reply has arrived. Then it calls done with whether the holder still has the
+// lease; with an error, that is unknown. The caller has counted the renewal in
+// lease.inFlight.
 func (e *Engine) renew(
-	lease *lease, h *Hold, ttl time.Duration, fences int, landed func(), done func(mine bool, err error),
+	lease *lease, h *Hold, ttl time.Duration, fences int, replied func(), done func(mine bool, err error),
 ) {
 	q := lease.queue
 	r := store.Request{
@@ -98,13 +98,13 @@ func (e *Engine) renew(
 			q.renewed(renewal, err, ttl, &after)
 		}
 		q.shard.mu.Unlock()
-		landed()
+		replied()
 		after.add(func() { done(renewal.Held, err) })
 		after.runAsync(e)
 	})
 }
 
-// renewed takes in the answer to a renewal of the line's held lease.
+// renewed applies the reply to a renewal of the queue's held lease.
 func (q *queue) renewed(renewal store.Renewal, err error, ttl time.Duration, after *callbacks) {
 	lease, h, now := q.lease, q.lease.holder, time.Now()
 	event := Event{Kind: Renewed, Key: q.key, Held: now.Sub(h.since), Err: err}
@@ -125,7 +125,8 @@ func (q *queue) renewed(renewal store.Renewal, err error, ttl time.Duration, aft
 	}
 }
 
-// renewFrom sets the next renewal of the held lease, if its holder is renewed.
+// renewFrom sets the time of the next renewal of the held lease, if its holder wants
+// renewal.
 func (q *queue) renewFrom(at time.Time) {
 	if h := q.lease.holder; h.request.Renew && h.loss == NotLost {
 		q.lease.renewAt = at
@@ -133,10 +134,10 @@ func (q *queue) renewFrom(at time.Time) {
 	q.engine.schedule.set(q.lease)
 }
 
-// retryOf returns how long after a failed renewal the next one follows.
+// retryOf returns the pause between a failed renewal and the next one.
 func retryOf(ttl time.Duration) time.Duration { return min(ttl/20, maxPause) }
 
-// landed counts a renewal in flight as ended.
+// renewalDone counts a renewal in flight as ended.
 func (l *lease) renewalDone() {
 	l.inFlight--
 	if l.inFlight == 0 && l.afterRenewals != nil {
@@ -146,10 +147,10 @@ func (l *lease) renewalDone() {
 	}
 }
 
-// Extend renews the hold's lease once, to live for at least ttl from now. The
-// next holder does not inherit the longer life. It returns the loss, if the
-// lease is lost or was released, or an error: a fault, or that of ctx when it
-// ends before the answer comes.
+// Extend renews the hold's lease once, so that it lives for at least ttl from now. The
+// next holder does not inherit the longer TTL. Extend returns the loss if the lease is
+// lost or was released. The error is a fault, or ctx's error if ctx ends before the
+// reply.
 func (h *Hold) Extend(ctx context.Context, ttl time.Duration) (Loss, error) {
 	q := h.queue
 	q.shard.mu.Lock()
@@ -157,7 +158,7 @@ func (h *Hold) Extend(ctx context.Context, ttl time.Duration) (Loss, error) {
 		loss := h.loss
 		q.shard.mu.Unlock()
 		if loss == NotLost {
-			loss = Taken // it was released: it is another's now
+			loss = Taken // released: the lease belongs to another now
 		}
 		return loss, nil
 	}

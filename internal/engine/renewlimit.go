@@ -1,48 +1,46 @@
 package engine
 
-import (
-	"sync"
-)
+import "sync"
 
-// mostRenewals is how many renewals the schedule has under way at a time: enough
-// to keep the store busy. Many leases that were taken together are due together.
-// If all were sent at once, the last ones would spend their bound behind the
-// others; here they wait, and have the rest of their lives to do so.
+// maxRenewals is how many renewals the schedule has in flight at a time: enough to keep
+// the store busy. Many leases that were granted together are due together. If all
+// renewals were sent at once, the last ones would exceed their bound behind the others.
+// Here they wait, and the rest of their validity is long enough for that.
 const maxRenewals = 256
 
-// A pace counts the renewals under way, and knows who comes next. Its mutex is
-// taken inside those of the shards.
+// A renewalLimiter counts the renewals in flight, and keeps a queue of the leases that
+// wait for one. Its mutex is locked after that of a shard.
 type renewalLimiter struct {
 	mu       sync.Mutex
 	inFlight int
 	waiting  []*lease
 }
 
-// enter reports whether the lease may be renewed now. Otherwise it stands in
-// line for it.
-func (p *renewalLimiter) enter(l *lease) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.inFlight < maxRenewals {
-		p.inFlight++
+// enter reports whether the lease may be renewed now. If not, it adds the lease to the
+// queue.
+func (r *renewalLimiter) enter(l *lease) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.inFlight < maxRenewals {
+		r.inFlight++
 		return true
 	}
-	p.waiting = append(p.waiting, l)
+	r.waiting = append(r.waiting, l)
 	return false
 }
 
-// next ends a renewal, or the turn of a lease that has no need of it any more. It
-// returns the lease whose turn it is, or nil.
-func (p *renewalLimiter) next() *lease {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if len(p.waiting) == 0 {
-		p.inFlight--
-		p.waiting = nil
+// next ends a renewal, or drops a lease that does not need one any more. It returns the
+// next lease of the queue, or nil.
+func (r *renewalLimiter) next() *lease {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.waiting) == 0 {
+		r.inFlight--
+		r.waiting = nil
 		return nil
 	}
-	l := p.waiting[0]
-	p.waiting[0] = nil
-	p.waiting = p.waiting[1:]
+	l := r.waiting[0]
+	r.waiting[0] = nil
+	r.waiting = r.waiting[1:]
 	return l
 }

@@ -6,9 +6,10 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 )
 
-// Resolve forgets the record of a key whose attempt died. It reports whether one
-// runs, whose record it leaves alone: one that the store knows by its key, or one
-// of this engine, also where its lease is lost. The error is a *Refusal.
+// Resolve deletes the record of a key whose attempt died. It reports whether an attempt
+// runs, and leaves the record of that one alone: an attempt whose token the store finds
+// in the key, or one of this engine, even if its lease is lost. The error is a
+// *Refusal.
 func (e *Engine) Resolve(ctx context.Context, key string) (running bool, err error) {
 	if !e.addWork() {
 		return false, &Refusal{Reason: ClosedDown}
@@ -37,8 +38,8 @@ func (e *Engine) Resolve(ctx context.Context, key string) (running bool, err err
 	}
 }
 
-// runsLost reports whether an attempt runs here whose lease is lost. The store
-// takes it for one that died.
+// runsLost reports whether an attempt of this process runs after the loss of its lease.
+// To the store it looks like one that died.
 func (e *Engine) runsLost(key string) bool {
 	s := e.shardOf(key)
 	s.mu.Lock()

@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// A schedule knows when each held lease has to be seen to next: to be renewed,
-// or to end. An engine has one, with one timer and no goroutine, so a held lease
-// costs neither. Its mutex is taken inside those of the shards.
+// A schedule knows when each held lease is due: to be renewed, or to end. An engine has
+// one, with one timer and no goroutine, so a held lease needs no timer and no
+// goroutine. Its mutex is locked after that of a shard.
 type schedule struct {
-	// attend sees to a lease whose time is come. It must not block.
+	// onDue handles a lease that is due. It must not block.
 	onDue func(*lease)
 
 	mu    sync.Mutex
 	heap  leaseHeap
 	timer *time.Timer
-	at    time.Time // when the timer fires; zero while it does not
+	at    time.Time // when the timer fires; zero while it is stopped
 }
 
 // renewIsDue reports whether it is time to renew the lease.
@@ -24,7 +24,7 @@ func (l *lease) renewIsDue(now time.Time) bool {
 	return !l.renewAt.IsZero() && !now.Before(l.renewAt)
 }
 
-// set puts the lease on the schedule, or at its new place.
+// set adds the lease to the schedule, or updates its position.
 func (s *schedule) set(l *lease) {
 	due := l.validUntil
 	if !l.renewAt.IsZero() && l.renewAt.Before(due) {
@@ -45,7 +45,7 @@ func (s *schedule) set(l *lease) {
 	s.arm()
 }
 
-// drop takes the lease off the schedule.
+// drop removes the lease from the schedule.
 func (s *schedule) drop(l *lease) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -54,8 +54,8 @@ func (s *schedule) drop(l *lease) {
 	}
 }
 
-// stop stops the timer of a schedule on which nothing will be set any more, so
-// that it keeps nothing alive.
+// stop stops the timer of an empty schedule that is not used any more, so that the
+// timer does not keep the engine in memory.
 func (s *schedule) stop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -65,8 +65,8 @@ func (s *schedule) stop() {
 	}
 }
 
-// wind sees to it that the timer fires when the first lease is due, or before:
-// then it finds nothing to do, and is wound again.
+// arm sets the timer to the lease that is due first. If a timer that is set fires
+// before that, it finds no lease that is due, and is set again.
 func (s *schedule) arm() {
 	if len(s.heap) == 0 {
 		return
@@ -83,7 +83,7 @@ func (s *schedule) arm() {
 	s.at = due
 }
 
-// tick takes the leases whose time is come off the queue and sees to them.
+// tick removes the leases that are due and calls onDue for each.
 func (s *schedule) tick() {
 	s.mu.Lock()
 	s.at = time.Time{}
@@ -100,8 +100,8 @@ func (s *schedule) tick() {
 	}
 }
 
-// A leaseHeap has the lease that is due first in front. It implements
-// heap.Interface and keeps each lease's position, counted from 1.
+// A leaseHeap has the lease that is due first in front. It implements heap.Interface
+// and keeps the position of each lease, counted from 1.
 type leaseHeap []*lease
 
 func (h leaseHeap) Len() int { return len(h) }
@@ -113,14 +113,12 @@ func (h leaseHeap) Swap(i, j int) {
 	h[i].position, h[j].position = i+1, j+1
 }
 
-// Push appends a lease.
 func (h *leaseHeap) Push(x any) {
 	l, _ := x.(*lease)
 	*h = append(*h, l)
 	l.position = len(*h)
 }
 
-// Pop takes the last lease off.
 func (h *leaseHeap) Pop() any {
 	old := *h
 	l := old[len(old)-1]

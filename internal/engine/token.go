@@ -5,16 +5,15 @@ import (
 	"strings"
 )
 
-// newToken returns the token of a new episode. The caller holds the mutex of the
-// shard of the token's key, and makes the token one that the key's line owns before
-// it unlocks: see isDead.
+// newToken returns the token of a new episode. The caller holds the mutex of the key's
+// shard, and makes the key's queue own the token before it unlocks that: see isDead.
 func (e *Engine) newToken() string {
 	return e.process + ":" + strconv.FormatUint(e.tokens.Add(1), 10)
 }
 
-// hasIssued reports whether this process has issued a token, for whatever key. The
-// process id and the counter are no secret, so a hint can name the next token
-// before it is issued.
+// hasIssued reports whether this process has issued a token, for any key. The process
+// id and the counter are not secret, so a hint can name the next token before it is
+// issued.
 func (e *Engine) hasIssued(token string) bool {
 	process, number, _ := strings.Cut(token, ":")
 	if process != e.process || strings.HasPrefix(number, "0") {
@@ -24,17 +23,17 @@ func (e *Engine) hasIssued(token string) bool {
 	return err == nil && n <= e.tokens.Load()
 }
 
-// isDead reports whether a token that was seen in a key is of no use any more: this
-// process has issued it, and the key's line, nil if there is none, does not own it. A
-// line owns its token as soon as it is issued, and no token is issued twice. So a dead
-// token stays dead, and may be released at any time. The caller holds the mutex of the
-// key's shard.
+// isDead reports whether a token that was seen in a key is dead: this process has
+// issued it, and the key's queue, nil if there is none, does not own it. A queue owns
+// its token as soon as it is issued, and no token is issued twice. So a dead token
+// stays dead, and may be released at any time. The caller holds the mutex of the key's
+// shard.
 func (e *Engine) isDead(q *queue, token string) bool {
 	return e.hasIssued(token) && (q == nil || !q.owns(token))
 }
 
-// owns reports whether a token of this process is meant to be in the key, or
-// in its line.
+// owns reports whether a token of this process may rightly be in the key or in the
+// store's queue.
 func (q *queue) owns(token string) bool {
 	if q.isLost(token) {
 		return true

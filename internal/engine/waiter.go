@@ -5,28 +5,28 @@ import (
 	"time"
 )
 
-// A waiter is a caller that stands in a line.
+// A waiter is a caller in a queue.
 type waiter struct {
 	hold  *Hold
-	queue *queue // nil once it has left or is settled
+	queue *queue // nil once the waiter has left, or was granted or refused
 
 	prev, next *waiter
 
-	// try is true for a caller that may not wait: it stands in line only until
-	// the store has answered once.
+	// nowait is true for a caller that may not wait. It is in the queue only until the
+	// store has answered once.
 	nowait bool
-	// patience is how long it stands in line; 0 and less is without end.
+	// maxWait is how long it waits; 0 and less is without limit.
 	maxWait time.Duration
 	// queued is true once it is known that the caller has to wait.
 	queued bool
-	// news brings a value when it turns out later that the caller has to wait,
-	// and is closed when the waiter is settled: granted the lease, or refused. It
-	// is nil while the waiter puts its question itself.
+	// updates receives a value when it turns out later that the caller has to wait. It
+	// is closed when the waiter is settled: granted the lease, or refused. It is nil
+	// while the waiter sends its own request.
 	updates chan struct{}
-	refusal *Refusal // set before news is closed; nil if granted
+	refusal *Refusal // set before updates is closed; nil if granted
 }
 
-// join puts the waiter at the end of the line.
+// push adds the waiter to the end of the queue.
 func (q *queue) push(w *waiter) {
 	w.queue = q
 	w.prev = q.last
@@ -42,7 +42,7 @@ func (q *queue) push(w *waiter) {
 	}
 }
 
-// unlink takes the waiter out of the line.
+// remove removes the waiter from the queue.
 func (q *queue) remove(w *waiter) {
 	if w.prev != nil {
 		w.prev.next = w.next
@@ -62,26 +62,26 @@ func (q *queue) remove(w *waiter) {
 	q.unmarkQueued(w)
 }
 
-// refuse settles the waiter with a refusal.
+// refuse removes the waiter and settles it with a refusal.
 func (q *queue) refuse(w *waiter, refusal *Refusal) {
 	q.remove(w)
 	w.refusal = refusal
 	w.settle()
 }
 
-// settle tells the waiter that it is settled.
+// settle wakes the waiter: it was granted the lease, or refused.
 func (w *waiter) settle() {
 	if w.updates != nil {
 		close(w.updates)
 	}
 }
 
-// refuseAll refuses everybody who waits.
+// refuseAll refuses all callers in the queue.
 func (q *queue) refuseAll(refusal *Refusal) {
 	q.refuseIf(func(*waiter) *Refusal { return refusal })
 }
 
-// refuseTries refuses those who may not wait.
+// refuseNowaiters refuses the callers that may not wait.
 func (q *queue) refuseNowaiters(refusal *Refusal) {
 	if q.nowaiters == 0 {
 		return
@@ -94,7 +94,7 @@ func (q *queue) refuseNowaiters(refusal *Refusal) {
 	})
 }
 
-// refuseIf refuses those for whom reason returns a refusal.
+// refuseIf refuses the callers for which reason returns a refusal.
 func (q *queue) refuseIf(reason func(*waiter) *Refusal) {
 	for w := q.first; w != nil; {
 		next := w.next
@@ -105,14 +105,14 @@ func (q *queue) refuseIf(reason func(*waiter) *Refusal) {
 	}
 }
 
-// limits bound how many callers wait.
+// limits are the maximum numbers of waiters.
 type limits struct {
 	perKey, total int
-	waiting       atomic.Int64 // in all lines
+	waiting       atomic.Int64 // in all queues
 }
 
-// queue notes that a caller has to wait. It returns the refusal of one for whom
-// there is no room; nil if there is.
+// markQueued counts a caller that has to wait. It returns a refusal if there is no
+// room, and nil otherwise.
 func (q *queue) markQueued(w *waiter) *Refusal {
 	limits := &q.engine.limits
 	if q.queued >= limits.perKey {
@@ -127,7 +127,7 @@ func (q *queue) markQueued(w *waiter) *Refusal {
 	return nil
 }
 
-// dequeue notes that a caller does not wait any more.
+// unmarkQueued ends the count of a caller that waits.
 func (q *queue) unmarkQueued(w *waiter) {
 	if w.queued {
 		q.queued--
