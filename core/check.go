@@ -7,7 +7,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/reqlock/reqlock/internal/redis/redisstore"
+	"github.com/reqlock/reqlock/internal/redis/readiness"
 )
 
 // Check finds out whether Redis does all that this Locker needs: rights, role,
@@ -55,7 +55,7 @@ type found struct{ warning, err error }
 // find begins to find out about one Redis.
 func (l *Locker) find(ctx context.Context, rdb redis.UniversalClient) <-chan found {
 	result := make(chan found, 1)
-	check := redisstore.NewCheck(rdb, l.settings.prefix, l.settings.commandTimeout, l.settings.replicas)
+	check := readiness.NewCheck(rdb, l.settings.prefix, l.settings.commandTimeout, l.settings.replicas)
 	runs := l.engine.Go(func() {
 		defer check.Close()
 		warning, err := check.Run(ctx)
@@ -116,7 +116,7 @@ func (l *Locker) checkError(ctx context.Context, err error) error {
 		return &checkError{errLockerClosed.Error(), &Error{Kind: ErrClosed, RetryAfter: l.settings.retryAfter}}
 	}
 	e := &Error{Kind: ErrUnavailable, RetryAfter: l.settings.retryAfter, Cause: err}
-	var finding *redisstore.Finding
+	var finding *readiness.Finding
 	if errors.As(err, &finding) {
 		return &checkError{err.Error(), e}
 	}

@@ -3,6 +3,9 @@ package redisstore
 import (
 	"time"
 
+	"github.com/reqlock/reqlock/internal/redis/command"
+	"github.com/reqlock/reqlock/internal/redis/keyspace"
+	"github.com/reqlock/reqlock/internal/redis/pipeline"
 	"github.com/reqlock/reqlock/internal/store"
 )
 
@@ -14,9 +17,9 @@ const abortLife = time.Minute
 func (s *Store) beginAttempt(r *store.Request, done func(store.Answer, error)) {
 	t := s.asks.get()
 	t.begin(s, t, r)
-	t.sayScript(&s.scripts.begin, r)
-	t.sayKey(&t.line, lineSuffix)
-	t.sayKey(&t.record, recordSuffix)
+	t.sayScript(&s.scripts.Begin, r)
+	t.sayKey(&t.line, keyspace.QueueSuffix)
+	t.sayKey(&t.record, keyspace.RecordSuffix)
 	t.sayFence(r)
 	t.sayLine(r)
 	t.sayAsk(r)
@@ -27,17 +30,18 @@ func (s *Store) beginAttempt(r *store.Request, done func(store.Answer, error)) {
 		t.args = append(t.args, "reject")
 	}
 	t.done, t.decode = done, decodeBegin
-	s.lanesOf(&t.call).begins.do(&t.call)
+	s.pipeline.Do(&t.Call, pipeline.Begin)
 }
 
 // finishAttempt runs finish.lua.
 func (s *Store) finishAttempt(r *store.Request, done func(store.Released, error)) {
 	t := s.releases.get()
 	t.begin(s, t, r)
-	t.sayScript(&s.scripts.finish, r)
-	t.sayKey(&t.line, lineSuffix)
-	t.sayKey(&t.record, recordSuffix)
+	t.sayScript(&s.scripts.Finish, r)
+	t.sayKey(&t.line, keyspace.QueueSuffix)
+	t.sayKey(&t.record, keyspace.RecordSuffix)
 	t.sayLine(r)
+	class := pipeline.Commit
 	switch r.Ending {
 	case store.Commit:
 		t.args = append(t.args, "D")
@@ -47,47 +51,43 @@ func (s *Store) finishAttempt(r *store.Request, done func(store.Released, error)
 		t.args = append(t.args, "U")
 		t.sayAttempt(r.Attempt, r.Attempt.Keep)
 	case store.Abort:
+		class = pipeline.Abort
 		t.args = append(t.args, "A")
 		t.sayAttempt(r.Attempt, abortLife)
 	}
 	t.done, t.decode = done, decodeFinish
-	lanes := s.lanesOf(&t.call)
-	if r.Ending == store.Abort {
-		s.abortsOf(lanes).do(&t.call)
-		return
-	}
-	lanes.finishes.do(&t.call)
+	s.pipeline.Do(&t.Call, class)
 }
 
 // Resolve runs resolve.lua.
 func (s *Store) Resolve(r store.Request, done func(running bool, err error)) {
 	t := &resolving{done: done}
 	t.begin(s, t, &r)
-	t.sayScript(&s.scripts.resolve, &r)
-	t.sayKey(&t.record, recordSuffix)
-	s.lanesOf(&t.call).keeps.do(&t.call)
+	t.sayScript(&s.scripts.Resolve, &r)
+	t.sayKey(&t.record, keyspace.RecordSuffix)
+	s.pipeline.Do(&t.Call, pipeline.Release)
 }
 
 // sayAttempt adds the fingerprint, and how long to keep the record.
-func (x *exchange) sayAttempt(a *store.Attempt, keep time.Duration) {
+func (x *operation) sayAttempt(a *store.Attempt, keep time.Duration) {
 	x.args = append(x.args, x.fingerprint.lend(a.Fingerprint), x.keep.number(keep.Milliseconds()))
 }
 
 // resolving is a Resolve. There are few.
 type resolving struct {
-	exchange
+	operation
 	done func(running bool, err error)
 }
 
-func (t *resolving) settle(got reply, uncertain bool) {
+func (t *resolving) Settle(got pipeline.Reply, uncertain bool) {
 	running, err := decodeResolve(got)
 	if err != nil {
-		t.done(false, newFault(err, uncertain))
+		t.done(false, command.NewFault(err, uncertain))
 		return
 	}
 	t.done(running, nil)
 }
 
-func (t *resolving) late(reply) {}
+func (t *resolving) Late(pipeline.Reply) {}
 
-func (t *resolving) free() {}
+func (t *resolving) Free() {}

@@ -11,11 +11,12 @@ import (
 
 	"github.com/reqlock/reqlock/internal/store"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
 // said notes the commands that leave, by name and number of arguments.
 type said struct {
-	breaker
+	storetest.OpenCircuit
 	commands []string
 }
 
@@ -42,7 +43,7 @@ func (s *said) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Process
 func TestWhatIsBriefAtFirst(t *testing.T) {
 	tests := []struct {
 		name   string
-		before state
+		before storetest.State
 		look   bool
 		alone  bool
 		take   store.Answer
@@ -55,7 +56,7 @@ func TestWhatIsBriefAtFirst(t *testing.T) {
 			says: []string{"set nx 6", "evalsha 6"},
 		},
 		{
-			name: "somebody waits who was not known", before: state{line: []string{bob1}}, look: true, alone: true,
+			name: "somebody waits who was not known", before: storetest.State{Queue: []string{storetest.Bob1}}, look: true, alone: true,
 			take: store.Answer{Granted: true}, end: store.Freed, // bob does not listen
 			says: []string{"set nx 6", "evalsha 6", "evalsha 11"},
 		},
@@ -65,16 +66,16 @@ func TestWhatIsBriefAtFirst(t *testing.T) {
 			says: []string{"set nx 6", "evalsha 11"},
 		},
 		{
-			name: "held, and nobody wants to know by whom", before: state{value: bob1, ttl: ttl},
+			name: "held, and nobody wants to know by whom", before: storetest.State{Value: storetest.Bob1, TTL: storetest.TTL},
 			says: []string{"set nx 6", "evalsha 11"},
 		},
 		{
-			name: "held, by whom?", before: state{value: bob1, ttl: ttl}, look: true, alone: true,
-			take: store.Answer{Holder: bob1},
+			name: "held, by whom?", before: storetest.State{Value: storetest.Bob1, TTL: storetest.TTL}, look: true, alone: true,
+			take: store.Answer{Holder: storetest.Bob1},
 			says: []string{"set nx 6", "set nx get 7", "evalsha 6", "evalsha 11"},
 		},
 		{
-			name: "our own token, from an earlier exchange", before: state{value: me1, ttl: ttl}, look: true, alone: true,
+			name: "our own token, from an earlier exchange", before: storetest.State{Value: storetest.Me1, TTL: storetest.TTL}, look: true, alone: true,
 			take: store.Answer{Granted: true}, end: store.Freed,
 			says: []string{"set nx 6", "set nx get 7", "evalsha 6"},
 		},
@@ -84,21 +85,21 @@ func TestWhatIsBriefAtFirst(t *testing.T) {
 			rdb := redistest.Start(t).Client(t)
 			s := newStore(t, rdb)
 			s.alone = test.alone
-			warm := request(bob1) // so that the server knows the script
+			warm := storetest.Request(storetest.Bob1) // so that the server knows the script
 			warm.Key = "warm"
 			if _, err := s.Release(t.Context(), warm); err != nil {
 				t.Fatal(err)
 			}
-			test.before.put(t, rdb)
+			test.before.Put(t, rdb)
 			heard := &said{}
 			rdb.AddHook(heard)
-			r := request(me1)
+			r := storetest.Request(storetest.Me1)
 			r.Look = test.look
 			got, err := s.Take(t.Context(), r)
 			if err != nil || got.Granted != test.take.Granted || got.Holder != test.take.Holder {
 				t.Errorf("take: %+v, %v", got, err)
 			}
-			released, err := s.Release(t.Context(), request(me1))
+			released, err := s.Release(t.Context(), storetest.Request(storetest.Me1))
 			if err != nil || released.End != test.end {
 				t.Errorf("release: %+v, %v", released, err)
 			}
@@ -112,19 +113,19 @@ func TestWhatIsBriefAtFirst(t *testing.T) {
 // A short release whose script the server has forgotten is sent by its source,
 // and goes on from there.
 func TestAShortReleaseAfterAFlush(t *testing.T) {
-	for name, line := range map[string][]string{"nobody waits": nil, "somebody waits": {bob1}} {
+	for name, line := range map[string][]string{"nobody waits": nil, "somebody waits": {storetest.Bob1}} {
 		t.Run(name, func(t *testing.T) {
 			rdb := redistest.Start(t).Client(t)
 			s := newStore(t, rdb)
 			s.alone = true
-			state{value: me1, ttl: ttl, line: line}.put(t, rdb)
+			storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Queue: line}.Put(t, rdb)
 			if err := rdb.ScriptFlush(t.Context()).Err(); err != nil {
 				t.Fatal(err)
 			}
 			if got := release(t, s); got.end != store.Freed {
 				t.Errorf("%+v", got)
 			}
-			state{}.check(t, rdb)
+			storetest.State{}.Check(t, rdb)
 		})
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -14,6 +13,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/reqlock/reqlock/internal/redis/command"
+	"github.com/reqlock/reqlock/internal/redis/script"
 	"github.com/reqlock/reqlock/internal/store"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 )
@@ -60,11 +61,11 @@ func TestAttemptsAmongMishaps(t *testing.T) {
 	}
 	server := redistest.Start(t)
 	w := &world{direct: server.Client(t)}
-	w.mishaps = &mishaps{direct: w.direct, begin: newScripts(false).begin}
+	w.mishaps = &mishaps{direct: w.direct, begin: script.New(false).Begin}
 	rdb := server.Client(t)
 	rdb.AddHook(w.mishaps)
 	for i := range 4 {
-		s, err := New(rdb, "p:", fmt.Sprintf("%032x", i), Replicas{})
+		s, err := New(rdb, "p:", fmt.Sprintf("%032x", i), command.Replicas{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -114,8 +115,7 @@ func (w *world) crowd(t *testing.T, k *history) {
 // try makes one attempt, and reports whether the request is answered.
 func (w *world) try(t *testing.T, s *syncStore, k *history) (answered bool) {
 	t.Helper()
-	process := strings.TrimPrefix(s.listeners.channel, "p:")
-	a := k.begin(fmt.Sprintf("%s:%d", process, w.minted.Add(1)))
+	a := k.begin(fmt.Sprintf("%s:%d", s.process, w.minted.Add(1)))
 	r := k.request(a)
 	r.Join = chance(70)
 	for range 8 {

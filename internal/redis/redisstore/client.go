@@ -1,47 +1,21 @@
 package redisstore
 
 import (
-	"context"
-	"errors"
-
 	"github.com/redis/go-redis/v9"
+
+	"github.com/reqlock/reqlock/internal/redis/command"
+	"github.com/reqlock/reqlock/internal/redis/topology"
 )
 
-// Why a client is refused.
-var (
-	errRing = errors.New("a redis.Ring keeps a key on another server as soon as one seems to be down, " +
-		"so two could hold it: give it a client of one server, of Sentinel or of a cluster")
-	errReplicas = errors.New("the cluster client reads from replicas, which do not know yet who holds a key: " +
-		"give it one without ReadOnly, RouteByLatency, RouteRandomly and ReplicaOnly")
-)
+// Replicas are the replicas that must have a write before it counts. The zero value is
+// none.
+type Replicas = command.Replicas
 
-// Kinds of clients, which are those of go-redis and what embeds one of them.
-type (
-	serverClient interface {
-		redis.UniversalClient
-		Options() *redis.Options
-	}
-	clusterClient interface {
-		redis.UniversalClient
-		Options() *redis.ClusterOptions
-		MasterForKey(ctx context.Context, key string) (*redis.Client, error)
-		ForEachMaster(ctx context.Context, fn func(context.Context, *redis.Client) error) error
-		ReloadState(ctx context.Context)
-	}
-)
+// CheckClient refuses a client on which no lock can be kept: see topology.CheckClient.
+func CheckClient(rdb redis.UniversalClient) error { return topology.CheckClient(rdb) }
 
-// CheckClient refuses a client on which no lock can be kept: a Ring, and a client
-// of a cluster that reads from replicas. It asks no server, so it cannot tell a
-// client that was made to follow a replica: that one gets READONLY for each
-// command. Nor can it see what a wrapper holds that embeds no client of go-redis.
-func CheckClient(rdb redis.UniversalClient) error {
-	switch client := rdb.(type) {
-	case *redis.Ring:
-		return errRing
-	case clusterClient:
-		if client.Options().ReadOnly { // which the other options imply
-			return errReplicas
-		}
-	}
-	return nil
+// CheckReplicas refuses a client through which replicas cannot acknowledge writes: see
+// command.CheckReplicas.
+func CheckReplicas(rdb redis.UniversalClient, replicas Replicas) error {
+	return command.CheckReplicas(rdb, replicas)
 }

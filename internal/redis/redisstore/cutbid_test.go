@@ -3,10 +3,14 @@ package redisstore
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/reqlock/reqlock/internal/redis/command"
 	"github.com/reqlock/reqlock/internal/store"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
 // In the states of a bid these stand for its token, for the one that rejoins,
@@ -25,8 +29,8 @@ type bid struct {
 	fences int
 	join   bool
 	rejoin bool
-	before state
-	after  state
+	before storetest.State
+	after  storetest.State
 	want   string // what it is told
 	again  string // what the second run is told, where that differs
 }
@@ -57,7 +61,7 @@ func inWords(err error) string {
 		return fmt.Sprintf("%v, which is no fault", err)
 	}
 	text := "fault"
-	if !isTransport(fault) {
+	if !command.IsTransport(fault) {
 		text, _, _ = strings.Cut(err.Error(), " ")
 	}
 	if fault.Passing {
@@ -123,68 +127,85 @@ func bidRelease(s *Store, r store.Request, tell func(told)) {
 // takeBids are a batch of the lane of those who ask.
 func takeBids() []bid {
 	return []bid{
-		{key: "x0", do: bidTake, after: state{value: ours, ttl: ttl}, want: sayTaken},
+		{key: "x0", do: bidTake, after: storetest.State{Value: ours, TTL: storetest.TTL}, want: sayTaken},
 		{
-			key: "x1", do: bidTake, before: state{value: "them1", ttl: time.Hour},
-			after: state{value: "them1", ttl: time.Hour}, want: "held by them1",
+			key: "x1", do: bidTake, before: storetest.State{Value: "them1", TTL: time.Hour},
+			after: storetest.State{Value: "them1", TTL: time.Hour}, want: "held by them1",
 		},
-		{key: "x2", do: bidTake, before: state{value: aList}, after: state{value: aList}, want: sayWrongType},
+		{key: "x2", do: bidTake, before: storetest.State{Value: aList}, after: storetest.State{Value: aList}, want: sayWrongType},
 		{
 			key: "x3", do: bidEnqueue, join: true, fences: 8,
-			after: state{value: ours, ttl: ttl}, want: "granted, line of 0",
+			after: storetest.State{Value: ours, TTL: storetest.TTL}, want: "granted, line of 0",
 		},
 		{
-			key: "x4", do: bidEnqueue, join: true, before: state{value: "them4", ttl: time.Hour},
-			after: state{value: "them4", ttl: time.Hour, line: []string{ours}}, want: "held by them4, silent",
+			key: "x4", do: bidEnqueue, join: true, before: storetest.State{Value: "them4", TTL: time.Hour},
+			after: storetest.State{Value: "them4", TTL: time.Hour, Queue: []string{ours}}, want: "held by them4, silent",
 		},
 		{
-			key: "x5", do: bidEnqueue, before: state{value: "them5", ttl: time.Hour, line: []string{bob1}},
-			after: state{value: "them5", ttl: time.Hour, line: []string{bob1}}, want: "held by them5",
+			key: "x5", do: bidEnqueue, before: storetest.State{Value: "them5", TTL: time.Hour, Queue: []string{storetest.Bob1}},
+			after: storetest.State{Value: "them5", TTL: time.Hour, Queue: []string{storetest.Bob1}}, want: "held by them5",
 		},
-		{key: "x6", do: bidEnqueue, join: true, before: state{value: aList}, after: state{value: aList}, want: sayWrongType},
+		{key: "x6", do: bidEnqueue, join: true, before: storetest.State{Value: aList}, after: storetest.State{Value: aList}, want: sayWrongType},
 		{
-			key: "x7", do: bidEnqueue, join: true, fences: 64, before: state{value: ours, ttl: claim, line: []string{eve1, ours}},
-			after: state{value: ours, ttl: ttl, line: []string{eve1}}, want: "granted, line of 1",
+			key: "x7", do: bidEnqueue, join: true, fences: 64, before: storetest.State{Value: ours, TTL: storetest.Claim, Queue: []string{storetest.Eve1, ours}},
+			after: storetest.State{Value: ours, TTL: storetest.TTL, Queue: []string{storetest.Eve1}}, want: "granted, line of 1",
 		},
 		{
-			key: "x8", do: bidEnqueue, join: true, before: state{line: []string{eve1, bob1}}, // bob listens
-			after: state{value: bob1, ttl: claim, line: []string{ours}}, want: "held by " + bob1,
+			key: "x8", do: bidEnqueue, join: true, before: storetest.State{Queue: []string{storetest.Eve1, storetest.Bob1}}, // bob listens
+			after: storetest.State{Value: storetest.Bob1, TTL: storetest.Claim, Queue: []string{ours}}, want: "held by " + storetest.Bob1,
 		},
-		{key: "x9", do: bidTake, after: state{value: ours, ttl: ttl}, want: sayTaken},
+		{key: "x9", do: bidTake, after: storetest.State{Value: ours, TTL: storetest.TTL}, want: sayTaken},
 	}
 }
 
 // keepBids are a batch of the lane of those who hold. What a second run of a
 // release finds is another's, if anybody's.
 func keepBids() []bid {
-	held := state{value: ours, ttl: claim}
+	held := storetest.State{Value: ours, TTL: storetest.Claim}
 	return []bid{
 		{key: "x0", do: bidRelease, before: held, want: "freed", again: sayNotOurs},
 		{
 			key: "x1", do: bidRelease, rejoin: true, before: held,
-			after: state{value: next, ttl: ttl}, want: "kept", again: sayNotOurs,
+			after: storetest.State{Value: next, TTL: storetest.TTL}, want: "kept", again: sayNotOurs,
 		},
 		{
-			key: "x2", do: bidRelease, before: state{value: ours, ttl: claim, line: []string{eve1, bob1, bob2}},
-			after: state{value: bob1, ttl: claim, line: []string{bob2}}, want: "handed", again: sayNotOurs,
+			key: "x2", do: bidRelease, before: storetest.State{Value: ours, TTL: storetest.Claim, Queue: []string{storetest.Eve1, storetest.Bob1, storetest.Bob2}},
+			after: storetest.State{Value: storetest.Bob1, TTL: storetest.Claim, Queue: []string{storetest.Bob2}}, want: "handed", again: sayNotOurs,
 		},
 		{
-			key: "x3", do: bidRelease, rejoin: true, before: state{value: ours, ttl: claim, line: []string{bob1, eve1}},
-			after: state{value: bob1, ttl: claim, line: []string{eve1, next}}, want: "handed", again: sayNotOurs,
+			key: "x3", do: bidRelease, rejoin: true, before: storetest.State{Value: ours, TTL: storetest.Claim, Queue: []string{storetest.Bob1, storetest.Eve1}},
+			after: storetest.State{Value: storetest.Bob1, TTL: storetest.Claim, Queue: []string{storetest.Eve1, next}}, want: "handed", again: sayNotOurs,
 		},
 		{
-			key: "x4", do: bidRelease, rejoin: true, before: state{value: bob1, ttl: time.Hour, line: []string{ours, eve1}},
-			after: state{value: bob1, ttl: time.Hour, line: []string{eve1}}, want: sayNotOurs,
+			key: "x4", do: bidRelease, rejoin: true, before: storetest.State{Value: storetest.Bob1, TTL: time.Hour, Queue: []string{ours, storetest.Eve1}},
+			after: storetest.State{Value: storetest.Bob1, TTL: time.Hour, Queue: []string{storetest.Eve1}}, want: sayNotOurs,
 		},
-		{key: "x5", do: bidRelease, before: state{value: aList}, after: state{value: aList}, want: sayWrongType},
+		{key: "x5", do: bidRelease, before: storetest.State{Value: aList}, after: storetest.State{Value: aList}, want: sayWrongType},
 		{
-			key: "x6", do: bidRenew, fences: 8, before: state{value: ours, ttl: claim, line: []string{bob1}},
-			after: state{value: ours, ttl: ttl, line: []string{bob1}}, want: "held, line of 1",
+			key: "x6", do: bidRenew, fences: 8, before: storetest.State{Value: ours, TTL: storetest.Claim, Queue: []string{storetest.Bob1}},
+			after: storetest.State{Value: ours, TTL: storetest.TTL, Queue: []string{storetest.Bob1}}, want: "held, line of 1",
 		},
-		{key: "x7", do: bidRenew, before: held, after: state{value: ours, ttl: ttl}, want: "held, line of 0"},
+		{key: "x7", do: bidRenew, before: held, after: storetest.State{Value: ours, TTL: storetest.TTL}, want: "held, line of 0"},
 		{
-			key: "x8", do: bidRenew, fences: 8, before: state{value: "them8", ttl: time.Hour},
-			after: state{value: "them8", ttl: time.Hour}, want: "not held",
+			key: "x8", do: bidRenew, fences: 8, before: storetest.State{Value: "them8", TTL: time.Hour},
+			after: storetest.State{Value: "them8", TTL: time.Hour}, want: "not held",
 		},
 	}
+}
+
+type hash = map[string]string
+
+// withTokens returns the state with the tokens of the request in it.
+func withTokens(s storetest.State, q *store.Request) storetest.State {
+	tokens := strings.NewReplacer(ours, q.Token, next, q.Rejoin)
+	s.Value = tokens.Replace(s.Value)
+	s.Queue = slices.Clone(s.Queue)
+	for i, token := range s.Queue {
+		s.Queue[i] = tokens.Replace(token)
+	}
+	s.Record = maps.Clone(s.Record)
+	for field, value := range s.Record {
+		s.Record[field] = tokens.Replace(value)
+	}
+	return s
 }

@@ -9,8 +9,10 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/reqlock/reqlock/internal/redis/command"
 	"github.com/reqlock/reqlock/internal/store"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
 // A leg is what became of one send of a bid.
@@ -87,7 +89,7 @@ func keyOf(command []string) string {
 
 // check fails the test unless what the bid was told, and the state that it left,
 // are those of one of its fates.
-func (r *ring) check(t *testing.T, b *bid, fates []fate, got told, asked time.Time, q *store.Request, found state) {
+func (r *ring) check(t *testing.T, b *bid, fates []fate, got told, asked time.Time, q *store.Request, found storetest.State) {
 	t.Helper()
 	i := slices.IndexFunc(fates, func(f fate) bool { return f.text == got.text })
 	if i < 0 {
@@ -100,13 +102,13 @@ func (r *ring) check(t *testing.T, b *bid, fates []fate, got told, asked time.Ti
 	if got.text == sayLost || got.text == r.fails {
 		r.lost++
 	}
-	f, want := fates[i], b.before.with(q)
+	f, want := fates[i], withTokens(b.before, q)
 	if f.ran {
-		want = b.after.with(q)
+		want = withTokens(b.after, q)
 	}
-	if found.value != want.value || (found.value != "" && !isLife(found.ttl, want.ttl)) ||
-		!slices.Equal(found.line, want.line) || (len(found.line) > 0 && !isLife(found.lineTTL, lineLife)) ||
-		!maps.Equal(found.record, want.record) || (len(found.record) > 0 && !isLife(found.recordTTL, want.recordLives())) {
+	if found.Value != want.Value || (found.Value != "" && !storetest.IsTTL(found.TTL, want.TTL)) ||
+		!slices.Equal(found.Queue, want.Queue) || (len(found.Queue) > 0 && !storetest.IsTTL(found.QueueTTL, storetest.QueueTTL)) ||
+		!maps.Equal(found.Record, want.Record) || (len(found.Record) > 0 && !storetest.IsTTL(found.RecordTTL, want.RecordLife())) {
 		t.Errorf("%s, told %q, leaves %v, want %v", b.key, got.text, found, want)
 	}
 	holds := strings.HasPrefix(got.text, "granted") || strings.HasPrefix(got.text, "held, ")
@@ -135,20 +137,20 @@ func (r *ring) put(t *testing.T, requests []store.Request) {
 	for i, b := range r.bids {
 		lock, line, record := "p:"+b.key, "{p:"+b.key+"}:q", "{p:"+b.key+"}:r"
 		pipe.Del(t.Context(), lock, line, record)
-		switch s := b.before.with(&requests[i]); s.value {
+		switch s := withTokens(b.before, &requests[i]); s.Value {
 		case "":
 		case aList:
 			pipe.RPush(t.Context(), lock, "x")
 		default:
-			pipe.Set(t.Context(), lock, s.value, s.ttl)
+			pipe.Set(t.Context(), lock, s.Value, s.TTL)
 		}
-		for _, token := range b.before.with(&requests[i]).line {
+		for _, token := range withTokens(b.before, &requests[i]).Queue {
 			pipe.RPush(t.Context(), line, token)
 		}
-		pipe.PExpire(t.Context(), line, lineLife)
-		if s := b.before.with(&requests[i]); s.record != nil {
-			pipe.HSet(t.Context(), record, s.record)
-			pipe.PExpire(t.Context(), record, s.recordLives())
+		pipe.PExpire(t.Context(), line, storetest.QueueTTL)
+		if s := withTokens(b.before, &requests[i]); s.Record != nil {
+			pipe.HSet(t.Context(), record, s.Record)
+			pipe.PExpire(t.Context(), record, s.RecordLife())
 		}
 	}
 	if _, err := pipe.Exec(t.Context()); err != nil {
@@ -157,7 +159,7 @@ func (r *ring) put(t *testing.T, requests []store.Request) {
 }
 
 // look returns the states that the bids have left.
-func (r *ring) look(t *testing.T) []state {
+func (r *ring) look(t *testing.T) []storetest.State {
 	t.Helper()
 	pipe := r.direct.Pipeline()
 	values := make([]*redis.StringCmd, len(r.bids))
@@ -172,34 +174,19 @@ func (r *ring) look(t *testing.T) []state {
 			lives[i][j] = pipe.PTTL(t.Context(), key)
 		}
 	}
-	if _, err := pipe.Exec(t.Context()); err != nil && isTransport(err) {
+	if _, err := pipe.Exec(t.Context()); err != nil && command.IsTransport(err) {
 		t.Fatal(err)
 	}
-	left := make([]state, len(r.bids))
+	left := make([]storetest.State, len(r.bids))
 	for i := range left {
-		left[i] = state{
-			value: values[i].Val(), ttl: lives[i][0].Val(),
-			line: lines[i].Val(), lineTTL: lives[i][1].Val(),
-			record: records[i].Val(), recordTTL: lives[i][2].Val(),
+		left[i] = storetest.State{
+			Value: values[i].Val(), TTL: lives[i][0].Val(),
+			Queue: lines[i].Val(), QueueTTL: lives[i][1].Val(),
+			Record: records[i].Val(), RecordTTL: lives[i][2].Val(),
 		}
 		if err := values[i].Err(); err != nil && strings.HasPrefix(err.Error(), sayWrongType) {
-			left[i].value = aList
+			left[i].Value = aList
 		}
 	}
 	return left
-}
-
-// with returns the state with the tokens of the request in it.
-func (s state) with(q *store.Request) state {
-	tokens := strings.NewReplacer(ours, q.Token, next, q.Rejoin)
-	s.value = tokens.Replace(s.value)
-	s.line = slices.Clone(s.line)
-	for i, token := range s.line {
-		s.line[i] = tokens.Replace(token)
-	}
-	s.record = maps.Clone(s.record)
-	for field, value := range s.record {
-		s.record[field] = tokens.Replace(value)
-	}
-	return s
 }

@@ -1,66 +1,54 @@
 package redisstore
 
 import (
-	"fmt"
 	"time"
 
+	"github.com/reqlock/reqlock/internal/redis/command"
+	"github.com/reqlock/reqlock/internal/redis/pipeline"
 	"github.com/reqlock/reqlock/internal/store"
 )
-
-// A shapeError is the fault of a reply that is not of the command's form, as
-// from a proxy that answers in its own way. Nothing of it is believed.
-type shapeError struct{ kind string }
-
-// Error names the reply's type, never its content: that may be a token.
-func (e *shapeError) Error() string { return "unexpected reply of type " + e.kind }
-
-func errShape(value any) error { return &shapeError{fmt.Sprintf("%T", value)} }
-
-// absent is the value that the server did not have. A nil value is none: it is
-// what is left of an error that a hook of the client's has swallowed.
-type absent struct{}
 
 // decodeTake reads the answer of SET NX, which says whether it was set, or that
 // of SET NX GET, which says what was there. Our own token in the key means that an
 // earlier send set it, at the earliest when the exchange was begun.
-func decodeTake(r reply, x *exchange) (store.Answer, error) {
-	if r.err != nil {
-		return store.Answer{}, r.err
+func decodeTake(r pipeline.Reply, x *operation) (store.Answer, error) {
+	if r.Err != nil {
+		return store.Answer{}, r.Err
 	}
-	held := store.Answer{Granted: true, Since: r.sent, Line: store.LineUnknown}
-	switch value := r.value.(type) {
-	case wasSet:
+	held := store.Answer{Granted: true, Since: r.Sent, Line: store.LineUnknown}
+	switch value := r.Value.(type) {
+	case command.WasSet:
 		if !value {
 			return store.Answer{Unnamed: true}, nil
 		}
 		return held, nil
-	case absent:
+	case command.NilReply:
 		return held, nil
 	case string:
 		if value == x.request.Token {
-			held.Since = x.begun
+			held.Since = x.Begun
 			return held, nil
 		}
 		return store.Answer{Holder: value}, nil
 	default:
-		return store.Answer{}, errShape(r.value)
+		return store.Answer{}, command.UnexpectedReply(r.Value)
 	}
 }
 
 // decodeEnqueue reads the answer of enqueue.lua.
-func decodeEnqueue(r reply, x *exchange) (store.Answer, error) {
-	if r.err != nil {
-		return store.Answer{}, r.err
+func decodeEnqueue(r pipeline.Reply, x *operation) (store.Answer, error) {
+	if r.Err != nil {
+		return store.Answer{}, r.Err
 	}
-	fields, _ := r.value.([]any)
-	if answer, ok := decodeAsk(fields, r.sent, x); ok {
+	fields, _ := r.Value.([]any)
+	if answer, ok := decodeAsk(fields, r.Sent, x); ok {
 		return answer, nil
 	}
-	return store.Answer{}, errShape(r.value)
+	return store.Answer{}, command.UnexpectedReply(r.Value)
 }
 
 // decodeAsk reads what ask.lua says.
-func decodeAsk(fields []any, sent time.Time, x *exchange) (answer store.Answer, ok bool) {
+func decodeAsk(fields []any, sent time.Time, x *operation) (answer store.Answer, ok bool) {
 	if line, fence, fences, ok := decodeHeld(fields, x.request.Fences); ok {
 		return store.Answer{Granted: true, Since: sent, Line: line, Fence: fence, Fences: fences}, true
 	}
@@ -81,21 +69,21 @@ func decodeFlag(field any) (flag, ok bool) {
 }
 
 // decodeRenew reads the answer of renew.lua.
-func decodeRenew(r reply, x *exchange) (store.Renewal, error) {
-	if r.err != nil {
-		return store.Renewal{}, r.err
+func decodeRenew(r pipeline.Reply, x *operation) (store.Renewal, error) {
+	if r.Err != nil {
+		return store.Renewal{}, r.Err
 	}
-	fields, _ := r.value.([]any)
+	fields, _ := r.Value.([]any)
 	if x.request.Fences == 0 && len(fields) == 4 && [4]any(fields) == [4]any{int64(1), int64(-1), int64(0), int64(0)} {
-		return store.Renewal{Held: true, Since: r.sent, Line: store.LineUnknown}, nil
+		return store.Renewal{Held: true, Since: r.Sent, Line: store.LineUnknown}, nil
 	}
 	if line, fence, fences, ok := decodeHeld(fields, x.request.Fences); ok {
-		return store.Renewal{Held: true, Since: r.sent, Line: line, Fence: fence, Fences: fences}, nil
+		return store.Renewal{Held: true, Since: r.Sent, Line: line, Fence: fence, Fences: fences}, nil
 	}
 	if len(fields) == 1 && fields[0] == int64(0) {
-		return store.Renewal{Since: r.sent}, nil
+		return store.Renewal{Since: r.Sent}, nil
 	}
-	return store.Renewal{}, errShape(r.value)
+	return store.Renewal{}, command.UnexpectedReply(r.Value)
 }
 
 // decodeHeld reads what ask.lua and renew.lua say of a key that is ours:
@@ -121,19 +109,19 @@ var ends = [...]store.End{store.NotHeld, store.Freed, store.Handed, store.Kept}
 
 // decodeRelease reads the answer of release.lua. A key is freed only where
 // nobody rejoins, and kept only where somebody does.
-func decodeRelease(r reply, x *exchange) (store.Released, error) {
-	if r.err != nil {
-		return store.Released{}, r.err
+func decodeRelease(r pipeline.Reply, x *operation) (store.Released, error) {
+	if r.Err != nil {
+		return store.Released{}, r.Err
 	}
-	number, isNumber := r.value.(int64)
+	number, isNumber := r.Value.(int64)
 	if !isNumber || number < 0 || number >= int64(len(ends)) {
-		return store.Released{}, errShape(r.value)
+		return store.Released{}, command.UnexpectedReply(r.Value)
 	}
 	end, rejoins := ends[number], x.request.Rejoin != ""
 	if (end == store.Freed && rejoins) || (end == store.Kept && !rejoins) {
-		return store.Released{}, errShape(r.value)
+		return store.Released{}, command.UnexpectedReply(r.Value)
 	}
-	return store.Released{End: end, Since: r.sent}, nil
+	return store.Released{End: end, Since: r.Sent}, nil
 }
 
 // lifeOf returns how long a key of this PTTL lives at most. The server rounds

@@ -6,12 +6,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/reqlock/reqlock/internal/redis/command"
+	"github.com/reqlock/reqlock/internal/redis/pipeline"
 	"github.com/reqlock/reqlock/internal/store"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
 func TestTheLastMillisecondOfAHolderIsKnown(t *testing.T) {
 	for pttl, want := range map[int64]time.Duration{0: time.Millisecond, 1: 2 * time.Millisecond, -1: -1} {
-		answer, err := decodeEnqueue(reply{value: []any{int64(0), "other", pttl, int64(0)}}, asked(request(me1)))
+		answer, err := decodeEnqueue(pipeline.Reply{Value: []any{int64(0), "other", pttl, int64(0)}}, asked(storetest.Request(storetest.Me1)))
 		if err != nil || answer.Remaining != want {
 			t.Errorf("PTTL %d: %v, %v", pttl, answer.Remaining, err)
 		}
@@ -19,13 +22,15 @@ func TestTheLastMillisecondOfAHolderIsKnown(t *testing.T) {
 }
 
 // asked returns an exchange for the request.
-func asked(r store.Request) *exchange { return &exchange{request: r, call: call{begun: time.Now()}} }
+func asked(r store.Request) *operation {
+	return &operation{request: r, Call: pipeline.Call{Begun: time.Now()}}
+}
 
 func TestNothingOfAForeignReplyIsBelieved(t *testing.T) {
-	plain, fenced, rejoins := request(me1), request(me1), request(me1)
+	plain, fenced, rejoins := storetest.Request(storetest.Me1), storetest.Request(storetest.Me1), storetest.Request(storetest.Me1)
 	fenced.Fences = 8
-	rejoins.Rejoin = me2
-	first, anew, aborts, commits := attempt(me1), attempt(me1), attempt(me1), attempt(me1)
+	rejoins.Rejoin = storetest.Me2
+	first, anew, aborts, commits := storetest.AttemptRequest(storetest.Me1), storetest.AttemptRequest(storetest.Me1), storetest.AttemptRequest(storetest.Me1), storetest.AttemptRequest(storetest.Me1)
 	anew.Attempt.Rerun = true
 	commits.Ending = store.Commit
 	list := func(fields ...any) any { return fields }
@@ -36,22 +41,22 @@ func TestNothingOfAForeignReplyIsBelieved(t *testing.T) {
 			var err error
 			switch name {
 			case "take":
-				_, err = decodeTake(reply{value: value}, asked(r))
+				_, err = decodeTake(pipeline.Reply{Value: value}, asked(r))
 			case "enqueue":
-				_, err = decodeEnqueue(reply{value: value}, asked(r))
+				_, err = decodeEnqueue(pipeline.Reply{Value: value}, asked(r))
 			case "renew":
-				_, err = decodeRenew(reply{value: value}, asked(r))
+				_, err = decodeRenew(pipeline.Reply{Value: value}, asked(r))
 			case "release":
-				_, err = decodeRelease(reply{value: value}, asked(r))
+				_, err = decodeRelease(pipeline.Reply{Value: value}, asked(r))
 			case "begin":
-				_, err = decodeBegin(reply{value: value}, asked(r))
+				_, err = decodeBegin(pipeline.Reply{Value: value}, asked(r))
 			case "finish":
-				_, err = decodeFinish(reply{value: value}, asked(r))
+				_, err = decodeFinish(pipeline.Reply{Value: value}, asked(r))
 			case "resolve":
-				_, err = decodeResolve(reply{value: value})
+				_, err = decodeResolve(pipeline.Reply{Value: value})
 			}
-			fault := newFault(err, false)
-			var shape *shapeError
+			fault := command.NewFault(err, false)
+			var shape *command.UnexpectedReplyError
 			if !errors.As(err, &shape) || !fault.Unknown || fault.Passing || strings.Contains(err.Error(), "secret") {
 				t.Errorf("%s: %v: %v", name, value, err)
 			}
@@ -76,7 +81,7 @@ func TestNothingOfAForeignReplyIsBelieved(t *testing.T) {
 	odd("renew", fenced, append(numbers, list(yes, int64(-1), no, no))...)
 	odd("enqueue", plain,
 		list(no), list(no, "x", no), list(no, no, "secret", no), list(no, "x", no, two), list(no, "x", no, "1"),
-		list(no, me1, no, no), // our own token is ours
+		list(no, storetest.Me1, no, no), // our own token is ours
 	)
 	odd("renew", plain, list(no, no), list("secret"))
 	odd("release", plain, nil, "secret", list(), list(yes), int64(-1), int64(4), three, true)
@@ -85,7 +90,7 @@ func TestNothingOfAForeignReplyIsBelieved(t *testing.T) {
 	odd("begin", first,
 		list(yes, no, no, no, "1"), list(yes, no, no, no, int64(-1)), list(yes, no, seven, yes, yes), list(yes, no, no, yes, yes),
 		list(yes, no, no, no, no), list(yes, no, no, no, yes, yes),
-		list(no, "x", no, no), list(no, "x", no, no, two), list(no, "x", no, two, no), list(no, me1, no, no, no),
+		list(no, "x", no, no), list(no, "x", no, no, two), list(no, "x", no, two, no), list(no, storetest.Me1, no, no, no),
 		list(two), list(two, nil), list(two, no), list(two, "secret", no), list(yes, "secret"), list("2", "secret"),
 		list(three, no), list(int64(6)), list(int64(7)), list("3"), three, "secret",
 	)

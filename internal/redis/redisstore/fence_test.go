@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
 // A block is what one command has reserved: count numbers from first on.
@@ -20,7 +21,7 @@ func (b block) end() int64 { return b.first + b.count - 1 }
 // reserve reserves numbers with Enqueue or Renew, by turns.
 func reserve(t *testing.T, s *syncStore, turn, wanted int) block {
 	t.Helper()
-	r := request(me1)
+	r := storetest.Request(storetest.Me1)
 	r.Fences = wanted
 	if turn%2 == 0 {
 		got, err := s.Enqueue(t.Context(), r)
@@ -38,7 +39,7 @@ func reserve(t *testing.T, s *syncStore, turn, wanted int) block {
 
 //faults:row 21
 func TestFences(t *testing.T) {
-	onEachServer(t, func(t *testing.T, rdb redis.UniversalClient) {
+	storetest.OnEachServer(t, func(t *testing.T, rdb redis.UniversalClient) {
 		t.Run("they rise", func(t *testing.T) { fencesRise(t, rdb) })
 		t.Run("they rise at full speed", func(t *testing.T) { fencesRiseAtFullSpeed(t, rdb) })
 		t.Run("they are exact", func(t *testing.T) { fencesAreExact(t, rdb) })
@@ -59,7 +60,7 @@ func flushAll(t *testing.T, rdb redis.UniversalClient) {
 
 func fencesRise(t *testing.T, rdb redis.UniversalClient) {
 	t.Helper()
-	state{}.put(t, rdb)
+	storetest.State{}.Put(t, rdb)
 	s := newStore(t, rdb)
 	const wanted = 64
 	var last block
@@ -67,12 +68,12 @@ func fencesRise(t *testing.T, rdb redis.UniversalClient) {
 		lost, ahead := i == 6 || i == 10, i >= 14
 		switch i {
 		case 6:
-			rdb.Del(t.Context(), theFence)
+			rdb.Del(t.Context(), storetest.FenceName)
 		case 10:
 			flushAll(t, rdb)
 		case 14: // a counter that is ahead of the clock, as after a step back
 			last.first += int64(time.Hour / time.Microsecond)
-			rdb.Set(t.Context(), theFence, last.end(), 0)
+			rdb.Set(t.Context(), storetest.FenceName, last.end(), 0)
 		}
 		got := reserve(t, s, i, wanted)
 		if got.first <= last.end() {
@@ -85,10 +86,10 @@ func fencesRise(t *testing.T, rdb redis.UniversalClient) {
 			t.Errorf("block %d begins at %d, ahead of the clock, and the one before it ended at %d", i, got.first, last.end())
 		}
 		last = got
-		if kept := rdb.Get(t.Context(), theFence).Val(); kept != strconv.FormatInt(last.end(), 10) {
+		if kept := rdb.Get(t.Context(), storetest.FenceName).Val(); kept != strconv.FormatInt(last.end(), 10) {
 			t.Fatalf("the server keeps %q as the last number, want %d", kept, last.end())
 		}
-		if life := rdb.PTTL(t.Context(), theFence).Val(); !isLife(life, 7*24*time.Hour) {
+		if life := rdb.PTTL(t.Context(), storetest.FenceName).Val(); !storetest.IsTTL(life, 7*24*time.Hour) {
 			t.Errorf("the numbers are kept for %v", life)
 		}
 	}
@@ -98,14 +99,14 @@ func fencesRise(t *testing.T, rdb redis.UniversalClient) {
 // counts as many microseconds. The counter is lost at any time.
 func fencesRiseAtFullSpeed(t *testing.T, rdb redis.UniversalClient) {
 	t.Helper()
-	state{}.put(t, rdb)
+	storetest.State{}.Put(t, rdb)
 	s := newStore(t, rdb)
 	const wanted = 1000
 	var last block
 	for i := range 3000 {
 		lost := i == 0 || rand.N(10) == 0
 		if lost {
-			rdb.Del(t.Context(), theFence)
+			rdb.Del(t.Context(), storetest.FenceName)
 		}
 		got := reserve(t, s, i, wanted)
 		if got.first <= last.end() {
@@ -132,14 +133,14 @@ func TestFencesRiseOverARestart(t *testing.T) {
 // The numbers are exact up to the largest that a counter may hold.
 func fencesAreExact(t *testing.T, rdb redis.UniversalClient) {
 	t.Helper()
-	state{}.put(t, rdb)
+	storetest.State{}.Put(t, rdb)
 	s := newStore(t, rdb)
 	const last = 8999999999999999
-	rdb.Set(t.Context(), theFence, last, 0)
+	rdb.Set(t.Context(), storetest.FenceName, last, 0)
 	if got := reserve(t, s, 0, 3); got != (block{last + 1, 1}) {
 		t.Errorf("%+v after %d", got, last)
 	}
-	if kept := rdb.Get(t.Context(), theFence).Val(); kept != "9000000000000000" {
+	if kept := rdb.Get(t.Context(), storetest.FenceName).Val(); kept != "9000000000000000" {
 		t.Errorf("kept %q", kept)
 	}
 }
@@ -147,8 +148,8 @@ func fencesAreExact(t *testing.T, rdb redis.UniversalClient) {
 func fencesAreReservedForTheHolderAlone(t *testing.T, rdb redis.UniversalClient) {
 	t.Helper()
 	s := newStore(t, rdb)
-	state{value: bob1, ttl: ttl}.put(t, rdb)
-	r := request(me1)
+	storetest.State{Value: storetest.Bob1, TTL: storetest.TTL}.Put(t, rdb)
+	r := storetest.Request(storetest.Me1)
 	r.Fences = 8
 	if got, err := s.Enqueue(t.Context(), r); err != nil || got.Granted || got.Fence != 0 {
 		t.Errorf("%+v, %v", got, err)
@@ -156,7 +157,7 @@ func fencesAreReservedForTheHolderAlone(t *testing.T, rdb redis.UniversalClient)
 	if got, err := s.Renew(t.Context(), r); err != nil || got.Held || got.Fence != 0 {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if rdb.Exists(t.Context(), theFence).Val() != 0 {
+	if rdb.Exists(t.Context(), storetest.FenceName).Val() != 0 {
 		t.Error("numbers were reserved")
 	}
 }

@@ -7,8 +7,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/reqlock/reqlock/internal/redis/command"
 	"github.com/reqlock/reqlock/internal/store"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // theSeal stands for the answer that was not kept.
@@ -55,7 +58,7 @@ func (k *history) begin(token string) *made {
 func (k *history) request(a *made) store.Request {
 	return store.Request{
 		Key: k.name, Token: a.token, TTL: shortTTL, Claim: shortClaim, Bound: 5 * time.Second,
-		Attempt: &store.Attempt{Fingerprint: []byte("print"), Keep: keep, Rerun: k.rerun},
+		Attempt: &store.Attempt{Fingerprint: []byte("print"), Keep: storetest.Keep, Rerun: k.rerun},
 	}
 }
 
@@ -188,7 +191,7 @@ func (k *history) founded(b blame) bool {
 // An attempt that is aborted too late has been taken for dead, and is again by those who
 // come after its successor, if that is aborted.
 func TestADeathOutlivesALateAbort(t *testing.T) {
-	s, err := New(redistest.Start(t).Client(t), "p:", fmt.Sprintf("%032x", 0), Replicas{})
+	s, err := New(redistest.Start(t).Client(t), "p:", fmt.Sprintf("%032x", 0), command.Replicas{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +200,7 @@ func TestADeathOutlivesALateAbort(t *testing.T) {
 	run := func(token string) (a *made, number int) {
 		a = k.begin(token)
 		k.begins(a)
-		eventually(t, token+" may run", func() bool {
+		suite.Eventually(t, token+" may run", func() bool {
 			answer, err := to.Enqueue(t.Context(), k.request(a))
 			number = answer.Number
 			return err == nil && answer.Granted

@@ -11,6 +11,9 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/reqlock/reqlock/internal/redis/script"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
 // chance is true so many times in a hundred.
@@ -19,9 +22,9 @@ func chance(percent int) bool { return rand.IntN(100) < percent }
 // mishaps is a hook that answers some commands with a connection that broke. They
 // have run all the same, or run later, or never.
 type mishaps struct {
-	breaker
+	storetest.OpenCircuit
 	direct     *redis.Client // without it
-	begin      script
+	begin      script.Script
 	behind     sync.WaitGroup // what runs later
 	late, lost atomic.Int64
 	strayed    sync.Map // the tokens of which a begin runs later
@@ -80,7 +83,7 @@ func (m *mishaps) fail(cmds []redis.Cmder) error {
 // stray notes the tokens of which a begin runs later.
 func (m *mishaps) stray(copies [][]any) {
 	for _, args := range copies {
-		if slices.Contains([]any{m.begin.sha, m.begin.source}, args[1]) {
+		if slices.Contains([]any{m.begin.SHA, m.begin.Source}, args[1]) {
 			keys := int(args[2].(string)[0] - '0')
 			m.strayed.Store(args[3+keys], true)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/reqlock/reqlock/internal/store"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
 // bigRecord returns an answer of 1 MiB, of all kinds of bytes.
@@ -33,12 +34,12 @@ func TestABigRecordComesBackAsItWas(t *testing.T) {
 	s := newStore(t, rdb)
 	record := bigRecord()
 	sent := bytes.Clone(record)
-	putRecord(t, s, attempt(me1), sent)
+	putRecord(t, s, storetest.AttemptRequest(storetest.Me1), sent)
 	if !bytes.Equal(sent, record) {
 		t.Error("the caller's record was written to")
 	}
 	for i := range 3 {
-		got, err := s.Enqueue(t.Context(), attempt(me2))
+		got, err := s.Enqueue(t.Context(), storetest.AttemptRequest(storetest.Me2))
 		if err != nil || got.Verdict != store.Done || !bytes.Equal(got.Record, record) {
 			t.Fatalf("%d: verdict %v of %d bytes, %v", i, got.Verdict, len(got.Record), err)
 		}
@@ -52,54 +53,19 @@ func TestARecordIsNotCopiedOnItsWayOut(t *testing.T) {
 	}
 }
 
-// Commits that come together do not make one batch of all their answers, which
-// would outlive its bound.
-func TestABatchOfAnswersIsNotTooBig(t *testing.T) {
-	s, proxy, _ := behindProxy(t)
-	let, held := proxy.HoldCommand(onLock("p:first"))
-	t.Cleanup(let)
-	over := make(chan error, 10)
-	commit := func(key string, record []byte) {
-		r := attempt(me1)
-		r.Key, r.Ending, r.Record = key, store.Commit, record
-		s.Store.Release(r, func(_ store.Released, err error) { over <- err })
-	}
-	commit("first", nil)
-	<-held
-	for _, key := range []string{"a", "b", "c", "d", "e"} {
-		commit(key, bigRecord()[:batchBytes/2])
-	}
-	l := &s.finishes
-	l.mu.Lock()
-	b := &batch{}
-	l.fill(b)
-	n, left := len(b.sends), len(l.queue)
-	l.queue = append(b.sends, l.queue...) // back where they were
-	l.mu.Unlock()
-	if want := min(2, l.width); n != want || left != 5-want {
-		t.Errorf("%d together, %d left", n, left)
-	}
-	let()
-	for range 6 {
-		if err := <-over; err != nil {
-			t.Error(err)
-		}
-	}
-}
-
 // What waits for its next use holds nothing of the last one.
 func TestAnExchangeLetsGoOfItsRecord(t *testing.T) {
 	rdb := redistest.Start(t).Client(t)
-	released := func(x *exchange) bool {
-		return x.request.Attempt == nil && x.request.Record == nil && x.first.reply.value == nil && x.first.command == nil &&
+	released := func(x *operation) bool {
+		return x.request.Attempt == nil && x.request.Record == nil &&
 			x.fingerprint.buffer == nil && x.result.buffer == nil
 	}
 	asks, releases := 0, 0
 	for i := 0; asks == 0 || releases == 0; i++ { // a pool may always lose what it was given
-		state{}.put(t, rdb)
+		storetest.State{}.Put(t, rdb)
 		s := newStore(t, rdb)
-		putRecord(t, s, attempt(me1), bigRecord())
-		if got, err := s.Enqueue(t.Context(), attempt(me2)); err != nil || len(got.Record) == 0 {
+		putRecord(t, s, storetest.AttemptRequest(storetest.Me1), bigRecord())
+		if got, err := s.Enqueue(t.Context(), storetest.AttemptRequest(storetest.Me2)); err != nil || len(got.Record) == 0 {
 			t.Fatalf("%+v, %v", got.Verdict, err)
 		}
 		if err := s.Close(t.Context()); err != nil { // the lanes are at rest
@@ -107,19 +73,14 @@ func TestAnExchangeLetsGoOfItsRecord(t *testing.T) {
 		}
 		if asked, ok := s.asks.free.Get().(*asking); ok {
 			asks++
-			if !released(&asked.exchange) || asked.done != nil {
+			if !released(&asked.operation) || asked.done != nil {
 				t.Errorf("after begin: %+v", asked.request)
 			}
 		}
 		if finished, ok := s.releases.free.Get().(*releasing); ok {
 			releases++
-			if !released(&finished.exchange) || finished.done != nil {
+			if !released(&finished.operation) || finished.done != nil {
 				t.Errorf("after finish: %+v", finished.request)
-			}
-		}
-		for _, l := range s.all() {
-			if b := l.spare; b != nil && (len(b.sends)+len(b.cmds)+len(b.notices) > 0) {
-				t.Errorf("a lane at rest holds %d sends", len(b.sends))
 			}
 		}
 	}
@@ -134,19 +95,19 @@ func TestRecordsHoldNothingElseUp(t *testing.T) {
 	t.Cleanup(letBegin) // also when the test has failed
 	t.Cleanup(letFinish)
 	of := func(key, token string) store.Request {
-		r := attempt(token)
+		r := storetest.AttemptRequest(token)
 		r.Key = key
 		return r
 	}
 	over := make(chan error, 2)
-	s.Store.Enqueue(of("begins", me1), func(_ store.Answer, err error) { over <- err })
+	s.Store.Enqueue(of("begins", storetest.Me1), func(_ store.Answer, err error) { over <- err })
 	<-begins
-	commits := of("free", me1)
-	commits.Ending, commits.Record = store.Commit, []byte(theAnswer)
+	commits := of("free", storetest.Me1)
+	commits.Ending, commits.Record = store.Commit, []byte(storetest.Record)
 	if got, err := s.Release(t.Context(), commits); err != nil || got.Stored != store.Restored {
 		t.Errorf("commit while another begins: %+v, %v", got, err)
 	}
-	s.Store.Release(of("finishes", me1), func(_ store.Released, err error) { over <- err })
+	s.Store.Release(of("finishes", storetest.Me1), func(_ store.Released, err error) { over <- err })
 	<-finishes
 
 	if got := take(t, s); !got.granted {
@@ -164,7 +125,7 @@ func TestRecordsHoldNothingElseUp(t *testing.T) {
 	if got := release(t, s); got.end != store.Freed {
 		t.Errorf("release: %+v", got)
 	}
-	state{}.check(t, direct)
+	storetest.State{}.Check(t, direct)
 	select {
 	case err := <-over:
 		t.Fatalf("what was held back is over: %v", err)

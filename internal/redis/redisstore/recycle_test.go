@@ -9,21 +9,22 @@ import (
 
 	"github.com/reqlock/reqlock/internal/store"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
 // Exchanges serve again: what one says and is told is never another's.
 func TestExchangesServeAgain(t *testing.T) {
-	rdb := redistest.Start(t).Client(t, deadlines)
+	rdb := redistest.Start(t).Client(t, storetest.Deadlines)
 	s := newStore(t, rdb)
 	const workers, rounds = 32, 60
 	var group sync.WaitGroup
 	for w := range workers {
 		group.Go(func() {
 			for i := range rounds {
-				r := request(fmt.Sprintf("%s:%d", me, w*rounds+i))
+				r := storetest.Request(fmt.Sprintf("%s:%d", storetest.Me, w*rounds+i))
 				r.Key, r.Inline, r.Alone = fmt.Sprint("key", w), i%2 == 0, i%3 == 0
 				r.TTL += time.Duration(w) * time.Minute
-				r.Bound = longBound
+				r.Bound = storetest.LongBound
 				do := s.Take
 				if i%5 == 0 {
 					do, r.Fences = s.Enqueue, i%10
@@ -37,7 +38,7 @@ func TestExchangesServeAgain(t *testing.T) {
 				}
 				if i%7 == 0 {
 					value, left := rdb.Get(t.Context(), "p:"+r.Key).Val(), rdb.PTTL(t.Context(), "p:"+r.Key).Val()
-					if value != r.Token || !isLife(left, r.TTL) {
+					if value != r.Token || !storetest.IsTTL(left, r.TTL) {
 						t.Errorf("%s: %q for %v, want %q for %v", r.Key, value, left, r.Token, r.TTL)
 					}
 				}
@@ -60,7 +61,7 @@ func TestExchangesServeAgain(t *testing.T) {
 	}
 	group.Wait()
 	left := rdb.Keys(t.Context(), "p:*").Val()
-	if i := slices.IndexFunc(left, func(key string) bool { return key[:len(theLock)-1] == "p:k" }); i >= 0 {
+	if i := slices.IndexFunc(left, func(key string) bool { return key[:len(storetest.LockName)-1] == "p:k" }); i >= 0 {
 		t.Errorf("left over: %q", left)
 	}
 }
@@ -74,5 +75,5 @@ func mayEnd(end store.End, inline bool) bool {
 
 // attemptOf returns an attempt whose fingerprint no other one has.
 func attemptOf(worker, round int) *store.Attempt {
-	return &store.Attempt{Fingerprint: fmt.Append(nil, worker, round), Keep: keep}
+	return &store.Attempt{Fingerprint: fmt.Append(nil, worker, round), Keep: storetest.Keep}
 }

@@ -11,8 +11,10 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/reqlock/reqlock/internal/redis/script"
 	"github.com/reqlock/reqlock/internal/store"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
 // TestRedirects shares one cluster among its tests. Each moves a slot of its own
@@ -40,8 +42,8 @@ func TestRedirects(t *testing.T) {
 // A moving is a slot that moves from one master to another, and keys that stay
 // there.
 type moving struct {
-	*roads
-	serial
+	*storetest.ClusterProxies
+	storetest.Tokens
 	tag, stays string // of the keys
 	from, to   *redistest.Server
 	direct     *redis.ClusterClient
@@ -50,7 +52,7 @@ type moving struct {
 
 func newMoving(t *testing.T, cluster *redistest.Cluster, together bool) *moving {
 	t.Helper()
-	m := &moving{roads: newRoads(t, cluster), direct: cluster.Client(t), together: together}
+	m := &moving{ClusterProxies: storetest.NewClusterProxies(t, cluster), direct: cluster.Client(t), together: together}
 	masters := cluster.Masters()
 	m.from, m.to = masters[0], masters[1]
 	for i := 0; m.tag == "" || m.stays == ""; i++ {
@@ -70,14 +72,14 @@ func newMoving(t *testing.T, cluster *redistest.Cluster, together bool) *moving 
 // ever unless it is sent away. The server has its scripts.
 func (m *moving) store(t *testing.T, configure ...func(*redis.ClusterOptions)) *syncStore {
 	t.Helper()
-	s := newStore(t, m.client(t, configure...))
-	r := m.request(m.stays + "known" + m.token())
+	s := newStore(t, m.Client(t, configure...))
+	r := m.Request(m.stays + "known" + m.Next())
 	if got, err := s.Take(t.Context(), r); err != nil || !got.Granted {
 		t.Fatalf("%+v, %v", got, err)
 	}
-	for _, source := range []script{s.scripts.enqueue, s.scripts.renew, s.scripts.release, s.scripts.begin, s.scripts.finish} {
+	for _, source := range []script.Script{s.scripts.Enqueue, s.scripts.Renew, s.scripts.Release, s.scripts.Begin, s.scripts.Finish} {
 		for _, node := range []*redistest.Server{m.from, m.to} {
-			if err := node.Client(t).ScriptLoad(t.Context(), source.source.(string)).Err(); err != nil {
+			if err := node.Client(t).ScriptLoad(t.Context(), source.Source.(string)).Err(); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -117,7 +119,7 @@ type question struct {
 
 // take asks for a key. The answer is granted, held by whom, or a fault.
 func (m *moving) take(s *syncStore, key string, want ...string) (question, store.Request) {
-	r := m.request(key)
+	r := m.Request(key)
 	return question{"take " + key, want, func(done func(string)) {
 		s.Store.Take(r, func(got store.Answer, err error) { done(answerOf(got, err)) })
 	}}, r
@@ -165,25 +167,25 @@ func (m *moving) put(t *testing.T, s *syncStore, questions ...question) {
 	t.Helper()
 	answers, let := make([]chan string, len(questions)), func() {}
 	if m.together {
-		held, seen := m.roads.to(m.from).HoldCommand(func(command []string) bool {
+		held, seen := m.ClusterProxies.To(m.from).HoldCommand(func(command []string) bool {
 			return slices.ContainsFunc(command, func(word string) bool { return strings.HasSuffix(word, "first") })
 		})
 		first, _ := m.take(s, m.stays+"first", "granted")
 		t.Cleanup(held)
 		let = held
 		first.ask(func(string) {})
-		receive(t, "the lane is busy", seen)
+		storetest.Receive(t, "the lane is busy", seen)
 	}
 	for i, q := range questions {
 		answers[i] = make(chan string, 1)
 		q.ask(func(got string) { answers[i] <- got })
 		if !m.together {
-			answers[i] <- receive(t, q.what, answers[i])
+			answers[i] <- storetest.Receive(t, q.what, answers[i])
 		}
 	}
 	let()
 	for i, q := range questions {
-		if got := receive(t, q.what, answers[i]); !slices.Contains(q.want, got) {
+		if got := storetest.Receive(t, q.what, answers[i]); !slices.Contains(q.want, got) {
 			t.Errorf("%s: got %q, want one of %q", q.what, got, q.want)
 		}
 	}
@@ -226,11 +228,11 @@ func (m *moving) have(t *testing.T, requests []store.Request) {
 // MOVED leads the commands of the slot to its new master.
 func movedSlot(t *testing.T, m *moving) {
 	s := m.store(t, m.asOfNow(t))
-	m.cluster.MoveSlot(m.tag, m.to)
+	m.Cluster.MoveSlot(m.tag, m.to)
 	all, free := m.questions(t, s, "")
 	m.put(t, s, all...)
 	m.have(t, free)
-	if n := m.sent(m.from, free[0].Token); n != 1 && m.together {
+	if n := m.Sent(m.from, free[0].Token); n != 1 && m.together {
 		t.Errorf("%d commands of the batch were sent to the old master first", n)
 	}
 }
@@ -247,28 +249,28 @@ func slotOnItsWay(t *testing.T, m *moving) {
 		"after":   func(on *redistest.Move) { m.moveAll(t, on) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			if m.cluster.MasterOf(m.tag) != m.from {
-				m.cluster.MoveSlot(m.tag, m.from)
+			if m.Cluster.MasterOf(m.tag) != m.from {
+				m.Cluster.MoveSlot(m.tag, m.from)
 			}
 			all, free := m.questions(t, s, name)
-			mine, whole := m.request(m.tag+name+"mine"), m.request(m.tag+name+"whole")
+			mine, whole := m.Request(m.tag+name+"mine"), m.Request(m.tag+name+"whole")
 			whose := m.tag + name + "held0"
 			for _, r := range []store.Request{mine, whole} {
 				if got, err := s.Take(t.Context(), r); err != nil || !got.Granted {
 					t.Fatalf("%+v, %v", got, err)
 				}
 			}
-			rival := m.request(whole.Key) // so that the key has a line
+			rival := m.Request(whole.Key) // so that the key has a line
 			if got := answerOf(s.Enqueue(t.Context(), rival)); got != whole.Token {
 				t.Fatalf("enqueue: %q", got)
 			}
-			enqueue := m.request(whose)
-			begin := m.request(whose)
-			begin.Attempt = attempt(begin.Token).Attempt
+			enqueue := m.Request(whose)
+			begin := m.Request(whose)
+			begin.Attempt = storetest.AttemptRequest(begin.Token).Attempt
 			finish := mine
-			finish.Attempt, finish.Ending = attempt(mine.Token).Attempt, store.Seal
+			finish.Attempt, finish.Ending = storetest.AttemptRequest(mine.Token).Attempt, store.Seal
 
-			on := m.cluster.BeginMove(m.tag, m.to)
+			on := m.Cluster.BeginMove(m.tag, m.to)
 			move(on)
 			m.put(t, s, append(all,
 				question{"renew, without a line", []string{"held, -1 in line"}, func(done func(string)) {
@@ -302,7 +304,7 @@ func slotOnItsWay(t *testing.T, m *moving) {
 // moveAll moves all keys of the slot, and does not tell that it has moved.
 func (m *moving) moveAll(t *testing.T, on *redistest.Move) {
 	t.Helper()
-	keys, err := m.from.Client(t).ClusterGetKeysInSlot(t.Context(), m.cluster.Slot(m.tag), 1000).Result()
+	keys, err := m.from.Client(t).ClusterGetKeysInSlot(t.Context(), m.Cluster.Slot(m.tag), 1000).Result()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -313,25 +315,25 @@ func (m *moving) moveAll(t *testing.T, on *redistest.Move) {
 // reply like any other: the command is sent again with the same token, once.
 func brokenRedirect(t *testing.T, m *moving) {
 	for name, begin := range map[string]func() (finish func()){
-		"amid the move":  func() func() { return m.cluster.BeginMove(m.tag, m.to).Finish },
-		"after the move": func() func() { m.cluster.MoveSlot(m.tag, m.to); return func() {} },
+		"amid the move":  func() func() { return m.Cluster.BeginMove(m.tag, m.to).Finish },
+		"after the move": func() func() { m.Cluster.MoveSlot(m.tag, m.to); return func() {} },
 	} {
 		t.Run(name, func(t *testing.T) {
-			if m.cluster.MasterOf(m.tag) != m.from {
-				m.cluster.MoveSlot(m.tag, m.from)
+			if m.Cluster.MasterOf(m.tag) != m.from {
+				m.Cluster.MoveSlot(m.tag, m.from)
 			}
 			s := m.store(t)
 			all, free := m.questions(t, s, name)
 			finish := begin()
-			dropped := m.roads.to(m.to).DropReply(func(command []string) bool {
+			dropped := m.ClusterProxies.To(m.to).DropReply(func(command []string) bool {
 				return command[0] == "SET" && strings.HasSuffix(command[1], "free2")
 			}, redistest.CloseConn)
 			m.put(t, s, all...)
-			receive(t, "the reply is lost", dropped)
+			storetest.Receive(t, "the reply is lost", dropped)
 			finish()
 			m.have(t, free)
 			for i, r := range free {
-				if n := m.sent(m.to, r.Token); n > 2 || n < 1 || (i == 2 && n != 2) {
+				if n := m.Sent(m.to, r.Token); n > 2 || n < 1 || (i == 2 && n != 2) {
 					t.Errorf("number %d was sent to the new master %d times", i, n)
 				}
 			}
@@ -344,10 +346,10 @@ func brokenRedirect(t *testing.T, m *moving) {
 func followsNobody(t *testing.T, m *moving) {
 	s := m.store(t, func(o *redis.ClusterOptions) { o.MaxRedirects = -1 })
 	all, free := m.questions(t, s, "amid", sentOn)
-	on := m.cluster.BeginMove(m.tag, m.to)
+	on := m.Cluster.BeginMove(m.tag, m.to)
 	m.put(t, s, all...)
 	for _, r := range free {
-		if n := m.sent(m.to, r.Token); n != 0 {
+		if n := m.Sent(m.to, r.Token); n != 0 {
 			t.Errorf("%s was sent on %d times", r.Key, n)
 		}
 	}
@@ -355,7 +357,7 @@ func followsNobody(t *testing.T, m *moving) {
 	all, free = m.questions(t, s, "after", sentAway)
 	m.put(t, s, all...)
 	for _, r := range free {
-		for deadline := time.Now().Add(patience); ; {
+		for deadline := time.Now().Add(storetest.Patience); ; {
 			got := answerOf(s.Take(t.Context(), r))
 			if got == "granted" {
 				break

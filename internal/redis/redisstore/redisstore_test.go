@@ -11,6 +11,7 @@ import (
 
 	"github.com/reqlock/reqlock/internal/store"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
 // withoutSetNXGet answers as a server before Redis 7 does, which does not know the
@@ -38,7 +39,7 @@ func (h *withoutSetNXGet) ProcessPipelineHook(next redis.ProcessPipelineHook) re
 		for _, cmd := range cmds {
 			if cmd.Name() == "set" && slices.Contains(cmd.Args(), any(h.word)) {
 				h.refused++
-				cmd.SetErr(serverError("ERR syntax error"))
+				cmd.SetErr(storetest.ServerError("ERR syntax error"))
 				continue
 			}
 			known = append(known, cmd)
@@ -50,24 +51,17 @@ func (h *withoutSetNXGet) ProcessPipelineHook(next redis.ProcessPipelineHook) re
 	}
 }
 
-// serverError is an error as go-redis reports one that the server sent.
-type serverError string
-
-func (e serverError) Error() string { return string(e) }
-
-func (serverError) RedisError() {}
-
 func TestAnOldServerIsAskedByScriptFromThenOn(t *testing.T) {
 	rdb := redistest.Start(t).Client(t)
 	hook := &withoutSetNXGet{word: "get"}
 	rdb.AddHook(hook)
 	s := newStore(t, rdb)
 	for i, want := range []bool{true, true, false} {
-		token := me1
+		token := storetest.Me1
 		if i == 2 {
-			token = me2
+			token = storetest.Me2
 		}
-		if got, err := s.Take(t.Context(), request(token)); err != nil || got.Granted != want {
+		if got, err := s.Take(t.Context(), storetest.Request(token)); err != nil || got.Granted != want {
 			t.Errorf("take %d: %+v, %v", i, got, err)
 		}
 	}
@@ -78,7 +72,7 @@ func TestAnOldServerIsAskedByScriptFromThenOn(t *testing.T) {
 
 //faults:row 22
 func TestScriptsComeBackAfterAFlush(t *testing.T) {
-	onEachServer(t, func(t *testing.T, rdb redis.UniversalClient) {
+	storetest.OnEachServer(t, func(t *testing.T, rdb redis.UniversalClient) {
 		s := newStore(t, rdb)
 		for range 2 {
 			if got := enqueue(t, s); !got.granted {
@@ -100,15 +94,15 @@ func TestScriptsComeBackAfterAFlush(t *testing.T) {
 func TestErrorsCarryNoTokenAndNoKey(t *testing.T) {
 	rdb := redistest.Start(t).Client(t)
 	s := newStore(t, rdb)
-	if err := rdb.RPush(t.Context(), theLock, "x").Err(); err != nil {
+	if err := rdb.RPush(t.Context(), storetest.LockName, "x").Err(); err != nil {
 		t.Fatal(err)
 	}
-	_, err := s.Take(t.Context(), request("secret:1"))
+	_, err := s.Take(t.Context(), storetest.Request("secret:1"))
 	var fault *store.Fault
 	if !errors.As(err, &fault) || fault.Passing || fault.Unknown || !strings.HasPrefix(err.Error(), "WRONGTYPE") {
 		t.Errorf("take of a list: %#v", err)
 	}
-	if _, err := s.Enqueue(t.Context(), request("secret:1")); err == nil || strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), theLock) {
+	if _, err := s.Enqueue(t.Context(), storetest.Request("secret:1")); err == nil || strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), storetest.LockName) {
 		t.Errorf("enqueue for a list: %v", err)
 	}
 }

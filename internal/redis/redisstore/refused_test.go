@@ -10,53 +10,54 @@ import (
 
 	"github.com/reqlock/reqlock/internal/store"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
 // calls are the transitions that run scripts, with and without fencing.
 var calls = map[string]func(*testing.T, *syncStore) error{
 	"enqueue": func(t *testing.T, s *syncStore) error {
 		t.Helper()
-		r := request(me1)
+		r := storetest.Request(storetest.Me1)
 		r.Fences = 8
 		_, err := s.Enqueue(t.Context(), r)
 		return err
 	},
 	"try": func(t *testing.T, s *syncStore) error {
 		t.Helper()
-		r := request(me1)
+		r := storetest.Request(storetest.Me1)
 		r.Join, r.Fences = false, 8
 		_, err := s.Enqueue(t.Context(), r)
 		return err
 	},
 	"renew": func(t *testing.T, s *syncStore) error {
 		t.Helper()
-		r := request(me1)
+		r := storetest.Request(storetest.Me1)
 		r.Fences = 8
 		_, err := s.Renew(t.Context(), r)
 		return err
 	},
 	"release": func(t *testing.T, s *syncStore) error {
 		t.Helper()
-		_, err := s.Release(t.Context(), request(me1))
+		_, err := s.Release(t.Context(), storetest.Request(storetest.Me1))
 		return err
 	},
 	"rejoin": func(t *testing.T, s *syncStore) error {
 		t.Helper()
-		r := request(me1)
-		r.Rejoin = me2
+		r := storetest.Request(storetest.Me1)
+		r.Rejoin = storetest.Me2
 		_, err := s.Release(t.Context(), r)
 		return err
 	},
 	"begin": func(t *testing.T, s *syncStore) error {
 		t.Helper()
-		r := attempt(me1)
+		r := storetest.AttemptRequest(storetest.Me1)
 		r.Fences = 8
 		_, err := s.Enqueue(t.Context(), r)
 		return err
 	},
 	"begin anew": func(t *testing.T, s *syncStore) error {
 		t.Helper()
-		r := attempt(me1)
+		r := storetest.AttemptRequest(storetest.Me1)
 		r.Attempt.Rerun, r.Fences = true, 8
 		_, err := s.Enqueue(t.Context(), r)
 		return err
@@ -66,7 +67,7 @@ var calls = map[string]func(*testing.T, *syncStore) error{
 	"abort":  ending(store.Abort),
 	"resolve": func(t *testing.T, s *syncStore) error {
 		t.Helper()
-		_, err := s.Resolve(t.Context(), request(""))
+		_, err := s.Resolve(t.Context(), storetest.Request(""))
 		return err
 	},
 }
@@ -74,8 +75,8 @@ var calls = map[string]func(*testing.T, *syncStore) error{
 func ending(ending store.Ending) func(*testing.T, *syncStore) error {
 	return func(t *testing.T, s *syncStore) error {
 		t.Helper()
-		r := attempt(me1)
-		r.Ending, r.Record = ending, []byte(theAnswer)
+		r := storetest.AttemptRequest(storetest.Me1)
+		r.Ending, r.Record = ending, []byte(storetest.Record)
 		_, err := s.Release(t.Context(), r)
 		return err
 	}
@@ -129,47 +130,47 @@ func TestAKeyOfTheWrongTypeIsRefusedBeforeAnythingChanges(t *testing.T) {
 	fence := func(value string) func(*testing.T) {
 		return func(t *testing.T) {
 			t.Helper()
-			if err := rdb.Set(t.Context(), theFence, value, 0).Err(); err != nil {
+			if err := rdb.Set(t.Context(), storetest.FenceName, value, 0).Err(); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
 	text := func(t *testing.T) {
 		t.Helper()
-		if err := rdb.Set(t.Context(), theRecord, "v", 0).Err(); err != nil {
+		if err := rdb.Set(t.Context(), storetest.RecordName, "v", 0).Err(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	line := []string{bob1, me1, eve1}
-	free, held, others := state{line: line}, state{value: me1, ttl: claim, line: line}, state{value: bob2, ttl: claim, line: line[2:]}
-	ran, over := state{value: me1, ttl: claim, line: line, record: runs(me1, "1")}, state{value: me1, ttl: claim, line: line, record: done(bob1)}
+	line := []string{storetest.Bob1, storetest.Me1, storetest.Eve1}
+	free, held, others := storetest.State{Queue: line}, storetest.State{Value: storetest.Me1, TTL: storetest.Claim, Queue: line}, storetest.State{Value: storetest.Bob2, TTL: storetest.Claim, Queue: line[2:]}
+	ran, over := storetest.State{Value: storetest.Me1, TTL: storetest.Claim, Queue: line, Record: runs(storetest.Me1, "1")}, storetest.State{Value: storetest.Me1, TTL: storetest.Claim, Queue: line, Record: done(storetest.Bob1)}
 	const wrongType, noNumber = "WRONGTYPE", "no such number"
 	tests := []struct {
 		name, call string
-		before     state
+		before     storetest.State
 		spoil      func(*testing.T)
 		says       string
 	}{
-		{"lock", "enqueue", free, wrong(theLock), wrongType},
-		{"lock", "try", free, wrong(theLock), wrongType},
-		{"lock", "renew", free, wrong(theLock), wrongType},
-		{"lock", "release", free, wrong(theLock), wrongType},
-		{"lock", "rejoin", free, wrong(theLock), wrongType},
+		{"lock", "enqueue", free, wrong(storetest.LockName), wrongType},
+		{"lock", "try", free, wrong(storetest.LockName), wrongType},
+		{"lock", "renew", free, wrong(storetest.LockName), wrongType},
+		{"lock", "release", free, wrong(storetest.LockName), wrongType},
+		{"lock", "rejoin", free, wrong(storetest.LockName), wrongType},
 
-		{"line, free", "enqueue", free, wrong(theLine), wrongType},
-		{"line, held", "enqueue", held, wrong(theLine), wrongType},
-		{"line, another's", "enqueue", others, wrong(theLine), wrongType},
-		{"line, free", "try", free, wrong(theLine), wrongType},
-		{"line", "renew", held, wrong(theLine), wrongType},
-		{"line", "release", held, wrong(theLine), wrongType},
-		{"line, another's", "release", others, wrong(theLine), wrongType},
-		{"line", "rejoin", held, wrong(theLine), wrongType},
+		{"line, free", "enqueue", free, wrong(storetest.QueueName), wrongType},
+		{"line, held", "enqueue", held, wrong(storetest.QueueName), wrongType},
+		{"line, another's", "enqueue", others, wrong(storetest.QueueName), wrongType},
+		{"line, free", "try", free, wrong(storetest.QueueName), wrongType},
+		{"line", "renew", held, wrong(storetest.QueueName), wrongType},
+		{"line", "release", held, wrong(storetest.QueueName), wrongType},
+		{"line, another's", "release", others, wrong(storetest.QueueName), wrongType},
+		{"line", "rejoin", held, wrong(storetest.QueueName), wrongType},
 
-		{"fence, free", "enqueue", free, wrong(theFence), wrongType},
-		{"fence, held", "enqueue", held, wrong(theFence), wrongType},
-		{"fence, another's", "enqueue", others, wrong(theFence), wrongType},
-		{"fence, free", "try", free, wrong(theFence), wrongType},
-		{"fence", "renew", held, wrong(theFence), wrongType},
+		{"fence, free", "enqueue", free, wrong(storetest.FenceName), wrongType},
+		{"fence, held", "enqueue", held, wrong(storetest.FenceName), wrongType},
+		{"fence, another's", "enqueue", others, wrong(storetest.FenceName), wrongType},
+		{"fence, free", "try", free, wrong(storetest.FenceName), wrongType},
+		{"fence", "renew", held, wrong(storetest.FenceName), wrongType},
 
 		{"fence of words", "enqueue", free, fence("abc"), noNumber},
 		{"fence of nothing", "enqueue", held, fence(""), noNumber},
@@ -180,26 +181,26 @@ func TestAKeyOfTheWrongTypeIsRefusedBeforeAnythingChanges(t *testing.T) {
 		{"fence beyond all numbers", "renew", held, fence("9007199254740993"), noNumber},
 		{"fence of many digits", "renew", held, fence(strings.Repeat("9", 500)), noNumber},
 
-		{"lock, free", "begin", free, wrong(theLock), wrongType},
-		{"line, free", "begin", free, wrong(theLine), wrongType},
-		{"line, a verdict", "begin", over, wrong(theLine), wrongType},
-		{"fence, held", "begin", held, wrong(theFence), wrongType},
-		{"fence, anew", "begin anew", state{record: runs(bob1, "1")}, wrong(theFence), wrongType},
+		{"lock, free", "begin", free, wrong(storetest.LockName), wrongType},
+		{"line, free", "begin", free, wrong(storetest.QueueName), wrongType},
+		{"line, a verdict", "begin", over, wrong(storetest.QueueName), wrongType},
+		{"fence, held", "begin", held, wrong(storetest.FenceName), wrongType},
+		{"fence, anew", "begin anew", storetest.State{Record: runs(storetest.Bob1, "1")}, wrong(storetest.FenceName), wrongType},
 		{"record, free", "begin", free, text, wrongType},
 		{"record, held", "begin", held, text, wrongType},
-		{"lock", "commit", ran, wrong(theLock), wrongType},
-		{"line", "commit", ran, wrong(theLine), wrongType},
+		{"lock", "commit", ran, wrong(storetest.LockName), wrongType},
+		{"line", "commit", ran, wrong(storetest.QueueName), wrongType},
 		{"record", "commit", held, text, wrongType},
 		{"record, another's key", "seal", others, text, wrongType},
 		{"record", "abort", held, text, wrongType},
-		{"lock", "resolve", ran, wrong(theLock), wrongType},
+		{"lock", "resolve", ran, wrong(storetest.LockName), wrongType},
 		{"record", "resolve", free, text, wrongType},
 	}
 	for _, test := range tests {
 		t.Run(test.call+" "+test.name, func(t *testing.T) {
-			test.before.put(t, rdb)
+			test.before.Put(t, rdb)
 			test.spoil(t)
-			audit := listenAs(t, rdb, bob, eve)
+			audit := listenAs(t, rdb, storetest.Bob, storetest.Eve)
 			refused(t, rdb, calls[test.call], test.says)
 			if said := audit.heard(t, rdb); len(said) > 0 {
 				t.Errorf("said %q", said)
@@ -211,9 +212,9 @@ func TestAKeyOfTheWrongTypeIsRefusedBeforeAnythingChanges(t *testing.T) {
 //faults:row 20: OOM, and what goes on nevertheless
 func TestAServerWithoutMemory(t *testing.T) {
 	rdb := redistest.Start(t).Client(t)
-	full := func(t *testing.T, before state) {
+	full := func(t *testing.T, before storetest.State) {
 		t.Helper()
-		before.put(t, rdb)
+		before.Put(t, rdb)
 		if err := rdb.ConfigSet(t.Context(), "maxmemory", "1").Err(); err != nil {
 			t.Fatal(err)
 		}
@@ -221,85 +222,85 @@ func TestAServerWithoutMemory(t *testing.T) {
 	}
 	for _, test := range []struct {
 		name, call string
-		before     state
+		before     storetest.State
 	}{
-		{"a free key", "enqueue", state{}},
-		{"a free key behind a line", "enqueue", state{line: []string{bob1, eve1}}},
-		{"another's key", "enqueue", state{value: bob2, ttl: ttl}},
-		{"a free key", "try", state{}},
-		{"a free key behind a line", "try", state{line: []string{bob1, eve1}}},
-		{"a free key", "begin", state{}},
-		{"a free key behind a line", "begin", state{line: []string{bob1, eve1}}},
-		{"another's key", "begin", state{value: bob2, ttl: ttl, record: runs(bob2, "1")}},
-		{"a free key, after one that died", "begin anew", state{record: runs(bob2, "1")}},
+		{"a free key", "enqueue", storetest.State{}},
+		{"a free key behind a line", "enqueue", storetest.State{Queue: []string{storetest.Bob1, storetest.Eve1}}},
+		{"another's key", "enqueue", storetest.State{Value: storetest.Bob2, TTL: storetest.TTL}},
+		{"a free key", "try", storetest.State{}},
+		{"a free key behind a line", "try", storetest.State{Queue: []string{storetest.Bob1, storetest.Eve1}}},
+		{"a free key", "begin", storetest.State{}},
+		{"a free key behind a line", "begin", storetest.State{Queue: []string{storetest.Bob1, storetest.Eve1}}},
+		{"another's key", "begin", storetest.State{Value: storetest.Bob2, TTL: storetest.TTL, Record: runs(storetest.Bob2, "1")}},
+		{"a free key, after one that died", "begin anew", storetest.State{Record: runs(storetest.Bob2, "1")}},
 	} {
 		t.Run("refuses "+test.call+" whole: "+test.name, func(t *testing.T) {
-			defer listenAs(t, rdb, bob).heard(t, rdb)
+			defer listenAs(t, rdb, storetest.Bob).heard(t, rdb)
 			full(t, test.before)
 			refused(t, rdb, calls[test.call], "OOM")
 		})
 	}
 	for _, test := range []struct {
 		name, call    string
-		before, after state
+		before, after storetest.State
 	}{
 		{
 			"confirms a grant", "enqueue",
-			state{value: me1, ttl: claim, line: []string{bob1}},
-			state{value: me1, ttl: ttl, line: []string{bob1}},
+			storetest.State{Value: storetest.Me1, TTL: storetest.Claim, Queue: []string{storetest.Bob1}},
+			storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Queue: []string{storetest.Bob1}},
 		},
 		{
 			"renews", "renew",
-			state{value: me1, ttl: claim, line: []string{bob1}},
-			state{value: me1, ttl: ttl, line: []string{bob1}},
+			storetest.State{Value: storetest.Me1, TTL: storetest.Claim, Queue: []string{storetest.Bob1}},
+			storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Queue: []string{storetest.Bob1}},
 		},
-		{"frees", "release", state{value: me1, ttl: ttl}, state{}},
+		{"frees", "release", storetest.State{Value: storetest.Me1, TTL: storetest.TTL}, storetest.State{}},
 		{
 			"hands over", "release",
-			state{value: me1, ttl: ttl, line: []string{eve1, bob1}},
-			state{value: bob1, ttl: claim},
+			storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Queue: []string{storetest.Eve1, storetest.Bob1}},
+			storetest.State{Value: storetest.Bob1, TTL: storetest.Claim},
 		},
 		{
 			"hands over and rejoins", "rejoin",
-			state{value: me1, ttl: ttl, line: []string{bob1}},
-			state{value: bob1, ttl: claim, line: []string{me2}},
+			storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Queue: []string{storetest.Bob1}},
+			storetest.State{Value: storetest.Bob1, TTL: storetest.Claim, Queue: []string{storetest.Me2}},
 		},
-		{"keeps", "rejoin", state{value: me1, ttl: ttl}, state{value: me2, ttl: ttl}},
+		{"keeps", "rejoin", storetest.State{Value: storetest.Me1, TTL: storetest.TTL}, storetest.State{Value: storetest.Me2, TTL: storetest.TTL}},
 		{
 			"begins in a grant", "begin",
-			state{value: me1, ttl: claim, line: []string{bob1}},
-			state{value: me1, ttl: ttl, line: []string{bob1}, record: runs(me1, "1")},
+			storetest.State{Value: storetest.Me1, TTL: storetest.Claim, Queue: []string{storetest.Bob1}},
+			storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Queue: []string{storetest.Bob1}, Record: runs(storetest.Me1, "1")},
 		},
 		{
 			"tells a verdict and hands over", "begin",
-			state{value: me1, ttl: claim, line: []string{bob1}, record: done(eve1)},
-			state{value: bob1, ttl: claim, record: done(eve1)},
+			storetest.State{Value: storetest.Me1, TTL: storetest.Claim, Queue: []string{storetest.Bob1}, Record: done(storetest.Eve1)},
+			storetest.State{Value: storetest.Bob1, TTL: storetest.Claim, Record: done(storetest.Eve1)},
 		},
 		{
 			"commits and hands over", "commit",
-			state{value: me1, ttl: ttl, line: []string{bob1}, record: runs(me1, "1")},
-			state{value: bob1, ttl: claim, record: done(me1)},
+			storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Queue: []string{storetest.Bob1}, Record: runs(storetest.Me1, "1")},
+			storetest.State{Value: storetest.Bob1, TTL: storetest.Claim, Record: done(storetest.Me1)},
 		},
-		{"commits what was lost", "commit", state{}, state{record: done(me1)}},
+		{"commits what was lost", "commit", storetest.State{}, storetest.State{Record: done(storetest.Me1)}},
 		{
 			"seals", "seal",
-			state{value: me1, ttl: ttl, record: runs(me1, "1")},
-			state{record: sealed(me1)},
+			storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Record: runs(storetest.Me1, "1")},
+			storetest.State{Record: sealed(storetest.Me1)},
 		},
 		{
 			"aborts what has not begun", "abort",
-			state{line: []string{me1}},
-			state{record: aborted(me1), recordTTL: abortLife},
+			storetest.State{Queue: []string{storetest.Me1}},
+			storetest.State{Record: aborted(storetest.Me1), RecordTTL: abortLife},
 		},
-		{"resolves", "resolve", state{record: runs(bob1, "1")}, state{}},
+		{"resolves", "resolve", storetest.State{Record: runs(storetest.Bob1, "1")}, storetest.State{}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			defer listenAs(t, rdb, bob).heard(t, rdb)
+			defer listenAs(t, rdb, storetest.Bob).heard(t, rdb)
 			full(t, test.before)
 			if err := calls[test.call](t, newStore(t, rdb)); err != nil {
 				t.Error(err)
 			}
-			test.after.check(t, rdb)
+			test.after.Check(t, rdb)
 		})
 	}
 }
@@ -314,26 +315,26 @@ func TestAnACLThatRefusesPublish(t *testing.T) {
 				t.Fatal(err)
 			}
 			s := newStore(t, rdb)
-			state{value: bob1, ttl: ttl}.put(t, rdb)
-			if got := enqueue(t, s); got.granted || got.holder != bob1 {
+			storetest.State{Value: storetest.Bob1, TTL: storetest.TTL}.Put(t, rdb)
+			if got := enqueue(t, s); got.granted || got.holder != storetest.Bob1 {
 				t.Errorf("enqueue: %+v", got)
 			}
-			state{value: bob1, ttl: ttl, line: []string{me1}}.check(t, rdb)
-			state{value: me1, ttl: ttl, line: []string{bob1}}.put(t, rdb)
+			storetest.State{Value: storetest.Bob1, TTL: storetest.TTL, Queue: []string{storetest.Me1}}.Check(t, rdb)
+			storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Queue: []string{storetest.Bob1}}.Put(t, rdb)
 			if got := release(t, s); got.end != store.Freed {
 				t.Errorf("release: %+v", got)
 			}
-			state{}.check(t, rdb)
-			state{value: bob1, ttl: ttl}.put(t, rdb)
-			if got := begin()(t, s); got.granted || got.holder != bob1 {
+			storetest.State{}.Check(t, rdb)
+			storetest.State{Value: storetest.Bob1, TTL: storetest.TTL}.Put(t, rdb)
+			if got := begin()(t, s); got.granted || got.holder != storetest.Bob1 {
 				t.Errorf("begin: %+v", got)
 			}
-			state{value: bob1, ttl: ttl, line: []string{me1}}.check(t, rdb)
-			state{value: me1, ttl: ttl, line: []string{bob1}, record: runs(me1, "1")}.put(t, rdb)
+			storetest.State{Value: storetest.Bob1, TTL: storetest.TTL, Queue: []string{storetest.Me1}}.Check(t, rdb)
+			storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Queue: []string{storetest.Bob1}, Record: runs(storetest.Me1, "1")}.Put(t, rdb)
 			if got := finish(store.Commit)(t, s); got.end != store.Freed || got.stored != store.WasStored {
 				t.Errorf("commit: %+v", got)
 			}
-			state{record: done(me1)}.check(t, rdb)
+			storetest.State{Record: done(storetest.Me1)}.Check(t, rdb)
 		})
 	}
 }

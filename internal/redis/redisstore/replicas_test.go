@@ -11,24 +11,28 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/reqlock/reqlock/internal/redis/command"
+	"github.com/reqlock/reqlock/internal/redis/script"
 	"github.com/reqlock/reqlock/internal/store"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // both are the replicas of a master of redistest. They have longer than a busy machine
 // takes.
-var both = Replicas{Count: 2, Timeout: 2 * time.Second}
+var both = command.Replicas{Count: 2, Timeout: 2 * time.Second}
 
-// within gives them another time: where one of them is away, that passes in vain.
-func (r Replicas) within(timeout time.Duration) Replicas {
+// withTimeout gives replicas another time: where one of them is away, that passes in vain.
+func withTimeout(r command.Replicas, timeout time.Duration) command.Replicas {
 	r.Timeout = timeout
 	return r
 }
 
 // newDurable returns a store whose grants replicas have to acknowledge.
-func newDurable(t *testing.T, rdb redis.UniversalClient, replicas Replicas) *syncStore {
+func newDurable(t *testing.T, rdb redis.UniversalClient, replicas command.Replicas) *syncStore {
 	t.Helper()
-	s, err := New(rdb, "p:", me, replicas)
+	s, err := New(rdb, "p:", storetest.Me, replicas)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +57,7 @@ func startReplicated(t *testing.T) *redistest.Sentinels {
 // An act is a transition that replicas have to acknowledge, or need not.
 type act struct {
 	name   string
-	before state
+	before storetest.State
 	// do reports whether it was granted.
 	do    func(t *testing.T, s *syncStore) (granted bool, err error)
 	waits bool
@@ -61,65 +65,65 @@ type act struct {
 
 var acts = []act{
 	{name: "take", waits: true, do: takeIt},
-	{name: "take again", waits: true, before: state{value: me1, ttl: time.Hour}, do: takeIt},
+	{name: "take again", waits: true, before: storetest.State{Value: storetest.Me1, TTL: time.Hour}, do: takeIt},
 	{name: "enqueue", waits: true, do: enqueueIt},
-	{name: "confirm a hand-off", waits: true, before: state{value: me1, ttl: claim}, do: enqueueIt},
-	{name: "confirm what needs no longer life", waits: true, before: state{value: me1, ttl: time.Hour}, do: enqueueIt},
-	{name: "renew", waits: true, before: state{value: me1, ttl: time.Hour}, do: func(t *testing.T, s *syncStore) (bool, error) {
+	{name: "confirm a hand-off", waits: true, before: storetest.State{Value: storetest.Me1, TTL: storetest.Claim}, do: enqueueIt},
+	{name: "confirm what needs no longer life", waits: true, before: storetest.State{Value: storetest.Me1, TTL: time.Hour}, do: enqueueIt},
+	{name: "renew", waits: true, before: storetest.State{Value: storetest.Me1, TTL: time.Hour}, do: func(t *testing.T, s *syncStore) (bool, error) {
 		t.Helper()
-		got, err := s.Renew(t.Context(), request(me1))
+		got, err := s.Renew(t.Context(), storetest.Request(storetest.Me1))
 		return got.Held, err
 	}},
 	{name: "begin", waits: true, do: beginIt},
-	{name: "begin again", waits: true, before: state{value: me1, ttl: time.Hour, record: runs(me1, "1")}, do: beginIt},
-	{name: "commit", waits: true, before: state{value: me1, ttl: ttl, record: runs(me1, "1")}, do: finishIt(store.Commit)},
-	{name: "commit again", waits: true, before: state{record: done(me1)}, do: finishIt(store.Commit)},
-	{name: "seal", waits: true, before: state{value: me1, ttl: ttl, record: runs(me1, "1")}, do: finishIt(store.Seal)},
+	{name: "begin again", waits: true, before: storetest.State{Value: storetest.Me1, TTL: time.Hour, Record: runs(storetest.Me1, "1")}, do: beginIt},
+	{name: "commit", waits: true, before: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Record: runs(storetest.Me1, "1")}, do: finishIt(store.Commit)},
+	{name: "commit again", waits: true, before: storetest.State{Record: done(storetest.Me1)}, do: finishIt(store.Commit)},
+	{name: "seal", waits: true, before: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Record: runs(storetest.Me1, "1")}, do: finishIt(store.Seal)},
 
-	{name: "abort", before: state{value: me1, ttl: ttl, record: runs(me1, "1")}, do: finishIt(store.Abort)},
-	{name: "release", before: state{value: me1, ttl: ttl}, do: func(t *testing.T, s *syncStore) (bool, error) {
+	{name: "abort", before: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Record: runs(storetest.Me1, "1")}, do: finishIt(store.Abort)},
+	{name: "release", before: storetest.State{Value: storetest.Me1, TTL: storetest.TTL}, do: func(t *testing.T, s *syncStore) (bool, error) {
 		t.Helper()
-		got, err := s.Release(t.Context(), request(me1))
+		got, err := s.Release(t.Context(), storetest.Request(storetest.Me1))
 		return got.End == store.Freed, err
 	}},
-	{name: "release and rejoin", before: state{value: me1, ttl: ttl}, do: func(t *testing.T, s *syncStore) (bool, error) {
+	{name: "release and rejoin", before: storetest.State{Value: storetest.Me1, TTL: storetest.TTL}, do: func(t *testing.T, s *syncStore) (bool, error) {
 		t.Helper()
-		r := request(me1)
-		r.Rejoin = me2
+		r := storetest.Request(storetest.Me1)
+		r.Rejoin = storetest.Me2
 		got, err := s.Release(t.Context(), r)
 		return got.End == store.Kept || got.End == store.Unsure, err
 	}},
-	{name: "resolve", before: state{value: me1, ttl: ttl, record: runs(me1, "1")}, do: func(t *testing.T, s *syncStore) (bool, error) {
+	{name: "resolve", before: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Record: runs(storetest.Me1, "1")}, do: func(t *testing.T, s *syncStore) (bool, error) {
 		t.Helper()
-		return s.Resolve(t.Context(), request(me1))
+		return s.Resolve(t.Context(), storetest.Request(storetest.Me1))
 	}},
 }
 
 func takeIt(t *testing.T, s *syncStore) (bool, error) {
 	t.Helper()
-	got, err := s.Take(t.Context(), request(me1))
+	got, err := s.Take(t.Context(), storetest.Request(storetest.Me1))
 	return got.Granted, err
 }
 
 func enqueueIt(t *testing.T, s *syncStore) (bool, error) {
 	t.Helper()
-	got, err := s.Enqueue(t.Context(), request(me1))
+	got, err := s.Enqueue(t.Context(), storetest.Request(storetest.Me1))
 	return got.Granted, err
 }
 
 func beginIt(t *testing.T, s *syncStore) (bool, error) {
 	t.Helper()
-	got, err := s.Enqueue(t.Context(), attempt(me1))
+	got, err := s.Enqueue(t.Context(), storetest.AttemptRequest(storetest.Me1))
 	return got.Granted, err
 }
 
 func finishIt(ending store.Ending) func(t *testing.T, s *syncStore) (bool, error) {
 	return func(t *testing.T, s *syncStore) (bool, error) {
 		t.Helper()
-		r := attempt(me1)
+		r := storetest.AttemptRequest(storetest.Me1)
 		r.Ending = ending
 		if ending == store.Commit {
-			r.Record = []byte(theAnswer)
+			r.Record = []byte(storetest.Record)
 		}
 		got, err := s.Release(t.Context(), r)
 		return got.Stored == store.WasStored, err
@@ -134,12 +138,12 @@ func TestEachGrantIsWrittenAndAskedForOnItsConnection(t *testing.T) {
 	sentinels := startReplicated(t)
 	master := sentinels.Master()
 	observer, s := master.Client(t), newDurable(t, sentinels.Client(t), both)
-	none := newStoreOf(t, sentinels.Client(t), me)
+	none := newStoreOf(t, sentinels.Client(t), storetest.Me)
 	heard := monitor(t, master)
 	for _, act := range acts {
 		t.Run(act.name, func(t *testing.T) {
 			for range 2 { // the scripts are known the second time
-				act.before.put(t, observer)
+				act.before.Put(t, observer)
 				heard()
 				if granted, err := act.do(t, s); !granted || err != nil {
 					t.Fatalf("%v, %v", granted, err)
@@ -156,7 +160,7 @@ func TestEachGrantIsWrittenAndAskedForOnItsConnection(t *testing.T) {
 				t.Errorf("replicas are not asked for what was written: %v", all)
 			}
 
-			act.before.put(t, observer)
+			act.before.Put(t, observer)
 			heard()
 			if granted, err := act.do(t, none); !granted || err != nil {
 				t.Errorf("where no replicas are asked: %v, %v", granted, err)
@@ -172,13 +176,13 @@ func TestEachGrantIsWrittenAndAskedForOnItsConnection(t *testing.T) {
 func TestTooFewReplicasAreAFaultOfWhatWasGranted(t *testing.T) {
 	sentinels := startReplicated(t)
 	observer := sentinels.Master().Client(t)
-	s := newDurable(t, sentinels.Client(t), both.within(250*time.Millisecond)) // which the other one has, too
+	s := newDurable(t, sentinels.Client(t), withTimeout(both, 250*time.Millisecond)) // which the other one has, too
 	replica := sentinels.Replicas()[0]
 	const oneHas, noneHas = "only 1 of 2 replicas have acknowledged it", "only 0 of 2 replicas have acknowledged it"
 	told := make(map[string]bool)
 	for _, act := range acts {
 		t.Run(act.name, func(t *testing.T) {
-			act.before.put(t, observer)
+			act.before.Put(t, observer)
 			replica.Pause()
 			granted, err := act.do(t, s)
 			replica.Resume()
@@ -198,7 +202,7 @@ func TestTooFewReplicasAreAFaultOfWhatWasGranted(t *testing.T) {
 			if !act.waits {
 				return
 			}
-			eventually(t, "it is acknowledged by the same token", func() bool {
+			suite.Eventually(t, "it is acknowledged by the same token", func() bool {
 				granted, err := act.do(t, s)
 				return granted && err == nil
 			})
@@ -212,37 +216,37 @@ func TestTooFewReplicasAreAFaultOfWhatWasGranted(t *testing.T) {
 // A refusal says what the server has found, and writes nothing.
 func TestRefusalsNeedNoReplicas(t *testing.T) {
 	sentinels := startReplicated(t)
-	observer, s := sentinels.Master().Client(t), newDurable(t, sentinels.Client(t), both.within(50*time.Millisecond))
+	observer, s := sentinels.Master().Client(t), newDurable(t, sentinels.Client(t), withTimeout(both, 50*time.Millisecond))
 	for _, replica := range sentinels.Replicas() {
 		replica.Pause()
 		t.Cleanup(replica.Resume)
 	}
-	held := state{value: bob1, ttl: ttl, record: runs(bob1, "1")}
-	held.put(t, observer)
-	if got, err := s.Take(t.Context(), request(me1)); err != nil || got.Holder != bob1 {
+	held := storetest.State{Value: storetest.Bob1, TTL: storetest.TTL, Record: runs(storetest.Bob1, "1")}
+	held.Put(t, observer)
+	if got, err := s.Take(t.Context(), storetest.Request(storetest.Me1)); err != nil || got.Holder != storetest.Bob1 {
 		t.Errorf("take: %+v, %v", got, err)
 	}
-	if got, err := s.Enqueue(t.Context(), request(me1)); err != nil || got.Holder != bob1 {
+	if got, err := s.Enqueue(t.Context(), storetest.Request(storetest.Me1)); err != nil || got.Holder != storetest.Bob1 {
 		t.Errorf("enqueue: %+v, %v", got, err)
 	}
-	if got, err := s.Renew(t.Context(), request(me1)); err != nil || got.Held {
+	if got, err := s.Renew(t.Context(), storetest.Request(storetest.Me1)); err != nil || got.Held {
 		t.Errorf("renew: %+v, %v", got, err)
 	}
-	if got, err := s.Enqueue(t.Context(), attempt(me1)); err != nil || !got.Running {
+	if got, err := s.Enqueue(t.Context(), storetest.AttemptRequest(storetest.Me1)); err != nil || !got.Running {
 		t.Errorf("begin: %+v, %v", got, err)
 	}
-	r := attempt(me1)
-	r.Ending, r.Record = store.Commit, []byte(theAnswer)
+	r := storetest.AttemptRequest(storetest.Me1)
+	r.Ending, r.Record = store.Commit, []byte(storetest.Record)
 	if got, err := s.Release(t.Context(), r); err != nil || got.Stored != store.NotStored {
 		t.Errorf("commit: %+v, %v", got, err)
 	}
-	rejoins := request(me1)
-	rejoins.Rejoin = me2
+	rejoins := storetest.Request(storetest.Me1)
+	rejoins.Rejoin = storetest.Me2
 	if got, err := s.Release(t.Context(), rejoins); err != nil || got.End != store.NotHeld {
 		t.Errorf("rejoin: %+v, %v", got, err)
 	}
-	state{record: done(bob1)}.put(t, observer)
-	if got, err := s.Enqueue(t.Context(), attempt(me1)); err != nil || got.Verdict != store.Done {
+	storetest.State{Record: done(storetest.Bob1)}.Put(t, observer)
+	if got, err := s.Enqueue(t.Context(), storetest.AttemptRequest(storetest.Me1)); err != nil || got.Verdict != store.Done {
 		t.Errorf("begin what is done: %+v, %v", got, err)
 	}
 }
@@ -251,14 +255,14 @@ func TestRefusalsNeedNoReplicas(t *testing.T) {
 func TestAKeyThatIsKeptIsUnsureUntilReplicasAreAsked(t *testing.T) {
 	sentinels := startReplicated(t)
 	observer, s := sentinels.Master().Client(t), newDurable(t, sentinels.Client(t), both)
-	state{value: me1, ttl: ttl}.put(t, observer)
-	rejoins := request(me1)
-	rejoins.Rejoin = me2
+	storetest.State{Value: storetest.Me1, TTL: storetest.TTL}.Put(t, observer)
+	rejoins := storetest.Request(storetest.Me1)
+	rejoins.Rejoin = storetest.Me2
 	if got, err := s.Release(t.Context(), rejoins); err != nil || got.End != store.Unsure {
 		t.Errorf("%+v, %v", got, err)
 	}
-	state{value: me2, ttl: ttl}.check(t, observer)
-	if got, err := s.Enqueue(t.Context(), request(me2)); err != nil || !got.Granted {
+	storetest.State{Value: storetest.Me2, TTL: storetest.TTL}.Check(t, observer)
+	if got, err := s.Enqueue(t.Context(), storetest.Request(storetest.Me2)); err != nil || !got.Granted {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
@@ -270,28 +274,28 @@ var blocked = regexp.MustCompile(`flags=b\b.* cmd=wait `)
 func TestAReleaseDoesNotStandBehindReplicas(t *testing.T) {
 	sentinels := startReplicated(t)
 	observer := sentinels.Master().Client(t)
-	s := newDurable(t, sentinels.Client(t, func(o *redis.FailoverOptions) { o.ReadTimeout = longBound }), both.within(patience))
-	state{value: me1, ttl: ttl, record: runs(me1, "1")}.put(t, observer)
+	s := newDurable(t, sentinels.Client(t, func(o *redis.FailoverOptions) { o.ReadTimeout = storetest.LongBound }), withTimeout(both, storetest.Patience))
+	storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Record: runs(storetest.Me1, "1")}.Put(t, observer)
 	for _, replica := range sentinels.Replicas() {
 		replica.Pause()
 	}
 	waiting := make(chan error, 3)
-	other, third, renewed := request(me2), attempt(me2), request(me1)
+	other, third, renewed := storetest.Request(storetest.Me2), storetest.AttemptRequest(storetest.Me2), storetest.Request(storetest.Me1)
 	other.Key, third.Key = "other", "third"
-	other.Bound, third.Bound, renewed.Bound = longBound, longBound, longBound
+	other.Bound, third.Bound, renewed.Bound = storetest.LongBound, storetest.LongBound, storetest.LongBound
 	s.Store.Take(other, func(_ store.Answer, err error) { waiting <- err })
 	s.Store.Enqueue(third, func(_ store.Answer, err error) { waiting <- err })
 	s.Store.Renew(renewed, func(_ store.Renewal, err error) { waiting <- err })
-	eventually(t, "they are at the server", func() bool {
+	suite.Eventually(t, "they are at the server", func() bool {
 		return len(blocked.FindAllString(observer.ClientList(t.Context()).Val(), -1)) == 3
 	})
 
-	r := attempt(me1)
+	r := storetest.AttemptRequest(storetest.Me1)
 	r.Ending = store.Abort
 	if got, err := s.Release(t.Context(), r); err != nil || got.End != store.Freed {
 		t.Errorf("abort: %+v, %v", got, err)
 	}
-	if got, err := s.Release(t.Context(), request(me1)); err != nil || got.End != store.NotHeld {
+	if got, err := s.Release(t.Context(), storetest.Request(storetest.Me1)); err != nil || got.End != store.NotHeld {
 		t.Errorf("release: %+v, %v", got, err)
 	}
 	select {
@@ -320,17 +324,16 @@ func TestWhatWaitsForReplicasIsSentOnce(t *testing.T) {
 			server := redistest.Start(t)
 			server.Grant(redistest.ReplicaRights)
 			proxy := redistest.NewProxy(t, server.Addr())
-			s := newDurable(t, proxy.Client(t, deadlines, longReads), Replicas{Count: 1, Timeout: test.wait})
-			if err := server.Client(t).ScriptLoad(t.Context(), s.scripts.take.source.(string)).Err(); err != nil {
+			s := newDurable(t, proxy.Client(t, storetest.Deadlines, storetest.LongReads), command.Replicas{Count: 1, Timeout: test.wait})
+			if err := server.Client(t).ScriptLoad(t.Context(), s.scripts.Take.Source.(string)).Err(); err != nil {
 				t.Fatal(err)
 			}
-			s.takes.swift = true // so that whoever can lead does
-			r := inline("k")
-			r.Bound = test.bound
+			r := storetest.Request(storetest.Me1)
+			r.Inline, r.Bound = true, test.bound
 			begun := time.Now()
 			_, err := s.Take(t.Context(), r)
 			late := time.Since(begun) >= (test.bound+test.wait)/2 // and was sent again
-			var short *shortError
+			var short *command.ShortfallError
 			if !errors.As(err, &short) {
 				t.Errorf("got %v", err)
 			}
@@ -350,15 +353,15 @@ func TestALostReplyIsSurvivedWithReplicas(t *testing.T) {
 	observer, heard := master.Client(t), monitor(t, master)
 	proxy := redistest.NewProxy(t, master.Addr())
 	s := newDurable(t, proxy.Client(t), both)
-	for _, script := range []script{s.scripts.take, s.scripts.enqueue, s.scripts.renew, s.scripts.begin, s.scripts.finish} {
-		if err := observer.ScriptLoad(t.Context(), script.source.(string)).Err(); err != nil {
+	for _, script := range []script.Script{s.scripts.Take, s.scripts.Enqueue, s.scripts.Renew, s.scripts.Begin, s.scripts.Finish} {
+		if err := observer.ScriptLoad(t.Context(), script.Source.(string)).Err(); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, lost := range []string{"EVALSHA", "WAIT"} {
 		for _, act := range slices.DeleteFunc(slices.Clone(acts), func(a act) bool { return !a.waits }) {
 			t.Run(act.name+", "+lost, func(t *testing.T) {
-				act.before.put(t, observer)
+				act.before.Put(t, observer)
 				heard()
 				dropped := proxy.DropReply(redistest.Named(lost), redistest.CloseConn)
 				if granted, err := act.do(t, s); !granted || err != nil {
@@ -389,7 +392,7 @@ func TestWhatWaitIsRefusedIsSaid(t *testing.T) {
 	t.Cleanup(func() { _ = rdb.Close() })
 	s := newDurable(t, rdb, both)
 	for _, act := range acts {
-		act.before.put(t, observer)
+		act.before.Put(t, observer)
 		granted, err := act.do(t, s)
 		var fault *store.Fault
 		switch {
@@ -411,7 +414,7 @@ func TestDurableScriptsAreTheSameTransitions(t *testing.T) {
 	for _, test := range slices.Concat(transitions, ofAttempts) {
 		t.Run(test.name, func(t *testing.T) {
 			s := newStore(t, rdb)
-			s.scripts = newScripts(true)
+			s.scripts = script.New(true)
 			test.check(t, rdb, s)
 		})
 	}
@@ -420,7 +423,7 @@ func TestDurableScriptsAreTheSameTransitions(t *testing.T) {
 func TestAClientThatCannotAskReplicasIsRefused(t *testing.T) {
 	server := redis.NewClient(&redis.Options{ReadTimeout: 149 * time.Millisecond})
 	servers := redis.NewClusterClient(&redis.ClusterOptions{ReadTimeout: 150 * time.Millisecond})
-	replicas := both.within(50 * time.Millisecond)
+	replicas := withTimeout(both, 50*time.Millisecond)
 	endless := redis.NewClient(&redis.Options{ReadTimeout: -1})
 	t.Cleanup(func() { _, _, _ = server.Close(), servers.Close(), endless.Close() })
 	for name, test := range map[string]struct {
@@ -433,14 +436,14 @@ func TestAClientThatCannotAskReplicasIsRefused(t *testing.T) {
 		"a cluster, wrapped":                   {cluster{servers}, ""},
 		"a server, without a limit to reading": {endless, ""},
 	} {
-		err := CheckReplicas(test.rdb, replicas)
+		err := command.CheckReplicas(test.rdb, replicas)
 		if (err == nil) != (test.says == "") || err != nil && !strings.Contains(err.Error(), test.says) {
 			t.Errorf("%s: %v", name, err)
 		}
-		if s, refused := New(test.rdb, "p:", me, replicas); (refused == nil) != (err == nil) || (s == nil) != (err != nil) {
+		if s, refused := New(test.rdb, "p:", storetest.Me, replicas); (refused == nil) != (err == nil) || (s == nil) != (err != nil) {
 			t.Errorf("%s: New: %v", name, refused)
 		}
-		if err := CheckReplicas(test.rdb, Replicas{}); err != nil {
+		if err := command.CheckReplicas(test.rdb, command.Replicas{}); err != nil {
 			t.Errorf("%s, no replicas: %v", name, err)
 		}
 	}

@@ -10,13 +10,17 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/reqlock/reqlock/internal/redis/command"
+	"github.com/reqlock/reqlock/internal/redis/script"
 	"github.com/reqlock/reqlock/internal/store"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // one is the replica of a master of a cluster of redistest. It has longer than a busy
 // machine takes.
-var one = Replicas{Count: 1, Timeout: 5 * time.Second}
+var one = command.Replicas{Count: 1, Timeout: 5 * time.Second}
 
 // startDurableCluster runs a cluster. Who tests it may use WAIT.
 func startDurableCluster(t *testing.T) *redistest.Cluster {
@@ -41,24 +45,24 @@ func wantAcknowledged(t *testing.T, all []ran, scripts int) {
 // Commands that leave together are asked for at each of their masters.
 func TestABatchOfSeveralMastersIsAcknowledgedByEach(t *testing.T) {
 	cluster := startDurableCluster(t)
-	r := newRoads(t, cluster)
+	r := storetest.NewClusterProxies(t, cluster)
 	var lets []func()
-	for _, proxy := range r.proxies { // the first batch waits for the slots, and the others for it
+	for _, proxy := range r.Proxies { // the first batch waits for the slots, and the others for it
 		let, _ := proxy.HoldCommand(redistest.Named("CLUSTER"))
 		lets = append(lets, let)
 	}
-	s := newDurable(t, r.client(t, slowReads), one)
-	tags, heard := tagsOf(t, cluster), make(map[*redistest.Server]func() []ran)
+	s := newDurable(t, r.Client(t, storetest.SlowClusterReads), one)
+	tags, heard := storetest.TagsOf(t, cluster), make(map[*redistest.Server]func() []ran)
 	for master := range tags {
-		if err := master.Client(t).ScriptLoad(t.Context(), s.scripts.take.source.(string)).Err(); err != nil {
+		if err := master.Client(t).ScriptLoad(t.Context(), s.scripts.Take.Source.(string)).Err(); err != nil {
 			t.Fatal(err)
 		}
 		heard[master] = monitor(t, master)
 	}
-	var tokens serial
+	var tokens storetest.Tokens
 	answers := make(chan string, 10)
 	take := func(key string) {
-		s.Store.Take(tokens.request(key), func(got store.Answer, err error) { answers <- answerOf(got, err) })
+		s.Store.Take(tokens.Request(key), func(got store.Answer, err error) { answers <- answerOf(got, err) })
 	}
 	first := ""
 	for _, tag := range tags {
@@ -85,7 +89,7 @@ func TestABatchOfSeveralMastersIsAcknowledgedByEach(t *testing.T) {
 			wantAcknowledged(t, all[:end], 1)
 			all = all[end:]
 		}
-		if s.takes.width >= 10 {
+		if laneWidth() >= 10 {
 			wantAcknowledged(t, all, 3)
 		}
 	}
@@ -98,21 +102,21 @@ func TestRedirectsWithReplicas(t *testing.T) {
 	cluster := startDurableCluster(t)
 	t.Run("a slot of which the client does not know that it has moved", func(t *testing.T) {
 		m := newMoving(t, cluster, false)
-		first := m.request(m.tag + "first")
+		first := m.Request(m.tag + "first")
 		s := m.durable(t, func(o *redis.ClusterOptions) {
 			before := m.slots(t)
 			o.ClusterSlots = func(context.Context) ([]redis.ClusterSlot, error) {
-				if m.sent(m.from, first.Token) == 0 {
+				if m.Sent(m.from, first.Token) == 0 {
 					return before, nil
 				}
 				return m.slots(t), nil
 			}
 		})
-		m.cluster.MoveSlot(m.tag, m.to)
+		m.Cluster.MoveSlot(m.tag, m.to)
 		if got := answerOf(s.Take(t.Context(), first)); got != "granted" {
 			t.Errorf("got %q", got)
 		}
-		if n := m.sent(m.from, first.Token); n != 1 {
+		if n := m.Sent(m.from, first.Token); n != 1 {
 			t.Errorf("it was sent to the old master %d times", n)
 		}
 		all, free := m.questions(t, s, "")
@@ -123,7 +127,7 @@ func TestRedirectsWithReplicas(t *testing.T) {
 		t.Run("a slot that has moved, "+name, func(t *testing.T) {
 			m := newMoving(t, cluster, together)
 			s := m.durable(t)
-			m.cluster.MoveSlot(m.tag, m.to)
+			m.Cluster.MoveSlot(m.tag, m.to)
 			all, free := m.questions(t, s, "")
 			m.put(t, s, all...)
 			m.have(t, free)
@@ -131,12 +135,12 @@ func TestRedirectsWithReplicas(t *testing.T) {
 		t.Run("a slot on its way, "+name, func(t *testing.T) {
 			m := newMoving(t, cluster, together)
 			s := m.durable(t)
-			mine := m.request(m.tag + "mine")
+			mine := m.Request(m.tag + "mine")
 			if got := answerOf(s.Take(t.Context(), mine)); got != "granted" {
 				t.Fatal(got)
 			}
 			all, free := m.questions(t, s, "")
-			on := m.cluster.BeginMove(m.tag, m.to)
+			on := m.Cluster.BeginMove(m.tag, m.to)
 			m.moveAll(t, on)
 			heard := monitor(t, m.to)
 			m.put(t, s, append(all, question{"renew", []string{"held, -1 in line"}, func(done func(string)) {
@@ -152,10 +156,9 @@ func TestRedirectsWithReplicas(t *testing.T) {
 	}
 	t.Run("too few replicas where it was sent", func(t *testing.T) {
 		m := newMoving(t, cluster, false)
-		s := m.durable(t)
-		r := m.request(m.tag + "free")
-		m.cluster.MoveSlot(m.tag, m.to)
-		s.replicas = one.within(250 * time.Millisecond) // it passes in vain
+		s := m.durableWith(t, withTimeout(one, time.Second)) // it passes in vain
+		r := m.Request(m.tag + "free")
+		m.Cluster.MoveSlot(m.tag, m.to)
 		m.to.RefuseReplicas(true)
 		_, err := s.Take(t.Context(), r)
 		var fault *store.Fault
@@ -163,7 +166,7 @@ func TestRedirectsWithReplicas(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 		m.to.RefuseReplicas(false)
-		eventually(t, "it is acknowledged by the same token", func() bool {
+		suite.Eventually(t, "it is acknowledged by the same token", func() bool {
 			return answerOf(s.Take(t.Context(), r)) == "granted"
 		})
 	})
@@ -183,13 +186,18 @@ func (m *moving) slots(t *testing.T) []redis.ClusterSlot {
 // acknowledge.
 func (m *moving) durable(t *testing.T, configure ...func(*redis.ClusterOptions)) *syncStore {
 	t.Helper()
-	s := newDurable(t, m.client(t, append([]func(*redis.ClusterOptions){slowReads}, configure...)...), one)
-	if got := answerOf(s.Take(t.Context(), m.request(m.stays+"known"+m.token()))); got != "granted" {
+	return m.durableWith(t, one, configure...)
+}
+
+func (m *moving) durableWith(t *testing.T, replicas command.Replicas, configure ...func(*redis.ClusterOptions)) *syncStore {
+	t.Helper()
+	s := newDurable(t, m.Client(t, append([]func(*redis.ClusterOptions){storetest.SlowClusterReads}, configure...)...), replicas)
+	if got := answerOf(s.Take(t.Context(), m.Request(m.stays+"known"+m.Next()))); got != "granted" {
 		t.Fatal(got)
 	}
-	for _, source := range []script{s.scripts.take, s.scripts.renew} {
+	for _, source := range []script.Script{s.scripts.Take, s.scripts.Renew} {
 		for _, node := range []*redistest.Server{m.from, m.to} {
-			if err := node.Client(t).ScriptLoad(t.Context(), source.source.(string)).Err(); err != nil {
+			if err := node.Client(t).ScriptLoad(t.Context(), source.Source.(string)).Err(); err != nil {
 				t.Fatal(err)
 			}
 		}

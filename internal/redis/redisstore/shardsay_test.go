@@ -6,24 +6,25 @@ import (
 
 	"github.com/reqlock/reqlock/internal/store"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
 // The channel is told by the line's name, so it is right for each form of it.
 func TestScriptsSayItOnTheChannelThatIsListenedOn(t *testing.T) {
 	server := redistest.Start(t)
-	server.Grant(clusterRights()...)
+	server.Grant(storetest.ClusterRights()...)
 	rdb := server.Client(t)
 	for _, key := range []string{"k", "{user}:cart", "a}b", "open{brace", "a:q", "q", "{a}:q", "with\r\nbreaks"} {
 		t.Run(key, func(t *testing.T) {
 			s := newStore(t, rdb)
-			s.mode.Store("S")
-			channel := s.names.shardChannel(s.names.lock(key), bob)
+			s.setMode("S")
+			channel := s.names.ShardChannel(s.names.Lock(key), storetest.Bob)
 			bobs := rdb.SSubscribe(t.Context(), channel)
 			defer func() { _ = bobs.Close() }()
 			if _, err := bobs.Receive(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			r, q := request(me1), request(bob1)
+			r, q := storetest.Request(storetest.Me1), storetest.Request(storetest.Bob1)
 			r.Key, q.Key = key, key
 			for _, r := range []store.Request{r, q} {
 				if _, err := s.Enqueue(t.Context(), r); err != nil {
@@ -33,7 +34,7 @@ func TestScriptsSayItOnTheChannelThatIsListenedOn(t *testing.T) {
 			if got, err := s.Release(t.Context(), r); err != nil || got.End != store.Handed {
 				t.Errorf("%+v, %v", got, err)
 			}
-			if m, err := bobs.ReceiveMessage(t.Context()); err != nil || m.Payload != bob1+" "+s.names.lock(key) {
+			if m, err := bobs.ReceiveMessage(t.Context()); err != nil || m.Payload != storetest.Bob1+" "+s.names.Lock(key) {
 				t.Errorf("%v, %v", m, err)
 			}
 		})
@@ -50,17 +51,17 @@ func TestWhereSPublishIsRefusedItIsPublished(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			rdb := redistest.Start(t, args...).Client(t)
 			s := newStore(t, rdb)
-			s.mode.Store("S")
-			before := state{value: me1, ttl: ttl, line: []string{bob1, eve1}}
-			before.put(t, rdb)
-			audit := listenAs(t, rdb, bob)
+			s.setMode("S")
+			before := storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Queue: []string{storetest.Bob1, storetest.Eve1}}
+			before.Put(t, rdb)
+			audit := listenAs(t, rdb, storetest.Bob)
 			if got := release(t, s); got.end != store.Handed {
 				t.Errorf("%+v", got)
 			}
-			if said := audit.heard(t, rdb); !slices.Equal(said, []string{bob1 + " p:k"}) {
+			if said := audit.heard(t, rdb); !slices.Equal(said, []string{storetest.Bob1 + " p:k"}) {
 				t.Errorf("said %q", said)
 			}
-			before.put(t, rdb)
+			before.Put(t, rdb)
 			if got := release(t, s); got.end != store.Handed { // to one who cannot be counted
 				t.Errorf("%+v", got)
 			}
@@ -71,8 +72,8 @@ func TestWhereSPublishIsRefusedItIsPublished(t *testing.T) {
 func TestWhereBothAreRefusedNobodyListens(t *testing.T) {
 	rdb := redistest.Start(t, "--user", "default", "on", "nopass", "~*", "&*", "+@all", "-spublish", "-publish").Client(t)
 	s := newStore(t, rdb)
-	s.mode.Store("S")
-	state{value: me1, ttl: ttl, line: []string{bob1}}.put(t, rdb)
+	s.setMode("S")
+	storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Queue: []string{storetest.Bob1}}.Put(t, rdb)
 	if got := release(t, s); got.end != store.Freed {
 		t.Errorf("%+v", got)
 	}

@@ -3,6 +3,9 @@ package redisstore
 import (
 	"sync"
 
+	"github.com/reqlock/reqlock/internal/redis/command"
+	"github.com/reqlock/reqlock/internal/redis/keyspace"
+	"github.com/reqlock/reqlock/internal/redis/pipeline"
 	"github.com/reqlock/reqlock/internal/store"
 )
 
@@ -12,14 +15,14 @@ import (
 func (s *Store) Take(r store.Request, done func(store.Answer, error)) {
 	t := s.asks.get()
 	t.begin(s, t, &r)
-	if s.replicas.wanted() {
-		t.sayScript(&s.scripts.take, &r)
+	if s.acknowledged {
+		t.sayScript(&s.scripts.Take, &r)
 		t.sayLease(&r)
 	} else {
 		t.sayTake(&r)
 	}
 	t.done, t.decode = done, decodeTake
-	s.lanesOf(&t.call).takes.do(&t.call)
+	s.pipeline.Do(&t.Call, pipeline.Acquire)
 }
 
 // Enqueue runs enqueue.lua, or begin.lua for an attempt.
@@ -30,23 +33,23 @@ func (s *Store) Enqueue(r store.Request, done func(store.Answer, error)) {
 	}
 	t := s.asks.get()
 	t.begin(s, t, &r)
-	t.sayScript(&s.scripts.enqueue, &r)
-	t.sayKey(&t.line, lineSuffix)
+	t.sayScript(&s.scripts.Enqueue, &r)
+	t.sayKey(&t.line, keyspace.QueueSuffix)
 	t.sayFence(&r)
 	t.sayLine(&r)
 	t.sayAsk(&r)
 	t.done, t.decode = done, decodeEnqueue
-	s.lanesOf(&t.call).takes.do(&t.call)
+	s.pipeline.Do(&t.Call, pipeline.Acquire)
 }
 
 // Renew runs renew.lua.
 func (s *Store) Renew(r store.Request, done func(store.Renewal, error)) {
 	t := s.renewals.get()
 	t.begin(s, t, &r)
-	t.sayScript(&s.scripts.renew, &r)
-	t.sayKey(&t.line, lineSuffix)
+	t.sayScript(&s.scripts.Renew, &r)
+	t.sayKey(&t.line, keyspace.QueueSuffix)
 	if r.Attempt != nil {
-		t.sayKey(&t.record, recordSuffix)
+		t.sayKey(&t.record, keyspace.RecordSuffix)
 	}
 	t.sayFence(&r)
 	t.sayLease(&r)
@@ -55,7 +58,7 @@ func (s *Store) Renew(r store.Request, done func(store.Renewal, error)) {
 		t.args = append(t.args, t.keep.number(r.Attempt.Keep.Milliseconds()))
 	}
 	t.done = done
-	s.renewsOf(s.lanesOf(&t.call)).do(&t.call)
+	s.pipeline.Do(&t.Call, pipeline.Renew)
 }
 
 // Release runs release.lua, or finish.lua for an attempt.
@@ -66,13 +69,13 @@ func (s *Store) Release(r store.Request, done func(store.Released, error)) {
 	}
 	t := s.releases.get()
 	t.begin(s, t, &r)
-	t.sayScript(&s.scripts.release, &r)
-	t.sayKey(&t.line, lineSuffix)
+	t.sayScript(&s.scripts.Release, &r)
+	t.sayKey(&t.line, keyspace.QueueSuffix)
 	t.sayLine(&r)
 	t.args = append(t.args, t.rejoined.set(r.Rejoin))
 	t.brief = r.Alone && r.Rejoin == ""
 	t.done, t.decode = done, decodeRelease
-	s.lanesOf(&t.call).keeps.do(&t.call)
+	s.pipeline.Do(&t.Call, pipeline.Release)
 }
 
 // pool keeps transitions that are over, with their memory, for the next ones.
@@ -87,58 +90,58 @@ func (p *pool[T]) get() *T {
 
 // asking is a Take or an Enqueue.
 type asking struct {
-	exchange
+	operation
 	done   func(store.Answer, error)
-	decode func(got reply, x *exchange) (store.Answer, error)
+	decode func(got pipeline.Reply, x *operation) (store.Answer, error)
 }
 
-func (t *asking) settle(got reply, uncertain bool) {
-	answer, err := t.decode(got, &t.exchange)
+func (t *asking) Settle(got pipeline.Reply, uncertain bool) {
+	answer, err := t.decode(got, &t.operation)
 	switch {
 	case err != nil:
-		t.done(store.Answer{}, newFault(err, uncertain))
+		t.done(store.Answer{}, command.NewFault(err, uncertain))
 		return
-	case answer.Granted && got.unconfirmed != nil:
-		t.done(store.Answer{}, newFault(got.unconfirmed, true))
+	case answer.Granted && got.Unconfirmed != nil:
+		t.done(store.Answer{}, command.NewFault(got.Unconfirmed, true))
 		return
 	}
 	t.done(answer, nil)
 }
 
-// late reports a key that a send has won which was left behind.
-func (t *asking) late(got reply) {
-	if answer, err := t.decode(got, &t.exchange); err == nil && answer.Granted {
+// Late reports a key that a send has won which was left behind.
+func (t *asking) Late(got pipeline.Reply) {
+	if answer, err := t.decode(got, &t.operation); err == nil && answer.Granted {
 		t.store.lateGrant(t.request.Key, t.request.Token)
 	}
 }
 
-func (t *asking) free() {
+func (t *asking) Free() {
 	t.clear()
 	t.done = nil
 	t.store.asks.free.Put(t)
 }
 
 type renewing struct {
-	exchange
+	operation
 	done func(store.Renewal, error)
 }
 
-func (t *renewing) settle(got reply, uncertain bool) {
-	renewal, err := decodeRenew(got, &t.exchange)
+func (t *renewing) Settle(got pipeline.Reply, uncertain bool) {
+	renewal, err := decodeRenew(got, &t.operation)
 	switch {
 	case err != nil:
-		t.done(store.Renewal{}, newFault(err, uncertain))
+		t.done(store.Renewal{}, command.NewFault(err, uncertain))
 		return
-	case renewal.Held && got.unconfirmed != nil:
-		t.done(store.Renewal{}, newFault(got.unconfirmed, true))
+	case renewal.Held && got.Unconfirmed != nil:
+		t.done(store.Renewal{}, command.NewFault(got.Unconfirmed, true))
 		return
 	}
 	t.done(renewal, nil)
 }
 
-func (t *renewing) late(reply) {}
+func (t *renewing) Late(pipeline.Reply) {}
 
-func (t *renewing) free() {
+func (t *renewing) Free() {
 	t.clear()
 	t.done = nil
 	t.store.renewals.free.Put(t)
@@ -146,39 +149,39 @@ func (t *renewing) free() {
 
 // releasing is a Release.
 type releasing struct {
-	exchange
+	operation
 	done   func(store.Released, error)
-	decode func(got reply, x *exchange) (store.Released, error)
+	decode func(got pipeline.Reply, x *operation) (store.Released, error)
 }
 
-// settle reads the answer. A token that is gone at the second send may have
+// Settle reads the answer. A token that is gone at the second send may have
 // been released by the first one: then it is not known what became of the key. Nor
 // does a key that was kept count where replicas have to know of it: no release waits
 // for them, and the token that has rejoined asks again, and waits. What was done
 // counts only once they know of it.
-func (t *releasing) settle(got reply, uncertain bool) {
-	released, err := t.decode(got, &t.exchange)
+func (t *releasing) Settle(got pipeline.Reply, uncertain bool) {
+	released, err := t.decode(got, &t.operation)
 	switch {
 	case err != nil:
-		t.done(store.Released{}, newFault(err, uncertain))
+		t.done(store.Released{}, command.NewFault(err, uncertain))
 		return
-	case released.End == store.NotHeld && uncertain, released.End == store.Kept && t.store.replicas.wanted():
+	case released.End == store.NotHeld && uncertain, released.End == store.Kept && t.store.acknowledged:
 		released.End = store.Unsure
 	}
-	if got.unconfirmed != nil && released.Stored != store.NotStored {
-		t.done(store.Released{}, newFault(got.unconfirmed, true))
+	if got.Unconfirmed != nil && released.Stored != store.NotStored {
+		t.done(store.Released{}, command.NewFault(got.Unconfirmed, true))
 		return
 	}
 	t.done(released, nil)
 }
 
-func (t *releasing) late(got reply) {
-	if released, err := t.decode(got, &t.exchange); err == nil && released.End == store.Kept {
+func (t *releasing) Late(got pipeline.Reply) {
+	if released, err := t.decode(got, &t.operation); err == nil && released.End == store.Kept {
 		t.store.lateGrant(t.request.Key, t.request.Rejoin)
 	}
 }
 
-func (t *releasing) free() {
+func (t *releasing) Free() {
 	t.clear()
 	t.done = nil
 	t.store.releases.free.Put(t)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/reqlock/reqlock/internal/store"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
 // outcome is what any of the transitions answers.
@@ -60,7 +61,7 @@ func answered(t *testing.T, asked time.Time, got store.Answer, err error) outcom
 func take(t *testing.T, s *syncStore) outcome {
 	t.Helper()
 	asked := time.Now()
-	got, err := s.Take(t.Context(), request(me1))
+	got, err := s.Take(t.Context(), storetest.Request(storetest.Me1))
 	return answered(t, asked, got, err)
 }
 
@@ -73,13 +74,13 @@ func takeOld(t *testing.T, s *syncStore) outcome {
 func enqueue(t *testing.T, s *syncStore) outcome {
 	t.Helper()
 	asked := time.Now()
-	got, err := s.Enqueue(t.Context(), request(me1))
+	got, err := s.Enqueue(t.Context(), storetest.Request(storetest.Me1))
 	return answered(t, asked, got, err)
 }
 
 func try(t *testing.T, s *syncStore) outcome {
 	t.Helper()
-	r := request(me1)
+	r := storetest.Request(storetest.Me1)
 	r.Join = false
 	asked := time.Now()
 	got, err := s.Enqueue(t.Context(), r)
@@ -89,7 +90,7 @@ func try(t *testing.T, s *syncStore) outcome {
 func renew(t *testing.T, s *syncStore) outcome {
 	t.Helper()
 	asked := time.Now()
-	got, err := s.Renew(t.Context(), request(me1))
+	got, err := s.Renew(t.Context(), storetest.Request(storetest.Me1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +100,7 @@ func renew(t *testing.T, s *syncStore) outcome {
 
 func release(t *testing.T, s *syncStore) outcome {
 	t.Helper()
-	got, err := s.Release(t.Context(), request(me1))
+	got, err := s.Release(t.Context(), storetest.Request(storetest.Me1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,8 +109,8 @@ func release(t *testing.T, s *syncStore) outcome {
 
 func rejoin(t *testing.T, s *syncStore) outcome {
 	t.Helper()
-	r := request(me1)
-	r.Rejoin = me2
+	r := storetest.Request(storetest.Me1)
+	r.Rejoin = storetest.Me2
 	asked := time.Now()
 	got, err := s.Release(t.Context(), r)
 	if err != nil {
@@ -125,7 +126,7 @@ func rejoin(t *testing.T, s *syncStore) outcome {
 func inCluster(do transition) transition {
 	return func(t *testing.T, s *syncStore) outcome {
 		t.Helper()
-		s.mode.Store("B")
+		s.setMode("B")
 		return do(t, s)
 	}
 }
@@ -135,9 +136,9 @@ type transitionTest struct {
 	name          string
 	do            transition
 	hears         []string // the processes that listen
-	before        state
+	before        storetest.State
 	first, second outcome
-	after         state
+	after         storetest.State
 	said          []string
 }
 
@@ -145,294 +146,294 @@ var transitions = []transitionTest{
 	{
 		name: "take a free key", do: take,
 		first: outcome{granted: true, line: -1}, second: outcome{granted: true, line: -1},
-		after: state{value: me1, ttl: ttl},
+		after: storetest.State{Value: storetest.Me1, TTL: storetest.TTL},
 	},
 	{
 		name: "take our own key: its life is not raised", do: take,
-		before: state{value: me1, ttl: claim},
+		before: storetest.State{Value: storetest.Me1, TTL: storetest.Claim},
 		first:  outcome{granted: true, line: -1}, second: outcome{granted: true, line: -1},
-		after: state{value: me1, ttl: claim},
+		after: storetest.State{Value: storetest.Me1, TTL: storetest.Claim},
 	},
 	{
 		name: "take another's key", do: take,
-		before: state{value: "other", ttl: time.Hour},
+		before: storetest.State{Value: "other", TTL: time.Hour},
 		first:  outcome{holder: "other"}, second: outcome{holder: "other"},
-		after: state{value: "other", ttl: time.Hour},
+		after: storetest.State{Value: "other", TTL: time.Hour},
 	},
 	{
-		name: "take past a line", do: take, hears: []string{bob},
-		before: state{line: []string{bob1}},
+		name: "take past a line", do: take, hears: []string{storetest.Bob},
+		before: storetest.State{Queue: []string{storetest.Bob1}},
 		first:  outcome{granted: true, line: -1}, second: outcome{granted: true, line: -1},
-		after: state{value: me1, ttl: ttl, line: []string{bob1}},
+		after: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Queue: []string{storetest.Bob1}},
 	},
 	{
 		name: "take, old server, a free key", do: takeOld,
 		first: outcome{granted: true, line: -1}, second: outcome{granted: true, line: -1},
-		after: state{value: me1, ttl: ttl},
+		after: storetest.State{Value: storetest.Me1, TTL: storetest.TTL},
 	},
 	{
 		name: "take, old server, our own key", do: takeOld,
-		before: state{value: me1, ttl: claim},
+		before: storetest.State{Value: storetest.Me1, TTL: storetest.Claim},
 		first:  outcome{granted: true, line: -1}, second: outcome{granted: true, line: -1},
-		after: state{value: me1, ttl: claim},
+		after: storetest.State{Value: storetest.Me1, TTL: storetest.Claim},
 	},
 	{
 		name: "take, old server, another's key", do: takeOld,
-		before: state{value: "other", ttl: time.Hour},
+		before: storetest.State{Value: "other", TTL: time.Hour},
 		first:  outcome{holder: "other"}, second: outcome{holder: "other"},
-		after: state{value: "other", ttl: time.Hour},
+		after: storetest.State{Value: "other", TTL: time.Hour},
 	},
 
 	{
 		name: "enqueue for a free key", do: enqueue,
 		first: outcome{granted: true}, second: outcome{granted: true},
-		after: state{value: me1, ttl: ttl},
+		after: storetest.State{Value: storetest.Me1, TTL: storetest.TTL},
 	},
 	{
-		name: "confirm a grant: a full life", do: enqueue, hears: []string{bob},
-		before: state{value: me1, ttl: claim, line: []string{bob1}},
+		name: "confirm a grant: a full life", do: enqueue, hears: []string{storetest.Bob},
+		before: storetest.State{Value: storetest.Me1, TTL: storetest.Claim, Queue: []string{storetest.Bob1}},
 		first:  outcome{granted: true, line: 1}, second: outcome{granted: true, line: 1},
-		after: state{value: me1, ttl: ttl, line: []string{bob1}},
+		after: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Queue: []string{storetest.Bob1}},
 	},
 	{
 		name: "confirm a grant: never a shorter life", do: enqueue,
-		before: state{value: me1, ttl: time.Hour},
+		before: storetest.State{Value: storetest.Me1, TTL: time.Hour},
 		first:  outcome{granted: true}, second: outcome{granted: true},
-		after: state{value: me1, ttl: time.Hour},
+		after: storetest.State{Value: storetest.Me1, TTL: time.Hour},
 	},
 	{
 		name: "confirm a late take: out of the line", do: enqueue,
-		before: state{value: me1, ttl: claim, line: []string{bob1, me1, eve1}},
+		before: storetest.State{Value: storetest.Me1, TTL: storetest.Claim, Queue: []string{storetest.Bob1, storetest.Me1, storetest.Eve1}},
 		first:  outcome{granted: true, line: 2}, second: outcome{granted: true, line: 2},
-		after: state{value: me1, ttl: ttl, line: []string{bob1, eve1}},
+		after: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Queue: []string{storetest.Bob1, storetest.Eve1}},
 	},
 	{
 		name: "enqueue behind a foreign client", do: enqueue,
-		before: state{value: "other", ttl: time.Hour},
+		before: storetest.State{Value: "other", TTL: time.Hour},
 		first:  outcome{holder: "other", remaining: time.Hour, silent: true},
 		second: outcome{holder: "other", remaining: time.Hour, silent: true},
-		after:  state{value: "other", ttl: time.Hour, line: []string{me1}},
+		after:  storetest.State{Value: "other", TTL: time.Hour, Queue: []string{storetest.Me1}},
 	},
 	{
-		name: "enqueue behind a foreign client that nearly has our form", do: enqueue, hears: []string{bob},
-		before: state{value: bob + "b:1", ttl: time.Hour},
-		first:  outcome{holder: bob + "b:1", remaining: time.Hour, silent: true},
-		second: outcome{holder: bob + "b:1", remaining: time.Hour, silent: true},
-		after:  state{value: bob + "b:1", ttl: time.Hour, line: []string{me1}},
+		name: "enqueue behind a foreign client that nearly has our form", do: enqueue, hears: []string{storetest.Bob},
+		before: storetest.State{Value: storetest.Bob + "b:1", TTL: time.Hour},
+		first:  outcome{holder: storetest.Bob + "b:1", remaining: time.Hour, silent: true},
+		second: outcome{holder: storetest.Bob + "b:1", remaining: time.Hour, silent: true},
+		after:  storetest.State{Value: storetest.Bob + "b:1", TTL: time.Hour, Queue: []string{storetest.Me1}},
 	},
 	{
 		name: "enqueue behind a key without an end", do: enqueue,
-		before: state{value: "other"},
+		before: storetest.State{Value: "other"},
 		first:  outcome{holder: "other", remaining: -1, silent: true},
 		second: outcome{holder: "other", remaining: -1, silent: true},
-		after:  state{value: "other", line: []string{me1}},
+		after:  storetest.State{Value: "other", Queue: []string{storetest.Me1}},
 	},
 	{
-		name: "enqueue behind one of us: the first of the line tells it", do: enqueue, hears: []string{bob},
-		before: state{value: bob1, ttl: time.Hour},
-		first:  outcome{holder: bob1, remaining: time.Hour}, second: outcome{holder: bob1, remaining: time.Hour},
-		after: state{value: bob1, ttl: time.Hour, line: []string{me1}},
-		said:  []string{bob1 + " p:k", bob1 + " p:k"},
+		name: "enqueue behind one of us: the first of the line tells it", do: enqueue, hears: []string{storetest.Bob},
+		before: storetest.State{Value: storetest.Bob1, TTL: time.Hour},
+		first:  outcome{holder: storetest.Bob1, remaining: time.Hour}, second: outcome{holder: storetest.Bob1, remaining: time.Hour},
+		after: storetest.State{Value: storetest.Bob1, TTL: time.Hour, Queue: []string{storetest.Me1}},
+		said:  []string{storetest.Bob1 + " p:k", storetest.Bob1 + " p:k"},
 	},
 	{
 		name: "enqueue behind one of us that does not listen", do: enqueue,
-		before: state{value: bob1, ttl: time.Hour},
-		first:  outcome{holder: bob1, remaining: time.Hour}, second: outcome{holder: bob1, remaining: time.Hour},
-		after: state{value: bob1, ttl: time.Hour, line: []string{me1}},
+		before: storetest.State{Value: storetest.Bob1, TTL: time.Hour},
+		first:  outcome{holder: storetest.Bob1, remaining: time.Hour}, second: outcome{holder: storetest.Bob1, remaining: time.Hour},
+		after: storetest.State{Value: storetest.Bob1, TTL: time.Hour, Queue: []string{storetest.Me1}},
 	},
 	{
-		name: "enqueue as the second in line: tells nobody", do: enqueue, hears: []string{bob, eve},
-		before: state{value: bob1, ttl: time.Hour, line: []string{eve1}},
-		first:  outcome{holder: bob1, remaining: time.Hour}, second: outcome{holder: bob1, remaining: time.Hour},
-		after: state{value: bob1, ttl: time.Hour, line: []string{eve1, me1}},
+		name: "enqueue as the second in line: tells nobody", do: enqueue, hears: []string{storetest.Bob, storetest.Eve},
+		before: storetest.State{Value: storetest.Bob1, TTL: time.Hour, Queue: []string{storetest.Eve1}},
+		first:  outcome{holder: storetest.Bob1, remaining: time.Hour}, second: outcome{holder: storetest.Bob1, remaining: time.Hour},
+		after: storetest.State{Value: storetest.Bob1, TTL: time.Hour, Queue: []string{storetest.Eve1, storetest.Me1}},
 	},
 	{
 		name: "enqueue as the second in line behind a foreign client: the first one polls", do: enqueue,
-		before: state{value: "other", ttl: time.Hour, line: []string{eve1}},
+		before: storetest.State{Value: "other", TTL: time.Hour, Queue: []string{storetest.Eve1}},
 		first:  outcome{holder: "other", remaining: time.Hour}, second: outcome{holder: "other", remaining: time.Hour},
-		after: state{value: "other", ttl: time.Hour, line: []string{eve1, me1}},
+		after: storetest.State{Value: "other", TTL: time.Hour, Queue: []string{storetest.Eve1, storetest.Me1}},
 	},
 	{
-		name: "enqueue behind another token of our own: not adopted", do: enqueue, hears: []string{me},
-		before: state{value: me2, ttl: time.Hour},
-		first:  outcome{holder: me2, remaining: time.Hour}, second: outcome{holder: me2, remaining: time.Hour},
-		after: state{value: me2, ttl: time.Hour, line: []string{me1}},
-		said:  []string{me2 + " p:k", me2 + " p:k"},
+		name: "enqueue behind another token of our own: not adopted", do: enqueue, hears: []string{storetest.Me},
+		before: storetest.State{Value: storetest.Me2, TTL: time.Hour},
+		first:  outcome{holder: storetest.Me2, remaining: time.Hour}, second: outcome{holder: storetest.Me2, remaining: time.Hour},
+		after: storetest.State{Value: storetest.Me2, TTL: time.Hour, Queue: []string{storetest.Me1}},
+		said:  []string{storetest.Me2 + " p:k", storetest.Me2 + " p:k"},
 	},
 	{
-		name: "enqueue for a free key behind a living line: the line goes first", do: enqueue, hears: []string{bob},
-		before: state{line: []string{bob1}},
-		first:  outcome{holder: bob1, remaining: claim}, second: outcome{holder: bob1, remaining: claim},
-		after: state{value: bob1, ttl: claim, line: []string{me1}},
-		said:  []string{bob1 + " p:k", bob1 + " p:k"},
+		name: "enqueue for a free key behind a living line: the line goes first", do: enqueue, hears: []string{storetest.Bob},
+		before: storetest.State{Queue: []string{storetest.Bob1}},
+		first:  outcome{holder: storetest.Bob1, remaining: storetest.Claim}, second: outcome{holder: storetest.Bob1, remaining: storetest.Claim},
+		after: storetest.State{Value: storetest.Bob1, TTL: storetest.Claim, Queue: []string{storetest.Me1}},
+		said:  []string{storetest.Bob1 + " p:k", storetest.Bob1 + " p:k"},
 	},
 	{
-		name: "enqueue for a free key behind a living line: our place is kept", do: enqueue, hears: []string{bob},
-		before: state{line: []string{bob1, me1, eve1}},
-		first:  outcome{holder: bob1, remaining: claim}, second: outcome{holder: bob1, remaining: claim},
-		after: state{value: bob1, ttl: claim, line: []string{me1, eve1}},
-		said:  []string{bob1 + " p:k", bob1 + " p:k"},
+		name: "enqueue for a free key behind a living line: our place is kept", do: enqueue, hears: []string{storetest.Bob},
+		before: storetest.State{Queue: []string{storetest.Bob1, storetest.Me1, storetest.Eve1}},
+		first:  outcome{holder: storetest.Bob1, remaining: storetest.Claim}, second: outcome{holder: storetest.Bob1, remaining: storetest.Claim},
+		after: storetest.State{Value: storetest.Bob1, TTL: storetest.Claim, Queue: []string{storetest.Me1, storetest.Eve1}},
+		said:  []string{storetest.Bob1 + " p:k", storetest.Bob1 + " p:k"},
 	},
 	{
-		name: "enqueue for a free key behind the dead", do: enqueue, hears: []string{eve},
-		before: state{line: []string{bob1, "junk", bob2, me1, eve1}},
+		name: "enqueue for a free key behind the dead", do: enqueue, hears: []string{storetest.Eve},
+		before: storetest.State{Queue: []string{storetest.Bob1, "junk", storetest.Bob2, storetest.Me1, storetest.Eve1}},
 		first:  outcome{granted: true, line: 1}, second: outcome{granted: true, line: 1},
-		after: state{value: me1, ttl: ttl, line: []string{eve1}},
+		after: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Queue: []string{storetest.Eve1}},
 	},
 	{
 		name: "enqueue for a free key behind the dead alone", do: enqueue,
-		before: state{line: []string{bob1, bob2}},
+		before: storetest.State{Queue: []string{storetest.Bob1, storetest.Bob2}},
 		first:  outcome{granted: true}, second: outcome{granted: true},
-		after: state{value: me1, ttl: ttl},
+		after: storetest.State{Value: storetest.Me1, TTL: storetest.TTL},
 	},
 	{
 		name: "enqueue in a cluster: who cannot be counted goes first", do: inCluster(enqueue),
-		before: state{line: []string{bob1}},
-		first:  outcome{holder: bob1, remaining: claim}, second: outcome{holder: bob1, remaining: claim},
-		after: state{value: bob1, ttl: claim, line: []string{me1}},
+		before: storetest.State{Queue: []string{storetest.Bob1}},
+		first:  outcome{holder: storetest.Bob1, remaining: storetest.Claim}, second: outcome{holder: storetest.Bob1, remaining: storetest.Claim},
+		after: storetest.State{Value: storetest.Bob1, TTL: storetest.Claim, Queue: []string{storetest.Me1}},
 	},
 	{
 		name: "the line's life is raised", do: enqueue,
-		before: state{value: "other", ttl: time.Hour, line: []string{me1}, lineTTL: 20 * time.Second},
+		before: storetest.State{Value: "other", TTL: time.Hour, Queue: []string{storetest.Me1}, QueueTTL: 20 * time.Second},
 		first:  outcome{holder: "other", remaining: time.Hour, silent: true},
 		second: outcome{holder: "other", remaining: time.Hour, silent: true},
-		after:  state{value: "other", ttl: time.Hour, line: []string{me1}},
+		after:  storetest.State{Value: "other", TTL: time.Hour, Queue: []string{storetest.Me1}},
 	},
 	{
 		name: "the line's life is never shortened", do: enqueue,
-		before: state{value: "other", ttl: time.Hour, line: []string{eve1}, lineTTL: time.Hour},
+		before: storetest.State{Value: "other", TTL: time.Hour, Queue: []string{storetest.Eve1}, QueueTTL: time.Hour},
 		first:  outcome{holder: "other", remaining: time.Hour}, second: outcome{holder: "other", remaining: time.Hour},
-		after: state{value: "other", ttl: time.Hour, line: []string{eve1, me1}, lineTTL: time.Hour},
+		after: storetest.State{Value: "other", TTL: time.Hour, Queue: []string{storetest.Eve1, storetest.Me1}, QueueTTL: time.Hour},
 	},
 
 	{
 		name: "try a free key", do: try,
 		first: outcome{granted: true}, second: outcome{granted: true},
-		after: state{value: me1, ttl: ttl},
+		after: storetest.State{Value: storetest.Me1, TTL: storetest.TTL},
 	},
 	{
-		name: "try a held key: never joins", do: try, hears: []string{bob},
-		before: state{value: bob1, ttl: time.Hour},
-		first:  outcome{holder: bob1, remaining: time.Hour}, second: outcome{holder: bob1, remaining: time.Hour},
-		after: state{value: bob1, ttl: time.Hour},
+		name: "try a held key: never joins", do: try, hears: []string{storetest.Bob},
+		before: storetest.State{Value: storetest.Bob1, TTL: time.Hour},
+		first:  outcome{holder: storetest.Bob1, remaining: time.Hour}, second: outcome{holder: storetest.Bob1, remaining: time.Hour},
+		after: storetest.State{Value: storetest.Bob1, TTL: time.Hour},
 	},
 	{
-		name: "try a free key with a living line: the first of it goes first", do: try, hears: []string{bob},
-		before: state{line: []string{bob1, eve1}},
-		first:  outcome{holder: bob1, remaining: claim}, second: outcome{holder: bob1, remaining: claim},
-		after: state{value: bob1, ttl: claim, line: []string{eve1}},
-		said:  []string{bob1 + " p:k"},
+		name: "try a free key with a living line: the first of it goes first", do: try, hears: []string{storetest.Bob},
+		before: storetest.State{Queue: []string{storetest.Bob1, storetest.Eve1}},
+		first:  outcome{holder: storetest.Bob1, remaining: storetest.Claim}, second: outcome{holder: storetest.Bob1, remaining: storetest.Claim},
+		after: storetest.State{Value: storetest.Bob1, TTL: storetest.Claim, Queue: []string{storetest.Eve1}},
+		said:  []string{storetest.Bob1 + " p:k"},
 	},
 	{
 		name: "try a free key with a dead line", do: try,
-		before: state{line: []string{bob1, eve1}},
+		before: storetest.State{Queue: []string{storetest.Bob1, storetest.Eve1}},
 		first:  outcome{granted: true}, second: outcome{granted: true},
-		after: state{value: me1, ttl: ttl},
+		after: storetest.State{Value: storetest.Me1, TTL: storetest.TTL},
 	},
 
 	{
 		name: "renew our key", do: renew,
-		before: state{value: me1, ttl: claim, line: []string{bob1, eve1}},
+		before: storetest.State{Value: storetest.Me1, TTL: storetest.Claim, Queue: []string{storetest.Bob1, storetest.Eve1}},
 		first:  outcome{granted: true, line: 2}, second: outcome{granted: true, line: 2},
-		after: state{value: me1, ttl: ttl, line: []string{bob1, eve1}},
+		after: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Queue: []string{storetest.Bob1, storetest.Eve1}},
 	},
 	{
 		name: "renew our key: never shorter", do: renew,
-		before: state{value: me1, ttl: time.Hour},
+		before: storetest.State{Value: storetest.Me1, TTL: time.Hour},
 		first:  outcome{granted: true}, second: outcome{granted: true},
-		after: state{value: me1, ttl: time.Hour},
+		after: storetest.State{Value: storetest.Me1, TTL: time.Hour},
 	},
 	{
 		name: "renew another's key", do: renew,
-		before: state{value: me2, ttl: time.Hour},
-		after:  state{value: me2, ttl: time.Hour},
+		before: storetest.State{Value: storetest.Me2, TTL: time.Hour},
+		after:  storetest.State{Value: storetest.Me2, TTL: time.Hour},
 	},
 	{name: "renew no key: not created", do: renew},
 
 	{
 		name: "release our key", do: release,
-		before: state{value: me1, ttl: ttl},
+		before: storetest.State{Value: storetest.Me1, TTL: storetest.TTL},
 		first:  outcome{end: store.Freed}, second: outcome{end: store.NotHeld},
 	},
 	{
 		name: "release another's key", do: release,
-		before: state{value: me2, ttl: ttl},
-		after:  state{value: me2, ttl: ttl},
+		before: storetest.State{Value: storetest.Me2, TTL: storetest.TTL},
+		after:  storetest.State{Value: storetest.Me2, TTL: storetest.TTL},
 	},
 	{name: "release no key", do: release},
 	{
-		name: "release to the first that listens", do: release, hears: []string{eve},
-		before: state{value: me1, ttl: ttl, line: []string{bob1, "junk", eve1, bob2}},
+		name: "release to the first that listens", do: release, hears: []string{storetest.Eve},
+		before: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Queue: []string{storetest.Bob1, "junk", storetest.Eve1, storetest.Bob2}},
 		first:  outcome{end: store.Handed}, second: outcome{end: store.NotHeld},
-		after: state{value: eve1, ttl: claim, line: []string{bob2}},
-		said:  []string{eve1 + " p:k"},
+		after: storetest.State{Value: storetest.Eve1, TTL: storetest.Claim, Queue: []string{storetest.Bob2}},
+		said:  []string{storetest.Eve1 + " p:k"},
 	},
 	{
 		name: "release to the dead alone", do: release,
-		before: state{value: me1, ttl: ttl, line: []string{bob1, eve1}},
+		before: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Queue: []string{storetest.Bob1, storetest.Eve1}},
 		first:  outcome{end: store.Freed}, second: outcome{end: store.NotHeld},
 	},
 	{
 		name: "release in a cluster: to who cannot be counted", do: inCluster(release),
-		before: state{value: me1, ttl: ttl, line: []string{bob1, eve1}},
+		before: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Queue: []string{storetest.Bob1, storetest.Eve1}},
 		first:  outcome{end: store.Handed}, second: outcome{end: store.NotHeld},
-		after: state{value: bob1, ttl: claim, line: []string{eve1}},
+		after: storetest.State{Value: storetest.Bob1, TTL: storetest.Claim, Queue: []string{storetest.Eve1}},
 	},
 	{
-		name: "leave the line", do: release, hears: []string{bob, eve},
-		before: state{value: bob1, ttl: ttl, line: []string{eve1, me1, bob2}},
-		after:  state{value: bob1, ttl: ttl, line: []string{eve1, bob2}},
+		name: "leave the line", do: release, hears: []string{storetest.Bob, storetest.Eve},
+		before: storetest.State{Value: storetest.Bob1, TTL: storetest.TTL, Queue: []string{storetest.Eve1, storetest.Me1, storetest.Bob2}},
+		after:  storetest.State{Value: storetest.Bob1, TTL: storetest.TTL, Queue: []string{storetest.Eve1, storetest.Bob2}},
 	},
 	{
-		name: "leave as a grant comes: it is passed on", do: release, hears: []string{eve},
-		before: state{value: me1, ttl: claim, line: []string{eve1}},
+		name: "leave as a grant comes: it is passed on", do: release, hears: []string{storetest.Eve},
+		before: storetest.State{Value: storetest.Me1, TTL: storetest.Claim, Queue: []string{storetest.Eve1}},
 		first:  outcome{end: store.Handed}, second: outcome{end: store.NotHeld},
-		after: state{value: eve1, ttl: claim},
-		said:  []string{eve1 + " p:k"},
+		after: storetest.State{Value: storetest.Eve1, TTL: storetest.Claim},
+		said:  []string{storetest.Eve1 + " p:k"},
 	},
 	{
-		name: "release after a late take: out of the line too", do: release, hears: []string{me},
-		before: state{value: me1, ttl: ttl, line: []string{me1}},
+		name: "release after a late take: out of the line too", do: release, hears: []string{storetest.Me},
+		before: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Queue: []string{storetest.Me1}},
 		first:  outcome{end: store.Freed}, second: outcome{end: store.NotHeld},
 	},
 	{
-		name: "rejoin behind another", do: rejoin, hears: []string{bob},
-		before: state{value: me1, ttl: ttl, line: []string{bob1, eve1}},
+		name: "rejoin behind another", do: rejoin, hears: []string{storetest.Bob},
+		before: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Queue: []string{storetest.Bob1, storetest.Eve1}},
 		first:  outcome{end: store.Handed}, second: outcome{end: store.NotHeld},
-		after: state{value: bob1, ttl: claim, line: []string{eve1, me2}},
-		said:  []string{bob1 + " p:k"},
+		after: storetest.State{Value: storetest.Bob1, TTL: storetest.Claim, Queue: []string{storetest.Eve1, storetest.Me2}},
+		said:  []string{storetest.Bob1 + " p:k"},
 	},
 	{
 		name: "rejoin alone: kept", do: rejoin,
-		before: state{value: me1, ttl: claim},
+		before: storetest.State{Value: storetest.Me1, TTL: storetest.Claim},
 		first:  outcome{end: store.Kept}, second: outcome{end: store.NotHeld},
-		after: state{value: me2, ttl: ttl},
+		after: storetest.State{Value: storetest.Me2, TTL: storetest.TTL},
 	},
 	{
 		name: "rejoin behind the dead: kept", do: rejoin,
-		before: state{value: me1, ttl: claim, line: []string{bob1, eve1}},
+		before: storetest.State{Value: storetest.Me1, TTL: storetest.Claim, Queue: []string{storetest.Bob1, storetest.Eve1}},
 		first:  outcome{end: store.Kept}, second: outcome{end: store.NotHeld},
-		after: state{value: me2, ttl: ttl},
+		after: storetest.State{Value: storetest.Me2, TTL: storetest.TTL},
 	},
 	{
 		name: "rejoin without the key: nobody rejoins", do: rejoin,
-		before: state{value: bob1, ttl: ttl, line: []string{me1, eve1}},
-		after:  state{value: bob1, ttl: ttl, line: []string{eve1}},
+		before: storetest.State{Value: storetest.Bob1, TTL: storetest.TTL, Queue: []string{storetest.Me1, storetest.Eve1}},
+		after:  storetest.State{Value: storetest.Bob1, TTL: storetest.TTL, Queue: []string{storetest.Eve1}},
 	},
 }
 
 //faults:row 9, 11: releases of others' keys, and renewals, which create none
 //faults:row 46: commits of one that was overtaken
 func TestTransitions(t *testing.T) {
-	onEachServer(t, func(t *testing.T, rdb redis.UniversalClient) {
-		checkTransitions(t, rdb, newStore(t, rdb).mode.Load().(string))
+	storetest.OnEachServer(t, func(t *testing.T, rdb redis.UniversalClient) {
+		checkTransitions(t, rdb, newStore(t, rdb).subscriber.Mode().(string))
 	})
 }
 
 // The scripts say the same where only the channels are those of a cluster.
 func TestTransitionsWithShardedChannels(t *testing.T) {
 	server := redistest.Start(t)
-	server.Grant(clusterRights()...)
+	server.Grant(storetest.ClusterRights()...)
 	checkTransitions(t, server.Client(t), "S")
 }
 
@@ -445,7 +446,7 @@ func checkTransitions(t *testing.T, rdb redis.UniversalClient, mode string) {
 		t.Run(fmt.Sprintf("%s, alone %v", test.name, alone), func(t *testing.T) {
 			s := newStore(t, rdb)
 			s.alone = alone
-			s.mode.Store(mode)
+			s.setMode(mode)
 			test.check(t, rdb, s)
 		})
 	}
@@ -455,22 +456,22 @@ func checkTransitions(t *testing.T, rdb redis.UniversalClient, mode string) {
 // said of them.
 func (test *transitionTest) check(t *testing.T, rdb redis.UniversalClient, s *syncStore) {
 	t.Helper()
-	test.before.put(t, rdb)
-	audit := listenInMode(t, rdb, s.mode.Load().(string), test.hears...)
+	test.before.Put(t, rdb)
+	audit := listenInMode(t, rdb, s.subscriber.Mode().(string), test.hears...)
 	for i, want := range []outcome{test.first, test.second} {
 		got := test.do(t, s)
-		if isLife(got.remaining, want.remaining) && want.remaining != 0 {
+		if storetest.IsTTL(got.remaining, want.remaining) && want.remaining != 0 {
 			got.remaining = want.remaining
 		}
 		if got != want {
 			t.Errorf("call %d: %+v, want %+v", i+1, got, want)
 		}
 	}
-	test.after.check(t, rdb)
+	test.after.Check(t, rdb)
 	if said := audit.heard(t, rdb); !slices.Equal(said, test.said) {
 		t.Errorf("said %q, want %q", said, test.said)
 	}
-	if rdb.Exists(t.Context(), theFence).Val() != 0 {
+	if rdb.Exists(t.Context(), storetest.FenceName).Val() != 0 {
 		t.Error("fencing work was done, though none was asked for")
 	}
 }

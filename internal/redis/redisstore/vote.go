@@ -1,18 +1,23 @@
 package redisstore
 
-import "github.com/reqlock/reqlock/internal/store"
+import (
+	"github.com/reqlock/reqlock/internal/redis/command"
+	"github.com/reqlock/reqlock/internal/redis/keyspace"
+	"github.com/reqlock/reqlock/internal/redis/pipeline"
+	"github.com/reqlock/reqlock/internal/store"
+)
 
 // Vote asks one server of a quorum for its vote: it runs vote.lua. The token is a
 // ballot, and Waiter, if there is one, joins the line where Join is set.
 func (s *Store) Vote(r store.Request, done func(store.Answer, error)) {
 	t := s.asks.get()
 	t.begin(s, t, &r)
-	t.sayScript(&s.scripts.vote, &r)
-	t.sayKey(&t.line, lineSuffix)
+	t.sayScript(&s.scripts.Vote, &r)
+	t.sayKey(&t.line, keyspace.QueueSuffix)
 	t.sayLine(&r)
 	t.args = append(t.args, t.waiter.set(r.Waiter), flag(r.Join))
 	t.done, t.decode = done, decodeEnqueue
-	s.lanesOf(&t.call).takes.do(&t.call)
+	s.pipeline.Do(&t.Call, pipeline.Acquire)
 }
 
 // Withdraw takes a vote back: it runs withdraw.lua. Waiter leaves the line with it,
@@ -21,12 +26,12 @@ func (s *Store) Vote(r store.Request, done func(store.Answer, error)) {
 func (s *Store) Withdraw(r store.Request, wake bool, done func(store.Released, error)) {
 	t := s.releases.get()
 	t.begin(s, t, &r)
-	t.sayScript(&s.scripts.withdraw, &r)
-	t.sayKey(&t.line, lineSuffix)
+	t.sayScript(&s.scripts.Withdraw, &r)
+	t.sayKey(&t.line, keyspace.QueueSuffix)
 	t.sayLine(&r)
 	t.args = append(t.args, t.waiter.set(r.Waiter), t.rejoined.set(r.Rejoin), flag(wake))
 	t.done, t.decode = done, decodeWithdraw
-	s.lanesOf(&t.call).keeps.do(&t.call)
+	s.pipeline.Do(&t.Call, pipeline.Release)
 }
 
 // flag is how scripts are told yes or no.
@@ -38,13 +43,13 @@ func flag(yes bool) int {
 }
 
 // decodeWithdraw reads the answer of withdraw.lua.
-func decodeWithdraw(r reply, _ *exchange) (store.Released, error) {
-	if r.err != nil {
-		return store.Released{}, r.err
+func decodeWithdraw(r pipeline.Reply, _ *operation) (store.Released, error) {
+	if r.Err != nil {
+		return store.Released{}, r.Err
 	}
-	number, isNumber := r.value.(int64)
+	number, isNumber := r.Value.(int64)
 	if !isNumber || number < 0 || number > int64(store.Handed) {
-		return store.Released{}, errShape(r.value)
+		return store.Released{}, command.UnexpectedReply(r.Value)
 	}
-	return store.Released{End: ends[number], Since: r.sent}, nil
+	return store.Released{End: ends[number], Since: r.Sent}, nil
 }

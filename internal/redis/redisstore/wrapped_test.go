@@ -1,7 +1,6 @@
 package redisstore
 
 import (
-	"errors"
 	"fmt"
 	"testing"
 
@@ -9,6 +8,7 @@ import (
 
 	"github.com/reqlock/reqlock/internal/store"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
 // A wrapper may be of a kind that nobody can know, or embed a client.
@@ -22,28 +22,20 @@ type (
 func TestAWaiterBehindAWrappedClusterClientIsHandedTheKey(t *testing.T) {
 	servers := redistest.StartCluster(t)
 	t.Run("opaque", func(t *testing.T) {
-		handsOver(t, "a", newStore(t, opaque{servers.Client(t)}), newStoreOf(t, opaque{servers.Client(t)}, bob))
+		handsOver(t, "a", newStore(t, opaque{servers.Client(t)}), newStoreOf(t, opaque{servers.Client(t)}, storetest.Bob))
 	})
 	t.Run("embedding, beside one that is not wrapped", func(t *testing.T) {
-		handsOver(t, "b", newStore(t, cluster{servers.Client(t)}), newStoreOf(t, servers.Client(t), bob))
+		handsOver(t, "b", newStore(t, cluster{servers.Client(t)}), newStoreOf(t, servers.Client(t), storetest.Bob))
 	})
 	t.Run("not wrapped, beside one that embeds", func(t *testing.T) {
-		handsOver(t, "c", newStore(t, servers.Client(t)), newStoreOf(t, cluster{servers.Client(t)}, bob))
+		handsOver(t, "c", newStore(t, servers.Client(t)), newStoreOf(t, cluster{servers.Client(t)}, storetest.Bob))
 	})
-}
-
-func TestAWrappedClientIsRefusedAsWhatItEmbeds(t *testing.T) {
-	replicas := redis.NewClusterClient(&redis.ClusterOptions{ReadOnly: true})
-	t.Cleanup(func() { _ = replicas.Close() })
-	if err := CheckClient(cluster{replicas}); !errors.Is(err, errReplicas) {
-		t.Errorf("a client of replicas: %v", err)
-	}
 }
 
 func handsOver(t *testing.T, keys string, mine, bobs *syncStore) {
 	t.Helper()
 	for i := range 6 {
-		held, waits := request(bob1), request(me1)
+		held, waits := storetest.Request(storetest.Bob1), storetest.Request(storetest.Me1)
 		held.Key = fmt.Sprint(keys, i)
 		waits.Key = held.Key
 		ready, stop := mine.Listen(held.Key)

@@ -12,7 +12,7 @@
 //	on: server
 //	checks: ^believed$
 //
-//	--- internal/redis/redisstore/free.lua
+//	--- internal/redis/script/free.lua
 //	@@
 //	-if redis.call('GET', KEYS[1]) == ARGV[1] then
 //	+if true then

@@ -1,0 +1,28 @@
+package keyspace
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
+)
+
+func TestMain(m *testing.M) { suite.Main(m) }
+
+func FuzzMessagesAreReadStrictly(f *testing.F) {
+	for _, payload := range storetest.ForgedHints {
+		if _, _, ok := ParseHint(payload, storetest.Me); ok {
+			f.Errorf("%q is taken for a hint", payload)
+		}
+		f.Add(payload)
+	}
+	f.Add(storetest.Me1 + " p:k")
+	f.Add(storetest.Me1 + " p:k with spaces\r\n")
+	f.Fuzz(func(t *testing.T, payload string) {
+		token, name, ok := ParseHint(payload, storetest.Me)
+		if ok && (token+" "+name != payload || !strings.HasPrefix(token, storetest.Me+":") || name == "") {
+			t.Errorf("%q is read as %q and %q", payload, token, name)
+		}
+	})
+}

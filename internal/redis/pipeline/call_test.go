@@ -1,0 +1,39 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"testing"
+
+	"github.com/reqlock/reqlock/internal/redis/command"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
+)
+
+func TestFaultsOfUnknownFate(t *testing.T) {
+	refused := &net.OpError{Op: "dial", Err: errors.New("refused")}
+	tests := []struct {
+		name            string
+		err             error
+		c               callState
+		unknown, passes bool
+	}{
+		{"no connection", refused, callState{sends: 2}, false, true},
+		{"no connection, but an earlier send is open", refused, callState{sends: 2, open: 1}, true, true},
+		{"no connection, but an earlier send broke off", refused, callState{sends: 2, blind: true}, true, true},
+		{"broken off", io.EOF, callState{sends: 2, blind: true}, true, true},
+		{"refused by the server, but an earlier send broke off", storetest.ServerError("READONLY x"), callState{sends: 2, blind: true}, true, true},
+		{"refused by the server", storetest.ServerError("READONLY x"), callState{sends: 1}, false, true},
+		{"no reply", command.ErrNoReply, callState{sends: 2, open: 2}, true, true},
+		{"a context's error is sealed", context.DeadlineExceeded, callState{sends: 2, blind: true}, true, true},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			fault := command.NewFault(test.err, test.c.uncertain())
+			if fault.Unknown != test.unknown || fault.Passing != test.passes || errors.Is(fault, context.DeadlineExceeded) {
+				t.Errorf("%+v", fault)
+			}
+		})
+	}
+}

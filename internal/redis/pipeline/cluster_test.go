@@ -1,0 +1,90 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/reqlock/reqlock/internal/store"
+	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
+)
+
+// A client that looks into a command to find its node finds its key, alone and in
+// a batch, and each command leaves on the lanes of its master.
+func TestAClusterIsAskedAtTheRightNode(t *testing.T) {
+	rdb := redistest.StartCluster(t).Client(t)
+	s := newStore(t, rdb)
+	const workers, rounds = 8, 15
+	var group sync.WaitGroup
+	for w := range workers {
+		group.Go(func() {
+			for i := range rounds {
+				r := storetest.Request(fmt.Sprintf("%s:%d", storetest.Me, w*rounds+i))
+				r.Key, r.Inline, r.Alone = fmt.Sprint("key", w), i%2 == 0, i%3 == 0
+				do := s.Take
+				if i%5 == 0 {
+					do, r.Fences = s.Enqueue, i%10
+				}
+				got, err := do(t.Context(), r)
+				if err != nil || !got.Granted {
+					t.Errorf("%+v, %v", got, err)
+				}
+				if v := rdb.Get(t.Context(), "p:"+r.Key).Val(); v != r.Token {
+					t.Errorf("%s: %q, want %q", r.Key, v, r.Token)
+				}
+				q := r
+				q.Token = storetest.Eve1
+				if got, err := s.Take(t.Context(), q); err != nil || got.Holder != r.Token {
+					t.Errorf("refused: %+v, %v", got, err)
+				}
+				if renewal, err := s.Renew(t.Context(), r); err != nil || !renewal.Held {
+					t.Errorf("renew: %+v, %v", renewal, err)
+				}
+				if released, err := s.Release(t.Context(), r); err != nil || released.End != store.Freed {
+					t.Errorf("release: %+v, %v", released, err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	if got := len(s.pipeline.masters); got != 3 {
+		t.Errorf("%d masters have lanes of their own", got)
+	}
+}
+
+// A caller who is alone leads in a cluster too, and is let go where its master
+// falls silent. No node is asked what it knows of commands.
+func TestALoneCallerLeadsInACluster(t *testing.T) {
+	cluster := redistest.StartCluster(t)
+	rdb := cluster.Client(t, storetest.SlowClusterReads, func(o *redis.ClusterOptions) { o.ContextTimeoutEnabled = true })
+	var led, curious atomic.Bool
+	rdb.AddHook(storetest.BeforeEach{Before: func(ctx context.Context) { led.CompareAndSwap(false, isLed(ctx)) }})
+	rdb.OnNewNode(func(node *redis.Client) {
+		node.AddHook(storetest.EachCommand(func(cmd redis.Cmder) { curious.CompareAndSwap(false, cmd.Name() == "command") }))
+	})
+	s := newStore(t, rdb)
+	warm(t, s)
+	_, answered := lead(s, inline("warm"))
+	if got := <-answered; got.err != nil || !got.answer.Granted || !led.Load() {
+		t.Errorf("%+v, led: %v", got, led.Load())
+	}
+	master := cluster.MasterOf("p:warm")
+	led.Store(false)
+	master.Pause()
+	kept, answered := lead(s, inline("warm"))
+	master.Resume()
+	if !led.Load() || kept > storetest.Patience {
+		t.Errorf("led: %v, kept for %v", led.Load(), kept)
+	}
+	if got := <-answered; got.err != nil || !got.answer.Granted {
+		t.Errorf("%+v", got)
+	}
+	if curious.Load() {
+		t.Error("a node was asked for its commands")
+	}
+}

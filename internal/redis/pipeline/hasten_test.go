@@ -1,0 +1,58 @@
+package pipeline
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
+)
+
+// sendAgain sends again what has no reply, as if half of its bound were over.
+func sendAgain(s *syncStore) {
+	hasten(s, func(x *Call) { x.half, x.resendAt = 0, time.Now() })
+}
+
+// giveUp gives up what has no reply, as if its bound were over.
+func giveUp(s *syncStore) {
+	hasten(s, func(x *Call) { x.deadline = time.Now() })
+}
+
+// hasten changes the times of what is under way, and has each lane look at it. So
+// a test need not wait for a bound, which a busy machine may let pass too early.
+func hasten(s *syncStore, change func(*Call)) {
+	all := s.pipeline.all()
+	every := slices.Clone(all[:])
+	s.pipeline.mu.Lock()
+	for _, master := range s.pipeline.masters {
+		all := master.all()
+		every = append(every, all[:]...)
+	}
+	s.pipeline.mu.Unlock()
+	for _, l := range every {
+		l.mu.Lock()
+		for _, x := range l.exchanges {
+			change(x)
+		}
+		l.mu.Unlock()
+		l.look()
+	}
+}
+
+// bothHeld runs a transition and gives it up while both sends of its command, which
+// has that name, are held back. It returns what lets each of them go, and what the
+// transition returned.
+func bothHeld(t *testing.T, s *syncStore, proxy *redistest.Proxy, name string, do func() error) (first, second func(), err error) {
+	t.Helper()
+	first, seenFirst := proxy.HoldCommand(redistest.Named(name))
+	second, seenSecond := proxy.HoldCommand(redistest.Named(name))
+	t.Cleanup(func() { first(); second() })
+	ended := make(chan error, 1)
+	go func() { ended <- do() }()
+	storetest.Receive(t, "the first send is held", seenFirst)
+	sendAgain(s)
+	storetest.Receive(t, "the second send is held", seenSecond)
+	giveUp(s)
+	return first, second, storetest.Receive(t, "it is given up", ended)
+}

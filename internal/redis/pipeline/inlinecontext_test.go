@@ -1,0 +1,102 @@
+package pipeline
+
+import (
+	"context"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/reqlock/reqlock/internal/store"
+	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
+)
+
+// childContext derives a context for each command, as hooks that bound or trace
+// commands do.
+type childContext struct{ storetest.OpenCircuit }
+
+func (childContext) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		return next(ctx, cmd)
+	}
+}
+
+func (childContext) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+// The context of a leader does not change while derived contexts look at it.
+func TestAHookMayDeriveAContext(t *testing.T) {
+	rdb := redistest.Start(t).Client(t, storetest.Deadlines)
+	rdb.AddHook(childContext{})
+	s := newStore(t, rdb)
+	warm(t, s)
+	for range 50 {
+		_, answered := lead(s, inline("k"))
+		<-answered
+	}
+}
+
+// It has an error once it has ended, as derived contexts rely on.
+func TestAHookMayDeriveAContextThatEnds(t *testing.T) {
+	server := redistest.Start(t)
+	proxy := redistest.NewProxy(t, server.Addr())
+	rdb := proxy.Client(t, storetest.Deadlines)
+	rdb.AddHook(childContext{})
+	s := newStore(t, rdb)
+	for range 10 {
+		warm(t, s)
+		dropped := proxy.DropReply(redistest.Named("SET"), redistest.KeepConn)
+		_, answered := lead(s, inline("k"))
+		<-dropped
+		if got := <-answered; got.err != nil || !got.answer.Granted {
+			t.Errorf("%+v", got)
+		}
+		if _, err := s.Release(t.Context(), inline("k")); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// raced is a hook that does not wait for longer than its context.
+type raced struct{ storetest.OpenCircuit }
+
+func (raced) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		done := make(chan error, 1)
+		go func() { done <- next(context.WithoutCancel(ctx), cmd) }()
+		select {
+		case err := <-done:
+			return err
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func (raced) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+// What a hook gave up may have been sent all the same.
+func TestAHookMayGiveUpASentRelease(t *testing.T) {
+	server := redistest.Start(t)
+	proxy := redistest.NewProxy(t, server.Addr())
+	rdb := proxy.Client(t, storetest.ShortReads, storetest.Deadlines)
+	s := newStore(t, rdb)
+	rdb.AddHook(raced{})
+	direct := server.Client(t)
+	for range 5 {
+		r := inline("warm")
+		_, _ = s.Release(t.Context(), r)
+	}
+	storetest.State{Value: storetest.Me1, TTL: storetest.TTL}.Put(t, direct)
+	proxy.DropReply(redistest.Named("EVALSHA"), redistest.KeepConn)
+	r := inline("k")
+	got, err := s.Release(t.Context(), r)
+	if err != nil || got.End != store.Unsure {
+		t.Errorf("%+v, %v: want unsure, our own first send freed it", got, err)
+	}
+}

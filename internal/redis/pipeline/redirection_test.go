@@ -1,0 +1,28 @@
+package pipeline
+
+import (
+	"errors"
+	"testing"
+)
+
+// A node writes an address of IPv6 without brackets, and the client has it with them.
+func TestARedirectionNamesANodeAsTheClientDoes(t *testing.T) {
+	t.Parallel()
+	for says, want := range map[string]struct {
+		address    string
+		asking, ok bool
+	}{
+		"MOVED 3999 127.0.0.1:6381":              {"127.0.0.1:6381", false, true},
+		"ASK 3999 127.0.0.1:6381":                {"127.0.0.1:6381", true, true},
+		"MOVED 3999 ::1:6381":                    {"[::1]:6381", false, true},
+		"ASK 3999 [2001:db8::1]:6381":            {"[2001:db8::1]:6381", true, true},
+		"MOVED 3999 redis.example:6381":          {"redis.example:6381", false, true},
+		"MOVED":                                  {},
+		"READONLY You can't write at a replica.": {},
+	} {
+		address, asking, ok := redirection(errors.New(says))
+		if address != want.address || asking != want.asking || ok != want.ok {
+			t.Errorf("%q: %q, %v, %v", says, address, asking, ok)
+		}
+	}
+}

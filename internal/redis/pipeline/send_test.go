@@ -1,0 +1,125 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/reqlock/reqlock/internal/redis/command"
+	"github.com/reqlock/reqlock/internal/store"
+	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
+)
+
+//faults:row 1
+func TestALostReplyIsSurvived(t *testing.T) {
+	for name, mode := range map[string]redistest.Mode{"closed": redistest.CloseConn, "silent": redistest.KeepConn} {
+		t.Run(name, func(t *testing.T) {
+			s, proxy, direct := behindProxy(t, storetest.LongReads)
+			t.Cleanup(proxy.Cut) // where it is silent, the first send waits for its reply
+			left := make(chan time.Time, 10)
+			s.pipeline.rdb.(*redis.Client).AddHook(storetest.BeforeEach{Before: func(context.Context) { left <- time.Now() }})
+			r, answered := storetest.Request(storetest.Me1), make(chan own, 1)
+			r.Bound = storetest.LongBound
+
+			dropped := proxy.DropReply(redistest.Named("SET"), mode)
+			s.testStore.Take(r, func(answer store.Answer, err error) { answered <- own{answer, err} })
+			storetest.Receive(t, "the reply is lost", dropped)
+			if mode == redistest.KeepConn {
+				sendAgain(s)
+			}
+			got := storetest.Receive(t, "an answer", answered)
+			if got.err != nil || !got.answer.Granted {
+				t.Fatalf("take: %+v", got)
+			}
+			if since := got.answer.Since.Sub(<-left); since > 0 {
+				t.Errorf("validity counts from %v after the first send, which set the key", since)
+			}
+			storetest.State{Value: storetest.Me1, TTL: storetest.TTL}.Check(t, direct)
+		})
+	}
+}
+
+func TestGoRedisDoesNotRepeatOurCommands(t *testing.T) {
+	s, proxy, _ := behindProxy(t)
+	proxy.ResetCommands()
+	first := proxy.DropReply(redistest.Named("SET"), redistest.CloseConn)
+	second := proxy.DropReply(redistest.Named("SET"), redistest.CloseConn)
+	_, err := s.Take(t.Context(), storetest.Request(storetest.Me1))
+	var fault *store.Fault
+	if !errors.As(err, &fault) || !fault.Unknown || !fault.Passing {
+		t.Errorf("got %v", err)
+	}
+	<-first
+	<-second
+	if n := proxy.Commands()["SET"]; n != 2 {
+		t.Errorf("SET was sent %d times, want the first time and one re-send", n)
+	}
+}
+
+func TestABlackHoleIsLeftBehindAtTheBound(t *testing.T) {
+	s, proxy, _ := behindProxy(t, storetest.LongReads)
+	t.Cleanup(proxy.HealDropped)
+	proxy.Partition()
+	r := storetest.Request(storetest.Me1)
+	r.Bound = 200 * time.Millisecond
+	begun := time.Now()
+	_, err := s.Take(t.Context(), r)
+	fault := storetest.AsFault(t, err)
+	if took := time.Since(begun); took > r.Bound+storetest.Patience {
+		t.Errorf("took %v, the bound is %v", took, r.Bound)
+	}
+	if !fault.Unknown || !fault.Passing || !errors.Is(fault, command.ErrNoReply) {
+		t.Errorf("%+v", fault)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	if err := s.Close(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("close with commands left behind: %v", err)
+	}
+}
+
+func TestLateGrantIsReported(t *testing.T) {
+	s, proxy, direct := behindProxy(t, storetest.LongReads)
+	hints := make(chan [2]string, 2)
+	s.OnLateGrant(func(key, token string) { hints <- [2]string{key, token} })
+	hold1, hold2, err := bothHeld(t, s, proxy, "SET", takeLong(t, s))
+	if fault := storetest.AsFault(t, err); !fault.Unknown {
+		t.Errorf("%+v", fault)
+	}
+	storetest.State{}.Check(t, direct)
+	hold1()
+	if got := storetest.Receive(t, "a hint", hints); got != [2]string{"k", storetest.Me1} {
+		t.Errorf("hint %v", got)
+	}
+	storetest.State{Value: storetest.Me1, TTL: storetest.TTL}.Check(t, direct)
+	hold2() // finds our own token: a win as well
+	storetest.Receive(t, "another hint", hints)
+}
+
+// takeLong returns what takes a key, and waits for that.
+func takeLong(t *testing.T, s *syncStore) func() error {
+	t.Helper()
+	r := storetest.Request(storetest.Me1)
+	r.Bound = storetest.LongBound
+	return func() error {
+		_, err := s.Take(t.Context(), r)
+		return err
+	}
+}
+
+func TestARefusedLateSendIsNotReported(t *testing.T) {
+	s, proxy, direct := behindProxy(t, storetest.LongReads)
+	s.OnLateGrant(func(key, token string) { t.Errorf("late grant %q %q", key, token) })
+	hold1, hold2, err := bothHeld(t, s, proxy, "SET", takeLong(t, s))
+	_ = storetest.AsFault(t, err)
+	storetest.State{Value: "other", TTL: storetest.TTL}.Put(t, direct)
+	hold1()
+	hold2()
+	if err := s.Close(t.Context()); err != nil { // both replies are in
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,104 @@
+package pubsub
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/reqlock/reqlock/internal/inflight"
+	"github.com/reqlock/reqlock/internal/redis/keyspace"
+	"github.com/reqlock/reqlock/internal/redis/script"
+	"github.com/reqlock/reqlock/internal/store"
+	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
+)
+
+func TestMain(m *testing.M) { suite.Main(m) }
+
+// syncStore is a Subscriber with the two transitions that hints come from.
+type syncStore struct {
+	*Subscriber
+	rdb     redis.UniversalClient
+	names   keyspace.Names
+	scripts script.Set
+	work    inflight.Counter
+	hint    func(key, token string)
+}
+
+// newStore returns a store of the process Me that the end of the test closes.
+func newStore(t *testing.T, rdb redis.UniversalClient) *syncStore {
+	t.Helper()
+	return newStoreOf(t, rdb, storetest.Me)
+}
+
+func newStoreOf(t *testing.T, rdb redis.UniversalClient, process string) *syncStore {
+	t.Helper()
+	s := &syncStore{rdb: rdb, names: keyspace.New("p:"), scripts: script.New(false), hint: func(string, string) {}}
+	s.Subscriber = New(rdb, s.names, process, &s.work, func(key, token string) { s.hint(key, token) })
+	t.Cleanup(func() {
+		if err := s.Close(context.Background()); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return s
+}
+
+// behindProxy returns a store behind a proxy, the proxy, and a client that connects to
+// the server without the proxy.
+func behindProxy(t *testing.T, configure ...func(*redis.Options)) (*syncStore, *redistest.Proxy, *redis.Client) {
+	t.Helper()
+	server := redistest.Start(t)
+	proxy := redistest.NewProxy(t, server.Addr())
+	rdb := proxy.Client(t, append([]func(*redis.Options){storetest.ShortReads}, configure...)...)
+	if err := rdb.Ping(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	return newStore(t, rdb), proxy, server.Client(t)
+}
+
+func (s *syncStore) OnHint(hint func(key, token string)) { s.hint = hint }
+
+func (s *syncStore) Close(ctx context.Context) error {
+	s.Subscriber.Close()
+	return s.work.Wait(ctx)
+}
+
+// Enqueue runs enqueue.lua.
+func (s *syncStore) Enqueue(ctx context.Context, r store.Request) (store.Answer, error) {
+	join := 0
+	if r.Join {
+		join = 1
+	}
+	reply, err := s.run(ctx, s.scripts.Enqueue, &r, join, 0)
+	fields, _ := reply.([]any)
+	if err == nil && len(fields) != 4 {
+		err = errors.New("a reply of another form")
+	}
+	if err != nil {
+		return store.Answer{}, err
+	}
+	return store.Answer{Granted: fields[0] == int64(1), Silent: fields[0] == int64(0) && fields[3] == int64(1)}, nil
+}
+
+// Release runs release.lua.
+func (s *syncStore) Release(ctx context.Context, r store.Request) (store.Released, error) {
+	reply, err := s.run(ctx, s.scripts.Release, &r, "")
+	number, ok := reply.(int64)
+	if err == nil && !ok {
+		err = errors.New("a reply of another form")
+	}
+	if err != nil {
+		return store.Released{}, err
+	}
+	return store.Released{End: [...]store.End{store.NotHeld, store.Freed, store.Handed, store.Kept}[number]}, nil
+}
+
+func (s *syncStore) run(ctx context.Context, source script.Script, r *store.Request, args ...any) (any, error) {
+	lock := s.names.Lock(r.Key)
+	keys := []string{lock, s.names.Companion(lock, keyspace.QueueSuffix)}
+	args = append([]any{r.Token, r.TTL.Milliseconds(), r.Claim.Milliseconds(), "p:", s.Mode()}, args...)
+	return s.rdb.Eval(ctx, source.Source.(string), keys, args...).Result()
+}

@@ -1,0 +1,79 @@
+package script
+
+import (
+	_ "embed"
+	"encoding/hex"
+	"strconv"
+	"strings"
+
+	"crypto/sha1" //nolint:gosec // Redis names a script by its SHA-1.
+)
+
+// The parts that scripts share, and the scripts.
+var (
+	//go:embed lease.lua
+	leasePart string
+	//go:embed line.lua
+	linePart string
+	//go:embed fence.lua
+	fencePart string
+	//go:embed ask.lua
+	askPart string
+	//go:embed leave.lua
+	leavePart string
+	//go:embed record.lua
+	recordPart string
+	//go:embed free.lua
+	freePart string
+
+	//go:embed take.lua
+	takeSource string
+	//go:embed enqueue.lua
+	enqueueSource string
+	//go:embed renew.lua
+	renewSource string
+	//go:embed release.lua
+	releaseSource string
+	//go:embed done.lua
+	donePart string
+	//go:embed begin.lua
+	beginSource string
+	//go:embed finish.lua
+	finishSource string
+	//go:embed resolve.lua
+	resolveSource string
+	//go:embed vote.lua
+	voteSource string
+	//go:embed withdraw.lua
+	withdrawSource string
+)
+
+// Set holds each script with its digest.
+type Set struct{ Take, Enqueue, Renew, Release, Begin, Finish, Resolve, Vote, Withdraw Script }
+
+// New returns those whose grants are durable, or are not: see lease.lua.
+func New(durable bool) Set {
+	mode := "local durable = " + strconv.FormatBool(durable) + "\n"
+	return Set{
+		Take:    newScript(mode, takeSource),
+		Enqueue: newScript(mode, leasePart, linePart, fencePart, askPart, enqueueSource),
+		Renew:   newScript(mode, leasePart, fencePart, renewSource),
+		Release: newScript(freePart, mode, leasePart, linePart, leavePart, releaseSource),
+		Begin:   newScript(donePart, mode, leasePart, linePart, leavePart, fencePart, askPart, recordPart, beginSource),
+		Finish:  newScript(mode, leasePart, linePart, leavePart, recordPart, finishSource),
+		Resolve: newScript(resolveSource),
+
+		Vote:     newScript(mode, leasePart, linePart, voteSource),
+		Withdraw: newScript(mode, leasePart, linePart, withdrawSource),
+	}
+}
+
+// A Script is a Lua source and the digest under which a server knows it.
+type Script struct{ Source, SHA any } // text, boxed once
+
+// newScript joins the parts to one script.
+func newScript(parts ...string) Script {
+	source := strings.Join(parts, "")
+	sum := sha1.Sum([]byte(source)) //nolint:gosec // Redis names a script by its SHA-1.
+	return Script{Source: source, SHA: hex.EncodeToString(sum[:])}
+}

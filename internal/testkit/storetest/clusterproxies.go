@@ -1,0 +1,95 @@
+package storetest
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/reqlock/reqlock/internal/testkit/redistest"
+)
+
+// ClusterProxies are the ways of one process to the nodes of a cluster, each through a
+// proxy.
+type ClusterProxies struct {
+	Cluster *redistest.Cluster
+	Proxies map[string]*redistest.Proxy // by the address of the node
+
+	mu   sync.Mutex
+	seen map[string]map[string]int // by node, how often each token was sent to it
+}
+
+// NewClusterProxies builds roads that end with the test.
+func NewClusterProxies(t *testing.T, cluster *redistest.Cluster) *ClusterProxies {
+	t.Helper()
+	r := &ClusterProxies{Cluster: cluster, Proxies: make(map[string]*redistest.Proxy), seen: make(map[string]map[string]int)}
+	for _, node := range cluster.Nodes() {
+		r.Proxies[node.Addr()] = redistest.NewProxy(t, node.Addr())
+		r.seen[node.Addr()] = make(map[string]int)
+		r.Proxies[node.Addr()].HoldCommand(func(command []string) bool {
+			r.see(node.Addr(), command)
+			return false
+		})
+	}
+	return r
+}
+
+// see notes the token of a command that goes to a node.
+func (r *ClusterProxies) see(node string, command []string) {
+	position := 2 // SET key token
+	switch command[0] {
+	case "SET":
+	case "EVALSHA", "EVAL":
+		_, _ = fmt.Sscan(command[2], &position) // how many keys
+		position += 3
+	default:
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.seen[node][command[position]]++
+}
+
+// Sent returns how often a token was sent to a node.
+func (r *ClusterProxies) Sent(node *redistest.Server, token string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.seen[node.Addr()][token]
+}
+
+// To returns the proxy before a node.
+func (r *ClusterProxies) To(node *redistest.Server) *redistest.Proxy { return r.Proxies[node.Addr()] }
+
+// Client returns a client that takes the roads. By itself it never asks again
+// where the slots are.
+func (r *ClusterProxies) Client(t *testing.T, configure ...func(*redis.ClusterOptions)) *redis.ClusterClient {
+	t.Helper()
+	return r.Cluster.Client(t, append(configure, func(o *redis.ClusterOptions) {
+		o.ClusterStateReloadInterval = time.Hour
+		o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			// go-redis takes the host from an address of a loopback that ClusterSlots names.
+			if strings.HasPrefix(addr, ":") {
+				addr = "127.0.0.1" + addr
+			}
+			return new(net.Dialer).DialContext(ctx, network, r.Proxies[addr].Addr())
+		}
+	})...)
+}
+
+// TagsOf returns a hash tag of each master, whose keys it has.
+func TagsOf(t *testing.T, cluster *redistest.Cluster) map[*redistest.Server]string {
+	t.Helper()
+	tags, masters := make(map[*redistest.Server]string), cluster.Masters()
+	for i := 0; len(tags) < len(masters); i++ {
+		tag := fmt.Sprintf("{%d}", i)
+		if master := cluster.MasterOf(tag); tags[master] == "" {
+			tags[master] = tag
+		}
+	}
+	return tags
+}
