@@ -73,12 +73,12 @@ func (s *testStore) Take(r store.Request, done func(store.Answer, error)) {
 func (s *testStore) Enqueue(r store.Request, done func(store.Answer, error)) {
 	o := newOperation(s, &r, done, decodeEnqueue)
 	if r.Attempt == nil {
-		o.setScript(s.scripts.Enqueue, []string{keyspace.QueueSuffix},
+		o.setScript(s.scripts.Enqueue, suffixes(&r, keyspace.QueueSuffix),
 			r.Token, r.TTL.Milliseconds(), r.Claim.Milliseconds(), "p:", "P", flag(r.Join), r.Fences)
 		s.pipeline.Do(&o.Call, Acquire)
 		return
 	}
-	o.setScript(s.scripts.Begin, []string{keyspace.QueueSuffix, keyspace.RecordSuffix},
+	o.setScript(s.scripts.Begin, suffixes(&r, keyspace.QueueSuffix, keyspace.RecordSuffix),
 		r.Token, r.TTL.Milliseconds(), r.Claim.Milliseconds(), "p:", "P", flag(r.Join), r.Fences,
 		r.Attempt.Fingerprint, r.Attempt.Keep.Milliseconds(), "reject")
 	s.pipeline.Do(&o.Call, Begin)
@@ -86,7 +86,7 @@ func (s *testStore) Enqueue(r store.Request, done func(store.Answer, error)) {
 
 func (s *testStore) Renew(r store.Request, done func(store.Renewal, error)) {
 	o := newOperation(s, &r, done, decodeRenew)
-	o.setScript(s.scripts.Renew, []string{keyspace.QueueSuffix}, r.Token, r.TTL.Milliseconds(), r.Fences)
+	o.setScript(s.scripts.Renew, suffixes(&r, keyspace.QueueSuffix), r.Token, r.TTL.Milliseconds(), r.Fences)
 	s.pipeline.Do(&o.Call, Renew)
 }
 
@@ -102,6 +102,15 @@ func (s *testStore) Release(r store.Request, done func(store.Released, error)) {
 		r.Token, r.TTL.Milliseconds(), r.Claim.Milliseconds(), "p:", "P",
 		"D", r.Attempt.Fingerprint, r.Attempt.Keep.Milliseconds(), r.Record)
 	s.pipeline.Do(&o.Call, Commit)
+}
+
+// suffixes returns the suffixes of a script's keys: with that of the fence if the request
+// asks for fencing numbers.
+func suffixes(r *store.Request, others ...string) []string {
+	if r.Fences > 0 {
+		return append(others, keyspace.FenceSuffix)
+	}
+	return others
 }
 
 func (s *syncStore) Take(_ context.Context, r store.Request) (store.Answer, error) {
@@ -174,6 +183,9 @@ func (o *testOperation[A]) Settle(got Reply, uncertain bool) {
 	answer, err := o.decode(got, o.request.Token, o.Begun)
 	if err != nil {
 		err = command.NewFault(err, uncertain)
+	}
+	if released, ok := any(&answer).(*store.Released); ok && released.End == store.NotHeld && uncertain {
+		released.End = store.Unsure
 	}
 	o.done(answer, err)
 }
