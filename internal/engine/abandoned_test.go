@@ -10,20 +10,21 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 )
 
-// The key is gone when a lease is renewed for the next waiter, before anybody ran
-// under it: its attempt did not run, and must not be left as one that died.
-func TestALeaseThatIsGoneBeforeItsFirstHolder(t *testing.T) {
+// The key is gone when a lease is renewed for the next waiter, before any caller ran
+// under it. Its attempt did not run, so its record must not look as if it
+// had died.
+func TestLossBeforeFirstHolderAbortsAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, c := newProcesses(1), &callers{ending: Commit}
 		p.stores[0].after.set(func(transition string, _ store.Request) error {
 			if transition == "begin" {
-				time.Sleep(50 * time.Millisecond) // the one who asked leaves meanwhile
+				time.Sleep(50 * time.Millisecond) // the caller that asked leaves meanwhile
 			}
 			return nil
 		})
 		p.stores[0].before.set(func(transition string, _ store.Request) error {
 			if transition == "renew" {
-				time.Sleep(200 * time.Millisecond) // for so long that the short lease is over
+				time.Sleep(200 * time.Millisecond) // longer than the short lease
 			}
 			return nil
 		})
@@ -32,25 +33,25 @@ func TestALeaseThatIsGoneBeforeItsFirstHolder(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() { _, _ = p.engines[0].Acquire(ctx, short) }()
 		synctest.Wait()
-		c.join(t, p.engines[0], 1, attempt("f", WaitForever)) // a longer TTL, and else alike
+		c.join(t, p.engines[0], 1, attempt("f", WaitForever)) // a longer TTL, otherwise the same request
 		cancel()
 		time.Sleep(20 * time.Second)
 		synctest.Wait()
 		if len(c.ran) != 1 || c.reasons[Interrupted] != 0 {
-			t.Errorf("nobody has run, and the waiter: ran %v, refused %v; transitions %v; record %c",
+			t.Errorf("no caller has run; the waiter: ran %v, refused %v; transitions %v; record %c",
 				c.ran, c.reasons, p.stores[0].transitions(), p.server.record("k").state)
 		}
 		p.checkIdle(t)
 	})
 }
 
-// The same, and nobody knows whether the lease was renewed: it is given back.
-func TestALeaseThatCannotBeRenewedForItsFirstHolder(t *testing.T) {
+// As before, but it is unknown whether the lease was renewed. The lease is released.
+func TestFailedRenewalBeforeFirstHolderAbortsAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, c := newProcesses(1), &callers{ending: Commit}
 		p.stores[0].after.set(func(transition string, _ store.Request) error {
 			if transition == "begin" {
-				time.Sleep(50 * time.Millisecond) // the one who asked leaves meanwhile
+				time.Sleep(50 * time.Millisecond) // the caller that asked leaves meanwhile
 			}
 			return nil
 		})
@@ -71,9 +72,9 @@ func TestALeaseThatCannotBeRenewedForItsFirstHolder(t *testing.T) {
 	})
 }
 
-// estranges makes process 0 give up the token p0:1 whose begin was applied, and
-// whose reply was lost: the caller leaves, and one of another kind is next. It
-// returns once the abort of that token is under way.
+// losesBeginReply makes process 0 give up the token p0:1. The begin of that token was
+// applied, but its reply was lost; the caller leaves, and the next caller has a
+// different request. It returns while the abort of the token is in flight.
 func losesBeginReply(t *testing.T, p *processes, next Request) {
 	t.Helper()
 	p.stores[0].after.set(func(transition string, r store.Request) error {
@@ -93,13 +94,13 @@ func losesBeginReply(t *testing.T, p *processes, next Request) {
 	synctest.Wait()
 	cancel()
 	synctest.Wait()
-	time.Sleep(10 * time.Millisecond) // its pause is over: it gives the token up
+	time.Sleep(10 * time.Millisecond) // the pause ends, and the queue gives the token up
 	synctest.Wait()
 }
 
-// Another process waits, and hints at the token that is being undone: it must not
-// be freed by a release that leaves its record behind.
-func TestAHintDuringAnUndo(t *testing.T) {
+// Another process waits, and sends a hint of the token that is being aborted. A release
+// without the attempt would free the key and leave the record behind.
+func TestHintDuringAbortKeepsRecordRight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, c := newProcesses(2), &callers{ending: Commit}
 		p.stores[0].before.set(func(transition string, _ store.Request) error {
@@ -109,18 +110,18 @@ func TestAHintDuringAnUndo(t *testing.T) {
 			return nil
 		})
 		losesBeginReply(t, p, request(WaitForever))
-		c.join(t, p.engines[1], 1, attempt("f", WaitForever)) // its question hints at the holder, p0:1
+		c.join(t, p.engines[1], 1, attempt("f", WaitForever)) // its request sends a hint to the holder, p0:1
 		time.Sleep(20 * time.Second)
 		synctest.Wait()
 		if len(c.ran) != 1 || c.reasons[Interrupted] != 0 {
-			t.Errorf("nobody has run, and the other process: ran %v, refused %v", c.ran, c.reasons)
+			t.Errorf("no caller has run; the other process: ran %v, refused %v", c.ran, c.reasons)
 		}
 	})
 }
 
-// The same, and the abort gets no answer: then it has to be sent again, though the
-// token is being released already.
-func TestAnUndoThatFailsDuringAHint(t *testing.T) {
+// As before, but the abort gets no reply. It has to be sent again, although the token
+// is being released already.
+func TestFailedAbortDuringHintIsResent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(2)
 		var aborts atomic.Int32
@@ -139,20 +140,20 @@ func TestAnUndoThatFailsDuringAHint(t *testing.T) {
 			return nil
 		})
 		losesBeginReply(t, p, request(WaitForever))
-		p.engines[0].onHint("k", "p0:1") // as of a late reply, or of another process that waits
+		p.engines[0].onHint("k", "p0:1") // as after a late reply, or from another process that waits
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		if record := p.server.record("k"); record.state == 'R' {
-			t.Errorf("nobody has run, and the record is %c of %s after %d aborts", record.state, record.token, aborts.Load())
+			t.Errorf("no caller has run, and the record is %c of %s after %d aborts", record.state, record.token, aborts.Load())
 			if refusal := refused(t, p.engines[1], attempt("f", 0)); refusal.Reason == Interrupted {
-				t.Error("so that the next request, in any process, is told that an attempt died")
+				t.Error("the next request, in any process, is refused because an attempt died")
 			}
 		}
 	})
 }
 
-// The store does not answer for longer than an abandoned attempt is aborted.
-func TestAnAttemptThatNeverRanAfterAnOutage(t *testing.T) {
+// The store does not answer for longer than an attempt that was given up is aborted.
+func TestAttemptThatNeverRanIsAbortedAfterOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(2)
 		back := time.Now().Add(30 * time.Second)
@@ -181,8 +182,8 @@ func TestAnAttemptThatNeverRanAfterAnOutage(t *testing.T) {
 	})
 }
 
-// Abort returns what became of it, as Commit does: also where the lease is lost.
-func TestAnAbortAfterALossThatTheStoreDoesNotTake(t *testing.T) {
+// Abort returns its result, as Commit does, also after the loss of the lease.
+func TestFailedAbortAfterLossReturnsFault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(1)
 		h := hold(t, p.engines[0], attempt("f", 0))
@@ -194,21 +195,21 @@ func TestAnAbortAfterALossThatTheStoreDoesNotTake(t *testing.T) {
 			}
 			return nil
 		})
-		<-ctx.Done() // the lease could not be renewed: about 10 s
+		<-ctx.Done() // the lease could not be renewed for about 10 s
 		_, err := h.End(context.Background(), Abort, nil)
 		if err == nil {
 			t.Errorf("the store has taken nothing, and Abort returned no fault")
 		}
 		time.Sleep(time.Minute)
 		if state := p.server.record("k").state; state != 'A' {
-			t.Errorf("the store came back 1 s later; %d aborts were tried, and the record is %c", p.stores[0].begunCount("abort"), state)
+			t.Errorf("the store came back 1 s later; %d aborts were sent, and the record is %c", p.stores[0].begunCount("abort"), state)
 		}
 	})
 }
 
-// A handler that heeds the end of its context, when the engine is closed under it,
-// and aborts.
-func TestAnAbortAfterClose(t *testing.T) {
+// A handler that stops at the end of its context, because the engine is closed, and
+// aborts.
+func TestAbortAfterClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(2)
 		h := hold(t, p.engines[0], attempt("f", 0))
@@ -219,14 +220,14 @@ func TestAnAbortAfterClose(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		if state := p.server.record("k").state; state != 'A' {
-			t.Errorf("Abort returned %v, and the record is %c: %d aborts were tried", err, state, p.stores[0].begunCount("abort"))
+			t.Errorf("Abort returned %v, and the record is %c: %d aborts were sent", err, state, p.stores[0].begunCount("abort"))
 		}
 	})
 }
 
-// Number tells a handler that an attempt before it died. What an attempt in between
-// has aborted does not change that.
-func TestARerunThatWasAborted(t *testing.T) {
+// Number tells a handler that an earlier attempt died. An attempt in between that was
+// aborted does not change that.
+func TestAbortedRerunKeepsNumber(t *testing.T) {
 	for name, policy := range map[string]bool{"rerun": true, "reject": false} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -238,12 +239,12 @@ func TestARerunThatWasAborted(t *testing.T) {
 				if h.Number() != 2 {
 					t.Errorf("attempt %d", h.Number())
 				}
-				end(t, h, Abort) // it could not find out what the first one has done
+				end(t, h, Abort) // it could not find out what the first attempt did
 				next := attempt("f", 0)
 				next.Attempt.Rerun = policy
 				h, err := p.engines[0].Acquire(t.Context(), next)
 				if err != nil {
-					return // Interrupted, for one that may not run again
+					return // Interrupted: this attempt may not run again
 				}
 				if h.Number() < 2 {
 					t.Errorf("attempt 1 died, and the third one runs as number %d", h.Number())
@@ -254,8 +255,9 @@ func TestARerunThatWasAborted(t *testing.T) {
 	}
 }
 
-// Close has time, and the store comes back: what never ran is not left as what died.
-func TestAnAbandonedAttemptDuringClose(t *testing.T) {
+// Close has time, and the store comes back. An attempt that never ran must not look
+// like one that died.
+func TestCloseAbortsAttemptThatNeverRan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(2)
 		back := time.Now().Add(time.Second)

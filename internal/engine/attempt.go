@@ -73,8 +73,8 @@ func (q *queue) settleByVerdict(a *Attempt, verdict store.Verdict, record []byte
 	})
 }
 
-// isTokenStale reports whether the token was used for an attempt other than that of the
-// first waiter, which needs its own token.
+// isTokenStale reports whether the token was used for another attempt than the first
+// waiter's, which needs its own token.
 func (q *queue) isTokenStale() bool {
 	return q.lastAsk.Token == q.token && !sameAttempt(q.lastAsk.Attempt, q.first.hold.request.Attempt)
 }

@@ -32,8 +32,8 @@ func refused(t *testing.T, e *Engine, r Request) *Refusal {
 	return refusal
 }
 
-// duplicates are callers with one request, and what became of them. Who runs ends
-// its attempt like that, after a second.
+// callers are several callers with the same request, and their results. A caller that
+// gets the lease ends its attempt after a second, with the ending.
 type callers struct {
 	ending  Ending
 	mu      sync.Mutex
@@ -42,7 +42,7 @@ type callers struct {
 	answers []string
 }
 
-// join sends n callers, and waits until they stand in line.
+// join starts n callers, and waits until all are in the queue.
 func (c *callers) join(t *testing.T, e *Engine, n int, r Request) {
 	for range n {
 		go func() {
@@ -74,8 +74,8 @@ func (c *callers) note(f func()) {
 	f()
 }
 
-// check fails the test unless so many ran and so many got the answer of the
-// token; if that is empty, of the first that ran.
+// check fails the test unless this many callers ran, and this many got the answer of
+// the token.
 func (c *callers) check(t *testing.T, ran, replayed int, token string) {
 	t.Helper()
 	synctest.Wait()
@@ -94,7 +94,7 @@ func (c *callers) check(t *testing.T, ran, replayed int, token string) {
 	}
 }
 
-func TestADuplicateGetsTheAnswer(t *testing.T) {
+func TestDuplicateGetsAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(2)
 		h := hold(t, p.engines[0], attempt("f", 0))
@@ -137,7 +137,7 @@ func TestWaitingDuplicatesShareOneAnswer(t *testing.T) {
 		if want := []string{"begin", "commit"}; !slices.Equal(p.stores[0].transitions(), want) {
 			t.Errorf("transitions %v, want %v", p.stores[0].transitions(), want)
 		}
-		for i := 1; i < 3; i++ { // asks, takes a place in line, and gets the answer
+		for i := 1; i < 3; i++ { // asks, takes a place in the store's queue, gets the answer
 			if want := []string{"begin", "begin", "begin"}; !slices.Equal(p.stores[i].transitions(), want) {
 				t.Errorf("process %d: transitions %v, want %v", i, p.stores[i].transitions(), want)
 			}
@@ -146,9 +146,9 @@ func TestWaitingDuplicatesShareOneAnswer(t *testing.T) {
 	})
 }
 
-// Duplicates that come while the store is asked ask nothing themselves.
-func TestABurstOfDuplicatesAsksOnce(t *testing.T) {
-	for name, wait := range map[string]time.Duration{"tries": 0, "waiters": WaitForever} {
+// Duplicates that arrive while a request is in flight send none.
+func TestSimultaneousDuplicatesShareOneRequest(t *testing.T) {
+	for name, wait := range map[string]time.Duration{"nowait callers": 0, "waiters": WaitForever} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p, c := newProcesses(1), &callers{}
@@ -166,7 +166,7 @@ func TestABurstOfDuplicatesAsksOnce(t *testing.T) {
 	}
 }
 
-func TestAfterAnAbortOneWaiterRuns(t *testing.T) {
+func TestOneWaiterRunsAfterAbort(t *testing.T) {
 	for name, others := range map[string]int{"here": 0, "elsewhere": 1} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -185,7 +185,7 @@ func TestAfterAnAbortOneWaiterRuns(t *testing.T) {
 	}
 }
 
-// No token serves two attempts, however many there are in a row.
+// No token serves two attempts, even of many in a row.
 func TestEachAttemptHasItsOwnToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, c := newProcesses(2), &callers{ending: Abort}
@@ -203,7 +203,7 @@ func TestEachAttemptHasItsOwnToken(t *testing.T) {
 }
 
 //faults:row 49
-func TestAMismatchComesBeforeAllElse(t *testing.T) {
+func TestMismatchIsCheckedFirst(t *testing.T) {
 	other := func(wait time.Duration) Request { return attempt("other", wait) }
 	for _, wait := range []time.Duration{0, WaitForever} {
 		for name, end := range map[string]Ending{"while it runs": -1, "after it": Commit, "after a sealed one": Seal} {
@@ -211,7 +211,7 @@ func TestAMismatchComesBeforeAllElse(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					p, c := newProcesses(3), &callers{}
 					h := hold(t, p.engines[0], attempt("f", 0))
-					c.join(t, p.engines[1], 1, attempt("f", WaitForever)) // where somebody waits already
+					c.join(t, p.engines[1], 1, attempt("f", WaitForever)) // a process in which a caller waits already
 					if end >= 0 {
 						_, _ = h.End(t.Context(), end, nil)
 					}
@@ -231,9 +231,8 @@ func TestAMismatchComesBeforeAllElse(t *testing.T) {
 	}
 }
 
-// Of callers who came together one runs, and those who meant something else are
-// told so.
-func TestAMismatchAmongThoseWhoCameTogether(t *testing.T) {
+// Of callers that arrive together one runs. Those with another request are refused.
+func TestMismatchAmongSimultaneousCallers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, c := newProcesses(1), &callers{ending: Commit}
 		p.stores[0].before.set(func(string, store.Request) error { time.Sleep(time.Millisecond); return nil })
@@ -249,7 +248,7 @@ func TestAMismatchAmongThoseWhoCameTogether(t *testing.T) {
 }
 
 //faults:row 45
-func TestWhatIsLeftByADeadAttempt(t *testing.T) {
+func TestRecordOfDeadAttempt(t *testing.T) {
 	dead := fakeRecord{state: 'R', token: "dead:1", fingerprint: []byte("f"), number: 3}
 	t.Run("rejected", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
@@ -295,14 +294,14 @@ func TestWhatIsLeftByADeadAttempt(t *testing.T) {
 			time.Sleep(20 * time.Second)
 			again.check(t, 1, 2, "")
 			if c.reasons[Interrupted] != 3 {
-				t.Errorf("those that may not run again: %v", c.reasons)
+				t.Errorf("callers that may not run again: %v", c.reasons)
 			}
 			p.checkIdle(t)
 		})
 	})
 }
 
-func TestThoseWhoLeaveBeginNothing(t *testing.T) {
+func TestLeavingCallerBeginsNoAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(2)
 		h := hold(t, p.engines[0], attempt("f", 0))
@@ -311,15 +310,15 @@ func TestThoseWhoLeaveBeginNothing(t *testing.T) {
 		}
 		synctest.Wait()
 		if last := p.stores[1].transitions(); last[len(last)-1] != "abort" || len(p.server.queue("k")) != 0 {
-			t.Errorf("transitions %v, line %v", last, p.server.queue("k"))
+			t.Errorf("transitions %v, queue %v", last, p.server.queue("k"))
 		}
 		end(t, h, Commit)
 		p.checkIdle(t)
 	})
 }
 
-// The caller leaves at the moment at which it is granted the key.
-func TestAGrantThatNobodyWantsIsAborted(t *testing.T) {
+// The caller leaves at the moment of the grant.
+func TestAttemptGrantedToLeavingCallerIsAborted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(1)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -347,7 +346,7 @@ func TestAGrantThatNobodyWantsIsAborted(t *testing.T) {
 	})
 }
 
-// Mere locks of the same key wait for attempts, and attempts for them.
+// Mere locks of a key wait for attempts, and attempts wait for locks.
 func TestAttemptsAndLocksExcludeEachOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, c := newProcesses(2), &callers{ending: Commit}

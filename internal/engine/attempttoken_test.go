@@ -10,9 +10,9 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 )
 
-// Nothing of an attempt goes to a lock that waits behind it, nor the other way
-// round, but for the key.
-func TestAnAttemptIsEndedBeforeALockIsTaken(t *testing.T) {
+// A lock that waits behind an attempt gets only the key from it, and no lease or token,
+// and an attempt gets only the key from a lock.
+func TestAttemptEndsBeforeLockIsTaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, c := newProcesses(1), &callers{ending: Commit}
 		h := hold(t, p.engines[0], attempt("f", 0))
@@ -35,8 +35,8 @@ func TestAnAttemptIsEndedBeforeALockIsTaken(t *testing.T) {
 	})
 }
 
-// The token was used for a request that has left: the next one is another
-// attempt.
+// The token was used for a request that has left. The next request is another attempt,
+// and gets another token.
 func TestAnotherRequestGetsAnotherToken(t *testing.T) {
 	for name, next := range map[string]Request{"another attempt": attempt("g", WaitForever), "a lock": request(WaitForever)} {
 		t.Run(name, func(t *testing.T) {
@@ -53,7 +53,7 @@ func TestAnotherRequestGetsAnotherToken(t *testing.T) {
 				time.Sleep(20 * time.Second)
 				synctest.Wait()
 				if len(first) != 1 || got == "" || got == first[0] {
-					t.Errorf("the first stood in line as %v, the other ran as %q", first, got)
+					t.Errorf("the first was queued as %v, the other ran as %q", first, got)
 				}
 				if p.stores[0].count("abort") == 0 {
 					t.Errorf("transitions %v", p.stores[0].transitions())
@@ -64,8 +64,8 @@ func TestAnotherRequestGetsAnotherToken(t *testing.T) {
 	}
 }
 
-// The one for whom it was asked leaves while the answer is on its way.
-func TestAGrantIsNotForAnotherRequest(t *testing.T) {
+// The caller for which the queue asked leaves while the reply is on its way.
+func TestGrantServesOnlyItsRequest(t *testing.T) {
 	rerun := attempt("f", WaitForever)
 	rerun.Attempt.Rerun = true
 	longer := attempt("f", WaitForever)
@@ -101,7 +101,7 @@ func TestAGrantIsNotForAnotherRequest(t *testing.T) {
 	}
 }
 
-func TestAMismatchOfOneSaysNothingOfOthers(t *testing.T) {
+func TestMismatchOfOneCallerRefusesNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, wrong, right := newProcesses(1), &callers{}, &callers{}
 		end(t, hold(t, p.engines[0], attempt("f", 0)), Commit)
@@ -111,15 +111,15 @@ func TestAMismatchOfOneSaysNothingOfOthers(t *testing.T) {
 		time.Sleep(time.Second)
 		right.check(t, 0, 3, "p0:1")
 		if wrong.reasons[Mismatch] != 3 {
-			t.Errorf("those with another fingerprint: %v", wrong.reasons)
+			t.Errorf("callers with another fingerprint: %v", wrong.reasons)
 		}
 		p.checkIdle(t)
 	})
 }
 
-// An attempt has lost its lease, and its key was freed by an operator elsewhere:
-// nobody knows yet which one comes next.
-func TestAnotherRequestAfterALoss(t *testing.T) {
+// An attempt has lost its lease, and another client has freed the key: it is not known
+// yet which attempt comes next.
+func TestAnotherRequestAfterLoss(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, c := newProcesses(1), &callers{ending: Commit}
 		h := hold(t, p.engines[0], attempt("f", 0))
@@ -138,8 +138,8 @@ func TestAnotherRequestAfterALoss(t *testing.T) {
 	})
 }
 
-// While an attempt is being aborted, nobody knows yet which one comes next.
-func TestAnotherRequestDuringAnAbort(t *testing.T) {
+// While an attempt is being aborted, it is not known yet which attempt comes next.
+func TestAnotherRequestDuringAbort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, c := newProcesses(1), &callers{ending: Abort}
 		h := hold(t, p.engines[0], attempt("f", 0))
@@ -152,7 +152,7 @@ func TestAnotherRequestDuringAnAbort(t *testing.T) {
 	})
 }
 
-func TestAnAttemptThatIsGrantedTooLateIsAborted(t *testing.T) {
+func TestLateGrantOfAttemptIsAborted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(1)
 		p.stores[0].after.set(func(transition string, _ store.Request) error {

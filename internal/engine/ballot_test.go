@@ -11,9 +11,9 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 )
 
-// voters is a store that votes: the test says what becomes of each ballot.
+// votingStore is a store that votes. The test sets the result of each ballot.
 type votingStore struct {
-	store.Store // nil: no attempts here
+	store.Store // nil: the tests use no attempts
 	vote        func(n int, r store.Request) (store.Answer, error)
 	hint        func(key, token string)
 
@@ -56,7 +56,7 @@ func (v *votingStore) OnLateGrant(func(key, token string)) {}
 
 func (v *votingStore) Close(context.Context) error { return nil }
 
-// tokens returns those that were released.
+// tokens returns the tokens that were released.
 func (v *votingStore) tokens() (tokens []string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -66,14 +66,14 @@ func (v *votingStore) tokens() (tokens []string) {
 	return tokens
 }
 
-// questions returns what was asked.
+// questions returns the requests for the key.
 func (v *votingStore) questions() []store.Request {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return slices.Clone(v.asked)
 }
 
-// newVoters returns an engine on a store that votes like this.
+// newVotingEngine returns an engine on a store with this vote.
 func newVotingEngine(t *testing.T, vote func(n int, r store.Request) (store.Answer, error)) (*Engine, *votingStore, *recorder) {
 	v, r := &votingStore{vote: vote}, &recorder{}
 	e := New(v, Config{
@@ -95,9 +95,9 @@ var (
 
 func grantedAnswer() store.Answer { return store.Answer{Granted: true, Since: time.Now()} }
 
-// Each question is a ballot of its own, while one token stands in line. The lease
+// Each request is its own ballot, while one token stays in the store's queue. The lease
 // has the token of the ballot.
-func TestEachQuestionIsABallot(t *testing.T) {
+func TestEachRequestIsABallot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, v, _ := newVotingEngine(t, func(n int, _ store.Request) (store.Answer, error) {
 			return []store.Answer{heldAnswer, heldAnswer, splitAnswer, grantedAnswer()}[n], nil
@@ -121,9 +121,9 @@ func TestEachQuestionIsABallot(t *testing.T) {
 	})
 }
 
-// Nobody holds the key of a split vote, so who may not wait asks again a few times
-// before he is told that it is busy, each time after a pause.
-func TestASplitVoteIsRepeated(t *testing.T) {
+// No process holds the key after a split vote. So a nowait caller asks a few times,
+// each time after a pause, before it is refused as Busy.
+func TestSplitVoteIsRepeated(t *testing.T) {
 	for name, c := range map[string]struct {
 		splits int
 		want   Reason
@@ -150,15 +150,15 @@ func TestASplitVoteIsRepeated(t *testing.T) {
 					t.Error("asked again without a pause")
 				}
 				if len(r.of(Waiting)) != 0 {
-					t.Error("a split vote is told as a wait")
+					t.Error("a split vote is reported as a wait")
 				}
 			})
 		})
 	}
 }
 
-// Who may wait stays until the vote is not split any more.
-func TestAWaiterOutlastsSplitVotes(t *testing.T) {
+// A caller that may wait asks until the vote is not split.
+func TestWaiterOutlastsSplitVotes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, v, _ := newVotingEngine(t, func(n int, _ store.Request) (store.Answer, error) {
 			if n < 5*maxSplits {
@@ -177,17 +177,17 @@ func TestAWaiterOutlastsSplitVotes(t *testing.T) {
 	})
 }
 
-// Whose time is over while votes are split was in the way of others, and the store
-// was there.
-func TestATimeThatIsOverAmidSplitVotesIsContention(t *testing.T) {
+// When the wait of a caller ends during split votes, the reason is contention: the
+// store answered, and other processes asked.
+func TestTimeoutDuringSplitVotesIsContention(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer store.Answer
 		wait   time.Duration
 		want   Reason
 	}{
-		"of one who may not wait":     {splitAnswer, 0, Busy},
-		"of one who may wait":         {splitAnswer, bound, TimedOut},
-		"but not where none is split": {grantedAnswer(), 0, Unavailable},
+		"a nowait caller":     {splitAnswer, 0, Busy},
+		"a waiter":         {splitAnswer, bound, TimedOut},
+		"without a split vote": {grantedAnswer(), 0, Unavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -195,7 +195,7 @@ func TestATimeThatIsOverAmidSplitVotesIsContention(t *testing.T) {
 					if n == 0 && !c.answer.Granted {
 						return c.answer, nil
 					}
-					time.Sleep(2 * bound) // for the other one
+					time.Sleep(2 * bound) // the reply for the other caller
 					return heldAnswer, nil
 				})
 				ctx, leave := context.WithCancel(t.Context())
@@ -215,9 +215,9 @@ func TestATimeThatIsOverAmidSplitVotesIsContention(t *testing.T) {
 	}
 }
 
-// A hint that names a ballot under way is no reason to release it: it may be about
-// to be granted. One that is lost is released if it is seen in the key.
-func TestAHintOfABallot(t *testing.T) {
+// A hint that names a ballot in flight does not release it, because it may be granted.
+// A ballot that was refused is released when it is seen in the key.
+func TestHintReleasesOnlyRefusedBallots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var v *votingStore
 		var e *Engine
@@ -226,7 +226,7 @@ func TestAHintOfABallot(t *testing.T) {
 			case 0:
 				return heldAnswer, nil
 			case 1:
-				v.hint("k", r.Token) // under way
+				v.hint("k", r.Token) // in flight
 				v.hint("k", v.questions()[0].Token)
 				synctest.Wait()
 			}
@@ -242,7 +242,7 @@ func TestAHintOfABallot(t *testing.T) {
 	})
 }
 
-func TestAHintOfABallotThatIsLost(t *testing.T) {
+func TestHintOfRefusedBallotReleasesIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, v, _ := newVotingEngine(t, func(int, store.Request) (store.Answer, error) { return heldAnswer, nil })
 		ctx, cancel := context.WithCancel(t.Context())
@@ -264,9 +264,8 @@ func TestAHintOfABallotThatIsLost(t *testing.T) {
 	})
 }
 
-// A waiter who gives up leaves the line, and so does the one whose ballot got no
-// answer.
-func TestAWaiterOfBallotsLeaves(t *testing.T) {
+// A waiter that gives up leaves the store's queue, also if its ballot got no reply.
+func TestWaiterWithBallotsLeavesStoreQueue(t *testing.T) {
 	for name, answer := range map[string]struct {
 		store.Answer
 		err error
@@ -288,15 +287,15 @@ func TestAWaiterOfBallotsLeaves(t *testing.T) {
 					t.Errorf("released %q, want %q", v.tokens(), asked[0].Waiter)
 				}
 				if e.queueCount() != 0 {
-					t.Error("a line stays")
+					t.Error("a queue is left")
 				}
 			})
 		})
 	}
 }
 
-// A ballot that was granted too late is released, and the wait goes on.
-func TestABallotThatIsGrantedTooLate(t *testing.T) {
+// A ballot that was granted too late is released, and the waiter waits on.
+func TestLateBallotIsReleased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, v, _ := newVotingEngine(t, func(n int, _ store.Request) (store.Answer, error) {
 			late := grantedAnswer()
@@ -311,16 +310,16 @@ func TestABallotThatIsGrantedTooLate(t *testing.T) {
 			t.Errorf("released %q, want %q", got, want)
 		}
 		if asked := v.questions(); asked[0].Waiter != asked[1].Waiter {
-			t.Error("another token stands in line")
+			t.Error("another token is queued")
 		}
 		release(t, h)
 	})
 }
 
-// Who asks at the same time says at each server that voted for this ballot that he
-// waits. That is no reason to come back without a pause after a split vote: all who
-// have split it would do so again.
-func TestAHintOfABallotUnderWayDoesNotShortenThePause(t *testing.T) {
+// Each process that asks at the same time sends a hint at each server that voted for
+// this ballot. The hint must not cut the pause after a split vote short: all processes
+// that split the vote would do so again.
+func TestHintOfBallotInFlightKeepsPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const splits = 20
 		var v *votingStore
@@ -340,16 +339,16 @@ func TestAHintOfABallotUnderWayDoesNotShortenThePause(t *testing.T) {
 	})
 }
 
-// losing is a store whose renewals find no majority any more.
+// losingStore is a store with renewals that find no majority.
 type losingStore struct{ *votingStore }
 
 func (losingStore) Renew(_ store.Request, done func(store.Renewal, error)) {
 	go done(store.Renewal{}, nil)
 }
 
-// A lease that is found lost between two holders is released all the same: a minority
-// may have it still.
-func TestABallotThatIsLostBetweenTwoHoldersIsReleased(t *testing.T) {
+// A lease that is found lost between two holders is released, because a minority of the
+// servers may still have the token.
+func TestBallotLostBetweenHoldersIsReleased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, v, _ := newVotingEngine(t, func(int, store.Request) (store.Answer, error) { return grantedAnswer(), nil })
 		e.store = losingStore{v}
@@ -361,7 +360,7 @@ func TestABallotThatIsLostBetweenTwoHoldersIsReleased(t *testing.T) {
 		release(t, first)
 		h := <-second
 		if h.Token() == first.Token() {
-			t.Fatal("it was passed on")
+			t.Fatal("the lease was passed on")
 		}
 		if !slices.Contains(v.tokens(), first.Token()) {
 			t.Errorf("released %v, and not %s", v.tokens(), first.Token())
@@ -370,8 +369,9 @@ func TestABallotThatIsLostBetweenTwoHoldersIsReleased(t *testing.T) {
 	})
 }
 
-// An orphan that is swept is released alone: the waiter stays in line.
-func TestAWaiterStaysInLineWhenAnOrphanIsSwept(t *testing.T) {
+// The release of a dead token that was found in the key leaves the waiter in the
+// store's queue.
+func TestReleaseOfDeadTokenKeepsWaiterQueued(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var orphan string
 		e, v, _ := newVotingEngine(t, func(n int, _ store.Request) (store.Answer, error) {
@@ -389,7 +389,7 @@ func TestAWaiterStaysInLineWhenAnOrphanIsSwept(t *testing.T) {
 	})
 }
 
-// A split vote long after the last one is none of a row.
+// A split vote long after the last one starts a new row.
 func TestSplitVotesInARow(t *testing.T) {
 	var p pauses
 	p.afterSplit()

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-func TestWhatIsKnownOfTheServersLine(t *testing.T) {
+func TestBudgetByStoreQueue(t *testing.T) {
 	now := time.Now()
 	ready := make(chan struct{})
 	close(ready)
@@ -19,13 +19,13 @@ func TestWhatIsKnownOfTheServersLine(t *testing.T) {
 		before  bool
 		want    bool
 	}{
-		{"nobody waits", ready, now.Add(-time.Second), 0, false, true},
-		{"nobody waits, but it does not listen", nil, now.Add(-time.Second), 0, false, false},
-		{"nobody waits, but it is not sure to listen", make(chan struct{}), now.Add(-time.Second), 0, false, false},
-		{"nobody waited, but it was told since", ready, now.Add(time.Second), 0, false, false},
-		{"somebody waits", ready, now.Add(-time.Second), 1, true, false},
+		{"no process waits", ready, now.Add(-time.Second), 0, false, true},
+		{"no process waits, not listening", nil, now.Add(-time.Second), 0, false, false},
+		{"no process waits, subscription not confirmed", make(chan struct{}), now.Add(-time.Second), 0, false, false},
+		{"no process waited, hint since", ready, now.Add(time.Second), 0, false, false},
+		{"a process waits", ready, now.Add(-time.Second), 1, true, false},
 		{"not known", ready, now.Add(-time.Second), -1, false, false},
-		{"not known, what was known stays", ready, now.Add(-time.Second), -1, true, true},
+		{"not known, the old state stays", ready, now.Add(-time.Second), -1, true, true},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -38,7 +38,7 @@ func TestWhatIsKnownOfTheServersLine(t *testing.T) {
 	}
 }
 
-func TestARenewalTellsThatOthersWait(t *testing.T) {
+func TestRenewalReportsOtherWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(2)
 		h := hold(t, p.engines[0], request(0))
@@ -47,7 +47,7 @@ func TestARenewalTellsThatOthersWait(t *testing.T) {
 			waiting(t, p.engines[0], request(WaitForever), func(*Hold) { time.Sleep(10 * time.Millisecond) })
 		}
 		release(t, h)
-		time.Sleep(100 * time.Millisecond) // the lease has no limit by now
+		time.Sleep(100 * time.Millisecond) // by now the budget is unlimited
 		var served time.Time
 		waiting(t, p.engines[1], request(WaitForever), func(*Hold) { served = time.Now() })
 		begun := time.Now()
@@ -60,15 +60,15 @@ func TestARenewalTellsThatOthersWait(t *testing.T) {
 	})
 }
 
-// What a holder hears while it holds says nothing of the place that it takes
-// when it releases.
-func TestAHandOffCostsTwoCommands(t *testing.T) {
+// The hints that arrive while a lease is held say nothing about the place in the
+// store's queue that its release takes.
+func TestHandOffCostsTwoCommands(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(2)
 		h := hold(t, p.engines[0], request(0))
 		waiting(t, p.engines[0], request(WaitForever), func(*Hold) {})
 		waiting(t, p.engines[1], request(WaitForever), func(*Hold) { time.Sleep(100 * time.Millisecond) })
-		time.Sleep(100 * time.Millisecond) // the budget is over
+		time.Sleep(100 * time.Millisecond) // the budget is spent
 		release(t, h)
 		time.Sleep(200 * time.Millisecond)
 		synctest.Wait()
@@ -79,7 +79,7 @@ func TestAHandOffCostsTwoCommands(t *testing.T) {
 	})
 }
 
-// A lease with a short TTL is passed for a quarter of the TTL at most.
+// A lease with a short TTL is passed on for a quarter of its TTL at most.
 func TestBudgetEndsWithQuarterOfTTL(t *testing.T) {
 	begun := time.Now()
 	for name, test := range map[string]struct{ ttl, most time.Duration }{

@@ -35,7 +35,7 @@ func TestCloseRefusesWaitersAndWaitsForHolders(t *testing.T) {
 			}
 		}
 		if _, err := e.Acquire(t.Context(), request(0)); reasonOf(t, err) != ClosedDown {
-			t.Errorf("newcomer: %v", err)
+			t.Errorf("new caller: %v", err)
 		}
 		time.Sleep(time.Minute)
 		if h.Context().Err() != nil || s.value("k") != h.Token() {
@@ -49,7 +49,7 @@ func TestCloseRefusesWaitersAndWaitsForHolders(t *testing.T) {
 			t.Errorf("second close: %v", err)
 		}
 		if s.value("k") != "" || e.queueCount() != 0 {
-			t.Errorf("key %q, %d lines", s.value("k"), e.queueCount())
+			t.Errorf("key %q, %d queues", s.value("k"), e.queueCount())
 		}
 	})
 }
@@ -83,12 +83,12 @@ func TestCloseGivesUpWithItsContext(t *testing.T) {
 			t.Errorf("release: %v, %v", loss, err)
 		}
 		if e.queueCount() != 0 {
-			t.Error("the line is left")
+			t.Error("the queue is left")
 		}
 	})
 }
 
-func TestALossIsToldOnce(t *testing.T) {
+func TestLossIsReportedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, _, events := newEngine()
 		r := request(0)
@@ -104,11 +104,11 @@ func TestALossIsToldOnce(t *testing.T) {
 	})
 }
 
-func TestCloseWaitsForWhatALateWinLeavesToDo(t *testing.T) {
+func TestCloseWaitsForReleaseOfLateGrant(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		dead := deadToken(t, e)
-		s.closed = func() { // a send that was left behind has won
+		s.closed = func() { // a command that was left behind has locked the key
 			s.set("k", dead, time.Hour)
 			s.lateGrant("k", dead)
 		}
@@ -118,7 +118,7 @@ func TestCloseWaitsForWhatALateWinLeavesToDo(t *testing.T) {
 	})
 }
 
-func TestCloseEndsTheRepeatsOfAFailedRelease(t *testing.T) {
+func TestCloseEndsResendsOfRelease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		h, other := hold(t, e, request(0)), hold(t, e, Request{Key: "other", TTL: time.Hour})
@@ -128,7 +128,7 @@ func TestCloseEndsTheRepeatsOfAFailedRelease(t *testing.T) {
 		go func() { closed <- e.Close(t.Context()) }()
 		synctest.Wait()
 		releases := s.begunCount("release")
-		_, _ = other.Release(t.Context()) // after the close began, too
+		_, _ = other.Release(t.Context()) // also after Close has begun
 		begun := time.Now()
 		if err := <-closed; err != nil || time.Since(begun) > time.Second {
 			t.Errorf("close: %v after %v", err, time.Since(begun))

@@ -10,17 +10,17 @@ import (
 	"time"
 )
 
-// closePatience is how long Close may take beside callers that never pause. Close
-// needs far less, also on a busy machine.
+// closeTimeout is how long Close may take beside callers that never pause. Close needs
+// far less, also on a busy machine.
 const closeTimeout = 30 * time.Second
 
-// Callers that keep calling a closed engine do not keep Close from returning, also not
-// on one CPU.
-func TestCloseReturnsBesideLoopsOfCallers(t *testing.T) {
+// Callers that keep calling a closed engine do not keep Close from returning, even on
+// one CPU.
+func TestCloseReturnsDuringCallerLoops(t *testing.T) {
 	loops := map[string]func(e *Engine, r Request){
 		"Aside":   func(e *Engine, _ Request) { e.Go(func() {}) },
 		"Resolve": func(e *Engine, r Request) { _, _ = e.Resolve(context.Background(), r.Key) },
-		"try": func(e *Engine, r Request) {
+		"nowait": func(e *Engine, r Request) {
 			r.Wait = 0
 			if h, err := e.Acquire(context.Background(), r); err == nil {
 				_, _ = h.Release(context.Background())

@@ -47,8 +47,8 @@ func (e *Engine) runDiscard(p keyToken, over time.Time) {
 }
 
 // abortTimeout is how long the engine retries the abort of an attempt that has not run,
-// while the store does not answer. After that, the record looks like that of an attempt
-// that died.
+// while the store does not answer. After that, the record looks as if the attempt had
+// died.
 const abortTimeout = time.Minute
 
 // discard releases a dead token, so that it blocks neither its key until the TTL nor a

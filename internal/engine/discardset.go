@@ -8,7 +8,7 @@ import "sync"
 // finds the token.
 const maxHinted = 64
 
-// A keyToken is a token and the key in which, or in whose queue, it was seen.
+// A keyToken is a token, and the key in which it was seen, or in the queue of which.
 type keyToken struct{ key, token string }
 
 // A discardSet has the tokens that are being discarded, so that many hints of one token

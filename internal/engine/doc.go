@@ -53,7 +53,7 @@
 //     The reply to a renewal of an earlier lease changes nothing.
 //   - The reply to the queue's own release ends the lease. If the key stayed with this
 //     process, under the token that rejoined, that reply begins the next lease.
-//   - The local clock ends a lease whose validity is over.
+//   - The local clock ends a lease at the end of its validity.
 //   - The holder's release, the holder's MaxHold, and Close end a lease.
 //
 // These decide nothing:

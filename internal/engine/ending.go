@@ -26,7 +26,7 @@ const (
 func (e Ending) isFinal() bool { return e == Commit || e == Seal }
 
 // applyTo returns the release of the token with this ending of its attempt. A release
-// without an attempt leaves the record as that of an attempt that does not run any
+// without an attempt leaves a record that says that the attempt does not run any
 // more.
 func (e Ending) applyTo(r store.Request, a *Attempt, record []byte) store.Request {
 	switch e {

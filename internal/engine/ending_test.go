@@ -13,7 +13,7 @@ import (
 
 var errNoCommitReply = &store.Fault{Unknown: true, Passing: true, Err: errors.New("no reply")}
 
-// failsFor makes a transition fail for a while, without being applied.
+// failsFor makes a transition fail for a while, without applying it.
 func failsFor(s *fakeStore, d time.Duration, transition string) {
 	back := time.Now().Add(d)
 	s.before.set(func(name string, _ store.Request) error {
@@ -24,7 +24,7 @@ func failsFor(s *fakeStore, d time.Duration, transition string) {
 	})
 }
 
-func TestTheEndings(t *testing.T) {
+func TestEndings(t *testing.T) {
 	tests := []struct {
 		name   string
 		ending Ending
@@ -45,7 +45,7 @@ func TestTheEndings(t *testing.T) {
 					c.join(t, e, 2, attempt("f", WaitForever))
 				}
 				end(t, h, test.ending)
-				end(t, h, test.ending) // again: the same
+				end(t, h, test.ending) // the second call does nothing
 				if state := p.server.record("k").state; state != test.record && test.next != 0 {
 					t.Errorf("the record is %c, want %c", state, test.record)
 				}
@@ -66,11 +66,11 @@ func TestTheEndings(t *testing.T) {
 
 //faults:row 10: an attempt that is done
 //faults:row 47
-func TestACommitIsTriedAgain(t *testing.T) {
+func TestCommitIsRetried(t *testing.T) {
 	tests := []struct {
 		name  string
 		fails time.Duration
-		lost  bool // the reply, and not the commit
+		lost  bool // the reply is lost, and not the commit
 		want  rune
 	}{
 		{"not sent", time.Second, false, 'D'},
@@ -126,8 +126,8 @@ func TestACommitIsTriedAgain(t *testing.T) {
 	}
 }
 
-// What the store will not take is not tried for long.
-func TestACommitThatIsRefusedForGood(t *testing.T) {
+// A commit that the store refuses for good is not retried.
+func TestCommitIsNotRetriedAfterPermanentFault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(1)
 		h := hold(t, p.engines[0], attempt("f", 0))
@@ -149,8 +149,8 @@ func TestACommitThatIsRefusedForGood(t *testing.T) {
 	})
 }
 
-// The caller need not wait, and the commit goes on without it.
-func TestACommitGoesOnWithoutItsCaller(t *testing.T) {
+// The commit goes on after the caller has stopped waiting for it.
+func TestCommitOutlivesCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(1)
 		h := hold(t, p.engines[0], attempt("f", 0))
@@ -169,7 +169,7 @@ func TestACommitGoesOnWithoutItsCaller(t *testing.T) {
 }
 
 //faults:row 46
-func TestALateCommit(t *testing.T) {
+func TestCommitAfterLoss(t *testing.T) {
 	tests := []struct {
 		name  string
 		rerun bool // another attempt has begun
@@ -217,15 +217,15 @@ func TestALateCommit(t *testing.T) {
 	}
 }
 
-// Those who wait for the key of an attempt that has lost it get its answer all
-// the same.
-func TestALateCommitTellsThoseWhoWait(t *testing.T) {
+// The callers that wait for the key of an attempt get its answer, even if the attempt
+// has lost its lease.
+func TestLateCommitAnswersWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, c := newProcesses(1), &callers{}
 		h := hold(t, p.engines[0], attempt("f", 0))
 		p.server.set("k", "foreign", time.Hour)
 		<-h.Context().Done()
-		p.server.setRecord("k", fakeRecord{}) // or they would be refused
+		p.server.setRecord("k", fakeRecord{}) // otherwise the store would refuse the callers
 		c.join(t, p.engines[0], 5, attempt("f", WaitForever))
 		p.server.setRecord("k", fakeRecord{state: 'R', token: h.Token(), fingerprint: []byte("f")})
 		end(t, h, Commit)
@@ -235,7 +235,7 @@ func TestALateCommitTellsThoseWhoWait(t *testing.T) {
 	})
 }
 
-func TestAnAbortAfterALossUndoesNothing(t *testing.T) {
+func TestAbortAfterLossKeepsLaterRecord(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(2)
 		h := hold(t, p.engines[0], attempt("f", 0))
@@ -254,7 +254,7 @@ func TestAnAbortAfterALossUndoesNothing(t *testing.T) {
 	})
 }
 
-func TestARecordThatVanished(t *testing.T) {
+func TestCommitRestoresLostRecord(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(1)
 		h := hold(t, p.engines[0], attempt("f", 0))
@@ -271,10 +271,9 @@ func TestARecordThatVanished(t *testing.T) {
 	})
 }
 
-// An abort that the store did not answer is sent again, and nobody takes its
-// attempt for a dead one.
-func TestAnAbortThatIsLost(t *testing.T) {
-	for name, wait := range map[string]time.Duration{"waiters": WaitForever, "newcomers": 0} {
+// An abort without a reply is sent again. Its attempt does not look like one that died.
+func TestLostAbortIsResent(t *testing.T) {
+	for name, wait := range map[string]time.Duration{"waiters": WaitForever, "new callers": 0} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p, c := newProcesses(1), &callers{ending: Commit}
@@ -300,8 +299,9 @@ func TestAnAbortThatIsLost(t *testing.T) {
 	}
 }
 
-// Whoever meets the key of an attempt whose commit failed must not abort it.
-func TestAnAttemptOfUnknownFateIsNotAborted(t *testing.T) {
+// A caller that finds the key of an attempt after a failed commit must not abort that
+// attempt.
+func TestAttemptWithUnknownCommitIsNotAborted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, c := newProcesses(2), &callers{ending: Commit}
 		h := hold(t, p.engines[0], attempt("f", 0))
@@ -323,7 +323,7 @@ func TestAnAttemptOfUnknownFateIsNotAborted(t *testing.T) {
 			t.Errorf("others %v, %d aborts", c.reasons, p.stores[0].begunCount("abort"))
 		}
 		p.stores[0].before.set(nil)
-		time.Sleep(time.Second) // who still releases the token is answered
+		time.Sleep(time.Second) // the releases of the token that still run get a reply
 		p.checkIdle(t)
 	})
 }
@@ -347,8 +347,8 @@ func TestCloseDuringAnAttempt(t *testing.T) {
 	})
 }
 
-// After a loss, too, an attempt of unknown outcome stays one.
-func TestAnInterruptAfterALoss(t *testing.T) {
+// An attempt with an unknown outcome keeps it after a loss.
+func TestInterruptAfterLoss(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(1)
 		h := hold(t, p.engines[0], attempt("f", 0))
@@ -363,13 +363,13 @@ func TestAnInterruptAfterALoss(t *testing.T) {
 	})
 }
 
-// The answer of an attempt that was not committed is for its own caller alone.
-func TestAnAnswerThatWasNotStoredIsNotShared(t *testing.T) {
+// Only its own caller gets the answer of an attempt that was not committed.
+func TestRefusedAnswerIsNotShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, c := newProcesses(1), &callers{}
 		h := hold(t, p.engines[0], attempt("f", 0))
 		c.join(t, p.engines[0], 3, attempt("f", WaitForever))
-		// Another one has begun, and is done, before the next renewal tells.
+		// Another attempt has begun and ended before the next renewal finds the loss.
 		p.server.set("k", "", 0)
 		p.server.setRecord("k", fakeRecord{
 			state: 'D', token: "other:1", fingerprint: []byte("f"), answer: []byte("answer of other:1"),

@@ -100,8 +100,8 @@ func (e *Engine) claimOf(ttl time.Duration) time.Duration {
 	return max(min(ttl, maxClaim), 4*e.boundOf(ttl))
 }
 
-// Close refuses new callers and waiters, whose places in the store's queue are given
-// up. It waits until the holders have released or lost their leases, and until all
+// Close refuses new callers and waiters, and gives up their places in the store's
+// queue. It waits until the holders have released or lost their leases, and until all
 // commands have ended. When ctx ends first, it cancels the contexts of the remaining
 // holders, leaves their keys to the TTL, and returns ctx's error.
 func (e *Engine) Close(ctx context.Context) error {
@@ -178,7 +178,7 @@ func (a *callbacks) run() {
 	}
 }
 
-// runAsync is run for a goroutine of the store, whose other answers must not wait for
+// runAsync is run for a goroutine of the store. Other answers must not wait for
 // an observer.
 func (a *callbacks) runAsync(e *Engine) {
 	if e.hooks.Observe == nil || len(a.calls) == 0 {

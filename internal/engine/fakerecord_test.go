@@ -16,8 +16,8 @@ type fakeRecord struct {
 	number      int
 }
 
-// begin decides on an attempt as the store does. It reports false where that is
-// left to the lock.
+// begin applies the record to an attempt, as the store does. It reports false if the
+// record does not decide.
 func (s *fakeServer) begin(r store.Request, value string) (answer store.Answer, decided bool) {
 	record := s.records[r.Key]
 	switch {
@@ -41,7 +41,7 @@ func (s *fakeServer) begin(r store.Request, value string) (answer store.Answer, 
 	return answer, true
 }
 
-// run makes the record that of the attempt, and returns its number.
+// run stores the attempt in the record, and returns its number.
 func (s *fakeServer) run(r store.Request) int {
 	record := s.records[r.Key]
 	switch {
@@ -56,7 +56,7 @@ func (s *fakeServer) run(r store.Request) int {
 	return record.number + 1
 }
 
-// finish ends an attempt.
+// finish stores the ending of an attempt in the record.
 func (s *fakeServer) finish(r store.Request, value string) store.Stored {
 	record := s.records[r.Key]
 	gone := record.state == 0 || record.state == 'A' && record.token != r.Token
@@ -68,7 +68,7 @@ func (s *fakeServer) finish(r store.Request, value string) store.Stored {
 	default:
 		return store.NotStored
 	}
-	if r.Ending == store.Abort && record.state == 'R' && record.number > 1 { // those before it died
+	if r.Ending == store.Abort && record.state == 'R' && record.number > 1 { // earlier attempts died
 		record.token, record.number = "aborted:"+r.Token, record.number-1
 		s.records[r.Key] = record
 		return store.WasStored
@@ -90,14 +90,14 @@ func (s *fakeServer) record(key string) fakeRecord {
 	return s.records[key]
 }
 
-// setRecord sets it, as another process does.
+// setRecord sets the record of a key, as another process does.
 func (s *fakeServer) setRecord(key string, record fakeRecord) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.records[key] = record
 }
 
-// Resolve forgets the record of an attempt that runs no more.
+// Resolve deletes the record of an attempt that does not run any more.
 func (s *fakeStore) Resolve(r store.Request, done func(bool, error)) {
 	go func() {
 		running := false
@@ -112,7 +112,7 @@ func (s *fakeStore) Resolve(r store.Request, done func(bool, error)) {
 	}()
 }
 
-// answerOf is an attempt's answer in the tests: that of the token that gave it.
+// answerOf returns the answer of the attempt with the hold's token.
 func answerOf(h *Hold) []byte { return []byte("answer of " + h.Token()) }
 
 // attempt returns a request with a fingerprint.

@@ -9,19 +9,19 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 )
 
-// fakeServer is the server of fake stores: keys, lines, and who listens. In a
-// synctest bubble it runs on the bubble's clock.
+// fakeServer is the server of fake stores: keys, queues, and the processes that listen.
+// In a synctest bubble it uses the clock of the bubble.
 type fakeServer struct {
 	mu     sync.Mutex
 	keys   map[string]entry
 	queues map[string][]string
 	fences map[string]int64
 	stores map[string]*fakeStore // by process
-	// records are those of attempts, by key.
+	// records has the records of attempts, by key.
 	records   map[string]fakeRecord
-	hintsLost bool // hints are lost on their way
-	// fencesAtOnce is how many fencing numbers a command reserves at most; 0 is
-	// without limit.
+	hintsLost bool // hints get lost
+	// fencesAtOnce is how many fencing numbers a command reserves at most; 0 is no
+	// limit.
 	fencesAtOnce int
 }
 
@@ -38,7 +38,7 @@ func newFakeServer() *fakeServer {
 	}
 }
 
-// live returns what is in a key.
+// live returns the entry of a key, empty if its TTL has ended.
 func (s *fakeServer) live(key string) entry {
 	e := s.keys[key]
 	if !time.Now().Before(e.until) {
@@ -48,7 +48,8 @@ func (s *fakeServer) live(key string) entry {
 	return e
 }
 
-// tell hints to the process of a token, and reports whether it listens.
+// sendHint sends a hint to the process of a token, and reports whether that process
+// listens.
 func (s *fakeServer) sendHint(key, token string) bool {
 	process, _, _ := strings.Cut(token, ":")
 	to := s.stores[process]
@@ -61,7 +62,8 @@ func (s *fakeServer) sendHint(key, token string) bool {
 	return true
 }
 
-// pass gives the key to the first of its line that listens, or frees it.
+// handOff gives the key to the first token in its queue with a process that listens, or frees
+// the key. own is the token that rejoins.
 func (s *fakeServer) handOff(r store.Request, own string) string {
 	delete(s.keys, r.Key)
 	for len(s.queues[r.Key]) > 0 {
@@ -79,7 +81,7 @@ func (s *fakeServer) handOff(r store.Request, own string) string {
 	return ""
 }
 
-// dropFromLine takes the token of a request out of its line.
+// leaveQueue removes the token of a request from the queue.
 func (s *fakeServer) leaveQueue(r store.Request) {
 	s.queues[r.Key] = slices.DeleteFunc(s.queues[r.Key], func(t string) bool { return t == r.Token })
 }
@@ -96,7 +98,8 @@ func (s *fakeServer) raiseTTL(r store.Request) {
 	}
 }
 
-// reserve reserves fencing numbers: as many as are wanted, or as fencesAtOnce says.
+// reserve reserves fencing numbers: as many as the request wants, and fencesAtOnce at
+// most.
 func (s *fakeServer) reserve(r store.Request) (first int64, count int) {
 	if r.Fences == 0 {
 		return 0, 0
@@ -110,21 +113,21 @@ func (s *fakeServer) reserve(r store.Request) (first int64, count int) {
 	return first, count
 }
 
-// set puts a value into a key, as another process does.
+// set sets the value of a key, as another process does.
 func (s *fakeServer) set(key, value string, ttl time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.keys[key] = entry{value, time.Now().Add(ttl)}
 }
 
-// value returns what is in a key.
+// value returns the value of a key.
 func (s *fakeServer) value(key string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.live(key).value
 }
 
-// line returns who waits for a key.
+// queue returns the tokens that wait for a key.
 func (s *fakeServer) queue(key string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -9,29 +9,28 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 )
 
-// fakeStore is one process's store on a fake server, whose faults a test
-// switches on.
+// fakeStore is the store of one process on a fake server. A test can make it fail.
 type fakeStore struct {
 	*fakeServer
-	// before is called ahead of each transition; an error is its answer. It may
-	// block, as a slow server does. after is called once it was applied; an
-	// error is a lost reply.
+	// before is called before each transition is applied; its error is the reply. It
+	// may block, as a slow server does. after is called after the transition was
+	// applied; its error is a lost reply.
 	before, after switchable
 	// closed is called once, when the store is closed.
 	closed func()
 
-	begun            map[string]int // transitions begun, also those that failed
+	begun            map[string]int // transitions that began, also those that failed
 	calls            []call
 	listening        int
-	subscriptionLost bool          // the subscription is
-	connecting       time.Duration // how long it takes to listen
-	nextUnsure       bool          // the next release is answered by its second send
-	inline           bool          // answer on the caller's goroutine also what takes long
+	subscriptionLost bool          // the subscription is lost
+	connecting       time.Duration // how long a subscription takes
+	nextUnsure       bool          // the next release is answered only when it is sent twice
+	inline           bool          // answer inline also when that takes long
 	hint             func(key, token string)
 	lateGrant        func(key, token string)
 }
 
-// switchable is a function that a test changes while the store is in use.
+// switchable is a function that a test changes while the store is used.
 type switchable struct {
 	mu sync.Mutex
 	f  func(transition string, r store.Request) error
@@ -76,14 +75,14 @@ func newFakeStore(server *fakeServer, process string) *fakeStore {
 // listens reports whether the process listens.
 func (s *fakeStore) listens() bool { return s.listening > 0 && !s.subscriptionLost }
 
-// drop drops the subscription, or takes it up again.
+// loseSubscription loses the subscription, or restores it.
 func (s *fakeStore) loseSubscription(dropped bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.subscriptionLost = dropped
 }
 
-// transition runs f on the live value of the key.
+// transition runs f on the present value of the key.
 func (s *fakeStore) transition(name string, r store.Request, f func(value string)) error {
 	s.mu.Lock()
 	s.begun[name]++
@@ -114,8 +113,7 @@ func (s *fakeStore) Release(r store.Request, done func(store.Released, error)) {
 	s.answer(r, func() { done(s.release(r)) })
 }
 
-// answer answers on the goroutine of a caller who allows it, if that does not
-// take long.
+// answer runs f on the goroutine of a caller that allows it, if f is fast.
 func (s *fakeStore) answer(r store.Request, f func()) {
 	if r.Inline && (s.inline || !s.before.isSet() && !s.after.isSet()) {
 		f()
@@ -261,17 +259,17 @@ func (s *fakeStore) Close(context.Context) error {
 	return nil
 }
 
-// count returns how often a transition was run.
+// count returns how many times a transition was applied.
 func (s *fakeStore) count(transition string) int { return len(s.times(transition)) }
 
-// tried returns how often a transition was begun.
+// begunCount returns how many times a transition began.
 func (s *fakeStore) begunCount(transition string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.begun[transition]
 }
 
-// times returns when a transition was run.
+// times returns when a transition was applied.
 func (s *fakeStore) times(transition string) (at []time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -283,7 +281,7 @@ func (s *fakeStore) times(transition string) (at []time.Time) {
 	return at
 }
 
-// transitions returns the names of all transitions in their order.
+// transitions returns the names of all transitions, in order.
 func (s *fakeStore) transitions() (names []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

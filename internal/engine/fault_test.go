@@ -12,18 +12,18 @@ import (
 )
 
 //faults:row 34
-func TestAFaultIsNotContention(t *testing.T) {
+func TestFaultIsNotContention(t *testing.T) {
 	denied := &store.Fault{Err: errors.New("denied")}
 	tests := []struct {
 		name  string
 		fault *store.Fault
 		wait  time.Duration
-		after time.Duration // when the refusal comes
+		after time.Duration // time of the refusal
 	}{
-		{"passing, try", errDown, 0, 0},
-		{"passing, waiter retries to the end of its wait", errDown, time.Second, time.Second},
-		{"lasting, try", denied, 0, 0},
-		{"lasting, waiter", denied, time.Second, 0},
+		{"temporary, nowait caller", errDown, 0, 0},
+		{"temporary, waiter retries to the end of its wait", errDown, time.Second, time.Second},
+		{"permanent, nowait caller", denied, 0, 0},
+		{"permanent, waiter", denied, time.Second, 0},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -37,24 +37,24 @@ func TestAFaultIsNotContention(t *testing.T) {
 				}
 				synctest.Wait()
 				if e.queueCount() != 0 {
-					t.Error("the line is left")
+					t.Error("the queue is left")
 				}
 			})
 		})
 	}
 }
 
-func TestTheEventsOfACallerComeInOrder(t *testing.T) {
+func TestEventsComeInOrder(t *testing.T) {
 	for range 100 {
 		synctest.Test(t, func(t *testing.T) {
 			e, s, events := newEngine()
 			s.set("k", "foreign", time.Hour)
-			// The first refusal comes at the moment at which the wait is over.
+			// The reply comes at the moment when the wait ends.
 			s.before.set(func(string, store.Request) error { time.Sleep(time.Millisecond); return nil })
 			if _, err := e.Acquire(t.Context(), request(time.Millisecond)); err == nil {
 				t.Fatal("acquired")
 			}
-			time.Sleep(time.Second) // all that is under way ends
+			time.Sleep(time.Second) // all commands in flight end
 			all := events.all()
 			if last := all[len(all)-1]; last.Kind != Refused || last.Queued != (all[0].Kind == Waiting) || len(all) > 2 {
 				t.Errorf("events %+v", all)
@@ -63,7 +63,7 @@ func TestTheEventsOfACallerComeInOrder(t *testing.T) {
 	}
 }
 
-func TestAWaiterOutlastsAFault(t *testing.T) {
+func TestWaiterOutlastsFault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		back := time.Now().Add(3 * time.Second)
@@ -81,7 +81,7 @@ func TestAWaiterOutlastsAFault(t *testing.T) {
 	})
 }
 
-func TestATokenOfUnknownFateIsDead(t *testing.T) {
+func TestTokenWithUnknownResultIsDead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		s.after.set(func(transition string, _ store.Request) error {
@@ -95,14 +95,14 @@ func TestATokenOfUnknownFateIsDead(t *testing.T) {
 		}
 		synctest.Wait()
 		if s.value("k") != "" || s.count("release") != 1 {
-			t.Errorf("an orphan %q holds the key after %d releases", s.value("k"), s.count("release"))
+			t.Errorf("the dead token %q holds the key after %d releases", s.value("k"), s.count("release"))
 		}
 		h := hold(t, e, request(WaitForever))
 		if h.Token() == "me:1" {
 			t.Errorf("the dead token %q was used again", h.Token())
 		}
-		// The waiter's own take met the same fate. It kept its token: enqueue
-		// says whether it holds the key.
+		// The reply to the waiter's own take was lost, too. The waiter kept its token:
+		// enqueue tells whether that holds the key.
 		if want := []string{"take", "release", "take", "enqueue"}; !slices.Equal(s.transitions(), want) {
 			t.Errorf("transitions %v, want %v", s.transitions(), want)
 		}
@@ -111,7 +111,7 @@ func TestATokenOfUnknownFateIsDead(t *testing.T) {
 }
 
 //faults:row 6: it is over on arrival
-func TestAGrantThatComesTooLateIsGivenBack(t *testing.T) {
+func TestLateGrantIsReleased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		s.after.set(func(transition string, _ store.Request) error {
@@ -130,7 +130,7 @@ func TestAGrantThatComesTooLateIsGivenBack(t *testing.T) {
 	})
 }
 
-func TestAReleaseThatFailsIsSentAgain(t *testing.T) {
+func TestFailedReleaseIsResent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, events := newEngine()
 		h := hold(t, e, request(0))
@@ -154,9 +154,9 @@ func TestAReleaseThatFailsIsSentAgain(t *testing.T) {
 	})
 }
 
-// A reply to a second send of the same take may come while the token is being
-// released: the late send may have taken the key after the release, or not.
-func TestAHintOfATokenThatIsBeingReleased(t *testing.T) {
+// While a token is being released, the reply to a resent take may come. The take may
+// have locked the key after the release, or not.
+func TestHintDuringReleaseCausesSecondRelease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, events := newEngine()
 		h := hold(t, e, request(0))
@@ -178,9 +178,9 @@ func TestAHintOfATokenThatIsBeingReleased(t *testing.T) {
 	})
 }
 
-// A key that is swept of an orphan is asked for by a transition that raises
-// its life: an earlier send of the take may have set it since.
-func TestASweptKeyIsAskedForAnew(t *testing.T) {
+// A key from which a dead token was removed is asked for with a transition that raises
+// its TTL: an earlier send of the take may have locked it.
+func TestKeyWithDeadTokenIsAskedForAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		s.set("k", deadToken(t, e), time.Hour)
@@ -192,7 +192,7 @@ func TestASweptKeyIsAskedForAnew(t *testing.T) {
 	})
 }
 
-func TestAReleaseThatHangs(t *testing.T) {
+func TestNowaitCallerDuringHangingRelease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		h := hold(t, e, request(0))
@@ -201,24 +201,24 @@ func TestAReleaseThatHangs(t *testing.T) {
 		synctest.Wait()
 		short := request(bound / 10)
 		if _, err := e.Acquire(t.Context(), short); reasonOf(t, err) != Unavailable {
-			t.Errorf("a newcomer that saw nobody hold the key: %v", err)
+			t.Errorf("a new caller without contention: %v", err)
 		}
 		begun := time.Now()
 		if _, err := e.Acquire(t.Context(), request(0)); reasonOf(t, err) != Unavailable {
 			t.Errorf("got %v", err)
 		}
 		if took := time.Since(begun); took > bound+bound/4 {
-			t.Errorf("a try took %v, its bound is %v", took, bound)
+			t.Errorf("a nowait caller took %v, its bound is %v", took, bound)
 		}
 		s.before.set(nil)
-		time.Sleep(time.Minute) // all that was left behind ends
+		time.Sleep(time.Minute) // everything that was left behind ends
 		if s.value("k") != "" || e.queueCount() != 0 {
-			t.Errorf("key %q, %d lines", s.value("k"), e.queueCount())
+			t.Errorf("key %q, %d queues", s.value("k"), e.queueCount())
 		}
 	})
 }
 
-func TestAnOrphanOfOursIsNotContention(t *testing.T) {
+func TestOwnDeadTokenIsNotContention(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		s.set("k", deadToken(t, e), time.Hour)
@@ -234,13 +234,13 @@ func TestAnOrphanOfOursIsNotContention(t *testing.T) {
 	})
 }
 
-func TestALostLeaseIsNotDeletedUnderRunningCode(t *testing.T) {
+func TestLostLeaseIsNotReleasedWhileHolderRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		r := request(0)
 		r.Renew = false
 		h := hold(t, e, r)
-		<-h.Context().Done() // lost, but not expired on the server, and the code runs on
+		<-h.Context().Done() // lost, but not expired on the server, and its code still runs
 		s.set("k", h.Token(), time.Minute)
 		if _, err := e.Acquire(t.Context(), request(0)); reasonOf(t, err) != Busy {
 			t.Errorf("got %v", err)
@@ -253,12 +253,12 @@ func TestALostLeaseIsNotDeletedUnderRunningCode(t *testing.T) {
 		_, _ = h.Release(t.Context())
 		synctest.Wait()
 		if s.value("k") != "" || e.queueCount() != 0 {
-			t.Errorf("key %q, %d lines", s.value("k"), e.queueCount())
+			t.Errorf("key %q, %d queues", s.value("k"), e.queueCount())
 		}
 	})
 }
 
-func TestAHintOfADeadTokenReleasesIt(t *testing.T) {
+func TestHintOfDeadTokenReleasesIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		h := hold(t, e, request(0))
@@ -272,12 +272,12 @@ func TestAHintOfADeadTokenReleasesIt(t *testing.T) {
 		s.hint("k", h.Token())
 		synctest.Wait()
 		if s.value("k") != "" {
-			t.Error("a phantom holds the key")
+			t.Error("a dead token holds the key")
 		}
 	})
 }
 
-func TestTheCallerWaitsForAReleaseNoLongerThanItWants(t *testing.T) {
+func TestReleaseReturnsWhenContextEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		h := hold(t, e, request(0))
@@ -287,7 +287,7 @@ func TestTheCallerWaitsForAReleaseNoLongerThanItWants(t *testing.T) {
 		if _, err := h.Release(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("got %v", err)
 		}
-		release(t, h) // the second call waits for the first one's answer
+		release(t, h) // the second call waits for the result of the first
 		if s.value("k") != "" || s.count("release") != 1 {
 			t.Errorf("key %q after %d releases", s.value("k"), s.count("release"))
 		}
@@ -295,7 +295,7 @@ func TestTheCallerWaitsForAReleaseNoLongerThanItWants(t *testing.T) {
 }
 
 //faults:row 4, 8
-func TestAReleaseIsSentThoughItsContextHasEnded(t *testing.T) {
+func TestReleaseIsSentAfterContextEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		ctx, cancel := context.WithCancel(t.Context())

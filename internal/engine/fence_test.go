@@ -18,7 +18,7 @@ func fenced(wait time.Duration) Request {
 	return r
 }
 
-func TestNumbersAreDrawnFromTheBlockAndNotBeyond(t *testing.T) {
+func TestFencesAreDrawnFromReservation(t *testing.T) {
 	f := newFences(100, maxFences)
 	for i := range int64(maxFences) {
 		if n := f.draw(); n != 100+i {
@@ -30,11 +30,11 @@ func TestNumbersAreDrawnFromTheBlockAndNotBeyond(t *testing.T) {
 		}
 	}
 	if none := newFences(0, 0); !f.empty() || !none.empty() || f.toReserve(request(0), 2) != 0 {
-		t.Error("there are numbers left, or some are wanted for one who wants none")
+		t.Error("numbers are left, or are wanted for a request without Fencing")
 	}
 }
 
-func TestNumbersAreWantedForThoseWhoWait(t *testing.T) {
+func TestReservationSizes(t *testing.T) {
 	for callers, want := range map[int]struct{ question, renewal int }{
 		0: {0, 0}, 1: {1, maxFences}, 2: {maxFences, maxFences}, 1000: {maxFences, maxFences},
 	} {
@@ -47,13 +47,13 @@ func TestNumbersAreWantedForThoseWhoWait(t *testing.T) {
 	}
 }
 
-// Two callers who come back for the lock take turns on one reservation.
+// Two callers that come back for the lock take turns on one reservation.
 func TestTwoCallersShareNumbers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		h := hold(t, e, fenced(0))
 		h.queue.shard.mu.Lock()
-		h.lease.budget.unlimited = true // nobody else waits
+		h.lease.budget.unlimited = true // no other process waits
 		h.queue.shard.mu.Unlock()
 		for range maxPasses {
 			next := make(chan *Hold)
@@ -69,7 +69,7 @@ func TestTwoCallersShareNumbers(t *testing.T) {
 	})
 }
 
-func TestReservationsNeverGoBack(t *testing.T) {
+func TestReservationsNeverFall(t *testing.T) {
 	f := fences{100, 110}
 	for _, step := range []struct {
 		name  string
@@ -90,9 +90,9 @@ func TestReservationsNeverGoBack(t *testing.T) {
 	}
 }
 
-// The store reserves fewer numbers than are wanted where they would run ahead of its
-// clock. Each holder gets a number that was reserved for it.
-func TestOneNumberAtATimeSufficesForATurn(t *testing.T) {
+// The store reserves fewer numbers than wanted if they would run ahead of its clock.
+// Each holder gets a number that was reserved for it.
+func TestSmallReservationsSuffice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		s.fencesAtOnce = 1
@@ -112,9 +112,9 @@ func TestOneNumberAtATimeSufficesForATurn(t *testing.T) {
 	})
 }
 
-// The counter was lost, and the server's clock has stepped back: then numbers fall,
-// but every holder gets one, and no waiter asks for ever.
-func TestNumbersThatFellAreGivenOut(t *testing.T) {
+// The counter was lost, and the server's clock has stepped back. Then numbers fall, but
+// each holder gets one, and no waiter asks without end.
+func TestFencesAfterLostCounterAreUsed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		s.mu.Lock()
@@ -134,10 +134,10 @@ func TestNumbersThatFellAreGivenOut(t *testing.T) {
 	})
 }
 
-func TestAUsedUpBlockIsRenewedBeforeAPass(t *testing.T) {
+func TestPassWithoutFenceRenewsFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
-		h := hold(t, e, fenced(0)) // alone, it reserved its own number only
+		h := hold(t, e, fenced(0)) // a single caller: it reserved one number
 		var fence int64
 		waiting(t, e, fenced(WaitForever), func(h *Hold) { fence = h.Fence() })
 		release(t, h)
@@ -148,7 +148,7 @@ func TestAUsedUpBlockIsRenewedBeforeAPass(t *testing.T) {
 	})
 }
 
-func TestAGrantThatWasAskedForWithoutNumbers(t *testing.T) {
+func TestSuccessorReservesItsOwnFence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		s.before.set(func(transition string, _ store.Request) error {
@@ -171,14 +171,14 @@ func TestAGrantThatWasAskedForWithoutNumbers(t *testing.T) {
 	})
 }
 
-func TestAKeptKeyKeepsItsNumbers(t *testing.T) {
+func TestKeptKeyKeepsFences(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		h := hold(t, e, fenced(0))
 		h.queue.shard.mu.Lock()
 		h.lease.fences = newFences(h.Fence()+1, 1)
 		h.queue.shard.mu.Unlock()
-		time.Sleep(time.Second) // the budget is over
+		time.Sleep(time.Second) // the budget is spent
 		var fence int64
 		waiting(t, e, fenced(WaitForever), func(h *Hold) { fence = h.Fence() })
 		release(t, h)
@@ -189,7 +189,7 @@ func TestAKeptKeyKeepsItsNumbers(t *testing.T) {
 	})
 }
 
-func TestARenewalFetchesNumbersForThoseWhoWait(t *testing.T) {
+func TestRenewalReservesFencesForWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, _, _ := newEngine()
 		h := hold(t, e, fenced(0))
@@ -201,14 +201,14 @@ func TestARenewalFetchesNumbersForThoseWhoWait(t *testing.T) {
 		}
 		time.Sleep(request(0).TTL / 2)
 		if got := left(0); got != (fences{2, 2}) {
-			t.Errorf("numbers %+v were reserved for nobody", got)
+			t.Errorf("numbers %+v were reserved without a waiter", got)
 		}
 		for range 2 {
 			waiting(t, e, fenced(WaitForever), func(*Hold) {})
 		}
 		time.Sleep(request(0).TTL / 2)
 		if got := left(maxFences/2 - 1); got != (fences{1 + maxFences/2, 2 + maxFences}) {
-			t.Fatalf("for those who wait %+v are left", got)
+			t.Fatalf("for the waiters %+v are left", got)
 		}
 		time.Sleep(request(0).TTL / 2)
 		if got := left(2); got != (fences{3 + maxFences/2, 2 + maxFences}) {
@@ -223,9 +223,9 @@ func TestARenewalFetchesNumbersForThoseWhoWait(t *testing.T) {
 	})
 }
 
-// Two renewals are on their way: one for the holder, and one for the next holder,
-// for whom no number is left. The reply to the earlier one comes last.
-func TestALateRenewalDoesNotBringOldNumbers(t *testing.T) {
+// Two renewals are in flight: one for the holder, and one for the next holder, for
+// which no number is left. The reply to the first one arrives last.
+func TestLateRenewalBringsNoOldFences(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		var first atomic.Bool
@@ -238,7 +238,7 @@ func TestALateRenewalDoesNotBringOldNumbers(t *testing.T) {
 		h := hold(t, e, fenced(0))
 		h.queue.shard.mu.Lock()
 		h.lease.fences.next = h.lease.fences.end
-		h.lease.budget.unlimited = true // nobody else waits
+		h.lease.budget.unlimited = true // no other process waits
 		h.queue.shard.mu.Unlock()
 		time.Sleep(request(0).TTL/3 + time.Millisecond)
 		synctest.Wait()

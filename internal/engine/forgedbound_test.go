@@ -11,11 +11,11 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 )
 
-// A forger names many dead tokens while the server does not answer. The process
-// remembers few of them, and goes on with its own.
+// Forged hints name many dead tokens while the server does not answer. The process
+// keeps few of them, and its own releases go on.
 //
 //faults:row 51
-func TestForgedHintsAreBounded(t *testing.T) {
+func TestReleasesByForgedHintsAreLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		var dead []string
@@ -53,15 +53,15 @@ func TestForgedHintsAreBounded(t *testing.T) {
 		s.hint("k", dead[0])
 		synctest.Wait()
 		if got := s.value("k"); got != "" {
-			t.Errorf("after the forger the key keeps the dead token %q", got)
+			t.Errorf("after the forged hints the key keeps the dead token %q", got)
 		}
 	})
 }
 
-// A forger goes on while the engine is being closed.
+// Forged hints arrive while the engine is being closed.
 //
 //faults:row 51
-func TestForgedHintsDoNotHoldUpClose(t *testing.T) {
+func TestForgedHintsDoNotDelayClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		dead := []string{deadToken(t, e), deadToken(t, e), deadToken(t, e)}
@@ -79,7 +79,7 @@ func TestForgedHintsDoNotHoldUpClose(t *testing.T) {
 					return
 				case <-time.After(time.Millisecond):
 				}
-				s.hint("k", dead[0]) // again and again
+				s.hint("k", dead[0]) // the same token many times
 				s.hint(fmt.Sprint("another key ", i), dead[1])
 				s.hint(fmt.Sprint("another key ", i), dead[2])
 			}
@@ -97,9 +97,9 @@ func TestForgedHintsDoNotHoldUpClose(t *testing.T) {
 	})
 }
 
-// A dead token is being discarded from another key, where nobody ever used it. That
-// does not keep it from being released where it is.
-func TestAForgedKeyDoesNotShadowTheRealOne(t *testing.T) {
+// A dead token is being discarded from another key, for which it was never used. It is
+// still released from the key that holds it.
+func TestHintOfWrongKeyDoesNotBlockDiscard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		dead := deadToken(t, e)
@@ -121,8 +121,8 @@ func TestAForgedKeyDoesNotShadowTheRealOne(t *testing.T) {
 	})
 }
 
-// A waiter leaves its line at Close, and a forger goes on naming its token, and those of
-// leases that are being released.
+// A waiter leaves its queue at Close. Forged hints go on naming its token, and the
+// tokens of leases that are being released.
 //
 //faults:row 51
 func TestForgedHintsDoNotProlongReleases(t *testing.T) {
@@ -168,8 +168,8 @@ func TestForgedHintsDoNotProlongReleases(t *testing.T) {
 	})
 }
 
-// Many commands that were left behind win their keys at once, as after a network that
-// held them back. No hint is forged, and all keys are released.
+// Many commands that were left behind lock their keys at the same time, as after a
+// network that delayed them. No hint is forged, and all keys are released.
 func TestAllLateGrantsAreReleased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
@@ -197,14 +197,14 @@ func TestAllLateGrantsAreReleased(t *testing.T) {
 			}
 		}
 		if left > 0 {
-			t.Errorf("%d of %d keys are locked by nobody", left, many)
+			t.Errorf("%d of %d keys are locked without a holder", left, many)
 		}
 	})
 }
 
-// The tokens that hints name are in keys whose server does not answer. A dead token of
-// another key is released when the next hint names it.
-func TestForgedHintsOfASilentServerMakeRoom(t *testing.T) {
+// Hints name tokens in keys of a server that does not answer. A dead token of another
+// key is released when the next hint names it.
+func TestHintsOfSilentServerMakeRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		dead := deadToken(t, e)

@@ -9,7 +9,7 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 )
 
-// deadToken returns a token of the engine for the key of request that was released.
+// deadToken returns a token of the engine that was released, for the key of request.
 func deadToken(t *testing.T, e *Engine) string {
 	t.Helper()
 	h := hold(t, e, request(0))
@@ -17,19 +17,19 @@ func deadToken(t *testing.T, e *Engine) string {
 	return h.Token()
 }
 
-// Another user of the server publishes the token that the process issues next, and
+// Another client of the server publishes the token that the process issues next, and
 // publishes it again once it is issued. The releases are slow.
 //
 //faults:row 51
-func TestAForgedHintReleasesNoLease(t *testing.T) {
+func TestForgedHintReleasesNoLease(t *testing.T) {
 	for name, forge := range map[string]func(n int) string{
-		"of the token":                  func(n int) string { return fmt.Sprint("me:", n) },
-		"of the token, with a zero":     func(n int) string { return fmt.Sprint("me:0", n) },
-		"of the token, and a long tail": func(n int) string { return fmt.Sprint("me:", n, ":1") },
-		"of no number":                  func(int) string { return "me:" },
-		"of a huge number":              func(int) string { return "me:18446744073709551615" },
-		"of a number that is too big":   func(int) string { return "me:18446744073709551616" },
-		"of another process":            func(n int) string { return fmt.Sprint("you:", n) },
+		"the next token":                  func(n int) string { return fmt.Sprint("me:", n) },
+		"the next token with a zero":     func(n int) string { return fmt.Sprint("me:0", n) },
+		"the next token with a suffix": func(n int) string { return fmt.Sprint("me:", n, ":1") },
+		"no number":                  func(int) string { return "me:" },
+		"the greatest number":              func(int) string { return "me:18446744073709551615" },
+		"a number that is too big":   func(int) string { return "me:18446744073709551616" },
+		"a token of another process":            func(n int) string { return fmt.Sprint("you:", n) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -63,11 +63,11 @@ func TestAForgedHintReleasesNoLease(t *testing.T) {
 	}
 }
 
-// The value of a key names a token that is not issued yet: another user wrote it.
-func TestAForgedValueIsNotReleased(t *testing.T) {
+// The value of a key names a token that is not issued yet: another client wrote it.
+func TestForgedValueIsNotReleased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
-		s.set("k", "me:3", time.Second) // the lock asks for it as me:1
+		s.set("k", "me:3", time.Second) // the queue asks as me:1
 		if _, err := e.Acquire(t.Context(), request(0)); reasonOf(t, err) != Busy {
 			t.Errorf("got %v", err)
 		}
@@ -77,13 +77,13 @@ func TestAForgedValueIsNotReleased(t *testing.T) {
 	})
 }
 
-// A hint of a token that was never issued does not even cause a look.
+// A hint of a token that was never issued does not make a waiter ask.
 func TestForgedHintOfAnUnissuedTokenIsIgnored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(2)
 		h := hold(t, p.engines[0], request(0))
 		waiting(t, p.engines[1], request(WaitForever), func(*Hold) {})
-		time.Sleep(time.Millisecond) // until its question has been answered
+		time.Sleep(time.Millisecond) // until its request has been answered
 		asked := p.stores[1].count("enqueue")
 		h.queue.shard.mu.Lock()
 		h.lease.othersWait = false
@@ -97,7 +97,7 @@ func TestForgedHintOfAnUnissuedTokenIsIgnored(t *testing.T) {
 		wanted := h.lease.othersWait
 		h.queue.shard.mu.Unlock()
 		if got := p.stores[1].count("enqueue"); got != asked || wanted {
-			t.Errorf("%d looks of the waiter, and the holder takes it that others wait: %v", got-asked, wanted)
+			t.Errorf("%d requests of the waiter, and the holder assumes that others wait: %v", got-asked, wanted)
 		}
 		release(t, h)
 		time.Sleep(time.Second)
@@ -105,7 +105,7 @@ func TestForgedHintOfAnUnissuedTokenIsIgnored(t *testing.T) {
 	})
 }
 
-// A token that a line owns is not discarded, whoever asks for it.
+// discard does not release a token that a queue owns.
 func TestDiscardReleasesNoOwnedToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()

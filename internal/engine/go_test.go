@@ -6,10 +6,10 @@ import (
 	"testing"
 )
 
-// Whatever runs aside has ended when Close returns, however close they come. The loop
-// waits for each goroutine that it starts: on one CPU a loop that never waits
-// runs until the scheduler stops it after 10 ms, in each of the rounds.
-func TestNothingRunsAsideAfterClose(t *testing.T) {
+// All functions that Go runs have ended when Close returns, even if both start at the
+// same moment. The loop waits for each function that it starts: on one CPU a loop that
+// never waits runs until the scheduler stops it after 10 ms, in each of the rounds.
+func TestNoFunctionOfGoRunsAfterClose(t *testing.T) {
 	for range 5_000 {
 		e, _, _ := newEngine()
 		var closed, late atomic.Bool

@@ -9,10 +9,10 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 )
 
-func TestWhatAPassNeeds(t *testing.T) {
+func TestCommandsOfPass(t *testing.T) {
 	tests := []struct {
 		name  string
-		held  time.Duration // by the first holder, who renews not
+		held  time.Duration // by the first holder, which does not renew
 		next  Request
 		want  []string // transitions between the two grants
 		fresh bool     // the next holder has another token
@@ -52,17 +52,17 @@ func TestWhatAPassNeeds(t *testing.T) {
 	}
 }
 
-func TestAPassWithLittleValidityLeftRenewsFirst(t *testing.T) {
+func TestPassWithLittleValidityRenewsFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		s.after.set(func(transition string, _ store.Request) error {
 			if transition == "take" {
-				time.Sleep(7 * time.Second) // the grant is old when it comes
+				time.Sleep(7 * time.Second) // the reply to the grant is late
 			}
 			return nil
 		})
 		first := request(0)
-		first.Renew = false // else a renewal would be due at once
+		first.Renew = false // otherwise a renewal would be due at once
 		h := hold(t, e, first)
 		if left := time.Until(h.ValidUntil()); left > request(0).TTL/3 {
 			t.Fatalf("%v left: the test shows nothing", left)
@@ -78,7 +78,7 @@ func TestAPassWithLittleValidityLeftRenewsFirst(t *testing.T) {
 	})
 }
 
-func TestARenewalThatFailsBeforeAPassStrandsNobody(t *testing.T) {
+func TestWaiterIsServedAfterFailedRenewalBeforePass(t *testing.T) {
 	for name, fail := range map[string]func(s *fakeStore){
 		"fault": func(s *fakeStore) {
 			s.before.set(func(transition string, _ store.Request) error {
@@ -88,7 +88,7 @@ func TestARenewalThatFailsBeforeAPassStrandsNobody(t *testing.T) {
 				return nil
 			})
 		},
-		"taken": func(s *fakeStore) { s.set("k", "thief", time.Second) },
+		"taken": func(s *fakeStore) { s.set("k", "another", time.Second) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -110,12 +110,12 @@ func TestARenewalThatFailsBeforeAPassStrandsNobody(t *testing.T) {
 	}
 }
 
-func TestEachHoldIsAGenerationOfItsOwn(t *testing.T) {
+func TestOldHoldDoesNotTouchNextHold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, events := newEngine()
 		h := hold(t, e, request(0))
 		waiting(t, e, request(WaitForever), func(next *Hold) {
-			release(t, h) // a second time, and late
+			release(t, h) // a second release, after the hand-over
 			if !next.Alive() || s.value("k") != next.Token() || h.Alive() {
 				t.Error("a late release of an earlier holder ended this one")
 			}

@@ -8,12 +8,12 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 )
 
-// A release hands the key to another process. This process knows then that the
-// key is locked: a caller that may not wait is refused without a command.
-func TestReleaseThatHandsKeyOnMakesItBusy(t *testing.T) {
+// A release hands the key to another process. Then this process knows that the key is
+// locked: a nowait caller is refused without a command.
+func TestKeyIsBusyAfterHandOff(t *testing.T) {
 	for name, test := range map[string]struct {
 		held time.Duration
-		next Request // of the waiter here
+		next Request // of the waiter in this process
 	}{
 		"the budget is over":                 {time.Second, request(WaitForever)},
 		"the renewal before the pass failed": {0, longer(WaitForever)},
@@ -59,10 +59,10 @@ func TestReleaseThatHandsKeyOnMakesItBusy(t *testing.T) {
 	}
 }
 
-// A renewal reports how many processes wait. The release then says whether this
-// process is alone, so that the store can send the brief form of it first.
+// A renewal reports how many processes wait. Then the release tells the store whether
+// any waits, so that the store can send the short form of the release first.
 func TestReleaseKnowsOtherWaiters(t *testing.T) {
-	for name, others := range map[string]bool{"nobody waits": false, "another process waits": true} {
+	for name, others := range map[string]bool{"no process waits": false, "another process waits": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p := newProcesses(2)

@@ -46,7 +46,7 @@ type Hold struct {
 // cause of the loss before the lease's validity ends, and when the hold is released.
 //
 // The context is made by the first call. If the hold has ended before, the context has
-// the end of the hold, and not that of the caller's context.
+// the end of the hold, and not the end of the caller's context.
 func (h *Hold) Context() context.Context {
 	made, _, over := h.state()
 	if made != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 )
 
-// inlines notes which transitions offered to run on their caller's goroutine.
+// inlineRecorder notes which transitions could run on the goroutine of their caller.
 type inlineRecorder struct {
 	store.Store
 	mu   sync.Mutex
@@ -39,8 +39,8 @@ func (s *inlineRecorder) Release(r store.Request, done func(store.Released, erro
 	s.Store.Release(r, done)
 }
 
-// A caller offers its goroutine only where it is not kept from leaving in time.
-func TestWhoOffersItsGoroutine(t *testing.T) {
+// A caller lends its goroutine to the store only if it can still leave in time.
+func TestInlineRequests(t *testing.T) {
 	within := func(d time.Duration) func(*testing.T) context.Context {
 		return func(t *testing.T) context.Context {
 			t.Helper()
@@ -56,13 +56,13 @@ func TestWhoOffersItsGoroutine(t *testing.T) {
 		inline  bool
 		fencing bool
 	}{
-		{name: "a try", inline: true},
-		{name: "a try with fencing", inline: true, fencing: true},
-		{name: "one that waits for ever", wait: WaitForever, inline: true},
-		{name: "one that waits for long", wait: store.InlineTime, inline: true},
-		{name: "one that does not wait for long", wait: store.InlineTime - 1},
-		{name: "a deadline that is far", ctx: within(store.InlineTime), inline: true},
-		{name: "a deadline that is near", ctx: within(store.InlineTime - 1)},
+		{name: "a nowait caller", inline: true},
+		{name: "a nowait caller with fencing", inline: true, fencing: true},
+		{name: "a waiter without limit", wait: WaitForever, inline: true},
+		{name: "a long wait", wait: store.InlineTime, inline: true},
+		{name: "a short wait", wait: store.InlineTime - 1},
+		{name: "a far deadline", ctx: within(store.InlineTime), inline: true},
+		{name: "a near deadline", ctx: within(store.InlineTime - 1)},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -99,8 +99,8 @@ func TestWhoOffersItsGoroutine(t *testing.T) {
 	}
 }
 
-// Those who join while a caller puts its question itself are answered with it.
-func TestTriesThatJoinALeadAreAnswered(t *testing.T) {
+// Callers that arrive during an inline request share its reply.
+func TestCallersDuringInlineRequestShareReply(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		s.inline = true
@@ -134,9 +134,8 @@ func canceledContext() context.Context {
 	return ctx
 }
 
-// A waiter that met another's key while it put its question itself hears once
-// that it has to wait.
-func TestALeaderThatHasToWaitIsToldOnce(t *testing.T) {
+// A waiter that finds another's token by its own inline request gets one Waiting event.
+func TestInlineWaiterGetsOneWaitingEvent(t *testing.T) {
 	t.Run("after a take", func(t *testing.T) { checkWaitingOnce(t, false) })
 	t.Run("after an enqueue", func(t *testing.T) { checkWaitingOnce(t, true) })
 }
@@ -166,16 +165,15 @@ func checkWaitingOnce(t *testing.T, fencing bool) {
 	})
 }
 
-// A line that is forgotten serves another key, and what its old holds are asked
-// has nothing to do with that.
-func TestOldHoldsDoNotTouchANewLife(t *testing.T) {
+// A queue is reused for another key. Holds of its old key do not touch it.
+func TestOldHoldDoesNotTouchReusedQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		old := hold(t, e, request(0))
 		token, until, ctx := old.Token(), old.ValidUntil(), old.Context()
 		release(t, old)
 		if n := e.queueCount(); n != 0 {
-			t.Fatalf("%d lines", n)
+			t.Fatalf("%d queues", n)
 		}
 		r := request(0)
 		for e.shardOf(r.Key) != e.shardOf("k") || r.Key == "k" {
@@ -184,7 +182,7 @@ func TestOldHoldsDoNotTouchANewLife(t *testing.T) {
 		time.Sleep(time.Second)
 		now := hold(t, e, r)
 		if now.queue != old.queue {
-			t.Fatal("the line does not serve again")
+			t.Fatal("the queue is not reused")
 		}
 		if old.Token() != token || !old.ValidUntil().Equal(until) || ctx.Err() == nil || old.Alive() {
 			t.Errorf("the old hold: %q until %v, %v, alive %v", old.Token(), old.ValidUntil(), ctx.Err(), old.Alive())
@@ -192,7 +190,7 @@ func TestOldHoldsDoNotTouchANewLife(t *testing.T) {
 		if loss, err := old.Extend(t.Context(), time.Hour); loss != Taken || err != nil {
 			t.Errorf("extend: %v, %v", loss, err)
 		}
-		release(t, old) // once more
+		release(t, old) // a second time
 		if !now.Alive() || now.Context().Err() != nil || s.value(r.Key) != now.Token() {
 			t.Error("the new one is gone")
 		}
@@ -200,8 +198,8 @@ func TestOldHoldsDoNotTouchANewLife(t *testing.T) {
 	})
 }
 
-// A context that is asked for late tells what happened before.
-func TestAContextIsMadeWhenItIsAskedFor(t *testing.T) {
+// A context that is made late has the end of the hold.
+func TestContextMadeLateHasEndOfHold(t *testing.T) {
 	for name, test := range map[string]struct {
 		end  func(*testing.T, *fakeStore, *Hold)
 		want error
@@ -234,8 +232,8 @@ func TestAContextIsMadeWhenItIsAskedFor(t *testing.T) {
 	}
 }
 
-// A wait that is over before the subscription stands is a wait for another's key.
-func TestAWaitWhileSubscribingTimesOut(t *testing.T) {
+// A wait that ends before the subscription is ready is refused because of contention.
+func TestWaitDuringSubscribeTimesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		s.connecting = 200 * time.Millisecond
@@ -248,8 +246,8 @@ func TestAWaitWhileSubscribingTimesOut(t *testing.T) {
 	})
 }
 
-// A caller for whom there is no room to wait takes no place in the store's line.
-func TestWhoIsRefusedForWantOfRoomTakesNoPlace(t *testing.T) {
+// A caller for which there is no room takes no place in the store's queue.
+func TestCallerWithoutRoomTakesNoPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		e.limits.total = 0
@@ -265,7 +263,7 @@ func TestWhoIsRefusedForWantOfRoomTakesNoPlace(t *testing.T) {
 	})
 }
 
-// asksHold is a context of a caller's, whose Done asks another hold.
+// holdContext is a caller's context with a Done that uses another hold.
 type holdContext struct {
 	context.Context
 	hold *Hold
@@ -275,8 +273,8 @@ func (v holdContext) Done() <-chan struct{} { return v.hold.Context().Done() }
 
 func (v holdContext) Err() error { return v.hold.Context().Err() }
 
-// No code of the caller's runs under a shard's mutex.
-func TestACallersContextIsNotAskedUnderTheMutex(t *testing.T) {
+// No code of a caller runs under a shard's mutex.
+func TestCallerContextIsNotUsedUnderMutex(t *testing.T) {
 	e, _, _ := newEngine()
 	outer := hold(t, e, request(0))
 	r := request(0)
@@ -287,7 +285,7 @@ func TestACallersContextIsNotAskedUnderTheMutex(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	inner.Context() // deadlocks
+	inner.Context() // deadlocks if called under the mutex
 	release(t, inner)
 	release(t, outer)
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 )
 
-// The lease expires under its holder, and the store does not reply. Nobody knows
-// then whether another process holds the key: a waiter whose time ends is refused
-// because of the store.
+// The lease expires under its holder, and the store does not reply. It is not known
+// then whether another process holds the key, so a waiter is refused because of the
+// store when its wait ends.
 func TestWaiterBehindExpiredLeaseIsNotBusy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(1)
@@ -38,8 +38,8 @@ func TestWaiterBehindExpiredLeaseIsNotBusy(t *testing.T) {
 	})
 }
 
-// The store replied that the key is locked, and replies no more. A caller that may
-// not wait is refused because of the store, although others wait here.
+// The store replied that the key is locked, and then stops replying. A nowait caller is
+// refused because of the store, although others wait in this process.
 func TestCallerDuringFaultIsNotBusy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(1)
@@ -59,9 +59,9 @@ func TestCallerDuringFaultIsNotBusy(t *testing.T) {
 	})
 }
 
-// A renewal before a pass fails, and the release after it succeeds. The store
-// replies again: a waiter behind the next holder is refused because of contention.
-func TestReleaseThatKeepsKeyEndsDoubt(t *testing.T) {
+// A renewal before a pass fails, and the release after it succeeds. The store replies
+// again, so a waiter behind the next holder is refused because of contention.
+func TestReleaseReplyClearsLastFault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(1)
 		h := hold(t, p.engines[0], request(0))

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// The handler has run, and its answer is about to be sent: also where the lease is
-// lost, the commit is sent again until the store has taken it.
-func TestALateCommitIsTriedAgain(t *testing.T) {
+// The handler has run, and its answer is about to be sent. The commit is resent until
+// the store has applied it, also after the loss of the lease.
+func TestLateCommitIsRetried(t *testing.T) {
 	for name, test := range map[string]struct {
 		fails time.Duration
 		want  rune
@@ -38,9 +38,9 @@ func TestALateCommitIsTriedAgain(t *testing.T) {
 	}
 }
 
-// Another attempt has begun elsewhere, so that a late commit is refused: those who
-// wait here are still waiting, for the answer of the other one.
-func TestALateAnswerThatWasNotStoredIsNotShared(t *testing.T) {
+// Another attempt has begun in another process, so a late commit is refused. The
+// callers that wait in this process wait on, for the answer of the other attempt.
+func TestRefusedLateAnswerIsNotShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, c := newProcesses(1), &callers{}
 		h := hold(t, p.engines[0], attempt("f", 0))
@@ -62,15 +62,15 @@ func TestALateAnswerThatWasNotStoredIsNotShared(t *testing.T) {
 	})
 }
 
-// A late abort is no answer: those who wait for the key are still waiting, and one
-// of them runs.
-func TestLateAbortRefusesNobody(t *testing.T) {
+// A late abort has no answer. The callers that wait for the key wait on, and one of
+// them runs.
+func TestLateAbortRefusesNoCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, c := newProcesses(1), &callers{ending: Commit}
 		h := hold(t, p.engines[0], attempt("f", 0))
 		p.server.set("k", "foreign", time.Hour)
 		<-h.Context().Done()
-		p.server.setRecord("k", fakeRecord{}) // or they would be refused
+		p.server.setRecord("k", fakeRecord{}) // otherwise the store would refuse the callers
 		c.join(t, p.engines[0], 3, attempt("f", WaitForever))
 		p.server.setRecord("k", fakeRecord{state: 'R', token: h.Token(), fingerprint: []byte("f")})
 		end(t, h, Abort)

@@ -10,8 +10,8 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 )
 
-// crowd lets so many callers wait for a key at once, and returns how many of
-// them were refused, by reason, at once.
+// startWaiters makes n callers wait for a key. It returns how many of them were refused
+// at once, by reason.
 func startWaiters(t *testing.T, e *Engine, key string, n int) (refused map[Reason]int) {
 	t.Helper()
 	var mu sync.Mutex
@@ -40,17 +40,17 @@ func startWaiters(t *testing.T, e *Engine, key string, n int) (refused map[Reaso
 	return refused
 }
 
-// aMoment is how long the store takes where it does not answer at once.
+// storeDelay is how long a slow store takes to answer.
 const storeDelay = time.Millisecond
 
 //faults:row 32
-func TestTheLineIsBounded(t *testing.T) {
+func TestWaitersOfOneKeyAreLimited(t *testing.T) {
 	for name, start := range map[string]func(*testing.T, *Engine, *fakeStore) (free func()){
-		"behind a holder here": func(t *testing.T, e *Engine, _ *fakeStore) func() {
+		"behind a holder of this process": func(t *testing.T, e *Engine, _ *fakeStore) func() {
 			h := hold(t, e, request(0))
 			return func() { release(t, h) }
 		},
-		"behind a holder elsewhere": func(_ *testing.T, _ *Engine, s *fakeStore) func() {
+		"behind a holder of another process": func(_ *testing.T, _ *Engine, s *fakeStore) func() {
 			s.set("k", "foreign", time.Hour)
 			return func() { s.set("k", "", 0) }
 		},
@@ -58,7 +58,7 @@ func TestTheLineIsBounded(t *testing.T) {
 			s.set("k", "foreign", time.Hour)
 			s.before.set(func(transition string, _ store.Request) error {
 				if transition == "take" {
-					time.Sleep(storeDelay) // the others come meanwhile
+					time.Sleep(storeDelay) // the other callers come meanwhile
 				}
 				return nil
 			})
@@ -74,12 +74,12 @@ func TestTheLineIsBounded(t *testing.T) {
 					t.Errorf("refused %v, want 3 of 8", refused)
 				}
 				if _, err := e.Acquire(t.Context(), request(0)); reasonOf(t, err) != Busy {
-					t.Errorf("one that does not wait: %v", err)
+					t.Errorf("a nowait caller: %v", err)
 				}
 				free()
 				time.Sleep(time.Minute)
 				if refused := startWaiters(t, e, "k", 1); len(refused) != 0 || e.limits.waiting.Load() != 0 {
-					t.Errorf("the line is empty again: refused %v", refused)
+					t.Errorf("the queue is empty again: refused %v", refused)
 				}
 			})
 		})
@@ -87,7 +87,7 @@ func TestTheLineIsBounded(t *testing.T) {
 }
 
 //faults:row 32
-func TestAllLinesTogetherAreBounded(t *testing.T) {
+func TestWaitersOfAllKeysAreLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		e.limits.total = 5
@@ -101,9 +101,9 @@ func TestAllLinesTogetherAreBounded(t *testing.T) {
 			t.Errorf("refused %v, want 1", refused)
 		}
 		if refused := startWaiters(t, e, "c", 1); refused[Overloaded] != 1 {
-			t.Errorf("refused %v: the first of a line has to wait as well", refused)
+			t.Errorf("refused %v: the first waiter of a queue has to wait, too", refused)
 		}
-		// Who does not have to wait is not refused.
+		// A caller that does not have to wait is not refused.
 		for _, key := range []string{"d", "e", "f", "g", "h", "i"} {
 			r := request(WaitForever)
 			r.Key = key
@@ -115,13 +115,14 @@ func TestAllLinesTogetherAreBounded(t *testing.T) {
 		}
 		time.Sleep(2 * time.Minute)
 		if refused := startWaiters(t, e, "a", 5); len(refused) != 0 || e.limits.waiting.Load() != 0 {
-			t.Errorf("the lines are empty again: refused %v", refused)
+			t.Errorf("the queues are empty again: refused %v", refused)
 		}
 	})
 }
 
-// Of those who come while the first one asks, the last one makes room for it.
-func TestTheFirstOfALineKeepsItsPlace(t *testing.T) {
+// If several callers come while the first one asks, the last of them is refused to make
+// room for the first.
+func TestFirstWaiterKeepsItsPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		e.limits.perKey = 2
@@ -152,7 +153,7 @@ func TestTheFirstOfALineKeepsItsPlace(t *testing.T) {
 	})
 }
 
-func TestALeaverMakesRoom(t *testing.T) {
+func TestLeavingCallerMakesRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, _, _ := newEngine()
 		e.limits.perKey, e.limits.total = 1, 1

@@ -10,10 +10,11 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 )
 
-// Each of these loses what would have told the waiter.
+// Each case loses the message that would have woken the waiter. A waiter checks the key
+// after recheckInterval and a quarter for jitter.
 //
 //faults:row 27
-func TestNothingThatIsLostStrandsAWaiter(t *testing.T) {
+func TestWaiterSurvivesLostMessage(t *testing.T) {
 	const most = recheckInterval + recheckInterval/4
 	tests := []struct {
 		name string
@@ -23,7 +24,7 @@ func TestNothingThatIsLostStrandsAWaiter(t *testing.T) {
 	}{
 		{"the hint", func(p *processes, _ *Hold) { p.server.hintsLost = true }, nil, most},
 		{"the subscription", func(p *processes, _ *Hold) { p.stores[1].loseSubscription(true) }, nil, most},
-		{"the line", func(p *processes, _ *Hold) { delete(p.server.queues, "k") }, nil, most},
+		{"the store's queue", func(p *processes, _ *Hold) { delete(p.server.queues, "k") }, nil, most},
 		{"the holder", nil, func(p *processes, _ *Hold) { p.server.set("k", "", 0) }, most},
 		{
 			"a successor that is dead", func(p *processes, _ *Hold) {
@@ -68,7 +69,7 @@ func TestNothingThatIsLostStrandsAWaiter(t *testing.T) {
 	}
 }
 
-func TestAHintWithoutATokenMeansLookAgain(t *testing.T) {
+func TestHintWithoutTokenMakesWaiterAsk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(2)
 		h := hold(t, p.engines[0], request(0))
@@ -81,13 +82,14 @@ func TestAHintWithoutATokenMeansLookAgain(t *testing.T) {
 		if late := <-served; late != 0 {
 			t.Errorf("served %v late", late)
 		}
-		p.stores[1].hint("k", "") // nobody waits
+		p.stores[1].hint("k", "") // without waiters
 		p.checkIdle(t)
 	})
 }
 
-// The hint of a grant may come before the reply that puts the waiter in line.
-func TestAHintThatOvertakesTheReplyIsNotLost(t *testing.T) {
+// The hint of a grant may arrive before the reply that adds the waiter to the store's
+// queue.
+func TestHintBeforeReplyIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(2)
 		h := hold(t, p.engines[0], request(0))
@@ -95,7 +97,7 @@ func TestAHintThatOvertakesTheReplyIsNotLost(t *testing.T) {
 		p.stores[1].after.set(func(transition string, _ store.Request) error {
 			if transition == "enqueue" && p.stores[1].count("enqueue") == 1 {
 				release(t, h)
-				time.Sleep(10 * time.Millisecond) // the hint is there before the reply
+				time.Sleep(10 * time.Millisecond) // the hint arrives before the reply
 			}
 			return nil
 		})
@@ -108,7 +110,7 @@ func TestAHintThatOvertakesTheReplyIsNotLost(t *testing.T) {
 	})
 }
 
-func TestAReleaseOfUnknownFateKeepsTheLineMoving(t *testing.T) {
+func TestWaitersAreServedAfterUnknownRelease(t *testing.T) {
 	noReply := &store.Fault{Unknown: true, Passing: true, Err: errors.New("no reply")}
 	for name, fail := range map[string]func(s *fakeStore) (before, after error){
 		"applied, reply lost": func(*fakeStore) (error, error) { return nil, noReply },
@@ -149,29 +151,29 @@ func TestAReleaseOfUnknownFateKeepsTheLineMoving(t *testing.T) {
 	}
 }
 
-func TestAKeyThatWasStolenUnderAReleaseStrandsNobody(t *testing.T) {
+func TestWaiterIsServedAfterKeyWasTakenDuringRelease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(1)
 		h := hold(t, p.engines[0], request(0))
 		served := false
 		waiting(t, p.engines[0], request(WaitForever), func(*Hold) { served = true })
-		time.Sleep(time.Second) // the budget is over
-		p.server.set("k", "thief", time.Second)
+		time.Sleep(time.Second) // the budget is spent
+		p.server.set("k", "another", time.Second)
 		if loss, err := h.Release(t.Context()); loss != Taken || err != nil {
 			t.Errorf("release: %v, %v", loss, err)
 		}
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
 		if !served {
-			t.Error("stranded")
+			t.Error("the waiter was not served")
 		}
 		p.checkIdle(t)
 	})
 }
 
-// A waiter that comes while a release waits for a renewal takes its place by
-// that release, and listens.
-func TestWhoComesDuringAReleaseListens(t *testing.T) {
+// A waiter that arrives while a release waits for a renewal gets its place in the
+// store's queue by that release, and listens.
+func TestWaiterDuringReleaseListens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(2)
 		a, b := p.engines[0], p.engines[1]
@@ -188,7 +190,7 @@ func TestWhoComesDuringAReleaseListens(t *testing.T) {
 		h.BeginRelease()
 		served := make(chan time.Time, 1)
 		waiting(t, a, request(WaitForever), func(*Hold) { served <- time.Now() })
-		time.Sleep(50 * time.Millisecond) // the other process has its turn
+		time.Sleep(50 * time.Millisecond) // the other process gets its turn
 		close(turn)
 		freed := time.Now()
 		if late := (<-served).Sub(freed); late != 0 {
@@ -198,9 +200,9 @@ func TestWhoComesDuringAReleaseListens(t *testing.T) {
 	})
 }
 
-// The key of a lost lease stays while its holder runs on. It is not looked at
-// more often than another's.
-func TestALostLeaseOfOursIsNotLookedAtAllTheTime(t *testing.T) {
+// The key of a lost lease stays locked while its holder runs. It is not checked more
+// often than a key of another process.
+func TestKeyOfOwnLostLeaseIsNotPolledWithoutPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(1)
 		p.stores[0].after.set(func(string, store.Request) error { time.Sleep(100 * time.Microsecond); return nil })
@@ -209,12 +211,12 @@ func TestALostLeaseOfOursIsNotLookedAtAllTheTime(t *testing.T) {
 		h := hold(t, p.engines[0], r)
 		served := make(chan Handover, 1)
 		waiting(t, p.engines[0], r, func(next *Hold) { served <- next.handover })
-		<-h.Context().Done() // lost; the key falls 102 ms later
+		<-h.Context().Done() // lost; the key expires 102 ms later
 		if how := <-served; how != Awaited {
 			t.Errorf("the key came by handover %d", how)
 		}
 		if n := p.stores[0].count("enqueue"); n > 3 {
-			t.Errorf("%d looks", n)
+			t.Errorf("%d requests", n)
 		}
 		_, _ = h.Release(t.Context())
 		time.Sleep(time.Second)
@@ -222,11 +224,11 @@ func TestALostLeaseOfOursIsNotLookedAtAllTheTime(t *testing.T) {
 	})
 }
 
-// A waiter that joined before it listens would be passed over.
-func TestAWaiterJoinsWhenItListens(t *testing.T) {
+// The store skips a waiter that joins its queue before the process listens.
+func TestWaiterJoinsOnceItListens(t *testing.T) {
 	for name, test := range map[string]struct{ connecting, joins time.Duration }{
 		"soon":                 {10 * time.Millisecond, 10 * time.Millisecond},
-		"not within a command": {time.Minute, bound}, // then it looks by itself
+		"not within a command": {time.Minute, bound}, // then it checks the key at short intervals
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -22,7 +22,7 @@ func TestReleaseAfterLossDoesNotWaitForTheStore(t *testing.T) {
 			func(h *Hold) (Loss, error) { return h.Release(context.Background()) }, Taken,
 		},
 		{
-			// The loss that End returns is about the ending alone.
+			// The loss that End returns is about the ending only.
 			"an attempt that is interrupted", attempt("f", 0),
 			func(h *Hold) (Loss, error) { return h.End(context.Background(), Interrupt, nil) }, NotLost,
 		},
@@ -56,9 +56,8 @@ func TestReleaseAfterLossDoesNotWaitForTheStore(t *testing.T) {
 	}
 }
 
-// A process that was paused runs on: its holder releases before the timer of the
-// lease fires. The lease has ended, so that it is not passed, and the release
-// reports the loss.
+// A process was paused and continues. Its holder releases before the timer of the lease
+// fires. The lease has ended, so it is not passed on, and the release reports the loss.
 func TestReleaseAfterValidityReportsLoss(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(1)
@@ -69,7 +68,7 @@ func TestReleaseAfterValidityReportsLoss(t *testing.T) {
 		waiting(t, p.engines[0], request(WaitForever), func(next *Hold) { token = next.Token() })
 		h.queue.shard.mu.Lock()
 		h.lease.budget.unlimited = true     // no other process waits
-		p.engines[0].schedule.drop(h.lease) // as a timer that is late
+		p.engines[0].schedule.drop(h.lease) // as if the timer were late
 		h.queue.shard.mu.Unlock()
 		time.Sleep(r.TTL)
 		loss, err := h.Release(context.Background())
@@ -105,7 +104,7 @@ func TestReleaseAfterCloseGaveUpSendsNothing(t *testing.T) {
 	})
 }
 
-// A hold that was released before its longest time keeps no timer.
+// A hold that was released before its MaxHold leaves no timer.
 func TestReleaseStopsTimerOfMaxHold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(1)
@@ -120,8 +119,7 @@ func TestReleaseStopsTimerOfMaxHold(t *testing.T) {
 	})
 }
 
-// The longest hold is over, and then the key is taken. The holder is told of the
-// first loss alone.
+// MaxHold passes, and then the key is taken. Only the first loss is reported.
 func TestReleaseReportsFirstLoss(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(1)
@@ -129,7 +127,7 @@ func TestReleaseReportsFirstLoss(t *testing.T) {
 		r.MaxHold = time.Second
 		h := hold(t, p.engines[0], r)
 		<-h.Context().Done()
-		p.server.set("k", "thief", time.Second)
+		p.server.set("k", "another", time.Second)
 		if loss, err := h.Release(context.Background()); loss != MaxHoldExceeded || err != nil {
 			t.Errorf("loss %v, error %v, want %v", loss, err, MaxHoldExceeded)
 		}

@@ -36,7 +36,7 @@ func (r *recorder) of(kind Kind) []Event {
 	return slices.DeleteFunc(r.all(), func(e Event) bool { return e.Kind != kind })
 }
 
-// lossError is the cause that the tests' hook makes of a loss.
+// lossError is the cause of a loss in the tests.
 type lossError struct{ loss Loss }
 
 func (lossError) Error() string { return "lost" }
@@ -57,13 +57,13 @@ func newEngineOn(server *fakeServer, process string) (*Engine, *fakeStore, *reco
 	return e, s, r
 }
 
-// lineCount returns how many lines the engine keeps.
+// queueCount returns how many queues the engine keeps.
 func (e *Engine) queueCount() (n int) {
 	e.eachShard(func(s *shard) { n += len(s.queues) })
 	return n
 }
 
-// request is what most tests ask for.
+// request returns the request that most tests use.
 func request(wait time.Duration) Request {
 	return Request{Key: "k", TTL: 10 * time.Second, Wait: wait, Renew: true}
 }
@@ -78,7 +78,7 @@ func hold(t *testing.T, e *Engine, r Request) *Hold {
 	return h
 }
 
-// release releases and fails the test unless the lease was whole to its end.
+// release releases the hold, and fails the test if the lease was lost before.
 func release(t *testing.T, h *Hold) {
 	t.Helper()
 	if loss, err := h.Release(context.Background()); loss != NotLost || err != nil {

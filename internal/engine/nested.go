@@ -18,7 +18,7 @@ type Nested struct {
 	loss  Loss // set with ended
 }
 
-// Nest returns a turn under the hold for code whose context is parent. It returns nil
+// Nest returns a turn under the hold for code with the context parent. It returns nil
 // if the hold has been released or lost.
 func (h *Hold) Nest(parent context.Context) *Nested {
 	h.Context() // makes h.cancel

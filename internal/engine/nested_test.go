@@ -30,7 +30,7 @@ func TestNestedTurnsAreKeptUntilTheyEnd(t *testing.T) {
 	}
 }
 
-// counting is a context that counts the functions which wait for its end.
+// countingContext counts the functions that wait for the end of the context.
 type countingContext struct {
 	context.Context
 	waiting int
@@ -44,10 +44,10 @@ func (c *countingContext) AfterFunc(func()) (stop func() bool) {
 	}
 }
 
-func (c *countingContext) Value(any) any { return nil } // or the context would be taken for its parent
+func (c *countingContext) Value(any) any { return nil } // otherwise package context would use the parent instead
 
-// Neither a turn that was refused nor one that has ended leaves anything in the context
-// of its caller.
+// Neither a turn that was refused nor one that has ended leaves a function in the
+// context of its caller.
 func TestNestedTurnsLeaveNothingInTheirParent(t *testing.T) {
 	e, _, _ := newEngine()
 	defer func() { _ = e.Close(t.Context()) }()
@@ -64,7 +64,7 @@ func TestNestedTurnsLeaveNothingInTheirParent(t *testing.T) {
 	}
 }
 
-func TestEndedHoldsNestNothing(t *testing.T) {
+func TestEndedHoldsHaveNoNestedTurns(t *testing.T) {
 	e, _, _ := newEngine()
 	h := hold(t, e, request(0))
 	if loss, err := h.Release(t.Context()); loss != NotLost || err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 )
 
-// longer is a request for which a lease of the other tests' TTL is renewed before
-// it is passed.
+// longer returns a request with a TTL that makes the engine renew a lease of the other
+// tests before it is passed on.
 func longer(wait time.Duration) Request {
 	r := request(wait)
 	r.TTL = time.Minute
@@ -20,7 +20,7 @@ func longer(wait time.Duration) Request {
 }
 
 // While a lease is renewed before a pass it has no holder. Close gives up in that
-// moment: the holder that released the lease before is not lost any more.
+// moment: the holder that has released the lease gets no loss.
 func TestCloseDuringRenewalBeforePassLosesNoHolder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, events := newEngine()
@@ -49,13 +49,13 @@ func TestCloseDuringRenewalBeforePassLosesNoHolder(t *testing.T) {
 			t.Errorf("lost %+v", lost)
 		}
 		if err := e.Close(t.Context()); err != nil || s.value("k") != "" || e.queueCount() != 0 {
-			t.Errorf("close: %v; key %q, %d lines", err, s.value("k"), e.queueCount())
+			t.Errorf("close: %v; key %q, %d queues", err, s.value("k"), e.queueCount())
 		}
 	})
 }
 
-// A command of a hand-off fails, and the next command hangs. A waiter whose time
-// ends meanwhile is refused because of the fault, not because of contention.
+// A command of a hand-over fails, and the next command hangs. If the wait of a
+// waiter ends meanwhile, it is refused because of the fault, not because of contention.
 func TestFaultOfHandOffReachesWaiter(t *testing.T) {
 	for name, test := range map[string]struct {
 		fails string
@@ -63,7 +63,7 @@ func TestFaultOfHandOffReachesWaiter(t *testing.T) {
 		next  Request
 	}{
 		"the renewal before a pass": {"renew", 0, longer(2 * time.Second)},
-		"the release":               {"release", time.Second, request(2 * time.Second)}, // the budget is over
+		"the release":               {"release", time.Second, request(2 * time.Second)}, // the budget is spent
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -108,7 +108,7 @@ func TestCloseAfterFailedPassLeavesNoTimer(t *testing.T) {
 		e := p.engines[0]
 		h := hold(t, e, request(0))
 		waiting(t, e, longer(WaitForever), func(*Hold) {})
-		p.server.set("k", "thief", time.Second)
+		p.server.set("k", "another", time.Second)
 		release(t, h)
 		time.Sleep(3 * time.Second)
 		p.checkIdle(t)
@@ -121,9 +121,9 @@ func TestCloseAfterFailedPassLeavesNoTimer(t *testing.T) {
 	})
 }
 
-// The renewal of a lease is due, but must wait until other renewals end. Then the
-// lease is passed. A successor with renewal keeps the place, and a successor
-// without renewal is not renewed.
+// The renewal of a lease is due, but must wait until other renewals end. Then the lease
+// is passed on. A successor with renewal keeps the place, and a successor without
+// renewal is not renewed.
 func TestPassWhileLeaseWaitsForRenewal(t *testing.T) {
 	for name, test := range map[string]struct {
 		renew                bool
@@ -147,7 +147,7 @@ func TestPassWhileLeaseWaitsForRenewal(t *testing.T) {
 					slow.Key = "slow" + strconv.Itoa(i)
 					hold(t, e, slow)
 				}
-				time.Sleep(20 * time.Millisecond) // those are due before
+				time.Sleep(20 * time.Millisecond) // those leases are due before
 				h := hold(t, e, request(0))
 				granted := time.Now()
 				passed := make(chan *Hold, 1)
@@ -162,7 +162,7 @@ func TestPassWhileLeaseWaitsForRenewal(t *testing.T) {
 				}()
 				synctest.Wait()
 				h.queue.shard.mu.Lock()
-				h.lease.budget.unlimited = true // or the lease would go back
+				h.lease.budget.unlimited = true // otherwise the lease would go back to the store
 				h.queue.shard.mu.Unlock()
 				time.Sleep(time.Until(granted.Add(request(0).TTL/3 + outage/2)))
 				if n := len(renewalsOf(s, h.Token())); n != 0 {
@@ -192,7 +192,7 @@ func TestPassWhileLeaseWaitsForRenewal(t *testing.T) {
 	}
 }
 
-// renewalsOf returns when renewals of a token were run.
+// renewalsOf returns when renewals of a token were applied.
 func renewalsOf(s *fakeStore, token string) (at []time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -17,7 +17,7 @@ const (
 	maxPause = 250 * time.Millisecond
 )
 
-// pollPauses are the pauses between two checks of a key whose release sends no hint, in
+// pollPauses are the pauses between two checks of a key with a holder that sends no hint, in
 // order; the last one repeats.
 var pollPauses = [...]time.Duration{50 * time.Millisecond, 100 * time.Millisecond, maxPause}
 

@@ -8,50 +8,50 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 )
 
-func TestHowLongALineIsPatient(t *testing.T) {
+func TestPauses(t *testing.T) {
 	fault := errors.New("down")
 	tests := []struct {
 		name        string
 		answer      store.Answer
 		err         error
 		deaf        bool
-		least, most []time.Duration // of the first pauses in a row; the last ones stay
+		least, most []time.Duration // of the first pauses in a row; the last one repeats
 	}{
 		{
-			"it will be told",
+			"a hint will come",
 			store.Answer{Remaining: time.Minute},
 			nil, false,
 			[]time.Duration{time.Second},
 			[]time.Duration{1250 * time.Millisecond},
 		},
 		{
-			"the holder has no end",
+			"the key has no TTL",
 			store.Answer{Remaining: -1},
 			nil, false,
 			[]time.Duration{time.Second},
 			[]time.Duration{1250 * time.Millisecond},
 		},
 		{
-			"the holder ends before",
+			"the key expires before",
 			store.Answer{Remaining: 100 * time.Millisecond},
 			nil, false,
 			[]time.Duration{100 * time.Millisecond},
 			[]time.Duration{125 * time.Millisecond},
 		},
 		{
-			"nobody tells",
+			"no hint",
 			store.Answer{Silent: true, Remaining: time.Minute},
 			nil, false,
 			pollPauses[:], pollPauses[:],
 		},
 		{
-			"it cannot hear",
+			"not listening",
 			store.Answer{Remaining: time.Minute},
 			nil, true,
 			pollPauses[:], pollPauses[:],
 		},
 		{
-			"nobody tells, and the holder ends before",
+			"no hint, and the key expires before",
 			store.Answer{Silent: true, Remaining: 10 * time.Millisecond},
 			nil, false,
 			[]time.Duration{10 * time.Millisecond},
@@ -80,7 +80,7 @@ func TestHowLongALineIsPatient(t *testing.T) {
 	}
 }
 
-func TestAnAnswerEndsTheRowOfFaults(t *testing.T) {
+func TestReplyResetsFaultPauses(t *testing.T) {
 	var p pauses
 	for range 10 {
 		p.after(store.Answer{}, errors.New("down"), false)

@@ -29,21 +29,21 @@ func newProcesses(n int) *processes {
 	return p
 }
 
-// rest fails the test unless nothing is left of all that was done.
+// checkIdle fails the test if a key, a queue, a waiter or a subscription is left.
 func (p *processes) checkIdle(t *testing.T) {
 	t.Helper()
 	synctest.Wait()
 	if value, line := p.server.value("k"), p.server.queue("k"); value != "" || len(line) != 0 {
-		t.Errorf("left: key %q, line %v", value, line)
+		t.Errorf("left: key %q, queue %v", value, line)
 	}
 	for i, e := range p.engines {
 		if e.queueCount() != 0 || p.stores[i].listens() || e.limits.waiting.Load() != 0 {
-			t.Errorf("process %d: %d lines, listens %v, %d wait", i, e.queueCount(), p.stores[i].listens(), e.limits.waiting.Load())
+			t.Errorf("process %d: %d queues, listens %v, %d wait", i, e.queueCount(), p.stores[i].listens(), e.limits.waiting.Load())
 		}
 	}
 }
 
-func TestProcessesAreServedInTheOrderInWhichTheyCame(t *testing.T) {
+func TestProcessesAreServedInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(5)
 		h := hold(t, p.engines[0], request(0))
@@ -61,7 +61,7 @@ func TestProcessesAreServedInTheOrderInWhichTheyCame(t *testing.T) {
 			if got := p.events[i].of(Acquired); len(got) != 1 || got[0].Handover != Handed {
 				t.Errorf("process %d: %+v", i, got)
 			}
-			// refused, in line, confirmed, released
+			// refused, in the queue, confirmed, released
 			if got := p.stores[i].transitions(); !slices.Equal(got, []string{"take", "enqueue", "enqueue", "release"}) {
 				t.Errorf("process %d: transitions %v", i, got)
 			}
@@ -108,7 +108,7 @@ func TestProcessesTakeTurns(t *testing.T) {
 	})
 }
 
-func TestALeaseIsPassedWithoutLimitUntilAnotherProcessWaits(t *testing.T) {
+func TestPassesAreUnlimitedUntilAnotherProcessWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(2)
 		h := hold(t, p.engines[0], request(0))
@@ -138,7 +138,7 @@ func TestALeaseIsPassedWithoutLimitUntilAnotherProcessWaits(t *testing.T) {
 	})
 }
 
-func TestALeaverIsOutOfTheServersLine(t *testing.T) {
+func TestLeavingCallerLeavesStoreQueue(t *testing.T) {
 	for name, r := range map[string]Request{
 		"its wait is over":      request(time.Second),
 		"its context has ended": request(WaitForever),
@@ -151,11 +151,11 @@ func TestALeaverIsOutOfTheServersLine(t *testing.T) {
 				defer cancel()
 				_, err := p.engines[1].Acquire(ctx, r)
 				if reasonOf(t, err) != TimedOut {
-					t.Errorf("leaver: %v", err)
+					t.Errorf("leaving caller: %v", err)
 				}
 				synctest.Wait()
 				if line := p.server.queue("k"); len(line) != 0 {
-					t.Errorf("in line: %v", line)
+					t.Errorf("in the queue: %v", line)
 				}
 				release(t, h)
 				p.checkIdle(t)
@@ -164,7 +164,7 @@ func TestALeaverIsOutOfTheServersLine(t *testing.T) {
 	}
 }
 
-func TestAGrantFromElsewhereThatCrossedALeavingIsPassedOn(t *testing.T) {
+func TestHandOffToLeavingCallerIsPassedOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(3)
 		h := hold(t, p.engines[0], request(0))
@@ -175,7 +175,7 @@ func TestAGrantFromElsewhereThatCrossedALeavingIsPassedOn(t *testing.T) {
 		waiting(t, p.engines[2], request(WaitForever), func(*Hold) { served = time.Now() })
 		cancel()
 		p.stores[1].before.set(func(string, store.Request) error { time.Sleep(10 * time.Millisecond); return nil })
-		release(t, h) // the key is handed to the one who is leaving
+		release(t, h) // the key is handed to the caller that leaves
 		begun := time.Now()
 		time.Sleep(time.Second)
 		synctest.Wait()
@@ -187,7 +187,7 @@ func TestAGrantFromElsewhereThatCrossedALeavingIsPassedOn(t *testing.T) {
 }
 
 //faults:row 30
-func TestWaitersCostTheServerNothing(t *testing.T) {
+func TestWaitersSendNoCommands(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(2)
 		h := hold(t, p.engines[0], request(0))
@@ -200,7 +200,7 @@ func TestWaitersCostTheServerNothing(t *testing.T) {
 			t.Errorf("%d commands while 50 waited a second", got)
 		}
 		if before != 2 {
-			t.Errorf("%d commands to stand in line", before)
+			t.Errorf("%d commands to join the queue", before)
 		}
 		release(t, h)
 		p.checkIdle(t)
@@ -221,7 +221,7 @@ func TestFencesRise(t *testing.T) {
 		for i := range 2 * maxPasses {
 			for n, e := range p.engines {
 				r := r
-				r.Renew = (i+n)%5 != 0 // those without renewal are renewed for before their pass
+				r.Renew = (i+n)%5 != 0 // a successor without renewal needs a renewal before the pass
 				waiting(t, e, r, func(h *Hold) {
 					if h.Fence() <= last {
 						t.Errorf("fence %d after %d", h.Fence(), last)
@@ -238,14 +238,14 @@ func TestFencesRise(t *testing.T) {
 		}
 		h = hold(t, p.engines[0], request(0))
 		if h.Fence() != 0 {
-			t.Error("a fence that nobody asked for")
+			t.Error("a fence without Fencing")
 		}
 		release(t, h)
 		p.checkIdle(t)
 	})
 }
 
-func TestCloseLeavesTheServersLine(t *testing.T) {
+func TestCloseLeavesStoreQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(2)
 		h := hold(t, p.engines[0], request(0))
@@ -259,7 +259,7 @@ func TestCloseLeavesTheServersLine(t *testing.T) {
 			t.Errorf("close: %v", err)
 		}
 		if line := p.server.queue("k"); len(line) != 0 {
-			t.Errorf("in line: %v", line)
+			t.Errorf("in the queue: %v", line)
 		}
 		release(t, h)
 		p.checkIdle(t)

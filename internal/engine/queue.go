@@ -163,7 +163,7 @@ func (q *queue) enterAsking(token string) {
 	q.listenTimedOut, q.pauses, q.releasedOrphan = false, pauses{}, ""
 }
 
-// endEpisode ends an episode whose lease is gone. It starts the next episode if a
+// endEpisode ends an episode after the end of its lease. It starts the next episode if a
 // caller waits.
 func (q *queue) endEpisode(enqueue bool) {
 	if q.first != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 )
 
-// waiting starts a waiter on a goroutine of its own and returns once it stands
-// in line. run is called while it holds the lease.
+// waiting starts a waiter on its own goroutine and returns once the waiter is in the
+// queue. run is called while the waiter holds the lease.
 func waiting(t *testing.T, e *Engine, r Request, run func(*Hold)) {
 	t.Helper()
 	go func() {
@@ -28,7 +28,7 @@ func waiting(t *testing.T, e *Engine, r Request, run func(*Hold)) {
 	synctest.Wait()
 }
 
-func TestWaitersAreServedInTheOrderInWhichTheyCame(t *testing.T) {
+func TestWaitersAreServedInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, events := newEngine()
 		first := hold(t, e, request(0))
@@ -45,18 +45,18 @@ func TestWaitersAreServedInTheOrderInWhichTheyCame(t *testing.T) {
 		if got := len(events.of(Waiting)); got != n {
 			t.Errorf("%d waiting events, want %d", got, n)
 		}
-		// Once the budget is over the store says that nobody else waits, and from
-		// then on the lease is passed without it.
+		// Once the budget is spent the store reports that no other process waits. From
+		// then on the lease is passed without the store.
 		if want := []string{"take", "release", "release"}; !slices.Equal(s.transitions(), want) {
 			t.Errorf("transitions %v, want %v", s.transitions(), want)
 		}
 		if e.queueCount() != 0 || s.value("k") != "" {
-			t.Errorf("%d lines and key %q are left", e.queueCount(), s.value("k"))
+			t.Errorf("%d queues and key %q are left", e.queueCount(), s.value("k"))
 		}
 	})
 }
 
-func TestPassingEndsWithItsTimeBudget(t *testing.T) {
+func TestPassesEndWithTimeBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, events := newEngine()
 		first := hold(t, e, request(0))
@@ -79,26 +79,26 @@ func TestPassingEndsWithItsTimeBudget(t *testing.T) {
 	})
 }
 
-func TestNewcomersDoNotPassTheLine(t *testing.T) {
+func TestNewCallersDoNotOvertakeWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, _, _ := newEngine()
 		first := hold(t, e, request(0))
 		done := make(chan struct{})
 		waiting(t, e, request(WaitForever), func(*Hold) {
 			if _, err := e.Acquire(t.Context(), request(0)); reasonOf(t, err) != Busy {
-				t.Errorf("newcomer beside a holder: %v", err)
+				t.Errorf("new caller beside a holder: %v", err)
 			}
 			close(done)
 		})
 		if _, err := e.Acquire(t.Context(), request(0)); reasonOf(t, err) != Busy {
-			t.Errorf("newcomer beside a line: %v", err)
+			t.Errorf("new caller beside a queue: %v", err)
 		}
 		release(t, first)
 		<-done
 	})
 }
 
-func TestOfNineTriesOneWins(t *testing.T) {
+func TestOneOfNineNowaitCallersWins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		s.before.set(func(string, store.Request) error { time.Sleep(time.Millisecond); return nil })
@@ -127,7 +127,7 @@ func TestOfNineTriesOneWins(t *testing.T) {
 	})
 }
 
-func TestAnOldRefusalSaysNothingToANewcomer(t *testing.T) {
+func TestOldRefusalDoesNotRefuseNewCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		s.set("k", "foreign", time.Hour)
@@ -137,7 +137,7 @@ func TestAnOldRefusalSaysNothingToANewcomer(t *testing.T) {
 		shard.mu.Lock()
 		q := e.queueOf(shard, "k")
 		q.state, q.token, q.contended, q.lastFault = asking, e.newToken(), true, nil
-		shard.mu.Unlock() // refused, and not at rest yet
+		shard.mu.Unlock() // refused, and not idle yet
 		s.set("k", "", 0)
 		if refusal := e.enter(ctx, w); refusal != nil {
 			t.Fatalf("refused by what was true before: %+v", refusal)
@@ -152,13 +152,13 @@ func TestAnOldRefusalSaysNothingToANewcomer(t *testing.T) {
 	})
 }
 
-func TestAKeyThatIsBeingReleasedIsNotBusy(t *testing.T) {
+func TestKeyDuringReleaseIsNotBusy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, events := newEngine()
 		h := hold(t, e, request(0))
 		s.before.set(func(string, store.Request) error { time.Sleep(10 * time.Millisecond); return nil })
 		go release(t, h)
-		synctest.Wait() // the release is under way
+		synctest.Wait() // the release is in flight
 		release(t, hold(t, e, request(0)))
 		if got := events.of(Refused); len(got) != 0 {
 			t.Errorf("refused: %v", got)
@@ -166,7 +166,7 @@ func TestAKeyThatIsBeingReleasedIsNotBusy(t *testing.T) {
 	})
 }
 
-func TestALeaverIsOutOfTheLine(t *testing.T) {
+func TestLeavingCallerIsRemoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, events := newEngine()
 		first := hold(t, e, request(0))
@@ -183,7 +183,7 @@ func TestALeaverIsOutOfTheLine(t *testing.T) {
 		cancel()
 		err := <-left
 		if refusal := err.(*Refusal); refusal.Reason != TimedOut || refusal.Ended != context.Canceled || time.Since(begun) != 0 { //nolint:errorlint,forcetypeassert // exact by contract
-			t.Errorf("leaver: %+v after %v", refusal, time.Since(begun))
+			t.Errorf("leaving caller: %+v after %v", refusal, time.Since(begun))
 		}
 		release(t, first)
 		synctest.Wait()
@@ -193,7 +193,7 @@ func TestALeaverIsOutOfTheLine(t *testing.T) {
 	})
 }
 
-func TestTheWaitBudgetIsKeptToTheInstant(t *testing.T) {
+func TestWaitEndsOnTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		s.set("k", "foreign", time.Hour)
@@ -204,13 +204,13 @@ func TestTheWaitBudgetIsKeptToTheInstant(t *testing.T) {
 		}
 		synctest.Wait()
 		if e.queueCount() != 0 || s.value("k") != "foreign" {
-			t.Errorf("%d lines, key %q", e.queueCount(), s.value("k"))
+			t.Errorf("%d queues, key %q", e.queueCount(), s.value("k"))
 		}
 	})
 }
 
 //faults:row 2
-func TestAnAbandonedTakeThatWonIsUndone(t *testing.T) {
+func TestGrantAfterCallerLeftIsReleased(t *testing.T) {
 	for _, transition := range []string{"take", "enqueue"} {
 		t.Run(transition, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -239,14 +239,14 @@ func TestAnAbandonedTakeThatWonIsUndone(t *testing.T) {
 				}
 				time.Sleep(time.Second)
 				if s.value("k") != "" || e.queueCount() != 0 || len(events.of(Acquired)) != 0 {
-					t.Errorf("key %q, %d lines", s.value("k"), e.queueCount())
+					t.Errorf("key %q, %d queues", s.value("k"), e.queueCount())
 				}
 			})
 		})
 	}
 }
 
-func TestAGrantThatCrossedALeavingIsPassedOn(t *testing.T) {
+func TestGrantToLeavingCallerIsPassedOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, events := newEngine()
 		ctx, cancel := context.WithCancel(t.Context())
@@ -254,12 +254,12 @@ func TestAGrantThatCrossedALeavingIsPassedOn(t *testing.T) {
 		if refusal := e.enter(ctx, w); refusal != nil {
 			t.Fatal(refusal)
 		}
-		synctest.Wait() // granted, but not seen yet
+		synctest.Wait() // granted, but the caller has not seen it
 		served := false
 		waiting(t, e, request(WaitForever), func(*Hold) { served = true })
 		cancel()
 		if refusal := e.await(ctx, w, time.Now()); refusal == nil || !errors.Is(refusal.Ended, context.Canceled) {
-			t.Errorf("leaver got %v", refusal)
+			t.Errorf("leaving caller got %v", refusal)
 		}
 		synctest.Wait()
 		if !served || s.count("take") != 1 || s.value("k") != "" {
@@ -271,7 +271,7 @@ func TestAGrantThatCrossedALeavingIsPassedOn(t *testing.T) {
 	})
 }
 
-func TestTheAskOutlivesTheHeadOfTheLine(t *testing.T) {
+func TestRequestOutlivesFirstWaiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		s.before.set(func(name string, _ store.Request) error {
@@ -294,7 +294,7 @@ func TestTheAskOutlivesTheHeadOfTheLine(t *testing.T) {
 	})
 }
 
-func TestAForeignHolderIsLookedAtMoreOften(t *testing.T) {
+func TestKeyOfForeignHolderIsPolled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		s.set("k", "foreign", 10*time.Second)
@@ -304,7 +304,7 @@ func TestAForeignHolderIsLookedAtMoreOften(t *testing.T) {
 			t.Errorf("served %v after the holder's end", late)
 		}
 		if looks := s.count("enqueue"); looks < 30 || looks > 45 {
-			t.Errorf("%d looks in 10 s, want some at 50 and 100 ms and the others at 250", looks)
+			t.Errorf("%d requests in 10 s, want some at 50 and 100 ms and the others at 250", looks)
 		}
 		release(t, h)
 	})

@@ -14,13 +14,14 @@ import (
 
 const (
 	randomRuns   = 2000
-	randomBudget = 2 * time.Second // of the real clock, for all of them
+	randomBudget = 2 * time.Second // of real time, for all runs
 	faultPeriod  = 20 * time.Second
 )
 
-// Callers of all kinds among faults of all kinds but those that outlast a lease.
-// Nobody dies, so nobody is told that an attempt died, nor runs as a second one;
-// there is one answer; and nothing is left. The name of a run is its seed.
+// Callers of all kinds run among faults of all kinds, except faults that outlast a
+// lease. No process dies, so no caller is refused because an attempt died, and no
+// attempt is the second one. There is one answer, and nothing is left. The name of a
+// run is its seed.
 func TestAttemptsAtRandom(t *testing.T) {
 	over := time.Now().Add(randomBudget)
 	for seed := uint64(0); seed < randomRuns && time.Now().Before(over); seed++ {
@@ -30,15 +31,15 @@ func TestAttemptsAtRandom(t *testing.T) {
 	}
 }
 
-// A randomRun is callers of one key in several processes, and what became of them.
+// A randomRun has callers of one key in several processes, and their results.
 type randomRun struct {
 	*processes
-	faultsEnd time.Time // no fault from then on
+	faultsEnd time.Time // no fault after this time
 
 	mu        sync.Mutex
 	source    *rand.Rand
 	running   int
-	uncertain bool // a commit got no answer: then its attempt may look like one that died
+	uncertain bool // a commit got no reply, so its attempt may look like one that died
 	answers   map[string]int
 	reasons   map[Reason]int
 }
@@ -79,8 +80,8 @@ func (run *randomRun) note(f func()) {
 	f()
 }
 
-// fault takes its time, and fails so many times in a hundred. Renewals do not
-// fail: a lease that is lost is another story.
+// fault waits for a random time, and fails in this percentage of calls. Renewals do not
+// fail, because the test excludes lost leases.
 func (run *randomRun) fault(transition string, rate int) error {
 	if time.Now().After(run.faultsEnd) {
 		return nil
@@ -94,8 +95,8 @@ func (run *randomRun) fault(transition string, rate int) error {
 	return nil
 }
 
-// forge publishes hints with tokens of a process, as another user of the server may:
-// old ones, that of its lease, and those that it issues next.
+// forge publishes hints with tokens of a process, as another client of the server may:
+// old tokens, the token of its lease, and tokens that it issues next.
 func (run *randomRun) forge(process int) {
 	e := run.engines[process]
 	for time.Now().Before(run.faultsEnd) {
@@ -108,7 +109,7 @@ func (run *randomRun) forge(process int) {
 	}
 }
 
-// request returns what a caller wants: mostly the attempt that all others want.
+// request returns the request of a caller: mostly the attempt that all others have.
 func (run *randomRun) request() Request {
 	r := attempt("f", WaitForever)
 	r.Attempt.Rerun = run.choose(2) == 0
@@ -154,7 +155,7 @@ func (run *randomRun) run(t *testing.T) {
 		group.Go(func() { run.forge(i) })
 	}
 	group.Wait()
-	time.Sleep(3 * time.Minute) // by which what was given up is undone
+	time.Sleep(3 * time.Minute) // by then all attempts that were given up are aborted
 	synctest.Wait()
 	if record := run.server.record("k"); !run.uncertain && (run.reasons[Interrupted] > 0 || record.state == 'R') {
 		t.Errorf("refused %v, the record is %c of %s", run.reasons, record.state, record.token)
@@ -165,7 +166,7 @@ func (run *randomRun) run(t *testing.T) {
 	run.checkIdle(t)
 }
 
-// hold holds for a while, and mostly aborts.
+// hold holds the lease for a while, and mostly aborts.
 func (run *randomRun) hold(t *testing.T, h *Hold) {
 	run.note(func() {
 		if run.running++; run.running > 1 {

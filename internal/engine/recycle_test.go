@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// The event of a waiter whose line is forgotten at the same moment names its key.
-// Run with -race.
-func TestTheWaitingEventReadsNoForgottenLine(t *testing.T) {
+// The event of a waiter names its key, even if the queue is recycled at that moment. Run
+// with -race.
+func TestWaitingEventReadsNoRecycledQueue(t *testing.T) {
 	s := newFakeStore(newFakeServer(), "me")
 	e := New(s, Config{
 		Process: "me", Bound: bound, MaxWaiters: 10, MaxTotalWaiters: 10,
@@ -20,7 +20,7 @@ func TestTheWaitingEventReadsNoForgottenLine(t *testing.T) {
 	var group sync.WaitGroup
 	for range 2 {
 		group.Go(func() { _, _ = e.Acquire(context.Background(), request(WaitForever)) })
-		time.Sleep(50 * time.Millisecond) // orders nothing, for the race detector
+		time.Sleep(50 * time.Millisecond) // orders nothing for the race detector
 	}
 	if err := e.Close(context.Background()); err != nil {
 		t.Error(err)
@@ -28,9 +28,9 @@ func TestTheWaitingEventReadsNoForgottenLine(t *testing.T) {
 	group.Wait()
 }
 
-// An Extend that crosses the loss and the release of its lease reads no line that
-// serves another key. Run with -race.
-func TestAnExtendReadsNoForgottenLine(t *testing.T) {
+// An Extend that crosses the loss and the release of its lease does not read a queue
+// that is reused for another key. Run with -race.
+func TestExtendReadsNoRecycledQueue(t *testing.T) {
 	e, s, _ := newEngine()
 	stop := make(chan struct{})
 	go func() {
@@ -56,8 +56,8 @@ func TestAnExtendReadsNoForgottenLine(t *testing.T) {
 	_ = e.Close(context.Background())
 }
 
-// A hot line does not keep what its first holder brought along.
-func TestAHotLineForgetsItsFirstHolder(t *testing.T) {
+// A queue that is always in use does not keep the context of its first holder.
+func TestBusyQueueDropsFirstHolder(t *testing.T) {
 	e, _, _ := newEngine()
 	e.hooks.Observe = nil
 	freed := make(chan struct{})
@@ -70,7 +70,7 @@ func TestAHotLineForgetsItsFirstHolder(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// Somebody waits, so that the line lives on; too long for passing.
+		// A caller waits for longer than the budget, so that the queue is not recycled.
 		go func() {
 			h, err := e.Acquire(context.Background(), request(WaitForever))
 			if err == nil {

@@ -9,18 +9,18 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 )
 
-// The lock is lost when its commit is sent. A try before it was refused. The holder
-// is told of the loss, unless that try may have released the key.
-func TestCommitAfterRefusedTryReportsLoss(t *testing.T) {
+// The lock is lost when its commit is sent. An earlier send was refused. The holder
+// learns of the loss, unless that send may have released the key.
+func TestCommitAfterRefusedSendReportsLoss(t *testing.T) {
 	refused := &store.Fault{Passing: true, Err: errors.New("refused")}
 	for name, c := range map[string]struct {
-		tries  []error // before the one that is answered
+		tries  []error // before the send that is answered
 		losses int
 	}{
-		"the try was not sent":          {[]error{refused}, 1},
-		"the try may have been sent":    {[]error{errNoCommitReply}, 0},
-		"only the first may have been":  {[]error{errNoCommitReply, refused}, 0},
-		"only the second may have been": {[]error{refused, errNoCommitReply}, 0},
+		"the first send failed before Redis":          {[]error{refused}, 1},
+		"the first send may have been applied":    {[]error{errNoCommitReply}, 0},
+		"only the first may have been applied":  {[]error{errNoCommitReply, refused}, 0},
+		"only the second may have been applied": {[]error{refused, errNoCommitReply}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

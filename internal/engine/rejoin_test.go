@@ -9,7 +9,7 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 )
 
-func TestHowLongAClaimIs(t *testing.T) {
+func TestClaimTimes(t *testing.T) {
 	for _, test := range []struct{ bound, ttl, want time.Duration }{
 		{500 * time.Millisecond, 10 * time.Second, 2 * time.Second}, // four commands
 		{100 * time.Millisecond, 10 * time.Second, time.Second},
@@ -23,8 +23,8 @@ func TestHowLongAClaimIs(t *testing.T) {
 	}
 }
 
-// The key may come back before the reply of the release that gave it away.
-func TestAHintOfTheTokenThatRejoins(t *testing.T) {
+// The key may be handed back before the reply to the release that handed it on.
+func TestHintOfRejoinedTokenBeforeReply(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(2)
 		h := hold(t, p.engines[0], request(0))
@@ -32,10 +32,10 @@ func TestAHintOfTheTokenThatRejoins(t *testing.T) {
 		var token string
 		waiting(t, p.engines[0], request(WaitForever), func(h *Hold) { served, token = time.Now(), h.Token() })
 		waiting(t, p.engines[1], request(WaitForever), func(*Hold) {})
-		time.Sleep(time.Second) // the budget is over
+		time.Sleep(time.Second) // the budget is spent
 		p.stores[0].after.set(func(transition string, _ store.Request) error {
 			if transition == "release" && p.stores[0].count("release") == 1 {
-				time.Sleep(10 * time.Millisecond) // the other has its turn meanwhile
+				time.Sleep(10 * time.Millisecond) // the other process has its turn meanwhile
 			}
 			return nil
 		})
@@ -53,7 +53,7 @@ func TestAHintOfTheTokenThatRejoins(t *testing.T) {
 	})
 }
 
-func TestAReleaseThatWasAnsweredBySendingItTwice(t *testing.T) {
+func TestUnsureReleaseServesAllWaiters(t *testing.T) {
 	for name, others := range map[string]int{"kept": 1, "handed": 2} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -63,7 +63,7 @@ func TestAReleaseThatWasAnsweredBySendingItTwice(t *testing.T) {
 				for _, e := range p.engines {
 					waiting(t, e, request(WaitForever), func(*Hold) { served++ })
 				}
-				time.Sleep(time.Second) // the budget is over
+				time.Sleep(time.Second) // the budget is spent
 				p.stores[0].nextUnsure = true
 				release(t, h)
 				time.Sleep(3 * time.Second)
@@ -79,8 +79,8 @@ func TestAReleaseThatWasAnsweredBySendingItTwice(t *testing.T) {
 	}
 }
 
-// One who may not wait takes no place in the server's line.
-func TestATryDoesNotRejoin(t *testing.T) {
+// A nowait caller takes no place in the store's queue.
+func TestNowaitCallerDoesNotRejoin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(1)
 		h := hold(t, p.engines[0], request(0))
@@ -100,12 +100,12 @@ func TestATryDoesNotRejoin(t *testing.T) {
 	})
 }
 
-func TestALostLeaseIsAskedForBehindThoseWhoWait(t *testing.T) {
+func TestAfterLossQueueAsksWithEnqueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(1)
 		h := hold(t, p.engines[0], request(0))
 		waiting(t, p.engines[0], request(WaitForever), func(*Hold) {})
-		p.server.set("k", "thief", time.Second)
+		p.server.set("k", "another", time.Second)
 		time.Sleep(6 * time.Second)
 		synctest.Wait()
 		if n := p.stores[0].count("take"); n != 1 {
@@ -116,13 +116,13 @@ func TestALostLeaseIsAskedForBehindThoseWhoWait(t *testing.T) {
 	})
 }
 
-func TestATokenThatIsNamedAgainIsDiscardedAgain(t *testing.T) {
+func TestRepeatedHintsDiscardOnceMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		dead := deadToken(t, e)
 		s.set("k", dead, time.Minute)
 		s.after.set(func(string, store.Request) error {
-			if s.count("release") == 2 { // the first one was its own
+			if s.count("release") == 2 { // the first was the token's own release
 				s.set("k", dead, time.Minute) // a late take
 				time.Sleep(10 * time.Millisecond)
 			}

@@ -15,8 +15,8 @@ const finalRenewalBounds = 2
 // longHoldTTLs is how many TTLs a hold lasts before the HeldLong event.
 const longHoldTTLs = 3
 
-// onDue handles a held lease that the schedule reports. It ends a lease whose validity
-// is over, even if a renewal is in flight. It renews a lease whose renewal is due.
+// onDue handles a held lease that the schedule reports. It ends a lease at the end
+// of its validity, even if a renewal is in flight. It renews a lease when that is due.
 func (e *Engine) onDue(lease *lease) {
 	q := lease.queue
 	var after callbacks

@@ -11,14 +11,14 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 )
 
-// errDown is what a store says that cannot be reached.
+// errDown is the fault of a store that cannot be reached.
 var errDown = &store.Fault{Passing: true, Err: errors.New("down")}
 
-// validity is what the package comment promises of a lease of 10 s.
+// validity is the validity of a lease of 10 s, by the package comment.
 const validity = 10*time.Second - 100*time.Millisecond - 2*time.Millisecond
 
 //faults:row 11: and not after its release
-func TestALeaseIsRenewedForAsLongAsItIsHeld(t *testing.T) {
+func TestLeaseIsRenewedWhileHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, events := newEngine()
 		begun := time.Now()
@@ -34,7 +34,7 @@ func TestALeaseIsRenewedForAsLongAsItIsHeld(t *testing.T) {
 			t.Errorf("%d renewals, want %d", n, want)
 		}
 		if n := len(events.of(HeldLong)); n != 1 {
-			t.Errorf("told %d times that it is held long", n)
+			t.Errorf("%d HeldLong events", n)
 		}
 		release(t, h)
 		renewals := s.count("renew")
@@ -45,7 +45,7 @@ func TestALeaseIsRenewedForAsLongAsItIsHeld(t *testing.T) {
 	})
 }
 
-func TestAHolderIsToldBeforeTheKeyCanExpire(t *testing.T) {
+func TestLossIsReportedBeforeKeyExpires(t *testing.T) {
 	down := func(transition string, _ store.Request) error {
 		if transition == "renew" {
 			return errDown
@@ -54,7 +54,7 @@ func TestAHolderIsToldBeforeTheKeyCanExpire(t *testing.T) {
 	}
 	slow := func(transition string, _ store.Request) error {
 		if transition == "renew" {
-			time.Sleep(time.Minute) // a renewal in flight does not put the end off
+			time.Sleep(time.Minute) // a renewal in flight does not extend the validity
 		}
 		return nil
 	}
@@ -78,7 +78,7 @@ func TestAHolderIsToldBeforeTheKeyCanExpire(t *testing.T) {
 				h := hold(t, e, r)
 				<-h.Context().Done()
 				if got := time.Since(begun); got != validity {
-					t.Errorf("told after %v, want %v", got, validity)
+					t.Errorf("loss after %v, want %v", got, validity)
 				}
 				if cause := context.Cause(h.Context()); cause != (lossError{Expired}) { //nolint:errorlint // the very cause
 					t.Errorf("cause %v", cause)
@@ -95,7 +95,7 @@ func TestAHolderIsToldBeforeTheKeyCanExpire(t *testing.T) {
 				}
 				time.Sleep(time.Hour)
 				if e.queueCount() != 0 {
-					t.Error("the line is left")
+					t.Error("the queue is left")
 				}
 			})
 		})
@@ -103,7 +103,7 @@ func TestAHolderIsToldBeforeTheKeyCanExpire(t *testing.T) {
 }
 
 //faults:row 12
-func TestFailedRenewalsAreRetriedUntilTheEnd(t *testing.T) {
+func TestFailedRenewalsAreRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		s.before.set(func(transition string, _ store.Request) error {
@@ -121,34 +121,34 @@ func TestFailedRenewalsAreRetriedUntilTheEnd(t *testing.T) {
 	})
 }
 
-// h0 returns when the only key of the store expires.
+// keyExpiry returns when the key k of the store expires.
 func keyExpiry(s *fakeStore) time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.keys["k"].until
 }
 
-func TestAKeyThatIsAnothersIsALossAtOnce(t *testing.T) {
+func TestRenewalReportsTakenKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		h := hold(t, e, request(0))
-		s.set("k", "thief", time.Hour)
+		s.set("k", "another", time.Hour)
 		time.Sleep(request(0).TTL/3 + time.Millisecond)
 		if cause := context.Cause(h.Context()); cause != (lossError{Taken}) { //nolint:errorlint // the very cause
 			t.Errorf("cause %v", cause)
 		}
-		if loss, _ := h.Release(t.Context()); loss != Taken || s.value("k") != "thief" {
+		if loss, _ := h.Release(t.Context()); loss != Taken || s.value("k") != "another" {
 			t.Errorf("release: loss %v, key %q", loss, s.value("k"))
 		}
 	})
 }
 
 //faults:row 9
-func TestALossIsSeenAtTheReleaseToo(t *testing.T) {
+func TestReleaseReportsTakenKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, events := newEngine()
 		h := hold(t, e, request(0))
-		s.set("k", "thief", time.Hour)
+		s.set("k", "another", time.Hour)
 		if loss, err := h.Release(t.Context()); loss != Taken || err != nil {
 			t.Errorf("loss %v, error %v", loss, err)
 		}
@@ -158,7 +158,7 @@ func TestALossIsSeenAtTheReleaseToo(t *testing.T) {
 	})
 }
 
-func TestAReleaseWaitsForTheRenewalInFlight(t *testing.T) {
+func TestReleaseWaitsForRenewalInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		h := hold(t, e, request(0))
@@ -168,7 +168,7 @@ func TestAReleaseWaitsForTheRenewalInFlight(t *testing.T) {
 			}
 			return nil
 		})
-		time.Sleep(request(0).TTL/3 + time.Millisecond) // a renewal is under way
+		time.Sleep(request(0).TTL/3 + time.Millisecond) // a renewal is in flight
 		release(t, h)
 		if got := s.transitions(); len(got) != 3 || got[1] != "renew" || got[2] != "release" {
 			t.Errorf("transitions %v", got)
@@ -177,7 +177,7 @@ func TestAReleaseWaitsForTheRenewalInFlight(t *testing.T) {
 }
 
 //faults:row 39: the longest hold
-func TestMaxHoldTellsTheHolderAndLetsTheLeaseRunOut(t *testing.T) {
+func TestMaxHoldCancelsContextAndStopsRenewal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		r := request(0)
@@ -186,7 +186,7 @@ func TestMaxHoldTellsTheHolderAndLetsTheLeaseRunOut(t *testing.T) {
 		h := hold(t, e, r)
 		<-h.Context().Done()
 		if got := time.Since(begun); got != r.MaxHold || context.Cause(h.Context()) != (lossError{MaxHoldExceeded}) { //nolint:errorlint // the very cause
-			t.Errorf("told after %v: %v", got, context.Cause(h.Context()))
+			t.Errorf("loss after %v: %v", got, context.Cause(h.Context()))
 		}
 		if s.value("k") != h.Token() {
 			t.Error("the key was deleted under running code")
@@ -200,12 +200,12 @@ func TestMaxHoldTellsTheHolderAndLetsTheLeaseRunOut(t *testing.T) {
 		}
 		synctest.Wait()
 		if e.queueCount() != 0 {
-			t.Error("the line is left")
+			t.Error("the queue is left")
 		}
 	})
 }
 
-func TestAShortExtensionTakesNoTimeFromCommands(t *testing.T) {
+func TestShortExtendKeepsCommandBound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		h := hold(t, e, request(0))
@@ -227,7 +227,7 @@ func TestAShortExtensionTakesNoTimeFromCommands(t *testing.T) {
 	})
 }
 
-func TestAnExtensionIsNotInherited(t *testing.T) {
+func TestExtensionIsNotInherited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		h := hold(t, e, request(0))
@@ -268,10 +268,10 @@ func TestExtend(t *testing.T) {
 	})
 }
 
-// A lease that is renewed counts from the sending of the renewal.
+// A lease that is renewed counts from the time when the renewal was sent.
 //
 //faults:row 6
-func TestARenewedLeaseCountsFromTheSending(t *testing.T) {
+func TestRenewedLeaseCountsFromSending(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		s.after.set(func(transition string, _ store.Request) error {
@@ -291,7 +291,7 @@ func TestARenewedLeaseCountsFromTheSending(t *testing.T) {
 }
 
 //faults:row 11
-func TestAReleaseIsSentAfterTheRenewalsHaveEnded(t *testing.T) {
+func TestReleaseIsNotSentDuringRenewal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		h := hold(t, e, request(0))

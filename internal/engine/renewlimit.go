@@ -9,7 +9,7 @@ import "sync"
 const maxRenewals = 256
 
 // A renewalLimiter counts the renewals in flight, and keeps a queue of the leases that
-// wait for one. Its mutex is locked after that of a shard.
+// wait for one. Its mutex is locked after a shard's mutex.
 type renewalLimiter struct {
 	mu       sync.Mutex
 	inFlight int

@@ -12,10 +12,10 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 )
 
-// many is more leases than are renewed at a time.
+// manyLeases is more leases than can be renewed at a time.
 const manyLeases = 4 * maxRenewals
 
-// holdMany takes so many leases.
+// holdMany acquires manyLeases leases.
 func holdMany(t *testing.T, e *Engine) []*Hold {
 	t.Helper()
 	holds := make([]*Hold, manyLeases)
@@ -27,8 +27,8 @@ func holdMany(t *testing.T, e *Engine) []*Hold {
 	return holds
 }
 
-// Leases that are due together are all renewed, but not all at once.
-func TestRenewalsThatAreDueTogetherArePaced(t *testing.T) {
+// Leases that are due together are all renewed, but not all at the same time.
+func TestSimultaneousRenewalsAreLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, events := newEngine()
 		holds := holdMany(t, e)
@@ -49,7 +49,7 @@ func TestRenewalsThatAreDueTogetherArePaced(t *testing.T) {
 			return nil
 		})
 		for i := range holds[:manyLeases/4] {
-			if i%2 == 0 { // some have no need of it when their turn comes
+			if i%2 == 0 { // some are released before their turn
 				time.AfterFunc(request(0).TTL/3+50*time.Millisecond, func() { release(t, holds[manyLeases-1-i]) })
 			}
 		}
@@ -73,13 +73,13 @@ func TestRenewalsThatAreDueTogetherArePaced(t *testing.T) {
 		e.renewals.mu.Lock()
 		defer e.renewals.mu.Unlock()
 		if e.renewals.inFlight != 0 || len(e.renewals.waiting) != 0 {
-			t.Errorf("%d under way, %d in line", e.renewals.inFlight, len(e.renewals.waiting))
+			t.Errorf("%d in flight, %d waiting", e.renewals.inFlight, len(e.renewals.waiting))
 		}
 	})
 }
 
-// Renewals that hang do not keep anybody from being told in time.
-func TestAllHoldersAreToldThoughRenewalsHang(t *testing.T) {
+// Renewals that hang do not delay the report of a loss.
+func TestHangingRenewalsDoNotDelayLosses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		begun := time.Now()
@@ -93,7 +93,7 @@ func TestAllHoldersAreToldThoughRenewalsHang(t *testing.T) {
 		for _, h := range holds {
 			<-h.Context().Done()
 			if got := time.Since(begun); got != validity {
-				t.Fatalf("told after %v, want %v", got, validity)
+				t.Fatalf("loss after %v, want %v", got, validity)
 			}
 		}
 		for _, h := range holds {
@@ -103,11 +103,11 @@ func TestAllHoldersAreToldThoughRenewalsHang(t *testing.T) {
 	})
 }
 
-// A part of the store that does not answer, as one node of a ring, does not keep
-// the others' leases from being renewed.
+// Renewals of a server that does not answer, such as one node of a Cluster, do not keep
+// the leases of other servers from being renewed.
 //
 //faults:row 29
-func TestADeadNodeDoesNotCostOthersTheirLeases(t *testing.T) {
+func TestSilentServerDoesNotStopOtherRenewals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		r := request(0)
@@ -135,8 +135,8 @@ func TestADeadNodeDoesNotCostOthersTheirLeases(t *testing.T) {
 	})
 }
 
-// A lease stands in line to be renewed once.
-func TestALeaseStandsInLineToBeRenewedOnce(t *testing.T) {
+// A lease is in the queue of the renewalLimiter at most once.
+func TestLeaseWaitsForRenewalOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		s.before.set(func(name string, r store.Request) error {

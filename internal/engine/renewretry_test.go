@@ -10,8 +10,7 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 )
 
-// A renewal that fails is sent again after a twentieth of the TTL, or after the
-// longest pause.
+// A renewal that fails is resent after a twentieth of the TTL, or after maxPause.
 func TestFailedRenewalIsSentAgainInTime(t *testing.T) {
 	for name, test := range map[string]struct{ ttl, pause time.Duration }{
 		"a short TTL": {time.Second, 50 * time.Millisecond},
@@ -48,9 +47,9 @@ func TestFailedRenewalIsSentAgainInTime(t *testing.T) {
 	}
 }
 
-// The renewals of other leases hang. A lease that waits for them is renewed all
-// the same, two command bounds before its end.
-func TestLeaseIsRenewedBeforeItsEndThoughOthersHang(t *testing.T) {
+// The renewals of other leases hang. A lease that waits for them is still renewed, two
+// command bounds before its end.
+func TestLeaseIsRenewedBeforeEndWhileOthersHang(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		s.before.set(func(transition string, r store.Request) error {
@@ -64,7 +63,7 @@ func TestLeaseIsRenewedBeforeItsEndThoughOthersHang(t *testing.T) {
 			slow.Key = "slow" + strconv.Itoa(i)
 			hold(t, e, slow)
 		}
-		time.Sleep(20 * time.Millisecond) // those are due before
+		time.Sleep(20 * time.Millisecond) // those leases are due before
 		granted := time.Now()
 		h := hold(t, e, request(0))
 		time.Sleep(request(0).TTL)
@@ -78,7 +77,7 @@ func TestLeaseIsRenewedBeforeItsEndThoughOthersHang(t *testing.T) {
 		if got, want := times[0].Sub(granted), validity-2*bound; got != want {
 			t.Errorf("renewed after %v, want %v", got, want)
 		}
-		time.Sleep(2 * time.Minute) // its turns have come meanwhile
+		time.Sleep(2 * time.Minute) // its turns in the queue come meanwhile
 		times = renewalsOf(s, h.Token())
 		for i := range len(times) - 1 {
 			if gap := times[i+1].Sub(times[i]); gap < time.Second {

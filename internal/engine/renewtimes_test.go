@@ -9,8 +9,8 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 )
 
-// Each renewal is sent a third of the TTL after the one before it, also where
-// replies are slow: the lease counts from the sending.
+// Each renewal is sent a third of the TTL after the one before, even if replies are
+// slow: the lease counts from the time of sending.
 func TestRenewalsAreAThirdOfTheTTLApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
@@ -59,7 +59,7 @@ func TestSuccessorWithoutRenewalIsNotRenewed(t *testing.T) {
 			successor.BeginRelease()
 		}()
 		synctest.Wait()
-		release(t, h) // the lease is passed, after one renewal
+		release(t, h) // the lease is passed on, after one renewal
 		time.Sleep(2 * next.TTL)
 		synctest.Wait()
 		if held != validity || cause != (lossError{Expired}) { //nolint:errorlint // the very cause
@@ -69,7 +69,7 @@ func TestSuccessorWithoutRenewalIsNotRenewed(t *testing.T) {
 			t.Errorf("%d renewals, want the one before the pass", n)
 		}
 		if e.queueCount() != 0 {
-			t.Error("the line is left")
+			t.Error("the queue is left")
 		}
 	})
 }

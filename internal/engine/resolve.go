@@ -6,9 +6,9 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 )
 
-// Resolve deletes the record of a key whose attempt died. It reports whether an attempt
-// runs, and leaves the record of that one alone: an attempt whose token the store finds
-// in the key, or one of this engine, even if its lease is lost. The error is a
+// Resolve deletes the record of a key after its attempt died. It reports whether an attempt
+// runs, and then leaves the record alone. An attempt runs if the store finds its token
+// in the key, or if it runs in this engine, even after the loss of its lease. The error is a
 // *Refusal.
 func (e *Engine) Resolve(ctx context.Context, key string) (running bool, err error) {
 	if !e.addWork() {

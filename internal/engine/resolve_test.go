@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// An attempt that has lost its lease runs until its holder comes back. The store
-// takes it for one that died, and its own process knows better.
-func TestResolveUnderAnAttemptThatHasLostItsLease(t *testing.T) {
+// An attempt that has lost its lease runs until its holder returns. To the store it
+// looks like one that died, but its own process knows that it runs.
+func TestResolveWhileAttemptWithLostLeaseRuns(t *testing.T) {
 	for name, ending := range map[string]Ending{"commit": Commit, "abort": Abort, "interrupt": Interrupt} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -36,8 +36,8 @@ func TestResolveUnderAnAttemptThatHasLostItsLease(t *testing.T) {
 	}
 }
 
-// A lock that has lost its lease is no attempt.
-func TestResolveUnderALockThatHasLostItsLease(t *testing.T) {
+// A lock that has lost its lease is not an attempt.
+func TestResolveWhileLockWithLostLeaseRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(1)
 		p.server.setRecord("k", fakeRecord{state: 'R', token: "dead:1", fingerprint: []byte("f"), number: 1})
@@ -56,8 +56,8 @@ func TestResolveUnderALockThatHasLostItsLease(t *testing.T) {
 	})
 }
 
-// A late commit that the store has not answered yet may be done any time.
-func TestResolveDuringALateCommit(t *testing.T) {
+// A late commit without a reply may still be applied.
+func TestResolveDuringLateCommit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(1)
 		h := hold(t, p.engines[0], attempt("f", 0))

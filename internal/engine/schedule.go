@@ -8,7 +8,7 @@ import (
 
 // A schedule knows when each held lease is due: to be renewed, or to end. An engine has
 // one, with one timer and no goroutine, so a held lease needs no timer and no
-// goroutine. Its mutex is locked after that of a shard.
+// goroutine. Its mutex is locked after a shard's mutex.
 type schedule struct {
 	// onDue handles a lease that is due. It must not block.
 	onDue func(*lease)

@@ -20,12 +20,12 @@ func delaysOnce(s *fakeStore, transition string, d time.Duration) {
 	})
 }
 
-// A lease whose validity is over when the reply arrives is useless. The waiter
-// gets a lease under a fresh token, and does not wait until its time is over.
+// A lease cannot be used if its validity is over when the reply arrives. The waiter gets
+// a lease under a fresh token, and before the end of its wait.
 func TestWaiterIsServedAfterReplyOutlivedItsLease(t *testing.T) {
 	tests := []struct {
 		name  string
-		slow  string        // the transition whose first reply is slow
+		slow  string        // the transition with a slow first reply
 		delay time.Duration // longer than the lease of the reply
 		held  time.Duration // by the first holder
 		next  Request
@@ -48,7 +48,7 @@ func TestWaiterIsServedAfterReplyOutlivedItsLease(t *testing.T) {
 				waiting(t, p.engines[0], test.next, func(next *Hold) {
 					token, served, left = next.Token(), time.Now(), time.Until(next.ValidUntil())
 				})
-				time.Sleep(test.held) // then the budget of passes is over
+				time.Sleep(test.held) // then the budget of passes is spent
 				delaysOnce(p.stores[0], test.slow, test.delay)
 				begun := time.Now()
 				h.BeginRelease()
