@@ -14,6 +14,7 @@ import (
 // under it. Its attempt did not run, so its record must not look as if it
 // had died.
 func TestLossBeforeFirstHolderAbortsAttempt(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p, c := newProcesses(1), &callers{ending: Commit}
 		p.stores[0].after.set(func(transition string, _ store.Request) error {
@@ -47,6 +48,7 @@ func TestLossBeforeFirstHolderAbortsAttempt(t *testing.T) {
 
 // As before, but it is unknown whether the lease was renewed. The lease is released.
 func TestFailedRenewalBeforeFirstHolderAbortsAttempt(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p, c := newProcesses(1), &callers{ending: Commit}
 		p.stores[0].after.set(func(transition string, _ store.Request) error {
@@ -101,6 +103,7 @@ func losesBeginReply(t *testing.T, p *processes, next Request) {
 // Another process waits, and sends a hint of the token that is being aborted. A release
 // without the attempt would free the key and leave the record behind.
 func TestHintDuringAbortKeepsRecordRight(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p, c := newProcesses(2), &callers{ending: Commit}
 		p.stores[0].before.set(func(transition string, _ store.Request) error {
@@ -122,6 +125,7 @@ func TestHintDuringAbortKeepsRecordRight(t *testing.T) {
 // As before, but the abort gets no reply. It has to be sent again, although the token
 // is being released already.
 func TestFailedAbortDuringHintIsResent(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(2)
 		var aborts atomic.Int32
@@ -154,6 +158,7 @@ func TestFailedAbortDuringHintIsResent(t *testing.T) {
 
 // The store does not answer for longer than an attempt that was given up is aborted.
 func TestAttemptThatNeverRanIsAbortedAfterOutage(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(2)
 		back := time.Now().Add(30 * time.Second)
@@ -184,6 +189,7 @@ func TestAttemptThatNeverRanIsAbortedAfterOutage(t *testing.T) {
 
 // Abort returns its result, as Commit does, also after the loss of the lease.
 func TestFailedAbortAfterLossReturnsFault(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(1)
 		h := hold(t, p.engines[0], attempt("f", 0))
@@ -210,6 +216,7 @@ func TestFailedAbortAfterLossReturnsFault(t *testing.T) {
 // A handler that stops at the end of its context, because the engine is closed, and
 // aborts.
 func TestAbortAfterClose(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(2)
 		h := hold(t, p.engines[0], attempt("f", 0))
@@ -228,8 +235,10 @@ func TestAbortAfterClose(t *testing.T) {
 // Number tells a handler that an earlier attempt died. An attempt in between that was
 // aborted does not change that.
 func TestAbortedRerunKeepsNumber(t *testing.T) {
+	t.Parallel()
 	for name, policy := range map[string]bool{"rerun": true, "reject": false} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				p := newProcesses(1)
 				p.server.setRecord("k", fakeRecord{state: 'R', token: "dead:1", fingerprint: []byte("f"), number: 1})
@@ -258,6 +267,7 @@ func TestAbortedRerunKeepsNumber(t *testing.T) {
 // Close has time, and the store comes back. An attempt that never ran must not look
 // like one that died.
 func TestCloseAbortsAttemptThatNeverRan(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(2)
 		back := time.Now().Add(time.Second)

@@ -95,6 +95,7 @@ func (c *callers) check(t *testing.T, ran, replayed int, token string) {
 }
 
 func TestDuplicateGetsAnswer(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(2)
 		h := hold(t, p.engines[0], attempt("f", 0))
@@ -125,6 +126,7 @@ func TestDuplicateGetsAnswer(t *testing.T) {
 }
 
 func TestWaitingDuplicatesShareOneAnswer(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p, c := newProcesses(3), &callers{}
 		h := hold(t, p.engines[0], attempt("f", 0))
@@ -148,8 +150,10 @@ func TestWaitingDuplicatesShareOneAnswer(t *testing.T) {
 
 // Duplicates that arrive while a request is in flight send none.
 func TestSimultaneousDuplicatesShareOneRequest(t *testing.T) {
+	t.Parallel()
 	for name, wait := range map[string]time.Duration{"nowait callers": 0, "waiters": WaitForever} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				p, c := newProcesses(1), &callers{}
 				end(t, hold(t, p.engines[0], attempt("f", 0)), Commit)
@@ -167,8 +171,10 @@ func TestSimultaneousDuplicatesShareOneRequest(t *testing.T) {
 }
 
 func TestOneWaiterRunsAfterAbort(t *testing.T) {
+	t.Parallel()
 	for name, others := range map[string]int{"here": 0, "elsewhere": 1} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				p, c := newProcesses(2), &callers{ending: Commit}
 				h := hold(t, p.engines[0], attempt("f", 0))
@@ -187,6 +193,7 @@ func TestOneWaiterRunsAfterAbort(t *testing.T) {
 
 // No token serves two attempts, even of many in a row.
 func TestEachAttemptHasItsOwnToken(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p, c := newProcesses(2), &callers{ending: Abort}
 		for _, e := range p.engines {
@@ -204,10 +211,12 @@ func TestEachAttemptHasItsOwnToken(t *testing.T) {
 
 //faults:row 49
 func TestMismatchIsCheckedFirst(t *testing.T) {
+	t.Parallel()
 	other := func(wait time.Duration) Request { return attempt("other", wait) }
 	for _, wait := range []time.Duration{0, WaitForever} {
 		for name, end := range map[string]Ending{"while it runs": -1, "after it": Commit, "after a sealed one": Seal} {
 			t.Run(name, func(t *testing.T) {
+				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
 					p, c := newProcesses(3), &callers{}
 					h := hold(t, p.engines[0], attempt("f", 0))
@@ -233,6 +242,7 @@ func TestMismatchIsCheckedFirst(t *testing.T) {
 
 // Of callers that arrive together one runs. Those with another request are refused.
 func TestMismatchAmongSimultaneousCallers(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p, c := newProcesses(1), &callers{ending: Commit}
 		p.stores[0].before.set(func(string, store.Request) error { time.Sleep(time.Millisecond); return nil })
@@ -249,8 +259,10 @@ func TestMismatchAmongSimultaneousCallers(t *testing.T) {
 
 //faults:row 45
 func TestRecordOfDeadAttempt(t *testing.T) {
+	t.Parallel()
 	dead := fakeRecord{state: 'R', token: "dead:1", fingerprint: []byte("f"), number: 3}
 	t.Run("rejected", func(t *testing.T) {
+		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			p := newProcesses(1)
 			p.server.setRecord("k", dead)
@@ -269,6 +281,7 @@ func TestRecordOfDeadAttempt(t *testing.T) {
 		})
 	})
 	t.Run("run again", func(t *testing.T) {
+		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			p := newProcesses(1)
 			p.server.setRecord("k", dead)
@@ -283,6 +296,7 @@ func TestRecordOfDeadAttempt(t *testing.T) {
 		})
 	})
 	t.Run("under waiters of both kinds", func(t *testing.T) {
+		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			p, c, again := newProcesses(1), &callers{}, &callers{ending: Commit}
 			p.server.set("k", "dead:1", 3*time.Second)
@@ -302,6 +316,7 @@ func TestRecordOfDeadAttempt(t *testing.T) {
 }
 
 func TestLeavingCallerBeginsNoAttempt(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(2)
 		h := hold(t, p.engines[0], attempt("f", 0))
@@ -319,6 +334,7 @@ func TestLeavingCallerBeginsNoAttempt(t *testing.T) {
 
 // The caller leaves at the moment of the grant.
 func TestAttemptGrantedToLeavingCallerIsAborted(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(1)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -348,6 +364,7 @@ func TestAttemptGrantedToLeavingCallerIsAborted(t *testing.T) {
 
 // Mere locks of a key wait for attempts, and attempts wait for locks.
 func TestAttemptsAndLocksExcludeEachOther(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p, c := newProcesses(2), &callers{ending: Commit}
 		var locked int

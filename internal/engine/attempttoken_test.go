@@ -13,6 +13,7 @@ import (
 // A lock that waits behind an attempt gets only the key from it, and no lease or token,
 // and an attempt gets only the key from a lock.
 func TestAttemptEndsBeforeLockIsTaken(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p, c := newProcesses(1), &callers{ending: Commit}
 		h := hold(t, p.engines[0], attempt("f", 0))
@@ -38,8 +39,10 @@ func TestAttemptEndsBeforeLockIsTaken(t *testing.T) {
 // The token was used for a request that has left. The next request is another attempt,
 // and gets another token.
 func TestAnotherRequestGetsAnotherToken(t *testing.T) {
+	t.Parallel()
 	for name, next := range map[string]Request{"another attempt": attempt("g", WaitForever), "a lock": request(WaitForever)} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				p := newProcesses(1)
 				p.server.set("k", "foreign", 10*time.Second)
@@ -66,6 +69,7 @@ func TestAnotherRequestGetsAnotherToken(t *testing.T) {
 
 // The caller for which the queue asked leaves while the reply is on its way.
 func TestGrantServesOnlyItsRequest(t *testing.T) {
+	t.Parallel()
 	rerun := attempt("f", WaitForever)
 	rerun.Attempt.Rerun = true
 	longer := attempt("f", WaitForever)
@@ -81,6 +85,7 @@ func TestGrantServesOnlyItsRequest(t *testing.T) {
 		"a lock, then an attempt":      {request(WaitForever), attempt("f", WaitForever), "release"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				p := newProcesses(1)
 				p.stores[0].after.set(func(string, store.Request) error { time.Sleep(100 * time.Millisecond); return nil })
@@ -102,6 +107,7 @@ func TestGrantServesOnlyItsRequest(t *testing.T) {
 }
 
 func TestMismatchOfOneCallerRefusesNoOther(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p, wrong, right := newProcesses(1), &callers{}, &callers{}
 		end(t, hold(t, p.engines[0], attempt("f", 0)), Commit)
@@ -120,6 +126,7 @@ func TestMismatchOfOneCallerRefusesNoOther(t *testing.T) {
 // An attempt has lost its lease, and another client has freed the key: it is not known
 // yet which attempt comes next.
 func TestAnotherRequestAfterLoss(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p, c := newProcesses(1), &callers{ending: Commit}
 		h := hold(t, p.engines[0], attempt("f", 0))
@@ -140,6 +147,7 @@ func TestAnotherRequestAfterLoss(t *testing.T) {
 
 // While an attempt is being aborted, it is not known yet which attempt comes next.
 func TestAnotherRequestDuringAbort(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p, c := newProcesses(1), &callers{ending: Abort}
 		h := hold(t, p.engines[0], attempt("f", 0))
@@ -153,6 +161,7 @@ func TestAnotherRequestDuringAbort(t *testing.T) {
 }
 
 func TestLateGrantOfAttemptIsAborted(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(1)
 		p.stores[0].after.set(func(transition string, _ store.Request) error {

@@ -98,6 +98,7 @@ func grantedAnswer() store.Answer { return store.Answer{Granted: true, Since: ti
 // Each request is its own ballot, while one token stays in the store's queue. The lease
 // has the token of the ballot.
 func TestEachRequestIsABallot(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, v, _ := newVotingEngine(t, func(n int, _ store.Request) (store.Answer, error) {
 			return []store.Answer{heldAnswer, heldAnswer, splitAnswer, grantedAnswer()}[n], nil
@@ -124,11 +125,13 @@ func TestEachRequestIsABallot(t *testing.T) {
 // No process holds the key after a split vote. So a nowait caller asks a few times,
 // each time after a pause, before it is refused as Busy.
 func TestSplitVoteIsRepeated(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		splits int
 		want   Reason
 	}{"until it is granted": {maxSplits, 0}, "until it is busy": {maxSplits + 1, Busy}} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				e, v, r := newVotingEngine(t, func(n int, _ store.Request) (store.Answer, error) {
 					if n < c.splits {
@@ -159,6 +162,7 @@ func TestSplitVoteIsRepeated(t *testing.T) {
 
 // A caller that may wait asks until the vote is not split.
 func TestWaiterOutlastsSplitVotes(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, v, _ := newVotingEngine(t, func(n int, _ store.Request) (store.Answer, error) {
 			if n < 5*maxSplits {
@@ -180,16 +184,18 @@ func TestWaiterOutlastsSplitVotes(t *testing.T) {
 // When the wait of a caller ends during split votes, the reason is contention: the
 // store answered, and other processes asked.
 func TestTimeoutDuringSplitVotesIsContention(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		answer store.Answer
 		wait   time.Duration
 		want   Reason
 	}{
-		"a nowait caller":     {splitAnswer, 0, Busy},
-		"a waiter":         {splitAnswer, bound, TimedOut},
+		"a nowait caller":      {splitAnswer, 0, Busy},
+		"a waiter":             {splitAnswer, bound, TimedOut},
 		"without a split vote": {grantedAnswer(), 0, Unavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				e, _, _ := newVotingEngine(t, func(n int, _ store.Request) (store.Answer, error) {
 					if n == 0 && !c.answer.Granted {
@@ -218,6 +224,7 @@ func TestTimeoutDuringSplitVotesIsContention(t *testing.T) {
 // A hint that names a ballot in flight does not release it, because it may be granted.
 // A ballot that was refused is released when it is seen in the key.
 func TestHintReleasesOnlyRefusedBallots(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var v *votingStore
 		var e *Engine
@@ -243,6 +250,7 @@ func TestHintReleasesOnlyRefusedBallots(t *testing.T) {
 }
 
 func TestHintOfRefusedBallotReleasesIt(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, v, _ := newVotingEngine(t, func(int, store.Request) (store.Answer, error) { return heldAnswer, nil })
 		ctx, cancel := context.WithCancel(t.Context())
@@ -266,6 +274,7 @@ func TestHintOfRefusedBallotReleasesIt(t *testing.T) {
 
 // A waiter that gives up leaves the store's queue, also if its ballot got no reply.
 func TestWaiterWithBallotsLeavesStoreQueue(t *testing.T) {
+	t.Parallel()
 	for name, answer := range map[string]struct {
 		store.Answer
 		err error
@@ -275,6 +284,7 @@ func TestWaiterWithBallotsLeavesStoreQueue(t *testing.T) {
 		"unknown": {err: &store.Fault{Unknown: true, Passing: true, Err: context.Canceled}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				e, v, _ := newVotingEngine(t, func(int, store.Request) (store.Answer, error) { return answer.Answer, answer.err })
 				_, err := e.Acquire(t.Context(), request(5*time.Second))
@@ -296,6 +306,7 @@ func TestWaiterWithBallotsLeavesStoreQueue(t *testing.T) {
 
 // A ballot that was granted too late is released, and the waiter waits on.
 func TestLateBallotIsReleased(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, v, _ := newVotingEngine(t, func(n int, _ store.Request) (store.Answer, error) {
 			late := grantedAnswer()
@@ -320,6 +331,7 @@ func TestLateBallotIsReleased(t *testing.T) {
 // this ballot. The hint must not cut the pause after a split vote short: all processes
 // that split the vote would do so again.
 func TestHintOfBallotInFlightKeepsPause(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const splits = 20
 		var v *votingStore
@@ -349,6 +361,7 @@ func (losingStore) Renew(_ store.Request, done func(store.Renewal, error)) {
 // A lease that is found lost between two holders is released, because a minority of the
 // servers may still have the token.
 func TestBallotLostBetweenHoldersIsReleased(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, v, _ := newVotingEngine(t, func(int, store.Request) (store.Answer, error) { return grantedAnswer(), nil })
 		e.store = losingStore{v}
@@ -372,6 +385,7 @@ func TestBallotLostBetweenHoldersIsReleased(t *testing.T) {
 // The release of a dead token that was found in the key leaves the waiter in the
 // store's queue.
 func TestReleaseOfDeadTokenKeepsWaiterQueued(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var orphan string
 		e, v, _ := newVotingEngine(t, func(n int, _ store.Request) (store.Answer, error) {
@@ -391,6 +405,7 @@ func TestReleaseOfDeadTokenKeepsWaiterQueued(t *testing.T) {
 
 // A split vote long after the last one starts a new row.
 func TestSplitVotesInARow(t *testing.T) {
+	t.Parallel()
 	var p pauses
 	p.afterSplit()
 	p.after(heldAnswer, nil, false)

@@ -8,6 +8,7 @@ import (
 )
 
 func TestBudgetByStoreQueue(t *testing.T) {
+	t.Parallel()
 	now := time.Now()
 	ready := make(chan struct{})
 	close(ready)
@@ -29,6 +30,7 @@ func TestBudgetByStoreQueue(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			l := &lease{queue: &queue{queueState: queueState{ready: test.ready, lastHint: test.told}}, leaseState: leaseState{budget: budget{unlimited: test.before}}}
 			l.noteStoreQueue(test.waiting, now)
 			if l.budget.unlimited != test.want {
@@ -39,6 +41,7 @@ func TestBudgetByStoreQueue(t *testing.T) {
 }
 
 func TestRenewalReportsOtherWaiters(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(2)
 		h := hold(t, p.engines[0], request(0))
@@ -63,6 +66,7 @@ func TestRenewalReportsOtherWaiters(t *testing.T) {
 // The hints that arrive while a lease is held say nothing about the place in the
 // store's queue that its release takes.
 func TestHandOffCostsTwoCommands(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(2)
 		h := hold(t, p.engines[0], request(0))
@@ -81,12 +85,14 @@ func TestHandOffCostsTwoCommands(t *testing.T) {
 
 // A lease with a short TTL is passed on for a quarter of its TTL at most.
 func TestBudgetEndsWithQuarterOfTTL(t *testing.T) {
+	t.Parallel()
 	begun := time.Now()
 	for name, test := range map[string]struct{ ttl, most time.Duration }{
 		"a short TTL": {100 * time.Millisecond, 25 * time.Millisecond},
 		"a long TTL":  {time.Minute, maxPassTime},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			b := budget{begun: begun}
 			if b.isSpent(test.ttl, begun.Add(test.most-1)) || !b.isSpent(test.ttl, begun.Add(test.most)) {
 				t.Errorf("the budget does not end after %v", test.most)

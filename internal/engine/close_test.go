@@ -12,6 +12,7 @@ import (
 
 //faults:row 41
 func TestCloseRefusesWaitersAndWaitsForHolders(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		h := hold(t, e, request(0))
@@ -55,6 +56,7 @@ func TestCloseRefusesWaitersAndWaitsForHolders(t *testing.T) {
 }
 
 func TestCloseGivesUpWithItsContext(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		h := hold(t, e, request(0))
@@ -89,6 +91,7 @@ func TestCloseGivesUpWithItsContext(t *testing.T) {
 }
 
 func TestLossIsReportedOnce(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, _, events := newEngine()
 		r := request(0)
@@ -105,6 +108,7 @@ func TestLossIsReportedOnce(t *testing.T) {
 }
 
 func TestCloseWaitsForReleaseOfLateGrant(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		dead := deadToken(t, e)
@@ -119,6 +123,7 @@ func TestCloseWaitsForReleaseOfLateGrant(t *testing.T) {
 }
 
 func TestCloseEndsResendsOfRelease(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		h, other := hold(t, e, request(0)), hold(t, e, Request{Key: "other", TTL: time.Hour})

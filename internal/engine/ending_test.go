@@ -25,6 +25,7 @@ func failsFor(s *fakeStore, d time.Duration, transition string) {
 }
 
 func TestEndings(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name   string
 		ending Ending
@@ -38,6 +39,7 @@ func TestEndings(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				p, c := newProcesses(2), &callers{ending: Commit}
 				h := hold(t, p.engines[0], attempt("f", 0))
@@ -67,6 +69,7 @@ func TestEndings(t *testing.T) {
 //faults:row 10: an attempt that is done
 //faults:row 47
 func TestCommitIsRetried(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name  string
 		fails time.Duration
@@ -80,6 +83,7 @@ func TestCommitIsRetried(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				p := newProcesses(1)
 				h := hold(t, p.engines[0], attempt("f", 0))
@@ -128,6 +132,7 @@ func TestCommitIsRetried(t *testing.T) {
 
 // A commit that the store refuses for good is not retried.
 func TestCommitIsNotRetriedAfterPermanentFault(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(1)
 		h := hold(t, p.engines[0], attempt("f", 0))
@@ -151,6 +156,7 @@ func TestCommitIsNotRetriedAfterPermanentFault(t *testing.T) {
 
 // The commit goes on after the caller has stopped waiting for it.
 func TestCommitOutlivesCaller(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(1)
 		h := hold(t, p.engines[0], attempt("f", 0))
@@ -170,6 +176,7 @@ func TestCommitOutlivesCaller(t *testing.T) {
 
 //faults:row 46
 func TestCommitAfterLoss(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name  string
 		rerun bool // another attempt has begun
@@ -180,6 +187,7 @@ func TestCommitAfterLoss(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				p := newProcesses(2)
 				h := hold(t, p.engines[0], attempt("f", 0))
@@ -220,6 +228,7 @@ func TestCommitAfterLoss(t *testing.T) {
 // The callers that wait for the key of an attempt get its answer, even if the attempt
 // has lost its lease.
 func TestLateCommitAnswersWaiters(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p, c := newProcesses(1), &callers{}
 		h := hold(t, p.engines[0], attempt("f", 0))
@@ -236,6 +245,7 @@ func TestLateCommitAnswersWaiters(t *testing.T) {
 }
 
 func TestAbortAfterLossKeepsLaterRecord(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(2)
 		h := hold(t, p.engines[0], attempt("f", 0))
@@ -255,6 +265,7 @@ func TestAbortAfterLossKeepsLaterRecord(t *testing.T) {
 }
 
 func TestCommitRestoresLostRecord(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(1)
 		h := hold(t, p.engines[0], attempt("f", 0))
@@ -273,8 +284,10 @@ func TestCommitRestoresLostRecord(t *testing.T) {
 
 // An abort without a reply is sent again. Its attempt does not look like one that died.
 func TestLostAbortIsResent(t *testing.T) {
+	t.Parallel()
 	for name, wait := range map[string]time.Duration{"waiters": WaitForever, "new callers": 0} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				p, c := newProcesses(1), &callers{ending: Commit}
 				h := hold(t, p.engines[0], attempt("f", 0))
@@ -302,6 +315,7 @@ func TestLostAbortIsResent(t *testing.T) {
 // A caller that finds the key of an attempt after a failed commit must not abort that
 // attempt.
 func TestAttemptWithUnknownCommitIsNotAborted(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p, c := newProcesses(2), &callers{ending: Commit}
 		h := hold(t, p.engines[0], attempt("f", 0))
@@ -329,6 +343,7 @@ func TestAttemptWithUnknownCommitIsNotAborted(t *testing.T) {
 }
 
 func TestCloseDuringAnAttempt(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(1)
 		h := hold(t, p.engines[0], attempt("f", 0))
@@ -349,6 +364,7 @@ func TestCloseDuringAnAttempt(t *testing.T) {
 
 // An attempt with an unknown outcome keeps it after a loss.
 func TestInterruptAfterLoss(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(1)
 		h := hold(t, p.engines[0], attempt("f", 0))
@@ -365,6 +381,7 @@ func TestInterruptAfterLoss(t *testing.T) {
 
 // Only its own caller gets the answer of an attempt that was not committed.
 func TestRefusedAnswerIsNotShared(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p, c := newProcesses(1), &callers{}
 		h := hold(t, p.engines[0], attempt("f", 0))

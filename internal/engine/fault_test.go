@@ -13,6 +13,7 @@ import (
 
 //faults:row 34
 func TestFaultIsNotContention(t *testing.T) {
+	t.Parallel()
 	denied := &store.Fault{Err: errors.New("denied")}
 	tests := []struct {
 		name  string
@@ -27,6 +28,7 @@ func TestFaultIsNotContention(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				e, s, _ := newEngine()
 				s.before.set(func(string, store.Request) error { return test.fault })
@@ -45,6 +47,7 @@ func TestFaultIsNotContention(t *testing.T) {
 }
 
 func TestEventsComeInOrder(t *testing.T) {
+	t.Parallel()
 	for range 100 {
 		synctest.Test(t, func(t *testing.T) {
 			e, s, events := newEngine()
@@ -64,6 +67,7 @@ func TestEventsComeInOrder(t *testing.T) {
 }
 
 func TestWaiterOutlastsFault(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		back := time.Now().Add(3 * time.Second)
@@ -82,6 +86,7 @@ func TestWaiterOutlastsFault(t *testing.T) {
 }
 
 func TestTokenWithUnknownResultIsDead(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		s.after.set(func(transition string, _ store.Request) error {
@@ -112,6 +117,7 @@ func TestTokenWithUnknownResultIsDead(t *testing.T) {
 
 //faults:row 6: it is over on arrival
 func TestLateGrantIsReleased(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		s.after.set(func(transition string, _ store.Request) error {
@@ -131,6 +137,7 @@ func TestLateGrantIsReleased(t *testing.T) {
 }
 
 func TestFailedReleaseIsResent(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, events := newEngine()
 		h := hold(t, e, request(0))
@@ -157,6 +164,7 @@ func TestFailedReleaseIsResent(t *testing.T) {
 // While a token is being released, the reply to a resent take may come. The take may
 // have locked the key after the release, or not.
 func TestHintDuringReleaseCausesSecondRelease(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, events := newEngine()
 		h := hold(t, e, request(0))
@@ -181,6 +189,7 @@ func TestHintDuringReleaseCausesSecondRelease(t *testing.T) {
 // A key from which a dead token was removed is asked for with a transition that raises
 // its TTL: an earlier send of the take may have locked it.
 func TestKeyWithDeadTokenIsAskedForAgain(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		s.set("k", deadToken(t, e), time.Hour)
@@ -193,6 +202,7 @@ func TestKeyWithDeadTokenIsAskedForAgain(t *testing.T) {
 }
 
 func TestNowaitCallerDuringHangingRelease(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		h := hold(t, e, request(0))
@@ -219,6 +229,7 @@ func TestNowaitCallerDuringHangingRelease(t *testing.T) {
 }
 
 func TestOwnDeadTokenIsNotContention(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		s.set("k", deadToken(t, e), time.Hour)
@@ -235,6 +246,7 @@ func TestOwnDeadTokenIsNotContention(t *testing.T) {
 }
 
 func TestLostLeaseIsNotReleasedWhileHolderRuns(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		r := request(0)
@@ -259,6 +271,7 @@ func TestLostLeaseIsNotReleasedWhileHolderRuns(t *testing.T) {
 }
 
 func TestHintOfDeadTokenReleasesIt(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		h := hold(t, e, request(0))
@@ -278,6 +291,7 @@ func TestHintOfDeadTokenReleasesIt(t *testing.T) {
 }
 
 func TestReleaseReturnsWhenContextEnds(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		h := hold(t, e, request(0))
@@ -296,6 +310,7 @@ func TestReleaseReturnsWhenContextEnds(t *testing.T) {
 
 //faults:row 4, 8
 func TestReleaseIsSentAfterContextEnded(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		ctx, cancel := context.WithCancel(t.Context())

@@ -19,6 +19,7 @@ func fenced(wait time.Duration) Request {
 }
 
 func TestFencesAreDrawnFromReservation(t *testing.T) {
+	t.Parallel()
 	f := newFences(100, maxFences)
 	for i := range int64(maxFences) {
 		if n := f.draw(); n != 100+i {
@@ -35,6 +36,7 @@ func TestFencesAreDrawnFromReservation(t *testing.T) {
 }
 
 func TestReservationSizes(t *testing.T) {
+	t.Parallel()
 	for callers, want := range map[int]struct{ question, renewal int }{
 		0: {0, 0}, 1: {1, maxFences}, 2: {maxFences, maxFences}, 1000: {maxFences, maxFences},
 	} {
@@ -49,6 +51,7 @@ func TestReservationSizes(t *testing.T) {
 
 // Two callers that come back for the lock take turns on one reservation.
 func TestTwoCallersShareNumbers(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		h := hold(t, e, fenced(0))
@@ -70,6 +73,7 @@ func TestTwoCallersShareNumbers(t *testing.T) {
 }
 
 func TestReservationsNeverFall(t *testing.T) {
+	t.Parallel()
 	f := fences{100, 110}
 	for _, step := range []struct {
 		name  string
@@ -93,6 +97,7 @@ func TestReservationsNeverFall(t *testing.T) {
 // The store reserves fewer numbers than wanted if they would run ahead of its clock.
 // Each holder gets a number that was reserved for it.
 func TestSmallReservationsSuffice(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		s.fencesAtOnce = 1
@@ -115,6 +120,7 @@ func TestSmallReservationsSuffice(t *testing.T) {
 // The counter was lost, and the server's clock has stepped back. Then numbers fall, but
 // each holder gets one, and no waiter asks without end.
 func TestFencesAfterLostCounterAreUsed(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		s.mu.Lock()
@@ -135,6 +141,7 @@ func TestFencesAfterLostCounterAreUsed(t *testing.T) {
 }
 
 func TestPassWithoutFenceRenewsFirst(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		h := hold(t, e, fenced(0)) // a single caller: it reserved one number
@@ -149,6 +156,7 @@ func TestPassWithoutFenceRenewsFirst(t *testing.T) {
 }
 
 func TestSuccessorReservesItsOwnFence(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		s.before.set(func(transition string, _ store.Request) error {
@@ -172,6 +180,7 @@ func TestSuccessorReservesItsOwnFence(t *testing.T) {
 }
 
 func TestKeptKeyKeepsFences(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		h := hold(t, e, fenced(0))
@@ -190,6 +199,7 @@ func TestKeptKeyKeepsFences(t *testing.T) {
 }
 
 func TestRenewalReservesFencesForWaiters(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, _, _ := newEngine()
 		h := hold(t, e, fenced(0))
@@ -226,6 +236,7 @@ func TestRenewalReservesFencesForWaiters(t *testing.T) {
 // Two renewals are in flight: one for the holder, and one for the next holder, for
 // which no number is left. The reply to the first one arrives last.
 func TestLateRenewalBringsNoOldFences(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		var first atomic.Bool

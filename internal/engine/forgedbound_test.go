@@ -62,6 +62,7 @@ func TestReleasesByForgedHintsAreLimited(t *testing.T) {
 //
 //faults:row 51
 func TestForgedHintsDoNotDelayClose(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		dead := []string{deadToken(t, e), deadToken(t, e), deadToken(t, e)}
@@ -100,6 +101,7 @@ func TestForgedHintsDoNotDelayClose(t *testing.T) {
 // A dead token is being discarded from another key, for which it was never used. It is
 // still released from the key that holds it.
 func TestHintOfWrongKeyDoesNotBlockDiscard(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		dead := deadToken(t, e)
@@ -126,6 +128,7 @@ func TestHintOfWrongKeyDoesNotBlockDiscard(t *testing.T) {
 //
 //faults:row 51
 func TestForgedHintsDoNotProlongReleases(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		s.set("k", "another", time.Hour)
@@ -171,6 +174,7 @@ func TestForgedHintsDoNotProlongReleases(t *testing.T) {
 // Many commands that were left behind lock their keys at the same time, as after a
 // network that delayed them. No hint is forged, and all keys are released.
 func TestAllLateGrantsAreReleased(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		const many = 5 * maxHinted
@@ -205,6 +209,7 @@ func TestAllLateGrantsAreReleased(t *testing.T) {
 // Hints name tokens in keys of a server that does not answer. A dead token of another
 // key is released when the next hint names it.
 func TestHintsOfSilentServerMakeRoom(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		dead := deadToken(t, e)

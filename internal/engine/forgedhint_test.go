@@ -22,16 +22,18 @@ func deadToken(t *testing.T, e *Engine) string {
 //
 //faults:row 51
 func TestForgedHintReleasesNoLease(t *testing.T) {
+	t.Parallel()
 	for name, forge := range map[string]func(n int) string{
-		"the next token":                  func(n int) string { return fmt.Sprint("me:", n) },
-		"the next token with a zero":     func(n int) string { return fmt.Sprint("me:0", n) },
+		"the next token":               func(n int) string { return fmt.Sprint("me:", n) },
+		"the next token with a zero":   func(n int) string { return fmt.Sprint("me:0", n) },
 		"the next token with a suffix": func(n int) string { return fmt.Sprint("me:", n, ":1") },
-		"no number":                  func(int) string { return "me:" },
-		"the greatest number":              func(int) string { return "me:18446744073709551615" },
-		"a number that is too big":   func(int) string { return "me:18446744073709551616" },
-		"a token of another process":            func(n int) string { return fmt.Sprint("you:", n) },
+		"no number":                    func(int) string { return "me:" },
+		"the greatest number":          func(int) string { return "me:18446744073709551615" },
+		"a number that is too big":     func(int) string { return "me:18446744073709551616" },
+		"a token of another process":   func(n int) string { return fmt.Sprint("you:", n) },
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				e, s, events := newEngine()
 				s.before.set(func(transition string, _ store.Request) error {
@@ -65,6 +67,7 @@ func TestForgedHintReleasesNoLease(t *testing.T) {
 
 // The value of a key names a token that is not issued yet: another client wrote it.
 func TestForgedValueIsNotReleased(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		s.set("k", "me:3", time.Second) // the queue asks as me:1
@@ -79,6 +82,7 @@ func TestForgedValueIsNotReleased(t *testing.T) {
 
 // A hint of a token that was never issued does not make a waiter ask.
 func TestForgedHintOfAnUnissuedTokenIsIgnored(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(2)
 		h := hold(t, p.engines[0], request(0))
@@ -107,6 +111,7 @@ func TestForgedHintOfAnUnissuedTokenIsIgnored(t *testing.T) {
 
 // discard does not release a token that a queue owns.
 func TestDiscardReleasesNoOwnedToken(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		h := hold(t, e, request(0))

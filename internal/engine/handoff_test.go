@@ -10,6 +10,7 @@ import (
 )
 
 func TestCommandsOfPass(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name  string
 		held  time.Duration // by the first holder, which does not renew
@@ -25,6 +26,7 @@ func TestCommandsOfPass(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				e, s, _ := newEngine()
 				first := request(0)
@@ -53,6 +55,7 @@ func TestCommandsOfPass(t *testing.T) {
 }
 
 func TestPassWithLittleValidityRenewsFirst(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		s.after.set(func(transition string, _ store.Request) error {
@@ -79,6 +82,7 @@ func TestPassWithLittleValidityRenewsFirst(t *testing.T) {
 }
 
 func TestWaiterIsServedAfterFailedRenewalBeforePass(t *testing.T) {
+	t.Parallel()
 	for name, fail := range map[string]func(s *fakeStore){
 		"fault": func(s *fakeStore) {
 			s.before.set(func(transition string, _ store.Request) error {
@@ -91,6 +95,7 @@ func TestWaiterIsServedAfterFailedRenewalBeforePass(t *testing.T) {
 		"taken": func(s *fakeStore) { s.set("k", "another", time.Second) },
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				e, s, _ := newEngine()
 				h := hold(t, e, request(0))
@@ -111,6 +116,7 @@ func TestWaiterIsServedAfterFailedRenewalBeforePass(t *testing.T) {
 }
 
 func TestOldHoldDoesNotTouchNextHold(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, events := newEngine()
 		h := hold(t, e, request(0))

@@ -11,6 +11,7 @@ import (
 // A release hands the key to another process. Then this process knows that the key is
 // locked: a nowait caller is refused without a command.
 func TestKeyIsBusyAfterHandOff(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		held time.Duration
 		next Request // of the waiter in this process
@@ -19,6 +20,7 @@ func TestKeyIsBusyAfterHandOff(t *testing.T) {
 		"the renewal before the pass failed": {0, longer(WaitForever)},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				p := newProcesses(2)
 				h := hold(t, p.engines[0], request(0))
@@ -62,8 +64,10 @@ func TestKeyIsBusyAfterHandOff(t *testing.T) {
 // A renewal reports how many processes wait. Then the release tells the store whether
 // any waits, so that the store can send the short form of the release first.
 func TestReleaseKnowsOtherWaiters(t *testing.T) {
+	t.Parallel()
 	for name, others := range map[string]bool{"no process waits": false, "another process waits": true} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				p := newProcesses(2)
 				h := hold(t, p.engines[0], request(0))

@@ -41,6 +41,7 @@ func (s *inlineRecorder) Release(r store.Request, done func(store.Released, erro
 
 // A caller lends its goroutine to the store only if it can still leave in time.
 func TestInlineRequests(t *testing.T) {
+	t.Parallel()
 	within := func(d time.Duration) func(*testing.T) context.Context {
 		return func(t *testing.T) context.Context {
 			t.Helper()
@@ -66,6 +67,7 @@ func TestInlineRequests(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				e, s, _ := newEngine()
 				noted := &inlineRecorder{Store: s, seen: make(map[string]bool)}
@@ -101,6 +103,7 @@ func TestInlineRequests(t *testing.T) {
 
 // Callers that arrive during an inline request share its reply.
 func TestCallersDuringInlineRequestShareReply(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		s.inline = true
@@ -136,6 +139,7 @@ func canceledContext() context.Context {
 
 // A waiter that finds another's token by its own inline request gets one Waiting event.
 func TestInlineWaiterGetsOneWaitingEvent(t *testing.T) {
+	t.Parallel()
 	t.Run("after a take", func(t *testing.T) { checkWaitingOnce(t, false) })
 	t.Run("after an enqueue", func(t *testing.T) { checkWaitingOnce(t, true) })
 }
@@ -167,6 +171,7 @@ func checkWaitingOnce(t *testing.T, fencing bool) {
 
 // A queue is reused for another key. Holds of its old key do not touch it.
 func TestOldHoldDoesNotTouchReusedQueue(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		old := hold(t, e, request(0))
@@ -200,6 +205,7 @@ func TestOldHoldDoesNotTouchReusedQueue(t *testing.T) {
 
 // A context that is made late has the end of the hold.
 func TestContextMadeLateHasEndOfHold(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		end  func(*testing.T, *fakeStore, *Hold)
 		want error
@@ -214,6 +220,7 @@ func TestContextMadeLateHasEndOfHold(t *testing.T) {
 	} {
 		for _, early := range []bool{true, false} {
 			t.Run(name, func(t *testing.T) {
+				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
 					e, s, _ := newEngine()
 					h := hold(t, e, request(0))
@@ -234,6 +241,7 @@ func TestContextMadeLateHasEndOfHold(t *testing.T) {
 
 // A wait that ends before the subscription is ready is refused because of contention.
 func TestWaitDuringSubscribeTimesOut(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		s.connecting = 200 * time.Millisecond
@@ -248,6 +256,7 @@ func TestWaitDuringSubscribeTimesOut(t *testing.T) {
 
 // A caller for which there is no room takes no place in the store's queue.
 func TestCallerWithoutRoomTakesNoPlace(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		e.limits.total = 0
@@ -275,6 +284,7 @@ func (v holdContext) Err() error { return v.hold.Context().Err() }
 
 // No code of a caller runs under a shard's mutex.
 func TestCallerContextIsNotUsedUnderMutex(t *testing.T) {
+	t.Parallel()
 	e, _, _ := newEngine()
 	outer := hold(t, e, request(0))
 	r := request(0)

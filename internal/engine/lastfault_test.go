@@ -12,6 +12,7 @@ import (
 // then whether another process holds the key, so a waiter is refused because of the
 // store when its wait ends.
 func TestWaiterBehindExpiredLeaseIsNotBusy(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(1)
 		r := request(0)
@@ -41,6 +42,7 @@ func TestWaiterBehindExpiredLeaseIsNotBusy(t *testing.T) {
 // The store replied that the key is locked, and then stops replying. A nowait caller is
 // refused because of the store, although others wait in this process.
 func TestCallerDuringFaultIsNotBusy(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(1)
 		p.server.set("k", "foreign", 5*time.Second)
@@ -62,6 +64,7 @@ func TestCallerDuringFaultIsNotBusy(t *testing.T) {
 // A renewal before a pass fails, and the release after it succeeds. The store replies
 // again, so a waiter behind the next holder is refused because of contention.
 func TestReleaseReplyClearsLastFault(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(1)
 		h := hold(t, p.engines[0], request(0))

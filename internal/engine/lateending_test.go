@@ -10,6 +10,7 @@ import (
 // The handler has run, and its answer is about to be sent. The commit is resent until
 // the store has applied it, also after the loss of the lease.
 func TestLateCommitIsRetried(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		fails time.Duration
 		want  rune
@@ -18,6 +19,7 @@ func TestLateCommitIsRetried(t *testing.T) {
 		"not sent for too long": {3 * time.Second, 'R'},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				p := newProcesses(1)
 				h := hold(t, p.engines[0], attempt("f", 0))
@@ -41,6 +43,7 @@ func TestLateCommitIsRetried(t *testing.T) {
 // Another attempt has begun in another process, so a late commit is refused. The
 // callers that wait in this process wait on, for the answer of the other attempt.
 func TestRefusedLateAnswerIsNotShared(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p, c := newProcesses(1), &callers{}
 		h := hold(t, p.engines[0], attempt("f", 0))
@@ -65,6 +68,7 @@ func TestRefusedLateAnswerIsNotShared(t *testing.T) {
 // A late abort has no answer. The callers that wait for the key wait on, and one of
 // them runs.
 func TestLateAbortRefusesNoCaller(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p, c := newProcesses(1), &callers{ending: Commit}
 		h := hold(t, p.engines[0], attempt("f", 0))

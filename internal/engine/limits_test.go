@@ -45,6 +45,7 @@ const storeDelay = time.Millisecond
 
 //faults:row 32
 func TestWaitersOfOneKeyAreLimited(t *testing.T) {
+	t.Parallel()
 	for name, start := range map[string]func(*testing.T, *Engine, *fakeStore) (free func()){
 		"behind a holder of this process": func(t *testing.T, e *Engine, _ *fakeStore) func() {
 			h := hold(t, e, request(0))
@@ -66,6 +67,7 @@ func TestWaitersOfOneKeyAreLimited(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				e, s, _ := newEngine()
 				e.limits.perKey = 5
@@ -88,6 +90,7 @@ func TestWaitersOfOneKeyAreLimited(t *testing.T) {
 
 //faults:row 32
 func TestWaitersOfAllKeysAreLimited(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		e.limits.total = 5
@@ -123,6 +126,7 @@ func TestWaitersOfAllKeysAreLimited(t *testing.T) {
 // If several callers come while the first one asks, the last of them is refused to make
 // room for the first.
 func TestFirstWaiterKeepsItsPlace(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		e.limits.perKey = 2
@@ -154,6 +158,7 @@ func TestFirstWaiterKeepsItsPlace(t *testing.T) {
 }
 
 func TestLeavingCallerMakesRoom(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, _, _ := newEngine()
 		e.limits.perKey, e.limits.total = 1, 1

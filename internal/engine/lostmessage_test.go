@@ -15,6 +15,7 @@ import (
 //
 //faults:row 27
 func TestWaiterSurvivesLostMessage(t *testing.T) {
+	t.Parallel()
 	const most = recheckInterval + recheckInterval/4
 	tests := []struct {
 		name string
@@ -43,6 +44,7 @@ func TestWaiterSurvivesLostMessage(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				p := newProcesses(2)
 				h := hold(t, p.engines[0], request(0))
@@ -70,6 +72,7 @@ func TestWaiterSurvivesLostMessage(t *testing.T) {
 }
 
 func TestHintWithoutTokenMakesWaiterAsk(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(2)
 		h := hold(t, p.engines[0], request(0))
@@ -90,6 +93,7 @@ func TestHintWithoutTokenMakesWaiterAsk(t *testing.T) {
 // The hint of a grant may arrive before the reply that adds the waiter to the store's
 // queue.
 func TestHintBeforeReplyIsKept(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(2)
 		h := hold(t, p.engines[0], request(0))
@@ -111,12 +115,14 @@ func TestHintBeforeReplyIsKept(t *testing.T) {
 }
 
 func TestWaitersAreServedAfterUnknownRelease(t *testing.T) {
+	t.Parallel()
 	noReply := &store.Fault{Unknown: true, Passing: true, Err: errors.New("no reply")}
 	for name, fail := range map[string]func(s *fakeStore) (before, after error){
 		"applied, reply lost": func(*fakeStore) (error, error) { return nil, noReply },
 		"never applied":       func(*fakeStore) (error, error) { return noReply, nil },
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				p := newProcesses(2)
 				h := hold(t, p.engines[0], Request{Key: "k", TTL: 10 * time.Second, Renew: true})
@@ -152,6 +158,7 @@ func TestWaitersAreServedAfterUnknownRelease(t *testing.T) {
 }
 
 func TestWaiterIsServedAfterKeyWasTakenDuringRelease(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(1)
 		h := hold(t, p.engines[0], request(0))
@@ -174,6 +181,7 @@ func TestWaiterIsServedAfterKeyWasTakenDuringRelease(t *testing.T) {
 // A waiter that arrives while a release waits for a renewal gets its place in the
 // store's queue by that release, and listens.
 func TestWaiterDuringReleaseListens(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(2)
 		a, b := p.engines[0], p.engines[1]
@@ -203,6 +211,7 @@ func TestWaiterDuringReleaseListens(t *testing.T) {
 // The key of a lost lease stays locked while its holder runs. It is not checked more
 // often than a key of another process.
 func TestKeyOfOwnLostLeaseIsNotPolledWithoutPause(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(1)
 		p.stores[0].after.set(func(string, store.Request) error { time.Sleep(100 * time.Microsecond); return nil })
@@ -226,11 +235,13 @@ func TestKeyOfOwnLostLeaseIsNotPolledWithoutPause(t *testing.T) {
 
 // The store skips a waiter that joins its queue before the process listens.
 func TestWaiterJoinsOnceItListens(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct{ connecting, joins time.Duration }{
 		"soon":                 {10 * time.Millisecond, 10 * time.Millisecond},
 		"not within a command": {time.Minute, bound}, // then it checks the key at short intervals
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				p := newProcesses(2)
 				p.stores[1].connecting = test.connecting

@@ -11,6 +11,7 @@ import (
 // holds the token again. The release of such a hold returns at once, because the
 // loss is known. The engine frees the key as soon as the store replies.
 func TestReleaseAfterLossDoesNotWaitForTheStore(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name    string
 		request Request
@@ -29,6 +30,7 @@ func TestReleaseAfterLossDoesNotWaitForTheStore(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				p := newProcesses(1)
 				h := hold(t, p.engines[0], test.request)
@@ -59,6 +61,7 @@ func TestReleaseAfterLossDoesNotWaitForTheStore(t *testing.T) {
 // A process was paused and continues. Its holder releases before the timer of the lease
 // fires. The lease has ended, so it is not passed on, and the release reports the loss.
 func TestReleaseAfterValidityReportsLoss(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(1)
 		r := request(0)
@@ -87,6 +90,7 @@ func TestReleaseAfterValidityReportsLoss(t *testing.T) {
 // A Close that gives up leaves the keys of the remaining holders to their TTL. A
 // late release sends no command through a store that is closed.
 func TestReleaseAfterCloseGaveUpSendsNothing(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		h := hold(t, e, request(0))
@@ -106,6 +110,7 @@ func TestReleaseAfterCloseGaveUpSendsNothing(t *testing.T) {
 
 // A hold that was released before its MaxHold leaves no timer.
 func TestReleaseStopsTimerOfMaxHold(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(1)
 		r := request(0)
@@ -121,6 +126,7 @@ func TestReleaseStopsTimerOfMaxHold(t *testing.T) {
 
 // MaxHold passes, and then the key is taken. Only the first loss is reported.
 func TestReleaseReportsFirstLoss(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(1)
 		r := request(0)

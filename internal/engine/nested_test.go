@@ -6,6 +6,7 @@ import (
 )
 
 func TestNestedTurnsAreKeptUntilTheyEnd(t *testing.T) {
+	t.Parallel()
 	e, _, _ := newEngine()
 	defer func() { _ = e.Close(t.Context()) }()
 	h := hold(t, e, request(0))
@@ -49,6 +50,7 @@ func (c *countingContext) Value(any) any { return nil } // otherwise package con
 // Neither a turn that was refused nor one that has ended leaves a function in the
 // context of its caller.
 func TestNestedTurnsLeaveNothingInTheirParent(t *testing.T) {
+	t.Parallel()
 	e, _, _ := newEngine()
 	defer func() { _ = e.Close(t.Context()) }()
 	parent := &countingContext{Context: t.Context()}
@@ -65,6 +67,7 @@ func TestNestedTurnsLeaveNothingInTheirParent(t *testing.T) {
 }
 
 func TestEndedHoldsHaveNoNestedTurns(t *testing.T) {
+	t.Parallel()
 	e, _, _ := newEngine()
 	h := hold(t, e, request(0))
 	if loss, err := h.Release(t.Context()); loss != NotLost || err != nil {

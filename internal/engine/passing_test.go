@@ -22,6 +22,7 @@ func longer(wait time.Duration) Request {
 // While a lease is renewed before a pass it has no holder. Close gives up in that
 // moment: the holder that has released the lease gets no loss.
 func TestCloseDuringRenewalBeforePassLosesNoHolder(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, events := newEngine()
 		h := hold(t, e, request(0))
@@ -57,6 +58,7 @@ func TestCloseDuringRenewalBeforePassLosesNoHolder(t *testing.T) {
 // A command of a hand-over fails, and the next command hangs. If the wait of a
 // waiter ends meanwhile, it is refused because of the fault, not because of contention.
 func TestFaultOfHandOffReachesWaiter(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		fails string
 		held  time.Duration
@@ -66,6 +68,7 @@ func TestFaultOfHandOffReachesWaiter(t *testing.T) {
 		"the release":               {"release", time.Second, request(2 * time.Second)}, // the budget is spent
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				p := newProcesses(1)
 				h := hold(t, p.engines[0], request(0))
@@ -103,6 +106,7 @@ func TestFaultOfHandOffReachesWaiter(t *testing.T) {
 // The renewal before a pass finds the key taken. The schedule drops the lease, so
 // that no timer keeps the engine in memory after Close.
 func TestCloseAfterFailedPassLeavesNoTimer(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(1)
 		e := p.engines[0]
@@ -125,6 +129,7 @@ func TestCloseAfterFailedPassLeavesNoTimer(t *testing.T) {
 // is passed on. A successor with renewal keeps the place, and a successor without
 // renewal is not renewed.
 func TestPassWhileLeaseWaitsForRenewal(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		renew                bool
 		afterPass, afterTurn int // renewals sent by then
@@ -133,6 +138,7 @@ func TestPassWhileLeaseWaitsForRenewal(t *testing.T) {
 		"without renewal": {false, 1, 1}, // one before the pass
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				e, s, _ := newEngine()
 				const outage = 2 * time.Second

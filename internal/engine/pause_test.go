@@ -9,6 +9,7 @@ import (
 )
 
 func TestPauses(t *testing.T) {
+	t.Parallel()
 	fault := errors.New("down")
 	tests := []struct {
 		name        string
@@ -67,6 +68,7 @@ func TestPauses(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			for range 100 {
 				var p pauses
 				for i := range 12 {
@@ -81,6 +83,7 @@ func TestPauses(t *testing.T) {
 }
 
 func TestReplyResetsFaultPauses(t *testing.T) {
+	t.Parallel()
 	var p pauses
 	for range 10 {
 		p.after(store.Answer{}, errors.New("down"), false)

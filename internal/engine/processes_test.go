@@ -44,6 +44,7 @@ func (p *processes) checkIdle(t *testing.T) {
 }
 
 func TestProcessesAreServedInOrder(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(5)
 		h := hold(t, p.engines[0], request(0))
@@ -71,6 +72,7 @@ func TestProcessesAreServedInOrder(t *testing.T) {
 }
 
 func TestProcessesTakeTurns(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(2)
 		h := hold(t, p.engines[0], request(0))
@@ -109,6 +111,7 @@ func TestProcessesTakeTurns(t *testing.T) {
 }
 
 func TestPassesAreUnlimitedUntilAnotherProcessWaits(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(2)
 		h := hold(t, p.engines[0], request(0))
@@ -139,11 +142,13 @@ func TestPassesAreUnlimitedUntilAnotherProcessWaits(t *testing.T) {
 }
 
 func TestLeavingCallerLeavesStoreQueue(t *testing.T) {
+	t.Parallel()
 	for name, r := range map[string]Request{
 		"its wait is over":      request(time.Second),
 		"its context has ended": request(WaitForever),
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				p := newProcesses(3)
 				h := hold(t, p.engines[0], request(0))
@@ -165,6 +170,7 @@ func TestLeavingCallerLeavesStoreQueue(t *testing.T) {
 }
 
 func TestHandOffToLeavingCallerIsPassedOn(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(3)
 		h := hold(t, p.engines[0], request(0))
@@ -188,6 +194,7 @@ func TestHandOffToLeavingCallerIsPassedOn(t *testing.T) {
 
 //faults:row 30
 func TestWaitersSendNoCommands(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(2)
 		h := hold(t, p.engines[0], request(0))
@@ -208,6 +215,7 @@ func TestWaitersSendNoCommands(t *testing.T) {
 }
 
 func TestFencesRise(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(3)
 		r := request(WaitForever)
@@ -246,6 +254,7 @@ func TestFencesRise(t *testing.T) {
 }
 
 func TestCloseLeavesStoreQueue(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(2)
 		h := hold(t, p.engines[0], request(0))

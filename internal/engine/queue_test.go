@@ -29,6 +29,7 @@ func waiting(t *testing.T, e *Engine, r Request, run func(*Hold)) {
 }
 
 func TestWaitersAreServedInOrder(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, events := newEngine()
 		first := hold(t, e, request(0))
@@ -57,6 +58,7 @@ func TestWaitersAreServedInOrder(t *testing.T) {
 }
 
 func TestPassesEndWithTimeBudget(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, events := newEngine()
 		first := hold(t, e, request(0))
@@ -80,6 +82,7 @@ func TestPassesEndWithTimeBudget(t *testing.T) {
 }
 
 func TestNewCallersDoNotOvertakeWaiters(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, _, _ := newEngine()
 		first := hold(t, e, request(0))
@@ -99,6 +102,7 @@ func TestNewCallersDoNotOvertakeWaiters(t *testing.T) {
 }
 
 func TestOneOfNineNowaitCallersWins(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		s.before.set(func(string, store.Request) error { time.Sleep(time.Millisecond); return nil })
@@ -128,6 +132,7 @@ func TestOneOfNineNowaitCallersWins(t *testing.T) {
 }
 
 func TestOldRefusalDoesNotRefuseNewCaller(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		s.set("k", "foreign", time.Hour)
@@ -153,6 +158,7 @@ func TestOldRefusalDoesNotRefuseNewCaller(t *testing.T) {
 }
 
 func TestKeyDuringReleaseIsNotBusy(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, events := newEngine()
 		h := hold(t, e, request(0))
@@ -167,6 +173,7 @@ func TestKeyDuringReleaseIsNotBusy(t *testing.T) {
 }
 
 func TestLeavingCallerIsRemoved(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, events := newEngine()
 		first := hold(t, e, request(0))
@@ -194,6 +201,7 @@ func TestLeavingCallerIsRemoved(t *testing.T) {
 }
 
 func TestWaitEndsOnTime(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		s.set("k", "foreign", time.Hour)
@@ -211,8 +219,10 @@ func TestWaitEndsOnTime(t *testing.T) {
 
 //faults:row 2
 func TestGrantAfterCallerLeftIsReleased(t *testing.T) {
+	t.Parallel()
 	for _, transition := range []string{"take", "enqueue"} {
 		t.Run(transition, func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				e, s, events := newEngine()
 				if transition == "enqueue" {
@@ -247,6 +257,7 @@ func TestGrantAfterCallerLeftIsReleased(t *testing.T) {
 }
 
 func TestGrantToLeavingCallerIsPassedOn(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, events := newEngine()
 		ctx, cancel := context.WithCancel(t.Context())
@@ -272,6 +283,7 @@ func TestGrantToLeavingCallerIsPassedOn(t *testing.T) {
 }
 
 func TestRequestOutlivesFirstWaiter(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		s.before.set(func(name string, _ store.Request) error {
@@ -295,6 +307,7 @@ func TestRequestOutlivesFirstWaiter(t *testing.T) {
 }
 
 func TestKeyOfForeignHolderIsPolled(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		s.set("k", "foreign", 10*time.Second)

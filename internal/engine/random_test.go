@@ -10,12 +10,12 @@ import (
 	"time"
 
 	"github.com/reqlock/reqlock/internal/store"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 const (
-	randomRuns   = 2000
-	randomBudget = 2 * time.Second // of real time, for all runs
-	faultPeriod  = 20 * time.Second
+	fewRuns, allRuns = 30, 1000 // of the fast tier, and of the full tier
+	faultPeriod      = 20 * time.Second
 )
 
 // Callers of all kinds run among faults of all kinds, except faults that outlast a
@@ -23,10 +23,11 @@ const (
 // attempt is the second one. There is one answer, and nothing is left. The name of a
 // run is its seed.
 func TestAttemptsAtRandom(t *testing.T) {
-	over := time.Now().Add(randomBudget)
-	for seed := uint64(0); seed < randomRuns && time.Now().Before(over); seed++ {
+	t.Parallel()
+	for seed := range suite.Size(fewRuns, allRuns) {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { newRandomRun(seed).run(t) })
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) { newRandomRun(uint64(seed)).run(t) })
 		})
 	}
 }

@@ -11,6 +11,7 @@ import (
 // The event of a waiter names its key, even if the queue is recycled at that moment. Run
 // with -race.
 func TestWaitingEventReadsNoRecycledQueue(t *testing.T) {
+	t.Parallel()
 	s := newFakeStore(newFakeServer(), "me")
 	e := New(s, Config{
 		Process: "me", Bound: bound, MaxWaiters: 10, MaxTotalWaiters: 10,
@@ -31,6 +32,7 @@ func TestWaitingEventReadsNoRecycledQueue(t *testing.T) {
 // An Extend that crosses the loss and the release of its lease does not read a queue
 // that is reused for another key. Run with -race.
 func TestExtendReadsNoRecycledQueue(t *testing.T) {
+	t.Parallel()
 	e, s, _ := newEngine()
 	stop := make(chan struct{})
 	go func() {

@@ -12,17 +12,19 @@ import (
 // The lock is lost when its commit is sent. An earlier send was refused. The holder
 // learns of the loss, unless that send may have released the key.
 func TestCommitAfterRefusedSendReportsLoss(t *testing.T) {
+	t.Parallel()
 	refused := &store.Fault{Passing: true, Err: errors.New("refused")}
 	for name, c := range map[string]struct {
 		tries  []error // before the send that is answered
 		losses int
 	}{
-		"the first send failed before Redis":          {[]error{refused}, 1},
-		"the first send may have been applied":    {[]error{errNoCommitReply}, 0},
+		"the first send failed before Redis":    {[]error{refused}, 1},
+		"the first send may have been applied":  {[]error{errNoCommitReply}, 0},
 		"only the first may have been applied":  {[]error{errNoCommitReply, refused}, 0},
 		"only the second may have been applied": {[]error{refused, errNoCommitReply}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				e, s, events := newEngine()
 				h := hold(t, e, attempt("f", 0))

@@ -10,6 +10,7 @@ import (
 )
 
 func TestClaimTimes(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct{ bound, ttl, want time.Duration }{
 		{500 * time.Millisecond, 10 * time.Second, 2 * time.Second}, // four commands
 		{100 * time.Millisecond, 10 * time.Second, time.Second},
@@ -25,6 +26,7 @@ func TestClaimTimes(t *testing.T) {
 
 // The key may be handed back before the reply to the release that handed it on.
 func TestHintOfRejoinedTokenBeforeReply(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(2)
 		h := hold(t, p.engines[0], request(0))
@@ -54,8 +56,10 @@ func TestHintOfRejoinedTokenBeforeReply(t *testing.T) {
 }
 
 func TestUnsureReleaseServesAllWaiters(t *testing.T) {
+	t.Parallel()
 	for name, others := range map[string]int{"kept": 1, "handed": 2} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				p := newProcesses(others)
 				h := hold(t, p.engines[0], request(0))
@@ -81,6 +85,7 @@ func TestUnsureReleaseServesAllWaiters(t *testing.T) {
 
 // A nowait caller takes no place in the store's queue.
 func TestNowaitCallerDoesNotRejoin(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(1)
 		h := hold(t, p.engines[0], request(0))
@@ -101,6 +106,7 @@ func TestNowaitCallerDoesNotRejoin(t *testing.T) {
 }
 
 func TestAfterLossQueueAsksWithEnqueue(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(1)
 		h := hold(t, p.engines[0], request(0))
@@ -117,6 +123,7 @@ func TestAfterLossQueueAsksWithEnqueue(t *testing.T) {
 }
 
 func TestRepeatedHintsDiscardOnceMore(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		dead := deadToken(t, e)

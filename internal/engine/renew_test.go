@@ -19,6 +19,7 @@ const validity = 10*time.Second - 100*time.Millisecond - 2*time.Millisecond
 
 //faults:row 11: and not after its release
 func TestLeaseIsRenewedWhileHeld(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, events := newEngine()
 		begun := time.Now()
@@ -46,6 +47,7 @@ func TestLeaseIsRenewedWhileHeld(t *testing.T) {
 }
 
 func TestLossIsReportedBeforeKeyExpires(t *testing.T) {
+	t.Parallel()
 	down := func(transition string, _ store.Request) error {
 		if transition == "renew" {
 			return errDown
@@ -69,6 +71,7 @@ func TestLossIsReportedBeforeKeyExpires(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				e, s, events := newEngine()
 				s.before.set(test.before)
@@ -104,6 +107,7 @@ func TestLossIsReportedBeforeKeyExpires(t *testing.T) {
 
 //faults:row 12
 func TestFailedRenewalsAreRetried(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		s.before.set(func(transition string, _ store.Request) error {
@@ -129,6 +133,7 @@ func keyExpiry(s *fakeStore) time.Time {
 }
 
 func TestRenewalReportsTakenKey(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		h := hold(t, e, request(0))
@@ -145,6 +150,7 @@ func TestRenewalReportsTakenKey(t *testing.T) {
 
 //faults:row 9
 func TestReleaseReportsTakenKey(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, events := newEngine()
 		h := hold(t, e, request(0))
@@ -159,6 +165,7 @@ func TestReleaseReportsTakenKey(t *testing.T) {
 }
 
 func TestReleaseWaitsForRenewalInFlight(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		h := hold(t, e, request(0))
@@ -178,6 +185,7 @@ func TestReleaseWaitsForRenewalInFlight(t *testing.T) {
 
 //faults:row 39: the longest hold
 func TestMaxHoldCancelsContextAndStopsRenewal(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		r := request(0)
@@ -206,6 +214,7 @@ func TestMaxHoldCancelsContextAndStopsRenewal(t *testing.T) {
 }
 
 func TestShortExtendKeepsCommandBound(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		h := hold(t, e, request(0))
@@ -228,6 +237,7 @@ func TestShortExtendKeepsCommandBound(t *testing.T) {
 }
 
 func TestExtensionIsNotInherited(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		h := hold(t, e, request(0))
@@ -245,6 +255,7 @@ func TestExtensionIsNotInherited(t *testing.T) {
 }
 
 func TestExtend(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		r := request(0)
@@ -272,6 +283,7 @@ func TestExtend(t *testing.T) {
 //
 //faults:row 6
 func TestRenewedLeaseCountsFromSending(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		s.after.set(func(transition string, _ store.Request) error {
@@ -292,6 +304,7 @@ func TestRenewedLeaseCountsFromSending(t *testing.T) {
 
 //faults:row 11
 func TestReleaseIsNotSentDuringRenewal(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		h := hold(t, e, request(0))

@@ -29,6 +29,7 @@ func holdMany(t *testing.T, e *Engine) []*Hold {
 
 // Leases that are due together are all renewed, but not all at the same time.
 func TestSimultaneousRenewalsAreLimited(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, events := newEngine()
 		holds := holdMany(t, e)
@@ -80,6 +81,7 @@ func TestSimultaneousRenewalsAreLimited(t *testing.T) {
 
 // Renewals that hang do not delay the report of a loss.
 func TestHangingRenewalsDoNotDelayLosses(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		begun := time.Now()
@@ -108,6 +110,7 @@ func TestHangingRenewalsDoNotDelayLosses(t *testing.T) {
 //
 //faults:row 29
 func TestSilentServerDoesNotStopOtherRenewals(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		r := request(0)
@@ -137,6 +140,7 @@ func TestSilentServerDoesNotStopOtherRenewals(t *testing.T) {
 
 // A lease is in the queue of the renewalLimiter at most once.
 func TestLeaseWaitsForRenewalOnce(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		s.before.set(func(name string, r store.Request) error {

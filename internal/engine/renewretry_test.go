@@ -12,11 +12,13 @@ import (
 
 // A renewal that fails is resent after a twentieth of the TTL, or after maxPause.
 func TestFailedRenewalIsSentAgainInTime(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct{ ttl, pause time.Duration }{
 		"a short TTL": {time.Second, 50 * time.Millisecond},
 		"a long TTL":  {10 * time.Minute, maxPause},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				p := newProcesses(1)
 				var sent []time.Time
@@ -50,6 +52,7 @@ func TestFailedRenewalIsSentAgainInTime(t *testing.T) {
 // The renewals of other leases hang. A lease that waits for them is still renewed, two
 // command bounds before its end.
 func TestLeaseIsRenewedBeforeEndWhileOthersHang(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		s.before.set(func(transition string, r store.Request) error {

@@ -12,6 +12,7 @@ import (
 // Each renewal is sent a third of the TTL after the one before, even if replies are
 // slow: the lease counts from the time of sending.
 func TestRenewalsAreAThirdOfTheTTLApart(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		s.after.set(func(transition string, _ store.Request) error {
@@ -40,6 +41,7 @@ func TestRenewalsAreAThirdOfTheTTLApart(t *testing.T) {
 // The first holder wants renewal, and its successor does not. The renewal that
 // was due for the first holder must not prolong the lease of the successor.
 func TestSuccessorWithoutRenewalIsNotRenewed(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		h := hold(t, e, request(0))

@@ -10,8 +10,10 @@ import (
 // An attempt that has lost its lease runs until its holder returns. To the store it
 // looks like one that died, but its own process knows that it runs.
 func TestResolveWhileAttemptWithLostLeaseRuns(t *testing.T) {
+	t.Parallel()
 	for name, ending := range map[string]Ending{"commit": Commit, "abort": Abort, "interrupt": Interrupt} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				p := newProcesses(1)
 				h := hold(t, p.engines[0], attempt("f", 0))
@@ -38,6 +40,7 @@ func TestResolveWhileAttemptWithLostLeaseRuns(t *testing.T) {
 
 // A lock that has lost its lease is not an attempt.
 func TestResolveWhileLockWithLostLeaseRuns(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(1)
 		p.server.setRecord("k", fakeRecord{state: 'R', token: "dead:1", fingerprint: []byte("f"), number: 1})
@@ -58,6 +61,7 @@ func TestResolveWhileLockWithLostLeaseRuns(t *testing.T) {
 
 // A late commit without a reply may still be applied.
 func TestResolveDuringLateCommit(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(1)
 		h := hold(t, p.engines[0], attempt("f", 0))

@@ -23,6 +23,7 @@ func delaysOnce(s *fakeStore, transition string, d time.Duration) {
 // A lease cannot be used if its validity is over when the reply arrives. The waiter gets
 // a lease under a fresh token, and before the end of its wait.
 func TestWaiterIsServedAfterReplyOutlivedItsLease(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name  string
 		slow  string        // the transition with a slow first reply
@@ -39,6 +40,7 @@ func TestWaiterIsServedAfterReplyOutlivedItsLease(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				p := newProcesses(1)
 				h := hold(t, p.engines[0], request(0))
