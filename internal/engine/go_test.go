@@ -4,13 +4,15 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // All functions that Go runs have ended when Close returns, even if both start at the
 // same moment. The loop waits for each function that it starts: on one CPU a loop that
 // never waits runs until the scheduler stops it after 10 ms, in each of the rounds.
 func TestNoFunctionOfGoRunsAfterClose(t *testing.T) {
-	for range 5_000 {
+	for range suite.Size(1_000, 5_000) {
 		e, _, _ := newEngine()
 		var closed, late atomic.Bool
 		var group sync.WaitGroup
