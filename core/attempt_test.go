@@ -12,9 +12,10 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-// begin begins an attempt that is to run, or fails the test.
+// begin begins an attempt that is to run. It fails the test if there is no such attempt.
 func begin(t *testing.T, locks *core.Locker, key string) *core.Attempt {
 	t.Helper()
 	a, err := locks.Begin(t.Context(), key, []byte("f"))
@@ -27,7 +28,7 @@ func begin(t *testing.T, locks *core.Locker, key string) *core.Attempt {
 	return a
 }
 
-// wantReplay fails the test unless the request is done with this answer.
+// wantReplay fails the test unless the request is done and has this answer.
 func wantReplay(t *testing.T, locks *core.Locker, key, answer string) {
 	t.Helper()
 	a, err := locks.Begin(t.Context(), key, []byte("f"))
@@ -39,32 +40,32 @@ func wantReplay(t *testing.T, locks *core.Locker, key, answer string) {
 	}
 }
 
-func anAttempt(t *testing.T, servers *redistest.Deployment) {
+func testAttempt(t *testing.T, servers *deployment) {
 	t.Helper()
-	locks, other := newLocker(t, servers.Client(t)), newLocker(t, servers.Client(t))
+	locks, other := servers.newLocker(t, servers.Client(t)), servers.newLocker(t, servers.Client(t))
 	a := begin(t, locks, "order")
 	if a.Number() != 1 || a.Lease() == nil || a.Lease().Key() != "i:order" || a.MaxRecord() != 1<<20 {
 		t.Errorf("attempt %d under %v, up to %d bytes", a.Number(), a.Lease(), a.MaxRecord())
 	}
 	inner, ok := core.AttemptFromContext(a.Lease().Context())
 	if !ok || inner != a {
-		t.Error("its context does not carry it")
+		t.Error("the context of the attempt does not carry the attempt")
 	}
 	_, err := other.Begin(t.Context(), "order", []byte("f"))
 	wantError(t, err, core.ErrBusy)
 	_, err = other.Begin(t.Context(), "order", []byte("g"))
 	wantError(t, err, core.ErrMismatch)
-	release(t, lock(t, other, "order")) // the lock of that name is another one
+	release(t, lock(t, other, "order")) // the lock with the same key is another lock
 
 	release(t, a.Lease())
 	_, err = other.Begin(t.Context(), "order", []byte("f"))
-	wantError(t, err, core.ErrBusy) // it is not released by its lease
+	wantError(t, err, core.ErrBusy) // Release on the lease of an attempt does nothing
 	for range 2 {
 		if err := a.Commit(t.Context(), []byte("answer")); err != nil {
 			t.Errorf("commit: %v", err)
 		}
 	}
-	if err := a.Abort(t.Context()); err != nil { // which is too late
+	if err := a.Abort(t.Context()); err != nil { // does nothing after the commit
 		t.Errorf("abort: %v", err)
 	}
 	if a.Lease().Context().Err() == nil {
@@ -76,9 +77,9 @@ func anAttempt(t *testing.T, servers *redistest.Deployment) {
 	wantError(t, err, core.ErrMismatch)
 }
 
-func anAnswerIsNotAnAttempt(t *testing.T, servers *redistest.Deployment) {
+func testReplayedAttemptCannotBeEnded(t *testing.T, servers *deployment) {
 	t.Helper()
-	locks := newLocker(t, servers.Client(t))
+	locks := servers.newLocker(t, servers.Client(t))
 	if err := begin(t, locks, "k").Commit(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
@@ -99,11 +100,11 @@ func anAnswerIsNotAnAttempt(t *testing.T, servers *redistest.Deployment) {
 	}
 }
 
-func howAnAttemptEnds(t *testing.T, servers *redistest.Deployment) {
+func testEndingsOfAnAttempt(t *testing.T, servers *deployment) {
 	t.Helper()
 	tests := map[string]struct {
 		end  func(*core.Attempt, context.Context) error
-		next error // nil: it runs
+		next error // of the next request with the key; nil if that request runs
 	}{
 		"seal":      {(*core.Attempt).Seal, core.ErrUnreplayable},
 		"abort":     {(*core.Attempt).Abort, nil},
@@ -114,7 +115,7 @@ func howAnAttemptEnds(t *testing.T, servers *redistest.Deployment) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			locks := newLocker(t, servers.Client(t), core.WithMaxRecord(10))
+			locks := servers.newLocker(t, servers.Client(t), core.WithMaxRecord(10))
 			if err := test.end(begin(t, locks, name), t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -126,63 +127,63 @@ func howAnAttemptEnds(t *testing.T, servers *redistest.Deployment) {
 			wantError(t, err, test.next)
 		})
 	}
-	locks := newLocker(t, servers.Client(t), core.WithMaxRecord(10))
+	locks := servers.newLocker(t, servers.Client(t), core.WithMaxRecord(10))
 	if err := begin(t, locks, "at the limit").Commit(t.Context(), []byte("0123456789")); err != nil {
 		t.Fatal(err)
 	}
 	wantReplay(t, locks, "at the limit", "0123456789")
 }
 
-func aRecordLivesAsLongAsItIsKept(t *testing.T, servers *redistest.Deployment) {
+func testRecordLivesForItsRetention(t *testing.T, servers *deployment) {
 	t.Helper()
 	rdb := servers.Client(t)
-	locks := newLocker(t, rdb)
+	locks := servers.newLocker(t, rdb)
 	short := locks.With(core.WithRetention(time.Minute))
 	if err := begin(t, locks, "day").Commit(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
-	if ttl := rdb.PTTL(t.Context(), "{reqlock:i:day}:r").Val(); ttl < 24*time.Hour-time.Minute || ttl > 24*time.Hour {
+	if ttl := rdb.PTTL(t.Context(), servers.companion("i:day", "r")).Val(); ttl < 24*time.Hour-time.Minute || ttl > 24*time.Hour {
 		t.Errorf("kept for %v", ttl)
 	}
 	if err := begin(t, short, "short").Commit(t.Context(), []byte("answer")); err != nil {
 		t.Fatal(err)
 	}
-	if ttl := rdb.PTTL(t.Context(), "{reqlock:i:short}:r").Val(); ttl < 30*time.Second || ttl > time.Minute {
+	if ttl := rdb.PTTL(t.Context(), servers.companion("i:short", "r")).Val(); ttl < 30*time.Second || ttl > time.Minute {
 		t.Errorf("kept for %v", ttl)
 	}
 	wantReplay(t, locks, "short", "answer")
-	if !rdb.PExpire(t.Context(), "{reqlock:i:short}:r", time.Millisecond).Val() { // as if that had passed
+	if !rdb.PExpire(t.Context(), servers.companion("i:short", "r"), time.Millisecond).Val() { // as if the retention were over
 		t.Error("the record is gone")
 	}
-	await(t, "the record is forgotten", func() bool {
-		return rdb.Exists(t.Context(), "{reqlock:i:short}:r").Val() == 0
+	suite.Eventually(t, "the record expires", func() bool {
+		return rdb.Exists(t.Context(), servers.companion("i:short", "r")).Val() == 0
 	})
 	_ = begin(t, locks, "short").Abort(t.Context())
 }
 
-// The record of an attempt must not go before its lease may.
-func aRecordLivesAsLongAsALease(t *testing.T, servers *redistest.Deployment) {
+// The retention is shorter than the TTL. The record must not expire before the lease.
+func testRecordLivesAsLongAsTheLease(t *testing.T, servers *deployment) {
 	t.Helper()
 	rdb := servers.Client(t)
-	locks := newLocker(t, rdb, core.WithRetention(time.Second), core.WithTTL(time.Minute))
+	locks := servers.newLocker(t, rdb, core.WithRetention(time.Second), core.WithTTL(time.Minute))
 	a := begin(t, locks, "k")
-	for _, when := range []string{"while it runs", "when it is done"} {
-		if ttl := rdb.PTTL(t.Context(), "{reqlock:i:k}:r").Val(); ttl < 50*time.Second || ttl > time.Minute {
-			t.Errorf("%s it is kept for %v", when, ttl)
+	for _, when := range []string{"while the attempt runs", "after its commit"} {
+		if ttl := rdb.PTTL(t.Context(), servers.companion("i:k", "r")).Val(); ttl < 50*time.Second || ttl > time.Minute {
+			t.Errorf("%s the record is kept for %v", when, ttl)
 		}
-		if err := a.Commit(t.Context(), nil); err != nil { // in the second round it is done already
+		if err := a.Commit(t.Context(), nil); err != nil { // does nothing in the second round
 			t.Fatal(err)
 		}
 	}
 }
 
-func duplicatesWaitForTheAnswer(t *testing.T, servers *redistest.Deployment) {
+func testDuplicatesWaitForTheAnswer(t *testing.T, servers *deployment) {
 	t.Helper()
 	proxy := servers.Proxy(t)
-	var heard events
-	opts := []core.Option{core.WithWait(20 * time.Second), core.WithObserver(heard.observe)}
-	here := newLocker(t, servers.Client(t, redistest.Through(proxy)), opts...)
-	there, third := newLocker(t, servers.Client(t), opts...), newLocker(t, servers.Client(t), opts...)
+	var events recorder
+	opts := []core.Option{core.WithWait(20 * time.Second), core.WithObserver(events.record)}
+	here := servers.newLocker(t, servers.Client(t, redistest.Through(proxy)), opts...)
+	there, third := servers.newLocker(t, servers.Client(t), opts...), servers.newLocker(t, servers.Client(t), opts...)
 	a := begin(t, here, "k")
 	proxy.ResetCommands()
 	var group sync.WaitGroup
@@ -201,7 +202,7 @@ func duplicatesWaitForTheAnswer(t *testing.T, servers *redistest.Deployment) {
 			})
 		}
 	}
-	await(t, "all wait", func() bool { return len(heard.of(core.Waiting)) == 60 })
+	suite.Eventually(t, "all duplicates wait", func() bool { return len(events.of(core.Waiting)) == 60 })
 	if err := a.Commit(t.Context(), []byte("answer")); err != nil {
 		t.Fatal(err)
 	}
@@ -209,22 +210,22 @@ func duplicatesWaitForTheAnswer(t *testing.T, servers *redistest.Deployment) {
 	if replayed.Load() != 60 {
 		t.Errorf("%d of 60 got the answer", replayed.Load())
 	}
-	if n := len(heard.of(core.Replayed)); n != 60 {
-		t.Errorf("%d were told as replayed", n)
+	if n := len(events.of(core.Replayed)); n != 60 {
+		t.Errorf("%d events of kind Replayed", n)
 	}
 	commands := proxy.Commands()
-	delete(commands, "SUBSCRIBE") // and a renewal or two, if that took long
+	// On a busy machine there may be a renewal or two.
 	if n := commands["EVALSHA"] + commands["EVAL"]; n > 6 {
 		t.Errorf("the process of the attempt sent %v", commands)
 	}
 }
 
-// Before the handler one command, after it one, and for a duplicate one.
-func roundTripsOfAnAttempt(t *testing.T, servers *redistest.Deployment) {
+// An attempt takes one command before the handler and one after it. A replay takes one.
+func testRoundTripsOfAnAttempt(t *testing.T, servers *deployment) {
 	t.Helper()
 	proxy := servers.Proxy(t)
-	locks := newLocker(t, servers.Client(t, redistest.Through(proxy)))
-	if err := begin(t, locks, "{k}warm").Commit(t.Context(), nil); err != nil { // the keys' master knows the scripts from now on
+	locks := servers.newLocker(t, servers.Client(t, redistest.Through(proxy)))
+	if err := begin(t, locks, "{k}warm").Commit(t.Context(), nil); err != nil { // loads the scripts on the master of the keys
 		t.Fatal(err)
 	}
 	wantCommands := func(what string, want int) {
@@ -249,14 +250,14 @@ func roundTripsOfAnAttempt(t *testing.T, servers *redistest.Deployment) {
 	wantCommands("replay", 1)
 }
 
-func anAttemptThatDied(t *testing.T, servers *redistest.Deployment) {
+func testAttemptThatDied(t *testing.T, servers *deployment) {
 	t.Helper()
-	dead := core.Must(core.New(servers.Client(t), core.WithTTL(200*time.Millisecond), core.WithWait(20*time.Second)))
+	dead := core.Must(core.New(servers.Client(t), core.WithPrefix(servers.prefix), core.WithTTL(200*time.Millisecond), core.WithWait(20*time.Second)))
 	begin(t, dead, "k")
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	_ = dead.Close(ended)
-	locks := newLocker(t, servers.Client(t), core.WithWait(20*time.Second))
+	locks := servers.newLocker(t, servers.Client(t), core.WithWait(20*time.Second))
 	_, err := locks.Begin(t.Context(), "k", []byte("f"))
 	wantError(t, err, core.ErrInterrupted)
 	again := begin(t, locks.With(core.WithInterrupted(core.Rerun)), "k")
@@ -278,14 +279,14 @@ func anAttemptThatDied(t *testing.T, servers *redistest.Deployment) {
 		t.Fatal(err)
 	}
 	if err := locks.Resolve(t.Context(), "k"); err != nil {
-		t.Errorf("resolve what is done: %v", err)
+		t.Errorf("resolve after the commit: %v", err)
 	}
 	wantReplay(t, locks, "k", "answer")
 }
 
-func aNestedAttemptIsAPartOfTheOuterOne(t *testing.T, servers *redistest.Deployment) {
+func testNestedAttemptIsPartOfTheOuter(t *testing.T, servers *deployment) {
 	t.Helper()
-	locks := newLocker(t, servers.Client(t))
+	locks := servers.newLocker(t, servers.Client(t))
 	outer := begin(t, locks, "k")
 	ctx := lock(t, locks, "another").Context()
 	between, err := locks.Lock(outer.Lease().Context(), "between")
@@ -297,14 +298,14 @@ func aNestedAttemptIsAPartOfTheOuterOne(t *testing.T, servers *redistest.Deploym
 		t.Fatal(err)
 	}
 	if found, _ := core.AttemptFromContext(inner.Lease().Context()); found != inner {
-		t.Error("the context of the inner one does not carry it")
+		t.Error("the context of the inner attempt does not carry the attempt")
 	}
 	inner.Decide(core.Uncertain)
 	if outer.Decision() != core.Uncertain || inner.Decision() != core.Uncertain {
 		t.Errorf("decided %v outside, %v inside", outer.Decision(), inner.Decision())
 	}
 	if err := inner.Commit(t.Context(), []byte("inner")); err != nil {
-		t.Errorf("commit of the inner one: %v", err)
+		t.Errorf("commit of the inner attempt: %v", err)
 	}
 	_, err = locks.Begin(ctx, "k", []byte("f"))
 	wantError(t, err, core.ErrBusy)
@@ -315,7 +316,8 @@ func aNestedAttemptIsAPartOfTheOuterOne(t *testing.T, servers *redistest.Deploym
 	wantReplay(t, locks, "k", "outer")
 }
 
-func TestAttemptsWithoutAContext(t *testing.T) {
+func TestNoAttemptInContext(t *testing.T) {
+	t.Parallel()
 	if a, ok := core.AttemptFromContext(t.Context()); ok || a != nil {
 		t.Errorf("found %v", a)
 	}
@@ -328,6 +330,7 @@ func TestAttemptsWithoutAContext(t *testing.T) {
 }
 
 func TestKeysOfAttempts(t *testing.T) {
+	t.Parallel()
 	locks := newLocker(t, newEmbedded(t))
 	for key, want := range map[string]error{"": core.ErrNoKey, strings.Repeat("x", 5000): core.ErrInvalidKey} {
 		_, err := locks.Begin(t.Context(), key, nil)
@@ -351,7 +354,8 @@ func TestKeysOfAttempts(t *testing.T) {
 	}
 }
 
-func TestTheEndOfAClosedLocker(t *testing.T) {
+func TestClosedLockerBeginsNoAttempt(t *testing.T) {
+	t.Parallel()
 	locks := newLocker(t, redistest.Start(t).Client(t))
 	if err := locks.Close(t.Context()); err != nil {
 		t.Fatal(err)
@@ -362,10 +366,11 @@ func TestTheEndOfAClosedLocker(t *testing.T) {
 }
 
 func TestResolveWithoutRedis(t *testing.T) {
+	t.Parallel()
 	_, proxy, rdb := behindProxy(t)
 	locks := newLocker(t, rdb)
 	proxy.Refuse(true)
-	defer proxy.Refuse(false) // or what may have begun would be aborted for a minute
+	defer proxy.Refuse(false) // otherwise reqlock would send the abort again for a minute
 	wantError(t, locks.Resolve(t.Context(), "k"), core.ErrUnavailable)
 	_, err := locks.With(core.WithFailOpen(true)).Begin(t.Context(), "k", nil)
 	wantError(t, err, core.ErrUnavailable)

@@ -10,14 +10,15 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-// A caller gives Commit its buffer, and uses the buffer again once Commit has
-// returned, as of a *bytes.Buffer that comes from a pool.
-func aBufferThatIsUsedAgainAfterCommit(t *testing.T, servers *redistest.Deployment) {
+// The caller uses its buffer again after Commit has returned. It may be the memory of a
+// *bytes.Buffer from a pool.
+func testBufferIsReusedAfterCommit(t *testing.T, servers *deployment) {
 	t.Helper()
-	var heard events
-	locks := newLocker(t, servers.Client(t), core.WithWait(20*time.Second), core.WithObserver(heard.observe))
+	var events recorder
+	locks := servers.newLocker(t, servers.Client(t), core.WithWait(20*time.Second), core.WithObserver(events.record))
 	a := begin(t, locks, "k")
 	var group sync.WaitGroup
 	got := make(chan *core.Attempt, 1)
@@ -28,7 +29,7 @@ func aBufferThatIsUsedAgainAfterCommit(t *testing.T, servers *redistest.Deployme
 		}
 		got <- duplicate
 	})
-	await(t, "it waits", func() bool { return len(heard.of(core.Waiting)) == 1 })
+	suite.Eventually(t, "the duplicate waits", func() bool { return len(events.of(core.Waiting)) == 1 })
 	buffer := []byte("answer")
 	if err := a.Commit(t.Context(), buffer); err != nil {
 		t.Fatal(err)
@@ -41,12 +42,12 @@ func aBufferThatIsUsedAgainAfterCommit(t *testing.T, servers *redistest.Deployme
 	}
 }
 
-// The same where ctx ends before the commit is through: what is committed later is
-// what the buffer says then.
-func aBufferThatIsUsedAgainWhileItIsCommitted(t *testing.T, servers *redistest.Deployment) {
+// The ctx of Commit ends before the commit is done. The commit goes on, and must not
+// read the buffer.
+func testBufferIsReusedDuringCommit(t *testing.T, servers *deployment) {
 	t.Helper()
 	proxy := servers.Proxy(t)
-	locks, direct := newLocker(t, servers.Client(t, redistest.Through(proxy))), newLocker(t, servers.Client(t))
+	locks, direct := servers.newLocker(t, servers.Client(t, redistest.Through(proxy))), servers.newLocker(t, servers.Client(t))
 	a := begin(t, locks, "k")
 	proxy.Refuse(true)
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
@@ -57,23 +58,23 @@ func aBufferThatIsUsedAgainWhileItIsCommitted(t *testing.T, servers *redistest.D
 	}
 	copy(buffer, "REUSED")
 	proxy.Refuse(false)
-	_ = a.Commit(t.Context(), nil) // waits for its end
+	_ = a.Commit(t.Context(), nil) // waits for the end of the first call
 	wantReplay(t, direct, "k", "answer")
 }
 
-// Abort has returned nil: the next request runs. The chance of the contrary is taken
-// with several keys at a time.
-func theNextRequestAfterAnAbortThatLostItsLease(t *testing.T, servers *redistest.Deployment) {
+// If Abort has returned nil, the next request must run. Several keys make a failure more
+// likely.
+func testRequestAfterAbortThatLostItsLease(t *testing.T, servers *deployment) {
 	t.Helper()
 	rdb := servers.Client(t)
-	locks := newLocker(t, rdb, core.WithTTL(4*time.Second))
+	locks := servers.newLocker(t, rdb, core.WithTTL(2*time.Second))
 	_ = begin(t, locks, "warm").Abort(t.Context())
 	var group sync.WaitGroup
 	for i := range 20 {
 		key := fmt.Sprint("k", i)
 		a := begin(t, locks, key)
 		group.Go(func() {
-			rdb.Del(t.Context(), "reqlock:i:"+key)
+			rdb.Del(t.Context(), servers.name("i:"+key))
 			<-a.Lease().Context().Done()
 			if err := a.Abort(t.Context()); err != nil {
 				t.Errorf("abort: %v", err)
@@ -81,7 +82,7 @@ func theNextRequestAfterAnAbortThatLostItsLease(t *testing.T, servers *redistest
 			}
 			next, err := locks.Begin(t.Context(), key, []byte("f"))
 			if err != nil {
-				t.Errorf("the abort is done, and the next request gets %v", err)
+				t.Errorf("the next request after an abort: %v", err)
 				return
 			}
 			_ = next.Abort(t.Context())
@@ -90,30 +91,30 @@ func theNextRequestAfterAnAbortThatLostItsLease(t *testing.T, servers *redistest
 	group.Wait()
 }
 
-// A handler heeds the end of its context at shutdown, and its attempt is aborted.
-func anAbortAtShutdown(t *testing.T, servers *redistest.Deployment) {
+// At shutdown the context of the handler ends, and the attempt is aborted.
+func testAbortAtShutdown(t *testing.T, servers *deployment) {
 	t.Helper()
-	locks := newLocker(t, servers.Client(t), core.WithTTL(4*time.Second)) // Abort has a quarter of it
+	locks := servers.newLocker(t, servers.Client(t), core.WithTTL(4*time.Second)) // a command has a quarter of the TTL
 	a := begin(t, locks, "k")
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
 	_ = locks.Close(ctx)
 	<-a.Lease().Context().Done()
 	if err := a.Abort(t.Context()); err != nil {
-		t.Fatalf("abort: %v", err) // which would be honest
+		t.Fatalf("abort: %v", err)
 	}
-	other := newLocker(t, servers.Client(t), core.WithWait(20*time.Second))
+	other := servers.newLocker(t, servers.Client(t), core.WithWait(20*time.Second))
 	next, err := other.Begin(t.Context(), "k", []byte("f"))
 	if err != nil {
-		t.Fatalf("Abort said nil, and the next request gets %v", err)
+		t.Fatalf("the next request after an abort: %v", err)
 	}
 	_ = next.Abort(t.Context())
 }
 
-// Where trying again does not help, no error says when.
-func retryAfterOfWhatDoesNotPass(t *testing.T, servers *redistest.Deployment) {
+// Where a retry does not help, the error has no RetryAfter.
+func testNoRetryAfterWhereRetryDoesNotHelp(t *testing.T, servers *deployment) {
 	t.Helper()
-	locks := newLocker(t, servers.Client(t))
+	locks := servers.newLocker(t, servers.Client(t))
 	_ = begin(t, locks, "k").Seal(t.Context())
 	_ = begin(t, locks, "i").Interrupt(t.Context())
 	for key, print := range map[string]string{"k": "f", "i": "f"} {
@@ -130,8 +131,8 @@ func retryAfterOfWhatDoesNotPass(t *testing.T, servers *redistest.Deployment) {
 	}
 }
 
-// Decide does nothing on a nil Attempt; Decision is its counterpart.
-func TestDecisionOfNoAttempt(t *testing.T) {
+func TestDecisionOfNilAttempt(t *testing.T) {
+	t.Parallel()
 	defer func() {
 		if p := recover(); p != nil {
 			t.Errorf("panics: %v", p)
@@ -142,11 +143,11 @@ func TestDecisionOfNoAttempt(t *testing.T) {
 	_ = none.Decision()
 }
 
-// A damaged record answers 409 and never runs the handler.
-func aDamagedRecord(t *testing.T, servers *redistest.Deployment) {
+// The answer to a damaged record is 409. The handler never runs.
+func testDamagedRecord(t *testing.T, servers *deployment) {
 	t.Helper()
 	rdb := servers.Client(t)
-	locks := newLocker(t, rdb)
+	locks := servers.newLocker(t, rdb)
 	for name, fields := range map[string][]string{
 		"an unknown state":       {"s", "X", "t", "other:1", "f", "f", "n", "1"},
 		"done, and no answer":    {"s", "D", "t", "other:1", "f", "f"},
@@ -154,10 +155,10 @@ func aDamagedRecord(t *testing.T, servers *redistest.Deployment) {
 		"running, and no number": {"s", "R", "t", "other:1", "f", "f"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			rdb.HSet(t.Context(), "{reqlock:i:"+name+"}:r", fields)
+			rdb.HSet(t.Context(), servers.companion("i:"+name, "r"), fields)
 			a, err := locks.Begin(t.Context(), name, []byte("f"))
 			if err == nil {
-				t.Fatalf("it runs, as attempt %d", a.Number())
+				t.Fatalf("attempt %d runs", a.Number())
 			}
 			if outcome, _ := core.OutcomeOf(err); outcome.HTTP != 409 {
 				t.Errorf("answered %d %s: %v", outcome.HTTP, outcome.Code, err)
@@ -166,39 +167,40 @@ func aDamagedRecord(t *testing.T, servers *redistest.Deployment) {
 	}
 }
 
-// A request that runs for longer than its record is kept, and dies: nobody knows
-// what became of it, and by the policy it is not to run again.
-func aRequestThatRunsForLongerThanItsRecordIsKept(t *testing.T, servers *redistest.Deployment) {
+// Renewals keep the record for as long as the attempt runs. If the attempt dies then, its
+// outcome is unknown, and the policy does not let another attempt run.
+func testAttemptOutlivesRetention(t *testing.T, servers *deployment) {
 	t.Helper()
-	var heard events
-	opts := []core.Option{core.WithRetention(4 * time.Second), core.WithTTL(2 * time.Second), core.WithWait(20 * time.Second)}
-	locks := newLocker(t, servers.Client(t), append(opts, core.WithObserver(heard.observe))...)
+	var events recorder
+	opts := []core.Option{core.WithRetention(3 * time.Second), core.WithTTL(time.Second), core.WithWait(20 * time.Second)}
+	locks := servers.newLocker(t, servers.Client(t), append(opts, core.WithObserver(events.record))...)
 	begun := time.Now()
-	begin(t, locks, "dies") // it is never ended
+	begin(t, locks, "dies") // never ended
 	ends := begin(t, locks, "ends")
-	await(t, "it has run for longer", func() bool { return time.Since(begun) > 5*time.Second })
-	other := newLocker(t, servers.Client(t), opts...)
+	time.Sleep(time.Until(begun.Add(3500 * time.Millisecond)))
+	other := servers.newLocker(t, servers.Client(t), opts...)
 	_, err := other.Begin(t.Context(), "ends", []byte("g"))
 	wantError(t, err, core.ErrMismatch)
 	if err := ends.Commit(t.Context(), []byte("answer")); err != nil {
 		t.Fatal(err)
 	}
-	if n := len(heard.of(core.Restored)); n != 0 {
-		t.Error("the observer is told that the record was evicted, or lost in a failover")
+	if n := len(events.of(core.Restored)); n != 0 {
+		t.Error("the observer received Restored, but the record was not lost")
 	}
 	wantReplay(t, other, "ends", "answer")
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	_ = locks.Close(ended) // it dies
+	_ = locks.Close(ended) // as the death of the process
 	_, err = other.Begin(t.Context(), "dies", []byte("f"))
 	wantError(t, err, core.ErrInterrupted)
 }
 
-// No key of a lock that Named makes is that of an attempt's lock.
-func TestNoLockIsNamedLikeAnAttempt(t *testing.T) {
+// The key of a plain lock must not equal the key of an attempt's lock.
+func TestNamedRefusesTheNameOfAttempts(t *testing.T) {
+	t.Parallel()
 	defer func() {
 		if recover() == nil {
-			t.Error("Named takes the name")
+			t.Error("Named accepts the name")
 		}
 	}()
 	core.Named("i", core.Of(func(s string) string { return s }))

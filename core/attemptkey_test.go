@@ -5,15 +5,14 @@ import (
 	"time"
 
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/internal/testkit/redistest"
 )
 
-// The key of an attempt is the one that Resolve takes, also where there is an
-// answer, and within another attempt. Its lease and the events have that of the
-// lock.
-func TestTheKeyOfAnAttempt(t *testing.T) {
-	var heard events
-	locks := newLocker(t, newEmbedded(t), core.WithObserver(heard.observe))
+// Attempt.Key is the key that Resolve takes. This includes replays and nested attempts.
+// The lease and the events have the key of the lock.
+func TestKeyOfAnAttempt(t *testing.T) {
+	t.Parallel()
+	var events recorder
+	locks := newLocker(t, newEmbedded(t), core.WithObserver(events.record))
 	var none *core.Attempt
 	if none.Key() != "" {
 		t.Errorf("no attempt has the key %q", none.Key())
@@ -31,23 +30,24 @@ func TestTheKeyOfAnAttempt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, attempt := range map[string]*core.Attempt{"that runs": a, "within it": inner, "with an answer": replay} {
+	for name, attempt := range map[string]*core.Attempt{"running": a, "nested": inner, "replayed": replay} {
 		if attempt.Key() != "k" {
-			t.Errorf("the attempt %s has the key %q", name, attempt.Key())
+			t.Errorf("the %s attempt has the key %q", name, attempt.Key())
 		}
 	}
 	if a.Lease().Key() != "i:k" || inner.Lease().Key() != "i:k" {
 		t.Errorf("the leases have the keys %q and %q", a.Lease().Key(), inner.Lease().Key())
 	}
 	for _, kind := range []core.EventKind{core.Acquired, core.Committed, core.Released, core.Replayed} {
-		if told := heard.of(kind); len(told) != 1 || told[0].Key.Raw() != "i:k" {
-			t.Errorf("%v: %+v", kind, told)
+		if got := events.of(kind); len(got) != 1 || got[0].Key.Raw() != "i:k" {
+			t.Errorf("%v: %+v", kind, got)
 		}
 	}
 }
 
-// Whoever holds the lock of an attempt's key as a mere lock runs no attempt.
-func TestBeginUnderAMereLockOfItsKey(t *testing.T) {
+// A plain lock of the key of an attempt's lock is not an attempt.
+func TestBeginUnderPlainLockOfItsKeyIsBusy(t *testing.T) {
+	t.Parallel()
 	locks := newLocker(t, newEmbedded(t))
 	lease := lock(t, locks, "i:k")
 	_, err := locks.Begin(lease.Context(), "k", []byte("f"))
@@ -58,13 +58,13 @@ func TestBeginUnderAMereLockOfItsKey(t *testing.T) {
 	}
 }
 
-// An attempt runs, and has lost its lease: its own process knows of it.
-func resolveWhileAnAttemptRunsThatHasLostItsLease(t *testing.T, servers *redistest.Deployment) {
+// The Locker knows that its attempt runs, although the lease is lost.
+func testResolveDuringAttemptThatLostItsLease(t *testing.T, servers *deployment) {
 	t.Helper()
 	rdb := servers.Client(t)
-	locks := newLocker(t, rdb, core.WithTTL(2*time.Second), core.WithWait(20*time.Second), core.WithRetryAfter(7*time.Second))
+	locks := servers.newLocker(t, rdb, core.WithTTL(2*time.Second), core.WithWait(20*time.Second), core.WithRetryAfter(7*time.Second))
 	a := begin(t, locks, "k")
-	rdb.Del(t.Context(), "reqlock:i:k")
+	rdb.Del(t.Context(), servers.name("i:k"))
 	<-a.Lease().Context().Done()
 	err := locks.Resolve(t.Context(), "k")
 	wantError(t, err, core.ErrBusy)
@@ -77,13 +77,12 @@ func resolveWhileAnAttemptRunsThatHasLostItsLease(t *testing.T, servers *rediste
 	wantReplay(t, locks, "k", "answer")
 }
 
-// Attempt 1 has died, attempt 2 could not find out what it did, and was aborted:
-// what is known of the first one stays.
-func theNumberAfterARerunThatWasAborted(t *testing.T, servers *redistest.Deployment) {
+// Attempt 1 has died. Attempt 2 was aborted. The next attempt is still number 2.
+func testNumberAfterAbortedRerun(t *testing.T, servers *deployment) {
 	t.Helper()
-	reject := newLocker(t, servers.Client(t))
+	reject := servers.newLocker(t, servers.Client(t))
 	rerun := reject.With(core.WithInterrupted(core.Rerun))
-	if err := begin(t, rerun, "k").Interrupt(t.Context()); err != nil { // as a crash
+	if err := begin(t, rerun, "k").Interrupt(t.Context()); err != nil { // as a crash does
 		t.Fatal(err)
 	}
 	for range 2 {
@@ -99,8 +98,9 @@ func theNumberAfterARerunThatWasAborted(t *testing.T, servers *redistest.Deploym
 	}
 }
 
-// The whole story of a key on the embedded Redis that users test with.
+// All states of a key on the embedded Redis that users test with.
 func TestAttemptsOnAnEmbeddedRedis(t *testing.T) {
+	t.Parallel()
 	rdb := newEmbedded(t)
 	locks, other := newLocker(t, rdb), newLocker(t, rdb)
 	a := begin(t, locks, "k")

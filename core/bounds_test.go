@@ -9,9 +9,11 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 func TestBoundsOfDurations(t *testing.T) {
+	t.Parallel()
 	rdb := newEmbedded(t)
 	const (
 		year = 365 * 24 * time.Hour
@@ -37,7 +39,7 @@ func TestBoundsOfDurations(t *testing.T) {
 			if setting == "WithMaxHold" && d > 0 || setting == "WithWait" {
 				bound = max(bound, time.Millisecond)
 			}
-			if d == math.MinInt64 { // no duration is above this bound
+			if d == math.MinInt64 { // most+1 has overflowed: no duration is above this bound
 				continue
 			}
 			_, err := core.New(rdb, set.option(d))
@@ -51,6 +53,7 @@ func TestBoundsOfDurations(t *testing.T) {
 }
 
 func TestLocksWithTheLongestDurations(t *testing.T) {
+	t.Parallel()
 	const most = time.Duration(math.MaxInt64)
 	const decade = 10 * 365 * 24 * time.Hour
 	for name, options := range map[string][]core.Option{
@@ -63,8 +66,8 @@ func TestLocksWithTheLongestDurations(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			rdb := redistest.Start(t).Client(t)
-			seen := &events{}
-			locks := newLocker(t, rdb, append(options, core.WithObserver(seen.observe))...)
+			events := &recorder{}
+			locks := newLocker(t, rdb, append(options, core.WithObserver(events.record))...)
 			lease := lock(t, locks, "k")
 			for _, ttl := range []time.Duration{time.Second, most} {
 				if err := lease.Extend(t.Context(), ttl); err != nil {
@@ -73,7 +76,7 @@ func TestLocksWithTheLongestDurations(t *testing.T) {
 			}
 			waiter := make(chan error, 1)
 			go func() { waiter <- locks.Do(t.Context(), "k", func(context.Context) error { return nil }) }()
-			await(t, "a second caller waits", func() bool { return len(seen.of(core.Waiting)) == 1 })
+			suite.Eventually(t, "the second caller waits", func() bool { return len(events.of(core.Waiting)) == 1 })
 			if err := lease.Context().Err(); err != nil {
 				t.Errorf("the context of the lease has ended: %v", err)
 			}
@@ -85,8 +88,8 @@ func TestLocksWithTheLongestDurations(t *testing.T) {
 				t.Errorf("commit: %v", err)
 			}
 			wantReplay(t, locks, "k", "answer")
-			if long := seen.of(core.HeldLong); len(long) != 0 {
-				t.Errorf("the observer was told %+v", long)
+			if long := events.of(core.HeldLong); len(long) != 0 {
+				t.Errorf("held long: %+v", long)
 			}
 		})
 	}

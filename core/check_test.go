@@ -13,33 +13,34 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 )
 
-// patient is the setting of tests in which nothing is late but the machine.
+// patient is a command timeout for tests in which only a busy machine causes delays.
 var patient = core.WithCommandTimeout(10 * time.Second)
 
-// as signs a client in as a user.
+// as makes a client sign in as a user.
 func as(user, password string) func(*redis.Options) {
 	return func(o *redis.Options) { o.Username, o.Password = user, password }
 }
 
-// wantFinding fails the test unless Check says each of the words, and is unavailable.
-func wantFinding(t *testing.T, err error, words ...string) {
+// wantFinding fails the test unless err is an error of Check with all these texts, of the
+// kind ErrUnavailable.
+func wantFinding(t *testing.T, err error, texts ...string) {
 	t.Helper()
 	if err == nil {
-		t.Errorf("all is well, want %q", words)
+		t.Errorf("no error, want %q", texts)
 		return
 	}
 	wantError(t, err, core.ErrUnavailable)
-	text := err.Error()
-	if !strings.HasPrefix(text, "reqlock: check: ") {
-		t.Errorf("got %q", text)
+	message := err.Error()
+	if !strings.HasPrefix(message, "reqlock: check: ") {
+		t.Errorf("got %q", message)
 	}
-	for _, word := range words {
-		if !strings.Contains(text, word) {
-			t.Errorf("%q does not say %q", text, word)
+	for _, text := range texts {
+		if !strings.Contains(message, text) {
+			t.Errorf("%q does not contain %q", message, text)
 		}
 	}
-	if strings.Contains(text, "check:"+"0") || strings.Contains(text, "secret") || strings.Contains(text, "alice") {
-		t.Errorf("%q tells too much", text)
+	if strings.Contains(message, "check:"+"0") || strings.Contains(message, "secret") || strings.Contains(message, "alice") {
+		t.Errorf("%q contains a key or a credential", message)
 	}
 	var refusal *core.Error
 	if !errors.As(err, &refusal) || refusal.Cause == nil {
@@ -47,43 +48,45 @@ func wantFinding(t *testing.T, err error, words ...string) {
 	}
 }
 
-// wantNoKeys fails the test if a server holds keys.
+// wantNoKeys fails the test if a server has keys.
 func wantNoKeys(t *testing.T, rdb *redis.Client) {
 	t.Helper()
 	if keys := rdb.Keys(t.Context(), "*").Val(); len(keys) != 0 {
-		t.Errorf("left behind: %q", keys)
+		t.Errorf("keys in Redis: %q", keys)
 	}
 }
 
-func TestCheckOfAServerThatIsWell(t *testing.T) {
+func TestCheckOfHealthyServer(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	rdb := server.Client(t)
-	heard := &events{}
+	events := &recorder{}
 	for _, prefix := range []string{"reqlock:", "{app}:", "a*[b]?:", ""} {
 		server.Grant(redistest.PrefixRights(prefix)...)
-		locks := newLocker(t, rdb, core.WithPrefix(prefix), core.WithObserver(heard.observe))
+		locks := newLocker(t, rdb, core.WithPrefix(prefix), core.WithObserver(events.record))
 		if err := locks.Check(t.Context()); err != nil {
 			t.Errorf("prefix %q: %v", prefix, err)
 		}
 	}
 	wantNoKeys(t, rdb)
-	if len(heard.all) != 0 {
-		t.Errorf("told: %v", heard.all)
+	if len(events.all()) != 0 {
+		t.Errorf("events: %v", events.all())
 	}
 }
 
-// Each word of the rule is needed, and Check names the one that is missing.
-func TestCheckNamesTheRightThatIsMissing(t *testing.T) {
+// Each right is needed, and Check names the one that is missing.
+func TestCheckNamesTheMissingRight(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	admin := server.Client(t)
-	words := strings.Fields(redistest.Rights)
-	for i, missing := range append([]string{""}, words...) {
+	rights := strings.Fields(redistest.Rights)
+	for i, missing := range append([]string{""}, rights...) {
 		t.Run(missing, func(t *testing.T) {
 			user := fmt.Sprint("alice", i)
 			rule := []any{"acl", "setuser", user, "reset", "on", ">secret", "resetchannels"}
-			for _, word := range words {
-				if word != missing {
-					rule = append(rule, word)
+			for _, right := range rights {
+				if right != missing {
+					rule = append(rule, right)
 				}
 			}
 			if err := admin.Do(t.Context(), rule...).Err(); err != nil {
@@ -105,7 +108,7 @@ func TestCheckNamesTheRightThatIsMissing(t *testing.T) {
 			}
 			for _, key := range admin.Keys(t.Context(), "*").Val() {
 				if admin.PTTL(t.Context(), key).Val() == -1 {
-					t.Errorf("without a life: %s", key)
+					t.Errorf("a key without a TTL: %s", key)
 				}
 			}
 			admin.FlushAll(t.Context())
@@ -113,13 +116,13 @@ func TestCheckNamesTheRightThatIsMissing(t *testing.T) {
 	}
 }
 
-// With the rights that are documented an idempotent request runs, whatever becomes
-// of it.
-func TestTheRightsSufficeForAnAttempt(t *testing.T) {
+// The documented rights suffice for an idempotent request, however its attempt ends.
+func TestDocumentedRightsSufficeForAttempts(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	rule := []any{"acl", "setuser", "alice", "reset", "on", ">secret", "resetchannels"}
-	for _, word := range strings.Fields(redistest.Rights) {
-		rule = append(rule, word)
+	for _, right := range strings.Fields(redistest.Rights) {
+		rule = append(rule, right)
 	}
 	if err := server.Client(t).Do(t.Context(), rule...).Err(); err != nil {
 		t.Fatal(err)

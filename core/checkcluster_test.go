@@ -7,24 +7,32 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 )
 
-// A client of a cluster needs both rules, and Check names the word of the second
-// that is missing.
-func TestCheckOfTheRightsInACluster(t *testing.T) {
+// TestCheckOfCluster runs its cases one after the other, because each changes the
+// configuration of the same cluster.
+func TestCheckOfCluster(t *testing.T) {
+	t.Parallel()
 	cluster := redistest.StartCluster(t)
-	words := strings.Fields(redistest.ClusterRights)
-	for i, missing := range append([]string{""}, words...) {
+	t.Run("names the missing right", func(t *testing.T) { testCheckNamesMissingRightInCluster(t, cluster) })
+	t.Run("names the master with a problem", func(t *testing.T) { testCheckNamesMaster(t, cluster) })
+}
+
+// A client of a cluster needs the rights of both rules.
+func testCheckNamesMissingRightInCluster(t *testing.T, cluster *redistest.Cluster) {
+	t.Helper()
+	for i, missing := range append([]string{""}, strings.Fields(redistest.ClusterRights)...) {
 		user := fmt.Sprint("alice", i)
-		order := []any{"acl", "setuser", user, "reset", "on", ">secret", "resetchannels"}
-		for _, word := range strings.Fields(redistest.Rights + " " + redistest.ClusterRights) {
-			if word != missing {
-				order = append(order, word)
+		rule := []any{"acl", "setuser", user, "reset", "on", ">secret", "resetchannels"}
+		for _, right := range strings.Fields(redistest.Rights + " " + redistest.ClusterRights) {
+			if right != missing {
+				rule = append(rule, right)
 			}
 		}
 		for _, node := range cluster.Nodes() {
-			if err := node.Client(t).Do(t.Context(), order...).Err(); err != nil {
+			if err := node.Client(t).Do(t.Context(), rule...).Err(); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -36,5 +44,40 @@ func TestCheckOfTheRightsInACluster(t *testing.T) {
 		} else if err != nil {
 			t.Errorf("with all rights: %v", err)
 		}
+	}
+}
+
+func testCheckNamesMaster(t *testing.T, cluster *redistest.Cluster) {
+	t.Helper()
+	rdb := cluster.Client(t)
+	for _, node := range cluster.Nodes() {
+		node.Grant(append(redistest.PrefixRights("{app}:"), "+info")...)
+	}
+	for _, prefix := range []string{"reqlock:", "{app}:"} {
+		if err := newLocker(t, rdb, core.WithPrefix(prefix)).Check(t.Context()); err != nil {
+			t.Errorf("prefix %q: %v", prefix, err)
+		}
+		for _, master := range cluster.Masters() {
+			wantNoKeys(t, master.Client(t))
+		}
+	}
+	for i, master := range cluster.Masters() {
+		admin := master.Client(t)
+		configured("min-replicas-to-write", "3")(t, admin)
+		wantFinding(t, newLocker(t, rdb).Check(t.Context()), master.Addr(), "min-replicas-to-write")
+		configured("min-replicas-to-write", "0")(t, admin)
+		configured("maxmemory-policy", "allkeys-lfu")(t, admin)
+		configured("maxmemory", "1gb")(t, admin)
+		events := &recorder{}
+		if err := newLocker(t, rdb, core.WithObserver(events.record)).Check(t.Context()); err != nil {
+			t.Errorf("master %d: %v", i, err)
+		}
+		if warned := events.of(core.Warned); len(warned) != 1 || !strings.HasPrefix(warned[0].Err.Error(), "127.0.0.1:") {
+			t.Errorf("warned: %v", warned)
+		}
+	}
+	node := newLocker(t, cluster.Masters()[0].Client(t))
+	for range 8 { // the random key of some checks is in a slot of the node
+		wantFinding(t, node.Check(t.Context()), "redis.NewClusterClient")
 	}
 }

@@ -14,12 +14,13 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-// unknown disables a command of a server.
-func unknown(command string) []string { return []string{"--rename-command", command, ""} }
+// disabled returns the args of a server that does not know a command.
+func disabled(command string) []string { return []string{"--rename-command", command, ""} }
 
-// configured sets what a server has to find out by itself.
+// configured returns a function that sets a parameter of a server.
 func configured(name, value string) func(*testing.T, *redis.Client) {
 	return func(t *testing.T, admin *redis.Client) {
 		t.Helper()
@@ -29,13 +30,14 @@ func configured(name, value string) func(*testing.T, *redis.Client) {
 	}
 }
 
-//faults:row 20, 22, 25: what Check says of it
-func TestCheckSaysWhatIsWrongWithAServer(t *testing.T) {
+//faults:row 20, 22, 25: the error of Check
+func TestCheckNamesTheProblemOfAServer(t *testing.T) {
+	t.Parallel()
 	tests := map[string]struct {
 		args   []string
 		set    func(*testing.T, *redis.Client)
 		client func(*redis.Options)
-		want   []string // beginning with what the server or the client says, if anything
+		want   []string // the prefix of the server's error, or ""; then texts in the error of Check
 	}{
 		"no password":     {args: []string{"--requirepass", "secret"}, client: as("", ""), want: []string{"NOAUTH", "set Username and Password"}},
 		"wrong password":  {args: []string{"--requirepass", "secret"}, client: as("", "secret2"), want: []string{"WRONGPASS", "set Username and Password"}},
@@ -43,12 +45,12 @@ func TestCheckSaysWhatIsWrongWithAServer(t *testing.T) {
 		"a replica":       {args: []string{"--replicaof", "127.0.0.1 1"}, want: []string{"READONLY", "connect to the master", "ReplicaOnly"}},
 		"full":            {set: configured("maxmemory", "1"), want: []string{"OOM", "raise maxmemory"}},
 		"no replicas":     {args: []string{"--min-replicas-to-write", "1"}, want: []string{"NOREPLICAS", "min-replicas-to-write"}},
-		"no EVALSHA":      {args: unknown("EVALSHA"), want: []string{"ERR unknown command", "EVALSHA", "scripts"}},
-		"no EVAL":         {args: unknown("EVAL"), want: []string{"ERR unknown command", "EVAL", "scripts"}},
-		"no SUBSCRIBE":    {args: unknown("SUBSCRIBE"), want: []string{"ERR unknown command", "SUBSCRIBE", "pub/sub"}},
-		"no PUBLISH":      {args: unknown("PUBLISH"), want: []string{"", "PUBLISH", "pub/sub"}},
-		"too old":         {args: unknown("LPOS"), want: []string{"ERR Unknown", "LPOS", "6.0.6"}},
-		"no SET":          {args: unknown("SET"), want: []string{"ERR unknown command", "SET"}},
+		"no EVALSHA":      {args: disabled("EVALSHA"), want: []string{"ERR unknown command", "EVALSHA", "scripts"}},
+		"no EVAL":         {args: disabled("EVAL"), want: []string{"ERR unknown command", "EVAL", "scripts"}},
+		"no SUBSCRIBE":    {args: disabled("SUBSCRIBE"), want: []string{"ERR unknown command", "SUBSCRIBE", "pub/sub"}},
+		"no PUBLISH":      {args: disabled("PUBLISH"), want: []string{"", "PUBLISH", "pub/sub"}},
+		"too old":         {args: disabled("LPOS"), want: []string{"ERR Unknown", "LPOS", "6.0.6"}},
+		"no SET":          {args: disabled("SET"), want: []string{"ERR unknown command", "SET"}},
 		"a cluster node":  {args: []string{"--cluster-enabled", "yes"}, want: []string{"CLUSTERDOWN", "CLUSTER INFO"}},
 		"another channel": {args: strings.Fields("--user default on nopass ~* resetchannels &x* +@all"), want: []string{"NOPERM", "&reqlock:*"}},
 	}
@@ -67,17 +69,18 @@ func TestCheckSaysWhatIsWrongWithAServer(t *testing.T) {
 			err := newLocker(t, client, core.WithCommandTimeout(2*time.Second)).Check(t.Context())
 			t.Log(err)
 			wantFinding(t, err, test.want[1:]...)
-			if says := test.want[0]; says != "" {
+			if prefix := test.want[0]; prefix != "" {
 				var reply redis.Error
-				if !errors.As(err, &reply) || !strings.HasPrefix(reply.Error(), says) {
-					t.Errorf("the server's error is not behind it: %v", reply)
+				if !errors.As(err, &reply) || !strings.HasPrefix(reply.Error(), prefix) {
+					t.Errorf("the error does not wrap the server's error: %v", reply)
 				}
 			}
 		})
 	}
 }
 
-func TestCheckOfAServerThatIsBusy(t *testing.T) {
+func TestCheckOfBusyServer(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t, "--busy-reply-threshold", "20")
 	rdb := server.Client(t)
 	running := make(chan struct{})
@@ -85,7 +88,7 @@ func TestCheckOfAServerThatIsBusy(t *testing.T) {
 		defer close(running)
 		_ = server.Client(t, func(o *redis.Options) { o.ReadTimeout = -1 }).Eval(t.Context(), "while true do end", nil).Err()
 	}()
-	await(t, "a busy server", func() bool {
+	suite.Eventually(t, "the server is busy", func() bool {
 		err := rdb.Ping(t.Context()).Err()
 		return err != nil && strings.HasPrefix(err.Error(), "BUSY")
 	})
@@ -100,6 +103,7 @@ func TestCheckOfAServerThatIsBusy(t *testing.T) {
 }
 
 func TestCheckWithoutAServer(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	proxy := redistest.NewProxy(t, server.Addr())
 	rdb := proxy.Client(t)
@@ -114,10 +118,10 @@ func TestCheckWithoutAServer(t *testing.T) {
 	if outcome, _ := core.OutcomeOf(err); outcome.Code != "deadline" || !strings.HasPrefix(err.Error(), "reqlock: check: ") {
 		t.Errorf("got %v, %+v", err, outcome)
 	}
-	why := errors.New("probe is over")
-	gone, end := context.WithCancelCause(t.Context())
+	why := errors.New("the probe is over")
+	ended, end := context.WithCancelCause(t.Context())
 	end(why)
-	err = locks.Check(gone)
+	err = locks.Check(ended)
 	wantError(t, err, core.ErrUnavailable, context.Canceled, why)
 	if outcome, _ := core.OutcomeOf(err); outcome.Code != "canceled" {
 		t.Errorf("got %v, %+v", err, outcome)
@@ -128,7 +132,7 @@ func TestCheckWithoutAServer(t *testing.T) {
 	}
 
 	server.Kill()
-	slow := server.Client(t) // to say that nobody listens
+	slow := server.Client(t) // its dialer retries for longer than the command timeout
 	wantFinding(t, newLocker(t, slow, core.WithCommandTimeout(300*time.Millisecond)).Check(t.Context()), "cannot be reached", "address")
 	down := server.Client(t, func(o *redis.Options) { o.DialerRetries = 1 })
 	wantFinding(t, newLocker(t, down).Check(t.Context()), "cannot be reached", "address")
@@ -136,7 +140,8 @@ func TestCheckWithoutAServer(t *testing.T) {
 	wantFinding(t, newLocker(t, down).Check(t.Context()), "client is closed")
 }
 
-func TestCheckOfAClosedLocker(t *testing.T) {
+func TestCheckOfClosedLocker(t *testing.T) {
+	t.Parallel()
 	locks := newLocker(t, newEmbedded(t))
 	if err := locks.Close(t.Context()); err != nil {
 		t.Fatal(err)
@@ -148,35 +153,37 @@ func TestCheckOfAClosedLocker(t *testing.T) {
 	}
 }
 
-// Messages that nobody passes on are found, and so is what they have to do with.
-func TestCheckOfAServerWhoseMessagesAreLost(t *testing.T) {
+// The subscription is never confirmed.
+func TestCheckFindsLostMessages(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	proxy := redistest.NewProxy(t, server.Addr())
 	locks := newLocker(t, proxy.Client(t), core.WithCommandTimeout(time.Second))
-	let, _ := proxy.HoldCommand(redistest.Named("SUBSCRIBE"))
+	deliver, _ := proxy.HoldCommand(redistest.Named("SUBSCRIBE"))
 	wantFinding(t, locks.Check(t.Context()), "subscription", "pub/sub")
-	let()
+	deliver()
 }
 
 //faults:row 24
 func TestCheckWarnsOfEviction(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t, "--maxmemory", "100mb", "--maxmemory-policy", "volatile-ttl")
 	server.Grant("+info")
 	rdb := server.Client(t)
-	heard := &events{}
+	events := &recorder{}
 	var log bytes.Buffer
-	locks := newLocker(t, rdb, core.WithObserver(heard.observe),
+	locks := newLocker(t, rdb, core.WithObserver(events.record),
 		core.WithObserver(core.SlogObserver(slog.New(slog.NewTextHandler(&log, nil)))))
 	if err := locks.Check(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	warned := heard.of(core.Warned)
-	if len(warned) != 1 || len(heard.all) != 1 || warned[0].Err == nil || warned[0].Key.Raw() != "" {
-		t.Fatalf("told %+v", heard.all)
+	warned := events.of(core.Warned)
+	if len(warned) != 1 || len(events.all()) != 1 || warned[0].Err == nil || warned[0].Key.Raw() != "" {
+		t.Fatalf("events: %+v", events.all())
 	}
-	for _, word := range []string{"volatile-ttl", "noeviction"} {
-		if !strings.Contains(warned[0].Err.Error(), word) {
-			t.Errorf("%v does not say %s", warned[0].Err, word)
+	for _, policy := range []string{"volatile-ttl", "noeviction"} {
+		if !strings.Contains(warned[0].Err.Error(), policy) {
+			t.Errorf("%v does not name %s", warned[0].Err, policy)
 		}
 	}
 	if text := log.String(); !strings.Contains(text, `level=WARN msg="lock warned" error=`) {
@@ -186,13 +193,14 @@ func TestCheckWarnsOfEviction(t *testing.T) {
 		configured("maxmemory", "100mb")(t, rdb)
 		configured("maxmemory-policy", "allkeys-lru")(t, rdb)
 		configured(name, value)(t, rdb)
-		if err := locks.Check(t.Context()); err != nil || len(heard.all) != 1 {
-			t.Errorf("%s %s: %v, told %+v", name, value, err, heard.all[1:])
+		if err := locks.Check(t.Context()); err != nil || len(events.all()) != 1 {
+			t.Errorf("%s %s: %v, events %+v", name, value, err, events.all()[1:])
 		}
 	}
 }
 
-func TestChecksAtTheSameTime(t *testing.T) {
+func TestConcurrentChecks(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	rdb := server.Client(t)
 	locks := newLocker(t, rdb)
@@ -208,53 +216,15 @@ func TestChecksAtTheSameTime(t *testing.T) {
 	wantNoKeys(t, rdb)
 }
 
-func TestCheckOfACluster(t *testing.T) {
-	cluster := redistest.StartCluster(t)
-	rdb := cluster.Client(t)
-	wantNoneLeft := func() {
-		t.Helper()
-		for _, master := range cluster.Masters() {
-			wantNoKeys(t, master.Client(t))
-		}
-	}
-	for _, node := range cluster.Nodes() {
-		node.Grant(append(redistest.PrefixRights("{app}:"), "+info")...)
-	}
-	for _, prefix := range []string{"reqlock:", "{app}:"} {
-		if err := newLocker(t, rdb, core.WithPrefix(prefix)).Check(t.Context()); err != nil {
-			t.Errorf("prefix %q: %v", prefix, err)
-		}
-		wantNoneLeft()
-	}
-	for i, master := range cluster.Masters() {
-		admin := master.Client(t)
-		configured("min-replicas-to-write", "3")(t, admin)
-		wantFinding(t, newLocker(t, rdb).Check(t.Context()), master.Addr(), "min-replicas-to-write")
-		configured("min-replicas-to-write", "0")(t, admin)
-		configured("maxmemory-policy", "allkeys-lfu")(t, admin)
-		configured("maxmemory", "1gb")(t, admin)
-		heard := &events{}
-		if err := newLocker(t, rdb, core.WithObserver(heard.observe)).Check(t.Context()); err != nil {
-			t.Errorf("master %d: %v", i, err)
-		}
-		if warned := heard.of(core.Warned); len(warned) != 1 || !strings.HasPrefix(warned[0].Err.Error(), "127.0.0.1:") {
-			t.Errorf("told %v", warned)
-		}
-	}
-	node := newLocker(t, cluster.Masters()[0].Client(t))
-	for range 8 { // of which some have a key that lies on the node
-		wantFinding(t, node.Check(t.Context()), "redis.NewClusterClient")
-	}
-}
-
-// A server names the arguments of a command that it does not know. Neither an error
-// nor what lies behind it does.
-func TestNoErrorTellsAKey(t *testing.T) {
+// A server repeats the arguments of a command that it does not know. Neither an error nor
+// the errors that it wraps may contain them.
+func TestNoErrorContainsAKey(t *testing.T) {
+	t.Parallel()
 	const key = "a-private-key"
 	for _, command := range []string{"EVALSHA", "SET"} {
 		t.Run(command, func(t *testing.T) {
 			t.Parallel()
-			locks := newLocker(t, redistest.Start(t, unknown(command)...).Client(t))
+			locks := newLocker(t, redistest.Start(t, disabled(command)...).Client(t))
 			var all []error
 			lease, err := locks.Lock(t.Context(), key)
 			if err == nil { // the release needs the command
@@ -270,7 +240,7 @@ func TestNoErrorTellsAKey(t *testing.T) {
 				for ; err != nil; err = errors.Unwrap(err) {
 					text := fmt.Sprintf("%v %+v", err, err)
 					if strings.Contains(text, key) || strings.Contains(text, "args beginning with") {
-						t.Errorf("error %d: %T tells too much: %s", i, err, text)
+						t.Errorf("error %d: %T contains the key: %s", i, err, text)
 					}
 				}
 			}

@@ -12,30 +12,34 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // compareAndDelete is the classic release script, as clients in other languages
 // send it.
 const compareAndDelete = `if redis.call("get",KEYS[1]) == ARGV[1] then return redis.call("del",KEYS[1]) else return 0 end`
 
-func ofNineOneWins(t *testing.T, servers *redistest.Deployment) {
+func testOneOfNineGetsTheLock(t *testing.T, servers *deployment) {
 	t.Helper()
-	one := newLocker(t, servers.Client(t))
+	one := servers.newLocker(t, servers.Client(t))
 	for name, locker := range map[string]func(*testing.T) *core.Locker{
-		"one process":    func(*testing.T) *core.Locker { return one },
-		"nine processes": func(t *testing.T) *core.Locker { t.Helper(); return newLocker(t, servers.Client(t)) },
+		"one process": func(*testing.T) *core.Locker { return one },
+		"nine processes": func(t *testing.T) *core.Locker {
+			t.Helper()
+			return servers.newLocker(t, servers.Client(t))
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var won, busy atomic.Int32
+			var granted, busy atomic.Int32
 			var group sync.WaitGroup
-			all := make(chan struct{})
+			start := make(chan struct{})
 			for range 9 {
 				locks := locker(t)
 				group.Go(func() {
-					<-all
+					<-start
 					switch _, err := locks.TryLock(t.Context(), name); {
 					case err == nil:
-						won.Add(1)
+						granted.Add(1)
 					case errors.Is(err, core.ErrBusy) && !errors.Is(err, core.ErrWaitTimeout):
 						busy.Add(1)
 					default:
@@ -43,26 +47,26 @@ func ofNineOneWins(t *testing.T, servers *redistest.Deployment) {
 					}
 				})
 			}
-			close(all)
+			close(start)
 			group.Wait()
-			if won.Load() != 1 || busy.Load() != 8 {
-				t.Errorf("%d won and %d were busy, want 1 and 8", won.Load(), busy.Load())
+			if granted.Load() != 1 || busy.Load() != 8 {
+				t.Errorf("%d requests were granted and %d were busy, want 1 and 8", granted.Load(), busy.Load())
 			}
 		})
 	}
 }
 
-func waitersOfManyProcessesExcludeEachOther(t *testing.T, servers *redistest.Deployment) {
+func testWaitersOfSeveralProcesses(t *testing.T, servers *deployment) {
 	t.Helper()
 	var processes []*core.Locker
 	for range 4 {
-		processes = append(processes, newLocker(t, servers.Client(t)))
+		processes = append(processes, servers.newLocker(t, servers.Client(t)))
 	}
-	takeTurns(t, processes, 8, 10)
+	takeTurns(t, processes, 8, suite.Size(5, 10))
 }
 
-// takeTurns lets so many callers of each process take so many turns on one key. Each
-// must get them, and no two at once.
+// takeTurns runs so many callers in each process, each of which locks one key so many
+// times. It fails the test if a call fails, or if two callers hold the lock at once.
 func takeTurns(t *testing.T, processes []*core.Locker, callers, turns int) {
 	t.Helper()
 	var inside, done atomic.Int32
@@ -94,7 +98,8 @@ func takeTurns(t *testing.T, processes []*core.Locker, callers, turns int) {
 }
 
 //faults:row 9
-func TestAnothersTokenReleasesNothing(t *testing.T) {
+func TestReleaseByAnotherTokenFreesNothing(t *testing.T) {
+	t.Parallel()
 	rdb := redistest.Start(t).Client(t)
 	lease := lock(t, newLocker(t, rdb), "k")
 	if freed := rdb.Eval(t.Context(), compareAndDelete, []string{"reqlock:k"}, "another").Val(); freed != int64(0) {
@@ -108,84 +113,88 @@ func TestAnothersTokenReleasesNothing(t *testing.T) {
 	}
 	release(t, lease)
 	if rdb.Exists(t.Context(), "reqlock:k").Val() != 0 {
-		t.Error("our own token did not release it")
+		t.Error("the release by the token of the lease did not free the key")
 	}
 }
 
-func aHolderThatDiesFreesTheKeyAtItsTTL(t *testing.T, servers *redistest.Deployment) {
+func testKeyOfDeadHolderIsFreeAfterItsTTL(t *testing.T, servers *deployment) {
 	t.Helper()
 	const ttl = time.Second
-	// A client that is cut off for good is a process that died.
+	// The proxy cuts the client off for good, as the death of its process does.
 	proxy := servers.Proxy(t)
-	dying := newLocker(t, servers.Client(t, redistest.Through(proxy), func(o *redis.UniversalOptions) { o.ReadTimeout = time.Second }), core.WithTTL(ttl))
+	dying := servers.newLocker(t, servers.Client(t, redistest.Through(proxy), func(o *redis.UniversalOptions) { o.ReadTimeout = time.Second }), core.WithTTL(ttl))
 	begun := time.Now()
 	lock(t, dying, "k")
 	granted := time.Now()
 	proxy.Refuse(true)
 
-	lease := lock(t, newLocker(t, servers.Client(t)), "k")
+	lease := lock(t, servers.newLocker(t, servers.Client(t)), "k")
 	got := time.Now()
+	// A waiter sees the end of the key within a second. A busy machine may need four more.
 	if got.Sub(begun) < ttl || got.Sub(granted) > ttl+5*time.Second {
 		t.Errorf("free after %v to %v, want %v", got.Sub(granted), got.Sub(begun), ttl)
 	}
 	release(t, lease)
 }
 
-func theClassicRecipeExcludesUsAndIsExcluded(t *testing.T, servers *redistest.Deployment) {
+func testClassicRecipe(t *testing.T, servers *deployment) {
 	t.Helper()
 	rdb := servers.Client(t)
 	for _, prefix := range []string{"reqlock:", "{app}:", ""} {
 		servers.Grant(redistest.PrefixRights(prefix)...)
 		t.Run(prefix, func(t *testing.T) {
 			locks := newLocker(t, rdb, core.WithPrefix(prefix))
-			raw := func() bool {
-				return rdb.SetNX(t.Context(), prefix+"account:42", "a foreign value", time.Minute).Val()
+			key := servers.prefix + "account:42"
+			t.Cleanup(func() { rdb.Del(context.Background(), prefix+key) })
+			setNX := func() bool {
+				return rdb.SetNX(t.Context(), prefix+key, "a foreign value", time.Minute).Val()
 			}
-			if !raw() {
+			if !setNX() {
 				t.Fatal("the key is not free")
 			}
-			_, err := locks.TryLock(t.Context(), "account:42")
+			_, err := locks.TryLock(t.Context(), key)
 			wantError(t, err, core.ErrBusy)
-			rdb.Del(t.Context(), prefix+"account:42")
-			lease := lock(t, locks, "account:42")
-			if raw() {
-				t.Error("a classic client took our lock")
+			rdb.Del(t.Context(), prefix+key)
+			lease := lock(t, locks, key)
+			if setNX() {
+				t.Error("a classic client took a lock that reqlock holds")
 			}
-			if life := rdb.PTTL(t.Context(), prefix+"account:42").Val(); life <= 0 || life > 10*time.Second {
+			if life := rdb.PTTL(t.Context(), prefix+key).Val(); life <= 0 || life > 10*time.Second {
 				t.Errorf("the key lives for %v", life)
 			}
 			release(t, lease)
-			if !raw() {
+			if !setNX() {
 				t.Error("the key is not free for a classic client")
 			}
 		})
 	}
 }
 
-func weAreToldWhenOurTokenIsUsedToReleaseIt(t *testing.T, servers *redistest.Deployment) {
+func testLeaseIsLostToItsOwnToken(t *testing.T, servers *deployment) {
 	t.Helper()
 	rdb := servers.Client(t)
-	heard := &events{}
-	locks := newLocker(t, rdb, core.WithTTL(2*time.Second), core.WithObserver(heard.observe))
+	events := &recorder{}
+	locks := servers.newLocker(t, rdb, core.WithTTL(2*time.Second), core.WithObserver(events.record))
 	lease := lock(t, locks, "k")
-	if freed := rdb.Eval(t.Context(), compareAndDelete, []string{"reqlock:k"}, lease.Token()).Val(); freed != int64(1) {
+	if freed := rdb.Eval(t.Context(), compareAndDelete, []string{servers.name("k")}, lease.Token()).Val(); freed != int64(1) {
 		t.Fatalf("freed %v", freed)
 	}
 	<-lease.Context().Done()
 	wantError(t, context.Cause(lease.Context()), core.ErrLost)
 	wantError(t, lease.Release(t.Context()), core.ErrLost)
 	wantError(t, lease.Extend(t.Context(), time.Second), core.ErrLost)
-	await(t, "the observer is told", func() bool { return len(heard.of(core.Lost)) == 1 })
+	suite.Eventually(t, "the observer receives the loss", func() bool { return len(events.of(core.Lost)) == 1 })
 
-	// Seen at the release at the latest, and then by Do as well.
+	// The release finds the loss at the latest, and Do returns it.
 	err := locks.Do(t.Context(), "k", func(ctx context.Context) error {
 		inner, _ := core.FromContext(ctx)
-		return rdb.Eval(ctx, compareAndDelete, []string{"reqlock:k"}, inner.Token()).Err()
+		return rdb.Eval(ctx, compareAndDelete, []string{servers.name("k")}, inner.Token()).Err()
 	})
 	wantError(t, err, core.ErrLost)
 }
 
-func TestTheDatabaseIndexOfTheClientIsRespected(t *testing.T) {
+func TestClientsDatabaseIsUsed(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	server.Grant("+select")
 	third := server.Client(t, func(o *redis.Options) { o.DB = 3 })
@@ -197,27 +206,19 @@ func TestTheDatabaseIndexOfTheClientIsRespected(t *testing.T) {
 	release(t, lease)
 }
 
-func onlyTheHeadOfTheLineAsksRedis(t *testing.T, servers *redistest.Deployment) {
+func testOnlyTheFirstWaiterSendsCommands(t *testing.T, servers *deployment) {
 	t.Helper()
 	proxy := servers.Proxy(t)
-	heard := &events{}
-	locks := newLocker(t, servers.Client(t, redistest.Through(proxy)), core.WithObserver(heard.observe))
+	events := &recorder{}
+	locks := servers.newLocker(t, servers.Client(t, redistest.Through(proxy)), core.WithObserver(events.record))
 	lease := lock(t, locks, "k")
 	proxy.ResetCommands()
-	var group sync.WaitGroup
-	for range 50 {
-		group.Go(func() {
-			if err := locks.Do(t.Context(), "k", func(context.Context) error { return nil }); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	await(t, "all wait", func() bool { return len(heard.of(core.Waiting)) == 50 })
+	wait := startWaiters(t, locks, events, "k", 50)
 	if commands := proxy.Commands(); commands["SET"]+commands["EVALSHA"]+commands["EVAL"] != 0 {
 		t.Errorf("50 waiters sent %v", commands)
 	}
 	release(t, lease)
-	group.Wait()
+	wait()
 	if n := proxy.Commands()["SET"]; n > 5 {
 		t.Errorf("%d SETs for 50 hand-offs", n)
 	}

@@ -11,19 +11,21 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-// A demotion is that of a master of a cluster while it waits for its replicas.
+// A demotion turns the master of a lock into a replica while WAIT blocks on the master.
 type demotion struct {
 	cluster *redistest.Cluster
-	master  *redistest.Server // of the lock
-	locks   *core.Locker      // whose replicas have long
+	master  *redistest.Server
+	locks   *core.Locker // with a long replica timeout
 }
 
-// blocked is a client of CLIENT LIST that waits for replicas.
+// blocked matches a client that is blocked by WAIT, in the reply to CLIENT LIST.
 var blocked = regexp.MustCompile(`flags=b\b.* cmd=wait `)
 
-func newDemotion(t *testing.T, lock string) *demotion {
+// newDemotion starts a cluster. The master is that of the key named.
+func newDemotion(t *testing.T, key string) *demotion {
 	t.Helper()
 	cluster := redistest.StartCluster(t)
 	for _, node := range cluster.Nodes() {
@@ -31,26 +33,28 @@ func newDemotion(t *testing.T, lock string) *demotion {
 	}
 	rdb := cluster.Client(t, func(o *redis.ClusterOptions) { o.ReadTimeout = 20 * time.Second })
 	locks := newLocker(t, rdb, core.WithReplicas(1, 5*time.Second), core.WithCommandTimeout(20*time.Second), core.WithTTL(80*time.Second))
-	return &demotion{cluster, cluster.MasterOf(lock), locks}
+	return &demotion{cluster, cluster.MasterOf(key), locks}
 }
 
-// during does what waits for replicas, demotes the master meanwhile, and returns
-// what has become of it.
+// during calls do, which waits for replicas, demotes the master meanwhile, and returns the
+// error of do.
 func (d *demotion) during(t *testing.T, do func() error) error {
 	t.Helper()
 	rdb := d.master.Client(t)
 	d.master.RefuseReplicas(true)
 	done := make(chan error, 1)
 	go func() { done <- do() }()
-	await(t, "WAIT is at the master", func() bool {
+	suite.Eventually(t, "WAIT blocks on the master", func() bool {
 		return blocked.MatchString(rdb.ClientList(t.Context()).Val())
 	})
 	d.cluster.Takeover(d.master)
 	return <-done
 }
 
-// The server ends WAIT by UNBLOCKED then. Who waits is served by the next master.
-func TestAWaiterSurvivesADemotionDuringWAIT(t *testing.T) {
+// The server ends WAIT with the error UNBLOCKED. The waiter gets the lock on the next
+// master.
+func TestWaiterSurvivesDemotionDuringWAIT(t *testing.T) {
+	t.Parallel()
 	d := newDemotion(t, "reqlock:k")
 	release(t, lock(t, d.locks, "k"))
 	if err := d.during(t, func() error {
@@ -64,10 +68,11 @@ func TestAWaiterSurvivesADemotionDuringWAIT(t *testing.T) {
 	}
 }
 
-// A commit is tried for two seconds, and the next master takes it.
-func TestACommitSurvivesADemotionDuringWAIT(t *testing.T) {
+// Commit retries for two seconds, and the next master accepts the commit.
+func TestCommitSurvivesDemotionDuringWAIT(t *testing.T) {
+	t.Parallel()
 	d := newDemotion(t, "reqlock:i:k")
-	other := 0 // a key of the same master, which knows the script from then on
+	other := 0 // a key of the same master: its commit loads the script there
 	for d.cluster.MasterOf(fmt.Sprint("reqlock:i:other", other)) != d.master {
 		other++
 	}

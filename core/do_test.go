@@ -13,10 +13,10 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/internal/testkit/redistest"
 )
 
-func TestDoReleasesHoweverItEnds(t *testing.T) {
+func TestDoReleasesTheLock(t *testing.T) {
+	t.Parallel()
 	locks := newLocker(t, newEmbedded(t))
 	fault := errors.New("the function's own")
 	if err := locks.Do(t.Context(), "k", func(context.Context) error { return fault }); err != fault { //nolint:errorlint // untouched
@@ -43,62 +43,62 @@ func TestDoReleasesHoweverItEnds(t *testing.T) {
 
 	ctx, cancel := context.WithCancel(t.Context())
 	if err := locks.Do(ctx, "k", func(context.Context) error { cancel(); return nil }); err != nil {
-		t.Errorf("the function was done, got %v", err)
+		t.Errorf("the function has returned nil, got %v", err)
 	}
 	release(t, lock(t, locks, "k"))
 }
 
-func severalKeys(t *testing.T, servers *redistest.Deployment) {
+func testSeveralKeys(t *testing.T, servers *deployment) {
 	t.Helper()
 	rdb := servers.Client(t)
-	locks := newLocker(t, rdb)
-	heard := &events{}
-	locks2 := newLocker(t, rdb, core.WithObserver(heard.observe))
+	locks := servers.newLocker(t, rdb)
+	events := &recorder{}
+	recorded := servers.newLocker(t, rdb, core.WithObserver(events.record))
 
-	t.Run("each once, in byte order", func(t *testing.T) {
-		err := locks2.DoAll(t.Context(), []string{"b", "c", "a", "b"}, func(ctx context.Context) error {
-			if n := locked(ctx, rdb, "a", "b", "c"); n != 3 {
+	t.Run("each key is taken once, in byte order", func(t *testing.T) {
+		err := recorded.DoAll(t.Context(), []string{"b", "c", "a", "b"}, func(ctx context.Context) error {
+			if n := servers.locked(ctx, rdb, "a", "b", "c"); n != 3 {
 				t.Errorf("%d keys are locked", n)
 			}
 			if lease, ok := core.FromContext(ctx); !ok || lease.Key() != "b" {
 				t.Errorf("the lease in the context is of %q, want that of the first key", lease.Key())
 			}
-			// Each of them counts as held.
-			return locks2.DoAll(ctx, []string{"c", "a", "b"}, func(context.Context) error { return nil })
+			// A nested call finds each key held.
+			return recorded.DoAll(ctx, []string{"c", "a", "b"}, func(context.Context) error { return nil })
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		var taken []string
-		for _, e := range heard.of(core.Acquired) {
+		for _, e := range events.of(core.Acquired) {
 			taken = append(taken, e.Key.Raw())
 		}
-		if !slices.Equal(taken, []string{"a", "b", "c"}) || len(heard.of(core.Released)) != 3 {
-			t.Errorf("taken %v, released %v", taken, heard.of(core.Released))
+		if !slices.Equal(taken, []string{"a", "b", "c"}) || len(events.of(core.Released)) != 3 {
+			t.Errorf("taken %v, released %v", taken, events.of(core.Released))
 		}
-		if n := locked(t.Context(), rdb, "a", "b", "c"); n != 0 {
-			t.Errorf("%d keys are left", n)
+		if n := servers.locked(t.Context(), rdb, "a", "b", "c"); n != 0 {
+			t.Errorf("%d keys are still locked", n)
 		}
 	})
 
-	t.Run("a failure frees the rest, within one wait", func(t *testing.T) {
+	t.Run("a timeout releases the other keys", func(t *testing.T) {
 		busy := lock(t, locks, "c")
 		begun := time.Now()
-		err := locks2.With(core.WithWait(time.Second)).DoAll(t.Context(), []string{"a", "b", "c"}, func(context.Context) error {
+		err := recorded.With(core.WithWait(300*time.Millisecond)).DoAll(t.Context(), []string{"a", "b", "c"}, func(context.Context) error {
 			t.Error("ran")
 			return nil
 		})
 		wantError(t, err, core.ErrWaitTimeout)
-		if took := time.Since(begun); took > 10*time.Second {
+		if took := time.Since(begun); took > 10*time.Second { // one wait, and a busy machine
 			t.Errorf("took %v", took)
 		}
-		if locked(t.Context(), rdb, "a", "b") != 0 {
-			t.Error("keys are left")
+		if servers.locked(t.Context(), rdb, "a", "b") != 0 {
+			t.Error("the other keys are still locked")
 		}
 		release(t, busy)
 	})
 
-	t.Run("both directions", func(t *testing.T) {
+	t.Run("opposite orders of keys do not deadlock", func(t *testing.T) {
 		var group sync.WaitGroup
 		for i := range 40 {
 			group.Go(func() {
@@ -106,7 +106,7 @@ func severalKeys(t *testing.T, servers *redistest.Deployment) {
 				if i%2 == 0 {
 					keys = []string{"b", "a"}
 				}
-				if err := []*core.Locker{locks, locks2}[i/2%2].DoAll(t.Context(), keys, func(context.Context) error { return nil }); err != nil {
+				if err := []*core.Locker{locks, recorded}[i/2%2].DoAll(t.Context(), keys, func(context.Context) error { return nil }); err != nil {
 					t.Error(err)
 				}
 			})
@@ -115,16 +115,22 @@ func severalKeys(t *testing.T, servers *redistest.Deployment) {
 	})
 }
 
-// locked counts those of the keys that are locked.
-func locked(ctx context.Context, rdb redis.UniversalClient, keys ...string) (n int64) {
-	for _, key := range keys { // one by one: they need not share a slot
-		n += rdb.Exists(ctx, "reqlock:"+key).Val()
+// locked returns how many of the keys are locked.
+func (d *deployment) locked(ctx context.Context, rdb redis.UniversalClient, keys ...string) (n int64) {
+	for _, key := range keys { // each by a command of its own, because they may be in several slots
+		n += rdb.Exists(ctx, d.name(key)).Val()
 	}
 	return n
 }
 
+// locked returns how many of the keys are locked under the default prefix.
+func locked(ctx context.Context, rdb redis.UniversalClient, keys ...string) int64 {
+	return (&deployment{prefix: "reqlock:"}).locked(ctx, rdb, keys...)
+}
+
 //faults:row 44
-func TestNestedUseOfTheSameKey(t *testing.T) {
+func TestNestedLockSharesTheLock(t *testing.T) {
+	t.Parallel()
 	rdb := newEmbedded(t)
 	locks := newLocker(t, rdb)
 	other := newLocker(t, rdb)
@@ -136,10 +142,10 @@ func TestNestedUseOfTheSameKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	if inner.Token() != outer.Token() || inner.Key() != "k" || !inner.ValidUntil().Equal(outer.ValidUntil()) {
-		t.Error("the inner lease is not the outer one")
+		t.Error("the inner lease does not share the lock of the outer lease")
 	}
 	if got, _ := core.FromContext(inner.Context()); got != inner {
-		t.Error("the context has another lease")
+		t.Error("the context carries another lease")
 	}
 	release(t, inner)
 	if rdb.Get(t.Context(), "reqlock:k").Val() != outer.Token() {
@@ -147,62 +153,85 @@ func TestNestedUseOfTheSameKey(t *testing.T) {
 	}
 	between := lock(t, locks, "between")
 	deep, err := locks.TryLock(context.WithoutCancel(between.Context()), "k")
-	wantError(t, err, core.ErrBusy) // between was not locked under the outer lease
+	wantError(t, err, core.ErrBusy) // between is not nested in the outer lease
 	release(t, deep)
 	release(t, between)
 	_, err = other.TryLock(ctx, "k")
-	wantError(t, err, core.ErrBusy) // another Locker is another process
+	wantError(t, err, core.ErrBusy) // another Locker counts as another process
 
 	release(t, outer)
 	again, err := locks.Lock(context.WithoutCancel(ctx), "k")
 	if err != nil || again.Token() == outer.Token() {
-		t.Errorf("after the outer lease it locks anew: %v", err)
+		t.Errorf("a lock after the release of the outer lease: %v", err)
 	}
 	release(t, again)
 }
 
-func TestANilLeaseDoesNothing(t *testing.T) {
+func TestNilLeaseDoesNothing(t *testing.T) {
+	t.Parallel()
 	var lease *core.Lease
 	if lease.Key() != "" || lease.Token() != "" || !lease.ValidUntil().IsZero() || lease.Context() == nil ||
 		lease.Extend(t.Context(), time.Second) != nil || lease.Release(t.Context()) != nil {
-		t.Error("a nil lease did something")
+		t.Error("a method of a nil lease has an effect")
 	}
 }
 
-func TestALeaseIsSafeForConcurrentUse(t *testing.T) {
-	locks := newLocker(t, newEmbedded(t))
+// Several goroutines extend and release one lease. Each call either finds the lease alive
+// or reports its end, and the lock is released once.
+func TestLeaseIsSafeForConcurrentUse(t *testing.T) {
+	t.Parallel()
+	events := &recorder{}
+	rdb := newEmbedded(t)
+	locks := newLocker(t, rdb, core.WithObserver(events.record))
 	lease := lock(t, locks, "k")
+	token := lease.Token()
 	var group sync.WaitGroup
 	for range 8 {
 		group.Go(func() {
-			_, _, _ = lease.Key(), lease.Token(), lease.ValidUntil()
-			_ = lease.Extend(t.Context(), time.Second)
-			_ = lease.Context().Err()
-			_ = lease.Release(t.Context())
+			if lease.Key() != "k" || lease.Token() != token || !lease.ValidUntil().After(time.Now()) {
+				t.Errorf("key %q, valid until %v", lease.Key(), lease.ValidUntil())
+			}
+			if err := lease.Extend(t.Context(), time.Minute); err != nil && !errors.Is(err, core.ErrLost) {
+				t.Errorf("extend: %v", err)
+			}
+			if err := lease.Release(t.Context()); err != nil {
+				t.Errorf("release: %v", err)
+			}
+			if lease.Context().Err() == nil {
+				t.Error("the context has not ended with the lease")
+			}
+			if err := lease.Extend(t.Context(), time.Minute); !errors.Is(err, core.ErrLost) {
+				t.Errorf("extend after the release: %v", err)
+			}
 		})
 	}
 	group.Wait()
-	release(t, lease)
-	release(t, lock(t, locks, "k"))
+	if released := events.of(core.Released); len(released) != 1 || released[0].Err != nil {
+		t.Errorf("released: %+v", released)
+	}
+	if locked(t.Context(), rdb, "k") != 0 {
+		t.Error("the key is still locked")
+	}
 }
 
-func extendLivesLonger(t *testing.T, servers *redistest.Deployment) {
+func testExtend(t *testing.T, servers *deployment) {
 	t.Helper()
 	rdb := servers.Client(t)
-	lease := lock(t, newLocker(t, rdb, core.WithRenewal(false)), "k")
+	lease := lock(t, servers.newLocker(t, rdb, core.WithRenewal(false)), "k")
 	if err := lease.Extend(t.Context(), 0); err == nil {
-		t.Error("a TTL of nothing is no error")
+		t.Error("a TTL of 0 is accepted")
 	}
 	if err := lease.Extend(t.Context(), time.Minute); err != nil {
 		t.Error(err)
 	}
-	if left := time.Until(lease.ValidUntil()); left < 50*time.Second || rdb.PTTL(t.Context(), "reqlock:k").Val() < 50*time.Second {
+	if left := time.Until(lease.ValidUntil()); left < 50*time.Second || rdb.PTTL(t.Context(), servers.name("k")).Val() < 50*time.Second {
 		t.Errorf("%v left", left)
 	}
 	release(t, lease)
 }
 
-func TestTheLongestHoldEndsTheContext(t *testing.T) {
+func TestMaxHoldEndsTheContext(t *testing.T) {
+	t.Parallel()
 	locks := newLocker(t, newEmbedded(t), core.WithMaxHold(20*time.Millisecond))
 	err := locks.Do(t.Context(), "k", func(ctx context.Context) error {
 		<-ctx.Done()
@@ -213,12 +242,13 @@ func TestTheLongestHoldEndsTheContext(t *testing.T) {
 }
 
 //faults:row 42: only where it was chosen
-func TestFailOpenIsForFaultsAlone(t *testing.T) {
+func TestFailOpenIsForFaultsOnly(t *testing.T) {
+	t.Parallel()
 	mini := miniredis.RunT(t)
 	rdb := redis.NewClient(&redis.Options{Addr: mini.Addr(), DialerRetries: 1})
 	t.Cleanup(func() { _ = rdb.Close() })
-	heard := &events{}
-	locks := newLocker(t, rdb, core.WithFailOpen(true), core.WithObserver(heard.observe), core.WithWait(0))
+	events := &recorder{}
+	locks := newLocker(t, rdb, core.WithFailOpen(true), core.WithObserver(events.record), core.WithWait(0))
 	run := func(ctx context.Context) (ran bool, err error) {
 		err = locks.Do(ctx, "k", func(ctx context.Context) error {
 			_, locked := core.FromContext(ctx)
@@ -233,17 +263,17 @@ func TestFailOpenIsForFaultsAlone(t *testing.T) {
 		t.Errorf("contention: ran %v, %v", ran, err)
 	}
 	release(t, lease)
-	gone, cancel := context.WithCancel(t.Context())
+	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if ran, err := run(gone); ran || err == nil {
-		t.Errorf("a caller that is gone: ran %v, %v", ran, err)
+	if ran, err := run(ended); ran || err == nil {
+		t.Errorf("a caller with a context that has ended: ran %v, %v", ran, err)
 	}
 	mini.Close()
 	if ran, err := run(t.Context()); !ran || err != nil {
 		t.Errorf("fault: ran %v, %v", ran, err)
 	}
-	if got := heard.of(core.Unlocked); len(got) != 1 || !errors.Is(got[0].Err, core.ErrUnavailable) {
-		t.Errorf("the observer heard %v", got)
+	if got := events.of(core.Unlocked); len(got) != 1 || !errors.Is(got[0].Err, core.ErrUnavailable) {
+		t.Errorf("unlocked: %v", got)
 	}
 	_, err := locks.Lock(t.Context(), "k")
 	wantError(t, err, core.ErrUnavailable)

@@ -8,9 +8,11 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 func TestEnter(t *testing.T) {
+	t.Parallel()
 	rdb := newEmbedded(t)
 	locks := newLocker(t, rdb)
 	key := field("id")
@@ -26,9 +28,9 @@ func TestEnter(t *testing.T) {
 	outside, nothing, err := core.Enter(t.Context(), locks, form{"id": "42"}, key)
 	wantError(t, err, core.ErrBusy)
 	if errors.Is(err, core.ErrWaitTimeout) {
-		t.Errorf("it has waited: %v", err)
+		t.Errorf("Enter has waited: %v", err)
 	}
-	nothing() // never nil
+	nothing() // is never nil
 	if outside != t.Context() {
 		t.Error("a refused request has another context")
 	}
@@ -40,6 +42,7 @@ func TestEnter(t *testing.T) {
 }
 
 func TestEnterWithoutALock(t *testing.T) {
+	t.Parallel()
 	locks := newLocker(t, newEmbedded(t))
 	own := errors.New("own")
 	for name, test := range map[string]struct {
@@ -53,8 +56,8 @@ func TestEnterWithoutALock(t *testing.T) {
 		"bad":                {"!bad", []core.KeyFunc[form]{field("id")}, core.ErrInvalidKey},
 		"second has no key":  {"42", []core.KeyFunc[form]{field("id"), field("other")}, core.ErrNoKey},
 		"an error of theirs": {"42", []core.KeyFunc[form]{func(form) (string, error) { return "", own }}, own},
-		"never both": {"42", []core.KeyFunc[form]{field("id"), func(form) (string, error) {
-			return "x", own // an error counts, whatever comes with it
+		"a key and an error": {"42", []core.KeyFunc[form]{field("id"), func(form) (string, error) {
+			return "x", own
 		}}, own},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -68,7 +71,7 @@ func TestEnterWithoutALock(t *testing.T) {
 			}
 		})
 	}
-	lease := lock(t, locks, "42") // none of them left its lock behind
+	lease := lock(t, locks, "42") // none of the calls has left a lock
 	release(t, lease)
 
 	ctx, done, err := core.Enter(t.Context(), locks, form{"id": "42", "b": "!skip"}, field("b"), field("id"))
@@ -78,7 +81,8 @@ func TestEnterWithoutALock(t *testing.T) {
 	done()
 }
 
-func TestEnterWaitsAsLongAsToldTo(t *testing.T) {
+func TestEnterWaitsForWithWait(t *testing.T) {
+	t.Parallel()
 	locks := newLocker(t, newEmbedded(t))
 	lease := lock(t, locks, "42")
 	_, _, err := core.Enter(t.Context(), locks.With(core.WithWait(time.Millisecond)), form{"id": "42"}, field("id"))
@@ -95,13 +99,13 @@ func TestEnterWaitsAsLongAsToldTo(t *testing.T) {
 	}
 	defer func() {
 		if recover() == nil {
-			t.Error("no key function is no panic")
+			t.Error("Enter without a key function does not panic")
 		}
 	}()
 	_, _, _ = core.Enter[form](t.Context(), locks, nil)
 }
 
-func TestALossEndsTheContextOfAllKeys(t *testing.T) {
+func TestLossOfOneKeyEndsTheContext(t *testing.T) {
 	t.Parallel()
 	rdb := newEmbedded(t)
 	locks := newLocker(t, rdb, core.WithTTL(2*time.Second), core.WithWait(20*time.Second))
@@ -115,17 +119,17 @@ func TestALossEndsTheContextOfAllKeys(t *testing.T) {
 	wantError(t, context.Cause(ctx), core.ErrLost)
 }
 
-func TestALeaseLostWhileWaitingForTheNextKeyIsNotTheCallersDoing(t *testing.T) {
+func TestLossDuringWaitForNextKeyIsWaitTimeout(t *testing.T) {
 	t.Parallel()
 	rdb := newEmbedded(t)
-	heard := &events{}
-	locks := newLocker(t, rdb, core.WithTTL(2*time.Second), core.WithObserver(heard.observe))
+	events := &recorder{}
+	locks := newLocker(t, rdb, core.WithTTL(2*time.Second), core.WithObserver(events.record))
 	busy := lock(t, locks, "2")
 	result := make(chan error, 1)
 	go func() {
 		result <- locks.DoAll(t.Context(), []string{"1", "2"}, func(context.Context) error { return nil })
 	}()
-	await(t, "it waits for the second key", func() bool { return len(heard.of(core.Waiting)) == 1 })
+	suite.Eventually(t, "the request waits for the second key", func() bool { return len(events.of(core.Waiting)) == 1 })
 	rdb.Del(t.Context(), "reqlock:1")
 	err := <-result
 	wantError(t, err, core.ErrWaitTimeout)
@@ -135,9 +139,10 @@ func TestALeaseLostWhileWaitingForTheNextKeyIsNotTheCallersDoing(t *testing.T) {
 	release(t, busy)
 }
 
-// The end of a lease that the request holds already is not the end of its
-// client, and no fault of Redis: nothing runs unlocked for it.
-func TestALeaseThatEndsWhileWaitingForAnother(t *testing.T) {
+// The request waits under a lease, and that lease ends. This is neither the end of the
+// caller's context nor a fault of Redis, so the request does not run unlocked.
+func TestEndOfLeaseDuringWaitForAnotherIsWaitTimeout(t *testing.T) {
+	t.Parallel()
 	locks := newLocker(t, newEmbedded(t), core.WithFailOpen(true), core.WithWait(time.Minute))
 	busy := lock(t, locks, "b")
 	short := locks.With(core.WithMaxHold(20 * time.Millisecond))
@@ -175,19 +180,21 @@ func TestALeaseThatEndsWhileWaitingForAnother(t *testing.T) {
 	release(t, busy)
 }
 
-func TestEnterFailsOpenAndSaysSo(t *testing.T) {
+func TestEnterFailsOpenAndReportsIt(t *testing.T) {
+	t.Parallel()
 	rdb := newEmbedded(t)
-	heard := &events{}
-	locks := newLocker(t, rdb, core.WithFailOpen(true), core.WithObserver(heard.observe))
+	events := &recorder{}
+	locks := newLocker(t, rdb, core.WithFailOpen(true), core.WithObserver(events.record))
 	_ = rdb.Close()
 	ctx, done, err := core.Enter(t.Context(), locks, form{"a": "1"}, field("a"))
 	done()
-	if err != nil || ctx != t.Context() || len(heard.of(core.Unlocked)) != 1 {
-		t.Errorf("got %v; heard %v", err, heard.of(core.Unlocked))
+	if err != nil || ctx != t.Context() || len(events.of(core.Unlocked)) != 1 {
+		t.Errorf("got %v; unlocked: %v", err, events.of(core.Unlocked))
 	}
 }
 
-func TestARequestThatIsOverDoesNotRunUnlocked(t *testing.T) {
+func TestCanceledRequestDoesNotRunUnlocked(t *testing.T) {
+	t.Parallel()
 	_, proxy, rdb := behindProxy(t)
 	locks := newLocker(t, rdb, core.WithFailOpen(true), core.WithCommandTimeout(10*time.Second), core.WithTTL(time.Minute))
 	_, held := proxy.HoldCommand(redistest.Named("SET"))
@@ -197,7 +204,7 @@ func TestARequestThatIsOverDoesNotRunUnlocked(t *testing.T) {
 		cancel()
 	}()
 	err := locks.Do(ctx, "k", func(context.Context) error {
-		t.Error("ran for a request that is over")
+		t.Error("ran for a canceled request")
 		return nil
 	})
 	wantError(t, err, context.Canceled, core.ErrUnavailable)

@@ -15,51 +15,52 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-// An errorReply is an error that a real server was made to say.
+// An errorReply is a state of a real server in which it replies with an error.
 type errorReply struct {
 	args   []string
 	client func(*redis.Options)
-	// admin changes the options of the client that spoils and mends the server; nil nothing.
+	// admin changes the options of the client that breaks and repairs the server, unless nil.
 	admin func(*redis.Options)
-	// spoil makes the server say it, and returns what makes it well again.
-	spoil func(t *testing.T, admin *redis.Client) (mend func())
-	// lasts is true of what a server does not outgrow: nobody waits for it.
+	// breakServer makes the server reply with the error. repair ends that.
+	breakServer func(t *testing.T, admin *redis.Client) (repair func())
+	// lasts is true if the server does not recover by itself. Then waiters do not wait.
 	lasts bool
 }
 
 var errorReplies = map[string]errorReply{
-	"READONLY":    {spoil: command("REPLICAOF 127.0.0.1 1", "REPLICAOF NO ONE")},
-	"MASTERDOWN":  {args: []string{"--replica-serve-stale-data", "no", "--replica-read-only", "no"}, spoil: command("REPLICAOF 127.0.0.1 1", "REPLICAOF NO ONE")},
-	"NOREPLICAS":  {spoil: command("CONFIG SET min-replicas-to-write 1", "CONFIG SET min-replicas-to-write 0")},
-	"CLUSTERDOWN": {args: []string{"--cluster-enabled", "yes"}, spoil: command("", "CLUSTER ADDSLOTSRANGE 0 16383")},
+	"READONLY":    {breakServer: command("REPLICAOF 127.0.0.1 1", "REPLICAOF NO ONE")},
+	"MASTERDOWN":  {args: []string{"--replica-serve-stale-data", "no", "--replica-read-only", "no"}, breakServer: command("REPLICAOF 127.0.0.1 1", "REPLICAOF NO ONE")},
+	"NOREPLICAS":  {breakServer: command("CONFIG SET min-replicas-to-write 1", "CONFIG SET min-replicas-to-write 0")},
+	"CLUSTERDOWN": {args: []string{"--cluster-enabled", "yes"}, breakServer: command("", "CLUSTER ADDSLOTSRANGE 0 16383")},
 	"LOADING": {
-		args:  []string{"--enable-debug-command", "yes", "--rdbcompression", "no", "--loading-process-events-interval-bytes", "1024"},
-		spoil: loading,
+		args:        []string{"--enable-debug-command", "yes", "--rdbcompression", "no", "--loading-process-events-interval-bytes", "1024"},
+		breakServer: loading,
 	},
 	"BUSY": {
-		args:  []string{"--busy-reply-threshold", "20"},
-		admin: func(o *redis.Options) { o.ReadTimeout = -1 }, // or it would send the script again
-		spoil: busy,
+		args:        []string{"--busy-reply-threshold", "20"},
+		admin:       func(o *redis.Options) { o.ReadTimeout = -1 }, // otherwise the client would send the script again
+		breakServer: busy,
 	},
-	"OOM":     {lasts: true, spoil: command("CONFIG SET maxmemory 1", "CONFIG SET maxmemory 0")},
-	"MISCONF": {lasts: true, args: []string{"--save", "3600 1", "--enable-protected-configs", "yes"}, spoil: unableToSave},
-	"NOPERM":  {lasts: true, spoil: command("ACL SETUSER default -set", "ACL SETUSER default +set")},
-	"NOAUTH":  {lasts: true, args: []string{"--requirepass", "secret"}, client: as("", ""), spoil: command("", "CONFIG SET requirepass ''")},
+	"OOM":     {lasts: true, breakServer: command("CONFIG SET maxmemory 1", "CONFIG SET maxmemory 0")},
+	"MISCONF": {lasts: true, args: []string{"--save", "3600 1", "--enable-protected-configs", "yes"}, breakServer: unableToSave},
+	"NOPERM":  {lasts: true, breakServer: command("ACL SETUSER default -set", "ACL SETUSER default +set")},
+	"NOAUTH":  {lasts: true, args: []string{"--requirepass", "secret"}, client: as("", ""), breakServer: command("", "CONFIG SET requirepass ''")},
 }
 
-// Each error that a server says instead of an answer is a fault and never
-// contention. Who may wait outlasts those that pass, and is refused at once for
-// the others; when the server is well again, so is the lock.
+// Each error reply of a server is a fault, and never contention. If the server recovers by
+// itself, a waiter waits until then. Otherwise the waiter is refused at once. Once the
+// server has recovered, locks work again.
 //
 //faults:row 19: READONLY, MASTERDOWN, NOREPLICAS, CLUSTERDOWN, LOADING
 //faults:row 20: BUSY, OOM, MISCONF, NOPERM, NOAUTH
-//faults:row 25: a replica is asked and says READONLY
-func TestAnErrorReplyIsAFaultAndNotContention(t *testing.T) {
+//faults:row 25: a replica replies READONLY
+func TestErrorReplyIsAFaultAndNotContention(t *testing.T) {
 	t.Parallel()
-	for says, reply := range errorReplies {
-		t.Run(says, func(t *testing.T) {
+	for prefix, reply := range errorReplies {
+		t.Run(prefix, func(t *testing.T) {
 			t.Parallel()
 			server := redistest.Start(t, reply.args...)
 			client := func(configure func(*redis.Options)) *redis.Client {
@@ -69,19 +70,19 @@ func TestAnErrorReplyIsAFaultAndNotContention(t *testing.T) {
 				return server.Client(t, configure)
 			}
 			admin, locks := client(reply.admin), newLocker(t, client(reply.client))
-			mend := reply.spoil(t, admin)
+			repair := reply.breakServer(t, admin)
 
 			_, err := locks.TryLock(t.Context(), "k")
-			wantErrorReply(t, err, says)
+			wantErrorReply(t, err, prefix)
 			if reply.lasts {
 				begun := time.Now()
 				_, err = locks.With(core.WithWait(time.Minute)).Lock(t.Context(), "k")
-				wantErrorReply(t, err, says)
-				if took := time.Since(begun); took > 30*time.Second {
-					t.Errorf("refused after %v, to the end of a wait that cannot help", took)
+				wantErrorReply(t, err, prefix)
+				if took := time.Since(begun); took > 30*time.Second { // half of the wait, for a busy machine
+					t.Errorf("the waiter was refused after %v", took)
 				}
-				mend()
-				await(t, "the lock is well again", func() bool {
+				repair()
+				suite.Eventually(t, "locks work again", func() bool {
 					return locks.Do(t.Context(), "k", func(context.Context) error { return nil }) == nil
 				})
 				return
@@ -91,57 +92,57 @@ func TestAnErrorReplyIsAFaultAndNotContention(t *testing.T) {
 				served <- locks.With(core.WithWait(time.Minute)).Do(t.Context(), "k", func(context.Context) error { return nil })
 			}()
 			_, err = locks.TryLock(t.Context(), "another")
-			wantErrorReply(t, err, says)
-			mend()
+			wantErrorReply(t, err, prefix)
+			repair()
 			if err := <-served; err != nil {
-				t.Errorf("a waiter did not outlast it: %v", err)
+				t.Errorf("the waiter did not wait for the recovery: %v", err)
 			}
 		})
 	}
 }
 
-// wantErrorReply fails the test unless a request is told of a fault, because of
-// what the server said.
-func wantErrorReply(t *testing.T, err error, says string) {
+// wantErrorReply fails the test unless err is a fault that wraps an error reply with this
+// prefix.
+func wantErrorReply(t *testing.T, err error, prefix string) {
 	t.Helper()
 	wantError(t, err, core.ErrUnavailable)
 	var reply redis.Error
-	if errors.Is(err, core.ErrBusy) || !errors.As(err, &reply) || !strings.HasPrefix(reply.Error(), says) {
-		t.Errorf("got %v, want %s", err, says)
+	if errors.Is(err, core.ErrBusy) || !errors.As(err, &reply) || !strings.HasPrefix(reply.Error(), prefix) {
+		t.Errorf("got %v, want %s", err, prefix)
 	}
 	if outcome, _ := core.OutcomeOf(err); outcome.HTTP != http.StatusServiceUnavailable || outcome.Code != "unavailable" || outcome.RetryAfter <= 0 {
-		t.Errorf("%v is answered %+v", err, outcome)
+		t.Errorf("%v has the outcome %+v", err, outcome)
 	}
 }
 
-// command sends a command to spoil a server, and one to mend it. A server whose
-// args spoil it needs none.
-func command(spoils, mends string) func(*testing.T, *redis.Client) func() {
+// command returns a function that breaks a server by one command and repairs it by another.
+// A server that is broken by its args needs no first command.
+func command(breaks, repairs string) func(*testing.T, *redis.Client) func() {
 	send := func(t *testing.T, admin *redis.Client, text string) {
 		t.Helper()
 		if text == "" {
 			return
 		}
-		var words []any
-		for _, word := range strings.Fields(text) {
-			words = append(words, strings.Trim(word, "'"))
+		var args []any
+		for _, arg := range strings.Fields(text) {
+			args = append(args, strings.Trim(arg, "'"))
 		}
-		if err := admin.Do(t.Context(), words...).Err(); err != nil {
+		if err := admin.Do(t.Context(), args...).Err(); err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
 	}
 	return func(t *testing.T, admin *redis.Client) func() {
 		t.Helper()
-		send(t, admin, spoils)
+		send(t, admin, breaks)
 		return func() {
 			t.Helper()
-			send(t, admin, mends)
+			send(t, admin, repairs)
 		}
 	}
 }
 
-// loading has a server load its data for as long as it takes to be told not to
-// rest after each key.
+// loading makes a server load its data slowly, with a pause after each key. repair ends the
+// pauses.
 func loading(t *testing.T, admin *redis.Client) func() {
 	t.Helper()
 	_, err := admin.Pipelined(t.Context(), func(p redis.Pipeliner) error {
@@ -157,9 +158,9 @@ func loading(t *testing.T, admin *redis.Client) func() {
 	reloaded := make(chan struct{})
 	go func() {
 		defer close(reloaded)
-		_ = admin.Do(context.Background(), "DEBUG", "RELOAD").Err() // its reply may be waited for in vain
+		_ = admin.Do(context.Background(), "DEBUG", "RELOAD").Err() // its reply may never come
 	}()
-	await(t, "the server loads", func() bool {
+	suite.Eventually(t, "the server loads", func() bool {
 		err := admin.Get(t.Context(), "loaded:0").Err()
 		return err != nil && strings.HasPrefix(err.Error(), "LOADING")
 	})
@@ -170,7 +171,7 @@ func loading(t *testing.T, admin *redis.Client) func() {
 	}
 }
 
-// busy has a server run somebody's script until it is told to end it.
+// busy makes a server run a script that does not end. repair kills the script.
 func busy(t *testing.T, admin *redis.Client) func() {
 	t.Helper()
 	ended := make(chan struct{})
@@ -178,7 +179,7 @@ func busy(t *testing.T, admin *redis.Client) func() {
 		defer close(ended)
 		_ = admin.Eval(context.Background(), "while true do end", nil).Err()
 	}()
-	await(t, "the server is busy", func() bool {
+	suite.Eventually(t, "the server is busy", func() bool {
 		err := admin.Ping(t.Context()).Err()
 		return err != nil && strings.HasPrefix(err.Error(), "BUSY")
 	})
@@ -191,7 +192,7 @@ func busy(t *testing.T, admin *redis.Client) func() {
 	}
 }
 
-// unableToSave takes away the folder in which a server saves its data.
+// unableToSave removes the folder in which a server saves its data.
 func unableToSave(t *testing.T, admin *redis.Client) func() {
 	t.Helper()
 	folder := filepath.Join(t.TempDir(), "gone")
@@ -205,7 +206,7 @@ func unableToSave(t *testing.T, admin *redis.Client) func() {
 	if err := admin.BgSave(t.Context()).Err(); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "the save has failed", func() bool {
+	suite.Eventually(t, "the save has failed", func() bool {
 		return strings.Contains(admin.Info(t.Context(), "persistence").Val(), "rdb_last_bgsave_status:err")
 	})
 	return func() {

@@ -10,73 +10,85 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/core/locktest"
 )
 
 func TestEventsOfALock(t *testing.T) {
 	t.Parallel()
-	const ttl = 2 * time.Second // whose lease is told to be held for long after three of them
-	heard, again := &events{}, &events{}
-	rdb := newEmbedded(t)
-	locks := newLocker(t, rdb, core.WithTTL(ttl), core.WithObserver(heard.observe), core.WithObserver(again.observe))
+	synctest.Test(t, func(t *testing.T) {
+		const ttl = 2 * time.Second // HeldLong comes after three TTLs
+		events, second := &recorder{}, &recorder{}
+		locks := locktest.New(t, core.WithTTL(ttl), core.WithObserver(events.record), core.WithObserver(second.record))
 
-	lease := lock(t, locks, "k")
-	_, err := locks.TryLock(t.Context(), "k")
-	wantError(t, err, core.ErrBusy)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		release(t, lock(t, locks, "k"))
-	}()
-	await(t, "one waits", func() bool { return len(heard.of(core.Waiting)) == 1 })
-	await(t, "a renewal", func() bool { return len(heard.of(core.Renewed)) > 0 })
-	await(t, "a long hold", func() bool { return len(heard.of(core.HeldLong)) == 1 })
-	release(t, lease)
-	<-done
+		lease := lock(t, locks.Locker, "k")
+		_, err := locks.TryLock(t.Context(), "k")
+		wantError(t, err, core.ErrBusy)
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			release(t, lock(t, locks.Locker, "k"))
+		}()
+		locks.AwaitWaiting("k", 1)
+		time.Sleep(4 * ttl)
+		if len(events.of(core.Waiting)) != 1 || len(events.of(core.Renewed)) == 0 {
+			t.Errorf("waiting: %+v, renewed: %+v", events.of(core.Waiting), events.of(core.Renewed))
+		}
+		if long := events.of(core.HeldLong); len(long) != 1 || long[0].Held < 3*ttl {
+			t.Errorf("held long: %+v", long)
+		}
+		release(t, lease)
+		<-done
+		synctest.Wait() // the observer has received all events
 
-	acquired := heard.of(core.Acquired)
-	if len(acquired) != 2 || acquired[0].Queued || acquired[0].Handover != core.Free || acquired[0].Waited > time.Minute ||
-		!acquired[1].Queued || acquired[1].Handover != core.Passed || acquired[1].Waited < ttl {
-		t.Errorf("acquired: %+v", acquired)
-	}
-	if refused := heard.of(core.Refused); len(refused) != 1 || refused[0].Queued {
-		t.Errorf("refused: %+v", refused)
-	} else {
-		wantError(t, refused[0].Err, core.ErrBusy)
-	}
-	// Two holders told of them, each in a goroutine of its own: the receiver may have been the first.
-	released := heard.of(core.Released)
-	slices.SortFunc(released, func(a, b core.Event) int { return cmp.Compare(b.Held, a.Held) })
-	if len(released) != 2 || released[0].Held < 3*ttl || released[0].Err != nil || released[1].Err != nil {
-		t.Errorf("released: %+v", released)
-	}
-	if long := heard.of(core.HeldLong); long[0].Held < 3*ttl {
-		t.Errorf("held long: %+v", long)
-	}
-	if len(again.of(core.Acquired)) != 2 {
-		t.Error("the second observer was not told")
-	}
+		acquired := events.of(core.Acquired)
+		if len(acquired) != 2 || acquired[0].Queued || acquired[0].Handover != core.Free || acquired[0].Waited > ttl ||
+			!acquired[1].Queued || acquired[1].Handover != core.Passed || acquired[1].Waited != 4*ttl {
+			t.Errorf("acquired: %+v", acquired)
+		}
+		if refused := events.of(core.Refused); len(refused) != 1 || refused[0].Queued {
+			t.Errorf("refused: %+v", refused)
+		} else {
+			wantError(t, refused[0].Err, core.ErrBusy)
+		}
+		// Each holder reports its release on a goroutine of its own, in any order.
+		released := events.of(core.Released)
+		slices.SortFunc(released, func(a, b core.Event) int { return cmp.Compare(b.Held, a.Held) })
+		if len(released) != 2 || released[0].Held != 4*ttl || released[0].Err != nil || released[1].Err != nil {
+			t.Errorf("released: %+v", released)
+		}
+		if len(second.of(core.Acquired)) != 2 {
+			t.Error("the second observer received no events")
+		}
 
-	lease = lock(t, locks, "k")
-	rdb.Del(t.Context(), "reqlock:k")
-	<-lease.Context().Done()
-	await(t, "the loss", func() bool { return len(heard.of(core.Lost)) == 1 })
-	wantError(t, heard.of(core.Lost)[0].Err, core.ErrLost)
-	wantError(t, lease.Release(t.Context()), core.ErrLost)
-	if released := heard.of(core.Released); len(released) != 3 {
-		t.Errorf("released: %+v", released)
-	} else {
-		wantError(t, released[2].Err, core.ErrLost)
-	}
+		lease = lock(t, locks.Locker, "k")
+		locks.Expire("k")
+		<-lease.Context().Done()
+		synctest.Wait()
+		lost := events.of(core.Lost)
+		if len(lost) != 1 {
+			t.Fatalf("lost: %+v", lost)
+		}
+		wantError(t, lost[0].Err, core.ErrLost)
+		wantError(t, lease.Release(t.Context()), core.ErrLost)
+		// Expire takes and releases a lock of its own. Its event is the third one.
+		if released := events.of(core.Released); len(released) != 4 {
+			t.Errorf("released: %+v", released)
+		} else {
+			wantError(t, released[3].Err, core.ErrLost)
+		}
+	})
 }
 
-func TestAnEventDoesNotPrintItsKey(t *testing.T) {
-	heard := &events{}
+func TestEventDoesNotPrintItsKey(t *testing.T) {
+	t.Parallel()
+	events := &recorder{}
 	var log bytes.Buffer
 	logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	locks := newLocker(t, newEmbedded(t), core.WithObserver(heard.observe), core.WithObserver(core.SlogObserver(logger)))
+	locks := newLocker(t, newEmbedded(t), core.WithObserver(events.record), core.WithObserver(core.SlogObserver(logger)))
 	const secret = "iban DE02120300000000202051"
 	lease := lock(t, locks, secret)
 	_, _ = locks.TryLock(t.Context(), secret)
@@ -88,9 +100,9 @@ func TestAnEventDoesNotPrintItsKey(t *testing.T) {
 	}
 	release(t, lease)
 
-	event := heard.of(core.Acquired)[0]
+	event := events.of(core.Acquired)[0]
 	if event.Key.Raw() != secret {
-		t.Error("the key is not there when asked for")
+		t.Error("Raw does not return the key")
 	}
 	asJSON, err := json.Marshal(event)
 	if err != nil {
@@ -109,6 +121,7 @@ func TestAnEventDoesNotPrintItsKey(t *testing.T) {
 }
 
 func TestSlogObserver(t *testing.T) {
+	t.Parallel()
 	for kind, want := range map[core.EventKind]string{
 		core.Acquired: "level=DEBUG msg=\"lock acquired\"",
 		core.Waiting:  "level=DEBUG msg=\"lock waiting\"",
@@ -133,7 +146,7 @@ func TestSlogObserver(t *testing.T) {
 		fault := core.Event{Kind: kind, Err: fmt.Errorf("x: %w", core.ErrUnavailable)}
 		log.Reset()
 		observe(fault)
-		if faulty := kind != core.Acquired && kind != core.Waiting && kind != core.Replayed; strings.Contains(log.String(), "WARN") != faulty {
+		if isFault := kind != core.Acquired && kind != core.Waiting && kind != core.Replayed; strings.Contains(log.String(), "WARN") != isFault {
 			t.Errorf("fault in %v: %s", kind, log.String())
 		}
 		log.Reset()
@@ -150,6 +163,7 @@ func TestSlogObserver(t *testing.T) {
 
 //faults:row 41
 func TestCloseDrains(t *testing.T) {
+	t.Parallel()
 	locks := newLocker(t, newEmbedded(t))
 	lease := lock(t, locks, "k")
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)

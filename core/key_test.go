@@ -24,6 +24,7 @@ func field(name string) core.KeyFunc[form] {
 }
 
 func TestKeys(t *testing.T) {
+	t.Parallel()
 	a, b := field("a"), field("b")
 	tests := []struct {
 		name    string
@@ -69,6 +70,7 @@ func TestKeys(t *testing.T) {
 }
 
 func TestKeysPanicAtRegistration(t *testing.T) {
+	t.Parallel()
 	var none core.KeyFunc[form]
 	for name, register := range map[string]func(){
 		"join of nothing":       func() { core.Join[form]() },
@@ -97,6 +99,7 @@ func TestKeysPanicAtRegistration(t *testing.T) {
 }
 
 func TestNamesOfKeys(t *testing.T) {
+	t.Parallel()
 	for name, allowed := range map[string]bool{
 		"a": true, "z": true, "A": true, "Z": true, "a0": true, "a9": true, "x1y": true, "-": true, "_": true, ".": true, "/": true,
 		"": false, "0": false, "9": false, "0a": false, "i": false, "a:": false, // ':' follows '9'

@@ -5,100 +5,114 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-// A kindCase is what comes out the same however Redis is run.
-type kindCase struct {
-	name string
-	run  func(t *testing.T, servers *redistest.Deployment)
+// A deployment is servers that the tests of the package share, and a prefix of keys that
+// belongs to one test.
+type deployment struct {
+	*redistest.Deployment
+	prefix string
 }
 
-// kindCases are in the files of what they are about.
-func kindCases() []kindCase {
-	return []kindCase{
-		{"an attempt", anAttempt},
-		{"an answer is not an attempt", anAnswerIsNotAnAttempt},
-		{"how an attempt ends", howAnAttemptEnds},
-		{"a record lives as long as it is kept", aRecordLivesAsLongAsItIsKept},
-		{"a record lives as long as a lease", aRecordLivesAsLongAsALease},
-		{"duplicates wait for the answer", duplicatesWaitForTheAnswer},
-		{"round trips of an attempt", roundTripsOfAnAttempt},
-		{"an attempt that died", anAttemptThatDied},
-		{"a nested attempt is a part of the outer one", aNestedAttemptIsAPartOfTheOuterOne},
-
-		{"a buffer that is used again after commit", aBufferThatIsUsedAgainAfterCommit},
-		{"a buffer that is used again while it is committed", aBufferThatIsUsedAgainWhileItIsCommitted},
-		{"the next request after an abort that lost its lease", theNextRequestAfterAnAbortThatLostItsLease},
-		{"an abort at shutdown", anAbortAtShutdown},
-		{"retry after of what does not pass", retryAfterOfWhatDoesNotPass},
-		{"a damaged record", aDamagedRecord},
-
-		{"resolve while an attempt runs that has lost its lease", resolveWhileAnAttemptRunsThatHasLostItsLease},
-		{"the number after a rerun that was aborted", theNumberAfterARerunThatWasAborted},
-
-		{"of nine one wins", ofNineOneWins},
-		{"waiters of many processes exclude each other", waitersOfManyProcessesExcludeEachOther},
-		{"a holder that dies frees the key at its TTL", aHolderThatDiesFreesTheKeyAtItsTTL},
-		{"the classic recipe excludes us and is excluded", theClassicRecipeExcludesUsAndIsExcluded},
-		{"we are told when our token is used to release it", weAreToldWhenOurTokenIsUsedToReleaseIt},
-		{"only the head of the line asks Redis", onlyTheHeadOfTheLineAsksRedis},
-
-		{"several keys", severalKeys},
-		{"extend lives longer", extendLivesLonger},
-
-		{"a line that is full refuses at once", aLineThatIsFullRefusesAtOnce},
-		{"a lock is handed from process to process", aLockIsHandedFromProcessToProcess},
-		{"fences rise whatever happens to their counter", fencesRiseWhateverHappensToTheirCounter},
-		{"without fencing no fencing work is done", withoutFencingNoFencingWorkIsDone},
-
-		{"an empty value is anothers", anEmptyValueIsAnothers},
-
-		{"a deadline in the middle of a wait", aDeadlineInTheMiddleOfAWait},
-	}
+// shared returns the servers of the kind that the tests of the package share, with a
+// prefix of the test's own.
+func shared(t *testing.T, kind redistest.Kind) *deployment {
+	t.Helper()
+	return &deployment{redistest.Shared(t, kind), redistest.OwnPrefix()}
 }
 
-// longCases are those that mostly wait. They do so beside each other: each has keys
-// of its own.
-func longCases() []kindCase {
-	return []kindCase{
-		{"a request that runs for longer than its record is kept", aRequestThatRunsForLongerThanItsRecordIsKept},
-		{"a handler that runs three TTLs keeps its lock", aHandlerThatRunsThreeTTLsKeepsItsLock},
-	}
+// newLocker returns a Locker with the prefix of the test.
+func (d *deployment) newLocker(t *testing.T, rdb redis.UniversalClient, opts ...core.Option) *core.Locker {
+	t.Helper()
+	return newLocker(t, rdb, append([]core.Option{core.WithPrefix(d.prefix)}, opts...)...)
 }
 
-// TestOnEachKindOfRedis runs each case on each kind, on servers that the cases
-// share, and which have no data at its beginning.
+// name returns the name in Redis of the lock with this key.
+func (d *deployment) name(key string) string { return d.prefix + key }
+
+// companion returns the name of the queue ("q"), the fence counter ("f") or the record
+// ("r") that belongs to the lock with this key.
+func (d *deployment) companion(key, suffix string) string {
+	return "{" + d.name(key) + "}:" + suffix
+}
+
+// kindCases are the cases that have the same result on each kind of Redis.
+var kindCases = map[string]func(t *testing.T, servers *deployment){
+	"attempt commits and replays":                                testAttempt,
+	"replayed attempt cannot be ended":                           testReplayedAttemptCannotBeEnded,
+	"endings of an attempt":                                      testEndingsOfAnAttempt,
+	"record lives for its retention":                             testRecordLivesForItsRetention,
+	"record lives at least as long as the lease":                 testRecordLivesAsLongAsTheLease,
+	"duplicates wait for the answer":                             testDuplicatesWaitForTheAnswer,
+	"round trips of an attempt":                                  testRoundTripsOfAnAttempt,
+	"attempt that died":                                          testAttemptThatDied,
+	"nested attempt is part of the outer attempt":                testNestedAttemptIsPartOfTheOuter,
+	"attempt that outlives the retention of its record":          testAttemptOutlivesRetention,
+	"buffer is reused after commit":                              testBufferIsReusedAfterCommit,
+	"buffer is reused during commit":                             testBufferIsReusedDuringCommit,
+	"request runs after an abort that lost its lease":            testRequestAfterAbortThatLostItsLease,
+	"abort at shutdown":                                          testAbortAtShutdown,
+	"no RetryAfter where a retry does not help":                  testNoRetryAfterWhereRetryDoesNotHelp,
+	"damaged record":                                             testDamagedRecord,
+	"resolve during an attempt that has lost its lease":          testResolveDuringAttemptThatLostItsLease,
+	"number after an aborted rerun":                              testNumberAfterAbortedRerun,
+	"one of nine requests gets the lock":                         testOneOfNineGetsTheLock,
+	"waiters of several processes exclude each other":            testWaitersOfSeveralProcesses,
+	"key of a dead holder is free after its TTL":                 testKeyOfDeadHolderIsFreeAfterItsTTL,
+	"classic recipe and reqlock exclude each other":              testClassicRecipe,
+	"lease is lost when another client releases it by its token": testLeaseIsLostToItsOwnToken,
+	"only the first waiter sends commands":                       testOnlyTheFirstWaiterSendsCommands,
+	"handler that runs three TTLs keeps its lock":                testHandlerRunsThreeTTLs,
+	"several keys":                             testSeveralKeys,
+	"Extend lengthens the lease":               testExtend,
+	"full queue refuses at once":               testFullQueueRefusesAtOnce,
+	"lock passes from process to process":      testLockPassesBetweenProcesses,
+	"fences rise after their counter was lost": testFencesRiseAfterLoss,
+	"no fence without fencing":                 testNoFenceWithoutFencing,
+	"empty value belongs to another client":    testEmptyValueBelongsToAnother,
+	"deadline during a wait":                   testDeadlineDuringWait,
+}
+
+// TestOnEachKindOfRedis runs each case on each kind of Redis.
 //
-//faults:row 21: "fences rise whatever happens to their counter"
+//faults:row 21: "fences rise after their counter was lost"
 //faults:row 44: "several keys"
 func TestOnEachKindOfRedis(t *testing.T) {
+	t.Parallel()
 	for _, kind := range redistest.Kinds() {
 		t.Run(kind.String(), func(t *testing.T) {
 			t.Parallel()
-			servers := kind.Start(t)
-			admin := servers.Client(t)
-			for _, c := range kindCases() {
-				t.Run(c.name, func(t *testing.T) {
-					loseAll(t, admin)
-					c.run(t, servers)
-				})
-			}
-			loseAll(t, admin)
-			for _, c := range longCases() {
-				t.Run(c.name, func(t *testing.T) {
+			for name, test := range kindCases {
+				t.Run(name, func(t *testing.T) {
 					t.Parallel()
-					c.run(t, servers)
+					test(t, shared(t, kind))
 				})
 			}
 		})
 	}
 }
 
-// loseAll deletes all data.
-func loseAll(t *testing.T, admin redis.UniversalClient) {
+// onKinds runs the test on the first kind, and in the full tier also on the others.
+func onKinds(t *testing.T, test func(t *testing.T, kind redistest.Kind), kinds ...redistest.Kind) {
 	t.Helper()
-	err := redistest.EachMaster(t.Context(), admin, func(master redis.Cmdable) error {
+	for i, kind := range kinds {
+		t.Run(kind.String(), func(t *testing.T) {
+			t.Parallel()
+			if i > 0 {
+				suite.Full(t, "repeats the test on each kind of Redis")
+			}
+			test(t, kind)
+		})
+	}
+}
+
+// flush deletes all data.
+func flush(t *testing.T, rdb redis.UniversalClient) {
+	t.Helper()
+	err := redistest.EachMaster(t.Context(), rdb, func(master redis.Cmdable) error {
 		return master.FlushAll(t.Context()).Err()
 	})
 	if err != nil {

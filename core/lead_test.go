@@ -13,10 +13,11 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-// A panicHook panics once it is armed, at the first SET that a test sends on its own
-// goroutine. On any other there is nobody to recover.
+// A panicHook panics once, at the first SET that a test sends on its own goroutine. A panic
+// on another goroutine would end the process.
 type panicHook struct{ armed *atomic.Bool }
 
 func (panicHook) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -24,8 +25,8 @@ func (panicHook) DialHook(next redis.DialHook) redis.DialHook { return next }
 func (h panicHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		err := next(ctx, cmd)
-		if cmd.Name() == "set" && bytes.Contains(debug.Stack(), []byte("TestAPanicOfAHook")) && h.armed.CompareAndSwap(true, false) {
-			panic("a hook's bug")
+		if cmd.Name() == "set" && bytes.Contains(debug.Stack(), []byte("TestPanicOfAHook")) && h.armed.CompareAndSwap(true, false) {
+			panic("a bug of a hook")
 		}
 		return err
 	}
@@ -35,16 +36,19 @@ func (h panicHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 	return next
 }
 
-// A request that panics, as net/http survives it, leaves no lock behind.
-func TestAPanicOfAHookLeavesNoLock(t *testing.T) {
+// The hook panics on the goroutine of the request, and net/http would recover. The lock
+// must not stay.
+func TestPanicOfAHookLeavesNoLock(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	armed := &atomic.Bool{}
 	rdb := server.Client(t, func(o *redis.Options) { o.ContextTimeoutEnabled = true })
 	rdb.AddHook(panicHook{armed})
 	locks := newLocker(t, rdb, core.WithTTL(time.Second))
 	armed.Store(true)
-	// The caller leads where the lane is swift, which a busy machine is not always.
-	await(t, "the hook has panicked", func() (panicked bool) {
+	// A caller sends its command on its own goroutine only if the lane is fast. On a busy
+	// machine that takes several tries.
+	suite.Eventually(t, "the hook has panicked", func() (panicked bool) {
 		defer func() { panicked = recover() != nil }()
 		if lease, err := locks.Lock(t.Context(), "k"); err == nil {
 			_ = lease.Release(t.Context())
@@ -57,8 +61,10 @@ func TestAPanicOfAHookLeavesNoLock(t *testing.T) {
 	}
 }
 
-// What ended the lease is the cause, whatever happens before it is asked for.
-func TestALateContextTellsTheLoss(t *testing.T) {
+// The cause of the context is the loss of the lease, also if the context is made after the
+// loss and after the end of its parent.
+func TestContextMadeAfterTheLossHasItsCause(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	locks := newLocker(t, server.Client(t), core.WithTTL(200*time.Millisecond), core.WithRenewal(false))
 	for _, early := range []bool{true, false} {
@@ -70,7 +76,7 @@ func TestALateContextTellsTheLoss(t *testing.T) {
 		if early {
 			lease.Context()
 		}
-		await(t, "lost", func() bool { return errors.Is(lease.Extend(context.Background(), time.Millisecond), core.ErrLost) })
+		suite.Eventually(t, "the lease is lost", func() bool { return errors.Is(lease.Extend(context.Background(), time.Millisecond), core.ErrLost) })
 		cancel()
 		if cause := context.Cause(lease.Context()); !errors.Is(cause, core.ErrLost) {
 			t.Errorf("early %v: the cause is %v", early, cause)
@@ -79,7 +85,7 @@ func TestALateContextTellsTheLoss(t *testing.T) {
 	}
 }
 
-// boundedBy is a context that ends with a lease: no work under it may outlive that.
+// boundedBy is a context with the validity of a lease as its deadline.
 type boundedBy struct {
 	context.Context
 	lease *core.Lease
@@ -87,10 +93,11 @@ type boundedBy struct {
 
 func (b boundedBy) Deadline() (time.Time, bool) { return b.lease.ValidUntil(), true }
 
-func TestAContextThatAsksALease(t *testing.T) {
+func TestLockUnderContextThatReadsALease(t *testing.T) {
+	t.Parallel()
 	locks := newLocker(t, redistest.Start(t).Client(t))
 	outer := lock(t, locks, "outer")
-	for i := range 1000 { // one of 64 lies beside the outer one
+	for i := range 1000 { // about one of 64 keys is in the same shard of the engine as the outer key
 		done := make(chan struct{})
 		go func() {
 			defer close(done)

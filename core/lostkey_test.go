@@ -10,21 +10,22 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-// Redis forgets a key that is held, and another holder gets it. The first one is
-// told at its next renewal, does nothing to the other's key, and has a number that
-// a resource can tell from the other's.
+// Redis loses a key that is held, and another holder gets the lock. The first lease is lost
+// at its next renewal. Its release does not touch the key of the second holder, and its
+// fencing number is lower.
 //
 //faults:row 9: a release after the loss
 //faults:row 15 emulated: PEXPIRE 1 stands for a server's clock that jumps forward
 //faults:row 16 loss
 //faults:row 24 loss: a real server evicts the lock, with two policies
-//faults:row 26 loss: DEL, FLUSHALL, and a value that somebody else has written
-func TestAHolderWhoseKeyIsGoneIsTold(t *testing.T) {
+//faults:row 26 loss: DEL, FLUSHALL, and a value that another client has written
+func TestLeaseIsLostWithItsKey(t *testing.T) {
 	t.Parallel()
-	const ttl = 6 * time.Second // renewed after 2 s
-	lost := map[string]func(t *testing.T, server *redistest.Server, admin *redis.Client) (mend func()){
+	const ttl = 3 * time.Second // renewed after 1 s
+	lost := map[string]func(t *testing.T, server *redistest.Server, admin *redis.Client) (repair func()){
 		"the server restarts without its data": func(_ *testing.T, server *redistest.Server, _ *redis.Client) func() {
 			server.Restart()
 			return func() {}
@@ -33,11 +34,11 @@ func TestAHolderWhoseKeyIsGoneIsTold(t *testing.T) {
 			t.Helper()
 			return do(t, admin, "FLUSHALL")
 		},
-		"somebody deletes the key": func(t *testing.T, _ *redistest.Server, admin *redis.Client) func() {
+		"a client deletes the key": func(t *testing.T, _ *redistest.Server, admin *redis.Client) func() {
 			t.Helper()
 			return do(t, admin, "DEL", "reqlock:k")
 		},
-		"somebody writes over the key": func(t *testing.T, _ *redistest.Server, admin *redis.Client) func() {
+		"a client overwrites the key": func(t *testing.T, _ *redistest.Server, admin *redis.Client) func() {
 			t.Helper()
 			return do(t, admin, "SET", "reqlock:k", "foreign", "PX", 100)
 		},
@@ -52,8 +53,8 @@ func TestAHolderWhoseKeyIsGoneIsTold(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server := redistest.Start(t)
-			heard := &events{}
-			first := lock(t, newLocker(t, server.Client(t), core.WithTTL(ttl), core.WithFencing(true), core.WithObserver(heard.observe)), "k")
+			events := &recorder{}
+			first := lock(t, newLocker(t, server.Client(t), core.WithTTL(ttl), core.WithFencing(true), core.WithObserver(events.record)), "k")
 			lose(t, server, server.Client(t))()
 			second := lock(t, newLocker(t, server.Client(t), core.WithTTL(ttl), core.WithFencing(true)), "k")
 			if second.Fence() <= first.Fence() {
@@ -61,18 +62,18 @@ func TestAHolderWhoseKeyIsGoneIsTold(t *testing.T) {
 			}
 			<-first.Context().Done()
 			wantError(t, context.Cause(first.Context()), core.ErrLost)
-			await(t, "the observer is told", func() bool { return len(heard.of(core.Lost)) == 1 })
+			suite.Eventually(t, "the observer receives the loss", func() bool { return len(events.of(core.Lost)) == 1 })
 			wantError(t, first.Release(t.Context()), core.ErrLost)
 			if holder := server.Client(t).Get(t.Context(), "reqlock:k").Val(); holder != second.Token() {
-				t.Errorf("the first holder's release has left %q in the key", holder)
+				t.Errorf("after the release of the first lease the key has the value %q", holder)
 			}
 			release(t, second)
 		})
 	}
 }
 
-// do sends a command. There is nothing to mend then.
-func do(t *testing.T, admin *redis.Client, command ...any) (mend func()) {
+// do sends a command that needs no repair.
+func do(t *testing.T, admin *redis.Client, command ...any) (repair func()) {
 	t.Helper()
 	if err := admin.Do(t.Context(), command...).Err(); err != nil {
 		t.Fatal(err)
@@ -80,8 +81,8 @@ func do(t *testing.T, admin *redis.Client, command ...any) (mend func()) {
 	return func() {}
 }
 
-// evicts returns what fills a server until it has evicted the lock by a policy,
-// and what gives it room again.
+// evicts returns a function that fills a server until the server has evicted the lock by a
+// policy. repair lifts the memory limit.
 func evicts(policy string) func(*testing.T, *redistest.Server, *redis.Client) func() {
 	return func(t *testing.T, _ *redistest.Server, admin *redis.Client) func() {
 		t.Helper()
@@ -92,44 +93,45 @@ func evicts(policy string) func(*testing.T, *redistest.Server, *redis.Client) fu
 			if i == 100_000 {
 				t.Fatal("the lock is not evicted")
 			}
-			// Where nothing is left that may be evicted, the server says OOM.
+			// The server replies OOM where it may not evict any other key.
 			_ = admin.Set(t.Context(), "filler:"+time.Duration(i).String(), filler, 0).Err()
 		}
 		return func() { configured("maxmemory", "0")(t, admin) }
 	}
 }
 
-// A server whose clock falls back keeps keys for longer, and renewals never shorten
-// their lives. A holder that lives keeps its lease all the same, and frees the key.
+// After the clock of a server fell back, keys live for longer, and renewals do not shorten
+// the TTL. The lease is still valid only as long as the holder's clock says, and its
+// release frees the key.
 //
 //faults:row 15 emulated: PEXPIRE by an hour stands for a server's clock that falls back
-func TestAServersClockThatFallsBackKeepsNoReleasedKey(t *testing.T) {
+func TestReleaseFreesKeyAfterServerClockFellBack(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	admin := server.Client(t)
-	heard := &events{}
+	events := &recorder{}
 	const ttl = 3 * time.Second
-	lease := lock(t, newLocker(t, server.Client(t), core.WithTTL(ttl), core.WithObserver(heard.observe)), "k")
+	lease := lock(t, newLocker(t, server.Client(t), core.WithTTL(ttl), core.WithObserver(events.record)), "k")
 	do(t, admin, "PEXPIRE", "reqlock:k", time.Hour.Milliseconds())
-	await(t, "it is renewed", func() bool { return len(heard.of(core.Renewed)) > 0 })
+	suite.Eventually(t, "the lease is renewed", func() bool { return len(events.of(core.Renewed)) > 0 })
 	if left := time.Until(lease.ValidUntil()); left > ttl || lease.Context().Err() != nil {
-		t.Errorf("by the holder's clock it is valid for %v", left)
+		t.Errorf("by the holder's clock the lease is valid for %v", left)
 	}
 	release(t, lease)
 	if admin.Exists(t.Context(), "reqlock:k").Val() != 0 {
-		t.Error("the key is left")
+		t.Error("the key is still locked")
 	}
 }
 
-// Validity has a reading of the monotonic clock, however the lease came about or
-// was extended: a wall clock that is set moves it nowhere.
+// ValidUntil has a reading of the monotonic clock, however the lease was granted or
+// extended. So a change of the wall clock does not move it.
 //
 //faults:row 15: the wall clock of a client
-func TestValidityIsThatOfAMonotonicClock(t *testing.T) {
+func TestValidityUsesTheMonotonicClock(t *testing.T) {
 	t.Parallel()
 	rdb := newEmbedded(t)
-	heard := &events{}
-	locks := newLocker(t, rdb, core.WithTTL(3*time.Second), core.WithObserver(heard.observe))
+	events := &recorder{}
+	locks := newLocker(t, rdb, core.WithTTL(3*time.Second), core.WithObserver(events.record))
 	wantMonotonic := func(what string, lease *core.Lease) {
 		t.Helper()
 		until := lease.ValidUntil()
@@ -139,7 +141,7 @@ func TestValidityIsThatOfAMonotonicClock(t *testing.T) {
 	}
 	lease := lock(t, locks, "k")
 	wantMonotonic("taken", lease)
-	await(t, "it is renewed", func() bool { return len(heard.of(core.Renewed)) > 0 })
+	suite.Eventually(t, "the lease is renewed", func() bool { return len(events.of(core.Renewed)) > 0 })
 	wantMonotonic("renewed", lease)
 	if err := lease.Extend(t.Context(), time.Minute); err != nil {
 		t.Fatal(err)
@@ -150,7 +152,7 @@ func TestValidityIsThatOfAMonotonicClock(t *testing.T) {
 		next, _ := locks.Lock(t.Context(), "k")
 		passed <- next
 	}()
-	await(t, "one waits", func() bool { return len(heard.of(core.Waiting)) == 1 })
+	suite.Eventually(t, "a caller waits", func() bool { return len(events.of(core.Waiting)) == 1 })
 	release(t, lease)
 	next := <-passed
 	wantMonotonic("passed on", next)

@@ -3,6 +3,7 @@ package core_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -15,8 +16,9 @@ import (
 
 func TestMain(m *testing.M) { suite.Main(m) }
 
-// newLocker returns a Locker that is closed with the test. Its commands have longer
-// than by default: a machine that is busy with other tests is no fault of Redis.
+// newLocker returns a Locker that is closed at the end of the test. Its command timeout
+// is longer than the default, because commands are slow while other tests load the
+// machine.
 func newLocker(t *testing.T, rdb redis.UniversalClient, opts ...core.Option) *core.Locker {
 	t.Helper()
 	opts = append([]core.Option{core.WithCommandTimeout(2 * time.Second)}, opts...)
@@ -25,16 +27,16 @@ func newLocker(t *testing.T, rdb redis.UniversalClient, opts ...core.Option) *co
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		// Leases that a test leaves held are lost here, not waited for.
+		// Close does not wait for leases that the test still holds.
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
 		defer cancel()
 		_ = locks.Close(ctx)
-		_ = locks.Close(context.Background()) // left-behind commands end
+		_ = locks.Close(context.Background()) // waits for commands that are under way
 	})
 	return locks
 }
 
-// lock takes a lock or fails the test.
+// lock takes a lock. It fails the test if that returns an error.
 func lock(t *testing.T, locks *core.Locker, key string) *core.Lease {
 	t.Helper()
 	lease, err := locks.Lock(t.Context(), key)
@@ -44,26 +46,11 @@ func lock(t *testing.T, locks *core.Locker, key string) *core.Lease {
 	return lease
 }
 
-// release gives a lease back and fails the test unless it was whole.
+// release releases a lease. It fails the test if the lease was lost.
 func release(t *testing.T, lease *core.Lease) {
 	t.Helper()
 	if err := lease.Release(t.Context()); err != nil {
 		t.Errorf("release: %v", err)
-	}
-}
-
-// await polls until the condition holds.
-func await(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	ticker := time.NewTicker(time.Millisecond)
-	defer ticker.Stop()
-	deadline := time.After(20 * time.Second)
-	for !condition() {
-		select {
-		case <-ticker.C:
-		case <-deadline:
-			t.Fatalf("still not so: %s", what)
-		}
 	}
 }
 
@@ -77,26 +64,27 @@ func wantError(t *testing.T, err error, kinds ...error) {
 	}
 }
 
-// events keeps what an observer is told.
-type events struct {
-	mu  sync.Mutex
-	all []core.Event
+// A recorder keeps the events that an observer receives.
+type recorder struct {
+	mu       sync.Mutex
+	recorded []core.Event
 }
 
-func (e *events) observe(event core.Event) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.all = append(e.all, event)
+// record is the observer.
+func (r *recorder) record(event core.Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.recorded = append(r.recorded, event)
+}
+
+// all returns all events.
+func (r *recorder) all() []core.Event {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.recorded)
 }
 
 // of returns the events of one kind.
-func (e *events) of(kind core.EventKind) (found []core.Event) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, event := range e.all {
-		if event.Kind == kind {
-			found = append(found, event)
-		}
-	}
-	return found
+func (r *recorder) of(kind core.EventKind) []core.Event {
+	return slices.DeleteFunc(r.all(), func(event core.Event) bool { return event.Kind != kind })
 }

@@ -11,15 +11,16 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-// An outerEnd is a way in which a lease ends while a nested lease is held.
+// An outerEnd is a way to end an outer lease while a nested lease is held.
 type outerEnd struct {
 	end  func(t *testing.T, locks *core.Locker, rdb *redis.Client, outer *core.Lease)
-	want []error // what the nested lease reports
+	want []error // of the nested lease
 }
 
-// outerEnds are all ways in which a lease ends.
+// outerEnds returns all ways to end a lease.
 func outerEnds() map[string]outerEnd {
 	return map[string]outerEnd{
 		"released": {func(t *testing.T, _ *core.Locker, _ *redis.Client, outer *core.Lease) {
@@ -45,7 +46,7 @@ func outerEnds() map[string]outerEnd {
 	}
 }
 
-// nestings are the contexts under which code of a holder locks its key again.
+// nestings returns the contexts under which a holder locks its key again.
 func nestings() map[string]func(context.Context) context.Context {
 	return map[string]func(context.Context) context.Context{
 		"the context of the lease": func(ctx context.Context) context.Context { return ctx },
@@ -53,7 +54,7 @@ func nestings() map[string]func(context.Context) context.Context {
 	}
 }
 
-// maxHoldFor returns the longest hold that a row of outerEnds needs.
+// maxHoldFor returns the WithMaxHold that a row of outerEnds needs.
 func maxHoldFor(end string) core.Option {
 	if end == "held too long" {
 		return core.WithMaxHold(100 * time.Millisecond)
@@ -80,7 +81,7 @@ func TestNestedLeaseEndsWithItsOuterLease(t *testing.T) {
 				}
 				row.end(t, locks, rdb, outer)
 				for name, lease := range map[string]*core.Lease{"inner": inner, "inner of inner": deep} {
-					await(t, "the context of the "+name+" ends", func() bool { return lease.Context().Err() != nil })
+					suite.Eventually(t, "the context of the "+name+" ends", func() bool { return lease.Context().Err() != nil })
 					wantError(t, context.Cause(lease.Context()), row.want...)
 					wantError(t, lease.Extend(t.Context(), time.Second), row.want...)
 					for range 2 {
@@ -105,7 +106,7 @@ func TestNestedDoReportsTheEndOfTheOuterLease(t *testing.T) {
 					own := errors.New("own")
 					err := locks.DoAll(nest(outer.Context()), keys, func(ctx context.Context) error {
 						row.end(t, locks, rdb, outer)
-						await(t, "the context of fn ends", func() bool { return ctx.Err() != nil })
+						suite.Eventually(t, "the context of fn ends", func() bool { return ctx.Err() != nil })
 						wantError(t, context.Cause(ctx), row.want...)
 						return own
 					})
@@ -117,6 +118,7 @@ func TestNestedDoReportsTheEndOfTheOuterLease(t *testing.T) {
 }
 
 func TestReleasedNestedLeaseIsNotLost(t *testing.T) {
+	t.Parallel()
 	locks := newLocker(t, newEmbedded(t))
 	outer := lock(t, locks, "k")
 	inner, err := locks.Lock(outer.Context(), "k")
@@ -127,7 +129,7 @@ func TestReleasedNestedLeaseIsNotLost(t *testing.T) {
 	if cause := context.Cause(inner.Context()); !errors.Is(cause, context.Canceled) || errors.Is(cause, core.ErrLost) {
 		t.Errorf("the cause of its context is %v", cause)
 	}
-	wantError(t, inner.Extend(t.Context(), time.Second), core.ErrLost) // as that of each lease that was released
+	wantError(t, inner.Extend(t.Context(), time.Second), core.ErrLost) // as on every released lease
 	if err := outer.Context().Err(); err != nil {
 		t.Errorf("the outer context ended: %v", err)
 	}
@@ -139,6 +141,7 @@ func TestReleasedNestedLeaseIsNotLost(t *testing.T) {
 }
 
 func TestNestedLeaseOfSeveralKeysEndsWithTheLeaseOfOne(t *testing.T) {
+	t.Parallel()
 	locks := newLocker(t, newEmbedded(t))
 	err := locks.DoAll(t.Context(), []string{"b", "a"}, func(ctx context.Context) error {
 		main, _ := core.FromContext(ctx)
@@ -158,6 +161,7 @@ func TestNestedLeaseOfSeveralKeysEndsWithTheLeaseOfOne(t *testing.T) {
 
 // The end of the caller's own context is not the end of the outer lease.
 func TestNestedLeaseOutlivesTheContextOfItsCaller(t *testing.T) {
+	t.Parallel()
 	locks := newLocker(t, newEmbedded(t))
 	outer := lock(t, locks, "k")
 	ctx, cancel := context.WithCancel(outer.Context())
@@ -173,8 +177,8 @@ func TestNestedLeaseOutlivesTheContextOfItsCaller(t *testing.T) {
 	release(t, outer)
 }
 
-// A nested lease has the fencing number of the outer lease. Where that has none, code
-// that asks for a number is refused.
+// A nested lease has the fencing number of the outer lease. If the outer lease has none, a
+// nested lock with WithFencing is refused.
 func TestNestedLeaseNeedsTheFenceOfItsOuterLease(t *testing.T) {
 	t.Parallel()
 	rdb := redistest.Start(t).Client(t)

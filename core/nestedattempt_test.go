@@ -7,6 +7,7 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 func TestNestedAttemptEndsWithItsOuterAttempt(t *testing.T) {
@@ -32,10 +33,10 @@ func TestNestedAttemptEndsWithItsOuterAttempt(t *testing.T) {
 			}
 			before, after := nested(), nested()
 			if err := end(t.Context(), before); err != nil {
-				t.Errorf("within the outer attempt: %v", err)
+				t.Errorf("before the end of the outer attempt: %v", err)
 			}
 			if err := before.Lease().Context().Err(); err == nil {
-				t.Error("its context lives on")
+				t.Error("the context has not ended with the attempt")
 			}
 			if err := outer.Commit(t.Context(), []byte("outer")); err != nil {
 				t.Fatal(err)
@@ -46,7 +47,7 @@ func TestNestedAttemptEndsWithItsOuterAttempt(t *testing.T) {
 				wantError(t, end(t.Context(), after), core.ErrLost)
 			}
 			if err := end(t.Context(), before); err != nil {
-				t.Errorf("later: %v", err)
+				t.Errorf("a second call: %v", err)
 			}
 			wantReplay(t, locks, ending, "outer")
 		})
@@ -63,7 +64,7 @@ func TestNestedAttemptOfALostLeaseIsLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	rdb.Del(t.Context(), "reqlock:i:k")
-	await(t, "its context ends", func() bool { return inner.Lease().Context().Err() != nil })
+	suite.Eventually(t, "the context of the nested attempt ends", func() bool { return inner.Lease().Context().Err() != nil })
 	wantError(t, context.Cause(inner.Lease().Context()), core.ErrLost)
 	wantError(t, inner.Commit(t.Context(), nil), core.ErrLost)
 	if err := outer.Commit(t.Context(), []byte("late")); err != nil {

@@ -6,13 +6,15 @@ import (
 	"testing"
 
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-// Either the nested lease is a part of the outer one, and ends with it, or it is a
-// lock of its own.
+// Either the nested lease shares the lock of the outer lease, and ends with it, or it is
+// a lock of its own.
 func TestNestingWhileTheOuterLeaseIsReleased(t *testing.T) {
+	t.Parallel()
 	locks := newLocker(t, newEmbedded(t))
-	for range 200 {
+	for range suite.Size(50, 200) {
 		outer := lock(t, locks, "k")
 		ctx := context.WithoutCancel(outer.Context())
 		var inner *core.Lease
@@ -36,6 +38,7 @@ func TestNestingWhileTheOuterLeaseIsReleased(t *testing.T) {
 // The locks of several keys are released together. A nested lease of any of them is
 // lost, and its context says so.
 func TestNestedLeaseIsLostWhenSeveralKeysAreReleased(t *testing.T) {
+	t.Parallel()
 	locks := newLocker(t, newEmbedded(t))
 	for name, under := range nestings() {
 		for _, key := range []string{"a", "b", "c"} {
@@ -55,9 +58,10 @@ func TestNestedLeaseIsLostWhenSeveralKeysAreReleased(t *testing.T) {
 	}
 }
 
-// The context of a nested lease ends with the nested lease. What asks for the key under
-// it is refused, as for any other key.
+// The context of a nested lease ends with the nested lease. A lock of the key under that
+// context is refused, as it is for any other key.
 func TestContextOfReleasedNestedLeaseTakesNoLock(t *testing.T) {
+	t.Parallel()
 	locks := newLocker(t, newEmbedded(t))
 	outer := lock(t, locks, "k")
 	inner, err := locks.Lock(outer.Context(), "k")

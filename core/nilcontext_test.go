@@ -12,11 +12,11 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 )
 
-// none is the context of a caller who passes nil.
+// none is a nil context.
 var none context.Context
 
-// What ends a lock ends it also where its caller passes no context.
-func TestNilContextKeepsNoLock(t *testing.T) {
+// Methods that end a lock accept a nil context.
+func TestNilContextEndsLocks(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	end := func(end func(*core.Attempt) error) func(*testing.T, *core.Locker, string) error {
@@ -61,7 +61,7 @@ func TestNilContextKeepsNoLock(t *testing.T) {
 				released <- lease.Release(context.Background())
 			}()
 			defer func() { wantError(t, <-released, nil) }()
-			return locks.Close(none) // waits for the holder
+			return locks.Close(none) // waits for the release
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -72,7 +72,7 @@ func TestNilContextKeepsNoLock(t *testing.T) {
 					t.Errorf("panic: %v", problem)
 				}
 				if locked(t.Context(), rdb, name, "i:"+name) != 0 {
-					t.Error("the key stays locked")
+					t.Error("the key is still locked")
 				}
 			}()
 			if err := run(t, newLocker(t, rdb), name); err != nil {
@@ -82,8 +82,9 @@ func TestNilContextKeepsNoLock(t *testing.T) {
 	}
 }
 
-// Before there is a lock, nil is a programmer's error.
+// A nil context where no lock is held yet is a mistake of the programmer, and panics.
 func TestNilContextTakesNoLock(t *testing.T) {
+	t.Parallel()
 	rdb := newEmbedded(t)
 	locks := newLocker(t, rdb)
 	never := func(context.Context) error {
@@ -106,7 +107,7 @@ func TestNilContextTakesNoLock(t *testing.T) {
 					t.Errorf("panic %q", message)
 				}
 				if keys := rdb.Keys(t.Context(), "*").Val(); len(keys) != 0 {
-					t.Errorf("%d keys are left", len(keys))
+					t.Errorf("%d keys are in Redis", len(keys))
 				}
 			}()
 			run()

@@ -20,7 +20,8 @@ func newEmbedded(tb testing.TB) *redis.Client {
 	return rdb
 }
 
-func TestBadSettingsAreNamed(t *testing.T) {
+func TestErrorNamesTheBadSetting(t *testing.T) {
+	t.Parallel()
 	rdb := newEmbedded(t)
 	for setting, opt := range map[string]core.Option{
 		"WithTTL":             core.WithTTL(99 * time.Millisecond),
@@ -49,7 +50,8 @@ func TestBadSettingsAreNamed(t *testing.T) {
 	}
 }
 
-func TestWithPanicsOnABadSetting(t *testing.T) {
+func TestWithPanicsOnBadSetting(t *testing.T) {
+	t.Parallel()
 	locks := newLocker(t, newEmbedded(t))
 	for setting, opt := range map[string]core.Option{
 		"WithTTL":             core.WithTTL(0),
@@ -79,19 +81,20 @@ func TestWithPanicsOnABadSetting(t *testing.T) {
 	}
 	defer func() {
 		if recover() == nil {
-			t.Error("Must let a bad setting pass")
+			t.Error("Must does not panic")
 		}
 	}()
 	core.Must(core.New(nil))
 }
 
-func TestAViewSharesTheLinesAndNotTheSettings(t *testing.T) {
+func TestViewSharesQueuesAndNotSettings(t *testing.T) {
+	t.Parallel()
 	rdb := newEmbedded(t)
 	locks := newLocker(t, rdb, core.WithTTL(20*time.Second))
 	view := locks.With(core.WithTTL(time.Minute), core.WithWait(0))
 	lease := lock(t, locks, "k")
 	if ttl := rdb.PTTL(t.Context(), "reqlock:k").Val(); ttl > 20*time.Second {
-		t.Errorf("the view changed its root: TTL %v", ttl)
+		t.Errorf("the setting of the view applies to its root: TTL %v", ttl)
 	}
 	_, err := view.Lock(t.Context(), "k")
 	wantError(t, err, core.ErrBusy)
@@ -109,6 +112,7 @@ func TestAViewSharesTheLinesAndNotTheSettings(t *testing.T) {
 }
 
 func TestKeysOfALock(t *testing.T) {
+	t.Parallel()
 	locks := newLocker(t, newEmbedded(t))
 	_, err := locks.Lock(t.Context(), "")
 	wantError(t, err, core.ErrNoKey)
@@ -119,17 +123,19 @@ func TestKeysOfALock(t *testing.T) {
 	release(t, lock(t, locks, strings.Repeat("x", 4096)))
 }
 
-// A client on which a lock would be found on another server than it was taken on.
+// With these clients, reqlock could look for a lock on another server than the one that has
+// it.
 //
 //faults:row 23, 25
-func TestNewRefusesClientsThatKeepNoLock(t *testing.T) {
+func TestNewRefusesUnsafeClients(t *testing.T) {
+	t.Parallel()
 	sentinels := &redis.FailoverOptions{MasterName: "m", SentinelAddrs: []string{"127.0.0.1:1"}}
-	behind := func(change func(*redis.FailoverOptions)) redis.UniversalClient {
+	sentinelCluster := func(change func(*redis.FailoverOptions)) redis.UniversalClient {
 		o := *sentinels
 		change(&o)
 		return redis.NewFailoverClusterClient(&o)
 	}
-	whichever := func(change func(*redis.UniversalOptions)) redis.UniversalClient {
+	universal := func(change func(*redis.UniversalOptions)) redis.UniversalClient {
 		o := &redis.UniversalOptions{Addrs: []string{"127.0.0.1:1", "127.0.0.1:2"}}
 		change(o)
 		return redis.NewUniversalClient(o)
@@ -140,24 +146,24 @@ func TestNewRefusesClientsThatKeepNoLock(t *testing.T) {
 			redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}, ReadOnly: true}),
 			redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}, RouteByLatency: true}),
 			redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}, RouteRandomly: true}),
-			behind(func(o *redis.FailoverOptions) { o.RouteByLatency = true }),
-			behind(func(o *redis.FailoverOptions) { o.RouteRandomly = true }),
-			behind(func(o *redis.FailoverOptions) { o.ReplicaOnly = true }),
-			whichever(func(o *redis.UniversalOptions) { o.ReadOnly = true }),
-			whichever(func(o *redis.UniversalOptions) { o.RouteByLatency = true }),
-			whichever(func(o *redis.UniversalOptions) { o.RouteRandomly = true }),
-			whichever(func(o *redis.UniversalOptions) { o.MasterName, o.RouteByLatency = "m", true }),
-			whichever(func(o *redis.UniversalOptions) { o.MasterName, o.RouteRandomly = "m", true }),
+			sentinelCluster(func(o *redis.FailoverOptions) { o.RouteByLatency = true }),
+			sentinelCluster(func(o *redis.FailoverOptions) { o.RouteRandomly = true }),
+			sentinelCluster(func(o *redis.FailoverOptions) { o.ReplicaOnly = true }),
+			universal(func(o *redis.UniversalOptions) { o.ReadOnly = true }),
+			universal(func(o *redis.UniversalOptions) { o.RouteByLatency = true }),
+			universal(func(o *redis.UniversalOptions) { o.RouteRandomly = true }),
+			universal(func(o *redis.UniversalOptions) { o.MasterName, o.RouteByLatency = "m", true }),
+			universal(func(o *redis.UniversalOptions) { o.MasterName, o.RouteRandomly = "m", true }),
 		},
 		"": {
 			redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"}),
 			redis.NewFailoverClient(sentinels),
 			redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}}),
 			redis.NewFailoverClusterClient(sentinels),
-			whichever(func(*redis.UniversalOptions) {}),
-			whichever(func(o *redis.UniversalOptions) { o.Addrs, o.IsClusterMode = o.Addrs[:1], true }),
-			whichever(func(o *redis.UniversalOptions) { o.Addrs = o.Addrs[:1] }),
-			whichever(func(o *redis.UniversalOptions) { o.MasterName = "m" }),
+			universal(func(*redis.UniversalOptions) {}),
+			universal(func(o *redis.UniversalOptions) { o.Addrs, o.IsClusterMode = o.Addrs[:1], true }),
+			universal(func(o *redis.UniversalOptions) { o.Addrs = o.Addrs[:1] }),
+			universal(func(o *redis.UniversalOptions) { o.MasterName = "m" }),
 		},
 	} {
 		for i, rdb := range clients {

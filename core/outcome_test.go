@@ -10,7 +10,7 @@ import (
 	"github.com/reqlock/reqlock/core"
 )
 
-// teapot is an error of a key function that names its own status.
+// teapot is an error of a key function with an HTTP status of its own.
 type teapot int
 
 func (teapot) Error() string { return "short and stout" }
@@ -26,6 +26,7 @@ func keyError(t *testing.T, err error) error {
 }
 
 func TestOutcomes(t *testing.T) {
+	t.Parallel()
 	const second = time.Second
 	tests := []struct {
 		err  error
@@ -58,8 +59,8 @@ func TestOutcomes(t *testing.T) {
 			core.Outcome{Code: "busy", HTTP: 409, GRPC: 10, RetryAfter: 3 * second},
 		},
 		{
-			// A fault whose cause is like the end of a context is not the end of
-			// the caller's.
+			// A cause that is a context's error does not mean that the caller's context
+			// has ended.
 			&core.Error{Kind: core.ErrUnavailable, Cause: context.DeadlineExceeded},
 			core.Outcome{Code: "unavailable", HTTP: 503, GRPC: 14, RetryAfter: second},
 		},
@@ -76,6 +77,7 @@ func TestOutcomes(t *testing.T) {
 }
 
 func TestOutcomesOfAContextThatEnded(t *testing.T) {
+	t.Parallel()
 	locks := newLocker(t, newEmbedded(t), core.WithRetryAfter(2*time.Second))
 	past, cancel := context.WithDeadline(t.Context(), time.Now())
 	defer cancel()
@@ -91,7 +93,8 @@ func TestOutcomesOfAContextThatEnded(t *testing.T) {
 	}
 }
 
-func TestWhatHasNoOutcome(t *testing.T) {
+func TestErrorsWithoutOutcome(t *testing.T) {
+	t.Parallel()
 	for _, err := range []error{nil, errors.New("x"), context.Canceled, context.DeadlineExceeded, core.ErrSkip, core.ErrLost, core.ErrMaxHold} {
 		if got, ok := core.OutcomeOf(err); ok || got != (core.Outcome{}) {
 			t.Errorf("%v: got %+v", err, got)
@@ -99,7 +102,8 @@ func TestWhatHasNoOutcome(t *testing.T) {
 	}
 }
 
-func TestNarrowErrorsAreWideOnes(t *testing.T) {
+func TestNarrowErrorsAreTheirWideErrors(t *testing.T) {
+	t.Parallel()
 	for narrow, wide := range map[error]error{
 		core.ErrWaitTimeout: core.ErrBusy, core.ErrClosed: core.ErrUnavailable, core.ErrMaxHold: core.ErrLost,
 	} {
@@ -109,7 +113,7 @@ func TestNarrowErrorsAreWideOnes(t *testing.T) {
 	}
 }
 
-func FuzzARefusalIsNeverASuccess(f *testing.F) {
+func FuzzRefusalIsNeverASuccess(f *testing.F) {
 	f.Add(200, 1)
 	f.Add(204, 0)
 	f.Add(-1, 15)

@@ -10,16 +10,18 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 const (
-	// bound is what a command may take where it is told how long it took.
+	// bound is the command timeout of tests that measure how long a command takes.
 	bound = time.Second
-	// boundAndSlack allows for a busy machine, and not for two commands in a row.
+	// boundAndSlack leaves 900 ms to a busy machine. It is less than two commands take.
 	boundAndSlack = bound + 900*time.Millisecond
 )
 
-// behindProxy returns a client whose commands, once left behind, end soon.
+// behindProxy returns a server, a proxy before it, and a client of the proxy with a short
+// ReadTimeout: an abandoned command ends soon.
 func behindProxy(t *testing.T) (*redistest.Server, *redistest.Proxy, *redis.Client) {
 	t.Helper()
 	server := redistest.Start(t)
@@ -31,21 +33,22 @@ func behindProxy(t *testing.T) (*redistest.Server, *redistest.Proxy, *redis.Clie
 	return server, proxy, rdb
 }
 
-func aHandlerThatRunsThreeTTLsKeepsItsLock(t *testing.T, servers *redistest.Deployment) {
+func testHandlerRunsThreeTTLs(t *testing.T, servers *deployment) {
 	t.Helper()
-	const ttl = 2 * time.Second
-	lease := lock(t, newLocker(t, servers.Client(t), core.WithTTL(ttl)), "k")
-	other := newLocker(t, servers.Client(t), core.WithWait(3*ttl))
+	const ttl = 1500 * time.Millisecond
+	lease := lock(t, servers.newLocker(t, servers.Client(t), core.WithTTL(ttl)), "k")
+	other := servers.newLocker(t, servers.Client(t), core.WithWait(3*ttl))
 	_, err := other.Lock(t.Context(), "k")
 	wantError(t, err, core.ErrWaitTimeout, core.ErrBusy)
 	if lease.Context().Err() != nil || time.Until(lease.ValidUntil()) <= 0 {
-		t.Error("the lease did not last")
+		t.Error("the lease has ended")
 	}
 	release(t, lease)
 }
 
 //faults:row 13
-func TestTheHolderIsToldBeforeTheNextOneComes(t *testing.T) {
+func TestContextEndsBeforeTheNextGrant(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name  string
 		renew bool
@@ -58,47 +61,48 @@ func TestTheHolderIsToldBeforeTheNextOneComes(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			// The margin is a hundredth of the TTL. Where the machine is late with a
-			// timer by more than that, it is not so three times.
-			for late := 1; !isToldBeforeTheNextOne(t, test.renew, test.cut); late++ {
+			// The context ends a hundredth of the TTL, 20 ms, before the key. A timer may
+			// be late by more than that, but not three times in a row.
+			for late := 1; !contextEndsBeforeTheNextGrant(t, test.renew, test.cut); late++ {
 				if late == 3 {
-					t.Fatal("three times the next holder was granted before the first one was told")
+					t.Fatal("three times the next lock was granted before the context of the first lease ended")
 				}
 			}
 		})
 	}
 }
 
-// isToldBeforeTheNextOne lets a lease end behind the cut, and reports whether its
-// context had ended when the next holder was granted. Its validity must have, and
-// must end before its key does.
-func isToldBeforeTheNextOne(t *testing.T, renew bool, cut func(*redistest.Proxy)) bool {
+// contextEndsBeforeTheNextGrant cuts off the holder of a lease. It reports whether the
+// context of the lease had ended when the next lock was granted. It fails the test unless
+// the validity had ended by then, and ends before the key.
+func contextEndsBeforeTheNextGrant(t *testing.T, renew bool, cut func(*redistest.Proxy)) bool {
 	t.Helper()
 	server, proxy, rdb := behindProxy(t)
 	lease := lock(t, newLocker(t, rdb, core.WithTTL(2*time.Second), core.WithRenewal(renew)), "k")
 	cut(proxy)
 	direct := server.Client(t)
-	await(t, "its validity ends before its key", func() bool {
-		asked := time.Now() // the key ends no sooner than what is left of it from here on
+	suite.Eventually(t, "the validity ends before the key", func() bool {
+		asked := time.Now() // the key does not end before asked+left
 		left := direct.PTTL(t.Context(), "reqlock:k").Val()
 		if left <= 0 {
-			t.Fatal("its key has ended, and at no time was it seen to end after its validity")
+			t.Fatal("the key has ended, and no reply has shown that it ends after the validity")
 		}
 		return lease.ValidUntil().Before(asked.Add(left))
 	})
 	next := lock(t, newLocker(t, server.Client(t)), "k")
-	told := lease.Context().Err() != nil
+	ended := lease.Context().Err() != nil
 	if left := time.Until(lease.ValidUntil()); left > 0 {
-		t.Errorf("the next holder was granted while the first one had %v left", left)
+		t.Errorf("the next lock was granted %v before the validity of the first lease ended", left)
 	}
 	<-lease.Context().Done()
 	wantError(t, context.Cause(lease.Context()), core.ErrLost)
 	release(t, next)
-	return told
+	return ended
 }
 
 //faults:row 1
-func TestALostReplyLeavesNoOrphan(t *testing.T) {
+func TestLostReplyLeavesNoLock(t *testing.T) {
+	t.Parallel()
 	for name, mode := range map[string]redistest.Mode{"closed": redistest.CloseConn, "silent": redistest.KeepConn} {
 		for times := 1; times <= 2; times++ {
 			t.Run(name, func(t *testing.T) {
@@ -122,7 +126,7 @@ func TestALostReplyLeavesNoOrphan(t *testing.T) {
 					return
 				}
 				wantError(t, err, core.ErrUnavailable)
-				await(t, "the key is free", func() bool { return direct.Exists(t.Context(), "reqlock:k").Val() == 0 })
+				suite.Eventually(t, "the key is free", func() bool { return direct.Exists(t.Context(), "reqlock:k").Val() == 0 })
 				if took := time.Since(begun); took > 6*bound {
 					t.Errorf("free after %v", took)
 				}
@@ -132,7 +136,7 @@ func TestALostReplyLeavesNoOrphan(t *testing.T) {
 }
 
 //faults:row 5
-func TestADelayedSetIsReleasedOnceItsReplyIsSeen(t *testing.T) {
+func TestDelayedSetIsReleasedWhenItsReplyArrives(t *testing.T) {
 	t.Parallel()
 	server, proxy, rdb := behindProxy(t)
 	locks := newLocker(t, rdb, core.WithTTL(time.Hour), core.WithCommandTimeout(500*time.Millisecond))
@@ -142,16 +146,17 @@ func TestADelayedSetIsReleasedOnceItsReplyIsSeen(t *testing.T) {
 	_, err := locks.TryLock(t.Context(), "k")
 	wantError(t, err, core.ErrUnavailable)
 	<-held
-	await(t, "the release was sent", func() bool { return proxy.Commands()["EVALSHA"] > 0 })
+	suite.Eventually(t, "the release is sent", func() bool { return proxy.Commands()["EVALSHA"] > 0 })
 	deliver()
 	again()
-	await(t, "the late SET was applied and undone", func() bool {
+	suite.Eventually(t, "the late SET arrives, and its key is released", func() bool {
 		return proxy.Commands()["EVALSHA"] > 1 && direct.Exists(t.Context(), "reqlock:k").Val() == 0
 	})
 }
 
 //faults:row 3, 4
-func TestACancelledContextReturnsAtOnce(t *testing.T) {
+func TestLockReturnsWhenItsContextIsCanceled(t *testing.T) {
+	t.Parallel()
 	server, proxy, rdb := behindProxy(t)
 	locks := newLocker(t, rdb, core.WithTTL(time.Hour), core.WithCommandTimeout(10*time.Second))
 	deliver, held := proxy.HoldCommand(redistest.Named("SET"))
@@ -169,7 +174,7 @@ func TestACancelledContextReturnsAtOnce(t *testing.T) {
 		t.Errorf("took %v", took)
 	}
 	deliver()
-	await(t, "the abandoned SET was undone", func() bool {
+	suite.Eventually(t, "the key of the abandoned SET is released", func() bool {
 		return proxy.Commands()["EVALSHA"] > 0 && server.Client(t).Exists(t.Context(), "reqlock:k").Val() == 0
 	})
 
@@ -177,14 +182,14 @@ func TestACancelledContextReturnsAtOnce(t *testing.T) {
 	wantError(t, err, context.Canceled, core.ErrWaitTimeout)
 }
 
-func aDeadlineInTheMiddleOfAWait(t *testing.T, servers *redistest.Deployment) {
+func testDeadlineDuringWait(t *testing.T, servers *deployment) {
 	t.Helper()
-	lease := lock(t, newLocker(t, servers.Client(t)), "k")
-	other := newLocker(t, servers.Client(t))
-	_, err := other.TryLock(t.Context(), "k") // it is connected from now on
+	lease := lock(t, servers.newLocker(t, servers.Client(t)), "k")
+	other := servers.newLocker(t, servers.Client(t))
+	_, err := other.TryLock(t.Context(), "k") // opens the connection
 	wantError(t, err, core.ErrBusy)
-	why := errors.New("the budget of the request is used up")
-	ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, why)
+	why := errors.New("the time budget of the request is used up")
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 500*time.Millisecond, why)
 	defer cancel()
 	_, err = other.Lock(ctx, "k")
 	wantError(t, err, context.DeadlineExceeded, why, core.ErrWaitTimeout, core.ErrBusy)
@@ -192,7 +197,7 @@ func aDeadlineInTheMiddleOfAWait(t *testing.T, servers *redistest.Deployment) {
 }
 
 //faults:row 34
-func TestABlackHoledRedis(t *testing.T) {
+func TestPartitionedRedis(t *testing.T) {
 	t.Parallel()
 	_, proxy, rdb := behindProxy(t)
 	locks := newLocker(t, rdb, core.WithCommandTimeout(bound))
@@ -202,7 +207,7 @@ func TestABlackHoledRedis(t *testing.T) {
 		begun := time.Now()
 		_, err := locks.TryLock(t.Context(), key)
 		if key == "held" {
-			wantError(t, err, core.ErrBusy) // no question for Redis
+			wantError(t, err, core.ErrBusy) // the process knows that the key is held
 		} else {
 			wantError(t, err, core.ErrUnavailable)
 		}
@@ -228,10 +233,10 @@ func TestABlackHoledRedis(t *testing.T) {
 	if took := time.Since(begun); took > boundAndSlack {
 		t.Errorf("close took %v", took)
 	}
-	proxy.HealDropped() // what was left behind ends sooner
+	proxy.HealDropped() // abandoned commands end sooner
 }
 
-func TestABlackHoleCostsSeveralKeysNoMoreThanOne(t *testing.T) {
+func TestPartitionDelaysSeveralKeysAsOne(t *testing.T) {
 	t.Parallel()
 	_, proxy, rdb := behindProxy(t)
 	locks := newLocker(t, rdb, core.WithCommandTimeout(bound))
@@ -264,7 +269,8 @@ func TestABlackHoleCostsSeveralKeysNoMoreThanOne(t *testing.T) {
 	proxy.HealDropped()
 }
 
-func TestAWaiterOutlastsAServerThatRestarts(t *testing.T) {
+func TestWaiterSurvivesRestartOfTheServer(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	locks := newLocker(t, server.Client(t), core.WithWait(20*time.Second))
 	server.Kill()

@@ -10,26 +10,22 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-const (
-	// quorumTTL is the TTL of quorums in tests. A quarter of it is the bound of a
-	// command: it has room for a busy machine.
-	quorumTTL = 4 * time.Second
-	// longestTTL is the longest one, and for how long servers have run on which tests
-	// begin that need votes.
-	longestTTL = 6 * time.Second
-)
+// quorumTTL is the TTL and the quarantine of quorums in tests. A command timeout is a
+// quarter of it, which is enough on a busy machine.
+const quorumTTL = 4 * time.Second
 
-// servers starts servers that are alone.
-func servers(t *testing.T, n int) []*redistest.Server {
+// startServers starts independent servers.
+func startServers(t *testing.T, n int) []*redistest.Server {
 	t.Helper()
-	all := make([]*redistest.Server, n)
-	for i := range all {
-		all[i] = redistest.Start(t)
-		all[i].Grant(redistest.QuorumRights)
+	servers := make([]*redistest.Server, n)
+	for i := range servers {
+		servers[i] = redistest.Start(t)
+		servers[i].Grant(redistest.QuorumRights)
 	}
-	return all
+	return servers
 }
 
 // clientsOf returns a client of each server.
@@ -42,11 +38,11 @@ func clientsOf(t *testing.T, servers []*redistest.Server) []redis.UniversalClien
 	return clients
 }
 
-// votesOf returns how many servers have this value for a key; "" is none.
-func votesOf(t *testing.T, servers []redis.UniversalClient, key, value string) (votes int) {
+// votesOf returns how many servers have this value for a key; "" means no value.
+func votesOf(t *testing.T, clients []redis.UniversalClient, key, value string) (votes int) {
 	t.Helper()
-	for _, server := range servers {
-		got, err := server.Get(t.Context(), "reqlock:"+key).Result()
+	for _, client := range clients {
+		got, err := client.Get(t.Context(), "reqlock:"+key).Result()
 		if err != nil && !errors.Is(err, redis.Nil) {
 			t.Fatal(err)
 		}
@@ -57,26 +53,26 @@ func votesOf(t *testing.T, servers []redis.UniversalClient, key, value string) (
 	return votes
 }
 
-// awaitVotes returns when a lease has the votes of all servers. Its renewals ask for
-// those that are missing.
-func awaitVotes(t *testing.T, servers []redis.UniversalClient, lease *core.Lease) {
+// awaitVotes returns once all servers vote for a lease. Renewals request missing votes. It
+// fails the test if the lease is lost.
+func awaitVotes(t *testing.T, clients []redis.UniversalClient, lease *core.Lease) {
 	t.Helper()
-	await(t, "all servers vote, or the lease is lost", func() bool {
-		return votesOf(t, servers, lease.Key(), lease.Token()) == len(servers) || lease.Context().Err() != nil
+	suite.Eventually(t, "all servers vote, or the lease is lost", func() bool {
+		return votesOf(t, clients, lease.Key(), lease.Token()) == len(clients) || lease.Context().Err() != nil
 	})
 	if lease.Context().Err() != nil {
 		t.Fatal(context.Cause(lease.Context()))
 	}
 }
 
-// openQuorum returns a Locker on the servers of these clients, which may not vote yet.
-// It ends with the test.
+// openQuorum returns a Locker that is closed at the end of the test. Its servers may be in
+// quarantine.
 func openQuorum(t *testing.T, clients []redis.UniversalClient, opts ...core.Option) *core.Locker {
 	t.Helper()
 	opts = append([]core.Option{core.WithTTL(quorumTTL), core.WithCommandTimeout(quorumTTL / 4)}, opts...)
 	locks := core.Must(core.NewQuorum(clients, opts...))
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second) // a test that failed may hold a lease
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second) // a failed test may hold a lease
 		defer cancel()
 		if err := locks.Close(ctx); err != nil {
 			t.Error(err)
@@ -89,7 +85,7 @@ func openQuorum(t *testing.T, clients []redis.UniversalClient, opts ...core.Opti
 func newQuorum(t *testing.T, clients []redis.UniversalClient, opts ...core.Option) *core.Locker {
 	t.Helper()
 	locks := openQuorum(t, clients, opts...)
-	lease, err := locks.With(core.WithWait(30*time.Second)).Lock(t.Context(), "are you there")
+	lease, err := locks.With(core.WithWait(30*time.Second)).Lock(t.Context(), "ready "+redistest.OwnPrefix())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,91 +96,98 @@ func newQuorum(t *testing.T, clients []redis.UniversalClient, opts ...core.Optio
 	return locks
 }
 
-// TestAQuorum runs each case on servers that the cases share, and that vote.
-func TestAQuorum(t *testing.T) {
+// TestQuorum runs each case on the same servers, each with its own keys. The servers vote:
+// their quarantine is over.
+//
+//faults:row 7: two of them are the same server
+func TestQuorum(t *testing.T) {
 	t.Parallel()
-	nodes := servers(t, 3)
-	newQuorum(t, clientsOf(t, nodes), core.WithQuarantine(longestTTL))
-	for name, run := range map[string]func(t *testing.T, nodes []*redistest.Server){
-		"locks":                            aQuorumLocks,
-		"serves a crowd":                   aQuorumServesACrowd,
-		"refuses what its views cannot do": aViewOfAQuorumRefusesWhatItCannotDo,
-		"makes up for a release that was not heard": aServerThatDidNotHearOfAReleaseKeepsNoVote,
+	servers := startServers(t, 3)
+	newQuorum(t, clientsOf(t, servers))
+	for name, test := range map[string]func(t *testing.T, servers []*redistest.Server){
+		"locks":                                testQuorumLocks,
+		"serves many callers":                  testQuorumServesManyCallers,
+		"refuses bad settings of a view":       testViewOfQuorumRefusesBadSettings,
+		"finds a duplicate server":             testQuorumFindsDuplicateServer,
+		"removes the vote of a missed release": testMissedReleaseLeavesNoVote,
 	} {
-		t.Run(name, func(t *testing.T) { run(t, nodes) })
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, servers)
+		})
 	}
 }
 
-func aQuorumLocks(t *testing.T, nodes []*redistest.Server) {
+func testQuorumLocks(t *testing.T, servers []*redistest.Server) {
 	t.Helper()
-	clients := clientsOf(t, nodes)
+	clients := clientsOf(t, servers)
 	locks, others := newQuorum(t, clients), newQuorum(t, clients)
-	lease, err := locks.TryLock(t.Context(), "a")
+	lease, err := locks.TryLock(t.Context(), "locks")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if votes := votesOf(t, clients, "a", lease.Token()); votes < 2 {
-		t.Errorf("%d servers vote for it", votes)
+	if votes := votesOf(t, clients, "locks", lease.Token()); votes < 2 {
+		t.Errorf("%d servers vote for the lease", votes)
 	}
-	if busy, err := others.TryLock(t.Context(), "a"); !errors.Is(err, core.ErrBusy) {
+	if busy, err := others.TryLock(t.Context(), "locks"); !errors.Is(err, core.ErrBusy) {
 		_ = busy.Release(t.Context())
 		t.Errorf("got %v, want busy", err)
 	}
 	release(t, lease)
-	// A release is told once two votes are free. Who asks while the third is not gives
-	// up if one of the two is slow.
-	await(t, "all votes are free", func() bool { return votesOf(t, clients, "a", "") == len(clients) })
-	second, err := others.TryLock(t.Context(), "a")
+	// Release returns once two servers have confirmed. A TryLock before the third one has
+	// would fail if one of the two is slow.
+	suite.Eventually(t, "no server votes", func() bool { return votesOf(t, clients, "locks", "") == len(clients) })
+	second, err := others.TryLock(t.Context(), "locks")
 	if err != nil {
 		t.Fatal(err)
 	}
 	release(t, second)
 }
 
-// Many callers of several processes serialize on one key.
-func aQuorumServesACrowd(t *testing.T, nodes []*redistest.Server) {
+// The callers of several processes lock one key. They exclude each other.
+func testQuorumServesManyCallers(t *testing.T, servers []*redistest.Server) {
 	t.Helper()
 	var processes []*core.Locker
 	for range 3 {
-		processes = append(processes, newQuorum(t, clientsOf(t, nodes)))
+		processes = append(processes, newQuorum(t, clientsOf(t, servers)))
 	}
 	takeTurns(t, processes, 8, 5)
 }
 
-// A server that was down for others when a lock was released keeps no vote for it: with
-// that, the next server that is lost would take the lock along until the TTL.
-func aServerThatDidNotHearOfAReleaseKeepsNoVote(t *testing.T, nodes []*redistest.Server) {
+// A server cannot be reached during a release. It must lose its vote before the TTL: if a
+// second server were lost meanwhile, the stale vote would keep the key locked.
+func testMissedReleaseLeavesNoVote(t *testing.T, servers []*redistest.Server) {
 	t.Helper()
-	raw, clients := clientsOf(t, nodes), clientsOf(t, nodes)
-	proxies := make([]*redistest.Proxy, len(nodes))
-	for i, node := range nodes {
-		proxies[i] = redistest.NewProxy(t, node.Addr())
+	direct, clients := clientsOf(t, servers), clientsOf(t, servers)
+	proxies := make([]*redistest.Proxy, len(servers))
+	for i, server := range servers {
+		proxies[i] = redistest.NewProxy(t, server.Addr())
 		clients[i] = proxies[i].Client(t)
 	}
-	locks := newQuorum(t, clients, core.WithTTL(longestTTL))
-	lease, err := locks.TryLock(t.Context(), "a")
+	locks := newQuorum(t, clients)
+	lease, err := locks.TryLock(t.Context(), "missed")
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := locks.TryLock(t.Context(), "b")
+	other, err := locks.TryLock(t.Context(), "other")
 	if err != nil {
 		t.Fatal(err)
 	}
-	awaitVotes(t, raw, lease)
+	awaitVotes(t, direct, lease)
 	proxies[0].Refuse(true)
-	begun, life := time.Now(), raw[0].PTTL(t.Context(), "reqlock:a").Val()
+	begun, life := time.Now(), direct[0].PTTL(t.Context(), "reqlock:missed").Val()
 	release(t, lease)
-	// That a release has failed is known once the servers were told in vain, and the
-	// first one of the release before as well.
+	// The second release fails once both unreachable servers have failed. By then the first
+	// server has also failed for the first release.
 	proxies[1].Refuse(true)
 	wantError(t, other.Release(t.Context()), core.ErrUnavailable)
-	if votes := votesOf(t, raw, "a", lease.Token()); votes != 1 {
-		t.Errorf("%d servers vote for what was released, want the one that was not told", votes)
+	if votes := votesOf(t, direct, "missed", lease.Token()); votes != 1 {
+		t.Errorf("%d servers vote for the released lease, want only the unreachable one", votes)
 	}
 	proxies[0].Refuse(false)
 	proxies[1].Refuse(false)
-	await(t, "it votes no more", func() bool { return votesOf(t, raw, "a", lease.Token()) == 0 })
+	suite.Eventually(t, "no server votes", func() bool { return votesOf(t, direct, "missed", lease.Token()) == 0 })
 	if took := time.Since(begun); took > life*9/10 {
-		t.Errorf("it kept the vote for %v, and that had %v to live", took, life)
+		t.Errorf("the vote stayed for %v of the %v that it had to live", took, life)
 	}
 }

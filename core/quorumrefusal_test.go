@@ -12,10 +12,12 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-func TestAQuorumRefusesWhatItCannotDo(t *testing.T) {
-	nodes := servers(t, 1)
+func TestNewQuorumRefusesBadSettings(t *testing.T) {
+	t.Parallel()
+	nodes := startServers(t, 1)
 	one := func() redis.UniversalClient { return nodes[0].Client(t) }
 	same := one()
 	ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": nodes[0].Addr()}})
@@ -25,26 +27,26 @@ func TestAQuorumRefusesWhatItCannotDo(t *testing.T) {
 	for name, c := range map[string]struct {
 		clients []redis.UniversalClient
 		opts    []core.Option
-		says    string
+		want    string // in the error
 	}{
-		"no servers":      {nil, nil, "odd number"},
-		"one":             {[]redis.UniversalClient{one()}, nil, "odd number"},
-		"four":            {[]redis.UniversalClient{one(), one(), one(), one()}, nil, "odd number"},
-		"nil":             {[]redis.UniversalClient{one(), nil, one()}, nil, "client 1 is nil"},
-		"twice":           {[]redis.UniversalClient{same, one(), same}, nil, "clients 0 and 2"},
-		"a ring":          {[]redis.UniversalClient{one(), one(), ring}, nil, "client 2 leads to several"},
-		"a sentinel":      {[]redis.UniversalClient{one(), sentinel, one()}, nil, "Sentinel"},
-		"fencing":         {[]redis.UniversalClient{one(), one(), one()}, []core.Option{core.WithFencing(true)}, "WithFencing"},
-		"half a tag":      {[]redis.UniversalClient{one(), one(), one()}, []core.Option{core.WithPrefix("{")}, "WithPrefix: the prefix has"},
-		"a short pause":   {[]redis.UniversalClient{one(), one(), one()}, []core.Option{core.WithQuarantine(time.Second)}, "WithTTL"},
-		"no pause at all": {[]redis.UniversalClient{one(), one(), one()}, []core.Option{core.WithQuarantine(0)}, "WithQuarantine"},
+		"no servers":            {nil, nil, "odd number"},
+		"one":                   {[]redis.UniversalClient{one()}, nil, "odd number"},
+		"four":                  {[]redis.UniversalClient{one(), one(), one(), one()}, nil, "odd number"},
+		"nil":                   {[]redis.UniversalClient{one(), nil, one()}, nil, "client 1 is nil"},
+		"the same client twice": {[]redis.UniversalClient{same, one(), same}, nil, "clients 0 and 2"},
+		"a ring":                {[]redis.UniversalClient{one(), one(), ring}, nil, "client 2 leads to several"},
+		"a sentinel":            {[]redis.UniversalClient{one(), sentinel, one()}, nil, "Sentinel"},
+		"fencing":               {[]redis.UniversalClient{one(), one(), one()}, []core.Option{core.WithFencing(true)}, "WithFencing"},
+		"half a hash tag":       {[]redis.UniversalClient{one(), one(), one()}, []core.Option{core.WithPrefix("{")}, "WithPrefix: the prefix has"},
+		"a short quarantine":    {[]redis.UniversalClient{one(), one(), one()}, []core.Option{core.WithQuarantine(time.Second)}, "WithTTL"},
+		"no quarantine":         {[]redis.UniversalClient{one(), one(), one()}, []core.Option{core.WithQuarantine(0)}, "WithQuarantine"},
 	} {
-		if _, err := core.NewQuorum(c.clients, c.opts...); err == nil || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%s: got %v, want %q", name, err, c.says)
+		if _, err := core.NewQuorum(c.clients, c.opts...); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want %q", name, err, c.want)
 		}
 	}
 	if _, err := core.New(one(), core.WithQuarantine(time.Second)); err == nil {
-		t.Error("New took WithQuarantine")
+		t.Error("New accepts WithQuarantine")
 	}
 }
 
@@ -54,12 +56,12 @@ type wrapped struct {
 	_ []string
 }
 
-// What a Locker of a quorum cannot do is refused with the reason, when it is asked for.
-func aViewOfAQuorumRefusesWhatItCannotDo(t *testing.T, nodes []*redistest.Server) {
+// A view of a quorum refuses what a quorum cannot do, and the error says why.
+func testViewOfQuorumRefusesBadSettings(t *testing.T, servers []*redistest.Server) {
 	t.Helper()
 	var clients []redis.UniversalClient
-	for _, node := range nodes {
-		clients = append(clients, wrapped{Client: node.Client(t)})
+	for _, server := range servers {
+		clients = append(clients, wrapped{Client: server.Client(t)})
 	}
 	locks := openQuorum(t, clients, core.WithTTL(quorumTTL/2), core.WithQuarantine(quorumTTL))
 	for why, opt := range map[string]core.Option{
@@ -70,20 +72,20 @@ func aViewOfAQuorumRefusesWhatItCannotDo(t *testing.T, nodes []*redistest.Server
 	} {
 		func() {
 			defer func() {
-				if said := fmt.Sprint(recover()); !strings.HasPrefix(said, "reqlock: "+why) {
-					t.Errorf("said %s, want %s", said, why)
+				if text := fmt.Sprint(recover()); !strings.HasPrefix(text, "reqlock: "+why) {
+					t.Errorf("got %s, want %s", text, why)
 				}
 			}()
 			locks.With(opt)
 		}()
 	}
-	if _, err := locks.Begin(t.Context(), "v", nil); !errors.Is(err, errors.ErrUnsupported) {
+	if _, err := locks.Begin(t.Context(), "view", nil); !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("Begin: %v", err)
 	}
-	if err := locks.Resolve(t.Context(), "v"); !errors.Is(err, errors.ErrUnsupported) {
+	if err := locks.Resolve(t.Context(), "view"); !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("Resolve: %v", err)
 	}
-	lease, err := locks.With(core.WithTTL(quorumTTL), core.WithWait(30*time.Second)).Lock(t.Context(), "v")
+	lease, err := locks.With(core.WithTTL(quorumTTL), core.WithWait(30*time.Second)).Lock(t.Context(), "view")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,41 +98,42 @@ func aViewOfAQuorumRefusesWhatItCannotDo(t *testing.T, nodes []*redistest.Server
 	release(t, lease)
 }
 
-// A server that two clients lead to is found out, whoever answers first, and whether
-// the servers vote.
+// Two clients are connected to the same server. The quorum finds out also while the servers
+// are in quarantine, and whichever server replies first.
 //
-//faults:row 7: two of them are the same server
-func TestAQuorumFindsAServerThatItHasTwice(t *testing.T) {
+//faults:row 7: two of them are the same server, which is in quarantine
+func TestQuorumFindsDuplicateServerInQuarantine(t *testing.T) {
 	t.Parallel()
-	nodes := servers(t, 3)
-	twice := []*redistest.Server{nodes[0], nodes[1], nodes[0]}
-	t.Run("that has just started", func(t *testing.T) {
-		locks := openQuorum(t, clientsOf(t, twice))
-		await(t, "it is found out", func() bool { return strings.Contains(refusal(t, locks), "same server") })
-	})
-	newQuorum(t, clientsOf(t, nodes)) // returns when they vote
-	t.Run("that votes", func(t *testing.T) {
-		locks := openQuorum(t, clientsOf(t, twice))
-		for range 3 {
-			if says := refusal(t, locks); !strings.Contains(says, "same server") {
-				t.Errorf("got %s", says)
-			}
-		}
-		if err := locks.Check(t.Context()); err == nil || !strings.Contains(err.Error(), "same server") {
-			t.Errorf("Check: %v", err)
-		}
+	servers := startServers(t, 2)
+	locks := openQuorum(t, clientsOf(t, append(servers, servers[0])))
+	suite.Eventually(t, "the duplicate is found", func() bool {
+		return strings.Contains(refusalOf(t, locks, "twice").Error(), "same server")
 	})
 }
 
-// refusal asks a quorum for a lock that nobody gets now, and returns what it says.
-func refusal(t *testing.T, locks *core.Locker) string {
+// Two clients are connected to the same server, and all servers vote.
+func testQuorumFindsDuplicateServer(t *testing.T, servers []*redistest.Server) {
 	t.Helper()
-	lease, err := locks.TryLock(t.Context(), "a")
+	locks := openQuorum(t, clientsOf(t, []*redistest.Server{servers[0], servers[1], servers[0]}))
+	for range 3 {
+		if err := refusalOf(t, locks, "twice"); !strings.Contains(err.Error(), "same server") {
+			t.Errorf("got %v", err)
+		}
+	}
+	if err := locks.Check(t.Context()); err == nil || !strings.Contains(err.Error(), "same server") {
+		t.Errorf("Check: %v", err)
+	}
+}
+
+// refusalOf returns the error of a TryLock that must fail with ErrUnavailable.
+func refusalOf(t *testing.T, locks *core.Locker, key string) error {
+	t.Helper()
+	lease, err := locks.TryLock(t.Context(), key)
 	if err == nil {
 		release(t, lease)
 	}
 	if outcome, ok := core.OutcomeOf(err); !ok || outcome.HTTP != http.StatusServiceUnavailable || !errors.Is(err, core.ErrUnavailable) {
 		t.Fatalf("got %v, outcome %v", err, outcome)
 	}
-	return err.Error()
+	return err
 }

@@ -11,12 +11,16 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 )
 
-// Sentinels that know no such master say so by a nil, which is no answer to the
-// command for which a master was sought.
-func TestNobodyHoldsAKeyOfAMasterThatNoSentinelKnows(t *testing.T) {
-	sentinels := redistest.StartSentinel(t)
-	rdb := sentinels.Client(t, func(o *redis.FailoverOptions) { o.MasterName, o.DialerRetries = "nobody", 1 })
-	locks := newLocker(t, rdb, core.WithWait(300*time.Millisecond))
+// A Sentinel that does not know the master replies nil. The nil must not count as the reply
+// to the command that needs the master.
+func TestUnknownMasterIsUnavailable(t *testing.T) {
+	t.Parallel()
+	servers := shared(t, redistest.OnSentinels)
+	rdb := redis.NewFailoverClient(&redis.FailoverOptions{
+		MasterName: "unknown", SentinelAddrs: servers.Options().Addrs, DialerRetries: 1,
+	})
+	t.Cleanup(func() { _ = rdb.Close() })
+	locks := servers.newLocker(t, rdb, core.WithWait(300*time.Millisecond))
 	_, err := locks.TryLock(t.Context(), "k")
 	wantError(t, err, core.ErrUnavailable)
 	_, err = locks.Lock(t.Context(), "k")
@@ -33,9 +37,10 @@ func TestNobodyHoldsAKeyOfAMasterThatNoSentinelKnows(t *testing.T) {
 	}
 }
 
-func TestCheckOfASentinelItself(t *testing.T) {
-	sentinel := redistest.StartSentinel(t).Sentinels()[0]
-	rdb := redis.NewClient(&redis.Options{Addr: sentinel.Addr()})
+func TestCheckOfClientOfASentinel(t *testing.T) {
+	t.Parallel()
+	servers := shared(t, redistest.OnSentinels)
+	rdb := redis.NewClient(&redis.Options{Addr: servers.Options().Addrs[0]})
 	t.Cleanup(func() { _ = rdb.Close() })
-	wantFinding(t, newLocker(t, rdb).Check(t.Context()), "redis.NewFailoverClient")
+	wantFinding(t, servers.newLocker(t, rdb).Check(t.Context()), "redis.NewFailoverClient")
 }

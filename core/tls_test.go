@@ -14,6 +14,7 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // The user and the password of the tests that sign in.
@@ -22,22 +23,21 @@ const (
 	thePassword = "white-rabbit"
 )
 
-// startSecure runs a server that speaks TLS and knows theUser, with no more than
-// the rights.
+// startSecure runs a server with TLS. It knows theUser, who has the documented rights.
 func startSecure(t *testing.T) (server *redistest.Server, addr string, trust *tls.Config) {
 	t.Helper()
 	server, addr, trust = redistest.StartTLS(t)
-	order := []any{"acl", "setuser", theUser, "reset", "on", ">" + thePassword, "resetchannels"}
-	for _, word := range strings.Fields(redistest.Rights) {
-		order = append(order, word)
+	rule := []any{"acl", "setuser", theUser, "reset", "on", ">" + thePassword, "resetchannels"}
+	for _, right := range strings.Fields(redistest.Rights) {
+		rule = append(rule, right)
 	}
-	if err := server.Client(t).Do(t.Context(), order...).Err(); err != nil {
+	if err := server.Client(t).Do(t.Context(), rule...).Err(); err != nil {
 		t.Fatal(err)
 	}
 	return server, addr, trust
 }
 
-// secure returns a client that gives up soon.
+// secure returns a client with short timeouts.
 func secure(t *testing.T, options redis.Options) *redis.Client {
 	t.Helper()
 	options.DialTimeout, options.DialerRetries, options.ReadTimeout = 300*time.Millisecond, 1, 300*time.Millisecond
@@ -47,6 +47,7 @@ func secure(t *testing.T, options redis.Options) *redis.Client {
 }
 
 func TestLocksOverTLSWithAUser(t *testing.T) {
+	t.Parallel()
 	_, addr, trust := startSecure(t)
 	locker := func(opts ...core.Option) *core.Locker {
 		t.Helper()
@@ -62,28 +63,29 @@ func TestLocksOverTLSWithAUser(t *testing.T) {
 		t.Error(err)
 	}
 	lease := lock(t, ours, "k")
-	waiting := &events{}
-	waiter := locker(core.WithObserver(waiting.observe))
-	handed := make(chan *core.Lease, 1)
+	waiting := &recorder{}
+	waiter := locker(core.WithObserver(waiting.record))
+	granted := make(chan *core.Lease, 1)
 	go func() {
 		lease, err := waiter.Lock(t.Context(), "k")
 		if err != nil {
 			t.Errorf("waiter: %v", err)
 		}
-		handed <- lease
+		granted <- lease
 	}()
-	await(t, "one waits", func() bool { return len(waiting.of(core.Waiting)) == 1 })
+	suite.Eventually(t, "the waiter waits", func() bool { return len(waiting.of(core.Waiting)) == 1 })
 	_, err := theirs.TryLock(t.Context(), "k")
 	wantError(t, err, core.ErrBusy)
 	release(t, lease)
-	if lease := <-handed; lease != nil {
+	if lease := <-granted; lease != nil {
 		release(t, lease)
 	}
 }
 
-// Whatever goes wrong while a client signs in, nobody hears of whom, and everybody
-// hears soon.
-func TestNoErrorTellsOfCredentials(t *testing.T) {
+// No error, event or log of a failed connection contains the user or the password, and each
+// call fails soon.
+func TestNoErrorContainsCredentials(t *testing.T) {
+	t.Parallel()
 	server, addr, trust := startSecure(t)
 	plain := server.Addr()
 	tests := map[string]redis.Options{
@@ -97,36 +99,36 @@ func TestNoErrorTellsOfCredentials(t *testing.T) {
 	for name, options := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			heard := &events{}
+			events := &recorder{}
 			var log bytes.Buffer
 			logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 			locks := newLocker(t, secure(t, options), core.WithWait(200*time.Millisecond),
-				core.WithObserver(heard.observe), core.WithObserver(core.SlogObserver(logger)))
+				core.WithObserver(events.record), core.WithObserver(core.SlogObserver(logger)))
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 			defer cancel()
-			_, tried := locks.TryLock(ctx, "k")
-			_, locked := locks.Lock(ctx, "k")
-			done := locks.Do(ctx, "k", func(context.Context) error { return nil })
-			checked := locks.Check(ctx)
+			_, tryErr := locks.TryLock(ctx, "k")
+			_, lockErr := locks.Lock(ctx, "k")
+			doErr := locks.Do(ctx, "k", func(context.Context) error { return nil })
+			checkErr := locks.Check(ctx)
 			if ctx.Err() != nil {
-				t.Error("took too long")
+				t.Error("the calls took more than 20 s")
 			}
 			var texts []string
-			for _, err := range []error{tried, locked, done, checked} {
+			for _, err := range []error{tryErr, lockErr, doErr, checkErr} {
 				wantError(t, err, core.ErrUnavailable)
 				texts = append(texts, fmt.Sprintf("%s %v %+v %#v", err, err, err, err))
 			}
-			t.Log(checked)
-			for _, event := range heard.all {
+			t.Log(checkErr)
+			for _, event := range events.all() {
 				texts = append(texts, fmt.Sprintf("%v %+v %s", event, event, event.Err))
 			}
 			for _, text := range append(texts, log.String()) {
 				if strings.Contains(text, "alice") || strings.Contains(text, "rabbit") {
-					t.Errorf("tells of credentials: %s", text)
+					t.Errorf("contains credentials: %s", text)
 				}
 			}
-			if len(heard.of(core.Refused)) == 0 || log.Len() == 0 {
-				t.Error("nobody was told")
+			if len(events.of(core.Refused)) == 0 || log.Len() == 0 {
+				t.Error("the observers received no refusal")
 			}
 		})
 	}

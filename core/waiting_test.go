@@ -6,17 +6,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-// crowd waits for a key with so many callers and returns once all of them
-// stand in line. wait returns once all of them had their turn.
-func crowd(t *testing.T, locks *core.Locker, heard *events, key string, n int) (wait func()) {
+// startWaiters starts n callers that wait for a key, and returns once all of them wait.
+// wait returns once each of them has held the lock.
+func startWaiters(t *testing.T, locks *core.Locker, events *recorder, key string, n int) (wait func()) {
 	t.Helper()
-	before := len(heard.of(core.Waiting))
+	before := len(events.of(core.Waiting))
 	var group sync.WaitGroup
 	for range n {
 		group.Go(func() {
@@ -25,25 +24,25 @@ func crowd(t *testing.T, locks *core.Locker, heard *events, key string, n int) (
 			}
 		})
 	}
-	await(t, "all wait", func() bool { return len(heard.of(core.Waiting)) == before+n })
+	suite.Eventually(t, "all callers wait", func() bool { return len(events.of(core.Waiting)) == before+n })
 	return group.Wait
 }
 
-func aLineThatIsFullRefusesAtOnce(t *testing.T, servers *redistest.Deployment) {
+func testFullQueueRefusesAtOnce(t *testing.T, servers *deployment) {
 	t.Helper()
 	rdb := servers.Client(t)
-	heard := &events{}
-	locks := newLocker(t, rdb, core.WithObserver(heard.observe), core.WithMaxWaiters(3), core.WithMaxTotalWaiters(4))
-	holder := newLocker(t, rdb)
+	events := &recorder{}
+	locks := servers.newLocker(t, rdb, core.WithObserver(events.record), core.WithMaxWaiters(3), core.WithMaxTotalWaiters(4))
+	holder := servers.newLocker(t, rdb)
 	a, b := lock(t, holder, "a"), lock(t, holder, "b")
-	wait := crowd(t, locks, heard, "a", 3)
+	waitA := startWaiters(t, locks, events, "a", 3)
 
 	_, err := locks.Lock(t.Context(), "a")
 	wantError(t, err, core.ErrQueueFull)
 	if o, ok := core.OutcomeOf(err); !ok || o.HTTP != 429 || o.RetryAfter != time.Second {
 		t.Errorf("outcome %+v", o)
 	}
-	waitB := crowd(t, locks, heard, "b", 1)
+	waitB := startWaiters(t, locks, events, "b", 1)
 	_, err = locks.Lock(t.Context(), "b")
 	wantError(t, err, core.ErrOverloaded)
 	if o, ok := core.OutcomeOf(err); !ok || o.HTTP != 503 || o.RetryAfter != time.Second {
@@ -55,30 +54,32 @@ func aLineThatIsFullRefusesAtOnce(t *testing.T, servers *redistest.Deployment) {
 
 	release(t, a)
 	release(t, b)
-	wait()
+	waitA()
 	waitB()
 	release(t, lock(t, locks, "a"))
 }
 
-func aLockIsHandedFromProcessToProcess(t *testing.T, servers *redistest.Deployment) {
+func testLockPassesBetweenProcesses(t *testing.T, servers *deployment) {
 	t.Helper()
-	rdb, holders := servers.Client(t), newLocker(t, servers.Client(t))
-	heard := &events{}
-	locks := newLocker(t, servers.Client(t), core.WithObserver(heard.observe))
+	rdb, holders := servers.Client(t), servers.newLocker(t, servers.Client(t))
+	events := &recorder{}
+	locks := servers.newLocker(t, servers.Client(t), core.WithObserver(events.record))
 	const turns = 5
 	handed := 0
 	var took []time.Duration
-	// A waiter also looks by itself, each second, and finds the key where the machine
-	// is late with the hand-off. It is not so in most turns.
+	// A waiter also checks Redis once a second. On a busy machine it may find the key
+	// before the hand-off arrives, but not in most turns.
 	for range turns {
 		holder := lock(t, holders, "k")
-		wait := crowd(t, locks, heard, "k", 1)
-		await(t, "it stands in line", func() bool { return rdb.LLen(t.Context(), "{reqlock:k}:q").Val() == 1 })
+		wait := startWaiters(t, locks, events, "k", 1)
+		suite.Eventually(t, "the waiter is in the queue", func() bool {
+			return rdb.LLen(t.Context(), servers.companion("k", "q")).Val() == 1
+		})
 		released := time.Now()
 		release(t, holder)
 		wait()
 		took = append(took, time.Since(released))
-		acquired := heard.of(core.Acquired)
+		acquired := events.of(core.Acquired)
 		if len(acquired) != len(took) {
 			t.Fatalf("acquired: %+v", acquired)
 		}
@@ -87,50 +88,68 @@ func aLockIsHandedFromProcessToProcess(t *testing.T, servers *redistest.Deployme
 		}
 	}
 	if handed <= turns/2 {
-		t.Errorf("served after %v, %d of %d times by the hand-off, else by its timer: %+v", took, handed, turns, heard.of(core.Acquired))
+		t.Errorf("%d of %d turns were handed over, after %v: %+v", handed, turns, took, events.of(core.Acquired))
 	}
 }
 
-func fencesRiseWhateverHappensToTheirCounter(t *testing.T, servers *redistest.Deployment) {
+// testFencesRise takes the lock several times after each loss of data, in two processes.
+// It fails the test unless the fencing number rises each time.
+func testFencesRise(t *testing.T, servers *deployment, losses ...func()) {
 	t.Helper()
-	rdb := servers.Client(t)
 	lockers := []*core.Locker{
-		newLocker(t, servers.Client(t), core.WithFencing(true)),
-		newLocker(t, servers.Client(t), core.WithFencing(true)),
+		servers.newLocker(t, servers.Client(t), core.WithFencing(true)),
+		servers.newLocker(t, servers.Client(t), core.WithFencing(true)),
 	}
 	var last int64
-	turn := func(locks *core.Locker) {
-		t.Helper()
-		lease := lock(t, locks, "k")
-		if lease.Fence() <= last {
-			t.Errorf("fence %d after %d", lease.Fence(), last)
-		}
-		last = lease.Fence()
-		release(t, lease)
-	}
-	for _, lose := range []func(){
-		func() {},
-		func() { rdb.Del(t.Context(), "{reqlock:k}:f") },
-		func() { loseAll(t, rdb) },
-		func() { rdb.ScriptFlush(t.Context()) },
-	} {
+	for _, lose := range losses {
 		lose()
 		for _, locks := range lockers {
-			turn(locks)
-			turn(locks)
+			for range 2 {
+				lease := lock(t, locks, "k")
+				if lease.Fence() <= last {
+					t.Errorf("fence %d after %d", lease.Fence(), last)
+				}
+				last = lease.Fence()
+				release(t, lease)
+			}
 		}
 	}
-	if life := rdb.PTTL(t.Context(), "{reqlock:k}:f").Val(); life < 6*24*time.Hour {
+}
+
+func testFencesRiseAfterLoss(t *testing.T, servers *deployment) {
+	t.Helper()
+	rdb := servers.Client(t)
+	testFencesRise(t, servers,
+		func() {},
+		func() { rdb.Del(t.Context(), servers.companion("k", "f")) },
+	)
+	if life := rdb.PTTL(t.Context(), servers.companion("k", "f")).Val(); life < 6*24*time.Hour {
 		t.Errorf("the counter lives for %v", life)
 	}
 }
 
-func withoutFencingNoFencingWorkIsDone(t *testing.T, servers *redistest.Deployment) {
+// The server loses all data, or all scripts.
+//
+//faults:row 21
+func TestFencesRiseAfterFlush(t *testing.T) {
+	t.Parallel()
+	onKinds(t, func(t *testing.T, kind redistest.Kind) {
+		servers := &deployment{kind.Start(t), "reqlock:"}
+		rdb := servers.Client(t)
+		testFencesRise(t, servers,
+			func() {},
+			func() { flush(t, rdb) },
+			func() { rdb.ScriptFlush(t.Context()) },
+		)
+	}, redistest.Kinds()...)
+}
+
+func testNoFenceWithoutFencing(t *testing.T, servers *deployment) {
 	t.Helper()
 	rdb := servers.Client(t)
-	locks := newLocker(t, rdb)
+	locks := servers.newLocker(t, rdb)
 	lease := lock(t, locks, "k")
-	if lease.Fence() != 0 || rdb.Exists(t.Context(), "{reqlock:k}:f").Val() != 0 {
+	if lease.Fence() != 0 || rdb.Exists(t.Context(), servers.companion("k", "f")).Val() != 0 {
 		t.Errorf("fence %d", lease.Fence())
 	}
 	release(t, lease)
@@ -145,53 +164,50 @@ func withoutFencingNoFencingWorkIsDone(t *testing.T, servers *redistest.Deployme
 	release(t, fenced)
 }
 
-// The subscription lives for those who wait, and no longer than the Locker.
+// The subscription exists while callers wait, and ends with the Locker.
 func TestCloseEndsTheSubscription(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	rdb := server.Client(t)
 	holder := lock(t, newLocker(t, server.Client(t)), "k")
-	heard := &events{}
-	locks := newLocker(t, server.Client(t), core.WithObserver(heard.observe))
+	events := &recorder{}
+	locks := newLocker(t, server.Client(t), core.WithObserver(events.record))
 	channels := func() int { return len(rdb.PubSubChannels(t.Context(), "*").Val()) }
 	if channels() != 0 {
-		t.Error("listens although nobody waits")
+		t.Error("a Locker without waiters has a subscription")
 	}
 	refused := make(chan error, 1)
 	go func() {
 		_, err := locks.Lock(t.Context(), "k")
 		refused <- err
 	}()
-	await(t, "it listens", func() bool { return channels() == 1 })
-	await(t, "it waits", func() bool { return rdb.LLen(t.Context(), "{reqlock:k}:q").Val() == 1 })
+	suite.Eventually(t, "the process is subscribed", func() bool { return channels() == 1 })
+	suite.Eventually(t, "the process is in the queue", func() bool { return rdb.LLen(t.Context(), "{reqlock:k}:q").Val() == 1 })
 	if err := locks.Close(t.Context()); err != nil {
 		t.Errorf("close: %v", err)
 	}
 	wantError(t, <-refused, core.ErrClosed)
-	await(t, "nobody listens", func() bool { return channels() == 0 })
+	suite.Eventually(t, "the subscription ends", func() bool { return channels() == 0 })
 	if n := rdb.LLen(t.Context(), "{reqlock:k}:q").Val(); n != 0 {
-		t.Errorf("%d in line after close", n)
+		t.Errorf("the queue has %d entries after Close", n)
 	}
 	release(t, holder)
 }
 
-// Where nothing can be subscribed to, waiters live by their timers.
+// The user may not subscribe, so waiters depend on their timers.
 //
 //faults:row 27: no message ever comes
-func TestWithoutPubSubWaitersAreServedAllTheSame(t *testing.T) {
+func TestWaitersAreServedWithoutPubSub(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
-	admin := server.Client(t)
-	for _, rule := range [][]any{
-		{"ACL", "SETUSER", "deaf", "on", ">secret", "~*", "+@all", "-subscribe", "-publish", "resetchannels"},
-	} {
-		if err := admin.Do(t.Context(), rule...).Err(); err != nil {
-			t.Fatal(err)
-		}
+	if err := server.Client(t).Do(t.Context(), "ACL", "SETUSER", "nopubsub", "on", ">secret", "~*", "+@all",
+		"-subscribe", "-publish", "resetchannels").Err(); err != nil {
+		t.Fatal(err)
 	}
-	deaf := func(o *redis.Options) { o.Username, o.Password = "deaf", "secret" }
-	heard := &events{}
-	locks := newLocker(t, server.Client(t, deaf), core.WithObserver(heard.observe))
-	holder := lock(t, newLocker(t, server.Client(t, deaf)), "k")
-	wait := crowd(t, locks, heard, "k", 3)
+	events := &recorder{}
+	locks := newLocker(t, server.Client(t, as("nopubsub", "secret")), core.WithObserver(events.record))
+	holder := lock(t, newLocker(t, server.Client(t, as("nopubsub", "secret"))), "k")
+	wait := startWaiters(t, locks, events, "k", 3)
 	release(t, holder)
 	wait()
 }

@@ -13,11 +13,12 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 )
 
-// Somebody puts a list where the lock was. Its holder is told in time, newcomers
-// are told of a fault, and the list stays as it is.
+// A client replaces the lock by a list. The lease is lost in time, other callers get a fault,
+// and the list does not change.
 //
 //faults:row 26: the key has another type
-func TestAKeyThatBecomesAList(t *testing.T) {
+func TestKeyThatBecomesAList(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	admin := server.Client(t)
 	locks := newLocker(t, server.Client(t), core.WithTTL(time.Second), core.WithFencing(true))
@@ -44,11 +45,11 @@ func TestAKeyThatBecomesAList(t *testing.T) {
 		}
 	}
 	if got := admin.LRange(t.Context(), "reqlock:k", 0, -1).Val(); len(got) != 1 || got[0] != "theirs" {
-		t.Errorf("the list has become %q", got)
+		t.Errorf("the list is now %q", got)
 	}
 	do(t, admin, "DEL", "reqlock:k")
 	release(t, lock(t, locks, "k"))
 }
 
-// errorOf returns the error of a call that grants a lease.
+// errorOf returns the error of a call that returns a lease.
 func errorOf(_ *core.Lease, err error) error { return err }

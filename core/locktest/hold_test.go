@@ -48,6 +48,7 @@ func TestExpireTakesTheKeyFromAnotherProcessToo(t *testing.T) {
 // Whatever the prefix is and however a key is written, all means must meet the
 // Locker's own key.
 func TestNamesAreThoseOfTheLocker(t *testing.T) {
+	t.Parallel()
 	for _, prefix := range []string{"reqlock:", "", "{app}:"} {
 		for _, key := range []string{"a", "{a}", "a}b", "{", "h:" + string(make([]byte, 43)), "\x00\xff"} {
 			t.Run(prefix+key, func(t *testing.T) {
@@ -77,6 +78,7 @@ func TestNamesAreThoseOfTheLocker(t *testing.T) {
 }
 
 func TestWhatCannotBeFailsTheTest(t *testing.T) {
+	t.Parallel()
 	noKey := core.Of(func(request) string { return "" })
 	skip := core.When(func(request) bool { return false }, byAccount)
 	for name, c := range map[string]struct {

@@ -23,6 +23,7 @@ func TestAStallIsNoFault(t *testing.T) {
 }
 
 func TestTheEndOfATestEndsEverything(t *testing.T) {
+	t.Parallel()
 	var locks *Locks
 	var lease *core.Lease
 	t.Run("a test that releases nothing", func(t *testing.T) {

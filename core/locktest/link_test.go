@@ -53,6 +53,7 @@ func (l *link) open(t *testing.T, conns uint32) {
 }
 
 func TestACutLinkRefuses(t *testing.T) {
+	t.Parallel()
 	l := startLink(t)
 	l.open(t, 1)
 	l.cut()
@@ -67,6 +68,7 @@ func TestACutLinkRefuses(t *testing.T) {
 // Connections that were cut while nobody used them must not fail a command
 // that comes after mend.
 func TestAMendedLinkHasNoDeadConnection(t *testing.T) {
+	t.Parallel()
 	l := startLink(t)
 	l.open(t, 64)
 	l.cut()
@@ -85,6 +87,7 @@ func TestAMendedLinkHasNoDeadConnection(t *testing.T) {
 }
 
 func TestALinkIsSwitchedByAnybodyAtAnyTime(t *testing.T) {
+	t.Parallel()
 	l := startLink(t)
 	var done sync.WaitGroup
 	for range 4 {
@@ -107,6 +110,7 @@ func TestALinkIsSwitchedByAnybodyAtAnyTime(t *testing.T) {
 // Commands that leave together may be more than the wire holds: scripts are, which
 // a new server does not know. The server answers the first before it reads the last.
 func TestManyScriptsLeaveTogether(t *testing.T) {
+	t.Parallel()
 	var keys []string
 	for i := range 16 {
 		keys = append(keys, fmt.Sprint("key", i))

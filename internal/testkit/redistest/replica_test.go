@@ -1,0 +1,21 @@
+package redistest
+
+import (
+	"testing"
+	"time"
+)
+
+func TestReplicatedMasterHasOneReplica(t *testing.T) {
+	t.Parallel()
+	master := StartReplicated(t)
+	client := master.Client(t)
+	client.Set(t.Context(), "k", "v", 0)
+	if n := client.Wait(t.Context(), 1, 10*time.Second).Val(); n != 1 {
+		t.Errorf("%d replicas have the key, want 1", n)
+	}
+	master.RefuseReplicas(true)
+	client.Set(t.Context(), "k", "w", 0)
+	if n := client.Wait(t.Context(), 1, 50*time.Millisecond).Val(); n != 0 {
+		t.Errorf("%d refused replicas have the key", n)
+	}
+}
