@@ -11,33 +11,32 @@ import (
 	"github.com/reqlock/reqlock/internal/adapter/httpkey"
 )
 
-// Form reads the key from a field of a form in the body: urlencoded or
-// multipart, sent with POST, PUT or PATCH, or parsed by a middleware before the
-// lock, which may have changed the method. An uploaded file does not count. A
-// field that comes more than once is core.ErrInvalidKey, and so is one that is
-// in the query as well: a handler may read the one or the other. An empty name
-// panics.
+// Form reads the key from a field of a form in the body: urlencoded or multipart,
+// sent with POST, PUT or PATCH, or parsed by a middleware before the lock, which may
+// have changed the method. An uploaded file does not count. A field that occurs more
+// than once is core.ErrInvalidKey, and so is a field that is in the query as well: a
+// handler may read either one. An empty name panics.
 //
-// The body is read before the lock is taken; see MaxBody. The handler still
-// finds all of it, with c.FormValue and c.Bind as well as in c.Request().Body.
+// The body is read before the lock is taken; see MaxBody. The handler can still read
+// the whole body, with c.FormValue and c.Bind as well as from c.Request().Body.
 func Form(name string, opts ...BodyOption) KeyFunc {
 	return ofBody(httpkey.Form(name, opts...))
 }
 
-// JSONField reads the key from a field of a JSON object in the body, whatever
-// its Content-Type. Dots lead into objects: JSONField("account.id"). An empty
-// name in the path panics.
+// JSONField reads the key from a field of a JSON object in the body, whatever its
+// Content-Type. Dots separate nested fields: JSONField("account.id"). An empty name
+// in the path panics.
 //
-// The field is a string or an integer; "42" and 42 are the same key. A missing
-// field, null or "" is core.ErrNoKey, and so is an empty body. Any other type,
-// a number with a fraction or an exponent, malformed JSON, and more than one
-// value are core.ErrInvalidKey. Names match as in encoding/json, which does
-// not look at case: "id" and "ID" in one object are two values for one field.
+// The field is a string or an integer; "42" and 42 are the same key. A missing field,
+// null or "" is core.ErrNoKey, and so is an empty body. Any other type, a number with
+// a fraction or an exponent, malformed JSON, and more than one value are
+// core.ErrInvalidKey. Names match as in encoding/json, which ignores case: "id" and
+// "ID" in one object are two values for one field.
 //
-// The body is read before the lock is taken; see MaxBody. The handler still
-// finds all of it, with c.Bind as well as in c.Request().Body. A middleware
-// before the lock that binds the body, to validate it, takes it away: have it
-// c.Set what it has bound, and read the key with GetAs.
+// The body is read before the lock is taken; see MaxBody. The handler can still read
+// the whole body, with c.Bind as well as from c.Request().Body. If a middleware
+// before the lock binds the body, to validate it, the body is consumed: let the
+// middleware store the bound value with c.Set, and read the key with GetAs.
 func JSONField(path string, opts ...BodyOption) KeyFunc {
 	return ofBody(httpkey.JSONField(path, opts...))
 }
@@ -45,15 +44,15 @@ func JSONField(path string, opts ...BodyOption) KeyFunc {
 // A BodyOption is a setting of a key function that reads the body.
 type BodyOption = httpkey.BodyOption
 
-// MaxBody sets up to how many bytes a key function reads the body: 1 MiB if
-// not set. A longer body is core.ErrBodyTooLarge, and so is one over the limit
-// of a middleware.BodyLimit before the lock. A limit below 1 panics.
+// MaxBody limits how many bytes of the body a key function reads: 1 MiB if not set. A
+// longer body is core.ErrBodyTooLarge, and so is a body over the limit of a
+// middleware.BodyLimit before the lock. A limit below 1 panics.
 //
-// The body is held in memory until the request ends. Where clients may be
-// slow, the server's ReadTimeout bounds how long it is waited for.
+// The body is held in memory until the request ends. The server's ReadTimeout limits
+// how long a slow client may take to send the body.
 func MaxBody(bytes int64) BodyOption { return httpkey.MaxBody(bytes) }
 
-// ofBody reads a key from the body of the request behind the context.
+// ofBody reads the key from the body of the request of the context.
 func ofBody(key httpkey.KeyFunc) KeyFunc {
 	return func(c echo.Context) (string, error) {
 		k, err := key(c.Request())
@@ -67,7 +66,7 @@ func readBody(c echo.Context, limit int64) ([]byte, error) {
 	return body, bodyFault(err)
 }
 
-// bodyFault knows the error of Echo's BodyLimit, which reading a body may meet.
+// bodyFault translates the error of Echo's BodyLimit to core.ErrBodyTooLarge.
 func bodyFault(err error) error {
 	var limit *echo.HTTPError
 	if errors.As(err, &limit) && limit.Code == http.StatusRequestEntityTooLarge {

@@ -9,53 +9,51 @@ import (
 	"github.com/reqlock/reqlock/core"
 )
 
-// IdempotentConfig is the configuration of an Idempotent, in the manner of
-// Echo's own middlewares.
+// IdempotentConfig is the configuration of an Idempotent, in the style of Echo's own
+// middlewares.
 type IdempotentConfig struct {
-	// Skipper says which requests run as without Idempotent, on purpose; none if
-	// not set.
+	// Skipper reports which requests run as without Idempotent: none if not set.
 	Skipper middleware.Skipper
 
 	// Locker begins the attempts. Required.
 	Locker *core.Locker
 
-	// Key says which requests are copies of each other. Required.
+	// Key is the same for all copies of a request. Required.
 	Key KeyFunc
 
 	// Options are settings of the attempts, such as core.WithRetention. They are
-	// given to Locker.With.
+	// passed to Locker.With.
 	Options []core.Option
 
-	// ErrorHandler answers the requests that do not run and have no answer: see
-	// Config.ErrorHandler. It gets the error as Locker.Begin returned it.
+	// ErrorHandler answers requests that do not run and have no stored answer: see
+	// Config.ErrorHandler. It gets the error of Locker.Begin.
 	ErrorHandler func(c echo.Context, err error) error
 
-	// Methods are those that are idempotent by key: see WithMethods. nil is POST
-	// and PATCH.
+	// Methods are the methods that are idempotent by key: see WithMethods. nil means
+	// POST and PATCH.
 	Methods []string
 
-	// OptionalKey are headers; requests that lack all of them run as without
-	// Idempotent: see WithOptionalKey. None is that every request needs a key.
+	// OptionalKey are headers. Requests without any of them run as without
+	// Idempotent: see WithOptionalKey. If it is empty, every request needs a key.
 	OptionalKey []string
 
-	// Fingerprint tells requests apart that come with one key by mistake: see
-	// WithFingerprint. nil is that of path, query, media type and body; a function that
-	// returns nothing tells none apart.
+	// Fingerprint distinguishes different requests with the same key: see
+	// WithFingerprint. nil means path, query, media type and body. If the function
+	// returns no bytes, all requests with the same key are copies.
 	Fingerprint func(c echo.Context) ([]byte, error)
 
-	// MaxBody is up to how many bytes a body is read for its fingerprint: see
-	// WithMaxBody. 0 is 1 MiB.
+	// MaxBody limits how many bytes of a body are read for the fingerprint: see
+	// WithMaxBody. 0 means 1 MiB.
 	MaxBody int64
 
-	// Stored says which answers are kept, by their status: see WithStored.
+	// Stored reports which answers are stored, by their status: see WithStored.
 	Stored func(status int) bool
 
-	// ReplayedHeaders are more headers that are replayed: see
-	// WithReplayedHeaders.
+	// ReplayedHeaders are more headers to replay: see WithReplayedHeaders.
 	ReplayedHeaders []string
 }
 
-// complete checks what is required and sets the defaults.
+// complete checks the required fields and sets the defaults.
 func (config *IdempotentConfig) complete() error {
 	if config.Locker == nil {
 		return errors.New("reqlock: echolock: Idempotent needs a Locker")
@@ -72,7 +70,7 @@ func (config *IdempotentConfig) complete() error {
 	return nil
 }
 
-// settings returns what all frameworks have in common.
+// settings returns the settings that all frameworks share.
 func (config *IdempotentConfig) settings() settings {
 	return settings{
 		Methods:         config.Methods,

@@ -10,28 +10,27 @@ import (
 	"github.com/reqlock/reqlock/internal/adapter/registration"
 )
 
-// A KeyFunc reads the lock key from a request. Functions of this package and
-// of core, and plain functions, go together:
+// A KeyFunc reads the lock key from a request. Functions of this package, functions
+// of core and your own functions can be combined:
 //
 //	core.Named("account", echolock.Param("id"))
 type KeyFunc = core.KeyFunc[echo.Context]
 
-// Middleware runs the requests of a handler under a lock. Give it to a route
-// after its handler, to a Group, or to Use. key says which lock; requests with
-// the same key run one at a time, in all processes that use the same Redis. The
-// options are those of core, which are given to l.With, and those of this
-// package.
+// Middleware runs the requests of a handler under a lock. Give it to a route after
+// its handler, to a Group, or to Use. key chooses the lock: requests with the same
+// key run one at a time, in all processes that use the same Redis. The options are
+// those of core, which are passed to l.With, and those of this package.
 //
-// Without core.WithWait a request whose lock is held by another is refused at
-// once: the error that WriteError describes is returned, for the application's
-// HTTPErrorHandler. Else the handler finds the lease with FromContext, and in
-// its request's context, which is cancelled if the lease is lost. The lock is
-// freed when the handler returns, panics or ends its goroutine, and not before:
-// not when its client has gone. c.Response() is what it was before, and those
-// outside the lock get their c.Request() back.
+// Without core.WithWait a request is refused at once if another request holds its
+// lock: the middleware returns the error that WriteError describes, for the
+// application's HTTPErrorHandler. Otherwise the handler finds the lease with
+// FromContext, and in its request's context, which is cancelled if the lease is lost.
+// The lock is freed when the handler returns, panics or ends its goroutine, and not
+// before, even if the client disconnects. c.Response() is not replaced. After the
+// lock, c.Request() is the request from before the lock again.
 //
-// Middleware panics if l or key is nil, or an option is bad or another
-// adapter's. What it returns is safe for concurrent use.
+// Middleware panics if l or key is nil, or if an option is invalid or belongs to
+// another adapter. The middleware is safe for concurrent use.
 func Middleware(l *core.Locker, key KeyFunc, opts ...Option) echo.MiddlewareFunc {
 	o := &options{}
 	config := Config{Locker: l, Key: key, Options: registration.Apply(adapter, o, opts)}
@@ -40,8 +39,8 @@ func Middleware(l *core.Locker, key KeyFunc, opts ...Option) echo.MiddlewareFunc
 	return MiddlewareWithConfig(config)
 }
 
-// MiddlewareWithConfig is Middleware with its settings in one place. It panics
-// where config.ToMiddleware returns an error.
+// MiddlewareWithConfig is Middleware with a Config. It panics if config.ToMiddleware
+// returns an error.
 func MiddlewareWithConfig(config Config) echo.MiddlewareFunc {
 	middleware, err := config.ToMiddleware()
 	if err != nil {
@@ -50,8 +49,7 @@ func MiddlewareWithConfig(config Config) echo.MiddlewareFunc {
 	return middleware
 }
 
-// ToMiddleware returns the middleware, or an error that says what is wrong with
-// the configuration.
+// ToMiddleware returns the middleware, or an error that names the invalid setting.
 func (config Config) ToMiddleware() (echo.MiddlewareFunc, error) {
 	if err := config.complete(); err != nil {
 		return nil, err
@@ -81,17 +79,16 @@ func (config Config) ToMiddleware() (echo.MiddlewareFunc, error) {
 	}, nil
 }
 
-// restore gives c the request back that it had before the lock, so that what
-// runs after it, and Echo's HTTPErrorHandler, do not find a context that ended
-// with the lease. The form that a handler has parsed goes along.
+// restore sets the request of c to the one from before the lock: code that runs after
+// the lock, and Echo's HTTPErrorHandler, must not get a context that ended with the
+// lease. It copies the form that a handler has parsed.
 func restore(c echo.Context, r *http.Request) {
 	httpkey.HandUp(c.Request(), r)
 	c.SetRequest(r)
 }
 
-// FromContext returns the lease under which a request runs, and false if it
-// runs without one. For the several keys of one request it is the lease of the
-// middleware's first key.
+// FromContext returns the lease under which a request runs, and false if there is
+// none. If a middleware locks several keys, it is the lease of the first key.
 func FromContext(c echo.Context) (*core.Lease, bool) {
 	if c.Request() == nil { // as in a context of e.AcquireContext
 		return nil, false

@@ -12,33 +12,33 @@ import (
 	"github.com/reqlock/reqlock/internal/adapter/registration"
 )
 
-// Idempotent runs a request once for its key: a copy of it that comes later gets
-// the first one's answer, and one that comes meanwhile is refused, or waits with
-// core.WithWait. See the package comment on idempotent endpoints.
+// Idempotent runs a request once for its key. A copy that arrives after the request
+// has ended gets the first answer. A copy that arrives earlier is refused, or waits
+// with core.WithWait. See the package comment on idempotent endpoints.
 //
 //	e.POST("/payments", pay, auth, echolock.Idempotent(locks, core.Join(echolock.Get("user_id"), echolock.IdempotencyKey())))
 //
-// It is for POST and PATCH: see WithMethods. The same key with another path,
-// query, media type or body is refused with core.ErrMismatch: see WithFingerprint. A request
-// without key is refused, or see WithOptionalKey. The keys of two routes have
-// nothing to do with each other: a route is what c.Path says, or the URL's path
-// where that is empty, behind what http.StripPrefix has cut off, and behind the
-// host for those of Echo.Host.
+// Idempotent applies to POST and PATCH: see WithMethods. The same key with another
+// path, query, media type or body is refused with core.ErrMismatch: see
+// WithFingerprint. A request without a key is refused: see WithOptionalKey. The keys
+// of two routes are independent. The route is c.Path, or the path of the URL if
+// c.Path is empty. A prefix that http.StripPrefix has removed belongs to the route
+// too, and for the routes of Echo.Host the host.
 //
-// The handler's answer is kept in Redis, and only then sent. Until then a
-// recorder holds it, which is the Writer of c.Response(). The handler finds the
-// lease with FromContext, and its attempt with AttemptFromContext, which lets it
-// decide by itself what is kept.
+// The handler's answer is first stored in Redis, and then sent. Until then a recorder
+// buffers it; the recorder is the Writer of c.Response(). FromContext returns the
+// lease. AttemptFromContext returns the attempt, with which the handler can decide
+// what is stored.
 //
 // An error that the handler returns is rendered at once, by the application's
-// HTTPErrorHandler, so that its answer is kept as well; Idempotent then returns
-// nil, and those outside see the answer and no error. An error that says that the
-// request's context has ended is returned to them, and so is a refusal, as that of
-// Middleware.
+// HTTPErrorHandler, so that its answer is kept as well; Idempotent then returns nil,
+// and those outside see the answer and no error. An error that says that the
+// request's context has ended is returned to them, and so is a refusal, as that only
+// for Middleware.
 //
-// Idempotent panics where Middleware does, and with a Locker that runs requests
-// without Redis (core.WithFailOpen), or is one of core.NewQuorum. What it returns is
-// safe for concurrent use.
+// Idempotent panics where Middleware does, and for a Locker that runs requests
+// without Redis (core.WithFailOpen) or is from core.NewQuorum. The middleware is safe
+// for concurrent use.
 func Idempotent(l *core.Locker, key KeyFunc, opts ...Option) echo.MiddlewareFunc {
 	o := &options{}
 	config := IdempotentConfig{Locker: l, Key: key, Options: registration.Apply(adapter, o, opts)}
@@ -50,8 +50,8 @@ func Idempotent(l *core.Locker, key KeyFunc, opts ...Option) echo.MiddlewareFunc
 	return IdempotentWithConfig(config)
 }
 
-// IdempotentWithConfig is Idempotent with its settings in one place. It panics
-// where config.ToMiddleware returns an error.
+// IdempotentWithConfig is Idempotent with an IdempotentConfig. It panics if
+// config.ToMiddleware returns an error.
 func IdempotentWithConfig(config IdempotentConfig) echo.MiddlewareFunc {
 	middleware, err := config.ToMiddleware()
 	if err != nil {
@@ -60,8 +60,7 @@ func IdempotentWithConfig(config IdempotentConfig) echo.MiddlewareFunc {
 	return middleware
 }
 
-// ToMiddleware returns the middleware, or an error that says what is wrong with
-// the configuration.
+// ToMiddleware returns the middleware, or an error that names the invalid setting.
 func (config IdempotentConfig) ToMiddleware() (echo.MiddlewareFunc, error) {
 	if err := config.complete(); err != nil {
 		return nil, err
@@ -97,9 +96,9 @@ func (config IdempotentConfig) ToMiddleware() (echo.MiddlewareFunc, error) {
 	}, nil
 }
 
-// run runs the handler. Of one that does not return, and of whose answer nothing
-// was sent, c.Response() shows nothing: a middleware outside can answer. It returns
-// the error that is left to one.
+// run runs the handler. If the handler does not return and no part of its answer was
+// sent, run resets c.Response(), so that a middleware outside can answer. The
+// returned error is for the middlewares outside.
 func run(c echo.Context, exchange *httpattempt.Exchange, next echo.HandlerFunc) (left error) {
 	request, response := c.Request(), c.Response()
 	before := *response
@@ -122,21 +121,21 @@ func run(c echo.Context, exchange *httpattempt.Exchange, next echo.HandlerFunc) 
 			exchange.Fail()
 		default:
 			c.Error(err)
-			exchange.Fail() // unless there is an answer now
+			exchange.Fail() // no effect if the error was rendered
 		}
 		returned = true
 	})
 	return left
 }
 
-// isEnd reports whether an error says that a context has ended. A middleware that
-// has ended it, as Echo's ContextTimeout, answers for it.
+// isEnd reports whether an error is that of an ended context. A middleware that ends
+// the context, such as Echo's ContextTimeout, answers the request.
 func isEnd(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }
 
-// routeOf names the route of a request. That of a host with routes of its own
-// begins with the host.
+// routeOf returns the route of a request. It begins with the host if the host has its
+// own routes.
 func routeOf(c echo.Context) string {
 	r := c.Request()
 	route := httpattempt.RouteOf(r, c.Path())
@@ -146,8 +145,8 @@ func routeOf(c echo.Context) string {
 	return route
 }
 
-// AttemptFromContext returns the attempt under which the handler of an Idempotent
-// runs, and false if it runs without one:
+// AttemptFromContext returns the attempt of an Idempotent under which the handler
+// runs, and false if there is none:
 //
 //	if attempt, ok := echolock.AttemptFromContext(c); ok {
 //		attempt.Decide(core.Uncertain)

@@ -8,102 +8,100 @@ import (
 )
 
 // Param reads the key from a parameter of the route's path, as in
-// "/accounts/:id/transfer". Where the route has none of that name, or no route
-// is known yet, as under e.Pre, it is core.ErrNoKey: see the package comment on
-// unknown routes. An empty name panics.
+// "/accounts/:id/transfer". If the route has no parameter with the name, or the route
+// is not known yet, as under e.Pre, the error is core.ErrNoKey: see the package
+// comment on unknown routes. An empty name panics.
 //
-// The key is what c.Param gives the handler. Echo hands on the escapes of some
-// paths as they were sent, so that "42" and "4%32" are two accounts to a handler
-// and two keys: a handler that unescapes them needs a key function that does so
-// too.
+// The key is the value that c.Param returns. Echo does not unescape some paths, so
+// "42" and "4%32" are two values for the handler, and two keys. If the handler
+// unescapes the value, it needs a key function that does so too.
 func Param(name string) KeyFunc {
 	adapter.Must(name != "", "Param needs a name")
 	return func(c echo.Context) (string, error) { return keypart.Text(c.Param(name)) }
 }
 
-// Header reads the key from a request header. A header that comes more than
-// once is core.ErrInvalidKey, since the handler might read another one than
-// the lock. An empty name panics.
+// Header reads the key from a request header. If the header occurs more than once,
+// the error is core.ErrInvalidKey, since the lock and the handler might read
+// different values. An empty name panics.
 //
-// A client can send whatever it likes: see the package comment on keys.
+// The client chooses the value: see the package comment on keys.
 func Header(name string) KeyFunc { return ofRequest(httpkey.Header(name)) }
 
-// IdempotencyKey reads the key from the Idempotency-Key header, by which a
-// client marks the copies of one request (draft-ietf-httpapi-idempotency-key-header-07).
-// The client chooses it, so join it with who the client is:
+// IdempotencyKey reads the key from the Idempotency-Key header, which is the same in
+// all copies of one request (draft-ietf-httpapi-idempotency-key-header-07). The
+// client chooses the header, so join it with the user:
 //
 //	core.Join(echolock.Get("user_id"), echolock.IdempotencyKey())
 //
-// By itself it is one key for all users: what one of them chooses holds up
-// another one who chooses the same.
+// Alone, the header is one key for all users: two users with the same header block
+// each other.
 //
-// The key may be quoted, as the draft has it, or bare, as most clients send it;
-// both are the same key. Bare, it consists of visible ASCII but for quotes,
-// commas, semicolons and backslashes; quoted, of printable ASCII. No key or an
-// empty one is core.ErrNoKey. A header that comes more than once, a list, and
-// whatever else is malformed are core.ErrInvalidKey.
+// The key may be quoted, as in the draft, or bare, as most clients send it; both
+// forms are the same key. A bare key consists of visible ASCII except quotes, commas,
+// semicolons and backslashes; a quoted key, of printable ASCII. A missing or empty
+// key is core.ErrNoKey. A header that occurs more than once, a list, and any other
+// malformed value are core.ErrInvalidKey.
 //
-// Under Idempotent a copy of a request gets the answer of the first one. Under
-// Middleware copies do not run at the same time, but one that comes after the first
-// has ended runs again.
+// Under Idempotent a copy of a request gets the first answer. Under Middleware copies
+// do not run at the same time, but a copy that arrives after the first request has
+// ended runs again.
 func IdempotencyKey() KeyFunc { return ofRequest(httpkey.IdempotencyKey()) }
 
-// QueryParam reads the key from a parameter of the URL's query. A parameter
-// that comes more than once, or a malformed query, is core.ErrInvalidKey. An
-// empty name panics.
+// QueryParam reads the key from a parameter of the URL's query. A parameter that
+// occurs more than once, or a malformed query, is core.ErrInvalidKey. An empty name
+// panics.
 func QueryParam(name string) KeyFunc { return ofRequest(httpkey.Query(name)) }
 
-// Cookie reads the key from a cookie. Two cookies of the name are
+// Cookie reads the key from a cookie. Two cookies with the name are
 // core.ErrInvalidKey. An empty name panics.
 func Cookie(name string) KeyFunc { return ofRequest(httpkey.Cookie(name)) }
 
-// RealIP reads the key from c.RealIP: the address of the client, as far as
-// Echo believes what the request says of it. One address has one key, however
-// it is written. A client without one, as on a Unix socket, is core.ErrNoKey;
-// what is no address is core.ErrInvalidKey.
+// RealIP reads the key from c.RealIP: the address of the client, from the headers
+// that Echo trusts. All notations of an address are one key. A client without an
+// address, as on a Unix socket, is core.ErrNoKey; a value that is no address is
+// core.ErrInvalidKey.
 //
-// Echo believes X-Forwarded-For and X-Real-IP of anybody if it is not told
-// otherwise, so that a client can choose its key. Tell it with e.IPExtractor:
-// echo.ExtractIPDirect() without a proxy, or echo.ExtractIPFromXFFHeader and
-// echo.ExtractIPFromRealIPHeader with the addresses of your proxies.
+// By default Echo trusts X-Forwarded-For and X-Real-IP from any client, so a client
+// can choose its key. Set e.IPExtractor: echo.ExtractIPDirect() without a proxy, or
+// echo.ExtractIPFromXFFHeader or echo.ExtractIPFromRealIPHeader with the addresses of
+// your proxies.
 func RealIP() KeyFunc {
 	return func(c echo.Context) (string, error) { return keypart.IP(c.RealIP()) }
 }
 
-// Host reads the key from c.Request().Host, the host to which the request was
-// sent. It is for services whose tenants have hosts of their own. Alone it is one key
-// for all requests of a tenant, so join it with other parts:
+// Host reads the key from c.Request().Host, the host to which the request was sent.
+// Use it in a service in which each tenant has its own host. Alone it is one key for
+// all requests of a tenant, so join it with other parts:
 //
 //	core.Join(echolock.Host(), echolock.Get("user_id"), echolock.IdempotencyKey())
 //
-// The key is in lower case, without a port and without a dot at its end: a tenant
-// has one key on all ports. An IPv6 address has one key, however it is written. No
-// host is core.ErrNoKey. A host with characters other than letters, digits,
-// hyphens, underscores and dots is core.ErrInvalidKey: international names have
-// their ASCII form (xn--) in requests.
+// The key is in lower case, without a port and without a dot at its end: a tenant has
+// one key on all ports. All notations of an IPv6 address are one key. A missing host
+// is core.ErrNoKey. A host with characters other than letters, digits, hyphens,
+// underscores and dots is core.ErrInvalidKey: international names have their ASCII
+// form (xn--) in requests.
 //
-// A client can send any host. Choose the tenant of the handler by the same host, and
-// refuse hosts that no tenant has. Host does not read X-Forwarded-Host, which a
-// client can forge. Behind a proxy that changes the host, set c.Request().Host in a
-// middleware before the lock.
+// A client can send any host. Let the handler choose the tenant by the same host, and
+// refuse unknown hosts. Host does not read X-Forwarded-Host, which a client can
+// forge. Behind a proxy that changes the host, set c.Request().Host in a middleware
+// before the lock.
 func Host() KeyFunc { return ofRequest(httpkey.Host()) }
 
-// Get reads the key from a value that an earlier middleware put into c with
-// c.Set, such as the user that an authentication found. Strings, integers and
-// values with a method String are keys; a value of another type is
-// core.ErrInvalidKey, and the error names the type. A missing or nil value is
-// core.ErrNoKey. An empty name panics.
+// Get reads the key from a value that an earlier middleware put into c with c.Set,
+// such as the authenticated user. Strings, integers and values with a method String
+// are keys. A value of another type is core.ErrInvalidKey, and the error names the
+// type. A missing or nil value is core.ErrNoKey. An empty name panics.
 func Get(name string) KeyFunc {
 	adapter.Must(name != "", "Get needs a name")
 	return func(c echo.Context) (string, error) { return keypart.Value(c.Get(name)) }
 }
 
-// GetAs reads the key from a value of type T, that an earlier middleware put
-// into c with c.Set, by the function get:
+// GetAs reads the key from a value of type T that an earlier middleware put into c
+// with c.Set, with the function get:
 //
 //	echolock.GetAs("user", func(u *User) string { return u.ID })
 //
-// A missing or nil value is core.ErrNoKey; one of another type is
+// A missing or nil value is core.ErrNoKey. A value of another type is
 // core.ErrInvalidKey, and the error names the type. An empty name or a nil get
 // panics.
 func GetAs[T any](name string, get func(T) string) KeyFunc {
@@ -112,11 +110,11 @@ func GetAs[T any](name string, get func(T) string) KeyFunc {
 	return func(c echo.Context) (string, error) { return keypart.As(c.Get(name), get) }
 }
 
-// Literal is the same key for every request: one lock for all of them, or a
-// part for core.Join. An empty one panics.
+// Literal is the same key for every request: one lock for all of them, or a part for
+// core.Join. An empty key panics.
 func Literal(key string) KeyFunc { return ofRequest(httpkey.Literal(key)) }
 
-// ofRequest reads a key from the request behind the context.
+// ofRequest reads the key from the request of the context.
 func ofRequest(key httpkey.KeyFunc) KeyFunc {
 	return func(c echo.Context) (string, error) { return key(c.Request()) }
 }

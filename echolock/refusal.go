@@ -2,18 +2,18 @@ package echolock
 
 import "github.com/labstack/echo/v4"
 
-// A refusal is what a request keeps of having been refused, for a middleware
-// outside that tries it again: when it runs after all, its answer carries
-// nothing of the refusal.
+// A refusal is kept in the context of a refused request, for a middleware outside
+// that retries the request: if the retry runs, its answer must not contain parts of
+// the refusal.
 type refusal struct {
-	status int  // of the response, before
-	over   bool // the request runs
+	status int  // of the response, before the refusal
+	over   bool // a retry of the request runs
 }
 
-// refusalName is where it is kept in the context.
+// refusalName is the name of the refusal in the context.
 const refusalName = "github.com/reqlock/reqlock/echolock.refusal"
 
-// refusalOf returns the refusal of a request that is being refused.
+// refusalOf returns the refusal of a request, and adds one if there is none.
 func refusalOf(c echo.Context) *refusal {
 	r, refused := c.Get(refusalName).(*refusal)
 	if !refused {
@@ -23,7 +23,7 @@ func refusalOf(c echo.Context) *refusal {
 	return r
 }
 
-// endRefusal is called for a request that runs.
+// endRefusal removes the effects of a refusal before a request runs.
 func endRefusal(c echo.Context) {
 	if r, refused := c.Get(refusalName).(*refusal); refused {
 		r.over = true

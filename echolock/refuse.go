@@ -9,16 +9,16 @@ import (
 	"github.com/reqlock/reqlock/internal/adapter/httpreply"
 )
 
-// refuse returns the error of a request that does not run, and asks the error
-// handler for it unless the key function has answered by itself.
+// refuse returns the error of a request that does not run. It calls the error
+// handler, unless the key function has answered by itself.
 func refuse(c echo.Context, err error, handler func(echo.Context, error) error) error {
 	httpattempt.Refused(c.Request().Context())
 	response := c.Response()
 	if response.Committed {
 		return err
 	}
-	refusalOf(c)                                    // which keeps the status
-	response.Status = httpreply.OutcomeOf(err).HTTP // of a body that is written without one
+	refusalOf(c)                                    // keeps the status
+	response.Status = httpreply.OutcomeOf(err).HTTP // for a body without a status
 	answer := handle(c, err, handler)
 	if isItself(answer, err) || answer == nil && !response.Committed {
 		return WriteError(c, err)
@@ -26,8 +26,8 @@ func refuse(c echo.Context, err error, handler func(echo.Context, error) error) 
 	return answer
 }
 
-// handle calls the error handler. What that writes past Echo, to the server's
-// own writer or on the connection, is an answer as well.
+// handle calls the error handler. An answer that the error handler writes to the
+// server's own writer or to the connection counts as well.
 func handle(c echo.Context, err error, handler func(echo.Context, error) error) error {
 	response := c.Response()
 	w := response.Writer
@@ -39,11 +39,10 @@ func handle(c echo.Context, err error, handler func(echo.Context, error) error) 
 	return answer
 }
 
-// isItself reports whether an error handler has returned err as it got it, and
-// not one that it made of it.
+// isItself reports whether an error handler has returned err itself.
 func isItself(answer, err error) bool {
 	if !reflect.ValueOf(err).Comparable() { // == would panic
 		return reflect.TypeOf(answer) == reflect.TypeOf(err)
 	}
-	return answer == err //nolint:errorlint // the very error
+	return answer == err //nolint:errorlint // the same error, not a wrapped one
 }

@@ -12,33 +12,32 @@ import (
 	"github.com/reqlock/reqlock/internal/adapter/httpreply"
 )
 
-// WriteError prepares the answer of a request that did not run, and returns
-// the *echo.HTTPError that the application's HTTPErrorHandler is to render. It
-// is what a middleware does without an error handler, and what an error handler
-// can fall back to.
+// WriteError prepares the answer of a request that did not run, and returns an
+// *echo.HTTPError for the application's HTTPErrorHandler. A middleware uses it
+// without an error handler, and an error handler can call it.
 //
-// The Code is the status of core.OutcomeOf, and the Message its code, a string
-// such as "busy". Internal is another *echo.HTTPError, which Echo's
-// DefaultHTTPErrorHandler prefers: a problem document (RFC 9457), that is sent
-// as application/problem+json:
+// Code is the status of core.OutcomeOf, and Message is its code, a string such as
+// "busy". Internal is another *echo.HTTPError, which Echo's DefaultHTTPErrorHandler
+// prefers. Its Message is a problem document (RFC 9457) that is sent as
+// application/problem+json:
 //
 //	{"type":"about:blank","title":"Conflict","status":409,"detail":"...","code":"busy"}
 //
-// errors.Is, errors.As and core.OutcomeOf see err through both. Where the
-// request's deadline ended the wait, the one with the document, whose Message is
-// no string, is returned itself: middleware.ContextTimeout puts an HTTPError of
-// its own around it.
+// Both errors unwrap to err, for errors.Is, errors.As and core.OutcomeOf. Exception:
+// if the request's deadline ended the wait, WriteError returns the inner error with
+// the document, since middleware.ContextTimeout wraps it in an HTTPError of its own.
+// The Message of the inner error is not a string.
 //
-// When an answer with an error's status is sent, whoever renders it, it gets
-// Retry-After, in whole seconds where trying again can help, and Cache-Control.
-// An answer of another kind, that a middleware outside falls back to, does not,
-// nor does that of a handler which runs when it tries again.
+// An answer with an error status gets Cache-Control, and Retry-After in whole seconds
+// if a retry can help, whether the HTTPErrorHandler or a middleware renders it. The
+// answer does not get these headers if it is a success of a middleware outside, or if
+// a retry in a middleware outside runs the handler.
 //
-// For a client that is gone the answer is 499 without a body, and is sent
-// already. For an error that core.OutcomeOf does not know it is 500 with the
-// code "internal". An *echo.HTTPError of the user's own key function is
-// answered with its Code and Message, unless it wraps an error of core. Else no
-// answer carries a key, a token or the text of an error.
+// If the client has disconnected, the answer is 499 without a body, and WriteError
+// has sent it already. An error that core.OutcomeOf does not know is 500 with the
+// code "internal". An *echo.HTTPError of the application's key function is answered
+// with its Code and Message, unless it wraps an error of core. No other answer
+// contains a key, a token or the text of an error.
 func WriteError(c echo.Context, err error) error {
 	outcome := httpreply.OutcomeOf(err)
 	document := httpreply.NewDocument(outcome)
@@ -57,8 +56,8 @@ func WriteError(c echo.Context, err error) error {
 	return answer
 }
 
-// announce makes room for the headers of the answer, and sees that it gets them
-// when its status is sent.
+// announce clears the headers that the answer sets, and sets them when its status is
+// sent.
 func announce(c echo.Context, outcome core.Outcome, document *httpreply.Document) {
 	refusal, response := refusalOf(c), c.Response()
 	httpreply.ClearHeader(response.Header())
@@ -75,8 +74,8 @@ func announce(c echo.Context, outcome core.Outcome, document *httpreply.Document
 	})
 }
 
-// behind hides that err itself is an *echo.HTTPError, which Echo's default
-// handler would take for the answer.
+// behind wraps err if it is an *echo.HTTPError: Echo's default handler would send it
+// as the answer.
 func behind(err error) error {
 	if _, is := err.(*echo.HTTPError); is { //nolint:errorlint // as Echo's own handler does
 		return fmt.Errorf("%w", err)
@@ -84,8 +83,8 @@ func behind(err error) error {
 	return err
 }
 
-// applicationError returns the answer that the user's own key function asks
-// for, or nil. A success is not asked for.
+// applicationError returns the *echo.HTTPError of the application's key function, or
+// nil. It must have the status of an error.
 func applicationError(code string, err error) *echo.HTTPError {
 	var own *echo.HTTPError
 	if code != "key_error" || !errors.As(err, &own) || own.Code < http.StatusBadRequest || own.Code > 599 {

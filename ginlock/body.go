@@ -10,36 +10,34 @@ import (
 	"github.com/reqlock/reqlock/internal/adapter/httpkey"
 )
 
-// Form reads the key from a field of a form in the body: urlencoded or
-// multipart, sent with POST, PUT or PATCH, or parsed by a middleware before the
-// lock, which may have changed the method. An uploaded file does not count. A
-// field that comes more than once is core.ErrInvalidKey, and so is one that is
-// in the query as well: a handler may read the one or the other. An empty name
-// panics.
+// Form reads the key from a field of a form in the body: urlencoded or multipart,
+// sent with POST, PUT or PATCH, or parsed by a middleware before the lock, which may
+// have changed the method. An uploaded file does not count. A field that occurs more
+// than once is core.ErrInvalidKey, and so is a field that is in the query as well: a
+// handler may read either one. An empty name panics.
 //
-// The body is read before the lock is taken; see MaxBody. The handler still
-// finds all of it, with c.PostForm and c.ShouldBind as well as in
-// c.Request.Body.
+// The body is read before the lock is taken; see MaxBody. The handler can still read
+// the whole body, with c.PostForm and c.ShouldBind as well as from c.Request.Body.
 func Form(name string, opts ...BodyOption) KeyFunc {
 	return ofRequest(httpkey.Form(name, opts...))
 }
 
-// JSONField reads the key from a field of a JSON object in the body, whatever
-// its Content-Type. Dots lead into objects: JSONField("account.id"). An empty
-// name in the path panics.
+// JSONField reads the key from a field of a JSON object in the body, whatever its
+// Content-Type. Dots separate nested fields: JSONField("account.id"). An empty name
+// in the path panics.
 //
-// The field is a string or an integer; "42" and 42 are the same key. A missing
-// field, null or "" is core.ErrNoKey, and so is an empty body. Any other type,
-// a number with a fraction or an exponent, malformed JSON, and more than one
-// value are core.ErrInvalidKey. Names match as in encoding/json, which does
-// not look at case: "id" and "ID" in one object are two values for one field.
+// The field is a string or an integer; "42" and 42 are the same key. A missing field,
+// null or "" is core.ErrNoKey, and so is an empty body. Any other type, a number with
+// a fraction or an exponent, malformed JSON, and more than one value are
+// core.ErrInvalidKey. Names match as in encoding/json, which ignores case: "id" and
+// "ID" in one object are two values for one field.
 //
-// The body is read before the lock is taken; see MaxBody. The handler still
-// finds all of it, with c.ShouldBindJSON as well as in c.Request.Body.
-// A middleware before the lock that binds the body, to validate it, has to
-// leave it there for others, with c.ShouldBindBodyWithJSON instead of
-// c.ShouldBindJSON. Or it leaves what it has bound, with c.Set: GetAs then
-// reads the key from a value that is known to be right.
+// The body is read before the lock is taken; see MaxBody. The handler can still read
+// the whole body, with c.ShouldBindJSON as well as from c.Request.Body. A middleware
+// before the lock that binds the body, to validate it, must keep the body for others:
+// it calls c.ShouldBindBodyWithJSON instead of c.ShouldBindJSON. Or the middleware
+// stores the bound value with c.Set; GetAs then reads the key from the validated
+// value.
 func JSONField(path string, opts ...BodyOption) KeyFunc {
 	key := httpkey.JSONField(path, opts...)
 	return func(c *gin.Context) (string, error) {
@@ -50,8 +48,8 @@ func JSONField(path string, opts ...BodyOption) KeyFunc {
 	}
 }
 
-// boundBody returns a request with the body that c.ShouldBindBodyWith has read
-// and keeps for those who come after it.
+// boundBody returns a request with the body that c.ShouldBindBodyWith has read and
+// keeps in c for later handlers.
 func boundBody(c *gin.Context) (*http.Request, bool) {
 	kept, _ := c.Get(gin.BodyBytesKey)
 	body, ok := kept.([]byte)
@@ -72,9 +70,9 @@ func readBody(c *gin.Context, limit int64) ([]byte, error) {
 // A BodyOption is a setting of a key function that reads the body.
 type BodyOption = httpkey.BodyOption
 
-// MaxBody sets up to how many bytes a key function reads the body: 1 MiB if
-// not set. A longer body is core.ErrBodyTooLarge. A limit below 1 panics.
+// MaxBody limits how many bytes of the body a key function reads: 1 MiB if not set. A
+// longer body is core.ErrBodyTooLarge. A limit below 1 panics.
 //
-// The body is held in memory until the request ends. Where clients may be
-// slow, the server's ReadTimeout bounds how long it is waited for.
+// The body is held in memory until the request ends. The server's ReadTimeout limits
+// how long a slow client may take to send the body.
 func MaxBody(bytes int64) BodyOption { return httpkey.MaxBody(bytes) }

@@ -10,29 +10,28 @@ import (
 	"github.com/reqlock/reqlock/internal/adapter/registration"
 )
 
-// A KeyFunc reads the lock key from a request. Functions of this package and
-// of core, and plain functions, go together:
+// A KeyFunc reads the lock key from a request. Functions of this package, functions
+// of core and your own functions can be combined:
 //
 //	core.Named("account", ginlock.Param("id"))
 type KeyFunc = core.KeyFunc[*gin.Context]
 
-// Middleware runs the rest of a request's handlers under a lock. It goes
-// before the handler of a route, or into a group or the engine with Use. key
-// says which lock; requests with the same key run one at a time, in all
-// processes that use the same Redis. The options are those of core, which are
-// given to l.With, and those of this package.
+// Middleware runs the following handlers of a request under a lock. Put it before the
+// handler of a route, or into a group or the engine with Use. key chooses the lock:
+// requests with the same key run one at a time, in all processes that use the same
+// Redis. The options are those of core, which are passed to l.With, and those of this
+// package.
 //
-// Without core.WithWait a request whose lock is held by another is refused at
-// once: the error goes to c.Error, the chain is aborted, and the answer is the
-// one that WriteError describes. Else the handlers find the lease with
-// FromContext, and in c.Request.Context(), which is cancelled if the lease is
-// lost. The lock is freed when the last of them has returned, panicked or
-// ended its goroutine, and not before: not when the client has gone. They get
-// the c.Writer that was there, and those before the lock get their c.Request
-// back.
+// Without core.WithWait a request is refused at once if another request holds its
+// lock: the error goes to c.Error, the chain is aborted, and WriteError answers.
+// Otherwise the handlers find the lease with FromContext, and in c.Request.Context(),
+// which is cancelled if the lease is lost. The lock is freed when the last handler
+// returns, panics or ends its goroutine, and not before, even if the client
+// disconnects. c.Writer is not replaced. After the lock, c.Request is the request
+// from before the lock again.
 //
-// Middleware panics if l or key is nil, or an option is bad or another
-// adapter's. What it returns is safe for concurrent use.
+// Middleware panics if l or key is nil, or if an option is invalid or belongs to
+// another adapter. The middleware is safe for concurrent use.
 func Middleware(l *core.Locker, key KeyFunc, opts ...Option) gin.HandlerFunc {
 	adapter.Must(l != nil, "Middleware needs a locker")
 	adapter.Must(key != nil, "Middleware needs a key function")
@@ -55,20 +54,19 @@ func Middleware(l *core.Locker, key KeyFunc, opts ...Option) gin.HandlerFunc {
 	}
 }
 
-// restore gives c the request back that it had before the lock, so that what
-// runs after it does not find a context that ended with the lease. The form
-// that a handler has parsed goes along.
+// restore sets the request of c to the one from before the lock: code that runs after
+// the lock must not get a context that ended with the lease. It copies the form that
+// a handler has parsed.
 func restore(c *gin.Context, r *http.Request) {
 	httpkey.HandUp(c.Request, r)
 	c.Request = r
 }
 
-// FromContext returns the lease under which a request runs, and false if it
-// runs without one. For the several keys of one request it is the lease of the
-// middleware's first key. It does not depend on the engine's
-// ContextWithFallback.
+// FromContext returns the lease under which a request runs, and false if there is
+// none. If a middleware locks several keys, it is the lease of the first key. It does
+// not depend on the engine's ContextWithFallback.
 func FromContext(c *gin.Context) (*core.Lease, bool) {
-	if c.Request == nil { // as in the contexts of gin.CreateTestContext
+	if c.Request == nil { // as in a context of gin.CreateTestContext
 		return nil, false
 	}
 	return core.FromContext(c.Request.Context())

@@ -11,27 +11,29 @@ import (
 	"github.com/reqlock/reqlock/internal/adapter/registration"
 )
 
-// Idempotent runs a request once for its key: a copy of it that comes later gets
-// the first one's answer, and one that comes meanwhile is refused, or waits with
-// core.WithWait. See the package comment on idempotent endpoints.
+// Idempotent runs a request once for its key. A copy that arrives after the request
+// has ended gets the first answer. A copy that arrives earlier is refused, or waits
+// with core.WithWait. See the package comment on idempotent endpoints.
 //
 //	r.POST("/payments", auth, ginlock.Idempotent(locks, core.Join(ginlock.Get("user_id"), ginlock.IdempotencyKey())), pay)
 //
-// It is for POST and PATCH: see WithMethods. The same key with another path,
-// query, media type or body is refused with core.ErrMismatch: see WithFingerprint. A request
-// without key is refused, or see WithOptionalKey. The keys of two routes have
-// nothing to do with each other: a route is what c.FullPath says, or the URL's
-// path where that is empty, behind what http.StripPrefix has cut off.
+// Idempotent applies to POST and PATCH: see WithMethods. The same key with another
+// path, query, media type or body is refused with core.ErrMismatch: see
+// WithFingerprint. A request without a key is refused: see WithOptionalKey. The keys
+// of two routes are independent. The route is c.FullPath, or the path of the URL if
+// c.FullPath is empty. A prefix that http.StripPrefix has removed belongs to the
+// route too.
 //
-// The answer of the handlers behind it is kept in Redis, and only then sent. Until
-// then a recorder holds it, which is their c.Writer. They find the lease with
-// FromContext, and their attempt with AttemptFromContext, which lets them decide
-// by themselves what is kept. Those before it find c.Writer and c.Request as
-// without Idempotent. Where there is an answer already, the chain is aborted.
+// The answer of the handlers behind Idempotent is first stored in Redis, and then
+// sent. Until then a recorder buffers it; the recorder is their c.Writer. FromContext
+// returns the lease. AttemptFromContext returns the attempt, with which the handlers
+// can decide what is stored. For the handlers before Idempotent, c.Writer and
+// c.Request are the same as without it. If an answer is replayed, the chain is
+// aborted.
 //
-// Idempotent panics where Middleware does, and with a Locker that runs requests
-// without Redis (core.WithFailOpen), or is one of core.NewQuorum. What it returns is
-// safe for concurrent use.
+// Idempotent panics where Middleware does, and for a Locker that runs requests
+// without Redis (core.WithFailOpen) or is from core.NewQuorum. The middleware is safe
+// for concurrent use.
 func Idempotent(l *core.Locker, key KeyFunc, opts ...Option) gin.HandlerFunc {
 	adapter.Must(l != nil, "Idempotent needs a locker")
 	adapter.Must(key != nil, "Idempotent needs a key function")
@@ -74,11 +76,11 @@ func run(c *gin.Context, exchange *httpattempt.Exchange) {
 	})
 }
 
-// routeOf names the route of a request.
+// routeOf returns the route of a request.
 func routeOf(c *gin.Context) string { return httpattempt.RouteOf(c.Request, c.FullPath()) }
 
-// AttemptFromContext returns the attempt under which the handlers behind an
-// Idempotent run, and false if they run without one:
+// AttemptFromContext returns the attempt of an Idempotent under which the handlers
+// run, and false if there is none:
 //
 //	if attempt, ok := ginlock.AttemptFromContext(c); ok {
 //		attempt.Decide(core.Uncertain)

@@ -6,52 +6,52 @@ import (
 	"github.com/reqlock/reqlock/internal/adapter/registration"
 )
 
-// adapter is what panics at registration begin with.
+// adapter is the prefix of the panics at registration.
 const adapter = registration.Adapter("ginlock")
 
-// An Option is a setting of a Middleware or of an Idempotent: one of core's
-// options, such as core.WithWait, or one of this package's. Later ones win over
-// earlier ones. One that is for the other of the two panics.
+// An Option is a setting of a Middleware or of an Idempotent: an option of core, such
+// as core.WithWait, or an option of this package. A later option replaces an earlier
+// one. An option that only the other of the two accepts panics.
 type Option interface {
-	// ReqlockOption marks the options of reqlock and of its adapters, so that
-	// one list takes both. Those of another adapter panic at registration.
+	// ReqlockOption marks the options of reqlock and of its adapters, so that one
+	// list can contain both. An option of another adapter panics at registration.
 	ReqlockOption()
 }
 
-// Also locks more keys for the same request, such as both accounts of a
-// transfer. All keys are taken, in one order whatever the order of the key
-// functions, so that a transfer from a to b and one from b to a do not wait
-// for each other; all within one wait. Equal keys are locked once. It is an option
-// of Middleware.
+// Also locks more keys for the same request, such as both accounts of a transfer. The
+// request holds all keys. They are taken in a fixed order that does not depend on the
+// order of the key functions, so a transfer from a to b and a transfer from b to a do
+// not deadlock. One wait covers all keys. Equal keys are locked once. Also is an
+// option of Middleware.
 func Also(keys ...KeyFunc) Option {
 	registration.MustBeKeys(adapter, "Also", keys)
 	return option(func(cfg *config) { cfg.also = append(cfg.also, keys...) })
 }
 
-// WithErrorHandler sets what answers the requests that do not run; without it,
-// WriteError does. handle gets the error as core.Enter or Locker.Begin returned
-// it, which is also the last of c.Errors. Ask core.OutcomeOf what it means, or
-// errors.Is; its text is not for clients. The chain is aborted already.
+// WithErrorHandler sets the function that answers requests that do not run:
+// WriteError if not set. handle gets the error of core.Enter or Locker.Begin, which
+// is also the last one of c.Errors. Use core.OutcomeOf or errors.Is to find its
+// meaning; its text is not for clients. The chain is already aborted.
 //
-// A request whose handler did not run never gets a success by accident: if
-// handle does nothing, WriteError answers; if it writes a body without a
-// status, as c.Writer.Write and c.JSON(-1, ...) do, the status is that of the
-// outcome instead of 200, which c.Writer.Status gives until one is set. A
-// status alone, set with c.Status, leaves the body to a middleware before the
-// lock that renders c.Errors. What a key function has answered by itself stands,
-// and handle is not called.
+// A request that did not run does not get a success by mistake. If handle does
+// nothing, WriteError answers. If handle writes a body without a status, as
+// c.Writer.Write and c.JSON(-1, ...) do, the status is that of the outcome instead of
+// 200; c.Writer.Status returns it until another one is set. If handle only sets a
+// status with c.Status, a middleware before the lock that renders c.Errors writes the
+// body. If a key function has answered by itself, its answer is kept, and handle is
+// not called.
 func WithErrorHandler(handle func(c *gin.Context, err error)) Option {
 	adapter.Must(handle != nil, "WithErrorHandler needs a function")
 	return option(func(cfg *config) { cfg.onError = handle })
 }
 
-// config is what options set.
+// config holds what the options set.
 type config struct {
-	onError    func(*gin.Context, error) // nil: WriteError
-	also       []KeyFunc                 // of Middleware
-	settings   settings                  // of Idempotent
-	idempotent string                    // an option that has set them
+	onError    func(*gin.Context, error) // nil means WriteError
+	also       []KeyFunc                 // only for Middleware
+	settings   settings                  // only for Idempotent
+	idempotent string                    // the name of the last option that changed settings
 }
 
-// option is a setting of this package.
+// option is an option of this package.
 type option = registration.Setting[config]

@@ -6,19 +6,20 @@ import (
 	"github.com/reqlock/reqlock/internal/adapter/httpattempt"
 )
 
-// WithMethods sets which methods are idempotent by key: POST and PATCH if not
-// set. Requests of other methods go straight to the handler. Case does not
-// matter. GET, HEAD, OPTIONS, TRACE and QUERY, which change nothing, panic, and
-// so do an empty method and none. It is an option of Idempotent.
+// WithMethods sets the methods that are idempotent by key: POST and PATCH if not set.
+// Requests with other methods go straight to the handler. Case does not matter. GET,
+// HEAD, OPTIONS, TRACE and QUERY, which change nothing, panic, and so do an empty
+// method and an empty list. WithMethods is an option of Idempotent.
 func WithMethods(methods ...string) Option {
 	adapter.Must(len(methods) > 0, "WithMethods needs a method")
 	return ofIdempotent("WithMethods", func(s *settings) { s.Methods = methods })
 }
 
-// WithOptionalKey lets requests that lack a header run as without Idempotent:
-// Idempotency-Key if none is named, and else all those that are named. A request
-// that has the header, but no usable key, is refused all the same. An empty name
-// panics. It is an option of Idempotent.
+// WithOptionalKey lets requests without a header run as without Idempotent. The
+// header is Idempotency-Key if no name is given. With several names, a request runs
+// that way if it has none of these headers. A request with a header but without a
+// usable key is still refused. An empty name panics. WithOptionalKey is an option of
+// Idempotent.
 func WithOptionalKey(header ...string) Option {
 	if len(header) == 0 {
 		header = []string{httpattempt.KeyHeader}
@@ -26,48 +27,47 @@ func WithOptionalKey(header ...string) Option {
 	return ofIdempotent("WithOptionalKey", func(s *settings) { s.OptionalKey = header })
 }
 
-// WithFingerprint sets what tells a request from another one that comes with the
-// same key by mistake, beside method and route: SHA-256 over path, query, media type
-// and body if not set, see the package comment. It is for requests that a client may write in another way when it
-// sends them again, and for those whose body is large or has been read before:
-// with it Idempotent does not read the body, and if fingerprint does, it has to
-// leave one there for the handler. What it returns should be short, such as a
-// digest. Its error refuses the request as that of a KeyFunc does. It must be safe
-// for concurrent use. A nil function panics. It is an option of Idempotent.
+// WithFingerprint sets the function that distinguishes different requests with the
+// same key, besides method and route: SHA-256 over path, query, media type and body
+// if not set, see the package comment. Use it if a client may encode a copy
+// differently, or if the body is large or was read before. With it Idempotent does
+// not read the body. If fingerprint reads the body, it must put one back for the
+// handler. It should return few bytes, such as a digest. Its error refuses the
+// request as an error of a KeyFunc does. It must be safe for concurrent use. A nil
+// function panics. WithFingerprint is an option of Idempotent.
 func WithFingerprint(fingerprint func(c *gin.Context) ([]byte, error)) Option {
 	adapter.Must(fingerprint != nil, "WithFingerprint needs a function")
 	return ofIdempotent("WithFingerprint", func(s *settings) { s.Fingerprint = fingerprint })
 }
 
-// WithoutFingerprint takes every request with the same method, route and key for
-// the same request. The body is not read. It is an option of Idempotent.
+// WithoutFingerprint treats all requests with the same method, route and key as
+// copies. The body is not read. WithoutFingerprint is an option of Idempotent.
 func WithoutFingerprint() Option {
 	none := func(*gin.Context) ([]byte, error) { return nil, nil }
 	return ofIdempotent("WithoutFingerprint", func(s *settings) { s.Fingerprint = none })
 }
 
-// WithMaxBody sets up to how many bytes the body of a request is read for its
-// fingerprint: 1 MiB if not set. A longer one is core.ErrBodyTooLarge. The body
-// is held in memory until the request ends, and the handler reads the same one.
-// A limit below 1 panics. It is an option of Idempotent; for key functions there
-// is MaxBody.
+// WithMaxBody limits how many bytes of a body are read for the fingerprint: 1 MiB if
+// not set. A longer body is core.ErrBodyTooLarge. The body is held in memory until
+// the request ends, and the handler can read it. A limit below 1 panics. WithMaxBody
+// is an option of Idempotent; key functions have MaxBody.
 func WithMaxBody(bytes int64) Option {
 	adapter.Must(bytes > 0, "WithMaxBody needs a limit above 0")
 	return ofIdempotent("WithMaxBody", func(s *settings) { s.MaxBody = bytes })
 }
 
-// WithStored sets which answers are kept, by their status; an answer that is not
-// kept frees the key, so that the next request with it runs. If not set, kept are
-// 2xx, 3xx, and 4xx but for 401, 403, 408, 409, 423, 425, 429 and 499. A nil
-// function panics. It is an option of Idempotent.
+// WithStored sets which answers are stored, by their status. An answer that is not
+// stored frees the key, so that the next request with the key runs. The default
+// stores 2xx, 3xx, and 4xx except 401, 403, 408, 409, 423, 425, 429 and 499. A nil
+// function panics. WithStored is an option of Idempotent.
 func WithStored(stored func(status int) bool) Option {
 	adapter.Must(stored != nil, "WithStored needs a function")
 	return ofIdempotent("WithStored", func(s *settings) { s.Stored = stored })
 }
 
-// WithReplayedHeaders names more headers of the answer that are replayed, beside
-// those that the package comment names. Cookies, dates and others that belong to
-// one exchange are never replayed: they panic. It is an option of Idempotent.
+// WithReplayedHeaders names more headers of the answer to replay, in addition to
+// those in the package comment. Cookies, dates and other headers of one exchange are
+// never replayed: their names panic. WithReplayedHeaders is an option of Idempotent.
 func WithReplayedHeaders(names ...string) Option {
 	adapter.Must(len(names) > 0, "WithReplayedHeaders needs a header")
 	return ofIdempotent("WithReplayedHeaders", func(s *settings) {
@@ -75,10 +75,10 @@ func WithReplayedHeaders(names ...string) Option {
 	})
 }
 
-// settings are those of Idempotent alone.
+// settings are the settings only for Idempotent.
 type settings = httpattempt.Settings[*gin.Context]
 
-// ofIdempotent is an option of Idempotent alone.
+// ofIdempotent returns an option that only Idempotent accepts.
 func ofIdempotent(name string, set func(*settings)) Option {
 	return option(func(cfg *config) {
 		cfg.idempotent = name

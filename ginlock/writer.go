@@ -12,35 +12,37 @@ import (
 	"github.com/reqlock/reqlock/internal/adapter/httpattempt"
 )
 
-// A writer is the c.Writer of the handlers behind an Idempotent: Gin's, on a
-// recorder. As Gin's own, it keeps a status to itself until something is written.
+// A writer is the c.Writer of the handlers behind an Idempotent. It implements
+// gin.ResponseWriter on a recorder. Like Gin's own writer, it does not send a status
+// before something is written.
 type writer struct {
 	*httpattempt.Recorder
 	outer  gin.ResponseWriter
 	status int
-	chosen bool // the status, by a handler
+	chosen bool // a handler has set the status
 	size   int
 }
 
 var _ gin.ResponseWriter = (*writer)(nil)
 
-// unwritten is the size of an answer of which nothing is written.
+// unwritten is the size of an answer before it begins.
 const unwritten = -1
 
 func newWriter(outer gin.ResponseWriter, recorder *httpattempt.Recorder) *writer {
 	return &writer{Recorder: recorder, outer: outer, status: outer.Status(), size: outer.Size()}
 }
 
-// Status returns the status that the answer has, or would get now.
+// Status returns the status of the answer, or the one that it would get now.
 func (w *writer) Status() int { return w.status }
 
-// Size returns how many bytes of body were written, -1 for nothing at all.
+// Size returns how many bytes of body were written, or -1 if the answer has not
+// begun.
 func (w *writer) Size() int { return w.size }
 
 // Written reports whether an answer has begun.
 func (w *writer) Written() bool { return w.size != unwritten }
 
-// WriteHeader sets the status. As for Gin's own writer, -1 is none.
+// WriteHeader sets the status. As in Gin's own writer, -1 means no status.
 func (w *writer) WriteHeader(status int) {
 	if status > 0 && !w.Written() {
 		w.status, w.chosen = status, true
@@ -63,26 +65,26 @@ func (w *writer) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// WriteString is Write.
+// WriteString is Write for a string.
 func (w *writer) WriteString(s string) (int, error) { return w.Write([]byte(s)) }
 
-// ReadFrom writes what it reads, all through Write.
+// ReadFrom copies src with Write, so that the recorder sees all bytes.
 func (w *writer) ReadFrom(src io.Reader) (int64, error) {
 	return io.Copy(struct{ io.Writer }{w}, src)
 }
 
-// FlushError sends what was written, after the status.
+// FlushError sends the status and the written part of the body.
 func (w *writer) FlushError() error {
 	w.WriteHeaderNow()
 	return w.Recorder.FlushError()
 }
 
-// Flush is FlushError.
+// Flush is FlushError without the error.
 func (w *writer) Flush() { _ = w.FlushError() }
 
 var errWritten = errors.New("reqlock: a body was written, so the connection cannot be taken over")
 
-// Hijack hands the connection over, unless a body was written.
+// Hijack takes over the connection, unless a body was written.
 func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if w.size > 0 {
 		return nil, nil, errWritten
@@ -91,23 +93,24 @@ func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return w.Recorder.Hijack()
 }
 
-// CloseNotify tells when the client has gone.
+// CloseNotify returns a channel that receives a value when the client disconnects.
 func (w *writer) CloseNotify() <-chan bool { return w.outer.CloseNotify() }
 
-// Pusher returns what can push; nil is nothing.
+// Pusher returns the http.Pusher of the connection, or nil.
 func (w *writer) Pusher() http.Pusher { return w.outer.Pusher() }
 
-// noteBypass reports an answer to the exchange that was sent without c.Writer, as
-// engine.HandleContext sends one.
+// noteBypass reports to the exchange an answer that was sent without c.Writer, as
+// engine.HandleContext does.
 func (w *writer) noteBypass(exchange *httpattempt.Exchange) {
 	if !w.Written() && w.outer.Written() {
 		exchange.Bypass()
 	}
 }
 
-// end tells the exchange of an answer that the recorder does not know: one that
-// those before the middleware are to give, for an unknown route or an error, or one
-// that Gin sends when the chain is over: a success is one, also beside an error.
+// end reports to the exchange an answer that the recorder does not see. That is the
+// answer of a handler before the middleware, for an unknown route or an error. Or Gin
+// sends the answer when the chain ends: a success that a handler has set is such an
+// answer, even if there is an error too.
 func (w *writer) end(exchange *httpattempt.Exchange, failed bool) {
 	switch {
 	case w.Written(), w.outer.Written():
@@ -120,7 +123,8 @@ func (w *writer) end(exchange *httpattempt.Exchange, failed bool) {
 	w.outer.WriteHeader(w.status)
 }
 
-// A sender is Gin's writer with net/http's WriteHeader, which sends the status.
+// A sender is Gin's writer with the WriteHeader of net/http, which sends the status
+// at once.
 type sender struct{ gin.ResponseWriter }
 
 // Unwrap returns Gin's writer.

@@ -11,24 +11,23 @@ import (
 	"github.com/reqlock/reqlock/core"
 )
 
-// ByMethod has a key function for each method that is to be locked. The methods
-// that it does not list run without a lock, on purpose. They are named as gRPC
-// does, "/pkg.Service/Method", for which generated code has constants:
+// ByMethod chooses the key function by the method of the call. Methods that are not
+// in keys run without a lock. Method names have the form of gRPC,
+// "/pkg.Service/Method"; generated code has constants for them:
 //
 //	grpclock.ByMethod(map[string]grpclock.KeyFunc{
 //		pb.Bank_Transfer_FullMethodName: grpclock.Field[*pb.TransferRequest]("account.id"),
 //	})
 //
-// Calls of unary methods pass only a UnaryServerInterceptor, and streams only a
-// StreamServerInterceptor. The same KeyFunc serves both; a server whose map
-// lists both kinds needs both.
+// Unary calls run only through a UnaryServerInterceptor, and streams only through a
+// StreamServerInterceptor. Both can use the same KeyFunc. If keys has unary methods
+// and streams, the server needs both interceptors.
 //
-// ByMethod panics if the map is empty or has a nil key function, and on a
-// method that does not exist. At that time no server knows its services yet, so
-// it looks among all protobuf services that are linked into the program
-// (protoregistry.GlobalFiles). For a service that was made without protobuf,
-// write a KeyFunc that looks at c.FullMethod, and returns core.ErrSkip for the
-// other methods.
+// ByMethod panics if the map is empty, or has a nil key function or an unknown
+// method. Known are the methods of all protobuf services that are linked into the
+// program (protoregistry.GlobalFiles), since no server has its services yet. For a
+// service without protobuf, write a KeyFunc that checks c.FullMethod and returns
+// core.ErrSkip for other methods.
 func ByMethod(keys map[string]KeyFunc) KeyFunc {
 	adapter.Must(len(keys) > 0, "ByMethod needs a method")
 	for method, key := range keys {

@@ -5,19 +5,18 @@ import (
 	"errors"
 )
 
-// A Call is what key functions see of a call: unary, or the beginning of a
-// stream.
+// A Call is the input of key functions: a unary call, or the beginning of a stream.
 type Call struct {
-	ctx     context.Context
-	method  string
-	message any
-	opening bool // of a stream: a message may still come
-	asked   bool // the message was asked for while opening
+	ctx          context.Context
+	method       string
+	message      any
+	opening      bool // a stream that may still receive a first message
+	needsMessage bool // Message was called while opening
 }
 
-// NewCall returns a call with its one message, or a stream with its first one;
-// nil is a stream that ends without. Interceptors do it; it is there for tests
-// of key functions.
+// NewCall returns a unary call with its message, or a stream with its first message;
+// nil is the message of a stream that ends without one. Use it in tests of key
+// functions; interceptors create the Call by themselves.
 func NewCall(ctx context.Context, fullMethod string, message any) *Call {
 	return &Call{ctx: ctx, method: fullMethod, message: message}
 }
@@ -27,37 +26,37 @@ func newOpening(ctx context.Context, fullMethod string) *Call {
 	return &Call{ctx: ctx, method: fullMethod, opening: true}
 }
 
-// Context returns the context of the call, as the interceptors before this one
-// have made it. It carries the metadata, the peer and the deadline.
+// Context returns the context of the call, from the interceptors before this one. It
+// carries the metadata, the peer and the deadline.
 func (c *Call) Context() context.Context { return c.ctx }
 
-// FullMethod returns the method as gRPC writes it: "/pkg.Service/Method". It
-// is what the generated constants pb.Service_Method_FullMethodName hold.
+// FullMethod returns the method in the form of gRPC, "/pkg.Service/Method", as in the
+// generated constants pb.Service_Method_FullMethodName.
 func (c *Call) FullMethod() string { return c.method }
 
 // Message returns the message of a unary call, or the first one of a stream.
 //
-// It is nil while a stream has none, and in a stream that ends without one. A
-// key function that was given nil while the stream opens is called again when
-// the first message is there; what it returned before does not count. So it
-// need not know which of the two it is, as long as it bears nil:
+// It is nil before a stream has received a message, and for a stream that ends
+// without one. If a key function gets nil while the stream opens, it is called again
+// with the first message, and its first result is ignored. So a key function need not
+// distinguish the two cases, but it must accept nil:
 //
 //	m, _ := c.Message().(*pb.TransferRequest)
 //	return m.GetDryRun() // getters bear nil too
 func (c *Call) Message() any {
-	c.asked = c.asked || c.opening
+	c.needsMessage = c.needsMessage || c.opening
 	return c.message
 }
 
-// errNoMessage says that the key cannot be told before the first message.
+// errNoMessage reports that the key is not known before the first message.
 var errNoMessage = errors.New("reqlock: the stream has no message yet")
 
-// untilAsked returns the key function that fails where key asks for a message
-// that may still come, whatever key makes of its absence.
-func untilAsked(key KeyFunc) KeyFunc {
+// failBeforeMessage returns a key function that fails if key reads the message of a
+// stream that is still opening, whatever key returns.
+func failBeforeMessage(key KeyFunc) KeyFunc {
 	return func(c *Call) (string, error) {
 		k, err := key(c)
-		if c.asked {
+		if c.needsMessage {
 			return "", errNoMessage
 		}
 		return k, err

@@ -1,5 +1,5 @@
-// Package grpclock runs the calls of gRPC servers under a lock in Redis: those
-// with the same key run one at a time, in all processes of a service.
+// Package grpclock runs the calls of gRPC servers under a lock in Redis. Calls with
+// the same key run one at a time, in all processes of a service.
 //
 //	locks := core.Must(core.New(rdb))
 //	key := grpclock.ByMethod(map[string]grpclock.KeyFunc{
@@ -14,48 +14,48 @@
 //
 // # What happens to a call
 //
-// The key is read from the call, the lock is taken in Redis, the handler runs,
-// and the lock is freed when it returns. A call that does not get its lock is
-// answered, and its handler does not run: ABORTED where another call holds the
-// lock, UNAVAILABLE where Redis cannot be asked, INVALID_ARGUMENT where the call
-// has no usable key. See StatusOf for the answers and WithErrorHandler for your
+// The interceptor reads the key from the call, takes the lock in Redis, runs the
+// handler, and frees the lock when the handler returns. If a call does not get its
+// lock, its handler does not run, and the interceptor answers: ABORTED if another
+// call holds the lock, UNAVAILABLE if Redis is unavailable, INVALID_ARGUMENT if the
+// call has no usable key. See StatusOf for the answers and WithErrorHandler for your
 // own.
 //
-// The handler's context is cancelled if the lock is lost while it runs;
-// context.Cause says why. Its answer stands as it is. FromContext gives it the
-// lease.
+// If the lock is lost while the handler runs, its context is cancelled, and
+// context.Cause returns the reason. The handler's answer is sent unchanged.
+// FromContext returns the lease.
 //
 // # Where keys come from
 //
-// Whoever chooses the key chooses whom to hold up. Take it from the
-// authenticated user (ContextValue, ContextValueAs, Peer with mutual TLS) or
-// from the resource in the message that the user was found to have a right to
-// (Field, Message), and put the lock behind the interceptors that find out.
-// Metadata alone lets any client lock the key of any other.
+// A client that can choose the key can block the calls of others. Take the key from
+// the authenticated user (ContextValue, ContextValueAs, Peer with mutual TLS), or
+// from a resource in the message that the user is allowed to use (Field, Message).
+// Put the lock behind the interceptors that check this. With a key from metadata
+// alone, any client can lock the key of any other client.
 //
-// A key is the whole name of the lock: account 42 and user 42 are the same one.
+// The key is the whole name of the lock: account 42 and user 42 have the same lock.
 // core.Named keeps them apart:
 //
 //	core.Named("account", grpclock.Field[*pb.TransferRequest]("account.id"))
 //
-// Two methods that use the same name and key exclude each other. What is read
-// from a call as a key has at most 512 bytes and no control characters.
+// Two methods with the same name and key exclude each other. A key that is read from
+// a call has at most 512 bytes and no control characters.
 //
-// An idempotency-key is chosen by the client, and another client may choose the
-// same. Join it with who the client is:
+// The client chooses the idempotency-key, and another client may choose the same.
+// Join it with the user:
 //
 //	core.Join(grpclock.ContextValue(userKey{}), grpclock.IdempotencyKey())
 //
-// An interceptor sees all methods of its server, those of health checks and
-// reflection too. ByMethod locks some of them, and leaves the others alone.
-// Without it, a key function that reads one type of message refuses the methods
-// that have another one.
+// An interceptor gets the calls of all methods of its server, including health checks
+// and reflection. ByMethod locks some of them and runs the others without a lock.
+// Without ByMethod, a key function that reads one type of message refuses the methods
+// that have another type.
 //
 // # Idempotent calls
 //
-// A client whose connection broke does not know whether its call took effect. It
+// If its connection breaks, a client does not know whether the call took effect. It
 // sends the call again, with the same idempotency-key in the metadata, and
-// IdempotentUnaryServerInterceptor gives it the first answer:
+// IdempotentUnaryServerInterceptor returns the first answer:
 //
 //	paid := grpclock.ByMethod(map[string]grpclock.KeyFunc{
 //		pb.Bank_Transfer_FullMethodName: core.Join(grpclock.ContextValue(userKey{}), grpclock.IdempotencyKey()),
@@ -63,123 +63,125 @@
 //	grpc.NewServer(grpc.ChainUnaryInterceptor(
 //		recovery, auth, grpclock.IdempotentUnaryServerInterceptor(locks, paid), grpclock.UnaryServerInterceptor(locks, key)))
 //
-// The key is that of a user, as above, since clients choose the other part of it;
-// without the user, one client is given the answer of another. What the user must
-// have a right to is found out in front of the interceptor, also for a copy.
+// The key contains the user, as above, since clients choose the other part: without
+// the user, a client could get the answer of another client. Check the user's rights
+// before the interceptor, so that they are checked for copies too.
 //
-// The first call runs under a lock of its own; one behind it, as here, is taken
-// only by calls that run. A copy that comes meanwhile is refused with ABORTED, or
-// with core.WithWait waits for the answer. The answer is stored in Redis, in the
-// same step that frees the lock, before the message and the status are sent, and is
-// kept as long as core.WithRetention says. If it could not be stored, it is sent all
-// the same; the observer hears of it, and copies are refused with
-// OUTCOME_UNKNOWN.
+// The first call runs under a lock of its own. A lock behind the interceptor, as
+// here, is taken only by calls that run. A copy that arrives while the first call
+// runs is refused with ABORTED, or waits for the answer with core.WithWait. The
+// answer is stored in Redis, in the same step that frees the lock, before the message
+// and the status are sent. It is kept for the time of core.WithRetention. If the
+// answer cannot be stored, it is sent anyway, the observer gets an event, and copies
+// are refused with OUTCOME_UNKNOWN.
 //
-// Stored are the message, or the status with its details, and the metadata that
-// was set as header and trailer behind the interceptor; an early grpc.SendHeader is
-// sent at once. A copy gets all of it byte for byte, but for the order of a map's
-// entries, which protobuf leaves open, and "idempotent-replayed: true" in the
-// header. Not replayed is metadata that belongs to one exchange, such as
-// set-cookie, date, x-request-id and what begins with grpc-, nor that of
-// interceptors outside.
+// The interceptor stores the message, or the status with its details, and the
+// metadata that was set as header and trailer behind it. An early grpc.SendHeader is
+// sent at once. A copy gets the same bytes, with "idempotent-replayed: true" in the
+// header. Exception: the order of a map's entries may differ, since protobuf does not
+// define it. Metadata of one exchange is not replayed, such as set-cookie, date,
+// x-request-id and names that begin with grpc-. Metadata of interceptors outside is
+// not replayed either.
 //
-// Answers are stored that a copy of the call would meet again, see WithStored:
-// UNAVAILABLE or a panic frees the key, and a copy runs. A handler that knows
-// better says so:
+// The interceptor stores the answers that a copy would get again, see WithStored.
+// UNAVAILABLE or a panic frees the key, so that a copy runs. A handler can decide
+// otherwise:
 //
 //	attempt, _ := grpclock.AttemptFromContext(ctx)
 //	attempt.Decide(core.Uncertain) // the call to the payment provider timed out
 //
-// A handler that panics has returned no status. If it has decided core.Uncertain or
-// core.StoreAnswer before, copies are refused with OUTCOME_UNKNOWN.
+// A handler that panics has returned no status. If it decided core.Uncertain or
+// core.StoreAnswer before the panic, copies are refused with OUTCOME_UNKNOWN.
 //
-// A process that dies in the middle leaves a call of which nobody knows whether it
-// took effect. Copies are refused with OUTCOME_UNKNOWN, until an operator frees the
-// key, for which core.Locker.Resolve takes core.EndpointKey("", fullMethod, key); or
-// they run, see core.WithInterrupted.
+// If a process dies during a call, the outcome of the call is unknown. Copies are
+// refused with OUTCOME_UNKNOWN, until an operator frees the key: core.Locker.Resolve
+// takes core.EndpointKey("", fullMethod, key). With core.WithInterrupted copies can
+// run instead.
 //
-// An answer that cannot be given again is done all the same: copies are refused
-// with COMPLETED_UNREPLAYABLE, and never run. That is one over core.WithMaxRecord,
-// one that is no proto.Message, and one that was stored by another build, if its
-// message has a type that this program does not have, or its method does not return.
+// Some answers cannot be replayed. The call is complete anyway: copies are refused
+// with COMPLETED_UNREPLAYABLE and never run. Such an answer is larger than
+// core.WithMaxRecord, or is not a proto.Message. Or another build stored it, and this
+// program does not have the type of its message, or the method does not return that
+// type.
 //
-// The retry interceptors of clients, and the retry policy of gRPC itself, send the
-// metadata again, and so the same key: an interceptor that makes the key belongs
-// outside of one that retries. What gRPC sends again by itself because no server
-// has seen it (transparent retry) is no copy. ABORTED comes with a RetryInfo, and
-// may be tried again; OUTCOME_UNKNOWN, MISMATCH and COMPLETED_UNREPLAYABLE will be
-// the same.
+// The retry interceptors of clients, and the retry policy of gRPC, send the same
+// metadata again, and so the same key: in a client, an interceptor that creates the
+// key belongs outside one that retries. A transparent retry of gRPC is not a copy,
+// since no server has processed the call. ABORTED has a RetryInfo, and the client may
+// retry. A retry after OUTCOME_UNKNOWN, MISMATCH or COMPLETED_UNREPLAYABLE gets the
+// same status.
 //
-// Streams are not covered: an answer in pieces is not stored. A handler finds
-// another transport stream in its context than gRPC's own, so that
-// grpc.SetSendCompressor and grpc.ClientSupportedCompressors do not work behind the
-// interceptor. They do in front of it.
+// Streams are not idempotent: an answer in several messages is not stored. The
+// handler's context contains a transport stream of the interceptor, not gRPC's own.
+// So grpc.SetSendCompressor and grpc.ClientSupportedCompressors do not work behind
+// the interceptor. They work before it.
 //
-// What holds: for a key, while its record is kept, there is at most one stored
-// answer, and all copies get that one. It is not exactly once. The effect and
-// the storing of the answer take place in two systems, and between them a process
-// can die; a record can be lost with its Redis; a call that lost its lease may still
-// run while another one does. Where a second effect must be impossible, hand the key
-// on to the system that has the effect, or make it unique in its database.
+// The guarantee: while the record of a key is kept, the key has at most one stored
+// answer, and all copies get that answer. This is not "exactly once". The effect and
+// the stored answer are in two systems, and a process can die between the two writes.
+// A record can be lost with its Redis. A call that lost its lease may still run while
+// another one runs. If a second effect must be impossible, pass the key to the system
+// that has the effect, or make it unique in its database.
 //
 // # Streams
 //
-// The lock of a stream is held until its handler ends. If the key needs no
-// message (Metadata, Peer, Method, ContextValue), the lock is taken before the
-// handler runs. Else it is taken when the handler receives the first message:
+// The lock of a stream is held until its handler ends. If the key needs no message
+// (Metadata, Peer, Method, ContextValue), the lock is taken before the handler runs.
+// Otherwise the lock is taken when the handler receives the first message:
 //
-//   - In a stream from the server, generated code receives that message before
-//     it runs the handler. Only interceptors between the lock and the handler
-//     come before it.
-//   - In a stream from the client, or in both directions, the handler receives
-//     it. What it does before that is not under the lock, so nothing must happen
-//     there. To send a message or a header, or to return nil, is refused: the
-//     stream ends with INTERNAL. Headers that are set (SetHeader) are kept back
-//     until the lock is there; if they cannot be sent, the receiving says so.
-//   - When the lock is refused, that is what the receiving returns, and what the
-//     client gets, whatever the handler returns. Nothing can be sent any more.
-//   - A stream that ends without a message is refused for want of a key.
+//   - In a server stream, generated code receives that message before it runs the
+//     handler. Only interceptors between the lock and the handler run before that.
+//   - In a client stream or a bidirectional stream, the handler receives that
+//     message. Code before the first RecvMsg does not run under the lock, so it must
+//     have no effect. If it sends a message or a header, or returns nil, the stream
+//     ends with INTERNAL. Headers that are set before (SetHeader) are passed on when
+//     the lock is taken; if that fails, RecvMsg returns the error.
+//   - If the lock is refused, RecvMsg returns the refusal. The client gets the
+//     refusal, whatever the handler returns. The handler cannot send any more.
+//   - A stream that ends without a message is refused, since it has no key.
 //
-// The context of the stream is the same one all the time. It carries the lease
-// from the first message on, and is cancelled when the lease is lost, also where
-// the handler took it before. Trailers are not held back, nor are headers set by
-// grpc.SetHeader or grpc.SendHeader, which go past the stream.
+// The context of the stream does not change. It carries the lease from the first
+// message on, and is cancelled when the lease is lost, also if the handler got the
+// context before the first message. Trailers are not delayed. Neither are headers
+// that are set by grpc.SetHeader or grpc.SendHeader, since these functions bypass the
+// stream.
 //
 // A key function may be called twice for a stream, see Call.Message.
 //
 // # Where to put it
 //
-// From the outside inwards: recover, log, authentication, validation, rate
-// limit, idempotency, lock, handler. Whatever can refuse a call refuses it before it has the
-// lock. Stats handlers, such as that of otelgrpc, stand around all interceptors
-// and see the refused calls too. Compression lies below them, and CORS is a
-// matter of the proxy that speaks gRPC-Web. A recovery outside or inside the
-// lock is right either way: the lock is freed when a panic passes through.
+// From the outside inwards: recover, log, authentication, validation, rate limit,
+// idempotency, lock, handler. Every interceptor that can refuse a call should stand
+// before the lock. Stats handlers, such as that of otelgrpc, run around all
+// interceptors and see the refused calls too. Compression runs below the
+// interceptors, and the gRPC-Web proxy handles CORS. A recovery may stand outside or
+// inside the lock: a panic that passes the lock frees it.
 //
-// A timeout interceptor that runs the handler in another goroutine, and answers
-// while it still runs, belongs outside: there the lock is held until the handler
-// has returned. Inside, the lock is freed with the answer. A deadline in the
-// context, which the handler heeds by itself, may be set anywhere.
+// A timeout interceptor that runs the handler in another goroutine, and may answer
+// while the handler still runs, belongs outside: there the lock is held until the
+// handler has returned. Inside, the lock is freed with the answer. A deadline in the
+// context may be set anywhere, if the handler checks the context.
 //
-// The RegisterXHandlerServer functions of grpc-gateway call the service past all
+// The RegisterXHandlerServer functions of grpc-gateway call the service without
 // interceptors, and so without a lock. RegisterXHandlerFromEndpoint and
-// RegisterXHandler go through the server.
+// RegisterXHandler call the server, with its interceptors.
 //
 // # What to know
 //
-// The lock ends with the handler, not with its client: when that has gone, the
-// handler's context is cancelled as always, and the lock is held until the
-// handler returns. A unary client that has its answer finds the lock free; a
-// client that has read all of a stream from the server can still find it held
-// for a moment until the handler returns, which a short core.WithWait hides.
+// The lock ends with the handler, not with its client: when the client disconnects,
+// the handler's context is cancelled as always, and the lock is held until the
+// handler returns. When a unary client has its answer, the lock is free. When a
+// client has read a server stream to its end, the lock can still be held for a moment
+// until the handler returns; a short core.WithWait covers that.
 //
-// Two interceptors with the same key on one call take one lock and free it
-// once. core.WithFencing on the inner one needs it on the outer one: see
-// core.ErrNoFence. With different keys they take one after the other, from the outside
-// inwards, and in streams too; two calls that take them in different orders
-// would wait for each other until their waits are over. Also takes several keys
-// at once without that. Interceptors know of each other through the context:
-// one in between that makes a new one parts them.
+// Two interceptors with the same key on one call take one lock and free it once. If
+// the inner one has core.WithFencing, the outer one needs it too: see
+// core.ErrNoFence. Interceptors with different keys take their locks one after the
+// other, from the outside inwards, also in streams. Two calls that take the same
+// locks in different orders would wait for each other until their waits end. Also
+// takes several keys at once and avoids that. The inner interceptor finds the outer
+// one's lease in the context. An interceptor in between that replaces the context by
+// one without a parent hides that lease.
 //
 // To shut down, call GracefulStop before the Locker's Close: a Locker that is
 // closed first refuses the calls that the server still accepts.

@@ -11,21 +11,21 @@ import (
 	"github.com/reqlock/reqlock/internal/adapter/keypart"
 )
 
-// Field reads the key from a field of the message of a call. The path holds
-// the names of the .proto file; dots lead into messages:
+// Field reads the key from a field of the message of a call. The path consists of
+// names from the .proto file; dots separate nested fields:
 //
 //	grpclock.Field[*pb.TransferRequest]("account.id")
 //
-// The last field is a string, an integer or an enum, whose key is its number.
-// A field that is not set is core.ErrNoKey, and so is an empty string; and so
-// is zero, unless the field tells it from nothing, as those marked optional and
-// those in a oneof do. A message of another type refuses the call with
-// INTERNAL, as in Message.
+// The last field is a string, an integer or an enum; the key of an enum is its
+// number. A field that is not set is core.ErrNoKey, and so is an empty string. Zero
+// is core.ErrNoKey too, unless the field has presence, as optional fields and fields
+// of a oneof have. A message of another type refuses the call with INTERNAL, as in
+// Message.
 //
-// The path is looked up when Field is called. It panics, and names the path, if
-// M has no such field; if the last one is a bool, a floating-point number,
-// bytes or a message, which are no keys; if one on the way is repeated or a
-// map; or if the path names a oneof, which may be any of its fields.
+// Field resolves the path when it is called. It panics, and names the path, in these
+// cases: M has no such field; the last field is a bool, a floating-point number,
+// bytes or a message, which cannot be keys; a field in the path is repeated or a map;
+// or the path names a oneof instead of one of its fields.
 func Field[M proto.Message](path string) KeyFunc {
 	fields := lookUp(descriptorOf[M](path), path)
 	last := len(fields) - 1
@@ -36,7 +36,7 @@ func Field[M proto.Message](path string) KeyFunc {
 		}
 		message := m.ProtoReflect()
 		for _, field := range fields[:last] {
-			message = message.Get(field).Message() // empty where it is not set
+			message = message.Get(field).Message() // an empty message if the field is not set
 		}
 		if !message.Has(fields[last]) {
 			return "", core.ErrNoKey
@@ -71,8 +71,8 @@ func lookUp(message protoreflect.MessageDescriptor, path string) []protoreflect.
 	return fields
 }
 
-// faultOf returns why a field of a message, nil if it has none of the name,
-// cannot stand in a path; or "".
+// faultOf returns why a field of a message cannot be part of a path, or "". field is
+// nil if the message has no field with the name.
 func faultOf(message protoreflect.MessageDescriptor, name string, field protoreflect.FieldDescriptor, last bool) string {
 	switch {
 	case message.Oneofs().ByName(protoreflect.Name(name)) != nil:
@@ -91,7 +91,8 @@ func faultOf(message protoreflect.MessageDescriptor, name string, field protoref
 	return ""
 }
 
-// isKey reports whether values of a kind are keys: those that have one form.
+// isKey reports whether values of a kind can be keys: they have exactly one text
+// form.
 func isKey(kind protoreflect.Kind) bool {
 	switch kind {
 	case protoreflect.BoolKind, protoreflect.FloatKind, protoreflect.DoubleKind, protoreflect.BytesKind,

@@ -7,12 +7,12 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// fingerprintVersion stands in front of what is digested. Another one makes
-// other fingerprints of all messages, and live keys mismatch.
+// fingerprintVersion is the first part of the digested text. A new version changes
+// all fingerprints, so copies of stored calls would be refused with MISMATCH.
 const fingerprintVersion = 1
 
-// fingerprintOf digests the message of a call: the name of its type and its
-// bytes, in which maps are in order.
+// fingerprintOf digests the message of a call: the name of its type, and its bytes
+// with sorted maps.
 func fingerprintOf(c *Call) ([]byte, error) {
 	m, ok := c.Message().(proto.Message)
 	if !ok {

@@ -6,25 +6,27 @@ import (
 	"github.com/reqlock/reqlock/core"
 )
 
-// The ends of streams whose server has made a mistake.
+// The errors of streams with a mistake in the server's code.
 var (
-	// errTooEarly is for a handler that goes its own way before it has received
-	// the message with the key.
+	// errTooEarly is for a handler that sends or returns before it has received the
+	// message with the key.
 	errTooEarly = statusFor(core.Outcome{Code: "internal", GRPC: uint32(codes.Internal)},
 		"the handler sent or returned before it received the message with the key").Err()
-	// errPanicked is for one that goes on after its key function has panicked.
+	// errPanicked is for a handler that continues after the key function has
+	// panicked.
 	errPanicked = statusFor(core.Outcome{Code: "key_error", GRPC: uint32(codes.Internal)}, "key error").Err()
 )
 
-// enter takes the lock for the first message; nil if there will be none.
+// enter takes the lock for the first message; first is nil if the stream has ended
+// without one.
 func (s *stream) enter(first any) error {
 	panicked := true
 	defer func() {
-		if panicked { // a later message must not give the key
+		if panicked { // a later message must not be the key
 			_ = s.refuse(errPanicked)
 		}
 	}()
-	ctx := s.ctx.Context // ends also when another goroutine ends the stream
+	ctx := s.ctx.Context // also ends if another goroutine ends the stream
 	call := NewCall(ctx, s.method, first)
 	locked, release, err := core.Enter(ctx, s.c.locks, call, s.c.keys...)
 	if err != nil {
@@ -36,7 +38,7 @@ func (s *stream) enter(first any) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.refusal != nil { // by another goroutine, meanwhile
+	if s.refusal != nil { // set by another goroutine during Enter
 		release()
 		return s.refusal
 	}
@@ -48,15 +50,16 @@ func (s *stream) enter(first any) error {
 	return s.ServerStream.SetHeader(s.header)
 }
 
-// state returns whether the stream has its lock, and why it does not go on.
+// state returns whether the stream has its lock, and the error that ended the stream,
+// or nil.
 func (s *stream) state() (locked bool, refusal error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.locked, s.refusal
 }
 
-// refuse ends the stream unless it has its lock: nothing is received or sent
-// any more. It returns why the stream does not go on.
+// refuse ends the stream unless it has its lock: after that nothing is received or
+// sent. It returns the error that ended the stream, or nil.
 func (s *stream) refuse(err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,7 +70,7 @@ func (s *stream) refuse(err error) error {
 	return s.refusal
 }
 
-// result returns what the stream ends with when its handler has returned.
+// result returns the error of the stream after its handler has returned.
 func (s *stream) result(err error) error {
 	if err == nil {
 		return s.refuse(errTooEarly)
@@ -78,8 +81,8 @@ func (s *stream) result(err error) error {
 	return err
 }
 
-// end frees the lock. A goroutine that the handler has left behind gets none
-// any more.
+// end frees the lock. A goroutine of the handler that still runs can no longer take
+// the lock.
 func (s *stream) end() {
 	_ = s.refuse(errTooEarly)
 	s.release()

@@ -9,26 +9,27 @@ import (
 	"github.com/reqlock/reqlock/core"
 )
 
-// IdempotentUnaryServerInterceptor runs unary calls that take effect once for
-// their key, however often they come: the first one runs, and the others get
-// its answer. See "Idempotent calls" in the package comment. Streams pass by it.
+// IdempotentUnaryServerInterceptor runs a unary call once for its key: the first call
+// runs, and its copies get the first answer. See "Idempotent calls" in the package
+// comment. It does not affect streams.
 //
-// The key is one of the method: the same key for two methods makes two. Join it
-// with who the client is, see IdempotencyKey. A call without a key is refused
-// with INVALID_ARGUMENT, unless WithOptionalKey lets it pass; ErrSkip runs a call
-// untouched, as the methods that ByMethod does not list.
+// The keys of two methods are independent. Join the key with the user, see
+// IdempotencyKey. A call without a key is refused with INVALID_ARGUMENT, unless
+// WithOptionalKey allows it. If the key function returns core.ErrSkip, as ByMethod
+// does for methods that are not listed, the call runs as without the interceptor.
 //
-// The options are those of core, which are given to l.With, and of this package
-// all but Also. While a copy of the call runs, another one is refused with
-// ABORTED and a RetryInfo, or waits for the answer as long as core.WithWait says.
-// One with another message is refused with FAILED_PRECONDITION (MISMATCH), and so
-// is one whose first copy died (OUTCOME_UNKNOWN), see core.WithInterrupted. One
-// whose answer was not kept is refused with ALREADY_EXISTS
-// (COMPLETED_UNREPLAYABLE), and one without Redis with UNAVAILABLE.
+// The options are those of core, which are passed to l.With, and those of this
+// package except Also. While the first call runs, a copy is refused with ABORTED and
+// a RetryInfo, or waits for the answer with core.WithWait. A call with the same key
+// and another message is refused with FAILED_PRECONDITION (MISMATCH). A copy is
+// refused with FAILED_PRECONDITION (OUTCOME_UNKNOWN) if the process of the first call
+// died, see core.WithInterrupted; with ALREADY_EXISTS (COMPLETED_UNREPLAYABLE) if the
+// answer was not stored; and with UNAVAILABLE if Redis is unavailable.
 //
-// IdempotentUnaryServerInterceptor panics if l or key is nil, if l, with the
-// options, runs calls without Redis (core.WithFailOpen), if l is one of
-// core.NewQuorum, or if an option is bad or another adapter's. What it returns is safe for concurrent use.
+// IdempotentUnaryServerInterceptor panics if l or key is nil, if l, with the options,
+// runs calls without Redis (core.WithFailOpen), if l is from core.NewQuorum, or if an
+// option is invalid or belongs to another adapter. The interceptor is safe for
+// concurrent use.
 func IdempotentUnaryServerInterceptor(l *core.Locker, key KeyFunc, opts ...Option) grpc.UnaryServerInterceptor {
 	const name = "IdempotentUnaryServerInterceptor"
 	c := configOf(name, l, key, opts)
@@ -57,7 +58,7 @@ func (c *config) idempotent(ctx context.Context, req any, info *grpc.UnaryServer
 	return c.run(ctx, attempt, req, handler)
 }
 
-// begin begins the attempt at a call. Its error is one of core's, or ErrSkip.
+// begin begins an attempt for a call. Its error is an error of core, or core.ErrSkip.
 func (c *config) begin(call *Call) (*core.Attempt, error) {
 	key, err := c.keys[0].Read(call)
 	if err != nil {
@@ -70,9 +71,9 @@ func (c *config) begin(call *Call) (*core.Attempt, error) {
 	return c.locks.Begin(call.ctx, core.EndpointKey("", call.method, key), fingerprint)
 }
 
-// AttemptFromContext returns the attempt under which a call runs, for what its
-// handler knows of it (core.Attempt.Decide) or wants to know (Number); false if
-// it runs without one.
+// AttemptFromContext returns the attempt under which the handler of a call runs, and
+// false if there is none. The handler can decide what is stored
+// (core.Attempt.Decide), and read the number of the attempt (Number).
 func AttemptFromContext(ctx context.Context) (*core.Attempt, bool) {
 	return core.AttemptFromContext(ctx)
 }

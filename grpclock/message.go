@@ -8,16 +8,15 @@ import (
 	"github.com/reqlock/reqlock/internal/adapter/keypart"
 )
 
-// Message reads the key from the message of a call by the function get. With
-// generated getters it is checked by the compiler:
+// Message reads the key from the message of a call, with the function get. With
+// generated getters the compiler checks the types:
 //
 //	grpclock.Message((*pb.TransferRequest).GetAccountId)
 //	grpclock.Message(func(m *pb.TransferRequest) string { return m.GetAccount().GetId() })
 //
 // M may be an interface, for the messages of several methods. An empty key is
-// core.ErrNoKey. A message of another type refuses the call with INTERNAL: the
-// interceptor serves a method that it was not written for, see ByMethod. A nil
-// get panics.
+// core.ErrNoKey. A message of another type refuses the call with INTERNAL, since the
+// key function does not fit the method: see ByMethod. A nil get panics.
 func Message[M any](get func(M) string) KeyFunc {
 	adapter.Must(get != nil, "Message needs a function")
 	return func(c *Call) (string, error) {

@@ -11,18 +11,18 @@ import (
 	"github.com/reqlock/reqlock/internal/adapter/keypart"
 )
 
-// Peer reads the key from who is at the other end of the connection.
+// Peer reads the key from the identity or the address of the client's connection.
 //
-// With mutual TLS that is the identity in the client's certificate: its URI,
-// such as a SPIFFE ID, or else its subject ("CN=billing,O=Example"). A
-// certificate with several URIs is core.ErrInvalidKey, and one with neither
-// core.ErrNoKey. Only a certificate that crypto/tls has verified counts
-// (tls.RequireAndVerifyClientCert); another one is core.ErrInvalidKey. A program
-// that verifies certificates by itself needs a KeyFunc of its own.
+// With mutual TLS the key is the identity in the client's certificate: its URI, such
+// as a SPIFFE ID, or else its subject ("CN=billing,O=Example"). A certificate with
+// several URIs is core.ErrInvalidKey, and a certificate without URI and subject is
+// core.ErrNoKey. crypto/tls must have verified the certificate
+// (tls.RequireAndVerifyClientCert); any other certificate is core.ErrInvalidKey. A
+// program that verifies certificates by itself needs a KeyFunc of its own.
 //
-// Without a certificate it is the IP address of the peer, without its port. Behind a
-// proxy that is the proxy, so that all clients share one lock. A peer without
-// an IP address, as on a Unix socket, is core.ErrNoKey or core.ErrInvalidKey.
+// Without a certificate the key is the IP address of the peer, without its port.
+// Behind a proxy the peer is the proxy, so that all clients share one lock. A peer
+// without an IP address, as on a Unix socket, is core.ErrNoKey or core.ErrInvalidKey.
 func Peer() KeyFunc {
 	return func(c *Call) (string, error) {
 		p, ok := peer.FromContext(c.Context())
@@ -41,7 +41,7 @@ func Peer() KeyFunc {
 	}
 }
 
-// identity returns whom a certificate names.
+// identity returns the URI or the subject of a certificate.
 func identity(leaf *x509.Certificate) (string, error) {
 	switch len(leaf.URIs) {
 	case 0:

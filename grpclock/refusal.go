@@ -8,14 +8,13 @@ import (
 	"github.com/reqlock/reqlock/core"
 )
 
-// A refusal is the status that the client gets, and the error behind it for the
-// interceptors in between.
+// A refusal is the status for the client, and its cause for the interceptors outside.
 type refusal struct {
 	status *status.Status
 	cause  error
 }
 
-// refuse returns the error to send for a call that does not run.
+// refuse returns the error of a call that does not run.
 func (c *config) refuse(call *Call, err error) error {
 	if c.onError != nil {
 		own := c.onError(call, err)
@@ -29,16 +28,17 @@ func (c *config) refuse(call *Call, err error) error {
 // Error returns the text of the status alone.
 func (r *refusal) Error() string { return r.status.Err().Error() }
 
-// GRPCStatus returns what the client gets.
+// GRPCStatus returns the status for the client.
 func (r *refusal) GRPCStatus() *status.Status { return r.status }
 
-// Unwrap returns the error behind the status, for errors.Is and errors.As.
+// Unwrap returns the cause, for errors.Is and errors.As.
 func (r *refusal) Unwrap() error { return r.cause }
 
-// statusBeside returns the status in the tree of own, or nil. What hangs below
-// err, or below another error of core's, was not chosen by who returned own.
+// statusBeside returns the status in the error tree of own, or nil. It does not
+// search below err or another error of core: the error handler did not choose a
+// status there.
 func statusBeside(own, err error) *status.Status {
-	if own == nil || reflect.ValueOf(err).Comparable() && own == err { //nolint:errorlint // the very error, not what wraps it
+	if own == nil || reflect.ValueOf(err).Comparable() && own == err { //nolint:errorlint // the same error, not a wrapped one
 		return nil
 	}
 	switch own := own.(type) { //nolint:errorlint // the tree is walked here

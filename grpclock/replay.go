@@ -17,10 +17,10 @@ import (
 	"github.com/reqlock/reqlock/internal/adapter/record"
 )
 
-// replayedMark is the metadata in the header that tells a replay.
+// replayedMark is the header metadata that marks a replay.
 const replayedMark = "idempotent-replayed"
 
-// replay answers a call with the answer that was stored for it.
+// replay answers a call with its stored answer.
 func (c *config) replay(call *Call, stored []byte) (any, error) {
 	answer, err := record.DecodeReply(stored)
 	var message proto.Message
@@ -31,7 +31,7 @@ func (c *config) replay(call *Call, stored []byte) (any, error) {
 		return nil, c.refuse(call, &core.Error{Kind: core.ErrUnreplayable, Cause: err})
 	}
 	mark := metadata.Pairs(replayedMark, "true")
-	_ = grpc.SetHeader(call.ctx, metadata.Join(answer.Header, mark)) // an interceptor may have sent the header
+	_ = grpc.SetHeader(call.ctx, metadata.Join(answer.Header, mark)) // fails if an interceptor has sent the header
 	_ = grpc.SetTrailer(call.ctx, answer.Trailer)
 	if answer.Code != 0 {
 		return nil, statusOfReply(answer).Err()
@@ -39,9 +39,9 @@ func (c *config) replay(call *Call, stored []byte) (any, error) {
 	return message, nil
 }
 
-// messageIn returns the message of an answer of a method. Its type has to be one
-// of the program, and that of the method if the program knows it: another build
-// may have stored it.
+// messageIn returns the message of a stored answer. The program must have its type,
+// and the method, if the program knows it, must return that type: another build may
+// have stored the answer.
 func messageIn(answer record.Reply, fullMethod string) (proto.Message, error) {
 	name := protoreflect.FullName(answer.Type)
 	method := protoreflect.FullName(strings.ReplaceAll(strings.TrimPrefix(fullMethod, "/"), "/", "."))
@@ -60,9 +60,9 @@ func messageIn(answer record.Reply, fullMethod string) (proto.Message, error) {
 	return message, nil
 }
 
-// statusOfReply returns the status of an answer that is none of OK.
+// statusOfReply returns the status of an answer with another code than OK.
 func statusOfReply(answer record.Reply) *status.Status {
-	s := &spb.Status{Code: int32(answer.Code), Message: answer.Text} //nolint:gosec // as it was when it was written
+	s := &spb.Status{Code: int32(answer.Code), Message: answer.Text} //nolint:gosec // converted from int32 when it was stored
 	for _, detail := range answer.Details {
 		s.Details = append(s.Details, &anypb.Any{TypeUrl: detail.URL, Value: detail.Value})
 	}

@@ -13,24 +13,24 @@ import (
 	"github.com/reqlock/reqlock/core"
 )
 
-// domain is that of the ErrorInfo in a status.
+// domain is the Domain of the ErrorInfo in a status.
 const domain = "reqlock"
 
-// StatusOf returns the status of a call that did not run because of err. It is
-// what interceptors send without WithErrorHandler, and what an error handler
-// can fall back to:
+// StatusOf returns the status of a call that did not run because of err. Interceptors
+// use it without WithErrorHandler, and an error handler can call it:
 //
 //	return grpclock.StatusOf(err).Err()
 //
-// It is the outcome of core.OutcomeOf: its code, and as details an ErrorInfo,
-// with the domain "reqlock" and the outcome's code in upper case as its reason
-// ("BUSY", "NO_KEY"), and a RetryInfo where trying again can help. A status
-// error of a key function stays as it is. An error that core.OutcomeOf does not
-// know, and nil, is INTERNAL with the reason "INTERNAL". It is never OK.
+// The status is that of core.OutcomeOf, with an ErrorInfo as detail: its domain is
+// "reqlock", and its reason is the outcome's code in upper case ("BUSY", "NO_KEY").
+// If a retry can help, a RetryInfo is another detail. A status error of a key
+// function is returned unchanged. nil, or an error that core.OutcomeOf does not know,
+// is INTERNAL with the reason "INTERNAL". The status is never OK.
 //
-// No status that is made here carries a key, a token or the text of an error.
+// No status that StatusOf creates contains a key, a token or the text of an error.
 func StatusOf(err error) *status.Status {
-	// What it merely wraps, such as the cause of an ErrUnavailable, comes later.
+	// Only the status of err itself: a wrapped one, such as in the cause of an
+	// ErrUnavailable, counts only below.
 	if own, ok := err.(interface{ GRPCStatus() *status.Status }); ok && isFailure(own.GRPCStatus()) {
 		return own.GRPCStatus()
 	}
@@ -46,7 +46,7 @@ func StatusOf(err error) *status.Status {
 	return statusFor(outcome, strings.ReplaceAll(outcome.Code, "_", " "))
 }
 
-// statusFor makes the status of an outcome.
+// statusFor returns the status of an outcome.
 func statusFor(o core.Outcome, message string) *status.Status {
 	details := []protoadapt.MessageV1{&errdetails.ErrorInfo{Reason: strings.ToUpper(o.Code), Domain: domain}}
 	if o.RetryAfter > 0 {
@@ -54,15 +54,15 @@ func statusFor(o core.Outcome, message string) *status.Status {
 	}
 	bare := status.New(codes.Code(o.GRPC), "reqlock: "+message)
 	full, err := bare.WithDetails(details...)
-	if err != nil { // it cannot fail with these details and without OK
+	if err != nil { // impossible: the details are valid and the code is not OK
 		return bare
 	}
 	return full
 }
 
-// statusIn returns the status of an error, or of one that it wraps; nil if
-// there is none, or it is OK. Unlike status.FromError it leaves the message as
-// it is: what is wrapped around it is not for clients.
+// statusIn returns the status of an error, or of an error that it wraps; nil if there
+// is none, or it is OK. Unlike status.FromError it does not add the text of the
+// wrapping errors, which is not for clients.
 func statusIn(err error) *status.Status {
 	var own interface{ GRPCStatus() *status.Status }
 	if errors.As(err, &own) && isFailure(own.GRPCStatus()) {

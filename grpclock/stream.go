@@ -10,8 +10,8 @@ import (
 	"google.golang.org/grpc/metadata"
 )
 
-// A stream takes its lock when the handler receives the first message. Until
-// then nothing is sent.
+// A stream takes its lock when the handler receives the first message. Nothing is
+// sent before that.
 type stream struct {
 	grpc.ServerStream
 	method string
@@ -20,9 +20,9 @@ type stream struct {
 
 	mu      sync.Mutex
 	locked  bool
-	header  metadata.MD // set before the lock was there
+	header  metadata.MD // set before the lock was taken
 	release func()
-	refusal error // why the stream does not go on
+	refusal error // the error that ended the stream
 }
 
 // late runs a stream that takes its lock with the first message.
@@ -35,8 +35,8 @@ func (c *config) late(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo
 	return s.result(handler(srv, s))
 }
 
-// Context returns the context of the stream. It is the same one before and
-// after the lock is taken.
+// Context returns the context of the stream. It is the same before and after the lock
+// is taken.
 func (s *stream) Context() context.Context { return s.ctx }
 
 // RecvMsg receives a message, and takes the lock with the first one.
@@ -74,7 +74,7 @@ func (s *stream) SendHeader(md metadata.MD) error {
 	return s.ServerStream.SendHeader(md)
 }
 
-// SetHeader sets headers, which are kept back until the lock is there.
+// SetHeader sets headers, which are passed on when the lock is taken.
 func (s *stream) SetHeader(md metadata.MD) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,72 +1,70 @@
-// Package nethttplock runs the requests of net/http handlers under a lock in
-// Redis: those with the same key run one at a time, in all processes of a
-// service.
+// Package nethttplock runs the requests of net/http handlers under a lock in Redis.
+// Requests with the same key run one at a time, in all processes of a service.
 //
 //	locks := core.Must(core.New(rdb))
 //	oneAtATime := nethttplock.Middleware(locks, nethttplock.PathValue("id"), core.WithWait(2*time.Second))
 //
 //	mux.Handle("POST /accounts/{id}/transfer", oneAtATime(transfer))
 //
-// It is a plain func(http.Handler) http.Handler, so it serves chi, gorilla and
-// Connect too.
+// The middleware is a plain func(http.Handler) http.Handler, so it works with chi,
+// gorilla and Connect too.
 //
 // # What happens to a request
 //
-// The key is read from the request, the lock is taken in Redis, the handler
-// runs, and the lock is freed when it returns. A request that does not get its
-// lock is answered, and its handler does not run: 409 where another request
-// holds the lock, 503 where Redis cannot be asked, 400 where the request has no
-// usable key. See WriteError for the answers and WithErrorHandler for your own.
+// The middleware reads the key from the request, takes the lock in Redis, runs the
+// handler, and frees the lock when the handler returns. If a request does not get its
+// lock, its handler does not run, and the middleware answers: 409 if another request
+// holds the lock, 503 if Redis is unavailable, 400 if the request has no usable key.
+// See WriteError for the answers and WithErrorHandler for your own.
 //
-// The handler's context is cancelled if the lock is lost while it runs;
-// context.Cause says why. Its answer stands as it is. FromContext gives it the
-// lease. The ResponseWriter is the server's own, so http.Flusher, http.Hijacker
-// and http.ResponseController work as without a lock.
+// If the lock is lost while the handler runs, its context is cancelled, and
+// context.Cause returns the reason. The handler's answer is sent unchanged.
+// FromContext returns the lease. The ResponseWriter is the server's own, so
+// http.Flusher, http.Hijacker and http.ResponseController work as without a lock.
 //
 // # Where keys come from
 //
-// Whoever chooses the key chooses whom to hold up. Take it from the
-// authenticated user (ContextValue, ContextValueAs, BasicUser) or from the
-// resource in the path that the user was found to have a right to, and put the
-// lock behind the middlewares that find out. A header, a query or a body alone
-// lets any client lock the key of any other.
+// A client that can choose the key can block the requests of others. Take the key
+// from the authenticated user (ContextValue, ContextValueAs, BasicUser), or from a
+// resource in the path that the user is allowed to use. Put the lock behind the
+// middlewares that check this. With a key from a header, a query or a body alone, any
+// client can lock the key of any other client.
 //
-// A key is the whole name of the lock: account 42 and user 42 are the same one.
+// The key is the whole name of the lock: account 42 and user 42 have the same lock.
 // core.Named keeps them apart:
 //
 //	core.Named("account", nethttplock.PathValue("id"))
 //
-// Two routes that use the same name and key exclude each other, which is what
-// the GET, the POST and the DELETE of one account may need.
+// Two routes with the same name and key exclude each other. That is useful for the
+// GET, the POST and the DELETE of one account.
 //
-// An Idempotency-Key is chosen by the client, and another client may choose the
-// same. Join it with who the client is:
+// The client chooses the Idempotency-Key, and another client may choose the same.
+// Join it with the user:
 //
 //	core.Join(nethttplock.ContextValue(userKey{}), nethttplock.IdempotencyKey())
 //
-// What is read from a request as a key has at most 512 bytes and no control
-// characters. What is there twice, so that the handler might read another one
-// than the lock, is refused with core.ErrInvalidKey.
+// A key that is read from a request has at most 512 bytes and no control characters.
+// If the request has the value twice, the lock and the handler might read different
+// ones, so the request is refused with core.ErrInvalidKey.
 //
-// A function of your own is a KeyFunc as well. For gorilla's mux, which knows
-// nothing of PathValue:
+// A function of your own is a KeyFunc as well. gorilla's mux does not set PathValue:
 //
 //	core.Of(func(r *http.Request) string { return mux.Vars(r)["id"] })
 //
 // # Where to put it
 //
-// From the outside inwards: recover, log, CORS, authentication, validation,
-// rate limit, lock, handler. Whatever can refuse a request refuses it before it
-// has the lock.
+// From the outside inwards: recover, log, CORS, authentication, validation, rate
+// limit, lock, handler. Every middleware that can refuse a request should stand
+// before the lock.
 //
-// Wrap handlers, not the mux: the wildcards of a pattern are known only behind
-// it, and around it PathValue is empty, which is 400 for every request. With
-// chi, use With or Group instead of a Use at the top. With a key that does not
-// need the route a whole mux can be wrapped; then a request for no route, too,
-// is locked first, and is refused with 400 instead of 404 if it has no key.
+// Wrap handlers, not the mux. The mux sets the wildcards of a pattern; around the mux
+// PathValue is empty, which is 400 for every request. With chi, use With or Group
+// instead of a Use at the top. If the key does not need the route, you can wrap a
+// whole mux. Then a request for an unknown route takes the lock too, and without a
+// key it gets 400 instead of 404.
 //
-// A middleware that decompresses bodies belongs before the lock if the key is
-// in the body, and so does http.MaxBytesHandler.
+// If the key is in the body, a middleware that decompresses bodies belongs before the
+// lock, and so does http.MaxBytesHandler.
 //
 // TimeoutHandler belongs around the lock, not inside it:
 //
@@ -75,118 +73,122 @@
 //
 // # Idempotent endpoints
 //
-// A client whose connection broke does not know whether its request took effect.
-// It sends the request again, with the same Idempotency-Key, and Idempotent gives
-// it the first answer:
+// If its connection breaks, a client does not know whether the request took effect.
+// It sends the request again, with the same Idempotency-Key, and Idempotent returns
+// the first answer:
 //
 //	paid := nethttplock.Idempotent(locks, core.Join(nethttplock.ContextValue(userKey{}), nethttplock.IdempotencyKey()))
 //	mux.Handle("POST /payments", auth(paid(payments)))
 //
-// It is for what must not happen twice, such as a payment. The key is that of a
-// user, as above, since clients choose the other part of it: without the user, one
-// client is given the answer of another. Method and route belong to it by
-// themselves, and what the user must have a right to is found out in front, also
-// for a copy.
+// Use it for effects that must not happen twice, such as a payment. The key contains
+// the user, as above, since clients choose the other part: without the user, a client
+// could get the answer of another client. The method and the route always belong to
+// the key. Check the user's rights before Idempotent, so that they are checked for
+// copies too.
 //
-// The first request runs under a lock of its own. A copy that comes meanwhile is
-// refused with 409, or with core.WithWait waits for the answer. The answer is
+// The first request runs under a lock of its own. A copy that arrives while it runs
+// is refused with 409, or waits for the answer with core.WithWait. The answer is
 // stored in Redis, in the same step that frees the lock, before its first byte is
-// sent, and is kept as long as core.WithRetention says. If it could not be stored, it
-// is sent all the same; the observer hears of it, and copies are refused with
+// sent. It is kept for the time of core.WithRetention. If the answer cannot be
+// stored, it is sent anyway, the observer gets an event, and copies are refused with
 // "outcome_unknown".
 //
-// A copy gets the status, the body, "Idempotent-Replayed: true", and those headers
-// that belong to the answer, whoever has set them: Content-Type and its
-// kin, Location, ETag, Last-Modified, Link, Retry-After, Allow, and those of
-// WithReplayedHeaders. Cookies, dates and what else belongs to one exchange are
-// never replayed, and all other headers of middlewares outside are those that they
-// have set for the copy.
+// A copy gets the status, the body, "Idempotent-Replayed: true", and the headers that
+// belong to the answer, from the handler or a middleware: Content-Type and similar
+// ones, Location, ETag, Last-Modified, Link, Retry-After, Allow, and those of
+// WithReplayedHeaders. Cookies, dates and other headers of one exchange are never
+// replayed. All other headers are those that the middlewares outside have set for the
+// copy.
 //
-// Answers are stored that a copy would meet again, see WithStored: a 503, or a 409
-// of the lock inside, frees the key, and a copy runs. So does a panic, and the end of
-// the handler's goroutine. Exception: if the handler has written a status before that
-// is stored, it may have taken effect, and copies are refused with "outcome_unknown".
-// A handler that knows better says so:
+// Idempotent stores the answers that a copy would get again, see WithStored. A 503,
+// or a 409 of the lock inside, frees the key, so that a copy runs. So does a handler
+// that panics or ends its goroutine. Exception: if that handler has already written a
+// status that is stored, it may have taken effect, and copies are refused with
+// "outcome_unknown". A handler can decide otherwise:
 //
 //	attempt, _ := nethttplock.AttemptFromContext(r.Context())
 //	attempt.Decide(core.Uncertain) // the payment provider timed out: its 504 tells nothing
 //
-// core.StoreAnswer and core.DropAnswer keep an answer, or do not, whatever its status
-// is. The last decision before the handler returns counts. It also counts before a
-// panic: core.DropAnswer frees the key, and after core.StoreAnswer the outcome is
+// core.StoreAnswer and core.DropAnswer decide whether the answer is stored, for any
+// status. The last decision before the handler returns counts. It also counts before
+// a panic: core.DropAnswer frees the key, and after core.StoreAnswer the outcome is
 // unknown, since the answer may be incomplete.
 //
-// A process that dies in the middle leaves a request of which nobody knows whether
-// it took effect; so does a handler that leaves without any answer because its
-// context has ended. Copies are refused with "outcome_unknown", until an operator
-// frees the key, for which core.Locker.Resolve takes core.EndpointKey(method, route,
-// key); or they run, see core.WithInterrupted.
+// If a process dies during a request, the outcome of the request is unknown. The same
+// holds for a handler that returns without an answer because its context has ended.
+// Copies are refused with "outcome_unknown", until an operator frees the key:
+// core.Locker.Resolve takes core.EndpointKey(method, route, key). With
+// core.WithInterrupted copies can run instead.
 //
-// An answer that is flushed, hijacked, has trailers or is longer than
-// core.WithMaxRecord goes straight out. Unless its status frees the key, its request
-// is done when the handler returns, and copies are refused with
-// "completed_unreplayable"; after a panic, with "outcome_unknown". So streams and
-// server-sent events do not belong under Idempotent, nor does a reverse proxy for a
-// service that answers without a Content-Length, since it flushes. A
-// reverse proxy answers 502, which frees the key, if its service breaks off before a
-// status: its ErrorHandler can decide core.Uncertain. An answer is told by its status: errors that are sent as 200, as in GraphQL and JSON-RPC, are kept
-// like others, where the handler does not decide.
+// An answer is sent without being stored if it is flushed, hijacked, has trailers, or
+// is longer than core.WithMaxRecord. Unless its status frees the key, the request is
+// complete when the handler returns, and copies are refused with
+// "completed_unreplayable"; after a panic, with "outcome_unknown". So do not put
+// streams or server-sent events under Idempotent. Do not put a reverse proxy there
+// for a service that answers without a Content-Length, since the proxy flushes. If
+// the service breaks off before a status, a reverse proxy answers 502, which frees
+// the key; the proxy's ErrorHandler can decide core.Uncertain.
 //
-// Its place, from the outside inwards: recover, log, CORS, compression,
-// authentication, rate limit, Idempotent, lock, handler. What stands inside it is
-// stored and replayed. http.TimeoutHandler stands outside: then a request that was
-// answered with its 503 is done all the same, and a copy gets the answer. Inside,
-// its 503 would free the key while the handler still runs. Wrap handlers rather
-// than the mux here too: around it the route is not known, and the path stands for
-// it. A route is known by its pattern: another name of a wildcard makes another one,
-// and forgets its keys.
+// The status alone says whether an answer is an error. Errors that are sent as 200,
+// as in GraphQL and JSON-RPC, are stored, unless the handler decides otherwise.
 //
-// The body is read first, up to WithMaxBody, for the fingerprint by which a request
-// is told from another one that comes with the same key: that is refused with 422.
-// The fingerprint is made of the path, the query, the media type without its
-// parameters, and the body. A client has to send the same bytes again. Exception: a
-// multipart body is compared part by part, in order, by name, file name, type, other
-// headers and bytes, and never by its boundary, which is a new one for each retry.
-// It is compared as it was sent if it is malformed or has more than 1000 parts.
+// The order, from the outside inwards: recover, log, CORS, compression,
+// authentication, rate limit, Idempotent, lock, handler. What the handlers and
+// middlewares inside Idempotent write is stored and replayed. http.TimeoutHandler
+// belongs outside: a request that was answered with its 503 is completed anyway, and
+// a copy gets the answer. Inside, its 503 would free the key while the handler still
+// runs.
 //
-// A middleware outside that reads the body has to leave it there, or to leave a
-// parsed form without files; else the request is refused with 500. Use
-// WithFingerprint or WithoutFingerprint then. A request whose length is unknown or
-// above 0, and whose body reads as empty, is refused too: nobody can say that its body
-// was not read before.
+// Wrap handlers rather than the mux here too: around the mux the route is unknown,
+// and the path is used instead. The pattern identifies the route. If you rename a
+// wildcard, the route is a new one, and its keys are no longer found.
+//
+// Idempotent first reads the body, up to WithMaxBody, for the fingerprint of the
+// request. A different request with the same key is refused with 422. The fingerprint
+// covers the path, the query, the media type without its parameters, and the body. A
+// client must send the same bytes again. Exception: a multipart body is compared part
+// by part, in order, by name, file name, type, other headers and bytes. Its boundary,
+// which clients choose anew for each retry, does not count. A multipart body that is
+// malformed or has more than 1000 parts is compared byte by byte.
+//
+// A middleware outside that reads the body must put the body back, or leave a parsed
+// form without files. Otherwise the request is refused with 500: use WithFingerprint
+// or WithoutFingerprint then. A request with a length that is unknown or above 0 is
+// also refused if its body reads as empty, since a middleware may have read the body
+// before.
 //
 // The host belongs neither to the route nor to the fingerprint: a client may send a
-// copy to another name of the service. Where a name stands for a tenant, join Host
-// with the key.
+// copy to another host name of the service. If each tenant has its own host name,
+// join Host with the key.
 //
-// What holds: for a key, while its record is kept, there is at most one stored
-// answer, and all copies get that one. It is not exactly once. The effect and the
-// storing of the answer take place in two systems, and between them a process can
-// die; a record can be lost with its Redis; a request that lost its lease may still
-// run while another one does. Where a second effect must be impossible, hand the key
-// on to the payment provider, or make it unique in the database.
+// The guarantee: while the record of a key is kept, the key has at most one stored
+// answer, and all copies get that answer. This is not "exactly once". The effect and
+// the stored answer are in two systems, and a process can die between the two writes.
+// A record can be lost with its Redis. A request that lost its lease may still run
+// while another one runs. If a second effect must be impossible, pass the key to the
+// payment provider, or make it unique in the database.
 //
 // # What to know
 //
-// net/http notices that a client has left only once the request's body was read
-// to its end. So a request with a body, waiting for its lock, is not refused
-// when its client leaves, unless the key is in the body (Form, JSONField) or a
-// middleware before the lock has read it: it waits to the end of its wait, and
-// may then run for nobody. Keep waits short, or read the body first.
+// net/http detects that a client has disconnected only after the request's body was
+// read to its end. So a request with an unread body keeps waiting for its lock after
+// its client has disconnected, to the end of its wait, and may then run without a
+// client. Exception: the key is in the body (Form, JSONField), or a middleware before
+// the lock has read the body. Keep waits short, or read the body first.
 //
-// The lock ends with the handler, not with the answer. A client that has read
-// the whole of a long answer can find the lock still held for a moment when it
-// comes back on another connection; a short core.WithWait hides it. It does not
-// end with the client either: when that has gone, the handler's context is
+// The lock ends with the handler, not with the answer. A client that has read a long
+// answer to its end can find the lock still held for a moment if it sends its next
+// request on another connection; a short core.WithWait covers that. The lock does not
+// end with the client either: when the client disconnects, the handler's context is
 // cancelled as always, and the lock is held until the handler returns.
 //
 // A stream or a hijacked connection holds the lock for as long as its handler
 // runs.
 //
-// Two middlewares with the same key on one request, such as one for a group and
-// one for a route, take one lock and free it once. core.WithFencing on the inner
-// one needs it on the outer one: see core.ErrNoFence. With different keys they
-// take one after the other, in the order of the middlewares; two requests that
-// take them in different orders would wait for each other until their waits are
-// over. Also takes several keys at once without that.
+// Two middlewares with the same key on one request, such as one for a group and one
+// for a route, take one lock and free it once. If the inner one has core.WithFencing,
+// the outer one needs it too: see core.ErrNoFence. Middlewares with different keys
+// take their locks one after the other, in the order of the middlewares. Two requests
+// that take the same locks in different orders would wait for each other until their
+// waits end. Also takes several keys at once and avoids that.
 package nethttplock

@@ -12,28 +12,28 @@ import (
 	"github.com/reqlock/reqlock/internal/adapter/registration"
 )
 
-// Idempotent runs a request once for its key: a copy of it that comes later gets
-// the first one's answer, and one that comes meanwhile is refused, or waits with
-// core.WithWait. See the package comment on idempotent endpoints.
+// Idempotent runs a request once for its key. A copy that arrives after the request
+// has ended gets the first answer. A copy that arrives earlier is refused, or waits
+// with core.WithWait. See the package comment on idempotent endpoints.
 //
 //	pay := nethttplock.Idempotent(locks, core.Join(nethttplock.ContextValue(userKey{}), nethttplock.IdempotencyKey()))
 //	mux.Handle("POST /payments", auth(pay(payments)))
 //
-// It is for POST and PATCH: see WithMethods. The same key with another path,
-// query, media type or body is refused with core.ErrMismatch: see WithFingerprint. A request
-// without key is refused, or see WithOptionalKey. The keys of two routes have
-// nothing to do with each other: a route is what r.Pattern says, or the URL's
-// path where that is empty or ends in a slash, behind what http.StripPrefix has cut
-// off.
+// Idempotent applies to POST and PATCH: see WithMethods. The same key with another
+// path, query, media type or body is refused with core.ErrMismatch: see
+// WithFingerprint. A request without a key is refused: see WithOptionalKey. The keys
+// of two routes are independent. The route is r.Pattern. If r.Pattern is empty or
+// ends in a slash, the route is the path of the URL. A prefix that http.StripPrefix
+// has removed belongs to the route too.
 //
-// The handler's answer is kept in Redis, and only then sent. Until then a
-// recorder holds it, which is the handler's ResponseWriter. The handler finds the
-// lease in its request's context, and its attempt with AttemptFromContext, which
-// lets it decide by itself what is kept.
+// The handler's answer is first stored in Redis, and then sent. Until then a recorder
+// buffers it; the recorder is the handler's ResponseWriter. The handler finds the
+// lease in its request's context. AttemptFromContext returns its attempt, with which
+// the handler can decide what is stored.
 //
-// Idempotent panics where Middleware does, and with a Locker that runs requests
-// without Redis (core.WithFailOpen), or is one of core.NewQuorum. What it returns is
-// safe for concurrent use.
+// Idempotent panics where Middleware does, and for a Locker that runs requests
+// without Redis (core.WithFailOpen) or is from core.NewQuorum. The middleware is safe
+// for concurrent use.
 func Idempotent(l *core.Locker, key KeyFunc, opts ...Option) func(http.Handler) http.Handler {
 	adapter.Must(l != nil, "Idempotent needs a locker")
 	adapter.Must(key != nil, "Idempotent needs a key function")
@@ -66,9 +66,9 @@ func Idempotent(l *core.Locker, key KeyFunc, opts ...Option) func(http.Handler) 
 	}
 }
 
-// routeOf names the route of a request. A pattern with a slash at its end is that
-// of all paths below it, and says nothing of the route of a mux that is mounted
-// there.
+// routeOf returns the route of a request. A pattern with a slash at its end matches
+// all paths below it. It does not identify the route inside a mux that is mounted
+// there, so the path is added.
 func routeOf(r *http.Request) string {
 	if strings.HasSuffix(r.Pattern, "/") {
 		return httpattempt.RouteOf(r, r.Pattern+" "+r.URL.Path)
@@ -76,8 +76,8 @@ func routeOf(r *http.Request) string {
 	return httpattempt.RouteOf(r, r.Pattern)
 }
 
-// AttemptFromContext returns the attempt under which the handler of an Idempotent
-// runs, and false if it runs without one:
+// AttemptFromContext returns the attempt of an Idempotent under which the handler
+// runs, and false if there is none:
 //
 //	if attempt, ok := nethttplock.AttemptFromContext(r.Context()); ok {
 //		attempt.Decide(core.Uncertain)

@@ -10,25 +10,25 @@ import (
 	"github.com/reqlock/reqlock/internal/adapter/registration"
 )
 
-// A KeyFunc reads the lock key from a request. Functions of this package and
-// of core, and plain functions, go together:
+// A KeyFunc reads the lock key from a request. Functions of this package, functions
+// of core and your own functions can be combined:
 //
 //	core.Named("account", nethttplock.PathValue("id"))
 type KeyFunc = core.KeyFunc[*http.Request]
 
-// Middleware runs the requests of a handler under a lock. key says which lock;
-// requests with the same key run one at a time, in all processes that use the
-// same Redis. The options are those of core, which are given to l.With, and
-// those of this package.
+// Middleware runs the requests of a handler under a lock. key chooses the lock:
+// requests with the same key run one at a time, in all processes that use the same
+// Redis. The options are those of core, which are passed to l.With, and those of this
+// package.
 //
-// Without core.WithWait a request whose lock is held by another is refused at
-// once, as WriteError describes. The handler finds the lease in its request's
+// Without core.WithWait a request is refused at once if another request holds its
+// lock, as WriteError describes. The handler finds the lease in its request's
 // context, which is cancelled if the lease is lost. The lock is freed when the
-// handler returns, panics or ends its goroutine, and not before: not when its
-// client has gone. The handler gets the server's own ResponseWriter.
+// handler returns, panics or ends its goroutine, and not before, even if the client
+// disconnects. The handler gets the server's own ResponseWriter.
 //
-// Middleware panics if l or key is nil, or an option is bad or another
-// adapter's. What it returns is safe for concurrent use.
+// Middleware panics if l or key is nil, or if an option is invalid or belongs to
+// another adapter. The middleware is safe for concurrent use.
 func Middleware(l *core.Locker, key KeyFunc, opts ...Option) func(http.Handler) http.Handler {
 	adapter.Must(l != nil, "Middleware needs a locker")
 	adapter.Must(key != nil, "Middleware needs a key function")
@@ -53,8 +53,9 @@ func Middleware(l *core.Locker, key KeyFunc, opts ...Option) func(http.Handler) 
 	}
 }
 
-// handUp gives the request of those outside what became known inside: the form
-// that the handler has parsed, and the pattern that a mux has matched, for logs.
+// handUp copies to the outer request what was found for the inner one: the form that
+// the handler has parsed, and the pattern that a mux has matched. Middlewares outside
+// need both, for example for logs.
 func handUp(locked, r *http.Request) {
 	httpkey.HandUp(locked, r)
 	if r.Pattern == "" && locked.Pattern != "" {
@@ -62,21 +63,20 @@ func handUp(locked, r *http.Request) {
 	}
 }
 
-// FromContext returns the lease under which a request runs, and false if it
-// runs without one. For the several keys of one request it is the lease of the
-// middleware's first key.
+// FromContext returns the lease under which a request runs, and false if there is
+// none. If a middleware locks several keys, it is the lease of the first key.
 func FromContext(ctx context.Context) (*core.Lease, bool) { return core.FromContext(ctx) }
 
-// WriteError answers a request that did not run. It is what Middleware does
-// without WithErrorHandler, and what an error handler can fall back to.
+// WriteError answers a request that did not run. Middleware uses it without
+// WithErrorHandler, and an error handler can call it.
 //
 // The answer is the outcome of core.OutcomeOf: its status, Retry-After in whole
-// seconds where trying again can help, and a problem document (RFC 9457) with
-// the outcome's code:
+// seconds if a retry can help, and a problem document (RFC 9457) with the outcome's
+// code:
 //
 //	{"type":"about:blank","title":"Conflict","status":409,"detail":"...","code":"busy"}
 //
-// For a client that is gone it is 499 without a body; for an error that
-// core.OutcomeOf does not know, 500 with the code "internal". No answer carries
-// a key, a token or the text of an error.
+// If the client has disconnected, the answer is 499 without a body. An error that
+// core.OutcomeOf does not know is 500 with the code "internal". No answer contains a
+// key, a token or the text of an error.
 func WriteError(w http.ResponseWriter, _ *http.Request, err error) { httpreply.Write(w, err) }

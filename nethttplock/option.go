@@ -8,52 +8,50 @@ import (
 	"github.com/reqlock/reqlock/internal/adapter/registration"
 )
 
-// adapter is what panics at registration begin with.
+// adapter is the prefix of the panics at registration.
 const adapter = registration.Adapter("nethttplock")
 
-// An Option is a setting of a Middleware or of an Idempotent: one of core's
-// options, such as core.WithWait, or one of this package's. Later ones win over
-// earlier ones. One that is for the other of the two panics.
+// An Option is a setting of a Middleware or of an Idempotent: an option of core, such
+// as core.WithWait, or an option of this package. A later option replaces an earlier
+// one. An option that only the other of the two accepts panics.
 type Option interface {
-	// ReqlockOption marks the options of reqlock and of its adapters, so that
-	// one list takes both. Those of another adapter panic at registration.
+	// ReqlockOption marks the options of reqlock and of its adapters, so that one
+	// list can contain both. An option of another adapter panics at registration.
 	ReqlockOption()
 }
 
-// Also locks more keys for the same request, such as both accounts of a
-// transfer. All keys are taken, in one order whatever the order of the key
-// functions, so that a transfer from a to b and one from b to a do not wait
-// for each other; all within one wait. Equal keys are locked once. It is an option
-// of Middleware.
+// Also locks more keys for the same request, such as both accounts of a transfer. The
+// request holds all keys. They are taken in a fixed order that does not depend on the
+// order of the key functions, so a transfer from a to b and a transfer from b to a do
+// not deadlock. One wait covers all keys. Equal keys are locked once. Also is an
+// option of Middleware.
 func Also(keys ...KeyFunc) Option {
 	registration.MustBeKeys(adapter, "Also", keys)
 	return option(func(c *config) { c.also = append(c.also, keys...) })
 }
 
-// WithErrorHandler sets what answers the requests that do not run; without it,
-// WriteError does. handle gets the error as core.Enter or Locker.Begin returned
-// it. Ask core.OutcomeOf what it means, or errors.Is; its text is not for
-// clients.
+// WithErrorHandler sets the function that answers requests that do not run:
+// WriteError if not set. handle gets the error of core.Enter or Locker.Begin. Use
+// core.OutcomeOf or errors.Is to find its meaning; its text is not for clients.
 //
-// A request whose handler did not run never gets a success by accident: if
-// handle writes nothing, or panics before it does, WriteError answers; if it
-// writes a body without a status, the status is that of the outcome instead of
-// 200. A success that it writes on purpose passes; mind that http.ServeContent
-// and its like do.
+// A request that did not run does not get a success by mistake. If handle writes
+// nothing, or panics before it writes, WriteError answers. If handle writes a body
+// without a status, the status is that of the outcome instead of 200. An explicit
+// success status is sent: note that http.ServeContent and similar functions set one.
 func WithErrorHandler(handle func(w http.ResponseWriter, r *http.Request, err error)) Option {
 	adapter.Must(handle != nil, "WithErrorHandler needs a function")
 	return option(func(c *config) { c.onError = handle })
 }
 
-// config is what options set.
+// config holds what the options set.
 type config struct {
-	onError    func(http.ResponseWriter, *http.Request, error) // nil: WriteError
-	also       []KeyFunc                                       // of Middleware
-	settings   settings                                        // of Idempotent
-	idempotent string                                          // an option that has set them
+	onError    func(http.ResponseWriter, *http.Request, error) // nil means WriteError
+	also       []KeyFunc                                       // only for Middleware
+	settings   settings                                        // only for Idempotent
+	idempotent string                                          // the name of the last option that changed settings
 }
 
-// option is a setting of this package.
+// option is an option of this package.
 type option = registration.Setting[config]
 
 // refuse answers a request that does not run.
