@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -228,48 +227,6 @@ func TestStreamsAreNotIdempotent(t *testing.T) {
 		wantCode(t, batchCall(within(t), client), codes.OK)
 	}
 	wantRuns(t, &runs, 2)
-}
-
-// Of nine copies at once one runs, and the others wait for its answer.
-func TestCopiesWaitForTheAnswer(t *testing.T) {
-	t.Parallel()
-	var waiting atomic.Int32
-	all := make(chan struct{})
-	locks, _ := newLocker(t, core.WithObserver(func(e core.Event) {
-		if e.Kind == core.Waiting && waiting.Add(1) == 8 {
-			close(all)
-		}
-	}))
-	var runs atomic.Int32
-	conn := dial(t, listen(t, counted(&runs, func(ctx context.Context, _ *pb.TransferRequest) error {
-		await(t, "the others wait", all)
-		return grpc.SetTrailer(ctx, metadata.Pairs("x-number", "7"))
-	}), idempotent(locks, literal, core.WithWait(20*time.Second))), plaintext)
-	var clients sync.WaitGroup
-	replies := make([]reply, 9)
-	for i := range replies {
-		clients.Go(func() { replies[i] = ask(within(t), conn, transferOf("a")) })
-	}
-	clients.Wait()
-	first := -1
-	for i, r := range replies {
-		if !r.replayed() {
-			if first >= 0 {
-				t.Error("two replies are no replays")
-			}
-			first = i
-		}
-	}
-	if first < 0 {
-		t.Fatal("all replies are replays")
-	}
-	for i, r := range replies {
-		wantOK(t, r)
-		if i != first {
-			checkReplay(t, replies[first], r)
-		}
-	}
-	wantRuns(t, &runs, 1)
 }
 
 // Two interceptors with the same key are one; with different keys each has its

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"testing"
 	"time"
 
@@ -128,129 +127,6 @@ func forEachCall(t *testing.T, test func(t *testing.T, key grpclock.KeyFunc,
 			test(t, way.key, way.bank, way.call)
 		})
 	}
-}
-
-// However a handler ends, its lock is held until then and free afterwards. A
-// panic passes through the lock as it is, to a recovery outside of it; one
-// inside does no harm.
-//
-//faults:row 35
-func TestReleaseHoweverTheHandlerEnds(t *testing.T) {
-	t.Parallel()
-	crash := errors.New("crash")
-	for name, test := range map[string]struct {
-		end      func() error
-		recovery string
-		caught   any
-		code     codes.Code
-	}{
-		"returns":                  {func() error { return nil }, "", nil, codes.OK},
-		"returns an error":         {func() error { return status.Error(codes.NotFound, "") }, "", nil, codes.NotFound},
-		"panics, recovery outside": {func() error { panic(crash) }, "outside", crash, codes.Unknown},
-		"panics, recovery inside":  {func() error { panic(crash) }, "inside", nil, codes.Unknown},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			forEachCall(t, func(t *testing.T, key grpclock.KeyFunc, bank func(func(context.Context) error) *bank, call func(context.Context, pb.BankClient) error) {
-				locks, rdb := newLocker(t)
-				var c chain
-				if test.recovery == "outside" {
-					c.around(recovered)
-				}
-				c.around(func(inside func() error) error {
-					defer func() {
-						caught := recover()
-						if caught != test.caught {
-							t.Errorf("panic %v", caught)
-						}
-						if held(t, rdb) {
-							t.Error("the handler has ended, and the key is held")
-						}
-						if caught != nil {
-							panic(caught)
-						}
-					}()
-					return inside()
-				})
-				c.lock(locks, key)
-				if test.recovery == "inside" {
-					c.around(recovered)
-				}
-				client := serve(t, bank(func(context.Context) error {
-					if !held(t, rdb) {
-						t.Error("the handler runs, and the key is free")
-					}
-					return test.end()
-				}), c.options()...)
-				wantCode(t, call(within(t), client), test.code)
-			})
-		})
-	}
-}
-
-// A handler that ends its goroutine leaves its client without an answer, but
-// not its lock.
-//
-//faults:row 35
-func TestGoexit(t *testing.T) {
-	t.Parallel()
-	forEachCall(t, func(t *testing.T, key grpclock.KeyFunc, bank func(func(context.Context) error) *bank, call func(context.Context, pb.BankClient) error) {
-		locks, rdb := newLocker(t)
-		ctx, leave := context.WithCancel(within(t))
-		var c chain
-		c.around(func(inside func() error) error {
-			defer leave()
-			defer func() {
-				if held(t, rdb) {
-					t.Error("the handler has ended, and the key is held")
-				}
-			}()
-			return inside()
-		})
-		c.lock(locks, key)
-		client := serve(t, bank(func(context.Context) error {
-			if !held(t, rdb) {
-				t.Error("the handler runs, and the key is free")
-			}
-			runtime.Goexit()
-			return nil
-		}), c.options()...)
-		wantCode(t, call(ctx, client), codes.Canceled)
-	})
-}
-
-// A client that goes does not end the lock: the handler does.
-//
-//faults:row 8, 36
-func TestReleaseAfterTheClientHasGone(t *testing.T) {
-	t.Parallel()
-	forEachCall(t, func(t *testing.T, key grpclock.KeyFunc, bank func(func(context.Context) error) *bank, call func(context.Context, pb.BankClient) error) {
-		locks, rdb := newLocker(t)
-		running, gone, end := make(chan struct{}), make(chan struct{}), make(chan struct{})
-		var c chain
-		c.lock(locks, key)
-		client := serve(t, bank(func(ctx context.Context) error {
-			close(running)
-			await(t, "the handler knows", ctx.Done())
-			close(gone)
-			await(t, "the handler may end", end)
-			return nil
-		}), c.options()...)
-		ctx, leave := context.WithCancel(within(t))
-		defer leave()
-		go func() {
-			await(t, "the handler runs", running)
-			leave()
-		}()
-		wantCode(t, call(ctx, client), codes.Canceled)
-		await(t, "the handler knows", gone)
-		wantCode(t, call(within(t), client), codes.Aborted)
-		if !held(t, rdb) {
-			t.Error("the key is free, and the handler runs")
-		}
-		close(end)
-		eventually(t, "the key is free", func() bool { return !held(t, rdb) })
-	})
 }
 
 // A lock that is lost ends the handler's context, even where a stream's handler

@@ -1,12 +1,10 @@
 package nethttplock_test
 
 import (
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -134,29 +132,6 @@ func TestRoute(t *testing.T) {
 		}
 		if w := pay(t, test.handler, "/accounts/7/pay", "route", ""); w.Code != http.StatusOK {
 			t.Errorf("%s: %d %s", test.route, w.Code, w.Body)
-		}
-	}
-}
-
-// Two of them around one handler, with the same key, are one attempt; with
-// different keys the inner one is a part of the outer one's handler.
-func TestNestedIdempotent(t *testing.T) {
-	t.Parallel()
-	locks, _ := newLocker(t)
-	var runs atomic.Int32
-	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.WriteHeader(http.StatusCreated)
-		_, _ = fmt.Fprint(w, runs.Add(1))
-	})
-	same := nethttplock.Idempotent(locks, byKey)
-	other := nethttplock.Idempotent(locks, core.Named("other", byKey))
-	for i, h := range []http.Handler{same(same(handler)), same(other(handler))} {
-		runs.Store(0)
-		path := fmt.Sprint("/", i)
-		for range 3 {
-			if w := pay(t, h, path, "nested", ""); w.Code != http.StatusCreated || w.Body.String() != "1" {
-				t.Errorf("%d %s", w.Code, w.Body)
-			}
 		}
 	}
 }

@@ -9,8 +9,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -52,161 +50,6 @@ func TestWriterIsTheServersOwn(t *testing.T) {
 	}
 }
 
-// The handler's context carries the lease and ends with it; the server's own
-// is as it was.
-func TestRequestContext(t *testing.T) {
-	t.Parallel()
-	locks, rdb := newLocker(t)
-	inner := make(chan context.Context, 1)
-	locked := nethttplock.Middleware(locks, literal)(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		inner <- r.Context()
-		lease, ok := nethttplock.FromContext(r.Context())
-		if !ok || lease.Key() != theKey {
-			t.Errorf("lease of %q, %v", lease.Key(), ok)
-		}
-		if token := rdb.Get(r.Context(), "reqlock:"+theKey).Val(); token == "" || token != lease.Token() {
-			t.Error("the key does not carry the lease's token")
-		}
-	}))
-	server := newServer(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		before := r.Context()
-		locked.ServeHTTP(w, r)
-		if r.Context() != before || before.Err() != nil {
-			t.Errorf("the server's context was changed: %v", before.Err())
-		}
-		if _, ok := nethttplock.FromContext(r.Context()); ok {
-			t.Error("the server's context carries a lease")
-		}
-		if (<-inner).Err() == nil {
-			t.Error("the handler's context goes on after its lease")
-		}
-	}))
-	if status := get(t, server); status != http.StatusOK {
-		t.Errorf("status %d", status)
-	}
-}
-
-// Two middlewares with the same key take one lock, and the outer one frees it.
-//
-//faults:row 44
-func TestNestedSameKey(t *testing.T) {
-	t.Parallel()
-	var mu sync.Mutex
-	events := map[core.EventKind]int{}
-	locks, rdb := newLocker(t, core.WithObserver(func(e core.Event) {
-		mu.Lock()
-		defer mu.Unlock()
-		events[e.Kind]++
-	}))
-	lock := nethttplock.Middleware(locks, literal, core.WithWait(5*time.Second))
-	inner := lock(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		if lease, _ := nethttplock.FromContext(r.Context()); lease.Key() != theKey {
-			t.Error("no lease")
-		}
-	}))
-	server := newServer(t, lock(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		inner.ServeHTTP(w, r)
-		if !held(t, rdb) || r.Context().Err() != nil {
-			t.Error("the inner middleware has freed the lock")
-		}
-	})))
-	if status := get(t, server); status != http.StatusOK {
-		t.Errorf("status %d", status)
-	}
-	mu.Lock()
-	defer mu.Unlock()
-	if held(t, rdb) || events[core.Acquired] != 1 || events[core.Released] != 1 || events[core.Waiting] != 0 {
-		t.Errorf("held %v, events %v", held(t, rdb), events)
-	}
-}
-
-// ErrSkip runs a request with no lock, on purpose, past a lock that is held.
-func TestSkip(t *testing.T) {
-	t.Parallel()
-	locks, rdb := newLocker(t)
-	hold(t, rdb)
-	key := core.When(func(r *http.Request) bool { return r.Method != http.MethodGet }, literal)
-	server := newServer(t, nethttplock.Middleware(locks, key)(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		if _, ok := nethttplock.FromContext(r.Context()); ok {
-			t.Error("there is a lease")
-		}
-	})))
-	if status := get(t, server); status != http.StatusOK {
-		t.Errorf("status %d", status)
-	}
-	if got := do(t, server, newRequest(t, http.MethodPost, server.URL, nil)); got.status != http.StatusConflict {
-		t.Errorf("with the lock, status %d", got.status)
-	}
-}
-
-// Transfers from a to b and from b to a exclude each other, and never wait for
-// each other in a ring.
-func TestAlso(t *testing.T) {
-	t.Parallel()
-	locks, _ := newLocker(t)
-	running := map[string]*atomic.Int32{"a": {}, "b": {}}
-	server := newServer(t, nethttplock.Middleware(locks,
-		nethttplock.Query("from"), nethttplock.Also(nethttplock.Query("to")), core.WithWait(30*time.Second),
-	)(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		from, to := r.FormValue("from"), r.FormValue("to")
-		for _, account := range []string{from, to} {
-			if running[account].Add(1) != 1 && from != to {
-				t.Errorf("account %s is in two transfers", account)
-			}
-			defer running[account].Add(-1)
-		}
-		if lease, _ := nethttplock.FromContext(r.Context()); lease.Key() != from {
-			t.Errorf("the lease is that of %q, not of the first key %q", lease.Key(), from)
-		}
-		time.Sleep(time.Millisecond) // lets the others come in between, if they can
-	})))
-	var clients sync.WaitGroup
-	for i := range 24 {
-		query := [...]string{"?from=a&to=b", "?from=b&to=a", "?from=a&to=a"}[i%3]
-		clients.Go(func() {
-			got := do(t, server, newRequest(t, http.MethodPost, server.URL+query, nil))
-			if got.status != http.StatusOK {
-				t.Errorf("%s: %+v", query, got)
-			}
-		})
-	}
-	clients.Wait()
-}
-
-// One of nine requests runs, eight do not, and the key is the path's.
-func TestOneOfNineRuns(t *testing.T) {
-	t.Parallel()
-	locks, _ := newLocker(t)
-	refused := make(chan struct{}, 9)
-	mux := http.NewServeMux()
-	mux.Handle("POST /accounts/{id}", nethttplock.Middleware(locks, nethttplock.PathValue("id"))(
-		http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-			for range 8 {
-				<-refused
-			}
-		})))
-	server := newServer(t, mux)
-	var clients sync.WaitGroup
-	var ran atomic.Int32
-	for range 9 {
-		clients.Go(func() {
-			got := do(t, server, newRequest(t, http.MethodPost, server.URL+"/accounts/7", nil))
-			switch got.status {
-			case http.StatusOK:
-				ran.Add(1)
-			case http.StatusConflict:
-				refused <- struct{}{}
-			default:
-				t.Errorf("%+v", got)
-			}
-		})
-	}
-	clients.Wait()
-	if ran.Load() != 1 {
-		t.Errorf("%d have run", ran.Load())
-	}
-}
-
 // Around a whole mux the path has no values yet.
 func TestPathValueAroundTheMux(t *testing.T) {
 	t.Parallel()
@@ -215,29 +58,6 @@ func TestPathValueAroundTheMux(t *testing.T) {
 	server := newServer(t, nethttplock.Middleware(unusedLocker(t), nethttplock.PathValue("id"))(mux))
 	got := do(t, server, newRequest(t, http.MethodPost, server.URL+"/accounts/7", nil))
 	if got.status != http.StatusBadRequest || !strings.Contains(got.body, `"no_key"`) {
-		t.Errorf("%+v", got)
-	}
-}
-
-// The handler finds the whole body behind key functions that have read it.
-func TestBodyReachesTheHandler(t *testing.T) {
-	t.Parallel()
-	locks, _ := newLocker(t)
-	const body = `{"from":{"id":1},"to":{"id":"2"}}`
-	server := newServer(t, nethttplock.Middleware(locks,
-		core.Named("account", nethttplock.JSONField("from.id")),
-		nethttplock.Also(core.Named("account", nethttplock.JSONField("to.id", nethttplock.MaxBody(64)))),
-	)(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		got, err := io.ReadAll(r.Body)
-		if string(got) != body || err != nil || r.ContentLength != int64(len(body)) {
-			t.Errorf("the handler reads %q, %v, of length %d", got, err, r.ContentLength)
-		}
-		if lease, _ := nethttplock.FromContext(r.Context()); lease.Key() != "account:1" {
-			t.Errorf("key %q", lease.Key())
-		}
-	})))
-	got := do(t, server, newRequest(t, http.MethodPost, server.URL, strings.NewReader(body)))
-	if got.status != http.StatusOK {
 		t.Errorf("%+v", got)
 	}
 }
@@ -381,21 +201,6 @@ func TestThePatternAndTheFormAreKnownOutside(t *testing.T) {
 	handler.ServeHTTP(httptest.NewRecorder(), r)
 	if r.Pattern != "POST /a/{id}" || r.PostFormValue("amount") != "3" {
 		t.Errorf("outside the pattern is %q, the form %v", r.Pattern, r.PostForm)
-	}
-}
-
-func TestTheLeaseOfTheFirstKeyIsTheOneInTheContext(t *testing.T) {
-	t.Parallel()
-	locks, _ := newLocker(t)
-	var got string
-	handler := nethttplock.Middleware(locks, nethttplock.Literal("z"), nethttplock.Also(nethttplock.Literal("a")))(
-		http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-			lease, _ := nethttplock.FromContext(r.Context())
-			got = lease.Key()
-		}))
-	handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil))
-	if got != "z" {
-		t.Errorf("the lease in the context is that of %q", got)
 	}
 }
 

@@ -75,7 +75,7 @@ func WithReplayedHeaders(names ...string) Option {
 	})
 }
 
-// settings are the settings only for Idempotent.
+// settings are the settings of Idempotent.
 type settings = httpattempt.Settings[*http.Request]
 
 // ofIdempotent returns an option that only Idempotent accepts.
