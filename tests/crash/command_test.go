@@ -15,8 +15,8 @@ func isBegin(command []string) bool {
 	return isScript(command) && (last == "rerun" || last == "reject")
 }
 
-// isEnd picks finish.lua, by the state that it sets: the ninth word after its
-// three keys is not that of any other script.
+// isEnd picks finish.lua by the state that it sets: no other script has that value as the
+// ninth argument after three keys.
 func isEnd(state string) matcher {
 	return func(command []string) bool {
 		return isScript(command) && command[2] == "3" && len(command) > 13 && command[11] == state && !isBegin(command)
@@ -25,7 +25,7 @@ func isEnd(state string) matcher {
 
 var isCommit, isAbort = isEnd("D"), isEnd("A")
 
-// tokenOf returns the token of a script, which is the first word after its keys.
+// tokenOf returns the token of a script, which is the first argument after its keys.
 func tokenOf(command []string) string {
 	keys, err := strconv.Atoi(command[2])
 	if err != nil || len(command) <= 3+keys {
@@ -36,37 +36,38 @@ func tokenOf(command []string) string {
 
 func isScript(command []string) bool { return command[0] == "EVALSHA" || command[0] == "EVAL" }
 
-// whenLost runs crash when a command is picked, which Redis does not get until
-// release is called, if ever.
-func whenLost(p *redistest.Proxy, pick matcher, crash func()) (release func()) {
-	release, _ = p.HoldCommand(meanwhile(pick, crash))
+// atLostCommand calls kill when a command is picked. Redis does not receive the command
+// until release is called.
+func atLostCommand(p *redistest.Proxy, pick matcher, kill func()) (release func()) {
+	release, _ = p.HoldCommand(calling(pick, kill))
 	return release
 }
 
-// mostSends is more than a process sends of one command before it is killed.
-const mostSends = 6
+// maxSends is more than a process sends of one command before it is killed.
+const maxSends = 6
 
-// whenNeverGot runs crash when a command is picked. Redis gets none of its sends: on a
-// busy machine a process sends a command again before crash has killed it.
-func whenNeverGot(p *redistest.Proxy, pick matcher, crash func()) {
-	for range mostSends {
-		whenLost(p, pick, crash)
+// atLostResends calls kill when a command is picked. Redis receives the command never: on
+// a busy machine a process resends it before kill is complete, and the proxy holds these
+// sends, too.
+func atLostResends(p *redistest.Proxy, pick matcher, kill func()) {
+	for range maxSends {
+		atLostCommand(p, pick, kill)
 	}
 }
 
-// whenUnheard runs crash when a command is picked, which Redis gets then. Nobody
-// hears its reply.
-func whenUnheard(p *redistest.Proxy, pick matcher, crash func()) {
-	p.DropReply(meanwhile(pick, crash), redistest.CloseConn)
+// atLostReply calls kill when a command is picked. Then Redis receives the command, and
+// its reply is dropped.
+func atLostReply(p *redistest.Proxy, pick matcher, kill func()) {
+	p.DropReply(calling(pick, kill), redistest.CloseConn)
 }
 
-// meanwhile runs crash while the picked command is in the proxy's hand.
-func meanwhile(pick matcher, crash func()) matcher {
+// calling calls kill while the proxy holds the picked command.
+func calling(pick matcher, kill func()) matcher {
 	return func(command []string) bool {
 		if !pick(command) {
 			return false
 		}
-		crash()
+		kill()
 		return true
 	}
 }

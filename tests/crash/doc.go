@@ -1,24 +1,22 @@
-// Package crash proves the Idempotent middlewares on a real redis-server,
-// with service processes that crash.
+// Package crash tests the Idempotent middlewares on a real redis-server, with service
+// processes that are killed, stopped or cut off from Redis.
 //
-// # The site
+// # The testbed
 //
-// The test binary starts itself again as processes of a payment service, each
-// behind a proxy of its own to Redis. The test is the rest of the world: it is
-// the clients, over real connections; the ledger, which each charge goes to and
-// which counts them; the operator who resolves; and the witness, who hears from
-// Redis each write to a record. What a process is killed in is chosen exactly: a
-// command to Redis that the proxy holds in its hand, a call of the ledger, or a
-// part of an answer that a client has read. At its death nothing else of that
-// process is on its way.
+// The test binary starts itself again as processes of a payment service, each behind its
+// own proxy to Redis. The test itself runs the clients, the operator that resolves unknown
+// outcomes, and the ledger, which counts the charges of the service. By MONITOR it also
+// receives each write to a record. A test chooses the exact point at which a process is
+// killed: a command to Redis that the proxy holds, a call of the ledger, or a part of an
+// answer that a client has read. When the process ends, nothing else that it has sent is
+// in flight.
 //
 // # The checks
 //
-// What the clients, the ledger and the witness have seen of a key is its story.
-// A story has faults where two answers were committed, a replay differs from what
-// was committed, an answer was sent that was not, or more was charged than the
-// policy allows. The checks have tests of their own, with stories that are wrong
-// on purpose.
+// The history of a key holds the answers of its clients, its charges and the writes to its
+// record. A history has a violation if two answers are committed, if a replay differs from
+// the committed answer, if a client gets an answer that was not committed, or if there are
+// more charges than the policy allows. Tests with wrong histories test these checks.
 //
-// There is nothing in this package but its tests.
+// This package has no code but its tests.
 package crash

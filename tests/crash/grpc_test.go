@@ -56,7 +56,7 @@ func (s grpcService) UnaryCall(ctx context.Context, r *pb.SimpleRequest) (*pb.Si
 }
 
 func serveGRPC(s *service, l net.Listener) (stop func(context.Context)) {
-	type pair struct{ hasty, patient grpc.UnaryServerInterceptor }
+	type pair struct{ nowait, waits grpc.UnaryServerInterceptor }
 	interceptors := map[string]pair{}
 	for name, policy := range policies {
 		policy := core.WithInterrupted(policy)
@@ -67,10 +67,10 @@ func serveGRPC(s *service, l net.Listener) (stop func(context.Context)) {
 	}
 	server := grpc.NewServer(grpc.WaitForHandlers(true), grpc.UnaryInterceptor(
 		func(ctx context.Context, r any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
-			if len(metadata.ValueFromIncomingContext(ctx, hastily)) > 0 {
-				return interceptors[info.FullMethod].hasty(ctx, r, info, next)
+			if len(metadata.ValueFromIncomingContext(ctx, nowaitHeader)) > 0 {
+				return interceptors[info.FullMethod].nowait(ctx, r, info, next)
 			}
-			return interceptors[info.FullMethod].patient(ctx, r, info, next)
+			return interceptors[info.FullMethod].waits(ctx, r, info, next)
 		}))
 	pb.RegisterTestServiceServer(server, grpcService{service: s})
 	done := make(chan struct{})
@@ -84,37 +84,37 @@ func serveGRPC(s *service, l net.Listener) (stop func(context.Context)) {
 	}
 }
 
-// askGRPC asks over a connection of its own.
-func askGRPC(ctx context.Context, addr string, q question) (a answer, err error) {
+// askGRPC sends a request over a new connection.
+func askGRPC(ctx context.Context, addr string, q request) (a answer, err error) {
 	conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDisableRetry())
 	if err != nil {
 		return a, err
 	}
 	defer func() { _ = conn.Close() }()
-	text, err := json.Marshal(payment{q.long})
+	text, err := json.Marshal(payment{q.extra})
 	if err != nil {
 		return a, err
 	}
 	md := metadata.Pairs("idempotency-key", q.key)
-	if q.hasty {
-		md.Set(hastily, "1")
+	if q.nowait {
+		md.Set(nowaitHeader, "1")
 	}
 	var got pb.SimpleResponse
 	var header metadata.MD
 	err = conn.Invoke(metadata.NewOutgoingContext(ctx, md), methods[q.policy],
 		&pb.SimpleRequest{Payload: &pb.Payload{Body: text}}, &got, grpc.Header(&header))
-	said := status.Convert(err)
+	converted := status.Convert(err)
 	a = answer{
-		Status: int(said.Code()), Code: reasonOf(said), Location: strings.Join(header.Get("location"), " "),
+		Status: int(converted.Code()), Code: reasonOf(converted), Location: strings.Join(header.Get("location"), " "),
 		Body: got.GetUsername(), Replayed: len(header.Get("idempotent-replayed")) > 0, Fine: err == nil,
 	}
-	if a.Code != "" || said.Code() == codes.Aborted {
-		err = nil // the service has said so, and not the connection
+	if a.Code != "" || converted.Code() == codes.Aborted {
+		err = nil // the service has answered; the connection is in order
 	}
 	return a, err
 }
 
-// reasonOf returns the code of an outcome, "" if the status is that of none.
+// reasonOf returns the code of an outcome. It returns "" if the status has no such code.
 func reasonOf(s *status.Status) string {
 	for _, detail := range s.Details() {
 		if info, ok := detail.(*errdetails.ErrorInfo); ok {
@@ -124,7 +124,7 @@ func reasonOf(s *status.Status) string {
 	return ""
 }
 
-// decodeGRPC returns the answer in a record of a gRPC reply.
+// decodeGRPC returns the answer in the record of a gRPC reply.
 func decodeGRPC(text string) (answer, error) {
 	kept, err := record.DecodeReply([]byte(text))
 	if err != nil {

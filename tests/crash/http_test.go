@@ -19,8 +19,8 @@ import (
 	"github.com/reqlock/reqlock/nethttplock"
 )
 
-// hastily is the header of a question that does not wait.
-const hastily = "X-Hastily"
+// nowaitHeader is the header of a request that does not wait.
+const nowaitHeader = "X-No-Wait"
 
 func serveNetHTTP(s *service, l net.Listener) (stop func(context.Context)) {
 	mux := http.NewServeMux()
@@ -30,14 +30,14 @@ func serveNetHTTP(s *service, l net.Listener) (stop func(context.Context)) {
 			s.payHTTP(w, r, attempt)
 		})
 		policy := core.WithInterrupted(policy)
-		hasty := nethttplock.Idempotent(s.locks, nethttplock.IdempotencyKey(), policy)(pay)
-		patient := nethttplock.Idempotent(s.locks, nethttplock.IdempotencyKey(), policy, core.WithWait(s.Wait))(pay)
+		nowait := nethttplock.Idempotent(s.locks, nethttplock.IdempotencyKey(), policy)(pay)
+		waits := nethttplock.Idempotent(s.locks, nethttplock.IdempotencyKey(), policy, core.WithWait(s.Wait))(pay)
 		mux.HandleFunc("POST /"+route, func(w http.ResponseWriter, r *http.Request) {
-			if r.Header.Get(hastily) != "" {
-				hasty.ServeHTTP(w, r)
+			if r.Header.Get(nowaitHeader) != "" {
+				nowait.ServeHTTP(w, r)
 				return
 			}
-			patient.ServeHTTP(w, r)
+			waits.ServeHTTP(w, r)
 		})
 	}
 	return serveHTTP(mux, l)
@@ -48,14 +48,14 @@ func serveGin(s *service, l net.Listener) (stop func(context.Context)) {
 	engine := gin.New()
 	for route, policy := range policies {
 		policy := core.WithInterrupted(policy)
-		hasty := ginlock.Idempotent(s.locks, ginlock.IdempotencyKey(), policy)
-		patient := ginlock.Idempotent(s.locks, ginlock.IdempotencyKey(), policy, core.WithWait(s.Wait))
+		nowait := ginlock.Idempotent(s.locks, ginlock.IdempotencyKey(), policy)
+		waits := ginlock.Idempotent(s.locks, ginlock.IdempotencyKey(), policy, core.WithWait(s.Wait))
 		engine.POST("/"+route, func(c *gin.Context) {
-			if c.GetHeader(hastily) != "" {
-				hasty(c)
+			if c.GetHeader(nowaitHeader) != "" {
+				nowait(c)
 				return
 			}
-			patient(c)
+			waits(c)
 		}, func(c *gin.Context) {
 			attempt, _ := ginlock.AttemptFromContext(c)
 			s.payHTTP(c.Writer, c.Request, attempt)
@@ -64,12 +64,12 @@ func serveGin(s *service, l net.Listener) (stop func(context.Context)) {
 	return serveHTTP(engine, l)
 }
 
-// serveHTTP serves with buffers that hold no long answer.
+// serveHTTP serves with buffers that are smaller than a long answer.
 func serveHTTP(h http.Handler, l net.Listener) (stop func(context.Context)) {
 	server := &http.Server{
 		Handler: h, ReadHeaderTimeout: patience,
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
-			_ = c.(*net.TCPConn).SetWriteBuffer(smallBuffer)
+			_ = c.(*net.TCPConn).SetWriteBuffer(socketBuffer)
 			return ctx
 		},
 	}
@@ -105,14 +105,14 @@ func (s *service) payHTTP(w http.ResponseWriter, r *http.Request, attempt *core.
 	}
 }
 
-// askHTTP asks over a connection of its own.
-func askHTTP(ctx context.Context, addr string, q question) (a answer, err error) {
+// askHTTP sends a request over a new connection.
+func askHTTP(ctx context.Context, addr string, q request) (a answer, err error) {
 	transport := &http.Transport{DisableKeepAlives: true}
 	if q.reading != nil {
 		transport.DialContext = dialSmall
 	}
 	defer transport.CloseIdleConnections()
-	text, err := json.Marshal(payment{q.long})
+	text, err := json.Marshal(payment{q.extra})
 	if err != nil {
 		return a, err
 	}
@@ -121,8 +121,8 @@ func askHTTP(ctx context.Context, addr string, q question) (a answer, err error)
 		return a, err
 	}
 	r.Header.Set("Idempotency-Key", q.key)
-	if q.hasty {
-		r.Header.Set(hastily, "1")
+	if q.nowait {
+		r.Header.Set(nowaitHeader, "1")
 	}
 	got, err := transport.RoundTrip(r)
 	if err != nil {
@@ -142,23 +142,23 @@ func askHTTP(ctx context.Context, addr string, q question) (a answer, err error)
 	return a, err
 }
 
-// readBody reads a body, as far as it goes.
+// readBody reads a body until its end or an error.
 func readBody(body io.Reader, reading func(read int)) ([]byte, error) {
 	var read bytes.Buffer
 	if reading != nil {
-		_, _ = io.CopyN(&read, body, half)
+		_, _ = io.CopyN(&read, body, firstPart)
 		reading(read.Len())
 	}
 	_, err := io.Copy(&read, body)
 	return read.Bytes(), err
 }
 
-// dialSmall dials, and sees to it that a peer cannot send far ahead.
+// dialSmall dials with a small read buffer.
 func dialSmall(ctx context.Context, network, addr string) (net.Conn, error) {
 	dialer := net.Dialer{Timeout: 5 * time.Second}
 	conn, err := dialer.DialContext(ctx, network, addr)
 	if err == nil {
-		err = conn.(*net.TCPConn).SetReadBuffer(smallBuffer)
+		err = conn.(*net.TCPConn).SetReadBuffer(socketBuffer)
 	}
 	return conn, err
 }

@@ -9,18 +9,18 @@ import (
 	"testing"
 )
 
-// A visit is a call of the ledger by a handler that runs.
-type visit struct {
-	Charge  bool   // the effect; else the handler has only come in
-	Process int    // which runs the handler
+// A ledgerCall is a call of the ledger by a handler.
+type ledgerCall struct {
+	Charge  bool   // the effect; otherwise the handler has only started
+	Process int    // of the handler
 	Key     string // of the request
 	Number  int    // of the attempt
-	Token   string // of its lease, which no other attempt has
+	Token   string // of its lease, unique for each attempt
 }
 
 // An effect is a charge.
 type effect struct {
-	visit
+	ledgerCall
 	id string
 }
 
@@ -30,35 +30,35 @@ type ledger struct {
 
 	mu      sync.Mutex
 	effects map[string][]effect
-	hooks   map[string]func(visit) (goOn bool)
-	always  func(visit) (goOn bool)
+	hooks   map[string]func(ledgerCall) (proceed bool)
+	always  func(ledgerCall) (proceed bool)
 	serial  int
 }
 
-// newLedger opens a ledger for the test.
+// newLedger serves a ledger until the end of the test.
 func newLedger(t *testing.T) *ledger {
-	l := &ledger{effects: map[string][]effect{}, hooks: map[string]func(visit) bool{}}
+	l := &ledger{effects: map[string][]effect{}, hooks: map[string]func(ledgerCall) bool{}}
 	l.server = httptest.NewServer(l)
 	t.Cleanup(l.server.Close)
 	return l
 }
 
-// hook makes f run in each visit for the key, after its effect and before its
-// answer. A handler that may not go on answers 503.
-func (l *ledger) hook(key string, f func(visit) (goOn bool)) {
+// hook runs f in each call for the key, after the effect and before the answer. If f
+// returns false the ledger answers 503.
+func (l *ledger) hook(key string, f func(ledgerCall) (proceed bool)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.hooks[key] = f
 }
 
-// ServeHTTP answers a visit with the id of its effect.
+// ServeHTTP answers a call with the id of its effect.
 func (l *ledger) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	var v visit
+	var v ledgerCall
 	if err := json.NewDecoder(r.Body).Decode(&v); err != nil {
 		w.WriteHeader(http.StatusBadRequest)
 		return
 	}
-	id, hook := l.note(v)
+	id, hook := l.add(v)
 	if hook != nil && !hook(v) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		return
@@ -66,8 +66,8 @@ func (l *ledger) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = fmt.Fprint(w, id)
 }
 
-// note writes the effect down.
-func (l *ledger) note(v visit) (id string, hook func(visit) bool) {
+// add records the effect. It returns the id of the effect and the hook of the key.
+func (l *ledger) add(v ledgerCall) (id string, hook func(ledgerCall) bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if v.Charge {
@@ -75,13 +75,13 @@ func (l *ledger) note(v visit) (id string, hook func(visit) bool) {
 		id = fmt.Sprintf("charge-%d", l.serial)
 		l.effects[v.Key] = append(l.effects[v.Key], effect{v, id})
 	}
-	if own, found := l.hooks[v.Key]; found {
-		return id, own
+	if firstDiffers, found := l.hooks[v.Key]; found {
+		return id, firstDiffers
 	}
 	return id, l.always
 }
 
-// of returns the effects for a key.
+// of returns the effects of a key.
 func (l *ledger) of(key string) []effect {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -5,11 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -17,13 +15,10 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/testkit/subprocess"
 )
 
-// ordersEnv carries the orders of a service process, as JSON. They make a test
-// serve.
-const ordersEnv = "ATTEMPTTEST_ORDERS"
-
-// orders are what a service process is to be.
+// orders configure a service process.
 type orders struct {
 	Framework string
 	Process   int
@@ -32,17 +27,9 @@ type orders struct {
 	TTL, Wait time.Duration
 }
 
-// TestService is a service process. It serves until its standard input ends, which
-// it does at the latest with the process that has started it.
+// TestService is a service process. It serves until its parent stops it or dies.
 func TestService(t *testing.T) {
-	text := os.Getenv(ordersEnv)
-	if text == "" {
-		t.Skip("only runs in the processes that other tests start")
-	}
-	s := &service{ledger: &http.Client{Transport: &http.Transport{}}}
-	if err := json.Unmarshal([]byte(text), &s.orders); err != nil {
-		t.Fatal(err)
-	}
+	s := &service{orders: subprocess.Orders[orders](t), ledger: &http.Client{Transport: &http.Transport{}}}
 	rdb := redis.NewClient(&redis.Options{Addr: s.Redis})
 	defer func() { _ = rdb.Close() }()
 	s.locks = core.Must(core.New(rdb, core.WithTTL(s.TTL), core.WithObserver(s.observe)))
@@ -51,8 +38,8 @@ func TestService(t *testing.T) {
 		t.Fatal(err)
 	}
 	stop := frameworks[s.Framework].serve(s, listener)
-	say("listening", listener.Addr().String())
-	_, _ = io.Copy(io.Discard, os.Stdin)
+	subprocess.Report(serving, listener.Addr().String())
+	subprocess.AwaitStop()
 	stop(t.Context())
 	if err := s.locks.Close(t.Context()); err != nil {
 		t.Error(err)
@@ -67,49 +54,48 @@ type service struct {
 	ledger *http.Client
 }
 
-// say tells the process that has started this one. What was said stays said if
-// this process is killed.
-func say(words ...string) { _, _ = fmt.Println("@ " + strings.Join(words, " ")) }
+// serving is the report of the address at which a service serves.
+const serving = "serving"
 
-// The words of a service, before a key.
+// The events that a service reports, each before a key.
 const (
-	waiting  = "waiting"  // a request waits for another one
-	replayed = "replayed" // it got that one's answer
+	waiting  = "waiting"  // a request waits for the holder
+	replayed = "replayed" // a request got the stored answer
 	lost     = "lost"     // an attempt has lost its lease
-	refused  = "refused"  // it was not committed: another one has begun
-	unstored = "unstored" // it was not committed: Redis was not there
-	restored = "restored" // it was, and there was no record any more
+	refused  = "refused"  // an attempt was not committed: another attempt has begun
+	unstored = "unstored" // an attempt was not committed: Redis was not available
+	restored = "restored" // an attempt was committed although its record was gone
 )
 
 func (s *service) observe(event core.Event) {
 	key := event.Key.Raw()
 	switch event.Kind {
 	case core.Waiting:
-		say(waiting, key)
+		subprocess.Report(waiting, key)
 	case core.Replayed:
-		say(replayed, key)
+		subprocess.Report(replayed, key)
 	case core.Lost:
-		say(lost, key)
+		subprocess.Report(lost, key)
 	case core.Restored:
-		say(restored, key)
+		subprocess.Report(restored, key)
 	case core.Committed:
 		switch {
 		case errors.Is(event.Err, core.ErrLost):
-			say(refused, key)
+			subprocess.Report(refused, key)
 		case errors.Is(event.Err, core.ErrUnavailable):
-			say(unstored, key)
+			subprocess.Report(unstored, key)
 		case event.Err != nil:
-			say("not committed, for no known reason:", event.Err.Error())
+			subprocess.Report("not committed, unexpected error:", event.Err.Error())
 		}
 	}
 }
 
-// A payment is what a client asks for.
+// A payment is the body of a request.
 type payment struct {
-	Long int // how many bytes the receipt is longer than it need be
+	Extra int // how many bytes of filler the receipt has
 }
 
-// A receipt is how a payment is answered.
+// A receipt is the answer to a payment.
 type receipt struct {
 	Key, Charge string
 	Number      int
@@ -120,15 +106,15 @@ type receipt struct {
 // errTryAgain is a payment that had no effect.
 var errTryAgain = errors.New("try again")
 
-// pay is the handler. It goes on if its lease is lost: what it has begun has to be
-// brought to an end.
+// pay is the handler. It goes on after its lease is lost: it has to complete what it has
+// begun.
 func (s *service) pay(ctx context.Context, attempt *core.Attempt, key string, body []byte) (r receipt, err error) {
 	var p payment
 	if err := json.Unmarshal(body, &p); err != nil {
 		return receipt{}, err
 	}
 	ctx = context.WithoutCancel(ctx)
-	v := visit{Process: s.Process, Key: key, Number: attempt.Number(), Token: attempt.Lease().Token()}
+	v := ledgerCall{Process: s.Process, Key: key, Number: attempt.Number(), Token: attempt.Lease().Token()}
 	if _, err := s.call(ctx, v); err != nil {
 		return receipt{}, errTryAgain
 	}
@@ -138,11 +124,11 @@ func (s *service) pay(ctx context.Context, attempt *core.Attempt, key string, bo
 		attempt.Decide(core.Uncertain)
 		return receipt{}, err
 	}
-	return receipt{key, id, v.Number, s.Process, strings.Repeat(id, p.Long/len(id))}, nil
+	return receipt{key, id, v.Number, s.Process, strings.Repeat(id, p.Extra/len(id))}, nil
 }
 
 // call calls the ledger.
-func (s *service) call(ctx context.Context, v visit) (string, error) {
+func (s *service) call(ctx context.Context, v ledgerCall) (string, error) {
 	text, err := json.Marshal(v)
 	if err != nil {
 		return "", err

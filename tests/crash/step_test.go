@@ -2,87 +2,115 @@ package crash
 
 import (
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strconv"
 	"testing"
+
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-// A fate is what is known in Redis of an attempt when its process dies.
-type fate int
+// A recordState is the state of an attempt's record when its process is killed.
+type recordState int
 
 const (
-	unbegun     fate = iota // nothing, or that it was aborted
-	interrupted             // that it has begun
-	done                    // its answer
+	absent      recordState = iota // no record, or that of an aborted attempt
+	interrupted                    // the attempt has begun
+	done                           // the answer is stored
 )
 
-// A step is a point at which a process is killed that serves a request.
+// A step is a point of a request at which its process is killed.
 type step struct {
-	fate   fate
-	charge int  // how many effects the request has had
-	inside bool // the handler comes in, so that a duplicate can wait
-	heard  bool // its client gets all of the answer
-	read   bool // only of answers that are read in parts
-	// arm sees to it that the process crashes at this point.
-	arm func(c *crash)
+	recorded recordState
+	charge   int  // how many charges the request has made
+	inside   bool // the handler has started, so that a duplicate can wait
+	answered bool // the client gets the complete answer
+	read     bool // the client gets a part of the answer
+	// arm makes the process be killed at this point.
+	arm func(c *crashCase)
 }
 
 var steps = map[string]step{
-	"begin is sent, and Redis has not got it": {arm: func(c *crash) { whenNeverGot(c.victim.proxy, isBegin, c.kill) }},
-	"begin is done, and its reply is not heard": {
-		fate: interrupted, arm: func(c *crash) { whenUnheard(c.victim.proxy, isBegin, c.kill) },
+	"begin is sent and lost": {arm: func(c *crashCase) { atLostResends(c.victim.proxy, isBegin, c.kill) }},
+	"begin is done and its reply lost": {
+		recorded: interrupted, arm: func(c *crashCase) { atLostReply(c.victim.proxy, isBegin, c.kill) },
 	},
-	"the handler has come in": {
-		fate: interrupted, inside: true, arm: func(c *crash) { c.onVisit(false, c.kill) },
+	"the handler has started": {
+		recorded: interrupted, inside: true, arm: func(c *crashCase) { c.atLedgerCall(false, c.kill) },
 	},
-	"the handler has had its effect": {
-		fate: interrupted, inside: true, charge: 1, arm: func(c *crash) { c.onVisit(true, c.kill) },
+	"the handler has charged": {
+		recorded: interrupted, inside: true, charge: 1, arm: func(c *crashCase) { c.atLedgerCall(true, c.kill) },
 	},
-	"the commit is sent, and Redis has not got it": {
-		fate: interrupted, inside: true, charge: 1, arm: func(c *crash) { whenNeverGot(c.victim.proxy, isCommit, c.kill) },
+	"the commit is sent and lost": {
+		recorded: interrupted, inside: true, charge: 1, arm: func(c *crashCase) { atLostResends(c.victim.proxy, isCommit, c.kill) },
 	},
-	"the commit is done, and its reply is not heard": {
-		fate: done, inside: true, charge: 1, arm: func(c *crash) { whenUnheard(c.victim.proxy, isCommit, c.kill) },
+	"the commit is done and its reply lost": {
+		recorded: done, inside: true, charge: 1, arm: func(c *crashCase) { atLostReply(c.victim.proxy, isCommit, c.kill) },
 	},
 	"a part of the answer is sent": {
-		fate: done, inside: true, charge: 1, read: true, arm: func(c *crash) {
-			c.first.long = 10 * half // more than the sockets hold
+		recorded: done, inside: true, charge: 1, read: true, arm: func(c *crashCase) {
+			c.first.extra = 10 * firstPart // more than the sockets' buffers hold
 			c.first.reading = func(int) { c.kill() }
 		},
 	},
-	"the answer is sent": {fate: done, inside: true, charge: 1, heard: true, arm: func(*crash) {}},
-	"the abort is sent, and Redis has not got it": {
-		fate: interrupted, inside: true, arm: func(c *crash) {
+	"the answer is sent": {recorded: done, inside: true, charge: 1, answered: true, arm: func(*crashCase) {}},
+	"the abort is sent and lost": {
+		recorded: interrupted, inside: true, arm: func(c *crashCase) {
 			c.refuse = true
-			whenNeverGot(c.victim.proxy, isAbort, c.kill)
+			atLostResends(c.victim.proxy, isAbort, c.kill)
 		},
 	},
-	"the abort is done, and its reply is not heard": {
-		fate: unbegun, inside: true, arm: func(c *crash) {
+	"the abort is done and its reply lost": {
+		recorded: absent, inside: true, arm: func(c *crashCase) {
 			c.refuse = true
-			whenUnheard(c.victim.proxy, isAbort, c.kill)
+			atLostReply(c.victim.proxy, isAbort, c.kill)
 		},
 	},
 }
 
+// repetitions returns how many times each step is tested.
+
 // often is how often each step is played.
-func often(t *testing.T) int {
+func repetitions(t *testing.T) int {
 	t.Helper()
-	text := os.Getenv(timesEnv)
+	text := os.Getenv(repetitionsEnv)
 	if text == "" {
 		return 1
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 {
-		t.Fatalf("%s: %q is no number of times", timesEnv, text)
+		t.Fatalf("%s: %q is no number of times", repetitionsEnv, text)
 	}
 	return n
 }
 
-// timesEnv says how often each step is played, as in "20".
-const timesEnv = "REQLOCK_CRASHES"
+// repetitionsEnv sets how many times each step is tested, as in "20".
+const repetitionsEnv = "REQLOCK_CRASHES"
 
-// A process is killed at each step. Duplicates of its request wait in other
+// stepCases returns the cases of a step: with each policy, with and without a duplicate
+// that waits in another process. The fast tier takes one of the cases for frameworks other
+// than net/http, a different one for each step.
+func stepCases(f framework, index int, s step) (cases []stepCase) {
+	for _, policy := range []string{reject, rerun} {
+		for _, withWaiter := range []bool{false, true} {
+			if (!withWaiter || s.inside) && (!s.read || !f.atomic) {
+				cases = append(cases, stepCase{policy, withWaiter})
+			}
+		}
+	}
+	if f.allSteps || suite.IsFull() || len(cases) == 0 {
+		return cases
+	}
+	return cases[index%len(cases):][:1]
+}
+
+type stepCase struct {
+	policy     string
+	withWaiter bool
+}
+
+// A process is killed at each step of a request. Duplicates of the request wait in other
 // processes, or come later.
 //
 //faults:row 45
@@ -90,41 +118,38 @@ func TestAProcessIsKilledAtEachStep(t *testing.T) {
 	for name := range frameworks {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, name)
-			survivors := []*process{s.open(t, nil), s.open(t, nil)}
-			s.warm(survivors[0])
-			played := newCrowd(8)
-			for range often(t) {
-				for name, step := range steps {
-					for policy := range policies {
-						for _, waited := range []bool{false, true} {
-							if waited && !step.inside || step.read && s.framework.whole {
-								continue
-							}
-							played.play(t, fmt.Sprintf("%s, %s, waited for %v", name, policy, waited), func(t *testing.T) {
-								c := &crash{site: s, t: t, step: step, victim: s.open(t, nil), survivors: survivors}
-								c.first = question{policy: policy, key: fmt.Sprintf("key-%d", c.victim.number)}
-								c.play(waited)
+			s := newTestbed(t, name)
+			survivors := []*process{s.start(t, nil), s.start(t, nil)}
+			s.loadScripts(survivors[0])
+			t.Run("killed when", func(t *testing.T) {
+				for range repetitions(t) {
+					for i, name := range slices.Sorted(maps.Keys(steps)) {
+						for _, one := range stepCases(s.framework, i, steps[name]) {
+							t.Run(fmt.Sprintf("%s, %s, waiter %v", name, one.policy, one.withWaiter), func(t *testing.T) {
+								t.Parallel()
+								c := &crashCase{testbed: s, t: t, step: steps[name], victim: s.start(t, nil), survivors: survivors}
+								c.first = request{policy: one.policy, key: fmt.Sprintf("key-%d", c.victim.number)}
+								c.run(one.withWaiter)
 							})
 						}
 					}
 				}
-			}
-			played.wait()
+			})
 			for _, p := range survivors {
 				p.stop()
 			}
-			s.wantTidy(t)
+			s.wantNoLocksLeft(t)
 		})
 	}
 }
 
-// warm makes the scripts known to Redis: from then on each is one command.
-func (s *site) warm(p *process) {
+// loadScripts makes Redis load the scripts. From then on a process sends one command for
+// each run of a script.
+func (s *testbed) loadScripts(p *process) {
 	s.t.Helper()
 	for i, refuse := range []bool{false, true} {
-		q := question{policy: reject, key: fmt.Sprintf("warm-%d", i)}
-		s.ledger.hook(q.key, func(visit) bool { return !refuse })
+		q := request{policy: reject, key: fmt.Sprintf("load-%d", i)}
+		s.ledger.hook(q.key, func(ledgerCall) bool { return !refuse })
 		if a, err := s.ask(p, q); err != nil || a.Fine == refuse {
 			s.t.Errorf("%v, %v", a, err)
 		}

@@ -9,24 +9,28 @@ import (
 	"github.com/reqlock/reqlock/core"
 )
 
-// A framework is one that the service can run on, and that its clients call it by.
+// A framework serves the service and sends requests to it.
 type framework struct {
-	// serve serves until it is told to stop.
+	// serve serves until stop is called.
 	serve func(s *service, l net.Listener) (stop func(context.Context))
-	// ask asks the service at an address. An error is no answer: nobody knows what
+	// ask sends a request to the service at an address. An error means that no complete
+	// answer came, so the outcome is unknown. The answer is the part that came.
 	// became of the question. A part of an answer comes with an error.
-	ask func(ctx context.Context, addr string, q question) (answer, error)
+	ask func(ctx context.Context, addr string, q request) (answer, error)
 	// endpoint returns the key of the attempts.
 	endpoint func(policy, key string) string
-	// whole is true if a client gets an answer whole or not at all.
-	whole bool
+	// atomic means that a client gets a complete answer or none.
+	atomic bool
+	// allSteps means that the fast tier kills a process at each step in all cases.
+	allSteps bool
 	// committed returns the answer in a record.
 	committed func(text string) (answer, error)
 }
 
 var frameworks = map[string]framework{
 	"net/http": {
-		serve: serveNetHTTP, ask: askHTTP, committed: decodeHTTP,
+		allSteps: true,
+		serve:    serveNetHTTP, ask: askHTTP, committed: decodeHTTP,
 		endpoint: func(policy, key string) string { return core.EndpointKey("POST", "POST /"+policy, key) },
 	},
 	"gin": {
@@ -34,12 +38,12 @@ var frameworks = map[string]framework{
 		endpoint: func(policy, key string) string { return core.EndpointKey("POST", "/"+policy, key) },
 	},
 	"grpc": {
-		serve: serveGRPC, ask: askGRPC, committed: decodeGRPC, whole: true,
+		serve: serveGRPC, ask: askGRPC, committed: decodeGRPC, atomic: true,
 		endpoint: func(policy, key string) string { return core.EndpointKey("", methods[policy], key) },
 	},
 }
 
-// The policies of the service, which are its routes as well.
+// The policies of the service. Each is also a route.
 const (
 	reject = "reject"
 	rerun  = "rerun"
@@ -47,26 +51,26 @@ const (
 
 var policies = map[string]core.Policy{reject: core.Reject, rerun: core.Rerun}
 
-// A question is a request of a client.
-type question struct {
+// A request is what a client sends.
+type request struct {
 	policy, key string
-	hasty       bool           // it does not wait
-	long        int            // see payment
-	reading     func(read int) // runs when so many bytes of the answer are read
+	nowait      bool           // the request does not wait
+	extra       int            // see payment
+	reading     func(read int) // runs when this many bytes of the answer have been read
 }
 
 // An answer is what a client got.
 type answer struct {
-	Process  int    // which was asked
-	Status   int    // by the framework's count
+	Process  int    // the process that got the request
+	Status   int    // a status of the framework
 	Code     string // of the outcome, if the handler did not run
 	Location string // a header that belongs to the answer
 	Body     string
 	Replayed bool
-	Fine     bool // the handler has done it
+	Fine     bool // the handler has succeeded
 }
 
-// same reports whether two answers are equal to the client.
+// same reports whether two answers are equal for a client.
 func (a answer) same(b answer) bool {
 	return a.Status == b.Status && a.Location == b.Location && a.Body == b.Body
 }
@@ -75,12 +79,12 @@ func (a answer) String() string {
 	return fmt.Sprintf("%d %s from process %d, replayed %v: %.120s", a.Status, a.Code, a.Process, a.Replayed, a.Body)
 }
 
-// half is how many bytes of a long answer are read before reading is called.
-const half = 10_000
+// firstPart is how many bytes of a long answer are read before reading is called.
+const firstPart = 10_000
 
-// clientTime bounds a question. A client that has no answer by then is stranded.
+// clientTime bounds a request. A client without an answer by then is an error.
 const clientTime = patience - 5*time.Second
 
-// smallBuffer is the size of sockets' buffers, in bytes: what is not read in
-// time cannot be sent.
-const smallBuffer = 4 << 10
+// socketBuffer is the size of the sockets' buffers, in bytes. It is small, so that a server
+// cannot send a long answer ahead of a client that does not read.
+const socketBuffer = 4 << 10

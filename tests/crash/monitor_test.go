@@ -13,42 +13,43 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-// A write is what a script made of a record.
+// A write is a change of a record by a script.
 type write struct {
-	State  string // as in record.lua; "" is that it was forgotten
+	State  string // as in record.lua; "" is a deleted record
 	Token  string
 	Number int
-	Answer string // as it was committed
+	Answer string // as it is stored
 }
 
-// A witness hears from Redis each write to a record, in the order in which they
-// happened. It is safe for concurrent use.
-type witness struct {
+// A recordMonitor receives each write to a record from Redis, in order, by MONITOR. It is
+// safe for concurrent use.
+type recordMonitor struct {
 	conn  net.Conn
 	admin *redis.Client
 	done  chan struct{}
 
-	mu       sync.Mutex
-	marks    int
-	heard    int // of the marks
-	writes   map[string][]write
-	mentions map[string]int // how many scripts ran for a token
+	mu      sync.Mutex
+	marks   int
+	synced  int // the last mark that was received
+	writes  map[string][]write
+	scripts map[string]int // how many scripts ran for a token
 }
 
-// newWitness listens to a server until the end of the test.
-func newWitness(t *testing.T, server *redistest.Server) *witness {
+// newRecordMonitor monitors a server until the end of the test.
+func newRecordMonitor(t *testing.T, server *redistest.Server) *recordMonitor {
 	t.Helper()
 	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", server.Addr())
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &witness{
+	w := &recordMonitor{
 		conn: conn, admin: server.Client(t), done: make(chan struct{}),
-		writes: map[string][]write{}, mentions: map[string]int{},
+		writes: map[string][]write{}, scripts: map[string]int{},
 	}
-	go w.listen()
+	go w.read()
 	t.Cleanup(func() {
 		_ = conn.Close()
 		<-w.done
@@ -56,40 +57,40 @@ func newWitness(t *testing.T, server *redistest.Server) *witness {
 	if _, err := conn.Write([]byte(redistest.SignIn() + "MONITOR\r\n")); err != nil {
 		t.Fatal(err)
 	}
-	w.settle(t)
+	w.sync(t)
 	return w
 }
 
-// settle returns when the witness has heard all that has happened before.
-func (w *witness) settle(t *testing.T) {
+// sync returns when the monitor has received all commands that were executed before.
+func (w *recordMonitor) sync(t *testing.T) {
 	t.Helper()
 	w.mu.Lock()
 	w.marks++
 	mark := w.marks
 	w.mu.Unlock()
-	await(t, "the witness has heard all", func() bool {
+	suite.Eventually(t, "the monitor receives the mark", func() bool {
 		w.admin.Echo(t.Context(), fmt.Sprintf("mark:%d", mark))
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		return w.heard >= mark
+		return w.synced >= mark
 	})
 }
 
-// of returns what was written to the record of a lock.
-func (w *witness) of(lock string) []write {
+// of returns the writes to the record of a lock.
+func (w *recordMonitor) of(lock string) []write {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return append([]write(nil), w.writes["{"+lock+"}:r"]...)
 }
 
 // ran returns how many scripts have run for a token.
-func (w *witness) ran(token string) int {
+func (w *recordMonitor) ran(token string) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.mentions[token]
+	return w.scripts[token]
 }
 
-func (w *witness) listen() {
+func (w *recordMonitor) read() {
 	defer close(w.done)
 	lines := bufio.NewReader(w.conn)
 	for {
@@ -97,18 +98,18 @@ func (w *witness) listen() {
 		if err != nil {
 			return
 		}
-		w.hear(line)
+		w.add(line)
 	}
 }
 
-// word finds the words of a command, as MONITOR quotes them.
-var word = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
+// argument finds the arguments of a command, as MONITOR quotes them.
+var argument = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 
-// hear takes in one line of MONITOR.
-func (w *witness) hear(line string) {
+// add records one line of MONITOR.
+func (w *recordMonitor) add(line string) {
 	inScript := strings.Contains(line, " lua] ")
 	var command []string
-	for _, quoted := range word.FindAllString(line, -1) {
+	for _, quoted := range argument.FindAllString(line, -1) {
 		if text, err := strconv.Unquote(quoted); err == nil {
 			command = append(command, text)
 		}
@@ -121,22 +122,22 @@ func (w *witness) hear(line string) {
 	name := strings.ToUpper(command[0])
 	switch {
 	case name == "ECHO":
-		_, _ = fmt.Sscanf(command[1], "mark:%d", &w.heard)
+		_, _ = fmt.Sscanf(command[1], "mark:%d", &w.synced)
 	case strings.HasPrefix(name, "EVAL"):
-		w.mentions[tokenOf(command)]++
+		w.scripts[tokenOf(command)]++
 	case inScript && strings.HasSuffix(command[1], ":r"):
-		w.hearWrite(name, command[1], command[2:])
+		w.addWrite(name, command[1], command[2:])
 	}
 }
 
-// hearWrite takes in what a script does to a record.
-func (w *witness) hearWrite(name, record string, fields []string) {
+// addWrite records what a script does to a record.
+func (w *recordMonitor) addWrite(name, record string, fields []string) {
 	all := w.writes[record]
 	switch name {
 	case "DEL":
 		all = append(all, write{})
 	case "HSET":
-		made := write{State: "R"} // an abort after one that died leaves that state as it is
+		made := write{State: "R"} // an abort after a killed attempt keeps that state
 		for i := 0; i+1 < len(fields); i += 2 {
 			switch value := fields[i+1]; fields[i] {
 			case "s":

@@ -1,0 +1,169 @@
+package crash
+
+import (
+	"github.com/reqlock/reqlock/internal/testkit/suite"
+)
+
+// An outage is a failure while a handler runs, and its expected consequences. No process
+// is killed.
+type outage struct {
+	policy string
+	// breaks runs after the handler's effect, and mends when its client has an answer.
+	breaks, mends func(c *crashCase)
+	// withWaiter means that a duplicate waits in the same process and gets the outcome.
+	// Otherwise a later duplicate in the other process gets it.
+	withWaiter   bool
+	outcome      string
+	firstDiffers bool     // no later client gets the answer of the first client
+	reports      []string // what the process reports of its attempt
+	effects      int
+	// violations are those of the history that cannot be avoided.
+	violations string
+}
+
+func nothing(*crashCase) {}
+
+// newOutages returns all outages, each for one use: some have channels to close.
+func newOutages() map[string]outage {
+	return map[string]outage{
+		"Redis is away": {
+			reject, func(c *crashCase) { c.victim.proxy.Refuse(true) }, func(c *crashCase) { c.victim.proxy.Refuse(false) },
+			false, "outcome_unknown", true,
+			[]string{unstored},
+			1, "",
+		},
+		"Redis is away, and returns while a duplicate waits": {
+			reject, func(c *crashCase) { c.victim.proxy.Refuse(true) }, func(c *crashCase) { c.victim.proxy.Refuse(false) },
+			true, "outcome_unknown", true,
+			[]string{unstored},
+			1, "",
+		},
+		"Redis is away, and the request may run again": {
+			rerun, func(c *crashCase) { c.victim.proxy.Refuse(true) }, func(c *crashCase) { c.victim.proxy.Refuse(false) },
+			false, "fine", true,
+			[]string{unstored},
+			2, "",
+		},
+		"Redis is away, and a waiting duplicate may run": {
+			rerun, func(c *crashCase) { c.victim.proxy.Refuse(true) }, func(c *crashCase) { c.victim.proxy.Refuse(false) },
+			true, "fine", true,
+			[]string{unstored},
+			2, "",
+		},
+		"all traffic is dropped": {
+			reject, func(c *crashCase) { c.victim.proxy.Partition() }, func(c *crashCase) { c.victim.proxy.HealDropped() },
+			false, "outcome_unknown", true,
+			[]string{unstored},
+			1, "",
+		},
+		"the commit arrives after the process gave up": {
+			reject, func(c *crashCase) { c.victim.proxy.Partition() }, func(c *crashCase) {
+				c.victim.proxy.Heal()
+				suite.Eventually(c.t, "the commit arrives", func() bool {
+					writes := c.monitor.of(c.lock(c.first))
+					return writes[len(writes)-1].State == "D"
+				})
+			},
+			false, "replayed", false,
+			[]string{unstored},
+			1, "",
+		},
+		"the commit is lost twice": {
+			reject, func(c *crashCase) {
+				for range 2 { // each costs a time limit, and a commit is retried for two seconds in all
+					atLostCommand(c.victim.proxy, isCommit, func() {})
+				}
+			}, nothing, false, "replayed", false, nil, 1, "",
+		},
+		"the reply to the commit is lost three times": {
+			reject, func(c *crashCase) {
+				for range 3 {
+					atLostReply(c.victim.proxy, isCommit, func() {})
+				}
+			}, nothing, false, "replayed", false, nil, 1, "",
+		},
+		"the key is deleted": {
+			reject, func(c *crashCase) {
+				c.admin.Del(c.t.Context(), c.lock(c.first))
+				suite.Eventually(c.t, "the lease is lost", func() bool { return c.hasReported(c.victim, lost) })
+			}, nothing, false, "replayed", false, []string{lost}, 1, "",
+		},
+		"the key is deleted, and a duplicate may not run": {
+			reject, func(c *crashCase) {
+				c.admin.Del(c.t.Context(), c.lock(c.first))
+				c.wantNext("outcome_unknown")
+			}, nothing, false, "replayed", false, nil, 1, "",
+		},
+		"the key is deleted, and another attempt is done": {
+			rerun, func(c *crashCase) {
+				c.admin.Del(c.t.Context(), c.lock(c.first))
+				c.wantNext("fine")
+			}, nothing, false, "replayed", true, []string{refused}, 2, "",
+		},
+		"traffic is delayed until another attempt is done": {
+			rerun, func(c *crashCase) {
+				c.victim.proxy.Partition()
+				c.wantNext("fine")
+				c.victim.proxy.Heal()
+			}, nothing, false, "replayed", true, []string{lost, refused}, 2, "",
+		},
+		"the record is deleted": {
+			reject, func(c *crashCase) { c.admin.Del(c.t.Context(), "{"+c.lock(c.first)+"}:r") }, nothing,
+			false, "replayed", false,
+			[]string{restored},
+			1, "",
+		},
+		"all data is lost": {
+			reject, func(c *crashCase) {
+				c.deleteKeys()
+				suite.Eventually(c.t, "the lease is lost", func() bool { return c.hasReported(c.victim, lost) })
+			}, nothing, false, "replayed", false, []string{lost, restored}, 1, "",
+		},
+		"all data is lost, and a duplicate runs": {
+			reject, func(c *crashCase) {
+				c.deleteKeys()
+				c.wantNext("fine")
+			}, nothing, false, "replayed", true, []string{refused}, 2, "attempt 1, not 2; 2 charges, freed 0 times",
+		},
+		"all data is lost, and the record once more while a duplicate runs": overtaken(),
+	}
+}
+
+// overtaken loses the record of the running attempt, and then that of the next attempt,
+// which ends after the first one. The first attempt must not restore the record.
+func overtaken() outage {
+	runs, mayEnd := make(chan struct{}), make(chan struct{})
+	return outage{
+		policy: reject,
+		breaks: func(c *crashCase) {
+			c.ledger.hook(c.first.key, func(v ledgerCall) bool {
+				if v.Charge {
+					close(runs)
+					<-mayEnd
+				}
+				return true
+			})
+			c.deleteKeys()
+			c.clients.Go(func() { c.wantNext("fine") })
+			<-runs
+			c.admin.Del(c.t.Context(), "{"+c.lock(c.first)+"}:r")
+		},
+		mends: func(c *crashCase) {
+			close(mayEnd)
+			c.clients.Wait()
+		},
+		outcome: "replayed", firstDiffers: true, reports: []string{refused}, effects: 2,
+		violations: "attempt 1, not 2; 2 charges, freed 0 times",
+	}
+}
+
+// deleteKeys deletes all Redis keys of the request.
+func (c *crashCase) deleteKeys() {
+	name := c.lock(c.first)
+	c.admin.Del(c.t.Context(), name, "{"+name+"}:q", "{"+name+"}:r")
+}
+
+// hasReported reports whether a process has reported an event of the request's key.
+func (c *crashCase) hasReported(p *process, event string) bool {
+	return p.events(event, c.framework.endpoint(c.first.policy, c.first.key)) > 0
+}

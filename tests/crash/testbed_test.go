@@ -1,0 +1,112 @@
+package crash
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
+)
+
+// waitTime is how long the service lets a request wait. No test waits that long: a client
+// that does is an error.
+const waitTime = 15 * time.Second
+
+// leaseTime returns the TTL of the service's locks, which is also how long the lock of a
+// killed process stays. A command may take a quarter of it. The race detector makes all
+// code slower, so the TTL is longer then.
+func leaseTime() time.Duration {
+	if suite.Race {
+		return 2 * time.Second
+	}
+	return 800 * time.Millisecond
+}
+
+// A testbed is a Redis server, the service processes on it, and what observes them.
+type testbed struct {
+	t         *testing.T
+	framework framework
+	orders    orders // of each process, except its number
+	server    *redistest.Server
+	admin     *redis.Client
+	ledger    *ledger
+	monitor   *recordMonitor
+	operator  *core.Locker // resolves unknown outcomes
+	started   atomic.Int32
+}
+
+// newTestbed starts a testbed for services on a framework.
+func newTestbed(t *testing.T, name string) *testbed {
+	t.Helper()
+	server := redistest.Start(t)
+	s := &testbed{t: t, framework: frameworks[name], server: server, admin: server.Client(t), ledger: newLedger(t)}
+	s.monitor = newRecordMonitor(t, server)
+	s.operator = core.Must(core.New(server.Client(t)))
+	t.Cleanup(func() { _ = s.operator.Close(context.Background()) })
+	s.orders = orders{Framework: name, Ledger: s.ledger.server.URL, TTL: leaseTime(), Wait: waitTime}
+	return s
+}
+
+// start starts a process. Without a proxy the process gets a new one.
+func (s *testbed) start(t *testing.T, proxy *redistest.Proxy) *process {
+	t.Helper()
+	if proxy == nil {
+		proxy = redistest.NewProxy(t, s.server.Addr())
+	}
+	o := s.orders
+	o.Process = int(s.started.Add(1))
+	return start(t, o, proxy)
+}
+
+// ask sends a request to a process. An error means that no complete answer came.
+func (s *testbed) ask(p *process, q request) (answer, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), clientTime)
+	defer cancel()
+	a, err := s.framework.ask(ctx, p.addr(), q)
+	a.Process = p.number
+	if ctx.Err() != nil {
+		s.t.Errorf("no answer after %v: %+v", clientTime, q)
+	}
+	return a, err
+}
+
+// lock returns the Redis key of the lock of a request.
+func (s *testbed) lock(q request) string { return "reqlock:i:" + s.framework.endpoint(q.policy, q.key) }
+
+// isHeld reports whether the lock of a request exists in Redis.
+func (s *testbed) isHeld(q request) bool {
+	return s.admin.Exists(context.Background(), s.lock(q)).Val() > 0
+}
+
+// wantNoLocksLeft fails the test unless the locks expire or are released, and all other
+// keys have a TTL.
+func (s *testbed) wantNoLocksLeft(t *testing.T) {
+	t.Helper()
+	keys := func() (all []string) {
+		all, err := s.admin.Keys(t.Context(), "*").Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all
+	}
+	for _, key := range keys() {
+		if s.admin.TTL(t.Context(), key).Val() == -1 {
+			t.Errorf("%s has no TTL", key)
+		}
+	}
+	var left []string
+	suite.Eventually(t, "no lock is left", func() bool {
+		left = nil
+		for _, key := range keys() {
+			if s.admin.Type(t.Context(), key).Val() == "string" {
+				left = append(left, key)
+			}
+		}
+		return len(left) == 0
+	})
+}
