@@ -8,37 +8,37 @@ import (
 	"github.com/reqlock/reqlock/core"
 )
 
-// clientCases are about what happens while a handler runs, or a request waits:
-// the client goes, the lease is lost.
+// clientCases change something while a handler runs or a request waits: the client
+// disconnects, or the lease is lost.
 func clientCases() []testCase {
 	return []testCase{
-		{"the client goes while it waits", everywhere, clientGoesWaiting},
-		{"the client goes while the handler runs", everywhere, clientGoesRunning},
+		{"the client disconnects while its request waits", everywhere, clientGoesWaiting},
+		{"the client disconnects while the handler runs", everywhere, clientGoesRunning},
 		{"the lease is lost while the handler runs", everywhere, leaseLost},
-		{"held too long", everywhere, heldTooLong},
+		{"the lease reaches its maximum hold", everywhere, heldTooLong},
 	}
 }
 
-// bodiless is a request after which the server has nothing to read: only then
-// does net/http notice that its client has gone.
+// bodiless is a request without a body. net/http notices that a client has disconnected only
+// after it has read the body.
 var bodiless = request{keys: []string{theKey}}
 
-// A client that has gone stands in no line any more.
-func clientGoesWaiting(e *env) {
+// A request leaves the queue when its client disconnects.
+func clientGoesWaiting(e *environment) {
 	s := e.serve(route{locks: []lock{{
 		keys: []key{byHeader}, options: []core.Option{core.WithWait(time.Minute)},
 	}}})
 	e.take(theKey)
-	ctx, leave := context.WithCancel(e.Context())
-	defer leave()
+	ctx, cancel := context.WithCancel(e.Context())
+	defer cancel()
 	left := make(chan struct{})
 	go func() {
 		defer close(left)
 		e.events.await(e.T, core.Waiting, 1)
-		leave()
+		cancel()
 	}()
 	if got := s.send(ctx, bodiless); got.ok {
-		e.Errorf("an answer for a client that has gone: %+v", got)
+		e.Errorf("an answer for a client that has disconnected: %+v", got)
 	}
 	<-left
 	for _, event := range e.events.await(e.T, core.Refused, 1) {
@@ -49,8 +49,8 @@ func clientGoesWaiting(e *env) {
 	e.free(theKey)
 }
 
-// The lock ends with the handler, not with the client.
-func clientGoesRunning(e *env) {
+// The lock is released when the handler returns, not when the client disconnects.
+func clientGoesRunning(e *environment) {
 	started, gone := make(chan struct{}, 2), make(chan struct{}, 2) // 2: for one that must not run
 	end := make(chan struct{})
 	s := e.serve(route{
@@ -58,47 +58,47 @@ func clientGoesRunning(e *env) {
 		outer: func(f frame) {
 			f.Next()
 			if f.Context().Err() != nil && e.held(theKey) {
-				e.Error("the handler has returned, and the key is locked")
+				e.Error("the key is locked after the handler has returned")
 			}
 		},
 		handler: func(c call) {
 			started <- struct{}{}
-			await(e.T, "the context ends", c.Context().Done())
+			receive(e.T, "the context ends", c.Context().Done())
 			gone <- struct{}{}
-			await(e.T, "the handler may end", end)
+			receive(e.T, "the handler may end", end)
 		},
 	})
 	defer close(end)
-	ctx, leave := context.WithCancel(e.Context())
-	defer leave()
+	ctx, cancel := context.WithCancel(e.Context())
+	defer cancel()
 	left := make(chan struct{})
 	go func() {
 		defer close(left)
-		await(e.T, "the handler runs", started)
-		leave()
+		receive(e.T, "the handler runs", started)
+		cancel()
 	}()
 	if got := s.send(ctx, bodiless); got.ok {
-		e.Errorf("an answer for a client that has gone: %+v", got)
+		e.Errorf("an answer for a client that has disconnected: %+v", got)
 	}
 	<-left
-	await(e.T, "the handler knows", gone)
+	receive(e.T, "the handler receives the end of its context", gone)
 	s.wantRefusal(plain, e.rowOf(refused(core.ErrBusy, time.Second)))
 	if !e.held(theKey) {
-		e.Error("the key is free, and the handler runs")
+		e.Error("the key is free while the handler runs")
 	}
-	give(e.T, "the handler may end", end)
+	send(e.T, "the handler may end", end)
 	e.events.await(e.T, core.Released, 1)
 }
 
-// A lost lease ends the handler's context and leaves its answer alone.
-func leaseLost(e *env) {
+// A lost lease ends the handler's context. The handler's answer is sent unchanged.
+func leaseLost(e *environment) {
 	s := e.serve(route{
 		locks: []lock{{
 			keys: []key{byHeader}, options: []core.Option{core.WithTTL(shortLease), core.WithWait(patience)},
 		}},
 		handler: func(c call) {
 			e.free(theKey)
-			await(e.T, "the context ends", c.Context().Done())
+			receive(e.T, "the context ends", c.Context().Done())
 			if cause := context.Cause(c.Context()); !errors.Is(cause, core.ErrLost) {
 				e.Errorf("the cause is %v", cause)
 			}
@@ -108,12 +108,12 @@ func leaseLost(e *env) {
 	s.wantReply(plain, "done")
 }
 
-// So does a lease that was held as long as it may be.
-func heldTooLong(e *env) {
+// A lease that reaches its maximum hold ends the handler's context.
+func heldTooLong(e *environment) {
 	s := e.serve(route{
 		locks: []lock{{keys: []key{byHeader}, options: []core.Option{core.WithMaxHold(50 * time.Millisecond)}}},
 		handler: func(c call) {
-			await(e.T, "the context ends", c.Context().Done())
+			receive(e.T, "the context ends", c.Context().Done())
 			if cause := context.Cause(c.Context()); !errors.Is(cause, core.ErrMaxHold) {
 				e.Errorf("the cause is %v", cause)
 			}

@@ -1,16 +1,18 @@
-// Package conformance holds the adapters to one behaviour: one table of cases
-// runs over net/http, Gin, Echo and gRPC, with the same core, a real
-// redis-server and real connections.
+// Package conformance checks that all adapters behave alike: one table of cases runs over
+// net/http, Gin, Echo and gRPC, with the same core, a real redis-server and real
+// connections.
 //
-// A case speaks of a route in neutral terms: where the locks stand, where their
-// keys come from, what stands around them, what the handler does. A framework
-// registers the route as its users do, sends requests over a connection, and
-// reads the answers. What is expected of an answer is the row of core.OutcomeOf
-// in the framework's own terms.
+// A case describes a route independently of a framework: its locks, their keys, the
+// middlewares around them and the handler. Each framework registers the route as its users
+// do, sends requests over a connection, and reads the answers. The expected answer is the
+// framework's form of a row of core.OutcomeOf.
 //
-// Idempotent endpoints have tables of their own, of all that is known to go wrong
-// with them. That of HTTP is scenarios: it speaks of an endpoint in net/http's
-// terms, which its frameworks share, and elsewhere says what is no row of it.
+// Idempotent endpoints have tables of their own, one for HTTP and one for unary gRPC calls,
+// with all known ways in which they fail. The cases of the HTTP table use net/http's terms,
+// which its frameworks share. coveredElsewhere lists what is tested in other packages.
 //
-// There is nothing in this package but its tests.
+// All rows run on one redis-server. With Redis Sentinel and Redis Cluster the fast tier runs
+// the rows on net/http only, and the full tier runs all.
+//
+// This package has no code but its tests.
 package conformance

@@ -29,7 +29,7 @@ func echoUser(c echo.Context) string {
 	return user
 }
 
-// echoEndpoint puts Idempotent behind the other middlewares.
+// echoEndpoint registers Idempotent after the other middlewares.
 func echoEndpoint(locks *core.Locker, e endpoint) http.Handler {
 	server := echo.New()
 	server.Logger.SetOutput(io.Discard)
@@ -49,7 +49,7 @@ func echoEndpoint(locks *core.Locker, e endpoint) http.Handler {
 	server.Use(echolock.Idempotent(locks, echoIdempotency.key(e), echoIdempotency.options(e)...))
 	h := func(c echo.Context) (err error) {
 		attempt, _ := echolock.AttemptFromContext(c)
-		e.handler(turn{
+		e.handler(invocation{
 			ResponseWriter: c.Response(), r: c.Request(), attempt: attempt,
 			fail: func(status int) { err = echo.NewHTTPError(status, "failed") },
 			bare: func(status int) { err = c.NoContent(status) },

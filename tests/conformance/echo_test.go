@@ -19,8 +19,8 @@ func overEcho() *framework {
 		serve:     serveEcho,
 		endpoint:  echoEndpoint,
 		row:       httpRow,
-		forbidden: verdict{status: http.StatusForbidden, code: "key_error"},
-		hooked:    verdict{status: http.StatusTeapot},
+		forbidden: outcome{status: http.StatusForbidden, code: "key_error"},
+		hooked:    outcome{status: http.StatusTeapot},
 		failure:   func(f frame) error { return f.(*echoFrame).err },
 	}
 }
@@ -45,7 +45,7 @@ var ofEcho = adapter[echo.Context, echolock.Option]{
 	},
 }
 
-// serveEcho puts the locks into the group and behind the handler.
+// serveEcho registers the locks on the group and on the route.
 func serveEcho(t *testing.T, locks *core.Locker, r route) server {
 	t.Helper()
 	stack := func(stack []lock) (middlewares []echo.MiddlewareFunc) {

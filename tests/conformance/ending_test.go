@@ -9,27 +9,26 @@ import (
 	"github.com/reqlock/reqlock/core"
 )
 
-// endingCases are about how handlers end: the lock is held until then, and free
-// afterwards.
+// endingCases end a handler in each way. The lock is held until then and free afterwards.
 func endingCases() []testCase {
 	return []testCase{
 		{"the handler's own success", everywhere, handlerReplies},
 		{"the handler's own conflict", everywhere, handlerRefuses},
-		{"panic, inside the framework's recovery", everywhere, func(e *env) { handlerPanics(e, byHeader) }},
-		{"panic, with the key in the body", everywhere, func(e *env) { handlerPanics(e, byBody) }},
+		{"panic, inside the framework's recovery", everywhere, func(e *environment) { handlerPanics(e, byHeader) }},
+		{"panic, with the key in the body", everywhere, func(e *environment) { handlerPanics(e, byBody) }},
 		{"http.ErrAbortHandler", aborts, handlerAborts},
 		{"Goexit", everywhere, handlerExits},
 		{"the context around the lock is as it was", ownContext, contextIsRestored},
 	}
 }
 
-func handlerReplies(e *env) {
+func handlerReplies(e *environment) {
 	s := e.serve(route{
 		locks: []lock{{keys: []key{byHeader}}},
 		outer: func(f frame) {
 			f.Next()
 			if e.held(theKey) {
-				e.Error("the handler has returned, and the key is locked")
+				e.Error("the key is locked after the handler has returned")
 			}
 		},
 		handler: func(c call) {
@@ -47,26 +46,26 @@ func handlerReplies(e *env) {
 	s.wantReply(plain, "done")
 }
 
-// A conflict of the handler's own is not mistaken for one of the lock's.
-func handlerRefuses(e *env) {
+// A conflict that the handler reports differs from one that the lock reports.
+func handlerRefuses(e *environment) {
 	s := e.serve(route{
 		locks:   []lock{{keys: []key{byHeader}}},
 		handler: func(c call) { c.Refuse("no funds") },
 	})
-	conflict := verdict{status: e.rowOf(refused(core.ErrBusy, 0)).status}
+	conflict := outcome{status: e.rowOf(refused(core.ErrBusy, 0)).status}
 	s.wantRefusal(plain, conflict)
 	if got := s.send(e.Context(), plain); !says(got, "no funds") {
-		e.Errorf("the answer lacks the handler's words: %s", got.raw)
+		e.Errorf("the answer does not contain the handler's text: %s", got.raw)
 	}
 }
 
-// handlerPanics sees that a panic passes through the lock as it is, and that
-// the lock is free then.
-func handlerPanics(e *env, k key) {
+// handlerPanics checks that a panic passes through the lock unchanged, and that the lock is
+// free afterwards.
+func handlerPanics(e *environment, k key) {
 	crash := errors.New("crash")
 	s := e.serve(route{
 		recovers: true,
-		outer:    func(f frame) { passing(e, f, crash) },
+		outer:    func(f frame) { wantPanicToPass(e, f, crash) },
 		locks:    []lock{{keys: []key{k}}},
 		handler: func(call) {
 			if !e.held(theKey) {
@@ -75,15 +74,15 @@ func handlerPanics(e *env, k key) {
 			panic(crash)
 		},
 	})
-	crashed := verdict{status: e.rowOf(keyError()).status}
+	crashed := outcome{status: e.rowOf(keyError()).status}
 	s.wantRefusal(plain, crashed)
 	s.wantRefusal(plain, crashed)
 }
 
-// The server breaks the connection of a handler that aborts.
-func handlerAborts(e *env) {
+// If a handler aborts, the server closes the connection.
+func handlerAborts(e *environment) {
 	s := e.serve(route{
-		outer:   func(f frame) { passing(e, f, http.ErrAbortHandler) },
+		outer:   func(f frame) { wantPanicToPass(e, f, http.ErrAbortHandler) },
 		locks:   []lock{{keys: []key{byHeader}}},
 		handler: func(call) { panic(http.ErrAbortHandler) },
 	})
@@ -92,9 +91,9 @@ func handlerAborts(e *env) {
 	}
 }
 
-// passing runs what is inside the frame, which is to panic with value, and
-// looks at the key and the context while the panic passes by.
-func passing(e *env, f frame, value any) {
+// wantPanicToPass calls Next, which has to panic with the value. It checks the key and the
+// context during the panic.
+func wantPanicToPass(e *environment, f frame, value any) {
 	before := f.Context()
 	defer func() {
 		caught := recover()
@@ -112,12 +111,12 @@ func passing(e *env, f frame, value any) {
 	f.Next()
 }
 
-// A handler that ends its goroutine may leave its client without any answer.
-func handlerExits(e *env) {
-	ctx, leave := context.WithCancel(e.Context())
+// A handler that ends its goroutine may leave its client without an answer.
+func handlerExits(e *environment) {
+	ctx, cancel := context.WithCancel(e.Context())
 	s := e.serve(route{
 		outer: func(f frame) {
-			defer leave()
+			defer cancel()
 			defer func() {
 				if e.held(theKey) {
 					e.Error("the handler's goroutine has ended, and the key is locked")
@@ -134,9 +133,9 @@ func handlerExits(e *env) {
 	e.events.await(e.T, core.Released, 1)
 }
 
-// What stands around the lock finds its own context, which goes on after the
-// lease has ended.
-func contextIsRestored(e *env) {
+// A middleware around the lock finds its own context after the handler. That context goes on
+// when the lease has ended.
+func contextIsRestored(e *environment) {
 	inner := make(chan context.Context, 1)
 	s := e.serve(route{
 		outer: func(f frame) {

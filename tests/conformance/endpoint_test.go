@@ -6,22 +6,20 @@ import (
 	"github.com/reqlock/reqlock/core"
 )
 
-// An endpoint is what a scenario serves: an idempotent one on an HTTP framework,
-// by all methods on two routes. From the outside inwards: recovery, outer,
-// Idempotent, the handler.
+// An endpoint is an idempotent endpoint on an HTTP framework, for all methods on two routes.
+// From the outside inwards: recovery, outer, Idempotent, the handler.
 type endpoint struct {
 	recovers bool
-	// outer is a middleware of the scenario; where it returns false, it has
-	// answered. nil is none.
+	// outer is a middleware of the scenario, or nil. If it returns false, it has answered.
 	outer func(w http.ResponseWriter, r *http.Request) bool
-	// key is a key function of the application; nil is the user's name joined with
-	// the adapter's own IdempotencyKey.
+	// key is a key function of the application. nil is the user's name joined with the
+	// adapter's IdempotencyKey.
 	key func(r *http.Request) (string, error)
-	// tenants joins the default key with the adapter's own Host.
+	// tenants joins the default key with the adapter's Host.
 	tenants bool
 	options []core.Option
 	own     ownOptions
-	handler func(t turn)
+	handler func(t invocation)
 }
 
 // The routes of an endpoint, as all frameworks write them.
@@ -30,7 +28,7 @@ const (
 	refundsPath  = "/refunds"
 )
 
-// ownOptions are the adapter's own options of an Idempotent.
+// ownOptions are options that the adapter adds to those of core.
 type ownOptions struct {
 	methods       []string
 	optionalKey   bool
@@ -42,20 +40,20 @@ type ownOptions struct {
 	replayed      []string
 }
 
-// A turn is what the handler of an endpoint sees of a request. It writes by the
+// An invocation is what the handler of an endpoint gets. The handler writes with the
 // framework's own writer.
-type turn struct {
+type invocation struct {
 	http.ResponseWriter
 	r       *http.Request
 	attempt *core.Attempt
-	// fail gives an error the way the framework's handlers do.
+	// fail returns an error in the way of the framework's handlers.
 	fail func(status int)
-	// bare gives a status, and nothing else.
+	// bare answers with a status only.
 	bare func(status int)
 }
 
-// idempotency has the parts of an adapter of which endpoints are made: its
-// options O, for requests R.
+// idempotency holds what an adapter offers for endpoints: functions for its options O and for
+// requests R.
 type idempotency[R, O any] struct {
 	request     func(R) *http.Request
 	user        core.KeyFunc[R]
@@ -69,7 +67,7 @@ type idempotency[R, O any] struct {
 	replayed    func(...string) O
 }
 
-// key makes the key function of an endpoint.
+// key returns the key function of an endpoint.
 func (a idempotency[R, O]) key(e endpoint) core.KeyFunc[R] {
 	switch {
 	case e.tenants:
@@ -80,7 +78,7 @@ func (a idempotency[R, O]) key(e endpoint) core.KeyFunc[R] {
 	return func(r R) (string, error) { return e.key(a.request(r)) }
 }
 
-// options makes the one list of core's options and the adapter's own.
+// options returns one list of core's options and the adapter's own.
 func (a idempotency[R, O]) options(e endpoint) (options []O) {
 	for _, option := range e.options {
 		options = append(options, any(option).(O))

@@ -7,8 +7,8 @@ import (
 	"github.com/reqlock/reqlock/core"
 )
 
-// errorPathCases are about the errors that frameworks hand outwards beside the
-// answer, where loggers and other middlewares look.
+// errorPathCases check the errors that frameworks return to outer middlewares beside the
+// answer, for example to loggers.
 func errorPathCases() []testCase {
 	return []testCase{
 		{"a refusal goes through the framework's own error path", errorPath, refusalIsAnError},
@@ -16,7 +16,7 @@ func errorPathCases() []testCase {
 	}
 }
 
-func refusalIsAnError(e *env) {
+func refusalIsAnError(e *environment) {
 	const hint = 1500 * time.Millisecond
 	s := e.serve(route{
 		outer: func(f frame) {
@@ -36,7 +36,7 @@ func refusalIsAnError(e *env) {
 	s.wantRefusal(plain, e.rowOf(refused(core.ErrBusy, hint)))
 }
 
-func successIsNoError(e *env) {
+func successIsNoError(e *environment) {
 	s := e.serve(route{
 		outer: func(f frame) {
 			f.Next()

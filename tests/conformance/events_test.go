@@ -8,10 +8,11 @@ import (
 	"github.com/reqlock/reqlock/core"
 )
 
-// patience is how long a test waits for what must come.
+// patience bounds how long a test waits for something that has to happen. No test that
+// passes waits that long.
 const patience = 10 * time.Second
 
-// events keeps what the observer of a Locker is told.
+// events records the events of a Locker.
 type events struct {
 	mu      sync.Mutex
 	all     []core.Event
@@ -29,7 +30,7 @@ func (e *events) observe(event core.Event) {
 	e.changed = make(chan struct{})
 }
 
-// forget begins anew.
+// forget drops the recorded events.
 func (e *events) forget() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -55,8 +56,8 @@ func (e *events) count(kind core.EventKind) int {
 	return len(found)
 }
 
-// await waits for n events of a kind and returns them. It may be called from
-// any goroutine; where they do not come, it fails the test.
+// await waits for n events of a kind and returns them. It may be called from any goroutine.
+// It fails the test if the events do not come.
 func (e *events) await(t *testing.T, kind core.EventKind, n int) []core.Event {
 	t.Helper()
 	late := time.NewTimer(patience)
@@ -75,22 +76,22 @@ func (e *events) await(t *testing.T, kind core.EventKind, n int) []core.Event {
 	}
 }
 
-// give lets somebody who awaits a channel go on. It may be called from any
-// goroutine; where nobody comes, it fails the test.
-func give(t *testing.T, what string, to chan<- struct{}) {
+// send sends to a channel. It may be called from any goroutine. It fails the test if no
+// receiver comes.
+func send(t *testing.T, what string, to chan<- struct{}) {
 	t.Helper()
 	late := time.NewTimer(patience)
 	defer late.Stop()
 	select {
 	case to <- struct{}{}:
 	case <-late.C:
-		t.Errorf("nobody waits until %s", what)
+		t.Errorf("no receiver came: %s", what)
 	}
 }
 
-// await waits for a channel. It may be called from any goroutine; where nothing
-// comes, it fails the test.
-func await[T any](t *testing.T, what string, from <-chan T) (got T) {
+// receive receives from a channel. It may be called from any goroutine. It fails the test if
+// nothing is sent.
+func receive[T any](t *testing.T, what string, from <-chan T) (got T) {
 	t.Helper()
 	late := time.NewTimer(patience)
 	defer late.Stop()

@@ -9,28 +9,28 @@ import (
 	"github.com/reqlock/reqlock/core"
 )
 
-// A framework is one column of the table: an adapter, and how its routes are
-// served and asked.
+// A framework is one column of the table: an adapter, and functions that serve its routes and
+// send requests.
 type framework struct {
 	name string
-	// lacks says why a framework has nothing to which a case could apply.
+	// lacks maps each feature that the framework does not have to the reason.
 	lacks map[feature]string
 	// serve serves a route until the test is over.
 	serve func(t *testing.T, locks *core.Locker, r route) server
 	// endpoint makes an idempotent endpoint of an HTTP framework; nil elsewhere.
 	endpoint func(locks *core.Locker, e endpoint) http.Handler
-	// row says an outcome in the framework's own terms.
-	row func(o core.Outcome) verdict
+	// row returns the framework's form of an outcome.
+	row func(o core.Outcome) outcome
 	// forbidden is the answer to a key function that fails with forbidden{}.
-	forbidden verdict
+	forbidden outcome
 	// hooked is the answer of ownHook.
-	hooked verdict
-	// failure is the error that the framework's own error path holds after
-	// frame.Next; nil if errors leave the adapter as answers alone.
+	hooked outcome
+	// failure returns the error in the framework's error path after frame.Next. It is nil if
+	// the adapter reports errors by answers only.
 	failure func(f frame) error
 }
 
-// lack says why a framework has nothing to which a case could apply.
+// lack returns why a case that needs a feature does not apply to the framework.
 func (f *framework) lack(need feature) (reason string, lacks bool) {
 	if need == errorPath && f.failure == nil {
 		return "errors leave the adapter as answers alone", true
@@ -39,7 +39,7 @@ func (f *framework) lack(need feature) (reason string, lacks bool) {
 	return reason, lacks
 }
 
-// A feature is what a case needs and not all frameworks have.
+// A feature is what a case needs and some frameworks do not have.
 type feature string
 
 const (
@@ -55,39 +55,39 @@ const (
 
 // A server serves one route.
 type server interface {
-	// send makes a request and reads the whole answer.
+	// send sends a request and reads the complete answer.
 	send(ctx context.Context, r request) answer
-	// open makes a request whose answer comes in pieces.
+	// open sends a request that is answered in pieces.
 	open(ctx context.Context, r request) stream
 }
 
-// A stream is an answer that is being read.
+// A stream is an answer of which the client reads piece after piece.
 type stream interface {
 	// next returns the next piece.
 	next() (string, error)
-	// rest reads up to the end, and returns the answer as it is then.
+	// rest reads until the end, and returns the answer.
 	rest() answer
 }
 
 // A request is what a client sends.
 type request struct {
-	keys   []string // the values of x-key
-	marks  []string // the values of idempotency-key
-	second string   // that of x-second; "": none
-	body   string   // "": none
+	keys            []string // the values of x-key
+	idempotencyKeys []string // the values of idempotency-key
+	second          string   // the value of x-second; "": none
+	body            string   // "": none
 }
 
-// An answer is what the client got.
+// An answer is what the client gets.
 type answer struct {
-	verdict
+	outcome
 	ok   bool   // a success: a 2xx, or OK
-	text string // what the handler said
+	text string // from the handler
 	raw  string // all that the client can read
 	err  error  // the connection broke
 }
 
-// A verdict is how an answer says what happened, in the framework's own terms.
-type verdict struct {
+// An outcome is an answer's status and code, in the framework's form.
+type outcome struct {
 	status     int
 	code       string // of a problem document, or the reason of an ErrorInfo
 	retryAfter time.Duration
@@ -110,5 +110,5 @@ type forbidden struct{}
 
 func (forbidden) Error() string { return "not allowed to " + theKey }
 
-// StatusCode is what HTTP adapters ask for.
+// StatusCode is the method by which an error states its status to HTTP adapters.
 func (forbidden) StatusCode() int { return 403 }

@@ -29,7 +29,7 @@ func ginUser(c *gin.Context) string {
 	return user
 }
 
-// ginEndpoint puts Idempotent before a handler.
+// ginEndpoint registers Idempotent before the handler.
 func ginEndpoint(locks *core.Locker, e endpoint) http.Handler {
 	engine := gin.New()
 	if e.recovers {
@@ -45,7 +45,7 @@ func ginEndpoint(locks *core.Locker, e endpoint) http.Handler {
 	engine.Use(ginlock.Idempotent(locks, ginIdempotency.key(e), ginIdempotency.options(e)...))
 	h := func(c *gin.Context) {
 		attempt, _ := ginlock.AttemptFromContext(c)
-		e.handler(turn{
+		e.handler(invocation{
 			ResponseWriter: c.Writer, r: c.Request, attempt: attempt,
 			fail: func(status int) { _ = c.AbortWithError(status, errors.New("failed")) },
 			bare: c.Status,

@@ -17,10 +17,10 @@ func overGin() *framework {
 		name:      "ginlock",
 		serve:     serveGin,
 		endpoint:  ginEndpoint,
-		lacks:     map[feature]string{earlyHint: "c.Writer takes any status for that of the answer, and sends it with that"},
+		lacks:     map[feature]string{earlyHint: "c.Writer treats any status as the status of the answer"},
 		row:       httpRow,
-		forbidden: verdict{status: http.StatusForbidden, code: "key_error"},
-		hooked:    verdict{status: http.StatusTeapot},
+		forbidden: outcome{status: http.StatusForbidden, code: "key_error"},
+		hooked:    outcome{status: http.StatusTeapot},
 		failure: func(f frame) error {
 			if last := f.(ginFrame).c.Errors.Last(); last != nil {
 				return last
@@ -49,7 +49,7 @@ var ofGin = adapter[*gin.Context, ginlock.Option]{
 	},
 }
 
-// serveGin puts the locks into the group and before the handler.
+// serveGin registers the locks on the group and on the route.
 func serveGin(t *testing.T, locks *core.Locker, r route) server {
 	t.Helper()
 	stack := func(stack []lock) (handlers gin.HandlersChain) {

@@ -19,31 +19,31 @@ import (
 	"github.com/reqlock/reqlock/core"
 )
 
-// A grpcServer is the client's side of a gRPC service on a real connection.
+// A grpcServer is a client of a gRPC service on a real connection.
 type grpcServer struct {
 	pb.TestServiceClient
 	kind callKind
 	addr string
 }
 
-// A callKind says which method a request is a call of.
+// A callKind is the kind of method that a request calls.
 type callKind int
 
 const (
 	unaryCall    callKind = iota // UnaryCall
 	serverStream                 // StreamingOutputCall
-	bidiStream                   // FullDuplexCall, with one message of the client's
+	bidiStream                   // FullDuplexCall, with one message of the client
 )
 
-// listenGRPC serves until the test is over, and returns a client.
-func listenGRPC(t *testing.T, service pb.TestServiceServer, kind callKind, options ...grpc.ServerOption) server {
+// listenGRPC serves until the end of the test, and returns a client.
+func listenGRPC(t *testing.T, grpcService pb.TestServiceServer, kind callKind, options ...grpc.ServerOption) server {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := grpc.NewServer(append(options, grpc.WaitForHandlers(true))...)
-	pb.RegisterTestServiceServer(s, service)
+	pb.RegisterTestServiceServer(s, grpcService)
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(listener) }()
 	t.Cleanup(func() {
@@ -60,10 +60,10 @@ func listenGRPC(t *testing.T, service pb.TestServiceServer, kind callKind, optio
 	return grpcServer{pb.NewTestServiceClient(conn), kind, listener.Addr().String()}
 }
 
-// outgoing returns the context and the message of a request: its keys are
-// metadata, its body is a text in a message in the message.
+// outgoing returns the context and the message of a request. The keys are metadata. The body
+// is a text field of a message inside the message.
 func outgoing(ctx context.Context, r request) (context.Context, *pb.EchoStatus) {
-	md := metadata.MD{"x-key": r.keys, "idempotency-key": r.marks}
+	md := metadata.MD{"x-key": r.keys, "idempotency-key": r.idempotencyKeys}
 	if r.second != "" {
 		md.Set("x-second", r.second)
 	}
@@ -92,7 +92,7 @@ func (s grpcServer) open(ctx context.Context, r request) stream {
 		return &grpcStream{nil, err}
 	}
 	if err = both.Send(m); errors.Is(err, io.EOF) {
-		err = nil // the server has ended the stream, and Recv says why
+		err = nil // the server has ended the stream, and Recv returns the reason
 	}
 	return &grpcStream{both, errors.Join(err, both.CloseSend())}
 }
@@ -154,12 +154,12 @@ func answerOf(text string, err error, meta ...metadata.MD) answer {
 	return got
 }
 
-// grpcRow says an outcome as a status with details does.
-func grpcRow(o core.Outcome) verdict {
-	return verdict{status: int(o.GRPC), code: strings.ToUpper(o.Code), retryAfter: o.RetryAfter}
+// grpcRow returns an outcome as the status with details shows it.
+func grpcRow(o core.Outcome) outcome {
+	return outcome{status: int(o.GRPC), code: strings.ToUpper(o.Code), retryAfter: o.RetryAfter}
 }
 
-// GRPCStatus is what grpclock asks for.
+// GRPCStatus is the method by which an error states its status to grpclock.
 func (forbidden) GRPCStatus() *status.Status {
 	return status.New(codes.PermissionDenied, "not allowed")
 }

@@ -45,19 +45,19 @@ func (c *grpcCall) Send(piece string) error {
 	return c.pieces.Send(&pb.StreamingOutputCallResponse{Payload: &pb.Payload{Body: []byte(piece)}})
 }
 
-// service answers calls of all kinds with the route's handler.
-type service struct {
+// grpcService answers calls of all kinds with the route's handler.
+type grpcService struct {
 	pb.UnimplementedTestServiceServer
 	r route
 }
 
-func (s service) UnaryCall(ctx context.Context, m *pb.SimpleRequest) (*pb.SimpleResponse, error) {
+func (s grpcService) UnaryCall(ctx context.Context, m *pb.SimpleRequest) (*pb.SimpleResponse, error) {
 	c := &grpcCall{ctx: ctx, body: m.GetResponseStatus().GetMessage()}
 	s.r.handler(c)
 	return &pb.SimpleResponse{Username: c.text}, c.err
 }
 
-func (s service) StreamingOutputCall(
+func (s grpcService) StreamingOutputCall(
 	m *pb.StreamingOutputCallRequest, pieces grpc.ServerStreamingServer[pb.StreamingOutputCallResponse],
 ) error {
 	c := &grpcCall{ctx: pieces.Context(), body: m.GetResponseStatus().GetMessage(), pieces: pieces}
@@ -65,11 +65,11 @@ func (s service) StreamingOutputCall(
 	return c.err
 }
 
-// FullDuplexCall receives the one message by itself.
-func (s service) FullDuplexCall(
+// FullDuplexCall receives the one message itself.
+func (s grpcService) FullDuplexCall(
 	pieces grpc.BidiStreamingServer[pb.StreamingOutputCallRequest, pb.StreamingOutputCallResponse],
 ) error {
-	early := pieces.Context() // as handlers do that look at it only once
+	early := pieces.Context() // as handlers do that get the context once
 	m, err := pieces.Recv()
 	if err != nil {
 		return err

@@ -8,7 +8,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// A grpcFrame is what an interceptor of the case sees.
+// A grpcFrame is what an interceptor of the case gets.
 type grpcFrame struct {
 	ctx  context.Context
 	next func(ctx context.Context)
@@ -40,8 +40,7 @@ type framedStream struct {
 
 func (s framedStream) Context() context.Context { return s.ctx }
 
-// recoverUnary and recoverStream are the recovery that gRPC leaves to its
-// users.
+// recoverUnary and recoverStream are recovery interceptors: gRPC has none of its own.
 func recoverUnary(
 	ctx context.Context, m any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler,
 ) (reply any, err error) {

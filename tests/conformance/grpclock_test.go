@@ -13,7 +13,7 @@ import (
 	"github.com/reqlock/reqlock/grpclock"
 )
 
-// grpcLacks is what gRPC has not.
+// grpcLacks lists the features that gRPC does not have.
 var grpcLacks = map[feature]string{
 	bodyLimits: "gRPC bounds messages itself, before an interceptor sees them",
 	ownContext: "interceptors are given their context and keep it; nothing can be restored",
@@ -26,11 +26,11 @@ func overGRPCUnary() *framework {
 		name:  "grpclock unary",
 		lacks: maps.Clone(grpcLacks),
 		serve: func(t *testing.T, locks *core.Locker, r route) server {
-			return listenGRPC(t, service{r: r}, unaryCall, grpc.ChainUnaryInterceptor(unaryChain(locks, r)...))
+			return listenGRPC(t, grpcService{r: r}, unaryCall, grpc.ChainUnaryInterceptor(unaryChain(locks, r)...))
 		},
 		row:       grpcRow,
-		forbidden: verdict{status: int(codes.PermissionDenied)},
-		hooked:    verdict{status: int(codes.DataLoss)},
+		forbidden: outcome{status: int(codes.PermissionDenied)},
+		hooked:    outcome{status: int(codes.DataLoss)},
 	}
 	f.lacks[streams] = "a unary call has one answer; streams have a column of their own"
 	return f
@@ -44,12 +44,12 @@ func overGRPCStreams(name string, kind callKind) *framework {
 	f := overGRPCUnary()
 	f.name, f.lacks = name, grpcLacks
 	f.serve = func(t *testing.T, locks *core.Locker, r route) server {
-		return listenGRPC(t, service{r: r}, kind, grpc.ChainStreamInterceptor(streamChain(locks, r)...))
+		return listenGRPC(t, grpcService{r: r}, kind, grpc.ChainStreamInterceptor(streamChain(locks, r)...))
 	}
 	return f
 }
 
-// ofGRPC reads the body of all kinds of call.
+// ofGRPC reads the body of calls of all kinds.
 var ofGRPC = adapter[*grpclock.Call, grpclock.Option]{
 	header:      grpclock.Metadata,
 	idempotency: grpclock.IdempotencyKey,
@@ -72,7 +72,7 @@ var ofGRPC = adapter[*grpclock.Call, grpclock.Option]{
 	},
 }
 
-// ofRoute is the key of a lock on a route: one of a method, where that of a
+// ofRoute returns the key of a route's lock. It is a key of one method, where the key of a
 // group is one of all methods.
 func ofRoute(k key) grpclock.KeyFunc {
 	return grpclock.ByMethod(map[string]grpclock.KeyFunc{

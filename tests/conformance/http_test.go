@@ -18,27 +18,26 @@ import (
 	"github.com/reqlock/reqlock/core"
 )
 
-// The one route that HTTP frameworks serve, in its group.
+// The route that HTTP frameworks serve, in its group.
 const (
 	groupPath = "/group"
 	routePath = "/route"
 )
 
-// httpRow says an outcome as a problem document does.
-func httpRow(o core.Outcome) verdict {
-	v := verdict{status: o.HTTP, code: o.Code}
+// httpRow returns an outcome as the problem document shows it.
+func httpRow(o core.Outcome) outcome {
+	v := outcome{status: o.HTTP, code: o.Code}
 	if o.Code == "canceled" {
-		v.code = "" // nobody reads it
+		v.code = "" // the connection is closed before a client reads it
 	}
 	v.retryAfter = (o.RetryAfter + time.Second - 1).Truncate(time.Second)
 	return v
 }
 
-// An httpServer is a handler on a real connection.
+// An httpServer is a client of a handler on a real connection.
 type httpServer struct{ *httptest.Server }
 
-// serveHTTP serves a handler until the test is over, and keeps quiet about its
-// panics.
+// serveHTTP serves a handler until the end of the test. It does not log the handler's panics.
 func serveHTTP(t *testing.T, h http.Handler) server {
 	t.Helper()
 	return httpServer{startHTTP(t, h)}
@@ -66,7 +65,7 @@ func (s httpServer) open(ctx context.Context, r request) stream {
 		}
 		body = bytes.NewReader(text)
 	}
-	// A POST, so that the client never sends it twice.
+	// The method is POST, so that the client never resends the request.
 	url := s.URL + groupPath + routePath
 	sent, err := http.NewRequestWithContext(ctx, http.MethodPost, url, body)
 	if err != nil {
@@ -76,7 +75,7 @@ func (s httpServer) open(ctx context.Context, r request) stream {
 	for _, value := range r.keys {
 		sent.Header.Add("X-Key", value)
 	}
-	for _, value := range r.marks {
+	for _, value := range r.idempotencyKeys {
 		sent.Header.Add("Idempotency-Key", value)
 	}
 	if r.second != "" {
@@ -89,8 +88,7 @@ func (s httpServer) open(ctx context.Context, r request) stream {
 	return &httpStream{response: got, body: bufio.NewReader(got.Body)}
 }
 
-// An httpStream is an answer of which the header has come. Its pieces are
-// lines.
+// An httpStream is an answer after its header. Its pieces are lines.
 type httpStream struct {
 	response *http.Response
 	body     *bufio.Reader
@@ -136,8 +134,8 @@ func (s *httpStream) rest() answer {
 	return got
 }
 
-// httpHandling is what calls have in common on HTTP frameworks: all that the
-// frameworks leave to net/http.
+// httpHandling holds what calls on all HTTP frameworks share: the parts that the frameworks
+// leave to net/http.
 type httpHandling struct {
 	w http.ResponseWriter
 	r *http.Request

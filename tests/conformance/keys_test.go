@@ -9,7 +9,7 @@ import (
 	"github.com/reqlock/reqlock/core"
 )
 
-// keyCases are about which keys a request locks.
+// keyCases test which keys a request locks.
 func keyCases() []testCase {
 	return []testCase{
 		{"key in the body, which the handler reads whole", everywhere, keyInBody},
@@ -20,7 +20,7 @@ func keyCases() []testCase {
 	}
 }
 
-func keyInBody(e *env) {
+func keyInBody(e *environment) {
 	s := e.serve(route{
 		locks: []lock{{keys: []key{byBody}}},
 		handler: func(c call) {
@@ -37,28 +37,28 @@ func keyInBody(e *env) {
 	s.wantRefusal(request{}, e.rowOf(refused(core.ErrNoKey, 0)))
 }
 
-// While a request runs its copy is refused, however it writes the key, and the
-// request of another user with that key is not.
-func idempotencyKey(e *env) {
+// While a request runs, its copy is refused in both forms of the key. A request of another
+// user with the same key is not refused.
+func idempotencyKey(e *environment) {
 	joined := fmt.Sprintf("%d:%s%d:%s", len(secondKey), secondKey, len(theKey), theKey)
 	quoted := []string{`"` + theKey + `"`}
-	var s *site
+	var s *routeClient
 	s = e.serve(route{
 		locks: []lock{{keys: []key{byUser}}},
 		handler: func(c call) {
 			lease, _ := c.Lease()
 			if lease.Key() == joined {
-				s.wantRefusal(request{marks: quoted, second: secondKey}, e.rowOf(refused(core.ErrBusy, time.Second)))
-				s.wantReply(request{marks: quoted, second: "another user"}, "done")
+				s.wantRefusal(request{idempotencyKeys: quoted, second: secondKey}, e.rowOf(refused(core.ErrBusy, time.Second)))
+				s.wantReply(request{idempotencyKeys: quoted, second: "another user"}, "done")
 			}
 			c.Reply("done")
 		},
 	})
-	s.wantReply(request{marks: []string{theKey}, second: secondKey}, "done")
+	s.wantReply(request{idempotencyKeys: []string{theKey}, second: secondKey}, "done")
 }
 
-// The lease in the context is that of the first key, whatever their order.
-func severalKeys(e *env) {
+// The lease in the context is that of the first key, in any order of keys.
+func severalKeys(e *environment) {
 	s := e.serve(route{
 		locks: []lock{{keys: []key{bySecond, byHeader}}},
 		handler: func(c call) {
@@ -74,7 +74,7 @@ func severalKeys(e *env) {
 	s.wantReply(plain, "done")
 }
 
-func severalKeysOneBusy(e *env) {
+func severalKeysOneBusy(e *environment) {
 	s := e.serve(route{locks: []lock{{keys: []key{byHeader, bySecond}}}})
 	e.take(secondKey)
 	s.wantRefusal(plain, e.rowOf(refused(core.ErrBusy, time.Second)))
@@ -83,9 +83,8 @@ func severalKeysOneBusy(e *env) {
 	}
 }
 
-// Requests for a and b, and for b and a, exclude each other and never wait for
-// each other in a ring.
-func severalKeysBothWays(e *env) {
+// Requests for a and b, and requests for b and a, exclude each other without a deadlock.
+func severalKeysBothWays(e *environment) {
 	const clients = 12
 	running := map[string]*atomic.Int32{"a": {}, "b": {}}
 	s := e.serve(route{

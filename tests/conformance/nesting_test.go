@@ -7,39 +7,39 @@ import (
 	"github.com/reqlock/reqlock/core"
 )
 
-// nestingCases are about several locks around one handler.
+// nestingCases put several locks around one handler.
 func nestingCases() []testCase {
 	first, second := lock{keys: []key{byHeader}}, lock{keys: []key{bySecond}}
 	inBody := lock{keys: []key{byBody}}
 	return []testCase{
 		{"Do with the same key in the handler", everywhere, doInHandler},
-		{"two middlewares, the same key", everywhere, func(e *env) {
+		{"two middlewares, the same key", everywhere, func(e *environment) {
 			sameKey(e, route{locks: []lock{first, first}})
 		}},
-		{"two middlewares, the same key, for the outer one in the body", everywhere, func(e *env) {
+		{"two middlewares, the same key, for the outer one in the body", everywhere, func(e *environment) {
 			sameKey(e, route{locks: []lock{inBody, first}})
 		}},
-		{"two middlewares, the same key, for the inner one in the body", everywhere, func(e *env) {
+		{"two middlewares, the same key, for the inner one in the body", everywhere, func(e *environment) {
 			sameKey(e, route{locks: []lock{first, inBody}})
 		}},
-		{"group and route, the same key", everywhere, func(e *env) {
+		{"group and route, the same key", everywhere, func(e *environment) {
 			sameKey(e, route{group: []lock{first}, locks: []lock{first}})
 		}},
-		{"two middlewares, different keys", everywhere, func(e *env) {
+		{"two middlewares, different keys", everywhere, func(e *environment) {
 			differentKeys(e, route{locks: []lock{first, second}})
 		}},
-		{"two middlewares, different keys, the outer one in the body", everywhere, func(e *env) {
+		{"two middlewares, different keys, the outer one in the body", everywhere, func(e *environment) {
 			differentKeys(e, route{locks: []lock{inBody, second}})
 		}},
-		{"group and route, different keys", everywhere, func(e *env) {
+		{"group and route, different keys", everywhere, func(e *environment) {
 			differentKeys(e, route{group: []lock{first}, locks: []lock{second}})
 		}},
 		{"the inner of two is busy, the outer is released", everywhere, innerBusy},
 	}
 }
 
-// A handler finds its own key open, and Do does not free it.
-func doInHandler(e *env) {
+// Do runs its function when the handler already holds the key, and does not release the key.
+func doInHandler(e *environment) {
 	s := e.serve(route{
 		locks: []lock{{keys: []key{byHeader}}},
 		handler: func(c call) {
@@ -58,12 +58,12 @@ func doInHandler(e *env) {
 	e.wantLeases(theKey)
 }
 
-// One key is locked once, by the outer middleware, and freed by it.
-func sameKey(e *env, r route) {
+// The outer of two middlewares with one key locks and releases it.
+func sameKey(e *environment, r route) {
 	r.outer = func(f frame) {
 		f.Next()
 		if e.held(theKey) {
-			e.Error("the handler has returned, and the key is locked")
+			e.Error("the key is locked after the handler has returned")
 		}
 	}
 	r.handler = func(c call) {
@@ -77,8 +77,8 @@ func sameKey(e *env, r route) {
 	e.wantLeases(theKey)
 }
 
-// Different keys are locked from the outside inwards, and freed in reverse.
-func differentKeys(e *env, r route) {
+// Different keys are locked from the outside inwards, and released in reverse.
+func differentKeys(e *environment, r route) {
 	r.handler = func(c call) {
 		if !e.held(theKey) || !e.held(secondKey) {
 			e.Error("the handler runs, and a key is free")
@@ -93,8 +93,8 @@ func differentKeys(e *env, r route) {
 	e.wantLeases(theKey, secondKey)
 }
 
-// A refusal inside an outer lock ends that one too.
-func innerBusy(e *env) {
+// A refusal by the inner lock also releases the outer lock.
+func innerBusy(e *environment) {
 	s := e.serve(route{
 		group: []lock{{keys: []key{byHeader}}},
 		locks: []lock{{keys: []key{bySecond}}},
@@ -104,9 +104,9 @@ func innerBusy(e *env) {
 	e.wantLeases(theKey)
 }
 
-// wantLeases waits until these keys, and no others, were locked once each in
-// this order, and freed in reverse.
-func (e *env) wantLeases(keys ...string) {
+// wantLeases waits until exactly these keys were locked once each in this order, and released
+// in reverse.
+func (e *environment) wantLeases(keys ...string) {
 	e.Helper()
 	released := keysOf(e.events.await(e.T, core.Released, len(keys)))
 	slices.Reverse(released)

@@ -25,7 +25,7 @@ func netHTTPEndpoint(locks *core.Locker, e endpoint) http.Handler {
 	idempotent := nethttplock.Idempotent(locks, netHTTPIdempotency.key(e), netHTTPIdempotency.options(e)...)
 	h := idempotent(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		attempt, _ := nethttplock.AttemptFromContext(r.Context())
-		e.handler(turn{
+		e.handler(invocation{
 			ResponseWriter: w, r: r, attempt: attempt,
 			fail: func(status int) { http.Error(w, "failed", status) },
 			bare: w.WriteHeader,

@@ -16,8 +16,8 @@ func overNetHTTP() *framework {
 		serve:     serveNetHTTP,
 		endpoint:  netHTTPEndpoint,
 		row:       httpRow,
-		forbidden: verdict{status: http.StatusForbidden, code: "key_error"},
-		hooked:    verdict{status: http.StatusTeapot},
+		forbidden: outcome{status: http.StatusForbidden, code: "key_error"},
+		hooked:    outcome{status: http.StatusTeapot},
 	}
 }
 
@@ -67,14 +67,14 @@ func serveNetHTTP(t *testing.T, locks *core.Locker, r route) server {
 	return serveHTTP(t, h)
 }
 
-// around puts a middleware of the case around a handler.
+// around wraps a handler in a middleware of the case.
 func around(outer func(frame), next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		outer(&netHTTPFrame{w, r, next})
 	})
 }
 
-// recovering is the middleware that net/http leaves to its users to write.
+// recovering is a recovery middleware: net/http has none of its own.
 func recovering(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {

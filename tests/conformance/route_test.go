@@ -6,30 +6,30 @@ import (
 	"github.com/reqlock/reqlock/core"
 )
 
-// A route is what a case serves. From the outside inwards: recovery, outer, the
-// group's locks, the route's locks, the handler.
+// A route is what a case serves. From the outside inwards: recovery, outer, the group's locks,
+// the route's locks, the handler.
 type route struct {
-	recovers bool        // the framework's recovery stands around all
+	recovers bool        // the framework's recovery is the outermost middleware
 	outer    func(frame) // a middleware of the case; nil: none
 	group    []lock
 	locks    []lock
-	handler  func(call) // nil: it must not run
+	handler  func(call) // nil: a request that reaches the handler fails the test
 }
 
 // A lock is one middleware of the adapter under test.
 type lock struct {
-	keys    []key // the first is the middleware's own, the others are Also
+	keys    []key // the first is the middleware's key, the others are passed to Also
 	options []core.Option
 	hook    hook
 }
 
-// A key says where a lock's key comes from.
+// A key is the source of a lock's key.
 type key struct {
-	header string                 // read by the adapter's own Header or Metadata
-	body   bool                   // read by the adapter's own JSONField or Field
+	header string                 // read by the adapter's Header or Metadata
+	body   bool                   // read by the adapter's JSONField or Field
 	limit  int64                  // of the body; 0: the adapter's default
-	user   bool                   // x-second joined with the adapter's own IdempotencyKey
-	from   func() (string, error) // a key function of the user's own
+	user   bool                   // x-second joined with the adapter's IdempotencyKey
+	from   func() (string, error) // a key function of the application
 }
 
 // The keys that most cases use.
@@ -40,12 +40,12 @@ var (
 	byUser   = key{user: true}
 )
 
-// given is a key function of the user's own that always returns the same.
+// given returns a key function of the application that always returns the same.
 func given(text string, err error) key {
 	return key{from: func() (string, error) { return text, err }}
 }
 
-// A hook is the error handler that a lock is given.
+// A hook is an error handler of a lock.
 type hook int
 
 const (
@@ -57,36 +57,36 @@ const (
 // hookText is what ownHook answers.
 const hookText = "refused by the application"
 
-// A frame is what a middleware around the locks sees of a request.
+// A frame is what a middleware around the locks gets.
 type frame interface {
-	// Context is the request's context as the framework has it now.
+	// Context is the request's current context.
 	Context() context.Context
-	// SetContext gives what is inside another one.
+	// SetContext replaces the request's context for the inner handlers.
 	SetContext(ctx context.Context)
-	// Next runs what is inside.
+	// Next calls the inner handlers.
 	Next()
 }
 
-// A call is what a handler sees of a request, and how it answers.
+// A call is what a handler gets, and how it answers.
 type call interface {
 	Context() context.Context
-	// Lease is the adapter's own FromContext.
+	// Lease is the adapter's FromContext.
 	Lease() (*core.Lease, bool)
-	// Body is the text that the request carries.
+	// Body is the text in the request.
 	Body() (string, error)
-	// Reply is a success with a text.
+	// Reply answers with a success and a text.
 	Reply(text string)
-	// Refuse is the handler's own conflict, given the way the framework's
-	// handlers give an error.
+	// Refuse answers with a conflict of the handler, in the way in which handlers of the
+	// framework return errors.
 	Refuse(text string)
 	// Send sends a piece of the answer at once.
 	Send(piece string) error
-	// Hijack takes the connection over and answers on it with a text.
+	// Hijack takes over the connection and answers with a text.
 	Hijack(text string) error
 }
 
-// An adapter has the parts of one adapter that routes are made of: its key
-// functions on its type of request R, and its options O.
+// An adapter holds what one adapter offers for routes: key functions for its type of request
+// R, and its options O.
 type adapter[R, O any] struct {
 	header      func(name string) core.KeyFunc[R]
 	idempotency func() core.KeyFunc[R]
@@ -95,7 +95,7 @@ type adapter[R, O any] struct {
 	hook        func(hook) O
 }
 
-// key makes a key function of the adapter.
+// key returns a key function of the adapter.
 func (a adapter[R, O]) key(k key) core.KeyFunc[R] {
 	switch {
 	case k.from != nil:
@@ -109,7 +109,7 @@ func (a adapter[R, O]) key(k key) core.KeyFunc[R] {
 	}
 }
 
-// options makes the one list of core's options and the adapter's own.
+// options returns one list of core's options and the adapter's own.
 func (a adapter[R, O]) options(l lock) []O {
 	var options []O
 	for _, option := range l.options {

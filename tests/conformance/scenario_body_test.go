@@ -11,19 +11,19 @@ import (
 	"github.com/reqlock/reqlock/core"
 )
 
-// bodyScenarios are about the body that is read for the fingerprint.
+// bodyScenarios test the body that is read for the fingerprint.
 func bodyScenarios() []testCase {
 	return []testCase{
 		{"the handler reads the whole body", everywhere, handlerReadsBody},
-		{"the longest body, and one byte more", everywhere, func(e *env) { longestBody(e, false) }},
-		{"the longest body, and one byte more, without a Content-Length", everywhere, func(e *env) { longestBody(e, true) }},
-		{"a body that breaks off leaves nothing begun", everywhere, bodyBreaksOff},
+		{"the longest body, and one byte more", everywhere, func(e *environment) { longestBody(e, false) }},
+		{"the longest body, and one byte more, without a Content-Length", everywhere, func(e *environment) { longestBody(e, true) }},
+		{"an incomplete body begins no attempt", everywhere, bodyBreaksOff},
 	}
 }
 
-func handlerReadsBody(e *env) {
+func handlerReadsBody(e *environment) {
 	long := strings.Repeat("body ", 20000)
-	s := e.shop(endpoint{handler: func(t turn) {
+	s := e.serveEndpoint(endpoint{handler: func(t invocation) {
 		body, err := io.ReadAll(t.r.Body)
 		if string(body) != long || err != nil {
 			e.Errorf("the handler reads %d bytes, %v", len(body), err)
@@ -37,23 +37,23 @@ func handlerReadsBody(e *env) {
 		t.WriteHeader(http.StatusCreated)
 	}})
 	for _, chunked := range []bool{false, true} {
-		request := sent{keys: []string{fmt.Sprint(chunked)}, body: long, chunked: chunked}
+		request := httpRequest{keys: []string{fmt.Sprint(chunked)}, body: long, chunked: chunked}
 		s.replays(s.runsWith(http.StatusCreated, request), request)
 	}
 }
 
-// After a refusal the key is free for a request that is short enough.
-func longestBody(e *env, chunked bool) {
+// After the refusal the key is free for a shorter request.
+func longestBody(e *environment, chunked bool) {
 	const limit = 3000
-	s := e.shop(endpoint{own: ownOptions{maxBody: limit}})
-	request := sent{keys: []string{"longest"}, body: strings.Repeat("b", limit+1), chunked: chunked}
+	s := e.serveEndpoint(endpoint{own: ownOptions{maxBody: limit}})
+	request := httpRequest{keys: []string{"longest"}, body: strings.Repeat("b", limit+1), chunked: chunked}
 	s.refuses(core.ErrBodyTooLarge, request)
 	request.body = request.body[1:]
 	s.replays(s.runsWith(http.StatusCreated, request), request)
 }
 
-func bodyBreaksOff(e *env) {
-	s := e.shop(endpoint{})
+func bodyBreaksOff(e *environment) {
+	s := e.serveEndpoint(endpoint{})
 	for _, start := range []string{"Content-Length: 9\r\n\r\nbody", "Transfer-Encoding: chunked\r\n\r\n9\r\nbody"} {
 		var dialer net.Dialer
 		conn, err := dialer.DialContext(e.Context(), "tcp", s.Listener.Addr().String())

@@ -16,33 +16,32 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 )
 
-// endingScenarios are about handlers that do not return as they should, and
-// clients that do not stay.
+// endingScenarios test handlers that do not return in the normal way, and clients that
+// disconnect.
 func endingScenarios() []testCase {
 	return []testCase{
 		{"a panic, inside the framework's recovery", everywhere, panics},
 		{"http.ErrAbortHandler in an attempt", everywhere, abortHandler},
-		{"a reverse proxy whose service breaks off", everywhere, proxiedAnswerBreaks},
+		{"a reverse proxy whose service ends the answer early", everywhere, proxiedAnswerBreaks},
 		{"Goexit of the handler", everywhere, exits},
 		{"a write after the handler has returned", everywhere, lateWrite},
-		{"the client goes, and the handler answers", everywhere, clientGoes},
-		{"the client goes, and the handler answers nothing", everywhere, clientGoesSilently},
+		{"the client disconnects, and the handler answers", everywhere, clientGoes},
+		{"the client disconnects, and the handler does not answer", everywhere, clientGoesSilently},
 		{"a timeout around the endpoint", everywhere, timeoutAround},
 		{"the answer is stored before its first byte is sent", everywhere, storedFirst},
 	}
 }
 
-// A breaking is a handler that writes and decides something before it breaks, and
-// whether that leaves the outcome unknown.
-type breaking struct {
+// A failure is what a handler writes and decides before it fails, and whether that leaves the
+// outcome unknown.
+type failure struct {
 	status   int // written before; 0: nothing
 	decision core.Decision
 	unknown  bool
 }
 
-// breakings are what the name of a request makes its handler do. The name is its
-// key too.
-var breakings = map[string]breaking{
+// failures are the failures of a handler by the name of a request, which is also the key.
+var failures = map[string]failure{
 	"nothing":              {},
 	"nothing, Uncertain":   {decision: core.Uncertain, unknown: true},
 	"nothing, StoreAnswer": {decision: core.StoreAnswer, unknown: true},
@@ -57,7 +56,7 @@ var breakings = map[string]breaking{
 }
 
 // do writes and decides.
-func (b breaking) do(t turn) {
+func (b failure) do(t invocation) {
 	t.attempt.Decide(b.decision)
 	t.Header().Set("Location", "/payments/1")
 	if b.status != 0 {
@@ -66,88 +65,88 @@ func (b breaking) do(t turn) {
 	}
 }
 
-// named is a request of which name is the key, quoted, and a header. It has a
-// connection of its own: if one that was used before breaks, net/http's client
-// sends a request with an Idempotency-Key again by itself.
-func named(name string) sent {
-	return sent{keys: []string{`"` + name + `"`}, header: http.Header{"X-Name": {name}, "Connection": {"close"}}}
+// named returns a request with the name as its quoted key and in a header. The request has its
+// own connection: net/http's client resends a request with an Idempotency-Key if a reused
+// connection breaks.
+func named(name string) httpRequest {
+	return httpRequest{keys: []string{`"` + name + `"`}, header: http.Header{"X-Name": {name}, "Connection": {"close"}}}
 }
 
-// afterBreaking sends a copy of a request whose handler has broken.
-func (s *shop) afterBreaking(name string) {
+// afterFailure sends a copy of a request whose handler has failed.
+func (s *service) afterFailure(name string) {
 	s.Helper()
-	if breakings[name].unknown {
+	if failures[name].unknown {
 		s.refuses(core.ErrInterrupted, named(name))
 		return
 	}
 	s.replays(s.runsWith(http.StatusCreated, named(name)), named(name))
 }
 
-// breaks serves a handler that breaks for the first request of each name.
-func (e *env) breaks(recovers bool, end func()) *shop {
+// failsOnce serves a handler that fails for the first request of each name.
+func (e *environment) failsOnce(recovers bool, end func()) *service {
 	e.Helper()
 	var broken sync.Map
-	return e.shop(endpoint{recovers: recovers, handler: func(t turn) {
+	return e.serveEndpoint(endpoint{recovers: recovers, handler: func(t invocation) {
 		name := t.r.Header.Get("X-Name")
 		if _, again := broken.LoadOrStore(name, true); !again {
-			breakings[name].do(t)
+			failures[name].do(t)
 			end()
 		}
 		t.WriteHeader(http.StatusCreated)
 	}})
 }
 
-// What the handler has answered before is dropped, with its headers, and the
-// recovery answers.
-func panics(e *env) {
-	s := e.breaks(true, func() { panic("crash") })
-	for name := range breakings {
+// The answer that the handler wrote before is dropped, with its headers, and the recovery
+// answers.
+func panics(e *environment) {
+	s := e.failsOnce(true, func() { panic("crash") })
+	for name := range failures {
 		crashed := s.runsWith(http.StatusInternalServerError, named(name))
 		if crashed.header.Get("Location") != "" || crashed.body == "paid" {
 			e.Errorf("%s: the answer after the panic is %+v", name, crashed)
 		}
-		s.afterBreaking(name)
+		s.afterFailure(name)
 	}
 }
 
-func abortHandler(e *env) {
-	s := e.breaks(false, func() { panic(http.ErrAbortHandler) })
-	for name := range breakings {
+func abortHandler(e *environment) {
+	s := e.failsOnce(false, func() { panic(http.ErrAbortHandler) })
+	for name := range failures {
 		if answer := s.do(e.Context(), named(name)); answer.err == nil {
 			e.Errorf("%s: an answer of a handler that aborted: %+v", name, answer)
 		}
-		s.afterBreaking(name)
+		s.afterFailure(name)
 	}
 }
 
-func exits(e *env) {
-	leave := make(chan context.CancelFunc, 1)
-	s := e.breaks(false, func() {
-		(<-leave)() // net/http leaves the connection open
+func exits(e *environment) {
+	cancels := make(chan context.CancelFunc, 1)
+	s := e.failsOnce(false, func() {
+		(<-cancels)() // net/http leaves the connection open
 		runtime.Goexit()
 	})
-	for name := range breakings {
+	for name := range failures {
 		e.events.forget()
 		ctx, cancel := context.WithCancel(e.Context())
-		leave <- cancel
+		cancels <- cancel
 		if answer := s.do(ctx, named(name)); answer.err == nil {
 			e.Errorf("%s: an answer of a handler that gave none: %+v", name, answer)
 		}
 		e.events.await(e.T, core.Released, 1)
-		s.afterBreaking(name)
+		s.afterFailure(name)
 	}
 }
 
-// The service has charged and broken its answer off. The proxy panics then.
-func proxiedAnswerBreaks(e *env) {
-	service := startHTTP(e.T, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+// The service charges and ends its answer early. Then the reverse proxy panics.
+func proxiedAnswerBreaks(e *environment) {
+	grpcService := startHTTP(e.T, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "100")
 		w.WriteHeader(http.StatusCreated)
 		_, _ = io.WriteString(w, "paid")
 		_ = http.NewResponseController(w).Flush()
 		panic(http.ErrAbortHandler)
 	}))
-	to, err := url.Parse(service.URL)
+	to, err := url.Parse(grpcService.URL)
 	if err != nil {
 		e.Fatal(err)
 	}
@@ -156,9 +155,9 @@ func proxiedAnswerBreaks(e *env) {
 		Transport: &http.Transport{DisableKeepAlives: true},
 		ErrorLog:  log.New(io.Discard, "", 0),
 	}
-	s := e.shop(endpoint{handler: func(t turn) { proxy.ServeHTTP(t.ResponseWriter, t.r) }})
+	s := e.serveEndpoint(endpoint{handler: func(t invocation) { proxy.ServeHTTP(t.ResponseWriter, t.r) }})
 	if answer := s.do(e.Context(), payment("proxied")); answer.err == nil {
-		e.Errorf("an answer of a service that broke off: %+v", answer)
+		e.Errorf("an answer of a service that ended its answer early: %+v", answer)
 	}
 	s.refuses(core.ErrInterrupted, payment("proxied"))
 	if n := s.runs.Load(); n != 1 {
@@ -166,21 +165,21 @@ func proxiedAnswerBreaks(e *env) {
 	}
 }
 
-func lateWrite(e *env) {
+func lateWrite(e *environment) {
 	late := make(chan error, 1)
-	goOn := make(chan struct{})
-	s := e.shop(endpoint{handler: func(t turn) {
+	proceed := make(chan struct{})
+	s := e.serveEndpoint(endpoint{handler: func(t invocation) {
 		_, _ = io.WriteString(t, "paid")
 		w := innermost(t.ResponseWriter)
 		go func() {
-			<-goOn
+			<-proceed
 			_, err := w.Write([]byte("late"))
 			late <- err
 		}()
 	}})
 	first := s.runsWith(http.StatusOK, payment("late"))
-	close(goOn)
-	if err := await(e.T, "the late write", late); err == nil {
+	close(proceed)
+	if err := receive(e.T, "the late write", late); err == nil {
 		e.Error("a write after the handler has returned is no error")
 	}
 	if s.replays(first, payment("late")); first.body != "paid" {
@@ -188,20 +187,20 @@ func lateWrite(e *env) {
 	}
 }
 
-// Whoever has answered has done what was to be done.
-func clientGoes(e *env) { clientLeaves(e, true) }
+// An answer is stored although its client has disconnected.
+func clientGoes(e *environment) { clientLeaves(e, true) }
 
-// A handler that leaves silently because its context has ended has not said
-// whether it has done anything: silence is no success then.
-func clientGoesSilently(e *env) { clientLeaves(e, false) }
+// A handler that returns without an answer after its context has ended may or may not have had
+// its effect. So the outcome is unknown.
+func clientGoesSilently(e *environment) { clientLeaves(e, false) }
 
-func clientLeaves(e *env, answers bool) {
-	ctx, leave := context.WithCancel(e.Context())
-	defer leave()
+func clientLeaves(e *environment, answers bool) {
+	ctx, cancel := context.WithCancel(e.Context())
+	defer cancel()
 	gone := make(chan error, 1)
-	s := e.shop(endpoint{handler: func(t turn) {
-		leave()
-		await(e.T, "the context ends", t.r.Context().Done())
+	s := e.serveEndpoint(endpoint{handler: func(t invocation) {
+		cancel()
+		receive(e.T, "the context ends", t.r.Context().Done())
 		gone <- t.r.Context().Err()
 		if answers {
 			t.WriteHeader(http.StatusCreated)
@@ -209,9 +208,9 @@ func clientLeaves(e *env, answers bool) {
 		}
 	}})
 	if answer := s.do(ctx, payment("left")); answer.err == nil {
-		e.Errorf("an answer for a client that has gone: %+v", answer)
+		e.Errorf("an answer for a client that has disconnected: %+v", answer)
 	}
-	if err := await(e.T, "the handler knows", gone); !errors.Is(err, context.Canceled) {
+	if err := receive(e.T, "the handler receives the end of its context", gone); !errors.Is(err, context.Canceled) {
 		e.Errorf("the handler's context: %v", err)
 	}
 	if !answers {
@@ -220,20 +219,19 @@ func clientLeaves(e *env, answers bool) {
 		return
 	}
 	e.events.await(e.T, core.Committed, 1)
-	s.replays(got{status: http.StatusCreated, body: "paid", header: http.Header{
+	s.replays(httpAnswer{status: http.StatusCreated, body: "paid", header: http.Header{
 		"Content-Type": {"text/plain; charset=utf-8"},
 	}}, payment("left"))
 }
 
-// The client has its 503, and the request is done. http.TimeoutHandler answers as
-// well when the request's context ends, which here is when the handler is known to
-// run.
-func timeoutAround(e *env) {
+// The client gets the 503 of http.TimeoutHandler, and the request completes. http.TimeoutHandler
+// also answers when the request's context ends, which here happens once the handler runs.
+func timeoutAround(e *environment) {
 	var timeOut context.CancelFunc
-	goOn := make(chan struct{})
-	s := e.shop(endpoint{handler: func(t turn) {
+	proceed := make(chan struct{})
+	s := e.serveEndpoint(endpoint{handler: func(t invocation) {
 		timeOut()
-		await(e.T, "the timeout is over", goOn)
+		receive(e.T, "the timeout is over", proceed)
 		t.WriteHeader(http.StatusCreated)
 	}})
 	endless := s.Config.Handler
@@ -244,35 +242,34 @@ func timeoutAround(e *env) {
 		http.TimeoutHandler(endless, time.Minute, "too slow").ServeHTTP(w, r.WithContext(ctx))
 	})
 	s.runsWith(http.StatusServiceUnavailable, payment("timeout"))
-	close(goOn)
+	close(proceed)
 	e.events.await(e.T, core.Committed, 1)
 	s.Config.Handler = endless
-	s.replays(got{status: http.StatusCreated, header: http.Header{}}, payment("timeout"))
+	s.replays(httpAnswer{status: http.StatusCreated, header: http.Header{}}, payment("timeout"))
 }
 
-// A watched writer looks at Redis when the status is about to be sent.
-type watched struct {
+// A watchedWriter calls a function before the status is sent.
+type watchedWriter struct {
 	http.ResponseWriter
-	look func()
+	onStatus func()
 }
 
-func (w watched) WriteHeader(status int) {
-	w.look()
+func (w watchedWriter) WriteHeader(status int) {
+	w.onStatus()
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// The commit is held up for a while, in which nothing may be sent, even to a
-// client that has gone.
-func storedFirst(e *env) {
+// The commit is delayed. Meanwhile nothing may be sent, even to a client that has disconnected.
+func storedFirst(e *environment) {
 	states := make(chan string, 2)
-	ctx, leave := context.WithCancel(e.Context())
-	defer leave()
-	s := e.shop(endpoint{handler: func(t turn) {
-		leave()
-		await(e.T, "the client has gone", t.r.Context().Done())
+	ctx, cancel := context.WithCancel(e.Context())
+	defer cancel()
+	s := e.serveEndpoint(endpoint{handler: func(t invocation) {
+		cancel()
+		receive(e.T, "the client has gone", t.r.Context().Done())
 		release, seen := e.proxy.HoldCommand(redistest.Named("evalsha"))
 		go func() {
-			await(e.T, "the commit is sent", seen)
+			receive(e.T, "the commit is sent", seen)
 			time.Sleep(50 * time.Millisecond)
 			release()
 		}()
@@ -280,15 +277,15 @@ func storedFirst(e *env) {
 	}})
 	inner := s.Config.Handler
 	s.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		inner.ServeHTTP(watched{w, func() {
+		inner.ServeHTTP(watchedWriter{w, func() {
 			for _, name := range e.names(e.Context(), ":r") {
 				states <- e.rdb.HGet(e.Context(), name, "s").Val()
 			}
 		}}, r)
 	})
 	s.do(ctx, payment("stored"))
-	if state := await(e.T, "the answer is sent", states); state != "D" {
+	if state := receive(e.T, "the answer is sent", states); state != "D" {
 		e.Errorf("when the answer was sent, its record was %q", state)
 	}
-	s.replays(got{status: http.StatusCreated, header: http.Header{}}, payment("stored"))
+	s.replays(httpAnswer{status: http.StatusCreated, header: http.Header{}}, payment("stored"))
 }

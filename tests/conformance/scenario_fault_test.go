@@ -9,29 +9,29 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 )
 
-// faultScenarios are about a Redis that cannot be asked, or is not told.
+// faultScenarios make Redis unavailable, or lose data or replies.
 func faultScenarios() []testCase {
 	return []testCase{
-		{"Redis is down before the request", everywhere, downBefore},
-		{"Redis goes down while the handler runs", everywhere, downMeanwhile},
-		{"the record vanishes while the handler runs", everywhere, recordVanishes},
+		{"Redis is unavailable before the request", everywhere, downBefore},
+		{"Redis becomes unavailable while the handler runs", everywhere, downMeanwhile},
+		{"the record is deleted while the handler runs", everywhere, recordVanishes},
 		{"the reply to the commit is lost", everywhere, replyLost},
 	}
 }
 
-func downBefore(e *env) {
-	s := e.shop(endpoint{})
+func downBefore(e *environment) {
+	s := e.serveEndpoint(endpoint{})
 	e.proxy.Refuse(true)
 	s.refuses(&core.Error{Kind: core.ErrUnavailable, RetryAfter: time.Second}, payment("down"))
 	e.proxy.Refuse(false)
 	s.replays(s.runsWith(http.StatusCreated, payment("down")), payment("down"))
 }
 
-// The client gets the answer; copies are told that nobody knows.
-func downMeanwhile(e *env) {
-	s := e.shop(endpoint{
+// The client gets the answer. Copies are answered with outcome_unknown.
+func downMeanwhile(e *environment) {
+	s := e.serveEndpoint(endpoint{
 		options: []core.Option{core.WithTTL(shortLease), core.WithWait(patience)},
-		handler: func(t turn) {
+		handler: func(t invocation) {
 			e.proxy.Refuse(true)
 			t.WriteHeader(http.StatusCreated)
 			_, _ = t.Write([]byte("paid"))
@@ -52,8 +52,8 @@ func downMeanwhile(e *env) {
 	s.refuses(core.ErrInterrupted, payment("down"))
 }
 
-func recordVanishes(e *env) {
-	s := e.shop(endpoint{handler: func(t turn) {
+func recordVanishes(e *environment) {
+	s := e.serveEndpoint(endpoint{handler: func(t invocation) {
 		e.forget()
 		t.WriteHeader(http.StatusCreated)
 	}})
@@ -61,25 +61,25 @@ func recordVanishes(e *env) {
 	e.events.await(e.T, core.Restored, 1)
 }
 
-// forget deletes all that belongs to the case, as the loss of a server does.
-func (e *env) forget() {
+// forget deletes all keys of the case, as the loss of a server does.
+func (e *environment) forget() {
 	e.Helper()
 	names := e.names(e.Context(), "")
 	if len(names) == 0 {
 		e.Error("there is nothing to delete")
 	}
-	for _, name := range names { // one by one: they need not share a slot
+	for _, name := range names { // one by one, because they may be in different slots
 		if err := e.rdb.Del(e.Context(), name).Err(); err != nil {
 			e.Errorf("DEL: %v", err)
 		}
 	}
 }
 
-// The commit is sent again, and was made once.
-func replyLost(e *env) {
+// The commit is resent, and takes effect once.
+func replyLost(e *environment) {
 	var lost <-chan struct{}
-	knows := false // the master of the key its scripts, of which the first commit tells it
-	s := e.shop(endpoint{handler: func(t turn) {
+	knows := false // the master of the key has loaded the scripts, after the first commit
+	s := e.serveEndpoint(endpoint{handler: func(t invocation) {
 		if knows {
 			lost = e.proxy.DropReply(redistest.Named("evalsha"), redistest.CloseConn)
 		}
@@ -90,6 +90,6 @@ func replyLost(e *env) {
 	e.forget()
 	knows = true
 	first := s.runsWith(http.StatusCreated, payment("reply"))
-	await(e.T, "a reply was lost", lost)
+	receive(e.T, "a reply was lost", lost)
 	s.replays(first, payment("reply"))
 }

@@ -12,32 +12,32 @@ import (
 	"github.com/reqlock/reqlock/core"
 )
 
-// fingerprintScenarios are about keys that come again with another request.
+// fingerprintScenarios send another request with the same key.
 func fingerprintScenarios() []testCase {
 	return []testCase{
 		{"another body, query or path with the same key", everywhere, mismatches},
 		{"an empty body", everywhere, emptyBody},
 		{"another body while the first request runs", everywhere, mismatchMeanwhile},
-		{"fields that do not count, by a fingerprint of the application", everywhere, ownFingerprint},
-		{"a fingerprint that cannot be had", everywhere, noOwnFingerprint},
+		{"fields that the application's fingerprint ignores", everywhere, ownFingerprint},
+		{"a fingerprint function that fails", everywhere, noOwnFingerprint},
 		{"no fingerprint", everywhere, noFingerprint},
-		{"a form that is sent again with another boundary", everywhere, otherBoundary},
+		{"a form that is resent with another boundary", everywhere, otherBoundary},
 		{"another media type, and another charset", everywhere, otherMediaType},
 		{"a body that was read outside, with an encoding", everywhere, encodedBodyGone},
 	}
 }
 
-func mismatches(e *env) {
-	s := e.shop(endpoint{})
+func mismatches(e *environment) {
+	s := e.serveEndpoint(endpoint{})
 	request := payment("mismatch")
 	request.path = paymentsPath + "?currency=EUR"
 	first := s.runsWith(http.StatusCreated, request)
-	for _, change := range []func(*sent){
-		func(r *sent) { r.body = `{"amount":8}` },
-		func(r *sent) { r.body = "" },
-		func(r *sent) { r.path = paymentsPath },
-		func(r *sent) { r.path = paymentsPath + "?currency=USD" },
-		func(r *sent) { r.path = paymentsPath + "?currency=EUR&" },
+	for _, change := range []func(*httpRequest){
+		func(r *httpRequest) { r.body = `{"amount":8}` },
+		func(r *httpRequest) { r.body = "" },
+		func(r *httpRequest) { r.path = paymentsPath },
+		func(r *httpRequest) { r.path = paymentsPath + "?currency=USD" },
+		func(r *httpRequest) { r.path = paymentsPath + "?currency=EUR&" },
 	} {
 		other := request
 		change(&other)
@@ -47,8 +47,8 @@ func mismatches(e *env) {
 	s.replays(first, request)
 }
 
-func emptyBody(e *env) {
-	s := e.shop(endpoint{})
+func emptyBody(e *environment) {
+	s := e.serveEndpoint(endpoint{})
 	empty := payment("empty")
 	empty.body = ""
 	first := s.runsWith(http.StatusCreated, empty)
@@ -56,10 +56,10 @@ func emptyBody(e *env) {
 	s.refuses(core.ErrMismatch, payment("empty"))
 }
 
-// The one that runs is not disturbed.
-func mismatchMeanwhile(e *env) {
-	var s *shop
-	s = e.shop(endpoint{handler: func(t turn) {
+// The running request is not disturbed.
+func mismatchMeanwhile(e *environment) {
+	var s *service
+	s = e.serveEndpoint(endpoint{handler: func(t invocation) {
 		other := payment("meanwhile")
 		other.body = "other"
 		if answer := s.do(e.Context(), other); answer.status != http.StatusUnprocessableEntity {
@@ -70,7 +70,7 @@ func mismatchMeanwhile(e *env) {
 	s.replays(s.runsWith(http.StatusCreated, payment("meanwhile")), payment("meanwhile"))
 }
 
-// amountOf is a fingerprint of the one field that counts.
+// amountOf returns a fingerprint of one field.
 func amountOf(r *http.Request) ([]byte, error) {
 	var body struct {
 		Amount *int
@@ -85,8 +85,8 @@ func amountOf(r *http.Request) ([]byte, error) {
 	return fmt.Append(nil, *body.Amount), nil
 }
 
-func ownFingerprint(e *env) {
-	s := e.shop(endpoint{own: ownOptions{fingerprint: amountOf}})
+func ownFingerprint(e *environment) {
+	s := e.serveEndpoint(endpoint{own: ownOptions{fingerprint: amountOf}})
 	request := payment("own")
 	first := s.runsWith(http.StatusCreated, request)
 	request.body = `{"at":"noon", "amount":7}`
@@ -95,9 +95,9 @@ func ownFingerprint(e *env) {
 	s.refuses(core.ErrMismatch, request)
 }
 
-// It refuses a request as a key function does.
-func noOwnFingerprint(e *env) {
-	s := e.shop(endpoint{own: ownOptions{fingerprint: func(r *http.Request) ([]byte, error) {
+// A fingerprint function refuses a request in the same way as a key function.
+func noOwnFingerprint(e *environment) {
+	s := e.serveEndpoint(endpoint{own: ownOptions{fingerprint: func(r *http.Request) ([]byte, error) {
 		switch r.Header.Get("X-Fault") {
 		case "own":
 			return nil, forbidden{}
@@ -124,17 +124,17 @@ func noOwnFingerprint(e *env) {
 	s.runsWith(http.StatusCreated, request)
 }
 
-func noFingerprint(e *env) {
-	s := e.shop(endpoint{own: ownOptions{noFingerprint: true, maxBody: 1}})
+func noFingerprint(e *environment) {
+	s := e.serveEndpoint(endpoint{own: ownOptions{noFingerprint: true, maxBody: 1}})
 	first := s.runsWith(http.StatusCreated, payment("none"))
 	other := payment("none")
 	other.body, other.path = "another", paymentsPath+"?another"
 	s.replays(first, other)
 }
 
-// A client that makes its form again sends another boundary, and other bytes.
-func otherBoundary(e *env) {
-	form := func(amount, file, content string) sent {
+// A client that encodes its form again sends another boundary, and other bytes.
+func otherBoundary(e *environment) {
+	form := func(amount, file, content string) httpRequest {
 		var body bytes.Buffer
 		w := multipart.NewWriter(&body)
 		_ = w.WriteField("amount", amount)
@@ -146,7 +146,7 @@ func otherBoundary(e *env) {
 		request.header = http.Header{"Content-Type": {w.FormDataContentType()}}
 		return request
 	}
-	s := e.shop(endpoint{handler: func(t turn) {
+	s := e.serveEndpoint(endpoint{handler: func(t invocation) {
 		file, header, err := t.r.FormFile("receipt")
 		if err != nil {
 			e.Errorf("the handler finds no file: %v", err)
@@ -162,20 +162,20 @@ func otherBoundary(e *env) {
 		e.Errorf("the handler reads %q, not %q", first.body, want)
 	}
 	s.replays(first, form("7", "r.txt", "paid"))
-	for _, other := range []sent{form("8", "r.txt", "paid"), form("7", "s.txt", "paid"), form("7", "r.txt", "open")} {
+	for _, other := range []httpRequest{form("8", "r.txt", "paid"), form("7", "s.txt", "paid"), form("7", "r.txt", "open")} {
 		s.refuses(core.ErrMismatch, other)
 	}
 }
 
-// The same bytes are another request as a merge patch than as a JSON patch.
-func otherMediaType(e *env) {
-	patch := func(contentType string) sent {
+// The same bytes differ in meaning between a merge patch and a JSON patch.
+func otherMediaType(e *environment) {
+	patch := func(contentType string) httpRequest {
 		request := payment("patch")
 		request.method, request.body = http.MethodPatch, "[]"
 		request.header = http.Header{"Content-Type": {contentType}}
 		return request
 	}
-	s := e.shop(endpoint{})
+	s := e.serveEndpoint(endpoint{})
 	first := s.runsWith(http.StatusCreated, patch("application/merge-patch+json"))
 	s.replays(first, patch("Application/Merge-Patch+JSON; charset=utf-8"))
 	s.refuses(core.ErrMismatch, patch("application/json-patch+json"))
@@ -183,8 +183,8 @@ func otherMediaType(e *env) {
 }
 
 // Without its body every request would have the same fingerprint.
-func encodedBodyGone(e *env) {
-	s := e.shop(endpoint{outer: func(_ http.ResponseWriter, r *http.Request) bool {
+func encodedBodyGone(e *environment) {
+	s := e.serveEndpoint(endpoint{outer: func(_ http.ResponseWriter, r *http.Request) bool {
 		_, err := io.Copy(io.Discard, r.Body)
 		return err == nil
 	}})

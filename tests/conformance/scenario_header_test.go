@@ -7,22 +7,22 @@ import (
 	"sync/atomic"
 )
 
-// headerScenarios are about which headers of an answer its copies have.
+// headerScenarios test which headers of an answer its copies have.
 func headerScenarios() []testCase {
 	return []testCase{
-		{"the marker, on copies alone", everywhere, marker},
+		{"only copies have the Idempotent-Replayed header", everywhere, marker},
 		{"cookies, and headers of one exchange", everywhere, neverReplayed},
-		{"headers of middlewares outside are those of the copy", everywhere, headersOutside},
+		{"headers of outer middlewares belong to the copy", everywhere, headersOutside},
 		{"several values of a header stay in order", everywhere, severalValues},
-		{"more headers, of the application's choice", everywhere, moreHeaders},
+		{"more headers, by an option of the application", everywhere, moreHeaders},
 		{"headers after the status are not sent", everywhere, lateHeaders},
-		{"early hints go out, and are not replayed", earlyHint, earlyHints},
+		{"early hints are sent, and are not replayed", earlyHint, earlyHints},
 	}
 }
 
-// A handler cannot mark its own answer in a way that lasts.
-func marker(e *env) {
-	s := e.shop(endpoint{handler: func(t turn) {
+// The Idempotent-Replayed header of a handler is not stored.
+func marker(e *environment) {
+	s := e.serveEndpoint(endpoint{handler: func(t invocation) {
 		t.Header().Set("Cache-Control", "max-age=60")
 		t.WriteHeader(http.StatusCreated)
 	}})
@@ -33,8 +33,8 @@ func marker(e *env) {
 	}
 }
 
-func neverReplayed(e *env) {
-	s := e.shop(endpoint{handler: func(t turn) {
+func neverReplayed(e *environment) {
+	s := e.serveEndpoint(endpoint{handler: func(t invocation) {
 		for name, value := range map[string]string{
 			"Set-Cookie": "session=secret", "Date": "Thu, 01 Jan 1970 00:00:00 GMT", "Server-Timing": "db;dur=1",
 			"Traceparent": "00-1-1-01", "X-Request-Id": "first", "X-Ratelimit-Remaining": "7",
@@ -64,11 +64,11 @@ func neverReplayed(e *env) {
 	}
 }
 
-// What is not of the answer alone is that of the copy, also where it could be
-// replayed; what says something of the answer is that of the answer.
-func headersOutside(e *env) {
+// Outer middlewares set some headers for each exchange: the copy has its own, even if they
+// could be replayed. Headers that describe the answer are those of the answer.
+func headersOutside(e *environment) {
 	var requests atomic.Int64
-	s := e.shop(endpoint{
+	s := e.serveEndpoint(endpoint{
 		outer: func(w http.ResponseWriter, _ *http.Request) bool {
 			n := fmt.Sprint(requests.Add(1))
 			w.Header().Set("X-Request-Id", n)
@@ -79,7 +79,7 @@ func headersOutside(e *env) {
 			w.Header().Set("Link", n)
 			return true
 		},
-		handler: func(t turn) {
+		handler: func(t invocation) {
 			t.Header().Set("Etag", "the handler's")
 			t.Header().Add("Link", "the handler's")
 			t.WriteHeader(http.StatusCreated)
@@ -97,8 +97,8 @@ func headersOutside(e *env) {
 	}
 }
 
-func severalValues(e *env) {
-	s := e.shop(endpoint{handler: func(t turn) {
+func severalValues(e *environment) {
+	s := e.serveEndpoint(endpoint{handler: func(t invocation) {
 		t.Header()["Link"] = []string{"</b>", "</a>", "</b>", ""}
 		t.WriteHeader(http.StatusCreated)
 	}})
@@ -108,10 +108,10 @@ func severalValues(e *env) {
 	}
 }
 
-func moreHeaders(e *env) {
-	s := e.shop(endpoint{
+func moreHeaders(e *environment) {
+	s := e.serveEndpoint(endpoint{
 		own: ownOptions{replayed: []string{"x-payment", "Cache-Control"}},
-		handler: func(t turn) {
+		handler: func(t invocation) {
 			t.Header().Set("X-Payment", "7")
 			t.Header().Set("X-Other", "7")
 			t.Header().Set("Cache-Control", "private")
@@ -125,8 +125,8 @@ func moreHeaders(e *env) {
 	}
 }
 
-func lateHeaders(e *env) {
-	s := e.shop(endpoint{handler: func(t turn) {
+func lateHeaders(e *environment) {
+	s := e.serveEndpoint(endpoint{handler: func(t invocation) {
 		t.Header().Set("Etag", "1")
 		t.WriteHeader(http.StatusCreated)
 		_, _ = t.Write([]byte("paid"))
@@ -139,10 +139,10 @@ func lateHeaders(e *env) {
 	}
 }
 
-// c.Response() of Echo takes them for the answer, so the handler goes by what it
-// wraps.
-func earlyHints(e *env) {
-	s := e.shop(endpoint{handler: func(t turn) {
+// c.Response() of Echo treats a 1xx status as the answer, so the handler uses the wrapped
+// writer.
+func earlyHints(e *environment) {
+	s := e.serveEndpoint(endpoint{handler: func(t invocation) {
 		t.Header().Set("Link", "</style.css>; rel=preload")
 		net := innermost(t.ResponseWriter)
 		net.WriteHeader(http.StatusEarlyHints)
@@ -156,7 +156,7 @@ func earlyHints(e *env) {
 	}
 }
 
-// innermost returns the writer that a writer wraps, as far as it tells.
+// innermost returns the innermost writer that can be found by Unwrap.
 func innermost(w http.ResponseWriter) http.ResponseWriter {
 	for {
 		wrapper, wraps := w.(interface{ Unwrap() http.ResponseWriter })

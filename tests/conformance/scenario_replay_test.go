@@ -14,7 +14,7 @@ import (
 	"github.com/reqlock/reqlock/core"
 )
 
-// replayScenarios are about how the answer of a copy is that of the first.
+// replayScenarios test that a copy gets the answer of the first request.
 func replayScenarios() []testCase {
 	return []testCase{
 		{"status, headers and body", everywhere, wholeAnswers},
@@ -24,43 +24,43 @@ func replayScenarios() []testCase {
 	}
 }
 
-// answers are what handlers answer that is replayed as it is.
-var answers = map[string]func(t turn){
-	"nothing at all": func(turn) {},
-	"a body without a status": func(t turn) {
+// answers are answers of handlers that are replayed unchanged.
+var answers = map[string]func(t invocation){
+	"nothing at all": func(invocation) {},
+	"a body without a status": func(t invocation) {
 		_, _ = io.WriteString(t, "<html>paid</html>")
 	},
-	"created": func(t turn) {
+	"created": func(t invocation) {
 		t.Header().Set("Content-Type", "application/json; charset=utf-8")
 		t.Header().Set("Location", "/payments/1")
 		t.Header().Set("Etag", `"1"`)
 		t.WriteHeader(http.StatusCreated)
 		_, _ = t.Write([]byte(`{"id":1}`))
 	},
-	"accepted, without a body": func(t turn) { t.WriteHeader(http.StatusAccepted) },
-	"no content":               func(t turn) { t.WriteHeader(http.StatusNoContent) },
-	"a status by the framework's own means": func(t turn) {
+	"accepted, without a body": func(t invocation) { t.WriteHeader(http.StatusAccepted) },
+	"no content":               func(t invocation) { t.WriteHeader(http.StatusNoContent) },
+	"a status by the framework's own means": func(t invocation) {
 		t.bare(http.StatusResetContent)
 	},
-	"a redirection": func(t turn) { http.Redirect(t, t.r, "/receipts/1", http.StatusSeeOther) },
-	"a refusal":     func(t turn) { http.Error(t, "no funds", http.StatusPaymentRequired) },
-	"a long body in many pieces": func(t turn) {
+	"a redirection": func(t invocation) { http.Redirect(t, t.r, "/receipts/1", http.StatusSeeOther) },
+	"a refusal":     func(t invocation) { http.Error(t, "no funds", http.StatusPaymentRequired) },
+	"a long body in many pieces": func(t invocation) {
 		for i := range 5000 {
 			_, _ = fmt.Fprintln(t, "line", i)
 		}
 	},
-	"a body of any bytes": func(t turn) {
+	"a body of any bytes": func(t invocation) {
 		_, _ = t.Write([]byte("\x00\xff\r\n\r\n0\r\n"))
 	},
-	"a copy": func(t turn) {
+	"a copy": func(t invocation) {
 		_, _ = io.Copy(t, strings.NewReader(strings.Repeat("copy", 3000)))
 	},
 }
 
-func wholeAnswers(e *env) {
-	s := e.shop(endpoint{handler: func(t turn) { answers[t.r.Header.Get("X-Answer")](t) }})
+func wholeAnswers(e *environment) {
+	s := e.serveEndpoint(endpoint{handler: func(t invocation) { answers[t.r.Header.Get("X-Answer")](t) }})
 	for name := range answers {
-		request := sent{keys: []string{`"` + name + `"`}, header: http.Header{"X-Answer": {name}}}
+		request := httpRequest{keys: []string{`"` + name + `"`}, header: http.Header{"X-Answer": {name}}}
 		first := s.do(e.Context(), request)
 		s.replays(first, request)
 		s.replays(first, request)
@@ -70,12 +70,12 @@ func wholeAnswers(e *env) {
 	}
 }
 
-func compressedBody(e *env) {
+func compressedBody(e *environment) {
 	var body bytes.Buffer
 	w := gzip.NewWriter(&body)
 	_, _ = io.WriteString(w, strings.Repeat("paid", 100))
 	_ = w.Close()
-	s := e.shop(endpoint{handler: func(t turn) {
+	s := e.serveEndpoint(endpoint{handler: func(t invocation) {
 		t.Header().Set("Content-Encoding", "gzip")
 		t.Header().Set("Content-Type", "text/plain")
 		_, _ = t.Write(body.Bytes())
@@ -88,13 +88,13 @@ func compressedBody(e *env) {
 	}
 }
 
-// One byte too many, and the request is done all the same.
-func longestAnswer(e *env) {
+// An answer that is one byte too long is not stored, but its request is complete.
+func longestAnswer(e *environment) {
 	const limit = 4096
 	var length int
-	s := e.shop(endpoint{
+	s := e.serveEndpoint(endpoint{
 		options: []core.Option{core.WithMaxRecord(limit)},
-		handler: func(t turn) {
+		handler: func(t invocation) {
 			t.Header().Set("Content-Type", "text/plain")
 			_, _ = t.Write(bytes.Repeat([]byte("b"), length))
 		},
@@ -109,13 +109,13 @@ func longestAnswer(e *env) {
 	s.refuses(core.ErrUnreplayable, payment("longer"))
 }
 
-// Whatever the record has become, the request was done.
-func unreadableRecords(e *env) {
+// Even if its record cannot be read, the request is complete.
+func unreadableRecords(e *environment) {
 	checked := func(record []byte) []byte {
 		sum := crc32.Checksum(record, crc32.MakeTable(crc32.Castagnoli))
 		return binary.BigEndian.AppendUint32(record, sum)
 	}
-	s := e.shop(endpoint{})
+	s := e.serveEndpoint(endpoint{})
 	for name, change := range map[string]func(record []byte) []byte{
 		"cut":       func(record []byte) []byte { return record[:len(record)-1] },
 		"empty":     func([]byte) []byte { return nil },
@@ -125,7 +125,7 @@ func unreadableRecords(e *env) {
 		"newer":     func(record []byte) []byte { record[0] = 2; return checked(record[:len(record)-4]) },
 		"of a call": func(record []byte) []byte { record[1] = 2; return checked(record[:len(record)-4]) },
 	} {
-		request := sent{keys: []string{`"` + name + `"`}}
+		request := httpRequest{keys: []string{`"` + name + `"`}}
 		first := s.runsWith(http.StatusCreated, request)
 		s.replays(first, request)
 		e.changeRecord(change)
@@ -133,9 +133,8 @@ func unreadableRecords(e *env) {
 	}
 }
 
-// changeRecord changes the one answer in Redis that can be read, and makes it
-// one that cannot.
-func (e *env) changeRecord(change func(record []byte) []byte) {
+// changeRecord changes the one stored answer in Redis so that it cannot be read.
+func (e *environment) changeRecord(change func(record []byte) []byte) {
 	e.Helper()
 	const answer, changed = "p", "changed"
 	for _, name := range e.names(e.Context(), ":r") {

@@ -7,25 +7,25 @@ import (
 	"github.com/reqlock/reqlock/core"
 )
 
-// scopeScenarios are about which requests a key is the same for.
+// scopeScenarios test which requests share a key.
 func scopeScenarios() []testCase {
 	return []testCase{
 		{"the same key of another user, on another route, by another method", everywhere, scopes},
-		{"another name of the service, and tenants that have their names", everywhere, hosts},
+		{"another host name of the service, and a host name for each tenant", everywhere, hosts},
 		{"delimiters in users and keys", everywhere, delimiters},
 		{"braces in a key, and nothing of a key in Redis", everywhere, namesInRedis},
-		{"a right that is taken away between the first request and its copy", everywhere, revoked},
+		{"a right that is revoked between the first request and its copy", everywhere, revoked},
 		{"GET, HEAD and OPTIONS run each time", everywhere, safeMethods},
-		{"methods of the application's choice, in any case", everywhere, ownMethods},
+		{"methods by an option of the application, in any case", everywhere, ownMethods},
 	}
 }
 
-func scopes(e *env) {
-	s := e.shop(endpoint{})
-	all := []sent{
+func scopes(e *environment) {
+	s := e.serveEndpoint(endpoint{})
+	all := []httpRequest{
 		{}, {user: "grace"}, {path: refundsPath}, {method: http.MethodPatch}, {user: "grace", path: refundsPath},
 	}
-	var firsts []got
+	var firsts []httpAnswer
 	for i := range all {
 		all[i].keys = []string{"scoped"}
 		firsts = append(firsts, s.runsWith(http.StatusCreated, all[i]))
@@ -35,18 +35,18 @@ func scopes(e *env) {
 	}
 }
 
-// A retry may reach the service by another of its names. Where each tenant has a
-// name, it belongs to the key, without its port.
-func hosts(e *env) {
-	at := func(host string) sent {
+// A retry may reach the service by another host name. If each tenant has a host name, the host
+// belongs to the key, without its port.
+func hosts(e *environment) {
+	at := func(host string) httpRequest {
 		request := payment("hosts")
 		request.host = host
 		return request
 	}
-	s := e.shop(endpoint{})
+	s := e.serveEndpoint(endpoint{})
 	s.replays(s.runsWith(http.StatusCreated, at("a.example")), at("b.example:8443"))
 
-	tenants := e.shop(endpoint{tenants: true})
+	tenants := e.serveEndpoint(endpoint{tenants: true})
 	a := tenants.runsWith(http.StatusCreated, at("a.example"))
 	b := tenants.runsWith(http.StatusCreated, at("b.example"))
 	for _, host := range []string{"a.example", "A.Example", "a.example:443", "a.example.:8443"} {
@@ -56,19 +56,18 @@ func hosts(e *env) {
 	tenants.refuses(core.ErrInvalidKey, at("a.example:80:80"))
 }
 
-func delimiters(e *env) {
-	s := e.shop(endpoint{})
+func delimiters(e *environment) {
+	s := e.serveEndpoint(endpoint{})
 	for _, parts := range [][2]string{{"a", "1:b"}, {"a1", "b"}, {"a", "1b"}, {"a|1", "b"}, {"a", "|1b"}} {
-		s.runsWith(http.StatusCreated, sent{user: parts[0], keys: []string{parts[1]}})
+		s.runsWith(http.StatusCreated, httpRequest{user: parts[0], keys: []string{parts[1]}})
 	}
 }
 
-// What a client chooses cannot reach another slot of a cluster, and is not read
-// by chance.
-func namesInRedis(e *env) {
-	s := e.shop(endpoint{})
+// A client's key cannot select another slot of a cluster, and does not appear in Redis.
+func namesInRedis(e *environment) {
+	s := e.serveEndpoint(endpoint{})
 	for _, key := range []string{"{secret}", "}secret{", "{}secret", "secret*"} {
-		request := sent{user: "{ada}", keys: []string{key}}
+		request := httpRequest{user: "{ada}", keys: []string{key}}
 		s.replays(s.runsWith(http.StatusCreated, request), request)
 	}
 	names := e.names(e.Context(), "")
@@ -82,10 +81,10 @@ func namesInRedis(e *env) {
 	}
 }
 
-// What stands outside refuses a copy as it would any request.
-func revoked(e *env) {
+// An outer middleware refuses a copy as it would refuse any request.
+func revoked(e *environment) {
 	allowed := true
-	s := e.shop(endpoint{outer: func(w http.ResponseWriter, _ *http.Request) bool {
+	s := e.serveEndpoint(endpoint{outer: func(w http.ResponseWriter, _ *http.Request) bool {
 		if !allowed {
 			w.WriteHeader(http.StatusForbidden)
 		}
@@ -94,14 +93,14 @@ func revoked(e *env) {
 	first := s.runsWith(http.StatusCreated, payment("revoked"))
 	allowed = false
 	if answer := s.do(e.Context(), payment("revoked")); answer.status != http.StatusForbidden || answer.body != "" {
-		e.Errorf("the copy of one who may not got %+v", answer)
+		e.Errorf("the copy of a user without the right got %+v", answer)
 	}
 	allowed = true
 	s.replays(first, payment("revoked"))
 }
 
-func safeMethods(e *env) {
-	s := e.shop(endpoint{handler: func(t turn) {
+func safeMethods(e *environment) {
+	s := e.serveEndpoint(endpoint{handler: func(t invocation) {
 		if t.attempt != nil {
 			e.Errorf("a %s is an attempt", t.r.Method)
 		}
@@ -109,18 +108,18 @@ func safeMethods(e *env) {
 	}})
 	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodPut, http.MethodDelete} {
 		for range 2 {
-			s.runsWith(http.StatusOK, sent{method: method, keys: []string{"key"}})
-			s.runsWith(http.StatusOK, sent{method: method})
+			s.runsWith(http.StatusOK, httpRequest{method: method, keys: []string{"key"}})
+			s.runsWith(http.StatusOK, httpRequest{method: method})
 		}
 	}
 }
 
-func ownMethods(e *env) {
-	s := e.shop(endpoint{own: ownOptions{methods: []string{"put", "Delete"}}})
+func ownMethods(e *environment) {
+	s := e.serveEndpoint(endpoint{own: ownOptions{methods: []string{"put", "Delete"}}})
 	for _, method := range []string{http.MethodPut, http.MethodDelete} {
-		request := sent{method: method, keys: []string{"key"}}
+		request := httpRequest{method: method, keys: []string{"key"}}
 		s.replays(s.runsWith(http.StatusCreated, request), request)
-		s.refuses(core.ErrNoKey, sent{method: method})
+		s.refuses(core.ErrNoKey, httpRequest{method: method})
 	}
 	s.runsWith(http.StatusCreated, payment("key"))
 	s.runsWith(http.StatusCreated, payment("key"))

@@ -7,40 +7,40 @@ import (
 	"github.com/reqlock/reqlock/core"
 )
 
-// statusScenarios are about which answers are kept.
+// statusScenarios test which answers are stored.
 func statusScenarios() []testCase {
 	return []testCase{
-		{"2xx, 3xx and most of 4xx are kept", everywhere, keptStatuses},
+		{"2xx, 3xx and most of 4xx are stored", everywhere, keptStatuses},
 		{"5xx, and refusals that can change, free the key", everywhere, freeingStatuses},
-		{"statuses of the application's choice", everywhere, ownStatuses},
+		{"statuses by an option of the application", everywhere, ownStatuses},
 		{"an error in the framework's own way", everywhere, ownErrors},
-		{"a status alone, in the framework's own way", everywhere, bareStatus},
+		{"a status without a body, in the framework's own way", everywhere, bareStatus},
 		{"the handler decides: store", everywhere, decideStore},
 		{"the handler decides: drop", everywhere, decideDrop},
 		{"the handler decides: uncertain", everywhere, decideUncertain},
 	}
 }
 
-// answering is an endpoint whose handler answers with a status.
+// answering returns an endpoint whose handler answers with a status.
 func answering(status *int) endpoint {
-	return endpoint{handler: func(t turn) {
+	return endpoint{handler: func(t invocation) {
 		t.WriteHeader(*status)
 		_, _ = t.Write([]byte("answered"))
 	}}
 }
 
-func keptStatuses(e *env) {
+func keptStatuses(e *environment) {
 	var status int
-	s := e.shop(answering(&status))
+	s := e.serveEndpoint(answering(&status))
 	for _, status = range []int{200, 201, 202, 299, 301, 303, 307, 400, 402, 404, 405, 410, 412, 413, 422, 428, 451} {
 		request := payment(strconv.Itoa(status))
 		s.replays(s.runsWith(status, request), request)
 	}
 }
 
-func freeingStatuses(e *env) {
+func freeingStatuses(e *environment) {
 	var status int
-	s := e.shop(answering(&status))
+	s := e.serveEndpoint(answering(&status))
 	for _, status = range []int{401, 403, 408, 409, 423, 425, 429, 499, 500, 501, 502, 503, 504, 599} {
 		s.runsWith(status, payment("free"))
 	}
@@ -48,29 +48,29 @@ func freeingStatuses(e *env) {
 	s.replays(s.runsWith(status, payment("free")), payment("free"))
 }
 
-func ownStatuses(e *env) {
+func ownStatuses(e *environment) {
 	var status int
 	point := answering(&status)
 	point.own.stored = func(status int) bool { return status == http.StatusTeapot || status/100 == 5 }
-	s := e.shop(point)
+	s := e.serveEndpoint(point)
 	status = http.StatusCreated
 	s.runsWith(status, payment("own"))
 	status = http.StatusServiceUnavailable
 	s.replays(s.runsWith(status, payment("own")), payment("own"))
 }
 
-// What the framework makes of an error is kept by its status, as any answer.
-func ownErrors(e *env) {
+// The answer that the framework makes of an error is stored by its status, as any answer.
+func ownErrors(e *environment) {
 	status := http.StatusBadGateway
-	s := e.shop(endpoint{handler: func(t turn) { t.fail(status) }})
+	s := e.serveEndpoint(endpoint{handler: func(t invocation) { t.fail(status) }})
 	s.runsWith(status, payment("error"))
 	status = http.StatusUnprocessableEntity
 	s.replays(s.runsWith(status, payment("error")), payment("error"))
 }
 
-func bareStatus(e *env) {
+func bareStatus(e *environment) {
 	status := http.StatusServiceUnavailable
-	s := e.shop(endpoint{handler: func(t turn) {
+	s := e.serveEndpoint(endpoint{handler: func(t invocation) {
 		t.Header().Set("Location", "/payments/1")
 		t.bare(status)
 	}})
@@ -79,32 +79,32 @@ func bareStatus(e *env) {
 	s.replays(s.runsWith(status, payment("bare")), payment("bare"))
 }
 
-// deciding is an endpoint whose handler decides, and answers with a status.
+// deciding returns an endpoint whose handler decides, and answers with a status.
 func deciding(d core.Decision, status *int) endpoint {
-	return endpoint{handler: func(t turn) {
+	return endpoint{handler: func(t invocation) {
 		t.attempt.Decide(core.Uncertain) // the last decision counts
 		t.attempt.Decide(d)
 		t.WriteHeader(*status)
 	}}
 }
 
-func decideStore(e *env) {
+func decideStore(e *environment) {
 	status := http.StatusInternalServerError
-	s := e.shop(deciding(core.StoreAnswer, &status))
+	s := e.serveEndpoint(deciding(core.StoreAnswer, &status))
 	s.replays(s.runsWith(status, payment("store")), payment("store"))
 }
 
-func decideDrop(e *env) {
+func decideDrop(e *environment) {
 	status := http.StatusCreated
-	s := e.shop(deciding(core.DropAnswer, &status))
+	s := e.serveEndpoint(deciding(core.DropAnswer, &status))
 	s.runsWith(status, payment("drop"))
 	s.runsWith(status, payment("drop"))
 }
 
-// The answer is the handler's, but nobody gets it again.
-func decideUncertain(e *env) {
+// The client gets the handler's answer, but no copy does.
+func decideUncertain(e *environment) {
 	status := http.StatusGatewayTimeout
-	s := e.shop(deciding(core.Uncertain, &status))
+	s := e.serveEndpoint(deciding(core.Uncertain, &status))
 	s.runsWith(status, payment("uncertain"))
 	s.refuses(core.ErrInterrupted, payment("uncertain"))
 	if err := e.locks.Resolve(e.Context(), endpointKey("uncertain")); err != nil {
@@ -114,16 +114,16 @@ func decideUncertain(e *env) {
 
 	point := deciding(core.Uncertain, &status)
 	point.options = []core.Option{core.WithInterrupted(core.Rerun)}
-	again := e.shop(point)
+	again := e.serveEndpoint(point)
 	again.runsWith(status, payment("uncertain-again"))
 	again.runsWith(status, payment("uncertain-again"))
 }
 
-// endpointKey is the key of a payment, as an operator needs it.
+// endpointKey returns the key of a payment, as an operator needs it.
 func endpointKey(name string) string {
 	joined := core.Join(
 		core.Of(func(struct{}) string { return "ada" }),
-		core.Of(func(struct{}) string { return secret + name }),
+		core.Of(func(struct{}) string { return keyPrefix + name }),
 	)
 	k, _ := joined(struct{}{})
 	return core.EndpointKey(http.MethodPost, paymentsPath, k)

@@ -9,42 +9,42 @@ import (
 	"github.com/reqlock/reqlock/core"
 )
 
-// streamScenarios are about answers that do not wait for their record: their
-// requests are done, and never run again.
+// streamScenarios send answers that are not recorded. Their requests complete without a
+// stored answer, and never run again.
 func streamScenarios() []testCase {
 	var cases []testCase
 	for name, stream := range straightOut {
-		cases = append(cases, testCase{name, everywhere, func(e *env) { goesStraightOut(e, stream) }})
+		cases = append(cases, testCase{name, everywhere, func(e *environment) { isNotBuffered(e, stream) }})
 	}
-	return append(cases, testCase{"no way past the recorder", everywhere, noWayPast})
+	return append(cases, testCase{"no writer bypasses the recorder", everywhere, noBypass})
 }
 
-// straightOut are answers that go straight out, each with what its client gets.
+// straightOut are handlers whose answers are sent at once, each with what its client gets.
 var straightOut = map[string]struct {
-	handler func(t turn)
+	handler func(t invocation)
 	status  int
 	body    string
 }{
-	"an answer in pieces": {func(t turn) {
+	"an answer in pieces": {func(t invocation) {
 		for i := range 3 {
 			_, _ = fmt.Fprint(t, i)
 			t.ResponseWriter.(http.Flusher).Flush()
 		}
 	}, 200, "012"},
-	"server-sent events, by a ResponseController": {func(t turn) {
+	"server-sent events, by a ResponseController": {func(t invocation) {
 		t.Header().Set("Content-Type", "text/event-stream")
 		t.WriteHeader(http.StatusOK)
 		_, _ = io.WriteString(t, "data: 1\n\n")
 		_ = http.NewResponseController(t.ResponseWriter).Flush()
 		_, _ = io.WriteString(t, "data: 2\n\n")
 	}, 200, "data: 1\n\ndata: 2\n\n"},
-	"a flush alone": {func(t turn) {
+	"a flush alone": {func(t invocation) {
 		_ = http.NewResponseController(t.ResponseWriter).Flush()
 	}, 200, ""},
-	"an answer that is longer than a record": {func(t turn) {
+	"an answer that is longer than a record": {func(t invocation) {
 		_, _ = io.Copy(t, strings.NewReader(strings.Repeat("b", 2<<20)))
 	}, 200, strings.Repeat("b", 2<<20)},
-	"a hijacked connection": {func(t turn) {
+	"a hijacked connection": {func(t invocation) {
 		conn, _, err := http.NewResponseController(t.ResponseWriter).Hijack()
 		if err != nil {
 			return
@@ -52,7 +52,7 @@ var straightOut = map[string]struct {
 		_, _ = io.WriteString(conn, "HTTP/1.1 202 Accepted\r\nContent-Length: 4\r\n\r\npaid")
 		_ = conn.Close()
 	}, 202, "paid"},
-	"an upgrade to another protocol": {func(t turn) {
+	"an upgrade to another protocol": {func(t invocation) {
 		conn, _, err := t.ResponseWriter.(http.Hijacker).Hijack()
 		if err != nil {
 			return
@@ -60,20 +60,20 @@ var straightOut = map[string]struct {
 		_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\npaid")
 		_ = conn.Close()
 	}, 101, "paid"},
-	"trailers": {func(t turn) {
+	"trailers": {func(t invocation) {
 		t.Header().Set("Trailer", "X-Sum")
 		_, _ = io.WriteString(t, "paid")
 		t.Header().Set("X-Sum", "7")
 	}, 200, "paid"},
 }
 
-func goesStraightOut(e *env, stream struct {
-	handler func(t turn)
+func isNotBuffered(e *environment, stream struct {
+	handler func(t invocation)
 	status  int
 	body    string
 },
 ) {
-	s := e.shop(endpoint{handler: stream.handler})
+	s := e.serveEndpoint(endpoint{handler: stream.handler})
 	first := s.runsWith(stream.status, payment("stream"))
 	if first.body != stream.body {
 		e.Errorf("the first answer is %+v", first)
@@ -81,13 +81,13 @@ func goesStraightOut(e *env, stream struct {
 	if first.header.Get("Content-Length") == "" && first.trailer != nil && first.trailer.Get("X-Sum") != "7" {
 		e.Errorf("the trailers are %v", first.trailer)
 	}
-	e.events.await(e.T, core.Committed, 1) // a client has some answers before
+	e.events.await(e.T, core.Committed, 1) // the client may have the answer earlier
 	s.refuses(core.ErrUnreplayable, payment("stream"))
 }
 
-// Whatever a handler makes of its writer, the answer is recorded.
-func noWayPast(e *env) {
-	s := e.shop(endpoint{handler: func(t turn) {
+// The answer is recorded, whichever wrapped writer the handler uses.
+func noBypass(e *environment) {
+	s := e.serveEndpoint(endpoint{handler: func(t invocation) {
 		w := innermost(t.ResponseWriter)
 		w.Header().Set("Content-Type", "text/plain")
 		w.WriteHeader(http.StatusCreated)

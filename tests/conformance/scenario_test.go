@@ -5,21 +5,21 @@ import (
 	"testing"
 )
 
-// scenarios are all that is known to go wrong with idempotent endpoints, as rows
-// of a table. Those that are told elsewhere, or nowhere, are in elsewhere_test.go.
+// scenarios are all known ways in which idempotent endpoints fail. Those without a row are in
+// coveredElsewhere.
 func scenarios() []testCase {
 	return slices.Concat(
 		keyScenarios(),
 		scopeScenarios(),
 		fingerprintScenarios(),
 		bodyScenarios(),
-		crowdScenarios(),
+		concurrencyScenarios(),
 		replayScenarios(),
 		headerScenarios(),
 		statusScenarios(),
 		endingScenarios(),
 		streamScenarios(),
-		crashScenarios(),
+		leaseScenarios(),
 		faultScenarios(),
 	)
 }
@@ -42,15 +42,15 @@ func TestScenarios(t *testing.T) {
 	runTable(t, scenarios(), columns)
 }
 
-// TestElsewhereIsWhole sees that no scenario is told to be elsewhere and is in the
-// table, and that each has its reason.
-func TestElsewhereIsWhole(t *testing.T) {
+// TestCoveredElsewhereIsConsistent checks that no scenario of coveredElsewhere is also a row of
+// the table, and that each has its reason.
+func TestCoveredElsewhereIsConsistent(t *testing.T) {
 	t.Parallel()
 	names := map[string]bool{}
 	for _, c := range scenarios() {
 		names[c.name] = true
 	}
-	for _, s := range elsewhere {
+	for _, s := range coveredElsewhere {
 		if names[s.scenario] || s.why == "" {
 			t.Errorf("%q is a scenario of the table as well, or has no reason", s.scenario)
 		}

@@ -6,7 +6,7 @@ import (
 	"github.com/reqlock/reqlock/core"
 )
 
-// streamCases are about answers that take long: no part of one runs unlocked.
+// streamCases test answers that take long: the lock is held until their end.
 func streamCases() []testCase {
 	return []testCase{
 		{"a stream holds the lock to its end", streams, streaming},
@@ -15,14 +15,13 @@ func streamCases() []testCase {
 	}
 }
 
-func streaming(e *env)       { streamUnder(e, byHeader) }
-func streamingByBody(e *env) { streamUnder(e, byBody) }
+func streaming(e *environment)       { streamUnder(e, byHeader) }
+func streamingByBody(e *environment) { streamUnder(e, byBody) }
 
-// streamUnder serves two pieces under a lock and looks at the lock between
-// them.
-func streamUnder(e *env, k key) {
-	goOn := make(chan struct{})
-	defer close(goOn)
+// streamUnder serves two pieces under a lock and checks the lock between them.
+func streamUnder(e *environment, k key) {
+	proceed := make(chan struct{})
+	defer close(proceed)
 	s := e.serve(route{
 		locks: []lock{{keys: []key{k}}},
 		handler: func(c call) {
@@ -36,7 +35,7 @@ func streamUnder(e *env, k key) {
 				if err := c.Send(piece); err != nil {
 					e.Errorf("Send: %v", err)
 				}
-				await(e.T, "the stream may go on", goOn)
+				receive(e.T, "the stream may go on", proceed)
 			}
 			if !e.held(theKey) {
 				e.Error("the stream goes on, and the key is free")
@@ -52,7 +51,7 @@ func streamUnder(e *env, k key) {
 			e.Error("the stream goes on, and the key is free")
 		}
 		s.wantRefusal(plain, e.rowOf(refused(core.ErrBusy, time.Second)))
-		give(e.T, "the stream may go on", goOn)
+		send(e.T, "the stream may go on", proceed)
 	}
 	if got := answer.rest(); !got.ok {
 		e.Errorf("the stream ends with %+v", got)
@@ -63,17 +62,17 @@ func streamUnder(e *env, k key) {
 	}
 }
 
-// The client has its whole answer, and the handler still runs.
-func hijacked(e *env) {
-	goOn := make(chan struct{})
-	defer close(goOn)
+// The client has the complete answer while the handler still runs.
+func hijacked(e *environment) {
+	proceed := make(chan struct{})
+	defer close(proceed)
 	s := e.serve(route{
 		locks: []lock{{keys: []key{byHeader}}},
 		handler: func(c call) {
 			if err := c.Hijack("done"); err != nil {
 				e.Errorf("Hijack: %v", err)
 			}
-			await(e.T, "the handler may end", goOn)
+			receive(e.T, "the handler may end", proceed)
 		},
 	})
 	s.wantReply(plain, "done")
@@ -81,6 +80,6 @@ func hijacked(e *env) {
 		e.Error("the handler runs, and the key is free")
 	}
 	s.wantRefusal(plain, e.rowOf(refused(core.ErrBusy, time.Second)))
-	give(e.T, "the handler may end", goOn)
+	send(e.T, "the handler may end", proceed)
 	e.events.await(e.T, core.Released, 1)
 }

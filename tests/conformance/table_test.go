@@ -8,16 +8,17 @@ import (
 	"testing"
 
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // A testCase is one row of the table.
 type testCase struct {
 	name  string
 	needs feature
-	run   func(e *env)
+	run   func(e *environment)
 }
 
-// table is all rows.
+// table returns all cases.
 func table() []testCase {
 	return slices.Concat(
 		refusalCases(),
@@ -33,8 +34,8 @@ func table() []testCase {
 	)
 }
 
-// TestTable runs each case on each framework, on each kind of Redis. What does
-// not apply to a framework is told with its reason.
+// TestTable runs each case on each framework, on each kind of Redis. It logs why a case does
+// not apply to a framework.
 //
 //faults:row 35, 36: how handlers end and clients go, on each framework and kind of Redis
 //faults:row 39: streams and hijacked connections
@@ -45,29 +46,31 @@ func TestTable(t *testing.T) {
 	runTable(t, table(), frameworks())
 }
 
-// runTable runs cases on frameworks, on each kind of Redis, and tells how each of
-// them went.
+// runTable runs cases on frameworks, on each kind of Redis, and logs the results as a table.
 func runTable(t *testing.T, cases []testCase, columns []*framework) {
 	t.Helper()
 	for _, kind := range redistest.Kinds() {
 		t.Run(kind.String(), func(t *testing.T) {
 			t.Parallel()
-			told := newReport(kind, cases, columns)
-			servers := kind.Start(t)
-			t.Cleanup(func() { t.Log(told) })
-			for _, f := range columns {
+			results := newReport(kind, cases, columns)
+			servers := redistest.Shared(t, kind)
+			t.Cleanup(func() { t.Log(results) })
+			for i, f := range columns {
 				t.Run(f.name, func(t *testing.T) {
+					if i > 0 {
+						sampleKind(t, kind)
+					}
 					t.Parallel()
 					for _, c := range cases {
 						t.Run(c.name, func(t *testing.T) {
 							t.Parallel()
 							if reason, lacks := f.lack(c.needs); lacks {
-								told.set(c.name, f.name, reason)
+								results.set(c.name, f.name, reason)
 								t.Log("does not apply: " + reason)
 								return
 							}
-							t.Cleanup(func() { told.set(c.name, f.name, result(t)) })
-							c.run(newEnv(t, f, servers))
+							t.Cleanup(func() { results.set(c.name, f.name, result(t)) })
+							c.run(newEnvironment(t, f, servers))
 						})
 					}
 				})
@@ -76,7 +79,15 @@ func runTable(t *testing.T, cases []testCase, columns []*framework) {
 	}
 }
 
-// result says how a case went.
+// sampleKind skips a part of a table in the fast tier, except on one server.
+func sampleKind(t *testing.T, kind redistest.Kind) {
+	t.Helper()
+	if kind != redistest.OnServer {
+		suite.Full(t, "runs all combinations of cases, frameworks and kinds of Redis")
+	}
+}
+
+// result returns how a case went.
 func result(t *testing.T) string {
 	if t.Failed() {
 		return "FAILED"
@@ -84,35 +95,35 @@ func result(t *testing.T) string {
 	return "ok"
 }
 
-// TestTableIsWhole sees that no two cases share a name, that each runs
-// somewhere, and that frameworks lack only what a case asks for, and say why.
-func TestTableIsWhole(t *testing.T) {
+// TestTableIsConsistent checks that no two cases share a name, that each case applies to a
+// framework, and that a framework lacks only features that a case needs, with a reason.
+func TestTableIsConsistent(t *testing.T) {
 	t.Parallel()
 	cases, columns := append(table(), scenarios()...), frameworks()
-	asked := map[feature]bool{}
+	needed := map[feature]bool{}
 	names := map[string]bool{}
 	for _, c := range cases {
 		if names[c.name] {
-			t.Errorf("two cases are called %q", c.name)
+			t.Errorf("two cases have the name %q", c.name)
 		}
-		names[c.name], asked[c.needs] = true, true
+		names[c.name], needed[c.needs] = true, true
 		if !slices.ContainsFunc(columns, func(f *framework) bool {
 			_, lacks := f.lack(c.needs)
 			return !lacks
 		}) {
-			t.Errorf("%q runs nowhere", c.name)
+			t.Errorf("%q applies to no framework", c.name)
 		}
 	}
 	for _, f := range columns {
 		for lacked, reason := range f.lacks {
-			if lacked == everywhere || !asked[lacked] || reason == "" {
+			if lacked == everywhere || !needed[lacked] || reason == "" {
 				t.Errorf("%s lacks %q: %q", f.name, lacked, reason)
 			}
 		}
 	}
 }
 
-// A report is the table as it came out on one kind of Redis.
+// A report holds the results of a table on one kind of Redis.
 type report struct {
 	kind    redistest.Kind
 	cases   []testCase
@@ -131,8 +142,8 @@ func (r *report) set(name, column, cell string) {
 	r.cells[[2]string{name, column}] = cell
 }
 
-// String lists the cases with how they went, and below them, once for each
-// framework, why some do not apply.
+// String lists the cases with their results, and below them, for each framework, why some
+// cases do not apply.
 func (r *report) String() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -4,15 +4,15 @@ import (
 	"github.com/reqlock/reqlock/core"
 )
 
-// unlockedCases are about requests that run without their lock, on purpose.
+// unlockedCases test requests that run without their lock, by an option or an error.
 func unlockedCases() []testCase {
 	skip := key{from: func() (string, error) { return "", core.ErrSkip }}
 	return []testCase{
-		{"ErrSkip runs without a lock", everywhere, func(e *env) {
+		{"ErrSkip runs without a lock", everywhere, func(e *environment) {
 			e.take(theKey)
 			runsUnlocked(e, lock{keys: []key{skip}})
 		}},
-		{"ErrSkip of one key leaves the other locked", everywhere, func(e *env) {
+		{"ErrSkip of one key leaves the other locked", everywhere, func(e *environment) {
 			s := e.serve(route{
 				locks: []lock{{keys: []key{skip, byHeader}}},
 				handler: func(c call) {
@@ -24,7 +24,7 @@ func unlockedCases() []testCase {
 			})
 			s.wantReply(plain, "done")
 		}},
-		{"FailOpen runs without Redis", everywhere, func(e *env) {
+		{"FailOpen runs without Redis", everywhere, func(e *environment) {
 			e.proxy.Refuse(true)
 			runsUnlocked(e, lock{keys: []key{byHeader}, options: []core.Option{core.WithFailOpen(true)}})
 			e.events.await(e.T, core.Unlocked, 1)
@@ -32,9 +32,9 @@ func unlockedCases() []testCase {
 	}
 }
 
-// runsUnlocked sees that a request runs without a lease, in the context that it
-// has without a lock.
-func runsUnlocked(e *env, l lock) {
+// runsUnlocked checks that a request runs without a lease, and that its context is not that of
+// a lease.
+func runsUnlocked(e *environment, l lock) {
 	s := e.serve(route{
 		locks: []lock{l},
 		handler: func(c call) {

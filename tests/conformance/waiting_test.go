@@ -8,17 +8,17 @@ import (
 	"github.com/reqlock/reqlock/core"
 )
 
-// waitingCases are about requests that want one key at the same time.
+// waitingCases send requests for one key at the same time.
 func waitingCases() []testCase {
 	return []testCase{
-		{"of nine one runs, eight are told when to retry", everywhere, oneOfNine},
-		{"a waiter gets the lease handed over", everywhere, handOver},
+		{"one of nine runs, and eight are refused with Retry-After", everywhere, oneOfNine},
+		{"a waiter gets the lease by a hand-off", everywhere, handOver},
 		{"a waiter gets the lock of another process", everywhere, waitForAnother},
 	}
 }
 
-// The one that runs does not end before the eight others were refused.
-func oneOfNine(e *env) {
+// The running request ends after the eight others were refused.
+func oneOfNine(e *environment) {
 	s := e.serve(route{
 		locks: []lock{{keys: []key{byHeader}}},
 		handler: func(c call) {
@@ -27,28 +27,28 @@ func oneOfNine(e *env) {
 		},
 	})
 	busy := e.rowOf(refused(core.ErrBusy, time.Second))
-	var ran, told atomic.Int32
+	var ran, refusedCount atomic.Int32
 	var sent sync.WaitGroup
 	for range 9 {
 		sent.Go(func() {
 			switch got := s.send(e.Context(), plain); {
 			case got.ok && got.text == "done":
 				ran.Add(1)
-			case got.verdict == busy:
-				told.Add(1)
+			case got.outcome == busy:
+				refusedCount.Add(1)
 			default:
 				e.Errorf("%+v", got)
 			}
 		})
 	}
 	sent.Wait()
-	if ran.Load() != 1 || told.Load() != 8 {
-		e.Errorf("%d have run, %d were told when to retry", ran.Load(), told.Load())
+	if ran.Load() != 1 || refusedCount.Load() != 8 {
+		e.Errorf("%d have run, %d were refused with a time to retry", ran.Load(), refusedCount.Load())
 	}
 }
 
-// Redis does not give the key up between two requests of one process.
-func handOver(e *env) {
+// Between two requests of one process the key stays locked in Redis.
+func handOver(e *environment) {
 	s := e.serve(route{
 		locks: []lock{{keys: []key{byHeader}, options: []core.Option{core.WithWait(patience)}}},
 		handler: func(c call) {
@@ -67,8 +67,8 @@ func handOver(e *env) {
 	}
 }
 
-// A request waits for a lock that it knows only through Redis.
-func waitForAnother(e *env) {
+// A request waits for a lock of another process.
+func waitForAnother(e *environment) {
 	s := e.serve(route{
 		locks:   []lock{{keys: []key{byHeader}, options: []core.Option{core.WithWait(patience)}}},
 		handler: func(c call) { c.Reply("done") },

@@ -23,28 +23,28 @@ import (
 	"github.com/reqlock/reqlock/internal/adapter/record"
 )
 
-// grpcAnswerScenarios are about which answers are kept, and how they come again.
+// grpcAnswerScenarios test which answers are stored, and how they are replayed.
 func grpcAnswerScenarios() []grpcScenario {
 	return []grpcScenario{
 		{"answer: a message with metadata", answerMetadata},
 		{"answer: a status with details", answerDetails},
-		{"answer: metadata that is never replayed, and that of interceptors outside", answerOfExchange},
+		{"answer: metadata that is never replayed, and metadata of outer interceptors", answerOfExchange},
 		{"answer: compressed", answerCompressed},
 		{"answer: a header that is sent early", answerEarlyHeader},
-		{"answer: each code is kept or not", answerCodes},
+		{"answer: each code is stored or not", answerCodes},
 		{"answer: the handler decides", answerDecided},
-		{"answer: a panic", func(b *teller) { answerBroken(b, func() { panic("crash") }) }},
-		{"answer: Goexit", func(b *teller) { answerBroken(b, runtime.Goexit) }},
+		{"answer: a panic", func(b *grpcEnvironment) { answerBroken(b, func() { panic("crash") }) }},
+		{"answer: Goexit", func(b *grpcEnvironment) { answerBroken(b, runtime.Goexit) }},
 		{"answer: up to the limit and over it", answerLimit},
 		{"answer: a record that cannot be read", answerUnreadable},
-		{"answer: a type that the program does not have any more", answerTypeGone},
+		{"answer: a type that is not in the program", answerTypeGone},
 		{"answer: no message", answerNothing},
 		{"answer: a timeout interceptor inside", answerTimeout},
 		{"answer: a lock behind it is busy", answerLockBusy},
 	}
 }
 
-func answerMetadata(b *teller) {
+func answerMetadata(b *grpcEnvironment) {
 	p := b.serve(func(ctx context.Context, _ *pb.SimpleRequest) error {
 		return errors.Join(
 			grpc.SetHeader(ctx, metadata.Pairs("x-b", "2", "x-a", "1", "x-b", "1", "x-sum-bin", "\x00\xff")),
@@ -60,7 +60,7 @@ func answerMetadata(b *teller) {
 	p.wantReplay(first, p.pay())
 }
 
-func answerDetails(b *teller) {
+func answerDetails(b *grpcEnvironment) {
 	p := b.serve(func(ctx context.Context, _ *pb.SimpleRequest) error {
 		s, err := status.New(codes.FailedPrecondition, "no funds").WithDetails(
 			&errdetails.PreconditionFailure{Violations: []*errdetails.PreconditionFailure_Violation{{Type: "FUNDS"}}},
@@ -75,7 +75,7 @@ func answerDetails(b *teller) {
 	b.wantRuns(1)
 }
 
-func answerOfExchange(b *teller) {
+func answerOfExchange(b *grpcEnvironment) {
 	exchange := 0
 	outside := func(ctx context.Context, m any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 		exchange++
@@ -98,8 +98,8 @@ func answerOfExchange(b *teller) {
 	}
 }
 
-// Compression lies below, and is that of the exchange.
-func answerCompressed(b *teller) {
+// Compression belongs to the exchange, below the interceptor.
+func answerCompressed(b *grpcEnvironment) {
 	p := b.serve(nil)
 	ctx := metadata.AppendToOutgoingContext(b.Context(), "idempotency-key", theKey)
 	first := p.wantFirst(p.call(ctx, paid, grpc.UseCompressor(gzip.Name)), 1)
@@ -107,8 +107,8 @@ func answerCompressed(b *teller) {
 	p.wantReplay(first, p.call(ctx, paid, grpc.UseCompressor(gzip.Name)))
 }
 
-// A header may go before the commit: neither the message nor the status does.
-func answerEarlyHeader(b *teller) {
+// A header may be sent before the commit. The message and the status are not.
+func answerEarlyHeader(b *grpcEnvironment) {
 	p := b.serve(func(ctx context.Context, _ *pb.SimpleRequest) error {
 		return grpc.SendHeader(ctx, metadata.Pairs("x-b", "1"))
 	})
@@ -119,13 +119,13 @@ func answerEarlyHeader(b *teller) {
 	p.wantReplay(first, p.pay())
 }
 
-// keptCodes are those that a copy of the call would meet again.
+// keptCodes are the codes that a copy of the call would get again.
 var keptCodes = []codes.Code{
 	codes.OK, codes.InvalidArgument, codes.NotFound, codes.AlreadyExists, codes.FailedPrecondition,
 	codes.OutOfRange, codes.Unimplemented,
 }
 
-func answerCodes(b *teller) {
+func answerCodes(b *grpcEnvironment) {
 	p := b.serve(func(_ context.Context, m *pb.SimpleRequest) error {
 		return refusedBy(codes.Code(m.GetResponseStatus().GetCode()))
 	})
@@ -146,7 +146,7 @@ func answerCodes(b *teller) {
 	}
 }
 
-func answerDecided(b *teller) {
+func answerDecided(b *grpcEnvironment) {
 	p := b.serve(func(ctx context.Context, m *pb.SimpleRequest) error {
 		attempt, _ := grpclock.AttemptFromContext(ctx)
 		decision := core.Decision(m.GetResponseStatus().GetCode())
@@ -156,7 +156,7 @@ func answerDecided(b *teller) {
 		}
 		return nil
 	})
-	call := func(d core.Decision) receipt {
+	call := func(d core.Decision) grpcAnswer {
 		return p.send(b.Context(), fmt.Sprint("decision", d), &pb.SimpleRequest{ResponseStatus: &pb.EchoStatus{Code: int32(d)}})
 	}
 	p.wantReplay(call(core.StoreAnswer), call(core.StoreAnswer))
@@ -168,11 +168,11 @@ func answerDecided(b *teller) {
 	b.wantRuns(4)
 }
 
-// A handler that breaks frees its key.
-func answerBroken(b *teller, end func()) {
+// A handler that panics or exits frees its key.
+func answerBroken(b *grpcEnvironment, end func()) {
 	recovery := func(ctx context.Context, m any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (reply any, err error) {
 		ended := make(chan struct{})
-		go func() { // which a Goexit ends, and not the server's
+		go func() { // a Goexit ends this goroutine, not that of the server
 			defer close(ended)
 			defer recovered(&err)
 			err = refusedBy(codes.Internal)
@@ -194,7 +194,7 @@ func answerBroken(b *teller, end func()) {
 	p.wantReplay(first, p.pay())
 }
 
-func answerLimit(b *teller) {
+func answerLimit(b *grpcEnvironment) {
 	length := len(record.EncodeReply(nil, record.Reply{
 		Type: "grpc.testing.SimpleResponse", Message: []byte("\x12\x011"), // the username "1"
 	}))
@@ -210,8 +210,8 @@ func answerLimit(b *teller) {
 	b.wantRuns(2)
 }
 
-// stored makes the answer of a call what a test likes.
-func (b *teller) stored(key string, answer []byte) {
+// stored replaces the stored answer of a call.
+func (b *grpcEnvironment) stored(key string, answer []byte) {
 	b.Helper()
 	attempt, err := b.locks.Begin(b.Context(), core.EndpointKey("", pb.TestService_UnaryCall_FullMethodName, key), nil)
 	if err != nil {
@@ -222,7 +222,7 @@ func (b *teller) stored(key string, answer []byte) {
 	}
 }
 
-func answerUnreadable(b *teller) {
+func answerUnreadable(b *grpcEnvironment) {
 	p := b.serve(nil, grpclock.WithoutFingerprint())
 	whole := record.EncodeReply(nil, record.Reply{Type: "grpc.testing.SimpleResponse"})
 	newer := append([]byte{2}, whole[1:len(whole)-4]...)
@@ -240,7 +240,7 @@ func answerUnreadable(b *teller) {
 	b.wantRuns(0)
 }
 
-func answerTypeGone(b *teller) {
+func answerTypeGone(b *grpcEnvironment) {
 	p := b.serve(nil, grpclock.WithoutFingerprint())
 	for _, name := range []string{"grpc.testing.OlderResponse", "grpc.testing.Payload", "grpc.testing.TestService"} {
 		b.stored(name, record.EncodeReply(nil, record.Reply{Type: name}))
@@ -249,9 +249,9 @@ func answerTypeGone(b *teller) {
 	b.wantRuns(0)
 }
 
-// A nil of the message's type is sent as an empty message, and comes again; a
-// nil of no type is done, and has no answer.
-func answerNothing(b *teller) {
+// A nil of the message's type is sent as an empty message, and is replayed. A nil without a
+// type completes the call without an answer.
+func answerNothing(b *grpcEnvironment) {
 	typed := true
 	inside := func(context.Context, any, *grpc.UnaryServerInfo, grpc.UnaryHandler) (any, error) {
 		b.runs.Add(1)
@@ -272,9 +272,9 @@ func answerNothing(b *teller) {
 	b.wantRuns(2)
 }
 
-// What a timeout interceptor answers inside is an answer, and its code frees the
-// key, although the handler may still run: it stands outside.
-func answerTimeout(b *teller) {
+// The answer of an inner timeout interceptor is an answer, and its code frees the key, although
+// the handler may still run.
+func answerTimeout(b *grpcEnvironment) {
 	running, end, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	timeout := func(ctx context.Context, m any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 		if b.runs.Load() > 0 {
@@ -284,13 +284,13 @@ func answerTimeout(b *teller) {
 			defer close(ended)
 			_, _ = next(ctx, m)
 		}()
-		await(b.T, "the handler runs", running)
+		receive(b.T, "the handler runs", running)
 		return nil, status.FromContextError(context.DeadlineExceeded).Err()
 	}
 	p := b.serveBehind(func(context.Context, *pb.SimpleRequest) error {
 		if b.runs.Load() == 1 {
 			close(running)
-			await(b.T, "the handler may end", end)
+			receive(b.T, "the handler may end", end)
 		}
 		return nil
 	}, grpclock.IdempotentUnaryServerInterceptor(b.locks, grpclock.IdempotencyKey()), timeout)
@@ -299,21 +299,20 @@ func answerTimeout(b *teller) {
 	}
 	p.wantFirst(p.pay(), 2)
 	close(end)
-	await(b.T, "the handler has returned", ended)
+	receive(b.T, "the handler has returned", ended)
 }
 
-// A refusal of another interceptor of this package is not the method's answer,
-// whatever its code is.
-func answerLockBusy(b *teller) {
+// A refusal of another interceptor of reqlock is not the method's answer, with any code.
+func answerLockBusy(b *grpcEnvironment) {
 	account := grpclock.Metadata("x-account")
 	p := b.serveBehind(nil, grpclock.IdempotentUnaryServerInterceptor(b.locks, grpclock.IdempotencyKey()),
 		grpclock.UnaryServerInterceptor(b.locks, account))
-	p.wantRefused(p.pay(), refused(core.ErrNoKey, 0)) // INVALID_ARGUMENT, which is kept of a method
+	p.wantRefused(p.pay(), refused(core.ErrNoKey, 0)) // INVALID_ARGUMENT, which is stored if it is the method's
 	b.take("ada")
 	p.wantRefused(p.send(b.Context(), theKey, paid, "x-account", "ada"), refused(core.ErrBusy, defaultRetryAfter))
 	b.free("ada")
 	first := p.wantFirst(p.send(b.Context(), theKey, paid, "x-account", "ada"), 1)
-	p.wantReplay(first, p.pay()) // for which no lock is needed
+	p.wantReplay(first, p.pay()) // needs no lock
 	if strings.Contains(first.raw, "ada") {
 		b.Errorf("the answer tells a key: %s", first.raw)
 	}

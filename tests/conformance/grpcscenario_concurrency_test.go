@@ -13,37 +13,36 @@ import (
 	"github.com/reqlock/reqlock/core"
 )
 
-// grpcCrowdScenarios are about copies that come at the same time.
-func grpcCrowdScenarios() []grpcScenario {
+// grpcConcurrencyScenarios send copies at the same time.
+func grpcConcurrencyScenarios() []grpcScenario {
 	return []grpcScenario{
-		{"crowd: of a hundred copies one runs, the others are told when to retry", crowdTold},
-		{"crowd: all who wait get the one answer", crowdReplayed},
-		{"crowd: the first frees its key, and one of those who wait runs", crowdFreed},
-		{"crowd: a wait that is over", crowdTimeout},
-		{"crowd: a client that goes while it waits", crowdLeaves},
-		{"crowd: as many wait as may", crowdFull},
-		{"crowd: two processes", crowdProcesses},
+		{"copies: one of a hundred runs, and the others are refused with RetryInfo", copiesRefused},
+		{"copies: all waiting copies get the one answer", copiesReplayed},
+		{"copies: the first frees its key, and one waiting copy runs", waiterRunsAfterFailure},
+		{"copies: the wait is over", waitTimeout},
+		{"copies: the client of a waiting copy disconnects", waiterCancels},
+		{"copies: the queue is full", queueFull},
+		{"copies: two processes", copiesOfTwoProcesses},
 	}
 }
 
-// crowd sends so many copies at once and returns what they got.
-func (p *submission) crowd(n int) []receipt {
-	receipts := make([]receipt, n)
+// manyCopies sends n copies at once and returns their answers.
+func (p *grpcClient) manyCopies(n int) []grpcAnswer {
+	answers := make([]grpcAnswer, n)
 	var sent sync.WaitGroup
-	for i := range receipts {
-		sent.Go(func() { receipts[i] = p.pay() })
+	for i := range answers {
+		sent.Go(func() { answers[i] = p.pay() })
 	}
 	sent.Wait()
-	return receipts
+	return answers
 }
 
-// wantOneFirst fails the test unless one of the answers is no replay, and all
-// others are its replays.
-func (p *submission) wantOneFirst(receipts []receipt) {
+// wantOneFirst fails the test unless one of the answers is unmarked, and all others replay it.
+func (p *grpcClient) wantOneFirst(answers []grpcAnswer) {
 	p.b.Helper()
-	var first receipt
+	var first grpcAnswer
 	firsts := 0
-	for _, r := range receipts {
+	for _, r := range answers {
 		if !r.replayed() {
 			first = r
 			firsts++
@@ -52,20 +51,20 @@ func (p *submission) wantOneFirst(receipts []receipt) {
 	if firsts != 1 {
 		p.b.Fatalf("%d answers are no replays", firsts)
 	}
-	for _, r := range receipts {
+	for _, r := range answers {
 		if r.replayed() {
 			p.wantReplay(first, r)
 		}
 	}
 }
 
-func crowdTold(b *teller) {
+func copiesRefused(b *grpcEnvironment) {
 	p := b.serve(func(context.Context, *pb.SimpleRequest) error {
 		b.events.await(b.T, core.Refused, 99)
 		return nil
 	})
 	ran := 0
-	for _, r := range p.crowd(100) {
+	for _, r := range p.manyCopies(100) {
 		if r.ok {
 			ran++
 			continue
@@ -78,16 +77,16 @@ func crowdTold(b *teller) {
 	b.wantRuns(1)
 }
 
-func crowdReplayed(b *teller) {
+func copiesReplayed(b *grpcEnvironment) {
 	p := b.serve(func(context.Context, *pb.SimpleRequest) error {
 		b.events.await(b.T, core.Waiting, 99)
 		return nil
 	}, core.WithWait(patience))
-	p.wantOneFirst(p.crowd(100))
+	p.wantOneFirst(p.manyCopies(100))
 	b.wantRuns(1)
 }
 
-func crowdFreed(b *teller) {
+func waiterRunsAfterFailure(b *grpcEnvironment) {
 	p := b.serve(func(context.Context, *pb.SimpleRequest) error {
 		b.events.await(b.T, core.Waiting, 8)
 		if b.runs.Load() == 1 {
@@ -96,8 +95,8 @@ func crowdFreed(b *teller) {
 		return nil
 	}, core.WithWait(patience))
 	var failed int
-	var rest []receipt
-	for _, r := range p.crowd(9) {
+	var rest []grpcAnswer
+	for _, r := range p.manyCopies(9) {
 		if r.status == int(codes.Unavailable) {
 			failed++
 		} else {
@@ -111,8 +110,8 @@ func crowdFreed(b *teller) {
 	b.wantRuns(2)
 }
 
-func crowdTimeout(b *teller) {
-	var p *submission
+func waitTimeout(b *grpcEnvironment) {
+	var p *grpcClient
 	p = b.serve(func(context.Context, *pb.SimpleRequest) error {
 		p.wantRefused(p.pay(), refused(core.ErrWaitTimeout, time.Second))
 		return nil
@@ -121,17 +120,17 @@ func crowdTimeout(b *teller) {
 	p.wantReplay(first, p.pay())
 }
 
-// It stands in no line any more, and nothing runs for it.
-func crowdLeaves(b *teller) {
-	var p *submission
+// The request leaves the queue, and does not run.
+func waiterCancels(b *grpcEnvironment) {
+	var p *grpcClient
 	p = b.serve(func(context.Context, *pb.SimpleRequest) error {
-		ctx, leave := context.WithCancel(b.Context())
-		defer leave()
+		ctx, cancel := context.WithCancel(b.Context())
+		defer cancel()
 		left := make(chan struct{})
 		go func() {
 			defer close(left)
 			b.events.await(b.T, core.Waiting, 1)
-			leave()
+			cancel()
 		}()
 		if r := p.send(ctx, theKey, paid); r.status != int(codes.Canceled) {
 			b.Errorf("%+v", r)
@@ -148,41 +147,41 @@ func crowdLeaves(b *teller) {
 	b.wantRuns(1)
 }
 
-func crowdFull(b *teller) {
-	var told atomic.Int32
+func queueFull(b *grpcEnvironment) {
+	var refusedCount atomic.Int32
 	locks, _ := b.process(core.WithMaxWaiters(2), core.WithObserver(b.events.observe))
 	p := b.serveOn(locks, func(context.Context, *pb.SimpleRequest) error {
 		b.events.await(b.T, core.Waiting, 2)
 		b.events.await(b.T, core.Refused, 2)
 		return nil
 	}, core.WithWait(patience))
-	var rest []receipt
-	for _, r := range p.crowd(5) {
+	var rest []grpcAnswer
+	for _, r := range p.manyCopies(5) {
 		if r.ok {
 			rest = append(rest, r)
 			continue
 		}
-		told.Add(1)
+		refusedCount.Add(1)
 		p.wantRefused(r, refused(core.ErrQueueFull, time.Second))
 	}
-	if told.Load() != 2 {
-		b.Errorf("%d were refused", told.Load())
+	if refusedCount.Load() != 2 {
+		b.Errorf("%d were refused", refusedCount.Load())
 	}
 	p.wantOneFirst(rest)
 }
 
-// Each process has copies that wait; the answer of one is that of both.
-func crowdProcesses(b *teller) {
+// Copies wait in both processes. All get the one answer.
+func copiesOfTwoProcesses(b *grpcEnvironment) {
 	locks, _ := b.process(core.WithObserver(b.events.observe))
 	handle := func(context.Context, *pb.SimpleRequest) error {
 		b.events.await(b.T, core.Waiting, 9)
 		return nil
 	}
 	here, there := b.serve(handle, core.WithWait(patience)), b.serveOn(locks, handle, core.WithWait(patience))
-	var all [2][]receipt
+	var all [2][]grpcAnswer
 	var sent sync.WaitGroup
-	for i, p := range []*submission{here, there} {
-		sent.Go(func() { all[i] = p.crowd(5) })
+	for i, p := range []*grpcClient{here, there} {
+		sent.Go(func() { all[i] = p.manyCopies(5) })
 	}
 	sent.Wait()
 	here.wantOneFirst(append(all[0], all[1]...))

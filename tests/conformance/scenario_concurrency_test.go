@@ -9,24 +9,24 @@ import (
 	"github.com/reqlock/reqlock/core"
 )
 
-// crowdScenarios are about copies that come at the same time.
-func crowdScenarios() []testCase {
+// concurrencyScenarios send copies of a request at the same time.
+func concurrencyScenarios() []testCase {
 	return []testCase{
-		{"of a hundred copies one runs, and the others are told when to retry", everywhere, crowdRefused},
-		{"of a hundred copies one runs, and the others wait for its answer", everywhere, crowdWaits},
+		{"one of a hundred copies runs, and the others are refused with Retry-After", everywhere, copiesAreRefused},
+		{"one of a hundred copies runs, and the others wait for its answer", everywhere, copiesWait},
 		{"a waiting copy runs when the first one frees the key", everywhere, waiterRunsAfterAbort},
-		{"a copy waits as long as it may", everywhere, waiterTimesOut},
-		{"the client of a waiting copy goes", everywhere, waiterGoes},
+		{"a copy waits until its time is over", everywhere, waiterTimesOut},
+		{"the client of a waiting copy disconnects", everywhere, waiterGoes},
 		{"two processes", everywhere, twoProcesses},
 	}
 }
 
-// crowd is how many copies come at once.
-const crowd = 100
+// manyCopies is how many copies are sent at once.
+const manyCopies = 100
 
-// submit sends so many copies of a payment at once.
-func (s *shop) submit(n int, r sent) []got {
-	answers := make([]got, n)
+// sendCopies sends n copies of a payment at once.
+func (s *service) sendCopies(n int, r httpRequest) []httpAnswer {
+	answers := make([]httpAnswer, n)
 	var sent sync.WaitGroup
 	for i := range answers {
 		sent.Go(func() { answers[i] = s.do(s.Context(), r) })
@@ -35,13 +35,13 @@ func (s *shop) submit(n int, r sent) []got {
 	return answers
 }
 
-func crowdRefused(e *env) {
-	s := e.shop(endpoint{handler: func(t turn) {
-		e.events.await(e.T, core.Refused, crowd-1)
+func copiesAreRefused(e *environment) {
+	s := e.serveEndpoint(endpoint{handler: func(t invocation) {
+		e.events.await(e.T, core.Refused, manyCopies-1)
 		t.WriteHeader(http.StatusCreated)
 	}})
 	created := 0
-	for _, answer := range s.submit(crowd, payment("crowd")) {
+	for _, answer := range s.sendCopies(manyCopies, payment("crowd")) {
 		if answer.status == http.StatusCreated {
 			created++
 			continue
@@ -53,18 +53,18 @@ func crowdRefused(e *env) {
 	}
 }
 
-func crowdWaits(e *env) {
-	s := e.shop(endpoint{
+func copiesWait(e *environment) {
+	s := e.serveEndpoint(endpoint{
 		options: []core.Option{core.WithWait(patience)},
-		handler: func(t turn) {
-			e.events.await(e.T, core.Waiting, crowd-1)
+		handler: func(t invocation) {
+			e.events.await(e.T, core.Waiting, manyCopies-1)
 			t.Header().Set("Location", "/payments/1")
 			t.WriteHeader(http.StatusCreated)
 			_, _ = t.Write([]byte("paid"))
 		},
 	})
-	answers := s.submit(crowd, payment("crowd"))
-	var first got
+	answers := s.sendCopies(manyCopies, payment("crowd"))
+	var first httpAnswer
 	for _, answer := range answers {
 		if answer.header["Idempotent-Replayed"] == nil {
 			first = answer
@@ -86,12 +86,12 @@ func crowdWaits(e *env) {
 	}
 }
 
-// Exactly one of those who wait runs next, and the others go on waiting.
-func waiterRunsAfterAbort(e *env) {
-	var s *shop
-	s = e.shop(endpoint{
+// Exactly one of the waiting copies runs next, and the others continue to wait.
+func waiterRunsAfterAbort(e *environment) {
+	var s *service
+	s = e.serveEndpoint(endpoint{
 		options: []core.Option{core.WithWait(patience)},
-		handler: func(t turn) {
+		handler: func(t invocation) {
 			if s.runs.Load() == 1 {
 				e.events.await(e.T, core.Waiting, 4)
 				t.WriteHeader(http.StatusBadGateway)
@@ -101,7 +101,7 @@ func waiterRunsAfterAbort(e *env) {
 		},
 	})
 	statuses := map[int]int{}
-	for _, answer := range s.submit(5, payment("abort")) {
+	for _, answer := range s.sendCopies(5, payment("abort")) {
 		statuses[answer.status]++
 	}
 	if n := s.runs.Load(); n != 2 || statuses[http.StatusBadGateway] != 1 || statuses[http.StatusCreated] != 4 {
@@ -109,31 +109,31 @@ func waiterRunsAfterAbort(e *env) {
 	}
 }
 
-func waiterTimesOut(e *env) {
-	waits := e.shop(endpoint{options: []core.Option{core.WithWait(shortWait)}})
-	s := e.shop(endpoint{handler: func(t turn) {
+func waiterTimesOut(e *environment) {
+	waits := e.serveEndpoint(endpoint{options: []core.Option{core.WithWait(shortWait)}})
+	s := e.serveEndpoint(endpoint{handler: func(t invocation) {
 		waits.refuses(core.ErrWaitTimeout, payment("slow"))
 		t.WriteHeader(http.StatusCreated)
 	}})
 	s.replays(s.runsWith(http.StatusCreated, payment("slow")), payment("slow"))
 }
 
-// The body has been read, so that net/http sees it.
-func waiterGoes(e *env) {
-	var s *shop
-	s = e.shop(endpoint{
+// The body has been read, so that net/http notices that the client disconnects.
+func waiterGoes(e *environment) {
+	var s *service
+	s = e.serveEndpoint(endpoint{
 		options: []core.Option{core.WithWait(time.Minute)},
-		handler: func(t turn) {
-			ctx, leave := context.WithCancel(e.Context())
-			defer leave()
+		handler: func(t invocation) {
+			ctx, cancel := context.WithCancel(e.Context())
+			defer cancel()
 			left := make(chan struct{})
 			go func() {
 				defer close(left)
 				e.events.await(e.T, core.Waiting, 1)
-				leave()
+				cancel()
 			}()
 			if answer := s.do(ctx, payment("gone")); answer.err == nil {
-				e.Errorf("an answer for a client that has gone: %+v", answer)
+				e.Errorf("an answer for a client that has disconnected: %+v", answer)
 			}
 			<-left
 			e.events.await(e.T, core.Refused, 1)
@@ -143,27 +143,27 @@ func waiterGoes(e *env) {
 	s.replays(s.runsWith(http.StatusCreated, payment("gone")), payment("gone"))
 }
 
-// What one process has answered, another one answers again.
-func twoProcesses(e *env) {
+// A process replays the answer of another process.
+func twoProcesses(e *environment) {
 	other := *e
 	other.locks = e.another()
-	var there *shop
-	here := e.shop(endpoint{handler: func(t turn) {
+	var there *service
+	here := e.serveEndpoint(endpoint{handler: func(t invocation) {
 		there.wantRefused(core.ErrBusy, there.do(e.Context(), payment("process")))
 		t.WriteHeader(http.StatusCreated)
 	}})
-	there = other.shop(endpoint{})
+	there = other.serveEndpoint(endpoint{})
 	first := here.runsWith(http.StatusCreated, payment("process"))
 	there.replays(first, payment("process"))
 }
 
 // another returns the Locker of another process.
-func (e *env) another() *core.Locker {
+func (e *environment) another() *core.Locker {
 	e.Helper()
 	locks := core.Must(core.New(e.rdb, core.WithPrefix(e.prefix), core.WithCommandTimeout(2*time.Second)))
 	e.Cleanup(func() {
 		ctx, cancel := context.WithCancel(context.Background())
-		cancel() // an attempt that has died is not waited for
+		cancel() // Close must not wait for an attempt that never ends
 		_ = locks.Close(ctx)
 	})
 	return locks

@@ -13,32 +13,32 @@ import (
 	"github.com/reqlock/reqlock/grpclock"
 )
 
-// grpcKeyScenarios are about keys, and whose they are.
+// grpcKeyScenarios test keys and their scopes.
 func grpcKeyScenarios() []grpcScenario {
 	return []grpcScenario{
 		{"key: missing", keyMissing},
 		{"key: missing, and optional", keyMissingOptional},
 		{"key: forms that are no key", keyForms},
 		{"key: quoted and bare are one", keyQuoted},
-		{"key: as long as may be", keyLong},
+		{"key: the longest, and one byte more", keyLong},
 		{"key: given twice", keyTwice},
-		{"key: a form of one's own", keyOwnForm},
+		{"key: a form that the application requires", keyOwnForm},
 		{"key: other metadata", keyOtherName},
 		{"scope: another user with the same key", scopeUser},
 		{"scope: another method with the same key", scopeMethod},
-		{"scope: parts that run together", scopeParts},
-		{"scope: a right that is gone before the copy", scopeRight},
+		{"scope: users and keys that are equal when joined", scopeParts},
+		{"scope: a right that is revoked before the copy", scopeRight},
 	}
 }
 
-func keyMissing(b *teller) {
+func keyMissing(b *grpcEnvironment) {
 	p := b.serve(nil)
 	p.wantRefused(p.call(b.Context(), paid), refused(core.ErrNoKey, 0))
 	p.wantRefused(p.send(b.Context(), "", paid), refused(core.ErrNoKey, 0))
 	b.wantRuns(0)
 }
 
-func keyMissingOptional(b *teller) {
+func keyMissingOptional(b *grpcEnvironment) {
 	p := b.serve(nil, grpclock.WithOptionalKey())
 	for n := range 2 {
 		p.wantFirst(p.call(b.Context(), paid), n+1)
@@ -48,7 +48,7 @@ func keyMissingOptional(b *teller) {
 	p.wantReplay(first, p.pay())
 }
 
-func keyForms(b *teller) {
+func keyForms(b *grpcEnvironment) {
 	p := b.serve(nil)
 	for _, key := range []string{`"a`, `a"`, `"a" b`, `"a";`, `a;v=1`, "a,b", `"a", "b"`, `"a\b"`, "a b", `'a\'`} {
 		p.wantRefused(p.send(b.Context(), key, paid), refused(core.ErrInvalidKey, 0))
@@ -59,7 +59,7 @@ func keyForms(b *teller) {
 	b.wantRuns(0)
 }
 
-func keyQuoted(b *teller) {
+func keyQuoted(b *grpcEnvironment) {
 	p := b.serve(nil)
 	first := p.wantFirst(p.send(b.Context(), "a", paid), 1)
 	p.wantReplay(first, p.send(b.Context(), `"a"`, paid))
@@ -68,15 +68,15 @@ func keyQuoted(b *teller) {
 	p.wantReplay(first, p.send(b.Context(), `"a \"b\" \\"`, paid))
 }
 
-// A text that is read as a key has at most 512 bytes.
-func keyLong(b *teller) {
+// A key has at most 512 bytes.
+func keyLong(b *grpcEnvironment) {
 	p := b.serve(nil)
 	first := p.wantFirst(p.send(b.Context(), strings.Repeat("k", 512), paid), 1)
 	p.wantReplay(first, p.send(b.Context(), strings.Repeat("k", 512), paid))
 	p.wantRefused(p.send(b.Context(), strings.Repeat("k", 513), paid), refused(core.ErrInvalidKey, 0))
 }
 
-func keyTwice(b *teller) {
+func keyTwice(b *grpcEnvironment) {
 	p := b.serve(nil)
 	for _, second := range []string{theKey, "another", ""} {
 		p.wantRefused(p.send(b.Context(), theKey, paid, "idempotency-key", second), refused(core.ErrInvalidKey, 0))
@@ -84,8 +84,8 @@ func keyTwice(b *teller) {
 	b.wantRuns(0)
 }
 
-// A service that takes no key but one of 36 characters says so in its key function.
-func keyOwnForm(b *teller) {
+// A service that accepts only keys of 36 characters checks that in its key function.
+func keyOwnForm(b *grpcEnvironment) {
 	key := func(c *grpclock.Call) (string, error) {
 		k, err := grpclock.IdempotencyKey()(c)
 		if err == nil && len(k) != 36 {
@@ -98,45 +98,45 @@ func keyOwnForm(b *teller) {
 	p.wantFirst(p.send(b.Context(), "8e03978e-40d5-43e8-bc93-6894a57f9324", paid), 1)
 }
 
-func keyOtherName(b *teller) {
+func keyOtherName(b *grpcEnvironment) {
 	p := b.serveBehind(nil, grpclock.IdempotentUnaryServerInterceptor(b.locks, grpclock.Metadata("x-key")))
 	first := p.wantFirst(p.send(b.Context(), "1", paid, "x-key", theKey), 1)
 	p.wantReplay(first, p.send(b.Context(), "2", paid, "X-Key", theKey))
 }
 
-// ofUser is the key as the documentation leads to it.
+// ofUser is the key function that the documentation recommends.
 func ofUser() grpclock.KeyFunc {
 	return core.Join(grpclock.Metadata("x-user"), grpclock.IdempotencyKey())
 }
 
-func scopeUser(b *teller) {
+func scopeUser(b *grpcEnvironment) {
 	p := b.serveBehind(nil, grpclock.IdempotentUnaryServerInterceptor(b.locks, ofUser()))
 	first := p.wantFirst(p.send(b.Context(), theKey, paid, "x-user", "ada"), 1)
 	p.wantFirst(p.send(b.Context(), theKey, paid, "x-user", "grace"), 2)
 	p.wantReplay(first, p.send(b.Context(), theKey, paid, "x-user", "ada"))
 }
 
-func scopeMethod(b *teller) {
+func scopeMethod(b *grpcEnvironment) {
 	p := b.serve(nil)
 	first := p.wantFirst(p.pay(), 1)
 	ctx := metadata.AppendToOutgoingContext(b.Context(), "idempotency-key", theKey)
 	var header metadata.MD
-	_, err := p.client.EmptyCall(ctx, &pb.Empty{}, grpc.Header(&header)) // which the service does not have
+	_, err := p.client.EmptyCall(ctx, &pb.Empty{}, grpc.Header(&header)) // the service does not have this method
 	if got := answerOf("", err); got.status != int(codes.Unimplemented) || got.code != "" || header["idempotent-replayed"] != nil {
 		b.Errorf("another method: %+v, header %v", got, header)
 	}
 	p.wantReplay(first, p.pay())
 }
 
-func scopeParts(b *teller) {
+func scopeParts(b *grpcEnvironment) {
 	p := b.serveBehind(nil, grpclock.IdempotentUnaryServerInterceptor(b.locks, ofUser()))
 	p.wantFirst(p.send(b.Context(), "c", paid, "x-user", "a:b"), 1)
 	p.wantFirst(p.send(b.Context(), "b:c", paid, "x-user", "a"), 2)
 	p.wantFirst(p.send(b.Context(), "1:c", paid, "x-user", "a:b"), 3)
 }
 
-// What stands around the interceptor is asked each time.
-func scopeRight(b *teller) {
+// An outer interceptor is called for each copy.
+func scopeRight(b *grpcEnvironment) {
 	allowed := true
 	rights := func(ctx context.Context, m any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 		if !allowed {

@@ -14,28 +14,28 @@ import (
 	"github.com/reqlock/reqlock/grpclock"
 )
 
-// grpcLeaseScenarios are about attempts whose process dies or is cut off, and
-// about what else may be around a call.
+// grpcLeaseScenarios test attempts whose process is killed or disconnected from Redis, and
+// other interceptors around a call.
 func grpcLeaseScenarios() []grpcScenario {
 	return []grpcScenario{
-		{"lease: a process that dies, Reject", leaseDies},
-		{"lease: a process that dies, Rerun", leaseDiesRerun},
-		{"lease: a process that dies, and an operator", leaseResolved},
-		{"lease: one that is kept alive", leaseRenewed},
-		{"lease: lost, and nobody has come since", leaseLateCommit},
-		{"lease: lost, and another has run since", leaseTakenOver},
-		{"lease: the client goes while the handler runs", leaseClientGoes},
+		{"lease: a killed process, Reject", leaseDies},
+		{"lease: a killed process, Rerun", leaseDiesRerun},
+		{"lease: a killed process, and an operator", leaseResolved},
+		{"lease: renewed", leaseRenewed},
+		{"lease: lost, and no other attempt has begun", leaseLateCommit},
+		{"lease: lost, and another attempt has run", leaseTakenOver},
+		{"lease: the client disconnects while the handler runs", leaseClientGoes},
 		{"chain: two interceptors with the same key", chainSameKey},
 		{"chain: methods that ByMethod does not list", chainByMethod},
-		{"chain: a client that tries again by itself", chainClientRetries},
+		{"chain: a client with a retry policy", chainClientRetries},
 		{"chain: a locker that fails open is refused", chainFailOpen},
-		{"chain: streams pass by", chainStreams},
+		{"chain: streams are not affected", chainStreams},
 	}
 }
 
-// deadProcess begins theKey as a process does that is never heard of again. It
-// returns when its lease has ended.
-func (b *teller) deadProcess() {
+// killedProcess begins an attempt of theKey and never ends it. It returns when the lease has
+// expired.
+func (b *grpcEnvironment) killedProcess() {
 	b.Helper()
 	locks, proxy := b.process(core.WithTTL(shortLease), core.WithWait(patience))
 	endpoint := core.EndpointKey("", pb.TestService_UnaryCall_FullMethodName, theKey)
@@ -45,15 +45,14 @@ func (b *teller) deadProcess() {
 	}
 	b.Cleanup(func() {
 		proxy.HealDropped()
-		_ = attempt.Abort(context.Background()) // it is too late, or does no harm
+		_ = attempt.Abort(context.Background()) // too late for an effect
 	})
 	proxy.Partition()
 	b.awaitFree(endpoint)
 }
 
-// awaitFree waits until the lock of an attempt has ended. It may be called from
-// any goroutine.
-func (b *teller) awaitFree(endpoint string) {
+// awaitFree waits until the lock of an attempt is gone. It may be called from any goroutine.
+func (b *grpcEnvironment) awaitFree(endpoint string) {
 	b.Helper()
 	for late := time.Now().Add(patience); b.held("i:" + endpoint); time.Sleep(time.Millisecond) {
 		if time.Now().After(late) {
@@ -63,30 +62,30 @@ func (b *teller) awaitFree(endpoint string) {
 	}
 }
 
-func leaseDies(b *teller) {
+func leaseDies(b *grpcEnvironment) {
 	p := b.serve(nil, grpclock.WithoutFingerprint(), core.WithWait(patience))
-	b.deadProcess()
+	b.killedProcess()
 	for range 2 {
 		p.wantRefused(p.pay(), refused(core.ErrInterrupted, 0))
 	}
 	b.wantRuns(0)
 }
 
-func leaseDiesRerun(b *teller) {
+func leaseDiesRerun(b *grpcEnvironment) {
 	p := b.serve(func(ctx context.Context, _ *pb.SimpleRequest) error {
 		if attempt, _ := grpclock.AttemptFromContext(ctx); attempt.Number() != 2 {
 			b.Errorf("attempt %d", attempt.Number())
 		}
 		return nil
 	}, grpclock.WithoutFingerprint(), core.WithInterrupted(core.Rerun))
-	b.deadProcess()
+	b.killedProcess()
 	first := p.wantFirst(p.pay(), 1)
 	p.wantReplay(first, p.pay())
 }
 
-func leaseResolved(b *teller) {
+func leaseResolved(b *grpcEnvironment) {
 	p := b.serve(nil, grpclock.WithoutFingerprint())
-	b.deadProcess()
+	b.killedProcess()
 	p.wantRefused(p.pay(), refused(core.ErrInterrupted, 0))
 	endpoint := core.EndpointKey("", pb.TestService_UnaryCall_FullMethodName, theKey)
 	if err := b.locks.Resolve(b.Context(), endpoint); err != nil {
@@ -96,12 +95,12 @@ func leaseResolved(b *teller) {
 	if err := b.locks.Resolve(b.Context(), endpoint); err != nil {
 		b.Errorf("Resolve: %v", err)
 	}
-	p.wantReplay(first, p.pay()) // what is done stays done
+	p.wantReplay(first, p.pay()) // Resolve does not delete an answer
 }
 
-// A handler that takes longer than its lease keeps its key.
-func leaseRenewed(b *teller) {
-	var p *submission
+// A handler that takes longer than the TTL keeps its key.
+func leaseRenewed(b *grpcEnvironment) {
+	var p *grpcClient
 	p = b.serve(func(ctx context.Context, _ *pb.SimpleRequest) error {
 		b.events.await(b.T, core.Renewed, 4)
 		p.wantRefused(p.pay(), refused(core.ErrBusy, time.Second))
@@ -111,9 +110,9 @@ func leaseRenewed(b *teller) {
 	p.wantReplay(first, p.pay())
 }
 
-// cutOff serves as a process does that loses Redis while its first handler runs,
-// until its lease has ended; then meanwhile is done, and Redis is back.
-func (b *teller) cutOff(meanwhile func(), opts ...grpclock.Option) *submission {
+// cutOff serves with a Locker that is disconnected from Redis during its first handler until
+// the lease has expired. Then it calls meanwhile, and connects Redis again.
+func (b *grpcEnvironment) cutOff(meanwhile func(), opts ...grpclock.Option) *grpcClient {
 	b.Helper()
 	locks, proxy := b.process()
 	return b.serveOn(locks, func(ctx context.Context, _ *pb.SimpleRequest) error {
@@ -122,7 +121,7 @@ func (b *teller) cutOff(meanwhile func(), opts ...grpclock.Option) *submission {
 		}
 		proxy.Partition()
 		defer proxy.HealDropped()
-		await(b.T, "the context ends", ctx.Done())
+		receive(b.T, "the context ends", ctx.Done())
 		if cause := context.Cause(ctx); !errors.Is(cause, core.ErrLost) {
 			b.Errorf("the cause is %v", cause)
 		}
@@ -132,19 +131,19 @@ func (b *teller) cutOff(meanwhile func(), opts ...grpclock.Option) *submission {
 	}, append(opts, core.WithTTL(shortLease), core.WithWait(patience))...)
 }
 
-// An answer that is late is stored, where nobody has begun since.
-func leaseLateCommit(b *teller) {
+// A late answer is stored if no other attempt has begun.
+func leaseLateCommit(b *grpcEnvironment) {
 	p := b.cutOff(func() {})
 	first := p.wantFirst(p.pay(), 1)
 	p.wantReplay(first, p.pay())
 	b.wantRuns(1)
 }
 
-// The answer of who came later is stored. Who lost its lease sends its own
-// answer, once.
-func leaseTakenOver(b *teller) {
+// The answer of the later attempt is stored. The attempt that lost its lease answers its own
+// client only.
+func leaseTakenOver(b *grpcEnvironment) {
 	there := b.serve(nil, core.WithInterrupted(core.Rerun))
-	var second receipt
+	var second grpcAnswer
 	here := b.cutOff(func() { second = there.wantFirst(there.pay(), 2) }, core.WithInterrupted(core.Rerun))
 	here.wantFirst(here.pay(), 1)
 	there.wantReplay(second, there.pay())
@@ -152,20 +151,20 @@ func leaseTakenOver(b *teller) {
 	b.wantRuns(2)
 }
 
-func leaseClientGoes(b *teller) {
+func leaseClientGoes(b *grpcEnvironment) {
 	running := make(chan struct{}, 1)
 	p := b.serve(func(ctx context.Context, _ *pb.SimpleRequest) error {
 		running <- struct{}{}
-		await(b.T, "the handler knows", ctx.Done())
+		receive(b.T, "the handler receives the end of its context", ctx.Done())
 		return nil
 	}, core.WithWait(patience))
-	ctx, leave := context.WithCancel(b.Context())
-	defer leave()
+	ctx, cancel := context.WithCancel(b.Context())
+	defer cancel()
 	left := make(chan struct{})
 	go func() {
 		defer close(left)
-		await(b.T, "the handler runs", running)
-		leave()
+		receive(b.T, "the handler runs", running)
+		cancel()
 	}()
 	if r := p.send(ctx, theKey, paid); r.status != int(codes.Canceled) {
 		b.Errorf("%+v", r)
@@ -177,11 +176,11 @@ func leaseClientGoes(b *teller) {
 	b.wantRuns(1)
 }
 
-func chainSameKey(b *teller) {
+func chainSameKey(b *grpcEnvironment) {
 	interceptor := grpclock.IdempotentUnaryServerInterceptor(b.locks, grpclock.IdempotencyKey())
 	p := b.serveBehind(func(ctx context.Context, _ *pb.SimpleRequest) error {
 		attempt, _ := grpclock.AttemptFromContext(ctx)
-		attempt.Decide(core.StoreAnswer) // counts for the outer one
+		attempt.Decide(core.StoreAnswer) // applies to the outer interceptor
 		return refusedBy(codes.Unavailable)
 	}, interceptor, interceptor)
 	first := p.pay()
@@ -195,7 +194,7 @@ func chainSameKey(b *teller) {
 	}
 }
 
-func chainByMethod(b *teller) {
+func chainByMethod(b *grpcEnvironment) {
 	key := grpclock.ByMethod(map[string]grpclock.KeyFunc{
 		pb.TestService_EmptyCall_FullMethodName: grpclock.IdempotencyKey(),
 	})
@@ -205,9 +204,9 @@ func chainByMethod(b *teller) {
 	}
 }
 
-// What a client sends again by itself, as its retry policy says, has the same
-// key; that it says so is no obstacle.
-func chainClientRetries(b *teller) {
+// A call that the client's retry policy resends has the same key. The metadata that marks it as
+// a resend changes nothing.
+func chainClientRetries(b *grpcEnvironment) {
 	var attempts []string
 	note := func(ctx context.Context, m any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 		attempts = append(attempts, fmt.Sprint(incoming(ctx, "grpc-previous-rpc-attempts")))
@@ -227,7 +226,7 @@ func chainClientRetries(b *teller) {
 	}
 }
 
-func chainFailOpen(b *teller) {
+func chainFailOpen(b *grpcEnvironment) {
 	defer func() {
 		if recover() == nil {
 			b.Error("no panic")
@@ -236,10 +235,10 @@ func chainFailOpen(b *teller) {
 	grpclock.IdempotentUnaryServerInterceptor(b.locks, grpclock.IdempotencyKey(), core.WithFailOpen(true))
 }
 
-// An interceptor for unary calls does not see them.
-func chainStreams(b *teller) {
+// An interceptor for unary calls is not called for streams.
+func chainStreams(b *grpcEnvironment) {
 	ran := 0
-	s := listenGRPC(b.T, service{r: route{handler: func(c call) {
+	s := listenGRPC(b.T, grpcService{r: route{handler: func(c call) {
 		ran++
 		if _, ok := grpclock.AttemptFromContext(c.Context()); ok {
 			b.Error("a stream runs as an attempt")
@@ -247,7 +246,7 @@ func chainStreams(b *teller) {
 		c.Reply("done")
 	}}}, serverStream, grpc.ChainUnaryInterceptor(grpclock.IdempotentUnaryServerInterceptor(b.locks, grpclock.IdempotencyKey())))
 	for range 2 {
-		if got := s.send(b.Context(), request{marks: []string{theKey}}); !got.ok {
+		if got := s.send(b.Context(), request{idempotencyKeys: []string{theKey}}); !got.ok {
 			b.Errorf("%+v", got)
 		}
 	}

@@ -26,49 +26,50 @@ import (
 // A grpcScenario is one row of the table of idempotent unary calls.
 type grpcScenario struct {
 	name string
-	run  func(b *teller)
+	run  func(b *grpcEnvironment)
 }
 
-// alone are the rows that would disturb others on the same servers: they run
-// before them.
-var alone = map[string]bool{"redis: it forgets its scripts": true}
+// ownServers are the rows that would disturb other rows on the same servers.
+var ownServers = map[string]bool{scriptsFlushed: true}
+
+// startOwn starts servers of the kind for one row.
+func startOwn(tb testing.TB, kind redistest.Kind) *redistest.Deployment { return kind.Start(tb) }
 
 // grpcScenarios are all rows.
 func grpcScenarios() []grpcScenario {
 	return slices.Concat(
 		grpcKeyScenarios(),
 		grpcPayloadScenarios(),
-		grpcCrowdScenarios(),
+		grpcConcurrencyScenarios(),
 		grpcAnswerScenarios(),
 		grpcLeaseScenarios(),
 		grpcRedisScenarios(),
 	)
 }
 
-// notOverGRPC is what can happen to an idempotent request elsewhere, and why
-// there is no row of it.
+// notOverGRPC are failures of idempotent requests that have no row, and why.
 var notOverGRPC = map[string]string{
 	"control characters and other bytes beyond ASCII in a key": "gRPC's clients refuse to send them; keypart has the table of malformed keys",
-	"methods in lower case, and safe methods":                  "a gRPC method is a name, and says nothing of its effects; ByMethod lists those that count",
-	"a warning where the key is not scoped":                    "an interceptor does not know who is authenticated; the package comment leads to the scoped key",
-	"braces in keys and cluster slots":                         "keys are digests (core.EndpointKey); the names in Redis are the store's",
-	"a body that is restored, closed, chunked or over a limit": "gRPC reads the message before an interceptor sees it, and bounds it by itself",
+	"methods in lower case, and safe methods":                  "the name of a gRPC method does not state its effects; ByMethod lists the methods",
+	"a warning where the key is not scoped":                    "an interceptor does not know the user; the package comment recommends the scoped key",
+	"braces in keys and cluster slots":                         "keys are digests (core.EndpointKey); the store chooses the Redis keys",
+	"a body that is restored, closed, chunked or over a limit": "gRPC reads and bounds the message before the interceptor",
 	"a body that cannot be read":                               "such a call does not reach an interceptor",
 	"path, query and multipart boundaries":                     "a call has none",
-	"another fingerprint version during a deploy":              "there is one version; WithFingerprint is documented as what a deploy must not change",
-	"a claim that comes after its caller's context has ended":  "core's Begin gives it back, and its tests see to it",
-	"a wake-up that is lost":                                   "the engine asks again by itself, and its tests see to it",
-	"status, Location, Date, Content-Length, Connection":       "HTTP's; metadata that is never replayed has a row",
+	"another fingerprint version during a deploy":              "there is one version; a deploy must not change WithFingerprint, as documented",
+	"a claim after its caller's context has ended":             "core's Begin releases it, and has tests of that",
+	"a lost wake-up message":                                   "the engine checks Redis again, and has tests of that",
+	"status, Location, Date, Content-Length, Connection":       "they belong to HTTP; metadata that is never replayed has a row",
 	"1xx answers, implicit statuses, HEAD":                     "a call has one answer",
-	"http.ErrAbortHandler, gin's and echo's own errors":        "gRPC knows no panic that is not a crash, and its handlers return their errors",
-	"flushed and hijacked answers, SSE, WebSocket":             "a unary answer is sent whole; an early header has a row",
+	"http.ErrAbortHandler, gin's and echo's own errors":        "gRPC has no such panic, and its handlers return errors",
+	"flushed and hijacked answers, SSE, WebSocket":             "a unary answer is one message; an early header has a row",
 	"writes after the handler has returned":                    "the message is returned, not written",
-	"SIGKILL of the service at each step":                      "a program of its own is killed, see the crash test",
-	"a clock that jumps, a paused process":                     "Redis's clock decides; the engine's tests pause processes",
-	"failover, READONLY, LOADING, MOVED, OOM":                  "the store tells them all as unavailable, and its tests have each; down before and after have rows",
-	"an ACL without PUBLISH":                                   "the store's",
+	"SIGKILL of the service at each step":                      "tests/crash, with processes",
+	"a clock that jumps, a paused process":                     "the leases depend on Redis's clock; the engine's tests pause processes",
+	"failover, READONLY, LOADING, MOVED, OOM":                  "the store reports each as unavailable, and has tests of each; unavailable before and after have rows",
+	"an ACL without PUBLISH":                                   "the store's tests",
 	"a tombstone after the record's end":                       "there is none: the key is free again, as documented",
-	"a schedule at random and its model":                       "core's, which knows no framework",
+	"random schedules and their model":                         "core's tests, which are independent of frameworks",
 }
 
 // TestGRPCScenarios runs each row on a real server, over real connections.
@@ -79,22 +80,24 @@ func TestGRPCScenarios(t *testing.T) {
 	names := map[string]bool{}
 	for _, scenario := range grpcScenarios() {
 		if names[scenario.name] {
-			t.Errorf("two rows are called %q", scenario.name)
+			t.Errorf("two rows have the name %q", scenario.name)
 		}
 		names[scenario.name] = true
 	}
 	for _, kind := range redistest.Kinds() {
 		t.Run(kind.String(), func(t *testing.T) {
+			sampleKind(t, kind)
 			t.Parallel()
-			servers := kind.Start(t)
 			for _, scenario := range grpcScenarios() {
 				t.Run(scenario.name, func(t *testing.T) {
-					if !alone[scenario.name] {
-						t.Parallel()
+					t.Parallel()
+					servers := redistest.Shared
+					if ownServers[scenario.name] {
+						servers = startOwn
 					}
-					b := &teller{env: newEnv(t, overGRPCUnary(), servers)}
+					b := &grpcEnvironment{environment: newEnvironment(t, overGRPCUnary(), servers(t, kind))}
 					scenario.run(b)
-					b.wantLives()
+					b.wantTTLs()
 				})
 			}
 		})
@@ -104,49 +107,48 @@ func TestGRPCScenarios(t *testing.T) {
 	}
 }
 
-// A teller is the server of one row: each call that runs has a number, which is
-// its answer.
-type teller struct {
-	*env
+// A grpcEnvironment serves one row. Each run of the method has a number, which is its answer.
+type grpcEnvironment struct {
+	*environment
 	runs atomic.Int32
 }
 
-// A grpcHandler says what becomes of a call; nil is its number.
+// A grpcHandler runs in each call. A nil handler or error answers with the number of the run.
 type grpcHandler func(ctx context.Context, m *pb.SimpleRequest) error
 
-// A submission is the client's side of a teller.
-type submission struct {
-	b      *teller
+// A grpcClient is a client of a grpcEnvironment.
+type grpcClient struct {
+	b      *grpcEnvironment
 	client pb.TestServiceClient
 	addr   string
 }
 
-// serve serves under IdempotencyKey.
-func (b *teller) serve(handle grpcHandler, opts ...grpclock.Option) *submission {
+// serve serves with IdempotencyKey.
+func (b *grpcEnvironment) serve(handle grpcHandler, opts ...grpclock.Option) *grpcClient {
 	b.Helper()
 	return b.serveOn(b.locks, handle, opts...)
 }
 
-// serveOn serves as another process with its own Locker does.
-func (b *teller) serveOn(l *core.Locker, handle grpcHandler, opts ...grpclock.Option) *submission {
+// serveOn serves with another Locker, as another process does.
+func (b *grpcEnvironment) serveOn(l *core.Locker, handle grpcHandler, opts ...grpclock.Option) *grpcClient {
 	b.Helper()
 	return b.serveBehind(handle, grpclock.IdempotentUnaryServerInterceptor(l, grpclock.IdempotencyKey(), opts...))
 }
 
 // serveBehind serves behind interceptors.
-func (b *teller) serveBehind(handle grpcHandler, chain ...grpc.UnaryServerInterceptor) *submission {
+func (b *grpcEnvironment) serveBehind(handle grpcHandler, chain ...grpc.UnaryServerInterceptor) *grpcClient {
 	b.Helper()
-	s := listenGRPC(b.T, tellerService{b: b, handle: handle}, unaryCall, grpc.ChainUnaryInterceptor(chain...)).(grpcServer)
-	return &submission{b, s.TestServiceClient, s.addr}
+	s := listenGRPC(b.T, countingService{b: b, handle: handle}, unaryCall, grpc.ChainUnaryInterceptor(chain...)).(grpcServer)
+	return &grpcClient{b, s.TestServiceClient, s.addr}
 }
 
-type tellerService struct {
+type countingService struct {
 	pb.UnimplementedTestServiceServer
-	b      *teller
+	b      *grpcEnvironment
 	handle grpcHandler
 }
 
-func (s tellerService) UnaryCall(ctx context.Context, m *pb.SimpleRequest) (*pb.SimpleResponse, error) {
+func (s countingService) UnaryCall(ctx context.Context, m *pb.SimpleRequest) (*pb.SimpleResponse, error) {
 	reply := &pb.SimpleResponse{Username: fmt.Sprint(s.b.runs.Add(1))}
 	if s.handle == nil {
 		return reply, nil
@@ -157,30 +159,30 @@ func (s tellerService) UnaryCall(ctx context.Context, m *pb.SimpleRequest) (*pb.
 	return reply, nil
 }
 
-// A receipt is what a client got of a call.
-type receipt struct {
+// A grpcAnswer is what a client gets of a call.
+type grpcAnswer struct {
 	answer
 	message         *pb.SimpleResponse
 	err             error
 	header, trailer metadata.MD
 }
 
-// send makes a call with the metadata idempotency-key, and others.
-func (p *submission) send(ctx context.Context, key string, m *pb.SimpleRequest, others ...string) receipt {
+// send sends a call with the metadata idempotency-key, and other metadata.
+func (p *grpcClient) send(ctx context.Context, key string, m *pb.SimpleRequest, others ...string) grpcAnswer {
 	return p.call(metadata.AppendToOutgoingContext(ctx, append(others, "idempotency-key", key)...), m)
 }
 
-// call makes a call.
-func (p *submission) call(ctx context.Context, m *pb.SimpleRequest, opts ...grpc.CallOption) receipt {
+// call sends a call.
+func (p *grpcClient) call(ctx context.Context, m *pb.SimpleRequest, opts ...grpc.CallOption) grpcAnswer {
 	p.b.Helper()
 	ctx, cancel := context.WithTimeout(ctx, 2*patience)
 	defer cancel()
-	var r receipt
+	var r grpcAnswer
 	r.message, r.err = p.client.UnaryCall(ctx, m, append(opts, grpc.Header(&r.header), grpc.Trailer(&r.trailer))...)
 	r.answer = answerOf(r.message.GetUsername(), r.err, r.header, r.trailer)
-	for _, secret := range []string{theKey, p.b.ours} {
-		if strings.Contains(r.raw, secret) {
-			p.b.Errorf("the answer tells a key or a token: %s", r.raw)
+	for _, keyPrefix := range []string{theKey, p.b.ownTokens} {
+		if strings.Contains(r.raw, keyPrefix) {
+			p.b.Errorf("the answer contains a key or a token: %s", r.raw)
 		}
 	}
 	r.header.Delete("content-type")
@@ -188,8 +190,8 @@ func (p *submission) call(ctx context.Context, m *pb.SimpleRequest, opts ...grpc
 	return r
 }
 
-// retrying is another client, which sends a call again that ends with the code.
-func (p *submission) retrying(code codes.Code) *submission {
+// retrying returns a client that resends a call that ends with the code.
+func (p *grpcClient) retrying(code codes.Code) *grpcClient {
 	p.b.Helper()
 	policy := fmt.Sprintf(`{"methodConfig": [{"name": [{}], "retryPolicy": {"maxAttempts": 3, "initialBackoff": "0.01s",
 		"maxBackoff": "0.01s", "backoffMultiplier": 1, "retryableStatusCodes": [%d]}}]}`, code)
@@ -198,16 +200,16 @@ func (p *submission) retrying(code codes.Code) *submission {
 		p.b.Fatal(err)
 	}
 	p.b.Cleanup(func() { _ = conn.Close() })
-	return &submission{p.b, pb.NewTestServiceClient(conn), p.addr}
+	return &grpcClient{p.b, pb.NewTestServiceClient(conn), p.addr}
 }
 
-// incoming returns the metadata of a name that a call came with.
+// incoming returns the values of a call's metadata.
 func incoming(ctx context.Context, name string) []string {
 	return metadata.ValueFromIncomingContext(ctx, name)
 }
 
-// pay is the call that most rows send.
-func (p *submission) pay() receipt {
+// pay sends the call of most rows.
+func (p *grpcClient) pay() grpcAnswer {
 	p.b.Helper()
 	return p.send(p.b.Context(), theKey, paid)
 }
@@ -215,12 +217,12 @@ func (p *submission) pay() receipt {
 var paid = &pb.SimpleRequest{ResponseStatus: &pb.EchoStatus{Message: "7 to ada"}}
 
 // replayed reports whether an answer is marked as a replay.
-func (r receipt) replayed() bool {
+func (r grpcAnswer) replayed() bool {
 	return slices.Equal(r.header["idempotent-replayed"], []string{"true"})
 }
 
-// wantFirst fails the test unless a call has run with this number.
-func (p *submission) wantFirst(r receipt, number int) receipt {
+// wantFirst fails the test unless the answer is that of run number, unmarked.
+func (p *grpcClient) wantFirst(r grpcAnswer, number int) grpcAnswer {
 	p.b.Helper()
 	if r.text != fmt.Sprint(number) || r.replayed() {
 		p.b.Errorf("not the answer of call %d: %+v", number, r)
@@ -228,8 +230,8 @@ func (p *submission) wantFirst(r receipt, number int) receipt {
 	return r
 }
 
-// wantReplay fails the test unless an answer is the first one again.
-func (p *submission) wantReplay(first, r receipt) {
+// wantReplay fails the test unless an answer is a replay of the first one.
+func (p *grpcClient) wantReplay(first, r grpcAnswer) {
 	p.b.Helper()
 	header := r.header.Copy()
 	header.Delete("idempotent-replayed")
@@ -243,15 +245,15 @@ func (p *submission) wantReplay(first, r receipt) {
 }
 
 // wantRefused fails the test unless a call was refused with an error.
-func (p *submission) wantRefused(r receipt, want error) {
+func (p *grpcClient) wantRefused(r grpcAnswer, want error) {
 	p.b.Helper()
-	if r.verdict != p.b.rowOf(want) || r.replayed() {
+	if r.outcome != p.b.rowOf(want) || r.replayed() {
 		p.b.Errorf("%+v, want %+v", r, p.b.rowOf(want))
 	}
 }
 
-// process returns the Locker of another process, on a connection of its own.
-func (b *teller) process(opts ...core.Option) (*core.Locker, *redistest.Proxy) {
+// process returns the Locker of another process, with its own connections.
+func (b *grpcEnvironment) process(opts ...core.Option) (*core.Locker, *redistest.Proxy) {
 	b.Helper()
 	proxy := b.redis.Proxy(b.T)
 	opts = append([]core.Option{core.WithPrefix(b.prefix), core.WithCommandTimeout(2 * time.Second)}, opts...)
@@ -267,8 +269,8 @@ func (b *teller) process(opts ...core.Option) (*core.Locker, *redistest.Proxy) {
 	return locks, proxy
 }
 
-// wantRuns fails the test unless so many calls have run.
-func (b *teller) wantRuns(want int32) {
+// wantRuns fails the test unless this many calls have run.
+func (b *grpcEnvironment) wantRuns(want int32) {
 	b.Helper()
 	if got := b.runs.Load(); got != want {
 		b.Errorf("%d calls have run, not %d", got, want)
@@ -276,28 +278,28 @@ func (b *teller) wantRuns(want int32) {
 }
 
 // recordOf returns the name of a key's record in Redis.
-func (b *teller) recordOf(key string) string {
+func (b *grpcEnvironment) recordOf(key string) string {
 	return "{" + b.prefix + "i:" + core.EndpointKey("", pb.TestService_UnaryCall_FullMethodName, key) + "}:r"
 }
 
-// forgetRecord deletes a record, as its time or a failover does. It may be called from
-// any goroutine.
-func (b *teller) forgetRecord(key string) {
+// forgetRecord deletes a record, as its TTL or a failover does. It may be called from any
+// goroutine.
+func (b *grpcEnvironment) forgetRecord(key string) {
 	b.Helper()
 	if n, err := b.rdb.Del(context.Background(), b.recordOf(key)).Result(); n != 1 {
 		b.Errorf("%d records deleted, %v", n, err)
 	}
 }
 
-// wantLives fails the test if a key in Redis stays for ever.
-func (b *teller) wantLives() {
+// wantTTLs fails the test if a Redis key has no TTL.
+func (b *grpcEnvironment) wantTTLs() {
 	b.Helper()
 	for _, name := range b.names(context.Background(), "") {
 		if life := b.rdb.PTTL(context.Background(), name).Val(); life == -1 {
-			b.Errorf("%s stays for ever", name)
+			b.Errorf("%s has no TTL", name)
 		}
 	}
 }
 
-// refusedBy is a status of the application.
+// refusedBy returns a status of the application.
 func refusedBy(code codes.Code) error { return status.Error(code, "no") }

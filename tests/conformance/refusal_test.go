@@ -12,19 +12,19 @@ import (
 	"github.com/reqlock/reqlock/core"
 )
 
-// A refusal is how a request comes not to run: a lock, and what has happened
-// before the request. It is answered as core.OutcomeOf says of the error.
+// A refusal is a lock, and what happens before the request, so that the request does not run.
+// The answer is the row of core.OutcomeOf for the error.
 type refusal struct {
 	name    string
 	needs   feature
 	lock    lock
 	request request // without keys: plain
-	prepare func(e *env)
-	outer   func(e *env) func(frame)
+	prepare func(e *environment)
+	outer   func(e *environment) func(frame)
 	want    error
 }
 
-// refusalCases are the rows of the outcome table that can occur.
+// refusalCases are all rows of the outcome table that can occur.
 func refusalCases() []testCase {
 	var cases []testCase
 	for _, r := range refusals() {
@@ -37,8 +37,8 @@ func refusalCases() []testCase {
 
 func refusals() []refusal {
 	header := []key{byHeader}
-	taken := func(e *env) { e.take(theKey) }
-	down := func(e *env) { e.proxy.Refuse(true) }
+	taken := func(e *environment) { e.take(theKey) }
+	down := func(e *environment) { e.proxy.Refuse(true) }
 	return []refusal{
 		{
 			name: "busy", lock: lock{keys: header}, prepare: taken,
@@ -84,12 +84,12 @@ func refusals() []refusal {
 		},
 		{
 			name: "invalid_key: the idempotency key is given twice", lock: lock{keys: []key{byUser}},
-			request: request{marks: []string{theKey, theKey}, second: secondKey},
+			request: request{idempotencyKeys: []string{theKey, theKey}, second: secondKey},
 			want:    refused(core.ErrInvalidKey, 0),
 		},
 		{
 			name: "invalid_key: the idempotency key is malformed", lock: lock{keys: []key{byUser}},
-			request: request{marks: []string{`"` + theKey}, second: secondKey},
+			request: request{idempotencyKeys: []string{`"` + theKey}, second: secondKey},
 			want:    refused(core.ErrInvalidKey, 0),
 		},
 		{
@@ -119,7 +119,7 @@ func refusals() []refusal {
 			name:    "closing, while it waits",
 			lock:    lock{keys: header, options: []core.Option{core.WithWait(time.Minute)}},
 			prepare: taken,
-			outer: func(e *env) func(frame) {
+			outer: func(e *environment) func(frame) {
 				return func(f frame) { whileItWaits(e, f, func() { closeLocker(e) }) }
 			},
 			want: refused(core.ErrClosed, time.Second),
@@ -128,7 +128,7 @@ func refusals() []refusal {
 			name:    "deadline",
 			lock:    lock{keys: header, options: []core.Option{core.WithWait(time.Minute)}},
 			prepare: taken,
-			outer: func(*env) func(frame) {
+			outer: func(*environment) func(frame) {
 				return func(f frame) {
 					ctx, cancel := context.WithTimeout(f.Context(), 50*time.Millisecond)
 					defer cancel()
@@ -142,7 +142,7 @@ func refusals() []refusal {
 			name:    "canceled",
 			lock:    lock{keys: header, options: []core.Option{core.WithWait(time.Minute)}},
 			prepare: taken,
-			outer: func(e *env) func(frame) {
+			outer: func(e *environment) func(frame) {
 				return func(f frame) {
 					ctx, cancel := context.WithCancel(f.Context())
 					f.SetContext(ctx)
@@ -154,7 +154,7 @@ func refusals() []refusal {
 	}
 }
 
-func (r refusal) run(e *env) {
+func (r refusal) run(e *environment) {
 	served := route{locks: []lock{r.lock}}
 	if r.outer != nil {
 		served.outer = r.outer(e)
@@ -164,7 +164,7 @@ func (r refusal) run(e *env) {
 		r.prepare(e)
 	}
 	sent := r.request
-	if sent.keys == nil && sent.marks == nil {
+	if sent.keys == nil && sent.idempotencyKeys == nil {
 		sent = plain
 	}
 	s.wantRefusal(sent, e.rowOf(r.want))
@@ -173,15 +173,14 @@ func (r refusal) run(e *env) {
 	}
 }
 
-// A key function's error may carry the answer's status.
-func keyErrorWithStatus(e *env) {
+// The error of a key function may state the answer's status.
+func keyErrorWithStatus(e *environment) {
 	s := e.serve(route{locks: []lock{{keys: []key{given("", forbidden{})}}}})
 	s.wantRefusal(plain, e.f.forbidden)
 }
 
-// whileItWaits runs what is inside the frame, and does something as soon as the
-// request waits for its lock.
-func whileItWaits(e *env, f frame, do func()) {
+// whileItWaits calls Next, and calls do as soon as the request waits for its lock.
+func whileItWaits(e *environment, f frame, do func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -193,25 +192,25 @@ func whileItWaits(e *env, f frame, do func()) {
 }
 
 // closeLocker closes the Locker of the case.
-func closeLocker(e *env) {
+func closeLocker(e *environment) {
 	if err := e.locks.Close(context.Background()); err != nil {
 		e.Errorf("Close: %v", err)
 	}
 }
 
-// refused is the error of a request that does not get its lock.
+// refused returns the error of a request that does not get its lock.
 func refused(kind error, retryAfter time.Duration) error {
 	return &core.Error{Kind: kind, RetryAfter: retryAfter}
 }
 
-// keyError is the error of a request whose key function fails.
+// keyError returns the error of a request whose key function fails.
 func keyError() error {
 	fail := func(struct{}) (string, error) { return "", errors.New("any") }
 	_, _, err := core.Enter(context.Background(), unusedLocker(), struct{}{}, fail)
 	return err
 }
 
-// ended is the error of a request whose context ended with err.
+// ended returns the error of a request whose context ended with err.
 func ended(err error) error {
 	ctx, cancel := context.WithDeadline(context.Background(), time.Unix(0, 0))
 	if errors.Is(err, context.Canceled) {
@@ -222,14 +221,14 @@ func ended(err error) error {
 	return err
 }
 
-// unusedLocker returns a Locker for what does not get as far as Redis.
+// unusedLocker returns a Locker for requests that do not reach Redis.
 func unusedLocker() *core.Locker {
 	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
 	_ = rdb.Close()
 	return core.Must(core.New(rdb))
 }
 
-// The errors that the table of refusals makes are those that it means.
+// The errors of the refusals match the rows of the outcome table that they name.
 func TestRefusalsAreTheRowsTheyName(t *testing.T) {
 	t.Parallel()
 	for _, r := range refusals() {

@@ -8,27 +8,28 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 )
 
-// All servers die, and are back only when the answers were given. It is one row
-// more of the table, but of servers that all frameworks share.
+// All servers are killed before a request and restarted after its answer. This is a row of
+// the table that needs servers of its own.
 //
 //faults:row 42
 func TestAllServersAreKilled(t *testing.T) {
 	t.Parallel()
 	for _, kind := range redistest.Kinds() {
 		t.Run(kind.String(), func(t *testing.T) {
+			sampleKind(t, kind)
 			t.Parallel()
 			servers := kind.Start(t)
-			var sites []*site
+			var clients []*routeClient
 			for _, f := range frameworks() {
-				sites = append(sites, newEnv(t, f, servers).serve(route{locks: []lock{{keys: []key{byHeader}}}}))
+				clients = append(clients, newEnvironment(t, f, servers).serve(route{locks: []lock{{keys: []key{byHeader}}}}))
 			}
 			servers.Kill()
 			defer servers.Restart()
-			for _, s := range sites {
+			for _, s := range clients {
 				t.Run(s.f.name, func(t *testing.T) {
-					here := *s.env
-					here.T = t
-					s := &site{&here, s.server}
+					own := *s.environment
+					own.T = t
+					s := &routeClient{&own, s.server}
 					s.wantRefusal(plain, s.rowOf(refused(core.ErrUnavailable, time.Second)))
 				})
 			}

@@ -18,20 +18,20 @@ import (
 	"github.com/reqlock/reqlock/core"
 )
 
-// A shop is an endpoint that is served, and its client.
-type shop struct {
-	*env
+// A service is a served endpoint, and its client.
+type service struct {
+	*environment
 	*httptest.Server
 	runs atomic.Int64 // of the handler
 }
 
-// shop serves an endpoint until the scenario is over. Without a handler it
-// answers 201, with a text that no two runs share.
-func (e *env) shop(point endpoint) *shop {
+// serveEndpoint serves an endpoint until the scenario is over. Without a handler it answers 201
+// with a text that is unique for each run.
+func (e *environment) serveEndpoint(point endpoint) *service {
 	e.Helper()
-	s := &shop{env: e}
+	s := &service{environment: e}
 	handler := point.handler
-	point.handler = func(t turn) {
+	point.handler = func(t invocation) {
 		n := s.runs.Add(1)
 		if handler != nil {
 			handler(t)
@@ -46,11 +46,11 @@ func (e *env) shop(point endpoint) *shop {
 	return s
 }
 
-// A sent is a request of a client.
-type sent struct {
+// An httpRequest is a request of a client.
+type httpRequest struct {
 	method  string // "": POST
 	path    string // "": paymentsPath
-	host    string // "": that of the server
+	host    string // "": the server's address
 	user    string // "": ada
 	keys    []string
 	header  http.Header
@@ -58,17 +58,17 @@ type sent struct {
 	chunked bool // without a Content-Length
 }
 
-// payment is a request with an idempotency key, of which no answer may tell.
-func payment(name string) sent { return keyed(secret + name) }
+// payment returns a request with an idempotency key that no answer may contain.
+func payment(name string) httpRequest { return keyed(keyPrefix + name) }
 
-// secret begins the idempotency keys of payments.
-const secret = "secret-"
+// keyPrefix is the prefix of the idempotency keys of payments.
+const keyPrefix = "secret-"
 
-// keyed is a request with an idempotency key as it is sent.
-func keyed(key string) sent { return sent{keys: []string{key}, body: `{"amount":7}`} }
+// keyed returns a request with this text as its idempotency key.
+func keyed(key string) httpRequest { return httpRequest{keys: []string{key}, body: `{"amount":7}`} }
 
-// A got is the answer of an endpoint, as its client reads it.
-type got struct {
+// An httpAnswer is the answer of an endpoint, as its client reads it.
+type httpAnswer struct {
 	status  int
 	header  http.Header
 	body    string
@@ -78,9 +78,9 @@ type got struct {
 }
 
 // do sends a request. It may be called from any goroutine.
-func (s *shop) do(ctx context.Context, r sent) (answer got) {
+func (s *service) do(ctx context.Context, r httpRequest) (answer httpAnswer) {
 	s.Helper()
-	ctx, cancel := context.WithTimeout(ctx, 3*patience) // a handler may need the patience for itself
+	ctx, cancel := context.WithTimeout(ctx, 3*patience) // a handler may need the patience itself
 	defer cancel()
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		Got1xxResponse: func(status int, _ textproto.MIMEHeader) error {
@@ -95,7 +95,7 @@ func (s *shop) do(ctx context.Context, r sent) (answer got) {
 	request, err := http.NewRequestWithContext(ctx, or(r.method, http.MethodPost), s.URL+or(r.path, paymentsPath), body)
 	if err != nil {
 		s.Errorf("NewRequest: %v", err)
-		return got{err: err}
+		return httpAnswer{err: err}
 	}
 	request.Host = or(r.host, request.Host)
 	maps.Copy(request.Header, r.header)
@@ -105,20 +105,21 @@ func (s *shop) do(ctx context.Context, r sent) (answer got) {
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	response, err := client.Do(request)
 	if err != nil {
-		return got{err: err}
+		return httpAnswer{err: err}
 	}
 	defer func() { _ = response.Body.Close() }()
 	text, err := io.ReadAll(response.Body)
 	answer.status, answer.header, answer.body = response.StatusCode, response.Header, string(text)
 	answer.trailer, answer.err = response.Trailer, err
-	if strings.Contains(fmt.Sprint(answer), secret) {
-		s.Errorf("the answer tells the key: %+v", answer)
+	if strings.Contains(fmt.Sprint(answer), keyPrefix) {
+		s.Errorf("the answer contains the key: %+v", answer)
 	}
 	return answer
 }
 
-// runsWith sends a request that must run, and be answered with the status.
-func (s *shop) runsWith(status int, r sent) got {
+// runsWith sends a request. It fails the test unless the handler runs and the answer has the
+// status.
+func (s *service) runsWith(status int, r httpRequest) httpAnswer {
 	s.Helper()
 	before := s.runs.Load()
 	answer := s.do(s.Context(), r)
@@ -129,20 +130,20 @@ func (s *shop) runsWith(status int, r sent) got {
 	return answer
 }
 
-// replays sends a request that must get the first answer again.
-func (s *shop) replays(first got, r sent) got {
+// replays sends a request. It fails the test unless the first answer is replayed.
+func (s *service) replays(first httpAnswer, r httpRequest) httpAnswer {
 	s.Helper()
 	before := s.runs.Load()
 	answer := s.do(s.Context(), r)
 	if ran := s.runs.Load() - before; ran != 0 {
-		s.Errorf("the handler has run %d times for a copy", ran)
+		s.Errorf("the handler ran %d times for a copy", ran)
 	}
 	s.wantReplay(first, answer)
 	return answer
 }
 
-// wantReplay sees that an answer is the first one again.
-func (s *shop) wantReplay(first, answer got) {
+// wantReplay fails the test unless an answer is a replay of the first one.
+func (s *service) wantReplay(first, answer httpAnswer) {
 	s.Helper()
 	marked := slices.Equal(answer.header["Idempotent-Replayed"], []string{"true"}) &&
 		slices.Equal(answer.header["Cache-Control"], []string{"no-store"})
@@ -152,7 +153,7 @@ func (s *shop) wantReplay(first, answer got) {
 	}
 }
 
-// lasting returns a header without what belongs to one exchange.
+// lasting returns a header without the fields that belong to one exchange.
 func lasting(header http.Header) http.Header {
 	header = header.Clone()
 	for _, name := range []string{"Date", "Cache-Control", "Idempotent-Replayed", "Content-Length"} {
@@ -161,9 +162,9 @@ func lasting(header http.Header) http.Header {
 	return header
 }
 
-// refuses sends a request that must not run, and be refused by the row of
-// core.OutcomeOf that the error has.
-func (s *shop) refuses(err error, r sent) got {
+// refuses sends a request. It fails the test unless the request is refused by the row of
+// core.OutcomeOf for the error, and the handler does not run.
+func (s *service) refuses(err error, r httpRequest) httpAnswer {
 	s.Helper()
 	before := s.runs.Load()
 	answer := s.do(s.Context(), r)
@@ -174,8 +175,8 @@ func (s *shop) refuses(err error, r sent) got {
 	return answer
 }
 
-// wantRefused sees that an answer is a refusal for the error.
-func (s *shop) wantRefused(err error, answer got) {
+// wantRefused fails the test unless an answer is the refusal for the error.
+func (s *service) wantRefused(err error, answer httpAnswer) {
 	s.Helper()
 	want, _ := core.OutcomeOf(err)
 	var problem struct{ Code string }

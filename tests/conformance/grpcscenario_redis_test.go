@@ -14,23 +14,26 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 )
 
-// grpcRedisScenarios are about what Redis, and the way to it, can do to a call.
+// scriptsFlushed is a row that flushes the scripts of its servers.
+const scriptsFlushed = "redis: it has lost its scripts"
+
+// grpcRedisScenarios make Redis unavailable, or lose data or replies.
 func grpcRedisScenarios() []grpcScenario {
 	return []grpcScenario{
-		{"redis: down before the call", redisDownBefore},
-		{"redis: down after the handler", redisDownAfter},
-		{"redis: the reply to the beginning is lost", func(b *teller) { redisReplyLost(b, "reject") }},
-		{"redis: the reply to the commit is lost", func(b *teller) { redisReplyLost(b, "D") }},
-		{"redis: it forgets its scripts", redisScriptsGone},
-		{"redis: the record is gone while the handler runs", redisRecordGone},
+		{"redis: unavailable before the call", redisDownBefore},
+		{"redis: unavailable after the handler", redisDownAfter},
+		{"redis: the reply to the begin is lost", func(b *grpcEnvironment) { redisReplyLost(b, "reject") }},
+		{"redis: the reply to the commit is lost", func(b *grpcEnvironment) { redisReplyLost(b, "D") }},
+		{scriptsFlushed, redisScriptsGone},
+		{"redis: the record is deleted while the handler runs", redisRecordGone},
 		{"redis: the answer is sent after the commit, and not before", redisCommitFirst},
 		{"redis: one round trip before the handler and one after, one for a replay", redisRoundTrips},
-		{"redis: the record has ended", redisRecordEnded},
-		{"redis: how long a record stays", redisRecordLife},
+		{"redis: the record has expired", redisRecordEnded},
+		{"redis: the TTL of a record", redisRecordLife},
 	}
 }
 
-func redisDownBefore(b *teller) {
+func redisDownBefore(b *grpcEnvironment) {
 	p := b.serve(nil)
 	b.proxy.Refuse(true)
 	p.wantRefused(p.pay(), refused(core.ErrUnavailable, time.Second))
@@ -39,9 +42,8 @@ func redisDownBefore(b *teller) {
 	p.wantFirst(p.pay(), 1)
 }
 
-// The answer is sent, since it is what has happened; but nobody can tell later
-// copies.
-func redisDownAfter(b *teller) {
+// The answer is sent, since the handler has run. Copies are answered with outcome_unknown.
+func redisDownAfter(b *grpcEnvironment) {
 	locks, proxy := b.process()
 	p := b.serveOn(locks, func(context.Context, *pb.SimpleRequest) error {
 		proxy.Refuse(true)
@@ -54,26 +56,26 @@ func redisDownAfter(b *teller) {
 	b.wantRuns(1)
 }
 
-// script matches a script of an attempt that has a word among its arguments.
+// script matches a script of an attempt that has this argument.
 func script(word string) func([]string) bool {
 	return func(command []string) bool {
 		return strings.HasPrefix(command[0], "EVAL") && slices.Contains(command, word)
 	}
 }
 
-// The command is sent again, and takes effect once.
-func redisReplyLost(b *teller, word string) {
+// The command is resent, and takes effect once.
+func redisReplyLost(b *grpcEnvironment, word string) {
 	p := b.serve(nil)
-	p.wantFirst(p.pay(), 1) // the master of the key knows the scripts now
+	p.wantFirst(p.pay(), 1) // loads the scripts on the master of the key
 	b.forgetRecord(theKey)
 	dropped := b.proxy.DropReply(script(word), redistest.CloseConn)
 	first := p.wantFirst(p.pay(), 2)
-	await(b.T, "the reply is lost", dropped)
+	receive(b.T, "the reply is lost", dropped)
 	p.wantReplay(first, p.pay())
 	b.wantRuns(2)
 }
 
-func redisScriptsGone(b *teller) {
+func redisScriptsGone(b *grpcEnvironment) {
 	p := b.serve(func(ctx context.Context, _ *pb.SimpleRequest) error {
 		return b.rdb.ScriptFlush(ctx).Err()
 	})
@@ -84,8 +86,8 @@ func redisScriptsGone(b *teller) {
 	p.wantReplay(first, p.pay())
 }
 
-// The commit writes it again.
-func redisRecordGone(b *teller) {
+// The commit writes the record again.
+func redisRecordGone(b *grpcEnvironment) {
 	p := b.serve(func(context.Context, *pb.SimpleRequest) error {
 		b.forgetRecord(theKey)
 		return nil
@@ -95,47 +97,46 @@ func redisRecordGone(b *teller) {
 	b.wantRuns(1)
 }
 
-// While the commit is under way, no answer is, whether or not its client is
-// still there.
-func redisCommitFirst(b *teller) {
+// No answer is sent during the commit, even if its client has disconnected.
+func redisCommitFirst(b *grpcEnvironment) {
 	returned := make(chan struct{}, 1)
 	around := func(ctx context.Context, m any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 		defer func() { returned <- struct{}{} }()
 		return next(ctx, m)
 	}
-	var leave context.CancelFunc
+	var cancel context.CancelFunc
 	p := b.serveBehind(func(ctx context.Context, m *pb.SimpleRequest) error {
 		if m.GetFillUsername() {
-			leave()
-			await(b.T, "the handler knows", ctx.Done())
+			cancel()
+			receive(b.T, "the handler receives the end of its context", ctx.Done())
 		}
 		return nil
 	}, around, grpclock.IdempotentUnaryServerInterceptor(b.locks, grpclock.IdempotencyKey()))
 	for _, gone := range []bool{false, true} {
 		release, held := b.proxy.HoldCommand(script("D"))
 		var ctx context.Context
-		ctx, leave = context.WithCancel(b.Context())
+		ctx, cancel = context.WithCancel(b.Context())
 		answered := make(chan struct{})
 		go func() {
 			defer close(answered)
 			p.send(ctx, "gone"+time.Duration(b.runs.Load()).String(), &pb.SimpleRequest{FillUsername: gone})
 		}()
-		await(b.T, "the commit is under way", held)
+		receive(b.T, "the commit is under way", held)
 		select {
 		case <-returned:
 			b.Errorf("the client has gone: %v; the interceptor has returned before the commit", gone)
 		case <-time.After(200 * time.Millisecond):
 			release()
-			await(b.T, "the interceptor returns", returned)
+			receive(b.T, "the interceptor returns", returned)
 		}
 		release()
-		leave()
-		await(b.T, "the client has its answer", answered)
+		cancel()
+		receive(b.T, "the client has its answer", answered)
 	}
 	b.wantRuns(2)
 }
 
-func redisRoundTrips(b *teller) {
+func redisRoundTrips(b *grpcEnvironment) {
 	scripts := func() int {
 		commands := b.proxy.Commands()
 		return commands["EVALSHA"] + commands["EVAL"]
@@ -145,7 +146,7 @@ func redisRoundTrips(b *teller) {
 		during = scripts()
 		return nil
 	})
-	p.wantFirst(p.pay(), 1) // the master of the key knows the scripts now
+	p.wantFirst(p.pay(), 1) // loads the scripts on the master of the key
 	b.forgetRecord(theKey)
 	before = scripts()
 	first := p.wantFirst(p.pay(), 2)
@@ -159,7 +160,7 @@ func redisRoundTrips(b *teller) {
 	}
 }
 
-func redisRecordEnded(b *teller) {
+func redisRecordEnded(b *grpcEnvironment) {
 	p := b.serve(nil)
 	first := p.wantFirst(p.pay(), 1)
 	p.wantReplay(first, p.pay())
@@ -167,8 +168,8 @@ func redisRecordEnded(b *teller) {
 	p.wantFirst(p.pay(), 2)
 }
 
-// The time of a record is not that of the lease, and it has one all the time.
-func redisRecordLife(b *teller) {
+// The TTL of a record is not that of the lease, and a record always has one.
+func redisRecordLife(b *grpcEnvironment) {
 	life := func() time.Duration {
 		d, err := b.rdb.PTTL(context.Background(), b.recordOf(theKey)).Result()
 		if err != nil {

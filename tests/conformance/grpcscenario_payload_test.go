@@ -10,22 +10,22 @@ import (
 	"github.com/reqlock/reqlock/grpclock"
 )
 
-// grpcPayloadScenarios are about calls that come with a key by mistake.
+// grpcPayloadScenarios send other messages with the same key.
 func grpcPayloadScenarios() []grpcScenario {
 	return []grpcScenario{
 		{"payload: another message, after the end", payloadAfter},
 		{"payload: another message, in flight", payloadMeanwhile},
-		{"payload: fields that do not count", payloadFields},
-		{"payload: none is compared", payloadNone},
+		{"payload: fields that the fingerprint ignores", payloadFields},
+		{"payload: no fingerprint", payloadNone},
 		{"payload: empty", payloadEmpty},
 		{"payload: fields that the program does not know", payloadUnknown},
 	}
 }
 
-// another is a message that is not paid.
+// another is a message that differs from paid.
 var another = &pb.SimpleRequest{ResponseStatus: &pb.EchoStatus{Message: "7 to grace"}}
 
-func payloadAfter(b *teller) {
+func payloadAfter(b *grpcEnvironment) {
 	p := b.serve(nil)
 	first := p.wantFirst(p.pay(), 1)
 	p.wantRefused(p.send(b.Context(), theKey, another), refused(core.ErrMismatch, 0))
@@ -33,9 +33,9 @@ func payloadAfter(b *teller) {
 	p.wantRefused(p.send(b.Context(), theKey, another), refused(core.ErrMismatch, 0))
 }
 
-// The one that runs does not notice.
-func payloadMeanwhile(b *teller) {
-	var p *submission
+// The running call is not disturbed.
+func payloadMeanwhile(b *grpcEnvironment) {
+	var p *grpcClient
 	p = b.serve(func(context.Context, *pb.SimpleRequest) error {
 		p.wantRefused(p.send(b.Context(), theKey, another), refused(core.ErrMismatch, 0))
 		return nil
@@ -44,7 +44,7 @@ func payloadMeanwhile(b *teller) {
 	p.wantReplay(first, p.pay())
 }
 
-func payloadFields(b *teller) {
+func payloadFields(b *grpcEnvironment) {
 	amount := func(c *grpclock.Call) ([]byte, error) {
 		m, _ := c.Message().(*pb.SimpleRequest)
 		return protowire.AppendVarint(nil, uint64(m.GetResponseSize())), nil
@@ -55,21 +55,21 @@ func payloadFields(b *teller) {
 	p.wantRefused(p.send(b.Context(), theKey, &pb.SimpleRequest{ResponseSize: 8}), refused(core.ErrMismatch, 0))
 }
 
-func payloadNone(b *teller) {
+func payloadNone(b *grpcEnvironment) {
 	p := b.serve(nil, grpclock.WithoutFingerprint())
 	first := p.wantFirst(p.pay(), 1)
 	p.wantReplay(first, p.send(b.Context(), theKey, another))
 }
 
-func payloadEmpty(b *teller) {
+func payloadEmpty(b *grpcEnvironment) {
 	p := b.serve(nil)
 	first := p.wantFirst(p.send(b.Context(), theKey, &pb.SimpleRequest{}), 1)
 	p.wantReplay(first, p.send(b.Context(), theKey, &pb.SimpleRequest{}))
 	p.wantRefused(p.pay(), refused(core.ErrMismatch, 0))
 }
 
-// A newer client's field is a part of its message.
-func payloadUnknown(b *teller) {
+// An unknown field, of a newer client, is a part of its message.
+func payloadUnknown(b *grpcEnvironment) {
 	newer := func(text string) *pb.SimpleRequest {
 		m := &pb.SimpleRequest{ResponseSize: 7}
 		m.ProtoReflect().SetUnknown(protowire.AppendString(protowire.AppendTag(nil, 77, protowire.BytesType), text))
