@@ -83,7 +83,7 @@ func (config Config) ToMiddleware() (echo.MiddlewareFunc, error) {
 // the lock, and Echo's HTTPErrorHandler, must not get a context that ended with the
 // lease. It copies the form that a handler has parsed.
 func restore(c echo.Context, r *http.Request) {
-	httpkey.HandUp(c.Request(), r)
+	httpkey.CopyParsedForm(c.Request(), r)
 	c.SetRequest(r)
 }
 

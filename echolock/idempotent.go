@@ -107,7 +107,7 @@ func run(c echo.Context, exchange *httpattempt.Exchange, next echo.HandlerFunc) 
 		defer func() {
 			restore(c, request)
 			response.Writer = before.Writer
-			if !returned && !recorder.Passing() {
+			if !returned && !recorder.PassedThrough() {
 				response.Status, response.Size, response.Committed = before.Status, before.Size, before.Committed
 			}
 		}()

@@ -58,7 +58,7 @@ func Middleware(l *core.Locker, key KeyFunc, opts ...Option) gin.HandlerFunc {
 // the lock must not get a context that ended with the lease. It copies the form that
 // a handler has parsed.
 func restore(c *gin.Context, r *http.Request) {
-	httpkey.HandUp(c.Request, r)
+	httpkey.CopyParsedForm(c.Request, r)
 	c.Request = r
 }
 

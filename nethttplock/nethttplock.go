@@ -57,7 +57,7 @@ func Middleware(l *core.Locker, key KeyFunc, opts ...Option) func(http.Handler) 
 // the handler has parsed, and the pattern that a mux has matched. Middlewares outside
 // need both, for example for logs.
 func handUp(locked, r *http.Request) {
-	httpkey.HandUp(locked, r)
+	httpkey.CopyParsedForm(locked, r)
 	if r.Pattern == "" && locked.Pattern != "" {
 		r.Pattern = locked.Pattern
 	}

@@ -1,10 +1,10 @@
-// Package httpattempt is what Idempotent does to a request on every HTTP
-// framework: it begins the attempt, lets the handler run on a Recorder, ends the
-// attempt by what was answered, and only then sends the answer; or it sends the
-// answer of the attempt that was done before.
+// Package httpattempt runs a request of an idempotent HTTP route, for any framework. It
+// begins the attempt, runs the handler on a Recorder, ends the attempt by the handler's
+// answer, and then sends the answer. If an earlier attempt has stored an answer, it sends
+// that answer.
 //
-// An adapter makes an Endpoint when a route is registered. For each request it
-// calls Begin, and then Replay or Run on the Exchange that it gets:
+// An adapter makes an Endpoint when a route is registered. For each request it calls Begin,
+// and then Replay or Run on the Exchange that Begin returns:
 //
 //	exchange, err := endpoint.Begin(r, r, route)
 //	switch {
@@ -18,5 +18,5 @@
 //		})
 //	}
 //
-// The package knows net/http and no framework.
+// The package depends on net/http and on no framework.
 package httpattempt

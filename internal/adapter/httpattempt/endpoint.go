@@ -11,8 +11,7 @@ import (
 	"github.com/reqlock/reqlock/internal/adapter/registration"
 )
 
-// An Endpoint makes the requests of a route idempotent. It is safe for
-// concurrent use.
+// An Endpoint makes the requests of a route idempotent. It is safe for concurrent use.
 type Endpoint[R any] struct {
 	locker   *core.Locker
 	key      core.KeyFunc[R]
@@ -24,7 +23,7 @@ type Endpoint[R any] struct {
 // A BodyFunc reads the body of a framework's request as httpkey.ReadBody does.
 type BodyFunc[R any] func(r R, limit int64) ([]byte, error)
 
-// New returns an Endpoint, or an error that says what is wrong with it.
+// New returns an Endpoint, or an error that names the wrong setting.
 func New[R any](
 	a registration.Adapter, l *core.Locker, key core.KeyFunc[R], body BodyFunc[R], s Settings[R],
 ) (*Endpoint[R], error) {
@@ -46,12 +45,11 @@ func New[R any](
 	}, nil
 }
 
-// Begin begins the attempt of a request: r, which the framework has as request,
-// on a route that is named as the framework writes it.
+// Begin begins the attempt of a request. r and request are the same request, for net/http
+// and for the framework. route is the name of the route as the framework writes it.
 //
-// The error is core.ErrSkip where the request is to run as without Idempotent;
-// else it is refused, with an error that core.OutcomeOf knows or that is the
-// server's fault.
+// If the error is core.ErrSkip, the request runs as without Idempotent. Any other error
+// refuses the request: core.OutcomeOf knows the error, or the server caused it.
 func (e *Endpoint[R]) Begin(r *http.Request, request R, route string) (*Exchange, error) {
 	if !e.covers(r) {
 		return nil, core.ErrSkip
@@ -72,7 +70,7 @@ func (e *Endpoint[R]) Begin(r *http.Request, request R, route string) (*Exchange
 	x := &Exchange{attempt: attempt, filter: e.filter, stored: e.settings.Stored}
 	if replay, done := attempt.Replay(); done {
 		if x.answer, err = record.Decode(replay); err != nil {
-			// The handler has run, whatever the record says of it.
+			// The handler has run, even if its record cannot be read.
 			return nil, &core.Error{Kind: core.ErrUnreplayable, Cause: err}
 		}
 		x.replayed = true
@@ -80,8 +78,8 @@ func (e *Endpoint[R]) Begin(r *http.Request, request R, route string) (*Exchange
 	return x, nil
 }
 
-// covers reports whether a request is idempotent by its key. One with a key that
-// is empty or malformed is: it is refused when the key is read.
+// covers reports whether a request is idempotent by its key. It is true for an empty or
+// malformed key, which is refused when the key is read.
 func (e *Endpoint[R]) covers(r *http.Request) bool {
 	if !slices.Contains(e.settings.Methods, strings.ToUpper(r.Method)) {
 		return false
@@ -90,7 +88,7 @@ func (e *Endpoint[R]) covers(r *http.Request) bool {
 	return len(e.settings.OptionalKey) == 0 || slices.ContainsFunc(e.settings.OptionalKey, given)
 }
 
-// fingerprint returns what tells the request from another one with its key.
+// fingerprint returns the digest that differs between requests with the same key.
 func (e *Endpoint[R]) fingerprint(r *http.Request, request R) ([]byte, error) {
 	if own := e.settings.Fingerprint; own != nil {
 		digest, err := own(request)

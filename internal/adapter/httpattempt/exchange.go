@@ -8,8 +8,8 @@ import (
 	"github.com/reqlock/reqlock/internal/adapter/record"
 )
 
-// An Exchange is one request and its answer: the one that was kept, or the one
-// that the handler is about to give. It is for the goroutine of the request.
+// An Exchange is one request and its answer: the stored answer, or the answer that the
+// handler will give. Only the goroutine of the request may use it.
 type Exchange struct {
 	attempt  *core.Attempt
 	filter   record.Filter
@@ -18,30 +18,30 @@ type Exchange struct {
 	replayed bool
 
 	recorder *Recorder
-	implied  int  // the status of an answer that the framework sends by itself
-	failed   bool // the handler has left its answer to those outside
-	bypassed bool // the answer went past the recorder
+	implied  int  // the status of an answer that the framework sends itself
+	failed   bool // the handler has left the answer to outer middlewares
+	bypassed bool // the answer was not sent through the recorder
 }
 
-// Replayed reports whether there is an answer of an earlier attempt. Then Replay
-// is to be called; else Run.
+// Replayed reports whether an earlier attempt has an answer. Then the adapter calls Replay,
+// and otherwise Run.
 func (x *Exchange) Replayed() bool { return x.replayed }
 
-// Run runs the handler of a request on a Recorder, with the context of the
-// attempt. Then it ends the attempt, and sends what is recorded to w.
+// Run runs the handler of a request on a Recorder, with the context of the attempt. Then it
+// ends the attempt, and sends the recorded answer to w.
 //
-// If the handler panics or ends its goroutine, what is recorded is dropped: w and
-// its header are as they were. The attempt is aborted. Exception: it is interrupted
-// where the handler has written a status that is stored, or has decided
-// core.StoreAnswer or core.Uncertain. core.DropAnswer aborts it in any case.
+// If the handler panics or ends its goroutine, the recorded answer is dropped: w and its
+// header are as before. The attempt is aborted. Exception: the attempt is interrupted if
+// the handler has written a status that is stored, or has decided core.StoreAnswer or
+// core.Uncertain. core.DropAnswer aborts it in any case.
 func (x *Exchange) Run(w http.ResponseWriter, r *http.Request, handler func(w *Recorder, r *http.Request)) {
 	leased := x.attempt.Lease().Context()
-	detached := context.WithoutCancel(r.Context()) // it ends also if the client has gone
+	detached := context.WithoutCancel(r.Context()) // the attempt has to end if the client disconnects
 	x.recorder = newRecorder(w, x.filter, x.attempt.MaxRecord())
 	returned, ended := false, false
 	defer func() {
 		if !ended {
-			x.breakOff(detached, returned)
+			x.endAbnormally(detached, returned)
 		}
 	}()
 	handler(x.recorder, r.WithContext(leased)) //nolint:contextcheck // derived from the request's by Begin
@@ -52,27 +52,25 @@ func (x *Exchange) Run(w http.ResponseWriter, r *http.Request, handler func(w *R
 	x.recorder.send()
 }
 
-// Imply sets the status of an answer of which the handler has written nothing,
-// and that the framework sends when the request is over. The adapter sees to it
-// that it does.
+// Imply sets the status of an answer that the framework sends after the handler, if the
+// handler has written nothing. The adapter ensures that the framework sends it.
 func (x *Exchange) Imply(status int) { x.implied = status }
 
-// Fail says that the handler has failed, and has left it to those outside to
-// answer. Where it has answered, Fail does nothing.
+// Fail reports that the handler has failed, and that an outer middleware will answer. If
+// the handler has answered, Fail does nothing.
 func (x *Exchange) Fail() { x.failed = !x.recorder.answered() }
 
-// Bypass says that the handler has answered on the connection, past the
-// Recorder.
+// Bypass reports that the handler has answered on the connection without the Recorder.
 func (x *Exchange) Bypass() { x.bypassed = true }
 
-// end ends the attempt by what the handler has decided and answered. The answer
-// stands, whether Redis takes it or not: the Locker's observer hears of that.
-// cut says that the handler's context had ended before it returned.
+// end ends the attempt by the handler's decision and answer. The answer is sent even if
+// Redis does not store it: the Locker's observer receives that error. cut means that the
+// handler's context had ended before the handler returned.
 func (x *Exchange) end(ctx context.Context, cut bool) {
 	answer, replayable := x.recorder.result(x.implied)
 	decision := x.attempt.Decision()
 	switch {
-	case decision == core.Uncertain, decision == core.Undecided && cut && (x.silent() || x.failed):
+	case decision == core.Uncertain, decision == core.Undecided && cut && (x.hasNoOutcome() || x.failed):
 		_ = x.attempt.Interrupt(ctx)
 	case decision == core.DropAnswer, decision == core.Undecided && !x.stores(answer.Status):
 		_ = x.attempt.Abort(ctx)
@@ -83,41 +81,41 @@ func (x *Exchange) end(ctx context.Context, cut bool) {
 	}
 }
 
-// silent reports whether the handler has done nothing that tells a success from
-// a failure. If its context has ended, its silence is no success.
-func (x *Exchange) silent() bool {
+// hasNoOutcome reports whether the handler has returned without an answer. If its context
+// has ended, that does not mean success.
+func (x *Exchange) hasNoOutcome() bool {
 	return x.implied == 0 && !x.failed && !x.bypassed && !x.recorder.answered()
 }
 
-// stores reports whether an answer of the status is the one to all retries,
-// where the handler has decided nothing.
+// stores reports whether an answer of the status is stored, if the handler has decided
+// nothing.
 func (x *Exchange) stores(status int) bool {
 	switch {
 	case x.failed:
 		return false
 	case x.bypassed || x.recorder.hijacked:
-		return true // nobody knows what it is
+		return true // the status is unknown
 	default:
 		return x.stored(status)
 	}
 }
 
-// breakOff ends the attempt of a handler that has not returned, or whose status
-// nobody could judge, because Stored has panicked.
-func (x *Exchange) breakOff(ctx context.Context, returned bool) {
+// endAbnormally ends the attempt of a handler that has not returned, or whose status is not
+// known to be stored because Stored has panicked.
+func (x *Exchange) endAbnormally(ctx context.Context, returned bool) {
 	x.recorder.close()
-	end := x.attempt.Interrupt // also where Stored panics now
+	end := x.attempt.Interrupt // stays if Stored panics now
 	defer func() { _ = end(ctx) }()
-	if !returned && x.brokeWithoutSuccess() {
+	if !returned && x.failedWithoutEffect() {
 		end = x.attempt.Abort
 	}
 }
 
-// brokeWithoutSuccess reports whether a copy may run after a handler that has not
-// returned. A handler that has written a status which is stored may have taken
-// effect before it broke: a reverse proxy panics in the middle of a success. The
-// same holds for a handler that has asked for its answer to be stored.
-func (x *Exchange) brokeWithoutSuccess() bool {
+// failedWithoutEffect reports whether a copy may run after a handler that has not returned.
+// A handler that has written a stored status may have had its effect: a reverse proxy
+// panics in the middle of a success. The same applies if the handler has decided to store
+// its answer.
+func (x *Exchange) failedWithoutEffect() bool {
 	switch x.attempt.Decision() {
 	case core.DropAnswer:
 		return true

@@ -7,9 +7,9 @@ import (
 	"github.com/reqlock/reqlock/internal/adapter/record"
 )
 
-// changed returns what is replayable of a header, but for the names that have
-// the values which they had before: those are set anew for each request, by
-// whoever has set them. What is of the answer alone is always a part of it.
+// changed returns the replayable fields of the header after, without those that have the
+// same values in before: outer middlewares set these for each request. Fields that describe
+// the answer are always included.
 func changed(f record.Filter, before, after http.Header) http.Header {
 	kept := f.Replayable(after)
 	for name, old := range f.Replayable(before) {
@@ -20,8 +20,8 @@ func changed(f record.Filter, before, after http.Header) http.Header {
 	return kept
 }
 
-// apply changes a header as one was changed into another. It leaves alone what
-// was not changed: between them, whoever the header belongs to may have set it.
+// apply changes a header by the differences between two other headers. It does not change
+// fields that are equal in both, because the header's owner may have set them meanwhile.
 func apply(header, from, to http.Header) {
 	for name, values := range to {
 		if old, there := from[name]; !there || !slices.Equal(old, values) {

@@ -15,21 +15,20 @@ import (
 )
 
 const (
-	// maxParts is how many parts a body may have to be digested by them. It is the
-	// limit that net/http has for a form, and bounds what a body costs.
+	// maxParts is the maximum number of parts of a body that is digested by parts. It is the
+	// limit of net/http for a form, and bounds the cost of a body.
 	maxParts = 1000
 	// maxBoundary is the length of the longest boundary, in bytes (RFC 2046, 5.1.1).
 	maxBoundary = 70
 )
 
-// partsOf returns the digest of a multipart body: of the header and the bytes of
-// each part, in their order. The boundary does not count, and neither does what
-// stands before the first and after the last boundary. A part that is multipart
-// itself is digested as its bytes, with its own boundary.
+// partsOf returns the digest of a multipart body: of the header and the bytes of each part,
+// in order. It does not cover the boundary, nor the bytes before the first and after the
+// last boundary. A part that is multipart itself is digested as bytes, with its boundary.
 //
-// It returns false for a body that is not multipart or is malformed, and for one
-// with more than maxParts parts. Such a body is digested as it was sent: a retry
-// with another boundary is a mismatch.
+// It returns false for a body that is not multipart, is malformed, or has more than
+// maxParts parts. Such a body is digested as it was sent, so a retry with another boundary
+// is a mismatch.
 func partsOf(mediaType, boundary string, body []byte) (parts []byte, ok bool) {
 	if !strings.HasPrefix(mediaType, "multipart/") || boundary == "" || len(boundary) > maxBoundary {
 		return nil, false
@@ -38,7 +37,7 @@ func partsOf(mediaType, boundary string, body []byte) (parts []byte, ok bool) {
 	reader := multipart.NewReader(io.MultiReader(bytes.NewReader(body), strings.NewReader("\r\n"), cut{}), boundary)
 	var content bytes.Buffer
 	for range maxParts + 1 {
-		// NextPart would decode quoted-printable, and drop the header that says so.
+		// NextPart would decode quoted-printable and delete its header.
 		part, err := reader.NextRawPart()
 		if err == io.EOF { // the last boundary; a body without a boundary wraps io.EOF
 			return digest.Sum(nil), true
@@ -55,15 +54,15 @@ func partsOf(mediaType, boundary string, body []byte) (parts []byte, ok bool) {
 	return nil, false
 }
 
-// A cut is the end of a body. A multipart.Reader takes io.EOF in the header of a
-// part for the last boundary.
+// A cut is the end of a body. multipart.Reader would treat io.EOF in the header of a part
+// as the last boundary.
 type cut struct{}
 
 // Read returns an error that is not io.EOF.
 func (cut) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
-// putHeader digests the header of a part: its type without parameters, its
-// disposition with the name and the file name, and all else as it was sent. It
+// putHeader digests the header of a part: its media type without parameters, its
+// disposition with the name and the file name, and all other fields as they were sent. It
 // returns false if there are two types or dispositions.
 func putHeader(digest hash.Hash, header textproto.MIMEHeader) bool {
 	put(digest, strconv.Itoa(len(header)))
@@ -74,7 +73,7 @@ func putHeader(digest hash.Hash, header textproto.MIMEHeader) bool {
 			if len(values) != 1 {
 				return false
 			}
-			values = meaningOf(name, values[0])
+			values = normalized(name, values[0])
 		}
 		put(digest, name)
 		put(digest, strconv.Itoa(len(values)))
@@ -85,9 +84,9 @@ func putHeader(digest hash.Hash, header textproto.MIMEHeader) bool {
 	return true
 }
 
-// meaningOf returns the texts that a header of a part means, in one order. A
-// malformed disposition is taken as it was sent.
-func meaningOf(name, value string) []string {
+// normalized returns the parts of a field's value in a fixed order. A malformed disposition
+// is returned unchanged.
+func normalized(name, value string) []string {
 	if name == "Content-Type" {
 		mediaType, _ := mediaTypeOf(value)
 		return []string{mediaType}

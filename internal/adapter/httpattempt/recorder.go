@@ -11,33 +11,33 @@ import (
 	"github.com/reqlock/reqlock/internal/adapter/record"
 )
 
-// A Recorder is the ResponseWriter of a handler whose answer is to be kept
-// before it is sent. To the handler it is like that of net/http.
+// A Recorder is the ResponseWriter of a handler whose answer is stored before it is sent.
+// For the handler it behaves as the one of net/http.
 //
-// It has a header of its own, so that of the writer behind it stays as it is
-// until the answer is sent. There is no way past it to that writer: it has no
-// Unwrap. What cannot be recorded makes the answer go straight out: see pass.
+// It has its own header: the header of the outer writer is unchanged until the answer is
+// sent. It has no Unwrap, so the handler cannot reach the outer writer. An answer that
+// cannot be recorded is sent at once: see passThrough.
 //
-// A call after the handler has returned does nothing, and is an error where
-// there can be one; also from another goroutine.
+// A call after the handler has returned does nothing. It returns an error where the method
+// has one. This also holds for calls from other goroutines.
 type Recorder struct {
 	outer  http.ResponseWriter
 	filter record.Filter
 	limit  int         // of a record, in bytes
-	before http.Header // that of outer, as it was
+	before http.Header // the header of outer before the handler
 	header http.Header // the handler's
 
-	mu       sync.Mutex
-	status   int           // 0: none yet
-	sent     http.Header   // the header as it was when the status was written
-	kept     record.Answer // what is replayed, but for its body
-	room     int           // how many bytes of body the record has room for
-	declared int64         // the Content-Length of sent, or -1
-	offered  int64         // how many bytes of body were to be written
-	body     []byte
-	passing  bool // what is written goes to outer
-	hijacked bool
-	closed   bool // the handler has returned
+	mu            sync.Mutex
+	status        int           // 0: not written yet
+	sent          http.Header   // the header when the status was written
+	kept          record.Answer // the answer that is stored, without its body
+	room          int           // how many bytes of body fit into the record
+	declared      int64         // the Content-Length of sent, or -1
+	offered       int64         // how many bytes of body the handler has written
+	body          []byte
+	passedThrough bool // writes go to outer
+	hijacked      bool
+	closed        bool // the handler has returned
 }
 
 func newRecorder(outer http.ResponseWriter, filter record.Filter, limit int) *Recorder {
@@ -45,14 +45,14 @@ func newRecorder(outer http.ResponseWriter, filter record.Filter, limit int) *Re
 	return &Recorder{outer: outer, filter: filter, limit: limit, before: before, header: before.Clone()}
 }
 
-// errReturned is what a write gets that comes too late.
+// errReturned is the error of a write after the handler has returned.
 var errReturned = errors.New("reqlock: write after the handler has returned")
 
 // Header returns the handler's header.
 func (r *Recorder) Header() http.Header { return r.header }
 
-// WriteHeader sets the status, once. One that is informational is sent at once,
-// and is no part of the answer.
+// WriteHeader sets the status, once. An informational status is sent at once, and is no
+// part of the answer.
 func (r *Recorder) WriteHeader(status int) {
 	if status < 100 || status > 999 {
 		panic(fmt.Sprintf("invalid WriteHeader code %v", status)) // as net/http does
@@ -70,7 +70,7 @@ func (r *Recorder) WriteHeader(status int) {
 	}
 }
 
-// begin sets the status, and with it the header of the answer.
+// begin sets the status, and stores the header as that of the answer.
 func (r *Recorder) begin(status int) {
 	r.status, r.sent, r.declared = status, r.header.Clone(), -1
 	if length, err := strconv.ParseInt(r.sent.Get("Content-Length"), 10, 64); err == nil && length >= 0 {
@@ -79,29 +79,29 @@ func (r *Recorder) begin(status int) {
 	r.kept = record.Answer{Status: status, Header: changed(r.filter, r.before, r.sent)}
 	r.room = r.limit - len(record.Encode(nil, r.kept))
 	if status == http.StatusSwitchingProtocols {
-		r.pass()
+		r.passThrough()
 	}
 }
 
-// Write writes a part of the body, after the status, which is 200 if none is
-// written yet.
+// Write writes a part of the body. If no status is written yet, Write sets 200 first.
 func (r *Recorder) Write(p []byte) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err := r.admit(len(p)); err != nil {
 		return 0, err
 	}
-	if !r.passing && len(p) > r.room-len(r.body) {
-		r.pass()
+	if !r.passedThrough && len(p) > r.room-len(r.body) {
+		r.passThrough()
 	}
-	if r.passing {
+	if r.passedThrough {
 		return r.outer.Write(p)
 	}
 	r.body = append(r.body, p...)
 	return len(p), nil
 }
 
-// admit makes ready for so many bytes of body. Its errors are net/http's.
+// admit checks that n bytes of body may be written. It sets the status 200 if there is
+// none. Its errors are those of net/http.
 func (r *Recorder) admit(n int) error {
 	if r.closed {
 		return errReturned
@@ -112,7 +112,7 @@ func (r *Recorder) admit(n int) error {
 	if r.status == 0 {
 		r.begin(http.StatusOK)
 	}
-	if r.passing || n == 0 {
+	if r.passedThrough || n == 0 {
 		return nil
 	}
 	if !hasBody(r.status) {
@@ -128,19 +128,19 @@ func (r *Recorder) admit(n int) error {
 // WriteString is Write.
 func (r *Recorder) WriteString(s string) (int, error) { return r.Write([]byte(s)) }
 
-// ReadFrom writes what it reads, all through Write.
+// ReadFrom copies from src by Write.
 func (r *Recorder) ReadFrom(src io.Reader) (int64, error) {
 	return io.Copy(struct{ io.Writer }{r}, src)
 }
 
-// close ends what the handler can write.
+// close makes later writes fail.
 func (r *Recorder) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.closed = true
 }
 
-// answered reports whether the handler has begun an answer.
+// answered reports whether the handler has begun to answer.
 func (r *Recorder) answered() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

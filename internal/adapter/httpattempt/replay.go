@@ -7,9 +7,8 @@ import (
 	"github.com/reqlock/reqlock/internal/adapter/record"
 )
 
-// Replay sends the answer of the attempt that was done before. Its headers take
-// the place of those of the same name, and of those that are of an answer alone;
-// all others that w has already are the new request's.
+// Replay sends the stored answer. Its headers replace those of the same name, and all
+// headers that describe an answer. Other headers of w stay: they belong to the new request.
 func (x *Exchange) Replay(w http.ResponseWriter) {
 	header := w.Header()
 	maps.DeleteFunc(header, func(name string, _ []string) bool { return record.OfAnswer(name) })
@@ -20,7 +19,7 @@ func (x *Exchange) Replay(w http.ResponseWriter) {
 	}
 	w.WriteHeader(x.answer.Status)
 	if len(x.answer.Body) > 0 {
-		// A client that does not read its answer cannot be told.
+		// An error means that the client has disconnected.
 		_, _ = w.Write(x.answer.Body)
 	}
 }

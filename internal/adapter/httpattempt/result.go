@@ -8,8 +8,8 @@ import (
 	"github.com/reqlock/reqlock/internal/adapter/record"
 )
 
-// result returns the answer of a handler that has returned, and whether it can
-// be replayed. Where there is no status, it is the implied one, or 200.
+// result returns the answer of a handler that has returned, and whether it can be replayed.
+// If the handler has set no status, the status is implied, or 200 if that is 0.
 func (r *Recorder) result(implied int) (a record.Answer, replayable bool) {
 	a = r.kept
 	if r.status == 0 {
@@ -19,17 +19,17 @@ func (r *Recorder) result(implied int) (a record.Answer, replayable bool) {
 		}
 	}
 	a.Body = r.body
-	return a, a.Status >= http.StatusOK && r.whole() && !r.hasTrailers()
+	return a, a.Status >= http.StatusOK && r.isComplete() && !r.hasTrailers()
 }
 
-// whole reports whether the answer is all there. One that is shorter than it
-// has declared reaches its client as broken off.
-func (r *Recorder) whole() bool {
+// isComplete reports whether the whole answer is recorded. An answer that is shorter than
+// its Content-Length reaches its client incomplete.
+func (r *Recorder) isComplete() bool {
 	short := r.status != 0 && hasBody(r.status) && int64(len(r.body)) < r.declared
-	return !r.passing && !short
+	return !r.passedThrough && !short
 }
 
-// hasTrailers reports whether the handler has announced trailers, or set one.
+// hasTrailers reports whether the handler has announced or set trailers.
 func (r *Recorder) hasTrailers() bool {
 	announced := r.sent
 	if r.status == 0 {
@@ -46,25 +46,25 @@ func (r *Recorder) hasTrailers() bool {
 	return false
 }
 
-// send sends what is recorded, and then changes the header of the writer behind
-// as the handler has changed its own since, which may have set trailers.
+// send sends the recorded answer. Then it applies the handler's later changes of the header
+// to the outer writer: they may be trailers.
 func (r *Recorder) send() {
 	last := r.sent
 	switch {
 	case r.status == 0:
 		last = r.before
-	case !r.passing:
+	case !r.passedThrough:
 		r.deliver()
 	}
 	apply(r.outer.Header(), last, r.header)
 }
 
-// deliver writes what is recorded to the writer behind.
+// deliver writes the recorded answer to the outer writer.
 func (r *Recorder) deliver() {
 	apply(r.outer.Header(), r.before, r.sent)
 	r.outer.WriteHeader(r.status)
 	if len(r.body) > 0 {
-		// A client that does not read its answer cannot be told.
+		// An error means that the client has disconnected.
 		_, _ = r.outer.Write(r.body)
 	}
 	r.body = nil

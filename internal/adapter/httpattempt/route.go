@@ -9,10 +9,10 @@ import (
 	"github.com/reqlock/reqlock/core"
 )
 
-// RouteOf names the route of a request, given its pattern as the framework writes
-// it; where that is empty, the path stands for it. What a middleware outside has cut
-// off the path, as http.StripPrefix does, stands in front: else routes that are
-// mounted at two places would be one.
+// RouteOf returns the name of a request's route: the framework's pattern, or the path if
+// the pattern is empty. A prefix of the path that an outer middleware has removed, as
+// http.StripPrefix does, comes first. Otherwise one route at two prefixes would have one
+// name.
 func RouteOf(r *http.Request, pattern string) string {
 	if pattern == "" {
 		pattern = r.URL.Path
@@ -20,11 +20,11 @@ func RouteOf(r *http.Request, pattern string) string {
 	return cutOff(r) + pattern
 }
 
-// cutOff returns what was cut off the path of a request; all that it was, if
-// it was changed in another way.
+// cutOff returns the removed prefix of a request's path. If the path was changed in another
+// way, it returns the whole original path.
 func cutOff(r *http.Request) string {
 	target, err := url.ParseRequestURI(r.RequestURI)
-	if err != nil { // a request that no server has read
+	if err != nil { // the request does not come from a server
 		return ""
 	}
 	path := target.EscapedPath()
@@ -34,9 +34,8 @@ func cutOff(r *http.Request) string {
 	return path
 }
 
-// Refused notes, given the context of a request, that a middleware of ours has
-// refused it: its handler has not run, so what is answered for it is not the answer
-// to its copies, whatever that is.
+// Refused records that a middleware of reqlock has refused the request with this context.
+// The handler has not run, so the answer is not stored for copies, with any status.
 func Refused(ctx context.Context) {
 	if a, ok := core.AttemptFromContext(ctx); ok && a.Decision() == core.Undecided {
 		a.Decide(core.DropAnswer)

@@ -11,23 +11,26 @@ import (
 	"github.com/reqlock/reqlock/internal/adapter/registration"
 )
 
-// KeyHeader is the header that a request lacks which has no idempotency key.
+// KeyHeader is the header of the idempotency key, which a refusal of a request without a
+// key names.
 const KeyHeader = "Idempotency-Key"
 
-// Settings are what the options of Idempotent set, for an adapter whose requests
-// are of type R. The zero Settings are the defaults.
+// Settings are the options of Idempotent, for an adapter whose requests have the type R.
+// The zero Settings are the defaults.
 type Settings[R any] struct {
-	// Methods are those that are idempotent by key: POST and PATCH if none.
+	// Methods are idempotent by key. nil means POST and PATCH.
 	Methods []string
-	// OptionalKey are headers; requests that lack all of them run without key.
+	// OptionalKey are headers. A request without any of them runs without a key. nil means
+	// that the key is required.
 	OptionalKey []string
-	// Fingerprint is the application's own; nil is that of path, query, media type and body.
+	// Fingerprint is the application's function. nil means the function Fingerprint.
 	Fingerprint func(R) ([]byte, error)
-	// MaxBody is up to how many bytes that reads a body: 1 MiB if 0.
+	// MaxBody is the maximum number of bytes of a body that is read for the fingerprint. 0
+	// means 1 MiB.
 	MaxBody int64
-	// Stored says which statuses are kept: record.Storable if nil.
+	// Stored reports whether an answer of the status is stored. nil means record.Storable.
 	Stored func(status int) bool
-	// ReplayedHeaders are replayed beside those of record.Filter.
+	// ReplayedHeaders are replayed in addition to those of record.Filter.
 	ReplayedHeaders []string
 }
 
@@ -56,7 +59,7 @@ func (s *Settings[R]) complete(a registration.Adapter) error {
 	return nil
 }
 
-// completeMethods checks the methods, and folds their case.
+// completeMethods checks the methods, and converts them to upper case.
 func (s *Settings[R]) completeMethods(a registration.Adapter) error {
 	if s.Methods == nil {
 		s.Methods = []string{http.MethodPost, http.MethodPatch}

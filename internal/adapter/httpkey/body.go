@@ -12,54 +12,54 @@ import (
 	"github.com/reqlock/reqlock/internal/adapter/keypart"
 )
 
-// maxTrusted is how many bytes are set aside because a client says that it will
-// send them.
+// maxTrusted is the most bytes that are allocated because of a Content-Length, before the
+// client has sent them.
 const maxTrusted = 64 << 10
 
-// ReadBody returns the body of a request, whole, and leaves one in its place
-// that reads the same. The bytes are shared: nobody may change them.
+// ReadBody returns the complete body of a request, and replaces it by a body that yields
+// the same bytes. The returned bytes are shared: the caller must not change them.
 //
-// A body over the limit, here or in http.MaxBytesReader, is
-// core.ErrBodyTooLarge; one that breaks off is core.ErrInvalidKey. Also then
-// the body in its place reads as the first one would have.
+// A body over the limit, or over that of http.MaxBytesReader, is core.ErrBodyTooLarge. An
+// incomplete body is core.ErrInvalidKey. After an error, too, the new body reads as the
+// first one would have.
 func ReadBody(r *http.Request, limit int64) ([]byte, error) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return nil, nil
 	}
-	kept, ok := r.Body.(*keptBody)
-	if !ok || !kept.whole() {
+	buffered, ok := r.Body.(*bufferedBody)
+	if !ok || !buffered.isComplete() {
 		if r.ContentLength > limit {
-			// Not a byte is read, so a client that expects 100 (Continue)
-			// does not send them.
+			// Nothing is read, so a client that expects 100 (Continue)
+			// does not send the body.
 			return nil, errOverLimit
 		}
-		kept = &keptBody{source: r.Body}
-		kept.keep(limit, r.ContentLength)
-		r.Body = kept
+		buffered = &bufferedBody{source: r.Body}
+		buffered.readAhead(limit, r.ContentLength)
+		r.Body = buffered
 	}
 	switch {
-	case int64(len(kept.bytes)) > limit:
+	case int64(len(buffered.bytes)) > limit:
 		return nil, errOverLimit
-	case errors.Is(kept.err, io.EOF):
-		return kept.bytes, nil
+	case errors.Is(buffered.err, io.EOF):
+		return buffered.bytes, nil
 	default:
-		return nil, bodyFault(kept.err)
+		return nil, bodyError(buffered.err)
 	}
 }
 
-// A keptBody stands for a body whose beginning has been read. It reads like the
-// body that it stands for, and remembers the bytes for the next key function.
-type keptBody struct {
+// A bufferedBody replaces a body whose beginning has been read. It yields the same bytes as
+// that body, and keeps them for the next key function.
+type bufferedBody struct {
 	source io.ReadCloser
-	bytes  []byte      // what was read ahead
-	err    error       // how reading ahead ended: io.EOF, or nil if more follows
-	off    int         // how much of bytes was given to the reader
+	bytes  []byte      // the bytes that were read ahead
+	err    error       // the end of reading ahead: io.EOF, an error, or nil if more bytes follow
+	off    int         // how many of the bytes the handler has read
 	ended  atomic.Bool // the source was read to its end
 	closed atomic.Bool
 }
 
 // keep reads ahead until the end, an error, or one byte over the limit.
-func (b *keptBody) keep(limit, expected int64) {
+func (b *bufferedBody) readAhead(limit, expected int64) {
 	var ahead bytes.Buffer
 	if expected > 0 {
 		ahead.Grow(int(min(expected, maxTrusted)) + bytes.MinRead)
@@ -72,11 +72,11 @@ func (b *keptBody) keep(limit, expected int64) {
 	b.bytes, b.err = ahead.Bytes(), err
 }
 
-// whole reports whether what was read ahead is all there is.
-func (b *keptBody) whole() bool { return b.err != nil }
+// isComplete reports whether no bytes follow those that were read ahead.
+func (b *bufferedBody) isComplete() bool { return b.err != nil }
 
-// Read gives what was read ahead, and then goes on as the source would.
-func (b *keptBody) Read(p []byte) (int, error) {
+// Read returns the bytes that were read ahead, and then reads from the source.
+func (b *bufferedBody) Read(p []byte) (int, error) {
 	switch {
 	case b.closed.Load():
 		return 0, http.ErrBodyReadAfterClose
@@ -94,11 +94,10 @@ func (b *keptBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close closes the source if it was read to its end. Else that is left to the
-// server, which closes its own body after each request: closed early by anybody
-// else, behind a body that is not the server's, the rest of it would be taken
-// for the connection's next request.
-func (b *keptBody) Close() error {
+// Close closes the source if the source was read to its end. Otherwise the server closes
+// its own body after the request. If another body that wraps the server's were closed
+// early, the server would parse the rest of it as the connection's next request.
+func (b *bufferedBody) Close() error {
 	b.closed.Store(true)
 	if !b.ended.Load() {
 		return nil
@@ -106,8 +105,8 @@ func (b *keptBody) Close() error {
 	return b.source.Close()
 }
 
-// bodyFault words an error of reading a body.
-func bodyFault(err error) error {
+// bodyError converts an error of reading a body.
+func bodyError(err error) error {
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) {
 		return fmt.Errorf("%w: %w", core.ErrBodyTooLarge, err)

@@ -1,8 +1,8 @@
-// Package httpkey holds the key functions that the adapters of all HTTP
-// frameworks share. They know net/http's request and nothing of a framework.
+// Package httpkey holds the key functions that the adapters of all HTTP frameworks share.
+// They use net/http's request and depend on no framework.
 //
-// What reads a body reads it whole, up to a limit, and puts a body in its place
-// that yields the same bytes to the handler: see body.go. What is ambiguous, so
-// that a handler could read another value than the lock did, is refused.
-// HandUp gives the form that a handler has parsed to those outside the lock.
+// A key function that reads the body reads all of it, up to a limit, and replaces it by a
+// body that yields the same bytes to the handler: see body.go. An ambiguous request, in
+// which a handler could read another value than the lock, is refused. CopyParsedForm copies
+// a form that a handler has parsed to the request of the outer middlewares.
 package httpkey

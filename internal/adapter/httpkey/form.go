@@ -12,11 +12,11 @@ import (
 	"github.com/reqlock/reqlock/internal/adapter/keypart"
 )
 
-// Form reads a field that comes once in the form that the body holds. It takes
-// for a form what net/http does: an urlencoded or multipart body of a POST, PUT
-// or PATCH, and one that another middleware has parsed, whatever the method has
-// become since. A field that the query has as well is ambiguous: r.FormValue
-// prefers the query to a multipart body, and an urlencoded body to the query.
+// Form reads a field that occurs once in the form in the body. A form is what net/http
+// parses: an urlencoded or multipart body of a POST, PUT or PATCH, or a form that another
+// middleware has parsed, even if the method was changed since. A field that is also in the
+// query is ambiguous: r.FormValue prefers the query to a multipart body, and an urlencoded
+// body to the query.
 func Form(name string, opts ...BodyOption) KeyFunc {
 	must(name != "", "Form needs a name")
 	maxBody := maxBodyOf(opts)
@@ -71,8 +71,8 @@ func formValues(r *http.Request, name string, maxBody int64) ([]string, error) {
 	return values[name], nil
 }
 
-// multipartValues returns the values of a field of a multipart form. Files are
-// passed over, whatever they are called.
+// multipartValues returns the values of a field of a multipart form. Files are skipped,
+// with any name.
 func multipartValues(body []byte, boundary, name string) (values []string, err error) {
 	if boundary == "" {
 		return nil, keypart.Invalid("a multipart form without boundary")
@@ -83,7 +83,7 @@ func multipartValues(body []byte, boundary, name string) (values []string, err e
 	form := multipart.NewReader(bytes.NewReader(body), boundary)
 	for {
 		part, err := form.NextPart()
-		if err == io.EOF { //nolint:errorlint // a form that breaks off wraps it
+		if err == io.EOF { //nolint:errorlint // an incomplete form wraps it
 			return values, nil
 		}
 		if err != nil {

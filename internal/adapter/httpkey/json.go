@@ -12,8 +12,8 @@ import (
 	"github.com/reqlock/reqlock/internal/adapter/keypart"
 )
 
-// JSONField reads a field of the JSON object that the body holds. Dots in the
-// path lead into objects.
+// JSONField reads a field of the JSON object in the body. Dots in the path separate the
+// names of nested objects.
 func JSONField(path string, opts ...BodyOption) KeyFunc {
 	names := strings.Split(path, ".")
 	for _, name := range names {
@@ -55,9 +55,9 @@ func jsonKey(text []byte, path []string) (string, error) {
 	}
 }
 
-// jsonField reads the next JSON value whole and returns what is at the path in
-// it: a token, or nil if nothing is there. Only the objects on the path are
-// taken apart; all else is checked and passed over.
+// jsonField reads the next JSON value and returns the token at the path in it, or nil if
+// there is none. It parses only the objects on the path. All other values are checked and
+// skipped.
 func jsonField(dec *json.Decoder, path []string) (json.Token, error) {
 	if len(path) == 0 {
 		return jsonScalar(dec)
@@ -78,10 +78,10 @@ func jsonField(dec *json.Decoder, path []string) (json.Token, error) {
 		if err != nil {
 			return nil, errMalformedJSON
 		}
-		// encoding/json gives a struct's field any name that differs in case
-		// alone, and the last of them wins.
+		// encoding/json matches the names of struct fields without regard to case,
+		// and the last of them wins.
 		if text, _ := name.(string); !strings.EqualFold(text, path[0]) {
-			if err := dec.Decode(&passedOver{}); err != nil {
+			if err := dec.Decode(&skippedValue{}); err != nil {
 				return nil, errMalformedJSON
 			}
 			continue
@@ -100,7 +100,7 @@ func jsonField(dec *json.Decoder, path []string) (json.Token, error) {
 	return field, nil
 }
 
-// jsonScalar reads the next JSON value, which is to be no object or array.
+// jsonScalar reads the next JSON value. An object or array is an error.
 func jsonScalar(dec *json.Decoder) (json.Token, error) {
 	value, err := dec.Token()
 	if err != nil {
@@ -112,8 +112,8 @@ func jsonScalar(dec *json.Decoder) (json.Token, error) {
 	return value, nil
 }
 
-// jsonInteger returns a JSON number as a key. JSON writes an integer in one way
-// only, but for zero.
+// jsonInteger returns a JSON number as a key. Each integer has one spelling in JSON, except
+// 0.
 func jsonInteger(number string) (string, error) {
 	if strings.ContainsAny(number, ".eE") {
 		return "", keypart.Invalid("a number that is not written as an integer")
@@ -124,10 +124,10 @@ func jsonInteger(number string) (string, error) {
 	return keypart.Text(number)
 }
 
-// passedOver takes any JSON value and keeps nothing of it.
-type passedOver struct{}
+// skippedValue accepts any JSON value and stores nothing.
+type skippedValue struct{}
 
 // UnmarshalJSON is called after the value was checked.
-func (*passedOver) UnmarshalJSON([]byte) error { return nil }
+func (*skippedValue) UnmarshalJSON([]byte) error { return nil }
 
 var errMalformedJSON = keypart.Invalid("malformed JSON")

@@ -12,7 +12,7 @@ import (
 // A KeyFunc reads a lock key from net/http's request.
 type KeyFunc = core.KeyFunc[*http.Request]
 
-// Header reads a header that comes once.
+// Header reads a header that occurs once.
 func Header(name string) KeyFunc {
 	must(name != "", "Header needs a name")
 	must(http.CanonicalHeaderKey(name) != "Host", "Header cannot read Host, which net/http keeps in Request.Host: use Host")
@@ -28,8 +28,8 @@ func IdempotencyKey() KeyFunc {
 	}
 }
 
-// PathValue reads a wildcard of the route that net/http's mux, or one that
-// calls r.SetPathValue, matched.
+// PathValue reads a wildcard of the route that net/http's mux has matched, or another
+// router that calls r.SetPathValue.
 func PathValue(name string) KeyFunc {
 	must(name != "", "PathValue needs a name")
 	return func(r *http.Request) (string, error) {
@@ -37,7 +37,7 @@ func PathValue(name string) KeyFunc {
 	}
 }
 
-// Query reads a parameter of the query that comes once.
+// Query reads a parameter of the query that occurs once.
 func Query(name string) KeyFunc {
 	must(name != "", "Query needs a name")
 	return func(r *http.Request) (string, error) {
@@ -49,8 +49,8 @@ func Query(name string) KeyFunc {
 	}
 }
 
-// queryValues returns the values of a parameter of the query. A malformed one
-// is an error: r.URL.Query would drop what is malformed, and say nothing.
+// queryValues returns the values of a parameter of the query. A malformed query is an
+// error: r.URL.Query would silently drop its malformed parts.
 func queryValues(r *http.Request, name string) ([]string, error) {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -59,7 +59,7 @@ func queryValues(r *http.Request, name string) ([]string, error) {
 	return values[name], nil
 }
 
-// Cookie reads a cookie that comes once.
+// Cookie reads a cookie that occurs once.
 func Cookie(name string) KeyFunc {
 	must(name != "", "Cookie needs a name")
 	return func(r *http.Request) (string, error) {
@@ -74,8 +74,8 @@ func Cookie(name string) KeyFunc {
 	}
 }
 
-// RemoteIP reads the peer's IP address. Middlewares that set RemoteAddr may
-// leave out the port. One address has one key, however it is written.
+// RemoteIP reads the peer's IP address. RemoteAddr may have no port if a middleware has set
+// it. All spellings of one address are one key.
 func RemoteIP() KeyFunc {
 	return func(r *http.Request) (string, error) {
 		host, _, err := net.SplitHostPort(r.RemoteAddr)
@@ -91,7 +91,7 @@ func Host() KeyFunc {
 	return func(r *http.Request) (string, error) { return keypart.Host(r.Host) }
 }
 
-// BasicUser reads the user name of an Authorization header that comes once.
+// BasicUser reads the user name of an Authorization header that occurs once.
 func BasicUser() KeyFunc {
 	return func(r *http.Request) (string, error) {
 		if n := len(r.Header.Values("Authorization")); n > 1 {
@@ -119,13 +119,13 @@ func ContextValueAs[T any](key any, get func(T) string) KeyFunc {
 	}
 }
 
-// Literal is the same key for every request.
+// Literal returns the same key for every request.
 func Literal(key string) KeyFunc {
 	must(key != "", "Literal needs a key")
 	return func(*http.Request) (string, error) { return key, nil }
 }
 
-// must panics with the message: what a programmer did wrong at registration.
+// must panics with the message if a registration is wrong.
 func must(ok bool, message string) {
 	if !ok {
 		panic("reqlock: " + message)

@@ -6,8 +6,8 @@ import (
 	"github.com/reqlock/reqlock/core"
 )
 
-// A Document is the body of an answer as a value, for frameworks in which the
-// application renders errors. It is safe for concurrent use.
+// A Document is a problem document as a value, for frameworks in which the application
+// renders errors. It is safe for concurrent use.
 type Document struct {
 	outcome  core.Outcome
 	rendered atomic.Bool
@@ -22,8 +22,8 @@ func (d *Document) MarshalJSON() ([]byte, error) {
 	return Body(d.outcome), nil
 }
 
-// Rendered reports whether the document was rendered, so that what is about to
-// be sent is of ContentType.
+// Rendered reports whether the document was rendered, so that the answer's media type is
+// ContentType.
 func (d *Document) Rendered() bool { return d.rendered.Load() }
 
 // String returns the outcome's code, for answers in plain text and for logs.

@@ -6,13 +6,12 @@ import (
 	"net/http"
 )
 
-// A Guard is the ResponseWriter of a user's own error handler. It sees to it
-// that a request which did not run never gets a success by accident: a body
-// without a status gets the status of the outcome instead of 200, and where
-// nothing was written at all, Finish answers.
+// A Guard is the ResponseWriter of an application's error handler. It ensures that a
+// refused request is not answered with a success by mistake: a body without a status gets
+// the status of the outcome instead of 200, and if nothing was written, Finish answers.
 //
-// http.NewResponseController reaches the writer behind it. Like that one, it is
-// not safe for concurrent use.
+// http.NewResponseController finds the wrapped writer. A Guard is not safe for concurrent
+// use.
 type Guard struct {
 	http.ResponseWriter
 	err      error
@@ -24,10 +23,10 @@ func NewGuard(w http.ResponseWriter, err error) *Guard {
 	return &Guard{ResponseWriter: w, err: err}
 }
 
-// Unwrap returns the writer behind the guard.
+// Unwrap returns the wrapped writer.
 func (g *Guard) Unwrap() http.ResponseWriter { return g.ResponseWriter }
 
-// WriteHeader sends the status, whatever it is: a success on purpose passes.
+// WriteHeader sends any status: the application may choose a success.
 func (g *Guard) WriteHeader(status int) {
 	informational := 100 <= status && status < 200 && status != http.StatusSwitchingProtocols
 	g.answered = g.answered || !informational
@@ -40,31 +39,31 @@ func (g *Guard) Write(p []byte) (int, error) {
 	return g.ResponseWriter.Write(p)
 }
 
-// FlushError sends what was written, after the status.
+// FlushError sends the buffered part of the answer, after the status.
 func (g *Guard) FlushError() error {
 	g.begin()
 	return http.NewResponseController(g.ResponseWriter).Flush()
 }
 
-// Flush is FlushError for those who look for an http.Flusher.
+// Flush is FlushError for callers that use http.Flusher.
 func (g *Guard) Flush() { _ = g.FlushError() }
 
-// Hijack hands the connection over, and with it the answer.
+// Hijack gives the connection to the caller, who answers on it.
 func (g *Guard) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, rw, err := http.NewResponseController(g.ResponseWriter).Hijack()
 	g.answered = g.answered || err == nil
 	return conn, rw, err
 }
 
-// Finish writes the default answer if there is none yet. It is called after
-// the error handler has returned.
+// Finish writes the default answer if there is none yet. The adapter calls it after the
+// error handler.
 func (g *Guard) Finish() {
 	if !g.answered {
 		Write(g, g.err)
 	}
 }
 
-// Answered reports whether an answer has begun, or the connection was given away.
+// Answered reports whether an answer has begun, or the connection was taken over.
 func (g *Guard) Answered() bool { return g.answered }
 
 // begin sends the status of the outcome if none was sent.

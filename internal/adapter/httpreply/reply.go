@@ -31,21 +31,20 @@ func Write(w http.ResponseWriter, err error) {
 	}
 	w.WriteHeader(o.HTTP)
 	if HasBody(o) {
-		// A client that does not read its answer cannot be told.
+		// An error means that the client has disconnected.
 		_, _ = w.Write(Body(o))
 	}
 }
 
-// ClearHeader removes the headers that a middleware may have set for another
-// answer. Content-Encoding stays: who set it before the handler ran is about to
-// encode what is written.
+// ClearHeader removes headers that a middleware may have set for another answer.
+// Content-Encoding stays: the middleware that set it will encode the body.
 func ClearHeader(h http.Header) {
 	for _, name := range [...]string{"Content-Length", "Content-Type", "Etag", "Last-Modified"} {
 		h.Del(name)
 	}
 }
 
-// SetHeader sets the headers of an answer, whatever its body is.
+// SetHeader sets the headers of an answer with or without a body.
 func SetHeader(h http.Header, o core.Outcome) {
 	h.Set("Cache-Control", "no-store")
 	if o.RetryAfter > 0 {
@@ -53,8 +52,8 @@ func SetHeader(h http.Header, o core.Outcome) {
 	}
 }
 
-// HasBody reports whether an answer has a body: nobody reads that of a client
-// that is gone.
+// HasBody reports whether an answer has a body. An answer to a client that has disconnected
+// has none.
 func HasBody(o core.Outcome) bool { return o.Code != "canceled" }
 
 // Body returns the problem document of an outcome.
@@ -78,8 +77,8 @@ type problem struct {
 	Code   string `json:"code"`
 }
 
-// details are the words for people. They say nothing of the key, which may be
-// personal data, and nothing of the error, which may be anything.
+// details are texts for people. They contain neither the key, which may be personal data,
+// nor the error, which may contain anything.
 var details = map[string]string{
 	"busy":                   "Another request holds the lock that this one needs.",
 	"wait_timeout":           "Another request held the lock for as long as this one could wait.",
@@ -99,7 +98,7 @@ var details = map[string]string{
 	"internal":               "The request could not be locked.",
 }
 
-// wholeSeconds rounds up, so that no client comes back too early.
+// wholeSeconds rounds up, so that a client does not retry too early.
 func wholeSeconds(d time.Duration) string {
 	seconds := int64(d / time.Second)
 	if d%time.Second > 0 {

@@ -2,13 +2,12 @@ package keypart
 
 import "strings"
 
-// Host checks the host of a request, and returns it in the one form that hosts have
-// as keys: a name in lower case, without a port and without the dot of the root at
-// its end, or an IP address as IP returns it.
+// Host checks the host of a request, and returns its one form as a key: a name in lower
+// case, without a port and without the dot at its end, or an IP address as IP returns it.
 //
-// No host is core.ErrNoKey. A host that is neither a name of letters, digits,
-// hyphens, underscores and dots nor an IP address is core.ErrInvalidKey, and so is a
-// port that is not a number.
+// An empty host is core.ErrNoKey. These are core.ErrInvalidKey: a host that is neither a
+// name of letters, digits, hyphens, underscores and dots nor an IP address, and a port that
+// is not a number.
 func Host(host string) (string, error) {
 	name := host
 	if colon := strings.LastIndexByte(host, ':'); colon > strings.LastIndexByte(host, ']') {
@@ -30,7 +29,7 @@ func Host(host string) (string, error) {
 	return Text(strings.ToLower(strings.TrimSuffix(name, ".")))
 }
 
-// notInName reports whether the name of a host cannot have a character.
+// notInName reports whether a host name cannot contain a character.
 func notInName(c rune) bool {
 	letter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 	digit := '0' <= c && c <= '9'

@@ -7,27 +7,26 @@ import (
 	"github.com/reqlock/reqlock/core"
 )
 
-// IdempotencyKey returns the key of an Idempotency-Key field, given all its
-// lines (draft-ietf-httpapi-idempotency-key-header-07). It has two forms, and
-// the same key in both is the same key:
+// IdempotencyKey returns the key of an Idempotency-Key field, given all its lines
+// (draft-ietf-httpapi-idempotency-key-header-07). The field has two forms. The same key in
+// both forms is the same key:
 //
 //	Idempotency-Key: "8e03978e-40d5-43e8-bc93-6894a57f9324"
 //	Idempotency-Key: 8e03978e-40d5-43e8-bc93-6894a57f9324
 //
-// The first is the draft's: a quoted string of RFC 9651, of printable ASCII and
-// with \" and \\ for a quote and a backslash. Parameters behind it are checked
-// and passed over, since the draft gives them no meaning.
+// The first form is the draft's: a quoted string of RFC 9651, of printable ASCII, with \"
+// and \\ for a quote and a backslash. Parameters after it are checked and ignored, because
+// the draft gives them no meaning.
 //
-// The second is what clients send. It is taken as it stands, without escapes or
-// parameters, and consists of visible ASCII but for " , ; and \, which could
-// mean that something else was meant: a quoted string that lost its beginning,
-// two keys that a proxy put into one line, a parameter, an escape. So a value
-// that begins with a quote is the first form or malformed; a key with a space
-// needs the first form.
+// The second form is what many clients send. It is taken unchanged, without escapes or
+// parameters, and consists of visible ASCII except " , ; and \. These characters could mean
+// a quoted string without its beginning, two keys that a proxy has joined, a parameter, or
+// an escape. So a value that begins with a quote is the first form or malformed, and a key
+// with a space needs the first form.
 //
-// No line and no text, quoted or not, is core.ErrNoKey. Several lines, even if
-// all are equal, a key over MaxLen bytes (those between the quotes, without
-// escapes), and what is malformed are core.ErrInvalidKey.
+// No line, or an empty text in either form, is core.ErrNoKey. These are core.ErrInvalidKey:
+// several lines, even if all are equal; a key over MaxLen bytes (between the quotes,
+// without escapes); and a malformed field.
 func IdempotencyKey(lines []string) (string, error) {
 	switch len(lines) {
 	case 0:
@@ -43,7 +42,7 @@ func IdempotencyKey(lines []string) (string, error) {
 	return bareKey(field)
 }
 
-// bareKey reads a key that stands for itself.
+// bareKey reads a key without quotes.
 func bareKey(field string) (string, error) {
 	for _, c := range []byte(field) {
 		if c <= ' ' || c >= 0x7f || c == '"' || c == ',' || c == ';' || c == '\\' {
@@ -78,7 +77,7 @@ func quotedKey(field string) (string, error) {
 	return "", Invalid("a quoted idempotency key without an end")
 }
 
-// parameters are those of an item of RFC 9651 (section 3.1.2), up to its end.
+// parameters matches the parameters of an item of RFC 9651 (section 3.1.2), up to its end.
 var parameters = regexp.MustCompile(`^(?:; *[a-z*][a-z0-9_.*-]*(?:=(?:` +
 	`-?[0-9]{1,15}|-?[0-9]{1,12}\.[0-9]{1,3}` + // an integer, a decimal
 	`|"(?:[ !#-\[\]-~]|\\["\\])*"` + // a string

@@ -6,10 +6,9 @@ import (
 	"github.com/reqlock/reqlock/core"
 )
 
-// IP checks the text of an IP address, without a port, and returns it in the
-// one form that addresses have as keys: an IPv4 address that is mapped into
-// IPv6 is the IPv4 address. No text is core.ErrNoKey; what is no address is
-// core.ErrInvalidKey.
+// IP checks the text of an IP address without a port, and returns the one form that an
+// address has as a key: an IPv4 address that is mapped into IPv6 is the IPv4 address. An
+// empty text is core.ErrNoKey. A text that is no address is core.ErrInvalidKey.
 func IP(host string) (string, error) {
 	if host == "" {
 		return "", core.ErrNoKey

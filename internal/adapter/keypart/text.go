@@ -8,14 +8,14 @@ import (
 	"github.com/reqlock/reqlock/core"
 )
 
-// MaxLen is the longest text, in bytes, that is taken from a request as a key.
+// MaxLen is the maximum length, in bytes, of a key that is read from a request.
 const MaxLen = 512
 
 // Text checks a text that was read from a request, and returns it as a key.
 //
-// An empty text is core.ErrNoKey. One over MaxLen bytes, or with a control
-// character (C0, DEL or C1), is core.ErrInvalidKey. Bytes that are not UTF-8
-// pass: Redis and Go's strings carry them as they are.
+// An empty text is core.ErrNoKey. A text over MaxLen bytes, or with a control character
+// (C0, DEL or C1), is core.ErrInvalidKey. Bytes that are not UTF-8 are valid: Redis and
+// Go's strings keep them unchanged.
 func Text(s string) (string, error) {
 	switch {
 	case s == "":
@@ -28,9 +28,9 @@ func Text(s string) (string, error) {
 	return s, nil
 }
 
-// Only returns the one text of several, as Text does. None is core.ErrNoKey.
-// More than one is core.ErrInvalidKey even if all are equal: the handler might
-// read another one than the lock.
+// Only returns the single text of a list, as Text does. An empty list is core.ErrNoKey.
+// More than one text is core.ErrInvalidKey even if all are equal: the handler might read
+// another one than the lock.
 func Only(texts []string) (string, error) {
 	switch len(texts) {
 	case 0:
@@ -42,8 +42,8 @@ func Only(texts []string) (string, error) {
 	}
 }
 
-// Invalid returns a core.ErrInvalidKey that says what is wrong. What it says
-// must not come from the request.
+// Invalid returns a core.ErrInvalidKey with the reason. The reason must not contain
+// anything from the request.
 func Invalid(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{core.ErrInvalidKey}, args...)...)
 }

@@ -8,12 +8,12 @@ import (
 	"github.com/reqlock/reqlock/core"
 )
 
-// Value makes a key of a value that a middleware left for the handler: a
-// string, a fmt.Stringer, or an integer, named types included. The String
-// method of a type goes before its kind.
+// Value returns the key of a value that a middleware has stored for the handler: a string,
+// a fmt.Stringer, or an integer, named types included. The String method of a type has
+// precedence over its kind.
 //
-// No value, a nil pointer and the like are core.ErrNoKey. Another type is a
-// core.ErrInvalidKey that names it. What it is made into is checked by Text.
+// No value, or a nil pointer, is core.ErrNoKey. A value of another type is a
+// core.ErrInvalidKey that names the type. Text checks the resulting text.
 func Value(v any) (string, error) {
 	if isNil(v) {
 		return "", core.ErrNoKey
@@ -36,9 +36,9 @@ func Value(v any) (string, error) {
 	}
 }
 
-// As makes a key of a value of type T by the function get. No value, or a nil
-// pointer, is core.ErrNoKey, without a call of get; a value of another type is
-// a core.ErrInvalidKey that names it. What get returns is checked by Text.
+// As returns the key of a value of type T, by the function get. No value, or a nil pointer,
+// is core.ErrNoKey, without a call of get. A value of another type is a core.ErrInvalidKey
+// that names the type. Text checks the result of get.
 func As[T any](v any, get func(T) string) (string, error) {
 	if isNil(v) {
 		return "", core.ErrNoKey
@@ -50,8 +50,8 @@ func As[T any](v any, get func(T) string) (string, error) {
 	return Text(get(t))
 }
 
-// isNil reports whether v is nothing, or a nil pointer, slice, map, func or
-// channel, whose methods may not bear being called.
+// isNil reports whether v is nil, or a nil pointer, slice, map, func or channel: a method
+// of such a value may panic.
 func isNil(v any) bool {
 	switch rv := reflect.ValueOf(v); rv.Kind() { //nolint:exhaustive // the others are never nil
 	case reflect.Invalid:

@@ -6,23 +6,22 @@ import (
 	"slices"
 )
 
-// An Answer is what an HTTP handler answered.
+// An Answer is the answer of an HTTP handler.
 type Answer struct {
 	Status int         // 200 to 999, as net/http can send it
-	Header http.Header // what of it may be replayed: see Filter
+	Header http.Header // the replayable fields: see Filter
 	Body   []byte
 }
 
-// Encode appends the record of an answer to dst. The same answer makes the
-// same bytes: names are sorted, and the values of a name stay in order. A name
-// without values is kept too, since net/http guesses no Content-Type where
-// there is one without a value.
+// Encode appends the record of an answer to dst. Equal answers have equal records: names
+// are sorted, and the values of a name stay in order. A name without values is stored, too:
+// with it, net/http detects no Content-Type.
 //
-// A Status that net/http cannot send makes a record that Decode refuses.
+// A Status that net/http cannot send results in a record that Decode refuses.
 //
-// The content is the status, the number of names, for each name itself, the
-// number of its values and the values, and then the body. Numbers are varints;
-// a text is its length in bytes and its bytes; the body is all that is left.
+// The content is the status, the number of names, each name with the number of its values
+// and the values, and the body. Numbers are varints. A text is its length in bytes and its
+// bytes. The body is the rest.
 func Encode(dst []byte, a Answer) []byte {
 	start := len(dst)
 	dst = open(slices.Grow(dst, frameLen+binary.MaxVarintLen16+headerLen(a.Header)+len(a.Body)), kindHTTP)
@@ -32,9 +31,9 @@ func Encode(dst []byte, a Answer) []byte {
 	return seal(dst, start)
 }
 
-// Decode reads a record that Encode wrote. It returns the whole answer, or none
-// and ErrDamaged, ErrVersion or ErrKind. There is one record for an answer:
-// what Encode would have written in another way is damaged.
+// Decode reads a record that Encode wrote. It returns the complete answer, or ErrDamaged,
+// ErrVersion or ErrKind. An answer has exactly one record: any other encoding of it is
+// ErrDamaged.
 //
 // The Body shares its bytes with b. The Header is never nil.
 func Decode(b []byte) (Answer, error) {

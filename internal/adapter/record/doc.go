@@ -1,10 +1,9 @@
-// Package record is the captured answer of a handler, as it is kept for the
-// retries of an idempotent request: which answers are kept (Storable), what of
-// their header (Filter), and how they are written down (Encode, Decode). For a
-// gRPC method the last two are Metadata, EncodeReply and DecodeReply.
+// Package record encodes the answer of a handler, which is stored for retries of an
+// idempotent request. It defines which answers are stored (Storable), which of their headers
+// (Filter), and in which format (Encode, Decode). For gRPC methods these are Metadata,
+// EncodeReply and DecodeReply.
 //
-// A record outlives the process that wrote it, and is read by processes of
-// other versions. So it says its version and ends in a checksum, and what
-// cannot be read whole is an error and no answer: whoever gets it knows that
-// the handler has run, and must not run it again.
+// Processes of other versions read a record after the process that wrote it has ended. So a
+// record contains its version and ends in a checksum. A record that cannot be read completely
+// is an error: it means that the handler has run, and must not run again.
 package record

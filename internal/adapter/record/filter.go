@@ -7,26 +7,26 @@ import (
 	"strings"
 )
 
-// A Filter says which headers of an answer are replayed. The zero Filter lets
-// through what belongs to the stored answer: what its body is (Content-Type,
-// Content-Language, Content-Encoding, Content-Disposition, Content-Range and
-// X-Content-Type-Options, which http.Error sets), what came of the request
-// (Location, Content-Location, ETag, Last-Modified, Link), and what the client
-// is to do next (Retry-After, and Allow, which a 405 must have).
+// A Filter selects the headers of an answer that are replayed. The zero Filter selects the
+// headers of the stored answer: those of its body (Content-Type, Content-Language,
+// Content-Encoding, Content-Disposition, Content-Range and X-Content-Type-Options, which
+// http.Error sets), those of the result (Location, Content-Location, ETag, Last-Modified,
+// Link), and those for the client's next request (Retry-After, and Allow, which a 405 must
+// have).
 //
-// All others are those of one exchange, or of a middleware around the handler,
-// which runs for a retry as well and sets them anew: cookies, dates, request
-// ids, limits, CORS. Of this kind is Vary, to which compression and CORS add
-// their names. Cache-Control and Expires count from the first answer, and a
-// replay must not be cached as if it were fresh.
+// All other headers belong to one exchange, or to a middleware around the handler, which
+// runs for a retry, too, and sets them again: cookies, dates, request ids, limits, CORS.
+// Vary is one of them: compression and CORS add names to it. Cache-Control and Expires
+// refer to the time of the first answer, and a cache must not treat a replay as a fresh
+// answer.
 //
 // A Filter is safe for concurrent use.
 type Filter struct {
 	also []string // in canonical form
 }
 
-// Also returns a Filter that lets the named headers through as well. Those that
-// are NeverReplayed still are not.
+// Also returns a Filter that also selects the named headers, except those that are
+// NeverReplayed.
 func (f Filter) Also(names ...string) Filter {
 	also := slices.Clone(f.also)
 	for _, name := range names {
@@ -35,11 +35,11 @@ func (f Filter) Also(names ...string) Filter {
 	return Filter{also}
 }
 
-// Replayable returns a copy of what may be replayed of a header. Names are
-// compared without regard to case, and returned in canonical form.
+// Replayable returns a copy of the replayable fields of a header. Names are compared
+// without regard to case, and returned in canonical form.
 //
-// What Connection or Trailer names in the header itself is left out: it is for
-// the connection, or follows the body.
+// Fields that Connection or Trailer names in the header are left out: they belong to the
+// connection, or follow the body.
 func (f Filter) Replayable(h http.Header) http.Header {
 	var ownNames []string
 	names := slices.Sorted(maps.Keys(h)) // two spellings of a name have one order
@@ -58,12 +58,12 @@ func (f Filter) Replayable(h http.Header) http.Header {
 	return kept
 }
 
-// allows reports whether a header of a name in canonical form is let through.
+// allows reports whether the filter selects a name in canonical form.
 func (f Filter) allows(name string) bool {
 	return (byDefault(name) || slices.Contains(f.also, name)) && !NeverReplayed(name)
 }
 
-// byDefault reports whether the zero Filter lets a name through.
+// byDefault reports whether the zero Filter selects a name.
 func byDefault(name string) bool {
 	switch name {
 	case "Content-Type", "Content-Language", "Content-Encoding", "Content-Disposition", "Content-Range",
@@ -74,20 +74,19 @@ func byDefault(name string) bool {
 	return false
 }
 
-// OfAnswer reports whether a header says something of the stored answer alone: a
-// copy has it as the answer has it, whatever those around the handler have set. The
-// others that the zero Filter lets through may be theirs: they compress bodies, and
-// forbid to guess types.
+// OfAnswer reports whether a header describes only the stored answer. A replay has its
+// stored value, even if an outer middleware has set another one. Other headers that the
+// zero Filter selects may come from outer middlewares, which compress bodies or set
+// X-Content-Type-Options.
 func OfAnswer(name string) bool {
 	name = http.CanonicalHeaderKey(name)
 	return byDefault(name) && name != "Content-Encoding" && name != "X-Content-Type-Options"
 }
 
-// NeverReplayed reports whether no Filter lets a header of the name through:
-// cookies, and what else gives or asks for credentials; what belongs to the
-// connection or to the framing of the body, which net/http makes anew; what
-// tells of one exchange, such as its date, its trace and its timing; the mark
-// of a replay itself; and what is no name of a header.
+// NeverReplayed reports whether no Filter selects a header of the name. These are: cookies
+// and other headers of credentials; headers of the connection or of the body's framing,
+// which net/http sets; headers of one exchange, such as date, trace and timing; the mark of
+// a replay; and texts that are not the name of a header.
 func NeverReplayed(name string) bool {
 	switch http.CanonicalHeaderKey(name) {
 	case "Set-Cookie", "Set-Cookie2", "Authorization", "Authentication-Info",
@@ -112,8 +111,8 @@ func listed(values []string) []string {
 	return names
 }
 
-// isToken reports whether a text is a name of a header (RFC 9110, 5.6.2). With
-// "Trailer:" before it, as net/http has it, it is none.
+// isToken reports whether a text is a name of a header (RFC 9110, 5.6.2). A name after
+// net/http's prefix "Trailer:" is not one.
 func isToken(text string) bool {
 	for _, c := range []byte(text) {
 		letter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'

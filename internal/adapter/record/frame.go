@@ -6,32 +6,31 @@ import (
 	"hash/crc32"
 )
 
-// What Decode cannot read. The three differ in what to do about them: nothing
-// helps a damaged record, a newer process reads one of its version, and one of
-// another kind was reached by the wrong key.
+// Errors of Decode and DecodeReply. Their remedies differ: a damaged record is lost, a
+// newer version of the program reads ErrVersion, and ErrKind means that the key is wrong.
 var (
 	ErrDamaged = errors.New("reqlock: the record is damaged")
 	ErrVersion = errors.New("reqlock: the record is of an unknown version")
 	ErrKind    = errors.New("reqlock: the record is of another kind")
 )
 
-// The frame of a record: a byte for its version, one for its kind, the content,
-// and four bytes of CRC-32C over all of them, big endian. It is the same in all
-// versions, so that damage is told from a version that is not known yet.
+// The frame of a record: a byte for its version, a byte for its kind, the content,
+// and four bytes of CRC-32C over all of them, big endian. The frame is the same in all
+// versions, so that damage differs from an unknown version.
 const (
 	version     = 1
 	checksumLen = 4
 	frameLen    = 2 + checksumLen
 )
 
-// The kinds of answers. Their numbers are written down and stay.
+// The kinds of answers. Records contain these numbers, so they must not change.
 const (
 	kindHTTP = 1
 	kindGRPC = 2
 )
 
-// castagnoli is the polynomial of CRC-32C, which finds each flipped bit, and
-// each burst of up to 32 bits; processors have an instruction for it.
+// castagnoli is the table of CRC-32C, which detects each flipped bit, and each burst of up
+// to 32 bits. Processors have an instruction for it.
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // open begins the frame of a record at the end of dst.
@@ -42,8 +41,8 @@ func seal(dst []byte, start int) []byte {
 	return binary.BigEndian.AppendUint32(dst, crc32.Checksum(dst[start:], castagnoli))
 }
 
-// contentOf returns the content of a record of the kind. The checksum is
-// looked at first: a version or a kind is what it seems only if it is whole.
+// contentOf returns the content of a record of the kind. It checks the checksum first,
+// because damage may change the version or the kind.
 func contentOf(b []byte, kind byte) ([]byte, error) {
 	if len(b) < frameLen {
 		return nil, ErrDamaged

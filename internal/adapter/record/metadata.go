@@ -6,15 +6,14 @@ import (
 	"strings"
 )
 
-// Metadata returns a copy of what may be replayed of the metadata that a gRPC
-// handler has set, as a header or as a trailer. Names are returned in lower
-// case, and those without a value are left out, since nothing is sent for them.
+// Metadata returns a copy of the replayable metadata that a gRPC handler has set, as a
+// header or as a trailer. Names are returned in lower case. Names without a value are left
+// out, because gRPC does not send them.
 //
-// All but what is MetadataNeverReplayed is let through. For HTTP it is the other
-// way round (Filter): there all that stands around a handler writes into one
-// header, whose names are registered, so that those of an answer can be listed.
-// Here only what is set inside the interceptor is seen, by names that
-// applications make up.
+// It selects all names except those that are MetadataNeverReplayed. For HTTP it is the
+// reverse (Filter): there all middlewares around a handler write into one header with
+// registered names, so that those of an answer can be listed. For gRPC only the metadata
+// that is set inside the interceptor is known, and applications choose its names.
 func Metadata(md map[string][]string) map[string][]string {
 	kept := map[string][]string{}
 	for _, spelling := range slices.Sorted(maps.Keys(md)) { // two spellings of a name have one order
@@ -26,10 +25,10 @@ func Metadata(md map[string][]string) map[string][]string {
 	return kept
 }
 
-// MetadataNeverReplayed reports whether metadata of the name is left out: what
-// is NeverReplayed as a header, since gateways make one of it; and what gRPC
-// itself has to say, which is that of one exchange: names that begin with
-// "grpc-" or a colon, the type of the content and the user agent.
+// MetadataNeverReplayed reports whether metadata of the name is left out: names that are
+// NeverReplayed as a header, because gateways convert metadata to headers, and metadata of
+// gRPC itself: names that begin with "grpc-" or a colon, the content type and the user
+// agent.
 func MetadataNeverReplayed(name string) bool {
 	switch name = strings.ToLower(name); name {
 	case "content-type", "user-agent":

@@ -5,9 +5,9 @@ import (
 	"net/http"
 )
 
-// A reader takes a content apart. Once something does not fit it is damaged,
-// and what it returns means nothing. It takes up no more memory than the bytes
-// that it has read call for, whatever lengths they claim.
+// A reader parses a content. If something does not fit, the reader is damaged, and its
+// results mean nothing. It allocates no more memory than the bytes that it has read
+// justify, for any lengths that they state.
 type reader struct {
 	rest    []byte
 	damaged bool
@@ -37,8 +37,8 @@ func (r *reader) status() int {
 // text reads a text with its length.
 func (r *reader) text() string { return string(r.bytes(r.number())) }
 
-// bytes reads n bytes, which are those of the content. To append to them does
-// not write into it.
+// bytes returns the next n bytes of the content, without a copy. To append to them does not
+// write into the content.
 func (r *reader) bytes(n uint64) []byte {
 	if n > uint64(len(r.rest)) {
 		r.damaged = true

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// A Reply is what a gRPC method answered: a message where the Code is 0, which
-// is OK, and else the rest of a status.
+// A Reply is the answer of a gRPC method: a message if the Code is 0 (OK), and otherwise
+// the rest of a status.
 type Reply struct {
-	Header, Trailer map[string][]string // what of them may be replayed: see Metadata
+	Header, Trailer map[string][]string // the replayable metadata: see Metadata
 
 	Code    uint32
 	Type    string // the full name of the message's type
@@ -25,16 +25,16 @@ type Detail struct {
 	Value []byte
 }
 
-// EncodeReply appends the record of a reply to dst. The same reply makes the
-// same bytes, as in Encode. Of an OK neither Text nor Details are written, and
-// of another status neither Type nor Message.
+// EncodeReply appends the record of a reply to dst. Equal replies have equal records, as in
+// Encode. The record of an OK has no Text and no Details. The record of another status has
+// no Type and no Message.
 //
-// A message without a Type, and names of metadata that Metadata would not have
-// written so, make a record that DecodeReply refuses.
+// A message without a Type, and a name of metadata that Metadata would not return, result
+// in a record that DecodeReply refuses.
 //
-// The content is the code, the header and the trailer, as that of an Answer is.
-// For OK the type follows, and the message is all that is left; for another
-// status the text follows, and URLs and values of details until nothing is left.
+// The content is the code, the header and the trailer, as in an Answer. For OK the type
+// follows, and the message is the rest. For another status the text follows, and URLs and
+// values of details until the end.
 func EncodeReply(dst []byte, p Reply) []byte {
 	start := len(dst)
 	dst = open(slices.Grow(dst, replyLen(p)), kindGRPC)
@@ -52,11 +52,11 @@ func EncodeReply(dst []byte, p Reply) []byte {
 	return seal(dst, start)
 }
 
-// DecodeReply reads a record that EncodeReply wrote. It returns the whole
-// reply, or none and ErrDamaged, ErrVersion or ErrKind, as Decode does.
+// DecodeReply reads a record that EncodeReply wrote. It returns the complete reply, or
+// ErrDamaged, ErrVersion or ErrKind, as Decode does.
 //
-// The Message and the Value of details share their bytes with b. Header and
-// Trailer are never nil.
+// The Message and the Value of details share their bytes with b. Header and Trailer are
+// never nil.
 func DecodeReply(b []byte) (Reply, error) {
 	content, err := contentOf(b, kindGRPC)
 	if err != nil {
@@ -80,7 +80,7 @@ func DecodeReply(b []byte) (Reply, error) {
 	return p, nil
 }
 
-// replyLen is about how long the record of a reply is, in bytes.
+// replyLen returns the approximate length of a reply's record, in bytes.
 func replyLen(p Reply) int {
 	n := frameLen + headerLen(p.Header) + headerLen(p.Trailer) + 3*binary.MaxVarintLen32
 	n += len(p.Type) + len(p.Message) + len(p.Text)
@@ -100,7 +100,7 @@ func (r *reader) code() uint32 {
 	return uint32(n)
 }
 
-// metadata reads a header as Metadata returns it.
+// metadata reads a header in the form that Metadata returns.
 func (r *reader) metadata() map[string][]string {
 	h := r.header()
 	for name, values := range h {

@@ -2,15 +2,13 @@ package record
 
 import "net/http"
 
-// Storable reports whether an answer with the status is kept, and so is the
-// answer to every retry: a success, a redirection, or a refusal that a retry of
-// the same request would meet again.
+// Storable reports whether an answer with the status is stored for every retry: a success,
+// a redirection, or a refusal that a retry of the same request would get again.
 //
-// Not kept is what is no final answer (1xx), what says that the server failed
-// (5xx), and a refusal that can be another one the next time: for want of
-// credentials or rights (401, 403), for time (408, 425), for the state of what
-// was asked for (409, 423), for the number of requests (429), or because the
-// client had gone (499, which is in no standard).
+// Other answers are not stored: an answer that is not final (1xx), a failure of the server
+// (5xx), and a refusal that may change: because of credentials or rights (401, 403), of
+// time (408, 425), of the state of the resource (409, 423), of the number of requests
+// (429), or because the client had disconnected (499, which is not in a standard).
 func Storable(status int) bool {
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusRequestTimeout, http.StatusConflict,

@@ -6,12 +6,12 @@ import (
 	"slices"
 )
 
-// appendText writes a text with its length.
+// appendText appends the length of a text and the text.
 func appendText[Text string | []byte](dst []byte, text Text) []byte {
 	return append(binary.AppendUvarint(dst, uint64(len(text))), text...)
 }
 
-// appendHeader writes names in ascending order, each with its values.
+// appendHeader appends names in ascending order, each with its values.
 func appendHeader(dst []byte, h map[string][]string) []byte {
 	dst = binary.AppendUvarint(dst, uint64(len(h)))
 	for _, name := range slices.Sorted(maps.Keys(h)) {
@@ -24,7 +24,7 @@ func appendHeader(dst []byte, h map[string][]string) []byte {
 	return dst
 }
 
-// headerLen is about how long a header is when it is written, in bytes.
+// headerLen returns the approximate length of an encoded header, in bytes.
 func headerLen(h map[string][]string) int {
 	n := binary.MaxVarintLen16
 	for name, values := range h {

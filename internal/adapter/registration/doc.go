@@ -1,3 +1,3 @@
-// Package registration checks what an adapter is given when a program registers
-// its routes, and sorts the options of one list into core's and the adapter's.
+// Package registration checks the arguments of an adapter when a program registers its
+// routes, and splits one list of options into core's options and the adapter's own.
 package registration

@@ -6,10 +6,10 @@ import (
 	"github.com/reqlock/reqlock/core"
 )
 
-// An Adapter is the name of an adapter's package, for its panics.
+// An Adapter is the name of an adapter's package, for the messages of panics.
 type Adapter string
 
-// Must panics with the message unless ok: a programmer's error at registration.
+// Must panics with the message unless ok. It is for errors of a program at registration.
 func (a Adapter) Must(ok bool, message string) {
 	if !ok {
 		panic(a.says(message))
@@ -18,8 +18,7 @@ func (a Adapter) Must(ok bool, message string) {
 
 func (a Adapter) says(message string) string { return "reqlock: " + string(a) + ": " + message }
 
-// MustBeKeys panics unless the option named has key functions, none of them
-// nil.
+// MustBeKeys panics unless the named option has key functions, and none of them is nil.
 func MustBeKeys[R any](a Adapter, option string, keys []core.KeyFunc[R]) {
 	a.Must(len(keys) > 0, option+" needs a key function")
 	for _, key := range keys {
@@ -27,14 +26,14 @@ func MustBeKeys[R any](a Adapter, option string, keys []core.KeyFunc[R]) {
 	}
 }
 
-// A Setting is an adapter's own option: it sets something in a configuration.
+// A Setting is an adapter's own option. It changes a configuration.
 type Setting[Config any] func(*Config)
 
-// ReqlockOption makes it an option of the adapter.
+// ReqlockOption marks a Setting as an option of the adapter.
 func (Setting[Config]) ReqlockOption() {}
 
-// Apply gives the adapter's own options to config, in their order, and returns
-// those of core. A nil option and one of another adapter panic.
+// Apply applies the adapter's own options to config, in order, and returns the options of
+// core. A nil option, and an option of another adapter, panic.
 func Apply[Config any, Option interface{ ReqlockOption() }](a Adapter, config *Config, opts []Option) []core.Option {
 	var rest []core.Option
 	for _, opt := range opts {

@@ -7,28 +7,28 @@ import (
 	"time"
 )
 
-// pass makes the answer go straight out, with what was recorded of it before.
-// From then on it is the client's, and cannot be replayed. That is so for what
-// is sent in pieces, for a connection that is taken over, and for an answer that
-// is longer than a record may be.
-func (r *Recorder) pass() {
-	if r.passing {
+// passThrough sends the recorded part of the answer, and makes later writes go to the
+// client at once. Such an answer cannot be replayed. This happens to an answer that is sent
+// in pieces, to a connection that is taken over, and to an answer that is longer than a
+// record may be.
+func (r *Recorder) passThrough() {
+	if r.passedThrough {
 		return
 	}
-	r.passing = true
+	r.passedThrough = true
 	if r.status != 0 {
 		r.deliver()
 	}
 }
 
-// Passing reports whether the answer goes straight out.
-func (r *Recorder) Passing() bool {
+// PassedThrough reports whether the answer is sent at once instead of recorded.
+func (r *Recorder) PassedThrough() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.passing
+	return r.passedThrough
 }
 
-// FlushError sends what is recorded, and from then on what is written.
+// FlushError sends the recorded part of the answer. Later writes are sent at once.
 func (r *Recorder) FlushError() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -38,48 +38,48 @@ func (r *Recorder) FlushError() error {
 	if err := r.admit(0); err != nil {
 		return err
 	}
-	r.pass()
+	r.passThrough()
 	return http.NewResponseController(r.outer).Flush()
 }
 
-// Flush is FlushError for those who look for an http.Flusher.
+// Flush is FlushError for callers that use http.Flusher.
 func (r *Recorder) Flush() { _ = r.FlushError() }
 
-// Hijack hands the connection over, and with it the answer.
+// Hijack gives the connection to the caller, who answers on it.
 func (r *Recorder) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
 		return nil, nil, errReturned
 	}
-	if _, can := behind[http.Hijacker](r.outer); !can {
+	if _, can := unwrapTo[http.Hijacker](r.outer); !can {
 		return nil, nil, http.ErrNotSupported
 	}
 	if r.status != 0 {
-		r.pass()
+		r.passThrough()
 	}
 	conn, rw, err := http.NewResponseController(r.outer).Hijack()
 	if err == nil {
-		r.passing, r.hijacked = true, true
+		r.passedThrough, r.hijacked = true, true
 	}
 	return conn, rw, err
 }
 
-// Push asks for a push, which is no part of the answer.
+// Push starts a server push, which is no part of the answer.
 func (r *Recorder) Push(target string, opts *http.PushOptions) error {
-	if pusher, can := behind[http.Pusher](r.outer); can {
+	if pusher, can := unwrapTo[http.Pusher](r.outer); can {
 		return pusher.Push(target, opts)
 	}
 	return http.ErrNotSupported
 }
 
-// SetReadDeadline sets that of the connection: see http.ResponseController. It
-// and its siblings wait for no write.
+// SetReadDeadline sets the read deadline of the connection: see http.ResponseController.
+// This method and the next two do not wait for a write.
 func (r *Recorder) SetReadDeadline(t time.Time) error {
 	return http.NewResponseController(r.outer).SetReadDeadline(t)
 }
 
-// SetWriteDeadline sets that of the connection.
+// SetWriteDeadline sets the write deadline of the connection.
 func (r *Recorder) SetWriteDeadline(t time.Time) error {
 	return http.NewResponseController(r.outer).SetWriteDeadline(t)
 }
@@ -91,13 +91,13 @@ func (r *Recorder) EnableFullDuplex() error {
 
 // canFlush reports whether a ResponseController can flush a writer.
 func canFlush(w http.ResponseWriter) bool {
-	_, flusher := behind[http.Flusher](w)
-	_, controlled := behind[interface{ FlushError() error }](w)
+	_, flusher := unwrapTo[http.Flusher](w)
+	_, controlled := unwrapTo[interface{ FlushError() error }](w)
 	return flusher || controlled
 }
 
-// behind returns the first of a writer, and those that it wraps, which is a T.
-func behind[T any](w http.ResponseWriter) (found T, is bool) {
+// unwrapTo returns the first T among a writer and the writers that it wraps.
+func unwrapTo[T any](w http.ResponseWriter) (found T, is bool) {
 	for w != nil {
 		if found, is = w.(T); is {
 			return found, true

@@ -13,7 +13,7 @@ import (
 
 // What the handler has parsed is found outside, where the body is read to its
 // end.
-func TestHandUp(t *testing.T) {
+func TestCopyParsedForm(t *testing.T) {
 	t.Parallel()
 	var parts bytes.Buffer
 	w := multipart.NewWriter(&parts)
@@ -31,7 +31,7 @@ func TestHandUp(t *testing.T) {
 			if inner.FormValue("amount") != "3" {
 				t.Fatal("the handler does not find the field")
 			}
-			httpkey.HandUp(inner, outer)
+			httpkey.CopyParsedForm(inner, outer)
 			if outer.FormValue("amount") != "3" || outer.PostFormValue("amount") != "3" || outer.FormValue("page") != "1" {
 				t.Errorf("outside: %v, %v", outer.Form, outer.PostForm)
 			}
@@ -43,7 +43,7 @@ func TestHandUp(t *testing.T) {
 }
 
 // A form that those outside have parsed themselves, or have made, stays theirs.
-func TestHandUpKeepsTheirs(t *testing.T) {
+func TestCopyParsedFormKeepsTheirs(t *testing.T) {
 	t.Parallel()
 	theirs, handlers := &http.Request{}, &http.Request{}
 	for _, r := range []*http.Request{theirs, handlers} {
@@ -52,7 +52,7 @@ func TestHandUpKeepsTheirs(t *testing.T) {
 	handlers.Form.Set("amount", "3")
 	handlers.PostForm.Set("amount", "3")
 	own := theirs.MultipartForm
-	httpkey.HandUp(handlers, theirs)
+	httpkey.CopyParsedForm(handlers, theirs)
 	if len(theirs.Form) != 0 || len(theirs.PostForm) != 0 || theirs.MultipartForm != own {
 		t.Errorf("outside: %v, %v", theirs.Form, theirs.PostForm)
 	}
