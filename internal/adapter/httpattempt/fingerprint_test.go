@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// fingerprintOf returns the fingerprint of a request that is not changed before.
+// fingerprintOf returns the fingerprint of a request.
 func fingerprintOf(t *testing.T, target, body string) string {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, target, nil)
@@ -22,8 +22,8 @@ func fingerprintOf(t *testing.T, target, body string) string {
 	return string(digest)
 }
 
-// The media type belongs to the fingerprint, without its parameters. One that is
-// malformed is taken as it was sent.
+// The fingerprint covers the media type without its parameters. A malformed media type is
+// covered as it was sent.
 func TestFingerprintMediaType(t *testing.T) {
 	t.Parallel()
 	digestOf := func(contentType string) string {
@@ -64,7 +64,7 @@ func TestFingerprintMediaType(t *testing.T) {
 	}
 }
 
-// A retry by another name of the service is a copy.
+// A retry at another host name of the service has the same fingerprint.
 func TestFingerprintWithoutHost(t *testing.T) {
 	t.Parallel()
 	if fingerprintOf(t, "http://a.example/payments", "7") != fingerprintOf(t, "https://b.example:8443/payments", "7") {
@@ -72,7 +72,7 @@ func TestFingerprintWithoutHost(t *testing.T) {
 	}
 }
 
-// Path, query and body make the fingerprint, each by itself.
+// Path, query and body each change the fingerprint.
 //
 //faults:row 49
 func TestFingerprint(t *testing.T) {
@@ -104,8 +104,8 @@ func TestFingerprint(t *testing.T) {
 	}
 }
 
-// The fingerprint that running services have in their records. With another one, a
-// request that a service ran before its update is a mismatch when it comes again.
+// Records of running services contain these fingerprints. If they change, a retry of a
+// request that ran before an update is a mismatch.
 func TestFingerprintStays(t *testing.T) {
 	t.Parallel()
 	const want = "257ba540c60a058deb05a8add9caf23ab5eb01a78869cb063203283f6df666ec"
@@ -119,8 +119,8 @@ func TestFingerprintStays(t *testing.T) {
 	}
 }
 
-// A form that was parsed outside stands for the body, and a body that is gone
-// is no empty one.
+// A form that an outer middleware has parsed replaces the body. A body that was read before
+// is not an empty body.
 func TestBodyReadOutside(t *testing.T) {
 	t.Parallel()
 	form := func(body string) *http.Request {
@@ -146,8 +146,8 @@ func TestBodyReadOutside(t *testing.T) {
 	}
 }
 
-// A body that was read outside has no fingerprint, unless the form that was made of
-// it holds all of the body.
+// A body that an outer middleware has read has no fingerprint, unless the parsed form
+// contains all of it.
 func TestBodyGone(t *testing.T) {
 	t.Parallel()
 	encoded := http.Header{"Content-Encoding": {"gzip"}}
@@ -173,7 +173,7 @@ func TestBodyGone(t *testing.T) {
 	}
 }
 
-// bodyless returns a request of which a middleware has read the body.
+// bodyless returns a request after a middleware has read its body.
 func bodyless(t *testing.T, length int64, header http.Header) *http.Request {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", nil)
@@ -182,8 +182,8 @@ func bodyless(t *testing.T, length int64, header http.Header) *http.Request {
 	return r
 }
 
-// upload returns a request with a field and a file, if that has a content, in
-// pieces, whose form was parsed.
+// upload returns a chunked request with a parsed form of a field and, if content is not
+// empty, a file.
 func upload(t *testing.T, content string) *http.Request {
 	t.Helper()
 	var body bytes.Buffer

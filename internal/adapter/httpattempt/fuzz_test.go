@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// FuzzMultipart writes two forms of one and two parts. Forms with the same parts
-// have one fingerprint, whatever their boundaries are; all others have two.
+// FuzzMultipart compares two forms of one and two parts. Forms with the same parts have one
+// fingerprint with any boundary. All other forms have two.
 func FuzzMultipart(f *testing.F) {
 	f.Add("a", "", "1", "a", "", "1", "b", "x", "y")
 	f.Add("a", "f", "1", "a", "", "1", "b", "boundary", "b")
@@ -37,8 +37,8 @@ func FuzzMultipart(f *testing.F) {
 	})
 }
 
-// formOf writes a form of parts, each a name, a file name and a body. It reports
-// whether a reader finds these parts again.
+// formOf encodes a form. Each part is a name, a file name and a body. It reports whether a
+// reader decodes the same parts.
 func formOf(boundary string, texts ...string) (string, bool) {
 	var body bytes.Buffer
 	w := multipart.NewWriter(&body)
@@ -53,7 +53,7 @@ func formOf(boundary string, texts ...string) (string, bool) {
 		}
 		_, params, err := mime.ParseMediaType(disposition)
 		if err != nil || params["name"] != texts[i] || params["filename"] != texts[i+1] {
-			return "", false // mime cannot write all texts
+			return "", false // mime cannot encode all texts
 		}
 		_, _ = part.Write([]byte(texts[i+2]))
 	}

@@ -13,7 +13,7 @@ import (
 
 func TestMain(m *testing.M) { suite.Main(m) }
 
-// serve serves a handler on real connections, and keeps quiet about it.
+// serve serves a handler on real connections, without logs.
 func serve(t *testing.T, h http.HandlerFunc) *httptest.Server {
 	t.Helper()
 	server := httptest.NewUnstartedServer(h)
@@ -23,10 +23,10 @@ func serve(t *testing.T, h http.HandlerFunc) *httptest.Server {
 	return server
 }
 
-// plenty is a limit of records that no answer of these tests reaches.
+// plenty is a limit of records that is longer than any answer of these tests.
 const plenty = 1 << 20
 
-// recording runs a handler on a Recorder and sends what it has recorded, as an
+// recording runs a handler on a Recorder, and then sends the recorded answer, as an
 // Exchange does.
 func recording(h http.HandlerFunc, limit int) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {

@@ -12,8 +12,7 @@ import (
 // A testPart is a part of a multipart body.
 type testPart struct{ header, body string }
 
-// field is a part with a name, a file name, if it is not empty, and a type, if it
-// is not empty.
+// field returns a part with a name, and a file name and a type unless they are empty.
 func field(name, file, mediaType, body string) testPart {
 	header := fmt.Sprintf("Content-Disposition: form-data; name=%q", name)
 	if file != "" {
@@ -50,8 +49,7 @@ func multipartDigest(t testing.TB, kind, boundary, body string) string {
 	return string(digest)
 }
 
-// Each list of parts has one fingerprint, whatever the boundary is, and no two
-// lists share theirs.
+// Each list of parts has one fingerprint with any boundary, and no two lists have the same.
 func TestMultipart(t *testing.T) {
 	t.Parallel()
 	seen := map[string]string{}
@@ -103,7 +101,7 @@ func TestMultipart(t *testing.T) {
 	}
 }
 
-// A part means the same however its name and its type are written.
+// Other spellings of a part's name and type do not change the fingerprint.
 func TestMultipartSpelling(t *testing.T) {
 	t.Parallel()
 	digest := multipartDigest(t, "form-data", "b", written("b", field("a", "f", "text/plain", "1")))
@@ -117,8 +115,8 @@ func TestMultipartSpelling(t *testing.T) {
 	}
 }
 
-// A multipart body that is malformed, or has more parts than a form may have, is
-// digested as it was sent.
+// A multipart body that is malformed, or has more parts than a form may have, is digested
+// as it was sent.
 func TestMultipartAsSent(t *testing.T) {
 	t.Parallel()
 	one := field("a", "", "", "1")
@@ -164,7 +162,7 @@ func TestMultipartAsSent(t *testing.T) {
 	}
 }
 
-// repeated returns a part so many times.
+// repeated returns n copies of a part.
 func repeated(p testPart, n int) (parts []testPart) {
 	for range n {
 		parts = append(parts, p)
@@ -172,7 +170,7 @@ func repeated(p testPart, n int) (parts []testPart) {
 	return parts
 }
 
-// A form of fields that was parsed outside is not taken for a body.
+// A form of fields that an outer middleware has parsed differs from a body.
 func TestParsedFormIsNoBody(t *testing.T) {
 	t.Parallel()
 	parsed, err := Fingerprint(upload(t, ""), nil)

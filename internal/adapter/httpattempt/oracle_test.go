@@ -14,9 +14,9 @@ import (
 	"time"
 )
 
-// A talk is what an exchange looked like: to the handler, and to its client.
+// A talk is what a handler and its client observe in an exchange.
 type talk struct {
-	Handler []string // what its calls returned
+	Handler []string // the results of its calls
 	Early   []string // informational answers
 	Status  int
 	Header  http.Header
@@ -25,7 +25,7 @@ type talk struct {
 	Broken  bool
 }
 
-// A script is a handler that tells what its calls return.
+// A script is a handler that reports the results of its calls.
 type script func(w http.ResponseWriter, r *http.Request, say func(...any))
 
 // scripts are what handlers do with their ResponseWriter.
@@ -182,7 +182,7 @@ var scripts = map[string]script{
 		w.Header().Set("Connection", "Upgrade")
 		w.Header().Set("Upgrade", "other")
 		w.WriteHeader(http.StatusSwitchingProtocols)
-		say(hijack(w, "other words"))
+		say(hijack(w, "other text"))
 	},
 	"deadlines and full duplex": func(w http.ResponseWriter, _ *http.Request, say func(...any)) {
 		controller := http.NewResponseController(w)
@@ -211,7 +211,7 @@ type failingReader struct{}
 
 func (failingReader) Read([]byte) (int, error) { return 0, errors.New("broken") }
 
-// hijack takes a connection over and writes on it.
+// hijack takes over a connection and writes on it.
 func hijack(w http.ResponseWriter, text string) error {
 	conn, rw, err := http.NewResponseController(w).Hijack()
 	if err != nil {
@@ -228,8 +228,8 @@ func panicOf(f func()) (caught any) {
 	return nil
 }
 
-// A handler and its client see on a Recorder what they see on net/http's own
-// writer, whether the answer fits into a record or not.
+// A handler and its client observe the same on a Recorder as on net/http's writer, for
+// answers that fit into a record and for longer ones.
 func TestLikeNetHTTP(t *testing.T) {
 	t.Parallel()
 	for name, s := range scripts {

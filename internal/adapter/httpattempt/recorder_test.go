@@ -16,7 +16,7 @@ import (
 	"github.com/reqlock/reqlock/internal/adapter/record"
 )
 
-// What is kept of an answer, and which answers cannot be replayed.
+// The stored part of an answer, and which answers cannot be replayed.
 func TestKept(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -134,8 +134,8 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// What says something of an answer is a part of it also where those outside have
-// set it, and nothing of what they have set for a copy stays beside it.
+// Headers that describe the answer are stored even if outer middlewares have set them.
+// Headers that outer middlewares set for a copy are replaced.
 func TestWhatIsOfTheAnswerAlone(t *testing.T) {
 	t.Parallel()
 	outer := httptest.NewRecorder()
@@ -166,8 +166,8 @@ func TestWhatIsOfTheAnswerAlone(t *testing.T) {
 	}
 }
 
-// An answer whose record is as long as it may be is kept; one byte more, and it
-// has gone straight out.
+// An answer that fits exactly into a record is stored. An answer that is one byte longer is
+// sent at once.
 //
 //faults:row 48
 func TestLimit(t *testing.T) {
@@ -210,10 +210,11 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// plainWriter is a ResponseWriter that can do nothing else.
+// plainWriter is a ResponseWriter without optional methods.
 type plainWriter struct{ http.ResponseWriter }
 
-// What the writer behind cannot do changes nothing.
+// An optional method that the outer writer does not have returns an error and changes
+// nothing.
 func TestUnsupported(t *testing.T) {
 	t.Parallel()
 	outer := httptest.NewRecorder()
@@ -237,7 +238,7 @@ func TestUnsupported(t *testing.T) {
 	}
 }
 
-// Nobody finds the writer behind a Recorder.
+// A handler cannot reach the outer writer of a Recorder.
 //
 //faults:row 38: Idempotent
 func TestNoWayPast(t *testing.T) {
@@ -254,8 +255,7 @@ func TestNoWayPast(t *testing.T) {
 	}
 }
 
-// What comes after the handler has returned goes nowhere, from whatever
-// goroutine.
+// Writes after the handler has returned have no effect, from any goroutine.
 func TestAfterTheHandler(t *testing.T) {
 	t.Parallel()
 	for _, limit := range []int{plenty, 1} {
@@ -286,8 +286,8 @@ func TestAfterTheHandler(t *testing.T) {
 	}
 }
 
-// An informational answer has the headers that the handler has set by then, and
-// leaves none of them to those outside.
+// An informational answer has the headers that the handler has set before it. Outer
+// middlewares do not see these headers.
 func TestInformationalHeader(t *testing.T) {
 	t.Parallel()
 	server := serve(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -320,8 +320,8 @@ func (w compressing) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// What those outside set when the answer is sent stays, and what the handler has
-// set too late is in the header as without a Recorder.
+// Headers that outer middlewares set when the answer is sent stay. Headers that the handler
+// sets too late are in the header as without a Recorder.
 func TestHeaderOutside(t *testing.T) {
 	t.Parallel()
 	h := func(w http.ResponseWriter, _ *http.Request) {

@@ -9,8 +9,8 @@ import (
 	"github.com/reqlock/reqlock/core/locktest"
 )
 
-// A refusal of a middleware inside drops the answer. Exception: a decision that was
-// made before stands, since the request may have taken effect by then.
+// A refusal by an inner middleware drops the answer. Exception: an earlier decision stays,
+// because the request may have had its effect.
 func TestRefusedKeepsDecision(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t).Locker
@@ -36,7 +36,7 @@ func TestRefusedKeepsDecision(t *testing.T) {
 	Refused(t.Context()) // without an attempt
 }
 
-// The route of a request has in front what a middleware has cut off its path.
+// The name of a route begins with the prefix that a middleware has removed from the path.
 func TestRouteOf(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

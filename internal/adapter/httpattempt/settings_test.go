@@ -48,7 +48,7 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// Case does not matter, neither in a method that was set nor in a request's.
+// Methods are compared without regard to case.
 func TestCovers(t *testing.T) {
 	t.Parallel()
 	always := &Endpoint[int]{settings: Settings[int]{Methods: []string{"post", "Purge"}}}
@@ -77,7 +77,7 @@ func TestCovers(t *testing.T) {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
 		r.Method = test.method
 		if test.header != "" {
-			r.Header.Set(test.header, "") // there, and empty
+			r.Header.Set(test.header, "") // present, and empty
 		}
 		if got := test.endpoint.covers(r); got != test.want {
 			t.Errorf("%s with %q: %v", test.method, test.header, got)

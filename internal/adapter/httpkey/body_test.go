@@ -16,7 +16,7 @@ import (
 	"github.com/reqlock/reqlock/internal/adapter/httpkey"
 )
 
-// source is a body that counts how it is used.
+// A source is a body that counts its calls.
 type source struct {
 	io.Reader
 	read   int
@@ -42,7 +42,7 @@ func request(ctx context.Context, body io.Reader) (*http.Request, *source) {
 	return r, s
 }
 
-// readAll reads what a handler would, in small and uneven pieces.
+// readAll reads a body as a handler does, in small and uneven pieces.
 func readAll(t *testing.T, r *http.Request) string {
 	t.Helper()
 	body, err := io.ReadAll(iotest.HalfReader(r.Body))
@@ -70,7 +70,7 @@ func TestBodyIsRestored(t *testing.T) {
 		t.Errorf("the handler reads %q, of length %d", got, r.ContentLength)
 	}
 	key, err = id(r)
-	check(t, key, err, "a", nil) // also behind a middleware that has read the body
+	check(t, key, err, "a", nil) // also after a middleware has read the body
 	if err := r.Body.Close(); err != nil || s.closed != 1 {
 		t.Errorf("Close: %v, reached the source %d times", err, s.closed)
 	}
@@ -116,7 +116,7 @@ func TestBodyLimit(t *testing.T) {
 	}
 }
 
-// A second key function with a higher limit reads what the first one refused.
+// A second key function with a higher limit reads a body that the first one refused.
 func TestSecondLimitIsHigher(t *testing.T) {
 	t.Parallel()
 	const text = `{"id":"a"}`
@@ -148,14 +148,14 @@ func TestBrokenBody(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r, _ := request(t.Context(), io.MultiReader(strings.NewReader(`{"id`), iotest.ErrReader(test.broken)))
-			for range 2 { // a second key function meets the same
+			for range 2 { // a second key function gets the same error
 				key, err := httpkey.JSONField("id", httpkey.MaxBody(100))(r)
 				check(t, key, err, "", test.wantErr)
 				if !errors.Is(err, test.broken) {
 					t.Errorf("%v does not wrap its cause", err)
 				}
 			}
-			// So does a handler, if the error does not stop the request.
+			// So does a handler, if the request is not refused.
 			body, err := io.ReadAll(r.Body)
 			if string(body) != `{"id` || !errors.Is(err, test.broken) {
 				t.Errorf("the handler reads %q, %v", body, err)
@@ -232,7 +232,7 @@ func TestForm(t *testing.T) {
 	} {
 		for _, parsed := range []bool{false, true} {
 			if parsed && test.wantErr != nil && test.wantErr != core.ErrNoKey { //nolint:errorlint // the table's own value
-				continue // net/http is more lenient where it is the first to read
+				continue // net/http accepts more if it reads first
 			}
 			t.Run(name+map[bool]string{true: ", parsed before"}[parsed], func(t *testing.T) {
 				t.Parallel()
@@ -258,8 +258,8 @@ func TestForm(t *testing.T) {
 	}
 }
 
-// A middleware that found the method in the form has parsed the form before it
-// became another request. The handler finds the field, and so does the lock.
+// A middleware that reads the method from the form parses the form before it changes the
+// method. The handler and the lock find the field.
 func TestFormOfAnOverriddenMethod(t *testing.T) {
 	t.Parallel()
 	parts, partsType := multipartBody(t)

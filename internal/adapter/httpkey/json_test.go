@@ -92,9 +92,9 @@ func jsonField(t *testing.T, path, body string) (string, error) {
 	return httpkey.JSONField(path)(r)
 }
 
-// A key is the value that a handler finds which decodes the body into a struct
-// or, by the one name that fits, into a map. Where there is no key, they find
-// none. What encoding/json refuses has no key.
+// A key is the value that a handler finds if it decodes the body into a struct or, by the
+// one matching name, into a map. Without a key they find no value. A body that
+// encoding/json refuses has no key.
 func FuzzJSONField(f *testing.F) {
 	for _, seed := range []string{
 		``, `{}`, `null`, `{"account":{"id":"a"}}`, `{"account":{"id":-0}}`, `{"ACCOUNT":{"\u0049d":12}}`,
@@ -118,8 +118,7 @@ func FuzzJSONField(f *testing.F) {
 	})
 }
 
-// decoded returns account.id as handlers find it, and whether they can read the
-// body at all.
+// decoded returns account.id as handlers find it, and whether the body is valid.
 func decoded(body string) (inStruct, inMap string, valid bool) {
 	var object struct {
 		Account struct {
@@ -138,7 +137,7 @@ func decode(body string, into any) error {
 	return dec.Decode(into)
 }
 
-// folded returns the member whose name fits, whatever its case.
+// folded returns the member whose name matches without regard to case.
 func folded(object any, name string) any {
 	members, _ := object.(map[string]any)
 	for member, value := range members {
@@ -149,7 +148,7 @@ func folded(object any, name string) any {
 	return nil
 }
 
-// text returns a string or a number as the key that it would be.
+// text returns a string or a number as a key.
 func text(value any) string {
 	switch value := value.(type) {
 	case string:

@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { suite.Main(m) }
 
-// check compares a key and its error with what a test expects.
+// check compares a key and its error with the expected ones.
 func check(t *testing.T, key string, err error, want string, wantErr error) {
 	t.Helper()
 	if key != want || !errors.Is(err, wantErr) || (err == nil) != (wantErr == nil) {
@@ -49,7 +49,7 @@ func TestKeys(t *testing.T) {
 	value := func(v any) func(*http.Request) {
 		return func(r *http.Request) { *r = *r.WithContext(context.WithValue(r.Context(), userKey{}, v)) }
 	}
-	var nobody *user
+	var noUser *user
 	userID := httpkey.ContextValueAs(userKey{}, func(u *user) string { return u.id })
 
 	for name, test := range map[string]struct {
@@ -116,7 +116,7 @@ func TestKeys(t *testing.T) {
 		"context missing":      {httpkey.ContextValue(userKey{}), header(), "", core.ErrNoKey},
 		"context other type":   {httpkey.ContextValue(userKey{}), value(1.5), "", core.ErrInvalidKey},
 		"context as":           {userID, value(&user{"u1"}), "u1", nil},
-		"context as, nil":      {userID, value(nobody), "", core.ErrNoKey},
+		"context as, nil":      {userID, value(noUser), "", core.ErrNoKey},
 		"context as, missing":  {userID, header(), "", core.ErrNoKey},
 		"context as, mistyped": {userID, value("u1"), "", core.ErrInvalidKey},
 

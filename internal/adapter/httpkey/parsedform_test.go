@@ -11,8 +11,8 @@ import (
 	"github.com/reqlock/reqlock/internal/adapter/httpkey"
 )
 
-// What the handler has parsed is found outside, where the body is read to its
-// end.
+// An outer middleware finds the forms that the handler has parsed. The body has been read
+// to its end.
 func TestCopyParsedForm(t *testing.T) {
 	t.Parallel()
 	var parts bytes.Buffer
@@ -42,7 +42,7 @@ func TestCopyParsedForm(t *testing.T) {
 	}
 }
 
-// A form that those outside have parsed themselves, or have made, stays theirs.
+// Forms that an outer middleware has parsed or set stay.
 func TestCopyParsedFormKeepsTheirs(t *testing.T) {
 	t.Parallel()
 	theirs, handlers := &http.Request{}, &http.Request{}

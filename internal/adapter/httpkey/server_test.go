@@ -16,8 +16,8 @@ import (
 	"github.com/reqlock/reqlock/internal/adapter/httpkey"
 )
 
-// serve starts a server that reads a key of each request, as a middleware
-// does, and hands the request on.
+// serve starts a server that reads a key of each request, as a middleware does, and calls
+// the handler.
 func serve(t *testing.T, key httpkey.KeyFunc, handle func(http.ResponseWriter, *http.Request, string, error)) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -28,8 +28,8 @@ func serve(t *testing.T, key httpkey.KeyFunc, handle func(http.ResponseWriter, *
 	return server.Listener.Addr().String()
 }
 
-// exchange sends bytes on a connection and returns the statuses of all answers
-// until the server closes it.
+// exchange sends bytes on a connection and returns the statuses of all answers until the
+// server closes it.
 func exchange(t *testing.T, addr, request string) (statuses []int) {
 	t.Helper()
 	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", addr)
@@ -68,8 +68,8 @@ func sized(body string) string {
 	return fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(body), body)
 }
 
-// The handler finds the body of a real connection, with its length and its
-// trailer, and the connection serves the next request.
+// The handler gets the body of a real connection with its length and its trailer, and the
+// connection serves the next request.
 func TestBodyOnAConnection(t *testing.T) {
 	t.Parallel()
 	body := `{"id":"a","pad":"` + strings.Repeat("x", 100_000) + `"}`
@@ -94,7 +94,7 @@ func TestBodyOnAConnection(t *testing.T) {
 						return
 					}
 					check(t, key, err, "a", nil)
-					r = r.WithContext(r.Context()) // what a middleware hands on
+					r = r.WithContext(r.Context()) // as a middleware does
 					if got := readAll(t, r); got != body {
 						t.Errorf("the handler reads %d bytes", len(got))
 					}
@@ -116,7 +116,7 @@ func TestBodyOnAConnection(t *testing.T) {
 	}
 }
 
-// What is left of a body that was refused is never taken for a request.
+// The rest of a refused body is never parsed as a request.
 func TestRefusedBodyOnAConnection(t *testing.T) {
 	t.Parallel()
 	// The end of the body looks like a request.
@@ -153,8 +153,8 @@ func TestRefusedBodyOnAConnection(t *testing.T) {
 	}
 }
 
-// A client that waits for a go-on, and whose body is announced as too large,
-// gets its answer instead.
+// A client that waits for 100 (Continue) and announces a body over the limit gets its
+// answer instead.
 func TestNoContinueForTooLarge(t *testing.T) {
 	t.Parallel()
 	addr := serve(t, httpkey.JSONField("id", httpkey.MaxBody(10)), func(w http.ResponseWriter, _ *http.Request, key string, err error) {
@@ -180,7 +180,7 @@ func TestNoContinueForTooLarge(t *testing.T) {
 	}
 }
 
-// A body that an outer http.MaxBytesHandler cuts off is too large as well.
+// A body that an outer http.MaxBytesHandler cuts off is too large, too.
 func TestMaxBytesHandler(t *testing.T) {
 	t.Parallel()
 	inner := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -12,7 +12,7 @@ import (
 	"github.com/reqlock/reqlock/internal/adapter/httpreply"
 )
 
-// answer runs an error handler on a real connection, behind a guard.
+// answer runs an error handler on a real connection, with a Guard.
 func answer(t *testing.T, handle func(http.ResponseWriter)) (status int, body string) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -78,7 +78,7 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-// hijack answers on the bare connection.
+// hijack answers on the connection.
 func hijack(w http.ResponseWriter) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
@@ -88,7 +88,7 @@ func hijack(w http.ResponseWriter) {
 	_, _ = io.WriteString(conn, "HTTP/1.1 418 I'm a teapot\r\nContent-Length: 4\r\nConnection: close\r\n\r\nmine")
 }
 
-// What the writer behind the guard cannot do, the guard does not pretend to do.
+// A Guard returns an error for an optional method that its writer does not have.
 func TestGuardOfAPlainWriter(t *testing.T) {
 	t.Parallel()
 	recorder := httptest.NewRecorder()

@@ -78,8 +78,8 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// Headers of an answer that another middleware had in mind go; what tells how
-// the answer is going to be encoded stays.
+// Headers that a middleware set for another answer are removed. Content-Encoding stays,
+// because it describes how the answer will be encoded.
 func TestWriteRemovesHeaders(t *testing.T) {
 	t.Parallel()
 	w := httptest.NewRecorder()
@@ -96,7 +96,7 @@ func TestWriteRemovesHeaders(t *testing.T) {
 	}
 }
 
-// An answer without a body has no type that a middleware had in mind for another.
+// An answer without a body has no Content-Type.
 func TestWriteRemovesTypeWithoutBody(t *testing.T) {
 	t.Parallel()
 	gone, cancel := context.WithCancel(t.Context())

@@ -9,7 +9,7 @@ import (
 	"github.com/reqlock/reqlock/internal/adapter/keypart"
 )
 
-// One host has one key, whatever its port is and however it is written.
+// All spellings of a host, with any port, are one key.
 func TestHost(t *testing.T) {
 	t.Parallel()
 	for host, want := range map[string]string{

@@ -96,7 +96,7 @@ func TestIdempotencyKey(t *testing.T) {
 	}
 }
 
-// An error says what is wrong, and nothing of the key.
+// An error states the reason, and contains nothing of the key.
 func TestIdempotencyKeyErrorsAreDiscreet(t *testing.T) {
 	t.Parallel()
 	for _, lines := range [][]string{
@@ -117,7 +117,7 @@ func TestIdempotencyKeyErrorsAreDiscreet(t *testing.T) {
 
 const bareCharacters = "!#$%&'()*+-./0123456789:<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[]^_`abcdefghijklmnopqrstuvwxyz{|}~"
 
-// Bare text is made of the visible characters but for four, byte by byte.
+// A key without quotes consists of the visible characters except four.
 func TestIdempotencyKeyBareBytes(t *testing.T) {
 	t.Parallel()
 	for c := range 256 {
@@ -128,7 +128,7 @@ func TestIdempotencyKeyBareBytes(t *testing.T) {
 	}
 }
 
-// A field is one line, whatever the lines say.
+// More than one line is an error, for any lines.
 func TestIdempotencyKeyLines(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -151,7 +151,7 @@ func TestIdempotencyKeyLines(t *testing.T) {
 	}
 }
 
-// Parameters are RFC 9651's, and change nothing.
+// Parameters follow RFC 9651, and change nothing.
 func TestIdempotencyKeyParameters(t *testing.T) {
 	t.Parallel()
 	for parameters, ok := range map[string]bool{
@@ -180,17 +180,17 @@ func TestIdempotencyKeyParameters(t *testing.T) {
 	}
 }
 
-// quotedForm writes a key as RFC 9651 serializes a string.
+// quotedForm encodes a key as RFC 9651 serializes a string.
 func quotedForm(key string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(key) + `"`
 }
 
-// field is the grammar, as another reader would write it: a string with what
-// may be parameters, or text.
+// field is an independent form of the grammar: a string with possible parameters, or a
+// text.
 var field = regexp.MustCompile(`^[ \t]*(?:"(?:[ !#-\[\]-~]|\\["\\])*"(?:;.*)?|[^\x00- "\\,;\x7f-\x{10ffff}]*)[ \t]*$`)
 
-// Whatever comes, a key is printable ASCII within the limit, its two forms are
-// one key, and a list of two is none.
+// For any input, a key is printable ASCII within the limit, its two forms are one key, and
+// a list of two is no key.
 func FuzzIdempotencyKey(f *testing.F) {
 	for _, seed := range []string{
 		"", uuid, `"` + uuid + `"`, ` "a\"b\\" `, `"a";v=1; w="x, \"y\"";z=?0;d=@1;b=:YQ==:;t=*a/b;s=%"%c3"`, `"a\b"`, `"a`, `a"`,

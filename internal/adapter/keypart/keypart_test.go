@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { suite.Main(m) }
 
-// check compares a key and its error with what a test expects.
+// check compares a key and its error with the expected ones.
 func check(t *testing.T, key string, err error, want string, wantErr error) {
 	t.Helper()
 	if key != want || !errors.Is(err, wantErr) || (err == nil) != (wantErr == nil) {
@@ -93,7 +93,7 @@ func (u *user) String() string { return u.id }
 
 func TestValue(t *testing.T) {
 	t.Parallel()
-	var nobody *user
+	var noUser *user
 	for title, test := range map[string]struct {
 		in      any
 		want    string
@@ -115,7 +115,7 @@ func TestValue(t *testing.T) {
 		"nil":               {nil, "", core.ErrNoKey},
 		"empty":             {"", "", core.ErrNoKey},
 		"empty Stringer":    {&user{}, "", core.ErrNoKey},
-		"nil Stringer":      {nobody, "", core.ErrNoKey},
+		"nil Stringer":      {noUser, "", core.ErrNoKey},
 		"nil slice":         {net.IP(nil), "", core.ErrNoKey},
 		"control character": {name("a\n"), "", core.ErrInvalidKey},
 		"long Stringer":     {&user{strings.Repeat("x", 513)}, "", core.ErrInvalidKey},
@@ -136,7 +136,7 @@ func TestValue(t *testing.T) {
 
 func TestAs(t *testing.T) {
 	t.Parallel()
-	var nobody *user
+	var noUser *user
 	for title, test := range map[string]struct {
 		in      any
 		want    string
@@ -145,7 +145,7 @@ func TestAs(t *testing.T) {
 		"right type":        {&user{"u1"}, "u1", nil},
 		"empty":             {&user{}, "", core.ErrNoKey},
 		"nil":               {nil, "", core.ErrNoKey},
-		"nil pointer":       {nobody, "", core.ErrNoKey},
+		"nil pointer":       {noUser, "", core.ErrNoKey},
 		"control character": {&user{"a\n"}, "", core.ErrInvalidKey},
 		"another type":      {user{"u1"}, "", core.ErrInvalidKey},
 	} {
@@ -163,7 +163,7 @@ func TestAsInterface(t *testing.T) {
 	check(t, key, err, "level-1", nil)
 }
 
-// An error says which type is wrong, and nothing of the value.
+// An error names the wrong type, and contains nothing of the value.
 func TestErrorsNameTheType(t *testing.T) {
 	t.Parallel()
 	_, err := keypart.Value(map[string]string{"secret": "secret"})
@@ -177,7 +177,8 @@ func TestErrorsNameTheType(t *testing.T) {
 	}
 }
 
-// Whatever comes, a key is not empty, not long and has no control character.
+// For any input, a key is not empty, has at most MaxLen bytes and contains no control
+// character.
 func FuzzText(f *testing.F) {
 	for _, seed := range []string{"", "42", "a\x00", "\u0085", "\xc2", strings.Repeat("é", 256)} {
 		f.Add(seed)

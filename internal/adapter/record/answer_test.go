@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { suite.Main(m) }
 
-// payment is an answer with all that an answer can have.
+// payment is an answer that uses all fields.
 var payment = record.Answer{
 	Status: http.StatusCreated,
 	Header: http.Header{
@@ -30,13 +30,13 @@ var payment = record.Answer{
 	Body: []byte(`{"id":7}`),
 }
 
-// sealed is a record with any version, kind and content, and a right checksum.
+// sealed returns a record with any version, kind and content, and a correct checksum.
 func sealed(version, kind byte, content string) []byte {
 	b := append([]byte{version, kind}, content...)
 	return binary.BigEndian.AppendUint32(b, crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)))
 }
 
-// sameHeader compares headers; no values are no values, nil or not.
+// sameHeader compares headers. A nil list of values equals an empty list.
 func sameHeader(a, b http.Header) bool {
 	if len(a) != len(b) {
 		return false
@@ -85,7 +85,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// The bytes of version 1, which are in servers and stay readable.
+// The bytes of version 1 are in Redis and must stay readable.
 func TestWhatIsWritten(t *testing.T) {
 	t.Parallel()
 	const want = "0101" + // version, kind
@@ -100,7 +100,7 @@ func TestWhatIsWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	written := sealed(content[0], content[1], string(content[2:]))
-	for range 20 { // maps are walked in another order each time
+	for range 20 { // the order of a map differs in each loop
 		if got := record.Encode(nil, payment); !bytes.Equal(got, written) {
 			t.Fatalf("%x, want %x", got, written)
 		}
@@ -110,7 +110,7 @@ func TestWhatIsWritten(t *testing.T) {
 	}
 }
 
-// The checksum is that of RFC 3720, as every other reader would compute it.
+// The checksum is that of RFC 3720, so other programs can compute it.
 func TestChecksum(t *testing.T) {
 	t.Parallel()
 	b := record.Encode(nil, record.Answer{Status: 200})
@@ -129,7 +129,7 @@ func TestEncodeAppends(t *testing.T) {
 	}
 }
 
-// Appending to the body leaves the record alone.
+// Appending to the body does not change the record.
 func TestBodyDoesNotReachIntoTheRecord(t *testing.T) {
 	t.Parallel()
 	b := record.Encode(nil, payment)
@@ -199,7 +199,7 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 }
 
-// Each error is one of its own.
+// No error matches another one.
 func TestErrorsAreDistinct(t *testing.T) {
 	t.Parallel()
 	all := []error{record.ErrDamaged, record.ErrVersion, record.ErrKind}
@@ -212,7 +212,7 @@ func TestErrorsAreDistinct(t *testing.T) {
 	}
 }
 
-// A status that net/http would panic on is never replayed.
+// A status for which net/http would panic is never replayed.
 func TestEncodedStatusThatCannotBeSent(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{-1, 0, 99, 100, 199, 1000} {
@@ -222,7 +222,7 @@ func TestEncodedStatusThatCannotBeSent(t *testing.T) {
 	}
 }
 
-// Each flipped bit and each cut is damage, in whatever place.
+// Each flipped bit and each cut is detected as damage.
 func TestDamageIsFound(t *testing.T) {
 	t.Parallel()
 	b := record.Encode(nil, payment)

@@ -12,14 +12,14 @@ import (
 	"github.com/reqlock/reqlock/internal/adapter/record"
 )
 
-// allowed is what the zero Filter lets through.
+// allowed are the headers that the zero Filter selects.
 var allowed = []string{
 	"Content-Type", "Content-Language", "Content-Encoding", "Content-Disposition", "Content-Range",
 	"X-Content-Type-Options", "Location", "Content-Location", "ETag", "Last-Modified", "Link",
 	"Retry-After", "Allow",
 }
 
-// never is what no Filter lets through.
+// never are headers that no Filter selects.
 var never = []string{
 	"Set-Cookie", "Set-Cookie2", "Authorization", "Authentication-Info", "Proxy-Authenticate",
 	"Proxy-Authentication-Info", "Proxy-Authorization", "Connection", "Keep-Alive", "Proxy-Connection", "TE",
@@ -28,13 +28,13 @@ var never = []string{
 	"", "Set-Cookie ", " Set-Cookie", "Set-Cookie\t", "Trailer:X-Sum", "X-A:", "X\r\nSet-Cookie", "\u017fet-cookie", "X-\xff",
 }
 
-// others are let through by a Filter that names them, and by no other.
+// others are headers that only a Filter that names them selects.
 var others = []string{
 	"Vary", "Cache-Control", "Expires", "Server", "X-RateLimit-Remaining", "Access-Control-Allow-Origin",
 	"Strict-Transport-Security", "WWW-Authenticate", "X-Api-Version",
 }
 
-// spellings are ways to write a name that are the same name.
+// spellings returns several spellings of one name.
 func spellings(name string) []string {
 	return []string{name, http.CanonicalHeaderKey(name), strings.ToLower(name), strings.ToUpper(name)}
 }
@@ -91,8 +91,7 @@ func TestNeverReplayed(t *testing.T) {
 	}
 }
 
-// What is for the connection, or comes after the body, is named by the header
-// itself.
+// Connection and Trailer name further fields that are not replayed.
 func TestFilterNamesOfTheHeaderItself(t *testing.T) {
 	t.Parallel()
 	f := record.Filter{}.Also("X-Hop", "X-Sum", "X-Kept")
@@ -107,7 +106,7 @@ func TestFilterNamesOfTheHeaderItself(t *testing.T) {
 	}
 }
 
-// Two spellings of one name become one, in the same order each time.
+// Two spellings of one name are merged, in a fixed order.
 func TestFilterMergesSpellings(t *testing.T) {
 	t.Parallel()
 	h := http.Header{"link": {"4"}, "LINK": {"1"}, "Link": {"2", "3"}, "Etag": nil}
@@ -119,7 +118,7 @@ func TestFilterMergesSpellings(t *testing.T) {
 	}
 }
 
-// What was let through is a copy, and Also leaves the Filter that it extends.
+// The result is a copy, and Also does not change the Filter that it extends.
 func TestFilterCopies(t *testing.T) {
 	t.Parallel()
 	h := http.Header{"Link": make([]string, 1, 8)}
@@ -143,7 +142,7 @@ func TestFilterCopies(t *testing.T) {
 	}
 }
 
-// The answers that net/http's own functions write are replayed whole.
+// Answers of net/http's own functions are replayed completely.
 func TestFilterKeepsWhatNetHTTPSets(t *testing.T) {
 	t.Parallel()
 	for name, handle := range map[string]http.HandlerFunc{
@@ -159,8 +158,8 @@ func TestFilterKeepsWhatNetHTTPSets(t *testing.T) {
 	}
 }
 
-// No list of a user's lets through what is never replayed, however it is
-// spelled; what is let through is the handler's, and filtered once is filtered.
+// No Filter selects a header that is NeverReplayed, in any spelling. The selected headers
+// are those of the handler. Filtering twice changes nothing.
 func FuzzFilter(f *testing.F) {
 	f.Add("Content-Type: a\nset-cookie: s=1", "Set-Cookie", "")
 	f.Add("LINK: 1\nlink: 2\nX-Hop: 3", "x-hop", "close, X-Hop")
@@ -191,7 +190,7 @@ func FuzzFilter(f *testing.F) {
 			}
 			sameName := func(entry string) bool { return strings.EqualFold(name, entry) }
 			if !slices.ContainsFunc(slices.Concat(allowed, strings.Split(also, ",")), sameName) {
-				t.Errorf("%q is replayed, which nobody allows", name)
+				t.Errorf("%q is replayed, which no filter allows", name)
 			}
 		}
 		if got != given {

@@ -10,8 +10,7 @@ import (
 	"github.com/reqlock/reqlock/internal/adapter/record"
 )
 
-// headerOf reads lines of "name: value"; a line without a colon is a name
-// without values.
+// headerOf parses lines of "name: value". A line without a colon is a name without values.
 func headerOf(text string) http.Header {
 	h := http.Header{}
 	for line := range strings.SplitSeq(text, "\n") {
@@ -26,7 +25,7 @@ func headerOf(text string) http.Header {
 	return h
 }
 
-// What is written is read again, and no flipped bit passes for another answer.
+// Decode returns what Encode has written. A flipped bit is never decoded as another answer.
 func FuzzRoundTrip(f *testing.F) {
 	f.Add(200, "", []byte(nil), uint(0))
 	f.Add(201, "Content-Type: application/json\nLocation: /a\nLink: 1\nLink: 2", []byte(`{"id":7}`), uint(77))
@@ -51,8 +50,8 @@ func FuzzRoundTrip(f *testing.F) {
 	})
 }
 
-// Whatever bytes come, with a right checksum too, are an answer that is written
-// in the same bytes, or one of three errors and no answer.
+// Decode of any bytes, with a correct checksum too, returns an answer that Encode writes as
+// the same bytes, or one of three errors and no answer.
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte(nil))
 	f.Add(record.Encode(nil, payment))

@@ -7,8 +7,8 @@ import (
 	"github.com/reqlock/reqlock/internal/adapter/record"
 )
 
-// A record takes memory for what it holds, and not for what it claims to. This
-// test is not parallel: it looks at the memory of the process.
+// A record takes memory for its content, not for the lengths that it states. This test is
+// not parallel, because it measures the memory of the process.
 func TestDecodeAllocatesNoMoreThanItReads(t *testing.T) {
 	const much = "\xff\xff\xff\xff\x0f" // 4 GiB
 	answer := func(b []byte) error {

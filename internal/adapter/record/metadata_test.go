@@ -9,7 +9,7 @@ import (
 	"github.com/reqlock/reqlock/internal/adapter/record"
 )
 
-// neverMetadata is what no metadata that is replayed is called.
+// neverMetadata are names of metadata that is never replayed.
 var neverMetadata = []string{
 	"grpc-status", "grpc-message", "grpc-status-details-bin", "grpc-encoding", "grpc-accept-encoding", "grpc-timeout",
 	"grpc-message-type", "grpc-retry-pushback-ms", "grpc-previous-rpc-attempts", "grpc-trace-bin", "grpc-tags-bin",
@@ -17,7 +17,7 @@ var neverMetadata = []string{
 	"set-cookie", ":path", ":status", "idempotent-replayed", "", "a b", "x-\xff", "set-coo\u212aie",
 }
 
-// otherMetadata is replayed, since it is the application's own.
+// otherMetadata is replayed: it belongs to the application.
 var otherMetadata = []string{
 	"x-number", "x-number-bin", "location", "etag", "retry-after", "cache-control", "x-ratelimit-remaining", "a_b.c-d",
 	"grpcx", "user", "content",
@@ -41,7 +41,7 @@ func TestMetadata(t *testing.T) {
 	}
 }
 
-// What no HTTP answer replays, no metadata does either.
+// Metadata with the name of a header that is NeverReplayed is not replayed.
 func TestMetadataIsNoWayAroundTheFilter(t *testing.T) {
 	t.Parallel()
 	for _, name := range never {
@@ -51,8 +51,8 @@ func TestMetadataIsNoWayAroundTheFilter(t *testing.T) {
 	}
 }
 
-// Two spellings of a name become one, in the same order each time; a name
-// without values is none; and what is returned is a copy.
+// Two spellings of one name are merged, in a fixed order. A name without values is left
+// out. The result is a copy.
 func TestMetadataMergesAndCopies(t *testing.T) {
 	t.Parallel()
 	given := md{"x-a": {"4"}, "X-A": {"1"}, "X-a": {"2", "3"}, "x-b": nil, "x-c": {""}}

@@ -72,7 +72,7 @@ func TestReplyRoundTrip(t *testing.T) {
 	}
 }
 
-// The bytes of version 1, which are in servers and stay readable.
+// The bytes of version 1 are in Redis and must stay readable.
 func TestWhatIsWrittenOfReplies(t *testing.T) {
 	t.Parallel()
 	for want, p := range map[string]record.Reply{
@@ -89,7 +89,7 @@ func TestWhatIsWrittenOfReplies(t *testing.T) {
 			t.Fatal(err)
 		}
 		written := sealed(content[0], content[1], string(content[2:]))
-		for range 20 { // maps are walked in another order each time
+		for range 20 { // the order of a map differs in each loop
 			if got := record.EncodeReply(nil, p); !bytes.Equal(got, written) {
 				t.Fatalf("%x, want %x", got, written)
 			}
@@ -100,7 +100,7 @@ func TestWhatIsWrittenOfReplies(t *testing.T) {
 	}
 }
 
-// What a reply has no place for is not written.
+// Fields that do not belong to the kind of reply are not written.
 func TestReplyIsAMessageOrAStatus(t *testing.T) {
 	t.Parallel()
 	both := refused
@@ -124,7 +124,7 @@ func TestEncodeReplyAppends(t *testing.T) {
 	}
 }
 
-// Appending to the message or to a detail leaves the record alone.
+// Appending to the message or to a detail does not change the record.
 func TestReplyDoesNotReachIntoTheRecord(t *testing.T) {
 	t.Parallel()
 	for _, p := range []record.Reply{transferred, refused} {
@@ -196,7 +196,7 @@ func TestDecodeReplyRefuses(t *testing.T) {
 	}
 }
 
-// Each flipped bit and each cut is damage, in whatever place.
+// Each flipped bit and each cut is detected as damage.
 func TestDamageOfRepliesIsFound(t *testing.T) {
 	t.Parallel()
 	for _, written := range []record.Reply{transferred, refused} {

@@ -9,7 +9,7 @@ import (
 	"github.com/reqlock/reqlock/internal/adapter/record"
 )
 
-// detailsOf reads lines of "URL: value".
+// detailsOf parses lines of "URL: value".
 func detailsOf(text string) (details []record.Detail) {
 	for line := range strings.SplitSeq(text, "\n") {
 		if url, value, ok := strings.Cut(line, ": "); ok {
@@ -19,8 +19,8 @@ func detailsOf(text string) (details []record.Detail) {
 	return details
 }
 
-// What is written of a reply is read again, and no flipped bit passes for
-// another one.
+// DecodeReply returns what EncodeReply has written. A flipped bit is never decoded as
+// another reply.
 func FuzzReplyRoundTrip(f *testing.F) {
 	f.Add(uint32(0), "", "", "bank.Reply", []byte(nil), uint(0))
 	f.Add(uint32(0), "x-number: 7\nX-Number: 8\nx-sum-bin: \x00\xff", "x-cost: 1", "bank.Reply", []byte("\x08\x07"), uint(77))
@@ -50,8 +50,8 @@ func FuzzReplyRoundTrip(f *testing.F) {
 	})
 }
 
-// Whatever bytes come, with a right checksum too, are a reply that is written
-// in the same bytes, or one of three errors and no reply.
+// DecodeReply of any bytes, with a correct checksum too, returns a reply that EncodeReply
+// writes as the same bytes, or one of three errors and no reply.
 func FuzzDecodeReply(f *testing.F) {
 	f.Add([]byte(nil))
 	f.Add(record.EncodeReply(nil, transferred))
@@ -90,8 +90,8 @@ func FuzzDecodeReply(f *testing.F) {
 	})
 }
 
-// What is never replayed is not, however it is spelled; all else is, whole; and
-// what was let through once is let through as it is.
+// Metadata drops names that are never replayed, in any spelling, and returns all others
+// completely. Applying it twice changes nothing.
 func FuzzMetadata(f *testing.F) {
 	f.Add("x-number: 7\nX-NUMBER: 8\nset-cookie: s=1")
 	f.Add("grpc-status: 0\nGRPC-x: 1\n:path: /\nTE: trailers\nContent-Type: a")

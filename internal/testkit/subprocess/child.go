@@ -29,11 +29,11 @@ func Orders[T any](tb testing.TB) (orders T) {
 	return orders
 }
 
-// Report sends a line to the parent: the words, separated by spaces. The parent receives
+// Report sends a line to the parent: the fields, separated by spaces. The parent receives
 // the line even if this process is killed right after the call. Report is safe for
 // concurrent use.
-func Report(words ...string) {
-	_, _ = fmt.Println(reportMark + strings.Join(words, " "))
+func Report(fields ...string) {
+	_, _ = fmt.Println(reportMark + strings.Join(fields, " "))
 }
 
 // AwaitStop returns when the parent calls [Process.Stop], or dies.

@@ -28,7 +28,7 @@ func (o *output) Reports(line string) int {
 }
 
 // ReportAfter returns the rest of a reported line that starts with the word and a space,
-// and whether there is one. It is for words that are reported once.
+// and whether there is one. It is for a word that is reported once.
 func (o *output) ReportAfter(word string) (rest string, found bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

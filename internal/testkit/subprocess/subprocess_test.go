@@ -70,9 +70,9 @@ func TestOrdersSkipsTheTestInTheParent(t *testing.T) {
 
 func TestChildReceivesItsOrdersAndReports(t *testing.T) {
 	t.Parallel()
-	p := Start(t, "TestChild", childOrders{serve, "two words"})
+	p := Start(t, "TestChild", childOrders{serve, "two fields"})
 	suite.Eventually(t, "two reports", func() bool { return p.Reports("twice") == 2 })
-	if rest, found := p.ReportAfter("word"); !found || rest != "two words" {
+	if rest, found := p.ReportAfter("word"); !found || rest != "two fields" {
 		t.Errorf("reported %q, %t", rest, found)
 	}
 	if rest, found := p.ReportAfter("wor"); found {
