@@ -25,11 +25,11 @@ import (
 	"github.com/reqlock/reqlock/nethttplock"
 )
 
-// An adapter serves one route, on which the lock is that of the header, until the
-// end of the test. It returns what sends a request to it.
+// An adapter serves one route until the end of the test. A header names the key of the
+// lock. serve returns a function that sends a request to the route.
 type adapter struct {
-	serve func(t *testing.T, locks *core.Locker, handle func(ctx context.Context)) (ask func(key string) (answer, error))
-	fine  answer
+	serve func(t *testing.T, locks *core.Locker, handle func(ctx context.Context)) (send func(key string) (answer, error))
+	ok    answer
 	busy  answer
 }
 
@@ -59,12 +59,12 @@ var adapters = map[string]adapter{
 	}),
 	"grpclock": {
 		serve: serveGRPC,
-		fine:  answer{status: int(codes.OK)},
+		ok:    answer{status: int(codes.OK)},
 		busy:  answer{status: int(codes.Aborted), retryAfter: "1s", code: "BUSY"},
 	},
 }
 
-// overHTTP is an adapter of a framework of HTTP.
+// overHTTP returns the adapter of an HTTP framework.
 func overHTTP(handler func(*core.Locker, func(context.Context)) http.Handler) adapter {
 	return adapter{
 		serve: func(t *testing.T, locks *core.Locker, handle func(context.Context)) func(string) (answer, error) {
@@ -74,18 +74,18 @@ func overHTTP(handler func(*core.Locker, func(context.Context)) http.Handler) ad
 			p := &process{web: web}
 			return func(key string) (answer, error) { return p.post("/", "a client", key) }
 		},
-		fine: answer{status: http.StatusNoContent},
+		ok:   answer{status: http.StatusNoContent},
 		busy: answer{http.StatusConflict, "application/problem+json", "1", "busy"},
 	}
 }
 
-// A callee is a service of gRPC.
-type callee struct {
+// A grpcService is a service whose calls run the handler.
+type grpcService struct {
 	pb.UnimplementedTestServiceServer
 	handle func(ctx context.Context)
 }
 
-func (c callee) UnaryCall(ctx context.Context, _ *pb.SimpleRequest) (*pb.SimpleResponse, error) {
+func (c grpcService) UnaryCall(ctx context.Context, _ *pb.SimpleRequest) (*pb.SimpleResponse, error) {
 	c.handle(ctx)
 	return &pb.SimpleResponse{}, nil
 }
@@ -94,7 +94,7 @@ func serveGRPC(t *testing.T, locks *core.Locker, handle func(ctx context.Context
 	t.Helper()
 	server := grpc.NewServer(grpc.WaitForHandlers(true),
 		grpc.UnaryInterceptor(grpclock.UnaryServerInterceptor(locks, grpclock.Metadata(keyHeader))))
-	pb.RegisterTestServiceServer(server, callee{handle: handle})
+	pb.RegisterTestServiceServer(server, grpcService{handle: handle})
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -117,9 +117,9 @@ func serveGRPC(t *testing.T, locks *core.Locker, handle func(ctx context.Context
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		_, err = client.UnaryCall(metadata.AppendToOutgoingContext(ctx, keyHeader, key), &pb.SimpleRequest{})
-		said := status.Convert(err)
-		a.status = int(said.Code())
-		for _, detail := range said.Details() {
+		got := status.Convert(err)
+		a.status = int(got.Code())
+		for _, detail := range got.Details() {
 			switch detail := detail.(type) {
 			case *errdetails.ErrorInfo:
 				a.code = detail.GetReason()
@@ -127,41 +127,41 @@ func serveGRPC(t *testing.T, locks *core.Locker, handle func(ctx context.Context
 				a.retryAfter = detail.GetRetryDelay().AsDuration().String()
 			}
 		}
-		return a, nil // the error is in the answer
+		return a, nil // the answer contains the error
 	}
 }
 
-// On each framework a request runs under the lock of a quorum, and one that comes
-// while another holds it is told to try again.
+// A request runs under the lock of the quorum. While another process holds the lock, the
+// answer asks the client to try again.
 func TestEachAdapterLocksAQuorum(t *testing.T) {
 	t.Parallel()
-	gin.SetMode(gin.TestMode) // else it prints each route
-	s := newStage(t, 2)
-	s.awaitAllVotes(t, "begin")
+	gin.SetMode(gin.TestMode) // without output
+	d := newDeployment(t, 2)
+	d.awaitAllVotes(t, "begin")
 	for name, a := range adapters {
 		t.Run(name, func(t *testing.T) {
 			var ran atomic.Int32
-			ask := a.serve(t, s.processes[0].locks, func(ctx context.Context) {
+			send := a.serve(t, d.processes[0].locks, func(ctx context.Context) {
 				ran.Add(1)
 				lease, ok := core.FromContext(ctx)
-				if !ok || s.nodes.votes(t, name, lease.Token()) < majority {
+				if !ok || d.nodes.votes(t, name, lease.Token()) < majority {
 					t.Error("the handler does not run under the lock")
 				}
 			})
 			want := func(want answer, runs int32) {
 				t.Helper()
-				if got, err := ask(name); err != nil || got != want || ran.Load() != runs {
+				if got, err := send(name); err != nil || got != want || ran.Load() != runs {
 					t.Errorf("answered %+v, %v, after %d runs; want %+v", got, err, ran.Load(), want)
 				}
 			}
-			want(a.fine, 1)
-			s.awaitFree(t, name)
-			other := s.processes[1].hold(t, name)
+			want(a.ok, 1)
+			d.awaitFree(t, name)
+			other := d.processes[1].hold(t, name)
 			want(a.busy, 1)
-			if err := other.end(); err != nil {
+			if err := other.release(); err != nil {
 				t.Errorf("release: %v", err)
 			}
-			want(a.fine, 2)
+			want(a.ok, 2)
 		})
 	}
 }

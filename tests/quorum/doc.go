@@ -1,28 +1,30 @@
-// Package quorum proves the lock of a quorum, of five real servers, through
-// the public API and over real connections: exclusive whatever happens to the
-// servers, available with a majority of them, and a clear refusal without.
+// Package quorum tests the lock of a quorum of five real servers, through the public API
+// and over real connections. The lock excludes others whatever happens to the servers,
+// a majority of the servers is enough for it, and without a majority callers get a clear
+// refusal.
 //
 // # The rows
 //
-// A node can be killed, stopped, delayed, cut off, or restarted with nothing in its
-// memory. Each of these strikes each node, and each two of them each two nodes:
-// with the row in which all are well these are 276 rows. In each of them the faults
-// strike at the two moments that are most dangerous for a lock: while one holds it
-// and others wait, and when several have just asked for it. As long as the nodes
-// are ill, and when they have been mended, each process must get locks, by calls
-// and by requests over HTTP; the lease that was held must stay; and a node that
-// came back empty must get its part of a lease again.
+// A node can be killed, stopped, delayed, cut off, or restarted with empty memory. Each
+// of these faults hits each node, and each pair of faults hits each pair of nodes: with
+// the row in which no node fails these are 276 rows. The faults of a row hit at the two
+// most dangerous moments for a lock: while one process holds it and others wait, and
+// when several processes have just asked for it. During the faults and after the repair
+// each process must get locks, by calls and by HTTP requests. The lease that was held
+// must stay valid, and a node that restarted must vote for a lease again.
 //
-// Other rows make three nodes ill, or more. Then nobody gets a lock, everybody is
-// told that Redis is unavailable, and never that another holds the lock; who holds
-// one is told that it is lost. When the nodes are mended all goes on by itself.
+// In other rows three or more nodes fail. Then no process gets a lock. Each call returns
+// that Redis is unavailable, and never that the lock is busy. A holder is informed that
+// its lease is lost. After the repair the processes recover without help.
+//
+// The fast tier runs a few rows, different ones in each run. The full tier runs each
+// fault, each pair of faults and each pair of nodes. REQLOCK_SOAK=10m runs all rows, again
+// and again for that long, and at least once.
 //
 // # The checks
 //
-// Times are those of one monotonic clock. A hold is believed in from its grant to
-// the earliest of its release, the end of its context and the end of its validity.
-// No two holds of a key overlap. One test, in which servers come back empty and
-// give votes at once, shows that the check finds two holders where there are two.
+// Package history checks that no two holds of a key overlap. One test, in which servers
+// restart empty and vote at once, shows that the check finds two holders.
 //
-// There is nothing in this package but its tests.
+// The package has only tests.
 package quorum

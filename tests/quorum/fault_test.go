@@ -3,42 +3,43 @@ package quorum
 // A fault is what happens to a node.
 type fault struct {
 	name   string
-	strike func(*node)
-	mend   func(*node)
-	// heals is true of a node that is well again by itself, after its quarantine.
-	heals bool
+	inject func(*node)
+	repair func(*node)
+	// isTransient is true if the node works again without repair, after its quarantine.
+	isTransient bool
 }
 
-// farAway is how late words to and from a delayed node are: together more than a
-// command may take, so that it does what it is told and is not heard.
-const farAway = ttl * 3 / 16
+// oneWayDelay is the delay of commands to a delayed node, and of replies from it. Both
+// together exceed the timeout of a command: the node runs the command, and its reply
+// comes too late.
+const oneWayDelay = ttl * 3 / 16
 
 var (
 	killed = fault{
 		name:   "killed",
-		strike: func(n *node) { n.server.Kill() },
-		mend:   func(n *node) { n.server.Restart() },
+		inject: func(n *node) { n.server.Kill() },
+		repair: func(n *node) { n.server.Restart() },
 	}
 	stopped = fault{
 		name:   "stopped",
-		strike: func(n *node) { n.server.Pause() },
-		mend:   func(n *node) { n.server.Resume() },
+		inject: func(n *node) { n.server.Pause() },
+		repair: func(n *node) { n.server.Resume() },
 	}
 	delayed = fault{
 		name:   "delayed",
-		strike: func(n *node) { n.proxy.Delay(farAway) },
-		mend:   func(n *node) { n.proxy.Delay(0) },
+		inject: func(n *node) { n.proxy.Delay(oneWayDelay) },
+		repair: func(n *node) { n.proxy.Delay(0) },
 	}
-	cut = fault{ // and what was on its way arrives, late
+	cut = fault{ // what was in flight arrives at the repair
 		name:   "cut",
-		strike: func(n *node) { n.proxy.Partition() },
-		mend:   func(n *node) { n.proxy.Heal() },
+		inject: func(n *node) { n.proxy.Partition() },
+		repair: func(n *node) { n.proxy.Heal() },
 	}
 	restarted = fault{
-		name:   "restarted empty",
-		strike: func(n *node) { n.server.Restart() },
-		mend:   func(*node) {},
-		heals:  true,
+		name:        "restarted empty",
+		inject:      func(n *node) { n.server.Restart() },
+		repair:      func(*node) {},
+		isTransient: true,
 	}
 )
 

@@ -11,34 +11,33 @@ import (
 )
 
 const (
-	// prefix is what stands before the keys in Redis.
-	prefix = "reqlock:"
-	// size is how many nodes there are, and majority how many of them decide.
-	size, majority = 5, 3
+	// prefix is the prefix of keys in Redis.
+	prefix              = "reqlock:"
+	nodeCount, majority = 5, 3
 )
 
-// A node is one of the servers that vote, with the network before it.
+// A node is a server that votes, behind a proxy.
 type node struct {
 	server *redistest.Server
 	proxy  *redistest.Proxy
-	raw    *redis.Client // past the proxy
+	direct *redis.Client // connects to the server without the proxy
 }
 
-// nodes are all servers that vote.
+// nodes are servers that vote.
 type nodes []*node
 
-// startNodes starts servers that end with the test.
+// startNodes starts all nodes. They end with the test.
 func startNodes(t *testing.T) nodes {
 	t.Helper()
 	var all nodes
-	for range size {
+	for range nodeCount {
 		server := redistest.Start(t)
 		all = append(all, &node{server, redistest.NewProxy(t, server.Addr()), server.Client(t)})
 	}
 	return all
 }
 
-// clients returns those of one process.
+// clients returns the clients of one process.
 func (n nodes) clients(t *testing.T) (clients []redis.UniversalClient) {
 	t.Helper()
 	for _, one := range n {
@@ -47,12 +46,12 @@ func (n nodes) clients(t *testing.T) (clients []redis.UniversalClient) {
 	return clients
 }
 
-// votes returns how many nodes, of those that must all answer, have this value for
-// the key; "" is none.
+// votes returns how many nodes have this value for the key; "" is no value. All nodes
+// must answer.
 func (n nodes) votes(t *testing.T, key, value string) (votes int) {
 	t.Helper()
 	for _, one := range n {
-		got, err := one.raw.Get(t.Context(), prefix+key).Result()
+		got, err := one.direct.Get(t.Context(), prefix+key).Result()
 		if err != nil && !errors.Is(err, redis.Nil) {
 			t.Errorf("GET: %v", err) // from any goroutine
 		}
@@ -63,11 +62,12 @@ func (n nodes) votes(t *testing.T, key, value string) (votes int) {
 	return votes
 }
 
-// set sets the key on these nodes, as clients of the classic recipe do.
+// set sets the key on these nodes if it is free, as clients of the classic recipe do. It
+// returns on how many nodes.
 func (n nodes) set(t *testing.T, key, value string, ttl time.Duration) (set int) {
 	t.Helper()
 	for _, one := range n {
-		err := one.raw.SetArgs(t.Context(), prefix+key, value, redis.SetArgs{Mode: "NX", TTL: ttl}).Err()
+		err := one.direct.SetArgs(t.Context(), prefix+key, value, redis.SetArgs{Mode: "NX", TTL: ttl}).Err()
 		if err == nil {
 			set++
 		} else if !errors.Is(err, redis.Nil) {
@@ -81,7 +81,7 @@ func (n nodes) set(t *testing.T, key, value string, ttl time.Duration) (set int)
 func (n nodes) drop(t *testing.T, key string) {
 	t.Helper()
 	for _, one := range n {
-		if err := one.raw.Del(t.Context(), prefix+key).Err(); err != nil {
+		if err := one.direct.Del(t.Context(), prefix+key).Err(); err != nil {
 			t.Fatalf("DEL: %v", err)
 		}
 	}

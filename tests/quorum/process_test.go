@@ -12,10 +12,11 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/nethttplock"
+	"github.com/reqlock/reqlock/tests/internal/history"
 )
 
-// ttl is the life of the leases, and so how long a node that came back gives no
-// votes. A quarter of it is the bound of a command: it has room for a busy machine.
+// ttl is the TTL of the leases, and so the quarantine of a restarted node. A quarter of
+// it is the timeout of a command, which has room for a busy machine.
 const ttl = 4 * time.Second
 
 // A process is a Locker with clients and an HTTP server of its own.
@@ -23,23 +24,23 @@ type process struct {
 	name    string
 	locks   *core.Locker
 	web     *httptest.Server
-	history *history
-	pulse   *pulse
+	history *history.Recorder
+	stalls  *stallDetector
 
 	mu    sync.Mutex
-	waits map[string]int // how many have waited for each key
+	waits map[string]int // for each key, how many callers have waited
 }
 
 // The headers of a request.
 const (
-	keyHeader = "lock-key"
-	byHeader  = "asked-by"
+	keyHeader    = "lock-key"
+	holderHeader = "holder"
 )
 
 // newProcess returns a process that ends with the test.
-func newProcess(t *testing.T, name string, n nodes, h *history, opts ...core.Option) *process {
+func newProcess(t *testing.T, name string, n nodes, h *history.Recorder, opts ...core.Option) *process {
 	t.Helper()
-	p := &process{name: name, history: h, pulse: startPulse(t), waits: map[string]int{}}
+	p := &process{name: name, history: h, stalls: newStallDetector(t), waits: map[string]int{}}
 	opts = append([]core.Option{core.WithTTL(ttl), core.WithCommandTimeout(ttl / 4), core.WithObserver(p.observe)}, opts...)
 	p.locks = core.Must(core.NewQuorum(n.clients(t), opts...))
 	t.Cleanup(func() {
@@ -50,7 +51,7 @@ func newProcess(t *testing.T, name string, n nodes, h *history, opts ...core.Opt
 		}
 	})
 	serve := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h.section(r.Context(), r.Header.Get(byHeader), short)
+		runSection(r.Context(), h, r.Header.Get(holderHeader), sectionTime)
 		w.WriteHeader(http.StatusNoContent)
 	})
 	key := nethttplock.Header(keyHeader)
@@ -70,22 +71,22 @@ func (p *process) observe(event core.Event) {
 	}
 }
 
-// waited returns how many have waited for the key.
-func (p *process) waited(key string) int {
+// waiters returns how many callers have waited for the key.
+func (p *process) waiters(key string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.waits[key]
 }
 
-// An answer is what a request over HTTP was told.
+// An answer is the answer to a request over HTTP or gRPC.
 type answer struct {
 	status           int
 	mime, retryAfter string
-	code             string // of a problem
+	code             string // of an error
 }
 
-// post asks for a key over HTTP.
-func (p *process) post(path, by, key string) (a answer, err error) {
+// post requests a key over HTTP.
+func (p *process) post(path, holder, key string) (a answer, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, p.web.URL+path, http.NoBody)
@@ -93,7 +94,7 @@ func (p *process) post(path, by, key string) (a answer, err error) {
 		return a, err
 	}
 	r.Header.Set(keyHeader, key)
-	r.Header.Set(byHeader, by)
+	r.Header.Set(holderHeader, holder)
 	got, err := p.web.Client().Do(r)
 	if err != nil {
 		return a, err

@@ -7,11 +7,11 @@ import (
 	"testing"
 )
 
-// A row is what happens to the nodes, each with its own number.
-type row []illness
+// A row is the faults of some nodes.
+type row []nodeFault
 
-// An illness is what happens to one of them.
-type illness struct {
+// A nodeFault is the fault of the node with this index.
+type nodeFault struct {
 	node int
 	fault
 }
@@ -19,44 +19,44 @@ type illness struct {
 // String names the row.
 func (r row) String() string {
 	if len(r) == 0 {
-		return "all are well"
+		return "no fault"
 	}
-	var words []string
+	var names []string
 	for _, one := range r {
-		words = append(words, fmt.Sprintf("%d %s", one.node, one.name))
+		names = append(names, fmt.Sprintf("%d %s", one.node, one.name))
 	}
-	return strings.Join(words, ", ")
+	return strings.Join(names, ", ")
 }
 
-// strike makes the nodes ill, one after the other.
-func (r row) strike(n nodes) {
+// inject injects the faults, one after the other.
+func (r row) inject(n nodes) {
 	for _, one := range r {
-		one.strike(n[one.node])
-	}
-}
-
-// mend makes them well.
-func (r row) mend(n nodes) {
-	for _, one := range r {
-		one.mend(n[one.node])
+		one.inject(n[one.node])
 	}
 }
 
-// lasting returns how many of the nodes are ill until they are mended.
-func (r row) lasting() (n int) {
+// repair repairs the nodes.
+func (r row) repair(n nodes) {
 	for _, one := range r {
-		if !one.heals {
+		one.repair(n[one.node])
+	}
+}
+
+// permanent returns how many nodes fail until the repair.
+func (r row) permanent() (n int) {
+	for _, one := range r {
+		if !one.isTransient {
 			n++
 		}
 	}
 	return n
 }
 
-// subsets returns all sets of so many nodes.
+// subsets returns all sets of n nodes.
 func subsets(n int) (sets [][]int) {
-	for bits := range 1 << size {
+	for bits := range 1 << nodeCount {
 		var set []int
-		for node := range size {
+		for node := range nodeCount {
 			if bits>>node&1 == 1 {
 				set = append(set, node)
 			}
@@ -78,10 +78,10 @@ func pairs() (pairs [][2]fault) {
 	return pairs
 }
 
-// minorities are all rows in which a majority is well.
+// minorities returns all rows in which at most two nodes fail.
 func minorities() []row {
 	rows := []row{{}}
-	for node := range size {
+	for node := range nodeCount {
 		for _, f := range faults() {
 			rows = append(rows, row{{node, f}})
 		}
@@ -94,13 +94,13 @@ func minorities() []row {
 	return rows
 }
 
-// someMinorities are some of them: in each run others. Each fault and each pair of
-// faults is in them, and each two nodes are ill together.
+// someMinorities returns some of these rows, which differ from run to run. They contain
+// each fault, each pair of faults, and each pair of nodes.
 func someMinorities() []row {
 	rows := []row{{}}
-	first := rand.IntN(size)
+	first := rand.IntN(nodeCount)
 	for i, f := range faults() {
-		rows = append(rows, row{{(first + i) % size, f}})
+		rows = append(rows, row{{(first + i) % nodeCount, f}})
 	}
 	sets := subsets(2)
 	first = rand.IntN(len(sets))
@@ -111,8 +111,8 @@ func someMinorities() []row {
 	return rows
 }
 
-// majorities are the rows in which no majority is well: each fault on each three
-// nodes, and mixed ones.
+// majorities returns the rows in which at least three nodes fail: each fault on each set
+// of three nodes, and mixed faults.
 func majorities() []row {
 	rows := mixedMajorities()
 	for _, set := range subsets(majority) {
@@ -123,8 +123,8 @@ func majorities() []row {
 	return rows
 }
 
-// someMajorities are some of them: in each run others. Each fault and each three
-// nodes are in them.
+// someMajorities returns some of these rows, which differ from run to run. They contain
+// each fault and each set of three nodes.
 func someMajorities() []row {
 	rows, all := mixedMajorities(), faults()
 	first := rand.IntN(len(all))
@@ -135,7 +135,8 @@ func someMajorities() []row {
 	return rows
 }
 
-// mixedMajorities are three nodes with different faults, and more than three.
+// mixedMajorities returns rows with different faults of three nodes, and with faults of
+// more than three nodes.
 func mixedMajorities() []row {
 	return []row{
 		{{0, killed}, {2, stopped}, {4, cut}},
@@ -149,34 +150,33 @@ func mixedMajorities() []row {
 	}
 }
 
-// The tables have all that they should have, and those of a short run all faults,
-// and all nodes together that can be.
-func TestTheRowsAreWhole(t *testing.T) {
+// The partial tables contain each combination of faults and each set of nodes.
+func TestTablesAreComplete(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		rows                 []row
-		least, most          int // nodes that are ill
-		size, faults, places int
+		least, most          int // nodes that fail
+		size, faults, places int // how many rows, combinations of faults, and sets of nodes
 	}{
 		"all minorities":  {minorities(), 0, majority - 1, 1 + 5*5 + 10*25, 1 + 5 + 25, 1 + 5 + 10},
 		"some minorities": {someMinorities(), 0, majority - 1, 1 + 5 + 25, 1 + 5 + 25, 1 + 5 + 10},
-		"all majorities":  {majorities(), majority, size, 10*5 + 8, 5 + 8, 10 + 2},
-		"some majorities": {someMajorities(), majority, size, 10 + 8, 5 + 8, 10 + 2},
+		"all majorities":  {majorities(), majority, nodeCount, 10*5 + 8, 5 + 8, 10 + 2},
+		"some majorities": {someMajorities(), majority, nodeCount, 10 + 8, 5 + 8, 10 + 2},
 	} {
 		names, faults, places := map[string]bool{}, map[string]bool{}, map[string]bool{}
 		for _, r := range test.rows {
-			var ill, where string
+			var failed, where string
 			nodes := map[int]bool{}
 			for _, one := range r {
-				ill, where, nodes[one.node] = ill+one.name+", ", where+fmt.Sprint(one.node), true
+				failed, where, nodes[one.node] = failed+one.name+", ", where+fmt.Sprint(one.node), true
 			}
-			names[r.String()], faults[ill], places[where] = true, true, true
+			names[r.String()], faults[failed], places[where] = true, true, true
 			if len(nodes) != len(r) || len(r) < test.least || len(r) > test.most {
 				t.Errorf("%s: %v", name, r)
 			}
 		}
 		if len(names) != test.size || len(faults) != test.faults || len(places) != test.places {
-			t.Errorf("%s: %d rows, %d combinations of faults, %d of nodes; want %d, %d, %d", name,
+			t.Errorf("%s: %d rows, %d combinations of faults, %d sets of nodes; want %d, %d, %d", name,
 				len(names), len(faults), len(places), test.size, test.faults, test.places)
 		}
 	}

@@ -1,0 +1,66 @@
+package quorum
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/reqlock/reqlock/internal/testkit/suite"
+)
+
+func TestAMajorityIsEnough(t *testing.T) {
+	t.Parallel()
+	runRows(t, minorities(), someMinorities(), 3, (*deployment).testMinority)
+}
+
+// testMinority runs a row in which a majority of the nodes works.
+func (d *deployment) testMinority(t *testing.T, name string, r row) {
+	d.awaitAllVotes(t, name+"-begin")
+	steady, waiters, burst := d.callers(t), d.callers(t), d.callers(t)
+	defer func() {
+		burst.group.Wait()
+		waiters.group.Wait()
+		steady.group.Wait()
+	}()
+	stop := make(chan struct{})
+	end := sync.OnceFunc(func() { close(stop) })
+	defer end()
+	repair := sync.OnceFunc(func() { r.repair(d.nodes) })
+	defer repair()
+
+	old := d.processes[0].hold(t, name+"-old")
+	d.awaitVotes(t, old)
+	for _, p := range d.processes[1:] {
+		for _, m := range []method{byLock, byHTTP} {
+			waiters.group.Go(func() { waiters.lock(p, m, name+"-old") })
+		}
+		suite.Eventually(t, "two callers wait", func() bool { return p.waiters(name+"-old") == 2 })
+	}
+	steady.lockUntil(stop, name+"-steady")
+	burst.lockByEach(name+"-burst", methods()...)
+	r.inject(d.nodes)
+	injected := time.Now()
+
+	burst.group.Wait()
+	burst.lockByEach(name+"-faulty", methods()...)
+	young := d.processes[1].hold(t, name+"-young")
+	burst.group.Wait()
+	old.awaitRenewal(t, injected)
+	if err := old.release(); err != nil {
+		t.Errorf("release of the old lease: %v", err)
+	}
+	waiters.group.Wait()
+
+	repair()
+	d.awaitVotes(t, young)
+	burst.lockByEach(name+"-repaired", methods()...)
+	burst.group.Wait()
+	young.wantValid(t)
+	if err := young.release(); err != nil {
+		t.Errorf("release of the young lease: %v", err)
+	}
+	d.awaitFree(t, name+"-young")
+	end()
+	steady.group.Wait()
+	checkHistory(t, d.history)
+}

@@ -1,0 +1,56 @@
+package quorum
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
+	"github.com/reqlock/reqlock/tests/internal/history"
+)
+
+// A deployment is the nodes and the processes on which rows run, one after the other.
+type deployment struct {
+	nodes     nodes
+	processes []*process
+	history   *history.Recorder
+}
+
+// newDeployment starts a deployment that ends with the test. The nodes are still in
+// quarantine and do not vote.
+func newDeployment(t *testing.T, processes int, opts ...core.Option) *deployment {
+	t.Helper()
+	d := &deployment{nodes: startNodes(t), history: history.NewRecorder()}
+	for i := range processes {
+		d.processes = append(d.processes, newProcess(t, fmt.Sprintf("process %d", i), d.nodes, d.history, opts...))
+	}
+	return d
+}
+
+// awaitAllVotes returns when a lease of each process has had the votes of all nodes. A
+// process that has seen a node in quarantine checks it again later than other processes.
+func (d *deployment) awaitAllVotes(t *testing.T, key string) {
+	t.Helper()
+	for _, p := range d.processes {
+		h := p.hold(t, key)
+		d.awaitVotes(t, h)
+		if err := h.release(); err != nil {
+			t.Errorf("release %s: %v", key, err)
+		}
+	}
+}
+
+// awaitVotes returns when this lease has the votes of all nodes.
+func (d *deployment) awaitVotes(t *testing.T, h *holder) {
+	t.Helper()
+	suite.Eventually(t, "all nodes vote for the holder of "+h.lease.Key(), func() bool {
+		return d.nodes.votes(t, h.lease.Key(), h.lease.Token()) == nodeCount || h.lease.Context().Err() != nil
+	})
+	h.wantValid(t)
+}
+
+// awaitFree returns when no node has a value for the key.
+func (d *deployment) awaitFree(t *testing.T, key string) {
+	t.Helper()
+	suite.Eventually(t, "no node votes for a holder of "+key, func() bool { return d.nodes.votes(t, key, "") == nodeCount })
+}

@@ -1,0 +1,56 @@
+package quorum
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/reqlock/reqlock/internal/testkit/suite"
+)
+
+// soakEnv is how long all rows run, again and again, such as "10m".
+const soakEnv = "REQLOCK_SOAK"
+
+// deployments is how many deployments run rows at the same time. The rows mostly wait,
+// but on an overloaded machine nodes seem to fail.
+const deployments = 4
+
+// runRows runs one subtest for each of some rows, or for each of all rows if soakEnv is
+// set. In the fast tier it runs only few of the rows, chosen at random.
+func runRows(t *testing.T, all, some []row, few int, test func(d *deployment, t *testing.T, name string, r row)) {
+	t.Helper()
+	duration, err := time.ParseDuration(cmp.Or(os.Getenv(soakEnv), "0s"))
+	if err != nil {
+		t.Fatalf("%s: %v", soakEnv, err)
+	}
+	rows := some
+	switch {
+	case duration > 0:
+		rows = all
+	case !suite.IsFull():
+		rand.Shuffle(len(rows), func(i, j int) { rows[i], rows[j] = rows[j], rows[i] })
+		t.Logf("%d of %d rows run; REQLOCK_FULL=1 runs the others", few, len(rows))
+		rows = rows[:few]
+	}
+	var group sync.WaitGroup
+	numbers := make(chan int)
+	for range min(deployments, len(rows)) {
+		d := newDeployment(t, 3)
+		group.Go(func() {
+			for i := range numbers {
+				r := rows[i%len(rows)]
+				t.Run(r.String(), func(t *testing.T) { test(d, t, fmt.Sprintf("row%d", i), r) })
+			}
+		})
+	}
+	end := time.Now().Add(duration)
+	for i := 0; i < len(rows) || time.Now().Before(end); i++ {
+		numbers <- i
+	}
+	close(numbers)
+	group.Wait()
+}

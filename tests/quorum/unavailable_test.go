@@ -1,0 +1,84 @@
+package quorum
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/reqlock/reqlock/core"
+)
+
+func TestWithoutAMajorityNoCallerGetsALock(t *testing.T) {
+	t.Parallel()
+	runRows(t, majorities(), someMajorities(), 2, (*deployment).testMajority)
+}
+
+// testMajority runs a row in which no majority of the nodes works.
+func (d *deployment) testMajority(t *testing.T, name string, r row) {
+	repair := sync.OnceFunc(func() { r.repair(d.nodes) })
+	defer repair()
+	old := d.processes[0].hold(t, name+"-old")
+	d.awaitVotes(t, old)
+	before := time.Now()
+	r.inject(d.nodes)
+	// A restarted node votes after its quarantine.
+	mayVote := func() bool { return nodeCount-r.permanent() >= majority && time.Since(before) > ttl }
+
+	var calls sync.WaitGroup
+	for _, p := range d.processes {
+		for _, key := range []string{name + "-old", name + "-new"} {
+			if p == d.processes[0] && key == name+"-old" {
+				continue // the holder's process finds the key busy without Redis
+			}
+			calls.Go(func() {
+				lease, err := p.locks.TryLock(t.Context(), key)
+				wantUnavailable(t, p.name+": TryLock "+key, lease, err, mayVote)
+				lease, err = p.locks.With(core.WithWait(ttl/4)).Lock(t.Context(), key)
+				wantUnavailable(t, p.name+": Lock "+key, lease, err, mayVote)
+			})
+			calls.Go(func() {
+				want := answer{http.StatusServiceUnavailable, "application/problem+json", "1", "unavailable"}
+				got, err := p.post("/try", p.name, key)
+				if (err != nil || got != want) && !mayVote() {
+					t.Errorf("%s: %s over HTTP: %+v, %v", p.name, key, got, err)
+				}
+			})
+		}
+	}
+	calls.Wait()
+	old.awaitLoss(t)
+	if cause := context.Cause(old.lease.Context()); !errors.Is(cause, core.ErrLost) {
+		t.Errorf("the lease of the holder ended by %v", cause)
+	}
+	// A timer of this process may fire late: by half of a TTL if the process runs, and
+	// by any time if it stalled.
+	until := old.lease.ValidUntil()
+	if late := old.lost.Load().Sub(until); late > ttl/2 && !old.process.stalls.stalledSince(until) {
+		t.Errorf("the holder is informed %v after the end of its lease", late)
+	}
+	if err := old.release(); !errors.Is(err, core.ErrLost) {
+		t.Errorf("release of a lost lease: %v", err)
+	}
+
+	repair()
+	all := d.callers(t)
+	all.lockByEach(name+"-old", byLock, byDo, byHTTP)
+	all.lockByEach(name+"-repaired", byLock, byDo, byHTTP)
+	all.group.Wait()
+	d.awaitAllVotes(t, name+"-young")
+	checkHistory(t, d.history)
+}
+
+// wantUnavailable fails the test if a call that had no majority got another error. A
+// majority may have formed meanwhile: mayVote reports that.
+func wantUnavailable(t *testing.T, call string, lease *core.Lease, err error, mayVote func() bool) {
+	t.Helper()
+	hadMajority := mayVote()
+	_ = lease.Release(context.Background())
+	if (!errors.Is(err, core.ErrUnavailable) || errors.Is(err, core.ErrBusy)) && !hadMajority {
+		t.Errorf("%s: %v", call, err)
+	}
+}
