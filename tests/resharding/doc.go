@@ -1,24 +1,21 @@
-// Package resharding proves the lock on a Redis Cluster whose slots move from
-// master to master under load, through the public API of package core alone.
+// Package resharding tests the lock on a Redis Cluster whose slots move between masters
+// under load, through the public API of package core alone.
 //
 // # The load
 //
-// Several Lockers, each with a client of its own, stand for as many processes.
-// Their callers take turns on the hot keys of a few slots, where many wait, and
-// on many cool ones; they wait for as long as it takes or for a while, try, leave
-// in mid-wait, hold for longer than a lease lives without renewal, and run
-// idempotent requests. Meanwhile the test moves the slots to and fro, key by key,
-// and stays in each state that a move goes through until commands have met it.
+// Several Lockers, each with a client of its own, stand for as many processes. Their
+// callers use the hot keys of a few slots, where many callers wait, and many cool keys.
+// They wait without a limit or for a while, do not wait, cancel while they wait, hold for
+// longer than a lease lives without renewal, and run idempotent requests. Meanwhile the
+// test moves the slots from master to master, key by key, and stays in each state of a
+// move until commands have met that state.
 //
 // # The checks
 //
-// What the callers saw is a history of holds. A hold is believed in from its
-// grant to the earliest of its release, the end of its context and the end of
-// its validity. The checks ask that no two holds of a key overlap, that fences
-// rise, that whoever waits without end is served, and of idempotent requests that
-// each takes effect once and is answered alike. Then nothing may be left in Redis
-// that lives for ever or stands in a line. The checks have tests of their own,
-// with histories that are wrong on purpose.
+// Package history checks what the callers saw: no two holds of a key overlap, fences
+// rise, and each caller that waits without a limit is served. Each idempotent request
+// takes effect once and has one answer. Afterwards Redis has no lock, no queue and no key
+// without a TTL.
 //
-// There is nothing in this package but its tests.
+// The package has only tests.
 package resharding

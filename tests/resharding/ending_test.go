@@ -8,37 +8,37 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-// longTTL is longer than a test waits for anything: what is free in time was
-// released, and did not fall by its TTL.
-const longTTL = 3 * patience
+// longTTL is longer than any wait of a test. A key that is free in time was released, and
+// has not expired.
+const longTTL = 2 * time.Minute
 
-// A release that Redis does not take amid the move of its slot is sent again
-// beside the caller, who is told, until it is taken.
-func released(t *testing.T, cluster *redistest.Cluster) {
-	atEachStage(t, "{released}", func(t *testing.T, key string, stage int) {
+// During the move the cluster refuses the release, and the caller gets an error. The
+// Locker resends the release in the background until it succeeds.
+func testRelease(t *testing.T, cluster *redistest.Cluster) {
+	atEachStage(t, "released", func(t *testing.T, key string, stage int) {
 		lease := lock(t, newLocker(t, cluster.Client(t), core.WithTTL(longTTL)), key)
 		m := beginMove(t, cluster, key)
 		m.reach(t, stage)
 		if err := lease.Release(t.Context()); !errors.Is(err, core.ErrUnavailable) || errors.Is(err, core.ErrLost) {
-			t.Errorf("release amid the move: %v", err)
+			t.Errorf("release during the move: %v", err)
 		}
-		if !has(t, m, lockOf(key)) {
+		if !m.hasKey(t, lockOf(key)) {
 			t.Error("the key is gone before the end of the move")
 		}
-		m.Finish()
+		m.finish()
 		moved := time.Now()
-		await(t, "the key is free", func() bool { return !has(t, m, lockOf(key)) })
+		suite.Eventually(t, "the key is free", func() bool { return !m.hasKey(t, lockOf(key)) })
 		t.Logf("free %v after the move", time.Since(moved).Round(time.Millisecond))
-		checkLeft(t, cluster)
+		checkLeftovers(t, cluster, key)
 	})
 }
 
-// An attempt that ends amid a move ends as it was told to: its commit is tried for
-// two seconds, its abort for longer.
-func committed(t *testing.T, cluster *redistest.Cluster) {
-	atEachStage(t, "{committed}", func(t *testing.T, key string, stage int) {
+// The Locker retries a commit for two seconds, and an abort for longer.
+func testCommit(t *testing.T, cluster *redistest.Cluster) {
+	atEachStage(t, "committed", func(t *testing.T, key string, stage int) {
 		runner := newLocker(t, cluster.Client(t), core.WithTTL(longTTL))
 		others := newLocker(t, cluster.Client(t), core.WithTTL(longTTL), core.WithWait(time.Minute))
 		begin := func(locks *core.Locker, key string) *core.Attempt {
@@ -48,13 +48,13 @@ func committed(t *testing.T, cluster *redistest.Cluster) {
 			}
 			return attempt
 		}
-		done, undone := begin(runner, key), begin(runner, key+"undone")
+		committed, aborted := begin(runner, key), begin(runner, key+"aborted")
 		m := beginMove(t, cluster, key)
 		m.key = "i:" + key
 		m.reach(t, stage)
 		replayed := make(chan *core.Attempt, 1)
-		ctx, leave := context.WithCancel(t.Context())
-		defer leave()
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
 		go func() {
 			attempt, err := others.Begin(ctx, key, nil)
 			if err != nil && ctx.Err() == nil {
@@ -62,94 +62,95 @@ func committed(t *testing.T, cluster *redistest.Cluster) {
 			}
 			replayed <- attempt
 		}()
-		aborted := undone.Abort(t.Context())
+		abortErr := aborted.Abort(t.Context())
 		commit, begun := make(chan error, 1), time.Now()
-		go func() { commit <- done.Commit(t.Context(), []byte("the answer")) }()
+		go func() { commit <- committed.Commit(t.Context(), []byte("the answer")) }()
 		select {
 		case err := <-commit:
-			t.Logf("committed amid the move: %v", err)
+			t.Logf("committed during the move: %v", err)
 			commit <- err
 		case <-time.After(200 * time.Millisecond): // of its two seconds
 		}
-		m.Finish()
-		late := time.Since(begun) > time.Second
-		if err := receive(t, "the commit ends", commit); late && errors.Is(err, core.ErrUnavailable) {
-			leave()
-			receive(t, "who waits for it leaves", replayed)
-			cluster.Client(t).Del(context.Background(), lockOf(m.key)) // it runs, as far as others know
-			t.Skipf("the machine was too busy to end the move in the time of a commit: %v", err)
+		m.finish()
+		// The retries of the commit reach the new master if the move ends within a
+		// second. On a busy machine it may take longer.
+		isLate := time.Since(begun) > time.Second
+		if err := receive(t, "the commit returns", commit); isLate && errors.Is(err, core.ErrUnavailable) {
+			cancel()
+			receive(t, "the waiter for the answer returns", replayed)
+			cluster.Client(t).Del(context.Background(), lockOf(m.key)) // the attempt still counts as running
+			t.Skipf("the machine was too busy to end the move during the commit: %v", err)
 		} else if err != nil {
 			t.Errorf("commit: %v", err)
 		}
-		if attempt := receive(t, "another one is answered", replayed); attempt != nil {
+		if attempt := receive(t, "another caller gets the answer", replayed); attempt != nil {
 			if answer, done := attempt.Replay(); !done || string(answer) != "the answer" {
 				t.Errorf("the replay is %q, %t", answer, done)
 			}
 		}
-		if aborted != nil && !errors.Is(aborted, core.ErrUnavailable) {
-			t.Errorf("abort: %v", aborted)
+		if abortErr != nil && !errors.Is(abortErr, core.ErrUnavailable) {
+			t.Errorf("abort: %v", abortErr)
 		}
-		again := begin(others, key+"undone")
-		if _, replay := again.Replay(); replay || again.Number() != 1 {
-			t.Errorf("after the abort: number %d, a replay: %t", again.Number(), replay)
+		again := begin(others, key+"aborted")
+		if _, isReplay := again.Replay(); isReplay || again.Number() != 1 {
+			t.Errorf("after the abort: number %d, a replay: %t", again.Number(), isReplay)
 		} else if err := again.Commit(t.Context(), nil); err != nil {
-			t.Errorf("commit of the next one: %v", err)
+			t.Errorf("commit of the next attempt: %v", err)
 		}
-		checkLeft(t, cluster)
+		checkLeftovers(t, cluster, key)
 	})
 }
 
-// A waiter who leaves amid a move takes its token out of the line when that can be
-// had again.
-func deserted(t *testing.T, cluster *redistest.Cluster) {
-	atEachStage(t, "{deserted}", func(t *testing.T, key string, stage int) {
+// A waiter that cancels during a move is removed from the queue after the move.
+func testCancel(t *testing.T, cluster *redistest.Cluster) {
+	atEachStage(t, "cancelled", func(t *testing.T, key string, stage int) {
 		lease := lock(t, newLocker(t, cluster.Client(t), core.WithTTL(longTTL)), key)
-		ctx, leave := context.WithCancel(t.Context())
-		waiter := lockAside(ctx, newLocker(t, cluster.Client(t), core.WithTTL(longTTL)), key)
-		awaitLine(t, cluster, key, waiter)
+		ctx, cancel := context.WithCancel(t.Context())
+		waiter := startLock(ctx, newLocker(t, cluster.Client(t), core.WithTTL(longTTL)), key)
+		awaitQueue(t, cluster, key, waiter)
 		m := beginMove(t, cluster, key)
 		m.reach(t, stage)
-		leave()
-		if got := receive(t, "the waiter leaves", waiter); !errors.Is(got.err, context.Canceled) {
+		cancel()
+		if got := receive(t, "the waiter returns", waiter); !errors.Is(got.err, context.Canceled) {
 			t.Errorf("the waiter got %v", got.err)
 		}
-		m.Finish()
-		await(t, "nobody stands in line", func() bool { return !has(t, m, lineOf(key)) })
+		m.finish()
+		suite.Eventually(t, "the queue is gone", func() bool { return !m.hasKey(t, queueOf(key)) })
 		if err := lease.Release(t.Context()); err != nil {
 			t.Errorf("release: %v", err)
 		}
-		checkLeft(t, cluster)
+		checkLeftovers(t, cluster, key)
 	})
 }
 
-// Close ends in the midst of a move, also where a holder has not come back, a
-// release is being sent again, and somebody waits.
-func closed(t *testing.T, cluster *redistest.Cluster) {
+// Close returns during a move although a holder keeps its lease, a release is being
+// resent, and callers wait.
+func testClose(t *testing.T, cluster *redistest.Cluster) {
 	const key = "{closed}"
 	locks := shortLocker(t, cluster)
-	held, freed := lock(t, locks, key), lock(t, locks, key+"freed")
-	waiter := lockAside(t.Context(), shortLocker(t, cluster), key)
-	own := lockAside(t.Context(), locks, key)
+	kept, released := lock(t, locks, key), lock(t, locks, key+"released")
+	waiter := startLock(t.Context(), shortLocker(t, cluster), key)
+	ownWaiter := startLock(t.Context(), locks, key)
 	m := beginMove(t, cluster, key)
 	m.reach(t, 1)
-	if err := freed.Release(t.Context()); err != nil && !errors.Is(err, core.ErrUnavailable) {
-		t.Errorf("release amid the move: %v", err)
+	if err := released.Release(t.Context()); err != nil && !errors.Is(err, core.ErrUnavailable) {
+		t.Errorf("release during the move: %v", err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	ended := make(chan error, 1)
-	go func() { ended <- locks.Close(ctx) }()
-	if err := receive(t, "close returns", ended); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("close with a holder that stays: %v", err)
+	closed := make(chan error, 1)
+	go func() { closed <- locks.Close(ctx) }()
+	if err := receive(t, "Close returns", closed); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("close with a holder: %v", err)
 	}
-	if cause := context.Cause(held.Context()); !errors.Is(cause, core.ErrClosed) {
-		t.Errorf("the holder was told: %v", cause)
+	if cause := context.Cause(kept.Context()); !errors.Is(cause, core.ErrClosed) {
+		t.Errorf("the holder's context ended by %v", cause)
 	}
-	if got := receive(t, "the waiter of the closed Locker leaves", own); !errors.Is(got.err, core.ErrClosed) {
+	if got := receive(t, "the waiter of the closed Locker returns", ownWaiter); !errors.Is(got.err, core.ErrClosed) {
 		t.Errorf("a waiter of the closed Locker got %v", got.err)
 	}
-	_ = held.Release(t.Context())
-	m.Finish()
+	_ = kept.Release(t.Context())
+	m.finish()
 	next := receive(t, "the waiter of the other Locker is served", waiter)
 	if next.err != nil {
 		t.Fatal(next.err)
@@ -157,5 +158,5 @@ func closed(t *testing.T, cluster *redistest.Cluster) {
 	if err := next.lease.Release(t.Context()); err != nil {
 		t.Errorf("release: %v", err)
 	}
-	checkLeft(t, cluster)
+	checkLeftovers(t, cluster, key)
 }

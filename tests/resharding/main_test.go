@@ -13,19 +13,22 @@ import (
 
 func TestMain(m *testing.M) { suite.Main(m) }
 
-// newLocker returns a Locker that is closed with the test, which waits for it.
+// patience bounds the wait for what must happen.
+const patience = 20 * time.Second
+
+// newLocker returns a Locker that is closed with the test.
 func newLocker(t *testing.T, rdb redis.UniversalClient, opts ...core.Option) *core.Locker {
 	t.Helper()
 	locks, err := core.New(rdb, opts...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { shut(t, locks) })
+	t.Cleanup(func() { closeLocker(t, locks) })
 	return locks
 }
 
-// shut closes a Locker, which must not take long: nobody holds a lock of it.
-func shut(t *testing.T, locks *core.Locker) {
+// closeLocker closes a Locker of which no lock is held.
+func closeLocker(t *testing.T, locks *core.Locker) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -34,17 +37,13 @@ func shut(t *testing.T, locks *core.Locker) {
 	}
 }
 
-// patience is after how long what does not happen is taken for never.
-const patience = 20 * time.Second
-
-// await polls until the condition holds.
-func await(t *testing.T, what string, condition func() bool) {
+// receive waits for a value.
+func receive[T any](t *testing.T, what string, from <-chan T) (got T) {
 	t.Helper()
-	ticker := time.NewTicker(2 * time.Millisecond)
-	defer ticker.Stop()
-	for deadline := time.Now().Add(patience); !condition(); <-ticker.C {
-		if time.Now().After(deadline) {
-			t.Fatalf("not so in time: %s", what)
-		}
+	select {
+	case got = <-from:
+	case <-time.After(patience):
+		t.Fatalf("after %v, still not: %s", patience, what)
 	}
+	return got
 }

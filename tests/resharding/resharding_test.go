@@ -1,0 +1,94 @@
+package resharding
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
+)
+
+// The tests share one cluster, in which each of them moves slots of its own.
+//
+//faults:row 23: under load
+func TestSlotsThatMove(t *testing.T) {
+	cluster := redistest.StartCluster(t)
+	for name, test := range map[string]func(*testing.T, *redistest.Cluster){
+		"each waiter is served under load":       testLoad,
+		"a lease is renewed":                     testRenewal,
+		"a release is resent until it succeeds":  testRelease,
+		"an attempt is committed":                testCommit,
+		"a waiter that cancels leaves the queue": testCancel,
+		"a Locker is closed":                     testClose,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, cluster)
+		})
+	}
+}
+
+// longStage is how long a slot stays in each stage of a slow move. All stages together
+// are shorter than a lease without renewal.
+const longStage = leaseTTL / 8
+
+// testLoad moves the slots of a load. In the first round a slot moves as fast as
+// possible, in the second it stays in each stage until commands have met the stage, and
+// in the third it stays longer. Then it is back at its first master. The fast tier has
+// the second round alone.
+func testLoad(t *testing.T, cluster *redistest.Cluster) {
+	l := newLoad(t, cluster, 3, "{a}", "{b}", "{c}")
+	before := cluster.Masters()
+	l.start()
+	rounds := []int{1}
+	if suite.IsFull() {
+		rounds = []int{0, 1, 2}
+	}
+	for _, round := range rounds {
+		for i := range l.tags {
+			l.move(cluster, i, round > 0, round > 1)
+		}
+	}
+	l.stop()
+	l.check()
+	if after := cluster.Masters(); !slices.Equal(before, after) {
+		t.Errorf("a master was replaced, which may lose data: the machine is too slow for this test")
+	}
+	checkLeftovers(t, cluster, l.tags...)
+	for _, locks := range l.lockers {
+		closeLocker(t, locks)
+	}
+	t.Logf("%d replies MOVED, %d ASK, %d TRYAGAIN", l.redirects.moved.Load(), l.redirects.ask.Load(), l.redirects.tryAgain.Load())
+	t.Logf("%d keys, %d requests: %v", len(l.histories), len(l.requests), &l.outcomes)
+}
+
+// move moves the slot of a hot key, in stages or as fast as possible. It returns when
+// the key was granted again.
+func (l *load) move(cluster *redistest.Cluster, i int, isStaged, isSlow bool) {
+	l.t.Helper()
+	key, _ := l.hotKey(i)
+	h := l.history(key)
+	begun := h.Now()
+	m := beginMove(l.t, cluster, key)
+	if isStaged {
+		for _, s := range stages {
+			s.reach(l.t, m)
+			before := l.redirects.tryAgain.Load()
+			suite.Eventually(l.t, "commands meet the stage: "+s.name, func() bool { return l.redirects.tryAgain.Load() >= before+5 })
+			if isSlow {
+				<-time.After(longStage)
+			}
+		}
+	}
+	m.finish()
+	moved := h.Now()
+	suite.Eventually(l.t, key+" is granted after its move", func() bool {
+		granted := h.Holds().Granted()[key]
+		return len(granted) > 0 && granted[len(granted)-1].Granted > moved
+	})
+	served, holds := h.Now(), h.Holds()
+	l.t.Logf("%s moved in %v: longest time without a grant %v during the move, %v after it", key,
+		(moved - begun).Round(time.Millisecond), longestGap(holds, begun, moved).Round(time.Millisecond),
+		longestGap(holds, moved, served).Round(time.Millisecond))
+}
