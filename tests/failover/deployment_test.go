@@ -13,17 +13,16 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 )
 
-// prefix is what stands before the keys in Redis.
+// prefix is the prefix of keys in Redis.
 const prefix = "reqlock:"
 
-// A deployment is one of the two in which a master can be replaced. Its methods
-// must be called on the goroutine of the test, but for client's dialer.
+// A deployment is Sentinel or Cluster. Call its methods on the goroutine of the test.
 type deployment struct {
-	sentinels *redistest.Sentinels // or
-	cluster   *redistest.Cluster
+	sentinels *redistest.Sentinels // nil on Cluster
+	cluster   *redistest.Cluster   // nil on Sentinel
 }
 
-// deployments start them.
+// deployments start the deployments.
 var deployments = map[string]func(t *testing.T) *deployment{
 	"sentinel": func(t *testing.T) *deployment { return &deployment{sentinels: redistest.StartSentinel(t)} },
 	"cluster": func(t *testing.T) *deployment {
@@ -31,7 +30,7 @@ var deployments = map[string]func(t *testing.T) *deployment{
 	},
 }
 
-// servers returns all that can be masters.
+// servers returns all masters and replicas.
 func (d *deployment) servers() []*redistest.Server {
 	if d.cluster != nil {
 		return d.cluster.Nodes()
@@ -39,7 +38,7 @@ func (d *deployment) servers() []*redistest.Server {
 	return d.sentinels.Servers()
 }
 
-// masters returns those that are.
+// masters returns all masters.
 func (d *deployment) masters() []*redistest.Server {
 	if d.cluster != nil {
 		return d.cluster.Masters()
@@ -47,7 +46,7 @@ func (d *deployment) masters() []*redistest.Server {
 	return []*redistest.Server{d.sentinels.Master()}
 }
 
-// keysAt returns so many keys whose locks are at the master.
+// keysAt returns n keys whose locks are at the master.
 func (d *deployment) keysAt(master *redistest.Server, name string, n int) (keys []string) {
 	for i := 0; len(keys) < n; i++ {
 		key := fmt.Sprintf("%s-%d", name, i)
@@ -62,7 +61,7 @@ func (d *deployment) isAt(master *redistest.Server, key string) bool {
 	return d.cluster == nil || d.cluster.MasterOf(prefix+key) == master
 }
 
-// await returns when all that runs is healthy, with all data on the replicas.
+// await returns when all running servers are healthy, and the replicas have all data.
 func (d *deployment) await() {
 	if d.cluster != nil {
 		d.cluster.Await()
@@ -80,9 +79,9 @@ func (d *deployment) awaitFailover(master *redistest.Server) {
 	d.sentinels.AwaitFailover(master)
 }
 
-// midst is how long after the end of a master nobody is promoted yet, mostly, and
-// the new one is at work within a second.
-func (d *deployment) midst() time.Duration {
+// midOutage is a time after the end of a master at which mostly no replica is promoted
+// yet, and a replica will be within a second.
+func (d *deployment) midOutage() time.Duration {
 	if d.cluster != nil {
 		return 1800 * time.Millisecond
 	}
@@ -98,16 +97,15 @@ func (d *deployment) switchFrom(master *redistest.Server) {
 	d.sentinels.Switch()
 }
 
-// client returns a client as a process would have one, of which every other one
-// lets callers send by themselves. It dials via[addr] instead of addr, if there is
-// one.
-func (d *deployment) client(t *testing.T, number int, via map[string]string) redis.UniversalClient {
+// client returns the client of a process. With an even number, callers may send their own
+// commands. The client dials routes[addr] instead of addr, if routes has it.
+func (d *deployment) client(t *testing.T, number int, routes map[string]string) redis.UniversalClient {
 	t.Helper()
 	var dialer func(ctx context.Context, network, addr string) (net.Conn, error)
-	if via != nil {
+	if routes != nil {
 		dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
-			if other, found := via[addr]; found {
-				addr = other
+			if route, isRouted := routes[addr]; isRouted {
+				addr = route
 			}
 			dialer := net.Dialer{Timeout: 5 * time.Second}
 			return dialer.DialContext(ctx, network, addr)
@@ -123,7 +121,7 @@ func (d *deployment) client(t *testing.T, number int, via map[string]string) red
 	})
 }
 
-// others returns the masters but one.
+// others returns all masters except one.
 func (d *deployment) others(master *redistest.Server) []*redistest.Server {
 	return slices.DeleteFunc(d.masters(), func(s *redistest.Server) bool { return s == master })
 }

@@ -1,24 +1,29 @@
-// Package failover proves what becomes of locks, waiters and idempotent
-// requests when a master of Redis is replaced, on real Sentinel and Cluster
-// deployments, through the public API and over real HTTP and gRPC connections.
+// Package failover tests locks, waiters and idempotent requests while a master of Redis
+// is replaced, on real Sentinel and Cluster deployments, through the public API and over
+// real HTTP and gRPC connections.
 //
-// # The scenes
+// # The scenarios
 //
-// A scene is one failure of one master, and all that callers do meanwhile: they
-// hold a lock, they wait for one, they send requests that take effect once, and
-// they send request after request. Each of them is a part of the scene. The
-// parts come into place, the master fails, another one takes over, the old one
-// comes back, and each part says what it was told. The processes of a scene are
-// Lockers with clients of their own.
+// A scenario is one failure of one master, and what callers do meanwhile: they hold a
+// lock, wait for one, hand locks over, lock several keys at once, and send plain and
+// idempotent requests. Each of these is a part of the scenario. The parts start, the
+// master fails, another server becomes the master, the old master comes back, and each
+// part checks its results. The processes of a scenario are Lockers with clients of their
+// own.
 //
 // # The checks
 //
-// Times are those of one monotonic clock. A hold is believed in from its grant
-// to the earliest of its release, the end of its context and the end of its
-// validity. Two holds of a key overlap only where Redis has lost data, and then
-// the first of them is told; fencing numbers rise in any case. An answer is that
-// of a handler which ran for its request, or a replay of one, or a row of the
-// table of outcomes. What each failure may lose is written down beside it.
+// Package history checks the holds. Two holds of a key overlap only if Redis has lost
+// data, and then a holder is informed of its loss; fences rise in any case. An answer is
+// the answer of a handler that ran for the request, or a replay of one, or an outcome
+// that README.md documents. Each failure states which data it may lose.
 //
-// There is nothing in this package but its tests.
+// # The tiers
+//
+// The fast tier has one failure of each deployment, and one way to lose locks that
+// replicas have not acknowledged. The full tier has all of them, and rolling restarts.
+// REQLOCK_FAILOVERS=50 repeats the failovers of the test of acknowledged locks, and
+// REQLOCK_SOAK=10m repeats the scenarios for that long.
+//
+// The package has only tests.
 package failover

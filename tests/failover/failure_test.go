@@ -1,34 +1,34 @@
 package failover
 
 import (
-	"testing"
-
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-// A loss says what of that which a master was told before it failed is lost.
+// A loss is the part of a master's data that its failure loses.
 type loss int
 
 const (
 	nothing   loss = iota
-	something      // that which it is told while it is replaced, or a moment before, may be
-	all            // all that it was told in the scene
+	something      // writes during the replacement, or shortly before, may be lost
+	all            // all writes of the scenario
 )
 
-// A failure is a way in which a master is replaced.
+// A failure is a way to replace a master.
 type failure struct {
 	loss loss
-	// split is true if the old master takes commands until it is healed.
-	split bool
-	only  string // the deployment that has it, if only one does
-	// before runs before anything is written.
+	// isSplit is true if the old master runs commands until the repair.
+	isSplit bool
+	only    string // the deployment that has the failure, if the other has not
+	isFast  bool   // the fast tier has it
+	// before runs before the first write.
 	before func(d *deployment, master *redistest.Server)
-	// strike makes the master fail, replace returns when there is another one,
-	// and heal when the old one is back as a replica.
-	strike, replace, heal func(d *deployment, master *redistest.Server)
+	// fail makes the master fail, replace returns when there is another master, and
+	// repair when the old master is a replica.
+	fail, replace, repair func(d *deployment, master *redistest.Server)
 }
 
-func leave(*deployment, *redistest.Server) {}
+func doNothing(*deployment, *redistest.Server) {}
 
 func cutOff(_ *deployment, master *redistest.Server) { master.RefuseReplicas(true) }
 
@@ -51,50 +51,47 @@ func resume(d *deployment, master *redistest.Server) {
 
 var failures = map[string]failure{
 	"the master is killed": {
-		loss:   nothing,
-		before: leave, strike: kill, replace: awaitFailover, heal: restart,
+		loss: nothing, isFast: true,
+		before: doNothing, fail: kill, replace: awaitFailover, repair: restart,
 	},
 	"the master is killed with its data": {
 		loss:   all,
-		before: cutOff, strike: kill, replace: awaitFailover, heal: restart,
+		before: cutOff, fail: kill, replace: awaitFailover, repair: restart,
 	},
-	// When it goes on it takes commands until it is told.
-	"the master stands still": {
+	// When it runs again it runs commands until it learns of the new master.
+	"the master is paused": {
 		loss:   something,
-		before: leave, strike: pause, replace: awaitFailover, heal: resume,
+		before: doNothing, fail: pause, replace: awaitFailover, repair: resume,
 	},
-	"the master stands still with its data": {
+	"the master is paused with its data": {
 		loss:   all,
-		before: cutOff, strike: pause, replace: awaitFailover, heal: resume,
+		before: cutOff, fail: pause, replace: awaitFailover, repair: resume,
 	},
-	"roles change on purpose": {
-		loss: nothing, only: "cluster", before: leave, strike: leave,
-		replace: func(d *deployment, master *redistest.Server) { d.switchFrom(master) }, heal: leave,
+	"the master and its replica change roles": {
+		loss: nothing, only: "cluster", before: doNothing, fail: doNothing,
+		replace: func(d *deployment, master *redistest.Server) { d.switchFrom(master) }, repair: doNothing,
 	},
-	// The old master takes commands until it is told.
-	"the master is replaced on purpose": {
-		loss: something, only: "sentinel", before: leave, strike: leave,
-		replace: func(d *deployment, master *redistest.Server) { d.switchFrom(master) }, heal: leave,
+	// The old master runs commands until it learns of the new master.
+	"an operator replaces the master": {
+		loss: something, only: "sentinel", before: doNothing, fail: doNothing,
+		replace: func(d *deployment, master *redistest.Server) { d.switchFrom(master) }, repair: doNothing,
 	},
-	"the master is overtaken": {
-		loss: all, only: "cluster", before: cutOff, strike: leave,
+	"a replica takes over": {
+		loss: all, only: "cluster", before: cutOff, fail: doNothing,
 		replace: func(d *deployment, master *redistest.Server) { d.cluster.Takeover(master) },
-		heal: func(d *deployment, master *redistest.Server) {
+		repair: func(d *deployment, master *redistest.Server) {
 			master.RefuseReplicas(false)
 			d.await()
 		},
 	},
 	"two masters at once": {
-		loss: something, split: true, only: "sentinel", before: leave, strike: leave,
+		loss: something, isSplit: true, only: "sentinel", before: doNothing, fail: doNothing,
 		replace: func(d *deployment, _ *redistest.Server) { d.sentinels.Split() },
-		heal:    func(d *deployment, _ *redistest.Server) { d.sentinels.Heal() },
+		repair:  func(d *deployment, _ *redistest.Server) { d.sentinels.Heal() },
 	},
 }
 
-// short are the failures of a short run.
-var short = map[string]bool{"the master is killed": true, "the master is killed with its data": true}
-
-// played reports whether the failure is played on the deployment.
-func (f failure) played(name, deployment string) bool {
-	return (f.only == "" || f.only == deployment) && (!testing.Short() || short[name])
+// runsOn reports whether the test of a deployment has the failure.
+func (f failure) runsOn(deployment string) bool {
+	return (f.only == "" || f.only == deployment) && (f.isFast || suite.IsFull())
 }

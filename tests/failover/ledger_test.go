@@ -11,41 +11,43 @@ import (
 // A run is one run of a handler.
 type run struct {
 	id      string
-	request string // for which it ran
+	request string // the id of its request
 	began   time.Time
 }
 
-// A counter is what the handlers of a key protect by its lock.
-type counter struct {
-	value  atomic.Int64 // is read, and written again a little later
+// A guardedCounter is what the handlers of a key guard by its lock. An increment is a read
+// and a later write, so increments that overlap are lost.
+type guardedCounter struct {
+	value  atomic.Int64
 	inside atomic.Int64
 }
 
-// add adds one, and takes its time for it. It reports whether it met another.
-func (c *counter) add(takes time.Duration) (met bool) {
-	met = c.inside.Add(1) > 1
+// increment adds one, and takes this long. It reports whether another increment ran at
+// the same time.
+func (c *guardedCounter) increment(duration time.Duration) (overlapped bool) {
+	overlapped = c.inside.Add(1) > 1
 	value := c.value.Load()
-	time.Sleep(takes)
+	time.Sleep(duration)
 	c.value.Store(value + 1)
-	return c.inside.Add(-1) > 0 || met
+	return c.inside.Add(-1) > 0 || overlapped
 }
 
-// A ledger is what all handlers write to. It is safe for concurrent use.
+// A ledger records the runs of all handlers. It is safe for concurrent use.
 type ledger struct {
-	takes time.Duration // how long a handler runs
+	runTime time.Duration // of a handler
 
 	mu       sync.Mutex
 	serial   int
 	runs     map[string][]run // of each key
-	counters map[string]*counter
-	meetings map[string][]time.Time // when two were inside
+	counters map[string]*guardedCounter
+	overlaps map[string][]time.Time // when two runs of a key overlapped
 	hooks    map[string]func()
 }
 
 func newLedger() *ledger {
 	return &ledger{
-		takes: time.Millisecond, runs: map[string][]run{}, counters: map[string]*counter{},
-		meetings: map[string][]time.Time{}, hooks: map[string]func(){},
+		runTime: time.Millisecond, runs: map[string][]run{}, counters: map[string]*guardedCounter{},
+		overlaps: map[string][]time.Time{}, hooks: map[string]func(){},
 	}
 }
 
@@ -56,17 +58,17 @@ func (l *ledger) hook(key string, f func()) {
 	l.hooks[key] = f
 }
 
-// enter is the handler. It returns the id of its run.
-func (l *ledger) enter(_ context.Context, key, request string) (id string) {
+// handle is the handler. It returns the id of its run.
+func (l *ledger) handle(_ context.Context, key, request string) (id string) {
 	l.mu.Lock()
 	l.serial++
 	id = fmt.Sprintf("run-%d", l.serial)
 	l.runs[key] = append(l.runs[key], run{id, request, time.Now()})
-	counted, hook := l.counter(key), l.hooks[key]
+	counter, hook := l.counter(key), l.hooks[key]
 	l.mu.Unlock()
-	if counted.add(l.takes) {
+	if counter.increment(l.runTime) {
 		l.mu.Lock()
-		l.meetings[key] = append(l.meetings[key], time.Now())
+		l.overlaps[key] = append(l.overlaps[key], time.Now())
 		l.mu.Unlock()
 	}
 	if hook != nil {
@@ -75,19 +77,19 @@ func (l *ledger) enter(_ context.Context, key, request string) (id string) {
 	return id
 }
 
-// counter returns the one of the key. The caller has locked mu.
-func (l *ledger) counter(key string) *counter {
+// counter returns the counter of the key. The caller has locked mu.
+func (l *ledger) counter(key string) *guardedCounter {
 	if l.counters[key] == nil {
-		l.counters[key] = &counter{}
+		l.counters[key] = &guardedCounter{}
 	}
 	return l.counters[key]
 }
 
-// counted returns the count of the key, and when two were inside.
-func (l *ledger) counted(key string) (value int64, meetings []time.Time) {
+// count returns the count of the key, and when two runs overlapped.
+func (l *ledger) count(key string) (value int64, overlaps []time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.counter(key).value.Load(), append(meetings, l.meetings[key]...)
+	return l.counter(key).value.Load(), append(overlaps, l.overlaps[key]...)
 }
 
 // of returns the runs for a key.

@@ -10,27 +10,27 @@ import (
 	"github.com/reqlock/reqlock/core"
 )
 
-// The words of a process, about a key.
+// The events of a key that a process counts.
 const (
-	handed    = "handed"         // another process handed a lock over, and told it
-	waiting   = "waiting"        // a request waits for another one
-	lost      = "lost"           // a lease has ended under its holder
-	lateLoss  = "released, lost" // or its holder has heard of it by its release
-	committed = "committed"
-	restored  = "restored" // it was, and there was no record any more
-	refused   = "refused"  // it was not committed: another one has begun
-	unstored  = "unstored" // it was not committed: Redis was not there
+	handed        = "handed" // another process handed the lock over, with a notification
+	waiting       = "waiting"
+	lost          = "lost"            // a lease ended while it was held
+	lostAtRelease = "lost at release" // the release found that the lease was lost
+	committed     = "committed"
+	restored      = "restored"    // committed after the record was lost
+	superseded    = "superseded"  // not committed: another attempt has begun
+	uncommitted   = "uncommitted" // not committed: Redis was unavailable
 )
 
-// A process is a Locker with a client of its own, and what its observer was told.
+// A process is a Locker with a client of its own, and counts of its events.
 type process struct {
 	locks *core.Locker
 
-	words tally
+	events counter
 }
 
-// newProcess returns a process with that client. It is closed with the test, which
-// fails if that does not end.
+// newProcess returns a process with this client. It is closed with the test, which fails
+// if Close does not return.
 func newProcess(t *testing.T, client redis.UniversalClient, opts ...core.Option) *process {
 	t.Helper()
 	p := &process{}
@@ -48,32 +48,32 @@ func newProcess(t *testing.T, client redis.UniversalClient, opts ...core.Option)
 func (p *process) observe(event core.Event) {
 	switch event.Kind {
 	case core.Waiting:
-		p.note(waiting, event)
+		p.add(waiting, event)
 	case core.Acquired:
 		if event.Handover == core.Handed {
-			p.note(handed, event)
+			p.add(handed, event)
 		}
 	case core.Lost:
-		p.note(lost, event)
+		p.add(lost, event)
 	case core.Released:
 		if errors.Is(event.Err, core.ErrLost) {
-			p.note(lateLoss, event)
+			p.add(lostAtRelease, event)
 		}
 	case core.Restored:
-		p.note(restored, event)
+		p.add(restored, event)
 	case core.Committed:
 		switch {
 		case event.Err == nil:
-			p.note(committed, event)
+			p.add(committed, event)
 		case errors.Is(event.Err, core.ErrLost):
-			p.note(refused, event)
+			p.add(superseded, event)
 		default:
-			p.note(unstored, event)
+			p.add(uncommitted, event)
 		}
 	}
 }
 
-func (p *process) note(word string, event core.Event) { p.words.add(word + " " + event.Key.Raw()) }
+func (p *process) add(name string, event core.Event) { p.events.add(name + " " + event.Key.Raw()) }
 
-// told returns how often the process was told this of a key.
-func (p *process) told(word, key string) int { return p.words.of(word + " " + key) }
+// count returns how often the event of a key occurred.
+func (p *process) count(name, key string) int { return p.events.of(name + " " + key) }

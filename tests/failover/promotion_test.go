@@ -10,14 +10,14 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 )
 
-// promotion sees when another server becomes a master.
+// A promotion is when another server becomes a master.
 type promotion struct {
-	done chan struct{} // closed when at is set
+	done chan struct{} // closed when at is set, or the test has failed
 	at   time.Time
 }
 
-// watchPromotion begins to ask the servers that are no masters.
-func (s *scene) watchPromotion() {
+// watchPromotion polls the roles of the replicas.
+func (s *scenario) watchPromotion() {
 	masters := s.masters()
 	var replicas []*redis.Client
 	for _, server := range s.servers() {
@@ -26,18 +26,18 @@ func (s *scene) watchPromotion() {
 		}
 	}
 	s.group.Go(func() {
+		defer close(s.promotion.done)
 		ctx, cancel := context.WithTimeout(s.ctx, patience)
 		defer cancel()
 		for ctx.Err() == nil {
 			for _, replica := range replicas {
 				if role, err := replica.Do(ctx, "ROLE").Slice(); err == nil && role[0] == "master" {
 					s.promotion.at = time.Now()
-					close(s.promotion.done)
 					return
 				}
 			}
 			time.Sleep(2 * time.Millisecond)
 		}
-		s.t.Error("nobody was promoted")
+		s.t.Error("no replica was promoted")
 	})
 }

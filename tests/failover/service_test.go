@@ -27,12 +27,12 @@ import (
 
 // The headers of a request, on both frameworks.
 const (
-	lockHeader    = "lock-key"
-	onceHeader    = "idempotency-key"
-	requestHeader = "request"
+	lockHeader       = "lock-key"
+	idempotentHeader = "idempotency-key"
+	requestHeader    = "request"
 )
 
-// A service is a process that serves HTTP and gRPC, and clients of it.
+// A service is a process that serves HTTP and gRPC, with clients.
 type service struct {
 	*process
 	pb.UnimplementedTestServiceServer
@@ -41,24 +41,24 @@ type service struct {
 	conn   *grpc.ClientConn
 }
 
-// newService serves until the end of the test. Requests wait that long.
+// newService serves until the end of the test. Requests wait this long for a lock.
 func newService(t *testing.T, p *process, l *ledger, wait time.Duration) *service {
 	t.Helper()
 	s := &service{process: p, ledger: l}
-	patient := core.WithWait(wait)
+	bounded := core.WithWait(wait)
 
 	mux := http.NewServeMux()
-	mux.Handle("POST /lock", nethttplock.Middleware(p.locks, nethttplock.Header(lockHeader), patient)(http.HandlerFunc(s.serveHTTP)))
-	mux.Handle("POST /once", nethttplock.Idempotent(p.locks, nethttplock.IdempotencyKey(), patient)(http.HandlerFunc(s.serveHTTP)))
+	mux.Handle("POST /lock", nethttplock.Middleware(p.locks, nethttplock.Header(lockHeader), bounded)(http.HandlerFunc(s.serveHTTP)))
+	mux.Handle("POST /idempotent", nethttplock.Idempotent(p.locks, nethttplock.IdempotencyKey(), bounded)(http.HandlerFunc(s.serveHTTP)))
 	s.web = httptest.NewServer(mux)
 	t.Cleanup(s.web.Close)
 
-	locked := grpclock.UnaryServerInterceptor(p.locks, grpclock.Metadata(lockHeader), patient)
-	once := grpclock.IdempotentUnaryServerInterceptor(p.locks, grpclock.IdempotencyKey(), patient)
+	locked := grpclock.UnaryServerInterceptor(p.locks, grpclock.Metadata(lockHeader), bounded)
+	idempotent := grpclock.IdempotentUnaryServerInterceptor(p.locks, grpclock.IdempotencyKey(), bounded)
 	server := grpc.NewServer(grpc.WaitForHandlers(true), grpc.UnaryInterceptor(
 		func(ctx context.Context, r any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 			if info.FullMethod == pb.TestService_CacheableUnaryCall_FullMethodName {
-				return once(ctx, r, info, next)
+				return idempotent(ctx, r, info, next)
 			}
 			return locked(ctx, r, info, next)
 		}))
@@ -84,40 +84,40 @@ func newService(t *testing.T, p *process, l *ledger, wait time.Duration) *servic
 }
 
 func (s *service) serveHTTP(w http.ResponseWriter, r *http.Request) {
-	key := r.Header.Get(lockHeader) + r.Header.Get(onceHeader)
+	key := r.Header.Get(lockHeader) + r.Header.Get(idempotentHeader)
 	w.WriteHeader(http.StatusCreated)
-	_, _ = io.WriteString(w, s.ledger.enter(r.Context(), key, r.Header.Get(requestHeader)))
+	_, _ = io.WriteString(w, s.ledger.handle(r.Context(), key, r.Header.Get(requestHeader)))
 }
 
 func (s *service) UnaryCall(ctx context.Context, _ *pb.SimpleRequest) (*pb.SimpleResponse, error) {
-	said := func(name string) string { return strings.Join(metadata.ValueFromIncomingContext(ctx, name), " ") }
-	return &pb.SimpleResponse{Username: s.ledger.enter(ctx, said(lockHeader)+said(onceHeader), said(requestHeader))}, nil
+	header := func(name string) string { return strings.Join(metadata.ValueFromIncomingContext(ctx, name), " ") }
+	return &pb.SimpleResponse{Username: s.ledger.handle(ctx, header(lockHeader)+header(idempotentHeader), header(requestHeader))}, nil
 }
 
 func (s *service) CacheableUnaryCall(ctx context.Context, r *pb.SimpleRequest) (*pb.SimpleResponse, error) {
 	return s.UnaryCall(ctx, r)
 }
 
-// header returns the header that carries the question's key.
-func (q question) header() string {
-	if q.once {
-		return onceHeader
+// header returns the header that carries the key of the request.
+func (q request) header() string {
+	if q.isIdempotent {
+		return idempotentHeader
 	}
 	return lockHeader
 }
 
-// askHTTP asks the service over HTTP.
-func (s *service) askHTTP(ctx context.Context, q question) (a answer) {
+// sendHTTP sends a request over HTTP.
+func (s *service) sendHTTP(ctx context.Context, q request) (a answer) {
 	path := "/lock"
-	if q.once {
-		path = "/once"
+	if q.isIdempotent {
+		path = "/idempotent"
 	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.web.URL+path, http.NoBody)
 	if err != nil {
 		return answer{err: err}
 	}
 	r.Header.Set(q.header(), q.key)
-	r.Header.Set(requestHeader, q.request)
+	r.Header.Set(requestHeader, q.id)
 	got, err := s.web.Client().Do(r)
 	if err != nil {
 		return answer{err: err}
@@ -126,7 +126,7 @@ func (s *service) askHTTP(ctx context.Context, q question) (a answer) {
 	body, err := io.ReadAll(got.Body)
 	a = answer{
 		status: got.StatusCode, body: string(body), err: err,
-		replayed: got.Header.Get("Idempotent-Replayed") == "true",
+		isReplayed: got.Header.Get("Idempotent-Replayed") == "true",
 	}
 	if strings.HasPrefix(got.Header.Get("Content-Type"), "application/problem+json") {
 		var problem struct{ Code string }
@@ -136,48 +136,48 @@ func (s *service) askHTTP(ctx context.Context, q question) (a answer) {
 	return a
 }
 
-// askGRPC asks it over gRPC.
-func (s *service) askGRPC(ctx context.Context, q question) answer {
+// sendGRPC sends a request over gRPC.
+func (s *service) sendGRPC(ctx context.Context, q request) answer {
 	method := pb.TestService_UnaryCall_FullMethodName
-	if q.once {
+	if q.isIdempotent {
 		method = pb.TestService_CacheableUnaryCall_FullMethodName
 	}
-	ctx = metadata.AppendToOutgoingContext(ctx, q.header(), q.key, requestHeader, q.request)
+	ctx = metadata.AppendToOutgoingContext(ctx, q.header(), q.key, requestHeader, q.id)
 	var got pb.SimpleResponse
 	var header metadata.MD
 	err := s.conn.Invoke(ctx, method, &pb.SimpleRequest{}, &got, grpc.Header(&header))
-	said := status.Convert(err)
+	result := status.Convert(err)
 	a := answer{
-		grpc: true, status: int(said.Code()), code: reasonOf(said), body: got.GetUsername(),
-		replayed: len(header.Get("idempotent-replayed")) > 0,
+		isGRPC: true, status: int(result.Code()), code: reasonOf(result), body: got.GetUsername(),
+		isReplayed: len(header.Get("idempotent-replayed")) > 0,
 	}
-	if a.code == "" && said.Code() != codes.OK {
-		a.err = err // the connection has said so, and not the service
+	if a.code == "" && result.Code() != codes.OK {
+		a.err = err // of the connection, not of the service
 	}
 	return a
 }
 
-// ask asks it over one of them.
-func (s *service) ask(ctx context.Context, overGRPC bool, q question) answer {
+// send sends a request over HTTP or gRPC.
+func (s *service) send(ctx context.Context, overGRPC bool, q request) answer {
 	if overGRPC {
-		return s.askGRPC(ctx, q)
+		return s.sendGRPC(ctx, q)
 	}
-	return s.askHTTP(ctx, q)
+	return s.sendHTTP(ctx, q)
 }
 
-// endpoint returns the key of the question's lock.
-func (q question) endpoint(overGRPC bool) string {
+// lockKey returns the key of the lock of the request.
+func (q request) lockKey(overGRPC bool) string {
 	switch {
-	case !q.once:
+	case !q.isIdempotent:
 		return q.key
 	case overGRPC:
 		return "i:" + core.EndpointKey("", pb.TestService_CacheableUnaryCall_FullMethodName, q.key)
 	default:
-		return "i:" + core.EndpointKey(http.MethodPost, "POST /once", q.key)
+		return "i:" + core.EndpointKey(http.MethodPost, "POST /idempotent", q.key)
 	}
 }
 
-// reasonOf returns the code of an outcome, "" if the status is that of none.
+// reasonOf returns the code of an outcome, or "" for any other status.
 func reasonOf(s *status.Status) string {
 	for _, detail := range s.Details() {
 		if info, ok := detail.(*errdetails.ErrorInfo); ok {

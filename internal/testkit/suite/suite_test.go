@@ -97,3 +97,29 @@ func TestResultsThatDependOnAProgramOutsideAreNotCached(t *testing.T) {
 		}
 	}
 }
+
+func TestAwaitClosedReturnsOnceTheChannelIsClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		channel, begun := make(chan struct{}), time.Now()
+		time.AfterFunc(time.Second, func() { close(channel) })
+		if IsClosed(channel) {
+			t.Error("it is closed from the start")
+		}
+		AwaitClosed(t, "closed", channel)
+		if !IsClosed(channel) || time.Since(begun) != time.Second {
+			t.Errorf("returned after %v", time.Since(begun))
+		}
+	})
+}
+
+func TestAwaitClosedFailsAfterAMinute(t *testing.T) {
+	synctest.Test(t, func(*testing.T) {
+		f, begun := &failing{}, time.Now()
+		defer func() {
+			if recover() != f || time.Since(begun) != patience {
+				t.Errorf("ended after %v with %q", time.Since(begun), f.text)
+			}
+		}()
+		AwaitClosed(f, "nothing", make(chan struct{}))
+	})
+}

@@ -1,0 +1,119 @@
+package failover
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
+)
+
+// handOffs is the part of two processes that hand a lock of the master to each other.
+// When the master is replaced one of them waits. Afterwards hand-offs must notify it
+// again: without notifications a waiter depends on its timer.
+type handOffs struct {
+	*scenario
+	key        string
+	observer   redis.UniversalClient
+	processes  [2]*process
+	leases     [2]chan *core.Lease // of each process, when it is granted
+	turns      int
+	subscribed time.Time // since when both processes are subscribed
+}
+
+// settleTime is how long a new subscription checks repeatedly whether it is at the right
+// master. After that it must detect the replacement of the master by itself.
+const settleTime = 4 * time.Second
+
+func (h *handOffs) start() {
+	h.key = h.keysAt(h.master, h.name+"-handoff", 1)[0]
+	h.observer = h.client(h.t, 0, nil)
+	for i := range h.processes {
+		h.processes[i] = h.newProcess(i)
+	}
+	h.wait(0)
+	suite.Eventually(h.t, "the first of two processes has the lock", func() bool { return len(h.leases[0]) == 1 })
+	h.wait(1)
+	h.awaitQueue()
+	h.handOff()
+	h.subscribed = time.Now()
+}
+
+// wait makes a process wait for the lock, until the end of the scenario: see turn.
+func (h *handOffs) wait(n int) {
+	got := make(chan *core.Lease, 1)
+	h.leases[n] = got
+	h.group.Go(func() {
+		lease, err := h.processes[n].locks.With(core.WithTTL(2*shortTTL)).Lock(h.ctx, h.key)
+		if err != nil && h.ctx.Err() == nil {
+			h.t.Errorf("a waiter for a hand-off: %v", err)
+		}
+		got <- lease
+	})
+}
+
+// awaitQueue returns when one process is in the queue. If Redis has lost the queue, the
+// waiter restores it at its next check.
+func (h *handOffs) awaitQueue() {
+	suite.Eventually(h.t, "one of two processes is in the queue", func() bool {
+		return h.observer.LLen(context.Background(), "{"+prefix+h.key+"}:q").Val() == 1
+	})
+}
+
+// handOff makes the holder release the lock to the other process, and wait for it.
+func (h *handOffs) handOff() {
+	holder := h.turns % 2
+	h.turns++
+	h.release(holder)
+	suite.Eventually(h.t, "the other process has the lock", func() bool { return len(h.leases[1-holder]) == 1 })
+	h.wait(holder)
+	h.awaitQueue()
+}
+
+// release releases the lease of a process.
+func (h *handOffs) release(n int) {
+	var lease *core.Lease // nil if its process was not served, which is reported
+	select {
+	case lease = <-h.leases[n]:
+	default:
+	}
+	err := lease.Release(context.Background())
+	if err != nil && !errors.Is(err, core.ErrLost) && !errors.Is(err, core.ErrUnavailable) {
+		h.t.Errorf("the release of a lock that is handed off: %v", err)
+	}
+}
+
+// prepare waits for settleTime in scenarios in which the subscriptions stay intact.
+func (h *handOffs) prepare() {
+	if h.cluster != nil && h.failure.loss == nothing {
+		time.Sleep(time.Until(h.subscribed.Add(settleTime)))
+	}
+}
+
+func (h *handOffs) replaced() {}
+
+// finish repeats hand-offs until each process was notified by the other.
+func (h *handOffs) finish() {
+	var before [2]int
+	for i, p := range h.processes {
+		before[i] = p.count(handed, h.key)
+	}
+	bothNotified := func() bool {
+		return h.processes[0].count(handed, h.key) > before[0] && h.processes[1].count(handed, h.key) > before[1]
+	}
+	first := h.turns
+	for deadline := time.Now().Add(patience); !bothNotified() && time.Now().Before(deadline) && !h.t.Failed(); {
+		h.handOff()
+	}
+	if !bothNotified() {
+		h.t.Errorf("after %d turns a process was still not notified", h.turns-first)
+	}
+	h.figures.note("hand-offs work after %d turns", h.turns-first)
+	holder := h.turns % 2
+	h.release(holder)
+	suite.Eventually(h.t, "the last process has the lock", func() bool { return len(h.leases[1-holder]) == 1 })
+	h.release(1 - holder)
+}

@@ -1,0 +1,135 @@
+package failover
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
+	"github.com/reqlock/reqlock/tests/internal/history"
+)
+
+// multiKey is the part of callers that lock several keys at once, of all masters. Other
+// callers lock only one of these keys.
+type multiKey struct {
+	*scenario
+	keys     []string
+	callers  sync.WaitGroup
+	stop     chan struct{}
+	served   atomic.Int64
+	last     atomic.Pointer[time.Time] // when the last of them was served
+	refusals counter
+}
+
+func (m *multiKey) start() {
+	m.stop = make(chan struct{})
+	for _, master := range m.masters() {
+		m.keys = append(m.keys, m.keysAt(master, m.name+"-multikey", 1)...)
+	}
+	if len(m.keys) == 1 {
+		m.keys = m.keysAt(m.master, m.name+"-multikey", 2)
+	}
+	m.group.Go(func() { // also if the scenario is aborted
+		<-m.ctx.Done()
+		m.callers.Wait()
+	})
+	for n := range 2 {
+		p, keys := m.newProcess(n, core.WithWait(requestWait), core.WithTTL(shortTTL)), slices.Clone(m.keys)
+		if n > 0 {
+			slices.Reverse(keys)
+		}
+		m.callers.Go(func() { m.callRepeatedly(p, fmt.Sprintf("process %d for all keys", n), keys) })
+		m.callers.Go(func() { m.callRepeatedly(p, fmt.Sprintf("process %d for one key", n), keys[:1]) })
+	}
+	suite.Eventually(m.t, "calls for several keys run", func() bool { return m.served.Load() > 10 })
+}
+
+// callRepeatedly calls until the end of the part.
+func (m *multiKey) callRepeatedly(p *process, holder string, keys []string) {
+	for m.ctx.Err() == nil {
+		select {
+		case <-m.stop:
+			return
+		case <-time.After(5 * time.Millisecond):
+		}
+		m.call(p, holder, keys)
+	}
+}
+
+// call makes one call, which runs with all keys or is refused.
+func (m *multiKey) call(p *process, holder string, keys []string) {
+	runs, isInformed := 0, false
+	var granted time.Time
+	var ends map[string]time.Time
+	err := p.locks.DoAll(context.Background(), keys, func(ctx context.Context) error {
+		runs++
+		granted = time.Now()
+		time.Sleep(m.ledger.runTime)
+		ends = endsOf(ctx, p.locks, keys)
+		isInformed = len(ends) < len(keys)
+		return nil
+	})
+	isLost := errors.Is(err, core.ErrLost)
+	switch {
+	case runs > 1, runs == 0 && err == nil, runs == 1 && err != nil && !isLost, isInformed && err == nil:
+		m.t.Errorf("%s: %d runs, informed of a loss %v, and %v", holder, runs, isInformed, err)
+	case runs == 0:
+		if isLost || !errors.Is(err, core.ErrUnavailable) && !errors.Is(err, core.ErrWaitTimeout) {
+			m.t.Errorf("%s: an undocumented outcome: %v", holder, err)
+		}
+		m.refusals.add(fmt.Sprintf("of %d keys refused", len(keys)))
+		return
+	}
+	if len(keys) > 1 && err == nil {
+		m.served.Add(1)
+		m.last.Store(&granted)
+	}
+	// If data may be lost, a short run may end before its holder is informed.
+	if m.failure.loss == nothing && !isInformed {
+		for key, end := range ends {
+			m.history.Add(&history.Hold{
+				Key: key, Holder: holder, Granted: m.history.At(granted), Ended: m.history.At(end), Unfenced: true,
+			})
+		}
+	}
+}
+
+// endsOf returns until when the holder could trust the locks of these keys: until now, or
+// until the lease of the key ended, if the holder is not informed yet. The map does not
+// contain the keys from the first lost one on.
+func endsOf(ctx context.Context, locks *core.Locker, keys []string) map[string]time.Time {
+	ends, now := make(map[string]time.Time, len(keys)), time.Now()
+	for _, key := range keys {
+		// The lease of the context is that of the first key. TryLock returns the lease of
+		// each key that the context holds, without a command.
+		lease, err := locks.TryLock(ctx, key)
+		if err != nil {
+			break
+		}
+		ends[key] = now
+		if until := lease.ValidUntil(); until.Before(now) {
+			ends[key] = until
+		}
+		if err := lease.Release(ctx); err != nil || ctx.Err() != nil {
+			delete(ends, key)
+			break
+		}
+	}
+	return ends
+}
+
+func (m *multiKey) prepare() {}
+
+func (m *multiKey) replaced() {}
+
+func (m *multiKey) finish() {
+	suite.Eventually(m.t, "calls for several keys run again", func() bool { return m.last.Load().After(m.healthyAt) })
+	close(m.stop)
+	m.callers.Wait()
+	m.figures.note("%d runs with %d keys, %s", m.served.Load(), len(m.keys), &m.refusals)
+}

@@ -1,0 +1,195 @@
+package failover
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/tests/internal/history"
+)
+
+// errAborted is the cause of the context of a scenario that ended early, because the test
+// has failed.
+var errAborted = errors.New("the scenario is aborted")
+
+// A scenario is one failure of one master, and what callers do meanwhile.
+type scenario struct {
+	*deployment
+	t       *testing.T
+	name    string // of its keys
+	failure failure
+	master  *redistest.Server
+	ledger  *ledger
+	history *history.Recorder
+
+	ctx       context.Context // ends with the scenario, also if it is aborted
+	failed    chan struct{}   // closed when the master has failed
+	at        time.Time       // when the master failed; set before failed is closed
+	healthyAt time.Time       // when the other servers were healthy with another master
+	group     sync.WaitGroup
+	lateness  atomic.Int64 // the longest delay of a timer, in nanoseconds
+	figures   figures
+
+	promotion promotion
+}
+
+// A part is what some callers do in a scenario.
+type part interface {
+	start()    // long before the failure
+	prepare()  // shortly before the failure
+	replaced() // there is another master, and the old one is not repaired yet
+	finish()   // the deployment is healthy: check the results
+}
+
+// figures are the measurements of a scenario, a line of the table. Times count from the
+// failure.
+type figures struct {
+	promoted, first, last, healthy time.Duration // of the new master, its first run, the last waiter served, a healthy deployment
+	hereGap, thereGap              time.Duration // the longest time without a run on a key of the master, and of another
+	thereRuns                      int           // how many requests ran at other masters before first
+	notes                          []string
+}
+
+// note adds a note to the line.
+func (f *figures) note(format string, args ...any) {
+	f.notes = append(f.notes, fmt.Sprintf(format, args...))
+}
+
+const figuresHead = "promoted    first      all  healthy      gap  gap elsewhere, runs there"
+
+func (f figures) String() string {
+	return fmt.Sprintf("%8v %8v %8v %8v %8v %8v %6d  %s", round(f.promoted), round(f.first), round(f.last),
+		round(f.healthy), round(f.hereGap), round(f.thereGap), f.thereRuns, strings.Join(f.notes, "; "))
+}
+
+func round(d time.Duration) time.Duration { return d.Round(time.Millisecond) }
+
+// newService returns a service of a process with a client of its own.
+func (s *scenario) newService(number int, wait time.Duration, opts ...core.Option) *service {
+	s.t.Helper()
+	return newService(s.t, newProcess(s.t, s.client(s.t, number, nil), opts...), s.ledger, wait)
+}
+
+// newProcess returns a process with a client of its own.
+func (s *scenario) newProcess(number int, opts ...core.Option) *process {
+	s.t.Helper()
+	return newProcess(s.t, s.client(s.t, number, nil), opts...)
+}
+
+// run runs the scenario.
+func (s *scenario) run() {
+	s.t.Helper()
+	var cancel context.CancelCauseFunc
+	s.ctx, cancel = context.WithCancelCause(context.Background())
+	defer s.group.Wait()
+	defer cancel(errAborted)
+	s.failure.before(s.deployment, s.master)
+	parts := []part{&holders{scenario: s}, &handOffs{scenario: s}, &waiters{scenario: s}, &multiKey{scenario: s}, &commits{scenario: s}, &traffic{scenario: s}}
+	for _, p := range parts {
+		p.start()
+	}
+	s.awaitReplicas()
+	for _, p := range parts {
+		p.prepare()
+	}
+	s.awaitReplicas()
+	s.watchPromotion()
+	s.at = time.Now()
+	s.failure.fail(s.deployment, s.master)
+	close(s.failed)
+	s.failure.replace(s.deployment, s.master)
+	s.healthyAt = time.Now()
+	for _, p := range parts {
+		p.replaced()
+	}
+	s.failure.repair(s.deployment, s.master)
+	<-s.promotion.done
+	s.figures.healthy, s.figures.promoted = s.healthyAt.Sub(s.at), s.promotion.at.Sub(s.at)
+	for _, p := range slices.Backward(parts) { // the holders finish last
+		p.finish()
+	}
+	cancel(nil)
+	s.group.Wait()
+
+	holds := s.history.Holds()
+	violations, overlaps := holds.Fences(), holds.Overlaps()
+	for _, overlap := range overlaps {
+		if s.failure.loss == nothing || !overlap.First.Lost && !overlap.Second.Lost {
+			violations = append(violations, overlap.String())
+		}
+	}
+	for _, violation := range violations {
+		s.t.Error(violation)
+	}
+	s.figures.note("%d overlaps", len(overlaps))
+}
+
+// isAborted reports whether the scenario is aborted, so that errors of callers are expected.
+func (s *scenario) isAborted() bool { return errors.Is(context.Cause(s.ctx), errAborted) }
+
+// awaitReplicas returns when the replicas have all writes, unless they are cut off.
+func (s *scenario) awaitReplicas() {
+	if s.failure.loss != all {
+		s.await()
+	}
+}
+
+// soakEnv is how long the scenarios are repeated, such as "10m". Without it each scenario
+// runs once.
+const soakEnv = "REQLOCK_SOAK"
+
+// soakEnd returns when the last round may begin.
+func soakEnd(t *testing.T) time.Time {
+	t.Helper()
+	lasts, err := time.ParseDuration(cmp.Or(os.Getenv(soakEnv), "0s"))
+	if err != nil {
+		t.Fatalf("%s: %v", soakEnv, err)
+	}
+	return time.Now().Add(lasts)
+}
+
+// A master is replaced, in each way, while callers hold its locks, wait for them and
+// commit answers.
+//
+//faults:row 17 loss: Sentinel and Cluster, with and without the last writes, two masters at once
+func TestAMasterIsReplaced(t *testing.T) {
+	for deployed, start := range deployments {
+		t.Run(deployed, func(t *testing.T) {
+			t.Parallel()
+			d := start(t)
+			table := []string{figuresHead}
+			end := soakEnd(t)
+			for round := 0; round == 0 || time.Now().Before(end); round++ {
+				for name, f := range failures { // in any order
+					if !f.runsOn(deployed) {
+						continue
+					}
+					t.Run(name, func(t *testing.T) {
+						s := &scenario{
+							deployment: d, t: t, failure: f, ledger: newLedger(), history: history.NewRecorder(), failed: make(chan struct{}),
+							promotion: promotion{done: make(chan struct{})},
+							name:      fmt.Sprintf("%s-%d", strings.ReplaceAll(name, " ", "-"), round),
+						}
+						masters := d.masters()
+						s.master = masters[rand.IntN(len(masters))]
+						s.run()
+						table = append(table, fmt.Sprintf("%v  %s", s.figures, name))
+					})
+				}
+			}
+			d.checkLeftovers(t)
+			t.Logf("%s:\n%s", deployed, strings.Join(table, "\n"))
+		})
+	}
+}

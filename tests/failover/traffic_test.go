@@ -1,0 +1,159 @@
+package failover
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/reqlock/reqlock/internal/testkit/suite"
+)
+
+// traffic is the part of clients that send requests continuously, over HTTP and gRPC, for
+// keys of all masters.
+type traffic struct {
+	*scenario
+	here, there []string // keys of the master, and of other masters
+	clients     sync.WaitGroup
+	stop        chan struct{}
+	codes       counter
+
+	mu      sync.Mutex
+	refused []time.Time // when requests for keys of other masters were refused
+}
+
+// requestWait is how long requests wait for a lock.
+const requestWait = 500 * time.Millisecond
+
+func (r *traffic) start() {
+	r.stop = make(chan struct{})
+	r.here = r.keysAt(r.master, r.name+"-traffic", 2)
+	for _, other := range r.others(r.master) {
+		r.there = append(r.there, r.keysAt(other, r.name+"-traffic", 1)...)
+	}
+	r.group.Go(func() { // also if the scenario is aborted
+		<-r.ctx.Done()
+		r.clients.Wait()
+	})
+	for n := range 2 {
+		s := r.newService(n, requestWait)
+		for _, key := range r.here {
+			r.clients.Go(func() { r.sendRepeatedly(s, n, key, "here") })
+		}
+		for _, key := range r.there {
+			r.clients.Go(func() { r.sendRepeatedly(s, n, key, "there") })
+		}
+	}
+	for _, key := range slices.Concat(r.here, r.there) {
+		suite.Eventually(r.t, "requests run", func() bool { return len(r.ledger.of(key)) > 10 })
+	}
+}
+
+// sendRepeatedly sends requests until the end of the part.
+func (r *traffic) sendRepeatedly(s *service, n int, key string, where string) {
+	for i := 0; ; i++ {
+		q := request{key: key, id: fmt.Sprintf("%s-%d-%d", key, n, i)}
+		a := s.send(context.Background(), i%2 == n, q)
+		if violation := a.violation(q, r.ledger.of(key)); violation != "" {
+			r.t.Errorf("%s: %s", q.id, violation)
+		}
+		if !a.isOK() {
+			r.codes.add(where + " " + a.code)
+			if where == "there" && (a.code == "unavailable" || a.code == "wait_timeout") {
+				r.recordRefusal(time.Now())
+			}
+		}
+		select {
+		case <-r.stop:
+			return
+		case <-r.ctx.Done():
+			return
+		case <-time.After(2 * time.Millisecond):
+		}
+	}
+}
+
+func (r *traffic) recordRefusal(at time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.refused = append(r.refused, at)
+}
+
+func (r *traffic) prepare() {}
+
+func (r *traffic) replaced() {}
+
+// finish checks the runs. On the keys of other masters they must not stop.
+func (r *traffic) finish() {
+	for _, key := range r.here {
+		suite.Eventually(r.t, "requests run again", func() bool {
+			runs := r.ledger.of(key)
+			return runs[len(runs)-1].began.After(r.healthyAt)
+		})
+	}
+	close(r.stop)
+	r.clients.Wait()
+	var first time.Time
+	for _, key := range r.here {
+		runs := r.ledger.of(key)
+		r.figures.hereGap = max(r.figures.hereGap, longestGap(runs, r.at))
+		for _, one := range runs {
+			if one.began.After(r.promotion.at) && (first.IsZero() || one.began.Before(first)) {
+				first = one.began
+			}
+		}
+	}
+	r.figures.first = first.Sub(r.at)
+	for _, key := range r.there {
+		runs := r.ledger.of(key)
+		r.figures.thereGap = max(r.figures.thereGap, longestGap(runs, r.at))
+		n := 0
+		for _, one := range runs {
+			if one.began.After(r.at) && one.began.Before(first) {
+				n++
+			}
+		}
+		r.figures.thereRuns += n
+		if r.figures.promoted > minOutage && n == 0 {
+			r.t.Error("at another master no request ran")
+		}
+	}
+	r.wantServedElsewhere(first)
+	r.figures.note("%s", &r.codes)
+}
+
+// wantServedElsewhere fails the test if more than one in twenty requests was refused at
+// other masters: in the whole scenario and, if the outage lasted, until the first request
+// ran at the new master. A busy machine may delay one in twenty past its timeout.
+func (r *traffic) wantServedElsewhere(first time.Time) {
+	runs := 0
+	for _, key := range r.there {
+		runs += len(r.ledger.of(key))
+	}
+	refused, duringOutage := len(r.refused), 0
+	for _, at := range r.refused {
+		if at.After(r.at) && at.Before(first) {
+			duringOutage++
+		}
+	}
+	if refused > runs/20 {
+		r.t.Errorf("%d requests were refused at other masters, and %d ran", refused, runs)
+	}
+	if r.figures.promoted > minOutage && duringOutage > r.figures.thereRuns/20 {
+		r.t.Errorf("%d requests were refused at other masters until the first ran at the new one, and %d ran", duringOutage, r.figures.thereRuns)
+	}
+}
+
+// minOutage is the shortest outage of a master that does not answer.
+const minOutage = 500 * time.Millisecond
+
+// longestGap returns the longest time between two runs that ends after that time.
+func longestGap(runs []run, after time.Time) (longest time.Duration) {
+	for i := 1; i < len(runs); i++ {
+		if runs[i].began.After(after) {
+			longest = max(longest, runs[i].began.Sub(runs[i-1].began))
+		}
+	}
+	return longest
+}
