@@ -4,7 +4,7 @@
 //	go run . -short                         for each change: some minutes
 //	go run . -long -for 8h                  for a night
 //	go run . -run 'name' -on server -seed 1  one run, again; -count 20 for 20 times
-//	go run . -judge out/.../history.json    judge a kept history again
+//	go run . -validate out/.../history.json    judge a kept history again
 //	go run . -mutants                       would it find mistakes?
 package main
 
@@ -17,11 +17,11 @@ import (
 	"github.com/redis/go-redis/v9/logging"
 
 	"github.com/reqlock/reqlock/tests/faults/internal/campaign"
-	"github.com/reqlock/reqlock/tests/faults/internal/crew"
+	"github.com/reqlock/reqlock/tests/faults/internal/traffic"
 )
 
 func main() {
-	if code, client := crew.Main(); client {
+	if code, client := traffic.Main(); client {
 		os.Exit(code)
 	}
 	logging.Disable() // go-redis tells of each failover that the campaign has caused

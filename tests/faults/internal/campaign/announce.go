@@ -42,18 +42,18 @@ func (s *Settings) announce(runs int) string {
 	}
 }
 
-// again is the command that begins the short or the long plan again.
-func (s *Settings) again() string {
+// command is the command that begins the short or the long plan again.
+func (s *Settings) command() string {
 	plan := "-short"
 	if s.Mode == Long {
 		plan = "-long"
 	}
-	return command(plan, "-seed", strconv.FormatUint(s.Seed, 10), "-out", s.Out)
+	return commandLine(plan, "-seed", strconv.FormatUint(s.Seed, 10), "-out", s.Out)
 }
 
-// command is the command line of the program with these arguments, for a shell. An
+// commandLine is the command line of the program with these arguments, for a shell. An
 // -out at the end that is the default is left out.
-func command(args ...string) string {
+func commandLine(args ...string) string {
 	if n := len(args); n > 1 && args[n-2] == "-out" && args[n-1] == defaultOut {
 		args = args[:n-2]
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
 )
 
-// words returns what a shell makes of a command line.
-func words(t *testing.T, line string) []string {
+// shellWords returns what a shell makes of a command line.
+func shellWords(t *testing.T, line string) []string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "sh", "-c", `printf '%s\n' `+line).Output()
 	if err != nil {
@@ -25,8 +25,8 @@ func words(t *testing.T, line string) []string {
 
 func TestAShellReadsWhatWasQuoted(t *testing.T) {
 	args := []string{"plain", "/a/b-c_1.json", "two words", "it's", "", "^a$", "$HOME", "a;b", "*", "\\", "~"}
-	if got := words(t, strings.TrimPrefix(command(args...), "go run . ")); !slices.Equal(got, args) {
-		t.Errorf("%s is read as %q", command(args...), got)
+	if got := shellWords(t, strings.TrimPrefix(commandLine(args...), "go run . ")); !slices.Equal(got, args) {
+		t.Errorf("%s is read as %q", commandLine(args...), got)
 	}
 	if got := quote("/a/b-c_1.json"); got != "/a/b-c_1.json" {
 		t.Errorf("%s is quoted without need", got)
@@ -68,18 +68,18 @@ func TestWhatIsKeptStaysAsItIs(t *testing.T) {
 
 func TestWhatCannotBePlayedIsToldAtOnce(t *testing.T) {
 	for _, line := range []string{"-run nothing-is-called-so", "-short -run nothing-is-called-so", "-long -run nothing-is-called-so"} {
-		var said strings.Builder
-		if code := Main(t.Context(), &said, strings.Fields(line)); code != misused || !strings.Contains(said.String(), "no fault that is called like") ||
-			strings.Count(said.String(), "\n") != 1 {
-			t.Errorf("%s: exit code %d, said %q", line, code, said.String())
+		var output strings.Builder
+		if code := Main(t.Context(), &output, strings.Fields(line)); code != exitUsage || !strings.Contains(output.String(), "no fault that is called like") ||
+			strings.Count(output.String(), "\n") != 1 {
+			t.Errorf("%s: exit code %d, said %q", line, code, output.String())
 		}
 	}
 }
 
-// A control that fails is a finding, of the campaign itself.
+// A control that fails is a violation, of the campaign itself.
 func TestAFailingControlEndsTheCampaign(t *testing.T) {
 	for mode, plan := range map[Mode]string{Short: "-short", Long: "-long"} {
-		c, said := acted(t, 1, func(r Run) *Report {
+		c, output := fakeCampaign(t, 1, func(r Run) *Report {
 			if !r.Careless {
 				t.Error("more than the control is played")
 			}
@@ -87,12 +87,12 @@ func TestAFailingControlEndsTheCampaign(t *testing.T) {
 		})
 		c.settings.Mode, c.settings.On, c.settings.Seed = mode, fault.Deployments(), 7
 		c.settings.Names, c.settings.Out = regexp.MustCompile(""), "a place"
-		bad, err := c.playAll(t.Context())
-		if again := "go run . " + plan + " -seed 7 -out 'a place'"; !bad || err != nil || !strings.Contains(said.String(), again) {
-			t.Errorf("bad %v, %v, said\n%s", bad, err, said)
+		failed, err := c.runPlan(t.Context())
+		if again := "go run . " + plan + " -seed 7 -out 'a place'"; !failed || err != nil || !strings.Contains(output.String(), again) {
+			t.Errorf("bad %v, %v, said\n%s", failed, err, output)
 		}
-		if !strings.HasPrefix(said.String(), "seed 7: the ") {
-			t.Errorf("it does not begin with its seed and plan:\n%s", said)
+		if !strings.HasPrefix(output.String(), "seed 7: the ") {
+			t.Errorf("it does not begin with its seed and plan:\n%s", output)
 		}
 	}
 }
@@ -100,10 +100,10 @@ func TestAFailingControlEndsTheCampaign(t *testing.T) {
 func TestWithoutAServerNothingBegins(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	for _, line := range []string{"-short", "-long", "-mutants", "-run ."} {
-		var said strings.Builder
-		if code := Main(t.Context(), &said, strings.Fields(line)); code != misused || !strings.Contains(said.String(), "redis-server") ||
-			strings.Count(said.String(), "\n") != 1 {
-			t.Errorf("%s: exit code %d, said %q", line, code, said.String())
+		var output strings.Builder
+		if code := Main(t.Context(), &output, strings.Fields(line)); code != exitUsage || !strings.Contains(output.String(), "redis-server") ||
+			strings.Count(output.String(), "\n") != 1 {
+			t.Errorf("%s: exit code %d, said %q", line, code, output.String())
 		}
 	}
 }

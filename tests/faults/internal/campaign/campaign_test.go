@@ -10,23 +10,23 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/reqlock/reqlock/tests/faults/internal/check"
 	"github.com/reqlock/reqlock/tests/faults/internal/fault"
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
+	"github.com/reqlock/reqlock/tests/faults/internal/validate"
 )
 
-// acted is a campaign whose runs are what play says.
-func acted(t *testing.T, parallel int, play func(Run) *Report) (*campaign, *bytes.Buffer) {
+// fakeCampaign is a campaign whose runs are what play says.
+func fakeCampaign(t *testing.T, parallel int, play func(Run) *Report) (*campaign, *bytes.Buffer) {
 	t.Helper()
-	said := &bytes.Buffer{}
+	output := &bytes.Buffer{}
 	return &campaign{
-		settings: Settings{Parallel: parallel, Out: t.TempDir()}, w: said, table: Table{},
-		play: func(_ context.Context, r Run) *Report {
+		settings: Settings{Parallel: parallel, Out: t.TempDir()}, w: output, table: Table{},
+		runOne: func(_ context.Context, r Run) *Report {
 			report := play(r)
 			report.Run = r
 			return report
 		},
-	}, said
+	}, output
 }
 
 func always() bool { return true }
@@ -34,13 +34,13 @@ func always() bool { return true }
 func TestACampaignPlaysAllRuns(t *testing.T) {
 	var mu sync.Mutex
 	var played []string
-	c, said := acted(t, 3, func(r Run) *Report {
+	c, output := fakeCampaign(t, 3, func(r Run) *Report {
 		mu.Lock()
 		defer mu.Unlock()
 		played = append(played, r.Name())
 		return &Report{History: &history.History{}}
 	})
-	c.run(t.Context(), each(three(), fault.Deployments(), 1, 2), always)
+	c.run(t.Context(), allRuns(three(), fault.Deployments(), 1, 2), always)
 	slices.Sort(played)
 	want := []string{
 		"a-cluster-1", "a-cluster-2", "a-cluster-replicas-1", "a-cluster-replicas-2", "a-quorum-1", "a-quorum-2",
@@ -50,20 +50,20 @@ func TestACampaignPlaysAllRuns(t *testing.T) {
 	if !slices.Equal(played, want) {
 		t.Errorf("got %v", played)
 	}
-	if c.bad || strings.Count(said.String(), "\n") != len(want) {
-		t.Errorf("bad %v, said\n%s", c.bad, said)
+	if c.failed || strings.Count(output.String(), "\n") != len(want) {
+		t.Errorf("bad %v, said\n%s", c.failed, output)
 	}
 }
 
-func TestOnlyRunsOnAServerGoSideBySide(t *testing.T) {
+func TestAtMostTwoRunsOnSeveralServersAtATime(t *testing.T) {
 	for _, c := range []struct {
 		on   fault.Deployment
 		side int
-	}{{fault.OnServer, 3}, {fault.OnCluster, 1}} {
+	}{{fault.OnServer, 3}, {fault.OnCluster, 2}} {
 		met := make(chan struct{}) // the first ones are all there
 		var mu sync.Mutex
 		came, now, most := 0, 0, 0
-		campaign, _ := acted(t, 3, func(Run) *Report {
+		campaign, _ := fakeCampaign(t, 3, func(Run) *Report {
 			mu.Lock()
 			came++
 			now++
@@ -78,7 +78,7 @@ func TestOnlyRunsOnAServerGoSideBySide(t *testing.T) {
 			now--
 			return &Report{}
 		})
-		campaign.run(t.Context(), each(three()[:1], []fault.Deployment{c.on}, 1, 2, 3, 4, 5, 6), always)
+		campaign.run(t.Context(), allRuns(three()[:1], []fault.Deployment{c.on}, 1, 2, 3, 4, 5, 6), always)
 		if most != c.side {
 			t.Errorf("%d runs side by side on %s, not %d", most, c.on.String(), c.side)
 		}
@@ -86,9 +86,9 @@ func TestOnlyRunsOnAServerGoSideBySide(t *testing.T) {
 }
 
 func TestACampaignEndsWhenItsTimeIsOver(t *testing.T) {
-	c, _ := acted(t, 1, func(Run) *Report { return &Report{History: &history.History{}} })
+	c, _ := fakeCampaign(t, 1, func(Run) *Report { return &Report{History: &history.History{}} })
 	left := 3
-	c.run(t.Context(), each(three(), fault.Deployments(), 1, 2, 3, 4), func() bool { left--; return left >= 0 })
+	c.run(t.Context(), allRuns(three(), fault.Deployments(), 1, 2, 3, 4), func() bool { left--; return left >= 0 })
 	if n := c.table[fault.OnServer].Histories; n != 3 || len(c.table) != 1 {
 		t.Errorf("%d runs, %v", n, c.table)
 	}
@@ -96,31 +96,31 @@ func TestACampaignEndsWhenItsTimeIsOver(t *testing.T) {
 
 func TestWhatWasInterruptedSaysNothing(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
-	c, said := acted(t, 1, func(Run) *Report {
+	c, output := fakeCampaign(t, 1, func(Run) *Report {
 		interrupt()
 		return &Report{Failed: true}
 	})
-	c.run(ctx, each(three(), fault.Deployments(), 1), always)
-	if c.bad || said.Len() != 0 || len(c.table) != 0 {
-		t.Errorf("bad %v, said %q", c.bad, said)
+	c.run(ctx, allRuns(three(), fault.Deployments(), 1), always)
+	if c.failed || output.Len() != 0 || len(c.table) != 0 {
+		t.Errorf("bad %v, said %q", c.failed, output)
 	}
 }
 
 func TestAFailureIsKeptWithAllThatIsKnownOfIt(t *testing.T) {
 	h := &history.History{Name: "a", TTL: 1, Ended: 1}
-	c, said := acted(t, 1, func(Run) *Report {
+	c, output := fakeCampaign(t, 1, func(Run) *Report {
 		return &Report{
 			History: h, Log: "the log\n", ServerLogs: map[string][]byte{"server-001.log": []byte("quiet")},
-			Findings: []check.Finding{{Check: "first", Text: "two\nlines"}, {
+			Violations: []validate.Violation{{Check: "first", Text: "two\nlines"}, {
 				Check: "second", Text: "drawn", Picture: func(path string) error { return os.WriteFile(path, []byte("a picture"), 0o600) },
 			}},
 		}
 	})
-	run := each(three()[:1], []fault.Deployment{fault.OnServer}, 5)
+	run := allRuns(three()[:1], []fault.Deployment{fault.OnServer}, 5)
 	c.run(t.Context(), run, always)
 	dir := filepath.Join(c.settings.Out, "a-server-5")
 	for name, want := range map[string]string{
-		FindingsFile: "first: two lines\nsecond: drawn\n", "run.log": "the log\n", "server-001.log": "quiet", "2-second.html": "a picture",
+		ViolationsFile: "first: two lines\nsecond: drawn\n", "run.log": "the log\n", "server-001.log": "quiet", "2-second.html": "a picture",
 	} {
 		if text, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(text) != want {
 			t.Errorf("%s has %q, %v", name, text, err)
@@ -129,21 +129,21 @@ func TestAFailureIsKeptWithAllThatIsKnownOfIt(t *testing.T) {
 	if kept, err := history.Load(filepath.Join(dir, historyFile)); err != nil || kept.Name != "a" {
 		t.Errorf("the history is %+v, %v", kept, err)
 	}
-	for _, want := range []string{"first: two lines", run[0].Again(c.settings.Out), "-judge " + filepath.Join(dir, historyFile)} {
-		if !strings.Contains(said.String(), want) {
-			t.Errorf("it does not say %q:\n%s", want, said)
+	for _, want := range []string{"first: two lines", run[0].Command(c.settings.Out), "-validate " + filepath.Join(dir, historyFile)} {
+		if !strings.Contains(output.String(), want) {
+			t.Errorf("it does not say %q:\n%s", want, output)
 		}
 	}
-	if !c.bad {
+	if !c.failed {
 		t.Error("the campaign is not bad")
 	}
 }
 
 func TestARunThatWentWrongIsKeptWithoutAHistory(t *testing.T) {
-	c, said := acted(t, 1, func(Run) *Report { return &Report{Failed: true, Log: "no port\n"} })
-	c.run(t.Context(), each(three()[:1], []fault.Deployment{fault.OnServer}, 5), always)
-	if !c.bad || !strings.Contains(said.String(), "no port") || strings.Contains(said.String(), "-judge") {
-		t.Errorf("bad %v, said\n%s", c.bad, said)
+	c, output := fakeCampaign(t, 1, func(Run) *Report { return &Report{Failed: true, Log: "no port\n"} })
+	c.run(t.Context(), allRuns(three()[:1], []fault.Deployment{fault.OnServer}, 5), always)
+	if !c.failed || !strings.Contains(output.String(), "no port") || strings.Contains(output.String(), "-validate") {
+		t.Errorf("bad %v, said\n%s", c.failed, output)
 	}
 	if _, err := os.Stat(filepath.Join(c.settings.Out, "a-server-5", "run.log")); err != nil {
 		t.Error(err)
@@ -166,13 +166,13 @@ func TestTheControlMustLoseUpdates(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			played := 0
-			campaign, _ := acted(t, 1, func(r Run) *Report {
+			campaign, _ := fakeCampaign(t, 1, func(r Run) *Report {
 				played++
 				if !r.Careless {
 					t.Error("the clients are careful")
 				}
 				h := &history.History{Accesses: c.accesses, Careless: true, TTL: 1, Ended: 1}
-				return &Report{History: h, Findings: check.All(h)}
+				return &Report{History: h, Violations: validate.All(h)}
 			})
 			err := campaign.control(t.Context())
 			if c.says == "" {

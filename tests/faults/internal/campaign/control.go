@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/reqlock/reqlock/tests/faults/internal/check"
 	"github.com/reqlock/reqlock/tests/faults/internal/fault"
+	"github.com/reqlock/reqlock/tests/faults/internal/validate"
 )
 
 // controlRuns is how often the control is played until it shows what it must.
@@ -19,11 +19,11 @@ const controlRuns = 3
 // register that looks at fences.
 func (c *campaign) control(ctx context.Context) error {
 	r := Run{
-		Fault: fault.Fault{Name: "control-careless-clients", Play: func(*fault.Scene) {}},
+		Fault: fault.Fault{Name: "control-careless-clients", Inject: func(*fault.System) {}},
 		On:    fault.OnServer, Seed: c.settings.Seed, Careless: true,
 	}
 	for range controlRuns {
-		report := c.play(ctx, r)
+		report := c.runOne(ctx, r)
 		switch {
 		case ctx.Err() != nil:
 			return nil
@@ -31,11 +31,11 @@ func (c *campaign) control(ctx context.Context) error {
 			fmt.Fprint(c.w, indent(report.Log))
 			return errors.New("the control went wrong")
 		}
-		if len(report.Findings) > 0 {
-			c.show(report)
+		if len(report.Violations) > 0 {
+			c.reportFailure(report)
 			return fmt.Errorf("the control failed: careless clients explain lost updates without fences, and not what was found")
 		}
-		if lost := check.LostUpdates(report.History, false); lost > 0 {
+		if lost := validate.LostUpdates(report.History, false); lost > 0 {
 			fmt.Fprintf(c.w, "control: careless clients lost %d updates without fences, and none with fences\n", lost)
 			return nil
 		}

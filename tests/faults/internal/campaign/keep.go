@@ -8,14 +8,14 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/reqlock/reqlock/tests/faults/internal/check"
+	"github.com/reqlock/reqlock/tests/faults/internal/validate"
 )
 
 // historyFile is the name of a history that is kept, and FindingsFile that of
-// what was found in it, one finding in each line.
+// what was found in it, one violation in each line.
 const (
-	historyFile  = "history.json"
-	FindingsFile = "findings.txt"
+	historyFile    = "history.json"
+	ViolationsFile = "violations.txt"
 )
 
 // newDir makes a directory below out that is called so, or with a number behind where
@@ -48,28 +48,28 @@ func (r *Report) keep(out string) (dir string, err error) {
 	if r.History != nil {
 		failures = append(failures, r.History.Save(filepath.Join(dir, historyFile)))
 	}
-	write(FindingsFile, []byte(listed(r.Findings)))
+	write(ViolationsFile, []byte(lines(r.Violations)))
 	write("run.log", []byte(r.Log))
 	for name, text := range r.ServerLogs {
 		write(name, text)
 	}
-	failures = append(failures, draw(r.Findings, dir))
+	failures = append(failures, draw(r.Violations, dir))
 	return dir, errors.Join(failures...)
 }
 
-// listed is the findings, one in each line.
-func listed(findings []check.Finding) string {
+// lines is the violations, one in each line.
+func lines(violations []validate.Violation) string {
 	var lines strings.Builder
-	for _, f := range findings {
+	for _, f := range violations {
 		fmt.Fprintln(&lines, strings.ReplaceAll(f.String(), "\n", " "))
 	}
 	return lines.String()
 }
 
-// draw draws those findings that can be drawn into the directory.
-func draw(findings []check.Finding, dir string) error {
+// draw draws those violations that can be drawn into the directory.
+func draw(violations []validate.Violation, dir string) error {
 	var failures []error
-	for i, f := range findings {
+	for i, f := range violations {
 		if f.Picture != nil {
 			failures = append(failures, f.Picture(filepath.Join(dir, fmt.Sprintf("%d-%s.html", i+1, f.Check))))
 		}

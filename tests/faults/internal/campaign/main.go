@@ -15,9 +15,9 @@ import (
 
 // The exit codes of Main.
 const (
-	fine    = 0
-	found   = 1 // something was found, or a run went wrong, or was interrupted
-	misused = 2
+	exitOK     = 0
+	exitFailed = 1 // something was found, or a run went wrong, or was interrupted
+	exitUsage  = 2
 )
 
 // Main does what the command line says until ctx ends, tells w of it, and returns
@@ -26,40 +26,40 @@ func Main(ctx context.Context, w io.Writer, args []string) (code int) {
 	s, err := Parse(w, args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
-		return fine
+		return exitOK
 	case err != nil:
-		return misused
+		return exitUsage
 	}
-	if _, err := exec.LookPath("redis-server"); err != nil && s.Mode != Judge {
+	if _, err := exec.LookPath("redis-server"); err != nil && s.Mode != Validate {
 		fmt.Fprintf(w, "the campaign starts servers of its own: %v\n", err)
-		return misused
+		return exitUsage
 	}
-	bad := false
+	failed := false
 	switch s.Mode {
-	case Judge:
-		bad, err = judge(w, s.Judge)
+	case Validate:
+		failed, err = validateFile(w, s.History)
 	case Mutants:
-		bad, err = hunt(ctx, w, s)
+		failed, err = testMutants(ctx, w, s)
 	case ByName, Short, Long:
-		c := &campaign{settings: s, play: play, w: w, table: Table{}}
-		bad, err = c.playAll(ctx)
+		c := &campaign{settings: s, runOne: runFault, w: w, table: Table{}}
+		failed, err = c.runPlan(ctx)
 	}
 	if err != nil {
 		fmt.Fprintln(w, err)
-		return misused
+		return exitUsage
 	}
 	if ctx.Err() != nil {
 		fmt.Fprintln(w, "interrupted")
-		bad = true
+		failed = true
 	}
-	if bad {
-		return found
+	if failed {
+		return exitFailed
 	}
-	return fine
+	return exitOK
 }
 
-// playAll plays the runs that the settings say.
-func (c *campaign) playAll(ctx context.Context) (bad bool, err error) {
+// runPlan plays the runs that the settings say.
+func (c *campaign) runPlan(ctx context.Context) (failed bool, err error) {
 	s := c.settings
 	faults := fault.All() //nolint:contextcheck // a fault is played with the context of its scene
 	runs := s.plan(faults)
@@ -69,7 +69,7 @@ func (c *campaign) playAll(ctx context.Context) (bad bool, err error) {
 	fmt.Fprintln(c.w, s.announce(len(runs)))
 	if s.Mode == Short || s.Mode == Long {
 		if err := c.control(ctx); err != nil {
-			fmt.Fprintf(c.w, "%v\n    play again  %s\n", err, s.again())
+			fmt.Fprintf(c.w, "%v\n    run again      %s\n", err, s.command())
 			return true, nil
 		}
 	}
@@ -81,5 +81,5 @@ func (c *campaign) playAll(ctx context.Context) (bad bool, err error) {
 		c.run(ctx, s.plan(faults), more)
 	}
 	fmt.Fprintf(c.w, "\n%sin %v\n", c.table, time.Since(begun).Round(time.Second))
-	return c.bad, nil
+	return c.failed, nil
 }

@@ -5,11 +5,11 @@ import (
 	"testing"
 
 	"github.com/reqlock/reqlock/internal/testkit/suite"
-	"github.com/reqlock/reqlock/tests/faults/internal/crew"
+	"github.com/reqlock/reqlock/tests/faults/internal/traffic"
 )
 
 func TestMain(m *testing.M) {
-	if code, client := crew.Main(); client {
+	if code, client := traffic.Main(); client {
 		os.Exit(code)
 	}
 	suite.Main(m)

@@ -21,9 +21,9 @@ type Run struct {
 // Name is the name of the run, and of the directory where its failure is kept.
 func (r Run) Name() string { return fmt.Sprintf("%s-%s-%d", r.Fault.Name, r.On.String(), r.Seed) }
 
-// Again is the command that plays the run again, and keeps its failures in out.
-func (r Run) Again(out string) string {
-	return command("-run", "^"+regexp.QuoteMeta(r.Fault.Name)+"$", "-on", r.On.String(), "-seed", strconv.FormatUint(r.Seed, 10), "-out", out)
+// Command is the command that plays the run again, and keeps its failures in out.
+func (r Run) Command(out string) string {
+	return commandLine("-run", "^"+regexp.QuoteMeta(r.Fault.Name)+"$", "-on", r.On.String(), "-seed", strconv.FormatUint(r.Seed, 10), "-out", out)
 }
 
 // The sizes of the short plan. On a server alone each fault is played at least
@@ -47,50 +47,50 @@ func (s *Settings) plan(faults []fault.Fault) []Run {
 	faults = named(faults, s.Names)
 	switch s.Mode {
 	case Short:
-		return short(faults, s.On, s.Seed)
+		return shortPlan(faults, s.On, s.Seed)
 	case Long:
-		return each(faults, s.On, s.Seed)
+		return allRuns(faults, s.On, s.Seed)
 	default:
-		return each(faults, s.On, s.seeds()...)
+		return allRuns(faults, s.On, s.seeds()...)
 	}
 }
 
-// each plays each fault once with each seed on each deployment that it can happen to.
-func each(faults []fault.Fault, on []fault.Deployment, seeds ...uint64) []Run {
+// allRuns plays each fault once with each seed on each deployment that it can happen to.
+func allRuns(faults []fault.Fault, on []fault.Deployment, seeds ...uint64) []Run {
 	var runs []Run
 	for _, kind := range on {
 		can := faultsOn(faults, kind)
 		for _, seed := range seeds {
-			runs = append(runs, rounds(can, kind, seed, len(can))...)
+			runs = append(runs, repeatFaults(can, kind, seed, len(can))...)
 		}
 	}
 	return runs
 }
 
-// short is the plan for each change.
-func short(faults []fault.Fault, on []fault.Deployment, seed uint64) []Run {
+// shortPlan is the plan for each change.
+func shortPlan(faults []fault.Fault, on []fault.Deployment, seed uint64) []Run {
 	var runs []Run
 	for _, kind := range on {
 		can := faultsOn(faults, kind)
 		switch kind {
 		case fault.OnServer:
-			runs = append(runs, rounds(can, kind, seed, max(shortOnServer, len(can)))...)
+			runs = append(runs, repeatFaults(can, kind, seed, max(shortOnServer, len(can)))...)
 		case fault.OnSentinels:
-			runs = append(runs, rounds(rare(can, seed), kind, seed, shortOnSentinels)...)
+			runs = append(runs, repeatFaults(rarestFirst(can, seed), kind, seed, shortOnSentinels)...)
 		case fault.OnCluster:
-			runs = append(runs, rounds(rare(can, seed), kind, seed, shortOnCluster)...)
+			runs = append(runs, repeatFaults(rarestFirst(can, seed), kind, seed, shortOnCluster)...)
 		case fault.OnQuorum:
-			runs = append(runs, rounds(rare(can, seed), kind, seed, shortOnQuorum)...)
+			runs = append(runs, repeatFaults(rarestFirst(can, seed), kind, seed, shortOnQuorum)...)
 		case fault.OnSentinelsReplicas, fault.OnClusterReplicas:
-			runs = append(runs, rounds(rare(can, seed), kind, seed, shortOnReplicas)...)
+			runs = append(runs, repeatFaults(rarestFirst(can, seed), kind, seed, shortOnReplicas)...)
 		}
 	}
 	return runs
 }
 
-// rounds plays the faults one after the other, with the next seed in each round,
+// repeatFaults plays the faults one after the other, with the next seed in each round,
 // until there are so many runs.
-func rounds(faults []fault.Fault, on fault.Deployment, seed uint64, count int) []Run {
+func repeatFaults(faults []fault.Fault, on fault.Deployment, seed uint64, count int) []Run {
 	var runs []Run
 	for i := 0; i < count && len(faults) > 0; i++ {
 		n := len(faults)
@@ -104,9 +104,9 @@ func faultsOn(faults []fault.Fault, kind fault.Deployment) []fault.Fault {
 	return slices.DeleteFunc(slices.Clone(faults), func(f fault.Fault) bool { return !slices.Contains(f.On, kind) })
 }
 
-// rare puts those first that can happen to few deployments. Where there is not
+// rarestFirst puts those first that can happen to few deployments. Where there is not
 // room for all, the seed says which of the others have their turn.
-func rare(faults []fault.Fault, seed uint64) []fault.Fault {
+func rarestFirst(faults []fault.Fault, seed uint64) []fault.Fault {
 	if len(faults) == 0 {
 		return nil
 	}

@@ -23,7 +23,7 @@ func count(runs []Run) map[string]map[fault.Deployment]int {
 
 func TestAPlanPlaysEachFaultWhereItCanHappen(t *testing.T) {
 	faults := fault.All()
-	runs := count(each(faults, fault.Deployments(), 1, 2))
+	runs := count(allRuns(faults, fault.Deployments(), 1, 2))
 	for _, f := range faults {
 		for _, kind := range fault.Deployments() {
 			want := 0
@@ -39,7 +39,7 @@ func TestAPlanPlaysEachFaultWhereItCanHappen(t *testing.T) {
 
 func TestTheShortPlanPlaysEachFaultOfAServerAndSomeOfTheOthers(t *testing.T) {
 	faults := fault.All()
-	runs := short(faults, fault.Deployments(), 9)
+	runs := shortPlan(faults, fault.Deployments(), 9)
 	sums := make(map[fault.Deployment]int)
 	for _, r := range runs {
 		sums[r.On]++
@@ -70,7 +70,7 @@ func three() []fault.Fault {
 
 func TestEachRoundHasTheNextSeed(t *testing.T) {
 	var got []string
-	for _, r := range each(three(), []fault.Deployment{fault.OnServer, fault.OnSentinels}, 5, 6) {
+	for _, r := range allRuns(three(), []fault.Deployment{fault.OnServer, fault.OnSentinels}, 5, 6) {
 		got = append(got, r.Name())
 	}
 	want := []string{"a-server-5", "b-server-5", "a-server-6", "b-server-6", "a-sentinels-5", "a-sentinels-6"}
@@ -82,7 +82,7 @@ func TestEachRoundHasTheNextSeed(t *testing.T) {
 func TestRareFaultsComeFirst(t *testing.T) {
 	for seed := range uint64(4) {
 		var got []string
-		for _, f := range rare(three(), seed) {
+		for _, f := range rarestFirst(three(), seed) {
 			got = append(got, f.Name)
 		}
 		if !slices.Equal(got, []string{"c", "b", "a"}) {
@@ -102,13 +102,13 @@ func TestNamesChooseFaults(t *testing.T) {
 func TestARunSaysHowToPlayItAgain(t *testing.T) {
 	r := Run{Fault: three()[1], On: fault.OnCluster, Seed: 77}
 	for _, out := range []string{"out", "/kept", "a place of ours"} {
-		args := words(t, strings.TrimPrefix(r.Again(out), "go run . "))
+		args := shellWords(t, strings.TrimPrefix(r.Command(out), "go run . "))
 		s, err := Parse(&strings.Builder{}, args)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if again := s.plan(three()); len(again) != 1 || again[0].Name() != r.Name() || s.Out != out {
-			t.Errorf("%s plays %v, and keeps in %s", r.Again(out), again, s.Out)
+			t.Errorf("%s plays %v, and keeps in %s", r.Command(out), again, s.Out)
 		}
 	}
 }

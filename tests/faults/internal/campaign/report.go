@@ -6,16 +6,16 @@ import (
 	"strings"
 	"time"
 
-	"github.com/reqlock/reqlock/tests/faults/internal/check"
 	"github.com/reqlock/reqlock/tests/faults/internal/fault"
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
+	"github.com/reqlock/reqlock/tests/faults/internal/validate"
 )
 
 // A Report is what came of a run.
 type Report struct {
-	Run      Run
-	History  *history.History // nil where the run did not get so far
-	Findings []check.Finding
+	Run        Run
+	History    *history.History // nil where the run did not get so far
+	Violations []validate.Violation
 	// Failed is set where the run itself went wrong; Log says how.
 	Failed, Skipped bool
 	Log             string
@@ -23,11 +23,11 @@ type Report struct {
 	Took            time.Duration
 }
 
-// bad reports whether the run has to be looked at.
-func (r *Report) bad() bool { return r.Failed || len(r.Findings) > 0 }
+// isFailure reports whether the run has to be looked at.
+func (r *Report) isFailure() bool { return r.Failed || len(r.Violations) > 0 }
 
-// grants are the times at which leases were heard of.
-func grants(h *history.History) []int64 {
+// grantTimes are the times at which leases were heard of.
+func grantTimes(h *history.History) []int64 {
 	var at []int64
 	for _, op := range h.Ops {
 		if op.Outcome == history.Granted && op.Return != 0 {
@@ -44,7 +44,7 @@ func grants(h *history.History) []int64 {
 // longestPause returns the longest time without a grant, from the first call on.
 func longestPause(h *history.History) time.Duration {
 	last, longest := h.Begun, int64(0)
-	for _, at := range grants(h) {
+	for _, at := range grantTimes(h) {
 		longest, last = max(longest, at-last), max(last, at)
 	}
 	return time.Duration(longest)
@@ -53,7 +53,7 @@ func longestPause(h *history.History) time.Duration {
 // losses counts the declared losses of data.
 func losses(h *history.History) int {
 	n := 0
-	for _, t := range h.Troubles {
+	for _, t := range h.Disruptions {
 		if t.Loss {
 			n++
 		}
@@ -73,50 +73,50 @@ func (r *Report) String() string {
 	}
 	state := "ok"
 	switch {
-	case len(r.Findings) > 0:
-		state = fmt.Sprintf("%d FINDINGS", len(r.Findings))
+	case len(r.Violations) > 0:
+		state = fmt.Sprintf("%d VIOLATIONS", len(r.Violations))
 	case r.Failed:
 		state = "FAILED"
 	}
 	return fmt.Sprintf("%s %6d ops %6d grants %6dms without  %s %s",
-		head, len(r.History.Ops), len(grants(r.History)), longestPause(r.History).Milliseconds(), tail, state)
+		head, len(r.History.Ops), len(grantTimes(r.History)), longestPause(r.History).Milliseconds(), tail, state)
 }
 
-// A Tally is the sum of the runs on one deployment.
-type Tally struct{ Histories, Failed, Ops, Grants, Findings, Losses int }
+// A Totals is the sum of the runs on one deployment.
+type Totals struct{ Histories, Failed, Ops, Grants, Violations, Losses int }
 
 // add adds a run.
-func (t *Tally) add(r *Report) {
+func (t *Totals) add(r *Report) {
 	if r.Failed {
 		t.Failed++
 	}
-	t.Findings += len(r.Findings)
+	t.Violations += len(r.Violations)
 	if h := r.History; h != nil {
 		t.Histories++
 		t.Ops += len(h.Ops)
-		t.Grants += len(grants(h))
+		t.Grants += len(grantTimes(h))
 		t.Losses += losses(h)
 	}
 }
 
 // A Table is the sum of a campaign.
-type Table map[fault.Deployment]*Tally
+type Table map[fault.Deployment]*Totals
 
 // add adds a run.
 func (t Table) add(r *Report) {
 	if t[r.Run.On] == nil {
-		t[r.Run.On] = &Tally{}
+		t[r.Run.On] = &Totals{}
 	}
 	t[r.Run.On].add(r)
 }
 
 // String draws the table.
 func (t Table) String() string {
-	text := fmt.Sprintf("%-20s%10s%10s%10s%10s%10s%10s\n", "", "histories", "ops", "grants", "losses", "failed", "findings")
+	text := fmt.Sprintf("%-20s%10s%10s%10s%10s%10s%10s\n", "", "histories", "ops", "grants", "losses", "failed", "violations")
 	for _, kind := range fault.Deployments() {
 		if n := t[kind]; n != nil {
 			text += fmt.Sprintf("%-20s%10d%10d%10d%10d%10d%10d\n",
-				kind.String(), n.Histories, n.Ops, n.Grants, n.Losses, n.Failed, n.Findings)
+				kind.String(), n.Histories, n.Ops, n.Grants, n.Losses, n.Failed, n.Violations)
 		}
 	}
 	return text

@@ -5,13 +5,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/reqlock/reqlock/tests/faults/internal/check"
 	"github.com/reqlock/reqlock/tests/faults/internal/fault"
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
+	"github.com/reqlock/reqlock/tests/faults/internal/validate"
 )
 
-// ms is a moment of a history.
-func ms(n int64) int64 { return n * time.Millisecond.Nanoseconds() }
+// nanoseconds is a moment of a history.
+func nanoseconds(n int64) int64 { return n * time.Millisecond.Nanoseconds() }
 
 // granted is a call that was granted at a moment.
 func granted(at int64) history.Op {
@@ -24,12 +24,12 @@ func TestTheLongestTimeWithoutAGrant(t *testing.T) {
 		want time.Duration
 	}{
 		"none":              {nil, 0},
-		"before the first":  {[]history.Op{granted(ms(90)), granted(ms(100))}, 80 * time.Millisecond},
-		"in between":        {[]history.Op{granted(ms(20)), granted(ms(100))}, 80 * time.Millisecond},
-		"in another order":  {[]history.Op{granted(ms(100)), granted(ms(50)), granted(ms(20))}, 50 * time.Millisecond},
-		"a refusal is none": {[]history.Op{granted(ms(20)), {Return: ms(30), Outcome: history.Busy}, granted(ms(60))}, 40 * time.Millisecond},
+		"before the first":  {[]history.Op{granted(nanoseconds(90)), granted(nanoseconds(100))}, 80 * time.Millisecond},
+		"in between":        {[]history.Op{granted(nanoseconds(20)), granted(nanoseconds(100))}, 80 * time.Millisecond},
+		"in another order":  {[]history.Op{granted(nanoseconds(100)), granted(nanoseconds(50)), granted(nanoseconds(20))}, 50 * time.Millisecond},
+		"a refusal is none": {[]history.Op{granted(nanoseconds(20)), {Return: nanoseconds(30), Outcome: history.Busy}, granted(nanoseconds(60))}, 40 * time.Millisecond},
 	} {
-		if got := longestPause(&history.History{Begun: ms(10), Ops: c.ops}); got != c.want {
+		if got := longestPause(&history.History{Begun: nanoseconds(10), Ops: c.ops}); got != c.want {
 			t.Errorf("%s: got %v, want %v", name, got, c.want)
 		}
 	}
@@ -37,14 +37,14 @@ func TestTheLongestTimeWithoutAGrant(t *testing.T) {
 
 func TestTheTableSumsUp(t *testing.T) {
 	table := Table{}
-	h := &history.History{Ops: []history.Op{granted(1), {}}, Troubles: []history.Trouble{{Loss: true}, {}}}
+	h := &history.History{Ops: []history.Op{granted(1), {}}, Disruptions: []history.Disruption{{Loss: true}, {}}}
 	table.add(&Report{Run: Run{On: fault.OnServer}, History: h})
-	table.add(&Report{Run: Run{On: fault.OnServer}, History: h, Findings: make([]check.Finding, 3)})
+	table.add(&Report{Run: Run{On: fault.OnServer}, History: h, Violations: make([]validate.Violation, 3)})
 	table.add(&Report{Run: Run{On: fault.OnCluster}, Failed: true})
-	if got, want := *table[fault.OnServer], (Tally{Histories: 2, Ops: 4, Grants: 2, Losses: 2, Findings: 3}); got != want {
+	if got, want := *table[fault.OnServer], (Totals{Histories: 2, Ops: 4, Grants: 2, Losses: 2, Violations: 3}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
-	if got, want := *table[fault.OnCluster], (Tally{Failed: 1}); got != want {
+	if got, want := *table[fault.OnCluster], (Totals{Failed: 1}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 	lines := strings.Split(strings.TrimSpace(table.String()), "\n")
@@ -58,7 +58,7 @@ func TestTheLineOfARunSaysHowItWent(t *testing.T) {
 	h := &history.History{}
 	for want, r := range map[string]Report{
 		" ok":                     {History: h},
-		" 2 FINDINGS":             {History: h, Findings: make([]check.Finding, 2), Failed: true},
+		" 2 VIOLATIONS":           {History: h, Violations: make([]validate.Violation, 2), Failed: true},
 		" FAILED":                 {History: h, Failed: true},
 		" skipped":                {Skipped: true},
 		"before there was a hist": {Failed: true},

@@ -3,16 +3,16 @@ package campaign
 import (
 	"testing"
 
-	"github.com/reqlock/reqlock/tests/faults/internal/crew/client"
+	"github.com/reqlock/reqlock/tests/faults/internal/traffic/client"
 )
 
 // Where two draw the same numbers, what they choose is never independent.
 func TestTheFaultAndTheClientsDrawTheirOwnNumbers(t *testing.T) {
 	const seed = 42
-	drawn := map[uint64]string{choices(seed).Uint64(): "the fault"}
+	drawn := map[uint64]string{faultRandom(seed).Uint64(): "the fault"}
 	for number := range 8 {
 		for life := range 4 {
-			n := client.Choices(seed, number, life).Uint64()
+			n := client.RandomOf(seed, number, life).Uint64()
 			if who := drawn[n]; who != "" {
 				t.Errorf("client %d in life %d draws what %s draws", number, life, who)
 			}

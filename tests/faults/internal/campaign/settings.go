@@ -31,7 +31,7 @@ type Settings struct {
 	// Parallel is how many runs, or mutants, go side by side where they may.
 	Parallel int
 	// Out is where failures are kept, and Judge the history to judge again.
-	Out, Judge string
+	Out, History string
 }
 
 // A Mode is one of the things that the program does.
@@ -42,13 +42,13 @@ const (
 	ByName Mode = iota
 	Short
 	Long
-	Judge
+	Validate
 	Mutants
 )
 
 const usage = `Usage: faults [flags]
 
-Without -short, -long, -judge and -mutants it plays each fault that -run names, on
+Without -short, -long, -validate and -mutants it plays each fault that -run names, on
 each deployment that it can happen to.
 
 `
@@ -68,20 +68,20 @@ func Parse(w io.Writer, args []string) (Settings, error) {
 	flags.BoolVar(&short, "short", false, "the plan for each change: some minutes")
 	flags.BoolVar(&long, "long", false, "all faults on all deployments, until the time of -for is over")
 	flags.BoolVar(&mutants, "mutants", false, "build each mutant, or those that an argument names (a regular expression), and find its mistake")
-	flags.StringVar(&s.Judge, "judge", "", "judge the history in this `file` again")
+	flags.StringVar(&s.History, "validate", "", "validate the history in this `file` again")
 	flags.DurationVar(&s.For, "for", 8*time.Hour, "how long -long goes on")
 	flags.StringVar(&run, "run", "", "only faults whose names match this `regexp`")
 	flags.StringVar(&on, "on", "", "only on this `deployment`: there are "+fault.DeploymentNames())
 	flags.Uint64Var(&s.Seed, "seed", 0, "the seed of the first run (default a random one); with -count that of all")
 	flags.IntVar(&s.Count, "count", 1, "how often each fault is played by name: with the -seed, or else with the seeds after a random one")
-	flags.IntVar(&s.Parallel, "parallel", 2, "how many runs on a server alone, or mutants, go side by side")
+	flags.IntVar(&s.Parallel, "parallel", 3, "how many runs, or mutants, are executed at a time; at most two runs on several servers are")
 	flags.StringVar(&s.Out, "out", defaultOut, "the `directory` for what is found")
 	if err := flags.Parse(args); err != nil {
 		return s, err
 	}
 	err := errors.Join(
-		s.choose(map[Mode]bool{Short: short, Long: long, Mutants: mutants, Judge: s.Judge != ""}),
-		s.name(run, flags.Args()), s.place(on), s.number())
+		s.setMode(map[Mode]bool{Short: short, Long: long, Mutants: mutants, Validate: s.History != ""}),
+		s.setNames(run, flags.Args()), s.setDeployments(on), s.checkNumbers())
 	if err != nil {
 		fmt.Fprintln(w, err)
 		flags.Usage()
@@ -94,13 +94,13 @@ func Parse(w io.Writer, args []string) (Settings, error) {
 	return s, nil
 }
 
-// choose sets the mode to the one that is asked for.
-func (s *Settings) choose(asked map[Mode]bool) error {
+// setMode sets the mode to the one that is asked for.
+func (s *Settings) setMode(asked map[Mode]bool) error {
 	for mode, is := range asked {
 		switch {
 		case !is:
 		case s.Mode != ByName:
-			return errors.New("-short, -long, -judge and -mutants go one at a time")
+			return errors.New("-short, -long, -validate and -mutants go one at a time")
 		default:
 			s.Mode = mode
 		}
@@ -108,8 +108,8 @@ func (s *Settings) choose(asked map[Mode]bool) error {
 	return nil
 }
 
-// name sets the names of what takes part.
-func (s *Settings) name(run string, rest []string) (err error) {
+// setNames sets the names of what takes part.
+func (s *Settings) setNames(run string, rest []string) (err error) {
 	switch {
 	case s.Mode == Mutants && run != "":
 		return errors.New("a mutant says itself which faults to -run; name mutants after -mutants")
@@ -124,8 +124,8 @@ func (s *Settings) name(run string, rest []string) (err error) {
 	return err
 }
 
-// place sets the deployments.
-func (s *Settings) place(on string) error {
+// setDeployments sets the deployments.
+func (s *Settings) setDeployments(on string) error {
 	if on == "" {
 		s.On = fault.Deployments()
 		return nil
@@ -138,8 +138,8 @@ func (s *Settings) place(on string) error {
 	return nil
 }
 
-// number looks at the numbers.
-func (s *Settings) number() error {
+// checkNumbers looks at the numbers.
+func (s *Settings) checkNumbers() error {
 	switch {
 	case s.Count < 1:
 		return fmt.Errorf("-count %d: nothing to do", s.Count)

@@ -15,22 +15,22 @@ import (
 func TestParse(t *testing.T) {
 	all := fault.Deployments()
 	for line, want := range map[string]Settings{
-		"":                              {Mode: ByName, On: all, Count: 1, Parallel: 2, For: 8 * time.Hour, Out: "out"},
-		"-short":                        {Mode: Short, On: all, Count: 1, Parallel: 2, For: 8 * time.Hour, Out: "out"},
-		"-long -for 3m -out /o":         {Mode: Long, On: all, Count: 1, Parallel: 2, For: 3 * time.Minute, Out: "/o"},
-		"-judge h.json":                 {Mode: Judge, On: all, Count: 1, Parallel: 2, For: 8 * time.Hour, Out: "out", Judge: "h.json"},
-		"-on cluster -count 3":          {Mode: ByName, On: []fault.Deployment{fault.OnCluster}, Count: 3, Parallel: 2, For: 8 * time.Hour, Out: "out"},
+		"":                              {Mode: ByName, On: all, Count: 1, Parallel: 3, For: 8 * time.Hour, Out: "out"},
+		"-short":                        {Mode: Short, On: all, Count: 1, Parallel: 3, For: 8 * time.Hour, Out: "out"},
+		"-long -for 3m -out /o":         {Mode: Long, On: all, Count: 1, Parallel: 3, For: 3 * time.Minute, Out: "/o"},
+		"-validate h.json":              {Mode: Validate, On: all, Count: 1, Parallel: 3, For: 8 * time.Hour, Out: "out", History: "h.json"},
+		"-on cluster -count 3":          {Mode: ByName, On: []fault.Deployment{fault.OnCluster}, Count: 3, Parallel: 3, For: 8 * time.Hour, Out: "out"},
 		"-on sentinels -parallel 1":     {Mode: ByName, On: []fault.Deployment{fault.OnSentinels}, Count: 1, Parallel: 1, For: 8 * time.Hour, Out: "out"},
-		"-on quorum":                    {Mode: ByName, On: []fault.Deployment{fault.OnQuorum}, Count: 1, Parallel: 2, For: 8 * time.Hour, Out: "out"},
-		"-on cluster-replicas":          {Mode: ByName, On: []fault.Deployment{fault.OnClusterReplicas}, Count: 1, Parallel: 2, For: 8 * time.Hour, Out: "out"},
-		"-mutants":                      {Mode: Mutants, On: all, Count: 1, Parallel: 2, For: 8 * time.Hour, Out: "out"},
-		"-run ^kill -on server -seed 7": {Mode: ByName, On: []fault.Deployment{fault.OnServer}, Seed: 7, Seeded: true, Count: 1, Parallel: 2, For: 8 * time.Hour, Out: "out"},
-		"-short -seed 0":                {Mode: Short, On: all, Seeded: true, Count: 1, Parallel: 2, For: 8 * time.Hour, Out: "out"},
-		"-mutants -seed 18446744073709551615 fence": {Mode: Mutants, On: all, Seed: 1<<64 - 1, Seeded: true, Count: 1, Parallel: 2, For: 8 * time.Hour, Out: "out"},
+		"-on quorum":                    {Mode: ByName, On: []fault.Deployment{fault.OnQuorum}, Count: 1, Parallel: 3, For: 8 * time.Hour, Out: "out"},
+		"-on cluster-replicas":          {Mode: ByName, On: []fault.Deployment{fault.OnClusterReplicas}, Count: 1, Parallel: 3, For: 8 * time.Hour, Out: "out"},
+		"-mutants":                      {Mode: Mutants, On: all, Count: 1, Parallel: 3, For: 8 * time.Hour, Out: "out"},
+		"-run ^kill -on server -seed 7": {Mode: ByName, On: []fault.Deployment{fault.OnServer}, Seed: 7, Seeded: true, Count: 1, Parallel: 3, For: 8 * time.Hour, Out: "out"},
+		"-short -seed 0":                {Mode: Short, On: all, Seeded: true, Count: 1, Parallel: 3, For: 8 * time.Hour, Out: "out"},
+		"-mutants -seed 18446744073709551615 fence": {Mode: Mutants, On: all, Seed: 1<<64 - 1, Seeded: true, Count: 1, Parallel: 3, For: 8 * time.Hour, Out: "out"},
 	} {
 		t.Run(line, func(t *testing.T) {
-			var said bytes.Buffer
-			got, err := Parse(&said, strings.Fields(line))
+			var output bytes.Buffer
+			got, err := Parse(&output, strings.Fields(line))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -43,7 +43,7 @@ func TestParse(t *testing.T) {
 			}
 			got.On, want.On = nil, nil
 			if got.Mode != want.Mode || got.Seed != want.Seed || got.Seeded != want.Seeded || got.Count != want.Count ||
-				got.For != want.For || got.Parallel != want.Parallel || got.Out != want.Out || got.Judge != want.Judge {
+				got.For != want.For || got.Parallel != want.Parallel || got.Out != want.Out || got.History != want.History {
 				t.Errorf("got %+v, want %+v", got, want)
 			}
 		})
@@ -63,26 +63,26 @@ func TestParseNames(t *testing.T) {
 
 func TestBadUsageIsTold(t *testing.T) {
 	for line, says := range map[string]string{
-		"-short -long":      "one at a time",
-		"-mutants -judge f": "one at a time",
-		"-run (":            "missing closing",
-		"-mutants (":        "missing closing",
-		"-mutants -run a":   "after -mutants",
-		"-mutants a b":      "too much",
-		"-short a":          "too much",
-		"-on moon":          "there are server, sentinels, cluster, quorum, sentinels-replicas and cluster-replicas",
-		"-count 0":          "-count",
-		"-parallel 0":       "-parallel",
-		"-long -for 0s":     "-for",
-		"-colour":           "not defined",
-		"-seed -1":          "invalid",
+		"-short -long":         "one at a time",
+		"-mutants -validate f": "one at a time",
+		"-run (":               "missing closing",
+		"-mutants (":           "missing closing",
+		"-mutants -run a":      "after -mutants",
+		"-mutants a b":         "too much",
+		"-short a":             "too much",
+		"-on moon":             "there are server, sentinels, cluster, quorum, sentinels-replicas and cluster-replicas",
+		"-count 0":             "-count",
+		"-parallel 0":          "-parallel",
+		"-long -for 0s":        "-for",
+		"-colour":              "not defined",
+		"-seed -1":             "invalid",
 	} {
 		t.Run(line, func(t *testing.T) {
-			var said bytes.Buffer
-			if _, err := Parse(&said, strings.Fields(line)); err == nil || !strings.Contains(said.String(), says) {
-				t.Errorf("error %v, said %q", err, said.String())
+			var output bytes.Buffer
+			if _, err := Parse(&output, strings.Fields(line)); err == nil || !strings.Contains(output.String(), says) {
+				t.Errorf("error %v, said %q", err, output.String())
 			}
-			if code := Main(t.Context(), &bytes.Buffer{}, strings.Fields(line)); code != misused {
+			if code := Main(t.Context(), &bytes.Buffer{}, strings.Fields(line)); code != exitUsage {
 				t.Errorf("exit code %d", code)
 			}
 		})
@@ -90,11 +90,11 @@ func TestBadUsageIsTold(t *testing.T) {
 }
 
 func TestHelpIsNoError(t *testing.T) {
-	var said bytes.Buffer
-	if _, err := Parse(&said, []string{"-h"}); !errors.Is(err, flag.ErrHelp) || !strings.Contains(said.String(), "Usage") {
-		t.Errorf("error %v, said %q", err, said.String())
+	var output bytes.Buffer
+	if _, err := Parse(&output, []string{"-h"}); !errors.Is(err, flag.ErrHelp) || !strings.Contains(output.String(), "Usage") {
+		t.Errorf("error %v, said %q", err, output.String())
 	}
-	if code := Main(t.Context(), &said, []string{"-h"}); code != fine {
+	if code := Main(t.Context(), &output, []string{"-h"}); code != exitOK {
 		t.Errorf("exit code %d", code)
 	}
 }

@@ -9,36 +9,36 @@ import (
 // clientFaults are what happens to client processes.
 func clientFaults() []Fault {
 	return []Fault{
-		{Name: "process-is-killed", On: everywhere(), Play: rounds(3, func(s *Scene) {
-			s.during("a process is killed", nil, func() { s.Crew.Kill(s.someProcess()) })
+		{Name: "process-is-killed", On: allDeployments(), Inject: repeat(3, func(s *System) {
+			s.during("a process is killed", nil, func() { s.Workload.Kill(s.someProcess()) })
 		})},
-		{Name: "holder-is-killed", On: everywhere(), Play: rounds(2, func(s *Scene) {
+		{Name: "holder-is-killed", On: allDeployments(), Inject: repeat(2, func(s *System) {
 			s.during("a holder is killed", nil, s.killHolder)
 		})},
-		{Name: "process-stands-still", On: everywhere(), Play: lasting("a process stands still", 2, 2.5, stopping)},
+		{Name: "process-stands-still", On: allDeployments(), Inject: injectTwice("a process stands still", 2, 2.5, pauseProcess)},
 	}
 }
 
-// stopping makes a process stand still.
-func stopping(s *Scene) func() {
+// pauseProcess makes a process stand still.
+func pauseProcess(s *System) func() {
 	process := s.someProcess()
-	s.Crew.Stop(process)
-	return func() { s.Crew.Continue(process) }
+	s.Workload.Stop(process)
+	return func() { s.Workload.Continue(process) }
 }
 
 // killHolder kills a process while it holds a lock.
-func (s *Scene) killHolder() {
+func (s *System) killHolder() {
 	s.Helper()
-	tries := s.aside()
+	tries := s.forkRandom()
 	s.await("a holder who dies", func() bool {
-		processes := s.Crew.Processes()
+		processes := s.Workload.Processes()
 		process, key := processes[tries.IntN(len(processes))], s.Keys[tries.IntN(len(s.Keys))]
-		author, token := s.author(process), ""
+		author, token := s.tokenPrefix(process), ""
 		s.await("a lock of the process", func() bool {
 			token = s.holderOf(key)
 			return strings.HasPrefix(token, author)
 		})
-		s.Crew.Kill(process)
+		s.Workload.Kill(process)
 		// Else it was about to release the lock.
 		return s.holderOf(key) == token
 	})
@@ -46,7 +46,7 @@ func (s *Scene) killHolder() {
 
 // holderOf returns the token that holds a lock; "" if none does. Of a quorum that takes
 // a majority.
-func (s *Scene) holderOf(key string) string {
+func (s *System) holderOf(key string) string {
 	if s.Quorum == nil {
 		return s.Admin.Get(s.Context(), key).Val()
 	}
@@ -60,17 +60,17 @@ func (s *Scene) holderOf(key string) string {
 	return ""
 }
 
-// authored is how a token looks: the name of who has made it, and a number.
-var authored = regexp.MustCompile(`^([0-9a-f]{32}:)\d+$`)
+// processTokenPattern is how a token looks: the name of who has made it, and a number.
+var processTokenPattern = regexp.MustCompile(`^([0-9a-f]{32}:)\d+$`)
 
-// author returns with what the tokens of a process begin. It learns that from the
+// tokenPrefix returns with what the tokens of a process begin. It learns that from the
 // next command of the process with a token in it.
-func (s *Scene) author(process int) string {
+func (s *System) tokenPrefix(process int) string {
 	s.Helper()
 	var author atomic.Pointer[string]
 	pass, seen := s.Network.Path(process).Commands.HoldCommand(func(command []string) bool {
 		for _, word := range command {
-			if found := authored.FindStringSubmatch(word); found != nil {
+			if found := processTokenPattern.FindStringSubmatch(word); found != nil {
 				author.Store(&found[1])
 				return true
 			}
@@ -78,6 +78,6 @@ func (s *Scene) author(process int) string {
 		return false
 	})
 	pass() // the command is looked at, and not held
-	s.await("a token of the process", func() bool { return happened(seen) })
+	s.await("a token of the process", func() bool { return isClosed(seen) })
 	return *author.Load()
 }

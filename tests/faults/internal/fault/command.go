@@ -11,55 +11,55 @@ import (
 // again.
 func commandFaults() []Fault {
 	faults := []Fault{
-		{Name: "replies-are-lost", Play: striking("a reply is lost", dropping(redistest.CloseConn))},
-		{Name: "replies-never-come", Play: striking("a reply never comes", dropping(redistest.KeepConn))},
-		{Name: "commands-are-late", Play: striking("a command is late", holding)},
-		{Name: "batches-are-cut", Play: striking("a batch is cut", cuttingBatch)},
+		{Name: "replies-are-lost", Inject: onCommands("a reply is lost", dropReply(redistest.CloseConn))},
+		{Name: "replies-never-come", Inject: onCommands("a reply never comes", dropReply(redistest.KeepConn))},
+		{Name: "commands-are-late", Inject: onCommands("a command is late", holdCommand)},
+		{Name: "batches-are-cut", Inject: onCommands("a batch is cut", cutBatch)},
 	}
 	for i := range faults {
-		faults[i].On = everywhere()
+		faults[i].On = allDeployments()
 	}
 	return faults
 }
 
-// striking returns a play in which something happens to one command after the
+// onCommands returns a play in which something happens to one command after the
 // other.
-func striking(name string, strike func(s *Scene)) func(s *Scene) {
-	return rounds(8, func(s *Scene) {
+func onCommands(name string, strike func(s *System)) func(s *System) {
+	return repeat(8, func(s *System) {
 		s.during(name, nil, func() { strike(s) })
 	})
 }
 
-// A shot hits one command of a lock, by whatever path it comes: SET, or a script,
+// A commandMatch hits one command of a lock, by whatever path it comes: SET, or a script,
 // before which so many others have come.
-type shot struct{ left atomic.Int64 }
+type commandMatch struct{ left atomic.Int64 }
 
-func (s *Scene) shot() *shot {
-	one := new(shot)
+func (s *System) someCommand() *commandMatch {
+	one := new(commandMatch)
 	one.left.Store(1 + s.Random.Int64N(8))
 	return one
 }
 
 // matches is for the rules of a proxy.
-func (o *shot) matches(command []string) bool {
+func (o *commandMatch) matches(command []string) bool {
 	return redistest.Named("SET", "EVALSHA", "EVAL")(command) && o.left.Add(-1) == 0
 }
 
-// dropping returns what loses the reply to one command, and returns when it is
+// dropReply returns what loses the reply to one command, and returns when it is
 // lost.
-func dropping(mode redistest.Mode) func(s *Scene) {
-	return func(s *Scene) {
-		one := s.shot()
+func dropReply(mode redistest.Mode) func(s *System) {
+	return func(s *System) {
+		one := s.someCommand()
 		var dropped []<-chan struct{}
-		for _, path := range all(s) {
+		for _, path := range allPaths(s) {
 			dropped = append(dropped, path.Commands.DropReply(one.matches, mode))
 		}
-		s.await("a lost reply", func() bool { return slices.ContainsFunc(dropped, happened) })
+		s.await("a lost reply", func() bool { return slices.ContainsFunc(dropped, isClosed) })
 	}
 }
 
-// happened tells whether a channel is closed.
-func happened(event <-chan struct{}) bool {
+// isClosed tells whether a channel is closed.
+func isClosed(event <-chan struct{}) bool {
 	select {
 	case <-event:
 		return true
@@ -68,33 +68,33 @@ func happened(event <-chan struct{}) bool {
 	}
 }
 
-// holding keeps one command back for so long that its client has given up, and
+// holdCommand keeps one command back for so long that its client has given up, and
 // lets it go on then.
-func holding(s *Scene) {
-	one := s.shot()
+func holdCommand(s *System) {
+	one := s.someCommand()
 	var held []<-chan struct{}
 	var releases []func()
-	for _, path := range all(s) {
+	for _, path := range allPaths(s) {
 		release, seen := path.Commands.HoldCommand(one.matches)
 		held, releases = append(held, seen), append(releases, release)
 	}
-	s.await("a late command", func() bool { return slices.ContainsFunc(held, happened) })
-	s.linger(1, 2)
+	s.await("a late command", func() bool { return slices.ContainsFunc(held, isClosed) })
+	s.runFor(1, 2)
 	for _, release := range releases {
 		release()
 	}
 }
 
-// cuttingBatch cuts one to three commands in the midst, or the replies to them. If
+// cutBatch cuts one to three commands in the midst, or the replies to them. If
 // fewer come together than it waits for, the server gets none of them.
-func cuttingBatch(s *Scene) {
-	one := s.shot()
+func cutBatch(s *System) {
+	one := s.someCommand()
 	size := 1 + s.Random.IntN(3)
 	commands, replies := s.Random.IntN(size*300), redistest.Uncut
 	if s.Random.IntN(2) == 0 {
 		commands, replies = redistest.Uncut, s.Random.IntN(size*8)
 	}
-	for _, path := range all(s) {
+	for _, path := range allPaths(s) {
 		path.Commands.CutBatch(one.matches, size, commands, replies)
 	}
 	s.await("a batch to cut", func() bool { return one.left.Load() <= 0 })

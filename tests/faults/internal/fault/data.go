@@ -13,63 +13,63 @@ const foreign = "an operator was here"
 func dataFaults() []Fault {
 	return []Fault{
 		{
-			Name: "all-data-is-deleted", On: onOneCopy(), Losing: true,
-			Play: rounds(4, func(s *Scene) {
+			Name: "all-data-is-deleted", On: withOneCopy(), LosesData: true,
+			Inject: repeat(4, func(s *System) {
 				s.during("all data is deleted", everything, func() {
-					s.masters(func(master redis.Cmdable) error { return master.FlushAll(s.Context()).Err() })
+					s.eachMaster(func(master redis.Cmdable) error { return master.FlushAll(s.Context()).Err() })
 				})
-				s.linger(0.5, 1)
+				s.runFor(0.5, 1)
 			}),
 		},
 		{
-			Name: "lock-is-deleted", On: onOneCopy(), Losing: true,
-			Play: rounds(6, func(s *Scene) {
-				s.held("the lock is deleted", func(key string) bool { return s.Admin.Del(s.Context(), key).Val() == 1 })
-				s.linger(0.3, 0.6)
+			Name: "lock-is-deleted", On: withOneCopy(), LosesData: true,
+			Inject: repeat(6, func(s *System) {
+				s.takeAway("the lock is deleted", func(key string) bool { return s.Admin.Del(s.Context(), key).Val() == 1 })
+				s.runFor(0.3, 0.6)
 			}),
 		},
 		{
-			Name: "lock-is-overwritten", On: onOneCopy(), Losing: true,
-			Play: rounds(3, func(s *Scene) {
-				key := s.held("the lock is overwritten", func(key string) bool {
+			Name: "lock-is-overwritten", On: withOneCopy(), LosesData: true,
+			Inject: repeat(3, func(s *System) {
+				key := s.takeAway("the lock is overwritten", func(key string) bool {
 					return s.Admin.SetArgs(s.Context(), key, foreign, redis.SetArgs{Mode: "XX"}).Val() == "OK"
 				})
 				s.during("the lock has a foreign value", nil, func() {
-					s.linger(0.5, 1.5)
+					s.runFor(0.5, 1.5)
 					s.script(`return redis.call('GET', KEYS[1]) == ARGV[1] and redis.call('DEL', KEYS[1])`, key, foreign)
 				})
 			}),
 		},
 		{
-			Name: "clock-jumps-forward", On: onOneCopy(), Losing: true,
-			Play: rounds(6, func(s *Scene) {
-				s.held("the lock expires at once", func(key string) bool {
+			Name: "clock-jumps-forward", On: withOneCopy(), LosesData: true,
+			Inject: repeat(6, func(s *System) {
+				s.takeAway("the lock expires at once", func(key string) bool {
 					return s.Admin.PExpire(s.Context(), key, time.Millisecond).Val()
 				})
-				s.linger(0.3, 0.6)
+				s.runFor(0.3, 0.6)
 			}),
 		},
 		{
-			Name: "clock-jumps-back", On: onOneCopy(),
-			Play: rounds(3, func(s *Scene) {
+			Name: "clock-jumps-back", On: withOneCopy(),
+			Inject: repeat(3, func(s *System) {
 				s.during("the lock expires late", nil, func() {
-					key := s.existing(func(key string) bool { return s.Admin.PExpire(s.Context(), key, 30*time.Second).Val() })
-					s.linger(0.5, 1)
+					key := s.onHeldLock(func(key string) bool { return s.Admin.PExpire(s.Context(), key, 30*time.Second).Val() })
+					s.runFor(0.5, 1)
 					// No lease is longer than that, not even one that was extended.
 					s.script(`return redis.call('PTTL', KEYS[1]) > tonumber(ARGV[1]) and redis.call('PEXPIRE', KEYS[1], ARGV[1])`,
 						key, (3 * s.TTL).Milliseconds())
 				})
 			}),
 		},
-		{Name: "fences-are-deleted", On: onOneCopy(), Play: deleting("the fences are deleted", ":f")},
-		{Name: "waiting-lines-are-deleted", On: onOneCopy(), Play: deleting("the waiting lines are deleted", ":q")},
+		{Name: "fences-are-deleted", On: withOneCopy(), Inject: deleteCompanions("the fences are deleted", ":f")},
+		{Name: "waiting-lines-are-deleted", On: withOneCopy(), Inject: deleteCompanions("the waiting lines are deleted", ":q")},
 	}
 }
 
-// deleting returns a play in which what belongs to the locks is deleted again and
+// deleteCompanions returns a play in which what belongs to the locks is deleted again and
 // again. It is no loss: who holds a lock is not written there.
-func deleting(name, suffix string) func(s *Scene) {
-	return rounds(2, func(s *Scene) {
+func deleteCompanions(name, suffix string) func(s *System) {
+	return repeat(2, func(s *System) {
 		s.during(name, nil, func() {
 			deleted := int64(0)
 			s.await("something to delete", func() bool {
@@ -82,18 +82,18 @@ func deleting(name, suffix string) func(s *Scene) {
 	})
 }
 
-// held takes a lock away from who holds it, by trying until do returns true, and
+// takeAway takes a lock away from who holds it, by trying until do returns true, and
 // returns its name. Nothing but that is lost, and nothing before somebody holds it.
-func (s *Scene) held(name string, do func(key string) bool) (key string) {
+func (s *System) takeAway(name string, do func(key string) bool) (key string) {
 	s.Helper()
-	key = s.existing(func(key string) bool { return s.Admin.Exists(s.Context(), key).Val() == 1 })
+	key = s.onHeldLock(func(key string) bool { return s.Admin.Exists(s.Context(), key).Val() == 1 })
 	s.during(name, only(key), func() { s.await("a lock to take away", func() bool { return do(key) }) })
 	return key
 }
 
-// existing tries to do something to a lock, until somebody holds it and do returns
+// onHeldLock tries to do something to a lock, until somebody holds it and do returns
 // true, and returns the name of the lock.
-func (s *Scene) existing(do func(key string) bool) (key string) {
+func (s *System) onHeldLock(do func(key string) bool) (key string) {
 	s.Helper()
 	key = s.someKey()
 	s.await("a lock that is held", func() bool { return do(key) })
@@ -101,7 +101,7 @@ func (s *Scene) existing(do func(key string) bool) (key string) {
 }
 
 // script runs a script on a lock.
-func (s *Scene) script(text, key string, args ...any) {
+func (s *System) script(text, key string, args ...any) {
 	s.Helper()
 	if err := s.Admin.Eval(s.Context(), text, []string{key}, args...).Err(); err != nil && err != redis.Nil { //nolint:errorlint // as it comes
 		s.Fatalf("script on %s: %v", key, err)

@@ -74,17 +74,17 @@ func (d Deployment) Kind() redistest.Kind {
 // acknowledged it.
 func (d Deployment) CountsReplicas() bool { return d == OnSentinelsReplicas || d == OnClusterReplicas }
 
-// everywhere is all deployments.
-func everywhere() []Deployment { return Deployments() }
+// allDeployments is all deployments.
+func allDeployments() []Deployment { return Deployments() }
 
-// onOneCopy is where what is told of a key has one place. What a quorum is told of it
+// withOneCopy is where what is told of a key has one place. What a quorum is told of it
 // has five: to take it away from any of them may take away a majority.
-func onOneCopy() []Deployment {
+func withOneCopy() []Deployment {
 	return slices.DeleteFunc(Deployments(), func(d Deployment) bool { return d == OnQuorum })
 }
 
-// alone is one server alone.
-func alone() []Deployment { return []Deployment{OnServer} }
+// singleServer is one server alone.
+func singleServer() []Deployment { return []Deployment{OnServer} }
 
 // onSentinels and onCluster are those servers, whatever their clients ask of them.
 func onSentinels() []Deployment { return []Deployment{OnSentinels, OnSentinelsReplicas} }

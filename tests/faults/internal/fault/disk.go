@@ -6,33 +6,33 @@ import (
 	"strings"
 )
 
-// diskless makes the server unable to save its data, after which it refuses what
+// failSaves makes the server unable to save its data, after which it refuses what
 // changes them.
-func diskless(s *Scene) func() {
+func failSaves(s *System) func() {
 	dir := s.Admin.ConfigGet(s.Context(), "dir").Val()["dir"]
 	if dir == "" {
 		s.Fatal("the server does not say where its files are")
 	}
-	mend := configured("save", "3600 1")(s) // only who means to save minds that it fails
+	heal := configure("save", "3600 1")(s) // only who means to save minds that it fails
 	file := filepath.Join(dir, "dump.rdb")
 	if err := os.MkdirAll(file, 0o700); err != nil { // no file can take the place of a directory
 		s.Fatalf("spoil %s: %v", file, err)
 	}
-	s.save("err")
+	s.awaitSave("err")
 	return func() {
 		if err := os.Remove(file); err != nil {
 			s.Fatalf("mend %s: %v", file, err)
 		}
-		s.save("ok")
-		mend()
+		s.awaitSave("ok")
+		heal()
 		if err := os.Remove(file); err != nil {
 			s.Fatalf("delete %s: %v", file, err)
 		}
 	}
 }
 
-// save makes the server save its data, and awaits how that ends.
-func (s *Scene) save(status string) {
+// awaitSave makes the server save its data, and awaits how that ends.
+func (s *System) awaitSave(status string) {
 	s.Helper()
 	s.await("a save that ends "+status, func() bool {
 		info := s.Admin.Info(s.Context(), "persistence").Val()

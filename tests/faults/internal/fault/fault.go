@@ -14,17 +14,17 @@ type Fault struct {
 	Replicas int
 	// Args are added to the command line of each server.
 	Args []string
-	// Crowd is set where it takes one process with many clients, which pass leases
+	// OneProcess is set where it takes one process with many clients, which pass leases
 	// on to each other for long, instead of several with a few.
-	Crowd bool
+	OneProcess bool
 	// FullSpeed is set where the clients do nothing but take one lock and release it, past
 	// the network of the scene, as fast as they can.
 	FullSpeed *Callers
-	// Losing is set where Play declares a loss of data.
-	Losing bool
-	// Play makes it happen, once or several times, while the clients work. It
+	// LosesData is set where Play declares a loss of data.
+	LosesData bool
+	// Inject makes it happen, once or several times, while the clients work. It
 	// returns when all is well again: nothing of it is left behind.
-	Play func(s *Scene)
+	Inject func(s *System)
 }
 
 // Callers are how many client processes there are, and how many clients in each.
@@ -39,10 +39,10 @@ func All() []Fault {
 // singleFaults are those that can happen to one server, and to what lies between
 // it and the clients.
 func singleFaults() []Fault {
-	calm := Fault{Name: "calm", On: everywhere(), Play: func(s *Scene) {
-		s.linger(3, 4)
-		s.well()
+	calm := Fault{Name: "calm", On: allDeployments(), Inject: func(s *System) {
+		s.runFor(3, 4)
+		s.awaitGrants()
 	}}
-	return slices.Concat([]Fault{calm}, serverFaults(), dataFaults(), refusals(),
-		networkFaults(), commandFaults(), lateFaults(), clientFaults(), speedFaults(), forgerFaults(), storms())
+	return slices.Concat([]Fault{calm}, serverFaults(), dataFaults(), errorFaults(),
+		networkFaults(), commandFaults(), lateFaults(), clientFaults(), speedFaults(), forgerFaults(), stormFaults())
 }

@@ -16,33 +16,33 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/network"
 )
 
-// A show is a fault that was played on one server.
-type show struct {
-	*band
-	scene    *Scene
-	runs     int      // of the server: how often it was restarted
-	losses   int      // that were declared
-	survived []string // subscriptions that were there before and after
-	witness  bool     // whether data that nobody touches is still there
+// A result is a fault that was played on one server.
+type result struct {
+	*goroutineWorkload
+	system      *System
+	runs        int      // of the server: how often it was restarted
+	losses      int      // that were declared
+	survived    []string // subscriptions that were there before and after
+	keptWitness bool     // whether data that nobody touches is still there
 }
 
-// bites says of each fault by what it is to be known that it has taken place, where
+// evidence says of each fault by what it is to be known that it has taken place, where
 // its play does not see to it itself.
-func bites() map[string]func(*show) bool {
-	hears := func(words ...string) func(*show) bool {
-		return func(s *show) bool { return s.heard(words...) }
+func evidence() map[string]func(*result) bool {
+	hears := func(words ...string) func(*result) bool {
+		return func(s *result) bool { return s.sawError(words...) }
 	}
-	calls := func(names ...string) func(*show) bool {
-		return func(s *show) bool { return slices.Equal(s.calls, names) }
+	calls := func(names ...string) func(*result) bool {
+		return func(s *result) bool { return slices.Equal(s.calls, names) }
 	}
-	restarted := func(s *show) bool { return s.runs == 1 }
-	awaited := func(*show) bool { return true }
-	slow := func(s *show) bool { return s.slowest >= 20*time.Millisecond }
+	restarted := func(s *result) bool { return s.runs == 1 }
+	awaited := func(*result) bool { return true }
+	slow := func(s *result) bool { return s.slowest >= 20*time.Millisecond }
 	// A batch goes on when those who sent its commands have given up: it may be answered
 	// late, or its connection closed, before any read of go-redis times out.
-	unanswered := func(s *show) bool { return s.slowest >= commandTimeout || s.heard("timeout", "deadline") }
-	return map[string]func(*show) bool{
-		"calm":                        func(s *show) bool { return s.runs == 0 && !s.heard("refused", "reset") },
+	unanswered := func(s *result) bool { return s.slowest >= commandTimeout || s.sawError("timeout", "deadline") }
+	return map[string]func(*result) bool{
+		"calm":                        func(s *result) bool { return s.runs == 0 && !s.sawError("refused", "reset") },
 		"server-crashes":              restarted,
 		"server-crashes-and-is-empty": restarted,
 		"server-stands-still":         unanswered,
@@ -70,7 +70,7 @@ func bites() map[string]func(*show) bool {
 		"connections-are-cut":                 hears("EOF", "reset", "closed"),
 		"connections-are-reset":               hears("connection reset"),
 		"connections-are-refused":             hears("connection refused"),
-		"subscriptions-are-cut":               func(s *show) bool { return len(s.survived) == 0 },
+		"subscriptions-are-cut":               func(s *result) bool { return len(s.survived) == 0 },
 		"one-is-partitioned":                  unanswered,
 		"one-is-partitioned-and-all-is-lost":  unanswered,
 		"all-are-partitioned":                 unanswered,
@@ -79,12 +79,12 @@ func bites() map[string]func(*show) bool {
 		"replies-are-swallowed":               unanswered,
 		"network-is-slow":                     slow,
 		"network-is-thin":                     slow,
-		"packets-are-tiny":                    func(s *show) bool { return s.torn > 0 },
+		"packets-are-tiny":                    func(s *result) bool { return s.tornReads > 0 },
 
 		"replies-are-lost":   hears("EOF", "closed"),
 		"replies-never-come": unanswered,
 		"commands-are-late":  unanswered,
-		"batches-are-cut":    func(s *show) bool { return unanswered(s) || s.heard("EOF") },
+		"batches-are-cut":    func(s *result) bool { return unanswered(s) || s.sawError("EOF") },
 
 		"replies-to-renewals-are-late": hears("EOF", "closed"),
 
@@ -96,7 +96,7 @@ func bites() map[string]func(*show) bool {
 		"hints-are-forged-and-writes-refused": hears("NOREPLICAS"),
 
 		"process-is-killed":    calls("kill", "kill", "kill"),
-		"holder-is-killed":     func(s *show) bool { return len(s.calls) >= 2 && !slices.Contains(s.calls, "stop") },
+		"holder-is-killed":     func(s *result) bool { return len(s.calls) >= 2 && !slices.Contains(s.calls, "stop") },
 		"process-stands-still": calls("stop", "continue", "stop", "continue"),
 
 		"storm":             awaited,
@@ -105,7 +105,7 @@ func bites() map[string]func(*show) bool {
 }
 
 func TestFaultsBiteAndAreMended(t *testing.T) {
-	known := bites()
+	known := evidence()
 	for _, f := range All() {
 		if !slices.Contains(f.On, OnServer) {
 			continue
@@ -118,19 +118,19 @@ func TestFaultsBiteAndAreMended(t *testing.T) {
 		delete(known, f.Name)
 		t.Run(f.Name, func(t *testing.T) {
 			t.Parallel()
-			s := play(t, f)
+			s := injectOnServer(t, f)
 			if !bit(s) {
 				t.Errorf("it has not taken place: %d restarts, calls %v, slowest command %v, %d torn packets, subscriptions %v, errors %v",
-					s.runs, s.calls, s.slowest, s.torn, s.survived, s.errors)
+					s.runs, s.calls, s.slowest, s.tornReads, s.survived, s.errors)
 			}
-			if (s.losses > 0) != f.Losing {
-				t.Errorf("%d losses were declared, Losing is %v", s.losses, f.Losing)
+			if (s.losses > 0) != f.LosesData {
+				t.Errorf("%d losses were declared, Losing is %v", s.losses, f.LosesData)
 			}
-			if lost := []string{"server-crashes-and-is-empty", "all-data-is-deleted"}; s.witness == slices.Contains(lost, f.Name) {
-				t.Errorf("what nobody touches is there: %v", s.witness)
+			if lost := []string{"server-crashes-and-is-empty", "all-data-is-deleted"}; s.keptWitness == slices.Contains(lost, f.Name) {
+				t.Errorf("what nobody touches is there: %v", s.keptWitness)
 			}
-			if len(s.fallen) > 0 && !f.Losing {
-				t.Errorf("%d fences did not rise:\n%s", len(s.fallen), strings.Join(s.fallen[:min(20, len(s.fallen))], "\n"))
+			if len(s.lowFences) > 0 && !f.LosesData {
+				t.Errorf("%d fences did not rise:\n%s", len(s.lowFences), strings.Join(s.lowFences[:min(20, len(s.lowFences))], "\n"))
 			}
 		})
 	}
@@ -139,23 +139,23 @@ func TestFaultsBiteAndAreMended(t *testing.T) {
 	}
 }
 
-// play plays a fault on one server, and returns when all is as it was before.
-func play(t *testing.T, f Fault) *show {
+// injectOnServer plays a fault on one server, and returns when all is as it was before.
+func injectOnServer(t *testing.T, f Fault) *result {
 	t.Helper()
 	const ttl = 500 * time.Millisecond
 	server := redistest.Start(t, f.Args...)
 	admin := server.Client(t)
 	n := network.Start(t, server.Addr())
 	keys := []string{"reqlock:a", "reqlock:{b}"}
-	b := newBand(t, n, f.Crowd, ttl, keys, server.Addr())
-	s := &show{band: b}
+	b := newGoroutineWorkload(t, n, f.OneProcess, ttl, keys, server.Addr())
+	s := &result{goroutineWorkload: b}
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	open := map[string]int{}
-	s.scene = &Scene{
-		TB: t, Server: server, Admin: admin, Network: n, Crew: b,
+	s.system = &System{
+		TB: t, Server: server, Admin: admin, Network: n, Workload: b,
 		Random: rand.New(rand.NewPCG(seed, 0)), Keys: keys, TTL: ttl,
-		Trouble: func(name string, lost Loss) func() {
+		Disrupt: func(name string, lost Loss) func() {
 			open[name]++
 			if lost != nil {
 				s.losses++
@@ -168,14 +168,14 @@ func play(t *testing.T, f Fault) *show {
 		t.Fatal(err)
 	}
 	before, listening, run := state(t, admin), subscriptions(t, admin), runID(t, admin)
-	b.forgetSlowest()
-	f.Play(s.scene)
+	b.resetSlowest()
+	f.Inject(s.system)
 	if run != runID(t, admin) {
 		s.runs = 1
 	}
 	after := subscriptions(t, admin)
 	s.survived = slices.DeleteFunc(listening, func(id string) bool { return !slices.Contains(after, id) })
-	s.witness = admin.Get(t.Context(), "witness").Val() == "here"
+	s.keptWitness = admin.Get(t.Context(), "witness").Val() == "here"
 	admin.Del(t.Context(), "witness")
 	for name, n := range open {
 		if n != 0 {
@@ -187,8 +187,8 @@ func play(t *testing.T, f Fault) *show {
 			t.Errorf("%s is %q, and was %q", name, value, before[name])
 		}
 	}
-	b.rest()
-	s.isWell(admin)
+	b.end()
+	s.checkHealthy(admin)
 	return s
 }
 
@@ -225,15 +225,15 @@ func subscriptions(t *testing.T, admin *redis.Client) []string {
 	return regexp.MustCompile(`\bid=\d+`).FindAllString(list, -1)
 }
 
-// isWell fails the test unless each lock can be taken over each path, and nothing
+// checkHealthy fails the test unless each lock can be taken over each path, and nothing
 // is left that is not of the locks.
-func (s *show) isWell(admin *redis.Client) {
+func (s *result) checkHealthy(admin *redis.Client) {
 	s.Helper()
 	for _, process := range s.Processes() {
 		rdb := s.client(process)
 		locks := core.Must(core.New(rdb, core.WithTTL(s.ttl)))
 		for _, key := range s.keys {
-			ctx, cancel := context.WithTimeout(s.Context(), patience)
+			ctx, cancel := context.WithTimeout(s.Context(), awaitTimeout)
 			err := locks.Do(ctx, strings.TrimPrefix(key, "reqlock:"), func(context.Context) error { return nil })
 			cancel()
 			if err != nil {
@@ -260,7 +260,7 @@ func TestAllFaults(t *testing.T) {
 	t.Parallel()
 	names := map[string]bool{}
 	for _, f := range All() {
-		if f.Name == "" || strings.ContainsAny(f.Name, " /") || names[f.Name] || len(f.On) == 0 || f.Play == nil {
+		if f.Name == "" || strings.ContainsAny(f.Name, " /") || names[f.Name] || len(f.On) == 0 || f.Inject == nil {
 			t.Errorf("%q is not whole, or there twice", f.Name)
 		}
 		names[f.Name] = true

@@ -19,18 +19,18 @@ import (
 // the processes send, but none of them adds a message that no process has sent.
 func forgerFaults() []Fault {
 	return []Fault{
-		{Name: "hints-are-forged", On: everywhere(), Play: rounds(1, func(s *Scene) {
+		{Name: "hints-are-forged", On: allDeployments(), Inject: repeat(1, func(s *System) {
 			s.forge(forgery{repeats: 3, most: 1 << 20, choose: nextNumbers})
 		})},
 		{
 			// A process tries for seconds to release a dead token where the server
 			// refuses that. Forged hints must not make it do so for many tokens at once.
-			Name: "hints-are-forged-and-writes-refused", On: alone(),
-			Play: rounds(1, func(s *Scene) {
+			Name: "hints-are-forged-and-writes-refused", On: singleServer(),
+			Inject: repeat(1, func(s *System) {
 				s.during("the server answers NOREPLICAS", nil, func() {
-					mend := configured("min-replicas-to-write", "1")(s)
+					heal := configure("min-replicas-to-write", "1")(s)
 					s.forge(forgery{repeats: 1, most: 12000, choose: manyNumbers})
-					mend()
+					heal()
 				})
 			}),
 		},
@@ -77,17 +77,17 @@ func manyNumbers(random *rand.Rand, used uint64) (numbers []uint64) {
 
 // forge publishes forged hints to all processes that it sees, one after the other. It fails
 // the run if no process listens to any of them.
-func (s *Scene) forge(f forgery) {
+func (s *System) forge(f forgery) {
 	s.Helper()
-	random := s.aside()
-	var seen victims
+	random := s.forkRandom()
+	var seen seenProcesses
 	published, received := 0, int64(0)
-	for over := time.Now().Add(forgingTime); published < f.most && time.Now().Before(over); s.pass(roundPause) {
+	for over := time.Now().Add(forgingTime); published < f.most && time.Now().Before(over); s.sleep(roundPause) {
 		server := s.Admin
 		if s.Quorum != nil {
 			server = s.Quorum[random.IntN(len(s.Quorum))].Admin
 		}
-		s.watch(server, &seen)
+		s.readTokens(server, &seen)
 		if len(seen) == 0 {
 			continue
 		}
@@ -116,7 +116,7 @@ const channelPrefix = "reqlock:"
 
 // publish publishes a message as line.lua does: in a Cluster on the channel of the key and
 // the process, which is in the slot of the key, else on the channel of the process.
-func (s *Scene) publish(pipe redis.Pipeliner, process, key, message string) *redis.IntCmd {
+func (s *System) publish(pipe redis.Pipeliner, process, key, message string) *redis.IntCmd {
 	if s.Cluster != nil {
 		return pipe.SPublish(s.Context(), companion(key, ":"+process), message)
 	}

@@ -12,9 +12,9 @@ func everything(string) bool { return true }
 // only is the loss of one key.
 func only(lost string) Loss { return func(key string) bool { return key == lost } }
 
-// lost is a loss of what a master has confirmed, and its replicas may not know. There is
+// lossOf is a loss of what a master has confirmed, and its replicas may not know. There is
 // none where a lease counts only once all of them have acknowledged it.
-func (s *Scene) lost(what Loss) Loss {
+func (s *System) lossOf(what Loss) Loss {
 	all := 2 // of Sentinel
 	if s.Cluster != nil {
 		all = 1
@@ -26,7 +26,7 @@ func (s *Scene) lost(what Loss) Loss {
 }
 
 // slotsOf is the loss of the keys that this master of a Cluster has now.
-func (s *Scene) slotsOf(master *redistest.Server) Loss {
+func (s *System) slotsOf(master *redistest.Server) Loss {
 	s.Helper()
 	client := master.Client(s)
 	defer func() { _ = client.Close() }()

@@ -15,7 +15,7 @@ func TestAHashSlotIsThatOfTheServer(t *testing.T) {
 			t.Errorf("%q is in the slot %d, not %d", key, want, got)
 		}
 	}
-	s := &Scene{TB: t, Cluster: cluster}
+	s := &System{TB: t, Cluster: cluster}
 	masters := cluster.Masters()
 	for _, key := range []string{"a", "b", "c", "d", "e"} {
 		owner := cluster.MasterOf(key)
@@ -41,7 +41,7 @@ func TestALossEndsWithTheOldMaster(t *testing.T) {
 			t.Parallel()
 			master := redistest.Start(t)
 			ended := make(chan struct{})
-			s := &Scene{TB: t, Trouble: func(_ string, lost Loss) func() {
+			s := &System{TB: t, Disrupt: func(_ string, lost Loss) func() {
 				if !lost("a") || lost("b") {
 					t.Error("it is the loss of another key")
 				}
@@ -53,16 +53,16 @@ func TestALossEndsWithTheOldMaster(t *testing.T) {
 					}
 				}
 			}}
-			s.losing("the master is replaced", master, only("a"), func() {
-				if happened(ended) {
+			s.replaceServing("the master is replaced", master, only("a"), func() {
+				if isClosed(ended) {
 					t.Error("over before anything has happened")
 				}
 				if depose != nil {
 					depose(master)
-					s.await("the end of the loss", func() bool { return happened(ended) })
+					s.await("the end of the loss", func() bool { return isClosed(ended) })
 				}
 			})
-			if !happened(ended) {
+			if !isClosed(ended) {
 				t.Error("it has not ended")
 			}
 		})

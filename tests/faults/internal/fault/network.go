@@ -10,36 +10,36 @@ import (
 // networkFaults are what happens between the servers and the clients.
 func networkFaults() []Fault {
 	faults := []Fault{
-		{Name: "connections-are-cut", Play: lasting("connections are cut", 0, 0.1, cutting)},
-		{Name: "connections-are-reset", Play: lasting("connections are reset", 0.3, 1, poisoned(all, (*network.Path).Reset))},
-		{Name: "connections-are-refused", Play: lasting("connections are refused", 0.3, 2, refusing)},
-		{Name: "subscriptions-are-cut", Play: lasting("subscriptions are cut", 0, 0.1, deafening)},
-		{Name: "one-is-partitioned", Play: lasting("a process is partitioned", 1.2, 2, partitioned(one, deliver))},
-		{Name: "one-is-partitioned-and-all-is-lost", Play: lasting("a process is partitioned", 1.2, 2, partitioned(one, lose))},
-		{Name: "all-are-partitioned", Play: lasting("all processes are partitioned", 0.5, 2, partitioned(all, deliver))},
-		{Name: "all-are-partitioned-and-all-is-lost", Play: lasting("all processes are partitioned", 0.5, 2, partitioned(all, lose))},
-		{Name: "commands-are-swallowed", Play: lasting("commands are swallowed", 0.5, 2, halfOpen(network.Upstream))},
-		{Name: "replies-are-swallowed", Play: lasting("replies are swallowed", 0.5, 2, halfOpen(network.Downstream))},
-		{Name: "network-is-slow", Play: lasting("the network is slow", 1, 2, slow)},
-		{Name: "network-is-thin", Play: lasting("the network is thin", 1, 2, thin)},
-		{Name: "packets-are-tiny", Play: lasting("packets are tiny", 1, 2, poisoned(all, (*network.Path).Slice))},
+		{Name: "connections-are-cut", Inject: injectTwice("connections are cut", 0, 0.1, cutConnections)},
+		{Name: "connections-are-reset", Inject: injectTwice("connections are reset", 0.3, 1, impair(allPaths, (*network.Path).Reset))},
+		{Name: "connections-are-refused", Inject: injectTwice("connections are refused", 0.3, 2, refuseSome)},
+		{Name: "subscriptions-are-cut", Inject: injectTwice("subscriptions are cut", 0, 0.1, killSubscriptions)},
+		{Name: "one-is-partitioned", Inject: injectTwice("a process is partitioned", 1.2, 2, partition(onePath, healDelivering))},
+		{Name: "one-is-partitioned-and-all-is-lost", Inject: injectTwice("a process is partitioned", 1.2, 2, partition(onePath, healDropping))},
+		{Name: "all-are-partitioned", Inject: injectTwice("all processes are partitioned", 0.5, 2, partition(allPaths, healDelivering))},
+		{Name: "all-are-partitioned-and-all-is-lost", Inject: injectTwice("all processes are partitioned", 0.5, 2, partition(allPaths, healDropping))},
+		{Name: "commands-are-swallowed", Inject: injectTwice("commands are swallowed", 0.5, 2, halfOpen(network.Upstream))},
+		{Name: "replies-are-swallowed", Inject: injectTwice("replies are swallowed", 0.5, 2, halfOpen(network.Downstream))},
+		{Name: "network-is-slow", Inject: injectTwice("the network is slow", 1, 2, delaySome)},
+		{Name: "network-is-thin", Inject: injectTwice("the network is thin", 1, 2, throttleAll)},
+		{Name: "packets-are-tiny", Inject: injectTwice("packets are tiny", 1, 2, impair(allPaths, (*network.Path).Slice))},
 	}
 	for i := range faults {
-		faults[i].On = everywhere()
+		faults[i].On = allDeployments()
 	}
 	return faults
 }
 
-// who returns the paths of some of the processes.
-type who func(s *Scene) []*network.Path
+// choosePaths returns the paths of some of the processes.
+type choosePaths func(s *System) []*network.Path
 
-// one is a process at random.
-func one(s *Scene) []*network.Path { return []*network.Path{s.path(s.someProcess())} }
+// onePath is a process at random.
+func onePath(s *System) []*network.Path { return []*network.Path{s.path(s.someProcess())} }
 
 // path returns that of a process: of a few servers of a quorum, its part to them.
-func (s *Scene) path(process int) *network.Path {
+func (s *System) path(process int) *network.Path {
 	path := s.Network.Path(process)
-	if s.few {
+	if s.isPartial {
 		var servers []string
 		for _, voter := range s.Quorum {
 			servers = append(servers, voter.Addr())
@@ -49,57 +49,59 @@ func (s *Scene) path(process int) *network.Path {
 	return path
 }
 
-// all is all processes.
-func all(s *Scene) []*network.Path {
+// allPaths is all processes.
+func allPaths(s *System) []*network.Path {
 	var paths []*network.Path
-	for _, process := range s.Crew.Processes() {
+	for _, process := range s.Workload.Processes() {
 		paths = append(paths, s.path(process))
 	}
 	return paths
 }
 
-// some is one of them or all.
-func some(s *Scene) []*network.Path { return []who{one, all}[s.Random.IntN(2)](s) }
+// somePaths is one of them or all.
+func somePaths(s *System) []*network.Path {
+	return []choosePaths{onePath, allPaths}[s.Random.IntN(2)](s)
+}
 
-// poisoned returns a strike that does something to what passes on these paths.
-func poisoned(whose who, do func(*network.Path)) strike {
-	return func(s *Scene) func() {
+// impair returns a strike that does something to what passes on these paths.
+func impair(whose choosePaths, do func(*network.Path)) injector {
+	return func(s *System) func() {
 		paths := whose(s)
 		for _, path := range paths {
 			do(path)
 		}
 		return func() {
 			for _, path := range paths {
-				path.Calm()
+				path.Restore()
 			}
 		}
 	}
 }
 
 // halfOpen swallows what goes in one direction.
-func halfOpen(direction network.Direction) strike {
-	return poisoned(some, func(p *network.Path) { p.HalfOpen(direction) })
+func halfOpen(direction network.Direction) injector {
+	return impair(somePaths, func(p *network.Path) { p.HalfOpen(direction) })
 }
 
-// slow makes each answer to some 20 to 80 ms late, and now and then more, which is
+// delaySome makes each answer to some 20 to 80 ms late, and now and then more, which is
 // too late.
-func slow(s *Scene) func() {
+func delaySome(s *System) func() {
 	latency := time.Duration(10+s.Random.IntN(31)) * time.Millisecond
-	return poisoned(some, func(p *network.Path) { p.Delay(latency, latency/2) })(s)
+	return impair(somePaths, func(p *network.Path) { p.Delay(latency, latency/2) })(s)
 }
 
-// thin lets a few commands a second through, in tiny packets.
-func thin(s *Scene) func() {
+// throttleAll lets a few commands a second through, in tiny packets.
+func throttleAll(s *System) func() {
 	rate := 2000 + s.Random.IntN(8000)
-	return poisoned(all, func(p *network.Path) {
+	return impair(allPaths, func(p *network.Path) {
 		p.Throttle(rate)
 		p.Slice()
 	})(s)
 }
 
-// refusing takes the servers away from some.
-func refusing(s *Scene) func() {
-	paths := some(s)
+// refuseSome takes the servers away from some.
+func refuseSome(s *System) func() {
+	paths := somePaths(s)
 	for _, path := range paths {
 		path.Down()
 	}
@@ -110,15 +112,15 @@ func refusing(s *Scene) func() {
 	}
 }
 
-// deliver heals a partition: all that was held arrives, late.
-func deliver(p *redistest.Proxy) { p.Heal() }
+// healDelivering heals a partition: all that was held arrives, late.
+func healDelivering(p *redistest.Proxy) { p.Heal() }
 
-// lose heals a partition: all that was held is lost.
-func lose(p *redistest.Proxy) { p.HealDropped() }
+// healDropping heals a partition: all that was held is lost.
+func healDropping(p *redistest.Proxy) { p.HealDropped() }
 
-// partitioned returns a strike that lets nothing through, and heals it in this way.
-func partitioned(whose who, heal func(*redistest.Proxy)) strike {
-	return func(s *Scene) func() {
+// partition returns a strike that lets nothing through, and heals it in this way.
+func partition(whose choosePaths, heal func(*redistest.Proxy)) injector {
+	return func(s *System) func() {
 		paths := whose(s)
 		for _, path := range paths {
 			path.Commands.Partition()
@@ -131,24 +133,24 @@ func partitioned(whose who, heal func(*redistest.Proxy)) strike {
 	}
 }
 
-// cutting closes all connections of some, again and again.
-func cutting(s *Scene) func() {
+// cutConnections closes all connections of some, again and again.
+func cutConnections(s *System) func() {
 	return func() {
 		for range 10 {
-			for _, path := range some(s) {
+			for _, path := range somePaths(s) {
 				path.Commands.Cut()
 			}
-			s.linger(0.02, 0.3)
+			s.runFor(0.02, 0.3)
 		}
 	}
 }
 
-// deafening closes all subscriptions, again and again.
-func deafening(s *Scene) func() {
+// killSubscriptions closes all subscriptions, again and again.
+func killSubscriptions(s *System) func() {
 	return func() {
 		for range 10 {
-			s.order("CLIENT", "KILL", "TYPE", "pubsub")
-			s.linger(0.02, 0.3)
+			s.command("CLIENT", "KILL", "TYPE", "pubsub")
+			s.runFor(0.02, 0.3)
 		}
 	}
 }

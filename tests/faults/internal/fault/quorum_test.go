@@ -16,17 +16,18 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
-	"github.com/reqlock/reqlock/tests/faults/internal/check"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 	"github.com/reqlock/reqlock/tests/faults/internal/network"
+	"github.com/reqlock/reqlock/tests/faults/internal/validate"
 )
 
-// bound is how long a command to one server may take.
-const bound = 100 * time.Millisecond
+// quorumCommandTimeout is how long a command to one server may take.
+const quorumCommandTimeout = 100 * time.Millisecond
 
-// voting is what is said between the clients of a quorum and its servers.
-type voting struct {
-	mu    sync.Mutex
-	heard map[string]int // signs, and how often they were heard
+// quorumSigns is what is said between the clients of a quorum and its servers.
+type quorumSigns struct {
+	mu   sync.Mutex
+	seen map[string]int // signs, and how often they were heard
 }
 
 // The signs by which a fault on a few servers of a quorum is known.
@@ -37,28 +38,28 @@ const (
 	isReset   = "a connection is reset"
 )
 
-func (v *voting) note(sign string) {
+func (v *quorumSigns) record(sign string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.heard[sign]++
+	v.seen[sign]++
 }
 
-func (v *voting) has(sign string) bool {
+func (v *quorumSigns) has(sign string) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return v.heard[sign] > 0
+	return v.seen[sign] > 0
 }
 
-// An ear hears what a server says, and how long it says nothing.
-type ear struct {
+// An signConn hears what a server says, and how long it says nothing.
+type signConn struct {
 	net.Conn
-	voting *voting
+	signs *quorumSigns
 
 	mu    sync.Mutex
 	asked time.Time // of what was not answered yet; zero: all was
 }
 
-func (e *ear) Write(from []byte) (int, error) {
+func (e *signConn) Write(from []byte) (int, error) {
 	e.mu.Lock()
 	if e.asked.IsZero() {
 		e.asked = time.Now()
@@ -67,14 +68,14 @@ func (e *ear) Write(from []byte) (int, error) {
 	return e.Conn.Write(from)
 }
 
-func (e *ear) Read(into []byte) (int, error) {
+func (e *signConn) Read(into []byte) (int, error) {
 	n, err := e.Conn.Read(into)
 	if n > 0 {
 		e.answered()
 	}
 	for _, class := range []string{"-OOM", "-READONLY"} {
 		if bytes.Contains(into[:n], []byte(class)) {
-			e.voting.note(class)
+			e.signs.record(class)
 		}
 	}
 	var timeout net.Error
@@ -82,32 +83,32 @@ func (e *ear) Read(into []byte) (int, error) {
 	case err == nil:
 	case errors.Is(err, net.ErrClosed), errors.As(err, &timeout) && timeout.Timeout(): // it was given up
 	case strings.Contains(err.Error(), "connection reset"):
-		e.voting.note(isReset)
+		e.signs.record(isReset)
 	default:
-		e.voting.note(isEnded)
+		e.signs.record(isEnded)
 	}
 	return n, err
 }
 
-func (e *ear) Close() error {
+func (e *signConn) Close() error {
 	e.answered()
 	return e.Conn.Close()
 }
 
 // answered ends the time for which nothing was said. That a connection ends is no sign
 // of silence: it ends too when what swallows its replies is mended.
-func (e *ear) answered() {
+func (e *signConn) answered() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if !e.asked.IsZero() && time.Since(e.asked) > bound {
-		e.voting.note(isSilent)
+	if !e.asked.IsZero() && time.Since(e.asked) > quorumCommandTimeout {
+		e.signs.record(isSilent)
 	}
 	e.asked = time.Time{}
 }
 
-// votingBites says of each fault by what it is to be known; nothing where its play sees
+// quorumEvidence says of each fault by what it is to be known; nothing where its play sees
 // to it itself, or it does not show in what is said.
-func votingBites() map[string]string {
+func quorumEvidence() map[string]string {
 	return map[string]string{
 		"quorum-servers-crash":              isEnded,
 		"quorum-servers-stand-still":        isSilent,
@@ -136,7 +137,8 @@ func votingBites() map[string]string {
 // Each fault of a few servers is heard of, and mended. Nobody is inside together with
 // another, whatever they forget.
 func TestServersOfAQuorumAreIll(t *testing.T) {
-	known := votingBites()
+	t.Parallel()
+	known := quorumEvidence()
 	few := []string{"quorum-servers-crash-in-turn", "quorum-servers-want-memory", "quorum-majority-crashes", "quorum-servers-say-nothing"}
 	for _, f := range quorumFaults() {
 		sign, is := known[f.Name]
@@ -145,22 +147,25 @@ func TestServersOfAQuorumAreIll(t *testing.T) {
 			continue
 		}
 		delete(known, f.Name)
-		if testing.Short() && !slices.Contains(few, f.Name) {
-			continue
-		}
-		t.Run(f.Name, func(t *testing.T) { playQuorum(t, f, sign) })
+		t.Run(f.Name, func(t *testing.T) {
+			t.Parallel()
+			if !slices.Contains(few, f.Name) {
+				suite.Full(t, "runs each fault of a quorum")
+			}
+			injectOnQuorum(t, f, sign)
+		})
 	}
 	for name := range known {
 		t.Errorf("there is no fault %s", name)
 	}
 }
 
-// playQuorum plays a fault of a few servers of a quorum.
-func playQuorum(t *testing.T, f Fault, sign string) {
+// injectOnQuorum plays a fault of a few servers of a quorum.
+func injectOnQuorum(t *testing.T, f Fault, sign string) {
 	t.Helper()
 	const ttl = 500 * time.Millisecond
-	v := &voting{heard: map[string]int{}}
-	s := &Scene{TB: t, TTL: ttl, Keys: []string{"reqlock:a", "reqlock:b"}}
+	v := &quorumSigns{seen: map[string]int{}}
+	s := &System{TB: t, TTL: ttl, Keys: []string{"reqlock:a", "reqlock:b"}}
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	s.Random = rand.New(rand.NewPCG(seed, 0))
@@ -176,21 +181,21 @@ func playQuorum(t *testing.T, f Fault, sign string) {
 	for i, voter := range s.Quorum {
 		before[i] = state(t, voter.Admin)
 	}
-	crew := startQuorum(t, s, v, addrs)
-	s.Crew = crew
-	open, powerless := 0, 0
+	workload := startQuorum(t, s, v, addrs)
+	s.Workload = workload
+	open, noGrants := 0, 0
 	most := strings.HasPrefix(f.Name, "quorum-majority")
-	s.Trouble = func(name string, lost Loss) func() {
+	s.Disrupt = func(name string, lost Loss) func() {
 		open++
 		if lost != nil {
 			t.Errorf("%s loses data", name)
 		}
-		if strings.HasPrefix(name, check.Powerless) {
-			powerless++
-			crew.watch()
+		if strings.HasPrefix(name, validate.NoGrants) {
+			noGrants++
+			workload.startCounting()
 			return func() {
 				open--
-				if n := crew.served(); n > 0 {
+				if n := workload.granted(); n > 0 {
 					t.Errorf("%s, and %d were", name, n)
 				}
 			}
@@ -198,18 +203,18 @@ func playQuorum(t *testing.T, f Fault, sign string) {
 		return func() { open-- }
 	}
 
-	crew.awaitAll()
-	forgotten := s.refused("NOSCRIPT")
-	f.Play(s)
+	workload.awaitAll()
+	forgotten := s.errorReplies("NOSCRIPT")
+	f.Inject(s)
 
-	if f.Name == "quorum-servers-forget-scripts" && s.refused("NOSCRIPT") == forgotten {
+	if f.Name == "quorum-servers-forget-scripts" && s.errorReplies("NOSCRIPT") == forgotten {
 		t.Error("it has not taken place: all scripts are known")
 	}
 	if sign != "" && !v.has(sign) {
-		t.Errorf("it has not taken place: not heard that %q, but %v", sign, v.heard)
+		t.Errorf("it has not taken place: not heard that %q, but %v", sign, v.seen)
 	}
-	if open != 0 || (powerless > 0) != most {
-		t.Errorf("%d troubles have not ended; %d times nobody could be granted anything", open, powerless)
+	if open != 0 || (noGrants > 0) != most {
+		t.Errorf("%d troubles have not ended; %d times nobody could be granted anything", open, noGrants)
 	}
 	for i, voter := range s.Quorum {
 		for name, value := range state(t, voter.Admin) {
@@ -218,31 +223,31 @@ func playQuorum(t *testing.T, f Fault, sign string) {
 			}
 		}
 	}
-	crew.awaitAll()
-	if crew.overlaps > 0 {
-		t.Errorf("%d overlaps", crew.overlaps)
+	workload.awaitAll()
+	if workload.overlaps > 0 {
+		t.Errorf("%d overlaps", workload.overlaps)
 	}
 }
 
 // startQuorum starts workers on a quorum, each with a path of its own.
-func startQuorum(t *testing.T, s *Scene, v *voting, addrs []string) *workers {
+func startQuorum(t *testing.T, s *System, v *quorumSigns, addrs []string) *inProcessWorkload {
 	t.Helper()
 	process := 0
-	return openWorkers(t, []string{"a", "b"}, func(p *worker) {
+	return newWorkload(t, []string{"a", "b"}, func(p *inProcess) {
 		process++
 		routes := s.Network.Path(process).Routes
 		dial := func(ctx context.Context, network, addr string) (net.Conn, error) {
 			conn, err := p.dial(ctx, network, routes[addr])
 			if err != nil {
-				v.note(isRefused)
+				v.record(isRefused)
 				return nil, err
 			}
-			return &ear{Conn: conn, voting: v}, nil
+			return &signConn{Conn: conn, signs: v}, nil
 		}
 		for _, addr := range addrs {
 			p.clients = append(p.clients, redis.NewClient(&redis.Options{Addr: addr, Dialer: dial, ContextTimeoutEnabled: true}))
 		}
 		p.locks = core.Must(core.NewQuorum(p.clients, core.WithTTL(s.TTL), core.WithWait(time.Second),
-			core.WithCommandTimeout(bound), core.WithQuarantine(Quarantine(s.TTL))))
+			core.WithCommandTimeout(quorumCommandTimeout), core.WithQuarantine(Quarantine(s.TTL))))
 	})
 }

@@ -2,7 +2,7 @@ package fault
 
 import (
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
-	"github.com/reqlock/reqlock/tests/faults/internal/check"
+	"github.com/reqlock/reqlock/tests/faults/internal/validate"
 )
 
 // bothReplicas is how many a master has that Sentinels watch.
@@ -17,42 +17,42 @@ func replicaFaults() []Fault {
 	return []Fault{
 		{
 			Name: "sentinel-master-killed-acknowledged", On: sentinels, Replicas: bothReplicas,
-			Play: func(s *Scene) { s.replace(s.Sentinels.Master(), s.Sentinels, false) },
+			Inject: func(s *System) { s.killAcknowledged(s.Sentinels.Master(), s.Sentinels, false) },
 		},
 		{
 			Name: "sentinel-master-killed-with-its-data-acknowledged", On: sentinels, Replicas: bothReplicas,
-			Play: func(s *Scene) { s.replace(s.Sentinels.Master(), s.Sentinels, true) },
+			Inject: func(s *System) { s.killAcknowledged(s.Sentinels.Master(), s.Sentinels, true) },
 		},
-		{Name: "sentinel-master-stopped-acknowledged", On: sentinels, Replicas: bothReplicas, Play: stopSentinelMaster},
-		{Name: "sentinel-switch-acknowledged", On: sentinels, Replicas: bothReplicas, Play: switchSentinelMaster},
+		{Name: "sentinel-master-stopped-acknowledged", On: sentinels, Replicas: bothReplicas, Inject: stopSentinelMaster},
+		{Name: "sentinel-switch-acknowledged", On: sentinels, Replicas: bothReplicas, Inject: switchSentinelMaster},
 		{
 			Name: "sentinel-replica-stands-still", On: sentinels, Replicas: bothReplicas,
-			Play: rounds(2, func(s *Scene) {
-				s.silence(s.Sentinels, s.Sentinels.Replicas()[s.Random.IntN(bothReplicas)])
+			Inject: repeat(2, func(s *System) {
+				s.pauseReplicas(s.Sentinels, s.Sentinels.Replicas()[s.Random.IntN(bothReplicas)])
 			}),
 		},
 		{
 			Name: "sentinel-replicas-stand-still", On: sentinels,
-			Play: rounds(2, func(s *Scene) { s.silence(s.Sentinels, s.Sentinels.Replicas()...) }),
+			Inject: repeat(2, func(s *System) { s.pauseReplicas(s.Sentinels, s.Sentinels.Replicas()...) }),
 		},
 		{
 			Name: "cluster-master-killed-acknowledged", On: cluster, Args: partly,
-			Play: func(s *Scene) { s.replace(s.someMaster(), s.Cluster, false) },
+			Inject: func(s *System) { s.killAcknowledged(s.someMaster(), s.Cluster, false) },
 		},
 		{
 			Name: "cluster-master-killed-with-its-data-acknowledged", On: cluster, Args: partly,
-			Play: func(s *Scene) { s.replace(s.someMaster(), s.Cluster, true) },
+			Inject: func(s *System) { s.killAcknowledged(s.someMaster(), s.Cluster, true) },
 		},
-		{Name: "cluster-master-stopped-acknowledged", On: cluster, Args: partly, Play: stopClusterMaster},
-		{Name: "cluster-takeover-acknowledged", On: cluster, Args: partly, Play: takeOverClusterMaster},
+		{Name: "cluster-master-stopped-acknowledged", On: cluster, Args: partly, Inject: stopClusterMaster},
+		{Name: "cluster-takeover-acknowledged", On: cluster, Args: partly, Inject: takeOverClusterMaster},
 		{
 			Name: "cluster-replicas-stand-still", On: cluster,
-			Play: rounds(2, func(s *Scene) {
+			Inject: repeat(2, func(s *System) {
 				var replicas []*redistest.Server
 				for _, master := range s.Cluster.Masters() {
 					replicas = append(replicas, s.Cluster.ReplicaOf(master))
 				}
-				s.silence(s.Cluster, replicas...)
+				s.pauseReplicas(s.Cluster, replicas...)
 			}),
 		},
 	}
@@ -64,24 +64,24 @@ type replicated interface {
 	Await()
 }
 
-// replace kills a master whose replicas have acknowledged all that counts; if told so,
+// killAcknowledged kills a master whose replicas have acknowledged all that counts; if told so,
 // after it alone was told something, which does not count. The one that takes over has
 // too few replicas until the old one is back as one of them.
-func (s *Scene) replace(master *redistest.Server, servers replicated, withData bool) {
+func (s *System) killAcknowledged(master *redistest.Server, servers replicated, withData bool) {
 	s.Helper()
-	s.broken("a master is replaced", func() {
-		s.during("a master is killed", s.lost(everything), func() {
+	s.disrupt("a master is replaced", func() {
+		s.during("a master is killed", s.lossOf(everything), func() {
 			if withData {
-				s.cutOff(master)
+				s.isolateMaster(master)
 			}
 			master.Kill()
 		})
 		alone := func() {
 			servers.AwaitFailover(master)
-			s.goOn()
+			s.awaitProgress()
 		}
 		if s.Sentinels != nil { // in a Cluster there are other masters
-			s.during(check.Powerless+": a replica is missing", nil, alone)
+			s.during(validate.NoGrants+": a replica is missing", nil, alone)
 		} else {
 			alone()
 		}
@@ -90,15 +90,15 @@ func (s *Scene) replace(master *redistest.Server, servers replicated, withData b
 	})
 }
 
-// silence makes so many replicas stand still that none is left whom a lease needs, for
+// pauseReplicas makes so many replicas stand still that none is left whom a lease needs, for
 // each key.
-func (s *Scene) silence(servers replicated, replicas ...*redistest.Server) {
+func (s *System) pauseReplicas(servers replicated, replicas ...*redistest.Server) {
 	s.Helper()
 	s.during("replicas stand still", nil, func() {
 		for _, replica := range replicas {
 			replica.Pause()
 		}
-		s.during(check.Powerless+": replicas do not acknowledge", nil, func() { s.linger(1, 3) })
+		s.during(validate.NoGrants+": replicas do not acknowledge", nil, func() { s.runFor(1, 3) })
 		for _, replica := range replicas {
 			replica.Resume()
 		}

@@ -15,10 +15,10 @@ func sentinelFaults() []Fault {
 	var faults []Fault
 	for _, f := range []struct {
 		name string
-		play func(s *Scene)
+		play func(s *System)
 	}{
-		{"sentinel-master-killed", func(s *Scene) { s.killSentinelMaster(false) }},
-		{"sentinel-master-killed-with-its-data", func(s *Scene) { s.killSentinelMaster(true) }},
+		{"sentinel-master-killed", func(s *System) { s.killSentinelMaster(false) }},
+		{"sentinel-master-killed-with-its-data", func(s *System) { s.killSentinelMaster(true) }},
 		{"sentinel-master-stopped", stopSentinelMaster},
 		{"sentinel-switch", switchSentinelMaster},
 		{"sentinel-split", splitSentinels},
@@ -26,7 +26,7 @@ func sentinelFaults() []Fault {
 		{"sentinel-client-killed-amid-failover", killAmidSentinelFailover},
 	} {
 		faults = append(faults, Fault{
-			Name: f.name, On: onSentinels(), Losing: true, Play: f.play,
+			Name: f.name, On: onSentinels(), LosesData: true, Inject: f.play,
 		})
 	}
 	return faults
@@ -34,13 +34,13 @@ func sentinelFaults() []Fault {
 
 // killSentinelMaster kills the master, if told so with what it alone knew. The old
 // one is brought back empty, and made a replica.
-func (s *Scene) killSentinelMaster(withData bool) {
+func (s *System) killSentinelMaster(withData bool) {
 	s.Helper()
 	master := s.Sentinels.Master()
-	s.broken("the master is replaced", func() {
-		s.during("the master is killed", s.lost(everything), func() {
+	s.disrupt("the master is replaced", func() {
+		s.during("the master is killed", s.lossOf(everything), func() {
 			if withData {
-				s.cutOff(master)
+				s.isolateMaster(master)
 			}
 			master.Kill()
 		})
@@ -51,9 +51,9 @@ func (s *Scene) killSentinelMaster(withData bool) {
 
 // returnSentinelMaster brings a master back that was killed and replaced. It takes
 // itself for the master until it is told, but the Sentinels send nobody to it.
-func (s *Scene) returnSentinelMaster(master *redistest.Server) {
+func (s *System) returnSentinelMaster(master *redistest.Server) {
 	s.Helper()
-	s.broken("the old master comes back empty", func() {
+	s.disrupt("the old master comes back empty", func() {
 		master.Restart()
 		s.Sentinels.Await()
 	})
@@ -61,17 +61,17 @@ func (s *Scene) returnSentinelMaster(master *redistest.Server) {
 
 // stopSentinelMaster makes the master stand still until it is replaced. When it goes
 // on it does what it was told meanwhile, and what it is told until it is a replica.
-func stopSentinelMaster(s *Scene) {
+func stopSentinelMaster(s *System) {
 	s.Helper()
-	s.stopMaster(s.Sentinels.Master(), s.lost(everything), s.Sentinels)
+	s.pauseMaster(s.Sentinels.Master(), s.lossOf(everything), s.Sentinels)
 }
 
 // switchSentinelMaster replaces a master with which nothing is wrong, twice.
-func switchSentinelMaster(s *Scene) {
+func switchSentinelMaster(s *System) {
 	s.Helper()
 	for range 2 {
-		s.broken("the master is replaced", func() {
-			s.losing("that is on purpose", s.Sentinels.Master(), s.lost(everything), func() { s.Sentinels.Switch() })
+		s.disrupt("the master is replaced", func() {
+			s.replaceServing("that is on purpose", s.Sentinels.Master(), s.lossOf(everything), func() { s.Sentinels.Switch() })
 		})
 	}
 }
@@ -79,23 +79,23 @@ func switchSentinelMaster(s *Scene) {
 // splitSentinels makes two masters. One of the Sentinels stands still meanwhile:
 // clients that listen to it are not told, and stay at the old master by the
 // connections that they have.
-func splitSentinels(s *Scene) {
+func splitSentinels(s *System) {
 	s.Helper()
-	deaf := s.heardLeast()
-	s.broken("the master is replaced", func() {
-		s.losing("there are two masters", s.Sentinels.Master(), everything, func() {
-			deaf.Pause()
+	silent := s.leastSubscribed()
+	s.disrupt("the master is replaced", func() {
+		s.replaceServing("there are two masters", s.Sentinels.Master(), everything, func() {
+			silent.Pause()
 			s.Sentinels.Split()
-			s.Crew.AwaitGrants(3 * traffic)
-			deaf.Resume()
+			s.Workload.AwaitGrants(3 * someGrants)
+			silent.Resume()
 			s.Sentinels.Heal()
 		})
 	})
 }
 
-// heardLeast returns the Sentinel to which the fewest clients listen, of those to
+// leastSubscribed returns the Sentinel to which the fewest clients listen, of those to
 // which any does: so some clients hear of a failover, and some do not.
-func (s *Scene) heardLeast() *redistest.Server {
+func (s *System) leastSubscribed() *redistest.Server {
 	s.Helper()
 	listeners := map[*redistest.Server]int{}
 	for _, sentinel := range s.Sentinels.Sentinels() {
@@ -120,9 +120,9 @@ func (s *Scene) heardLeast() *redistest.Server {
 // has missed it, mostly: then its replicas forget all that they have, too. Else a
 // replica takes over, and what it was told since is lost: so the loss lasts until all
 // are healthy.
-func restartSentinelMaster(s *Scene) {
+func restartSentinelMaster(s *System) {
 	s.Helper()
-	s.broken("the master is restarted", func() {
+	s.disrupt("the master is restarted", func() {
 		s.during("the master comes back empty", everything, func() {
 			s.Sentinels.Master().Restart()
 			s.Sentinels.Await()
@@ -131,12 +131,12 @@ func restartSentinelMaster(s *Scene) {
 }
 
 // killAmidSentinelFailover kills a client process while there is no master.
-func killAmidSentinelFailover(s *Scene) {
+func killAmidSentinelFailover(s *System) {
 	s.Helper()
 	master := s.Sentinels.Master()
-	s.broken("the master is replaced", func() {
+	s.disrupt("the master is replaced", func() {
 		s.during("the master is killed, and then a client", everything, master.Kill)
-		s.Crew.Kill(s.someProcess())
+		s.Workload.Kill(s.someProcess())
 		s.Sentinels.AwaitFailover(master)
 	})
 	s.returnSentinelMaster(master)

@@ -29,7 +29,7 @@ func speedFaults() []Fault {
 	}
 	for i := range faults {
 		faults[i].On = []Deployment{OnServer, OnSentinels, OnCluster}
-		faults[i].Play = rounds(1, deletingFences)
+		faults[i].Inject = repeat(1, deleteFences)
 	}
 	return faults
 }
@@ -49,13 +49,13 @@ local last, now = redis.call('GET', KEYS[1]), redis.call('TIME')
 redis.call('DEL', KEYS[1])
 return last and tonumber(last) - (now[1] * 1000000 + now[2])`
 
-// deletingFences deletes the counters of fencing numbers at random moments. That loses no
+// deleteFences deletes the counters of fencing numbers at random moments. That loses no
 // lock.
-func deletingFences(s *Scene) {
+func deleteFences(s *System) {
 	s.Helper()
-	random := s.aside()
+	random := s.forkRandom()
 	for range fenceDeletions {
-		s.pass(time.Duration(random.Int64N(int64(deletionPause))))
+		s.sleep(time.Duration(random.Int64N(int64(deletionPause))))
 		s.await("a fence to delete", func() bool {
 			deleted := false
 			for _, key := range s.Keys {
@@ -66,7 +66,7 @@ func deletingFences(s *Scene) {
 					s.Fatalf("delete the fence of %s: %v", key, err)
 				default:
 					deleted = true
-					s.sawFence(key, ahead)
+					s.recordAhead(key, ahead)
 				}
 			}
 			return deleted
@@ -74,8 +74,8 @@ func deletingFences(s *Scene) {
 	}
 }
 
-// sawFence records by how many microseconds a counter was ahead of the server's clock.
-func (s *Scene) sawFence(key string, ahead int64) {
+// recordAhead records by how many microseconds a counter was ahead of the server's clock.
+func (s *System) recordAhead(key string, ahead int64) {
 	if s.CounterAhead != nil && ahead > 0 {
 		s.CounterAhead(key, time.Duration(ahead)*time.Microsecond)
 	}

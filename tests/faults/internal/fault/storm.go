@@ -6,49 +6,49 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/network"
 )
 
-// storms are several faults at the same time.
-func storms() []Fault {
+// stormFaults are several faults at the same time.
+func stormFaults() []Fault {
 	return []Fault{
-		{Name: "storm", On: everywhere(), Play: storming(everyStrike())},
-		{Name: "storm-of-refusals", On: alone(), Play: storming(append(everyStrike(), replica, configured("min-replicas-to-write", "1")))},
+		{Name: "storm", On: allDeployments(), Inject: injectStorm(allInjectors())},
+		{Name: "storm-of-refusals", On: singleServer(), Inject: injectStorm(append(allInjectors(), makeReplica, configure("min-replicas-to-write", "1")))},
 	}
 }
 
-// everyStrike is what can be broken in any deployment, whatever else is broken.
-func everyStrike() []strike {
-	return []strike{
-		slow, thin, cutting, deafening, refusing, stopping, forgetful,
+// allInjectors is what can be broken in any deployment, whatever else is broken.
+func allInjectors() []injector {
+	return []injector{
+		delaySome, throttleAll, cutConnections, killSubscriptions, refuseSome, pauseProcess, flushScripts,
 		halfOpen(network.Upstream), halfOpen(network.Downstream),
-		poisoned(all, (*network.Path).Reset),
-		partitioned(one, deliver), partitioned(all, lose),
-		configured("maxmemory", "1"),
+		impair(allPaths, (*network.Path).Reset),
+		partition(onePath, healDelivering), partition(allPaths, healDropping),
+		configure("maxmemory", "1"),
 	}
 }
 
-// storming returns a play in which up to three things are broken at the same time,
+// injectStorm returns a play in which up to three things are broken at the same time,
 // and none of them twice, for about three seconds.
-func storming(strikes []strike) func(s *Scene) {
-	return rounds(1, func(s *Scene) {
+func injectStorm(injectors []injector) func(s *System) {
+	return repeat(1, func(s *System) {
 		s.during("a storm", nil, func() {
-			mends := map[int]func(){}
+			heals := map[int]func(){}
 			var broken []int // the keys of mends
-			mend := func(i int) {
-				mends[broken[i]]()
-				delete(mends, broken[i])
+			heal := func(i int) {
+				heals[broken[i]]()
+				delete(heals, broken[i])
 				broken = slices.Delete(broken, i, i+1)
 			}
 			for range 12 {
 				if len(broken) == 3 {
-					mend(s.Random.IntN(len(broken)))
+					heal(s.Random.IntN(len(broken)))
 				}
-				if next := s.Random.IntN(len(strikes)); mends[next] == nil {
-					mends[next] = strikes[next](s)
+				if next := s.Random.IntN(len(injectors)); heals[next] == nil {
+					heals[next] = injectors[next](s)
 					broken = append(broken, next)
 				}
-				s.linger(0.2, 0.6)
+				s.runFor(0.2, 0.6)
 			}
 			for len(broken) > 0 {
-				mend(len(broken) - 1)
+				heal(len(broken) - 1)
 			}
 		})
 	})

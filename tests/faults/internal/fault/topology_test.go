@@ -14,50 +14,51 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
-	"github.com/reqlock/reqlock/tests/faults/internal/check"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
+	"github.com/reqlock/reqlock/tests/faults/internal/validate"
 )
 
-// A witness sees what a fault does to a deployment: it writes to the servers when the
+// A observer sees what a fault does to a deployment: it writes to the servers when the
 // clients are at work, and looks at them when trouble begins and when it ends.
-type witness struct {
-	*Scene
-	servers []*redistest.Server
-	crew    *workers
-	seen    map[sight]bool
-	losing  bool           // a trouble that loses data was declared
-	noted   map[string]int // what Redis has confirmed of each key
+type observer struct {
+	*System
+	servers      []*redistest.Server
+	workload     *inProcessWorkload
+	seen         map[observation]bool
+	lossDeclared bool           // a trouble that loses data was declared
+	confirmed    map[string]int // what Redis has confirmed of each key
 }
 
-// A sight is something that a witness can see.
-type sight string
+// A observation is something that a witness can see.
+type observation string
 
 const (
-	roles  sight = "a server has become a master"
-	ends   sight = "a server has ended"
-	runs   sight = "a server has begun anew"
-	owners sight = "a lock has another master"
-	asked  sight = "a slot was on its way"
-	losses sight = "what was confirmed is lost"
-	splits sight = "two servers grant at a time"
-	deaths sight = "a client has died"
-	// silences is that nobody was granted anything that was asked for meanwhile.
-	silences sight = "nobody was granted anything"
+	roles  observation = "a server has become a master"
+	ends   observation = "a server has ended"
+	runs   observation = "a server has begun anew"
+	owners observation = "a lock has another master"
+	asks   observation = "a slot was on its way"
+	losses observation = "what was confirmed is lost"
+	splits observation = "two servers grant at a time"
+	deaths observation = "a client has died"
+	// grantsStopped is that nobody was granted anything that was asked for meanwhile.
+	grantsStopped observation = "nobody was granted anything"
 )
 
-// A view is what a server is like.
-type view struct {
+// A serverState is what a server is like.
+type serverState struct {
 	up, master bool
 	run        string
 	asked      string // how often it has sent clients elsewhere while a slot moved
 }
 
-func (w *witness) view() (views map[string]view, owned map[string]string) {
-	views, owned = map[string]view{}, map[string]string{}
+func (w *observer) states() (views map[string]serverState, owned map[string]string) {
+	views, owned = map[string]serverState{}, map[string]string{}
 	for _, server := range w.servers {
 		client := server.Client(w, func(o *redis.Options) { o.MaxRetries, o.ReadTimeout = -1, time.Second })
 		info, err := client.Info(w.Context(), "everything").Result()
 		_ = client.Close()
-		views[server.Addr()] = view{
+		views[server.Addr()] = serverState{
 			up: err == nil, master: strings.Contains(info, "role:master"), run: field(info, "run_id:"),
 			asked: field(info, "errorstat_ASK:") + field(info, "errorstat_TRYAGAIN:"),
 		}
@@ -76,58 +77,58 @@ func field(info, name string) string {
 	return value
 }
 
-// trouble is the Trouble of the scene. It looks at the servers before and after a
+// disrupt is the Trouble of the scene. It looks at the servers before and after a
 // whole replacement, of which a loss is a part.
-func (w *witness) trouble(name string, lost Loss) (end func()) {
+func (w *observer) disrupt(name string, lost Loss) (end func()) {
 	began := time.Now()
 	if lost != nil {
-		w.losing = true
+		w.lossDeclared = true
 		return func() {}
 	}
-	before, owned := w.view()
-	powerless := strings.HasPrefix(name, check.Powerless)
-	if powerless {
-		w.crew.watch()
+	before, owned := w.states()
+	noGrants := strings.HasPrefix(name, validate.NoGrants)
+	if noGrants {
+		w.workload.startCounting()
 	}
 	return func() {
-		if powerless {
-			w.crew.await("a call that is refused", func() bool { return w.crew.unserved() > 0 })
-			w.see(silences, true)
-			if n := w.crew.served(); n > 0 {
+		if noGrants {
+			w.workload.await("a call that is refused", func() bool { return w.workload.refused() > 0 })
+			w.observe(grantsStopped, true)
+			if n := w.workload.granted(); n > 0 {
 				w.Errorf("%s, and %d were", name, n)
 			}
 		}
-		after, owns := w.view()
+		after, owns := w.states()
 		for addr, was := range before {
 			is := after[addr]
-			w.see(roles, is.up && is.master && !was.master)
-			w.see(ends, was.up && !is.up)
-			w.see(runs, is.up && is.run != was.run)
-			w.see(asked, is.up && is.run == was.run && is.asked != was.asked)
+			w.observe(roles, is.up && is.master && !was.master)
+			w.observe(ends, was.up && !is.up)
+			w.observe(runs, is.up && is.run != was.run)
+			w.observe(asks, is.up && is.run == was.run && is.asked != was.asked)
 		}
-		w.see(owners, !maps.Equal(owned, owns))
+		w.observe(owners, !maps.Equal(owned, owns))
 		w.Logf("%s, for %v", name, time.Since(began).Round(time.Millisecond))
 	}
 }
 
-func (w *witness) see(what sight, so bool) {
+func (w *observer) observe(what observation, so bool) {
 	if so {
 		w.seen[what] = true
 	}
 }
 
-func noteOf(key string) string { return "{" + key + "}:note" }
+func besideKey(key string) string { return "{" + key + "}:note" }
 
-// note writes down something beside each lock.
-func (w *witness) note() {
+// writeBeside writes down something beside each lock.
+func (w *observer) writeBeside() {
 	w.Helper()
-	w.see(splits, w.split())
+	w.observe(splits, w.split())
 	for _, key := range w.Keys {
 		// Where there is no master at the moment, nothing is confirmed.
 		ctx, cancel := context.WithTimeout(w.Context(), time.Second)
-		if n, err := w.Admin.Incr(ctx, noteOf(key)).Result(); err == nil {
-			w.see(losses, int(n) <= w.noted[key])
-			w.noted[key] = int(n)
+		if n, err := w.Admin.Incr(ctx, besideKey(key)).Result(); err == nil {
+			w.observe(losses, int(n) <= w.confirmed[key])
+			w.confirmed[key] = int(n)
 		}
 		cancel()
 	}
@@ -135,7 +136,7 @@ func (w *witness) note() {
 
 // split reports whether two servers that take themselves for the master are told to
 // set locks.
-func (w *witness) split() bool {
+func (w *observer) split() bool {
 	if w.Sentinels == nil {
 		return false
 	}
@@ -158,7 +159,7 @@ func (w *witness) split() bool {
 }
 
 // sets says how much the masters were told to set.
-func (w *witness) sets() map[string]string {
+func (w *observer) sets() map[string]string {
 	sets := map[string]string{}
 	for _, server := range w.servers {
 		client := server.Client(w, func(o *redis.Options) { o.MaxRetries, o.ReadTimeout = -1, time.Second })
@@ -177,10 +178,10 @@ func TestTopologies(t *testing.T) {
 	for _, test := range []struct {
 		on     Deployment
 		faults []Fault
-		wanted map[string][]sight // each of one row is seen
-		short  []string
+		wanted map[string][]observation // each of one row is seen
+		fast   []string                 // these run in the fast tier too
 	}{
-		{OnSentinels, sentinelFaults(), map[string][]sight{
+		{OnSentinels, sentinelFaults(), map[string][]observation{
 			"sentinel-master-killed":               {roles, ends, runs},
 			"sentinel-master-killed-with-its-data": {roles, ends, losses},
 			"sentinel-master-stopped":              {roles},
@@ -189,68 +190,68 @@ func TestTopologies(t *testing.T) {
 			"sentinel-master-restarted-empty":      {runs},
 			"sentinel-client-killed-amid-failover": {roles, ends, deaths},
 		}, []string{"sentinel-master-killed-with-its-data", "sentinel-split"}},
-		{OnCluster, clusterFaults(), map[string][]sight{
+		{OnCluster, clusterFaults(), map[string][]observation{
 			"cluster-master-killed":                {roles, ends, owners},
 			"cluster-master-killed-with-its-data":  {roles, ends, owners, losses},
 			"cluster-master-stopped":               {roles, owners},
 			"cluster-switch":                       {roles, owners},
 			"cluster-takeover":                     {roles, owners, losses},
 			"cluster-slot-moved":                   {owners},
-			"cluster-slot-moved-slowly":            {owners, asked},
-			"cluster-client-killed-amid-slot-move": {owners, asked, deaths},
+			"cluster-slot-moved-slowly":            {owners, asks},
+			"cluster-client-killed-amid-slot-move": {owners, asks, deaths},
 			"cluster-master-restarted-empty":       {runs},
 			"cluster-replica-restarted":            {runs},
 		}, []string{"cluster-takeover", "cluster-client-killed-amid-slot-move"}},
-		{OnSentinelsReplicas, replicaFaults(), map[string][]sight{
+		{OnSentinelsReplicas, replicaFaults(), map[string][]observation{
 			"sentinel-master-killed-acknowledged":               {roles, runs},
 			"sentinel-master-killed-with-its-data-acknowledged": {roles, runs},
 			"sentinel-master-stopped-acknowledged":              {roles},
 			"sentinel-switch-acknowledged":                      {roles},
-			"sentinel-replica-stands-still":                     {silences},
-			"sentinel-replicas-stand-still":                     {silences},
+			"sentinel-replica-stands-still":                     {grantsStopped},
+			"sentinel-replicas-stand-still":                     {grantsStopped},
 		}, []string{"sentinel-master-killed-with-its-data-acknowledged", "sentinel-replica-stands-still"}},
-		{OnClusterReplicas, replicaFaults(), map[string][]sight{
+		{OnClusterReplicas, replicaFaults(), map[string][]observation{
 			"cluster-master-killed-acknowledged":               {roles, runs, owners},
 			"cluster-master-killed-with-its-data-acknowledged": {roles, runs, owners},
 			"cluster-master-stopped-acknowledged":              {roles, owners},
 			"cluster-takeover-acknowledged":                    {roles, owners},
-			"cluster-replicas-stand-still":                     {silences},
+			"cluster-replicas-stand-still":                     {grantsStopped},
 		}, []string{"cluster-takeover-acknowledged"}},
 	} {
 		t.Run(test.on.String(), func(t *testing.T) {
 			t.Parallel()
-			stage := raise(t, test.on)
+			target := newTarget(t, test.on)
 			for _, fault := range test.faults {
 				if !slices.Contains(fault.On, test.on) {
 					continue
 				}
-				if testing.Short() && !slices.Contains(test.short, fault.Name) {
-					continue
-				}
 				t.Run(fault.Name, func(t *testing.T) {
+					if !slices.Contains(test.fast, fault.Name) {
+						suite.Full(t, "runs each fault of several servers")
+					}
 					for _, on := range fault.On {
 						if on.Kind() != test.on.Kind() {
 							t.Errorf("it is one of %v", fault.On)
 						}
 					}
-					stage.play(t, fault, test.wanted[fault.Name])
+					target.inject(t, fault, test.wanted[fault.Name])
 				})
 			}
 		})
 	}
 }
 
-// raised is a deployment on which faults are played.
-type raised struct {
-	Scene
+// target is a deployment on which faults are played.
+type target struct {
+	System
 	on      Deployment
 	servers []*redistest.Server
 	connect func(testing.TB, dial) redis.UniversalClient
 }
 
-func raise(t *testing.T, on Deployment) *raised {
+func newTarget(t *testing.T, on Deployment) *target {
 	t.Helper()
-	r := &raised{on: on, Scene: Scene{Random: rand.New(rand.NewPCG(1, 2)), TTL: time.Second}}
+	r := &target{on: on, System: System{Random: rand.New(rand.NewPCG(1, 2)), TTL: time.Second}}
 	if on.Kind() == redistest.OnCluster {
 		r.Cluster = redistest.StartCluster(t, "--cluster-require-full-coverage", "no")
 		r.servers = r.Cluster.Nodes()
@@ -273,15 +274,15 @@ func raise(t *testing.T, on Deployment) *raised {
 	return r
 }
 
-// play plays a fault in which the witness must see what is wanted.
-func (r *raised) play(t *testing.T, fault Fault, wanted []sight) {
+// inject plays a fault in which the witness must see what is wanted.
+func (r *target) inject(t *testing.T, fault Fault, wanted []observation) {
 	t.Helper()
-	s := r.Scene
+	s := r.System
 	s.TB = t
 	var options []core.Option
 	if r.on.CountsReplicas() {
 		s.Replicas = max(1, fault.Replicas)
-		options = append(options, core.WithReplicas(s.Replicas, leaseOfATest/16))
+		options = append(options, core.WithReplicas(s.Replicas, testTTL/16))
 	}
 	s.Admin = r.connect(t, nil)
 	var keys []string
@@ -289,31 +290,31 @@ func (r *raised) play(t *testing.T, fault Fault, wanted []sight) {
 		keys = append(keys, fmt.Sprintf("%s-%d", fault.Name, i))
 		s.Keys = append(s.Keys, "reqlock:"+keys[i])
 	}
-	w := &witness{Scene: &s, servers: r.servers, seen: map[sight]bool{}, noted: map[string]int{}}
-	crew := startWorkers(t, keys, r.connect, options...)
-	crew.during, w.crew = w.note, crew
-	s.Crew, s.Trouble = crew, w.trouble
+	w := &observer{System: &s, servers: r.servers, seen: map[observation]bool{}, confirmed: map[string]int{}}
+	workload := startWorkers(t, keys, r.connect, options...)
+	workload.onGrants, w.workload = w.writeBeside, workload
+	s.Workload, s.Disrupt = workload, w.disrupt
 
-	fault.Play(&s)
+	fault.Inject(&s)
 
 	for _, server := range r.servers {
 		if err := server.Client(t).Ping(context.Background()).Err(); err != nil {
 			t.Errorf("%s does not run: %v", server.Addr(), err)
 		}
 	}
-	crew.awaitAll()
-	w.see(deaths, crew.deaths > 0)
+	workload.awaitAll()
+	w.observe(deaths, workload.deaths > 0)
 	for _, what := range wanted {
 		if !w.seen[what] {
 			t.Errorf("not seen: %s", what)
 		}
 	}
 	// What a witness writes, no replica has to acknowledge.
-	if w.losing != fault.Losing || w.seen[losses] && !fault.Losing && s.Replicas == 0 {
-		t.Errorf("declared to lose data: %v, by its troubles %v, seen %v", fault.Losing, w.losing, w.seen[losses])
+	if w.lossDeclared != fault.LosesData || w.seen[losses] && !fault.LosesData && s.Replicas == 0 {
+		t.Errorf("declared to lose data: %v, by its troubles %v, seen %v", fault.LosesData, w.lossDeclared, w.seen[losses])
 	}
-	if crew.overlaps > 0 && !fault.Losing {
-		t.Errorf("%d overlaps", crew.overlaps)
+	if workload.overlaps > 0 && !fault.LosesData {
+		t.Errorf("%d overlaps", workload.overlaps)
 	}
-	t.Logf("seen: %v, %d overlaps, %d grants", slices.Sorted(maps.Keys(w.seen)), crew.overlaps, crew.Grants())
+	t.Logf("seen: %v, %d overlaps, %d grants", slices.Sorted(maps.Keys(w.seen)), workload.overlaps, workload.Grants())
 }

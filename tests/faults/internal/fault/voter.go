@@ -8,21 +8,21 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/network"
 )
 
-// crashing kills servers of a quorum, and brings them back empty. They are well when
+// crashEmpty kills servers of a quorum, and brings them back empty. They are well when
 // they vote again.
-func crashing(s *Scene) func() {
+func crashEmpty(s *System) func() {
 	for _, voter := range s.Quorum {
 		voter.Kill()
 	}
 	return func() {
 		s.restart()
-		s.serveQuarantine()
+		s.awaitQuarantine()
 	}
 }
 
-// crashingOnly kills servers of a quorum, and brings them back with what they had.
+// crashWithData kills servers of a quorum, and brings them back with what they had.
 // They do not know that this is all, and vote as late as others do.
-func crashingOnly(s *Scene) func() {
+func crashWithData(s *System) func() {
 	for _, voter := range s.Quorum {
 		voter.Kill()
 	}
@@ -30,12 +30,12 @@ func crashingOnly(s *Scene) func() {
 		for _, voter := range s.Quorum {
 			voter.RestartFromDisk()
 		}
-		s.serveQuarantine()
+		s.awaitQuarantine()
 	}
 }
 
 // restart brings servers of a quorum back empty.
-func (s *Scene) restart() {
+func (s *System) restart() {
 	s.Helper()
 	for _, voter := range s.Quorum {
 		voter.Restart()
@@ -45,8 +45,8 @@ func (s *Scene) restart() {
 // uptime is how a server says for how many seconds it has run, begun ones included.
 var uptime = regexp.MustCompile(`uptime_in_seconds:(\d+)`)
 
-// serveQuarantine returns when servers of a quorum have run for so long that they vote.
-func (s *Scene) serveQuarantine() {
+// awaitQuarantine returns when servers of a quorum have run for so long that they vote.
+func (s *System) awaitQuarantine() {
 	s.Helper()
 	for _, voter := range s.Quorum {
 		s.await("the end of a quarantine", func() bool {
@@ -60,8 +60,8 @@ func (s *Scene) serveQuarantine() {
 	}
 }
 
-// standing makes servers of a quorum stand still.
-func standing(s *Scene) func() {
+// pauseServers makes servers of a quorum stand still.
+func pauseServers(s *System) func() {
 	for _, voter := range s.Quorum {
 		voter.Pause()
 	}
@@ -72,23 +72,23 @@ func standing(s *Scene) func() {
 	}
 }
 
-// delayed returns a strike that makes each way late by between so many milliseconds,
+// delay returns a strike that makes each way late by between so many milliseconds,
 // for all.
-func delayed(least, most int) strike {
-	return func(s *Scene) func() {
+func delay(least, most int) injector {
+	return func(s *System) func() {
 		latency := time.Duration(least+s.Random.IntN(most-least)) * time.Millisecond
-		return poisoned(all, func(p *network.Path) { p.Delay(latency, latency/4) })(s)
+		return impair(allPaths, func(p *network.Path) { p.Delay(latency, latency/4) })(s)
 	}
 }
 
-// deaf returns a strike that swallows what goes in one direction, for all.
-func deaf(direction network.Direction) strike {
-	return poisoned(all, func(p *network.Path) { p.HalfOpen(direction) })
+// halfOpenAll returns a strike that swallows what goes in one direction, for all.
+func halfOpenAll(direction network.Direction) injector {
+	return impair(allPaths, func(p *network.Path) { p.HalfOpen(direction) })
 }
 
-// disconnected refuses all connections.
-func disconnected(s *Scene) func() {
-	paths := all(s)
+// refuseAll refuses all connections.
+func refuseAll(s *System) func() {
+	paths := allPaths(s)
 	for _, path := range paths {
 		path.Down()
 	}
@@ -99,13 +99,13 @@ func disconnected(s *Scene) func() {
 	}
 }
 
-// flapping closes all connections, again and again.
-func flapping(s *Scene) func() {
-	disconnected(s)()
+// flapConnections closes all connections, again and again.
+func flapConnections(s *System) func() {
+	refuseAll(s)()
 	return func() {
 		for range 10 {
-			disconnected(s)()
-			s.linger(0.02, 0.1)
+			refuseAll(s)()
+			s.runFor(0.02, 0.1)
 		}
 	}
 }

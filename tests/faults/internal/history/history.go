@@ -1,7 +1,7 @@
 package history
 
-// A Trouble is something that was broken on purpose for some time.
-type Trouble struct {
+// A Disruption is something that was broken on purpose for some time.
+type Disruption struct {
 	Name string `json:"name"`
 	From int64  `json:"from"`
 	To   int64  `json:"to,omitempty"` // 0 if it lasted to the end
@@ -14,8 +14,8 @@ type Trouble struct {
 	Keys []string `json:"keys,omitempty"`
 }
 
-// A Death is a client process that was killed, or stood still.
-type Death struct {
+// A ProcessFailure is a client process that was killed, or stood still.
+type ProcessFailure struct {
 	Process int   `json:"process"`
 	From    int64 `json:"from"`
 	To      int64 `json:"to,omitempty"` // when it went on; 0 if it was killed
@@ -41,19 +41,19 @@ type History struct {
 	CommandTimeout int64 `json:"command_timeout,omitempty"`
 	Begun          int64 `json:"begun"`
 	Ended          int64 `json:"ended"`
-	Calm           int64 `json:"calm"` // when nothing was broken any more; 0 if never
+	Recovered      int64 `json:"recovered"` // when nothing was broken any more; 0 if never
 	// Unfenced says that no client asked for a fence: a quorum has none.
 	Unfenced bool `json:"unfenced,omitempty"`
 	// Careless says that clients worked on beyond what their leases said: the
 	// negative control, in which updates of an unfenced register must get lost.
 	Careless bool `json:"careless,omitempty"`
 
-	Ops      []Op      `json:"ops"`
-	Accesses []Access  `json:"accesses"`
-	Effects  []Effect  `json:"effects"`
-	Troubles []Trouble `json:"troubles"`
-	Deaths   []Death   `json:"deaths"`
-	Lags     []Lag     `json:"lags,omitempty"`
+	Ops             []Op             `json:"ops"`
+	Accesses        []Access         `json:"accesses"`
+	Effects         []Effect         `json:"effects"`
+	Disruptions     []Disruption     `json:"disruptions"`
+	ProcessFailures []ProcessFailure `json:"process_failures"`
+	Lags            []Lag            `json:"lags,omitempty"`
 	// FastLeases are of clients that work at full speed; Sizes are of processes that came to
 	// their own end.
 	FastLeases []FastLease `json:"fast_leases,omitempty"`

@@ -5,15 +5,15 @@ type Kind string
 
 // The kinds of call.
 const (
-	Lock    Kind = "lock"    // waits for the key, for as long as Wait says
-	Try     Kind = "try"     // does not wait
-	Extend  Kind = "extend"  // renews the lease once, by hand
-	Release Kind = "release" // ends the lease
-	Told    Kind = "told"    // not a call: the lease's context has ended, at Call
-	Begin   Kind = "begin"   // of an attempt: an idempotent request
-	Commit  Kind = "commit"  // ends it with an answer
-	Seal    Kind = "seal"    // ends it as done, with an answer that is not kept
-	Abort   Kind = "abort"   // ends it as if it had not begun
+	Lock     Kind = "lock"      // waits for the key, for as long as Wait says
+	Try      Kind = "try"       // does not wait
+	Extend   Kind = "extend"    // renews the lease once, by hand
+	Release  Kind = "release"   // ends the lease
+	LeaseEnd Kind = "lease_end" // not a call: the lease's context has ended, at Call
+	Begin    Kind = "begin"     // of an attempt: an idempotent request
+	Commit   Kind = "commit"    // ends it with an answer
+	Seal     Kind = "seal"      // ends it as done, with an answer that is not kept
+	Abort    Kind = "abort"     // ends it as if it had not begun
 )
 
 // An Outcome is what a client heard of its call.
@@ -63,7 +63,7 @@ type Op struct {
 	// Believed, of a Release, a Commit, a Seal or an Abort, is until when the client
 	// relied on the lease: the earliest of its call, the end of the lease's
 	// context and ValidUntil.
-	Believed int64 `json:"believed,omitempty"`
+	ReliedUntil int64 `json:"relied_until,omitempty"`
 
 	// Number, Record and Policy are those of an attempt: Record is what a Commit
 	// was given, and what a Replayed Begin got; Policy is of a Begin.
@@ -98,7 +98,7 @@ type Access struct {
 	Fence   int64  `json:"fence"`
 	// Looked, of a write, is when the client last saw that its lease was valid, and
 	// 0 if it did not look.
-	Looked int64 `json:"looked,omitempty"`
+	CheckedAt int64 `json:"checked_at,omitempty"`
 	// Version is what was read, or on what a write builds.
 	Version int64 `json:"version"`
 	// Refused is of a fenced register: it has seen a later fence.

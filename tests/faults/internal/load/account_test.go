@@ -6,17 +6,17 @@ import "sync"
 // protects, and by what also looks at fencing numbers. Each count is read, and
 // written a little later.
 type account struct {
-	mu       sync.Mutex
-	inside   int
-	meetings int           // how often one was inside with another
-	met      chan struct{} // closed at the first meeting
-	entered  bool
+	mu         sync.Mutex
+	inside     int
+	overlaps   int           // how often one was inside with another
+	overlapped chan struct{} // closed at the first meeting
+	entered    bool
 
 	plain, plainRuns   int
 	fenced, fencedRuns int
 	highest            int64 // fence
 	refused            int
-	late               int // handlers that were told in time that they had lost their lock
+	notified           int // handlers that were told in time that they had lost their lock
 }
 
 // enter reads both counts, and reports whether this is the first time.
@@ -24,8 +24,8 @@ func (a *account) enter(fence int64) (plain, fenced int, first bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.inside > 0 {
-		if a.meetings++; a.meetings == 1 {
-			close(a.met)
+		if a.overlaps++; a.overlaps == 1 {
+			close(a.overlapped)
 		}
 	}
 	a.inside++
@@ -40,7 +40,7 @@ func (a *account) leave(plain, fenced int, fence int64, relies bool) {
 	defer a.mu.Unlock()
 	a.inside--
 	if !relies {
-		a.late++
+		a.notified++
 		return
 	}
 	a.plain = plain
@@ -55,16 +55,16 @@ func (a *account) leave(plain, fenced int, fence int64, relies bool) {
 
 // A total is what became of all accounts.
 type total struct {
-	runs, meetings, lost, fencedLost, refused, late int
+	runs, overlaps, lost, fencedLost, refused, notified int
 }
 
 func (t *total) add(a *account) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	t.runs += a.plainRuns
-	t.meetings += a.meetings
+	t.overlaps += a.overlaps
 	t.lost += a.plainRuns - a.plain
 	t.fencedLost += a.fencedRuns - a.fenced
 	t.refused += a.refused
-	t.late += a.late
+	t.notified += a.notified
 }

@@ -102,16 +102,16 @@ func (a *answer) kind() string {
 	return fmt.Sprint(a.status)
 }
 
-// A story is what has happened, by which answers are judged.
-type story struct {
-	of     map[string]*request // by name
-	opened time.Time           // when the requests were let in
-	ran    map[string]int      // how often the handler of each request ran
-	cut    map[string]bool     // requests whose wait has ended with the lease of their attempt
+// A facts is what has happened, by which answers are judged.
+type facts struct {
+	byName       map[string]*request // by name
+	gateOpened   time.Time           // when the requests were let in
+	ran          map[string]int      // how often the handler of each request ran
+	lostAttempts map[string]bool     // requests whose wait has ended with the lease of their attempt
 }
 
 // fault returns what is wrong with the answer, "" if nothing is.
-func (a *answer) fault(s *story) string {
+func (a *answer) fault(s *facts) string {
 	switch {
 	case a.err != nil:
 		return "no answer: " + a.err.Error()
@@ -124,7 +124,7 @@ func (a *answer) fault(s *story) string {
 			return "an outcome of idempotent requests"
 		case s.ran[a.request.name] > 0:
 			return "a refusal of a request that ran"
-		case a.code != "outcome_unknown" && a.at.Sub(s.opened) < a.request.wait && !s.cut[a.request.name]:
+		case a.code != "outcome_unknown" && a.at.Sub(s.gateOpened) < a.request.wait && !s.lostAttempts[a.request.name]:
 			return "a refusal before the wait was over"
 		}
 	case a.status != http.StatusOK:
@@ -132,7 +132,7 @@ func (a *answer) fault(s *story) string {
 	case s.ran[a.body] == 0:
 		return "a success, and nobody ran"
 	case a.replayed:
-		if first := s.of[a.body]; a.request.once == "" || first.once != a.request.once {
+		if first := s.byName[a.body]; a.request.once == "" || first.once != a.request.once {
 			return "a replay of another request"
 		}
 	case a.body != a.request.name:

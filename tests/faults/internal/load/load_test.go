@@ -8,22 +8,22 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 )
 
-// down is how long Redis is dead: longer than a command waits for it, so that who
+// outageTime is how long Redis is dead: longer than a command waits for it, so that who
 // may not wait is refused, and much shorter than a lease lives without it.
-const down = time.Second
+const outageTime = time.Second
 
 // outage kills Redis under those who are in flight, and brings it back.
-func outage(t *testing.T, c *crowd, b *bank, server *redistest.Server, watch *census) {
+func outage(t *testing.T, c *requests, b *service, server *redistest.Server, watch *leakCheck) {
 	t.Helper()
 	inFlight, asleep := b.inFlight.Load(), b.sleeping.Load()
 	if inFlight == 0 {
 		t.Error("Redis is killed when nobody is in flight any more")
 	}
 	t.Logf("after %v, with %d in flight and %d asleep inside, Redis is killed",
-		time.Since(c.opened).Round(time.Millisecond), inFlight, asleep)
+		time.Since(c.gateOpened).Round(time.Millisecond), inFlight, asleep)
 	server.Kill()
-	over := time.After(down)
-	c.knock(t, watch.browser, watch.services)
+	over := time.After(outageTime)
+	c.sendDuringOutage(t, watch.client, watch.instances)
 	<-over
 	server.RestartFromDisk()
 }
@@ -43,16 +43,16 @@ func TestRedisIsKilledUnderACrowd(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			n := size(t)
 			allowFiles(t, uint64(2*n+1000))
-			server, b := redistest.Start(t, test.args...), newBank(!test.keeps)
-			watch := &census{admin: server.Client(t), browser: newBrowser(t, n)}
+			server, b := redistest.Start(t, test.args...), newService(!test.keeps)
+			watch := &leakCheck{admin: server.Client(t), client: newHTTPClient(t, n)}
 			alone := watch.take(t)
 			for i := range 2 {
-				watch.services = append(watch.services, startService(t, b, server, i))
+				watch.instances = append(watch.instances, startInstance(t, b, server, i))
 			}
 			before := watch.take(t)
 
-			c := newCrowd(n, watch.services)
-			c.send(watch.browser)
+			c := newRequests(n, watch.instances)
+			c.send(watch.client)
 			await(t, "all requests to arrive", func() string {
 				if now := b.inFlight.Load(); now < int64(n) {
 					return fmt.Sprintf("%d of %d are in flight", now, n)
@@ -60,30 +60,30 @@ func TestRedisIsKilledUnderACrowd(t *testing.T) {
 				return ""
 			})
 			amid := watch.take(t)
-			c.opened = time.Now()
-			b.open()
+			c.gateOpened = time.Now()
+			b.openGate()
 			c.awaitAnswers(t, n/10)
 			await(t, "all who sleep", func() string {
-				if slept, all := b.slept.Load(), n/perAccount/sleepers; int(slept) < all {
+				if slept, all := b.slept.Load(), n/perAccount/accountsPerSleeper; int(slept) < all {
 					return fmt.Sprintf("%d of %d have begun", slept, all)
 				}
 				return ""
 			})
 			outage(t, c, b, server, watch)
-			b.wake()
+			b.endSleep()
 			c.awaitAnswers(t, n/10)
 			outage(t, c, b, server, watch)
 			c.done.Wait()
 			t.Logf("%d requests, %d in flight at once: %s", n, b.most.Load(), c.table())
 
-			defer judge(t, c, b, test.keeps) // when all has been told
-			watch.browser.CloseIdleConnections()
+			defer checkAnswers(t, c, b, test.keeps) // when all has been told
+			watch.client.CloseIdleConnections()
 			idle := before
 			idle.redisConns = alone.redisConns + watch.pools()
 			await(t, "services that have nothing to do", func() string { return watch.take(t).more(idle) })
 			var kept map[string]int
 			await(t, "keys that must go", func() string {
-				left, stay := watch.left(t)
+				left, stay := watch.leftoverKeys(t)
 				kept = stay
 				if len(left) == 0 {
 					return ""
@@ -91,7 +91,7 @@ func TestRedisIsKilledUnderACrowd(t *testing.T) {
 				return fmt.Sprintf("%d, as %q", len(left), left[0])
 			})
 			after := watch.take(t)
-			for _, s := range watch.services {
+			for _, s := range watch.instances {
 				s.close(t)
 			}
 			await(t, "nothing left of the services", func() string { return watch.take(t).more(alone) })
@@ -100,15 +100,15 @@ func TestRedisIsKilledUnderACrowd(t *testing.T) {
 	}
 }
 
-// judge says what is wrong with the answers and the counts.
-func judge(t *testing.T, c *crowd, b *bank, keeps bool) {
+// checkAnswers says what is wrong with the answers and the counts.
+func checkAnswers(t *testing.T, c *requests, b *service, keeps bool) {
 	t.Helper()
-	if int(b.most.Load()) != len(c.requests) {
-		t.Errorf("%d of %d requests were in flight at once", b.most.Load(), len(c.requests))
+	if int(b.most.Load()) != len(c.all) {
+		t.Errorf("%d of %d requests were in flight at once", b.most.Load(), len(c.all))
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	told := &story{of: c.byName, opened: c.opened, ran: b.runs, cut: b.cut}
+	told := &facts{byName: c.byName, gateOpened: c.gateOpened, ran: b.runs, lostAttempts: b.lostAttempts}
 	heard, faults := map[string]int{}, 0
 	for i := range c.answers {
 		a := &c.answers[i]
@@ -142,18 +142,18 @@ func judge(t *testing.T, c *crowd, b *bank, keeps bool) {
 	var all, undisturbed total
 	for name, a := range b.accounts {
 		all.add(a)
-		if !b.lost[name] { // a machine may be slow enough to lose a lease
+		if !b.lostKeys[name] { // a machine may be slow enough to lose a lease
 			undisturbed.add(a)
 		}
 	}
 	if all.fencedLost != 0 {
 		t.Errorf("%d counts are lost of those that look at fencing numbers", all.fencedLost)
 	}
-	if u := undisturbed; keeps && (u.lost != 0 || u.meetings != 0 || u.refused != 0) {
-		t.Errorf("%d counts are lost, %d meetings, %d late fences", u.lost, u.meetings, u.refused)
+	if u := undisturbed; keeps && (u.lost != 0 || u.overlaps != 0 || u.refused != 0) {
+		t.Errorf("%d counts are lost, %d meetings, %d late fences", u.lost, u.overlaps, u.refused)
 	}
-	if !keeps && all.meetings == 0 {
+	if !keeps && all.overlaps == 0 {
 		t.Error("nobody met another, although all locks were lost: the counts show nothing")
 	}
-	t.Logf("counts: %+v, %d idempotent requests ran twice, %d leases lost, and %d waits ended with one", all, twice, len(b.lost), len(b.cut))
+	t.Logf("counts: %+v, %d idempotent requests ran twice, %d leases lost, and %d waits ended with one", all, twice, len(b.lostKeys), len(b.lostAttempts))
 }

@@ -9,15 +9,15 @@ import (
 
 func TestMain(m *testing.M) { suite.Main(m) }
 
-// patience is how long anything may take that is bound to happen.
-const patience = 60 * time.Second
+// awaitTimeout is how long anything may take that is bound to happen.
+const awaitTimeout = 60 * time.Second
 
 // await polls until nothing is wrong, and fails the test with what still is.
 func await(t *testing.T, what string, wrong func() string) {
 	t.Helper()
 	ticker := time.NewTicker(10 * time.Millisecond)
 	defer ticker.Stop()
-	deadline := time.After(patience)
+	deadline := time.After(awaitTimeout)
 	for {
 		found := wrong()
 		if found == "" {

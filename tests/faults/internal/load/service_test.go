@@ -17,88 +17,91 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 	"github.com/reqlock/reqlock/nethttplock"
 )
 
+// ttl is the TTL of all leases. It is much longer than Redis is down.
+var ttl = time.Duration(suite.Size(6, 15)) * time.Second
+
 const (
-	ttl       = 15 * time.Second
 	longWait  = 30 * time.Second
 	shortWait = 500 * time.Millisecond
 
-	// nap is how long a handler takes.
-	nap = 10 * time.Millisecond
+	// handlerTime is how long a handler takes.
+	handlerTime = 10 * time.Millisecond
 )
 
 // The routes of a service. A request to one says its account in the path, and its
 // own number in the header Request.
 const (
-	patient    = "POST /patient/{account}"
-	hasty      = "POST /hasty/{account}"
-	idempotent = "POST /idempotent/{account}"
+	longWaitRoute   = "POST /long-wait/{account}"
+	shortWaitRoute  = "POST /short-wait/{account}"
+	idempotentRoute = "POST /idempotent/{account}"
 )
 
-// A bank is what the services share: the accounts and the gate.
-type bank struct {
-	gate     chan struct{} // closed when all requests have arrived
-	restored chan struct{} // closed when Redis is back for the first time
-	stubborn bool          // whoever sleeps does not look whether it still has its lock
+// A service is what the services share: the accounts and the gate.
+type service struct {
+	gate        chan struct{} // closed when all requests have arrived
+	restored    chan struct{} // closed when Redis is back for the first time
+	ignoresLoss bool          // whoever sleeps does not look whether it still has its lock
 
-	open, wake func() // close the gate, and restored
+	openGate, endSleep func() // close the gate, and restored
 
 	inFlight, most, sleeping atomic.Int64
 	slept                    atomic.Int64 // how many have begun to sleep
 
-	mu       sync.Mutex
-	accounts map[string]*account
-	runs     map[string]int  // handlers that ran to their end, of each request
-	lost     map[string]bool // the keys of leases that ended under their holders
-	cut      map[string]bool // requests whose attempt has lost its lease
+	mu           sync.Mutex
+	accounts     map[string]*account
+	runs         map[string]int  // handlers that ran to their end, of each request
+	lostKeys     map[string]bool // the keys of leases that ended under their holders
+	lostAttempts map[string]bool // requests whose attempt has lost its lease
 }
 
-func newBank(stubborn bool) *bank {
-	b := &bank{
-		gate: make(chan struct{}), restored: make(chan struct{}), stubborn: stubborn,
-		accounts: map[string]*account{}, runs: map[string]int{}, lost: map[string]bool{}, cut: map[string]bool{},
+func newService(stubborn bool) *service {
+	b := &service{
+		gate: make(chan struct{}), restored: make(chan struct{}), ignoresLoss: stubborn,
+		accounts: map[string]*account{}, runs: map[string]int{}, lostKeys: map[string]bool{}, lostAttempts: map[string]bool{},
 	}
-	b.open = sync.OnceFunc(func() { close(b.gate) })
-	b.wake = sync.OnceFunc(func() { close(b.restored) })
+	b.openGate = sync.OnceFunc(func() { close(b.gate) })
+	b.endSleep = sync.OnceFunc(func() { close(b.restored) })
 	return b
 }
 
 // observe notes which leases are lost.
-func (b *bank) observe(e core.Event) {
+func (b *service) observe(e core.Event) {
 	if e.Kind != core.Lost {
 		return
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.lost[e.Key.Raw()] = true
+	b.lostKeys[e.Key.Raw()] = true
 }
 
-func (b *bank) account(name string) *account {
+func (b *service) account(name string) *account {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.accounts[name] == nil {
-		b.accounts[name] = &account{met: make(chan struct{})}
+		b.accounts[name] = &account{overlapped: make(chan struct{})}
 	}
 	return b.accounts[name]
 }
 
-// sleepers are the accounts of which the first handler sleeps, of each so many.
-const sleepers = 10
+// accountsPerSleeper are the accounts of which the first handler sleeps, of each so many.
+const accountsPerSleeper = 10
 
 // handle is the handler: it adds one to its account. The first one of some accounts
 // is still inside when Redis is back.
-func (b *bank) handle(w http.ResponseWriter, r *http.Request) {
+func (b *service) handle(w http.ResponseWriter, r *http.Request) {
 	lease, _ := nethttplock.FromContext(r.Context())
 	name := r.PathValue("account")
 	a := b.account(name)
 	plain, fenced, first := a.enter(lease.Fence())
 	var relies bool
-	if number, err := strconv.Atoi(name); first && err == nil && number%sleepers == 0 {
-		relies = b.sleep(r.Context(), a) || b.stubborn
+	if number, err := strconv.Atoi(name); first && err == nil && number%accountsPerSleeper == 0 {
+		relies = b.sleep(r.Context(), a) || b.ignoresLoss
 	} else {
-		time.Sleep(nap)
+		time.Sleep(handlerTime)
 		relies = r.Context().Err() == nil
 	}
 	a.leave(plain+1, fenced+1, lease.Fence(), relies)
@@ -112,12 +115,12 @@ func (b *bank) handle(w http.ResponseWriter, r *http.Request) {
 // sleep returns some time after Redis is back. It reports whether the lock is still
 // held. A stubborn one does not want to know, and sleeps until another comes in, for
 // as long as the others wait.
-func (b *bank) sleep(ctx context.Context, a *account) bool {
+func (b *service) sleep(ctx context.Context, a *account) bool {
 	b.slept.Add(1)
 	b.sleeping.Add(1)
 	defer b.sleeping.Add(-1)
 	told, more := ctx.Done(), ttl/2
-	if b.stubborn {
+	if b.ignoresLoss {
 		told, more = nil, longWait
 	}
 	select {
@@ -126,27 +129,27 @@ func (b *bank) sleep(ctx context.Context, a *account) bool {
 	}
 	select {
 	case <-time.After(more):
-	case <-a.met:
+	case <-a.overlapped:
 	case <-told:
 	}
 	return ctx.Err() == nil
 }
 
-// attempted stands between an attempt and the lock inside it, the wait for which ends
+// recordLostAttempt stands between an attempt and the lock inside it, the wait for which ends
 // with the lease of the attempt.
-func (b *bank) attempted(next http.Handler) http.Handler {
+func (b *service) recordLostAttempt(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		next.ServeHTTP(w, r)
 		if errors.Is(context.Cause(r.Context()), core.ErrLost) {
 			b.mu.Lock()
 			defer b.mu.Unlock()
-			b.cut[r.Header.Get("Request")] = true
+			b.lostAttempts[r.Header.Get("Request")] = true
 		}
 	})
 }
 
-// counted stands before the middlewares, and lets nobody in before the gate is open.
-func (b *bank) counted(next http.Handler) http.Handler {
+// gated stands before the middlewares, and lets nobody in before the gate is open.
+func (b *service) gated(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		now := b.inFlight.Add(1)
 		defer b.inFlight.Add(-1)
@@ -161,28 +164,28 @@ func (b *bank) counted(next http.Handler) http.Handler {
 	})
 }
 
-// A service is a process that serves the bank.
-type service struct {
+// A instance is a process that serves the bank.
+type instance struct {
 	http  *httptest.Server
 	locks *core.Locker
 	redis *redis.Client
 	conns atomic.Int64
 }
 
-func startService(t *testing.T, b *bank, server *redistest.Server, number int) *service {
+func startInstance(t *testing.T, b *service, server *redistest.Server, number int) *instance {
 	t.Helper()
-	s := &service{redis: server.Client(t, func(o *redis.Options) { o.ContextTimeoutEnabled = number%2 == 0 })}
+	s := &instance{redis: server.Client(t, func(o *redis.Options) { o.ContextTimeoutEnabled = number%2 == 0 })}
 	s.locks = core.Must(core.New(s.redis, core.WithTTL(ttl), core.WithFencing(true), core.WithObserver(b.observe)))
 	lock := func(wait time.Duration) http.Handler {
 		return nethttplock.Middleware(s.locks, nethttplock.PathValue("account"), core.WithWait(wait))(http.HandlerFunc(b.handle))
 	}
 	once := nethttplock.Idempotent(s.locks, nethttplock.IdempotencyKey(), core.WithWait(longWait), core.WithRetention(10*time.Minute))
 	mux := http.NewServeMux()
-	mux.Handle(patient, lock(longWait))
-	mux.Handle(hasty, lock(shortWait))
-	mux.Handle(idempotent, once(b.attempted(lock(longWait))))
+	mux.Handle(longWaitRoute, lock(longWait))
+	mux.Handle(shortWaitRoute, lock(shortWait))
+	mux.Handle(idempotentRoute, once(b.recordLostAttempt(lock(longWait))))
 
-	s.http = httptest.NewUnstartedServer(b.counted(mux))
+	s.http = httptest.NewUnstartedServer(b.gated(mux))
 	s.http.Config.ConnState = func(_ net.Conn, state http.ConnState) {
 		switch state {
 		case http.StateNew:
@@ -195,14 +198,14 @@ func startService(t *testing.T, b *bank, server *redistest.Server, number int) *
 	s.http.Start()
 	t.Cleanup(s.http.Close)
 	// It waits for those who wait for these, where the test has failed before.
-	t.Cleanup(func() { b.open(); b.wake() })
+	t.Cleanup(func() { b.openGate(); b.endSleep() })
 	return s
 }
 
 // close ends the service as one does that is shut down in peace.
-func (s *service) close(t *testing.T) {
+func (s *instance) close(t *testing.T) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), awaitTimeout)
 	defer cancel()
 	if err := s.http.Config.Shutdown(ctx); err != nil {
 		t.Errorf("shut down the server: %v", err)

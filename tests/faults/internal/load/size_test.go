@@ -5,11 +5,13 @@ import (
 	"strconv"
 	"syscall"
 	"testing"
+
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 const (
-	fullSize  = 5000
-	shortSize = 500
+	fullRequests = 5000
+	fewRequests  = 500
 	// perAccount is how many requests there are for each account.
 	perAccount = 5
 )
@@ -19,10 +21,7 @@ func size(t *testing.T) int {
 	t.Helper()
 	text, set := os.LookupEnv("REQLOCK_LOAD")
 	if !set {
-		if testing.Short() || raced {
-			return shortSize
-		}
-		return fullSize
+		return suite.Size(fewRequests, fullRequests)
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < perAccount {

@@ -13,8 +13,8 @@ import (
 type Mutant struct {
 	// Name is that of its file, without the end.
 	Name string
-	// Mistake says it in plain words.
-	Mistake string
+	// Description says it in plain words.
+	Description string
 	// Faults is a regular expression of the names of those that show it, and On
 	// the deployment on which they do.
 	Faults, On string

@@ -9,7 +9,7 @@ import (
 // Parse reads the text of a mutant. The error says in which line it makes no
 // sense.
 func Parse(name, text string) (Mutant, error) {
-	p := parser{mutant: Mutant{Name: name}}
+	p := mutantParser{mutant: Mutant{Name: name}}
 	for i, line := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
 		if err := p.read(line); err != nil {
 			return Mutant{}, fmt.Errorf("mutant %s, line %d: %w", name, i+1, err)
@@ -21,16 +21,16 @@ func Parse(name, text string) (Mutant, error) {
 	return p.mutant, nil
 }
 
-// A parser is at a line of a mutant.
-type parser struct {
-	mutant Mutant
-	told   bool   // the first paragraph is over
-	file   string // of the edits that follow
-	open   bool   // an edit has begun
+// A mutantParser is at a line of a mutant.
+type mutantParser struct {
+	mutant    Mutant
+	described bool   // the first paragraph is over
+	file      string // of the edits that follow
+	open      bool   // an edit has begun
 }
 
 // read takes in the next line.
-func (p *parser) read(line string) error {
+func (p *mutantParser) read(line string) error {
 	file, begins := strings.CutPrefix(line, "--- ")
 	field, value, named := strings.Cut(line, ": ")
 	switch {
@@ -42,11 +42,11 @@ func (p *parser) read(line string) error {
 	case p.open:
 		return p.readEdit(line)
 	case line == "":
-		p.told = p.mutant.Mistake != ""
+		p.described = p.mutant.Description != ""
 	case p.file != "":
 		return fmt.Errorf("%q stands before any @@", line)
-	case !p.told:
-		p.mutant.Mistake = strings.TrimSpace(p.mutant.Mistake + " " + line)
+	case !p.described:
+		p.mutant.Description = strings.TrimSpace(p.mutant.Description + " " + line)
 	case named && field == "faults":
 		p.mutant.Faults = value
 		return isPattern(value)
@@ -68,7 +68,7 @@ func isPattern(text string) error {
 }
 
 // openEdit begins an edit of the file.
-func (p *parser) openEdit() error {
+func (p *mutantParser) openEdit() error {
 	if p.file == "" {
 		return fmt.Errorf("an edit without a file: --- and its path come first")
 	}
@@ -81,7 +81,7 @@ func (p *parser) openEdit() error {
 }
 
 // readEdit adds a line to the last edit. An empty one ends it.
-func (p *parser) readEdit(line string) error {
+func (p *mutantParser) readEdit(line string) error {
 	if line == "" {
 		p.open = false
 		return nil
@@ -103,7 +103,7 @@ func (p *parser) readEdit(line string) error {
 }
 
 // closeEdit looks at the last edit, if there is one.
-func (p *parser) closeEdit() error {
+func (p *mutantParser) closeEdit() error {
 	n := len(p.mutant.edits)
 	if n == 0 {
 		return nil
@@ -119,12 +119,12 @@ func (p *parser) closeEdit() error {
 }
 
 // end looks at the whole.
-func (p *parser) end() error {
+func (p *mutantParser) end() error {
 	if err := p.closeEdit(); err != nil {
 		return err
 	}
 	switch m := p.mutant; {
-	case m.Mistake == "":
+	case m.Description == "":
 		return fmt.Errorf("it does not say what the mistake is")
 	case m.Faults == "":
 		return fmt.Errorf("it does not say which faults show it")

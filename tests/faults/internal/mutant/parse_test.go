@@ -15,7 +15,7 @@ func TestParse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m.Mistake != "A mistake of two lines." || m.Faults != "^a$" || m.On != "server" || m.Checks != "^b" {
+	if m.Description != "A mistake of two lines." || m.Faults != "^a$" || m.On != "server" || m.Checks != "^b" {
 		t.Errorf("got %+v", m)
 	}
 	want := []edit{{"f", "stays\nold\n", "stays\nnew\n"}, {"f", "other\n", ""}, {"g", "x\n", "y\n"}}

@@ -4,17 +4,16 @@ import (
 	"context"
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
 	"regexp"
-	"slices"
+	"strings"
 	"testing"
 
 	"github.com/reqlock/reqlock/tests/faults/internal/fault"
 )
 
-// all are the campaign's own mutants.
-func all(t *testing.T) (Tree, []Mutant) {
+// loadAll are the campaign's own mutants.
+func loadAll(t *testing.T) (Tree, []Mutant) {
 	t.Helper()
 	tree, err := FindTree(t.Context())
 	if err != nil {
@@ -29,7 +28,7 @@ func all(t *testing.T) (Tree, []Mutant) {
 
 // Each mutant has to follow the product, or it is none any more.
 func TestAllMutantsFitTheProduct(t *testing.T) {
-	tree, mutants := all(t)
+	tree, mutants := loadAll(t)
 	if len(mutants) < 16 {
 		t.Errorf("there are only %d mutants", len(mutants))
 	}
@@ -43,33 +42,52 @@ func TestAllMutantsFitTheProduct(t *testing.T) {
 	}
 }
 
-// What the compiler says to a mutant it says to its package alone, so the rest is
-// not built.
+// A mutant that does not compile is found by each campaign, and shows nothing. The compiler
+// would report an error in the changed package, so only that package is type-checked.
 func TestAllMutantsCompile(t *testing.T) {
-	tree, mutants := all(t)
+	t.Parallel()
+	tree, mutants := loadAll(t)
+	packages := listPackages(t, tree, mutants)
 	for _, m := range mutants {
 		t.Run(m.Name, func(t *testing.T) {
-			overlay, err := m.Apply(tree.Product, t.TempDir())
+			t.Parallel()
+			changed, err := m.changed(tree.Product)
 			if err != nil {
 				t.Fatal(err)
 			}
-			build := exec.CommandContext(t.Context(), "go", append([]string{"build", "-overlay", overlay}, m.packages()...)...)
-			build.Dir = tree.Product
-			if out, err := build.CombinedOutput(); err != nil {
-				t.Errorf("%v\n%s", err, out)
+			for _, dir := range m.directories() {
+				if err := packages.check(dir, changed); err != nil {
+					t.Error(err)
+				}
 			}
 		})
 	}
 }
 
-// packages are those that a mutant changes.
-func (m Mutant) packages() []string {
-	var packages []string
-	for _, e := range m.edits {
-		packages = append(packages, "./"+path.Dir(e.file))
+// The type check must report what the compiler reports.
+func TestATypeCheckFindsMistakes(t *testing.T) {
+	t.Parallel()
+	product := t.TempDir()
+	const text = "package p\n\nimport \"fmt\"\n\nfunc F() { fmt.Println(1) }\n"
+	for name, text := range map[string]string{"go.mod": "module example.org/product\n\ngo 1.26\n", "p.go": text} {
+		if err := os.WriteFile(filepath.Join(product, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
-	slices.Sort(packages)
-	return slices.Compact(packages)
+	packages := listPackages(t, Tree{Product: product}, []Mutant{{edits: []edit{{file: "p.go"}}}})
+	for name, c := range map[string]struct{ old, new, message string }{
+		"nothing":            {"1", "2", ""},
+		"a syntax error":     {"{", "((", "expected"},
+		"an unknown name":    {"(1)", "(x)", "undefined: x"},
+		"an unused import":   {"fmt.Println(1)", "println(1)", "imported and not used"},
+		"an unused variable": {"fmt.Println(1)", "x := 1; fmt.Println(2)", "declared and not used"},
+		"another type":       {"fmt.Println(1)", "var x int = fmt.Sprint(1); _ = x", "cannot use"},
+	} {
+		err := packages.check(".", map[string]string{"p.go": strings.Replace(text, c.old, c.new, 1)})
+		if (err == nil) != (c.message == "") || err != nil && !strings.Contains(err.Error(), c.message) {
+			t.Errorf("%s: got %v, want %q", name, err, c.message)
+		}
+	}
 }
 
 // Scripts are embedded files, which are not read by the compiler as its sources

@@ -44,7 +44,7 @@ func (n *Network) Path(process int) *Path {
 	defer n.mu.Unlock()
 	path := n.paths[process]
 	if path == nil {
-		path = lay(n.tb, n.servers)
+		path = newPath(n.tb, n.servers)
 		n.paths[process] = path
 	}
 	return path
@@ -88,8 +88,8 @@ func (n *Network) Down() { n.each((*Path).Down) }
 // Up ends Down.
 func (n *Network) Up() { n.tb.Helper(); n.each((*Path).Up) }
 
-// Calm ends all that is wrong with bytes.
-func (n *Network) Calm() { n.each((*Path).Calm) }
+// Restore ends all that is wrong with bytes.
+func (n *Network) Restore() { n.each((*Path).Restore) }
 
 func (n *Network) each(do func(*Path)) {
 	n.tb.Helper()

@@ -17,14 +17,14 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 )
 
-// A wire is a bare connection to a server over a path.
-type wire struct {
+// A rawConn is a bare connection to a server over a path.
+type rawConn struct {
 	t      *testing.T
 	conn   net.Conn
 	reader *bufio.Reader
 }
 
-func dial(t *testing.T, addr string) *wire {
+func dial(t *testing.T, addr string) *rawConn {
 	t.Helper()
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(t.Context(), "tcp", addr)
@@ -35,10 +35,10 @@ func dial(t *testing.T, addr string) *wire {
 	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
-	return &wire{t, conn, bufio.NewReader(conn)}
+	return &rawConn{t, conn, bufio.NewReader(conn)}
 }
 
-func (w *wire) send(command string) {
+func (w *rawConn) send(command string) {
 	w.t.Helper()
 	words := strings.Fields(command)
 	text := "*" + string(rune('0'+len(words))) + "\r\n"
@@ -50,15 +50,15 @@ func (w *wire) send(command string) {
 	}
 }
 
-func (w *wire) expect(want string) {
+func (w *rawConn) expect(want string) {
 	w.t.Helper()
 	if got, err := w.reader.ReadString('\n'); err != nil || got != want+"\r\n" {
 		w.t.Fatalf("got %q, %v, want %q", got, err, want)
 	}
 }
 
-// ends returns why nothing comes any more, of which nothing has come.
-func (w *wire) ends() error {
+// readEnd returns why nothing comes any more, of which nothing has come.
+func (w *rawConn) readEnd() error {
 	w.t.Helper()
 	got, err := w.reader.ReadString('\n')
 	if err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
@@ -67,15 +67,15 @@ func (w *wire) ends() error {
 	return err
 }
 
-// lie returns a network to a server, and the server's client, which is not on it.
-func lie(t *testing.T) (*Network, *redistest.Server, *redis.Client) {
+// newNetwork returns a network to a server, and the server's client, which is not on it.
+func newNetwork(t *testing.T) (*Network, *redistest.Server, *redis.Client) {
 	t.Helper()
 	server := redistest.Start(t)
 	return Start(t, server.Addr()), server, server.Client(t)
 }
 
-// awaits returns when the key has the value.
-func awaits(t *testing.T, client *redis.Client, key, value string) {
+// awaitValue returns when the key has the value.
+func awaitValue(t *testing.T, client *redis.Client, key, value string) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); client.Get(t.Context(), key).Val() != value; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
@@ -105,7 +105,7 @@ func TestPathsLeadToTheirServers(t *testing.T) {
 
 func TestDelay(t *testing.T) {
 	t.Parallel()
-	n, server, _ := lie(t)
+	n, server, _ := newNetwork(t)
 	path := n.Path(1)
 	w := dial(t, path.Routes[server.Addr()])
 	const latency = 30 * time.Millisecond
@@ -125,13 +125,13 @@ func TestDelay(t *testing.T) {
 	}
 	path.Delay(time.Hour, time.Minute)
 	w.send("INCR n")
-	path.Calm()
+	path.Restore()
 	w.expect(":5") // on the same connection
 }
 
 func TestThrottle(t *testing.T) {
 	t.Parallel()
-	n, server, client := lie(t)
+	n, server, client := newNetwork(t)
 	client.Set(t.Context(), "k", strings.Repeat("x", 500), 0)
 	client.Set(t.Context(), "n", strings.Repeat("x", 1<<20), 0)
 	w := dial(t, n.Path(1).Routes[server.Addr()])
@@ -145,27 +145,27 @@ func TestThrottle(t *testing.T) {
 	}
 	w.send("GET n")
 	w.expect("$1048576")
-	n.Calm()
+	n.Restore()
 	w.expect(strings.Repeat("x", 1<<20))
 }
 
 func TestSlice(t *testing.T) {
 	t.Parallel()
-	n, server, _ := lie(t)
+	n, server, _ := newNetwork(t)
 	n.Path(1).Slice()
 	w := dial(t, n.Path(1).Routes[server.Addr()])
 	for _, want := range []string{":1", ":2", ":3"} {
 		w.send("INCR n")
 		w.expect(want)
 	}
-	n.Calm()
+	n.Restore()
 	w.send("INCR n")
 	w.expect(":4")
 
 	var packets packets
 	n.Path(1).Slice()
-	s := n.Path(1).lines[0].settings[Upstream]
-	newWay().run(strings.NewReader(strings.Repeat("x", 1000)), &packets, s, func(error) {})
+	s := n.Path(1).links[0].settings[Upstream]
+	newPipe().run(strings.NewReader(strings.Repeat("x", 1000)), &packets, s, func(error) {})
 	if packets.bytes != 1000 || packets.longest > 16 {
 		t.Errorf("%d bytes, in packets of up to %d", packets.bytes, packets.longest)
 	}
@@ -188,7 +188,7 @@ func TestHalfOpen(t *testing.T) {
 	}{"commands are swallowed": {Upstream, "1"}, "replies are swallowed": {Downstream, "2"}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			n, server, client := lie(t)
+			n, server, client := newNetwork(t)
 			old := dial(t, n.Path(1).Routes[server.Addr()])
 			old.send("INCR n")
 			old.expect(":1")
@@ -197,13 +197,13 @@ func TestHalfOpen(t *testing.T) {
 			fresh := dial(t, n.Path(1).Routes[server.Addr()])
 			fresh.send("INCR m")
 			if test.direction == Downstream {
-				awaits(t, client, "n", "2")
-				awaits(t, client, "m", "1")
+				awaitValue(t, client, "n", "2")
+				awaitValue(t, client, "m", "1")
 			}
-			n.Path(1).lines[0].awaitLinks(t, 2)
-			n.Calm()
-			for _, w := range []*wire{old, fresh} {
-				if err := w.ends(); err == nil {
+			n.Path(1).links[0].awaitConnections(t, 2)
+			n.Restore()
+			for _, w := range []*rawConn{old, fresh} {
+				if err := w.readEnd(); err == nil {
 					t.Error("a connection has survived")
 				}
 			}
@@ -217,13 +217,13 @@ func TestHalfOpen(t *testing.T) {
 	}
 }
 
-// awaitLinks returns when so many connections have been let in.
-func (l *line) awaitLinks(t *testing.T, want int) {
+// awaitConnections returns when so many connections have been let in.
+func (l *link) awaitConnections(t *testing.T, want int) {
 	t.Helper()
 	links := func() int {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		return len(l.links)
+		return len(l.connections)
 	}
 	for deadline := time.Now().Add(time.Minute); links() != want; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
@@ -234,20 +234,20 @@ func (l *line) awaitLinks(t *testing.T, want int) {
 
 func TestReset(t *testing.T) {
 	t.Parallel()
-	n, server, client := lie(t)
+	n, server, client := newNetwork(t)
 	old := dial(t, n.Path(1).Routes[server.Addr()])
 	old.send("INCR n")
 	old.expect(":1")
 	n.Reset()
 	fresh := dial(t, n.Path(1).Routes[server.Addr()])
-	for i, w := range []*wire{old, fresh} {
+	for i, w := range []*rawConn{old, fresh} {
 		w.send("INCR n")
-		if err := w.ends(); !errors.Is(err, syscall.ECONNRESET) {
+		if err := w.readEnd(); !errors.Is(err, syscall.ECONNRESET) {
 			t.Errorf("got %v, want a reset", err)
 		}
-		awaits(t, client, "n", string(rune('2'+i)))
+		awaitValue(t, client, "n", string(rune('2'+i)))
 	}
-	n.Calm()
+	n.Restore()
 	w := dial(t, n.Path(1).Routes[server.Addr()])
 	w.send("PING")
 	w.expect("+PONG")
@@ -255,14 +255,14 @@ func TestReset(t *testing.T) {
 
 func TestDownAndUp(t *testing.T) {
 	t.Parallel()
-	n, server, _ := lie(t)
+	n, server, _ := newNetwork(t)
 	addr := n.Path(1).Routes[server.Addr()]
 	old := dial(t, addr)
 	old.send("PING")
 	old.expect("+PONG")
 	n.Down()
 	n.Down() // changes nothing
-	_ = old.ends()
+	_ = old.readEnd()
 	var dialer net.Dialer
 	if conn, err := dialer.DialContext(t.Context(), "tcp", addr); !errors.Is(err, syscall.ECONNREFUSED) {
 		t.Errorf("got %v, %v, want a refusal", conn, err)
@@ -278,7 +278,7 @@ func TestDownAndUp(t *testing.T) {
 // behind, and holds up nobody.
 func TestTheClientGoesAway(t *testing.T) {
 	t.Parallel()
-	n, server, _ := lie(t)
+	n, server, _ := newNetwork(t)
 	path := n.Path(1)
 	for range 20 {
 		w := dial(t, path.Routes[server.Addr()])
@@ -295,25 +295,25 @@ func TestTheClientGoesAway(t *testing.T) {
 		}
 		_ = w.conn.Close()
 		path.Throttle(50_000)
-		path.Calm()
+		path.Restore()
 	}
 }
 
 func TestNetworkWithoutServers(t *testing.T) {
 	t.Parallel()
-	r := &refusing{TB: t}
+	r := &fatalTB{TB: t}
 	func() {
 		defer func() { _ = recover() }()
 		Start(r)
 	}()
-	if r.said != "start a network: it leads to no server" {
-		t.Errorf("got %q", r.said)
+	if r.message != "start a network: it leads to no server" {
+		t.Errorf("got %q", r.message)
 	}
 }
 
-type refusing struct {
+type fatalTB struct {
 	testing.TB
-	said string
+	message string
 }
 
-func (r *refusing) Fatal(args ...any) { r.said, _ = args[0].(string); panic(context.Canceled) }
+func (r *fatalTB) Fatal(args ...any) { r.message, _ = args[0].(string); panic(context.Canceled) }

@@ -24,7 +24,7 @@ type Path struct {
 	// not be changed.
 	Routes map[string]string
 
-	lines   []*line
+	links   []*link
 	servers []string // where each line leads
 }
 
@@ -32,17 +32,17 @@ type Path struct {
 // are of the whole path.
 func (p *Path) To(servers ...string) *Path {
 	part := &Path{Routes: map[string]string{}}
-	for i, l := range p.lines {
+	for i, l := range p.links {
 		if slices.Contains(servers, p.servers[i]) {
-			part.lines, part.servers = append(part.lines, l), append(part.servers, p.servers[i])
+			part.links, part.servers = append(part.links, l), append(part.servers, p.servers[i])
 			part.Routes[p.servers[i]] = p.Routes[p.servers[i]]
 		}
 	}
 	return part
 }
 
-// lay makes a path to these servers, that the cleanup of tb ends.
-func lay(tb testing.TB, servers []string) *Path {
+// newPath makes a path to these servers, that the cleanup of tb ends.
+func newPath(tb testing.TB, servers []string) *Path {
 	tb.Helper()
 	p := &Path{
 		Commands: redistest.NewProxy(tb, servers[0], servers[1:]...),
@@ -50,8 +50,8 @@ func lay(tb testing.TB, servers []string) *Path {
 	}
 	fronts := p.Commands.Routes()
 	for _, server := range servers {
-		l := newLine(tb, fronts[server])
-		p.lines, p.servers = append(p.lines, l), append(p.servers, server)
+		l := newLink(tb, fronts[server])
+		p.links, p.servers = append(p.links, l), append(p.servers, server)
 		p.Routes[server] = l.addr
 	}
 	return p
@@ -60,62 +60,62 @@ func lay(tb testing.TB, servers []string) *Path {
 // Delay makes all bytes of each direction so much late, more or less by the
 // jitter, without changing their order. It ends what an earlier Delay did.
 func (p *Path) Delay(latency, jitter time.Duration) {
-	p.both(late, &toxics.LatencyToxic{Latency: latency.Milliseconds(), Jitter: jitter.Milliseconds()})
+	p.both(latencySlot, &toxics.LatencyToxic{Latency: latency.Milliseconds(), Jitter: jitter.Milliseconds()})
 }
 
 // Throttle lets so many bytes of each connection and direction through in a
 // second, in steps of 1000. It ends what an earlier Throttle did.
 func (p *Path) Throttle(bytesPerSecond int) {
-	p.both(thin, &toxics.BandwidthToxic{Rate: int64(max(1, bytesPerSecond/1000))})
+	p.both(bandwidthSlot, &toxics.BandwidthToxic{Rate: int64(max(1, bytesPerSecond/1000))})
 }
 
 // Slice tears what is sent into packets of a few bytes, with a pause after each.
 func (p *Path) Slice() {
-	p.both(sliced, &toxics.SlicerToxic{AverageSize: 8, SizeVariation: 7, Delay: 100})
+	p.both(slicerSlot, &toxics.SlicerToxic{AverageSize: 8, SizeVariation: 7, Delay: 100})
 }
 
 // HalfOpen swallows the bytes of one direction, while those of the other pass:
 // with Upstream no command arrives, with Downstream no reply.
 func (p *Path) HalfOpen(direction Direction) {
-	p.set(direction, broken, &toxics.TimeoutToxic{})
+	p.set(direction, breakSlot, &toxics.TimeoutToxic{})
 }
 
 // Reset breaks each connection at its next reply, in the way in which a crashed
 // host does (RST): the command was executed.
 func (p *Path) Reset() {
-	p.set(Downstream, broken, &toxics.ResetToxic{})
+	p.set(Downstream, breakSlot, &toxics.ResetToxic{})
 }
 
 // Down closes all connections and refuses new ones, as a host without the server
 // does.
 func (p *Path) Down() {
-	for _, l := range p.lines {
+	for _, l := range p.links {
 		l.down()
 	}
 }
 
 // Up ends Down.
 func (p *Path) Up() {
-	for _, l := range p.lines {
+	for _, l := range p.links {
 		l.up()
 	}
 }
 
-// Calm ends all that is wrong with bytes, and closes the connections of which
+// Restore ends all that is wrong with bytes, and closes the connections of which
 // bytes are missing. It does not end Down.
-func (p *Path) Calm() {
-	for _, l := range p.lines {
-		l.calm()
+func (p *Path) Restore() {
+	for _, l := range p.links {
+		l.restore()
 	}
 }
 
-func (p *Path) both(place slot, toxic toxics.Toxic) {
+func (p *Path) both(place toxicSlot, toxic toxics.Toxic) {
 	p.set(stream.Upstream, place, toxic)
 	p.set(stream.Downstream, place, toxic)
 }
 
-func (p *Path) set(direction Direction, place slot, toxic toxics.Toxic) {
-	for _, l := range p.lines {
+func (p *Path) set(direction Direction, place toxicSlot, toxic toxics.Toxic) {
+	for _, l := range p.links {
 		l.set(direction, place, toxic)
 	}
 }

@@ -13,23 +13,23 @@ import (
 	"github.com/reqlock/reqlock/core"
 )
 
-// An attemptGame is about one idempotent request. Nobody waits in it, so that
+// An attemptTest is about one idempotent request. Nobody waits in it, so that
 // each step has one right answer, or two where a lease is just over and its key
 // is not.
-type attemptGame struct {
+type attemptTest struct {
 	*rapid.T
-	table  *table
+	table  *deployment
 	policy core.Policy
 
-	open     []*runner // who were to run, and did not end their attempt
-	last     *runner   // whose record it is, until that is done or aborted
-	dead     int       // how many attempts died since one was done or aborted
-	answer   string    // of the one that is done
-	answered int       // how many answers were made up so far
+	open     []*runningAttempt // who were to run, and did not end their attempt
+	last     *runningAttempt   // whose record it is, until that is done or aborted
+	dead     int               // how many attempts died since one was done or aborted
+	answer   string            // of the one that is done
+	answered int               // how many answers were made up so far
 }
 
-// A runner is an attempt that was to run.
-type runner struct {
+// A runningAttempt is an attempt that was to run.
+type runningAttempt struct {
 	attempt *core.Attempt
 	since   time.Time // when its lease was last raised, at the latest
 	renewed bool
@@ -39,16 +39,16 @@ func TestAttempts(t *testing.T) {
 	for name, policy := range map[string]core.Policy{"reject": core.Reject, "rerun": core.Rerun} {
 		for _, renewed := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, renewed %v", name, renewed), func(t *testing.T) {
-				play(t, func(rt *rapid.T, table *table) {
-					playAttempts(rt, table, policy, renewed)
+				checkGames(t, func(rt *rapid.T, table *deployment) {
+					testAttempts(rt, table, policy, renewed)
 				}, core.WithInterrupted(policy), core.WithWait(0), core.WithRenewal(renewed))
 			})
 		}
 	}
 }
 
-func playAttempts(rt *rapid.T, table *table, policy core.Policy, renewed bool) {
-	g := &attemptGame{T: rt, table: table, policy: policy}
+func testAttempts(rt *rapid.T, table *deployment, policy core.Policy, renewed bool) {
+	g := &attemptTest{T: rt, table: table, policy: policy}
 	rt.Repeat(map[string]func(*rapid.T){
 		"begin":     func(*rapid.T) { g.begin(renewed) },
 		"commit":    func(*rapid.T) { g.commit(g.any()) },
@@ -57,7 +57,7 @@ func playAttempts(rt *rapid.T, table *table, policy core.Policy, renewed bool) {
 		"advance": func(*rapid.T) {
 			time.Sleep(time.Duration(rapid.IntRange(1, 12_000).Draw(rt, "ms")) * time.Millisecond)
 		},
-		"lose a reply": func(*rapid.T) { table.sitter(rt).network.lose() },
+		"lose a reply": func(*rapid.T) { table.anyProcess(rt).network.loseNextReply() },
 		"restart": func(*rapid.T) {
 			for len(g.open) > 0 { // who outlives a restart is what the campaign is for
 				g.interrupt(0)
@@ -65,12 +65,12 @@ func playAttempts(rt *rapid.T, table *table, policy core.Policy, renewed bool) {
 			table.server.FlushAll()
 			g.last, g.dead, g.answer = nil, 0, ""
 		},
-		"": func(*rapid.T) { g.look() },
+		"": func(*rapid.T) { g.check() },
 	})
 }
 
 // any draws an open attempt.
-func (g *attemptGame) any() int {
+func (g *attemptTest) any() int {
 	if len(g.open) == 0 {
 		g.Skip("nobody runs")
 	}
@@ -80,13 +80,13 @@ func (g *attemptGame) any() int {
 // held reports whether the lock of an attempt is held for certain, and whether
 // it is free for certain: between the two its lease is over, and its key may
 // not be.
-func (r *runner) held() (certain, free bool) {
+func (r *runningAttempt) held() (certain, free bool) {
 	certain = r.attempt.Lease().Context().Err() == nil
 	return certain, !certain && !r.renewed && time.Since(r.since) >= ttl
 }
 
-func (g *attemptGame) begin(renewed bool) {
-	attempt, err := g.table.sitter(g.T).locks.Begin(context.Background(), "order", nil)
+func (g *attemptTest) begin(renewed bool) {
+	attempt, err := g.table.anyProcess(g.T).locks.Begin(context.Background(), "order", nil)
 	synctest.Wait()
 	if g.answer != "" {
 		if err != nil {
@@ -113,7 +113,7 @@ func (g *attemptGame) begin(renewed bool) {
 }
 
 // run takes an attempt that is to run.
-func (g *attemptGame) run(attempt *core.Attempt, err error, renewed bool) {
+func (g *attemptTest) run(attempt *core.Attempt, err error, renewed bool) {
 	if err != nil {
 		g.Fatalf("begin: %v", err)
 	}
@@ -126,19 +126,19 @@ func (g *attemptGame) run(attempt *core.Attempt, err error, renewed bool) {
 	if attempt.Number() != g.dead+1 {
 		g.Fatalf("number %d after %d died", attempt.Number(), g.dead)
 	}
-	g.last = &runner{attempt, time.Now(), renewed}
+	g.last = &runningAttempt{attempt, time.Now(), renewed}
 	g.open = append(g.open, g.last)
 }
 
 // take takes an attempt out of those that are open, and returns whether the
 // record is still its.
-func (g *attemptGame) take(i int) (r *runner, current bool) {
+func (g *attemptTest) take(i int) (r *runningAttempt, current bool) {
 	r = g.open[i]
 	g.open = append(g.open[:i], g.open[i+1:]...)
 	return r, r == g.last
 }
 
-func (g *attemptGame) commit(i int) {
+func (g *attemptTest) commit(i int) {
 	r, current := g.take(i)
 	g.answered++
 	answer := fmt.Sprintf("answer %d", g.answered)
@@ -153,7 +153,7 @@ func (g *attemptGame) commit(i int) {
 	}
 }
 
-func (g *attemptGame) abort(i int) {
+func (g *attemptTest) abort(i int) {
 	r, current := g.take(i)
 	if err := r.attempt.Abort(context.Background()); err != nil {
 		g.Fatalf("abort: %v", err)
@@ -163,7 +163,7 @@ func (g *attemptGame) abort(i int) {
 	}
 }
 
-func (g *attemptGame) interrupt(i int) {
+func (g *attemptTest) interrupt(i int) {
 	r, current := g.take(i)
 	if err := r.attempt.Interrupt(context.Background()); err != nil {
 		g.Fatalf("interrupt: %v", err)
@@ -174,9 +174,9 @@ func (g *attemptGame) interrupt(i int) {
 	}
 }
 
-// look waits until nothing moves, and looks at who believes to be the one who
+// check waits until nothing moves, and looks at who believes to be the one who
 // runs.
-func (g *attemptGame) look() {
+func (g *attemptTest) check() {
 	synctest.Wait()
 	for _, r := range g.open {
 		lease := r.attempt.Lease()

@@ -14,20 +14,20 @@ import (
 	"github.com/reqlock/reqlock/core"
 )
 
-// A lockGame is about one key.
-type lockGame struct {
+// A lockTest is about one key.
+type lockTest struct {
 	*rapid.T
-	table *table
+	table *deployment
 
-	mu      sync.Mutex
-	waiting []*caller // who have not returned
-	holders []*caller // who were granted, and did not release
-	round   int
-	losses  int             // of data, so far
-	ghosts  map[string]bool // tokens of leases that Redis may have forgotten
-	served  []*caller       // all who were granted, in all rounds
-	broken  bool            // something was, ever
-	wrong   []error         // what calls returned that they should not
+	mu          sync.Mutex
+	waiting     []*caller // who have not returned
+	holders     []*caller // who were granted, and did not release
+	round       int
+	losses      int             // of data, so far
+	staleTokens map[string]bool // tokens of leases that Redis may have forgotten
+	served      []*caller       // all who were granted, in all rounds
+	disrupted   bool            // something was, ever
+	errors      []error         // what calls returned that they should not
 }
 
 // A caller is somebody who asks for the key.
@@ -40,12 +40,12 @@ type caller struct {
 
 func TestLocks(t *testing.T) {
 	for name, renewal := range map[string]bool{"renewed": true, "not renewed": false} {
-		t.Run(name, func(t *testing.T) { play(t, playLocks, core.WithRenewal(renewal)) })
+		t.Run(name, func(t *testing.T) { checkGames(t, testLocks, core.WithRenewal(renewal)) })
 	}
 }
 
-func playLocks(rt *rapid.T, table *table) {
-	g := &lockGame{T: rt, table: table, ghosts: map[string]bool{}}
+func testLocks(rt *rapid.T, table *deployment) {
+	g := &lockTest{T: rt, table: table, staleTokens: map[string]bool{}}
 	rt.Repeat(map[string]func(*rapid.T){
 		"lock":    func(*rapid.T) { g.ask(false) },
 		"try":     func(*rapid.T) { g.ask(true) },
@@ -55,24 +55,24 @@ func playLocks(rt *rapid.T, table *table) {
 		"advance": func(*rapid.T) {
 			time.Sleep(time.Duration(rapid.IntRange(1, 12_000).Draw(rt, "ms")) * time.Millisecond)
 		},
-		"lose a reply": func(*rapid.T) { g.breaks(); table.sitter(rt).network.lose() },
-		"cut":          func(*rapid.T) { g.breaks(); table.sitter(rt).network.cut() },
-		"mend":         func(*rapid.T) { table.sitter(rt).network.mend() },
-		"restart":      func(*rapid.T) { g.lose(table.server.FlushAll) },
-		"delete":       func(*rapid.T) { g.lose(func() { table.server.Del("reqlock:k") }) },
-		"":             func(*rapid.T) { g.look() },
+		"lose a reply": func(*rapid.T) { g.recordDisruption(); table.anyProcess(rt).network.loseNextReply() },
+		"cut":          func(*rapid.T) { g.recordDisruption(); table.anyProcess(rt).network.cut() },
+		"mend":         func(*rapid.T) { table.anyProcess(rt).network.restore() },
+		"restart":      func(*rapid.T) { g.loseData(table.server.FlushAll) },
+		"delete":       func(*rapid.T) { g.loseData(func() { table.server.Del("reqlock:k") }) },
+		"":             func(*rapid.T) { g.check() },
 	})
 	g.drain()
 }
 
 // ask lets somebody ask for the key, who may wait, or not.
-func (g *lockGame) ask(try bool) {
-	if len(g.now(&g.waiting)) >= 5 {
+func (g *lockTest) ask(try bool) {
+	if len(g.snapshot(&g.waiting)) >= 5 {
 		g.Skip("enough wait")
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	c := &caller{cancel: cancel, losses: g.losses}
-	p := g.table.sitter(g.T)
+	p := g.table.anyProcess(g.T)
 	g.mu.Lock()
 	g.waiting = append(g.waiting, c)
 	g.mu.Unlock()
@@ -91,40 +91,40 @@ func (g *lockGame) ask(try bool) {
 			g.holders = append(g.holders, c)
 			g.served = append(g.served, c)
 		case errors.Is(err, core.ErrBusy) && try, errors.Is(err, context.Canceled):
-		case errors.Is(err, core.ErrUnavailable) && g.broken:
+		case errors.Is(err, core.ErrUnavailable) && g.disrupted:
 		default:
-			g.wrong = append(g.wrong, err)
+			g.errors = append(g.errors, err)
 		}
 	}()
 }
 
-// now returns those who are on a list at this moment.
-func (g *lockGame) now(list *[]*caller) []*caller {
+// snapshot returns those who are on a list at this moment.
+func (g *lockTest) snapshot(list *[]*caller) []*caller {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return slices.Clone(*list)
 }
 
-// breaks notes that something goes wrong from here on.
-func (g *lockGame) breaks() {
+// recordDisruption notes that something goes wrong from here on.
+func (g *lockTest) recordDisruption() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.broken = true
+	g.disrupted = true
 }
 
 // any draws one of several callers.
-func (g *lockGame) any(of []*caller) *caller {
+func (g *lockTest) any(of []*caller) *caller {
 	if len(of) == 0 {
 		g.Skip("nobody")
 	}
 	return of[rapid.IntRange(0, len(of)-1).Draw(g.T, "who")]
 }
 
-func (g *lockGame) extend() {
-	lease := g.any(g.now(&g.holders)).lease
+func (g *lockTest) extend() {
+	lease := g.any(g.snapshot(&g.holders)).lease
 	err := lease.Extend(context.Background(), ttl)
 	ended := lease.Context().Err() != nil
-	if err != nil && !g.broken && !ended {
+	if err != nil && !g.disrupted && !ended {
 		g.Fatalf("extend: %v", err)
 	}
 	if err == nil && time.Until(lease.ValidUntil()) < ttl*9/10 {
@@ -132,11 +132,11 @@ func (g *lockGame) extend() {
 	}
 }
 
-func (g *lockGame) release() {
-	c := g.any(g.now(&g.holders))
+func (g *lockTest) release() {
+	c := g.any(g.snapshot(&g.holders))
 	whole := c.lease.Context().Err() == nil
 	err := c.lease.Release(context.Background())
-	if err != nil && whole && !g.broken {
+	if err != nil && whole && !g.disrupted {
 		g.Fatalf("release: %v", err)
 	}
 	if c.lease.Context().Err() == nil {
@@ -147,62 +147,64 @@ func (g *lockGame) release() {
 	g.holders = slices.DeleteFunc(g.holders, func(one *caller) bool { return one == c })
 }
 
-func (g *lockGame) cancel() { g.any(g.now(&g.waiting)).cancel() }
+func (g *lockTest) cancel() { g.any(g.snapshot(&g.waiting)).cancel() }
 
-// lose makes Redis forget. Fences come from its clock then, which has to have
+// loseData makes Redis forget. Fences come from its clock then, which has to have
 // moved on: in a bubble it does not by itself.
-func (g *lockGame) lose(forget func()) {
+func (g *lockTest) loseData(forget func()) {
 	time.Sleep(time.Second)
 	synctest.Wait()
-	g.breaks()
+	g.recordDisruption()
 	g.losses++
 	forget()
-	for _, c := range g.now(&g.holders) {
-		g.ghosts[c.lease.Token()] = true
+	for _, c := range g.snapshot(&g.holders) {
+		g.staleTokens[c.lease.Token()] = true
 	}
 }
 
-// ghost reports whether Redis may have forgotten the lease, or given it before
+// isStale reports whether Redis may have forgotten the lease, or given it before
 // it forgot all others.
-func (g *lockGame) ghost(c *caller) bool { return c.losses < g.losses || g.ghosts[c.lease.Token()] }
+func (g *lockTest) isStale(c *caller) bool {
+	return c.losses < g.losses || g.staleTokens[c.lease.Token()]
+}
 
-// look waits until nothing moves, and looks at what is so.
-func (g *lockGame) look() {
+// check waits until nothing moves, and looks at what is so.
+func (g *lockTest) check() {
 	synctest.Wait()
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.round++
-	if len(g.wrong) > 0 {
-		g.Fatalf("calls returned %v", g.wrong)
+	if len(g.errors) > 0 {
+		g.Fatalf("calls returned %v", g.errors)
 	}
-	believers := 0
+	holders := 0
 	for _, c := range g.holders {
 		ended := c.lease.Context().Err() != nil
 		if !ended && !time.Now().Before(c.lease.ValidUntil()) {
 			g.Fatalf("a lease is over since %v, and its context goes on", time.Since(c.lease.ValidUntil()))
 		}
-		if !ended && !g.ghost(c) {
-			believers++
+		if !ended && !g.isStale(c) {
+			holders++
 		}
 	}
-	if believers > 1 {
-		g.Fatalf("%d believe that they hold the key", believers)
+	if holders > 1 {
+		g.Fatalf("%d believe that they hold the key", holders)
 	}
-	if !g.broken && believers == 0 && len(g.waiting) > 0 && !g.abandoned() {
+	if !g.disrupted && holders == 0 && len(g.waiting) > 0 && !g.hasExpiredHolder() {
 		g.Fatalf("%d wait, nobody holds the key, and nothing was ever broken", len(g.waiting))
 	}
-	g.rise()
+	g.checkFences()
 }
 
-// abandoned reports whether somebody outlived a lease, whose key waits for its
+// hasExpiredHolder reports whether somebody outlived a lease, whose key waits for its
 // TTL.
-func (g *lockGame) abandoned() bool {
+func (g *lockTest) hasExpiredHolder() bool {
 	return slices.ContainsFunc(g.holders, func(c *caller) bool { return c.lease.Context().Err() != nil })
 }
 
-// rise looks at the fences: whoever was granted the key in a later round has a
+// checkFences looks at the fences: whoever was granted the key in a later round has a
 // greater one, but for ghosts.
-func (g *lockGame) rise() {
+func (g *lockTest) checkFences() {
 	var highest int64 // of earlier rounds
 	for i, c := range g.served {
 		if i > 0 && c.round != g.served[i-1].round {
@@ -210,30 +212,30 @@ func (g *lockGame) rise() {
 				highest = max(highest, before.lease.Fence())
 			}
 		}
-		if !g.ghost(c) && c.lease.Fence() <= highest {
+		if !g.isStale(c) && c.lease.Fence() <= highest {
 			g.Fatalf("fence %d after %d", c.lease.Fence(), highest)
 		}
 	}
 }
 
 // drain ends all trouble, and finds who is never served.
-func (g *lockGame) drain() {
+func (g *lockTest) drain() {
 	for i := range g.table.processes {
-		g.table.processes[i].network.mend()
+		g.table.processes[i].network.restore()
 	}
-	for range 3 * (len(g.now(&g.waiting)) + 1) {
-		for len(g.now(&g.holders)) > 0 {
+	for range 3 * (len(g.snapshot(&g.waiting)) + 1) {
+		for len(g.snapshot(&g.holders)) > 0 {
 			g.releaseFirst()
 		}
 		time.Sleep(ttl)
-		g.look()
+		g.check()
 	}
-	if left := g.now(&g.waiting); len(left) > 0 {
+	if left := g.snapshot(&g.waiting); len(left) > 0 {
 		g.Fatalf("%d wait for ever", len(left))
 	}
 }
 
-func (g *lockGame) releaseFirst() {
+func (g *lockTest) releaseFirst() {
 	g.mu.Lock()
 	c := g.holders[0]
 	g.holders = g.holders[1:]

@@ -8,15 +8,15 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
 )
 
-// askers is how many attempts are given the same payment, one after the other.
-const askers = 4
+// usersPerPayment is how many attempts are given the same payment, one after the other.
+const usersPerPayment = 4
 
 // A ledger is the world in which attempts take effect. It is safe for concurrent
 // use.
 type ledger struct {
-	mu      sync.Mutex
-	asked   int
-	effects []history.Effect
+	mu        sync.Mutex
+	requested int
+	effects   []history.Effect
 }
 
 // payment returns the number of the payment that is due: each is given to a few,
@@ -24,8 +24,8 @@ type ledger struct {
 func (l *ledger) payment() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	n := l.asked / askers
-	l.asked++
+	n := l.requested / usersPerPayment
+	l.requested++
 	return n
 }
 

@@ -53,8 +53,8 @@ func (r *registers) access(a history.Access) history.Access {
 	return a
 }
 
-// seen returns all accesses, in the order in which they took place.
-func (r *registers) seen() []history.Access {
+// log returns all accesses, in the order in which they took place.
+func (r *registers) log() []history.Access {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.accesses)

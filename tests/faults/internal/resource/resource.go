@@ -48,7 +48,7 @@ func Serve(tb testing.TB) *Resource {
 func (r *Resource) Addr() string { return r.listener.Addr().String() }
 
 // Accesses returns all uses of the registers so far, in their order.
-func (r *Resource) Accesses() []history.Access { return r.registers.seen() }
+func (r *Resource) Accesses() []history.Access { return r.registers.log() }
 
 // Effects returns all charges so far, in their order.
 func (r *Resource) Effects() []history.Effect { return r.ledger.charged() }
@@ -71,15 +71,15 @@ func (r *Resource) accept() error {
 		if err != nil {
 			return err
 		}
-		if r.keep(conn) {
+		if r.track(conn) {
 			r.serving.Go(func() { r.serve(conn) })
 		}
 	}
 }
 
-// keep notes a connection, to be closed at the end. It reports whether that has
+// track notes a connection, to be closed at the end. It reports whether that has
 // not come yet.
-func (r *Resource) keep(conn net.Conn) bool {
+func (r *Resource) track(conn net.Conn) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
@@ -101,39 +101,39 @@ func (r *Resource) serve(conn net.Conn) {
 	}()
 	in, out := json.NewDecoder(conn), json.NewEncoder(conn)
 	for {
-		var q question
-		if err := in.Decode(&q); err != nil {
+		var request request
+		if err := in.Decode(&request); err != nil {
 			return // the user was killed, or has finished
 		}
-		if err := out.Encode(r.answer(q)); err != nil {
+		if err := out.Encode(r.handle(request)); err != nil {
 			return
 		}
 	}
 }
 
-// answer does what was asked for.
-func (r *Resource) answer(q question) (a answer) {
+// handle does what was asked for.
+func (r *Resource) handle(request request) (a reply) {
 	switch {
-	case q.Access != nil:
-		done := r.registers.access(*q.Access)
+	case request.Access != nil:
+		done := r.registers.access(*request.Access)
 		a.Version, a.Refused = done.Version, done.Refused
-	case q.Effect != nil:
-		r.ledger.charge(*q.Effect)
+	case request.Effect != nil:
+		r.ledger.charge(*request.Effect)
 	default:
 		a.Payment = r.ledger.payment()
 	}
 	return a
 }
 
-// A question is sent as one JSON value: an access, an effect, or nothing, which
+// A request is sent as one JSON value: an access, an effect, or nothing, which
 // asks for a payment.
-type question struct {
+type request struct {
 	Access *history.Access `json:"access,omitempty"`
 	Effect *history.Effect `json:"effect,omitempty"`
 }
 
-// An answer is what is sent back.
-type answer struct {
+// An reply is what is sent back.
+type reply struct {
 	Version int64 `json:"version,omitempty"`
 	Refused bool  `json:"refused,omitempty"`
 	Payment int   `json:"payment,omitempty"`

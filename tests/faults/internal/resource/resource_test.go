@@ -115,7 +115,7 @@ func TestAllIsWrittenDown(t *testing.T) {
 	if want := []history.Access{
 		{Process: 1, Client: 10, Key: "k", Fenced: true, Fence: 7},
 		{Process: 2, Client: 20, Key: "k", Fenced: true, Fence: 6, Write: true, Version: 3, Refused: true},
-		{Process: 2, Client: 20, Key: "k", Fence: 6, Write: true, Version: 3, Looked: 7},
+		{Process: 2, Client: 20, Key: "k", Fence: 6, Write: true, Version: 3, CheckedAt: 7},
 	}; !slices.Equal(accesses, want) {
 		t.Errorf("%+v", accesses)
 	}
@@ -136,7 +136,7 @@ func TestAllIsWrittenDown(t *testing.T) {
 
 func TestAPaymentIsGivenToAFew(t *testing.T) {
 	r := Serve(t)
-	given := make([]int, 3*askers)
+	given := make([]int, 3*usersPerPayment)
 	var group sync.WaitGroup
 	for i := range given {
 		u := dial(t, r, 0, i)
@@ -150,7 +150,7 @@ func TestAPaymentIsGivenToAFew(t *testing.T) {
 	group.Wait()
 	slices.Sort(given)
 	for i, n := range given {
-		if n != i/askers {
+		if n != i/usersPerPayment {
 			t.Fatalf("given were %v", given)
 		}
 	}

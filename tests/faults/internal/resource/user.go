@@ -42,19 +42,19 @@ func (u *User) Read(key string, fenced bool, fence int64) (version int64, ok boo
 // has last looked at its lease at that moment, or at 0 if it did not look. It returns
 // false if the register is fenced and has seen a later fence.
 func (u *User) Write(key string, fenced bool, fence, version, looked int64) (ok bool, err error) {
-	a, err := u.access(history.Access{Key: key, Fenced: fenced, Fence: fence, Write: true, Version: version, Looked: looked})
+	a, err := u.access(history.Access{Key: key, Fenced: fenced, Fence: fence, Write: true, Version: version, CheckedAt: looked})
 	return !a.Refused, err
 }
 
-func (u *User) access(a history.Access) (answer, error) {
+func (u *User) access(a history.Access) (reply, error) {
 	a.Process, a.Client = u.process, u.client
-	return u.ask(question{Access: &a})
+	return u.call(request{Access: &a})
 }
 
 // Charge charges for the payment of that key, in the attempt of that number, under
 // that lease.
 func (u *User) Charge(key string, number int, lease string) error {
-	_, err := u.ask(question{Effect: &history.Effect{
+	_, err := u.call(request{Effect: &history.Effect{
 		Process: u.process, Client: u.client, Key: key, Number: number, Lease: lease,
 	}})
 	return err
@@ -63,12 +63,12 @@ func (u *User) Charge(key string, number int, lease string) error {
 // Payment returns the number of a payment that is to be made. Several users are
 // given the same one.
 func (u *User) Payment() (int, error) {
-	a, err := u.ask(question{})
+	a, err := u.call(request{})
 	return a.Payment, err
 }
 
-func (u *User) ask(q question) (a answer, err error) {
-	if err = u.out.Encode(q); err == nil {
+func (u *User) call(request request) (a reply, err error) {
+	if err = u.out.Encode(request); err == nil {
 		err = u.in.Decode(&a)
 	}
 	if err != nil {

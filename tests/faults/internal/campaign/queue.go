@@ -1,0 +1,68 @@
+package campaign
+
+import (
+	"context"
+	"sync"
+
+	"github.com/reqlock/reqlock/tests/faults/internal/fault"
+)
+
+// A queue is runs that no worker has taken yet. It is safe for concurrent use.
+type queue struct {
+	mu   sync.Mutex
+	runs []Run
+}
+
+// next takes the first run. It returns false if the queue is empty.
+func (q *queue) next() (r Run, ok bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.runs) == 0 {
+		return Run{}, false
+	}
+	r, q.runs = q.runs[0], q.runs[1:]
+	return r, true
+}
+
+// run executes all runs, several at a time, until none is left, ctx ends, or more returns
+// false. More must be safe for concurrent use.
+//
+// A run mostly waits, so a few of them share the machine. A run on several servers needs
+// more of it: at most two of those run at a time.
+func (c *campaign) run(ctx context.Context, runs []Run, more func() bool) {
+	single, several := &queue{}, &queue{}
+	for _, r := range runs {
+		q := several
+		if r.On == fault.OnServer {
+			q = single
+		}
+		q.runs = append(q.runs, r)
+	}
+	var workers sync.WaitGroup
+	for i := range c.settings.Parallel {
+		workers.Go(func() {
+			switch i {
+			case 0:
+				c.drain(ctx, single, more)
+				c.drain(ctx, several, more)
+			case 1:
+				c.drain(ctx, several, more)
+				c.drain(ctx, single, more)
+			default:
+				c.drain(ctx, single, more)
+			}
+		})
+	}
+	workers.Wait()
+}
+
+// drain executes the runs of a queue, one after the other.
+func (c *campaign) drain(ctx context.Context, q *queue, more func() bool) {
+	for ctx.Err() == nil && more() {
+		r, ok := q.next()
+		if !ok {
+			return
+		}
+		c.record(c.runOne(ctx, r), ctx.Err() != nil)
+	}
+}

@@ -1,0 +1,95 @@
+package campaign
+
+import (
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/tests/faults/internal/fault"
+)
+
+// A servers is the servers on which a run takes place: its own, healthy and empty.
+type servers struct {
+	on        fault.Deployment
+	server    *redistest.Server
+	sentinels *redistest.Sentinels
+	cluster   *redistest.Cluster
+	quorum    []*redistest.Server
+}
+
+// voters is how many servers a quorum has.
+const voters = 5
+
+// startServers starts servers of the deployment.
+func startServers(tb testing.TB, on fault.Deployment, args []string) *servers {
+	tb.Helper()
+	g := &servers{on: on}
+	switch on {
+	case fault.OnServer:
+		g.server = redistest.Start(tb, args...)
+	case fault.OnSentinels, fault.OnSentinelsReplicas:
+		g.sentinels = redistest.StartSentinel(tb, args...)
+	case fault.OnCluster, fault.OnClusterReplicas:
+		g.cluster = redistest.StartCluster(tb, args...)
+	case fault.OnQuorum:
+		for range voters {
+			g.quorum = append(g.quorum, redistest.Start(tb, args...))
+		}
+	}
+	return g
+}
+
+// data returns the servers that have data.
+func (g *servers) data() []*redistest.Server {
+	switch {
+	case g.sentinels != nil:
+		return g.sentinels.Servers()
+	case g.cluster != nil:
+		return g.cluster.Nodes()
+	case g.quorum != nil:
+		return g.quorum
+	default:
+		return []*redistest.Server{g.server}
+	}
+}
+
+// options say to a client process where the servers are.
+func (g *servers) options() redistest.Options {
+	if g.sentinels != nil {
+		return redistest.Options{MasterName: redistest.MasterName, Addrs: addresses(g.sentinels.Sentinels())}
+	}
+	return redistest.Options{Addrs: addresses(g.data())}
+}
+
+// addresses returns where servers are.
+func addresses(servers []*redistest.Server) (all []string) {
+	for _, s := range servers {
+		all = append(all, s.Addr())
+	}
+	return all
+}
+
+// admin returns a client that sees the data as it is: of a quorum, that of its first
+// server.
+func (g *servers) admin(tb testing.TB) redis.UniversalClient {
+	tb.Helper()
+	switch {
+	case g.sentinels != nil:
+		return g.sentinels.Client(tb)
+	case g.cluster != nil:
+		return g.cluster.Client(tb)
+	default:
+		return g.data()[0].Client(tb)
+	}
+}
+
+// system returns a scene with these servers.
+func (g *servers) system(tb testing.TB) *fault.System {
+	tb.Helper()
+	s := &fault.System{TB: tb, Server: g.server, Sentinels: g.sentinels, Cluster: g.cluster, Admin: g.admin(tb)}
+	for _, server := range g.quorum {
+		s.Quorum = append(s.Quorum, fault.Voter{Server: server, Admin: server.Client(tb)})
+	}
+	return s
+}

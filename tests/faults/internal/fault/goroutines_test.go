@@ -1,0 +1,279 @@
+package fault
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/tests/faults/internal/network"
+)
+
+// A goroutineWorkload is a Crew of goroutines: each process is a client and a Locker of its
+// own. A killed one is cut from its servers, and one that stands still is only
+// written down.
+type goroutineWorkload struct {
+	*testing.T
+	servers []string
+	network *network.Network
+	keys    []string
+	ttl     time.Duration
+	callers int // of each process
+
+	grants  atomic.Int64
+	running sync.WaitGroup
+
+	mu        sync.Mutex
+	next      int
+	processes map[int]context.CancelFunc
+	calls     []string         // of Kill, Stop and Continue
+	errors    map[string]int   // of commands, by their text
+	slowest   time.Duration    // of all commands
+	tornReads int              // reads that ended in the midst of a line
+	fences    map[string]int64 // the last one of each key
+	lowFences []string         // fences that did not rise
+}
+
+// workTime is how long a caller holds a lock, and how long it waits before it takes the next
+// one. Callers that never wait would need all CPU of the machine.
+const workTime = 4 * time.Millisecond
+
+// commandTimeout is for how long the Lockers of a band wait for the reply to a command.
+const commandTimeout = 100 * time.Millisecond
+
+func newGoroutineWorkload(t *testing.T, n *network.Network, crowd bool, ttl time.Duration, keys []string, servers ...string) *goroutineWorkload {
+	t.Helper()
+	b := &goroutineWorkload{
+		T: t, servers: servers, network: n, keys: keys, ttl: ttl,
+		processes: map[int]context.CancelFunc{}, errors: map[string]int{}, fences: map[string]int64{},
+	}
+	processes := 3
+	b.callers = 4
+	if crowd {
+		processes, b.callers = 1, 24
+	}
+	for range processes {
+		b.startProcess()
+	}
+	t.Cleanup(b.end)
+	return b
+}
+
+// end ends all processes, in peace.
+func (b *goroutineWorkload) end() {
+	b.mu.Lock()
+	for _, end := range b.processes {
+		end()
+	}
+	b.mu.Unlock()
+	b.running.Wait()
+}
+
+// startProcess starts a process.
+func (b *goroutineWorkload) startProcess() {
+	b.mu.Lock()
+	b.next++
+	process := b.next
+	ctx, cancel := context.WithCancel(context.Background())
+	b.processes[process] = cancel
+	b.mu.Unlock()
+	rdb := b.client(process)
+	locks := core.Must(core.New(rdb, core.WithTTL(b.ttl), core.WithCommandTimeout(commandTimeout)))
+	var working sync.WaitGroup
+	own := "reqlock:" + strconv.Itoa(process) // nobody else wants it
+	for i := range b.callers {
+		working.Go(func() { b.work(ctx, locks, i, own) })
+	}
+	b.running.Go(func() {
+		working.Wait()
+		over, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		_ = locks.Close(over)
+		_ = rdb.Close()
+	})
+}
+
+// client returns the client of a process, on its path.
+func (b *goroutineWorkload) client(process int) *redis.Client {
+	routes := b.network.Path(process).Routes
+	rdb := redis.NewClient(&redis.Options{
+		Addr: b.servers[0], ContextTimeoutEnabled: true,
+		Dialer: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			var dialer net.Dialer
+			conn, err := dialer.DialContext(ctx, network, routes[addr])
+			if err != nil {
+				b.recordError(0, err)
+				return nil, err
+			}
+			return &recordingConn{conn, b}, nil
+		},
+	})
+	rdb.AddHook(recordingHook{b})
+	return rdb
+}
+
+// work takes locks until ctx ends, or one of its own if it is the first.
+func (b *goroutineWorkload) work(ctx context.Context, locks *core.Locker, i int, own string) {
+	for turn := i; ctx.Err() == nil; turn++ {
+		key := b.keys[turn%len(b.keys)]
+		if i == 0 {
+			key = own
+		}
+		// Without fencing a lock that is free is taken by SET.
+		lease, err := locks.With(core.WithWait(time.Duration(i)*50*time.Millisecond), core.WithFencing(i > 0)).Lock(ctx, strings.TrimPrefix(key, "reqlock:"))
+		if err != nil {
+			select {
+			case <-ctx.Done():
+			case <-time.After(time.Millisecond):
+			}
+			continue
+		}
+		b.granted(key, lease, i > 0)
+		time.Sleep(workTime)
+		_ = lease.Release(ctx)
+		time.Sleep(workTime)
+	}
+}
+
+// granted counts a grant, and looks at its fence: not where the lease is over, since a
+// later holder may have come first then.
+func (b *goroutineWorkload) granted(key string, lease *core.Lease, fenced bool) {
+	fence := lease.Fence()
+	b.mu.Lock()
+	if fenced && fence <= b.fences[key] && time.Now().Before(lease.ValidUntil()) {
+		b.lowFences = append(b.lowFences, fmt.Sprintf("%s of %s: %d after %d, at %d", lease.Token(), key, fence, b.fences[key], time.Now().UnixMicro()))
+	}
+	b.fences[key] = max(fence, b.fences[key])
+	b.mu.Unlock()
+	b.grants.Add(1)
+}
+
+func (b *goroutineWorkload) recordError(took time.Duration, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.slowest = max(b.slowest, took)
+	// A first connection asks for what the server may not know yet.
+	if err != nil && !errors.Is(err, redis.Nil) && !errors.Is(err, context.Canceled) && !strings.Contains(err.Error(), "unknown subcommand") {
+		b.errors[err.Error()]++
+	}
+}
+
+// resetSlowest forgets how long commands have taken so far, as the first of a client do.
+func (b *goroutineWorkload) resetSlowest() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.slowest = 0
+}
+
+// sawError tells whether a command has ended with an error with one of these words in
+// it.
+func (b *goroutineWorkload) sawError(words ...string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for text := range b.errors {
+		if slices.ContainsFunc(words, func(word string) bool { return strings.Contains(text, word) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// Processes implements Crew.
+func (b *goroutineWorkload) Processes() []int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Sorted(maps.Keys(b.processes))
+}
+
+// Kill implements Crew.
+func (b *goroutineWorkload) Kill(process int) {
+	b.mu.Lock()
+	b.processes[process]()
+	delete(b.processes, process)
+	b.calls = append(b.calls, "kill")
+	b.mu.Unlock()
+	b.startProcess()
+}
+
+// Stop implements Crew.
+func (b *goroutineWorkload) Stop(int) { b.call("stop") }
+
+// Continue implements Crew.
+func (b *goroutineWorkload) Continue(int) { b.call("continue") }
+
+func (b *goroutineWorkload) call(name string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.calls = append(b.calls, name)
+}
+
+// AwaitGrants implements Crew.
+func (b *goroutineWorkload) AwaitGrants(more int) {
+	b.Helper()
+	want := b.Grants() + more
+	for deadline := time.Now().Add(awaitTimeout); b.Grants() < want; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			b.Fatalf("%d grants are missing; errors: %v", want-b.Grants(), b.errors)
+		}
+	}
+}
+
+// Grants implements Crew.
+func (b *goroutineWorkload) Grants() int { return int(b.grants.Load()) }
+
+// A recordingConn notes packets that end in the midst of a line.
+type recordingConn struct {
+	net.Conn
+	band *goroutineWorkload
+}
+
+func (r *recordingConn) Read(into []byte) (int, error) {
+	n, err := r.Conn.Read(into)
+	if errors.Is(err, syscall.ECONNRESET) {
+		r.band.recordError(0, err) // go-redis does not tell: it goes on reading, to the end
+	}
+	if n > 0 && into[n-1] != '\n' {
+		r.band.mu.Lock()
+		r.band.tornReads++
+		r.band.mu.Unlock()
+	}
+	return n, err
+}
+
+// A recordingHook notes how the commands of a client end.
+type recordingHook struct{ band *goroutineWorkload }
+
+func (recordingHook) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (l recordingHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		begun := time.Now()
+		err := next(ctx, cmd)
+		l.band.recordError(time.Since(begun), err)
+		return err
+	}
+}
+
+func (l recordingHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		begun := time.Now()
+		err := next(ctx, cmds)
+		l.band.recordError(time.Since(begun), err)
+		for _, cmd := range cmds {
+			l.band.recordError(0, cmd.Err())
+		}
+		return err
+	}
+}

@@ -1,0 +1,80 @@
+package fault
+
+import (
+	"time"
+
+	"github.com/reqlock/reqlock/internal/testkit/redistest"
+)
+
+// moveCount is how often a slot moves that moves fast: back and forth.
+const moveCount = 4
+
+// moveSlot moves the slot of a lock away and back, as fast as that goes.
+func moveSlot(s *System) {
+	s.Helper()
+	key := s.someKey()
+	from, to := s.slotMove(key)
+	for range moveCount {
+		s.disrupt("a slot moves", func() { s.Cluster.MoveSlot(key, to) })
+		from, to = to, from
+	}
+}
+
+// moveTime is how long a slot that moves slowly is on its way.
+const moveTime = time.Second
+
+// moveSlotSlowly moves the slot of a lock. It is on its way for some time, with half
+// of its keys here and half there, and amid happens in the midst of that.
+func (s *System) moveSlotSlowly(amid func()) {
+	s.Helper()
+	key := s.someKey()
+	from, to := s.slotMove(key)
+	s.disrupt("a slot moves slowly", func() {
+		move := s.Cluster.BeginMove(key, to)
+		if half := s.halfOfSlot(key, from); len(half) > 0 {
+			move.Keys(half...)
+		}
+		s.sleep(moveTime / 2)
+		amid()
+		s.sleep(moveTime / 2)
+		move.Finish()
+	})
+}
+
+// halfOfSlot chooses half of the keys, rounded up, that are in the slot of this one.
+func (s *System) halfOfSlot(key string, master *redistest.Server) []string {
+	s.Helper()
+	client := master.Client(s)
+	defer func() { _ = client.Close() }()
+	keys, err := client.ClusterGetKeysInSlot(s.Context(), s.Cluster.Slot(key), 1000).Result()
+	if err != nil {
+		s.Fatalf("CLUSTER GETKEYSINSLOT of %s: %v", master.Addr(), err)
+	}
+	s.forkRandom().Shuffle(len(keys), func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
+	return keys[:(len(keys)+1)/2]
+}
+
+// sleep lets the clients work for some time.
+func (s *System) sleep(d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-s.Context().Done():
+	}
+}
+
+// killAmidMove kills a client process while a slot is on its way.
+func killAmidMove(s *System) {
+	s.Helper()
+	s.moveSlotSlowly(func() { s.Workload.Kill(s.someProcess()) })
+}
+
+// slotMove returns the master of the key, and another one.
+func (s *System) slotMove(key string) (from, to *redistest.Server) {
+	s.Helper()
+	from = s.Cluster.MasterOf(key)
+	for to = from; to == from; {
+		masters := s.Cluster.Masters()
+		to = masters[s.Random.IntN(len(masters))]
+	}
+	return from, to
+}

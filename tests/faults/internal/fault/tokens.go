@@ -1,0 +1,58 @@
+package fault
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// A seenProcess is a client process whose token was seen in a lock or in a line.
+type seenProcess struct {
+	process string
+	used    uint64 // the highest number that was seen
+}
+
+// seenProcesses are in the order in which they were seen first.
+type seenProcesses []seenProcess
+
+// tokenPattern is the form of a token: the id of its process, and a number.
+var tokenPattern = regexp.MustCompile(`^([0-9a-f]{32}):(\d+)$`)
+
+// add notes the process of a token. It ignores what is no token.
+func (v *seenProcesses) add(token string) {
+	words := tokenPattern.FindStringSubmatch(token)
+	if words == nil {
+		return
+	}
+	number, err := strconv.ParseUint(words[2], 10, 64)
+	if err != nil {
+		return
+	}
+	i := slices.IndexFunc(*v, func(one seenProcess) bool { return one.process == words[1] })
+	if i < 0 {
+		*v = append(*v, seenProcess{words[1], number})
+		return
+	}
+	(*v)[i].used = max((*v)[i].used, number)
+}
+
+// readTokens reads the tokens in the locks and in their lines. It ignores errors: the server may
+// be about to be replaced.
+func (s *System) readTokens(server redis.UniversalClient, seen *seenProcesses) {
+	pipe := server.Pipeline()
+	var values []*redis.StringCmd
+	var lines []*redis.StringSliceCmd
+	for _, key := range s.Keys {
+		values = append(values, pipe.Get(s.Context(), key))
+		lines = append(lines, pipe.LRange(s.Context(), companion(key, ":q"), 0, -1))
+	}
+	_, _ = pipe.Exec(s.Context())
+	for i := range s.Keys {
+		seen.add(values[i].Val())
+		for _, token := range lines[i].Val() {
+			seen.add(token)
+		}
+	}
+}

@@ -1,6 +1,0 @@
-//go:build race
-
-package load
-
-// raced is whether the race detector is on.
-const raced = true

@@ -1,0 +1,112 @@
+package client
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/reqlock/reqlock/tests/faults/internal/history"
+	"github.com/reqlock/reqlock/tests/faults/internal/resource"
+)
+
+// A client takes one turn after the other.
+type client struct {
+	*process
+	number int // of all clients of the run
+	random *rand.Rand
+	user   *resource.User
+}
+
+// pauses lie between turns. Where Redis cannot be asked they are longer: a call may
+// then return at once.
+const (
+	pause     = 5 * time.Millisecond
+	longPause = 40 * time.Millisecond
+)
+
+// takeTurns takes turns until the process is to end.
+func (c *client) takeTurns() {
+	for !c.isEnding() {
+		outcome := c.turn()
+		if outcome == history.Unavailable {
+			time.Sleep(c.upTo(longPause))
+		}
+		time.Sleep(c.upTo(pause))
+	}
+}
+
+func (c *client) isEnding() bool {
+	select {
+	case <-c.ending:
+		return true
+	default:
+		return false
+	}
+}
+
+// turn takes one turn, and returns what was heard when it began.
+func (c *client) turn() history.Outcome {
+	switch {
+	case c.chance(c.Attempts):
+		return c.payOnce()
+	case c.Careless && c.chance(25):
+		return c.writeAfterExpiry()
+	case c.chance(1):
+		return c.holdUnrenewed()
+	case c.chance(10):
+		return c.lockTwo()
+	case c.chance(15):
+		return c.runLocked()
+	case c.chance(20):
+		return c.try()
+	default:
+		return c.wait()
+	}
+}
+
+// chance is true in so many of a hundred cases.
+func (c *client) chance(percent int) bool { return c.random.IntN(100) < percent }
+
+// upTo returns a time below most.
+func (c *client) upTo(most time.Duration) time.Duration {
+	return time.Duration(c.random.Int64N(int64(most)))
+}
+
+// key returns one of the locks.
+func (c *client) key() string { return c.Keys[c.random.IntN(len(c.Keys))] }
+
+// report tells of a call of this client.
+func (c *client) report(op history.Op) *call {
+	op.Client = c.number
+	return c.reporter.begin(op)
+}
+
+// must ends the process if the campaign is gone.
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+// rest stands still for a time, or until the context ends.
+func rest(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}
+
+// A injectedPanic is the panic of a holder, which is part of the story.
+type injectedPanic struct{}
+
+// recoverInjected runs f and catches its walkout. Any other panic goes on.
+func recoverInjected(f func()) {
+	defer func() {
+		if r := recover(); r != nil && r != any(injectedPanic{}) {
+			panic(r)
+		}
+	}()
+	f()
+}

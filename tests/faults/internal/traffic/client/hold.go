@@ -1,0 +1,126 @@
+package client
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/tests/faults/internal/clock"
+	"github.com/reqlock/reqlock/tests/faults/internal/history"
+)
+
+// A hold is a lease that was granted to a client, as it is written down.
+type hold struct {
+	client *client
+	lease  *core.Lease
+	key    string // as it was asked for
+	name   string // of no other lease
+	number int    // of an attempt
+	// ended is when the lease's context did, while it was held; 0 if it did not.
+	ended     atomic.Int64
+	stopWatch func() bool // ends the watch over the context
+}
+
+// granted tells that a call has got a lease, and watches over the lease from now on.
+func (c *client) granted(call *call, lease *core.Lease) *hold {
+	at := clock.Now()
+	h := &hold{
+		client: c, lease: lease, key: call.op.Key, number: call.op.Number,
+		name: fmt.Sprintf("%d/%d", c.Process, c.leases.Add(1)),
+	}
+	call.op.Lease, call.op.Episode = h.name, episodeOf(lease)
+	call.op.Fence, call.op.ValidUntil = lease.Fence(), c.clock.Of(lease.ValidUntil())
+	call.end(at, history.Granted, nil)
+	h.stopWatch = context.AfterFunc(lease.Context(), h.reportEnd)
+	return h
+}
+
+// reportEnd tells that the lease's context has ended.
+func (h *hold) reportEnd() {
+	at := clock.Now()
+	h.ended.Store(at)
+	op := h.op(history.LeaseEnd)
+	op.Call, op.ValidUntil = at, h.client.clock.Of(h.lease.ValidUntil())
+	ctx := h.lease.Context()
+	cause := context.Cause(ctx)
+	h.client.report(op).end(at, outcomeOf(ctx, cause), cause)
+}
+
+// op returns a call on the lease.
+func (h *hold) op(kind history.Kind) history.Op {
+	return history.Op{
+		Kind: kind, Key: h.key, Lease: h.name, Episode: episodeOf(h.lease), Fence: h.lease.Fence(), Number: h.number,
+	}
+}
+
+// isValid reports whether the lease may be relied on, as far as its holder knows, and
+// when that was so.
+func (h *hold) isValid() (looked int64, is bool) {
+	looked = clock.Now() // first: who stands still after that has looked before
+	return looked, h.lease.Context().Err() == nil && looked < h.client.clock.Of(h.lease.ValidUntil())
+}
+
+// reportEndCall tells that the holder is about to end the lease by a call of that kind, for
+// a Commit with that record. It relies on the lease no more.
+func (h *hold) reportEndCall(kind history.Kind, record string) *call {
+	h.stopWatch()
+	op := h.op(kind)
+	op.Record = record
+	op.ValidUntil = h.client.clock.Of(h.lease.ValidUntil())
+	op.Call = clock.Now()
+	op.ReliedUntil = min(op.Call, op.ValidUntil)
+	if ended := h.ended.Load(); ended != 0 {
+		op.ReliedUntil = min(op.ReliedUntil, ended)
+	}
+	return h.client.report(op)
+}
+
+// end makes the call that ends the lease.
+func (h *hold) end(ctx context.Context, endCall *call, end func(context.Context) error) {
+	err := end(ctx)
+	endCall.end(clock.Now(), outcomeOf(ctx, err), err)
+}
+
+// release releases the lease: now and then with a context that has ended, and now
+// and then once more.
+func (h *hold) release() {
+	ctx := h.client.endContext()
+	endCall := h.reportEndCall(history.Release, "")
+	h.end(ctx, endCall, h.lease.Release)
+	if h.client.chance(10) {
+		again := endCall.op
+		again.Call, again.Return, again.Outcome, again.Error = 0, 0, history.None, ""
+		h.end(context.Background(), h.client.report(again), h.lease.Release)
+	}
+}
+
+// endContext returns a context for a call that ends something, which now and then is
+// cancelled already: it must work all the same.
+func (c *client) endContext() context.Context {
+	ctx := context.Background()
+	if c.chance(20) {
+		ended, cancel := context.WithCancel(ctx)
+		cancel()
+		return ended
+	}
+	return ctx
+}
+
+// extend renews the lease once, by hand, for longer than its renewals do.
+func (h *hold) extend() {
+	ctx := context.Background()
+	call := h.client.report(h.op(history.Extend))
+	err := h.lease.Extend(ctx, h.client.TTL+h.client.upTo(h.client.TTL))
+	at := clock.Now()
+	call.op.ValidUntil = h.client.clock.Of(h.lease.ValidUntil())
+	call.end(at, outcomeOf(ctx, err), err)
+}
+
+// episodeOf names the token of a lease without telling it.
+func episodeOf(lease *core.Lease) string {
+	sum := sha256.Sum256([]byte(lease.Token()))
+	return hex.EncodeToString(sum[:6])
+}

@@ -1,0 +1,204 @@
+package client
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/tests/faults/internal/clock"
+	"github.com/reqlock/reqlock/tests/faults/internal/history"
+)
+
+// The waits that have a bound are this long.
+const (
+	shortestWait = 50 * time.Millisecond
+	longestWait  = time.Second
+)
+
+// A waitMode is how a client waits for a lock.
+type waitMode struct {
+	ctx    context.Context
+	cancel func() // when the lease is no longer held: its context ends too
+	locks  *core.Locker
+	wait   time.Duration // 0 is for ever
+	// until is when ctx ends at the earliest, if it ends by itself; else 0.
+	until int64
+	// unrenewed says that the Locker renews no lease.
+	unrenewed bool
+}
+
+// waitForever is to wait until one is served.
+func (c *client) waitForever() waitMode {
+	return waitMode{ctx: context.Background(), cancel: func() {}, locks: c.locks}
+}
+
+// chooseWait chooses how to wait.
+func (c *client) chooseWait() waitMode {
+	m := c.waitForever()
+	if c.chance(60) {
+		return m
+	}
+	m.wait = shortestWait + c.upTo(longestWait-shortestWait)
+	way := c.random.IntN(3)
+	if way > 0 {
+		m.until = clock.Now() + m.wait.Nanoseconds()
+	}
+	switch way {
+	case 0:
+		m.locks = c.locks.With(core.WithWait(m.wait))
+	case 1:
+		m.ctx, m.cancel = context.WithTimeout(m.ctx, m.wait)
+	default:
+		ctx, cancel := context.WithCancel(m.ctx)
+		timer := time.AfterFunc(m.wait, cancel)
+		m.ctx, m.cancel = ctx, func() { timer.Stop(); cancel() }
+	}
+	return m
+}
+
+// lockerFor returns the Locker for a key. The last one has no fences, if there are others:
+// a lock without fences is asked for in another way.
+func (c *client) lockerFor(locks *core.Locker, key string) *core.Locker {
+	if last := len(c.Keys) - 1; last > 0 && key == c.Keys[last] {
+		return locks.With(core.WithFencing(false))
+	}
+	return locks
+}
+
+// op returns the call for a lock that is about to be made in this manner. It may wait
+// for what is left: who stood still since the context was made has less.
+func (m waitMode) op(key string) history.Op {
+	op := history.Op{Kind: history.Lock, Key: key, Call: clock.Now(), Wait: m.wait.Nanoseconds(), Unrenewed: m.unrenewed}
+	if m.until != 0 {
+		op.Wait = max(1, m.until-op.Call)
+	}
+	return op
+}
+
+// lock waits for a lock. The hold is nil if it was not granted.
+func (c *client) lock(m waitMode, key string) (*hold, history.Outcome) {
+	call := c.report(m.op(key))
+	lease, err := c.lockerFor(m.locks, key).Lock(m.ctx, key)
+	return c.lockResult(m.ctx, call, lease, err)
+}
+
+// lockResult tells what became of a call for a lease.
+func (c *client) lockResult(ctx context.Context, call *call, lease *core.Lease, err error) (*hold, history.Outcome) {
+	if err != nil {
+		call.end(clock.Now(), outcomeOf(ctx, err), err)
+		return nil, call.op.Outcome
+	}
+	return c.granted(call, lease), history.Granted //nolint:contextcheck // a lease has a context of its own
+}
+
+// wait takes a lock, waiting for it.
+func (c *client) wait() history.Outcome {
+	m := c.chooseWait()
+	defer m.cancel()
+	h, outcome := c.lock(m, c.key())
+	if h != nil {
+		c.section(h)
+		h.release()
+	}
+	return outcome
+}
+
+// try takes a lock if it is free, most often the last one: there a mere SET takes it,
+// and who is refused wrongly shows.
+func (c *client) try() history.Outcome {
+	ctx, key := context.Background(), c.Keys[len(c.Keys)-1]
+	if c.chance(30) {
+		key = c.key()
+	}
+	call := c.report(history.Op{Kind: history.Try, Key: key})
+	lease, err := c.lockerFor(c.locks, key).TryLock(ctx, key)
+	h, outcome := c.lockResult(ctx, call, lease, err)
+	if h != nil {
+		c.section(h)
+		h.release()
+	}
+	return outcome
+}
+
+// lockTwo takes two locks, in the order of their keys, so that two clients never
+// wait for each other.
+func (c *client) lockTwo() history.Outcome {
+	keys := []string{c.key(), c.key()}
+	slices.Sort(keys)
+	var holds []*hold
+	defer func() {
+		for _, h := range holds {
+			h.release()
+		}
+	}()
+	for _, key := range slices.Compact(keys) {
+		h, outcome := c.lock(c.waitForever(), key)
+		if h == nil {
+			return outcome
+		}
+		holds = append(holds, h)
+	}
+	c.section(holds...)
+	return history.Granted
+}
+
+// runLocked runs a section by Do, which releases the lock, also where the section
+// panics.
+func (c *client) runLocked() history.Outcome {
+	ctx, key := context.Background(), c.key()
+	var h *hold
+	var endCall *call
+	var err error
+	call := c.report(history.Op{Kind: history.Lock, Key: key})
+	recoverInjected(func() {
+		err = c.lockerFor(c.locks, key).Do(ctx, key, func(ctx context.Context) error {
+			lease, _ := core.FromContext(ctx)
+			h = c.granted(call, lease) //nolint:contextcheck // it has a context of its own
+			defer func() { endCall = h.reportEndCall(history.Release, "") }()
+			c.section(h) //nolint:contextcheck // a renewal by hand does not end with the lease
+			if c.chance(30) {
+				panic(injectedPanic{})
+			}
+			return nil
+		})
+	})
+	if h == nil {
+		call.end(clock.Now(), outcomeOf(ctx, err), err)
+		return call.op.Outcome
+	}
+	h.end(ctx, endCall, h.lease.Release) // it is released: this returns how that went
+	return history.Granted
+}
+
+// holdUnrenewed takes a lock that is not renewed, and relies on it to the end.
+func (c *client) holdUnrenewed() history.Outcome {
+	m := c.waitForever()
+	m.locks, m.unrenewed = c.locks.With(core.WithRenewal(false)), true
+	h, outcome := c.lock(m, c.key())
+	if h != nil {
+		if seen, ok := c.read(h); ok {
+			rest(h.lease.Context(), 2*c.TTL)
+			c.write(h, seen, false)
+		}
+		h.release()
+	}
+	return outcome
+}
+
+// writeAfterExpiry takes a lock that is not renewed, sleeps beyond its lease, and writes
+// as if nothing were.
+func (c *client) writeAfterExpiry() history.Outcome {
+	m := c.waitForever()
+	m.locks, m.unrenewed = c.locks.With(core.WithRenewal(false)), true
+	h, outcome := c.lock(m, c.key())
+	if h != nil {
+		seen, ok := c.read(h)
+		time.Sleep(c.TTL + c.upTo(c.TTL))
+		if ok {
+			c.write(h, seen, true)
+		}
+		h.release()
+	}
+	return outcome
+}

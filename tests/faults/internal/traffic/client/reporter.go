@@ -1,0 +1,106 @@
+package client
+
+import (
+	"encoding/json"
+	"os"
+	"sync"
+
+	"github.com/reqlock/reqlock/tests/faults/internal/clock"
+	"github.com/reqlock/reqlock/tests/faults/internal/history"
+)
+
+// A Report is one line of what a client process tells: a call as far as it is
+// known, or a lag, some fast leases, or a size. A later report of the same call takes its
+// place.
+type Report struct {
+	Call int           `json:"call"` // numbers the calls of the process
+	Op   history.Op    `json:"op"`
+	Lag  *history.Lag  `json:"lag,omitempty"`  // instead of a call
+	Size *history.Size `json:"size,omitempty"` // the same
+	// FastLeases, too, are instead of a call.
+	FastLeases []history.FastLease `json:"fast_leases,omitempty"`
+}
+
+// A reporter writes reports. It is safe for concurrent use.
+type reporter struct {
+	process int
+	to      *os.File
+
+	mu    sync.Mutex
+	calls int
+}
+
+// A call is one of which the campaign has been told.
+type call struct {
+	reporter *reporter
+	number   int
+	op       history.Op
+}
+
+// begin tells of a call that is about to be made. Its time is now, unless it has
+// one.
+func (t *reporter) begin(op history.Op) *call {
+	if op.Call == 0 {
+		op.Call = clock.Now()
+	}
+	op.Process = t.process
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.calls++
+	c := &call{t, t.calls, op}
+	t.write(c)
+	return c
+}
+
+// end tells that the call has returned, at that time, and what was heard. What else
+// is known of it has been set in its op.
+func (c *call) end(at int64, outcome history.Outcome, err error) {
+	c.op.Return, c.op.Outcome = at, outcome
+	if err != nil {
+		c.op.Error = shortened(err.Error())
+	}
+	c.reporter.mu.Lock()
+	defer c.reporter.mu.Unlock()
+	c.reporter.write(c)
+}
+
+// maxError is how much of an error's text is told: a line that fits into a pipe at
+// once is never torn by a death.
+const maxError = 500
+
+func shortened(text string) string { return text[:min(len(text), maxError)] }
+
+// lag tells that the process was not let run.
+func (t *reporter) lag(from, to int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.report(Report{Lag: &history.Lag{Process: t.process, From: from, To: to}})
+}
+
+// fastLeases reports the leases of a client that works at full speed.
+func (t *reporter) fastLeases(some []history.FastLease) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.report(Report{FastLeases: some})
+}
+
+// size reports the largest number of goroutines so far.
+func (t *reporter) size(goroutines int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.report(Report{Size: &history.Size{Process: t.process, Goroutines: goroutines, At: clock.Now()}})
+}
+
+// write reports a call. The caller has locked mu.
+func (t *reporter) write(c *call) { t.report(Report{Call: c.number, Op: c.op}) }
+
+// report writes a report as one line, at once. The caller has locked mu.
+func (t *reporter) report(r Report) {
+	line, err := json.Marshal(r)
+	if err == nil {
+		_, err = t.to.Write(append(line, '\n'))
+	}
+	if err != nil {
+		panic(err) // the campaign is gone
+	}
+}

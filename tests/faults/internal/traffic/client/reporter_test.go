@@ -1,0 +1,31 @@
+package client
+
+import (
+	"bytes"
+	"os"
+	"testing"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/tests/faults/internal/clock"
+	"github.com/reqlock/reqlock/tests/faults/internal/history"
+)
+
+// Long texts are cut: a report is one write that fits into a pipe.
+func TestReportsAreShort(t *testing.T) {
+	b := newFixture(t)
+	call := b.report(history.Op{Kind: history.Lock, Key: "k"})
+	call.end(clock.Now(), history.Failed, &core.Error{Kind: core.ErrUnavailable, Cause: errLong{}})
+	text, err := os.ReadFile(b.reports)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lines := bytes.Split(bytes.TrimSpace(text), []byte("\n")); len(lines) != 2 || len(lines[1]) > 4096 {
+		t.Errorf("%d lines, the last of %d bytes", len(lines), len(lines[len(lines)-1]))
+	}
+}
+
+// errLong is what a server might say of a long command; JSON needs six bytes for
+// each of its.
+type errLong struct{}
+
+func (errLong) Error() string { return string(bytes.Repeat([]byte{1}, 10_000)) }

@@ -1,0 +1,72 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/tests/faults/internal/clock"
+	"github.com/reqlock/reqlock/tests/faults/internal/history"
+)
+
+// The measures of a client at full speed.
+const (
+	// leasesPerReport is how many leases are reported together.
+	leasesPerReport = 128
+	// leasesPerDeletion is of how many leases one is followed by a deletion of the counter of
+	// fencing numbers. On a busy machine no other process could delete it within the
+	// milliseconds for which a caller runs at full speed.
+	leasesPerDeletion = 64
+)
+
+// takeAtFullSpeed takes the first lock and releases it, again and again, until the process
+// is to end. At random moments it deletes the counter of fencing numbers. A call that fails
+// is reported as any other call is.
+func (c *client) takeAtFullSpeed() {
+	rdb := c.connect(c.Redis.Addrs...)
+	defer func() { _ = rdb.Close() }()
+	ctx, key := context.Background(), c.Keys[0]
+	some := make([]history.FastLease, 0, leasesPerReport)
+	for !c.isEnding() {
+		called := clock.Now()
+		lease, err := c.locks.Lock(ctx, key)
+		returned := clock.Now()
+		if err != nil {
+			c.report(history.Op{Kind: history.Lock, Key: key, Call: called}).end(returned, outcomeOf(ctx, err), err)
+			time.Sleep(c.upTo(longPause))
+			continue
+		}
+		some = append(some, history.FastLease{
+			Process: c.Process, Client: c.number, Call: called, Return: returned, Fence: lease.Fence(), Key: key,
+		})
+		c.releaseAtFullSpeed(ctx, lease, some[len(some)-1])
+		if len(some) == leasesPerReport {
+			c.reporter.fastLeases(some)
+			some = some[:0]
+		}
+		if c.random.IntN(leasesPerDeletion) == 0 {
+			_ = rdb.Del(ctx, "{"+c.Prefix+key+"}:f").Err() // one that fails is one less
+		}
+	}
+	if len(some) > 0 {
+		c.reporter.fastLeases(some)
+	}
+}
+
+// releaseAtFullSpeed releases a lease. If that fails, it reports the calls of the lease.
+func (c *client) releaseAtFullSpeed(ctx context.Context, lease *core.Lease, d history.FastLease) {
+	endCall := clock.Now()
+	valid := c.clock.Of(lease.ValidUntil())
+	err := lease.Release(ctx)
+	if err == nil {
+		return
+	}
+	op := history.Op{
+		Kind: history.Lock, Key: d.Key, Lease: fmt.Sprintf("%d/%d", c.Process, c.leases.Add(1)),
+		Episode: episodeOf(lease), Fence: d.Fence, ValidUntil: valid, Call: d.Call,
+	}
+	c.report(op).end(d.Return, history.Granted, nil)
+	op.Kind, op.Call, op.ReliedUntil = history.Release, endCall, min(endCall, valid)
+	c.report(op).end(clock.Now(), outcomeOf(ctx, err), err)
+}

@@ -1,0 +1,110 @@
+package traffic
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+
+	"github.com/reqlock/reqlock/tests/faults/internal/history"
+	"github.com/reqlock/reqlock/tests/faults/internal/traffic/client"
+)
+
+// A journal is all that processes have reported: calls, lags, fast leases and sizes. It is safe for concurrent
+// use.
+type journal struct {
+	mu     sync.Mutex
+	ops    []history.Op
+	at     map[callID]int // in ops
+	grants int
+	lags   []history.Lag
+	fast   []history.FastLease
+	sizes  []history.Size
+}
+
+// A callID names a call.
+type callID struct{ process, number int }
+
+func newJournal() *journal { return &journal{at: map[callID]int{}} }
+
+// read takes in the reports of one process, until it has ended.
+func (j *journal) read(reports io.ReadCloser) error {
+	defer func() { _ = reports.Close() }()
+	lines := bufio.NewReader(reports)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			return nil // a line that a death has cut off was never told
+		}
+		if err != nil {
+			return err
+		}
+		var report client.Report
+		if err := json.Unmarshal(line, &report); err != nil {
+			return fmt.Errorf("report %q: %w", line, err)
+		}
+		j.record(report)
+	}
+}
+
+// record writes a call down, or what more is known of it.
+func (j *journal) record(r client.Report) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	switch {
+	case r.Lag != nil:
+		j.lags = append(j.lags, *r.Lag)
+		return
+	case r.Size != nil:
+		j.sizes = append(j.sizes, *r.Size)
+		return
+	case r.FastLeases != nil:
+		j.fast = append(j.fast, r.FastLeases...)
+		j.grants += len(r.FastLeases)
+		return
+	}
+	id := callID{r.Op.Process, r.Call}
+	i, known := j.at[id]
+	if !known {
+		i = len(j.ops)
+		j.at[id] = i
+		j.ops = append(j.ops, history.Op{})
+	}
+	j.ops[i] = r.Op
+	if lock := r.Op.Kind == history.Lock || r.Op.Kind == history.Try; lock && r.Op.Outcome == history.Granted {
+		j.grants++
+	}
+}
+
+// fill puts into a history what is known beside the calls.
+func (j *journal) fill(h *history.History) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	h.Lags, h.FastLeases, h.Sizes = slices.Clone(j.lags), slices.Clone(j.fast), slices.Clone(j.sizes)
+}
+
+// grantCount returns how many locks were.
+func (j *journal) grantCount() int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.grants
+}
+
+// calls returns those for which the condition holds, in the order in which they were
+// made.
+func (j *journal) calls(condition func(history.Op) bool) []history.Op {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	var found []history.Op
+	for _, op := range j.ops {
+		if condition(op) {
+			found = append(found, op)
+		}
+	}
+	slices.SortStableFunc(found, func(a, b history.Op) int { return cmp.Compare(a.Call, b.Call) })
+	return found
+}

@@ -1,0 +1,41 @@
+package validate
+
+import "slices"
+
+// The names of the checks, which the mutants name too.
+const (
+	checkWellFormed      = "malformed"        // the history contradicts itself
+	checkLinearizability = "linearizability"  // no order of the calls of a lock is possible
+	checkMutualExclusion = "mutual-exclusion" // two clients relied on the same lock
+	checkStaleHolder     = "stale-holder"     // a client relied on a lock long after it was lost
+	checkLeaseEnd        = "lease-end"        // a holder was not notified in time that its lease ended
+	checkFencedUpdates   = "fenced-updates"   // an update of a fenced register was lost
+	checkUnfencedUpdates = "unfenced-updates" // an update of an unfenced register was lost
+	checkFences          = "fences"           // a fencing number did not rise
+	checkGoroutines      = "goroutines"       // a client process has too many goroutines
+	checkLiveness        = "liveness"         // a call never returned, or a key was never granted again
+	checkAttempts        = "attempts"         // no order of the calls of a request is possible
+	checkEffects         = "effects"          // a request took effect and ran again as the first
+	checkOutcomes        = "errors"           // an outcome has no cause
+	checkImpossibleGrant = "impossible-grant" // a lease was granted without the servers that it needs
+)
+
+// Checks returns the names of all checks, sorted.
+func Checks() []string {
+	return slices.Sorted(slices.Values([]string{
+		checkWellFormed,
+		checkLinearizability,
+		checkMutualExclusion,
+		checkStaleHolder,
+		checkLeaseEnd,
+		checkFencedUpdates,
+		checkUnfencedUpdates,
+		checkFences,
+		checkGoroutines,
+		checkLiveness,
+		checkAttempts,
+		checkEffects,
+		checkOutcomes,
+		checkImpossibleGrant,
+	}))
+}

@@ -1,0 +1,225 @@
+package validate
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/reqlock/reqlock/tests/faults/internal/history"
+)
+
+func TestNoRightHistoryIsFoundGuilty(t *testing.T) {
+	t.Parallel()
+	outcomes := map[history.Outcome]int{}
+	for seed := range uint64(200) {
+		h := simulate(seed, 400, seed%4 != 3)
+		if found := All(h); len(found) > 0 {
+			t.Fatalf("seed %d: %v", seed, found)
+		}
+		for _, op := range h.Ops {
+			outcomes[op.Outcome]++
+		}
+	}
+	for _, want := range []history.Outcome{
+		history.None, history.Granted, history.Replayed, history.Busy, history.Unavailable, history.Lost, history.Interrupted, history.Done,
+	} {
+		if outcomes[want] < 100 {
+			t.Errorf("%d outcomes %q: the histories show little", outcomes[want], want)
+		}
+	}
+}
+
+// mutations are what makes a right history wrong. Each returns false where the
+// history has no place for it.
+var mutations = []struct {
+	name  string
+	check string // which has to find it
+	make  func(*history.History) bool
+}{
+	{"two holders", "mutual-exclusion", func(h *history.History) bool { return addHolder(h, false) }},
+	{"granted before the release", "linearizability", func(h *history.History) bool { return addHolder(h, true) }},
+	{"a fence goes back", "fences", func(h *history.History) bool {
+		return changeLastPair(h, history.Lock, history.Granted, func(a, b *history.Op) bool {
+			b.Fence = a.Fence
+			return true
+		})
+	}},
+	{"a wrong replay", "attempts", func(h *history.History) bool {
+		return changeLast(h, history.Begin, history.Replayed, func(op *history.Op) bool {
+			op.Record = "of nobody"
+			return true
+		})
+	}},
+	{"run again after the answer", "attempts", func(h *history.History) bool {
+		return changeLast(h, history.Commit, history.Done, func(op *history.Op) bool {
+			h.Ops = append(h.Ops, history.Op{
+				Process: 9999, Kind: history.Begin, Key: op.Key, Call: op.Return + 1, Return: op.Return + 2, Outcome: history.Granted,
+				Lease: "again", Episode: "again", Fence: never, ValidUntil: op.Return + 3, Number: 1, Policy: reject,
+			})
+			return true
+		})
+	}},
+	{"a replay before the answer", "attempts", func(h *history.History) bool {
+		return changeLast(h, history.Begin, history.Replayed, func(replay *history.Op) bool {
+			return changeLast(h, history.Commit, history.Done, func(commit *history.Op) bool {
+				if commit.Record != replay.Record {
+					return false
+				}
+				replay.Call, replay.Return = commit.Call-2, commit.Call-1
+				return true
+			})
+		})
+	}},
+	{"a call never returns", "liveness", func(h *history.History) bool {
+		return changeLast(h, history.Lock, history.Granted, func(op *history.Op) bool {
+			h.Ops = append(h.Ops, history.Op{Process: 9999, Kind: history.Lock, Key: op.Key, Call: op.Call})
+			return true
+		})
+	}},
+	{"a lost update", "fenced-updates", func(h *history.History) bool {
+		for i := len(h.Accesses) - 1; i >= 0; i-- {
+			if a := &h.Accesses[i]; a.Fenced && a.Version > 0 {
+				a.Version--
+				return true
+			}
+		}
+		return false
+	}},
+	{"told late", "lease-end", func(h *history.History) bool {
+		return changeLast(h, history.LeaseEnd, history.None, func(op *history.Op) bool {
+			if slices.ContainsFunc(h.ProcessFailures, func(d history.ProcessFailure) bool { return d.Process == op.Process }) {
+				return false
+			}
+			op.Call = op.ValidUntil + int64(schedulingDelay) + 1
+			ended := false
+			for i := range h.Ops {
+				if end := &h.Ops[i]; end.Lease == op.Lease && (end.Kind == history.Release || end.Kind == history.Commit || end.Kind == history.Abort) {
+					end.Call, end.Return = op.Call+1, max(end.Return, op.Call+2)
+					ended = end.Outcome != history.None
+				}
+			}
+			return ended
+		})
+	}},
+}
+
+// changeLast changes the last call of its kind that can be.
+func changeLast(h *history.History, kind history.Kind, outcome history.Outcome, change func(*history.Op) bool) bool {
+	for i := len(h.Ops) - 1; i >= 0; i-- {
+		if op := &h.Ops[i]; op.Kind == kind && op.Outcome == outcome && change(op) {
+			return true
+		}
+	}
+	return false
+}
+
+// changeLastPair changes the last two calls of a key of which one followed the other, and
+// neither was close to a loss of data.
+func changeLastPair(h *history.History, kind history.Kind, outcome history.Outcome, change func(a, b *history.Op) bool) bool {
+	return changeLast(h, kind, outcome, func(b *history.Op) bool {
+		return hasNoLossAfter(h, b.Call) && changeLast(h, kind, outcome, func(a *history.Op) bool {
+			return a.Key == b.Key && a.Return < b.Call && change(a, b)
+		})
+	})
+}
+
+// hasNoLossAfter reports whether no data is lost from a moment on.
+func hasNoLossAfter(h *history.History, from int64) bool {
+	return !slices.ContainsFunc(h.Disruptions, func(t history.Disruption) bool { return t.Loss && t.To > from })
+}
+
+// addHolder lets somebody be granted what another holds, and holds to itself, or
+// has only not yet released.
+func addHolder(h *history.History, idle bool) bool {
+	return changeLast(h, history.Release, history.Done, func(end *history.Op) bool {
+		return changeLast(h, history.Lock, history.Granted, func(grant *history.Op) bool {
+			if grant.Lease != end.Lease || end.Call-grant.Return < 10 || end.Return >= end.ValidUntil || !hasNoLossAfter(h, grant.Call) {
+				return false
+			}
+			if idle {
+				end.ReliedUntil = grant.Return + 1
+			}
+			from := grant.Return + 2
+			h.Ops = append(h.Ops, history.Op{
+				Process: 9999, Kind: history.Lock, Key: grant.Key, Call: from, Return: from + 1, Outcome: history.Granted,
+				Lease: "intruder", Episode: "intruder", Fence: grant.Fence + 1, ValidUntil: from + 4,
+			}, history.Op{
+				Process: 9999, Kind: history.Release, Key: grant.Key, Call: from + 2, Return: from + 3, Outcome: history.Done,
+				Lease: "intruder", ReliedUntil: from + 2, ValidUntil: from + 4,
+			})
+			return true
+		})
+	})
+}
+
+func TestEachMistakeIsFound(t *testing.T) {
+	t.Parallel()
+	for _, mistake := range mutations {
+		t.Run(mistake.name, func(t *testing.T) {
+			t.Parallel()
+			made := 0
+			for seed := range uint64(40) {
+				h := simulate(seed, 400, seed%4 != 3)
+				if !mistake.make(h) {
+					continue
+				}
+				made++
+				if found := All(h); !slices.Contains(checksOf(found), mistake.check) {
+					t.Errorf("seed %d: not found by %s: %v", seed, mistake.check, found)
+				}
+			}
+			if made < 10 {
+				t.Errorf("only %d histories had a place for it", made)
+			}
+		})
+	}
+}
+
+func TestABrokenServerIsFound(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		flaw  flaw
+		check string
+	}{
+		{secondHolder, "linearizability"},
+		{secondHolder, "mutual-exclusion"},
+		{releasesAny, "linearizability"},
+		{sameFence, "fences"},
+		{sameFence, "linearizability"},
+		{rerunsDone, "attempts"},
+		{countsFirst, "attempts"},
+		{countsFirst, "effects"},
+	} {
+		t.Run(string(test.flaw)+", by "+test.check, func(t *testing.T) {
+			t.Parallel()
+			found := 0
+			for seed := range uint64(20) {
+				if slices.Contains(checksOf(All(simulateFlawed(seed, 1000, true, test.flaw))), test.check) {
+					found++
+				}
+			}
+			if found < 5 {
+				t.Errorf("found in %d of 20 histories", found)
+			}
+		})
+	}
+}
+
+// The time that it takes is logged, and judged only as far as to find that it
+// grows out of bounds.
+func TestALongHistoryIsJudgedSoon(t *testing.T) {
+	t.Parallel()
+	h := simulate(2, 2000, true)
+	unknown := 0
+	for _, op := range h.Ops {
+		if op.Outcome == history.None && op.Kind != history.LeaseEnd || op.Outcome == history.Unavailable {
+			unknown++
+		}
+	}
+	begun := time.Now()
+	found := All(h)
+	t.Logf("%d calls, %d of them unknown, took %v", len(h.Ops), unknown, time.Since(begun))
+	if len(found) > 0 || unknown < 30 {
+		t.Errorf("%d unknown, found %v", unknown, found)
+	}
+}

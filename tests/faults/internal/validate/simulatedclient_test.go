@@ -1,0 +1,194 @@
+package validate
+
+import (
+	"fmt"
+
+	"github.com/reqlock/reqlock/tests/faults/internal/history"
+)
+
+// A simulatedClient is a client of a world, alone in its process. Its methods are
+// what it does one after the other.
+type simulatedClient struct {
+	*simulation
+	process, client int
+}
+
+// A simulatedLease is a lease that a client of a world has.
+type simulatedLease struct {
+	key      lock
+	lease    string
+	fence    int64
+	valid    int64
+	over     bool  // it has ended, or is about to
+	told     int64 // never if it was not
+	extended bool
+	version  map[bool]int64
+}
+
+func (w *simulation) startClient(client int) {
+	w.names++
+	c := &simulatedClient{w, w.names, client}
+	c.later(w.upTo(20), c.ask)
+}
+
+// later does something if the process is alive then, and when it does not stand
+// still.
+func (c *simulatedClient) later(after int64, do func()) {
+	c.in(after, func() {
+		switch until := c.pausedUntil[c.process]; {
+		case c.dead[c.process]:
+		case until > c.now:
+			c.later(until-c.now, do)
+		default:
+			do()
+		}
+	})
+}
+
+// call writes down a call, and returns what writes down its return.
+func (c *simulatedClient) call(op history.Op) (back func(history.Outcome, func(*history.Op))) {
+	op.Process, op.Client, op.Call = c.process, c.client, c.now
+	c.Ops = append(c.Ops, op)
+	i := len(c.Ops) - 1
+	return func(outcome history.Outcome, more func(*history.Op)) {
+		c.Ops[i].Return, c.Ops[i].Outcome = c.now, outcome
+		if more != nil {
+			more(&c.Ops[i])
+		}
+	}
+}
+
+// send lets the server do something, and then the client something with its
+// reply, unless that is lost.
+func (c *simulatedClient) send(serve func() (reply func()), lost func()) {
+	c.in(c.upTo(3), func() {
+		reply := serve()
+		if c.isLossy && c.chance(3) {
+			reply = lost
+		}
+		c.later(c.upTo(3), reply)
+	})
+}
+
+func (c *simulatedClient) idle() { c.later(c.upTo(30), c.ask) }
+
+// ask begins a hold, or an attempt.
+func (c *simulatedClient) ask() {
+	switch {
+	case len(c.Ops) >= c.wanted:
+	case c.chance(30):
+		c.begin()
+	default:
+		kind := history.Lock
+		if c.chance(20) {
+			kind = history.Try
+		}
+		h := &simulatedLease{key: lock{fmt.Sprint("k", c.IntN(2)), false}, lease: c.name("l"), told: never}
+		back := c.call(history.Op{Kind: kind, Key: h.key.key})
+		c.wait(kind, h, back)
+	}
+}
+
+// wait asks for the lock, again and again.
+func (c *simulatedClient) wait(kind history.Kind, h *simulatedLease, back func(history.Outcome, func(*history.Op))) {
+	sent := c.now
+	c.send(func() func() {
+		l := c.lock(h.key)
+		if c.take(l, h.lease) {
+			h.fence, h.valid = l.fence, sent+ttl*ms
+			return func() { c.granted(h, back, 0, "") }
+		}
+		if kind == history.Try {
+			return func() { back(history.Busy, nil); c.idle() }
+		}
+		return func() { c.later(c.upTo(20), func() { c.wait(kind, h, back) }) }
+	}, func() { back(history.Unavailable, nil); c.idle() })
+}
+
+// granted works under a lease, and ends it.
+func (c *simulatedClient) granted(h *simulatedLease, back func(history.Outcome, func(*history.Op)), number int, policy history.Policy) {
+	back(history.Granted, func(op *history.Op) {
+		op.Lease, op.Episode, op.Fence, op.ValidUntil = h.lease, h.lease, h.fence, h.valid
+		op.Number, op.Policy = number, policy
+	})
+	c.reportLeaseEnd(h)
+	h.version = map[bool]int64{}
+	for _, fenced := range []bool{false, true} {
+		h.version[fenced] = c.lock(h.key).version[fenced]
+	}
+	c.lock(h.key).seen = max(c.lock(h.key).seen, h.fence)
+	work := c.upTo(60)
+	if c.isLossy && c.chance(3) { // nobody renews here: where all is well no lease runs out
+		work = c.upTo(900)
+	}
+	c.later(work, func() { c.finish(h, number) })
+}
+
+// reportLeaseEnd tells the holder when its lease ends.
+func (c *simulatedClient) reportLeaseEnd(h *simulatedLease) {
+	c.later(max(1, h.valid-c.now), func() {
+		switch {
+		case h.over || h.told != never:
+		case h.valid > c.now:
+			c.reportLeaseEnd(h)
+		default:
+			h.told = c.now
+			c.Ops = append(c.Ops, history.Op{
+				Kind: history.LeaseEnd, Process: c.process, Client: c.client, Key: h.key.key, Call: c.now, Lease: h.lease, ValidUntil: h.valid,
+			})
+		}
+	})
+}
+
+// finish writes to the registers, and ends the lease, or extends it first.
+func (c *simulatedClient) finish(h *simulatedLease, number int) {
+	believed := min(c.now, h.told, h.valid)
+	if believed == c.now && !h.key.attempt && !h.extended && c.chance(10) {
+		h.extended = true
+		c.extend(h)
+		return
+	}
+	h.over = true
+	if h.key.attempt {
+		c.answer(h, number, believed)
+		return
+	}
+	if l := c.lock(h.key); believed == c.now && h.fence >= l.seen {
+		for fenced, version := range h.version {
+			c.Accesses = append(c.Accesses, history.Access{
+				At: c.now, Process: c.process, Client: c.client, Key: h.key.key, Fenced: fenced, Write: true, Fence: h.fence, Version: version,
+			})
+			l.version[fenced]++
+		}
+	}
+	end := history.Op{Kind: history.Release, Key: h.key.key, Lease: h.lease, ValidUntil: h.valid, ReliedUntil: believed}
+	back := c.call(end)
+	c.send(func() func() {
+		l := c.lock(h.key)
+		if (l.holder != h.lease || l.expires <= c.now) && c.flaw != releasesAny {
+			return func() { back(history.Lost, nil); c.idle() }
+		}
+		l.holder = ""
+		return func() { back(history.Done, nil); c.idle() }
+	}, func() { back(history.Unavailable, nil); c.idle() })
+}
+
+func (c *simulatedClient) extend(h *simulatedLease) {
+	back := c.call(history.Op{Kind: history.Extend, Key: h.key.key, Lease: h.lease})
+	sent, was := c.now, h.valid
+	on := func() { c.later(c.upTo(60), func() { c.finish(h, 0) }) }
+	c.send(func() func() {
+		l := c.lock(h.key)
+		if l.holder != h.lease || l.expires <= c.now {
+			return func() { back(history.Lost, nil); on() }
+		}
+		l.expires = max(l.expires, c.now+ttl*ms)
+		return func() {
+			if h.told == never {
+				h.valid = max(was, sent+ttl*ms)
+			}
+			back(history.Done, func(op *history.Op) { op.ValidUntil = h.valid })
+			on()
+		}
+	}, func() { back(history.Unavailable, nil); on() })
+}

@@ -1,0 +1,170 @@
+package validate
+
+import (
+	"container/heap"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/reqlock/reqlock/tests/faults/internal/history"
+)
+
+// A simulation is a server that does what it should, a network that loses replies, and
+// clients that die and stand still: it makes histories that are right. All of
+// it follows from the seed.
+type simulation struct {
+	history.History
+	*rand.Rand
+	now         int64
+	events      events
+	locks       map[lock]*simulatedLock
+	dead        map[int]bool
+	pausedUntil map[int]int64 // until when a process stands still
+	names       int           // of leases and processes so far
+	isLossy     bool
+	wanted      int // how many calls to make
+	flaw        flaw
+}
+
+// A flaw is what the server of a world does wrong.
+type flaw string
+
+const (
+	secondHolder flaw = "lets somebody in beside the holder, now and then"
+	releasesAny  flaw = "frees a key for whoever asks"
+	sameFence    flaw = "gives the same fence to all"
+	rerunsDone   flaw = "runs a request again that is done"
+	countsFirst  flaw = "counts each attempt as the first"
+)
+
+// A simulatedLock is what the server knows of a key, and of a request.
+type simulatedLock struct {
+	holder  string
+	expires int64
+	fence   int64
+	version map[bool]int64 // of the registers
+	seen    int64          // the highest fence that the register saw
+
+	record string // the lease of the attempt; "" without one
+	number int
+	done   bool
+	answer string
+}
+
+// An event is something that happens at some time.
+type event struct {
+	at int64
+	do func()
+}
+
+type events []event
+
+func (e events) Len() int           { return len(e) }
+func (e events) Less(i, j int) bool { return e[i].at < e[j].at }
+func (e events) Swap(i, j int)      { e[i], e[j] = e[j], e[i] }
+func (e *events) Push(x any)        { *e = append(*e, x.(event)) }
+func (e *events) Pop() any {
+	last := (*e)[len(*e)-1]
+	*e = (*e)[:len(*e)-1]
+	return last
+}
+
+// simulate makes a right history of so many calls. Where it is lossy, replies get
+// lost, processes die and stand still, and in the middle the server loses all
+// that it knows.
+func simulate(seed uint64, calls int, lossy bool) *history.History {
+	return simulateFlawed(seed, calls, lossy, "")
+}
+
+// simulateFlawed is imagine with a server that has a flaw.
+func simulateFlawed(seed uint64, calls int, lossy bool, broken flaw) *history.History {
+	w := &simulation{
+		History: history.History{Name: "world", Deployment: "server", Seed: seed, TTL: ttl * ms, Claim: claim * ms, Begun: 1},
+		Rand:    rand.New(rand.NewPCG(seed, 1)),
+		now:     1, locks: map[lock]*simulatedLock{}, dead: map[int]bool{}, pausedUntil: map[int]int64{},
+		isLossy: lossy, wanted: calls, flaw: broken,
+	}
+	for client := range 8 {
+		w.startClient(client)
+	}
+	if lossy {
+		w.Disruptions = append(w.Disruptions, history.Disruption{Name: "lossy", From: 1})
+		w.in(w.upTo(400), w.failProcess)
+		if seed%2 == 0 {
+			w.in(w.upTo(3000), w.loseData)
+		}
+	}
+	for len(w.events) > 0 {
+		next := heap.Pop(&w.events).(event)
+		w.now = max(w.now+1, next.at)
+		next.do()
+	}
+	w.Ended = w.now + 1
+	return &w.History
+}
+
+// upTo returns a time of up to so many ms.
+func (w *simulation) upTo(limit int64) int64 { return 1 + w.Int64N(limit*ms) }
+
+// in lets something happen after some time.
+func (w *simulation) in(after int64, do func()) { heap.Push(&w.events, event{w.now + after, do}) }
+
+// chance is true in so many of 100 cases.
+func (w *simulation) chance(percent int) bool { return w.IntN(100) < percent }
+
+func (w *simulation) name(what string) string {
+	w.names++
+	return fmt.Sprint(what, w.names)
+}
+
+func (w *simulation) lock(of lock) *simulatedLock {
+	if w.locks[of] == nil {
+		w.locks[of] = &simulatedLock{version: map[bool]int64{}}
+	}
+	return w.locks[of]
+}
+
+// take gives a lock to a lease, if it is free.
+func (w *simulation) take(l *simulatedLock, lease string) bool {
+	if l.holder != "" && w.now < l.expires && (w.flaw != secondHolder || !w.chance(2)) {
+		return false
+	}
+	l.holder, l.expires = lease, w.now+ttl*ms
+	l.fence = max(l.fence+1, w.now)
+	if w.flaw == sameFence {
+		l.fence = 1
+	}
+	return true
+}
+
+// failProcess kills a process, or lets it stand still.
+func (w *simulation) failProcess() {
+	if len(w.Ops) >= w.wanted {
+		return
+	}
+	w.in(w.upTo(400), w.failProcess)
+	if len(w.Ops) == 0 {
+		return
+	}
+	victim := w.Ops[len(w.Ops)-1]
+	if w.dead[victim.Process] || w.pausedUntil[victim.Process] > w.now {
+		return
+	}
+	if w.chance(50) {
+		until := w.now + w.upTo(800)
+		w.pausedUntil[victim.Process] = until
+		w.ProcessFailures = append(w.ProcessFailures, history.ProcessFailure{Process: victim.Process, From: w.now, To: until})
+		return
+	}
+	w.dead[victim.Process] = true
+	w.ProcessFailures = append(w.ProcessFailures, history.ProcessFailure{Process: victim.Process, From: w.now})
+	w.in(w.upTo(100), func() { w.startClient(victim.Client) })
+}
+
+// loseData forgets all leases and records, but no versions: those are not in Redis.
+func (w *simulation) loseData() {
+	loss := history.Disruption{Name: "loss", Loss: true, From: w.now - 1, To: w.now + 1}
+	w.Disruptions = append(w.Disruptions, loss)
+	for _, l := range w.locks {
+		*l = simulatedLock{version: l.version, seen: l.seen}
+	}
+}
