@@ -1,11 +1,12 @@
-// Command faults is the fault campaign of reqlock: it breaks servers, networks and
-// clients, and judges what the clients have called and heard meanwhile.
+// Command faults is the fault campaign of reqlock. It injects faults into servers, networks
+// and clients, and validates the history of what the clients called and what was returned
+// to them.
 //
-//	go run . -short                         for each change: some minutes
-//	go run . -long -for 8h                  for a night
-//	go run . -run 'name' -on server -seed 1  one run, again; -count 20 for 20 times
-//	go run . -validate out/.../history.json    judge a kept history again
-//	go run . -mutants                       would it find mistakes?
+//	go run . -short                           for each change: a few minutes
+//	go run . -long -for 8h                    for a night
+//	go run . -run 'name' -on server -seed 1   one run again; -count 20 for 20 times
+//	go run . -validate out/.../history.json   validate a kept history again
+//	go run . -mutants                         does the campaign find known mistakes?
 package main
 
 import (
@@ -24,8 +25,8 @@ func main() {
 	if code, client := traffic.Main(); client {
 		os.Exit(code)
 	}
-	logging.Disable() // go-redis tells of each failover that the campaign has caused
+	logging.Disable() // go-redis logs each failover, which the campaign has caused
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends it at once, and its servers with it
+	context.AfterFunc(ctx, stop) // a second signal ends the program at once, and its servers with it
 	os.Exit(campaign.Main(ctx, os.Stdout, os.Args[1:]))
 }

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// defaultOut is where failures are kept unless the command line says another place.
+// defaultOut is the default directory for failures.
 const defaultOut = "out"
 
-// seeds returns the seeds of a run by name, in their order.
+// seeds returns the seeds of the runs by name, in order.
 func (s *Settings) seeds() []uint64 {
 	seeds := slices.Repeat([]uint64{s.Seed}, s.Count)
 	for i := range seeds {
@@ -21,8 +21,7 @@ func (s *Settings) seeds() []uint64 {
 	return seeds
 }
 
-// announce says what is about to be played, in so many runs, and how to choose the
-// same again.
+// announce describes the runs that follow, and how to choose the same ones again.
 func (s *Settings) announce(runs int) string {
 	many := "1 run"
 	if runs > 1 {
@@ -42,7 +41,7 @@ func (s *Settings) announce(runs int) string {
 	}
 }
 
-// command is the command that begins the short or the long plan again.
+// command returns the command that starts the same plan again.
 func (s *Settings) command() string {
 	plan := "-short"
 	if s.Mode == Long {
@@ -51,8 +50,8 @@ func (s *Settings) command() string {
 	return commandLine(plan, "-seed", strconv.FormatUint(s.Seed, 10), "-out", s.Out)
 }
 
-// commandLine is the command line of the program with these arguments, for a shell. An
-// -out at the end that is the default is left out.
+// commandLine returns the command line of the program with arguments, for a shell. It omits
+// an -out at the end that is the default.
 func commandLine(args ...string) string {
 	if n := len(args); n > 1 && args[n-2] == "-out" && args[n-1] == defaultOut {
 		args = args[:n-2]
@@ -64,8 +63,8 @@ func commandLine(args ...string) string {
 	return strings.Join(words, " ")
 }
 
-// quote returns the word as a shell reads it: as it is, where no character has a
-// meaning of its own.
+// quote returns the argument for a shell. It adds quotes only if a character has a meaning
+// in a shell.
 func quote(word string) string {
 	meant := func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("-_./,:@%+=", r)

@@ -13,7 +13,7 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
 )
 
-// shellWords returns what a shell makes of a command line.
+// shellWords returns the arguments that a shell reads from a command line.
 func shellWords(t *testing.T, line string) []string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "sh", "-c", `printf '%s\n' `+line).Output()
@@ -76,7 +76,7 @@ func TestWhatCannotBePlayedIsToldAtOnce(t *testing.T) {
 	}
 }
 
-// A control that fails is a violation, of the campaign itself.
+// A control that fails is a violation of the campaign itself.
 func TestAFailingControlEndsTheCampaign(t *testing.T) {
 	for mode, plan := range map[Mode]string{Short: "-short", Long: "-long"} {
 		c, output := fakeCampaign(t, 1, func(r Run) *Report {

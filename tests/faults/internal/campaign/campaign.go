@@ -8,18 +8,18 @@ import (
 	"sync"
 )
 
-// A campaign is some runs under way. It is safe for concurrent use.
+// A campaign is a number of runs, and their sums. It is safe for concurrent use.
 type campaign struct {
 	settings Settings
-	runOne   func(ctx context.Context, r Run) *Report // one run
+	runOne   func(ctx context.Context, r Run) *Report // executes one run
 
 	mu     sync.Mutex
 	w      io.Writer
 	table  Table
-	failed bool // something was found, or went wrong
+	failed bool // a run found a violation or failed
 }
 
-// record takes in what came of a run. One that was interrupted says nothing.
+// record prints and counts a run. It ignores an interrupted one.
 func (c *campaign) record(r *Report, interrupted bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -39,7 +39,7 @@ func (c *campaign) record(r *Report, interrupted bool) {
 	c.reportFailure(r)
 }
 
-// reportFailure tells what was found in a run, and keeps it.
+// reportFailure prints the violations of a run, and keeps the run in a directory.
 func (c *campaign) reportFailure(r *Report) {
 	fmt.Fprint(c.w, indent(lines(r.Violations)))
 	if r.Failed {

@@ -15,7 +15,7 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/validate"
 )
 
-// fakeCampaign is a campaign whose runs are what play says.
+// fakeCampaign returns a campaign whose runs are replaced by a function.
 func fakeCampaign(t *testing.T, parallel int, play func(Run) *Report) (*campaign, *bytes.Buffer) {
 	t.Helper()
 	output := &bytes.Buffer{}
@@ -60,7 +60,7 @@ func TestAtMostTwoRunsOnSeveralServersAtATime(t *testing.T) {
 		on   fault.Deployment
 		side int
 	}{{fault.OnServer, 3}, {fault.OnCluster, 2}} {
-		met := make(chan struct{}) // the first ones are all there
+		met := make(chan struct{}) // closed when as many runs as expected have started
 		var mu sync.Mutex
 		came, now, most := 0, 0, 0
 		campaign, _ := fakeCampaign(t, 3, func(Run) *Report {

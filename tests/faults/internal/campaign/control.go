@@ -9,14 +9,13 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/validate"
 )
 
-// controlRuns is how often the control is played until it shows what it must.
+// controlRuns is how often the control is repeated until an update is lost.
 const controlRuns = 3
 
-// control is the negative control: clients who write without a look at their
-// leases, and stand still meanwhile, must lose updates of the register that looks
-// at no fences. Where they do not, the campaign cannot see what it looks for. All else
-// must be as in any run: what is found here is a failure, like a lost update of the
-// register that looks at fences.
+// control is the negative control. Its clients write without checking their leases, and
+// pause beyond them: they must lose updates of the unfenced register. Otherwise the
+// campaign could not see a lost update. Nothing else may be wrong: any violation of a run
+// is a failure, and so is a lost update of the fenced register.
 func (c *campaign) control(ctx context.Context) error {
 	r := Run{
 		Fault: fault.Fault{Name: "control-careless-clients", Inject: func(*fault.System) {}},

@@ -9,20 +9,21 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
 )
 
-// disruptions are what a fault says is broken. They are safe for concurrent use.
+// disruptions are the disruptions of a run, as the fault declares them. They are safe for
+// concurrent use.
 type disruptions struct {
 	mu   sync.Mutex
 	seen []disruption
-	end  int64 // when the fault was over; 0 if it did not come to its end
+	end  int64 // when the fault ended; 0 if it failed
 }
 
-// A disruption is one of them, and which keys it is a loss of.
+// A disruption is one of them, with the loss that it declares.
 type disruption struct {
 	history.Disruption
 	lost fault.Loss
 }
 
-// begin writes down that something is broken from now on, until end is called.
+// begin records a disruption from now on, until end is called.
 func (t *disruptions) begin(name string, lost fault.Loss) (end func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -35,16 +36,16 @@ func (t *disruptions) begin(name string, lost fault.Loss) (end func()) {
 	})
 }
 
-// recovered notes that the fault has come to its end.
+// recovered records that the fault has ended.
 func (t *disruptions) recovered() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.end = clock.Now()
 }
 
-// recoveredAt returns when nothing was broken any more. A fault that did not come to its
-// end, since its clients got nowhere, has broken nothing since its last trouble, or
-// since the beginning, unless one goes on: then the answer is 0.
+// recoveredAt returns when the last disruption had ended. A fault that failed, because its
+// clients made no progress, has disrupted nothing since its last disruption, or since
+// begun. If a disruption has not ended, it returns 0.
 func (t *disruptions) recoveredAt(begun int64) int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -61,8 +62,8 @@ func (t *disruptions) recoveredAt(begun int64) int64 {
 	return last
 }
 
-// all returns them, with the keys that they are a loss of. Of each key of the run there
-// is its name in Redis, and how clients call it. What is a loss of none of them is none.
+// all returns all disruptions with the keys that they lose. The map has the names of the
+// keys in Redis, and how clients call them. A loss that concerns no key of the run is none.
 func (t *disruptions) all(keys map[string]string) (all []history.Disruption) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -79,7 +80,7 @@ func (t *disruptions) all(keys map[string]string) (all []history.Disruption) {
 	return all
 }
 
-// of returns the keys that a trouble is a loss of, in order.
+// of returns the keys that a disruption loses, sorted.
 func (t *disruption) of(keys map[string]string) (lost []string) {
 	for name, key := range keys {
 		if t.lost(name) {

@@ -1,13 +1,12 @@
-// Package campaign plays faults against the lock, run by run, and has each history
-// judged.
+// Package campaign injects faults into deployments of the lock, and validates the
+// histories.
 //
-// A run is one fault on one deployment with one seed, which makes all of its
-// choices. It starts servers of its own, lays a network in front of them, puts a
-// crew of clients to work, plays the fault, waits for calm, and gives what the
-// clients have called and heard to the checks. Whatever is found is kept in a
-// directory, with what it takes to judge it again and to play it again.
+// A run is one fault on one deployment with one seed, which determines all random choices.
+// A run starts its own servers, a network in front of them and client processes, injects
+// the fault, waits until the system has recovered, and validates what the clients called
+// and what was returned to them. If a run finds a violation, it is kept in a directory,
+// with the commands to validate it and to run it again.
 //
-// The plans are a short one, for each change; a long one, for a night; any faults
-// by their names; and the mutants, which show that the campaign would find what it
-// looks for.
+// There are four plans: a short one for each change, a long one for a night, runs by name,
+// and the mutants, which show that the campaign finds the mistakes that it looks for.
 package campaign

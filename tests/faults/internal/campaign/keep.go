@@ -11,15 +11,15 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/validate"
 )
 
-// historyFile is the name of a history that is kept, and FindingsFile that of
-// what was found in it, one violation in each line.
+// historyFile is the name of a kept history. ViolationsFile is the name of the list of its
+// violations, one on each line.
 const (
 	historyFile    = "history.json"
 	ViolationsFile = "violations.txt"
 )
 
-// newDir makes a directory below out that is called so, or with a number behind where
-// there is one: what an earlier run has left stays as it is.
+// newDir creates a directory below out with this name. If it exists, newDir adds a number:
+// it never changes what an earlier run has kept.
 func newDir(out, name string) (dir string, err error) {
 	if err := os.MkdirAll(out, 0o750); err != nil {
 		return "", err
@@ -34,8 +34,8 @@ func newDir(out, name string) (dir string, err error) {
 	}
 }
 
-// keep writes all that is known of a run into a directory of its own below out,
-// and returns that.
+// keep writes all that is known of a run into a directory of its own below out, and returns
+// that directory.
 func (r *Report) keep(out string) (dir string, err error) {
 	dir, err = newDir(out, r.Run.Name())
 	if err != nil {
@@ -57,7 +57,7 @@ func (r *Report) keep(out string) (dir string, err error) {
 	return dir, errors.Join(failures...)
 }
 
-// lines is the violations, one in each line.
+// lines returns the violations, one on each line.
 func lines(violations []validate.Violation) string {
 	var lines strings.Builder
 	for _, f := range violations {
@@ -66,7 +66,7 @@ func lines(violations []validate.Violation) string {
 	return lines.String()
 }
 
-// draw draws those violations that can be drawn into the directory.
+// draw draws the violations that have a picture into the directory.
 func draw(violations []validate.Violation, dir string) error {
 	var failures []error
 	for i, f := range violations {

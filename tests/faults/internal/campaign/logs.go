@@ -6,11 +6,11 @@ import (
 	"testing"
 )
 
-// keepServerLogs reads what the servers of the run have logged, once they have
-// ended. It comes before they are started: cleanups run in reverse order.
+// keepServerLogs reads the logs of the servers after they have ended. Call it before the
+// servers are started: cleanups run in reverse order.
 func (r *Report) keepServerLogs(tb testing.TB) {
 	tb.Helper()
-	root := filepath.Dir(tb.TempDir()) // each server has a directory beside this one
+	root := filepath.Dir(tb.TempDir()) // the directory of each server is a sibling of this one
 	tb.Cleanup(func() {
 		r.ServerLogs = make(map[string][]byte)
 		paths, err := filepath.Glob(filepath.Join(root, "*", "redis-server.log"))

@@ -16,12 +16,12 @@ import (
 // The exit codes of Main.
 const (
 	exitOK     = 0
-	exitFailed = 1 // something was found, or a run went wrong, or was interrupted
+	exitFailed = 1 // a violation, a failed run, or an interruption
 	exitUsage  = 2
 )
 
-// Main does what the command line says until ctx ends, tells w of it, and returns
-// the code with which the program is to exit.
+// Main executes a command line until ctx ends. It prints to w, and returns the exit code of
+// the program.
 func Main(ctx context.Context, w io.Writer, args []string) (code int) {
 	s, err := Parse(w, args)
 	switch {
@@ -58,7 +58,7 @@ func Main(ctx context.Context, w io.Writer, args []string) (code int) {
 	return exitOK
 }
 
-// runPlan plays the runs that the settings say.
+// runPlan executes the runs of the settings.
 func (c *campaign) runPlan(ctx context.Context) (failed bool, err error) {
 	s := c.settings
 	faults := fault.All() //nolint:contextcheck // a fault is played with the context of its scene

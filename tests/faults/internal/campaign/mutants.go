@@ -15,11 +15,11 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/mutant"
 )
 
-// mutantRuns is how many runs a mutant may survive.
+// mutantRuns is how many runs may miss a mutant before it has survived.
 const mutantRuns = 100
 
-// testMutants plays runs with each mutant that the settings name until its mistake is
-// found. It reports whether one survived.
+// testMutants executes runs with each mutant of the settings until one of them kills the
+// mutant. It reports whether a mutant survived.
 func testMutants(ctx context.Context, w io.Writer, s Settings) (survived bool, err error) {
 	tree, err := mutant.FindTree(ctx)
 	if err != nil {
@@ -51,7 +51,7 @@ func testMutants(ctx context.Context, w io.Writer, s Settings) (survived bool, e
 	return h.survived, nil
 }
 
-// mutantTest is the hunt for some mutants.
+// A mutantTest is the test of some mutants. It is safe for concurrent use.
 type mutantTest struct {
 	settings Settings
 	tree     mutant.Tree
@@ -61,7 +61,7 @@ type mutantTest struct {
 	survived bool
 }
 
-// test hunts for one mutant, and tells how that went.
+// test tests one mutant, and prints the result.
 func (h *mutantTest) test(ctx context.Context, m mutant.Mutant) {
 	result, dir, err := h.runUntilKilled(ctx, m)
 	h.mu.Lock()
@@ -88,8 +88,8 @@ func (h *mutantTest) test(ctx context.Context, m mutant.Mutant) {
 	}
 }
 
-// runUntilKilled plays runs with the mutant. What it leaves in a directory is removed if
-// the mistake was found, and also if the hunt was interrupted.
+// runUntilKilled executes runs with the mutant. It removes the directory of the runs if the
+// mutant was killed, or if the test was interrupted.
 func (h *mutantTest) runUntilKilled(ctx context.Context, m mutant.Mutant) (result mutant.Result, kept string, err error) {
 	runs, err := mutantPlan(m, fault.All(), h.settings.Seed) //nolint:contextcheck // a fault is played with the context of its scene
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/validate"
 )
 
-// A fault that is called otherwise now would let a mutant survive.
+// A mutant that names no fault or no check would survive, or stay unseen.
 func TestEachMutantNamesFaultsThatThereAre(t *testing.T) {
 	tree, err := mutant.FindTree(t.Context())
 	if err != nil {

@@ -9,25 +9,24 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/fault"
 )
 
-// A Run is one fault, on one deployment, with one seed.
+// A Run is one fault on one deployment with one seed.
 type Run struct {
 	Fault fault.Fault
 	On    fault.Deployment
 	Seed  uint64
-	// Careless clients write without a look at their leases: they are the control.
+	// Careless makes the clients write without checking their leases: it is the control.
 	Careless bool
 }
 
-// Name is the name of the run, and of the directory where its failure is kept.
+// Name returns the name of the run, and of the directory for its failure.
 func (r Run) Name() string { return fmt.Sprintf("%s-%s-%d", r.Fault.Name, r.On.String(), r.Seed) }
 
-// Command is the command that plays the run again, and keeps its failures in out.
+// Command returns the command that executes the run again, and keeps its failures in out.
 func (r Run) Command(out string) string {
 	return commandLine("-run", "^"+regexp.QuoteMeta(r.Fault.Name)+"$", "-on", r.On.String(), "-seed", strconv.FormatUint(r.Seed, 10), "-out", out)
 }
 
-// The sizes of the short plan. On a server alone each fault is played at least
-// once.
+// The sizes of the short plan. On a single server each fault runs at least once.
 const (
 	shortOnServer    = 40
 	shortOnSentinels = 6
@@ -36,13 +35,12 @@ const (
 	shortOnReplicas  = 2 // of each kind
 )
 
-// named returns the faults whose names match.
+// named returns the faults with matching names.
 func named(faults []fault.Fault, names *regexp.Regexp) []fault.Fault {
 	return slices.DeleteFunc(slices.Clone(faults), func(f fault.Fault) bool { return !names.MatchString(f.Name) })
 }
 
-// plan returns the runs that the settings say: for the long plan, those of its first
-// round.
+// plan returns the runs of the settings: those of the first round, for the long plan.
 func (s *Settings) plan(faults []fault.Fault) []Run {
 	faults = named(faults, s.Names)
 	switch s.Mode {
@@ -55,7 +53,8 @@ func (s *Settings) plan(faults []fault.Fault) []Run {
 	}
 }
 
-// allRuns plays each fault once with each seed on each deployment that it can happen to.
+// allRuns returns one run for each fault, each deployment that it can happen to, and each
+// seed.
 func allRuns(faults []fault.Fault, on []fault.Deployment, seeds ...uint64) []Run {
 	var runs []Run
 	for _, kind := range on {
@@ -67,7 +66,7 @@ func allRuns(faults []fault.Fault, on []fault.Deployment, seeds ...uint64) []Run
 	return runs
 }
 
-// shortPlan is the plan for each change.
+// shortPlan returns the runs of the plan for each change.
 func shortPlan(faults []fault.Fault, on []fault.Deployment, seed uint64) []Run {
 	var runs []Run
 	for _, kind := range on {
@@ -88,8 +87,8 @@ func shortPlan(faults []fault.Fault, on []fault.Deployment, seed uint64) []Run {
 	return runs
 }
 
-// repeatFaults plays the faults one after the other, with the next seed in each round,
-// until there are so many runs.
+// repeatFaults returns that many runs of the faults, in rounds. Each round has the next
+// seed.
 func repeatFaults(faults []fault.Fault, on fault.Deployment, seed uint64, count int) []Run {
 	var runs []Run
 	for i := 0; i < count && len(faults) > 0; i++ {
@@ -104,8 +103,8 @@ func faultsOn(faults []fault.Fault, kind fault.Deployment) []fault.Fault {
 	return slices.DeleteFunc(slices.Clone(faults), func(f fault.Fault) bool { return !slices.Contains(f.On, kind) })
 }
 
-// rarestFirst puts those first that can happen to few deployments. Where there is not
-// room for all, the seed says which of the others have their turn.
+// rarestFirst sorts the faults that can happen to the fewest deployments first. If there
+// are more faults than runs, the seed chooses among the others.
 func rarestFirst(faults []fault.Fault, seed uint64) []fault.Fault {
 	if len(faults) == 0 {
 		return nil

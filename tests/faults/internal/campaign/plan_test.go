@@ -9,7 +9,7 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/fault"
 )
 
-// count returns how many runs there are of each fault on each deployment.
+// count returns the number of runs of each fault on each deployment.
 func count(runs []Run) map[string]map[fault.Deployment]int {
 	n := make(map[string]map[fault.Deployment]int)
 	for _, r := range runs {
@@ -59,7 +59,7 @@ func TestTheShortPlanPlaysEachFaultOfAServerAndSomeOfTheOthers(t *testing.T) {
 	}
 }
 
-// three are faults of which the first can happen anywhere.
+// three returns three faults. The first can happen to any deployment.
 func three() []fault.Fault {
 	return []fault.Fault{
 		{Name: "a", On: fault.Deployments()},
@@ -98,7 +98,6 @@ func TestNamesChooseFaults(t *testing.T) {
 	}
 }
 
-// What is told of a run has to play the same one.
 func TestARunSaysHowToPlayItAgain(t *testing.T) {
 	r := Run{Fault: three()[1], On: fault.OnCluster, Seed: 77}
 	for _, out := range []string{"out", "/kept", "a place of ours"} {

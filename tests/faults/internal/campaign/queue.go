@@ -7,7 +7,7 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/fault"
 )
 
-// A queue is runs that no worker has taken yet. It is safe for concurrent use.
+// A queue is a list of runs that no worker has taken yet. It is safe for concurrent use.
 type queue struct {
 	mu   sync.Mutex
 	runs []Run
@@ -25,10 +25,10 @@ func (q *queue) next() (r Run, ok bool) {
 }
 
 // run executes all runs, several at a time, until none is left, ctx ends, or more returns
-// false. More must be safe for concurrent use.
+// false. The function more must be safe for concurrent use.
 //
-// A run mostly waits, so a few of them share the machine. A run on several servers needs
-// more of it: at most two of those run at a time.
+// A run mostly waits, so several share the machine. A run on several servers needs more of
+// the machine: at most two of them run at a time.
 func (c *campaign) run(ctx context.Context, runs []Run, more func() bool) {
 	single, several := &queue{}, &queue{}
 	for _, r := range runs {
@@ -56,7 +56,7 @@ func (c *campaign) run(ctx context.Context, runs []Run, more func() bool) {
 	workers.Wait()
 }
 
-// drain executes the runs of a queue, one after the other.
+// drain executes the runs of a queue one after the other.
 func (c *campaign) drain(ctx context.Context, q *queue, more func() bool) {
 	for ctx.Err() == nil && more() {
 		r, ok := q.next()

@@ -11,22 +11,22 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/validate"
 )
 
-// A Report is what came of a run.
+// A Report is the result of a run.
 type Report struct {
 	Run        Run
-	History    *history.History // nil where the run did not get so far
+	History    *history.History // nil if the run failed before its end
 	Violations []validate.Violation
-	// Failed is set where the run itself went wrong; Log says how.
+	// Failed is set if the run itself failed. Log says why.
 	Failed, Skipped bool
 	Log             string
-	ServerLogs      map[string][]byte // by the names of files to keep them in
+	ServerLogs      map[string][]byte // by the file names to keep them under
 	Took            time.Duration
 }
 
-// isFailure reports whether the run has to be looked at.
+// isFailure reports whether the run must be examined.
 func (r *Report) isFailure() bool { return r.Failed || len(r.Violations) > 0 }
 
-// grantTimes are the times at which leases were heard of.
+// grantTimes returns the times at which clients were granted leases, sorted.
 func grantTimes(h *history.History) []int64 {
 	var at []int64
 	for _, op := range h.Ops {
@@ -41,7 +41,7 @@ func grantTimes(h *history.History) []int64 {
 	return at
 }
 
-// longestPause returns the longest time without a grant, from the first call on.
+// longestPause returns the longest time without a grant, from the beginning.
 func longestPause(h *history.History) time.Duration {
 	last, longest := h.Begun, int64(0)
 	for _, at := range grantTimes(h) {
@@ -50,7 +50,7 @@ func longestPause(h *history.History) time.Duration {
 	return time.Duration(longest)
 }
 
-// losses counts the declared losses of data.
+// losses returns the number of declared losses of data.
 func losses(h *history.History) int {
 	n := 0
 	for _, t := range h.Disruptions {
@@ -61,7 +61,7 @@ func losses(h *history.History) int {
 	return n
 }
 
-// String is the line of the run.
+// String returns the line of the run.
 func (r *Report) String() string {
 	head := fmt.Sprintf("%-45s %-18s seed %-10d", r.Run.Fault.Name, r.Run.On.String(), r.Run.Seed)
 	tail := fmt.Sprintf("%6.1fs", r.Took.Seconds())
@@ -82,10 +82,9 @@ func (r *Report) String() string {
 		head, len(r.History.Ops), len(grantTimes(r.History)), longestPause(r.History).Milliseconds(), tail, state)
 }
 
-// A Totals is the sum of the runs on one deployment.
+// Totals are the sums of the runs on one deployment.
 type Totals struct{ Histories, Failed, Ops, Grants, Violations, Losses int }
 
-// add adds a run.
 func (t *Totals) add(r *Report) {
 	if r.Failed {
 		t.Failed++
@@ -99,10 +98,9 @@ func (t *Totals) add(r *Report) {
 	}
 }
 
-// A Table is the sum of a campaign.
+// A Table has the sums of a campaign for each deployment.
 type Table map[fault.Deployment]*Totals
 
-// add adds a run.
 func (t Table) add(r *Report) {
 	if t[r.Run.On] == nil {
 		t[r.Run.On] = &Totals{}
@@ -110,7 +108,6 @@ func (t Table) add(r *Report) {
 	t[r.Run.On].add(r)
 }
 
-// String draws the table.
 func (t Table) String() string {
 	text := fmt.Sprintf("%-20s%10s%10s%10s%10s%10s%10s\n", "", "histories", "ops", "grants", "losses", "failed", "violations")
 	for _, kind := range fault.Deployments() {
@@ -122,7 +119,7 @@ func (t Table) String() string {
 	return text
 }
 
-// indent sets the lines of a text off, and no more of them than can be read.
+// indent indents the lines of a text, and omits lines after the first forty.
 func indent(text string) string {
 	const most = 40
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")

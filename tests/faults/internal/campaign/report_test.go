@@ -10,10 +10,10 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/validate"
 )
 
-// nanoseconds is a moment of a history.
+// nanoseconds returns a time of a history, from milliseconds.
 func nanoseconds(n int64) int64 { return n * time.Millisecond.Nanoseconds() }
 
-// granted is a call that was granted at a moment.
+// granted is a call that was granted at a time.
 func granted(at int64) history.Op {
 	return history.Op{Kind: history.Lock, Key: "k", Call: at, Return: at, Outcome: history.Granted}
 }

@@ -17,28 +17,28 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/validate"
 )
 
-// The measures of a run.
+// The durations and sizes of a run.
 const (
 	ttl            = 400 * time.Millisecond
 	commandTimeout = ttl / 4
-	// stallTime is how late the machine may be. A command passes four processes on
-	// its way and back, and each may be as late.
+	// stallTime is how late the machine may be. A command passes four processes on its way
+	// and back, and each of them may be that late.
 	stallTime = commandTimeout / 5
-	// claim is how long a key stays with a waiter to whom it was handed.
+	// claim is how long a key stays assigned to a waiter after a hand-off.
 	claim = ttl
-	// minWorkTime is how long the clients work at least until all is well, and
-	// calmTime how long after that. finishTime is in what time they have to come
-	// to their end then.
+	// minWorkTime is the least time for which the clients work until the system has
+	// recovered, and recoveredTime is how long they work after that. Then they must end
+	// within finishTime.
 	minWorkTime   = 3 * time.Second
 	recoveredTime = time.Second
 	finishTime    = 15 * time.Second
-	// oneProcessClients is how many clients are in a process that is the only one.
+	// oneProcessClients is the number of clients if there is only one process.
 	oneProcessClients = 24
-	// warmUpGrants is after how many grants the clients are at work.
+	// warmUpGrants is the number of grants after which all clients work.
 	warmUpGrants = 20
 )
 
-// runFault plays a run, and has its history judged.
+// runFault executes a run, and validates its history.
 func runFault(ctx context.Context, r Run) *Report {
 	report := &Report{Run: r}
 	begun := time.Now()
@@ -51,7 +51,7 @@ func runFault(ctx context.Context, r Run) *Report {
 	return report
 }
 
-// run is what happens on the stage.
+// run executes the run up to its history.
 func (r *Report) run(tb testing.TB) {
 	r.keepServerLogs(tb)
 	g := startServers(tb, r.Run.On, r.Run.Fault.Args)
@@ -94,8 +94,8 @@ func (r *Report) run(tb testing.TB) {
 	r.History = h
 }
 
-// workloadSettings returns what the clients of a run are and do. A quorum has neither attempts nor
-// fences.
+// workloadSettings returns the settings of the clients. On a quorum there are neither
+// attempts nor fencing numbers.
 func (r Run) workloadSettings(servers redistest.Options, routes func(process int) map[string]string) traffic.Settings {
 	s := traffic.Settings{
 		Redis: servers, Routes: routes, Seed: r.Seed,
@@ -116,7 +116,7 @@ func (r Run) workloadSettings(servers redistest.Options, routes func(process int
 	return s
 }
 
-// replicas is how many replicas have to acknowledge a lease; 0 if nobody asks them.
+// replicas returns the number of replicas that must acknowledge a lease.
 func (r Run) replicas() int {
 	if !r.On.CountsReplicas() {
 		return 0
@@ -124,13 +124,14 @@ func (r Run) replicas() int {
 	return max(1, r.Fault.Replicas)
 }
 
-// faultRandom are those of the fault. No client has the same: see client.Choices.
+// faultRandom returns the random numbers of the fault. Those of the clients differ: see
+// client.RandomOf.
 func faultRandom(seed uint64) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // they are to be repeated
 }
 
-// injectFault plays the fault while the clients work, and lets them work on for a while
-// when all is well.
+// injectFault injects the fault while the clients work, and lets them work for a while
+// after the system has recovered.
 func injectFault(s *fault.System, f fault.Fault, troubles *disruptions) {
 	begun := time.Now()
 	f.Inject(s)
@@ -139,15 +140,15 @@ func injectFault(s *fault.System, f fault.Fault, troubles *disruptions) {
 	s.Workload.AwaitGrants(1)
 }
 
-// onGoroutine runs f, and returns when it has ended, also where it ended its goroutine
-// since the run has failed: what the clients did is judged all the same.
+// onGoroutine runs f on another goroutine, and returns when that goroutine has ended. A
+// failure in f ends only its goroutine: the history is validated all the same.
 func onGoroutine(f func()) {
 	var done sync.WaitGroup
 	done.Go(f)
 	done.Wait()
 }
 
-// sleep lets the clients work for a time.
+// sleep waits for a time, or until ctx ends.
 func sleep(ctx context.Context, d time.Duration) {
 	select {
 	case <-ctx.Done():

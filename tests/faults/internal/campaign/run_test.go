@@ -17,8 +17,8 @@ func TestClientsAtFullSpeedHaveOneKeyAndNoNetwork(t *testing.T) {
 
 func TestWhatTheClientsOfADeploymentAskOfIt(t *testing.T) {
 	for on, want := range map[fault.Deployment]struct {
-		replicas    int // where the fault says nothing of them
-		two         int // where it takes two
+		replicas    int // if the fault does not set a number
+		two         int // if the fault sets two
 		quorum, pay bool
 	}{
 		fault.OnServer:            {0, 0, false, true},

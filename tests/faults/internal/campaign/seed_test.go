@@ -6,7 +6,7 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/traffic/client"
 )
 
-// Where two draw the same numbers, what they choose is never independent.
+// Equal random numbers would make the choices of the fault and the clients dependent.
 func TestTheFaultAndTheClientsDrawTheirOwnNumbers(t *testing.T) {
 	const seed = 42
 	drawn := map[uint64]string{faultRandom(seed).Uint64(): "the fault"}

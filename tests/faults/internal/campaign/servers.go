@@ -9,7 +9,7 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/fault"
 )
 
-// A servers is the servers on which a run takes place: its own, healthy and empty.
+// servers are the servers of one run, healthy and without data.
 type servers struct {
 	on        fault.Deployment
 	server    *redistest.Server
@@ -18,10 +18,10 @@ type servers struct {
 	quorum    []*redistest.Server
 }
 
-// voters is how many servers a quorum has.
+// voters is the number of servers of a quorum.
 const voters = 5
 
-// startServers starts servers of the deployment.
+// startServers starts the servers of a deployment.
 func startServers(tb testing.TB, on fault.Deployment, args []string) *servers {
 	tb.Helper()
 	g := &servers{on: on}
@@ -40,7 +40,7 @@ func startServers(tb testing.TB, on fault.Deployment, args []string) *servers {
 	return g
 }
 
-// data returns the servers that have data.
+// data returns the servers that store data.
 func (g *servers) data() []*redistest.Server {
 	switch {
 	case g.sentinels != nil:
@@ -54,7 +54,7 @@ func (g *servers) data() []*redistest.Server {
 	}
 }
 
-// options say to a client process where the servers are.
+// options returns what a client process needs to connect.
 func (g *servers) options() redistest.Options {
 	if g.sentinels != nil {
 		return redistest.Options{MasterName: redistest.MasterName, Addrs: addresses(g.sentinels.Sentinels())}
@@ -62,7 +62,7 @@ func (g *servers) options() redistest.Options {
 	return redistest.Options{Addrs: addresses(g.data())}
 }
 
-// addresses returns where servers are.
+// addresses returns the addresses of servers.
 func addresses(servers []*redistest.Server) (all []string) {
 	for _, s := range servers {
 		all = append(all, s.Addr())
@@ -70,8 +70,7 @@ func addresses(servers []*redistest.Server) (all []string) {
 	return all
 }
 
-// admin returns a client that sees the data as it is: of a quorum, that of its first
-// server.
+// admin returns a client for the data: in a quorum, for the data of the first server.
 func (g *servers) admin(tb testing.TB) redis.UniversalClient {
 	tb.Helper()
 	switch {
@@ -84,7 +83,7 @@ func (g *servers) admin(tb testing.TB) redis.UniversalClient {
 	}
 }
 
-// system returns a scene with these servers.
+// system returns a fault.System with these servers.
 func (g *servers) system(tb testing.TB) *fault.System {
 	tb.Helper()
 	s := &fault.System{TB: tb, Server: g.server, Sentinels: g.sentinels, Cluster: g.cluster, Admin: g.admin(tb)}

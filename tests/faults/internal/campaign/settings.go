@@ -12,29 +12,29 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/fault"
 )
 
-// Settings are what the command line says.
+// Settings are the options of the command line.
 type Settings struct {
-	// Mode is what to do.
+	// Mode says what the program does.
 	Mode Mode
-	// Names are of the faults, or of the mutants, that take part; all by default.
+	// Names matches the faults, or the mutants, to include; all by default.
 	Names *regexp.Regexp
-	// On are the deployments that take part.
+	// On lists the deployments to include.
 	On []fault.Deployment
-	// Seed is that of the first run of each fault. Seeded is whether it was given:
-	// then Count repeats it, while otherwise each next run has the next seed.
+	// Seed is the seed of the first run of each fault. If Seeded is set, the command line
+	// gave it, and Count repeats it; otherwise each further run has the next seed.
 	Seed   uint64
 	Seeded bool
-	// Count is how often each fault is played on each deployment, by its name.
+	// Count is how often each fault runs on each deployment, in runs by name.
 	Count int
-	// For is how long the long plan goes on.
+	// For is how long the long plan lasts.
 	For time.Duration
-	// Parallel is how many runs, or mutants, go side by side where they may.
+	// Parallel is how many runs, or mutants, are executed at a time.
 	Parallel int
-	// Out is where failures are kept, and Judge the history to judge again.
+	// Out is the directory for failures. History is the file to validate.
 	Out, History string
 }
 
-// A Mode is one of the things that the program does.
+// A Mode is one of the tasks of the program.
 type Mode int
 
 // The modes.
@@ -53,8 +53,8 @@ each deployment that it can happen to.
 
 `
 
-// Parse reads a command line. It tells w what is wrong with one, and returns
-// flag.ErrHelp where it only asks for help.
+// Parse reads a command line. It prints to w what is wrong with the command line, and
+// returns flag.ErrHelp if the command line asks for help.
 func Parse(w io.Writer, args []string) (Settings, error) {
 	s := Settings{Names: regexp.MustCompile("")}
 	var short, long, mutants bool
@@ -94,7 +94,7 @@ func Parse(w io.Writer, args []string) (Settings, error) {
 	return s, nil
 }
 
-// setMode sets the mode to the one that is asked for.
+// setMode sets the mode. At most one mode may be set.
 func (s *Settings) setMode(asked map[Mode]bool) error {
 	for mode, is := range asked {
 		switch {
@@ -108,7 +108,7 @@ func (s *Settings) setMode(asked map[Mode]bool) error {
 	return nil
 }
 
-// setNames sets the names of what takes part.
+// setNames sets the pattern of names.
 func (s *Settings) setNames(run string, rest []string) (err error) {
 	switch {
 	case s.Mode == Mutants && run != "":
@@ -124,7 +124,6 @@ func (s *Settings) setNames(run string, rest []string) (err error) {
 	return err
 }
 
-// setDeployments sets the deployments.
 func (s *Settings) setDeployments(on string) error {
 	if on == "" {
 		s.On = fault.Deployments()
@@ -138,7 +137,7 @@ func (s *Settings) setDeployments(on string) error {
 	return nil
 }
 
-// checkNumbers looks at the numbers.
+// checkNumbers returns an error if a number is out of range.
 func (s *Settings) checkNumbers() error {
 	switch {
 	case s.Count < 1:

@@ -34,9 +34,9 @@ func TestParse(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got.Names = nil // a pattern: see below
+			got.Names = nil // a pattern: TestParseNames checks it
 			if !got.Seeded {
-				got.Seed = 0 // a random one
+				got.Seed = 0 // random
 			}
 			if !slices.Equal(got.On, want.On) {
 				t.Errorf("on %v, want %v", got.On, want.On)
@@ -70,7 +70,7 @@ func TestBadUsageIsTold(t *testing.T) {
 		"-mutants -run a":      "after -mutants",
 		"-mutants a b":         "too much",
 		"-short a":             "too much",
-		"-on moon":             "there are server, sentinels, cluster, quorum, sentinels-replicas and cluster-replicas",
+		"-on moon":             "the names are server, sentinels, cluster, quorum, sentinels-replicas and cluster-replicas",
 		"-count 0":             "-count",
 		"-parallel 0":          "-parallel",
 		"-long -for 0s":        "-for",
@@ -101,7 +101,7 @@ func TestHelpIsNoError(t *testing.T) {
 
 func TestEachRunHasASeedOfItsOwnUnlessOneIsGiven(t *testing.T) {
 	first, _ := Parse(&bytes.Buffer{}, nil)
-	for range 10 { // ten equal ones of 2^32 are no accident
+	for range 10 { // ten equal seeds of 2^32 are no accident
 		if again, _ := Parse(&bytes.Buffer{}, nil); again.Seed != first.Seed {
 			return
 		}

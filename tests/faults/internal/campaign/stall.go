@@ -6,8 +6,8 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/watchdog"
 )
 
-// watchStalls watches this process, in which the network is, until stop is called, and
-// then returns the stalls.
+// watchStalls watches this process, which also runs the network, until stop is called. Stop
+// returns the stalls.
 func watchStalls() (stop func() []history.Disruption) {
 	var seen []history.Disruption
 	end := watchdog.Watch(stallTime, func(from, to int64) {

@@ -9,8 +9,8 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/validate"
 )
 
-// validateFile judges a kept history again, tells w what is found, and draws it beside
-// the file.
+// validateFile validates a kept history again, prints the violations to w, and draws them
+// into the directory of the file.
 func validateFile(w io.Writer, path string) (found bool, err error) {
 	h, err := history.Load(path)
 	if err != nil {

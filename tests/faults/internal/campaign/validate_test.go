@@ -13,13 +13,13 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/validate"
 )
 
-// noFault is a run in which nothing is broken.
+// noFault returns a run without a fault.
 func noFault() Run {
 	return Run{Fault: fault.Fault{Name: "nothing", Inject: func(*fault.System) {}}, On: fault.OnServer, Seed: 1}
 }
 
-// A kept history must be found guilty of the same when it is judged again. This one
-// is a true one, with a grant in it that nobody was given.
+// Validation of a kept history must find the same violations as before. This history is a
+// real one, with a forged grant.
 func TestAKeptHistoryIsJudgedTheSameAgain(t *testing.T) {
 	t.Parallel()
 	r := runFault(t.Context(), noFault())
@@ -53,17 +53,18 @@ func TestAKeptHistoryIsJudgedTheSameAgain(t *testing.T) {
 	}
 }
 
-// withoutExamples returns the violations line by line, without what is an example: of several
+// withoutExamples returns the violations line by line, without the example: of several
 // calls that do not fit, Porcupine may name another one each time.
 func withoutExamples(violations string) []string {
 	lines := strings.Split(violations, "\n")
 	for i := range lines {
-		lines[i], _, _ = strings.Cut(lines[i], "; the first that does not fit")
+		lines[i], _, _ = strings.Cut(lines[i], "; the first one that does not fit")
 	}
 	return lines
 }
 
-// addSecondHolder adds a lease that was granted, and given back, while another held the key.
+// addSecondHolder adds a lease that is granted and released while another client holds the
+// key.
 func addSecondHolder(h *history.History) {
 	for _, op := range h.Ops {
 		if op.Kind != history.Lock || op.Outcome != history.Granted {

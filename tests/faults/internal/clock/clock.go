@@ -1,20 +1,20 @@
-// Package clock is the clock of a history: CLOCK_MONOTONIC, which all processes
-// of a host share, whatever becomes of the time of day.
+// Package clock is the clock of a history: CLOCK_MONOTONIC, which all processes of a host
+// share and which changes of the wall clock do not affect.
 package clock
 
 import "time"
 
-// A Clock turns the times of this process into those of Now. What it returns is
-// early by no more than its width.
+// A Clock converts times of this process to readings of Now. Its results are early by at
+// most its width.
 type Clock struct {
 	base time.Time
 	at   int64
 }
 
-// width is how long the two clocks may be read apart.
+// width bounds the time between the readings of the two clocks.
 const width = 20 * time.Microsecond
 
-// New returns a clock that turns times with a monotonic reading.
+// New returns a clock that converts times with a monotonic reading.
 func New() Clock {
 	for {
 		at, base := Now(), time.Now()
@@ -24,5 +24,5 @@ func New() Clock {
 	}
 }
 
-// Of returns a time with a monotonic reading as Now would have read it.
+// Of returns what Now would have returned at t, which must have a monotonic reading.
 func (c Clock) Of(t time.Time) int64 { return c.at + t.Sub(c.base).Nanoseconds() }

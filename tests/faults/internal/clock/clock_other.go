@@ -4,6 +4,6 @@ package clock
 
 import "time"
 
-// Now reads the wall clock, in nanoseconds: it is what the processes share where
-// there is no CLOCK_MONOTONIC to ask. It is never 0.
+// Now reads the wall clock, in nanoseconds: the processes share no other clock where
+// CLOCK_MONOTONIC is missing. It is never 0.
 func Now() int64 { return time.Now().UnixNano() }

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 )
 
-// clientFaults are what happens to client processes.
+// clientFaults returns the faults of client processes.
 func clientFaults() []Fault {
 	return []Fault{
 		{Name: "process-is-killed", On: allDeployments(), Inject: repeat(3, func(s *System) {
@@ -15,11 +15,11 @@ func clientFaults() []Fault {
 		{Name: "holder-is-killed", On: allDeployments(), Inject: repeat(2, func(s *System) {
 			s.during("a holder is killed", nil, s.killHolder)
 		})},
-		{Name: "process-stands-still", On: allDeployments(), Inject: injectTwice("a process stands still", 2, 2.5, pauseProcess)},
+		{Name: "process-stands-still", On: allDeployments(), Inject: injectTwice("a process is paused", 2, 2.5, pauseProcess)},
 	}
 }
 
-// pauseProcess makes a process stand still.
+// pauseProcess pauses a process until heal is called.
 func pauseProcess(s *System) func() {
 	process := s.someProcess()
 	s.Workload.Stop(process)
@@ -30,7 +30,7 @@ func pauseProcess(s *System) func() {
 func (s *System) killHolder() {
 	s.Helper()
 	tries := s.forkRandom()
-	s.await("a holder who dies", func() bool {
+	s.await("the death of a holder", func() bool {
 		processes := s.Workload.Processes()
 		process, key := processes[tries.IntN(len(processes))], s.Keys[tries.IntN(len(s.Keys))]
 		author, token := s.tokenPrefix(process), ""
@@ -39,13 +39,13 @@ func (s *System) killHolder() {
 			return strings.HasPrefix(token, author)
 		})
 		s.Workload.Kill(process)
-		// Else it was about to release the lock.
+		// The key changed: the process was about to release the lock when it was killed.
 		return s.holderOf(key) == token
 	})
 }
 
-// holderOf returns the token that holds a lock; "" if none does. Of a quorum that takes
-// a majority.
+// holderOf returns the token that holds a lock, or "". In a quorum, a majority of the
+// servers must have the token.
 func (s *System) holderOf(key string) string {
 	if s.Quorum == nil {
 		return s.Admin.Get(s.Context(), key).Val()
@@ -60,11 +60,11 @@ func (s *System) holderOf(key string) string {
 	return ""
 }
 
-// processTokenPattern is how a token looks: the name of who has made it, and a number.
+// processTokenPattern matches a token: the id of its process, and a number.
 var processTokenPattern = regexp.MustCompile(`^([0-9a-f]{32}:)\d+$`)
 
-// tokenPrefix returns with what the tokens of a process begin. It learns that from the
-// next command of the process with a token in it.
+// tokenPrefix returns the prefix of all tokens of a process. It reads the prefix from the
+// next command of the process that contains a token.
 func (s *System) tokenPrefix(process int) string {
 	s.Helper()
 	var author atomic.Pointer[string]
@@ -77,7 +77,7 @@ func (s *System) tokenPrefix(process int) string {
 		}
 		return false
 	})
-	pass() // the command is looked at, and not held
+	pass() // no command is held
 	s.await("a token of the process", func() bool { return isClosed(seen) })
 	return *author.Load()
 }

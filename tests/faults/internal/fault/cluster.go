@@ -2,11 +2,11 @@ package fault
 
 import "github.com/reqlock/reqlock/internal/testkit/redistest"
 
-// clusterFaults are those of the nodes of a Redis Cluster, and of its slots.
+// clusterFaults returns the faults of the nodes and the slots of a Redis Cluster.
 func clusterFaults() []Fault {
-	// With it a dead master holds up no keys but its own.
+	// With this setting a dead master blocks only its own keys.
 	partly := []string{"--cluster-require-full-coverage", "no"}
-	// What the only replica has acknowledged is not lost with its master.
+	// On OnClusterReplicas the replica has acknowledged each lease, so none is lost.
 	unacknowledged := []Deployment{OnCluster}
 	faults := []Fault{
 		{Name: "cluster-master-killed", On: unacknowledged, LosesData: true, Args: partly, Inject: func(s *System) { s.killClusterMaster(false) }},
@@ -28,17 +28,17 @@ func clusterFaults() []Fault {
 	return faults
 }
 
-// someKey chooses a lock.
+// someKey chooses the name of a lock.
 func (s *System) someKey() string { return s.Keys[s.Random.IntN(len(s.Keys))] }
 
-// someMaster chooses a master that has a lock.
+// someMaster chooses a master that owns a lock.
 func (s *System) someMaster() *redistest.Server {
 	s.Helper()
 	return s.Cluster.MasterOf(s.someKey())
 }
 
-// killClusterMaster kills a master, if told so with what it alone knew. It comes
-// back as a replica.
+// killClusterMaster kills a master, which restarts as a replica. With withData, the master
+// first gets writes that its replica does not have.
 func (s *System) killClusterMaster(withData bool) {
 	s.Helper()
 	master := s.someMaster()
@@ -51,21 +51,21 @@ func (s *System) killClusterMaster(withData bool) {
 		})
 		s.Cluster.AwaitFailover(master)
 	})
-	s.disrupt("the old master comes back as a replica", func() {
+	s.disrupt("the old master restarts as a replica", func() {
 		master.Restart()
 		s.Cluster.Await()
 	})
 }
 
-// stopClusterMaster makes a master stand still until it is replaced. When it goes on
-// it may do what it was told meanwhile, until it hears that it is a replica.
+// stopClusterMaster pauses a master until it is replaced. When the master continues, it may
+// serve commands until it learns that it is a replica.
 func stopClusterMaster(s *System) {
 	s.Helper()
 	master := s.someMaster()
 	s.pauseMaster(master, s.lossOf(s.slotsOf(master)), s.Cluster)
 }
 
-// switchClusterMaster makes a master and its replica change roles, and back.
+// switchClusterMaster makes a master and its replica exchange their roles, twice.
 func switchClusterMaster(s *System) {
 	s.Helper()
 	master := s.someMaster()
@@ -74,15 +74,15 @@ func switchClusterMaster(s *System) {
 	}
 }
 
-// takeOverClusterMaster makes a replica take over that does not know what its
-// master was told last, and then the other one likewise.
+// takeOverClusterMaster makes a replica take over that lacks the last writes of its master,
+// and then the old master in the same way.
 func takeOverClusterMaster(s *System) {
 	s.Helper()
 	master := s.someMaster()
 	for range 2 {
 		s.disrupt("a master is replaced", func() {
 			old := master
-			s.replaceServing("a replica takes over that lags", old, s.lossOf(s.slotsOf(old)), func() {
+			s.replaceServing("a lagging replica takes over", old, s.lossOf(s.slotsOf(old)), func() {
 				s.isolateMaster(old)
 				master = s.Cluster.Takeover(old)
 				old.RefuseReplicas(false)
@@ -92,20 +92,20 @@ func takeOverClusterMaster(s *System) {
 	}
 }
 
-// restartClusterMaster restarts a master, which comes back empty, and as a master:
-// nobody is impatient with it meanwhile.
+// restartClusterMaster restarts a master without its data. The restart is so fast that the
+// node stays a master.
 func restartClusterMaster(s *System) {
 	s.Helper()
 	master := s.someMaster()
 	s.disrupt("a master is restarted", func() {
-		s.during("a master comes back empty", s.slotsOf(master), func() {
+		s.during("a master restarts without data", s.slotsOf(master), func() {
 			master.Restart()
 			s.Cluster.Await()
 		})
 	})
 }
 
-// restartClusterReplica ends a node that no client needs, and brings it back.
+// restartClusterReplica kills a replica and restarts it. No client uses it.
 func restartClusterReplica(s *System) {
 	s.Helper()
 	s.disrupt("a replica is restarted", func() {

@@ -7,8 +7,7 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 )
 
-// commandFaults are what happens to one command, or to the reply to it, again and
-// again.
+// commandFaults returns the faults of one command or of the reply to it.
 func commandFaults() []Fault {
 	faults := []Fault{
 		{Name: "replies-are-lost", Inject: onCommands("a reply is lost", dropReply(redistest.CloseConn))},
@@ -22,16 +21,15 @@ func commandFaults() []Fault {
 	return faults
 }
 
-// onCommands returns a play in which something happens to one command after the
-// other.
+// onCommands injects a failure of one command, eight times.
 func onCommands(name string, strike func(s *System)) func(s *System) {
 	return repeat(8, func(s *System) {
 		s.during(name, nil, func() { strike(s) })
 	})
 }
 
-// A commandMatch hits one command of a lock, by whatever path it comes: SET, or a script,
-// before which so many others have come.
+// A commandMatch matches one command of a lock, on whichever path: a SET or a script, after
+// a number of others.
 type commandMatch struct{ left atomic.Int64 }
 
 func (s *System) someCommand() *commandMatch {
@@ -40,13 +38,11 @@ func (s *System) someCommand() *commandMatch {
 	return one
 }
 
-// matches is for the rules of a proxy.
 func (o *commandMatch) matches(command []string) bool {
 	return redistest.Named("SET", "EVALSHA", "EVAL")(command) && o.left.Add(-1) == 0
 }
 
-// dropReply returns what loses the reply to one command, and returns when it is
-// lost.
+// dropReply loses the reply to one command, and returns when the reply is lost.
 func dropReply(mode redistest.Mode) func(s *System) {
 	return func(s *System) {
 		one := s.someCommand()
@@ -58,7 +54,6 @@ func dropReply(mode redistest.Mode) func(s *System) {
 	}
 }
 
-// isClosed tells whether a channel is closed.
 func isClosed(event <-chan struct{}) bool {
 	select {
 	case <-event:
@@ -68,8 +63,8 @@ func isClosed(event <-chan struct{}) bool {
 	}
 }
 
-// holdCommand keeps one command back for so long that its client has given up, and
-// lets it go on then.
+// holdCommand delays one command until its client has given up, and then delivers the
+// command.
 func holdCommand(s *System) {
 	one := s.someCommand()
 	var held []<-chan struct{}
@@ -85,8 +80,9 @@ func holdCommand(s *System) {
 	}
 }
 
-// cutBatch cuts one to three commands in the midst, or the replies to them. If
-// fewer come together than it waits for, the server gets none of them.
+// cutBatch closes the connection within a batch of one to three commands, or within the
+// replies to them. If the batch has fewer commands than expected, the server receives none
+// of them.
 func cutBatch(s *System) {
 	one := s.someCommand()
 	size := 1 + s.Random.IntN(3)

@@ -6,10 +6,11 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// foreign is what an operator writes into a lock.
+// foreign is a value that is no token.
 const foreign = "an operator was here"
 
-// dataFaults are what others do to the data of the locks.
+// dataFaults returns the faults that another user of Redis causes by changing the data of
+// locks.
 func dataFaults() []Fault {
 	return []Fault{
 		{
@@ -55,19 +56,19 @@ func dataFaults() []Fault {
 				s.during("the lock expires late", nil, func() {
 					key := s.onHeldLock(func(key string) bool { return s.Admin.PExpire(s.Context(), key, 30*time.Second).Val() })
 					s.runFor(0.5, 1)
-					// No lease is longer than that, not even one that was extended.
+					// No lease is longer than 3 TTLs, even if it was extended.
 					s.script(`return redis.call('PTTL', KEYS[1]) > tonumber(ARGV[1]) and redis.call('PEXPIRE', KEYS[1], ARGV[1])`,
 						key, (3 * s.TTL).Milliseconds())
 				})
 			}),
 		},
 		{Name: "fences-are-deleted", On: withOneCopy(), Inject: deleteCompanions("the fences are deleted", ":f")},
-		{Name: "waiting-lines-are-deleted", On: withOneCopy(), Inject: deleteCompanions("the waiting lines are deleted", ":q")},
+		{Name: "queues-are-deleted", On: withOneCopy(), Inject: deleteCompanions("the queues are deleted", ":q")},
 	}
 }
 
-// deleteCompanions returns a play in which what belongs to the locks is deleted again and
-// again. It is no loss: who holds a lock is not written there.
+// deleteCompanions deletes a companion key of each lock, several times. That is no loss:
+// the key of the lock itself stays.
 func deleteCompanions(name, suffix string) func(s *System) {
 	return repeat(2, func(s *System) {
 		s.during(name, nil, func() {
@@ -82,17 +83,17 @@ func deleteCompanions(name, suffix string) func(s *System) {
 	})
 }
 
-// takeAway takes a lock away from who holds it, by trying until do returns true, and
-// returns its name. Nothing but that is lost, and nothing before somebody holds it.
+// takeAway applies do to a lock that is held, until do returns true, and returns the name
+// of the lock. Only the data of that lock is lost, and only once the lock is held.
 func (s *System) takeAway(name string, do func(key string) bool) (key string) {
 	s.Helper()
 	key = s.onHeldLock(func(key string) bool { return s.Admin.Exists(s.Context(), key).Val() == 1 })
-	s.during(name, only(key), func() { s.await("a lock to take away", func() bool { return do(key) }) })
+	s.during(name, only(key), func() { s.await("a change of a held lock", func() bool { return do(key) }) })
 	return key
 }
 
-// onHeldLock tries to do something to a lock, until somebody holds it and do returns
-// true, and returns the name of the lock.
+// onHeldLock calls do with the name of a lock until do returns true, which it must do only
+// if the lock is held. It returns the name.
 func (s *System) onHeldLock(do func(key string) bool) (key string) {
 	s.Helper()
 	key = s.someKey()
@@ -100,7 +101,6 @@ func (s *System) onHeldLock(do func(key string) bool) (key string) {
 	return key
 }
 
-// script runs a script on a lock.
 func (s *System) script(text, key string, args ...any) {
 	s.Helper()
 	if err := s.Admin.Eval(s.Context(), text, []string{key}, args...).Err(); err != nil && err != redis.Nil { //nolint:errorlint // as it comes

@@ -6,16 +6,15 @@ import (
 	"strings"
 )
 
-// failSaves makes the server unable to save its data, after which it refuses what
-// changes them.
+// failSaves makes the server unable to save its data, so that it refuses writes.
 func failSaves(s *System) func() {
 	dir := s.Admin.ConfigGet(s.Context(), "dir").Val()["dir"]
 	if dir == "" {
-		s.Fatal("the server does not say where its files are")
+		s.Fatal("the server does not report the directory of its files")
 	}
-	heal := configure("save", "3600 1")(s) // only who means to save minds that it fails
+	heal := configure("save", "3600 1")(s) // the server refuses writes only if it is configured to save
 	file := filepath.Join(dir, "dump.rdb")
-	if err := os.MkdirAll(file, 0o700); err != nil { // no file can take the place of a directory
+	if err := os.MkdirAll(file, 0o700); err != nil { // the server cannot replace a directory with a file
 		s.Fatalf("spoil %s: %v", file, err)
 	}
 	s.awaitSave("err")
@@ -31,7 +30,7 @@ func failSaves(s *System) func() {
 	}
 }
 
-// awaitSave makes the server save its data, and awaits how that ends.
+// awaitSave saves the data of the server, and waits for the result.
 func (s *System) awaitSave(status string) {
 	s.Helper()
 	s.await("a save that ends "+status, func() bool {
@@ -39,7 +38,7 @@ func (s *System) awaitSave(status string) {
 		if strings.Contains(info, "rdb_last_bgsave_status:"+status+"\r\n") && strings.Contains(info, "rdb_bgsave_in_progress:0\r\n") {
 			return true
 		}
-		s.Admin.BgSave(s.Context()) // an error says that it is about to
+		s.Admin.BgSave(s.Context()) // an error means that a save has already started
 		return false
 	})
 }

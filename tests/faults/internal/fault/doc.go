@@ -1,3 +1,3 @@
-// Package fault is what can go wrong, made to happen: to servers, to the network
-// between them and the clients, and to the clients themselves.
+// Package fault injects failures: of servers, of the network between them and the clients,
+// and of the clients.
 package fault

@@ -8,7 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// errorFaults are the errors with which a server answers that can be reached.
+// errorFaults returns the faults in which a reachable server replies with errors.
 func errorFaults() []Fault {
 	return []Fault{
 		errorFault("NOSCRIPT", allDeployments(), flushScripts),
@@ -19,14 +19,14 @@ func errorFaults() []Fault {
 		errorFault("MISCONF", singleServer(), failSaves),
 		withOperator(errorFault("NOPERM", singleServer(), setRights("-@all", "-evalsha -eval", "resetkeys"))),
 		withOperator(errorFault("NOAUTH", singleServer(), both(setRights("resetpass >secret"), killConnections))),
-		{Name: "answers-busy", On: singleServer(), Inject: injectTwice("the server runs somebody's script", 0.2, 0.5, runLongScript)},
+		{Name: "answers-busy", On: singleServer(), Inject: injectTwice("the server runs a long script", 0.2, 0.5, runLongScript)},
 		{Name: "answers-loading", On: singleServer(), Args: slowLoading(), Inject: repeat(2, restartLoading)},
 		{Name: "answers-late", On: singleServer(), Inject: injectTwice("the server pauses its clients", 0.1, 0.2, pauseClients)},
 	}
 }
 
-// errorFault is a fault in which the masters answer with errors of a class, until at
-// least one was heard.
+// errorFault is a fault in which the masters reply with errors of a class. It lasts until
+// at least one client got such a reply.
 func errorFault(class string, on []Deployment, inject injector) Fault {
 	return Fault{Name: "answers-" + strings.ToLower(class), On: on, Inject: repeat(2, func(s *System) {
 		s.during("the server answers "+class, nil, func() {
@@ -39,7 +39,7 @@ func errorFault(class string, on []Deployment, inject injector) Fault {
 	})}
 }
 
-// both breaks two things, and mends the later one first.
+// both injects two failures. It heals the second one first.
 func both(first, second injector) injector {
 	return func(s *System) func() {
 		mendFirst := first(s)
@@ -51,7 +51,7 @@ func both(first, second injector) injector {
 	}
 }
 
-// flushScripts makes the masters forget all scripts, again and again.
+// flushScripts makes the masters delete all scripts, several times.
 func flushScripts(s *System) func() {
 	forget := func() { s.command("SCRIPT", "FLUSH") }
 	forget()
@@ -63,19 +63,19 @@ func flushScripts(s *System) func() {
 	}
 }
 
-// makeReplica makes the server the replica of a master that is not there.
+// makeReplica makes the server a replica of a master that does not exist.
 func makeReplica(s *System) func() {
 	s.command("REPLICAOF", "127.0.0.1", "1")
 	return func() { s.command("REPLICAOF", "NO", "ONE") }
 }
 
-// configure returns a strike that changes a setting of the masters.
+// configure returns an injector that changes a setting of the masters.
 func configure(name, value string) injector {
 	return func(s *System) func() {
 		was := ""
 		s.eachMaster(func(master redis.Cmdable) error {
 			values, err := master.ConfigGet(s.Context(), name).Result()
-			was = values[name] // they all have the same
+			was = values[name] // all masters have the same value
 			return err
 		})
 		s.command("CONFIG", "SET", name, value)
@@ -83,34 +83,33 @@ func configure(name, value string) injector {
 	}
 }
 
-// runLongScript runs a script for longer than the server lets its clients wait, until one
-// of them was told so.
+// runLongScript runs a script for so long that the server replies BUSY to a client.
 func runLongScript(s *System) func() {
 	heal := configure("busy-reply-threshold", "50")(s)
 	before, steps := s.errorReplies("BUSY"), 1<<23
 	s.await("an answer BUSY", func() bool {
-		steps *= 2 // a script has no clock that goes on while it runs
+		steps *= 2 // a script cannot measure time: the clock stands while it runs
 		s.script(`for i = 1, ARGV[1] do end`, s.someKey(), steps)
 		return s.errorReplies("BUSY") > before
 	})
 	return heal
 }
 
-// What the server loads slowly: so many keys, of a few kilobytes each, and how long
-// it takes over each, in microseconds.
+// While it loads, the server reads this many keys of this many bytes, and waits this many
+// microseconds for each.
 const (
 	ballast     = 100
 	ballastSize = 2048
 	loadDelay   = "10000"
 )
 
-// slowLoading are the args of a server that takes its time to load its data.
+// slowLoading returns the arguments of a server that loads its data slowly.
 func slowLoading() []string {
 	return []string{"--key-load-delay", loadDelay, "--loading-process-events-interval-bytes", "1024"}
 }
 
-// restartLoading restarts the server with its data, until somebody has asked it for a
-// lock before it was ready.
+// restartLoading restarts the server with its data, until the server has rejected a command
+// of a lock because it was loading.
 func restartLoading(s *System) {
 	s.during("the server loads its data", nil, func() {
 		pipe := s.Admin.Pipeline()
@@ -123,7 +122,7 @@ func restartLoading(s *System) {
 			s.Fatalf("write ballast: %v", err)
 		}
 		s.await("a command while the server loads", func() bool {
-			s.awaitGrants() // else those who found nobody the last time wait with their next try
+			s.awaitGrants() // clients that found no server in the last round wait before they connect again
 			s.Server.RestartWithData()
 			return s.rejectedCommands() > 0
 		})
@@ -133,8 +132,8 @@ func restartLoading(s *System) {
 	})
 }
 
-// pauseClients lets clients wait for an answer, all or those that write. It is over by
-// itself: in the first mode nobody can tell the server.
+// pauseClients delays all commands, or all writes, for a time. The pause ends by itself: in
+// the first mode the server reads no command that would end it.
 func pauseClients(s *System) func() {
 	mode := []string{"ALL", "WRITE"}[s.Random.IntN(2)]
 	pause := time.Duration((0.3 + 2*s.Random.Float64()) * float64(s.TTL))

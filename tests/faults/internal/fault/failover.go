@@ -13,13 +13,12 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 )
 
-// someGrants is how many grants show that the clients are at work: before something
-// breaks, where it is broken for as long as one likes, and after it.
+// someGrants is the number of grants that shows that the clients work.
 const someGrants = 20
 
-// disrupt plays something that breaks amid the traffic of the clients, and returns
-// when that has come back. What play leaves behind is the deployment in health. A
-// loss it declares itself, which is over long before that.
+// disrupt injects a failure between grants. When it returns, locks are granted again. The
+// inject function must leave the deployment healthy. It declares a loss of data itself; the
+// loss must end before inject returns.
 func (s *System) disrupt(name string, inject func()) {
 	s.Helper()
 	s.Workload.AwaitGrants(someGrants)
@@ -29,8 +28,8 @@ func (s *System) disrupt(name string, inject func()) {
 	s.Workload.AwaitGrants(someGrants)
 }
 
-// replaceServing plays how a master is replaced that still serves. What it confirms may be
-// lost until it has ended, or has become a replica; what the new one confirms is not.
+// replaceServing runs inject, which replaces a master that still serves. Until that master
+// has ended or is a replica, its writes may be lost. The writes of the new master are not.
 func (s *System) replaceServing(name string, master *redistest.Server, lost Loss, inject func()) {
 	s.Helper()
 	client := master.Client(s, func(o *redis.Options) { o.MaxRetries, o.DialerRetries, o.ReadTimeout = -1, 1, time.Second })
@@ -49,36 +48,37 @@ func (s *System) replaceServing(name string, master *redistest.Server, lost Loss
 	inject()
 }
 
-// pauseMaster makes a master stand still until it is replaced, and go on then.
+// pauseMaster pauses a master until it is replaced. Then the old master continues.
 func (s *System) pauseMaster(master *redistest.Server, lost Loss, servers replicated) {
 	s.Helper()
 	s.disrupt("a master is replaced", func() {
-		s.during("a master stands still", lost, master.Pause)
+		s.during("a master is paused", lost, master.Pause)
 		servers.AwaitFailover(master)
 		s.awaitProgress()
-		s.replaceServing("the old master goes on", master, lost, func() {
+		s.replaceServing("the old master continues", master, lost, func() {
 			master.Resume()
 			servers.Await()
 		})
 	})
 }
 
-// mayBeMaster reports whether a server may be a master: one that does not answer may be.
+// mayBeMaster reports whether a server may be a master. A server that does not answer may
+// be one.
 func mayBeMaster(ctx context.Context, server *redis.Client) bool {
 	info, err := server.Info(ctx, "replication").Result()
 	return !strings.Contains(info, "role:slave") && !errors.Is(err, syscall.ECONNREFUSED)
 }
 
-// isolateMaster makes sure that the master is told something that no replica knows. Where they
-// have to acknowledge it, nobody is granted anything.
+// isolateMaster makes the master accept writes that no replica has. If replicas must
+// acknowledge leases, the master grants none.
 func (s *System) isolateMaster(master *redistest.Server) {
 	s.Helper()
 	master.RefuseReplicas(true)
 	s.awaitProgress()
 }
 
-// awaitProgress lets the clients work for a while where a master may have too few replicas:
-// until they were granted something, unless that has to be acknowledged.
+// awaitProgress waits while the master may have too few replicas: for some grants, or for a
+// time if replicas must acknowledge them.
 func (s *System) awaitProgress() {
 	s.Helper()
 	if s.Replicas > 0 {
@@ -88,7 +88,6 @@ func (s *System) awaitProgress() {
 	s.Workload.AwaitGrants(someGrants)
 }
 
-// someProcess chooses one of the client processes.
 func (s *System) someProcess() int {
 	processes := s.Workload.Processes()
 	return processes[s.Random.IntN(len(processes))]

@@ -47,13 +47,13 @@ func evidence() map[string]func(*result) bool {
 		"server-crashes-and-is-empty": restarted,
 		"server-stands-still":         unanswered,
 
-		"all-data-is-deleted":       awaited,
-		"lock-is-deleted":           awaited,
-		"lock-is-overwritten":       awaited,
-		"clock-jumps-forward":       awaited,
-		"clock-jumps-back":          awaited,
-		"fences-are-deleted":        awaited,
-		"waiting-lines-are-deleted": awaited,
+		"all-data-is-deleted": awaited,
+		"lock-is-deleted":     awaited,
+		"lock-is-overwritten": awaited,
+		"clock-jumps-forward": awaited,
+		"clock-jumps-back":    awaited,
+		"fences-are-deleted":  awaited,
+		"queues-are-deleted":  awaited,
 
 		"answers-noscript":   hears("NOSCRIPT"),
 		"answers-oom":        hears("OOM"),
@@ -78,7 +78,7 @@ func evidence() map[string]func(*result) bool {
 		"commands-are-swallowed":              unanswered,
 		"replies-are-swallowed":               unanswered,
 		"network-is-slow":                     slow,
-		"network-is-thin":                     slow,
+		"network-is-throttled":                slow,
 		"packets-are-tiny":                    func(s *result) bool { return s.tornReads > 0 },
 
 		"replies-are-lost":   hears("EOF", "closed"),
@@ -118,6 +118,7 @@ func TestFaultsBiteAndAreMended(t *testing.T) {
 		delete(known, f.Name)
 		t.Run(f.Name, func(t *testing.T) {
 			t.Parallel()
+			awaitTurn(t)
 			s := injectOnServer(t, f)
 			if !bit(s) {
 				t.Errorf("it has not taken place: %d restarts, calls %v, slowest command %v, %d torn packets, subscriptions %v, errors %v",

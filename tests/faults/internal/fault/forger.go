@@ -8,23 +8,26 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// forgerFaults are the hints that another user of Redis forges. The user needs no rights
-// except GET, LRANGE and PUBLISH: a lock's value, and each entry of its line, is a token,
-// which names its process and a number that the process has used.
+// forgerFaults returns the faults in which another user of Redis forges hints. The user
+// needs only the rights to GET, LRANGE and PUBLISH: the value of a lock and each entry of
+// its queue is a token, which contains the id of a process and a number that the process
+// has used.
 //
-// A hint may cause a look and nothing else. So no Trouble is declared while hints are
-// forged: they excuse neither a second holder, nor a lost lease, nor an error.
+// A hint may make a process read Redis, and nothing else. So no disruption is declared
+// while hints are forged: they excuse neither a second holder, nor a lost lease, nor an
+// error.
 //
-// No fault before these ones published anything. The others lose, delay and repeat what
-// the processes send, but none of them adds a message that no process has sent.
+// No other fault publishes a message: the others lose, delay and repeat what the processes
+// send.
 func forgerFaults() []Fault {
 	return []Fault{
 		{Name: "hints-are-forged", On: allDeployments(), Inject: repeat(1, func(s *System) {
 			s.forge(forgery{repeats: 3, most: 1 << 20, choose: nextNumbers})
 		})},
 		{
-			// A process tries for seconds to release a dead token where the server
-			// refuses that. Forged hints must not make it do so for many tokens at once.
+			// For some seconds a process retries the release of a token that it no longer
+			// uses, if the server refuses the release. Forged hints must not start many of
+			// these retries at once.
 			Name: "hints-are-forged-and-writes-refused", On: singleServer(),
 			Inject: repeat(1, func(s *System) {
 				s.during("the server answers NOREPLICAS", nil, func() {
@@ -37,27 +40,27 @@ func forgerFaults() []Fault {
 	}
 }
 
-// A forgery says which hints are forged.
+// A forgery describes the hints that are forged.
 type forgery struct {
-	// repeats is how often each hint is published: the second one reaches the process
-	// while it still acts on the first.
+	// repeats is how often each hint is published. The second message reaches the process
+	// while it still handles the first.
 	repeats int
-	// most is how many hints are published at most, repeats included.
+	// most is the largest number of hints, repeats included.
 	most int
-	// choose returns the numbers of the tokens that a round names, for a process that
-	// was seen to use a number.
+	// choose returns the numbers of the tokens of one round, for a process that has used a
+	// number.
 	choose func(random *rand.Rand, used uint64) []uint64
 }
 
-// The measures of a forgery. Each round publishes some dozens of hints to one process, so
-// that all processes together get about 10,000 in a second at most.
+// Each round publishes some dozens of hints to one process: at most about 10,000 in a
+// second to all processes together.
 const (
 	forgingTime = 3 * time.Second
 	roundPause  = 2 * time.Millisecond
 )
 
-// nextNumbers are the number that was seen last, those that the process uses next, an old
-// one, and a huge one that it never uses.
+// nextNumbers returns the number that was seen last, the next ones, an old one, and a huge
+// one that the process never uses.
 func nextNumbers(random *rand.Rand, used uint64) []uint64 {
 	const next = 6
 	numbers := []uint64{random.Uint64N(used + 1), used + 1<<40 + random.Uint64N(1<<40)}
@@ -67,7 +70,7 @@ func nextNumbers(random *rand.Rand, used uint64) []uint64 {
 	return numbers
 }
 
-// manyNumbers are old ones, and huge ones.
+// manyNumbers returns old numbers and huge ones.
 func manyNumbers(random *rand.Rand, used uint64) (numbers []uint64) {
 	for range 50 {
 		numbers = append(numbers, random.Uint64N(used+1), used+1<<40+random.Uint64N(1<<40))
@@ -75,8 +78,8 @@ func manyNumbers(random *rand.Rand, used uint64) (numbers []uint64) {
 	return numbers
 }
 
-// forge publishes forged hints to all processes that it sees, one after the other. It fails
-// the run if no process listens to any of them.
+// forge publishes forged hints to all processes that it has seen. It fails the run if no
+// process receives any of them.
 func (s *System) forge(f forgery) {
 	s.Helper()
 	random := s.forkRandom()
@@ -111,11 +114,12 @@ func (s *System) forge(f forgery) {
 	}
 }
 
-// channelPrefix is that of core: the channel of a process is the prefix and its id.
+// channelPrefix is the default prefix. The channel of a process is the prefix and the id of
+// the process.
 const channelPrefix = "reqlock:"
 
-// publish publishes a message as line.lua does: in a Cluster on the channel of the key and
-// the process, which is in the slot of the key, else on the channel of the process.
+// publish publishes a message as the scripts do. In a Cluster the channel belongs to the
+// key and the process, and is in the slot of the key. Otherwise it belongs to the process.
 func (s *System) publish(pipe redis.Pipeliner, process, key, message string) *redis.IntCmd {
 	if s.Cluster != nil {
 		return pipe.SPublish(s.Context(), companion(key, ":"+process), message)

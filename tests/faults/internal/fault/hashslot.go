@@ -2,11 +2,10 @@ package fault
 
 import "strings"
 
-// slots is how many a Cluster has.
+// slots is the number of slots of a Cluster.
 const slots = 16384
 
-// hashSlot returns the slot of a key, as a Cluster counts it: the CRC16 of the key, or
-// of what it has in braces.
+// hashSlot returns the slot of a key: the CRC16 of the key, or of its hash tag.
 func hashSlot(key string) int {
 	if _, after, braced := strings.Cut(key, "{"); braced {
 		if tag, _, closed := strings.Cut(after, "}"); closed && tag != "" {

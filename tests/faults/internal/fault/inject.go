@@ -13,45 +13,44 @@ import (
 )
 
 const (
-	// awaitTimeout bounds the wait for what has to be seen of a fault.
+	// awaitTimeout bounds the wait for the effect of a failure.
 	awaitTimeout = 30 * time.Second
 
-	// pollInterval is the pause between two looks at something that is awaited.
+	// pollInterval is how often a condition is checked.
 	pollInterval = 2 * time.Millisecond
 )
 
-// A injector breaks something, and returns what mends it.
+// An injector causes a failure, and returns the function that heals it.
 type injector func(s *System) (heal func())
 
-// awaitGrants returns when leases are granted, as they are when all is well.
+// awaitGrants returns when locks are granted.
 func (s *System) awaitGrants() {
 	s.Helper()
 	s.Workload.AwaitGrants(someGrants)
 }
 
-// runFor lets the clients work for between so many and so many TTLs.
+// runFor lets the clients work for a random time between least and most TTLs.
 func (s *System) runFor(least, most float64) {
 	s.sleep(time.Duration((least + (most-least)*s.Random.Float64()) * float64(s.TTL)))
 }
 
-// await returns when something is to be seen, and fails the run if that takes too
-// long.
+// await returns when the condition holds. It fails the run after awaitTimeout.
 func (s *System) await(what string, seen func() bool) {
 	s.Helper()
 	for deadline := time.Now().Add(awaitTimeout); !seen(); s.sleep(pollInterval) {
 		if time.Now().After(deadline) {
-			s.Fatalf("waited in vain for %s", what)
+			s.Fatalf("not within %v: %s", awaitTimeout, what)
 		}
 	}
 }
 
-// forkRandom returns choices for what is tried as often as it takes: however often that is,
-// those that follow in the play are the same.
+// forkRandom returns a source of random numbers for steps that are repeated until they
+// succeed. The number of repetitions does not change what s.Random returns later.
 func (s *System) forkRandom() *rand.Rand {
 	return rand.New(rand.NewPCG(s.Random.Uint64(), s.Random.Uint64())) //nolint:gosec // they are to be repeated
 }
 
-// during marks a trouble, and a loss if there is one, for as long as do runs.
+// during declares a disruption, and a loss if lost is not nil, while do runs.
 func (s *System) during(name string, lost Loss, do func()) {
 	s.Helper()
 	end := s.Disrupt(name, lost)
@@ -59,7 +58,8 @@ func (s *System) during(name string, lost Loss, do func()) {
 	end()
 }
 
-// repeat returns a play of several rounds, before and after which all is well.
+// repeat returns an injection of several rounds. Before and after each round locks are
+// granted.
 func repeat(n int, round func(s *System)) func(s *System) {
 	return func(s *System) {
 		for range n {
@@ -70,8 +70,8 @@ func repeat(n int, round func(s *System)) func(s *System) {
 	}
 }
 
-// injectTwice returns a play in which something is broken twice, for between so many
-// and so many TTLs.
+// injectTwice returns an injection that causes a failure twice, each time for a random time
+// between least and most TTLs.
 func injectTwice(name string, least, most float64, inject injector) func(s *System) {
 	return repeat(2, func(s *System) {
 		s.during(name, nil, func() {
@@ -82,8 +82,8 @@ func injectTwice(name string, least, most float64, inject injector) func(s *Syst
 	})
 }
 
-// companion returns the name of what belongs to a lock: ":q" is its waiting line,
-// ":f" its fence.
+// companion returns the name of a key that belongs to a lock. The suffix ":q" names its
+// queue, ":f" its counter of fencing numbers.
 func companion(lock, suffix string) string {
 	if strings.Contains(lock, "{") {
 		return lock + suffix
@@ -91,7 +91,7 @@ func companion(lock, suffix string) string {
 	return "{" + lock + "}" + suffix
 }
 
-// eachMaster does something to each server that holds data of its own.
+// eachMaster calls do with each server that has data of its own.
 func (s *System) eachMaster(do func(master redis.Cmdable) error) {
 	s.Helper()
 	for _, voter := range s.Quorum {
@@ -107,7 +107,7 @@ func (s *System) eachMaster(do func(master redis.Cmdable) error) {
 	}
 }
 
-// command gives each master an order that it has to follow.
+// command sends a command to each master. It fails the run if a master refuses the command.
 func (s *System) command(words ...any) {
 	s.Helper()
 	s.eachMaster(func(master redis.Cmdable) error {
@@ -120,13 +120,14 @@ func (s *System) command(words ...any) {
 	})
 }
 
-// errorReplies returns how often the masters have answered with an error of this class.
+// errorReplies returns the number of error replies of a class that the masters have sent.
 func (s *System) errorReplies(class string) int {
 	s.Helper()
 	return s.infoSum("errorstats", "errorstat_"+class, "count")
 }
 
-// rejectedCommands returns how often they did not even begin with a command of the locks.
+// rejectedCommands returns the number of commands of locks that the masters have rejected
+// before they executed them.
 func (s *System) rejectedCommands() int {
 	s.Helper()
 	total := 0
@@ -136,8 +137,7 @@ func (s *System) rejectedCommands() int {
 	return total
 }
 
-// infoSum adds up a number that the masters have in a section of what they tell of
-// themselves.
+// infoSum returns the sum of a number in a section of INFO, over all masters.
 func (s *System) infoSum(section, line, field string) int {
 	s.Helper()
 	total := 0

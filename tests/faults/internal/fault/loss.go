@@ -2,20 +2,20 @@ package fault
 
 import "github.com/reqlock/reqlock/internal/testkit/redistest"
 
-// A Loss says of a key, by its name in Redis, whether data of it may be lost. Where
-// there is none, it is nil.
+// A Loss reports whether data of a key, by its name in Redis, may be lost. It is nil if no
+// data may be lost.
 type Loss func(key string) bool
 
 // everything is the loss of all keys.
 func everything(string) bool { return true }
 
-// only is the loss of one key.
+// only returns the loss of one key.
 func only(lost string) Loss { return func(key string) bool { return key == lost } }
 
-// lossOf is a loss of what a master has confirmed, and its replicas may not know. There is
-// none where a lease counts only once all of them have acknowledged it.
+// lossOf returns the loss of writes that a master has confirmed and that its replicas may
+// lack. It returns nil if all replicas must acknowledge a lease.
 func (s *System) lossOf(what Loss) Loss {
-	all := 2 // of Sentinel
+	all := 2 // replicas of a master with Sentinels
 	if s.Cluster != nil {
 		all = 1
 	}
@@ -25,7 +25,7 @@ func (s *System) lossOf(what Loss) Loss {
 	return what
 }
 
-// slotsOf is the loss of the keys that this master of a Cluster has now.
+// slotsOf returns the loss of all keys that a master of a Cluster owns now.
 func (s *System) slotsOf(master *redistest.Server) Loss {
 	s.Helper()
 	client := master.Client(s)

@@ -9,6 +9,7 @@ import (
 
 func TestAHashSlotIsThatOfTheServer(t *testing.T) {
 	t.Parallel()
+	awaitTurn(t)
 	cluster := redistest.StartCluster(t)
 	for _, key := range []string{"", "a", "reqlock:lock-0", "reqlock:i:pay-12", "{reqlock:lock-0}:q", "{}x", "a{b", "a{b}c{d}", "{a", "ü"} {
 		if got, want := hashSlot(key), cluster.Slot(key); got != want {

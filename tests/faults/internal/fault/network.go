@@ -7,7 +7,7 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/network"
 )
 
-// networkFaults are what happens between the servers and the clients.
+// networkFaults returns the faults of the network between servers and clients.
 func networkFaults() []Fault {
 	faults := []Fault{
 		{Name: "connections-are-cut", Inject: injectTwice("connections are cut", 0, 0.1, cutConnections)},
@@ -21,7 +21,7 @@ func networkFaults() []Fault {
 		{Name: "commands-are-swallowed", Inject: injectTwice("commands are swallowed", 0.5, 2, halfOpen(network.Upstream))},
 		{Name: "replies-are-swallowed", Inject: injectTwice("replies are swallowed", 0.5, 2, halfOpen(network.Downstream))},
 		{Name: "network-is-slow", Inject: injectTwice("the network is slow", 1, 2, delaySome)},
-		{Name: "network-is-thin", Inject: injectTwice("the network is thin", 1, 2, throttleAll)},
+		{Name: "network-is-throttled", Inject: injectTwice("the network is throttled", 1, 2, throttleAll)},
 		{Name: "packets-are-tiny", Inject: injectTwice("packets are tiny", 1, 2, impair(allPaths, (*network.Path).Slice))},
 	}
 	for i := range faults {
@@ -30,13 +30,14 @@ func networkFaults() []Fault {
 	return faults
 }
 
-// choosePaths returns the paths of some of the processes.
+// choosePaths chooses the paths of some processes.
 type choosePaths func(s *System) []*network.Path
 
-// onePath is a process at random.
+// onePath chooses the path of a random process.
 func onePath(s *System) []*network.Path { return []*network.Path{s.path(s.someProcess())} }
 
-// path returns that of a process: of a few servers of a quorum, its part to them.
+// path returns the path of a process. If s is partial, it returns only the links to the
+// servers of s.
 func (s *System) path(process int) *network.Path {
 	path := s.Network.Path(process)
 	if s.isPartial {
@@ -49,7 +50,7 @@ func (s *System) path(process int) *network.Path {
 	return path
 }
 
-// allPaths is all processes.
+// allPaths returns the paths of all processes.
 func allPaths(s *System) []*network.Path {
 	var paths []*network.Path
 	for _, process := range s.Workload.Processes() {
@@ -58,12 +59,12 @@ func allPaths(s *System) []*network.Path {
 	return paths
 }
 
-// somePaths is one of them or all.
+// somePaths returns one path or all.
 func somePaths(s *System) []*network.Path {
 	return []choosePaths{onePath, allPaths}[s.Random.IntN(2)](s)
 }
 
-// impair returns a strike that does something to what passes on these paths.
+// impair returns an injector that changes how bytes pass on the paths.
 func impair(whose choosePaths, do func(*network.Path)) injector {
 	return func(s *System) func() {
 		paths := whose(s)
@@ -78,19 +79,19 @@ func impair(whose choosePaths, do func(*network.Path)) injector {
 	}
 }
 
-// halfOpen swallows what goes in one direction.
+// halfOpen drops all bytes of one direction.
 func halfOpen(direction network.Direction) injector {
 	return impair(somePaths, func(p *network.Path) { p.HalfOpen(direction) })
 }
 
-// delaySome makes each answer to some 20 to 80 ms late, and now and then more, which is
-// too late.
+// delaySome delays each reply by 20 to 80 ms, and sometimes by more than the command
+// timeout.
 func delaySome(s *System) func() {
 	latency := time.Duration(10+s.Random.IntN(31)) * time.Millisecond
 	return impair(somePaths, func(p *network.Path) { p.Delay(latency, latency/2) })(s)
 }
 
-// throttleAll lets a few commands a second through, in tiny packets.
+// throttleAll lets a few commands in a second pass, in tiny packets.
 func throttleAll(s *System) func() {
 	rate := 2000 + s.Random.IntN(8000)
 	return impair(allPaths, func(p *network.Path) {
@@ -99,7 +100,7 @@ func throttleAll(s *System) func() {
 	})(s)
 }
 
-// refuseSome takes the servers away from some.
+// refuseSome makes servers refuse the connections of some processes.
 func refuseSome(s *System) func() {
 	paths := somePaths(s)
 	for _, path := range paths {
@@ -112,13 +113,13 @@ func refuseSome(s *System) func() {
 	}
 }
 
-// healDelivering heals a partition: all that was held arrives, late.
+// healDelivering ends a partition, and delivers all bytes that were held.
 func healDelivering(p *redistest.Proxy) { p.Heal() }
 
-// healDropping heals a partition: all that was held is lost.
+// healDropping ends a partition, and drops all bytes that were held.
 func healDropping(p *redistest.Proxy) { p.HealDropped() }
 
-// partition returns a strike that lets nothing through, and heals it in this way.
+// partition returns an injector that holds all bytes.
 func partition(whose choosePaths, heal func(*redistest.Proxy)) injector {
 	return func(s *System) func() {
 		paths := whose(s)
@@ -133,7 +134,7 @@ func partition(whose choosePaths, heal func(*redistest.Proxy)) injector {
 	}
 }
 
-// cutConnections closes all connections of some, again and again.
+// cutConnections closes connections of some processes, several times.
 func cutConnections(s *System) func() {
 	return func() {
 		for range 10 {
@@ -145,7 +146,7 @@ func cutConnections(s *System) func() {
 	}
 }
 
-// killSubscriptions closes all subscriptions, again and again.
+// killSubscriptions closes all subscriptions, several times.
 func killSubscriptions(s *System) func() {
 	return func() {
 		for range 10 {

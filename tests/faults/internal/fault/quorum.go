@@ -8,12 +8,12 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/validate"
 )
 
-// Quarantine is for how long a server that has just started gives no votes where
-// leases have this TTL: as long as the longest of them, which are extended by hand.
+// Quarantine returns how long a server gives no votes after its start: as long as the
+// longest lease, since clients extend leases to at most two TTLs.
 func Quarantine(ttl time.Duration) time.Duration { return 2 * ttl }
 
-// quorumFaults are what happens to a few of the servers of a quorum. While they are a
-// minority, nobody notices. While they are the majority, nobody is granted anything.
+// quorumFaults returns the faults of some servers of a quorum. While a minority fails,
+// locks are granted. While a majority fails, none is granted.
 func quorumFaults() []Fault {
 	var faults []Fault
 	for _, few := range []struct {
@@ -22,17 +22,17 @@ func quorumFaults() []Fault {
 		breaks      injector
 	}{
 		{"crash", "have crashed", 0, 1, crashEmpty},
-		{"stand-still", "stand still", 1, 3, pauseServers},
+		{"stand-still", "are paused", 1, 3, pauseServers},
 		{"are-slow", "are slow", 1, 2, delay(10, 40)},
 		{"are-late", "are late", 1, 2, delay(75, 150)},
 		{"are-refused", "are refused", 0.5, 2, refuseAll},
 		{"are-cut", "are cut off, again and again", 0.3, 1, flapConnections},
 		{"are-reset", "are reset", 0.5, 1.5, impair(allPaths, (*network.Path).Reset)},
-		{"hear-nothing", "hear nothing", 0.5, 2, halfOpenAll(network.Upstream)},
-		{"say-nothing", "say nothing", 0.5, 2, halfOpenAll(network.Downstream)},
-		{"want-memory", "want memory", 0.5, 2, configure("maxmemory", "1")},
+		{"get-no-commands", "get no commands", 0.5, 2, halfOpenAll(network.Upstream)},
+		{"send-no-replies", "send no replies", 0.5, 2, halfOpenAll(network.Downstream)},
+		{"are-out-of-memory", "are out of memory", 0.5, 2, configure("maxmemory", "1")},
 		{"are-replicas", "are replicas", 0.5, 2, makeReplica},
-		{"forget-scripts", "forget scripts", 0.2, 0.5, flushScripts},
+		{"lose-scripts", "lose their scripts", 0.2, 0.5, flushScripts},
 		{"pause", "pause their clients", 0.1, 0.2, pauseClients},
 	} {
 		faults = append(faults, Fault{
@@ -40,14 +40,14 @@ func quorumFaults() []Fault {
 		})
 	}
 	faults = append(faults,
-		Fault{Name: "quorum-servers-crash-and-keep-all", Args: appendOnly(), Inject: onMinority("have crashed", 0, 1, crashWithData)},
+		Fault{Name: "quorum-servers-crash-and-keep-data", Args: appendOnly(), Inject: onMinority("have crashed", 0, 1, crashWithData)},
 		Fault{Name: "quorum-servers-crash-in-turn", Inject: crashInTurn},
 		Fault{Name: "quorum-servers-storm", Inject: injectMinorityStorm},
 		Fault{Name: "quorum-majority-crashes", Inject: repeat(2, restartMajority)},
-		Fault{Name: "quorum-majority-stands-still", Inject: onMajority("stands still", pauseServers)},
+		Fault{Name: "quorum-majority-stands-still", Inject: onMajority("is paused", pauseServers)},
 		Fault{Name: "quorum-majority-is-refused", Inject: onMajority("is refused", refuseAll)},
-		Fault{Name: "quorum-majority-hears-nothing", Inject: onMajority("hears nothing", halfOpenAll(network.Upstream))},
-		Fault{Name: "quorum-majority-says-nothing", Inject: onMajority("says nothing", halfOpenAll(network.Downstream))},
+		Fault{Name: "quorum-majority-gets-no-commands", Inject: onMajority("gets no commands", halfOpenAll(network.Upstream))},
+		Fault{Name: "quorum-majority-sends-no-replies", Inject: onMajority("sends no replies", halfOpenAll(network.Downstream))},
 	)
 	for i := range faults {
 		faults[i].On = []Deployment{OnQuorum}
@@ -55,7 +55,7 @@ func quorumFaults() []Fault {
 	return faults
 }
 
-// subset returns the scene with so many servers of the quorum alone, by chance.
+// subset returns a copy of the system that has only some random servers of the quorum.
 func (s *System) subset(servers int) *System {
 	few := *s
 	few.isPartial = true
@@ -65,8 +65,8 @@ func (s *System) subset(servers int) *System {
 	return &few
 }
 
-// onMinority returns a play in which something is wrong with one server of five, or two,
-// twice. Locks are granted all the time.
+// onMinority returns an injection into one or two of five servers, twice. Locks are granted
+// throughout.
 func onMinority(what string, least, most float64, inject injector) func(s *System) {
 	return repeat(2, func(s *System) {
 		few := s.subset(1 + s.Random.IntN(2))
@@ -79,8 +79,7 @@ func onMinority(what string, least, most float64, inject injector) func(s *Syste
 	})
 }
 
-// onMajority returns a play in which something is wrong with three servers of five, of
-// which none can be asked for its vote.
+// onMajority returns an injection into three of five servers, none of which can vote.
 func onMajority(what string, inject injector) func(s *System) {
 	return repeat(2, func(s *System) {
 		few := s.subset(3)
@@ -92,9 +91,8 @@ func onMajority(what string, inject injector) func(s *System) {
 	})
 }
 
-// restartMajority restarts three servers of five, which have forgotten for whom they
-// voted: until whoever they voted for knows that its lease is over, they vote for
-// nobody.
+// restartMajority restarts three of five servers without their data. They do not vote until
+// all leases that they voted for have expired.
 func restartMajority(s *System) {
 	s.Helper()
 	few := s.subset(3)
@@ -112,8 +110,8 @@ func restartMajority(s *System) {
 	})
 }
 
-// crashInTurn restarts one server after the other, so that never more than two of them are
-// in quarantine at the same time.
+// crashInTurn restarts one server after the other. At most two of them are in quarantine at
+// a time.
 func crashInTurn(s *System) {
 	s.Helper()
 	s.awaitGrants()
@@ -137,8 +135,8 @@ func crashInTurn(s *System) {
 	s.awaitGrants()
 }
 
-// injectMinorityStorm breaks one thing after the other, for about three seconds. There are
-// never more than two servers with which anything is wrong.
+// injectMinorityStorm injects one failure after the other for about three seconds. At most
+// two servers are impaired at a time.
 func injectMinorityStorm(s *System) {
 	injectors := []injector{
 		crashEmpty, pauseServers, delay(10, 40), delay(75, 150), refuseAll, flapConnections,
@@ -153,7 +151,7 @@ func injectMinorityStorm(s *System) {
 				heals[0]()
 				heals = heals[1:]
 			}
-			// Who is next is not one of the two before, with whom something is wrong.
+			// The next server is not one of the two before it, which may still be impaired.
 			few := *s
 			few.isPartial, few.Quorum = true, order[i%len(order):][:1]
 			heals = append(heals, injectors[s.Random.IntN(len(injectors))](&few))

@@ -110,27 +110,27 @@ func (e *signConn) answered() {
 // to it itself, or it does not show in what is said.
 func quorumEvidence() map[string]string {
 	return map[string]string{
-		"quorum-servers-crash":              isEnded,
-		"quorum-servers-stand-still":        isSilent,
-		"quorum-servers-are-slow":           "",
-		"quorum-servers-are-late":           isSilent,
-		"quorum-servers-are-refused":        isRefused,
-		"quorum-servers-are-cut":            isEnded,
-		"quorum-servers-are-reset":          isReset,
-		"quorum-servers-hear-nothing":       isSilent,
-		"quorum-servers-say-nothing":        isSilent,
-		"quorum-servers-want-memory":        "-OOM",
-		"quorum-servers-are-replicas":       "-READONLY",
-		"quorum-servers-forget-scripts":     "", // counted
-		"quorum-servers-pause":              isSilent,
-		"quorum-servers-crash-and-keep-all": isEnded,
-		"quorum-servers-crash-in-turn":      isEnded,
-		"quorum-servers-storm":              "",
-		"quorum-majority-crashes":           isEnded,
-		"quorum-majority-stands-still":      isSilent,
-		"quorum-majority-is-refused":        isRefused,
-		"quorum-majority-hears-nothing":     isSilent,
-		"quorum-majority-says-nothing":      isSilent,
+		"quorum-servers-crash":               isEnded,
+		"quorum-servers-stand-still":         isSilent,
+		"quorum-servers-are-slow":            "",
+		"quorum-servers-are-late":            isSilent,
+		"quorum-servers-are-refused":         isRefused,
+		"quorum-servers-are-cut":             isEnded,
+		"quorum-servers-are-reset":           isReset,
+		"quorum-servers-get-no-commands":     isSilent,
+		"quorum-servers-send-no-replies":     isSilent,
+		"quorum-servers-are-out-of-memory":   "-OOM",
+		"quorum-servers-are-replicas":        "-READONLY",
+		"quorum-servers-lose-scripts":        "", // counted
+		"quorum-servers-pause":               isSilent,
+		"quorum-servers-crash-and-keep-data": isEnded,
+		"quorum-servers-crash-in-turn":       isEnded,
+		"quorum-servers-storm":               "",
+		"quorum-majority-crashes":            isEnded,
+		"quorum-majority-stands-still":       isSilent,
+		"quorum-majority-is-refused":         isRefused,
+		"quorum-majority-gets-no-commands":   isSilent,
+		"quorum-majority-sends-no-replies":   isSilent,
 	}
 }
 
@@ -139,7 +139,7 @@ func quorumEvidence() map[string]string {
 func TestServersOfAQuorumAreIll(t *testing.T) {
 	t.Parallel()
 	known := quorumEvidence()
-	few := []string{"quorum-servers-crash-in-turn", "quorum-servers-want-memory", "quorum-majority-crashes", "quorum-servers-say-nothing"}
+	few := []string{"quorum-servers-crash-in-turn", "quorum-servers-are-out-of-memory", "quorum-majority-crashes", "quorum-servers-send-no-replies"}
 	for _, f := range quorumFaults() {
 		sign, is := known[f.Name]
 		if !is {
@@ -152,6 +152,7 @@ func TestServersOfAQuorumAreIll(t *testing.T) {
 			if !slices.Contains(few, f.Name) {
 				suite.Full(t, "runs each fault of a quorum")
 			}
+			awaitTurn(t)
 			injectOnQuorum(t, f, sign)
 		})
 	}
@@ -207,7 +208,7 @@ func injectOnQuorum(t *testing.T, f Fault, sign string) {
 	forgotten := s.errorReplies("NOSCRIPT")
 	f.Inject(s)
 
-	if f.Name == "quorum-servers-forget-scripts" && s.errorReplies("NOSCRIPT") == forgotten {
+	if f.Name == "quorum-servers-lose-scripts" && s.errorReplies("NOSCRIPT") == forgotten {
 		t.Error("it has not taken place: all scripts are known")
 	}
 	if sign != "" && !v.has(sign) {

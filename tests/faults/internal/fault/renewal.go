@@ -9,12 +9,12 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 )
 
-// renewalTime is how long a renewal that fetches numbers is waited for: where leases
-// are short there may be none.
+// renewalTime bounds the wait for a renewal that reserves fencing numbers. If all leases
+// are short, there is none.
 const renewalTime = awaitTimeout / 6
 
-// lateFaults are replies that come after those to later commands, which were on
-// another connection.
+// lateFaults returns the fault in which a reply arrives after the replies to later
+// commands, which use another connection.
 func lateFaults() []Fault {
 	return []Fault{{
 		Name: "replies-to-renewals-are-late", On: allDeployments(), OneProcess: true,
@@ -22,24 +22,23 @@ func lateFaults() []Fault {
 	}}
 }
 
-// delayRenewalReply makes the reply to a renewal of some lease so late that its client has
-// nearly given up on it, and closes the connection of the next renewal of that
-// lease, which mostly is the same one, sent again. What is sent after that is
-// answered first. If nothing was, the reply is too late, and the next renewal has
-// its turn: while a lease lives there are three.
+// delayRenewalReply delays the reply to a renewal until just before its timeout, and closes
+// the connection of the next renewal of that lease, which is mostly the same renewal, sent
+// again. A later renewal is then answered first. If there was none in time, the next
+// renewal is delayed instead: a lease is renewed three times in a TTL.
 func (s *System) delayRenewalReply() {
 	s.Helper()
 	path := onePath(s)[0].Commands
 	sends := new(renewalSends)
 	defer sends.end()
-	path.HoldCommand(sends.record) // which holds none
+	path.HoldCommand(sends.record) // it holds no command
 	wait := renewalTime
 	for n, tries := 0, 3; tries > 0; n, tries = sends.count(), tries-1 {
 		release, late := path.HoldReply(sends.nth(n))
 		path.DropReply(sends.nth(n+1), redistest.CloseConn)
 		came := s.waitUpTo(wait, func() bool { return isClosed(late) })
 		if came {
-			s.runFor(0.2, 0.22) // its client waits for a quarter
+			s.runFor(0.2, 0.22) // the command timeout is a quarter of a TTL
 		}
 		overtaken := sends.count() > n+2
 		if came && !overtaken {
@@ -53,7 +52,8 @@ func (s *System) delayRenewalReply() {
 	}
 }
 
-// waitUpTo waits for so long at most, and reports whether it was seen.
+// waitUpTo waits until the condition holds, for at most that time. It reports whether the
+// condition holds.
 func (s *System) waitUpTo(most time.Duration, seen func() bool) bool {
 	for deadline := time.Now().Add(most); !seen(); s.sleep(pollInterval) {
 		if time.Now().After(deadline) {
@@ -63,16 +63,16 @@ func (s *System) waitUpTo(most time.Duration, seen func() bool) bool {
 	return true
 }
 
-// renewalSends are those of the renewals of one lease that fetch fencing numbers: of that
-// lease of which there is one first.
+// renewalSends records the renewals of one lease that reserve fencing numbers: of the lease
+// that is renewed first.
 type renewalSends struct {
 	mu      sync.Mutex
-	command []string  // which all of them have in common
-	seen    []*string // where the words of each begin, which tells them apart
+	command []string  // the arguments, which all these renewals share
+	seen    []*string // the address of the first argument identifies a send
 	over    bool
 }
 
-// record takes in a command, and is not true of any.
+// record records a command. It returns false, so that no rule applies to the command.
 func (s *renewalSends) record(command []string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -84,7 +84,7 @@ func (s *renewalSends) record(command []string) bool {
 	return false
 }
 
-// nth returns what matches the send of that number.
+// nth returns a match for the send with that number.
 func (s *renewalSends) nth(n int) func(command []string) bool {
 	return func(command []string) bool {
 		s.mu.Lock()
@@ -99,15 +99,15 @@ func (s *renewalSends) count() int {
 	return len(s.seen)
 }
 
-// end is when no more of them are seen.
+// end stops the recording.
 func (s *renewalSends) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.over = true
 }
 
-// fetchesNumbers reports whether a command is a renewal that fetches fencing
-// numbers: three keys, of which the last is the fence, and three arguments.
+// fetchesNumbers reports whether a command is a renewal that reserves fencing numbers: a
+// script with three keys, of which the last one is the counter, and three arguments.
 func fetchesNumbers(command []string) bool {
 	return redistest.Named("EVALSHA", "EVAL")(command) && len(command) == 9 && command[2] == "3" &&
 		strings.HasSuffix(command[5], ":f")

@@ -5,14 +5,14 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/validate"
 )
 
-// bothReplicas is how many a master has that Sentinels watch.
+// bothReplicas is the number of replicas of a master with Sentinels.
 const bothReplicas = 2
 
-// replicaFaults are those of servers whose clients count on a lease only once replicas
-// have acknowledged it. Where all of them have, none is lost with its master.
+// replicaFaults returns the faults of deployments whose replicas must acknowledge a lease.
+// If all replicas do, no lease is lost with its master.
 func replicaFaults() []Fault {
 	sentinels, cluster := []Deployment{OnSentinelsReplicas}, []Deployment{OnClusterReplicas}
-	// With it a dead master holds up no keys but its own.
+	// With this setting a dead master blocks only its own keys.
 	partly := []string{"--cluster-require-full-coverage", "no"}
 	return []Fault{
 		{
@@ -58,15 +58,15 @@ func replicaFaults() []Fault {
 	}
 }
 
-// replicated is what Sentinels and a Cluster have in common.
+// Replicated is what Sentinels and a Cluster have in common.
 type replicated interface {
 	AwaitFailover(master *redistest.Server) *redistest.Server
 	Await()
 }
 
-// killAcknowledged kills a master whose replicas have acknowledged all that counts; if told so,
-// after it alone was told something, which does not count. The one that takes over has
-// too few replicas until the old one is back as one of them.
+// killAcknowledged kills a master whose replicas have acknowledged all leases. With
+// withData, the master first gets writes that no replica has acknowledged. The new master
+// has too few replicas until the old one is back.
 func (s *System) killAcknowledged(master *redistest.Server, servers replicated, withData bool) {
 	s.Helper()
 	s.disrupt("a master is replaced", func() {
@@ -80,7 +80,7 @@ func (s *System) killAcknowledged(master *redistest.Server, servers replicated, 
 			servers.AwaitFailover(master)
 			s.awaitProgress()
 		}
-		if s.Sentinels != nil { // in a Cluster there are other masters
+		if s.Sentinels != nil { // a Cluster has other masters
 			s.during(validate.NoGrants+": a replica is missing", nil, alone)
 		} else {
 			alone()
@@ -90,11 +90,10 @@ func (s *System) killAcknowledged(master *redistest.Server, servers replicated, 
 	})
 }
 
-// pauseReplicas makes so many replicas stand still that none is left whom a lease needs, for
-// each key.
+// pauseReplicas pauses replicas. Too few are left to acknowledge a lease of any key.
 func (s *System) pauseReplicas(servers replicated, replicas ...*redistest.Server) {
 	s.Helper()
-	s.during("replicas stand still", nil, func() {
+	s.during("replicas are paused", nil, func() {
 		for _, replica := range replicas {
 			replica.Pause()
 		}

@@ -6,11 +6,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// operator is the user of whoever gives orders while nobody else may do anything.
+// operator is the user of Admin while the default user has no rights.
 const operator = "operator"
 
-// withOperator is the same fault, on a scene whose Admin is signed in as a user of
-// its own.
+// withOperator returns the same fault on a system whose Admin uses the operator's user.
 func withOperator(f Fault) Fault {
 	inject := f.Inject
 	f.Inject = func(s *System) {
@@ -23,8 +22,8 @@ func withOperator(f Fault) Fault {
 	return f
 }
 
-// setRights returns a strike that changes what those may who do not sign in, in one
-// of these ways.
+// setRights returns an injector that changes the rights of the default user to one of these
+// rules.
 func setRights(ways ...string) injector {
 	return func(s *System) func() {
 		list, err := s.Admin.(*redis.Client).ACLList(s.Context()).Result()
@@ -43,7 +42,7 @@ func setRights(ways ...string) injector {
 	}
 }
 
-// fields returns the words of a text, as parts of an order.
+// fields returns the fields of a rule as arguments of a command.
 func fields(text string) []any {
 	var all []any
 	for _, word := range strings.Fields(text) {
@@ -52,7 +51,7 @@ func fields(text string) []any {
 	return all
 }
 
-// killConnections ends all connections: those that are signed in remain so.
+// killConnections closes all connections. Otherwise they would stay authenticated.
 func killConnections(s *System) func() {
 	for _, kind := range []string{"normal", "pubsub"} {
 		s.command("CLIENT", "KILL", "TYPE", kind, "SKIPME", "yes")

@@ -8,9 +8,8 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 )
 
-// sentinelFaults are those of a master that Sentinels watch. They replace it by a
-// replica that may not know what the master was told last, also where nothing is
-// wrong with it, so each of them loses data.
+// sentinelFaults returns the faults of a master with Sentinels. In each of them a replica
+// takes over that may lack the last writes, so each of them loses data.
 func sentinelFaults() []Fault {
 	var faults []Fault
 	for _, f := range []struct {
@@ -32,8 +31,8 @@ func sentinelFaults() []Fault {
 	return faults
 }
 
-// killSentinelMaster kills the master, if told so with what it alone knew. The old
-// one is brought back empty, and made a replica.
+// killSentinelMaster kills the master and restarts it without its data, as a replica. With
+// withData, the master first gets writes that no replica has.
 func (s *System) killSentinelMaster(withData bool) {
 	s.Helper()
 	master := s.Sentinels.Master()
@@ -49,36 +48,36 @@ func (s *System) killSentinelMaster(withData bool) {
 	s.returnSentinelMaster(master)
 }
 
-// returnSentinelMaster brings a master back that was killed and replaced. It takes
-// itself for the master until it is told, but the Sentinels send nobody to it.
+// returnSentinelMaster restarts a master that was killed and replaced. It starts as a
+// master, until the Sentinels make it a replica. They send no client to it.
 func (s *System) returnSentinelMaster(master *redistest.Server) {
 	s.Helper()
-	s.disrupt("the old master comes back empty", func() {
+	s.disrupt("the old master restarts without data", func() {
 		master.Restart()
 		s.Sentinels.Await()
 	})
 }
 
-// stopSentinelMaster makes the master stand still until it is replaced. When it goes
-// on it does what it was told meanwhile, and what it is told until it is a replica.
+// stopSentinelMaster pauses the master until it is replaced. When the old master continues,
+// it executes the commands that it received, and serves until it is a replica.
 func stopSentinelMaster(s *System) {
 	s.Helper()
 	s.pauseMaster(s.Sentinels.Master(), s.lossOf(everything), s.Sentinels)
 }
 
-// switchSentinelMaster replaces a master with which nothing is wrong, twice.
+// switchSentinelMaster replaces a healthy master, twice.
 func switchSentinelMaster(s *System) {
 	s.Helper()
 	for range 2 {
 		s.disrupt("the master is replaced", func() {
-			s.replaceServing("that is on purpose", s.Sentinels.Master(), s.lossOf(everything), func() { s.Sentinels.Switch() })
+			s.replaceServing("a healthy master is replaced", s.Sentinels.Master(), s.lossOf(everything), func() { s.Sentinels.Switch() })
 		})
 	}
 }
 
-// splitSentinels makes two masters. One of the Sentinels stands still meanwhile:
-// clients that listen to it are not told, and stay at the old master by the
-// connections that they have.
+// splitSentinels makes two masters, while one of the Sentinels is paused. Clients that
+// subscribe to that Sentinel are not notified, and keep their connections to the old
+// master.
 func splitSentinels(s *System) {
 	s.Helper()
 	silent := s.leastSubscribed()
@@ -93,8 +92,8 @@ func splitSentinels(s *System) {
 	})
 }
 
-// leastSubscribed returns the Sentinel to which the fewest clients listen, of those to
-// which any does: so some clients hear of a failover, and some do not.
+// leastSubscribed returns the Sentinel with the fewest subscribed clients, of those that
+// have any. So some clients are notified of a failover, and some are not.
 func (s *System) leastSubscribed() *redistest.Server {
 	s.Helper()
 	listeners := map[*redistest.Server]int{}
@@ -116,14 +115,14 @@ func (s *System) leastSubscribed() *redistest.Server {
 	return slices.MinFunc(sentinels, func(a, b *redistest.Server) int { return cmp.Compare(listeners[a], listeners[b]) })
 }
 
-// restartSentinelMaster restarts the master, which comes back empty before anybody
-// has missed it, mostly: then its replicas forget all that they have, too. Else a
-// replica takes over, and what it was told since is lost: so the loss lasts until all
-// are healthy.
+// restartSentinelMaster restarts the master without its data. Mostly it is back before the
+// Sentinels notice: then its replicas lose their data, too. Otherwise a replica takes over,
+// and loses later writes when it becomes a replica again. So the loss lasts until all
+// servers are healthy.
 func restartSentinelMaster(s *System) {
 	s.Helper()
 	s.disrupt("the master is restarted", func() {
-		s.during("the master comes back empty", everything, func() {
+		s.during("the master restarts without data", everything, func() {
 			s.Sentinels.Master().Restart()
 			s.Sentinels.Await()
 		})
@@ -135,7 +134,7 @@ func killAmidSentinelFailover(s *System) {
 	s.Helper()
 	master := s.Sentinels.Master()
 	s.disrupt("the master is replaced", func() {
-		s.during("the master is killed, and then a client", everything, master.Kill)
+		s.during("the master and a client are killed", everything, master.Kill)
 		s.Workload.Kill(s.someProcess())
 		s.Sentinels.AwaitFailover(master)
 	})

@@ -1,6 +1,6 @@
 package fault
 
-// serverFaults are what happens to a server as a whole.
+// serverFaults returns the faults of a whole server.
 func serverFaults() []Fault {
 	return []Fault{
 		{
@@ -13,7 +13,7 @@ func serverFaults() []Fault {
 		{
 			Name: "server-crashes-and-is-empty", On: singleServer(), LosesData: true,
 			Inject: repeat(2, func(s *System) {
-				s.during("the server has crashed, and lost all", everything, func() {
+				s.during("the server has crashed and lost its data", everything, func() {
 					s.Server.Kill()
 					s.runFor(0.2, 1)
 					s.Server.Restart()
@@ -22,7 +22,7 @@ func serverFaults() []Fault {
 		},
 		{
 			Name: "server-stands-still", On: singleServer(),
-			Inject: injectTwice("the server stands still", 0.3, 3, func(s *System) func() {
+			Inject: injectTwice("the server is paused", 0.3, 3, func(s *System) func() {
 				s.Server.Pause()
 				return s.Server.Resume
 			}),
@@ -30,7 +30,7 @@ func serverFaults() []Fault {
 	}
 }
 
-// appendOnly are the args of a server that has written in a file what it confirms, so
-// that it is there after a crash. With appendfsync everysec it would sometimes
-// confirm first, while it waits for the disk.
+// appendOnly returns the arguments of a server that writes each confirmed command to a
+// file, and so has it after a crash. With appendfsync everysec the server would sometimes
+// confirm a command before it is written.
 func appendOnly() []string { return []string{"--appendonly", "yes", "--appendfsync", "no"} }

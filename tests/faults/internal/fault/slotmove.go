@@ -6,10 +6,10 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 )
 
-// moveCount is how often a slot moves that moves fast: back and forth.
+// moveCount is how often a slot is moved, back and forth.
 const moveCount = 4
 
-// moveSlot moves the slot of a lock away and back, as fast as that goes.
+// moveSlot moves the slot of a lock away and back, without pauses.
 func moveSlot(s *System) {
 	s.Helper()
 	key := s.someKey()
@@ -20,11 +20,11 @@ func moveSlot(s *System) {
 	}
 }
 
-// moveTime is how long a slot that moves slowly is on its way.
+// moveTime is how long the slow move of a slot takes.
 const moveTime = time.Second
 
-// moveSlotSlowly moves the slot of a lock. It is on its way for some time, with half
-// of its keys here and half there, and amid happens in the midst of that.
+// moveSlotSlowly moves the slot of a lock. Meanwhile each of two masters has half of its
+// keys. It calls amid in the middle of the move.
 func (s *System) moveSlotSlowly(amid func()) {
 	s.Helper()
 	key := s.someKey()
@@ -41,7 +41,7 @@ func (s *System) moveSlotSlowly(amid func()) {
 	})
 }
 
-// halfOfSlot chooses half of the keys, rounded up, that are in the slot of this one.
+// halfOfSlot chooses half of the keys in the slot of a key, rounded up.
 func (s *System) halfOfSlot(key string, master *redistest.Server) []string {
 	s.Helper()
 	client := master.Client(s)
@@ -54,7 +54,7 @@ func (s *System) halfOfSlot(key string, master *redistest.Server) []string {
 	return keys[:(len(keys)+1)/2]
 }
 
-// sleep lets the clients work for some time.
+// sleep waits for a time, or until the run is interrupted.
 func (s *System) sleep(d time.Duration) {
 	select {
 	case <-time.After(d):
@@ -62,7 +62,7 @@ func (s *System) sleep(d time.Duration) {
 	}
 }
 
-// killAmidMove kills a client process while a slot is on its way.
+// killAmidMove kills a client process while a slot is moved.
 func killAmidMove(s *System) {
 	s.Helper()
 	s.moveSlotSlowly(func() { s.Workload.Kill(s.someProcess()) })

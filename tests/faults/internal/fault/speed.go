@@ -6,21 +6,22 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// speedFaults delete the counter of fencing numbers while clients take one lock at full
-// speed: one caller alone, several in one process, and several processes.
+// speedFaults returns faults that delete the counter of fencing numbers while clients take
+// one lock at full speed: one client, several in one process, and several processes.
 //
-// A number must be above all numbers of earlier holders although the counter is gone: the
-// counter then begins at the server's clock, in microseconds. So the counter must never be
-// ahead of that clock. It gets ahead where grants are fast and each one reserves many
-// numbers: with 65 numbers for each grant, from 15,385 grants of one key in a second on.
+// A number must be above all numbers of earlier holders even if the counter was deleted:
+// the counter then starts at the server's clock, in microseconds. So the counter must never
+// be ahead of that clock. It gets ahead if grants are fast and each one reserves many
+// numbers: with 65 numbers for each grant, from 15,385 grants of one key in a second.
 //
 // The fault fences-are-deleted cannot show that. Its clients take each of three locks at
-// most some hundred times in a second: they rest between their turns, report each call, and
-// reach the server through proxies. The counter is never ahead for longer than the 65 µs
-// after a grant, and nothing was granted again within them.
+// most some hundred times in a second: they pause between their turns, report each call,
+// and reach the server through proxies. The counter is never ahead for longer than the 65
+// µs after a grant, and no lock was granted again within that time.
 //
-// On a busy machine the clients of these faults are too slow, too. So the faults do not
-// wait for a number that is too low: they also look at the counter when they delete it.
+// On a busy machine the clients of these faults are too slow as well. So the faults do not
+// only wait for a number that is too low: they also compare the counter with the clock when
+// they delete it.
 func speedFaults() []Fault {
 	faults := []Fault{
 		{Name: "fences-are-deleted-at-full-speed-alone", FullSpeed: &Callers{Processes: 1, Clients: 1}},
@@ -34,23 +35,22 @@ func speedFaults() []Fault {
 	return faults
 }
 
-// The measures of deletingFences. The pause is long enough for the counter to get ahead of
-// the clock, and short enough for many deletions.
+// The mean pause between two deletions is long enough for the counter to get ahead of the
+// clock, and short enough for many deletions.
 const (
 	fenceDeletions = 120
 	deletionPause  = 25 * time.Millisecond
 )
 
-// deleteFence deletes a counter of fencing numbers, and returns by how many microseconds it
-// was ahead of the server's clock: 0 or less if it was not. It returns nil where there is
-// no counter.
+// deleteFence deletes a counter of fencing numbers. It returns by how many microseconds the
+// counter was ahead of the server's clock (0 or less if it was not), or nil if there is no
+// counter.
 const deleteFence = `
 local last, now = redis.call('GET', KEYS[1]), redis.call('TIME')
 redis.call('DEL', KEYS[1])
 return last and tonumber(last) - (now[1] * 1000000 + now[2])`
 
-// deleteFences deletes the counters of fencing numbers at random moments. That loses no
-// lock.
+// deleteFences deletes the counters of fencing numbers at random times. No lock is lost.
 func deleteFences(s *System) {
 	s.Helper()
 	random := s.forkRandom()

@@ -6,7 +6,7 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/network"
 )
 
-// stormFaults are several faults at the same time.
+// stormFaults returns faults that inject several failures at a time.
 func stormFaults() []Fault {
 	return []Fault{
 		{Name: "storm", On: allDeployments(), Inject: injectStorm(allInjectors())},
@@ -14,7 +14,7 @@ func stormFaults() []Fault {
 	}
 }
 
-// allInjectors is what can be broken in any deployment, whatever else is broken.
+// allInjectors returns the injectors that work on any deployment and in any combination.
 func allInjectors() []injector {
 	return []injector{
 		delaySome, throttleAll, cutConnections, killSubscriptions, refuseSome, pauseProcess, flushScripts,
@@ -25,13 +25,13 @@ func allInjectors() []injector {
 	}
 }
 
-// injectStorm returns a play in which up to three things are broken at the same time,
-// and none of them twice, for about three seconds.
+// injectStorm returns an injection that runs for about three seconds. It injects up to
+// three failures at a time, each injector at most once at a time.
 func injectStorm(injectors []injector) func(s *System) {
 	return repeat(1, func(s *System) {
 		s.during("a storm", nil, func() {
 			heals := map[int]func(){}
-			var broken []int // the keys of mends
+			var broken []int // the keys of heals, in the order of injection
 			heal := func(i int) {
 				heals[broken[i]]()
 				delete(heals, broken[i])

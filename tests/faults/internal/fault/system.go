@@ -11,56 +11,56 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/network"
 )
 
-// A System is what a fault can get its hands on. One of Server, Sentinels, Cluster and
-// Quorum is there.
+// A System is what a fault acts on: the servers, the network and the clients of a run. It
+// has one of Server, Sentinels, Cluster and Quorum.
 type System struct {
 	testing.TB
 	Server    *redistest.Server
 	Sentinels *redistest.Sentinels
 	Cluster   *redistest.Cluster
 	Quorum    []Voter
-	isPartial bool // Quorum is some of its servers: see Scene.of
-	// Replicas is how many of them have to acknowledge a lease; 0 if none is asked.
+	isPartial bool // Quorum has only some of the servers: see subset
+	// Replicas is the number of replicas that must acknowledge a lease, or 0.
 	Replicas int
-	// Admin sees the data as it is, past the network that the clients have. Of a quorum
-	// it sees what its first server has.
+	// Admin connects to the data without the network of the clients. In a quorum it
+	// connects to the first server.
 	Admin redis.UniversalClient
 	// Network is between the servers and the clients.
 	Network  *network.Network
 	Workload Workload
-	// Random makes all choices: the seed of the run repeats them.
+	// Random makes all choices. It depends only on the seed of the run.
 	Random *rand.Rand
 	// Keys are the names of the locks in Redis.
 	Keys []string
 	TTL  time.Duration
-	// Disrupt writes down that something is broken, until end is called, which may
-	// be from any goroutine and more than once. It must be called before it is
-	// broken, and end when it is well again: a loss is over when nothing more gets
-	// lost, though those who have lost may not know yet.
+	// Disrupt records a disruption from now on, until end is called. End may be called from
+	// any goroutine, and more than once. Call Disrupt before the failure is injected, and
+	// end after it is healed. A loss ends when no more data can be lost, even if clients
+	// have not noticed it yet.
 	Disrupt func(name string, lost Loss) (end func())
 	// CounterAhead records that the counter of fencing numbers of a lock was ahead of the
 	// server's clock when it was deleted, and by how much. It may be nil.
 	CounterAhead func(key string, by time.Duration)
 }
 
-// A Voter is one server of a quorum, and a client that sees its data as they are.
+// A Voter is one server of a quorum, and a client that reads its data.
 type Voter struct {
 	*redistest.Server
 	Admin *redis.Client
 }
 
-// A Workload is the client processes.
+// A Workload is the client processes of a run.
 type Workload interface {
-	// Processes are the numbers of those that run.
+	// Processes returns the numbers of the running processes.
 	Processes() []int
-	// Kill ends a process as a crash does, and starts another in its place.
+	// Kill kills a process, and starts another one for its clients.
 	Kill(process int)
-	// Stop makes it stand still, and Continue go on.
+	// Stop pauses a process, and Continue continues it.
 	Stop(process int)
 	Continue(process int)
-	// AwaitGrants returns when so many more leases were granted; it fails the run
-	// if that takes too long.
+	// AwaitGrants returns after that many more grants. It fails the run if that takes too
+	// long.
 	AwaitGrants(more int)
-	// Grants is how many there were.
+	// Grants returns the number of grants so far.
 	Grants() int
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A seenProcess is a client process whose token was seen in a lock or in a line.
+// A seenProcess is a client process that has a token in a lock or in a queue.
 type seenProcess struct {
 	process string
 	used    uint64 // the highest number that was seen
@@ -17,10 +17,10 @@ type seenProcess struct {
 // seenProcesses are in the order in which they were seen first.
 type seenProcesses []seenProcess
 
-// tokenPattern is the form of a token: the id of its process, and a number.
+// tokenPattern matches a token: the id of its process, and a number.
 var tokenPattern = regexp.MustCompile(`^([0-9a-f]{32}):(\d+)$`)
 
-// add notes the process of a token. It ignores what is no token.
+// add records the process of a token. It ignores values that are no token.
 func (v *seenProcesses) add(token string) {
 	words := tokenPattern.FindStringSubmatch(token)
 	if words == nil {
@@ -38,8 +38,8 @@ func (v *seenProcesses) add(token string) {
 	(*v)[i].used = max((*v)[i].used, number)
 }
 
-// readTokens reads the tokens in the locks and in their lines. It ignores errors: the server may
-// be about to be replaced.
+// readTokens reads the tokens in all locks and in their queues. It ignores errors: the
+// server may be about to be replaced.
 func (s *System) readTokens(server redis.UniversalClient, seen *seenProcesses) {
 	pipe := server.Pipeline()
 	var values []*redis.StringCmd

@@ -229,6 +229,7 @@ func TestTopologies(t *testing.T) {
 					if !slices.Contains(test.fast, fault.Name) {
 						suite.Full(t, "runs each fault of several servers")
 					}
+					awaitTurn(t)
 					for _, on := range fault.On {
 						if on.Kind() != test.on.Kind() {
 							t.Errorf("it is one of %v", fault.On)

@@ -8,8 +8,8 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/network"
 )
 
-// crashEmpty kills servers of a quorum, and brings them back empty. They are well when
-// they vote again.
+// crashEmpty kills servers of a quorum and restarts them without data. They are healthy
+// when they vote again.
 func crashEmpty(s *System) func() {
 	for _, voter := range s.Quorum {
 		voter.Kill()
@@ -20,8 +20,8 @@ func crashEmpty(s *System) func() {
 	}
 }
 
-// crashWithData kills servers of a quorum, and brings them back with what they had.
-// They do not know that this is all, and vote as late as others do.
+// crashWithData kills servers of a quorum and restarts them with their data. The servers
+// cannot know that the data is complete, so they are quarantined, too.
 func crashWithData(s *System) func() {
 	for _, voter := range s.Quorum {
 		voter.Kill()
@@ -34,7 +34,7 @@ func crashWithData(s *System) func() {
 	}
 }
 
-// restart brings servers of a quorum back empty.
+// restart restarts servers of a quorum without data.
 func (s *System) restart() {
 	s.Helper()
 	for _, voter := range s.Quorum {
@@ -42,10 +42,10 @@ func (s *System) restart() {
 	}
 }
 
-// uptime is how a server says for how many seconds it has run, begun ones included.
+// uptime matches the uptime of a server in seconds, rounded up.
 var uptime = regexp.MustCompile(`uptime_in_seconds:(\d+)`)
 
-// awaitQuarantine returns when servers of a quorum have run for so long that they vote.
+// awaitQuarantine returns when the servers have run for so long that they vote.
 func (s *System) awaitQuarantine() {
 	s.Helper()
 	for _, voter := range s.Quorum {
@@ -60,7 +60,7 @@ func (s *System) awaitQuarantine() {
 	}
 }
 
-// pauseServers makes servers of a quorum stand still.
+// pauseServers pauses servers of a quorum.
 func pauseServers(s *System) func() {
 	for _, voter := range s.Quorum {
 		voter.Pause()
@@ -72,8 +72,8 @@ func pauseServers(s *System) func() {
 	}
 }
 
-// delay returns a strike that makes each way late by between so many milliseconds,
-// for all.
+// delay returns an injector that delays all bytes of all paths by a random time between
+// least and most milliseconds.
 func delay(least, most int) injector {
 	return func(s *System) func() {
 		latency := time.Duration(least+s.Random.IntN(most-least)) * time.Millisecond
@@ -81,12 +81,12 @@ func delay(least, most int) injector {
 	}
 }
 
-// halfOpenAll returns a strike that swallows what goes in one direction, for all.
+// halfOpenAll returns an injector that drops the bytes of one direction on all paths.
 func halfOpenAll(direction network.Direction) injector {
 	return impair(allPaths, func(p *network.Path) { p.HalfOpen(direction) })
 }
 
-// refuseAll refuses all connections.
+// refuseAll makes servers refuse all connections.
 func refuseAll(s *System) func() {
 	paths := allPaths(s)
 	for _, path := range paths {
@@ -99,7 +99,7 @@ func refuseAll(s *System) func() {
 	}
 }
 
-// flapConnections closes all connections, again and again.
+// flapConnections closes all connections, several times.
 func flapConnections(s *System) func() {
 	refuseAll(s)()
 	return func() {

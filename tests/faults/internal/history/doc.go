@@ -1,8 +1,7 @@
-// Package history is what a run of the campaign leaves behind: what each client
-// has called and heard, what the resource under the lock has seen, and what was
-// broken meanwhile. The checks read nothing else, so a history that was kept as
-// JSON can be judged again later.
+// Package history is the record of a run: what each client called and what was returned,
+// how the resource under the lock was accessed, and what was disrupted. The checks read
+// nothing else, so a history that is kept as JSON can be validated again.
 //
-// All times are those of CLOCK_MONOTONIC in nanoseconds, which the processes of
-// one host share. A time of 0 is never.
+// All times are readings of CLOCK_MONOTONIC in nanoseconds, which all processes of a host
+// share. A time of 0 means never.
 package history

@@ -6,12 +6,11 @@ import (
 	"strings"
 )
 
-// A FastLease is all that is written down of a lease of a client that does nothing but take
-// one lock and release it: there are too many of these leases for two Ops each. In a file
-// it is one line.
+// A FastLease is the short record of a lease of a client at full speed: there are too many
+// of them for two Ops each. In a file it is one line.
 type FastLease struct {
 	Process, Client int
-	Call, Return    int64 // of the Lock that was granted
+	Call, Return    int64 // of the Lock
 	Fence           int64
 	Key             string
 }
@@ -21,12 +20,12 @@ var (
 	_ encoding.TextUnmarshaler = (*FastLease)(nil)
 )
 
-// MarshalText writes the fields in their order, with a space between them.
+// MarshalText writes the fields in order, separated by spaces.
 func (l FastLease) MarshalText() ([]byte, error) {
 	return fmt.Appendf(nil, "%d %d %d %d %d %s", l.Process, l.Client, l.Call, l.Return, l.Fence, l.Key), nil
 }
 
-// UnmarshalText reads what MarshalText has written.
+// UnmarshalText reads the output of MarshalText.
 func (l *FastLease) UnmarshalText(text []byte) error {
 	var read FastLease
 	_, err := fmt.Fscan(strings.NewReader(string(text)), &read.Process, &read.Client, &read.Call, &read.Return, &read.Fence, &read.Key)
@@ -36,8 +35,8 @@ func (l *FastLease) UnmarshalText(text []byte) error {
 	return err
 }
 
-// An AheadCounter is a counter of fencing numbers that was ahead of the clock of its
-// server when it was deleted.
+// An AheadCounter is a counter of fencing numbers that was ahead of the clock of its server
+// when it was deleted.
 type AheadCounter struct {
 	Key string `json:"key"` // the name of the lock in Redis
 	At  int64  `json:"at"`

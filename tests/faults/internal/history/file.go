@@ -7,8 +7,7 @@ import (
 	"os"
 )
 
-// Save writes the history to a file, as JSON with one field in each line, so that
-// it can be read by eye. It replaces what was there.
+// Save writes the history to a file as JSON, one field on each line. It replaces the file.
 func (h *History) Save(path string) error {
 	data, err := json.MarshalIndent(h, "", " ")
 	if err != nil {
@@ -17,8 +16,7 @@ func (h *History) Save(path string) error {
 	return os.WriteFile(path, append(data, '\n'), 0o600)
 }
 
-// Load reads a history that Save has written. A field that is not known is an
-// error: what a history says is not passed over.
+// Load reads a history that Save has written. An unknown field is an error.
 func Load(path string) (*History, error) {
 	data, err := os.ReadFile(path) //nolint:gosec // the path is the user's own
 	if err != nil {

@@ -1,27 +1,27 @@
 package history
 
-// A Disruption is something that was broken on purpose for some time.
+// A Disruption is a period in which something failed: because a fault was injected, or
+// because the machine stalled.
 type Disruption struct {
 	Name string `json:"name"`
 	From int64  `json:"from"`
-	To   int64  `json:"to,omitempty"` // 0 if it lasted to the end
-	// Loss declares that data which Redis had confirmed may be gone after it.
-	// What was granted before its end is believed in by its holder, and by
-	// nobody else.
+	To   int64  `json:"to,omitempty"` // 0 if it did not end
+	// Loss declares that data which Redis had confirmed may be lost. The holder of a lease
+	// that was granted before the end of the loss may still rely on it while another client
+	// is granted the key.
 	Loss bool `json:"loss,omitempty"`
-	// Keys are the keys that a loss is of, as clients call them; of all if there are
-	// none.
+	// Keys are the keys whose data is lost, as clients call them; all keys if it is empty.
 	Keys []string `json:"keys,omitempty"`
 }
 
-// A ProcessFailure is a client process that was killed, or stood still.
+// A ProcessFailure is a client process that was killed or paused.
 type ProcessFailure struct {
 	Process int   `json:"process"`
 	From    int64 `json:"from"`
-	To      int64 `json:"to,omitempty"` // when it went on; 0 if it was killed
+	To      int64 `json:"to,omitempty"` // when it continued; 0 if it was killed
 }
 
-// A Lag is a time in which the machine did not let a client process run, as far as that
+// A Lag is a period in which the machine did not let a client process run, as the process
 // noticed itself.
 type Lag struct {
 	Process int   `json:"process"`
@@ -29,23 +29,23 @@ type Lag struct {
 	To      int64 `json:"to"`
 }
 
-// A History is all that is known of one run.
+// A History is the record of one run.
 type History struct {
 	Name       string `json:"name"` // of the fault
 	Deployment string `json:"deployment"`
 	Seed       uint64 `json:"seed"`
 	TTL        int64  `json:"ttl"`   // of each lease, in ns
-	Claim      int64  `json:"claim"` // how long a key may be claimed for a waiter who is gone
-	// CommandTimeout is for how long the lock waits for the reply to one command,
-	// in ns; 0 if that is not known.
+	Claim      int64  `json:"claim"` // how long a key stays assigned to a waiter that is gone
+	// CommandTimeout is how long the lock waits for the reply to one command, in ns; 0 if
+	// that is unknown.
 	CommandTimeout int64 `json:"command_timeout,omitempty"`
 	Begun          int64 `json:"begun"`
 	Ended          int64 `json:"ended"`
-	Recovered      int64 `json:"recovered"` // when nothing was broken any more; 0 if never
-	// Unfenced says that no client asked for a fence: a quorum has none.
+	Recovered      int64 `json:"recovered"` // when no disruption lasted any more; 0 if never
+	// Unfenced is set if no client asked for fencing numbers: a quorum has none.
 	Unfenced bool `json:"unfenced,omitempty"`
-	// Careless says that clients worked on beyond what their leases said: the
-	// negative control, in which updates of an unfenced register must get lost.
+	// Careless is set if clients wrote after the end of their leases: the negative control,
+	// in which updates of an unfenced register must be lost.
 	Careless bool `json:"careless,omitempty"`
 
 	Ops             []Op             `json:"ops"`
@@ -54,10 +54,10 @@ type History struct {
 	Disruptions     []Disruption     `json:"disruptions"`
 	ProcessFailures []ProcessFailure `json:"process_failures"`
 	Lags            []Lag            `json:"lags,omitempty"`
-	// FastLeases are of clients that work at full speed; Sizes are of processes that came to
-	// their own end.
+	// FastLeases are the leases of clients at full speed. Sizes has the processes that
+	// ended by themselves.
 	FastLeases []FastLease `json:"fast_leases,omitempty"`
 	Sizes      []Size      `json:"sizes,omitempty"`
-	// AheadCounters are of counters that were deleted.
+	// AheadCounters has the deleted counters that were ahead.
 	AheadCounters []AheadCounter `json:"ahead_counters,omitempty"`
 }

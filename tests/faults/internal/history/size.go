@@ -1,10 +1,9 @@
 package history
 
-// A Size is how big a client process has become.
+// A Size is the size of a client process.
 type Size struct {
 	Process int `json:"process"`
-	// Goroutines is the largest number of goroutines that the process has seen of
-	// itself, up to At.
+	// Goroutines is the largest number of goroutines of the process until At.
 	Goroutines int   `json:"goroutines"`
 	At         int64 `json:"at"`
 }

@@ -26,7 +26,7 @@ func await(t *testing.T, what string, wrong func() string) {
 		select {
 		case <-ticker.C:
 		case <-deadline:
-			t.Fatalf("waited in vain for %s: %s", what, found)
+			t.Fatalf("not within %v: %s: %s", awaitTimeout, what, found)
 		}
 	}
 }

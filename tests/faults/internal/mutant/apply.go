@@ -10,12 +10,11 @@ import (
 	"strings"
 )
 
-// Apply writes the files of the product, which is at root, as the mutant changes
-// them, into the directory, and beside them what go build has to be given as
-// -overlay. It returns the path of that.
+// Apply writes the changed files of the product at root into a directory, and beside them
+// the file for the -overlay flag of go build. It returns the path of that file.
 //
-// It is an error if what is to be changed is not in its file, or more than once:
-// then the product has moved on, and the mutant has to follow.
+// It returns an error if the lines of an edit are not in their file, or are there more than
+// once: then the product has changed, and the mutant must follow.
 func (m Mutant) Apply(root, dir string) (overlay string, err error) {
 	changed, err := m.changed(root)
 	if err != nil {
@@ -37,7 +36,7 @@ func (m Mutant) Apply(root, dir string) (overlay string, err error) {
 	return overlay, os.WriteFile(overlay, text, 0o600)
 }
 
-// changed returns the changed files by their names.
+// changed returns the changed files by name.
 func (m Mutant) changed(root string) (map[string]string, error) {
 	files := make(map[string]string)
 	var wrong []error
@@ -58,10 +57,9 @@ func (m Mutant) changed(root string) (map[string]string, error) {
 	return files, errors.Join(wrong...)
 }
 
-// apply returns the text with the edit made. The lines of the edit are whole
-// ones.
+// apply returns the text with the edit made. An edit consists of whole lines.
 func (e edit) apply(text string) (string, error) {
-	// A line begins where another one ends, the first one too.
+	// each line, the first one too, begins after a newline
 	from, whole := "\n"+e.from, "\n"+text
 	first, last := strings.Index(whole, from), strings.LastIndex(whole, from)
 	switch {

@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// A Tree is where the product and its campaign are.
+// A Tree has the directories of the product and of its campaign.
 type Tree struct {
 	Product, Campaign string
 }
 
-// FindTree finds the tree in whose campaign, or below it, this process runs.
+// FindTree finds the tree. This process must run in the module of the campaign.
 func FindTree(ctx context.Context) (Tree, error) {
 	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}",
 		"github.com/reqlock/reqlock", "github.com/reqlock/reqlock/tests/faults").CombinedOutput()
@@ -27,8 +27,8 @@ func FindTree(ctx context.Context) (Tree, error) {
 	return Tree{dirs[0], dirs[1]}, nil
 }
 
-// Build makes the program of the campaign with the mutant in it, in the
-// directory, and returns its path.
+// Build builds the program of the campaign with the mutant, in a directory, and returns the
+// path of the program.
 func (m Mutant) Build(ctx context.Context, tree Tree, dir string) (program string, err error) {
 	overlay, err := m.Apply(tree.Product, dir)
 	if err != nil {

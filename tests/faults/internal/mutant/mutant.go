@@ -9,27 +9,27 @@ import (
 	"strings"
 )
 
-// A Mutant is one mistake.
+// A Mutant is one deliberate mistake.
 type Mutant struct {
-	// Name is that of its file, without the end.
+	// Name is the name of its file, without ".diff".
 	Name string
-	// Description says it in plain words.
+	// Description describes the mistake.
 	Description string
-	// Faults is a regular expression of the names of those that show it, and On
-	// the deployment on which they do.
+	// Faults is a regular expression for the names of the faults that show the mistake, and
+	// On is the deployment.
 	Faults, On string
-	// Checks is one of the names of those that find it. What others find is no
-	// proof: a busy machine has its own ways to go wrong.
+	// Checks is a regular expression for the checks that find the mistake. Violations of
+	// other checks prove nothing: a busy machine may cause them.
 	Checks string
 
 	edits []edit
 }
 
-// An edit replaces some lines of a file by others.
+// An edit replaces lines of a file.
 type edit struct{ file, from, to string }
 
-// Load reads the mutants of a directory whose names match, in the order of their
-// names. It is an error if there are none.
+// Load reads the mutants of a directory with matching names, sorted by name. It returns an
+// error if there are none.
 func Load(dir string, names *regexp.Regexp) ([]Mutant, error) {
 	paths, err := filepath.Glob(filepath.Join(dir, "*.diff"))
 	if err != nil {

@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// Parse reads the text of a mutant. The error says in which line it makes no
-// sense.
+// Parse reads a mutant. Its errors name the line.
 func Parse(name, text string) (Mutant, error) {
 	p := mutantParser{mutant: Mutant{Name: name}}
 	for i, line := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
@@ -21,15 +20,15 @@ func Parse(name, text string) (Mutant, error) {
 	return p.mutant, nil
 }
 
-// A mutantParser is at a line of a mutant.
+// A mutantParser reads a mutant line by line.
 type mutantParser struct {
 	mutant    Mutant
-	described bool   // the first paragraph is over
-	file      string // of the edits that follow
+	described bool   // the first paragraph has ended
+	file      string // of the next edits
 	open      bool   // an edit has begun
 }
 
-// read takes in the next line.
+// read reads the next line.
 func (p *mutantParser) read(line string) error {
 	file, begins := strings.CutPrefix(line, "--- ")
 	field, value, named := strings.Cut(line, ": ")
@@ -80,7 +79,7 @@ func (p *mutantParser) openEdit() error {
 	return nil
 }
 
-// readEdit adds a line to the last edit. An empty one ends it.
+// readEdit adds a line to the last edit. An empty line ends the edit.
 func (p *mutantParser) readEdit(line string) error {
 	if line == "" {
 		p.open = false
@@ -102,7 +101,7 @@ func (p *mutantParser) readEdit(line string) error {
 	return nil
 }
 
-// closeEdit looks at the last edit, if there is one.
+// closeEdit checks the last edit, if there is one.
 func (p *mutantParser) closeEdit() error {
 	n := len(p.mutant.edits)
 	if n == 0 {
@@ -118,7 +117,7 @@ func (p *mutantParser) closeEdit() error {
 	return nil
 }
 
-// end looks at the whole.
+// end checks that the mutant is complete.
 func (p *mutantParser) end() error {
 	if err := p.closeEdit(); err != nil {
 		return err

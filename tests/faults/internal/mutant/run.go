@@ -14,28 +14,27 @@ import (
 	"time"
 )
 
-// A Result is how a campaign came to find a mutant's mistake.
+// A Result says how a campaign found a mutant.
 type Result struct {
-	// Runs is how many it took, and Failed how many of those went wrong in another
-	// way.
+	// Runs is the number of runs, and Failed the number of those that failed without
+	// killing the mutant.
 	Runs, Failed int
-	// KilledBy are the checks that found it, in the run that did, and Violation is the
-	// first that they found; none if the mutant survived.
+	// KilledBy lists the checks that found the mutant, and Violation is the first of their
+	// violations. Both are empty if the mutant survived.
 	KilledBy  []string
 	Violation string
 	Took      time.Duration
 }
 
-// A program is that of a campaign with the mutant in it, and where it keeps what it
-// finds.
+// A program is a campaign with a mutant, and the directory for its violations.
 type program struct{ path, out string }
 
-// errRunFailed is that of a run that went wrong, but not as the mutant should.
+// errRunFailed is the error of a run that failed without a violation that the mutant
+// explains.
 var errRunFailed = errors.New("the run went wrong")
 
-// Test builds the program with the mutant in it, and plays runs, each by its
-// arguments, until one has violations or there are none left. What was found stays
-// in the directory.
+// Test builds the program with the mutant, and executes runs by their arguments until one
+// has a violation or none is left. The violations stay in the directory.
 func (m Mutant) Test(ctx context.Context, tree Tree, dir string, runs [][]string, violationsFile string) (Result, error) {
 	var result Result
 	begun := time.Now()
@@ -67,13 +66,13 @@ func (m Mutant) Test(ctx context.Context, tree Tree, dir string, runs [][]string
 	return result, nil
 }
 
-// run plays one run, and returns the list of what was found.
+// run executes one run, and returns the list of its violations.
 func (p program) run(ctx context.Context, args []string, violationsFile string) (list string, err error) {
-	if err := os.RemoveAll(p.out); err != nil { // what an earlier run has left
+	if err := os.RemoveAll(p.out); err != nil { // the output of an earlier run
 		return "", err
 	}
 	run := exec.CommandContext(ctx, p.path, append(args, "-out", p.out)...) //nolint:gosec // it was just built
-	// It ends its servers and clients by itself, and is given the time.
+	// The program ends its servers and clients by itself, which takes time.
 	run.Cancel = func() error { return run.Process.Signal(os.Interrupt) }
 	run.WaitDelay = 30 * time.Second
 	var output bytes.Buffer
@@ -97,8 +96,8 @@ func (p program) run(ctx context.Context, args []string, violationsFile string) 
 	return string(text), err
 }
 
-// killedBy returns the names of the checks that have found the mutant by a list of
-// violations, each once, and the first of these violations.
+// killedBy returns the checks that have found the mutant, each once, and the first of their
+// violations.
 func (m Mutant) killedBy(list string) (checks []string, first string) {
 	own := regexp.MustCompile(m.Checks)
 	for line := range strings.Lines(list) {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// fakeCampaign is a program that is hunted with: it finds the mistake in the run "good",
-// goes wrong in the run "wrong", and does not know the run "unknown".
+// fakeCampaign is the program of a campaign. It finds the mistake in the run "good", fails
+// in the run "wrong", and does not know the run "unknown".
 const fakeCampaign = `package main
 
 import (

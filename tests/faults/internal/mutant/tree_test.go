@@ -12,7 +12,7 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/fault"
 )
 
-// loadAll are the campaign's own mutants.
+// loadAll returns the mutants of the campaign.
 func loadAll(t *testing.T) (Tree, []Mutant) {
 	t.Helper()
 	tree, err := FindTree(t.Context())
@@ -26,7 +26,7 @@ func loadAll(t *testing.T) (Tree, []Mutant) {
 	return tree, mutants
 }
 
-// Each mutant has to follow the product, or it is none any more.
+// A mutant must follow each change of the lines that it quotes.
 func TestAllMutantsFitTheProduct(t *testing.T) {
 	tree, mutants := loadAll(t)
 	if len(mutants) < 16 {
@@ -42,8 +42,8 @@ func TestAllMutantsFitTheProduct(t *testing.T) {
 	}
 }
 
-// A mutant that does not compile is found by each campaign, and shows nothing. The compiler
-// would report an error in the changed package, so only that package is type-checked.
+// A mutant that does not compile proves nothing. Only the changed packages are
+// type-checked, since the compiler reports an error of a mutant there.
 func TestAllMutantsCompile(t *testing.T) {
 	t.Parallel()
 	tree, mutants := loadAll(t)
@@ -64,7 +64,6 @@ func TestAllMutantsCompile(t *testing.T) {
 	}
 }
 
-// The type check must report what the compiler reports.
 func TestATypeCheckFindsMistakes(t *testing.T) {
 	t.Parallel()
 	product := t.TempDir()
@@ -90,8 +89,7 @@ func TestATypeCheckFindsMistakes(t *testing.T) {
 	}
 }
 
-// Scripts are embedded files, which are not read by the compiler as its sources
-// are.
+// Scripts are embedded: the compiler does not read them as it reads sources.
 func TestAMutantOfAnEmbeddedFileIsInTheProgram(t *testing.T) {
 	product := t.TempDir()
 	for name, text := range map[string]string{

@@ -21,24 +21,24 @@ import (
 	"testing"
 )
 
-// Packages are the packages of a product with all their dependencies, as go list reports
+// Packages are the packages of a product and all their dependencies, as go list reports
 // them. They are safe for concurrent use.
 type packages struct {
-	byDir map[string]listed // by the directory below the product
+	byDir map[string]listed // by their directories in the product
 
 	mu       sync.Mutex // an importer is not safe for concurrent use
 	files    *token.FileSet
 	importer types.Importer
 }
 
-// A listed is a package as go list reports it.
+// A listed is one package as go list reports it.
 type listed struct {
 	ImportPath, Dir, Export string
 	GoFiles                 []string
 	Module                  *struct{ GoVersion string }
 }
 
-// listPackages lists the packages that the mutants change. Go list compiles them and their
+// listPackages lists the packages that the mutants change. Go list compiles their
 // dependencies, unless the build cache has them.
 func listPackages(t *testing.T, tree Tree, mutants []Mutant) *packages {
 	t.Helper()
@@ -83,7 +83,7 @@ func (p *packages) check(dir string, changed map[string]string) error {
 	}
 	var files []*ast.File
 	for _, name := range one.GoFiles {
-		var source any // nil: the file on disk
+		var source any // nil: read the file
 		if text, is := changed[path.Join(dir, name)]; is {
 			source = text
 		}
@@ -98,7 +98,7 @@ func (p *packages) check(dir string, changed map[string]string) error {
 	return err
 }
 
-// directories are those of the files that a mutant changes.
+// directories returns the directories of the files that a mutant changes.
 func (m Mutant) directories() (all []string) {
 	for _, e := range m.edits {
 		all = append(all, path.Dir(e.file))

@@ -1,6 +1,5 @@
-// Package stage is a testing.TB for a program: it lets the campaign use what was
-// written for tests, the servers and the proxies of redistest, outside of go
-// test.
+// Package programtb is a testing.TB for a program. With it the campaign uses the servers
+// and proxies of redistest outside of go test.
 package programtb
 
 import (
@@ -16,11 +15,10 @@ import (
 	"testing"
 )
 
-// A TB is where one run takes place. It is safe for concurrent use as far as
-// the methods of testing.TB are. What those do that are not written here is not
-// defined.
+// A TB is the testing.TB of one run. Its methods are safe for concurrent use where those of
+// testing.TB are. Methods of testing.TB that TB does not define panic.
 type TB struct {
-	testing.TB // nil: it is here for its unexported method alone
+	testing.TB // nil: only its unexported method is needed
 
 	name string
 	ctx  context.Context
@@ -34,15 +32,15 @@ type TB struct {
 	root     string // of all temporary directories; "" until the first
 }
 
-// A Result is what became of a run.
+// A Result is the result of a run.
 type Result struct {
 	Failed, Skipped bool
 	Log             string
 }
 
-// Run runs f on a stage of its own, then its cleanups, last first, and returns
-// when all are done. The stage's context is ctx, and ends before the cleanups. A
-// panic of f is a failure.
+// Run calls f with a new TB, then its cleanups, the last one first, and returns when all
+// have returned. The context of the TB is derived from ctx, and ends before the cleanups.
+// If f panics, the run has failed.
 func Run(ctx context.Context, name string, f func(tb testing.TB)) Result {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -63,7 +61,7 @@ func Run(ctx context.Context, name string, f func(tb testing.TB)) Result {
 	return Result{Failed: s.failed, Skipped: s.skipped, Log: s.log.String()}
 }
 
-// onGoroutine runs f on a goroutine of its own, which FailNow may end.
+// onGoroutine calls f on another goroutine, which FailNow may end.
 func (s *TB) onGoroutine(f func()) {
 	done := make(chan struct{})
 	go func() {
@@ -96,16 +94,16 @@ func (s *TB) write(line string) {
 	fmt.Fprintln(&s.log, strings.TrimRight(line, "\n"))
 }
 
-// Name is the name of the run.
+// Name returns the name of the run.
 func (s *TB) Name() string { return s.name }
 
-// Context ends before the cleanups.
+// Context returns a context that ends before the cleanups.
 func (s *TB) Context() context.Context { return s.ctx }
 
-// Helper does nothing: no lines of code are logged.
+// Helper does nothing: the log has no lines of code.
 func (s *TB) Helper() {}
 
-// Cleanup registers f, to run after the run.
+// Cleanup registers f to run after the run.
 func (s *TB) Cleanup(f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -118,20 +116,20 @@ func (s *TB) Log(args ...any) { s.write(fmt.Sprintln(args...)) }
 // Logf writes to the log of the run.
 func (s *TB) Logf(format string, args ...any) { s.write(fmt.Sprintf(format, args...)) }
 
-// Fail makes the run a failure.
+// Fail marks the run as failed.
 func (s *TB) Fail() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.failed = true
 }
 
-// FailNow makes the run a failure, and ends its goroutine.
+// FailNow marks the run as failed, and ends its goroutine.
 func (s *TB) FailNow() {
 	s.Fail()
 	runtime.Goexit()
 }
 
-// Failed reports whether the run is a failure.
+// Failed reports whether the run has failed.
 func (s *TB) Failed() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -150,7 +148,7 @@ func (s *TB) Fatal(args ...any) { s.Log(args...); s.FailNow() }
 // Fatalf is Logf and FailNow.
 func (s *TB) Fatalf(format string, args ...any) { s.Logf(format, args...); s.FailNow() }
 
-// SkipNow ends the goroutine of a run that cannot take place.
+// SkipNow marks the run as skipped, and ends its goroutine.
 func (s *TB) SkipNow() {
 	s.mu.Lock()
 	s.skipped = true
@@ -164,14 +162,14 @@ func (s *TB) Skip(args ...any) { s.Log(args...); s.SkipNow() }
 // Skipf is Logf and SkipNow.
 func (s *TB) Skipf(format string, args ...any) { s.Logf(format, args...); s.SkipNow() }
 
-// Skipped reports whether the run could not take place.
+// Skipped reports whether the run was skipped.
 func (s *TB) Skipped() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.skipped
 }
 
-// TempDir makes a directory that is removed after the cleanups.
+// TempDir creates a directory that is removed after the cleanups.
 func (s *TB) TempDir() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,13 +1,13 @@
-// Package resource is what the lock guards in a run: registers that are read and
-// written again under a lease, and a ledger that is charged once for each
-// payment. It lives in the process of the campaign, and client processes reach
-// it on a socket of the host, so that nothing of it fails when Redis does.
+// Package resource is what the lock protects in a run: registers that clients read and
+// write under a lease, and a ledger that is charged once for each payment. It runs in the
+// process of the campaign. Client processes reach it on a socket of the host, so it does
+// not fail with Redis.
 //
-// Each key has two registers. The fenced one refuses whoever comes with a fence
-// below the highest that it has seen, in a read as well as in a write: else a
-// late write could come between a read and the write that builds on it. The
-// other one looks at nothing, and shows what a lock alone is worth.
+// Each key has two registers. The fenced register refuses reads and writes with a fencing
+// number below the highest one that it has seen. It also refuses reads, since a late write
+// could come between a read and the write that is based on that read. The unfenced register
+// refuses nothing: it shows what the lock guarantees alone.
 //
-// A register holds its version: how many writes it has taken. A write says on
-// which version it builds, so two writes on one version are a lost update.
+// A register stores its version: the number of writes that it has accepted. A write names
+// the version that it is based on, so two writes based on one version are a lost update.
 package resource

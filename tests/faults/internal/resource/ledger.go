@@ -8,19 +8,18 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
 )
 
-// usersPerPayment is how many attempts are given the same payment, one after the other.
+// usersPerPayment is how many users get the same payment, one after the other.
 const usersPerPayment = 4
 
-// A ledger is the world in which attempts take effect. It is safe for concurrent
-// use.
+// A ledger records the side effects of attempts. It is safe for concurrent use.
 type ledger struct {
 	mu        sync.Mutex
 	requested int
 	effects   []history.Effect
 }
 
-// payment returns the number of the payment that is due: each is given to a few,
-// so that they meet.
+// payment returns the number of the current payment. Several users get the same one, so
+// that their attempts compete.
 func (l *ledger) payment() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -29,7 +28,7 @@ func (l *ledger) payment() int {
 	return n
 }
 
-// charge writes a charge down. It does not ask whether there was one before.
+// charge records a charge, even if it is not the first one.
 func (l *ledger) charge(e history.Effect) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -37,7 +36,7 @@ func (l *ledger) charge(e history.Effect) {
 	l.effects = append(l.effects, e)
 }
 
-// charged returns all charges, in their order.
+// charged returns all charges in order.
 func (l *ledger) charged() []history.Effect {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
 )
 
-// A name is that of a register.
+// A name identifies a register.
 type name struct {
 	key    string
 	fenced bool
@@ -16,11 +16,11 @@ type name struct {
 
 // A register is one value under the lock.
 type register struct {
-	version int64 // how many writes it took
-	fence   int64 // the highest that it has seen
+	version int64 // the number of accepted writes
+	fence   int64 // the highest one that it has seen
 }
 
-// Registers are those of all keys, with what was done to them. They are safe for
+// Registers are the registers of all keys, and the accesses to them. They are safe for
 // concurrent use.
 type registers struct {
 	mu       sync.Mutex
@@ -28,7 +28,7 @@ type registers struct {
 	accesses []history.Access
 }
 
-// access does what the access says, and writes it down with what it has found.
+// access executes an access, and records it with its result.
 func (r *registers) access(a history.Access) history.Access {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -53,7 +53,7 @@ func (r *registers) access(a history.Access) history.Access {
 	return a
 }
 
-// log returns all accesses, in the order in which they took place.
+// log returns all accesses in order.
 func (r *registers) log() []history.Access {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -22,8 +22,8 @@ type Resource struct {
 	serving sync.WaitGroup
 }
 
-// Serve opens a new resource on a free loopback port. The cleanup of tb closes it,
-// and returns when nothing of it runs any more.
+// Serve starts a new resource on a free loopback port. The cleanup of tb closes it, and
+// returns when all its goroutines have ended.
 func Serve(tb testing.TB) *Resource {
 	tb.Helper()
 	listener, err := new(net.ListenConfig).Listen(tb.Context(), "tcp", "127.0.0.1:0")
@@ -44,13 +44,13 @@ func Serve(tb testing.TB) *Resource {
 	return r
 }
 
-// Addr is where Dial finds it.
+// Addr returns the address for Dial.
 func (r *Resource) Addr() string { return r.listener.Addr().String() }
 
-// Accesses returns all uses of the registers so far, in their order.
+// Accesses returns all accesses to the registers so far, in order.
 func (r *Resource) Accesses() []history.Access { return r.registers.log() }
 
-// Effects returns all charges so far, in their order.
+// Effects returns all charges so far, in order.
 func (r *Resource) Effects() []history.Effect { return r.ledger.charged() }
 
 func (r *Resource) close() {
@@ -64,7 +64,7 @@ func (r *Resource) close() {
 	r.serving.Wait()
 }
 
-// accept serves all users, until the resource is closed.
+// accept serves all users until the resource is closed.
 func (r *Resource) accept() error {
 	for {
 		conn, err := r.listener.Accept()
@@ -77,8 +77,8 @@ func (r *Resource) accept() error {
 	}
 }
 
-// track notes a connection, to be closed at the end. It reports whether that has
-// not come yet.
+// track records a connection, to be closed at the end. It returns false if the resource is
+// closed already.
 func (r *Resource) track(conn net.Conn) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -90,8 +90,8 @@ func (r *Resource) track(conn net.Conn) bool {
 	return true
 }
 
-// serve answers the questions of one connection, one after the other, until its
-// user is gone.
+// serve handles the requests of one connection, one after the other, until the connection
+// ends.
 func (r *Resource) serve(conn net.Conn) {
 	defer func() {
 		_ = conn.Close()
@@ -103,7 +103,7 @@ func (r *Resource) serve(conn net.Conn) {
 	for {
 		var request request
 		if err := in.Decode(&request); err != nil {
-			return // the user was killed, or has finished
+			return // the user was killed or has ended
 		}
 		if err := out.Encode(r.handle(request)); err != nil {
 			return
@@ -111,7 +111,7 @@ func (r *Resource) serve(conn net.Conn) {
 	}
 }
 
-// handle does what was asked for.
+// handle executes a request.
 func (r *Resource) handle(request request) (a reply) {
 	switch {
 	case request.Access != nil:
@@ -125,14 +125,14 @@ func (r *Resource) handle(request request) (a reply) {
 	return a
 }
 
-// A request is sent as one JSON value: an access, an effect, or nothing, which
-// asks for a payment.
+// A request is one JSON value: an access, an effect, or an empty value, which requests a
+// payment.
 type request struct {
 	Access *history.Access `json:"access,omitempty"`
 	Effect *history.Effect `json:"effect,omitempty"`
 }
 
-// An reply is what is sent back.
+// A reply is the answer to a request.
 type reply struct {
 	Version int64 `json:"version,omitempty"`
 	Refused bool  `json:"refused,omitempty"`

@@ -22,7 +22,7 @@ func dial(t *testing.T, r *Resource, process, client int) *User {
 func TestAFencedRegisterRefusesEarlierFences(t *testing.T) {
 	type step struct {
 		write          bool
-		fence, version int64 // a write builds on the version, a read finds it
+		fence, version int64 // a write is based on the version, a read returns it
 		refused        bool
 	}
 	for name, steps := range map[string][]step{
@@ -156,7 +156,6 @@ func TestAPaymentIsGivenToAFew(t *testing.T) {
 	}
 }
 
-// A user whose resource is gone is told so.
 func TestTheResourceIsClosed(t *testing.T) {
 	var u *User
 	t.Run("open", func(t *testing.T) {

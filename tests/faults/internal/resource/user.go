@@ -9,9 +9,9 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
 )
 
-// A User is one client of a Resource, on a connection of its own. What its methods
-// return has happened, and is written down. An error says that the process of the
-// resource is gone. It is not safe for concurrent use.
+// A User is one client of a Resource, with its own connection. When a method returns, its
+// access has been executed and recorded. An error means that the process of the resource is
+// gone. A User is not safe for concurrent use.
 type User struct {
 	process, client int
 	conn            net.Conn
@@ -31,16 +31,16 @@ func Dial(ctx context.Context, addr string, process, client int) (*User, error) 
 // Close ends the connection.
 func (u *User) Close() error { return u.conn.Close() }
 
-// Read reads a register of the key. It returns the version that is there, and
-// false if the register is fenced and has seen a later fence.
+// Read reads a register of the key. It returns the version, and false if the register is
+// fenced and has seen a higher fencing number.
 func (u *User) Read(key string, fenced bool, fence int64) (version int64, ok bool, err error) {
 	a, err := u.access(history.Access{Key: key, Fenced: fenced, Fence: fence})
 	return a.Version, !a.Refused, err
 }
 
-// Write writes a register of the key, building on a version that was read, for who
-// has last looked at its lease at that moment, or at 0 if it did not look. It returns
-// false if the register is fenced and has seen a later fence.
+// Write writes a register of the key, based on a version that was read. The caller last
+// checked its lease at that time, or passes 0 if it did not. Write returns false if the
+// register is fenced and has seen a higher fencing number.
 func (u *User) Write(key string, fenced bool, fence, version, looked int64) (ok bool, err error) {
 	a, err := u.access(history.Access{Key: key, Fenced: fenced, Fence: fence, Write: true, Version: version, CheckedAt: looked})
 	return !a.Refused, err
@@ -51,8 +51,8 @@ func (u *User) access(a history.Access) (reply, error) {
 	return u.call(request{Access: &a})
 }
 
-// Charge charges for the payment of that key, in the attempt of that number, under
-// that lease.
+// Charge records a charge for the payment of that key, in the attempt with that number,
+// under that lease.
 func (u *User) Charge(key string, number int, lease string) error {
 	_, err := u.call(request{Effect: &history.Effect{
 		Process: u.process, Client: u.client, Key: key, Number: number, Lease: lease,
@@ -60,8 +60,7 @@ func (u *User) Charge(key string, number int, lease string) error {
 	return err
 }
 
-// Payment returns the number of a payment that is to be made. Several users are
-// given the same one.
+// Payment returns the number of a payment to be made. Several users get the same one.
 func (u *User) Payment() (int, error) {
 	a, err := u.call(request{})
 	return a.Payment, err

@@ -1,8 +1,7 @@
-// Package crew is the clients of a run: processes that take locks, work under
-// them and begin attempts, and that can be killed or made to stand still. The
-// program starts itself again to be one: see Main, and package client for what
-// becomes of it there.
+// Package traffic is the workload of a run: client processes that take locks, work under
+// them and begin attempts. A fault can kill and pause these processes. The program starts
+// itself again as a client process: see Main and package client.
 //
-// A process tells of each call before it makes it and after it returned, so that
-// a death loses nothing but what nobody heard.
+// A process reports each call before it makes it and after it returned. So a killed process
+// loses only the results of calls that had not returned.
 package traffic

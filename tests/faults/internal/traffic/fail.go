@@ -7,15 +7,15 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
 )
 
-// Kill ends a process as a crash does. When it returns the process is gone, and
-// another one, with a new number, has its clients.
+// Kill kills a process. When it returns, the process has ended, and a new process with a
+// new number has its clients.
 func (c *Workload) Kill(process int) {
 	c.tb.Helper()
 	m := c.mustProcess(process)
 	c.failIfExited()
 	c.mu.Lock()
 	if m.isPaused {
-		c.recordContinue(m) // as far as the history is concerned, it now dies instead
+		c.recordContinue(m) // the pause ends: the history has a kill from now on
 	}
 	c.failures = append(c.failures, history.ProcessFailure{Process: process, From: clock.Now()})
 	delete(c.processes, process)
@@ -24,7 +24,7 @@ func (c *Workload) Kill(process int) {
 	c.startProcess(m.slot, m.generation+1)
 }
 
-// Stop makes a process stand still, and returns when it does.
+// Stop pauses a process, and returns when it is stopped.
 func (c *Workload) Stop(process int) {
 	c.tb.Helper()
 	m := c.mustProcess(process)
@@ -48,7 +48,7 @@ func (c *Workload) Stop(process int) {
 	}
 }
 
-// Continue lets a process go on that stands still.
+// Continue continues a process that is paused.
 func (c *Workload) Continue(process int) {
 	c.tb.Helper()
 	m := c.mustProcess(process)
@@ -60,7 +60,7 @@ func (c *Workload) Continue(process int) {
 	c.recordContinue(m)
 }
 
-// recordContinue ends the time in which a process stood still. The caller has locked mu.
+// recordContinue records the end of a pause. The caller holds mu.
 func (c *Workload) recordContinue(m *process) {
 	m.isPaused = false
 	for i := range c.failures {

@@ -30,7 +30,7 @@ func TestAProcessIsKilled(t *testing.T) {
 	if len(h.ProcessFailures) != 1 || h.ProcessFailures[0].Process != 1 || h.ProcessFailures[0].From < before || h.ProcessFailures[0].From > after || h.ProcessFailures[0].To != 0 {
 		t.Errorf("deaths %+v", h.ProcessFailures)
 	}
-	clients := map[int][]int{} // of each process
+	clients := map[int][]int{} // by process
 	for _, op := range h.Ops {
 		if !slices.Contains(clients[op.Process], op.Client) {
 			clients[op.Process] = append(clients[op.Process], op.Client)
@@ -59,7 +59,7 @@ func TestAProcessStandsStill(t *testing.T) {
 	before := clock.Now()
 	c.Stop(1)
 	stood := clock.Now()
-	c.AwaitGrants(100) // of the others
+	c.AwaitGrants(100) // of the other processes
 	if !slices.Contains(c.Processes(), 1) {
 		t.Errorf("there are %v", c.Processes())
 	}
@@ -98,7 +98,7 @@ func TestWhoStandsStillIsKilled(t *testing.T) {
 	}
 }
 
-// Who stands still at the end of a run goes on, and ends.
+// A paused process continues at the end of a run, and ends.
 func TestWhoStandsStillFinishes(t *testing.T) {
 	t.Parallel()
 	c, _ := startOnServer(t, Settings{Processes: 2})
@@ -109,7 +109,6 @@ func TestWhoStandsStillFinishes(t *testing.T) {
 	}
 }
 
-// The clients of a lock that is never free are stranded.
 func TestSomebodyIsStranded(t *testing.T) {
 	t.Parallel()
 	var h history.History
@@ -126,7 +125,7 @@ func TestSomebodyIsStranded(t *testing.T) {
 	if result.Failed {
 		t.Error("it is for the checks to say so")
 	}
-	for _, want := range []string{"client 0 is stranded in a lock of lock-0", "client 1 is stranded", "SIGQUIT", "client.(*client).takeTurns"} {
+	for _, want := range []string{"client 0 is stuck in a lock of lock-0", "client 1 is stuck", "SIGQUIT", "client.(*client).takeTurns"} {
 		if !strings.Contains(result.Log, want) {
 			t.Errorf("the log does not show %q:\n%s", want, result.Log)
 		}

@@ -7,15 +7,15 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
 )
 
-// dumpTimeout is how long a process may take to write down its goroutines.
+// dumpTimeout is how long a process may take to print its goroutines.
 const dumpTimeout = 10 * time.Second
 
-// Finish tells all clients to end after the turn that they are in, and returns when
-// all processes have ended. It fails the run if one of them ended in failure, or has
-// heard an error that nobody expects.
+// Finish tells all clients to end after their current turn, and returns when all processes
+// have ended. It fails the run if a process failed, or if a call returned an unexpected
+// error.
 //
-// Who is still in a call after the patience stays in the history as one that has not
-// returned. The goroutines of its process are logged, and it is killed.
+// A call that has not returned after the patience stays in the history without a return.
+// Finish logs the goroutines of its process, and kills the process.
 func (c *Workload) Finish(patience time.Duration) {
 	c.tb.Helper()
 	numbers := c.Processes()
@@ -24,7 +24,7 @@ func (c *Workload) Finish(patience time.Duration) {
 		if m.isPaused {
 			c.Continue(number)
 		}
-		_ = m.stdin.Close() // it may have ended by itself
+		_ = m.stdin.Close() // it may have exited
 	}
 	late, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -45,7 +45,7 @@ func (c *Workload) Finish(patience time.Duration) {
 	c.reportFailures()
 }
 
-// killStuck ends a process that does not end.
+// killStuck ends a process that does not end by itself.
 func (c *Workload) killStuck(m *process, patience time.Duration) {
 	c.tb.Helper()
 	if dump(m.child) == nil {
@@ -57,16 +57,16 @@ func (c *Workload) killStuck(m *process, patience time.Duration) {
 	m.kill()
 	calls := c.journal.calls(func(op history.Op) bool { return op.Process == m.number && op.Return == 0 })
 	if len(calls) == 0 {
-		c.tb.Errorf("%v has not ended %v after its clients were told to, and is in no call\n%s", m, patience, m.output.String())
+		c.tb.Errorf("%v has not ended within %v, and is in no call\n%s", m, patience, m.output.String())
 		return
 	}
 	for _, op := range calls {
-		c.tb.Logf("%v: client %d is stranded in a %s of %s", m, op.Client, op.Kind, op.Key)
+		c.tb.Logf("%v: client %d is stuck in a %s of %s", m, op.Client, op.Kind, op.Key)
 	}
 	c.tb.Log(m.output.String())
 }
 
-// reportFailures fails the run if a call has returned what nobody expects.
+// reportFailures fails the run if a call returned an unexpected error.
 func (c *Workload) reportFailures() {
 	c.tb.Helper()
 	failed := c.journal.calls(func(op history.Op) bool { return op.Outcome == history.Failed })
@@ -79,9 +79,8 @@ func (c *Workload) reportFailures() {
 	}
 }
 
-// Fill puts into a history what the clients did, what the resource has seen of them,
-// and which processes were killed or stood still. Calls are in the order in which
-// they were made.
+// Fill adds to a history the calls of the clients, in order, the accesses to the resource,
+// and the failures of processes.
 func (c *Workload) Fill(h *history.History) {
 	h.Ops = c.journal.calls(func(history.Op) bool { return true })
 	c.journal.fill(h)

@@ -9,7 +9,7 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
 )
 
-// countOutcomes counts calls by what was heard of them.
+// countOutcomes counts calls by kind and outcome.
 func countOutcomes(ops []history.Op) map[history.Kind]map[history.Outcome]int {
 	count := map[history.Kind]map[history.Outcome]int{}
 	for _, op := range ops {
@@ -21,7 +21,7 @@ func countOutcomes(ops []history.Op) map[history.Kind]map[history.Outcome]int {
 	return count
 }
 
-// lostUpdates counts the writes that build on the same version as another one.
+// lostUpdates counts the writes that are based on the same version as an earlier one.
 func lostUpdates(accesses []history.Access, fenced bool) (lost int) {
 	type version struct {
 		key     string
@@ -40,7 +40,7 @@ func lostUpdates(accesses []history.Access, fenced bool) (lost int) {
 }
 
 func TestAHistoryHasCallsOfAllKinds(t *testing.T) {
-	c, _ := startOnServer(t, Settings{Seed: 1, TTL: 2 * time.Second}) // which no pause of the machine outlasts
+	c, _ := startOnServer(t, Settings{Seed: 1, TTL: 2 * time.Second}) // longer than any pause of the machine
 	common := map[history.Kind][]history.Outcome{
 		history.Lock:    {history.Granted},
 		history.Try:     {history.Granted, history.Busy},
@@ -91,8 +91,8 @@ func TestAHistoryHasCallsOfAllKinds(t *testing.T) {
 	checkAccesses(t, h, leases)
 }
 
-// checkEnds checks that each lease is ended, by its client, and is believed in from its
-// grant on.
+// checkEnds checks that each lease is ended by its client, and that the client relied on it
+// only while it was granted.
 func checkEnds(t *testing.T, ops []history.Op, leases map[string]history.Op) {
 	t.Helper()
 	ended, records := map[string]bool{}, map[string]string{}
@@ -125,7 +125,7 @@ func checkEnds(t *testing.T, ops []history.Op, leases map[string]history.Op) {
 	}
 }
 
-// checkAccesses checks that the resource was used under leases, and that it shows it.
+// checkAccesses checks that clients accessed the resource only under leases.
 func checkAccesses(t *testing.T, h history.History, leases map[string]history.Op) {
 	t.Helper()
 	written := map[bool]map[string]int64{false: {}, true: {}}
@@ -143,7 +143,7 @@ func checkAccesses(t *testing.T, h history.History, leases map[string]history.Op
 	for fenced, keys := range written {
 		want := 3
 		if fenced {
-			want = 2 // the last key has no fences
+			want = 2 // the last key has no fencing numbers
 		}
 		if len(keys) != want || lostUpdates(h.Accesses, fenced) > 0 {
 			t.Errorf("fenced %v: written %v, %d updates lost", fenced, keys, lostUpdates(h.Accesses, fenced))
@@ -159,8 +159,8 @@ func checkAccesses(t *testing.T, h history.History, leases map[string]history.Op
 	}
 }
 
-// Holders who do not look at their lease lose updates, and fences stop them. All
-// else would say that these histories cannot show a loss.
+// Holders that do not check their lease lose updates of the unfenced register. Otherwise a
+// history could not show a lost update.
 func TestCarelessHoldersLoseUpdates(t *testing.T) {
 	t.Parallel()
 	c, _ := startOnServer(t, Settings{Careless: true, Attempts: -1, TTL: 200 * time.Millisecond})

@@ -14,31 +14,31 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/traffic/client"
 )
 
-// A journal is all that processes have reported: calls, lags, fast leases and sizes. It is safe for concurrent
-// use.
+// A journal is all that processes have reported: calls, lags, fast leases and sizes. It is
+// safe for concurrent use.
 type journal struct {
 	mu     sync.Mutex
 	ops    []history.Op
-	at     map[callID]int // in ops
+	at     map[callID]int // index in ops
 	grants int
 	lags   []history.Lag
 	fast   []history.FastLease
 	sizes  []history.Size
 }
 
-// A callID names a call.
+// A callID identifies a call.
 type callID struct{ process, number int }
 
 func newJournal() *journal { return &journal{at: map[callID]int{}} }
 
-// read takes in the reports of one process, until it has ended.
+// read reads the reports of one process until it has ended.
 func (j *journal) read(reports io.ReadCloser) error {
 	defer func() { _ = reports.Close() }()
 	lines := bufio.NewReader(reports)
 	for {
 		line, err := lines.ReadBytes('\n')
 		if errors.Is(err, io.EOF) {
-			return nil // a line that a death has cut off was never told
+			return nil // the process died within a line, so its call had not been reported
 		}
 		if err != nil {
 			return err
@@ -51,7 +51,7 @@ func (j *journal) read(reports io.ReadCloser) error {
 	}
 }
 
-// record writes a call down, or what more is known of it.
+// record records a report: a call, what more is known of it, or another observation.
 func (j *journal) record(r client.Report) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -80,22 +80,21 @@ func (j *journal) record(r client.Report) {
 	}
 }
 
-// fill puts into a history what is known beside the calls.
+// fill adds all reports except calls to a history.
 func (j *journal) fill(h *history.History) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	h.Lags, h.FastLeases, h.Sizes = slices.Clone(j.lags), slices.Clone(j.fast), slices.Clone(j.sizes)
 }
 
-// grantCount returns how many locks were.
+// grantCount returns the number of granted locks.
 func (j *journal) grantCount() int {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.grants
 }
 
-// calls returns those for which the condition holds, in the order in which they were
-// made.
+// calls returns the calls for which the condition holds, in order.
 func (j *journal) calls(condition func(history.Op) bool) []history.Op {
 	j.mu.Lock()
 	defer j.mu.Unlock()

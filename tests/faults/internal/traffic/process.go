@@ -18,18 +18,18 @@ import (
 // A process is one client process.
 type process struct {
 	number           int
-	slot, generation int // whose clients it has, and how many had them before
+	slot, generation int // which clients it has, and how many processes had them before
 	child            *os.Process
-	stdin            io.Closer // until it is closed
+	stdin            io.Closer // closed to end the process
 	done             chan struct{}
-	isPaused         bool // it was stopped, and has not gone on
+	isPaused         bool // it was stopped, and has not continued
 
-	// These are whole once done is closed.
+	// These may be read once done is closed.
 	output bytes.Buffer
 	err    error
 }
 
-// startProcess starts a process with the clients of that place.
+// startProcess starts a process with the clients of a slot.
 func (c *Workload) startProcess(slot, generation int) {
 	c.tb.Helper()
 	c.mu.Lock()
@@ -44,7 +44,7 @@ func (c *Workload) startProcess(slot, generation int) {
 	c.processes[m.number] = m
 }
 
-// config returns what a process is to do.
+// config returns the Config of a process.
 func (c *Workload) config(m *process) client.Config {
 	s := c.settings
 	return client.Config{
@@ -58,8 +58,7 @@ func (c *Workload) config(m *process) client.Config {
 	}
 }
 
-// start starts this program again, as a client with these orders. Its reports go to
-// the journal.
+// start starts this program again as a client. Its reports go to the journal.
 func (m *process) start(o client.Config, j *journal) error {
 	text, err := json.Marshal(o)
 	if err != nil {
@@ -73,30 +72,30 @@ func (m *process) start(o client.Config, j *journal) error {
 	if err != nil {
 		return err
 	}
-	// The background context on purpose: the clients end when they are told to, and
-	// not with the context of the run.
+	// It does not use the context of the run: the clients must end when Finish tells them,
+	// so that they report all calls.
 	cmd := exec.CommandContext(context.Background(), program) //nolint:gosec // it is this one
 	cmd.Env = append(os.Environ(), client.ConfigEnv+"="+string(text))
 	cmd.Stdout, cmd.Stderr = &m.output, &m.output
-	cmd.ExtraFiles = []*os.File{reportPipe} // which makes it client.ReportFile
+	cmd.ExtraFiles = []*os.File{reportPipe} // it becomes client.ReportFile
 	cmd.SysProcAttr = childAttr()
 	cmd.WaitDelay = time.Second
 	if m.stdin, err = cmd.StdinPipe(); err == nil {
 		err = m.run(cmd, func() error { return j.read(reports) })
 	}
-	_ = reportPipe.Close() // the process has its own
+	_ = reportPipe.Close() // the process has a copy
 	if err != nil {
 		_ = reports.Close()
 	}
 	return err
 }
 
-// run starts the command, and closes done when it has ended and all that it has told
-// was listened to.
+// run starts the command. It closes done when the process has ended and all its reports are
+// read.
 func (m *process) run(cmd *exec.Cmd, readReports func() error) error {
 	started := make(chan error, 1)
 	go func() {
-		// Pdeathsig looks at the thread that forked (golang/go#27505).
+		// Pdeathsig depends on the thread that forked (golang/go#27505).
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		defer close(m.done)
@@ -114,7 +113,7 @@ func (m *process) run(cmd *exec.Cmd, readReports func() error) error {
 	return <-started
 }
 
-// hasExited reports whether the process has.
+// hasExited reports whether the process has exited.
 func (m *process) hasExited() bool {
 	select {
 	case <-m.done:
@@ -124,13 +123,13 @@ func (m *process) hasExited() bool {
 	}
 }
 
-// kill ends the process, wherever it is, and returns when it is gone.
+// kill kills the process, and returns when it has ended.
 func (m *process) kill() {
 	_ = m.child.Kill()
 	<-m.done
 }
 
-// killAll is for the end of a run that has not come to its own.
+// killAll kills all processes of a run that did not finish.
 func (c *Workload) killAll() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -140,7 +139,6 @@ func (c *Workload) killAll() {
 	}
 }
 
-// String names the process and its clients.
 func (m *process) String() string {
 	return fmt.Sprintf("process %d (place %d, life %d)", m.number, m.slot, m.generation)
 }

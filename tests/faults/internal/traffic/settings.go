@@ -8,58 +8,55 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 )
 
-// Settings are what the clients of a run are and do. What is zero has a default.
+// Settings describe the clients of a run. A zero value selects the default.
 type Settings struct {
-	// Redis says where the servers are.
+	// Redis has the addresses of the servers.
 	Redis redistest.Options
-	// Routes returns where a process has to dial instead of each server; nil if
-	// there is nothing in between. It is asked once for each process, also for
-	// those that take the place of one that was killed.
+	// Routes returns the address that a process dials instead of each server; nil for none.
+	// It is called once for each process, including those that replace a killed one.
 	Routes func(process int) map[string]string
 
-	// Processes is how many there are at a time: 4; and Clients how many are in
-	// each: 2.
+	// Processes is the number of processes at a time (default 4), and Clients the number of
+	// clients in each (default 2).
 	Processes, Clients int
-	// Seed repeats the choices of all clients.
+	// Seed determines the choices of all clients.
 	Seed uint64
 
-	// Keys is how many locks there are: 3.
+	// Keys is the number of locks (default 3).
 	Keys int
-	// Prefix stands before the keys in Redis: "reqlock:".
+	// Prefix is the prefix of all keys in Redis (default "reqlock:").
 	Prefix string
-	// TTL is that of each lease: 500 ms.
+	// TTL is the TTL of each lease (default 500 ms).
 	TTL time.Duration
-	// CommandTimeout is that of the Lockers: 100 ms.
+	// CommandTimeout is the command timeout of the Lockers (default 100 ms).
 	CommandTimeout time.Duration
-	// StallTime is how late a process may be before the history tells of it. It does
-	// not if this is 0.
+	// StallTime is how late a process may be before it reports a lag; 0 turns that off.
 	StallTime time.Duration
-	// ReadTimeout is that of go-redis, whose default it has.
+	// ReadTimeout is the read timeout of go-redis (default: its own).
 	ReadTimeout time.Duration
 
-	// Quarantine is that of the Lockers of a quorum, which the servers are if it is not
-	// zero: then they are not one deployment, but each one alone.
+	// Quarantine is the quarantine of the Lockers of a quorum. Unless it is 0, the servers
+	// are independent and form a quorum.
 	Quarantine time.Duration
-	// Replicas is how many have to acknowledge a lease, within the ReplicaTimeout;
-	// none if it is 0.
+	// Replicas is the number of replicas that must acknowledge a lease within
+	// ReplicaTimeout; 0 for none.
 	Replicas       int
 	ReplicaTimeout time.Duration
 
-	// Attempts is how many turns of a hundred are attempts at a payment: 30; none
-	// if it is negative. The others are locks.
+	// Attempts is the percentage of turns that are attempts at a payment (default 30); none
+	// if it is negative. All other turns take locks.
 	Attempts int
-	// FullSpeed makes all clients do nothing but take the first lock: see
-	// client.Orders.
+	// FullSpeed makes all clients only take the first lock: see client.Config.
 	FullSpeed bool
-	// Careless makes some holders sleep beyond their lease, and write to the
-	// register that looks at no fences as if they still held it.
+	// Careless makes some holders wait beyond their lease, and write to the unfenced
+	// register as if they still held the lock.
 	Careless bool
 }
 
-// defaultPrefix is that of core.
+// defaultPrefix is the default prefix of core.
 const defaultPrefix = "reqlock:"
 
-// completed returns the settings with their defaults.
+// completed returns the settings with all defaults filled in.
 func (s Settings) completed() Settings {
 	s.Processes = cmp.Or(s.Processes, 4)
 	s.Clients = cmp.Or(s.Clients, 2)
@@ -74,7 +71,7 @@ func (s Settings) completed() Settings {
 	return s
 }
 
-// keys are the locks, as they are asked for.
+// keys returns the names of the locks, as clients call them.
 func (s Settings) keys() []string {
 	keys := make([]string, s.Keys)
 	for i := range keys {

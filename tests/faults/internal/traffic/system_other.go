@@ -8,10 +8,10 @@ import (
 	"syscall"
 )
 
-// childAttr is the default: only Linux ties the life of a child to its parent.
+// childAttr is the default: only Linux can end a child with its parent.
 func childAttr() *syscall.SysProcAttr { return nil }
 
-// What processes are told by signals is written for Linux alone.
+// Pausing processes is implemented for Linux only.
 
 func stop(*os.Process) error                { return errors.ErrUnsupported }
 func resume(*os.Process) error              { return errors.ErrUnsupported }

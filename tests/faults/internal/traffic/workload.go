@@ -12,13 +12,12 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/traffic/client"
 )
 
-// awaitTimeout is how long anything may take that is bound to happen, on a busy
-// machine.
+// awaitTimeout bounds every wait for something that must happen, even on a busy machine.
 const awaitTimeout = time.Minute
 
-// A Workload is client processes, which work from the start to Finish. Its methods are
-// safe for concurrent use; those that can fail the run are for its goroutine, as
-// those of testing.TB are.
+// A Workload is a set of client processes, which work from Start to Finish. Its methods are
+// safe for concurrent use. Methods that can fail the run must be called on its goroutine,
+// as testing.TB requires.
 type Workload struct {
 	tb       testing.TB
 	settings Settings
@@ -26,19 +25,18 @@ type Workload struct {
 	journal  *journal
 
 	mu        sync.Mutex
-	next      int // number of a process
+	next      int // the number of the next process
 	processes map[int]*process
 	failures  []history.ProcessFailure
 }
 
-// Main is the life of a client process. It has to be the first thing that any
-// program does that starts a crew, which starts that program again: main, or the
-// TestMain of a package of tests. In a process that is no client it returns false
-// at once; else its caller ends the process with the code.
+// Main runs a client process. Every program that calls Start must call Main first, in main
+// or in TestMain, since Start starts that program again. In a process that is no client it
+// returns false at once. Otherwise the caller must exit with the code.
 func Main() (code int, isClient bool) { return client.Main() }
 
-// Start starts all processes, which begin at once. The cleanup of tb kills those
-// that are left.
+// Start starts all processes, which work at once. The cleanup of tb kills the remaining
+// ones.
 func Start(tb testing.TB, s Settings) *Workload {
 	tb.Helper()
 	c := &Workload{
@@ -52,7 +50,7 @@ func Start(tb testing.TB, s Settings) *Workload {
 	return c
 }
 
-// Keys are the names of the locks in Redis.
+// Keys returns the names of the locks in Redis.
 func (c *Workload) Keys() []string {
 	keys := c.settings.keys()
 	for i := range keys {
@@ -61,8 +59,8 @@ func (c *Workload) Keys() []string {
 	return keys
 }
 
-// LockName returns the name in Redis of the lock that a call is about. Attempts have
-// locks of their own.
+// LockName returns the name in Redis of the lock that a call is about. Attempts have locks
+// of their own.
 func (c *Workload) LockName(op history.Op) string {
 	mark := ""
 	if op.Kind == history.Begin || op.Number > 0 {
@@ -71,19 +69,18 @@ func (c *Workload) LockName(op history.Op) string {
 	return c.settings.Prefix + mark + op.Key
 }
 
-// Processes are the numbers of those that run, in their order. Those that stand
-// still are among them.
+// Processes returns the numbers of the running processes, sorted. It includes paused ones.
 func (c *Workload) Processes() []int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Sorted(maps.Keys(c.processes))
 }
 
-// Grants is how many locks were granted so far, attempts not counted.
+// Grants returns the number of locks that were granted so far, without attempts.
 func (c *Workload) Grants() int { return c.journal.grantCount() }
 
-// AwaitGrants returns when so many more locks were granted. It fails the run if that
-// takes a minute, or if a process ends by itself, or if the run is interrupted.
+// AwaitGrants returns after that many more grants. It fails the run after a minute, if a
+// process exits, or if the run is interrupted.
 func (c *Workload) AwaitGrants(more int) {
 	c.tb.Helper()
 	enough := c.Grants() + more
@@ -102,7 +99,7 @@ func (c *Workload) AwaitGrants(more int) {
 	}
 }
 
-// failIfExited fails the run if a process has ended by itself.
+// failIfExited fails the run if a process has exited.
 func (c *Workload) failIfExited() {
 	c.tb.Helper()
 	for _, number := range c.Processes() {
@@ -112,15 +109,14 @@ func (c *Workload) failIfExited() {
 	}
 }
 
-// process returns a process that runs, or nil.
+// process returns a running process, or nil.
 func (c *Workload) process(number int) *process {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.processes[number]
 }
 
-// mustProcess returns a process that runs, and fails the run if there is none of that
-// number.
+// mustProcess returns a running process. It fails the run if no process has that number.
 func (c *Workload) mustProcess(number int) *process {
 	c.tb.Helper()
 	m := c.process(number)

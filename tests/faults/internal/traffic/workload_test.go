@@ -14,10 +14,10 @@ import (
 
 var _ fault.Workload = (*Workload)(nil)
 
-// testTimeout is how long processes may take to end in a test, on a busy machine.
+// testTimeout is how long processes may take to end on a busy machine.
 const testTimeout = 30 * time.Second
 
-// startOnServer starts a crew on a server of its own.
+// startOnServer starts a workload on a server of its own.
 func startOnServer(tb testing.TB, s Settings) (*Workload, *redistest.Server) {
 	tb.Helper()
 	servers := redistest.OnServer.Start(tb)
@@ -25,7 +25,7 @@ func startOnServer(tb testing.TB, s Settings) (*Workload, *redistest.Server) {
 	return Start(tb, s), servers.Servers()[0]
 }
 
-// finish ends a crew and returns its history.
+// finish ends a workload and returns its history.
 func finish(c *Workload) (h history.History) {
 	c.tb.Helper()
 	c.Finish(testTimeout)
@@ -33,7 +33,6 @@ func finish(c *Workload) (h history.History) {
 	return h
 }
 
-// await returns when the condition holds, or fails the test.
 func await(tb testing.TB, what string, condition func() bool) {
 	tb.Helper()
 	ticker := time.NewTicker(time.Millisecond)
@@ -45,15 +44,15 @@ func await(tb testing.TB, what string, condition func() bool) {
 	}
 }
 
-// blockFirstLock takes the only lock of the crew away, for good, and returns when all of a
-// process's clients wait for it without a bound.
+// blockFirstLock takes the only lock of the workload for good, and returns when all clients
+// of a process wait for it without a bound.
 func blockFirstLock(c *Workload, server *redistest.Server, process int) {
 	c.tb.Helper()
 	server.Client(c.tb).Set(c.tb.Context(), c.Keys()[0], "foreign", 0)
 	await(c.tb, "all clients wait", func() bool { return len(unboundedWaits(c, process)) == c.settings.Clients })
 }
 
-// unboundedWaits are the calls in which clients of a process wait without a bound.
+// unboundedWaits returns the calls in which clients of a process wait without a bound.
 func unboundedWaits(c *Workload, process int) []history.Op {
 	return c.journal.calls(func(op history.Op) bool {
 		return op.Process == process && op.Kind == history.Lock && op.Wait == 0 && op.Return == 0
@@ -99,7 +98,7 @@ func TestProcessesDialByTheirRoutes(t *testing.T) {
 	finish(c)
 }
 
-// Redis is away for as long as it takes until somebody hears of it.
+// Redis is unavailable until a client notices it.
 func TestARunGoesOnWhenRedisIsBack(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]struct{ begin, end func(*redistest.Server) }{

@@ -6,19 +6,17 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
 )
 
-// attemptHistories finds the idempotency keys of which no order of the calls tells how
-// one server could have answered them, whose record of a request is as
-// attemptState says: one answer, which all later ones get, and nobody who runs
-// beside another or after the answer. That attempts do not overlap is also what
-// overlaps finds, by what they believed.
+// attemptHistories finds the idempotency keys whose calls no single server could have
+// answered in any order. The record of a request is an attemptState: the request has one
+// answer, all later calls return that answer, and no attempt runs beside another one or
+// after the answer. That attempts do not overlap is also checked by overlappingHolders.
 //
-// As in server, what is not known is said of what is known: an attempt may be
-// committed, aborted, or dead, from some moment on. An unheard Begin may count as
-// an attempt.
+// As in lockHistories, unknown events are properties of known ones: an attempt may be
+// committed, aborted or dead from some time on. A Begin without a known result may have
+// begun an attempt.
 //
-// A loss of data ends an epoch, and the model begins anew from a record of which
-// nothing is known. What reaches into a loss is left out, ghosts too, whose
-// answers may turn up later.
+// A loss of data ends an epoch. After it the state of the record is unknown. Calls that
+// overlap a loss are omitted, and so are stale attempts, whose answers may be stored later.
 func attemptHistories(s *summary) (found []Violation) {
 	for _, key := range s.locks {
 		if !key.attempt {
@@ -30,7 +28,7 @@ func attemptHistories(s *summary) (found []Violation) {
 	return found
 }
 
-// unknownAnswers finds the replays of an answer that no commit had been given.
+// unknownAnswers finds the replays of an answer that no earlier commit has stored.
 func unknownAnswers(s *summary, key lock) (found []Violation) {
 	for _, op := range s.calls[key] {
 		if op.Outcome != history.Replayed {
@@ -40,13 +38,13 @@ func unknownAnswers(s *summary, key lock) (found []Violation) {
 			return commit.Kind == history.Commit && commit.Record == op.Record && commit.Call <= op.Return
 		})
 		if !given {
-			found = append(found, Violation{Check: checkAttempts, Text: callName(op) + ", got an answer that nobody had given: " + op.Record})
+			found = append(found, Violation{Check: checkAttempts, Text: callName(op) + ", returned an answer that no commit had stored: " + op.Record})
 		}
 	}
 	return found
 }
 
-// attemptSteps returns what is known to have happened to an idempotency key.
+// attemptSteps returns the known steps of an idempotency key.
 func (s *summary) attemptSteps(key lock) (steps []*step) {
 	for _, op := range s.calls[key] {
 		if op.Kind != history.Begin {
@@ -62,7 +60,7 @@ func (s *summary) attemptSteps(key lock) (steps []*step) {
 				steps = append(steps, one)
 				steps = append(steps, s.endSteps(l)...)
 			}
-		case history.Replayed, history.Unreplayable: // the answer of what is sealed is ""
+		case history.Replayed, history.Unreplayable: // a sealed answer is ""
 			if s.isOutsideLosses(op) && (op.Outcome == history.Replayed || s.isSealed(op)) {
 				one.kind, one.mayBeStale = replaying, s.mayBeStaleAnswer(key, op)
 				steps = append(steps, one)
@@ -77,7 +75,7 @@ func (s *summary) attemptSteps(key lock) (steps []*step) {
 	return steps
 }
 
-// endSteps returns how an attempt ended, if that is known.
+// endSteps returns the known end of an attempt.
 func (s *summary) endSteps(l *lease) []*step {
 	if l.end == nil || l.end.Outcome != history.Done || l.end.Return >= l.lossFrom {
 		return nil
@@ -86,13 +84,13 @@ func (s *summary) endSteps(l *lease) []*step {
 	switch l.end.Kind {
 	case history.Abort:
 		is = aborting
-	case history.Release: // it died: see lease.free
+	case history.Release: // the attempt died: see lease.freeFrom
 		return nil
 	}
 	return []*step{{op: l.end, kind: is, lease: l.name, epoch: s.epoch(l.end)}}
 }
 
-// pendingEnd returns whether an attempt may have been ended so, unheard.
+// pendingEnd returns the end of an attempt of one of these kinds, if its effect is unknown.
 func (l *lease) pendingEnd(kinds ...history.Kind) pendingEnd {
 	if l.end == nil || !slices.Contains(kinds, l.end.Kind) || l.end.Outcome == history.Lost || l.end.Outcome == history.Done && l.end.Return < l.lossFrom {
 		return pendingEnd{}
@@ -100,8 +98,9 @@ func (l *lease) pendingEnd(kinds ...history.Kind) pendingEnd {
 	return pendingEnd{from: l.end.Call, record: l.end.Record}
 }
 
-// indeterminateBegins returns how many calls to begin, that were made before another one
-// returned, may have begun an attempt without being heard of, or as ghosts.
+// indeterminateBegins returns the number of other Begins that were called before one
+// returned, and that may have begun an attempt: their result is unknown, or their attempt
+// is stale.
 func (s *summary) indeterminateBegins(key lock, than *history.Op) (n int) {
 	for _, op := range s.calls[key] {
 		if op.Kind != history.Begin || op == than || op.Call > than.Return {
@@ -119,7 +118,7 @@ func (s *summary) indeterminateBegins(key lock, than *history.Op) (n int) {
 	return n
 }
 
-// mayBeStaleAnswer reports whether an answer may be that of a ghost.
+// mayBeStaleAnswer reports whether an answer may come from a stale attempt.
 func (s *summary) mayBeStaleAnswer(key lock, replay *history.Op) bool {
 	return slices.ContainsFunc(s.leases[key], func(l *lease) bool {
 		end := l.end
@@ -128,7 +127,7 @@ func (s *summary) mayBeStaleAnswer(key lock, replay *history.Op) bool {
 	})
 }
 
-// epoch returns how many losses of its key were over when a call was made.
+// epoch returns the number of losses of the key that had ended before a call.
 func (s *summary) epoch(op *history.Op) (n int) {
 	for _, loss := range s.losses {
 		if loss.To <= op.Call && concernsKey(loss, op.Key) {
@@ -138,7 +137,7 @@ func (s *summary) epoch(op *history.Op) (n int) {
 	return n
 }
 
-// isOutsideLosses reports whether no loss of its key was under way while a call lasted.
+// isOutsideLosses reports whether no loss of the key overlaps a call.
 func (s *summary) isOutsideLosses(op *history.Op) bool {
 	return op.Return < s.lossAfter(op.Call, op.Key)
 }

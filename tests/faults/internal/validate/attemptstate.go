@@ -8,7 +8,7 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
 )
 
-// A phase is what a record says of a request.
+// A phase is the state of the record of a request.
 type phase string
 
 const (
@@ -18,12 +18,12 @@ const (
 	unknownPhase phase = "not known" // after a loss of data
 )
 
-// An attemptState is the record of a request, and what time it is at least.
+// An attemptState is the record of a request, and the earliest possible time.
 type attemptState struct {
 	phase  phase
-	lease  string // of the attempt that runs, or died; "" if it ended as one after one that died
+	lease  string // of the attempt that runs or died; "" if it was aborted after one that died
 	number int    // its number
-	free   int64  // when its lock may be free without it having ended
+	free   int64  // the earliest time at which its lock may be free without an end
 	commit pendingEnd
 	abort  pendingEnd
 	answer string // when done
@@ -31,7 +31,7 @@ type attemptState struct {
 	now    int64
 }
 
-// attemptModel returns the model of the record of a request.
+// attemptModel returns the model of the record of a request, for Porcupine.
 func attemptModel() porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return attemptState{phase: noRecord} },
@@ -47,7 +47,7 @@ func attemptModel() porcupine.Model {
 	}
 }
 
-// step returns whether a step is possible now, and what follows.
+// step reports whether a step is possible now, and returns the next state.
 func (a attemptState) step(next *step) (bool, any) {
 	if next.epoch > a.epoch {
 		a = attemptState{phase: unknownPhase, epoch: next.epoch, now: a.now}
@@ -65,7 +65,7 @@ func (a attemptState) step(next *step) (bool, any) {
 		ok = a.phase == running && a.lease == next.lease
 		a.phase, a.answer = done, next.op.Record
 	case aborting:
-		ok = true // nothing, where another one has begun
+		ok = true // if another attempt has begun, an abort does nothing
 		if a.phase == running && a.lease == next.lease {
 			a.abortAttempt()
 		}
@@ -73,9 +73,9 @@ func (a attemptState) step(next *step) (bool, any) {
 	return ok && a.now <= next.op.Return, a
 }
 
-// begin lets an attempt run: the first one; one after another that died, if the
-// policy allows it, with the next number; one after another that was aborted,
-// with the number of that one. Those who began unheard count too.
+// begin begins an attempt: the first one; one after an attempt that died, with the next
+// number, if the policy allows it; or one after an attempt that was aborted, with the same
+// number. Attempts that may have begun without a known result count too.
 func (a *attemptState) begin(next *step) bool {
 	fits := func(number int) bool { return number <= next.number && next.number <= number+next.indeterminate }
 	switch a.phase {
@@ -106,7 +106,8 @@ func (a *attemptState) begin(next *step) bool {
 	return true
 }
 
-// replay gives an answer that there is, or one that may have come to be unheard.
+// replay returns an answer that was stored, or that may have been stored without a known
+// result.
 func (a *attemptState) replay(next *step) bool {
 	switch {
 	case a.phase == done:
@@ -121,8 +122,7 @@ func (a *attemptState) replay(next *step) bool {
 	return true
 }
 
-// interrupt refuses to run after an attempt that died, which nobody may but
-// under the policy to reject.
+// interrupt refuses to run after an attempt that died. Only the policy Reject allows that.
 func (a *attemptState) interrupt(next *step) bool {
 	switch {
 	case next.op.Policy == history.Rerun:
@@ -135,8 +135,8 @@ func (a *attemptState) interrupt(next *step) bool {
 	}
 }
 
-// abortAttempt ends the attempt as if it had not begun. Where one before it died, that
-// stays known.
+// abortAttempt ends the attempt as if it had not begun. An earlier attempt that died stays
+// recorded.
 func (a *attemptState) abortAttempt() {
 	if a.number <= 1 {
 		*a = attemptState{phase: noRecord, epoch: a.epoch, now: a.now}

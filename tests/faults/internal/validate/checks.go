@@ -2,7 +2,7 @@ package validate
 
 import "slices"
 
-// The names of the checks, which the mutants name too.
+// The names of the checks. Mutants name them, too.
 const (
 	checkWellFormed      = "malformed"        // the history contradicts itself
 	checkLinearizability = "linearizability"  // no order of the calls of a lock is possible

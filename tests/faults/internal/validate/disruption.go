@@ -8,30 +8,29 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
 )
 
-// Stalled is what the name of a Trouble begins with while the machine itself did
-// not run as it should: nobody can be told in time then.
+// Stalled is the prefix of the name of a Disruption during which the machine itself did not
+// run the processes in time.
 const Stalled = "stalled"
 
-// failoverTime is for how long calls may still suffer from a trouble where
-// several servers have to agree on what follows: a failover is voted on and heard
-// of, and a cluster tells of itself once in a second.
+// failoverTime is how long calls may fail after a disruption of several servers. The
+// servers must agree on the next master, which takes a vote, and the nodes of a cluster
+// exchange their state once in a second.
 const failoverTime = 3 * time.Second
 
-// redialInterval is after what time a client of go-redis tries again to connect to a server
-// that it could not connect to many times. Until then whoever needs a new connection is
-// told at once why the last one could not be had.
+// redialInterval is the pause after which a client of go-redis dials a server again, after
+// many failed attempts. Until then each call that needs a new connection fails at once with
+// the last error.
 const redialInterval = time.Second
 
 // noConnection is in the error of a call that needed a new connection and got none.
 const noConnection = "dial tcp "
 
-// overload is of how many parts of a run the machine may have stalled for one,
-// for it to count as one on which processes were only late now and then.
+// overload is the fraction of a run, one in so many parts, that the machine may stall.
 const overload = 20
 
-// Overloaded reports whether the machine stalled for so much of the run that it
-// was too slow at other times too, unseen. Nobody can tell then whether a call
-// failed for no other reason, and this is not judged.
+// Overloaded reports whether the machine stalled for so much of the run that it was
+// probably too slow at other times, too. Then the cause of a failed call is unknown, and
+// failed calls are no violations.
 func Overloaded(h *history.History) bool {
 	var stalled int64
 	for _, t := range h.Disruptions {
@@ -42,14 +41,13 @@ func Overloaded(h *history.History) bool {
 	return stalled > (h.Ended-h.Begun)/overload
 }
 
-// mayBeDisrupted reports whether something was broken on purpose between two moments that
-// a process may suffer from, or so shortly before that it still may; or whether
-// it died, or stood still.
+// mayBeDisrupted reports whether a process may be affected by a disruption between two
+// times, or shortly before them, or was killed or paused.
 func (s *summary) mayBeDisrupted(process int, from, to int64) bool {
 	return s.mayBeDisruptedBy(process, from, to, func(history.Disruption) bool { return true })
 }
 
-// mayBeDisruptedBy is broken, of those troubles alone that a process may suffer from.
+// mayBeDisruptedBy is mayBeDisrupted for the disruptions that match.
 func (s *summary) mayBeDisruptedBy(process int, from, to int64, hurts func(history.Disruption) bool) bool {
 	for _, t := range s.Disruptions {
 		if !isStall(t) && hurts(t) && t.From <= to && after(s.redialUntil(process, t.To), s.recoveryTime()) >= from {
@@ -64,9 +62,9 @@ func (s *summary) mayBeDisruptedBy(process int, from, to int64, hurts func(histo
 	return false
 }
 
-// redialUntil returns until when a process was seen to suffer from a trouble on one server
-// that was over: it was told why it could not connect before, though it can again. What
-// it was told while something else was broken says nothing of the time before.
+// redialUntil returns until when a process was affected by a disruption of a single server
+// that had ended: go-redis still returned the earlier error of the dial. An error that was
+// returned during another disruption does not count.
 func (s *summary) redialUntil(process int, over int64) int64 {
 	last := over
 	if s.Deployment == "server" && over != 0 {
@@ -79,14 +77,14 @@ func (s *summary) redialUntil(process int, over int64) int64 {
 	return last
 }
 
-// mayBeSlow reports whether the machine may have been too slow between two moments:
-// what it stalled for makes a command fail that was under way, or comes next.
+// mayBeSlow reports whether the machine may have been too slow between two times: a stall
+// makes the current command fail, or the next one.
 func (s *summary) mayBeSlow(from, to int64) bool {
 	return s.overloaded || s.isDisrupted(from-s.commandTimeout(), after(to, s.commandTimeout()), isStall)
 }
 
-// hasLagged reports whether the machine did not let the process of a call run during its
-// last two commands, or so shortly before that another one was under way.
+// hasLagged reports whether the machine did not run the process of a call during the last
+// two commands of the call, or shortly before them.
 func (s *summary) hasLagged(op *history.Op) bool {
 	from := max(op.Call, op.Return-2*s.commandTimeout()) - s.commandTimeout()
 	return slices.ContainsFunc(s.Lags, func(lag history.Lag) bool {
@@ -94,13 +92,13 @@ func (s *summary) hasLagged(op *history.Op) bool {
 	})
 }
 
-// mayBeAffected reports whether a call of a process may have suffered from anything.
+// mayBeAffected reports whether a call of a process may be affected by anything.
 func (s *summary) mayBeAffected(process int, from, to int64) bool {
 	return s.mayBeDisrupted(process, from, to) || s.mayBeSlow(from, to)
 }
 
-// recoveryTime returns for how long after a trouble calls may still suffer from it:
-// one command that was under way fails, and one over a new connection is late.
+// recoveryTime returns for how long calls may fail after a disruption: the current command
+// fails, and one on a new connection is late.
 func (s *summary) recoveryTime() int64 {
 	switch s.Deployment {
 	case "server":
@@ -112,15 +110,15 @@ func (s *summary) recoveryTime() int64 {
 	}
 }
 
-// commandTimeout returns for how long the lock waits for the reply to one command.
+// commandTimeout returns the command timeout of the lock.
 func (s *summary) commandTimeout() int64 {
 	if s.CommandTimeout > 0 {
 		return s.CommandTimeout
 	}
-	return s.TTL / 4 // of a history that does not say it
+	return s.TTL / 4 // a history without the timeout
 }
 
-// after returns the moment some time after another, of which 0 is never.
+// after returns a time that is later by a duration. A time of 0 means never.
 func after(moment, time int64) int64 {
 	if moment == 0 || moment == never {
 		return never
@@ -130,5 +128,5 @@ func after(moment, time int64) int64 {
 
 func isStall(t history.Disruption) bool { return strings.HasPrefix(t.Name, Stalled) }
 
-// isDeliberate reports whether a trouble was made on purpose.
+// isDeliberate reports whether a disruption was injected.
 func isDeliberate(t history.Disruption) bool { return !isStall(t) }

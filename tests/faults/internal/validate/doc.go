@@ -1,8 +1,7 @@
-// Package check judges histories.
+// Package validate checks histories.
 //
-// It asks what a user would: was anybody inside together with somebody else, did
-// fences rise, was an update lost at a resource that looks at fences, was
-// somebody who waited forgotten, had a request two answers. It believes nothing
-// that the lock says of itself: only what clients have called and heard, when,
-// and what the resource has seen.
+// It checks the guarantees of the lock: no two clients hold a lock at a time, fencing
+// numbers rise, a fenced register loses no update, each waiter is served, and each request
+// has at most one answer. It uses only what clients called and what was returned, with the
+// times, and the accesses to the resource. It trusts no statement of the lock about itself.
 package validate

@@ -6,8 +6,8 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
 )
 
-// In these tales the server may have freed the key early, as the release of the
-// first lease was called, or data was lost: what counts is who believed.
+// In these histories the server may free the key early, because a release was called or
+// data was lost. Only the time until which the holder relies on the lease counts.
 func TestBelieved(t *testing.T) {
 	t.Parallel()
 	runCases(t, []testCase{

@@ -10,12 +10,11 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
 )
 
-// lowFastFences finds the fencing numbers of clients at full speed that are not above all
-// numbers of earlier holders: of those whose grant had returned before the lock was asked
-// for. It returns one violation for each key.
+// lowFastFences finds fencing numbers of clients at full speed that are not above all
+// numbers of earlier holders, whose grants had returned before the lock was requested. It
+// returns one violation for each key.
 //
-// Nothing else of these leases is judged: in one second there are more of them than server
-// can bring into an order.
+// No other check covers these leases: there are too many of them for a search for an order.
 func lowFastFences(s *summary) (found []Violation) {
 	granted := map[string][]*history.FastLease{}
 	for i := range s.FastLeases {
@@ -30,9 +29,9 @@ func lowFastFences(s *summary) (found []Violation) {
 	return append(found, aheadCounters(s)...)
 }
 
-// aheadCounters finds the counters that were ahead of the clock of their server when they
-// were deleted. The next number is that clock: it may be below numbers that were given, or that
-// a holder's process still has. On a fast machine fastLeases finds such numbers, too.
+// aheadCounters finds counters that were ahead of the clock of their server when they were
+// deleted. The next number is that clock, so it may be below a number that was granted or
+// reserved before. On a fast machine lowFastFences finds such numbers, too.
 func aheadCounters(s *summary) (found []Violation) {
 	most, times := map[string]history.AheadCounter{}, map[string]int{}
 	for _, one := range s.AheadCounters {
@@ -49,12 +48,12 @@ func aheadCounters(s *summary) (found []Violation) {
 	return found
 }
 
-// lowFences says which numbers of a key are too low; "" if none is.
+// lowFences describes the numbers of a key that are too low, or returns "".
 func lowFences(granted []*history.FastLease) (text string) {
 	slices.SortFunc(granted, func(a, b *history.FastLease) int { return cmp.Compare(a.Return, b.Return) })
 	asked := slices.Clone(granted)
 	slices.SortFunc(asked, func(a, b *history.FastLease) int { return cmp.Compare(a.Call, b.Call) })
-	var highest *history.FastLease // of those whose grant had returned
+	var highest *history.FastLease // of the leases whose grant had returned
 	low, next := 0, 0
 	for _, d := range asked {
 		for ; next < len(granted) && granted[next].Return < d.Call; next++ {
@@ -78,7 +77,6 @@ func lowFences(granted []*history.FastLease) (text string) {
 	return fmt.Sprintf("%d of %d numbers of %s are not above all those of earlier holders; %s", low, len(asked), asked[0].Key, text)
 }
 
-// describeFastLease says which lease it is.
 func describeFastLease(d *history.FastLease) string {
 	return fmt.Sprintf("client %d in process %d, called at %d, fence %d", d.Client, d.Process, d.Call, d.Fence)
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
 )
 
-// fastLease adds a lease of a client at full speed. Process p has the one client p.
+// fastLease adds a lease of a client at full speed. Process p has only client p.
 func (t *builder) fastLease(process int, key string, from, to, fence int64) {
 	t.FastLeases = append(t.FastLeases, history.FastLease{Process: process, Client: process, Key: key, Call: from * ms, Return: to * ms, Fence: fence})
 }

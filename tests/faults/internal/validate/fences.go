@@ -6,18 +6,16 @@ import (
 	"slices"
 )
 
-// lowLeaseFences finds the leases without a fence, and those whose fence is not greater
-// than that of each lease of the same key whose grant had returned before they
-// were asked for. Attempts may have none, and all leases of a key may have none, if
-// other keys have them. Where no client asked for a fence, as none can of a quorum,
-// there is nothing to judge.
+// lowLeaseFences finds leases without a fencing number, and leases whose number is not
+// above that of each lease of the same key whose grant had returned before they were
+// requested. Attempts may have no number. All leases of a key may have none if other keys
+// have numbers. If no client asked for numbers, as on a quorum, nothing is checked.
 //
-// A server hands fences out in blocks, which a process uses up for the leases
-// that it passes on, so that ghosts go on with the fences of a block that was
-// reserved before the loss. They are not compared with anybody but those who had
-// the same block. Whoever asks after the loss must have a greater one all the
-// same, than the ghosts too: a block begins at the server's time, in
-// microseconds, if the counter is not beyond that.
+// A server reserves a block of numbers for a process, which uses them for the leases that
+// it hands off. So a stale lease gets a number of a block that was reserved before the
+// loss: it is compared only with leases of the same block. A lease that was requested after
+// the loss must still have a higher number than all of them: a block begins at the server's
+// time in microseconds, or after the counter if that is higher.
 func lowLeaseFences(s *summary) (found []Violation) {
 	if s.Unfenced {
 		return nil
@@ -32,7 +30,7 @@ func lowLeaseFences(s *summary) (found []Violation) {
 		granted := s.leases[key]
 		asked := slices.Clone(granted)
 		slices.SortStableFunc(asked, func(a, b *lease) int { return cmp.Compare(a.grant.Call, b.grant.Call) })
-		var highest *lease           // of those whose grant had returned
+		var highest *lease           // of the leases whose grant had returned
 		block := map[string]*lease{} // the same, by episode
 		next := 0
 		for _, l := range asked {
@@ -59,7 +57,7 @@ func lowLeaseFences(s *summary) (found []Violation) {
 	return found
 }
 
-// higherFence returns the lease with the higher fence.
+// higherFence returns the lease with the higher fencing number.
 func higherFence(a, b *lease) *lease {
 	if a == nil || b.grant.Fence > a.grant.Fence {
 		return b

@@ -8,7 +8,7 @@ import (
 
 func TestFences(t *testing.T) {
 	t.Parallel()
-	// Attempts are what has fences and no other judge of them.
+	// Attempts have fencing numbers, and no other check compares them.
 	begin := func(t *builder, lease string, from, to, fence int64) *history.Op {
 		op := t.begin(1, "p", lease, from, to, 1, history.Reject)
 		op.Fence = fence

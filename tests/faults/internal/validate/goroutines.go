@@ -2,11 +2,11 @@ package validate
 
 import "fmt"
 
-// mostGoroutines is how many goroutines a client process may have: whatever it is sent
-// must not make it grow without a bound.
+// mostGoroutines is the largest allowed number of goroutines of a client process. No
+// sequence of messages may make the number grow without a bound.
 const mostGoroutines = 500
 
-// goroutineCounts finds the client processes that grew too much.
+// goroutineCounts finds client processes with too many goroutines.
 func goroutineCounts(s *summary) (found []Violation) {
 	for _, size := range s.Sizes {
 		if size.Goroutines > mostGoroutines {

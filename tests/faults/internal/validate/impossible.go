@@ -8,20 +8,19 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
 )
 
-// NoGrants is what the name of a Trouble begins with while nobody can be granted
-// anything, since too few of those are there whom it takes: servers that vote, or
-// replicas that acknowledge.
-const NoGrants = "nobody can be granted"
+// NoGrants is the prefix of the name of a Disruption during which no lock can be granted,
+// because too few servers vote or too few replicas acknowledge.
+const NoGrants = "no lock can be granted"
 
-// Minority is what the name of a Trouble begins with that only a minority of a
-// quorum's servers has. Who waits for a lock does not notice.
+// Minority is the prefix of the name of a Disruption of a minority of a quorum. It does not
+// affect a call that waits for a lock.
 const Minority = "a minority"
 
-// impossibleGrants finds the leases that were asked for and granted while nobody could be
-// granted anything.
+// impossibleGrants finds leases that were requested and granted during a disruption in
+// which no lock can be granted.
 //
-// Another call of the process that was under way before may have been granted the key,
-// and have left it to this one.
+// Another call of the same process that was made earlier may have been granted the key, and
+// handed it off.
 func impossibleGrants(s *summary) (found []Violation) {
 	for _, disruption := range s.Disruptions {
 		if !strings.HasPrefix(disruption.Name, NoGrants) {
@@ -40,17 +39,17 @@ func impossibleGrants(s *summary) (found []Violation) {
 	return found
 }
 
-// mayInherit reports whether another call of the same process, which was under way at a
-// moment, may have left a lease of its own to this one.
+// mayInherit reports whether an earlier call of the same process, which lasted at a time,
+// may have handed its lease off to this one.
 func (s *summary) mayInherit(l *lease, moment int64) bool {
 	return slices.ContainsFunc(s.calls[l.lock], func(other *history.Op) bool {
 		return other.Process == l.grant.Process && other.Call <= moment && s.returnedAt(other) >= l.requested
 	})
 }
 
-// isHarmless reports whether a trouble is one that a call does not suffer from. A Try may:
-// it has the time of one command, and a vote that is split may take longer to tell while
-// some do not answer.
+// isHarmless reports whether a disruption does not affect a call. It may affect a Try: a
+// Try has the time of one command, and while some servers do not answer, a split vote takes
+// longer to detect.
 func isHarmless(t history.Disruption, op *history.Op) bool {
 	return strings.HasPrefix(t.Name, Minority) && op.Kind == history.Lock
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
 )
 
-// grantedLock is a lock that was granted to a client of a process.
+// grantedLock returns a Lock that was granted.
 func grantedLock(process int, lease, episode string, call, granted int64) history.Op {
 	return history.Op{
 		Process: process, Kind: history.Lock, Key: "k", Call: call, Return: granted, Outcome: history.Granted,
@@ -44,8 +44,8 @@ func TestNobodyIsGrantedAnythingWithoutAMajority(t *testing.T) {
 	}
 }
 
-// While a minority of a quorum is ill, a call that waits has no reason to fail, and none
-// to wait for long.
+// While a minority of a quorum is disrupted, a call that waits must not fail, and must not
+// wait for long.
 func TestAMinorityIsNoExcuse(t *testing.T) {
 	t.Parallel()
 	const second = int64(1e9)
@@ -77,8 +77,7 @@ func TestAMinorityIsNoExcuse(t *testing.T) {
 	}
 }
 
-// Where no client asked for a fence, none is missed. A Try may be refused by a vote that
-// was split, and not by nothing.
+// If no client asks for fencing numbers, none is missing. A split vote may refuse a Try.
 func TestAQuorumIsJudgedByWhatItHas(t *testing.T) {
 	t.Parallel()
 	const second = int64(1e9)

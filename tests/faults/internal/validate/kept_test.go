@@ -8,7 +8,7 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
 )
 
-// loadKept returns a history that was kept of a run, or the part of it that matters.
+// loadKept returns a kept history, or the relevant part of it.
 func loadKept(t *testing.T, name string) *history.History {
 	t.Helper()
 	h, err := history.Load(filepath.Join("testdata", name+".json"))
@@ -18,13 +18,13 @@ func loadKept(t *testing.T, name string) *history.History {
 	return h
 }
 
-// In this history a renewal and the next one of the same lease are on their way. The
-// reply to the earlier one comes last, and brings its block of fencing numbers back:
-// the holders after that have numbers below those of the holders before.
+// In this history the reply to a renewal arrives after the reply to the next renewal of the
+// same lease, and brings an older block of fencing numbers back. The next holders have
+// numbers below those of earlier holders.
 //
-// It is the part of a run that is about the key and the time concerned: with the
-// mutant late-renewal-brings-old-numbers, the fault replies-to-renewals-are-late on
-// a server, and the seed 2.
+// It is the part of a run that concerns the key and the time: the mutant
+// late-renewal-brings-old-numbers, the fault replies-to-renewals-are-late on a server, seed
+// 2.
 func TestNumbersThatAnOvertakenRenewalBringsBackAreFound(t *testing.T) {
 	t.Parallel()
 	h := loadKept(t, "overtaken-renewal")
@@ -33,8 +33,8 @@ func TestNumbersThatAnOvertakenRenewalBringsBackAreFound(t *testing.T) {
 	}
 }
 
-// The same, but the numbers of the overtaken block come behind all that had been
-// given, in the same order.
+// In this variant the numbers of the older block come after all that were granted, in the
+// same order.
 func TestTheSameWithNumbersThatRiseIsFoundInOrder(t *testing.T) {
 	t.Parallel()
 	h := loadKept(t, "overtaken-renewal")
@@ -46,9 +46,9 @@ func TestTheSameWithNumbersThatRiseIsFoundInOrder(t *testing.T) {
 	}
 }
 
-// raiseFences makes the numbers of leases rise that fell, and returns how many leases that
-// were. The first that fell comes next to the highest before it, and the distances
-// between them stay.
+// raiseFences raises the numbers that are too low, and returns the number of leases that it
+// changed. The first one follows the highest earlier number, and the differences between
+// them stay.
 func raiseFences(h *history.History) (leases int) {
 	var granted []*history.Op
 	for i := range h.Ops {

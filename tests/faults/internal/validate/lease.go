@@ -2,45 +2,44 @@ package validate
 
 import "github.com/reqlock/reqlock/tests/faults/internal/history"
 
-// A lease is what is known of one that was granted.
+// A lease is what is known of a granted lease.
 type lease struct {
 	name  string
 	lock  lock
 	grant *history.Op
-	// requested is the first call of its episode: what was passed on within a
-	// process is as old in Redis as the first of those who had it.
+	// requested is the time of the first call of its episode: leases that are handed off
+	// within a process are one lease in Redis.
 	requested int64
-	// lossFrom is when a loss of data begins that was not over when it was asked
-	// for. Beyond that it is a ghost: its holder believes in it, and perhaps
-	// nobody else.
+	// lossFrom is the beginning of the first loss of data that ended after the lease was
+	// requested. From then on the lease may be stale: its holder relies on it, and Redis
+	// may not have it.
 	lossFrom int64
-	// knownValidity is the latest validity that its holder is known to have seen. The
-	// server keeps the key for longer, unless it is told to free it.
+	// knownValidity is the latest validity that the holder is known to have seen. Unless
+	// the key is freed, the server keeps it for longer.
 	knownValidity int64
-	// isValidityFinal says that the holder has told of its validity when it ended: what
-	// is known is not less than what it relied on.
+	// isValidityFinal is set if the holder reported its validity when it ended: then
+	// knownValidity covers the whole time for which it relied on the lease.
 	isValidityFinal bool
 	extends         []*history.Op
-	end             *history.Op // the first Release, Commit or Abort, if any
-	contextEnded    int64       // when its context had ended; never if that is not known
-	// callerEnded says that its context ended since the one that it was asked for with
-	// had ended.
+	end             *history.Op // the first Release, Commit, Seal or Abort
+	contextEnded    int64       // when its context ended; never if that is unknown
+	// callerEnded is set if its context ended because the caller's context had.
 	callerEnded bool
 }
 
-// isStale reports whether it was granted when a loss of data had begun that may
-// have made it a ghost.
+// isStale reports whether the lease was granted after the beginning of a loss that may have
+// removed it.
 func (l *lease) isStale() bool { return l.grant.Return >= l.lossFrom }
 
-// isEnded reports whether it is certain that it was its end that freed the key:
-// that was done while it was valid, and Redis was there to keep it.
+// isEnded reports whether it is certain that its end freed the key: the end succeeded while
+// the lease was valid, and no data was lost.
 func (l *lease) isEnded() bool {
 	return l.end != nil && l.end.Outcome == history.Done && l.end.Return < min(l.knownValidity, l.lossFrom)
 }
 
-// freeFrom returns the earliest moment at which the key can be free without it
-// having ended for certain: when it expires, or is lost, or is freed by a call
-// whose effect is not known. An attempt that was interrupted has not ended.
+// freeFrom returns the earliest time at which the key may be free without a certain end:
+// when it expires, is lost, or is freed by a call with an unknown effect. An interrupted
+// attempt has no end.
 func (l *lease) freeFrom() int64 {
 	free := min(l.knownValidity, l.lossFrom)
 	interrupted := l.end != nil && l.lock.attempt && l.end.Kind == history.Release
@@ -50,8 +49,8 @@ func (l *lease) freeFrom() int64 {
 	return free
 }
 
-// reliedUntil returns until when the holder of a lease relied on it, and not
-// wrongly: not as a ghost.
+// reliedUntil returns until when the holder relied on the lease rightly: not while the
+// lease was stale.
 func (s *summary) reliedUntil(l *lease) int64 {
 	until := min(s.Ended, s.killedAt(l.grant.Process), l.lossFrom)
 	switch {
@@ -64,8 +63,8 @@ func (s *summary) reliedUntil(l *lease) int64 {
 	if l.isValidityFinal {
 		return min(until, l.knownValidity)
 	}
-	// Nobody told when its validity ended, as renewals go on unseen. But one
-	// that stood still knows when it went on.
+	// The holder did not report its validity, and renewals are not reported. A process that
+	// was paused knows when it continued.
 	if since, did := s.pausedSince(l.grant.Process, l.grant.Return, until); did {
 		until = min(until, max(l.knownValidity, since))
 	}

@@ -11,10 +11,10 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
 )
 
-// searchTimeout is for how long one key may be thought about.
+// searchTimeout bounds the search for an order of the calls of one key.
 const searchTimeout = time.Minute
 
-// A stepKind is what a step does.
+// A stepKind is the kind of a step.
 type stepKind string
 
 const (
@@ -28,33 +28,33 @@ const (
 	aborting    stepKind = "aborted"
 )
 
-// A step is something that a server did at one moment of a call.
+// A step is an event on a server at some time during a call.
 type step struct {
 	op    *history.Op
 	kind  stepKind
 	lease string
 	fence int64
-	free  int64 // see lease.free
+	free  int64 // see lease.freeFrom
 
-	// What follows is of attempts.
+	// The following fields belong to attempts.
 	number        int
-	indeterminate int        // how many others may have begun before it unheard
-	epoch         int        // how many losses of data there were before it
-	commit        pendingEnd // of its attempt, if it may come to be
-	abort         pendingEnd // the same
-	mayBeStale    bool       // of a replay: a ghost may have given the answer
+	indeterminate int        // how many other attempts may have begun before it without a known result
+	epoch         int        // how many losses of data had ended before it
+	commit        pendingEnd // of its attempt, if its effect is unknown
+	abort         pendingEnd // of its attempt, if its effect is unknown
+	mayBeStale    bool       // in a replay: the answer may come from a stale attempt
 }
 
-// A pendingEnd is something that may happen from some moment on.
+// A pendingEnd is an end of an attempt that may take effect from some time on.
 type pendingEnd struct {
-	from   int64 // 0 if it does not
+	from   int64 // 0 if there is none
 	record string
 }
 
-// isPossible reports whether it may have happened by a moment.
+// isPossible reports whether it may have taken effect by a time.
 func (m pendingEnd) isPossible(by int64) bool { return m.from != 0 && m.from <= by }
 
-// String says what the step is, in a picture.
+// String describes the step in a picture.
 func (s *step) String() string {
 	text := fmt.Sprintf("%s: %s", s.op.Kind, s.kind)
 	if s.lease != "" {
@@ -72,7 +72,7 @@ func (s *step) String() string {
 	return text
 }
 
-// describeStep tells more of a step, where somebody points at it in a picture.
+// describeStep returns details of a step for a picture.
 func describeStep(metadata any) string {
 	s := metadata.(*step)
 	text := fmt.Sprintf("process %d", s.op.Process)
@@ -82,7 +82,7 @@ func describeStep(metadata any) string {
 	return text
 }
 
-// linearize finds whether there is an order of the steps that the model allows.
+// linearize checks whether the model allows some order of the steps.
 func linearize(s *summary, check string, key lock, model porcupine.Model, steps []*step) []Violation {
 	slices.SortStableFunc(steps, func(a, b *step) int { return cmp.Compare(a.op.Call, b.op.Call) })
 	operations := make([]porcupine.Operation, len(steps))
@@ -96,12 +96,12 @@ func linearize(s *summary, check string, key lock, model porcupine.Model, steps 
 	case porcupine.Ok:
 		return nil
 	case porcupine.Unknown:
-		return []Violation{{Check: check, Text: fmt.Sprintf("%s could not be judged within %v: %d steps", key.key, searchTimeout, len(steps))}}
+		return []Violation{{Check: check, Text: fmt.Sprintf("the search for an order of %s did not end within %v: %d steps", key.key, searchTimeout, len(steps))}}
 	}
 	_, info := porcupine.CheckOperationsVerbose(model, operations, searchTimeout)
-	text := fmt.Sprintf("no order explains what became of %s", key.key)
+	text := fmt.Sprintf("no order explains the calls of %s", key.key)
 	if unexplained := firstUnordered(info, steps); unexplained != nil {
-		text += fmt.Sprintf("; the first that does not fit is %s (%s)", callName(unexplained.op), unexplained)
+		text += fmt.Sprintf("; the first one that does not fit is %s (%s)", callName(unexplained.op), unexplained)
 	}
 	return []Violation{{Check: check, Text: text, Picture: func(path string) error {
 		info.AddAnnotations(s.annotations())
@@ -109,8 +109,8 @@ func linearize(s *summary, check string, key lock, model porcupine.Model, steps 
 	}}}
 }
 
-// firstUnordered returns the step that returned first of those that the longest
-// order which is possible does not reach.
+// firstUnordered returns, of the steps that the longest possible order does not contain,
+// the one that returned first.
 func firstUnordered(info porcupine.LinearizationInfo, steps []*step) (first *step) {
 	longest := map[*step]bool{}
 	for _, partials := range info.PartialLinearizationsOperations() {
@@ -132,8 +132,7 @@ func firstUnordered(info porcupine.LinearizationInfo, steps []*step) (first *ste
 	return first
 }
 
-// annotations returns what was broken, and who died or stood still, for a
-// picture.
+// annotations returns the disruptions and the failures of processes for a picture.
 func (s *summary) annotations() (all []porcupine.Annotation) {
 	for _, disruption := range s.Disruptions {
 		colour := "#ffe0b0"
@@ -147,7 +146,7 @@ func (s *summary) annotations() (all []porcupine.Annotation) {
 	for _, failure := range s.ProcessFailures {
 		text := "killed"
 		if failure.To != 0 {
-			text = "stands still"
+			text = "paused"
 		}
 		all = append(all, porcupine.Annotation{
 			Tag: fmt.Sprintf("process %d", failure.Process), Start: failure.From, End: failure.To, Description: text, BackgroundColor: "#c0c0c0",

@@ -7,13 +7,12 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
 )
 
-// servedWithin is within what time whoever waits is served once nothing is broken
-// any more, on a slow machine.
+// servedWithin is how soon a waiter must be served after the last disruption, on a slow
+// machine.
 const servedWithin = 10 * time.Second
 
-// unservedCalls finds who was forgotten: calls that never returned, waits that went
-// on for long when all was well again or when they were over, and keys that nobody
-// got any more.
+// unservedCalls finds calls that never returned, calls that waited for long after the last
+// disruption or after the end of their wait, and keys that were not granted any more.
 func unservedCalls(s *summary) (found []Violation) {
 	for _, key := range s.locks {
 		for _, op := range s.calls[key] {
@@ -22,20 +21,19 @@ func unservedCalls(s *summary) (found []Violation) {
 			}
 			if late := s.lateness(op); late > int64(servedWithin) {
 				found = append(found, Violation{Check: checkLiveness, Text: fmt.Sprintf(
-					"%s, waited for %v after it was to end, or all was well", callName(op), time.Duration(late))})
+					"%s, waited for %v after the end of its wait or after the last disruption", callName(op), time.Duration(late))})
 			}
 		}
 		if op := s.unservedCall(key); op != nil {
 			found = append(found, Violation{Check: checkLiveness, Text: fmt.Sprintf(
-				"nobody got %s after all was well, though %s asked, and nobody held it throughout", key.key, callName(op))})
+				"%s was not granted after the last disruption, although %s requested it, and no client held it throughout", key.key, callName(op))})
 		}
 	}
 	return found
 }
 
-// lateness returns for how long a call that waits went on after it should have come
-// to an end: when its own wait is over, or, of one that waits for ever, from when
-// all is well. A process that stands still is not late.
+// lateness returns for how long a call waited after it should have returned: after its own
+// wait, or, if that has no bound, after the last disruption. A paused process is not late.
 func (s *summary) lateness(op *history.Op) int64 {
 	if op.Return == 0 || op.Kind != history.Lock && op.Kind != history.Begin {
 		return 0
@@ -56,9 +54,8 @@ func (s *summary) lateness(op *history.Op) int64 {
 	return op.Return - from
 }
 
-// undisruptedSince returns since when nothing was broken any more that a call suffers from,
-// when it returned; never if something was. Only of a quorum is there such a time
-// before all was well.
+// undisruptedSince returns since when no disruption affects a call, or never. Only a quorum
+// can serve a call before all disruptions have ended.
 func (s *summary) undisruptedSince(op *history.Op) (since int64) {
 	if s.Deployment != "quorum" {
 		return never
@@ -74,10 +71,9 @@ func (s *summary) undisruptedSince(op *history.Op) (since int64) {
 	return since
 }
 
-// unservedCall returns a call for a lock after all was well, if nobody was granted
-// the lock any more, and nobody held it all the time either. A request that is
-// answered, or refused since its outcome is not known, is served too; and whoever
-// died with it may keep it for a while.
+// unservedCall returns a call for a lock after the last disruption, if the lock was neither
+// granted nor held throughout. A request that is replayed or interrupted is served, too. An
+// attempt that died may hold its lock for a while.
 func (s *summary) unservedCall(key lock) (asked *history.Op) {
 	if s.Recovered == 0 {
 		return nil

@@ -157,9 +157,9 @@ func TestRefusals(t *testing.T) {
 	})
 }
 
-// A client of go-redis that could not connect many times tries again after a second, and
-// tells everybody until then why it could not, though the server is well again. What
-// else its process suffers from is over as soon as after any trouble.
+// After many failed dials a client of go-redis dials again after a second. Until then it
+// returns the last error, even if the server is healthy again. Other effects on the process
+// end as soon as after any disruption.
 func TestAClientThatRedials(t *testing.T) {
 	t.Parallel()
 	const commands, outage = 2 * ttl / 4, 4000

@@ -10,26 +10,22 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
 )
 
-// lockHistories finds the locks of which no order of the calls tells how one server,
-// that gives each key to one lease at a time, could have answered them.
+// lockHistories finds the locks whose calls no single server could have answered in any
+// order, if it grants each key to one lease at a time.
 //
-// What is not known is not made an operation of its own, which would have to be
-// tried at every moment to the end of the history: it is said of the leases and
-// calls that are known.
+// Unknown events are not operations of their own: the search would have to try each of them
+// at every time until the end. They are properties of known leases and calls.
 //
-//   - A lease that is not known to have ended may be free from some moment on:
-//     when its validity, as its holder last saw it, ends, since the server keeps
-//     it for longer; when data is lost; or when a release was called whose effect
-//     nobody heard of. It is freed in the model when somebody else is granted the
-//     key, and not earlier: that explains whatever else would.
-//   - A call that was not granted may have held the key for a while all the same,
-//     if its reply was lost. That only keeps others out, and only a Try that was
-//     refused shows it: see excused.
-//   - A ghost, which was granted when a loss of data had begun that may have made
-//     it one, is left out, and what it held before is free from then on. The
-//     fences of those who come later must be greater all the same.
+//   - A lease without a known end may be free from some time on: when its last known
+//     validity ends, since the server keeps the key for longer; when data is lost; or when
+//     a release was called whose effect is unknown. The model frees it when another lease
+//     is granted, not earlier, which allows every possible order.
+//   - A call without a known result may have held the key for a while. That only excludes
+//     others, and only a refused Try shows it: see isRefusalPossible.
+//   - A stale lease is omitted, and the key is free from the loss on. Later fencing numbers
+//     must still be higher.
 //
-// So each operation ends when its call returned, and judging is quick.
+// So each operation ends when its call returned, and the search is fast.
 func lockHistories(s *summary) (found []Violation) {
 	for _, key := range s.locks {
 		if key.attempt {
@@ -40,7 +36,7 @@ func lockHistories(s *summary) (found []Violation) {
 	return found
 }
 
-// lockSteps returns what is known to have happened to a key.
+// lockSteps returns the known steps of a key.
 func (s *summary) lockSteps(key lock) (steps []*step) {
 	for _, l := range s.leases[key] {
 		if l.isStale() {
@@ -64,13 +60,12 @@ func (s *summary) lockSteps(key lock) (steps []*step) {
 	return steps
 }
 
-// isRefusalPossible reports whether a Try may have been refused although no lease that is
-// known held the key: because of another call before it that was not told of its
-// grant, which may have held the key until its end, or had it claimed; of one in
-// its own process that waits, which goes first; of a ghost; of a command that
-// the network still had; or of others who asked at the same time a quorum whose votes
-// they split. Who was granted the key explains a refusal only by
-// holding it, and that is judged.
+// isRefusalPossible reports whether a Try may have been refused although no known lease
+// held the key. The cause may be an earlier call without a known result, which may have
+// held the key until its TTL, or had it assigned; a waiter in the same process, which goes
+// first; a stale lease; a command that the network delivered late; or, on a quorum,
+// concurrent calls that split the votes. A call that was granted the key explains a refusal
+// only while it holds the key, which the model checks.
 func (s *summary) isRefusalPossible(key lock, call int) bool {
 	op := s.calls[key][call]
 	since := op.Call - s.Claim - s.TTL
@@ -90,16 +85,16 @@ func (s *summary) isRefusalPossible(key lock, call int) bool {
 	})
 }
 
-// mayHaveSplitVotes reports whether a call of a quorum may have had votes that another one lacked:
-// it was under way, or its votes may not all have been taken back. Then none of those
-// who asked may have had a majority.
+// mayHaveSplitVotes reports whether a call on a quorum may have got votes that another call
+// lacked: it was under way, or its votes were not yet released. Then none of the calls may
+// have had a majority.
 func (s *summary) mayHaveSplitVotes(op, other *history.Op) bool {
 	return s.Deployment == "quorum" && s.returnedAt(other) >= op.Call-2*s.commandTimeout()
 }
 
-// mayExcludeFor returns for how long after its end an unheard call may keep others out.
-// Who gives up undoes what it was granted at once, if it can; what is not undone
-// is claimed, and then held, until it falls.
+// mayExcludeFor returns for how long after its end a call without a known result may
+// exclude others. A call that gives up releases its grant at once if it can. Otherwise the
+// key stays assigned, and then held, until it expires.
 func (s *summary) mayExcludeFor(op *history.Op) int64 {
 	gaveUp := op.Outcome == history.Deadline || op.Outcome == history.WaitTimeout
 	if gaveUp && !s.mayBeAffected(op.Process, op.Return-2*s.commandTimeout(), op.Return+2*s.commandTimeout()) {
@@ -108,11 +103,12 @@ func (s *summary) mayExcludeFor(op *history.Op) int64 {
 	return s.Claim + s.TTL
 }
 
-// LostReply is what the name of a Trouble begins with that loses replies, and never
-// makes a command arrive late.
+// LostReply is the prefix of the name of a Disruption that loses replies and delays no
+// command.
 const LostReply = "a reply "
 
-// isIndeterminate reports whether a call may have been granted the key without being told.
+// isIndeterminate reports whether a call may have been granted the key without a known
+// result.
 func isIndeterminate(op *history.Op) bool {
 	switch op.Outcome {
 	case history.None, history.Unavailable, history.Deadline, history.WaitTimeout, history.Failed:
@@ -122,15 +118,16 @@ func isIndeterminate(op *history.Op) bool {
 	}
 }
 
-// A keyState is what a server knows of a key, and what time it is at least.
+// A keyState is the state of a key on a server, and the earliest possible time.
 type keyState struct {
 	holder string // the lease; "" if it is free
-	free   int64  // when it may be free without the holder having ended
+	free   int64  // the earliest time at which it may be free without an end
 	fence  int64  // the last one
 	now    int64
 }
 
-// keyModel returns the model of a key: who holds it, and the last fence.
+// keyModel returns the model of a key for Porcupine: its holder and the last fencing
+// number.
 func keyModel() porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return keyState{} },
@@ -149,7 +146,7 @@ func keyModel() porcupine.Model {
 	}
 }
 
-// step returns whether a step is possible now, and what follows.
+// step reports whether a step is possible now, and returns the next state.
 func (k keyState) step(next *step) (bool, any) {
 	k.now = max(k.now, next.op.Call)
 	switch next.kind {

@@ -7,8 +7,8 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
 )
 
-// malformed finds what cannot have happened, so that it says something of who
-// wrote the history down, and nothing of the lock.
+// malformed finds contradictions in the history itself. They are mistakes of the campaign,
+// not of the lock.
 func malformed(h *history.History) (found []Violation) {
 	report := func(format string, args ...any) {
 		found = append(found, Violation{Check: checkWellFormed, Text: fmt.Sprintf(format, args...)})
@@ -42,13 +42,13 @@ func malformed(h *history.History) (found []Violation) {
 		op := &h.Ops[i]
 		ofLease := []history.Kind{history.Extend, history.Release, history.LeaseEnd, history.Commit, history.Seal, history.Abort}
 		if slices.Contains(ofLease, op.Kind) && granted[op.Lease] == nil {
-			report("%s is of a lease that nobody was granted", callName(op))
+			report("%s names a lease that was not granted", callName(op))
 		}
 	}
 	return found
 }
 
-// callName says which call it is, for a reader who has the history at hand.
+// callName identifies a call for a reader of the history.
 func callName(op *history.Op) string {
 	text := fmt.Sprintf("%s(%s) of client %d in process %d, called at %d", op.Kind, op.Key, op.Client, op.Process, op.Call)
 	if op.Lease != "" {

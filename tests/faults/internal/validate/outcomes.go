@@ -6,12 +6,12 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
 )
 
-// unexplainedLoss returns what is wrong with the loss of a lease that nothing brought
-// about: nothing was broken since it was asked for, and neither its holder had
-// ended it, nor had the context that it was asked for with ended.
+// unexplainedLoss describes the loss of a lease without a cause: nothing was disrupted
+// since the lease was requested, the holder had not ended it, and the caller's context had
+// not ended.
 //
-// Its validity at the grant is the least for which Redis keeps it. Before that it
-// is no excuse that the machine was slow.
+// Redis keeps the key at least for the validity at the grant. Within that time, a slow
+// machine is no cause.
 func (s *summary) unexplainedLoss(op *history.Op) string {
 	l := s.byName[op.Lease]
 	at := max(op.Call, op.Return)
@@ -19,20 +19,20 @@ func (s *summary) unexplainedLoss(op *history.Op) string {
 	case l.callerEnded, l.lossFrom <= at, s.mayBeDisrupted(op.Process, l.grant.Call, at):
 		return ""
 	case l.end != nil && l.end != op && l.end.Call <= at:
-		return "" // of its own doing
+		return "" // the client had ended the lease itself
 	case at < l.grant.ValidUntil-int64(clockSkew):
-		return "although it was valid for longer, and nothing was broken"
+		return "although it was valid for longer, and nothing was disrupted"
 	case l.grant.Unrenewed:
 		return ""
 	case s.mayBeSlow(l.grant.Call, at):
 		return ""
 	}
-	return "although nothing was broken while it lasted"
+	return "although nothing was disrupted since it was requested"
 }
 
-// isUnexplainedInterruption reports whether nothing explains that a Begin was told of an attempt
-// whose outcome is not known: no attempt before it had died, or was left, or may
-// have been begun unheard.
+// isUnexplainedInterruption reports whether a Begin returned that the outcome of an earlier
+// attempt is unknown, although no earlier attempt had died, was interrupted, or may have
+// begun without a known result.
 func (s *summary) isUnexplainedInterruption(op *history.Op) bool {
 	key := lockOf(op)
 	died := slices.ContainsFunc(s.leases[key], func(l *lease) bool {
@@ -45,8 +45,8 @@ func (s *summary) isUnexplainedInterruption(op *history.Op) bool {
 	})
 }
 
-// isKnownDone reports whether the request of a Begin is known to be done: it was
-// committed before the call, and that was not lost again.
+// isKnownDone reports whether the request of a Begin is known to be done: it was committed
+// before the call, and that data was not lost.
 func (s *summary) isKnownDone(op *history.Op) bool {
 	return op.Kind == history.Begin && slices.ContainsFunc(s.calls[lockOf(op)], func(commit *history.Op) bool {
 		return commit.Kind == history.Commit && commit.Outcome == history.Done && commit.Return < op.Call &&
@@ -54,8 +54,8 @@ func (s *summary) isKnownDone(op *history.Op) bool {
 	})
 }
 
-// unexplainedAnswer returns what is wrong with the outcome of a Begin of a request that
-// is known to be done. Whoever waits too shortly to hear the answer gets none.
+// unexplainedAnswer describes a wrong outcome of a Begin whose request is known to be done.
+// A very short wait may end without the answer.
 func (s *summary) unexplainedAnswer(op *history.Op) string {
 	switch op.Outcome {
 	case history.Granted, history.Interrupted, history.Busy:
@@ -63,7 +63,7 @@ func (s *summary) unexplainedAnswer(op *history.Op) string {
 	case history.WaitTimeout, history.Deadline:
 		if op.Wait == 0 || op.Wait > int64(clockSkew) {
 			if why := s.unexplainedFailure(op); why != "" {
-				return "although it was done, and nothing was broken"
+				return "although it was done, and nothing was disrupted"
 			}
 		}
 	}

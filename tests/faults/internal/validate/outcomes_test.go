@@ -8,7 +8,7 @@ import (
 
 func TestALossHasACause(t *testing.T) {
 	t.Parallel()
-	// lost is a lease that is granted at 1000 and lost some time later.
+	// lost builds a lease that is granted at 1000 and lost later.
 	lost := func(kind history.Kind, at int64, more func(*builder)) func(*builder) {
 		return func(t *builder) {
 			if kind == history.Commit {

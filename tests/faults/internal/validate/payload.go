@@ -7,23 +7,23 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
 )
 
-// isSealed reports whether a Begin was told that the answer is not kept, of a request
-// that somebody has sealed.
+// isSealed reports whether a Begin returned that the answer is not stored, for a request
+// that a client has sealed.
 func (s *summary) isSealed(op *history.Op) bool {
 	return op.Outcome == history.Unreplayable && slices.ContainsFunc(s.calls[lockOf(op)], func(seal *history.Op) bool {
 		return seal.Kind == history.Seal && seal.Call <= op.Return
 	})
 }
 
-// wrongPayloads finds who was refused for another payload than that of the request, and
-// had the same; and who got the answer to another one.
+// wrongPayloads finds calls that were refused for another payload although they had the
+// same, and calls that got the answer to another payload.
 //
-// Where the request was lost, the other payload may have become that of the key.
+// If the record was lost, the other payload may have become the payload of the key.
 func wrongPayloads(s *summary) (found []Violation) {
 	for i := range s.Ops {
 		switch op := &s.Ops[i]; {
 		case op.Outcome == history.Mismatch && !op.Other && !s.mayHaveOtherPayload(op):
-			found = append(found, Violation{Check: checkOutcomes, Text: callName(op) + ", was refused for another payload, and had the same"})
+			found = append(found, Violation{Check: checkOutcomes, Text: callName(op) + ", was refused for another payload although it had the same"})
 		case op.Other && (op.Outcome == history.Replayed || op.Outcome == history.Unreplayable) && !s.mayHaveOtherPayload(op):
 			found = append(found, Violation{Check: checkOutcomes, Text: fmt.Sprintf("%s, with another payload, was %s", callName(op), op.Outcome)})
 		}
@@ -31,8 +31,8 @@ func wrongPayloads(s *summary) (found []Violation) {
 	return found
 }
 
-// mayHaveOtherPayload reports whether a Begin with another payload may have run, or may have been
-// about to, before a call returned.
+// mayHaveOtherPayload reports whether a Begin with another payload may have begun an
+// attempt before a call returned.
 func (s *summary) mayHaveOtherPayload(op *history.Op) bool {
 	return slices.ContainsFunc(s.calls[lockOf(op)], func(other *history.Op) bool {
 		return other != op && other.Other && other.Call <= op.Return && (other.Outcome == history.Granted || isIndeterminate(other))

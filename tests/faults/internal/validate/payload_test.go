@@ -24,7 +24,7 @@ func TestPayloadsAndSeals(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		tell func(*builder)
-		want string // a check that finds it
+		want string // the check that finds it
 	}{
 		{"another payload is refused", func(t *builder) { committed(t); begin(t, 20, history.Mismatch, true) }, ""},
 		{"the same is refused", func(t *builder) { committed(t); begin(t, 20, history.Mismatch, false) }, "errors"},

@@ -6,28 +6,27 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
 )
 
-// A register is one of the two that each key guards.
+// A register is one of the two registers of a key.
 type register struct {
 	key    string
 	fenced bool
 }
 
-// LostUpdates returns how many accepted writes, to the registers that look at
-// fences or to those that do not, did not build on the accepted write before
-// them: what that one wrote is lost. Where clients are careless there have to be
-// some in the registers that do not look at fences, or a campaign has seen
-// nothing.
+// LostUpdates returns how many accepted writes, to fenced or to unfenced registers, were
+// not based on the accepted write before them, and so lost its update. Careless clients
+// must lose updates of unfenced registers: otherwise a campaign could not see a lost
+// update.
 func LostUpdates(h *history.History, fenced bool) int {
 	return len(lostWrites(h, fenced))
 }
 
-// A lostWrite is an accepted write that did not build on the one before.
+// A lostWrite is an accepted write that was not based on the one before it.
 type lostWrite struct {
 	*history.Access
-	before *history.Access // what was accepted before it; nil if nothing was
+	before *history.Access // the accepted write before it; nil if there was none
 }
 
-// lostWrites returns the accepted writes that did not build on the one before.
+// lostWrites returns the accepted writes that were not based on the one before them.
 func lostWrites(h *history.History, fenced bool) (found []lostWrite) {
 	versions := map[register]int64{}
 	last := map[register]*history.Access{}
@@ -46,10 +45,8 @@ func lostWrites(h *history.History, fenced bool) (found []lostWrite) {
 	return found
 }
 
-// lostUpdates finds lost updates. A register that looks at fences must never lose
-// one, whatever happens to Redis. One that does not may, where clients are
-// careless, and where either of the two that wrote was there beyond what a lock
-// can prevent.
+// lostUpdates finds lost updates. A fenced register must never lose an update. An unfenced
+// one may lose updates of careless clients, and updates that no lock could have prevented.
 func lostUpdates(s *summary) (found []Violation) {
 	for _, write := range lostWrites(s.History, true) {
 		found = append(found, lostUpdateViolation(checkFencedUpdates, write.Access))
@@ -65,9 +62,8 @@ func lostUpdates(s *summary) (found []Violation) {
 	return found
 }
 
-// isUnpreventable reports whether no lock could have prevented a write from being beside
-// another: its writer was a ghost, or stood still after it had last seen that its
-// lease was valid.
+// isUnpreventable reports whether no lock could have prevented a write: the lease of the
+// writer was stale, or its process was paused after it had last checked the lease.
 func (s *summary) isUnpreventable(write *history.Access) bool {
 	if write == nil {
 		return false
@@ -75,7 +71,7 @@ func (s *summary) isUnpreventable(write *history.Access) bool {
 	if _, did := s.pausedSince(write.Process, write.CheckedAt, write.At); write.CheckedAt != 0 && (did || s.isDisrupted(write.CheckedAt, write.At, isStall)) {
 		return true
 	}
-	var under *lease // the last one that it had: without fences they all look alike
+	var under *lease // the writer's last lease: without fencing numbers they all look alike
 	for _, l := range s.leases[lock{write.Key, false}] {
 		if g := l.grant; g.Process == write.Process && g.Client == write.Client && g.Fence == write.Fence && g.Return <= write.At {
 			under = l
@@ -86,6 +82,6 @@ func (s *summary) isUnpreventable(write *history.Access) bool {
 
 func lostUpdateViolation(which string, access *history.Access) Violation {
 	return Violation{Check: which, Text: fmt.Sprintf(
-		"client %d of process %d wrote to %s at %d, with the fence %d, over a version later than %d, on which it built",
+		"client %d of process %d wrote to %s at %d, with the fence %d, over a later version than %d, on which it is based",
 		access.Client, access.Process, access.Key, access.At, access.Fence, access.Version)}
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
 )
 
-// write adds an accepted write, which builds on a version.
+// write adds an accepted write that is based on a version.
 func (t *builder) write(key string, fenced bool, version int64) *history.Access {
 	at := int64(len(t.Accesses)+1) * ms
 	t.Accesses = append(t.Accesses, history.Access{At: at, Key: key, Fenced: fenced, Write: true, Version: version})
@@ -63,7 +63,7 @@ func TestRegisters(t *testing.T) {
 	}
 }
 
-// In these tales one writes over what another wrote in between.
+// In these histories a write replaces the write of another client.
 func TestUnfencedWritesBesideOthers(t *testing.T) {
 	t.Parallel()
 	story := func(looked, at int64, more func(*builder)) func(*builder) {

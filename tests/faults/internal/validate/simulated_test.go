@@ -29,11 +29,11 @@ func TestNoRightHistoryIsFoundGuilty(t *testing.T) {
 	}
 }
 
-// mutations are what makes a right history wrong. Each returns false where the
-// history has no place for it.
+// mutations make a correct history wrong. Each returns false if the history has no place
+// for it.
 var mutations = []struct {
 	name  string
-	check string // which has to find it
+	check string // that must find it
 	make  func(*history.History) bool
 }{
 	{"two holders", "mutual-exclusion", func(h *history.History) bool { return addHolder(h, false) }},
@@ -103,7 +103,7 @@ var mutations = []struct {
 	}},
 }
 
-// changeLast changes the last call of its kind that can be.
+// changeLast changes the last call of a kind that can be changed.
 func changeLast(h *history.History, kind history.Kind, outcome history.Outcome, change func(*history.Op) bool) bool {
 	for i := len(h.Ops) - 1; i >= 0; i-- {
 		if op := &h.Ops[i]; op.Kind == kind && op.Outcome == outcome && change(op) {
@@ -113,8 +113,8 @@ func changeLast(h *history.History, kind history.Kind, outcome history.Outcome, 
 	return false
 }
 
-// changeLastPair changes the last two calls of a key of which one followed the other, and
-// neither was close to a loss of data.
+// changeLastPair changes the last two consecutive calls of a key that are not close to a
+// loss of data.
 func changeLastPair(h *history.History, kind history.Kind, outcome history.Outcome, change func(a, b *history.Op) bool) bool {
 	return changeLast(h, kind, outcome, func(b *history.Op) bool {
 		return hasNoLossAfter(h, b.Call) && changeLast(h, kind, outcome, func(a *history.Op) bool {
@@ -123,13 +123,13 @@ func changeLastPair(h *history.History, kind history.Kind, outcome history.Outco
 	})
 }
 
-// hasNoLossAfter reports whether no data is lost from a moment on.
+// hasNoLossAfter reports whether no data is lost after a time.
 func hasNoLossAfter(h *history.History, from int64) bool {
 	return !slices.ContainsFunc(h.Disruptions, func(t history.Disruption) bool { return t.Loss && t.To > from })
 }
 
-// addHolder lets somebody be granted what another holds, and holds to itself, or
-// has only not yet released.
+// addHolder adds a lease that is granted while another lease is held. If idle is set, the
+// holder of that lease does not rely on it any more, but has not released it.
 func addHolder(h *history.History, idle bool) bool {
 	return changeLast(h, history.Release, history.Done, func(end *history.Op) bool {
 		return changeLast(h, history.Lock, history.Granted, func(grant *history.Op) bool {
@@ -205,8 +205,8 @@ func TestABrokenServerIsFound(t *testing.T) {
 	}
 }
 
-// The time that it takes is logged, and judged only as far as to find that it
-// grows out of bounds.
+// The test logs how long the search takes. It fails only if the search does not end within
+// its timeout.
 func TestALongHistoryIsJudgedSoon(t *testing.T) {
 	t.Parallel()
 	h := simulate(2, 2000, true)

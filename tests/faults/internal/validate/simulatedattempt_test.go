@@ -6,7 +6,7 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
 )
 
-// begin begins an idempotent request, one of the latest three.
+// begin begins one of the latest three requests.
 func (c *simulatedClient) begin() {
 	n := len(c.Ops)/40 + c.IntN(3)
 	policy := reject
@@ -18,7 +18,7 @@ func (c *simulatedClient) begin() {
 	c.awaitTurn(h, policy, back)
 }
 
-// awaitTurn asks for leave to run, again and again.
+// awaitTurn requests to run, until the server answers.
 func (c *simulatedClient) awaitTurn(h *simulatedLease, policy history.Policy, back func(history.Outcome, func(*history.Op))) {
 	sent := c.now
 	c.send(func() func() {
@@ -47,7 +47,7 @@ func (c *simulatedClient) awaitTurn(h *simulatedLease, policy history.Policy, ba
 	}, func() { back(history.Unavailable, nil); c.idle() })
 }
 
-// answer charges, and ends an attempt, or only ends it.
+// answer charges and commits an attempt, or aborts it.
 func (c *simulatedClient) answer(h *simulatedLease, number int, believed int64) {
 	end := history.Op{Kind: history.Commit, Key: h.key.key, Lease: h.lease, ValidUntil: h.valid, ReliedUntil: believed, Record: "by " + h.lease}
 	if c.chance(15) {

@@ -6,21 +6,20 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
 )
 
-// A simulatedClient is a client of a world, alone in its process. Its methods are
-// what it does one after the other.
+// A simulatedClient is a client of a simulation, alone in its process.
 type simulatedClient struct {
 	*simulation
 	process, client int
 }
 
-// A simulatedLease is a lease that a client of a world has.
+// A simulatedLease is a lease of a simulated client.
 type simulatedLease struct {
 	key      lock
 	lease    string
 	fence    int64
 	valid    int64
-	over     bool  // it has ended, or is about to
-	told     int64 // never if it was not
+	over     bool  // it has ended, or is about to end
+	told     int64 // never if its end was not reported
 	extended bool
 	version  map[bool]int64
 }
@@ -31,8 +30,8 @@ func (w *simulation) startClient(client int) {
 	c.later(w.upTo(20), c.ask)
 }
 
-// later does something if the process is alive then, and when it does not stand
-// still.
+// later calls a function after a time, unless the process is dead. If the process is
+// paused, later waits until it continues.
 func (c *simulatedClient) later(after int64, do func()) {
 	c.in(after, func() {
 		switch until := c.pausedUntil[c.process]; {
@@ -45,7 +44,7 @@ func (c *simulatedClient) later(after int64, do func()) {
 	})
 }
 
-// call writes down a call, and returns what writes down its return.
+// call records a call, and returns the function that records its return.
 func (c *simulatedClient) call(op history.Op) (back func(history.Outcome, func(*history.Op))) {
 	op.Process, op.Client, op.Call = c.process, c.client, c.now
 	c.Ops = append(c.Ops, op)
@@ -58,8 +57,7 @@ func (c *simulatedClient) call(op history.Op) (back func(history.Outcome, func(*
 	}
 }
 
-// send lets the server do something, and then the client something with its
-// reply, unless that is lost.
+// send executes a function on the server, and then handles its reply, or its loss.
 func (c *simulatedClient) send(serve func() (reply func()), lost func()) {
 	c.in(c.upTo(3), func() {
 		reply := serve()
@@ -72,7 +70,7 @@ func (c *simulatedClient) send(serve func() (reply func()), lost func()) {
 
 func (c *simulatedClient) idle() { c.later(c.upTo(30), c.ask) }
 
-// ask begins a hold, or an attempt.
+// ask requests a lock or begins an attempt.
 func (c *simulatedClient) ask() {
 	switch {
 	case len(c.Ops) >= c.wanted:
@@ -89,7 +87,7 @@ func (c *simulatedClient) ask() {
 	}
 }
 
-// wait asks for the lock, again and again.
+// wait requests a lock until the server grants it.
 func (c *simulatedClient) wait(kind history.Kind, h *simulatedLease, back func(history.Outcome, func(*history.Op))) {
 	sent := c.now
 	c.send(func() func() {
@@ -118,13 +116,13 @@ func (c *simulatedClient) granted(h *simulatedLease, back func(history.Outcome, 
 	}
 	c.lock(h.key).seen = max(c.lock(h.key).seen, h.fence)
 	work := c.upTo(60)
-	if c.isLossy && c.chance(3) { // nobody renews here: where all is well no lease runs out
+	if c.isLossy && c.chance(3) { // leases are not renewed here: without losses none expires
 		work = c.upTo(900)
 	}
 	c.later(work, func() { c.finish(h, number) })
 }
 
-// reportLeaseEnd tells the holder when its lease ends.
+// reportLeaseEnd reports the end of the lease.
 func (c *simulatedClient) reportLeaseEnd(h *simulatedLease) {
 	c.later(max(1, h.valid-c.now), func() {
 		switch {
@@ -140,7 +138,7 @@ func (c *simulatedClient) reportLeaseEnd(h *simulatedLease) {
 	})
 }
 
-// finish writes to the registers, and ends the lease, or extends it first.
+// finish writes to the registers and ends the lease, or extends it first.
 func (c *simulatedClient) finish(h *simulatedLease, number int) {
 	believed := min(c.now, h.told, h.valid)
 	if believed == c.now && !h.key.attempt && !h.extended && c.chance(10) {

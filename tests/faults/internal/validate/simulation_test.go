@@ -8,9 +8,8 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
 )
 
-// A simulation is a server that does what it should, a network that loses replies, and
-// clients that die and stand still: it makes histories that are right. All of
-// it follows from the seed.
+// A simulation makes correct histories: of a correct server, a network that loses replies,
+// and clients that die or are paused. It depends only on its seed.
 type simulation struct {
 	history.History
 	*rand.Rand
@@ -18,14 +17,14 @@ type simulation struct {
 	events      events
 	locks       map[lock]*simulatedLock
 	dead        map[int]bool
-	pausedUntil map[int]int64 // until when a process stands still
+	pausedUntil map[int]int64 // until when a process is paused
 	names       int           // of leases and processes so far
 	isLossy     bool
 	wanted      int // how many calls to make
 	flaw        flaw
 }
 
-// A flaw is what the server of a world does wrong.
+// A flaw is a mistake of the simulated server.
 type flaw string
 
 const (
@@ -36,13 +35,13 @@ const (
 	countsFirst  flaw = "counts each attempt as the first"
 )
 
-// A simulatedLock is what the server knows of a key, and of a request.
+// A simulatedLock is the state of a key, and of a request, on the server.
 type simulatedLock struct {
 	holder  string
 	expires int64
 	fence   int64
 	version map[bool]int64 // of the registers
-	seen    int64          // the highest fence that the register saw
+	seen    int64          // the highest fencing number that the register saw
 
 	record string // the lease of the attempt; "" without one
 	number int
@@ -50,7 +49,7 @@ type simulatedLock struct {
 	answer string
 }
 
-// An event is something that happens at some time.
+// An event is a function to call at a time.
 type event struct {
 	at int64
 	do func()
@@ -68,14 +67,13 @@ func (e *events) Pop() any {
 	return last
 }
 
-// simulate makes a right history of so many calls. Where it is lossy, replies get
-// lost, processes die and stand still, and in the middle the server loses all
-// that it knows.
+// simulate makes a correct history of that many calls. If it is lossy, replies are lost,
+// processes die or are paused, and the server may lose all its data once.
 func simulate(seed uint64, calls int, lossy bool) *history.History {
 	return simulateFlawed(seed, calls, lossy, "")
 }
 
-// simulateFlawed is imagine with a server that has a flaw.
+// simulateFlawed is simulate with a flaw of the server.
 func simulateFlawed(seed uint64, calls int, lossy bool, broken flaw) *history.History {
 	w := &simulation{
 		History: history.History{Name: "world", Deployment: "server", Seed: seed, TTL: ttl * ms, Claim: claim * ms, Begun: 1},
@@ -102,13 +100,13 @@ func simulateFlawed(seed uint64, calls int, lossy bool, broken flaw) *history.Hi
 	return &w.History
 }
 
-// upTo returns a time of up to so many ms.
+// upTo returns a random time of at most that many ms.
 func (w *simulation) upTo(limit int64) int64 { return 1 + w.Int64N(limit*ms) }
 
-// in lets something happen after some time.
+// in schedules a function.
 func (w *simulation) in(after int64, do func()) { heap.Push(&w.events, event{w.now + after, do}) }
 
-// chance is true in so many of 100 cases.
+// chance returns true in that many of 100 cases.
 func (w *simulation) chance(percent int) bool { return w.IntN(100) < percent }
 
 func (w *simulation) name(what string) string {
@@ -123,7 +121,7 @@ func (w *simulation) lock(of lock) *simulatedLock {
 	return w.locks[of]
 }
 
-// take gives a lock to a lease, if it is free.
+// take grants a lock to a lease if it is free.
 func (w *simulation) take(l *simulatedLock, lease string) bool {
 	if l.holder != "" && w.now < l.expires && (w.flaw != secondHolder || !w.chance(2)) {
 		return false
@@ -136,7 +134,7 @@ func (w *simulation) take(l *simulatedLock, lease string) bool {
 	return true
 }
 
-// failProcess kills a process, or lets it stand still.
+// failProcess kills or pauses a process.
 func (w *simulation) failProcess() {
 	if len(w.Ops) >= w.wanted {
 		return
@@ -160,7 +158,7 @@ func (w *simulation) failProcess() {
 	w.in(w.upTo(100), func() { w.startClient(victim.Client) })
 }
 
-// loseData forgets all leases and records, but no versions: those are not in Redis.
+// loseData deletes all leases and records. The versions of registers are not in Redis.
 func (w *simulation) loseData() {
 	loss := history.Disruption{Name: "loss", Loss: true, From: w.now - 1, To: w.now + 1}
 	w.Disruptions = append(w.Disruptions, loss)

@@ -5,7 +5,7 @@ import "testing"
 func TestGhosts(t *testing.T) {
 	t.Parallel()
 	late := ttl/3 + ttl/4*2 + schedulingDelay.Milliseconds()
-	// story is one of a lease whose key is lost, and granted to another.
+	// story builds a lease whose key is lost and granted to another client.
 	story := func(until int64, more func(*builder)) func(*builder) {
 		return func(t *builder) {
 			t.grant(1, "k", "a", 1, 3, 10)

@@ -9,10 +9,10 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
 )
 
-// never is a moment after all others.
+// never is later than all times.
 const never = math.MaxInt64
 
-// A lock is what excludes: attempts have locks of their own, whatever their key.
+// A lock is the unit of exclusion. Attempts have locks of their own, whatever their key.
 type lock struct {
 	key     string
 	attempt bool
@@ -28,22 +28,23 @@ func lockOf(op *history.Op) lock {
 	}
 }
 
-// A summary is a history, told by leases.
+// A summary is a history ordered by locks and leases.
 type summary struct {
 	*history.History
-	leases   map[lock][]*lease                // in the order of the returns of their grants
+	leases   map[lock][]*lease                // in the order in which their grants returned
 	byName   map[string]*lease                // by name
-	calls    map[lock][]*history.Op           // in the order of their calls; without Told
-	failures map[int][]history.ProcessFailure // of each process, in order
+	calls    map[lock][]*history.Op           // in the order of their calls, without LeaseEnd
+	failures map[int][]history.ProcessFailure // by process, in order
 	losses   []history.Disruption             // in order
 	locks    []lock                           // all of them, in order
-	// failedDials is when calls of each process returned that had not got a connection.
+	// failedDials has the times at which calls of each process returned because they got no
+	// connection.
 	failedDials map[int][]int64
-	// overloaded says that the machine was too slow to judge who was late.
+	// overloaded is set if the machine was too slow to find the cause of failed calls.
 	overloaded bool
 }
 
-// summarize tells a history by leases.
+// summarize orders a history by locks and leases.
 func summarize(h *history.History) *summary {
 	s := &summary{
 		History: h, leases: map[lock][]*lease{}, byName: map[string]*lease{},
@@ -81,7 +82,7 @@ func summarize(h *history.History) *summary {
 }
 
 func (s *summary) addLeases(ops []*history.Op) {
-	asked := map[string]int64{} // of each episode: the first call that is known of it
+	asked := map[string]int64{} // by episode: the first known call
 	for _, op := range ops {
 		if op.Outcome != history.Granted {
 			continue
@@ -131,8 +132,8 @@ func (s *summary) addCall(op *history.Op) {
 	s.calls[of] = append(s.calls[of], op)
 }
 
-// lossAfter returns when the first loss of a key begins that has not ended at a
-// moment.
+// lossAfter returns the beginning of the first loss of a key that ends after a time, or
+// never.
 func (s *summary) lossAfter(moment int64, key string) int64 {
 	for _, loss := range s.losses {
 		if moment < loss.To && concernsKey(loss, key) {
@@ -142,12 +143,12 @@ func (s *summary) lossAfter(moment int64, key string) int64 {
 	return never
 }
 
-// concernsKey reports whether a loss may be one of a key.
+// concernsKey reports whether a loss may concern a key.
 func concernsKey(loss history.Disruption, key string) bool {
 	return len(loss.Keys) == 0 || slices.Contains(loss.Keys, key)
 }
 
-// killedAt returns when a process was killed.
+// killedAt returns when a process was killed, or never.
 func (s *summary) killedAt(process int) int64 {
 	for _, failure := range s.failures[process] {
 		if failure.To == never {
@@ -157,8 +158,8 @@ func (s *summary) killedAt(process int) int64 {
 	return never
 }
 
-// pausedSince returns when a process last began to stand still, if it did at any time
-// between two moments.
+// pausedSince returns the beginning of the last pause of a process between two times, if
+// there is one.
 func (s *summary) pausedSince(process int, from, to int64) (since int64, did bool) {
 	for _, failure := range s.failures[process] {
 		if failure.To != never && failure.From <= to && failure.To >= from {
@@ -168,8 +169,7 @@ func (s *summary) pausedSince(process int, from, to int64) (since int64, did boo
 	return since, did
 }
 
-// returnedAt returns when a call returned, or when its process was killed, or
-// never.
+// returnedAt returns when a call returned, or when its process was killed, or never.
 func (s *summary) returnedAt(op *history.Op) int64 {
 	if op.Return != 0 {
 		return op.Return

@@ -7,11 +7,11 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
 )
 
-// clockSkew is by how much a wait may be over sooner than its caller has written down.
+// clockSkew is how much earlier a wait may end than its caller has recorded.
 const clockSkew = 50 * time.Millisecond
 
-// unexplainedOutcomes finds the outcomes that nothing explains: those that no call should
-// have, and those that only a trouble brings about when there was none.
+// unexplainedOutcomes finds outcomes without a cause: outcomes that no call may have, and
+// outcomes that only a disruption explains, when there was none.
 func unexplainedOutcomes(s *summary) (found []Violation) {
 	for i := range s.Ops {
 		op := &s.Ops[i]
@@ -23,8 +23,7 @@ func unexplainedOutcomes(s *summary) (found []Violation) {
 	return found
 }
 
-// unexplainedOutcome returns what is wrong with the outcome of a call, and "" if nothing
-// is.
+// unexplainedOutcome describes what is wrong with the outcome of a call, or returns "".
 func (s *summary) unexplainedOutcome(op *history.Op) string {
 	if s.isKnownDone(op) {
 		if why := s.unexplainedAnswer(op); why != "" {
@@ -35,12 +34,12 @@ func (s *summary) unexplainedOutcome(op *history.Op) string {
 	early := op.Wait == 0 || op.Return-op.Call < op.Wait-int64(clockSkew)
 	switch op.Outcome {
 	case history.Failed:
-		return "in a way that no call should"
+		return "with an outcome that no call may have"
 	case history.Unreplayable:
-		return "although nobody has sealed it"
+		return "although no client has sealed it"
 	case history.Busy, history.WaitTimeout:
 		if waits && early {
-			return "although it may wait for longer"
+			return "although it may wait longer"
 		}
 	case history.Deadline:
 		if (waits || op.Kind == history.Try) && early {
@@ -54,20 +53,20 @@ func (s *summary) unexplainedOutcome(op *history.Op) string {
 		}
 	case history.Unavailable:
 		if op.Wait != 0 && op.Return-op.Call >= op.Wait {
-			return "" // its wait may be over before anybody can answer
+			return "" // its wait may have ended before any server could answer
 		}
 		return s.unexplainedFailure(op)
 	}
 	return ""
 }
 
-// unexplainedFailure says that nothing was broken while a call lasted, nor just before,
-// and nothing where there was something. Before the beginning the clients set up
-// their connections, all at once.
+// unexplainedFailure describes a failure without a disruption during the call or shortly
+// before it, or returns "". Before the beginning all clients connect at once, which may
+// take long.
 func (s *summary) unexplainedFailure(op *history.Op) string {
 	hurts := func(t history.Disruption) bool { return !isHarmless(t, op) }
 	if op.Call < s.Begun || s.mayBeDisruptedBy(op.Process, op.Call, op.Return, hurts) || s.mayBeSlow(op.Call, op.Return) || s.hasLagged(op) {
 		return ""
 	}
-	return "although nothing was broken"
+	return "although nothing was disrupted"
 }

@@ -6,19 +6,19 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
 )
 
-// A Violation is something that a history shows and that must not be.
+// A Violation is something in a history that must not be.
 type Violation struct {
-	Check string // which check it is of
+	Check string // the name of the check
 	Text  string
-	// Picture fastLeases it to a file of HTML; nil where there is nothing to draw.
+	// Picture draws it to an HTML file; nil if there is nothing to draw.
 	Picture func(path string) error
 }
 
-// String returns the violation as one line.
+// String returns the violation on one line.
 func (f Violation) String() string { return f.Check + ": " + f.Text }
 
-// All returns what all checks find in the history; nothing if it is as it should
-// be. A history that contradicts itself is found to be so, and not judged.
+// All returns the violations of all checks, or nothing. If a history contradicts itself,
+// All returns only that.
 func All(h *history.History) []Violation {
 	if found := malformed(h); len(found) > 0 {
 		return found

@@ -1,5 +1,5 @@
-// Package stall notices when the machine gives a process no time: what is late then is
-// not the lock's fault.
+// Package watchdog notices when the machine does not let a process run. Delays at such
+// times are not caused by the lock.
 package watchdog
 
 import (
@@ -9,12 +9,12 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/clock"
 )
 
-// interval is how often a watch looks at the clock.
+// interval is how often a watch reads the clock.
 const interval = 10 * time.Millisecond
 
-// Watch begins to watch this process, until stop is called, which returns when the watch
-// has ended. A time without a look at the clock that is longer than the patience, over
-// what is normal, is a stall: tell is called with each, one after the other, on another
+// Watch watches this process until stop is called. Stop returns when the watch has ended.
+// If the time between two readings of the clock exceeds the interval by more than the
+// tolerance, it is a stall: Watch calls report with its bounds, always on the same other
 // goroutine.
 func Watch(tolerance time.Duration, report func(from, to int64)) (stop func()) {
 	end := make(chan struct{})
@@ -42,7 +42,7 @@ func Watch(tolerance time.Duration, report func(from, to int64)) (stop func()) {
 	})
 }
 
-// isStall reports whether the time between two looks was a stall.
+// isStall reports whether the time between two readings of the clock was a stall.
 func isStall(last, now int64, tolerance time.Duration) bool {
 	return now-last > (interval + tolerance).Nanoseconds()
 }

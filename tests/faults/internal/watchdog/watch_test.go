@@ -22,7 +22,7 @@ func TestOnlyALongTimeWithoutALookIsAStall(t *testing.T) {
 
 func TestAWatchTellsOfStallsUntilItEnds(t *testing.T) {
 	reported := make(chan bool)
-	// Less than no patience: each time between two looks is a stall.
+	// With this tolerance each interval is a stall.
 	stop := Watch(-interval, func(from, to int64) {
 		select {
 		case reported <- from < to:
@@ -39,7 +39,7 @@ func TestAWatchTellsOfStallsUntilItEnds(t *testing.T) {
 			t.Fatal("it tells of nothing")
 		}
 	}
-	go func() { // one may be about to be told
+	go func() { // a report may be under way
 		for range reported {
 			continue
 		}

@@ -10,16 +10,16 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
 )
 
-// Some attempts ask for a payment again for which others have asked a while ago.
+// Some attempts repeat an earlier payment.
 const (
 	repeatedPercent = 25 // of a hundred
 	maxLookback     = 20 // payments
-	// payWait is how long a client waits at most while another one pays.
+	// payWait is the longest wait for the attempt of another client.
 	payWait = 200 * time.Millisecond
 )
 
-// payment returns the key of a payment, and what is to become of it if an attempt at
-// it dies: every other one may be run again.
+// payment returns the key of a payment, and the policy for attempts that die: every other
+// payment may run again.
 func (c *client) payment() (key string, policy history.Policy) {
 	n, err := c.user.Payment()
 	must(err)
@@ -33,7 +33,7 @@ func (c *client) payment() (key string, policy history.Policy) {
 	return fmt.Sprintf("pay-%d", n), policy
 }
 
-// onDeath returns the option's value for a policy.
+// onDeath returns the policy as an option's value.
 func onDeath(policy history.Policy) core.Policy {
 	if policy == history.Rerun {
 		return core.Rerun
@@ -41,8 +41,8 @@ func onDeath(policy history.Policy) core.Policy {
 	return core.Reject
 }
 
-// payOnce begins an attempt at a payment, and makes it if it is to run. Where it was made
-// before, another one is now and then asked for by the same key, by mistake.
+// payOnce begins an attempt at a payment, and runs it if it must run. If the payment was
+// made before, the client sometimes uses its key for another payment, by mistake.
 func (c *client) payOnce() history.Outcome {
 	key, policy := c.payment()
 	h, attempt, outcome := c.beginAttempt(key, policy, false)
@@ -55,15 +55,15 @@ func (c *client) payOnce() history.Outcome {
 	return outcome
 }
 
-// reuseKey asks for another payment by the key of one that was made. Only where that
-// was lost meanwhile it is to run, and is aborted.
+// reuseKey begins an attempt at another payment with a key that was used before. The
+// attempt runs only if the record was lost, and then it is aborted.
 func (c *client) reuseKey(key string, policy history.Policy) {
 	if h, attempt, _ := c.beginAttempt(key, policy, true); h != nil {
 		h.end(c.endContext(), h.reportEndCall(history.Abort, ""), attempt.Abort)
 	}
 }
 
-// beginAttempt begins an attempt. The hold is nil if it is not to run.
+// beginAttempt begins an attempt. The hold is nil if the attempt must not run.
 func (c *client) beginAttempt(key string, policy history.Policy, other bool) (*hold, *core.Attempt, history.Outcome) {
 	ctx := context.Background()
 	wait := c.upTo(payWait)
@@ -88,8 +88,8 @@ func (c *client) beginAttempt(key string, policy history.Policy, other bool) (*h
 	return c.granted(call, attempt.Lease()), attempt, history.Granted
 }
 
-// runAttempt runs an attempt. Whoever leaves it without an end, by a panic or because
-// its lease has ended, has interrupted it.
+// runAttempt runs an attempt. It interrupts the attempt if it panics or if the lease has
+// ended.
 func (c *client) runAttempt(h *hold, attempt *core.Attempt) {
 	ended := false
 	defer func() {
@@ -119,15 +119,14 @@ func (c *client) runAttempt(h *hold, attempt *core.Attempt) {
 	h.end(c.endContext(), h.reportEndCall(history.Commit, record), func(ctx context.Context) error { return attempt.Commit(ctx, []byte(record)) })
 }
 
-// delayEnd takes its time over what was charged, now and then too long: it is to be
-// committed all the same, also when the lease is lost, and maybe another's.
+// delayEnd sometimes waits before the attempt ends. The attempt is committed even if its
+// lease is lost meanwhile.
 func (c *client) delayEnd(ctx context.Context) {
 	if c.chance(4) {
 		rest(ctx, c.upTo(3*c.TTL))
 	}
 }
 
-// maybePanic panics now and then.
 func (c *client) maybePanic() {
 	if c.chance(4) {
 		panic(injectedPanic{})

@@ -9,22 +9,22 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/resource"
 )
 
-// A client takes one turn after the other.
+// A client makes one call after the other.
 type client struct {
 	*process
-	number int // of all clients of the run
+	number int // unique in the run
 	random *rand.Rand
 	user   *resource.User
 }
 
-// pauses lie between turns. Where Redis cannot be asked they are longer: a call may
-// then return at once.
+// A client pauses between its turns: for longer if Redis is unavailable, since its calls
+// may return at once.
 const (
 	pause     = 5 * time.Millisecond
 	longPause = 40 * time.Millisecond
 )
 
-// takeTurns takes turns until the process is to end.
+// takeTurns takes turns until the process ends.
 func (c *client) takeTurns() {
 	for !c.isEnding() {
 		outcome := c.turn()
@@ -44,7 +44,7 @@ func (c *client) isEnding() bool {
 	}
 }
 
-// turn takes one turn, and returns what was heard when it began.
+// turn takes one turn, and returns the outcome of its first call.
 func (c *client) turn() history.Outcome {
 	switch {
 	case c.chance(c.Attempts):
@@ -64,31 +64,31 @@ func (c *client) turn() history.Outcome {
 	}
 }
 
-// chance is true in so many of a hundred cases.
+// chance returns true in that many of a hundred cases.
 func (c *client) chance(percent int) bool { return c.random.IntN(100) < percent }
 
-// upTo returns a time below most.
+// upTo returns a random time below most.
 func (c *client) upTo(most time.Duration) time.Duration {
 	return time.Duration(c.random.Int64N(int64(most)))
 }
 
-// key returns one of the locks.
+// key returns a random lock.
 func (c *client) key() string { return c.Keys[c.random.IntN(len(c.Keys))] }
 
-// report tells of a call of this client.
+// report reports a call of this client.
 func (c *client) report(op history.Op) *call {
 	op.Client = c.number
 	return c.reporter.begin(op)
 }
 
-// must ends the process if the campaign is gone.
+// must ends the process if the campaign has ended.
 func must(err error) {
 	if err != nil {
 		panic(err)
 	}
 }
 
-// rest stands still for a time, or until the context ends.
+// rest waits for a time, or until the context ends.
 func rest(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -98,10 +98,10 @@ func rest(ctx context.Context, d time.Duration) {
 	}
 }
 
-// A injectedPanic is the panic of a holder, which is part of the story.
+// An injectedPanic is the panic of a holder that belongs to the workload.
 type injectedPanic struct{}
 
-// recoverInjected runs f and catches its walkout. Any other panic goes on.
+// recoverInjected runs f and recovers an injected panic. Any other panic continues.
 func recoverInjected(f func()) {
 	defer func() {
 		if r := recover(); r != nil && r != any(injectedPanic{}) {

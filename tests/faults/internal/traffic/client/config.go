@@ -12,63 +12,62 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 )
 
-// ConfigEnv carries the Orders of a client process, as JSON.
+// ConfigEnv is the environment variable with the Config of a client process, as JSON.
 const ConfigEnv = "REQLOCK_FAULTS_CLIENT"
 
-// ReportFile is the descriptor of the pipe to which a client process writes its
-// reports. It ends when its standard input does.
+// ReportFile is the descriptor of the pipe for the reports of a client process. The process
+// ends when its standard input ends.
 const ReportFile = 3
 
-// Config are what a client process is to do.
+// A Config says what a client process does.
 type Config struct {
-	// Process is its number, which no other process of the run has.
+	// Process is its number, which is unique in the run.
 	Process int
-	// First is the number of its first client, of so many. Life counts the
-	// processes that had these clients before.
+	// First is the number of its first client, and Clients how many it has. Generation is
+	// the number of earlier processes with these clients.
 	First, Clients, Generation int
-	// Seed is that of the run.
+	// Seed is the seed of the run.
 	Seed uint64
 
-	// Redis says where the servers are, and Routes what is to be dialled instead
-	// of an address.
+	// Redis has the addresses of the servers. Routes has the address to dial instead of
+	// each of them.
 	Redis  redistest.Options
 	Routes map[string]string
 	// Resource is the address of the resource.
 	Resource string
 
 	Keys   []string // of the locks
-	Prefix string   // of all keys in Redis; "" is that of core
+	Prefix string   // of all keys in Redis; "" for the default
 	TTL    time.Duration
-	// CommandTimeout is that of the Locker, and ReadTimeout that of go-redis; 0 is
-	// its default.
+	// CommandTimeout is an option of the Locker, and ReadTimeout one of go-redis; 0 is the
+	// default.
 	CommandTimeout, ReadTimeout time.Duration
-	// Quarantine, if it is not zero, makes the servers a quorum. Replicas is how many
-	// have to acknowledge a lease, within the ReplicaTimeout.
+	// Quarantine makes the servers a quorum, unless it is 0. Replicas is the number of
+	// replicas that must acknowledge a lease, within ReplicaTimeout.
 	Quarantine     time.Duration
 	Replicas       int
 	ReplicaTimeout time.Duration
-	// StallTime is how late the process may be before it tells of it; 0 if it is not to.
+	// StallTime is how late the process may be before it reports a lag; 0 turns that off.
 	StallTime time.Duration
-	// Attempts is how many turns of a hundred are attempts.
+	// Attempts is the percentage of turns that are attempts.
 	Attempts int
-	// FullSpeed makes all clients take the first lock and release it, again and again,
-	// and do nothing else. Only their fencing numbers are reported.
+	// FullSpeed makes all clients only take and release the first lock. They report only
+	// the fencing numbers.
 	FullSpeed bool
-	// Careless makes holders sleep beyond their lease, and write without a look at
-	// its context.
+	// Careless makes holders wait beyond their lease, and write without checking its
+	// context.
 	Careless bool
 }
 
-// Main is the whole life of a process that was started as a client: it does what
-// its orders say, and returns the exit code and true. In another process it
-// returns false at once.
+// Main runs a process that was started as a client according to its Config. It returns the
+// exit code and true. In any other process it returns false at once.
 func Main() (code int, client bool) {
 	text, client := os.LookupEnv(ConfigEnv)
 	if !client {
 		return 0, false
 	}
-	// Who interrupts the campaign from a terminal interrupts its clients too: it is
-	// the campaign that ends them.
+	// An interrupt from a terminal reaches all processes. The campaign must end its clients
+	// itself.
 	signal.Ignore(os.Interrupt)
 	var o Config
 	err := json.Unmarshal([]byte(text), &o)

@@ -1,12 +1,11 @@
-// Package client is the inside of a client process: a few clients that share a
-// Locker, as the requests of one server do, and do what people do with a lock, in
-// turns that a seed chooses.
+// Package client runs in a client process: a few clients share a Locker, as the requests of
+// one server do, and use the lock in turns that a seed determines.
 //
-// A turn takes a lock, waiting in one of several ways, reads and writes the
-// registers of the resource under it, and leaves: in time, late, by a panic, or
-// told that the lease is lost. Or it begins an attempt at a payment for which
-// others ask too, charges for it, and commits or seals it; or it walks away.
+// A turn takes a lock, with one of several kinds of waits, reads and writes the registers
+// of the resource, and releases the lock: in time, late, by a panic, or after the lease is
+// lost. Or a turn begins an attempt at a payment for which other clients compete, charges
+// for it, and commits, seals or aborts it, or leaves it without an end.
 //
-// Each call is told to the campaign by one write to a pipe before it is made, and
-// by another one after it returned.
+// A client reports each call to the campaign by one write to a pipe before the call, and by
+// another one after it.
 package client

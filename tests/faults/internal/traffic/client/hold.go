@@ -12,19 +12,19 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
 )
 
-// A hold is a lease that was granted to a client, as it is written down.
+// A hold is a lease that was granted to a client, as it is reported.
 type hold struct {
 	client *client
 	lease  *core.Lease
-	key    string // as it was asked for
-	name   string // of no other lease
+	key    string // as the client calls it
+	name   string // unique in the run
 	number int    // of an attempt
-	// ended is when the lease's context did, while it was held; 0 if it did not.
+	// ended is when the lease's context ended while the lease was held; 0 if it did not.
 	ended     atomic.Int64
-	stopWatch func() bool // ends the watch over the context
+	stopWatch func() bool // stops watching the context
 }
 
-// granted tells that a call has got a lease, and watches over the lease from now on.
+// granted reports that a call was granted a lease, and watches the lease from now on.
 func (c *client) granted(call *call, lease *core.Lease) *hold {
 	at := clock.Now()
 	h := &hold{
@@ -38,7 +38,7 @@ func (c *client) granted(call *call, lease *core.Lease) *hold {
 	return h
 }
 
-// reportEnd tells that the lease's context has ended.
+// reportEnd reports that the lease's context has ended.
 func (h *hold) reportEnd() {
 	at := clock.Now()
 	h.ended.Store(at)
@@ -56,15 +56,15 @@ func (h *hold) op(kind history.Kind) history.Op {
 	}
 }
 
-// isValid reports whether the lease may be relied on, as far as its holder knows, and
-// when that was so.
+// isValid reports whether the holder may rely on the lease, as far as it knows, and when
+// that was checked.
 func (h *hold) isValid() (looked int64, is bool) {
-	looked = clock.Now() // first: who stands still after that has looked before
+	looked = clock.Now() // before the check: a pause after that must count as a pause after the check
 	return looked, h.lease.Context().Err() == nil && looked < h.client.clock.Of(h.lease.ValidUntil())
 }
 
-// reportEndCall tells that the holder is about to end the lease by a call of that kind, for
-// a Commit with that record. It relies on the lease no more.
+// reportEndCall reports that the holder is about to end the lease by a call of that kind.
+// The record is that of a Commit. From now on the holder does not rely on the lease.
 func (h *hold) reportEndCall(kind history.Kind, record string) *call {
 	h.stopWatch()
 	op := h.op(kind)
@@ -78,14 +78,13 @@ func (h *hold) reportEndCall(kind history.Kind, record string) *call {
 	return h.client.report(op)
 }
 
-// end makes the call that ends the lease.
+// end calls the function that ends the lease, and reports its result.
 func (h *hold) end(ctx context.Context, endCall *call, end func(context.Context) error) {
 	err := end(ctx)
 	endCall.end(clock.Now(), outcomeOf(ctx, err), err)
 }
 
-// release releases the lease: now and then with a context that has ended, and now
-// and then once more.
+// release releases the lease, sometimes with a context that has ended, and sometimes twice.
 func (h *hold) release() {
 	ctx := h.client.endContext()
 	endCall := h.reportEndCall(history.Release, "")
@@ -97,8 +96,8 @@ func (h *hold) release() {
 	}
 }
 
-// endContext returns a context for a call that ends something, which now and then is
-// cancelled already: it must work all the same.
+// endContext returns a context for a call that ends a lease. Sometimes it is cancelled: the
+// call must work all the same.
 func (c *client) endContext() context.Context {
 	ctx := context.Background()
 	if c.chance(20) {
@@ -109,7 +108,7 @@ func (c *client) endContext() context.Context {
 	return ctx
 }
 
-// extend renews the lease once, by hand, for longer than its renewals do.
+// extend renews the lease once, for longer than automatic renewals do.
 func (h *hold) extend() {
 	ctx := context.Background()
 	call := h.client.report(h.op(history.Extend))
@@ -119,7 +118,7 @@ func (h *hold) extend() {
 	call.end(at, outcomeOf(ctx, err), err)
 }
 
-// episodeOf names the token of a lease without telling it.
+// episodeOf returns a digest of the token of a lease.
 func episodeOf(lease *core.Lease) string {
 	sum := sha256.Sum256([]byte(lease.Token()))
 	return hex.EncodeToString(sum[:6])

@@ -23,7 +23,7 @@ type fixture struct {
 	*client
 	server   *redistest.Server
 	resource *resource.Resource
-	reports  string // a file
+	reports  string // the path of a file
 }
 
 func newFixture(t *testing.T) *fixture {
@@ -53,7 +53,7 @@ func newFixture(t *testing.T) *fixture {
 	return b
 }
 
-// reportedOps returns all calls that were told so far, as far as they are known.
+// reportedOps returns all calls that were reported so far.
 func (b *fixture) reportedOps(t *testing.T) (ops []history.Op) {
 	t.Helper()
 	text, err := os.ReadFile(b.reports)
@@ -73,8 +73,8 @@ func (b *fixture) reportedOps(t *testing.T) (ops []history.Op) {
 	return ops
 }
 
-// A holder whose key is gone is told, relies on the lock no more, and leaves the
-// register alone that looks at no fences.
+// A holder whose key is gone is notified, stops relying on the lock, and does not write the
+// unfenced register.
 func TestAHolderIsTold(t *testing.T) {
 	t.Parallel()
 	b := newFixture(t)
@@ -112,7 +112,7 @@ func TestAHolderIsTold(t *testing.T) {
 	if released.Outcome != history.Lost || released.ReliedUntil > leaseEnd.Call || released.ReliedUntil == 0 {
 		t.Errorf("released %+v, told at %d", released, leaseEnd.Call)
 	}
-	var written []bool // whether they look at fences
+	var written []bool // whether the register is fenced
 	for _, a := range b.resource.Accesses() {
 		if a.Write {
 			written = append(written, a.Fenced)
@@ -123,7 +123,6 @@ func TestAHolderIsTold(t *testing.T) {
 	}
 }
 
-// Each call is told before it returns.
 func TestACallIsToldBeforeItReturns(t *testing.T) {
 	t.Parallel()
 	b := newFixture(t)
@@ -149,8 +148,8 @@ func TestACallIsToldBeforeItReturns(t *testing.T) {
 	}
 }
 
-// Who comes late with a context that ends by itself has less time left, however late
-// that is; who tells the Locker how long to wait has all of it.
+// A deadline stays the same while the process is late: the call then waits for the rest.
+// WithWait starts when the call does.
 func TestAWaitEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	b := newFixture(t)
@@ -180,7 +179,6 @@ func TestAWaitEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// A section that panics in Do is left, and its lock released.
 func TestAHolderWalksOut(t *testing.T) {
 	t.Parallel()
 	b := newFixture(t)
@@ -204,7 +202,6 @@ func TestAHolderWalksOut(t *testing.T) {
 	}
 }
 
-// All that may become of an attempt.
 func TestAttempts(t *testing.T) {
 	t.Parallel()
 	b := newFixture(t)

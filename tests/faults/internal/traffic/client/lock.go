@@ -10,30 +10,30 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
 )
 
-// The waits that have a bound are this long.
+// Bounded waits have a random length between these.
 const (
 	shortestWait = 50 * time.Millisecond
 	longestWait  = time.Second
 )
 
-// A waitMode is how a client waits for a lock.
+// A waitMode is the way in which a client waits for a lock.
 type waitMode struct {
 	ctx    context.Context
-	cancel func() // when the lease is no longer held: its context ends too
+	cancel func() // ends the context, and so the lease
 	locks  *core.Locker
 	wait   time.Duration // 0 is for ever
-	// until is when ctx ends at the earliest, if it ends by itself; else 0.
+	// until is the earliest time at which ctx ends by itself; 0 if it does not.
 	until int64
-	// unrenewed says that the Locker renews no lease.
+	// unrenewed is set if the Locker does not renew leases.
 	unrenewed bool
 }
 
-// waitForever is to wait until one is served.
+// waitForever returns a wait without a bound.
 func (c *client) waitForever() waitMode {
 	return waitMode{ctx: context.Background(), cancel: func() {}, locks: c.locks}
 }
 
-// chooseWait chooses how to wait.
+// chooseWait chooses a kind of wait.
 func (c *client) chooseWait() waitMode {
 	m := c.waitForever()
 	if c.chance(60) {
@@ -57,8 +57,8 @@ func (c *client) chooseWait() waitMode {
 	return m
 }
 
-// lockerFor returns the Locker for a key. The last one has no fences, if there are others:
-// a lock without fences is asked for in another way.
+// lockerFor returns the Locker for a key. The last of several keys has no fencing numbers,
+// since a lock without them is taken by another command.
 func (c *client) lockerFor(locks *core.Locker, key string) *core.Locker {
 	if last := len(c.Keys) - 1; last > 0 && key == c.Keys[last] {
 		return locks.With(core.WithFencing(false))
@@ -66,8 +66,8 @@ func (c *client) lockerFor(locks *core.Locker, key string) *core.Locker {
 	return locks
 }
 
-// op returns the call for a lock that is about to be made in this manner. It may wait
-// for what is left: who stood still since the context was made has less.
+// op returns the Lock that is about to be called. With a deadline it may wait only for the
+// rest of the time.
 func (m waitMode) op(key string) history.Op {
 	op := history.Op{Kind: history.Lock, Key: key, Call: clock.Now(), Wait: m.wait.Nanoseconds(), Unrenewed: m.unrenewed}
 	if m.until != 0 {
@@ -76,14 +76,14 @@ func (m waitMode) op(key string) history.Op {
 	return op
 }
 
-// lock waits for a lock. The hold is nil if it was not granted.
+// lock waits for a lock. The hold is nil if the lock was not granted.
 func (c *client) lock(m waitMode, key string) (*hold, history.Outcome) {
 	call := c.report(m.op(key))
 	lease, err := c.lockerFor(m.locks, key).Lock(m.ctx, key)
 	return c.lockResult(m.ctx, call, lease, err)
 }
 
-// lockResult tells what became of a call for a lease.
+// lockResult reports the result of a call for a lock.
 func (c *client) lockResult(ctx context.Context, call *call, lease *core.Lease, err error) (*hold, history.Outcome) {
 	if err != nil {
 		call.end(clock.Now(), outcomeOf(ctx, err), err)
@@ -92,7 +92,7 @@ func (c *client) lockResult(ctx context.Context, call *call, lease *core.Lease, 
 	return c.granted(call, lease), history.Granted //nolint:contextcheck // a lease has a context of its own
 }
 
-// wait takes a lock, waiting for it.
+// wait takes a lock with Lock.
 func (c *client) wait() history.Outcome {
 	m := c.chooseWait()
 	defer m.cancel()
@@ -104,8 +104,7 @@ func (c *client) wait() history.Outcome {
 	return outcome
 }
 
-// try takes a lock if it is free, most often the last one: there a mere SET takes it,
-// and who is refused wrongly shows.
+// try takes a lock with TryLock: mostly the last one, which a plain SET takes.
 func (c *client) try() history.Outcome {
 	ctx, key := context.Background(), c.Keys[len(c.Keys)-1]
 	if c.chance(30) {
@@ -121,8 +120,8 @@ func (c *client) try() history.Outcome {
 	return outcome
 }
 
-// lockTwo takes two locks, in the order of their keys, so that two clients never
-// wait for each other.
+// lockTwo takes two locks in the order of their keys, so that no two clients wait for each
+// other.
 func (c *client) lockTwo() history.Outcome {
 	keys := []string{c.key(), c.key()}
 	slices.Sort(keys)
@@ -143,8 +142,7 @@ func (c *client) lockTwo() history.Outcome {
 	return history.Granted
 }
 
-// runLocked runs a section by Do, which releases the lock, also where the section
-// panics.
+// runLocked runs a section by Do, which releases the lock even if the section panics.
 func (c *client) runLocked() history.Outcome {
 	ctx, key := context.Background(), c.key()
 	var h *hold
@@ -167,11 +165,11 @@ func (c *client) runLocked() history.Outcome {
 		call.end(clock.Now(), outcomeOf(ctx, err), err)
 		return call.op.Outcome
 	}
-	h.end(ctx, endCall, h.lease.Release) // it is released: this returns how that went
+	h.end(ctx, endCall, h.lease.Release) // it is released already: this returns the result
 	return history.Granted
 }
 
-// holdUnrenewed takes a lock that is not renewed, and relies on it to the end.
+// holdUnrenewed takes a lock that is not renewed, and relies on it until its validity ends.
 func (c *client) holdUnrenewed() history.Outcome {
 	m := c.waitForever()
 	m.locks, m.unrenewed = c.locks.With(core.WithRenewal(false)), true
@@ -186,8 +184,8 @@ func (c *client) holdUnrenewed() history.Outcome {
 	return outcome
 }
 
-// writeAfterExpiry takes a lock that is not renewed, sleeps beyond its lease, and writes
-// as if nothing were.
+// writeAfterExpiry takes a lock that is not renewed, waits beyond its lease, and writes
+// without checking the lease.
 func (c *client) writeAfterExpiry() history.Outcome {
 	m := c.waitForever()
 	m.locks, m.unrenewed = c.locks.With(core.WithRenewal(false)), true

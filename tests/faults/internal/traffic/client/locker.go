@@ -8,8 +8,8 @@ import (
 	"github.com/reqlock/reqlock/core"
 )
 
-// newLocker returns the Locker of the process, and what closes its clients of go-redis
-// after it.
+// newLocker returns the Locker of the process, and a function that closes its clients of
+// go-redis after it.
 func (o *Config) newLocker() (locks *core.Locker, disconnect func() error, err error) {
 	options := []core.Option{
 		core.WithTTL(o.TTL), core.WithCommandTimeout(o.CommandTimeout),
@@ -29,7 +29,7 @@ func (o *Config) newLocker() (locks *core.Locker, disconnect func() error, err e
 	return locks, rdb.Close, err
 }
 
-// newQuorum returns a Locker on servers each of which is alone.
+// newQuorum returns a Locker on independent servers.
 func (o *Config) newQuorum(options []core.Option) (locks *core.Locker, disconnect func() error, err error) {
 	var clients []redis.UniversalClient
 	for _, addr := range o.Redis.Addrs {
@@ -45,8 +45,8 @@ func (o *Config) newQuorum(options []core.Option) (locks *core.Locker, disconnec
 	}, err
 }
 
-// connect returns a client of go-redis. Every other process has some whose reads end
-// with their context, with which the Locker works in another way.
+// connect returns a client of go-redis. In every other process its reads end with their
+// context, which the Locker handles differently.
 func (o *Config) connect(addrs ...string) redis.UniversalClient {
 	return redis.NewUniversalClient(&redis.UniversalOptions{
 		Addrs: addrs, MasterName: o.Redis.MasterName, Password: o.Redis.Password,

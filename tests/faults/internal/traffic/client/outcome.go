@@ -8,8 +8,7 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
 )
 
-// outcomeOf names what a call has returned that was made with ctx. An error that
-// nobody expects is Failed.
+// outcomeOf returns the outcome of a call with ctx. An unexpected error is Failed.
 func outcomeOf(ctx context.Context, err error) history.Outcome {
 	if err == nil {
 		return history.Done
@@ -21,8 +20,8 @@ func outcomeOf(ctx context.Context, err error) history.Outcome {
 		err     error
 		outcome history.Outcome
 	}{
-		// What is narrower comes first.
-		{core.ErrClosed, history.Failed}, // a Locker is closed when its clients have ended
+		// Specific errors come before general ones.
+		{core.ErrClosed, history.Failed}, // a Locker is closed only after its clients have ended
 		{core.ErrLost, history.Lost},
 		{core.ErrInterrupted, history.Interrupted},
 		{core.ErrUnreplayable, history.Unreplayable},

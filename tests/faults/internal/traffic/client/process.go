@@ -18,21 +18,21 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/watchdog"
 )
 
-// closeTimeout is how long the end of a Locker may take, and of what go-redis does
-// after its own.
+// closeTimeout bounds the closing of a Locker, and the end of the goroutines of go-redis
+// after that.
 const closeTimeout = 10 * time.Second
 
-// A process is what its clients share.
+// A process is what the clients of a process share.
 type process struct {
 	Config
 	clock    clock.Clock
 	reporter *reporter
 	locks    *core.Locker
-	leases   atomic.Int64  // how many were granted
-	ending   chan struct{} // is closed when they are to end
+	leases   atomic.Int64  // the number of granted leases
+	ending   chan struct{} // closed when the clients must end
 }
 
-// run is the life of a client process.
+// run runs a client process.
 func run(o Config) error {
 	p := &process{
 		Config: o, clock: clock.New(), ending: make(chan struct{}),
@@ -64,7 +64,7 @@ func run(o Config) error {
 	return errors.Join(disconnect(), suite.Leaks(closeTimeout))
 }
 
-// watchLags tells of the lags of the process from now on, until stop is called.
+// watchLags reports the lags of the process until stop is called.
 func (p *process) watchLags() (stop func()) {
 	if p.StallTime == 0 {
 		return func() {}
@@ -72,7 +72,7 @@ func (p *process) watchLags() (stop func()) {
 	return watchdog.Watch(p.StallTime, p.reporter.lag)
 }
 
-// work lets all clients take their turns, and returns when they have ended.
+// work runs all clients, and returns when they have ended.
 func (p *process) work() error {
 	var clients sync.WaitGroup
 	defer clients.Wait()
@@ -94,8 +94,9 @@ func (p *process) work() error {
 	return nil
 }
 
-// RandomOf are those of a client in one of its lives. A seed repeats them; each client
-// and each life has others, and the stream 0 of a seed belongs to the fault.
+// RandomOf returns the random numbers of a client in one of its generations. They depend
+// only on the seed. Each client and each generation has a stream of its own. Stream 0
+// belongs to the fault.
 func RandomOf(seed uint64, number, life int) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, uint64(number+1)<<32|uint64(life))) //nolint:gosec // neither secret nor negative
 }

@@ -9,15 +9,15 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
 )
 
-// A Report is one line of what a client process tells: a call as far as it is
-// known, or a lag, some fast leases, or a size. A later report of the same call takes its
-// place.
+// A Report is one line of the output of a client process: a call as far as it is known, a
+// lag, some fast leases, or a size. A later report of the same call replaces the earlier
+// one.
 type Report struct {
 	Call int           `json:"call"` // numbers the calls of the process
 	Op   history.Op    `json:"op"`
 	Lag  *history.Lag  `json:"lag,omitempty"`  // instead of a call
-	Size *history.Size `json:"size,omitempty"` // the same
-	// FastLeases, too, are instead of a call.
+	Size *history.Size `json:"size,omitempty"` // instead of a call
+	// FastLeases are instead of a call.
 	FastLeases []history.FastLease `json:"fast_leases,omitempty"`
 }
 
@@ -30,15 +30,14 @@ type reporter struct {
 	calls int
 }
 
-// A call is one of which the campaign has been told.
+// A call is a call that was reported.
 type call struct {
 	reporter *reporter
 	number   int
 	op       history.Op
 }
 
-// begin tells of a call that is about to be made. Its time is now, unless it has
-// one.
+// begin reports a call that is about to be made. Its time is now, unless op has one.
 func (t *reporter) begin(op history.Op) *call {
 	if op.Call == 0 {
 		op.Call = clock.Now()
@@ -52,8 +51,8 @@ func (t *reporter) begin(op history.Op) *call {
 	return c
 }
 
-// end tells that the call has returned, at that time, and what was heard. What else
-// is known of it has been set in its op.
+// end reports the time at which the call returned, and its outcome. The caller has set all
+// other fields of op.
 func (c *call) end(at int64, outcome history.Outcome, err error) {
 	c.op.Return, c.op.Outcome = at, outcome
 	if err != nil {
@@ -64,13 +63,13 @@ func (c *call) end(at int64, outcome history.Outcome, err error) {
 	c.reporter.write(c)
 }
 
-// maxError is how much of an error's text is told: a line that fits into a pipe at
-// once is never torn by a death.
+// maxError bounds the reported text of an error: a line that is written to the pipe at once
+// is never cut if the process dies.
 const maxError = 500
 
 func shortened(text string) string { return text[:min(len(text), maxError)] }
 
-// lag tells that the process was not let run.
+// lag reports that the machine did not let the process run.
 func (t *reporter) lag(from, to int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -91,16 +90,16 @@ func (t *reporter) size(goroutines int) {
 	t.report(Report{Size: &history.Size{Process: t.process, Goroutines: goroutines, At: clock.Now()}})
 }
 
-// write reports a call. The caller has locked mu.
+// write reports a call. The caller holds mu.
 func (t *reporter) write(c *call) { t.report(Report{Call: c.number, Op: c.op}) }
 
-// report writes a report as one line, at once. The caller has locked mu.
+// report writes a report as one line, at once. The caller holds mu.
 func (t *reporter) report(r Report) {
 	line, err := json.Marshal(r)
 	if err == nil {
 		_, err = t.to.Write(append(line, '\n'))
 	}
 	if err != nil {
-		panic(err) // the campaign is gone
+		panic(err) // the campaign has ended
 	}
 }

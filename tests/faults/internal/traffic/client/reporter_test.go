@@ -10,7 +10,6 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
 )
 
-// Long texts are cut: a report is one write that fits into a pipe.
 func TestReportsAreShort(t *testing.T) {
 	b := newFixture(t)
 	call := b.report(history.Op{Kind: history.Lock, Key: "k"})
@@ -24,8 +23,8 @@ func TestReportsAreShort(t *testing.T) {
 	}
 }
 
-// errLong is what a server might say of a long command; JSON needs six bytes for
-// each of its.
+// errLong is like the error of a server that quotes a long command. JSON needs six bytes
+// for each byte of it.
 type errLong struct{}
 
 func (errLong) Error() string { return string(bytes.Repeat([]byte{1}, 10_000)) }

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// A versions is what a holder has read.
+// Versions are the versions of the registers of a key that a holder has read.
 type versions struct{ fenced, plain int64 }
 
-// read reads the registers of the key: without a fence the one that looks at none.
-// It returns false if a later holder was there.
+// read reads the registers of the key: only the unfenced one if the lease has no fencing
+// number. It returns false if the register has seen a later holder.
 func (c *client) read(h *hold) (seen versions, ok bool) {
 	fence := h.lease.Fence()
 	var err error
@@ -25,9 +25,9 @@ func (c *client) read(h *hold) (seen versions, ok bool) {
 	return seen, true
 }
 
-// write writes the registers, building on what was read. The fenced one looks after
-// itself; the other one is written by who may still rely on its lease, or does not
-// care.
+// write writes the registers, based on the versions that were read. The fenced register
+// checks the write itself. The client writes the unfenced one only if its lease is valid,
+// or if it is careless.
 func (c *client) write(h *hold, seen versions, careless bool) {
 	fence := h.lease.Fence()
 	if fence != 0 {
@@ -44,8 +44,8 @@ func (c *client) write(h *hold, seen versions, careless bool) {
 	}
 }
 
-// section is what a client does under its locks: it reads all registers, works, and
-// writes them. It stops working when a lease has ended.
+// section is what a client does under its locks: it reads all registers, works, and writes
+// the registers. It stops working when the first lease has ended.
 func (c *client) section(holds ...*hold) {
 	ctx := holds[0].lease.Context()
 	seen := make([]versions, len(holds))
@@ -64,8 +64,8 @@ func (c *client) section(holds ...*hold) {
 	}
 }
 
-// work takes its time: most often none, or up to two milliseconds; seldom up to three
-// TTLs, so that a lease that is not renewed ends under its holder.
+// work waits: mostly up to two milliseconds or not at all, and seldom up to three TTLs, so
+// that a lease that is not renewed ends while it is held.
 func (c *client) work(ctx context.Context) {
 	switch n := c.random.IntN(100); {
 	case n < 1:

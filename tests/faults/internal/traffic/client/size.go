@@ -9,8 +9,8 @@ import (
 // countPause is the pause between two counts of goroutines.
 const countPause = 10 * time.Millisecond
 
-// countGoroutines counts the goroutines of the process again and again, until stop is
-// called, which calls tell with the largest number and returns after that.
+// countGoroutines counts the goroutines of the process until stop is called. Stop calls
+// tell with the largest number.
 func countGoroutines(tell func(most int)) (stop func()) {
 	end := make(chan struct{})
 	var counting sync.WaitGroup

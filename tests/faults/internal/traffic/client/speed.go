@@ -10,19 +10,19 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
 )
 
-// The measures of a client at full speed.
+// The batch sizes of a client at full speed.
 const (
 	// leasesPerReport is how many leases are reported together.
 	leasesPerReport = 128
-	// leasesPerDeletion is of how many leases one is followed by a deletion of the counter of
-	// fencing numbers. On a busy machine no other process could delete it within the
-	// milliseconds for which a caller runs at full speed.
+	// leasesPerDeletion is how many leases a client takes, on average, before it deletes
+	// the counter of fencing numbers. On a busy machine no other process could delete the
+	// counter within the milliseconds for which a caller runs at full speed.
 	leasesPerDeletion = 64
 )
 
-// takeAtFullSpeed takes the first lock and releases it, again and again, until the process
-// is to end. At random moments it deletes the counter of fencing numbers. A call that fails
-// is reported as any other call is.
+// takeAtFullSpeed takes and releases the first lock until the process ends. At random times
+// it deletes the counter of fencing numbers. It reports a failed call as any other client
+// does.
 func (c *client) takeAtFullSpeed() {
 	rdb := c.connect(c.Redis.Addrs...)
 	defer func() { _ = rdb.Close() }()
@@ -46,7 +46,7 @@ func (c *client) takeAtFullSpeed() {
 			some = some[:0]
 		}
 		if c.random.IntN(leasesPerDeletion) == 0 {
-			_ = rdb.Del(ctx, "{"+c.Prefix+key+"}:f").Err() // one that fails is one less
+			_ = rdb.Del(ctx, "{"+c.Prefix+key+"}:f").Err() // a failed deletion does no harm
 		}
 	}
 	if len(some) > 0 {
