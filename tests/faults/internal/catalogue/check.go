@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// Check reports all that is wrong between rows and proofs: a row that no test
-// shows, a proof of no row or of one that does not apply, and a kind of which
-// row and proofs do not say the same.
+// Check reports all contradictions between rows and proofs: a row without a test, a proof
+// of an unknown row or of a row that does not apply, and a kind that differs between a row
+// and its proofs.
 func Check(groups []Group, proofs []Proof) error {
 	var wrong []error
 	say := func(format string, args ...any) { wrong = append(wrong, fmt.Errorf(format, args...)) }
@@ -18,7 +18,7 @@ func Check(groups []Group, proofs []Proof) error {
 			say("row %d is number %d", row.Number, i+1)
 		}
 		if (row.kind() == Holds) != (row.Guard == "") {
-			say("row %d %s, and its guard is %q", row.Number, row.kind().words(), row.Guard)
+			say("row %d %s, and its guard is %q", row.Number, row.kind().description(), row.Guard)
 		}
 		shown := ofRow(proofs, row.Number)
 		switch like := func(p Proof) bool { return p.Kind == row.kind() }; {

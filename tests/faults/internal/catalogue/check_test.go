@@ -7,7 +7,7 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/catalogue"
 )
 
-// rows are three rows of one group, with what is to be changed in the second.
+// rows returns three rows of one group. The fields of the second one are the parameter's.
 func rows(second catalogue.Row) []catalogue.Group {
 	second.Number = max(second.Number, 2)
 	return []catalogue.Group{{Letter: "A", Title: "All", Rows: []catalogue.Row{
@@ -17,7 +17,7 @@ func rows(second catalogue.Row) []catalogue.Group {
 	}}}
 }
 
-// shown are proofs of two rows, of which the second is of a kind.
+// shown returns proofs of two rows. The second has a kind.
 func shown(kind catalogue.Kind) []catalogue.Proof {
 	return []catalogue.Proof{
 		{Row: 1, Kind: catalogue.Holds, Test: "TestX", File: "a/x_test.go"},
@@ -33,7 +33,7 @@ func TestCheck(t *testing.T) {
 	for what, test := range map[string]struct {
 		groups []catalogue.Group
 		proofs []catalogue.Proof
-		want   string // nothing: all is well
+		want   string // "" if nothing is wrong
 	}{
 		"all is well":                    {rows(catalogue.Row{}), shown(catalogue.Holds), ""},
 		"a loss":                         {rows(guarded(catalogue.Loss)), shown(catalogue.Loss), ""},

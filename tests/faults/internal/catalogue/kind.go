@@ -1,26 +1,24 @@
 package catalogue
 
-// A Kind says how far something holds, of a row, and what is shown, of a test.
+// A Kind says how far a row holds, or what a test shows.
 type Kind string
 
 const (
-	// Holds is what the lock does right by itself, shown with real parts.
+	// Holds means that the lock behaves rightly by itself, shown with real parts.
 	Holds Kind = "holds"
-	// Emulated holds too, but what happens is played by something that looks the
-	// same from where the lock stands.
+	// Emulated means that the row holds, but that the test emulates the failure.
 	Emulated Kind = "emulated"
-	// Loss is where Redis itself forgets. A lock in it cannot be exclusive then,
-	// and the row says what protects its user.
+	// Loss means that Redis loses data. A lock in Redis cannot exclude then. The row says
+	// what protects its user.
 	Loss Kind = "loss"
-	// Limit is what no lock of this kind can do. The row says what protects its
-	// user.
+	// Limit means that no lock of this kind can do it. The row says what protects its user.
 	Limit Kind = "limit"
-	// Absent is a fault of something that does not exist here. It has no test.
+	// Absent means that the failure cannot happen here. The row has no test.
 	Absent Kind = "absent"
 )
 
-// words are how the page says it.
-func (k Kind) words() string {
+// description returns the text for the page.
+func (k Kind) description() string {
 	switch k {
 	case Emulated:
 		return "holds (emulated)"

@@ -8,17 +8,15 @@ import (
 	"strings"
 )
 
-// A Mutant is a fault that was put into the lock on purpose, to see the campaign
-// find it.
+// A Mutant is a deliberate mistake in the lock that the campaign must find.
 type Mutant struct {
-	// Name is the file's, without its folder.
+	// Name is the name of its file.
 	Name string
-	// Says is the first sentence of the file: what was broken.
+	// Says is the first sentence of the file, which describes the mistake.
 	Says string
 }
 
-// Mutants returns the .diff files of a folder in the order of their names. A folder
-// that is not there has none.
+// Mutants returns the .diff files of a folder, sorted by name. A missing folder has none.
 func Mutants(repository fs.FS, folder string) ([]Mutant, error) {
 	entries, err := fs.ReadDir(repository, folder)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -38,8 +36,8 @@ func Mutants(repository fs.FS, folder string) ([]Mutant, error) {
 	return mutants, nil
 }
 
-// firstSentence returns the first sentence of a text, in one line, without marks
-// of comments and headings.
+// firstSentence returns the first sentence of a text on one line, without marks of comments
+// and headings.
 func firstSentence(text string) string {
 	paragraph, _, _ := strings.Cut(strings.TrimLeft(text, "\n"), "\n\n")
 	var words []string

@@ -5,10 +5,9 @@ import (
 	"strings"
 )
 
-// Page returns a README with the parts between its markers written anew: the
-// rows with their tests, the guards of those that do not plainly hold, and the
-// mutants. The marker of a part called rows is <!-- rows --> and ends with
-// <!-- /rows -->.
+// Page returns a README with new text between its markers: the rows with their tests, the
+// guards of rows that do not simply hold, and the mutants. The part rows begins with <!--
+// rows --> and ends with <!-- /rows -->.
 func Page(readme string, groups []Group, proofs []Proof, mutants []Mutant) (string, error) {
 	for _, part := range []struct{ name, text string }{
 		{"rows", table(groups, proofs)},
@@ -26,7 +25,7 @@ func Page(readme string, groups []Group, proofs []Proof, mutants []Mutant) (stri
 	return readme, nil
 }
 
-// table returns the rows as one Markdown table for each group.
+// table returns one Markdown table for each group.
 func table(groups []Group, proofs []Proof) string {
 	var b strings.Builder
 	for _, group := range groups {
@@ -37,14 +36,14 @@ func table(groups []Group, proofs []Proof) string {
 				tests = append(tests, link(proof))
 			}
 			fmt.Fprintf(&b, "| %d | %s | %s | %s | %s |\n",
-				row.Number, cell(row.Trigger), cell(row.Right), row.kind().words(), strings.Join(tests, "<br>"))
+				row.Number, cell(row.Trigger), cell(row.Right), row.kind().description(), strings.Join(tests, "<br>"))
 		}
 	}
 	b.WriteByte('\n')
 	return b.String()
 }
 
-// link shows a proof, seen from a folder of the repository.
+// link returns a link to a proof, relative to the folder of the page.
 func link(p Proof) string {
 	text := fmt.Sprintf("[%s](../../%s)", p.Name(), p.File)
 	if p.Note == "" {
@@ -53,20 +52,20 @@ func link(p Proof) string {
 	return text + ": " + cell(p.Note)
 }
 
-// guards returns the rows that do not plainly hold, with what protects the user.
+// guards returns the rows that do not simply hold, with what protects the user.
 func guards(groups []Group) string {
 	var b strings.Builder
 	b.WriteByte('\n')
 	for _, row := range rowsOf(groups) {
 		if row.kind() != Holds {
-			fmt.Fprintf(&b, "- **%d, %s.** %s *%s*\n", row.Number, row.kind().words(), row.Trigger, row.Guard)
+			fmt.Fprintf(&b, "- **%d, %s.** %s *%s*\n", row.Number, row.kind().description(), row.Trigger, row.Guard)
 		}
 	}
 	b.WriteByte('\n')
 	return b.String()
 }
 
-// cell makes a text fit into a cell of a table.
+// cell escapes a text for a cell of a table.
 func cell(text string) string {
 	return strings.ReplaceAll(text, "|", `\|`)
 }

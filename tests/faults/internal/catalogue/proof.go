@@ -10,23 +10,23 @@ import (
 type Proof struct {
 	// Row is the number of the row.
 	Row int
-	// Kind is what kind of proof it is.
+	// Kind is the kind of the proof.
 	Kind Kind
-	// Note is what the author of the test says of it, or nothing.
+	// Note is the note of the directive, or "".
 	Note string
-	// Test is the name of the function.
+	// Test is the name of the test function.
 	Test string
-	// File is where it is, relative to the repository, with slashes.
+	// File is its path in the repository, with slashes.
 	File string
 }
 
-// Name returns the test with its package: tests/failover.TestAMasterIsReplaced.
+// Name returns the test with its package, such as tests/failover.TestAMasterIsReplaced.
 func (p Proof) Name() string {
 	folder, _ := cutLast(p.File, "/")
 	return folder + "." + p.Test
 }
 
-// cutLast cuts a text at the last separator. Without one, all is after it.
+// cutLast cuts a text at the last separator. Without a separator, all text is after it.
 func cutLast(s, separator string) (before, after string) {
 	i := strings.LastIndex(s, separator)
 	if i < 0 {
@@ -35,11 +35,11 @@ func cutLast(s, separator string) (before, after string) {
 	return s[:i], s[i+len(separator):]
 }
 
-// directive is how a directive begins.
+// directive is the prefix of a directive.
 const directive = "//faults:row"
 
-// parse reads a comment. It returns a proof, without a test, for each row that a
-// directive names, and none for other comments.
+// parse reads a comment. It returns a proof without a test for each row that a directive
+// names. Other comments have none.
 func parse(comment string) ([]Proof, error) {
 	rest, ok := strings.CutPrefix(comment, directive)
 	if !ok {

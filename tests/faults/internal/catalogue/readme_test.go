@@ -7,13 +7,13 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/catalogue"
 )
 
-// The repository and the page, seen from the package.
+// The repository and the page, relative to the package.
 const (
 	repository = "../../../.."
 	page       = repository + "/tests/faults/README.md"
 )
 
-// Each row has its tests, all directives are right, and the page tells them.
+// Each row has tests, each directive is right, and the page is up to date.
 func TestThePageIsWhole(t *testing.T) {
 	files := os.DirFS(repository)
 	proofs, err := catalogue.Scan(files)
@@ -41,7 +41,7 @@ func TestThePageIsWhole(t *testing.T) {
 	}
 }
 
-// Directives call the rows by their numbers for good.
+// Directives refer to rows by number, so a number never changes.
 func TestRowsAreNumbered(t *testing.T) {
 	n := 0
 	for _, group := range catalogue.Groups() {

@@ -4,16 +4,16 @@ import "slices"
 
 // A Row is one way to fail.
 type Row struct {
-	// Number is what directives call it by, from 1.
+	// Number identifies the row in directives, from 1.
 	Number int
 	// Trigger is what happens.
 	Trigger string
-	// Right is what has to come of it.
+	// Right is what the lock must do.
 	Right string
-	// Kind says how far that holds; nothing is [Holds].
+	// Kind says how far that holds. The default is [Holds].
 	Kind Kind
-	// Guard is what protects the user where it does not hold, or does not show.
-	// All kinds but [Holds] have one.
+	// Guard is what protects the user if the row does not simply hold. All kinds except
+	// [Holds] have one.
 	Guard string
 }
 
@@ -32,7 +32,7 @@ type Group struct {
 	Rows   []Row
 }
 
-// Groups returns all rows, in the order of their numbers.
+// Groups returns all rows, ordered by number.
 func Groups() []Group {
 	return []Group{
 		{"A", "Taking a lock", acquireRows()},
@@ -45,7 +45,7 @@ func Groups() []Group {
 	}
 }
 
-// rowsOf returns the rows of groups, one after another.
+// rowsOf returns the rows of all groups.
 func rowsOf(groups []Group) []Row {
 	var all []Row
 	for _, group := range groups {

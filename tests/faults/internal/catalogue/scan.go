@@ -16,10 +16,9 @@ import (
 	"unicode/utf8"
 )
 
-// Scan returns the proofs in all Go files of a repository, in the order of their
-// files. It reports all directives that are malformed or that stand elsewhere
-// than in the doc comment of a test: a function of a _test.go file that go test
-// runs, at least on Linux.
+// Scan returns the proofs in all Go files of a repository, ordered by file. It reports each
+// directive that is malformed, or that is not in the doc comment of a test: a function of a
+// _test.go file that go test runs on Linux.
 func Scan(repository fs.FS) ([]Proof, error) {
 	var proofs []Proof
 	var wrong []error
@@ -76,8 +75,8 @@ func scanFile(file string, source []byte) ([]Proof, error) {
 	return proofs, errors.Join(wrong...)
 }
 
-// isBuilt reports whether a file is one of its package, by its name and its build
-// constraints, on Linux without any tags.
+// isBuilt reports whether the name and the build constraints of a file select it on Linux,
+// without any tags.
 func isBuilt(file string, source []byte) bool {
 	linux := build.Context{
 		GOOS: "linux", GOARCH: "amd64", Compiler: "gc", CgoEnabled: true, ReleaseTags: build.Default.ReleaseTags,
@@ -87,7 +86,7 @@ func isBuilt(file string, source []byte) bool {
 	return err == nil && built
 }
 
-// testsByComment returns the names of the tests of a file, by their doc comments.
+// testsByComment returns the names of the tests of a file by their doc comments.
 func testsByComment(parsed *ast.File, file string) map[*ast.CommentGroup]string {
 	tests := map[*ast.CommentGroup]string{}
 	if !strings.HasSuffix(file, "_test.go") {

@@ -9,7 +9,7 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/catalogue"
 )
 
-// file is a repository of one file.
+// file returns a repository with one file.
 func file(name, source string) fstest.MapFS {
 	return fstest.MapFS{name: {Data: []byte(source)}}
 }
@@ -71,7 +71,7 @@ func TestDirectivesThatAreWrong(t *testing.T) {
 	}
 }
 
-// What is not built shows nothing.
+// A test that is not built shows nothing.
 func TestBuildConstraints(t *testing.T) {
 	test := header + "//faults:row 1\nfunc TestX(t *testing.T) {}\n"
 	for _, c := range []struct {
@@ -101,8 +101,8 @@ func TestBuildConstraints(t *testing.T) {
 	}
 }
 
-// Fuzz targets are tests too, in all folders but those that go leaves out, and one
-// mistake hides no other one.
+// Fuzz targets are tests, too. Scan skips the folders that the go command skips, and
+// reports several mistakes at once.
 func TestScanOfARepository(t *testing.T) {
 	test := "//faults:row 1\nfunc TestX(t *testing.T) {}\n"
 	got, err := catalogue.Scan(fstest.MapFS{

@@ -4,45 +4,46 @@ func waitingRows() []Row {
 	return []Row{
 		{
 			Number: 27,
-			Trigger: "The message that wakes a waiter is lost: the release comes before the subscription stands, the connection breaks, " +
-				"a failover swallows it, or the key expires, which says nothing.",
-			Right: "The waiter asks once more when its subscription stands, and looks by itself about once a second.",
+			Trigger: "The message that wakes a waiter is lost: the release comes before the subscription is active, the connection breaks, a " +
+				"failover loses the message, or the key expires, which sends none.",
+			Right: "The waiter checks again when its subscription is active, and about once a second.",
 		},
 		{
 			Number:  28,
-			Trigger: "Each waiter subscribes on a connection of its own, or subscriptions stay behind.",
-			Right:   "A process has one subscription, whose channels come and go with those who wait. After any number of locks none is left.",
+			Trigger: "Each waiter subscribes on a connection of its own, or subscriptions leak.",
+			Right:   "A process has one subscription. It has the channels of current waiters only. After any number of locks none is left.",
 		},
 		{
 			Number:  29,
 			Trigger: "Many callers fill the connection pool, and renewals wait behind them.",
-			Right:   "Renewals do not stand in line behind callers, and a node that is dead does not cost other nodes' locks their leases.",
+			Right:   "Renewals do not wait behind callers, and a dead node does not delay renewals on other nodes.",
 		},
 		{
 			Number:  30,
-			Trigger: "A release wakes everybody, or waiters poll.",
-			Right:   "One waiter is served at a time, and those who wait send nothing.",
+			Trigger: "A release wakes all waiters, or waiters poll.",
+			Right:   "One waiter is served at a time, and waiters send nothing.",
 		},
 		{
 			Number:  31,
-			Trigger: "Somebody is never served, or the line waits for a member that has died.",
-			Right: "Order of arrival within a process, turns between processes, and the dead are passed over. " +
-				"Strict order across processes is not promised.",
+			Trigger: "A waiter is never served, or the queue waits for a process that has died.",
+			Right: "Within a process waiters are served in order of arrival. Processes take turns, and dead ones are skipped. Strict order across " +
+				"processes is not promised.",
 		},
 		{
 			Number:  32,
-			Trigger: "Waiters, or the memory of keys once used, grow without bound.",
-			Right:   "A line for one key and all lines together are bounded, and those beyond are refused at once (429, 503). A key that nobody uses costs nothing.",
+			Trigger: "Waiters, or the state of keys that were used once, grow without a bound.",
+			Right: "The queue of one key and all queues together are bounded, and further waiters are refused at once (429, 503). An unused key " +
+				"costs no memory.",
 		},
 		{
 			Number:  33,
-			Trigger: "What a process remembers of a key that is held makes room for other keys.",
-			Right:   "A held key is never forgotten, however many others come and go.",
+			Trigger: "A process evicts its state of a held key to make room for other keys.",
+			Right:   "The state of a held key is never evicted, whatever the number of other keys.",
 		},
 		{
 			Number:  34,
-			Trigger: "Redis is down, and a caller with a short wait is kept for long.",
-			Right:   "A caller is answered within its wait, or within the time limit of one command where it does not wait.",
+			Trigger: "Redis is down, and a caller with a short wait is delayed for long.",
+			Right:   "A caller gets a result within its wait, or, if it does not wait, within the timeout of one command.",
 		},
 	}
 }

@@ -16,18 +16,18 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/network"
 )
 
-// A result is a fault that was played on one server.
+// A result is what was observed while a fault was injected into one server.
 type result struct {
 	*goroutineWorkload
 	system      *System
-	runs        int      // of the server: how often it was restarted
-	losses      int      // that were declared
-	survived    []string // subscriptions that were there before and after
-	keptWitness bool     // whether data that nobody touches is still there
+	runs        int      // restarts of the server
+	losses      int      // declared losses
+	survived    []string // subscriptions that existed before and after
+	keptWitness bool     // whether a key that no client uses still exists
 }
 
-// evidence says of each fault by what it is to be known that it has taken place, where
-// its play does not see to it itself.
+// evidence returns, for each fault, a function that reports whether the fault took effect.
+// Some injections check that themselves.
 func evidence() map[string]func(*result) bool {
 	hears := func(words ...string) func(*result) bool {
 		return func(s *result) bool { return s.sawError(words...) }
@@ -38,8 +38,8 @@ func evidence() map[string]func(*result) bool {
 	restarted := func(s *result) bool { return s.runs == 1 }
 	awaited := func(*result) bool { return true }
 	slow := func(s *result) bool { return s.slowest >= 20*time.Millisecond }
-	// A batch goes on when those who sent its commands have given up: it may be answered
-	// late, or its connection closed, before any read of go-redis times out.
+	// A batch continues after its callers have given up: its reply may be late, or its
+	// connection closed, before a read of go-redis times out.
 	unanswered := func(s *result) bool { return s.slowest >= commandTimeout || s.sawError("timeout", "deadline") }
 	return map[string]func(*result) bool{
 		"calm":                        func(s *result) bool { return s.runs == 0 && !s.sawError("refused", "reset") },
@@ -88,7 +88,8 @@ func evidence() map[string]func(*result) bool {
 
 		"replies-to-renewals-are-late": hears("EOF", "closed"),
 
-		// The plays fail where there is nothing to delete, or no process receives a hint.
+		// The injections fail if there is nothing to delete, or if no process receives a
+		// hint.
 		"fences-are-deleted-at-full-speed-alone":            awaited,
 		"fences-are-deleted-at-full-speed-in-one-process":   awaited,
 		"fences-are-deleted-at-full-speed-across-processes": awaited,
@@ -140,7 +141,8 @@ func TestFaultsBiteAndAreMended(t *testing.T) {
 	}
 }
 
-// injectOnServer plays a fault on one server, and returns when all is as it was before.
+// injectOnServer injects a fault into one server, and returns when the server is in its
+// former state.
 func injectOnServer(t *testing.T, f Fault) *result {
 	t.Helper()
 	const ttl = 500 * time.Millisecond
@@ -193,7 +195,7 @@ func injectOnServer(t *testing.T, f Fault) *result {
 	return s
 }
 
-// state is what of a server must be after a fault as it was before.
+// state returns the state of a server that a fault must restore.
 func state(t *testing.T, admin *redis.Client) map[string]string {
 	t.Helper()
 	all, err := admin.ConfigGet(t.Context(), "*").Result()
@@ -204,7 +206,7 @@ func state(t *testing.T, admin *redis.Client) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// It says so when somebody has set the rule, and means the same.
+	// The server adds this flag when a rule is set. It changes nothing.
 	all["rules"] = strings.ReplaceAll(strings.Join(rules, "\n"), "sanitize-payload ", "")
 	role, err := admin.Do(t.Context(), "ROLE").Slice()
 	if err != nil {
@@ -219,15 +221,15 @@ func runID(t *testing.T, admin *redis.Client) string {
 	return regexp.MustCompile(`run_id:(\w+)`).FindString(admin.Info(t.Context(), "server").Val())
 }
 
-// subscriptions returns the ids of the connections that listen.
+// subscriptions returns the ids of the subscribed connections.
 func subscriptions(t *testing.T, admin *redis.Client) []string {
 	t.Helper()
 	list := admin.Do(t.Context(), "CLIENT", "LIST", "TYPE", "pubsub").String()
 	return regexp.MustCompile(`\bid=\d+`).FindAllString(list, -1)
 }
 
-// checkHealthy fails the test unless each lock can be taken over each path, and nothing
-// is left that is not of the locks.
+// checkHealthy fails the test unless each lock can be taken on each path, and only keys of
+// locks are left.
 func (s *result) checkHealthy(admin *redis.Client) {
 	s.Helper()
 	for _, process := range s.Processes() {

@@ -21,16 +21,15 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/network"
 )
 
-// A goroutineWorkload is a Crew of goroutines: each process is a client and a Locker of its
-// own. A killed one is cut from its servers, and one that stands still is only
-// written down.
+// A goroutineWorkload is a Workload of goroutines. Each process is a client and a Locker. A
+// killed process loses its connections. Pauses are only recorded.
 type goroutineWorkload struct {
 	*testing.T
 	servers []string
 	network *network.Network
 	keys    []string
 	ttl     time.Duration
-	callers int // of each process
+	callers int // in each process
 
 	grants  atomic.Int64
 	running sync.WaitGroup
@@ -38,19 +37,19 @@ type goroutineWorkload struct {
 	mu        sync.Mutex
 	next      int
 	processes map[int]context.CancelFunc
-	calls     []string         // of Kill, Stop and Continue
-	errors    map[string]int   // of commands, by their text
-	slowest   time.Duration    // of all commands
-	tornReads int              // reads that ended in the midst of a line
-	fences    map[string]int64 // the last one of each key
-	lowFences []string         // fences that did not rise
+	calls     []string         // Kill, Stop and Continue
+	errors    map[string]int   // the number of failed commands, by error text
+	slowest   time.Duration    // the duration of the slowest command
+	tornReads int              // reads that ended within a line
+	fences    map[string]int64 // the last fencing number of each key
+	lowFences []string         // fencing numbers that did not rise
 }
 
 // workTime is how long a caller holds a lock, and how long it waits before it takes the next
 // one. Callers that never wait would need all CPU of the machine.
 const workTime = 4 * time.Millisecond
 
-// commandTimeout is for how long the Lockers of a band wait for the reply to a command.
+// commandTimeout is the command timeout of the Lockers.
 const commandTimeout = 100 * time.Millisecond
 
 func newGoroutineWorkload(t *testing.T, n *network.Network, crowd bool, ttl time.Duration, keys []string, servers ...string) *goroutineWorkload {
@@ -71,7 +70,7 @@ func newGoroutineWorkload(t *testing.T, n *network.Network, crowd bool, ttl time
 	return b
 }
 
-// end ends all processes, in peace.
+// end ends all processes, and waits for them.
 func (b *goroutineWorkload) end() {
 	b.mu.Lock()
 	for _, end := range b.processes {
@@ -81,7 +80,6 @@ func (b *goroutineWorkload) end() {
 	b.running.Wait()
 }
 
-// startProcess starts a process.
 func (b *goroutineWorkload) startProcess() {
 	b.mu.Lock()
 	b.next++
@@ -92,7 +90,7 @@ func (b *goroutineWorkload) startProcess() {
 	rdb := b.client(process)
 	locks := core.Must(core.New(rdb, core.WithTTL(b.ttl), core.WithCommandTimeout(commandTimeout)))
 	var working sync.WaitGroup
-	own := "reqlock:" + strconv.Itoa(process) // nobody else wants it
+	own := "reqlock:" + strconv.Itoa(process) // no other caller uses it
 	for i := range b.callers {
 		working.Go(func() { b.work(ctx, locks, i, own) })
 	}
@@ -105,7 +103,7 @@ func (b *goroutineWorkload) startProcess() {
 	})
 }
 
-// client returns the client of a process, on its path.
+// client returns the client of a process, on the path of the process.
 func (b *goroutineWorkload) client(process int) *redis.Client {
 	routes := b.network.Path(process).Routes
 	rdb := redis.NewClient(&redis.Options{
@@ -124,14 +122,14 @@ func (b *goroutineWorkload) client(process int) *redis.Client {
 	return rdb
 }
 
-// work takes locks until ctx ends, or one of its own if it is the first.
+// work takes locks until ctx ends. The first caller takes only a lock of its own.
 func (b *goroutineWorkload) work(ctx context.Context, locks *core.Locker, i int, own string) {
 	for turn := i; ctx.Err() == nil; turn++ {
 		key := b.keys[turn%len(b.keys)]
 		if i == 0 {
 			key = own
 		}
-		// Without fencing a lock that is free is taken by SET.
+		// Without fencing, SET takes a free lock.
 		lease, err := locks.With(core.WithWait(time.Duration(i)*50*time.Millisecond), core.WithFencing(i > 0)).Lock(ctx, strings.TrimPrefix(key, "reqlock:"))
 		if err != nil {
 			select {
@@ -147,8 +145,8 @@ func (b *goroutineWorkload) work(ctx context.Context, locks *core.Locker, i int,
 	}
 }
 
-// granted counts a grant, and looks at its fence: not where the lease is over, since a
-// later holder may have come first then.
+// granted counts a grant and checks its fencing number. If the lease has ended, a later
+// holder may have been counted first.
 func (b *goroutineWorkload) granted(key string, lease *core.Lease, fenced bool) {
 	fence := lease.Fence()
 	b.mu.Lock()
@@ -164,21 +162,21 @@ func (b *goroutineWorkload) recordError(took time.Duration, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.slowest = max(b.slowest, took)
-	// A first connection asks for what the server may not know yet.
+	// New connections send commands that an old server does not know.
 	if err != nil && !errors.Is(err, redis.Nil) && !errors.Is(err, context.Canceled) && !strings.Contains(err.Error(), "unknown subcommand") {
 		b.errors[err.Error()]++
 	}
 }
 
-// resetSlowest forgets how long commands have taken so far, as the first of a client do.
+// resetSlowest ignores earlier commands: the first ones of a client are slow.
 func (b *goroutineWorkload) resetSlowest() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.slowest = 0
 }
 
-// sawError tells whether a command has ended with an error with one of these words in
-// it.
+// sawError reports whether a command has failed with an error that contains one of these
+// texts.
 func (b *goroutineWorkload) sawError(words ...string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -190,14 +188,14 @@ func (b *goroutineWorkload) sawError(words ...string) bool {
 	return false
 }
 
-// Processes implements Crew.
+// Processes implements Workload.
 func (b *goroutineWorkload) Processes() []int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Sorted(maps.Keys(b.processes))
 }
 
-// Kill implements Crew.
+// Kill implements Workload.
 func (b *goroutineWorkload) Kill(process int) {
 	b.mu.Lock()
 	b.processes[process]()
@@ -207,10 +205,10 @@ func (b *goroutineWorkload) Kill(process int) {
 	b.startProcess()
 }
 
-// Stop implements Crew.
+// Stop implements Workload.
 func (b *goroutineWorkload) Stop(int) { b.call("stop") }
 
-// Continue implements Crew.
+// Continue implements Workload.
 func (b *goroutineWorkload) Continue(int) { b.call("continue") }
 
 func (b *goroutineWorkload) call(name string) {
@@ -219,21 +217,24 @@ func (b *goroutineWorkload) call(name string) {
 	b.calls = append(b.calls, name)
 }
 
-// AwaitGrants implements Crew.
+// AwaitGrants implements Workload.
 func (b *goroutineWorkload) AwaitGrants(more int) {
 	b.Helper()
 	want := b.Grants() + more
 	for deadline := time.Now().Add(awaitTimeout); b.Grants() < want; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			b.Fatalf("%d grants are missing; errors: %v", want-b.Grants(), b.errors)
+			b.mu.Lock()
+			errors := maps.Clone(b.errors)
+			b.mu.Unlock()
+			b.Fatalf("%d grants are missing; errors: %v", want-b.Grants(), errors)
 		}
 	}
 }
 
-// Grants implements Crew.
+// Grants implements Workload.
 func (b *goroutineWorkload) Grants() int { return int(b.grants.Load()) }
 
-// A recordingConn notes packets that end in the midst of a line.
+// A recordingConn records reads that end within a line.
 type recordingConn struct {
 	net.Conn
 	band *goroutineWorkload
@@ -242,7 +243,7 @@ type recordingConn struct {
 func (r *recordingConn) Read(into []byte) (int, error) {
 	n, err := r.Conn.Read(into)
 	if errors.Is(err, syscall.ECONNRESET) {
-		r.band.recordError(0, err) // go-redis does not tell: it goes on reading, to the end
+		r.band.recordError(0, err) // go-redis does not report this error
 	}
 	if n > 0 && into[n-1] != '\n' {
 		r.band.mu.Lock()
@@ -252,7 +253,7 @@ func (r *recordingConn) Read(into []byte) (int, error) {
 	return n, err
 }
 
-// A recordingHook notes how the commands of a client end.
+// A recordingHook records the results of the commands of a client.
 type recordingHook struct{ band *goroutineWorkload }
 
 func (recordingHook) DialHook(next redis.DialHook) redis.DialHook { return next }

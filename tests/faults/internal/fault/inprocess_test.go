@@ -16,17 +16,17 @@ import (
 	"github.com/reqlock/reqlock/core"
 )
 
-// A dial is how a worker dials.
+// A dial connects a client of a process.
 type dial = func(ctx context.Context, network, addr string) (net.Conn, error)
 
-// Workers stand in for a crew of processes. They are Lockers with clients of their
-// own, and look for themselves whether anybody is inside together with another.
+// An inProcessWorkload is a Workload in the process of the test. Each process is a Locker
+// with its own clients. It checks mutual exclusion itself.
 type inProcessWorkload struct {
 	testing.TB
-	// open gives a worker its Locker, and what it connects with.
+	// open sets the Locker of a process, and its clients.
 	open func(p *inProcess)
 	keys []string
-	// onGrants is called while grants are awaited, when there were as many.
+	// onGrants is called each time grants were awaited.
 	onGrants func()
 
 	mu        sync.Mutex
@@ -36,11 +36,11 @@ type inProcessWorkload struct {
 	inside    map[string][]*core.Lease
 	overlaps  int
 	grants    map[string]int
-	countFrom time.Time // from when on calls are told apart by how they ended; zero: not
+	countFrom time.Time // calls from this time on are counted; zero: none
 	calls     map[bool]int
 }
 
-// A inProcess is one of them.
+// An inProcess is a process of an inProcessWorkload.
 type inProcess struct {
 	clients []redis.UniversalClient
 	locks   *core.Locker
@@ -67,7 +67,7 @@ func startWorkers(t *testing.T, keys []string, connect func(testing.TB, dial) re
 	})
 }
 
-// newWorkload starts workers whose Lockers open gives them.
+// newWorkload starts processes.
 func newWorkload(t *testing.T, keys []string, open func(p *inProcess)) *inProcessWorkload {
 	t.Helper()
 	w := &inProcessWorkload{
@@ -99,7 +99,7 @@ func (w *inProcessWorkload) add() {
 	w.running[w.serial] = p
 }
 
-// work takes one lock after the other until the worker ends.
+// work takes one lock after the other until the process ends.
 func (w *inProcessWorkload) work(p *inProcess) {
 	for p.ctx.Err() == nil {
 		key := w.keys[rand.IntN(len(w.keys))]
@@ -117,14 +117,14 @@ func (w *inProcessWorkload) work(p *inProcess) {
 	}
 }
 
-// startCounting begins to count how calls end that are made from now on.
+// startCounting counts the results of calls that begin from now on.
 func (w *inProcessWorkload) startCounting() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.countFrom, w.calls = time.Now(), map[bool]int{}
 }
 
-// granted and unserved are how many of these calls were granted, and how many not.
+// granted and refused return the number of counted calls with that result.
 func (w *inProcessWorkload) granted() int { return w.ended(true) }
 func (w *inProcessWorkload) refused() int { return w.ended(false) }
 
@@ -134,13 +134,13 @@ func (w *inProcessWorkload) ended(granted bool) int {
 	return w.calls[granted]
 }
 
-// countCall takes in how a call has ended.
+// countCall counts the result of a call.
 func (w *inProcessWorkload) countCall(begun time.Time, granted bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	from := w.countFrom
 	if granted {
-		from = from.Add(testTTL) // what was granted before may be passed on within a process
+		from = from.Add(testTTL) // an earlier lease may be handed off within a process
 	}
 	if !w.countFrom.IsZero() && begun.After(from) {
 		w.calls[granted]++
@@ -190,7 +190,8 @@ func (p *inProcess) dial(ctx context.Context, network, addr string) (net.Conn, e
 	return conn, nil
 }
 
-// stop ends a worker, in peace or as a crash does: in the midst of whatever it says.
+// stop ends a process: without errors if peace is set, else like a crash, with open
+// connections.
 func (w *inProcessWorkload) stop(number int, peace bool) {
 	w.mu.Lock()
 	p := w.running[number]

@@ -28,8 +28,8 @@ func TestAHashSlotIsThatOfTheServer(t *testing.T) {
 	}
 }
 
-// What the new master confirms is not lost: a loss ends when the old one does not
-// serve any more, and not before.
+// Writes that the new master confirms are not lost: a loss ends when the old master does
+// not serve any more, and not earlier.
 func TestALossEndsWithTheOldMaster(t *testing.T) {
 	t.Parallel()
 	for name, depose := range map[string]func(master *redistest.Server){

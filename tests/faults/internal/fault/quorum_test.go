@@ -21,16 +21,16 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/validate"
 )
 
-// quorumCommandTimeout is how long a command to one server may take.
+// quorumCommandTimeout bounds a command to one server.
 const quorumCommandTimeout = 100 * time.Millisecond
 
-// quorumSigns is what is said between the clients of a quorum and its servers.
+// quorumSigns counts what the clients of a quorum see on their connections.
 type quorumSigns struct {
 	mu   sync.Mutex
 	seen map[string]int // signs, and how often they were heard
 }
 
-// The signs by which a fault on a few servers of a quorum is known.
+// The signs of a fault on connections.
 const (
 	isRefused = "a connection is refused"
 	isEnded   = "a connection ends"
@@ -50,13 +50,13 @@ func (v *quorumSigns) has(sign string) bool {
 	return v.seen[sign] > 0
 }
 
-// An signConn hears what a server says, and how long it says nothing.
+// A signConn is a connection that counts the signs of faults.
 type signConn struct {
 	net.Conn
 	signs *quorumSigns
 
 	mu    sync.Mutex
-	asked time.Time // of what was not answered yet; zero: all was
+	asked time.Time // since when a reply is missing; zero if none is
 }
 
 func (e *signConn) Write(from []byte) (int, error) {
@@ -81,7 +81,7 @@ func (e *signConn) Read(into []byte) (int, error) {
 	var timeout net.Error
 	switch {
 	case err == nil:
-	case errors.Is(err, net.ErrClosed), errors.As(err, &timeout) && timeout.Timeout(): // it was given up
+	case errors.Is(err, net.ErrClosed), errors.As(err, &timeout) && timeout.Timeout(): // the client has closed it or given up
 	case strings.Contains(err.Error(), "connection reset"):
 		e.signs.record(isReset)
 	default:
@@ -95,8 +95,8 @@ func (e *signConn) Close() error {
 	return e.Conn.Close()
 }
 
-// answered ends the time for which nothing was said. That a connection ends is no sign
-// of silence: it ends too when what swallows its replies is mended.
+// answered ends the wait for a reply. The end of a connection is no sign of a missing
+// reply: a half-open connection is closed when it is healed.
 func (e *signConn) answered() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -106,8 +106,8 @@ func (e *signConn) answered() {
 	e.asked = time.Time{}
 }
 
-// quorumEvidence says of each fault by what it is to be known; nothing where its play sees
-// to it itself, or it does not show in what is said.
+// quorumEvidence returns the sign of each fault; "" if the injection checks itself, or if
+// the fault has no sign on connections.
 func quorumEvidence() map[string]string {
 	return map[string]string{
 		"quorum-servers-crash":               isEnded,
@@ -121,7 +121,7 @@ func quorumEvidence() map[string]string {
 		"quorum-servers-send-no-replies":     isSilent,
 		"quorum-servers-are-out-of-memory":   "-OOM",
 		"quorum-servers-are-replicas":        "-READONLY",
-		"quorum-servers-lose-scripts":        "", // counted
+		"quorum-servers-lose-scripts":        "", // the number of NOSCRIPT replies shows it
 		"quorum-servers-pause":               isSilent,
 		"quorum-servers-crash-and-keep-data": isEnded,
 		"quorum-servers-crash-in-turn":       isEnded,
@@ -134,8 +134,8 @@ func quorumEvidence() map[string]string {
 	}
 }
 
-// Each fault of a few servers is heard of, and mended. Nobody is inside together with
-// another, whatever they forget.
+// Each fault of some servers takes effect and is healed. No two clients hold a lock at a
+// time.
 func TestServersOfAQuorumAreIll(t *testing.T) {
 	t.Parallel()
 	known := quorumEvidence()
@@ -161,7 +161,7 @@ func TestServersOfAQuorumAreIll(t *testing.T) {
 	}
 }
 
-// injectOnQuorum plays a fault of a few servers of a quorum.
+// injectOnQuorum injects a fault into some servers of a quorum.
 func injectOnQuorum(t *testing.T, f Fault, sign string) {
 	t.Helper()
 	const ttl = 500 * time.Millisecond
@@ -230,7 +230,7 @@ func injectOnQuorum(t *testing.T, f Fault, sign string) {
 	}
 }
 
-// startQuorum starts workers on a quorum, each with a path of its own.
+// startQuorum starts processes on a quorum, each with a path of its own.
 func startQuorum(t *testing.T, s *System, v *quorumSigns, addrs []string) *inProcessWorkload {
 	t.Helper()
 	process := 0

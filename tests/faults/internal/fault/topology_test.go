@@ -18,18 +18,18 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/validate"
 )
 
-// A observer sees what a fault does to a deployment: it writes to the servers when the
-// clients are at work, and looks at them when trouble begins and when it ends.
+// An observer observes what a fault does to a deployment. It writes to the servers while
+// the clients work, and compares the servers before and after each disruption.
 type observer struct {
 	*System
 	servers      []*redistest.Server
 	workload     *inProcessWorkload
 	seen         map[observation]bool
-	lossDeclared bool           // a trouble that loses data was declared
-	confirmed    map[string]int // what Redis has confirmed of each key
+	lossDeclared bool           // a disruption that loses data was declared
+	confirmed    map[string]int // the last value that Redis has confirmed for each key
 }
 
-// A observation is something that a witness can see.
+// An observation is an effect of a fault.
 type observation string
 
 const (
@@ -41,15 +41,16 @@ const (
 	losses observation = "what was confirmed is lost"
 	splits observation = "two servers grant at a time"
 	deaths observation = "a client has died"
-	// grantsStopped is that nobody was granted anything that was asked for meanwhile.
+	// grantsStopped means that no call was granted a lock that it requested during the
+	// disruption.
 	grantsStopped observation = "nobody was granted anything"
 )
 
-// A serverState is what a server is like.
+// A serverState is the observed state of a server.
 type serverState struct {
 	up, master bool
 	run        string
-	asked      string // how often it has sent clients elsewhere while a slot moved
+	asked      string // how many redirections of a moving slot it has sent
 }
 
 func (w *observer) states() (views map[string]serverState, owned map[string]string) {
@@ -77,8 +78,8 @@ func field(info, name string) string {
 	return value
 }
 
-// disrupt is the Trouble of the scene. It looks at the servers before and after a
-// whole replacement, of which a loss is a part.
+// disrupt implements System.Disrupt. It compares the servers before and after a whole
+// disruption. A declared loss is a part of one.
 func (w *observer) disrupt(name string, lost Loss) (end func()) {
 	began := time.Now()
 	if lost != nil {
@@ -119,12 +120,12 @@ func (w *observer) observe(what observation, so bool) {
 
 func besideKey(key string) string { return "{" + key + "}:note" }
 
-// writeBeside writes down something beside each lock.
+// writeBeside increments a counter beside each lock.
 func (w *observer) writeBeside() {
 	w.Helper()
 	w.observe(splits, w.split())
 	for _, key := range w.Keys {
-		// Where there is no master at the moment, nothing is confirmed.
+		// without a master, no write is confirmed
 		ctx, cancel := context.WithTimeout(w.Context(), time.Second)
 		if n, err := w.Admin.Incr(ctx, besideKey(key)).Result(); err == nil {
 			w.observe(losses, int(n) <= w.confirmed[key])
@@ -134,8 +135,7 @@ func (w *observer) writeBeside() {
 	}
 }
 
-// split reports whether two servers that take themselves for the master are told to
-// set locks.
+// split reports whether two masters receive commands of locks at the same time.
 func (w *observer) split() bool {
 	if w.Sentinels == nil {
 		return false
@@ -158,7 +158,7 @@ func (w *observer) split() bool {
 	return false
 }
 
-// sets says how much the masters were told to set.
+// sets returns the number of SET commands that each master has received.
 func (w *observer) sets() map[string]string {
 	sets := map[string]string{}
 	for _, server := range w.servers {
@@ -172,14 +172,14 @@ func (w *observer) sets() map[string]string {
 	return sets
 }
 
-// Each fault does to a real deployment what its name says, loses only what it
-// declares, and leaves nothing behind.
+// Each fault has the effect that its name says on a real deployment, loses only the
+// declared data, and leaves a healthy deployment.
 func TestTopologies(t *testing.T) {
 	for _, test := range []struct {
 		on     Deployment
 		faults []Fault
-		wanted map[string][]observation // each of one row is seen
-		fast   []string                 // these run in the fast tier too
+		wanted map[string][]observation // all observations of a fault
+		fast   []string                 // these run in the fast tier, too
 	}{
 		{OnSentinels, sentinelFaults(), map[string][]observation{
 			"sentinel-master-killed":               {roles, ends, runs},
@@ -242,7 +242,7 @@ func TestTopologies(t *testing.T) {
 	}
 }
 
-// target is a deployment on which faults are played.
+// A target is a deployment for faults.
 type target struct {
 	System
 	on      Deployment
@@ -267,7 +267,8 @@ func newTarget(t *testing.T, on Deployment) *target {
 	r.connect = func(tb testing.TB, dial dial) redis.UniversalClient {
 		turn++
 		return r.Sentinels.Client(tb, func(o *redis.FailoverOptions) {
-			// The first that answers is listened to: here each has a turn.
+			// A client subscribes to the first Sentinel that answers. Each client here gets
+			// another one.
 			o.SentinelAddrs = o.SentinelAddrs[turn%3:][:1]
 			o.Dialer, o.ContextTimeoutEnabled = dial, true
 		})
@@ -275,7 +276,7 @@ func newTarget(t *testing.T, on Deployment) *target {
 	return r
 }
 
-// inject plays a fault in which the witness must see what is wanted.
+// inject injects a fault. The observer must make all wanted observations.
 func (r *target) inject(t *testing.T, fault Fault, wanted []observation) {
 	t.Helper()
 	s := r.System
@@ -310,7 +311,7 @@ func (r *target) inject(t *testing.T, fault Fault, wanted []observation) {
 			t.Errorf("not seen: %s", what)
 		}
 	}
-	// What a witness writes, no replica has to acknowledge.
+	// Replicas need not acknowledge what the observer writes.
 	if w.lossDeclared != fault.LosesData || w.seen[losses] && !fault.LosesData && s.Replicas == 0 {
 		t.Errorf("declared to lose data: %v, by its troubles %v, seen %v", fault.LosesData, w.lossDeclared, w.seen[losses])
 	}

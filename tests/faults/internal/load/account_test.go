@@ -2,24 +2,24 @@ package load
 
 import "sync"
 
-// An account counts the handlers that ran for it, twice: by what the lock alone
-// protects, and by what also looks at fencing numbers. Each count is read, and
-// written a little later.
+// An account counts the handlers that ran for it, in two ways: one is protected by the lock
+// alone, and one also checks fencing numbers. A handler reads both counts, and writes them
+// later.
 type account struct {
 	mu         sync.Mutex
 	inside     int
-	overlaps   int           // how often one was inside with another
-	overlapped chan struct{} // closed at the first meeting
+	overlaps   int           // how often a handler ran beside another one
+	overlapped chan struct{} // closed at the first overlap
 	entered    bool
 
 	plain, plainRuns   int
 	fenced, fencedRuns int
-	highest            int64 // fence
+	highest            int64 // highest fencing number
 	refused            int
-	notified           int // handlers that were told in time that they had lost their lock
+	notified           int // handlers that were notified of a lost lock in time
 }
 
-// enter reads both counts, and reports whether this is the first time.
+// enter reads both counts, and reports whether this is the first handler.
 func (a *account) enter(fence int64) (plain, fenced int, first bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -34,7 +34,7 @@ func (a *account) enter(fence int64) (plain, fenced int, first bool) {
 	return a.plain, a.fenced, first
 }
 
-// leave writes them, where the handler still relies on its lock.
+// leave writes both counts if the handler still relies on its lock.
 func (a *account) leave(plain, fenced int, fence int64, relies bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -53,7 +53,7 @@ func (a *account) leave(plain, fenced int, fence int64, relies bool) {
 	a.fencedRuns++
 }
 
-// A total is what became of all accounts.
+// A total is the sum over all accounts.
 type total struct {
 	runs, overlaps, lost, fencedLost, refused, notified int
 }

@@ -9,35 +9,34 @@ import (
 	"time"
 )
 
-// A request is one of a client.
+// A request is a request of a client.
 type request struct {
 	name    string
 	url     string
-	once    string        // its idempotency key, if it has one
-	wait    time.Duration // before it is over, it is not refused for want of a lock
-	started chan struct{} // closed when all may be sent
+	once    string        // its idempotency key, or ""
+	wait    time.Duration // it must not be refused earlier, unless Redis is unavailable
+	started chan struct{} // closed when all requests may be sent
 }
 
-// An answer is what a client got.
+// An answer is the response to a request.
 type answer struct {
 	request  *request
 	at       time.Time
 	status   int
-	code     string // of the outcome, where the handler did not run
-	retry    bool   // it says when to try again
+	code     string // the code of the problem, if the handler did not run
+	retry    bool   // it has Retry-After
 	body     string
 	replayed bool
 	err      error
 }
 
-// An outcome is how a request is answered that did not run.
+// An outcome is the response to a request whose handler did not run.
 type outcome struct {
 	status int
 	retry  bool
 }
 
-// outcomes are those that a crowd and a dead Redis can bring about, as the README has
-// them.
+// outcomes are those that many requests and a dead Redis can cause, as in the README.
 var outcomes = map[string]outcome{
 	"busy":            {http.StatusConflict, true},
 	"wait_timeout":    {http.StatusConflict, true},
@@ -47,7 +46,6 @@ var outcomes = map[string]outcome{
 	"outcome_unknown": {http.StatusConflict, false},
 }
 
-// send sends the request and returns its answer.
 func (r *request) send(client *http.Client) answer {
 	a := answer{request: r}
 	a.err = a.get(client)
@@ -89,7 +87,7 @@ func (a *answer) get(client *http.Client) error {
 	return err
 }
 
-// kind says what kind of answer it is, for the table.
+// kind returns the kind of the answer for the table.
 func (a *answer) kind() string {
 	switch {
 	case a.err != nil:
@@ -102,15 +100,15 @@ func (a *answer) kind() string {
 	return fmt.Sprint(a.status)
 }
 
-// A facts is what has happened, by which answers are judged.
+// Facts are what is known about a run when its answers are checked.
 type facts struct {
 	byName       map[string]*request // by name
-	gateOpened   time.Time           // when the requests were let in
-	ran          map[string]int      // how often the handler of each request ran
-	lostAttempts map[string]bool     // requests whose wait has ended with the lease of their attempt
+	gateOpened   time.Time           // when the gate was opened
+	ran          map[string]int      // the number of runs of each request's handler
+	lostAttempts map[string]bool     // requests that stopped waiting because their attempt lost its lease
 }
 
-// fault returns what is wrong with the answer, "" if nothing is.
+// fault describes what is wrong with the answer, or returns "".
 func (a *answer) fault(s *facts) string {
 	switch {
 	case a.err != nil:

@@ -1,19 +1,17 @@
-// Package load proves what becomes of thousands of requests that are under way at
-// once when Redis is killed under them.
+// Package load tests thousands of requests that are in flight when Redis is killed.
 //
-// Two services, HTTP servers on real TCP connections with Lockers of their own,
-// have 5,000 requests in flight for 1,000 accounts: each client has a connection
-// of its own, and a gate lets none into the middlewares before all have arrived.
-// Then Redis is killed and brought back, twice.
+// Two instances of a service, which are HTTP servers on TCP connections with their own
+// Lockers, have 5,000 requests in flight for 1,000 accounts. Each client has its own
+// connection. A gate holds all requests back until all have arrived. Then Redis is killed
+// and restarted, twice.
 //
-// Each request must get an answer of the table of outcomes, and a success only
-// where its handler ran. The handlers count, in a way that loses a count where two
-// of an account are inside: where Redis keeps what it confirmed the counts must be
-// exact, and where it loses all locks those that look at fencing numbers. After it
-// nothing may be left: no goroutine, no connection, no channel, no key but those
-// that stay by design.
+// Each request must get a response of the table of outcomes, and a success only if its
+// handler ran. The handlers count in a way that loses a count if two handlers of an account
+// overlap. If Redis keeps its data, all counts must be exact. If Redis loses its data, the
+// counts that check fencing numbers must be exact. At the end nothing may be left: no
+// goroutine, no connection, no channel, and no key except fencing counters and records.
 //
-// REQLOCK_LOAD is how many requests there are instead, as in REQLOCK_LOAD=1000. A
-// short run and one under the race detector, which knows no more than 8,128
-// goroutines, have 500. There is nothing in this package but its tests.
+// The fast tier and the race detector, which supports at most 8,128 goroutines, use 500
+// requests. REQLOCK_LOAD sets another number, as in REQLOCK_LOAD=1000. The package has only
+// tests.
 package load

@@ -12,7 +12,7 @@ func TestFaultsOfAnswersAreFound(t *testing.T) {
 	t.Parallel()
 	opened := time.Now()
 	plain := &request{name: "a", wait: shortWait}
-	robbed := &request{name: "e", once: "m", wait: longWait} // of its attempt
+	robbed := &request{name: "e", once: "m", wait: longWait} // of its lease
 	first, copied := &request{name: "b", once: "k", wait: longWait}, &request{name: "c", once: "k", wait: longWait}
 	other := &request{name: "d", once: "l"}
 	of := map[string]*request{"a": plain, "b": first, "c": copied, "d": other, "e": robbed}
@@ -25,7 +25,7 @@ func TestFaultsOfAnswersAreFound(t *testing.T) {
 	for name, test := range map[string]struct {
 		a     answer
 		ran   string
-		finds string // "" is no fault
+		finds string // "" if the answer is right
 	}{
 		"a success":                  {answer{request: plain, status: http.StatusOK, body: "a"}, "a", ""},
 		"a replay":                   {answer{request: copied, status: http.StatusOK, body: "b", replayed: true}, "b", ""},
@@ -65,9 +65,9 @@ func TestLostCountsAreFound(t *testing.T) {
 	plain, fenced, _ := a.enter(1)
 	otherPlain, otherFenced, _ := a.enter(2)
 	a.leave(otherPlain+1, otherFenced+1, 2, true)
-	a.leave(plain+1, fenced+1, 1, true) // too late
+	a.leave(plain+1, fenced+1, 1, true) // after a later holder
 	plain, fenced, _ = a.enter(3)
-	a.leave(plain+1, fenced+1, 3, false) // it was told
+	a.leave(plain+1, fenced+1, 3, false) // it was notified
 	<-a.overlapped
 	var got total
 	got.add(a)

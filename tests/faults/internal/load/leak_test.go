@@ -15,12 +15,12 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A state is all of which nothing more may be there after a crowd than before it.
+// A state counts everything that must not have grown after a run.
 type state struct {
 	goroutines  int
 	clientConns int64 // to the services
 	serverConns int64 // of the services
-	redisConns  int   // of the services, and of whoever asks
+	redisConns  int   // of the instances and of the test
 	channels    int
 	clients     string // CLIENT LIST
 }
@@ -30,7 +30,7 @@ func (s state) String() string {
 		s.goroutines, s.clientConns, s.serverConns, s.redisConns, s.channels)
 }
 
-// more says what there is more of than before, "" if nothing.
+// more describes what there is more of than before, or returns "".
 func (s state) more(before state) string {
 	if s.goroutines <= before.goroutines && s.clientConns <= before.clientConns && s.serverConns <= before.serverConns &&
 		s.redisConns <= before.redisConns && s.channels <= before.channels {
@@ -43,9 +43,9 @@ func (s state) more(before state) string {
 	return fmt.Sprintf("%v; there may be %v%s", s, before, clients)
 }
 
-// A leakCheck knows the state of a test.
+// A leakCheck reads the state of a test.
 type leakCheck struct {
-	admin     *redis.Client // the only one that is not of a service
+	admin     *redis.Client // the only client that belongs to no instance
 	client    *httpClient
 	instances []*instance
 }
@@ -68,8 +68,8 @@ func (c *leakCheck) take(t *testing.T) state {
 	return now
 }
 
-// pools is how many connections to Redis the services may keep: a client has a pool
-// for pipelines beside that for commands.
+// pools returns how many connections to Redis the instances may keep. A client has a second
+// pool for pipelines.
 func (c *leakCheck) pools() (n int) {
 	for _, s := range c.instances {
 		o := s.redis.Options()
@@ -78,8 +78,8 @@ func (c *leakCheck) pools() (n int) {
 	return n
 }
 
-// leftoverKeys returns the keys that are there and must go: all but the fencing counters and
-// the records of idempotent requests. kept counts those.
+// leftoverKeys returns the keys that must be deleted: all except fencing counters and
+// records. Kept counts those.
 func (c *leakCheck) leftoverKeys(t *testing.T) (names []string, kept map[string]int) {
 	t.Helper()
 	keys, err := c.admin.Keys(t.Context(), "*").Result()
@@ -100,7 +100,7 @@ func (c *leakCheck) leftoverKeys(t *testing.T) (names []string, kept map[string]
 	return names, kept
 }
 
-// A httpClient is all clients: each request has a connection of its own.
+// An httpClient sends all requests, each on its own connection.
 type httpClient struct {
 	http.Client
 	conns atomic.Int64
@@ -125,7 +125,7 @@ func newHTTPClient(t *testing.T, n int) *httpClient {
 	return b
 }
 
-// countedConn is a connection that says when it is closed.
+// A countedConn calls a function when it is closed.
 type countedConn struct {
 	net.Conn
 	closed func()

@@ -8,11 +8,11 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 )
 
-// outageTime is how long Redis is dead: longer than a command waits for it, so that who
-// may not wait is refused, and much shorter than a lease lives without it.
+// outageTime is how long Redis is dead: longer than the command timeout, so that requests
+// with a short wait are refused, and much shorter than a TTL.
 const outageTime = time.Second
 
-// outage kills Redis under those who are in flight, and brings it back.
+// outage kills Redis while requests are in flight, and restarts it.
 func outage(t *testing.T, c *requests, b *service, server *redistest.Server, watch *leakCheck) {
 	t.Helper()
 	inFlight, asleep := b.inFlight.Load(), b.sleeping.Load()
@@ -28,14 +28,14 @@ func outage(t *testing.T, c *requests, b *service, server *redistest.Server, wat
 	server.RestartFromDisk()
 }
 
-// Redis is killed twice under thousands of requests. Each gets an answer that is
-// true, no count is lost, and nothing is left.
+// Redis is killed twice while thousands of requests are in flight. Each request gets a true
+// answer, no count is lost, and nothing is left.
 //
 //faults:row 42: under thousands of requests at once
 func TestRedisIsKilledUnderACrowd(t *testing.T) {
 	for name, test := range map[string]struct {
 		args  []string
-		keeps bool // what it has confirmed
+		keeps bool // Redis keeps all confirmed data
 	}{
 		"and keeps what it confirmed": {[]string{"--appendonly", "yes"}, true},
 		"and loses everything":        {nil, false},
@@ -76,7 +76,7 @@ func TestRedisIsKilledUnderACrowd(t *testing.T) {
 			c.done.Wait()
 			t.Logf("%d requests, %d in flight at once: %s", n, b.most.Load(), c.table())
 
-			defer checkAnswers(t, c, b, test.keeps) // when all has been told
+			defer checkAnswers(t, c, b, test.keeps) // after all requests have been answered
 			watch.client.CloseIdleConnections()
 			idle := before
 			idle.redisConns = alone.redisConns + watch.pools()
@@ -100,7 +100,7 @@ func TestRedisIsKilledUnderACrowd(t *testing.T) {
 	}
 }
 
-// checkAnswers says what is wrong with the answers and the counts.
+// checkAnswers checks all answers and counts.
 func checkAnswers(t *testing.T, c *requests, b *service, keeps bool) {
 	t.Helper()
 	if int(b.most.Load()) != len(c.all) {
@@ -142,7 +142,7 @@ func checkAnswers(t *testing.T, c *requests, b *service, keeps bool) {
 	var all, undisturbed total
 	for name, a := range b.accounts {
 		all.add(a)
-		if !b.lostKeys[name] { // a machine may be slow enough to lose a lease
+		if !b.lostKeys[name] { // a slow machine may lose a lease
 			undisturbed.add(a)
 		}
 	}

@@ -9,10 +9,10 @@ import (
 
 func TestMain(m *testing.M) { suite.Main(m) }
 
-// awaitTimeout is how long anything may take that is bound to happen.
+// awaitTimeout bounds every wait for something that must happen.
 const awaitTimeout = 60 * time.Second
 
-// await polls until nothing is wrong, and fails the test with what still is.
+// await calls wrong until it returns "". It fails the test with the last result.
 func await(t *testing.T, what string, wrong func() string) {
 	t.Helper()
 	ticker := time.NewTicker(10 * time.Millisecond)

@@ -11,20 +11,20 @@ import (
 	"time"
 )
 
-// A requests is all requests of a run, and their answers.
+// Requests are all requests of a run, and their answers.
 type requests struct {
 	all        []*request
 	byName     map[string]*request
 	started    chan struct{}
-	gateOpened time.Time // the gate
+	gateOpened time.Time // when the gate was opened
 
 	answered atomic.Int64
-	answers  []answer // of each request
+	answers  []answer // in the order of the requests
 	done     sync.WaitGroup
 }
 
-// newRequests makes n requests, perAccount for each account: two that may wait for
-// long; two that are one, on different services; and one that may wait for a moment.
+// newRequests makes n requests, perAccount for each account: two with a long wait; two
+// copies with one idempotency key, on different instances; and one with a short wait.
 func newRequests(n int, services []*instance) *requests {
 	c := &requests{byName: map[string]*request{}, started: make(chan struct{}), answers: make([]answer, n)}
 	accounts := n / perAccount
@@ -39,7 +39,7 @@ func newRequests(n int, services []*instance) *requests {
 		case 4:
 			route, r.wait = shortWaitRoute, shortWait
 		}
-		// Copies are the same in all but the header that tells them apart.
+		// Copies differ only in the header that identifies them.
 		path := strings.Replace(strings.TrimPrefix(route, "POST "), "{account}", fmt.Sprint(account), 1)
 		r.url = s.http.URL + path
 		c.all = append(c.all, r)
@@ -48,7 +48,6 @@ func newRequests(n int, services []*instance) *requests {
 	return c
 }
 
-// send sends all requests at once.
 func (c *requests) send(b *httpClient) {
 	for i, r := range c.all {
 		c.done.Go(func() {
@@ -59,8 +58,8 @@ func (c *requests) send(b *httpClient) {
 	close(c.started)
 }
 
-// sendDuringOutage sends some requests more, while Redis is dead: it returns when they have been
-// refused.
+// sendDuringOutage sends some more requests while Redis is dead. It returns when they have
+// been refused.
 func (c *requests) sendDuringOutage(t *testing.T, b *httpClient, services []*instance) {
 	t.Helper()
 	const knocks = 10
@@ -80,7 +79,7 @@ func (c *requests) sendDuringOutage(t *testing.T, b *httpClient, services []*ins
 	}
 }
 
-// awaitAnswers returns when so many more were answered.
+// awaitAnswers returns after that many more answers.
 func (c *requests) awaitAnswers(t *testing.T, more int) {
 	t.Helper()
 	n := int(c.answered.Load()) + more
@@ -92,7 +91,8 @@ func (c *requests) awaitAnswers(t *testing.T, more int) {
 	})
 }
 
-// table says how many answers of each kind there are, and how long there was none.
+// table describes the number of answers of each kind, and the longest time without an
+// answer.
 func (c *requests) table() string {
 	kinds := map[string]int{}
 	times := []time.Time{c.gateOpened}

@@ -28,34 +28,34 @@ const (
 	longWait  = 30 * time.Second
 	shortWait = 500 * time.Millisecond
 
-	// handlerTime is how long a handler takes.
+	// handlerTime is the duration of a handler.
 	handlerTime = 10 * time.Millisecond
 )
 
-// The routes of a service. A request to one says its account in the path, and its
-// own number in the header Request.
+// The routes of a service. The path of a request contains its account, and the header
+// Request its number.
 const (
 	longWaitRoute   = "POST /long-wait/{account}"
 	shortWaitRoute  = "POST /short-wait/{account}"
 	idempotentRoute = "POST /idempotent/{account}"
 )
 
-// A service is what the services share: the accounts and the gate.
+// A service is what its instances share: the accounts and the gate.
 type service struct {
 	gate        chan struct{} // closed when all requests have arrived
 	restored    chan struct{} // closed when Redis is back for the first time
-	ignoresLoss bool          // whoever sleeps does not look whether it still has its lock
+	ignoresLoss bool          // handlers that sleep do not check whether they still hold their lock
 
-	openGate, endSleep func() // close the gate, and restored
+	openGate, endSleep func() // close the gate channel, and restored
 
 	inFlight, most, sleeping atomic.Int64
-	slept                    atomic.Int64 // how many have begun to sleep
+	slept                    atomic.Int64 // how many handlers have begun to sleep
 
 	mu           sync.Mutex
 	accounts     map[string]*account
-	runs         map[string]int  // handlers that ran to their end, of each request
-	lostKeys     map[string]bool // the keys of leases that ended under their holders
-	lostAttempts map[string]bool // requests whose attempt has lost its lease
+	runs         map[string]int  // completed handlers of each request
+	lostKeys     map[string]bool // the keys of leases that were lost
+	lostAttempts map[string]bool // requests whose attempt lost its lease
 }
 
 func newService(stubborn bool) *service {
@@ -68,7 +68,7 @@ func newService(stubborn bool) *service {
 	return b
 }
 
-// observe notes which leases are lost.
+// observe records the keys of lost leases.
 func (b *service) observe(e core.Event) {
 	if e.Kind != core.Lost {
 		return
@@ -87,11 +87,11 @@ func (b *service) account(name string) *account {
 	return b.accounts[name]
 }
 
-// accountsPerSleeper are the accounts of which the first handler sleeps, of each so many.
+// accountsPerSleeper is the number of accounts for each account whose first handler sleeps.
 const accountsPerSleeper = 10
 
-// handle is the handler: it adds one to its account. The first one of some accounts
-// is still inside when Redis is back.
+// handle is the handler: it adds one to its account. The first handler of some accounts
+// still runs when Redis is back.
 func (b *service) handle(w http.ResponseWriter, r *http.Request) {
 	lease, _ := nethttplock.FromContext(r.Context())
 	name := r.PathValue("account")
@@ -112,9 +112,9 @@ func (b *service) handle(w http.ResponseWriter, r *http.Request) {
 	_, _ = fmt.Fprint(w, request)
 }
 
-// sleep returns some time after Redis is back. It reports whether the lock is still
-// held. A stubborn one does not want to know, and sleeps until another comes in, for
-// as long as the others wait.
+// sleep returns some time after Redis is back. It reports whether the lock is still held.
+// If the service ignores losses, sleep waits until another handler runs for the account,
+// for as long as requests wait.
 func (b *service) sleep(ctx context.Context, a *account) bool {
 	b.slept.Add(1)
 	b.sleeping.Add(1)
@@ -135,8 +135,8 @@ func (b *service) sleep(ctx context.Context, a *account) bool {
 	return ctx.Err() == nil
 }
 
-// recordLostAttempt stands between an attempt and the lock inside it, the wait for which ends
-// with the lease of the attempt.
+// recordLostAttempt runs between an attempt and the lock inside it. The wait for that lock
+// ends if the attempt loses its lease.
 func (b *service) recordLostAttempt(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		next.ServeHTTP(w, r)
@@ -148,7 +148,7 @@ func (b *service) recordLostAttempt(next http.Handler) http.Handler {
 	})
 }
 
-// gated stands before the middlewares, and lets nobody in before the gate is open.
+// gated runs before the middlewares, and holds all requests back until the gate is open.
 func (b *service) gated(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		now := b.inFlight.Add(1)
@@ -164,7 +164,7 @@ func (b *service) gated(next http.Handler) http.Handler {
 	})
 }
 
-// A instance is a process that serves the bank.
+// An instance is a process of the service.
 type instance struct {
 	http  *httptest.Server
 	locks *core.Locker
@@ -197,12 +197,13 @@ func startInstance(t *testing.T, b *service, server *redistest.Server, number in
 	}
 	s.http.Start()
 	t.Cleanup(s.http.Close)
-	// It waits for those who wait for these, where the test has failed before.
+	// Close waits for the handlers. If the test has failed, they still wait for these
+	// channels.
 	t.Cleanup(func() { b.openGate(); b.endSleep() })
 	return s
 }
 
-// close ends the service as one does that is shut down in peace.
+// close shuts the instance down gracefully.
 func (s *instance) close(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), awaitTimeout)

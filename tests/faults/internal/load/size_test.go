@@ -12,11 +12,11 @@ import (
 const (
 	fullRequests = 5000
 	fewRequests  = 500
-	// perAccount is how many requests there are for each account.
+	// perAccount is the number of requests for each account.
 	perAccount = 5
 )
 
-// size returns how many requests are in flight at once: a multiple of perAccount.
+// size returns the number of requests in flight, a multiple of perAccount.
 func size(t *testing.T) int {
 	t.Helper()
 	text, set := os.LookupEnv("REQLOCK_LOAD")
@@ -30,7 +30,7 @@ func size(t *testing.T) int {
 	return n - n%perAccount
 }
 
-// allowFiles makes sure that the process may open that many files.
+// allowFiles raises the limit of open files of the process.
 func allowFiles(t *testing.T, n uint64) {
 	t.Helper()
 	var limit syscall.Rlimit

@@ -1,12 +1,11 @@
-// Package network is what lies between the clients of a run and its servers: for
-// each client process two proxies in front of each server, of which one knows
-// bytes and time (latency, bandwidth, half-open connections), and one knows
-// commands (redistest.Proxy: the reply to this command is lost).
+// Package network is the network between the clients of a run and its servers. For each
+// client process it has two proxies in front of each server. One handles bytes: latency,
+// bandwidth, half-open connections. The other handles commands, such as a lost reply to one
+// command: it is a redistest.Proxy.
 //
-//	process -> line (bytes) -> redistest.Proxy (commands) -> server
+//	process -> link (bytes) -> redistest.Proxy (commands) -> server
 //
-// What happens to bytes is done by the toxics of toxiproxy. The connections that
-// they are in are our own: those of toxiproxy leave goroutines behind when one
-// side goes away while bytes are on the way to it, and stand still for good if
-// toxics change at that moment, which is what a campaign consists of.
+// The toxics of toxiproxy change how bytes pass. The connections are our own: those of
+// toxiproxy leak goroutines when one side closes while bytes are under way, and block for
+// good if toxics change at that time, as a campaign does all the time.
 package network

@@ -14,28 +14,28 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 )
 
-// dialTimeout bounds the wait for a port, and for a server to be dialled.
+// dialTimeout bounds the wait for a port, and for a connection to a server.
 const dialTimeout = 15 * time.Second
 
-// A link is the way of one process to one server.
+// A link connects one process to one server.
 type link struct {
 	tb      testing.TB
-	target  string // what it leads to
-	addr    string // where it listens, when it is up
+	target  string // the address of the proxy behind it
+	addr    string // the address of the listener
 	running sync.WaitGroup
 
 	mu          sync.Mutex
-	listener    net.Listener // nil while down
+	listener    net.Listener // nil after down
 	connections map[*connection]struct{}
 	settings    [stream.NumDirections]toxicsBySlot
 }
 
-// newLink starts a line to the target, that the cleanup of tb ends.
+// newLink starts a link to the target. The cleanup of tb ends the link.
 func newLink(tb testing.TB, target string) *link {
 	tb.Helper()
 	l := &link{tb: tb, target: target, connections: map[*connection]struct{}{}}
 	l.listen(func() string {
-		port, err := redistest.FreePort(tb) // also for the time in which it is down
+		port, err := redistest.FreePort(tb) // reserved, so that up can listen on it again
 		if err != nil {
 			tb.Fatalf("listen for clients of %s: %v", target, err)
 		}
@@ -48,7 +48,7 @@ func newLink(tb testing.TB, target string) *link {
 	return l
 }
 
-// listen begins to accept connections at an address that next returns.
+// listen accepts connections on an address that next returns.
 func (l *link) listen(next func() string) {
 	l.tb.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), dialTimeout)
@@ -76,7 +76,7 @@ func (l *link) accept(listener net.Listener) {
 	for {
 		client, err := listener.Accept()
 		if err != nil {
-			return // it is down
+			return // after down
 		}
 		l.running.Go(func() {
 			if k := l.connect(listener, client); k != nil {
@@ -89,14 +89,14 @@ func (l *link) accept(listener net.Listener) {
 	}
 }
 
-// accepted is a link, and what is wrong with its bytes from the beginning.
+// An accepted is a new connection with its initial toxics.
 type accepted struct {
 	link     *connection
 	settings [stream.NumDirections]toxicsBySlot
 }
 
-// connect makes a link of a new connection, or returns nil if the server cannot be
-// reached, or the line has gone down.
+// connect connects a client to the server. It returns nil if the server cannot be reached,
+// or if the link is down.
 func (l *link) connect(listener net.Listener, client net.Conn) *accepted {
 	dialer := net.Dialer{Timeout: dialTimeout}
 	server, err := dialer.DialContext(context.Background(), "tcp", l.target)
@@ -121,7 +121,7 @@ func (l *link) connect(listener net.Listener, client net.Conn) *accepted {
 	return &accepted{k, l.settings}
 }
 
-// set puts a toxic, or nothing, into a slot of all connections.
+// set sets the toxic of a slot in all connections; nil removes it.
 func (l *link) set(direction Direction, place toxicSlot, toxic toxics.Toxic) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -134,13 +134,13 @@ func (l *link) set(direction Direction, place toxicSlot, toxic toxics.Toxic) {
 	}
 }
 
-// restore empties all slots.
+// restore removes all toxics.
 func (l *link) restore() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for direction := range l.settings {
 		if l.settings[direction][breakSlot] != nil {
-			l.cut() // first: no byte may follow one that was swallowed
+			l.cut() // first: no byte may follow a dropped one
 		}
 	}
 	for direction := range l.settings {
@@ -174,7 +174,7 @@ func (l *link) down() {
 	l.cut()
 }
 
-// up ends down.
+// up accepts connections again.
 func (l *link) up() {
 	l.tb.Helper()
 	l.mu.Lock()
@@ -185,13 +185,13 @@ func (l *link) up() {
 	}
 }
 
-// isReset tells whether a toxic breaks connections.
+// isReset reports whether a toxic resets connections.
 func isReset(toxic toxics.Toxic) bool {
 	_, is := toxic.(*toxics.ResetToxic)
 	return is
 }
 
-// setReset makes close break the connection.
+// setReset makes close reset the connection.
 func (l *connection) setReset() {
 	_ = l.client.SetLinger(0)
 	_ = l.server.SetLinger(0)

@@ -10,12 +10,10 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// A Network is all paths from the client processes to the servers.
+// A Network has a path from each client process to the servers.
 //
-// Its methods are those of a Path, for each that there is: a path that is laid
-// later is calm. They are safe for concurrent use, but those that can fail the
-// run (Path and Up) must be called on the goroutine of the run, as
-// testing.TB.FailNow demands.
+// Its methods apply to all paths that exist; a new path is not impaired. They are safe for
+// concurrent use. Path and Up can fail the run, so they must be called on its goroutine.
 type Network struct {
 	tb      testing.TB
 	servers []string
@@ -24,20 +22,19 @@ type Network struct {
 	paths map[int]*Path
 }
 
-// Start lays a network to the servers at these addresses. The cleanup of tb ends
-// it with all that is on it.
+// Start starts a network to servers. The cleanup of tb ends it.
 func Start(tb testing.TB, servers ...string) *Network {
 	tb.Helper()
 	if len(servers) == 0 {
 		tb.Fatal("start a network: it leads to no server")
 	}
-	// Toxics tell each step to the logger of the whole process, if it listens.
+	// Toxics write to the global logger.
 	zerolog.SetGlobalLevel(zerolog.Disabled)
 	return &Network{tb: tb, servers: slices.Clone(servers), paths: map[int]*Path{}}
 }
 
-// Path returns the path of a process, which is laid when it is first asked for. It
-// stays when the process has died: what that has sent may still arrive.
+// Path returns the path of a process, and creates it first if necessary. The path stays
+// after the process has died, since its bytes may still arrive.
 func (n *Network) Path(process int) *Path {
 	n.tb.Helper()
 	n.mu.Lock()
@@ -50,7 +47,7 @@ func (n *Network) Path(process int) *Path {
 	return path
 }
 
-// Paths returns all paths, in the order of the processes' numbers.
+// Paths returns all paths, ordered by process.
 func (n *Network) Paths() []*Path {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -61,34 +58,34 @@ func (n *Network) Paths() []*Path {
 	return paths
 }
 
-// Delay makes all bytes late.
+// Delay delays all bytes.
 func (n *Network) Delay(latency, jitter time.Duration) {
 	n.each(func(p *Path) { p.Delay(latency, jitter) })
 }
 
-// Throttle lets so many bytes through in a second.
+// Throttle limits the bytes per second.
 func (n *Network) Throttle(bytesPerSecond int) {
 	n.each(func(p *Path) { p.Throttle(bytesPerSecond) })
 }
 
-// Slice tears what is sent into tiny packets.
+// Slice splits what is sent into tiny packets.
 func (n *Network) Slice() { n.each((*Path).Slice) }
 
-// HalfOpen swallows the bytes of one direction.
+// HalfOpen drops the bytes of one direction.
 func (n *Network) HalfOpen(direction Direction) {
 	n.each(func(p *Path) { p.HalfOpen(direction) })
 }
 
-// Reset breaks each connection at its next reply.
+// Reset resets each connection at its next reply.
 func (n *Network) Reset() { n.each((*Path).Reset) }
 
 // Down refuses connections.
 func (n *Network) Down() { n.each((*Path).Down) }
 
-// Up ends Down.
+// Up accepts connections again.
 func (n *Network) Up() { n.tb.Helper(); n.each((*Path).Up) }
 
-// Restore ends all that is wrong with bytes.
+// Restore removes all impairments of bytes.
 func (n *Network) Restore() { n.each((*Path).Restore) }
 
 func (n *Network) each(do func(*Path)) {

@@ -17,7 +17,7 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 )
 
-// A rawConn is a bare connection to a server over a path.
+// A rawConn is a connection to a server on a path.
 type rawConn struct {
 	t      *testing.T
 	conn   net.Conn
@@ -57,7 +57,7 @@ func (w *rawConn) expect(want string) {
 	}
 }
 
-// readEnd returns why nothing comes any more, of which nothing has come.
+// readEnd returns the error that ends the connection. No byte may come before it.
 func (w *rawConn) readEnd() error {
 	w.t.Helper()
 	got, err := w.reader.ReadString('\n')
@@ -67,14 +67,14 @@ func (w *rawConn) readEnd() error {
 	return err
 }
 
-// newNetwork returns a network to a server, and the server's client, which is not on it.
+// newNetwork returns a network to a server, the server, and a client that bypasses the
+// network.
 func newNetwork(t *testing.T) (*Network, *redistest.Server, *redis.Client) {
 	t.Helper()
 	server := redistest.Start(t)
 	return Start(t, server.Addr()), server, server.Client(t)
 }
 
-// awaitValue returns when the key has the value.
 func awaitValue(t *testing.T, client *redis.Client, key, value string) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); client.Get(t.Context(), key).Val() != value; time.Sleep(time.Millisecond) {
@@ -121,7 +121,7 @@ func TestDelay(t *testing.T) {
 			t.Errorf("took %v, want %v", took, 2*latency)
 		}
 		_, _ = w.reader.Discard(8)
-		w = dial(t, path.Routes[server.Addr()]) // a connection that begins in it
+		w = dial(t, path.Routes[server.Addr()]) // a new connection is delayed, too
 	}
 	path.Delay(time.Hour, time.Minute)
 	w.send("INCR n")
@@ -171,7 +171,7 @@ func TestSlice(t *testing.T) {
 	}
 }
 
-// packets counts what is written to it.
+// packets counts the writes.
 type packets struct{ bytes, longest int }
 
 func (p *packets) Write(data []byte) (int, error) {
@@ -217,7 +217,7 @@ func TestHalfOpen(t *testing.T) {
 	}
 }
 
-// awaitConnections returns when so many connections have been let in.
+// awaitConnections returns when there are that many connections.
 func (l *link) awaitConnections(t *testing.T, want int) {
 	t.Helper()
 	links := func() int {
@@ -274,8 +274,8 @@ func TestDownAndUp(t *testing.T) {
 	w.expect("+PONG")
 }
 
-// A client that goes away, while replies are on their way to it, leaves nothing
-// behind, and holds up nobody.
+// A client that closes its connection while replies are under way leaves nothing behind,
+// and blocks no other client.
 func TestTheClientGoesAway(t *testing.T) {
 	t.Parallel()
 	n, server, _ := newNetwork(t)
@@ -285,7 +285,7 @@ func TestTheClientGoesAway(t *testing.T) {
 		path.Delay(5*time.Millisecond, 4*time.Millisecond)
 		for range 50 {
 			w.send("INCR n")
-			time.Sleep(50 * time.Microsecond) // in packets of their own
+			time.Sleep(50 * time.Microsecond) // in separate packets
 		}
 		if _, err := w.reader.Peek(1); err != nil {
 			t.Fatal(err)

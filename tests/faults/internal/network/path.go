@@ -11,25 +11,23 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 )
 
-// A Path is that of one client process to all servers. What its methods do to the
-// connections they do to those that there are, and to new ones, until Calm.
+// A Path connects one client process to all servers. Its methods apply to existing and new
+// connections, until Restore.
 //
-// They are safe for concurrent use. Up can fail the run, and must be called on its
+// They are safe for concurrent use. Up can fail the run, so it must be called on its
 // goroutine.
 type Path struct {
-	// Commands is the proxy that knows commands: partitions, lost replies and
-	// late commands are made with it.
+	// Commands is the proxy for commands: it makes partitions, and loses or delays single
+	// commands.
 	Commands *redistest.Proxy
-	// Routes says where the process has to dial instead of each server. It must
-	// not be changed.
+	// Routes has the address to dial instead of each server. It must not be changed.
 	Routes map[string]string
 
 	links   []*link
-	servers []string // where each line leads
+	servers []string // the server of each link
 }
 
-// To returns the part of the path that leads to these servers. It has no Commands: those
-// are of the whole path.
+// To returns the part of the path to some servers. The part has no Commands.
 func (p *Path) To(servers ...string) *Path {
 	part := &Path{Routes: map[string]string{}}
 	for i, l := range p.links {
@@ -41,7 +39,7 @@ func (p *Path) To(servers ...string) *Path {
 	return part
 }
 
-// newPath makes a path to these servers, that the cleanup of tb ends.
+// newPath creates a path to servers. The cleanup of tb ends the path.
 func newPath(tb testing.TB, servers []string) *Path {
 	tb.Helper()
 	p := &Path{
@@ -57,52 +55,51 @@ func newPath(tb testing.TB, servers []string) *Path {
 	return p
 }
 
-// Delay makes all bytes of each direction so much late, more or less by the
-// jitter, without changing their order. It ends what an earlier Delay did.
+// Delay delays all bytes of both directions by the latency, plus or minus the jitter,
+// without changing their order. It replaces an earlier Delay.
 func (p *Path) Delay(latency, jitter time.Duration) {
 	p.both(latencySlot, &toxics.LatencyToxic{Latency: latency.Milliseconds(), Jitter: jitter.Milliseconds()})
 }
 
-// Throttle lets so many bytes of each connection and direction through in a
-// second, in steps of 1000. It ends what an earlier Throttle did.
+// Throttle limits the bytes per second of each connection and direction, in steps of 1000.
+// It replaces an earlier Throttle.
 func (p *Path) Throttle(bytesPerSecond int) {
 	p.both(bandwidthSlot, &toxics.BandwidthToxic{Rate: int64(max(1, bytesPerSecond/1000))})
 }
 
-// Slice tears what is sent into packets of a few bytes, with a pause after each.
+// Slice splits what is sent into packets of a few bytes, with a pause after each.
 func (p *Path) Slice() {
 	p.both(slicerSlot, &toxics.SlicerToxic{AverageSize: 8, SizeVariation: 7, Delay: 100})
 }
 
-// HalfOpen swallows the bytes of one direction, while those of the other pass:
-// with Upstream no command arrives, with Downstream no reply.
+// HalfOpen drops the bytes of one direction: of commands (Upstream) or of replies
+// (Downstream).
 func (p *Path) HalfOpen(direction Direction) {
 	p.set(direction, breakSlot, &toxics.TimeoutToxic{})
 }
 
-// Reset breaks each connection at its next reply, in the way in which a crashed
-// host does (RST): the command was executed.
+// Reset resets each connection (RST) at its next reply, after the server has executed the
+// command.
 func (p *Path) Reset() {
 	p.set(Downstream, breakSlot, &toxics.ResetToxic{})
 }
 
-// Down closes all connections and refuses new ones, as a host without the server
-// does.
+// Down closes all connections and refuses new ones, like a host without the server.
 func (p *Path) Down() {
 	for _, l := range p.links {
 		l.down()
 	}
 }
 
-// Up ends Down.
+// Up accepts connections again.
 func (p *Path) Up() {
 	for _, l := range p.links {
 		l.up()
 	}
 }
 
-// Restore ends all that is wrong with bytes, and closes the connections of which
-// bytes are missing. It does not end Down.
+// Restore removes all impairments of bytes, and closes the connections that have lost
+// bytes. It does not end Down.
 func (p *Path) Restore() {
 	for _, l := range p.links {
 		l.restore()

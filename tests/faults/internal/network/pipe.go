@@ -9,16 +9,16 @@ import (
 	"github.com/Shopify/toxiproxy/v2/toxics"
 )
 
-// A Direction is one of the two in which bytes go.
+// A Direction is a direction of bytes.
 type Direction = stream.Direction
 
-// The directions: of commands, and of replies.
+// The directions of commands and of replies.
 const (
 	Upstream   = stream.Upstream
 	Downstream = stream.Downstream
 )
 
-// A toxicSlot is a place for a toxic on the way, in the order in which bytes pass.
+// A toxicSlot is the position of a toxic, in the order in which bytes pass.
 type toxicSlot int
 
 const (
@@ -29,14 +29,14 @@ const (
 	slotCount
 )
 
-// maxDelayedPackets is how many packets can be late at the same time.
+// maxDelayedPackets is how many packets can be delayed at a time.
 const maxDelayedPackets = 1024
 
-// A toxicsBySlot is the toxic in each slot; nil where bytes just pass.
+// A toxicsBySlot has the toxic of each slot, or nil.
 type toxicsBySlot [slotCount]toxics.Toxic
 
-// A stream is one direction of one connection. It always has all slots: only what is
-// in them changes.
+// A pipe is one direction of one connection. It always has all slots: only their toxics
+// change.
 type pipe struct {
 	input  *stream.ChanWriter
 	stubs  [slotCount]*toxics.ToxicStub
@@ -54,14 +54,13 @@ func newPipe() *pipe {
 	return w
 }
 
-// run carries bytes from one side to the other until the first one ends, a toxic
-// ends the way, or the other side does not take them. Then it calls over, with the
-// error of the other side. What still comes is thrown away, so that nobody on the
-// way waits for ever, and run returns when the first side has ended.
+// run copies bytes until the source ends, a toxic ends the pipe, or a write fails. Then it
+// calls over with the error of the write. It discards all further bytes, so that no
+// goroutine blocks, and returns when the source has ended.
 func (w *pipe) run(from io.Reader, to io.Writer, s toxicsBySlot, over func(error)) {
 	var running sync.WaitGroup
 	running.Go(func() {
-		_, _ = io.Copy(w.input, from) // that it breaks is its end
+		_, _ = io.Copy(w.input, from) // an error ends the source
 		_ = w.input.Close()
 	})
 	for i, stub := range w.stubs {
@@ -81,7 +80,7 @@ func (w *pipe) put(place toxicSlot, toxic toxics.Toxic) {
 	}
 }
 
-// start runs the toxic in its slot until it is interrupted, or the way ends.
+// start runs a toxic in its slot until it is interrupted or the pipe ends.
 func start(stub *toxics.ToxicStub, toxic toxics.Toxic) {
 	if toxic == nil {
 		toxic = new(toxics.NoopToxic)
@@ -89,21 +88,21 @@ func start(stub *toxics.ToxicStub, toxic toxics.Toxic) {
 	go func() {
 		stub.Run(&toxics.ToxicWrapper{Toxic: toxic, Toxicity: 1})
 		if stub.Closed() {
-			// A toxic that ends the way leaves the rest to us.
+			// A toxic that ends the pipe leaves bytes behind.
 			for range stub.Input {
 			}
 		}
 	}()
 }
 
-// A connection is one connection of a client and its counterpart to the server.
+// A connection is the connection of a client, and the one to the server.
 type connection struct {
 	client, server *net.TCPConn
 	pipes          [stream.NumDirections]*pipe
 	once           sync.Once
 }
 
-// run carries bytes in both directions until the connection ends.
+// run copies bytes in both directions until the connection ends.
 func (l *connection) run(settings [stream.NumDirections]toxicsBySlot) {
 	var up sync.WaitGroup
 	up.Go(func() {
@@ -111,7 +110,8 @@ func (l *connection) run(settings [stream.NumDirections]toxicsBySlot) {
 			if err != nil {
 				l.close()
 			}
-			// The server may answer what it got before the client closed its side.
+			// The server may still reply to commands that were sent before the client
+			// closed its side.
 			_ = l.server.CloseWrite()
 		})
 	})

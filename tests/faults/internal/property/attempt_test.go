@@ -13,25 +13,24 @@ import (
 	"github.com/reqlock/reqlock/core"
 )
 
-// An attemptTest is about one idempotent request. Nobody waits in it, so that
-// each step has one right answer, or two where a lease is just over and its key
-// is not.
+// An attemptTest tests one idempotent request. No call waits, so each step has one right
+// result, or two while a lease has ended and its key may not have expired.
 type attemptTest struct {
 	*rapid.T
 	table  *deployment
 	policy core.Policy
 
-	open     []*runningAttempt // who were to run, and did not end their attempt
-	last     *runningAttempt   // whose record it is, until that is done or aborted
-	dead     int               // how many attempts died since one was done or aborted
-	answer   string            // of the one that is done
-	answered int               // how many answers were made up so far
+	open     []*runningAttempt // attempts that run
+	last     *runningAttempt   // the attempt whose record it is, until it is done or aborted
+	dead     int               // attempts that died since one was done or aborted
+	answer   string            // of the attempt that is done
+	answered int               // the number of answers so far
 }
 
-// A runningAttempt is an attempt that was to run.
+// A runningAttempt is an attempt that runs.
 type runningAttempt struct {
 	attempt *core.Attempt
-	since   time.Time // when its lease was last raised, at the latest
+	since   time.Time // the latest time at which its lease was extended
 	renewed bool
 }
 
@@ -59,7 +58,7 @@ func testAttempts(rt *rapid.T, table *deployment, policy core.Policy, renewed bo
 		},
 		"lose a reply": func(*rapid.T) { table.anyProcess(rt).network.loseNextReply() },
 		"restart": func(*rapid.T) {
-			for len(g.open) > 0 { // who outlives a restart is what the campaign is for
+			for len(g.open) > 0 { // the fault campaign tests attempts that survive a restart
 				g.interrupt(0)
 			}
 			table.server.FlushAll()
@@ -69,7 +68,7 @@ func testAttempts(rt *rapid.T, table *deployment, policy core.Policy, renewed bo
 	})
 }
 
-// any draws an open attempt.
+// any draws a running attempt.
 func (g *attemptTest) any() int {
 	if len(g.open) == 0 {
 		g.Skip("nobody runs")
@@ -77,9 +76,9 @@ func (g *attemptTest) any() int {
 	return rapid.IntRange(0, len(g.open)-1).Draw(g.T, "who")
 }
 
-// held reports whether the lock of an attempt is held for certain, and whether
-// it is free for certain: between the two its lease is over, and its key may
-// not be.
+// held reports whether the lock of an attempt is certainly held, and whether it is
+// certainly free. Neither is certain while the lease has ended and the key may not have
+// expired.
 func (r *runningAttempt) held() (certain, free bool) {
 	certain = r.attempt.Lease().Context().Err() == nil
 	return certain, !certain && !r.renewed && time.Since(r.since) >= ttl
@@ -112,7 +111,7 @@ func (g *attemptTest) begin(renewed bool) {
 	}
 }
 
-// run takes an attempt that is to run.
+// run adds an attempt that must run.
 func (g *attemptTest) run(attempt *core.Attempt, err error, renewed bool) {
 	if err != nil {
 		g.Fatalf("begin: %v", err)
@@ -130,8 +129,7 @@ func (g *attemptTest) run(attempt *core.Attempt, err error, renewed bool) {
 	g.open = append(g.open, g.last)
 }
 
-// take takes an attempt out of those that are open, and returns whether the
-// record is still its.
+// take removes a running attempt, and reports whether the record is still that attempt's.
 func (g *attemptTest) take(i int) (r *runningAttempt, current bool) {
 	r = g.open[i]
 	g.open = append(g.open[:i], g.open[i+1:]...)
@@ -174,8 +172,7 @@ func (g *attemptTest) interrupt(i int) {
 	}
 }
 
-// check waits until nothing moves, and looks at who believes to be the one who
-// runs.
+// check waits until all goroutines block, and checks that at most one attempt runs.
 func (g *attemptTest) check() {
 	synctest.Wait()
 	for _, r := range g.open {

@@ -14,35 +14,35 @@ import (
 	"github.com/reqlock/reqlock/core"
 )
 
-// ttl is that of each lease.
+// ttl is the TTL of each lease.
 const ttl = 10 * time.Second
 
-// A deployment is where a game is played: two processes at one server.
+// A deployment is two processes on one server.
 type deployment struct {
 	server    *miniredis.Miniredis
 	processes [2]process
 }
 
-// A process is a Locker with a client and a network that it shares with nobody.
+// A process is a Locker with its own client and network.
 type process struct {
 	locks   *core.Locker
 	network *network
 }
 
-// checkGames draws games, each in a bubble with a clock of its own, at a table of its
-// own.
+// checkGames draws sequences of steps. Each runs on its own deployment, in a bubble with
+// its own clock.
 func checkGames(t *testing.T, test func(*rapid.T, *deployment), opts ...core.Option) {
 	t.Helper()
 	rapid.Check(t, func(rt *rapid.T) {
-		var ended any // with what panic: a bubble may not end with one
+		var ended any // the value of a panic, which must not leave the bubble
 		synctest.Test(t, func(*testing.T) {
 			table := newDeployment(opts)
 			defer table.close()
 			defer func() { ended = recover() }()
 			test(rt, table)
 		})
-		// rapid takes two failures for the same if they come from the same line,
-		// and games that it cut too short must not look like those that failed.
+		// rapid compares failures by the line of their panic. A sequence that was shortened
+		// too much must not look like the failed one.
 		switch {
 		case ended == nil:
 		case rt.Failed():
@@ -53,7 +53,7 @@ func checkGames(t *testing.T, test func(*rapid.T, *deployment), opts ...core.Opt
 	})
 }
 
-// newDeployment returns a table for a new game.
+// newDeployment starts a deployment.
 func newDeployment(opts []core.Option) *deployment {
 	t := &deployment{server: miniredis.NewMiniRedis()}
 	t.server.ClockTTL(true)
@@ -63,8 +63,8 @@ func newDeployment(opts []core.Option) *deployment {
 	return t
 }
 
-// newProcess returns a process. Nothing in its client ticks, so that a bubble comes to
-// rest.
+// newProcess returns a process. Its client has no tickers, so that all goroutines of a
+// bubble can block.
 func (t *deployment) newProcess(opts []core.Option) process {
 	network := &network{server: t.server, wires: map[*asyncConn]struct{}{}}
 	client := redis.NewClient(&redis.Options{
@@ -87,8 +87,8 @@ func (t *deployment) close() {
 	cancel()
 	for _, p := range t.processes {
 		p.network.restore()
-		_ = p.locks.Close(ctx)                  // leases that are held are lost
-		_ = p.locks.Close(context.Background()) // left-behind commands end
+		_ = p.locks.Close(ctx)                  // held leases are lost
+		_ = p.locks.Close(context.Background()) // commands in the background end
 		p.network.cut()
 	}
 	t.server.Close()

@@ -1,7 +1,6 @@
-// Package property plays random games with core, on an embedded Redis and a clock
-// that only moves when it is told to, and compares each step with a model that
-// is small enough to be right.
+// Package property tests core with random sequences of steps, on an embedded Redis and a
+// fake clock, and compares the result of each step with a small model.
 //
-// The games are drawn by rapid, which makes one that fails as short as it can.
-// -rapid.checks says how many are played, and -rapid.seed repeats them.
+// The library rapid draws the sequences, and shortens one that fails. The flag
+// -rapid.checks sets their number, and -rapid.seed repeats them.
 package property

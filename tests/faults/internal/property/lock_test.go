@@ -14,26 +14,26 @@ import (
 	"github.com/reqlock/reqlock/core"
 )
 
-// A lockTest is about one key.
+// A lockTest tests one key.
 type lockTest struct {
 	*rapid.T
 	table *deployment
 
 	mu          sync.Mutex
-	waiting     []*caller // who have not returned
-	holders     []*caller // who were granted, and did not release
+	waiting     []*caller // calls that have not returned
+	holders     []*caller // calls that were granted, and have not released
 	round       int
-	losses      int             // of data, so far
-	staleTokens map[string]bool // tokens of leases that Redis may have forgotten
-	served      []*caller       // all who were granted, in all rounds
-	disrupted   bool            // something was, ever
-	errors      []error         // what calls returned that they should not
+	losses      int             // losses of data so far
+	staleTokens map[string]bool // tokens of leases that Redis may have lost
+	served      []*caller       // all calls that were granted, in order
+	disrupted   bool            // whether anything was disrupted
+	errors      []error         // unexpected errors of calls
 }
 
-// A caller is somebody who asks for the key.
+// A caller is a call for the key.
 type caller struct {
 	cancel context.CancelFunc
-	losses int // how many there had been when it asked
+	losses int // the number of losses before the call
 	round  int // in which it was granted
 	lease  *core.Lease
 }
@@ -65,7 +65,7 @@ func testLocks(rt *rapid.T, table *deployment) {
 	g.drain()
 }
 
-// ask lets somebody ask for the key, who may wait, or not.
+// ask calls Lock or TryLock on another goroutine.
 func (g *lockTest) ask(try bool) {
 	if len(g.snapshot(&g.waiting)) >= 5 {
 		g.Skip("enough wait")
@@ -98,21 +98,21 @@ func (g *lockTest) ask(try bool) {
 	}()
 }
 
-// snapshot returns those who are on a list at this moment.
+// snapshot returns a copy of a list.
 func (g *lockTest) snapshot(list *[]*caller) []*caller {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return slices.Clone(*list)
 }
 
-// recordDisruption notes that something goes wrong from here on.
+// recordDisruption records that errors are possible from now on.
 func (g *lockTest) recordDisruption() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.disrupted = true
 }
 
-// any draws one of several callers.
+// any draws a caller.
 func (g *lockTest) any(of []*caller) *caller {
 	if len(of) == 0 {
 		g.Skip("nobody")
@@ -149,8 +149,8 @@ func (g *lockTest) release() {
 
 func (g *lockTest) cancel() { g.any(g.snapshot(&g.waiting)).cancel() }
 
-// loseData makes Redis forget. Fences come from its clock then, which has to have
-// moved on: in a bubble it does not by itself.
+// loseData deletes data of Redis. After that the fencing numbers start at its clock, which
+// must have advanced: a fake clock does not advance by itself.
 func (g *lockTest) loseData(forget func()) {
 	time.Sleep(time.Second)
 	synctest.Wait()
@@ -162,13 +162,13 @@ func (g *lockTest) loseData(forget func()) {
 	}
 }
 
-// isStale reports whether Redis may have forgotten the lease, or given it before
-// it forgot all others.
+// isStale reports whether Redis may have lost the lease, or granted it before it lost other
+// leases.
 func (g *lockTest) isStale(c *caller) bool {
 	return c.losses < g.losses || g.staleTokens[c.lease.Token()]
 }
 
-// check waits until nothing moves, and looks at what is so.
+// check waits until all goroutines block, and checks the guarantees of the lock.
 func (g *lockTest) check() {
 	synctest.Wait()
 	g.mu.Lock()
@@ -196,14 +196,14 @@ func (g *lockTest) check() {
 	g.checkFences()
 }
 
-// hasExpiredHolder reports whether somebody outlived a lease, whose key waits for its
-// TTL.
+// hasExpiredHolder reports whether a holder has outlived its lease, so that the key is free
+// only after its TTL.
 func (g *lockTest) hasExpiredHolder() bool {
 	return slices.ContainsFunc(g.holders, func(c *caller) bool { return c.lease.Context().Err() != nil })
 }
 
-// checkFences looks at the fences: whoever was granted the key in a later round has a
-// greater one, but for ghosts.
+// checkFences checks that each call that was granted in a later round has a higher fencing
+// number. Exception: stale leases.
 func (g *lockTest) checkFences() {
 	var highest int64 // of earlier rounds
 	for i, c := range g.served {
@@ -218,7 +218,7 @@ func (g *lockTest) checkFences() {
 	}
 }
 
-// drain ends all trouble, and finds who is never served.
+// drain ends all disruptions, and checks that each waiter is served.
 func (g *lockTest) drain() {
 	for i := range g.table.processes {
 		g.table.processes[i].network.restore()

@@ -8,7 +8,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// games is how many games each test plays, unless -rapid.checks says otherwise.
+// games is the number of sequences in each test, unless -rapid.checks sets another.
 const games = "100"
 
 func TestMain(m *testing.M) {

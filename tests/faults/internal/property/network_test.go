@@ -9,8 +9,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 )
 
-// A network leads one process to the server, until it is cut, and may lose the
-// next reply.
+// A network connects one process to the server. It can be cut, and can lose the next reply.
 type network struct {
 	server *miniredis.Miniredis
 
@@ -20,8 +19,8 @@ type network struct {
 	wires     map[*asyncConn]struct{}
 }
 
-// dial returns a connection to the server, or a dead one while the network is
-// down: go-redis would write of an error from here to standard error.
+// dial returns a connection to the server. While the network is down, the connection is
+// closed: go-redis would print an error of the dial.
 func (n *network) dial(context.Context, string, string) (net.Conn, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -38,7 +37,7 @@ func (n *network) dial(context.Context, string, string) (net.Conn, error) {
 	return w, nil
 }
 
-// cut ends all connections, and refuses new ones until it is mended.
+// cut closes all connections, and refuses new ones until restore.
 func (n *network) cut() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -55,15 +54,14 @@ func (n *network) restore() {
 	n.down = false
 }
 
-// loseNextReply makes the network lose the next reply that the process hears, and with
-// it the connection.
+// loseNextReply loses the next reply to the process, and closes its connection.
 func (n *network) loseNextReply() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.losesNext = true
 }
 
-// takeLoss reports whether this is the reply to lose.
+// takeLoss reports whether to lose this reply.
 func (n *network) takeLoss() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -72,8 +70,8 @@ func (n *network) takeLoss() bool {
 	return was
 }
 
-// A asyncConn is one connection. What is written to it does not wait for the server,
-// which may wait for its reader.
+// An asyncConn is a connection whose writes do not wait for the server, since the server
+// may wait for its reader.
 type asyncConn struct {
 	net.Conn
 	network *network
@@ -103,7 +101,7 @@ func (w *asyncConn) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// send sends what is written. What cannot be sent is seen by who reads.
+// send sends what was written. A failed write shows in the next read.
 func (w *asyncConn) send() {
 	for {
 		w.mu.Lock()

@@ -23,7 +23,7 @@ func loadKept(t *testing.T, name string) *history.History {
 // numbers below those of earlier holders.
 //
 // It is the part of a run that concerns the key and the time: the mutant
-// late-renewal-brings-old-numbers, the fault replies-to-renewals-are-late on a server, seed
+// late-renewal-restores-old-numbers, the fault replies-to-renewals-are-late on a server, seed
 // 2.
 func TestNumbersThatAnOvertakenRenewalBringsBackAreFound(t *testing.T) {
 	t.Parallel()

@@ -1,5 +1,5 @@
-// Command write writes the generated parts of README.md of the module faults
-// anew. It runs in the folder of package catalogue, by go generate.
+// Command write updates the generated parts of README.md of the module faults. Go generate
+// runs it in the folder of package catalogue.
 package main
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/catalogue"
 )
 
-// The repository and the page, seen from the package.
+// The repository and the page, relative to the package.
 const (
 	repository = "../../../.."
 	page       = repository + "/tests/faults/README.md"
@@ -23,7 +23,7 @@ func main() {
 	}
 }
 
-// write writes the page even if a row has no test, so that it can be looked at.
+// write writes the page even if a row has no test.
 func write() error {
 	files := os.DirFS(repository)
 	proofs, wrong := catalogue.Scan(files)
