@@ -44,7 +44,7 @@ func (q *queue) askRequest() store.Request {
 	want := q.first.hold.request
 	r := q.request(q.token, want)
 	r.Join = q.enqueue && q.callers > q.nowaiters
-	r.Look = q.nowaiters > 0 // tells whether another holds the key, or a dead token of this process
+	r.WithHolder = q.nowaiters > 0 // tells whether another holds the key, or a dead token of this process
 	if want.Fencing {
 		r.Fences = firstReservation(q.callers)
 	}
@@ -103,10 +103,10 @@ func (q *queue) onAnswer(answer store.Answer, err error) {
 		q.onVerdict(r, answer)
 	case err == nil && q.isOrphan(answer.Holder):
 		q.releaseOrphan(r, answer.Holder)
-	case err == nil && answer.Unnamed && q.nowaiters > 0:
+	case err == nil && answer.HolderUnknown && q.nowaiters > 0:
 		q.ask() // with the holder's token: a nowait caller is refused only if another holds the key
 	case q.applyAnswer(r, answer, err):
-	case err == nil && answer.Split:
+	case err == nil && answer.SplitVote:
 		q.pauseAlways(q.pauses.afterSplit())
 	case err == nil && !r.Join:
 		q.ask() // refused without a place in the store's queue: take one
@@ -125,7 +125,7 @@ func (q *queue) releaseOrphan(r store.Request, orphan string) {
 	q.enqueue = true
 	q.engine.work.Add()
 	r.Token, r.Attempt = orphan, q.engine.discards.attemptOf(keyToken{q.key, orphan})
-	q.engine.store.Release(r, func(store.Released, error) {
+	q.engine.store.Release(r, func(store.ReleaseResult, error) {
 		defer q.engine.work.Done()
 		q.shard.mu.Lock()
 		defer q.shard.mu.Unlock()
@@ -139,7 +139,7 @@ func (q *queue) applyAnswer(r store.Request, answer store.Answer, err error) (se
 	switch {
 	case err != nil:
 		q.noteFault(faultOf(err))
-	case answer.Split && q.pauses.splits < maxSplits:
+	case answer.SplitVote && q.pauses.splits < maxSplits:
 		q.lastFault = nil // no one holds the key, so no caller is refused yet
 	case !answer.Granted:
 		q.lastFault, q.running = nil, nil
@@ -155,7 +155,7 @@ func (q *queue) applyAnswer(r store.Request, answer store.Answer, err error) (se
 			return q.releasingToken
 		}
 		lease.fences = newFences(answer.Fence, answer.Fences)
-		lease.noteStoreQueue(answer.Line, answer.Since)
+		lease.noteStoreQueue(answer.Waiting, answer.Since)
 		q.lastFault, q.joined = nil, false
 		q.lease = lease
 		if q.handed {
@@ -198,7 +198,7 @@ func (q *queue) noteFault(fault *store.Fault) {
 		q.enqueue, q.joined = true, true
 	}
 	refusal := &Refusal{Reason: Unavailable, Fault: fault}
-	if fault.Passing {
+	if fault.Temporary {
 		q.refuseNowaiters(refusal)
 	} else {
 		q.refuseAll(refusal)
@@ -209,7 +209,7 @@ func (q *queue) noteFault(fault *store.Fault) {
 // token is dead, so the next request gets a fresh one. A ballot has a fresh token
 // anyhow.
 func (q *queue) discardLateGrant(r store.Request) {
-	q.noteFault(&store.Fault{Passing: true, Err: errLateGrant})
+	q.noteFault(&store.Fault{Temporary: true, Err: errLateGrant})
 	if r.Attempt != nil {
 		q.releaseThenAsk(r)
 	} else {

@@ -97,7 +97,7 @@ func (q *queue) releaseThenAsk(r store.Request) {
 	first := e.discards.claim(p, r.Attempt)
 	q.releasingToken = true
 	e.work.Add()
-	e.store.Release(r, func(_ store.Released, err error) {
+	e.store.Release(r, func(_ store.ReleaseResult, err error) {
 		defer e.work.Done()
 		if first && (err != nil || !e.discards.complete(p)) {
 			e.runDiscard(p, time.Now().Add(abortTimeout))

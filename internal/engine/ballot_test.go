@@ -37,11 +37,11 @@ func (v *votingStore) Renew(_ store.Request, done func(store.Renewal, error)) {
 	go done(store.Renewal{Held: true, Since: time.Now()}, nil)
 }
 
-func (v *votingStore) Release(r store.Request, done func(store.Released, error)) {
+func (v *votingStore) Release(r store.Request, done func(store.ReleaseResult, error)) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.released = append(v.released, r)
-	go done(store.Released{End: store.Freed}, nil)
+	go done(store.ReleaseResult{Status: store.Freed}, nil)
 }
 
 func (v *votingStore) Listen(string) (<-chan struct{}, func()) {
@@ -89,7 +89,7 @@ func newVotingEngine(t *testing.T, vote func(n int, r store.Request) (store.Answ
 }
 
 var (
-	splitAnswer = store.Answer{Holder: "someone", Remaining: time.Minute, Split: true}
+	splitAnswer = store.Answer{Holder: "someone", Remaining: time.Minute, SplitVote: true}
 	heldAnswer  = store.Answer{Holder: "someone", Remaining: time.Minute}
 )
 
@@ -281,7 +281,7 @@ func TestWaiterWithBallotsLeavesStoreQueue(t *testing.T) {
 	}{
 		"refused": {Answer: heldAnswer},
 		"split":   {Answer: splitAnswer},
-		"unknown": {err: &store.Fault{Unknown: true, Passing: true, Err: context.Canceled}},
+		"unknown": {err: &store.Fault{Unknown: true, Temporary: true, Err: context.Canceled}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -66,7 +66,7 @@ func (e *Engine) discard(p keyToken, attempt *Attempt, over time.Time) {
 	closing := e.closing
 	for retries, last := 0, false; e.mayDiscard(p); retries++ {
 		err := e.releaseAndWait(r)
-		if err == nil || last || !faultOf(err).Passing || time.Now().After(over) {
+		if err == nil || last || !faultOf(err).Temporary || time.Now().After(over) {
 			return
 		}
 		timer := time.NewTimer(backoff(retries))
@@ -99,25 +99,25 @@ func earlier(a, b time.Time) time.Time {
 // releaseAndWait releases a token and returns the fault, if any.
 func (e *Engine) releaseAndWait(r store.Request) error {
 	answered := make(chan error, 1)
-	e.store.Release(r, func(_ store.Released, err error) { answered <- err })
+	e.store.Release(r, func(_ store.ReleaseResult, err error) { answered <- err })
 	return <-answered
 }
 
 // releaseUntil releases a token, and resends that until over while the store does not
 // answer.
-func (e *Engine) releaseUntil(r store.Request, over time.Time, done func(store.Released, error)) {
+func (e *Engine) releaseUntil(r store.Request, over time.Time, done func(store.ReleaseResult, error)) {
 	retries, unknown := 0, false // unknown: an earlier send may have released the key
-	var onResult func(store.Released, error)
-	onResult = func(released store.Released, err error) {
+	var onResult func(store.ReleaseResult, error)
+	onResult = func(released store.ReleaseResult, err error) {
 		switch {
-		case err != nil && faultOf(err).Passing && time.Now().Before(over):
+		case err != nil && faultOf(err).Temporary && time.Now().Before(over):
 			unknown = unknown || faultOf(err).Unknown
 			r.Inline = false
 			retries++
 			time.AfterFunc(backoff(retries-1), func() { e.store.Release(r, onResult) })
 			return
-		case unknown && released.End == store.NotHeld:
-			released.End = store.Unsure
+		case unknown && released.Status == store.NotHeld:
+			released.Status = store.Unsure
 		}
 		done(released, err)
 	}

@@ -95,19 +95,19 @@ func (h *Hold) releaseLate() {
 		over = time.Now().Add(commitTimeout)
 	}
 	h.engine.work.Add()
-	h.engine.releaseUntil(r, over, func(released store.Released, err error) {
+	h.engine.releaseUntil(r, over, func(released store.ReleaseResult, err error) {
 		defer h.engine.work.Done()
 		var after callbacks
 		q.shard.mu.Lock()
 		switch {
 		case err != nil && h.ending == Abort:
 			h.engine.discardAsync(keyToken{r.Key, r.Token}, r.Attempt, h.until)
-		case err == nil && h.ending.isFinal() && released.Stored != store.NotStored:
+		case err == nil && h.ending.isFinal() && released.Record != store.NotStored:
 			q.settleByVerdict(r.Attempt, verdictOf(r.Ending), r.Record)
 			q.wake()
 		}
 		q.forgetLost(h.token)
-		h.stored = released.Stored
+		h.stored = released.Record
 		h.completeRelease(err, &after)
 		q.shard.mu.Unlock()
 		after.runAsync(h.engine)

@@ -11,7 +11,7 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 )
 
-var errNoCommitReply = &store.Fault{Unknown: true, Passing: true, Err: errors.New("no reply")}
+var errNoCommitReply = &store.Fault{Unknown: true, Temporary: true, Err: errors.New("no reply")}
 
 // failsFor makes a transition fail for a while, without applying it.
 func failsFor(s *fakeStore, d time.Duration, transition string) {

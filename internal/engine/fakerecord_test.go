@@ -57,7 +57,7 @@ func (s *fakeServer) run(r store.Request) int {
 }
 
 // finish stores the ending of an attempt in the record.
-func (s *fakeServer) finish(r store.Request, value string) store.Stored {
+func (s *fakeServer) finish(r store.Request, value string) store.RecordStatus {
 	record := s.records[r.Key]
 	gone := record.state == 0 || record.state == 'A' && record.token != r.Token
 	switch {

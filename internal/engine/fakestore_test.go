@@ -109,7 +109,7 @@ func (s *fakeStore) Renew(r store.Request, done func(store.Renewal, error)) {
 	s.answer(r, func() { done(s.renew(r)) })
 }
 
-func (s *fakeStore) Release(r store.Request, done func(store.Released, error)) {
+func (s *fakeStore) Release(r store.Request, done func(store.ReleaseResult, error)) {
 	s.answer(r, func() { done(s.release(r)) })
 }
 
@@ -126,7 +126,7 @@ func (s *fakeStore) take(r store.Request) (answer store.Answer, err error) {
 	sent := time.Now()
 	err = s.transition("take", r, func(value string) {
 		if value != "" && value != r.Token {
-			if answer.Unnamed = !r.Look; r.Look {
+			if answer.HolderUnknown = !r.WithHolder; r.WithHolder {
 				answer.Holder = value
 			}
 			return
@@ -134,7 +134,7 @@ func (s *fakeStore) take(r store.Request) (answer store.Answer, err error) {
 		if value == "" {
 			s.keys[r.Key] = entry{r.Token, time.Now().Add(r.TTL)}
 		}
-		answer = store.Answer{Granted: true, Since: sent, Line: store.LineUnknown}
+		answer = store.Answer{Granted: true, Since: sent, Waiting: store.WaitingUnknown}
 	})
 	return answer, err
 }
@@ -163,7 +163,7 @@ func (s *fakeStore) enqueue(r store.Request) (answer store.Answer, err error) {
 		}
 		if value == r.Token {
 			s.raiseTTL(r)
-			answer = store.Answer{Granted: true, Since: sent, Line: len(s.queues[r.Key])}
+			answer = store.Answer{Granted: true, Since: sent, Waiting: len(s.queues[r.Key])}
 			answer.Fence, answer.Fences = s.reserve(r)
 			if r.Attempt != nil {
 				answer.Number = s.run(r)
@@ -175,7 +175,7 @@ func (s *fakeStore) enqueue(r store.Request) (answer store.Answer, err error) {
 		if r.Join {
 			s.join(r.Key, r.Token)
 			if s.queues[r.Key][0] == r.Token {
-				answer.Silent = !strings.Contains(value, ":")
+				answer.ForeignHolder = !strings.Contains(value, ":")
 				s.sendHint(r.Key, value)
 			}
 		}
@@ -188,14 +188,14 @@ func (s *fakeStore) renew(r store.Request) (renewal store.Renewal, err error) {
 	err = s.transition("renew", r, func(value string) {
 		if renewal.Held = value == r.Token; renewal.Held {
 			s.raiseTTL(r)
-			renewal.Line = len(s.queues[r.Key])
+			renewal.Waiting = len(s.queues[r.Key])
 			renewal.Fence, renewal.Fences = s.reserve(r)
 		}
 	})
 	return renewal, err
 }
 
-func (s *fakeStore) release(r store.Request) (released store.Released, err error) {
+func (s *fakeStore) release(r store.Request) (released store.ReleaseResult, err error) {
 	released.Since = time.Now()
 	name := "release"
 	if r.Attempt != nil {
@@ -206,7 +206,7 @@ func (s *fakeStore) release(r store.Request) (released store.Released, err error
 	}
 	err = s.transition(name, r, func(value string) {
 		if r.Attempt != nil {
-			released.Stored = s.finish(r, value)
+			released.Record = s.finish(r, value)
 		}
 		s.leaveQueue(r)
 		if value != r.Token {
@@ -217,14 +217,14 @@ func (s *fakeStore) release(r store.Request) (released store.Released, err error
 		}
 		switch s.handOff(r, r.Rejoin) {
 		case "":
-			released.End = store.Freed
+			released.Status = store.Freed
 		case r.Rejoin:
-			released.End = store.Kept
+			released.Status = store.Kept
 		default:
-			released.End = store.Handed
+			released.Status = store.Handed
 		}
 		if s.nextUnsure {
-			s.nextUnsure, released.End = false, store.Unsure
+			s.nextUnsure, released.Status = false, store.Unsure
 		}
 	})
 	return released, err

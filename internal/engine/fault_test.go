@@ -91,7 +91,7 @@ func TestTokenWithUnknownResultIsDead(t *testing.T) {
 		e, s, _ := newEngine()
 		s.after.set(func(transition string, _ store.Request) error {
 			if transition == "take" {
-				return &store.Fault{Unknown: true, Passing: true, Err: errors.New("no reply")}
+				return &store.Fault{Unknown: true, Temporary: true, Err: errors.New("no reply")}
 			}
 			return nil
 		})

@@ -78,7 +78,7 @@ func TestReleaseKnowsOtherWaiters(t *testing.T) {
 				var sent []bool
 				p.stores[0].before.set(func(transition string, r store.Request) error {
 					if transition == "release" {
-						sent = append(sent, r.Alone)
+						sent = append(sent, r.NoWaiters)
 					}
 					return nil
 				})

@@ -39,7 +39,7 @@ type Hold struct {
 	// result for the record.
 	ending Ending
 	record []byte
-	stored store.Stored
+	stored store.RecordStatus
 }
 
 // Context returns the context under which the caller may act. It is cancelled with the

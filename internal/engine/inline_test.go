@@ -34,7 +34,7 @@ func (s *inlineRecorder) Enqueue(r store.Request, done func(store.Answer, error)
 	s.Store.Enqueue(r, done)
 }
 
-func (s *inlineRecorder) Release(r store.Request, done func(store.Released, error)) {
+func (s *inlineRecorder) Release(r store.Request, done func(store.ReleaseResult, error)) {
 	s.note("release", r.Inline)
 	s.Store.Release(r, done)
 }

@@ -94,7 +94,7 @@ func (l *lease) raise(sent time.Time, ttl time.Duration) {
 // renewed applies the reply to a renewal that found the token in the key.
 func (l *lease) renewed(r store.Renewal, ttl time.Duration) {
 	l.raise(r.Since, ttl)
-	l.noteStoreQueue(r.Line, r.Since)
+	l.noteStoreQueue(r.Waiting, r.Since)
 	l.fences.add(r.Fence, r.Fences)
 }
 

@@ -116,7 +116,7 @@ func TestHintBeforeReplyIsKept(t *testing.T) {
 
 func TestWaitersAreServedAfterUnknownRelease(t *testing.T) {
 	t.Parallel()
-	noReply := &store.Fault{Unknown: true, Passing: true, Err: errors.New("no reply")}
+	noReply := &store.Fault{Unknown: true, Temporary: true, Err: errors.New("no reply")}
 	for name, fail := range map[string]func(s *fakeStore) (before, after error){
 		"applied, reply lost": func(*fakeStore) (error, error) { return nil, noReply },
 		"never applied":       func(*fakeStore) (error, error) { return noReply, nil },

@@ -43,7 +43,7 @@ func (p *pauses) after(answer store.Answer, err error, notListening bool) time.D
 		return backoff(p.faults - 1)
 	}
 	p.faults, p.splits = 0, 0
-	if !answer.Silent && !notListening {
+	if !answer.ForeignHolder && !notListening {
 		p.polls = 0
 		return jitter(untilExpiry(answer.Remaining, recheckInterval))
 	}

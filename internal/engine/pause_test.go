@@ -41,7 +41,7 @@ func TestPauses(t *testing.T) {
 		},
 		{
 			"no hint",
-			store.Answer{Silent: true, Remaining: time.Minute},
+			store.Answer{ForeignHolder: true, Remaining: time.Minute},
 			nil, false,
 			pollPauses[:], pollPauses[:],
 		},
@@ -53,7 +53,7 @@ func TestPauses(t *testing.T) {
 		},
 		{
 			"no hint, and the key expires before",
-			store.Answer{Silent: true, Remaining: 10 * time.Millisecond},
+			store.Answer{ForeignHolder: true, Remaining: 10 * time.Millisecond},
 			nil, false,
 			[]time.Duration{10 * time.Millisecond},
 			[]time.Duration{10 * time.Millisecond},

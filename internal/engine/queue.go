@@ -30,7 +30,7 @@ type queue struct {
 	// answerDone and releaseDone are onAnswer and onReleased as values, made once, for
 	// the store.
 	answerDone  func(store.Answer, error)
-	releaseDone func(store.Released, error)
+	releaseDone func(store.ReleaseResult, error)
 	// firstLease is the memory of the first lease. Most queues need only one.
 	firstLease lease
 	queueState

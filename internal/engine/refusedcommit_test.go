@@ -13,7 +13,7 @@ import (
 // learns of the loss, unless that send may have released the key.
 func TestCommitAfterRefusedSendReportsLoss(t *testing.T) {
 	t.Parallel()
-	refused := &store.Fault{Passing: true, Err: errors.New("refused")}
+	refused := &store.Fault{Temporary: true, Err: errors.New("refused")}
 	for name, c := range map[string]struct {
 		tries  []error // before the send that is answered
 		losses int

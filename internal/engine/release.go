@@ -125,7 +125,7 @@ func (q *queue) releaseRequest(lease *lease) store.Request {
 	}
 	q.recheck, q.handed = false, false
 	r := q.request(lease.token, next)
-	r.Bound, r.Rejoin, r.Alone = q.engine.boundOf(lease.ttl), q.rejoin, !lease.othersWait
+	r.Bound, r.Rejoin, r.NoWaiters = q.engine.boundOf(lease.ttl), q.rejoin, !lease.othersWait
 	switch {
 	case lease.attempt == nil:
 	case lease.last == nil:
@@ -150,7 +150,7 @@ func (q *queue) sendRelease(r store.Request) {
 }
 
 // onReleased handles the store's reply to a release.
-func (q *queue) onReleased(released store.Released, err error) {
+func (q *queue) onReleased(released store.ReleaseResult, err error) {
 	defer q.engine.work.Done()
 	var after callbacks
 	q.shard.mu.Lock()
@@ -160,20 +160,20 @@ func (q *queue) onReleased(released store.Released, err error) {
 }
 
 // completeRelease gives the result to the last holder, and starts the next episode.
-func (q *queue) completeRelease(lease *lease, released store.Released, err error, after *callbacks) {
+func (q *queue) completeRelease(lease *lease, released store.ReleaseResult, err error, after *callbacks) {
 	if err != nil || lease.seenAgain {
 		q.engine.discardAsync(keyToken{q.key, lease.token}, q.abortedAttempt(), lease.validUntil)
 	}
 	last := lease.last
 	lease.last = nil // the queue may live long
 	if last != nil {
-		if err == nil && released.End == store.NotHeld && last.loss == NotLost {
+		if err == nil && released.Status == store.NotHeld && last.loss == NotLost {
 			last.reportLoss(Taken, after)
 		}
-		last.stored = released.Stored
+		last.stored = released.Record
 		last.completeRelease(err, after)
 	}
-	if r := q.lastRelease; r.Ending != store.Abort && err == nil && released.Stored != store.NotStored {
+	if r := q.lastRelease; r.Ending != store.Abort && err == nil && released.Record != store.NotStored {
 		q.settleByVerdict(r.Attempt, verdictOf(r.Ending), r.Record)
 	}
 	if err != nil {
@@ -183,9 +183,9 @@ func (q *queue) completeRelease(lease *lease, released store.Released, err error
 }
 
 // afterRelease starts the next episode by the result of the release.
-func (q *queue) afterRelease(lease *lease, released store.Released, err error) {
+func (q *queue) afterRelease(lease *lease, released store.ReleaseResult, err error) {
 	switch r := q.lastRelease; {
-	case err != nil, released.End == store.Unsure:
+	case err != nil, released.Status == store.Unsure:
 		// The token that rejoins may be in the store's queue, or in the key.
 		if r.Rejoin == "" {
 			q.endEpisode(true)
@@ -193,14 +193,14 @@ func (q *queue) afterRelease(lease *lease, released store.Released, err error) {
 		}
 		q.contended = false
 		q.resumeEpisode(r.Rejoin, 0)
-	case released.End == store.Kept:
+	case released.Status == store.Kept:
 		q.onKept(lease, r, released.Since)
-	case released.End == store.Handed && r.Rejoin != "":
+	case released.Status == store.Handed && r.Rejoin != "":
 		q.lastFault = nil
 		q.noteContention()
 		q.resumeEpisode(r.Rejoin, jitter(untilExpiry(r.Claim, recheckInterval)))
 	default:
-		q.endEpisode(released.End != store.Freed)
+		q.endEpisode(released.Status != store.Freed)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 // errDown is the fault of a store that cannot be reached.
-var errDown = &store.Fault{Passing: true, Err: errors.New("down")}
+var errDown = &store.Fault{Temporary: true, Err: errors.New("down")}
 
 // validity is the validity of a lease of 10 s, by the package comment.
 const validity = 10*time.Second - 100*time.Millisecond - 2*time.Millisecond

@@ -46,13 +46,13 @@ const (
 )
 
 // A Stored says what became of a record.
-type Stored int
+type RecordStatus int
 
 // What can become of a record.
 const (
 	// NotStored: the record is that of another attempt, which began after this
 	// one had lost the key.
-	NotStored Stored = iota
+	NotStored RecordStatus = iota
 	// WasStored: as the ending says, now or by an earlier send.
 	WasStored
 	// Restored: the same, but there was no record any more.

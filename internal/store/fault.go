@@ -8,7 +8,7 @@ type Fault struct {
 	Unknown bool
 	// Passing is true when the same command may well succeed a little later:
 	// a lost connection, a server that loads or fails over.
-	Passing bool
+	Temporary bool
 	// Err is the cause. It never unwraps to an error of package context, so
 	// that a fault cannot be taken for the end of the caller's own context.
 	Err error

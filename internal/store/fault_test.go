@@ -11,9 +11,9 @@ func TestMain(m *testing.M) { suite.Main(m) }
 
 func TestAFaultIsItsCause(t *testing.T) {
 	cause := errors.New("connection refused")
-	var err error = &Fault{Passing: true, Err: cause}
+	var err error = &Fault{Temporary: true, Err: cause}
 	var fault *Fault
-	if !errors.Is(err, cause) || err.Error() != cause.Error() || !errors.As(err, &fault) || !fault.Passing {
+	if !errors.Is(err, cause) || err.Error() != cause.Error() || !errors.As(err, &fault) || !fault.Temporary {
 		t.Errorf("got %v", err)
 	}
 }

@@ -24,7 +24,7 @@ type Request struct {
 	// done before the method returns.
 	Inline bool
 	// Look makes Take tell who holds the key that it does not grant.
-	Look bool
+	WithHolder bool
 	// Claim is the life of a key that Enqueue or Release hands to another
 	// process, until that process confirms the grant with Enqueue.
 	Claim time.Duration
@@ -34,7 +34,7 @@ type Request struct {
 	// lease, at most; 0 is none.
 	Fences int
 	// Alone is true where nobody is known to wait for the key that Release frees.
-	Alone bool
+	NoWaiters bool
 	// Rejoin is the token of the next episode of this process, which Release
 	// puts at the end of the line in the same step; "" is none. There is none
 	// with an Attempt.
@@ -62,25 +62,25 @@ type Answer struct {
 	// from here. It carries a monotonic clock reading.
 	Since time.Time
 	// Line is how many tokens stand in line behind a grant, or LineUnknown.
-	Line int
+	Waiting int
 	// Fence is the first of the fencing numbers that were reserved, and Fences
 	// how many they are: at least one where some were asked for; 0 is none.
 	Fence  int64
 	Fences int
 
 	// Holder is the token or foreign value found in the key, if not granted.
-	// Unnamed is true where it was not looked at: see Request.Look.
-	Holder  string
-	Unnamed bool
+	// Unnamed is true where it was not looked at: see Request.WithHolder.
+	Holder        string
+	HolderUnknown bool
 	// Remaining is how long the holder's key lives on: zero where it is not
 	// known, negative where the key has no expiry.
 	Remaining time.Duration
 	// Silent is true when the token is the first of the line, and the holder
 	// is a foreign client, which tells nobody of its end.
-	Silent bool
+	ForeignHolder bool
 	// Split is true where nobody holds the key: several asked a store that votes
 	// at the same time, and none of them was granted it.
-	Split bool
+	SplitVote bool
 
 	// Verdict is why an attempt is not to run, now or later. With one the key is
 	// not granted, and the token is dead and has left the line.
@@ -97,7 +97,7 @@ type Answer struct {
 }
 
 // LineUnknown is the line of an answer that does not tell of it.
-const LineUnknown = -1
+const WaitingUnknown = -1
 
 // A Renewal is what the server said to a Renew.
 type Renewal struct {
@@ -106,18 +106,18 @@ type Renewal struct {
 	// Since is when the deciding command was sent.
 	Since time.Time
 	// Line, Fence and Fences are those of an Answer.
-	Line   int
-	Fence  int64
-	Fences int
+	Waiting int
+	Fence   int64
+	Fences  int
 }
 
 // An End says what became of a key that was to be released.
-type End int
+type ReleaseStatus int
 
 // The ends of a release.
 const (
 	// NotHeld: the key did not carry the token. Nobody rejoined.
-	NotHeld End = iota
+	NotHeld ReleaseStatus = iota
 	// Freed: nobody waits, and the key is free.
 	Freed
 	// Handed: the first of the line that listens has it.
@@ -131,12 +131,12 @@ const (
 )
 
 // A Released is what the server said to a Release.
-type Released struct {
-	End End
+type ReleaseResult struct {
+	Status ReleaseStatus
 	// Since is when the command was sent that kept the key.
 	Since time.Time
 	// Stored is what became of the record, with an Attempt.
-	Stored Stored
+	Record RecordStatus
 }
 
 // Store is the server's side of the lock: Take, Enqueue, Renew, Release and
@@ -160,7 +160,7 @@ type Store interface {
 	Renew(r Request, done func(Renewal, error))
 	// Release gives the key to the first of the line that listens, or frees
 	// it, and takes the token out of the line. It also is how a waiter leaves.
-	Release(r Request, done func(Released, error))
+	Release(r Request, done func(ReleaseResult, error))
 
 	// Resolve frees a key whose attempt died in the middle: it forgets the
 	// record. One that runs, holding the key, stays, and so does one that is done.

@@ -55,9 +55,9 @@ func NewFault(err error, uncertain bool) *store.Fault {
 	case errors.As(err, &odd):
 		f.Unknown = true
 	case IsLost(err):
-		f.Passing = !errors.Is(err, redis.ErrClosed)
+		f.Temporary = !errors.Is(err, redis.ErrClosed)
 	default:
-		f.Passing = isPassing(err.Error())
+		f.Temporary = isPassing(err.Error())
 	}
 	return f
 }

@@ -20,7 +20,7 @@ func TestAFaultTellsNoUserAndNoKey(t *testing.T) {
 		"ERR unknown command 'EVALSHA', with args beginning with: 'digest' 'alice'": "ERR unknown command 'EVALSHA'",
 	} {
 		fault := NewFault(storetest.ServerError(says), false)
-		if fault.Passing || fault.Unknown || IsTransport(fault) || fault.Error() != want {
+		if fault.Temporary || fault.Unknown || IsTransport(fault) || fault.Error() != want {
 			t.Errorf("%+v is another fault than without the name", fault)
 		}
 		for err := error(fault); err != nil; err = errors.Unwrap(err) {

@@ -31,7 +31,7 @@ func TestFaultsOfUnknownFate(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			fault := command.NewFault(test.err, test.c.uncertain())
-			if fault.Unknown != test.unknown || fault.Passing != test.passes || errors.Is(fault, context.DeadlineExceeded) {
+			if fault.Unknown != test.unknown || fault.Temporary != test.passes || errors.Is(fault, context.DeadlineExceeded) {
 				t.Errorf("%+v", fault)
 			}
 		})

@@ -25,7 +25,7 @@ func TestAClusterIsAskedAtTheRightNode(t *testing.T) {
 		group.Go(func() {
 			for i := range rounds {
 				r := storetest.Request(fmt.Sprintf("%s:%d", storetest.Me, w*rounds+i))
-				r.Key, r.Inline, r.Alone = fmt.Sprint("key", w), i%2 == 0, i%3 == 0
+				r.Key, r.Inline, r.NoWaiters = fmt.Sprint("key", w), i%2 == 0, i%3 == 0
 				do := s.Take
 				if i%5 == 0 {
 					do, r.Fences = s.Enqueue, i%10
@@ -45,7 +45,7 @@ func TestAClusterIsAskedAtTheRightNode(t *testing.T) {
 				if renewal, err := s.Renew(t.Context(), r); err != nil || !renewal.Held {
 					t.Errorf("renew: %+v, %v", renewal, err)
 				}
-				if released, err := s.Release(t.Context(), r); err != nil || released.End != store.Freed {
+				if released, err := s.Release(t.Context(), r); err != nil || released.Status != store.Freed {
 					t.Errorf("release: %+v, %v", released, err)
 				}
 			}

@@ -96,7 +96,7 @@ func TestAHookMayGiveUpASentRelease(t *testing.T) {
 	proxy.DropReply(redistest.Named("EVALSHA"), redistest.KeepConn)
 	r := inline("k")
 	got, err := s.Release(t.Context(), r)
-	if err != nil || got.End != store.Unsure {
+	if err != nil || got.Status != store.Unsure {
 		t.Errorf("%+v, %v: want unsure, our own first send freed it", got, err)
 	}
 }

@@ -29,7 +29,7 @@ type taken struct {
 func takeMany(s *syncStore, n int, bound time.Duration, between time.Duration) *taken {
 	many := &taken{make([]store.Answer, n), make([]error, n), make(chan int, n)}
 	for i := range n {
-		r := store.Request{Key: fmt.Sprint("many", i), Token: fmt.Sprintf("%s:%d", storetest.Me, 100+i), TTL: storetest.TTL, Claim: storetest.Claim, Bound: bound, Look: true}
+		r := store.Request{Key: fmt.Sprint("many", i), Token: fmt.Sprintf("%s:%d", storetest.Me, 100+i), TTL: storetest.TTL, Claim: storetest.Claim, Bound: bound, WithHolder: true}
 		s.testStore.Take(r, func(answer store.Answer, err error) {
 			many.answers[i], many.errs[i] = answer, err
 			many.done <- i
@@ -350,7 +350,7 @@ func TestABatchOfAnswersIsNotTooBig(t *testing.T) {
 	commit := func(key string, record []byte) {
 		r := storetest.AttemptRequest(storetest.Me1)
 		r.Key, r.Ending, r.Record = key, store.Commit, record
-		s.testStore.Release(r, func(_ store.Released, err error) { over <- err })
+		s.testStore.Release(r, func(_ store.ReleaseResult, err error) { over <- err })
 	}
 	commit("first", nil)
 	<-held

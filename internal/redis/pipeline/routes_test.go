@@ -74,13 +74,13 @@ func laneUses() []laneUse {
 		}},
 		{"release", takes, func(s *syncStore, r store.Request) error {
 			got, err := s.Release(context.Background(), r)
-			return answeredSo(got.End == store.Freed, err)
+			return answeredSo(got.Status == store.Freed, err)
 		}},
 		{"begin", none, begins},
 		{"finish", begins, func(s *syncStore, r store.Request) error {
 			r.Attempt, r.Ending, r.Record = storetest.AttemptRequest(r.Token).Attempt, store.Commit, []byte(storetest.Record)
 			got, err := s.Release(context.Background(), r)
-			return answeredSo(got.End == store.Freed && got.Stored == store.WasStored, err)
+			return answeredSo(got.Status == store.Freed && got.Record == store.WasStored, err)
 		}},
 	}
 }
@@ -215,7 +215,7 @@ func closedClient(t *testing.T, cluster *redistest.Cluster) {
 				r := tokens.Request(fmt.Sprint("closed", i))
 				group.Go(func() {
 					var fault *store.Fault
-					if err := takes(s, r); !errors.As(err, &fault) || fault.Passing || !errors.Is(err, redis.ErrClosed) {
+					if err := takes(s, r); !errors.As(err, &fault) || fault.Temporary || !errors.Is(err, redis.ErrClosed) {
 						t.Errorf("%+v", err)
 					}
 				})
@@ -249,7 +249,7 @@ func afterFailover(t *testing.T, cluster *redistest.Cluster) {
 				for deadline := time.Now().Add(3 * storetest.Patience); ; {
 					err := takes(s, r)
 					var is *store.Fault
-					if !errors.As(err, &is) || !is.Passing || time.Now().After(deadline) {
+					if !errors.As(err, &is) || !is.Temporary || time.Now().After(deadline) {
 						answered <- err
 						return
 					}

@@ -50,7 +50,7 @@ func TestGoRedisDoesNotRepeatOurCommands(t *testing.T) {
 	second := proxy.DropReply(redistest.Named("SET"), redistest.CloseConn)
 	_, err := s.Take(t.Context(), storetest.Request(storetest.Me1))
 	var fault *store.Fault
-	if !errors.As(err, &fault) || !fault.Unknown || !fault.Passing {
+	if !errors.As(err, &fault) || !fault.Unknown || !fault.Temporary {
 		t.Errorf("got %v", err)
 	}
 	<-first
@@ -72,7 +72,7 @@ func TestABlackHoleIsLeftBehindAtTheBound(t *testing.T) {
 	if took := time.Since(begun); took > r.Bound+storetest.Patience {
 		t.Errorf("took %v, the bound is %v", took, r.Bound)
 	}
-	if !fault.Unknown || !fault.Passing || !errors.Is(fault, command.ErrNoReply) {
+	if !fault.Unknown || !fault.Temporary || !errors.Is(fault, command.ErrNoReply) {
 		t.Errorf("%+v", fault)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)

@@ -42,7 +42,7 @@ func TestACommandIsNotSentWhereTheSlotsAreNotKnown(t *testing.T) {
 	s, proxy := withTable(t, func() error { asked <- struct{}{}; return why })
 	_, err := s.Take(t.Context(), storetest.Request(storetest.Me1))
 	var fault *store.Fault
-	if !errors.As(err, &fault) || !fault.Passing || fault.Unknown || !errors.Is(err, why) {
+	if !errors.As(err, &fault) || !fault.Temporary || fault.Unknown || !errors.Is(err, why) {
 		t.Errorf("%+v", err)
 	}
 	if err := s.Close(t.Context()); err != nil {

@@ -90,7 +90,7 @@ func (s *testStore) Renew(r store.Request, done func(store.Renewal, error)) {
 	s.pipeline.Do(&o.Call, Renew)
 }
 
-func (s *testStore) Release(r store.Request, done func(store.Released, error)) {
+func (s *testStore) Release(r store.Request, done func(store.ReleaseResult, error)) {
 	o := newOperation(s, &r, done, decodeRelease)
 	if r.Attempt == nil {
 		o.setScript(s.scripts.Release, []string{keyspace.QueueSuffix},
@@ -125,8 +125,8 @@ func (s *syncStore) Renew(_ context.Context, r store.Request) (store.Renewal, er
 	return storetest.Await(func(done func(store.Renewal, error)) { s.testStore.Renew(r, done) })
 }
 
-func (s *syncStore) Release(_ context.Context, r store.Request) (store.Released, error) {
-	return storetest.Await(func(done func(store.Released, error)) { s.testStore.Release(r, done) })
+func (s *syncStore) Release(_ context.Context, r store.Request) (store.ReleaseResult, error) {
+	return storetest.Await(func(done func(store.ReleaseResult, error)) { s.testStore.Release(r, done) })
 }
 
 // A testOperation is the Operation of one transition.
@@ -172,7 +172,7 @@ func (o *testOperation[A]) Fallback(sent command.Command, got Reply, sends int) 
 	switch {
 	case got.Err != nil && o.source != nil && strings.HasPrefix(got.Err.Error(), "NOSCRIPT"):
 		return command.New(3, append([]any{"eval", o.source}, sent.Args()[2:]...))
-	case got.Err == nil && got.Value == command.WasSet(false) && (sends > 1 || o.request.Look):
+	case got.Err == nil && got.Value == command.WasSet(false) && (sends > 1 || o.request.WithHolder):
 		return command.New(1, o.args)
 	default:
 		return nil
@@ -184,8 +184,8 @@ func (o *testOperation[A]) Settle(got Reply, uncertain bool) {
 	if err != nil {
 		err = command.NewFault(err, uncertain)
 	}
-	if released, ok := any(&answer).(*store.Released); ok && released.End == store.NotHeld && uncertain {
-		released.End = store.Unsure
+	if released, ok := any(&answer).(*store.ReleaseResult); ok && released.Status == store.NotHeld && uncertain {
+		released.Status = store.Unsure
 	}
 	o.done(answer, err)
 }
@@ -229,18 +229,18 @@ func decodeRenew(got Reply, _ string, _ time.Time) (store.Renewal, error) {
 	return store.Renewal{Held: fields[0] == int64(1), Since: got.Sent}, nil
 }
 
-func decodeRelease(got Reply, _ string, _ time.Time) (store.Released, error) {
-	released := store.Released{Since: got.Sent}
+func decodeRelease(got Reply, _ string, _ time.Time) (store.ReleaseResult, error) {
+	released := store.ReleaseResult{Since: got.Sent}
 	value := got.Value
 	if fields, ok := value.([]any); ok && len(fields) == 2 {
 		value = fields[0]
-		released.Stored = [...]store.Stored{store.NotStored, store.WasStored, store.Restored}[fields[1].(int64)]
+		released.Record = [...]store.RecordStatus{store.NotStored, store.WasStored, store.Restored}[fields[1].(int64)]
 	}
 	number, ok := value.(int64)
 	if !ok {
-		return store.Released{}, errors.Join(got.Err, missing(got))
+		return store.ReleaseResult{}, errors.Join(got.Err, missing(got))
 	}
-	released.End = [...]store.End{store.NotHeld, store.Freed, store.Handed, store.Kept}[number]
+	released.Status = [...]store.ReleaseStatus{store.NotHeld, store.Freed, store.Handed, store.Kept}[number]
 	return released, nil
 }
 

@@ -140,11 +140,11 @@ func (w *shardWorld) handOver(t *testing.T, key string) {
 	if got, err := w.mine.Enqueue(t.Context(), waits); err != nil || got.Granted {
 		t.Fatalf("me: %+v, %v", got, err)
 	}
-	if got, err := w.bobs.Release(t.Context(), held); err != nil || got.End != store.Handed {
+	if got, err := w.bobs.Release(t.Context(), held); err != nil || got.Status != store.Handed {
 		t.Errorf("%s is not handed over: %+v, %v", key, got, err)
 	}
 	w.await(t, map[hint]bool{{key, waits.Token}: true})
-	if got, err := w.mine.Release(t.Context(), waits); err != nil || got.End != store.Freed {
+	if got, err := w.mine.Release(t.Context(), waits); err != nil || got.Status != store.Freed {
 		t.Errorf("%s is not released: %+v, %v", key, got, err)
 	}
 }

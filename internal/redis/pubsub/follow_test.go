@@ -93,7 +93,7 @@ func TestNobodyIsCountedForKeysThatAreAheadOfTheirSlot(t *testing.T) {
 	}
 	move := cluster.BeginMove(storetest.LockName, other)
 	move.Keys(storetest.LockName, storetest.QueueName)
-	if got, err := w.bobs.Release(t.Context(), storetest.Request(storetest.Bob1)); err != nil || got.End != store.Freed {
+	if got, err := w.bobs.Release(t.Context(), storetest.Request(storetest.Bob1)); err != nil || got.Status != store.Freed {
 		t.Errorf("bob: %+v, %v", got, err)
 	}
 	w.noHint(t)
@@ -102,7 +102,7 @@ func TestNobodyIsCountedForKeysThatAreAheadOfTheirSlot(t *testing.T) {
 	if got, err := w.mine.Enqueue(t.Context(), storetest.Request(storetest.Me1)); err != nil || !got.Granted {
 		t.Errorf("me: %+v, %v", got, err)
 	}
-	if got, err := w.mine.Release(t.Context(), storetest.Request(storetest.Me1)); err != nil || got.End != store.Freed {
+	if got, err := w.mine.Release(t.Context(), storetest.Request(storetest.Me1)); err != nil || got.Status != store.Freed {
 		t.Errorf("me: %+v, %v", got, err)
 	}
 	w.handOver(t, "k")

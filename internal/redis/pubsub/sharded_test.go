@@ -51,7 +51,7 @@ func TestShardedChannels(t *testing.T) {
 	t.Run("a dead waiter is skipped at once", func(t *testing.T) {
 		w := newShardWorld(t, cluster)
 		w.listen(t, "k")
-		for i, want := range []store.End{store.Handed, store.Freed} {
+		for i, want := range []store.ReleaseStatus{store.Handed, store.Freed} {
 			held := storetest.Request(fmt.Sprintf("%s:%d", storetest.Bob, 100+i))
 			lines := [][]string{{storetest.Eve1, storetest.Me2}, {storetest.Eve1}}
 			waiting := []any{lines[i][0]}
@@ -64,13 +64,13 @@ func TestShardedChannels(t *testing.T) {
 			if err := w.rdb.RPush(t.Context(), storetest.QueueName, waiting...).Err(); err != nil {
 				t.Fatal(err)
 			}
-			if got, err := w.bobs.Release(t.Context(), held); err != nil || got.End != want {
+			if got, err := w.bobs.Release(t.Context(), held); err != nil || got.Status != want {
 				t.Errorf("%+v, %v, want %v", got, err, want)
 			}
 			if i == 0 {
 				w.await(t, map[hint]bool{{"k", storetest.Me2}: true})
 				r := storetest.Request(storetest.Me2)
-				if got, err := w.mine.Release(t.Context(), r); err != nil || got.End != store.Freed {
+				if got, err := w.mine.Release(t.Context(), r); err != nil || got.Status != store.Freed {
 					t.Errorf("%+v, %v", got, err)
 				}
 			}

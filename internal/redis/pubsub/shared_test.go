@@ -262,10 +262,10 @@ func TestListenOnACluster(t *testing.T) {
 		_, err := s.Enqueue(t.Context(), storetest.Request(storetest.Bob1))
 		return err == nil
 	})
-	if got, err := s.Enqueue(t.Context(), storetest.Request(storetest.Me1)); err != nil || got.Granted || got.Silent {
+	if got, err := s.Enqueue(t.Context(), storetest.Request(storetest.Me1)); err != nil || got.Granted || got.ForeignHolder {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if got, err := s.Release(t.Context(), storetest.Request(storetest.Bob1)); err != nil || got.End != store.Handed {
+	if got, err := s.Release(t.Context(), storetest.Request(storetest.Bob1)); err != nil || got.Status != store.Handed {
 		t.Errorf("%+v, %v", got, err)
 	}
 	if got := <-hints; got != (hint{"k", storetest.Me1}) {

@@ -80,20 +80,20 @@ func (s *syncStore) Enqueue(ctx context.Context, r store.Request) (store.Answer,
 	if err != nil {
 		return store.Answer{}, err
 	}
-	return store.Answer{Granted: fields[0] == int64(1), Silent: fields[0] == int64(0) && fields[3] == int64(1)}, nil
+	return store.Answer{Granted: fields[0] == int64(1), ForeignHolder: fields[0] == int64(0) && fields[3] == int64(1)}, nil
 }
 
 // Release runs release.lua.
-func (s *syncStore) Release(ctx context.Context, r store.Request) (store.Released, error) {
+func (s *syncStore) Release(ctx context.Context, r store.Request) (store.ReleaseResult, error) {
 	reply, err := s.run(ctx, s.scripts.Release, &r, "")
 	number, ok := reply.(int64)
 	if err == nil && !ok {
 		err = errors.New("a reply of another form")
 	}
 	if err != nil {
-		return store.Released{}, err
+		return store.ReleaseResult{}, err
 	}
-	return store.Released{End: [...]store.End{store.NotHeld, store.Freed, store.Handed, store.Kept}[number]}, nil
+	return store.ReleaseResult{Status: [...]store.ReleaseStatus{store.NotHeld, store.Freed, store.Handed, store.Kept}[number]}, nil
 }
 
 func (s *syncStore) run(ctx context.Context, source script.Script, r *store.Request, args ...any) (any, error) {

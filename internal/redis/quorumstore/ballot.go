@@ -61,7 +61,7 @@ func (b *ballot) ask(i int, r store.Request, moves []int, then func(vote)) {
 		case err != nil:
 			m.miss(i)
 		case answer.Granted && m.moved(i, moves):
-			v = vote{answered: true, err: &store.Fault{Unknown: true, Passing: true, Err: errMoved}}
+			v = vote{answered: true, err: &store.Fault{Unknown: true, Temporary: true, Err: errMoved}}
 		default:
 			m.heard(i, time.Since(asked))
 		}
@@ -151,7 +151,7 @@ func (b *ballot) left() {
 func (b *ballot) withdraw(i int, bound time.Duration, then func()) {
 	r := b.request
 	r.Bound, r.Waiter = bound, ""
-	b.store.servers[i].Withdraw(r, false, func(_ store.Released, err error) {
+	b.store.servers[i].Withdraw(r, false, func(_ store.ReleaseResult, err error) {
 		if retries(err) {
 			b.store.debts[i].owe(r, b.longest(0))
 		}

@@ -49,7 +49,7 @@ func TestAMajorityDecides(t *testing.T) {
 			fakes[last].votes[0].answer(c.votes[last].answer, c.votes[last].err)
 			for _, f := range fakes {
 				for _, w := range f.withdrawals {
-					w.answer(store.Released{End: store.Freed}, nil)
+					w.answer(store.ReleaseResult{Status: store.Freed}, nil)
 				}
 			}
 			if got.times != 1 {
@@ -67,14 +67,14 @@ func textOf(o outcome[store.Answer]) string {
 	var fault *store.Fault
 	switch a := o.answer; {
 	case errors.As(o.err, &fault):
-		nature := map[bool]string{true: "passes", false: "stays"}[fault.Passing]
+		nature := map[bool]string{true: "passes", false: "stays"}[fault.Temporary]
 		_, counts, _ := strings.Cut(fault.Error(), "no majority: ")
 		return fmt.Sprintf("fault that %s: %s", nature, counts)
 	case a.Granted && a.Since.Equal(sent):
 		return "granted since the first"
 	case a.Granted:
 		return "granted"
-	case a.Split:
+	case a.SplitVote:
 		return "split " + a.Holder
 	default:
 		return fmt.Sprintf("held by %s for %v", a.Holder, a.Remaining)
@@ -106,7 +106,7 @@ func TestALostBallotIsWithdrawn(t *testing.T) {
 		if got.times != 0 {
 			t.Error("told before its vote was withdrawn")
 		}
-		w.answer(store.Released{End: store.Freed}, nil)
+		w.answer(store.ReleaseResult{Status: store.Freed}, nil)
 		if got.times != 1 || len(s.ballots) != 0 {
 			t.Error("not told, or not forgotten")
 		}
@@ -140,7 +140,7 @@ func TestAVoteThatComesLateIsWithdrawn(t *testing.T) {
 			var got outcome[store.Answer]
 			s.Enqueue(request(), got.take)
 			give(fakes, granted(sent), granted(sent))
-			s.Release(store.Request{Key: "k", Token: "ballot"}, func(store.Released, error) {})
+			s.Release(store.Request{Key: "k", Token: "ballot"}, func(store.ReleaseResult, error) {})
 			fakes[2].votes[0].answer(c.last.answer, c.last.err)
 			if counts := withdrawn(fakes); !slices.Equal(counts, c.want) {
 				t.Errorf("withdrawn %v", counts)
@@ -171,11 +171,11 @@ func TestABallotThatIsReleasedBeforeItIsDecidedIsTold(t *testing.T) {
 			s, fakes := newStore(3)
 			var got outcome[store.Answer]
 			s.Enqueue(request(), got.take)
-			s.Release(request(), func(store.Released, error) {})
+			s.Release(request(), func(store.ReleaseResult, error) {})
 			give(fakes, c.votes...)
 			for _, f := range fakes { // those of a lost one are waited for
 				for _, w := range f.taken()[1:] {
-					w.answer(store.Released{}, nil)
+					w.answer(store.ReleaseResult{}, nil)
 				}
 			}
 			if got.times != 1 || got.err != nil {
@@ -215,7 +215,7 @@ func TestNobodyIsGrantedALockBeforeAllServersAreKnown(t *testing.T) {
 			}
 			for _, f := range fakes {
 				for _, w := range f.withdrawals {
-					w.answer(store.Released{}, nil)
+					w.answer(store.ReleaseResult{}, nil)
 				}
 			}
 			if got.times != 1 || got.answer.Granted != last.granted || (got.err == nil) != last.granted {

@@ -60,7 +60,7 @@ func (b *ballot) granted() (store.Answer, error) {
 		if answer.Since.IsZero() || v.answer.Since.Before(answer.Since) {
 			answer.Since = v.answer.Since
 		}
-		answer.Line = max(answer.Line, v.answer.Line)
+		answer.Waiting = max(answer.Waiting, v.answer.Waiting)
 	}
 	return answer, nil
 }
@@ -82,14 +82,14 @@ func (b *ballot) refused() (store.Answer, error) {
 			holder := v.answer.Holder
 			holders[holder]++
 			if holders[holder] > holders[answer.Holder] || holder == answer.Holder {
-				answer.Holder, answer.Silent = holder, v.answer.Silent
+				answer.Holder, answer.ForeignHolder = holder, v.answer.ForeignHolder
 			}
 		}
 	}
 	if err := b.store.failure(failures); err != nil {
 		return store.Answer{}, err
 	}
-	answer.Split = holders[answer.Holder] < b.store.majority
+	answer.SplitVote = holders[answer.Holder] < b.store.majority
 	answer.Remaining = b.remaining()
 	return answer, nil
 }
@@ -135,7 +135,7 @@ func (s *Store) failure(failures []error) error {
 			}
 		}
 	}
-	fault.Passing = lasting <= spare
+	fault.Temporary = lasting <= spare
 	fault.Err = fmt.Errorf("no majority: %d of %d servers failed, one with: %w", len(failures), len(s.servers), why)
 	return fault
 }
@@ -147,5 +147,5 @@ func (s *Store) blame(failures []error) error {
 		return err
 	}
 	unknown, passing := natureOf(failures[0])
-	return &store.Fault{Unknown: unknown, Passing: passing, Err: failures[0]}
+	return &store.Fault{Unknown: unknown, Temporary: passing, Err: failures[0]}
 }

@@ -69,9 +69,9 @@ func (d *debts) try() {
 	if !ok {
 		return
 	}
-	d.server.Withdraw(one, true, func(_ store.Released, err error) {
+	d.server.Withdraw(one, true, func(_ store.ReleaseResult, err error) {
 		for _, other := range d.tried(one, err) {
-			d.server.Withdraw(other.request, true, func(_ store.Released, err error) {
+			d.server.Withdraw(other.request, true, func(_ store.ReleaseResult, err error) {
 				if retries(err) {
 					d.owe(other.request, time.Until(other.until))
 				}

@@ -27,7 +27,7 @@ func owing(t *testing.T, tokens ...string) (*Store, *fake) {
 		for i, v := range []vote{granted(sent), refused("h", 0), refused("h", 0)} {
 			fakes[i].votes[n].answer(v.answer, v.err)
 		}
-		fakes[0].taken()[n].answer(store.Released{}, errPasses)
+		fakes[0].taken()[n].answer(store.ReleaseResult{}, errPasses)
 		if got.times != 1 {
 			t.Fatalf("told %d times", got.times)
 		}
@@ -45,10 +45,10 @@ func TestAVoteIsTakenBackOnceTheServerAnswers(t *testing.T) {
 		if len(f.taken()) != 4 {
 			t.Fatalf("%d withdrawals", len(f.taken()))
 		}
-		f.taken()[3].answer(store.Released{}, errPasses)
+		f.taken()[3].answer(store.ReleaseResult{}, errPasses)
 		time.Sleep(debtPause)
 		synctest.Wait()
-		f.taken()[4].answer(store.Released{End: store.Freed}, nil)
+		f.taken()[4].answer(store.ReleaseResult{Status: store.Freed}, nil)
 		tokens := map[string]bool{}
 		for _, w := range f.taken()[4:] {
 			tokens[w.request.Token] = true
@@ -56,14 +56,14 @@ func TestAVoteIsTakenBackOnceTheServerAnswers(t *testing.T) {
 		if len(f.taken()) != 7 || len(tokens) != 3 {
 			t.Errorf("%d withdrawals, of %v", len(f.taken()), tokens)
 		}
-		f.taken()[5].answer(store.Released{}, errPasses)
-		f.taken()[6].answer(store.Released{}, nil)
+		f.taken()[5].answer(store.ReleaseResult{}, errPasses)
+		f.taken()[6].answer(store.ReleaseResult{}, nil)
 		time.Sleep(debtPause)
 		synctest.Wait()
 		if len(f.taken()) != 8 || f.taken()[7].request.Token != f.taken()[5].request.Token {
 			t.Error("one that failed is forgotten")
 		}
-		f.taken()[7].answer(store.Released{}, errStays) // there is nothing to be done
+		f.taken()[7].answer(store.ReleaseResult{}, errStays) // there is nothing to be done
 		if s.debts[0].count() != 0 {
 			t.Error("one is remembered")
 		}
@@ -81,7 +81,7 @@ func TestAVoteThatHasRunOutIsForgotten(t *testing.T) {
 			time.Sleep(debtPause)
 			synctest.Wait()
 			if len(f.taken()) > n {
-				f.taken()[n].answer(store.Released{}, errPasses)
+				f.taken()[n].answer(store.ReleaseResult{}, errPasses)
 			}
 		}
 		if most := int(request().TTL / debtPause); len(f.taken()) > 1+most {
@@ -100,11 +100,11 @@ func TestAWaiterLeavesTheLineOfAServerThatNeverAnswered(t *testing.T) {
 		s, fakes := newStore(3)
 		s.Enqueue(request(), func(store.Answer, error) {})
 		give(fakes, granted(sent), granted(sent))
-		s.Release(store.Request{Key: "k", Token: "ballot"}, func(store.Released, error) {})
+		s.Release(store.Request{Key: "k", Token: "ballot"}, func(store.ReleaseResult, error) {})
 		f := fakes[2]
-		f.taken()[0].answer(store.Released{}, errPasses)
+		f.taken()[0].answer(store.ReleaseResult{}, errPasses)
 		f.votes[0].answer(store.Answer{}, errPasses)
-		f.taken()[1].answer(store.Released{}, errPasses)
+		f.taken()[1].answer(store.ReleaseResult{}, errPasses)
 		time.Sleep(debtPause)
 		synctest.Wait()
 		if taken := f.taken(); len(taken) != 3 || taken[2].request.Waiter != "waiter" {
@@ -124,7 +124,7 @@ func TestWhatIsOwedMeanwhileIsNotForgotten(t *testing.T) {
 		time.Sleep(debtPause)
 		synctest.Wait()
 		s.debts[0].owe(more, time.Minute)
-		f.taken()[0].answer(store.Released{}, nil)
+		f.taken()[0].answer(store.ReleaseResult{}, nil)
 		if taken := f.taken(); len(taken) != 2 || taken[1].request.Waiter != "waiter" {
 			t.Errorf("%d withdrawals", len(taken))
 		}
@@ -144,10 +144,10 @@ func TestAVoteIsOwedForItsLife(t *testing.T) {
 			time.Sleep(debtPause)
 			synctest.Wait()
 			if n := len(f.taken()); s.debts[0].count() == 2 {
-				f.taken()[n-1].answer(store.Released{}, nil)
-				f.taken()[n].answer(store.Released{}, errPasses)
+				f.taken()[n-1].answer(store.ReleaseResult{}, nil)
+				f.taken()[n].answer(store.ReleaseResult{}, errPasses)
 			} else {
-				f.taken()[n-1].answer(store.Released{}, errPasses)
+				f.taken()[n-1].answer(store.ReleaseResult{}, errPasses)
 			}
 		}
 		synctest.Wait()
@@ -183,7 +183,7 @@ func TestAGateKeepsQuestionsFromAYoungServer(t *testing.T) {
 		told := make(chan error, 3)
 		s.Enqueue(request(), func(_ store.Answer, err error) { told <- err })
 		s.Renew(request(), func(_ store.Renewal, err error) { told <- err })
-		s.Release(request(), func(_ store.Released, err error) { told <- err })
+		s.Release(request(), func(_ store.ReleaseResult, err error) { told <- err })
 		for range 3 {
 			if !retries(<-told) {
 				t.Error("no fault that passes")

@@ -20,7 +20,7 @@ func TestMain(m *testing.M) { suite.Main(m) }
 type fake struct {
 	votes       []asked[store.Answer]
 	renewals    []asked[store.Renewal]
-	withdrawals []asked[store.Released]
+	withdrawals []asked[store.ReleaseResult]
 	woken       []bool // by withdrawal, whether somebody is to be woken
 	hint        func(key, token string)
 	late        func(key, token string)
@@ -31,7 +31,7 @@ type fake struct {
 }
 
 // taken returns the withdrawals.
-func (f *fake) taken() []asked[store.Released] {
+func (f *fake) taken() []asked[store.ReleaseResult] {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Clone(f.withdrawals)
@@ -51,10 +51,10 @@ func (f *fake) Renew(r store.Request, done func(store.Renewal, error)) {
 	f.renewals = append(f.renewals, asked[store.Renewal]{r, done})
 }
 
-func (f *fake) Withdraw(r store.Request, wake bool, done func(store.Released, error)) {
+func (f *fake) Withdraw(r store.Request, wake bool, done func(store.ReleaseResult, error)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.withdrawals = append(f.withdrawals, asked[store.Released]{r, done})
+	f.withdrawals = append(f.withdrawals, asked[store.ReleaseResult]{r, done})
 	f.woken = append(f.woken, wake)
 }
 
@@ -105,7 +105,7 @@ func (o *outcome[A]) take(answer A, err error) {
 }
 
 var (
-	errPasses = &store.Fault{Unknown: true, Passing: true, Err: errors.New("no reply")}
+	errPasses = &store.Fault{Unknown: true, Temporary: true, Err: errors.New("no reply")}
 	errStays  = &store.Fault{Err: errors.New("no right")}
 	sent      = time.Now()
 )

@@ -26,7 +26,7 @@ func (g *gate) closed(refuse func(fault error)) bool {
 	g.work.Add()
 	go func() {
 		defer g.work.Done()
-		refuse(&store.Fault{Passing: true, Err: err})
+		refuse(&store.Fault{Temporary: true, Err: err})
 	}()
 	return true
 }
@@ -46,8 +46,8 @@ func (g *gate) Renew(r store.Request, done func(store.Renewal, error)) {
 }
 
 // Withdraw tells the server, if it votes.
-func (g *gate) Withdraw(r store.Request, wake bool, done func(store.Released, error)) {
-	if !g.closed(func(fault error) { done(store.Released{}, fault) }) {
+func (g *gate) Withdraw(r store.Request, wake bool, done func(store.ReleaseResult, error)) {
+	if !g.closed(func(fault error) { done(store.ReleaseResult{}, fault) }) {
 		g.server.Withdraw(r, wake, done)
 	}
 }

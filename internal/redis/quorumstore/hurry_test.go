@@ -25,8 +25,8 @@ func TestABallotThatOthersHaveVotesOfDoesNotWaitForTheDead(t *testing.T) {
 		if counts := withdrawn(fakes); !slices.Equal(counts, []int{1, 0, 0, 0, 0}) {
 			t.Fatalf("withdrawn %v", counts)
 		}
-		fakes[0].withdrawals[0].answer(store.Released{End: store.Freed}, nil)
-		if got.times != 1 || !got.answer.Split || got.err != nil {
+		fakes[0].withdrawals[0].answer(store.ReleaseResult{Status: store.Freed}, nil)
+		if got.times != 1 || !got.answer.SplitVote || got.err != nil {
 			t.Errorf("got %+v after %v", got, time.Since(begun))
 		}
 		// Their answers come late, or never: they may have voted.
@@ -84,11 +84,11 @@ func TestABallotIsGrantedByAServerThatIsFar(t *testing.T) {
 			fakes[2].votes[n].answer(granted(sent).answer, nil)
 			for _, f := range fakes {
 				for _, w := range f.taken() {
-					w.answer(store.Released{End: store.Freed}, nil)
+					w.answer(store.ReleaseResult{Status: store.Freed}, nil)
 				}
 				f.withdrawals = nil
 			}
-			if got.times != 1 || got.answer.Granted != want || got.answer.Split == want {
+			if got.times != 1 || got.answer.Granted != want || got.answer.SplitVote == want {
 				t.Errorf("ballot %d: told %d times, %+v, %v", n, got.times, got.answer, got.err)
 			}
 		}

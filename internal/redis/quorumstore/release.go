@@ -9,7 +9,7 @@ import (
 
 // Release takes all votes back, wherever they are, and wakes a waiter at each
 // server. Rejoin joins the lines where somebody else waits.
-func (s *Store) Release(r store.Request, done func(store.Released, error)) {
+func (s *Store) Release(r store.Request, done func(store.ReleaseResult, error)) {
 	r.Inline = false
 	e := &ending{
 		store: s, begun: time.Now(), done: done, left: len(s.servers), voted: make([]bool, len(s.servers)),
@@ -21,7 +21,7 @@ func (s *Store) Release(r store.Request, done func(store.Released, error)) {
 	}
 	e.request = r
 	for i, one := range s.servers {
-		one.Withdraw(r, true, func(released store.Released, err error) { e.hear(i, released, err) })
+		one.Withdraw(r, true, func(released store.ReleaseResult, err error) { e.hear(i, released, err) })
 	}
 }
 
@@ -30,7 +30,7 @@ type ending struct {
 	store   *Store
 	request store.Request
 	begun   time.Time
-	done    func(store.Released, error)
+	done    func(store.ReleaseResult, error)
 	voted   []bool        // by server: it may have voted for it
 	life    time.Duration // how long such a vote may live
 
@@ -46,7 +46,7 @@ type ending struct {
 
 // hear takes in the answer of a server. From one that does not answer its vote is
 // taken back later, if it may have given it; who rejoins may have left again by then.
-func (e *ending) hear(i int, released store.Released, err error) {
+func (e *ending) hear(i int, released store.ReleaseResult, err error) {
 	if e.voted[i] && retries(err) {
 		r := e.request
 		r.Rejoin = ""
@@ -57,7 +57,7 @@ func (e *ending) hear(i int, released store.Released, err error) {
 	if err != nil {
 		e.failures = append(e.failures, err)
 	} else {
-		e.ends[released.End]++
+		e.ends[released.Status]++
 	}
 	e.settle()
 }
@@ -73,7 +73,7 @@ func (e *ending) settle() {
 	}
 	e.mu.Unlock()
 	if tell {
-		e.done(store.Released{End: end}, fault)
+		e.done(store.ReleaseResult{Status: end}, fault)
 	}
 }
 
@@ -92,7 +92,7 @@ func (e *ending) isFree() bool {
 
 // decide returns what became of the lease, if that is known. It was lost where so
 // many servers did not have it that it had no majority.
-func (e *ending) decide() (end store.End, fault error, decided bool) {
+func (e *ending) decide() (end store.ReleaseStatus, fault error, decided bool) {
 	majority, servers := e.store.majority, len(e.store.servers)
 	freed := e.ends[store.Freed] + e.ends[store.Handed]
 	switch {

@@ -12,14 +12,14 @@ import (
 
 func TestAReleaseCountsWhereAMajorityIsFree(t *testing.T) {
 	type answer struct {
-		end store.End
+		end store.ReleaseStatus
 		err error
 	}
 	freed, handed, not, unsure := answer{end: store.Freed}, answer{end: store.Handed}, answer{end: store.NotHeld}, answer{end: store.Unsure}
 	gone, mute := answer{err: errPasses}, answer{err: errStays}
 	for name, c := range map[string]struct {
 		answers []answer // the last one decides
-		want    store.End
+		want    store.ReleaseStatus
 		fault   bool
 	}{
 		"three are free":            {answers: []answer{freed, freed, freed}, want: store.Freed},
@@ -36,19 +36,19 @@ func TestAReleaseCountsWhereAMajorityIsFree(t *testing.T) {
 	} {
 		bubble(t, name, func(t *testing.T) {
 			s, fakes := lease(t)
-			var got outcome[store.Released]
+			var got outcome[store.ReleaseResult]
 			s.Release(store.Request{Key: "k", Token: "ballot"}, got.take)
 			for i, a := range c.answers {
 				if got.times != 0 {
 					t.Fatal("decided too early")
 				}
-				fakes[i].withdrawals[0].answer(store.Released{End: a.end}, a.err)
+				fakes[i].withdrawals[0].answer(store.ReleaseResult{Status: a.end}, a.err)
 			}
-			if got.times != 1 || (got.err != nil) != c.fault || (!c.fault && got.answer.End != c.want) {
-				t.Errorf("told %d times: %v, %v", got.times, got.answer.End, got.err)
+			if got.times != 1 || (got.err != nil) != c.fault || (!c.fault && got.answer.Status != c.want) {
+				t.Errorf("told %d times: %v, %v", got.times, got.answer.Status, got.err)
 			}
 			for _, f := range fakes[len(c.answers):] {
-				f.withdrawals[0].answer(store.Released{End: store.NotHeld}, nil)
+				f.withdrawals[0].answer(store.ReleaseResult{Status: store.NotHeld}, nil)
 			}
 			for i, d := range s.debts {
 				voted := i < 3 && i < len(c.answers)
@@ -68,15 +68,15 @@ func TestAReleaseCountsWhereAMajorityIsFree(t *testing.T) {
 func TestAReleaseDoesNotWaitForTheDead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, fakes := lease(t)
-		told := make(chan store.End, 2)
-		s.Release(store.Request{Key: "k", Token: "ballot"}, func(released store.Released, err error) {
+		told := make(chan store.ReleaseStatus, 2)
+		s.Release(store.Request{Key: "k", Token: "ballot"}, func(released store.ReleaseResult, err error) {
 			if err != nil {
 				t.Error(err)
 			}
-			told <- released.End
+			told <- released.Status
 		})
-		for i, end := range []store.End{store.Freed, store.Freed, store.NotHeld, store.NotHeld} {
-			fakes[i].withdrawals[0].answer(store.Released{End: end}, nil)
+		for i, end := range []store.ReleaseStatus{store.Freed, store.Freed, store.NotHeld, store.NotHeld} {
+			fakes[i].withdrawals[0].answer(store.ReleaseResult{Status: end}, nil)
 		}
 		if len(told) != 0 {
 			t.Fatal("decided while it may have been lost")
@@ -87,7 +87,7 @@ func TestAReleaseDoesNotWaitForTheDead(t *testing.T) {
 		if end := <-told; end != store.Freed {
 			t.Errorf("told %v", end)
 		}
-		fakes[4].withdrawals[0].answer(store.Released{}, errPasses)
+		fakes[4].withdrawals[0].answer(store.ReleaseResult{}, errPasses)
 		if len(told) != 0 {
 			t.Error("told twice")
 		}
@@ -116,13 +116,13 @@ func TestAVoteThatIsNotReleasedIsTakenBack(t *testing.T) {
 			for _, ttl := range c.renewed {
 				s.Renew(store.Request{Key: "k", Token: "ballot", TTL: ttl}, func(store.Renewal, error) {})
 			}
-			s.Release(r, func(store.Released, error) {})
+			s.Release(r, func(store.ReleaseResult, error) {})
 			f := fakes[0]
 			for n, begun := 0, time.Now(); time.Since(begun) < c.life; n++ {
 				if len(f.taken()) != n+1 {
 					t.Fatalf("%d withdrawals after %v", len(f.taken()), time.Since(begun))
 				}
-				f.taken()[n].answer(store.Released{}, errPasses)
+				f.taken()[n].answer(store.ReleaseResult{}, errPasses)
 				time.Sleep(debtPause)
 				synctest.Wait()
 			}
@@ -148,13 +148,13 @@ func TestReleaseFromAnotherKeyKeepsBallot(t *testing.T) {
 		s, fakes := newStore(3)
 		var got outcome[store.Answer]
 		s.Enqueue(request(), got.take)
-		var freed outcome[store.Released]
+		var freed outcome[store.ReleaseResult]
 		s.Release(store.Request{Key: "another key", Token: "ballot"}, freed.take)
 		for _, f := range fakes {
 			if r := f.taken()[0].request; r.Key != "another key" || r.Waiter != "" {
 				t.Errorf("withdrawn: %+v", r)
 			}
-			f.taken()[0].answer(store.Released{}, errPasses)
+			f.taken()[0].answer(store.ReleaseResult{}, errPasses)
 		}
 		give(fakes, granted(sent), granted(sent), granted(sent))
 		if counts := withdrawn(fakes); !got.answer.Granted || !slices.Equal(counts, []int{1, 1, 1}) {
@@ -165,7 +165,7 @@ func TestReleaseFromAnotherKeyKeepsBallot(t *testing.T) {
 		if n := len(fakes[0].votes); n != 2 {
 			t.Errorf("the renewal asked for %d votes, want one more", n-1)
 		}
-		s.Release(store.Request{Key: "k", Token: "ballot"}, func(store.Released, error) {})
+		s.Release(store.Request{Key: "k", Token: "ballot"}, func(store.ReleaseResult, error) {})
 		for i, f := range fakes {
 			if r := f.taken()[1].request; r.Key != "k" || r.Waiter != "waiter" {
 				t.Errorf("server %d was told %+v", i, r)
@@ -183,12 +183,12 @@ func TestVotesOfTwoKeysAreTakenBack(t *testing.T) {
 		s.debts[0].owe(other, time.Minute)
 		time.Sleep(debtPause)
 		synctest.Wait()
-		f.taken()[1].answer(store.Released{}, nil)
+		f.taken()[1].answer(store.ReleaseResult{}, nil)
 		keys := map[string]bool{}
 		for _, w := range f.taken()[1:] {
 			keys[w.request.Key] = true
 			if len(f.taken()) == 3 && w.request.Key != f.taken()[1].request.Key {
-				w.answer(store.Released{}, nil)
+				w.answer(store.ReleaseResult{}, nil)
 			}
 		}
 		if !keys["k"] || !keys["another key"] {
@@ -207,8 +207,8 @@ func TestVotesOfTwoKeysAreTakenBack(t *testing.T) {
 func TestAReleaseGoesToAllServers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, fakes := lease(t)
-		s.Release(store.Request{Key: "k", Token: "ballot", Rejoin: "next"}, func(store.Released, error) {})
-		s.Release(store.Request{Key: "k", Token: "unheard of"}, func(store.Released, error) {})
+		s.Release(store.Request{Key: "k", Token: "ballot", Rejoin: "next"}, func(store.ReleaseResult, error) {})
+		s.Release(store.Request{Key: "k", Token: "unheard of"}, func(store.ReleaseResult, error) {})
 		for i, f := range fakes {
 			first, second := f.withdrawals[0].request, f.withdrawals[1].request
 			if first.Waiter != "waiter" || first.Rejoin != "next" || !f.woken[0] {

@@ -44,7 +44,7 @@ type renewal struct {
 // hear takes in the answer of a server.
 func (n *renewal) hear(i int, answer store.Renewal, err error) {
 	if err == nil && n.store.muster.moved(i, n.moves) {
-		err = &store.Fault{Unknown: true, Passing: true, Err: errMoved}
+		err = &store.Fault{Unknown: true, Temporary: true, Err: errMoved}
 	}
 	n.mu.Lock()
 	n.left--
@@ -68,7 +68,7 @@ func (n *renewal) gain(i int, v vote) {
 	n.asked--
 	if v.answer.Granted {
 		n.gained = append(n.gained, i)
-		n.hold(store.Renewal{Held: true, Since: v.answer.Since, Line: v.answer.Line})
+		n.hold(store.Renewal{Held: true, Since: v.answer.Since, Waiting: v.answer.Waiting})
 	}
 	n.settle()
 }
@@ -98,7 +98,7 @@ func (n *renewal) hold(answer store.Renewal) {
 	if n.held == 1 || answer.Since.Before(n.answer.Since) {
 		n.answer.Since = answer.Since
 	}
-	n.answer.Line = max(n.answer.Line, answer.Line)
+	n.answer.Waiting = max(n.answer.Waiting, answer.Waiting)
 }
 
 // decide returns what became of the lease, if that is known. Votes that were gained
@@ -110,7 +110,7 @@ func (n *renewal) decide() (renewed store.Renewal, fault error, decided bool) {
 		return store.Renewal{Since: n.answer.Since}, nil, true
 	case n.held-len(n.gained) >= majority, n.held >= majority && n.without+n.left <= servers-majority:
 		if same := n.store.muster.double(); same != nil {
-			return store.Renewal{}, &store.Fault{Unknown: true, Passing: true, Err: same}, true
+			return store.Renewal{}, &store.Fault{Unknown: true, Temporary: true, Err: same}, true
 		}
 		renewed = n.answer
 		renewed.Held = true
@@ -118,7 +118,7 @@ func (n *renewal) decide() (renewed store.Renewal, fault error, decided bool) {
 	case n.left+n.asked > 0:
 		return store.Renewal{}, nil, false
 	case len(n.failures) == 0: // votes of others are in the way
-		return store.Renewal{}, &store.Fault{Unknown: true, Passing: true, Err: errNoMajority}, true
+		return store.Renewal{}, &store.Fault{Unknown: true, Temporary: true, Err: errNoMajority}, true
 	default:
 		return store.Renewal{}, n.store.blame(n.failures), true
 	}
@@ -130,7 +130,7 @@ var errNoMajority = errors.New("no majority has the lease any more")
 func natureOf(err error) (unknown, passing bool) {
 	var fault *store.Fault
 	if errors.As(err, &fault) {
-		return fault.Unknown, fault.Passing
+		return fault.Unknown, fault.Temporary
 	}
 	return true, false
 }

@@ -76,13 +76,13 @@ func TestARenewalIsAsOldAsItsFirstAnswer(t *testing.T) {
 		var got outcome[store.Renewal]
 		s.Renew(store.Request{Key: "k", Token: "ballot", TTL: time.Second}, got.take)
 		for i, age := range []time.Duration{time.Second, 2 * time.Second, 0} {
-			fakes[i].renewals[0].answer(store.Renewal{Held: true, Since: sent.Add(age), Line: i}, nil)
+			fakes[i].renewals[0].answer(store.Renewal{Held: true, Since: sent.Add(age), Waiting: i}, nil)
 		}
 		if !got.answer.Since.Equal(sent) {
 			t.Errorf("since %v", got.answer.Since.Sub(sent))
 		}
-		if got.answer.Line != 2 {
-			t.Errorf("a line of %d, want the longest", got.answer.Line)
+		if got.answer.Waiting != 2 {
+			t.Errorf("a line of %d, want the longest", got.answer.Waiting)
 		}
 	})
 }
@@ -128,7 +128,7 @@ func TestARenewalAsksForTheVotesThatAreMissing(t *testing.T) {
 		if again.request.Join || again.request.Token != "ballot" || again.request.TTL != 3*time.Second {
 			t.Errorf("asked by %+v", again.request)
 		}
-		s.Release(store.Request{Key: "k", Token: "ballot"}, func(store.Released, error) {})
+		s.Release(store.Request{Key: "k", Token: "ballot"}, func(store.ReleaseResult, error) {})
 		again.answer(store.Answer{Granted: true, Since: sent}, nil)
 		if len(fakes[4].withdrawals) != 2 {
 			t.Error("a vote stays with a lease that is over")
@@ -145,7 +145,7 @@ func TestAVoteThatIsGainedTooLateIsTakenBack(t *testing.T) {
 		for i, f := range fakes[:4] {
 			f.renewals[0].answer(store.Renewal{Held: i < 3, Since: sent}, nil)
 		}
-		s.Release(store.Request{Key: "k", Token: "ballot"}, func(store.Released, error) {})
+		s.Release(store.Request{Key: "k", Token: "ballot"}, func(store.ReleaseResult, error) {})
 		fakes[3].votes[1].answer(store.Answer{}, errPasses)
 		if n := len(fakes[3].withdrawals); n != 2 {
 			t.Errorf("%d withdrawals, want one more", n)

@@ -18,7 +18,7 @@ import (
 type server interface {
 	Vote(r store.Request, done func(store.Answer, error))
 	Renew(r store.Request, done func(store.Renewal, error))
-	Withdraw(r store.Request, wake bool, done func(store.Released, error))
+	Withdraw(r store.Request, wake bool, done func(store.ReleaseResult, error))
 	Listen(key string) (ready <-chan struct{}, stop func())
 	OnHint(hint func(key, token string))
 	OnLateGrant(lateGrant func(key, token string))

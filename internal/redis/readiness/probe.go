@@ -87,14 +87,14 @@ func (s *scene) lock(ctx context.Context) error {
 		return err
 	}
 	second := s.request(2)
-	second.Look = true
+	second.WithHolder = true
 	refused, err := perform(ctx, s.store.Take, second)
 	if err != nil {
 		return err
 	}
 	longer := s.request(1)
 	longer.TTL *= 2
-	longer.Alone = true
+	longer.NoWaiters = true
 	renewed, err := perform(ctx, s.store.Renew, longer)
 	if err != nil {
 		return err
@@ -103,7 +103,7 @@ func (s *scene) lock(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return forgetsUnless(taken.Granted && !refused.Granted && renewed.Held && released.End == store.Freed)
+	return forgetsUnless(taken.Granted && !refused.Granted && renewed.Held && released.Status == store.Freed)
 }
 
 // lockByScript sends the source of a script, as is needed after each restart of
@@ -118,7 +118,7 @@ func (s *scene) lockByScript(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return forgetsUnless(released.End == store.Freed)
+	return forgetsUnless(released.Status == store.Freed)
 }
 
 // attempt begins an idempotent request, is done, and gets its answer the next
@@ -148,7 +148,7 @@ func (s *scene) attempt(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return forgetsUnless(begun.Granted && renewed.Held && committed.Stored == store.WasStored &&
+	return forgetsUnless(begun.Granted && renewed.Held && committed.Record == store.WasStored &&
 		replayed.Verdict == store.Done && bytes.Equal(replayed.Record, first.Record) && !running)
 }
 
@@ -191,9 +191,9 @@ func (s *scene) handOver(ctx context.Context, ready <-chan struct{}) error {
 	if err != nil {
 		return err
 	}
-	handed := s.deaf != nil || released.End == store.Handed
+	handed := s.deaf != nil || released.Status == store.Handed
 	return forgetsUnless(granted.Granted && !waiting.Granted && handed && confirmed.Granted &&
-		renewed.Held && renewed.Fence > confirmed.Fence && freed.End == store.Freed)
+		renewed.Held && renewed.Fence > confirmed.Fence && freed.Status == store.Freed)
 }
 
 // awaitMessage waits for the message that names the token.

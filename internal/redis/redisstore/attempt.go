@@ -34,7 +34,7 @@ func (s *Store) beginAttempt(r *store.Request, done func(store.Answer, error)) {
 }
 
 // finishAttempt runs finish.lua.
-func (s *Store) finishAttempt(r *store.Request, done func(store.Released, error)) {
+func (s *Store) finishAttempt(r *store.Request, done func(store.ReleaseResult, error)) {
 	t := s.releases.get()
 	t.begin(s, t, r)
 	t.sayScript(&s.scripts.Finish, r)

@@ -41,7 +41,7 @@ func finish(ending store.Ending) transition {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return outcome{end: got.End, stored: got.Stored}
+		return outcome{end: got.Status, stored: got.Record}
 	}
 }
 
@@ -536,7 +536,7 @@ func renewAttempt(t *testing.T, s *syncStore) outcome {
 		t.Fatal(err)
 	}
 	checkSince(t, got.Since, asked)
-	return outcome{granted: got.Held, line: got.Line}
+	return outcome{granted: got.Held, line: got.Waiting}
 }
 
 // gone begins an attempt that is gone: there is no answer that anybody could want.

@@ -47,7 +47,7 @@ func TestWhatIsBriefAtFirst(t *testing.T) {
 		look   bool
 		alone  bool
 		take   store.Answer
-		end    store.End
+		end    store.ReleaseStatus
 		says   []string
 	}{
 		{
@@ -94,13 +94,13 @@ func TestWhatIsBriefAtFirst(t *testing.T) {
 			heard := &said{}
 			rdb.AddHook(heard)
 			r := storetest.Request(storetest.Me1)
-			r.Look = test.look
+			r.WithHolder = test.look
 			got, err := s.Take(t.Context(), r)
 			if err != nil || got.Granted != test.take.Granted || got.Holder != test.take.Holder {
 				t.Errorf("take: %+v, %v", got, err)
 			}
 			released, err := s.Release(t.Context(), storetest.Request(storetest.Me1))
-			if err != nil || released.End != test.end {
+			if err != nil || released.Status != test.end {
 				t.Errorf("release: %+v, %v", released, err)
 			}
 			if !slices.Equal(heard.commands, test.says) {

@@ -208,10 +208,10 @@ func (w *world) run(t *testing.T, s *syncStore, k *history, a *made, r store.Req
 		switch {
 		case err != nil:
 			continue
-		case released.Stored == store.NotStored:
+		case released.Record == store.NotStored:
 			w.refused.Add(1)
 			return
-		case released.Stored == store.Restored:
+		case released.Record == store.Restored:
 			w.restored.Add(1)
 		}
 		w.commits.Add(1)
@@ -233,7 +233,7 @@ func (w *world) abort(t *testing.T, s *syncStore, k *history, a *made, r store.R
 		if err != nil {
 			continue
 		}
-		if !k.buried(a, released.Stored) {
+		if !k.buried(a, released.Record) {
 			w.over(k, a)
 		}
 		return

@@ -64,7 +64,7 @@ func inWords(err error) string {
 	if !command.IsTransport(fault) {
 		text, _, _ = strings.Cut(err.Error(), " ")
 	}
-	if fault.Passing {
+	if fault.Temporary {
 		text += ", passing"
 	}
 	if fault.Unknown {
@@ -82,13 +82,13 @@ func tellAnswer(tell func(told)) func(store.Answer, error) {
 		case a.Verdict != store.Undecided:
 			text = [...]string{"", "done", "sealed", "mismatch", "interrupted"}[a.Verdict] + string(a.Record)
 		case a.Granted:
-			text = fmt.Sprintf("granted, line of %d", a.Line)
+			text = fmt.Sprintf("granted, line of %d", a.Waiting)
 			if a.Number > 0 {
 				text += fmt.Sprintf(", attempt %d", a.Number)
 			}
 		case a.Running:
 			text += ", running"
-		case a.Silent:
+		case a.ForeignHolder:
 			text += ", silent"
 		}
 		tell(told{text, a.Since, block{a.Fence, int64(a.Fences)}, time.Now()})
@@ -105,20 +105,20 @@ func bidRenew(s *Store, r store.Request, tell func(told)) {
 		case err != nil:
 			text = inWords(err)
 		case a.Held:
-			text = fmt.Sprintf("held, line of %d", a.Line)
+			text = fmt.Sprintf("held, line of %d", a.Waiting)
 		}
 		tell(told{text, a.Since, block{a.Fence, int64(a.Fences)}, time.Now()})
 	})
 }
 
 func bidRelease(s *Store, r store.Request, tell func(told)) {
-	s.Release(r, func(a store.Released, err error) {
-		text := [...]string{sayNotOurs, "freed", "handed", "kept", "unsure"}[a.End]
+	s.Release(r, func(a store.ReleaseResult, err error) {
+		text := [...]string{sayNotOurs, "freed", "handed", "kept", "unsure"}[a.Status]
 		switch {
 		case err != nil:
 			text = inWords(err)
 		case r.Attempt != nil:
-			text += [...]string{", not stored", ", stored", ", restored"}[a.Stored]
+			text += [...]string{", not stored", ", stored", ", restored"}[a.Record]
 		}
 		tell(told{text, a.Since, block{}, time.Now()})
 	})

@@ -15,11 +15,11 @@ func decodeTake(r pipeline.Reply, x *operation) (store.Answer, error) {
 	if r.Err != nil {
 		return store.Answer{}, r.Err
 	}
-	held := store.Answer{Granted: true, Since: r.Sent, Line: store.LineUnknown}
+	held := store.Answer{Granted: true, Since: r.Sent, Waiting: store.WaitingUnknown}
 	switch value := r.Value.(type) {
 	case command.WasSet:
 		if !value {
-			return store.Answer{Unnamed: true}, nil
+			return store.Answer{HolderUnknown: true}, nil
 		}
 		return held, nil
 	case command.NilReply:
@@ -50,7 +50,7 @@ func decodeEnqueue(r pipeline.Reply, x *operation) (store.Answer, error) {
 // decodeAsk reads what ask.lua says.
 func decodeAsk(fields []any, sent time.Time, x *operation) (answer store.Answer, ok bool) {
 	if line, fence, fences, ok := decodeHeld(fields, x.request.Fences); ok {
-		return store.Answer{Granted: true, Since: sent, Line: line, Fence: fence, Fences: fences}, true
+		return store.Answer{Granted: true, Since: sent, Waiting: line, Fence: fence, Fences: fences}, true
 	}
 	if len(fields) != 4 || fields[0] != int64(0) {
 		return store.Answer{}, false
@@ -59,7 +59,7 @@ func decodeAsk(fields []any, sent time.Time, x *operation) (answer store.Answer,
 	pttl, isNumber := fields[2].(int64)
 	silent, isFlag := decodeFlag(fields[3])
 	ok = isText && isNumber && isFlag && holder != x.request.Token
-	return store.Answer{Holder: holder, Remaining: lifeOf(pttl), Silent: silent}, ok
+	return store.Answer{Holder: holder, Remaining: lifeOf(pttl), ForeignHolder: silent}, ok
 }
 
 // decodeFlag reads a 0 or a 1.
@@ -75,10 +75,10 @@ func decodeRenew(r pipeline.Reply, x *operation) (store.Renewal, error) {
 	}
 	fields, _ := r.Value.([]any)
 	if x.request.Fences == 0 && len(fields) == 4 && [4]any(fields) == [4]any{int64(1), int64(-1), int64(0), int64(0)} {
-		return store.Renewal{Held: true, Since: r.Sent, Line: store.LineUnknown}, nil
+		return store.Renewal{Held: true, Since: r.Sent, Waiting: store.WaitingUnknown}, nil
 	}
 	if line, fence, fences, ok := decodeHeld(fields, x.request.Fences); ok {
-		return store.Renewal{Held: true, Since: r.Sent, Line: line, Fence: fence, Fences: fences}, nil
+		return store.Renewal{Held: true, Since: r.Sent, Waiting: line, Fence: fence, Fences: fences}, nil
 	}
 	if len(fields) == 1 && fields[0] == int64(0) {
 		return store.Renewal{Since: r.Sent}, nil
@@ -105,23 +105,23 @@ func decodeHeld(fields []any, wanted int) (line int, fence int64, fences int, ok
 const tooBrief = int64(-1)
 
 // ends are what the numbers that release.lua answers stand for.
-var ends = [...]store.End{store.NotHeld, store.Freed, store.Handed, store.Kept}
+var ends = [...]store.ReleaseStatus{store.NotHeld, store.Freed, store.Handed, store.Kept}
 
 // decodeRelease reads the answer of release.lua. A key is freed only where
 // nobody rejoins, and kept only where somebody does.
-func decodeRelease(r pipeline.Reply, x *operation) (store.Released, error) {
+func decodeRelease(r pipeline.Reply, x *operation) (store.ReleaseResult, error) {
 	if r.Err != nil {
-		return store.Released{}, r.Err
+		return store.ReleaseResult{}, r.Err
 	}
 	number, isNumber := r.Value.(int64)
 	if !isNumber || number < 0 || number >= int64(len(ends)) {
-		return store.Released{}, command.UnexpectedReply(r.Value)
+		return store.ReleaseResult{}, command.UnexpectedReply(r.Value)
 	}
 	end, rejoins := ends[number], x.request.Rejoin != ""
 	if (end == store.Freed && rejoins) || (end == store.Kept && !rejoins) {
-		return store.Released{}, command.UnexpectedReply(r.Value)
+		return store.ReleaseResult{}, command.UnexpectedReply(r.Value)
 	}
-	return store.Released{End: end, Since: r.Sent}, nil
+	return store.ReleaseResult{Status: end, Since: r.Sent}, nil
 }
 
 // lifeOf returns how long a key of this PTTL lives at most. The server rounds

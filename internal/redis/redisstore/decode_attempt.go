@@ -61,9 +61,9 @@ func decodeBegun(answer *store.Answer, field any) (ok bool) {
 
 // decodeFinish reads the answer of finish.lua. Nobody rejoins, and an abort
 // restores nothing.
-func decodeFinish(r pipeline.Reply, x *operation) (store.Released, error) {
+func decodeFinish(r pipeline.Reply, x *operation) (store.ReleaseResult, error) {
 	if r.Err != nil {
-		return store.Released{}, r.Err
+		return store.ReleaseResult{}, r.Err
 	}
 	fields, _ := r.Value.([]any)
 	if len(fields) == 2 {
@@ -71,14 +71,14 @@ func decodeFinish(r pipeline.Reply, x *operation) (store.Released, error) {
 		stored, isStored := fields[1].(int64)
 		possible := stored != 2 || x.request.Ending != store.Abort
 		if isEnd && isStored && possible && end >= 0 && end <= 2 && stored >= 0 && stored <= 2 {
-			return store.Released{End: ends[end], Since: r.Sent, Stored: fates[stored]}, nil
+			return store.ReleaseResult{Status: ends[end], Since: r.Sent, Record: fates[stored]}, nil
 		}
 	}
-	return store.Released{}, command.UnexpectedReply(r.Value)
+	return store.ReleaseResult{}, command.UnexpectedReply(r.Value)
 }
 
 // fates are what the numbers stand for that finish.lua answers second.
-var fates = [...]store.Stored{store.NotStored, store.WasStored, store.Restored}
+var fates = [...]store.RecordStatus{store.NotStored, store.WasStored, store.Restored}
 
 // decodeResolve reads the answer of resolve.lua.
 func decodeResolve(r pipeline.Reply) (running bool, err error) {

@@ -132,7 +132,7 @@ func (x *operation) Command(sends int) command.Command {
 // may have met its own token. It returns nil where there is nothing else to send.
 func (x *operation) Fallback(sent command.Command, got pipeline.Reply, sends int) command.Command {
 	if got.Err == nil {
-		refused := got.Value == command.WasSet(false) && (sends > 1 || x.request.Look)
+		refused := got.Value == command.WasSet(false) && (sends > 1 || x.request.WithHolder)
 		if refused || (x.brief && got.Value == tooBrief) {
 			x.brief = false
 			return x.Command(sends)

@@ -69,7 +69,7 @@ func TestWhatTheServersErrorsMean(t *testing.T) {
 			rdb := redistest.Start(t).Client(t)
 			test.spoil(t, rdb)
 			fault := faultOf(t, newStore(t, rdb), storetest.LongBound)
-			if fault.Passing != test.passing || fault.Unknown {
+			if fault.Temporary != test.passing || fault.Unknown {
 				t.Errorf("%+v: %v", fault, fault)
 			}
 		})
@@ -80,7 +80,7 @@ func TestWhatTheServersErrorsMean(t *testing.T) {
 func TestWAITAtAReplicaPasses(t *testing.T) {
 	rdb := redistest.StartSentinel(t).Replicas()[0].Client(t)
 	err := rdb.Do(t.Context(), "wait", 1, 1).Err()
-	if err == nil || !command.NewFault(err, true).Passing {
+	if err == nil || !command.NewFault(err, true).Temporary {
 		t.Errorf("got %v", err)
 	}
 }
@@ -96,7 +96,7 @@ func TestABusyServerPasses(t *testing.T) {
 		r := storetest.Request(storetest.Me1)
 		if _, err := s.Enqueue(t.Context(), r); err != nil {
 			var fault *store.Fault
-			if !errors.As(err, &fault) || !fault.Passing || fault.Unknown {
+			if !errors.As(err, &fault) || !fault.Temporary || fault.Unknown {
 				t.Errorf("got %v", err)
 			}
 			break
@@ -115,7 +115,7 @@ func TestAServerThatIsDown(t *testing.T) {
 	server := redistest.Start(t)
 	s := newStore(t, server.Client(t))
 	server.Kill()
-	if fault := faultOf(t, s, storetest.LongBound); !fault.Passing || fault.Unknown {
+	if fault := faultOf(t, s, storetest.LongBound); !fault.Temporary || fault.Unknown {
 		t.Errorf("%+v: %v", fault, fault)
 	}
 }
@@ -124,7 +124,7 @@ func TestAClientThatIsClosed(t *testing.T) {
 	rdb := redistest.Start(t).Client(t)
 	s := newStore(t, rdb)
 	_ = rdb.Close()
-	if fault := faultOf(t, s, storetest.LongBound); fault.Passing || fault.Unknown || !errors.Is(fault, redis.ErrClosed) {
+	if fault := faultOf(t, s, storetest.LongBound); fault.Temporary || fault.Unknown || !errors.Is(fault, redis.ErrClosed) {
 		t.Errorf("%+v: %v", fault, fault)
 	}
 }

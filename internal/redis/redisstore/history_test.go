@@ -124,7 +124,7 @@ func (k *history) begins(a *made) {
 
 // buried reports whether an attempt that was told that the record is another's may
 // have been taken for dead before. It stays dead when the other one is aborted.
-func (k *history) buried(a *made, stored store.Stored) bool {
+func (k *history) buried(a *made, stored store.RecordStatus) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return a.began && stored == store.NotStored

@@ -24,7 +24,7 @@ func putRecord(t *testing.T, s *syncStore, r store.Request, record []byte) {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	r.Ending, r.Record = store.Commit, record
-	if got, err := s.Release(t.Context(), r); err != nil || got.Stored != store.WasStored {
+	if got, err := s.Release(t.Context(), r); err != nil || got.Record != store.WasStored {
 		t.Fatalf("%+v, %v", got, err)
 	}
 }
@@ -104,10 +104,10 @@ func TestRecordsHoldNothingElseUp(t *testing.T) {
 	<-begins
 	commits := of("free", storetest.Me1)
 	commits.Ending, commits.Record = store.Commit, []byte(storetest.Record)
-	if got, err := s.Release(t.Context(), commits); err != nil || got.Stored != store.Restored {
+	if got, err := s.Release(t.Context(), commits); err != nil || got.Record != store.Restored {
 		t.Errorf("commit while another begins: %+v, %v", got, err)
 	}
-	s.Store.Release(of("finishes", storetest.Me1), func(_ store.Released, err error) { over <- err })
+	s.Store.Release(of("finishes", storetest.Me1), func(_ store.ReleaseResult, err error) { over <- err })
 	<-finishes
 
 	if got := take(t, s); !got.granted {

@@ -22,7 +22,7 @@ func TestExchangesServeAgain(t *testing.T) {
 		group.Go(func() {
 			for i := range rounds {
 				r := storetest.Request(fmt.Sprintf("%s:%d", storetest.Me, w*rounds+i))
-				r.Key, r.Inline, r.Alone = fmt.Sprint("key", w), i%2 == 0, i%3 == 0
+				r.Key, r.Inline, r.NoWaiters = fmt.Sprint("key", w), i%2 == 0, i%3 == 0
 				r.TTL += time.Duration(w) * time.Minute
 				r.Bound = storetest.LongBound
 				do := s.Take
@@ -47,7 +47,7 @@ func TestExchangesServeAgain(t *testing.T) {
 				}
 				r.Ending, r.Record = store.Commit, fmt.Append(nil, "answer ", w, i)
 				released, err := s.Release(t.Context(), r)
-				if err != nil || !mayEnd(released.End, r.Inline) || rdb.Exists(t.Context(), "p:"+r.Key).Val() != 0 {
+				if err != nil || !mayEnd(released.Status, r.Inline) || rdb.Exists(t.Context(), "p:"+r.Key).Val() != 0 {
 					t.Errorf("release: %+v, %v", released, err)
 				}
 				if r.Attempt != nil {
@@ -69,7 +69,7 @@ func TestExchangesServeAgain(t *testing.T) {
 // mayEnd reports whether the release of a key that nobody waits for may end so. An
 // inline one is sent again if its reply takes longer than store.InlineTime, as on a
 // busy machine. The second send finds no key, because the first one has freed it.
-func mayEnd(end store.End, inline bool) bool {
+func mayEnd(end store.ReleaseStatus, inline bool) bool {
 	return end == store.Freed || inline && end == store.Unsure
 }
 

@@ -142,7 +142,7 @@ func renewalOf(got store.Renewal, err error) string {
 	if err != nil || !got.Held {
 		return fmt.Sprintf("%+v, %v", got, err)
 	}
-	return fmt.Sprintf("held, %d in line", got.Line)
+	return fmt.Sprintf("held, %d in line", got.Waiting)
 }
 
 // faultText is the kind of a fault, and what the server said.
@@ -152,7 +152,7 @@ func faultText(err error) string {
 		return err.Error()
 	}
 	word, _, _ := strings.Cut(err.Error(), " ")
-	return fmt.Sprintf("%s, passing %t, unknown %t", word, fault.Passing, fault.Unknown)
+	return fmt.Sprintf("%s, passing %t, unknown %t", word, fault.Temporary, fault.Unknown)
 }
 
 const (
@@ -277,10 +277,10 @@ func slotOnItsWay(t *testing.T, m *moving) {
 					s.Store.Renew(mine, func(got store.Renewal, err error) { done(renewalOf(got, err)) })
 				}},
 				question{"release, without a line", []string{tryAgain}, func(done func(string)) {
-					s.Store.Release(mine, func(_ store.Released, err error) { done(faultText(err)) })
+					s.Store.Release(mine, func(_ store.ReleaseResult, err error) { done(faultText(err)) })
 				}},
 				question{"finish, without a line", []string{tryAgain}, func(done func(string)) {
-					s.Store.Release(finish, func(_ store.Released, err error) { done(faultText(err)) })
+					s.Store.Release(finish, func(_ store.ReleaseResult, err error) { done(faultText(err)) })
 				}},
 				question{"enqueue, without a line", []string{tryAgain}, func(done func(string)) {
 					s.Store.Enqueue(enqueue, func(got store.Answer, err error) { done(answerOf(got, err)) })

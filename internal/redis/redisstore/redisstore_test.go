@@ -99,7 +99,7 @@ func TestErrorsCarryNoTokenAndNoKey(t *testing.T) {
 	}
 	_, err := s.Take(t.Context(), storetest.Request("secret:1"))
 	var fault *store.Fault
-	if !errors.As(err, &fault) || fault.Passing || fault.Unknown || !strings.HasPrefix(err.Error(), "WRONGTYPE") {
+	if !errors.As(err, &fault) || fault.Temporary || fault.Unknown || !strings.HasPrefix(err.Error(), "WRONGTYPE") {
 		t.Errorf("take of a list: %#v", err)
 	}
 	if _, err := s.Enqueue(t.Context(), storetest.Request("secret:1")); err == nil || strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), storetest.LockName) {

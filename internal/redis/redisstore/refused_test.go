@@ -100,7 +100,7 @@ func refused(t *testing.T, rdb *redis.Client, call func(*testing.T, *syncStore) 
 	before := dump(t, rdb)
 	err := call(t, s)
 	var fault *store.Fault
-	if !errors.As(err, &fault) || fault.Passing || fault.Unknown || !strings.Contains(err.Error(), says) {
+	if !errors.As(err, &fault) || fault.Temporary || fault.Unknown || !strings.Contains(err.Error(), says) {
 		t.Errorf("%#v: %v", err, err)
 	}
 	after := dump(t, rdb)

@@ -84,14 +84,14 @@ var acts = []act{
 	{name: "release", before: storetest.State{Value: storetest.Me1, TTL: storetest.TTL}, do: func(t *testing.T, s *syncStore) (bool, error) {
 		t.Helper()
 		got, err := s.Release(t.Context(), storetest.Request(storetest.Me1))
-		return got.End == store.Freed, err
+		return got.Status == store.Freed, err
 	}},
 	{name: "release and rejoin", before: storetest.State{Value: storetest.Me1, TTL: storetest.TTL}, do: func(t *testing.T, s *syncStore) (bool, error) {
 		t.Helper()
 		r := storetest.Request(storetest.Me1)
 		r.Rejoin = storetest.Me2
 		got, err := s.Release(t.Context(), r)
-		return got.End == store.Kept || got.End == store.Unsure, err
+		return got.Status == store.Kept || got.Status == store.Unsure, err
 	}},
 	{name: "resolve", before: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Record: runs(storetest.Me1, "1")}, do: func(t *testing.T, s *syncStore) (bool, error) {
 		t.Helper()
@@ -126,7 +126,7 @@ func finishIt(ending store.Ending) func(t *testing.T, s *syncStore) (bool, error
 			r.Record = []byte(storetest.Record)
 		}
 		got, err := s.Release(t.Context(), r)
-		return got.Stored == store.WasStored, err
+		return got.Record == store.WasStored, err
 	}
 }
 
@@ -192,7 +192,7 @@ func TestTooFewReplicasAreAFaultOfWhatWasGranted(t *testing.T) {
 				if !granted || err != nil {
 					t.Errorf("%v, %v; nobody has to acknowledge that", granted, err)
 				}
-			case granted || !errors.As(err, &fault) || !fault.Passing || !fault.Unknown:
+			case granted || !errors.As(err, &fault) || !fault.Temporary || !fault.Unknown:
 				t.Errorf("%v, %#v", granted, err)
 			case err.Error() != oneHas && err.Error() != noneHas: // now and then the other one is late on a busy machine
 				t.Errorf("it says %q", err)
@@ -237,12 +237,12 @@ func TestRefusalsNeedNoReplicas(t *testing.T) {
 	}
 	r := storetest.AttemptRequest(storetest.Me1)
 	r.Ending, r.Record = store.Commit, []byte(storetest.Record)
-	if got, err := s.Release(t.Context(), r); err != nil || got.Stored != store.NotStored {
+	if got, err := s.Release(t.Context(), r); err != nil || got.Record != store.NotStored {
 		t.Errorf("commit: %+v, %v", got, err)
 	}
 	rejoins := storetest.Request(storetest.Me1)
 	rejoins.Rejoin = storetest.Me2
-	if got, err := s.Release(t.Context(), rejoins); err != nil || got.End != store.NotHeld {
+	if got, err := s.Release(t.Context(), rejoins); err != nil || got.Status != store.NotHeld {
 		t.Errorf("rejoin: %+v, %v", got, err)
 	}
 	storetest.State{Record: done(storetest.Bob1)}.Put(t, observer)
@@ -258,7 +258,7 @@ func TestAKeyThatIsKeptIsUnsureUntilReplicasAreAsked(t *testing.T) {
 	storetest.State{Value: storetest.Me1, TTL: storetest.TTL}.Put(t, observer)
 	rejoins := storetest.Request(storetest.Me1)
 	rejoins.Rejoin = storetest.Me2
-	if got, err := s.Release(t.Context(), rejoins); err != nil || got.End != store.Unsure {
+	if got, err := s.Release(t.Context(), rejoins); err != nil || got.Status != store.Unsure {
 		t.Errorf("%+v, %v", got, err)
 	}
 	storetest.State{Value: storetest.Me2, TTL: storetest.TTL}.Check(t, observer)
@@ -292,10 +292,10 @@ func TestAReleaseDoesNotStandBehindReplicas(t *testing.T) {
 
 	r := storetest.AttemptRequest(storetest.Me1)
 	r.Ending = store.Abort
-	if got, err := s.Release(t.Context(), r); err != nil || got.End != store.Freed {
+	if got, err := s.Release(t.Context(), r); err != nil || got.Status != store.Freed {
 		t.Errorf("abort: %+v, %v", got, err)
 	}
-	if got, err := s.Release(t.Context(), storetest.Request(storetest.Me1)); err != nil || got.End != store.NotHeld {
+	if got, err := s.Release(t.Context(), storetest.Request(storetest.Me1)); err != nil || got.Status != store.NotHeld {
 		t.Errorf("release: %+v, %v", got, err)
 	}
 	select {
@@ -400,7 +400,7 @@ func TestWhatWaitIsRefusedIsSaid(t *testing.T) {
 			if !granted || err != nil {
 				t.Errorf("%s: %v, %v", act.name, granted, err)
 			}
-		case granted || !errors.As(err, &fault) || fault.Passing || !fault.Unknown || !strings.HasPrefix(err.Error(), "NOPERM"):
+		case granted || !errors.As(err, &fault) || fault.Temporary || !fault.Unknown || !strings.HasPrefix(err.Error(), "NOPERM"):
 			t.Errorf("%s: %v, %#v", act.name, granted, err)
 		case strings.Contains(err.Error(), "alice"):
 			t.Errorf("%s: %v tells too much", act.name, err)

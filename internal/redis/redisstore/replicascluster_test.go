@@ -162,7 +162,7 @@ func TestRedirectsWithReplicas(t *testing.T) {
 		m.to.RefuseReplicas(true)
 		_, err := s.Take(t.Context(), r)
 		var fault *store.Fault
-		if !errors.As(err, &fault) || !fault.Passing || !fault.Unknown || err.Error() != "only 0 of 1 replicas have acknowledged it" {
+		if !errors.As(err, &fault) || !fault.Temporary || !fault.Unknown || err.Error() != "only 0 of 1 replicas have acknowledged it" {
 			t.Errorf("%v", err)
 		}
 		m.to.RefuseReplicas(false)

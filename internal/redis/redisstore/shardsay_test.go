@@ -31,7 +31,7 @@ func TestScriptsSayItOnTheChannelThatIsListenedOn(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if got, err := s.Release(t.Context(), r); err != nil || got.End != store.Handed {
+			if got, err := s.Release(t.Context(), r); err != nil || got.Status != store.Handed {
 				t.Errorf("%+v, %v", got, err)
 			}
 			if m, err := bobs.ReceiveMessage(t.Context()); err != nil || m.Payload != storetest.Bob1+" "+s.names.Lock(key) {

@@ -9,7 +9,7 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 )
 
-// Take sends SET NX, with GET where r.Look is set, or the stand-in of that on
+// Take sends SET NX, with GET where r.WithHolder is set, or the stand-in of that on
 // servers before Redis 7. Our own token in the key means held.
 // Where replicas have to acknowledge a grant it is the stand-in that is sent.
 func (s *Store) Take(r store.Request, done func(store.Answer, error)) {
@@ -62,7 +62,7 @@ func (s *Store) Renew(r store.Request, done func(store.Renewal, error)) {
 }
 
 // Release runs release.lua, or finish.lua for an attempt.
-func (s *Store) Release(r store.Request, done func(store.Released, error)) {
+func (s *Store) Release(r store.Request, done func(store.ReleaseResult, error)) {
 	if r.Attempt != nil {
 		s.finishAttempt(&r, done)
 		return
@@ -73,7 +73,7 @@ func (s *Store) Release(r store.Request, done func(store.Released, error)) {
 	t.sayKey(&t.line, keyspace.QueueSuffix)
 	t.sayLine(&r)
 	t.args = append(t.args, t.rejoined.set(r.Rejoin))
-	t.brief = r.Alone && r.Rejoin == ""
+	t.brief = r.NoWaiters && r.Rejoin == ""
 	t.done, t.decode = done, decodeRelease
 	s.pipeline.Do(&t.Call, pipeline.Release)
 }
@@ -150,8 +150,8 @@ func (t *renewing) Free() {
 // releasing is a Release.
 type releasing struct {
 	operation
-	done   func(store.Released, error)
-	decode func(got pipeline.Reply, x *operation) (store.Released, error)
+	done   func(store.ReleaseResult, error)
+	decode func(got pipeline.Reply, x *operation) (store.ReleaseResult, error)
 }
 
 // Settle reads the answer. A token that is gone at the second send may have
@@ -163,20 +163,20 @@ func (t *releasing) Settle(got pipeline.Reply, uncertain bool) {
 	released, err := t.decode(got, &t.operation)
 	switch {
 	case err != nil:
-		t.done(store.Released{}, command.NewFault(err, uncertain))
+		t.done(store.ReleaseResult{}, command.NewFault(err, uncertain))
 		return
-	case released.End == store.NotHeld && uncertain, released.End == store.Kept && t.store.acknowledged:
-		released.End = store.Unsure
+	case released.Status == store.NotHeld && uncertain, released.Status == store.Kept && t.store.acknowledged:
+		released.Status = store.Unsure
 	}
-	if got.Unconfirmed != nil && released.Stored != store.NotStored {
-		t.done(store.Released{}, command.NewFault(got.Unconfirmed, true))
+	if got.Unconfirmed != nil && released.Record != store.NotStored {
+		t.done(store.ReleaseResult{}, command.NewFault(got.Unconfirmed, true))
 		return
 	}
 	t.done(released, nil)
 }
 
 func (t *releasing) Late(got pipeline.Reply) {
-	if released, err := t.decode(got, &t.operation); err == nil && released.End == store.Kept {
+	if released, err := t.decode(got, &t.operation); err == nil && released.Status == store.Kept {
 		t.store.lateGrant(t.request.Key, t.request.Rejoin)
 	}
 }

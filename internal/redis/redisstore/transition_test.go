@@ -20,14 +20,14 @@ type outcome struct {
 	holder    string
 	remaining time.Duration
 	silent    bool
-	end       store.End
+	end       store.ReleaseStatus
 
 	// Of an attempt.
 	verdict store.Verdict
 	record  string
 	number  int
 	running bool
-	stored  store.Stored
+	stored  store.RecordStatus
 }
 
 // A transition is one call of the store, whose outcome it returns.
@@ -53,7 +53,7 @@ func answered(t *testing.T, asked time.Time, got store.Answer, err error) outcom
 		t.Errorf("fence %d, none was asked for", got.Fence)
 	}
 	return outcome{
-		granted: got.Granted, line: got.Line, holder: got.Holder, remaining: got.Remaining, silent: got.Silent,
+		granted: got.Granted, line: got.Waiting, holder: got.Holder, remaining: got.Remaining, silent: got.ForeignHolder,
 		verdict: got.Verdict, record: string(got.Record), number: got.Number, running: got.Running,
 	}
 }
@@ -95,7 +95,7 @@ func renew(t *testing.T, s *syncStore) outcome {
 		t.Fatal(err)
 	}
 	checkSince(t, got.Since, asked)
-	return outcome{granted: got.Held, line: got.Line}
+	return outcome{granted: got.Held, line: got.Waiting}
 }
 
 func release(t *testing.T, s *syncStore) outcome {
@@ -104,7 +104,7 @@ func release(t *testing.T, s *syncStore) outcome {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return outcome{end: got.End}
+	return outcome{end: got.Status}
 }
 
 func rejoin(t *testing.T, s *syncStore) outcome {
@@ -116,10 +116,10 @@ func rejoin(t *testing.T, s *syncStore) outcome {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.End == store.Kept {
+	if got.Status == store.Kept {
 		checkSince(t, got.Since, asked)
 	}
-	return outcome{end: got.End}
+	return outcome{end: got.Status}
 }
 
 // inCluster runs a transition in mode B.

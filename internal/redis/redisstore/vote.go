@@ -23,7 +23,7 @@ func (s *Store) Vote(r store.Request, done func(store.Answer, error)) {
 // Withdraw takes a vote back: it runs withdraw.lua. Waiter leaves the line with it,
 // and Rejoin joins it. wake tells the first of the line that the vote is free. The
 // End is Freed, Handed where somebody waits, NotHeld or Unsure.
-func (s *Store) Withdraw(r store.Request, wake bool, done func(store.Released, error)) {
+func (s *Store) Withdraw(r store.Request, wake bool, done func(store.ReleaseResult, error)) {
 	t := s.releases.get()
 	t.begin(s, t, &r)
 	t.sayScript(&s.scripts.Withdraw, &r)
@@ -43,13 +43,13 @@ func flag(yes bool) int {
 }
 
 // decodeWithdraw reads the answer of withdraw.lua.
-func decodeWithdraw(r pipeline.Reply, _ *operation) (store.Released, error) {
+func decodeWithdraw(r pipeline.Reply, _ *operation) (store.ReleaseResult, error) {
 	if r.Err != nil {
-		return store.Released{}, r.Err
+		return store.ReleaseResult{}, r.Err
 	}
 	number, isNumber := r.Value.(int64)
 	if !isNumber || number < 0 || number > int64(store.Handed) {
-		return store.Released{}, command.UnexpectedReply(r.Value)
+		return store.ReleaseResult{}, command.UnexpectedReply(r.Value)
 	}
-	return store.Released{End: ends[number], Since: r.Sent}, nil
+	return store.ReleaseResult{Status: ends[number], Since: r.Sent}, nil
 }

@@ -61,11 +61,11 @@ func withdrawAndRejoin(t *testing.T, s *syncStore) outcome {
 
 func withdrawBy(t *testing.T, s *syncStore, r store.Request, wake bool) outcome {
 	t.Helper()
-	got, err := storetest.Await(func(done func(store.Released, error)) { s.Withdraw(r, wake, done) })
+	got, err := storetest.Await(func(done func(store.ReleaseResult, error)) { s.Withdraw(r, wake, done) })
 	if err != nil {
 		t.Fatal(err)
 	}
-	return outcome{end: got.End}
+	return outcome{end: got.Status}
 }
 
 // votes are the transitions of one server of a quorum.

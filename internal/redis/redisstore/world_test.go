@@ -57,9 +57,9 @@ func (s *syncStore) Renew(_ context.Context, r store.Request) (store.Renewal, er
 	return storetest.Await(func(done func(store.Renewal, error)) { s.Store.Renew(r, done) })
 }
 
-func (s *syncStore) Release(_ context.Context, r store.Request) (store.Released, error) {
-	r.Alone = r.Alone || s.alone
-	return storetest.Await(func(done func(store.Released, error)) { s.Store.Release(r, done) })
+func (s *syncStore) Release(_ context.Context, r store.Request) (store.ReleaseResult, error) {
+	r.NoWaiters = r.NoWaiters || s.alone
+	return storetest.Await(func(done func(store.ReleaseResult, error)) { s.Store.Release(r, done) })
 }
 
 func (s *syncStore) Resolve(_ context.Context, r store.Request) (running bool, err error) {

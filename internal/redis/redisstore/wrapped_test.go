@@ -47,7 +47,7 @@ func handsOver(t *testing.T, keys string, mine, bobs *syncStore) {
 		if got, err := mine.Enqueue(t.Context(), waits); err != nil || got.Granted {
 			t.Fatalf("%+v, %v", got, err)
 		}
-		if got, err := bobs.Release(t.Context(), held); err != nil || got.End != store.Handed {
+		if got, err := bobs.Release(t.Context(), held); err != nil || got.Status != store.Handed {
 			t.Errorf("%s is not handed over: %+v, %v", held.Key, got, err)
 		}
 	}

@@ -63,5 +63,5 @@ var (
 
 // Request returns a request for the key k that joins the line.
 func Request(token string) store.Request {
-	return store.Request{Key: "k", Token: token, TTL: TTL, Claim: Claim, Bound: 5 * time.Second, Join: true, Look: true}
+	return store.Request{Key: "k", Token: token, TTL: TTL, Claim: Claim, Bound: 5 * time.Second, Join: true, WithHolder: true}
 }
