@@ -10,10 +10,10 @@ import (
 
 func TestMain(m *testing.M) { suite.Main(m) }
 
-func FuzzMessagesAreReadStrictly(f *testing.F) {
+func FuzzHintsAreParsedStrictly(f *testing.F) {
 	for _, payload := range storetest.ForgedHints {
 		if _, _, ok := ParseHint(payload, storetest.Me); ok {
-			f.Errorf("%q is taken for a hint", payload)
+			f.Errorf("%q is parsed as a hint", payload)
 		}
 		f.Add(payload)
 	}
@@ -22,7 +22,7 @@ func FuzzMessagesAreReadStrictly(f *testing.F) {
 	f.Fuzz(func(t *testing.T, payload string) {
 		token, name, ok := ParseHint(payload, storetest.Me)
 		if ok && (token+" "+name != payload || !strings.HasPrefix(token, storetest.Me+":") || name == "") {
-			t.Errorf("%q is read as %q and %q", payload, token, name)
+			t.Errorf("%q is parsed as %q and %q", payload, token, name)
 		}
 	})
 }

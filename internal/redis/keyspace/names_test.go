@@ -10,7 +10,7 @@ import (
 
 func TestLockNames(t *testing.T) {
 	digest := strings.Repeat("A", 43)
-	tests := []struct{ prefix, key, lock, line string }{
+	tests := []struct{ prefix, key, lock, queue string }{
 		{"reqlock:", "account:42", "reqlock:account:42", "{reqlock:account:42}:q"},
 		{"", "42", "42", "{42}:q"},
 		{"reqlock:", "{user1}:cart", "reqlock:{user1}:cart", "reqlock:{user1}:cart:q"},
@@ -23,7 +23,7 @@ func TestLockNames(t *testing.T) {
 	for _, test := range tests {
 		n := New(test.prefix)
 		lock := n.Lock(test.key)
-		if lock != test.lock || n.Companion(lock, ":q") != test.line {
+		if lock != test.lock || n.Companion(lock, ":q") != test.queue {
 			t.Errorf("%q %q: %q and %q", test.prefix, test.key, lock, n.Companion(lock, ":q"))
 		}
 	}
@@ -35,7 +35,7 @@ func TestLockNames(t *testing.T) {
 	}
 }
 
-func TestTheKeyOfAName(t *testing.T) {
+func TestKeyOfAName(t *testing.T) {
 	for _, prefix := range []string{"", "p:", "{app}:"} {
 		n := New(prefix)
 		for _, key := range []string{"a", "{a}", "a:q", "{a}:q", "}", "h:x"} {
@@ -45,7 +45,7 @@ func TestTheKeyOfAName(t *testing.T) {
 				t.Errorf("%q: %q, %v", name, got, ok)
 			}
 			if key, ok := n.Key(n.Companion(name, QueueSuffix)); ok {
-				t.Errorf("the line of %q is taken for the lock of %q", name, key)
+				t.Errorf("the queue of %q is taken for the lock of %q", name, key)
 			}
 		}
 		if key, ok := n.Key(prefix); ok {
@@ -57,7 +57,7 @@ func TestTheKeyOfAName(t *testing.T) {
 	}
 }
 
-func TestPrefixes(t *testing.T) {
+func TestCheckPrefix(t *testing.T) {
 	for prefix, good := range map[string]bool{
 		"": true, "reqlock:": true, "{app}:": true, "x{app}": true, "}{app}": true,
 		"{": false, "}": false, "{app": false, "app}": false, "{}": false, "{}{app}": false,
@@ -74,11 +74,11 @@ func FuzzAllNamesOfALockShareItsSlot(f *testing.F) {
 		f.Add("p:", key)
 		f.Add("{app}:", key)
 	}
-	// The server's own word on slots, from a server that runs as a cluster node.
+	// CLUSTER KEYSLOT of a cluster node returns the slot of a name.
 	rdb := redistest.Start(f, "--cluster-enabled", "yes").Client(f)
 	f.Fuzz(func(t *testing.T, prefix, key string) {
 		if CheckPrefix(prefix) != nil || key == "" {
-			return // refused before a name is made of it
+			return // such a prefix or key never becomes a name
 		}
 		n := New(prefix)
 		lock := n.Lock(key)
@@ -135,7 +135,7 @@ func FuzzNoTwoLocksShareACompanion(f *testing.F) {
 			n := New(prefix)
 			a, b := n.Lock(one), n.Lock(other)
 			if one != "" && other != "" && one != other && n.Companion(a, QueueSuffix) == n.Companion(b, QueueSuffix) {
-				t.Errorf("%q and %q share the line %q", a, b, n.Companion(a, QueueSuffix))
+				t.Errorf("%q and %q share the queue %q", a, b, n.Companion(a, QueueSuffix))
 			}
 		}
 	})

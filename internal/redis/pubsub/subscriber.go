@@ -42,7 +42,7 @@ func New(rdb redis.UniversalClient, names keyspace.Names, process string, work *
 }
 
 // Mode returns how scripts publish hints: "P" by PUBLISH, "S" by SPUBLISH, "B" by PUBLISH
-// to processes that count as listening whether they do or not: see line.lua.
+// to processes that count as listening whether they do or not: see queue.lua.
 func (s *Subscriber) Mode() any { return s.mode.Load() }
 
 // Listen subscribes to the hints for a key. All keys share a subscription, or all keys on

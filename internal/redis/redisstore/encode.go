@@ -86,7 +86,7 @@ func (x *operation) sayLease(r *store.Request) {
 	x.args = append(x.args, x.token.set(r.Token), x.ttl.number(r.TTL.Milliseconds()))
 }
 
-// sayLine adds those of a script that works on the line too: see line.lua.
+// sayLine adds those of a script that works on the line too: see queue.lua.
 func (x *operation) sayLine(r *store.Request) {
 	x.sayLease(r)
 	x.args = append(x.args, x.claim.number(r.Claim.Milliseconds()), x.store.channelPrefix, x.store.subscriber.Mode())

@@ -27,7 +27,7 @@ type Store struct {
 	renewals pool[renewing]
 	releases pool[releasing]
 
-	channelPrefix any // of the hints; see line.lua
+	channelPrefix any // of the hints; see queue.lua
 	subscriber    subscriber
 	hint          func(key, token string)
 	lateGrant     func(key, token string)

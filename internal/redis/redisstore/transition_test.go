@@ -437,7 +437,7 @@ func TestTransitionsWithShardedChannels(t *testing.T) {
 	checkTransitions(t, server.Client(t), "S")
 }
 
-// checkTransitions makes all transitions, in a mode of line.lua.
+// checkTransitions makes all transitions, in a mode of queue.lua.
 func checkTransitions(t *testing.T, rdb redis.UniversalClient, mode string) {
 	t.Helper()
 	tests := slices.Concat(transitions, ofAttempts, ofDamagedRecords(), votes)

@@ -1,17 +1,20 @@
--- begin.lua (after done.lua, leave.lua, ask.lua, record.lua): ask for K, and for leave to run under it, by the record. A
--- waiter runs it again as it does enqueue.lua.
--- KEYS: K, {K}:q, {K}:r, {K}:f   ARGV: those of ask.lua, 8 fingerprint, 9 ms to keep the record,
---   10 "rerun" or "reject": whether to run after an attempt that died
--- Returns ask.lua's answer and one field more: when K is ours, the number of the attempt; when it is not, 1 if another
---   attempt runs, else 0; or, when there is nothing to run,
---   {2, answer} done; {3} done, without an answer, or nobody can tell; {4} another fingerprint; {5} an earlier attempt died;
---   {6} this attempt was aborted: a late copy of its begin, for whose answer nobody waits
+-- begin.lua (after done.lua, leave.lua, ask.lua, record.lua): ask for K, and for permission to run an attempt under it. The
+-- record decides about the permission. A waiter runs this script again, as it does enqueue.lua.
+-- KEYS: K, {K}:q, {K}:r, {K}:f
+-- ARGV: those of ask.lua, 8 fingerprint, 9 ms to keep the record, 10 what to do after an attempt that died: "rerun" or "reject"
+-- Returns the reply of ask.lua with a fifth field: the number of the attempt if the token holds K; otherwise 1 if another
+-- attempt runs, and 0 if none does. If there is nothing to run, it returns one of these:
+--   {2, answer} the request was done
+--   {3} the request was done without an answer, or its outcome is unknown
+--   {4} the record has another fingerprint
+--   {5} an earlier attempt died
+--   {6} this attempt was aborted: a late copy of its begin, and no caller waits for the reply
 local fingerprint, keep = ARGV[8], ARGV[9]
 local s, t, f, n = read()
 local value = redis.call('GET', K)
 
 local verdict
-if s == 'A' or t == undone then verdict = {6}
+if s == 'A' or t == aborted then verdict = {6}
 elseif s == '?' then verdict = {3}
 elseif s and f ~= fingerprint then verdict = {4}
 elseif s == 'D' then
@@ -27,7 +30,7 @@ end
 local answer = ask(value, KEYS[4])
 if answer[1] == 0 then
   answer[5] = s and 1 or 0
-elseif s and t == token then  -- sent again
+elseif s and t == token then  -- the command was sent again
   answer[5] = n
 else
   answer[5] = (s and n or 0) + 1

@@ -1,15 +1,15 @@
--- record.lua (after lease.lua): what became of the attempts of an idempotent request. A token is one attempt.
+-- record.lua (after lease.lua): the record of an idempotent request. A token stands for one attempt.
 -- KEYS: K, {K}:q, {K}:r
--- {K}:r is a hash: s the state, t the token of the attempt, f the fingerprint of its request, and
---   R  it runs, or died: n counts the attempts, this one included, since one was done or aborted
---   D  it was done: p is its answer
---   U  it was done, and its answer was not kept
---   A  it was aborted: for all other attempts this is no record
--- An attempt after one that died, when it is aborted, leaves the record as that of the dead one: t says so.
-local R, undone = KEYS[3], 'aborted:' .. token
+-- {K}:r is a hash. s is the state, t is the token of the attempt, f is the fingerprint of the request. The states are:
+--   R  the attempt runs, or has died; n counts the attempts, this one included, since the last one that was done or aborted
+--   D  the request was done; p is its answer
+--   U  the request was done, and its answer was not stored
+--   A  the attempt was aborted; for all other attempts the record does not exist
+-- If an attempt follows one that died, and is aborted, the record stays in state R for the attempt that died, and t says so.
+local R, aborted = KEYS[3], 'aborted:' .. token
 
--- read returns the fields of the record, but for the answer. The state is false where there is no record, and '?' where
--- it is none of ours: nobody knows what became of the request.
+-- read returns the fields of the record except the answer. The state is false if there is no record. It is '?' if the value
+-- has another format: the outcome of the request is unknown then.
 local function read()
   local s, t, f, n = unpack(redis.call('HMGET', R, 's', 't', 'f', 'n'))
   n = tonumber(n)
@@ -19,10 +19,10 @@ local function read()
   return s, t, f, n
 end
 
--- write makes the record anew, as ours, for so many ms. It may have one more field. The record is never gone meanwhile:
--- see line.lua.
+-- write makes the record that of this attempt, for so many ms. It may have one more field. The key exists all the time: see
+-- the note on migrating slots in queue.lua.
 local function write(state, fingerprint, keep, more, value)
-  redis.call('HDEL', R, 'n', 'p')  -- also a first write, as in leave.lua
+  redis.call('HDEL', R, 'n', 'p')  -- also a first write that needs no memory, as in leave.lua
   if more then
     redis.call('HSET', R, 's', state, 't', token, 'f', fingerprint, more, value)
   else

@@ -9,12 +9,12 @@ import (
 	"crypto/sha1" //nolint:gosec // Redis names a script by its SHA-1.
 )
 
-// The parts that scripts share, and the scripts.
+// The parts that scripts share come first, then the scripts.
 var (
 	//go:embed lease.lua
 	leasePart string
-	//go:embed line.lua
-	linePart string
+	//go:embed queue.lua
+	queuePart string
 	//go:embed fence.lua
 	fencePart string
 	//go:embed ask.lua
@@ -51,25 +51,27 @@ var (
 // Set holds each script with its digest.
 type Set struct{ Take, Enqueue, Renew, Release, Begin, Finish, Resolve, Vote, Withdraw Script }
 
-// New returns those whose grants are durable, or are not: see lease.lua.
+// New returns the scripts. durable says whether replicas have to acknowledge grants: see
+// lease.lua.
 func New(durable bool) Set {
 	mode := "local durable = " + strconv.FormatBool(durable) + "\n"
 	return Set{
 		Take:    newScript(mode, takeSource),
-		Enqueue: newScript(mode, leasePart, linePart, fencePart, askPart, enqueueSource),
+		Enqueue: newScript(mode, leasePart, queuePart, fencePart, askPart, enqueueSource),
 		Renew:   newScript(mode, leasePart, fencePart, renewSource),
-		Release: newScript(freePart, mode, leasePart, linePart, leavePart, releaseSource),
-		Begin:   newScript(donePart, mode, leasePart, linePart, leavePart, fencePart, askPart, recordPart, beginSource),
-		Finish:  newScript(mode, leasePart, linePart, leavePart, recordPart, finishSource),
+		Release: newScript(freePart, mode, leasePart, queuePart, leavePart, releaseSource),
+		Begin:   newScript(donePart, mode, leasePart, queuePart, leavePart, fencePart, askPart, recordPart, beginSource),
+		Finish:  newScript(mode, leasePart, queuePart, leavePart, recordPart, finishSource),
 		Resolve: newScript(resolveSource),
 
-		Vote:     newScript(mode, leasePart, linePart, voteSource),
-		Withdraw: newScript(mode, leasePart, linePart, withdrawSource),
+		Vote:     newScript(mode, leasePart, queuePart, voteSource),
+		Withdraw: newScript(mode, leasePart, queuePart, withdrawSource),
 	}
 }
 
-// A Script is a Lua source and the digest under which a server knows it.
-type Script struct{ Source, SHA any } // text, boxed once
+// A Script is a Lua source and its SHA-1, by which EVALSHA names it. Both are strings,
+// converted to any once, so that a command with them allocates nothing.
+type Script struct{ Source, SHA any }
 
 // newScript joins the parts to one script.
 func newScript(parts ...string) Script {

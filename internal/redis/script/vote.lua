@@ -1,17 +1,18 @@
--- vote.lua (after lease.lua, line.lua): one server's vote in a quorum. K is its vote, and the token a ballot. The line gives
--- no order here: it says whom to wake. So a vote goes to whoever asks while there is none.
--- KEYS: K, {K}:q   ARGV: token, ttl, claim, channel prefix, mode, 6 token of the waiter, or "", 7 "1" to let that join the line
--- Returns {1, how many others wait, 0, 0} when the vote is ours, for at least ttl from now;
---   {0, value of K, its PTTL, silent} when it is another's. silent is 1 when that is foreign: nobody tells of its end.
+-- vote.lua (after lease.lua, queue.lua): the vote of one server in a quorum. K is the vote, and the token is a ballot. The
+-- queue does not order the ballots: it only says which process to notify. So a free vote goes to any ballot that asks.
+-- KEYS: K, {K}:q
+-- ARGV: token, ttl, claim, channel prefix, mode, 6 token of the waiter, or "", 7 "1" to let that token join the queue
+-- Returns {1, how many other tokens wait, 0, 0} if the ballot has the vote for at least ttl from now, and otherwise
+--   {0, value of K, PTTL of K, 1 if the value is a foreign client's, else 0}. A foreign client sends no hint when it releases.
 local value, waiter = redis.call('GET', K), ARGV[6]
 if not value then
   redis.call('SET', K, token, 'PX', ttl)
 elseif value == token then
-  raise(K, ttl)
+  extend(K, ttl)
 else
   if ARGV[7] == '1' then
     join(waiter)
-    tell(value)  -- "somebody waits", on each run
+    notify(value)  -- on each run, because an earlier message may be lost
   end
   return {0, value, redis.call('PTTL', K), processOf(value) and 0 or 1}
 end

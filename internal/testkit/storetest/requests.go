@@ -44,7 +44,7 @@ func (s *Tokens) Request(key string) store.Request {
 const (
 	TTL      = 3 * time.Minute
 	Claim    = 30 * time.Second
-	QueueTTL = time.Minute // see line.lua
+	QueueTTL = time.Minute // see queue.lua
 	Keep     = time.Hour   // of a record
 )
 
