@@ -17,7 +17,7 @@ import (
 // A wrapper is a middleware of net/http.
 type wrapper = func(http.Handler) http.Handler
 
-// altered changes the answers that come out of a middleware.
+// altered changes the answers of a middleware.
 func altered(inside wrapper, alter func(*httptest.ResponseRecorder)) wrapper {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -31,7 +31,7 @@ func altered(inside wrapper, alter func(*httptest.ResponseRecorder)) wrapper {
 	}
 }
 
-// ranTwice runs each request that a middleware lets through two times.
+// ranTwice runs each request behind a middleware twice.
 func ranTwice(inside wrapper) wrapper {
 	return func(next http.Handler) http.Handler {
 		return inside(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -44,7 +44,7 @@ func ranTwice(inside wrapper) wrapper {
 	}
 }
 
-// A headerHeld is the stream of a call whose header is not set yet.
+// A headerHeld is the transport stream of a call that keeps the header.
 type headerHeld struct {
 	grpc.ServerTransportStream
 	header metadata.MD
@@ -55,7 +55,7 @@ func (h *headerHeld) SetHeader(header metadata.MD) error {
 	return nil
 }
 
-// alteredCall changes the answers that come out of an interceptor.
+// alteredCall changes the answers of an interceptor.
 func alteredCall(
 	inside grpc.UnaryServerInterceptor, alter func(header metadata.MD, reply *pb.TransferReply),
 ) grpc.UnaryServerInterceptor {
@@ -70,7 +70,7 @@ func alteredCall(
 	}
 }
 
-// ranTwiceCall runs each call that an interceptor lets through two times.
+// ranTwiceCall runs each call behind an interceptor twice.
 func ranTwiceCall(inside grpc.UnaryServerInterceptor) grpc.UnaryServerInterceptor {
 	return func(ctx context.Context, m any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 		return inside(ctx, m, info, func(ctx context.Context, m any) (any, error) {

@@ -18,12 +18,12 @@ var (
 	errFunds       = errors.New("insufficient funds")
 )
 
-// A bank keeps accounts and orders, in memory where yours would use a
-// database. Like a database it reads and writes each single value safely. What
-// it does between a read and the write that follows is safe only if nobody
-// else does the same meanwhile: that is what the locks are for.
+// A bank keeps accounts and orders in memory; a real one would use a database. Like a
+// database it reads and writes each single value safely. A read and a following write
+// are safe only if no other request does the same between them: this is what the
+// locks are for.
 type bank struct {
-	// clearing is asked between the reads and the writes of each operation. It
+	// clearing is called between the reads and the writes of each operation. It
 	// stands for the slow part of a payment, such as the card network.
 	clearing func(ctx context.Context, operation string) error
 
@@ -33,15 +33,14 @@ type bank struct {
 	transfers int // how many were made
 }
 
-// A receipt is what a bank says of a transfer that it has made. No two of them
-// are equal.
+// A receipt describes a completed transfer. No two receipts are equal.
 type receipt struct {
 	Number int       `json:"number"`
 	At     time.Time `json:"at"`
-	Cents  int64     `json:"cents"` // what is left
+	Cents  int64     `json:"cents"` // the new balance
 }
 
-// newBank returns a bank with these accounts and balances, in cents.
+// newBank returns a bank with accounts and their balances in cents.
 func newBank(balances map[string]int64, clearing func(ctx context.Context, operation string) error) *bank {
 	return &bank{
 		clearing: clearing,
@@ -50,8 +49,7 @@ func newBank(balances map[string]int64, clearing func(ctx context.Context, opera
 	}
 }
 
-// transfer moves money. The caller holds the locks of both accounts for as long
-// as ctx lives.
+// transfer moves money. The caller holds the locks of both accounts until ctx ends.
 func (b *bank) transfer(ctx context.Context, from, to string, cents int64) (receipt, error) {
 	switch {
 	case cents <= 0:
@@ -78,8 +76,8 @@ func (b *bank) transfer(ctx context.Context, from, to string, cents int64) (rece
 	return receipt{Number: b.countTransfer(), At: time.Now().UTC(), Cents: payer - cents}, nil
 }
 
-// order notes an order of a user, and returns its number. The caller holds the
-// lock of the user for as long as ctx lives.
+// order adds an order of a user, and returns its number. The caller holds the lock of
+// the user until ctx ends.
 func (b *bank) order(ctx context.Context, user, item string) (number int, err error) {
 	orders := b.ordersOf(user)
 	if err := b.clear(ctx, fmt.Sprintf("order %s %s", user, item)); err != nil {
@@ -89,8 +87,8 @@ func (b *bank) order(ctx context.Context, user, item string) (number int, err er
 	return len(orders) + 1, nil
 }
 
-// clear asks the clearing, and then looks at ctx: if it has ended, the lock is
-// lost or the client gone, and nothing may be written any more.
+// clear calls the clearing, and then checks ctx. If ctx has ended, the lock is lost
+// or the client has disconnected, and nothing may be written.
 func (b *bank) clear(ctx context.Context, operation string) error {
 	if err := b.clearing(ctx, operation); err != nil {
 		return err
@@ -114,7 +112,7 @@ func (b *bank) setBalance(account string, cents int64) {
 	b.balances[account] = cents
 }
 
-// countTransfer counts one more transfer, and returns how many that makes.
+// countTransfer counts a transfer, and returns the new number of transfers.
 func (b *bank) countTransfer() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -17,19 +17,19 @@ import (
 	"github.com/reqlock/reqlock/nethttplock"
 )
 
-// playPayments runs a program that has nothing but the part with payments on
-// one framework.
-func playPayments(t *testing.T, on framework) (code int, printed string) {
+// runPayments runs a program with only the scenario of payments on one framework.
+func runPayments(t *testing.T, on framework) (code int, printed string) {
 	t.Helper()
 	p, out := newProgram("", on)
-	p.parts = func(w words) []part { return allParts(w)[4:5] }
+	p.scenarios = func(w protocol) []scenario { return allScenarios(w)[4:5] }
 	code = p.run(t.Context())
 	return code, out.String()
 }
 
-// TestWrongPaymentIsReported breaks what makes a payment one, in each way that
-// the part with payments is there to see.
+// TestWrongPaymentIsReported breaks the idempotency of payments in each way that the
+// scenario detects.
 func TestWrongPaymentIsReported(t *testing.T) {
+	t.Parallel()
 	const mark = "Idempotent-Replayed"
 	isReplay := func(a *httptest.ResponseRecorder) bool { return a.Header().Get(mark) != "" }
 	onHTTP := func(once func(wrapper, *core.Locker) wrapper) framework {
@@ -173,20 +173,20 @@ func TestWrongPaymentIsReported(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name+" on "+test.on.Name, func(t *testing.T) {
 			t.Parallel()
-			code, printed := playPayments(t, test.on)
-			if code != exitWrong || marks(printed) != "✗" || !strings.Contains(printed, test.happened) {
+			code, printed := runPayments(t, test.on)
+			if code != exitUnexpected || marks(printed) != "✗" || !strings.Contains(printed, test.happened) {
 				t.Errorf("exit code %d, and not %q\n%s", code, test.happened, printed)
 			}
 		})
 	}
-	// What breaks it is not what stands around it.
+	// The wrappers alone break nothing.
 	for _, on := range []framework{
 		alteredHTTP(func(*httptest.ResponseRecorder) {}),
 		alteredGRPC(func(metadata.MD, *pb.TransferReply) {}),
 	} {
 		t.Run("nothing broken on "+on.Name, func(t *testing.T) {
 			t.Parallel()
-			if code, printed := playPayments(t, on); code != exitRight {
+			if code, printed := runPayments(t, on); code != exitExpected {
 				t.Errorf("exit code %d\n%s", code, printed)
 			}
 		})

@@ -71,7 +71,7 @@ func (c *grpcClient) order(ctx context.Context, user, item string) (answer, erro
 	return answerOfCall(ctx, err)
 }
 
-// as returns a context whose calls are those of a user.
+// as returns a context for the calls of a user.
 func as(ctx context.Context, user string) context.Context {
 	return metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+user)
 }
@@ -91,7 +91,7 @@ func answerOfCall(ctx context.Context, err error) (answer, error) {
 	a := answer{
 		Done:   said.Code() == codes.OK,
 		Status: code.Code(said.Code()).String(), //nolint:gosec // a code is small
-		Retry:  grpcWords.Retry,
+		Retry:  grpcProtocol.Retry,
 	}
 	for _, detail := range said.Details() {
 		switch d := detail.(type) {

@@ -80,8 +80,8 @@ func (c *httpClient) send(request *http.Request) (answer, error) {
 	return answerOf(response)
 }
 
-// answerOf reads an HTTP answer. That of a busy lock is a problem (RFC 9457)
-// with the code "busy", or "wait_timeout" after a wait.
+// answerOf reads an HTTP answer. The answer for a busy lock is a problem document
+// (RFC 9457) with the code "busy", or "wait_timeout" after a wait.
 func answerOf(response *http.Response) (answer, error) {
 	body, err := io.ReadAll(response.Body)
 	if err != nil {
@@ -90,14 +90,14 @@ func answerOf(response *http.Response) (answer, error) {
 	var problem struct {
 		Code string `json:"code"`
 	}
-	_ = json.Unmarshal(body, &problem) // an answer without a code is no problem of a lock
+	_ = json.Unmarshal(body, &problem) // other answers have no code
 	seconds, _ := strconv.Atoi(response.Header.Get("Retry-After"))
 	return answer{
 		Done:       response.StatusCode/100 == 2,
 		Busy:       response.StatusCode == http.StatusConflict && (problem.Code == "busy" || problem.Code == "wait_timeout"),
 		Status:     strconv.Itoa(response.StatusCode),
 		RetryAfter: time.Duration(seconds) * time.Second,
-		Retry:      httpWords.Retry,
+		Retry:      httpProtocol.Retry,
 		Replayed:   response.Header.Get("Idempotent-Replayed") == "true",
 		Content:    response.Status + "\n" + response.Header.Get("Content-Type") + "\n" + string(body),
 	}, nil

@@ -17,26 +17,28 @@ import (
 	"github.com/reqlock/reqlock/core"
 )
 
-// holderVar is the environment variable that makes this program the process
-// that takes a lock and is killed. It holds a holding.
+// holderVar is the environment variable of the process that takes a lock and is
+// killed. Its value is a holderConfig in JSON.
 const holderVar = "REQLOCK_PAYMENTS_HOLDER"
 
-// A holding is what the process that is killed has to take.
-type holding struct {
+// A holderConfig describes the lock that the killed process takes.
+type holderConfig struct {
 	URL    string // of the Redis
 	Prefix string
 	Key    string
 	TTL    time.Duration
 }
 
-// A crash is a lock whose holder was killed. Its TTL began between two moments.
+// A crash is the kill of a lock's holder. The TTL of the lock began between the two
+// times.
 type crash struct {
-	Asked time.Time // the holder was about to take the lock
-	Died  time.Time // the holder was gone, and could not renew it any more
+	Asked time.Time // just before the holder took the lock
+	Died  time.Time // after the holder's process had ended, so that it cannot renew the lock
 }
 
-// crashed starts this program once more, has it take a lock, and kills it.
-func crashed(ctx context.Context, what holding) (crash, error) {
+// killHolder starts this program in another process that takes a lock, and kills that
+// process.
+func killHolder(ctx context.Context, what holderConfig) (crash, error) {
 	setting, err := json.Marshal(what)
 	if err != nil {
 		return crash{}, err
@@ -45,15 +47,15 @@ func crashed(ctx context.Context, what holding) (crash, error) {
 	if err != nil {
 		return crash{}, fmt.Errorf("cannot find this program: %w", err)
 	}
-	var complaint bytes.Buffer
-	holder := exec.CommandContext(ctx, program) //nolint:gosec // this very program
+	var stderr bytes.Buffer
+	holder := exec.CommandContext(ctx, program) //nolint:gosec // this program itself
 	holder.Env = append(os.Environ(), holderVar+"="+string(setting))
-	holder.Stderr = &complaint
-	life, err := holder.StdinPipe() // the holder ends when this program does
+	holder.Stderr = &stderr
+	stdin, err := holder.StdinPipe() // the holder ends when this program ends
 	if err != nil {
 		return crash{}, err
 	}
-	defer life.Close()
+	defer stdin.Close()
 	report, err := holder.StdoutPipe()
 	if err != nil {
 		return crash{}, err
@@ -63,10 +65,10 @@ func crashed(ctx context.Context, what holding) (crash, error) {
 	}
 	taken, err := bufio.NewReader(report).ReadString('\n')
 	killed := holder.Process.Kill()
-	_ = holder.Wait() // it says that the holder was killed
+	_ = holder.Wait() // always an error: the holder was killed
 	died := time.Now()
 	if err != nil || killed != nil {
-		return crash{}, fmt.Errorf("the other process took no lock: %w: %s", errors.Join(err, killed), complaint.Bytes())
+		return crash{}, fmt.Errorf("the other process took no lock: %w: %s", errors.Join(err, killed), stderr.Bytes())
 	}
 	asked, err := time.Parse(time.RFC3339Nano, taken[:len(taken)-1])
 	if err != nil {
@@ -75,9 +77,9 @@ func crashed(ctx context.Context, what holding) (crash, error) {
 	return crash{Asked: asked, Died: died}, nil
 }
 
-// holdIfAsked makes this process the holder, if it was started to be that, and
-// never returns then.
-func holdIfAsked() {
+// runHolder makes this process the holder if holderVar is set. Then it does not
+// return.
+func runHolder() {
 	setting := os.Getenv(holderVar)
 	if setting == "" {
 		return
@@ -88,10 +90,10 @@ func holdIfAsked() {
 	os.Exit(1)
 }
 
-// hold takes a lock, says when it asked for it, and holds it until the process
-// is killed, or the one that started it is gone. It never releases it.
+// hold takes a lock, prints the time just before, and holds the lock until the
+// process is killed or its parent has ended. It never releases the lock.
 func hold(ctx context.Context, setting string) error {
-	var what holding
+	var what holderConfig
 	if err := json.Unmarshal([]byte(setting), &what); err != nil {
 		return err
 	}
@@ -104,7 +106,7 @@ func hold(ctx context.Context, setting string) error {
 	if err != nil {
 		return err
 	}
-	if err := client.Ping(ctx).Err(); err != nil { // so that connecting does not count
+	if err := client.Ping(ctx).Err(); err != nil { // connects before the measured time
 		return err
 	}
 	asked := time.Now()

@@ -10,6 +10,7 @@ import (
 )
 
 func TestCrashLeavesTheKeyToItsTTL(t *testing.T) {
+	t.Parallel()
 	s := newTestSite(t, allFrameworks()[0])
 	dead, err := s.crash(t.Context(), "account:carol", time.Minute)
 	if err != nil {

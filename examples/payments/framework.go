@@ -9,28 +9,28 @@ import (
 	"github.com/reqlock/reqlock/core"
 )
 
-// A framework is one on which the bank's service stands.
+// A framework runs the service of a bank.
 type framework struct {
-	Name  string
-	Words words
+	Name     string
+	Protocol protocol
 	// Serve starts the service of a bank on an address.
 	Serve func(ctx context.Context, addr string, bank *bank, locks *core.Locker) (*server, error)
 	// Dial returns a client of the service at an address.
 	Dial func(addr string) (client, error)
 }
 
-// Words are how a protocol says that another holds the lock.
-type words struct {
+// A protocol has the texts for a lock that another request holds.
+type protocol struct {
 	Busy  string // the status
-	Retry string // what tells when to try again
+	Retry string // what contains the time to retry
 }
 
 var (
-	httpWords = words{Busy: "409", Retry: "Retry-After"}
-	grpcWords = words{Busy: "ABORTED", Retry: "RetryInfo"}
+	httpProtocol = protocol{Busy: "409", Retry: "Retry-After"}
+	grpcProtocol = protocol{Busy: "ABORTED", Retry: "RetryInfo"}
 )
 
-// allFrameworks returns the frameworks in the order in which they are shown.
+// allFrameworks returns the frameworks in the order of the table.
 func allFrameworks() []framework {
 	return []framework{
 		onHTTP("net/http", func(b *bank, l *core.Locker) http.Handler { return newNetHTTPService(b, l).handler() }),
@@ -40,11 +40,11 @@ func allFrameworks() []framework {
 	}
 }
 
-// onHTTP returns a framework whose services are HTTP handlers.
+// onHTTP returns a framework with HTTP handlers as services.
 func onHTTP(name string, service func(*bank, *core.Locker) http.Handler) framework {
 	return framework{
-		Name:  name,
-		Words: httpWords,
+		Name:     name,
+		Protocol: httpProtocol,
 		Serve: func(ctx context.Context, addr string, bank *bank, locks *core.Locker) (*server, error) {
 			return serveHTTP(ctx, addr, slow(service(bank, locks)))
 		},
@@ -52,11 +52,11 @@ func onHTTP(name string, service func(*bank, *core.Locker) http.Handler) framewo
 	}
 }
 
-// onGRPC returns a framework whose services are gRPC servers.
+// onGRPC returns a framework with gRPC servers as services.
 func onGRPC(name string, service func(*bank, *core.Locker) *grpc.Server) framework {
 	return framework{
-		Name:  name,
-		Words: grpcWords,
+		Name:     name,
+		Protocol: grpcProtocol,
 		Serve: func(ctx context.Context, addr string, bank *bank, locks *core.Locker) (*server, error) {
 			return serveGRPC(ctx, addr, service(bank, locks))
 		},

@@ -12,8 +12,8 @@ import (
 	pb "github.com/reqlock/reqlock/examples/bankpb"
 )
 
-// recoverCall answers INTERNAL where a handler panics. The lock was freed
-// before the panic comes by here.
+// recoverCall answers INTERNAL if a handler panics. The lock was freed before the
+// panic arrives here.
 func recoverCall(ctx context.Context, m any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (_ any, err error) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
@@ -24,17 +24,17 @@ func recoverCall(ctx context.Context, m any, info *grpc.UnaryServerInfo, next gr
 	return next(ctx, m)
 }
 
-// authenticateCall finds out who the user is.
+// authenticateCall stores the user of the call in its context.
 func authenticateCall(ctx context.Context, m any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 	u, ok := bearer(firstOf(ctx, "authorization"))
 	if !ok {
-		return nil, status.Error(codes.Unauthenticated, "who are you?")
+		return nil, status.Error(codes.Unauthenticated, "the user is unknown")
 	}
 	return next(context.WithValue(ctx, userKey{}, u), m)
 }
 
-// checkOwnerOfCall lets only an account's owner pass: the user of the same
-// name.
+// checkOwnerOfCall refuses calls for the account of another user. An account has the
+// name of its owner.
 func checkOwnerOfCall(ctx context.Context, m any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 	u, _ := ctx.Value(userKey{}).(user)
 	of, ok := m.(interface{ GetAccount() *pb.Account })

@@ -16,13 +16,13 @@ import (
 
 // The exit codes.
 const (
-	exitRight       = 0
-	exitWrong       = 1 // something was not as expected
-	exitCannotBegin = 2
+	exitExpected    = 0
+	exitUnexpected  = 1 // a result was not as expected
+	exitCannotStart = 2
 )
 
 func main() {
-	holdIfAsked()
+	runHolder()
 	gin.SetMode(gin.ReleaseMode)
 	p := program{
 		out:      os.Stdout,
@@ -30,7 +30,7 @@ func main() {
 		redisURL: os.Getenv("REDIS_URL"),
 
 		frameworks: allFrameworks(),
-		parts:      allParts,
+		scenarios:  allScenarios,
 	}
 	flag.StringVar(&p.addr, "addr", "127.0.0.1:0",
 		"where the first service listens; the others take the next ports; port 0 is any free one")
@@ -45,61 +45,61 @@ func main() {
 // A program is one run.
 type program struct {
 	out, errs io.Writer
-	redisURL  string // empty: an embedded Redis
+	redisURL  string // empty means an embedded Redis
 	addr      string
 	serve     bool
 
 	frameworks []framework
-	parts      func(words) []part
+	scenarios  func(protocol) []scenario
 }
 
-// run starts the services, plays the parts, stops everything and returns the
-// exit code. When ctx ends it stops early.
+// run starts the services, runs the scenarios, stops everything and returns the exit
+// code. It stops early if ctx ends.
 func (p program) run(ctx context.Context) (code int) {
 	s, err := p.start(ctx)
 	if err != nil {
 		fmt.Fprintln(p.errs, "payments:", err)
-		return exitCannotBegin
+		return exitCannotStart
 	}
 	defer func() {
 		if err := s.stop(ctx); err != nil {
 			fmt.Fprintln(p.errs, "payments:", err)
-			code = exitWrong
+			code = exitUnexpected
 		}
 	}()
 	fmt.Fprintf(p.out, "Redis: %s\n\n", s.redis.Name)
 
-	if right := p.play(ctx, s); !right {
-		return exitWrong
+	if right := p.runScenarios(ctx, s); !right {
+		return exitUnexpected
 	}
 	if p.serve {
-		printLines(p.out, s.sites)
+		printCommands(p.out, s.sites)
 		<-ctx.Done()
 		fmt.Fprintln(p.out, "Closing.")
 	}
-	return exitRight
+	return exitExpected
 }
 
-// play plays the parts on all sites at once, shows one site after the other,
-// and reports whether all went as expected.
-func (p program) play(ctx context.Context, s *stack) (right bool) {
+// runScenarios runs the scenarios on all sites at once, prints the results one site
+// after the other, and reports whether all results were as expected.
+func (p program) runScenarios(ctx context.Context, s *stack) (right bool) {
 	ctx, cancel := context.WithCancel(ctx)
-	var players sync.WaitGroup
-	defer players.Wait()
+	var runs sync.WaitGroup
+	defer runs.Wait()
 	defer cancel()
 
-	parts := make([][]part, len(s.sites))
+	scenarios := make([][]scenario, len(s.sites))
 	results := make([]chan result, len(s.sites))
 	errs := make([]error, len(s.sites))
 	for i, site := range s.sites {
-		parts[i] = p.parts(site.Words)
-		results[i] = make(chan result, len(parts[i]))
-		players.Go(func() {
+		scenarios[i] = p.scenarios(site.Protocol)
+		results[i] = make(chan result, len(scenarios[i]))
+		runs.Go(func() {
 			defer close(results[i])
-			errs[i] = site.play(ctx, parts[i], results[i])
+			errs[i] = site.run(ctx, scenarios[i], results[i])
 		})
 	}
-	table := newTable(p.out, slices.Concat(parts...))
+	table := newTable(p.out, slices.Concat(scenarios...))
 	for i, site := range s.sites {
 		table.block(site.Name + " on " + site.server.Addr)
 		for result := range results[i] {

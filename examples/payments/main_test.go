@@ -10,8 +10,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	holdIfAsked() // the tests start themselves as the holder that is killed
+	runHolder() // the crash scenario starts the test binary as the holder
 	gin.SetMode(gin.TestMode)
-	gin.DefaultErrorWriter = io.Discard // where its recovery shows the panics
+	gin.DefaultErrorWriter = io.Discard // Gin's recovery prints panics there
 	suite.Main(m)
 }

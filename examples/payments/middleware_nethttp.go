@@ -15,8 +15,8 @@ func chain(handler http.HandlerFunc, outermost ...func(http.Handler) http.Handle
 	return h
 }
 
-// recovered answers 500 where a handler panics. The lock was freed before the
-// panic comes by here.
+// recovered answers 500 if a handler panics. The lock was freed before the panic
+// arrives here.
 func recovered(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() { answerPanic(w, r, recover()) }()
@@ -27,7 +27,7 @@ func recovered(next http.Handler) http.Handler {
 func answerPanic(w http.ResponseWriter, r *http.Request, panicked any) {
 	switch panicked {
 	case nil:
-	case http.ErrAbortHandler: // meant for the server
+	case http.ErrAbortHandler: // for the server
 		panic(panicked)
 	default:
 		slog.ErrorContext(r.Context(), "handler panicked", "panic", panicked)
@@ -35,19 +35,19 @@ func answerPanic(w http.ResponseWriter, r *http.Request, panicked any) {
 	}
 }
 
-// userOf returns the user that authenticated has found.
+// userOf returns the user that authenticated has stored.
 func userOf(r *http.Request) user {
 	u, _ := r.Context().Value(userKey{}).(user)
 	return u
 }
 
-// authenticated finds out who the user is.
+// authenticated stores the user of the request in its context.
 func authenticated(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		u, ok := bearer(r.Header.Get("Authorization"))
 		if !ok {
 			w.Header().Set("WWW-Authenticate", "Bearer")
-			reply(w, http.StatusUnauthorized, map[string]any{"error": "who are you?"})
+			reply(w, http.StatusUnauthorized, map[string]any{"error": "the user is unknown"})
 			return
 		}
 		ctx := context.WithValue(r.Context(), userKey{}, u)
@@ -55,7 +55,8 @@ func authenticated(next http.Handler) http.Handler {
 	})
 }
 
-// owner lets only an account's owner pass: the user of the same name.
+// owner refuses requests for the account of another user. An account has the name of
+// its owner.
 func owner(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if userOf(r).ID != r.PathValue("id") {

@@ -5,22 +5,24 @@ import (
 	"testing"
 )
 
-// TestPaymentAnswers sends payments one after the other, of which many have the
-// same key.
+// TestPaymentAnswers sends payments one after the other, many of them with the same
+// key.
 func TestPaymentAnswers(t *testing.T) {
-	statuses := map[words]struct{ done, busy, badKey, mismatch string }{
-		httpWords: {"200", "409", "400", "422"},
-		grpcWords: {"OK", "ABORTED", "INVALID_ARGUMENT", "FAILED_PRECONDITION"},
+	t.Parallel()
+	statuses := map[protocol]struct{ done, busy, badKey, mismatch string }{
+		httpProtocol: {"200", "409", "400", "422"},
+		grpcProtocol: {"OK", "ABORTED", "INVALID_ARGUMENT", "FAILED_PRECONDITION"},
 	}
 	for _, on := range allFrameworks() {
 		t.Run(on.Name, func(t *testing.T) {
+			t.Parallel()
 			s := newTestSite(t, on)
 			client, err := on.Dial(s.server.Addr)
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer client.close()
-			is := statuses[on.Words]
+			is := statuses[on.Protocol]
 			tests := []struct {
 				name          string
 				locked        bool // alice's account

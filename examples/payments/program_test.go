@@ -15,48 +15,47 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 )
 
-// A screen is what a program under test writes. It is safe for concurrent use.
-type screen struct {
+// An outputBuffer keeps the output of a program. It is safe for concurrent use.
+type outputBuffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer
 }
 
-func (s *screen) Write(p []byte) (int, error) {
+func (s *outputBuffer) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.text.Write(p)
 }
 
-func (s *screen) String() string {
+func (s *outputBuffer) String() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.text.String()
 }
 
-// newProgram returns a program as main makes it, but that it has these
-// frameworks, or all of them, and that what is written is kept.
-func newProgram(redisURL string, frameworks ...framework) (program, *screen) {
+// newProgram returns a program like that of main, with the given frameworks, or all
+// of them, and with its output in a buffer.
+func newProgram(redisURL string, frameworks ...framework) (program, *outputBuffer) {
 	if len(frameworks) == 0 {
 		frameworks = allFrameworks()
 	}
-	out := new(screen)
+	out := new(outputBuffer)
 	return program{
 		out:        out,
 		errs:       out,
 		redisURL:   redisURL,
 		addr:       "127.0.0.1:0",
 		frameworks: frameworks,
-		parts:      allParts,
+		scenarios:  allScenarios,
 	}, out
 }
 
-// first returns the first parts alone.
-func first(n int) func(words) []part {
-	return func(w words) []part { return allParts(w)[:n] }
+// firstScenarios returns a function that returns the first n scenarios.
+func firstScenarios(n int) func(protocol) []scenario {
+	return func(w protocol) []scenario { return allScenarios(w)[:n] }
 }
 
-// allRight is what marks returns where all parts go as expected on all
-// frameworks.
+// allRight is the result of marks if all scenarios of all frameworks succeed.
 var allRight = strings.Repeat("✓", 4*6)
 
 // marks returns the ticks and crosses of a table, as in "✓✓✗✓".
@@ -72,11 +71,12 @@ func marks(table string) string {
 	return all.String()
 }
 
-func TestAllPartsGoAsExpected(t *testing.T) {
+func TestAllScenariosGoAsExpected(t *testing.T) {
+	t.Parallel()
 	t.Run("embedded", func(t *testing.T) {
 		t.Parallel()
 		p, out := newProgram("")
-		if code := p.run(t.Context()); code != exitRight {
+		if code := p.run(t.Context()); code != exitExpected {
 			t.Errorf("exit code %d", code)
 		}
 		if got := marks(out.String()); got != allRight {
@@ -92,14 +92,16 @@ func TestAllPartsGoAsExpected(t *testing.T) {
 	t.Run("two at once on a real one", func(t *testing.T) {
 		t.Parallel()
 		server := redistest.Start(t)
+		all := allFrameworks()
+		shared := []framework{all[0], all[3]} // one for each protocol
 		var runs sync.WaitGroup
 		for range 2 {
 			runs.Go(func() {
-				p, out := newProgram("redis://" + server.Addr() + "/3")
-				if code := p.run(t.Context()); code != exitRight {
+				p, out := newProgram("redis://"+server.Addr()+"/3", shared...)
+				if code := p.run(t.Context()); code != exitExpected {
 					t.Errorf("exit code %d", code)
 				}
-				if got := marks(out.String()); got != allRight {
+				if got := marks(out.String()); got != allRight[:len(allRight)/2] {
 					t.Errorf("%s\n%s", got, out)
 				}
 			})
@@ -107,7 +109,7 @@ func TestAllPartsGoAsExpected(t *testing.T) {
 		runs.Wait()
 		client := server.Client(t, func(o *redis.Options) { o.DB = 3 })
 		left, err := client.Keys(t.Context(), "*").Result()
-		if err != nil || len(left) != 2*len(allFrameworks()) {
+		if err != nil || len(left) != 2*len(shared) {
 			t.Errorf("left behind is more than the answers of payments: %q, %v", left, err)
 		}
 		for _, key := range left {
@@ -119,7 +121,8 @@ func TestAllPartsGoAsExpected(t *testing.T) {
 	})
 }
 
-func TestCannotBegin(t *testing.T) {
+func TestCannotStart(t *testing.T) {
+	t.Parallel()
 	tests := []struct{ name, url, message string }{
 		{"no Redis", "redis://127.0.0.1:1", "127.0.0.1:1, cannot be used: "},
 		{"another scheme", "http://127.0.0.1", "REDIS_URL is not the URL of a Redis"},
@@ -128,8 +131,9 @@ func TestCannotBegin(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			p, out := newProgram(test.url)
-			if code := p.run(t.Context()); code != exitCannotBegin {
+			if code := p.run(t.Context()); code != exitCannotStart {
 				t.Errorf("exit code %d", code)
 			}
 			if !strings.Contains(out.String(), test.message) || strings.Contains(out.String(), "secret") {
@@ -145,7 +149,7 @@ func TestCannotBegin(t *testing.T) {
 		for _, on := range allFrameworks() {
 			p, out := newProgram("", on)
 			p.addr = s.Addr
-			if code := p.run(t.Context()); code != exitCannotBegin || !strings.Contains(out.String(), on.Name+": cannot listen") {
+			if code := p.run(t.Context()); code != exitCannotStart || !strings.Contains(out.String(), on.Name+": cannot listen") {
 				t.Errorf("exit code %d\n%s", code, out)
 			}
 		}
@@ -156,6 +160,7 @@ func TestCannotBegin(t *testing.T) {
 }
 
 func TestInterrupted(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var locks *core.Locker
@@ -167,7 +172,7 @@ func TestInterrupted(t *testing.T) {
 		}
 		return s.handler()
 	}))
-	if code := p.run(ctx); code != exitWrong {
+	if code := p.run(ctx); code != exitUnexpected {
 		t.Errorf("exit code %d", code)
 	}
 	if _, err := locks.TryLock(context.Background(), "key"); !errors.Is(err, core.ErrClosed) {
@@ -179,6 +184,7 @@ func TestInterrupted(t *testing.T) {
 }
 
 func TestNthAddr(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		first string
 		n     int

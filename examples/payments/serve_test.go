@@ -13,35 +13,20 @@ import (
 	"time"
 
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-// await polls a condition until it holds.
-func await(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for !condition() {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			t.Fatalf("waited in vain until %s", what)
-		}
-	}
-}
-
-// startServing runs the program with -serve, on these frameworks or on all, and
-// returns the URLs of the HTTP services, what is on the screen, and the function
-// that ends the run.
-func startServing(t *testing.T, frameworks ...framework) (urls []string, out *screen, stop func() (code int)) {
+// startServing runs the program with -serve, with the given frameworks or with all.
+// It returns the URLs of the HTTP services, the output, and a function that stops the
+// program.
+func startServing(t *testing.T, frameworks ...framework) (urls []string, out *outputBuffer, stop func() (code int)) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	p, out := newProgram("", frameworks...)
-	p.serve, p.parts = true, first(1)
+	p.serve, p.scenarios = true, firstScenarios(1)
 	done := make(chan int, 1)
 	go func() { done <- p.run(ctx) }()
-	await(t, "the services are up", func() bool { return strings.HasSuffix(out.String(), "Bank/Transfer\n") })
+	suite.Eventually(t, "the services are up", func() bool { return strings.HasSuffix(out.String(), "Bank/Transfer\n") })
 	for line := range strings.Lines(out.String()) {
 		if line, ok := strings.CutPrefix(line, "    url="); ok {
 			url, _, _ := strings.Cut(line, " ")
@@ -57,8 +42,8 @@ func startServing(t *testing.T, frameworks ...framework) (urls []string, out *sc
 	}
 }
 
-// linesOf returns the lines on the screen that begin with a command.
-func linesOf(out *screen, command string) (lines []string) {
+// linesOf returns the lines of the output that begin with a command.
+func linesOf(out *outputBuffer, command string) (lines []string) {
 	for line := range strings.Lines(out.String()) {
 		if line = strings.TrimSpace(line); strings.HasPrefix(strings.TrimPrefix(line, "time "), command+" ") {
 			lines = append(lines, line)
@@ -67,17 +52,17 @@ func linesOf(out *screen, command string) (lines []string) {
 	return lines
 }
 
-// A try is lines for a shell, and what they print.
+// A try is lines for a shell, and their expected output.
 type try struct {
 	name  string
 	lines []string
 	want  []string
-	took  *regexp.Regexp // if not nil, how long the second of two orders has waited
-	twice *regexp.Regexp // if not nil, what is printed two times, and is the same both times
+	took  *regexp.Regexp // if not nil, matches how long the second of two orders waited
+	twice *regexp.Regexp // if not nil, matches two equal texts
 }
 
-// runAll runs all tries at once, which do little but sleep, and then looks at what
-// each of them has printed.
+// runAll runs all tries at once, since they mostly sleep, and then checks their
+// output.
 func runAll(t *testing.T, tries []try) {
 	t.Helper()
 	printed, errs := make([][]byte, len(tries)), make([]error, len(tries))
@@ -96,7 +81,7 @@ func runAll(t *testing.T, tries []try) {
 
 func (try try) check(t *testing.T, printed []byte, err error) {
 	t.Helper()
-	if err != nil && !strings.Contains(string(printed), "Aborted") { // a refused call is an error to grpcurl
+	if err != nil && !strings.Contains(string(printed), "Aborted") { // grpcurl reports a refused call as an error
 		t.Error(err)
 	}
 	for _, want := range try.want {
@@ -115,17 +100,17 @@ func (try try) check(t *testing.T, printed []byte, err error) {
 	}
 }
 
-// unhurried gives lines for a shell more time than a person needs: on a busy
-// machine too, the first of two requests at once is to have its lock when the
-// second one comes, and to have it still. The second order waits some 7 s.
-func unhurried(lines []string) []string {
+// withLongPauses lengthens the pauses in shell lines, for a busy machine: the first of
+// two requests must have its lock within 2 s, and the second one must arrive within the
+// next 4 s. The second order waits about 4 s, and at least 1 s if its request is 3 s late.
+func withLongPauses(lines []string) []string {
 	for i := range lines {
-		lines[i] = strings.NewReplacer("sleep 0.5", "sleep 3", "slow=3s", "slow=10s", "slow: 3s", "slow: 10s").Replace(lines[i])
+		lines[i] = strings.NewReplacer("sleep 0.5", "sleep 2", "slow=3s", "slow=6s", "slow: 3s", "slow: 6s").Replace(lines[i])
 	}
 	return lines
 }
 
-func needs(t *testing.T, tools ...string) {
+func skipWithout(t *testing.T, tools ...string) {
 	t.Helper()
 	for _, tool := range tools {
 		if _, err := exec.LookPath(tool); err != nil {
@@ -136,10 +121,10 @@ func needs(t *testing.T, tools ...string) {
 
 func TestCurlLinesWorkAsPrinted(t *testing.T) {
 	t.Parallel()
-	needs(t, "bash", "curl")
+	skipWithout(t, "bash", "curl")
 	urls, out, stop := startServing(t)
 	t.Cleanup(func() { stop() })
-	lines := unhurried(linesOf(out, "curl"))
+	lines := withLongPauses(linesOf(out, "curl"))
 	if len(lines) != 8 {
 		t.Fatalf("%d lines of curl\n%s", len(lines), out)
 	}
@@ -154,7 +139,7 @@ func TestCurlLinesWorkAsPrinted(t *testing.T) {
 			{
 				name: "orders at " + url, lines: slices.Concat(to, lines[4:6]),
 				want: []string{`{"number":1}`, `{"number":2}`},
-				took: regexp.MustCompile(`after [3-9]\.`),
+				took: regexp.MustCompile(`after [1-9]\.`),
 			},
 			{
 				name: "payments at " + url, lines: slices.Concat(to, lines[6:]),
@@ -168,10 +153,10 @@ func TestCurlLinesWorkAsPrinted(t *testing.T) {
 
 func TestGrpcurlLinesWorkAsPrinted(t *testing.T) {
 	t.Parallel()
-	needs(t, "bash", "grpcurl")
+	skipWithout(t, "bash", "grpcurl")
 	_, out, stop := startServing(t)
 	t.Cleanup(func() { stop() })
-	lines := unhurried(linesOf(out, "grpcurl"))
+	lines := withLongPauses(linesOf(out, "grpcurl"))
 	if len(lines) != 8 {
 		t.Fatalf("%d lines of grpcurl\n%s", len(lines), out)
 	}
@@ -189,7 +174,7 @@ func TestGrpcurlLinesWorkAsPrinted(t *testing.T) {
 		{
 			name: "orders", lines: slices.Concat(to, lines[4:6]),
 			want: []string{`"number": "1"`, `"number": "2"`},
-			took: regexp.MustCompile(`real\t0m[3-9]\.`),
+			took: regexp.MustCompile(`real\t0m[1-9]\.`),
 		},
 		{
 			name: "payments", lines: slices.Concat(to, lines[6:]),
@@ -226,8 +211,8 @@ func TestRequestsUnderWayMayEnd(t *testing.T) {
 		}
 		answers <- got
 	}()
-	await(t, "the order has its lock", func() bool { return len(inside) == 1 })
-	if code := stop(); code != exitRight {
+	suite.Eventually(t, "the order has its lock", func() bool { return len(inside) == 1 })
+	if code := stop(); code != exitExpected {
 		t.Errorf("exit code %d\n%s", code, out)
 	}
 	if took := time.Since(begun); took < time.Second {

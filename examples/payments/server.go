@@ -11,17 +11,16 @@ import (
 	"google.golang.org/grpc"
 )
 
-// A server is one that accepts requests.
+// A server is a running server.
 type server struct {
-	// Addr is where to reach it, as host:port.
+	// Addr is the address of the server, as host:port.
 	Addr string
-	// Stop accepts no more requests, and waits for those under way until ctx
-	// ends. Then it breaks their connections.
+	// Stop stops accepting requests, and waits for the requests in flight until ctx
+	// ends. Then it closes their connections.
 	Stop func(ctx context.Context) error
 }
 
-// listen listens on an address such as "127.0.0.1:0", where port 0 is any free
-// one.
+// listen listens on an address such as "127.0.0.1:0"; port 0 means any free port.
 func listen(ctx context.Context, addr string) (net.Listener, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if err != nil {

@@ -11,14 +11,14 @@ import (
 	"github.com/reqlock/reqlock/echolock"
 )
 
-// An echoService is the bank's on Echo.
+// An echoService is the service of the bank on Echo.
 type echoService struct {
 	bank *bank
 
-	account echo.MiddlewareFunc // both accounts of a transfer; who comes second is refused
-	inTurn  echo.MiddlewareFunc // the same locks; who comes second waits
-	user    echo.MiddlewareFunc // everything that belongs to one user; who comes second waits
-	once    echo.MiddlewareFunc // one payment of a user; who comes second gets its answer
+	account echo.MiddlewareFunc // both accounts of a transfer; the second request is refused
+	inTurn  echo.MiddlewareFunc // the same locks; the second request waits
+	user    echo.MiddlewareFunc // everything that belongs to one user; the second request waits
+	once    echo.MiddlewareFunc // one payment of a user; a copy gets the first answer
 }
 
 // newEchoService returns the service of a bank, with its locks.
@@ -36,8 +36,8 @@ func newEchoService(bank *bank, locks *core.Locker) *echoService {
 	}
 }
 
-// handler returns the routes: recovery and authentication for all of them, and
-// then owner check, lock and handler for each.
+// handler returns the routes: recovery and authentication for all routes, and then
+// owner check, lock and handler for each.
 func (s *echoService) handler() http.Handler {
 	e := echo.New()
 	e.Use(middleware.Recover(), s.authenticate)
@@ -50,20 +50,21 @@ func (s *echoService) handler() http.Handler {
 	return e
 }
 
-// authenticate finds out who the user is, for the handlers and the locks.
+// authenticate stores the user of the request, for the handlers and the locks.
 func (s *echoService) authenticate(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		u, ok := bearer(c.Request().Header.Get("Authorization"))
 		if !ok {
 			c.Response().Header().Set("WWW-Authenticate", "Bearer")
-			return echo.NewHTTPError(http.StatusUnauthorized, "who are you?")
+			return echo.NewHTTPError(http.StatusUnauthorized, "the user is unknown")
 		}
 		c.Set("user", u)
 		return next(c)
 	}
 }
 
-// checkOwner lets only an account's owner pass: the user of the same name.
+// checkOwner refuses requests for the account of another user. An account has the
+// name of its owner.
 func (s *echoService) checkOwner(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		if c.Get("user").(user).ID != c.Param("id") {
@@ -81,8 +82,8 @@ func (s *echoService) showAccount(c echo.Context) error {
 	return c.JSON(http.StatusOK, echo.Map{"cents": cents})
 }
 
-// transfer runs under the locks of both accounts. The context of the request
-// ends when one of them is lost, so it goes wherever the work goes.
+// transfer runs under the locks of both accounts. The context of the request ends if
+// one of the locks is lost, so the handler passes it on.
 func (s *echoService) transfer(c echo.Context) error {
 	var body transferBody
 	if err := c.Echo().JSONSerializer.Deserialize(c, &body); err != nil {
@@ -108,7 +109,7 @@ func (s *echoService) placeOrder(c echo.Context) error {
 	return c.JSON(http.StatusCreated, echo.Map{"number": number})
 }
 
-// refuse returns the error of a request that the bank did not carry out.
+// refuse returns the HTTP error for an error of the bank.
 func (s *echoService) refuse(err error) error {
 	return echo.NewHTTPError(httpStatusOf(err), err.Error())
 }

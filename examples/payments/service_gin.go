@@ -10,14 +10,14 @@ import (
 	"github.com/reqlock/reqlock/ginlock"
 )
 
-// A ginService is the bank's on Gin.
+// A ginService is the service of the bank on Gin.
 type ginService struct {
 	bank *bank
 
-	account gin.HandlerFunc // both accounts of a transfer; who comes second is refused
-	inTurn  gin.HandlerFunc // the same locks; who comes second waits
-	user    gin.HandlerFunc // everything that belongs to one user; who comes second waits
-	once    gin.HandlerFunc // one payment of a user; who comes second gets its answer
+	account gin.HandlerFunc // both accounts of a transfer; the second request is refused
+	inTurn  gin.HandlerFunc // the same locks; the second request waits
+	user    gin.HandlerFunc // everything that belongs to one user; the second request waits
+	once    gin.HandlerFunc // one payment of a user; a copy gets the first answer
 }
 
 // newGinService returns the service of a bank, with its locks.
@@ -35,8 +35,8 @@ func newGinService(bank *bank, locks *core.Locker) *ginService {
 	}
 }
 
-// handler returns the routes: recovery and authentication for all of them, and
-// then owner check, lock and handler for each.
+// handler returns the routes: recovery and authentication for all routes, and then
+// owner check, lock and handler for each.
 func (s *ginService) handler() http.Handler {
 	r := gin.New()
 	r.Use(gin.Recovery(), s.authenticate)
@@ -49,18 +49,19 @@ func (s *ginService) handler() http.Handler {
 	return r
 }
 
-// authenticate finds out who the user is, for the handlers and the locks.
+// authenticate stores the user of the request, for the handlers and the locks.
 func (s *ginService) authenticate(c *gin.Context) {
 	u, ok := bearer(c.GetHeader("Authorization"))
 	if !ok {
 		c.Header("WWW-Authenticate", "Bearer")
-		c.AbortWithStatusJSON(http.StatusUnauthorized, gin.H{"error": "who are you?"})
+		c.AbortWithStatusJSON(http.StatusUnauthorized, gin.H{"error": "the user is unknown"})
 		return
 	}
 	c.Set("user", u)
 }
 
-// checkOwner lets only an account's owner pass: the user of the same name.
+// checkOwner refuses requests for the account of another user. An account has the
+// name of its owner.
 func (s *ginService) checkOwner(c *gin.Context) {
 	if c.MustGet("user").(user).ID != c.Param("id") {
 		c.AbortWithStatusJSON(http.StatusForbidden, gin.H{"error": "the account is not yours"})
@@ -76,8 +77,8 @@ func (s *ginService) showAccount(c *gin.Context) {
 	c.JSON(http.StatusOK, gin.H{"cents": cents})
 }
 
-// transfer runs under the locks of both accounts. The context of the request
-// ends when one of them is lost, so it goes wherever the work goes.
+// transfer runs under the locks of both accounts. The context of the request ends if
+// one of the locks is lost, so the handler passes it on.
 func (s *ginService) transfer(c *gin.Context) {
 	var body transferBody
 	if err := c.ShouldBindJSON(&body); err != nil {
@@ -107,7 +108,7 @@ func (s *ginService) placeOrder(c *gin.Context) {
 	c.JSON(http.StatusCreated, gin.H{"number": number})
 }
 
-// refuse answers a request that the bank did not carry out.
+// refuse answers a request with an error of the bank.
 func (s *ginService) refuse(c *gin.Context, err error) {
 	c.JSON(httpStatusOf(err), gin.H{"error": err.Error()})
 }

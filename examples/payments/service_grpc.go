@@ -17,19 +17,19 @@ import (
 	"github.com/reqlock/reqlock/grpclock"
 )
 
-// A grpcService is the bank's on gRPC.
+// A grpcService is the service of the bank on gRPC.
 type grpcService struct {
 	pb.UnimplementedBankServer
 	bank *bank
 
-	account grpc.UnaryServerInterceptor // both accounts of a transfer; who comes second is refused
-	inTurn  grpc.UnaryServerInterceptor // the same locks; who comes second waits
-	user    grpc.UnaryServerInterceptor // everything that belongs to one user; who comes second waits
-	once    grpc.UnaryServerInterceptor // one payment of a user; who comes second gets its answer
+	account grpc.UnaryServerInterceptor // both accounts of a transfer; the second request is refused
+	inTurn  grpc.UnaryServerInterceptor // the same locks; the second request waits
+	user    grpc.UnaryServerInterceptor // everything that belongs to one user; the second request waits
+	once    grpc.UnaryServerInterceptor // one payment of a user; a copy gets the first answer
 }
 
-// newGRPCService returns the service of a bank, with its locks. An interceptor
-// sees all methods of a server: ByMethod says which of them it locks.
+// newGRPCService returns the service of a bank, with its locks. An interceptor gets
+// the calls of all methods: ByMethod chooses the methods that it locks.
 func newGRPCService(bank *bank, locks *core.Locker) *grpcService {
 	payer := core.Named("account", grpclock.Field[*pb.TransferRequest]("account.id"))
 	payee := core.Named("account", grpclock.Field[*pb.TransferRequest]("payee.id"))
@@ -56,9 +56,9 @@ func newGRPCService(bank *bank, locks *core.Locker) *grpcService {
 	}
 }
 
-// server returns the server: recovery, authentication and owner check come
-// before the locks, which come next to the handlers. A copy of a payment needs no
-// lock of an account, so those come behind what makes it one.
+// server returns the server: recovery, authentication and owner check come before the
+// locks, which come right before the handlers. A copy of a payment needs no lock of
+// an account, so these locks come after the idempotent interceptor.
 func (s *grpcService) server(outermost ...grpc.UnaryServerInterceptor) *grpc.Server {
 	server := grpc.NewServer(
 		grpc.WaitForHandlers(true),
@@ -111,7 +111,7 @@ func (s *grpcService) PlaceOrder(ctx context.Context, m *pb.PlaceOrderRequest) (
 
 // grpcStatusOf returns the status of a call that the bank did not carry out.
 func grpcStatusOf(err error) error {
-	code := codes.Unavailable // the context ended: nothing was written
+	code := codes.Unavailable // the context has ended, and nothing was written
 	switch {
 	case errors.Is(err, errAmount), errors.Is(err, errSameAccount):
 		code = codes.InvalidArgument

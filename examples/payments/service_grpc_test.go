@@ -12,6 +12,7 @@ import (
 )
 
 func TestGRPCAnswers(t *testing.T) {
+	t.Parallel()
 	s := newTestSite(t, allFrameworks()[3])
 	held, err := s.locks.TryLock(t.Context(), "account:dave")
 	if err != nil {
@@ -57,7 +58,7 @@ func TestGRPCAnswers(t *testing.T) {
 		{"too much", "bob", transfer("bob", "alice", 1), "", codes.FailedPrecondition},
 		{"nothing", "alice", transfer("alice", "bob", 0), "", codes.InvalidArgument},
 		{"to oneself", "alice", transfer("alice", "alice", 1), "", codes.InvalidArgument},
-		{"to nobody", "alice", transfer("alice", "zoe", 1), "", codes.NotFound},
+		{"to an unknown account", "alice", transfer("alice", "zoe", 1), "", codes.NotFound},
 		{"no payee", "alice", transfer("alice", "", 1), "", codes.InvalidArgument},
 		{"locked payer", "dave", transfer("dave", "bob", 1), "", codes.Aborted},
 		{"locked payee", "alice", transfer("alice", "dave", 1), "", codes.Aborted},
@@ -65,9 +66,9 @@ func TestGRPCAnswers(t *testing.T) {
 		{"not the owner, locked or not", "alice", transfer("dave", "bob", 1), "", codes.PermissionDenied},
 		{"reading needs no lock", "dave", balance("dave"), "", codes.OK},
 		{"reading another's", "alice", balance("dave"), "", codes.PermissionDenied},
-		{"reading nobody's", "zoe", balance("zoe"), "", codes.NotFound},
+		{"reading an unknown account", "zoe", balance("zoe"), "", codes.NotFound},
 		{"order", "ann", order, "", codes.OK},
-		{"order of nobody", "", order, "", codes.Unauthenticated},
+		{"order without a user", "", order, "", codes.Unauthenticated},
 		{"slow", "ann", order, "1ms", codes.OK},
 		{"too slow", "ann", order, "1h", codes.InvalidArgument},
 		{"no duration", "ann", order, "3", codes.InvalidArgument},

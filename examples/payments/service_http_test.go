@@ -10,7 +10,7 @@ import (
 	"github.com/reqlock/reqlock/core"
 )
 
-// newTestSite starts everything but the parts, on one framework.
+// newTestSite starts the stack of one framework.
 func newTestSite(t *testing.T, on framework) *site {
 	t.Helper()
 	p, _ := newProgram("", on)
@@ -27,9 +27,13 @@ func newTestSite(t *testing.T, on framework) *site {
 }
 
 func TestHTTPAnswers(t *testing.T) {
+	t.Parallel()
 	for _, on := range allFrameworks() {
-		if on.Words == httpWords {
-			t.Run(on.Name, func(t *testing.T) { testHTTPAnswers(t, on) })
+		if on.Protocol == httpProtocol {
+			t.Run(on.Name, func(t *testing.T) {
+				t.Parallel()
+				testHTTPAnswers(t, on)
+			})
 		}
 	}
 }
@@ -51,7 +55,7 @@ func testHTTPAnswers(t *testing.T, on framework) {
 		{"too much", "bob", "POST /accounts/bob/transfer", `{"to":"alice","cents":1}`, 422},
 		{"nothing", "alice", "POST /accounts/alice/transfer", `{"to":"bob","cents":0}`, 400},
 		{"to oneself", "alice", "POST /accounts/alice/transfer", `{"to":"alice","cents":1}`, 400},
-		{"to nobody", "alice", "POST /accounts/alice/transfer", `{"to":"zoe","cents":1}`, 404},
+		{"to an unknown account", "alice", "POST /accounts/alice/transfer", `{"to":"zoe","cents":1}`, 404},
 		{"no payee", "alice", "POST /accounts/alice/transfer", `{"cents":1}`, 400},
 		{"no JSON", "alice", "POST /accounts/alice/transfer", `to=bob`, 400},
 		{"cents are no number", "alice", "POST /accounts/alice/transfer", `{"to":"bob","cents":"1"}`, 400},
@@ -62,9 +66,9 @@ func testHTTPAnswers(t *testing.T, on framework) {
 		{"not the owner, locked or not", "alice", "POST /accounts/dave/transfer", `{"to":"bob","cents":1}`, 403},
 		{"reading needs no lock", "dave", "GET /accounts/dave", "", 200},
 		{"reading another's", "alice", "GET /accounts/dave", "", 403},
-		{"reading nobody's", "zoe", "GET /accounts/zoe", "", 404},
+		{"reading an unknown account", "zoe", "GET /accounts/zoe", "", 404},
 		{"order", "ann", "POST /me/orders", `{"item":"tea"}`, 201},
-		{"order of nobody", "", "POST /me/orders", `{"item":"tea"}`, 401},
+		{"order without a user", "", "POST /me/orders", `{"item":"tea"}`, 401},
 		{"order without JSON", "ann", "POST /me/orders", `tea`, 400},
 		{"slow", "ann", "POST /me/orders?slow=1ms", `{"item":"tea"}`, 201},
 		{"too slow", "ann", "POST /me/orders?slow=1h", `{"item":"tea"}`, 400},
@@ -95,13 +99,15 @@ func testHTTPAnswers(t *testing.T, on framework) {
 	}
 }
 
-// panics is a clearing in which a handler panics.
+// panics is a clearing that panics.
 func panics(context.Context, string) error { panic("broken") }
 
 func TestPanicIsAnsweredAndFreesTheLock(t *testing.T) {
+	t.Parallel()
 	wants := map[string]string{"net/http": "500", "Gin": "500", "Echo": "500", "gRPC": "INTERNAL"}
 	for _, on := range allFrameworks() {
 		t.Run(on.Name, func(t *testing.T) {
+			t.Parallel()
 			s := newTestSite(t, on)
 			s.bank.clearing = panics
 			client, err := on.Dial(s.server.Addr)
@@ -125,6 +131,7 @@ func TestPanicIsAnsweredAndFreesTheLock(t *testing.T) {
 }
 
 func TestNothingIsWrittenAfterTheLockIsLost(t *testing.T) {
+	t.Parallel()
 	ctx, lose := context.WithCancelCause(t.Context())
 	accounts := newBank(map[string]int64{"alice": 5, "bob": 0}, func(context.Context, string) error {
 		lose(core.ErrLost)

@@ -9,17 +9,17 @@ import (
 	"github.com/reqlock/reqlock/nethttplock"
 )
 
-// A nethttpService is the bank's on net/http.
+// A nethttpService is the service of the bank on net/http.
 type nethttpService struct {
 	bank *bank
 
-	// The locks of the routes. Those of the same name and key exclude each
-	// other, whatever the route is.
-	account func(http.Handler) http.Handler // both accounts of a transfer; who comes second is refused
-	inTurn  func(http.Handler) http.Handler // the same locks; who comes second waits
-	user    func(http.Handler) http.Handler // everything that belongs to one user; who comes second waits
+	// The locks of the routes. Locks with the same name and key exclude each other on
+	// all routes.
+	account func(http.Handler) http.Handler // both accounts of a transfer; the second request is refused
+	inTurn  func(http.Handler) http.Handler // the same locks; the second request waits
+	user    func(http.Handler) http.Handler // everything that belongs to one user; the second request waits
 
-	once func(http.Handler) http.Handler // one payment of a user; who comes second gets its answer
+	once func(http.Handler) http.Handler // one payment of a user; a copy gets the first answer
 }
 
 // newNetHTTPService returns the service of a bank, with its locks.
@@ -37,16 +37,16 @@ func newNetHTTPService(bank *bank, locks *core.Locker) *nethttpService {
 	}
 }
 
-// handler returns the routes. The order of the middlewares matters: a lock
-// comes after everything that may refuse the request, so that nobody holds up an
-// account by trying to pay from it, and next to the handler, so that it is held
-// no longer than needed.
+// handler returns the routes. The order of the middlewares matters. A lock comes
+// after every middleware that may refuse the request: otherwise a client without
+// rights could block an account. It comes right before the handler, so that it is
+// held no longer than needed.
 //
-// A transfer is sent by a person, whose second click is better refused. A
-// settlement is the same, sent by a batch job, which rather waits its turn. A
-// payment is the same once more, sent with an Idempotency-Key by a program that
-// sends it again until it has an answer. A copy of it needs no lock of an
-// account, so that comes behind.
+// A person sends a transfer; a second click is refused. A batch job sends a
+// settlement, which does the same but waits for the lock. A program sends a payment,
+// which does the same with an Idempotency-Key, and repeats it until it has an answer.
+// A copy of a payment needs no lock of an account, so these locks come after
+// Idempotent.
 func (s *nethttpService) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /accounts/{id}", chain(s.showAccount, recovered, authenticated, owner))
@@ -67,8 +67,8 @@ func (s *nethttpService) showAccount(w http.ResponseWriter, r *http.Request) {
 	reply(w, http.StatusOK, map[string]any{"cents": cents})
 }
 
-// transfer runs under the locks of both accounts. The request's context ends
-// when one of them is lost, so it goes wherever the work goes.
+// transfer runs under the locks of both accounts. The context of the request ends if
+// one of the locks is lost, so the handler passes it on.
 func (s *nethttpService) transfer(w http.ResponseWriter, r *http.Request) {
 	var body transferBody
 	if err := decode(w, r, &body); err != nil {
@@ -98,8 +98,8 @@ func (s *nethttpService) placeOrder(w http.ResponseWriter, r *http.Request) {
 	reply(w, http.StatusCreated, map[string]any{"number": number})
 }
 
-// decode reads a body of JSON. The lock of a transfer has read it before, to
-// find the key, and has put it back.
+// decode reads a JSON body. The lock of a transfer has read the body before, to find
+// the key, and has put it back.
 func decode(w http.ResponseWriter, r *http.Request, into any) error {
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody)).Decode(into); err != nil {
 		return errBody
@@ -111,10 +111,10 @@ func decode(w http.ResponseWriter, r *http.Request, into any) error {
 func reply(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(body) // the client may be gone
+	_ = json.NewEncoder(w).Encode(body) // the client may have disconnected
 }
 
-// refuse answers a request that the bank did not carry out.
+// refuse answers a request with an error of the bank.
 func refuse(w http.ResponseWriter, err error) {
 	reply(w, httpStatusOf(err), map[string]any{"error": err.Error()})
 }

@@ -11,20 +11,20 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// A request may ask for a clearing that takes a while, such as 3s, so that a
-// person with two terminals can see a lock at work. That belongs to the
-// demonstration, not to a service: it stands outside of all of them.
+// A request can set the duration of its clearing, such as 3s, so that a person with
+// two terminals can see the effect of a lock. This belongs to the demonstration and
+// not to a service, so it wraps the services.
 
-// slowest bounds what a request may ask for.
+// slowest is the longest duration that a request can set.
 const slowest = 30 * time.Second
 
 var errSlow = errors.New("slow is a duration of at most 30s, such as 3s")
 
-// slowKey is the key under which a context carries how slow its clearing is.
+// slowKey is the context key of the duration.
 type slowKey struct{}
 
-// withSlow returns a context whose clearing takes a duration such as "3s", or
-// no time if that is empty.
+// withSlow returns a context with the duration of the clearing, such as "3s", or
+// without one if duration is empty.
 func withSlow(ctx context.Context, duration string) (context.Context, error) {
 	if duration == "" {
 		return ctx, nil
@@ -36,7 +36,8 @@ func withSlow(ctx context.Context, duration string) (context.Context, error) {
 	return context.WithValue(ctx, slowKey{}, pause), nil
 }
 
-// slowed puts the pause that a request asks for before a clearing.
+// slowed returns a clearing that first waits for the duration that the request has
+// set.
 func slowed(clearing func(ctx context.Context, operation string) error) func(context.Context, string) error {
 	return func(ctx context.Context, operation string) error {
 		if pause, ok := ctx.Value(slowKey{}).(time.Duration); ok {

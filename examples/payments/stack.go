@@ -13,17 +13,17 @@ import (
 	"github.com/reqlock/reqlock/examples/demoredis"
 )
 
-// closingTime is how long requests under way may take to end.
+// closingTime is how long stop waits for the requests in flight.
 const closingTime = 10 * time.Second
 
-// A stack is all that runs: a Redis, and on it a site for each framework.
+// A stack is a Redis and a site for each framework.
 type stack struct {
 	redis *demoredis.Server
 	sites []*site
 }
 
-// start starts everything. The keys of each site of each run have a prefix of
-// their own, so that those that share a Redis do not meet.
+// start starts a stack. Each site of each run has its own key prefix, so that sites
+// that share a Redis do not share keys.
 func (p program) start(ctx context.Context) (*stack, error) {
 	redis, err := demoredis.Connect(ctx, p.redisURL)
 	if err != nil {
@@ -45,8 +45,8 @@ func (p program) start(ctx context.Context) (*stack, error) {
 	return s, nil
 }
 
-// stop stops everything that was started, also when ctx has ended: the sites,
-// all at once, and Redis last.
+// stop stops the sites, all at once, and Redis last. It does so even if ctx has
+// ended.
 func (s *stack) stop(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closingTime)
 	defer cancel()
@@ -60,8 +60,8 @@ func (s *stack) stop(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// nthAddr returns the address that is so many ports after the first one. All
-// of them have port 0 if the first one has.
+// nthAddr returns the address that is n ports after the first one. If the first port
+// is 0, all ports are 0.
 func nthAddr(first string, n int) (string, error) {
 	host, port, err := net.SplitHostPort(first)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// A table shows results to a person, each as soon as it is there.
+// A table prints results, each as soon as it is known.
 type table struct {
 	out    io.Writer
 	widths [5]int
@@ -17,18 +17,18 @@ type table struct {
 	begun       time.Time
 }
 
-// newTable writes the head of a table that has room for these parts.
-func newTable(out io.Writer, parts []part) *table {
+// newTable writes the head of a table with columns wide enough for the scenarios.
+func newTable(out io.Writer, scenarios []scenario) *table {
 	head := [5]string{" ", "sent", "expected", "happened", "time"}
 	t := &table{out: out, begun: time.Now()}
 	for i, title := range head {
 		t.widths[i] = width(title)
 	}
-	for _, p := range parts {
+	for _, p := range scenarios {
 		t.widths[1] = max(t.widths[1], width(p.Sent))
 		t.widths[2] = max(t.widths[2], width(p.Expected))
 	}
-	t.widths[3] = t.widths[2] // what happens is hoped to be what is expected
+	t.widths[3] = t.widths[2] // usually the expected text
 	t.widths[4] = width("9999 ms")
 	t.line(head)
 	return t
@@ -55,7 +55,7 @@ func (t *table) add(r result) {
 	t.line([5]string{mark, r.Sent, r.Expected, happened, milliseconds(r.Took)})
 }
 
-// end writes the closing line, and reports whether all was right.
+// end writes the closing line, and reports whether all results were as expected.
 func (t *table) end() (right bool) {
 	t.rule()
 	if t.wrong > 0 {

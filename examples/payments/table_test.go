@@ -8,6 +8,7 @@ import (
 )
 
 func TestTable(t *testing.T) {
+	t.Parallel()
 	const want = `
    sent             expected         happened            time
 ── Gin on here ──────────────────────────────────────────────
@@ -19,7 +20,7 @@ func TestTable(t *testing.T) {
 ─────────────────────────────────────────────────────────────
 3 of 4 went wrong.
 `
-	parts := []part{
+	scenarios := []scenario{
 		{Sent: "2 transfers", Expected: "1 done, 1 × 409"},
 		{Sent: "an order, ann’s", Expected: "1 done"},
 		{Sent: "another", Expected: "1 done"},
@@ -27,13 +28,13 @@ func TestTable(t *testing.T) {
 	}
 	broken := errors.New("no line")
 	var out strings.Builder
-	table := newTable(&out, parts)
+	table := newTable(&out, scenarios)
 	table.block("Gin on here")
-	table.add(result{part: parts[0], finding: finding{"1 done, 1 × 409", true}, Took: 7 * time.Millisecond})
-	table.add(result{part: parts[1], finding: finding{"0 done", false}, Took: 1234 * time.Millisecond})
+	table.add(result{scenario: scenarios[0], outcome: outcome{"1 done, 1 × 409", true}, Took: 7 * time.Millisecond})
+	table.add(result{scenario: scenarios[1], outcome: outcome{"0 done", false}, Took: 1234 * time.Millisecond})
 	table.block("gRPC on there")
-	table.add(result{part: parts[2], finding: finding{"0 done", true}, Err: broken, Took: 12 * time.Millisecond})
-	table.add(result{part: parts[3], Err: broken})
+	table.add(result{scenario: scenarios[2], outcome: outcome{"0 done", true}, Err: broken, Took: 12 * time.Millisecond})
+	table.add(result{scenario: scenarios[3], Err: broken})
 	if table.end() {
 		t.Error("a table with crosses is right")
 	}
@@ -42,7 +43,8 @@ func TestTable(t *testing.T) {
 	}
 }
 
-func TestTally(t *testing.T) {
+func TestCounts(t *testing.T) {
+	t.Parallel()
 	busy := answer{Busy: true, Status: "409", RetryAfter: time.Second, Retry: "Retry-After"}
 	silent := answer{Busy: true, Status: "409"}
 	tests := []struct {
@@ -60,14 +62,14 @@ func TestTally(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			c := newCrowd(newScene())
+			c := newClientGroup(newMonitor())
 			for _, a := range test.answers {
 				c.count(a, nil)
 			}
 			if test.err != nil {
 				c.count(answer{}, test.err)
 			}
-			if got := c.tally.String(); got != test.want {
+			if got := c.counts.String(); got != test.want {
 				t.Errorf("%q, not %q", got, test.want)
 			}
 		})

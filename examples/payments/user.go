@@ -2,13 +2,13 @@ package main
 
 import "strings"
 
-// A user is who sent a request.
+// A user is the sender of a request.
 type user struct{ ID string }
 
 // Subject returns the user's name.
 func (u user) Subject() string { return u.ID }
 
-// userKey is the key under which the context of a request carries its user.
+// userKey is the context key of the user of a request.
 type userKey struct{}
 
 // bearer returns the user of an Authorization header. In this example the

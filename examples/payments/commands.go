@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// printLines prints commands with which a person can try the services of all
-// sites. Those of HTTP differ in nothing but the port.
-func printLines(out io.Writer, sites []*site) {
+// printCommands prints commands to try the services of all sites. The HTTP services
+// differ only in the port.
+func printCommands(out io.Writer, sites []*site) {
 	fmt.Fprint(out, "\nThe services stay up until ctrl-C. From another terminal:\n")
 	var web, rpc []*site
 	for _, s := range sites {
-		if s.Words == httpWords {
+		if s.Protocol == httpProtocol {
 			web = append(web, s)
 		} else {
 			rpc = append(rpc, s)

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// How part four is made up: so many clients each way, with so many transfers
-// of so many cents each.
+// The sizes of bothWays: clients for each direction, transfers of each client, and
+// cents of each transfer.
 const (
 	clientsEachWay  = 4
 	transfersOfEach = 25
@@ -14,30 +14,30 @@ const (
 	centsBack       = 2
 )
 
-// bothWays sends transfers from a to b and from b to a. Each takes the locks of
-// both accounts: locks taken in the order of the request would soon wait for
-// each other. The first to come in stays there until all other clients wait.
-func bothWays(ctx context.Context, r *running) (finding, error) {
+// bothWays sends transfers from a to b and from b to a. Each transfer takes the locks
+// of both accounts; in the order of the request, they would deadlock. The first
+// transfer runs until all other clients wait.
+func bothWays(ctx context.Context, r *testedService) (outcome, error) {
 	const a, b = "alice", "bob"
 	before, err := balances(r.Bank, a, b)
 	if err != nil {
-		return finding{}, err
+		return outcome{}, err
 	}
-	open := r.Scene.begin()
+	open := r.Monitor.reset()
 	defer open()
-	crowd := newCrowd(r.Scene)
+	group := newClientGroup(r.Monitor)
 	for range clientsEachWay {
-		crowd.send(transfersOfEach, func() (answer, error) { return r.Client.settle(ctx, a, b, centsThere) })
-		crowd.send(transfersOfEach, func() (answer, error) { return r.Client.settle(ctx, b, a, centsBack) })
+		group.send(transfersOfEach, func() (answer, error) { return r.Client.settle(ctx, a, b, centsThere) })
+		group.send(transfersOfEach, func() (answer, error) { return r.Client.settle(ctx, b, a, centsBack) })
 	}
-	stuck := r.Scene.until(ctx, func(now view) bool {
+	stuck := r.Monitor.waitFor(ctx, func(now snapshot) bool {
 		return now.Inside+now.Waiting+now.Answered >= 2*clientsEachWay
 	})
 	open()
-	got, seen := crowd.wait(), r.Scene.view()
+	got, seen := group.wait(), r.Monitor.snapshot()
 	after, err := balances(r.Bank, a, b)
 	if err != nil {
-		return finding{}, err
+		return outcome{}, err
 	}
 
 	const each = clientsEachWay * transfersOfEach
@@ -50,12 +50,12 @@ func bothWays(ctx context.Context, r *running) (finding, error) {
 		money = "balances wrong"
 	}
 	happened := fmt.Sprintf("%v, %s", got, money)
-	if seen.Most > 1 {
-		happened += fmt.Sprintf(", %d at once", seen.Most)
+	if seen.MaxInside > 1 {
+		happened += fmt.Sprintf(", %d at once", seen.MaxInside)
 	}
-	return finding{
+	return outcome{
 		Happened: happened,
-		Right: got.Done == 2*each && seen.Most == 1 &&
+		Right: got.Done == 2*each && seen.MaxInside == 1 &&
 			after[0]-before[0] == net && after[1]-before[1] == -net,
 	}, stuck
 }
