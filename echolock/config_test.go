@@ -12,6 +12,7 @@ import (
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/core/locktest"
 	"github.com/reqlock/reqlock/echolock"
+	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
 )
 
 func TestToMiddlewareErrors(t *testing.T) {
@@ -60,10 +61,6 @@ func TestToMiddlewareHidesNoBug(t *testing.T) {
 	_, _ = config.ToMiddleware()
 }
 
-type foreignOption struct{}
-
-func (foreignOption) ReqlockOption() {}
-
 func TestRegistrationPanics(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t).Locker
@@ -74,7 +71,7 @@ func TestRegistrationPanics(t *testing.T) {
 		"nil locker":        {func() { echolock.Middleware(nil, literal) }, "Locker"},
 		"nil key":           {func() { echolock.Middleware(locks, nil) }, "Key"},
 		"nil option":        {func() { echolock.Middleware(locks, literal, nil) }, "option is nil"},
-		"foreign option":    {func() { echolock.Middleware(locks, literal, foreignOption{}) }, "echolock_test.foreignOption is an option of another adapter"},
+		"foreign option":    {func() { echolock.Middleware(locks, literal, adaptertest.ForeignOption{}) }, adaptertest.ForeignOptionText},
 		"bad setting":       {func() { echolock.Middleware(locks, literal, core.WithTTL(1)) }, "WithTTL"},
 		"root setting":      {func() { echolock.Middleware(locks, literal, core.WithPrefix("x")) }, "WithPrefix"},
 		"Also nothing":      {func() { echolock.Also() }, "Also"},
@@ -90,19 +87,7 @@ func TestRegistrationPanics(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			defer func() {
-				message := ""
-				switch caught := recover().(type) {
-				case string:
-					message = caught
-				case error:
-					message = caught.Error()
-				}
-				if !strings.HasPrefix(message, "reqlock: ") || !strings.Contains(message, test.want) {
-					t.Errorf("panic %q does not name %s", message, test.want)
-				}
-			}()
-			test.register()
+			adaptertest.WantPanic(t, test.register, test.want)
 		})
 	}
 }
@@ -127,7 +112,7 @@ func TestSkipped(t *testing.T) {
 		if w := serve(e, newRequest(t, http.MethodGet, "/", "")); w.Code != http.StatusNoContent {
 			t.Errorf("%s: %d %s", name, w.Code, w.Body)
 		}
-		checkProblem(t, serve(e, newRequest(t, http.MethodPost, "/", "")), http.StatusConflict, "busy")
+		adaptertest.WantProblem(t, serve(e, newRequest(t, http.MethodPost, "/", "")), http.StatusConflict, "busy")
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/core/locktest"
 	"github.com/reqlock/reqlock/echolock"
+	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
 )
 
 // What the error handler leaves undone is done.
@@ -142,7 +143,7 @@ func TestUncomparableError(t *testing.T) {
 			e.GET("/", ok, echolock.Middleware(locks.Locker, func(echo.Context) (string, error) {
 				return "", manyErrors{core.ErrInvalidKey}
 			}, echolock.WithErrorHandler(handle)))
-			checkProblem(t, serve(e, newRequest(t, http.MethodGet, "/", "")), http.StatusBadRequest, "invalid_key")
+			adaptertest.WantProblem(t, serve(e, newRequest(t, http.MethodGet, "/", "")), http.StatusBadRequest, "invalid_key")
 		})
 	}
 }
@@ -157,13 +158,13 @@ func TestWriteErrorOfAnHTTPError(t *testing.T) {
 		return echolock.WriteError(c, echo.NewHTTPError(http.StatusOK, "fine").SetInternal(err))
 	})
 	e.GET("/", ok, echolock.Middleware(locks.Locker, echolock.Header("X-No"), wrap))
-	checkProblem(t, serve(e, newRequest(t, http.MethodGet, "/", "")), http.StatusBadRequest, "no_key")
+	adaptertest.WantProblem(t, serve(e, newRequest(t, http.MethodGet, "/", "")), http.StatusBadRequest, "no_key")
 
 	e.GET("/late", ok, echolock.Middleware(locks.Locker, literal, core.WithWait(time.Minute), wrap))
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	r := newRequest(t, http.MethodGet, "/late", "").WithContext(ctx)
-	checkProblem(t, serve(e, r), http.StatusServiceUnavailable, "deadline")
+	adaptertest.WantProblem(t, serve(e, r), http.StatusServiceUnavailable, "deadline")
 }
 
 // A key function may answer by itself. Its answer stands alone.

@@ -25,8 +25,7 @@ func exampleLocker() (locks *core.Locker, stop func()) {
 		panic(err)
 	}
 	rdb := redis.NewClient(&redis.Options{Addr: server.Addr()})
-	patient := core.WithCommandTimeout(2 * time.Second) // a busy machine is no fault of Redis
-	return core.Must(core.New(rdb, patient)), func() {
+	return core.Must(core.New(rdb, core.WithCommandTimeout(2*time.Second))), func() {
 		_ = rdb.Close()
 		server.Close()
 	}
@@ -211,7 +210,7 @@ func ExampleWriteError() {
 	e := echo.New()
 	e.HTTPErrorHandler = func(err error, c echo.Context) {
 		if errors.Is(err, core.ErrNoKey) {
-			_ = c.String(http.StatusUnauthorized, "who are you?")
+			_ = c.String(http.StatusUnauthorized, "the user is unknown")
 			return
 		}
 		e.DefaultHTTPErrorHandler(err, c)
@@ -221,7 +220,7 @@ func ExampleWriteError() {
 	answer := send(e, "GET", "/", "")
 	fmt.Println(answer.Code, answer.Body)
 	// Output:
-	// 401 who are you?
+	// 401 the user is unknown
 }
 
 // An error handler answers for one middleware alone.
@@ -231,7 +230,7 @@ func ExampleWithErrorHandler() {
 
 	refused := func(c echo.Context, err error) error {
 		if outcome, _ := core.OutcomeOf(err); outcome.Code == "no_key" {
-			return echo.NewHTTPError(http.StatusUnauthorized, "who are you?")
+			return echo.NewHTTPError(http.StatusUnauthorized, "the user is unknown")
 		}
 		return echolock.WriteError(c, err)
 	}
@@ -242,7 +241,7 @@ func ExampleWithErrorHandler() {
 	answer := send(e, "GET", "/", "")
 	fmt.Print(answer.Code, " ", answer.Body)
 	// Output:
-	// 401 {"message":"who are you?"}
+	// 401 {"message":"the user is unknown"}
 }
 
 // A payment that is sent again gets the answer of the first one, also where that is

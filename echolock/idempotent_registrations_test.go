@@ -1,7 +1,6 @@
 package echolock_test
 
 import (
-	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -13,10 +12,11 @@ import (
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/core/locktest"
 	"github.com/reqlock/reqlock/echolock"
+	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
 )
 
-// Registrations as people type them. That they compile is the test, and that
-// none of them panics.
+// Registrations in all forms compile, and refuse requests without a key. Exception:
+// requests for which the key is optional run.
 func TestIdempotentRegistrations(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t).Locker
@@ -59,6 +59,19 @@ func TestIdempotentRegistrations(t *testing.T) {
 		Stored:          func(status int) bool { return status < 300 },
 		ReplayedHeaders: []string{"X-Payment"},
 	}))
+	payments.POST("/optional", ok)
+	const refused, runs = http.StatusBadRequest, http.StatusNoContent
+	for request, want := range map[string]int{
+		"POST /1": refused, "POST /2": refused, "PUT /3": runs, "POST /4": runs, "POST /5": refused, "POST /6": refused,
+		"POST /payments/optional": runs,
+	} {
+		method, path, _ := strings.Cut(request, " ")
+		r := newRequest(t, method, path, "")
+		r.SetBasicAuth("ada", "password")
+		if w := serve(e, r); w.Code != want {
+			t.Errorf("%s: %d %s", request, w.Code, w.Body)
+		}
+	}
 }
 
 func TestIdempotentRegistrationPanics(t *testing.T) {
@@ -106,13 +119,7 @@ func TestIdempotentRegistrationPanics(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			defer func() {
-				message := fmt.Sprint(recover())
-				if !strings.HasPrefix(message, "reqlock: ") || !strings.Contains(message, test.want) {
-					t.Errorf("panic %q does not name %s", message, test.want)
-				}
-			}()
-			test.register()
+			adaptertest.WantPanic(t, test.register, test.want)
 		})
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/core/locktest"
 	"github.com/reqlock/reqlock/echolock"
+	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
 )
 
 // byKey is a key that the client chooses.
@@ -97,7 +98,7 @@ func TestReturnedErrors(t *testing.T) {
 			case runs != test.runs:
 				t.Errorf("%d runs", runs)
 			case test.code != "":
-				checkProblem(t, w, http.StatusConflict, test.code)
+				adaptertest.WantProblem(t, w, http.StatusConflict, test.code)
 			case w.Code != test.status || test.runs == 1 && !strings.Contains(w.Body.String(), "no funds"):
 				t.Errorf("the copy: %d %s", w.Code, w.Body)
 			}
@@ -154,7 +155,7 @@ func TestBodyLimitBeforeIdempotent(t *testing.T) {
 	e.POST("/", ok, middleware.BodyLimit("5B"), echolock.Idempotent(locktest.New(t).Locker, byKey))
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", io.MultiReader(strings.NewReader("long body")))
 	r.Header.Set("Idempotency-Key", "limit")
-	checkProblem(t, serve(e, r), http.StatusRequestEntityTooLarge, "body_too_large")
+	adaptertest.WantProblem(t, serve(e, r), http.StatusRequestEntityTooLarge, "body_too_large")
 }
 
 // A middleware outside that tries a refused request again gets its answer,

@@ -1,8 +1,6 @@
 package echolock_test
 
 import (
-	"encoding/json"
-	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -11,16 +9,15 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/core/locktest"
 	"github.com/reqlock/reqlock/echolock"
+	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 func TestMain(m *testing.M) { suite.Main(m) }
 
-// theKey is the key of requests to which a test gives no other.
-const theKey = "account-secret"
+// theKey is the key of requests if a test gives no other.
+const theKey = adaptertest.Key
 
 // literal locks theKey.
 var literal = echolock.Literal(theKey)
@@ -46,41 +43,4 @@ func serve(e *echo.Echo, r *http.Request) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
 	e.ServeHTTP(w, r)
 	return w
-}
-
-// isFree reports whether nobody holds theKey.
-func isFree(t *testing.T, locks *locktest.Locks) bool {
-	t.Helper()
-	lease, err := locks.TryLock(t.Context(), theKey)
-	if err == nil {
-		err = lease.Release(t.Context())
-	} else if errors.Is(err, core.ErrBusy) {
-		return false
-	}
-	if err != nil {
-		t.Error(err)
-	}
-	return true
-}
-
-// checkProblem fails the test if an answer is not the problem document.
-func checkProblem(t *testing.T, w *httptest.ResponseRecorder, status int, code string) {
-	t.Helper()
-	var problem struct {
-		Status int
-		Code   string
-	}
-	err := json.Unmarshal(w.Body.Bytes(), &problem)
-	if err != nil || w.Code != status || problem.Status != status || problem.Code != code {
-		t.Errorf("%d %s, want %d %s (%v)", w.Code, w.Body, status, code, err)
-	}
-	if got := w.Header().Get("Content-Type"); got != "application/problem+json" {
-		t.Errorf("Content-Type %q", got)
-	}
-	if w.Header().Get("Cache-Control") != "no-store" {
-		t.Errorf("header %v", w.Header())
-	}
-	if strings.Contains(w.Body.String(), theKey) {
-		t.Errorf("the answer tells the key: %s", w.Body)
-	}
 }

@@ -15,6 +15,8 @@ import (
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/core/locktest"
 	"github.com/reqlock/reqlock/echolock"
+	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // Recover stands on either side of the lock. Outside, it answers when the lock
@@ -33,7 +35,7 @@ func TestRecover(t *testing.T) {
 	} {
 		e := newEcho()
 		e.HTTPErrorHandler = func(err error, c echo.Context) {
-			if free := isFree(t, locks); free != test.free {
+			if free := adaptertest.IsFree(t, locks.Locker); free != test.free {
 				t.Errorf("%s: when the panic is answered, the lock is free: %v", name, free)
 			}
 			e.DefaultHTTPErrorHandler(err, c)
@@ -42,7 +44,7 @@ func TestRecover(t *testing.T) {
 		if w := serve(e, newRequest(t, http.MethodGet, "/", "")); w.Code != http.StatusInternalServerError {
 			t.Errorf("%s: %d %s", name, w.Code, w.Body)
 		}
-		if !isFree(t, locks) {
+		if !adaptertest.IsFree(t, locks.Locker) {
 			t.Errorf("%s: the lock is held after a panic", name)
 		}
 	}
@@ -94,7 +96,7 @@ func TestContextTimeoutAround(t *testing.T) {
 	e.GET("/", ok, middleware.ContextTimeout(20*time.Millisecond),
 		echolock.Middleware(locks.Locker, literal, core.WithWait(time.Minute)))
 	w := serve(e, newRequest(t, http.MethodGet, "/", ""))
-	checkProblem(t, w, http.StatusServiceUnavailable, "deadline")
+	adaptertest.WantProblem(t, w, http.StatusServiceUnavailable, "deadline")
 	if w.Header().Get("Retry-After") != "1" {
 		t.Errorf("header %v", w.Header())
 	}
@@ -109,7 +111,7 @@ func TestContextTimeoutInside(t *testing.T) {
 	e.GET("/", func(c echo.Context) error {
 		ctx := c.Request().Context()
 		<-ctx.Done()
-		if isFree(t, locks) {
+		if adaptertest.IsFree(t, locks.Locker) {
 			t.Error("the lock is free while the handler runs")
 		}
 		return context.Cause(ctx)
@@ -117,7 +119,7 @@ func TestContextTimeoutInside(t *testing.T) {
 	if w := serve(e, newRequest(t, http.MethodGet, "/", "")); w.Code != http.StatusServiceUnavailable {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
-	if !isFree(t, locks) {
+	if !adaptertest.IsFree(t, locks.Locker) {
 		t.Error("the lock is held after the request")
 	}
 }
@@ -143,11 +145,11 @@ func TestDeprecatedTimeoutAround(t *testing.T) {
 	if w := serve(e, newRequest(t, http.MethodGet, "/", "").WithContext(ctx)); w.Code != http.StatusServiceUnavailable {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
-	if isFree(t, locks) {
+	if adaptertest.IsFree(t, locks.Locker) {
 		t.Error("the lock is free while the handler runs")
 	}
 	close(end)
-	eventually(t, "the lock is free", func() bool { return isFree(t, locks) })
+	suite.Eventually(t, "the lock is free", func() bool { return adaptertest.IsFree(t, locks.Locker) })
 }
 
 // A preflight request is answered before it comes to the lock.
@@ -167,7 +169,7 @@ func TestCORS(t *testing.T) {
 	r = newRequest(t, http.MethodPost, "/", "")
 	r.Header.Set("Origin", "https://app.example")
 	w := serve(e, r)
-	checkProblem(t, w, http.StatusConflict, "busy")
+	adaptertest.WantProblem(t, w, http.StatusConflict, "busy")
 	if w.Header().Get("Access-Control-Allow-Origin") == "" {
 		t.Errorf("a script cannot read the refusal: %v", w.Header())
 	}
@@ -197,7 +199,7 @@ func TestGzip(t *testing.T) {
 			t.Errorf("%s: %q, %v", name, text, err)
 		}
 		release := locks.Hold(theKey)
-		checkProblem(t, serve(e, r), http.StatusConflict, "busy")
+		adaptertest.WantProblem(t, serve(e, r), http.StatusConflict, "busy")
 		release()
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/core/locktest"
 	"github.com/reqlock/reqlock/echolock"
+	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
 )
 
 // What a middleware outside the lock, and the application, get to see.
@@ -41,7 +42,7 @@ func TestRefusalIsAnHTTPError(t *testing.T) {
 	e.GET("/", ok, echolock.Middleware(locks.Locker, literal, core.WithRetryAfter(1500*time.Millisecond)))
 	w := serve(e, newRequest(t, http.MethodGet, "/", ""))
 
-	checkProblem(t, w, http.StatusConflict, "busy")
+	adaptertest.WantProblem(t, w, http.StatusConflict, "busy")
 	if got := w.Header().Get("Retry-After"); got != "2" {
 		t.Errorf("Retry-After %q", got)
 	}
@@ -69,7 +70,7 @@ func TestDefaultHTTPErrorHandler(t *testing.T) {
 	e := newEcho()
 	e.Debug = true
 	e.Any("/", ok, echolock.Middleware(locks.Locker, literal))
-	checkProblem(t, serve(e, newRequest(t, http.MethodGet, "/", "")), http.StatusConflict, "busy")
+	adaptertest.WantProblem(t, serve(e, newRequest(t, http.MethodGet, "/", "")), http.StatusConflict, "busy")
 	if w := serve(e, newRequest(t, http.MethodHead, "/", "")); w.Code != http.StatusConflict || w.Body.Len() > 0 {
 		t.Errorf("HEAD: %d %s", w.Code, w.Body)
 	}

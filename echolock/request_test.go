@@ -12,12 +12,13 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/labstack/echo/v4"
 
 	"github.com/reqlock/reqlock/core/locktest"
 	"github.com/reqlock/reqlock/echolock"
+	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // However the handler ends, those outside the lock get their request back, and
@@ -46,7 +47,7 @@ func TestRequestIsRestored(t *testing.T) {
 				if c.Request() != r || r.Context().Err() != nil {
 					t.Errorf("%s sees another request, or its context has ended: %v", where, r.Context().Err())
 				}
-				if _, locked := echolock.FromContext(c); locked || !isFree(t, locks) {
+				if _, locked := echolock.FromContext(c); locked || !adaptertest.IsFree(t, locks.Locker) {
 					t.Errorf("%s sees the lock held", where)
 				}
 				if inner() == nil {
@@ -78,7 +79,7 @@ func TestRequestIsRestored(t *testing.T) {
 			}
 			e.GET("/", func(c echo.Context) error {
 				inner = c.Request().Context().Err
-				if lease, _ := echolock.FromContext(c); lease.Key() != theKey || isFree(t, locks) {
+				if lease, _ := echolock.FromContext(c); lease.Key() != theKey || adaptertest.IsFree(t, locks.Locker) {
 					t.Error("the handler runs without its lock")
 				}
 				return test.end()
@@ -167,15 +168,5 @@ func TestUploadIsRemoved(t *testing.T) {
 	if answer.StatusCode != http.StatusNoContent {
 		t.Errorf("status %d", answer.StatusCode)
 	}
-	eventually(t, "the file is removed", func() bool { return files() == 0 })
-}
-
-// eventually waits until a condition holds.
-func eventually(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !condition(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("timed out waiting until %s", what)
-		}
-	}
+	suite.Eventually(t, "the file is removed", func() bool { return files() == 0 })
 }

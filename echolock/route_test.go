@@ -12,6 +12,7 @@ import (
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/core/locktest"
 	"github.com/reqlock/reqlock/echolock"
+	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
 )
 
 // A group and its route with one key take one lock, which the group's frees;
@@ -146,5 +147,5 @@ func TestUse(t *testing.T) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 	defer locks.Hold("account:7")()
-	checkProblem(t, serve(e, newRequest(t, http.MethodGet, "/accounts/7", "")), http.StatusConflict, "busy")
+	adaptertest.WantProblem(t, serve(e, newRequest(t, http.MethodGet, "/accounts/7", "")), http.StatusConflict, "busy")
 }

@@ -13,6 +13,8 @@ import (
 
 	"github.com/reqlock/reqlock/core/locktest"
 	"github.com/reqlock/reqlock/echolock"
+	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // get sends a request over a real connection. The test closes the answer.
@@ -88,7 +90,7 @@ func TestServerSentEvents(t *testing.T) {
 			t.Errorf("%q, %v", line, err)
 		}
 		_, _ = events.ReadString('\n')
-		if isFree(t, locks) {
+		if adaptertest.IsFree(t, locks.Locker) {
 			t.Errorf("the lock is free after event %d", n)
 		}
 		more <- struct{}{}
@@ -96,7 +98,7 @@ func TestServerSentEvents(t *testing.T) {
 	if rest, err := io.ReadAll(events); len(rest) > 0 || err != nil {
 		t.Errorf("%q, %v", rest, err)
 	}
-	eventually(t, "the lock is free", func() bool { return isFree(t, locks) })
+	suite.Eventually(t, "the lock is free", func() bool { return adaptertest.IsFree(t, locks.Locker) })
 }
 
 // A stream of Echo's own is one too.
@@ -111,7 +113,7 @@ func TestStream(t *testing.T) {
 	go func() {
 		defer func() { _ = sink.Close() }()
 		_, _ = io.WriteString(sink, "first ")
-		if isFree(t, locks) {
+		if adaptertest.IsFree(t, locks.Locker) {
 			t.Error("the lock is free in the middle of the stream")
 		}
 		_, _ = io.WriteString(sink, "second")
@@ -119,7 +121,7 @@ func TestStream(t *testing.T) {
 	if text, err := io.ReadAll(get(t, e).Body); string(text) != "first second" || err != nil { //nolint:bodyclose // get does
 		t.Errorf("%q, %v", text, err)
 	}
-	eventually(t, "the lock is free", func() bool { return isFree(t, locks) })
+	suite.Eventually(t, "the lock is free", func() bool { return adaptertest.IsFree(t, locks.Locker) })
 }
 
 // A handler can take the connection over, and holds the lock meanwhile.
@@ -133,7 +135,7 @@ func TestHijack(t *testing.T) {
 			return err
 		}
 		defer func() { _ = conn.Close() }()
-		if isFree(t, locks) {
+		if adaptertest.IsFree(t, locks.Locker) {
 			t.Error("the lock is free on a hijacked connection")
 		}
 		_, err = io.WriteString(conn, "HTTP/1.1 418 I'm a teapot\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
@@ -142,5 +144,5 @@ func TestHijack(t *testing.T) {
 	if answer := get(t, e); answer.StatusCode != http.StatusTeapot { //nolint:bodyclose // get does
 		t.Errorf("status %d", answer.StatusCode)
 	}
-	eventually(t, "the lock is free", func() bool { return isFree(t, locks) })
+	suite.Eventually(t, "the lock is free", func() bool { return adaptertest.IsFree(t, locks.Locker) })
 }

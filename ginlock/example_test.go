@@ -23,8 +23,7 @@ func exampleLocker() (locks *core.Locker, stop func()) {
 		panic(err)
 	}
 	rdb := redis.NewClient(&redis.Options{Addr: server.Addr()})
-	patient := core.WithCommandTimeout(2 * time.Second) // a busy machine is no fault of Redis
-	return core.Must(core.New(rdb, patient)), func() {
+	return core.Must(core.New(rdb, core.WithCommandTimeout(2*time.Second))), func() {
 		_ = rdb.Close()
 		server.Close()
 	}
@@ -195,7 +194,7 @@ func ExampleWithErrorHandler() {
 			ginlock.WriteError(c, err)
 			return
 		}
-		c.JSON(http.StatusUnauthorized, gin.H{"error": "who are you?"})
+		c.JSON(http.StatusUnauthorized, gin.H{"error": "the user is unknown"})
 	}
 	r := gin.New()
 	r.GET("/me", ginlock.Middleware(locks, ginlock.Get("user"), ginlock.WithErrorHandler(refused)),
@@ -204,7 +203,7 @@ func ExampleWithErrorHandler() {
 	answer := request(r, "GET", "/me", "")
 	fmt.Println(answer.Code, answer.Body)
 	// Output:
-	// 401 {"error":"who are you?"}
+	// 401 {"error":"the user is unknown"}
 }
 
 // A middleware before the lock renders all errors of the application; the

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"net/http"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/gin-gonic/gin"
@@ -12,6 +11,7 @@ import (
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/core/locktest"
 	"github.com/reqlock/reqlock/ginlock"
+	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
 )
 
 // The lock is held from the middleware to the end of the last handler, and free
@@ -21,7 +21,7 @@ func TestChain(t *testing.T) {
 	locks := locktest.New(t)
 	var steps []string
 	step := func(name string) {
-		if held(t, locks) {
+		if !adaptertest.IsFree(t, locks.Locker) {
 			name += " locked"
 		}
 		steps = append(steps, name)
@@ -52,8 +52,8 @@ func TestAbortUnderTheLock(t *testing.T) {
 	r := gin.New()
 	r.GET("/", ginlock.Middleware(locks.Locker, literal),
 		func(c *gin.Context) { c.AbortWithStatus(http.StatusTeapot) }, mustNotRun(t))
-	if w := call(t, r, http.MethodGet, "/"); w.Code != http.StatusTeapot || held(t, locks) {
-		t.Errorf("status %d, held %v", w.Code, held(t, locks))
+	if w := call(t, r, http.MethodGet, "/"); w.Code != http.StatusTeapot || !adaptertest.IsFree(t, locks.Locker) {
+		t.Errorf("status %d, held %v", w.Code, !adaptertest.IsFree(t, locks.Locker))
 	}
 }
 
@@ -108,13 +108,9 @@ func TestAlso(t *testing.T) {
 	}
 }
 
-type foreignOption struct{}
-
-func (foreignOption) ReqlockOption() {}
-
 func TestRegistrationPanics(t *testing.T) {
 	t.Parallel()
-	locks := unusedLocker(t)
+	locks := adaptertest.UnusedLocker(t)
 	for name, test := range map[string]struct {
 		register func()
 		want     string
@@ -122,7 +118,7 @@ func TestRegistrationPanics(t *testing.T) {
 		"nil locker":        {func() { ginlock.Middleware(nil, literal) }, "locker"},
 		"nil key":           {func() { ginlock.Middleware(locks, nil) }, "key function"},
 		"nil option":        {func() { ginlock.Middleware(locks, literal, nil) }, "option is nil"},
-		"foreign option":    {func() { ginlock.Middleware(locks, literal, foreignOption{}) }, "ginlock_test.foreignOption is an option of another adapter"},
+		"foreign option":    {func() { ginlock.Middleware(locks, literal, adaptertest.ForeignOption{}) }, adaptertest.ForeignOptionText},
 		"bad setting":       {func() { ginlock.Middleware(locks, literal, core.WithTTL(1)) }, "WithTTL"},
 		"root setting":      {func() { ginlock.Middleware(locks, literal, core.WithPrefix("x")) }, "WithPrefix"},
 		"Also nothing":      {func() { ginlock.Also() }, "Also"},
@@ -145,19 +141,7 @@ func TestRegistrationPanics(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			defer func() {
-				message := ""
-				switch caught := recover().(type) {
-				case string:
-					message = caught
-				case error:
-					message = caught.Error()
-				}
-				if !strings.HasPrefix(message, "reqlock: ") || !strings.Contains(message, test.want) {
-					t.Errorf("panic %q does not name %s", message, test.want)
-				}
-			}()
-			test.register()
+			adaptertest.WantPanic(t, test.register, test.want)
 		})
 	}
 }

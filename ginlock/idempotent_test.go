@@ -1,10 +1,8 @@
 package ginlock_test
 
 import (
-	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"testing"
 
 	"github.com/gin-gonic/gin"
@@ -12,24 +10,15 @@ import (
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/core/locktest"
 	"github.com/reqlock/reqlock/ginlock"
+	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
 )
 
 // byKey is a key that the client chooses.
 var byKey = ginlock.IdempotencyKey()
 
-// pay sends a payment with the key to a handler.
-func pay(t *testing.T, h http.Handler, path, key, body string) *httptest.ResponseRecorder {
-	t.Helper()
-	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, strings.NewReader(body))
-	r.Header.Set("Idempotency-Key", key)
-	w := httptest.NewRecorder()
-	h.ServeHTTP(w, r)
-	return w
-}
-
 func TestIdempotentRegistrationPanics(t *testing.T) {
 	t.Parallel()
-	locks := unusedLocker(t)
+	locks := adaptertest.UnusedLocker(t)
 	idempotent := func(opts ...ginlock.Option) func() {
 		return func() { ginlock.Idempotent(locks, byKey, opts...) }
 	}
@@ -56,13 +45,7 @@ func TestIdempotentRegistrationPanics(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			defer func() {
-				message := fmt.Sprint(recover())
-				if !strings.HasPrefix(message, "reqlock: ") || !strings.Contains(message, test.want) {
-					t.Errorf("panic %q does not name %s", message, test.want)
-				}
-			}()
-			test.register()
+			adaptertest.WantPanic(t, test.register, test.want)
 		})
 	}
 }
@@ -90,13 +73,13 @@ func TestAnsweredOutside(t *testing.T) {
 		_ = c.Error(errFunds)
 	})
 	for i := 1; i <= 2; i++ {
-		if w := pay(t, engine, "/", "outside", ""); w.Code != http.StatusUnprocessableEntity || runs != i {
+		if w := adaptertest.Pay(t, engine, "/", "outside", ""); w.Code != http.StatusUnprocessableEntity || runs != i {
 			t.Errorf("%d %s after %d runs", w.Code, w.Body, runs)
 		}
 	}
 	runs = 0
-	pay(t, engine, "/done", "outside", "")
-	checkProblem(t, pay(t, engine, "/done", "outside", ""), http.StatusConflict, "completed_unreplayable")
+	adaptertest.Pay(t, engine, "/done", "outside", "")
+	adaptertest.WantProblem(t, adaptertest.Pay(t, engine, "/done", "outside", ""), http.StatusConflict, "completed_unreplayable")
 	if runs != 1 {
 		t.Errorf("%d runs", runs)
 	}
@@ -113,10 +96,10 @@ func TestAnswerPastTheWriter(t *testing.T) {
 		c.Request.URL.Path, c.Request.Method = "/elsewhere", http.MethodGet
 		hand(c)
 	})
-	if w := pay(t, engine, "/", "past", ""); w.Body.String() != "done" {
+	if w := adaptertest.Pay(t, engine, "/", "past", ""); w.Body.String() != "done" {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
-	checkProblem(t, pay(t, engine, "/", "past", ""), http.StatusConflict, "completed_unreplayable")
+	adaptertest.WantProblem(t, adaptertest.Pay(t, engine, "/", "past", ""), http.StatusConflict, "completed_unreplayable")
 }
 
 // An unknown route is 404 as ever, and nothing is kept of it.
@@ -125,7 +108,7 @@ func TestIdempotentUnknownRoute(t *testing.T) {
 	engine := gin.New()
 	engine.Use(ginlock.Idempotent(locktest.New(t).Locker, byKey))
 	for range 2 {
-		w := pay(t, engine, "/unknown", "route", "")
+		w := adaptertest.Pay(t, engine, "/unknown", "route", "")
 		if w.Code != http.StatusNotFound || w.Body.String() != "404 page not found" || w.Header().Get("Idempotent-Replayed") != "" {
 			t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
 		}
@@ -148,12 +131,12 @@ func TestBoundBody(t *testing.T) {
 		c.String(http.StatusCreated, "%d %v", p.Amount, err)
 	})
 	for range 2 {
-		if w := pay(t, engine, "/", "bound", `{"Amount":7}`); w.Body.String() != "7 <nil>" {
+		if w := adaptertest.Pay(t, engine, "/", "bound", `{"Amount":7}`); w.Body.String() != "7 <nil>" {
 			t.Errorf("%d %s", w.Code, w.Body)
 		}
 	}
-	checkProblem(t, pay(t, engine, "/", "bound", `{"Amount":8}`), http.StatusUnprocessableEntity, "mismatch")
-	checkProblem(t, pay(t, engine, "/", "long", `{"Amount":7, "More":8}`), http.StatusRequestEntityTooLarge, "body_too_large")
+	adaptertest.WantProblem(t, adaptertest.Pay(t, engine, "/", "bound", `{"Amount":8}`), http.StatusUnprocessableEntity, "mismatch")
+	adaptertest.WantProblem(t, adaptertest.Pay(t, engine, "/", "long", `{"Amount":7, "More":8}`), http.StatusRequestEntityTooLarge, "body_too_large")
 }
 
 // A body that a middleware has taken away is no empty one.
@@ -163,7 +146,7 @@ func TestBodyTakenAway(t *testing.T) {
 	engine.POST("/", func(c *gin.Context) {
 		_ = c.ShouldBindJSON(&struct{}{})
 	}, ginlock.Idempotent(locktest.New(t).Locker, byKey), mustNotRun(t))
-	checkProblem(t, pay(t, engine, "/", "taken", `{"Amount":7}`), http.StatusInternalServerError, "internal")
+	adaptertest.WantProblem(t, adaptertest.Pay(t, engine, "/", "taken", `{"Amount":7}`), http.StatusInternalServerError, "internal")
 }
 
 // A body that was written cannot be followed by a connection taken over.
@@ -180,7 +163,7 @@ func TestHijackAfterTheBody(t *testing.T) {
 		}
 	})
 	for range 2 {
-		if w := pay(t, engine, "/", "hijack", ""); w.Code != http.StatusOK || w.Body.String() != "paid" {
+		if w := adaptertest.Pay(t, engine, "/", "hijack", ""); w.Code != http.StatusOK || w.Body.String() != "paid" {
 			t.Errorf("%d %s", w.Code, w.Body)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/ginlock"
+	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
 )
 
 // A key function may answer by itself, as Gin's own methods do. Nothing is
@@ -47,8 +48,8 @@ func TestKeyFunctionAnswers(t *testing.T) {
 					t.Errorf("outcome %+v, aborted %v", outcome, c.IsAborted())
 				}
 			})
-			lock := ginlock.Middleware(unusedLocker(t), test.key)
-			handled := ginlock.Middleware(unusedLocker(t), test.key,
+			lock := ginlock.Middleware(adaptertest.UnusedLocker(t), test.key)
+			handled := ginlock.Middleware(adaptertest.UnusedLocker(t), test.key,
 				ginlock.WithErrorHandler(func(c *gin.Context, _ error) { c.String(http.StatusTeapot, "mine") }))
 			r.POST("/default", lock, mustNotRun(t))
 			r.POST("/handler", handled, mustNotRun(t))
@@ -66,12 +67,12 @@ func TestKeyFunctionAnswers(t *testing.T) {
 func TestKeyFunctionSetsAStatus(t *testing.T) {
 	t.Parallel()
 	r := gin.New()
-	r.GET("/", ginlock.Middleware(unusedLocker(t), func(c *gin.Context) (string, error) {
+	r.GET("/", ginlock.Middleware(adaptertest.UnusedLocker(t), func(c *gin.Context) (string, error) {
 		c.Status(http.StatusForbidden)
 		return "", core.ErrNoKey
 	}), mustNotRun(t))
 	w := call(t, r, http.MethodGet, "/")
-	checkProblem(t, w, http.StatusBadRequest, "no_key")
+	adaptertest.WantProblem(t, w, http.StatusBadRequest, "no_key")
 }
 
 // The last of c.Errors is the one that core.OutcomeOf knows, also where the key
@@ -91,12 +92,12 @@ func TestLastOfErrors(t *testing.T) {
 			t.Errorf("errors %v", c.Errors)
 		}
 	})
-	r.GET("/", ginlock.Middleware(unusedLocker(t), func(c *gin.Context) (string, error) {
+	r.GET("/", ginlock.Middleware(adaptertest.UnusedLocker(t), func(c *gin.Context) (string, error) {
 		return "", c.Error(noUser)
 	}, ginlock.WithErrorHandler(func(c *gin.Context, err error) {
 		if c.Errors.Last().Err != err { //nolint:errorlint // the very error
 			t.Errorf("the last error is %v, not %v", c.Errors.Last(), err)
 		}
 	})), mustNotRun(t))
-	checkProblem(t, call(t, r, http.MethodGet, "/"), http.StatusInternalServerError, "key_error")
+	adaptertest.WantProblem(t, call(t, r, http.MethodGet, "/"), http.StatusInternalServerError, "key_error")
 }

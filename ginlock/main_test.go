@@ -1,21 +1,16 @@
 package ginlock_test
 
 import (
-	"encoding/json"
-	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/gin-gonic/gin"
-	"github.com/redis/go-redis/v9"
 
-	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/core/locktest"
 	"github.com/reqlock/reqlock/ginlock"
+	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
@@ -24,41 +19,11 @@ func TestMain(m *testing.M) {
 	suite.Main(m)
 }
 
-// theKey is the key of requests to which a test gives no other.
-const theKey = "account-secret"
+// theKey is the key of requests if a test gives no other.
+const theKey = adaptertest.Key
 
 // literal locks theKey.
 var literal = ginlock.Literal(theKey)
-
-// held reports whether theKey is locked.
-func held(t *testing.T, locks *locktest.Locks) bool {
-	t.Helper()
-	lease, err := locks.TryLock(t.Context(), theKey)
-	if err == nil {
-		_ = lease.Release(t.Context())
-	} else if !errors.Is(err, core.ErrBusy) {
-		t.Errorf("TryLock: %v", err)
-	}
-	return err != nil
-}
-
-// unusedLocker returns a Locker for tests that do not get as far as Redis.
-func unusedLocker(t *testing.T) *core.Locker {
-	t.Helper()
-	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
-	t.Cleanup(func() { _ = rdb.Close() })
-	return core.Must(core.New(rdb))
-}
-
-// eventually waits until a condition holds.
-func eventually(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !condition(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("timed out waiting until %s", what)
-		}
-	}
-}
 
 // call sends a request straight to a handler.
 func call(t *testing.T, h http.Handler, method, target string) *httptest.ResponseRecorder {
@@ -105,17 +70,3 @@ func mustNotRun(t *testing.T) gin.HandlerFunc {
 
 // ok is a handler that answers.
 func ok(c *gin.Context) { c.String(http.StatusOK, "done") }
-
-// checkProblem fails the test if an answer is not one whole problem document.
-func checkProblem(t *testing.T, w *httptest.ResponseRecorder, status int, code string) {
-	t.Helper()
-	var problem struct {
-		Status int
-		Code   string
-	}
-	err := json.Unmarshal(w.Body.Bytes(), &problem)
-	if err != nil || w.Code != status || problem.Status != status || problem.Code != code ||
-		w.Header().Get("Content-Type") != "application/problem+json" {
-		t.Errorf("%d %v %s, want %d %s (%v)", w.Code, w.Header(), w.Body, status, code, err)
-	}
-}

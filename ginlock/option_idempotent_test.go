@@ -11,6 +11,7 @@ import (
 
 	"github.com/reqlock/reqlock/core/locktest"
 	"github.com/reqlock/reqlock/ginlock"
+	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
 )
 
 // A request that lacks the optional header runs each time, without an attempt.
@@ -85,7 +86,7 @@ func TestMiddlewareRefusesOptionsOfIdempotent(t *testing.T) {
 					t.Errorf("panic %q, want %q", message, want)
 				}
 			}()
-			ginlock.Middleware(unusedLocker(t), byKey, option)
+			ginlock.Middleware(adaptertest.UnusedLocker(t), byKey, option)
 		})
 	}
 }

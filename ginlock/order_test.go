@@ -16,6 +16,8 @@ import (
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/core/locktest"
 	"github.com/reqlock/reqlock/ginlock"
+	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // Who may not come in learns nothing of the lock, and cannot take it, where
@@ -259,9 +261,9 @@ func TestTimeoutHandler(t *testing.T) {
 	if w.Code != http.StatusServiceUnavailable {
 		t.Errorf("status %d", w.Code)
 	}
-	if !held(t, locks) {
+	if adaptertest.IsFree(t, locks.Locker) {
 		t.Error("the handler runs, and the key is free")
 	}
 	close(end)
-	eventually(t, "the key is free", func() bool { return !held(t, locks) })
+	suite.Eventually(t, "the key is free", func() bool { return adaptertest.IsFree(t, locks.Locker) })
 }

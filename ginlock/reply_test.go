@@ -13,6 +13,7 @@ import (
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/core/locktest"
 	"github.com/reqlock/reqlock/ginlock"
+	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
 )
 
 // A refused request is aborted and answered, and its error stands in c.Errors
@@ -89,7 +90,7 @@ func TestErrorHandler(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := gin.New()
-			r.GET("/", ginlock.Middleware(unusedLocker(t), ginlock.Header("X-Account"),
+			r.GET("/", ginlock.Middleware(adaptertest.UnusedLocker(t), ginlock.Header("X-Account"),
 				ginlock.WithErrorHandler(func(c *gin.Context, err error) {
 					if !errors.Is(err, core.ErrNoKey) || !errors.Is(c.Errors.Last(), err) || !c.IsAborted() {
 						t.Errorf("error %v, last %v, aborted %v", err, c.Errors.Last(), c.IsAborted())
@@ -122,7 +123,7 @@ func TestErrorHandlerPanics(t *testing.T) {
 		}()
 		c.Next()
 	})
-	r.GET("/", ginlock.Middleware(unusedLocker(t), ginlock.Header("X-Account"),
+	r.GET("/", ginlock.Middleware(adaptertest.UnusedLocker(t), ginlock.Header("X-Account"),
 		ginlock.WithErrorHandler(func(*gin.Context, error) { panic("crash") })), mustNotRun(t))
 	if w := call(t, r, http.MethodGet, "/"); w.Code != http.StatusBadGateway || w.Body.Len() != 0 {
 		t.Errorf("%d %s", w.Code, w.Body)
@@ -134,7 +135,7 @@ func TestErrorHandlerPanics(t *testing.T) {
 func TestErrorHandlerReroutes(t *testing.T) {
 	t.Parallel()
 	r := gin.New()
-	r.GET("/", ginlock.Middleware(unusedLocker(t), ginlock.Header("X-Account"),
+	r.GET("/", ginlock.Middleware(adaptertest.UnusedLocker(t), ginlock.Header("X-Account"),
 		ginlock.WithErrorHandler(func(c *gin.Context, _ error) {
 			c.Request.URL.Path = "/refused"
 			r.HandleContext(c)
@@ -150,7 +151,7 @@ func TestErrorHandlerReroutes(t *testing.T) {
 func TestErrorHandlerHijacks(t *testing.T) {
 	t.Parallel()
 	r := gin.New()
-	r.GET("/", ginlock.Middleware(unusedLocker(t), ginlock.Header("X-Account"),
+	r.GET("/", ginlock.Middleware(adaptertest.UnusedLocker(t), ginlock.Header("X-Account"),
 		ginlock.WithErrorHandler(func(c *gin.Context, _ error) {
 			if err := http.NewResponseController(c.Writer).SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
 				t.Errorf("SetReadDeadline: %v", err)
@@ -199,7 +200,7 @@ func TestRenderingErrorsOutside(t *testing.T) {
 					c.JSON(-1, gin.H{"error": "refused"})
 				}
 			})
-			r.GET("/", ginlock.Middleware(unusedLocker(t), ginlock.Header("X-Account"), test.opts...), mustNotRun(t))
+			r.GET("/", ginlock.Middleware(adaptertest.UnusedLocker(t), ginlock.Header("X-Account"), test.opts...), mustNotRun(t))
 			w := call(t, r, http.MethodGet, "/")
 			if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), test.body) || strings.Count(w.Body.String(), "{") != 1 {
 				t.Errorf("%d %s", w.Code, w.Body)

@@ -11,6 +11,7 @@ import (
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/core/locktest"
 	"github.com/reqlock/reqlock/ginlock"
+	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
 )
 
 // One middleware serves a route, a group and the engine, and all of them in one
@@ -69,13 +70,13 @@ func TestHandleContext(t *testing.T) {
 		r.HandleContext(c)
 	})
 	r.GET("/new", lock, func(c *gin.Context) {
-		if !held(t, locks) {
+		if adaptertest.IsFree(t, locks.Locker) {
 			t.Error("the key is free")
 		}
 		ok(c)
 	})
-	if w := call(t, r, http.MethodGet, "/old"); w.Code != http.StatusOK || held(t, locks) {
-		t.Errorf("status %d, held %v", w.Code, held(t, locks))
+	if w := call(t, r, http.MethodGet, "/old"); w.Code != http.StatusOK || !adaptertest.IsFree(t, locks.Locker) {
+		t.Errorf("status %d, held %v", w.Code, !adaptertest.IsFree(t, locks.Locker))
 	}
 }
 
@@ -146,7 +147,7 @@ func TestNoRouteUnderALock(t *testing.T) {
 func TestUnknownRouteOfAGroup(t *testing.T) {
 	t.Parallel()
 	r := gin.New()
-	r.Group("/accounts", ginlock.Middleware(unusedLocker(t), ginlock.Param("id"))).GET("/:id", ok)
+	r.Group("/accounts", ginlock.Middleware(adaptertest.UnusedLocker(t), ginlock.Param("id"))).GET("/:id", ok)
 	if w := call(t, r, http.MethodGet, "/accounts/42/unknown"); w.Code != http.StatusNotFound {
 		t.Errorf("status %d", w.Code)
 	}

@@ -15,6 +15,8 @@ import (
 
 	"github.com/reqlock/reqlock/core/locktest"
 	"github.com/reqlock/reqlock/ginlock"
+	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // The handler has the c.Writer that was there before.
@@ -75,18 +77,18 @@ func TestStream(t *testing.T) {
 		_, _ = events.ReadString('\n')
 		return strings.TrimSpace(name) + " " + strings.TrimSpace(data)
 	}
-	if got := event(); got != "event:step data:one" || !held(t, locks) {
-		t.Errorf("event %q, held %v", got, held(t, locks))
+	if got := event(); got != "event:step data:one" || adaptertest.IsFree(t, locks.Locker) {
+		t.Errorf("event %q, held %v", got, !adaptertest.IsFree(t, locks.Locker))
 	}
 	more <- "two"
-	if got := event(); got != "event:step data:two" || !held(t, locks) {
-		t.Errorf("event %q, held %v", got, held(t, locks))
+	if got := event(); got != "event:step data:two" || adaptertest.IsFree(t, locks.Locker) {
+		t.Errorf("event %q, held %v", got, !adaptertest.IsFree(t, locks.Locker))
 	}
 	close(more)
 	if _, err := events.ReadByte(); !errors.Is(err, io.EOF) {
 		t.Errorf("after the last event: %v", err)
 	}
-	eventually(t, "the key is free", func() bool { return !held(t, locks) })
+	suite.Eventually(t, "the key is free", func() bool { return adaptertest.IsFree(t, locks.Locker) })
 }
 
 // A client that leaves its stream ends it, and with it the lock.
@@ -110,14 +112,14 @@ func TestStreamIsLeft(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !held(t, locks) {
+	if adaptertest.IsFree(t, locks.Locker) {
 		t.Error("the stream runs, and the key is free")
 	}
 	_ = answer.Body.Close()
 	if !<-gone {
 		t.Error("the stream did not see its client go")
 	}
-	eventually(t, "the key is free", func() bool { return !held(t, locks) })
+	suite.Eventually(t, "the key is free", func() bool { return adaptertest.IsFree(t, locks.Locker) })
 }
 
 // The server removes the temporary files of an upload, though a handler has
@@ -168,5 +170,5 @@ func TestUploadIsRemoved(t *testing.T) {
 	if status != http.StatusOK {
 		t.Errorf("%d %s", status, text)
 	}
-	eventually(t, "the file is removed", func() bool { return files() == 0 })
+	suite.Eventually(t, "the file is removed", func() bool { return files() == 0 })
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/reqlock/reqlock/core"
 	pb "github.com/reqlock/reqlock/examples/bankpb"
 	"github.com/reqlock/reqlock/grpclock"
+	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
 )
 
 // allCodes are the codes of gRPC, and one that it does not have.
@@ -67,7 +68,7 @@ func checkNext(t *testing.T, conn *grpc.ClientConn, runs *atomic.Int32, want str
 //faults:row 50: codes of gRPC
 func TestWhichAnswersAreStored(t *testing.T) {
 	t.Parallel()
-	locks, _ := newLocker(t)
+	locks, _ := adaptertest.Locker(t)
 	for _, code := range allCodes {
 		byDefault := runsAgain
 		if isStored[code] {
@@ -123,14 +124,14 @@ func TestHowOtherAnswersAreStored(t *testing.T) {
 		"a message that protobuf does not take": {reply: transferOf("\xff"), want: isUnreadable},
 		"a long message":                        {opts: []grpclock.Option{core.WithMaxRecord(200)}, reply: transferOf(string(make([]byte, 200))), want: isUnreadable},
 		"a refusal, inside": {err: func() error {
-			_, err := grpclock.UnaryServerInterceptor(unusedLocker(t), grpclock.Metadata("x-account"))(
+			_, err := grpclock.UnaryServerInterceptor(adaptertest.UnusedLocker(t), grpclock.Metadata("x-account"))(
 				t.Context(), nil, &grpc.UnaryServerInfo{}, nil)
 			return err
 		}(), want: runsAgain},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			locks, _ := newLocker(t)
+			locks, _ := adaptertest.Locker(t)
 			var runs atomic.Int32
 			inside := func(context.Context, any, *grpc.UnaryServerInfo, grpc.UnaryHandler) (any, error) {
 				runs.Add(1)
@@ -161,7 +162,7 @@ func TestAttemptsThatBreak(t *testing.T) {
 		} {
 			t.Run(how+", "+name, func(t *testing.T) {
 				t.Parallel()
-				locks, _ := newLocker(t)
+				locks, _ := adaptertest.Locker(t)
 				interceptor := grpclock.IdempotentUnaryServerInterceptor(locks, literal)
 				call := func(handler grpc.UnaryHandler) (any, error) {
 					return interceptor(t.Context(), transferOf("a"), &grpc.UnaryServerInfo{FullMethod: "/a.B/C"}, handler)
@@ -192,7 +193,7 @@ func TestAttemptsThatBreak(t *testing.T) {
 // done its work.
 func TestReplyThatPanics(t *testing.T) {
 	t.Parallel()
-	locks, _ := newLocker(t)
+	locks, _ := adaptertest.Locker(t)
 	interceptor := grpclock.IdempotentUnaryServerInterceptor(locks, literal)
 	call := func() (caught any, err error) {
 		defer func() { caught = recover() }()
@@ -217,7 +218,7 @@ func (brokenMessage) ProtoReflect() protoreflect.Message { panic("broken") }
 // the interceptor returns.
 func TestAnswerIsStoredAfterTheClientHasGone(t *testing.T) {
 	t.Parallel()
-	locks, _ := newLocker(t)
+	locks, _ := adaptertest.Locker(t)
 	stored := make(chan bool, 2)
 	around := func(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 		reply, err := next(ctx, req)
@@ -261,7 +262,7 @@ func TestAnswerIsStoredAfterTheClientHasGone(t *testing.T) {
 // context is as without the interceptor.
 func TestContextOfAttempts(t *testing.T) {
 	t.Parallel()
-	locks, _ := newLocker(t)
+	locks, _ := adaptertest.Locker(t)
 	client := serve(t, &bank{transfer: func(ctx context.Context, _ *pb.TransferRequest) error {
 		attempt, _ := grpclock.AttemptFromContext(ctx)
 		lease, ok := grpclock.FromContext(ctx)
@@ -289,7 +290,7 @@ func TestContextOfAttempts(t *testing.T) {
 // Several goroutines of a handler may set metadata.
 func TestMetadataFromSeveralGoroutines(t *testing.T) {
 	t.Parallel()
-	locks, _ := newLocker(t)
+	locks, _ := adaptertest.Locker(t)
 	var runs atomic.Int32
 	conn := dial(t, listen(t, counted(&runs, func(ctx context.Context, _ *pb.TransferRequest) error {
 		var parts sync.WaitGroup
@@ -311,7 +312,7 @@ func TestMetadataFromSeveralGoroutines(t *testing.T) {
 // metadata, and all else is as always.
 func TestAttemptsWithoutAServer(t *testing.T) {
 	t.Parallel()
-	locks, _ := newLocker(t)
+	locks, _ := adaptertest.Locker(t)
 	interceptor := grpclock.IdempotentUnaryServerInterceptor(locks, literal)
 	for range 2 {
 		reply, err := interceptor(t.Context(), transferOf("a"), &grpc.UnaryServerInfo{FullMethod: "/a.B/C"},

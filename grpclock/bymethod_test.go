@@ -10,14 +10,15 @@ import (
 	"github.com/reqlock/reqlock/core"
 	pb "github.com/reqlock/reqlock/examples/bankpb"
 	"github.com/reqlock/reqlock/grpclock"
+	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
 )
 
 // The methods that are listed are locked, each by its own key, and the others
 // are not.
 func TestByMethod(t *testing.T) {
 	t.Parallel()
-	locks, rdb := newLocker(t)
-	hold(t, rdb)
+	locks, rdb := adaptertest.Locker(t)
+	adaptertest.Hold(t, rdb)
 	methods := map[string]grpclock.KeyFunc{
 		pb.Bank_Transfer_FullMethodName: grpclock.Field[*pb.TransferRequest]("account.id"),
 		"/reqlock.bank.v1.Bank/Deposit": grpclock.Field[*pb.DepositRequest]("account.id"),
@@ -63,7 +64,7 @@ func TestByMethodPanics(t *testing.T) {
 		"/reqlock.bank.v1.Bank/transfer":   `no method "transfer"`,
 		"/reqlock.bank.v1.Bank/Transfer\n": `no method "Transfer\n"`,
 	} {
-		message := panicOf(func() { grpclock.ByMethod(map[string]grpclock.KeyFunc{method: literal}) })
+		message := adaptertest.PanicText(func() { grpclock.ByMethod(map[string]grpclock.KeyFunc{method: literal}) })
 		if !strings.HasPrefix(message, "reqlock: grpclock: ByMethod: ") || !strings.Contains(message, want) {
 			t.Errorf("%q: panic %q", method, message)
 		}
@@ -73,7 +74,7 @@ func TestByMethodPanics(t *testing.T) {
 		"empty":            {},
 		"nil key function": {pb.Bank_Transfer_FullMethodName: nil},
 	} {
-		if message := panicOf(func() { grpclock.ByMethod(keys) }); !strings.HasPrefix(message, "reqlock: grpclock: ByMethod") {
+		if message := adaptertest.PanicText(func() { grpclock.ByMethod(keys) }); !strings.HasPrefix(message, "reqlock: grpclock: ByMethod") {
 			t.Errorf("%s: panic %q", name, message)
 		}
 	}

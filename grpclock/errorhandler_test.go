@@ -15,6 +15,7 @@ import (
 	"github.com/reqlock/reqlock/core"
 	pb "github.com/reqlock/reqlock/examples/bankpb"
 	"github.com/reqlock/reqlock/grpclock"
+	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 )
 
@@ -56,7 +57,7 @@ func TestErrorHandler(t *testing.T) {
 			client := serve(t, &bank{transfer: func(context.Context, *pb.TransferRequest) error {
 				t.Error("the handler has run")
 				return nil
-			}}, unary(unusedLocker(t), grpclock.Metadata("x-account"), grpclock.WithErrorHandler(test.handle)))
+			}}, unary(adaptertest.UnusedLocker(t), grpclock.Metadata("x-account"), grpclock.WithErrorHandler(test.handle)))
 			_, err := client.Transfer(within(t), transferOf(theKey))
 			if got := status.Convert(err); got.Code() != test.code || got.Message() != test.message {
 				t.Errorf("%v", err)
@@ -74,7 +75,7 @@ func TestErrorHandlerChoosesItsStatus(t *testing.T) {
 	rdb := redis.NewClient(&redis.Options{Addr: redistest.Start(t).Addr(), Limiter: circuit})
 	t.Cleanup(func() { _ = rdb.Close() })
 	locks := core.Must(core.New(rdb))
-	closeAfterwards(t, locks)
+	adaptertest.CloseAfter(t, locks)
 	circuit.open.Store(true)
 	t.Cleanup(func() { circuit.open.Store(false) })
 	wrap := func(err error) error { return fmt.Errorf("x: %w", err) }
@@ -162,9 +163,9 @@ func TestErrorHandlerInStream(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			locks, rdb := newLocker(t)
+			locks, rdb := adaptertest.Locker(t)
 			if test.busy {
-				hold(t, rdb)
+				adaptertest.Hold(t, rdb)
 			}
 			var asked error
 			client := serve(t, &bank{batch: test.handle}, streams(locks, accountOf,

@@ -26,7 +26,7 @@ func exampleLocker() (locks *core.Locker, stop func()) {
 		panic(err)
 	}
 	rdb := redis.NewClient(&redis.Options{Addr: server.Addr()})
-	return core.Must(core.New(rdb, patient)), func() {
+	return core.Must(core.New(rdb, core.WithCommandTimeout(2*time.Second))), func() {
 		_ = rdb.Close()
 		server.Close()
 	}
@@ -266,7 +266,7 @@ func ExampleWithErrorHandler() {
 		if outcome.Code != "no_key" {
 			return grpclock.StatusOf(err).Err()
 		}
-		return status.Error(codes.Unauthenticated, "who are you?")
+		return status.Error(codes.Unauthenticated, "the user is unknown")
 	}
 	client, stop := exampleClient(&bank{}, grpc.UnaryInterceptor(grpclock.UnaryServerInterceptor(locks,
 		grpclock.Metadata("x-user"), grpclock.WithErrorHandler(refused))))
@@ -275,7 +275,7 @@ func ExampleWithErrorHandler() {
 	_, err := client.Transfer(context.Background(), &pb.TransferRequest{})
 	fmt.Println(err)
 	// Output:
-	// rpc error: code = Unauthenticated desc = who are you?
+	// rpc error: code = Unauthenticated desc = the user is unknown
 }
 
 // A key function can be tested without a server.

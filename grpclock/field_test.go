@@ -18,6 +18,7 @@ import (
 	"github.com/reqlock/reqlock/core"
 	pb "github.com/reqlock/reqlock/examples/bankpb"
 	"github.com/reqlock/reqlock/grpclock"
+	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
 )
 
 func TestField(t *testing.T) {
@@ -104,7 +105,7 @@ func TestFieldPanics(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			message := panicOf(func() { test.field(test.path) })
+			message := adaptertest.PanicText(func() { test.field(test.path) })
 			if !strings.HasPrefix(message, fmt.Sprintf("reqlock: grpclock: Field(%q): ", test.path)) || !strings.Contains(message, test.want) {
 				t.Errorf("panic %q", message)
 			}
@@ -123,7 +124,7 @@ func FuzzFieldPath(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, path, value string) {
 		var key grpclock.KeyFunc
-		message := panicOf(func() { key = grpclock.Field[*descriptorpb.FileDescriptorProto](path) })
+		message := adaptertest.PanicText(func() { key = grpclock.Field[*descriptorpb.FileDescriptorProto](path) })
 		if key == nil {
 			if !strings.HasPrefix(message, fmt.Sprintf("reqlock: grpclock: Field(%q): ", path)) {
 				t.Fatalf("%q: panic %q", path, message)

@@ -13,6 +13,7 @@ import (
 	"github.com/reqlock/reqlock/core"
 	pb "github.com/reqlock/reqlock/examples/bankpb"
 	"github.com/reqlock/reqlock/grpclock"
+	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
 )
 
 // withUnknown returns a request with a field that the program does not know.
@@ -58,7 +59,7 @@ func TestFingerprint(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			locks, _ := newLocker(t)
+			locks, _ := adaptertest.Locker(t)
 			interceptor := grpclock.IdempotentUnaryServerInterceptor(locks, literal, test.opts...)
 			var runs atomic.Int32
 			call := func(m any) error {
@@ -85,7 +86,7 @@ func TestFingerprint(t *testing.T) {
 // its call leaves nothing behind.
 func TestMessagesWithoutFingerprint(t *testing.T) {
 	t.Parallel()
-	locks, rdb := newLocker(t)
+	locks, rdb := adaptertest.Locker(t)
 	interceptor := grpclock.IdempotentUnaryServerInterceptor(locks, literal)
 	for name, m := range map[string]any{"nil": nil, "a number": 7, "no UTF-8": transferOf("\xff")} {
 		_, err := interceptor(t.Context(), m, &grpc.UnaryServerInfo{FullMethod: "/a.B/C"}, nil)

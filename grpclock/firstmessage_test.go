@@ -15,12 +15,13 @@ import (
 	"github.com/reqlock/reqlock/core"
 	pb "github.com/reqlock/reqlock/examples/bankpb"
 	"github.com/reqlock/reqlock/grpclock"
+	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
 )
 
 // All keys of a stream are taken with its first message.
 func TestAlsoInStream(t *testing.T) {
 	t.Parallel()
-	locks, _ := newLocker(t)
+	locks, _ := adaptertest.Locker(t)
 	client := serve(t, batchBank(func(ctx context.Context) error {
 		if lease, _ := grpclock.FromContext(ctx); lease.Key() != theKey {
 			t.Errorf("the lease is that of %q, not of the first key", lease.Key())
@@ -43,7 +44,7 @@ func TestHeadersBeforeTheLock(t *testing.T) {
 		wantCode(t, ss.SetHeader(metadata.Pairs("x-a", "1")), codes.OK)
 		return next(srv, ss)
 	}
-	locks, _ := newLocker(t)
+	locks, _ := adaptertest.Locker(t)
 	client := serve(t, &bank{
 		watch: func(_ *pb.BalanceRequest, s watchServer) error { return s.SetHeader(metadata.Pairs("x-a", "2")) },
 		batch: func(s batchServer) error {
@@ -88,7 +89,7 @@ func TestHeadersBeforeTheLock(t *testing.T) {
 // A header that cannot be sent is told when the lock is there.
 func TestBadHeaderBeforeTheLock(t *testing.T) {
 	t.Parallel()
-	locks, _ := newLocker(t)
+	locks, _ := adaptertest.Locker(t)
 	client := serve(t, &bank{batch: func(s batchServer) error {
 		_ = s.SetHeader(metadata.MD{"x-ä": {"1"}})
 		_, err := s.Recv()
@@ -101,7 +102,7 @@ func TestBadHeaderBeforeTheLock(t *testing.T) {
 // from a panic of the key function cannot go on with the next one.
 func TestPanicInKeyFunction(t *testing.T) {
 	t.Parallel()
-	locks, rdb := newLocker(t)
+	locks, rdb := adaptertest.Locker(t)
 	crash := errors.New("crash")
 	key := func(c *grpclock.Call) (string, error) {
 		if m, ok := c.Message().(*pb.TransferRequest); ok && m.GetAccount().GetId() == "bad" {
@@ -122,7 +123,7 @@ func TestPanicInKeyFunction(t *testing.T) {
 		_ = receive(s)
 		_, err := s.Recv()
 		wantCode(t, err, codes.Internal)
-		if held(t, rdb) {
+		if adaptertest.IsHeld(t, rdb) {
 			t.Error("the second message is locked")
 		}
 		wantCode(t, s.Send(&pb.TransferReply{}), codes.Internal)
@@ -147,7 +148,7 @@ func TestPanicInKeyFunction(t *testing.T) {
 // end with it.
 func TestContextNeedsNoGoroutine(t *testing.T) {
 	t.Parallel()
-	locks, _ := newLocker(t)
+	locks, _ := adaptertest.Locker(t)
 	client := serve(t, batchBank(func(early context.Context) error {
 		type key struct{}
 		const many = 100

@@ -1,7 +1,6 @@
 package grpclock_test
 
 import (
-	"strings"
 	"testing"
 
 	"google.golang.org/grpc/codes"
@@ -9,25 +8,22 @@ import (
 	"github.com/reqlock/reqlock/core"
 	pb "github.com/reqlock/reqlock/examples/bankpb"
 	"github.com/reqlock/reqlock/grpclock"
+	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
 )
 
 // A method that a server does not have keeps its answer under a lock on all.
 func TestUnknownMethod(t *testing.T) {
 	t.Parallel()
 	lost := grpclock.Metadata("x-account") // would be INVALID_ARGUMENT
-	addr := listen(t, &bank{}, unary(unusedLocker(t), lost), streams(unusedLocker(t), lost))
+	addr := listen(t, &bank{}, unary(adaptertest.UnusedLocker(t), lost), streams(adaptertest.UnusedLocker(t), lost))
 	conn := dial(t, addr, plaintext)
 	err := conn.Invoke(within(t), "/reqlock.bank.v1.Bank/Rob", &pb.BalanceRequest{}, &pb.BalanceReply{})
 	wantCode(t, err, codes.Unimplemented)
 }
 
-type foreignOption struct{}
-
-func (foreignOption) ReqlockOption() {}
-
 func TestRegistrationPanics(t *testing.T) {
 	t.Parallel()
-	locks := unusedLocker(t)
+	locks := adaptertest.UnusedLocker(t)
 	for name, test := range map[string]struct {
 		register func()
 		want     string
@@ -38,8 +34,8 @@ func TestRegistrationPanics(t *testing.T) {
 		"stream, nil key":    {func() { grpclock.StreamServerInterceptor(locks, nil) }, "key function"},
 		"nil option":         {func() { grpclock.UnaryServerInterceptor(locks, literal, nil) }, "option is nil"},
 		"foreign option": {
-			func() { grpclock.UnaryServerInterceptor(locks, literal, foreignOption{}) },
-			"grpclock_test.foreignOption is an option of another adapter",
+			func() { grpclock.UnaryServerInterceptor(locks, literal, adaptertest.ForeignOption{}) },
+			adaptertest.ForeignOptionText,
 		},
 		"bad setting":        {func() { grpclock.UnaryServerInterceptor(locks, literal, core.WithTTL(1)) }, "WithTTL"},
 		"root setting":       {func() { grpclock.StreamServerInterceptor(locks, literal, core.WithPrefix("x")) }, "WithPrefix"},
@@ -56,23 +52,7 @@ func TestRegistrationPanics(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if message := panicOf(test.register); !strings.HasPrefix(message, "reqlock: ") || !strings.Contains(message, test.want) {
-				t.Errorf("panic %q does not name %s", message, test.want)
-			}
+			adaptertest.WantPanic(t, test.register, test.want)
 		})
 	}
-}
-
-// panicOf returns the text of the panic of a function, or "".
-func panicOf(f func()) (message string) {
-	defer func() {
-		switch caught := recover().(type) {
-		case string:
-			message = caught
-		case error:
-			message = caught.Error()
-		}
-	}()
-	f()
-	return ""
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -17,6 +16,7 @@ import (
 	"github.com/reqlock/reqlock/core"
 	pb "github.com/reqlock/reqlock/examples/bankpb"
 	"github.com/reqlock/reqlock/grpclock"
+	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
 )
 
 // begun begins the attempt of a call as another copy of it does, without a
@@ -53,7 +53,7 @@ func TestIdempotentOutcomes(t *testing.T) {
 			code: codes.Aborted, reason: "BUSY", retryAfter: 1500 * time.Millisecond,
 		},
 		"wait timeout": {
-			key: literal, prepare: running, opts: []grpclock.Option{without, core.WithWait(200 * time.Millisecond)},
+			key: literal, prepare: running, opts: []grpclock.Option{without, core.WithWait(time.Second)},
 			code: codes.Aborted, reason: "WAIT_TIMEOUT", retryAfter: time.Second,
 		},
 		"no key": {
@@ -164,7 +164,7 @@ func TestOptionalKey(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			locks, _ := newLocker(t)
+			locks, _ := adaptertest.Locker(t)
 			var runs atomic.Int32
 			conn := dial(t, listen(t, counted(&runs, func(ctx context.Context, _ *pb.TransferRequest) error {
 				if _, ok := grpclock.AttemptFromContext(ctx); ok != (test.runs == 1) {
@@ -187,7 +187,7 @@ func TestOptionalKey(t *testing.T) {
 // two methods makes two.
 func TestIdempotentByMethod(t *testing.T) {
 	t.Parallel()
-	locks, _ := newLocker(t)
+	locks, _ := adaptertest.Locker(t)
 	var runs atomic.Int32
 	client := serve(t, &bank{transfer: func(context.Context, *pb.TransferRequest) error {
 		runs.Add(1)
@@ -222,7 +222,7 @@ func TestStreamsAreNotIdempotent(t *testing.T) {
 			t.Error("a stream runs as an attempt")
 		}
 		return s.Send(&pb.TransferReply{})
-	}}, idempotent(unusedLocker(t), literal))
+	}}, idempotent(adaptertest.UnusedLocker(t), literal))
 	for range 2 {
 		wantCode(t, batchCall(within(t), client), codes.OK)
 	}
@@ -236,7 +236,7 @@ func TestNestedIdempotent(t *testing.T) {
 	for name, inner := range map[string]grpclock.KeyFunc{"same key": literal, "another key": grpclock.Literal("another")} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			locks, rdb := newLocker(t)
+			locks, rdb := adaptertest.Locker(t)
 			var runs atomic.Int32
 			conn := dial(t, listen(t, counted(&runs, func(ctx context.Context, _ *pb.TransferRequest) error {
 				return grpc.SetHeader(ctx, metadata.Pairs("x-number", "7"))
@@ -271,7 +271,7 @@ func TestNestedIdempotent(t *testing.T) {
 // Also and the options of this interceptor belong to one kind each.
 func TestIdempotentRegistrationPanics(t *testing.T) {
 	t.Parallel()
-	locks := unusedLocker(t)
+	locks := adaptertest.UnusedLocker(t)
 	with := func(opts ...grpclock.Option) func() {
 		return func() { grpclock.IdempotentUnaryServerInterceptor(locks, literal, opts...) }
 	}
@@ -283,7 +283,7 @@ func TestIdempotentRegistrationPanics(t *testing.T) {
 		"nil key":        {func() { grpclock.IdempotentUnaryServerInterceptor(locks, nil) }, "IdempotentUnaryServerInterceptor needs a key function"},
 		"Also":           {with(grpclock.Also(literal)), "put a UnaryServerInterceptor behind it"},
 		"fail open":      {with(core.WithFailOpen(true)), "WithFailOpen"},
-		"foreign option": {with(foreignOption{}), "option of another adapter"},
+		"foreign option": {with(adaptertest.ForeignOption{}), "option of another adapter"},
 		"fail open before": {func() {
 			grpclock.IdempotentUnaryServerInterceptor(locks.With(core.WithFailOpen(true)), literal)
 		}, "WithFailOpen"},
@@ -313,9 +313,7 @@ func TestIdempotentRegistrationPanics(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if message := panicOf(test.register); !strings.HasPrefix(message, "reqlock: ") || !strings.Contains(message, test.want) {
-				t.Errorf("panic %q does not name %s", message, test.want)
-			}
+			adaptertest.WantPanic(t, test.register, test.want)
 		})
 	}
 	with(core.WithFailOpen(true), core.WithFailOpen(false))() // the later one wins

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -16,86 +15,20 @@ import (
 	"github.com/reqlock/reqlock/core"
 	pb "github.com/reqlock/reqlock/examples/bankpb"
 	"github.com/reqlock/reqlock/grpclock"
-	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 func TestMain(m *testing.M) { suite.Main(m) }
 
-// theKey is the key of calls to which a test gives no other.
-const theKey = "account-secret"
-
-// theirToken is the token of another process that holds theKey.
-const theirToken = "token-of-another"
+// theKey is the key of requests if a test gives no other.
+const theKey = adaptertest.Key
 
 // literal locks theKey.
 var literal = grpclock.Literal(theKey)
 
 // plaintext is for clients without TLS.
 var plaintext = grpc.WithTransportCredentials(insecure.NewCredentials())
-
-// patient lets a command take longer than by default: a busy machine is no fault
-// of Redis.
-var patient = core.WithCommandTimeout(2 * time.Second)
-
-// newLocker returns a Locker on a real server, and a client that sees what is
-// in there.
-func newLocker(t *testing.T, opts ...core.Option) (*core.Locker, *redis.Client) {
-	t.Helper()
-	server := redistest.Start(t)
-	locks := core.Must(core.New(server.Client(t), append([]core.Option{patient}, opts...)...))
-	closeAfterwards(t, locks)
-	return locks, server.Client(t)
-}
-
-// closeAfterwards closes a Locker when the test is over; all locks have to be
-// free by then.
-func closeAfterwards(t *testing.T, locks *core.Locker) {
-	t.Helper()
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		defer cancel()
-		if err := locks.Close(ctx); err != nil {
-			t.Errorf("Close: %v", err)
-		}
-	})
-}
-
-// unusedLocker returns a Locker for tests that do not get as far as Redis.
-func unusedLocker(t *testing.T) *core.Locker {
-	t.Helper()
-	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
-	t.Cleanup(func() { _ = rdb.Close() })
-	return core.Must(core.New(rdb))
-}
-
-// held reports whether theKey is locked in Redis.
-func held(t *testing.T, rdb *redis.Client) bool {
-	t.Helper()
-	n, err := rdb.Exists(context.WithoutCancel(t.Context()), "reqlock:"+theKey).Result()
-	if err != nil {
-		t.Errorf("EXISTS: %v", err)
-	}
-	return n == 1
-}
-
-// hold locks theKey as another process would.
-func hold(t *testing.T, rdb *redis.Client) {
-	t.Helper()
-	if err := rdb.SetArgs(t.Context(), "reqlock:"+theKey, theirToken, redis.SetArgs{Mode: "NX", TTL: time.Minute}).Err(); err != nil {
-		t.Fatalf("SET NX: %v", err)
-	}
-}
-
-// eventually waits until a condition holds.
-func eventually(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !condition(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("timed out waiting until %s", what)
-		}
-	}
-}
 
 // await waits for a channel to be closed, or to give something. It does not end
 // the goroutine, which may be a handler's, whose client would wait for ever.

@@ -13,6 +13,8 @@ import (
 	"github.com/reqlock/reqlock/core"
 	pb "github.com/reqlock/reqlock/examples/bankpb"
 	"github.com/reqlock/reqlock/grpclock"
+	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // wrapped is a stream interceptor as those that add something to the context.
@@ -65,7 +67,7 @@ func TestStreamsLockFromTheOutsideInwards(t *testing.T) {
 			t.Run(name+between, func(t *testing.T) {
 				t.Parallel()
 				var got acquired
-				locks, rdb := newLocker(t, core.WithObserver(got.observe))
+				locks, rdb := adaptertest.Locker(t, core.WithObserver(got.observe))
 				var chain []grpc.StreamServerInterceptor
 				for _, key := range test.keys {
 					chain = append(chain, grpclock.StreamServerInterceptor(locks, key))
@@ -86,7 +88,7 @@ func TestStreamsLockFromTheOutsideInwards(t *testing.T) {
 				if !slices.Equal(got.keys, test.want) {
 					t.Errorf("locked %q, want %q", got.keys, test.want)
 				}
-				eventually(t, "the key is free", func() bool { return !held(t, rdb) })
+				suite.Eventually(t, "the key is free", func() bool { return !adaptertest.IsHeld(t, rdb) })
 			})
 		}
 	}
@@ -96,7 +98,7 @@ func TestStreamsLockFromTheOutsideInwards(t *testing.T) {
 // received the first message, the inner one waits for no other.
 func TestStreamBehindItsFirstMessage(t *testing.T) {
 	t.Parallel()
-	locks, _ := newLocker(t)
+	locks, _ := adaptertest.Locker(t)
 	receive := func(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo, next grpc.StreamHandler) error {
 		if err := ss.RecvMsg(new(pb.TransferRequest)); err != nil {
 			return err
@@ -123,7 +125,7 @@ func TestTimeoutInterceptor(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			forEachCall(t, func(t *testing.T, key grpclock.KeyFunc, bank func(func(context.Context) error) *bank, call func(context.Context, pb.BankClient) error) {
-				locks, rdb := newLocker(t)
+				locks, rdb := adaptertest.Locker(t)
 				running, end, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
 				timeout := func(inside func() error) error {
 					go func() {
@@ -147,12 +149,12 @@ func TestTimeoutInterceptor(t *testing.T) {
 					return nil
 				}), c.options()...)
 				wantCode(t, call(within(t), client), codes.DeadlineExceeded)
-				if held(t, rdb) != outside {
+				if adaptertest.IsHeld(t, rdb) != outside {
 					t.Errorf("the handler runs, and the key is held: %v", !outside)
 				}
 				close(end)
 				await(t, "the handler has returned", ended)
-				if held(t, rdb) {
+				if adaptertest.IsHeld(t, rdb) {
 					t.Error("the handler has returned, and the key is held")
 				}
 			})

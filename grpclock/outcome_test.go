@@ -20,6 +20,7 @@ import (
 	"github.com/reqlock/reqlock/core"
 	pb "github.com/reqlock/reqlock/examples/bankpb"
 	"github.com/reqlock/reqlock/grpclock"
+	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 )
 
@@ -60,7 +61,7 @@ func failing(err error) grpclock.KeyFunc {
 func TestOutcomes(t *testing.T) {
 	t.Parallel()
 	taken := func(t *testing.T, e *env) {
-		hold(t, e.rdb)
+		adaptertest.Hold(t, e.rdb)
 		// The connection is made now, so that a short wait is one for the lock.
 		if _, err := e.locks.TryLock(t.Context(), theKey); !errors.Is(err, core.ErrBusy) {
 			t.Fatalf("the key is not taken: %v", err)
@@ -171,12 +172,12 @@ func testRefusal(t *testing.T, test refusal) {
 		rdb:     redisServer.Client(t),
 		waiting: make(chan struct{}, 1),
 	}
-	e.locks = core.Must(core.New(e.proxy.Client(t), patient, core.WithObserver(func(event core.Event) {
+	e.locks = core.Must(core.New(e.proxy.Client(t), adaptertest.LongCommands, core.WithObserver(func(event core.Event) {
 		if event.Kind == core.Waiting {
 			e.waiting <- struct{}{}
 		}
 	})))
-	closeAfterwards(t, e.locks)
+	adaptertest.CloseAfter(t, e.locks)
 	t.Cleanup(func() { e.proxy.Refuse(false) })
 	var chain []grpc.UnaryServerInterceptor
 	if test.around != nil {
@@ -231,7 +232,7 @@ func checkStatus(t *testing.T, err error, test refusal) {
 	if !slices.Equal(retries, want) || reasonOf(err) != test.reason {
 		t.Errorf("details %v", got.Details())
 	}
-	if all := protojson.Format(got.Proto()); strings.Contains(all, theKey) || strings.Contains(all, theirToken) {
+	if all := protojson.Format(got.Proto()); strings.Contains(all, theKey) || strings.Contains(all, adaptertest.ForeignToken) {
 		t.Errorf("the answer tells the key or the token: %s", all)
 	}
 }
@@ -239,7 +240,7 @@ func checkStatus(t *testing.T, err error, test refusal) {
 // An interceptor around the lock finds the error behind the status.
 func TestRefusalUnwraps(t *testing.T) {
 	t.Parallel()
-	interceptor := grpclock.UnaryServerInterceptor(unusedLocker(t), grpclock.Metadata("x-account"))
+	interceptor := grpclock.UnaryServerInterceptor(adaptertest.UnusedLocker(t), grpclock.Metadata("x-account"))
 	_, err := interceptor(t.Context(), transferOf(theKey), &grpc.UnaryServerInfo{}, nil)
 	if !errors.Is(err, core.ErrNoKey) || status.Code(err) != codes.InvalidArgument {
 		t.Errorf("%v", err)

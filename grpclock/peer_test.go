@@ -23,6 +23,7 @@ import (
 	"github.com/reqlock/reqlock/core"
 	pb "github.com/reqlock/reqlock/examples/bankpb"
 	"github.com/reqlock/reqlock/grpclock"
+	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
 )
 
 // An authority signs the certificates of a test.
@@ -105,7 +106,7 @@ func TestPeerWithTLS(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			locks, _ := newLocker(t)
+			locks, _ := adaptertest.Locker(t)
 			var key string
 			addr := listen(t, &bank{transfer: func(ctx context.Context, _ *pb.TransferRequest) error {
 				lease, _ := grpclock.FromContext(ctx)

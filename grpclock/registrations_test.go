@@ -17,6 +17,7 @@ import (
 	"github.com/reqlock/reqlock/core"
 	pb "github.com/reqlock/reqlock/examples/bankpb"
 	"github.com/reqlock/reqlock/grpclock"
+	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
 )
 
 type user struct{ id int }
@@ -43,7 +44,7 @@ func large(c *grpclock.Call) bool {
 // all that the compiler infers the type of the request everywhere.
 func TestRegistrations(t *testing.T) {
 	t.Parallel()
-	locks := unusedLocker(t)
+	locks := adaptertest.UnusedLocker(t)
 	type methods = map[string]grpclock.KeyFunc
 	secret := []byte("secret")
 
@@ -75,7 +76,7 @@ func TestRegistrations(t *testing.T) {
 		grpclock.UnaryServerInterceptor(locks, func(c *grpclock.Call) (string, error) {
 			md, _ := metadata.FromIncomingContext(c.Context())
 			if len(md["x-tenant"]) != 1 {
-				return "", status.Error(codes.Unauthenticated, "who are you?")
+				return "", status.Error(codes.Unauthenticated, "the user is unknown")
 			}
 			return md["x-tenant"][0], nil
 		}),

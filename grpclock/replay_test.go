@@ -25,6 +25,7 @@ import (
 	pb "github.com/reqlock/reqlock/examples/bankpb"
 	"github.com/reqlock/reqlock/grpclock"
 	"github.com/reqlock/reqlock/internal/adapter/record"
+	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
 )
 
 // unknownField is a field that no message of the bank has.
@@ -157,7 +158,7 @@ func TestReplay(t *testing.T) {
 	for name, test := range answers {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			locks, _ := newLocker(t)
+			locks, _ := adaptertest.Locker(t)
 			var runs atomic.Int32
 			conn := dial(t, listen(t, &bank{reply: func(ctx context.Context, m *pb.TransferRequest) (*pb.TransferReply, error) {
 				runs.Add(1)
@@ -180,7 +181,7 @@ func TestReplay(t *testing.T) {
 // the exchange, and what only that exchange had is not replayed.
 func TestMetadataOfTheExchange(t *testing.T) {
 	t.Parallel()
-	locks, _ := newLocker(t)
+	locks, _ := adaptertest.Locker(t)
 	var runs, exchanges atomic.Int32
 	around := func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 		number := fmt.Sprint(exchanges.Add(1))
@@ -214,7 +215,7 @@ func TestMetadataOfTheExchange(t *testing.T) {
 // the handler: of the type that the method returns, and with all that is in it.
 func TestReplayIsAMessage(t *testing.T) {
 	t.Parallel()
-	locks, _ := newLocker(t)
+	locks, _ := adaptertest.Locker(t)
 	var seen []int64
 	around := func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 		reply, err := next(ctx, req)
@@ -266,7 +267,7 @@ func TestUnreadableRecords(t *testing.T) {
 
 func testUnreadable(t *testing.T, stored []byte, cause error) {
 	t.Helper()
-	locks, _ := newLocker(t)
+	locks, _ := adaptertest.Locker(t)
 	attempt, err := locks.Begin(t.Context(), core.EndpointKey("", pb.Bank_Transfer_FullMethodName, theKey), nil)
 	if err != nil {
 		t.Fatal(err)

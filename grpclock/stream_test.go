@@ -17,6 +17,8 @@ import (
 	"github.com/reqlock/reqlock/core"
 	pb "github.com/reqlock/reqlock/examples/bankpb"
 	"github.com/reqlock/reqlock/grpclock"
+	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 type (
@@ -50,7 +52,7 @@ func wantLease(t *testing.T, s grpc.ServerStream) {
 //faults:row 43
 func TestServerStream(t *testing.T) {
 	t.Parallel()
-	locks, rdb := newLocker(t)
+	locks, rdb := adaptertest.Locker(t)
 	client := serve(t, &bank{watch: func(_ *pb.BalanceRequest, s watchServer) error {
 		wantLease(t, s)
 		for i := range 3 {
@@ -58,7 +60,7 @@ func TestServerStream(t *testing.T) {
 				return err
 			}
 		}
-		if !held(t, rdb) {
+		if !adaptertest.IsHeld(t, rdb) {
 			t.Error("the handler runs, and the key is free")
 		}
 		return nil
@@ -77,8 +79,8 @@ func TestServerStream(t *testing.T) {
 	if received, err := watch(); received != 3 || err != nil {
 		t.Errorf("%d messages, %v", received, err)
 	}
-	eventually(t, "the key is free", func() bool { return !held(t, rdb) })
-	hold(t, rdb)
+	suite.Eventually(t, "the key is free", func() bool { return !adaptertest.IsHeld(t, rdb) })
+	adaptertest.Hold(t, rdb)
 	if received, err := watch(); received != 0 || status.Code(err) != codes.Aborted || reasonOf(err) != "BUSY" {
 		t.Errorf("%d messages, %v", received, err)
 	}
@@ -113,7 +115,7 @@ func sum(s depositServer) (cents int64, err error) {
 // In a stream from the client the first message brings the lock.
 func TestClientStream(t *testing.T) {
 	t.Parallel()
-	locks, rdb := newLocker(t)
+	locks, rdb := adaptertest.Locker(t)
 	client := serve(t, &bank{deposit: func(s depositServer) error {
 		early := s.Context()
 		if _, ok := grpclock.FromContext(early); ok {
@@ -136,8 +138,8 @@ func TestClientStream(t *testing.T) {
 	if reply.GetCents() != 3 || err != nil {
 		t.Errorf("%v, %v", reply, err)
 	}
-	eventually(t, "the key is free", func() bool { return !held(t, rdb) })
-	hold(t, rdb)
+	suite.Eventually(t, "the key is free", func() bool { return !adaptertest.IsHeld(t, rdb) })
+	adaptertest.Hold(t, rdb)
 	_, err = deposit(within(t), client, 3)
 	wantCode(t, err, codes.Aborted)
 }
@@ -155,7 +157,7 @@ func TestStreamWithoutMessage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			locks, _ := newLocker(t)
+			locks, _ := adaptertest.Locker(t)
 			client := serve(t, &bank{deposit: func(s depositServer) error {
 				if _, err := sum(s); err != nil {
 					return nil //nolint:nilerr // the refusal goes to the client all the same
@@ -205,7 +207,7 @@ func TestKeyAtOpening(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			locks, _ := newLocker(t)
+			locks, _ := adaptertest.Locker(t)
 			client := serve(t, &bank{deposit: func(s depositServer) error {
 				if lease, ok := grpclock.FromContext(s.Context()); ok != test.opening {
 					t.Errorf("at the opening, lease of %q", lease.Key())
@@ -291,9 +293,9 @@ func TestMisbehavingHandlers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			locks, rdb := newLocker(t)
+			locks, rdb := adaptertest.Locker(t)
 			if test.busy {
-				hold(t, rdb)
+				adaptertest.Hold(t, rdb)
 			}
 			client := serve(t, &bank{batch: func(s batchServer) error { return test.handle(t, s) }}, streams(locks, accountOf))
 			s, err := client.Batch(within(t))
@@ -313,7 +315,7 @@ func TestMisbehavingHandlers(t *testing.T) {
 			if header, _ := s.Header(); len(header["x-a"]) != 0 {
 				t.Errorf("header %v", header)
 			}
-			if !test.busy && held(t, rdb) {
+			if !test.busy && adaptertest.IsHeld(t, rdb) {
 				t.Error("the key is held")
 			}
 		})
@@ -323,7 +325,7 @@ func TestMisbehavingHandlers(t *testing.T) {
 // A handler may receive and send at the same time.
 func TestConcurrentSendAndReceive(t *testing.T) {
 	t.Parallel()
-	locks, rdb := newLocker(t)
+	locks, rdb := adaptertest.Locker(t)
 	const messages = 200
 	client := serve(t, &bank{batch: func(s batchServer) error {
 		received := make(chan int64)
@@ -368,7 +370,7 @@ func TestConcurrentSendAndReceive(t *testing.T) {
 	}
 	_, err = s.Recv()
 	wantCode(t, atEnd(err), codes.OK)
-	eventually(t, "the key is free", func() bool { return !held(t, rdb) })
+	suite.Eventually(t, "the key is free", func() bool { return !adaptertest.IsHeld(t, rdb) })
 }
 
 // told returns an observer that tells of the first event of a kind, and holds
@@ -392,8 +394,8 @@ func TestSendWhileTheLockIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	observer, waiting, goOn := told(core.Waiting)
 	close(goOn)
-	locks, rdb := newLocker(t, observer)
-	hold(t, rdb)
+	locks, rdb := adaptertest.Locker(t, observer)
+	adaptertest.Hold(t, rdb)
 	client := serve(t, &bank{batch: func(s batchServer) error {
 		received := make(chan error, 1)
 		go func() {
@@ -406,7 +408,7 @@ func TestSendWhileTheLockIsWaitedFor(t *testing.T) {
 		return nil
 	}}, streams(locks, accountOf, core.WithWait(time.Minute)))
 	wantCode(t, batchCall(within(t), client), codes.Internal)
-	if token := rdb.Get(t.Context(), "reqlock:"+theKey).Val(); token != theirToken {
+	if token := rdb.Get(t.Context(), "reqlock:"+theKey).Val(); token != adaptertest.ForeignToken {
 		t.Error("the key is another's no more")
 	}
 }
@@ -429,7 +431,7 @@ func TestLockThatComesTooLate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			observer, acquired, goOn := told(core.Acquired)
-			locks, rdb := newLocker(t, observer)
+			locks, rdb := adaptertest.Locker(t, observer)
 			received := make(chan error, 1)
 			err := grpclock.StreamServerInterceptor(locks, literalMessage)(
 				nil, &memoryStream{ctx: t.Context()}, &grpc.StreamServerInfo{},
@@ -439,12 +441,12 @@ func TestLockThatComesTooLate(t *testing.T) {
 					return test.handle(t, ss)
 				})
 			wantCode(t, err, test.code)
-			if !held(t, rdb) {
+			if !adaptertest.IsHeld(t, rdb) {
 				t.Error("the key is free before its holder can know")
 			}
 			close(goOn)
 			wantCode(t, await(t, "the receiver is refused", received), codes.Internal)
-			if held(t, rdb) {
+			if adaptertest.IsHeld(t, rdb) {
 				t.Error("the key is held for a stream that has ended")
 			}
 		})

@@ -23,7 +23,7 @@ func exampleLocker() (locks *core.Locker, stop func()) {
 		panic(err)
 	}
 	rdb := redis.NewClient(&redis.Options{Addr: server.Addr()})
-	return core.Must(core.New(rdb, patient)), func() {
+	return core.Must(core.New(rdb, core.WithCommandTimeout(2*time.Second))), func() {
 		_ = rdb.Close()
 		server.Close()
 	}
@@ -175,7 +175,7 @@ func ExampleWithErrorHandler() {
 			nethttplock.WriteError(w, r, err)
 			return
 		}
-		http.Error(w, "who are you?", http.StatusUnauthorized)
+		http.Error(w, "the user is unknown", http.StatusUnauthorized)
 	}
 	h := nethttplock.Middleware(locks, nethttplock.BasicUser(), nethttplock.WithErrorHandler(refused))(
 		http.NotFoundHandler())
@@ -183,7 +183,7 @@ func ExampleWithErrorHandler() {
 	answer := send(h, "GET", "/", "")
 	fmt.Print(answer.Code, " ", answer.Body)
 	// Output:
-	// 401 who are you?
+	// 401 the user is unknown
 }
 
 // GET requests run without the lock; all others have it.

@@ -9,21 +9,12 @@ import (
 	"time"
 
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
 	"github.com/reqlock/reqlock/nethttplock"
 )
 
 // byKey is a key that the client chooses.
 var byKey = nethttplock.IdempotencyKey()
-
-// pay sends a payment with the key to a handler.
-func pay(t *testing.T, h http.Handler, path, key, body string) *httptest.ResponseRecorder {
-	t.Helper()
-	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, strings.NewReader(body))
-	r.Header.Set("Idempotency-Key", key)
-	w := httptest.NewRecorder()
-	h.ServeHTTP(w, r)
-	return w
-}
 
 // wantCode fails the test if an answer is not the problem document of a code.
 func wantCode(t *testing.T, w *httptest.ResponseRecorder, code string) {
@@ -33,12 +24,12 @@ func wantCode(t *testing.T, w *httptest.ResponseRecorder, code string) {
 	}
 }
 
-// Registrations as users type them: that they compile is the test, and that none
-// of them panics.
+// Registrations in all forms compile, and refuse requests without a key. Exception:
+// requests for which the key is optional run.
 func TestIdempotentRegistrations(t *testing.T) {
 	t.Parallel()
 	type userKey struct{}
-	locks := unusedLocker(t)
+	locks := adaptertest.UnusedLocker(t)
 	h := http.NotFoundHandler()
 	mux := http.NewServeMux()
 	scoped := core.Join(nethttplock.ContextValue(userKey{}), nethttplock.IdempotencyKey())
@@ -64,12 +55,23 @@ func TestIdempotentRegistrations(t *testing.T) {
 	mux.Handle("POST /6", nethttplock.Idempotent(locks, scoped,
 		nethttplock.WithFingerprint(func(r *http.Request) ([]byte, error) { return []byte(r.PostFormValue("amount")), r.ParseForm() }),
 	)(nethttplock.Middleware(locks, core.Named("user", nethttplock.ContextValue(userKey{})))(h)))
+	const refused, runs = http.StatusBadRequest, http.StatusNotFound
+	for request, want := range map[string]int{
+		"POST /1": refused, "POST /2": refused, "PUT /3/7": runs, "POST /4": runs, "POST /5": refused, "POST /6": refused,
+	} {
+		method, path, _ := strings.Cut(request, " ")
+		w := httptest.NewRecorder()
+		mux.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), method, path, nil))
+		if w.Code != want {
+			t.Errorf("%s: %d %s", request, w.Code, w.Body)
+		}
+	}
 }
 
 //faults:row 42: idempotent requests cannot choose it
 func TestIdempotentRegistrationPanics(t *testing.T) {
 	t.Parallel()
-	locks := unusedLocker(t)
+	locks := adaptertest.UnusedLocker(t)
 	idempotent := func(opts ...nethttplock.Option) func() {
 		return func() { nethttplock.Idempotent(locks, byKey, opts...) }
 	}
@@ -81,7 +83,7 @@ func TestIdempotentRegistrationPanics(t *testing.T) {
 		"nil key":         {func() { nethttplock.Idempotent(locks, nil) }, "key function"},
 		"nil handler":     {func() { nethttplock.Idempotent(locks, byKey)(nil) }, "handler"},
 		"nil option":      {idempotent(nil), "option is nil"},
-		"foreign option":  {idempotent(foreignOption{}), "another adapter"},
+		"foreign option":  {idempotent(adaptertest.ForeignOption{}), "another adapter"},
 		"bad setting":     {idempotent(core.WithRetention(1)), "WithRetention"},
 		"Also":            {idempotent(nethttplock.Also(literal)), "put a Middleware behind Idempotent"},
 		"FailOpen":        {idempotent(core.WithFailOpen(true)), "without Redis"},
@@ -100,8 +102,7 @@ func TestIdempotentRegistrationPanics(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			defer wantPanic(t, test.want)
-			test.register()
+			adaptertest.WantPanic(t, test.register, test.want)
 		})
 	}
 }
@@ -109,7 +110,7 @@ func TestIdempotentRegistrationPanics(t *testing.T) {
 // The route is the pattern, and the path where there is none yet.
 func TestRoute(t *testing.T) {
 	t.Parallel()
-	locks, _ := newLocker(t)
+	locks, _ := adaptertest.Locker(t)
 	uncertain := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		attempt, _ := nethttplock.AttemptFromContext(r.Context())
 		attempt.Decide(core.Uncertain)
@@ -125,12 +126,12 @@ func TestRoute(t *testing.T) {
 		{mux, "POST /accounts/{id}/pay"},
 		{around, "/accounts/7/pay"},
 	} {
-		pay(t, test.handler, "/accounts/7/pay", "route", "")
-		wantCode(t, pay(t, test.handler, "/accounts/7/pay", "route", ""), "outcome_unknown")
+		adaptertest.Pay(t, test.handler, "/accounts/7/pay", "route", "")
+		wantCode(t, adaptertest.Pay(t, test.handler, "/accounts/7/pay", "route", ""), "outcome_unknown")
 		if err := locks.Resolve(t.Context(), core.EndpointKey("POST", test.route, "route")); err != nil {
 			t.Errorf("Resolve: %v", err)
 		}
-		if w := pay(t, test.handler, "/accounts/7/pay", "route", ""); w.Code != http.StatusOK {
+		if w := adaptertest.Pay(t, test.handler, "/accounts/7/pay", "route", ""); w.Code != http.StatusOK {
 			t.Errorf("%s: %d %s", test.route, w.Code, w.Body)
 		}
 	}
@@ -140,7 +141,7 @@ func TestRoute(t *testing.T) {
 // a copy needs no lock.
 func TestMiddlewareBehindIdempotent(t *testing.T) {
 	t.Parallel()
-	locks, rdb := newLocker(t)
+	locks, rdb := adaptertest.Locker(t)
 	h := nethttplock.Idempotent(locks, byKey)(nethttplock.Middleware(locks, literal)(
 		http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			lease, _ := nethttplock.FromContext(r.Context())
@@ -149,14 +150,14 @@ func TestMiddlewareBehindIdempotent(t *testing.T) {
 			}
 			w.WriteHeader(http.StatusCreated)
 		})))
-	hold(t, rdb)
-	wantCode(t, pay(t, h, "/", "behind", ""), "busy")
-	rdb.Del(t.Context(), "reqlock:"+theKey)
-	if w := pay(t, h, "/", "behind", ""); w.Code != http.StatusCreated || w.Header().Get("Idempotent-Replayed") != "" {
+	adaptertest.Hold(t, rdb)
+	wantCode(t, adaptertest.Pay(t, h, "/", "behind", ""), "busy")
+	adaptertest.Free(t, rdb)
+	if w := adaptertest.Pay(t, h, "/", "behind", ""); w.Code != http.StatusCreated || w.Header().Get("Idempotent-Replayed") != "" {
 		t.Errorf("%d %v", w.Code, w.Header())
 	}
-	hold(t, rdb)
-	if w := pay(t, h, "/", "behind", ""); w.Code != http.StatusCreated || w.Header().Get("Idempotent-Replayed") != "true" {
+	adaptertest.Hold(t, rdb)
+	if w := adaptertest.Pay(t, h, "/", "behind", ""); w.Code != http.StatusCreated || w.Header().Get("Idempotent-Replayed") != "true" {
 		t.Errorf("the copy: %d %v", w.Code, w.Header())
 	}
 }
@@ -167,7 +168,7 @@ func TestMiddlewareBehindIdempotent(t *testing.T) {
 //faults:row 40 limit: inside Idempotent
 func TestTimeoutInside(t *testing.T) {
 	t.Parallel()
-	locks, _ := newLocker(t)
+	locks, _ := adaptertest.Locker(t)
 	end := make(chan struct{})
 	defer close(end)
 	slow := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -176,7 +177,7 @@ func TestTimeoutInside(t *testing.T) {
 	})
 	h := nethttplock.Idempotent(locks, byKey)(http.TimeoutHandler(slow, 20*time.Millisecond, "too slow"))
 	for range 2 {
-		if w := pay(t, h, "/", "timeout", ""); w.Code != http.StatusServiceUnavailable || w.Body.String() != "too slow" {
+		if w := adaptertest.Pay(t, h, "/", "timeout", ""); w.Code != http.StatusServiceUnavailable || w.Body.String() != "too slow" {
 			t.Errorf("%d %s", w.Code, w.Body)
 		}
 	}
@@ -186,7 +187,7 @@ func TestTimeoutInside(t *testing.T) {
 // outside; the context is not.
 func TestIdempotentHandsUp(t *testing.T) {
 	t.Parallel()
-	locks, _ := newLocker(t)
+	locks, _ := adaptertest.Locker(t)
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /{id}", func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, r.FormValue("a"))
@@ -208,25 +209,25 @@ func TestIdempotentHandsUp(t *testing.T) {
 // An error handler answers for both middlewares.
 func TestIdempotentErrorHandler(t *testing.T) {
 	t.Parallel()
-	locks, _ := newLocker(t)
+	locks, _ := adaptertest.Locker(t)
 	h := nethttplock.Idempotent(locks, byKey, nethttplock.WithErrorHandler(
 		func(w http.ResponseWriter, _ *http.Request, err error) {
 			if outcome, _ := core.OutcomeOf(err); outcome.Code == "no_key" {
 				w.WriteHeader(http.StatusPreconditionRequired)
 			}
 		}))(http.NotFoundHandler())
-	if w := pay(t, h, "/", "", ""); w.Code != http.StatusPreconditionRequired {
+	if w := adaptertest.Pay(t, h, "/", "", ""); w.Code != http.StatusPreconditionRequired {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
-	pay(t, h, "/", "key", "")
-	wantCode(t, pay(t, h, "/", "key", "another"), "mismatch") // about which it is silent
+	adaptertest.Pay(t, h, "/", "key", "")
+	wantCode(t, adaptertest.Pay(t, h, "/", "key", "another"), "mismatch") // about which it is silent
 }
 
 // A connection that was given to another protocol is not given again, whatever
 // was said on it.
 func TestUpgrade(t *testing.T) {
 	t.Parallel()
-	locks, _ := newLocker(t)
+	locks, _ := adaptertest.Locker(t)
 	ended := make(chan struct{}, 2)
 	idempotent := nethttplock.Idempotent(locks, byKey)(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Connection", "Upgrade")

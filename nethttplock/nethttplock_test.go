@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 	"github.com/reqlock/reqlock/nethttplock"
 )
 
@@ -21,7 +23,7 @@ import (
 //faults:row 38
 func TestWriterIsTheServersOwn(t *testing.T) {
 	t.Parallel()
-	locks, _ := newLocker(t)
+	locks, _ := adaptertest.Locker(t)
 	var outer http.ResponseWriter
 	locked := nethttplock.Middleware(locks, literal)(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		if w != outer {
@@ -55,7 +57,7 @@ func TestPathValueAroundTheMux(t *testing.T) {
 	t.Parallel()
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /accounts/{id}", func(http.ResponseWriter, *http.Request) { t.Error("the handler has run") })
-	server := newServer(t, nethttplock.Middleware(unusedLocker(t), nethttplock.PathValue("id"))(mux))
+	server := newServer(t, nethttplock.Middleware(adaptertest.UnusedLocker(t), nethttplock.PathValue("id"))(mux))
 	got := do(t, server, newRequest(t, http.MethodPost, server.URL+"/accounts/7", nil))
 	if got.status != http.StatusBadRequest || !strings.Contains(got.body, `"no_key"`) {
 		t.Errorf("%+v", got)
@@ -67,7 +69,7 @@ func TestPathValueAroundTheMux(t *testing.T) {
 func TestUploadIsRemoved(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
-	locks, _ := newLocker(t)
+	locks, _ := adaptertest.Locker(t)
 	files := func() int {
 		entries, err := os.ReadDir(dir)
 		if err != nil {
@@ -104,16 +106,12 @@ func TestUploadIsRemoved(t *testing.T) {
 	if got := do(t, server, r); got.status != http.StatusOK {
 		t.Errorf("%+v", got)
 	}
-	eventually(t, "the file is removed", func() bool { return files() == 0 })
+	suite.Eventually(t, "the file is removed", func() bool { return files() == 0 })
 }
-
-type foreignOption struct{}
-
-func (foreignOption) ReqlockOption() {}
 
 func TestRegistrationPanics(t *testing.T) {
 	t.Parallel()
-	locks := unusedLocker(t)
+	locks := adaptertest.UnusedLocker(t)
 	for name, test := range map[string]struct {
 		register func()
 		want     string
@@ -122,7 +120,7 @@ func TestRegistrationPanics(t *testing.T) {
 		"nil key":           {func() { nethttplock.Middleware(locks, nil) }, "key function"},
 		"nil handler":       {func() { nethttplock.Middleware(locks, literal)(nil) }, "handler"},
 		"nil option":        {func() { nethttplock.Middleware(locks, literal, nil) }, "option is nil"},
-		"foreign option":    {func() { nethttplock.Middleware(locks, literal, foreignOption{}) }, "nethttplock_test.foreignOption is an option of another adapter"},
+		"foreign option":    {func() { nethttplock.Middleware(locks, literal, adaptertest.ForeignOption{}) }, adaptertest.ForeignOptionText},
 		"bad setting":       {func() { nethttplock.Middleware(locks, literal, core.WithTTL(1)) }, "WithTTL"},
 		"root setting":      {func() { nethttplock.Middleware(locks, literal, core.WithPrefix("x")) }, "WithPrefix"},
 		"Also nothing":      {func() { nethttplock.Also() }, "Also"},
@@ -133,25 +131,8 @@ func TestRegistrationPanics(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			defer wantPanic(t, test.want)
-			test.register()
+			adaptertest.WantPanic(t, test.register, test.want)
 		})
-	}
-}
-
-// wantPanic recovers from the panic of a registration, which must name what is
-// wrong.
-func wantPanic(t *testing.T, want string) {
-	t.Helper()
-	message := ""
-	switch caught := recover().(type) {
-	case string:
-		message = caught
-	case error:
-		message = caught.Error()
-	}
-	if !strings.HasPrefix(message, "reqlock: ") || !strings.Contains(message, want) {
-		t.Errorf("panic %q does not name %s", message, want)
 	}
 }
 
@@ -192,7 +173,7 @@ func TestKeyFunctions(t *testing.T) {
 
 func TestThePatternAndTheFormAreKnownOutside(t *testing.T) {
 	t.Parallel()
-	locks, _ := newLocker(t)
+	locks, _ := adaptertest.Locker(t)
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /a/{id}", func(_ http.ResponseWriter, r *http.Request) { _ = r.ParseForm() })
 	handler := nethttplock.Middleware(locks, nethttplock.Literal("router"))(mux)
@@ -214,7 +195,7 @@ func TestTheLastMaxBodyWins(t *testing.T) {
 
 func TestAPanicOfTheErrorHandlerIsNoSuccess(t *testing.T) {
 	t.Parallel()
-	locks, _ := newLocker(t)
+	locks, _ := adaptertest.Locker(t)
 	handler := nethttplock.Middleware(locks, nethttplock.Header("X-Key"),
 		nethttplock.WithErrorHandler(func(http.ResponseWriter, *http.Request, error) { panic("own") }))(
 		http.NotFoundHandler())

@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/nethttplock"
 )
@@ -52,7 +53,7 @@ func failing(err error) nethttplock.KeyFunc {
 func TestOutcomes(t *testing.T) {
 	t.Parallel()
 	taken := func(t *testing.T, e *env) {
-		hold(t, e.rdb)
+		adaptertest.Hold(t, e.rdb)
 		// The connection is made now, so that a short wait is one for the lock.
 		if _, err := e.locks.TryLock(t.Context(), theKey); !errors.Is(err, core.ErrBusy) {
 			t.Fatalf("the key is not taken: %v", err)
@@ -154,12 +155,12 @@ func testRefusal(t *testing.T, test refusal) {
 		rdb:     redisServer.Client(t),
 		waiting: make(chan struct{}, 1),
 	}
-	e.locks = core.Must(core.New(e.proxy.Client(t), patient, core.WithObserver(func(event core.Event) {
+	e.locks = core.Must(core.New(e.proxy.Client(t), adaptertest.LongCommands, core.WithObserver(func(event core.Event) {
 		if event.Kind == core.Waiting {
 			e.waiting <- struct{}{}
 		}
 	})))
-	closeAfterwards(t, e.locks)
+	adaptertest.CloseAfter(t, e.locks)
 	t.Cleanup(func() { e.proxy.Refuse(false) })
 	ran := false
 	h := nethttplock.Middleware(e.locks, test.key, test.opts...)(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
@@ -204,7 +205,7 @@ func testRefusal(t *testing.T, test refusal) {
 	if got.header.Get("Content-Type") != "application/problem+json" {
 		t.Errorf("Content-Type %q", got.header.Get("Content-Type"))
 	}
-	if strings.Contains(got.body, theKey) || strings.Contains(got.body, theirToken) {
+	if strings.Contains(got.body, theKey) || strings.Contains(got.body, adaptertest.ForeignToken) {
 		t.Errorf("the answer tells the key or the token: %s", got.body)
 	}
 }
@@ -234,7 +235,7 @@ func TestErrorHandler(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			mw := nethttplock.Middleware(unusedLocker(t), nethttplock.Header("X-Account"), nethttplock.WithErrorHandler(test.handle))
+			mw := nethttplock.Middleware(adaptertest.UnusedLocker(t), nethttplock.Header("X-Account"), nethttplock.WithErrorHandler(test.handle))
 			server := newServer(t, mw(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the handler has run") })))
 			got := do(t, server, newRequest(t, http.MethodGet, server.URL+"/path", nil))
 			if got.status != test.status || !strings.Contains(got.body, test.body) {
@@ -242,12 +243,4 @@ func TestErrorHandler(t *testing.T) {
 			}
 		})
 	}
-}
-
-// unusedLocker returns a Locker for tests that do not get as far as Redis.
-func unusedLocker(t *testing.T) *core.Locker {
-	t.Helper()
-	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
-	t.Cleanup(func() { _ = rdb.Close() })
-	return core.Must(core.New(rdb))
 }

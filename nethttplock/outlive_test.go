@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 	"github.com/reqlock/reqlock/nethttplock"
 )
 
@@ -23,7 +25,7 @@ func endless(next http.Handler) http.Handler {
 //faults:row 37 limit
 func TestAGoroutineOutlivesItsHandler(t *testing.T) {
 	t.Parallel()
-	locks, rdb := newLocker(t)
+	locks, rdb := adaptertest.Locker(t)
 	returned, ended := make(chan struct{}), make(chan struct{})
 	server := newServer(t, endless(nethttplock.Middleware(locks, literal)(
 		http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -34,7 +36,7 @@ func TestAGoroutineOutlivesItsHandler(t *testing.T) {
 				if r.Context().Err() == nil {
 					t.Error("the handler has returned, and the goroutine's context goes on")
 				}
-				if held(t, rdb) {
+				if adaptertest.IsHeld(t, rdb) {
 					t.Error("the handler has returned, and the key is held")
 				}
 				own, err := locks.Lock(context.WithoutCancel(r.Context()), theKey)
@@ -42,7 +44,7 @@ func TestAGoroutineOutlivesItsHandler(t *testing.T) {
 					t.Errorf("a lock of its own: %v", err)
 					return
 				}
-				if own.Token() == outer.Token() || !held(t, rdb) {
+				if own.Token() == outer.Token() || !adaptertest.IsHeld(t, rdb) {
 					t.Error("the goroutine's lock is that of the handler, which has ended")
 				}
 				if err := own.Release(t.Context()); err != nil {
@@ -53,7 +55,7 @@ func TestAGoroutineOutlivesItsHandler(t *testing.T) {
 	if status := get(t, server); status != http.StatusOK {
 		t.Errorf("status %d", status)
 	}
-	eventually(t, "the key is free", func() bool { return !held(t, rdb) })
+	suite.Eventually(t, "the key is free", func() bool { return !adaptertest.IsHeld(t, rdb) })
 	close(returned)
 	<-ended
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 	"github.com/reqlock/reqlock/nethttplock"
 )
 
@@ -30,7 +32,7 @@ func TestTimeoutHandler(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			locks, rdb := newLocker(t)
+			locks, rdb := adaptertest.Locker(t)
 			ctx, leave := context.WithCancel(t.Context())
 			defer leave()
 			end, ended := make(chan struct{}), make(chan struct{})
@@ -47,12 +49,12 @@ func TestTimeoutHandler(t *testing.T) {
 			if ctx.Err() == nil {
 				t.Fatal("the handler has not run")
 			}
-			if held(t, rdb) != test.heldMeanwhile {
+			if adaptertest.IsHeld(t, rdb) != test.heldMeanwhile {
 				t.Errorf("while the handler runs, the key is held: %v", !test.heldMeanwhile)
 			}
 			close(end)
 			<-ended
-			eventually(t, "the key is free", func() bool { return !held(t, rdb) })
+			suite.Eventually(t, "the key is free", func() bool { return !adaptertest.IsHeld(t, rdb) })
 		})
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/nethttplock"
 )
@@ -17,7 +18,7 @@ func TestTooFewReplicasAreUnavailable(t *testing.T) {
 	server := redistest.Start(t)
 	server.Grant(redistest.ReplicaRights)
 	locks := core.Must(core.New(server.Client(t), core.WithReplicas(1, 10*time.Millisecond)))
-	closeAfterwards(t, locks)
+	adaptertest.CloseAfter(t, locks)
 	run := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the handler runs") })
 	for name, handler := range map[string]http.Handler{
 		"a lock":           nethttplock.Middleware(locks, literal)(run),

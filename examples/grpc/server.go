@@ -72,7 +72,7 @@ func userOf(ctx context.Context) (string, error) {
 			return user, nil
 		}
 	}
-	return "", status.Error(codes.Unauthenticated, "who are you?")
+	return "", status.Error(codes.Unauthenticated, "the user is unknown")
 }
 
 func authenticate(ctx context.Context, req any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {

@@ -1,0 +1,54 @@
+package adaptertest
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+)
+
+// Pay sends a POST request with an Idempotency-Key to a handler.
+func Pay(tb testing.TB, h http.Handler, path, key, body string) *httptest.ResponseRecorder {
+	tb.Helper()
+	r := httptest.NewRequestWithContext(tb.Context(), http.MethodPost, path, strings.NewReader(body))
+	r.Header.Set("Idempotency-Key", key)
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+// WantProblem fails the test unless an answer is the problem document of a refusal,
+// without Key.
+func WantProblem(tb testing.TB, w *httptest.ResponseRecorder, status int, code string) {
+	tb.Helper()
+	var problem struct {
+		Status int
+		Code   string
+	}
+	err := json.Unmarshal(w.Body.Bytes(), &problem)
+	header := w.Header()
+	if err != nil || w.Code != status || problem.Status != status || problem.Code != code ||
+		header.Get("Content-Type") != "application/problem+json" || header.Get("Cache-Control") != "no-store" {
+		tb.Errorf("%d %v %s, want %d %s (%v)", w.Code, header, w.Body, status, code, err)
+	}
+	if strings.Contains(w.Body.String(), Key) {
+		tb.Errorf("the answer contains the key: %s", w.Body)
+	}
+}
+
+// Uploads counts the temporary files of uploads in a folder.
+func Uploads(tb testing.TB, dir string) (n int) {
+	tb.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		tb.Error(err)
+	}
+	for _, entry := range entries {
+		if strings.HasPrefix(entry.Name(), "multipart-") {
+			n++
+		}
+	}
+	return n
+}
