@@ -3,13 +3,11 @@ package grpclock_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"testing"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
 	"github.com/reqlock/reqlock/core"
 	pb "github.com/reqlock/reqlock/examples/bankpb"
@@ -47,16 +45,6 @@ func (c *chain) around(f func(inside func() error) error) {
 
 func (c *chain) options() []grpc.ServerOption {
 	return []grpc.ServerOption{grpc.ChainUnaryInterceptor(c.unary...), grpc.ChainStreamInterceptor(c.stream...)}
-}
-
-// recovered is what the recovery interceptors of others do.
-func recovered(inside func() error) (err error) {
-	defer func() {
-		if caught := recover(); caught != nil {
-			err = status.Error(codes.Unknown, fmt.Sprint(caught))
-		}
-	}()
-	return inside()
 }
 
 // calls are the ways in which a handler can have its lock: in a unary call, in
