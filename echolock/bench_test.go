@@ -12,8 +12,8 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/lockbench"
 )
 
-// BenchmarkMiddleware shows what the middleware costs over the bare handler,
-// and over the lock alone.
+// BenchmarkMiddleware compares the middleware with the bare handler and with the lock
+// alone.
 func BenchmarkMiddleware(b *testing.B) {
 	serve := func(b *testing.B, stack ...echo.MiddlewareFunc) {
 		b.Helper()

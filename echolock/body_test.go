@@ -20,7 +20,7 @@ import (
 	"github.com/reqlock/reqlock/echolock"
 )
 
-// The handler binds the body that key functions have read.
+// The handler can bind the body that key functions have read.
 func TestBodyReachesTheHandler(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t)
@@ -66,7 +66,8 @@ func TestBodyReachesTheHandler(t *testing.T) {
 	}
 }
 
-// A middleware before the lock that binds the body hands on what it has found.
+// If a middleware before the lock binds the body, GetAs reads the key from the bound
+// value.
 func TestBoundBeforeTheLock(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t)
@@ -94,8 +95,8 @@ func TestBoundBeforeTheLock(t *testing.T) {
 	}
 }
 
-// Before the lock, BodyLimit bounds what a key function reads; behind it, it
-// comes too late to spare the request the wait, but does what it says.
+// Before the lock, BodyLimit limits what a key function reads. Behind the lock, it
+// refuses only after the wait.
 func TestBodyLimit(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t, core.WithWait(10*time.Second))
@@ -136,7 +137,7 @@ func TestBodyLimit(t *testing.T) {
 	}
 }
 
-// Decompress stands before a lock whose key is in the body.
+// If the key is in the body, Decompress belongs before the lock.
 func TestDecompress(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t)
@@ -168,7 +169,7 @@ func TestDecompress(t *testing.T) {
 	}
 }
 
-// slowly is a body whose length is not known before it is read.
+// slowly returns a body of unknown length.
 func slowly(body string) io.Reader { return io.MultiReader(strings.NewReader(body)) }
 
 // A middleware outside the lock finds the form that the handler has parsed.

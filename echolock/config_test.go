@@ -49,7 +49,7 @@ func TestToMiddlewareErrors(t *testing.T) {
 // brokenOption panics as a bug would, and not as With does.
 type brokenOption struct{ core.Option }
 
-// A bug is not taken for a bad setting.
+// ToMiddleware does not turn a runtime error into an invalid setting.
 func TestToMiddlewareHidesNoBug(t *testing.T) {
 	t.Parallel()
 	config := echolock.Config{Locker: locktest.New(t).Locker, Key: literal, Options: []core.Option{brokenOption{}}}
@@ -116,7 +116,7 @@ func TestSkipped(t *testing.T) {
 	}
 }
 
-// A Config has all that the options have.
+// Config has a field for each option.
 func TestConfig(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t)

@@ -17,7 +17,7 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
 )
 
-// What the error handler leaves undone is done.
+// If the error handler does not answer, the middleware does.
 func TestErrorHandler(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t)
@@ -77,7 +77,8 @@ func TestErrorHandler(t *testing.T) {
 	}
 }
 
-// The errors of the user's own key function.
+// Errors of the application's key function are answered with their own status, if
+// they have one.
 func TestKeyErrors(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t)
@@ -148,7 +149,7 @@ func TestUncomparableError(t *testing.T) {
 	}
 }
 
-// WriteError may be given what an application has made of the error.
+// WriteError accepts an error that the application has wrapped.
 func TestWriteErrorOfAnHTTPError(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t)
@@ -167,7 +168,7 @@ func TestWriteErrorOfAnHTTPError(t *testing.T) {
 	adaptertest.WantProblem(t, serve(e, r), http.StatusServiceUnavailable, "deadline")
 }
 
-// A key function may answer by itself. Its answer stands alone.
+// A key function may answer by itself. Nothing is added to its answer.
 func TestKeyFunctionAnswers(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t)

@@ -38,7 +38,7 @@ func send(e *echo.Echo, method, target, body string) *httptest.ResponseRecorder 
 	return w
 }
 
-// A transfer from an account that is in another transfer is refused.
+// A transfer is refused while another transfer from its account runs.
 func Example() {
 	locks, stop := exampleLocker()
 	defer stop()
@@ -46,7 +46,7 @@ func Example() {
 	e := echo.New()
 	transfer := func(c echo.Context) error {
 		if c.Param("id") == "42" {
-			// While this transfer runs, the same client sends another one.
+			// While this transfer runs, the same client sends another transfer.
 			again := send(e, "POST", "/accounts/42/transfer", "")
 			fmt.Println("meanwhile:", again.Code, "Retry-After:", again.Header().Get("Retry-After"))
 			other := send(e, "POST", "/accounts/43/transfer", "")
@@ -63,8 +63,8 @@ func Example() {
 	// first: 201
 }
 
-// The requests of one user wait for each other, for up to two seconds. The
-// lock stands behind the authentication, which knows who the user is.
+// The requests of one user wait for each other, for up to two seconds. The lock
+// stands behind the authentication, which finds the user.
 func ExampleMiddleware_perUser() {
 	locks, stop := exampleLocker()
 	defer stop()
@@ -139,8 +139,8 @@ func ExampleJSONField() {
 	// 400
 }
 
-// A client that sends a payment twice, with the same key, pays once at a time.
-// The user stands in the key as well, so that nobody is held up by another's.
+// Two copies of a payment do not run at the same time. The key contains the user, so
+// that users with the same Idempotency-Key do not block each other.
 func ExampleIdempotencyKey() {
 	locks, stop := exampleLocker()
 	defer stop()
@@ -175,8 +175,8 @@ func ExampleIdempotencyKey() {
 	// ada: 201
 }
 
-// A transfer locks both of its accounts. One from a to b and one from b to a
-// exclude each other, and do not wait for each other for ever.
+// A transfer locks both of its accounts. A transfer from a to b and a transfer from b
+// to a exclude each other, and do not deadlock.
 func ExampleAlso() {
 	locks, stop := exampleLocker()
 	defer stop()

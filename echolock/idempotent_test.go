@@ -50,8 +50,8 @@ func TestIdempotentSkipper(t *testing.T) {
 	}
 }
 
-// An error that a handler returns is rendered inside and seen as an answer; one
-// that is not rendered is no success.
+// An error that a handler returns is rendered inside Idempotent. If it is not
+// rendered, nothing is stored.
 func TestReturnedErrors(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t).Locker
@@ -106,8 +106,8 @@ func TestReturnedErrors(t *testing.T) {
 	}
 }
 
-// The hooks of those outside run once for a copy as well, and can still change
-// its header.
+// The hooks of a middleware outside run once for a copy too, and can change its
+// header.
 func TestHooksOfACopy(t *testing.T) {
 	t.Parallel()
 	e := newEcho()

@@ -62,7 +62,7 @@ func TestIdempotentContextTimeoutOutside(t *testing.T) {
 	}
 }
 
-// A handler that leaves with the end of its context says nothing of what it has done.
+// If a handler returns the error of its ended context, the outcome is unknown.
 func TestIdempotentContextEndedWithError(t *testing.T) {
 	t.Parallel()
 	e := newEcho()
@@ -85,8 +85,8 @@ func TestIdempotentContextEndedWithError(t *testing.T) {
 	}
 }
 
-// A compressed body that holds nothing cannot be told from one that was read
-// outside, so it is refused. A request without a body runs, whatever its header says.
+// A compressed empty body looks like a body that was read outside, so it is refused.
+// A request without a body runs, whatever its header says.
 func TestIdempotentCompressedEmptyBody(t *testing.T) {
 	t.Parallel()
 	e := newEcho()
@@ -105,7 +105,7 @@ func TestIdempotentCompressedEmptyBody(t *testing.T) {
 	}
 }
 
-// Gzip outside: the copy is the first answer.
+// With Gzip outside, a copy gets the first answer.
 func TestIdempotentGzipOutside(t *testing.T) {
 	t.Parallel()
 	e := newEcho()

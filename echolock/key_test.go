@@ -13,8 +13,8 @@ import (
 	"github.com/reqlock/reqlock/echolock"
 )
 
-// All key functions are wired to the part of the request that they are named
-// after; what they refuse is tested where they are written.
+// Each key function reads the part of the request in its name.
+// internal/adapter/httpkey tests what key functions refuse.
 func TestKeyFunctions(t *testing.T) {
 	t.Parallel()
 	e := newEcho()
@@ -61,9 +61,8 @@ func TestKeyFunctions(t *testing.T) {
 	}
 }
 
-// The key is what the handler reads, however a client spells the path: who sees
-// the same account has the same lock, and no other.
-func TestParamIsTheHandlers(t *testing.T) {
+// The key is the value that the handler reads, for each encoding of the path.
+func TestKeyOfParamIsTheHandlersValue(t *testing.T) {
 	t.Parallel()
 	e := newEcho()
 	var param, key string
@@ -97,9 +96,9 @@ func TestParamIsTheHandlers(t *testing.T) {
 	}
 }
 
-// A user whose name differs from another's only when unescaped does not hold up
-// that other's account.
-func TestParamOfAStranger(t *testing.T) {
+// A user cannot lock the account of another user with a different encoding of the
+// path.
+func TestEncodedParamLocksNoOtherAccount(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t)
 	defer locks.Hold("alice")()
@@ -122,7 +121,7 @@ func TestParamOfAStranger(t *testing.T) {
 	}
 }
 
-// Without an IPExtractor any client chooses its address, as the comment warns.
+// Without an IPExtractor any client can choose its address.
 func TestRealIP(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -136,7 +135,7 @@ func TestRealIP(t *testing.T) {
 		"nothing set, a forged one":   {nil, "192.0.2.1:1", "198.51.100.9", "198.51.100.9", nil},
 		"nothing set, garbage":        {nil, "192.0.2.1:1", "a friend", "", core.ErrInvalidKey},
 		"direct, a forged one":        {echo.ExtractIPDirect(), "192.0.2.1:1", "198.51.100.9", "192.0.2.1", nil},
-		"a proxy that is believed":    {echo.ExtractIPFromXFFHeader(), "10.0.0.1:1", "6.6.6.6, 198.51.100.9", "198.51.100.9", nil},
+		"a trusted proxy":             {echo.ExtractIPFromXFFHeader(), "10.0.0.1:1", "6.6.6.6, 198.51.100.9", "198.51.100.9", nil},
 		"a peer that is not":          {echo.ExtractIPFromXFFHeader(), "192.0.2.1:1", "198.51.100.9", "192.0.2.1", nil},
 		"an IPv4 address as an IPv6":  {echo.ExtractIPDirect(), "[::ffff:192.0.2.1]:1", "", "192.0.2.1", nil},
 		"an IPv6 address, at length":  {nil, "192.0.2.1:1", "2001:DB8:0:0::1", "2001:db8::1", nil},
@@ -160,7 +159,7 @@ func TestRealIP(t *testing.T) {
 	}
 }
 
-// What the Echo application wraps around a context is what key functions get.
+// Key functions get the context type of the application.
 func TestContextOfTheApplication(t *testing.T) {
 	t.Parallel()
 	type appContext struct {

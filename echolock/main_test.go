@@ -22,10 +22,10 @@ const theKey = adaptertest.Key
 // literal locks theKey.
 var literal = echolock.Literal(theKey)
 
-// ok is a handler that runs and says no more.
+// ok is a handler that answers without a body.
 func ok(c echo.Context) error { return c.NoContent(http.StatusNoContent) }
 
-// newEcho returns an application that keeps its log to itself.
+// newEcho returns an application without a log.
 func newEcho() *echo.Echo {
 	e := echo.New()
 	e.Logger.SetOutput(io.Discard)

@@ -19,8 +19,8 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-// Recover stands on either side of the lock. Outside, it answers when the lock
-// is free; inside, while it is held.
+// Recover may stand on either side of the lock. Outside, it answers after the lock is
+// freed; inside, while the lock is held.
 func TestRecover(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t)
@@ -50,8 +50,8 @@ func TestRecover(t *testing.T) {
 	}
 }
 
-// Who is not let in gets no lock and no word of it, even if it is held; who is,
-// is locked by what the authentication has found out.
+// A request without authentication neither takes the lock nor gets a 409. An
+// authenticated request takes the lock of its user.
 func TestAuthentication(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t)
@@ -86,8 +86,8 @@ func TestAuthentication(t *testing.T) {
 	}
 }
 
-// ContextTimeout around the lock bounds the wait as well; the answer is the
-// lock's, though ContextTimeout puts an error of its own around it.
+// ContextTimeout around the lock limits the wait too. The answer is that of the lock,
+// although ContextTimeout wraps the error.
 func TestContextTimeoutAround(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t)
@@ -102,8 +102,8 @@ func TestContextTimeoutAround(t *testing.T) {
 	}
 }
 
-// ContextTimeout behind the lock bounds the handler, which holds the lock for
-// as long as it runs.
+// ContextTimeout behind the lock limits the handler. The lock is held while the
+// handler runs.
 func TestContextTimeoutInside(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t)
@@ -124,9 +124,9 @@ func TestContextTimeoutInside(t *testing.T) {
 	}
 }
 
-// Echo's deprecated Timeout does not wait for its handler. Around the lock it
-// leaves it alone. Behind it there is nothing to test: Timeout's goroutine and
-// all that stands around it race for the context.
+// Echo's deprecated Timeout does not wait for its handler. Around the lock, the lock
+// is held until the handler returns. Behind the lock it cannot be tested: its
+// goroutine and the outer middlewares race for the context.
 //
 //faults:row 40
 func TestDeprecatedTimeoutAround(t *testing.T) {
@@ -152,7 +152,7 @@ func TestDeprecatedTimeoutAround(t *testing.T) {
 	suite.Eventually(t, "the lock is free", func() bool { return adaptertest.IsFree(t, locks.Locker) })
 }
 
-// A preflight request is answered before it comes to the lock.
+// CORS before the lock answers preflight requests without the lock.
 func TestCORS(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t)
@@ -175,8 +175,8 @@ func TestCORS(t *testing.T) {
 	}
 }
 
-// Gzip stands on either side of the lock. An error that is rendered after all
-// middlewares is not compressed, whoever returned it.
+// Gzip may stand on either side of the lock. An error that is rendered after all
+// middlewares is not compressed.
 func TestGzip(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t)
@@ -204,7 +204,8 @@ func TestGzip(t *testing.T) {
 	}
 }
 
-// A middleware outside sees the refusal as an error, and may do better.
+// A middleware outside gets the refusal as an error, and may answer with a success
+// instead.
 func TestFallbackOutside(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t)
@@ -228,7 +229,8 @@ func TestFallbackOutside(t *testing.T) {
 	}
 }
 
-// So may one that tries again. What the handler then answers is its own.
+// A middleware outside may retry a refused request. The answer of the handler then
+// has nothing of the refusal.
 func TestRetryOutside(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

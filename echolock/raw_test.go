@@ -12,8 +12,8 @@ import (
 	"github.com/reqlock/reqlock/echolock"
 )
 
-// An error handler may answer past Echo, on the server's own writer or its
-// connection. Nothing is added to that, whatever the handler returns.
+// An error handler may answer on the server's own writer or its connection. Nothing
+// is added to that answer, whatever the error handler returns.
 func TestErrorHandlerPastEcho(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t)
@@ -72,7 +72,7 @@ func TestErrorHandlerPastEcho(t *testing.T) {
 	}
 }
 
-// teapot answers on a connection that it takes over.
+// teapot hijacks the connection and answers 418.
 func teapot(c echo.Context) error {
 	conn, _, err := c.Response().Hijack()
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/reqlock/reqlock/echolock"
 )
 
-// A User is what the application's authentication leaves in the context.
+// A User is the user that the application's authentication puts into the context.
 type User struct {
 	ID     int64
 	Tenant string
@@ -40,8 +40,7 @@ func isWrite(c echo.Context) bool {
 	return method != http.MethodGet && method != http.MethodHead
 }
 
-// Registrations as people type them. That they compile is the test, and that
-// none of them panics.
+// Registrations in all forms compile, and do not panic.
 func TestRegistrations(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t).Locker
@@ -120,7 +119,7 @@ func TestRegistrations(t *testing.T) {
 		Skipper:      middleware.DefaultSkipper,
 		Locker:       locks,
 		Key:          echolock.Get("user"),
-		Also:         []echolock.KeyFunc{echolock.Literal("everybody")},
+		Also:         []echolock.KeyFunc{echolock.Literal("all")},
 		ErrorHandler: echolock.WriteError,
 	}.ToMiddleware()
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
 )
 
-// What a middleware outside the lock, and the application, get to see.
+// A middleware outside the lock and the application get an *echo.HTTPError.
 func TestRefusalIsAnHTTPError(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t)
@@ -62,7 +62,7 @@ func TestRefusalIsAnHTTPError(t *testing.T) {
 	}
 }
 
-// HEAD has no body, and a debugging Echo has one with more space in it.
+// The answer to HEAD has no body, and Echo in debug mode indents the body.
 func TestDefaultHTTPErrorHandler(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t)
@@ -76,7 +76,7 @@ func TestDefaultHTTPErrorHandler(t *testing.T) {
 	}
 }
 
-// The application's own handlers, as people write them.
+// Typical HTTPErrorHandlers of applications render refusals.
 func TestCustomHTTPErrorHandler(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t)
@@ -171,8 +171,8 @@ func TestCustomHTTPErrorHandler(t *testing.T) {
 	}
 }
 
-// A client that is gone is answered by nothing but a status, and the
-// application's log still gets to know.
+// If the client has disconnected, the answer is only a status, and the application's
+// log gets the error.
 func TestClientGone(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t)

@@ -21,8 +21,8 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-// However the handler ends, those outside the lock get their request back, and
-// the lock is free by then; so it is for the HTTPErrorHandler.
+// After the handler has ended in any way, the middlewares outside and the
+// HTTPErrorHandler get the request from before the lock, and the lock is free.
 func TestRequestIsRestored(t *testing.T) {
 	t.Parallel()
 	crash, failure := errors.New("crash"), errors.New("failure")
@@ -108,8 +108,8 @@ func TestFromContextWithoutRequest(t *testing.T) {
 	}
 }
 
-// The server removes the temporary files of an upload, though the handler has
-// parsed it in a request of its own.
+// The server removes the temporary files of an upload, although the handler has
+// parsed it in another request.
 func TestUploadIsRemoved(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)

@@ -15,8 +15,8 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
 )
 
-// A group and its route with one key take one lock, which the group's frees;
-// with two keys they take both.
+// A group and its route with one key take one lock, which the middleware of the group
+// frees. With two keys they take both.
 func TestGroupAndRoute(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
@@ -55,7 +55,7 @@ func TestGroupAndRoute(t *testing.T) {
 	}
 }
 
-// What unknown paths and wrong methods are answered with, wherever the lock is.
+// The answers for unknown paths and wrong methods, for each place of the lock.
 func TestUnknownRoutes(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t, core.WithWait(10*time.Second))
@@ -133,7 +133,7 @@ func TestUnknownRoutes(t *testing.T) {
 	}
 }
 
-// Under e.Use the handler runs behind the route, with its parameters.
+// A middleware of e.Use runs after routing, so the parameters are known.
 func TestUse(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t)

@@ -40,8 +40,8 @@ var answers = map[string]echo.HandlerFunc{
 	"an error by c.Error": func(c echo.Context) error { c.Error(echo.ErrForbidden); return nil },
 }
 
-// Those outside, and the client, see of an answer what they see without
-// Idempotent, but for the error that a handler returns.
+// A middleware outside and the client see the same answer as without Idempotent.
+// Exception: the error that a handler returns.
 func TestSeenOutside(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t).Locker

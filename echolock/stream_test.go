@@ -34,7 +34,7 @@ func get(t *testing.T, e *echo.Echo) *http.Response {
 	return answer
 }
 
-// The handler gets Echo's own Response, and in it the server's own writer.
+// The handler gets Echo's own Response with the server's own writer.
 //
 //faults:row 38
 func TestResponseIsNotWrapped(t *testing.T) {
@@ -63,7 +63,7 @@ func TestResponseIsNotWrapped(t *testing.T) {
 	}
 }
 
-// Server-sent events reach the client one by one, and hold the lock until the
+// Server-sent events reach the client one by one, and the lock is held until the
 // handler returns.
 //
 //faults:row 39
@@ -101,7 +101,7 @@ func TestServerSentEvents(t *testing.T) {
 	suite.Eventually(t, "the lock is free", func() bool { return adaptertest.IsFree(t, locks.Locker) })
 }
 
-// A stream of Echo's own is one too.
+// c.Stream holds the lock to its end.
 func TestStream(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t)
@@ -124,7 +124,7 @@ func TestStream(t *testing.T) {
 	suite.Eventually(t, "the lock is free", func() bool { return adaptertest.IsFree(t, locks.Locker) })
 }
 
-// A handler can take the connection over, and holds the lock meanwhile.
+// A handler can hijack the connection, and the lock is held until it returns.
 func TestHijack(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t)

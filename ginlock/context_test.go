@@ -52,7 +52,7 @@ func TestContextWithFallback(t *testing.T) {
 	}
 }
 
-// A copy of c keeps the lease, and learns of its end.
+// A copy of c keeps the lease, and its context ends with the lease.
 //
 //faults:row 37: the copy that Gin gives to goroutines
 func TestCopy(t *testing.T) {
@@ -72,8 +72,8 @@ func TestCopy(t *testing.T) {
 	}
 }
 
-// What stands before the lock has its request back when the handlers are done,
-// however they end and whatever they did to c.Request.
+// After the handlers have ended in any way, c.Request is the request from before the
+// lock, even if a handler has replaced it.
 func TestRequestIsRestored(t *testing.T) {
 	t.Parallel()
 	type ctxKey struct{}

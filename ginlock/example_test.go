@@ -36,7 +36,7 @@ func request(h http.Handler, method, target, body string) *httptest.ResponseReco
 	return w
 }
 
-// A transfer from an account that is in another transfer is refused.
+// A transfer is refused while another transfer from its account runs.
 func Example() {
 	locks, stop := exampleLocker()
 	defer stop()
@@ -44,7 +44,7 @@ func Example() {
 	r := gin.New()
 	transfer := func(c *gin.Context) {
 		if c.Param("id") == "42" {
-			// While this transfer runs, the same client sends another one.
+			// While this transfer runs, the same client sends another transfer.
 			again := request(r, "POST", "/accounts/42/transfer", "")
 			fmt.Println("meanwhile:", again.Code, "Retry-After:", again.Header().Get("Retry-After"))
 			other := request(r, "POST", "/accounts/43/transfer", "")
@@ -61,8 +61,8 @@ func Example() {
 	// first: 201
 }
 
-// The requests of one user wait for each other, for up to two seconds. The
-// lock stands behind the authentication, which knows who the user is.
+// The requests of one user wait for each other, for up to two seconds. The lock
+// stands behind the authentication, which finds the user.
 func ExampleMiddleware_perUser() {
 	locks, stop := exampleLocker()
 	defer stop()
@@ -127,8 +127,8 @@ func ExampleJSONField() {
 	// 400
 }
 
-// A client that sends a payment twice, with the same key, pays once at a time.
-// The user stands in the key as well, so that nobody is held up by another's.
+// Two copies of a payment do not run at the same time. The key contains the user, so
+// that users with the same Idempotency-Key do not block each other.
 func ExampleIdempotencyKey() {
 	locks, stop := exampleLocker()
 	defer stop()
@@ -158,8 +158,8 @@ func ExampleIdempotencyKey() {
 	// ada: 201
 }
 
-// A transfer locks both of its accounts. One from a to b and one from b to a
-// exclude each other, and do not wait for each other for ever.
+// A transfer locks both of its accounts. A transfer from a to b and a transfer from b
+// to a exclude each other, and do not deadlock.
 func ExampleAlso() {
 	locks, stop := exampleLocker()
 	defer stop()
@@ -183,7 +183,7 @@ func ExampleAlso() {
 	// account:c is taken: false
 }
 
-// An error handler writes its own answers, and leaves the rest to the default.
+// An error handler writes some answers, and uses the default for the others.
 func ExampleWithErrorHandler() {
 	locks, stop := exampleLocker()
 	defer stop()
@@ -234,7 +234,7 @@ func ExampleWithErrorHandler_renderedOutside() {
 }
 
 // A payment that is sent again gets the answer of the first one. Where the payment
-// provider did not answer in time, nobody knows whether the payment was made, and it
+// provider did not answer in time, the outcome of the payment is unknown, and it
 // is not made again.
 func ExampleIdempotent() {
 	locks, stop := exampleLocker()

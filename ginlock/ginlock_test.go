@@ -14,8 +14,8 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
 )
 
-// The lock is held from the middleware to the end of the last handler, and free
-// when what stands before it goes on after c.Next.
+// The lock is held from the middleware to the end of the last handler. It is free
+// when an outer middleware continues after c.Next.
 func TestChain(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t)
@@ -57,7 +57,7 @@ func TestAbortUnderTheLock(t *testing.T) {
 	}
 }
 
-// A request that runs unlocked on purpose passes a lock that is held.
+// A request that skips the lock runs while another request holds it.
 func TestSkip(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t)
@@ -79,7 +79,7 @@ func TestSkip(t *testing.T) {
 	}
 }
 
-// Also locks its keys as well, and the lease is that of the first key.
+// Also locks more keys, and FromContext returns the lease of the first key.
 func TestAlso(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t)

@@ -50,7 +50,7 @@ func TestIdempotentRegistrationPanics(t *testing.T) {
 	}
 }
 
-// An answer that is left to those outside is no answer to keep.
+// An answer of a middleware outside is not stored.
 func TestAnsweredOutside(t *testing.T) {
 	t.Parallel()
 	engine := gin.New()
@@ -85,7 +85,7 @@ func TestAnsweredOutside(t *testing.T) {
 	}
 }
 
-// An answer past c.Writer is one that nobody can replay.
+// An answer without c.Writer cannot be replayed.
 func TestAnswerPastTheWriter(t *testing.T) {
 	t.Parallel()
 	engine := gin.New()
@@ -102,7 +102,7 @@ func TestAnswerPastTheWriter(t *testing.T) {
 	adaptertest.WantProblem(t, adaptertest.Pay(t, engine, "/", "past", ""), http.StatusConflict, "completed_unreplayable")
 }
 
-// An unknown route is 404 as ever, and nothing is kept of it.
+// An unknown route gets 404 as without Idempotent, and nothing is stored.
 func TestIdempotentUnknownRoute(t *testing.T) {
 	t.Parallel()
 	engine := gin.New()
@@ -115,8 +115,8 @@ func TestIdempotentUnknownRoute(t *testing.T) {
 	}
 }
 
-// What a middleware has bound tells requests apart, and the handler can bind it
-// again.
+// The fingerprint covers a body that a middleware has bound, and the handler can bind
+// it again.
 func TestBoundBody(t *testing.T) {
 	t.Parallel()
 	type payment struct{ Amount int }
@@ -139,7 +139,7 @@ func TestBoundBody(t *testing.T) {
 	adaptertest.WantProblem(t, adaptertest.Pay(t, engine, "/", "long", `{"Amount":7, "More":8}`), http.StatusRequestEntityTooLarge, "body_too_large")
 }
 
-// A body that a middleware has taken away is no empty one.
+// A body that a middleware has consumed is not an empty body.
 func TestBodyTakenAway(t *testing.T) {
 	t.Parallel()
 	engine := gin.New()
@@ -149,7 +149,7 @@ func TestBodyTakenAway(t *testing.T) {
 	adaptertest.WantProblem(t, adaptertest.Pay(t, engine, "/", "taken", `{"Amount":7}`), http.StatusInternalServerError, "internal")
 }
 
-// A body that was written cannot be followed by a connection taken over.
+// Hijack fails after a part of the body was written.
 func TestHijackAfterTheBody(t *testing.T) {
 	t.Parallel()
 	engine := gin.New()

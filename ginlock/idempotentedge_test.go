@@ -29,7 +29,7 @@ func TestIdempotentMountedEngines(t *testing.T) {
 	}
 }
 
-// A success without a body, beside an error that is for the log.
+// A success without a body is stored, even with an error in c.Errors for the log.
 func TestIdempotentErrorForTheLog(t *testing.T) {
 	t.Parallel()
 	engine := gin.New()
@@ -80,7 +80,7 @@ func TestIdempotentStatusOutside(t *testing.T) {
 	}
 }
 
-// c.JSON of what cannot be marshaled: 200 on the wire.
+// c.JSON of a value that cannot be marshaled sends 200: a copy does not run.
 func TestIdempotentRenderError(t *testing.T) {
 	t.Parallel()
 	engine := gin.New()
@@ -138,7 +138,7 @@ func TestIdempotentContextEnded(t *testing.T) {
 	}
 }
 
-// An answer that another route has sent is known to the client, whatever follows.
+// After HandleContext has sent an answer, a panic does not free the key.
 func TestIdempotentPanicAfterHandleContext(t *testing.T) {
 	t.Parallel()
 	engine := gin.New()

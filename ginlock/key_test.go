@@ -21,8 +21,8 @@ type (
 	userKey struct{}
 )
 
-// All key functions are wired to the part of the request that they are named
-// after, and read what the handler would read by c.
+// Each key function reads the part of the request in its name, and returns the value
+// that c returns.
 func TestKeyFunctions(t *testing.T) {
 	t.Parallel()
 	set := func(name, value any) func(*gin.Context) {
@@ -99,7 +99,7 @@ func TestKeyFunctions(t *testing.T) {
 	}
 }
 
-// The key is the client's address as the engine sees it, in one form.
+// The key is the client's address from c.ClientIP, in one notation.
 func TestClientIP(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -145,8 +145,8 @@ type payment struct {
 	Account string `json:"account" form:"account" binding:"required"`
 }
 
-// A handler binds the body, in each of Gin's ways, that a key was read from,
-// whether or not a middleware has bound it before.
+// A handler can bind the body with each method of Gin after a key function has read
+// it, whether or not a middleware has bound it before.
 func TestBodyIsStillThere(t *testing.T) {
 	t.Parallel()
 	var form bytes.Buffer
@@ -219,7 +219,7 @@ func TestBodyIsStillThere(t *testing.T) {
 	}
 }
 
-// A body that a middleware has bound is no larger than any other may be.
+// MaxBody also limits a body that a middleware has bound.
 func TestMaxBodyOfABoundBody(t *testing.T) {
 	t.Parallel()
 	c, _ := gin.CreateTestContext(httptest.NewRecorder())
@@ -232,8 +232,9 @@ func TestMaxBodyOfABoundBody(t *testing.T) {
 	}
 }
 
-// The key is what the handler reads, whatever the engine makes of the path.
-func TestParamIsTheHandlers(t *testing.T) {
+// The key is the value that the handler reads, with each setting of the engine for
+// paths.
+func TestKeyOfParamIsTheHandlersValue(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		set  func(*gin.Engine)

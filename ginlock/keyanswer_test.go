@@ -12,8 +12,8 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
 )
 
-// A key function may answer by itself, as Gin's own methods do. Nothing is
-// added to its answer, and no error handler is asked for another one.
+// A key function may answer by itself, as Gin's own methods do. Nothing is added to
+// its answer, and the error handler is not called.
 func TestKeyFunctionAnswers(t *testing.T) {
 	t.Parallel()
 	noUser := errors.New("no user")
@@ -62,8 +62,7 @@ func TestKeyFunctionAnswers(t *testing.T) {
 	}
 }
 
-// A status alone, which is no answer yet, does not stand: the document says
-// another one.
+// A status alone is no answer: the middleware sends another status.
 func TestKeyFunctionSetsAStatus(t *testing.T) {
 	t.Parallel()
 	r := gin.New()
@@ -75,8 +74,8 @@ func TestKeyFunctionSetsAStatus(t *testing.T) {
 	adaptertest.WantProblem(t, w, http.StatusBadRequest, "no_key")
 }
 
-// The last of c.Errors is the one that core.OutcomeOf knows, also where the key
-// function has left its own error there.
+// The last one of c.Errors is the error that core.OutcomeOf knows, even if the key
+// function has added its own error.
 func TestLastOfErrors(t *testing.T) {
 	t.Parallel()
 	noUser := errors.New("no user")
@@ -88,14 +87,14 @@ func TestLastOfErrors(t *testing.T) {
 		if !known || outcome.Code != "key_error" || !errors.Is(last, noUser) || !last.IsType(gin.ErrorTypePrivate) {
 			t.Errorf("last %v, outcome %+v", last, outcome)
 		}
-		if len(c.Errors) != 2 || c.Errors[0].Err != noUser { //nolint:errorlint // the very error
+		if len(c.Errors) != 2 || c.Errors[0].Err != noUser { //nolint:errorlint // the same error
 			t.Errorf("errors %v", c.Errors)
 		}
 	})
 	r.GET("/", ginlock.Middleware(adaptertest.UnusedLocker(t), func(c *gin.Context) (string, error) {
 		return "", c.Error(noUser)
 	}, ginlock.WithErrorHandler(func(c *gin.Context, err error) {
-		if c.Errors.Last().Err != err { //nolint:errorlint // the very error
+		if c.Errors.Last().Err != err { //nolint:errorlint // the same error
 			t.Errorf("the last error is %v, not %v", c.Errors.Last(), err)
 		}
 	})), mustNotRun(t))

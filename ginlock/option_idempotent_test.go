@@ -67,7 +67,7 @@ func TestOptionalKey(t *testing.T) {
 	}
 }
 
-// Middleware refuses the options of Idempotent, and names the one it got.
+// Middleware refuses the options of Idempotent, and names the option.
 func TestMiddlewareRefusesOptionsOfIdempotent(t *testing.T) {
 	t.Parallel()
 	for name, option := range map[string]ginlock.Option{

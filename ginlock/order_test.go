@@ -20,8 +20,8 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-// Who may not come in learns nothing of the lock, and cannot take it, where
-// the authentication stands before it.
+// If the authentication stands before the lock, a request without authentication
+// neither takes the lock nor gets a 409.
 func TestAuthentication(t *testing.T) {
 	t.Parallel()
 	auth := gin.BasicAuth(gin.Accounts{"ada": "secret"})
@@ -47,7 +47,7 @@ func TestAuthentication(t *testing.T) {
 	}
 }
 
-// gin.BasicAuth leaves the user where Get finds it.
+// Get finds the user of gin.BasicAuth.
 func TestAuthenticatedUser(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t)
@@ -75,7 +75,7 @@ func cors(c *gin.Context) {
 	}
 }
 
-// Before the lock, CORS answers preflights without it, and refusals carry its
+// Before the lock, CORS answers preflights without the lock, and refusals have its
 // header. Behind the lock neither holds.
 func TestCORS(t *testing.T) {
 	t.Parallel()
@@ -112,7 +112,7 @@ func TestCORS(t *testing.T) {
 	}
 }
 
-// A zipper is a c.Writer as compressing middlewares have it.
+// A zipper is the c.Writer of a compressing middleware.
 type zipper struct {
 	gin.ResponseWriter
 	zip *gzip.Writer
@@ -207,7 +207,7 @@ func TestDeadline(t *testing.T) {
 		}
 		c.String(http.StatusGatewayTimeout, "late")
 	}
-	const short = 2 * time.Second // the lock has to come within it, on a busy machine too
+	const short = 2 * time.Second // long enough to take the lock on a busy machine
 	for name, test := range map[string]struct {
 		held   bool
 		before bool
@@ -240,9 +240,9 @@ func TestDeadline(t *testing.T) {
 	}
 }
 
-// http.TimeoutHandler around the engine answers before the handler returns,
-// and the lock is held until it does. It does so too when the request's context
-// ends, which here is when the handler is known to run.
+// http.TimeoutHandler around the engine answers before the handler returns, and the
+// lock is held until the handler returns. TimeoutHandler also answers when the
+// request's context ends; the test ends it in the handler.
 //
 //faults:row 40
 func TestTimeoutHandler(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
 )
 
-// recovery is gin.Recovery, without the log.
+// recovery is gin.Recovery without a log.
 func recovery() gin.HandlerFunc { return gin.RecoveryWithWriter(nil) }
 
 // Recovery before the lock and behind it both answer a panic, and the lock is
@@ -50,8 +50,7 @@ func TestRecovery(t *testing.T) {
 	}
 }
 
-// Without recovery a panic passes through as it is, and so does the end of the
-// goroutine.
+// Without recovery a panic passes the middleware unchanged, and so does Goexit.
 func TestWithoutRecovery(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

@@ -54,8 +54,7 @@ func (a *application) refused(c *gin.Context, err error) {
 	ginlock.WriteError(c, err)
 }
 
-// Registrations as users type them: this has to compile, without a type
-// argument anywhere.
+// Registrations in all forms compile, without type arguments.
 func TestRegistrations(t *testing.T) {
 	t.Parallel()
 	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
@@ -82,7 +81,7 @@ func TestRegistrations(t *testing.T) {
 	r.POST("/12", auth, ginlock.Middleware(locks, ginlock.GetAs("role", func(r role) string { return string(r) })), h)
 	r.POST("/13", ginlock.Middleware(locks, ginlock.Literal("nightly-report"), core.WithMaxHold(time.Minute)), h)
 
-	// Functions of one's own.
+	// Functions of the application.
 	r.POST("/14/:id", ginlock.Middleware(locks, accountOf), h)
 	r.POST("/15/:id", ginlock.Middleware(locks, func(c *gin.Context) (string, error) {
 		id, err := strconv.ParseUint(c.Param("id"), 10, 64)

@@ -16,8 +16,8 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
 )
 
-// A refused request is aborted and answered, and its error stands in c.Errors
-// where a logger finds it. It tells neither the key nor the token.
+// A refused request is aborted and answered, and its error is in c.Errors for
+// loggers. The error contains neither the key nor the token.
 func TestRefusal(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t)
@@ -45,8 +45,8 @@ func TestRefusal(t *testing.T) {
 	}
 }
 
-// What the error handler leaves undone is done, and nothing runs whatever it
-// does.
+// If the error handler does not answer, the middleware does. The handler of the
+// request never runs.
 func TestErrorHandler(t *testing.T) {
 	t.Parallel()
 	const problem = `"code":"no_key"`
@@ -106,8 +106,8 @@ func TestErrorHandler(t *testing.T) {
 	}
 }
 
-// After the error handler c.Writer is the one that it was, also if that
-// panics; then recovery answers.
+// After the error handler c.Writer is the previous one, even after a panic. Then
+// recovery answers.
 func TestErrorHandlerPanics(t *testing.T) {
 	t.Parallel()
 	r := gin.New()
@@ -130,8 +130,8 @@ func TestErrorHandlerPanics(t *testing.T) {
 	}
 }
 
-// An error handler may hand the request to another route, whose answer stands
-// alone.
+// An error handler may route the request again. Only the answer of the other route is
+// sent.
 func TestErrorHandlerReroutes(t *testing.T) {
 	t.Parallel()
 	r := gin.New()
@@ -146,8 +146,7 @@ func TestErrorHandlerReroutes(t *testing.T) {
 	}
 }
 
-// An error handler reaches the server's own writer, and may take the connection
-// over.
+// An error handler can use the server's own writer, and hijack the connection.
 func TestErrorHandlerHijacks(t *testing.T) {
 	t.Parallel()
 	r := gin.New()
@@ -163,7 +162,7 @@ func TestErrorHandlerHijacks(t *testing.T) {
 	}
 }
 
-// teapot answers on a connection that it has hijacked.
+// teapot hijacks the connection and answers 418.
 func teapot(t *testing.T, w http.Hijacker) {
 	t.Helper()
 	conn, rw, err := w.Hijack()
@@ -176,8 +175,8 @@ func teapot(t *testing.T, w http.Hijacker) {
 	_ = rw.Flush()
 }
 
-// A middleware before the lock renders c.Errors: beside the answer of the
-// lock, which it leaves alone, or instead of it.
+// A middleware before the lock that renders c.Errors keeps the answer of the lock, or
+// answers instead of it.
 func TestRenderingErrorsOutside(t *testing.T) {
 	t.Parallel()
 	leaveIt := ginlock.WithErrorHandler(func(c *gin.Context, err error) {

@@ -14,8 +14,8 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
 )
 
-// One middleware serves a route, a group and the engine, and all of them in one
-// request as one lock.
+// A middleware can be used for a route, a group and the engine. Used for all three, a
+// request takes one lock.
 func TestRouteGroupAndEngine(t *testing.T) {
 	t.Parallel()
 	for name, register := range map[string]func(r *gin.Engine, lock, h gin.HandlerFunc){
@@ -59,7 +59,7 @@ func TestRouteGroupAndEngine(t *testing.T) {
 	}
 }
 
-// A request is routed anew under the lock that it has.
+// A request that is routed again keeps its lock.
 func TestHandleContext(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t)
@@ -80,8 +80,8 @@ func TestHandleContext(t *testing.T) {
 	}
 }
 
-// Under a lock of the whole engine, unknown routes keep their 404 if the lock
-// says that routes are meant, whoever answers them.
+// With a lock on the whole engine that is limited to known routes, unknown routes
+// keep their 404.
 func TestUnknownRoutes(t *testing.T) {
 	t.Parallel()
 	isRoute := func(c *gin.Context) bool { return c.FullPath() != "" }
@@ -130,7 +130,7 @@ func TestUnknownRoutes(t *testing.T) {
 	}
 }
 
-// The handlers for unknown routes are locked as any others, if they are to be.
+// A lock can be put on the handlers for unknown routes.
 func TestNoRouteUnderALock(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t)

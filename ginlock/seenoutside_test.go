@@ -52,11 +52,11 @@ var answers = map[string]gin.HandlerFunc{
 	"another route":    func(c *gin.Context) { c.Request.URL.Path = "/elsewhere"; c.Request.Method = "GET"; hand(c) },
 }
 
-// hand gives a request to another route, as engine.HandleContext does.
+// hand routes a request again with engine.HandleContext.
 func hand(c *gin.Context) { c.MustGet("engine").(*gin.Engine).HandleContext(c) }
 
-// Those outside, a middleware behind Idempotent, and the client see of an answer
-// what they see without Idempotent.
+// A middleware outside, a middleware behind Idempotent, and the client see the same
+// answer as without Idempotent.
 func TestSeenOutside(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t).Locker
@@ -71,7 +71,7 @@ func TestSeenOutside(t *testing.T) {
 	}
 }
 
-// seenOutside serves a handler behind middlewares, and returns what those
+// seenOutside serves a handler behind middlewares, and returns what a middleware
 // outside, a middleware right before the handler, and the client see.
 func seenOutside(t *testing.T, handlers ...gin.HandlerFunc) string {
 	t.Helper()

@@ -19,7 +19,7 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-// The handler has the c.Writer that was there before.
+// The handler has the same c.Writer as without the lock.
 //
 //faults:row 38
 func TestWriterIsNotReplaced(t *testing.T) {
@@ -91,7 +91,7 @@ func TestStream(t *testing.T) {
 	suite.Eventually(t, "the key is free", func() bool { return adaptertest.IsFree(t, locks.Locker) })
 }
 
-// A client that leaves its stream ends it, and with it the lock.
+// If the client disconnects, its stream and the lock end.
 func TestStreamIsLeft(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t)
@@ -122,8 +122,8 @@ func TestStreamIsLeft(t *testing.T) {
 	suite.Eventually(t, "the key is free", func() bool { return adaptertest.IsFree(t, locks.Locker) })
 }
 
-// The server removes the temporary files of an upload, though a handler has
-// parsed it in a request of its own, and whatever became of that request.
+// The server removes the temporary files of an upload, although the handler has
+// parsed it in another request that a middleware has replaced again.
 func TestUploadIsRemoved(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)

@@ -20,7 +20,7 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
 )
 
-// allCodes are the codes of gRPC, and one that it does not have.
+// allCodes are the codes of gRPC, and an unknown one.
 var allCodes = []codes.Code{
 	codes.OK, codes.Canceled, codes.Unknown, codes.InvalidArgument, codes.DeadlineExceeded, codes.NotFound,
 	codes.AlreadyExists, codes.PermissionDenied, codes.ResourceExhausted, codes.FailedPrecondition, codes.Aborted,
@@ -33,7 +33,7 @@ var isStored = map[codes.Code]bool{
 	codes.FailedPrecondition: true, codes.OutOfRange: true, codes.Unimplemented: true,
 }
 
-// What a later copy of a call meets.
+// The results of a later copy of a call.
 const (
 	runsAgain    = "it runs"
 	isReplayed   = "it gets the first answer"
@@ -41,7 +41,7 @@ const (
 	isUnreadable = "the answer was not kept"
 )
 
-// checkNext makes a call twice and says what the second one met.
+// checkNext makes a call twice, and compares the result of the second call.
 func checkNext(t *testing.T, conn *grpc.ClientConn, runs *atomic.Int32, want string) {
 	t.Helper()
 	first := ask(within(t), conn, transferOf("a"))
@@ -63,7 +63,7 @@ func checkNext(t *testing.T, conn *grpc.ClientConn, runs *atomic.Int32, want str
 	}
 }
 
-// Each code is stored or not, and a handler and WithStored can say otherwise.
+// Each code is stored or not by default. A handler and WithStored can change that.
 //
 //faults:row 50: codes of gRPC
 func TestWhichAnswersAreStored(t *testing.T) {
@@ -104,8 +104,8 @@ func TestWhichAnswersAreStored(t *testing.T) {
 	}
 }
 
-// Errors without a status of their own are those of a failure, and what cannot
-// be written down is done all the same.
+// Errors without a status free the key. An answer that cannot be encoded completes
+// the call.
 func TestHowOtherAnswersAreStored(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -189,8 +189,8 @@ func TestAttemptsThatBreak(t *testing.T) {
 	}
 }
 
-// A reply that panics while it is written down was made by a handler that had
-// done its work.
+// If encoding a reply panics, the call is complete: a copy is refused and does not
+// run.
 func TestReplyThatPanics(t *testing.T) {
 	t.Parallel()
 	locks, _ := adaptertest.Locker(t)
@@ -209,13 +209,13 @@ func TestReplyThatPanics(t *testing.T) {
 	}
 }
 
-// A brokenMessage is a message that cannot be looked into.
+// A brokenMessage is a message with a ProtoReflect that panics.
 type brokenMessage struct{}
 
 func (brokenMessage) ProtoReflect() protoreflect.Message { panic("broken") }
 
-// A client that goes leaves a handler that ends, and its answer is stored when
-// the interceptor returns.
+// If the client disconnects, the answer of its handler is stored before the
+// interceptor returns.
 func TestAnswerIsStoredAfterTheClientHasGone(t *testing.T) {
 	t.Parallel()
 	locks, _ := adaptertest.Locker(t)
@@ -258,8 +258,8 @@ func TestAnswerIsStoredAfterTheClientHasGone(t *testing.T) {
 	wantRuns(t, &runs, 1)
 }
 
-// The handler runs under the attempt's lease, and what it asks of gRPC in its
-// context is as without the interceptor.
+// The handler runs under the attempt's lease, and its context has the same gRPC
+// values as without the interceptor.
 func TestContextOfAttempts(t *testing.T) {
 	t.Parallel()
 	locks, _ := adaptertest.Locker(t)
@@ -308,8 +308,7 @@ func TestMetadataFromSeveralGoroutines(t *testing.T) {
 	}
 }
 
-// Where there is no transport stream, as in a test of a handler, there is no
-// metadata, and all else is as always.
+// Without a transport stream, as in a test of a handler, only metadata does not work.
 func TestAttemptsWithoutAServer(t *testing.T) {
 	t.Parallel()
 	locks, _ := adaptertest.Locker(t)

@@ -13,8 +13,7 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
 )
 
-// The methods that are listed are locked, each by its own key, and the others
-// are not.
+// ByMethod locks the listed methods, each with its own key, and no other methods.
 func TestByMethod(t *testing.T) {
 	t.Parallel()
 	locks, rdb := adaptertest.Locker(t)

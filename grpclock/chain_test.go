@@ -30,7 +30,7 @@ func (c *chain) lock(l *core.Locker, key grpclock.KeyFunc, opts ...grpclock.Opti
 	c.add(grpclock.UnaryServerInterceptor(l, key, opts...), grpclock.StreamServerInterceptor(l, key, opts...))
 }
 
-// around adds a function that runs what is inside it.
+// around adds a function that calls the inner interceptors.
 func (c *chain) around(f func(inside func() error) error) {
 	c.add(func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (reply any, err error) {
 		err = f(func() error {
@@ -47,8 +47,8 @@ func (c *chain) options() []grpc.ServerOption {
 	return []grpc.ServerOption{grpc.ChainUnaryInterceptor(c.unary...), grpc.ChainStreamInterceptor(c.stream...)}
 }
 
-// calls are the ways in which a handler can have its lock: in a unary call, in
-// a stream with its key at the beginning, and in one with its key in a message.
+// calls are the kinds of locked calls: a unary call, a stream that takes its lock
+// when it opens, and a stream that takes its lock with the first message.
 var calls = map[string]struct {
 	key  grpclock.KeyFunc
 	bank func(run func(context.Context) error) *bank
@@ -105,7 +105,7 @@ func batchCall(ctx context.Context, client pb.BankClient) error {
 	return atEnd(err)
 }
 
-// forEachCall runs a test in all the ways.
+// forEachCall runs a test with each kind of call.
 func forEachCall(t *testing.T, test func(t *testing.T, key grpclock.KeyFunc,
 	bank func(func(context.Context) error) *bank, call func(context.Context, pb.BankClient) error),
 ) {

@@ -143,8 +143,8 @@ type statusAround struct{ error }
 func (e statusAround) Unwrap() error            { return e.error }
 func (statusAround) GRPCStatus() *status.Status { return status.New(codes.NotFound, "mine") }
 
-// An error handler is asked about a stream that gets no lock, and not about one
-// whose handler has begun without it: that is a mistake of the program.
+// The error handler is called for a stream that does not get its lock. It is not
+// called for a handler that sends or returns before the first message.
 func TestErrorHandlerInStream(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

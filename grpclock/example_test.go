@@ -51,7 +51,7 @@ func exampleClient(service pb.BankServer, opts ...grpc.ServerOption) (client pb.
 	}
 }
 
-// A transfer from an account that is in another transfer is refused.
+// A transfer is refused while another transfer from its account runs.
 func Example() {
 	locks, stop := exampleLocker()
 	defer stop()
@@ -59,7 +59,7 @@ func Example() {
 	var client pb.BankClient
 	service := &bank{transfer: func(ctx context.Context, m *pb.TransferRequest) error {
 		if m.GetAccount().GetId() == "42" {
-			// While this transfer runs, the same client sends another one.
+			// While this transfer runs, the same client sends another transfer.
 			_, again := client.Transfer(ctx, &pb.TransferRequest{Account: &pb.Account{Id: "42"}})
 			fmt.Println("meanwhile:", status.Code(again), again)
 			_, other := client.Transfer(ctx, &pb.TransferRequest{Account: &pb.Account{Id: "43"}})
@@ -147,7 +147,7 @@ func ExampleUnaryServerInterceptor_perUser() {
 }
 
 // A client that sends a transfer twice, with the same key, is served once at a
-// time. The user stands in the key as well, so that nobody is held up by
+// time. The key contains the user, so that users do not block each other with
 // another's.
 func ExampleIdempotencyKey() {
 	locks, stop := exampleLocker()
@@ -223,8 +223,8 @@ func ExampleIdempotentUnaryServerInterceptor() {
 	// OK 900 []
 }
 
-// A transfer locks both of its accounts. One from a to b and one from b to a
-// exclude each other, and do not wait for each other for ever.
+// A transfer locks both of its accounts. A transfer from a to b and a transfer from b
+// to a exclude each other, and do not deadlock.
 func ExampleAlso() {
 	locks, stop := exampleLocker()
 	defer stop()

@@ -36,8 +36,8 @@ func TestAlsoInStream(t *testing.T) {
 	wantCode(t, batchCall(within(t), client), codes.OK)
 }
 
-// Headers that are set before the lock is there, by an interceptor or the
-// handler, are sent once it is.
+// Headers that an interceptor or the handler sets before the lock is taken are sent
+// afterwards.
 func TestHeadersBeforeTheLock(t *testing.T) {
 	t.Parallel()
 	between := func(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo, next grpc.StreamHandler) error {
@@ -86,7 +86,7 @@ func TestHeadersBeforeTheLock(t *testing.T) {
 	})
 }
 
-// A header that cannot be sent is told when the lock is there.
+// If a header that was set before the lock cannot be sent, RecvMsg returns the error.
 func TestBadHeaderBeforeTheLock(t *testing.T) {
 	t.Parallel()
 	locks, _ := adaptertest.Locker(t)
@@ -98,8 +98,8 @@ func TestBadHeaderBeforeTheLock(t *testing.T) {
 	wantCode(t, batchCall(within(t), client), codes.Internal)
 }
 
-// The key of a stream is that of its first message. A handler that recovers
-// from a panic of the key function cannot go on with the next one.
+// The first message has the key of a stream. If a handler recovers from a panic of
+// the key function, it cannot continue with the next message.
 func TestPanicInKeyFunction(t *testing.T) {
 	t.Parallel()
 	locks, rdb := adaptertest.Locker(t)
@@ -144,8 +144,7 @@ func TestPanicInKeyFunction(t *testing.T) {
 	}
 }
 
-// A context that is made from that of a stream needs no goroutine of its own to
-// end with it.
+// A context that is derived from the context of a stream needs no extra goroutine.
 func TestContextNeedsNoGoroutine(t *testing.T) {
 	t.Parallel()
 	locks, _ := adaptertest.Locker(t)

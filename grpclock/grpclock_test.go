@@ -11,7 +11,7 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
 )
 
-// A method that a server does not have keeps its answer under a lock on all.
+// A lock on all methods does not change the answer for an unknown method.
 func TestUnknownMethod(t *testing.T) {
 	t.Parallel()
 	lost := grpclock.Metadata("x-account") // would be INVALID_ARGUMENT

@@ -19,8 +19,8 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
 )
 
-// begun begins the attempt of a call as another copy of it does, without a
-// fingerprint, and ends it when the test is over.
+// begun begins an attempt for a call, without a fingerprint. The end of the test
+// aborts the attempt.
 func begun(t *testing.T, locks *core.Locker, key string) *core.Attempt {
 	t.Helper()
 	attempt, err := locks.Begin(t.Context(), core.EndpointKey("", pb.Bank_Transfer_FullMethodName, key), nil)
@@ -31,7 +31,7 @@ func begun(t *testing.T, locks *core.Locker, key string) *core.Attempt {
 	return attempt
 }
 
-// Every outcome that an idempotent call can have without running.
+// Every outcome of an idempotent call that does not run.
 func TestIdempotentOutcomes(t *testing.T) {
 	t.Parallel()
 	without := grpclock.WithoutFingerprint()
@@ -146,8 +146,8 @@ func TestIdempotentOutcomes(t *testing.T) {
 	}
 }
 
-// Calls that need no key run as without the interceptor, whatever the key
-// function makes of them; those with one are held to it.
+// With WithOptionalKey, a call without the metadata runs as without the interceptor.
+// A call with the metadata needs a valid key.
 func TestOptionalKey(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -183,8 +183,8 @@ func TestOptionalKey(t *testing.T) {
 	}
 }
 
-// The methods that ByMethod does not list run untouched, and the same key for
-// two methods makes two.
+// Methods that ByMethod does not list run as without the interceptor. The keys of two
+// methods are independent.
 func TestIdempotentByMethod(t *testing.T) {
 	t.Parallel()
 	locks, _ := adaptertest.Locker(t)
@@ -211,7 +211,7 @@ func TestIdempotentByMethod(t *testing.T) {
 	wantRuns(t, &runs, 1)
 }
 
-// Streams pass by: there is one interceptor for unary calls, and none for them.
+// The interceptor for idempotent calls does not affect streams.
 func TestStreamsAreNotIdempotent(t *testing.T) {
 	t.Parallel()
 	var runs atomic.Int32
@@ -229,8 +229,8 @@ func TestStreamsAreNotIdempotent(t *testing.T) {
 	wantRuns(t, &runs, 2)
 }
 
-// Two interceptors with the same key are one; with different keys each has its
-// own, and what the inner one replays is the outer one's answer.
+// Two interceptors with the same key make one attempt. With different keys each makes
+// an attempt, and a replay of the inner one is the answer of the outer one.
 func TestNestedIdempotent(t *testing.T) {
 	t.Parallel()
 	for name, inner := range map[string]grpclock.KeyFunc{"same key": literal, "another key": grpclock.Literal("another")} {
@@ -268,7 +268,8 @@ func TestNestedIdempotent(t *testing.T) {
 	}
 }
 
-// Also and the options of this interceptor belong to one kind each.
+// A lock refuses the options of idempotent calls, and an idempotent interceptor
+// refuses Also.
 func TestIdempotentRegistrationPanics(t *testing.T) {
 	t.Parallel()
 	locks := adaptertest.UnusedLocker(t)
@@ -316,5 +317,5 @@ func TestIdempotentRegistrationPanics(t *testing.T) {
 			adaptertest.WantPanic(t, test.register, test.want)
 		})
 	}
-	with(core.WithFailOpen(true), core.WithFailOpen(false))() // the later one wins
+	with(core.WithFailOpen(true), core.WithFailOpen(false))() // the later option replaces the earlier one
 }

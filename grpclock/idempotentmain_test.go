@@ -25,18 +25,18 @@ func idempotent(l *core.Locker, key grpclock.KeyFunc, opts ...grpclock.Option) g
 	return grpc.ChainUnaryInterceptor(grpclock.IdempotentUnaryServerInterceptor(l, key, opts...))
 }
 
-// marked returns a context whose calls have an idempotency key.
+// marked returns a context for calls with an idempotency key.
 func marked(t *testing.T, key string) context.Context {
 	t.Helper()
 	return metadata.AppendToOutgoingContext(within(t), "idempotency-key", key)
 }
 
-// A reply is all that a client gets of a call: the bytes of the message, the
-// status with its details, and the metadata.
+// A reply is what a client gets: the bytes of the message, the status with its
+// details, and the metadata.
 type reply struct {
 	message         []byte
 	status          *status.Status
-	header, trailer map[string][]string // but for content-type, which is gRPC's own
+	header, trailer map[string][]string // except content-type, which gRPC sets
 }
 
 // asBytes is a codec that leaves replies as they come.
@@ -87,7 +87,7 @@ func (r reply) String() string {
 	return fmt.Sprintf("message %x, status %v, header %v, trailer %v", r.message, r.status.Proto(), r.header, r.trailer)
 }
 
-// counted is a bank that counts the transfers, and makes the number its reply.
+// counted is a bank that counts the transfers, and replies with their number.
 func counted(n *atomic.Int32, decide func(context.Context, *pb.TransferRequest) error) *bank {
 	return &bank{reply: func(ctx context.Context, m *pb.TransferRequest) (*pb.TransferReply, error) {
 		reply := &pb.TransferReply{Cents: int64(n.Add(1))}

@@ -30,8 +30,8 @@ var literal = grpclock.Literal(theKey)
 // plaintext is for clients without TLS.
 var plaintext = grpc.WithTransportCredentials(insecure.NewCredentials())
 
-// await waits for a channel to be closed, or to give something. It does not end
-// the goroutine, which may be a handler's, whose client would wait for ever.
+// await waits until a channel is closed or sends a value. It does not call FailNow,
+// since it may run in a handler: the client would wait forever.
 func await[T any](t *testing.T, what string, done <-chan T) (v T) {
 	t.Helper()
 	select {
@@ -42,7 +42,7 @@ func await[T any](t *testing.T, what string, done <-chan T) (v T) {
 	return v
 }
 
-// within returns a context for the calls of a test, so that none waits for ever.
+// within returns a context with a deadline for the calls of a test.
 func within(t *testing.T) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
@@ -50,7 +50,8 @@ func within(t *testing.T) context.Context {
 	return ctx
 }
 
-// bank is a server whose methods a test fills in; the others just answer.
+// bank is a server. A test sets the methods that it needs; the others answer with
+// empty messages.
 type bank struct {
 	pb.UnimplementedBankServer
 	transfer func(context.Context, *pb.TransferRequest) error

@@ -17,7 +17,7 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-// wrapped is a stream interceptor as those that add something to the context.
+// wrapped is a stream interceptor that adds a value to the context.
 func wrapped(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo, next grpc.StreamHandler) error {
 	type key struct{}
 	return next(srv, &streamIn{ss, context.WithValue(ss.Context(), key{}, 1)})
@@ -45,9 +45,9 @@ func (a *acquired) observe(e core.Event) {
 	}
 }
 
-// Interceptors of a stream take their locks from the outside inwards, as those
-// of a unary call do: also where the outer key is in the message, and the inner
-// one is known before. Those with the same key take one lock.
+// Interceptors of a stream take their locks from the outside inwards, as those of a
+// unary call do, even if only the outer key is in the message. Interceptors with the
+// same key take one lock.
 func TestStreamsLockFromTheOutsideInwards(t *testing.T) {
 	t.Parallel()
 	other := grpclock.Literal("other")
@@ -94,8 +94,8 @@ func TestStreamsLockFromTheOutsideInwards(t *testing.T) {
 	}
 }
 
-// Where the outer lock is there already, as behind an interceptor that has
-// received the first message, the inner one waits for no other.
+// If the outer lock is already taken, because an interceptor has received the first
+// message, the inner lock is taken when the stream opens.
 func TestStreamBehindItsFirstMessage(t *testing.T) {
 	t.Parallel()
 	locks, _ := adaptertest.Locker(t)
@@ -115,8 +115,8 @@ func TestStreamBehindItsFirstMessage(t *testing.T) {
 	wantCode(t, batchCall(within(t), client), codes.OK)
 }
 
-// A timeout interceptor that answers while its handler still runs belongs
-// around the lock: inside of it, it ends the lock with its answer.
+// A timeout interceptor that answers while its handler still runs belongs around the
+// lock. Inside, the lock ends with the answer.
 //
 //faults:row 40 limit: both orders
 func TestTimeoutInterceptor(t *testing.T) {

@@ -24,8 +24,7 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 )
 
-// refusal is how one call comes to be refused: an interceptor and what has
-// happened before the call.
+// refusal is a refused call: the interceptor, and what happens before the call.
 type refusal struct {
 	of      interceptor // nil: UnaryServerInterceptor
 	key     grpclock.KeyFunc
@@ -36,33 +35,33 @@ type refusal struct {
 
 	code       codes.Code
 	reason     string
-	message    string // empty: "reqlock: " and the reason's words
+	message    string // empty means "reqlock: " and the reason in lower case
 	retryAfter time.Duration
 }
 
 // An interceptor is one of this package for unary calls.
 type interceptor = func(*core.Locker, grpclock.KeyFunc, ...grpclock.Option) grpc.UnaryServerInterceptor
 
-// env is what a refusal is prepared with.
+// env is the input of a refusal's prepare function.
 type env struct {
 	locks   *core.Locker
 	proxy   *redistest.Proxy
 	rdb     *redis.Client
-	waiting chan struct{} // told when a call waits
+	waiting chan struct{} // receives a value when a call waits
 }
 
 func failing(err error) grpclock.KeyFunc {
 	return func(*grpclock.Call) (string, error) { return "", err }
 }
 
-// Every outcome that a call without an idempotency key can have.
+// Every outcome of a call that does not get its lock.
 //
 //faults:row 43: codes
 func TestOutcomes(t *testing.T) {
 	t.Parallel()
 	taken := func(t *testing.T, e *env) {
 		adaptertest.Hold(t, e.rdb)
-		// The connection is made now, so that a short wait is one for the lock.
+		// This opens the connection, so that a short wait does not include it.
 		if _, err := e.locks.TryLock(t.Context(), theKey); !errors.Is(err, core.ErrBusy) {
 			t.Fatalf("the key is not taken: %v", err)
 		}
@@ -158,7 +157,7 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// okError is an error that has the status OK, which is none.
+// okError is an error with the status OK.
 type okError struct{}
 
 func (okError) Error() string              { return theKey }
@@ -208,7 +207,7 @@ func testRefusal(t *testing.T, test refusal) {
 	checkStatus(t, err, test)
 }
 
-// checkStatus compares all of a status, and looks for what it must not tell.
+// checkStatus compares a status, which must contain neither the key nor the token.
 func checkStatus(t *testing.T, err error, test refusal) {
 	t.Helper()
 	got := status.Convert(err)
@@ -237,7 +236,7 @@ func checkStatus(t *testing.T, err error, test refusal) {
 	}
 }
 
-// An interceptor around the lock finds the error behind the status.
+// An interceptor around the lock can unwrap the cause of a refusal.
 func TestRefusalUnwraps(t *testing.T) {
 	t.Parallel()
 	interceptor := grpclock.UnaryServerInterceptor(adaptertest.UnusedLocker(t), grpclock.Metadata("x-account"))

@@ -100,7 +100,7 @@ func TestPeerWithTLS(t *testing.T) {
 		"another URI":    {tls.RequireAndVerifyClientCert, ours.client(billing, "https://example.org/billing"), "https://example.org/billing", ""},
 		"several URIs":   {tls.RequireAndVerifyClientCert, ours.client(billing, "spiffe://example.org/a", "spiffe://example.org/b"), "", "INVALID_KEY"},
 		"subject":        {tls.RequireAndVerifyClientCert, ours.client(billing), "CN=billing,O=Example", ""},
-		"nobody":         {tls.RequireAndVerifyClientCert, ours.client(pkix.Name{}), "", "NO_KEY"},
+		"no subject":     {tls.RequireAndVerifyClientCert, ours.client(pkix.Name{}), "", "NO_KEY"},
 		"not verified":   {tls.RequireAnyClientCert, theirs.client(billing, "spiffe://example.org/billing"), "", "INVALID_KEY"},
 		"no certificate": {tls.VerifyClientCertIfGiven, nil, "127.0.0.1", ""},
 	} {

@@ -26,7 +26,7 @@ func (u *user) ID() string { return strconv.Itoa(u.id) }
 
 type userKey struct{}
 
-// account is a key function as users write their own.
+// account is a key function of an application.
 func account(c *grpclock.Call) (string, error) {
 	m, ok := c.Message().(*pb.TransferRequest)
 	if !ok {
@@ -40,8 +40,8 @@ func large(c *grpclock.Call) bool {
 	return m.GetCents() > 100
 }
 
-// Registrations as users write them: that they compile is the test, most of
-// all that the compiler infers the type of the request everywhere.
+// Registrations in all forms compile: the compiler infers the type of the request in
+// each.
 func TestRegistrations(t *testing.T) {
 	t.Parallel()
 	locks := adaptertest.UnusedLocker(t)
@@ -57,7 +57,7 @@ func TestRegistrations(t *testing.T) {
 		grpclock.UnaryServerInterceptor(locks, grpclock.Message(func(m interface{ GetAccount() *pb.Account }) string {
 			return m.GetAccount().GetId()
 		})),
-		// Who calls, and what.
+		// The caller and the method.
 		grpclock.UnaryServerInterceptor(locks, grpclock.Metadata("x-tenant")),
 		grpclock.UnaryServerInterceptor(locks, grpclock.Peer()),
 		grpclock.UnaryServerInterceptor(locks, grpclock.Method()),
@@ -65,7 +65,7 @@ func TestRegistrations(t *testing.T) {
 		grpclock.UnaryServerInterceptor(locks, grpclock.ContextValue(userKey{})),
 		grpclock.UnaryServerInterceptor(locks, grpclock.ContextValueAs(userKey{}, (*user).ID)),
 		grpclock.UnaryServerInterceptor(locks, grpclock.ContextValueAs(userKey{}, func(u *user) string { return u.ID() })),
-		// Functions of one's own.
+		// Functions of the application.
 		grpclock.UnaryServerInterceptor(locks, account),
 		grpclock.UnaryServerInterceptor(locks, func(c *grpclock.Call) (string, error) {
 			if strings.HasPrefix(c.FullMethod(), "/grpc.") {

@@ -151,8 +151,8 @@ var answers = map[string]struct {
 	},
 }
 
-// Whatever the first call got, the later ones get: message, status and details,
-// header and trailer, byte for byte.
+// A copy gets the first answer byte for byte: message, status and details, header and
+// trailer.
 func TestReplay(t *testing.T) {
 	t.Parallel()
 	for name, test := range answers {
@@ -177,8 +177,8 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// What gRPC or an interceptor around this one says of one exchange is that of
-// the exchange, and what only that exchange had is not replayed.
+// Metadata of gRPC and of interceptors outside is that of the copy. Metadata of one
+// exchange is not replayed.
 func TestMetadataOfTheExchange(t *testing.T) {
 	t.Parallel()
 	locks, _ := adaptertest.Locker(t)
@@ -211,8 +211,8 @@ func TestMetadataOfTheExchange(t *testing.T) {
 	}
 }
 
-// An interceptor around this one sees the message of a replay as it saw that of
-// the handler: of the type that the method returns, and with all that is in it.
+// An interceptor outside gets a replayed message with the type that the method
+// returns.
 func TestReplayIsAMessage(t *testing.T) {
 	t.Parallel()
 	locks, _ := adaptertest.Locker(t)
@@ -236,7 +236,7 @@ func TestReplayIsAMessage(t *testing.T) {
 	}
 }
 
-// A record that cannot be read never runs the handler: it was done.
+// A call with a record that cannot be read does not run again.
 func TestUnreadableRecords(t *testing.T) {
 	t.Parallel()
 	reply := func(name, message string) []byte {

@@ -30,7 +30,7 @@ type (
 // accountOf reads the account of all the requests.
 var accountOf = grpclock.Message(func(m interface{ GetAccount() *pb.Account }) string { return m.GetAccount().GetId() })
 
-// atEnd returns the error of a stream that has ended, or nil.
+// atEnd returns nil for io.EOF, and any other error unchanged.
 func atEnd(err error) error {
 	if errors.Is(err, io.EOF) {
 		return nil
@@ -47,7 +47,7 @@ func wantLease(t *testing.T, s grpc.ServerStream) {
 	}
 }
 
-// In a stream from the server the handler has its lock from the beginning.
+// In a server stream the handler has its lock from the beginning.
 //
 //faults:row 43
 func TestServerStream(t *testing.T) {
@@ -112,7 +112,7 @@ func sum(s depositServer) (cents int64, err error) {
 	}
 }
 
-// In a stream from the client the first message brings the lock.
+// In a client stream the first message takes the lock.
 func TestClientStream(t *testing.T) {
 	t.Parallel()
 	locks, rdb := adaptertest.Locker(t)
@@ -144,7 +144,7 @@ func TestClientStream(t *testing.T) {
 	wantCode(t, err, codes.Aborted)
 }
 
-// A stream that ends without a message has no key in it.
+// A stream that ends without a message has no key from a message.
 func TestStreamWithoutMessage(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -160,7 +160,7 @@ func TestStreamWithoutMessage(t *testing.T) {
 			locks, _ := adaptertest.Locker(t)
 			client := serve(t, &bank{deposit: func(s depositServer) error {
 				if _, err := sum(s); err != nil {
-					return nil //nolint:nilerr // the refusal goes to the client all the same
+					return nil //nolint:nilerr // the client gets the refusal anyway
 				}
 				wantLease(t, s)
 				return s.SendAndClose(&pb.BalanceReply{})
@@ -171,7 +171,7 @@ func TestStreamWithoutMessage(t *testing.T) {
 	}
 }
 
-// A key function decides at the opening only if it does not look for a message.
+// A key function decides when the stream opens only if it does not read the message.
 func TestKeyAtOpening(t *testing.T) {
 	t.Parallel()
 	custom := func(c *grpclock.Call) (string, error) {
@@ -226,8 +226,8 @@ func TestKeyAtOpening(t *testing.T) {
 	}
 }
 
-// Whatever a handler does without its lock, the client gets an error, and
-// nothing else.
+// If a handler sends, returns or continues without its lock, the client gets an
+// error, and nothing else.
 func TestMisbehavingHandlers(t *testing.T) {
 	t.Parallel()
 	reply := &pb.TransferReply{Cents: 1}
@@ -373,9 +373,9 @@ func TestConcurrentSendAndReceive(t *testing.T) {
 	suite.Eventually(t, "the key is free", func() bool { return !adaptertest.IsHeld(t, rdb) })
 }
 
-// told returns an observer that tells of the first event of a kind, and holds
-// up who caused it until the test lets it go on.
-func told(kind core.EventKind) (observe core.Option, happened, goOn chan struct{}) {
+// blockEvent returns an observer that reports the first event of a kind, and blocks
+// until goOn is closed.
+func blockEvent(kind core.EventKind) (observe core.Option, happened, goOn chan struct{}) {
 	happened, goOn = make(chan struct{}), make(chan struct{})
 	var once sync.Once
 	return core.WithObserver(func(e core.Event) {
@@ -388,11 +388,10 @@ func told(kind core.EventKind) (observe core.Option, happened, goOn chan struct{
 	}), happened, goOn
 }
 
-// A handler that sends while its receiver waits for the lock has sent too early,
-// and the receiver waits no more.
+// If a handler sends while RecvMsg waits for the lock, both fail with INTERNAL.
 func TestSendWhileTheLockIsWaitedFor(t *testing.T) {
 	t.Parallel()
-	observer, waiting, goOn := told(core.Waiting)
+	observer, waiting, goOn := blockEvent(core.Waiting)
 	close(goOn)
 	locks, rdb := adaptertest.Locker(t, observer)
 	adaptertest.Hold(t, rdb)
@@ -413,8 +412,8 @@ func TestSendWhileTheLockIsWaitedFor(t *testing.T) {
 	}
 }
 
-// A lock that comes when a stream has ended is given back: because its handler
-// has sent too early, or has returned and left its receiver behind.
+// A lock that is granted after the stream has ended is freed. The handler has sent
+// too early, or has returned while RecvMsg waits in another goroutine.
 func TestLockThatComesTooLate(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -430,7 +429,7 @@ func TestLockThatComesTooLate(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			observer, acquired, goOn := told(core.Acquired)
+			observer, acquired, goOn := blockEvent(core.Acquired)
 			locks, rdb := adaptertest.Locker(t, observer)
 			received := make(chan error, 1)
 			err := grpclock.StreamServerInterceptor(locks, literalMessage)(

@@ -10,8 +10,8 @@ import (
 	"github.com/reqlock/reqlock/nethttplock"
 )
 
-// BenchmarkMiddleware shows what the middleware costs over the bare handler,
-// and over the lock alone.
+// BenchmarkMiddleware compares the middleware with the bare handler and with the lock
+// alone.
 func BenchmarkMiddleware(b *testing.B) {
 	h := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
 	serve := func(b *testing.B, h http.Handler) {

@@ -16,7 +16,7 @@ import (
 // byKey is a key that the client chooses.
 var byKey = nethttplock.IdempotencyKey()
 
-// wantCode fails the test if an answer is not the problem document of a code.
+// wantCode fails the test unless an answer is a problem document with a code.
 func wantCode(t *testing.T, w *httptest.ResponseRecorder, code string) {
 	t.Helper()
 	if !strings.Contains(w.Body.String(), `"code":"`+code+`"`) {
@@ -107,7 +107,7 @@ func TestIdempotentRegistrationPanics(t *testing.T) {
 	}
 }
 
-// The route is the pattern, and the path where there is none yet.
+// The route is the pattern, or the path if there is no pattern.
 func TestRoute(t *testing.T) {
 	t.Parallel()
 	locks, _ := adaptertest.Locker(t)
@@ -137,8 +137,8 @@ func TestRoute(t *testing.T) {
 	}
 }
 
-// A request that does not get the lock of a Middleware inside was not done, and
-// a copy needs no lock.
+// If a request does not get the lock of an inner Middleware, its key is free again. A
+// copy needs no lock.
 func TestMiddlewareBehindIdempotent(t *testing.T) {
 	t.Parallel()
 	locks, rdb := adaptertest.Locker(t)
@@ -162,8 +162,8 @@ func TestMiddlewareBehindIdempotent(t *testing.T) {
 	}
 }
 
-// A timeout inside is the handler, whose 503 frees the key although what it runs
-// goes on.
+// A TimeoutHandler inside Idempotent answers 503, which frees the key although the
+// handler still runs.
 //
 //faults:row 40 limit: inside Idempotent
 func TestTimeoutInside(t *testing.T) {
@@ -183,8 +183,8 @@ func TestTimeoutInside(t *testing.T) {
 	}
 }
 
-// What the handler has parsed, and the pattern that was found inside, are known
-// outside; the context is not.
+// The outer request gets the parsed form and the pattern of the inner one, but not
+// its context.
 func TestIdempotentHandsUp(t *testing.T) {
 	t.Parallel()
 	locks, _ := adaptertest.Locker(t)
@@ -206,7 +206,7 @@ func TestIdempotentHandsUp(t *testing.T) {
 	}
 }
 
-// An error handler answers for both middlewares.
+// WithErrorHandler works for Idempotent too.
 func TestIdempotentErrorHandler(t *testing.T) {
 	t.Parallel()
 	locks, _ := adaptertest.Locker(t)
@@ -223,8 +223,7 @@ func TestIdempotentErrorHandler(t *testing.T) {
 	wantCode(t, adaptertest.Pay(t, h, "/", "key", "another"), "mismatch") // about which it is silent
 }
 
-// A connection that was given to another protocol is not given again, whatever
-// was said on it.
+// A hijacked connection is not replayed.
 func TestUpgrade(t *testing.T) {
 	t.Parallel()
 	locks, _ := adaptertest.Locker(t)

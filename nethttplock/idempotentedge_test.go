@@ -15,8 +15,9 @@ import (
 	"github.com/reqlock/reqlock/nethttplock"
 )
 
-// A header that the handler sets is part of its answer, also if one outside had set it to the
-// same value before: here one outside that negotiates the type of what follows.
+// A header that the handler sets is part of its answer, even if a middleware outside
+// has set it to the same value before. Here that middleware negotiates the content
+// type.
 func TestIdempotentEqualHeader(t *testing.T) {
 	t.Parallel()
 	h := nethttplock.Idempotent(locktest.New(t).Locker, byKey)(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -39,7 +40,7 @@ func TestIdempotentEqualHeader(t *testing.T) {
 	}
 }
 
-// A panic of WithStored, after the handler has run.
+// WithStored panics after the handler has run: a copy does not run.
 func TestIdempotentStoredPanics(t *testing.T) {
 	t.Parallel()
 	runs := 0
@@ -56,7 +57,7 @@ func TestIdempotentStoredPanics(t *testing.T) {
 	}
 }
 
-// What a lock inside refused is not the answer of the request, whatever its status is.
+// A refusal of an inner lock is not stored, whatever its status is.
 func TestIdempotentInnerRefusalStored(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t).Locker
@@ -78,7 +79,7 @@ func TestIdempotentInnerRefusalStored(t *testing.T) {
 	}
 }
 
-// Two Idempotents, with one key or with two.
+// Two nested Idempotents, with one key or with two.
 func TestIdempotentNested(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t).Locker
@@ -114,7 +115,7 @@ func TestIdempotentNested(t *testing.T) {
 	}
 }
 
-// Around a mux that is mounted, the path stands for the route.
+// Around a mounted mux, the path is the route.
 func TestIdempotentAroundMountedMux(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t).Locker
@@ -130,7 +131,8 @@ func TestIdempotentAroundMountedMux(t *testing.T) {
 	}
 }
 
-// Of a long answer that breaks off nobody knows what its client has seen.
+// A long answer that breaks off is not run again: its client may have read a part of
+// it.
 func TestIdempotentLongAnswerThatPanics(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t).Locker
@@ -224,7 +226,7 @@ func TestIdempotentMountedMuxes(t *testing.T) {
 	}
 }
 
-// A chunked body that a middleware outside has read is gone as well.
+// A chunked body that a middleware outside has read is refused too.
 func TestIdempotentChunkedBodyGone(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t).Locker
@@ -252,7 +254,8 @@ func TestIdempotentChunkedBodyGone(t *testing.T) {
 	}
 }
 
-// A header of those outside that the handler has removed is not in the copy.
+// If the handler removes a header of a middleware outside, the copy does not have it
+// either.
 func TestIdempotentDeletedHeader(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t).Locker

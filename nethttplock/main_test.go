@@ -20,8 +20,7 @@ const theKey = adaptertest.Key
 // literal locks theKey.
 var literal = nethttplock.Literal(theKey)
 
-// newServer serves a handler on a real connection, and keeps quiet about its
-// panics.
+// newServer serves a handler on a real connection, and does not log panics.
 func newServer(t *testing.T, h http.Handler) *httptest.Server {
 	t.Helper()
 	server := httptest.NewUnstartedServer(h)
@@ -41,7 +40,7 @@ func newRequest(t *testing.T, method, url string, body io.Reader) *http.Request 
 	return r
 }
 
-// answer is what a client gets; its status is 0 if the connection broke.
+// answer is the answer to a client; its status is 0 if the connection broke.
 type answer struct {
 	status int
 	header http.Header

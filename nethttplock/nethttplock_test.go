@@ -18,7 +18,7 @@ import (
 	"github.com/reqlock/reqlock/nethttplock"
 )
 
-// The handler gets the server's own writer, with all that it can do.
+// The handler gets the server's own writer with all its interfaces.
 //
 //faults:row 38
 func TestWriterIsTheServersOwn(t *testing.T) {
@@ -52,7 +52,7 @@ func TestWriterIsTheServersOwn(t *testing.T) {
 	}
 }
 
-// Around a whole mux the path has no values yet.
+// Around a whole mux PathValue is empty.
 func TestPathValueAroundTheMux(t *testing.T) {
 	t.Parallel()
 	mux := http.NewServeMux()
@@ -64,8 +64,8 @@ func TestPathValueAroundTheMux(t *testing.T) {
 	}
 }
 
-// The server removes the temporary files of an upload, though the handler has
-// parsed it in a request of its own.
+// The server removes the temporary files of an upload, although the handler has
+// parsed it in another request.
 func TestUploadIsRemoved(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
@@ -136,8 +136,8 @@ func TestRegistrationPanics(t *testing.T) {
 	}
 }
 
-// All key functions are wired to the part of the request that they are named
-// after; what they refuse is tested where they are written.
+// Each key function reads the part of the request in its name.
+// internal/adapter/httpkey tests what key functions refuse.
 func TestKeyFunctions(t *testing.T) {
 	t.Parallel()
 	type ctxKey struct{}

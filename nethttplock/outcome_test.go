@@ -17,8 +17,7 @@ import (
 	"github.com/reqlock/reqlock/nethttplock"
 )
 
-// refusal is how one request comes to be refused: a middleware and what has
-// happened before the request.
+// refusal is a refused request: the middleware, and what happens before the request.
 type refusal struct {
 	key     nethttplock.KeyFunc
 	opts    []nethttplock.Option
@@ -31,15 +30,15 @@ type refusal struct {
 	retryAfter string
 }
 
-// env is what a refusal is prepared with.
+// env is the input of a refusal's prepare function.
 type env struct {
 	locks   *core.Locker
 	proxy   *redistest.Proxy
 	rdb     *redis.Client
-	waiting chan struct{} // told when a request waits
+	waiting chan struct{} // receives a value when a request waits
 }
 
-// statusError is a key function's error with a status of its own.
+// statusError is an error of a key function with its own status.
 type statusError int
 
 func (e statusError) Error() string   { return theKey }
@@ -49,12 +48,12 @@ func failing(err error) nethttplock.KeyFunc {
 	return func(*http.Request) (string, error) { return "", err }
 }
 
-// Every outcome that a request without an idempotency key can have.
+// Every outcome of a request that does not get its lock.
 func TestOutcomes(t *testing.T) {
 	t.Parallel()
 	taken := func(t *testing.T, e *env) {
 		adaptertest.Hold(t, e.rdb)
-		// The connection is made now, so that a short wait is one for the lock.
+		// This opens the connection, so that a short wait does not include it.
 		if _, err := e.locks.TryLock(t.Context(), theKey); !errors.Is(err, core.ErrBusy) {
 			t.Fatalf("the key is not taken: %v", err)
 		}
@@ -210,7 +209,7 @@ func testRefusal(t *testing.T, test refusal) {
 	}
 }
 
-// What the error handler leaves undone is done.
+// If the error handler does not answer, the middleware does.
 func TestErrorHandler(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

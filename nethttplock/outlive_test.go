@@ -10,17 +10,16 @@ import (
 	"github.com/reqlock/reqlock/nethttplock"
 )
 
-// endless gives requests a context that the server does not end when their handler
-// has returned, so that only the lock does.
+// endless replaces the context of a request by one that the server does not end, so
+// that only the lock ends it.
 func endless(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		next.ServeHTTP(w, r.WithContext(context.WithoutCancel(r.Context())))
 	})
 }
 
-// A goroutine that outlives its handler has lost the lock with it, and can tell
-// by its context, also where the request's own goes on. What it does then it does
-// under a lock of its own.
+// If a goroutine runs longer than its handler, its context ends with the lock, even
+// if the request's own context does not end. It can then take a lock of its own.
 //
 //faults:row 37 limit
 func TestAGoroutineOutlivesItsHandler(t *testing.T) {

@@ -18,7 +18,8 @@ import (
 )
 
 // TestIdempotentReverseProxy sends a request twice through a reverse proxy to a
-// payment service that charges and then breaks its answer off.
+// payment service that charges and then closes the connection before its answer is
+// complete.
 func TestIdempotentReverseProxy(t *testing.T) {
 	t.Parallel()
 	const (
@@ -29,9 +30,9 @@ func TestIdempotentReverseProxy(t *testing.T) {
 	for name, test := range map[string]struct {
 		upstream string // what the service sends before it closes the connection
 		decision core.Decision
-		recovers bool // between Idempotent and the proxy
+		recovers bool // a recovery between Idempotent and the proxy
 		charges  int32
-		second   string // the code of the second answer, "": the service's own
+		second   string // the code of the second answer; "" means the service's own answer
 	}{
 		"a whole 201":                  {upstream: "HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\nok", charges: 1},
 		"no status":                    {upstream: "", charges: 2},
@@ -80,7 +81,7 @@ func TestIdempotentReverseProxy(t *testing.T) {
 	}
 }
 
-// proxyTo returns a reverse proxy whose connections end with the test.
+// proxyTo returns a reverse proxy; the end of the test closes its connections.
 func proxyTo(t *testing.T, target string) *httputil.ReverseProxy {
 	t.Helper()
 	to, err := url.Parse(target)
@@ -96,7 +97,7 @@ func proxyTo(t *testing.T, target string) *httputil.ReverseProxy {
 	}
 }
 
-// quietServer serves a handler, and logs no panic.
+// quietServer serves a handler, and does not log panics.
 func quietServer(t *testing.T, h http.HandlerFunc) *httptest.Server {
 	t.Helper()
 	s := httptest.NewUnstartedServer(h)
@@ -106,8 +107,8 @@ func quietServer(t *testing.T, h http.HandlerFunc) *httptest.Server {
 	return s
 }
 
-// postForCode sends a request, and returns the code of a refusal; "" is an answer
-// without one, and a connection that breaks.
+// postForCode sends a request, and returns the code of a refusal. It returns "" for
+// another answer or a broken connection.
 func postForCode(t *testing.T, s *httptest.Server, key string) string {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL, strings.NewReader("7"))

@@ -12,9 +12,9 @@ import (
 	"github.com/reqlock/reqlock/nethttplock"
 )
 
-// http.TimeoutHandler does not wait for its handler. Around the lock it leaves
-// it alone; inside, it makes the lock end too early. It does not wait either when
-// the request's context ends, which here is when the handler is known to run.
+// http.TimeoutHandler does not wait for its handler. Around the lock, the lock is
+// held until the handler returns; inside, the lock ends too early. TimeoutHandler
+// also returns when the request's context ends; the test ends it in the handler.
 //
 //faults:row 40 limit: both orders
 func TestTimeoutHandler(t *testing.T) {

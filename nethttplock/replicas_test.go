@@ -13,7 +13,7 @@ import (
 	"github.com/reqlock/reqlock/nethttplock"
 )
 
-// A server without replicas grants nothing that one has to have.
+// WithReplicas refuses requests if the server has too few replicas.
 func TestTooFewReplicasAreUnavailable(t *testing.T) {
 	server := redistest.Start(t)
 	server.Grant(redistest.ReplicaRights)

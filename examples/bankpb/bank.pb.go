@@ -215,7 +215,7 @@ func (x *TransferRequest) GetCents() int64 {
 
 type TransferReply struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// cents is what is left.
+	// cents is the new balance.
 	Cents         int64 `protobuf:"varint,1,opt,name=cents,proto3" json:"cents,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

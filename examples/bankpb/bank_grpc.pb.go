@@ -38,7 +38,7 @@ type BankClient interface {
 	Balance(ctx context.Context, in *BalanceRequest, opts ...grpc.CallOption) (*BalanceReply, error)
 	// Transfer moves money from one account to another.
 	Transfer(ctx context.Context, in *TransferRequest, opts ...grpc.CallOption) (*TransferReply, error)
-	// Settle is Transfer for batch jobs, which rather wait their turn.
+	// Settle is Transfer for batch jobs, which wait for the locks.
 	Settle(ctx context.Context, in *TransferRequest, opts ...grpc.CallOption) (*TransferReply, error)
 	// PlaceOrder orders something for the caller.
 	PlaceOrder(ctx context.Context, in *PlaceOrderRequest, opts ...grpc.CallOption) (*PlaceOrderReply, error)
@@ -153,7 +153,7 @@ type BankServer interface {
 	Balance(context.Context, *BalanceRequest) (*BalanceReply, error)
 	// Transfer moves money from one account to another.
 	Transfer(context.Context, *TransferRequest) (*TransferReply, error)
-	// Settle is Transfer for batch jobs, which rather wait their turn.
+	// Settle is Transfer for batch jobs, which wait for the locks.
 	Settle(context.Context, *TransferRequest) (*TransferReply, error)
 	// PlaceOrder orders something for the caller.
 	PlaceOrder(context.Context, *PlaceOrderRequest) (*PlaceOrderReply, error)

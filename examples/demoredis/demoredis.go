@@ -1,5 +1,4 @@
-// Package demoredis connects the examples to a Redis: to one that runs already,
-// or to one that they embed.
+// Package demoredis connects the examples to a running Redis, or to an embedded one.
 package demoredis
 
 import (
@@ -14,23 +13,23 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// answerTime is how long a Redis may take to say that it is there.
+// answerTime is how long Connect waits for an answer of Redis.
 const answerTime = 3 * time.Second
 
-// A Server is the Redis of one run.
+// A Server is the Redis of a program.
 type Server struct {
-	// URL is how to reach it. It may hold a password.
+	// URL is the URL of the Redis. It may contain a password.
 	URL string
-	// Name says what it is, to a person.
+	// Name describes the Redis for a person.
 	Name string
-	// Client is a client of it.
+	// Client is a client of the Redis.
 	Client *redis.Client
 
-	embedded *miniredis.Miniredis // nil where it runs already
+	embedded *miniredis.Miniredis // nil for a running Redis
 }
 
-// Connect returns the Redis of a URL, or an embedded one if the URL is empty.
-// The error does not repeat the URL, which may hold a password.
+// Connect returns the Redis of a URL, or an embedded one if the URL is empty. The
+// error does not contain the URL, which may contain a password.
 func Connect(ctx context.Context, rawURL string) (*Server, error) {
 	if rawURL == "" {
 		return embed()
@@ -54,8 +53,8 @@ func Connect(ctx context.Context, rawURL string) (*Server, error) {
 	}, nil
 }
 
-// answers returns nil if the client's Redis answers. It knocks before the
-// client does, which would try many times and log each failure.
+// answers returns nil if the client's Redis answers. It opens a connection first,
+// since the client would retry many times and log each failure.
 func answers(ctx context.Context, client *redis.Client) error {
 	options := client.Options()
 	knock, err := new(net.Dialer).DialContext(ctx, options.Network, options.Addr)
@@ -90,7 +89,8 @@ func (s *Server) Close() error {
 	return err
 }
 
-// withoutURL takes what may hold a password out of an error of parsing a URL.
+// withoutURL removes the URL from a parse error, since the URL may contain a
+// password.
 func withoutURL(err error) error {
 	var parsing *url.Error
 	if errors.As(err, &parsing) {

@@ -8,8 +8,8 @@ import (
 	"github.com/labstack/echo/v4"
 )
 
-// A bank reads balances and writes them back later, and relies on the locks of
-// its routes that nobody else does so in between.
+// A bank reads balances and writes them back later. It relies on the locks of its
+// routes: no other request may write a balance in between.
 type bank struct {
 	slowness  time.Duration // how long the other bank takes
 	balances  sync.Map      // of account to int
@@ -30,8 +30,8 @@ func (b *bank) of(account string) (balance int, known bool) {
 	return balance, known
 }
 
-// settle stands for a slow call to another bank. It is given up when the
-// client has gone or the lock is lost.
+// settle stands for a slow call to another bank. It stops if the client disconnects
+// or the lock is lost.
 func (b *bank) settle(c echo.Context) error {
 	select {
 	case <-time.After(b.slowness):

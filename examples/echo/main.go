@@ -1,11 +1,10 @@
-// Command echo is a small bank on Echo whose routes run under locks.
+// Command echo runs a small bank on Echo, with locks on its routes.
 //
 //	go run ./examples/echo
 //	REDIS_URL=redis://localhost:6379/0 go run ./examples/echo
 //
-// Without REDIS_URL it starts a Redis of its own inside the process. It says
-// what to try, and serves until it is interrupted. The code to copy is in
-// routes.go.
+// Without REDIS_URL it starts an embedded Redis. It prints commands to try, and
+// serves until it is interrupted. The code to copy is in routes.go.
 package main
 
 import (
@@ -36,7 +35,7 @@ func main() {
 	}
 }
 
-// run serves a bank until ctx ends, and then lets running requests finish.
+// run serves a bank until ctx ends, and then waits for the requests in flight.
 func run(ctx context.Context, out io.Writer, addr, redisURL string, b *bank) error {
 	rdb, err := demoredis.Connect(ctx, redisURL)
 	if err != nil {
@@ -71,7 +70,7 @@ func run(ctx context.Context, out io.Writer, addr, redisURL string, b *bank) err
 	return err
 }
 
-// printCurls says what to try.
+// printCurls prints commands to try.
 func printCurls(out io.Writer, url string) {
 	fmt.Fprintf(out, `Serving on %[1]s until interrupted. Two withdrawals at once, one of which gets 409:
 

@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { suite.Main(m) }
 
-// start runs the program until the test is over, and returns its URL.
+// start runs the program until the end of the test, and returns its URL.
 func start(t *testing.T, b *bank) string {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
@@ -61,7 +61,7 @@ func ask(t *testing.T, user, method, target string, form url.Values) int {
 	return answer.StatusCode
 }
 
-func TestItStartsAndAnswers(t *testing.T) {
+func TestServerStartsAndAnswers(t *testing.T) {
 	t.Parallel()
 	base := start(t, newBank(0))
 	for name, test := range map[string]struct {
@@ -82,8 +82,8 @@ func TestItStartsAndAnswers(t *testing.T) {
 	}
 }
 
-// A transfer that is sent again with its key is not made again. Another one
-// with that key is none.
+// A transfer that is sent again with its key is not made again. Another transfer with
+// that key is refused.
 func TestTransferSentAgain(t *testing.T) {
 	t.Parallel()
 	b := newBank(0)
@@ -112,11 +112,11 @@ func TestTransferSentAgain(t *testing.T) {
 	}
 }
 
-// What the printed lines of curl do, happens as they say.
-func TestWhatItSaysToTry(t *testing.T) {
+// The requests of the printed curl commands have the printed results.
+func TestPrintedCommandsHaveTheirResults(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		slowness time.Duration // of the first one: while it is made, the second one has to come
+		slowness time.Duration // of a request: the second one must arrive before the first one ends
 		path     string
 		form     url.Values
 		want     []int

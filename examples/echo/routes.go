@@ -11,21 +11,21 @@ import (
 	"github.com/reqlock/reqlock/echolock"
 )
 
-// routes are those of the bank: authentication first, then the lock, then the
-// handler.
+// routes returns the routes of the bank: authentication first, then the lock, then
+// the handler.
 func routes(locks *core.Locker, b *bank) *echo.Echo {
 	e := echo.New()
 	e.Use(middleware.Recover(), middleware.BodyLimit("64K"))
 	auth := middleware.BasicAuth(authenticate)
 
-	// Whoever withdraws twice at once did not mean to: the second one is
-	// refused with 409.
+	// Two withdrawals at the same time are a mistake: the second one is refused with
+	// 409.
 	e.POST("/accounts/:id/withdrawals", b.withdraw, auth, mayUse,
 		echolock.Middleware(locks, core.Named("account", echolock.Param("id"))))
 
-	// A transfer waits for others of the same accounts, and keeps withdrawals
-	// from both. With an Idempotency-Key it is made once, however often it is
-	// sent.
+	// A transfer waits for other transfers of the same accounts, and excludes
+	// withdrawals from both. With an Idempotency-Key it is made once, even if it is
+	// sent several times.
 	once := echolock.Idempotent(locks, core.Join(echolock.Get("user"), echolock.IdempotencyKey()),
 		echolock.WithOptionalKey(), core.WithWait(5*time.Second))
 	e.POST("/transfers", b.transfer, auth, once, echolock.Middleware(locks,
@@ -33,7 +33,7 @@ func routes(locks *core.Locker, b *bank) *echo.Echo {
 		echolock.Also(core.Named("account", echolock.Form("to"))),
 		core.WithWait(5*time.Second)))
 
-	// All that is one user's runs one at a time, but for reads.
+	// The requests of one user run one at a time, except reads.
 	me := e.Group("/me", auth, echolock.MiddlewareWithConfig(echolock.Config{
 		Skipper: func(c echo.Context) bool { return c.Request().Method == http.MethodGet },
 		Locker:  locks,
@@ -45,14 +45,13 @@ func routes(locks *core.Locker, b *bank) *echo.Echo {
 	return e
 }
 
-// authenticate knows two users, and leaves who it is for the locks and the
-// handlers.
+// authenticate knows two users, and stores the user for the locks and the handlers.
 func authenticate(user, password string, c echo.Context) (bool, error) {
 	c.Set("user", user)
 	return (user == "ada" || user == "bob") && password == "secret", nil
 }
 
-// mayUse refuses users whose account it is not, before they could lock it.
+// mayUse refuses requests for the account of another user, before the lock.
 func mayUse(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		if c.Param("id") != userOf(c) {
@@ -62,5 +61,5 @@ func mayUse(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// userOf returns who was authenticated.
+// userOf returns the authenticated user.
 func userOf(c echo.Context) string { return c.Get("user").(string) }

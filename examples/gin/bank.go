@@ -9,8 +9,8 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// A bank reads balances and writes them back later, and relies on the locks of
-// its routes that nobody else does so in between.
+// A bank reads balances and writes them back later. It relies on the locks of its
+// routes: no other request may write a balance in between.
 type bank struct {
 	slowness time.Duration // how long another bank takes to answer
 	balances sync.Map      // of account to int
@@ -74,8 +74,8 @@ func (b *bank) setLimit(c *gin.Context) {
 	}
 }
 
-// settle stands for a slow call to another bank. It is given up when the client
-// has gone or the lock is lost: then it answers, and returns false.
+// settle stands for a slow call to another bank. If the client disconnects or the
+// lock is lost, it stops, answers and returns false.
 func (b *bank) settle(c *gin.Context) bool {
 	select {
 	case <-time.After(b.slowness):

@@ -31,7 +31,7 @@ func newRequest(ctx context.Context, method, url, contentType, body string) *htt
 	return r
 }
 
-// The program starts with a Redis of its own, says where it is, answers there,
+// The program starts with an embedded Redis, prints its address, answers requests,
 // and ends when it is interrupted.
 func TestRun(t *testing.T) {
 	t.Parallel()
@@ -66,7 +66,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// A run without its Redis says so, and does not repeat a password.
+// A program without its Redis reports that, and does not print a password.
 func TestRunWithoutRedis(t *testing.T) {
 	t.Parallel()
 	for _, url := range []string{"redis://:secret@127.0.0.1:1/0?dial_timeout=1s&max_retries=-1", "http://:secret@"} {
@@ -77,7 +77,7 @@ func TestRunWithoutRedis(t *testing.T) {
 	}
 }
 
-// The routes are locked by the accounts and the user that they are about.
+// The locks of the routes are those of their accounts and users.
 func TestRoutes(t *testing.T) {
 	t.Parallel()
 	const form, json = gin.MIMEPOSTForm, gin.MIMEJSON
@@ -88,20 +88,20 @@ func TestRoutes(t *testing.T) {
 		body         string
 		status       int
 	}{
-		"withdrawal":              {"", "POST", "/accounts/ada/withdrawals", form, "amount=30", 201},
-		"withdrawal, too much":    {"", "POST", "/accounts/ada/withdrawals", form, "amount=101", 402},
-		"withdrawal, odd":         {"", "POST", "/accounts/ada/withdrawals", form, "amount=x", 400},
-		"withdrawal, held":        {"account:ada", "POST", "/accounts/ada/withdrawals", form, "amount=30", 409},
-		"withdrawal from another": {"account:bob", "POST", "/accounts/bob/withdrawals", form, "amount=30", 403},
-		"transfer":                {"", "POST", "/transfers", json, `{"from":"ada","to":"bob","amount":10}`, 201},
-		"transfer, too much":      {"", "POST", "/transfers", json, `{"from":"ada","to":"bob","amount":101}`, 402},
-		"transfer to nobody":      {"", "POST", "/transfers", json, `{"from":"ada","to":"eve","amount":10}`, 404},
-		"transfer, odd":           {"", "POST", "/transfers", json, `{"from":"ada","to":"ada","amount":10}`, 400},
-		"transfer from another":   {"account:bob", "POST", "/transfers", json, `{"from":"bob","to":"ada","amount":10}`, 403},
-		"read":                    {"user:ada", "GET", "/me/limit", "", "", 200},
-		"write":                   {"user:bob", "PUT", "/me/limit", form, "limit=7", 200},
-		"write, odd":              {"", "PUT", "/me/limit", form, "limit=x", 400},
-		"unknown":                 {"", "GET", "/unknown", "", "", 404},
+		"withdrawal":                     {"", "POST", "/accounts/ada/withdrawals", form, "amount=30", 201},
+		"withdrawal, too much":           {"", "POST", "/accounts/ada/withdrawals", form, "amount=101", 402},
+		"withdrawal, odd":                {"", "POST", "/accounts/ada/withdrawals", form, "amount=x", 400},
+		"withdrawal, held":               {"account:ada", "POST", "/accounts/ada/withdrawals", form, "amount=30", 409},
+		"withdrawal from another":        {"account:bob", "POST", "/accounts/bob/withdrawals", form, "amount=30", 403},
+		"transfer":                       {"", "POST", "/transfers", json, `{"from":"ada","to":"bob","amount":10}`, 201},
+		"transfer, too much":             {"", "POST", "/transfers", json, `{"from":"ada","to":"bob","amount":101}`, 402},
+		"transfer to an unknown account": {"", "POST", "/transfers", json, `{"from":"ada","to":"eve","amount":10}`, 404},
+		"transfer, odd":                  {"", "POST", "/transfers", json, `{"from":"ada","to":"ada","amount":10}`, 400},
+		"transfer from another":          {"account:bob", "POST", "/transfers", json, `{"from":"bob","to":"ada","amount":10}`, 403},
+		"read":                           {"user:ada", "GET", "/me/limit", "", "", 200},
+		"write":                          {"user:bob", "PUT", "/me/limit", form, "limit=7", 200},
+		"write, odd":                     {"", "PUT", "/me/limit", form, "limit=x", 400},
+		"unknown":                        {"", "GET", "/unknown", "", "", 404},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -119,8 +119,7 @@ func TestRoutes(t *testing.T) {
 	}
 }
 
-// Ten transfers at once move ten times the amount, and those that wait do so
-// in line.
+// Ten transfers at once move ten times the amount. Waiting requests form a line.
 func TestTransfersAtOnce(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t)
@@ -147,8 +146,8 @@ func TestTransfersAtOnce(t *testing.T) {
 	}
 }
 
-// A transfer that is sent again with its key is not made again. Another one
-// with that key is none.
+// A transfer that is sent again with its key is not made again. Another transfer with
+// that key is refused.
 func TestTransferSentAgain(t *testing.T) {
 	t.Parallel()
 	b := newBank(0)
@@ -176,8 +175,9 @@ func TestTransferSentAgain(t *testing.T) {
 	}
 }
 
-// A withdrawal whose context ends, with its client or its lock, is given up.
-func TestGivenUp(t *testing.T) {
+// A withdrawal stops if its context ends because the client disconnects or the lock
+// is lost.
+func TestWorkStopsWhenItsContextEnds(t *testing.T) {
 	t.Parallel()
 	ctx, leave := context.WithCancel(t.Context())
 	leave()

@@ -11,22 +11,22 @@ import (
 	"github.com/reqlock/reqlock/ginlock"
 )
 
-// routes are those of the bank. Authentication and validation come first, then
-// the lock, then the handler.
+// routes returns the routes of the bank. Authentication and validation come first,
+// then the lock, then the handler.
 func routes(locks *core.Locker, b *bank, log io.Writer) http.Handler {
 	r := gin.New()
 	r.Use(gin.LoggerWithWriter(log), gin.RecoveryWithWriter(log))
 	auth := gin.BasicAuth(gin.Accounts{"ada": "secret", "bob": "secret"})
 
-	// Whoever withdraws twice at once did not mean to: the second one is
-	// refused with 409.
+	// Two withdrawals at the same time are a mistake: the second one is refused with
+	// 409.
 	r.POST("/accounts/:id/withdrawals", auth, mayUse,
 		ginlock.Middleware(locks, core.Named("account", ginlock.Param("id"))), b.withdraw)
 
-	// A transfer waits for others of the same accounts, and keeps withdrawals
-	// from both. With an Idempotency-Key it is made once, however often it is
-	// sent. That reads the body too, so it comes before bindOrder, which leaves
-	// none.
+	// A transfer waits for other transfers of the same accounts, and excludes
+	// withdrawals from both. With an Idempotency-Key it is made once, even if it is
+	// sent several times. Idempotent reads the body, so it comes before bindOrder,
+	// which consumes the body.
 	once := ginlock.Idempotent(locks, core.Join(ginlock.Get(gin.AuthUserKey), ginlock.IdempotencyKey()),
 		ginlock.WithOptionalKey(), core.WithWait(5*time.Second))
 	r.POST("/transfers", auth, once, bindOrder, ginlock.Middleware(locks,
@@ -35,8 +35,8 @@ func routes(locks *core.Locker, b *bank, log io.Writer) http.Handler {
 		core.WithWait(5*time.Second),
 	), b.transfer)
 
-	// What one user changes, by whatever route, is changed by one request at a
-	// time. Reads run beside it.
+	// One request at a time changes the data of a user, on all routes. Reads run
+	// without a lock.
 	isWrite := func(c *gin.Context) bool { return c.Request.Method != http.MethodGet }
 	me := r.Group("/me", auth, ginlock.Middleware(locks,
 		core.When(isWrite, core.Named("user", ginlock.Get(gin.AuthUserKey))),
@@ -46,7 +46,7 @@ func routes(locks *core.Locker, b *bank, log io.Writer) http.Handler {
 	return r
 }
 
-// mayUse refuses users whose account it is not, before they could lock it.
+// mayUse refuses requests for the account of another user, before the lock.
 func mayUse(c *gin.Context) {
 	if c.Param("id") != c.GetString(gin.AuthUserKey) {
 		c.AbortWithStatusJSON(http.StatusForbidden, gin.H{"error": "not your account"})
@@ -60,8 +60,8 @@ type order struct {
 	Amount int    `json:"amount" binding:"gt=0"`
 }
 
-// bindOrder refuses what the user may not order, and leaves the order for the
-// lock and the handler.
+// bindOrder refuses invalid orders, and stores the order for the lock and the
+// handler.
 func bindOrder(c *gin.Context) {
 	o := new(order)
 	if err := c.ShouldBindJSON(o); err != nil {

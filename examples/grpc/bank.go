@@ -15,8 +15,8 @@ import (
 	pb "github.com/reqlock/reqlock/examples/bankpb"
 )
 
-// A bank reads balances and writes them back later, and relies on the locks of
-// its methods that nobody else does so in between.
+// A bank reads balances and writes them back later. It relies on the locks of its
+// methods: no other call may write a balance in between.
 type bank struct {
 	pb.UnimplementedBankServer
 	slowness time.Duration // how long another bank takes to answer
@@ -74,8 +74,8 @@ func (b *bank) PlaceOrder(ctx context.Context, _ *pb.PlaceOrderRequest) (*pb.Pla
 	return &pb.PlaceOrderReply{Number: b.orders.Add(1)}, nil
 }
 
-// Deposit pays coins into the account of the first one, and does nothing before
-// that has come, and with it the lock.
+// Deposit pays coins into the account of the first message. It does nothing before
+// that message, which takes the lock.
 func (b *bank) Deposit(coins grpc.ClientStreamingServer[pb.DepositRequest, pb.BalanceReply]) error {
 	coin, err := coins.Recv()
 	account := coin.GetAccount()
@@ -97,8 +97,8 @@ func (b *bank) Deposit(coins grpc.ClientStreamingServer[pb.DepositRequest, pb.Ba
 	return coins.SendAndClose(&pb.BalanceReply{Cents: before + sum})
 }
 
-// settle stands for a slow call to another bank. It is given up when the client
-// has gone or the lock is lost.
+// settle stands for a slow call to another bank. It stops if the client disconnects
+// or the lock is lost.
 func (b *bank) settle(ctx context.Context) error {
 	select {
 	case <-time.After(b.slowness):
@@ -108,7 +108,7 @@ func (b *bank) settle(ctx context.Context) error {
 	}
 }
 
-// balance returns what is in an account.
+// balance returns the balance of an account.
 func (b *bank) balance(account *pb.Account) (int64, error) {
 	cents, ok := b.balances.Load(account.GetId())
 	if !ok {

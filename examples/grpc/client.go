@@ -14,8 +14,7 @@ import (
 	pb "github.com/reqlock/reqlock/examples/bankpb"
 )
 
-// tryOut makes two transfers from one account at once, and says what becomes of
-// them.
+// tryOut makes two transfers from one account at once, and prints the results.
 func tryOut(ctx context.Context, out io.Writer, addr string) error {
 	conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
@@ -42,7 +41,7 @@ func tryOut(ctx context.Context, out io.Writer, addr string) error {
 	return nil
 }
 
-// describe says what a client sees of an answer, details included.
+// describe returns the text of an answer with its details.
 func describe(reply *pb.TransferReply, err error) string {
 	if err == nil {
 		return fmt.Sprintf("OK: %d cents are left", reply.GetCents())

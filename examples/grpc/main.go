@@ -1,11 +1,11 @@
-// Command grpc is a small bank on gRPC whose methods run under locks.
+// Command grpc runs a small bank on gRPC, with locks on its methods.
 //
 //	go run ./examples/grpc
 //	REDIS_URL=redis://localhost:6379/0 go run ./examples/grpc
 //
-// Without REDIS_URL it starts a Redis of its own inside the process. It makes a
-// few calls, says what else to try, and serves until it is interrupted. The code
-// to copy is in server.go.
+// Without REDIS_URL it starts an embedded Redis. It makes a few calls, prints
+// commands to try, and serves until it is interrupted. The code to copy is in
+// server.go.
 package main
 
 import (
@@ -35,7 +35,7 @@ func main() {
 	}
 }
 
-// run serves a bank until ctx ends, and then lets running calls finish.
+// run serves a bank until ctx ends, and then waits for the calls in flight.
 func run(ctx context.Context, out io.Writer, addr, redisURL string, b *bank) error {
 	rdb, err := demoredis.Connect(ctx, redisURL)
 	if err != nil {
@@ -73,7 +73,7 @@ func run(ctx context.Context, out io.Writer, addr, redisURL string, b *bank) err
 	return errors.Join(<-served, locks.Close(closing))
 }
 
-// printCalls says what else to try.
+// printCalls prints commands to try.
 func printCalls(out io.Writer, addr string) {
 	fmt.Fprintf(out, `Two settlements at once, which wait for each other:
 

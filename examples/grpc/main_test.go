@@ -49,8 +49,8 @@ func transfer(from, to string, cents int64) *pb.TransferRequest {
 	return &pb.TransferRequest{Account: &pb.Account{Id: from}, Payee: &pb.Account{Id: to}, Cents: cents}
 }
 
-// The program starts with a Redis of its own, says where it is, shows that one
-// of two transfers is refused, answers there, and ends when it is interrupted.
+// The program starts with an embedded Redis, prints its address, shows that one of
+// two transfers is refused, answers calls, and ends when it is interrupted.
 func TestRun(t *testing.T) {
 	t.Parallel()
 	ctx, interrupt := context.WithCancel(t.Context())
@@ -85,7 +85,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// A run without its Redis says so, and does not repeat a password.
+// A program without its Redis reports that, and does not print a password.
 func TestRunWithoutRedis(t *testing.T) {
 	t.Parallel()
 	for _, url := range []string{"redis://:secret@127.0.0.1:1/0?dial_timeout=1s&max_retries=-1", "http://:secret@"} {
@@ -128,8 +128,8 @@ func deposit(ctx context.Context, client pb.BankClient, account string) error {
 	return err
 }
 
-// The methods are locked by the accounts and the user that they are about, and
-// only for those who may use them.
+// The locks of the methods are those of their accounts and users. Calls without
+// rights take no lock.
 func TestMethods(t *testing.T) {
 	t.Parallel()
 	type call = func(context.Context, pb.BankClient) error
@@ -156,20 +156,20 @@ func TestMethods(t *testing.T) {
 		call call
 		code codes.Code
 	}{
-		"transfer":               {"", "ada", transfers("ada", "bob", 30), codes.OK},
-		"transfer, too much":     {"", "ada", transfers("ada", "bob", 101), codes.FailedPrecondition},
-		"transfer to nobody":     {"", "ada", transfers("ada", "eve", 30), codes.NotFound},
-		"transfer to oneself":    {"", "ada", transfers("ada", "ada", 30), codes.InvalidArgument},
-		"transfer, held":         {"account:ada", "ada", transfers("ada", "bob", 30), codes.Aborted},
-		"transfer, payee held":   {"account:bob", "ada", transfers("ada", "bob", 30), codes.Aborted},
-		"transfer without payee": {"", "ada", transfers("ada", "", 30), codes.InvalidArgument},
-		"transfer from another":  {"account:bob", "ada", transfers("bob", "ada", 30), codes.PermissionDenied},
-		"transfer of nobody":     {"account:ada", "eve", transfers("ada", "bob", 30), codes.Unauthenticated},
-		"deposit":                {"account:ada", "bob", deposits("bob"), codes.OK},
-		"deposit of nobody":      {"", "eve", deposits("bob"), codes.Unauthenticated},
-		"deposit to nobody":      {"", "bob", deposits("eve"), codes.NotFound},
-		"order":                  {"user:bob", "ada", orders, codes.OK},
-		"read":                   {"account:ada", "ada", reads, codes.OK},
+		"transfer":                       {"", "ada", transfers("ada", "bob", 30), codes.OK},
+		"transfer, too much":             {"", "ada", transfers("ada", "bob", 101), codes.FailedPrecondition},
+		"transfer to an unknown account": {"", "ada", transfers("ada", "eve", 30), codes.NotFound},
+		"transfer to oneself":            {"", "ada", transfers("ada", "ada", 30), codes.InvalidArgument},
+		"transfer, held":                 {"account:ada", "ada", transfers("ada", "bob", 30), codes.Aborted},
+		"transfer, payee held":           {"account:bob", "ada", transfers("ada", "bob", 30), codes.Aborted},
+		"transfer without payee":         {"", "ada", transfers("ada", "", 30), codes.InvalidArgument},
+		"transfer from another":          {"account:bob", "ada", transfers("bob", "ada", 30), codes.PermissionDenied},
+		"transfer of an unknown user":    {"account:ada", "eve", transfers("ada", "bob", 30), codes.Unauthenticated},
+		"deposit":                        {"account:ada", "bob", deposits("bob"), codes.OK},
+		"deposit of an unknown user":     {"", "eve", deposits("bob"), codes.Unauthenticated},
+		"deposit to an unknown account":  {"", "bob", deposits("eve"), codes.NotFound},
+		"order":                          {"user:bob", "ada", orders, codes.OK},
+		"read":                           {"account:ada", "ada", reads, codes.OK},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -185,8 +185,8 @@ func TestMethods(t *testing.T) {
 	}
 }
 
-// Ten settlements and a stream of coins at once lose nothing, and those that
-// wait do so in line.
+// Ten settlements and a stream of coins at once lose no money. Waiting calls form a
+// line.
 func TestAtOnce(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t)
@@ -216,8 +216,8 @@ func TestAtOnce(t *testing.T) {
 	}
 }
 
-// A transfer that is sent again with its key is not made again. Another one
-// with that key is none.
+// A transfer that is sent again with its key is not made again. Another transfer with
+// that key is refused.
 func TestTransferSentAgain(t *testing.T) {
 	t.Parallel()
 	b := newBank(0)
@@ -238,7 +238,7 @@ func TestTransferSentAgain(t *testing.T) {
 	}
 }
 
-// grpcurl can ask what there is, and needs no lock for it.
+// grpcurl can list the services without a lock.
 func TestReflection(t *testing.T) {
 	t.Parallel()
 	conn := serve(t, locktest.New(t), newBank(0))
@@ -257,8 +257,9 @@ func TestReflection(t *testing.T) {
 	_ = s.CloseSend()
 }
 
-// A transfer whose context ends, with its client or its lock, is given up.
-func TestGivenUp(t *testing.T) {
+// A transfer stops if its context ends because the client disconnects or the lock is
+// lost.
+func TestWorkStopsWhenItsContextEnds(t *testing.T) {
 	t.Parallel()
 	ctx, leave := context.WithCancel(t.Context())
 	leave()

@@ -23,8 +23,8 @@ func newServer(locks *core.Locker, b *bank) *grpc.Server {
 	payee := core.Named("account", grpclock.Field[*pb.TransferRequest]("payee.id"))
 	user := core.Named("user", grpclock.ContextValueAs(userKey{}, func(name string) string { return name }))
 
-	// Whoever transfers twice at once did not mean to: the second call is
-	// refused with ABORTED. Balance is not listed, and runs without a lock.
+	// Two transfers at the same time are a mistake: the second call is refused with
+	// ABORTED. Balance is not listed, and runs without a lock.
 	atOnce := grpclock.UnaryServerInterceptor(locks,
 		grpclock.ByMethod(map[string]grpclock.KeyFunc{pb.Bank_Transfer_FullMethodName: account}),
 		grpclock.Also(grpclock.ByMethod(map[string]grpclock.KeyFunc{pb.Bank_Transfer_FullMethodName: payee})))
@@ -38,14 +38,15 @@ func newServer(locks *core.Locker, b *bank) *grpc.Server {
 		grpclock.Also(grpclock.ByMethod(map[string]grpclock.KeyFunc{pb.Bank_Settle_FullMethodName: payee})),
 		core.WithWait(5*time.Second))
 
-	// A transfer with an idempotency-key is made once, however often it is sent.
+	// A transfer with an idempotency-key is made once, even if it is sent several
+	// times.
 	once := grpclock.IdempotentUnaryServerInterceptor(locks,
 		grpclock.ByMethod(map[string]grpclock.KeyFunc{
 			pb.Bank_Transfer_FullMethodName: core.Join(user, grpclock.IdempotencyKey()),
 		}),
 		grpclock.WithOptionalKey(), core.WithWait(5*time.Second))
 
-	// The first coin says into which account the stream pays.
+	// The first message names the account of the stream.
 	coins := grpclock.StreamServerInterceptor(locks,
 		grpclock.ByMethod(map[string]grpclock.KeyFunc{
 			pb.Bank_Deposit_FullMethodName: core.Named("account", grpclock.Field[*pb.DepositRequest]("account.id")),
@@ -64,7 +65,7 @@ func newServer(locks *core.Locker, b *bank) *grpc.Server {
 // userKey is the key of the user's name in the context of a call.
 type userKey struct{}
 
-// userOf returns who makes a call, by the token in its metadata.
+// userOf returns the user of the token in the metadata of a call.
 func userOf(ctx context.Context) (string, error) {
 	tokens := map[string]string{"Bearer ada-token": "ada", "Bearer bob-token": "bob"}
 	for _, token := range metadata.ValueFromIncomingContext(ctx, "authorization") {
@@ -90,7 +91,7 @@ func authenticateStream(srv any, ss grpc.ServerStream, info *grpc.StreamServerIn
 	return next(srv, ss)
 }
 
-// mayUse refuses users whose account it is not, before they could lock it.
+// mayUse refuses requests for the account of another user, before the lock.
 func mayUse(ctx context.Context, req any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 	m, ok := req.(interface{ GetAccount() *pb.Account })
 	if ok && m.GetAccount().GetId() != ctx.Value(userKey{}) {

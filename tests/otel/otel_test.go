@@ -30,7 +30,7 @@ import (
 
 func TestMain(m *testing.M) { suite.Main(m) }
 
-// bank is a server whose methods run a function of the test.
+// bank is a server with methods that run a function of the test.
 type bank struct {
 	pb.UnimplementedBankServer
 	run func(context.Context) error
@@ -50,9 +50,9 @@ func (b *bank) Deposit(s grpc.ClientStreamingServer[pb.DepositRequest, pb.Balanc
 	return s.SendAndClose(&pb.BalanceReply{})
 }
 
-// The stats handler stands around the chain: the handler runs in its span and
-// under the lock, a refusal is the status of the span, and a panic leaves the
-// lock free for the recovery to answer, wherever that stands.
+// The stats handler runs around the chain. The handler runs in its span and under the
+// lock, and a refusal is the status of the span. A panic frees the lock, whether the
+// recovery stands before or behind it.
 func TestChain(t *testing.T) {
 	t.Parallel()
 	calls := map[string]func(context.Context, pb.BankClient) error{
@@ -163,7 +163,7 @@ func serve(
 	return pb.NewBankClient(conn)
 }
 
-// checkSpan waits for the one span of a call, and compares its status.
+// checkSpan waits for the only span of a call, and compares its status.
 func checkSpan(t *testing.T, spans *tracetest.SpanRecorder, want string) {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); len(spans.Ended()) == 0; time.Sleep(time.Millisecond) {
