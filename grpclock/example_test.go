@@ -146,9 +146,8 @@ func ExampleUnaryServerInterceptor_perUser() {
 	// OK
 }
 
-// A client that sends a transfer twice, with the same key, is served once at a
-// time. The key contains the user, so that users do not block each other with
-// another's.
+// Two copies of a transfer do not run at the same time. The key contains the user, so
+// that users with the same idempotency-key do not block each other.
 func ExampleIdempotencyKey() {
 	locks, stop := exampleLocker()
 	defer stop()
