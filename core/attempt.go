@@ -9,56 +9,55 @@ import (
 	"github.com/reqlock/reqlock/internal/engine"
 )
 
-// attemptMark stands before the key of an attempt, so that it shares nothing
-// with the lock of the same key.
+// attemptMark is the prefix of the key of an attempt's lock. It separates that lock from a
+// plain lock with the same key.
 const attemptMark = "i:"
 
-// An Attempt is one run of an idempotent request, or the answer of the run that
-// was done before. It is made by Begin.
+// An Attempt is one run of an idempotent request, or the stored answer of an earlier run.
+// Begin makes it.
 //
-// One that is to run holds a lock, and is ended by Commit, Seal, Abort or
-// Interrupt: each of them frees the lock in the same step. Only the first of
-// them does anything. Later calls wait for its end, as long as their ctx allows, and
-// return the same error, also where the first call did not wait for it. An Attempt
-// that is never ended keeps its key until its process ends. A nil ctx is the background
-// context.
+// An Attempt that is to run holds a lock. Commit, Seal, Abort and Interrupt end it and free
+// the lock in the same step. Only the first of these calls has an effect. Later calls wait
+// until the first one is done, as long as their ctx allows, and return the same error, even
+// if the first call did not wait. An Attempt that is never ended keeps its lock until its
+// process ends. A nil ctx is the background context.
 //
 // All methods are safe for concurrent use.
 type Attempt struct {
 	locker   *Locker
-	key      string // without the mark
-	lease    *Lease // nil where there is an answer
+	key      string // without attemptMark
+	lease    *Lease // nil if the attempt is a replay
 	replay   []byte
-	outer    *Attempt // of the same key, under which this one is nested
+	outer    *Attempt // the attempt in which this one is nested; nil if none
 	decision atomic.Int32
 }
 
-// Begin begins an idempotent request: one that takes effect once for its key,
-// however often it comes. It is what the Idempotent middlewares stand on.
+// Begin begins an idempotent request, which takes effect once for its key, however often it
+// is sent. The Idempotent middlewares use it.
 //
-// The key has a record in Redis, and a lock of its own, which Begin takes as
-// Lock does, in the same round trip. The request is to run if the record says so:
-// then the caller runs it under the context of the Attempt's Lease, and ends the
-// Attempt. If an earlier request with this key is done, Replay has its answer, and
-// there is nothing to run or to end. While another one runs, Begin waits as long as
-// WithWait says; without WithWait it does not wait. Waiters get the answer as soon
-// as it is committed.
+// The key has a record and a lock in Redis. Begin takes the lock as Lock does, and reads the
+// record in the same round trip:
 //
-// The fingerprint tells requests apart that come with the same key by mistake.
-// It is short, such as a digest of the payload; an empty one is like any other.
+//   - If the request is to run, the caller runs it under the context of the Attempt's Lease
+//     and then ends the Attempt.
+//   - If an earlier request with the key is done, Replay returns its answer. There is nothing
+//     to run or to end.
+//   - While another request with the key runs, Begin waits. WithWait limits the wait; without
+//     WithWait, Begin does not wait. Waiters get the answer as soon as it is committed.
 //
-// Within an attempt, under whose context Begin is called again with the same key
-// of the same Locker, it returns an Attempt that is a part of that one. Its end does
-// nothing to the outer one. If the outer one has ended by then, or has lost its lease,
-// Commit, Seal, Abort and Interrupt of the inner one return the loss: ErrLost, or
-// ErrClosed.
+// The fingerprint distinguishes requests that use the same key by mistake. It should be
+// short, such as a digest of the payload. An empty fingerprint is compared as any other.
 //
-// The error is one of Lock's, or an *Error of the kind ErrMismatch where the key
-// came with another fingerprint, ErrInterrupted where an earlier attempt died and
-// WithInterrupted does not let another one run, or ErrUnreplayable where an
-// earlier attempt is done whose answer was not kept. WithFailOpen does not matter
-// to Begin. A Locker of NewQuorum begins nothing: the error is
-// errors.ErrUnsupported.
+// Under the context of an attempt of the same key and Locker, Begin returns a nested
+// Attempt. The end of a nested Attempt does not end the outer one. If the outer Attempt has
+// ended or lost its lease, Commit, Seal, Abort and Interrupt of the nested Attempt return
+// ErrLost or ErrClosed.
+//
+// The error is an error of Lock, or an *Error of one of these kinds: ErrMismatch if the key
+// was used with another fingerprint, ErrInterrupted if an earlier attempt died and
+// WithInterrupted does not allow another run, ErrUnreplayable if an earlier attempt is done
+// and its answer was not stored. WithFailOpen has no effect on Begin. On a Locker of
+// NewQuorum the error is errors.ErrUnsupported.
 func (l *Locker) Begin(ctx context.Context, key string, fingerprint []byte) (*Attempt, error) {
 	if !l.KeepsRecords() {
 		return nil, errNoRecords
@@ -67,7 +66,7 @@ func (l *Locker) Begin(ctx context.Context, key string, fingerprint []byte) (*At
 		return nil, err
 	}
 	marked := attemptMark + key
-	if outer := outerLease(ctx, l, marked); outer != nil && outer.attempt != nil {
+	if outer := heldLease(ctx, l, marked); outer != nil && outer.attempt != nil {
 		if err := l.checkFence(outer); err != nil {
 			return nil, err
 		}
@@ -93,8 +92,7 @@ func (l *Locker) Begin(ctx context.Context, key string, fingerprint []byte) (*At
 	}
 }
 
-// nest returns the attempt for code that runs under this one already; nil if this one
-// has ended.
+// nest returns a nested attempt of this one, or nil if this attempt has ended.
 func (a *Attempt) nest(ctx context.Context, l *Locker) *Attempt {
 	inner := &Attempt{locker: l, key: a.key, lease: &Lease{}, outer: a}
 	if !a.lease.nest(ctx, inner.lease) {
@@ -104,8 +102,8 @@ func (a *Attempt) nest(ctx context.Context, l *Locker) *Attempt {
 	return inner
 }
 
-// Key returns the key of the attempt as it was given to Begin, which is what
-// Resolve takes; "" on a nil Attempt.
+// Key returns the key that was given to Begin. Resolve takes the same key. It is "" on a nil
+// Attempt.
 func (a *Attempt) Key() string {
 	if a == nil {
 		return ""
@@ -113,13 +111,13 @@ func (a *Attempt) Key() string {
 	return a.key
 }
 
-// Replay returns the answer of the attempt that was done, as it was given to
-// Commit, and true; false if this one is to run. Nobody may change its bytes.
+// Replay returns true and the record that an earlier attempt gave to Commit. The caller must
+// not change its bytes. Replay returns false if this attempt is to run.
 func (a *Attempt) Replay() (record []byte, ok bool) { return a.replay, a.lease == nil }
 
-// Number counts the attempts at the request, from 1. It is greater than 1 where
-// those before it died, which WithInterrupted(Rerun) allows: what they have
-// done may have to be looked for. It is 0 where there is an answer.
+// Number counts the attempts at the request, from 1. It is greater than 1 if earlier
+// attempts died and WithInterrupted(Rerun) allows this one: the handler may have to find out
+// what they did. It is 0 if the attempt is a replay.
 func (a *Attempt) Number() int {
 	if a.lease == nil {
 		return 0
@@ -127,28 +125,28 @@ func (a *Attempt) Number() int {
 	return a.lease.hold.Number()
 }
 
-// Lease returns the lease of the lock under which the attempt runs; nil where
-// there is an answer. Its Release does nothing: the lock is freed when the
-// attempt ends. Its Key is that of the lock: "i:" and the key of the attempt.
-// FromContext finds it, and AttemptFromContext the Attempt, in the lease's Context.
+// Lease returns the lease under which the attempt runs, or nil if the attempt is a replay.
+// Release on it does nothing: the end of the attempt frees the lock. Its Key is "i:" and the
+// key of the attempt. In its Context, FromContext finds the lease and AttemptFromContext
+// finds the Attempt.
 func (a *Attempt) Lease() *Lease { return a.lease }
 
-// MaxRecord returns how many bytes Commit keeps, see WithMaxRecord.
+// MaxRecord returns the size in bytes of the largest record that Commit stores: see
+// WithMaxRecord.
 func (a *Attempt) MaxRecord() int { return a.locker.settings.maxRecord }
 
-// Commit ends the attempt: the request is done, and record is its answer, which
-// every later request with the key gets. It is kept for as long as WithRetention
-// says. A record of more than MaxRecord bytes is not kept; then Commit is Seal.
+// Commit ends the attempt: the request is done, and record is its answer. Later requests
+// with the key get the record, for the time of WithRetention. A record of more than
+// MaxRecord bytes is not stored; then Commit does what Seal does.
 //
-// Commit is tried for 2 s, whatever ctx says: ctx bounds only how long the caller
-// waits for it. An attempt that has lost its lease is committed too, unless
-// another one has begun since.
+// Commit is retried for 2 s, even if ctx ends. ctx limits only how long the caller waits. An
+// attempt that has lost its lease is committed too, unless another attempt has begun since.
 //
-// The error is ErrLost if another attempt has begun, or may have: the record is gone
-// and another holds the key, or it is damaged. It is ErrUnavailable if Redis did not
-// take the record: then, as after a crash, nobody knows what became of the request,
-// see WithInterrupted. It is ctx's error if ctx ended first, and an error of its own
-// if the Attempt is not one to run.
+// The error is ErrLost if another attempt has begun or may have begun: the record is
+// damaged, or it is gone and the key is locked by another holder. The error is
+// ErrUnavailable if Redis did not accept the record: then the outcome is unknown, as after a
+// crash, see WithInterrupted. It is ctx's error if ctx ended first. If the Attempt is a
+// replay, there is another error.
 func (a *Attempt) Commit(ctx context.Context, record []byte) error {
 	if len(record) > a.MaxRecord() {
 		return a.Seal(ctx)
@@ -156,32 +154,32 @@ func (a *Attempt) Commit(ctx context.Context, record []byte) error {
 	return a.end(ctx, engine.Commit, bytes.Clone(record))
 }
 
-// Seal ends the attempt as Commit does, but its answer is not kept: later
-// requests with the key get ErrUnreplayable. It returns what Commit does.
+// Seal ends the attempt as Commit does, but stores no answer: later requests with the key
+// get ErrUnreplayable. Its errors are those of Commit.
 func (a *Attempt) Seal(ctx context.Context) error { return a.end(ctx, engine.Seal, nil) }
 
-// Abort ends the attempt as if it had not begun: the next request with the key
-// runs. Where an earlier attempt died, see Number, that stays known: then the next
-// request gets what WithInterrupted says.
+// Abort ends the attempt as if it had not begun: the next request with the key runs.
+// Exception: if an earlier attempt died (see Number), the next request gets what
+// WithInterrupted says.
 //
-// The error is nil also where another attempt has begun: there is nothing to abort.
-// It is ErrUnavailable if Redis did not take the abort, for which the caller does
-// not wait as long as for a commit. Where Redis did not answer, the abort is sent
-// again for about a minute: until it is taken, and for good if it never is, the
-// attempt may look like one that died. Else the error is ctx's, or one of its own,
-// as that of Commit is.
+// The error is also nil if another attempt has begun, because there is nothing to abort. It
+// is ErrUnavailable if Redis did not accept the abort; the caller waits for a shorter time
+// than for a commit. If Redis did not reply, the abort is sent again for about a minute.
+// Until Redis accepts it, the attempt may look like one that died. If Redis never accepts
+// it, that stays so. Otherwise the error is ctx's error, or the error for a replay, as for
+// Commit.
 func (a *Attempt) Abort(ctx context.Context) error { return a.end(ctx, engine.Abort, nil) }
 
-// Interrupt ends the attempt as a crash would: nobody knows what became of the
-// request. WithInterrupted says what later requests with the key get.
+// Interrupt ends the attempt as a crash would: the outcome of the request is unknown.
+// WithInterrupted says what later requests with the key get.
 //
-// The error is nil also where the lease was lost before: the record is that of an
-// attempt that died already. It is ErrUnavailable if Redis was not told, so that the
-// lock may stay until its TTL. Else it is ctx's, or one of its own, as that of
-// Commit is.
+// The error is also nil if the lease was lost before, because the record then already
+// belongs to an attempt that died. It is ErrUnavailable if Redis did not confirm, so that
+// the lock may stay until its TTL ends. Otherwise it is ctx's error, or the error for a
+// replay, as for Commit.
 func (a *Attempt) Interrupt(ctx context.Context) error { return a.end(ctx, engine.Interrupt, nil) }
 
-// end ends the attempt.
+// end ends the attempt by one of the four endings.
 func (a *Attempt) end(ctx context.Context, ending engine.Ending, record []byte) error {
 	switch {
 	case a.lease == nil:
@@ -196,17 +194,17 @@ func (a *Attempt) end(ctx context.Context, ending engine.Ending, record []byte) 
 
 var errNotRunning = errors.New("reqlock: the attempt has an answer and does not run")
 
-// AttemptFromContext returns the attempt under which the code with this context
-// runs: the innermost one, where there are several.
+// AttemptFromContext returns the attempt of the context, and true if there is one. If there
+// are several, it returns the innermost attempt.
 func AttemptFromContext(ctx context.Context) (*Attempt, bool) {
 	lease, _ := FromContext(ctx)
 	a := attemptOf(lease)
 	return a, a != nil
 }
 
-// attemptOf returns the innermost attempt among a lease and those around it.
+// attemptOf returns the attempt of the lease or of its nearest parent that has one, or nil.
 func attemptOf(lease *Lease) *Attempt {
-	for ; lease != nil; lease = lease.around {
+	for ; lease != nil; lease = lease.parent {
 		if lease.attempt != nil {
 			return lease.attempt
 		}
@@ -214,18 +212,19 @@ func attemptOf(lease *Lease) *Attempt {
 	return nil
 }
 
-// Resolve frees a key whose attempt died in the middle, so that requests with it
-// do not get ErrInterrupted any more: the next one runs. The key is the one that
-// was given to Begin, see Attempt.Key; those in events, and of leases, have "i:"
-// in front. It is for an operator who has found out what became of the attempt,
-// and that its process is gone: the commit of one that is only cut off is accepted
-// until another attempt begins. A key whose request is done, or has not begun,
-// stays as it is, and that is no error.
+// Resolve frees the key of an attempt that died before its end. The next request with the
+// key runs, and no longer gets ErrInterrupted. The key is the one that was given to Begin:
+// see Attempt.Key. Keys in events and leases have "i:" in front.
 //
-// The error is an *Error of the kind ErrBusy while an attempt runs: one that holds
-// the key, or one of this Locker that has lost it and has not ended yet. Otherwise
-// it is one of Lock's other kinds. If ctx ended before Redis answered, it also is
-// ctx's error. On a Locker of NewQuorum it is errors.ErrUnsupported.
+// Resolve is for an operator. Before the call, find out what the attempt did, and that its
+// process has ended. If the process is only cut off, its commit is still accepted until another
+// attempt begins. If the request of the key is done or has not begun, Resolve changes
+// nothing and returns nil.
+//
+// The error is an *Error of the kind ErrBusy while an attempt runs: an attempt that holds
+// the key, or an attempt of this Locker that has lost its lease and has not ended. Otherwise
+// it is one of Lock's other kinds. If ctx ended before Redis replied, it is also ctx's
+// error. On a Locker of NewQuorum it is errors.ErrUnsupported.
 func (l *Locker) Resolve(ctx context.Context, key string) error {
 	if !l.KeepsRecords() {
 		return errNoRecords

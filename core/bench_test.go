@@ -10,8 +10,8 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 )
 
-// BenchmarkLock is one lock and its release by one goroutine, and what the two
-// commands cost without reqlock, on a real server.
+// BenchmarkLock measures one lock and its release by one goroutine on a real server, and the
+// same two commands without reqlock.
 func BenchmarkLock(b *testing.B) {
 	rdb := redistest.Start(b).Client(b)
 	b.Run("reqlock", func(b *testing.B) {
@@ -42,7 +42,7 @@ func BenchmarkLock(b *testing.B) {
 	})
 }
 
-// BenchmarkHandoff is one turn under a key that many goroutines want.
+// BenchmarkHandoff measures one hand-off of a key for which many goroutines wait.
 func BenchmarkHandoff(b *testing.B) {
 	locks := core.Must(core.New(redistest.Start(b).Client(b)))
 	defer func() { _ = locks.Close(context.Background()) }()

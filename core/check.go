@@ -41,7 +41,7 @@ func (l *Locker) Check(ctx context.Context) error {
 	}
 	f := <-l.find(ctx, l.rdb) // which does not outlive ctx
 	if f.warning != nil {
-		l.settings.tell(Event{Kind: Warned, Err: f.warning})
+		l.settings.notify(Event{Kind: Warned, Err: f.warning})
 	}
 	if f.err != nil {
 		return l.checkError(ctx, f.err)
@@ -89,7 +89,7 @@ func (l *Locker) checkQuorum(ctx context.Context) error {
 		return l.checkError(ctx, failures[0])
 	}
 	for _, warning := range append(failures, warnings...) {
-		l.settings.tell(Event{Kind: Warned, Err: warning})
+		l.settings.notify(Event{Kind: Warned, Err: warning})
 	}
 	return nil
 }

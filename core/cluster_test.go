@@ -14,9 +14,9 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-// Two processes pass locks of all masters to each other. A waiter whose hand-off is lost
-// finds the key by its timer. On a busy machine this happens to up to half of the turns of a
-// master, not to more.
+// Two processes pass locks of all masters to each other. A waiter that misses the hand-off
+// message finds the key by its timer. On a busy machine this may happen in up to half of the
+// turns of a master, not in more.
 func TestProcessesOnClusterHandOverLocks(t *testing.T) {
 	t.Parallel()
 	servers := shared(t, redistest.OnCluster)

@@ -1,27 +1,25 @@
 package core
 
-// A Decision is what a handler knows of its own attempt that its answer does not
-// tell.
+// A Decision is what a handler knows about its own attempt and its answer does not show.
 type Decision int32
 
 // The decisions.
 const (
-	// Undecided leaves it to the status of the answer.
+	// Undecided lets the status of the answer decide.
 	Undecided Decision = iota
-	// StoreAnswer keeps the answer, whatever its status is: later requests with
-	// the key get it too.
+	// StoreAnswer stores the answer, whatever its status is. Later requests with the key
+	// get the same answer.
 	StoreAnswer
-	// DropAnswer does not keep the answer, whatever its status is: the next
-	// request with the key runs.
+	// DropAnswer does not store the answer, whatever its status is. The next request with
+	// the key runs.
 	DropAnswer
-	// Uncertain says that nobody knows whether the request took effect, as after
-	// a call to another service that timed out. Later requests with the key are
-	// treated as WithInterrupted says.
+	// Uncertain says that it is unknown whether the request took effect, as after a call
+	// to another service that timed out. WithInterrupted says what later requests with
+	// the key get.
 	Uncertain
 )
 
-// Decide tells the middleware under which a handler runs what is to become of its
-// attempt:
+// Decide tells the middleware how to end the attempt of the handler:
 //
 //	if attempt, ok := core.AttemptFromContext(ctx); ok {
 //		attempt.Decide(core.Uncertain)
@@ -47,7 +45,7 @@ func (a *Attempt) Decide(d Decision) {
 	}
 }
 
-// Decision returns what the handler has decided, Undecided if nothing.
+// Decision returns the handler's decision, or Undecided if there is none.
 func (a *Attempt) Decision() Decision {
 	for a != nil && a.outer != nil {
 		a = a.outer

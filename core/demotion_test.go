@@ -24,7 +24,7 @@ type demotion struct {
 // blocked matches a client that is blocked by WAIT, in the reply to CLIENT LIST.
 var blocked = regexp.MustCompile(`flags=b\b.* cmd=wait `)
 
-// newDemotion starts a cluster. The master is that of the key named.
+// newDemotion starts a cluster. The master of the demotion is the master of the key.
 func newDemotion(t *testing.T, key string) *demotion {
 	t.Helper()
 	cluster := redistest.StartCluster(t)

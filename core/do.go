@@ -5,21 +5,20 @@ import (
 	"errors"
 )
 
-// Do runs fn under the lock of a key, and releases it when fn returns, panics
-// or ends its goroutine. It waits for the lock as Lock does. fn gets the
-// lease's context, which is cancelled when the lease is lost.
+// Do runs fn under the lock of a key. It releases the lock when fn returns, panics or ends
+// its goroutine. It waits for the lock as Lock does. The context of fn is the context of the
+// lease, which is cancelled when the lease is lost.
 //
-// The error is that of Lock if fn did not run; else that of fn. If the lease
-// was lost while fn ran, the error is ErrLost as well, since what fn did may
-// not have been alone.
+// If fn did not run, Do returns the error of Lock. Otherwise it returns the error of fn. If
+// the lease was lost while fn ran, the error is also ErrLost, because fn may have run
+// without the lock.
 func (l *Locker) Do(ctx context.Context, key string, fn func(ctx context.Context) error) error {
 	return l.DoAll(ctx, []string{key}, fn)
 }
 
-// DoAll is Do with several keys, each of which is locked. They are taken in
-// byte order, so that callers with the same keys in another order do not wait
-// for each other, all within one wait, and released together. A key that
-// is given twice is locked once. No key at all is ErrNoKey.
+// DoAll is Do with several keys. It locks each key once, in byte order, so callers that give
+// the same keys in another order do not deadlock. One wait covers all keys. The locks are
+// released together. Without a key the error is ErrNoKey.
 func (l *Locker) DoAll(ctx context.Context, keys []string, fn func(ctx context.Context) error) (err error) {
 	all, err := l.acquireAll(ctx, keys, l.waitOr(waitForever))
 	if err != nil {
@@ -37,9 +36,9 @@ func (l *Locker) DoAll(ctx context.Context, keys []string, fn func(ctx context.C
 	return fn(all.ctx) //nolint:contextcheck // it is derived from ctx
 }
 
-// mayRunUnlocked reports whether a request that met err runs all the same:
-// Redis is unavailable, the request is not over, no lease of it was lost, and
-// the user asked for it.
+// mayRunUnlocked reports whether a request with this error runs without the lock:
+// WithFailOpen is on, Redis is unavailable, the context of the request has not ended, and
+// no lease of the request was lost.
 func (l *Locker) mayRunUnlocked(err error) bool {
 	var detail *Error
 	return l.settings.failOpen && isUnavailable(err) && !isLoss(err) && errors.As(err, &detail) && detail.ended == nil

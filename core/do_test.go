@@ -61,7 +61,7 @@ func testSeveralKeys(t *testing.T, servers *deployment) {
 				t.Errorf("%d keys are locked", n)
 			}
 			if lease, ok := core.FromContext(ctx); !ok || lease.Key() != "b" {
-				t.Errorf("the lease in the context is of %q, want that of the first key", lease.Key())
+				t.Errorf("the lease in the context has the key %q, want the first key", lease.Key())
 			}
 			// A nested call finds each key held.
 			return recorded.DoAll(ctx, []string{"c", "a", "b"}, func(context.Context) error { return nil })

@@ -1,6 +1,6 @@
-// Package core takes distributed locks in Redis and runs requests under them.
+// Package core takes distributed locks in Redis and runs code under them.
 //
-// A Locker is made of a go-redis client:
+// New makes a Locker from a go-redis client:
 //
 //	rdb := redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true})
 //	locks := core.Must(core.New(rdb))
@@ -9,63 +9,64 @@
 //		return transfer(ctx)
 //	})
 //
-// For the requests of a server there are adapters, which read the key from the
-// request and answer those that do not get their lock: nethttplock, and its
-// siblings for other frameworks. They stand on Enter and OutcomeOf, and so can
-// an adapter of your own.
+// An adapter locks the requests of a server: it reads the key from the request, and it
+// answers a request that does not get its lock. There is an adapter for net/http,
+// nethttplock, and one for each of several frameworks. An adapter of your own can use Enter
+// and OutcomeOf, as they do.
 //
-// # What is promised
+// # Guarantees
 //
-// It is an advisory lease lock. It is exclusive while Redis keeps the key and
-// the holder acts within the lease's validity. The holder is told before that
-// ends, whatever the network does: the context of its lease is cancelled with
-// the cause ErrLost.
+// A lock is advisory and has a lease. Only one holder has the lock, as long as Redis keeps
+// the key and the holder acts only while its lease is valid. The context of the lease is
+// cancelled with the cause ErrLost before the validity ends, even if the network fails.
 //
-// It is not more than that. Redis replicates asynchronously, so a failover can
-// lose a key and let a second holder in. A process that is paused beyond its
-// lease and then acts without a look at its context acts unprotected.
+// There are two limits. Redis replicates asynchronously, so a failover can lose a key and
+// let a second holder in. A process that is paused for longer than its lease, and then acts
+// without checking its context, acts without the lock.
 //
-// # Wire
+// # Keys and messages in Redis
 //
-// A lock is one string key, set with SET key token NX PX ttl and deleted by a
-// script that compares the token first. Any client that follows this classic
-// recipe excludes reqlock and is excluded by it, if it uses the same key:
-// WithPrefix sets what stands before yours. A few keys are written as "h:" and a
-// digest instead: those with a "}" that closes no cluster hash tag, those that,
-// with the prefix, are nothing but a hash tag, or have one and end as the
-// companions of a lock do (":q", ":f" or ":r"), and those that look like such a
-// digest.
+// A lock is one string key. It is set by SET key token NX PX ttl, and deleted by a script
+// that compares the token first. This is the classic recipe. reqlock and any other client of
+// that recipe exclude each other if they use the same key. WithPrefix sets the prefix of
+// reqlock's keys. Some keys are written as "h:" and a digest instead:
 //
-// The waiting line of a lock is a list beside it, and its fencing number a
-// string; both lie in the lock's cluster slot. Each process that waits listens
-// on one channel, the prefix and a random id; in a cluster on a sharded channel for
-// each key, in its slot.
+//   - keys with a "}" that closes no cluster hash tag,
+//   - keys that, with the prefix, are nothing but a hash tag,
+//   - keys that, with the prefix, have a hash tag and end in ":q", ":f" or ":r", as reqlock's
+//     own keys beside a lock do,
+//   - keys that look like such a digest.
 //
-// A command whose reply is lost is sent once more, with the same token, so
-// that an owner is never told that it is not. A SET that the network delivers
-// after its sender gave up holds the key for nobody; it is released as soon as
-// its late reply is seen, and falls by its TTL if no reply ever comes.
+// The queue of a lock is a list, and its fencing number is a string. Both keys are in the
+// cluster slot of the lock. Each process with waiters subscribes to one channel, which is
+// the prefix and a random id. In a cluster it subscribes to a sharded channel for each key,
+// in the slot of the key.
+//
+// If the reply to a command is lost, reqlock sends the command once more with the same
+// token. So a holder is not refused its own lock. If the network delivers a SET after its
+// client gave up, the key is locked without a holder. It is released when the late reply
+// arrives. If no reply arrives, the key stays locked until its TTL ends.
 //
 // # Rights
 //
-// The user of the client, Username and Password in its options, needs these rights
-// and no others; with another prefix, its keys and channels:
+// The Redis user of the client (Username and Password in its options) needs these rights
+// and no others. With another prefix, the keys and channels differ:
 //
 //	~reqlock:* ~{reqlock:* &reqlock:* +del +eval +evalsha +exists +get +hdel +hget +hmget +hset +lindex +llen +lpop +lpos +lrem +pexpire +ping +pttl +publish +rpush +set +subscribe +time
 //
-// and in a cluster these besides:
+// A cluster also needs:
 //
 //	&{reqlock:* +asking +cluster|slots +spublish +ssubscribe +sunsubscribe
 //
-// WithReplicas takes +wait. NewQuorum takes +info. A client with a DB other than 0
-// needs +select. Check says which right is missing, and with +info also warns of a
-// server that may evict locks.
+// Some options need one more right. WithReplicas takes +wait. NewQuorum takes +info. A client
+// with a DB other than 0 takes +select. Check names a missing right. With +info, Check also
+// warns of a server that may evict locks.
 //
 // # Idempotent requests
 //
-// Begin is the lock of a request that takes effect once for its key. It looks at
-// the record of the key in the same round trip: the first request runs, under a
-// lock, and Commit stores its answer and frees the lock in one step. Later ones
+// An idempotent request takes effect once for its key. Begin takes the lock of the key and
+// reads the record of the key in one round trip. The first request runs under the lock.
+// Commit then stores its answer and frees the lock in one step. Later requests with the key
 // get the answer:
 //
 //	attempt, err := locks.Begin(ctx, "order:42", fingerprint)
@@ -80,36 +81,38 @@
 //	switch {
 //	case errors.Is(err, errDeclined): // nothing was charged, so the next request may run
 //		return errors.Join(err, attempt.Abort(ctx))
-//	case err != nil: // a timeout, say: nobody knows, and neither after a panic
+//	case err != nil: // such as a timeout: the outcome is unknown, as it is after a panic
 //		return err
 //	}
-//	_ = attempt.Commit(ctx, answer) // before it is sent; the observer hears of a failure
+//	_ = attempt.Commit(ctx, answer) // before the answer is sent; the observer receives a failure
 //	return send(answer)
 //
-// The record is a hash beside the lock, under the key "i:" and yours. A process
-// that dies between Begin and Commit leaves a request of which nobody knows
-// whether it took effect: see WithInterrupted and Resolve. What must not happen
-// twice under any circumstances needs the key in the system where it happens.
+// The record is a hash beside the lock. The key of the lock is "i:" and your key. If a
+// process dies between Begin and Commit, it is unknown whether the request took effect: see
+// WithInterrupted and Resolve. If a request must never take effect twice, the system in
+// which it takes effect must check the key too.
 //
 // # Waiting
 //
-// Waiters stand in line. Within a process they are served in the order in
-// which they came; processes take turns, in the order in which they joined. A
-// lease that is released goes straight to the next one: within a process
-// without Redis, for up to 64 turns or 50 ms while another process waits; to
-// another process by one command, which also tells it through pub/sub. A waiter
-// sends nothing while it waits, but for a look about once a second: whatever
-// should have told it, a message, a connection, the process ahead of it, may be
-// lost without stranding it.
+// Requests that wait for a lock form a queue. Within one process they get the lock in the
+// order of their arrival. Processes take turns, in the order in which they joined the queue.
 //
-// A newcomer does not pass those who wait, with one exception: while the key is
-// gone although nobody of ours released it (it expired, or was deleted), and
-// until the first waiter looks, whoever asks first gets it. A foreign client of
-// the classic recipe knows of no line; waiters look for the end of its lock
-// every 250 ms. A process whose subscription is cut when its turn comes, or
-// that confirms it too late, loses its turn and stands behind the others.
+// A released lease goes directly to the next waiter. Within a process this needs no command.
+// While another process waits, a process keeps the lease for at most 64 hand-offs or 50 ms.
+// Then one command passes the lock to the next process and notifies it by pub/sub. A waiter
+// checks Redis about once a second, and otherwise sends nothing. So a lost message, a lost
+// connection, or a dead process ahead in the queue delays a waiter and does not stop it.
 //
-// WithMaxWaiters and WithMaxTotalWaiters bound how many callers wait; who comes
-// after them is refused at once. WithFencing gives each lease a number that
-// rises from holder to holder.
+// A new request does not overtake waiters. Exception: the key is gone although no holder
+// released it, because it expired or was deleted. Then the first request gets the lock until
+// the first waiter checks Redis.
+//
+// A foreign client of the classic recipe does not join the queue. While such a client holds
+// the lock, waiters check for its end every 250 ms. If the subscription of a process is cut
+// when its turn comes, or the process confirms its turn too late, the process loses its turn
+// and goes to the end of the queue.
+//
+// WithMaxWaiters and WithMaxTotalWaiters limit how many callers wait. A caller above the
+// limit is refused at once. WithFencing gives each lease a number that is greater than the
+// number of the lease before.
 package core

@@ -5,9 +5,8 @@ import (
 	"errors"
 )
 
-// Enter takes the locks of a request and returns the context under which to
-// run it, and the function that releases the locks. It is what every adapter
-// stands on:
+// Enter takes the locks of a request. It returns the context under which to run the request,
+// and the function that releases the locks. Every adapter uses it:
 //
 //	ctx, release, err := core.Enter(r.Context(), locks, r, key)
 //	if err != nil {
@@ -15,21 +14,22 @@ import (
 //	}
 //	defer release()
 //
-// It reads a key with each key function, and waits for the locks as long as
-// WithWait says; without WithWait it does not wait. release waits for Redis
-// about as long as for one command, also for several keys and after ctx has
-// ended; it may be called more than once, from any goroutine. It is never nil.
+// Each key function reads one key. WithWait sets how long Enter waits for all locks together;
+// without WithWait it does not wait.
 //
-// A key function that returns ErrSkip takes no lock. If none takes one, or if
-// Redis is unavailable and WithFailOpen is on, the context is ctx itself.
+// release waits for Redis about as long as one command takes, also for several keys and after
+// ctx has ended. It is never nil. It may be called more than once, from any goroutine.
 //
-// The error is one of Lock's, ErrBodyTooLarge, or what a key function returned.
-// With an error nothing is locked. Enter panics without a key function.
+// A key function that returns ErrSkip takes no lock. If no function takes a lock, or if Redis
+// is unavailable and WithFailOpen is on, the context is ctx itself.
+//
+// The error is an error of Lock, ErrBodyTooLarge, or the error of a key function. With an
+// error no key is locked. Enter panics if there is no key function.
 func Enter[R any](
 	ctx context.Context, l *Locker, r R, keys ...KeyFunc[R],
 ) (locked context.Context, release func(), err error) {
 	must(len(keys) > 0, "Enter needs a key function")
-	var few [4]string // so that most requests need no memory for them
+	var few [4]string // avoids an allocation for most requests
 	names := few[:0]
 	for _, key := range keys {
 		name, err := key.Read(r)
@@ -54,5 +54,5 @@ func Enter[R any](
 	return all.ctx, func() { _ = all.release() }, nil
 }
 
-// nothing releases what was not locked.
+// nothing is the release function where no lock was taken.
 func nothing() {}

@@ -5,83 +5,81 @@ import (
 	"time"
 )
 
-// The kinds of error that reqlock returns. Test for them with errors.Is. They
-// reach the caller inside an *Error, which adds the cause and a hint when to
-// try again. No error carries a token, an owner or a raw key.
+// The kinds of error that reqlock returns. Test for them with errors.Is. The caller gets
+// them inside an *Error, which adds the cause and says when to retry. No error contains a
+// token, an owner or a raw key.
 var (
-	// ErrBusy says that another request holds the lock, and that the caller
-	// may not wait for it, or has waited long enough.
+	// ErrBusy says that another request holds the lock, and that the caller does not wait
+	// for it, or has waited as long as it may.
 	ErrBusy = errors.New("reqlock: busy")
-	// ErrWaitTimeout says that the lock was still held by another when the
-	// caller's wait was over. It is an ErrBusy.
+	// ErrWaitTimeout says that another request still held the lock when the caller's wait
+	// ended. It is an ErrBusy.
 	ErrWaitTimeout error = &narrower{"reqlock: wait timed out", ErrBusy}
-	// ErrQueueFull says that as many requests wait for this key as may.
+	// ErrQueueFull says that the queue of the key is full: see WithMaxWaiters.
 	ErrQueueFull = errors.New("reqlock: queue full")
-	// ErrOverloaded says that as many requests wait for this Locker's keys, of
-	// all keys together, as may.
+	// ErrOverloaded says that the queues of all keys together are full: see
+	// WithMaxTotalWaiters.
 	ErrOverloaded = errors.New("reqlock: overloaded")
 
-	// ErrNoKey says that the request has no key: it is empty or missing. A
-	// request without a key is never run unlocked, and never shares one key
-	// with the others that have none.
+	// ErrNoKey says that the key of the request is empty or missing. A request without a
+	// key never runs without a lock. Such requests do not share one lock either.
 	ErrNoKey = errors.New("reqlock: no key")
-	// ErrInvalidKey says that the key is there but cannot be used: too long,
-	// with control characters, given twice, or of a type that is no key.
+	// ErrInvalidKey says that the key cannot be used: it is too long, has control
+	// characters, was given twice, or has a type that cannot be a key.
 	ErrInvalidKey = errors.New("reqlock: invalid key")
-	// ErrBodyTooLarge says that the body is over the limit up to which a key
-	// function reads it.
+	// ErrBodyTooLarge says that the body is larger than the limit of a key function that
+	// reads it.
 	ErrBodyTooLarge = errors.New("reqlock: body too large")
-	// ErrSkip is what a key function returns to run the request without a
-	// lock, on purpose. It is not a failure and never reaches a client.
+	// ErrSkip is returned by a key function to run the request without a lock. It is not
+	// a failure, and a client never gets it.
 	ErrSkip = errors.New("reqlock: skip")
 
-	// ErrUnavailable says that Redis could not be asked, or could not answer:
-	// it is down, too slow, read-only, loading, or refuses the command. It is
-	// never returned because another holds the lock.
+	// ErrUnavailable says that Redis cannot be reached or did not execute the command: it
+	// is down, too slow, read-only, loading, or refuses the command. It never means that
+	// the lock is held.
 	ErrUnavailable = errors.New("reqlock: redis unavailable")
 	// ErrClosed says that the Locker is closed. It is an ErrUnavailable.
 	ErrClosed error = &narrower{"reqlock: locker closed", ErrUnavailable}
 
-	// ErrLost says that the lease ended before its holder did: it could not be
-	// renewed in time, or the key in Redis is gone or another's. It is the
-	// cause of the lease's context.
+	// ErrLost says that the lease ended before its release: it was not renewed in time,
+	// or the key in Redis is gone or belongs to another holder. It is the cause of the
+	// lease's context.
 	ErrLost = errors.New("reqlock: lease lost")
-	// ErrMaxHold says that the holder was given as long as WithMaxHold allows.
-	// It is an ErrLost.
+	// ErrMaxHold says that the lease was held for as long as WithMaxHold allows. It is an
+	// ErrLost.
 	ErrMaxHold error = &narrower{"reqlock: held too long", ErrLost}
 
-	// ErrNoFence says that code asked for a fencing number, by WithFencing, under a
-	// lease of the same key that has none. It is an error of the program: set
-	// WithFencing for all who lock the key.
+	// ErrNoFence says that a nested lock with WithFencing has an outer lease without a
+	// fencing number. It is a mistake in the program: set WithFencing everywhere the key
+	// is locked.
 	ErrNoFence = errors.New("reqlock: WithFencing under a lease of the same key without a fencing number")
 
-	// ErrMismatch says that an idempotency key came again with another payload.
+	// ErrMismatch says that an idempotency key was used again with another payload.
 	ErrMismatch = errors.New("reqlock: idempotency key used with another payload")
-	// ErrInterrupted says that an earlier attempt with this idempotency key
-	// died in the middle, so that nobody knows whether it took effect.
+	// ErrInterrupted says that an earlier attempt with this idempotency key died before
+	// its end, so that it is unknown whether it took effect.
 	ErrInterrupted = errors.New("reqlock: earlier attempt interrupted")
-	// ErrUnreplayable says that the request was done, but that its answer
-	// cannot be given again.
+	// ErrUnreplayable says that the request was done, but its answer was not stored.
 	ErrUnreplayable = errors.New("reqlock: completed, answer not replayable")
 )
 
-// An Error is what a Locker returns when a request does not get its lock.
+// An Error is returned by a Locker if a request does not get its lock.
 // It is safe for concurrent use.
 type Error struct {
 	// Kind is one of the package's error values.
 	Kind error
-	// RetryAfter is how long a caller does well to wait before it tries again;
-	// zero where trying again does not help.
+	// RetryAfter is how long the caller should wait before it retries. It is zero where a
+	// retry does not help.
 	RetryAfter time.Duration
-	// Cause is what lies behind the kind, such as the error of the Redis
-	// client, or the end of the caller's context. It may be nil.
+	// Cause is the reason, such as the error of the Redis client, or the end of the
+	// caller's context. It may be nil.
 	Cause error
 
-	// ended is the caller's ctx.Err(), if the end of its context ended the wait.
+	// ended is the caller's ctx.Err(), if the end of that context ended the wait.
 	ended error
 }
 
-// Error returns the text of the kind, and that of its cause if there is one.
+// Error returns the text of the kind, and the text of the cause if there is one.
 func (e *Error) Error() string {
 	if e.Cause == nil {
 		return e.Kind.Error()
@@ -97,7 +95,7 @@ func (e *Error) Unwrap() []error {
 	return []error{e.Kind, e.Cause}
 }
 
-// A narrower error is a special case of another one.
+// A narrower error is a special case of another error.
 type narrower struct {
 	text string
 	wide error
@@ -107,7 +105,7 @@ func (e *narrower) Error() string { return e.text }
 
 func (e *narrower) Unwrap() error { return e.wide }
 
-// A keyError is an error of the user's own key function that is none of ours.
+// A keyError is an error of the user's key function that is not one of reqlock's.
 type keyError struct{ err error }
 
 func (e *keyError) Error() string { return "reqlock: key function: " + e.err.Error() }

@@ -6,45 +6,44 @@ import (
 	"time"
 )
 
-// An EventKind says what an Event tells of.
+// An EventKind is the kind of an Event.
 type EventKind int
 
-// The kinds of event. More may come.
+// The kinds of event. Later versions may add kinds.
 const (
 	// Acquired: a lease was granted.
 	Acquired EventKind = iota + 1
-	// Waiting: a request stands in line, because another holds its key.
+	// Waiting: a request waits in the queue, because its key is locked.
 	Waiting
 	// Refused: a request did not get its lock; Err says why.
 	Refused
-	// Released: a holder gave its lease back. Err is set where Redis could not
-	// be told: then the key falls by its TTL.
+	// Released: a holder released its lease. Err is set if Redis did not confirm the
+	// release: then the key may stay locked until its TTL ends.
 	Released
-	// Renewed: a lease was extended, or could not be: Err says why. The next
-	// attempt follows until the lease ends.
+	// Renewed: a lease was renewed. If the renewal failed, Err says why. Renewals are
+	// retried until the lease ends.
 	Renewed
-	// Lost: a lease ended under its holder; Err is the cause of its context.
+	// Lost: a lease ended before its holder released it. Err is the cause of its context.
 	Lost
-	// HeldLong: a lease has been held for more than three times its TTL. It is
-	// told once for each lease.
+	// HeldLong: a lease has been held for more than three times its TTL. There is one
+	// such event for each lease.
 	HeldLong
-	// Replayed: a request got the answer of an attempt that was done before it, or
-	// for which it has waited.
+	// Replayed: a request got the stored answer of an earlier attempt. The request may
+	// have waited for that attempt.
 	Replayed
-	// Committed: an attempt is done, by Commit or Seal. Err is set where its
-	// answer could not be stored: ErrUnavailable where Redis did not take it, so
-	// that its outcome is unknown to later requests, or ErrLost where another
-	// attempt had begun.
+	// Committed: an attempt was ended by Commit or Seal. Err is set if its answer was not
+	// stored: it is ErrUnavailable if Redis did not accept the answer, so that the outcome
+	// is unknown to later requests, or ErrLost if another attempt had begun.
 	Committed
-	// Restored: the record of an attempt had vanished while it ran, evicted or
-	// lost in a failover, and was stored anew when it was done. A request that came
-	// in between may have run too.
+	// Restored: Redis lost the record of an attempt while the attempt ran, by eviction or
+	// in a failover. The record was stored again at the end of the attempt. Another
+	// request may have run in between.
 	Restored
 	// Unlocked: a request runs without its lock, because Redis is unavailable
 	// and WithFailOpen is on.
 	Unlocked
-	// Warned: Check has found that Redis may lose locks; Err says why, and what to
-	// do. There is no Key.
+	// Warned: Check has found that Redis may lose locks. Err says why, and what to do.
+	// There is no Key.
 	Warned
 )
 
@@ -80,19 +79,19 @@ func (k EventKind) String() string {
 	}
 }
 
-// A Handover says how a lease came to its holder.
+// A Handover says how a holder got its lease.
 type Handover int
 
-// The ways in which a lease comes to its holder.
+// The ways in which a holder gets a lease.
 const (
 	// Free: the key was free, and the first command took it.
 	Free Handover = iota + 1
-	// Awaited: another held the key, and a later command took it.
+	// Awaited: the key was locked, and a later command took it.
 	Awaited
-	// Passed: another holder in this process passed its lease on, without
-	// Redis giving up the key in between.
+	// Passed: the holder before, in the same process, passed its lease on. Redis kept the
+	// key.
 	Passed
-	// Handed: another process handed it to this one, and told it.
+	// Handed: another process handed the lock to this process and notified it.
 	Handed
 )
 
@@ -116,32 +115,32 @@ func (h Handover) String() string {
 type Event struct {
 	// Kind says what happened.
 	Kind EventKind
-	// Key is the lock's key; it prints as a digest. That of an Attempt's lock is
+	// Key is the key of the lock, and prints as a digest. The key of an Attempt's lock is
 	// "i:" and the key of the Attempt.
 	Key EventKey
-	// Queued is true if the request had been told as Waiting before, in events
-	// that end its wait.
+	// Queued is true in events that end a wait: there was a Waiting event for the
+	// request.
 	Queued bool
 	// Waited is how long the request waited, in Acquired, Refused and Replayed.
 	Waited time.Duration
 	// Held is how long the holder has had the lease, in Released, Renewed, Lost,
 	// HeldLong, Committed and Restored.
 	Held time.Duration
-	// Handover says how the lease came, in Acquired.
+	// Handover says how the holder got the lease, in Acquired.
 	Handover Handover
-	// Err is set as the kinds describe it.
+	// Err is described with each kind.
 	Err error
 }
 
-// An EventKey is the key in an event. It prints, and marshals, as a digest, so
-// that keys, which may hold personal data, do not get into logs by chance.
+// An EventKey is the key in an event. It prints and marshals as a digest, because keys may
+// hold personal data, which must not get into logs by accident.
 type EventKey struct{ raw string }
 
 // Raw returns the key itself.
 func (k EventKey) Raw() string { return k.raw }
 
-// String returns the first 12 hex digits of the key's SHA-256: enough to tell
-// the keys of a log apart.
+// String returns the first 12 hex digits of the key's SHA-256. They are enough to
+// distinguish the keys in a log.
 func (k EventKey) String() string {
 	sum := sha256.Sum256([]byte(k.raw))
 	return hex.EncodeToString(sum[:6])

@@ -15,14 +15,14 @@ import (
 	"github.com/reqlock/reqlock/core"
 )
 
-// newExample returns a Locker on an embedded Redis, and what ends it.
+// newExample returns a Locker on an embedded Redis, and a function that closes both.
 func newExample() (*core.Locker, func()) {
 	server, err := miniredis.Run()
 	if err != nil {
 		panic(err)
 	}
 	rdb := redis.NewClient(&redis.Options{Addr: server.Addr()})
-	// A busy machine on which the examples run is no fault of Redis.
+	// The command timeout has room for a busy machine.
 	locks := core.Must(core.New(rdb, core.WithCommandTimeout(2*time.Second)))
 	return locks, func() {
 		_ = locks.Close(context.Background())
@@ -36,12 +36,12 @@ func ExampleLocker_Do() {
 	defer end()
 
 	err := locks.Do(context.Background(), "account:42", func(context.Context) error {
-		fmt.Println("nobody else works on account 42 now")
+		fmt.Println("only this function works on account 42")
 		return nil
 	})
 	fmt.Println(err)
 	// Output:
-	// nobody else works on account 42 now
+	// only this function works on account 42
 	// <nil>
 }
 
@@ -115,14 +115,14 @@ func ExampleEnter() {
 	// 400 no_key
 }
 
-// A readiness endpoint says no where requests could not be locked.
+// A readiness endpoint reports that requests cannot be locked.
 func ExampleLocker_Check() {
 	locks, end := newExample()
 	defer end()
 
 	ready := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := locks.Check(r.Context()); err != nil {
-			slog.ErrorContext(r.Context(), "not ready", "error", err) // for the operator: it says what to do
+			slog.ErrorContext(r.Context(), "not ready", "error", err) // tells the operator what to do
 			w.WriteHeader(http.StatusServiceUnavailable)
 			return
 		}

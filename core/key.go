@@ -10,16 +10,16 @@ import (
 	"strings"
 )
 
-// A KeyFunc reads the lock key from a request. It must be safe for concurrent
-// use and give the same key for the same request.
+// A KeyFunc reads the lock key from a request. It must be safe for concurrent use and return
+// the same key for the same request.
 //
-// An empty key is ErrNoKey: a request without a key is refused, it does not
-// share a lock with the others that have none. ErrSkip runs the request
-// without a lock, on purpose. Any other error refuses the request; if it has a
-// method StatusCode() int, that status is the answer.
+// An empty key counts as ErrNoKey: the request is refused, and does not share a lock with
+// other requests without a key. If the error is ErrSkip, the request runs without a lock.
+// Any other error refuses the request. If that error has a method StatusCode() int, the
+// method returns the status of the answer.
 type KeyFunc[R any] func(R) (string, error)
 
-// read calls the key function and settles the empty key.
+// read calls the key function. It returns ErrNoKey for an empty key.
 func (key KeyFunc[R]) read(r R) (string, error) {
 	k, err := key(r)
 	if err == nil && k == "" {
@@ -28,16 +28,15 @@ func (key KeyFunc[R]) read(r R) (string, error) {
 	return k, err
 }
 
-// Read returns the key of a request, for an adapter of your own that calls Begin.
-// An empty key is ErrNoKey, and any error is one that OutcomeOf knows, but for
-// ErrSkip.
+// Read returns the key of a request. It is for an adapter of your own that calls Begin. An
+// empty key is ErrNoKey. OutcomeOf returns an outcome for every error except ErrSkip.
 func (key KeyFunc[R]) Read(r R) (string, error) {
 	k, err := key.read(r)
 	return k, KeyError(err)
 }
 
-// KeyError returns an error of a key function, or of what else is read from a
-// request before it runs, as one that OutcomeOf knows. nil and ErrSkip stay.
+// KeyError converts an error of a key function, or another error of reading a request, to an
+// error for which OutcomeOf returns an outcome. It returns nil and ErrSkip unchanged.
 func KeyError(err error) error {
 	if err == nil {
 		return nil
@@ -50,13 +49,13 @@ func KeyError(err error) error {
 	return &keyError{err}
 }
 
-// EndpointKey returns the key under which the Idempotent middlewares begin the
-// attempts of an endpoint, which is what Resolve needs: for HTTP the method, the
-// pattern of the route as the framework writes it, and the key that the
-// middleware's key function returns; for gRPC "", the full method and the key.
+// EndpointKey returns the key that the Idempotent middlewares give to Begin. Resolve takes
+// it. For HTTP, the arguments are the method, the pattern of the route as the framework
+// writes it, and the key that the middleware's key function returns. For gRPC they are "",
+// the full method, and the key.
 //
-// It is a digest: what the client has chosen is not read by chance in Redis, and
-// the same key on two endpoints makes two.
+// The result is a digest. So the client's key cannot be read by accident in Redis, and the
+// same key on two endpoints makes two keys.
 func EndpointKey(method, route, key string) string {
 	digest := sha256.New()
 	for _, part := range [...]string{"1", method, route, key} {
@@ -65,19 +64,19 @@ func EndpointKey(method, route, key string) string {
 	return base64.RawURLEncoding.EncodeToString(digest.Sum(nil))
 }
 
-// Of makes a KeyFunc of a function that cannot fail, such as a getter. An
-// empty string is ErrNoKey.
+// Of makes a KeyFunc from a function that cannot fail, such as a getter. An empty string is
+// ErrNoKey.
 func Of[R any](get func(R) string) KeyFunc[R] {
 	must(get != nil, "Of needs a function")
 	return func(r R) (string, error) { return get(r), nil }
 }
 
-// Join makes one key of several parts. It is injective: other parts, or parts
-// cut at another place, never make the same key. The first part that has an
-// error ends it with that error, ErrSkip included; an empty part is ErrNoKey.
+// Join makes one key from several parts. The key is unique for any parts: other parts, or
+// parts that are split at another place, make another key. If a part has an error, ErrSkip
+// included, Join returns that error. An empty part is ErrNoKey.
 //
-// Each part is written as its length in bytes, a colon and the part: "a" and
-// "bc" make "1:a2:bc".
+// Each part is written as its length in bytes, a colon and the part: "a" and "bc" make
+// "1:a2:bc".
 func Join[R any](keys ...KeyFunc[R]) KeyFunc[R] {
 	mustAll(keys, "Join")
 	return func(r R) (string, error) {
@@ -95,8 +94,8 @@ func Join[R any](keys ...KeyFunc[R]) KeyFunc[R] {
 	}
 }
 
-// First uses the first of several key functions that finds a key. It goes on
-// to the next one only after ErrNoKey: a malformed key is not passed over.
+// First uses the first key function that returns a key. It calls the next function only
+// after ErrNoKey, so it does not ignore a malformed key.
 func First[R any](keys ...KeyFunc[R]) KeyFunc[R] {
 	mustAll(keys, "First")
 	return func(r R) (string, error) {
@@ -110,8 +109,8 @@ func First[R any](keys ...KeyFunc[R]) KeyFunc[R] {
 	}
 }
 
-// When locks only the requests for which the condition holds; the others run
-// without a lock, on purpose.
+// When locks only the requests for which the condition is true. All other requests run
+// without a lock.
 func When[R any](condition func(R) bool, key KeyFunc[R]) KeyFunc[R] {
 	must(condition != nil, "When needs a condition")
 	must(key != nil, "When needs a key function")
@@ -123,14 +122,14 @@ func When[R any](condition func(R) bool, key KeyFunc[R]) KeyFunc[R] {
 	}
 }
 
-// Named puts a name before a key, so that two kinds of key keep apart: account
-// 42 and user 42 do not exclude each other when their routes use
-// Named("account", ...) and Named("user", ...). Routes that use the same name
-// and key do exclude each other, whatever their paths are.
+// Named puts a name before a key, to separate two kinds of key: with Named("account", ...)
+// and Named("user", ...), account 42 and user 42 do not exclude each other. Routes with the
+// same name and key exclude each other, whatever their paths are.
 //
-// The key is written as name, colon, key: "account:42". A name is made of
-// letters, digits, "-", "_", "." and "/", and does not begin with a digit;
-// another one panics, and so does "i", which stands for idempotent requests. So Named is injective, and never meets a key of Join.
+// The key is written as name, colon, key: "account:42". A name consists of letters, digits,
+// "-", "_", "." and "/", and does not begin with a digit. Any other name panics. The name "i"
+// also panics, because it marks idempotent requests. So the key is unique for any name and
+// key, and differs from all keys of Join.
 func Named[R any](name string, key KeyFunc[R]) KeyFunc[R] {
 	must(name != strings.TrimSuffix(attemptMark, ":"), "Named cannot use the name of idempotent requests")
 	must(isName(name), "Named needs a name of letters, digits, '-', '_', '.' and '/' that does not begin with a digit")
@@ -144,9 +143,9 @@ func Named[R any](name string, key KeyFunc[R]) KeyFunc[R] {
 	}
 }
 
-// Hashed replaces the key by its SHA-256 (base64url, 43 characters), so that
-// long keys become short, and keys are not read by chance in Redis. It hides
-// nothing from somebody who can guess keys; for that use Keyed.
+// Hashed replaces the key by its SHA-256 (base64url, 43 characters). Long keys become short,
+// and keys cannot be read by accident in Redis. A reader who can guess keys can still find
+// them: to prevent that, use Keyed.
 func Hashed[R any](key KeyFunc[R]) KeyFunc[R] {
 	must(key != nil, "Hashed needs a key function")
 	return func(r R) (string, error) {
@@ -159,10 +158,9 @@ func Hashed[R any](key KeyFunc[R]) KeyFunc[R] {
 	}
 }
 
-// Keyed replaces the key by its HMAC-SHA-256 under a secret (RFC 2104,
-// base64url, 43 characters), so that personal data in keys stays out of Redis.
-// All processes that are to exclude each other need the same secret. An empty
-// secret panics.
+// Keyed replaces the key by its HMAC-SHA-256 under a secret (RFC 2104, base64url, 43
+// characters), so that personal data in keys does not get into Redis. Processes exclude each
+// other only if they have the same secret. An empty secret panics.
 func Keyed[R any](secret []byte, key KeyFunc[R]) KeyFunc[R] {
 	must(len(secret) > 0, "Keyed needs a secret")
 	must(key != nil, "Keyed needs a key function")
@@ -178,7 +176,7 @@ func Keyed[R any](secret []byte, key KeyFunc[R]) KeyFunc[R] {
 	}
 }
 
-// isName reports whether a name can stand before a colon and a key.
+// isName reports whether Named accepts a name.
 func isName(name string) bool {
 	for i, c := range []byte(name) {
 		letter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
@@ -190,14 +188,14 @@ func isName(name string) bool {
 	return name != ""
 }
 
-// must panics with the message: what a programmer did wrong at registration.
+// must panics with the message unless ok is true. It is for mistakes of the programmer.
 func must(ok bool, message string) {
 	if !ok {
 		panic("reqlock: " + message)
 	}
 }
 
-// mustAll panics unless there is at least one key function and none is nil.
+// mustAll panics if there is no key function, or if one is nil.
 func mustAll[R any](keys []KeyFunc[R], name string) {
 	must(len(keys) > 0, name+" needs a key function")
 	for _, key := range keys {

@@ -42,8 +42,8 @@ func TestKeys(t *testing.T) {
 		{"first of two", core.First(a, b), form{"a": "x", "b": "y"}, "x", nil},
 		{"second of two", core.First(a, b), form{"b": "y"}, "y", nil},
 		{"first, none", core.First(a, b), form{}, "", core.ErrNoKey},
-		{"first does not pass over a bad key", core.First(a, b), form{"a": "!bad", "b": "y"}, "", core.ErrInvalidKey},
-		{"first does not pass over a skip", core.First(a, b), form{"a": "!skip", "b": "y"}, "", core.ErrSkip},
+		{"first does not ignore a bad key", core.First(a, b), form{"a": "!bad", "b": "y"}, "", core.ErrInvalidKey},
+		{"first does not ignore a skip", core.First(a, b), form{"a": "!skip", "b": "y"}, "", core.ErrSkip},
 		{"when it holds", core.When(func(f form) bool { return f["b"] != "" }, a), form{"a": "x", "b": "y"}, "x", nil},
 		{"when it does not", core.When(func(f form) bool { return f["b"] != "" }, a), form{"a": "x"}, "", core.ErrSkip},
 		{"when it holds without a key", core.When(func(form) bool { return true }, a), form{}, "", core.ErrNoKey},
@@ -118,7 +118,7 @@ func TestNamesOfKeys(t *testing.T) {
 	}
 }
 
-func FuzzJoinAndNamedAreInjective(f *testing.F) {
+func FuzzKeysAreUnique(f *testing.F) {
 	f.Add("a:", "b", "a", ":b")
 	f.Add("1:a", "", "1", "a1:")
 	f.Add("", "", "", "")
@@ -146,12 +146,12 @@ func FuzzJoinAndNamedAreInjective(f *testing.F) {
 		join, err1 := core.Join(field("a"), field("b"))(one)
 		named, err2 := core.Named("n", field("a"))(two)
 		if err1 == nil && err2 == nil && join == named {
-			t.Errorf("join and named meet in %q", join)
+			t.Errorf("join and named both make %q", join)
 		}
 		n1, err1 := core.Named("n", field("a"))(one)
 		n2, err2 := core.Named("n.m", field("a"))(two)
 		if err1 == nil && err2 == nil && n1 == n2 {
-			t.Errorf("two names meet in %q", n1)
+			t.Errorf("two names both make %q", n1)
 		}
 	})
 }

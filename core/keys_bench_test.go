@@ -10,8 +10,8 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 )
 
-// BenchmarkKeys measures lock and release of 256 goroutines, each with a key of
-// its own, whose commands leave in batches.
+// BenchmarkKeys measures lock and release by 256 goroutines, each with its own key. Their
+// commands leave in batches.
 func BenchmarkKeys(b *testing.B) {
 	locks := core.Must(core.New(redistest.Start(b).Client(b)))
 	defer func() { _ = locks.Close(context.Background()) }()

@@ -9,32 +9,32 @@ import (
 	"github.com/reqlock/reqlock/internal/engine"
 )
 
-// A Lease is a lock that is held. It ends when it is released or lost. All its
-// methods are safe for concurrent use, and do nothing on a nil Lease, so that
-// a deferred Release needs no check.
+// A Lease is the right to hold a lock for a time. It ends when it is released or lost. All
+// methods are safe for concurrent use. They do nothing on a nil Lease, so a deferred Release
+// needs no check.
 type Lease struct {
 	locker *Locker
 	key    string
 	hold   *engine.Hold
-	once   sync.Once // makes the context, when it is asked for
+	once   sync.Once // makes the context at the first call of Context
 	ctx    leaseContext
-	nested *engine.Nested // under another lease of the same key; nil is not nested
-	// attempt is the one that the lock is for; it releases the lock. nil is none.
+	nested *engine.Nested // nil unless the lease is nested
+	// attempt is the attempt that holds the lock and releases it; nil for a plain lock.
 	attempt *Attempt
-	around  *Lease // the next lease outwards under which the holder runs
+	parent  *Lease // the lease in the context from which this one is derived; nil if none
 }
 
-// leaseContext is the context of a lease, and knows it. It is a part of the
-// lease, so that it costs nothing.
+// leaseContext is the context of a lease and carries the lease. It is a field of Lease, so it
+// needs no allocation.
 type leaseContext struct {
 	context.Context
 	lease *Lease
 }
 
-// String names the context by its lease, where a context is printed.
+// String names the lease, because the context package prints it.
 func (c *leaseContext) String() string { return c.lease.String() }
 
-// Value returns the lease, or what its parent has.
+// Value returns the lease for leaseKey, and the parent's value for any other key.
 func (c *leaseContext) Value(key any) any {
 	if key == (leaseKey{}) {
 		return c.lease
@@ -42,8 +42,8 @@ func (c *leaseContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// Key returns the key of the lock, without the prefix. That of an Attempt's lock is
-// "i:" and the key of the Attempt.
+// Key returns the key of the lock, without the prefix. The key of an Attempt's lock is "i:"
+// and the key of the Attempt.
 func (l *Lease) Key() string {
 	if l == nil {
 		return ""
@@ -51,16 +51,15 @@ func (l *Lease) Key() string {
 	return l.key
 }
 
-// String returns a text that names the lease by a digest of its key, so that
-// the key and the token do not get into logs by chance.
+// String names the lease by a digest of its key, so that the key and the token do not get
+// into logs by accident.
 func (l *Lease) String() string { return "reqlock.Lease(" + EventKey{l.Key()}.String() + ")" }
 
 // GoString returns the same as String, for %#v.
 func (l *Lease) GoString() string { return l.String() }
 
-// Token returns the value that the key carries in Redis while the lease lives.
-// Whoever knows it can release the lock: it is not for clients and not for
-// logs.
+// Token returns the value of the key in Redis during the lease. A program that has the token
+// can release the lock, so keep it out of logs and away from clients.
 func (l *Lease) Token() string {
 	if l == nil {
 		return ""
@@ -68,9 +67,9 @@ func (l *Lease) Token() string {
 	return l.hold.Token()
 }
 
-// Fence returns the fencing number of the lease, which is greater than that of
-// every lease of the same key before it; 0 without WithFencing, and on a nil
-// Lease. See WithFencing.
+// Fence returns the fencing number of the lease. It is greater than the numbers of all
+// earlier leases of the same key. It is 0 without WithFencing and on a nil Lease. See
+// WithFencing.
 func (l *Lease) Fence() int64 {
 	if l == nil {
 		return 0
@@ -78,9 +77,9 @@ func (l *Lease) Fence() int64 {
 	return l.hold.Fence()
 }
 
-// ValidUntil returns when the lease ends if it is not renewed any more; with
-// renewal on, later calls return later times. It has a monotonic clock
-// reading. It is the zero time on a nil Lease.
+// ValidUntil returns the time at which the lease ends unless it is renewed. With renewal on,
+// later calls return later times. The time has a monotonic clock reading. It is the zero
+// time on a nil Lease.
 func (l *Lease) ValidUntil() time.Time {
 	if l == nil {
 		return time.Time{}
@@ -88,12 +87,15 @@ func (l *Lease) ValidUntil() time.Time {
 	return l.hold.ValidUntil()
 }
 
-// Context returns the context under which the lock may be relied on. It is
-// derived from the one that was given to Lock. It is cancelled with the cause
-// ErrLost before the lease can end in Redis, with ErrMaxHold, or with
-// ErrClosed; and when the lease is released. That of a nested lease is also cancelled
-// with the cause ErrLost when the release of the outer lease begins. On a nil Lease
-// it is the background context.
+// Context returns the context in which the holder may rely on the lock. It is derived from
+// the context that was given to Lock. It is cancelled
+//
+//   - with the cause ErrLost before the lease can end in Redis,
+//   - with the cause ErrMaxHold or ErrClosed,
+//   - when the lease is released.
+//
+// The context of a nested lease is also cancelled with the cause ErrLost when the release of
+// the outer lease begins. On a nil Lease, Context returns the background context.
 func (l *Lease) Context() context.Context {
 	if l == nil {
 		return context.Background()
@@ -106,14 +108,13 @@ func (l *Lease) Context() context.Context {
 	return &l.ctx
 }
 
-// Extend renews the lease once, to live for at least ttl from now, beyond the
-// renewals that happen anyhow. It is for a step that must not be caught by a
-// pause of renewals, and for leases without renewal.
+// Extend renews the lease once, to last at least ttl from now. It is independent of regular
+// renewals. Use it before a step during which renewals may fail, and for leases without
+// renewal.
 //
-// A nil ctx is the background context. The error is ErrLost if the lease ended, ErrUnavailable if Redis did not
-// answer, or ctx's error if ctx ended before the answer came. A ttl that is not
-// positive is an error of its own, and so is one that is longer than the quarantine
-// of a quorum.
+// The error is ErrLost if the lease has ended, ErrUnavailable if Redis did not reply, or
+// ctx's error if ctx ended before the reply arrived. A ttl below 1 ms is refused, and so is
+// a ttl above the quarantine of a quorum. A nil ctx is the background context.
 func (l *Lease) Extend(ctx context.Context, ttl time.Duration) error {
 	if l == nil {
 		return nil
@@ -133,19 +134,22 @@ func (l *Lease) Extend(ctx context.Context, ttl time.Duration) error {
 	return l.ended(ctx, loss, err)
 }
 
-// Release gives the lock back. The release is sent whatever ctx says; ctx
-// bounds only how long the caller waits for Redis to confirm it, or 50 ms longer
-// where the caller sends it itself: see New. Later calls do nothing and return
-// the same. On the lease of an Attempt it does nothing. On a nested lease it ends
-// the nested lease alone, and sends nothing. A nil ctx is the background context.
+// Release frees the lock, or passes it to the next waiter. The release is sent even if ctx
+// has ended. ctx limits only how long the caller waits for the confirmation of Redis, or
+// 50 ms longer if the caller's goroutine sends the command itself: see New. Later calls do
+// nothing and return the same. A nil ctx is the background context.
 //
-// The error is nil, also where the lock passed to the next waiter; ErrLost if
-// the lease had ended before; ErrUnavailable if Redis did not answer, so that
-// the key may stay until its TTL; or ctx's error if ctx ended first.
+// On a nested lease, Release ends only the nested lease and sends nothing. On the lease of
+// an Attempt it does nothing.
 //
-// The error is also nil where the first reply of Redis is lost or late, and a second
-// send finds the key without the token: the first send may have freed the key. So
-// ErrLost is not certain if the server has lost the key, as in a failover.
+// The error is ErrLost if the lease had ended before. It is ErrUnavailable if Redis did not
+// reply, so that the key may stay locked until its TTL ends. It is ctx's error if ctx ended
+// first.
+//
+// If the first reply is lost or late, the release is sent again. If the second send then
+// finds another value in the key or none, the error is nil, because the first send may have
+// freed the key. So Release may return nil although the server has lost the key, as in a
+// failover.
 func (l *Lease) Release(ctx context.Context) error {
 	switch {
 	case l == nil || l.attempt != nil:
@@ -158,7 +162,7 @@ func (l *Lease) Release(ctx context.Context) error {
 	return l.ended(ctx, loss, err)
 }
 
-// beginRelease gives the lock back and waits for nothing.
+// beginRelease begins the release and does not wait.
 func (l *Lease) beginRelease() {
 	switch {
 	case l.attempt != nil:
@@ -169,8 +173,8 @@ func (l *Lease) beginRelease() {
 	}
 }
 
-// orBackground returns ctx, or the background context for a caller who passed nil: a
-// panic of what ends a lock would leave the lock held and renewed.
+// orBackground returns ctx, or the background context if ctx is nil. A method that ends a
+// lock must not panic: the lock would stay held and renewed.
 func orBackground(ctx context.Context) context.Context {
 	if ctx == nil {
 		return context.Background()
@@ -178,53 +182,53 @@ func orBackground(ctx context.Context) context.Context {
 	return ctx
 }
 
-// ended words the end of a command on the lease.
+// ended converts the result of a command on the lease to an error of this package.
 func (l *Lease) ended(ctx context.Context, loss engine.Loss, err error) error {
 	switch {
 	case loss != engine.NotLost:
 		return causeOf(loss)
 	case err == nil:
 		return nil
-	case ctx.Err() != nil && err == ctx.Err(): //nolint:errorlint // the very error of ctx, not a fault that is like it
+	case ctx.Err() != nil && err == ctx.Err(): //nolint:errorlint // ctx's own error, not a fault that wraps an equal error
 		return err
 	default:
 		return &Error{Kind: ErrUnavailable, RetryAfter: l.locker.settings.retryAfter, Cause: err}
 	}
 }
 
-// nest makes an empty lease one for code that runs under this lease already, with a
-// context of its own. It returns false, and does nothing, if this lease has ended.
+// nest makes the empty lease inner a nested lease of this lease. If this lease has ended,
+// nest does nothing and returns false.
 func (l *Lease) nest(ctx context.Context, inner *Lease) bool {
 	nested := l.hold.Nest(ctx)
 	if nested == nil {
 		return false
 	}
 	inner.locker, inner.key, inner.hold, inner.nested = l.locker, l.key, l.hold, nested
-	inner.around, _ = FromContext(ctx)
+	inner.parent, _ = FromContext(ctx)
 	inner.ctx = leaseContext{nested.Context(), inner}
 	return true
 }
 
-// leaseKey is the key under which a context carries its innermost Lease.
+// leaseKey is the key of the innermost Lease among the values of a context.
 type leaseKey struct{}
 
-// FromContext returns the lease under which the code with this context runs:
-// the innermost one, where there are several. For the several keys of one
-// request it is that of the first key.
+// FromContext returns the lease of the context, and true if there is one. If there are
+// several, it returns the innermost lease. For a request with several keys that is the lease
+// of the first key.
 func FromContext(ctx context.Context) (*Lease, bool) {
 	lease, ok := ctx.Value(leaseKey{}).(*Lease)
 	return lease, ok
 }
 
-// mustContext panics if there is no context: nothing is locked yet.
+// mustContext panics if ctx is nil. That is safe where no lock is held yet.
 func mustContext(ctx context.Context) { must(ctx != nil, "the context is nil") }
 
-// outerLease returns the lease of the key under which ctx runs, if it is one of
-// the same root Locker and still lives. There is none once ctx has ended.
-func outerLease(ctx context.Context, l *Locker, key string) *Lease {
+// heldLease returns the lease of the key that ctx carries, if the lease belongs to the same
+// root Locker and is alive. It returns nil if ctx has ended.
+func heldLease(ctx context.Context, l *Locker, key string) *Lease {
 	mustContext(ctx)
 	lease, _ := FromContext(ctx)
-	for ; lease != nil; lease = lease.around {
+	for ; lease != nil; lease = lease.parent {
 		if lease.key == key && lease.locker.engine == l.engine && lease.hold.Alive() && ctx.Err() == nil {
 			return lease
 		}

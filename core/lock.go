@@ -8,37 +8,37 @@ import (
 	"github.com/reqlock/reqlock/internal/engine"
 )
 
-// maxKeyLen bounds a key, in bytes. Parts of a request that become keys are
-// bounded much lower by the adapters' key functions.
+// maxKeyLen is the largest length of a key, in bytes. The adapters' key functions have much
+// smaller limits for the parts of a request.
 const maxKeyLen = 4096
 
-// Lock takes the lock of a key, and waits for it if another holds it: until
-// ctx ends, or the wait of WithWait is over. It returns at once when ctx ends,
-// and leaves no lock behind. Where the caller sends its own command, see
-// New, that takes up to 50 ms if Redis has just stopped answering.
+// Lock takes the lock of a key. If the key is locked, Lock waits until ctx ends or the wait
+// of WithWait is over. It returns at once when ctx ends, and then holds no lock. Exception:
+// if the caller's goroutine sends the command itself (see New) and Redis has just stopped
+// replying, Lock returns up to 50 ms later.
 //
-// ctx is also the parent of the lease's context; to bound only the wait, use
-// WithWait. Where ctx shows that its caller holds the same key of the same
-// Locker already, the lease is nested: it shares the lock of the outer lease, which
-// stays locked when the nested lease is released. A nested lease is lost when the
-// lease that holds the lock is lost, or when the release of that lease begins. A nested
-// lease has to be released too: until then the outer lease keeps its memory.
+// ctx is also the parent of the lease's context. To limit only the wait, use WithWait.
+//
+// If ctx is derived from the context of a lease of the same key and Locker, the new lease is
+// nested. It shares the lock of the outer lease, and its release does not free the lock. A
+// nested lease is lost when the lease that holds the lock is lost, or when the release of
+// that lease begins. Release nested leases too: until then the outer lease keeps their
+// memory.
 //
 // The error is an *Error of the kind ErrBusy or ErrWaitTimeout, ErrQueueFull,
-// ErrOverloaded, ErrUnavailable, ErrClosed, ErrNoKey or ErrInvalidKey, or for a
-// nested lease ErrNoFence. If ctx ended the wait, it also is ctx's error. A nil ctx
-// panics.
+// ErrOverloaded, ErrUnavailable, ErrClosed, ErrNoKey or ErrInvalidKey, or for a nested lease
+// ErrNoFence. If ctx ended the wait, the error is also ctx's error. A nil ctx panics.
 func (l *Locker) Lock(ctx context.Context, key string) (*Lease, error) {
 	return l.acquire(ctx, key, l.waitOr(engine.WaitForever), &Lease{})
 }
 
-// TryLock takes the lock of a key if it is free, and never waits for another
-// to release it. It returns what Lock does.
+// TryLock takes the lock of a key if the lock is free. It does not wait for a release. The
+// results are those of Lock.
 func (l *Locker) TryLock(ctx context.Context, key string) (*Lease, error) {
 	return l.acquire(ctx, key, 0, &Lease{})
 }
 
-// waitOr returns the wait that was set, or the fallback.
+// waitOr returns the wait of WithWait, or the fallback if it is not set.
 func (l *Locker) waitOr(fallback time.Duration) time.Duration {
 	if l.settings.wait == waitUnset {
 		return fallback
@@ -46,13 +46,13 @@ func (l *Locker) waitOr(fallback time.Duration) time.Duration {
 	return l.settings.wait
 }
 
-// acquire takes one key, waiting at most so long, and makes an empty lease that of
+// acquire takes the lock of one key within the wait. It fills in the empty lease and returns
 // it.
 func (l *Locker) acquire(ctx context.Context, key string, wait time.Duration, lease *Lease) (*Lease, error) {
 	if err := checkKey(key); err != nil {
 		return nil, err
 	}
-	if outer := outerLease(ctx, l, key); outer != nil {
+	if outer := heldLease(ctx, l, key); outer != nil {
 		if err := l.checkFence(outer); err != nil {
 			return nil, err
 		}
@@ -66,8 +66,8 @@ func (l *Locker) acquire(ctx context.Context, key string, wait time.Duration, le
 	return lease, nil
 }
 
-// take takes one key from the engine, for an attempt if there is one, and makes
-// an empty lease that of it. The error is the engine's.
+// take takes the lock of one key from the engine and fills in the empty lease. The attempt
+// is nil for a plain lock. The error is an error of the engine.
 func (l *Locker) take(ctx context.Context, key string, wait time.Duration, a *engine.Attempt, lease *Lease) error {
 	hold, err := l.engine.Acquire(ctx, engine.Request{
 		Key:     key,
@@ -82,11 +82,11 @@ func (l *Locker) take(ctx context.Context, key string, wait time.Duration, a *en
 		return err
 	}
 	lease.locker, lease.key, lease.hold = l, key, hold
-	lease.around, _ = FromContext(ctx)
+	lease.parent, _ = FromContext(ctx)
 	return nil
 }
 
-// checkFence refuses to nest under a lease without a fencing number what wants one.
+// checkFence refuses a nested lock with WithFencing if the outer lease has no fencing number.
 func (l *Locker) checkFence(outer *Lease) error {
 	if l.settings.fencing && outer.Fence() == 0 {
 		return &Error{Kind: ErrNoFence}
@@ -94,7 +94,7 @@ func (l *Locker) checkFence(outer *Lease) error {
 	return nil
 }
 
-// checkKey refuses what cannot be the key of a lock.
+// checkKey refuses a key that is empty or too long.
 func checkKey(key string) error {
 	switch {
 	case key == "":
@@ -110,7 +110,7 @@ var (
 	errLeaseEnded = errors.New("a lease that the caller had already ended meanwhile")
 )
 
-// refusalOf words the engine's refusal as an error of this package.
+// refusalOf converts the engine's refusal to an error of this package.
 func refusalOf(err error, retryAfter time.Duration) *Error {
 	var refused *engine.Refusal
 	if !errors.As(err, &refused) {
@@ -121,8 +121,9 @@ func refusalOf(err error, retryAfter time.Duration) *Error {
 		e.RetryAfter = 0
 	}
 	if isLoss(refused.Cause) {
-		// Not the caller's context ended, but a lease under which it waited.
-		// It is no ErrLost: nothing has run under the lock that was waited for.
+		// The caller waited under a lease, and that lease ended, not the caller's own
+		// context. The error is not ErrLost, because the caller never held the lock that
+		// it waited for.
 		e.Cause = errors.Join(errLeaseEnded, refused.Fault)
 		return e
 	}
@@ -130,7 +131,7 @@ func refusalOf(err error, retryAfter time.Duration) *Error {
 	return e
 }
 
-// isSettled reports whether a request gets the same refusal whenever it comes.
+// isSettled reports whether a retry of the request gets the same refusal.
 func isSettled(reason engine.Reason) bool {
 	return reason == engine.Mismatch || reason == engine.Interrupted || reason == engine.Sealed
 }
@@ -138,7 +139,7 @@ func isSettled(reason engine.Reason) bool {
 // isLoss reports whether the cause of a context is the end of a lease.
 func isLoss(cause error) bool { return errors.Is(cause, ErrLost) || errors.Is(cause, ErrClosed) }
 
-// kindOf turns the engine's reason into an error of this package.
+// kindOf converts the engine's reason to an error of this package.
 func kindOf(reason engine.Reason) error {
 	switch reason {
 	case engine.Busy:
@@ -157,13 +158,13 @@ func kindOf(reason engine.Reason) error {
 		return ErrUnreplayable
 	case engine.ClosedDown:
 		return ErrClosed
-	case engine.Unavailable, engine.Done: // which has an answer, and is no refusal
+	case engine.Unavailable, engine.Done: // Done has an answer, so it is not a refusal
 	}
 	return ErrUnavailable
 }
 
-// causes joins what lies behind a refusal: the end of the caller's context,
-// the cause of that if it is another error, and the fault of Redis.
+// causes joins the causes of a refusal: the end of the caller's context, the cause of that
+// end if it is another error, and the fault of Redis.
 func causes(refused *engine.Refusal) error {
 	switch {
 	case refused.Ended == nil:
@@ -175,7 +176,7 @@ func causes(refused *engine.Refusal) error {
 	}
 }
 
-// causeOf turns the engine's loss into the cause of the lease's context.
+// causeOf converts the engine's loss to the cause of the lease's context.
 func causeOf(loss engine.Loss) error {
 	switch loss {
 	case engine.NotLost:

@@ -15,9 +15,8 @@ import (
 	"github.com/reqlock/reqlock/internal/redis/redisstore"
 )
 
-// A Locker takes locks in Redis. It is made by New or NewQuorum, and safe for
-// concurrent use. A process needs one; views with other settings share its
-// connections and its waiting lines.
+// A Locker takes locks in Redis. New or NewQuorum makes it. It is safe for concurrent use. A
+// process needs only one. Views with other settings share its connections and its queues.
 type Locker struct {
 	rdb      redis.UniversalClient
 	quorum   *quorumstore.Store // instead of rdb, where NewQuorum made it
@@ -25,29 +24,30 @@ type Locker struct {
 	settings settings
 }
 
-// New returns a Locker that takes its locks through rdb. It does no I/O and
-// starts no goroutine. The caller keeps rdb and closes it after the Locker.
+// New returns a Locker that takes its locks through rdb. It does no I/O and starts no
+// goroutine. The caller keeps rdb and closes it after the Locker.
 //
-// On a client whose ContextTimeoutEnabled is set, a caller who is alone sends its
-// commands itself, which saves two switches between goroutines for each: a tenth
-// to a third of the time of a lock on a server nearby. Hooks of the client then run
-// on the caller's goroutine, and must not block it. On another client, whose reads
-// cannot be ended in time, a goroutine always does it. The option is one of the
-// client's, and applies to whatever else it is used for.
+// Set ContextTimeoutEnabled in the options of the client. Then the goroutine of a lone caller
+// sends its commands itself. This saves two switches between goroutines for each command,
+// which is a tenth to a third of the time of a lock on a nearby server. Hooks of the client
+// then run on the caller's goroutine, and must not block it. Without the option, a read
+// cannot be ended in time, so another goroutine sends all commands. The option also applies
+// to all other uses of the client.
 //
-// A hook of the client sees arguments that print as what they say but are no
-// strings, and commands that serve again once its call has returned: it must copy
-// what it wants to keep. The context that it gets is not that of one caller.
+// A hook of the client sees arguments that are not strings but print as their values. It
+// also sees commands that are reused after the call of the hook, so it must copy what it
+// keeps. The context of the hook is not the context of one caller.
 //
-// A client of one server, of Sentinel (redis.NewFailoverClient) or of a cluster
-// will do. A redis.Ring, and a client of a cluster that reads from replicas, are
-// refused. A *redis.Client that follows a replica (ReplicaOnly) cannot be told
-// from another one: with it each lock fails with ErrUnavailable, and Check says why.
-// A wrapper should embed the client itself. Behind one that hides what it wraps
-// each waiter of a process that died costs up to two seconds, and in a cluster it
-// does not take turns fairly with processes whose client is not hidden.
+// The client may be a client of one server, of Sentinel (redis.NewFailoverClient) or of a
+// cluster. New refuses a redis.Ring and a client of a cluster that reads from replicas. New
+// cannot recognize a *redis.Client that is connected to a replica (ReplicaOnly): with it,
+// each lock fails with ErrUnavailable, and Check says why.
 //
-// A bad setting is an error that names the option.
+// A wrapper should embed the client. With a wrapper that hides its client, each waiter of a
+// dead process delays the queue by up to two seconds. In a cluster, such a process also does
+// not take fair turns with processes that do not hide their client.
+//
+// If a setting is invalid, the error names the option.
 func New(rdb redis.UniversalClient, opts ...Option) (*Locker, error) {
 	if isNil(rdb) {
 		return nil, errors.New("reqlock: New: the redis client is nil")
@@ -76,14 +76,14 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Locker, error) {
 	return &Locker{rdb: rdb, engine: engine.New(redisStore, s.engineConfig(process)), settings: s}, nil
 }
 
-// newProcess returns the id of a process that never was: 32 hex digits.
+// newProcess returns a new random process id of 32 hex digits.
 func newProcess() (string, error) {
 	id, err := uuid.NewRandom()
 	return strings.ReplaceAll(id.String(), "-", ""), err
 }
 
-// Must returns l, and panics if err is not nil. It wraps New where a bad
-// setting is a programmer's error: locks := core.Must(core.New(rdb)).
+// Must returns l, and panics if err is not nil. It wraps New where an invalid setting is a
+// mistake of the programmer: locks := core.Must(core.New(rdb)).
 func Must(l *Locker, err error) *Locker {
 	if err != nil {
 		panic(err)
@@ -91,9 +91,9 @@ func Must(l *Locker, err error) *Locker {
 	return l
 }
 
-// With returns a view of the Locker with other settings. It shares everything
-// else: connections, waiting lines, observers. A bad setting panics, and so
-// does one that only New and NewQuorum take.
+// With returns a view of the Locker with other settings. The view shares connections, queues
+// and observers with the Locker. With panics if a setting is invalid, or if only New and
+// NewQuorum accept it.
 func (l *Locker) With(opts ...Option) *Locker {
 	view := *l
 	for _, opt := range opts {
@@ -111,13 +111,13 @@ func (l *Locker) With(opts ...Option) *Locker {
 	return &view
 }
 
-// Close ends the Locker and all its views. From now on nobody gets a lock:
-// newcomers and waiters get ErrClosed. Holders may finish; Close waits for
-// them and for all commands under way, and returns nil.
+// Close ends the Locker and all its views. New requests and waiters get ErrClosed. Holders
+// may finish: Close waits for them and for all commands that are under way, and then returns
+// nil.
 //
-// When ctx ends first, the contexts of the remaining holders are cancelled
-// with ErrClosed, their keys are left to their TTL, and Close returns ctx's
-// error. It may be called more than once. A nil ctx is the background context.
+// If ctx ends first, Close cancels the contexts of the remaining holders with ErrClosed,
+// leaves their keys to expire after their TTL, and returns ctx's error. Close may be called
+// more than once. A nil ctx is the background context.
 func (l *Locker) Close(ctx context.Context) error {
 	if l.quorum != nil {
 		defer func() { _ = l.quorum.Disconnect() }() // the error of a second Close says only that
@@ -128,7 +128,7 @@ func (l *Locker) Close(ctx context.Context) error {
 	return nil
 }
 
-// isNil reports whether an interface holds nothing, or a nil pointer.
+// isNil reports whether the client is nil or a nil pointer.
 func isNil(rdb redis.UniversalClient) bool {
 	if rdb == nil {
 		return true

@@ -2,7 +2,7 @@ package core
 
 import "github.com/reqlock/reqlock/internal/engine"
 
-// kinds turns the engine's kinds of event into this package's.
+// kinds maps the engine's kinds of event to the kinds of this package.
 var kinds = [...]EventKind{
 	engine.Acquired: Acquired,
 	engine.Waiting:  Waiting,
@@ -17,7 +17,7 @@ var kinds = [...]EventKind{
 	engine.Restored:  Restored,
 }
 
-// handovers turns the engine's handovers into this package's.
+// handovers maps the engine's handovers to the handovers of this package.
 var handovers = [...]Handover{
 	0:              0,
 	engine.Free:    Free,
@@ -26,7 +26,7 @@ var handovers = [...]Handover{
 	engine.Handed:  Handed,
 }
 
-// observe words an event of the engine and tells the observers of it.
+// observe converts an event of the engine and sends it to the observers.
 func (s *settings) observe(e engine.Event) {
 	event := Event{
 		Kind:     kinds[e.Kind],
@@ -44,19 +44,19 @@ func (s *settings) observe(e engine.Event) {
 	case e.Err != nil:
 		event.Err = &Error{Kind: ErrUnavailable, Cause: e.Err}
 	}
-	s.tell(event)
+	s.notify(event)
 }
 
-// tell tells the observers of an event.
-func (s *settings) tell(event Event) {
+// notify sends an event to all observers.
+func (s *settings) notify(event Event) {
 	for _, observe := range s.observers {
 		observe(event)
 	}
 }
 
-// observeUnlocked tells that a request runs without its locks.
+// observeUnlocked sends an Unlocked event for each key of a request that runs without locks.
 func (l *Locker) observeUnlocked(keys []string, err error) {
 	for _, key := range keys {
-		l.settings.tell(Event{Kind: Unlocked, Key: EventKey{key}, Err: err})
+		l.settings.notify(Event{Kind: Unlocked, Key: EventKey{key}, Err: err})
 	}
 }

@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// An Option is a setting of a Locker, for New, With and the adapters'
-// middlewares. Later ones win over earlier ones.
+// An Option is a setting of a Locker, for New, With and the adapters' middlewares. A later
+// option overrides an earlier one.
 type Option interface {
-	// ReqlockOption marks the options of reqlock and of its adapters, which
-	// take both kinds in one list.
+	// ReqlockOption marks the options of reqlock and of its adapters. Adapters accept
+	// both kinds in one list.
 	ReqlockOption()
 	apply(*settings) error
 }
 
-// option is a setting that a view may change too.
+// option is a setting that a view can change.
 type option func(*settings) error
 
 // ReqlockOption marks an option.
@@ -22,7 +22,7 @@ func (option) ReqlockOption() {}
 
 func (o option) apply(s *settings) error { return o(s) }
 
-// rootOption is a setting of the root Locker alone.
+// rootOption is a setting that only New and NewQuorum accept.
 type rootOption struct {
 	name string
 	set  func(*root) error
@@ -33,9 +33,9 @@ func (rootOption) ReqlockOption() {}
 
 func (o rootOption) apply(s *settings) error { return o.set(&s.root) }
 
-// WithTTL sets how long a lease lives without a renewal: 10 s if not set, at
-// least 100 ms, at most ten years. It bounds how long a key stays locked after its holder
-// crashed. Renewal extends the lease for as long as the holder runs.
+// WithTTL sets how long a lease lasts without a renewal: 10 s if not set, at least 100 ms, at
+// most ten years. It limits how long a key stays locked after its holder has crashed.
+// Renewals extend the lease while the holder runs.
 func WithTTL(ttl time.Duration) Option {
 	return option(func(s *settings) error {
 		s.ttl = ttl
@@ -43,10 +43,10 @@ func WithTTL(ttl time.Duration) Option {
 	})
 }
 
-// WithWait sets how long to wait for a lock that another holds; 0 is not at
-// all. Without it Lock, Do and DoAll wait until their context ends, while
-// Enter and the middlewares do not wait. A wait that is over before Redis has
-// answered at all ends with ErrUnavailable: nobody can say that the key is held.
+// WithWait sets how long to wait for a lock that is held. 0 means not to wait. If not set,
+// Lock, Do and DoAll wait until their context ends; Enter and the middlewares do not wait. If
+// the wait ends before the first reply of Redis, the error is ErrUnavailable, because it is
+// unknown whether the key is held.
 func WithWait(wait time.Duration) Option {
 	return option(func(s *settings) error {
 		if wait < 0 {
@@ -57,9 +57,9 @@ func WithWait(wait time.Duration) Option {
 	})
 }
 
-// WithRenewal sets whether a lease is renewed, at a third of its TTL, for as
-// long as it is held. It is on if not set. Without renewal the lease's context
-// ends with ErrLost shortly before the TTL is over.
+// WithRenewal sets whether a lease is renewed while it is held, each time a third of its TTL
+// has passed. It is on if not set. Without renewal, the lease's context ends with ErrLost
+// shortly before the TTL ends.
 func WithRenewal(on bool) Option {
 	return option(func(s *settings) error {
 		s.renewal = on
@@ -67,8 +67,8 @@ func WithRenewal(on bool) Option {
 	})
 }
 
-// WithMaxHold sets how long a lease may be held: then its context ends with
-// ErrMaxHold, and it is renewed no more. It is at least 1 ms; 0, the default, sets no
+// WithMaxHold sets how long a lease may be held. After that, its context ends with
+// ErrMaxHold, and it is not renewed again. It is at least 1 ms; 0, the default, sets no
 // limit.
 func WithMaxHold(limit time.Duration) Option {
 	return option(func(s *settings) error {
@@ -80,19 +80,22 @@ func WithMaxHold(limit time.Duration) Option {
 	})
 }
 
-// WithFencing sets whether each lease gets a fencing number, which Lease.Fence
-// returns. It is off if not set. A resource that refuses a number lower than
-// the highest it has seen is safe from a holder that acts after its lease
-// ended: see Martin Kleppmann, "How to do distributed locking" (2016).
+// WithFencing sets whether each lease gets a fencing number, which Lease.Fence returns. It is
+// off if not set. A resource that refuses every number below the highest number it has seen
+// is safe from a holder that acts after the end of its lease: see Martin Kleppmann, "How to
+// do distributed locking" (2016).
 //
-// The numbers of a key rise from lease to lease, in all processes, also where
-// their counter in Redis is lost: they follow the server's time in microseconds,
-// and are never ahead of it. They would fall only if the counter were lost and the
-// clock of the server were behind its former time. A process that has lost its lease,
-// and does not know it yet, may pass it to its next caller: such a number is lower
-// than that of the new holder, and the resource refuses it. All who lock the key need it on:
-// within a lease without a number, a nested Lock, Do, Enter or Begin of the same key
-// with WithFencing gets ErrNoFence.
+// The numbers of a key rise from lease to lease, in all processes. They rise also if their
+// counter in Redis is lost, because they follow the server's time in microseconds and are
+// never ahead of it. Exception: they fall if the counter is lost and the server's clock is
+// behind its former time.
+//
+// A process may lose its lease, and pass it to its next caller before it detects the loss.
+// The number of that caller is lower than the number of the new holder, so the resource
+// refuses it.
+//
+// Set WithFencing everywhere the key is locked. Under a lease without a number, a nested
+// Lock, Do, Enter or Begin of the same key with WithFencing gets ErrNoFence.
 func WithFencing(on bool) Option {
 	return option(func(s *settings) error {
 		s.fencing = on
@@ -100,9 +103,9 @@ func WithFencing(on bool) Option {
 	})
 }
 
-// WithFailOpen sets whether Do, DoAll, Enter and the middlewares run without
-// the lock when Redis is unavailable. It is off if not set, and Lock and
-// TryLock never do it. The observer hears of each run as Unlocked.
+// WithFailOpen sets whether Do, DoAll, Enter and the middlewares run without the lock if
+// Redis is unavailable. It is off if not set. It has no effect on Lock and TryLock. The
+// observer receives an Unlocked event for each key of such a run.
 func WithFailOpen(on bool) Option {
 	return option(func(s *settings) error {
 		s.failOpen = on
@@ -110,8 +113,8 @@ func WithFailOpen(on bool) Option {
 	})
 }
 
-// WithRetryAfter sets when a refused caller is told to try again: after 1 s if
-// not set, at most 24 h. HTTP rounds it up to whole seconds.
+// WithRetryAfter sets after how long a refused caller should retry: 1 s if not set, at most
+// 24 h. HTTP rounds it up to whole seconds.
 func WithRetryAfter(d time.Duration) Option {
 	return option(func(s *settings) error {
 		if d <= 0 {
@@ -122,7 +125,7 @@ func WithRetryAfter(d time.Duration) Option {
 	})
 }
 
-// within refuses a duration that is below least or above most, for the option named.
+// within refuses a duration below least or above most. The error names the option.
 func within(option string, d, least, most time.Duration) error {
 	switch {
 	case d < least:

@@ -6,28 +6,27 @@ import (
 	"time"
 )
 
-// minRetention is the shortest time for which it makes sense to keep an answer.
+// minRetention is the shortest retention that is useful.
 const minRetention = time.Second
 
-// A Policy says what to do with a request whose earlier attempt died in the
-// middle, so that nobody knows whether it took effect.
+// A Policy says what to do with a request if an earlier attempt at it died before its end, so
+// that it is unknown whether the request took effect.
 type Policy int
 
 // The policies.
 const (
-	// Reject does not run it: it gets ErrInterrupted, until Resolve has freed
-	// the key, or the record is forgotten after the time of WithRetention.
+	// Reject refuses the request with ErrInterrupted, until Resolve frees the key or the
+	// record expires after the time of WithRetention.
 	Reject Policy = iota
-	// Rerun runs it. Attempt.Number tells the handler that there was an earlier
-	// attempt, which may still be running if it has lost its lease.
+	// Rerun runs the request. Attempt.Number shows the handler that there was an earlier
+	// attempt. If that attempt has lost its lease, it may still run.
 	Rerun
 )
 
-// WithRetention sets how long the record of an idempotent request is kept, with
-// its answer: 24 h if not set, at least 1 s. A request that comes later runs as
-// if it were the first. It counts from the end of the request, and for one that
-// died from the last renewal of its lease. A time below that of WithTTL counts as
-// that.
+// WithRetention sets how long the record of an idempotent request is kept, with its answer:
+// 24 h if not set, at least 1 s. After that, a request with the key runs as if it were the
+// first. The time counts from the end of the request. If the attempt died, it counts from
+// the last renewal of its lease. A retention below the TTL of WithTTL counts as that TTL.
 func WithRetention(d time.Duration) Option {
 	return option(func(s *settings) error {
 		s.retention = d
@@ -35,8 +34,8 @@ func WithRetention(d time.Duration) Option {
 	})
 }
 
-// WithInterrupted sets what to do with an idempotent request whose earlier
-// attempt died in the middle: Reject if not set.
+// WithInterrupted sets what to do with an idempotent request if an earlier attempt at it died
+// before its end: Reject if not set.
 func WithInterrupted(p Policy) Option {
 	return option(func(s *settings) error {
 		if p != Reject && p != Rerun {
@@ -47,10 +46,9 @@ func WithInterrupted(p Policy) Option {
 	})
 }
 
-// WithMaxRecord sets how many bytes of an idempotent request's answer are kept:
-// 1 MiB if not set, at least 1. A request with a longer answer is done all the
-// same, and never runs again, but later requests with its key get
-// ErrUnreplayable.
+// WithMaxRecord sets the size in bytes of the largest answer of an idempotent request that is
+// stored: 1 MiB if not set, at least 1. A request with a larger answer is also done and does
+// not run again, but later requests with its key get ErrUnreplayable.
 func WithMaxRecord(bytes int) Option {
 	return option(func(s *settings) error {
 		if bytes < 1 {
@@ -61,7 +59,6 @@ func WithMaxRecord(bytes int) Option {
 	})
 }
 
-// FailsOpen reports whether requests run without their lock when Redis is
-// unavailable: see WithFailOpen. A middleware for which that would be wrong can
-// refuse such a Locker.
+// FailsOpen reports whether requests run without their lock if Redis is unavailable: see
+// WithFailOpen. A middleware that must not do so can refuse such a Locker.
 func (l *Locker) FailsOpen() bool { return l.settings.failOpen }

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// WithPrefix sets what stands before each key in Redis: "reqlock:" if not set.
-// It may be empty, and may hold a whole hash tag such as "{app}:", which puts
-// all locks in one cluster slot. Clients of other kinds that are to be
-// excluded must use the same names. Only New and NewQuorum take it.
+// WithPrefix sets the prefix of each key in Redis: "reqlock:" if not set. It may be empty. It
+// may contain a complete hash tag such as "{app}:", which puts all locks in one cluster
+// slot. reqlock and other clients exclude each other only if they use the same names. Only
+// New and NewQuorum accept this option.
 func WithPrefix(prefix string) Option {
 	return rootOption{"WithPrefix", func(r *root) error {
 		r.prefix = prefix
@@ -17,9 +17,9 @@ func WithPrefix(prefix string) Option {
 	}}
 }
 
-// WithCommandTimeout bounds each command to Redis, its one re-send included:
-// 500 ms if not set, at least 1 ms, at most ten years. A command never gets more
-// than a quarter of the TTL. Only New and NewQuorum take it.
+// WithCommandTimeout limits the time of each command to Redis, including one resend: 500 ms
+// if not set, at least 1 ms, at most ten years. The limit of a command is never more than a
+// quarter of the TTL. Only New and NewQuorum accept this option.
 func WithCommandTimeout(d time.Duration) Option {
 	return rootOption{"WithCommandTimeout", func(r *root) error {
 		r.commandTimeout = d
@@ -27,9 +27,9 @@ func WithCommandTimeout(d time.Duration) Option {
 	}}
 }
 
-// WithMaxWaiters bounds how many callers of this process wait for one key: 1024
-// if not set, at least 1. Who comes after them gets ErrQueueFull at once. Only
-// New and NewQuorum take it.
+// WithMaxWaiters limits how many callers of this process wait for one key: 1024 if not set,
+// at least 1. A caller above the limit gets ErrQueueFull at once. Only New and NewQuorum
+// accept this option.
 func WithMaxWaiters(n int) Option {
 	return rootOption{"WithMaxWaiters", func(r *root) error {
 		if n < 1 {
@@ -40,9 +40,9 @@ func WithMaxWaiters(n int) Option {
 	}}
 }
 
-// WithMaxTotalWaiters bounds how many callers of this process wait for all
-// keys together: 65536 if not set, at least 1. Who comes after them gets
-// ErrOverloaded at once. Only New and NewQuorum take it.
+// WithMaxTotalWaiters limits how many callers of this process wait for all keys together:
+// 65536 if not set, at least 1. A caller above the limit gets ErrOverloaded at once. Only New
+// and NewQuorum accept this option.
 func WithMaxTotalWaiters(n int) Option {
 	return rootOption{"WithMaxTotalWaiters", func(r *root) error {
 		if n < 1 {
@@ -53,9 +53,9 @@ func WithMaxTotalWaiters(n int) Option {
 	}}
 }
 
-// WithObserver adds a function that is told each event. Some are told by the
-// goroutine that asks for a lock, and several at a time, so it must be quick,
-// must not block, and must be safe for concurrent use. Only New and NewQuorum take it.
+// WithObserver adds a function that receives each event. It may be called on the goroutine
+// that takes a lock, and by several goroutines at once. So it must be fast, must not block,
+// and must be safe for concurrent use. Only New and NewQuorum accept this option.
 func WithObserver(observe func(Event)) Option {
 	return rootOption{"WithObserver", func(r *root) error {
 		if observe == nil {

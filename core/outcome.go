@@ -6,21 +6,20 @@ import (
 	"time"
 )
 
-// An Outcome says how a request that did not run is answered. It is the same
-// on every framework. Its numbers are those of HTTP (RFC 9110) and of gRPC's
-// codes package.
+// An Outcome is the answer to a request that did not run. It is the same on every
+// framework. Its numbers are defined by HTTP (RFC 9110) and by gRPC's codes package.
 type Outcome struct {
-	// Code names the outcome for programs, as in "busy" or "no_key".
+	// Code names the outcome for programs: "busy" or "no_key", for example.
 	Code string
 	// HTTP is the status code, never a 2xx.
 	HTTP int
 	// GRPC is the number of the gRPC status code, never 0.
 	GRPC uint32
-	// RetryAfter is when to try again; zero where that does not help.
+	// RetryAfter is when to retry. It is zero where a retry does not help.
 	RetryAfter time.Duration
 }
 
-// Numbers of gRPC's status codes, written out so that core needs no gRPC.
+// Numbers of gRPC's status codes, copied here so that core does not import gRPC.
 const (
 	grpcCanceled           = 1
 	grpcInvalidArgument    = 3
@@ -33,11 +32,11 @@ const (
 	grpcUnavailable        = 14
 )
 
-// statusClientClosedRequest answers a client that is gone; the number is in
-// wide use, though in no standard.
+// statusClientClosedRequest is the status for a client that has disconnected. The number is
+// in wide use, but in no standard.
 const statusClientClosedRequest = 499
 
-// outcomes is the table, narrow kinds before the wide ones that they are.
+// outcomes lists each narrow kind before the wide kind that it wraps.
 var outcomes = [...]struct {
 	kind error
 	Outcome
@@ -58,9 +57,9 @@ var outcomes = [...]struct {
 	{ErrUnavailable, Outcome{Code: "unavailable", HTTP: 503, GRPC: grpcUnavailable}, true},
 }
 
-// OutcomeOf returns how a request that met err is answered, and true if err is
-// one of reqlock's. It is false for nil, for ErrSkip, for ErrLost (the handler
-// ran, its own answer stands) and for errors that are not reqlock's.
+// OutcomeOf returns the answer to a request that was refused with err, and true if err is an
+// error of reqlock. It returns false for nil, for ErrSkip, for ErrLost (the handler ran, and
+// its own answer counts), and for all errors of other packages.
 func OutcomeOf(err error) (Outcome, bool) {
 	var fromKey *keyError
 	if errors.As(err, &fromKey) {
@@ -86,7 +85,7 @@ func OutcomeOf(err error) (Outcome, bool) {
 	return Outcome{}, false
 }
 
-// retryAfter returns the hint of the error, or the default where it has none.
+// retryAfter returns the RetryAfter of the error, or the default if the error has none.
 func retryAfter(e *Error) time.Duration {
 	if e == nil || e.RetryAfter <= 0 {
 		return defaultRetryAfter
@@ -94,8 +93,9 @@ func retryAfter(e *Error) time.Duration {
 	return e.RetryAfter
 }
 
-// statusOf returns the HTTP status that an error of a user's key function asks
-// for with a method StatusCode() int, or 500. A success is not asked for.
+// statusOf returns the result of the method StatusCode() int of an error of a user's key
+// function. It returns 500 if there is no such method, or if the result is not an error's
+// status.
 func statusOf(err error) int {
 	var coded interface{ StatusCode() int }
 	if errors.As(err, &coded) {

@@ -12,32 +12,29 @@ import (
 	"github.com/reqlock/reqlock/internal/redis/quorumstore"
 )
 
-// NewQuorum returns a Locker whose locks are held on a majority of several Redis
-// servers that know nothing of each other: as long as a majority is up, it takes
-// and keeps locks, and no two hold the same one. The algorithm is Redlock, by
-// Salvatore Sanfilippo, with a pause for servers that have just started: see
-// WithQuarantine. It is used as a Locker of New is, with Lock, Do, Enter and the
-// middlewares. It does no I/O.
+// NewQuorum returns a Locker that holds its locks on a majority of several independent Redis
+// servers. While a majority is up, it takes and keeps locks, and each lock has one holder.
+// The algorithm is Redlock, by Salvatore Sanfilippo, with a quarantine for servers that have
+// just started: see WithQuarantine. Use the Locker as a Locker of New, with Lock, Do, Enter
+// and the middlewares. NewQuorum does no I/O.
 //
-// The clients are those of an odd number of servers, three or more, each alone: a
-// client of Sentinel or of a cluster is refused. They are not used themselves; the
-// Locker connects by their Options, without their hooks, and closes its connections
-// in Close. Two clients that lead to the same server are found out when they
-// connect: then no lock is granted, and the error says so.
+// The clients are connected to an odd number of servers, three or more. A client of Sentinel
+// or of a cluster is refused. The Locker does not use the clients themselves: it opens its
+// own connections by their Options, without their hooks, and closes them in Close. If two
+// clients are connected to the same server, no lock is granted, and the error says so.
 //
-// What takes one server that knows everything is refused: fencing numbers
-// (WithFencing), idempotent requests (Begin, Resolve and the Idempotent
-// middlewares), and WithReplicas. Waiters of several processes do not stand in one
-// line: who comes first when a lock is free gets it, so one may wait for longer
-// than those who came after him.
+// Some features need one server that has all data, and are refused: fencing numbers
+// (WithFencing), idempotent requests (Begin, Resolve and the Idempotent middlewares), and
+// WithReplicas. Waiters of several processes do not form one queue. The first process that
+// finds the lock free gets it, so a waiter may wait longer than waiters that arrived later.
 //
-// It is exclusive as long as the clocks of servers and clients run at nearly the
-// same speed, a holder heeds the end of its lease's context, and no server forgets
-// a vote but by a restart, after which its clock is not put forward: that would end its
-// quarantine. A resource that must not be hurt by a holder that was
-// paused for longer than its lease needs fencing, which a quorum does not have.
+// A lock has one holder under three conditions. The clocks of servers and clients run at
+// nearly the same speed. A holder stops when its lease's context ends. A server loses votes
+// only by a restart, and its clock is not set forward after the restart, because that would
+// end its quarantine. A resource needs fencing to be safe from a holder that was paused for
+// longer than its lease. A quorum has no fencing.
 //
-// A bad setting, or client, is an error that names it.
+// If a setting or a client is invalid, the error names it.
 func NewQuorum(clients []redis.UniversalClient, opts ...Option) (*Locker, error) {
 	s, err := settingsOf("NewQuorum", opts)
 	if err != nil {
@@ -65,11 +62,11 @@ func NewQuorum(clients []redis.UniversalClient, opts ...Option) (*Locker, error)
 	return &Locker{quorum: quorum, engine: engine.New(quorum, config), settings: s}, nil
 }
 
-// minServers is how many servers a quorum has at least: with fewer, each one that
-// is down would be one too many.
+// minServers is the smallest number of servers of a quorum. A smaller quorum would not
+// survive the loss of one server.
 const minServers = 3
 
-// checkServers refuses what is no quorum.
+// checkServers refuses clients that cannot form a quorum.
 func checkServers(clients []redis.UniversalClient) error {
 	if len(clients) < minServers || len(clients)%2 == 0 {
 		return fmt.Errorf("it takes an odd number of servers, three or more, and not %d: one more than an odd number "+
@@ -88,14 +85,14 @@ func checkServers(clients []redis.UniversalClient) error {
 	return nil
 }
 
-// WithQuarantine sets for how long a server of a quorum gives no votes after it has
-// started: for the TTL of NewQuorum if not set, and never less. It may have
-// forgotten for whom it voted before, and that lease may still be held. The server
-// says itself for how long it has run, in whole seconds, so it may take a second
-// more. No lease of this Locker or its views may have a longer TTL.
+// WithQuarantine sets for how long a server of a quorum gives no votes after its start: the
+// TTL of NewQuorum if not set, and never less. A server that was restarted may have lost a
+// vote for a lease that is still held. The server reports its uptime in whole seconds, so
+// the quarantine may last one second more. No lease of the Locker or its views may have a
+// longer TTL.
 //
-// All processes that share the servers need the same, or more. Only NewQuorum takes
-// it.
+// All processes that share the servers need the same quarantine or a longer one. Only
+// NewQuorum accepts this option.
 func WithQuarantine(d time.Duration) Option {
 	return rootOption{"WithQuarantine", func(r *root) error {
 		if d <= 0 {
@@ -106,7 +103,7 @@ func WithQuarantine(d time.Duration) Option {
 	}}
 }
 
-// checkQuorum refuses what a quorum cannot do.
+// checkQuorum refuses settings that a quorum cannot have.
 func (s *settings) checkQuorum() error {
 	switch {
 	case s.quarantine == 0:
@@ -122,10 +119,10 @@ func (s *settings) checkQuorum() error {
 	return nil
 }
 
-// errNoRecords is why a quorum runs no idempotent requests.
+// errNoRecords says why a quorum does not run idempotent requests.
 var errNoRecords = fmt.Errorf("reqlock: %w by a quorum: an idempotent request needs a record that one server keeps; "+
 	"give it a locker of New, WithReplicas perhaps", errors.ErrUnsupported)
 
-// KeepsRecords reports whether the Locker runs idempotent requests: one of NewQuorum
-// does not. A middleware for them can refuse such a Locker.
+// KeepsRecords reports whether the Locker runs idempotent requests. A Locker of NewQuorum
+// does not. A middleware for idempotent requests can refuse such a Locker.
 func (l *Locker) KeepsRecords() bool { return l.quorum == nil }

@@ -7,43 +7,44 @@ import (
 	"github.com/reqlock/reqlock/internal/redis/redisstore"
 )
 
-// WithReplicas makes a lock count only once n replicas of its master have it: a
-// grant, a renewal, the turn of a waiter, and the end of an idempotent request,
-// Commit and Seal. They have the timeout for it, whole milliseconds; where fewer of
-// them have said so by then, the request gets ErrUnavailable, and no lock is left
-// behind. It is off if not set. n is at least 1, and the timeout at least 1 ms, at
-// most a quarter of WithCommandTimeout, and at most a sixteenth of the TTL: 125 ms if
-// these are not set. A command may have to wait for replicas three times: behind
-// another one, for a server that has to be told the script, and for its own. Redis may
-// take up to 100 ms longer each time to say that they are too few; what does not fit
-// into the command timeout then gets the same error with another text. Only New takes it.
+// WithReplicas makes these steps wait until n replicas of the master have acknowledged them:
+// a grant, a renewal, the turn of a waiter, and the end of an idempotent request by Commit
+// or Seal. If fewer replicas acknowledge a step within the timeout, the request gets
+// ErrUnavailable and holds no lock. The timeout is in whole milliseconds. The option is off
+// if not set. Only New accepts it.
 //
-// A lock that n replicas have survives the loss of its master, if one of these is
-// the next one. Redis promotes the replica that has the most, as far as that is
-// known when it chooses; n as high as the number of replicas leaves no other. This
-// is no consensus: what must not happen twice needs a fencing number, or the key, in
-// the system where it happens.
+// n is at least 1. The timeout is at least 1 ms, at most a quarter of WithCommandTimeout, and
+// at most a sixteenth of the TTL: 125 ms if these are not set. A command may wait for
+// replicas three times: behind another command, after the server had to load the script, and
+// for its own acknowledgements. Each time, Redis may take up to 100 ms longer to report too
+// few replicas. If that exceeds the command timeout, the error is the same with another text.
 //
-// Each of these steps takes a round trip between master and replicas longer; those
-// that come together share one, by WAIT on their connection. The time counts
-// against the lease. Releases, and what is given up, do not wait for replicas: a
-// release that is lost costs the rest of the TTL, and an Abort that is lost leaves the
-// record of an attempt that died, so that later requests with its key get
-// ErrInterrupted, or run by Rerun, for the time of WithRetention.
+// A lock on n replicas survives the loss of its master if one of these replicas is promoted.
+// Redis promotes the replica with the most data, as far as Redis knows when it chooses. If n
+// is the number of all replicas, each choice is safe. This is not consensus: if an action
+// must never happen twice, the system where it happens must check a fencing number or the
+// key.
 //
-// While replicas are away, waiters wait on, a held lock is lost at the end of its
-// validity, and a Commit is tried for two seconds. A Commit that fails for this is in
-// Redis all the same, and is replayed unless that loses it. The first of those who
-// wait then has the key without replicas, and asks for them again and again until its
-// wait is over. To others it is before them in line: in other processes who does not
-// wait gets ErrBusy, and who waits may get ErrWaitTimeout, although nobody was granted
-// the lock. Too few replicas are ErrUnavailable, so WithFailOpen runs without the lock.
+// Each of these steps takes one more round trip between master and replicas. Steps that
+// leave together share one WAIT on their connection. The time counts against the lease.
+// Releases and withdrawn requests do not wait for replicas. If a failover loses a release,
+// the key stays locked for the rest of its TTL. If a failover loses an Abort, the attempt
+// counts as dead: later requests with its key get ErrInterrupted, or run by Rerun, for the
+// time of WithRetention.
 //
-// It takes the right +wait; connections of the client, up to four for each master
-// under load; and a client that shows what it is: New refuses a wrapper that embeds
-// none of go-redis, and a ReadTimeout too short for the timeout. On a cluster these
-// commands go to the masters past the client's own hooks, though not past those that
-// its NewClient or OnNewNode adds. Check says whether the replicas are there.
+// While replicas are away, waiters keep waiting, a held lock is lost at the end of its
+// validity, and a Commit is retried for two seconds. A Commit that fails for this reason is
+// stored in Redis and is replayed, unless Redis loses it. The first waiter takes the key
+// without replicas, and retries until its wait is over. Other callers find the key locked,
+// although no caller was granted the lock: in other processes, a caller that does not wait
+// gets ErrBusy, and a caller that waits may get ErrWaitTimeout. Too few replicas are
+// ErrUnavailable, so WithFailOpen runs without the lock.
+//
+// WithReplicas needs the right +wait, and under load up to four connections of the client for
+// each master. New refuses a client that wraps and does not embed a go-redis client, and a
+// ReadTimeout that is too short for the timeout. On a cluster these commands bypass the
+// client's own hooks, but not hooks that its NewClient or OnNewNode adds. Check reports
+// whether the replicas are connected.
 func WithReplicas(n int, timeout time.Duration) Option {
 	return rootOption{"WithReplicas", func(r *root) error {
 		switch {
@@ -57,11 +58,11 @@ func WithReplicas(n int, timeout time.Duration) Option {
 	}}
 }
 
-// replicaShare is how many times longer than replicas a command may take: it may wait
-// for them three times.
+// replicaShare is how many times longer than the replica timeout a command timeout must be:
+// a command may wait for replicas three times.
 const replicaShare = 4
 
-// checkReplicas refuses times into which a wait for replicas does not fit.
+// checkReplicas refuses a command timeout or a TTL that is too short for the replica timeout.
 func (s *settings) checkReplicas() error {
 	wait := s.replicas.Timeout
 	switch {

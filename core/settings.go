@@ -19,24 +19,23 @@ const (
 	defaultRetention      = 24 * time.Hour
 	defaultMaxRecord      = 1 << 20
 
-	// minTTL is the shortest lease that a network and a scheduler can keep.
+	// minTTL is the shortest TTL that renewals can meet over a network.
 	minTTL = 100 * time.Millisecond
-	// maxTTL is so short that a small multiple of a TTL or a command timeout does not
+	// maxTTL is far enough below the largest duration: small multiples of it do not
 	// overflow.
 	maxTTL = 10 * 365 * 24 * time.Hour
-	// minCommandTimeout is the shortest time in which a server nearby can answer.
+	// minCommandTimeout is the shortest time in which a nearby server can reply.
 	minCommandTimeout = time.Millisecond
-	// maxRetryAfter is the longest time for which it makes sense to send a client away.
+	// maxRetryAfter is the longest hint that is useful to a client.
 	maxRetryAfter = 24 * time.Hour
 )
 
-// settings are what options set. The zero value is not useful; see
-// defaultSettings.
+// settings are the values of all options. Use defaultSettings, not the zero value.
 type settings struct {
 	ttl        time.Duration
-	wait       time.Duration // negative: not set
+	wait       time.Duration // waitUnset: not set
 	renewal    bool
-	maxHold    time.Duration // 0: none
+	maxHold    time.Duration // 0: no limit
 	fencing    bool
 	failOpen   bool
 	retryAfter time.Duration
@@ -48,7 +47,7 @@ type settings struct {
 	root // shared by all views of one Locker
 }
 
-// root are the settings that only New and NewQuorum take.
+// root are the settings that only New and NewQuorum accept.
 type root struct {
 	prefix         string
 	commandTimeout time.Duration
@@ -59,7 +58,7 @@ type root struct {
 	quarantine     time.Duration // 0: not a quorum
 }
 
-// waitUnset is the wait of a Locker that was given none.
+// waitUnset is the wait of a Locker without WithWait.
 const waitUnset = time.Duration(-1)
 
 func defaultSettings() settings {
@@ -77,7 +76,7 @@ func defaultSettings() settings {
 	}
 }
 
-// settingsOf returns the settings that these options make, for the function named.
+// settingsOf returns the default settings, changed by the options. Errors name the function.
 func settingsOf(function string, opts []Option) (settings, error) {
 	s := defaultSettings()
 	for _, opt := range opts {
@@ -91,7 +90,7 @@ func settingsOf(function string, opts []Option) (settings, error) {
 	return s, s.check()
 }
 
-// check refuses settings that do not go together.
+// check refuses settings that contradict each other.
 func (s *settings) check() error {
 	if err := s.checkQuorum(); err != nil {
 		return err
@@ -99,7 +98,7 @@ func (s *settings) check() error {
 	return s.checkReplicas()
 }
 
-// engineConfig returns what the settings mean for the engine of a process.
+// engineConfig returns the engine's configuration for a process.
 func (s *settings) engineConfig(process string) engine.Config {
 	hooks := engine.Hooks{Cause: causeOf}
 	if len(s.observers) > 0 {

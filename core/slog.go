@@ -5,10 +5,10 @@ import (
 	"log/slog"
 )
 
-// SlogObserver returns an observer, for WithObserver, that logs each event:
-// what is ordinary at debug level, a lost or long-held lease, a lost record, an
-// unlocked run, a warning of Check and a fault of Redis at warning level. Keys
-// appear as digests.
+// SlogObserver returns an observer, for WithObserver, that logs each event. These are logged
+// at warning level: a lost lease, a lease that is held long, a lost record, a run without
+// the lock, a warning of Check, and a fault of Redis. All other events are logged at debug
+// level. Keys appear as digests.
 func SlogObserver(logger *slog.Logger) func(Event) {
 	must(logger != nil, "SlogObserver needs a logger")
 	return func(e Event) {
@@ -37,7 +37,7 @@ func SlogObserver(logger *slog.Logger) func(Event) {
 	}
 }
 
-// levelOf is a warning for what an operator should know of.
+// levelOf returns the warning level for events that an operator should see.
 func levelOf(e Event) slog.Level {
 	switch e.Kind {
 	case Lost, HeldLong, Restored, Unlocked, Warned:

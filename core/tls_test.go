@@ -23,7 +23,7 @@ const (
 	thePassword = "white-rabbit"
 )
 
-// startSecure runs a server with TLS. It knows theUser, who has the documented rights.
+// startSecure runs a server with TLS. It has the user theUser with the documented rights.
 func startSecure(t *testing.T) (server *redistest.Server, addr string, trust *tls.Config) {
 	t.Helper()
 	server, addr, trust = redistest.StartTLS(t)

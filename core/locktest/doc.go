@@ -1,8 +1,8 @@
-// Package locktest gives tests a Locker on an embedded Redis, and puts the
-// world around it into the states that a handler must bear: another process
-// holds the key, the lease is lost, Redis is away, callers wait in line.
+// Package locktest gives tests a Locker on an embedded Redis. A test can produce each state
+// that a handler must handle: another process holds the key, the lease is lost, Redis is
+// unavailable, or callers wait in the queue.
 //
-// Give the Locker to the code under test, and hold what it wants:
+// Give the Locker to the code under test, and hold the key that the code locks:
 //
 //	func TestTransferWhileBusy(t *testing.T) {
 //		locks := locktest.New(t)
@@ -21,21 +21,19 @@
 //		}
 //	}
 //
-// Each New has a Redis of its own, in memory and without a port: nothing is
-// installed, nothing is shared, and tests may run in parallel. All of it ends
-// with the test.
+// Each New has its own Redis, in memory and without a port. Nothing needs to be installed,
+// and tests may run in parallel. The Redis and the Locker end with the test.
 //
 // # Without sleeping
 //
-// AwaitWaiting returns when the requests that the test sent stand in line, so
-// that the next step of the test finds them there. The order of a line is
-// tested by sending request n+1 when n wait.
+// AwaitWaiting returns when the requests of the test wait in the queue. To test the order of
+// the queue, send request n+1 when n requests wait.
 //
 // # Time
 //
-// In a bubble of testing/synctest, time.Sleep moves the clock of the Locker and
-// that of Redis together. TTLs, renewals and waits then take no time, and end
-// to the nanosecond where they should:
+// In a bubble of testing/synctest, time.Sleep advances the clock of the Locker and the clock
+// of Redis together. TTLs, renewals and waits then take no real time, and end exactly when
+// they should:
 //
 //	synctest.Test(t, func(t *testing.T) {
 //		locks := locktest.New(t, core.WithRenewal(false))
@@ -48,9 +46,9 @@
 // connections stop the clock of a bubble: call the handler with an
 // httptest.ResponseRecorder instead of a server.
 //
-// # What it does not show
+// # Limits
 //
-// The embedded Redis is miniredis, which is not Redis. It is right for the flow
-// of a handler, for status codes and for time. It knows no memory limit, no
-// failover and no cluster, and has no network that could be slow.
+// The embedded Redis is miniredis, which is not Redis. It suits tests of a handler's control
+// flow, status codes and timing. It has no memory limit, no failover, no cluster and no slow
+// network.
 package locktest

@@ -12,7 +12,7 @@ import (
 	"github.com/reqlock/reqlock/core/locktest"
 )
 
-// The t of the examples stands for the *testing.T of your test.
+// newT returns the t of the examples, which represents the *testing.T of your test.
 func newT() *recorder { return &recorder{} }
 
 // A transfer locks the account that it takes money from.
@@ -20,7 +20,7 @@ type transfer struct{ From, To string }
 
 var fromAccount = core.Named("account", core.Of(func(r transfer) string { return r.From }))
 
-// serve stands for your handler behind the middleware of your framework.
+// serve represents your handler behind the middleware of your framework.
 func serve(ctx context.Context, l *core.Locker, r transfer) int {
 	ctx, release, err := core.Enter(ctx, l, r, fromAccount)
 	if err != nil {
@@ -33,8 +33,8 @@ func serve(ctx context.Context, l *core.Locker, r transfer) int {
 
 func move(context.Context) int { return 200 }
 
-// A handler that may not wait answers 409 while another process holds its key,
-// and 503 while Redis is away.
+// A handler without WithWait answers 409 while another process holds its key, and 503 while
+// Redis is unavailable.
 func ExampleNew() {
 	t := newT()
 	defer t.end()
@@ -47,18 +47,18 @@ func ExampleNew() {
 	release()
 	fmt.Println("free:", serve(context.Background(), locks.Locker, r))
 	locks.Down()
-	fmt.Println("Redis away:", serve(context.Background(), locks.Locker, r))
+	fmt.Println("Redis down:", serve(context.Background(), locks.Locker, r))
 	locks.Up()
-	fmt.Println("Redis back:", serve(context.Background(), locks.Locker, r))
+	fmt.Println("Redis up:", serve(context.Background(), locks.Locker, r))
 
 	// Output:
 	// held: 409
 	// free: 200
-	// Redis away: 503
-	// Redis back: 200
+	// Redis down: 503
+	// Redis up: 200
 }
 
-// A handler that may wait stands in line until the key is released.
+// A handler with WithWait waits until the key is released.
 func ExampleLocks_AwaitWaiting() {
 	t := newT()
 	defer t.end()
@@ -71,15 +71,15 @@ func ExampleLocks_AwaitWaiting() {
 	go func() { status <- serve(context.Background(), locks.Locker, r) }()
 
 	locks.AwaitWaiting("account:42", 1)
-	fmt.Println("in line:", locks.Waiting("account:42"))
+	fmt.Println("waiting:", locks.Waiting("account:42"))
 	release()
 	fmt.Println("released:", <-status)
-	fmt.Println("in line:", locks.Waiting("account:42"))
+	fmt.Println("waiting:", locks.Waiting("account:42"))
 
 	// Output:
-	// in line: 1
+	// waiting: 1
 	// released: 200
-	// in line: 0
+	// waiting: 0
 }
 
 // The context of a handler ends when its lease is lost.
@@ -98,8 +98,8 @@ func ExampleLocks_Expire() {
 	// Output: true reqlock: lease lost
 }
 
-// In a bubble of testing/synctest, a test of long times takes none.
-func TestExampleOfABubble(t *testing.T) {
+// In a bubble of testing/synctest, a long TTL takes no real time.
+func TestExampleOfBubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		locks := locktest.New(t, core.WithTTL(time.Minute))
 		locks.Abandon("account:42", time.Minute) // by a process that crashed

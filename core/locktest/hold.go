@@ -10,10 +10,9 @@ import (
 	"github.com/reqlock/reqlock/core"
 )
 
-// Hold locks a key as another process would, with the same options, and
-// returns the function that releases it, which may be called more than once.
-// The key stays locked, and its lease renewed, until then or until the test
-// ends. If the key is locked already, by whomever, the test fails.
+// Hold locks a key as another process with the same options would. The returned function
+// releases the key and may be called more than once. Until then, or until the test ends, the
+// key stays locked and its lease is renewed. If the key is already locked, the test fails.
 func (l *Locks) Hold(key string) (release func()) {
 	l.tb.Helper()
 	elsewhere := l.other.locker.With(core.WithRenewal(true), core.WithMaxHold(0))
@@ -24,9 +23,9 @@ func (l *Locks) Hold(key string) (release func()) {
 	return func() { _ = lease.Release(context.Background()) }
 }
 
-// HoldFor is Hold with the key that a key function reads from a request: the
-// key for which the middleware with that function would lock. If the function
-// returns an error, core.ErrSkip included, the test fails.
+// HoldFor is Hold with the key that a key function reads from a request, as a middleware with
+// that function would. If the function returns an error, core.ErrSkip included, the test
+// fails.
 func HoldFor[R any](l *Locks, key core.KeyFunc[R], r R) (release func()) {
 	l.tb.Helper()
 	k, err := key(r)
@@ -36,10 +35,9 @@ func HoldFor[R any](l *Locks, key core.KeyFunc[R], r R) (release func()) {
 	return l.Hold(k)
 }
 
-// Abandon leaves a key locked as a process does that took the lock and
-// crashed: nobody renews it, nobody releases it, it comes free when the TTL is
-// over. If the key is locked already, by whomever, or the TTL is below 1 ms,
-// the test fails.
+// Abandon locks a key as a process that crashed would: the lock is not renewed and not
+// released, and is free when the TTL ends. If the key is already locked, or the TTL is below
+// 1 ms, the test fails.
 func (l *Locks) Abandon(key string, ttl time.Duration) {
 	l.tb.Helper()
 	if ttl < time.Millisecond {
@@ -55,12 +53,11 @@ func (l *Locks) Abandon(key string, ttl time.Duration) {
 	}
 }
 
-// Expire takes a key away from whoever holds its lock, as if its TTL had
-// passed. From now on others can lock it. The holder learns of it when it next
-// renews the lease, a third of its TTL after it did so last, or else shortly
-// before the TTL is over: its context ends with core.ErrLost. Outside of a
-// synctest bubble, give the Locker a short TTL. If the key is not locked, the
-// test fails.
+// Expire deletes the key of a held lock, as if its TTL had ended. Other callers can then lock
+// the key. The context of the lost lease ends with core.ErrLost at the next renewal, which
+// follows the last one after a third of the TTL. Without renewal it ends shortly before the
+// TTL would end. Outside a synctest bubble, give the Locker a short TTL. If the key is not
+// locked, the test fails.
 func (l *Locks) Expire(key string) {
 	l.tb.Helper()
 	if !l.redis.Del(l.nameOf(key)) {
@@ -68,25 +65,25 @@ func (l *Locks) Expire(key string) {
 	}
 }
 
-// nameOf returns the name that a lock has in Redis. Only a Locker knows its
-// prefix and how it writes keys, so one that has a Redis for itself locks the
-// key, and its token is looked for.
+// nameOf returns the name of a lock in Redis. Only a Locker knows its prefix and how it writes
+// keys. So another Locker with the same options locks the key on an empty Redis, and nameOf
+// finds the key that has the token.
 func (l *Locks) nameOf(key string) string {
 	l.tb.Helper()
-	blank := newRedis()
-	defer blank.Close()
-	scribe, err := newProcess(blank, l.opts)
+	empty := newRedis()
+	defer empty.Close()
+	process, err := newProcess(empty, l.opts)
 	if err != nil {
 		l.tb.Fatalf("locktest: %v", err)
 	}
-	defer scribe.end(0)
-	lease, err := scribe.locker.TryLock(context.Background(), key)
+	defer process.end(0)
+	lease, err := process.locker.TryLock(context.Background(), key)
 	if err != nil {
 		l.tb.Fatalf("locktest: the key %q: %v", key, err)
 	}
 	defer func() { _ = lease.Release(context.Background()) }()
-	for _, name := range blank.Keys() {
-		if value, err := blank.Get(name); err == nil && value == lease.Token() {
+	for _, name := range empty.Keys() {
+		if value, err := empty.Get(name); err == nil && value == lease.Token() {
 			return name
 		}
 	}

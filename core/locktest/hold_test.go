@@ -11,12 +11,12 @@ import (
 	"github.com/reqlock/reqlock/core/locktest"
 )
 
-func TestAnExpiredLeaseIsLost(t *testing.T) {
+func TestExpiredLeaseIsLost(t *testing.T) {
 	both(t, func(t *testing.T) {
-		locks := locktest.New(t, core.WithTTL(4*time.Second)) // a command has a quarter of it
+		locks := locktest.New(t, core.WithTTL(4*time.Second)) // a command has a quarter of the TTL
 		got := enter(t.Context(), locks.Locker, request{"42"}, func(ctx context.Context) {
 			locks.Expire("account:42")
-			release := locks.Hold("account:42") // somebody else has it now
+			release := locks.Hold("account:42") // another process holds the key now
 			defer release()
 			<-ctx.Done()
 			if cause := context.Cause(ctx); !errors.Is(cause, core.ErrLost) {
@@ -29,7 +29,7 @@ func TestAnExpiredLeaseIsLost(t *testing.T) {
 	})
 }
 
-func TestExpireTakesTheKeyFromAnotherProcessToo(t *testing.T) {
+func TestExpireEndsLocksOfAnotherProcess(t *testing.T) {
 	both(t, func(t *testing.T) {
 		locks := locktest.New(t)
 		release := locks.Hold("a")
@@ -38,16 +38,16 @@ func TestExpireTakesTheKeyFromAnotherProcessToo(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		release() // of a lease that was lost: does nothing
+		release() // does nothing: the lease is lost
 		if err := lease.Release(t.Context()); err != nil {
 			t.Error(err)
 		}
 	})
 }
 
-// Whatever the prefix is and however a key is written, all means must meet the
-// Locker's own key.
-func TestNamesAreThoseOfTheLocker(t *testing.T) {
+// Hold, Abandon and Expire use the Locker's own key in Redis, for each prefix and each form of
+// a key.
+func TestKeysInRedisAreTheLockersKeys(t *testing.T) {
 	t.Parallel()
 	for _, prefix := range []string{"reqlock:", "", "{app}:"} {
 		for _, key := range []string{"a", "{a}", "a}b", "{", "h:" + string(make([]byte, 43)), "\x00\xff"} {
@@ -77,7 +77,7 @@ func TestNamesAreThoseOfTheLocker(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeFailsTheTest(t *testing.T) {
+func TestImpossibleCallsFailTheTest(t *testing.T) {
 	t.Parallel()
 	noKey := core.Of(func(request) string { return "" })
 	skip := core.When(func(request) bool { return false }, byAccount)
@@ -112,7 +112,7 @@ func TestWhatCannotBeFailsTheTest(t *testing.T) {
 			func(_ testing.TB, l *locktest.Locks) { l.Hold("a"); l.Abandon("a", time.Second) },
 			`locktest: abandon "a": it is locked already`,
 		},
-		"abandon for ever": {
+		"abandon without a TTL": {
 			func(_ testing.TB, l *locktest.Locks) { l.Abandon("a", 0) },
 			`locktest: abandon "a": the TTL 0s is below 1ms`,
 		},

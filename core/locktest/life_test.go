@@ -11,8 +11,8 @@ import (
 	"github.com/reqlock/reqlock/core"
 )
 
-// A machine that does nothing for a while is no fault of Redis.
-func TestAStallIsNoFault(t *testing.T) {
+// A pause of the machine does not look like a fault of Redis.
+func TestPauseIsNoFault(t *testing.T) {
 	t.Parallel()
 	locks := New(t)
 	locks.redis.Lock()
@@ -22,7 +22,7 @@ func TestAStallIsNoFault(t *testing.T) {
 	}
 }
 
-func TestTheEndOfATestEndsEverything(t *testing.T) {
+func TestEndOfTestClosesEverything(t *testing.T) {
 	t.Parallel()
 	var locks *Locks
 	var lease *core.Lease
@@ -39,10 +39,10 @@ func TestTheEndOfATestEndsEverything(t *testing.T) {
 	}
 	for name, p := range map[string]*process{"tested": locks.tested, "other": locks.other} {
 		if _, err := p.locker.TryLock(t.Context(), "b"); !errors.Is(err, core.ErrClosed) {
-			t.Errorf("the %s Locker says %v", name, err)
+			t.Errorf("the %s Locker returns %v", name, err)
 		}
 		if err := p.link.client.Ping(t.Context()).Err(); !errors.Is(err, redis.ErrClosed) {
-			t.Errorf("the %s client says %v", name, err)
+			t.Errorf("the %s client returns %v", name, err)
 		}
 	}
 	if locks.redis.Server() != nil {

@@ -11,29 +11,29 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// maxConns is more connections than a test opens. A client that runs out of
-// them uses timers that it shares with all others of the program, which may
-// not cross the border of a synctest bubble.
+// maxConns is more connections than a test opens. A client without free connections uses
+// timers that all clients of the program share, and such timers must not be used both inside
+// and outside a synctest bubble.
 const maxConns = 4096
 
-// bufferSize is that of a connection, in bytes; commands of a lock are small, but for its scripts.
+// bufferSize is the size of a connection's buffers, in bytes. Commands of a lock are small,
+// except scripts.
 const bufferSize = 4096
 
-// A link is a client of the embedded Redis over wires that can be cut.
+// A link is a client of the embedded Redis. Its connections can be cut.
 type link struct {
 	client *redis.Client
 	server *miniredis.Miniredis
 
-	switching sync.Mutex // one cut or mend at a time; taken before mu
+	switching sync.Mutex // held by cut and mend; locked before mu
 
 	mu    sync.Mutex
 	down  bool
 	wires map[*wire]struct{}
 }
 
-// newLink returns a link to the server. Nothing in it ticks: it has no
-// timeouts, no retries and no checks of its own, so a synctest bubble comes to
-// rest between two commands.
+// newLink returns a link to the server. Its client has no timeouts, no retries and no checks,
+// so all goroutines of a synctest bubble are blocked between two commands.
 func newLink(server *miniredis.Miniredis) *link {
 	l := &link{server: server, wires: make(map[*wire]struct{})}
 	l.client = redis.NewClient(&redis.Options{
@@ -51,9 +51,9 @@ func newLink(server *miniredis.Miniredis) *link {
 	return l
 }
 
-// dial returns a new wire. While the link is down it returns a dead one, whose
-// first use fails as a refused connection does: go-redis would write of an
-// error from here to the standard error of the test.
+// dial returns a new wire. While the link is down it returns a dead wire, on which each use
+// fails as on a refused connection. It does not return an error, because go-redis would print
+// the error on the standard error of the test.
 func (l *link) dial(context.Context, string, string) (net.Conn, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -69,7 +69,7 @@ func (l *link) dial(context.Context, string, string) (net.Conn, error) {
 	return w, nil
 }
 
-// cut cuts all wires and refuses new ones.
+// cut ends all wires and refuses new ones.
 func (l *link) cut() {
 	l.switching.Lock()
 	defer l.switching.Unlock()
@@ -82,8 +82,8 @@ func (l *link) cut() {
 	clear(l.wires)
 }
 
-// mend lets new wires through. The cut ones that the client still keeps for
-// later use are used up first, so that no command of the test meets them.
+// mend allows new wires. It first uses up the dead wires in the client's pool, so that no
+// command of the test gets one.
 func (l *link) mend() {
 	l.switching.Lock()
 	defer l.switching.Unlock()
@@ -105,7 +105,7 @@ func (l *link) isDown() bool {
 	return l.down
 }
 
-// close ends the client and cuts what it left.
+// close ends the client and all wires that are left.
 func (l *link) close() {
 	_ = l.client.Close()
 	l.cut()

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// startLink returns a link to a Redis of its own.
+// startLink returns a link to a new Redis.
 func startLink(t *testing.T) *link {
 	t.Helper()
 	server := newRedis()
@@ -28,8 +28,8 @@ func (l *link) ping(t *testing.T) error {
 	return l.client.Ping(t.Context()).Err()
 }
 
-// open makes so many connections at once, which the client then keeps: the
-// server gives none out before all are asked for.
+// open opens so many connections at once and leaves them in the client's pool. The server
+// replies only after the client has dialed all of them.
 func (l *link) open(t *testing.T, conns uint32) {
 	t.Helper()
 	before := l.client.PoolStats().Misses
@@ -52,22 +52,21 @@ func (l *link) open(t *testing.T, conns uint32) {
 	}
 }
 
-func TestACutLinkRefuses(t *testing.T) {
+func TestCutLinkRefusesConnections(t *testing.T) {
 	t.Parallel()
 	l := startLink(t)
 	l.open(t, 1)
 	l.cut()
 	if err := l.ping(t); !errors.Is(err, syscall.ECONNRESET) {
-		t.Errorf("an old connection says %v", err)
+		t.Errorf("error of an old connection: %v", err)
 	}
 	if err := l.ping(t); !errors.Is(err, syscall.ECONNREFUSED) {
-		t.Errorf("a new connection says %v", err)
+		t.Errorf("error of a new connection: %v", err)
 	}
 }
 
-// Connections that were cut while nobody used them must not fail a command
-// that comes after mend.
-func TestAMendedLinkHasNoDeadConnection(t *testing.T) {
+// Idle connections that were cut must not fail a command after mend.
+func TestMendedLinkHasNoDeadConnection(t *testing.T) {
 	t.Parallel()
 	l := startLink(t)
 	l.open(t, 64)
@@ -79,14 +78,14 @@ func TestAMendedLinkHasNoDeadConnection(t *testing.T) {
 		}
 	}
 	if len(l.wires) != 1 {
-		t.Errorf("the link knows %d connections, not 1", len(l.wires))
+		t.Errorf("the link has %d connections, not 1", len(l.wires))
 	}
 	if err := l.client.Close(); err != nil || len(l.wires) != 0 {
-		t.Errorf("closed (%v), the link knows %d connections", err, len(l.wires))
+		t.Errorf("closed (%v), the link has %d connections", err, len(l.wires))
 	}
 }
 
-func TestALinkIsSwitchedByAnybodyAtAnyTime(t *testing.T) {
+func TestLinkIsSafeForConcurrentUse(t *testing.T) {
 	t.Parallel()
 	l := startLink(t)
 	var done sync.WaitGroup
@@ -107,9 +106,9 @@ func TestALinkIsSwitchedByAnybodyAtAnyTime(t *testing.T) {
 	}
 }
 
-// Commands that leave together may be more than the wire holds: scripts are, which
-// a new server does not know. The server answers the first before it reads the last.
-func TestManyScriptsLeaveTogether(t *testing.T) {
+// A batch may exceed the buffer of a wire: here it has scripts, which a new server does not
+// have. The server replies to the first command before it reads the last one.
+func TestLargeBatchDoesNotDeadlock(t *testing.T) {
 	t.Parallel()
 	var keys []string
 	for i := range 16 {

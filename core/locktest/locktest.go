@@ -12,54 +12,53 @@ import (
 )
 
 const (
-	// grace is how long the end of a test waits for locks that are just being
-	// released.
+	// grace is how long the end of a test waits for releases that are under way.
 	grace = 100 * time.Millisecond
-	// commandTimeout takes the place of core's default. Nothing in memory is
-	// slow but a machine that is busy with other tests, and that is no fault.
+	// commandTimeout replaces core's default. Commands in memory are slow only on a busy
+	// machine, and a busy machine must not look like a fault of Redis.
 	commandTimeout = 2 * time.Second
 )
 
-// Locks is a Locker on an embedded Redis of its own, for one test. The Locker
-// itself is the field that goes to the code under test.
+// Locks is a Locker on its own embedded Redis, for one test. Give the field Locker to the code
+// under test.
 //
-// All methods are safe for concurrent use. Those that can fail the test must
-// be called, as tb.Fatal must, by the goroutine that runs it.
+// All methods are safe for concurrent use. Call the methods that can fail the test on the
+// goroutine of the test, as tb.Fatal.
 type Locks struct {
-	// Locker is the one to test with.
+	// Locker is for the code under test.
 	*core.Locker
 
 	tb     testing.TB
 	opts   []core.Option
 	redis  *miniredis.Miniredis
-	tested *process // the Locker's
-	other  *process // another one, with the same settings
-	lines  *lines
+	tested *process // has the Locker
+	other  *process // has another Locker with the same settings
+	queues *queues
 }
 
-// New starts an embedded Redis and returns a Locker on it with these options.
-// When the test ends, the Locker is closed and the Redis with it; a lease that
-// is still held then is lost with core.ErrClosed. A bad option fails the test.
+// New starts an embedded Redis and returns a Locker on it with these options. When the test
+// ends, the Locker and the Redis are closed. A lease that is still held is lost with
+// core.ErrClosed. An invalid option fails the test.
 //
-// The defaults are those of core.New, but for core.WithCommandTimeout: it is
-// 2 s, so that a busy machine is not taken for a fault of Redis.
+// The defaults are those of core.New. Exception: core.WithCommandTimeout is 2 s, so that a
+// busy machine does not look like a fault of Redis.
 //
-// An observer among the options also hears of the locks that Hold, Abandon and
-// Expire take for their ends.
+// An observer among the options also receives the events of locks that Hold, Abandon and
+// Expire take.
 //
-// To be used in a bubble of testing/synctest, New must be called inside it.
+// To use Locks in a bubble of testing/synctest, call New inside the bubble.
 func New(tb testing.TB, opts ...core.Option) *Locks {
 	tb.Helper()
 	opts = append([]core.Option{core.WithCommandTimeout(commandTimeout)}, opts...)
-	l := &Locks{tb: tb, opts: opts, redis: newRedis(), lines: newLines()}
-	l.tested = l.start(append(slices.Clip(opts), core.WithObserver(l.lines.observe))...)
+	l := &Locks{tb: tb, opts: opts, redis: newRedis(), queues: newQueues()}
+	l.tested = l.start(append(slices.Clip(opts), core.WithObserver(l.queues.observe))...)
 	l.other = l.start(opts...)
 	l.Locker = l.tested.locker
 	tb.Cleanup(l.end)
 	return l
 }
 
-// start returns a process on the test's Redis. A bad option fails the test.
+// start returns a process on the test's Redis. An invalid option fails the test.
 func (l *Locks) start(opts ...core.Option) *process {
 	l.tb.Helper()
 	p, err := newProcess(l.redis, opts)
@@ -69,14 +68,14 @@ func (l *Locks) start(opts ...core.Option) *process {
 	return p
 }
 
-// end closes everything. What the test still holds is not waited for.
+// end closes everything. It does not wait for leases that the test still holds.
 func (l *Locks) end() {
 	l.tested.end(grace)
 	l.other.end(0)
 	l.redis.Close()
 }
 
-// A process is a Locker with a connection to Redis that it shares with nobody.
+// A process is a Locker with its own connections to Redis.
 type process struct {
 	locker *core.Locker
 	link   *link
@@ -93,8 +92,7 @@ func newProcess(server *miniredis.Miniredis, opts []core.Option) (*process, erro
 	return &process{locker: locker, link: link}, nil
 }
 
-// end closes the Locker, and its link after it. It gives holders some time to
-// release.
+// end closes the Locker and then its link. Holders have the time of grace to release.
 func (p *process) end(grace time.Duration) {
 	ctx, cancel := context.WithTimeout(context.Background(), grace)
 	defer cancel()

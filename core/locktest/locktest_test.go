@@ -10,7 +10,7 @@ import (
 	"github.com/reqlock/reqlock/core/locktest"
 )
 
-// A request stands for that of a framework.
+// A request represents the request of a framework.
 type request struct{ account string }
 
 var byAccount = core.Named("account", core.Of(func(r request) string { return r.account }))
@@ -27,8 +27,7 @@ func enter(ctx context.Context, l *core.Locker, r request, run func(ctx context.
 	return core.Outcome{Code: "ran"}
 }
 
-// both runs a test outside of a bubble and inside one: what is right must not
-// depend on it.
+// both runs a test outside a bubble and inside one. The results must be the same.
 func both(t *testing.T, test func(t *testing.T)) {
 	t.Helper()
 	t.Run("clock", func(t *testing.T) {
@@ -41,13 +40,13 @@ func both(t *testing.T, test func(t *testing.T)) {
 	})
 }
 
-func TestABusyKeyIsRefused(t *testing.T) {
+func TestBusyKeyIsRefused(t *testing.T) {
 	both(t, func(t *testing.T) {
 		locks := locktest.New(t)
 		r := request{"42"}
 		release := locktest.HoldFor(locks, byAccount, r)
 
-		got := enter(t.Context(), locks.Locker, r, func(context.Context) { t.Error("ran while another held the key") })
+		got := enter(t.Context(), locks.Locker, r, func(context.Context) { t.Error("ran while another process held the key") })
 		if got.Code != "busy" || got.HTTP != 409 || got.RetryAfter != time.Second {
 			t.Errorf("got %+v", got)
 		}
@@ -63,7 +62,7 @@ func TestABusyKeyIsRefused(t *testing.T) {
 	})
 }
 
-func TestAWaiterGetsTheLockThatIsReleased(t *testing.T) {
+func TestWaiterGetsTheReleasedLock(t *testing.T) {
 	both(t, func(t *testing.T) {
 		locks := locktest.New(t, core.WithWait(10*time.Second))
 		r := request{"42"}
@@ -82,12 +81,12 @@ func TestAWaiterGetsTheLockThatIsReleased(t *testing.T) {
 			t.Errorf("got %+v", got)
 		}
 		if n := locks.Waiting("account:42"); n != 0 {
-			t.Errorf("%d wait after all", n)
+			t.Errorf("%d callers wait at the end", n)
 		}
 	})
 }
 
-func TestEachNewHasARedisOfItsOwn(t *testing.T) {
+func TestEachNewHasItsOwnRedis(t *testing.T) {
 	both(t, func(t *testing.T) {
 		one, two := locktest.New(t), locktest.New(t)
 		defer one.Hold("a")()

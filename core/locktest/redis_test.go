@@ -9,7 +9,7 @@ import (
 	"github.com/reqlock/reqlock/core/locktest"
 )
 
-func TestWithoutRedisNothingIsBusy(t *testing.T) {
+func TestLocksAreUnavailableWhileRedisIsDown(t *testing.T) {
 	both(t, func(t *testing.T) {
 		locks := locktest.New(t)
 		lease, err := locks.TryLock(t.Context(), "mine")
@@ -32,15 +32,15 @@ func TestWithoutRedisNothingIsBusy(t *testing.T) {
 		locks.Up()
 		locks.Up()
 		if _, err := locks.TryLock(t.Context(), "a"); !errors.Is(err, core.ErrBusy) {
-			t.Errorf("back again, a held key got %v", err)
+			t.Errorf("after Up, a held key got %v", err)
 		}
 		if err := locks.Do(t.Context(), "b", func(context.Context) error { return nil }); err != nil {
-			t.Errorf("back again, a free key got %v", err)
+			t.Errorf("after Up, a free key got %v", err)
 		}
 	})
 }
 
-func TestAWaiterOutlastsAnOutage(t *testing.T) {
+func TestWaiterSurvivesAnOutage(t *testing.T) {
 	both(t, func(t *testing.T) {
 		locks := locktest.New(t)
 		release := locks.Hold("a")

@@ -8,10 +8,9 @@ import (
 	"github.com/reqlock/reqlock/core/locktest"
 )
 
-// A recorder is a test that may fail: it keeps what Fatalf says, and ends when
-// it is told to.
+// A recorder is a testing.TB that records the message of Fatalf. end runs its cleanups.
 type recorder struct {
-	testing.TB // nil: whatever is not below must not be called
+	testing.TB // nil: the methods that are not defined below must not be called
 	cleanups   []func()
 	fatal      string
 }
@@ -35,7 +34,7 @@ func (r *recorder) end() {
 	}
 }
 
-// fatalOf runs a test to its end and returns with what it failed, if it did.
+// fatalOf runs a test to its end. It returns the message of Fatalf, or "" if the test passed.
 func fatalOf(test func(tb testing.TB, locks *locktest.Locks)) string {
 	r := &recorder{}
 	done := make(chan struct{})

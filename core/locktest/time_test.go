@@ -11,7 +11,7 @@ import (
 	"github.com/reqlock/reqlock/core/locktest"
 )
 
-// bubble runs a test on a clock of its own, with a stopwatch that starts now.
+// bubble runs a test in a synctest bubble. elapsed returns the time since the test began.
 func bubble(t *testing.T, test func(t *testing.T, elapsed func() time.Duration)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -20,7 +20,7 @@ func bubble(t *testing.T, test func(t *testing.T, elapsed func() time.Duration))
 	})
 }
 
-func TestWithoutRenewalALeaseEndsBeforeItsTTL(t *testing.T) {
+func TestLeaseWithoutRenewalEndsBeforeItsTTL(t *testing.T) {
 	bubble(t, func(t *testing.T, elapsed func() time.Duration) {
 		locks := locktest.New(t, core.WithTTL(10*time.Second), core.WithRenewal(false))
 		lease, err := locks.TryLock(t.Context(), "a")
@@ -35,7 +35,7 @@ func TestWithoutRenewalALeaseEndsBeforeItsTTL(t *testing.T) {
 			t.Errorf("the cause is %v", cause)
 		}
 
-		// The key itself lives on until the TTL is over, to the nanosecond.
+		// The key stays until the TTL ends, to the nanosecond.
 		time.Sleep(10*time.Second - time.Nanosecond - elapsed())
 		if _, err := locks.TryLock(t.Context(), "a"); !errors.Is(err, core.ErrBusy) {
 			t.Errorf("just before the TTL is over: %v", err)
@@ -45,7 +45,7 @@ func TestWithoutRenewalALeaseEndsBeforeItsTTL(t *testing.T) {
 	})
 }
 
-func TestRenewalKeepsALeaseForAnHour(t *testing.T) {
+func TestRenewalKeepsLeaseForAnHour(t *testing.T) {
 	bubble(t, func(t *testing.T, _ func() time.Duration) {
 		renewals := 0
 		locks := locktest.New(t, core.WithTTL(10*time.Second), core.WithObserver(func(e core.Event) {
@@ -66,7 +66,7 @@ func TestRenewalKeepsALeaseForAnHour(t *testing.T) {
 	})
 }
 
-func TestAHeldKeyIsHeldForAnHour(t *testing.T) {
+func TestHoldKeepsKeyForAnHour(t *testing.T) {
 	bubble(t, func(t *testing.T, _ func() time.Duration) {
 		locks := locktest.New(t, core.WithRenewal(false), core.WithMaxHold(time.Minute))
 		release := locks.Hold("a")
@@ -78,7 +78,7 @@ func TestAHeldKeyIsHeldForAnHour(t *testing.T) {
 	})
 }
 
-func TestAWaiterGivesUpWhenItsWaitIsOver(t *testing.T) {
+func TestWaiterGivesUpAfterItsWait(t *testing.T) {
 	bubble(t, func(t *testing.T, elapsed func() time.Duration) {
 		locks := locktest.New(t, core.WithWait(2*time.Second))
 		defer locks.Hold("account:42")()
@@ -90,12 +90,12 @@ func TestAWaiterGivesUpWhenItsWaitIsOver(t *testing.T) {
 			t.Errorf("gave up after %v", at)
 		}
 		if n := locks.Waiting("account:42"); n != 0 {
-			t.Errorf("%d wait after all", n)
+			t.Errorf("%d callers wait at the end", n)
 		}
 	})
 }
 
-func TestTheKeyOfACrashedHolderComesFree(t *testing.T) {
+func TestKeyOfCrashedHolderIsFreeAfterItsTTL(t *testing.T) {
 	bubble(t, func(t *testing.T, elapsed func() time.Duration) {
 		locks := locktest.New(t)
 		const ttl = 5 * time.Second
@@ -111,7 +111,7 @@ func TestTheKeyOfACrashedHolderComesFree(t *testing.T) {
 	})
 }
 
-func TestALeaseIsLostWhileRedisIsAway(t *testing.T) {
+func TestLeaseIsLostWhileRedisIsDown(t *testing.T) {
 	bubble(t, func(t *testing.T, elapsed func() time.Duration) {
 		locks := locktest.New(t, core.WithTTL(10*time.Second))
 		lease, err := locks.TryLock(t.Context(), "a")
@@ -129,9 +129,9 @@ func TestALeaseIsLostWhileRedisIsAway(t *testing.T) {
 	})
 }
 
-// synctest.Wait returns only when every goroutine of the bubble sleeps: none of
-// the client or of the server may be busy, in any state.
-func TestABubbleComesToRest(t *testing.T) {
+// synctest.Wait returns only when every goroutine of the bubble is blocked. In no state may a
+// goroutine of the client or the server keep running.
+func TestBubbleIsIdleBetweenCommands(t *testing.T) {
 	bubble(t, func(t *testing.T, elapsed func() time.Duration) {
 		locks := locktest.New(t)
 		synctest.Wait()
@@ -147,7 +147,7 @@ func TestABubbleComesToRest(t *testing.T) {
 		}()
 		synctest.Wait()
 		if n := locks.Waiting("b"); n != 1 {
-			t.Errorf("at rest, %d wait", n)
+			t.Errorf("%d callers wait, want 1", n)
 		}
 		locks.Down()
 		synctest.Wait()

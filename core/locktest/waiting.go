@@ -7,51 +7,50 @@ import (
 	"github.com/reqlock/reqlock/core"
 )
 
-// patience is how long AwaitWaiting waits.
-const patience = 10 * time.Second
+// awaitTimeout is how long AwaitWaiting waits.
+const awaitTimeout = 10 * time.Second
 
-// Waiting returns how many callers of the Locker, and of its views, stand in
-// line for a key at this moment. It does not count callers of other processes,
-// and none that have not been told yet that they must wait.
+// Waiting returns how many callers of the Locker and its views wait for a key at this moment.
+// It does not count callers of other processes, nor callers for which Redis has not replied
+// yet.
 func (l *Locks) Waiting(key string) int {
-	n, _ := l.lines.waiting(key)
+	n, _ := l.queues.waiting(key)
 	return n
 }
 
-// AwaitWaiting returns as soon as at least n callers stand in line for a key.
-// If it does not come to that within 10 seconds on the clock of the test, the
-// test fails.
+// AwaitWaiting returns as soon as at least n callers wait for a key. If that takes more than
+// 10 seconds on the clock of the test, the test fails.
 func (l *Locks) AwaitWaiting(key string, n int) {
 	l.tb.Helper()
-	timeout := time.NewTimer(patience)
+	timeout := time.NewTimer(awaitTimeout)
 	defer timeout.Stop()
 	for {
-		waiting, changed := l.lines.waiting(key)
+		waiting, changed := l.queues.waiting(key)
 		if waiting >= n {
 			return
 		}
 		select {
 		case <-changed:
 		case <-timeout.C:
-			l.tb.Fatalf("locktest: %d callers wait for %q after %v, not %d", waiting, key, patience, n)
+			l.tb.Fatalf("locktest: %d callers wait for %q after %v, not %d", waiting, key, awaitTimeout, n)
 		}
 	}
 }
 
-// lines counts who waits for which key, from what the Locker tells of itself.
-type lines struct {
+// queues counts the callers that wait for each key, by the events of the Locker.
+type queues struct {
 	mu      sync.Mutex
 	callers map[string]int
 	changed chan struct{} // closed at the next change
 }
 
-func newLines() *lines {
-	return &lines{callers: make(map[string]int), changed: make(chan struct{})}
+func newQueues() *queues {
+	return &queues{callers: make(map[string]int), changed: make(chan struct{})}
 }
 
-// observe is an observer of the Locker. The end of a wait may be told before
-// its beginning, so a count may be below zero for a moment.
-func (l *lines) observe(e core.Event) {
+// observe is an observer of the Locker. The event of a wait's end may come before the event
+// of its beginning, so a count may be below zero for a moment.
+func (q *queues) observe(e core.Event) {
 	step := 0
 	switch e.Kind {
 	case core.Waiting:
@@ -66,20 +65,20 @@ func (l *lines) observe(e core.Event) {
 		return
 	}
 	key := e.Key.Raw()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.callers[key] += step
-	if l.callers[key] == 0 {
-		delete(l.callers, key)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.callers[key] += step
+	if q.callers[key] == 0 {
+		delete(q.callers, key)
 	}
-	close(l.changed)
-	l.changed = make(chan struct{})
+	close(q.changed)
+	q.changed = make(chan struct{})
 }
 
-// waiting returns how many callers wait for the key, and a channel that is
-// closed when somebody comes or goes.
-func (l *lines) waiting(key string) (n int, changed <-chan struct{}) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return max(l.callers[key], 0), l.changed
+// waiting returns how many callers wait for the key, and a channel that is closed when a
+// caller begins or ends a wait.
+func (q *queues) waiting(key string) (n int, changed <-chan struct{}) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return max(q.callers[key], 0), q.changed
 }

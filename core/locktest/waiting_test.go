@@ -11,7 +11,7 @@ import (
 	"github.com/reqlock/reqlock/core/locktest"
 )
 
-func TestWaitersAreServedInTheOrderInWhichTheyCame(t *testing.T) {
+func TestWaitersAreServedInOrderOfArrival(t *testing.T) {
 	both(t, func(t *testing.T) {
 		locks := locktest.New(t)
 		release := locks.Hold("a")
@@ -31,7 +31,7 @@ func TestWaitersAreServedInTheOrderInWhichTheyCame(t *testing.T) {
 			locks.AwaitWaiting("a", i+1)
 		}
 		if n := locks.Waiting("b"); n != 0 {
-			t.Errorf("%d wait for another key", n)
+			t.Errorf("%d callers wait for another key", n)
 		}
 		release()
 		done.Wait()
@@ -41,7 +41,7 @@ func TestWaitersAreServedInTheOrderInWhichTheyCame(t *testing.T) {
 			}
 		}
 		if len(order) != callers || locks.Waiting("a") != 0 {
-			t.Errorf("%d ran and %d wait", len(order), locks.Waiting("a"))
+			t.Errorf("%d callers ran and %d wait", len(order), locks.Waiting("a"))
 		}
 	})
 }
@@ -50,10 +50,10 @@ func TestWaitingEndsWithTheWait(t *testing.T) {
 	both(t, func(t *testing.T) {
 		locks := locktest.New(t)
 		defer locks.Hold("a")()
-		gone, cancel := context.WithCancel(t.Context())
+		ctx, cancel := context.WithCancel(t.Context())
 		refusals := make(chan error, 2)
 		go func() {
-			_, err := locks.Lock(gone, "a")
+			_, err := locks.Lock(ctx, "a")
 			refusals <- err
 		}()
 		locks.AwaitWaiting("a", 1)
@@ -65,14 +65,14 @@ func TestWaitingEndsWithTheWait(t *testing.T) {
 			t.Errorf("the shorter wait ended with %v", err)
 		}
 		if n := locks.Waiting("a"); n != 1 {
-			t.Errorf("%d wait, not 1", n)
+			t.Errorf("%d callers wait, want 1", n)
 		}
 		cancel()
 		if err := <-refusals; !errors.Is(err, context.Canceled) {
 			t.Errorf("the cancelled wait ended with %v", err)
 		}
 		if n := locks.Waiting("a"); n != 0 {
-			t.Errorf("%d wait, not 0", n)
+			t.Errorf("%d callers wait, want 0", n)
 		}
 	})
 }

@@ -9,20 +9,20 @@ import (
 
 // A wire is one connection to the server.
 //
-// What is written to it does not wait for the server: one that answers before it
-// has read all commands of a batch would wait for the client to read, and the
-// client, which writes, for the server.
+// Write does not wait for the server. Otherwise there could be a deadlock: the server replies
+// before it has read all commands of a batch and waits until the client reads, while the
+// client waits until the server reads.
 type wire struct {
 	net.Conn
 	link  *link
-	fault atomic.Pointer[net.OpError] // why it is dead
+	fault atomic.Pointer[net.OpError] // why the wire is dead; nil if it is not
 
 	mu      sync.Mutex
-	written []byte // and not sent yet
-	sending bool   // a goroutine does, until nothing is left or the wire has ended
+	written []byte // not sent yet
+	sending bool   // a goroutine runs send
 }
 
-// newDeadWire returns a wire that leads nowhere.
+// newDeadWire returns a wire that refuses all use.
 func newDeadWire() *wire {
 	conn, _ := net.Pipe()
 	w := &wire{Conn: conn}
@@ -30,7 +30,7 @@ func newDeadWire() *wire {
 	return w
 }
 
-// fail ends the wire; all use of it fails with the fault from now on.
+// fail ends the wire. Each later use fails with the fault.
 func (w *wire) fail(fault *net.OpError) {
 	w.fault.Store(fault)
 	_ = w.Conn.Close()
@@ -42,7 +42,7 @@ func (w *wire) Read(b []byte) (int, error) {
 	return n, w.explain(err)
 }
 
-// Write writes to the server. A write that fails later is seen by who reads.
+// Write queues b for the server. If sending fails later, Read returns the error.
 func (w *wire) Write(b []byte) (int, error) {
 	if fault := w.fault.Load(); fault != nil {
 		return 0, fault
@@ -57,7 +57,7 @@ func (w *wire) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// send sends what is written.
+// send sends the queued bytes until none are left.
 func (w *wire) send() {
 	for {
 		w.mu.Lock()
@@ -68,11 +68,11 @@ func (w *wire) send() {
 		if len(written) == 0 {
 			return
 		}
-		_, _ = w.Conn.Write(written) // one that fails will fail again, or be the last
+		_, _ = w.Conn.Write(written) // if this fails, Read fails too
 	}
 }
 
-// explain returns the wire's fault in place of an error that follows from it.
+// explain returns the fault of a dead wire instead of err, which follows from the fault.
 func (w *wire) explain(err error) error {
 	if fault := w.fault.Load(); err != nil && fault != nil {
 		return fault
