@@ -1,6 +1,6 @@
-// Command bench runs reqlock beside other locks, on a redis-server of its own,
-// and prints what they have done. See the README beside it.
+// Command bench runs reqlock and other locks on its own redis-server, and prints what each
+// of them achieved and used. See README.md.
 //
-//	cd bench && go run .
-//	cd bench && go run . -quick
+//	cd tests/bench && go run .
+//	cd tests/bench && go run . -quick
 package main

@@ -20,11 +20,11 @@ import (
 // The exit codes.
 const (
 	exitRight       = 0
-	exitWrong       = 1 // two held a lock at once
-	exitCannotBegin = 2 // or could not go on
+	exitWrong       = 1 // two goroutines held a lock at a time
+	exitCannotBegin = 2 // or the program failed
 )
 
-// largest is up to how many keys or waiters the growing suites go.
+// largest is the largest number of keys or waiters in the growth suites.
 const largest = 100_000
 
 func main() {
@@ -63,7 +63,7 @@ func main() {
 func newJob(kind string) child.Job {
 	for _, job := range []child.Job{
 		new(load.Loop), new(load.Burst),
-		new(request.Hello), new(request.Middleware),
+		new(request.FrameworkLoad), new(request.Middleware),
 		new(idempotent.Requests), new(idempotent.Records),
 		new(growth.Keys), new(growth.Waiters),
 	} {

@@ -23,15 +23,14 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// TestProgram runs a suite of each kind, as short as can be, from the server to
-// the pictures.
+// A suite of each kind runs, as short as possible, from the server to the charts.
 func TestProgram(t *testing.T) {
 	redistest.Program(t)
 	dir := t.TempDir()
 	var out, progress bytes.Buffer
 	p := program{
 		out: &out, progress: &progress,
-		only:   regexp.MustCompile("^(lone|cluster|hot-4x16|replicas-keys-64|quorum-3-burst-4x32|middleware|hello|idempotent|records|grow-.*)$"),
+		only:   regexp.MustCompile("^(lone|cluster|hot-4x16|replicas-keys-64|quorum-3-burst-4x32|middleware|frameworks|idempotent|records|grow-.*)$"),
 		window: 50 * time.Millisecond, repetitions: 1, rounds: 1, largest: 10,
 		json: filepath.Join(dir, "out", "runs.json"), plots: filepath.Join(dir, "plots"), profiles: filepath.Join(dir, "profiles"),
 	}
@@ -52,7 +51,7 @@ func TestProgram(t *testing.T) {
 	}
 }
 
-// TestSuitesHaveNamesOfTheirOwn matters for -run.
+// -run selects suites by name, so names must be unique.
 func TestSuitesHaveNamesOfTheirOwn(t *testing.T) {
 	seen := make(map[string]bool)
 	for _, s := range suites() {

@@ -10,13 +10,13 @@ import (
 	"regexp"
 	"time"
 
-	"github.com/reqlock/reqlock/tests/bench/internal/lab"
 	"github.com/reqlock/reqlock/tests/bench/internal/lock"
 	"github.com/reqlock/reqlock/tests/bench/internal/redisserver"
 	"github.com/reqlock/reqlock/tests/bench/internal/report"
+	"github.com/reqlock/reqlock/tests/bench/internal/runner"
 )
 
-// A program is one call of the command.
+// A program is one execution of the command.
 type program struct {
 	out, progress io.Writer
 	only          *regexp.Regexp // the suites to run
@@ -26,11 +26,11 @@ type program struct {
 	rounds      int
 	largest     int
 
-	json, plots, profiles string // where to write; empty for nowhere
+	json, plots, profiles string // the files to write; "" for none
 }
 
-// run runs all suites and returns the exit code. What was measured before an
-// error, or before ctx ended, is still printed.
+// run runs all suites and returns the exit code. After an error, or after the end of ctx,
+// it still prints the results so far.
 func (p program) run(ctx context.Context) int {
 	results, err := p.measure(ctx)
 	if results != nil {
@@ -47,7 +47,7 @@ func (p program) run(ctx context.Context) int {
 	return exitRight
 }
 
-// measure starts a server, runs all suites and prints each when it is done.
+// measure starts a server, runs all suites and prints each result.
 func (p program) measure(ctx context.Context) (results *report.Results, err error) {
 	dir, err := os.MkdirTemp("", "reqlock-bench-")
 	if err != nil {
@@ -71,7 +71,7 @@ func (p program) measure(ctx context.Context) (results *report.Results, err erro
 
 	results = &report.Results{Setting: report.NewSetting(version, p.window, p.repetitions, p.rounds)}
 	results.Setting.Print(p.out)
-	l := &lab.Lab{
+	l := &runner.Runner{
 		Server: server, Dir: dir,
 		Window: p.window, Repetitions: p.repetitions, Rounds: p.rounds, Largest: p.largest,
 		Profiles: p.profiles, Progress: p.progress, Quarantine: lock.TTL,
@@ -86,7 +86,7 @@ func (p program) measure(ctx context.Context) (results *report.Results, err erro
 			if ctx.Err() != nil {
 				return results, err
 			}
-			fmt.Fprintln(p.progress, "bench:", err) // the others may go well
+			fmt.Fprintln(p.progress, "bench:", err) // the other suites may succeed
 			failed = errors.Join(failed, err)
 		}
 		s.print(p.out, results)
@@ -94,7 +94,7 @@ func (p program) measure(ctx context.Context) (results *report.Results, err erro
 	return results, failed
 }
 
-// conclude prints the targets and writes the files that were asked for.
+// conclude prints the targets and writes the requested files.
 func (p program) conclude(results *report.Results) error {
 	results.PrintTargets(p.out)
 	var errs []error
@@ -107,7 +107,7 @@ func (p program) conclude(results *report.Results) error {
 	return errors.Join(errs...)
 }
 
-// writeJSON writes the raw runs to a file, and makes its directory.
+// writeJSON writes the raw runs to a file, and creates its directory.
 func writeJSON(path string, results *report.Results) (err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
 		return err

@@ -7,15 +7,15 @@ import (
 	"github.com/reqlock/reqlock/tests/bench/internal/compare"
 	"github.com/reqlock/reqlock/tests/bench/internal/growth"
 	"github.com/reqlock/reqlock/tests/bench/internal/idempotent"
-	"github.com/reqlock/reqlock/tests/bench/internal/lab"
 	"github.com/reqlock/reqlock/tests/bench/internal/report"
 	"github.com/reqlock/reqlock/tests/bench/internal/request"
+	"github.com/reqlock/reqlock/tests/bench/internal/runner"
 )
 
 // A suite measures one thing and prints its table.
 type suite struct {
 	name  string
-	run   func(context.Context, *lab.Lab, *report.Results) error
+	run   func(context.Context, *runner.Runner, *report.Results) error
 	print func(io.Writer, *report.Results)
 }
 
@@ -24,7 +24,7 @@ func suites() (all []suite) {
 	for _, s := range compare.Suites() {
 		all = append(all, suite{
 			name: s.Name,
-			run: func(ctx context.Context, l *lab.Lab, r *report.Results) error {
+			run: func(ctx context.Context, l *runner.Runner, r *report.Results) error {
 				runs, err := s.Run(ctx, l)
 				r.Comparisons = append(r.Comparisons, runs...)
 				return err
@@ -35,23 +35,23 @@ func suites() (all []suite) {
 	return append(all,
 		suite{
 			name: request.MiddlewareSuite,
-			run: func(ctx context.Context, l *lab.Lab, r *report.Results) (err error) {
+			run: func(ctx context.Context, l *runner.Runner, r *report.Results) (err error) {
 				r.Middlewares, err = request.RunMiddleware(ctx, l)
 				return err
 			},
 			print: func(w io.Writer, r *report.Results) { r.PrintMiddlewares(w) },
 		},
 		suite{
-			name: request.HelloSuite,
-			run: func(ctx context.Context, l *lab.Lab, r *report.Results) (err error) {
-				r.Hellos, err = request.RunHello(ctx, l)
+			name: request.FrameworksSuite,
+			run: func(ctx context.Context, l *runner.Runner, r *report.Results) (err error) {
+				r.Frameworks, err = request.RunFrameworks(ctx, l)
 				return err
 			},
-			print: func(w io.Writer, r *report.Results) { r.PrintHellos(w) },
+			print: func(w io.Writer, r *report.Results) { r.PrintFrameworks(w) },
 		},
 		suite{
 			name: idempotent.RequestsSuite,
-			run: func(ctx context.Context, l *lab.Lab, r *report.Results) (err error) {
+			run: func(ctx context.Context, l *runner.Runner, r *report.Results) (err error) {
 				r.Idempotent, err = idempotent.RunRequests(ctx, l)
 				return err
 			},
@@ -59,7 +59,7 @@ func suites() (all []suite) {
 		},
 		suite{
 			name: idempotent.RecordsSuite,
-			run: func(ctx context.Context, l *lab.Lab, r *report.Results) (err error) {
+			run: func(ctx context.Context, l *runner.Runner, r *report.Results) (err error) {
 				r.Records, err = idempotent.RunRecords(ctx, l)
 				return err
 			},
@@ -67,7 +67,7 @@ func suites() (all []suite) {
 		},
 		suite{
 			name: growth.KeysSuite,
-			run: func(ctx context.Context, l *lab.Lab, r *report.Results) (err error) {
+			run: func(ctx context.Context, l *runner.Runner, r *report.Results) (err error) {
 				r.Keys, err = growth.RunKeys(ctx, l)
 				return err
 			},
@@ -75,7 +75,7 @@ func suites() (all []suite) {
 		},
 		suite{
 			name: growth.WaitersSuite,
-			run: func(ctx context.Context, l *lab.Lab, r *report.Results) (err error) {
+			run: func(ctx context.Context, l *runner.Runner, r *report.Results) (err error) {
 				r.Waiters, err = growth.RunWaiters(ctx, l)
 				return err
 			},

@@ -12,32 +12,31 @@ import (
 type Bar struct {
 	Label     string
 	Value     float64
-	Text      string // the value in words
+	Text      string // the value as text
 	Highlight bool
 }
 
-// A Chart is a horizontal bar chart. Its bars share one linear scale that
-// begins at zero.
+// A Chart is a horizontal bar chart. All bars share one linear scale that begins at zero.
 type Chart struct {
 	Title string
-	Note  string // one line below the title: what was measured, and what is better
+	Note  string // one line below the title: what was measured, and which direction is better
 	Bars  []Bar
 }
 
-// The measures of a chart, in pixels.
+// The dimensions of a chart, in pixels.
 const (
 	width     = 760
-	labelEnd  = 190 // where labels end
+	labelEnd  = 190 // the end of the labels
 	barStart  = 200
-	barEnd    = 640 // where the longest bar ends; its text follows
+	barEnd    = 640 // the end of the longest bar; its text follows
 	firstBar  = 70
 	barHeight = 20
 	barStep   = 30
-	leastBar  = 1.5 // a value that is not zero can be seen
+	leastBar  = 1.5 // a value above zero is visible
 )
 
-// style gives text the color of the page's, and bars colors that stand out from
-// both white and black.
+// style gives text the color of the page, and bars colors that contrast with both white and
+// black.
 const style = `
   text { font: 13px -apple-system, "Segoe UI", Helvetica, Arial, sans-serif; fill: #1f2328 }
   .title { font-size: 16px; font-weight: 600 }
@@ -91,7 +90,7 @@ func (c Chart) longest() (longest float64) {
 	return longest
 }
 
-// lengthOf returns how long the bar of a value is.
+// lengthOf returns the length of the bar of a value.
 func lengthOf(value, longest float64) float64 {
 	if !known(value) || value <= 0 {
 		return 0
@@ -102,9 +101,9 @@ func lengthOf(value, longest float64) float64 {
 // known reports whether a value can be drawn.
 func known(value float64) bool { return !math.IsNaN(value) && !math.IsInf(value, 0) }
 
-// escaped returns text as it stands in XML.
+// escaped returns text escaped for XML.
 func escaped(text string) string {
 	var b strings.Builder
-	_ = xml.EscapeText(&b, []byte(text)) // a Builder takes everything
+	_ = xml.EscapeText(&b, []byte(text)) // a Builder never fails
 	return b.String()
 }

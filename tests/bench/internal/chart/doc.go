@@ -1,3 +1,3 @@
-// Package chart draws bar charts as SVG, by hand: they are text, need nothing to
-// be drawn, and are readable on light and dark pages.
+// Package chart draws bar charts as SVG. They are text, need no library, and are readable
+// on light and dark pages.
 package chart

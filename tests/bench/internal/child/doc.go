@@ -1,13 +1,13 @@
-// Package child runs jobs in processes of their own, which are this program
-// again. Each run begins with a fresh heap and fresh connections, uses its own
-// CPU time, and several processes contend as the instances of a service do.
+// Package child runs jobs in processes of their own, by starting this program again. Each
+// run begins with an empty heap and new connections, and its CPU time is its own. Several
+// processes compete like the instances of a service.
 //
-// Parent and child talk in JSON over the child's standard input and output:
+// Parent and child exchange JSON over the standard input and output of the child:
 //
 //	parent  the job
-//	child   that it is ready: connected and warm
-//	parent  the moment to begin, the same for all children
+//	child   ready: connected and warmed up
+//	parent  the start time, the same for all children
 //	child   the result
 //
-// A child whose input ends stops at once, so none outlives its parent.
+// A child stops when its input ends, so none outlives its parent.
 package child

@@ -8,30 +8,29 @@ import (
 
 // A Job is work for one process. Its exported fields go to the child as JSON.
 type Job interface {
-	// Kind names the type of the job.
+	// Kind identifies the type of the job.
 	Kind() string
 	// Prepare connects and warms up.
 	Prepare(ctx context.Context) error
-	// Run does the work, from the moment start on. The result goes to the
-	// parent as JSON.
+	// Run does the work from the time start on. The result goes to the parent as JSON.
 	Run(ctx context.Context, start time.Time) (any, error)
-	// Close ends what Prepare has begun.
+	// Close ends what Prepare has started.
 	Close() error
 }
 
-// order is what a child is told first.
-type order struct {
+// A jobMessage is the first message to a child.
+type jobMessage struct {
 	Kind    string
-	Profile string // where to write a CPU profile; empty for none
+	Profile string // the file for a CPU profile; "" for none
 	Job     json.RawMessage
 }
 
-// signal is what a child is told when all are ready.
-type signal struct {
+// A startMessage is sent when all children are ready.
+type startMessage struct {
 	Start time.Time
 }
 
-// reply is what a child says: that it is ready, and then its result.
+// A reply is a message of a child: ready, or the result.
 type reply struct {
 	Error  string
 	Result json.RawMessage

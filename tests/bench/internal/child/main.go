@@ -14,11 +14,11 @@ import (
 // environment marks a process as a child.
 const environment = "REQLOCK_BENCH_CHILD"
 
-// Is reports whether this process is a child: then Main is all that it does.
+// Is reports whether this process is a child. Then it must only call Main.
 func Is() bool { return os.Getenv(environment) != "" }
 
-// Main does the job that the parent sends, and returns the exit code. newJob
-// returns an empty job of a kind, or nil if there is no such kind.
+// Main does the job that the parent sends, and returns the exit code. newJob returns an
+// empty job of a kind, or nil if the kind is unknown.
 func Main(newJob func(kind string) Job) int {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -29,11 +29,11 @@ func Main(newJob func(kind string) Job) int {
 	return 0
 }
 
-// serve does one job. cancel is called when the parent has gone. Errors of the
-// job go to the parent; what it returns are those that the parent cannot hear.
+// serve does one job. It calls cancel when the input ends. Errors of the job go to the
+// parent. serve returns the errors that cannot be sent.
 func serve(ctx context.Context, cancel func(), in io.Reader, out *json.Encoder, newJob func(string) Job) (err error) {
 	orders := json.NewDecoder(in)
-	var o order
+	var o jobMessage
 	if err := orders.Decode(&o); err != nil {
 		return fmt.Errorf("read the job: %w", err)
 	}
@@ -52,14 +52,14 @@ func serve(ctx context.Context, cancel func(), in io.Reader, out *json.Encoder, 
 	if err := out.Encode(reply{}); err != nil {
 		return err
 	}
-	var s signal
+	var s startMessage
 	if err := orders.Decode(&s); errors.Is(err, io.EOF) {
 		return nil // another child has failed
 	} else if err != nil {
 		return fmt.Errorf("read when to begin: %w", err)
 	}
-	go func() { // ends with the input, that is with the process
-		var nothing signal
+	go func() { // ends with the input, so with the process
+		var nothing startMessage
 		for orders.Decode(&nothing) == nil {
 		}
 		cancel()
@@ -72,8 +72,7 @@ func serve(ctx context.Context, cancel func(), in io.Reader, out *json.Encoder, 
 	return out.Encode(reply{Result: result})
 }
 
-// run runs a job, under a profile if there is a path for it, and returns its
-// result as JSON.
+// run runs a job, with a profile if there is a path for it, and returns the result as JSON.
 func run(ctx context.Context, job Job, start time.Time, profilePath string) (_ json.RawMessage, err error) {
 	stop, err := profile(profilePath)
 	if err != nil {
@@ -87,8 +86,8 @@ func run(ctx context.Context, job Job, start time.Time, profilePath string) (_ j
 	return json.Marshal(result)
 }
 
-// profile begins a CPU profile, if there is a path for it, and returns what
-// ends it.
+// profile starts a CPU profile, if there is a path for it, and returns the function that
+// stops it.
 func profile(path string) (stop func() error, err error) {
 	if path == "" {
 		return func() error { return nil }, nil

@@ -13,24 +13,23 @@ import (
 )
 
 const (
-	// startLead is the time from the signal to the beginning, in which all
-	// children hear of it.
+	// startLead is the time from the start message to the start. All children must receive
+	// the message within it.
 	startLead = 20 * time.Millisecond
-	// endTime is how long a child may take to end after its input has.
+	// endTime is how long a child may take to end after its input has ended.
 	endTime = 10 * time.Second
 )
 
-// Options are what Run can be told besides the jobs.
+// Options are the options of Run.
 type Options struct {
-	// Begin is called when all children are ready, before they begin.
+	// Begin is called when all children are ready, before they start.
 	Begin func() error
-	// Profile returns where the child with this number writes a CPU profile;
-	// nil, or an empty path, for none.
+	// Profile returns the file for the CPU profile of a child; nil or "" for none.
 	Profile func(child int) string
 }
 
-// Run does each job in a process of its own, all at the same time, and returns
-// their results. When it returns all processes have ended.
+// Run runs each job in its own process, all at the same time, and returns the results. When
+// it returns, all processes have ended.
 func Run[R any](ctx context.Context, jobs []Job, o Options) (results []R, err error) {
 	children := make([]*process, 0, len(jobs))
 	defer func() {
@@ -50,7 +49,7 @@ func Run[R any](ctx context.Context, jobs []Job, o Options) (results []R, err er
 		children = append(children, c)
 	}
 	for _, c := range children {
-		if _, err := c.hear(); err != nil {
+		if _, err := c.receive(); err != nil {
 			return nil, err
 		}
 	}
@@ -59,7 +58,7 @@ func Run[R any](ctx context.Context, jobs []Job, o Options) (results []R, err er
 			return nil, err
 		}
 	}
-	signal := signal{Start: time.Now().Add(startLead)}
+	signal := startMessage{Start: time.Now().Add(startLead)}
 	for _, c := range children {
 		if err := c.say.Encode(signal); err != nil {
 			return nil, err
@@ -68,7 +67,7 @@ func Run[R any](ctx context.Context, jobs []Job, o Options) (results []R, err er
 	return collect[R](children)
 }
 
-// collect returns what all children answer.
+// collect returns the replies of all children.
 func collect[R any](children []*process) ([]R, error) {
 	results := make([]R, len(children))
 	errs := make([]error, len(children))
@@ -76,7 +75,7 @@ func collect[R any](children []*process) ([]R, error) {
 	for i, c := range children {
 		listeners.Go(func() {
 			var answer json.RawMessage
-			if answer, errs[i] = c.hear(); errs[i] == nil {
+			if answer, errs[i] = c.receive(); errs[i] == nil {
 				errs[i] = json.Unmarshal(answer, &results[i])
 			}
 		})
@@ -85,7 +84,7 @@ func collect[R any](children []*process) ([]R, error) {
 	return results, errors.Join(errs...)
 }
 
-// A process is a child, as its parent sees it.
+// A process is a child, in its parent.
 type process struct {
 	cmd     *exec.Cmd
 	stdin   io.Closer
@@ -94,7 +93,7 @@ type process struct {
 	cancel  context.CancelFunc
 }
 
-// start starts a child and gives it its job.
+// start starts a child and sends its job.
 func start(ctx context.Context, job Job, profile string) (*process, error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -119,14 +118,14 @@ func start(ctx context.Context, job Job, profile string) (*process, error) {
 		return nil, err
 	}
 	c := &process{cmd, stdin, json.NewEncoder(stdin), json.NewDecoder(stdout), cancel}
-	if err := c.say.Encode(order{Kind: job.Kind(), Profile: profile, Job: fields}); err != nil {
+	if err := c.say.Encode(jobMessage{Kind: job.Kind(), Profile: profile, Job: fields}); err != nil {
 		return nil, errors.Join(err, c.end())
 	}
 	return c, nil
 }
 
-// hear waits for the child's next reply.
-func (c *process) hear() (json.RawMessage, error) {
+// receive waits for the next reply of the child.
+func (c *process) receive() (json.RawMessage, error) {
 	var r reply
 	if err := c.replies.Decode(&r); err != nil {
 		return nil, fmt.Errorf("a child does not answer: %w", err)
@@ -137,7 +136,7 @@ func (c *process) hear() (json.RawMessage, error) {
 	return r.Result, nil
 }
 
-// end lets the child end, and kills it if it does not.
+// end closes the child's input, and kills the child if it does not end.
 func (c *process) end() error {
 	_ = c.stdin.Close()
 	kill := time.AfterFunc(endTime, c.cancel)

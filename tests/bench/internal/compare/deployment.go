@@ -3,8 +3,8 @@ package compare
 import (
 	"context"
 
-	"github.com/reqlock/reqlock/tests/bench/internal/lab"
 	"github.com/reqlock/reqlock/tests/bench/internal/redisserver"
+	"github.com/reqlock/reqlock/tests/bench/internal/runner"
 )
 
 // A deployment is the Redis that a suite runs on.
@@ -14,9 +14,9 @@ type deployment interface {
 	Used(ctx context.Context) (redisserver.Usage, error)
 }
 
-// deploy returns the deployment of the suite, and what ends it. A cluster and
-// replicas are the suite's own, so that they do not disturb the others.
-func (s Suite) deploy(ctx context.Context, l *lab.Lab) (on deployment, end func() error, err error) {
+// deploy returns the deployment of the suite, and the function that stops it. Clusters and
+// replicas belong to one suite, so that they do not use CPU during the others.
+func (s Suite) deploy(ctx context.Context, l *runner.Runner) (on deployment, end func() error, err error) {
 	stays := func() error { return nil }
 	switch {
 	case s.Masters > 0:

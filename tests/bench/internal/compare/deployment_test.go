@@ -6,18 +6,18 @@ import (
 
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/internal/testkit/suite"
-	"github.com/reqlock/reqlock/tests/bench/internal/lab"
 	"github.com/reqlock/reqlock/tests/bench/internal/load"
 	"github.com/reqlock/reqlock/tests/bench/internal/lock"
 	"github.com/reqlock/reqlock/tests/bench/internal/redisserver"
+	"github.com/reqlock/reqlock/tests/bench/internal/runner"
 )
 
 func TestMain(m *testing.M) { suite.Main(m) }
 
-// TestSuitesRunOnTheirOwnKindOfServers also ends these.
+// The test also stops all servers.
 func TestSuitesRunOnTheirOwnKindOfServers(t *testing.T) {
 	redistest.Program(t)
-	l := &lab.Lab{Server: &redisserver.Server{Addr: "127.0.0.1:1"}} // nobody asks it anything
+	l := &runner.Runner{Server: &redisserver.Server{Addr: "127.0.0.1:1"}} // no command is sent to it
 	t.Cleanup(func() {
 		if err := l.Close(); err != nil {
 			t.Error(err)
@@ -36,7 +36,7 @@ func TestSuitesRunOnTheirOwnKindOfServers(t *testing.T) {
 		}
 		for _, job := range s.jobs(l, on, s.Locks[0], "") {
 			if loop, ok := job.(*load.Loop); ok && !slices.Equal(loop.Addrs, on.Addrs()) {
-				t.Errorf("%s: a child is told %v, want %v", s.Name, loop.Addrs, on.Addrs())
+				t.Errorf("%s: a child gets %v, want %v", s.Name, loop.Addrs, on.Addrs())
 			}
 		}
 		if s.Nodes > 0 {
@@ -48,12 +48,12 @@ func TestSuitesRunOnTheirOwnKindOfServers(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if len(quorum) != lab.MaxQuorum {
-		t.Errorf("the suites of quorums have %d servers together, want %d", len(quorum), lab.MaxQuorum)
+	if len(quorum) != runner.MaxQuorum {
+		t.Errorf("the suites of quorums have %d servers together, want %d", len(quorum), runner.MaxQuorum)
 	}
 }
 
-// TestLocksRunWhereTheyAreMadeFor looks at what the suites put them on.
+// Each lock runs on the kind of servers that it is made for.
 func TestLocksRunWhereTheyAreMadeFor(t *testing.T) {
 	for _, s := range Suites() {
 		for _, kind := range lock.Kinds() {

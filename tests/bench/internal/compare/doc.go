@@ -1,3 +1,2 @@
-// Package compare runs the locks side by side: each suite puts one load on all
-// of them.
+// Package compare runs the locks side by side: each suite runs one load with each of them.
 package compare

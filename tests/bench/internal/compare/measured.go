@@ -11,41 +11,41 @@ import (
 	"github.com/reqlock/reqlock/tests/bench/internal/redisserver"
 )
 
-// A Run is what one lock did under one load, once. Rates count what was granted
-// in time; costs are those of all that was granted.
+// A Run is the result of one lock under one load, once. Rates count the locks that were
+// granted within the window. Costs count all granted locks.
 type Run struct {
 	Suite      string
 	Lock       lock.Name
 	Repetition int
 
-	Acquired   int64    // locks taken, those after the window included
-	Handoffs   int64    // of these, to another goroutine than the one before
-	Violations int64    // how often two held the lock at once
-	Stuck      int64    // waits given up as hopeless, when all others had ended
+	Acquired   int64    // granted locks, including those after the window
+	Handoffs   int64    // of these, to another goroutine than the previous one
+	Violations int64    // how often two goroutines held the lock at a time
+	Stuck      int64    // waits that were given up after all other goroutines had ended
 	Faults     []string `json:",omitempty"`
 
 	LocksPerSecond    float64
 	HandoffsPerSecond float64
 
-	// Waits are in microseconds. Of keys that nobody else wants they are the
-	// time of lock and release together.
+	// Waits are in microseconds. Without contention they are the time of lock and release
+	// together.
 	WaitP50, WaitP99, WaitMean, WaitMax float64
 	Jain                                Number // fairness between goroutines, 0 to 1
 
-	// MaxOverMean is how much longer than the mean the longest wait was.
+	// MaxOverMean is the longest wait divided by the mean.
 	MaxOverMean float64
 
-	Commands int64 // that the clients sent
-	// CommandsEach is how many the clients sent for each hand-off; where nobody
-	// hands anything over, for each lock.
+	Commands int64 // sent by the clients
+	// CommandsEach is the number of commands of the clients for each hand-off, or, without
+	// hand-offs, for each lock.
 	CommandsEach float64
-	ServerCalls  map[string]int64 // that the server counted, those of scripts included
+	ServerCalls  map[string]int64 // counted by the server, including those of scripts
 	ClientCPU    float64          // microseconds for each lock, all processes
 	ServerCPU    float64          // microseconds for each lock
 	Allocations  float64          // for each lock and its release
 }
 
-// A Number is one that may be missing, as NaN; JSON has null for that.
+// A Number may be missing: it is NaN, and null in JSON.
 type Number float64
 
 // MarshalJSON returns the number, or null.
@@ -56,15 +56,15 @@ func (n Number) MarshalJSON() ([]byte, error) {
 	return json.Marshal(float64(n))
 }
 
-// evidence is what was seen of a run.
-type evidence struct {
+// An observation is the raw data of a run.
+type observation struct {
 	outcomes   []load.Outcome // of all processes
 	server     redisserver.Usage
 	violations int64
 }
 
-// judge makes one Run of what was seen.
-func judge(s Suite, window time.Duration, e evidence) Run {
+// summarize computes a Run from an observation.
+func summarize(s Suite, window time.Duration, e observation) Run {
 	var (
 		sum    load.Outcome
 		used   measure.Usage
@@ -113,8 +113,8 @@ func judge(s Suite, window time.Duration, e evidence) Run {
 	return run
 }
 
-// roundSeconds returns how long a round took, from the moment all began until
-// the last of all processes got its lock: the median of the rounds.
+// roundSeconds returns the median duration of a round, from its start until the last
+// goroutine of all processes got its lock.
 func roundSeconds(outcomes []load.Outcome) float64 {
 	var seconds []float64
 	for i, round := range outcomes[0].Rounds {

@@ -7,20 +7,20 @@ import (
 	"path/filepath"
 
 	"github.com/reqlock/reqlock/tests/bench/internal/child"
-	"github.com/reqlock/reqlock/tests/bench/internal/lab"
 	"github.com/reqlock/reqlock/tests/bench/internal/load"
 	"github.com/reqlock/reqlock/tests/bench/internal/lock"
+	"github.com/reqlock/reqlock/tests/bench/internal/runner"
 	"github.com/reqlock/reqlock/tests/bench/internal/shared"
 )
 
-// Run runs all locks of a suite, in turns.
-func (s Suite) Run(ctx context.Context, l *lab.Lab) (runs []Run, err error) {
+// Run runs all locks of a suite, in alternating order.
+func (s Suite) Run(ctx context.Context, l *runner.Runner) (runs []Run, err error) {
 	on, end, err := s.deploy(ctx, l)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.Name, err)
 	}
 	defer func() { err = errors.Join(err, end()) }()
-	err = l.Turns(s.Name, len(s.Locks), func(repetition, contestant int) error {
+	err = l.Repeat(s.Name, len(s.Locks), func(repetition, contestant int) error {
 		name := s.Locks[contestant]
 		run, err := s.once(ctx, l, on, name, repetition)
 		if err == nil {
@@ -32,7 +32,7 @@ func (s Suite) Run(ctx context.Context, l *lab.Lab) (runs []Run, err error) {
 }
 
 // once runs one lock once.
-func (s Suite) once(ctx context.Context, l *lab.Lab, on deployment, name lock.Name, repetition int) (Run, error) {
+func (s Suite) once(ctx context.Context, l *runner.Runner, on deployment, name lock.Name, repetition int) (Run, error) {
 	if err := on.Clear(ctx); err != nil {
 		return Run{}, err
 	}
@@ -69,36 +69,36 @@ func (s Suite) once(ctx context.Context, l *lab.Lab, on deployment, name lock.Na
 		return Run{}, err
 	}
 
-	e := evidence{outcomes: outcomes, server: after.Since(before)}
+	e := observation{outcomes: outcomes, server: after.Since(before)}
 	if memory != nil {
 		e.violations = memory.Violations(acquired(outcomes))
 	}
 	if acquired(outcomes) == 0 {
 		return Run{}, fmt.Errorf("%s: no lock was taken", name)
 	}
-	run := judge(s, s.window(l.Window), e)
+	run := summarize(s, s.window(l.Window), e)
 	run.Lock, run.Repetition = name, repetition+1
 	return run, nil
 }
 
 // jobs returns the jobs of all processes.
-func (s Suite) jobs(l *lab.Lab, on deployment, name lock.Name, memoryPath string) []child.Job {
+func (s Suite) jobs(l *runner.Runner, on deployment, name lock.Name, memoryPath string) []child.Job {
 	jobs := make([]child.Job, s.Processes)
 	for i := range jobs {
-		crew := load.Crew{
+		crew := load.Workers{
 			Lock: name, Addrs: on.Addrs(), Memory: memoryPath,
 			Process: i, Processes: s.Processes, Goroutines: s.Goroutines, Section: s.Section,
 		}
 		if s.Burst {
-			jobs[i] = &load.Burst{Crew: crew, Repeat: l.Rounds}
+			jobs[i] = &load.Burst{Workers: crew, Repeat: l.Rounds}
 		} else {
-			jobs[i] = &load.Loop{Crew: crew, Window: s.window(l.Window), OwnKeys: s.OwnKeys}
+			jobs[i] = &load.Loop{Workers: crew, Window: s.window(l.Window), OwnKeys: s.OwnKeys}
 		}
 	}
 	return jobs
 }
 
-// acquired returns how many locks all processes have taken.
+// acquired returns the number of locks that all processes have taken.
 func acquired(outcomes []load.Outcome) (sum int64) {
 	for _, o := range outcomes {
 		sum += o.Acquired

@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/reqlock/reqlock/tests/bench/internal/lab"
 	"github.com/reqlock/reqlock/tests/bench/internal/lock"
+	"github.com/reqlock/reqlock/tests/bench/internal/runner"
 )
 
-// A Suite is one load, and the locks that it is put on.
+// A Suite is one load, and the locks that it compares.
 type Suite struct {
 	Name       string
 	Title      string
@@ -16,12 +16,12 @@ type Suite struct {
 	Processes  int
 	Goroutines int // in each process
 	Section    time.Duration
-	OwnKeys    bool // each goroutine has a key of its own: nothing is contended
+	OwnKeys    bool // each goroutine has its own key, so there is no contention
 	Burst      bool // each goroutine takes the lock once
-	Stretch    int  // how many windows a run takes; 0 is 1
-	Masters    int  // of a Redis Cluster to run on; this and the next are 0 for the one server of all suites
-	Replicas   int  // of a master to run on
-	Nodes      int  // to run on that know nothing of each other
+	Stretch    int  // the number of windows of a run; 0 is 1
+	Masters    int  // of a Redis Cluster of its own; this and the next are 0 for the server that all suites share
+	Replicas   int  // of a master of its own
+	Nodes      int  // independent servers
 }
 
 // The names of the suites.
@@ -46,27 +46,27 @@ const (
 	ReplicasHot    = "replicas-hot-4x16-1ms"
 )
 
-// QuorumLone is the name of a suite on so many servers of a quorum.
+// QuorumLone returns the name of a suite on that many servers of a quorum.
 func QuorumLone(nodes int) string { return fmt.Sprintf("quorum-%d-lone", nodes) }
 
-// QuorumKeys64 is as QuorumLone.
+// QuorumKeys64 returns a name like QuorumLone.
 func QuorumKeys64(nodes int) string { return fmt.Sprintf("quorum-%d-keys-64", nodes) }
 
-// QuorumHot is as QuorumLone.
+// QuorumHot returns a name like QuorumLone.
 func QuorumHot(nodes int) string { return fmt.Sprintf("quorum-%d-hot-4x16-1ms", nodes) }
 
-// QuorumBurst is as QuorumLone.
+// QuorumBurst returns a name like QuorumLone.
 func QuorumBurst(nodes int) string { return fmt.Sprintf("quorum-%d-burst-4x32", nodes) }
 
-// turnsToShow is how many windows a run with a 1 ms section takes. A turn of
-// 128 waiters takes 0.15 s, and the first one is not like the others.
-const turnsToShow = 2
+// longWindows is the number of windows of a run with a section of 1 ms. 128 waiters take
+// 0.15 s in turn, and the first turns are slower.
+const longWindows = 2
 
 // Suites returns all suites.
 func Suites() []Suite {
-	// What waits in line is compared with those that wait; a free key also with
-	// the bare commands. rueidislock has a setting that is better where nobody
-	// waits, and can leave waiters behind where somebody does.
+	// Locks with a queue are compared with other locks with waiters, and with the bare
+	// commands if the key is free. A second setting of rueidislock is faster without
+	// contention, and can lose waiters with it.
 	free := []lock.Name{
 		lock.Reqlock, lock.ReqlockPlain,
 		lock.Redislock, lock.Redsync, lock.Rueidislock, lock.RueidislockNoLoop, lock.Raw,
@@ -93,7 +93,7 @@ func Suites() []Suite {
 		{
 			Name: Line, Title: "one hot key, 128 goroutines of one process, 1 ms section",
 			Locks: append(contended[:len(contended):len(contended)], lock.Channel), Processes: 1, Goroutines: 128,
-			Section: time.Millisecond, Stretch: turnsToShow,
+			Section: time.Millisecond, Stretch: longWindows,
 		},
 		{
 			Name: Hot, Title: "one hot key, 4 processes of 16 goroutines, empty section",
@@ -102,7 +102,7 @@ func Suites() []Suite {
 		{
 			Name: HotBusy, Title: "one hot key, 4 processes of 16 goroutines, 1 ms section",
 			Locks: contended, Processes: 4, Goroutines: 16,
-			Section: time.Millisecond, Stretch: turnsToShow,
+			Section: time.Millisecond, Stretch: longWindows,
 		},
 		{
 			Name: Burst1, Title: "a burst of 128 callers who lock once, in one process",
@@ -115,13 +115,13 @@ func Suites() []Suite {
 	}
 	suites = append(suites, fenced()...)
 	suites = append(suites, replicas()...)
-	for _, nodes := range []int{3, lab.MaxQuorum} {
+	for _, nodes := range []int{3, runner.MaxQuorum} {
 		suites = append(suites, quorum(nodes)...)
 	}
 	return suites
 }
 
-// fenced returns the suites of locks with fencing numbers, beside the same without.
+// fenced returns the suites of locks with fencing numbers, and the same ones without.
 func fenced() []Suite {
 	const with = ", with fencing numbers"
 	locks := []lock.Name{lock.ReqlockFenced, lock.Reqlock}
@@ -145,8 +145,8 @@ func fenced() []Suite {
 	}
 }
 
-// replicas returns the suites of locks that a replica has to acknowledge, beside the
-// same without.
+// replicas returns the suites of locks that a replica must acknowledge, and the same ones
+// without.
 func replicas() []Suite {
 	const where = ", on a master with 2 replicas"
 	free := []lock.Name{lock.ReqlockReplica, lock.RawReplica, lock.Reqlock, lock.Raw, lock.Redsync}
@@ -162,12 +162,12 @@ func replicas() []Suite {
 		{
 			Name: ReplicasHot, Title: "one hot key, 4 processes of 16 goroutines, 1 ms section" + where,
 			Locks: free, Processes: 4, Goroutines: 16,
-			Section: time.Millisecond, Stretch: turnsToShow, Replicas: 2,
+			Section: time.Millisecond, Stretch: longWindows, Replicas: 2,
 		},
 	}
 }
 
-// quorum returns the suites of locks that most of so many servers have to grant.
+// quorum returns the suites of locks that a majority of that many servers must grant.
 func quorum(nodes int) []Suite {
 	where := fmt.Sprintf(", on %d servers of a quorum", nodes)
 	locks := []lock.Name{lock.ReqlockQuorum, lock.RedsyncQuorum}
@@ -183,7 +183,7 @@ func quorum(nodes int) []Suite {
 		{
 			Name: QuorumHot(nodes), Title: "one hot key, 4 processes of 16 goroutines, 1 ms section" + where,
 			Locks: locks, Processes: 4, Goroutines: 16,
-			Section: time.Millisecond, Stretch: turnsToShow, Nodes: nodes,
+			Section: time.Millisecond, Stretch: longWindows, Nodes: nodes,
 		},
 		{
 			Name: QuorumBurst(nodes), Title: "a burst of 128 callers who lock once, in 4 processes" + where,
@@ -192,10 +192,10 @@ func quorum(nodes int) []Suite {
 	}
 }
 
-// Contended reports whether the goroutines want the same key.
+// Contended reports whether all goroutines use the same key.
 func (s Suite) Contended() bool { return !s.OwnKeys }
 
-// window returns how long a run takes.
+// window returns the duration of a run.
 func (s Suite) window(unit time.Duration) time.Duration {
 	return unit * time.Duration(max(s.Stretch, 1))
 }

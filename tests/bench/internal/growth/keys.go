@@ -14,19 +14,18 @@ import (
 )
 
 const (
-	// takers is how many goroutines take keys at a time.
-	takers = 64
+	// parallelLocks is how many goroutines take keys at a time.
+	parallelLocks = 64
 	// extraLocks is how often one more key is taken while the others are held.
 	extraLocks = 500
-	// keysTTL keeps renewals out of the figures.
+	// keysTTL is so long that no lease is renewed during a run.
 	keysTTL = 10 * time.Minute
-	// keysTimeout bounds a command. It is for machines that are busy otherwise.
+	// keysTimeout bounds a command, for busy machines.
 	keysTimeout = 10 * time.Second
 )
 
-// A Keys is a job: it takes many keys, holds them all, takes one more, and gives
-// all back. Then it does the same with as many other keys, to see whether the
-// first have left anything behind.
+// A Keys is a job. It takes many keys, holds all of them, takes one more, and releases all.
+// Then it repeats that with other keys, to measure what the first ones have left behind.
 type Keys struct {
 	Addr string // of Redis
 	Keys int
@@ -34,13 +33,13 @@ type Keys struct {
 	stack *stack.Stack
 }
 
-// A KeysOutcome is what a Keys has seen.
+// A KeysOutcome is the result of a Keys.
 type KeysOutcome struct {
-	ClientCPU float64 // microseconds for each key, taken and given back
-	OneMore   float64 // microseconds to take and give back one more key while all are held: the median
-	HeldBytes float64 // memory of this process for each key while it is held
-	KeptBytes float64 // memory of all keys that is still there afterwards, for the next ones
-	LostBytes float64 // memory that as many other keys have added to that
+	ClientCPU float64 // microseconds for each key, taken and released
+	OneMore   float64 // median microseconds to take and release one more key while all are held
+	HeldBytes float64 // memory of this process for each held key
+	KeptBytes float64 // memory that stays after all releases
+	LostBytes float64 // memory that the second pass has added to that
 }
 
 // Kind names the job.
@@ -52,7 +51,7 @@ func (k *Keys) Prepare(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	leases := make([]*core.Lease, takers)
+	leases := make([]*core.Lease, parallelLocks)
 	if err := k.take(ctx, "warm", leases); err != nil {
 		return err
 	}
@@ -80,14 +79,14 @@ func (k *Keys) Run(ctx context.Context, _ time.Time) (any, error) {
 	}, nil
 }
 
-// A pass is what it has cost to take all keys and give them back.
+// A pass is the cost of taking all keys and releasing them.
 type pass struct {
 	cpu        time.Duration
 	oneMore    float64
 	held, idle int64 // the memory while the keys were held, and after it
 }
 
-// pass takes all keys and gives them back.
+// pass takes all keys and releases them.
 func (k *Keys) pass(ctx context.Context, name string, leases []*core.Lease) (p pass, err error) {
 	taking, err := cpuOf(func() error { return k.take(ctx, name, leases) })
 	if err != nil {
@@ -107,7 +106,7 @@ func (k *Keys) pass(ctx context.Context, name string, leases []*core.Lease) (p p
 	return p, nil
 }
 
-// take fills leases with leases of as many keys.
+// take takes one key for each element of leases.
 func (k *Keys) take(ctx context.Context, name string, leases []*core.Lease) error {
 	return inParallel(len(leases), func(i int) (err error) {
 		leases[i], err = k.stack.Locks.Lock(ctx, name+":"+strconv.Itoa(i))
@@ -115,12 +114,12 @@ func (k *Keys) take(ctx context.Context, name string, leases []*core.Lease) erro
 	})
 }
 
-// release gives leases back.
+// release releases leases.
 func release(ctx context.Context, leases []*core.Lease) error {
 	return inParallel(len(leases), func(i int) error { return leases[i].Release(ctx) })
 }
 
-// oneMore returns the median of what one more key takes, in microseconds.
+// oneMore returns the median time of one more key, in microseconds.
 func (k *Keys) oneMore(ctx context.Context) (float64, error) {
 	times := make([]float64, extraLocks)
 	for i := range times {
@@ -153,10 +152,10 @@ func cpuOf(do func() error) (time.Duration, error) {
 // inParallel runs do for 0 to n-1 on a fixed number of goroutines.
 func inParallel(n int, do func(i int) error) error {
 	var crew sync.WaitGroup
-	errs := make([]error, takers)
-	for g := range takers {
+	errs := make([]error, parallelLocks)
+	for g := range parallelLocks {
 		crew.Go(func() {
-			for i := g; i < n && errs[g] == nil; i += takers {
+			for i := g; i < n && errs[g] == nil; i += parallelLocks {
 				errs[g] = do(i)
 			}
 		})

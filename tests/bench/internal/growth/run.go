@@ -5,7 +5,7 @@ import (
 	"strconv"
 
 	"github.com/reqlock/reqlock/tests/bench/internal/child"
-	"github.com/reqlock/reqlock/tests/bench/internal/lab"
+	"github.com/reqlock/reqlock/tests/bench/internal/runner"
 )
 
 // The names of the suites.
@@ -20,27 +20,27 @@ const (
 	mostWaiters = 10_000
 )
 
-// counts returns the powers of ten up to n, or up to the lab's limit.
-func counts(l *lab.Lab, n int) (powers []int) {
+// counts returns the powers of ten up to n, or up to the runner's limit.
+func counts(l *runner.Runner, n int) (powers []int) {
 	for power := 1; power <= min(n, l.Largest); power *= 10 {
 		powers = append(powers, power)
 	}
 	return powers
 }
 
-// A KeysRun is one Keys, once.
+// A KeysRun is the result of one Keys.
 type KeysRun struct {
 	Keys       int
 	Repetition int
 	KeysOutcome
-	LeftInRedis int64 // keys that are still there afterwards
+	LeftInRedis int64 // keys that are left at the end
 }
 
-// RunKeys runs all numbers of keys, in turns.
-func RunKeys(ctx context.Context, l *lab.Lab) ([]KeysRun, error) {
+// RunKeys runs all numbers of keys, in alternating order.
+func RunKeys(ctx context.Context, l *runner.Runner) ([]KeysRun, error) {
 	var runs []KeysRun
 	sizes := counts(l, mostKeys)
-	err := l.Turns(KeysSuite, len(sizes), func(repetition, contestant int) error {
+	err := l.Repeat(KeysSuite, len(sizes), func(repetition, contestant int) error {
 		n := sizes[contestant]
 		if err := l.Server.Clear(ctx); err != nil {
 			return err
@@ -58,18 +58,18 @@ func RunKeys(ctx context.Context, l *lab.Lab) ([]KeysRun, error) {
 	return runs, err
 }
 
-// A WaitersRun is one Waiters, once.
+// A WaitersRun is the result of one Waiters.
 type WaitersRun struct {
 	Waiters    int
 	Repetition int
 	WaitersOutcome
 }
 
-// RunWaiters runs all numbers of waiters, in turns.
-func RunWaiters(ctx context.Context, l *lab.Lab) ([]WaitersRun, error) {
+// RunWaiters runs all numbers of waiters, in alternating order.
+func RunWaiters(ctx context.Context, l *runner.Runner) ([]WaitersRun, error) {
 	var runs []WaitersRun
 	sizes := counts(l, mostWaiters)
-	err := l.Turns(WaitersSuite, len(sizes), func(repetition, contestant int) error {
+	err := l.Repeat(WaitersSuite, len(sizes), func(repetition, contestant int) error {
 		n := sizes[contestant]
 		outcomes, err := child.Run[WaitersOutcome](ctx, []child.Job{&Waiters{Addr: l.Server.Addr, Waiters: n}}, child.Options{
 			Profile: l.Profile(WaitersSuite, strconv.Itoa(n), repetition),

@@ -14,8 +14,7 @@ import (
 	"github.com/reqlock/reqlock/tests/bench/internal/wire"
 )
 
-// A Waiters is a job: many goroutines wait for one key, and get it one after the
-// other.
+// A Waiters is a job: many goroutines wait for one key, and get it one after the other.
 type Waiters struct {
 	Addr    string // of Redis
 	Waiters int
@@ -24,12 +23,12 @@ type Waiters struct {
 	waiting atomic.Int64
 }
 
-// A WaitersOutcome is what a Waiters has seen.
+// A WaitersOutcome is the result of a Waiters.
 type WaitersOutcome struct {
-	Bytes       float64 // memory for each waiter, that of its goroutine aside
+	Bytes       float64 // memory for each waiter, without its goroutine
 	Handoff     float64 // microseconds from one holder to the next
 	Allocations float64 // for each wait and hand-off
-	Commands    float64 // sent for each hand-off
+	Commands    float64 // sent, for each hand-off
 }
 
 // Kind names the job.
@@ -37,12 +36,13 @@ func (*Waiters) Kind() string { return "waiters" }
 
 const (
 	waitersKey = "hot"
-	// handoffsAtLeast is how many hand-offs are measured, in several rounds where
-	// there are fewer waiters.
+	// handoffsAtLeast is the least number of hand-offs to measure. With fewer waiters there
+	// are several rounds.
 	handoffsAtLeast = 500
-	// weighings is in how many rounds the memory is measured. It takes long.
-	weighings = 3
-	// waitersPoll is the pause between two looks whether all wait.
+	// memoryRounds is the number of rounds in which the memory is measured, which takes
+	// long.
+	memoryRounds = 3
+	// waitersPoll is how often the job checks whether all goroutines wait.
 	waitersPoll = time.Millisecond
 	// waitersTime bounds a round.
 	waitersTime = 60 * time.Second
@@ -73,12 +73,12 @@ func (w *Waiters) Run(ctx context.Context, _ time.Time) (any, error) {
 		commands, handoffs int64
 	)
 	for handoffs < handoffsAtLeast {
-		weigh := len(bytes) < weighings
-		r, err := w.round(ctx, weigh)
+		measureMemory := len(bytes) < memoryRounds
+		r, err := w.round(ctx, measureMemory)
 		if err != nil {
 			return nil, err
 		}
-		if weigh {
+		if measureMemory {
 			bytes = append(bytes, float64(r.bytes)/float64(w.Waiters))
 		}
 		took += r.took
@@ -95,17 +95,17 @@ func (w *Waiters) Run(ctx context.Context, _ time.Time) (any, error) {
 	}, nil
 }
 
-// A round is what one line of waiters has cost.
+// A round is the cost of one queue of waiters.
 type round struct {
 	bytes    int64
-	took     time.Duration // from the holder's release to the last waiter's
+	took     time.Duration // from the release of the holder to the release of the last waiter
 	used     measure.Usage // from the first wait on
 	commands int64
 }
 
-// round lets all wait behind a holder, and then gives them their turns. It
-// measures their memory if it is told to weigh them.
-func (w *Waiters) round(ctx context.Context, weigh bool) (r round, err error) {
+// round queues all waiters behind a holder, and then serves them. With measureMemory it
+// measures their memory.
+func (w *Waiters) round(ctx context.Context, measureMemory bool) (r round, err error) {
 	ctx, cancel := context.WithTimeout(ctx, waitersTime)
 	defer cancel()
 	holder, err := w.stack.Locks.Lock(ctx, waitersKey)
@@ -122,7 +122,7 @@ func (w *Waiters) round(ctx context.Context, weigh bool) (r round, err error) {
 	parked.Add(w.Waiters)
 	for i := range w.Waiters {
 		crew.Go(func() {
-			ctx, cancel := context.WithCancel(ctx) // of its own, as a request has
+			ctx, cancel := context.WithCancel(ctx) // of its own, as each request has one
 			defer cancel()
 			parked.Done()
 			<-gate
@@ -131,7 +131,7 @@ func (w *Waiters) round(ctx context.Context, weigh bool) (r round, err error) {
 	}
 	parked.Wait()
 	var alone int64
-	if weigh {
+	if measureMemory {
 		alone = measure.LiveMemory()
 	}
 	before, err := measure.Used()
@@ -139,9 +139,9 @@ func (w *Waiters) round(ctx context.Context, weigh bool) (r round, err error) {
 	w.waiting.Store(0)
 	close(gate)
 	if err == nil {
-		err = w.awaitLine(ctx)
+		err = w.awaitQueue(ctx)
 	}
-	if weigh {
+	if measureMemory {
 		r.bytes = measure.LiveMemory() - alone
 	}
 
@@ -155,7 +155,7 @@ func (w *Waiters) round(ctx context.Context, weigh bool) (r round, err error) {
 	return r, errors.Join(cmp.Or(errs...), err, usedErr)
 }
 
-// turn waits for the key and gives it back.
+// turn waits for the key and releases it.
 func (w *Waiters) turn(ctx context.Context) error {
 	lease, err := w.stack.Locks.Lock(ctx, waitersKey)
 	if err != nil {
@@ -164,8 +164,8 @@ func (w *Waiters) turn(ctx context.Context) error {
 	return lease.Release(ctx)
 }
 
-// awaitLine returns when all stand in line.
-func (w *Waiters) awaitLine(ctx context.Context) error {
+// awaitQueue returns when all goroutines wait.
+func (w *Waiters) awaitQueue(ctx context.Context) error {
 	ticker := time.NewTicker(waitersPoll)
 	defer ticker.Stop()
 	for w.waiting.Load() < int64(w.Waiters) {

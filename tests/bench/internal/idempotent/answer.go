@@ -5,14 +5,14 @@ import (
 	"fmt"
 )
 
-// An answer is what a caller has got, as far as a replay must equal the first.
+// An answer is the part of a response that a replay must repeat.
 type answer struct {
 	status      int
 	contentType string
 	body        []byte
 }
 
-// mustBePaid returns an error unless an answer is that of the handler.
+// mustBePaid returns an error unless the answer is one of the handler.
 func (a answer) mustBePaid(size int) error {
 	if a.status != answerStatus || a.contentType != answerType || len(a.body) != size {
 		return fmt.Errorf("the answer is not %d %s with %d bytes but %v", answerStatus, answerType, size, a)
@@ -20,7 +20,7 @@ func (a answer) mustBePaid(size int) error {
 	return nil
 }
 
-// mustEqual returns an error unless an answer is that of the first request.
+// mustEqual returns an error unless the answer equals the first one.
 func (a answer) mustEqual(first answer) error {
 	if a.status != first.status || a.contentType != first.contentType || !bytes.Equal(a.body, first.body) {
 		return fmt.Errorf("the replay is %v, and the first answer was %v", a, first)
@@ -30,7 +30,7 @@ func (a answer) mustEqual(first answer) error {
 
 func (a answer) String() string { return fmt.Sprintf("%d %s %.200s", a.status, a.contentType, a.body) }
 
-// clone returns the answer with a body of its own.
+// clone returns a copy of the answer.
 func (a answer) clone() answer {
 	a.body = bytes.Clone(a.body)
 	return a

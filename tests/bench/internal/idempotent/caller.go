@@ -13,22 +13,21 @@ import (
 const (
 	payment = `{"from":"DE02120300000000202051","to":"DE02500105170137075030","cents":4999}`
 
-	// keyLength is that of a UUID, which Fiber's middleware insists on.
+	// keyLength is the length of a UUID, which Fiber's middleware requires.
 	keyLength = 36
 )
 
-// A caller is a client with one connection, which is kept alive. It is the same
-// for all frameworks, and as lean as can be, since it shares the CPUs with what
-// is measured.
+// A caller is a client with one connection that is kept alive. It is the same for all
+// frameworks, and uses little CPU, since it shares the CPUs with the service.
 type caller struct {
 	conn    net.Conn
 	answers *bufio.Reader
 	request []byte
-	key     []byte // the part of the request
+	key     []byte // the key in the request
 	body    bytes.Buffer
 }
 
-// dial connects to a service, until ctx ends.
+// dial connects to a service until ctx ends.
 func dial(ctx context.Context, addr string) (*caller, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
 	if err != nil {
@@ -45,13 +44,12 @@ func dial(ctx context.Context, addr string) (*caller, error) {
 	return c, nil
 }
 
-// use makes the caller send this key: one of so many of each client.
+// use sets the key of the caller: the key with that number of a client.
 func (c *caller) use(client, number int) {
 	c.key = fmt.Appendf(c.key[:0], "%08x-0000-4000-8000-%012x", client, number)
 }
 
-// call sends the request and returns the answer, whose body is good until the
-// next call.
+// call sends the request and returns the answer. Its body is valid until the next call.
 func (c *caller) call() (answer, error) {
 	if _, err := c.conn.Write(c.request); err != nil {
 		return answer{}, err

@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// A client is a caller that knows what it sends, and what the answer must be.
+// A client is a caller that checks the answers.
 type client struct {
 	caller *caller
 	who    int
-	number int    // of the key that was sent last
+	number int    // of the last key
 	size   int    // of the answers
-	first  answer // to the key that began
-	last   answer // to the key that was sent last; good until the next call
+	first  answer // to the first key
+	last   answer // to the last key; valid until the next call
 }
 
-// newClient connects to a service whose answers have so many bytes. Clients of
-// the same number send the same keys.
+// newClient connects to a service whose answers have that size. Clients with the same
+// number send the same keys.
 func newClient(ctx context.Context, addr string, who, size int) (*client, error) {
 	caller, err := dial(ctx, addr)
 	if err != nil {
@@ -27,7 +27,7 @@ func newClient(ctx context.Context, addr string, who, size int) (*client, error)
 	return &client{caller: caller, who: who, size: size}, nil
 }
 
-// begin sends the client's first key, whose answer is what replays must equal.
+// begin sends the client's first key. Replays must equal its answer.
 func (c *client) begin() error {
 	c.caller.use(c.who, c.number)
 	got, err := c.caller.call()
@@ -38,8 +38,8 @@ func (c *client) begin() error {
 	return got.mustBePaid(c.size)
 }
 
-// send sends one request of a case, and returns how long it took. The error says
-// that the answer is not what the case is about.
+// send sends one request of a case, and returns its duration. It returns an error if the
+// answer does not fit the case.
 func (c *client) send(which Case) (time.Duration, error) {
 	if which == First {
 		c.number++
@@ -54,11 +54,11 @@ func (c *client) send(which Case) (time.Duration, error) {
 	if which == Replay {
 		return took, got.mustEqual(c.first)
 	}
-	c.last = got // not copied, which would be at the cost of what is measured
+	c.last = got // not copied: a copy would be measured, too
 	return took, got.mustBePaid(c.size)
 }
 
-// again sends the last request once more: the answer must be the same.
+// again repeats the last request. The answer must be the same.
 func (c *client) again() error {
 	first := c.last.clone()
 	got, err := c.caller.call()

@@ -1,4 +1,4 @@
-// Package idempotent measures what idempotency costs a request: its first run
-// and its replays beside the plain handler, with reqlock and with the middleware
-// of Fiber, and the memory of Redis that each record takes.
+// Package idempotent measures the cost of idempotency for a request: first runs and
+// replays, compared with the plain handler, with reqlock and with the middleware of Fiber,
+// and the memory of Redis for each record.
 package idempotent

@@ -12,8 +12,8 @@ import (
 	"github.com/reqlock/reqlock/tests/bench/internal/wire"
 )
 
-// startFiber starts the service on Fiber, whose server is fasthttp.
-func (s *site) startFiber(ctx context.Context, _ string, idempotent bool, addr string) error {
+// startFiber starts the service on Fiber, which uses fasthttp.
+func (s *testService) startFiber(ctx context.Context, _ string, idempotent bool, addr string) error {
 	storage := redis.NewFromConnection(wire.NewClient([]string{addr}, s.commands))
 	s.parts = append(s.parts, storage)
 	app := fiber.New()
@@ -21,7 +21,7 @@ func (s *site) startFiber(ctx context.Context, _ string, idempotent bool, addr s
 		app.Use(idempotency.New(idempotency.Config{Storage: storage, KeyHeader: keyHeader}))
 	}
 	app.Post(path, func(c fiber.Ctx) error {
-		_ = c.Body() // which fasthttp has read
+		_ = c.Body() // fasthttp has read it
 		c.Set(fiber.HeaderContentType, answerType)
 		return c.Status(answerStatus).Send(s.desk.answer())
 	})
@@ -37,11 +37,11 @@ func (s *site) startFiber(ctx context.Context, _ string, idempotent bool, addr s
 	return nil
 }
 
-// A fiberServer is a service on Fiber that is served.
+// A fiberServer is a running service on Fiber.
 type fiberServer struct {
 	app    *fiber.App
 	served chan error
 }
 
-// Close ends the service, when its clients have gone.
+// Close ends the service after its clients have disconnected.
 func (s *fiberServer) Close() error { return errors.Join(s.app.Shutdown(), <-s.served) }

@@ -17,7 +17,7 @@ import (
 	"github.com/reqlock/reqlock/tests/bench/internal/wire"
 )
 
-// The frameworks. Fiber has a middleware of its own; the others have reqlock's.
+// The frameworks. Fiber has a middleware of its own; the others use reqlock.
 const (
 	NetHTTP = "net/http"
 	Gin     = "Gin"
@@ -32,18 +32,18 @@ const (
 	keyHeader = "Idempotency-Key"
 )
 
-// A site is a service that takes payments, on one framework.
-type site struct {
+// A testService is a service for payments on one framework.
+type testService struct {
 	addr     string
-	desk     *desk
+	desk     *paymentHandler
 	commands *wire.Counter // sent to Redis
-	parts    []io.Closer   // what it consists of, the innermost first
+	parts    []io.Closer   // to close, the last one first
 }
 
-// open starts the service of a framework on a loopback port, with its middleware
-// or without. Its answers have so many bytes.
-func open(ctx context.Context, framework string, idempotent bool, redis string, answer int) (*site, error) {
-	s := &site{desk: newDesk(answer), commands: new(wire.Counter)}
+// open starts the service of a framework on a loopback port, with or without its
+// middleware. Its answers have that size.
+func open(ctx context.Context, framework string, idempotent bool, redis string, answer int) (*testService, error) {
+	s := &testService{desk: newPaymentHandler(answer), commands: new(wire.Counter)}
 	start := s.startHTTP
 	if framework == Fiber {
 		start = s.startFiber
@@ -55,7 +55,7 @@ func open(ctx context.Context, framework string, idempotent bool, redis string, 
 }
 
 // close ends the service. It does nothing on a nil site.
-func (s *site) close() error {
+func (s *testService) close() error {
 	if s == nil {
 		return nil
 	}
@@ -67,7 +67,7 @@ func (s *site) close() error {
 }
 
 // startHTTP starts the service on the server of net/http.
-func (s *site) startHTTP(ctx context.Context, framework string, idempotent bool, redis string) error {
+func (s *testService) startHTTP(ctx context.Context, framework string, idempotent bool, redis string) error {
 	backend, err := stack.Open(redis, s.commands)
 	if err != nil {
 		return err
@@ -90,7 +90,7 @@ func (s *site) startHTTP(ctx context.Context, framework string, idempotent bool,
 	return nil
 }
 
-func (s *site) stdHandler(locks *core.Locker) http.Handler {
+func (s *testService) stdHandler(locks *core.Locker) http.Handler {
 	var pay http.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		w.Header().Set("Content-Type", answerType)
@@ -105,7 +105,7 @@ func (s *site) stdHandler(locks *core.Locker) http.Handler {
 	return mux
 }
 
-func (s *site) ginHandler(locks *core.Locker) http.Handler {
+func (s *testService) ginHandler(locks *core.Locker) http.Handler {
 	gin.SetMode(gin.ReleaseMode)
 	handlers := []gin.HandlerFunc{func(c *gin.Context) {
 		_, _ = io.Copy(io.Discard, c.Request.Body)

@@ -15,7 +15,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, // fasthttp leaves these to sleep, for ten seconds and for ever
+	goleak.VerifyTestMain(m, // fasthttp leaves these goroutines asleep, one of them for ever
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"),
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"))
 }
@@ -36,7 +36,7 @@ func server(t *testing.T) *redisserver.Server {
 	return s
 }
 
-// TestCases runs each case of each load on each framework, shortly.
+// Each case of each load runs on each framework, shortly.
 func TestCases(t *testing.T) {
 	redis := server(t)
 	for _, load := range Loads() {
@@ -54,7 +54,7 @@ func TestCases(t *testing.T) {
 					if which == Plain && o.Commands != 0 || which == First && o.Commands < 2*o.Requests || o.Commands > 4*o.Requests {
 						t.Errorf("%d commands for %d requests", o.Commands, o.Requests)
 					}
-					_, keys, err := redis.Weigh(t.Context())
+					_, keys, err := redis.MeasureMemory(t.Context())
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -67,7 +67,7 @@ func TestCases(t *testing.T) {
 	}
 }
 
-// keysOf returns how many records a case leaves.
+// keysOf returns the number of records that a case leaves.
 func keysOf(load Load, which Case, requests int64) int64 {
 	callers := int64(load.Callers)
 	switch {
@@ -82,19 +82,19 @@ func keysOf(load Load, which Case, requests int64) int64 {
 	}
 }
 
-// job is what the jobs of this package have.
+// A job is the interface of the jobs of this package.
 type job interface {
 	Prepare(ctx context.Context) error
 	Run(ctx context.Context, start time.Time) (any, error)
 	Close() error
 }
 
-// run runs a job as a child does, and returns its result, which must be good as JSON.
+// run runs a job like a child, and returns its result, which must be valid as JSON.
 func run(t *testing.T, j job) any {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer func() {
-		cancel() // as for a child whose parent has heard all
+		cancel() // like a child whose parent has received everything
 		if err := j.Close(); err != nil {
 			t.Error(err)
 		}
@@ -121,7 +121,7 @@ func TestRecordsAreMade(t *testing.T) {
 					t.Fatal(err)
 				}
 				o := run(t, &Records{Framework: framework, Answer: answer, Records: records, Addr: redis.Addr}).(*RecordsOutcome)
-				bytes, keys, err := redis.Weigh(t.Context())
+				bytes, keys, err := redis.MeasureMemory(t.Context())
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -133,8 +133,8 @@ func TestRecordsAreMade(t *testing.T) {
 	}
 }
 
-// TestABrokenCaseGivesNoFigure replaces the service of a case by one without its
-// middleware: there is nothing to replay, and nothing is kept.
+// Without its middleware, a service replays nothing and stores nothing: the jobs must
+// report an error.
 func TestABrokenCaseGivesNoFigure(t *testing.T) {
 	redis := server(t)
 	for _, framework := range Frameworks() {
@@ -181,7 +181,7 @@ func TestVerifyCountsTheHandler(t *testing.T) {
 
 func TestAnswersHaveTheirSizeAndANumber(t *testing.T) {
 	for _, size := range append(Answers(), smallestAnswer) {
-		d := newDesk(size)
+		d := newPaymentHandler(size)
 		one, other := d.answer(), d.answer()
 		if len(one) != size || len(other) != size || string(one) == string(other) || !json.Valid(one) {
 			t.Errorf("%d bytes: %s and %s", size, one, other)

@@ -1,21 +1,21 @@
 package idempotent
 
-// A Case is what a request meets.
+// A Case is the situation of a request.
 type Case string
 
 // The cases.
 const (
 	Plain  Case = "plain"  // the handler alone
-	First  Case = "first"  // the middleware, with a key that is new
-	Replay Case = "replay" // the middleware, with a key whose answer is kept
+	First  Case = "first"  // the middleware with a new key
+	Replay Case = "replay" // the middleware with a key whose answer is stored
 )
 
-// A Load is who calls.
+// A Load is the number of callers and their keys.
 type Load struct {
 	Name    string
 	Title   string
 	Callers int
-	OneKey  bool // all callers send one key, and not each its own
+	OneKey  bool // all callers send one key, instead of one each
 }
 
 // The names of the loads.
@@ -34,8 +34,8 @@ func Loads() []Load {
 	}
 }
 
-// Cases returns the cases that a load has. A key that all send is new only once,
-// and means nothing to the plain handler.
+// Cases returns the cases of a load. A key that all callers send is new only once, and does
+// not matter to the plain handler.
 func (l Load) Cases() []Case {
 	if l.OneKey {
 		return []Case{Replay}

@@ -1,13 +1,13 @@
 package idempotent
 
-// A Middleware is a part of what is compared, and how it is used.
+// A Middleware is a part of the comparison, and its settings.
 type Middleware struct {
 	Name    string
 	Module  string
 	Setting string
 }
 
-// Middlewares returns all parts of what is compared.
+// Middlewares returns all parts of the comparison.
 func Middlewares() []Middleware {
 	return []Middleware{
 		{
@@ -16,7 +16,7 @@ func Middlewares() []Middleware {
 		},
 		{
 			"Fiber idempotency", "github.com/gofiber/fiber/v3",
-			"with its defaults, but for the header Idempotency-Key: a lock within one process, and no fingerprint",
+			"with its defaults, except for the header Idempotency-Key: a lock within one process, and no fingerprint",
 		},
 		{
 			"Fiber storage/redis", "github.com/gofiber/storage/redis/v3",

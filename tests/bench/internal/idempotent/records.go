@@ -9,21 +9,20 @@ import (
 	"github.com/reqlock/reqlock/tests/bench/internal/service"
 )
 
-// recorders is how many clients make records at a time.
-const recorders = 8
+// recordClients is how many clients create records at a time.
+const recordClients = 8
 
-// A Records is a job: it sends requests with so many keys, whose answers are
-// kept.
+// A Records is a job: it sends requests with many keys, whose answers are stored.
 type Records struct {
 	Framework string
-	Answer    int // how many bytes each answer has
+	Answer    int // the size of each answer
 	Records   int
 	Addr      string // of Redis
 
-	site *site
+	site *testService
 }
 
-// A RecordsOutcome is what a Records has seen.
+// A RecordsOutcome is the result of a Records.
 type RecordsOutcome struct {
 	Handled int64
 }
@@ -37,15 +36,15 @@ func (r *Records) Prepare(ctx context.Context) (err error) {
 	return err
 }
 
-// Run returns a RecordsOutcome. It is an error if an answer is not kept.
+// Run returns a RecordsOutcome, or an error if an answer is not stored.
 func (r *Records) Run(ctx context.Context, _ time.Time) (any, error) {
-	_, err := service.Each(min(recorders, r.Records), func(i int, _ *measure.Histogram) (err error) {
+	_, err := service.Each(min(recordClients, r.Records), func(i int, _ *measure.Histogram) (err error) {
 		c, err := newClient(ctx, r.site.addr, i, r.Answer)
 		if err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, c.close()) }()
-		for n := i; n < r.Records; n += recorders {
+		for n := i; n < r.Records; n += recordClients {
 			if _, err := c.send(First); err != nil {
 				return err
 			}

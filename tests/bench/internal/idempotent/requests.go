@@ -10,11 +10,10 @@ import (
 	"github.com/reqlock/reqlock/tests/bench/internal/service"
 )
 
-// smallAnswer is how many bytes the answers have whose time is measured.
+// smallAnswer is the size of the answers in runs that measure time.
 const smallAnswer = 200
 
-// A Requests is a job: callers send requests of one case to a service in the same
-// process.
+// A Requests is a job: callers send requests of one case to a service in the same process.
 type Requests struct {
 	Framework string
 	Case      Case
@@ -23,18 +22,17 @@ type Requests struct {
 	Addr      string // of Redis
 	Window    time.Duration
 
-	site    *site
+	site    *testService
 	clients []*client
 }
 
 // Kind names the job.
 func (*Requests) Kind() string { return "idempotent requests" }
 
-// warmUps is how often each caller calls beforehand.
+// warmUps is the number of calls of each caller before the run.
 const warmUps = 5
 
-// Prepare starts the service, warms it up, and lets each client have the answer
-// that it wants to be replayed.
+// Prepare starts the service, warms it up, and sends the requests that will be replayed.
 func (r *Requests) Prepare(ctx context.Context) (err error) {
 	if r.site, err = open(ctx, r.Framework, r.Case != Plain, r.Addr, smallAnswer); err != nil {
 		return err
@@ -63,9 +61,9 @@ func (r *Requests) Prepare(ctx context.Context) (err error) {
 	return err
 }
 
-// Run sends requests until the window is over, and returns a service.Outcome. It
-// is an error if a replay has run the handler, if another request has not, or if
-// the answer of a first one is not kept.
+// Run sends requests until the window has passed, and returns a service.Outcome. It returns
+// an error if a replay has run the handler, if another request has not, or if the answer of
+// a first request is not stored.
 func (r *Requests) Run(_ context.Context, start time.Time) (any, error) {
 	time.Sleep(time.Until(start))
 	before, err := measure.Used()
@@ -75,7 +73,7 @@ func (r *Requests) Run(_ context.Context, start time.Time) (any, error) {
 	sent, handled := r.site.commands.Commands(), r.site.desk.answers.Load()
 	deadline := time.Now().Add(r.Window)
 	times, err := service.Each(r.Callers, func(i int, times *measure.Histogram) error {
-		for { // once at least
+		for { // at least once
 			took, err := r.clients[i].send(r.Case)
 			if err != nil {
 				return err
@@ -102,7 +100,7 @@ func (r *Requests) Run(_ context.Context, start time.Time) (any, error) {
 	return outcome, r.verify(times.Count, r.site.desk.answers.Load()-handled)
 }
 
-// verify returns an error unless as many requests have run the handler as should.
+// verify returns an error unless the expected number of requests has run the handler.
 func (r *Requests) verify(requests, handled int64) error {
 	switch {
 	case r.Case == Replay && handled != 0:

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/reqlock/reqlock/tests/bench/internal/child"
-	"github.com/reqlock/reqlock/tests/bench/internal/lab"
+	"github.com/reqlock/reqlock/tests/bench/internal/runner"
 	"github.com/reqlock/reqlock/tests/bench/internal/service"
 )
 
@@ -15,7 +15,7 @@ const (
 	RecordsSuite  = "records"
 )
 
-// A RequestsRun is one Requests, once.
+// A RequestsRun is the result of one Requests.
 type RequestsRun struct {
 	Framework  string
 	Case       Case
@@ -24,9 +24,9 @@ type RequestsRun struct {
 	service.Costs
 }
 
-// RunRequests runs all cases of all loads on all frameworks, in turns. There are
-// many: a run takes a third of a window.
-func RunRequests(ctx context.Context, l *lab.Lab) ([]RequestsRun, error) {
+// RunRequests runs all cases of all loads on all frameworks, in alternating order. There
+// are many, so a run takes a third of a window.
+func RunRequests(ctx context.Context, l *runner.Runner) ([]RequestsRun, error) {
 	type contestant struct {
 		load      Load
 		which     Case
@@ -42,7 +42,7 @@ func RunRequests(ctx context.Context, l *lab.Lab) ([]RequestsRun, error) {
 	}
 	window := l.Window / 3
 	var runs []RequestsRun
-	err := l.Turns(RequestsSuite, len(contestants), func(repetition, i int) error {
+	err := l.Repeat(RequestsSuite, len(contestants), func(repetition, i int) error {
 		c := contestants[i]
 		if err := l.Server.Clear(ctx); err != nil {
 			return err
@@ -62,30 +62,30 @@ func RunRequests(ctx context.Context, l *lab.Lab) ([]RequestsRun, error) {
 	return runs, err
 }
 
-// Answers returns how many bytes the answers have whose records are weighed.
+// Answers returns the sizes of answers whose records are measured.
 func Answers() []int { return []int{smallAnswer, 4096} }
 
-// mostRecords is how many records are weighed together.
+// mostRecords is how many records are measured together.
 const mostRecords = 1000
 
-// A RecordsRun is one Records, once.
+// A RecordsRun is the result of one Records.
 type RecordsRun struct {
-	Framework  string // whose middleware has made the records
+	Framework  string // the framework of the middleware
 	Answer     int    // bytes
 	Repetition int
-	Bytes      float64 // memory of Redis for each record, with all that belongs to it
+	Bytes      float64 // memory of Redis for each record, including everything that belongs to it
 	Keys       float64 // in Redis, for each record
 }
 
-// RecordFrameworks returns a framework of each middleware. What reqlock keeps
-// does not depend on the framework.
+// RecordFrameworks returns one framework for each middleware. The record of reqlock does
+// not depend on the framework.
 func RecordFrameworks() []string { return []string{NetHTTP, Fiber} }
 
-// RunRecords weighs the records of both middlewares, in turns.
-func RunRecords(ctx context.Context, l *lab.Lab) ([]RecordsRun, error) {
+// RunRecords measures the records of both middlewares, in alternating order.
+func RunRecords(ctx context.Context, l *runner.Runner) ([]RecordsRun, error) {
 	var runs []RecordsRun
 	frameworks, answers := RecordFrameworks(), Answers()
-	err := l.Turns(RecordsSuite, len(frameworks)*len(answers), func(repetition, i int) error {
+	err := l.Repeat(RecordsSuite, len(frameworks)*len(answers), func(repetition, i int) error {
 		run, err := records(ctx, l, RecordsRun{
 			Framework:  frameworks[i%len(frameworks)],
 			Answer:     answers[i/len(frameworks)],
@@ -100,7 +100,7 @@ func RunRecords(ctx context.Context, l *lab.Lab) ([]RecordsRun, error) {
 }
 
 // records fills in one run.
-func records(ctx context.Context, l *lab.Lab, run RecordsRun) (RecordsRun, error) {
+func records(ctx context.Context, l *runner.Runner, run RecordsRun) (RecordsRun, error) {
 	if err := l.Server.Clear(ctx); err != nil {
 		return run, err
 	}
@@ -111,7 +111,7 @@ func records(ctx context.Context, l *lab.Lab, run RecordsRun) (RecordsRun, error
 	if err != nil {
 		return run, err
 	}
-	bytes, keys, err := l.Server.Weigh(ctx)
+	bytes, keys, err := l.Server.MeasureMemory(ctx)
 	if err != nil {
 		return run, err
 	}

@@ -7,12 +7,11 @@ import (
 	"github.com/reqlock/reqlock/tests/bench/internal/measure"
 )
 
-// A Burst is a job whose goroutines all want one key at the same moment, and
-// take it once: requests that come together, and do not come again. Then comes
-// the next round.
+// A Burst is a job whose goroutines all request one key at the same time, and take it once.
+// Then the next round begins.
 type Burst struct {
-	Crew
-	Repeat int // how many rounds
+	Workers
+	Repeat int // number of rounds
 }
 
 // Kind names the job.
@@ -25,7 +24,7 @@ func (b *Burst) Run(ctx context.Context, start time.Time) (any, error) {
 		workers[g] = b.worker(g, hotKey)
 	}
 	time.Sleep(time.Until(start))
-	costs, err := b.open()
+	costs, err := b.startUsage()
 	if err != nil {
 		return nil, err
 	}
@@ -37,14 +36,14 @@ func (b *Burst) Run(ctx context.Context, start time.Time) (any, error) {
 		}
 		outcome.Rounds = append(outcome.Rounds, r)
 	}
-	err = costs.settle(outcome)
+	err = costs.finish(outcome)
 	for _, w := range workers {
 		outcome.add(w)
 	}
 	return outcome, err
 }
 
-// round runs one round, which begins in all processes together.
+// round runs one round, which begins in all processes at the same time.
 func (b *Burst) round(ctx context.Context, workers []*worker, number int) (Round, error) {
 	var (
 		gate    = make(chan struct{})

@@ -1,4 +1,3 @@
-// Package load has the jobs in which locks are compared: goroutines that take
-// locks, in one process of several. Loop takes them again and again, Burst once
-// in each round.
+// Package load has the jobs that compare locks: goroutines that take locks, in one of
+// several processes. Loop takes them again and again, Burst once in each round.
 package load

@@ -14,8 +14,8 @@ import (
 
 func TestMain(m *testing.M) { suite.Main(m) }
 
-// crew returns a crew whose lock is a channel, and the memory that checks it.
-func crew(t *testing.T) (Crew, *shared.Memory) {
+// newWorkers returns workers whose lock is a channel, and the memory that checks it.
+func newWorkers(t *testing.T) (Workers, *shared.Memory) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "memory")
 	if err := shared.Create(path); err != nil {
@@ -26,10 +26,10 @@ func crew(t *testing.T) (Crew, *shared.Memory) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = memory.Close() })
-	return Crew{Lock: lock.Channel, Memory: path, Processes: 1, Goroutines: 8, Section: time.Millisecond}, memory
+	return Workers{Lock: lock.Channel, Memory: path, Processes: 1, Goroutines: 8, Section: time.Millisecond}, memory
 }
 
-// job is what Loop and Burst have in common.
+// A job is the interface of Loop and Burst.
 type job interface {
 	Prepare(ctx context.Context) error
 	Run(ctx context.Context, start time.Time) (any, error)
@@ -54,8 +54,8 @@ func outcomeOf(t *testing.T, j job) *Outcome {
 }
 
 func TestLoopCountsTurns(t *testing.T) {
-	c, memory := crew(t)
-	l := &Loop{Crew: c, Window: 50 * time.Millisecond}
+	c, memory := newWorkers(t)
+	l := &Loop{Workers: c, Window: 50 * time.Millisecond}
 	prepare(t, l)
 	o := outcomeOf(t, l)
 	if o.Acquired == 0 || o.Waits.Count != o.Acquired || len(o.Faults) > 0 || o.Stuck > 0 {
@@ -74,8 +74,8 @@ func TestLoopCountsTurns(t *testing.T) {
 }
 
 func TestBurstTakesTheLockOncePerRound(t *testing.T) {
-	c, memory := crew(t)
-	b := &Burst{Crew: c, Repeat: 3}
+	c, memory := newWorkers(t)
+	b := &Burst{Workers: c, Repeat: 3}
 	prepare(t, b)
 	o := outcomeOf(t, b)
 	if o.Acquired != 24 || len(o.Rounds) != 3 {
@@ -91,20 +91,20 @@ func TestBurstTakesTheLockOncePerRound(t *testing.T) {
 	}
 }
 
-// openDoor is a lock that excludes nobody.
-type openDoor struct{}
+// noLock is a lock that does not exclude.
+type noLock struct{}
 
-func (openDoor) Lock(context.Context, string) (lock.Held, error) { return openDoor{}, nil }
-func (openDoor) Release(context.Context) error                   { return nil }
-func (openDoor) Close() error                                    { return nil }
+func (noLock) Lock(context.Context, string) (lock.Held, error) { return noLock{}, nil }
+func (noLock) Release(context.Context) error                   { return nil }
+func (noLock) Close() error                                    { return nil }
 
 func TestALockThatDoesNotExcludeIsSeen(t *testing.T) {
-	c, memory := crew(t)
-	l := &Loop{Crew: c, Window: 50 * time.Millisecond}
+	c, memory := newWorkers(t)
+	l := &Loop{Workers: c, Window: 50 * time.Millisecond}
 	prepare(t, l)
-	l.locks = openDoor{}
+	l.locks = noLock{}
 	o := outcomeOf(t, l)
 	if memory.Violations(o.Acquired) == 0 {
-		t.Errorf("%d turns without a lock, and nobody saw it", o.Acquired)
+		t.Errorf("%d turns without a lock, and no violation was seen", o.Acquired)
 	}
 }

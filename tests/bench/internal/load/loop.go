@@ -7,12 +7,12 @@ import (
 	"github.com/reqlock/reqlock/tests/bench/internal/measure"
 )
 
-// A Loop is a job whose goroutines take a lock, release it and take it again at
-// once, until the window is over. Those that wait then are still served.
+// A Loop is a job whose goroutines take a lock, release it and take it again at once, until
+// the window has passed. Waiters at that time are still served.
 type Loop struct {
-	Crew
+	Workers
 	Window  time.Duration
-	OwnKeys bool // each goroutine has a key of its own
+	OwnKeys bool // each goroutine has its own key
 }
 
 // Kind names the job.
@@ -31,18 +31,18 @@ func (l *Loop) Run(ctx context.Context, start time.Time) (any, error) {
 	deadline := start.Add(l.Window)
 	gate := make(chan struct{})
 	opened := make(chan error, 1)
-	var costs bill
+	var costs usageStart
 	go func() {
 		time.Sleep(time.Until(start))
 		var err error
-		costs, err = l.open()
+		costs, err = l.startUsage()
 		close(gate)
 		opened <- err
 	}()
 
 	l.each(func(g int) {
-		// A context of its own, as each request has. One that all share would
-		// make them wait for its mutex.
+		// A context of its own, as each request has. Goroutines with a common context would
+		// contend for its mutex.
 		ctx, cancel := context.WithDeadline(ctx, deadline.Add(drainTime))
 		defer cancel()
 		<-gate
@@ -57,7 +57,7 @@ func (l *Loop) Run(ctx context.Context, start time.Time) (any, error) {
 	}
 
 	outcome := &Outcome{Waits: measure.NewHistogram()}
-	err := costs.settle(outcome)
+	err := costs.finish(outcome)
 	for _, w := range workers {
 		outcome.add(w)
 	}

@@ -6,27 +6,27 @@ import (
 	"github.com/reqlock/reqlock/tests/bench/internal/measure"
 )
 
-// An Outcome is what one process has seen. What is "in time" was granted before
-// the window ended; the rest are waiters that were served after it.
+// An Outcome is the result of one process. Locks "in time" were granted within the window.
+// Others were granted to waiters after it.
 type Outcome struct {
 	Acquired, AcquiredInTime int64
 	Handoffs, HandoffsInTime int64
-	Shares                   []int64 // acquisitions in time, of each goroutine
-	Stuck                    int64   // waits that were given up as hopeless
+	Shares                   []int64 // locks in time, by goroutine
+	Stuck                    int64   // waits that were given up
 	Faults                   []string
 	Waits                    *measure.Histogram
-	Commands                 int64 // that this process has sent
+	Commands                 int64 // sent by this process
 	Used                     measure.Usage
 	Rounds                   []Round // of a Burst
 }
 
 // A Round is one round of a Burst.
 type Round struct {
-	Opening   time.Time // when all began
-	LastGrant time.Time // when the last of this process got its lock
+	Opening   time.Time // when the round began
+	LastGrant time.Time // when the last goroutine of this process got its lock
 }
 
-// add adds what a worker has seen.
+// add adds the result of a worker.
 func (o *Outcome) add(w *worker) {
 	o.Acquired += w.acquired
 	o.AcquiredInTime += w.acquiredInTime
@@ -40,21 +40,21 @@ func (o *Outcome) add(w *worker) {
 	o.Waits.Merge(w.waits)
 }
 
-// A bill is what a process had used when the work began.
-type bill struct {
-	crew     *Crew
+// A usageStart is what a process had used when the work began.
+type usageStart struct {
+	crew     *Workers
 	used     measure.Usage
 	commands int64
 }
 
-// open begins to count what is used.
-func (c *Crew) open() (bill, error) {
+// startUsage begins to measure the usage.
+func (c *Workers) startUsage() (usageStart, error) {
 	used, err := measure.Used()
-	return bill{c, used, c.commands.Commands()}, err
+	return usageStart{c, used, c.commands.Commands()}, err
 }
 
-// settle writes what was used since into the outcome.
-func (b bill) settle(o *Outcome) error {
+// finish sets the usage since the start in the outcome.
+func (b usageStart) finish(o *Outcome) error {
 	used, err := measure.Used()
 	o.Used = used.Since(b.used)
 	o.Commands = b.crew.commands.Commands() - b.commands

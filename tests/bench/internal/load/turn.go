@@ -7,11 +7,11 @@ import (
 	"github.com/reqlock/reqlock/tests/bench/internal/measure"
 )
 
-// A worker is one goroutine of a crew, and what it has seen.
+// A worker is one goroutine, and its result.
 type worker struct {
-	crew *Crew
-	key  string
-	who  int64
+	workers *Workers
+	key     string
+	id      int64
 
 	acquired, acquiredInTime int64
 	handoffs, handoffsInTime int64
@@ -21,18 +21,18 @@ type worker struct {
 	lastGrant                time.Time
 }
 
-func (c *Crew) worker(g int, key string) *worker {
-	return &worker{crew: c, key: key, who: c.who(g), waits: measure.NewHistogram()}
+func (c *Workers) worker(g int, key string) *worker {
+	return &worker{workers: c, key: key, id: c.id(g), waits: measure.NewHistogram()}
 }
 
-// turn takes the lock once, stays in the section, and gives it back. What is
-// granted after the deadline does not count as in time. It reports whether the
-// worker can go on.
+// turn takes the lock once, stays in the section, and releases the lock. A lock that is
+// granted after the deadline does not count as in time. It reports whether the worker can
+// continue.
 //
-// What it records is the wait. For a key that nobody else wants it is the time
-// of lock and release together, which is what such a caller spends.
+// It records the wait. For a key that no other goroutine uses, it records the time of lock
+// and release together, which is what such a caller spends.
 func (w *worker) turn(ctx context.Context, began, deadline time.Time) bool {
-	held, err := w.crew.locks.Lock(ctx, w.key)
+	held, err := w.workers.locks.Lock(ctx, w.key)
 	granted := time.Now()
 	w.lastGrant = granted
 	if err != nil {
@@ -45,18 +45,18 @@ func (w *worker) turn(ctx context.Context, began, deadline time.Time) bool {
 		return false
 	}
 	handoff := false
-	if w.crew.memory != nil {
+	if w.workers.memory != nil {
 		w.waits.Record(granted.Sub(began))
-		handoff = w.crew.memory.Enter(w.who)
+		handoff = w.workers.memory.Enter(w.id)
 	}
-	if w.crew.Section > 0 {
-		time.Sleep(w.crew.Section)
+	if w.workers.Section > 0 {
+		time.Sleep(w.workers.Section)
 	}
-	if w.crew.memory != nil {
-		w.crew.memory.Leave(w.who)
+	if w.workers.memory != nil {
+		w.workers.memory.Leave(w.id)
 	}
 	err = held.Release(ctx)
-	if w.crew.memory == nil {
+	if w.workers.memory == nil {
 		w.waits.Record(time.Since(began))
 	}
 	w.count(handoff, granted.Before(deadline))
@@ -66,7 +66,7 @@ func (w *worker) turn(ctx context.Context, began, deadline time.Time) bool {
 	return err == nil
 }
 
-// count counts an acquisition.
+// count counts a granted lock.
 func (w *worker) count(handoff, inTime bool) {
 	w.acquired++
 	if handoff {

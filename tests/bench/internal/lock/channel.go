@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// A channelLock is a lock of one process: what is possible without Redis.
+// A channelLock is a lock within one process: the optimum without Redis.
 type channelLock struct {
 	mu   sync.Mutex
 	keys map[string]channelHeld
@@ -15,7 +15,7 @@ func openChannel(Config) (Locker, error) {
 	return &channelLock{keys: make(map[string]channelHeld)}, nil
 }
 
-// Lock is that of Locker.
+// Lock implements Locker.
 func (c *channelLock) Lock(ctx context.Context, key string) (Held, error) {
 	held := c.of(key)
 	select {
@@ -38,13 +38,13 @@ func (c *channelLock) of(key string) channelHeld {
 	return held
 }
 
-// Close is that of Locker.
+// Close implements Locker.
 func (c *channelLock) Close() error { return nil }
 
 // channelHeld is full while the lock is held.
 type channelHeld chan struct{}
 
-// Release is that of Held.
+// Release implements Held.
 func (h channelHeld) Release(context.Context) error {
 	<-h
 	return nil

@@ -1,4 +1,4 @@
-// Package lock puts reqlock and the locks that it is compared with behind one
-// small interface. Each is used the way its documentation shows, with the
-// settings that make it fastest on a server nearby: Kind.Setting says which.
+// Package lock gives reqlock and the locks that it is compared with one small interface.
+// Each is used as its documentation shows, with its fastest settings for a nearby server:
+// see Kind.Setting.
 package lock

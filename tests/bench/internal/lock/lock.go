@@ -8,29 +8,28 @@ import (
 	"github.com/reqlock/reqlock/tests/bench/internal/wire"
 )
 
-// TTL is how long a lock lives without renewal, the same for all kinds. It is
-// long enough that no run sees a lock expire.
+// TTL is the TTL of all locks. It is so long that no lock expires during a run.
 const TTL = 10 * time.Second
 
 // A Locker is a lock as one process uses it. It is safe for concurrent use.
 type Locker interface {
-	// Lock takes the lock of a key, and waits for it until ctx ends.
+	// Lock takes the lock of a key. It waits until ctx ends.
 	Lock(ctx context.Context, key string) (Held, error)
-	// Close ends the connections of the Locker, when nothing is locked.
+	// Close closes the connections of the Locker. No lock may be held.
 	Close() error
 }
 
-// Held is a lock that is held. Kinds whose own type has this method return it
-// as it is, so that the interface costs no allocation.
+// Held is a held lock. If the lock's own type has this method, it is returned as it is, so
+// that the interface costs no allocation.
 type Held interface {
-	// Release gives the lock back and returns when Redis has confirmed it.
+	// Release releases the lock, and returns when Redis has confirmed it.
 	Release(ctx context.Context) error
 }
 
-// A Config says how a Locker reaches Redis.
+// A Config says how a Locker connects to Redis.
 type Config struct {
-	Addrs    []string      // one, those of the masters of a cluster, or of a quorum's servers
-	Commands *wire.Counter // counts what the Locker sends
+	Addrs    []string      // one server, the masters of a cluster, or the servers of a quorum
+	Commands *wire.Counter // counts the commands of the Locker
 }
 
 // A Name names a kind of lock.
@@ -53,21 +52,21 @@ const (
 	Channel           Name = "channel"
 )
 
-// A Place is the Redis that a lock is made for.
+// A Place is the kind of Redis that a lock is made for.
 type Place int
 
 // The places.
 const (
 	Anywhere  Place = iota // one server, or a cluster
 	OnReplica              // a master with replicas
-	OnQuorum               // servers that know nothing of each other
+	OnQuorum               // independent servers
 )
 
-// A Kind is one of the locks that are compared.
+// A Kind is one of the compared locks.
 type Kind struct {
 	Name    Name
-	Module  string // where its version can be looked up; empty for none
-	Setting string // how it is used here, in words
+	Module  string // the module that has its version; "" for none
+	Setting string // its settings, as text
 	Open    func(Config) (Locker, error)
 	Place   Place
 }
@@ -91,7 +90,7 @@ func Kinds() []Kind {
 	}
 }
 
-// Open opens a lock of the kind that has this name.
+// Open opens a lock of the kind with that name.
 func Open(name Name, c Config) (Locker, error) {
 	for _, kind := range Kinds() {
 		if kind.Name == name {

@@ -23,9 +23,9 @@ type deployment interface {
 	Stop() error
 }
 
-// onEach runs a test of each kind where it can stand: on one server and on a
-// cluster, on a master with a replica, or on three servers of a quorum. It skips it
-// where redis-server is not installed.
+// onEach runs a test for each kind on the servers that it is made for: one server and a
+// cluster, a master with a replica, or three servers of a quorum. It skips the test if
+// redis-server is not installed.
 func onEach(t *testing.T, test func(t *testing.T, on deployment, kind Kind)) {
 	t.Helper()
 	t.Parallel() // a quorum waits until its servers have run for a while
@@ -82,8 +82,7 @@ func open(t *testing.T, on deployment, kind Kind, commands *wire.Counter) Locker
 	return locks
 }
 
-// TestKindsExclude takes each lock on many goroutines, which count without any
-// other protection.
+// Each lock excludes: many goroutines count without any other protection.
 func TestKindsExclude(t *testing.T) {
 	onEach(t, func(t *testing.T, on deployment, kind Kind) {
 		if kind.Module == "github.com/redis/rueidis" && len(on.Addrs()) > 1 {
@@ -119,7 +118,7 @@ func TestKindsExclude(t *testing.T) {
 	})
 }
 
-// TestKindsWaitUntilTheirContextEnds holds a lock and waits for it again.
+// A wait for a held lock ends with its context.
 func TestKindsWaitUntilTheirContextEnds(t *testing.T) {
 	onEach(t, func(t *testing.T, on deployment, kind Kind) {
 		locks := open(t, on, kind, new(wire.Counter))
@@ -138,11 +137,10 @@ func TestKindsWaitUntilTheirContextEnds(t *testing.T) {
 	})
 }
 
-// TestCommandsAreCounted compares what the clients have sent with what the
-// servers say. The commands of scripts are the servers' only. A redirection by a
-// node of the cluster would be a command too many.
+// The counted commands are those that the servers report, without the commands of scripts.
+// A redirection by a node of the cluster would add one.
 func TestCommandsAreCounted(t *testing.T) {
-	const turns, keys = 20, 10 // so that each node of the cluster has some
+	const turns, keys = 20, 10 // enough for each node of the cluster
 	onEach(t, func(t *testing.T, on deployment, kind Kind) {
 		if kind.Name == Channel {
 			t.Skip("it sends none")
@@ -193,12 +191,12 @@ func TestCommandsAreCounted(t *testing.T) {
 }
 
 func TestUnknownNameIsAnError(t *testing.T) {
-	if _, err := Open("nobody's", Config{}); err == nil {
-		t.Error("a lock that nobody made was opened")
+	if _, err := Open("unknown", Config{}); err == nil {
+		t.Error("an unknown lock was opened")
 	}
 }
 
-// TestBareLockIsNotTakenWithoutReplica takes it on a server that has none.
+// The bare commands fail on a server without a replica.
 func TestBareLockIsNotTakenWithoutReplica(t *testing.T) {
 	t.Parallel()
 	redistest.Program(t)

@@ -16,18 +16,18 @@ import (
 // rawPause is the pause between two attempts.
 const rawPause = time.Millisecond
 
-// compareAndDelete frees a lock if it still is the caller's. It is the recipe
-// of https://redis.io/docs/latest/develop/use/patterns/distributed-locks.
+// compareAndDelete releases a lock if the caller still holds it. It is the recipe of
+// https://redis.io/docs/latest/develop/use/patterns/distributed-locks.
 var compareAndDelete = redis.NewScript(
 	`if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("del", KEYS[1]) end return 0`)
 
-// A rawLock is the least that a lock in Redis needs, written on go-redis: what
-// the round trips cost alone.
+// A rawLock is the least that a lock in Redis needs, on go-redis: the cost of the round
+// trips alone.
 type rawLock struct {
 	client  redis.UniversalClient
-	process string // no other process has it
+	process string // unique among processes
 	counter atomic.Uint64
-	// set takes the lock with the token, if it is free.
+	// set takes the lock with the token if it is free.
 	set func(ctx context.Context, client redis.UniversalClient, key, token string) (taken bool, err error)
 }
 
@@ -44,8 +44,8 @@ func set(ctx context.Context, client redis.UniversalClient, key, token string) (
 
 var errNotAcknowledged = errors.New("raw: no replica has acknowledged the lock")
 
-// setAndWait also wants that a replica has the lock. The pipeline sees to it that
-// WAIT comes on the connection of the SET that it waits for.
+// setAndWait also requires that a replica has the lock. The pipeline keeps WAIT on the
+// connection of the SET.
 func setAndWait(ctx context.Context, client redis.UniversalClient, key, token string) (bool, error) {
 	both := client.Pipeline()
 	taken := both.SetNX(ctx, key, token, TTL)
@@ -57,12 +57,12 @@ func setAndWait(ctx context.Context, client redis.UniversalClient, key, token st
 		return false, nil
 	}
 	if n, err := replicas.Int(); err != nil || n < 1 {
-		return false, errors.Join(errNotAcknowledged, err) // it is left to its TTL
+		return false, errors.Join(errNotAcknowledged, err) // the key expires with its TTL
 	}
 	return true, nil
 }
 
-// Lock is that of Locker.
+// Lock implements Locker.
 func (r *rawLock) Lock(ctx context.Context, key string) (Held, error) {
 	held := &rawHeld{client: r.client, key: key, token: r.process + strconv.FormatUint(r.counter.Add(1), 10)}
 	for {
@@ -81,10 +81,10 @@ func (r *rawLock) Lock(ctx context.Context, key string) (Held, error) {
 	}
 }
 
-// Close is that of Locker.
+// Close implements Locker.
 func (r *rawLock) Close() error { return r.client.Close() }
 
-// rawHeld is a lock that is held.
+// A rawHeld is a held lock.
 type rawHeld struct {
 	client     redis.UniversalClient
 	key, token string
@@ -92,7 +92,7 @@ type rawHeld struct {
 
 var errNotHeld = errors.New("raw: the lock was not held any more")
 
-// Release is that of Held.
+// Release implements Held.
 func (h *rawHeld) Release(ctx context.Context) error {
 	deleted, err := compareAndDelete.Run(ctx, h.client, []string{h.key}, h.token).Int()
 	if err == nil && deleted == 0 {

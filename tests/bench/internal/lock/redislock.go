@@ -27,7 +27,7 @@ func openRedislock(c Config) (Locker, error) {
 	}}, nil
 }
 
-// Lock is that of Locker.
+// Lock implements Locker.
 func (b *bsmLock) Lock(ctx context.Context, key string) (Held, error) {
 	held, err := b.locks.Obtain(ctx, key, TTL, b.options)
 	if err != nil {
@@ -36,5 +36,5 @@ func (b *bsmLock) Lock(ctx context.Context, key string) (Held, error) {
 	return held, nil
 }
 
-// Close is that of Locker.
+// Close implements Locker.
 func (b *bsmLock) Close() error { return b.client.Close() }

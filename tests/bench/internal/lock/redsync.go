@@ -42,13 +42,13 @@ func redsyncOn(clients ...redis.UniversalClient) *redsyncLock {
 	}}
 }
 
-// redsyncPause is the pause between two attempts. The default, 50 to 250 ms, is
-// made for locks that are held for long.
+// redsyncPause is the pause between two attempts. The default, 50 to 250 ms, suits locks
+// that are held for long.
 func redsyncPause(int) time.Duration {
 	return time.Millisecond + rand.N(4*time.Millisecond) //nolint:gosec // it spreads retries and guards nothing
 }
 
-// Lock is that of Locker.
+// Lock implements Locker.
 func (r *redsyncLock) Lock(ctx context.Context, key string) (Held, error) {
 	mutex := r.locks.NewMutex(key, r.options...)
 	if err := mutex.LockContext(ctx); err != nil {
@@ -57,15 +57,15 @@ func (r *redsyncLock) Lock(ctx context.Context, key string) (Held, error) {
 	return redsyncHeld{mutex}, nil
 }
 
-// Close is that of Locker.
+// Close implements Locker.
 func (r *redsyncLock) Close() error { return wire.Close(r.clients) }
 
-// redsyncHeld is a mutex that is held.
+// A redsyncHeld is a held mutex.
 type redsyncHeld struct{ mutex *redsync.Mutex }
 
 var errNotUnlocked = errors.New("redsync: not unlocked")
 
-// Release is that of Held.
+// Release implements Held.
 func (h redsyncHeld) Release(ctx context.Context) error {
 	unlocked, err := h.mutex.UnlockContext(ctx)
 	if err == nil && !unlocked {

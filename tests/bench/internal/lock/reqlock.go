@@ -12,7 +12,7 @@ import (
 // A reqlock is the lock of this project.
 type reqlock struct{ *stack.Stack }
 
-// replicaTime is how long a replica has to acknowledge a lock, here and in the bare
+// replicaTime is how long a replica may take to acknowledge a lock, here and in the bare
 // commands: much longer than it takes.
 const replicaTime = 200 * time.Millisecond
 
@@ -44,7 +44,7 @@ func reqlockOf(s *stack.Stack, err error) (Locker, error) {
 	return reqlock{s}, nil
 }
 
-// Lock is that of Locker.
+// Lock implements Locker.
 func (r reqlock) Lock(ctx context.Context, key string) (Held, error) {
 	lease, err := r.Locks.Lock(ctx, key)
 	if err != nil {

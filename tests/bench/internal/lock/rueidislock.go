@@ -10,8 +10,8 @@ import (
 	"github.com/redis/rueidis/rueidislock"
 )
 
-// rueidisTimeout is how long rueidislock gives a command. Its default, 20 ms,
-// fails for no reason on a busy machine.
+// rueidisTimeout is the command timeout of rueidislock. Its default of 20 ms fails on a
+// busy machine.
 const rueidisTimeout = 500 * time.Millisecond
 
 // A rueidisLock is github.com/redis/rueidis/rueidislock on one key.
@@ -23,8 +23,9 @@ func openRueidislockNoLoop(c Config) (Locker, error) { return openRueidis(c, tru
 func openRueidis(c Config, noLoop bool) (Locker, error) {
 	locks, err := rueidislock.NewLocker(rueidislock.LockerOption{
 		ClientOption: rueidis.ClientOption{
-			// It asks one node of a cluster for the others. Told all of them, it
-			// dials some twice, and closes what is too much while others lock.
+			// It reads the other nodes of a cluster from one of them. With all addresses it
+			// dials some nodes twice, and closes the extra connections while other
+			// goroutines lock.
 			InitAddress: c.Addrs[:1],
 			DialCtxFn: func(ctx context.Context, addr string, dialer *net.Dialer, _ *tls.Config) (net.Conn, error) {
 				return c.Commands.Dial(ctx, dialer, addr)
@@ -41,7 +42,7 @@ func openRueidis(c Config, noLoop bool) (Locker, error) {
 	return rueidisLock{locks}, nil
 }
 
-// Lock is that of Locker.
+// Lock implements Locker.
 func (r rueidisLock) Lock(ctx context.Context, key string) (Held, error) {
 	_, cancel, err := r.locks.WithContext(ctx, key)
 	if err != nil {
@@ -50,16 +51,16 @@ func (r rueidisLock) Lock(ctx context.Context, key string) (Held, error) {
 	return rueidisHeld(cancel), nil
 }
 
-// Close is that of Locker.
+// Close implements Locker.
 func (r rueidisLock) Close() error {
 	r.locks.Close()
 	return nil
 }
 
-// rueidisHeld releases a lock: it returns when Redis has answered.
+// A rueidisHeld releases a lock, and returns when Redis has replied.
 type rueidisHeld context.CancelFunc
 
-// Release is that of Held.
+// Release implements Held.
 func (release rueidisHeld) Release(context.Context) error {
 	release()
 	return nil

@@ -1,3 +1,3 @@
-// Package measure has the numbers of the comparison: waits, medians, fairness,
-// and what a process has used.
+// Package measure computes the figures of the comparison: waits, medians, fairness, and the
+// usage of a process.
 package measure

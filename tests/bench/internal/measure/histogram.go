@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// A Histogram holds how long things took, to within 1 %, with the longest and
-// the mean exact. It takes no memory for each value, so that recording does not
-// disturb what is measured, and it can be sent to another process as JSON. The
-// zero value is empty. It is not safe for concurrent use.
+// A Histogram records durations with an error of at most 1 %. The longest and the mean are
+// exact. It takes no memory for each value, so recording does not disturb the measurement,
+// and it can be sent to another process as JSON. The zero value is empty. It is not safe
+// for concurrent use.
 //
-// Values up to 127 ns have a bucket each; above that every doubling is cut into
-// 64 buckets, as in G. Tene's HdrHistogram.
+// Values up to 127 ns have a bucket each. Above that each doubling has 64 buckets, as in G.
+// Tene's HdrHistogram.
 type Histogram struct {
 	Count   int64
 	Sum     time.Duration
@@ -67,9 +67,9 @@ func (h *Histogram) Mean() time.Duration {
 	return h.Sum / time.Duration(h.Count)
 }
 
-// Quantile returns the value below or at which this part of all values lies, by
-// the nearest rank: Quantile(0.99) is the 99th percentile. It returns zero if
-// there are no values.
+// Quantile returns the value at or below which this fraction of all values lies, by the
+// nearest rank: Quantile(0.99) is the 99th percentile. It returns zero if there are no
+// values.
 func (h *Histogram) Quantile(part float64) time.Duration {
 	rank := max(1, int64(part*float64(h.Count)+0.999999))
 	for i, count := range h.Buckets {

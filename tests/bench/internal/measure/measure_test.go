@@ -55,7 +55,7 @@ func TestJain(t *testing.T) {
 	}
 }
 
-// TestHistogramIsWithinOnePercent compares quantiles with those of all values.
+// Quantiles differ by at most 1 % from those of all values.
 func TestHistogramIsWithinOnePercent(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	h := NewHistogram()
@@ -122,8 +122,7 @@ func TestEmptyHistogram(t *testing.T) {
 	}
 }
 
-// TestBucketsAreInOrder looks at the borders of buckets, where a shift can be
-// one off.
+// The bounds of buckets are contiguous: a shift may be off by one there.
 func TestBucketsAreInOrder(t *testing.T) {
 	for bit := range 62 {
 		edge := time.Duration(1) << bit

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// A Usage is what this process has used since it began.
+// A Usage is what this process has used since it started.
 type Usage struct {
 	CPU         time.Duration // user and system, all threads
-	Allocations int64         // objects on the heap, freed ones too
+	Allocations int64         // objects on the heap, including freed ones
 }
 
 // Used returns what this process has used so far. It stops all goroutines for
@@ -28,16 +28,16 @@ func Used() (Usage, error) {
 	}, nil
 }
 
-// Since returns what was used between an earlier moment and this one.
+// Since returns the usage since an earlier one.
 func (u Usage) Since(earlier Usage) Usage {
 	return Usage{CPU: u.CPU - earlier.CPU, Allocations: u.Allocations - earlier.Allocations}
 }
 
-// LiveMemory returns the bytes of heap and stacks that are in use after garbage
-// has been collected. It takes a while.
+// LiveMemory returns the bytes of heap and stacks in use after a garbage collection. It
+// takes a while.
 func LiveMemory() int64 {
 	runtime.GC()
-	runtime.GC() // the first one leaves what sync.Pools hold
+	runtime.GC() // the first one leaves the contents of sync.Pools
 	var memory runtime.MemStats
 	runtime.ReadMemStats(&memory)
 	return int64(memory.HeapAlloc + memory.StackInuse) //nolint:gosec // far below the limit

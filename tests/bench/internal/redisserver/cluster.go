@@ -12,11 +12,11 @@ import (
 const (
 	// slotCount is the number of slots of every Redis Cluster.
 	slotCount = 16384
-	// formTimeout is how long a node may be silent while the cluster is formed.
-	// A node waits so long before it takes commands.
+	// formTimeout is how long a node may be silent while the cluster is formed. A node also
+	// waits that long before it takes commands.
 	formTimeout = time.Second
-	// nodeTimeout is how long a node may be silent afterwards: long enough that
-	// a busy machine is not taken for a dead node. It is the default of Redis.
+	// nodeTimeout is how long a node may be silent later: so long that no node of a busy
+	// machine counts as dead. It is the default of Redis.
 	nodeTimeout = 15 * time.Second
 )
 
@@ -26,9 +26,9 @@ type Cluster struct {
 	Nodes
 }
 
-// StartCluster runs so many redis-servers as in Start, divides the slots among
-// them, and returns when all take commands: after two to three seconds, because a
-// master that was just started takes none before. It takes Redis 7.0 or newer.
+// StartCluster starts that many servers like Start, divides the slots among them, and
+// returns when all take commands. That takes two to three seconds, since a new master takes
+// none before. It needs Redis 7.0 or newer.
 func StartCluster(ctx context.Context, masters int) (*Cluster, error) {
 	c := new(Cluster)
 	if err := c.start(ctx, masters, freePorts); err != nil {
@@ -40,8 +40,8 @@ func StartCluster(ctx context.Context, masters int) (*Cluster, error) {
 	return c, nil
 }
 
-// freePorts returns two ports that nobody listens on just now. By default that of
-// the bus is 10000 above the other, where there may be none.
+// freePorts returns two free ports. By default the port of the bus is the other one plus
+// 10000, which may not exist.
 func freePorts(ctx context.Context) (ports, error) {
 	clients, err := freePort(ctx)
 	if err != nil {
@@ -51,7 +51,7 @@ func freePorts(ctx context.Context) (ports, error) {
 	return ports{clients.clients, bus.clients}, err
 }
 
-// nodeArgs are the options of a server that is a node of a cluster.
+// nodeArgs returns the options of a node of a cluster.
 func nodeArgs(p ports) []string {
 	return []string{
 		"--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(p.bus), "--cluster-announce-ip", loopback,
@@ -59,19 +59,19 @@ func nodeArgs(p ports) []string {
 	}
 }
 
-// form makes a cluster of nodes that know nothing yet.
+// form forms a cluster of nodes that are not connected yet.
 func (c *Cluster) form(ctx context.Context) error {
 	for i, node := range c.nodes {
-		// With the same epoch the nodes would have to sort it out first.
-		if err := node.tell(ctx, "CLUSTER", "SET-CONFIG-EPOCH", i+1); err != nil {
+		// Nodes with the same epoch would first have to resolve that conflict.
+		if err := node.do(ctx, "CLUSTER", "SET-CONFIG-EPOCH", i+1); err != nil {
 			return err
 		}
 		first, next := i*slotCount/len(c.nodes), (i+1)*slotCount/len(c.nodes)
-		if err := node.tell(ctx, "CLUSTER", "ADDSLOTSRANGE", first, next-1); err != nil {
+		if err := node.do(ctx, "CLUSTER", "ADDSLOTSRANGE", first, next-1); err != nil {
 			return err
 		}
 		for _, other := range c.nodes[:i] {
-			if err := node.tell(ctx, "CLUSTER", "MEET", loopback, other.ports.clients, other.ports.bus); err != nil {
+			if err := node.do(ctx, "CLUSTER", "MEET", loopback, other.ports.clients, other.ports.bus); err != nil {
 				return err
 			}
 		}
@@ -89,15 +89,15 @@ func (c *Cluster) form(ctx context.Context) error {
 	return nil
 }
 
-// tell sends a command of which only the error matters.
-func (s *Server) tell(ctx context.Context, command ...any) error {
+// do sends a command and returns its error.
+func (s *Server) do(ctx context.Context, command ...any) error {
 	if err := s.Client.Do(ctx, command...).Err(); err != nil {
 		return fmt.Errorf("%v: %w", command, err)
 	}
 	return nil
 }
 
-// awaitCluster returns when the node knows who serves each slot, and takes commands.
+// awaitCluster returns when the node knows the owner of each slot, and takes commands.
 func (s *Server) awaitCluster(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()

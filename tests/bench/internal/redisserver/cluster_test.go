@@ -14,8 +14,8 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 )
 
-// TestClusterSumsUpItsNodes sets keys of all slots, so that a third of them is
-// each node's.
+// The usage of a cluster is the sum over its nodes. The keys are in all slots, so each node
+// has a third of them.
 func TestClusterSumsUpItsNodes(t *testing.T) {
 	redistest.Program(t)
 	c, err := StartCluster(t.Context(), 3)
@@ -42,7 +42,7 @@ func TestClusterSumsUpItsNodes(t *testing.T) {
 		t.Errorf("%d SET are %+v", keys, since)
 	}
 
-	var cpu time.Duration // of a moment ago: it only rises
+	var cpu time.Duration // of an earlier time: CPU time only rises
 	for _, node := range c.nodes {
 		used, err := node.Used(t.Context())
 		if err != nil {
@@ -54,7 +54,7 @@ func TestClusterSumsUpItsNodes(t *testing.T) {
 		}
 	}
 	if after.CPU > cpu || after.CPU < cpu/2 {
-		t.Errorf("the CPU time of the cluster is %v, that of its nodes %v", after.CPU, cpu)
+		t.Errorf("the CPU time of the cluster is %v, and of its nodes %v", after.CPU, cpu)
 	}
 
 	if err := c.Clear(t.Context()); err != nil {
@@ -75,7 +75,7 @@ func TestClusterSumsUpItsNodes(t *testing.T) {
 	}
 }
 
-// TestNodesOfACluster asks each node what it knows when the cluster has started.
+// After the start each node knows the whole cluster.
 func TestNodesOfACluster(t *testing.T) {
 	redistest.Program(t)
 	c, err := StartCluster(t.Context(), 3)
@@ -109,8 +109,8 @@ func TestNodesOfACluster(t *testing.T) {
 	}
 }
 
-// TestNodeOnATakenBusPort wants a node that cannot hear the others to be started
-// again on other ports, though it listens for clients for a moment.
+// A node that cannot listen on its bus port listens for clients for a moment. It must be
+// started again on other ports.
 func TestNodeOnATakenBusPort(t *testing.T) {
 	redistest.Program(t)
 	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", net.JoinHostPort(loopback, "0"))
@@ -137,7 +137,7 @@ func TestNodeOnATakenBusPort(t *testing.T) {
 	}
 }
 
-// TestServerThatEndedIsNotOurs wants that it is started again, however far it came.
+// A server that has ended must be started again, however far it came.
 func TestServerThatEndedIsNotOurs(t *testing.T) {
 	p, err := freePort(t.Context())
 	if err != nil {
@@ -150,13 +150,13 @@ func TestServerThatEndedIsNotOurs(t *testing.T) {
 		process: &process{done: ended},
 	}
 	defer func() { _ = s.Client.Close() }()
-	if err := s.isOurs(t.Context()); !errors.Is(err, errExited) {
+	if err := s.isChild(t.Context()); !errors.Is(err, errExited) {
 		t.Errorf("got %v", err)
 	}
 }
 
-// TestClusterThatCannotStartLeavesNothing ends the context before the nodes take
-// commands. A process that is left would be a goroutine that is left.
+// The context ends before the nodes take commands. A remaining process would be a remaining
+// goroutine.
 func TestClusterThatCannotStartLeavesNothing(t *testing.T) {
 	redistest.Program(t)
 	dir := t.TempDir()

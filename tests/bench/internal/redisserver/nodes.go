@@ -6,13 +6,12 @@ import (
 	"time"
 )
 
-// Nodes are servers that know nothing of each other. Their methods are safe for
-// concurrent use.
+// Nodes are independent servers. Their methods are safe for concurrent use.
 type Nodes struct {
 	nodes []*Server
 }
 
-// StartNodes runs so many redis-servers as in Start, and returns when all answer.
+// StartNodes starts that many servers like Start, and returns when all reply.
 func StartNodes(ctx context.Context, count int) (*Nodes, error) {
 	n := new(Nodes)
 	if err := n.start(ctx, count, freePort); err != nil {
@@ -21,11 +20,11 @@ func StartNodes(ctx context.Context, count int) (*Nodes, error) {
 	return n, nil
 }
 
-// First returns some of the nodes, which they share: Stop ends them for both.
+// First returns some of the nodes. They are shared: Stop of either ends them.
 func (n *Nodes) First(count int) *Nodes { return &Nodes{n.nodes[:count]} }
 
-// AwaitAge returns when all nodes have run for longer than the time, in whole seconds
-// as they count it themselves.
+// AwaitAge returns when all nodes have run for longer than age, in whole seconds by their
+// own count.
 func (n *Nodes) AwaitAge(ctx context.Context, age time.Duration) error {
 	for _, node := range n.nodes {
 		for {
@@ -47,10 +46,10 @@ func (n *Nodes) AwaitAge(ctx context.Context, age time.Duration) error {
 	return nil
 }
 
-// agePoll is the pause between two questions how old a node is.
+// agePoll is how often the age of a node is checked.
 const agePoll = 100 * time.Millisecond
 
-// start adds servers, on ports that are chosen for each.
+// start starts servers, on ports that choose returns.
 func (n *Nodes) start(ctx context.Context, count int, choose func(context.Context) (ports, error)) error {
 	for range count {
 		node, err := startOn(ctx, choose)
@@ -70,7 +69,7 @@ func (n *Nodes) Addrs() (addrs []string) {
 	return addrs
 }
 
-// Used returns what all nodes together have done so far, also for each other.
+// Used returns the sum over all nodes, including traffic among them.
 func (n *Nodes) Used(ctx context.Context) (Usage, error) {
 	sum := Usage{Calls: make(map[string]int64)}
 	for _, node := range n.nodes {
@@ -93,7 +92,7 @@ func (n *Nodes) Clear(ctx context.Context) error {
 	return nil
 }
 
-// Stop kills all nodes and returns when they are gone.
+// Stop kills all nodes, and returns when they have ended.
 func (n *Nodes) Stop() error {
 	var errs []error
 	for _, node := range n.nodes {

@@ -21,7 +21,7 @@ func stopLater(t *testing.T, servers interface{ Stop() error }, err error) {
 	})
 }
 
-// TestNodesKnowNothingOfEachOther tells each of them something.
+// Nodes do not share data.
 func TestNodesKnowNothingOfEachOther(t *testing.T) {
 	redistest.Program(t)
 	all, err := StartNodes(t.Context(), 3)
@@ -45,7 +45,7 @@ func TestNodesKnowNothingOfEachOther(t *testing.T) {
 	}
 }
 
-// TestNodesAreOldEnough asks them for how long they have run.
+// AwaitAge waits for the servers' own uptime.
 func TestNodesAreOldEnough(t *testing.T) {
 	redistest.Program(t)
 	all, err := StartNodes(t.Context(), 2)

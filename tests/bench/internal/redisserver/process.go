@@ -13,14 +13,14 @@ type process struct {
 	done  chan struct{} // closed when it has ended
 }
 
-// startProcess runs the program with its output in a file. The process outlives
-// ctx, which ends before the clean-up does.
+// startProcess starts the program with its output in a file. The process outlives ctx,
+// which ends before the cleanup.
 func startProcess(ctx context.Context, program, logPath string, args ...string) (*process, error) {
 	log, err := os.OpenFile(logPath, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600) //nolint:gosec // in a directory of our own
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = log.Close() }() // the child has its own
+	defer func() { _ = log.Close() }() // the child has a copy
 
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), program, args...) //nolint:gosec // the program is redis-server
 	cmd.Stdout, cmd.Stderr = log, log
@@ -30,8 +30,8 @@ func startProcess(ctx context.Context, program, logPath string, args ...string) 
 	started := make(chan error, 1)
 	go func() {
 		defer close(p.done)
-		// The kernel takes the end of the thread that forked for the end of the
-		// parent (golang/go#27505): keep the thread.
+		// For the kernel, the parent has ended when the thread that forked ends
+		// (golang/go#27505): keep the thread.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		if err := cmd.Start(); err != nil {
@@ -40,7 +40,7 @@ func startProcess(ctx context.Context, program, logPath string, args ...string) 
 		}
 		p.child = cmd.Process
 		started <- nil
-		_ = cmd.Wait() // killed is how it is meant to end
+		_ = cmd.Wait() // the process is always killed
 	}()
 	if err := <-started; err != nil {
 		<-p.done

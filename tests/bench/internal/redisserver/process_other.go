@@ -4,6 +4,5 @@ package redisserver
 
 import "syscall"
 
-// diesWithParent is the default: only Linux ties the life of a child to that of
-// its parent.
+// diesWithParent is the default: only Linux can end a child with its parent.
 func diesWithParent() *syscall.SysProcAttr { return nil }

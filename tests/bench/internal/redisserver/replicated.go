@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// Replicated is a master with replicas, without persistence. Its methods are safe
-// for concurrent use.
+// Replicated is a master with replicas, without persistence. Its methods are safe for
+// concurrent use.
 type Replicated struct {
 	all Nodes // the master first
 }
 
-// StartReplicated runs a redis-server as in Start and so many replicas of it, and
-// returns when they have all that it has: in less than two seconds.
+// StartReplicated starts a server like Start, and that many replicas. It returns when the
+// replicas are in sync, in less than two seconds.
 func StartReplicated(ctx context.Context, replicas int) (*Replicated, error) {
 	r := new(Replicated)
 	err := r.all.start(ctx, 1+replicas, freePort)
@@ -30,21 +30,21 @@ func StartReplicated(ctx context.Context, replicas int) (*Replicated, error) {
 
 func (r *Replicated) master() *Server { return r.all.nodes[0] }
 
-// follow makes all but the first replicas of it.
+// follow makes all servers except the first one replicas of it.
 func (r *Replicated) follow(ctx context.Context) error {
-	// By default it waits five seconds for more replicas to come.
+	// By default the master waits five seconds for more replicas.
 	if err := r.master().Client.ConfigSet(ctx, "repl-diskless-sync-delay", "0").Err(); err != nil {
 		return err
 	}
 	for _, replica := range r.all.nodes[1:] {
-		if err := replica.tell(ctx, "REPLICAOF", loopback, r.master().ports.clients); err != nil {
+		if err := replica.do(ctx, "REPLICAOF", loopback, r.master().ports.clients); err != nil {
 			return err
 		}
 	}
 	return r.awaitOnline(ctx)
 }
 
-// awaitOnline returns when the master sends what it is told to all replicas.
+// awaitOnline returns when the master replicates to all replicas.
 func (r *Replicated) awaitOnline(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
@@ -67,8 +67,7 @@ func (r *Replicated) awaitOnline(ctx context.Context) error {
 // Addrs returns the address of the master.
 func (r *Replicated) Addrs() []string { return r.master().Addrs() }
 
-// Used returns what the master has done so far, and the CPU time of the replicas as
-// well.
+// Used returns the usage of the master, with the CPU time of the replicas added.
 func (r *Replicated) Used(ctx context.Context) (Usage, error) {
 	sum, err := r.master().Used(ctx)
 	if err != nil {

@@ -8,15 +8,15 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 )
 
-// TestReplicasAcknowledge wants all of them there as soon as they have started, and
-// the CPU time of all of them counted.
+// All replicas acknowledge as soon as StartReplicated returns, and their CPU time is
+// counted.
 func TestReplicasAcknowledge(t *testing.T) {
 	redistest.Program(t)
 	const replicas = 2
 	r, err := StartReplicated(t.Context(), replicas)
 	stopLater(t, r, err)
 	if addrs := r.Addrs(); len(addrs) != 1 || addrs[0] != r.master().Addr {
-		t.Errorf("a lock is told %v, want the master alone", addrs)
+		t.Errorf("a lock gets %v, want only the master", addrs)
 	}
 	info, err := r.master().Client.Info(t.Context(), "replication").Result()
 	if n := strings.Count(info, "state=online"); err != nil || n != replicas {
@@ -40,11 +40,11 @@ func TestReplicasAcknowledge(t *testing.T) {
 		t.Fatal(err)
 	}
 	if since := after.Since(before); since.Calls["set"] != 1 || since.Keys != 1 {
-		t.Errorf("a SET is %+v: that of the replicas is not to be in it", since)
+		t.Errorf("a SET is %+v: it must not include the replicas", since)
 	}
-	// Later than that of all, and CPU time only rises.
+	// Read after the sum of all, and CPU time only rises.
 	if alone, err := r.master().Used(t.Context()); err != nil || after.CPU <= alone.CPU {
-		t.Errorf("the CPU time of all is %v, that of the master %v: %v", after.CPU, alone.CPU, err)
+		t.Errorf("the CPU time of all is %v, and of the master %v: %v", after.CPU, alone.CPU, err)
 	}
 
 	if err := r.Clear(t.Context()); err != nil {
@@ -57,12 +57,12 @@ func TestReplicasAcknowledge(t *testing.T) {
 	}
 }
 
-// TestClearWaitsForReplicas wants an error from one that has lost its master.
+// Clear returns an error if a replica has lost its master.
 func TestClearWaitsForReplicas(t *testing.T) {
 	redistest.Program(t)
 	r, err := StartReplicated(t.Context(), 1)
 	stopLater(t, r, err)
-	if err := r.all.nodes[1].tell(t.Context(), "REPLICAOF", "NO", "ONE"); err != nil {
+	if err := r.all.nodes[1].do(t.Context(), "REPLICAOF", "NO", "ONE"); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.Clear(t.Context()); err == nil {

@@ -15,12 +15,12 @@ import (
 )
 
 const (
-	// startTime is how long a server may take to answer.
+	// startTime is how long a server may take to reply.
 	startTime = 15 * time.Second
-	// startPoll is the pause between two questions whether it does.
+	// startPoll is how often that is checked.
 	startPoll = 10 * time.Millisecond
-	// startAttempts is how often a server is started if it ends at once, as
-	// happens when somebody else was given its port in between.
+	// startAttempts is how often a server is started if it ends at once, as it does if
+	// another process has taken its port.
 	startAttempts = 5
 )
 
@@ -29,7 +29,7 @@ const (
 type Server struct {
 	// Addr is its host:port.
 	Addr string
-	// Client is a client for questions, apart from what is measured.
+	// Client is a client for other commands than the measured ones.
 	Client *redis.Client
 
 	ports   ports
@@ -37,17 +37,17 @@ type Server struct {
 	dir     string
 }
 
-// ports are where a server listens.
+// Ports are the ports of a server.
 type ports struct {
 	clients int
-	bus     int // for the other nodes of its cluster; 0 outside of one
+	bus     int // for the other nodes of its cluster; 0 without a cluster
 }
 
-// Start runs redis-server, which has to be on PATH, and returns when it
-// answers. On Linux it also ends with this process, however that ends.
+// Start starts redis-server, which must be on PATH, and returns when it replies. On Linux
+// it ends with this process, even if this process is killed.
 func Start(ctx context.Context) (*Server, error) { return startOn(ctx, freePort) }
 
-// startOn is Start on ports that are chosen anew for each attempt.
+// startOn is Start on ports that choose returns for each attempt.
 func startOn(ctx context.Context, choose func(context.Context) (ports, error)) (*Server, error) {
 	program, err := exec.LookPath("redis-server")
 	if err != nil {
@@ -77,7 +77,7 @@ func startOn(ctx context.Context, choose func(context.Context) (ports, error)) (
 	return nil, fmt.Errorf("start redis-server: %w\n%s", err, log)
 }
 
-// logName is the file that a server prints to.
+// logName is the file for the output of a server.
 const logName = "redis-server.log"
 
 var (
@@ -109,7 +109,7 @@ func start(ctx context.Context, program, dir string, p ports) (*Server, error) {
 		return nil, err
 	}
 	s.Client = redis.NewClient(&redis.Options{Addr: s.Addr})
-	if err := s.isOurs(ctx); err != nil {
+	if err := s.isChild(ctx); err != nil {
 		_ = s.Client.Close()
 		process.kill()
 		return nil, err
@@ -117,10 +117,10 @@ func start(ctx context.Context, program, dir string, p ports) (*Server, error) {
 	return s, nil
 }
 
-// loopback is where all servers listen.
+// loopback is the address of all servers.
 const loopback = "127.0.0.1"
 
-// freePort returns a port for clients that nobody listens on just now.
+// freePort returns a free port for clients.
 func freePort(ctx context.Context) (ports, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(loopback, "0"))
 	if err != nil {
@@ -130,8 +130,8 @@ func freePort(ctx context.Context) (ports, error) {
 	return ports{clients: listener.Addr().(*net.TCPAddr).Port}, nil
 }
 
-// await returns when somebody listens on the server's port. It knocks before a
-// client does, which would log each failure.
+// await returns when a process listens on the server's port. It dials before a client does,
+// since a client logs each failure.
 func (s *Server) await(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
@@ -150,9 +150,9 @@ func (s *Server) await(ctx context.Context) error {
 	}
 }
 
-// isOurs returns nil if the server that answers is the process that was
-// started, and not one that was faster in taking the port.
-func (s *Server) isOurs(ctx context.Context) error {
+// isChild returns nil if the server that replies is the started process, and not another
+// one that has taken the port.
+func (s *Server) isChild(ctx context.Context) error {
 	info, err := s.info(ctx, "server")
 	if err != nil {
 		select {
@@ -171,7 +171,7 @@ func (s *Server) isOurs(ctx context.Context) error {
 // Addrs returns the address of the server.
 func (s *Server) Addrs() []string { return []string{s.Addr} }
 
-// Stop kills the server and returns when it is gone.
+// Stop kills the server, and returns when it has ended.
 func (s *Server) Stop() error {
 	err := s.Client.Close()
 	s.process.kill()

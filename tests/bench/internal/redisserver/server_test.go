@@ -48,7 +48,7 @@ func TestServerCountsWhatItDoes(t *testing.T) {
 	}
 }
 
-// TestWeighIsWithoutConnections weighs keys while a client is about to leave.
+// The memory of keys does not include connections of a client that is about to disconnect.
 func TestWeighIsWithoutConnections(t *testing.T) {
 	redistest.Program(t)
 	s, err := Start(t.Context())
@@ -73,7 +73,7 @@ func TestWeighIsWithoutConnections(t *testing.T) {
 		leaves.Store(true)
 		left <- other.Close()
 	})
-	bytes, count, err := s.Weigh(t.Context())
+	bytes, count, err := s.MeasureMemory(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// A Usage is what the server has done since it began.
+// A Usage is what the server has done since it started.
 type Usage struct {
 	CPU    time.Duration    // user and system
-	Calls  map[string]int64 // commands by name, those that scripts ran included
-	Memory int64            // bytes that its data takes
+	Calls  map[string]int64 // commands by name, including those of scripts
+	Memory int64            // bytes of its data
 	Keys   int64
 }
 
@@ -36,8 +36,7 @@ func (s *Server) Used(ctx context.Context) (Usage, error) {
 	return usage, nil
 }
 
-// Since returns what was done between an earlier moment and this one. Memory
-// and Keys may be negative.
+// Since returns the usage since an earlier one. Memory and Keys may be negative.
 func (u Usage) Since(earlier Usage) Usage {
 	since := Usage{
 		CPU:    u.CPU - earlier.CPU,
@@ -53,7 +52,7 @@ func (u Usage) Since(earlier Usage) Usage {
 	return since
 }
 
-// add adds what another server has done.
+// add adds the usage of another server.
 func (u *Usage) add(other Usage) {
 	u.CPU += other.CPU
 	u.Memory += other.Memory
@@ -94,8 +93,8 @@ func parseInfo(text string) map[string]string {
 	return fields
 }
 
-// field returns the number of one part of a value such as "calls=3,usec=4", or
-// 0 if it is not there.
+// field returns the number of one part of a value such as "calls=3,usec=4", or 0 if it is
+// missing.
 func field(value, name string) int64 {
 	for part := range strings.SplitSeq(value, ",") {
 		if key, number, _ := strings.Cut(part, "="); key == name {

@@ -16,19 +16,19 @@ import (
 	"github.com/reqlock/reqlock/tests/bench/internal/request"
 )
 
-// A picture is a chart of one figure of a suite.
-type picture struct {
-	file  string // its name, without the end
-	suite string
-	title string
-	note  string
-	of    figure
-	words func(float64) string
+// A chartSpec describes the chart of one figure of a suite.
+type chartSpec struct {
+	file   string // its name, without ".svg"
+	suite  string
+	title  string
+	note   string
+	of     figure
+	format func(float64) string
 }
 
-// pictures returns the charts of the comparisons.
-func pictures() []picture {
-	return []picture{
+// chartSpecs returns the charts of the comparisons.
+func chartSpecs() []chartSpec {
+	return []chartSpec{
 		{
 			"hot-handoffs", compare.Hot, "Hand-offs per second on one hot key",
 			"4 processes of 16 goroutines, empty section; more is better", handoffsPerSecond, number,
@@ -95,7 +95,7 @@ func pictures() []picture {
 		},
 		{
 			"lone-locks", compare.Lone, "Locks per second of one goroutine",
-			"one key that nobody else wants; more is better", locksPerSecond, number,
+			"one uncontended key; more is better", locksPerSecond, number,
 		},
 		{
 			"lone-allocations", compare.Lone, "Allocations for each lock and release",
@@ -104,45 +104,45 @@ func pictures() []picture {
 	}
 }
 
-// WriteCharts draws all that was measured into a directory, which is made if it
-// is not there.
+// WriteCharts draws all results into a directory, and creates it if necessary.
 func (r *Results) WriteCharts(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // pictures are for everybody
 		return err
 	}
 	var errs []error
-	for _, p := range pictures() {
+	for _, p := range chartSpecs() {
 		errs = append(errs, writeChart(dir, p.file, r.chartOf(p)))
 	}
 	errs = append(errs,
-		writeChart(dir, "hello-requests", r.helloChart()),
+		writeChart(dir, "frameworks-requests", r.frameworksChart()),
 		writeChart(dir, "idempotent-requests", r.idempotentChart()),
 		writeChart(dir, "waiters-handoff", r.waitersChart()))
 	return errors.Join(errs...)
 }
 
 // chartOf draws a figure of all locks.
-func (r *Results) chartOf(p picture) chart.Chart {
+func (r *Results) chartOf(p chartSpec) chart.Chart {
 	c := chart.Chart{Title: p.title, Note: p.note}
 	ours := []lock.Name{lock.Reqlock, lock.ReqlockReplica, lock.ReqlockQuorum}
 	for _, kind := range lock.Kinds() {
 		value := r.median(p.suite, kind.Name, p.of)
 		if !math.IsNaN(value) {
 			c.Bars = append(c.Bars, chart.Bar{
-				Label: string(kind.Name), Value: value, Text: p.words(value), Highlight: slices.Contains(ours, kind.Name),
+				Label: string(kind.Name), Value: value, Text: p.format(value), Highlight: slices.Contains(ours, kind.Name),
 			})
 		}
 	}
 	return c
 }
 
-// helloChart draws what a lock leaves of the requests of each framework.
-func (r *Results) helloChart() chart.Chart {
+// frameworksChart draws the requests per second of each framework, with and without the
+// lock.
+func (r *Results) frameworksChart() chart.Chart {
 	c := chart.Chart{
 		Title: "Requests per second, without a lock and with reqlock",
-		Note:  "a hello over loopback, 64 clients, each with its key; more is better",
+		Note:  "a small request over loopback, 64 clients with a key each; more is better",
 	}
-	if len(r.Hellos) == 0 {
+	if len(r.Frameworks) == 0 {
 		return c
 	}
 	for _, framework := range request.Frameworks() {
@@ -151,14 +151,14 @@ func (r *Results) helloChart() chart.Chart {
 			if locked {
 				label += ", locked"
 			}
-			value := medianOf(r.hellos(framework, locked), func(h request.HelloRun) float64 { return h.RequestsPerSecond })
+			value := medianOf(r.frameworkRuns(framework, locked), func(h request.FrameworkRun) float64 { return h.RequestsPerSecond })
 			c.Bars = append(c.Bars, chart.Bar{Label: label, Value: value, Text: number(value), Highlight: locked})
 		}
 	}
 	return c
 }
 
-// idempotentChart draws what is left of the requests of each framework.
+// idempotentChart draws the requests per second of each framework.
 func (r *Results) idempotentChart() chart.Chart {
 	c := chart.Chart{
 		Title: "Requests per second: plain, idempotent for the first time, and replayed",
@@ -178,7 +178,7 @@ func (r *Results) idempotentChart() chart.Chart {
 	return c
 }
 
-// waitersChart draws how a hand-off's time grows with the line.
+// waitersChart draws the time of a hand-off by the number of waiters.
 func (r *Results) waitersChart() chart.Chart {
 	c := chart.Chart{
 		Title: "Time of one hand-off by the length of the line",
@@ -194,7 +194,7 @@ func (r *Results) waitersChart() chart.Chart {
 	return c
 }
 
-// writeChart writes a chart into its file, unless it has no bars.
+// writeChart writes a chart to its file, unless it has no bars.
 func writeChart(dir, name string, c chart.Chart) (err error) {
 	if len(c.Bars) == 0 {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"github.com/reqlock/reqlock/tests/bench/internal/lock"
 )
 
-// PrintComparison prints the medians of a suite, and what went wrong in it.
+// PrintComparison prints the medians of a suite, and its errors.
 func (r *Results) PrintComparison(w io.Writer, s compare.Suite) {
 	fmt.Fprintln(w, s)
 	if s.Contended() {
@@ -21,7 +21,7 @@ func (r *Results) PrintComparison(w io.Writer, s compare.Suite) {
 	}
 }
 
-// printContended prints what matters where callers wait for each other.
+// printContended prints the figures of callers that wait for each other.
 func (r *Results) printContended(w io.Writer, s compare.Suite) {
 	t := newTable("lock", "hand-offs/s", "locks/s", "commands/hand-off", "client CPU/lock", "Redis CPU/lock",
 		"wait p50", "wait p99", "wait max", "max/mean", "Jain", "allocs/lock")
@@ -35,8 +35,8 @@ func (r *Results) printContended(w io.Writer, s compare.Suite) {
 	t.print(w)
 }
 
-// printFree prints what matters where nobody waits, and how many times the locks
-// of each are those of reqlock, which is the first of them.
+// printFree prints the figures without waiters, and the rate of each lock relative to
+// reqlock, which is the first one.
 func (r *Results) printFree(w io.Writer, s compare.Suite) {
 	t := newTable("lock", "locks/s", "reqlock's locks/s", "commands/lock", "client CPU/lock", "Redis CPU/lock",
 		"lock+release p50", "p99", "max", "allocs/lock")
@@ -50,8 +50,7 @@ func (r *Results) printFree(w io.Writer, s compare.Suite) {
 	t.print(w)
 }
 
-// printFaults prints what must not happen: two holders at once, forgotten
-// waiters, errors.
+// printFaults prints what must not happen: two holders at a time, lost waiters, errors.
 func (r *Results) printFaults(w io.Writer, suite string, name lock.Name) {
 	var (
 		violations, stuck int64

@@ -1,3 +1,2 @@
-// Package report turns runs into what people read: tables, the figures beside
-// their targets, charts, and JSON.
+// Package report prints runs: tables, figures with their targets, charts, and JSON.
 package report

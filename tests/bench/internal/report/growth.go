@@ -8,7 +8,7 @@ import (
 	"github.com/reqlock/reqlock/tests/bench/internal/growth"
 )
 
-// grouped returns the runs by their size, and the sizes in rising order.
+// grouped returns the runs by size, and the sizes in ascending order.
 func grouped[R any](runs []R, sizeOf func(R) int) (sizes []int, groups map[int][]R) {
 	groups = make(map[int][]R)
 	for _, run := range runs {
@@ -22,9 +22,9 @@ func grouped[R any](runs []R, sizeOf func(R) int) (sizes []int, groups map[int][
 	return sizes, groups
 }
 
-// enoughToWeigh is how many keys or waiters it takes until their memory can be
-// told from what the runtime does meanwhile.
-const enoughToWeigh = 100
+// minMeasured is the least number of keys or waiters whose memory is above the noise of the
+// runtime.
+const minMeasured = 100
 
 // PrintKeys prints how the cost grows with the number of keys.
 func (r *Results) PrintKeys(w io.Writer) {
@@ -35,7 +35,7 @@ func (r *Results) PrintKeys(w io.Writer) {
 	for _, n := range sizes {
 		m := func(of func(growth.KeysRun) float64) float64 { return medianOf(groups[n], of) }
 		held := missing
-		if n >= enoughToWeigh {
+		if n >= minMeasured {
 			held = size(m(func(k growth.KeysRun) float64 { return k.HeldBytes }))
 		}
 		t.row(thousands(float64(n)),
@@ -57,7 +57,7 @@ func (r *Results) PrintWaiters(w io.Writer) {
 	for _, n := range sizes {
 		m := func(of func(growth.WaitersRun) float64) float64 { return medianOf(groups[n], of) }
 		memory := missing
-		if n >= enoughToWeigh {
+		if n >= minMeasured {
 			memory = size(m(func(run growth.WaitersRun) float64 { return run.Bytes }))
 		}
 		t.row(thousands(float64(n)),

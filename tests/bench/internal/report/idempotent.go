@@ -17,8 +17,8 @@ func (r *Results) idempotents(load, framework string, which idempotent.Case) (ru
 	return runs
 }
 
-// plains returns the runs of the plain handler with as many callers as a load has,
-// which may be those of another load: the plain handler knows no keys.
+// plains returns the runs of the plain handler with as many callers as a load has. They may
+// belong to another load, since the plain handler ignores keys.
 func (r *Results) plains(load idempotent.Load, framework string) []idempotent.RequestsRun {
 	for _, other := range idempotent.Loads() {
 		if other.Callers == load.Callers {
@@ -30,8 +30,8 @@ func (r *Results) plains(load idempotent.Load, framework string) []idempotent.Re
 	return nil
 }
 
-// PrintIdempotent prints what first requests and replays cost on each framework,
-// beside its plain handler.
+// PrintIdempotent prints the cost of first requests and replays on each framework, relative
+// to its plain handler.
 func (r *Results) PrintIdempotent(w io.Writer) {
 	for _, load := range idempotent.Loads() {
 		fmt.Fprintf(w, "%s: a POST with a key, callers and the service in one process over loopback: %s\n",
@@ -60,11 +60,11 @@ func (r *Results) printLoad(w io.Writer, load idempotent.Load) {
 		for _, which := range load.Cases() {
 			runs := r.idempotents(load.Name, framework, which)
 			m := func(of requestFigure) float64 { return medianOf(runs, of) }
-			over := func(words func(float64) string, of requestFigure) string {
+			over := func(format func(float64) string, of requestFigure) string {
 				if which == idempotent.Plain {
 					return ""
 				}
-				return words(m(of) - medianOf(plain, of))
+				return format(m(of) - medianOf(plain, of))
 			}
 			share := ""
 			if which != idempotent.Plain {

@@ -8,7 +8,7 @@ import (
 	"github.com/reqlock/reqlock/tests/bench/internal/service"
 )
 
-// idempotentResults returns three repetitions of a few cases, and of a record.
+// idempotentResults returns three repetitions of some cases, and of a record.
 func idempotentResults() *Results {
 	r := &Results{}
 	for repetition, rate := range []float64{1000, 3000, 2000} {
@@ -41,7 +41,7 @@ func TestIdempotentIsHeldAgainstThePlainHandler(t *testing.T) {
 	const nothing = " 0 µs 0 µs 0 µs 0 µs 0 "
 	for i, want := range []string{
 		"Gin plain 1,000 1.00 ms 0 µs 0 µs 0 µs 0",
-		"Gin first - - - - - - - - - -", // did not run
+		"Gin first - - - - - - - - - -", // not run
 		"Gin replay - - - - - - - - - -",
 		"Gin plain 2,000 500 µs 0 µs 0 µs 0 µs 0",
 		"Gin first - - - - - - - - - -",

@@ -34,7 +34,7 @@ func TestVerdicts(t *testing.T) {
 		"neither was run":    {atMost, nan, nan, 25, "-", "not run"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			v := c.rule.judge(c.ours, c.other, c.goal)
+			v := c.rule.evaluate(c.ours, c.other, c.goal)
 			if got := c.rule.measured(v); got != c.measured {
 				t.Errorf("measured %q, want %q", got, c.measured)
 			}
@@ -45,8 +45,8 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// results returns what two locks did in two repetitions of a suite, and
-// rueidislock's other setting in one.
+// results returns two repetitions of a suite with two locks, and one with another setting
+// of rueidislock.
 func results() *Results {
 	run := func(name lock.Name, repetition int, rate float64) compare.Run {
 		return compare.Run{Suite: compare.Hot, Lock: name, Repetition: repetition, HandoffsPerSecond: rate}
@@ -75,7 +75,7 @@ func TestMediansAndTheBetterSetting(t *testing.T) {
 	}
 }
 
-// TestTargetsArePrinted wants a row for each target, also where nothing ran.
+// There is a row for each target, even if nothing ran.
 func TestTargetsArePrinted(t *testing.T) {
 	var b strings.Builder
 	results().PrintTargets(&b)
@@ -202,7 +202,7 @@ func TestChartsAreWritten(t *testing.T) {
 	if err := results().WriteCharts(dir); err != nil {
 		t.Fatal(err)
 	}
-	c := results().chartOf(pictures()[0])
+	c := results().chartOf(chartSpecs()[0])
 	if len(c.Bars) != 3 || !c.Bars[0].Highlight || c.Bars[1].Highlight || c.Bars[0].Value != 2000 {
 		t.Errorf("the chart is %+v", c)
 	}

@@ -7,9 +7,9 @@ import (
 	"github.com/reqlock/reqlock/tests/bench/internal/request"
 )
 
-// hellos returns the runs of a framework with or without the lock.
-func (r *Results) hellos(framework string, locked bool) (runs []request.HelloRun) {
-	for _, run := range r.Hellos {
+// frameworkRuns returns the runs of a framework with or without the lock.
+func (r *Results) frameworkRuns(framework string, locked bool) (runs []request.FrameworkRun) {
+	for _, run := range r.Frameworks {
 		if run.Framework == framework && run.Locked == locked {
 			runs = append(runs, run)
 		}
@@ -27,26 +27,26 @@ func (r *Results) middlewares(framework string) (runs []request.MiddlewareRun) {
 	return runs
 }
 
-// PrintHellos prints what the lock adds to a request on each framework.
-func (r *Results) PrintHellos(w io.Writer) {
+// PrintFrameworks prints what the lock adds to a request on each framework.
+func (r *Results) PrintFrameworks(w io.Writer) {
 	fmt.Fprintf(w, "%s: 64 clients and the service in one process over loopback, a key for each client; CPU is that of both\n",
-		request.HelloSuite)
+		request.FrameworksSuite)
 	t := newTable("framework", "requests/s", "with lock", "CPU/request", "with lock", "Redis CPU", "p50", "with lock",
 		"p99", "with lock", "allocs", "with lock")
 	for _, framework := range request.Frameworks() {
-		pair := func(words func(float64) string, of func(request.HelloRun) float64) []string {
+		pair := func(format func(float64) string, of func(request.FrameworkRun) float64) []string {
 			return []string{
-				words(medianOf(r.hellos(framework, false), of)),
-				words(medianOf(r.hellos(framework, true), of)),
+				format(medianOf(r.frameworkRuns(framework, false), of)),
+				format(medianOf(r.frameworkRuns(framework, true), of)),
 			}
 		}
 		row := []string{framework}
-		row = append(row, pair(number, func(h request.HelloRun) float64 { return h.RequestsPerSecond })...)
-		row = append(row, pair(duration, func(h request.HelloRun) float64 { return h.CPU })...)
-		row = append(row, pair(duration, func(h request.HelloRun) float64 { return h.ServerCPU })[1])
-		row = append(row, pair(duration, func(h request.HelloRun) float64 { return h.TimeP50 })...)
-		row = append(row, pair(duration, func(h request.HelloRun) float64 { return h.TimeP99 })...)
-		row = append(row, pair(number, func(h request.HelloRun) float64 { return h.Allocations })...)
+		row = append(row, pair(number, func(h request.FrameworkRun) float64 { return h.RequestsPerSecond })...)
+		row = append(row, pair(duration, func(h request.FrameworkRun) float64 { return h.CPU })...)
+		row = append(row, pair(duration, func(h request.FrameworkRun) float64 { return h.ServerCPU })[1])
+		row = append(row, pair(duration, func(h request.FrameworkRun) float64 { return h.TimeP50 })...)
+		row = append(row, pair(duration, func(h request.FrameworkRun) float64 { return h.TimeP99 })...)
+		row = append(row, pair(number, func(h request.FrameworkRun) float64 { return h.Allocations })...)
 		t.row(row...)
 	}
 	t.print(w)

@@ -14,11 +14,11 @@ import (
 	"github.com/reqlock/reqlock/tests/bench/internal/request"
 )
 
-// Results are all runs of one call of the program, as they were measured.
+// Results are all runs of one execution of the program.
 type Results struct {
 	Setting     Setting
 	Comparisons []compare.Run
-	Hellos      []request.HelloRun
+	Frameworks  []request.FrameworkRun
 	Middlewares []request.MiddlewareRun
 	Idempotent  []idempotent.RequestsRun
 	Records     []idempotent.RecordsRun
@@ -33,7 +33,7 @@ func (r *Results) WriteJSON(w io.Writer) error {
 	return encoder.Encode(r)
 }
 
-// Violations returns how often two holders were inside at once, in all runs.
+// Violations returns how often two goroutines held a lock at a time, in all runs.
 func (r *Results) Violations() (sum int64) {
 	for _, run := range r.Comparisons {
 		sum += run.Violations
@@ -56,7 +56,7 @@ func (r *Results) median(suite string, name lock.Name, of figure) float64 {
 	return medianOf(r.runs(suite, name), of)
 }
 
-// medianOf returns the median of a number of each run, or NaN.
+// medianOf returns the median of a number over all runs, or NaN.
 func medianOf[R any](runs []R, of func(R) float64) float64 {
 	values := make([]float64, len(runs))
 	for i, run := range runs {
@@ -65,9 +65,8 @@ func medianOf[R any](runs []R, of func(R) float64) float64 {
 	return measure.Median(values)
 }
 
-// highest and lowest return the best of several locks' medians, as far as they
-// ran; NaN if none did. rueidislock has two settings, and is always represented
-// by the better one.
+// highest and lowest return the best median of several locks, or NaN if none of them ran.
+// Of the two settings of rueidislock they use the better one.
 func (r *Results) highest(suite string, of figure, names ...lock.Name) float64 {
 	return best(slices.Max, r, suite, of, names)
 }

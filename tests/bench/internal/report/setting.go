@@ -11,7 +11,7 @@ import (
 	"github.com/reqlock/reqlock/tests/bench/internal/lock"
 )
 
-// A Setting is where and how the runs were made.
+// A Setting describes where and how the runs were made.
 type Setting struct {
 	Go          string
 	System      string
@@ -24,7 +24,7 @@ type Setting struct {
 	Rounds      int // of a burst
 }
 
-// A LockSetting is what a lock is, and how it is used.
+// A LockSetting describes a lock and its settings.
 type LockSetting struct {
 	Name    lock.Name
 	Module  string
@@ -32,7 +32,7 @@ type LockSetting struct {
 	Setting string
 }
 
-// A MiddlewareSetting is what makes requests idempotent, and how it is used.
+// A MiddlewareSetting describes a middleware for idempotent requests and its settings.
 type MiddlewareSetting struct {
 	idempotent.Middleware
 	Version string
@@ -67,7 +67,7 @@ func NewSetting(redisVersion string, window time.Duration, repetitions, rounds i
 	return s
 }
 
-// Print says what is compared, and how.
+// Print describes the comparison.
 func (s Setting) Print(w io.Writer) {
 	fmt.Fprintf(w, "%s on %s with %d CPUs, which Redis %s shares. Medians of %d runs of %v each.\n\n",
 		s.Go, s.System, s.CPUs, s.Redis, s.Repetitions, s.Window)

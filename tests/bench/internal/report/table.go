@@ -7,10 +7,10 @@ import (
 	"unicode/utf8"
 )
 
-// A table prints columns of text. The first ones are aligned to the left, the
-// others to the right.
+// A table prints columns of text. The first ones are left-aligned, the others
+// right-aligned.
 type table struct {
-	left int // how many columns are aligned to the left
+	left int // the number of left-aligned columns
 	rows [][]string
 }
 

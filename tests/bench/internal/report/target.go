@@ -9,15 +9,15 @@ import (
 	"github.com/reqlock/reqlock/tests/bench/internal/request"
 )
 
-// A target is one figure that reqlock means to reach, mostly beside another
-// lock in the same run.
+// A target is one figure that reqlock must reach, mostly relative to another lock in the
+// same run.
 type target struct {
 	load    string
 	figure  string
-	against string // empty where the target stands alone
+	against string // "" if the target is absolute
 	rule    rule
 	goal    float64
-	words   func(float64) string
+	format  func(float64) string
 	values  func(*Results) (ours, other float64)
 }
 
@@ -69,28 +69,28 @@ func targets() []target {
 	}
 }
 
-// more compares figures of which more is better.
+// more compares figures where more is better.
 func more(suite string, of figure, others ...lock.Name) func(*Results) (ours, other float64) {
 	return func(r *Results) (ours, other float64) {
 		return r.median(suite, lock.Reqlock, of), r.highest(suite, of, others...)
 	}
 }
 
-// less compares figures of which less is better.
+// less compares figures where less is better.
 func less(suite string, of figure, others ...lock.Name) func(*Results) (ours, other float64) {
 	return func(r *Results) (ours, other float64) {
 		return r.median(suite, lock.Reqlock, of), r.lowest(suite, of, others...)
 	}
 }
 
-// alone takes a figure of reqlock that is compared with nobody's.
+// alone returns an absolute figure of reqlock.
 func alone(suite string, of figure) func(*Results) (ours, other float64) {
 	return func(r *Results) (ours, other float64) {
 		return r.median(suite, lock.Reqlock, of), math.NaN()
 	}
 }
 
-// added takes what a middleware adds, of the framework where it is most.
+// added returns what a middleware adds, for the framework where it is most.
 func added(of func(request.MiddlewareRun) float64) func(*Results) (ours, other float64) {
 	return func(r *Results) (ours, other float64) {
 		ours = math.Inf(-1)
@@ -101,15 +101,14 @@ func added(of func(request.MiddlewareRun) float64) func(*Results) (ours, other f
 	}
 }
 
-// PrintTargets prints all targets, what was measured, and whether they were
-// reached.
+// PrintTargets prints all targets, the measured values, and whether they were reached.
 func (r *Results) PrintTargets(w io.Writer) {
 	t := newTable("load", "figure", "against", "reqlock", "other", "target", "measured", "verdict")
 	t.left = 3
 	for _, goal := range targets() {
 		ours, other := goal.values(r)
-		v := goal.rule.judge(ours, other, goal.goal)
-		t.row(goal.load, goal.figure, goal.against, goal.words(ours), goal.words(other),
+		v := goal.rule.evaluate(ours, other, goal.goal)
+		t.row(goal.load, goal.figure, goal.against, goal.format(ours), goal.format(other),
 			goal.rule.goal(goal.goal), goal.rule.measured(v), v.String())
 	}
 	t.print(w)

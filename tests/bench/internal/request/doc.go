@@ -1,4 +1,4 @@
-// Package request measures what a lock adds to a request: a hello over
-// loopback on each framework, with the lock and without, and what the
-// middleware itself adds to the lock.
+// Package request measures what a lock adds to a request: a small request over loopback on
+// each framework, with and without the lock, and what the middleware itself adds to the
+// lock.
 package request

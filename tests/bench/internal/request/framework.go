@@ -16,22 +16,21 @@ import (
 // Frameworks returns the names of the frameworks.
 func Frameworks() []string { return []string{"net/http", "Gin", "Echo", "gRPC"} }
 
-// greeting is what all handlers answer.
+// greeting is the response of all handlers.
 const greeting = "hello"
 
-// A site is a hello service on one framework. Each client has an id, by which
-// it is locked.
-type site interface {
+// A testService is a service on one framework. The key of the lock is the id of the client.
+type testService interface {
 	// call calls the service over the network.
 	call(ctx context.Context, id string) error
-	// direct calls it without a network, from inside the framework.
+	// direct returns a call without a network, from inside the framework.
 	direct(ctx context.Context, id string) (serve func() error, err error)
 	close() error
 }
 
-// open starts the service of a framework on a loopback port. Without locks it
-// runs unlocked.
-func open(ctx context.Context, framework string, locks *core.Locker) (site, error) {
+// open starts the service of a framework on a loopback port. If locks is nil, it does not
+// lock.
+func open(ctx context.Context, framework string, locks *core.Locker) (testService, error) {
 	switch framework {
 	case "net/http":
 		return openHTTP(ctx, stdHandler(locks))
@@ -45,14 +44,14 @@ func open(ctx context.Context, framework string, locks *core.Locker) (site, erro
 }
 
 func stdHandler(locks *core.Locker) http.Handler {
-	var hello http.Handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	var handler http.Handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write([]byte(greeting))
 	})
 	if locks != nil {
-		hello = nethttplock.Middleware(locks, nethttplock.PathValue("id"))(hello)
+		handler = nethttplock.Middleware(locks, nethttplock.PathValue("id"))(handler)
 	}
 	mux := http.NewServeMux()
-	mux.Handle("GET /hello/{id}", hello)
+	mux.Handle("GET /greeting/{id}", handler)
 	return mux
 }
 
@@ -63,7 +62,7 @@ func ginHandler(locks *core.Locker) http.Handler {
 		handlers = append([]gin.HandlerFunc{ginlock.Middleware(locks, ginlock.Param("id"))}, handlers...)
 	}
 	engine := gin.New()
-	engine.GET("/hello/:id", handlers...)
+	engine.GET("/greeting/:id", handlers...)
 	return engine
 }
 
@@ -73,6 +72,6 @@ func echoHandler(locks *core.Locker) http.Handler {
 		middlewares = append(middlewares, echolock.Middleware(locks, echolock.Param("id")))
 	}
 	e := echo.New()
-	e.GET("/hello/:id", func(c echo.Context) error { return c.String(http.StatusOK, greeting) }, middlewares...)
+	e.GET("/greeting/:id", func(c echo.Context) error { return c.String(http.StatusOK, greeting) }, middlewares...)
 	return e
 }

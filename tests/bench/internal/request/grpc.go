@@ -12,8 +12,8 @@ import (
 	"github.com/reqlock/reqlock/tests/bench/internal/service"
 )
 
-// A grpcSite is a service on gRPC, and its client. Its hello is the health
-// check that gRPC has itself; the id is the name of the service asked for.
+// A grpcSite is a service on gRPC, and its client. The request is the health check of gRPC;
+// the id is the name of the service.
 type grpcSite struct {
 	interceptor grpc.UnaryServerInterceptor // nil without a lock
 	server      *grpc.Server
@@ -22,17 +22,17 @@ type grpcSite struct {
 	served      chan error
 }
 
-// greeter answers health checks.
-type greeter struct {
+// A healthService replies to health checks.
+type healthService struct {
 	health.UnimplementedHealthServer
 }
 
-// Check says that all is well.
-func (greeter) Check(context.Context, *health.HealthCheckRequest) (*health.HealthCheckResponse, error) {
+// Check replies that the service is healthy.
+func (healthService) Check(context.Context, *health.HealthCheckRequest) (*health.HealthCheckResponse, error) {
 	return &health.HealthCheckResponse{Status: health.HealthCheckResponse_SERVING}, nil
 }
 
-func openGRPC(ctx context.Context, locks *core.Locker) (site, error) {
+func openGRPC(ctx context.Context, locks *core.Locker) (testService, error) {
 	listener, err := service.Listen(ctx)
 	if err != nil {
 		return nil, err
@@ -44,7 +44,7 @@ func openGRPC(ctx context.Context, locks *core.Locker) (site, error) {
 		options = append(options, grpc.UnaryInterceptor(s.interceptor))
 	}
 	s.server = grpc.NewServer(options...)
-	health.RegisterHealthServer(s.server, greeter{})
+	health.RegisterHealthServer(s.server, healthService{})
 	go func() { s.served <- s.server.Serve(listener) }()
 
 	s.conn, err = grpc.NewClient(listener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
@@ -66,7 +66,7 @@ func (s *grpcSite) direct(ctx context.Context, id string) (func() error, error) 
 		request = &health.HealthCheckRequest{Service: id}
 		info    = &grpc.UnaryServerInfo{FullMethod: health.Health_Check_FullMethodName}
 		handler = func(ctx context.Context, request any) (any, error) {
-			return greeter{}.Check(ctx, request.(*health.HealthCheckRequest))
+			return healthService{}.Check(ctx, request.(*health.HealthCheckRequest))
 		}
 	)
 	return func() (err error) {

@@ -9,7 +9,7 @@ import (
 	"github.com/reqlock/reqlock/tests/bench/internal/service"
 )
 
-// clients is how many clients call a service at a time.
+// clients is the number of concurrent clients of a service.
 const clients = 64
 
 // An httpSite is a service on HTTP, and its client.
@@ -20,7 +20,7 @@ type httpSite struct {
 	url     string
 }
 
-func openHTTP(ctx context.Context, handler http.Handler) (site, error) {
+func openHTTP(ctx context.Context, handler http.Handler) (testService, error) {
 	served, err := service.Serve(ctx, handler)
 	if err != nil {
 		return nil, err
@@ -29,7 +29,7 @@ func openHTTP(ctx context.Context, handler http.Handler) (site, error) {
 		handler: handler,
 		service: served,
 		client:  &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: clients}},
-		url:     "http://" + served.Addr + "/hello/",
+		url:     "http://" + served.Addr + "/greeting/",
 	}, nil
 }
 
@@ -54,7 +54,7 @@ func (s *httpSite) direct(ctx context.Context, id string) (func() error, error) 
 	if err != nil {
 		return nil, err
 	}
-	w := &sink{header: make(http.Header)}
+	w := &discardWriter{header: make(http.Header)}
 	return func() error {
 		w.status = http.StatusOK
 		s.handler.ServeHTTP(w, r)
@@ -74,17 +74,17 @@ func mustBeOK(status int) error {
 	return nil
 }
 
-// A sink is a ResponseWriter that costs nothing.
-type sink struct {
+// A discardWriter is a ResponseWriter without any cost.
+type discardWriter struct {
 	header http.Header
 	status int
 }
 
-// Header returns the same header for each answer.
-func (s *sink) Header() http.Header { return s.header }
+// Header returns the same header for each response.
+func (s *discardWriter) Header() http.Header { return s.header }
 
-// Write drops what it is given.
-func (s *sink) Write(p []byte) (int, error) { return len(p), nil }
+// Write discards its argument.
+func (s *discardWriter) Write(p []byte) (int, error) { return len(p), nil }
 
-// WriteHeader keeps the status.
-func (s *sink) WriteHeader(status int) { s.status = status }
+// WriteHeader stores the status.
+func (s *discardWriter) WriteHeader(status int) { s.status = status }

@@ -10,21 +10,20 @@ import (
 	"github.com/reqlock/reqlock/tests/bench/internal/wire"
 )
 
-// A Middleware is a job: it serves requests without a network, and compares a
-// locked handler with the bare handler and the lock alone. Each of the three is
-// called once in each turn, so that whatever the machine does meanwhile meets
-// all of them.
+// A Middleware is a job: it serves requests without a network, and compares a locked
+// handler with the bare handler and with the lock alone. It calls the three in turn, so
+// that other load of the machine affects all of them.
 type Middleware struct {
 	Framework string
 	Addr      string // of Redis
 	Window    time.Duration
 
 	stack        *stack.Stack
-	bare, locked site
+	bare, locked testService
 }
 
-// A MiddlewareOutcome is what a Middleware has seen: medians in microseconds,
-// and mean allocations, for one call.
+// A MiddlewareOutcome is the result of a Middleware: median microseconds and mean
+// allocations of one call.
 type MiddlewareOutcome struct {
 	Bare, Lock, Locked                                  float64
 	BareAllocations, LockAllocations, LockedAllocations float64
@@ -55,11 +54,11 @@ func (m *Middleware) Prepare(ctx context.Context) (err error) {
 
 const (
 	middlewareID = "42"
-	// allocationCalls is how many calls the allocations are the mean of.
+	// allocationCalls is the number of calls for the mean of the allocations.
 	allocationCalls = 200
 )
 
-// Run serves until the window is over, and returns a MiddlewareOutcome.
+// Run serves until the window has passed, and returns a MiddlewareOutcome.
 func (m *Middleware) Run(ctx context.Context, start time.Time) (any, error) {
 	bare, err := m.bare.direct(ctx, middlewareID)
 	if err != nil {
@@ -93,8 +92,8 @@ func (m *Middleware) Run(ctx context.Context, start time.Time) (any, error) {
 	return &outcome, nil
 }
 
-// inTurns calls all functions, one after the other, until the window is over,
-// and returns the median of each in microseconds.
+// inTurns calls the functions in turn until the window has passed, and returns the median
+// of each in microseconds.
 func inTurns(calls []func() error, window time.Duration) ([]float64, error) {
 	times := make([][]float64, len(calls))
 	for deadline := time.Now().Add(window); time.Now().Before(deadline); {
@@ -113,7 +112,7 @@ func inTurns(calls []func() error, window time.Duration) ([]float64, error) {
 	return medians, nil
 }
 
-// allocations returns how many allocations a call makes.
+// allocations returns the number of allocations of a call.
 func allocations(call func() error) (float64, error) {
 	for range warmUps {
 		if err := call(); err != nil {
@@ -136,7 +135,7 @@ func allocations(call func() error) (float64, error) {
 // Close ends the connections.
 func (m *Middleware) Close() error {
 	var errs []error
-	for _, s := range []site{m.bare, m.locked} {
+	for _, s := range []testService{m.bare, m.locked} {
 		if s != nil {
 			errs = append(errs, s.close())
 		}

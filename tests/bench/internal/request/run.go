@@ -4,30 +4,30 @@ import (
 	"context"
 
 	"github.com/reqlock/reqlock/tests/bench/internal/child"
-	"github.com/reqlock/reqlock/tests/bench/internal/lab"
+	"github.com/reqlock/reqlock/tests/bench/internal/runner"
 	"github.com/reqlock/reqlock/tests/bench/internal/service"
 )
 
 // The names of the suites.
 const (
-	HelloSuite      = "hello"
+	FrameworksSuite = "frameworks"
 	MiddlewareSuite = "middleware"
 )
 
-// A HelloRun is one Hello, once.
-type HelloRun struct {
+// A FrameworkRun is the result of one FrameworkLoad.
+type FrameworkRun struct {
 	Framework  string
 	Locked     bool
 	Repetition int
 	service.Costs
 }
 
-// RunHello runs all frameworks with and without the lock, in turns.
-func RunHello(ctx context.Context, l *lab.Lab) ([]HelloRun, error) {
-	var runs []HelloRun
+// RunFrameworks runs all frameworks with and without the lock, in alternating order.
+func RunFrameworks(ctx context.Context, l *runner.Runner) ([]FrameworkRun, error) {
+	var runs []FrameworkRun
 	frameworks := Frameworks()
-	err := l.Turns(HelloSuite, 2*len(frameworks), func(repetition, contestant int) error {
-		run, err := hello(ctx, l, HelloRun{
+	err := l.Repeat(FrameworksSuite, 2*len(frameworks), func(repetition, contestant int) error {
+		run, err := measureFramework(ctx, l, FrameworkRun{
 			Framework:  frameworks[contestant/2],
 			Locked:     contestant%2 == 1,
 			Repetition: repetition + 1,
@@ -40,29 +40,29 @@ func RunHello(ctx context.Context, l *lab.Lab) ([]HelloRun, error) {
 	return runs, err
 }
 
-// hello fills in one run.
-func hello(ctx context.Context, l *lab.Lab, run HelloRun) (_ HelloRun, err error) {
+// measureFramework does one run.
+func measureFramework(ctx context.Context, l *runner.Runner, run FrameworkRun) (_ FrameworkRun, err error) {
 	name := run.Framework
 	if run.Locked {
 		name += " locked"
 	}
-	job := &Hello{Framework: run.Framework, Locked: run.Locked, Addr: l.Server.Addr, Window: l.Window}
-	run.Costs, err = service.Measure(ctx, l, job, l.Window, l.Profile(HelloSuite, name, run.Repetition-1))
+	job := &FrameworkLoad{Framework: run.Framework, Locked: run.Locked, Addr: l.Server.Addr, Window: l.Window}
+	run.Costs, err = service.Measure(ctx, l, job, l.Window, l.Profile(FrameworksSuite, name, run.Repetition-1))
 	return run, err
 }
 
-// A MiddlewareRun is one Middleware, once.
+// A MiddlewareRun is the result of one Middleware.
 type MiddlewareRun struct {
 	Framework  string
 	Repetition int
 	MiddlewareOutcome
 }
 
-// RunMiddleware runs all frameworks, in turns.
-func RunMiddleware(ctx context.Context, l *lab.Lab) ([]MiddlewareRun, error) {
+// RunMiddleware runs all frameworks, in alternating order.
+func RunMiddleware(ctx context.Context, l *runner.Runner) ([]MiddlewareRun, error) {
 	var runs []MiddlewareRun
 	frameworks := Frameworks()
-	err := l.Turns(MiddlewareSuite, len(frameworks), func(repetition, contestant int) error {
+	err := l.Repeat(MiddlewareSuite, len(frameworks), func(repetition, contestant int) error {
 		framework := frameworks[contestant]
 		job := &Middleware{Framework: framework, Addr: l.Server.Addr, Window: l.Window}
 		outcomes, err := child.Run[MiddlewareOutcome](ctx, []child.Job{job}, child.Options{

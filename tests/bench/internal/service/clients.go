@@ -7,8 +7,8 @@ import (
 	"github.com/reqlock/reqlock/tests/bench/internal/measure"
 )
 
-// Each runs work for n clients at the same time, and merges what they record.
-// The error is that of the first client that has one.
+// Each calls work for n clients at the same time, and merges their histograms. It returns
+// the error of the first client that failed.
 func Each(n int, work func(client int, times *measure.Histogram) error) (*measure.Histogram, error) {
 	var (
 		crew  sync.WaitGroup

@@ -5,12 +5,12 @@ import (
 	"time"
 
 	"github.com/reqlock/reqlock/tests/bench/internal/child"
-	"github.com/reqlock/reqlock/tests/bench/internal/lab"
 	"github.com/reqlock/reqlock/tests/bench/internal/measure"
+	"github.com/reqlock/reqlock/tests/bench/internal/runner"
 )
 
-// An Outcome is what a job has seen that calls a service in the same process.
-// Its costs are those of service and clients together.
+// An Outcome is the result of a job that calls a service in the same process. Its costs
+// include service and clients.
 type Outcome struct {
 	Requests int64
 	Times    *measure.Histogram
@@ -18,17 +18,17 @@ type Outcome struct {
 	Commands int64 // sent to Redis
 }
 
-// Costs are those of service and clients together, and of Redis: times in
-// microseconds, and CPU, allocations and commands for each request.
+// Costs are the costs of service and clients, and of Redis: times in microseconds, and CPU,
+// allocations and commands for each request.
 type Costs struct {
 	RequestsPerSecond                          float64
 	TimeP50, TimeP99                           float64
 	CPU, ServerCPU, Allocations, RedisCommands float64
 }
 
-// Measure runs a job of one window, which returns an Outcome, and returns what
-// its requests have cost.
-func Measure(ctx context.Context, l *lab.Lab, job child.Job, window time.Duration, profile func(child int) string) (Costs, error) {
+// Measure runs a job of one window that returns an Outcome, and returns the costs of its
+// requests.
+func Measure(ctx context.Context, l *runner.Runner, job child.Job, window time.Duration, profile func(child int) string) (Costs, error) {
 	before, err := l.Server.Used(ctx)
 	if err != nil {
 		return Costs{}, err

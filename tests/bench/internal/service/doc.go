@@ -1,4 +1,3 @@
-// Package service has what the suites share that call a service over loopback:
-// how it is served, how its clients call it at the same time, and what its
-// requests have cost.
+// Package service has what the suites with a service over loopback share: its server, its
+// concurrent clients, and the costs of its requests.
 package service

@@ -6,16 +6,16 @@ import (
 )
 
 const (
-	// barrierPoll is the pause between two looks at the barrier.
+	// barrierPoll is how often the barrier is checked.
 	barrierPoll = 200 * time.Microsecond
-	// barrierLead is the time from the last arrival to the beginning of the
-	// round, in which all processes see it.
+	// barrierLead is the time from the last arrival to the start of the round. All
+	// processes must notice the start within it.
 	barrierLead = 3 * time.Millisecond
 )
 
-// Await returns when so many processes have called it for this round, counted
-// from 1, at the moment that all of them begin it. It returns early with ctx's
-// error if ctx ends.
+// Await returns when that many processes have called it for this round, at the start of the
+// round, which is the same in all processes. Rounds count from 1. It returns ctx's error if
+// ctx ends before.
 func (m *Memory) Await(ctx context.Context, processes, round int) (time.Time, error) {
 	if m.arrived.Add(1) == int64(processes)*int64(round) {
 		m.opening.Store(time.Now().Add(barrierLead).UnixNano())

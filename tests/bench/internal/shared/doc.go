@@ -1,4 +1,4 @@
-// Package shared checks from the outside whether a lock excludes. It keeps one
-// page of memory that all processes of a run see, where holders leave their
-// number: a second holder finds it, whatever the lock says.
+// Package shared checks from outside whether a lock excludes. All processes of a run map
+// one page of memory. A holder writes its number there, so a second holder finds it,
+// whatever the lock reports.
 package shared

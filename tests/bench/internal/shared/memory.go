@@ -8,28 +8,28 @@ import (
 	"unsafe"
 )
 
-// A Memory is a page that several processes see. It is safe for concurrent use
-// by all of them, until Close.
+// A Memory is a page that several processes map. It is safe for concurrent use by all of
+// them, until Close.
 type Memory struct {
 	bytes []byte
 	*page
 }
 
-// page is the layout of the memory. Each word has a cache line of its own.
+// page is the layout of the memory. Each value has its own cache line.
 type page struct {
-	holder     atomic.Int64 // who is inside, 0 for nobody
+	holder     atomic.Int64 // the holder, or 0
 	_          [56]byte
-	last       atomic.Int64 // who was inside before
+	last       atomic.Int64 // the previous holder
 	_          [56]byte
-	turns      atomic.Int64 // raised in two steps, so that two holders lose one
+	turns      atomic.Int64 // incremented in two steps, so that two holders lose one
 	_          [56]byte
 	violations atomic.Int64
 	_          [56]byte
-	arrived    atomic.Int64 // processes at the barrier, of all rounds
+	arrived    atomic.Int64 // processes at the barrier, over all rounds
 	_          [56]byte
-	opening    atomic.Int64 // when the round begins: unix time in ns
+	opening    atomic.Int64 // the start of the round, in Unix nanoseconds
 	_          [56]byte
-	round      atomic.Int64 // the round that opening belongs to, from 1
+	round      atomic.Int64 // the round of opening, from 1
 	_          [56]byte
 }
 
@@ -50,8 +50,8 @@ func Open(path string) (*Memory, error) {
 	if err != nil {
 		return nil, fmt.Errorf("map %s: %w", path, err)
 	}
-	words := (*page)(unsafe.Pointer(&bytes[0])) //nolint:gosec // the page is aligned, and larger than the layout
-	return &Memory{bytes, words}, nil
+	layout := (*page)(unsafe.Pointer(&bytes[0])) //nolint:gosec // the page is aligned, and larger than the layout
+	return &Memory{bytes, layout}, nil
 }
 
 // Close ends the mapping. The Memory must not be used after it.

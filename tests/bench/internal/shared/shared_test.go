@@ -13,7 +13,7 @@ import (
 
 func TestMain(m *testing.M) { suite.Main(m) }
 
-// open returns two views of one memory, as two processes have them.
+// open maps one memory twice, like two processes.
 func open(t *testing.T) (one, other *Memory) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "memory")
@@ -59,7 +59,7 @@ func TestTwoHoldersAreSeen(t *testing.T) {
 	other.Leave(2)
 	one.Leave(1)
 	if got := one.Violations(2); got == 0 {
-		t.Error("two were inside at once, and nobody saw it")
+		t.Error("two were inside at once, and no violation was seen")
 	}
 }
 

@@ -1,4 +1,4 @@
-// Package stack puts together what a service that uses reqlock stands on.
+// Package stack creates what a service with reqlock needs: clients and a Locker.
 package stack
 
 import (
@@ -12,35 +12,34 @@ import (
 	"github.com/reqlock/reqlock/tests/bench/internal/wire"
 )
 
-// A Stack is a client of Redis, or one for each server of a quorum, and a Locker on
-// them.
+// A Stack is a client of Redis, or one for each server of a quorum, and a Locker.
 type Stack struct {
 	Locks    *core.Locker
-	Commands *wire.Counter // counts what is sent
+	Commands *wire.Counter // counts the sent commands
 
 	clients []redis.UniversalClient
 }
 
-// Open makes a stack on the Redis at addr, with a client that heeds deadlines, as
-// reqlock recommends. Connections come up when they are used.
+// Open creates a stack for the Redis at addr. The client respects deadlines, as reqlock
+// recommends. It connects when it is used.
 func Open(addr string, commands *wire.Counter, options ...core.Option) (*Stack, error) {
 	return On(wire.NewClient([]string{addr}, commands, wire.Deadlines), commands, options...)
 }
 
-// On makes a stack on a client, which belongs to it from then on.
+// On creates a stack with a client, and closes the client later.
 func On(client redis.UniversalClient, commands *wire.Counter, options ...core.Option) (*Stack, error) {
 	locks, err := core.New(client, options...)
 	return newStack(locks, err, commands, client)
 }
 
-// OnQuorum makes a stack on a client for each server of a quorum. They belong to it
-// from then on.
+// OnQuorum creates a stack with a client for each server of a quorum, and closes them
+// later.
 func OnQuorum(clients []redis.UniversalClient, commands *wire.Counter, options ...core.Option) (*Stack, error) {
 	locks, err := core.NewQuorum(clients, options...)
 	return newStack(locks, err, commands, clients...)
 }
 
-// newStack closes the clients if there is no Locker on them.
+// newStack closes the clients if there is no Locker.
 func newStack(locks *core.Locker, err error, commands *wire.Counter, clients ...redis.UniversalClient) (*Stack, error) {
 	if err != nil {
 		return nil, errors.Join(err, wire.Close(clients))
@@ -48,12 +47,11 @@ func newStack(locks *core.Locker, err error, commands *wire.Counter, clients ...
 	return &Stack{locks, commands, clients}, nil
 }
 
-// closeTime is how long Close waits for locks to be given back.
+// closeTime is how long Close waits for the release of locks.
 const closeTime = 2 * time.Second
 
-// Close ends the Locker and its connections, when nothing is locked. After a
-// failure, when something still is, it waits for 2 s and returns an error. It
-// does nothing on a nil Stack.
+// Close closes the Locker and its connections. No lock may be held: otherwise it waits for
+// 2 s and returns an error. On a nil Stack it does nothing.
 func (s *Stack) Close() error {
 	if s == nil {
 		return nil

@@ -9,15 +9,15 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// dialTimeout is how long a connection may take to come up.
+// dialTimeout bounds a dial.
 const dialTimeout = 5 * time.Second
 
-// Deadlines makes a client heed the deadlines of contexts.
+// Deadlines makes a client respect the deadlines of contexts.
 func Deadlines(o *redis.UniversalOptions) { o.ContextTimeoutEnabled = true }
 
-// NewClient returns a go-redis client whose commands are counted: a *redis.Client
-// of one address, and a *redis.ClusterClient of the nodes of a cluster. It has the
-// defaults, apart from what configure changes.
+// NewClient returns a go-redis client that counts its commands: a *redis.Client for one
+// address, and a *redis.ClusterClient for the nodes of a cluster. It has default options,
+// except for those that configure changes.
 func NewClient(addrs []string, commands *Counter, configure ...func(*redis.UniversalOptions)) redis.UniversalClient {
 	options := &redis.UniversalOptions{
 		Addrs: addrs,
@@ -31,8 +31,7 @@ func NewClient(addrs []string, commands *Counter, configure ...func(*redis.Unive
 	return redis.NewUniversalClient(options)
 }
 
-// NewClients returns a client as NewClient does for each address, of a server that
-// knows nothing of the others.
+// NewClients returns one client like NewClient for each address of an independent server.
 func NewClients(addrs []string, commands *Counter, configure ...func(*redis.UniversalOptions)) []redis.UniversalClient {
 	clients := make([]redis.UniversalClient, len(addrs))
 	for i, addr := range addrs {

@@ -13,8 +13,8 @@ import (
 
 func TestMain(m *testing.M) { suite.Main(m) }
 
-// TestCommandsCountBeforeTheyAreAnswered sends more at once than a connection
-// takes while nobody reads from it.
+// Commands are counted before they are sent: more are sent than the connection buffers
+// while no goroutine reads.
 func TestCommandsCountBeforeTheyAreAnswered(t *testing.T) {
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {

@@ -1,25 +1,24 @@
 package wire
 
-// A parser finds where commands end in what a client sends. Clients send
-// commands as arrays of bulk strings, of the Redis protocol:
+// A parser finds the ends of commands in the bytes that a client sends. Clients send
+// commands as arrays of bulk strings:
 //
 //	*2\r\n$3\r\nGET\r\n$1\r\nk\r\n
 //
-// It keeps its place between calls, since a command may be cut anywhere. The
-// zero value stands before the first command. It is not safe for concurrent
-// use.
+// It keeps its state between calls, since a command may be split anywhere. The zero value
+// is at the start of a command. It is not safe for concurrent use.
 type parser struct {
 	state  state
 	number int // the number that is being read
-	parts  int // the bulk strings that the command still has
-	skip   int // the bytes that the bulk string still has, its line end included
+	parts  int // the remaining bulk strings of the command
+	skip   int // the remaining bytes of the bulk string, including its line end
 }
 
 // A state is what a parser reads.
 type state int
 
 const (
-	readKind   state = iota // the byte that says what follows
+	readKind   state = iota // the byte that gives the type
 	readNumber              // the length after that byte, up to the line end
 	readBulk                // the bytes of a bulk string
 )

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestParserCountsCommands cuts what is sent at each place, since a client may.
+// The parser counts commands that are split at any byte.
 func TestParserCountsCommands(t *testing.T) {
 	ping := "*1\r\n$4\r\nPING\r\n"
 	set := "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$12\r\n*1\r\n$4\r\nPING\r\n" // a value that looks like a command

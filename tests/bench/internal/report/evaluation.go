@@ -5,27 +5,27 @@ import (
 	"math"
 )
 
-// A rule says how a measured value is held against a target.
+// A rule says how a measured value is compared with a target.
 type rule int
 
 const (
-	timesMore  rule = iota // ours is at least so many times the other's
-	timesLess              // the other's is at least so many times ours
-	atLeast                // ours is at least so much
-	atMost                 // ours is at most so much
-	atMostMore             // ours is at most so much above the other's
+	timesMore  rule = iota // our value is at least this many times the other one
+	timesLess              // the other value is at least this many times ours
+	atLeast                // our value is at least this
+	atMost                 // our value is at most this
+	atMostMore             // our value is at most this much above the other one
 )
 
-// A verdict is what became of one target.
-type verdict struct {
-	value   float64 // what the rule compares with the target; NaN if it was not measured
+// An evaluation is the result for one target.
+type evaluation struct {
+	value   float64 // the value that is compared with the target; NaN if it was not measured
 	reached bool
-	missed  float64 // by which part of the target
+	missed  float64 // by which fraction of the target
 }
 
-// judge holds two values against a target.
-func (r rule) judge(ours, other, target float64) verdict {
-	v := verdict{value: r.value(ours, other)}
+// evaluate compares two values with a target.
+func (r rule) evaluate(ours, other, target float64) evaluation {
+	v := evaluation{value: r.value(ours, other)}
 	if math.IsNaN(v.value) {
 		return v
 	}
@@ -38,7 +38,7 @@ func (r rule) judge(ours, other, target float64) verdict {
 	return v
 }
 
-// value returns what is compared with the target.
+// value returns the value to compare with the target.
 func (r rule) value(ours, other float64) float64 {
 	switch r {
 	case timesMore:
@@ -52,7 +52,7 @@ func (r rule) value(ours, other float64) float64 {
 	return ours
 }
 
-// goal returns a target in words.
+// goal returns a target as text.
 func (r rule) goal(target float64) string {
 	switch r {
 	case timesMore:
@@ -68,8 +68,8 @@ func (r rule) goal(target float64) string {
 	return fmt.Sprintf("≤ %g", target)
 }
 
-// measured returns the value in words.
-func (r rule) measured(v verdict) string {
+// measured returns the value as text.
+func (r rule) measured(v evaluation) string {
 	if math.IsNaN(v.value) {
 		return missing
 	}
@@ -81,7 +81,7 @@ func (r rule) measured(v verdict) string {
 	return number(v.value)
 }
 
-func (v verdict) String() string {
+func (v evaluation) String() string {
 	switch {
 	case math.IsNaN(v.value):
 		return "not run"

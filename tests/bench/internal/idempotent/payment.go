@@ -6,10 +6,9 @@ import (
 	"sync/atomic"
 )
 
-// A desk is what is behind the handlers of all frameworks: it numbers its
-// answers. So an answer tells whether it is a replay: a handler that ran again
-// would give another one.
-type desk struct {
+// A paymentHandler makes the answers of all frameworks. It numbers them, so that an answer
+// shows whether it is a replay: a second run of the handler would return another number.
+type paymentHandler struct {
 	answers atomic.Int64
 	filler  []byte
 }
@@ -20,17 +19,17 @@ const (
 
 	answerHead = `{"payment":"%016x","note":"`
 	answerTail = `"}`
-	// smallestAnswer is that of a payment without a note.
+	// smallestAnswer is the size of a payment without a note.
 	smallestAnswer = len(answerHead) - len("%016x") + 16 + len(answerTail)
 )
 
-// newDesk returns a desk whose answers have so many bytes.
-func newDesk(size int) *desk {
-	return &desk{filler: bytes.Repeat([]byte("x"), max(0, size-smallestAnswer))}
+// newPaymentHandler returns a handler whose answers have that size.
+func newPaymentHandler(size int) *paymentHandler {
+	return &paymentHandler{filler: bytes.Repeat([]byte("x"), max(0, size-smallestAnswer))}
 }
 
 // answer returns the next answer: JSON.
-func (d *desk) answer() []byte {
+func (d *paymentHandler) answer() []byte {
 	answer := make([]byte, 0, smallestAnswer+len(d.filler))
 	answer = fmt.Appendf(answer, answerHead, d.answers.Add(1))
 	answer = append(answer, d.filler...)

@@ -9,7 +9,7 @@ import (
 // missing stands for a number that was not measured.
 const missing = "-"
 
-// number returns a number with three digits that matter, and thousands apart.
+// number returns a number with three significant digits and thousands separators.
 func number(f float64) string {
 	switch size := math.Abs(f); {
 	case math.IsNaN(f) || math.IsInf(f, 0):
@@ -45,7 +45,7 @@ func thousands(f float64) string {
 	return b.String()
 }
 
-// duration returns a number of microseconds in words.
+// duration returns a number of microseconds as text.
 func duration(micros float64) string {
 	switch {
 	case math.IsNaN(micros) || math.IsInf(micros, 0):
@@ -59,7 +59,7 @@ func duration(micros float64) string {
 	}
 }
 
-// size returns a number of bytes in words.
+// size returns a number of bytes as text.
 func size(bytes float64) string {
 	if math.IsNaN(bytes) {
 		return missing
@@ -70,7 +70,7 @@ func size(bytes float64) string {
 	return number(math.Round(bytes)) + " B"
 }
 
-// times returns a factor in words.
+// times returns a factor as text.
 func times(factor float64) string {
 	if math.IsNaN(factor) || math.IsInf(factor, 0) {
 		return missing
@@ -78,7 +78,7 @@ func times(factor float64) string {
 	return number(factor) + "x"
 }
 
-// percent returns a part of 1 in words.
+// percent returns a fraction of 1 as text.
 func percent(part float64) string {
 	if math.IsNaN(part) {
 		return missing

@@ -13,26 +13,26 @@ import (
 	"github.com/reqlock/reqlock/tests/bench/internal/wire"
 )
 
-// A Hello is a job: clients call a service over loopback, in the same process.
-// Each client has a key of its own, so that none waits.
-type Hello struct {
+// A FrameworkLoad is a job: clients call a service over loopback, in the same process. Each
+// client has its own key, so no client waits.
+type FrameworkLoad struct {
 	Framework string
 	Locked    bool
 	Addr      string // of Redis
 	Window    time.Duration
 
 	stack *stack.Stack
-	site  site
+	site  testService
 }
 
 // Kind names the job.
-func (*Hello) Kind() string { return "hello" }
+func (*FrameworkLoad) Kind() string { return "framework load" }
 
-// warmUps is how often each client calls beforehand.
+// warmUps is the number of calls of each client before the run.
 const warmUps = 5
 
 // Prepare starts the service and warms it up.
-func (h *Hello) Prepare(ctx context.Context) (err error) {
+func (h *FrameworkLoad) Prepare(ctx context.Context) (err error) {
 	if h.stack, err = stack.Open(h.Addr, new(wire.Counter)); err != nil {
 		return err
 	}
@@ -54,8 +54,8 @@ func (h *Hello) Prepare(ctx context.Context) (err error) {
 	return err
 }
 
-// Run calls the service until the window is over, and returns a service.Outcome.
-func (h *Hello) Run(ctx context.Context, start time.Time) (any, error) {
+// Run calls the service until the window has passed, and returns a service.Outcome.
+func (h *FrameworkLoad) Run(ctx context.Context, start time.Time) (any, error) {
 	time.Sleep(time.Until(start))
 	before, err := measure.Used()
 	if err != nil {
@@ -84,13 +84,13 @@ func (h *Hello) Run(ctx context.Context, start time.Time) (any, error) {
 	}, err
 }
 
-// each runs work for all clients at the same time, and merges what they record.
-func (h *Hello) each(work func(id string, times *measure.Histogram) error) (*measure.Histogram, error) {
+// each calls work for all clients at the same time, and merges their histograms.
+func (h *FrameworkLoad) each(work func(id string, times *measure.Histogram) error) (*measure.Histogram, error) {
 	return service.Each(clients, func(i int, times *measure.Histogram) error { return work(strconv.Itoa(i), times) })
 }
 
 // Close stops the service.
-func (h *Hello) Close() error {
+func (h *FrameworkLoad) Close() error {
 	var errs []error
 	if h.site != nil {
 		errs = append(errs, h.site.close())

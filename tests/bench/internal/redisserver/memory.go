@@ -7,17 +7,17 @@ import (
 )
 
 const (
-	// leaveTime is how long clients that have ended may take to be gone.
+	// leaveTime is how long clients may take to disconnect.
 	leaveTime = 5 * time.Second
-	// leavePoll is the pause between two questions whether they are.
+	// leavePoll is how often that is checked.
 	leavePoll = 2 * time.Millisecond
 )
 
-// Weigh returns how much memory all keys take, with all that the server holds for
-// them, and how many they are. It deletes them to find out. Only the server's own
-// Client may be connected; those who have just ended are waited for. The buffers
-// of that one make the memory wrong by up to 20 KiB or so: weigh many keys.
-func (s *Server) Weigh(ctx context.Context) (bytes, keys int64, err error) {
+// MeasureMemory returns the memory of all keys, with everything that the server stores for
+// them, and the number of keys. It deletes the keys. Only the server's own Client may be
+// connected; MeasureMemory waits for other clients to disconnect. The buffers of that
+// client make the result wrong by up to about 20 KiB: measure many keys.
+func (s *Server) MeasureMemory(ctx context.Context) (bytes, keys int64, err error) {
 	if err := s.awaitAlone(ctx); err != nil {
 		return 0, 0, err
 	}
@@ -32,7 +32,7 @@ func (s *Server) Weigh(ctx context.Context) (bytes, keys int64, err error) {
 	return full.Memory - empty.Memory, full.Keys - empty.Keys, err
 }
 
-// awaitAlone returns when nobody else is connected, since connections take memory.
+// awaitAlone returns when no other client is connected, since connections take memory.
 func (s *Server) awaitAlone(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, leaveTime)
 	defer cancel()

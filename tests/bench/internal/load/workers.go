@@ -15,23 +15,23 @@ import (
 )
 
 const (
-	// warmUps is how often each goroutine takes its own key beforehand, so that
-	// connections are up and scripts are loaded.
+	// warmUps is how often each goroutine takes its own key before the run, so that
+	// connections are open and scripts are loaded.
 	warmUps = 3
-	// warmUpTime bounds the wait for a key that all want.
+	// warmUpTime bounds the wait for a key that all goroutines request.
 	warmUpTime = 3 * time.Second
-	// drainTime is how long waiters are waited for when the time is up. Who has
-	// not got the lock by then is stuck.
+	// drainTime is how long waiters may take after the window. A waiter that has not got
+	// the lock by then is stuck.
 	drainTime = 5 * time.Second
 )
 
-// A Crew is the goroutines of one process. It is the common part of the jobs.
-type Crew struct {
+// Workers are the goroutines of one process. They are the common part of the jobs.
+type Workers struct {
 	Lock       lock.Name
 	Addrs      []string      // of Redis
-	Memory     string        // the file of a shared.Memory; empty where nothing is contended
+	Memory     string        // the file of a shared.Memory; "" without contention
 	Process    int           // the number of this process, from 0
-	Processes  int           // how many there are
+	Processes  int           // the number of processes
 	Goroutines int           // in each process
 	Section    time.Duration // how long a holder sleeps; 0 for an empty section
 
@@ -40,11 +40,11 @@ type Crew struct {
 	memory   *shared.Memory
 }
 
-// hotKey is the key that all want, where they do not have keys of their own.
+// hotKey is the key of all goroutines, unless they have keys of their own.
 const hotKey = "hot"
 
 // Prepare opens the lock and warms it up.
-func (c *Crew) Prepare(ctx context.Context) (err error) {
+func (c *Workers) Prepare(ctx context.Context) (err error) {
 	c.commands = new(wire.Counter)
 	if c.locks, err = lock.Open(c.Lock, lock.Config{Addrs: c.Addrs, Commands: c.commands}); err != nil {
 		return err
@@ -62,12 +62,12 @@ func (c *Crew) Prepare(ctx context.Context) (err error) {
 	return nil
 }
 
-// warmUp takes a key that nobody else wants, and where the run is contended one
-// that all want, for what only waiters need. A waiter that a lock forgets is no
-// reason to give up here; the run shows it as stuck if it happens again.
-func (c *Crew) warmUp(ctx context.Context, g int) error {
+// warmUp takes a key that no other goroutine uses, and, if the run is contended, a key that
+// all use, which loads what only waiters need. A lock that loses a waiter here is no error:
+// if it happens again, the run reports the waiter as stuck.
+func (c *Workers) warmUp(ctx context.Context, g int) error {
 	for range warmUps {
-		if err := c.once(ctx, c.ownKey(g)); err != nil {
+		if err := c.lockOnce(ctx, c.ownKey(g)); err != nil {
 			return err
 		}
 	}
@@ -76,14 +76,14 @@ func (c *Crew) warmUp(ctx context.Context, g int) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, warmUpTime)
 	defer cancel()
-	if err := c.once(ctx, "warm"); ctx.Err() == nil {
+	if err := c.lockOnce(ctx, "warm"); ctx.Err() == nil {
 		return err
 	}
 	return nil
 }
 
-// once takes a key and gives it back.
-func (c *Crew) once(ctx context.Context, key string) error {
+// lockOnce takes a key and releases it.
+func (c *Workers) lockOnce(ctx context.Context, key string) error {
 	held, err := c.locks.Lock(ctx, key)
 	if err != nil {
 		return err
@@ -92,7 +92,7 @@ func (c *Crew) once(ctx context.Context, key string) error {
 }
 
 // Close closes the lock.
-func (c *Crew) Close() error {
+func (c *Workers) Close() error {
 	var errs []error
 	if c.locks != nil {
 		errs = append(errs, c.locks.Close())
@@ -103,19 +103,19 @@ func (c *Crew) Close() error {
 	return errors.Join(errs...)
 }
 
-// each runs work on all goroutines of the crew and returns when they have ended.
-func (c *Crew) each(work func(g int)) {
-	var crew sync.WaitGroup
+// each calls work on all goroutines and returns when they have ended.
+func (c *Workers) each(work func(g int)) {
+	var group sync.WaitGroup
 	for g := range c.Goroutines {
-		crew.Go(func() { work(g) })
+		group.Go(func() { work(g) })
 	}
-	crew.Wait()
+	group.Wait()
 }
 
-// ownKey is the key that only one goroutine of all processes has.
-func (c *Crew) ownKey(g int) string {
+// ownKey returns the key that only one goroutine of all processes uses.
+func (c *Workers) ownKey(g int) string {
 	return "own:" + strconv.Itoa(c.Process) + ":" + strconv.Itoa(g)
 }
 
-// who is the number of a goroutine among those of all processes, from 1.
-func (c *Crew) who(g int) int64 { return int64(c.Process*c.Goroutines + g + 1) }
+// id returns a number that is unique among the goroutines of all processes, from 1.
+func (c *Workers) id(g int) int64 { return int64(c.Process*c.Goroutines + g + 1) }
