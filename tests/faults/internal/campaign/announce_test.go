@@ -23,7 +23,7 @@ func shellWords(t *testing.T, line string) []string {
 	return strings.Split(strings.TrimRight(string(out), "\n"), "\n")
 }
 
-func TestAShellReadsWhatWasQuoted(t *testing.T) {
+func TestShellReadsQuotedArguments(t *testing.T) {
 	args := []string{"plain", "/a/b-c_1.json", "two words", "it's", "", "^a$", "$HOME", "a;b", "*", "\\", "~"}
 	if got := shellWords(t, strings.TrimPrefix(commandLine(args...), "go run . ")); !slices.Equal(got, args) {
 		t.Errorf("%s is read as %q", commandLine(args...), got)
@@ -49,7 +49,7 @@ func TestAGivenSeedIsRepeatedAndAnotherOneCountsOn(t *testing.T) {
 	}
 }
 
-func TestWhatIsKeptStaysAsItIs(t *testing.T) {
+func TestKeptDirectoriesAreNotReused(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "a", "b")
 	for _, want := range []string{"run-7", "run-7-2", "run-7-3"} {
 		dir, err := newDir(out, "run-7")
@@ -66,7 +66,7 @@ func TestWhatIsKeptStaysAsItIs(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBePlayedIsToldAtOnce(t *testing.T) {
+func TestUnknownFaultIsAnError(t *testing.T) {
 	for _, line := range []string{"-run nothing-is-called-so", "-short -run nothing-is-called-so", "-long -run nothing-is-called-so"} {
 		var output strings.Builder
 		if code := Main(t.Context(), &output, strings.Fields(line)); code != exitUsage || !strings.Contains(output.String(), "no fault that is called like") ||
@@ -81,7 +81,7 @@ func TestAFailingControlEndsTheCampaign(t *testing.T) {
 	for mode, plan := range map[Mode]string{Short: "-short", Long: "-long"} {
 		c, output := fakeCampaign(t, 1, func(r Run) *Report {
 			if !r.Careless {
-				t.Error("more than the control is played")
+				t.Error("more than the control runs")
 			}
 			return &Report{History: &history.History{}}
 		})
@@ -97,7 +97,7 @@ func TestAFailingControlEndsTheCampaign(t *testing.T) {
 	}
 }
 
-func TestWithoutAServerNothingBegins(t *testing.T) {
+func TestWithoutRedisServerNothingRuns(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	for _, line := range []string{"-short", "-long", "-mutants", "-run ."} {
 		var output strings.Builder

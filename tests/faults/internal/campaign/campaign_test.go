@@ -16,13 +16,13 @@ import (
 )
 
 // fakeCampaign returns a campaign whose runs are replaced by a function.
-func fakeCampaign(t *testing.T, parallel int, play func(Run) *Report) (*campaign, *bytes.Buffer) {
+func fakeCampaign(t *testing.T, parallel int, execute func(Run) *Report) (*campaign, *bytes.Buffer) {
 	t.Helper()
 	output := &bytes.Buffer{}
 	return &campaign{
 		settings: Settings{Parallel: parallel, Out: t.TempDir()}, w: output, table: Table{},
 		runOne: func(_ context.Context, r Run) *Report {
-			report := play(r)
+			report := execute(r)
 			report.Run = r
 			return report
 		},
@@ -31,24 +31,24 @@ func fakeCampaign(t *testing.T, parallel int, play func(Run) *Report) (*campaign
 
 func always() bool { return true }
 
-func TestACampaignPlaysAllRuns(t *testing.T) {
+func TestCampaignExecutesAllRuns(t *testing.T) {
 	var mu sync.Mutex
-	var played []string
+	var executed []string
 	c, output := fakeCampaign(t, 3, func(r Run) *Report {
 		mu.Lock()
 		defer mu.Unlock()
-		played = append(played, r.Name())
+		executed = append(executed, r.Name())
 		return &Report{History: &history.History{}}
 	})
 	c.run(t.Context(), allRuns(three(), fault.Deployments(), 1, 2), always)
-	slices.Sort(played)
+	slices.Sort(executed)
 	want := []string{
 		"a-cluster-1", "a-cluster-2", "a-cluster-replicas-1", "a-cluster-replicas-2", "a-quorum-1", "a-quorum-2",
 		"a-sentinels-1", "a-sentinels-2", "a-sentinels-replicas-1", "a-sentinels-replicas-2", "a-server-1", "a-server-2",
 		"b-cluster-1", "b-cluster-2", "b-server-1", "b-server-2", "c-cluster-1", "c-cluster-2",
 	}
-	if !slices.Equal(played, want) {
-		t.Errorf("got %v", played)
+	if !slices.Equal(executed, want) {
+		t.Errorf("got %v", executed)
 	}
 	if c.failed || strings.Count(output.String(), "\n") != len(want) {
 		t.Errorf("bad %v, said\n%s", c.failed, output)
@@ -94,7 +94,7 @@ func TestACampaignEndsWhenItsTimeIsOver(t *testing.T) {
 	}
 }
 
-func TestWhatWasInterruptedSaysNothing(t *testing.T) {
+func TestInterruptedRunIsIgnored(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	c, output := fakeCampaign(t, 1, func(Run) *Report {
 		interrupt()
@@ -106,7 +106,7 @@ func TestWhatWasInterruptedSaysNothing(t *testing.T) {
 	}
 }
 
-func TestAFailureIsKeptWithAllThatIsKnownOfIt(t *testing.T) {
+func TestFailureIsKept(t *testing.T) {
 	h := &history.History{Name: "a", TTL: 1, Ended: 1}
 	c, output := fakeCampaign(t, 1, func(Run) *Report {
 		return &Report{
@@ -139,7 +139,7 @@ func TestAFailureIsKeptWithAllThatIsKnownOfIt(t *testing.T) {
 	}
 }
 
-func TestARunThatWentWrongIsKeptWithoutAHistory(t *testing.T) {
+func TestFailedRunIsKeptWithoutHistory(t *testing.T) {
 	c, output := fakeCampaign(t, 1, func(Run) *Report { return &Report{Failed: true, Log: "no port\n"} })
 	c.run(t.Context(), allRuns(three()[:1], []fault.Deployment{fault.OnServer}, 5), always)
 	if !c.failed || !strings.Contains(output.String(), "no port") || strings.Contains(output.String(), "-validate") {
@@ -165,9 +165,9 @@ func TestTheControlMustLoseUpdates(t *testing.T) {
 		"one is lost in spite of a fence": {[]history.Access{write(0), write(0), fenced(0), fenced(0)}, "not what was found", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			played := 0
+			executed := 0
 			campaign, _ := fakeCampaign(t, 1, func(r Run) *Report {
-				played++
+				executed++
 				if !r.Careless {
 					t.Error("the clients are careful")
 				}
@@ -176,11 +176,11 @@ func TestTheControlMustLoseUpdates(t *testing.T) {
 			})
 			err := campaign.control(t.Context())
 			if c.says == "" {
-				if err != nil || played != c.runs {
-					t.Errorf("%v after %d runs", err, played)
+				if err != nil || executed != c.runs {
+					t.Errorf("%v after %d runs", err, executed)
 				}
-			} else if err == nil || !strings.Contains(err.Error(), c.says) || played != c.runs {
-				t.Errorf("%v after %d runs", err, played)
+			} else if err == nil || !strings.Contains(err.Error(), c.says) || executed != c.runs {
+				t.Errorf("%v after %d runs", err, executed)
 			}
 		})
 	}

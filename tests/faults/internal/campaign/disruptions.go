@@ -53,11 +53,11 @@ func (t *disruptions) recoveredAt(begun int64) int64 {
 		return t.end
 	}
 	last := begun
-	for _, trouble := range t.seen {
-		if trouble.To == 0 {
+	for _, one := range t.seen {
+		if one.To == 0 {
 			return 0
 		}
-		last = max(last, trouble.To)
+		last = max(last, one.To)
 	}
 	return last
 }

@@ -7,7 +7,7 @@ import (
 
 func everything(string) bool { return true }
 
-func TestWhenAllWasWell(t *testing.T) {
+func TestRecoveredAt(t *testing.T) {
 	const begun = 1
 	t.Run("the fault came to its end", func(t *testing.T) {
 		var s disruptions
@@ -41,7 +41,7 @@ func TestWhenAllWasWell(t *testing.T) {
 	})
 }
 
-func TestATroubleEndsOnce(t *testing.T) {
+func TestDisruptionEndsOnce(t *testing.T) {
 	var s disruptions
 	end := s.begin("a", everything)
 	end()
@@ -52,7 +52,7 @@ func TestATroubleEndsOnce(t *testing.T) {
 	}
 }
 
-func TestATroubleSaysWhatIsLost(t *testing.T) {
+func TestDisruptionListsLostKeys(t *testing.T) {
 	keys := map[string]string{"p:b": "b", "p:a": "a", "p:i:c": "c"}
 	for name, c := range map[string]struct {
 		lost func(string) bool

@@ -61,7 +61,7 @@ func Main(ctx context.Context, w io.Writer, args []string) (code int) {
 // runPlan executes the runs of the settings.
 func (c *campaign) runPlan(ctx context.Context) (failed bool, err error) {
 	s := c.settings
-	faults := fault.All() //nolint:contextcheck // a fault is played with the context of its scene
+	faults := fault.All() //nolint:contextcheck // a fault is executed with the context of its System
 	runs := s.plan(faults)
 	if len(runs) == 0 {
 		return true, fmt.Errorf("no fault that is called like %q can happen there", s.Names)

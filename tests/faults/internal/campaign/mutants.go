@@ -91,7 +91,7 @@ func (h *mutantTest) test(ctx context.Context, m mutant.Mutant) {
 // runUntilKilled executes runs with the mutant. It removes the directory of the runs if the
 // mutant was killed, or if the test was interrupted.
 func (h *mutantTest) runUntilKilled(ctx context.Context, m mutant.Mutant) (result mutant.Result, kept string, err error) {
-	runs, err := mutantPlan(m, fault.All(), h.settings.Seed) //nolint:contextcheck // a fault is played with the context of its scene
+	runs, err := mutantPlan(m, fault.All(), h.settings.Seed) //nolint:contextcheck // a fault is executed with the context of its System
 	if err != nil {
 		return result, "", err
 	}

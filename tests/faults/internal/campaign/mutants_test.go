@@ -15,7 +15,7 @@ import (
 )
 
 // A mutant that names no fault or no check would survive, or stay unseen.
-func TestEachMutantNamesFaultsThatThereAre(t *testing.T) {
+func TestEachMutantNamesExistingFaultsAndChecks(t *testing.T) {
 	tree, err := mutant.FindTree(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -43,7 +43,7 @@ func TestEachMutantNamesFaultsThatThereAre(t *testing.T) {
 	}
 }
 
-func TestTheHuntForAMutant(t *testing.T) {
+func TestMutantPlan(t *testing.T) {
 	plan, err := mutantPlan(mutant.Mutant{Name: "m", Faults: "^[ab]$", On: "server"}, three(), 7)
 	if err != nil {
 		t.Fatal(err)
@@ -63,7 +63,7 @@ func TestTheHuntForAMutant(t *testing.T) {
 	}
 }
 
-func TestAnInterruptedHuntLeavesNothing(t *testing.T) {
+func TestInterruptedMutantTestLeavesNothing(t *testing.T) {
 	temporary := t.TempDir()
 	t.Setenv("TMPDIR", temporary)
 	ctx, interrupt := context.WithCancel(t.Context())

@@ -31,7 +31,7 @@ func TestAPlanPlaysEachFaultWhereItCanHappen(t *testing.T) {
 				want = 2
 			}
 			if got := runs[f.Name][kind]; got != want {
-				t.Errorf("%s is played %d times on %s, not %d", f.Name, got, kind.String(), want)
+				t.Errorf("%s is executed %d times on %s, not %d", f.Name, got, kind.String(), want)
 			}
 		}
 	}
@@ -51,10 +51,10 @@ func TestTheShortPlanPlaysEachFaultOfAServerAndSomeOfTheOthers(t *testing.T) {
 		sums[fault.OnQuorum] != shortOnQuorum || sums[fault.OnSentinelsReplicas] != shortOnReplicas || sums[fault.OnClusterReplicas] != shortOnReplicas {
 		t.Errorf("got %v", sums)
 	}
-	played := count(runs)
+	executed := count(runs)
 	for _, f := range faults {
-		if slices.Contains(f.On, fault.OnServer) && played[f.Name][fault.OnServer] == 0 {
-			t.Errorf("%s is not played on a server alone", f.Name)
+		if slices.Contains(f.On, fault.OnServer) && executed[f.Name][fault.OnServer] == 0 {
+			t.Errorf("%s is not executed on a server alone", f.Name)
 		}
 	}
 }
@@ -107,7 +107,7 @@ func TestARunSaysHowToPlayItAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		if again := s.plan(three()); len(again) != 1 || again[0].Name() != r.Name() || s.Out != out {
-			t.Errorf("%s plays %v, and keeps in %s", r.Command(out), again, s.Out)
+			t.Errorf("%s runs %v, and keeps in %s", r.Command(out), again, s.Out)
 		}
 	}
 }

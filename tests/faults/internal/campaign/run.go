@@ -58,11 +58,11 @@ func (r *Report) run(tb testing.TB) {
 	stop := watchStalls()
 	defer stop()
 
-	var troubles disruptions
+	var declared disruptions
 	s := g.system(tb)
 	s.Network = network.Start(tb, addresses(g.data())...)
 	s.Random = faultRandom(r.Run.Seed)
-	s.TTL, s.Disrupt, s.Replicas = ttl, troubles.begin, r.Run.replicas()
+	s.TTL, s.Disrupt, s.Replicas = ttl, declared.begin, r.Run.replicas()
 	h := &history.History{
 		Name: r.Run.Fault.Name, Deployment: r.Run.On.String(), Seed: r.Run.Seed, Careless: r.Run.Careless,
 		Unfenced: r.Run.On == fault.OnQuorum,
@@ -77,12 +77,12 @@ func (r *Report) run(tb testing.TB) {
 	onGoroutine(func() {
 		c.AwaitGrants(warmUpGrants)
 		h.Begun = clock.Now()
-		injectFault(s, r.Run.Fault, &troubles)
+		injectFault(s, r.Run.Fault, &declared)
 	})
 	if tb.Context().Err() != nil {
 		return // interrupted
 	}
-	h.Recovered = troubles.recoveredAt(h.Begun)
+	h.Recovered = declared.recoveredAt(h.Begun)
 	onGoroutine(func() { c.Finish(finishTime) })
 	h.Ended = clock.Now()
 	c.Fill(h)
@@ -90,7 +90,7 @@ func (r *Report) run(tb testing.TB) {
 	for _, op := range h.Ops {
 		keys[c.LockName(op)] = op.Key
 	}
-	h.Disruptions = append(troubles.all(keys), stop()...)
+	h.Disruptions = append(declared.all(keys), stop()...)
 	r.History = h
 }
 
@@ -132,10 +132,10 @@ func faultRandom(seed uint64) *rand.Rand {
 
 // injectFault injects the fault while the clients work, and lets them work for a while
 // after the system has recovered.
-func injectFault(s *fault.System, f fault.Fault, troubles *disruptions) {
+func injectFault(s *fault.System, f fault.Fault, declared *disruptions) {
 	begun := time.Now()
 	f.Inject(s)
-	troubles.recovered()
+	declared.recovered()
 	sleep(s.Context(), max(minWorkTime-time.Since(begun), recoveredTime))
 	s.Workload.AwaitGrants(1)
 }

@@ -61,7 +61,7 @@ func TestParseNames(t *testing.T) {
 	}
 }
 
-func TestBadUsageIsTold(t *testing.T) {
+func TestBadUsageIsReported(t *testing.T) {
 	for line, says := range map[string]string{
 		"-short -long":         "one at a time",
 		"-mutants -validate f": "one at a time",

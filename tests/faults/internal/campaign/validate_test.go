@@ -20,7 +20,7 @@ func noFault() Run {
 
 // Validation of a kept history must find the same violations as before. This history is a
 // real one, with a forged grant.
-func TestAKeptHistoryIsJudgedTheSameAgain(t *testing.T) {
+func TestKeptHistoryHasTheSameViolations(t *testing.T) {
 	t.Parallel()
 	r := runFault(t.Context(), noFault())
 	if r.Skipped {
@@ -81,7 +81,7 @@ func addSecondHolder(h *history.History) {
 	}
 }
 
-func TestWhatIsNoHistoryIsNotJudged(t *testing.T) {
+func TestInvalidHistoryIsAnError(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "h.json")
 	if err := os.WriteFile(path, []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
@@ -93,7 +93,7 @@ func TestWhatIsNoHistoryIsNotJudged(t *testing.T) {
 	}
 }
 
-func TestARunOfAFaultThatFailsIsJudgedAllTheSame(t *testing.T) {
+func TestRunOfAFailingFaultIsValidated(t *testing.T) {
 	t.Parallel()
 	run := noFault()
 	run.Fault.Inject = func(s *fault.System) { s.Fatal("it does not work") }

@@ -11,7 +11,7 @@ import (
 const blank = "before\n<!-- rows -->\nstale\n<!-- /rows -->\nbetween\n<!-- guards -->\n<!-- /guards -->\n<!-- mutants -->\n<!-- /mutants -->\nafter\n"
 
 func TestPage(t *testing.T) {
-	groups := rows(catalogue.Row{Trigger: "it is lost", Right: "it is told", Kind: catalogue.Loss, Guard: "a copy"})
+	groups := rows(catalogue.Row{Trigger: "it is lost", Right: "it is reported", Kind: catalogue.Loss, Guard: "a copy"})
 	mutants := []catalogue.Mutant{{Name: "m.diff", Says: "It forgets."}}
 	page, err := catalogue.Page(blank, groups, shown(catalogue.Loss), mutants)
 	if err != nil {
@@ -20,7 +20,7 @@ func TestPage(t *testing.T) {
 	for _, want := range []string{
 		"before\n<!-- rows -->\n\n### A. All\n",
 		"| 1 | it breaks | it is mended | holds | [a.TestX](../../a/x_test.go) |\n",
-		"| 2 | it is lost | it is told | documented loss | [a.TestY](../../a/y_test.go): a\\|b |\n",
+		"| 2 | it is lost | it is reported | documented loss | [a.TestY](../../a/y_test.go): a\\|b |\n",
 		"| 3 | it is not there | it is | does not apply |  |\n\n<!-- /rows -->\nbetween\n",
 		"- **2, documented loss.** it is lost *a copy*\n- **3, does not apply.** it is not there *it is not needed*\n",
 		"- [m.diff](mutants/m.diff): It forgets.\n\n<!-- /mutants -->\nafter\n",

@@ -14,7 +14,7 @@ const (
 )
 
 // Each row has tests, each directive is right, and the page is up to date.
-func TestThePageIsWhole(t *testing.T) {
+func TestPageIsUpToDate(t *testing.T) {
 	files := os.DirFS(repository)
 	proofs, err := catalogue.Scan(files)
 	if err != nil {

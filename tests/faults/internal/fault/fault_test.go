@@ -29,7 +29,7 @@ type result struct {
 // evidence returns, for each fault, a function that reports whether the fault took effect.
 // Some injections check that themselves.
 func evidence() map[string]func(*result) bool {
-	hears := func(words ...string) func(*result) bool {
+	sees := func(words ...string) func(*result) bool {
 		return func(s *result) bool { return s.sawError(words...) }
 	}
 	calls := func(names ...string) func(*result) bool {
@@ -55,21 +55,21 @@ func evidence() map[string]func(*result) bool {
 		"fences-are-deleted":  awaited,
 		"queues-are-deleted":  awaited,
 
-		"answers-noscript":   hears("NOSCRIPT"),
-		"answers-oom":        hears("OOM"),
-		"answers-readonly":   hears("READONLY"),
-		"answers-masterdown": hears("MASTERDOWN"),
-		"answers-noreplicas": hears("NOREPLICAS"),
-		"answers-misconf":    hears("MISCONF"),
-		"answers-noperm":     hears("NOPERM"),
-		"answers-noauth":     hears("NOAUTH"),
-		"answers-busy":       hears("BUSY"),
+		"answers-noscript":   sees("NOSCRIPT"),
+		"answers-oom":        sees("OOM"),
+		"answers-readonly":   sees("READONLY"),
+		"answers-masterdown": sees("MASTERDOWN"),
+		"answers-noreplicas": sees("NOREPLICAS"),
+		"answers-misconf":    sees("MISCONF"),
+		"answers-noperm":     sees("NOPERM"),
+		"answers-noauth":     sees("NOAUTH"),
+		"answers-busy":       sees("BUSY"),
 		"answers-loading":    restarted,
 		"answers-late":       unanswered,
 
-		"connections-are-cut":                 hears("EOF", "reset", "closed"),
-		"connections-are-reset":               hears("connection reset"),
-		"connections-are-refused":             hears("connection refused"),
+		"connections-are-cut":                 sees("EOF", "reset", "closed"),
+		"connections-are-reset":               sees("connection reset"),
+		"connections-are-refused":             sees("connection refused"),
 		"subscriptions-are-cut":               func(s *result) bool { return len(s.survived) == 0 },
 		"one-is-partitioned":                  unanswered,
 		"one-is-partitioned-and-all-is-lost":  unanswered,
@@ -81,12 +81,12 @@ func evidence() map[string]func(*result) bool {
 		"network-is-throttled":                slow,
 		"packets-are-tiny":                    func(s *result) bool { return s.tornReads > 0 },
 
-		"replies-are-lost":   hears("EOF", "closed"),
+		"replies-are-lost":   sees("EOF", "closed"),
 		"replies-never-come": unanswered,
 		"commands-are-late":  unanswered,
 		"batches-are-cut":    func(s *result) bool { return unanswered(s) || s.sawError("EOF") },
 
-		"replies-to-renewals-are-late": hears("EOF", "closed"),
+		"replies-to-renewals-are-late": sees("EOF", "closed"),
 
 		// The injections fail if there is nothing to delete, or if no process receives a
 		// hint.
@@ -94,7 +94,7 @@ func evidence() map[string]func(*result) bool {
 		"fences-are-deleted-at-full-speed-in-one-process":   awaited,
 		"fences-are-deleted-at-full-speed-across-processes": awaited,
 		"hints-are-forged":                    awaited,
-		"hints-are-forged-and-writes-refused": hears("NOREPLICAS"),
+		"hints-are-forged-and-writes-refused": sees("NOREPLICAS"),
 
 		"process-is-killed":    calls("kill", "kill", "kill"),
 		"holder-is-killed":     func(s *result) bool { return len(s.calls) >= 2 && !slices.Contains(s.calls, "stop") },
@@ -105,7 +105,7 @@ func evidence() map[string]func(*result) bool {
 	}
 }
 
-func TestFaultsBiteAndAreMended(t *testing.T) {
+func TestFaultsTakeEffectAndAreHealed(t *testing.T) {
 	known := evidence()
 	for _, f := range All() {
 		if !slices.Contains(f.On, OnServer) {
@@ -113,7 +113,7 @@ func TestFaultsBiteAndAreMended(t *testing.T) {
 		}
 		bit := known[f.Name]
 		if bit == nil {
-			t.Errorf("nobody knows how to tell that %s has taken place", f.Name)
+			t.Errorf("no evidence is known for %s", f.Name)
 			continue
 		}
 		delete(known, f.Name)
@@ -129,7 +129,7 @@ func TestFaultsBiteAndAreMended(t *testing.T) {
 				t.Errorf("%d losses were declared, Losing is %v", s.losses, f.LosesData)
 			}
 			if lost := []string{"server-crashes-and-is-empty", "all-data-is-deleted"}; s.keptWitness == slices.Contains(lost, f.Name) {
-				t.Errorf("what nobody touches is there: %v", s.keptWitness)
+				t.Errorf("an unused key is there: %v", s.keptWitness)
 			}
 			if len(s.lowFences) > 0 && !f.LosesData {
 				t.Errorf("%d fences did not rise:\n%s", len(s.lowFences), strings.Join(s.lowFences[:min(20, len(s.lowFences))], "\n"))
@@ -264,7 +264,7 @@ func TestAllFaults(t *testing.T) {
 	names := map[string]bool{}
 	for _, f := range All() {
 		if f.Name == "" || strings.ContainsAny(f.Name, " /") || names[f.Name] || len(f.On) == 0 || f.Inject == nil {
-			t.Errorf("%q is not whole, or there twice", f.Name)
+			t.Errorf("%q is incomplete or duplicated", f.Name)
 		}
 		names[f.Name] = true
 	}

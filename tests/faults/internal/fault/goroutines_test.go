@@ -52,7 +52,7 @@ const workTime = 4 * time.Millisecond
 // commandTimeout is the command timeout of the Lockers.
 const commandTimeout = 100 * time.Millisecond
 
-func newGoroutineWorkload(t *testing.T, n *network.Network, crowd bool, ttl time.Duration, keys []string, servers ...string) *goroutineWorkload {
+func newGoroutineWorkload(t *testing.T, n *network.Network, oneProcess bool, ttl time.Duration, keys []string, servers ...string) *goroutineWorkload {
 	t.Helper()
 	b := &goroutineWorkload{
 		T: t, servers: servers, network: n, keys: keys, ttl: ttl,
@@ -60,7 +60,7 @@ func newGoroutineWorkload(t *testing.T, n *network.Network, crowd bool, ttl time
 	}
 	processes := 3
 	b.callers = 4
-	if crowd {
+	if oneProcess {
 		processes, b.callers = 1, 24
 	}
 	for range processes {
@@ -237,24 +237,24 @@ func (b *goroutineWorkload) Grants() int { return int(b.grants.Load()) }
 // A recordingConn records reads that end within a line.
 type recordingConn struct {
 	net.Conn
-	band *goroutineWorkload
+	workload *goroutineWorkload
 }
 
 func (r *recordingConn) Read(into []byte) (int, error) {
 	n, err := r.Conn.Read(into)
 	if errors.Is(err, syscall.ECONNRESET) {
-		r.band.recordError(0, err) // go-redis does not report this error
+		r.workload.recordError(0, err) // go-redis does not report this error
 	}
 	if n > 0 && into[n-1] != '\n' {
-		r.band.mu.Lock()
-		r.band.tornReads++
-		r.band.mu.Unlock()
+		r.workload.mu.Lock()
+		r.workload.tornReads++
+		r.workload.mu.Unlock()
 	}
 	return n, err
 }
 
 // A recordingHook records the results of the commands of a client.
-type recordingHook struct{ band *goroutineWorkload }
+type recordingHook struct{ workload *goroutineWorkload }
 
 func (recordingHook) DialHook(next redis.DialHook) redis.DialHook { return next }
 
@@ -262,7 +262,7 @@ func (l recordingHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		begun := time.Now()
 		err := next(ctx, cmd)
-		l.band.recordError(time.Since(begun), err)
+		l.workload.recordError(time.Since(begun), err)
 		return err
 	}
 }
@@ -271,9 +271,9 @@ func (l recordingHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		begun := time.Now()
 		err := next(ctx, cmds)
-		l.band.recordError(time.Since(begun), err)
+		l.workload.recordError(time.Since(begun), err)
 		for _, cmd := range cmds {
-			l.band.recordError(0, cmd.Err())
+			l.workload.recordError(0, cmd.Err())
 		}
 		return err
 	}

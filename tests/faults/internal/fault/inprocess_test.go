@@ -230,8 +230,8 @@ func (w *inProcessWorkload) Kill(process int) {
 	w.deaths++
 }
 
-func (w *inProcessWorkload) Stop(int)     { w.Fatal("a stand-in cannot be made to stand still") }
-func (w *inProcessWorkload) Continue(int) { w.Fatal("a stand-in cannot be made to go on") }
+func (w *inProcessWorkload) Stop(int)     { w.Fatal("an in-process workload cannot be paused") }
+func (w *inProcessWorkload) Continue(int) { w.Fatal("an in-process workload cannot be continued") }
 
 func (w *inProcessWorkload) Grants() int {
 	w.mu.Lock()

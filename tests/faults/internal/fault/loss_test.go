@@ -7,7 +7,7 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 )
 
-func TestAHashSlotIsThatOfTheServer(t *testing.T) {
+func TestHashSlotEqualsTheServers(t *testing.T) {
 	t.Parallel()
 	awaitTurn(t)
 	cluster := redistest.StartCluster(t)
@@ -30,12 +30,12 @@ func TestAHashSlotIsThatOfTheServer(t *testing.T) {
 
 // Writes that the new master confirms are not lost: a loss ends when the old master does
 // not serve any more, and not earlier.
-func TestALossEndsWithTheOldMaster(t *testing.T) {
+func TestLossEndsWithTheOldMaster(t *testing.T) {
 	t.Parallel()
 	for name, depose := range map[string]func(master *redistest.Server){
 		"it ends":           (*redistest.Server).Kill,
 		"it is a replica":   func(master *redistest.Server) { follow(t, master, "127.0.0.1", "1") },
-		"it stood still":    func(master *redistest.Server) { master.Pause(); master.Resume(); master.Kill() },
+		"it was paused":     func(master *redistest.Server) { master.Pause(); master.Resume(); master.Kill() },
 		"it is still there": nil,
 	} {
 		t.Run(name, func(t *testing.T) {

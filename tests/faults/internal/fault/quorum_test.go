@@ -27,7 +27,7 @@ const quorumCommandTimeout = 100 * time.Millisecond
 // quorumSigns counts what the clients of a quorum see on their connections.
 type quorumSigns struct {
 	mu   sync.Mutex
-	seen map[string]int // signs, and how often they were heard
+	seen map[string]int // how often each sign was seen
 }
 
 // The signs of a fault on connections.
@@ -136,14 +136,14 @@ func quorumEvidence() map[string]string {
 
 // Each fault of some servers takes effect and is healed. No two clients hold a lock at a
 // time.
-func TestServersOfAQuorumAreIll(t *testing.T) {
+func TestFaultsOfAQuorum(t *testing.T) {
 	t.Parallel()
 	known := quorumEvidence()
 	few := []string{"quorum-servers-crash-in-turn", "quorum-servers-are-out-of-memory", "quorum-majority-crashes", "quorum-servers-send-no-replies"}
 	for _, f := range quorumFaults() {
 		sign, is := known[f.Name]
 		if !is {
-			t.Errorf("nobody knows how to tell that %s has taken place", f.Name)
+			t.Errorf("no evidence is known for %s", f.Name)
 			continue
 		}
 		delete(known, f.Name)
@@ -212,10 +212,10 @@ func injectOnQuorum(t *testing.T, f Fault, sign string) {
 		t.Error("it has not taken place: all scripts are known")
 	}
 	if sign != "" && !v.has(sign) {
-		t.Errorf("it has not taken place: not heard that %q, but %v", sign, v.seen)
+		t.Errorf("it has not taken place: not seen: %q, but %v", sign, v.seen)
 	}
 	if open != 0 || (noGrants > 0) != most {
-		t.Errorf("%d troubles have not ended; %d times nobody could be granted anything", open, noGrants)
+		t.Errorf("%d disruptions have not ended; %d times no lock could be granted", open, noGrants)
 	}
 	for i, voter := range s.Quorum {
 		for name, value := range state(t, voter.Admin) {

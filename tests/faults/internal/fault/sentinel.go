@@ -13,8 +13,8 @@ import (
 func sentinelFaults() []Fault {
 	var faults []Fault
 	for _, f := range []struct {
-		name string
-		play func(s *System)
+		name   string
+		inject func(s *System)
 	}{
 		{"sentinel-master-killed", func(s *System) { s.killSentinelMaster(false) }},
 		{"sentinel-master-killed-with-its-data", func(s *System) { s.killSentinelMaster(true) }},
@@ -25,7 +25,7 @@ func sentinelFaults() []Fault {
 		{"sentinel-client-killed-amid-failover", killAmidSentinelFailover},
 	} {
 		faults = append(faults, Fault{
-			Name: f.name, On: onSentinels(), LosesData: true, Inject: f.play,
+			Name: f.name, On: onSentinels(), LosesData: true, Inject: f.inject,
 		})
 	}
 	return faults

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestVictimsAreTheProcessesInTokens(t *testing.T) {
+func TestTokensNameProcesses(t *testing.T) {
 	t.Parallel()
 	one, other := strings.Repeat("a1", 16), strings.Repeat("b2", 16)
 	var seen seenProcesses

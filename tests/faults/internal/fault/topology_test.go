@@ -43,7 +43,7 @@ const (
 	deaths observation = "a client has died"
 	// grantsStopped means that no call was granted a lock that it requested during the
 	// disruption.
-	grantsStopped observation = "nobody was granted anything"
+	grantsStopped observation = "no lock was granted"
 )
 
 // A serverState is the observed state of a server.
@@ -145,13 +145,13 @@ func (w *observer) split() bool {
 		return false
 	}
 	for deadline := time.Now().Add(2 * time.Second); time.Now().Before(deadline); pause(w.Context(), 20*time.Millisecond) {
-		told := 0
+		receiving := 0
 		for addr, sets := range w.sets() {
 			if sets != before[addr] {
-				told++
+				receiving++
 			}
 		}
-		if told > 1 {
+		if receiving > 1 {
 			return true
 		}
 	}
@@ -174,7 +174,7 @@ func (w *observer) sets() map[string]string {
 
 // Each fault has the effect that its name says on a real deployment, loses only the
 // declared data, and leaves a healthy deployment.
-func TestTopologies(t *testing.T) {
+func TestFaultsOfSeveralServers(t *testing.T) {
 	for _, test := range []struct {
 		on     Deployment
 		faults []Fault
@@ -313,7 +313,7 @@ func (r *target) inject(t *testing.T, fault Fault, wanted []observation) {
 	}
 	// Replicas need not acknowledge what the observer writes.
 	if w.lossDeclared != fault.LosesData || w.seen[losses] && !fault.LosesData && s.Replicas == 0 {
-		t.Errorf("declared to lose data: %v, by its troubles %v, seen %v", fault.LosesData, w.lossDeclared, w.seen[losses])
+		t.Errorf("declared to lose data: %v, by its disruptions %v, seen %v", fault.LosesData, w.lossDeclared, w.seen[losses])
 	}
 	if workload.overlaps > 0 && !fault.LosesData {
 		t.Errorf("%d overlaps", workload.overlaps)

@@ -39,7 +39,7 @@ func TestAHistoryIsReadAsItWasWritten(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoHistoryIsRefused(t *testing.T) {
+func TestInvalidHistoryIsRefused(t *testing.T) {
 	for _, test := range []struct{ name, text, want string }{
 		{"empty", "", "EOF"},
 		{"another field", `{"name":"x","colour":"red"}`, "colour"},

@@ -128,7 +128,7 @@ func (a *answer) fault(s *facts) string {
 	case a.status != http.StatusOK:
 		return "neither a success nor a problem"
 	case s.ran[a.body] == 0:
-		return "a success, and nobody ran"
+		return "a success without a run of its handler"
 	case a.replayed:
 		if first := s.byName[a.body]; a.request.once == "" || first.once != a.request.once {
 			return "a replay of another request"

@@ -17,9 +17,9 @@ func outage(t *testing.T, c *requests, b *service, server *redistest.Server, wat
 	t.Helper()
 	inFlight, asleep := b.inFlight.Load(), b.sleeping.Load()
 	if inFlight == 0 {
-		t.Error("Redis is killed when nobody is in flight any more")
+		t.Error("Redis is killed when no request is in flight")
 	}
-	t.Logf("after %v, with %d in flight and %d asleep inside, Redis is killed",
+	t.Logf("after %v, with %d in flight and %d handlers asleep, Redis is killed",
 		time.Since(c.gateOpened).Round(time.Millisecond), inFlight, asleep)
 	server.Kill()
 	over := time.After(outageTime)
@@ -32,7 +32,7 @@ func outage(t *testing.T, c *requests, b *service, server *redistest.Server, wat
 // answer, no count is lost, and nothing is left.
 //
 //faults:row 42: under thousands of requests at once
-func TestRedisIsKilledUnderACrowd(t *testing.T) {
+func TestRedisIsKilledUnderLoad(t *testing.T) {
 	for name, test := range map[string]struct {
 		args  []string
 		keeps bool // Redis keeps all confirmed data
@@ -108,14 +108,14 @@ func checkAnswers(t *testing.T, c *requests, b *service, keeps bool) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	told := &facts{byName: c.byName, gateOpened: c.gateOpened, ran: b.runs, lostAttempts: b.lostAttempts}
-	heard, faults := map[string]int{}, 0
+	known := &facts{byName: c.byName, gateOpened: c.gateOpened, ran: b.runs, lostAttempts: b.lostAttempts}
+	answered, faults := map[string]int{}, 0
 	for i := range c.answers {
 		a := &c.answers[i]
 		if a.code == "" && !a.replayed {
-			heard[a.request.name]++
+			answered[a.request.name]++
 		}
-		if fault := a.fault(told); fault != "" {
+		if fault := a.fault(known); fault != "" {
 			if faults++; faults <= 10 {
 				t.Errorf("%s: %s: %s %q", a.request.url, fault, a.kind(), a.body)
 			}
@@ -123,8 +123,8 @@ func checkAnswers(t *testing.T, c *requests, b *service, keeps bool) {
 	}
 	once := map[string]int{}
 	for name, ran := range b.runs {
-		if ran != 1 || heard[name] != 1 {
-			t.Errorf("%s ran %d times, and its client heard of %d", name, ran, heard[name])
+		if ran != 1 || answered[name] != 1 {
+			t.Errorf("%s ran %d times, and its client got %d answers", name, ran, answered[name])
 		}
 		if key := c.byName[name].once; key != "" {
 			once[key]++
@@ -150,10 +150,10 @@ func checkAnswers(t *testing.T, c *requests, b *service, keeps bool) {
 		t.Errorf("%d counts are lost of those that look at fencing numbers", all.fencedLost)
 	}
 	if u := undisturbed; keeps && (u.lost != 0 || u.overlaps != 0 || u.refused != 0) {
-		t.Errorf("%d counts are lost, %d meetings, %d late fences", u.lost, u.overlaps, u.refused)
+		t.Errorf("%d counts are lost, %d overlaps, %d late fences", u.lost, u.overlaps, u.refused)
 	}
 	if !keeps && all.overlaps == 0 {
-		t.Error("nobody met another, although all locks were lost: the counts show nothing")
+		t.Error("no handlers overlapped, although all locks were lost: the counts show nothing")
 	}
 	t.Logf("counts: %+v, %d idempotent requests ran twice, %d leases lost, and %d waits ended with one", all, twice, len(b.lostKeys), len(b.lostAttempts))
 }

@@ -119,18 +119,18 @@ func (b *service) sleep(ctx context.Context, a *account) bool {
 	b.slept.Add(1)
 	b.sleeping.Add(1)
 	defer b.sleeping.Add(-1)
-	told, more := ctx.Done(), ttl/2
+	notified, more := ctx.Done(), ttl/2
 	if b.ignoresLoss {
-		told, more = nil, longWait
+		notified, more = nil, longWait
 	}
 	select {
 	case <-b.restored:
-	case <-told:
+	case <-notified:
 	}
 	select {
 	case <-time.After(more):
 	case <-a.overlapped:
-	case <-told:
+	case <-notified:
 	}
 	return ctx.Err() == nil
 }

@@ -47,7 +47,7 @@ func must(err error) {
 }
 `
 
-func TestHunt(t *testing.T) {
+func TestMutantIsKilled(t *testing.T) {
 	product := t.TempDir()
 	for name, text := range map[string]string{
 		"go.mod": "module example.org/product\n\ngo 1.26\n", "main.go": fakeCampaign, "mistake.txt": "none\n",

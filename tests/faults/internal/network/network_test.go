@@ -276,7 +276,7 @@ func TestDownAndUp(t *testing.T) {
 
 // A client that closes its connection while replies are under way leaves nothing behind,
 // and blocks no other client.
-func TestTheClientGoesAway(t *testing.T) {
+func TestClosedClientLeavesNothing(t *testing.T) {
 	t.Parallel()
 	n, server, _ := newNetwork(t)
 	path := n.Path(1)

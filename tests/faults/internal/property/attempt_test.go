@@ -71,7 +71,7 @@ func testAttempts(rt *rapid.T, table *deployment, policy core.Policy, renewed bo
 // any draws a running attempt.
 func (g *attemptTest) any() int {
 	if len(g.open) == 0 {
-		g.Skip("nobody runs")
+		g.Skip("no attempt runs")
 	}
 	return rapid.IntRange(0, len(g.open)-1).Draw(g.T, "who")
 }
@@ -117,7 +117,7 @@ func (g *attemptTest) run(attempt *core.Attempt, err error, renewed bool) {
 		g.Fatalf("begin: %v", err)
 	}
 	if _, done := attempt.Replay(); done {
-		g.Fatal("got an answer that nobody gave")
+		g.Fatal("got an answer that was not committed")
 	}
 	if g.last != nil {
 		g.dead++ // its lease ended

@@ -68,7 +68,7 @@ func testLocks(rt *rapid.T, table *deployment) {
 // ask calls Lock or TryLock on another goroutine.
 func (g *lockTest) ask(try bool) {
 	if len(g.snapshot(&g.waiting)) >= 5 {
-		g.Skip("enough wait")
+		g.Skip("enough callers wait")
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	c := &caller{cancel: cancel, losses: g.losses}
@@ -115,7 +115,7 @@ func (g *lockTest) recordDisruption() {
 // any draws a caller.
 func (g *lockTest) any(of []*caller) *caller {
 	if len(of) == 0 {
-		g.Skip("nobody")
+		g.Skip("no caller")
 	}
 	return of[rapid.IntRange(0, len(of)-1).Draw(g.T, "who")]
 }
@@ -188,10 +188,10 @@ func (g *lockTest) check() {
 		}
 	}
 	if holders > 1 {
-		g.Fatalf("%d believe that they hold the key", holders)
+		g.Fatalf("%d callers hold the key", holders)
 	}
 	if !g.disrupted && holders == 0 && len(g.waiting) > 0 && !g.hasExpiredHolder() {
-		g.Fatalf("%d wait, nobody holds the key, and nothing was ever broken", len(g.waiting))
+		g.Fatalf("%d wait, no caller holds the key, and nothing was disrupted", len(g.waiting))
 	}
 	g.checkFences()
 }
@@ -231,7 +231,7 @@ func (g *lockTest) drain() {
 		g.check()
 	}
 	if left := g.snapshot(&g.waiting); len(left) > 0 {
-		g.Fatalf("%d wait for ever", len(left))
+		g.Fatalf("%d callers wait for ever", len(left))
 	}
 }
 

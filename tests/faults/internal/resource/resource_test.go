@@ -51,7 +51,7 @@ func TestAFencedRegisterRefusesEarlierFences(t *testing.T) {
 			{false, 1, 1, true},
 			{false, 2, 1, false},
 		},
-		"who was refused raises nothing": {
+		"a refused access raises nothing": {
 			{false, 3, 0, false},
 			{false, 2, 0, true},
 			{true, 3, 0, false},
@@ -96,7 +96,7 @@ func TestAnUnfencedRegisterTakesAll(t *testing.T) {
 	}
 }
 
-func TestAllIsWrittenDown(t *testing.T) {
+func TestAccessesAndEffectsAreRecorded(t *testing.T) {
 	r := Serve(t)
 	a, b := dial(t, r, 1, 10), dial(t, r, 2, 20)
 	_, _, _ = a.Read("k", true, 7)
@@ -134,7 +134,7 @@ func TestAllIsWrittenDown(t *testing.T) {
 	}
 }
 
-func TestAPaymentIsGivenToAFew(t *testing.T) {
+func TestSeveralUsersGetAPayment(t *testing.T) {
 	r := Serve(t)
 	given := make([]int, 3*usersPerPayment)
 	var group sync.WaitGroup

@@ -43,7 +43,7 @@ func (c *Workload) Stop(process int) {
 		case isStopped:
 			return
 		case time.Now().After(deadline):
-			c.tb.Fatalf("process %d does not stand still after %v", process, awaitTimeout)
+			c.tb.Fatalf("process %d is not stopped after %v", process, awaitTimeout)
 		}
 	}
 }

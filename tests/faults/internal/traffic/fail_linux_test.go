@@ -11,7 +11,7 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/programtb"
 )
 
-func TestAProcessIsKilled(t *testing.T) {
+func TestProcessIsKilled(t *testing.T) {
 	t.Parallel()
 	c, server := startOnServer(t, Settings{Keys: 1, Attempts: -1, Processes: 2})
 	c.AwaitGrants(20)
@@ -43,7 +43,7 @@ func TestAProcessIsKilled(t *testing.T) {
 		}
 	}
 	if open := unboundedWaits(c, 1); len(open) != 2 || open[0].Outcome != history.None {
-		t.Errorf("the dead have heard %+v", open)
+		t.Errorf("the killed process has results %+v", open)
 	}
 	slices.Sort(clients[1])
 	slices.Sort(clients[2])
@@ -52,7 +52,7 @@ func TestAProcessIsKilled(t *testing.T) {
 	}
 }
 
-func TestAProcessStandsStill(t *testing.T) {
+func TestProcessIsPaused(t *testing.T) {
 	t.Parallel()
 	c, _ := startOnServer(t, Settings{StallTime: time.Millisecond})
 	c.AwaitGrants(20)
@@ -72,7 +72,7 @@ func TestAProcessStandsStill(t *testing.T) {
 	h := finish(c)
 	for _, op := range h.Ops {
 		if op.Process == 1 && (op.Call > stood && op.Call < continued || op.Return > stood && op.Return < continued) {
-			t.Errorf("%+v while it stood still from %d to %d", op, stood, continued)
+			t.Errorf("%+v while it was paused from %d to %d", op, stood, continued)
 		}
 	}
 	if !slices.ContainsFunc(h.Lags, func(l history.Lag) bool { return l.Process == 1 && l.From < continued && l.To >= continued }) {
@@ -86,7 +86,7 @@ func TestAProcessStandsStill(t *testing.T) {
 	}
 }
 
-func TestWhoStandsStillIsKilled(t *testing.T) {
+func TestPausedProcessIsKilled(t *testing.T) {
 	t.Parallel()
 	c, _ := startOnServer(t, Settings{Processes: 2})
 	c.AwaitGrants(10)
@@ -99,7 +99,7 @@ func TestWhoStandsStillIsKilled(t *testing.T) {
 }
 
 // A paused process continues at the end of a run, and ends.
-func TestWhoStandsStillFinishes(t *testing.T) {
+func TestPausedProcessFinishes(t *testing.T) {
 	t.Parallel()
 	c, _ := startOnServer(t, Settings{Processes: 2})
 	c.AwaitGrants(10)
@@ -109,7 +109,7 @@ func TestWhoStandsStillFinishes(t *testing.T) {
 	}
 }
 
-func TestSomebodyIsStranded(t *testing.T) {
+func TestStuckClientsAreReported(t *testing.T) {
 	t.Parallel()
 	var h history.History
 	result := programtb.Run(t.Context(), t.Name(), func(tb testing.TB) {

@@ -120,7 +120,7 @@ func checkEnds(t *testing.T, ops []history.Op, leases map[string]history.Op) {
 	}
 	for _, op := range ops {
 		if op.Outcome == history.Replayed && records[op.Record] != op.Key {
-			t.Errorf("nobody has committed this: %+v", op)
+			t.Errorf("no commit stored this: %+v", op)
 		}
 	}
 }
@@ -133,7 +133,7 @@ func checkAccesses(t *testing.T, h history.History, leases map[string]history.Op
 		if a.Write {
 			written[a.Fenced][a.Key]++
 			if (a.CheckedAt == 0) != a.Fenced || a.CheckedAt > a.At {
-				t.Errorf("only who writes without fences looks at its lease, and before that: %+v", a)
+				t.Errorf("only unfenced writes check the lease, and before the write: %+v", a)
 			}
 		}
 		if !a.Write && !a.Refused && a.Version != written[a.Fenced][a.Key] {
@@ -150,7 +150,7 @@ func checkAccesses(t *testing.T, h history.History, leases map[string]history.Op
 		}
 	}
 	if len(h.Effects) == 0 {
-		t.Error("nobody has paid")
+		t.Error("no payment was made")
 	}
 	for _, e := range h.Effects {
 		if grant := leases[e.Lease]; grant.Kind != history.Begin || grant.Key != e.Key || grant.Number != e.Number || e.At < grant.Return {
@@ -171,7 +171,7 @@ func TestCarelessHoldersLoseUpdates(t *testing.T) {
 	}
 	count := countOutcomes(h.Ops)
 	if count[history.LeaseEnd][history.Lost] == 0 || count[history.Release][history.Lost] == 0 {
-		t.Errorf("nobody was told of a loss: %v", count)
+		t.Errorf("no client was notified of a loss: %v", count)
 	}
 	for _, op := range h.Ops {
 		if op.Kind == history.Release && op.Outcome == history.Lost && op.ReliedUntil == op.Call {

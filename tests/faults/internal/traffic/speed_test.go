@@ -6,7 +6,7 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
 )
 
-func TestClientsAtFullSpeedReportTheirNumbersAndNothingElse(t *testing.T) {
+func TestClientsAtFullSpeedReportOnlyFences(t *testing.T) {
 	t.Parallel()
 	c, server := startOnServer(t, Settings{Seed: 1, Processes: 2, Clients: 2, FullSpeed: true})
 	c.AwaitGrants(2000)

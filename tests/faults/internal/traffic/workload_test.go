@@ -93,7 +93,7 @@ func TestProcessesDialByTheirRoutes(t *testing.T) {
 	before := scripts(0)
 	c.AwaitGrants(20)
 	if scripts(0) != before {
-		t.Error("the route of the dead is used")
+		t.Error("the route of the killed process is used")
 	}
 	finish(c)
 }
@@ -102,16 +102,16 @@ func TestProcessesDialByTheirRoutes(t *testing.T) {
 func TestARunGoesOnWhenRedisIsBack(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]struct{ begin, end func(*redistest.Server) }{
-		"it was killed":   {(*redistest.Server).Kill, (*redistest.Server).Restart},
-		"it stood still":  {(*redistest.Server).Pause, (*redistest.Server).Resume},
-		"it lost its all": {func(s *redistest.Server) { s.Kill(); s.Restart() }, func(*redistest.Server) {}},
+		"it was killed":    {(*redistest.Server).Kill, (*redistest.Server).Restart},
+		"it was paused":    {(*redistest.Server).Pause, (*redistest.Server).Resume},
+		"it lost its data": {func(s *redistest.Server) { s.Kill(); s.Restart() }, func(*redistest.Server) {}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c, server := startOnServer(t, Settings{})
 			c.AwaitGrants(20)
 			fault.begin(server)
-			await(t, "somebody hears of it", func() bool {
+			await(t, "a client notices it", func() bool {
 				return len(c.journal.calls(func(op history.Op) bool { return op.Outcome == history.Unavailable || op.Outcome == history.Lost })) > 0
 			})
 			fault.end(server)
@@ -140,7 +140,7 @@ func TestAProcessFailsByItself(t *testing.T) {
 	}
 }
 
-func TestAnErrorThatNobodyExpectsFailsTheRun(t *testing.T) {
+func TestUnexpectedErrorFailsTheRun(t *testing.T) {
 	t.Parallel()
 	result := programtb.Run(t.Context(), t.Name(), func(tb testing.TB) {
 		c := &Workload{tb: tb, journal: newJournal()}

@@ -96,18 +96,18 @@ func TestAttempts(t *testing.T) {
 			t.kill(1, 10)
 			begin(t, 2, 600, 601, history.Interrupted, reject)
 		}, nil},
-		{"walked away, and refused", func(t *builder) {
+		{"interrupted, and refused", func(t *builder) {
 			t.begin(1, "p", "a", 1, 2, 1, reject)
 			t.end(history.Release, "a", 10, 11, history.Done)
 			begin(t, 2, 20, 21, history.Interrupted, reject)
 		}, nil},
-		{"walked away, and run again", func(t *builder) {
+		{"interrupted, and run again", func(t *builder) {
 			t.begin(1, "p", "a", 1, 2, 1, rerun)
 			t.end(history.Release, "a", 10, 11, history.Done)
 			t.begin(2, "p", "b", 20, 21, 2, rerun)
 			t.commit("b", "x", 30, 31, history.Done)
 		}, nil},
-		{"walked away, and run as if nothing had been", func(t *builder) {
+		{"interrupted, and run as if nothing had been", func(t *builder) {
 			t.begin(1, "p", "a", 1, 2, 1, rerun)
 			t.end(history.Release, "a", 10, 11, history.Done)
 			t.begin(2, "p", "b", 20, 21, 1, rerun)
@@ -118,7 +118,7 @@ func TestAttempts(t *testing.T) {
 			begin(t, 2, 20, 30, history.Interrupted, reject)
 			t.commit("a", "y", 40, 41, history.Done)
 		}, []string{"attempts", "errors"}},
-		{"refused, although nobody began", func(t *builder) {
+		{"refused, although no attempt began", func(t *builder) {
 			begin(t, 2, 600, 601, history.Interrupted, reject)
 		}, []string{"attempts", "errors"}},
 		{"refused, since one unheard may have begun", func(t *builder) {
@@ -192,7 +192,7 @@ func TestAttempts(t *testing.T) {
 			t.begin(3, "p", "c", 630, 640, 1, rerun)
 			t.commit("c", "x", 650, 651, history.Done)
 		}, []string{"attempts"}},
-		{"lost its lease, and committed, since nobody began", func(t *builder) {
+		{"lost its lease, and committed, since no attempt began", func(t *builder) {
 			t.begin(1, "p", "a", 1, 2, 1, reject)
 			t.leaseEnd("a", 501)
 			begin(t, 2, 600, 601, history.Interrupted, reject)
@@ -243,7 +243,7 @@ func TestAttemptsLoseData(t *testing.T) {
 			t.begin(1, "p", "c", 330, 331, 1, reject)
 			t.commit("c", "z", 340, 350, history.Lost)
 		}, []string{"attempts", "errors"}},
-		{"the answer of a ghost", func(t *builder) {
+		{"the answer of a stale attempt", func(t *builder) {
 			t.loseData(100, 200)
 			t.begin(1, "p", "a", 1, 2, 1, reject)
 			t.begin(2, "p", "b", 300, 301, 1, reject)
@@ -298,7 +298,7 @@ func TestEffects(t *testing.T) {
 			t.begin(2, "p", "b", 8, 9, 1, rerun)
 			t.kill(2, 610)
 		}, nil},
-		{"by nobody who was to run", func(t *builder) {
+		{"by an attempt that must not run", func(t *builder) {
 			t.begin(1, "p", "a", 1, 2, 1, reject)
 			charge(t, "a", 5)
 			t.Effects[0].Lease = "b"

@@ -19,7 +19,7 @@ type builder struct{ history.History }
 
 // build returns the history that f builds.
 func build(f func(*builder)) *history.History {
-	t := &builder{history.History{Name: "tale", Deployment: "server", Begun: 1, TTL: ttl * ms, Claim: claim * ms, Ended: 100_000 * ms}}
+	t := &builder{history.History{Name: "built", Deployment: "server", Begun: 1, TTL: ttl * ms, Claim: claim * ms, Ended: 100_000 * ms}}
 	f(t)
 	return &t.History
 }

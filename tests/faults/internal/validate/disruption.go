@@ -68,9 +68,9 @@ func (s *summary) mayBeDisruptedBy(process int, from, to int64, hurts func(histo
 func (s *summary) redialUntil(process int, over int64) int64 {
 	last := over
 	if s.Deployment == "server" && over != 0 {
-		for _, told := range s.failedDials[process] {
-			if told <= over+int64(redialInterval)+2*s.commandTimeout() && !s.isDisrupted(told, told, isDeliberate) {
-				last = max(last, told)
+		for _, failed := range s.failedDials[process] {
+			if failed <= over+int64(redialInterval)+2*s.commandTimeout() && !s.isDisrupted(failed, failed, isDeliberate) {
+				last = max(last, failed)
 			}
 		}
 	}

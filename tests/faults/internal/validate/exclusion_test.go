@@ -8,7 +8,7 @@ import (
 
 // In these histories the server may free the key early, because a release was called or
 // data was lost. Only the time until which the holder relies on the lease counts.
-func TestBelieved(t *testing.T) {
+func TestMutualExclusion(t *testing.T) {
 	t.Parallel()
 	runCases(t, []testCase{
 		{"the release was called early, and the lease relied on until later", func(t *builder) {
@@ -18,7 +18,7 @@ func TestBelieved(t *testing.T) {
 			t.grant(2, "k", "b", 11, 12, 11)
 			t.release("b", 60, 61)
 		}, []string{"mutual-exclusion"}},
-		{"told, and released later", func(t *builder) {
+		{"notified, and released later", func(t *builder) {
 			t.disrupt("cut", 1, 100)
 			t.grant(1, "k", "a", 1, 3, 10)
 			t.leaseEnd("a", 501)
@@ -26,18 +26,18 @@ func TestBelieved(t *testing.T) {
 			t.end(history.Release, "a", 600, 601, history.Lost).ReliedUntil = 501 * ms
 			t.release("b", 610, 611)
 		}, nil},
-		{"not told, and believed in to the end", func(t *builder) {
+		{"not notified, and relied on to the end", func(t *builder) {
 			t.grant(1, "k", "a", 1, 3, 10)
 			t.grant(2, "k", "b", 11, 502, 11)
 			t.release("b", 610, 611)
 		}, []string{"mutual-exclusion"}},
-		{"told when another had it", func(t *builder) {
+		{"notified when another client held it", func(t *builder) {
 			t.grant(1, "k", "a", 1, 3, 10)
 			t.leaseEnd("a", 505).ValidUntil = 0
 			t.grant(2, "k", "b", 11, 502, 11)
 			t.release("b", 610, 611)
 		}, []string{"mutual-exclusion"}},
-		{"told a little late of what had ended by itself", func(t *builder) {
+		{"notified a little late of a lease that had ended by itself", func(t *builder) {
 			t.grant(1, "k", "a", 1, 3, 10)
 			t.leaseEnd("a", 505)
 			t.grant(2, "k", "b", 11, 502, 11)
@@ -55,21 +55,21 @@ func TestBelieved(t *testing.T) {
 			t.grant(2, "k", "b", 11, 502, 11)
 			t.release("b", 610, 611)
 		}, []string{"mutual-exclusion"}},
-		{"stood still when it ended", func(t *builder) {
+		{"was paused when it ended", func(t *builder) {
 			t.grant(1, "k", "a", 1, 3, 10)
 			t.pause(1, 400, 700)
 			t.leaseEnd("a", 705).ValidUntil = 0
 			t.grant(2, "k", "b", 11, 502, 11)
 			t.release("b", 610, 611)
 		}, nil},
-		{"stood still when it ended, and was killed so", func(t *builder) {
+		{"was paused when it ended, and was killed so", func(t *builder) {
 			t.grant(1, "k", "a", 1, 3, 10)
 			t.pause(1, 400, 700)
 			t.kill(1, 700)
 			t.grant(2, "k", "b", 11, 502, 11)
 			t.release("b", 610, 611)
 		}, nil},
-		{"stood still only after another had it", func(t *builder) {
+		{"was paused only after another had it", func(t *builder) {
 			t.grant(1, "k", "a", 1, 3, 10)
 			t.pause(1, 600, 700)
 			t.leaseEnd("a", 705).ValidUntil = 0
@@ -93,7 +93,7 @@ func TestBelieved(t *testing.T) {
 	})
 }
 
-func TestTold(t *testing.T) {
+func TestLeaseEnd(t *testing.T) {
 	t.Parallel()
 	runCases(t, []testCase{
 		{"late", func(t *builder) {
@@ -113,27 +113,27 @@ func TestTold(t *testing.T) {
 			t.grant(1, "k", "a", 1, 3, 10)
 			t.leaseEnd("a", 2000).ValidUntil = 1900 * ms
 		}, nil},
-		{"late, when its process stood still", func(t *builder) {
+		{"late, when its process was paused", func(t *builder) {
 			t.grant(1, "k", "a", 1, 3, 10)
 			t.pause(1, 400, 1999)
 			t.leaseEnd("a", 2000)
 		}, nil},
-		{"late, when another process stood still", func(t *builder) {
+		{"late, when another process was paused", func(t *builder) {
 			t.grant(1, "k", "a", 1, 3, 10)
 			t.pause(2, 400, 1999)
 			t.leaseEnd("a", 2000)
 		}, []string{"lease-end"}},
-		{"late, when the machine stood still", func(t *builder) {
+		{"late, when the machine was paused", func(t *builder) {
 			t.grant(1, "k", "a", 1, 3, 10)
 			t.disrupt(Stalled+"-for-a-while", 600, 900)
 			t.leaseEnd("a", 2000)
 		}, nil},
-		{"late, after the machine stood still", func(t *builder) {
+		{"late, after the machine was paused", func(t *builder) {
 			t.grant(1, "k", "a", 1, 3, 10)
 			t.disrupt(Stalled, 300, 400)
 			t.leaseEnd("a", 2000)
 		}, []string{"lease-end"}},
-		{"of a grant that was over when it was heard of", func(t *builder) {
+		{"of a grant that was over when it returned", func(t *builder) {
 			t.grant(1, "k", "a", 1, 1000, 10)
 			t.leaseEnd("a", 1001)
 		}, nil},

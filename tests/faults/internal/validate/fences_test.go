@@ -72,7 +72,7 @@ func TestFences(t *testing.T) {
 			begin(t, "a", 1, 10, 10)
 			abort(t, "a", 11, 12)
 		}, nil},
-		{"of a ghost who used up its block", func(t *builder) {
+		{"of a stale lease that used up its block", func(t *builder) {
 			t.loseData(100, 200)
 			begin(t, "a", 1, 2, 10)
 			abort(t, "a", 30, 40)
@@ -81,7 +81,7 @@ func TestFences(t *testing.T) {
 			begin(t, "c", 340, 350, 11).Episode = "a"
 			abort(t, "c", 351, 352)
 		}, nil},
-		{"of a ghost who used its block twice", func(t *builder) {
+		{"of a stale lease that used its block twice", func(t *builder) {
 			t.loseData(100, 200)
 			begin(t, "a", 1, 2, 10)
 			abort(t, "a", 30, 40)
@@ -90,7 +90,7 @@ func TestFences(t *testing.T) {
 			begin(t, "c", 340, 350, 10).Episode = "a"
 			abort(t, "c", 351, 352)
 		}, []string{"fences"}},
-		{"after a loss below those of a ghost", func(t *builder) {
+		{"after a loss below those of a stale lease", func(t *builder) {
 			t.loseData(100, 200)
 			begin(t, "a", 1, 2, 10)
 			abort(t, "a", 30, 40)

@@ -15,15 +15,15 @@ func grantedLock(process int, lease, episode string, call, granted int64) histor
 	}
 }
 
-func TestNobodyIsGrantedAnythingWithoutAMajority(t *testing.T) {
+func TestImpossibleGrants(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		trouble string
-		ops     []history.Op
-		found   bool
+		disruption string
+		ops        []history.Op
+		found      bool
 	}{
 		"asked and granted meanwhile": {NoGrants + ": so", []history.Op{grantedLock(1, "a", "e", 110, 120)}, true},
-		"in another trouble":          {"so", []history.Op{grantedLock(1, "a", "e", 110, 120)}, false},
+		"in another disruption":       {"so", []history.Op{grantedLock(1, "a", "e", 110, 120)}, false},
 		"asked before":                {NoGrants, []history.Op{grantedLock(1, "a", "e", 90, 120)}, false},
 		"granted after":               {NoGrants, []history.Op{grantedLock(1, "a", "e", 110, 220)}, false},
 		"passed on from before":       {NoGrants, []history.Op{grantedLock(1, "a", "e", 80, 90), grantedLock(1, "b", "e", 110, 120)}, false},
@@ -37,7 +37,7 @@ func TestNobodyIsGrantedAnythingWithoutAMajority(t *testing.T) {
 			{Process: 1, Kind: history.Lock, Key: "k", Call: 90, Return: 105, Outcome: history.Deadline}, grantedLock(1, "b", "f", 110, 120),
 		}, true},
 	} {
-		h := &history.History{TTL: 400, Begun: 1, Ended: 1000, Ops: c.ops, Disruptions: []history.Disruption{{Name: c.trouble, From: 100, To: 200}}}
+		h := &history.History{TTL: 400, Begun: 1, Ended: 1000, Ops: c.ops, Disruptions: []history.Disruption{{Name: c.disruption, From: 100, To: 200}}}
 		if found := impossibleGrants(summarize(h)); (len(found) > 0) != c.found {
 			t.Errorf("%s: %v", name, found)
 		}
@@ -50,8 +50,8 @@ func TestAMinorityIsNoExcuse(t *testing.T) {
 	t.Parallel()
 	const second = int64(1e9)
 	for name, c := range map[string]struct {
-		trouble, violation string
-		op                 history.Op
+		disruption, violation string
+		op                    history.Op
 	}{
 		"a lock is unavailable": {Minority + " is ill", "errors", history.Op{Kind: history.Lock, Outcome: history.Unavailable, Return: 6 * second}},
 		"a try is, which has less time": {
@@ -65,7 +65,7 @@ func TestAMinorityIsNoExcuse(t *testing.T) {
 		c.op.Key, c.op.Call = "k", 5*second
 		h := &history.History{
 			Deployment: "quorum", Unfenced: true, TTL: 4 * second / 10, Begun: second, Ended: 20 * second, Recovered: 18 * second,
-			Ops: []history.Op{c.op}, Disruptions: []history.Disruption{{Name: c.trouble, From: 2 * second, To: 17 * second}},
+			Ops: []history.Op{c.op}, Disruptions: []history.Disruption{{Name: c.disruption, From: 2 * second, To: 17 * second}},
 		}
 		found := ""
 		for _, f := range All(h) {
@@ -78,7 +78,7 @@ func TestAMinorityIsNoExcuse(t *testing.T) {
 }
 
 // If no client asks for fencing numbers, none is missing. A split vote may refuse a Try.
-func TestAQuorumIsJudgedByWhatItHas(t *testing.T) {
+func TestQuorumWithoutFences(t *testing.T) {
 	t.Parallel()
 	const second = int64(1e9)
 	try := history.Op{Process: 1, Kind: history.Try, Key: "k", Call: 10 * second, Return: 10*second + 1, Outcome: history.Busy}

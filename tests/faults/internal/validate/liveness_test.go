@@ -6,7 +6,7 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
 )
 
-func TestStranded(t *testing.T) {
+func TestLiveness(t *testing.T) {
 	t.Parallel()
 	calm := func(t *builder) { t.Recovered = 50_000 * ms }
 	late := func(at int64, wait int64) func(*builder) {
@@ -34,7 +34,7 @@ func TestStranded(t *testing.T) {
 			t.call(1, history.Lock, "k", 1, 0, history.None)
 			t.kill(1, 20)
 		}, nil},
-		{"a wait that never ended of a process that stood still", func(t *builder) {
+		{"a wait that never ended of a process that was paused", func(t *builder) {
 			t.call(1, history.Lock, "k", 1, 0, history.None)
 			t.pause(1, 20, 30)
 		}, []string{"liveness"}},
@@ -48,7 +48,7 @@ func TestStranded(t *testing.T) {
 		}, []string{"liveness"}},
 		{"a wait that was over long ago", late(61_000, 10_999), []string{"liveness"}},
 		{"a wait that was over not long ago", late(61_000, 11_000), nil},
-		{"a wait of one who stood still", func(t *builder) {
+		{"a wait of one that was paused", func(t *builder) {
 			t.pause(2, 41_000, 60_000)
 			late(61_000, 1000)(t)
 		}, nil},
@@ -91,7 +91,7 @@ func TestStranded(t *testing.T) {
 	})
 }
 
-func TestRefusals(t *testing.T) {
+func TestFailuresNeedACause(t *testing.T) {
 	t.Parallel()
 	with := func(outcome history.Outcome, wait int64, more func(*builder)) func(*builder) {
 		return func(t *builder) {
@@ -102,12 +102,12 @@ func TestRefusals(t *testing.T) {
 	nothing := func(*builder) {}
 	runCases(t, []testCase{
 		{"failed", with(history.Failed, 0, nothing), []string{"errors"}},
-		{"failed in trouble", with(history.Failed, 0, func(t *builder) { t.disrupt("cut", 5000, 5100) }), []string{"errors"}},
+		{"failed during a disruption", with(history.Failed, 0, func(t *builder) { t.disrupt("cut", 5000, 5100) }), []string{"errors"}},
 		{"unavailable", with(history.Unavailable, 0, nothing), []string{"errors"}},
-		{"unavailable in trouble", with(history.Unavailable, 0, func(t *builder) { t.disrupt("cut", 5050, 0) }), nil},
-		{"unavailable just after a trouble", with(history.Unavailable, 0, func(t *builder) { t.disrupt("cut", 1, 5000-ttl/2) }), nil},
-		{"unavailable long after a trouble", with(history.Unavailable, 0, func(t *builder) { t.disrupt("cut", 1, 4999-ttl/2) }), []string{"errors"}},
-		{"unavailable two command timeouts after a trouble", with(history.Unavailable, 0, func(t *builder) {
+		{"unavailable during a disruption", with(history.Unavailable, 0, func(t *builder) { t.disrupt("cut", 5050, 0) }), nil},
+		{"unavailable just after a disruption", with(history.Unavailable, 0, func(t *builder) { t.disrupt("cut", 1, 5000-ttl/2) }), nil},
+		{"unavailable long after a disruption", with(history.Unavailable, 0, func(t *builder) { t.disrupt("cut", 1, 4999-ttl/2) }), []string{"errors"}},
+		{"unavailable two command timeouts after a disruption", with(history.Unavailable, 0, func(t *builder) {
 			t.CommandTimeout = 200 * ms
 			t.disrupt("cut", 1, 4600)
 		}), nil},
@@ -115,40 +115,40 @@ func TestRefusals(t *testing.T) {
 			t.CommandTimeout = 200 * ms
 			t.disrupt("cut", 1, 4599)
 		}), []string{"errors"}},
-		{"unavailable after a trouble of several servers", with(history.Unavailable, 0, func(t *builder) {
+		{"unavailable after a disruption of several servers", with(history.Unavailable, 0, func(t *builder) {
 			t.Deployment = "cluster"
 			t.disrupt("cut", 1, 2000)
 		}), nil},
-		{"unavailable long after a trouble of several servers", with(history.Unavailable, 0, func(t *builder) {
+		{"unavailable long after a disruption of several servers", with(history.Unavailable, 0, func(t *builder) {
 			t.Deployment = "cluster"
 			t.disrupt("cut", 1, 1999)
 		}), []string{"errors"}},
-		{"unavailable before a trouble", with(history.Unavailable, 0, func(t *builder) { t.disrupt("cut", 5101, 0) }), []string{"errors"}},
-		{"unavailable to one who stood still", with(history.Unavailable, 0, func(t *builder) { t.pause(1, 4000, 5050) }), nil},
-		{"unavailable when another stood still", with(history.Unavailable, 0, func(t *builder) { t.pause(2, 4000, 5050) }), []string{"errors"}},
+		{"unavailable before a disruption", with(history.Unavailable, 0, func(t *builder) { t.disrupt("cut", 5101, 0) }), []string{"errors"}},
+		{"unavailable to a paused process", with(history.Unavailable, 0, func(t *builder) { t.pause(1, 4000, 5050) }), nil},
+		{"unavailable when another was paused", with(history.Unavailable, 0, func(t *builder) { t.pause(2, 4000, 5050) }), []string{"errors"}},
 		{"its own deadline", with(history.Deadline, 100, nothing), nil},
 		{"a deadline before its own", with(history.Deadline, 200, nothing), []string{"errors"}},
 		{"unavailable on a machine that stalled", with(history.Unavailable, 0, func(t *builder) { t.disrupt(Stalled+" machine", 4800, 5000-ttl/4) }), nil},
 		{"unavailable on a machine that had stalled", with(history.Unavailable, 0, func(t *builder) { t.disrupt(Stalled+" machine", 1, 4999-ttl/4) }), []string{"errors"}},
 		{"unavailable on a machine that stalls too much", with(history.Unavailable, 0, func(t *builder) { t.disrupt(Stalled+" machine", 10_000, 15_001) }), nil},
 		{"unavailable on a machine that stalls elsewhere", with(history.Unavailable, 0, func(t *builder) { t.disrupt(Stalled+" machine", 10_000, 14_999) }), []string{"errors"}},
-		{"unavailable to one who lagged", with(history.Unavailable, 0, func(t *builder) { t.lag(1, 5050, 5080) }), nil},
-		{"unavailable to one who lagged when it asked", with(history.Unavailable, 0, func(t *builder) { t.lag(1, 4800, 5000-ttl/4) }), nil},
-		{"unavailable to one who had lagged", with(history.Unavailable, 0, func(t *builder) { t.lag(1, 4800, 4999-ttl/4) }), []string{"errors"}},
-		{"unavailable to one who lagged later", with(history.Unavailable, 0, func(t *builder) { t.lag(1, 5101, 5200) }), []string{"errors"}},
-		{"unavailable to one who lagged at the end of a long wait", func(t *builder) {
+		{"unavailable to a process that lagged", with(history.Unavailable, 0, func(t *builder) { t.lag(1, 5050, 5080) }), nil},
+		{"unavailable to a process that lagged when it asked", with(history.Unavailable, 0, func(t *builder) { t.lag(1, 4800, 5000-ttl/4) }), nil},
+		{"unavailable to a process that had lagged", with(history.Unavailable, 0, func(t *builder) { t.lag(1, 4800, 4999-ttl/4) }), []string{"errors"}},
+		{"unavailable to a process that lagged later", with(history.Unavailable, 0, func(t *builder) { t.lag(1, 5101, 5200) }), []string{"errors"}},
+		{"unavailable to a process that lagged at the end of a long wait", func(t *builder) {
 			t.lag(1, 7500, 8000-3*ttl/4)
 			t.call(1, history.Lock, "k", 5000, 8000, history.Unavailable).Wait = 5000 * ms
 		}, nil},
-		{"unavailable to one who lagged long before the end of a wait", func(t *builder) {
+		{"unavailable to a process that lagged long before the end of a wait", func(t *builder) {
 			t.lag(1, 5000, 7999-3*ttl/4)
 			t.call(1, history.Lock, "k", 5000, 8000, history.Unavailable).Wait = 5000 * ms
 		}, []string{"errors"}},
 		{"unavailable when another lagged", with(history.Unavailable, 0, func(t *builder) { t.lag(2, 5000, 5100) }), []string{"errors"}},
-		{"a deadline before its own, to one who lagged", with(history.Deadline, 200, func(t *builder) { t.lag(1, 5000, 5100) }), []string{"errors"}},
+		{"a deadline before its own, to a process that lagged", with(history.Deadline, 200, func(t *builder) { t.lag(1, 5000, 5100) }), []string{"errors"}},
 		{"unavailable when its wait was over", with(history.Unavailable, 100, nothing), nil},
 		{"unavailable before the beginning", with(history.Unavailable, 0, func(t *builder) { t.Begun = 5010 * ms }), nil},
-		{"a deadline that nobody set", with(history.Deadline, 0, nothing), []string{"errors"}},
+		{"a deadline without a cause", with(history.Deadline, 0, nothing), []string{"errors"}},
 		{"the end of its wait", with(history.WaitTimeout, 100, nothing), nil},
 		{"the end of a wait without end", with(history.WaitTimeout, 0, nothing), []string{"errors"}},
 		{"an answer that was not kept", func(t *builder) {
@@ -185,8 +185,8 @@ func TestAClientThatRedials(t *testing.T) {
 		{"refuses for a second and a bit", after(outage, func(t *builder) { refused(t, 2, 5000+commands) }), nil},
 		{"refuses for longer", after(outage, func(t *builder) { refused(t, 1, 5001+commands) }), report},
 		{"could not connect in time", after(outage, func(t *builder) { failed(t, 1, 4890, 4900, "dial tcp 127.0.0.1:6379: i/o timeout") }), nil},
-		{"refuses without a trouble", func(t *builder) { refused(t, 1, 5000) }, report},
-		{"refuses while another trouble lasts", after(outage, func(t *builder) {
+		{"refuses without a disruption", func(t *builder) { refused(t, 1, 5000) }, report},
+		{"refuses while another disruption lasts", after(outage, func(t *builder) {
 			t.disrupt("cut", 4800, 5000)
 			refused(t, 1, 4900)
 			mute(t, 1, 4500)
@@ -233,7 +233,7 @@ func TestMalformed(t *testing.T) {
 		{"no ttl", func(t *builder) { t.TTL = 0 }, []string{"malformed"}},
 		{"before its call", func(t *builder) { t.grant(1, "k", "a", 5, 3, 1) }, []string{"malformed"}},
 		{"never called", func(t *builder) { t.grant(1, "k", "a", 0, 3, 1) }, []string{"malformed"}},
-		{"an outcome nobody heard", func(t *builder) { t.grant(1, "k", "a", 5, 0, 1) }, []string{"malformed"}},
+		{"an outcome without a return", func(t *builder) { t.grant(1, "k", "a", 5, 0, 1) }, []string{"malformed"}},
 		{"no outcome", func(t *builder) { t.call(1, history.Lock, "k", 1, 2, history.None) }, []string{"malformed"}},
 		{"no name", func(t *builder) { t.grant(1, "k", "", 5, 6, 1) }, []string{"malformed"}},
 		{"no validity", func(t *builder) { t.grant(1, "k", "a", 5, 6, 1).ValidUntil = 0 }, []string{"malformed"}},

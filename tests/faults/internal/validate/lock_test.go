@@ -9,7 +9,7 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
 )
 
-func TestServer(t *testing.T) {
+func TestLinearizability(t *testing.T) {
 	t.Parallel()
 	runCases(t, []testCase{
 		{"one after the other", func(t *builder) {
@@ -118,7 +118,7 @@ func TestServer(t *testing.T) {
 	})
 }
 
-func TestServerRefuses(t *testing.T) {
+func TestRefusedTry(t *testing.T) {
 	t.Parallel()
 	try := func(t *builder, process int, from, to int64) {
 		t.call(process, history.Try, "k", from, to, history.Busy)
@@ -129,7 +129,7 @@ func TestServerRefuses(t *testing.T) {
 			try(t, 2, 4, 5)
 			t.release("a", 30, 31)
 		}, nil},
-		{"a free key that nobody ever had", func(t *builder) {
+		{"a free key that was never held", func(t *builder) {
 			try(t, 2, 4000, 4001)
 		}, []string{"linearizability"}},
 		{"a key that was freed long ago", func(t *builder) {
@@ -137,17 +137,17 @@ func TestServerRefuses(t *testing.T) {
 			t.release("a", 30, 31)
 			try(t, 2, 4000, 4001)
 		}, []string{"linearizability"}},
-		{"a key that was freed just now, perhaps to one who had gone", func(t *builder) {
+		{"a key that was freed just now, perhaps for a waiter that had gone", func(t *builder) {
 			t.grant(1, "k", "a", 1, 3, 10)
 			t.call(3, history.Lock, "k", 5, 30, history.WaitTimeout).Wait = 25 * ms
 			t.release("a", 30, 31)
 			try(t, 2, 31+claim, 32+claim)
 		}, nil},
-		{"a key for which one waited who gave up long ago", func(t *builder) {
+		{"a key whose waiter gave up long ago", func(t *builder) {
 			t.call(3, history.Lock, "k", 5, 30, history.WaitTimeout).Wait = 25 * ms
 			try(t, 2, 31+ttl/2, 32+ttl/2)
 		}, []string{"linearizability"}},
-		{"a key for which one waited who gave up in trouble", func(t *builder) {
+		{"a key whose waiter gave up during a disruption", func(t *builder) {
 			t.disrupt(LostReply+"is lost", 20, 21)
 			t.call(3, history.Lock, "k", 5, 30, history.WaitTimeout).Wait = 25 * ms
 			try(t, 2, 30+ttl+claim, 31+ttl+claim)
@@ -173,7 +173,7 @@ func TestServerRefuses(t *testing.T) {
 			t.release("a", 60, 61)
 			t.release("b", 80, 81)
 		}, []string{"linearizability"}},
-		{"a key that was freed just now, and for which nobody waits", func(t *builder) {
+		{"a key that was freed just now, and that has no waiters", func(t *builder) {
 			t.grant(1, "k", "a", 1, 3, 10)
 			t.release("a", 30, 31)
 			try(t, 2, 31+claim, 32+claim)
@@ -210,10 +210,10 @@ func TestServerRefuses(t *testing.T) {
 	})
 }
 
-func TestServerLosesData(t *testing.T) {
+func TestLinearizabilityAfterLoss(t *testing.T) {
 	t.Parallel()
 	runCases(t, []testCase{
-		{"granted after a loss, while the ghost goes on and passes it on", func(t *builder) {
+		{"granted after a loss, while the stale holder continues and hands it off", func(t *builder) {
 			t.loseData(100, 200)
 			t.grant(1, "k", "a", 1, 3, 10)
 			t.grant(1, "k", "b", 5, 301, 11).Episode = "a"
@@ -243,7 +243,7 @@ func TestServerLosesData(t *testing.T) {
 			t.release("c", 231, 232)
 			t.release("a", 290, 291)
 		}, nil},
-		{"a later loss makes new ghosts", func(t *builder) {
+		{"a later loss makes new stale leases", func(t *builder) {
 			t.loseData(100, 200)
 			t.loseData(240, 250)
 			t.grant(1, "k", "a", 201, 203, 10)
@@ -251,7 +251,7 @@ func TestServerLosesData(t *testing.T) {
 			t.release("c", 281, 282)
 			t.release("a", 290, 291)
 		}, nil},
-		{"a fence after a loss that is not greater than that of a ghost", func(t *builder) {
+		{"a fence after a loss that is not above that of a stale lease", func(t *builder) {
 			t.loseData(100, 200)
 			t.grant(1, "k", "a", 1, 3, 10)
 			t.grant(2, "k", "c", 201, 210, 9)

@@ -23,19 +23,19 @@ func TestALossHasACause(t *testing.T) {
 	nothing := func(*builder) {}
 	report := []string{"errors"}
 	runCases(t, []testCase{
-		{"told at once", lost(history.LeaseEnd, 1002, nothing), report},
-		{"told at its end", lost(history.LeaseEnd, 1000+ttl, nothing), report},
+		{"at once", lost(history.LeaseEnd, 1002, nothing), report},
+		{"at its end", lost(history.LeaseEnd, 1000+ttl, nothing), report},
 		{"at its release", lost(history.Release, 1002, nothing), report},
 		{"when it was extended", lost(history.Extend, 1002, nothing), report},
 		{"at its commit", lost(history.Commit, 1002, nothing), report},
-		{"in trouble", lost(history.Release, 1200, func(t *builder) { t.disrupt("cut", 1100, 1101) }), nil},
-		{"just after a trouble", lost(history.Release, 1200, func(t *builder) { t.disrupt("cut", 700, 1000-ttl/2) }), nil},
-		{"long after a trouble", lost(history.Release, 1200, func(t *builder) { t.disrupt("cut", 700, 999-ttl/2) }), report},
-		{"before a trouble", lost(history.Release, 1200, func(t *builder) { t.disrupt("cut", 1202, 0) }), report},
+		{"during a disruption", lost(history.Release, 1200, func(t *builder) { t.disrupt("cut", 1100, 1101) }), nil},
+		{"just after a disruption", lost(history.Release, 1200, func(t *builder) { t.disrupt("cut", 700, 1000-ttl/2) }), nil},
+		{"long after a disruption", lost(history.Release, 1200, func(t *builder) { t.disrupt("cut", 700, 999-ttl/2) }), report},
+		{"before a disruption", lost(history.Release, 1200, func(t *builder) { t.disrupt("cut", 1202, 0) }), report},
 		{"with the data", lost(history.Release, 1200, func(t *builder) { t.loseData(1100, 1101, "k") }), nil},
 		{"when others lost data before", lost(history.Release, 1200, func(t *builder) { t.loseData(700, 701, "l") }), report},
-		{"its process stood still", lost(history.LeaseEnd, 1000+ttl, func(t *builder) { t.pause(1, 1100, 1400) }), nil},
-		{"another stood still", lost(history.LeaseEnd, 1000+ttl, func(t *builder) { t.pause(2, 1100, 1400) }), report},
+		{"its process was paused", lost(history.LeaseEnd, 1000+ttl, func(t *builder) { t.pause(1, 1100, 1400) }), nil},
+		{"another was paused", lost(history.LeaseEnd, 1000+ttl, func(t *builder) { t.pause(2, 1100, 1400) }), report},
 		{"at its end, on a machine that stalled", lost(history.LeaseEnd, 1000+ttl, func(t *builder) { t.disrupt(Stalled, 1300, 1320) }), nil},
 		{"early, on a machine that stalled", lost(history.LeaseEnd, 1100, func(t *builder) { t.disrupt(Stalled, 1050, 1070) }), report},
 		{"at its end, on a machine that is too slow", lost(history.LeaseEnd, 1000+ttl, func(t *builder) { t.disrupt(Stalled, 10_000, 16_000) }), nil},
@@ -83,12 +83,12 @@ func TestWhatIsDoneIsReplayed(t *testing.T) {
 	runCases(t, []testCase{
 		{"interrupted", ask(history.Interrupted, 0, cut), []string{"attempts", "errors"}},
 		{"after a loss of another key", ask(history.Interrupted, 0, func(t *builder) { t.loseData(500, 501, "k") }), []string{"attempts", "errors"}},
-		{"after a loss, though nobody began since", ask(history.Interrupted, 0, func(t *builder) { t.loseData(500, 501, "p") }), nil},
+		{"after a loss, though no attempt began since", ask(history.Interrupted, 0, func(t *builder) { t.loseData(500, 501, "p") }), nil},
 		{"busy", ask(history.Busy, 100, cut), []string{"errors"}},
 		{"not in time", ask(history.WaitTimeout, 100, nothing), []string{"errors"}},
-		{"not in time, in trouble", ask(history.WaitTimeout, 100, cut), nil},
+		{"not in time, during a disruption", ask(history.WaitTimeout, 100, cut), nil},
 		{"not in a time that is too short", ask(history.WaitTimeout, 50, nothing), nil},
 		{"refused", ask(history.Unavailable, 0, nothing), []string{"errors"}},
-		{"refused in trouble", ask(history.Unavailable, 0, cut), nil},
+		{"refused during a disruption", ask(history.Unavailable, 0, cut), nil},
 	})
 }

@@ -44,7 +44,7 @@ func TestPayloadsAndSeals(t *testing.T) {
 			sealed(t, history.Unavailable)
 			begin(t, 20, history.Unreplayable, false)
 		}, ""},
-		{"nobody has sealed it", func(t *builder) { begin(t, 20, history.Unreplayable, false) }, "errors"},
+		{"it was not sealed", func(t *builder) { begin(t, 20, history.Unreplayable, false) }, "errors"},
 		{"it was committed", func(t *builder) { committed(t); begin(t, 20, history.Unreplayable, false) }, "errors"},
 		{"another attempt at it was sealed before", func(t *builder) {
 			t.disrupt("cut", 1, 100)

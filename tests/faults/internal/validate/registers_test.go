@@ -35,25 +35,25 @@ func TestRegisters(t *testing.T) {
 			t.write("k", true, 2)
 		}, nil},
 		{"fenced, lost", losing(true), []string{"fenced-updates"}},
-		{"fenced, on what nobody wrote", func(t *builder) { t.write("k", true, 7) }, []string{"fenced-updates"}},
+		{"fenced, on a version that was not written", func(t *builder) { t.write("k", true, 7) }, []string{"fenced-updates"}},
 		{"fenced, lost after a loss of data", func(t *builder) {
 			t.loseData(1, 2)
 			losing(true)(t)
 		}, []string{"fenced-updates"}},
-		{"fenced, lost by the careless", func(t *builder) {
+		{"fenced, lost by careless clients", func(t *builder) {
 			t.Careless = true
 			losing(true)(t)
 		}, []string{"fenced-updates"}},
 		{"unfenced, lost", losing(false), []string{"unfenced-updates"}},
-		{"unfenced, lost in trouble", func(t *builder) {
+		{"unfenced, lost during a disruption", func(t *builder) {
 			t.disrupt("cut", 1, 2)
 			losing(false)(t)
 		}, []string{"unfenced-updates"}},
-		{"unfenced, lost after a loss of data, by nobody's ghost", func(t *builder) {
+		{"unfenced, lost after a loss of data, without a stale lease", func(t *builder) {
 			t.loseData(1, 2)
 			losing(false)(t)
 		}, []string{"unfenced-updates"}},
-		{"unfenced, lost by the careless", func(t *builder) {
+		{"unfenced, lost by careless clients", func(t *builder) {
 			t.Careless = true
 			losing(false)(t)
 		}, nil},
@@ -64,7 +64,7 @@ func TestRegisters(t *testing.T) {
 }
 
 // In these histories a write replaces the write of another client.
-func TestUnfencedWritesBesideOthers(t *testing.T) {
+func TestUnfencedWritesOverOthers(t *testing.T) {
 	t.Parallel()
 	story := func(looked, at int64, more func(*builder)) func(*builder) {
 		return func(t *builder) {
@@ -86,14 +86,14 @@ func TestUnfencedWritesBesideOthers(t *testing.T) {
 	report := []string{"unfenced-updates"}
 	runCases(t, []testCase{
 		{"late", story(1400, 2000, func(*builder) {}), report},
-		{"it stood still since it looked", story(1400, 2000, func(t *builder) { t.pause(1, 1410, 1990) }), nil},
-		{"it stood still, and did not look", story(0, 2000, func(t *builder) { t.pause(1, 1410, 1990) }), report},
-		{"it stood still before it looked", story(1400, 2000, func(t *builder) { t.pause(1, 1100, 1390) }), report},
-		{"another stood still", story(1400, 2000, func(t *builder) { t.pause(2, 1410, 1420) }), report},
-		{"the machine stalled since it looked", story(1400, 2000, func(t *builder) { t.disrupt(Stalled, 1410, 1420) }), nil},
+		{"it was paused since it checked", story(1400, 2000, func(t *builder) { t.pause(1, 1410, 1990) }), nil},
+		{"it was paused, and did not check", story(0, 2000, func(t *builder) { t.pause(1, 1410, 1990) }), report},
+		{"it was paused before it checked", story(1400, 2000, func(t *builder) { t.pause(1, 1100, 1390) }), report},
+		{"another was paused", story(1400, 2000, func(t *builder) { t.pause(2, 1410, 1420) }), report},
+		{"the machine stalled since it checked", story(1400, 2000, func(t *builder) { t.disrupt(Stalled, 1410, 1420) }), nil},
 		{"the machine stalled before", story(1400, 2000, func(t *builder) { t.disrupt(Stalled, 1300, 1310) }), report},
-		{"a ghost", story(1400, 2000, func(t *builder) { t.loseData(1100, 1110) }), nil},
-		{"a ghost of another key", story(1400, 2000, func(t *builder) { t.loseData(1100, 1110, "l") }), report},
+		{"a stale lease", story(1400, 2000, func(t *builder) { t.loseData(1100, 1110) }), nil},
+		{"a stale lease of another key", story(1400, 2000, func(t *builder) { t.loseData(1100, 1110, "l") }), report},
 		{"others had lost before", story(1400, 2000, func(t *builder) { t.loseData(900, 910) }), report},
 		{"others have lost since", story(1400, 2000, func(t *builder) { t.loseData(2100, 2110) }), report},
 	})

@@ -8,7 +8,7 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
 )
 
-func TestNoRightHistoryIsFoundGuilty(t *testing.T) {
+func TestCorrectHistoriesHaveNoViolations(t *testing.T) {
 	t.Parallel()
 	outcomes := map[history.Outcome]int{}
 	for seed := range uint64(200) {
@@ -46,7 +46,7 @@ var mutations = []struct {
 	}},
 	{"a wrong replay", "attempts", func(h *history.History) bool {
 		return changeLast(h, history.Begin, history.Replayed, func(op *history.Op) bool {
-			op.Record = "of nobody"
+			op.Record = "of no commit"
 			return true
 		})
 	}},
@@ -85,7 +85,7 @@ var mutations = []struct {
 		}
 		return false
 	}},
-	{"told late", "lease-end", func(h *history.History) bool {
+	{"late notice", "lease-end", func(h *history.History) bool {
 		return changeLast(h, history.LeaseEnd, history.None, func(op *history.Op) bool {
 			if slices.ContainsFunc(h.ProcessFailures, func(d history.ProcessFailure) bool { return d.Process == op.Process }) {
 				return false
@@ -152,7 +152,7 @@ func addHolder(h *history.History, idle bool) bool {
 	})
 }
 
-func TestEachMistakeIsFound(t *testing.T) {
+func TestMutationsAreFound(t *testing.T) {
 	t.Parallel()
 	for _, mistake := range mutations {
 		t.Run(mistake.name, func(t *testing.T) {
@@ -175,7 +175,7 @@ func TestEachMistakeIsFound(t *testing.T) {
 	}
 }
 
-func TestABrokenServerIsFound(t *testing.T) {
+func TestFlawedServersAreFound(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		flaw  flaw
@@ -207,7 +207,7 @@ func TestABrokenServerIsFound(t *testing.T) {
 
 // The test logs how long the search takes. It fails only if the search does not end within
 // its timeout.
-func TestALongHistoryIsJudgedSoon(t *testing.T) {
+func TestLongHistoryIsValidatedInTime(t *testing.T) {
 	t.Parallel()
 	h := simulate(2, 2000, true)
 	unknown := 0

@@ -13,7 +13,7 @@ func (c *simulatedClient) begin() {
 	if n%2 == 1 {
 		policy = rerun
 	}
-	h := &simulatedLease{key: lock{fmt.Sprint("pay-", n), true}, lease: c.name("a"), told: never}
+	h := &simulatedLease{key: lock{fmt.Sprint("pay-", n), true}, lease: c.name("a"), endReported: never}
 	back := c.call(history.Op{Kind: history.Begin, Key: h.key.key, Policy: policy})
 	c.awaitTurn(h, policy, back)
 }
@@ -48,8 +48,8 @@ func (c *simulatedClient) awaitTurn(h *simulatedLease, policy history.Policy, ba
 }
 
 // answer charges and commits an attempt, or aborts it.
-func (c *simulatedClient) answer(h *simulatedLease, number int, believed int64) {
-	end := history.Op{Kind: history.Commit, Key: h.key.key, Lease: h.lease, ValidUntil: h.valid, ReliedUntil: believed, Record: "by " + h.lease}
+func (c *simulatedClient) answer(h *simulatedLease, number int, reliedUntil int64) {
+	end := history.Op{Kind: history.Commit, Key: h.key.key, Lease: h.lease, ValidUntil: h.valid, ReliedUntil: reliedUntil, Record: "by " + h.lease}
 	if c.chance(15) {
 		end.Kind, end.Record = history.Abort, ""
 	} else {

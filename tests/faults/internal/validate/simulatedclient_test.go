@@ -14,14 +14,14 @@ type simulatedClient struct {
 
 // A simulatedLease is a lease of a simulated client.
 type simulatedLease struct {
-	key      lock
-	lease    string
-	fence    int64
-	valid    int64
-	over     bool  // it has ended, or is about to end
-	told     int64 // never if its end was not reported
-	extended bool
-	version  map[bool]int64
+	key         lock
+	lease       string
+	fence       int64
+	valid       int64
+	over        bool  // it has ended, or is about to end
+	endReported int64 // never if its end was not reported
+	extended    bool
+	version     map[bool]int64
 }
 
 func (w *simulation) startClient(client int) {
@@ -81,7 +81,7 @@ func (c *simulatedClient) ask() {
 		if c.chance(20) {
 			kind = history.Try
 		}
-		h := &simulatedLease{key: lock{fmt.Sprint("k", c.IntN(2)), false}, lease: c.name("l"), told: never}
+		h := &simulatedLease{key: lock{fmt.Sprint("k", c.IntN(2)), false}, lease: c.name("l"), endReported: never}
 		back := c.call(history.Op{Kind: kind, Key: h.key.key})
 		c.wait(kind, h, back)
 	}
@@ -126,11 +126,11 @@ func (c *simulatedClient) granted(h *simulatedLease, back func(history.Outcome, 
 func (c *simulatedClient) reportLeaseEnd(h *simulatedLease) {
 	c.later(max(1, h.valid-c.now), func() {
 		switch {
-		case h.over || h.told != never:
+		case h.over || h.endReported != never:
 		case h.valid > c.now:
 			c.reportLeaseEnd(h)
 		default:
-			h.told = c.now
+			h.endReported = c.now
 			c.Ops = append(c.Ops, history.Op{
 				Kind: history.LeaseEnd, Process: c.process, Client: c.client, Key: h.key.key, Call: c.now, Lease: h.lease, ValidUntil: h.valid,
 			})
@@ -140,18 +140,18 @@ func (c *simulatedClient) reportLeaseEnd(h *simulatedLease) {
 
 // finish writes to the registers and ends the lease, or extends it first.
 func (c *simulatedClient) finish(h *simulatedLease, number int) {
-	believed := min(c.now, h.told, h.valid)
-	if believed == c.now && !h.key.attempt && !h.extended && c.chance(10) {
+	reliedUntil := min(c.now, h.endReported, h.valid)
+	if reliedUntil == c.now && !h.key.attempt && !h.extended && c.chance(10) {
 		h.extended = true
 		c.extend(h)
 		return
 	}
 	h.over = true
 	if h.key.attempt {
-		c.answer(h, number, believed)
+		c.answer(h, number, reliedUntil)
 		return
 	}
-	if l := c.lock(h.key); believed == c.now && h.fence >= l.seen {
+	if l := c.lock(h.key); reliedUntil == c.now && h.fence >= l.seen {
 		for fenced, version := range h.version {
 			c.Accesses = append(c.Accesses, history.Access{
 				At: c.now, Process: c.process, Client: c.client, Key: h.key.key, Fenced: fenced, Write: true, Fence: h.fence, Version: version,
@@ -159,7 +159,7 @@ func (c *simulatedClient) finish(h *simulatedLease, number int) {
 			l.version[fenced]++
 		}
 	}
-	end := history.Op{Kind: history.Release, Key: h.key.key, Lease: h.lease, ValidUntil: h.valid, ReliedUntil: believed}
+	end := history.Op{Kind: history.Release, Key: h.key.key, Lease: h.lease, ValidUntil: h.valid, ReliedUntil: reliedUntil}
 	back := c.call(end)
 	c.send(func() func() {
 		l := c.lock(h.key)
@@ -182,7 +182,7 @@ func (c *simulatedClient) extend(h *simulatedLease) {
 		}
 		l.expires = max(l.expires, c.now+ttl*ms)
 		return func() {
-			if h.told == never {
+			if h.endReported == never {
 				h.valid = max(was, sent+ttl*ms)
 			}
 			back(history.Done, func(op *history.Op) { op.ValidUntil = h.valid })

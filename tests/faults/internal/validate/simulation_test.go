@@ -28,8 +28,8 @@ type simulation struct {
 type flaw string
 
 const (
-	secondHolder flaw = "lets somebody in beside the holder, now and then"
-	releasesAny  flaw = "frees a key for whoever asks"
+	secondHolder flaw = "grants a held lock, sometimes"
+	releasesAny  flaw = "releases a key for any client"
 	sameFence    flaw = "gives the same fence to all"
 	rerunsDone   flaw = "runs a request again that is done"
 	countsFirst  flaw = "counts each attempt as the first"
@@ -76,7 +76,7 @@ func simulate(seed uint64, calls int, lossy bool) *history.History {
 // simulateFlawed is simulate with a flaw of the server.
 func simulateFlawed(seed uint64, calls int, lossy bool, broken flaw) *history.History {
 	w := &simulation{
-		History: history.History{Name: "world", Deployment: "server", Seed: seed, TTL: ttl * ms, Claim: claim * ms, Begun: 1},
+		History: history.History{Name: "simulated", Deployment: "server", Seed: seed, TTL: ttl * ms, Claim: claim * ms, Begun: 1},
 		Rand:    rand.New(rand.NewPCG(seed, 1)),
 		now:     1, locks: map[lock]*simulatedLock{}, dead: map[int]bool{}, pausedUntil: map[int]int64{},
 		isLossy: lossy, wanted: calls, flaw: broken,

@@ -2,7 +2,7 @@ package validate
 
 import "testing"
 
-func TestGhosts(t *testing.T) {
+func TestStaleHolders(t *testing.T) {
 	t.Parallel()
 	late := ttl/3 + ttl/4*2 + schedulingDelay.Milliseconds()
 	// story builds a lease whose key is lost and granted to another client.
@@ -23,7 +23,7 @@ func TestGhosts(t *testing.T) {
 		{"it goes on for ever", story(131+late, nothing), []string{"stale-holder"}},
 		{"it was extended", story(131+late, func(t *builder) { t.end("extend", "a", 50, 60, "done") }), nil},
 		{"the machine stalled", story(131+late, func(t *builder) { t.disrupt(Stalled+" machine", 200, 300) }), nil},
-		{"nobody else was granted the key", func(t *builder) {
+		{"no other client was granted the key", func(t *builder) {
 			t.grant(1, "k", "a", 1, 3, 10)
 			t.loseData(100, 110)
 			end := t.release("a", 4000, 4001)

@@ -9,7 +9,7 @@ import (
 
 func TestMain(m *testing.M) { suite.Main(m) }
 
-func TestOnlyALongTimeWithoutALookIsAStall(t *testing.T) {
+func TestOnlyALongGapIsAStall(t *testing.T) {
 	const patience = 100 * time.Millisecond
 	longest := (interval + patience).Nanoseconds()
 	if isStall(5, 5+longest, patience) {
@@ -20,7 +20,7 @@ func TestOnlyALongTimeWithoutALookIsAStall(t *testing.T) {
 	}
 }
 
-func TestAWatchTellsOfStallsUntilItEnds(t *testing.T) {
+func TestWatchReportsStallsUntilItEnds(t *testing.T) {
 	reported := make(chan bool)
 	// With this tolerance each interval is a stall.
 	stop := Watch(-interval, func(from, to int64) {

@@ -75,7 +75,7 @@ func (b *fixture) reportedOps(t *testing.T) (ops []history.Op) {
 
 // A holder whose key is gone is notified, stops relying on the lock, and does not write the
 // unfenced register.
-func TestAHolderIsTold(t *testing.T) {
+func TestHolderIsNotified(t *testing.T) {
 	t.Parallel()
 	b := newFixture(t)
 	h, outcome := b.lock(b.waitForever(), "k")
@@ -107,10 +107,10 @@ func TestAHolderIsTold(t *testing.T) {
 		}
 	}
 	if leaseEnd.Outcome != history.Lost || leaseEnd.Call != h.ended.Load() || leaseEnd.ValidUntil == 0 {
-		t.Errorf("told %+v", leaseEnd)
+		t.Errorf("lease end %+v", leaseEnd)
 	}
 	if released.Outcome != history.Lost || released.ReliedUntil > leaseEnd.Call || released.ReliedUntil == 0 {
-		t.Errorf("released %+v, told at %d", released, leaseEnd.Call)
+		t.Errorf("released %+v, notified at %d", released, leaseEnd.Call)
 	}
 	var written []bool // whether the register is fenced
 	for _, a := range b.resource.Accesses() {
@@ -123,7 +123,7 @@ func TestAHolderIsTold(t *testing.T) {
 	}
 }
 
-func TestACallIsToldBeforeItReturns(t *testing.T) {
+func TestCallIsReportedBeforeItReturns(t *testing.T) {
 	t.Parallel()
 	b := newFixture(t)
 	b.server.Client(t).Set(t.Context(), "reqlock:k", "foreign", 0)
@@ -141,7 +141,7 @@ func TestACallIsToldBeforeItReturns(t *testing.T) {
 	}
 	cancel()
 	if outcome := <-returned; outcome != history.Deadline {
-		t.Errorf("heard %s", outcome)
+		t.Errorf("outcome %s", outcome)
 	}
 	if ops := b.reportedOps(t); len(ops) != 1 || ops[0].Return < ops[0].Call || ops[0].Outcome != history.Deadline || ops[0].Error == "" {
 		t.Errorf("%+v", ops)
@@ -179,7 +179,7 @@ func TestAWaitEndsWithItsContext(t *testing.T) {
 	}
 }
 
-func TestAHolderWalksOut(t *testing.T) {
+func TestPanicReleasesLock(t *testing.T) {
 	t.Parallel()
 	b := newFixture(t)
 	for n := 0; n < 40; n++ { // about a third of them panic

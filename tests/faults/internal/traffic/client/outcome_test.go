@@ -43,7 +43,7 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-func TestAPanicThatIsNoWalkoutGoesOn(t *testing.T) {
+func TestOtherPanicsContinue(t *testing.T) {
 	recoverInjected(func() { panic(injectedPanic{}) })
 	defer func() {
 		if r := recover(); r != "other" {
@@ -53,7 +53,7 @@ func TestAPanicThatIsNoWalkoutGoesOn(t *testing.T) {
 	recoverInjected(func() { panic("other") })
 }
 
-func TestAProcessWithoutOrdersIsNoClient(t *testing.T) {
+func TestProcessWithoutConfigIsNoClient(t *testing.T) {
 	if code, client := Main(); client || code != 0 {
 		t.Errorf("%d, %v", code, client)
 	}
