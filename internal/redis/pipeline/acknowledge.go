@@ -11,57 +11,57 @@ import (
 	"github.com/reqlock/reqlock/internal/redis/command"
 )
 
-// A party is those commands of a batch that leave for one server, on one
-// connection, with one WAIT behind them.
-type party struct {
+// A nodeBatch is the commands of a batch for one server. They are sent on one connection,
+// with one WAIT after them.
+type nodeBatch struct {
 	server redis.UniversalClient
-	asking bool // each behind ASKING: it is a guest there until its slot has come
+	asking bool // each command after ASKING: the slot is being moved to the server
 	sends  []*send
 }
 
-// flyAcknowledged sends so many commands of the batch, the first ones, as fly does,
-// and asks how many replicas have what they have written. WAIT speaks of one
-// connection, so in a cluster each master gets its own commands as a pipeline; the
-// client does not follow a redirection of those, so that is done here.
-func (l *lane) flyAcknowledged(b *batch, n int) {
+// execAcknowledged sends the first n commands of the batch, as exec does, and asks how
+// many replicas have what they have written. WAIT counts for one connection only, so in a
+// cluster each master gets its own commands as a pipeline. The client does not follow
+// redirections of those, so execAcknowledged does.
+func (l *lane) execAcknowledged(b *batch, n int) {
 	sends := b.sends[:n]
-	l.flyParties(b, l.routes.partiesOf(sends))
+	l.execNodes(b, l.pipeline.splitByNode(sends))
 	if away := l.redirected(sends); len(away) > 0 {
-		l.flyParties(b, l.routes.guests(away))
+		l.execNodes(b, l.pipeline.splitByTarget(away))
 	}
 }
 
-// flyParties sends all of them at the same time.
-func (l *lane) flyParties(b *batch, parties []*party) {
-	if len(parties) == 0 {
+// execNodes sends all node batches at the same time.
+func (l *lane) execNodes(b *batch, nodes []*nodeBatch) {
+	if len(nodes) == 0 {
 		return
 	}
 	var others sync.WaitGroup
-	for _, p := range parties[1:] {
-		others.Go(func() { p.fly(b, l.routes.replicas) })
+	for _, n := range nodes[1:] {
+		others.Go(func() { n.exec(b, l.pipeline.replicas) })
 	}
-	parties[0].fly(b, l.routes.replicas)
+	nodes[0].exec(b, l.pipeline.replicas)
 	others.Wait()
 }
 
-// fly sends the commands, and reads their replies and the word on the replicas.
-// Where that does not come, nobody knows anything: then all may be sent again.
-func (p *party) fly(b *batch, replicas command.Replicas) {
-	cmds := make([]redis.Cmder, 0, 2*len(p.sends)+1)
-	for _, s := range p.sends {
-		if p.asking {
+// exec sends the commands, and reads their replies and the reply to WAIT. If that one is
+// missing, each command counts as unanswered, and may be sent again.
+func (n *nodeBatch) exec(b *batch, replicas command.Replicas) {
+	cmds := make([]redis.Cmder, 0, 2*len(n.sends)+1)
+	for _, s := range n.sends {
+		if n.asking {
 			cmds = append(cmds, command.New(0, []any{"asking"}))
 		}
 		cmds = append(cmds, s.command)
 	}
 	wait := replicas.WaitCommand()
-	ctx, pipe := b.context(), p.server.Pipeline()
-	_ = pipe.BatchProcess(ctx, append(cmds, wait)...) // it only gathers them
-	_, whole := pipe.Exec(ctx)
-	count, failed := wait.Reply(whole)
+	ctx, pipe := b.context(), n.server.Pipeline()
+	_ = pipe.BatchProcess(ctx, append(cmds, wait)...) // it sends nothing yet
+	_, batchErr := pipe.Exec(ctx)
+	count, failed := wait.Reply(batchErr)
 	unconfirmed := replicas.Confirm(count, failed)
-	for _, s := range p.sends {
-		value, err := s.command.Reply(whole)
+	for _, s := range n.sends {
+		value, err := s.command.Reply(batchErr)
 		if err == nil && failed != nil && command.IsTransport(failed) {
 			value, err = nil, failed
 		}
@@ -69,100 +69,99 @@ func (p *party) fly(b *batch, replicas command.Replicas) {
 	}
 }
 
-// partiesOf divides commands by the masters that have their keys now. What has no
-// master is not sent.
-func (r *Pipeline) partiesOf(sends []*send) (parties []*party) {
-	if r.cluster == nil {
+// splitByNode divides commands by the masters that have their keys now. A command whose
+// master is unknown is not sent.
+func (p *Pipeline) splitByNode(sends []*send) (nodes []*nodeBatch) {
+	if p.cluster == nil {
 		if len(sends) == 0 {
 			return nil
 		}
-		return []*party{{server: r.rdb, sends: sends}}
+		return []*nodeBatch{{server: p.rdb, sends: sends}}
 	}
-	of := make(map[*redis.Client]*party)
+	byMaster := make(map[*redis.Client]*nodeBatch)
 	for _, s := range sends {
-		master, err := r.cluster.MasterForKey(context.Background(), string(s.of.Key))
+		master, err := p.cluster.MasterForKey(context.Background(), string(s.call.Key))
 		if err != nil {
 			s.reply = Reply{Err: command.Unsent(err)}
 			continue
 		}
-		p := of[master]
-		if p == nil {
-			p = &party{server: master}
-			of[master] = p
-			parties = append(parties, p)
+		n := byMaster[master]
+		if n == nil {
+			n = &nodeBatch{server: master}
+			byMaster[master] = n
+			nodes = append(nodes, n)
 		}
-		p.sends = append(p.sends, s)
+		n.sends = append(n.sends, s)
 	}
-	return parties
+	return nodes
 }
 
-// redirected returns those commands that a master of a cluster has sent away, and
-// that are still to be sent.
+// redirected returns the commands that a master of a cluster has redirected, without
+// those of calls that are settled.
 func (l *lane) redirected(sends []*send) (away []*send) {
-	if l.routes.cluster == nil {
+	if l.pipeline.cluster == nil {
 		return nil
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, s := range sends {
-		if _, _, ok := redirection(s.reply.Err); ok && !s.of.settled {
+		if _, _, ok := parseRedirection(s.reply.Err); ok && !s.call.settled {
 			away = append(away, s)
 		}
 	}
 	return away
 }
 
-// redirection reads an error by which a node of a cluster names another one, whose
-// address it returns as the client writes it. asking is set while the slot is on its
-// way there.
-func redirection(err error) (address string, asking, ok bool) {
+// parseRedirection reads the address of another node from a MOVED or an ASK error, in the
+// form that the client uses. asking is true for ASK: the slot is being moved there.
+func parseRedirection(err error) (address string, asking, ok bool) {
 	if err == nil {
 		return "", false, false
 	}
-	words := strings.Fields(err.Error())
-	if len(words) != 3 || (words[0] != "MOVED" && words[0] != "ASK") {
+	fields := strings.Fields(err.Error())
+	if len(fields) != 3 || (fields[0] != "MOVED" && fields[0] != "ASK") {
 		return "", false, false
 	}
-	address, asking = words[2], words[0] == "ASK"
-	if colon := strings.LastIndexByte(address, ':'); colon >= 0 { // IPv6 comes without brackets
+	address, asking = fields[2], fields[0] == "ASK"
+	if colon := strings.LastIndexByte(address, ':'); colon >= 0 { // the server sends IPv6 without brackets
 		address = net.JoinHostPort(strings.Trim(address[:colon], "[]"), address[colon+1:])
 	}
 	return address, asking, true
 }
 
-// guests divides commands that were sent away by the nodes that they were sent to.
-// It has the client ask where the slots are, so it may take a while. A node that has
-// no slot yet is not found: what was sent there keeps its error.
-func (r *Pipeline) guests(away []*send) (parties []*party) {
-	masters := r.ask()
-	type place struct {
+// splitByTarget divides redirected commands by the nodes that the redirections name. It
+// loads the slots, so it may take long. A node without a slot is not found: its commands
+// keep their error.
+func (p *Pipeline) splitByTarget(away []*send) (nodes []*nodeBatch) {
+	masters := p.reloadMasters()
+	type target struct {
 		address string
 		asking  bool
 	}
-	of := make(map[place]*party)
+	byTarget := make(map[target]*nodeBatch)
 	for _, s := range away {
-		address, asking, _ := redirection(s.reply.Err)
+		address, asking, _ := parseRedirection(s.reply.Err)
 		master := masters[address]
 		if master == nil {
 			continue
 		}
-		p := of[place{address, asking}]
-		if p == nil {
-			p = &party{server: master, asking: asking}
-			of[place{address, asking}] = p
-			parties = append(parties, p)
+		n := byTarget[target{address, asking}]
+		if n == nil {
+			n = &nodeBatch{server: master, asking: asking}
+			byTarget[target{address, asking}] = n
+			nodes = append(nodes, n)
 		}
-		p.sends = append(p.sends, s)
+		n.sends = append(n.sends, s)
 	}
-	return parties
+	return nodes
 }
 
-// ask makes the client of a cluster ask where the slots are, and returns the
-// masters that have some, by address.
-func (r *Pipeline) ask() map[string]*redis.Client {
+// reloadMasters makes the client of a cluster load the slots, and returns the masters that
+// have slots, by address.
+func (p *Pipeline) reloadMasters() map[string]*redis.Client {
 	var mu sync.Mutex
 	masters := make(map[string]*redis.Client)
-	_ = r.cluster.ForEachMaster(context.Background(), func(_ context.Context, master *redis.Client) error {
+	_ = p.cluster.ForEachMaster(context.Background(), func(_ context.Context, master *redis.Client) error {
 		mu.Lock()
 		defer mu.Unlock()
 		masters[master.Options().Addr] = master

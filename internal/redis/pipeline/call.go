@@ -6,124 +6,140 @@ import (
 	"github.com/reqlock/reqlock/internal/redis/command"
 )
 
-// A Reply is what one send of a command brought back.
+// A Reply is the result of one send of a command.
 type Reply struct {
+	// Value is the server's reply, and Err is its error, or the reason why there is no
+	// reply: see command.Command.
 	Value any
 	Err   error
-	Sent  time.Time
-	// Unconfirmed is why replicas cannot be said to have what the command has
-	// written, if they have to.
+	// Sent is a time before the command was sent.
+	Sent time.Time
+	// Unconfirmed is why too few replicas have what the command has written. It is nil
+	// where enough have it, and where no replicas have to acknowledge.
 	Unconfirmed error
 }
 
-// A Operation says what a call sends, and is told what came of it.
+// An Operation makes the commands of a Call and receives its replies. The pipeline calls
+// Settle, Late and Free on any goroutine, and holds no lock then. It calls Command and
+// Fallback with the lane locked, so they must not block, nor send anything.
 type Operation interface {
-	// Command returns the command of the next send.
+	// Command returns the command of the next send. sends is 1 for the first send of the
+	// call, and 2 for the second.
 	Command(sends int) command.Command
-	// Fallback returns what to send after a reply that leaves the question open; nil
-	// is nothing.
+	// Fallback returns the command to send instead of one whose reply does not decide,
+	// or nil if the reply decides.
 	Fallback(sent command.Command, got Reply, sends int) command.Command
-	// Settle is told how the exchange ended, once.
+	// Settle receives the deciding reply, once. uncertain reports whether another send of
+	// the call may have been applied, or may still be.
 	Settle(got Reply, uncertain bool)
-	// Late is told what a send brought that was left behind.
+	// Late receives the reply to a send after the call was settled.
 	Late(got Reply)
-	// Free takes the exchange back, for another transition.
+	// Free says that the pipeline no longer refers to the call, which may be used again.
+	// It is not called for each call.
 	Free()
 }
 
-// A Call is a transition with its sends: one, and a second one when the
-// first fails in transport, or has brought no reply in half of the bound, which
-// is how a lost reply is survived. The first reply of the server decides.
+// A Call is one operation with its sends: one, and a second one if the first fails in
+// transport or has no reply after half of the bound. So a call survives a lost reply. The
+// first reply of the server decides.
 type Call struct {
 	Operation
-	Begun  time.Time
-	Key    []byte // by which it is routed
-	size   int    // of what it carries, in bytes
-	inline bool   // its caller waits for the answer anyhow
+	// Begun is the time of Begin.
+	Begun time.Time
+	// Key is the Redis key that selects the master in a cluster. Set it after Begin and
+	// before Do, and leave it unchanged.
+	Key []byte
+
+	size         int  // bytes of the record that it carries
+	offersInline bool // its caller waits for the reply anyhow
 	callState
 }
 
-// A callState is how far an exchange has come. It is guarded by the mutex of its
-// lane.
+// A callState is the part of a call that Begin resets. The mutex of the lane guards it.
 type callState struct {
-	half     time.Duration // of the bound
-	resendAt time.Time
-	deadline time.Time
+	resendAfter time.Duration // half of the bound, and half of the replicas' time
+	resendAt    time.Time
+	deadline    time.Time
 
-	sends    int  // sends begun
-	open     int  // sends without a reply yet
-	queued   bool // a send has not left yet
-	overdue  bool // half of the bound is over
-	blind    bool // a send failed in a way that does not say whether it was applied
-	settled  bool
-	position int    // among the lane's exchanges, from 1; 0 once settled
-	led      *batch // on the goroutine of the caller, until
-	ledUntil time.Time
-	first    send // the second one is rare
+	sendCount    int  // sends begun
+	unanswered   int  // sends without a reply yet
+	queued       bool // a send is in the queue
+	overdue      bool // resendAfter is over
+	maybeApplied bool // a send failed, and the server may have applied it
+	settled      bool
+	index        int    // in the lane's calls, from 1; 0 once settled
+	inline       *batch // that runs on the goroutine of the call's caller; nil for none
+	inlineUntil  time.Time
+	firstSend    send // a second send is rare, so it is allocated
 }
 
-// A send is one command on its way.
+// A send is one command of a call.
 type send struct {
-	of      *Call
+	call    *Call
 	command command.Command
 	reply   Reply
 }
 
-// Begin makes the call one that begins now.
-func (x *Call) Begin(to Operation, bound time.Duration, size int, inline bool) {
+// Begin starts a call, which ends after the bound at the latest. size is the length of the
+// record that it carries, in bytes. inline says that the caller waits for the reply, so
+// that Do may run the batch on the goroutine of the caller.
+func (c *Call) Begin(to Operation, bound time.Duration, size int, inline bool) {
 	now, half := time.Now(), bound/2
-	x.Operation, x.Begun, x.Key, x.size, x.inline = to, now, nil, size, inline
-	x.callState = callState{half: half, resendAt: now.Add(half), deadline: now.Add(bound)}
+	c.Operation, c.Begun, c.Key, c.size, c.offersInline = to, now, nil, size, inline
+	c.callState = callState{resendAfter: half, resendAt: now.Add(half), deadline: now.Add(bound)}
 }
 
-// allow gives the first send the time that replicas have to acknowledge it: what is
-// left of the bound is shared by both.
-func (x *Call) allow(wait time.Duration) {
-	x.half += wait / 2
-	x.resendAt = x.Begun.Add(x.half)
+// addReplicaTime delays the second send by half of the time that replicas have to
+// acknowledge the first.
+func (c *Call) addReplicaTime(wait time.Duration) {
+	c.resendAfter += wait / 2
+	c.resendAt = c.Begun.Add(c.resendAfter)
 }
 
-// Clear makes the call let go of what it has sent.
-func (x *Call) Clear() { x.first = send{} }
+// Clear drops the references of a call that is over to its command and its reply, which
+// may be big.
+func (c *Call) Clear() { c.firstSend = send{} }
 
-// uncertain reports whether a send other than the answered one may have been
-// applied, or may yet be.
-func (c *callState) uncertain() bool { return c.blind || c.open > 0 }
+// uncertain reports whether a send other than the answered one may have been applied, or
+// may still be.
+func (s *callState) uncertain() bool { return s.maybeApplied || s.unanswered > 0 }
 
-// send begins a send.
-func (x *Call) send() *send {
-	x.sends++
-	x.open++
-	x.queued = true
-	s := &x.first
-	if x.sends > 1 {
+// send returns the next send of the call.
+func (c *Call) send() *send {
+	c.sendCount++
+	c.unanswered++
+	c.queued = true
+	s := &c.firstSend
+	if c.sendCount > 1 {
 		s = &send{}
 	}
-	s.of, s.command = x, x.Command(x.sends)
+	s.call, s.command = c, c.Command(c.sendCount)
 	return s
 }
 
-// A completion is what an exchange has to be told, unlocked.
+// A completion is a reply to deliver to a call once the lane is unlocked.
 type completion struct {
-	of              *Call
+	call            *Call
 	reply           Reply
 	uncertain, late bool
 }
 
-func (n *completion) deliver() {
-	if n.late {
-		n.of.Late(n.reply)
+func (d *completion) deliver() {
+	if d.late {
+		d.call.Late(d.reply)
 	} else {
-		n.of.Settle(n.reply, n.uncertain)
+		d.call.Settle(d.reply, d.uncertain)
 	}
 }
 
-// end settles the exchange.
-func (x *Call) end(r Reply) completion {
-	x.settled = true
-	return completion{of: x, reply: r, uncertain: x.uncertain()}
+// settle settles the call and returns what to deliver.
+func (c *Call) settle(r Reply) completion {
+	c.settled = true
+	return completion{call: c, reply: r, uncertain: c.uncertain()}
 }
 
-// over reports whether nobody refers to the exchange any more, once it was told
-// of its end by its first and only reply.
-func (n *completion) over() bool { return !n.late && n.of.sends == 1 && n.of.open == 0 }
+// isReusable reports whether nothing refers to the call any more after the completion was
+// delivered: the call was settled by the reply to its only send.
+func (d *completion) isReusable() bool {
+	return !d.late && d.call.sendCount == 1 && d.call.unanswered == 0
+}

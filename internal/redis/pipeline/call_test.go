@@ -11,7 +11,7 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
-func TestFaultsOfUnknownFate(t *testing.T) {
+func TestUncertainFaults(t *testing.T) {
 	refused := &net.OpError{Op: "dial", Err: errors.New("refused")}
 	tests := []struct {
 		name            string
@@ -19,14 +19,14 @@ func TestFaultsOfUnknownFate(t *testing.T) {
 		c               callState
 		unknown, passes bool
 	}{
-		{"no connection", refused, callState{sends: 2}, false, true},
-		{"no connection, but an earlier send is open", refused, callState{sends: 2, open: 1}, true, true},
-		{"no connection, but an earlier send broke off", refused, callState{sends: 2, blind: true}, true, true},
-		{"broken off", io.EOF, callState{sends: 2, blind: true}, true, true},
-		{"refused by the server, but an earlier send broke off", storetest.ServerError("READONLY x"), callState{sends: 2, blind: true}, true, true},
-		{"refused by the server", storetest.ServerError("READONLY x"), callState{sends: 1}, false, true},
-		{"no reply", command.ErrNoReply, callState{sends: 2, open: 2}, true, true},
-		{"a context's error is sealed", context.DeadlineExceeded, callState{sends: 2, blind: true}, true, true},
+		{"no connection", refused, callState{sendCount: 2}, false, true},
+		{"no connection, but an earlier send is open", refused, callState{sendCount: 2, unanswered: 1}, true, true},
+		{"no connection, but an earlier send broke off", refused, callState{sendCount: 2, maybeApplied: true}, true, true},
+		{"broken off", io.EOF, callState{sendCount: 2, maybeApplied: true}, true, true},
+		{"refused by the server, but an earlier send broke off", storetest.ServerError("READONLY x"), callState{sendCount: 2, maybeApplied: true}, true, true},
+		{"refused by the server", storetest.ServerError("READONLY x"), callState{sendCount: 1}, false, true},
+		{"no reply", command.ErrNoReply, callState{sendCount: 2, unanswered: 2}, true, true},
+		{"a context's error is sealed", context.DeadlineExceeded, callState{sendCount: 2, maybeApplied: true}, true, true},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

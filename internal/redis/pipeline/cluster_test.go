@@ -16,7 +16,7 @@ import (
 
 // A client that looks into a command to find its node finds its key, alone and in
 // a batch, and each command leaves on the lanes of its master.
-func TestAClusterIsAskedAtTheRightNode(t *testing.T) {
+func TestClusterCommandsReachTheirMaster(t *testing.T) {
 	rdb := redistest.StartCluster(t).Client(t)
 	s := newStore(t, rdb)
 	const workers, rounds = 8, 15
@@ -59,7 +59,7 @@ func TestAClusterIsAskedAtTheRightNode(t *testing.T) {
 
 // A caller who is alone leads in a cluster too, and is let go where its master
 // falls silent. No node is asked what it knows of commands.
-func TestALoneCallerLeadsInACluster(t *testing.T) {
+func TestLoneCallerRunsInlineInCluster(t *testing.T) {
 	cluster := redistest.StartCluster(t)
 	rdb := cluster.Client(t, storetest.SlowClusterReads, func(o *redis.ClusterOptions) { o.ContextTimeoutEnabled = true })
 	var led, curious atomic.Bool
@@ -68,15 +68,15 @@ func TestALoneCallerLeadsInACluster(t *testing.T) {
 		node.AddHook(storetest.EachCommand(func(cmd redis.Cmder) { curious.CompareAndSwap(false, cmd.Name() == "command") }))
 	})
 	s := newStore(t, rdb)
-	warm(t, s)
-	_, answered := lead(s, inline("warm"))
+	makeFast(t, s)
+	_, answered := takeInline(s, inline("warm"))
 	if got := <-answered; got.err != nil || !got.answer.Granted || !led.Load() {
 		t.Errorf("%+v, led: %v", got, led.Load())
 	}
 	master := cluster.MasterOf("p:warm")
 	led.Store(false)
 	master.Pause()
-	kept, answered := lead(s, inline("warm"))
+	kept, answered := takeInline(s, inline("warm"))
 	master.Resume()
 	if !led.Load() || kept > storetest.Patience {
 		t.Errorf("led: %v, kept for %v", led.Load(), kept)

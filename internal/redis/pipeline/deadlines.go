@@ -6,105 +6,103 @@ import (
 	"github.com/reqlock/reqlock/internal/redis/command"
 )
 
-// glance is the shortest time between two looks, so that many commands that are
-// due one after the other do not make as many looks.
-const glance = time.Millisecond
+// minTimerGap is the shortest time between two checks of the deadlines, so that many
+// calls with deadlines close together do not cause as many checks.
+const minTimerGap = time.Millisecond
 
-// watch sees to it that the lane looks at its exchanges at a time, or before.
-// One timer serves all of them. It is not stopped when they end in time: it
-// fires once and finds nothing to do.
-func (l *lane) watch(at time.Time) {
+// armTimer makes the lane check its deadlines at a time, or before. One timer serves all
+// calls. It is not stopped when they end in time: it fires once and finds nothing to do.
+func (l *lane) armTimer(at time.Time) {
 	switch {
 	case l.timer == nil:
-		l.due = at
-		l.timer = time.AfterFunc(time.Until(at), l.look)
-	case l.due.IsZero() || at.Before(l.due):
-		l.due = at
+		l.timerAt = at
+		l.timer = time.AfterFunc(time.Until(at), l.checkDeadlines)
+	case l.timerAt.IsZero() || at.Before(l.timerAt):
+		l.timerAt = at
 		l.timer.Reset(time.Until(at))
 	}
 }
 
-// look leaves a batch behind that has kept a command waiting for half of its
-// bound, and gives up those commands whose bound is over.
-func (l *lane) look() {
-	var over []completion
+// checkDeadlines abandons the batch in flight if it has kept a call waiting for too long,
+// and fails the calls past their deadlines.
+func (l *lane) checkDeadlines() {
+	var expired []completion
 	l.mu.Lock()
-	l.due = time.Time{}
+	l.timerAt = time.Time{}
 	now := time.Now()
-	soon := now.Add(glance)
-	for i := 0; i < len(l.exchanges); {
-		x := l.exchanges[i]
-		if !now.Before(x.deadline) {
-			over = append(over, x.end(Reply{Err: command.ErrNoReply}))
-			l.letGo(x)
-			l.forget(x) // another one takes its place
+	soon := now.Add(minTimerGap)
+	for i := 0; i < len(l.calls); {
+		c := l.calls[i]
+		if !now.Before(c.deadline) {
+			expired = append(expired, c.settle(Reply{Err: command.ErrNoReply}))
+			l.detach(c)
+			l.remove(c) // which moves the last call to i
 			continue
 		}
-		if next := l.judge(x, now); next.Before(soon) {
-			l.watch(soon)
+		if next := l.nextDeadline(c, now); next.Before(soon) {
+			l.armTimer(soon)
 		} else {
-			l.watch(next)
+			l.armTimer(next)
 		}
 		i++
 	}
 	l.start()
 	l.mu.Unlock()
-	for i := range over {
-		over[i].deliver()
+	for i := range expired {
+		expired[i].deliver()
 	}
 }
 
-// judge leaves the batch in flight behind if it has kept the exchange waiting
-// for too long, and returns when to look at the exchange again. A batch that is
-// younger than that is given its time: what the exchange waited for before was
-// another one.
-func (l *lane) judge(x *Call, now time.Time) time.Time {
-	if x.led != nil {
-		if now.Before(x.ledUntil) {
-			return x.ledUntil
+// nextDeadline abandons the batch in flight if it has kept the call waiting for
+// resendAfter, and returns when to check the call again. It does not abandon a younger
+// batch: the call has waited for an earlier one.
+func (l *lane) nextDeadline(c *Call, now time.Time) time.Time {
+	if c.inline != nil {
+		if now.Before(c.inlineUntil) {
+			return c.inlineUntil
 		}
-		l.letGo(x)
+		l.detach(c)
 	}
 	switch {
-	case x.overdue:
-		return x.deadline
-	case l.flight == nil: // the next batch is about to leave
-		return x.postpone(now.Add(x.half))
-	case now.Before(x.resendAt):
-		return x.resendAt
+	case c.overdue:
+		return c.deadline
+	case l.inFlight == nil: // the next batch is about to be sent
+		return c.postpone(now.Add(c.resendAfter))
+	case now.Before(c.resendAt):
+		return c.resendAt
 	}
-	if since := now.Sub(l.flight.begun); since < x.half {
-		return x.postpone(now.Add(x.half - since))
+	if since := now.Sub(l.inFlight.begun); since < c.resendAfter {
+		return c.postpone(now.Add(c.resendAfter - since))
 	}
-	x.overdue = true
-	l.leave(l.flight)
-	return x.deadline
+	c.overdue = true
+	l.abandon(l.inFlight)
+	return c.deadline
 }
 
-// postpone puts off when the exchange is sent again, and returns when to look at
-// it: then, or at its end.
-func (c *callState) postpone(at time.Time) time.Time {
-	c.resendAt = at
-	if at.After(c.deadline) {
-		return c.deadline
+// postpone sets when to send the call again. It returns when to check the call: then, or
+// at its deadline if that is earlier.
+func (s *callState) postpone(at time.Time) time.Time {
+	s.resendAt = at
+	if at.After(s.deadline) {
+		return s.deadline
 	}
 	return at
 }
 
-// leave leaves a batch behind, if it is in flight, and sends again what it has
-// sent.
-func (l *lane) leave(b *batch) {
-	if l.flight != b {
+// abandon stops waiting for a batch if it is in flight, and queues its unanswered calls
+// for their second send.
+func (l *lane) abandon(b *batch) {
+	if l.inFlight != b {
 		return
 	}
 	for _, s := range b.sends {
-		x := s.of
-		if !x.settled && !x.queued && x.sends < 2 {
-			l.queue = append(l.queue, x.send())
+		c := s.call
+		if !c.settled && !c.queued && c.sendCount < 2 {
+			l.queue = append(l.queue, c.send())
 		}
-		x.overdue = true
+		c.overdue = true
 	}
-	b.left = true
-	l.flight = nil
-	l.routes.doubt()
+	b.abandoned = true
+	l.inFlight = nil
+	l.pipeline.reloadSlots()
 }

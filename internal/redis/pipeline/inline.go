@@ -7,92 +7,93 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 )
 
-// swiftTime is how long the last batch may have taken where a caller is to lead the
-// next one.
-const swiftTime = 5 * time.Millisecond
+// fastTime is how long the last batch may have taken if a caller is to run the next one
+// inline.
+const fastTime = 5 * time.Millisecond
 
-// leads reports whether the caller of the exchange runs the batch itself. It may
-// while the server is swift, since then it is hardly ever kept longer than by
-// waiting, and there is a connection; and while it is the only one: see gather.
-func (l *lane) leads(b *batch, x *Call) bool {
-	if b == nil || !l.leadable || !x.inline || !l.swift || l.crowded || x.half < store.InlineTime {
+// mayRunInline reports whether the caller of c runs the batch on its own goroutine. That
+// is so while the server is fast, because the call then hardly ever takes longer than
+// waiting for a reply, and while the caller is the only one: see coalesce. It prepares the
+// batch for it. The caller has locked mu.
+func (l *lane) mayRunInline(b *batch, c *Call) bool {
+	if b == nil || !l.canRunInline || !c.offersInline || !l.wasFast || l.wasShared || c.resendAfter < store.InlineTime {
 		return false
 	}
-	x.led, x.ledUntil = b, b.begun.Add(store.InlineTime)
-	l.watch(x.ledUntil)
-	b.leash = &leash{x.ledUntil, make(chan struct{})}
+	c.inline, c.inlineUntil = b, b.begun.Add(store.InlineTime)
+	l.armTimer(c.inlineUntil)
+	b.inline = &inlineContext{c.inlineUntil, make(chan struct{})}
 	return true
 }
 
-// lead runs the batch on the goroutine of the caller, who waits for it anyhow:
-// that saves two switches between goroutines, which cost more than all the rest
-// that is done here.
-func (l *lane) lead(b *batch) {
+// runInline runs the batch on the goroutine of a caller that waits for the reply anyhow.
+// It saves two switches between goroutines, which take longer than the rest of the code on
+// this path.
+func (l *lane) runInline(b *batch) {
 	returned := false
 	defer func() {
-		if !returned { // a hook of the client's has panicked
+		if !returned { // a hook of the client has panicked
 			l.mu.Lock()
-			l.leave(b)
+			l.abandon(b)
 			l.start()
 			l.mu.Unlock()
 			l.work.Done()
 		}
 	}()
-	more := l.turn(b)
+	more := l.cycle(b)
 	returned = true
-	if more { // what came meanwhile is not the caller's
+	if more { // these commands belong to other callers
 		go l.run(b)
 		return
 	}
 	l.work.Done()
 }
 
-// back notes that the leader, if there was one, has come back.
-func (b *batch) back() {
-	b.leash = nil
+// endInline notes that no caller runs the batch any more.
+func (b *batch) endInline() {
+	b.inline = nil
 	for _, s := range b.sends {
-		if s.of.led == b {
-			s.of.led = nil
+		if s.call.inline == b {
+			s.call.inline = nil
 		}
 	}
 }
 
-// letGo ends the wait of a leader for a connection; that for a reply ends at the
-// deadline. The lane does not wait for it.
-func (l *lane) letGo(x *Call) {
-	if x.led != nil {
-		l.leave(x.led)
-		close(x.led.leash.over)
-		x.led = nil
+// detach abandons the batch that the caller of c runs, and ends its wait for a connection.
+// The batch's wait for a reply ends by its deadline; the lane does not wait for it.
+func (l *lane) detach(c *Call) {
+	if c.inline != nil {
+		l.abandon(c.inline)
+		close(c.inline.inline.ended)
+		c.inline = nil
 	}
 }
 
-// A leash is the context of a leader's batch: a deadline for its reads and writes,
-// and an end for its wait for a connection, to which the lane sees, so that it
-// needs no timer. Any other batch may take as long as the client lets it, for what
-// comes late.
-type leash struct {
+// An inlineContext is the context of a batch that a caller runs. Its deadline bounds reads
+// and writes, and its end, which the lane causes, bounds the wait for a connection. So it
+// needs no timer. Other batches have no deadline: they read late replies for as long as
+// the client permits.
+type inlineContext struct {
 	deadline time.Time
-	over     chan struct{}
+	ended    chan struct{}
 }
 
-var _ context.Context = (*leash)(nil)
+var _ context.Context = (*inlineContext)(nil)
 
 // Deadline returns the deadline.
-func (l *leash) Deadline() (time.Time, bool) { return l.deadline, true }
+func (c *inlineContext) Deadline() (time.Time, bool) { return c.deadline, true }
 
 // Done returns a channel that is closed at the end.
-func (l *leash) Done() <-chan struct{} { return l.over }
+func (c *inlineContext) Done() <-chan struct{} { return c.ended }
 
 // Err returns context.DeadlineExceeded after the end.
-func (l *leash) Err() error {
+func (c *inlineContext) Err() error {
 	select {
-	case <-l.over:
+	case <-c.ended:
 		return context.DeadlineExceeded
 	default:
 		return nil
 	}
 }
 
-// Value returns nil: a batch is of many callers.
-func (*leash) Value(any) any { return nil }
+// Value returns nil: a batch belongs to many callers.
+func (*inlineContext) Value(any) any { return nil }

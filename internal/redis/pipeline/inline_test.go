@@ -28,12 +28,12 @@ func inline(key string) store.Request {
 // asked returns the lane of those who ask for a key.
 func (s *syncStore) asked(key string) *lane {
 	x := Call{Key: s.names.AppendLock(nil, key)}
-	return &s.pipeline.lanesOf(&x).takes
+	return &s.pipeline.lanesOf(&x).acquires
 }
 
-// warm makes the lane of those who ask a swift one, that of the key "warm" in a
+// makeFast makes the lane of those who ask a swift one, that of the key "warm" in a
 // cluster. Its hooks are added before.
-func warm(t *testing.T, s *syncStore) {
+func makeFast(t *testing.T, s *syncStore) {
 	t.Helper()
 	for begun := time.Now(); time.Since(begun) < storetest.Patience; {
 		r := storetest.Request(storetest.Me1)
@@ -43,7 +43,7 @@ func warm(t *testing.T, s *syncStore) {
 		}
 		asked := s.asked("warm")
 		asked.mu.Lock()
-		swift := asked.swift && asked.flight == nil
+		swift := asked.wasFast && asked.inFlight == nil
 		asked.mu.Unlock()
 		if swift {
 			return
@@ -52,41 +52,41 @@ func warm(t *testing.T, s *syncStore) {
 	t.Fatal("never swift")
 }
 
-// own is the answer to an inline take, and whether it came before Take returned.
-type own struct {
+// result is the answer to an inline take, and whether it came before Take returned.
+type result struct {
 	answer store.Answer
 	err    error
 }
 
-// lead takes inline. It returns how long the caller was kept, and where the
+// takeInline takes inline. It returns how long the caller was kept, and where the
 // answer comes.
-func lead(s *syncStore, r store.Request) (kept time.Duration, answered chan own) {
-	answered = make(chan own, 2)
+func takeInline(s *syncStore, r store.Request) (kept time.Duration, answered chan result) {
+	answered = make(chan result, 2)
 	begun := time.Now()
-	s.testStore.Take(r, func(answer store.Answer, err error) { answered <- own{answer, err} })
+	s.testStore.Take(r, func(answer store.Answer, err error) { answered <- result{answer, err} })
 	return time.Since(begun), answered
 }
 
-func TestALoneCallerLeads(t *testing.T) {
+func TestLoneCallerRunsInline(t *testing.T) {
 	for name, change := range map[string]func(*syncStore, *store.Request){
 		"it leads":                       nil,
 		"it did not offer to":            func(_ *syncStore, r *store.Request) { r.Inline = false },
-		"the server is slow":             func(s *syncStore, _ *store.Request) { s.pipeline.takes.swift = false },
-		"there are many":                 func(s *syncStore, _ *store.Request) { s.pipeline.takes.crowded = true },
+		"the server is slow":             func(s *syncStore, _ *store.Request) { s.pipeline.acquires.wasFast = false },
+		"there are many":                 func(s *syncStore, _ *store.Request) { s.pipeline.acquires.wasShared = true },
 		"it may not be kept for so long": func(_ *syncStore, r *store.Request) { r.Bound = store.InlineTime },
-		"the client knows no deadlines":  func(s *syncStore, _ *store.Request) { s.pipeline.takes.leadable = false },
+		"the client knows no deadlines":  func(s *syncStore, _ *store.Request) { s.pipeline.acquires.canRunInline = false },
 	} {
 		t.Run(name, func(t *testing.T) {
 			rdb := redistest.Start(t).Client(t, storetest.Deadlines)
 			var led atomic.Bool
 			rdb.AddHook(storetest.BeforeEach{Before: func(ctx context.Context) { led.CompareAndSwap(false, isLed(ctx)) }})
 			s := newStore(t, rdb)
-			warm(t, s)
+			makeFast(t, s)
 			r := inline("k")
 			if change != nil {
 				change(s, &r)
 			}
-			_, answered := lead(s, r)
+			_, answered := takeInline(s, r)
 			got := <-answered
 			if tooLate := errors.Is(got.err, command.ErrNoReply) && r.Bound < storetest.LongBound; !tooLate && (got.err != nil || !got.answer.Granted) {
 				t.Errorf("%+v", got)
@@ -101,19 +101,19 @@ func TestALoneCallerLeads(t *testing.T) {
 // isLed reports whether a batch that is sent under the context is led by a caller,
 // who may have been let go since.
 func isLed(ctx context.Context) bool {
-	_, led := ctx.(*leash)
+	_, led := ctx.(*inlineContext)
 	return led
 }
 
 // A server that falls silent keeps the caller no longer than was agreed, and its
 // command is answered all the same.
-func TestALeaderIsLetGo(t *testing.T) {
+func TestInlineCallerReturnsWhenServerIsSilent(t *testing.T) {
 	server := redistest.Start(t)
 	proxy, direct := redistest.NewProxy(t, server.Addr()), server.Client(t)
 	s := newStore(t, proxy.Client(t, storetest.Deadlines, storetest.LongReads))
-	warm(t, s)
+	makeFast(t, s)
 	dropped := proxy.DropReply(redistest.Named("SET"), redistest.KeepConn)
-	kept, answered := lead(s, inline("k"))
+	kept, answered := takeInline(s, inline("k"))
 	<-dropped
 	if kept > storetest.Patience {
 		t.Errorf("kept for %v", kept)
@@ -126,19 +126,19 @@ func TestALeaderIsLetGo(t *testing.T) {
 }
 
 // The same where there is no connection for it.
-func TestALeaderWithoutAConnectionIsLetGo(t *testing.T) {
+func TestInlineCallerReturnsWithoutConnection(t *testing.T) {
 	if redistest.MinimalRights() {
 		t.Skip("what takes the only connection is a command of the test's own, which goes another way there")
 	}
 	server := redistest.Start(t)
 	rdb := server.Client(t, storetest.Deadlines, storetest.LongReads, func(o *redis.Options) { o.PoolSize = 1 })
 	s := newStore(t, rdb)
-	warm(t, s)
+	makeFast(t, s)
 	conn := rdb.Conn() // the only one
 	if err := conn.Ping(t.Context()).Err(); err != nil {
 		t.Fatal(err)
 	}
-	kept, answered := lead(s, inline("k"))
+	kept, answered := takeInline(s, inline("k"))
 	if kept > storetest.Patience {
 		t.Errorf("kept for %v", kept)
 	}
@@ -157,33 +157,33 @@ func TestALeaderWithoutAConnectionIsLetGo(t *testing.T) {
 }
 
 // A leader that dies leaves nobody behind, and Close does not wait for it.
-func TestADeadLeaderStrandsNobody(t *testing.T) {
+func TestPanicInHookStrandsNoCall(t *testing.T) {
 	rdb := redistest.Start(t).Client(t, storetest.Deadlines, storetest.LongReads)
 	var once sync.Once
 	var s *syncStore
-	followers := make(chan own, 3)
+	followers := make(chan result, 3)
 	rdb.AddHook(storetest.BeforeEach{Before: func(ctx context.Context) {
 		if isLed(ctx) {
 			once.Do(func() {
 				for i := range cap(followers) {
 					r := storetest.Request(storetest.Me1)
 					r.Key = fmt.Sprint("follower", i)
-					s.testStore.Take(r, func(answer store.Answer, err error) { followers <- own{answer, err} })
+					s.testStore.Take(r, func(answer store.Answer, err error) { followers <- result{answer, err} })
 				}
 				panic("a hook's")
 			})
 		}
 	}})
 	s = newStore(t, rdb)
-	warm(t, s)
-	answered := make(chan own, 1)
+	makeFast(t, s)
+	answered := make(chan result, 1)
 	func() {
 		defer func() {
 			if recover() == nil {
 				t.Error("the panic did not reach its caller")
 			}
 		}()
-		s.testStore.Take(inline("k"), func(answer store.Answer, err error) { answered <- own{answer, err} })
+		s.testStore.Take(inline("k"), func(answer store.Answer, err error) { answered <- result{answer, err} })
 	}()
 	begun := time.Now()
 	if got := <-answered; got.err != nil || !got.answer.Granted || time.Since(begun) > storetest.Patience {
@@ -197,7 +197,7 @@ func TestADeadLeaderStrandsNobody(t *testing.T) {
 }
 
 // Who stands behind a leader that was let go survives a lost reply as well.
-func TestAFollowerOfALeaderThatWasLetGoIsSentAgain(t *testing.T) {
+func TestCallBehindDetachedInlineBatchIsResent(t *testing.T) {
 	for name, inlined := range map[string]bool{"led": true, "control, not led": false} {
 		t.Run(name, func(t *testing.T) { followerIsSentAgain(t, inlined) })
 	}
@@ -209,7 +209,7 @@ func followerIsSentAgain(t *testing.T, inlined bool) {
 	proxy := redistest.NewProxy(t, server.Addr())
 	rdb := proxy.Client(t, storetest.Deadlines, func(o *redis.Options) { o.PoolSize = 2 })
 	s := newStore(t, rdb)
-	warm(t, s)
+	makeFast(t, s)
 	var conns [2]*redis.Conn // all
 	for i := range conns {
 		conns[i] = rdb.Conn()
@@ -218,23 +218,23 @@ func followerIsSentAgain(t *testing.T, inlined bool) {
 		}
 	}
 	proxy.DropReply(func(command []string) bool { return command[0] == "SET" && command[1] == "p:follower" }, redistest.KeepConn)
-	follower := make(chan own, 1)
-	back := make(chan chan own, 1)
+	follower := make(chan result, 1)
+	back := make(chan chan result, 1)
 	go func() {
 		r := inline("k")
 		r.Inline = inlined
-		_, answered := lead(s, r)
+		_, answered := takeInline(s, r)
 		back <- answered
 	}()
 	for flying := false; !flying; {
-		s.pipeline.takes.mu.Lock()
-		flying = s.pipeline.takes.flight != nil
-		s.pipeline.takes.mu.Unlock()
+		s.pipeline.acquires.mu.Lock()
+		flying = s.pipeline.acquires.inFlight != nil
+		s.pipeline.acquires.mu.Unlock()
 		runtime.Gosched()
 	}
 	r := storetest.Request(storetest.Me2)
 	r.Key, r.Bound = "follower", 2*time.Second
-	s.testStore.Take(r, func(answer store.Answer, err error) { follower <- own{answer, err} })
+	s.testStore.Take(r, func(answer store.Answer, err error) { follower <- result{answer, err} })
 	<-back // the leader was let go
 	for _, conn := range conns {
 		_ = conn.Close()

@@ -14,7 +14,7 @@ import (
 
 // In a cluster too a leading caller is let go, whatever is the matter with the
 // master of its key, and its command is answered when that is over.
-func TestALeaderIsLetGoInEachFaultOfACluster(t *testing.T) {
+func TestInlineCallerReturnsInEachClusterFault(t *testing.T) {
 	cluster := redistest.StartCluster(t)
 	master := cluster.MasterOf("p:warm")
 	pause := func(nodes ...*redistest.Server) (over func()) {
@@ -74,10 +74,10 @@ func TestALeaderIsLetGoInEachFaultOfACluster(t *testing.T) {
 			})
 			rdb.AddHook(storetest.BeforeEach{Before: func(ctx context.Context) { led.CompareAndSwap(false, isLed(ctx)) }})
 			s := newStore(t, rdb)
-			warm(t, s)
+			makeFast(t, s)
 			led.Store(false)
 			over := test.begin(t, &hangs)
-			kept, answered := lead(s, inline("warm"))
+			kept, answered := takeInline(s, inline("warm"))
 			early := len(answered)
 			over()
 			close(let)

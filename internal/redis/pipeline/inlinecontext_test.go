@@ -11,11 +11,11 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
-// childContext derives a context for each command, as hooks that bound or trace
+// derivedContextHook derives a context for each command, as hooks that bound or trace
 // commands do.
-type childContext struct{ storetest.OpenCircuit }
+type derivedContextHook struct{ storetest.OpenCircuit }
 
-func (childContext) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+func (derivedContextHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
@@ -23,33 +23,33 @@ func (childContext) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-func (childContext) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+func (derivedContextHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return next
 }
 
 // The context of a leader does not change while derived contexts look at it.
-func TestAHookMayDeriveAContext(t *testing.T) {
+func TestHookMayDeriveContext(t *testing.T) {
 	rdb := redistest.Start(t).Client(t, storetest.Deadlines)
-	rdb.AddHook(childContext{})
+	rdb.AddHook(derivedContextHook{})
 	s := newStore(t, rdb)
-	warm(t, s)
+	makeFast(t, s)
 	for range 50 {
-		_, answered := lead(s, inline("k"))
+		_, answered := takeInline(s, inline("k"))
 		<-answered
 	}
 }
 
 // It has an error once it has ended, as derived contexts rely on.
-func TestAHookMayDeriveAContextThatEnds(t *testing.T) {
+func TestHookMayDeriveContextThatEnds(t *testing.T) {
 	server := redistest.Start(t)
 	proxy := redistest.NewProxy(t, server.Addr())
 	rdb := proxy.Client(t, storetest.Deadlines)
-	rdb.AddHook(childContext{})
+	rdb.AddHook(derivedContextHook{})
 	s := newStore(t, rdb)
 	for range 10 {
-		warm(t, s)
+		makeFast(t, s)
 		dropped := proxy.DropReply(redistest.Named("SET"), redistest.KeepConn)
-		_, answered := lead(s, inline("k"))
+		_, answered := takeInline(s, inline("k"))
 		<-dropped
 		if got := <-answered; got.err != nil || !got.answer.Granted {
 			t.Errorf("%+v", got)
@@ -60,10 +60,10 @@ func TestAHookMayDeriveAContextThatEnds(t *testing.T) {
 	}
 }
 
-// raced is a hook that does not wait for longer than its context.
-type raced struct{ storetest.OpenCircuit }
+// ctxHook is a hook that does not wait for longer than its context.
+type ctxHook struct{ storetest.OpenCircuit }
 
-func (raced) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+func (ctxHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		done := make(chan error, 1)
 		go func() { done <- next(context.WithoutCancel(ctx), cmd) }()
@@ -76,17 +76,17 @@ func (raced) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-func (raced) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+func (ctxHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return next
 }
 
 // What a hook gave up may have been sent all the same.
-func TestAHookMayGiveUpASentRelease(t *testing.T) {
+func TestHookMayAbandonSentRelease(t *testing.T) {
 	server := redistest.Start(t)
 	proxy := redistest.NewProxy(t, server.Addr())
 	rdb := proxy.Client(t, storetest.ShortReads, storetest.Deadlines)
 	s := newStore(t, rdb)
-	rdb.AddHook(raced{})
+	rdb.AddHook(ctxHook{})
 	direct := server.Client(t)
 	for range 5 {
 		r := inline("warm")

@@ -11,68 +11,69 @@ import (
 	"github.com/reqlock/reqlock/internal/redis/command"
 )
 
-// A lane sends commands in batches: while one is in flight, the next one
-// gathers. A command that finds the lane empty leaves at once and alone, so
-// nothing is delayed, and batches grow by themselves as the server gets busy.
+// A lane sends commands in batches, one batch at a time (group commit): commands that
+// arrive while a batch is in flight form the next one. A command that finds the lane idle
+// is sent at once and alone. So batching delays nothing, and batches grow as the server
+// gets busy.
 //
-// A batch runs on a goroutine of the lane, which is there only as long as there
-// is something to send, or on that of a caller: see lead. A batch that has kept
-// a command waiting for half of its bound is left behind: its goroutine reads on
-// for what comes late, and another one takes over, on another connection, with
-// all that the batch has left open.
+// A batch runs on a goroutine of the lane, which lives only while there is something to
+// send, or on the goroutine of a caller: see inline.go. The lane abandons a batch that has
+// kept a command waiting for half of its bound. The goroutine of that batch still reads
+// late replies, and another one sends all that the batch has left unanswered, on another
+// connection.
 type lane struct {
-	rdb      redis.UniversalClient
-	work     *inflight.Counter
-	routes   *Pipeline
-	leadable bool // see canLead
-	width    int
-	// acknowledged is set where replicas have to have what its batches write.
-	acknowledged bool
+	rdb          redis.UniversalClient
+	work         *inflight.Counter
+	pipeline     *Pipeline
+	canRunInline bool // see topology.CanRunInline
+	width        int  // commands in a batch at most
+	acknowledged bool // replicas have to acknowledge what its batches write
 
 	mu        sync.Mutex
 	queue     []*send
-	flight    *batch // nil while nothing is under way
-	spare     *batch // has nothing to send
-	exchanges []*Call
-	swift     bool // the last batch was
-	crowded   bool // it had several commands
+	inFlight  *batch // nil if none is
+	spare     *batch // an empty one to use again
+	calls     []*Call
+	wasFast   bool // the last batch took less than fastTime
+	wasShared bool // the last batch had several commands
 	timer     *time.Timer
-	due       time.Time // when the timer fires; zero while it does not
+	timerAt   time.Time // when the timer fires; zero if it is not set
 }
 
-// do runs an exchange.
-func (l *lane) do(x *Call) {
+// do sends a call.
+func (l *lane) do(c *Call) {
 	if l.acknowledged {
-		x.allow(l.routes.replicas.Timeout)
+		c.addReplicaTime(l.pipeline.replicas.Timeout)
 	}
 	l.mu.Lock()
-	l.exchanges = append(l.exchanges, x)
-	x.position = len(l.exchanges)
-	l.queue = append(l.queue, x.send())
-	l.watch(x.resendAt)
-	b := l.next(x.Begun)
-	leads := l.leads(b, x)
+	l.calls = append(l.calls, c)
+	c.index = len(l.calls)
+	l.queue = append(l.queue, c.send())
+	l.armTimer(c.resendAt)
+	b := l.next(c.Begun)
+	inline := l.mayRunInline(b, c)
 	l.mu.Unlock()
 	switch {
 	case b == nil:
-	case leads:
-		l.lead(b)
+	case inline:
+		l.runInline(b)
 	default:
 		go l.run(b)
 	}
 }
 
-// start starts a batch if none is in flight and there is something to send.
+// start runs a batch if none is in flight and the queue is not empty. The caller has
+// locked mu.
 func (l *lane) start() {
 	if b := l.next(time.Now()); b != nil {
 		go l.run(b)
 	}
 }
 
-// next returns a batch to run now, if none is in flight and there is something
-// to send.
+// next returns a batch to run now, or nil if one is in flight or the queue is empty. The
+// caller has locked mu.
 func (l *lane) next(now time.Time) *batch {
-	if l.flight != nil || len(l.queue) == 0 {
+	if l.inFlight != nil || len(l.queue) == 0 {
 		return nil
 	}
 	if l.spare == nil {
@@ -87,32 +88,32 @@ func (l *lane) next(now time.Time) *batch {
 	return b
 }
 
-// load loads the next commands into an empty batch that begins now, and reports
-// whether there are any. What was given up meanwhile is not sent any more.
+// load fills an empty batch that begins now, and reports whether it has any command. It
+// skips calls that are settled.
 func (l *lane) load(b *batch, now time.Time) bool {
 	l.fill(b)
-	l.flight = nil
+	l.inFlight = nil
 	if len(b.sends) > 0 {
-		l.flight, b.begun = b, now
+		l.inFlight, b.begun = b, now
 	}
-	return l.flight != nil
+	return l.inFlight != nil
 }
 
-// batchBytes is how many bytes of records leave together, if it is more than one:
-// what leaves with big ones waits for them.
+// batchBytes limits the records in a batch of several commands: each reply waits for all
+// commands that are sent with it.
 const batchBytes = 1 << 20
 
-// fill moves what waits into the batch, as far as there is room.
+// fill moves sends from the queue into the batch, as far as there is room.
 func (l *lane) fill(b *batch) {
 	n, bytes := 0, 0
 	for n < len(l.queue) && len(b.sends) < l.width {
 		s := l.queue[n]
-		bytes += s.of.size
+		bytes += s.call.size
 		if bytes > batchBytes && len(b.sends) > 0 {
 			break
 		}
-		s.of.queued = false
-		if !s.of.settled {
+		s.call.queued = false
+		if !s.call.settled {
 			b.sends = append(b.sends, s)
 		}
 		n++
@@ -122,92 +123,93 @@ func (l *lane) fill(b *batch) {
 	l.queue = l.queue[:left]
 }
 
-// run sends batch after batch until nothing is left to send, or until the lane
-// has left it behind.
+// run sends batch after batch until the queue is empty, or until the lane abandons the
+// batch.
 func (l *lane) run(b *batch) {
 	defer l.work.Done()
-	l.gather(b)
+	l.coalesce(b)
 	for more := true; more; {
-		more = l.turn(b)
+		more = l.cycle(b)
 	}
 }
 
-// gather lets those go first who are ready to run, where there was more than one
-// the last time, and takes along what they send. Those who are told together come
-// back together, and the first of them would leave alone. Nobody is waited for.
-func (l *lane) gather(b *batch) {
+// coalesce lets other goroutines run first, if the last batch had several commands, and
+// adds what they send to the batch. Callers whose replies came together send their next
+// commands together, and without this the first of them would be sent alone. It waits for
+// no other goroutine.
+func (l *lane) coalesce(b *batch) {
 	l.mu.Lock()
-	crowded := l.crowded
+	shared := l.wasShared
 	l.mu.Unlock()
-	if !crowded {
+	if !shared {
 		return
 	}
 	runtime.Gosched()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !b.left {
+	if !b.abandoned {
 		l.fill(b)
 		b.begun = time.Now()
 	}
 }
 
-// turn sends the batch, tells everybody what came of it, and reports whether it
-// was loaded again.
-func (l *lane) turn(b *batch) (more bool) {
-	l.launch(b)
+// cycle sends the batch, delivers the replies, and fills the batch again. It reports
+// whether the batch has commands then.
+func (l *lane) cycle(b *batch) (more bool) {
+	l.dispatch(b)
 	l.mu.Lock()
-	l.swift, l.crowded = time.Since(b.begun) < swiftTime, len(b.sends) > 1
+	l.wasFast, l.wasShared = time.Since(b.begun) < fastTime, len(b.sends) > 1
 	for _, s := range b.sends {
-		l.take(b, s)
-		l.forget(s.of)
+		l.receive(b, s)
+		l.remove(s.call)
 	}
 	l.mu.Unlock()
-	for i := range b.notices {
-		b.notices[i].deliver()
+	for i := range b.completions {
+		b.completions[i].deliver()
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	b.back()
-	if b.left {
+	b.endInline()
+	if b.abandoned {
 		l.start()
 		return false
 	}
-	b.unload()
-	if len(l.queue) == 0 || !l.load(b, time.Now()) { // what those who were told send now
-		l.flight, l.spare = nil, b
+	b.reset()
+	if len(l.queue) == 0 || !l.load(b, time.Now()) { // the queue has what deliver caused
+		l.inFlight, l.spare = nil, b
 		return false
 	}
 	return true
 }
 
-// launch sends the batch. In a cluster whose slots nobody knows it sends nothing;
-// the client would only ask for them once more.
-func (l *lane) launch(b *batch) {
-	asked, err := l.routes.learn(b)
+// dispatch sends the batch. It sends nothing if the slots of a cluster cannot be loaded:
+// the client would only try to load them once more.
+func (l *lane) dispatch(b *batch) {
+	loaded, err := l.pipeline.loadSlots(b)
 	if err != nil {
-		b.ground(0, err)
+		b.failUnsent(0, err)
 		return
 	}
 	n := len(b.sends)
-	if asked {
-		n = l.sift(b)
-		b.ground(n, command.ErrNoReply)
+	if loaded {
+		n = l.dropSettled(b)
+		b.failUnsent(n, command.ErrNoReply)
 	}
 	if l.acknowledged {
-		l.flyAcknowledged(b, n)
+		l.execAcknowledged(b, n)
 		return
 	}
-	b.fly(l.rdb, n)
+	b.exec(l.rdb, n)
 }
 
-// sift puts those sends of a batch first that are still to be sent after it was
-// kept waiting, and returns how many they are. The others were given up meanwhile,
-// or the batch was left behind, and they are sent by another one.
-func (l *lane) sift(b *batch) (n int) {
+// dropSettled moves the sends of a delayed batch that are still needed to its front, and
+// returns their number. The other calls are settled, or the lane has abandoned the batch
+// and another one sends them.
+func (l *lane) dropSettled(b *batch) (n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i, s := range b.sends {
-		if x := s.of; !x.settled && (x.sends < 2 || s != &x.first) {
+		if c := s.call; !c.settled && (c.sendCount < 2 || s != &c.firstSend) {
 			b.sends[n], b.sends[i] = b.sends[i], b.sends[n]
 			n++
 		}
@@ -215,45 +217,45 @@ func (l *lane) sift(b *batch) (n int) {
 	return n
 }
 
-// take takes in the reply to a send of the batch.
-func (l *lane) take(b *batch, s *send) {
-	x, r := s.of, s.reply
-	if x.settled {
-		x.open--
-		b.notices = append(b.notices, completion{of: x, reply: r, late: true})
+// receive processes the reply to a send of the batch.
+func (l *lane) receive(b *batch, s *send) {
+	c, r := s.call, s.reply
+	if c.settled {
+		c.unanswered--
+		b.completions = append(b.completions, completion{call: c, reply: r, late: true})
 		return
 	}
 	failed := r.Err != nil && command.IsLost(r.Err)
-	l.swift = l.swift && !failed
+	l.wasFast = l.wasFast && !failed
 	if failed {
-		l.routes.doubt()
-	} else if c := x.Fallback(s.command, s.reply, x.sends); c != nil { // the same send, in other words
-		x.queued = true
-		l.queue = append(l.queue, &send{of: x, command: c})
+		l.pipeline.reloadSlots()
+	} else if fallback := c.Fallback(s.command, s.reply, c.sendCount); fallback != nil { // part of the same send
+		c.queued = true
+		l.queue = append(l.queue, &send{call: c, command: fallback})
 		return
 	}
-	x.open--
-	x.blind = x.blind || (failed && !command.IsUnsent(r.Err))
+	c.unanswered--
+	c.maybeApplied = c.maybeApplied || (failed && !command.IsUnsent(r.Err))
 	switch {
-	case failed && x.sends < 2:
-		l.queue = append(l.queue, x.send())
-	case !failed || x.open == 0:
-		b.notices = append(b.notices, x.end(r))
-		if x.led != b {
-			l.letGo(x)
+	case failed && c.sendCount < 2:
+		l.queue = append(l.queue, c.send())
+	case !failed || c.unanswered == 0:
+		b.completions = append(b.completions, c.settle(r))
+		if c.inline != b {
+			l.detach(c)
 		}
 	}
 }
 
-// forget takes a settled exchange off the lane's list.
-func (l *lane) forget(x *Call) {
-	if !x.settled || x.position == 0 {
+// remove removes a settled call from the lane's calls.
+func (l *lane) remove(c *Call) {
+	if !c.settled || c.index == 0 {
 		return
 	}
-	end := len(l.exchanges) - 1
-	l.exchanges[x.position-1] = l.exchanges[end]
-	l.exchanges[end].position = x.position
-	l.exchanges[end] = nil
-	l.exchanges = l.exchanges[:end]
-	x.position = 0
+	end := len(l.calls) - 1
+	l.calls[c.index-1] = l.calls[end]
+	l.calls[end].index = c.index
+	l.calls[end] = nil
+	l.calls = l.calls[:end]
+	c.index = 0
 }

@@ -19,15 +19,15 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
-// taken asks for so many keys at once, and returns the answers in that order.
-type taken struct {
+// takes asks for so many keys at once, and returns the answers in that order.
+type takeBatch struct {
 	answers []store.Answer
 	errs    []error
 	done    chan int
 }
 
-func takeMany(s *syncStore, n int, bound time.Duration, between time.Duration) *taken {
-	many := &taken{make([]store.Answer, n), make([]error, n), make(chan int, n)}
+func takeMany(s *syncStore, n int, bound time.Duration, between time.Duration) *takeBatch {
+	many := &takeBatch{make([]store.Answer, n), make([]error, n), make(chan int, n)}
 	for i := range n {
 		r := store.Request{Key: fmt.Sprint("many", i), Token: fmt.Sprintf("%s:%d", storetest.Me, 100+i), TTL: storetest.TTL, Claim: storetest.Claim, Bound: bound, WithHolder: true}
 		s.testStore.Take(r, func(answer store.Answer, err error) {
@@ -39,15 +39,15 @@ func takeMany(s *syncStore, n int, bound time.Duration, between time.Duration) *
 	return many
 }
 
-func (m *taken) wait() {
+func (m *takeBatch) wait() {
 	for range m.answers {
 		<-m.done
 	}
 }
 
-// holdUp holds the first command of that name back until let is called: what
+// holdFirst holds the first command of that name back until let is called: what
 // follows gathers behind it.
-func holdUp(t *testing.T, proxy *redistest.Proxy, s *syncStore, name string) (let func()) {
+func holdFirst(t *testing.T, proxy *redistest.Proxy, s *syncStore, name string) (let func()) {
 	t.Helper()
 	let, seen := proxy.HoldCommand(redistest.Named(name))
 	s.testStore.Take(storetest.Request(storetest.Me1), func(store.Answer, error) {})
@@ -56,7 +56,7 @@ func holdUp(t *testing.T, proxy *redistest.Proxy, s *syncStore, name string) (le
 }
 
 // A test run with lanes of another width is one.
-func TestTheWidthIsWhatWasLinked(t *testing.T) {
+func TestWidthIsTheLinkedOne(t *testing.T) {
 	want := os.Getenv("REQLOCK_LANE_WIDTH")
 	if want == "" {
 		want = "128"
@@ -68,13 +68,13 @@ func TestTheWidthIsWhatWasLinked(t *testing.T) {
 	}
 }
 
-func TestCommandsThatComeTogetherLeaveTogether(t *testing.T) {
+func TestWaitingCommandsLeaveAsOneBatch(t *testing.T) {
 	s, proxy, _ := behindProxy(t)
-	s.pipeline.takes.width = 128
-	batches := &countBatches{}
-	s.pipeline.takes.rdb.(*redis.Client).AddHook(batches)
-	let := holdUp(t, proxy, s, "SET")
-	many := takeMany(s, s.pipeline.takes.width+72, 5*time.Second, 0)
+	s.pipeline.acquires.width = 128
+	batches := &batchSizes{}
+	s.pipeline.acquires.rdb.(*redis.Client).AddHook(batches)
+	let := holdFirst(t, proxy, s, "SET")
+	many := takeMany(s, s.pipeline.acquires.width+72, 5*time.Second, 0)
 	let()
 	many.wait()
 	for i := range many.answers {
@@ -82,20 +82,20 @@ func TestCommandsThatComeTogetherLeaveTogether(t *testing.T) {
 			t.Errorf("%d: %+v, %v", i, many.answers[i], many.errs[i])
 		}
 	}
-	if got := batches.sizes(); got != fmt.Sprint([]int{s.pipeline.takes.width, 72}) {
+	if got := batches.sizes(); got != fmt.Sprint([]int{s.pipeline.acquires.width, 72}) {
 		t.Errorf("batches of %v", got)
 	}
 }
 
-// countBatches notes how many commands each pipeline has.
-type countBatches struct {
+// batchSizes notes how many commands each pipeline has.
+type batchSizes struct {
 	storetest.OpenCircuit
 	seen []int
 }
 
-func (*countBatches) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+func (*batchSizes) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
 
-func (c *countBatches) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+func (c *batchSizes) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		if cmds[0].Name() == "set" {
 			c.seen = append(c.seen, len(cmds))
@@ -104,10 +104,10 @@ func (c *countBatches) ProcessPipelineHook(next redis.ProcessPipelineHook) redis
 	}
 }
 
-func (c *countBatches) sizes() string { return fmt.Sprint(c.seen) }
+func (c *batchSizes) sizes() string { return fmt.Sprint(c.seen) }
 
 // One bad command in a batch is nobody else's.
-func TestABadCommandHarmsNoNeighbour(t *testing.T) {
+func TestBadCommandFailsAlone(t *testing.T) {
 	s, proxy, direct := behindProxy(t)
 	if err := direct.RPush(t.Context(), "p:many1", "x").Err(); err != nil {
 		t.Fatal(err)
@@ -115,7 +115,7 @@ func TestABadCommandHarmsNoNeighbour(t *testing.T) {
 	if err := direct.Set(t.Context(), "p:many3", "another", time.Minute).Err(); err != nil {
 		t.Fatal(err)
 	}
-	let := holdUp(t, proxy, s, "SET")
+	let := holdFirst(t, proxy, s, "SET")
 	many := takeMany(s, 5, 5*time.Second, 0)
 	enqueued := make(chan error, 1)
 	unknown := storetest.Request(storetest.Me2) // the server does not know the script yet
@@ -146,14 +146,14 @@ func TestABadCommandHarmsNoNeighbour(t *testing.T) {
 }
 
 // Where the server has no memory left, those of a batch who need none are served.
-func TestAWantOfMemoryIsNobodyElses(t *testing.T) {
+func TestOutOfMemoryFailsOnlyWrites(t *testing.T) {
 	s, proxy, direct := behindProxy(t)
 	r := storetest.Request(storetest.Me2)
 	r.Key = "ours"
 	if _, err := s.Enqueue(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
-	let := holdUp(t, proxy, s, "SET")
+	let := holdFirst(t, proxy, s, "SET")
 	if err := direct.ConfigSet(t.Context(), "maxmemory", "1").Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +176,7 @@ func TestAWantOfMemoryIsNobodyElses(t *testing.T) {
 // connections that the other one needs.
 //
 //faults:row 29
-func TestRenewalsAreNotStuckBehindTakes(t *testing.T) {
+func TestRenewalsDoNotWaitForTakes(t *testing.T) {
 	server := redistest.Start(t)
 	proxy := redistest.NewProxy(t, server.Addr())
 	s := newStore(t, proxy.Client(t, storetest.LongReads, func(o *redis.Options) { o.PoolSize = 20 }))
@@ -188,11 +188,11 @@ func TestRenewalsAreNotStuckBehindTakes(t *testing.T) {
 	}
 	many := takeMany(s, 100, storetest.LongBound, 0)
 	t.Cleanup(func() {
-		giveUp(s)
+		expireNow(s)
 		proxy.Cut()
 		many.wait()
 	})
-	sendAgain(s) // and their second sends are stuck, too
+	resendNow(s) // and their second sends are stuck, too
 	for range 3 {
 		r, renewed := storetest.Request(storetest.Me1), make(chan error, 1)
 		r.Bound = storetest.LongBound // a lane that is shared would leave the takes behind at half of it
@@ -213,7 +213,7 @@ func TestRenewalsAreNotStuckBehindTakes(t *testing.T) {
 
 // However many commands wait for a server that is silent, they do not open a
 // connection each.
-func TestASilentServerIsNotStormed(t *testing.T) {
+func TestSilentServerGetsFewConnections(t *testing.T) {
 	server := redistest.Start(t)
 	proxy := redistest.NewProxy(t, server.Addr())
 	var dials atomic.Int64
@@ -240,7 +240,7 @@ func TestASilentServerIsNotStormed(t *testing.T) {
 
 // A command that was given up while it stood behind a stuck batch is not sent
 // any more.
-func TestWhatWasGivenUpIsNotSent(t *testing.T) {
+func TestExpiredCallIsNotSent(t *testing.T) {
 	l := &lane{width: 128}
 	var calls []*Call
 	for range 2 {
@@ -250,17 +250,17 @@ func TestWhatWasGivenUpIsNotSent(t *testing.T) {
 		l.queue = append(l.queue, o.send())
 	}
 	x, y := calls[0], calls[1]
-	x.end(Reply{Err: command.ErrNoReply})
+	x.settle(Reply{Err: command.ErrNoReply})
 	b := &batch{}
-	if !l.load(b, time.Now()) || len(b.sends) != 1 || b.sends[0].of != y || len(l.queue) != 0 {
+	if !l.load(b, time.Now()) || len(b.sends) != 1 || b.sends[0].call != y || len(l.queue) != 0 {
 		t.Errorf("sends %v, %d left", b.sends, len(l.queue))
 	}
 }
 
 // Close waits for all that was begun, and nothing is lost by it.
-func TestCloseWithAFullQueue(t *testing.T) {
+func TestCloseWaitsForQueuedCalls(t *testing.T) {
 	s, proxy, _ := behindProxy(t)
-	let := holdUp(t, proxy, s, "SET")
+	let := holdFirst(t, proxy, s, "SET")
 	many := takeMany(s, 300, 5*time.Second, 0)
 	closed := make(chan error)
 	go func() { closed <- s.Close(context.Background()) }()
@@ -284,7 +284,7 @@ func TestCloseWithAFullQueue(t *testing.T) {
 // its reply.
 //
 //faults:row 6
-func TestALeaseCountsFromTheSending(t *testing.T) {
+func TestReplyCarriesTimeOfSend(t *testing.T) {
 	kept := storetest.Request(storetest.Me1)
 	kept.Rejoin = storetest.Me2
 	for name, do := range map[string]func(*syncStore) (time.Time, error){
@@ -342,7 +342,7 @@ func TestALeaseCountsFromTheSending(t *testing.T) {
 
 // Commits that come together do not make one batch of all their answers, which
 // would outlive its bound.
-func TestABatchOfAnswersIsNotTooBig(t *testing.T) {
+func TestBatchOfRecordsIsLimited(t *testing.T) {
 	s, proxy, _ := behindProxy(t)
 	let, held := proxy.HoldCommand(onLock("p:first"))
 	t.Cleanup(let)
@@ -357,7 +357,7 @@ func TestABatchOfAnswersIsNotTooBig(t *testing.T) {
 	for _, key := range []string{"a", "b", "c", "d", "e"} {
 		commit(key, make([]byte, batchBytes/2))
 	}
-	l := &s.pipeline.finishes
+	l := &s.pipeline.commits
 	l.mu.Lock()
 	b := &batch{}
 	l.fill(b)
@@ -381,7 +381,7 @@ func onLock(lock string) func(command []string) bool {
 }
 
 // A lane at rest and a cleared call keep no command and no reply: they may be big.
-func TestALaneAtRestHoldsNothing(t *testing.T) {
+func TestIdleLaneHoldsNothing(t *testing.T) {
 	s := newStore(t, redistest.Start(t).Client(t))
 	for range 3 {
 		if _, err := s.Take(t.Context(), storetest.Request(storetest.Me1)); err != nil {
@@ -392,25 +392,25 @@ func TestALaneAtRestHoldsNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, l := range s.pipeline.all() {
-		if b := l.spare; b != nil && (len(b.sends)+len(b.cmds)+len(b.notices) > 0) {
+		if b := l.spare; b != nil && (len(b.sends)+len(b.cmds)+len(b.completions) > 0) {
 			t.Errorf("a lane at rest holds %d sends", len(b.sends))
 		}
 	}
 	x := &Call{}
-	x.first = send{of: x, command: command.New(1, []any{"get", "k"}), reply: Reply{Value: "big"}}
+	x.firstSend = send{call: x, command: command.New(1, []any{"get", "k"}), reply: Reply{Value: "big"}}
 	x.Clear()
-	if x.first != (send{}) {
-		t.Errorf("a cleared call holds %+v", x.first)
+	if x.firstSend != (send{}) {
+		t.Errorf("a cleared call holds %+v", x.firstSend)
 	}
 }
 
 // A caller does not run a batch itself that waits for replicas.
-func TestLanesThatWaitForReplicasNeverRunInline(t *testing.T) {
+func TestReplicaLanesNeverRunInline(t *testing.T) {
 	s := &testStore{}
 	p := New(redistest.Start(t).Client(t, storetest.Deadlines), &s.work, command.Replicas{Count: 1, Timeout: time.Second})
 	for class, want := range map[Class]bool{Acquire: false, Renew: false, Begin: false, Commit: false, Release: true, Abort: true} {
-		if l := p.lanes.of(class, true); l.leadable != want || l.acknowledged == want {
-			t.Errorf("class %d: may run inline: %v, waits for replicas: %v", class, l.leadable, l.acknowledged)
+		if l := p.lanes.of(class, true); l.canRunInline != want || l.acknowledged == want {
+			t.Errorf("class %d: may run inline: %v, waits for replicas: %v", class, l.canRunInline, l.acknowledged)
 		}
 	}
 }

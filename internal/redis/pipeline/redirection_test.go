@@ -6,7 +6,7 @@ import (
 )
 
 // A node writes an address of IPv6 without brackets, and the client has it with them.
-func TestARedirectionNamesANodeAsTheClientDoes(t *testing.T) {
+func TestRedirectionNamesNodeAsClientDoes(t *testing.T) {
 	t.Parallel()
 	for says, want := range map[string]struct {
 		address    string
@@ -20,7 +20,7 @@ func TestARedirectionNamesANodeAsTheClientDoes(t *testing.T) {
 		"MOVED":                                  {},
 		"READONLY You can't write at a replica.": {},
 	} {
-		address, asking, ok := redirection(errors.New(says))
+		address, asking, ok := parseRedirection(errors.New(says))
 		if address != want.address || asking != want.asking || ok != want.ok {
 			t.Errorf("%q: %q, %v, %v", says, address, asking, ok)
 		}

@@ -15,21 +15,21 @@ import (
 )
 
 //faults:row 1
-func TestALostReplyIsSurvived(t *testing.T) {
+func TestLostReplyIsSurvived(t *testing.T) {
 	for name, mode := range map[string]redistest.Mode{"closed": redistest.CloseConn, "silent": redistest.KeepConn} {
 		t.Run(name, func(t *testing.T) {
 			s, proxy, direct := behindProxy(t, storetest.LongReads)
 			t.Cleanup(proxy.Cut) // where it is silent, the first send waits for its reply
 			left := make(chan time.Time, 10)
 			s.pipeline.rdb.(*redis.Client).AddHook(storetest.BeforeEach{Before: func(context.Context) { left <- time.Now() }})
-			r, answered := storetest.Request(storetest.Me1), make(chan own, 1)
+			r, answered := storetest.Request(storetest.Me1), make(chan result, 1)
 			r.Bound = storetest.LongBound
 
 			dropped := proxy.DropReply(redistest.Named("SET"), mode)
-			s.testStore.Take(r, func(answer store.Answer, err error) { answered <- own{answer, err} })
+			s.testStore.Take(r, func(answer store.Answer, err error) { answered <- result{answer, err} })
 			storetest.Receive(t, "the reply is lost", dropped)
 			if mode == redistest.KeepConn {
-				sendAgain(s)
+				resendNow(s)
 			}
 			got := storetest.Receive(t, "an answer", answered)
 			if got.err != nil || !got.answer.Granted {
@@ -43,7 +43,7 @@ func TestALostReplyIsSurvived(t *testing.T) {
 	}
 }
 
-func TestGoRedisDoesNotRepeatOurCommands(t *testing.T) {
+func TestCommandIsSentAtMostTwice(t *testing.T) {
 	s, proxy, _ := behindProxy(t)
 	proxy.ResetCommands()
 	first := proxy.DropReply(redistest.Named("SET"), redistest.CloseConn)
@@ -60,7 +60,7 @@ func TestGoRedisDoesNotRepeatOurCommands(t *testing.T) {
 	}
 }
 
-func TestABlackHoleIsLeftBehindAtTheBound(t *testing.T) {
+func TestSilentServerFailsAtDeadline(t *testing.T) {
 	s, proxy, _ := behindProxy(t, storetest.LongReads)
 	t.Cleanup(proxy.HealDropped)
 	proxy.Partition()
@@ -111,7 +111,7 @@ func takeLong(t *testing.T, s *syncStore) func() error {
 	}
 }
 
-func TestARefusedLateSendIsNotReported(t *testing.T) {
+func TestLateRefusalIsNotReported(t *testing.T) {
 	s, proxy, direct := behindProxy(t, storetest.LongReads)
 	s.OnLateGrant(func(key, token string) { t.Errorf("late grant %q %q", key, token) })
 	hold1, hold2, err := bothHeld(t, s, proxy, "SET", takeLong(t, s))

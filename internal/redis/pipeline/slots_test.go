@@ -14,9 +14,9 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
-// withTable returns a store whose client takes one server, reached through a proxy,
+// newStoreWithSlots returns a store whose client takes one server, reached through a proxy,
 // for a cluster, and has its table from a function.
-func withTable(t *testing.T, table func() error) (s *syncStore, proxy *redistest.Proxy) {
+func newStoreWithSlots(t *testing.T, table func() error) (s *syncStore, proxy *redistest.Proxy) {
 	t.Helper()
 	proxy = redistest.NewProxy(t, redistest.Start(t).Addr())
 	rdb := redis.NewClusterClient(&redis.ClusterOptions{
@@ -36,10 +36,10 @@ func withTable(t *testing.T, table func() error) (s *syncStore, proxy *redistest
 
 // Where nobody says where the slots are, each send asks for that once, and whoever
 // waits hears why nothing was sent.
-func TestACommandIsNotSentWhereTheSlotsAreNotKnown(t *testing.T) {
+func TestNothingIsSentWithoutSlots(t *testing.T) {
 	why := errors.New("nobody is there")
 	asked := make(chan struct{}, 100)
-	s, proxy := withTable(t, func() error { asked <- struct{}{}; return why })
+	s, proxy := newStoreWithSlots(t, func() error { asked <- struct{}{}; return why })
 	_, err := s.Take(t.Context(), storetest.Request(storetest.Me1))
 	var fault *store.Fault
 	if !errors.As(err, &fault) || !fault.Temporary || fault.Unknown || !errors.Is(err, why) {
@@ -58,7 +58,7 @@ func TestACommandIsNotSentWhereTheSlotsAreNotKnown(t *testing.T) {
 
 // What was given up while the client asked where the slots are, is not sent, nor
 // is what another batch has taken over.
-func TestABatchThatWasLeftWhileTheSlotsWereNotKnownSendsNothing(t *testing.T) {
+func TestAbandonedBatchSendsNothingAfterLoadingSlots(t *testing.T) {
 	for name, test := range map[string]struct {
 		bound   time.Duration
 		asks    int // for the table, until it comes
@@ -70,10 +70,10 @@ func TestABatchThatWasLeftWhileTheSlotsWereNotKnownSendsNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			asked, let := make(chan struct{}, 100), make(chan struct{})
-			s, proxy := withTable(t, func() error { asked <- struct{}{}; <-let; return nil })
-			r, answered := storetest.Request(storetest.Me1), make(chan own, 1)
+			s, proxy := newStoreWithSlots(t, func() error { asked <- struct{}{}; <-let; return nil })
+			r, answered := storetest.Request(storetest.Me1), make(chan result, 1)
 			r.Bound = test.bound
-			s.testStore.Take(r, func(answer store.Answer, err error) { answered <- own{answer, err} })
+			s.testStore.Take(r, func(answer store.Answer, err error) { answered <- result{answer, err} })
 			for range test.asks {
 				storetest.Receive(t, "the table is asked for", asked)
 			}
@@ -100,11 +100,11 @@ func TestABatchThatWasLeftWhileTheSlotsWereNotKnownSendsNothing(t *testing.T) {
 
 // A master that does not answer may be none any more, which the client would not
 // find out by itself: neither where the master is gone, nor where it says nothing.
-func TestTheTableIsAskedForWhereAMasterDoesNotAnswer(t *testing.T) {
+func TestSlotsAreReloadedWhenMasterDoesNotAnswer(t *testing.T) {
 	for name, silent := range map[string]bool{"it is gone": false, "it says nothing": true} {
 		t.Run(name, func(t *testing.T) {
 			asked := make(chan struct{}, 100)
-			s, proxy := withTable(t, func() error { asked <- struct{}{}; return nil })
+			s, proxy := newStoreWithSlots(t, func() error { asked <- struct{}{}; return nil })
 			known := storetest.Request(storetest.Me1)
 			known.Key = "known"
 			if got, err := s.Take(t.Context(), known); err != nil || !got.Granted {
@@ -119,7 +119,7 @@ func TestTheTableIsAskedForWhereAMasterDoesNotAnswer(t *testing.T) {
 			s.testStore.Take(r, func(store.Answer, error) { answered <- struct{}{} })
 			if silent { // and nothing fails
 				storetest.Receive(t, "it is sent", held)
-				sendAgain(s)
+				resendNow(s)
 			}
 			storetest.Receive(t, "the table is asked for again", asked)
 			proxy.Refuse(false)

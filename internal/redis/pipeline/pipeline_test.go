@@ -16,80 +16,80 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
-// TestRoutes shares one cluster among its tests.
-func TestRoutes(t *testing.T) {
+// TestLanesOfMasters shares one cluster among its tests.
+func TestLanesOfMasters(t *testing.T) {
 	cluster := redistest.StartCluster(t)
 	for _, test := range []struct {
 		name string
 		run  func(*testing.T, *redistest.Cluster)
 	}{
-		{"a silent master holds up nobody who waits for another", silentMaster},
-		{"a silent master holds up nobody in a new process", silentFromTheStart},
-		{"the first commands come before the slots are known", firstCommands},
-		{"masters that are gone are forgotten", goneMasters},
-		{"a client that is closed is no passing fault", closedClient},
-		{"after a failover the keys work again", afterFailover},
+		{"a silent master holds up nobody who waits for another", testSilentMaster},
+		{"a silent master holds up nobody in a new process", testMasterSilentFromTheStart},
+		{"the first commands come before the slots are known", testFirstCommands},
+		{"masters that are gone are forgotten", testGoneMasters},
+		{"a client that is closed is no passing fault", testClosedClient},
+		{"after a failover the keys work again", testAfterFailover},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, cluster) })
 	}
 }
 
-// A laneUse is a transition that leaves on one of the lanes.
-type laneUse struct {
+// A transition is a transition that leaves on one of the lanes.
+type transition struct {
 	name    string
 	prepare func(s *syncStore, r store.Request) error // what has to be so before
 	do      func(s *syncStore, r store.Request) error
 }
 
-// errNotSo says that a transition was answered, but not as it should be.
-var errNotSo = errors.New("another answer")
+// errUnexpected says that a transition was answered, but not as it should be.
+var errUnexpected = errors.New("another answer")
 
-// answeredSo returns err, or that it was answered otherwise.
-func answeredSo(is bool, err error) error {
+// expect returns err, or that it was answered otherwise.
+func expect(is bool, err error) error {
 	if err == nil && !is {
-		err = errNotSo
+		err = errUnexpected
 	}
 	return err
 }
 
-func takes(s *syncStore, r store.Request) error {
+func take(s *syncStore, r store.Request) error {
 	got, err := s.Take(context.Background(), r)
-	return answeredSo(got.Granted, err)
+	return expect(got.Granted, err)
 }
 
 func begins(s *syncStore, r store.Request) error {
 	r.Attempt = storetest.AttemptRequest(r.Token).Attempt
 	got, err := s.Enqueue(context.Background(), r)
-	return answeredSo(got.Granted, err)
+	return expect(got.Granted, err)
 }
 
-// laneUses are transitions of all lanes.
-func laneUses() []laneUse {
+// transitions are transitions of all lanes.
+func transitions() []transition {
 	none := func(*syncStore, store.Request) error { return nil }
-	return []laneUse{
-		{"take", none, takes},
-		{"renew", takes, func(s *syncStore, r store.Request) error {
+	return []transition{
+		{"take", none, take},
+		{"renew", take, func(s *syncStore, r store.Request) error {
 			got, err := s.Renew(context.Background(), r)
-			return answeredSo(got.Held, err)
+			return expect(got.Held, err)
 		}},
-		{"release", takes, func(s *syncStore, r store.Request) error {
+		{"release", take, func(s *syncStore, r store.Request) error {
 			got, err := s.Release(context.Background(), r)
-			return answeredSo(got.Status == store.Freed, err)
+			return expect(got.Status == store.Freed, err)
 		}},
 		{"begin", none, begins},
 		{"finish", begins, func(s *syncStore, r store.Request) error {
 			r.Attempt, r.Ending, r.Record = storetest.AttemptRequest(r.Token).Attempt, store.Commit, []byte(storetest.Record)
 			got, err := s.Release(context.Background(), r)
-			return answeredSo(got.Status == store.Freed && got.Record == store.WasStored, err)
+			return expect(got.Status == store.Freed && got.Record == store.WasStored, err)
 		}},
 	}
 }
 
 // Commands for a master that is silent wait for it alone: those for the others
 // come and go meanwhile, on each of the lanes.
-func silentMaster(t *testing.T, cluster *redistest.Cluster) {
+func testSilentMaster(t *testing.T, cluster *redistest.Cluster) {
 	const stuck, others = 8, 20
-	for _, use := range laneUses() {
+	for _, use := range transitions() {
 		t.Run(use.name, func(t *testing.T) {
 			roads, tokens := storetest.NewClusterProxies(t, cluster), &storetest.Tokens{Last: 1000}
 			s := newStore(t, roads.Client(t, storetest.SlowClusterReads))
@@ -105,7 +105,7 @@ func silentMaster(t *testing.T, cluster *redistest.Cluster) {
 				}
 			}
 
-			if err := takes(s, tokens.Request(use.name)); err != nil { // it knows where the slots are
+			if err := take(s, tokens.Request(use.name)); err != nil { // it knows where the slots are
 				t.Fatal(err)
 			}
 			roads.To(silent).Partition()
@@ -142,7 +142,7 @@ func silentMaster(t *testing.T, cluster *redistest.Cluster) {
 }
 
 // The same holds where the first command of all is for the silent master.
-func silentFromTheStart(t *testing.T, cluster *redistest.Cluster) {
+func testMasterSilentFromTheStart(t *testing.T, cluster *redistest.Cluster) {
 	roads, tokens := storetest.NewClusterProxies(t, cluster), &storetest.Tokens{Last: 2000}
 	s := newStore(t, roads.Client(t, storetest.SlowClusterReads))
 	tags, silent := storetest.TagsOf(t, cluster), cluster.Masters()[0]
@@ -151,7 +151,7 @@ func silentFromTheStart(t *testing.T, cluster *redistest.Cluster) {
 	stuck := make(chan error, 1)
 	first := tokens.Request(tags[silent] + "start")
 	first.Bound = storetest.LongBound
-	go func() { stuck <- takes(s, first) }()
+	go func() { stuck <- take(s, first) }()
 	storetest.Receive(t, "the first command is on its way", seen)
 	for master, tag := range tags {
 		if master == silent {
@@ -160,7 +160,7 @@ func silentFromTheStart(t *testing.T, cluster *redistest.Cluster) {
 		for i := range 4 {
 			r, done := tokens.Request(fmt.Sprint(tag, "start", i)), make(chan error, 1)
 			r.Bound = storetest.LongBound
-			go func() { done <- takes(s, r) }()
+			go func() { done <- take(s, r) }()
 			if err := storetest.Receive(t, "an answer of another master", done); err != nil {
 				t.Error(err)
 			}
@@ -176,7 +176,7 @@ func silentFromTheStart(t *testing.T, cluster *redistest.Cluster) {
 }
 
 // Whatever comes before the client knows where the slots are, is answered rightly.
-func firstCommands(t *testing.T, cluster *redistest.Cluster) {
+func testFirstCommands(t *testing.T, cluster *redistest.Cluster) {
 	tokens := &storetest.Tokens{Last: 3000}
 	for range 5 {
 		s := newStore(t, storetest.NewClusterProxies(t, cluster).Client(t))
@@ -184,7 +184,7 @@ func firstCommands(t *testing.T, cluster *redistest.Cluster) {
 		for i := range 60 {
 			r := tokens.Request(fmt.Sprint("first", i, tokens.Next()))
 			group.Go(func() {
-				if err := takes(s, r); err != nil {
+				if err := take(s, r); err != nil {
 					t.Error(err)
 				}
 			})
@@ -197,13 +197,13 @@ func firstCommands(t *testing.T, cluster *redistest.Cluster) {
 }
 
 // A client that its owner has closed will not come back.
-func closedClient(t *testing.T, cluster *redistest.Cluster) {
+func testClosedClient(t *testing.T, cluster *redistest.Cluster) {
 	for _, loaded := range []bool{false, true} {
 		t.Run(fmt.Sprint("slots known: ", loaded), func(t *testing.T) {
 			tokens, rdb := &storetest.Tokens{Last: 4000}, storetest.NewClusterProxies(t, cluster).Client(t)
 			s := newStore(t, rdb)
 			if loaded {
-				if err := takes(s, tokens.Request("closed")); err != nil {
+				if err := take(s, tokens.Request("closed")); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -215,7 +215,7 @@ func closedClient(t *testing.T, cluster *redistest.Cluster) {
 				r := tokens.Request(fmt.Sprint("closed", i))
 				group.Go(func() {
 					var fault *store.Fault
-					if err := takes(s, r); !errors.As(err, &fault) || fault.Temporary || !errors.Is(err, redis.ErrClosed) {
+					if err := take(s, r); !errors.As(err, &fault) || fault.Temporary || !errors.Is(err, redis.ErrClosed) {
 						t.Errorf("%+v", err)
 					}
 				})
@@ -228,7 +228,7 @@ func closedClient(t *testing.T, cluster *redistest.Cluster) {
 // After a master has died or stood still its keys work as soon as another has
 // taken over, although the client would not ask by itself: for a lone caller, and
 // for many.
-func afterFailover(t *testing.T, cluster *redistest.Cluster) {
+func testAfterFailover(t *testing.T, cluster *redistest.Cluster) {
 	for _, fault := range []struct {
 		name string
 		end  func(*redistest.Server) (back func())
@@ -247,7 +247,7 @@ func afterFailover(t *testing.T, cluster *redistest.Cluster) {
 				r := tokens.Request(tag + fault.name + key)
 				r.Bound = 500 * time.Millisecond
 				for deadline := time.Now().Add(3 * storetest.Patience); ; {
-					err := takes(s, r)
+					err := take(s, r)
 					var is *store.Fault
 					if !errors.As(err, &is) || !is.Temporary || time.Now().After(deadline) {
 						answered <- err
@@ -257,7 +257,7 @@ func afterFailover(t *testing.T, cluster *redistest.Cluster) {
 			}
 			one, all := newStore(t, cluster.Client(t, never)), newStore(t, cluster.Client(t, never))
 			for _, s := range []*syncStore{one, all} {
-				if err := takes(s, tokens.Request(tokens.Next())); err != nil { // they know where the slots are
+				if err := take(s, tokens.Request(tokens.Next())); err != nil { // they know where the slots are
 					t.Fatal(err)
 				}
 			}
@@ -288,31 +288,31 @@ func never(o *redis.ClusterOptions) { o.ClusterStateReloadInterval = time.Hour }
 
 // Masters that come and go do not pile up: once there are many, those are forgotten
 // for which there is nothing to do.
-func goneMasters(t *testing.T, cluster *redistest.Cluster) {
+func testGoneMasters(t *testing.T, cluster *redistest.Cluster) {
 	tokens := &storetest.Tokens{Last: 6000}
 	s := newStore(t, storetest.NewClusterProxies(t, cluster).Client(t))
 	tags := storetest.TagsOf(t, cluster)
 	use := func() {
 		for _, tag := range tags {
-			if err := takes(s, tokens.Request(tag+tokens.Next())); err != nil {
+			if err := take(s, tokens.Request(tag+tokens.Next())); err != nil {
 				t.Error(err)
 			}
 		}
 	}
 	use() // the slots are known
 	busy := &lanes{}
-	s.pipeline.pave(busy)
-	busy.begins.exchanges = append(busy.begins.exchanges, &Call{})
-	for i := range 10 * leastRoom {
+	s.pipeline.init(busy)
+	busy.begins.calls = append(busy.begins.calls, &Call{})
+	for i := range 10 * minMasters {
 		s.pipeline.mu.Lock()
-		s.pipeline.makeRoom()
+		s.pipeline.evictIdle()
 		gone := &lanes{}
-		s.pipeline.pave(gone)
+		s.pipeline.init(gone)
 		s.pipeline.masters[fmt.Sprint("gone:", i)] = gone
 		if i == 0 {
 			s.pipeline.masters["busy"] = busy
 		}
-		if len(s.pipeline.masters) > leastRoom+1 {
+		if len(s.pipeline.masters) > minMasters+1 {
 			t.Errorf("%d masters are remembered", len(s.pipeline.masters))
 		}
 		s.pipeline.mu.Unlock()
@@ -323,7 +323,7 @@ func goneMasters(t *testing.T, cluster *redistest.Cluster) {
 	if s.pipeline.masters["busy"] != busy {
 		t.Error("a master is forgotten for which something is under way")
 	}
-	if len(s.pipeline.masters) > leastRoom+len(tags) {
+	if len(s.pipeline.masters) > minMasters+len(tags) {
 		t.Errorf("%d masters are remembered", len(s.pipeline.masters))
 	}
 }

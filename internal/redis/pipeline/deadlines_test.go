@@ -9,19 +9,19 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
-// sendAgain sends again what has no reply, as if half of its bound were over.
-func sendAgain(s *syncStore) {
-	hasten(s, func(x *Call) { x.half, x.resendAt = 0, time.Now() })
+// resendNow sends again what has no reply, as if half of its bound were over.
+func resendNow(s *syncStore) {
+	changeCalls(s, func(x *Call) { x.resendAfter, x.resendAt = 0, time.Now() })
 }
 
-// giveUp gives up what has no reply, as if its bound were over.
-func giveUp(s *syncStore) {
-	hasten(s, func(x *Call) { x.deadline = time.Now() })
+// expireNow gives up what has no reply, as if its bound were over.
+func expireNow(s *syncStore) {
+	changeCalls(s, func(x *Call) { x.deadline = time.Now() })
 }
 
-// hasten changes the times of what is under way, and has each lane look at it. So
+// changeCalls changes the times of what is under way, and has each lane look at it. So
 // a test need not wait for a bound, which a busy machine may let pass too early.
-func hasten(s *syncStore, change func(*Call)) {
+func changeCalls(s *syncStore, change func(*Call)) {
 	all := s.pipeline.all()
 	every := slices.Clone(all[:])
 	s.pipeline.mu.Lock()
@@ -32,11 +32,11 @@ func hasten(s *syncStore, change func(*Call)) {
 	s.pipeline.mu.Unlock()
 	for _, l := range every {
 		l.mu.Lock()
-		for _, x := range l.exchanges {
+		for _, x := range l.calls {
 			change(x)
 		}
 		l.mu.Unlock()
-		l.look()
+		l.checkDeadlines()
 	}
 }
 
@@ -51,8 +51,8 @@ func bothHeld(t *testing.T, s *syncStore, proxy *redistest.Proxy, name string, d
 	ended := make(chan error, 1)
 	go func() { ended <- do() }()
 	storetest.Receive(t, "the first send is held", seenFirst)
-	sendAgain(s)
+	resendNow(s)
 	storetest.Receive(t, "the second send is held", seenSecond)
-	giveUp(s)
+	expireNow(s)
 	return first, second, storetest.Receive(t, "it is given up", ended)
 }
