@@ -6,33 +6,33 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A Command is what go-redis sends and reads for one send of an exchange. It is
-// safe to run twice, but go-redis must not run it twice by itself; see the
-// package comment.
+// A Command is one command as go-redis sends it, with its reply. It is safe to run twice,
+// but go-redis must not repeat it: see the package comment.
 type Command interface {
 	redis.Cmder
-	// Reply returns what the server said, or why it was not asked. whole is why
-	// the batch failed as a whole, if it did.
-	Reply(whole error) (value any, err error)
+	// Reply returns the server's reply, or the error of the server, or the reason why
+	// there is no reply. batchErr is the error of the batch as a whole, or nil. A nil
+	// value with a nil error never means success: a nil reply is a NilReply.
+	Reply(batchErr error) (value any, err error)
 }
 
-// keyStep is how many arguments lie between two keys. A client of a cluster that
-// is not told asks a node for all that it knows of commands (COMMAND), which takes
-// a right and, where that node is silent, holds up everybody.
+// keyStep is the distance between two keys in the arguments. If it is not set, a client of
+// a cluster sends COMMAND to a node to learn it. That needs one more right, and delays all
+// commands if the node is silent.
 const keyStep = 1
 
-// Generic is a command with any reply.
+// Generic is a command with a reply of any type.
 type Generic struct{ redis.Cmd }
 
-// New returns a command whose key stands at keyPos, for the routing of a
-// cluster client.
+// New returns a command. keyPos is the index of its first key in args, which a cluster's
+// client needs for routing; 0 is no key.
 func New(keyPos int8, args []any) *Generic {
 	c := &Generic{}
 	c.Reset(keyPos, args)
 	return c
 }
 
-// Reset makes the command anew, so that nothing of the last one stays.
+// Reset makes it a new command, which keeps nothing of the last one.
 func (c *Generic) Reset(keyPos int8, args []any) {
 	c.Cmd = *redis.NewCmd(context.Background(), args...)
 	c.SetFirstKeyPos(keyPos)
@@ -42,30 +42,31 @@ func (c *Generic) Reset(keyPos int8, args []any) {
 // NoRetry forbids go-redis to send the command again.
 func (*Generic) NoRetry() bool { return true }
 
-// The client does not always tell a command that its batch has failed: a
-// connection that was refused, or a hook that keeps commands back, leaves it
-// without a value and without an error. A nil reply always comes as redis.Nil, and
-// as nothing else: an error that only has one in it is that of another command, by
-// which the client has looked for the master.
-func (c *Generic) Reply(whole error) (any, error) {
+// Reply is documented at Command.
+//
+// A failed batch does not set an error on each command: after a refused connection, or a
+// hook that drops commands, a command has neither a value nor an error. A nil reply is
+// always redis.Nil itself. An error that wraps redis.Nil belongs to another command, by
+// which the client has asked for the master.
+func (c *Generic) Reply(batchErr error) (any, error) {
 	value, err := c.Result()
 	switch {
-	case err == redis.Nil: //nolint:errorlint // see above: it would be taken for a grant
+	case err == redis.Nil: //nolint:errorlint // see above: a wrapped one must not count as a grant
 		return NilReply{}, nil
 	case err == nil && value == nil:
-		return nil, whole // without one, nobody believes the nil
-	case isWhole(value):
+		return nil, batchErr
+	case isComplete(value):
 		return value, nil
 	default:
 		return value, err
 	}
 }
 
-// isWhole reports whether a value was read to its end. The client gives the error
-// of a batch to all its commands that have none of their own, also to those whose
-// reply had come before the connection broke; only of the one in which it broke
-// there may be a part, an empty one.
-func isWhole(value any) bool {
+// isComplete reports whether a value was read to its end. The client sets the error of a
+// batch on all its commands without an error of their own, also on those with a reply from
+// before the connection broke. Only the reply in which it broke may be a part, and that
+// part is empty.
+func isComplete(value any) bool {
 	switch value := value.(type) {
 	case int64:
 		return true
@@ -78,14 +79,14 @@ func isWhole(value any) bool {
 	}
 }
 
-// SetNX is SET with NX and without GET. Its reply is whether the key was set: a
-// nil is no error here, so go-redis does not look into it for ways to go on.
+// SetNX is SET with NX and without GET. A nil reply is no error of a redis.BoolCmd, so
+// go-redis does not inspect it for a redirection, which makes a refusal cheap.
 type SetNX struct{ redis.BoolCmd }
 
-// WasSet is the answer to it.
+// WasSet is the reply to SetNX: whether the key was set.
 type WasSet bool
 
-// Reset makes the command anew.
+// Reset makes it a new command, which keeps nothing of the last one.
 func (c *SetNX) Reset(args []any) {
 	c.BoolCmd = *redis.NewBoolCmd(context.Background(), args...)
 	c.SetFirstKeyPos(1)
@@ -95,18 +96,19 @@ func (c *SetNX) Reset(args []any) {
 // NoRetry forbids go-redis to send the command again.
 func (*SetNX) NoRetry() bool { return true }
 
-// A command that was not sent looks as if it had been refused.
-func (c *SetNX) Reply(whole error) (any, error) {
+// Reply is documented at Command. A command that was not sent has the same value as one
+// that the server refused, so the error of the batch decides.
+func (c *SetNX) Reply(batchErr error) (any, error) {
 	set, err := c.Result()
 	if set {
 		return WasSet(true), nil
 	}
-	if err == nil && whole != nil && IsTransport(whole) {
-		return nil, whole
+	if err == nil && batchErr != nil && IsTransport(batchErr) {
+		return nil, batchErr
 	}
 	return WasSet(false), err
 }
 
-// NilReply is the value that the server did not have. A nil value is none: it is
-// what is left of an error that a hook of the client's has swallowed.
+// NilReply is the nil reply of a server. A nil value is not a reply: it is left by a hook
+// of the client that drops errors.
 type NilReply struct{}

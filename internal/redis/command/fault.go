@@ -13,46 +13,46 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 )
 
-// ErrNoReply is the fault of a command that outlived its bound.
+// ErrNoReply is the error of a command without a reply at its deadline.
 var ErrNoReply = errors.New("no reply within the command timeout")
 
-// An UnexpectedReplyError is the fault of a reply that is not of the command's form, as
-// from a proxy that answers in its own way. Nothing of it is believed.
+// An UnexpectedReplyError is the error of a reply of a form that the command does not have,
+// as from a proxy that changes replies. No part of such a reply is used.
 type UnexpectedReplyError struct{ kind string }
 
 // Error names the reply's type, never its content: that may be a token.
 func (e *UnexpectedReplyError) Error() string { return "unexpected reply of type " + e.kind }
 
-// UnexpectedReply returns the fault of a reply of another type than the command has.
+// UnexpectedReply returns an *UnexpectedReplyError.
 func UnexpectedReply(value any) error { return &UnexpectedReplyError{fmt.Sprintf("%T", value)} }
 
-// IsTransport reports whether an error says that no reply came, so that
-// nothing is known of the command. Whatever the server itself said is not.
+// IsTransport reports whether an error says that there is no reply, so that the command
+// may have been applied or not. An error that the server sent is not such an error.
 func IsTransport(err error) bool {
 	var fromServer redis.Error
 	return !errors.As(err, &fromServer) || IsMasterless(err)
 }
 
-// IsMasterless reports whether no Sentinel has named a master to send the command
-// to. What the Sentinels have said instead is in it.
+// IsMasterless reports whether no Sentinel has named a master. The error's text has the
+// replies of the Sentinels, which are errors of servers.
 func IsMasterless(err error) bool { return strings.Contains(err.Error(), "all sentinels specified") }
 
-// IsLost reports whether nothing is known of a command with this error: no reply
-// came, or a node of a cluster has sent the client to another one. The client has
-// gone there, and where it has lost the reply, the error may still be that of
-// before.
+// IsLost reports whether a command with this error may have been applied or not: there is
+// no reply, or a node of a cluster has redirected the client. The client follows the
+// redirection, and if the reply of the other node is lost, the error may still be the
+// redirection.
 func IsLost(err error) bool {
-	text := err.Error()
-	return IsTransport(err) || strings.HasPrefix(text, "MOVED ") || strings.HasPrefix(text, "ASK ")
+	message := err.Error()
+	return IsTransport(err) || strings.HasPrefix(message, "MOVED ") || strings.HasPrefix(message, "ASK ")
 }
 
-// NewFault turns the error that ended an exchange into a fault. uncertain says
-// that a send of it may have been applied, or may yet be.
+// NewFault turns the error of a call into a fault. uncertain says that a send of the call
+// may have been applied, or may still be.
 func NewFault(err error, uncertain bool) *store.Fault {
 	f := &store.Fault{Err: Sanitize(err), Unknown: uncertain}
-	var odd *UnexpectedReplyError
+	var unexpected *UnexpectedReplyError
 	switch {
-	case errors.As(err, &odd):
+	case errors.As(err, &unexpected):
 		f.Unknown = true
 	case IsLost(err):
 		f.Temporary = !errors.Is(err, redis.ErrClosed)
@@ -62,28 +62,28 @@ func NewFault(err error, uncertain bool) *store.Fault {
 	return f
 }
 
-// passing lists how the errors begin that a server outgrows by itself: while it
-// loads, fails over, looks for replicas, or runs somebody's script, and while a
-// slot moves. A master that becomes a replica ends a WAIT, and refuses the next one.
+// passing lists the prefixes of errors that end by themselves: while a server loads its
+// data, fails over, waits for replicas or runs a long script, and while a slot moves. A
+// master that becomes a replica ends a WAIT, and refuses the next one.
 var passing = [...]string{
 	"LOADING ", "READONLY ", "MASTERDOWN ", "CLUSTERDOWN ", "TRYAGAIN ", "NOREPLICAS ", "BUSY ",
 	"UNBLOCKED ", "ERR WAIT cannot be used with replica",
 	"ERR max number of clients reached",
-	"ERR Script attempted to access a non local key", // which expired as its slot moved
+	"ERR Script attempted to access a non local key", // a key that expired while its slot moved
 }
 
-// isPassing reports whether the server's error is one that it outgrows.
-func isPassing(text string) bool {
+// isPassing reports whether an error of the server ends by itself.
+func isPassing(message string) bool {
 	for _, prefix := range passing {
-		if strings.HasPrefix(text, prefix) {
+		if strings.HasPrefix(message, prefix) {
 			return true
 		}
 	}
 	return false
 }
 
-// IsUnsent reports whether the command surely did not reach the server: no
-// connection was had, or it was kept back.
+// IsUnsent reports whether the command certainly did not reach the server: there was no
+// connection, or it was not sent.
 func IsUnsent(err error) bool {
 	var op *net.OpError
 	var unsent unsentError
@@ -92,17 +92,17 @@ func IsUnsent(err error) bool {
 		(errors.As(err, &op) && op.Op == "dial")
 }
 
-// Unsent returns the error of a command that was not sent, for this reason.
+// Unsent returns the error of a command that was not sent because of why.
 func Unsent(why error) error { return unsentError{why} }
 
-// An unsentError is why a command was not sent.
+// An unsentError is the reason why a command was not sent.
 type unsentError struct{ error }
 
 func (u unsentError) Unwrap() error { return u.error }
 
-// Sanitize hides errors of package context, and those that pose as one, behind
-// their text: they speak of a command's bound, not of the caller's context. It
-// also hides who the client's user is, and what the command was about.
+// Sanitize replaces an error that is one of package context by ErrNoReply with its text:
+// it is about the deadline of a command, not about the caller's context. It also removes
+// the user's name and the arguments of the command.
 func Sanitize(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		return fmt.Errorf("%w (%s)", ErrNoReply, err.Error())

@@ -8,38 +8,37 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// namesUser is how Redis 7.2 and newer name the user who lacks a right.
-var namesUser = regexp.MustCompile(`\bUser \S+ has no permissions`)
+// userName matches the user without a right, as Redis 7.2 and newer write it.
+var userName = regexp.MustCompile(`\bUser \S+ has no permissions`)
 
-// namesArguments stands before the arguments of a command that a server does not
-// know: keys and tokens.
-const namesArguments = ", with args beginning with"
+// argumentsPrefix stands before the arguments of an unknown command: keys and tokens.
+const argumentsPrefix = ", with args beginning with"
 
-// RedactUser returns what the server said without the name of the user and without
-// arguments of the command.
-func RedactUser(said string) string {
-	said, _, _ = strings.Cut(said, namesArguments)
-	return namesUser.ReplaceAllString(said, "this user has no permissions")
+// RedactUser returns an error message of a server without the name of the user and without
+// the arguments of the command.
+func RedactUser(message string) string {
+	message, _, _ = strings.Cut(message, argumentsPrefix)
+	return userName.ReplaceAllString(message, "this user has no permissions")
 }
 
-// A redactedError is what is left of an error of the server's that told too much.
+// A redactedError is an error of a server without the user and the arguments. It wraps
+// nothing, because the original error has both.
 type redactedError string
 
-func (h redactedError) Error() string { return string(h) }
+func (e redactedError) Error() string { return string(e) }
 
-// RedisError marks it as one of the server's.
+// RedisError marks the error as one that a server sent.
 func (redactedError) RedisError() {}
 
-// redact returns the error without what nobody has to know. Nothing lies behind it
-// that tells more.
+// redact returns the error without the user's name and the arguments of the command.
 func redact(err error) error {
 	var fromServer redis.Error
 	if !errors.As(err, &fromServer) {
 		return err
 	}
-	said := err.Error()
-	if text := RedactUser(said); text != said {
-		return redactedError(text)
+	message := err.Error()
+	if redacted := RedactUser(message); redacted != message {
+		return redactedError(redacted)
 	}
 	return err
 }

@@ -11,9 +11,8 @@ import (
 
 func TestMain(m *testing.M) { suite.Main(m) }
 
-// An error of a command, and whatever lies behind it, says nothing of who the user
-// is, and of what the command was about.
-func TestAFaultTellsNoUserAndNoKey(t *testing.T) {
+// Neither an error nor an error that it wraps has the user's name or the arguments.
+func TestFaultHasNoUserAndNoArguments(t *testing.T) {
 	t.Parallel()
 	for says, want := range map[string]string{
 		"NOPERM User alice has no permissions to run the 'set' command":             "NOPERM this user has no permissions to run the 'set' command",

@@ -10,29 +10,28 @@ import (
 	"github.com/reqlock/reqlock/internal/redis/topology"
 )
 
-// Replicas are those who must have what was written before it counts. The zero
-// value is none.
+// Replicas are the replicas that must acknowledge a write before it counts. The zero value
+// is none.
 type Replicas struct {
-	// Count is how many of them.
+	// Count is how many replicas must acknowledge it.
 	Count int
-	// Timeout is how long they have for it.
+	// Timeout is how long they have for that.
 	Timeout time.Duration
 }
 
-// Wanted reports whether there are any.
+// Wanted reports whether any replica must acknowledge.
 func (r Replicas) Wanted() bool { return r.Count > 0 }
 
-// waitLateness is how long after the timeout a server may answer WAIT: it looks
-// for those whose time is over ten times a second.
+// waitLateness is how long after its timeout a server may answer WAIT: it checks the
+// timeouts of clients ten times a second.
 const waitLateness = 100 * time.Millisecond
 
-// errOpaque is why a client is refused where replicas have to acknowledge.
-var errOpaque = errors.New("the client does not show what it wraps, so nobody can tell on which connection it would send WAIT: " +
+// errOpaque refuses a client of an unknown type.
+var errOpaque = errors.New("the client does not show what it wraps, so reqlock cannot know on which connection it would send WAIT: " +
 	"give it a client of one server, of Sentinel or of a cluster, or what embeds one")
 
-// CheckReplicas refuses a client through which replicas cannot be asked whether
-// they have what was written: one whose kind is not known, and one that gives a
-// reply up before WAIT is over.
+// CheckReplicas returns an error if replicas are wanted and WAIT does not work with the
+// client: its kind is unknown, or it stops waiting for a reply before WAIT ends.
 func CheckReplicas(rdb redis.UniversalClient, replicas Replicas) error {
 	if !replicas.Wanted() {
 		return nil
@@ -52,21 +51,21 @@ func CheckReplicas(rdb redis.UniversalClient, replicas Replicas) error {
 	return nil
 }
 
-// A ShortfallError is the fault of what too few replicas have acknowledged. The server
-// has done it, and may yet lose it.
+// A ShortfallError is the error of a write that too few replicas have acknowledged. The
+// master has the write, and may still lose it.
 type ShortfallError struct{ Count, Wanted int64 }
 
 func (e *ShortfallError) Error() string {
 	return fmt.Sprintf("only %d of %d replicas have acknowledged it", e.Count, e.Wanted)
 }
 
-// WaitCommand returns the command that asks how many replicas have what its connection
-// has written.
+// WaitCommand returns a WAIT, which counts the replicas that have what its connection has
+// written.
 func (r Replicas) WaitCommand() *Generic {
 	return New(0, []any{"wait", r.Count, r.Timeout.Milliseconds()})
 }
 
-// Confirm reads the reply to it: nil if as many as wanted have it all.
+// Confirm returns nil if the reply to WAIT says that enough replicas have all of it.
 func (r Replicas) Confirm(value any, err error) error {
 	if err != nil {
 		return err

@@ -8,7 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Why a client is refused.
+// The reasons for which CheckClient refuses a client.
 var (
 	errRing = errors.New("a redis.Ring keeps a key on another server as soon as one seems to be down, " +
 		"so two could hold it: give it a client of one server, of Sentinel or of a cluster")
@@ -16,12 +16,14 @@ var (
 		"give it one without ReadOnly, RouteByLatency, RouteRandomly and ReplicaOnly")
 )
 
-// Kinds of clients, which are those of go-redis and what embeds one of them.
+// Kinds of clients. A type that embeds a client of go-redis is of the same kind.
 type (
+	// Server is a client of one server, or of Sentinel.
 	Server interface {
 		redis.UniversalClient
 		Options() *redis.Options
 	}
+	// Cluster is a client of a cluster.
 	Cluster interface {
 		redis.UniversalClient
 		Options() *redis.ClusterOptions
@@ -31,10 +33,10 @@ type (
 	}
 )
 
-// CheckClient refuses a client on which no lock can be kept: a Ring, and a client
-// of a cluster that reads from replicas. It asks no server, so it cannot tell a
-// client that was made to follow a replica: that one gets READONLY for each
-// command. Nor can it see what a wrapper holds that embeds no client of go-redis.
+// CheckClient returns an error for a client with which no lock is safe: a Ring, and a
+// client of a cluster that reads from replicas. It does no I/O, so it does not recognise a
+// client that is connected to a replica: its commands fail with READONLY. It also cannot
+// see the client inside a wrapper that does not embed it.
 func CheckClient(rdb redis.UniversalClient) error {
 	switch client := rdb.(type) {
 	case *redis.Ring:
@@ -47,8 +49,8 @@ func CheckClient(rdb redis.UniversalClient) error {
 	return nil
 }
 
-// CanRunInline reports whether the client ends its reads and writes at the deadline
-// of a context. Otherwise a leader could not be let go in time.
+// CanRunInline reports whether the client ends its reads and writes at the deadline of a
+// context. Only then can a caller run a batch itself and return in time.
 func CanRunInline(rdb redis.UniversalClient) bool {
 	switch client := rdb.(type) {
 	case *redis.Client:
@@ -62,6 +64,6 @@ func CanRunInline(rdb redis.UniversalClient) bool {
 	}
 }
 
-// haveDeadlines reports whether reads and writes with these timeouts end at a
-// deadline: a negative timeout is one without.
+// haveDeadlines reports whether reads and writes with these timeouts have deadlines: a
+// negative timeout is none.
 func haveDeadlines(read, write time.Duration) bool { return read >= 0 && write >= 0 }
