@@ -19,10 +19,10 @@ const waitTime = 15 * time.Second
 
 // leaseTime returns the TTL of the service's locks, which is also how long the lock of a
 // killed process stays. A command may take a quarter of it. The race detector makes all
-// code slower, so the TTL is longer then.
+// code about ten times slower, so the TTL is longer then.
 func leaseTime() time.Duration {
 	if suite.Race {
-		return 2 * time.Second
+		return 4 * time.Second
 	}
 	return 800 * time.Millisecond
 }
@@ -46,7 +46,7 @@ func newTestbed(t *testing.T, name string) *testbed {
 	server := redistest.Start(t)
 	s := &testbed{t: t, framework: frameworks[name], server: server, admin: server.Client(t), ledger: newLedger(t)}
 	s.monitor = newRecordMonitor(t, server)
-	s.operator = core.Must(core.New(server.Client(t)))
+	s.operator = core.Must(core.New(server.Client(t), core.WithCommandTimeout(5*time.Second))) // a busy machine is slow
 	t.Cleanup(func() { _ = s.operator.Close(context.Background()) })
 	s.orders = orders{Framework: name, Ledger: s.ledger.server.URL, TTL: leaseTime(), Wait: waitTime}
 	return s
