@@ -6,7 +6,7 @@ import (
 	"unsafe"
 )
 
-// monotonic reads CLOCK_MONOTONIC, in ns: it is the same for all processes.
+// monotonic reads CLOCK_MONOTONIC, in nanoseconds. All processes of a host share it.
 func monotonic() int64 {
 	const clockMonotonic = 1
 	var now syscall.Timespec
@@ -17,31 +17,30 @@ func monotonic() int64 {
 	return now.Nano()
 }
 
-// A clock turns the times of this process into those of monotonic. It is early
-// by no more than its width.
+// A clock converts the times of this process to those of monotonic. The result is early
+// by at most clockError.
 type clock struct {
 	base time.Time
 	at   int64
 }
 
-// clockWidth is how long the two clocks may be read apart.
-const clockWidth = 20 * time.Microsecond
+// clockError is the longest time between the readings of the two clocks.
+const clockError = 20 * time.Microsecond
 
 func newClock() clock {
 	for {
 		at, base := monotonic(), time.Now()
-		if monotonic()-at < clockWidth.Nanoseconds() {
+		if monotonic()-at < clockError.Nanoseconds() {
 			return clock{base, at}
 		}
 	}
 }
 
-// of returns a time with a monotonic reading as monotonic would have read it.
+// of converts a time that has a monotonic reading.
 func (c clock) of(t time.Time) int64 { return c.at + t.Sub(c.base).Nanoseconds() }
 
-// nap stands still for a time, more exactly than time.Sleep does in a process
-// with nothing else to do.
-func nap(d time.Duration) {
+// sleep sleeps more exactly than time.Sleep does in an idle process.
+func sleep(d time.Duration) {
 	if d > 0 {
 		span := syscall.NsecToTimespec(d.Nanoseconds())
 		_ = syscall.Nanosleep(&span, nil) // a signal may end it early

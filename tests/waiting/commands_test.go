@@ -9,23 +9,26 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-// Fifty wait in one process for a key that another process holds. In one second
-// the two may send the renewals of the holder, and one safety check. A busy machine
-// may make it longer, and has room for more of these.
+// In one second a holder, and 50 waiters of another process, send the renewals of the
+// holder and one safety check. On a busy machine the second may be longer: one more
+// command is allowed for each additional half second.
 //
 //faults:row 30
 func TestWaitersCostNothingWhileTheyWait(t *testing.T) {
+	t.Parallel()
 	const waiters = 50
 	for name, ttl := range map[string]time.Duration{"no renewal is due": 10 * time.Second, "renewals are due": 2 * time.Second} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			server := redistest.Start(t)
 			admin := server.Client(t)
 			var sent, waiting, renewals atomic.Int64
 
 			holder := server.Client(t)
-			holder.AddHook(counter{&sent})
+			holder.AddHook(commandCounter{&sent})
 			outer := lock(t, newLocker(t, holder, core.WithTTL(ttl), core.WithFencing(true), core.WithObserver(func(event core.Event) {
 				if event.Kind == core.Renewed {
 					renewals.Add(1)
@@ -33,8 +36,8 @@ func TestWaitersCostNothingWhileTheyWait(t *testing.T) {
 			})))
 
 			others := server.Client(t)
-			others.AddHook(counter{&sent})
-			locks := newLocker(t, others, core.WithTTL(ttl), core.WithFencing(true), waitingFor(&waiting))
+			others.AddHook(commandCounter{&sent})
+			locks := newLocker(t, others, core.WithTTL(ttl), core.WithFencing(true), countWaiters(&waiting))
 			var group sync.WaitGroup
 			for range waiters {
 				group.Go(func() {
@@ -43,10 +46,10 @@ func TestWaitersCostNothingWhileTheyWait(t *testing.T) {
 					}
 				})
 			}
-			await(t, "all wait", func() bool { return waiting.Load() == waiters && inLine(t, admin) == 1 })
+			suite.Eventually(t, "all wait", func() bool { return waiting.Load() == waiters && queueLength(t, admin) == 1 })
 			if ttl < 10*time.Second {
-				// So that no renewal is under way at either end of the second.
-				await(t, "a renewal has passed", func() bool { return renewals.Load() > 0 })
+				// No renewal is in flight at either end of the second.
+				suite.Eventually(t, "a renewal is done", func() bool { return renewals.Load() > 0 })
 			}
 
 			begun := time.Now()
@@ -54,10 +57,10 @@ func TestWaitersCostNothingWhileTheyWait(t *testing.T) {
 			<-time.After(time.Second)
 			clients, after := sent.Load()-sentBefore, commandStats(t, admin)
 			renewed = renewals.Load() - renewed
-			more := int64((time.Since(begun) - time.Second) / (500 * time.Millisecond)) // where the second was longer
+			more := int64((time.Since(begun) - time.Second) / (500 * time.Millisecond)) // if the second was longer
 
-			// What a script runs counts as well, but none does a SET here.
-			ran := sum(after, asking...) - sum(before, asking...)
+			// Commands of scripts count, too, but no script runs SET here.
+			ran := sum(after, lockCommands...) - sum(before, lockCommands...)
 			t.Logf("in a second %d waiters and a holder sent %d commands, of which %d were renewals; the server ran %d; and %d PING",
 				waiters, clients, renewed, ran, after["ping"]-before["ping"])
 			if clients > renewed+1+more || ran > renewed+1+more {
@@ -72,5 +75,5 @@ func TestWaitersCostNothingWhileTheyWait(t *testing.T) {
 	}
 }
 
-// asking are the commands with which a lock is asked for.
-var asking = []string{"evalsha", "eval", "evalsha_ro", "fcall", "script|load", "set", "setnx", "subscribe", "exists"}
+// lockCommands are the commands that may request a lock.
+var lockCommands = []string{"evalsha", "eval", "evalsha_ro", "fcall", "script|load", "set", "setnx", "subscribe", "exists"}

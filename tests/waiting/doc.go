@@ -1,24 +1,28 @@
-// Package waiting proves the waiting line on a real redis-server, with real
-// processes, through the public API of package core alone.
+// Package waiting tests the queue of waiters on a real redis-server, with real processes,
+// through the public API of package core alone.
 //
-// # The crew
+// # The workers
 //
-// The test binary starts itself again as worker processes. All of them, and the
-// test, map one file: the table. In it each turn of each goroutine has a row,
-// which survives the death of its process, and one word says who is inside. The
-// test kills and stops workers, cuts their subscriptions, deletes keys, and
-// reads the table as it fills.
+// The test binary starts itself again as worker processes. The workers and the test map
+// one file, the table. Each turn of each goroutine has a row in the table, which survives
+// the death of its process. One word of the table says which turn is in the critical
+// section. The test kills and stops workers, cuts their subscriptions, deletes keys, and
+// reads the table meanwhile.
 //
 // # The checks
 //
-// What the table says is a history of holds, with times of CLOCK_MONOTONIC,
-// which all processes of a host share. A hold is believed in from its grant to
-// the earliest of its release, the end of its context and the end of its
-// validity. The checks ask of a history that no two holds overlap, that fences
-// rise, that everybody was served, and that nobody takes more than its turn
-// while another process waits. They have tests of their own, with histories
-// that are wrong on purpose.
+// The table is a history of holds, with times of CLOCK_MONOTONIC, which all processes of
+// a host share. Package history checks that no two holds overlap, that fences rise, and
+// that each caller is served. The checks of this package find a process that takes more
+// than its turn while another process waits, and callers of one process that are not
+// served in their order. They have tests of their own, with wrong histories.
 //
-// There is nothing in this package but its tests. Those with processes run on
-// Linux only.
+// # The tiers
+//
+// The fast tier has fewer turns and shorter runs than the full tier. Scenarios on Sentinel
+// and on Cluster are in the full tier alone, and so are scenarios that differ little from
+// another one. REQLOCK_SOAK=2m makes the soak last that long. Tests that measure this
+// process do not run in parallel.
+//
+// The package has only tests. Tests with processes run only on Linux.
 package waiting

@@ -5,95 +5,123 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
+	"testing"
 	"time"
+
+	"github.com/reqlock/reqlock/tests/internal/history"
 )
 
-// A hold is one turn of one goroutine, from its call of Lock to the end of what
-// it believed in. Times are those of CLOCK_MONOTONIC, in ns; 0 is never.
-type hold struct {
-	process, goroutine, turn int
+// theKey is the key that all callers lock.
+const theKey = "account:42"
 
-	asked   int64 // Lock was called
-	granted int64 // Lock returned
-	ended   int64 // the hold could not be believed in any more
-	fence   int64
-	episode int64 // which lease of its process it ran under
-	lost    bool  // its context said so, or its release
-	killed  bool  // its process was killed before the turn ended
-	met     *hold // who was still inside when it went in
-	stood   int64 // when its process went on, if that stood still while it waited
+// A turn is a hold of one goroutine of a process.
+type turn struct {
+	history.Hold
+	goroutine, number int
+
+	met     *turn         // the turn that was in the critical section when this turn entered it
+	resumed time.Duration // when its process resumed, if it was stopped while the turn waited
 }
 
-// String names the hold.
-func (h *hold) String() string {
-	return fmt.Sprintf("process %d, goroutine %d, turn %d", h.process, h.goroutine, h.turn)
+// String names the turn.
+func (u *turn) String() string {
+	return fmt.Sprintf("process %d, goroutine %d, turn %d", u.Process, u.goroutine, u.number)
 }
 
-// served reports whether the hold came to be.
-func (h *hold) served() bool { return h.granted != 0 }
-
-// void reports whether the hold was over before it began, so that nobody
-// believed in it: its process stood still meanwhile.
-func (h *hold) void() bool { return h.ended <= h.granted }
-
-// endOfWait returns until when it stood in line; forever if it still does.
-func (h *hold) endOfWait() int64 {
+// waitEnd returns when the turn left the queue, or the largest time if it still waits.
+func (u *turn) waitEnd() time.Duration {
 	switch {
-	case h.served():
-		return h.granted
-	case h.killed:
-		return h.ended
+	case u.IsServed():
+		return u.Granted
+	case u.Killed:
+		return u.Ended
 	default:
 		return math.MaxInt64
 	}
 }
 
-// A history is all holds of one key.
-type history []*hold
+// turns are all turns of one key.
+type turns []*turn
 
-// grants returns the holds that were believed in, in the order in which they
-// were granted.
-func (h history) grants() history {
-	var found history
-	for _, one := range h {
-		if one.served() && !one.void() {
+// holds returns the turns for the checks of package history.
+func (ts turns) holds() history.Holds {
+	holds := make(history.Holds, len(ts))
+	for i, one := range ts {
+		one.Holder = one.String()
+		holds[i] = &one.Hold
+	}
+	return holds
+}
+
+// granted returns the turns whose holders could trust the lock, in the order of their
+// grants.
+func (ts turns) granted() turns {
+	var found turns
+	for _, one := range ts {
+		if one.IsTrusted() {
 			found = append(found, one)
 		}
 	}
-	slices.SortFunc(found, func(a, b *hold) int { return cmp.Compare(a.granted, b.granted) })
+	slices.SortFunc(found, func(a, b *turn) int { return cmp.Compare(a.Granted, b.Granted) })
 	return found
 }
 
 // handOffs returns how often the key went from one process to another.
-func (h history) handOffs() (n int) {
-	grants := h.grants()
-	for i, one := range grants {
-		if i > 0 && grants[i-1].process != one.process {
+func (ts turns) handOffs() (n int) {
+	granted := ts.granted()
+	for i, one := range granted {
+		if i > 0 && granted[i-1].Process != one.Process {
 			n++
 		}
 	}
 	return n
 }
 
-// longestWait returns the longest time that a hold which was served waited.
-func (h history) longestWait() (longest time.Duration) {
-	for _, one := range h {
-		if one.served() {
-			longest = max(longest, time.Duration(one.granted-one.asked))
+// longestWait returns the longest wait of a turn that was served.
+func (ts turns) longestWait() (longest time.Duration) {
+	for _, one := range ts {
+		if one.IsServed() {
+			longest = max(longest, one.Granted-one.Asked)
 		}
 	}
 	return longest
 }
 
-// lost returns how many holders were told that their lease was lost.
-func (h history) lost() (n int) {
-	for _, one := range h {
-		if one.lost {
+// lost returns how many holders were informed that their lease was lost.
+func (ts turns) lost() (n int) {
+	for _, one := range ts {
+		if one.Lost {
 			n++
 		}
 	}
 	return n
 }
 
-// theKey is the one that all want.
-const theKey = "account:42"
+// encounters returns the turns that entered the critical section while another turn was
+// in it. This check is sharper than history.Exclusion, because it needs no clock. A turn
+// that outlived its lease, and was informed of that or killed, may be encountered.
+func (ts turns) encounters() (violations []string) {
+	for _, one := range ts {
+		if met := one.met; met != nil && !one.Lost && !met.Lost && !met.Killed {
+			violations = append(violations, fmt.Sprintf("%v encountered %v", one, met))
+		}
+	}
+	return violations
+}
+
+func TestFiguresOfAHistory(t *testing.T) {
+	t.Parallel()
+	ts := validTurns(4, 10)
+	ts[3].Lost = true
+	ts = append(ts, &turn{Hold: history.Hold{Process: 2, Asked: 1}})
+	if ts.handOffs() != 3 || ts.lost() != 1 || ts.longestWait() != ts[39].Granted-ts[39].Asked {
+		t.Errorf("%d hand-offs, %d lost, a wait of %v", ts.handOffs(), ts.lost(), ts.longestWait())
+	}
+	if first := ts.granted()[0]; first != ts[0] || !strings.Contains(first.String(), "process 0, goroutine 0") {
+		t.Errorf("the first is %v", first)
+	}
+	if holds := ts.holds(); len(holds) != len(ts) || holds[5].Holder != "process 0, goroutine 5, turn 0" || holds[5].Fence != ts[5].Fence {
+		t.Errorf("the holds are %v", holds)
+	}
+}

@@ -14,10 +14,10 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-// liveHeap returns the bytes of heap that are in use for something. The stacks
-// of goroutines are not among them.
+// liveHeap returns the bytes of heap in use, without the stacks of goroutines.
 func liveHeap() int64 {
 	runtime.GC()
 	runtime.GC() // what pools and finalizers kept
@@ -26,108 +26,110 @@ func liveHeap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// spared is how much heap may differ, in bytes, for reasons of the runtime and
-// of the client.
-const spared = 256 << 10
+// heapTolerance is how many bytes of heap the runtime and the client may add.
+const heapTolerance = 256 << 10
 
-// A crowd is many callers of one Locker. What the callers need for themselves is
-// no more than a pointer to it.
-type crowd struct {
+// callers are many callers of one Locker. Each caller needs only a pointer to them, so that
+// the callers themselves take little memory.
+type callers struct {
 	locks      *core.Locker
 	ctx        context.Context
-	leave      context.CancelFunc
+	cancel     context.CancelFunc
 	begin, end chan struct{}
-	callers    sync.WaitGroup
-	through    atomic.Int64
+	group      sync.WaitGroup
+	done       atomic.Int64 // served or cancelled
 	served     atomic.Int64
-	left       atomic.Int64
+	cancelled  atomic.Int64
 }
 
-// call is one caller. It waits before and after, so that its goroutine is there
-// whenever memory is measured.
-func (c *crowd) call() {
+// call is one caller. It waits before and after its call, so that its goroutine exists at
+// each measurement.
+func (c *callers) call() {
 	<-c.begin
 	lease, err := c.locks.Lock(c.ctx, theKey)
 	switch {
 	case err == nil && lease.Release(c.ctx) == nil:
 		c.served.Add(1)
 	case errors.Is(err, context.Canceled):
-		c.left.Add(1)
+		c.cancelled.Add(1)
 	}
-	c.through.Add(1)
+	c.done.Add(1)
 	<-c.end
 }
 
 //faults:row 32: bytes for each waiter
-func TestTenThousandWaiters(t *testing.T) {
-	// The runtime keeps room for their timers: some bytes each.
-	const waiters, most, least = 10_000, 2 << 10, 50
+func TestMemoryOfManyWaiters(t *testing.T) {
+	waiters := suite.Size(2_000, 10_000)
+	const maxEach = 2 << 10 // bytes
+	// The runtime keeps some bytes for the timers of the waiters. The rest is independent
+	// of their number.
+	maxLeft := int64(50*waiters) + heapTolerance
 	for _, test := range []struct {
 		name   string
 		wait   []core.Option
-		served bool // else they leave
+		served bool // otherwise they cancel
 	}{
-		{"that leave", nil, false},
+		{"that cancel", nil, false},
 		{"that are served", nil, true},
 		{"with a bounded wait", []core.Option{core.WithWait(time.Hour)}, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			server := redistest.Start(t)
 			var waiting atomic.Int64
-			locks := newLocker(t, server.Client(t), core.WithMaxWaiters(waiters+1), waitingFor(&waiting)).With(test.wait...)
+			locks := newLocker(t, server.Client(t), core.WithMaxWaiters(waiters+1), countWaiters(&waiting)).With(test.wait...)
 			other := newLocker(t, server.Client(t))
 
-			// One waiter first, so that connections and subscription are there.
+			// After one waiter the connections and the subscription exist.
 			first := lock(t, other)
 			done := make(chan error)
 			go func() { done <- locks.Do(t.Context(), theKey, func(context.Context) error { return nil }) }()
-			await(t, "one waits", func() bool { return waiting.Load() == 1 })
+			suite.Eventually(t, "a caller waits", func() bool { return waiting.Load() == 1 })
 			release(t, first)
 			if err := <-done; err != nil {
 				t.Fatal(err)
 			}
 
 			outer := lock(t, other)
-			c := &crowd{locks: locks, begin: make(chan struct{}), end: make(chan struct{})}
-			c.ctx, c.leave = context.WithCancel(t.Context())
-			defer c.leave()
+			c := &callers{locks: locks, begin: make(chan struct{}), end: make(chan struct{})}
+			c.ctx, c.cancel = context.WithCancel(t.Context())
+			defer c.cancel()
 			for range waiters {
-				c.callers.Go(c.call)
+				c.group.Go(c.call)
 			}
 			before := liveHeap()
 			close(c.begin)
-			await(t, "all wait", func() bool { return waiting.Load() == waiters+1 })
-			each := (liveHeap() - before) / waiters
+			suite.Eventually(t, "all wait", func() bool { return waiting.Load() == int64(waiters)+1 })
+			each := (liveHeap() - before) / int64(waiters)
 
 			begun := time.Now()
 			if test.served {
 				release(t, outer)
 			} else {
-				c.leave()
+				c.cancel()
 			}
-			await(t, "none waits", func() bool { return c.through.Load() == waiters })
+			suite.Eventually(t, "no caller waits", func() bool { return c.done.Load() == int64(waiters) })
 			took := time.Since(begun)
 			release(t, outer)
-			c.leave() // the context of the callers keeps room for all of them
+			c.cancel() // the context of the callers has memory for each of them
 			left := liveHeap() - before
 			close(c.end)
-			c.callers.Wait()
+			c.group.Wait()
 
 			t.Logf("%d bytes for each waiter; %d bytes left of all, after %v", each, left, took.Round(time.Millisecond))
-			if each > most {
+			if each > maxEach {
 				t.Errorf("%d bytes for each waiter", each)
 			}
-			if left > least*waiters {
+			if left > maxLeft {
 				t.Errorf("%d bytes left of the idle key", left)
 			}
-			if served := c.served.Load(); served+c.left.Load() != waiters || (served == waiters) != test.served {
-				t.Errorf("%d were served and %d left", served, c.left.Load())
+			if served := c.served.Load(); served+c.cancelled.Load() != int64(waiters) || (served == int64(waiters)) != test.served {
+				t.Errorf("%d were served and %d cancelled", served, c.cancelled.Load())
 			}
 		})
 	}
 }
 
-// lock takes the key.
+// lock locks the key.
 func lock(t *testing.T, locks *core.Locker) *core.Lease {
 	t.Helper()
 	lease, err := locks.Lock(t.Context(), theKey)
@@ -137,7 +139,7 @@ func lock(t *testing.T, locks *core.Locker) *core.Lease {
 	return lease
 }
 
-// release gives a lease back.
+// release releases a lease.
 func release(t *testing.T, lease *core.Lease) {
 	t.Helper()
 	if err := lease.Release(t.Context()); err != nil {
@@ -145,14 +147,15 @@ func release(t *testing.T, lease *core.Lease) {
 	}
 }
 
-// Two processes want each of many keys, one after the other.
+// Two processes lock each of many keys, one after the other.
 //
 //faults:row 32: keys that nobody uses
 func TestIdleKeysLeaveNothing(t *testing.T) {
 	const keys, goroutines = 2_000, 8
+
 	server := redistest.Start(t)
 	admin := server.Client(t)
-	// A connection costs more than many keys: all are there from the start.
+	// A connection takes more memory than many keys, so all connections are made before.
 	few := func(o *redis.Options) { o.PoolSize, o.MinIdleConns = 2, 2 }
 	both := [2]*core.Locker{newLocker(t, server.Client(t, few)), newLocker(t, server.Client(t, few))}
 	run := func(keys int, name string) {
@@ -169,14 +172,14 @@ func TestIdleKeysLeaveNothing(t *testing.T) {
 			}
 		}
 		group.Wait()
-		await(t, "no key is left", func() bool { return admin.DBSize(t.Context()).Val() == 0 })
+		suite.Eventually(t, "no key is left", func() bool { return admin.DBSize(t.Context()).Val() == 0 })
 	}
-	run(keys/10, "warm")
+	run(keys/10, "warm-up")
 	before := liveHeap()
 	run(keys, "k")
 	left := liveHeap() - before
 	t.Logf("%d bytes left of %d keys", left, keys)
-	if left > spared {
+	if left > heapTolerance {
 		t.Errorf("%d bytes left of %d idle keys", left, keys)
 	}
 }

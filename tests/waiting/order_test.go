@@ -2,6 +2,7 @@ package waiting
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -12,44 +13,51 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-// A notebook writes the holds of one key down, for processes that are Lockers
-// of this one.
-type notebook struct {
+// A recorder records the turns of one key. Its processes are Lockers of this process.
+type recorder struct {
 	mu    sync.Mutex
-	holds history
+	turns turns
 	begun time.Time
 }
 
-func newNotebook() *notebook { return &notebook{begun: time.Now().Add(-time.Second)} }
+func newRecorder() *recorder { return &recorder{begun: time.Now().Add(-time.Second)} }
 
-// now is the time in the notebook; never 0.
-func (n *notebook) now() int64 { return time.Since(n.begun).Nanoseconds() }
+// now is the time of the recorder. It is never 0.
+func (r *recorder) now() time.Duration { return time.Since(r.begun) }
 
-// hold takes one turn and writes it down.
-func (n *notebook) hold(t *testing.T, locks *core.Locker, one *hold, section time.Duration) {
-	one.asked = n.now()
+// take takes one turn and records it.
+func (r *recorder) take(t *testing.T, locks *core.Locker, one *turn, section time.Duration) {
+	one.Asked = r.now()
 	lease, err := locks.Lock(t.Context(), theKey)
 	if err != nil {
 		t.Errorf("%v: %v", one, err)
 		return
 	}
-	one.granted, one.fence = n.now(), lease.Fence()
+	one.Granted, one.Fence = r.now(), lease.Fence()
 	if section > 0 {
 		<-time.After(section)
 	}
-	one.ended = n.now()
+	one.Ended = r.now()
 	if err := lease.Release(t.Context()); err != nil {
 		t.Errorf("%v: %v", one, err)
 	}
-	n.mu.Lock()
-	n.holds = append(n.holds, one)
-	n.mu.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.turns = append(r.turns, one)
 }
 
-// newLocker returns a Locker with a client of its own, as a process has it. It
-// is closed with the test.
+// newTurn returns a turn of a goroutine.
+func newTurn(process, goroutine, number int) *turn {
+	one := &turn{goroutine: goroutine, number: number}
+	one.Process = process
+	return one
+}
+
+// newLocker returns a Locker with a client of its own, as a process has it. It is closed
+// with the test.
 func newLocker(t *testing.T, rdb *redis.Client, opts ...core.Option) *core.Locker {
 	t.Helper()
 	locks, err := core.New(rdb, opts...)
@@ -66,8 +74,8 @@ func newLocker(t *testing.T, rdb *redis.Client, opts ...core.Option) *core.Locke
 	return locks
 }
 
-// waitingFor counts, as an observer, who was told to wait.
-func waitingFor(n *atomic.Int64) core.Option {
+// countWaiters makes an observer count the callers that wait.
+func countWaiters(n *atomic.Int64) core.Option {
 	return core.WithObserver(func(event core.Event) {
 		if event.Kind == core.Waiting {
 			n.Add(1)
@@ -75,21 +83,9 @@ func waitingFor(n *atomic.Int64) core.Option {
 	})
 }
 
-// await polls until the condition holds.
-func await(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	ticker := time.NewTicker(time.Millisecond)
-	defer ticker.Stop()
-	for deadline := time.Now().Add(30 * time.Second); !condition(); <-ticker.C {
-		if time.Now().After(deadline) {
-			t.Fatalf("not so in time: %s", what)
-		}
-	}
-}
-
-// inLine returns how many processes stand in the line of the key, in Redis. A
-// caller is told that it waits a moment before.
-func inLine(t *testing.T, rdb *redis.Client) int {
+// queueLength returns how many processes are in the queue of the key in Redis. The
+// observer of a caller is informed a moment before that.
+func queueLength(t *testing.T, rdb *redis.Client) int {
 	t.Helper()
 	n, err := rdb.LLen(t.Context(), "{reqlock:"+theKey+"}:q").Result()
 	if err != nil {
@@ -99,86 +95,85 @@ func inLine(t *testing.T, rdb *redis.Client) int {
 }
 
 //faults:row 31
-func TestWhoCameFirstIsServedFirst(t *testing.T) {
+func TestFirstComeIsFirstServed(t *testing.T) {
+	t.Parallel()
 	const processes, goroutines = 4, 16
-	server := redistest.Start(t)
-	admin := server.Client(t)
-	var waiting atomic.Int64
-	var all []*core.Locker
-	for range processes {
-		all = append(all, newLocker(t, server.Client(t), core.WithFencing(true), waitingFor(&waiting)))
-	}
 	for _, test := range []struct {
-		name  string
-		place func(i int) (process int)
+		name      string
+		processOf func(i int) int
 	}{
-		{"by turns", func(i int) int { return i % processes }},
+		{"processes alternate", func(i int) int { return i % processes }},
 		{"one process after the other", func(i int) int { return i / goroutines }},
-		{"backwards", func(i int) int { return processes - 1 - i/goroutines }},
+		{"in reverse", func(i int) int { return processes - 1 - i/goroutines }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			server := redistest.Start(t)
+			admin := server.Client(t)
+			var waiting atomic.Int64
+			var all []*core.Locker
+			for range processes {
+				all = append(all, newLocker(t, server.Client(t), core.WithFencing(true), countWaiters(&waiting)))
+			}
 			outer := lock(t, newLocker(t, server.Client(t), core.WithFencing(true)))
-			waiting.Store(0)
-			book := newNotebook()
+			r := newRecorder()
 			var group sync.WaitGroup
-			var arrival []int // of the processes
+			var arrived []int // processes, in the order of their first callers
 			for i := range processes * goroutines {
-				p := test.place(i)
-				if len(arrival) == 0 || len(arrival) < processes && arrival[len(arrival)-1] != p {
-					arrival = append(arrival, p)
+				p := test.processOf(i)
+				if !slices.Contains(arrived, p) {
+					arrived = append(arrived, p)
 				}
-				group.Go(func() { book.hold(t, all[p], &hold{process: p, goroutine: i}, 0) })
-				await(t, "number "+strconv.Itoa(i)+" waits", func() bool {
-					return waiting.Load() == int64(i+1) && inLine(t, admin) == len(arrival)
+				group.Go(func() { r.take(t, all[p], newTurn(p, i, 0), 0) })
+				suite.Eventually(t, "caller "+strconv.Itoa(i)+" waits", func() bool {
+					return waiting.Load() == int64(i+1) && queueLength(t, admin) == len(arrived)
 				})
 			}
 			release(t, outer)
 			group.Wait()
 
-			if len(book.holds) != processes*goroutines {
-				t.Errorf("%d were served", len(book.holds))
+			if len(r.turns) != processes*goroutines {
+				t.Errorf("%d were served", len(r.turns))
 			}
-			for _, found := range append(append(book.holds.jumped(0), book.holds.overlaps()...), book.holds.falls()...) {
-				t.Error(found)
+			holds := r.turns.holds()
+			for _, violation := range slices.Concat(r.turns.overtakings(0), holds.Exclusion(), holds.Fences()) {
+				t.Error(violation)
 			}
 			var served []int
-			seen := map[int]bool{}
-			for _, one := range book.holds.grants() {
-				if !seen[one.process] {
-					seen[one.process] = true
-					served = append(served, one.process)
+			for _, one := range r.turns.granted() {
+				if !slices.Contains(served, one.Process) {
+					served = append(served, one.Process)
 				}
 			}
-			for i := range served {
-				if served[i] != arrival[i] {
-					t.Fatalf("the processes came in the order %v and were served in the order %v", arrival, served)
-				}
+			if !slices.Equal(served, arrived) {
+				t.Errorf("the processes arrived in the order %v and were served in the order %v", arrived, served)
 			}
-			t.Logf("processes served in the order %v, with %d hand-offs between them", served, book.holds.handOffs())
+			t.Logf("processes served in the order %v, with %d hand-offs between them", served, r.turns.handOffs())
 		})
 	}
 }
 
-// Sections of 5 ms: a turn ends by its time, after 10 of them.
+// Sections of 5 ms: a turn of a process ends by its time, after 10 sections.
 func TestSlowHoldersTakeTurnsByTime(t *testing.T) {
-	const processes, goroutines, turns, section = 2, 8, 20, 5 * time.Millisecond
+	const processes, goroutines, section = 2, 8, 5 * time.Millisecond
 	server := redistest.Start(t)
-	book := newNotebook()
+	r := newRecorder()
 	var group sync.WaitGroup
 	for p := range processes {
 		locks := newLocker(t, server.Client(t), core.WithFencing(true))
 		for g := range goroutines {
 			group.Go(func() {
-				for n := range turns {
-					book.hold(t, locks, &hold{process: p, goroutine: g, turn: n}, section)
+				for n := range suite.Size(8, 20) {
+					r.take(t, locks, newTurn(p, g, n), section)
 				}
 			})
 		}
 	}
 	group.Wait()
-	for _, found := range append(append(book.holds.hogs(patient), book.holds.overlaps()...), book.holds.falls()...) {
-		t.Error(found)
+	holds := r.turns.holds()
+	for _, violation := range slices.Concat(r.turns.monopolies(busyMachine), holds.Exclusion(), holds.Fences()) {
+		t.Error(violation)
 	}
 	t.Logf("%d grants, %d hand-offs between processes, longest wait %v",
-		len(book.holds), book.holds.handOffs(), book.holds.longestWait().Round(time.Millisecond))
+		len(r.turns), r.turns.handOffs(), r.turns.longestWait().Round(time.Millisecond))
 }

@@ -1,216 +1,182 @@
 package waiting
 
 import (
-	"math/rand/v2"
-	"regexp"
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-//faults:row 31
-func TestFourProcessesTakeTurns(t *testing.T) {
-	for name, fencing := range map[string]bool{"with fencing": true, "without": false} {
-		t.Run(name, func(t *testing.T) {
-			s := scenario{orders: full(10*time.Second, 500*time.Millisecond, fencing), checks: inOrder(fairly(plain(), false))}
-			if !fencing {
-				s.Shape.Turns = fewer(100, 60)
-				delete(s.checks, "fence")
-			}
-			c, h := s.play(t)
-			if h.lost() > 0 {
-				t.Errorf("%d leases were lost", h.lost())
-			}
-			if int64(len(h)) != c.total() {
-				t.Errorf("%d of %d turns", len(h), c.total())
-			}
-			c.wantFewCommands(h)
-		})
+const (
+	processCount = 4
+	// fewTurns is how many turns each goroutine takes in the fast tier.
+	fewTurns = 60
+	// shortTTL and shortTimeout are for runs in which processes die: a lock of a dead
+	// process is free after a second.
+	shortTTL     = time.Second
+	shortTimeout = 100 * time.Millisecond
+)
+
+// The names of the lock and of its fencing counter in Redis.
+const (
+	lockName  = "reqlock:" + theKey
+	fenceName = "{" + lockName + "}:f"
+)
+
+// A scenario is four processes of sixteen goroutines on one key.
+type scenario struct {
+	orders
+	// servers is a single server if it is nil.
+	servers *redistest.Deployment
+	// processes is how many processes there are in the end, if more than four.
+	processes int
+	// meanwhile runs while the workers run.
+	meanwhile func(w *workers)
+	// checks return violations.
+	checks map[string]func(ts turns) []string
+}
+
+// newOrders returns orders with this many turns for each goroutine, or few in the fast
+// tier.
+func newOrders(ttl, timeout time.Duration, fencing bool, turns int) orders {
+	return orders{
+		Size: tableSize{Processes: processCount, Goroutines: 16, Turns: suite.Size(fewTurns, turns)},
+		TTL:  ttl, Timeout: timeout, Fencing: fencing,
 	}
 }
 
-//faults:row 31: the dead are passed over
-func TestAProcessIsKilled(t *testing.T) {
-	_, h := scenario{
-		orders: full(shortTTL, shortBound, true), processes: crewSize + 2, checks: inOrder(fairly(plain(), true)),
-		meanwhile: func(c *crew) {
-			c.until(0.25)
-			c.kill(1) // wherever it is
-			c.enlist(crewSize, "TestWorker")
-			c.until(0.5)
-			c.lingering(2)
-			c.kill(2) // while it holds
-			c.enlist(crewSize+1, "TestWorker")
-		},
-	}.play(t)
-	inside := 0
-	for _, one := range h {
-		if one.killed && one.served() {
-			inside++
+// basicChecks are the checks of any run without loss of data.
+func basicChecks() map[string]func(turns) []string {
+	return map[string]func(turns) []string{
+		"exclusion":  func(ts turns) []string { return ts.holds().Exclusion() },
+		"encounters": turns.encounters,
+		"fences":     func(ts turns) []string { return ts.holds().Fences() },
+		"service":    func(ts turns) []string { return ts.holds().Service(now()) },
+	}
+}
+
+// withOrder adds the check of the order within a process. On a busy machine a goroutine
+// may pause between its call and the queue, mostly for less than 50 ms.
+func withOrder(checks map[string]func(turns) []string) map[string]func(turns) []string {
+	checks["order"] = func(ts turns) []string { return ts.disorder(50*time.Millisecond, busyMachine) }
+	return checks
+}
+
+// withFairness adds the check of fairness between processes.
+func withFairness(checks map[string]func(turns) []string, byLease bool) map[string]func(turns) []string {
+	f := busyMachine
+	f.byLease = byLease
+	checks["fairness"] = func(ts turns) []string { return ts.monopolies(f) }
+	return checks
+}
+
+// total is how many grants the workers make in all.
+func (w *workers) total() int64 {
+	return int64(processCount * w.orders.Size.Goroutines * w.orders.Size.Turns)
+}
+
+// until returns once a fraction of all grants is made.
+func (w *workers) until(fraction float64) {
+	w.t.Helper()
+	w.await("a fraction of the grants is made", func() bool { return w.hasMade(fraction) })
+}
+
+// hasMade reports whether a fraction of all grants is made.
+func (w *workers) hasMade(fraction float64) bool {
+	return w.table.grants() >= int64(fraction*float64(w.total()))
+}
+
+// repeat repeats an action until all workers have ended.
+func (w *workers) repeat(pause time.Duration, action func()) {
+	w.t.Helper()
+	w.await("all workers end", periodically(pause, action, w.finished))
+}
+
+// repeatUntil repeats an action until a fraction of all grants is made.
+func (w *workers) repeatUntil(fraction float64, pause time.Duration, action func()) {
+	w.t.Helper()
+	w.await("a fraction of the grants is made", periodically(pause, action, func() bool { return w.hasMade(fraction) }))
+}
+
+// periodically returns a condition that also runs an action, at most once in each period.
+func periodically(period time.Duration, action func(), condition func() bool) func() bool {
+	next := time.Now().Add(period)
+	return func() bool {
+		if now := time.Now(); now.After(next) {
+			action()
+			next = now.Add(period)
+		}
+		return condition()
+	}
+}
+
+// run runs a scenario and its checks, and returns its history.
+func (s scenario) run(t *testing.T) (*workers, turns) {
+	t.Helper()
+	o := s.orders
+	o.Size.Processes = max(processCount, s.processes)
+	if s.servers == nil {
+		s.servers = redistest.OnServer.Start(t)
+	}
+	w := newWorkers(t, s.servers, o, 3*time.Minute)
+	begun := time.Now()
+	w.startAll(processCount, "TestWorker")
+	if s.meanwhile != nil {
+		s.meanwhile(w)
+	}
+	w.finish()
+	took := time.Since(begun)
+	ts := w.history()
+	for name, check := range s.checks {
+		for i, violation := range check(ts) {
+			if i == 5 {
+				t.Errorf("%s: and more", name)
+				break
+			}
+			t.Errorf("%s: %s", name, violation)
 		}
 	}
-	if inside == 0 {
-		t.Error("nobody was killed inside")
-	}
+	w.logFigures(ts, took)
+	return w, ts
 }
 
-//faults:row 14 limit: SIGSTOP while it holds
-func TestAProcessStandsStill(t *testing.T) {
-	long := full(shortTTL, shortBound, true)
-	long.Shape.Turns = max(long.Shape.Turns, 300) // the others must not be done meanwhile
-	scenario{
-		orders: long, checks: fairly(plain(), true),
-		meanwhile: func(c *crew) {
-			c.until(0.25)
-			c.standStillInside(1)
-			c.until(0.5)
-			c.standStill(2) // wherever it is
-		},
-	}.play(t)
-}
-
-// standStillInside halts a process while it holds the key. It is told afterwards.
-func (c *crew) standStillInside(process int) {
-	c.t.Helper()
-	turn := c.lingering(process)
-	c.standStill(process)
-	c.wantLost(turn)
-}
-
-// wantLost returns when a holder has left, who must know that its lease was lost.
-func (c *crew) wantLost(turn *turnRow) {
-	c.t.Helper()
-	c.await("the holder comes back", func() bool { return turn.ended.Load() != 0 })
-	if turn.lost.Load() == 0 {
-		c.t.Error("the holder was not told that its lease is lost")
-	}
-}
-
-// standStill halts a process for longer than its lease can live, and until
-// others were granted the key.
-func (c *crew) standStill(process int) {
-	c.t.Helper()
-	c.halt(process)
-	begun, others := time.Now(), c.table.grants()
-	c.await("others go on", func() bool {
-		return time.Since(begun) > c.orders.TTL+c.orders.TTL/2 && c.table.grants() > others
-	})
-	c.resume(process)
-}
-
-// Somebody who follows no rules writes a value of his own over the holder's.
-//
-//faults:row 26
-func TestTheKeyIsTakenAway(t *testing.T) {
-	s := scenario{
-		orders: full(shortTTL, shortBound, true), checks: plain(),
-		meanwhile: func(c *crew) {
-			c.until(0.25)
-			c.takeAway(1)
-		},
-	}
-	s.Shape.Turns = fewer(100, 60)
-	s.play(t)
-}
-
-// takeAway takes the key from a process while it holds it.
-func (c *crew) takeAway(process int) {
-	c.t.Helper()
-	turn := c.lingering(process)
-	c.admin.Set(c.t.Context(), lockName, "foreign", time.Minute)
-	c.wantLost(turn)
-	c.admin.Del(c.t.Context(), lockName)
-}
-
-//faults:row 27: again and again, under load
-func TestTheSubscriptionsAreCut(t *testing.T) {
-	for name, test := range map[string]struct {
-		turns int
-		cut   func(c *crew) int64
-	}{
-		"all at once": {crewTurns, func(c *crew) int64 {
-			return c.admin.ClientKillByFilter(c.t.Context(), "TYPE", "pubsub").Val()
-		}},
-		"one at a time": {200, func(c *crew) int64 {
-			listening := c.admin.Do(c.t.Context(), "CLIENT", "LIST", "TYPE", "pubsub").String()
-			all := clientID.FindAllStringSubmatch(listening, -1)
-			if len(all) == 0 {
-				return 0
-			}
-			return c.admin.ClientKillByFilter(c.t.Context(), "ID", all[rand.IntN(len(all))][1]).Val()
-		}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			cuts := int64(0)
-			s := scenario{
-				orders: full(shortTTL, shortBound, true), checks: plain(),
-				meanwhile: func(c *crew) {
-					c.while(50*time.Millisecond, func() { cuts += test.cut(c) })
-				},
-			}
-			s.Shape.Turns = fewer(test.turns, 60)
-			s.play(t)
-			t.Logf("%d subscriptions were cut", cuts)
-			if cuts < 4 {
-				t.Errorf("%d subscriptions were cut", cuts)
-			}
-		})
-	}
-}
-
-// clientID finds the ids in a CLIENT LIST.
-var clientID = regexp.MustCompile(`\bid=(\d+)`)
-
-func TestTheFenceKeyIsDeleted(t *testing.T) {
-	deleted := int64(0)
-	s := scenario{
-		orders: full(shortTTL, shortBound, true), checks: fairly(plain(), false),
-		meanwhile: func(c *crew) {
-			c.while(5*time.Millisecond, func() { deleted += c.admin.Del(c.t.Context(), fenceName).Val() })
-		},
-	}
-	s.Shape.Turns = fewer(200, 60)
-	s.play(t)
-	t.Logf("the fence key was deleted %d times", deleted)
-	if deleted == 0 {
-		t.Error("the fence key was never there")
-	}
-}
-
-// Data that is lost may let two holders in, who both believe: exclusion is not
-// asked for here. Their fences tell who is the later one.
-//
-//faults:row 16 loss: under load; fences rise, everybody is served
-func TestAllDataIsLost(t *testing.T) {
-	s := scenario{
-		orders: full(shortTTL, shortBound, true), checks: afterLoss(),
-		meanwhile: func(c *crew) { c.loseAll(0.2, 0.4, 0.6, 0.8) },
-	}
-	s.Shape.Turns = fewer(200, 60)
-	s.play(t)
-}
-
-// afterLoss are the checks that hold where data is lost.
-func afterLoss() map[string]func(history) []string {
-	return map[string]func(history) []string{
-		"fence":    history.leaseFalls,
-		"unserved": func(h history) []string { return h.unserved(monotonic()) },
-	}
-}
-
-// loseAll deletes all data whenever a part of all grants has been made.
-func (c *crew) loseAll(parts ...float64) {
-	c.t.Helper()
-	for _, part := range parts {
-		c.until(part)
-		err := redistest.EachMaster(c.t.Context(), c.admin, func(master redis.Cmdable) error {
-			return master.FlushAll(c.t.Context()).Err()
-		})
-		if err != nil {
-			c.t.Fatal(err)
+// logFigures logs the figures of a run.
+func (w *workers) logFigures(ts turns, took time.Duration) {
+	w.t.Helper()
+	var handovers [5]int64
+	var commands int64
+	for i := range w.table.processes {
+		for how := range handovers {
+			handovers[how] += w.table.processes[i].handovers[how].Load()
 		}
+		commands += w.table.processes[i].commands.Load()
+	}
+	granted := ts.granted()
+	w.t.Logf("%v: %d turns, %d grants (free %d, awaited %d, passed %d, handed %d), %d hand-offs between processes, "+
+		"%d lost, longest wait %v, %.4f commands per grant",
+		took.Round(time.Millisecond), len(ts), len(granted), handovers[1], handovers[2], handovers[3], handovers[4], ts.handOffs(),
+		ts.lost(), ts.longestWait().Round(time.Millisecond), float64(commands)/float64(max(1, len(granted))))
+}
+
+// wantFewCommands fails the test if a hand-off between processes took more than five
+// commands, by the count of the clients or of the server: mostly it takes three, and a
+// grant within a process none. It also fails if processes took turns too often, which
+// costs as much.
+func (w *workers) wantFewCommands(ts turns) {
+	w.t.Helper()
+	var sent int64
+	for i := range w.table.processes {
+		sent += w.table.processes[i].commands.Load()
+	}
+	ran := sum(commandStats(w.t, w.admin), "evalsha", "eval", "script|load")
+	perHandOff := float64(max(sent, ran)) / float64(max(1, ts.handOffs()))
+	w.t.Logf("clients sent %d commands, the server ran %d scripts: %.2f for each of %d hand-offs between processes, of %d at most",
+		sent, ran, perHandOff, ts.handOffs(), ts.maxHandOffs())
+	if perHandOff > 5 {
+		w.t.Errorf("%.2f commands for each hand-off between processes", perHandOff)
+	}
+	if ts.handOffs() > ts.maxHandOffs() {
+		w.t.Errorf("%d hand-offs between processes, where %d are enough", ts.handOffs(), ts.maxHandOffs())
 	}
 }

@@ -6,52 +6,55 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 	"unsafe"
+
+	"github.com/reqlock/reqlock/tests/internal/history"
 )
 
-// A table is a file that all processes of a test map. What a process wrote to
-// it stays when the process is killed. All words but those of the head are
-// written by one process each, and a turn's by one goroutine.
+// A table is a file that all processes of a test map. Its content survives the death of a
+// process. Each word outside the head has one process that writes it, and each word of a
+// turn one goroutine.
 type table struct {
-	shape
+	tableSize
 	head      *headRow
 	processes []processRow
 	turns     []turnRow
 }
 
-// A shape says what a table has room for.
-type shape struct{ Processes, Goroutines, Turns int }
+// A tableSize is how much a table has room for.
+type tableSize struct{ Processes, Goroutines, Turns int }
 
 // A headRow is what all processes share.
 type headRow struct {
-	gate atomic.Int64 // not 0: go
-	stop atomic.Int64 // not 0: begin nothing more
-	// linger is process+1 to make the process's next holder stay inside until
-	// its lease ends; then it is -id of the one that does.
+	start atomic.Int64 // not 0: the workers may start
+	stop  atomic.Int64 // not 0: the workers begin no more calls
+	// linger is process+1 to make the next holder of the process stay in the critical
+	// section until its lease ends. Then it is -id of the turn that does.
 	linger atomic.Int64
-	inside [soakKeys]atomic.Int64 // the id of who is inside, for each key
-	served [soakKeys]atomic.Int64 // how many have been inside, in a soak
+	inside [soakKeys]atomic.Int64 // for each key, the id of the turn in the critical section
+	served [soakKeys]atomic.Int64 // for each key of a soak, how many turns were in it
 }
 
-// A processRow is what a process tells of itself.
+// A processRow is what a process reports.
 type processRow struct {
-	ready     atomic.Int64 // it stands at the gate
+	ready     atomic.Int64 // it waits for the start
 	grants    atomic.Int64
-	commands  atomic.Int64    // sent to Redis, beside those of the subscription
+	commands  atomic.Int64    // sent to Redis, without those of the subscription
 	handovers [5]atomic.Int64 // by core.Handover
-	soaked    soakRow
+	soak      soakRow
 }
 
-// A turnRow is a turn; see hold.
+// A turnRow is a turn: see turn.
 type turnRow struct {
-	asked, granted, ended, fence, episode, lost atomic.Int64
-	met                                         atomic.Int64 // the id of who was inside
+	asked, granted, ended, fence, lease, lost atomic.Int64
+	met                                       atomic.Int64 // the id of the turn that was inside
 }
 
-func (s shape) rows() int { return s.Processes * s.Goroutines * s.Turns }
+func (s tableSize) rows() int { return s.Processes * s.Goroutines * s.Turns }
 
-// newTable makes a table in the directory of the test, and returns its path.
-func newTable(t *testing.T, s shape) (made *table, path string) {
+// newTable creates a table in the folder of the test, and returns its path.
+func newTable(t *testing.T, s tableSize) (made *table, path string) {
 	t.Helper()
 	size := unsafe.Sizeof(headRow{}) + uintptr(s.Processes)*unsafe.Sizeof(processRow{}) +
 		uintptr(s.rows())*unsafe.Sizeof(turnRow{})
@@ -63,7 +66,7 @@ func newTable(t *testing.T, s shape) (made *table, path string) {
 }
 
 // mapTable maps the table until the end of the test.
-func mapTable(t *testing.T, path string, s shape) *table {
+func mapTable(t *testing.T, path string, s tableSize) *table {
 	t.Helper()
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
@@ -87,7 +90,7 @@ func mapTable(t *testing.T, path string, s shape) *table {
 	processes := unsafe.Add(head, unsafe.Sizeof(headRow{}))
 	turns := unsafe.Add(processes, uintptr(s.Processes)*unsafe.Sizeof(processRow{}))
 	return &table{
-		shape:     s,
+		tableSize: s,
 		head:      (*headRow)(head),
 		processes: unsafe.Slice((*processRow)(processes), s.Processes),
 		turns:     unsafe.Slice((*turnRow)(turns), s.rows()),
@@ -114,32 +117,34 @@ func (t *table) grants() (n int64) {
 }
 
 // history returns all turns that have begun.
-func (t *table) history() history {
-	var all history
-	holds := make(map[int64]*hold)
+func (t *table) history() turns {
+	var all turns
+	byID := make(map[int64]*turn)
 	for i := range t.turns {
 		id := int64(i + 1)
 		row := t.turn(id)
 		if row.asked.Load() == 0 {
 			continue
 		}
-		one := &hold{
-			process:   t.processOf(id),
+		one := &turn{
+			Hold: history.Hold{
+				Process: t.processOf(id),
+				Asked:   time.Duration(row.asked.Load()),
+				Granted: time.Duration(row.granted.Load()),
+				Ended:   time.Duration(row.ended.Load()),
+				Fence:   row.fence.Load(),
+				Lease:   row.lease.Load(),
+				Lost:    row.lost.Load() != 0,
+			},
 			goroutine: i / t.Turns % t.Goroutines,
-			turn:      i % t.Turns,
-			asked:     row.asked.Load(),
-			granted:   row.granted.Load(),
-			ended:     row.ended.Load(),
-			fence:     row.fence.Load(),
-			episode:   row.episode.Load(),
-			lost:      row.lost.Load() != 0,
+			number:    i % t.Turns,
 		}
-		holds[id] = one
+		byID[id] = one
 		all = append(all, one)
 	}
-	for id, one := range holds {
+	for id, one := range byID {
 		if other := t.turn(id).met.Load(); other != 0 {
-			one.met = holds[other]
+			one.met = byID[other]
 		}
 	}
 	return all

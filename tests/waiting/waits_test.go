@@ -7,68 +7,67 @@ import (
 )
 
 // waits tells since when goroutines wait, at times that only rise.
-type waits []*queue
+type waits []*pendingTurns
 
-// A queue is the turns of one goroutine that are still to come, in their order.
-type queue struct {
+// pendingTurns are the later turns of one goroutine, in their order.
+type pendingTurns struct {
 	process int
 	turns   []wait
 }
 
-// A wait is a turn and since when its wait counts.
+// A wait is a turn, and since when its wait counts.
 type wait struct {
-	*hold
-	since int64
+	*turn
+	since time.Duration
 }
 
-// waits returns the waits of the history. Those before the first grant of their
-// process count from so much later, and so do those of a process that stood
-// still, from when it went on.
-func (h history) waits(start time.Duration) waits {
-	begun := map[int]bool{}
-	first := map[int]int64{}
-	for _, one := range h.grants() {
-		if !begun[one.process] {
-			begun[one.process], first[one.process] = true, one.granted
+// waits returns the waits of the history. Waits before the first grant of their process
+// count from startup later. So do waits of a process that was stopped, from its
+// resumption.
+func (ts turns) waits(startup time.Duration) waits {
+	first := map[int]time.Duration{}
+	for _, one := range ts.granted() {
+		if _, found := first[one.Process]; !found {
+			first[one.Process] = one.Granted
 		}
 	}
 	type goroutine struct{ process, number int }
-	all := map[goroutine]*queue{}
-	for _, one := range h {
-		if one.asked == 0 {
+	all := map[goroutine]*pendingTurns{}
+	for _, one := range ts {
+		if one.Asked == 0 {
 			continue
 		}
-		id := goroutine{one.process, one.goroutine}
+		id := goroutine{one.Process, one.goroutine}
 		if all[id] == nil {
-			all[id] = &queue{process: one.process}
+			all[id] = &pendingTurns{process: one.Process}
 		}
-		since := max(one.asked, one.stood)
-		if !begun[one.process] || one.asked < first[one.process] || one.stood != 0 {
-			since += start.Nanoseconds()
+		since := max(one.Asked, one.resumed)
+		if begun, found := first[one.Process]; !found || one.Asked < begun || one.resumed != 0 {
+			since += startup
 		}
 		all[id].turns = append(all[id].turns, wait{one, since})
 	}
 	var w waits
-	for _, q := range all {
-		slices.SortFunc(q.turns, func(a, b wait) int { return cmp.Compare(a.asked, b.asked) })
-		w = append(w, q)
+	for _, p := range all {
+		slices.SortFunc(p.turns, func(a, b wait) int { return cmp.Compare(a.Asked, b.Asked) })
+		w = append(w, p)
 	}
 	return w
 }
 
-// othersSince returns since when somebody of another process waits at the time
-// of a grant; that time itself if nobody does.
-func (w waits) othersSince(grant *hold) int64 {
-	since := grant.granted
-	for _, q := range w {
-		if q.process == grant.process {
+// othersSince returns since when another process waits at the time of a grant, or that
+// time if none waits.
+func (w waits) othersSince(grant *turn) time.Duration {
+	since := grant.Granted
+	for _, p := range w {
+		if p.process == grant.Process {
 			continue
 		}
-		for len(q.turns) > 0 && q.turns[0].endOfWait() <= grant.granted {
-			q.turns = q.turns[1:]
+		for len(p.turns) > 0 && p.turns[0].waitEnd() <= grant.Granted {
+			p.turns = p.turns[1:]
 		}
-		if len(q.turns) > 0 {
-			since = min(since, q.turns[0].since)
+		if len(p.turns) > 0 {
+			since = min(since, p.turns[0].since)
 		}
 	}
 	return since

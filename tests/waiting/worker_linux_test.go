@@ -17,28 +17,26 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 )
 
-// ordersEnv carries the orders of a worker process, as JSON. They make a test
-// play it.
-const ordersEnv = "LINETEST_ORDERS"
+// ordersEnv carries the orders of a worker process, as JSON.
+const ordersEnv = "WAITING_ORDERS"
 
-// orders are what a worker process is to do.
+// orders tell a worker process what to do.
 type orders struct {
 	Redis   redistest.Options
 	Table   string // path
-	Shape   shape
+	Size    tableSize
 	Process int
 	TTL     time.Duration
-	Bound   time.Duration // of a command
+	Timeout time.Duration // of a command
 	Fencing bool
 }
 
-// ordersOf returns the orders of this process, and skips the test in one that
-// has none.
+// ordersOf returns the orders of this process. It skips the test if there are none.
 func ordersOf(t *testing.T) (o orders) {
 	t.Helper()
 	text := os.Getenv(ordersEnv)
 	if text == "" {
-		t.Skip("only runs in the processes that other tests start")
+		t.Skip("runs only in processes that other tests start")
 	}
 	if err := json.Unmarshal([]byte(text), &o); err != nil {
 		t.Fatal(err)
@@ -46,30 +44,30 @@ func ordersOf(t *testing.T) (o orders) {
 	return o
 }
 
-// TestWorker is a worker process: all its goroutines take their turns.
+// TestWorker is a worker process. Its goroutines take turns on the key.
 func TestWorker(t *testing.T) {
 	o := ordersOf(t)
-	w := &worker{t: t, orders: o, clock: newClock(), table: mapTable(t, o.Table, o.Shape)}
+	w := &worker{t: t, orders: o, clock: newClock(), table: mapTable(t, o.Table, o.Size)}
 	w.row = &w.table.processes[o.Process]
 
 	rdb := o.Redis.Client(t)
-	rdb.AddHook(counter{&w.row.commands})
+	rdb.AddHook(commandCounter{&w.row.commands})
 	var err error
-	w.locks, err = core.New(rdb, core.WithTTL(o.TTL), core.WithCommandTimeout(o.Bound),
+	w.locks, err = core.New(rdb, core.WithTTL(o.TTL), core.WithCommandTimeout(o.Timeout),
 		core.WithFencing(o.Fencing), core.WithObserver(w.observe))
 	if err != nil {
 		t.Fatal(err)
 	}
 
 	w.row.ready.Store(1)
-	for w.table.head.gate.Load() == 0 {
-		nap(time.Millisecond)
+	for w.table.head.start.Load() == 0 {
+		sleep(time.Millisecond)
 	}
 	var group sync.WaitGroup
-	for g := range o.Shape.Goroutines {
+	for g := range o.Size.Goroutines {
 		group.Go(func() {
-			for n := range o.Shape.Turns {
-				if !w.turn(t.Context(), g, n) {
+			for n := range o.Size.Turns {
+				if !w.takeTurn(t.Context(), g, n) {
 					return
 				}
 			}
@@ -97,21 +95,21 @@ func (w *worker) observe(event core.Event) {
 	}
 }
 
-// turn takes one turn and writes it down. It reports whether all went well.
-func (w *worker) turn(ctx context.Context, goroutine, turn int) bool {
-	id := w.table.id(w.Process, goroutine, turn)
+// takeTurn takes one turn and records it. It reports whether the turn had no error.
+func (w *worker) takeTurn(ctx context.Context, goroutine, number int) bool {
+	id := w.table.id(w.Process, goroutine, number)
 	row := w.table.turn(id)
 	row.asked.Store(monotonic())
 	lease, err := w.locks.Lock(ctx, theKey)
 	if err != nil {
-		w.t.Errorf("goroutine %d, turn %d: lock: %v", goroutine, turn, err)
+		w.t.Errorf("goroutine %d, turn %d: lock: %v", goroutine, number, err)
 		return false
 	}
 	granted := monotonic()
-	var told atomic.Int64 // when the context ended
-	untold := context.AfterFunc(lease.Context(), func() { told.Store(monotonic()) })
+	var lostAt atomic.Int64 // when the context ended
+	stop := context.AfterFunc(lease.Context(), func() { lostAt.Store(monotonic()) })
 	row.fence.Store(lease.Fence())
-	row.episode.Store(episodeOf(lease))
+	row.lease.Store(leaseNumber(lease))
 	row.granted.Store(granted)
 	w.row.grants.Add(1)
 
@@ -121,9 +119,9 @@ func (w *worker) turn(ctx context.Context, goroutine, turn int) bool {
 	inside.CompareAndSwap(id, 0)
 
 	end := w.clock.of(lease.ValidUntil())
-	untold()
-	if told := told.Load(); told != 0 {
-		end = min(end, told)
+	stop()
+	if at := lostAt.Load(); at != 0 {
+		end = min(end, at)
 	}
 	if lease.Context().Err() != nil {
 		row.lost.Store(1)
@@ -132,28 +130,28 @@ func (w *worker) turn(ctx context.Context, goroutine, turn int) bool {
 	switch err := lease.Release(ctx); {
 	case errors.Is(err, core.ErrLost):
 		row.lost.Store(1)
-	case errors.Is(err, core.ErrUnavailable): // the key falls by its TTL
+	case errors.Is(err, core.ErrUnavailable): // the key expires
 	case err != nil:
-		w.t.Errorf("goroutine %d, turn %d: release: %v", goroutine, turn, err)
+		w.t.Errorf("goroutine %d, turn %d: release: %v", goroutine, number, err)
 		return false
 	}
 	return true
 }
 
-// stayInside is the section: three of four are empty, the others last up to a
-// millisecond. The holder that is to linger stays until its lease ends.
+// stayInside is the critical section. Three of four are empty, and the others last up to
+// a millisecond. The holder that has to linger stays until its lease ends.
 func (w *worker) stayInside(lease *core.Lease, id int64) {
 	if w.table.head.linger.CompareAndSwap(int64(w.Process)+1, -id) {
 		<-lease.Context().Done()
 		return
 	}
 	if id%4 == 0 {
-		nap(rand.N(time.Millisecond))
+		sleep(rand.N(time.Millisecond))
 	}
 }
 
-// episodeOf returns the number in a lease's token.
-func episodeOf(lease *core.Lease) int64 {
+// leaseNumber returns the number in the token of a lease.
+func leaseNumber(lease *core.Lease) int64 {
 	_, number, _ := strings.Cut(lease.Token(), ":")
 	n, _ := strconv.ParseInt(number, 10, 64)
 	return n

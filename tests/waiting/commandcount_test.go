@@ -11,8 +11,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// commandStats returns how often the server ran each command, by its name in
-// lower case. It counts what scripts run, too.
+// commandStats returns how often the server ran each command, by its name in lower case.
+// Commands that scripts run count, too.
 func commandStats(t *testing.T, rdb redis.UniversalClient) map[string]int64 {
 	t.Helper()
 	info, err := rdb.Info(t.Context(), "commandstats").Result()
@@ -35,7 +35,7 @@ func commandStats(t *testing.T, rdb redis.UniversalClient) map[string]int64 {
 	return stats
 }
 
-// sum adds the calls of these commands.
+// sum returns the calls of these commands.
 func sum(stats map[string]int64, names ...string) (n int64) {
 	for _, name := range names {
 		n += stats[name]
@@ -43,21 +43,21 @@ func sum(stats map[string]int64, names ...string) (n int64) {
 	return n
 }
 
-// A counter counts the commands that a client sends.
-type counter struct{ n *atomic.Int64 }
+// A commandCounter counts the commands that a client sends.
+type commandCounter struct{ n *atomic.Int64 }
 
-func (c counter) DialHook(next redis.DialHook) redis.DialHook {
+func (c commandCounter) DialHook(next redis.DialHook) redis.DialHook {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) { return next(ctx, network, addr) }
 }
 
-func (c counter) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+func (c commandCounter) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		c.n.Add(1)
 		return next(ctx, cmd)
 	}
 }
 
-func (c counter) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+func (c commandCounter) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		c.n.Add(int64(len(cmds)))
 		return next(ctx, cmds)

@@ -1,0 +1,233 @@
+package waiting
+
+import (
+	"math/rand/v2"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
+)
+
+// The turns of each goroutine in the full tier.
+const manyTurns, someTurns = 500, 200
+
+//faults:row 31
+func TestFourProcessesTakeTurns(t *testing.T) {
+	for name, fencing := range map[string]bool{"with fencing": true, "without fencing": false} {
+		t.Run(name, func(t *testing.T) {
+			s := scenario{
+				orders: newOrders(10*time.Second, 500*time.Millisecond, fencing, manyTurns),
+				checks: withOrder(withFairness(basicChecks(), false)),
+			}
+			if !fencing {
+				suite.Full(t, "differs little from the run with fencing")
+				s.Size.Turns = suite.Size(fewTurns, 100)
+				delete(s.checks, "fences")
+			}
+			w, ts := s.run(t)
+			if ts.lost() > 0 {
+				t.Errorf("%d leases were lost", ts.lost())
+			}
+			if int64(len(ts)) != w.total() {
+				t.Errorf("%d of %d turns", len(ts), w.total())
+			}
+			w.wantFewCommands(ts)
+		})
+	}
+}
+
+//faults:row 31: the dead are passed over
+func TestAProcessIsKilled(t *testing.T) {
+	_, ts := scenario{
+		orders: newOrders(shortTTL, shortTimeout, true, manyTurns), processes: processCount + 2,
+		checks: withOrder(withFairness(basicChecks(), true)),
+		meanwhile: func(w *workers) {
+			w.until(0.25)
+			w.kill(1) // in any state
+			w.startOne(processCount, "TestWorker")
+			w.until(0.5)
+			w.linger(2)
+			w.kill(2) // while it holds the lock
+			w.startOne(processCount+1, "TestWorker")
+		},
+	}.run(t)
+	holders := 0
+	for _, one := range ts {
+		if one.Killed && one.IsServed() {
+			holders++
+		}
+	}
+	if holders == 0 {
+		t.Error("no holder was killed")
+	}
+}
+
+//faults:row 14 limit: SIGSTOP while it holds
+func TestAProcessStandsStill(t *testing.T) {
+	long := newOrders(shortTTL, shortTimeout, true, manyTurns)
+	long.Size.Turns = max(long.Size.Turns, 300) // the other processes must not finish meanwhile
+	scenario{
+		orders: long, checks: withFairness(basicChecks(), true),
+		meanwhile: func(w *workers) {
+			w.until(0.25)
+			w.stopHolder(1)
+			if suite.IsFull() {
+				w.until(0.5)
+				w.stopForLong(2) // in any state
+			}
+		},
+	}.run(t)
+}
+
+// stopHolder stops a process while it holds the key. Afterwards the holder must be
+// informed of the loss.
+func (w *workers) stopHolder(process int) {
+	w.t.Helper()
+	row := w.linger(process)
+	w.stopForLong(process)
+	w.wantLost(row)
+}
+
+// wantLost returns when a holder has left the critical section. It must know that its
+// lease was lost.
+func (w *workers) wantLost(row *turnRow) {
+	w.t.Helper()
+	w.await("the holder leaves the critical section", func() bool { return row.ended.Load() != 0 })
+	if row.lost.Load() == 0 {
+		w.t.Error("the holder was not informed that its lease is lost")
+	}
+}
+
+// stopForLong stops a process for longer than a lease without renewal, and until other
+// processes were granted the key.
+func (w *workers) stopForLong(process int) {
+	w.t.Helper()
+	w.stop(process)
+	begun, before := time.Now(), w.table.grants()
+	w.await("other processes continue", func() bool {
+		return time.Since(begun) > w.orders.TTL+w.orders.TTL/2 && w.table.grants() > before
+	})
+	w.resume(process)
+}
+
+// A client that does not follow the protocol overwrites the value of the holder.
+//
+//faults:row 26
+func TestTheKeyIsTakenAway(t *testing.T) {
+	t.Parallel()
+	scenario{
+		orders: newOrders(shortTTL, shortTimeout, true, 100), checks: basicChecks(),
+		meanwhile: func(w *workers) {
+			w.until(0.25)
+			w.overwriteKey(1)
+		},
+	}.run(t)
+}
+
+// overwriteKey overwrites the key while a process holds it.
+func (w *workers) overwriteKey(process int) {
+	w.t.Helper()
+	row := w.linger(process)
+	w.admin.Set(w.t.Context(), lockName, "foreign", time.Minute)
+	w.wantLost(row)
+	w.admin.Del(w.t.Context(), lockName)
+}
+
+//faults:row 27: again and again, under load
+func TestTheSubscriptionsAreCut(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		turns int
+		cut   func(w *workers) int64
+	}{
+		"all at once": {manyTurns, func(w *workers) int64 {
+			return w.admin.ClientKillByFilter(w.t.Context(), "TYPE", "pubsub").Val()
+		}},
+		"one at a time": {someTurns, func(w *workers) int64 {
+			subscriptions := w.admin.Do(w.t.Context(), "CLIENT", "LIST", "TYPE", "pubsub").String()
+			all := clientID.FindAllStringSubmatch(subscriptions, -1)
+			if len(all) == 0 {
+				return 0
+			}
+			return w.admin.ClientKillByFilter(w.t.Context(), "ID", all[rand.IntN(len(all))][1]).Val()
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if test.turns != manyTurns {
+				suite.Full(t, "differs little from the cut of all subscriptions")
+			}
+			cuts := int64(0)
+			scenario{
+				orders: newOrders(shortTTL, shortTimeout, true, test.turns), checks: basicChecks(),
+				meanwhile: func(w *workers) {
+					w.repeat(50*time.Millisecond, func() { cuts += test.cut(w) })
+				},
+			}.run(t)
+			t.Logf("%d subscriptions were cut", cuts)
+			if cuts < 4 {
+				t.Errorf("%d subscriptions were cut", cuts)
+			}
+		})
+	}
+}
+
+// clientID matches the ids in CLIENT LIST.
+var clientID = regexp.MustCompile(`\bid=(\d+)`)
+
+func TestTheFenceKeyIsDeleted(t *testing.T) {
+	t.Parallel()
+	deleted := int64(0)
+	s := scenario{
+		orders: newOrders(shortTTL, shortTimeout, true, someTurns), checks: basicChecks(),
+		meanwhile: func(w *workers) {
+			w.repeat(5*time.Millisecond, func() { deleted += w.admin.Del(w.t.Context(), fenceName).Val() })
+		},
+	}
+	if suite.IsFull() {
+		s.checks = withFairness(s.checks, false) // in the fast tier too many processes run beside it
+	}
+	s.run(t)
+	t.Logf("the fence key was deleted %d times", deleted)
+	if deleted == 0 {
+		t.Error("the fence key never existed")
+	}
+}
+
+// After a loss of data two holders may trust their leases, so exclusion is not checked.
+// Their fences tell which holder is the later one.
+//
+//faults:row 16 loss: under load; fences rise, everybody is served
+func TestAllDataIsLost(t *testing.T) {
+	t.Parallel()
+	scenario{
+		orders: newOrders(shortTTL, shortTimeout, true, someTurns), checks: checksAfterLoss(),
+		meanwhile: func(w *workers) { w.loseData(0.2, 0.4, 0.6, 0.8) },
+	}.run(t)
+}
+
+// checksAfterLoss are the checks of runs with a loss of data.
+func checksAfterLoss() map[string]func(turns) []string {
+	return map[string]func(turns) []string{
+		"fences":  func(ts turns) []string { return ts.holds().LeaseFences() },
+		"service": func(ts turns) []string { return ts.holds().Service(now()) },
+	}
+}
+
+// loseData deletes all data, once at each of these fractions of all grants.
+func (w *workers) loseData(fractions ...float64) {
+	w.t.Helper()
+	for _, fraction := range fractions {
+		w.until(fraction)
+		err := redistest.EachMaster(w.t.Context(), w.admin, func(master redis.Cmdable) error {
+			return master.FlushAll(w.t.Context()).Err()
+		})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
