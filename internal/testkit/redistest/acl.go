@@ -9,41 +9,39 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Rights is what a user of Redis has to be granted for reqlock, and no more: the
-// keys and channels of the prefix "reqlock:", and commands. A client of a cluster
-// needs ClusterRights as well. README.md and the package documentation of core
-// carry both, word by word.
+// Rights is the minimal ACL rule of a Redis user for reqlock: the keys and channels of the
+// prefix "reqlock:", and commands. A client of a cluster also needs ClusterRights.
+// README.md and the package documentation of core quote both literally.
 const Rights = "~reqlock:* ~{reqlock:* &reqlock:* " +
 	"+del +eval +evalsha +exists +get +hdel +hget +hmget +hset +lindex +llen +lpop +lpos +lrem +pexpire +ping +pttl +publish +rpush +set +subscribe +time"
 
-// ClusterRights is what a client of a cluster needs besides.
+// ClusterRights is what a client of a cluster needs in addition.
 const ClusterRights = "&{reqlock:* +asking +cluster|slots +spublish +ssubscribe +sunsubscribe"
 
-// ReplicaRights is what a client needs besides where replicas have to acknowledge
-// what is granted. Tests of that grant it: nobody else needs it.
+// ReplicaRights is what a client needs in addition if replicas have to acknowledge locks.
+// Tests of that grant it. Other clients do not need it.
 const ReplicaRights = "+wait"
 
-// QuorumRights is what the clients of a quorum need besides. Tests of one grant it.
+// QuorumRights is what the clients of a quorum need in addition. Tests of quorums grant it.
 const QuorumRights = "+info"
 
-// rightsEnv makes all servers grant no more than Rights to clients that do not
-// sign in, which are those of the code under test. What tests ask the clients of
-// this package for goes to the server by way of an administrator: see route. Its
-// value is "1", and the prefixes of tests that use others than "reqlock:", separated
-// by commas.
+// rightsEnv makes all servers grant only Rights to clients that do not authenticate, which
+// are the clients of the code under test. Commands that a test itself sends by a client of
+// this package go to the server through an administrator: see route. The value is "1",
+// followed by the prefixes of tests that do not use "reqlock:", separated by commas.
 const rightsEnv = "REQLOCK_TEST_ACL"
 
-// adminUser is the administrator, who may give any password.
+// adminUser is the administrator, which has no password.
 const (
 	adminUser  = "redistest-admin"
-	noPassword = "nopass-takes-any"
+	noPassword = "nopass-takes-any" // Redis accepts any password for nopass
 )
 
-// MinimalRights tells whether the tests run under no more than Rights.
+// MinimalRights reports whether the clients of the code under test have only Rights.
 func MinimalRights() bool { return os.Getenv(rightsEnv) != "" }
 
-// restricted returns the args of a server under which nobody but the administrator
-// has more than the rights. A server whose args say who may sign in is left alone.
+// restricted returns the args that give only Rights to the default user. It returns none
+// if the args of the server define that user themselves.
 func restricted(args []string, cluster bool) []string {
 	cluster = cluster || slices.Contains(args, "--cluster-enabled")
 	if !MinimalRights() || slices.Contains(args, "--requirepass") || definesDefault(args) {
@@ -60,8 +58,8 @@ func restricted(args []string, cluster bool) []string {
 	return rule
 }
 
-// definesDefault tells whether args define the user whom clients are that do not
-// sign in.
+// definesDefault reports whether args define the default user, which clients are that do
+// not authenticate.
 func definesDefault(args []string) bool {
 	i := slices.Index(args, "--user")
 	for i >= 0 && i+1 < len(args) {
@@ -77,8 +75,7 @@ func definesDefault(args []string) bool {
 	return false
 }
 
-// administrator is the user who may do everything, where those that do not sign in
-// may not.
+// administrator returns the user with all rights, or "" if the default user has them.
 func (s *Server) administrator() string {
 	if s.role == sentinel || restricted(s.args, false) == nil {
 		return ""
@@ -86,8 +83,8 @@ func (s *Server) administrator() string {
 	return adminUser
 }
 
-// anybodysAdministrator is that of a server of which no more is known than its
-// address.
+// anybodysAdministrator returns the administrator of a server of which only the address is
+// known.
 func anybodysAdministrator() string {
 	if !MinimalRights() {
 		return ""
@@ -95,45 +92,44 @@ func anybodysAdministrator() string {
 	return adminUser
 }
 
-// Grant adds words to the rule of those who do not sign in, where they are
-// restricted, until the server is started again.
-func (s *Server) Grant(words ...string) {
+// Grant adds rights to the default user, if it is restricted, until the server restarts.
+func (s *Server) Grant(rights ...string) {
 	s.tb.Helper()
 	if s.administrator() == "" {
 		return
 	}
 	order := []any{"ACL", "SETUSER", "default"}
-	for _, word := range words {
-		order = append(order, word)
+	for _, right := range rights {
+		order = append(order, right)
 	}
-	s.tell(order...)
+	s.mustRun(order...)
 }
 
-// PrefixRights returns the words of Rights and ClusterRights that name keys and
-// channels, for another prefix than "reqlock:".
+// PrefixRights returns the parts of Rights and ClusterRights that name keys and channels,
+// for another prefix than "reqlock:".
 func PrefixRights(prefix string) []string {
 	if prefix == "" {
 		return []string{"~*", "&*"}
 	}
 	escaped := strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(prefix)
 	var patterns []string
-	for _, word := range strings.Fields(Rights + " " + ClusterRights) {
-		if strings.Contains(word, "reqlock:") {
-			patterns = append(patterns, strings.Replace(word, "reqlock:", escaped, 1))
+	for _, right := range strings.Fields(Rights + " " + ClusterRights) {
+		if strings.Contains(right, "reqlock:") {
+			patterns = append(patterns, strings.Replace(right, "reqlock:", escaped, 1))
 		}
 	}
 	return patterns
 }
 
-// AdminClient returns a client for a test's own commands to the server at addr, which
-// the cleanup of tb closes.
+// AdminClient returns a client of the server at addr for commands of the test itself. The
+// cleanup of tb closes it.
 func AdminClient(tb testing.TB, addr string) *redis.Client {
 	tb.Helper()
 	return newClient(tb, redis.Options{Addr: addr}, anybodysAdministrator(), nil)
 }
 
-// SignIn returns what a test has to send first on a connection that it makes
-// itself; nothing where nobody is restricted.
+// SignIn returns what a test must send first on a connection of its own. It is empty if
+// the default user is not restricted.
 func SignIn() string {
 	if !MinimalRights() {
 		return ""

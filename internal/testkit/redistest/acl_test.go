@@ -14,8 +14,8 @@ type ofProduct struct{ *redis.Cmd }
 
 func (ofProduct) NoRetry() bool { return true }
 
-// What reqlock sends has no more than the rights, on any client; what a test sends
-// may do everything.
+// Commands of reqlock have only the rights, on any client. Commands of a test have all
+// rights.
 func TestMinimalRights(t *testing.T) {
 	Program(t)
 	t.Setenv(rightsEnv, "1,other:")

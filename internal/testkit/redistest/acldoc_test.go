@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestTheRightToAskReplicasIsDocumentedAndNotEverybodys(t *testing.T) {
+func TestTheRightOfReplicasIsDocumentedAndNotGeneral(t *testing.T) {
 	t.Parallel()
 	for path, says := range map[string]string{
 		"core/doc.go": "WithReplicas takes " + ReplicaRights + ".",
@@ -26,7 +26,7 @@ func TestTheRightToAskReplicasIsDocumentedAndNotEverybodys(t *testing.T) {
 	}
 }
 
-// Who copies the rule gets the one under which the tests run.
+// The documentation quotes the rule of the tests.
 func TestTheRuleIsDocumentedWordByWord(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{"README.md", "core/doc.go"} {

@@ -10,9 +10,9 @@ import (
 
 // newClient returns a client that lives as long as tb.
 //
-// The options are those of go-redis apart from what is given and what configure
-// changes. In particular MaxRetries stays at its default: code in production
-// runs with it, and a lock must be right although commands are sent twice.
+// The options are the defaults of go-redis, except the given ones and those that configure
+// changes. In particular MaxRetries keeps its default, which production code has, too: a
+// lock must be correct although go-redis sends commands twice.
 func newClient(tb testing.TB, options redis.Options, administrator string, configure []func(*redis.Options)) *redis.Client {
 	tb.Helper()
 	for _, change := range configure {
@@ -24,11 +24,11 @@ func newClient(tb testing.TB, options redis.Options, administrator string, confi
 	})
 }
 
-// open returns a client that lives as long as tb, as connect makes it of options
-// of which username and password are a part.
+// open returns a client that lives as long as tb. connect creates it with the options that
+// contain username and password.
 //
-// Where the server restricts clients that do not sign in, administrator is the
-// user as whom the test's own commands are sent: see route.
+// If the server restricts the default user, administrator is the user that sends the
+// commands of the test itself: see route.
 func open[C redis.UniversalClient](tb testing.TB, administrator string, username, password *string, connect func() C) C {
 	tb.Helper()
 	client := connect()
@@ -46,7 +46,7 @@ func open[C redis.UniversalClient](tb testing.TB, administrator string, username
 func closeWith(tb testing.TB, client io.Closer) {
 	tb.Helper()
 	tb.Cleanup(func() {
-		// The test may have closed the client itself, as a part of its story.
+		// The test may have closed the client itself.
 		if err := client.Close(); err != nil && !errors.Is(err, redis.ErrClosed) {
 			tb.Errorf("close redis client: %v", err)
 		}

@@ -14,9 +14,9 @@ const (
 	// clusterShards is the number of masters. Each has one replica.
 	clusterShards = 3
 
-	// nodeTimeout is how long a node may be silent while the test waits for a
-	// failover: a new master is at work two to three seconds later. It holds for
-	// those that start, too, because they serve the sooner the shorter it is.
+	// nodeTimeout is the node timeout while the test waits for a failover: a new master is
+	// available two to three seconds later. Nodes also start with it, because a short
+	// timeout makes a new cluster available sooner.
 	nodeTimeout = time.Second
 
 	// slotCount is the number of slots of every Redis Cluster.
@@ -27,14 +27,13 @@ const (
 // test: three shards, each a master and a replica. The two change roles, but
 // nodes do not change shards.
 //
-// It is calm: on a busy machine, where a node may be silent for seconds, no
-// replica takes over from a master that is well. One that was killed or paused
-// is replaced as soon as the test waits for that.
+// Its node timeout is long: on a busy machine, on which a node may not answer for seconds,
+// no replica replaces a healthy master. A killed or paused master is replaced as soon as
+// the test waits for that.
 //
 // Its methods must be called on the goroutine of the test, as
-// testing.TB.FailNow demands. None of them sleeps: they ask the nodes until all
-// that run (are neither killed nor paused) say the same, and fail the test with
-// the logs if that takes half a minute.
+// testing.TB.FailNow demands. They poll the nodes until all running nodes, which are
+// neither killed nor paused, agree. They fail the test with the logs after 30 seconds.
 type Cluster struct {
 	tb      testing.TB
 	nodes   group                 // node i and node i+clusterShards are a shard
@@ -42,8 +41,8 @@ type Cluster struct {
 }
 
 // StartCluster runs a cluster on free loopback ports, without persistence, and
-// returns when it takes commands: after a bit more than two seconds, because a
-// master that was just started takes none before. The args are added to the
+// returns when it accepts commands: after a bit more than two seconds, because a new
+// master accepts none before. The args are added to the
 // command line of every node. A --cluster-node-timeout among them is overwritten
 // as soon as the nodes run: the cluster sets its own.
 //
@@ -56,8 +55,8 @@ func StartCluster(tb testing.TB, args ...string) *Cluster {
 	args = slices.Concat(replicated([]string{
 		"--cluster-announce-ip", "127.0.0.1",
 		"--cluster-node-timeout", strconv.FormatInt(nodeTimeout.Milliseconds(), 10),
-		// A replica may take over however long ago it has heard from its
-		// master, and stays with its shard.
+		// A replica may take over after any time without its master, and it stays in its
+		// shard.
 		"--cluster-replica-validity-factor", "0",
 		"--cluster-allow-replica-migration", "no",
 	}), args)
@@ -73,31 +72,31 @@ func StartCluster(tb testing.TB, args ...string) *Cluster {
 	return c
 }
 
-// mayBeSilent sets for how long a node may be silent, at all that run.
-func (c *Cluster) mayBeSilent(period time.Duration) {
+// setNodeTimeout sets the node timeout of all running nodes.
+func (c *Cluster) setNodeTimeout(period time.Duration) {
 	c.tb.Helper()
 	for _, node := range c.nodes.up() {
-		node.tell("CONFIG", "SET", "cluster-node-timeout", period.Milliseconds())
+		node.mustRun("CONFIG", "SET", "cluster-node-timeout", period.Milliseconds())
 	}
 }
 
-// form makes a cluster of nodes that know nothing yet.
+// form makes a cluster of new nodes.
 func (c *Cluster) form() {
 	c.tb.Helper()
 	masters, replicas := c.nodes[:clusterShards], c.nodes[clusterShards:]
 	for i, node := range c.nodes {
-		// All nodes begin with the same epoch. They would sort that out, but
-		// with a change of the configuration in the midst of the test.
-		node.tell("CLUSTER", "SET-CONFIG-EPOCH", i+1)
+		// All nodes begin with the same epoch. They would resolve that, but with a change
+		// of the configuration during the test.
+		node.mustRun("CLUSTER", "SET-CONFIG-EPOCH", i+1)
 	}
 	for i, master := range masters {
 		first, next := i*slotCount/clusterShards, (i+1)*slotCount/clusterShards
-		master.tell("CLUSTER", "ADDSLOTSRANGE", first, next-1)
+		master.mustRun("CLUSTER", "ADDSLOTSRANGE", first, next-1)
 	}
 	for i, node := range c.nodes {
-		// Everybody meets everybody: to hear of each other takes longer.
+		// Each node meets each other node: gossip alone takes longer.
 		for _, other := range c.nodes[:i] {
-			node.tell("CLUSTER", "MEET", "127.0.0.1", other.port, other.busPort)
+			node.mustRun("CLUSTER", "MEET", "127.0.0.1", other.port, other.busPort)
 		}
 	}
 	for i, replica := range replicas {
@@ -108,7 +107,7 @@ func (c *Cluster) form() {
 	}
 }
 
-// id is the name of a node in its cluster.
+// id returns the id of a node in its cluster.
 func (s *Server) id() string {
 	s.tb.Helper()
 	id, err := s.admin().ClusterMyID(s.tb.Context()).Result()
@@ -118,7 +117,7 @@ func (s *Server) id() string {
 	return id
 }
 
-// Nodes returns all six nodes, whether they run or not. The slice belongs to
+// Nodes returns all six nodes, including those that do not run. The slice belongs to
 // the caller.
 func (c *Cluster) Nodes() []*Server {
 	return slices.Clone(c.nodes)

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 func TestClusterServesAllSlots(t *testing.T) {
@@ -43,13 +45,13 @@ func TestClusterServesAllSlots(t *testing.T) {
 		if size == 0 || size != held[master] {
 			t.Errorf("%s has %d keys, want %d", master.Addr(), size, held[master])
 		}
-		await(t, "the keys at the replica", func() bool {
+		suite.Eventually(t, "the keys at the replica", func() bool {
 			return c.ReplicaOf(master).Client(t).DBSize(t.Context()).Val() == size
 		})
 	}
 }
 
-// Who is asked, and what is in the table, must not depend on the node that is.
+// The table is the same whichever node returns it, and a table that differs is found.
 func TestClusterNodesAgree(t *testing.T) {
 	t.Parallel()
 	c := StartCluster(t)
@@ -81,16 +83,16 @@ func TestClusterNodesAgree(t *testing.T) {
 	master.Resume()
 
 	cut := c.Masters()[0]
-	cut.tell("CLUSTER", "DELSLOTS", 7)
+	cut.mustRun("CLUSTER", "DELSLOTS", 7)
 	if _, err := c.table(t.Context()); err == nil || !strings.Contains(err.Error(), "do not agree") {
 		t.Errorf("one node misses a slot: got %v", err)
 	}
 	for _, node := range c.Nodes() {
 		if node != cut {
-			node.tell("CLUSTER", "DELSLOTS", 7)
+			node.mustRun("CLUSTER", "DELSLOTS", 7)
 		}
 	}
-	if _, err := c.healthy(t.Context()); err == nil || !strings.Contains(err.Error(), "nobody serves slot 7:") {
+	if _, err := c.healthy(t.Context()); err == nil || !strings.Contains(err.Error(), "no node serves slot 7:") {
 		t.Errorf("all nodes miss a slot: got %v", err)
 	}
 }
@@ -123,7 +125,7 @@ func TestCleanupEndsGroups(t *testing.T) {
 		servers[1].Pause()
 		servers[2].Restart()
 		children = append(children, servers[2].proc)
-		// The test ends without a word to anybody.
+		// The test ends without stopping the servers.
 	})
 	if len(servers) != 12 {
 		t.Fatalf("got %d servers", len(servers))
@@ -140,7 +142,7 @@ func TestCleanupEndsGroups(t *testing.T) {
 	}
 }
 
-// Another process may take the port of the bus.
+// Another process has taken the port of the bus.
 func TestClusterNodeOnTakenBusPort(t *testing.T) {
 	t.Parallel()
 	node := newServer(t, Program(t), nil)
@@ -158,7 +160,7 @@ func TestClusterNodeOnTakenBusPort(t *testing.T) {
 	node.mu.Lock()
 	err = node.launch()
 	node.mu.Unlock()
-	if err == nil || node.answers() {
+	if err == nil || node.isUp() {
 		t.Fatal("a node runs without a bus")
 	}
 	before := node.busPort
@@ -166,6 +168,6 @@ func TestClusterNodeOnTakenBusPort(t *testing.T) {
 		t.Errorf("not started elsewhere: %v", err)
 	}
 	if node.busPort < firstPort || node.busPort >= lastPort {
-		t.Errorf("the port of the bus, %d, may be that of an outgoing connection", node.busPort)
+		t.Errorf("the port of the bus, %d, is in the range of outgoing connections", node.busPort)
 	}
 }

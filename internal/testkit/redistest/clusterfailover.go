@@ -6,15 +6,14 @@ import (
 	"time"
 )
 
-// staleVotes is how long the votes of one election count in the next one of the
-// same node, which it wins at once and alone: nobody else accepts that
-// (redis/redis#8752). It matters where a node becomes a replica again so soon.
+// staleVotes is how long the votes of one election count in the next election of the same
+// node. The node wins that election alone, and no other node accepts the result
+// (redis/redis#8752). This matters if a node becomes a replica again within this time.
 const staleVotes = 2 * nodeTimeout
 
-// Failover kills the master and returns its replica, when that has taken over
-// and the other nodes are a healthy cluster with it. What the master had not
-// yet sent to the replica is lost: RefuseReplicas makes sure of it. Restart
-// brings the killed node back, as a replica.
+// Failover kills the master, and returns its replica when the replica is the master of a
+// healthy cluster. Writes that the replica had not received are lost: RefuseReplicas
+// ensures that. Restart restarts the killed node as a replica.
 func (c *Cluster) Failover(master *Server) *Server {
 	c.tb.Helper()
 	c.mustServe(master)
@@ -22,34 +21,33 @@ func (c *Cluster) Failover(master *Server) *Server {
 	return c.AwaitFailover(master)
 }
 
-// Switch makes the master and its replica change roles, which loses nothing and
-// kills nobody, as before the upgrade of a node. It returns the new master,
+// Switch makes the master and its replica change roles, without a loss of data or a kill,
+// as before the upgrade of a node. It returns the new master,
 // when the cluster is healthy again.
 func (c *Cluster) Switch(master *Server) *Server {
 	c.tb.Helper()
 	c.mustServe(master)
-	// Nobody votes for a replica twice in a time that the timeout says.
-	c.mayBeSilent(nodeTimeout)
-	c.partner(master).tell("CLUSTER", "FAILOVER")
+	// A master does not vote twice for the same shard within twice the node timeout.
+	c.setNodeTimeout(nodeTimeout)
+	c.partner(master).mustRun("CLUSTER", "FAILOVER")
 	elected := c.AwaitFailover(master)
-	c.mayBeSilent(calm)
+	c.setNodeTimeout(idleTimeout)
 	return elected
 }
 
-// Takeover makes the replica take over from a master that may well be alive,
-// without asking anybody. What the master had not yet sent to the replica, as
-// after RefuseReplicas, is lost. It returns the new master, when the cluster is
+// Takeover makes the replica take over from a master that may be running, without an
+// election. Writes that the replica had not received, as after RefuseReplicas, are lost. It returns the new master, when the cluster is
 // healthy again with the old one as a replica.
 func (c *Cluster) Takeover(master *Server) *Server {
 	c.tb.Helper()
 	c.mustServe(master)
-	c.partner(master).tell("CLUSTER", "FAILOVER", "TAKEOVER")
+	c.partner(master).mustRun("CLUSTER", "FAILOVER", "TAKEOVER")
 	return c.awaitReplaced(master)
 }
 
-// AwaitFailover returns the new master of the shard when this master, which the
-// test has killed or paused, was replaced and the nodes that run are a healthy
-// cluster. Until then the other nodes do not put up with one that is silent.
+// AwaitFailover returns the new master of the shard when this master, which the test has
+// killed or paused, was replaced, and the running nodes are a healthy cluster. Until then
+// the node timeout is short.
 func (c *Cluster) AwaitFailover(master *Server) *Server {
 	c.tb.Helper()
 	elected := c.awaitReplaced(master)
@@ -57,7 +55,7 @@ func (c *Cluster) AwaitFailover(master *Server) *Server {
 	return elected
 }
 
-// awaitReplaced does what AwaitFailover does, where nobody is elected.
+// awaitReplaced is AwaitFailover without an election.
 func (c *Cluster) awaitReplaced(master *Server) *Server {
 	c.tb.Helper()
 	c.await("a failover", func(ctx context.Context) error {
@@ -66,8 +64,8 @@ func (c *Cluster) awaitReplaced(master *Server) *Server {
 	return c.partner(master)
 }
 
-// replaced returns an error unless the cluster is healthy with another master
-// in the place of this one.
+// replaced returns an error unless the cluster is healthy with another master of the
+// shard.
 func (c *Cluster) replaced(ctx context.Context, master *Server) error {
 	table, err := c.healthy(ctx)
 	if err != nil {

@@ -10,15 +10,17 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-// has asserts what the server itself, a master or a replica, has under the key.
+// has asserts the value of the key on the server itself, a master or a replica.
 func has(t *testing.T, server *Server, key, want string) {
 	t.Helper()
 	client := server.Client(t)
 	ask := client.Pipeline()
 	if server.role == clusterNode {
-		ask.ReadOnly(t.Context()) // a replica answers only who asks for one
+		ask.ReadOnly(t.Context()) // otherwise a replica redirects reads
 	}
 	answer := ask.Get(t.Context(), key)
 	if _, err := ask.Exec(t.Context()); err != nil && !errors.Is(err, redis.Nil) {
@@ -48,12 +50,12 @@ func keptAndLost(t *testing.T, master *Server, kept, lost string) {
 	}
 }
 
-// admits asserts that a replica could come to the server.
+// admits asserts that the server accepts replicas.
 func admits(t *testing.T, server *Server) {
 	t.Helper()
 	client := server.Client(t, func(o *redis.Options) { o.Username, o.Password = replicaUser, "any" })
 	if err := client.Ping(t.Context()).Err(); err != nil {
-		t.Errorf("%s turns replicas away: %v", server.Addr(), err)
+		t.Errorf("%s refuses replicas: %v", server.Addr(), err)
 	}
 }
 
@@ -95,6 +97,7 @@ func TestClusterFailover(t *testing.T) {
 
 func TestClusterFailoverOfLivingMaster(t *testing.T) {
 	t.Parallel()
+	suite.Full(t, "has several failovers, one after the other")
 	c := StartCluster(t)
 	first := c.MasterOf("{k}")
 	second := c.ReplicaOf(first)
@@ -109,7 +112,7 @@ func TestClusterFailoverOfLivingMaster(t *testing.T) {
 	has(t, second, "{k}switched", "v")
 	has(t, first, "{k}switched", "v")
 
-	// Without asking: what the replica does not have is lost.
+	// Without an election: writes that the replica does not have are lost.
 	keptAndLost(t, second, "{k}kept", "{k}lost")
 	if now := c.Takeover(second); now != first || c.MasterOf("{k}") != first {
 		t.Errorf("%s took over", now.Addr())
@@ -121,12 +124,12 @@ func TestClusterFailoverOfLivingMaster(t *testing.T) {
 	second.RefuseReplicas(false)
 	admits(t, second)
 
-	// To and fro, faster than Redis forgets an election.
+	// Back and forth, faster than the votes of an election expire.
 	if now := c.Switch(first); now != second || c.MasterOf("{k}") != second {
 		t.Errorf("switched to %s", now.Addr())
 	}
 
-	// The master stands still, is replaced, and goes on.
+	// The master is stopped, is replaced, and resumes.
 	second.Pause()
 	if now := c.AwaitFailover(second); now != first || c.MasterOf("{k}") != first {
 		t.Errorf("%s took over", now.Addr())
@@ -142,7 +145,7 @@ func TestClusterFailoverOfLivingMaster(t *testing.T) {
 	} {
 		r.ended = ""
 		watch(t, func(testing.TB) { do(second) })
-		if !strings.Contains(r.ended, "it is not a master") || !second.answers() {
+		if !strings.Contains(r.ended, "it is not a master") || !second.isUp() {
 			t.Errorf("%s from a replica: got %q", name, r.ended)
 		}
 	}
@@ -178,13 +181,14 @@ func TestRestartOfClusterMaster(t *testing.T) {
 	has(t, c.ReplicaOf(master), "k", "") // the replica did what its master did
 }
 
-// A master that was silent for too long, and was not replaced, keeps its slots. The
-// others must forget that they took it for failed before the test gives up.
-func TestAMasterThatWasTakenForFailedServesAgain(t *testing.T) {
+// A master that was marked as failed, and was not replaced, keeps its slots. The other nodes
+// remove the mark before the timeout of the test.
+func TestAMasterMarkedAsFailedServesAgain(t *testing.T) {
 	t.Parallel()
+	suite.Full(t, "waits until all nodes mark a master as failed and forget it")
 	c := StartCluster(t)
 	master := c.MasterOf("k")
-	c.ReplicaOf(master).tell("CONFIG", "SET", "cluster-replica-no-failover", "yes")
+	c.ReplicaOf(master).mustRun("CONFIG", "SET", "cluster-replica-no-failover", "yes")
 	master.Pause()
 	c.await("a master that is taken for failed", func(ctx context.Context) error {
 		for _, node := range c.nodes.up() {
@@ -204,15 +208,16 @@ func TestAMasterThatWasTakenForFailedServesAgain(t *testing.T) {
 	}
 	for _, node := range c.Nodes() {
 		silent := node.Client(t).ConfigGet(t.Context(), "cluster-node-timeout").Val()["cluster-node-timeout"]
-		if silent != strconv.FormatInt(calm.Milliseconds(), 10) {
-			t.Errorf("%s is not calm: it puts up with %s ms", node.Addr(), silent)
+		if silent != strconv.FormatInt(idleTimeout.Milliseconds(), 10) {
+			t.Errorf("%s has the node timeout %s ms", node.Addr(), silent)
 		}
 	}
 }
 
-// A replica that was just restarted can be told to take over, and is voted for.
+// A replica that has just restarted can take over: it gets the votes.
 func TestAHealthyClusterHasAllItsLinks(t *testing.T) {
 	t.Parallel()
+	suite.Full(t, "restarts replicas repeatedly")
 	c := StartCluster(t)
 	for _, master := range c.Masters() {
 		c.ReplicaOf(master).RestartWithData()

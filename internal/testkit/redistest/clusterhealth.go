@@ -8,52 +8,52 @@ import (
 	"time"
 )
 
-// Await returns when the nodes that run are a healthy cluster again: each slot
-// has a master that runs, the other nodes are replicas with all of its data,
-// all of them know that, are linked to each other, and take commands.
+// Await returns when the running nodes are a healthy cluster: each slot has a running
+// master, the other nodes are replicas with all of its data, and all nodes know that, have
+// links to each other, and accept commands.
 //
-// A master that was restarted takes commands after two seconds. A node that was
-// elected less than two seconds ago, and is a replica again, is not healthy: it
-// could not be elected once more.
+// A restarted master accepts commands after two seconds. A node that was elected less than
+// two seconds ago, and is a replica again, is not healthy: it could not be elected again.
 func (c *Cluster) Await() {
 	c.tb.Helper()
 	c.await("a healthy cluster", func(ctx context.Context) error {
 		_, err := c.healthy(ctx)
 		return err
 	})
-	c.mayBeSilent(calm) // also those that were started meanwhile
+	c.setNodeTimeout(idleTimeout) // also of restarted nodes
 }
 
-// errFailed says that some node takes a master of slots for failed.
-var errFailed = errors.New("a master is taken for failed")
+// errFailed is that a node has marked a master with slots as failed.
+var errFailed = errors.New("a master is marked as failed")
 
-// await waits as a group does for what the nodes that run are to come to. Until then
-// they do not put up with those that do not run: they could not agree about them. Nor do
-// they with any as soon as a master that runs is taken for failed: they forget that when
-// it has answered for twice as long as a node may be silent.
+// await is await of the running nodes. If nodes do not run, the node timeout is short
+// meanwhile: with a long one the others could not agree that these nodes have failed. It
+// becomes short, too, when a running master is marked as failed: the others remove the
+// mark after the master has answered for twice the node timeout.
 func (c *Cluster) await(what string, ask func(context.Context) error) {
 	c.tb.Helper()
-	hasty := false
-	hasten := func() {
-		c.mayBeSilent(nodeTimeout)
-		hasty = true
+	isFast := false
+	shorten := func() {
+		c.setNodeTimeout(nodeTimeout)
+		isFast = true
 	}
 	if len(c.nodes.up()) < len(c.nodes) {
-		hasten()
+		shorten()
 	}
 	c.nodes.await(c.tb, what, func(ctx context.Context) error {
 		err := ask(ctx)
-		if !hasty && errors.Is(err, errFailed) {
-			hasten()
+		if !isFast && errors.Is(err, errFailed) {
+			shorten()
 		}
 		return err
 	})
-	if hasty {
-		c.mayBeSilent(calm)
+	if isFast {
+		c.setNodeTimeout(idleTimeout)
 	}
 }
 
-// healthy returns the table that all nodes agree on, or what is not healthy.
+// healthy returns the table that all nodes agree on, or an error that names what is not
+// healthy.
 func (c *Cluster) healthy(ctx context.Context) (slotTable, error) {
 	table, err := c.table(ctx)
 	if err != nil {
@@ -61,7 +61,7 @@ func (c *Cluster) healthy(ctx context.Context) (slotTable, error) {
 	}
 	up := c.nodes.up()
 	if gap := table.gap(); gap != slotCount {
-		return nil, fmt.Errorf("nobody serves slot %d: %v", gap, table)
+		return nil, fmt.Errorf("no node serves slot %d: %v", gap, table)
 	}
 	for _, r := range table {
 		if up.at(r.Nodes[0].Addr) == nil {
@@ -76,7 +76,7 @@ func (c *Cluster) healthy(ctx context.Context) (slotTable, error) {
 	return table, nil
 }
 
-// healthyNode returns what is not healthy with a node that runs.
+// healthyNode returns an error unless a running node is healthy.
 func (c *Cluster) healthyNode(ctx context.Context, node *Server, table slotTable) error {
 	info, err := node.admin().ClusterInfo(ctx).Result()
 	if err != nil {
@@ -86,7 +86,7 @@ func (c *Cluster) healthyNode(ctx context.Context, node *Server, table slotTable
 		return fmt.Errorf("%s: %w: %q", node.Addr(), errFailed, info)
 	}
 	if !strings.Contains(info, "cluster_state:ok\r\n") {
-		return fmt.Errorf("%s takes no commands: %q", node.Addr(), info)
+		return fmt.Errorf("%s accepts no commands: %q", node.Addr(), info)
 	}
 	if err := c.linked(ctx, node); err != nil {
 		return err
@@ -102,13 +102,13 @@ func (c *Cluster) healthyNode(ctx context.Context, node *Server, table slotTable
 		return fmt.Errorf("%s is not known to be a replica yet: %v", node.Addr(), table)
 	}
 	if time.Since(c.elected[node]) < staleVotes {
-		return fmt.Errorf("%s could win an election with the votes of its last one", node.Addr())
+		return fmt.Errorf("%s could win an election with the votes of its previous one", node.Addr())
 	}
 	return follows(ctx, node, master)
 }
 
-// linked returns an error unless the node has a link to each other one that runs.
-// The votes for a replica that has none yet come four seconds later.
+// linked returns an error unless the node has a link to each other running node. Without
+// links the votes for a replica arrive four seconds late.
 func (c *Cluster) linked(ctx context.Context, node *Server) error {
 	nodes, err := node.admin().ClusterNodes(ctx).Result()
 	if err != nil {

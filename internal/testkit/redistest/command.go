@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// maxArgs is the largest number of arguments that Redis takes.
+// maxArgs is the largest number of arguments that Redis accepts.
 const maxArgs = 1 << 20
 
 // readCommand reads one complete command, an array of strings, from r. It
@@ -53,10 +53,9 @@ func readCommand(r *bufio.Reader) (command []string, data []byte, err error) {
 	return command, raw.Bytes(), nil
 }
 
-// endsReplies tells whether the command makes the connection one on which
-// commands and replies can not be counted against each other any more: a
-// subscription is confirmed once per channel, and CLIENT REPLY silences the
-// server.
+// endsReplies reports whether, after the command, replies on the connection can no longer be
+// matched with commands: a subscription is confirmed once per channel, and CLIENT REPLY
+// turns replies off.
 func endsReplies(command []string) bool {
 	switch command[0] {
 	case "SUBSCRIBE", "PSUBSCRIBE", "SSUBSCRIBE",

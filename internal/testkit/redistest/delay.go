@@ -6,20 +6,20 @@ import (
 	"time"
 )
 
-// Delay makes every command and every reply reach the other side so long after it
-// has arrived at the proxy, at the earliest; 0 ends it for those that arrive from
-// then on. Their order on a connection stays, and what arrives together is late
-// together: the way is long, not narrow. A new connection is made at once, and its
-// first words are late. A batch that CutBatch takes is not delayed.
+// Delay delays each command and each reply by at least d. With 0, commands and replies that
+// arrive at the proxy from then on are not delayed. The order on a connection stays.
+// Commands that arrive together are delayed together: the network has latency, not a small
+// bandwidth. A new connection is made at once, and its first command is delayed. A batch of
+// CutBatch is not delayed.
 //
 // Delay is safe for concurrent use.
 func (p *Proxy) Delay(d time.Duration) {
 	p.delay.Store(int64(d))
 }
 
-// late waits until what arrived at this time may go on. It returns false when ctx
-// ends before.
-func (p *Proxy) late(ctx context.Context, arrived time.Time) bool {
+// awaitDelay waits for the delay of what arrived at this time. It returns false if ctx ends
+// before.
+func (p *Proxy) awaitDelay(ctx context.Context, arrived time.Time) bool {
 	d := time.Until(arrived.Add(time.Duration(p.delay.Load())))
 	if d <= 0 {
 		return true
@@ -34,16 +34,16 @@ func (p *Proxy) late(ctx context.Context, arrived time.Time) bool {
 	}
 }
 
-// stamped notes when it has read last. Whoever reads messages through a buffer, and
-// no further than the end of one, finds there when the end of that has arrived: the
-// buffer is filled only for a message that is not whole.
-type stamped struct {
+// timestampedConn records the time of its last read. For a reader with a buffer that reads
+// one message at a time, that is when the end of the message arrived: the buffer is filled
+// only for an incomplete message.
+type timestampedConn struct {
 	net.Conn
 	at time.Time
 }
 
-// Read reads, and notes when it did.
-func (s *stamped) Read(p []byte) (int, error) {
+// Read reads, and records the time.
+func (s *timestampedConn) Read(p []byte) (int, error) {
 	n, err := s.Conn.Read(p)
 	s.at = time.Now()
 	return n, err

@@ -5,10 +5,9 @@ import (
 	"testing"
 )
 
-// Deployment is the servers of one kind, for tests that must come out the same
-// on each.
+// Deployment is the servers of one kind, for tests with the same result on each kind.
 type Deployment struct {
-	// Kind is of what kind they are.
+	// Kind is the kind of the servers.
 	Kind Kind
 
 	servers   group
@@ -17,11 +16,11 @@ type Deployment struct {
 	await     func()
 }
 
-// Servers returns those that hold data: masters and replicas. The slice belongs
+// Servers returns the servers with data: masters and replicas. The slice belongs
 // to the caller.
 func (d *Deployment) Servers() []*Server { return slices.Clone(d.servers) }
 
-// Proxy starts a proxy in front of all servers that hold data. Clients with
+// Proxy starts a proxy in front of all servers with data. Clients with
 // [Through] use it.
 func (d *Deployment) Proxy(tb testing.TB) *Proxy {
 	tb.Helper()
@@ -32,14 +31,14 @@ func (d *Deployment) Proxy(tb testing.TB) *Proxy {
 	return NewProxy(tb, addrs[0], addrs[1:]...)
 }
 
-// Kill ends all servers that hold data at once.
+// Kill kills all servers with data.
 func (d *Deployment) Kill() {
 	for _, server := range d.servers {
 		server.Kill()
 	}
 }
 
-// Restart brings them back without their data, and returns when all are well.
+// Restart restarts these servers with empty memory, and returns when they are healthy.
 func (d *Deployment) Restart() {
 	for _, server := range d.servers {
 		server.Restart()
@@ -47,10 +46,9 @@ func (d *Deployment) Restart() {
 	d.await()
 }
 
-// Grant adds words to the rule of those who do not sign in, on all servers, where
-// they are restricted, until a server is started again.
-func (d *Deployment) Grant(words ...string) {
+// Grant is [Server.Grant] on all servers with data.
+func (d *Deployment) Grant(rights ...string) {
 	for _, server := range d.servers {
-		server.Grant(words...)
+		server.Grant(rights...)
 	}
 }

@@ -78,8 +78,8 @@ func findsKeys(t *testing.T, d *Deployment) {
 	}
 }
 
-// Everything that a client says to a server that holds data goes through the
-// proxy, and nothing of what another client says.
+// All commands of a client to servers with data go through the proxy, and no commands of
+// other clients.
 func isBehindProxy(t *testing.T, d *Deployment) {
 	t.Helper()
 	proxy := d.Proxy(t)

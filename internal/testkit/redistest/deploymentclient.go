@@ -38,8 +38,8 @@ func (d *Deployment) Client(tb testing.TB, configure ...func(*redis.UniversalOpt
 	}
 }
 
-// Options are those with which a process without the Deployment makes a client
-// by redis.NewUniversalClient. They can be sent as JSON.
+// Options returns the options with which another process creates a client by
+// redis.NewUniversalClient. They can be sent as JSON.
 func (d *Deployment) Options() Options {
 	var o Options
 	watched := d.servers
@@ -53,7 +53,7 @@ func (d *Deployment) Options() Options {
 	return o
 }
 
-// Options are the part of redis.UniversalOptions that says where Redis is.
+// Options are the part of redis.UniversalOptions that locates the servers.
 type Options struct {
 	Addrs                []string
 	MasterName, Password string
@@ -67,8 +67,8 @@ func (o Options) Client(tb testing.TB) redis.UniversalClient {
 	return client
 }
 
-// Through makes a client reach the servers through the proxy. What a client
-// asks sentinels goes past it.
+// Through makes a client connect to the servers through the proxy. Connections to sentinels
+// do not use the proxy.
 func Through(p *Proxy) func(*redis.UniversalOptions) {
 	return func(o *redis.UniversalOptions) { o.Dialer = p.Dial }
 }
@@ -85,9 +85,8 @@ func Keys(ctx context.Context, rdb redis.UniversalClient, pattern string) ([]str
 	return all, err
 }
 
-// EachMaster calls do for each server that holds data of its own, one after the
-// other: all masters of a cluster, or the one that any other client has. It
-// returns one of their errors.
+// EachMaster calls do for each master of a cluster, or for the master of any other client,
+// one after the other. It returns one of the errors.
 func EachMaster(ctx context.Context, rdb redis.UniversalClient, do func(master redis.Cmdable) error) error {
 	cluster, is := rdb.(*redis.ClusterClient)
 	if !is {
@@ -102,7 +101,7 @@ func EachMaster(ctx context.Context, rdb redis.UniversalClient, do func(master r
 		if user == "" || options.Username != "" || options.Password != "" {
 			return do(master)
 		}
-		// The node's own client knows no way to the administrator.
+		// The client of the node has no route to the administrator.
 		options.Username, options.Password = user, noPassword
 		admin := redis.NewClient(&options)
 		defer func() { _ = admin.Close() }()

@@ -1,52 +1,50 @@
-// Package redistest gives tests of a distributed lock the two things that a
-// mock can not give: a real Redis, alone or many of them, and a network that
-// fails on demand.
+// Package redistest starts real Redis servers for tests, and proxies that inject network
+// faults at a chosen command.
 //
-// A lock is right or wrong in the cases where a process does not know what
-// happened: the SET was executed but its answer was lost, the SET was sent but
-// arrived a minute later, the server stood still and then went on, the server
-// came back with empty memory, another server took its place. [Server],
-// [Cluster], [Sentinels] and [Proxy] make each of these cases happen at a chosen
-// command instead of by luck.
+// A lock is right or wrong in the cases in which a process does not know what happened: the
+// server executed SET but the reply was lost, SET arrived a minute late, the server was
+// stopped and resumed, the server restarted with empty memory, or another server took its
+// place. [Server], [Cluster], [Sentinels] and [Proxy] produce each of these cases.
 //
-// A [Server] is a redis-server process on a free loopback port. It can be
-// frozen and thawed (Pause, Resume: a stalled machine), killed (Kill: a crash)
-// and brought back on the same port with no data (Restart: a crash without
-// persistence), with what its disk has (RestartFromDisk: a crash) or with all of
-// it (RestartWithData: an upgrade). It ends with the test, however the test ends.
+// A [Server] is a redis-server process on a free loopback port. A test can stop and resume
+// it (Pause, Resume: a stalled machine), kill it (Kill: a crash) and restart it on the same
+// port with no data (Restart: a crash without persistence), with the data on its disk
+// (RestartFromDisk: a crash) or with all data (RestartWithData: an upgrade). It ends with the
+// test, however the test ends.
 //
 // A [Cluster] is six such servers, three masters with a replica each, and
-// [Sentinels] are a master with two replicas and the three sentinels that watch
-// them. Both are up within three seconds. Each of their servers can be treated
-// as one that is alone; these are the faults that take several:
+// [Sentinels] are a master with two replicas and the three sentinels that monitor them.
+// Both are available within three seconds. Each of their servers is a [Server]. These are the
+// faults of several servers:
 //
 //	what happened to the servers                 what the test calls
 //	-------------------------------------------  -----------------------------
 //	the master crashed and was replaced          Failover
-//	... and what it was told last is lost        RefuseReplicas(true) before it
-//	... and only one of its replicas has it      RefuseMaster(true) of the other
-//	... or it stood still, and went on           Pause, AwaitFailover, Resume
+//	... and its last writes are lost             RefuseReplicas(true) before it
+//	... and only one of its replicas has them    RefuseMaster(true) of the other
+//	... or it was stopped, and resumed           Pause, AwaitFailover, Resume
 //	... and comes back, as a replica             Restart, Await
 //	the master was replaced on purpose           Switch
-//	... without asking anybody (cluster)         Takeover
+//	... without an election (cluster)            Takeover
 //	two masters at once (sentinels)              Split, Heal
 //	a slot moved to another master (cluster)     MoveSlot
-//	... and is still on its way: ASK, TRYAGAIN   BeginMove, Keys, Finish
+//	... and the move is in progress: ASK         BeginMove, Keys, Finish
 //
-// A [Proxy] is a TCP proxy that understands just enough of the Redis protocol
-// to know which reply belongs to which command. The faults are:
+// A [Proxy] is a TCP proxy that parses the Redis protocol to match replies with commands. The
+// faults are:
 //
 //	what happened in the network                 what the test calls
 //	-------------------------------------------  -----------------------------
-//	nothing gets through, nothing is closed      Partition
+//	no data arrives, no connection is closed     Partition
 //	... and then everything arrives, late        Heal
-//	... and then everything in flight is lost    HealDropped
-//	the way is long, in both directions          Delay
+//	... and then all data in flight is lost      HealDropped
+//	latency, in both directions                  Delay
 //	all connections break, new ones work         Cut
 //	the server is down                           Refuse(true), Refuse(false)
-//	executed, but the answer is lost (closed)    DropReply(match, CloseConn)
-//	executed, but the answer never comes         DropReply(match, KeepConn)
+//	executed, but the reply is lost (closed)     DropReply(match, CloseConn)
+//	executed, but the reply never arrives        DropReply(match, KeepConn)
 //	one command is late                          HoldCommand(match)
+//	one reply is late                            HoldReply(match)
 //	a pipeline breaks at a byte, either way      CutBatch(match, size, n, m)
 //
 // A typical test looks like this:
@@ -54,23 +52,22 @@
 //	server := redistest.Start(t)
 //	proxy := redistest.NewProxy(t, server.Addr())
 //	client := proxy.Client(t)   // the client under test, on the bad network
-//	observer := server.Client(t) // sees the truth, past the proxy
+//	observer := server.Client(t) // without the proxy
 //
 //	dropped := proxy.DropReply(redistest.Named("SET"), redistest.CloseConn)
 //	... take the lock with client ...
 //	<-dropped
-//	... look at the key with observer ...
+//	... read the key with observer ...
 //
-// The clients keep the retries that go-redis has by default: they are part of
-// what production code meets. A SET whose reply is lost is sent again.
+// The clients keep the default retries of go-redis, because production code has them, too:
+// go-redis resends a SET whose reply is lost.
 //
-// Tests are skipped where redis-server is not installed, unless the
-// environment variable REQLOCK_REQUIRE_REDIS is set to anything: then they
-// fail, so that a build server can not pass by testing nothing.
+// Tests are skipped if redis-server is not installed. If the environment variable
+// REQLOCK_REQUIRE_REDIS is set they fail instead, so that CI cannot pass without them.
+// REQLOCK_REDIS_SERVER is the path of another server, such as Valkey.
 //
-// What must come out the same however Redis is run stands in one table, which
-// runs on a [Deployment] of each of the [Kinds]. One Proxy is in front of all of
-// its servers:
+// Tests with the same result on each kind of Redis run on a [Deployment] of each of the
+// [Kinds]. One Proxy is in front of all of its servers:
 //
 //	for _, kind := range redistest.Kinds() {
 //		t.Run(kind.String(), func(t *testing.T) {
@@ -79,6 +76,6 @@
 //			client := servers.Client(t, redistest.Through(proxy))
 //			...
 //
-// All goroutines and processes of the package end in the cleanup of the test
-// that started them, so goleak can be used around it.
+// All goroutines and processes end in the cleanup of the test that started them. The servers
+// of [Shared] end after the last test of the package.
 package redistest

@@ -11,26 +11,25 @@ import (
 )
 
 const (
-	// agreeTimeout bounds the wait for servers to agree. It has room for
-	// elections that nobody wins.
+	// agreeTimeout bounds the wait for servers to agree. It has room for elections without
+	// a winner.
 	agreeTimeout = 30 * time.Second
 
-	// agreePoll is the pause between two rounds of questions.
+	// agreePoll is the pause between two polls.
 	agreePoll = 20 * time.Millisecond
 
-	// calm is for how long a server may be silent before others think of replacing
-	// it, where the test wants no failover.
-	calm = time.Minute
+	// idleTimeout is the timeout after which a master is replaced while the test expects no
+	// failover.
+	idleTimeout = time.Minute
 
-	// logTail is how much of the log of each server is shown, in bytes, when
-	// they do not agree.
+	// logTail is how many bytes of the log of each server a failure shows.
 	logTail = 2000
 )
 
-// group is some servers that know each other.
+// group is servers that are connected to each other.
 type group []*Server
 
-// start launches all of the servers at the same time.
+// start starts all servers at the same time.
 func (g group) start(tb testing.TB) {
 	tb.Helper()
 	failures := make([]error, len(g))
@@ -48,11 +47,11 @@ func (g group) start(tb testing.TB) {
 	}
 }
 
-// up returns the servers that can be asked: neither killed nor paused.
+// up returns the running servers: neither killed nor paused.
 func (g group) up() group {
 	var up group
 	for _, s := range g {
-		if s.answers() {
+		if s.isUp() {
 			up = append(up, s)
 		}
 	}
@@ -69,8 +68,7 @@ func (g group) at(addr string) *Server {
 	return nil
 }
 
-// await asks until the answer is no error. The error says what is not yet as
-// it should be.
+// await calls ask until it returns no error. The error names what is missing.
 func (g group) await(tb testing.TB, what string, ask func(ctx context.Context) error) {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(tb.Context(), agreeTimeout)
@@ -82,7 +80,7 @@ func (g group) await(tb testing.TB, what string, ask func(ctx context.Context) e
 		}
 		select {
 		case <-ctx.Done():
-			tb.Fatalf("waited in vain for %s: %v\n%s", what, err, g.logs())
+			tb.Fatalf("timed out waiting for %s: %v\n%s", what, err, g.logs())
 		case <-time.After(agreePoll):
 		}
 	}

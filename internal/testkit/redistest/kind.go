@@ -2,13 +2,13 @@ package redistest
 
 import "testing"
 
-// Kind is a way in which users run Redis.
+// Kind is a way to deploy Redis.
 type Kind int
 
 const (
-	// OnServer is one server alone.
+	// OnServer is a single server.
 	OnServer Kind = iota
-	// OnSentinels is a master with replicas, which sentinels watch.
+	// OnSentinels is a master with replicas, which sentinels monitor.
 	OnSentinels
 	// OnCluster is a Redis Cluster.
 	OnCluster
@@ -23,8 +23,7 @@ var kindNames = [...]string{OnServer: "single", OnSentinels: "sentinel", OnClust
 // String returns the name of the kind, which is also the name of its subtests.
 func (k Kind) String() string { return kindNames[k] }
 
-// Start runs servers of the kind, as [Start], [StartSentinel] and [StartCluster]
-// do.
+// Start starts servers of the kind by [Start], [StartSentinel] or [StartCluster].
 func (k Kind) Start(tb testing.TB, args ...string) *Deployment {
 	tb.Helper()
 	d := &Deployment{Kind: k}

@@ -13,11 +13,11 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// startAttempts is how often a server is started when it ends at once, which
-// happens when a program that is no test took the port in between.
+// startAttempts is how often a server is started if it exits at once: another program may
+// have taken its port.
 const startAttempts = 5
 
-// role is what a redis-server process is started as.
+// role is the role of a redis-server process.
 type role int
 
 const (
@@ -26,12 +26,11 @@ const (
 	sentinel         // has a configuration file, and no data
 )
 
-// newServer returns a server that is not running yet. The cleanup of tb kills
-// it.
+// newServer returns a server that does not run yet. The cleanup of tb kills it.
 func newServer(tb testing.TB, program string, args []string) *Server {
 	tb.Helper()
-	// TempDir comes first: cleanups run in reverse order, and the directory
-	// has to outlive the process.
+	// TempDir comes first: cleanups run in reverse order, and the folder must outlive the
+	// process.
 	s := &Server{tb: tb, program: program, dir: tb.TempDir(), args: slices.Clone(args)}
 	s.admin = sync.OnceValue(func() *redis.Client {
 		options := redis.Options{
@@ -49,7 +48,7 @@ func newServer(tb testing.TB, program string, args []string) *Server {
 	return s
 }
 
-// start launches the server for the first time, on ports that are free.
+// start starts the server for the first time, on free ports.
 func (s *Server) start() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -59,8 +58,8 @@ func (s *Server) start() error {
 			return err
 		}
 		if s.role == clusterNode {
-			// By default the bus has the port 10000 above. Outgoing
-			// connections, and other servers, would be in its way there.
+			// By default the port of the bus is 10000 above. Outgoing connections and other
+			// servers may use that port.
 			if s.busPort, err = FreePort(s.tb); err != nil {
 				return err
 			}
@@ -72,8 +71,8 @@ func (s *Server) start() error {
 	return err
 }
 
-// launch starts one run on the ports of the server and waits until it answers.
-// On failure nothing is left running. The caller holds s.mu.
+// launch starts one run on the ports of the server, and waits until it answers. After a
+// failure no process is left. The caller holds s.mu.
 func (s *Server) launch() error {
 	proc, err := startProcess(s.program, s.logPath(), s.arguments())
 	if err != nil {
@@ -85,7 +84,7 @@ func (s *Server) launch() error {
 		return fmt.Errorf("wait for %s: %w", s.Addr(), err)
 	}
 	if s.role == sentinel {
-		if err := s.hasten(); err != nil {
+		if err := s.shortenPeriods(); err != nil {
 			s.end()
 			return fmt.Errorf("set up the sentinel %s: %w", s.Addr(), err)
 		}
@@ -98,7 +97,7 @@ func (s *Server) arguments() []string {
 	args := []string{"--port", strconv.Itoa(s.port), "--bind", "127.0.0.1", "--dir", s.dir}
 	switch s.role {
 	case sentinel:
-		// The file is the first argument, or it is none.
+		// The file must be the first argument.
 		args = slices.Concat([]string{s.configPath()}, args, []string{"--sentinel"})
 	case clusterNode:
 		args = append(args, "--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(s.busPort))
@@ -121,7 +120,7 @@ func (s *Server) end() {
 	s.paused = false
 }
 
-// password returns what --requirepass demands, or nothing.
+// password returns the value of --requirepass, or "".
 func (s *Server) password() string {
 	if i := slices.Index(s.args, "--requirepass"); i >= 0 && i+1 < len(s.args) {
 		return s.args[i+1]
@@ -129,7 +128,7 @@ func (s *Server) password() string {
 	return ""
 }
 
-// configPath is the file of a sentinel, which it writes itself as well.
+// configPath is the configuration file of a sentinel, which the sentinel rewrites.
 func (s *Server) configPath() string {
 	return filepath.Join(s.dir, "sentinel.conf")
 }
@@ -138,7 +137,7 @@ func (s *Server) logPath() string {
 	return filepath.Join(s.dir, "redis-server.log")
 }
 
-// log returns what the server has printed, for the message of a failed test.
+// log returns the output of the server, for the message of a failed test.
 func (s *Server) log() string {
 	text, err := os.ReadFile(s.logPath())
 	if err != nil {

@@ -18,31 +18,31 @@ type link struct {
 
 	mu       sync.Mutex
 	closed   bool
-	server   *net.TCPConn // nil until dialled
-	awaiting []expected   // the replies that the server owes, in order
+	server   *net.TCPConn // nil until dialed
+	awaiting []expected   // the expected replies, in order
 }
 
-// expected is a reply that the server owes.
+// expected is a reply that the server has not sent yet.
 type expected struct {
-	late   *rule  // not nil: the reply is to be held
-	drop   *rule  // not nil: the reply is to be dropped
+	hold   *rule  // not nil: hold the reply
+	drop   *rule  // not nil: drop the reply
 	batch  *batch // not nil: the reply belongs to a batch that is cut
-	stream bool   // from here on nothing is known about replies
+	stream bool   // replies from here on belong to no command
 }
 
 // run connects to the server and forwards until both sides are closed.
 func (l *link) run(ctx context.Context) {
 	defer l.close()
-	// Behind a partition not even the connection reaches the server.
-	if l.proxy.gate.wait(ctx) != nil || !l.dial(ctx) {
+	// A partition also stops new connections.
+	if l.proxy.partition.wait(ctx) != nil || !l.dial(ctx) {
 		return
 	}
 	var down sync.WaitGroup
 	down.Go(func() { l.forwardReplies(ctx) })
 	l.forwardCommands(ctx)
-	// A client that has closed its side does not end the link: the server has
-	// yet to read what was sent, and closes when it has.
-	_ = l.proxy.gate.pass(ctx, func() { _ = l.server.CloseWrite() })
+	// A client that has closed does not end the link: the server still has to read what
+	// the client has sent. The server closes after that.
+	_ = l.proxy.partition.run(ctx, func() { _ = l.server.CloseWrite() })
 	down.Wait()
 }
 
@@ -51,7 +51,7 @@ func (l *link) dial(ctx context.Context) bool {
 	dialer := net.Dialer{Timeout: readyTimeout}
 	conn, err := dialer.DialContext(ctx, "tcp", l.target)
 	if err != nil {
-		return false // for the client, a server that closes at once
+		return false // the client sees a server that closes at once
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -66,7 +66,7 @@ func (l *link) dial(ctx context.Context) bool {
 
 // close closes both sides at once. It is safe for concurrent use.
 func (l *link) close() {
-	// First of all: whoever waits at the gate or for a release has to find
+	// First: goroutines that wait for the end of a partition, or for a release, must find
 	// the context ended.
 	l.cancel()
 	l.mu.Lock()
@@ -81,15 +81,15 @@ func (l *link) close() {
 	}
 }
 
-// forwardCommands sends what the client says to the server. It returns when
-// the client has closed and the server may know, or when the link is closed.
+// forwardCommands forwards the commands of the client. It returns when the client has
+// closed, and the server may be informed, or when the link is closed.
 func (l *link) forwardCommands(ctx context.Context) {
-	client := &stamped{Conn: l.client}
+	client := &timestampedConn{Conn: l.client}
 	reader := bufio.NewReader(client)
 	stream := false
 	for {
 		command, data, err := readCommand(reader)
-		if !l.proxy.late(ctx, client.at) || l.proxy.gate.wait(ctx) != nil {
+		if !l.proxy.awaitDelay(ctx, client.at) || l.proxy.partition.wait(ctx) != nil {
 			return
 		}
 		if err != nil {
@@ -104,22 +104,22 @@ func (l *link) forwardCommands(ctx context.Context) {
 				}
 				continue
 			}
-			if !l.see(ctx, command, stream) {
+			if !l.applyRules(ctx, command, stream) {
 				return
 			}
 		}
-		if l.proxy.gate.write(ctx, l.server, data) != nil {
-			return // the server is gone, and forwardReplies finds out, too
+		if l.proxy.partition.write(ctx, l.server, data) != nil {
+			return // the server has closed, and forwardReplies finds out, too
 		}
 	}
 }
 
-// see applies the rules to a command on its way to the server, and notes the
-// reply that is to come. It returns false if the command must not go on.
-func (l *link) see(ctx context.Context, command []string, stream bool) bool {
+// applyRules applies the rules to a command, and expects its reply. It returns false if the
+// command must not be forwarded.
+func (l *link) applyRules(ctx context.Context, command []string, stream bool) bool {
 	l.proxy.count(command[0])
 	rules := &l.proxy.rules
-	if hold := rules.take(&rules.holds, command); hold != nil {
+	if hold := rules.take(&rules.commandHolds, command); hold != nil {
 		close(hold.happened)
 		select {
 		case <-hold.released:
@@ -129,8 +129,8 @@ func (l *link) see(ctx context.Context, command []string, stream bool) bool {
 	}
 	reply := expected{stream: stream}
 	if !stream {
-		reply.late = rules.take(&rules.lates, command)
-		reply.drop = rules.take(&rules.drops, command)
+		reply.hold = rules.take(&rules.replyHolds, command)
+		reply.drop = rules.take(&rules.replyDrops, command)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -138,17 +138,17 @@ func (l *link) see(ctx context.Context, command []string, stream bool) bool {
 	return true
 }
 
-// forwardReplies sends what the server says to the client. It returns when
-// the server has closed, and closes the link then.
+// forwardReplies forwards the replies of the server. When the server has closed it closes
+// the link and returns.
 func (l *link) forwardReplies(ctx context.Context) {
 	defer l.close()
-	server := &stamped{Conn: l.server}
+	server := &timestampedConn{Conn: l.server}
 	reader := bufio.NewReader(server)
-	silent := false // the client gets nothing any more
+	silent := false // the client receives no more replies
 	for {
 		var raw bytes.Buffer
 		kind, err := skipReply(reader, &raw)
-		if !l.proxy.late(ctx, server.at) {
+		if !l.proxy.awaitDelay(ctx, server.at) {
 			return
 		}
 		if !silent && l.keepReply(ctx, kind, raw.Bytes(), err) {
@@ -157,9 +157,8 @@ func (l *link) forwardReplies(ctx context.Context) {
 		if err == nil && kind != pushType && l.hold(ctx) != nil {
 			return
 		}
-		// Inside the gate: behind a partition the client must not see its
-		// connection close, either.
-		passed := l.proxy.gate.pass(ctx, func() {
+		// During a partition the client must not see its connection close, either.
+		passed := l.proxy.partition.run(ctx, func() {
 			if err != nil {
 				l.close()
 			} else if kind != pushType && l.answered() {
@@ -176,42 +175,41 @@ func (l *link) forwardReplies(ctx context.Context) {
 		if silent {
 			continue
 		}
-		// A client that has closed must not keep the server from reading what
-		// it sent before: go on without it.
-		silent = l.proxy.gate.write(ctx, l.client, raw.Bytes()) != nil
+		// After the client has closed, the server must still read what the client sent
+		// before.
+		silent = l.proxy.partition.write(ctx, l.client, raw.Bytes()) != nil
 	}
 }
 
-// hold waits where a rule says to hold the reply that has come. It fails when ctx
-// ends.
+// hold waits if a rule holds the reply that has arrived. It fails when ctx ends.
 func (l *link) hold(ctx context.Context) error {
-	late := l.late()
-	if late == nil {
+	hold := l.holdRule()
+	if hold == nil {
 		return nil
 	}
-	close(late.happened)
+	close(hold.happened)
 	select {
-	case <-late.released:
+	case <-hold.released:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 }
 
-// late returns the rule to hold the oldest reply that the server owes, or nil.
-func (l *link) late() *rule {
+// holdRule returns the rule to hold the next expected reply, or nil.
+func (l *link) holdRule() *rule {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.awaiting) == 0 {
 		return nil
 	}
-	return l.awaiting[0].late
+	return l.awaiting[0].hold
 }
 
-// answered notes that the server has sent a reply. If a rule says to drop it,
-// answered does what the rule says, and returns true.
+// answered records that the server has sent a reply. If a rule drops the reply, answered
+// applies the rule and returns true.
 func (l *link) answered() (dropped bool) {
-	drop := l.settle()
+	drop := l.next()
 	if drop == nil {
 		return false
 	}
@@ -222,9 +220,8 @@ func (l *link) answered() (dropped bool) {
 	return true
 }
 
-// settle removes the oldest reply that the server owes, and returns the rule
-// to drop it, or nil.
-func (l *link) settle() *rule {
+// next removes the next expected reply, and returns the rule to drop it, or nil.
+func (l *link) next() *rule {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.awaiting) == 0 || l.awaiting[0].stream {
@@ -235,8 +232,8 @@ func (l *link) settle() *rule {
 	return reply.drop
 }
 
-// report fails the test if one side does not speak the protocol. That the
-// connection ends, even in the midst of a message, is what the proxy is for.
+// report fails the test if one side violates the protocol. The end of a connection, even
+// within a message, is no violation.
 func (l *link) report(side string, err error) {
 	if errors.Is(err, errMalformed) {
 		l.proxy.tb.Errorf("proxy: the %s does not speak resp: %v", side, err)

@@ -3,6 +3,8 @@ package redistest
 import (
 	"strings"
 	"testing"
+
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 func TestPartitionHoldsCommands(t *testing.T) {
@@ -51,7 +53,7 @@ func TestPartitionHoldsReplies(t *testing.T) {
 	kept, lost := dialWire(t, proxy.Addr()), dialWire(t, proxy.Addr())
 	kept.send("BLPOP first 0")
 	lost.send("BLPOP second 0")
-	await(t, "blocked clients", func() bool {
+	suite.Eventually(t, "blocked clients", func() bool {
 		return strings.Contains(observer.Info(t.Context(), "clients").Val(), "blocked_clients:2\r\n")
 	})
 
@@ -60,7 +62,7 @@ func TestPartitionHoldsReplies(t *testing.T) {
 		if err := observer.RPush(t.Context(), list, "v").Err(); err != nil {
 			t.Fatal(err)
 		}
-		await(t, "the pop", func() bool { return observer.Exists(t.Context(), list).Val() == 0 })
+		suite.Eventually(t, "the pop", func() bool { return observer.Exists(t.Context(), list).Val() == 0 })
 		if list == "first" {
 			proxy.Heal()
 			kept.expect("*2\r\n$5\r\nfirst\r\n$1\r\nv\r\n")

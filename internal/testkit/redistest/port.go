@@ -10,18 +10,18 @@ import (
 	"testing"
 )
 
-// The ports for servers are below the range from which systems take the ports of
-// outgoing connections (32768 and up on Linux, 49152 and up elsewhere). So no
-// connection can sit on the port of a killed server when it is started again.
+// The ports for servers are below the range of outgoing connections (32768 and up on Linux,
+// 49152 and up elsewhere). So no connection can have the port of a killed server when the
+// server restarts.
 const (
 	firstPort = 20000
 	lastPort  = 32000
 )
 
-// FreePort returns a loopback port nobody listens on. Until the cleanup of tb no
-// other test, of any process, is given it, whether anybody listens there or not: a
-// server that was killed can come back, and nobody meets another one in its place.
-// A process that is no test may take it: the caller has to cope.
+// FreePort returns a free loopback port. Until the cleanup of tb no other test of any process
+// gets this port, even if it is free: a killed server can restart, and its clients meet no
+// other server meanwhile. Other programs may take the port, and the caller must handle
+// that.
 func FreePort(tb testing.TB) (int, error) {
 	var err error
 	for range 100 {
@@ -33,8 +33,8 @@ func FreePort(tb testing.TB) (int, error) {
 	return 0, fmt.Errorf("find a free port: %w", err)
 }
 
-// reserve takes a port on which nobody listens until the cleanup of tb. The mark of
-// it is a socket for UDP, which nobody else wants, and which ends with the process.
+// reserve reserves a free port until the cleanup of tb. A UDP socket marks the reservation.
+// No server uses UDP, and the socket ends with the process.
 func reserve(tb testing.TB, port int) error {
 	var config net.ListenConfig
 	mark, err := config.ListenPacket(context.Background(), "udp", loopback(port))

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestThePortOfAKilledServerIsNotGivenToAnother(t *testing.T) {
+func TestThePortOfAKilledServerStaysReserved(t *testing.T) {
 	t.Parallel()
 	Program(t) // skips the test where there is no server
 	var ports []int
@@ -19,10 +19,10 @@ func TestThePortOfAKilledServerIsNotGivenToAnother(t *testing.T) {
 		node.Kill()
 		for _, port := range ports {
 			if answers(t, loopback(port)) {
-				t.Errorf("somebody listens on port %d", port)
+				t.Errorf("a server listens on port %d", port)
 			}
 			if err := reserve(t, port); err == nil {
-				t.Errorf("port %d is given to another", port)
+				t.Errorf("port %d is returned to another test", port)
 			}
 		}
 		node.Restart()
@@ -34,14 +34,14 @@ func TestThePortOfAKilledServerIsNotGivenToAnother(t *testing.T) {
 	}
 }
 
-func TestAPortOnWhichSomebodyListensIsNotGiven(t *testing.T) {
+func TestAUsedPortIsNotReturned(t *testing.T) {
 	t.Parallel()
 	port, err := FreePort(t)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if port < firstPort || port >= lastPort {
-		t.Errorf("port %d may be that of an outgoing connection", port)
+		t.Errorf("port %d is in the range of outgoing connections", port)
 	}
 	taken, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -50,6 +50,6 @@ func TestAPortOnWhichSomebodyListensIsNotGiven(t *testing.T) {
 	defer func() { _ = taken.Close() }()
 	port = taken.Addr().(*net.TCPAddr).Port
 	if err := reserve(t, port); err == nil {
-		t.Errorf("port %d is given although somebody listens", port)
+		t.Errorf("port %d is returned although a server listens", port)
 	}
 }

@@ -23,8 +23,7 @@ func startProcess(program, logPath string, args []string) (*process, error) {
 	// The child has its own copy of the descriptor.
 	defer func() { _ = log.Close() }()
 
-	// The background context on purpose: the child has to outlive the context
-	// of the test, which ends before the cleanups run.
+	// The background context, because the context of the test ends before the cleanups.
 	cmd := exec.CommandContext(context.Background(), program, args...) //nolint:gosec // the program is redis-server
 	cmd.Stdout = log
 	cmd.Stderr = log
@@ -34,9 +33,8 @@ func startProcess(program, logPath string, args []string) (*process, error) {
 	started := make(chan error, 1)
 	go func() {
 		defer close(p.done)
-		// Pdeathsig fires when the thread that forked ends, not when the
-		// process does (golang/go#27505). Keep this thread for as long as the
-		// child lives.
+		// Pdeathsig fires when the thread that forked ends, not when the process ends
+		// (golang/go#27505). So this thread stays as long as the child.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 
@@ -46,7 +44,7 @@ func startProcess(program, logPath string, args []string) (*process, error) {
 		}
 		p.child = cmd.Process
 		started <- nil
-		_ = cmd.Wait() // killed is how it is meant to end
+		_ = cmd.Wait() // kill ends it, so there is always an error
 	}()
 	if err := <-started; err != nil {
 		<-p.done
@@ -55,7 +53,7 @@ func startProcess(program, logPath string, args []string) (*process, error) {
 	return p, nil
 }
 
-// exited tells whether the child has ended and was reaped.
+// exited reports whether the child has ended and was reaped.
 func (p *process) exited() bool {
 	select {
 	case <-p.done:
@@ -65,7 +63,7 @@ func (p *process) exited() bool {
 	}
 }
 
-// pause freezes the child and returns when it stands still.
+// pause stops the child, and returns when it is stopped.
 func (p *process) pause() error {
 	if err := stopChild(p.child); err != nil {
 		return fmt.Errorf("stop process %d: %w", p.child.Pid, err)
@@ -73,7 +71,7 @@ func (p *process) pause() error {
 	return awaitStopped(p)
 }
 
-// resume lets a frozen child go on. It does no harm to a running one.
+// resume resumes a stopped child. It has no effect on a running one.
 func (p *process) resume() error {
 	if err := continueChild(p.child); err != nil {
 		return fmt.Errorf("continue process %d: %w", p.child.Pid, err)
@@ -81,8 +79,8 @@ func (p *process) resume() error {
 	return nil
 }
 
-// kill ends the child and waits until it is reaped. It is signalled through
-// its handle, so a later process that was given the same number is never hit.
+// kill kills the child and waits until it is reaped. It signals the handle of the process,
+// so it cannot kill a later process with the same number.
 func (p *process) kill() {
 	_ = p.resume() // some systems keep a signal for a stopped process pending
 	_ = p.child.Kill()

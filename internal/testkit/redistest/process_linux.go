@@ -15,9 +15,9 @@ func childAttr() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 }
 
-// awaitStopped waits until the kernel says that the child is stopped: the call
-// that sends SIGSTOP returns before the child has seen it, and a server that
-// answers one more command would make a test of a stalled server flaky.
+// awaitStopped waits until the kernel reports that the child is stopped: the call that sends
+// SIGSTOP returns before the child stops, and a server that answers one more command would
+// make tests flaky.
 func awaitStopped(p *process) error {
 	deadline := time.Now().Add(readyTimeout)
 	for time.Now().Before(deadline) {
@@ -25,7 +25,7 @@ func awaitStopped(p *process) error {
 		if err != nil {
 			return fmt.Errorf("read process state: %w", err)
 		}
-		// "pid (name) state ...", and the name may hold brackets itself.
+		// "pid (name) state ...", and the name may contain brackets.
 		state := stat[bytes.LastIndexByte(stat, ')')+1:]
 		if bytes.HasPrefix(state, []byte(" T")) {
 			return nil

@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // orphanEnv makes TestOrphan play the test process that is killed.
@@ -54,5 +56,5 @@ func TestServerDiesWithTestProcess(t *testing.T) {
 	if !alive {
 		t.Fatalf("the other test process has no server: address %q", addr)
 	}
-	await(t, "the end of the orphan", func() bool { return !answers(t, addr) })
+	suite.Eventually(t, "the end of the orphan", func() bool { return !answers(t, addr) })
 }

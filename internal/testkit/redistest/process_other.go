@@ -4,9 +4,9 @@ package redistest
 
 import "syscall"
 
-// childAttr is the default: only Linux can tie the life of a child to its
-// parent. Elsewhere a test process that dies without cleanup leaves it behind.
+// childAttr returns the default: only Linux can kill a child when its parent dies. Elsewhere
+// a test process that dies without cleanups leaves the child running.
 func childAttr() *syscall.SysProcAttr { return nil }
 
-// awaitStopped returns at once: there is no portable way to ask.
+// awaitStopped returns at once: there is no portable way to check.
 func awaitStopped(*process) error { return nil }

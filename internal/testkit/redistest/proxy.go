@@ -12,22 +12,21 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Proxy is a TCP proxy in front of a Redis server, or of several, with faults
-// that a test switches at will. It knows commands only in the form that clients
-// send them in, arrays of strings; anything else fails the test.
+// Proxy is a TCP proxy in front of one or several Redis servers, with faults that a test
+// controls. It accepts commands only as arrays of strings, as clients send them; anything
+// else fails the test.
 //
-// In front of several servers it listens once for each, and is one network: a
-// partition separates the client from all of them, and a rule waits for the next
-// command to any.
+// In front of several servers it listens once for each server, and is one network: a
+// partition affects all servers, and a rule applies to the next command to any server.
 //
 // All its methods are safe for concurrent use, from any goroutine.
 type Proxy struct {
-	tb      testing.TB
-	fronts  []*front // one for each server
-	running sync.WaitGroup
-	gate    gate
-	rules   rules
-	delay   atomic.Int64 // in nanoseconds
+	tb        testing.TB
+	endpoints []*endpoint // one for each server
+	running   sync.WaitGroup
+	partition partition
+	rules     rules
+	delay     atomic.Int64 // in nanoseconds
 
 	mu       sync.Mutex
 	refusing bool
@@ -46,13 +45,13 @@ func NewProxy(tb testing.TB, target string, others ...string) *Proxy {
 		commands: make(map[string]int),
 	}
 	for _, target := range append([]string{target}, others...) {
-		p.fronts = append(p.fronts, newFront(p, target))
+		p.endpoints = append(p.endpoints, newEndpoint(p, target))
 	}
-	for _, f := range p.fronts {
+	for _, f := range p.endpoints {
 		p.running.Go(f.accept)
 	}
 	tb.Cleanup(func() {
-		for _, f := range p.fronts {
+		for _, f := range p.endpoints {
 			_ = f.listener.Close()
 		}
 		p.Refuse(true)
@@ -61,26 +60,26 @@ func NewProxy(tb testing.TB, target string, others ...string) *Proxy {
 	return p
 }
 
-// Addr is the host:port that clients of the first server have to connect to.
+// Addr is the host:port for clients of the first server.
 func (p *Proxy) Addr() string {
-	return p.fronts[0].addr()
+	return p.endpoints[0].addr()
 }
 
-// Routes returns the host:port that clients of each server have to connect to. The
+// Routes returns the host:port for clients of each server, by the address of the server. The
 // map belongs to the caller.
 func (p *Proxy) Routes() map[string]string {
-	routes := make(map[string]string, len(p.fronts))
-	for _, f := range p.fronts {
+	routes := make(map[string]string, len(p.endpoints))
+	for _, f := range p.endpoints {
 		routes[f.target] = f.addr()
 	}
 	return routes
 }
 
-// Dial connects to the server at addr through the proxy, and past it if addr is
-// no server of the proxy's. It is the Dialer of clients that learn addresses
-// from the servers: of a cluster, or from sentinels.
+// Dial connects to the server at addr through the proxy, or directly if addr is not a
+// server of the proxy. It is the Dialer of clients that learn addresses from a cluster or
+// from sentinels.
 func (p *Proxy) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
-	for _, f := range p.fronts {
+	for _, f := range p.endpoints {
 		if f.target == addr {
 			addr = f.addr()
 			break
@@ -98,34 +97,32 @@ func (p *Proxy) Client(tb testing.TB, configure ...func(*redis.Options)) *redis.
 	return newClient(tb, redis.Options{Addr: p.Addr()}, anybodysAdministrator(), configure)
 }
 
-// Partition stops everything in both directions: what is under way is held,
-// connections are neither closed nor seen to be closed by the other side, and
-// new ones are accepted but lead nowhere. When Partition has returned nothing
-// passes until Heal or HealDropped.
+// Partition stops the network in both directions: it holds all data, does not forward the
+// end of a connection, and accepts new connections without connecting to the server. After
+// Partition has returned no byte is forwarded until Heal or HealDropped.
 func (p *Proxy) Partition() {
-	p.gate.shut()
+	p.partition.begin()
 }
 
-// Heal ends a partition and delivers what was held: the network was slow.
-// Commands arrive even if their client has given up and closed meanwhile.
+// Heal ends a partition and forwards what was held: the network was slow. Commands arrive
+// even if their client has closed meanwhile.
 func (p *Proxy) Heal() {
-	p.gate.open()
+	p.partition.end()
 }
 
-// HealDropped ends a partition and closes all connections that it caught. What
-// was held on them is lost, and will not arrive later.
+// HealDropped ends a partition and closes all of its connections. What was held on these
+// connections is lost.
 func (p *Proxy) HealDropped() {
-	// In this order: a closed link can not use the open gate.
+	// In this order: a closed link forwards nothing after the partition.
 	p.Cut()
-	p.gate.open()
+	p.partition.end()
 }
 
-// Cut closes all current connections, with all that is under way or held on
-// them. New connections work. Current is each that its client could dial
-// before the call.
+// Cut closes all current connections, with all data in flight or held. New connections
+// work. Current are all connections that clients dialed before the call.
 func (p *Proxy) Cut() {
-	for _, f := range p.fronts {
-		f.settle()
+	for _, f := range p.endpoints {
+		f.drainBacklog()
 	}
 	p.mu.Lock()
 	links := slices.Collect(maps.Keys(p.links))
@@ -135,8 +132,8 @@ func (p *Proxy) Cut() {
 	}
 }
 
-// Refuse switches between a server that is down (on: current connections are
-// cut, new ones closed at once) and one that is up.
+// Refuse makes the servers appear to be down (on: current connections are cut, new ones are
+// closed at once) or up.
 func (p *Proxy) Refuse(on bool) {
 	p.mu.Lock()
 	p.refusing = on
@@ -146,10 +143,9 @@ func (p *Proxy) Refuse(on bool) {
 	}
 }
 
-// Commands returns how often each command was on its way to a server, by its
-// name in upper case. It counts all that clients send, so also the HELLO and
-// CLIENT with which they begin a connection. A command held by HoldCommand
-// counts, one behind a partition does not yet. The map belongs to the caller.
+// Commands returns how often clients sent each command, by its name in upper case, including
+// HELLO and CLIENT at the beginning of a connection. A command held by HoldCommand counts; a
+// command held by a partition does not yet. The map belongs to the caller.
 func (p *Proxy) Commands() map[string]int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -163,7 +159,7 @@ func (p *Proxy) ResetCommands() {
 	clear(p.commands)
 }
 
-// count notes a command on its way to the server.
+// count counts a command of a client.
 func (p *Proxy) count(name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // newPair starts a server with a proxy, and a client past the proxy that sees
@@ -216,5 +218,5 @@ func TestProxyConcurrently(t *testing.T) {
 		})
 	}
 	workers.Wait()
-	await(t, "an answer", func() bool { return client.Ping(t.Context()).Err() == nil })
+	suite.Eventually(t, "an answer", func() bool { return client.Ping(t.Context()).Err() == nil })
 }

@@ -12,27 +12,26 @@ import (
 )
 
 const (
-	// readyTimeout bounds the wait for a process to do what it was told. It is
-	// generous, because it only matters when something is broken.
+	// readyTimeout bounds the wait for a process. It is long, because it matters only if
+	// something is broken.
 	readyTimeout = 15 * time.Second
 
-	// readyPoll is the pause between two questions whether a server answers.
+	// readyPoll is the pause between two checks whether a server answers.
 	readyPoll = 5 * time.Millisecond
 )
 
-// errExited says that the process ended before it answered.
+// errExited is that the process ended before it answered.
 var errExited = errors.New("redis-server has exited")
 
-// awaitReady returns when the process, and not just anything, answers at addr. It
-// is asked by this user, if it is not to be asked by just anybody.
+// awaitReady returns when this process answers at addr. User is the user of the connection,
+// or "" for the default user.
 func awaitReady(proc *process, addr, user string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), readyTimeout)
 	defer cancel()
 	for {
 		err := ask(ctx, addr, user, proc.child.Pid)
-		// The server that answers may be a foreign one which was faster in
-		// taking the port. It has another process number; but with a password
-		// set the number can not be asked for, so look at the process last.
+		// Another server that took the port may answer. It has another process id, but with
+		// a password the id cannot be read. So the last check is whether the process runs.
 		if proc.exited() {
 			return errExited
 		}
@@ -49,9 +48,8 @@ func awaitReady(proc *process, addr, user string) error {
 	}
 }
 
-// ask succeeds when the server with this process number answers at addr. It
-// does not use a client, because clients have their own ideas about when to
-// try again.
+// ask succeeds if the server with this process id answers at addr. It uses no client,
+// because clients retry.
 func ask(ctx context.Context, addr, user string, pid int) error {
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, "tcp", addr)
@@ -65,17 +63,17 @@ func ask(ctx context.Context, addr, user string, pid int) error {
 		}
 	}
 
-	question := "*1\r\n$4\r\nPING\r\n" + "*2\r\n$4\r\nINFO\r\n$6\r\nserver\r\n"
+	commands := "*1\r\n$4\r\nPING\r\n" + "*2\r\n$4\r\nINFO\r\n$6\r\nserver\r\n"
 	if user != "" {
-		question = fmt.Sprintf("*3\r\n$4\r\nAUTH\r\n$%d\r\n%s\r\n$1\r\nx\r\n", len(user), user) + question
+		commands = fmt.Sprintf("*3\r\n$4\r\nAUTH\r\n$%d\r\n%s\r\n$1\r\nx\r\n", len(user), user) + commands
 	}
-	if _, err := io.WriteString(conn, question); err != nil {
+	if _, err := io.WriteString(conn, commands); err != nil {
 		return err
 	}
 	reader := bufio.NewReader(conn)
-	var welcome, pong, info bytes.Buffer
+	var auth, pong, info bytes.Buffer
 	if user != "" {
-		if _, err := skipReply(reader, &welcome); err != nil {
+		if _, err := skipReply(reader, &auth); err != nil {
 			return err
 		}
 	}
@@ -83,7 +81,7 @@ func ask(ctx context.Context, addr, user string, pid int) error {
 		return err
 	}
 	if bytes.HasPrefix(pong.Bytes(), []byte("-NOAUTH")) {
-		return nil // up, with a password that is not known here
+		return nil // it runs, with a password
 	}
 	if pong.String() != "+PONG\r\n" {
 		return fmt.Errorf("server answers %q", pong.String())

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -17,43 +16,21 @@ func TestMain(m *testing.M) {
 	suite.Main(m)
 }
 
-// once makes a client that sends every command once.
+// once disables retries of a client.
 func once(options *redis.Options) {
 	options.MaxRetries = -1
-}
-
-// await waits until the condition holds.
-func await(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(readyTimeout)
-	for !condition() {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain for %s", what)
-		}
-		time.Sleep(time.Millisecond)
-	}
-}
-
-// awaitClosed waits until the channel is closed.
-func awaitClosed(t *testing.T, what string, channel <-chan struct{}) {
-	t.Helper()
-	select {
-	case <-channel:
-	case <-time.After(readyTimeout):
-		t.Fatalf("waited in vain for %s", what)
-	}
 }
 
 // awaitKey waits until the key holds the value.
 func awaitKey(t *testing.T, client *redis.Client, key, value string) {
 	t.Helper()
-	await(t, key+"="+value, func() bool {
+	suite.Eventually(t, key+"="+value, func() bool {
 		return client.Get(t.Context(), key).Val() == value
 	})
 }
 
-// recorder is a testing.TB that notes how a test was ended, instead of ending
-// the test that looks at it.
+// recorder is a testing.TB that records how a test ended, instead of ending the test that
+// uses it.
 type recorder struct {
 	testing.TB
 

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 func TestRoles(t *testing.T) {
@@ -27,11 +29,11 @@ func TestRoles(t *testing.T) {
 		"sentinel":           {[]any{"sentinel", []any{MasterName}}, false, false},
 		"nothing":            {nil, false, false},
 	} {
-		offset, leading := leads(test.role, addr)
+		offset, leading := isMasterOf(test.role, addr)
 		if leading != test.leads || leading && offset != 20 {
 			t.Errorf("%s: leads to %d: %v", name, offset, leading)
 		}
-		if copying := copies(test.role, addr, 20); copying != test.copies {
+		if copying := isReplicaOf(test.role, addr, 20); copying != test.copies {
 			t.Errorf("%s: copies: %v", name, copying)
 		}
 	}
@@ -50,17 +52,17 @@ func TestFollows(t *testing.T) {
 	following := func() bool { return follows(t.Context(), replica, master) == nil }
 
 	rejected("does not have the replica")
-	replica.tell("REPLICAOF", "127.0.0.1", master.port)
-	await(t, "the replica", following)
+	replica.mustRun("REPLICAOF", "127.0.0.1", master.port)
+	suite.Eventually(t, "the replica", following)
 	master.RefuseReplicas(true)
 	rejected("does not have the replica")
 	master.RefuseReplicas(false)
-	await(t, "the replica", following)
-	replica.tell("REPLICAOF", "NO", "ONE")
-	await(t, "the end of the link", func() bool { return !following() })
+	suite.Eventually(t, "the replica", following)
+	replica.mustRun("REPLICAOF", "NO", "ONE")
+	suite.Eventually(t, "the end of the link", func() bool { return !following() })
 }
 
-// What the master is told while one replica is cut off is at the other one.
+// While one replica is cut off, the other one has the writes of the master.
 func TestRefuseMaster(t *testing.T) {
 	t.Parallel()
 	program := Program(t)
@@ -71,8 +73,8 @@ func TestRefuseMaster(t *testing.T) {
 	all.start(t)
 	master, refuser, other := all[0], all[1], all[2]
 	for _, replica := range []*Server{refuser, other} {
-		replica.tell("REPLICAOF", "127.0.0.1", master.port)
-		await(t, "the replica", func() bool { return follows(t.Context(), replica, master) == nil })
+		replica.mustRun("REPLICAOF", "127.0.0.1", master.port)
+		suite.Eventually(t, "the replica", func() bool { return follows(t.Context(), replica, master) == nil })
 	}
 
 	refuser.RefuseMaster(true)
@@ -81,7 +83,7 @@ func TestRefuseMaster(t *testing.T) {
 	}
 	awaitKey(t, other.Client(t), "k", "v")
 	has(t, refuser, "k", "")
-	await(t, "a refusal", func() bool {
+	suite.Eventually(t, "a refusal", func() bool {
 		entries, err := master.admin().ACLLog(t.Context(), 10).Result()
 		return err == nil && slices.ContainsFunc(entries, func(e *redis.ACLLogEntry) bool { return e.Reason == "auth" })
 	})

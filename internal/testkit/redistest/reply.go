@@ -10,26 +10,24 @@ import (
 )
 
 const (
-	// maxBulk is the largest string that is believed to be one: twice what
-	// Redis allows by default.
+	// maxBulk is the longest accepted string: twice the default limit of Redis.
 	maxBulk = 1 << 30
 
-	// maxItems is the largest count of an aggregate that is believed.
+	// maxItems is the largest accepted count of an aggregate.
 	maxItems = 1 << 40
 
-	// pushType marks a message that the server sends on its own account.
+	// pushType marks a message that is no reply.
 	pushType = '>'
 )
 
-// errMalformed says that the bytes are not the protocol, as opposed to a
-// connection that ended.
+// errMalformed is a violation of the protocol, as opposed to the end of a connection.
 var errMalformed = errors.New("malformed resp")
 
-// skipReply reads one complete reply of RESP2 or RESP3 from r, and not a byte
-// more, and appends it unchanged to raw. It returns the type byte of the
-// reply: '>' is a push message, which answers no command.
+// skipReply reads exactly one complete reply of RESP2 or RESP3 from r, and appends it
+// unchanged to raw. It returns the type byte of the reply: '>' is a push message, which is
+// no reply to a command.
 //
-// It counts values instead of recursing: the depth of a reply costs nothing.
+// It counts values instead of recursing, so deep replies need no more memory.
 func skipReply(r *bufio.Reader, raw *bytes.Buffer) (kind byte, err error) {
 	for left := int64(1); left > 0; {
 		line, err := readLine(r, raw)
@@ -40,8 +38,8 @@ func skipReply(r *bufio.Reader, raw *bytes.Buffer) (kind byte, err error) {
 		if err != nil {
 			return 0, err
 		}
-		// Attributes come in front of the value that they belong to, so the
-		// value itself is the first to find itself the only one left.
+		// Attributes precede their value, so the value is the first item that is not an
+		// attribute when one is left.
 		if kind == 0 && left == 1 && line[0] != '|' {
 			kind = line[0]
 		} else if line[0] == pushType {
@@ -54,8 +52,8 @@ func skipReply(r *bufio.Reader, raw *bytes.Buffer) (kind byte, err error) {
 	return kind, nil
 }
 
-// skipValue reads the rest of the value that line begins, and returns how many
-// values have to follow for it to be complete.
+// skipValue reads the rest of the value that begins with line, and returns how many values
+// complete it.
 func skipValue(r *bufio.Reader, raw *bytes.Buffer, line []byte) (more int64, err error) {
 	switch line[0] {
 	case '+', '-', ':', '_', ',', '#', '(':
@@ -104,8 +102,8 @@ func parseCount(line []byte, limit int64) (int64, error) {
 	return n, nil
 }
 
-// copyBulk appends the content of a string and its CRLF to raw. The buffer
-// grows with what arrives, not with what was announced.
+// copyBulk appends the content of a string and its CRLF to raw. The buffer grows with the
+// received bytes, not with the announced size.
 func copyBulk(r *bufio.Reader, raw *bytes.Buffer, size int64) error {
 	if _, err := io.CopyN(raw, r, size+2); err != nil {
 		return atEnd(err, raw)
@@ -116,7 +114,7 @@ func copyBulk(r *bufio.Reader, raw *bytes.Buffer, size int64) error {
 	return nil
 }
 
-// atEnd tells the end between two messages (io.EOF) from the end within one.
+// atEnd returns io.EOF for an end between two messages, and io.ErrUnexpectedEOF within one.
 func atEnd(err error, raw *bytes.Buffer) error {
 	if errors.Is(err, io.EOF) && raw.Len() > 0 {
 		return io.ErrUnexpectedEOF

@@ -10,16 +10,15 @@ import (
 // Restart kills the server if it runs, starts it again on the same port with
 // empty memory, and returns when it answers.
 //
-// A node of a [Cluster] remains the node that it was, with its slots or its
-// master. A server of [Sentinels] comes back as a master, whatever it was, and
-// is made a replica when the sentinels see it. See their Await.
+// A node of a [Cluster] keeps its slots or its master. A server of [Sentinels] restarts as
+// a master in any case, and the sentinels make it a replica: see Await.
 func (s *Server) Restart() {
 	s.tb.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.end()
-	// A replica has its last copy of the master in a file; the directory is there
-	// with "--appendonly yes".
+	// A replica has a file with its last copy of the master. The folder exists with
+	// "--appendonly yes".
 	for _, name := range []string{"dump.rdb", "appendonlydir"} {
 		if err := os.RemoveAll(filepath.Join(s.dir, name)); err != nil {
 			s.tb.Fatalf("restart redis-server: %v", err)
@@ -29,9 +28,9 @@ func (s *Server) Restart() {
 }
 
 // RestartFromDisk kills the server if it runs, starts it again on the same port
-// with what it had written to its disk, and returns when it answers. With
-// "--appendonly yes" that is all that it had confirmed, for it writes before it
-// answers; it would be less only if the machine ended, too.
+// with the data on its disk, and returns when it answers. With "--appendonly yes" these are
+// all confirmed writes, because the server writes before it replies. Only a crash of the
+// machine could lose some.
 func (s *Server) RestartFromDisk() {
 	s.tb.Helper()
 	s.mu.Lock()
@@ -40,8 +39,8 @@ func (s *Server) RestartFromDisk() {
 	s.relaunch()
 }
 
-// RestartWithData is a Restart that loses nothing: the server, which must run,
-// saves its data and ends by itself, and starts with that data.
+// RestartWithData is a Restart without loss: the server, which must run, saves its data,
+// exits, and starts with that data.
 func (s *Server) RestartWithData() {
 	s.tb.Helper()
 	s.mu.Lock()
@@ -49,7 +48,8 @@ func (s *Server) RestartWithData() {
 	if s.proc == nil || s.paused {
 		s.tb.Fatalf("restart redis-server with data: it is not running")
 	}
-	// The answer is that the connection ends. It is the process that counts.
+	// The command ends with an error, because the server closes the connection. Only the
+	// end of the process counts.
 	err := s.admin().ShutdownSave(s.tb.Context()).Err()
 	select {
 	case <-s.proc.done:

@@ -26,7 +26,7 @@ func TestRestartWithData(t *testing.T) {
 			t.Errorf("got %q, want %q", got, value)
 		}
 	}
-	server.Restart() // with the file still there
+	server.Restart() // the file still exists
 	if err := client.Get(t.Context(), "k").Err(); !errors.Is(err, redis.Nil) {
 		t.Errorf("got %v, want an empty server", err)
 	}
@@ -67,7 +67,7 @@ func TestRestartFromDisk(t *testing.T) {
 	}
 }
 
-// Whoever waits in vain is told for what, and what the servers have to say.
+// A timeout names what was awaited, and shows the logs of the servers.
 func TestAwaitReportsWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	server := Start(t)
@@ -78,14 +78,14 @@ func TestAwaitReportsWhatIsMissing(t *testing.T) {
 			return errors.New("it snows")
 		})
 	})
-	for _, part := range []string{"fatal: waited in vain for spring: it snows", server.Addr(), "Ready to accept connections"} {
+	for _, part := range []string{"fatal: timed out waiting for spring: it snows", server.Addr(), "Ready to accept connections"} {
 		if !strings.Contains(ended, part) {
 			t.Errorf("%q is not in %q", part, ended)
 		}
 	}
 }
 
-// late is a test whose time is over.
+// late is a testing.TB whose context has ended.
 type late struct {
 	testing.TB
 	ctx context.Context

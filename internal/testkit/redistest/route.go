@@ -9,16 +9,16 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A router gives the commands of the code under test to a client that has no more
-// than Rights, and those of the test itself to an administrator's. What reqlock
-// sends must not be sent twice by go-redis, and says so: that tells them apart.
+// A router sends the commands of the code under test by a client with only Rights, and the
+// commands of the test itself by a client of the administrator. The commands of reqlock tell
+// go-redis not to retry them: this tells the two apart.
 type router struct {
 	tb    testing.TB
 	admin redis.UniversalClient
 }
 
-// route makes the client, which signs in as nobody, send the test's own commands
-// by way of the administrator's client.
+// route makes the client, which does not authenticate, send the commands of the test itself
+// by the client of the administrator.
 func route(tb testing.TB, client, admin redis.UniversalClient) {
 	client.AddHook(router{tb, admin})
 }
@@ -29,7 +29,7 @@ func (router) DialHook(next redis.DialHook) redis.DialHook { return next }
 // ProcessHook routes a command.
 func (r router) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		if staysHere(cmd) {
+		if isUnprivileged(cmd) {
 			return next(ctx, cmd)
 		}
 		r.mustBeOfTest(cmd)
@@ -40,7 +40,7 @@ func (r router) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 // ProcessPipelineHook routes a pipeline, as the first of its commands.
 func (r router) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
-		if len(cmds) == 0 || staysHere(cmds[0]) {
+		if len(cmds) == 0 || isUnprivileged(cmds[0]) {
 			return next(ctx, cmds)
 		}
 		r.mustBeOfTest(cmds[0])
@@ -48,15 +48,15 @@ func (r router) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proces
 		if cmds[0].Name() == "multi" {
 			pipeline, cmds = r.admin.TxPipeline(), cmds[1:len(cmds)-1]
 		}
-		_ = pipeline.BatchProcess(ctx, cmds...) // it only gathers them
+		_ = pipeline.BatchProcess(ctx, cmds...) // Exec sends them
 		_, err := pipeline.Exec(ctx)
 		return err
 	}
 }
 
-// staysHere tells whether a command is one of the code under test, or one with
-// which go-redis begins a connection.
-func staysHere(cmd redis.Cmder) bool {
+// isUnprivileged reports whether a command is of the code under test, or of go-redis at the
+// beginning of a connection.
+func isUnprivileged(cmd redis.Cmder) bool {
 	switch args := cmd.Args(); cmd.Name() {
 	case "hello", "auth", "select":
 		return true
@@ -67,8 +67,8 @@ func staysHere(cmd redis.Cmder) bool {
 	}
 }
 
-// product is where the code under test lies that sends commands, below the module's
-// root: what the frames of a stack are searched for.
+// product is the folder of the code under test that sends commands, below the root of the
+// module. The frames of stacks are searched for it.
 const product = "/internal/redis/"
 
 // mustBeOfTest fails the test if the code under test is about to send a command as
@@ -82,7 +82,7 @@ func (r router) mustBeOfTest(cmd redis.Cmder) {
 		case !more || strings.HasSuffix(frame.File, "_test.go"):
 			return
 		case strings.Contains(frame.File, product):
-			r.tb.Errorf("the code under test sends %s as a test would: it must not be sent twice", cmd.Name())
+			r.tb.Errorf("the code under test sends %s as a test does: go-redis may retry it", cmd.Name())
 			return
 		}
 	}

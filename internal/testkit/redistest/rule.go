@@ -6,16 +6,16 @@ import (
 	"sync"
 )
 
-// Mode is what the client sees when DropReply drops a reply.
+// Mode is what the client observes when DropReply drops a reply.
 type Mode int
 
 const (
-	// CloseConn closes the client's connection instead of the reply: the
-	// client knows at once that it does not know.
+	// CloseConn closes the connection of the client instead: the client knows at once that
+	// the result is unknown.
 	CloseConn Mode = iota
 
-	// KeepConn leaves the connection open, and nothing comes on it any more:
-	// the client has to give up on its own.
+	// KeepConn leaves the connection open, without further replies: the client must time
+	// out.
 	KeepConn
 )
 
@@ -29,7 +29,7 @@ func Named(names ...string) func(command []string) bool {
 	}
 }
 
-// rule is a fault that waits for its command. It is used up by one command.
+// rule is a fault for one command.
 type rule struct {
 	match    func(command []string) bool
 	mode     Mode          // of a dropped reply
@@ -38,16 +38,16 @@ type rule struct {
 	batch    *batch        // of a cut
 }
 
-// rules are the faults that wait. They are safe for concurrent use.
+// rules are the faults that still apply to a later command. They are safe for concurrent use.
 type rules struct {
-	mu    sync.Mutex
-	holds []*rule
-	lates []*rule
-	drops []*rule
-	cuts  []*rule
+	mu           sync.Mutex
+	commandHolds []*rule
+	replyHolds   []*rule
+	replyDrops   []*rule
+	batchCuts    []*rule
 }
 
-// add makes a rule wait in list, which is one of the fields of r.
+// add appends a rule to list, which is one of the fields of r.
 func (r *rules) add(list *[]*rule, waiting *rule) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -68,61 +68,57 @@ func (r *rules) take(list *[]*rule, command []string) *rule {
 	return taken
 }
 
-// DropReply loses the reply to the next command for which match returns true:
-// the server executes the command, the client never learns. What the client
-// sees instead is up to mode. After KeepConn all later replies on the same
-// connection are swallowed, too. The returned channel is closed when the reply
-// was dropped.
+// DropReply drops the reply to the next command for which match returns true: the server
+// executes the command, and the client does not learn the result. The mode is what the
+// client observes instead. After KeepConn all later replies on the same connection are
+// dropped, too. The returned channel is closed when the reply was dropped.
 //
 // The command that match is given has its name in upper case, and its
 // arguments as they were sent. Calls of match do not overlap; it must not call
 // DropReply, HoldCommand, HoldReply or CutBatch. Every call of DropReply is good for one
 // command, and several calls take one command each, in the order of the calls.
-// A connection that has sent SUBSCRIBE, MONITOR or CLIENT REPLY is left alone:
-// on it nobody can tell which reply belongs to which command.
+// DropReply ignores connections that have sent SUBSCRIBE, MONITOR or CLIENT REPLY: their
+// replies cannot be matched with commands.
 //
 // DropReply is safe for concurrent use.
 func (p *Proxy) DropReply(match func(command []string) bool, mode Mode) (dropped <-chan struct{}) {
 	waiting := &rule{match: match, mode: mode, happened: make(chan struct{})}
-	p.rules.add(&p.rules.drops, waiting)
+	p.rules.add(&p.rules.replyDrops, waiting)
 	return waiting.happened
 }
 
-// HoldCommand stops the next command for which match returns true before the
-// server sees it, together with what follows it on the same connection; other
-// connections flow on. The channel seen is closed when the command is held.
+// HoldCommand stops the next command for which match returns true before it reaches the
+// server, with all later commands on the same connection. Other connections are not
+// affected. The channel seen is closed when the command is held.
 //
-// After release the command goes on its way, even if the client has closed the
-// connection in the meantime: this is a command that was late in the network.
-// Release does not wait until the server has it. To call it more than once
-// does nothing; called before a command has matched, the next match is let
-// through. If the proxy closes the connection (Cut, Refuse, HealDropped, the
-// end of the test) the held command is lost.
+// After release the proxy forwards the command, even if the client has closed the
+// connection meanwhile: the network has delayed the command. Release does not wait until
+// the server has the command. Further calls do nothing. If release is called before a
+// command matches, the next match is not held. If the proxy closes the connection (Cut,
+// Refuse, HealDropped, the end of the test) the held command is lost.
 //
 // The rules for match are those of DropReply. A command can be held and lose
 // its reply after that. HoldCommand and release are safe for concurrent use.
 func (p *Proxy) HoldCommand(match func(command []string) bool) (release func(), seen <-chan struct{}) {
 	waiting := &rule{match: match, released: make(chan struct{}), happened: make(chan struct{})}
-	p.rules.add(&p.rules.holds, waiting)
+	p.rules.add(&p.rules.commandHolds, waiting)
 	return sync.OnceFunc(func() { close(waiting.released) }), waiting.happened
 }
 
 // HoldReply stops the reply to the next command for which match returns true,
-// together with what follows it on the same connection: the server has executed
-// the command, and other connections flow on. The channel seen is closed when
-// the reply is held.
+// with all later replies on the same connection: the server has executed the command. Other
+// connections are not affected. The channel seen is closed when the reply is held.
 //
-// After release the reply goes on its way: it was late in the network. If the
-// client has closed the connection in the meantime, nobody reads it. Release
-// does not wait until the client has it. To call it more than once does nothing;
-// called before the reply is there, that is let through. If the proxy closes the
+// After release the proxy forwards the reply: the network has delayed it. Release does not
+// wait until the client has the reply. Further calls do nothing. If release is called before
+// the reply is there, the reply is not held. If the client or the proxy closes the
 // connection the held reply is lost.
 //
-// The rules for match are those of DropReply; of a reply that is held and
-// dropped, the drop comes when the hold is over. HoldReply and release are safe
+// The rules for match are those of DropReply. A reply that is held and dropped is dropped
+// after the hold. HoldReply and release are safe
 // for concurrent use.
 func (p *Proxy) HoldReply(match func(command []string) bool) (release func(), seen <-chan struct{}) {
 	waiting := &rule{match: match, released: make(chan struct{}), happened: make(chan struct{})}
-	p.rules.add(&p.rules.lates, waiting)
+	p.rules.add(&p.rules.replyHolds, waiting)
 	return sync.OnceFunc(func() { close(waiting.released) }), waiting.happened
 }

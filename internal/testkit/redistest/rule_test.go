@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 func TestDropReplyClosesConnection(t *testing.T) {
@@ -28,19 +30,18 @@ func TestDropReplyClosesConnection(t *testing.T) {
 	if err := client.Incr(t.Context(), "n").Err(); err == nil {
 		t.Fatal("got the reply")
 	}
-	awaitClosed(t, "the drop", dropped)
+	suite.AwaitClosed(t, "the drop", dropped)
 	incremented(t, observer, "n", 1)
 	if !slices.Equal(seen, []string{"INCR", "n"}) {
 		t.Errorf("match was given %q", seen)
 	}
-	// It is good for one command only.
+	// It applies to one command only.
 	if err := client.Incr(t.Context(), "n").Err(); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// The reason for all this: with its defaults the client executes a command
-// twice, and tells nobody.
+// With its defaults a client makes the server execute a command twice without an error.
 func TestDropReplyMakesClientRetry(t *testing.T) {
 	t.Parallel()
 	proxy, observer := newPair(t)
@@ -55,16 +56,16 @@ func TestDropReplyMakesClientRetry(t *testing.T) {
 	}
 }
 
-func TestDropReplySwallows(t *testing.T) {
+func TestDropReplyKeepsTheConnection(t *testing.T) {
 	t.Parallel()
 	proxy, observer := newPair(t)
 	w := dialWire(t, proxy.Addr())
 	dropped := proxy.DropReply(Named("INCR"), KeepConn)
 	w.send("PING", "INCR n", "INCR n")
 	w.expect("+PONG\r\n")
-	awaitClosed(t, "the drop", dropped)
+	suite.AwaitClosed(t, "the drop", dropped)
 
-	// The connection is still good for commands, but not for replies.
+	// The connection still forwards commands, but no replies.
 	w.send("INCR n")
 	awaitKey(t, observer, "n", "3")
 	other := dialWire(t, proxy.Addr())
@@ -84,7 +85,7 @@ func TestDropReplyInPipeline(t *testing.T) {
 			break // the connection is closed before the pipeline was sent
 		}
 	}
-	awaitClosed(t, "the drop", dropped)
+	suite.AwaitClosed(t, "the drop", dropped)
 	w.expect("+OK\r\n")
 	w.expectClosed()
 	if got := observer.HGet(t.Context(), "h", "f").Val(); got != "v" {
@@ -104,7 +105,7 @@ func TestDropReplyIgnoresPushMessages(t *testing.T) {
 	w.send("CLIENT TRACKING ON BCAST")
 	w.expect("+OK\r\n")
 	w.send("BLPOP list 0")
-	await(t, "a blocked client", func() bool {
+	suite.Eventually(t, "a blocked client", func() bool {
 		return strings.Contains(observer.Info(t.Context(), "clients").Val(), "blocked_clients:1\r\n")
 	})
 	if err := observer.Set(t.Context(), "k", "v", 0).Err(); err != nil {
@@ -114,7 +115,7 @@ func TestDropReplyIgnoresPushMessages(t *testing.T) {
 
 	dropped := proxy.DropReply(Named("GET"), CloseConn)
 	w.send("GET k") // waits in the server, behind the command that blocks
-	await(t, "the command on its way", func() bool { return proxy.Commands()["GET"] == 1 })
+	suite.Eventually(t, "the command on its way", func() bool { return proxy.Commands()["GET"] == 1 })
 	if err := observer.RPush(t.Context(), "list", "v").Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +126,7 @@ func TestDropReplyIgnoresPushMessages(t *testing.T) {
 	if got != "*2\r\n$4\r\nlist\r\n$1\r\nv\r\n" {
 		t.Fatalf("got %q", got)
 	}
-	awaitClosed(t, "the drop", dropped)
+	suite.AwaitClosed(t, "the drop", dropped)
 }
 
 func TestDropReplyLeavesSubscribersAlone(t *testing.T) {
@@ -139,11 +140,11 @@ func TestDropReplyLeavesSubscribersAlone(t *testing.T) {
 			t.Fatalf("got %q", reply)
 		}
 	}
-	// The rule still waits for a connection to which it can apply.
+	// The rule still applies to another connection.
 	other := dialWire(t, proxy.Addr())
 	other.send("PING")
 	other.expectClosed()
-	awaitClosed(t, "the drop", dropped)
+	suite.AwaitClosed(t, "the drop", dropped)
 }
 
 func TestHoldCommandOutlivesClient(t *testing.T) {
@@ -155,10 +156,10 @@ func TestHoldCommandOutlivesClient(t *testing.T) {
 	})
 
 	w.send("SET lock old")
-	awaitClosed(t, "the hold", seen)
+	suite.AwaitClosed(t, "the hold", seen)
 	w.expectSilence()
 	w.hangUp()
-	// Others flow on, also with the same command.
+	// Other connections are not affected, even with the same command.
 	if err := proxy.Client(t).Set(t.Context(), "lock", "new", 0).Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +177,7 @@ func TestHoldCommandIsLostWithItsConnection(t *testing.T) {
 	release, seen := proxy.HoldCommand(Named("SET"))
 	w := dialWire(t, proxy.Addr())
 	w.send("SET k v")
-	awaitClosed(t, "the hold", seen)
+	suite.AwaitClosed(t, "the hold", seen)
 	proxy.Cut()
 	release()
 	w.expectClosed()
@@ -191,7 +192,7 @@ func TestHoldCommandAcrossPartition(t *testing.T) {
 	release, seen := proxy.HoldCommand(Named("INCR"))
 	w := dialWire(t, proxy.Addr())
 	w.send("INCR n")
-	awaitClosed(t, "the hold", seen)
+	suite.AwaitClosed(t, "the hold", seen)
 	proxy.Partition()
 	release()
 	if n := observer.Exists(t.Context(), "n").Val(); n != 0 {
@@ -202,17 +203,17 @@ func TestHoldCommandAcrossPartition(t *testing.T) {
 }
 
 // One command each, in order; and a held command can lose its reply as well.
-func TestAHeldReplyIsOvertaken(t *testing.T) {
+func TestOtherConnectionsOvertakeAHeldReply(t *testing.T) {
 	t.Parallel()
 	proxy, observer := newPair(t)
 	release, seen := proxy.HoldReply(Named("INCR"))
 	late, swift := dialWire(t, proxy.Addr()), dialWire(t, proxy.Addr())
 	late.send("PING", "INCR n", "PING")
 	late.expect("+PONG\r\n")
-	awaitClosed(t, "the held reply", seen)
+	suite.AwaitClosed(t, "the held reply", seen)
 	awaitKey(t, observer, "n", "1")
 	late.expectSilence()
-	swift.send("INCR n", "INCR n") // it was good for one command
+	swift.send("INCR n", "INCR n") // it applies to one command
 	swift.expect(":2\r\n")
 	swift.expect(":3\r\n")
 	release()
@@ -227,7 +228,7 @@ func TestAHeldReplyIsLostWithItsConnection(t *testing.T) {
 	release, seen := proxy.HoldReply(Named("INCR"))
 	w := dialWire(t, proxy.Addr())
 	w.send("INCR n")
-	awaitClosed(t, "the held reply", seen)
+	suite.AwaitClosed(t, "the held reply", seen)
 	proxy.Cut()
 	w.expectClosed()
 	release()
@@ -243,11 +244,11 @@ func TestRulesAreTakenInOrder(t *testing.T) {
 
 	a, b := dialWire(t, proxy.Addr()), dialWire(t, proxy.Addr())
 	a.send("INCR n")
-	awaitClosed(t, "the first hold", firstSeen)
+	suite.AwaitClosed(t, "the first hold", firstSeen)
 	b.send("INCR n")
-	awaitClosed(t, "the second hold", secondSeen)
+	suite.AwaitClosed(t, "the second hold", secondSeen)
 	second()
-	awaitClosed(t, "the drop", dropped)
+	suite.AwaitClosed(t, "the drop", dropped)
 	b.expectClosed()
 	incremented(t, observer, "n", 1)
 	first()
@@ -262,5 +263,5 @@ func TestReleaseBeforeMatch(t *testing.T) {
 	if err := proxy.Client(t).Ping(t.Context()).Err(); err != nil {
 		t.Fatal(err)
 	}
-	awaitClosed(t, "the match", seen)
+	suite.AwaitClosed(t, "the match", seen)
 }

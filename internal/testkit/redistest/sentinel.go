@@ -12,35 +12,33 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// MasterName is what the sentinels of [StartSentinel] call their master.
+// MasterName is the name of the master for the sentinels of [StartSentinel].
 const MasterName = "reqlock"
 
 const (
-	// sentinelQuorum is how many sentinels have to find the master down.
+	// sentinelQuorum is how many sentinels must agree that the master is down.
 	sentinelQuorum = 2
 
-	// downAfter is how long a server may be silent while the test waits for a
-	// failover, and downStep what each sentinel but the first adds to it: where
-	// all see the end of the master at once, each votes for itself, and the next
-	// election is seconds away. A new master is at work about three seconds after
-	// the test began to wait.
+	// downAfter is the timeout of a server while the test waits for a failover. Each
+	// sentinel except the first adds another downStep: if all detect the failure at once,
+	// each votes for itself, and the next election is seconds later. A new master is
+	// available about three seconds after the test began to wait.
 	downAfter = 500 * time.Millisecond
 	downStep  = 250 * time.Millisecond
 
-	// failoverTimeout is half of the pause after a failover that failed.
+	// failoverTimeout is half of the pause after a failed failover.
 	failoverTimeout = 2 * time.Second
 )
 
-// Sentinels is a master with two replicas and the three sentinels that watch
-// them, redis-server processes that belong to one test.
+// Sentinels is a master with two replicas and the three sentinels that monitor them,
+// redis-server processes that belong to one test.
 //
-// They are calm, as a [Cluster] is: a master that was killed or paused is
-// replaced as soon as the test waits for that, and one that is well never.
+// Their timeouts are long, as those of a [Cluster]: a killed or paused master is replaced as
+// soon as the test waits for that, and a healthy master never.
 //
 // Its methods must be called on the goroutine of the test, as
-// testing.TB.FailNow demands. None of them sleeps: they ask until all processes
-// that run (are neither killed nor paused) say the same, and fail the test with
-// the logs if that takes half a minute.
+// testing.TB.FailNow demands. They poll until all running processes, which are neither
+// killed nor paused, agree. They fail the test with the logs after 30 seconds.
 type Sentinels struct {
 	tb      testing.TB
 	servers group
@@ -66,9 +64,9 @@ func StartSentinel(tb testing.TB, args ...string) *Sentinels {
 	s.servers.start(tb)
 	master := s.servers[0]
 	for _, replica := range s.servers[1:] {
-		replica.tell("REPLICAOF", "127.0.0.1", master.port)
+		replica.mustRun("REPLICAOF", "127.0.0.1", master.port)
 	}
-	// Sentinels that find a broken link ask again only after a second.
+	// Sentinels that find a broken link check again only after a second.
 	s.servers.await(tb, "the replicas", func(ctx context.Context) error {
 		return errors.Join(follows(ctx, s.servers[1], master), follows(ctx, s.servers[2], master))
 	})
@@ -85,10 +83,10 @@ func StartSentinel(tb testing.TB, args ...string) *Sentinels {
 	return s
 }
 
-// watching is the configuration of a sentinel of the master.
+// watching returns the configuration of a sentinel of the master.
 func watching(master *Server) []byte {
 	config := fmt.Appendf(nil, "sentinel monitor %s 127.0.0.1 %d %d\n", MasterName, master.port, sentinelQuorum)
-	config = fmt.Appendf(config, "sentinel down-after-milliseconds %s %d\n", MasterName, calm.Milliseconds())
+	config = fmt.Appendf(config, "sentinel down-after-milliseconds %s %d\n", MasterName, idleTimeout.Milliseconds())
 	config = fmt.Appendf(config, "sentinel failover-timeout %s %d\n", MasterName, failoverTimeout.Milliseconds())
 	if password := master.password(); password != "" {
 		config = fmt.Appendf(config, "sentinel auth-pass %s %s\n", MasterName, password)
@@ -99,18 +97,17 @@ func watching(master *Server) []byte {
 	return config
 }
 
-// publishPeriod is how often a sentinel introduces itself to the others.
+// publishPeriod is how often a sentinel announces itself to the others.
 const publishPeriod = 200 * time.Millisecond
 
-// hasten makes a sentinel that was just started do in a fraction of a second
-// what it would do every one, two or ten seconds.
-func (s *Server) hasten() error {
+// shortenPeriods makes a new sentinel do in a fraction of a second what it usually does every
+// one, two or ten seconds.
+func (s *Server) shortenPeriods() error {
 	return s.admin().Do(context.Background(), "SENTINEL", "DEBUG",
 		"info-period", 200,
 		"ping-period", 200,
 		"publish-period", publishPeriod.Milliseconds(),
-		// One that has stood still does nothing for this time, half a minute
-		// by default.
+		// A sentinel that was stopped does nothing for this time, half a minute by default.
 		"tilt-period", 1000,
 	).Err()
 }

@@ -7,9 +7,11 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-// reaches asserts that the client of the sentinels speaks with this server.
+// reaches asserts that the client of the sentinels is connected to this server.
 func reaches(t *testing.T, client *redis.Client, server *Server) {
 	t.Helper()
 	port := server.Client(t).ConfigGet(t.Context(), "port").Val()["port"]
@@ -54,7 +56,7 @@ func TestSentinel(t *testing.T) {
 		_ = c.Close()
 	}
 
-	// What has just happened is seen before the sentinels see it.
+	// healthy detects faults before the sentinels do.
 	master.RefuseReplicas(true)
 	if _, err := s.healthy(t.Context()); err == nil || !strings.Contains(err.Error(), "does not have the replica") {
 		t.Errorf("without replicas: got %v", err)
@@ -71,7 +73,7 @@ func TestSentinelFailover(t *testing.T) {
 	client := s.Client(t)
 	master := s.Master()
 	keptAndLost(t, master, "kept", "lost")
-	// Two are a quorum and a majority.
+	// Two sentinels are a quorum and a majority.
 	absent := s.Sentinels()[0]
 	absent.Kill()
 
@@ -98,12 +100,13 @@ func TestSentinelFailover(t *testing.T) {
 
 	period := redis.NewMapStringStringCmd(t.Context(), "SENTINEL", "DEBUG")
 	if err := absent.admin().Process(t.Context(), period); err != nil || period.Val()["PUBLISH-PERIOD"] != "200" {
-		t.Errorf("a restarted sentinel takes its time: %v %v", period.Val(), err)
+		t.Errorf("a restarted sentinel has long periods: %v %v", period.Val(), err)
 	}
 }
 
 func TestSentinelFailoverOfLivingMaster(t *testing.T) {
 	t.Parallel()
+	suite.Full(t, "has several failovers, one after the other")
 	s := StartSentinel(t)
 	client := s.Client(t)
 	first := s.Master()
@@ -118,7 +121,7 @@ func TestSentinelFailoverOfLivingMaster(t *testing.T) {
 		t.Fatalf("split into %s", third.Addr())
 	}
 	reaches(t, client, third)
-	// Both are masters, and stay so.
+	// Both remain masters.
 	for server, value := range map[*Server]string{second: "old", third: "new"} {
 		if err := server.Client(t).Set(t.Context(), "k", value, 0).Err(); err != nil {
 			t.Fatal(err)
@@ -142,14 +145,14 @@ func TestSentinelFailoverOfLivingMaster(t *testing.T) {
 	third.Resume()
 	s.Await()
 	if s.Master() != fourth || fourth == third {
-		t.Error("the master that stood still is the master again")
+		t.Error("the stopped master is the master again")
 	}
 }
 
-// Sentinels that do not put up with two masters for long do not make the promoted server
-// a replica again.
+// Sentinels that demote a second master quickly do not demote the promoted server.
 func TestNoSentinelUndoesASwitch(t *testing.T) {
 	t.Parallel()
+	suite.Full(t, "checks for a rare race of the sentinels")
 	s := StartSentinel(t)
 	old := s.Master()
 	s.publishEvery(10 * time.Millisecond) // they do for four of these
@@ -158,14 +161,15 @@ func TestNoSentinelUndoesASwitch(t *testing.T) {
 	}
 }
 
-// A replica that was cut off for longer than the sentinels put up with by themselves is
-// promoted all the same.
+// A replica is promoted even if it was cut off for longer than the usual timeouts of the
+// sentinels allow.
 func TestSentinelPromotesAReplicaThatWasCutOffForLong(t *testing.T) {
 	t.Parallel()
+	suite.Full(t, "cuts replicas off for twelve seconds")
 	s := StartSentinel(t)
 	master := s.Master()
 	master.RefuseReplicas(true)
-	// The last of the sentinels puts up with ten times its period.
+	// The last sentinel allows ten times its timeout.
 	const long = 10*(downAfter+2*downStep) + 2*time.Second
 	for deadline := time.Now().Add(agreeTimeout); s.cutOff() < long; time.Sleep(agreePoll) {
 		if time.Now().After(deadline) {

@@ -6,13 +6,12 @@ import (
 	"time"
 )
 
-// orderPatience is how long an order takes effect, if it does.
-const orderPatience = 2 * time.Second
+// orderTimeout is how long an ordered failover takes to begin, if it does.
+const orderTimeout = 2 * time.Second
 
-// Failover kills the master and returns the replica that was promoted, when all
-// that runs is healthy with it. What the master had not yet sent to its
-// replicas is lost: RefuseReplicas makes sure of it. Restart brings the killed
-// server back, and the sentinels make it a replica.
+// Failover kills the master, and returns the promoted replica when all running processes are
+// healthy. Writes that the replicas had not received are lost: RefuseReplicas ensures that.
+// After a Restart of the killed server, the sentinels make it a replica.
 func (s *Sentinels) Failover() *Server {
 	s.tb.Helper()
 	master := s.Master()
@@ -20,21 +19,20 @@ func (s *Sentinels) Failover() *Server {
 	return s.AwaitFailover(master)
 }
 
-// Switch tells the sentinels to replace the master although nothing is wrong
-// with it, and returns the new master, when all is healthy with the old one as
-// a replica. What the old master was told in between is lost.
+// Switch orders the sentinels to replace the healthy master. It returns the new master when
+// all is healthy, with the old master as a replica. Writes to the old master meanwhile are
+// lost.
 func (s *Sentinels) Switch() *Server {
 	s.tb.Helper()
 	return s.replace(s.Master())
 }
 
-// Split makes two masters: a replica is promoted, but the old master is not
-// told, as if the sentinels and the replicas could not reach it while some
-// clients can. It returns the new master, when all but the old one is healthy
-// with it.
+// Split makes two masters: a replica is promoted, but the old master does not learn of it, as
+// if the sentinels and the replicas could not reach the old master while some clients can.
+// It returns the new master when all is healthy except the old master.
 //
-// Until Heal the old master takes what its clients tell it, and then loses it.
-// Clients of the sentinels are sent to the new one.
+// Until Heal the old master accepts writes, and Heal loses them. The sentinels send their
+// clients to the new master.
 func (s *Sentinels) Split() *Server {
 	s.tb.Helper()
 	master := s.Master()
@@ -56,30 +54,30 @@ func (s *Sentinels) Heal() {
 	s.Await()
 }
 
-// cutOffShare is the part of the time for which a replica was cut off that a server may
-// be silent at least. A sentinel promotes no replica that had lost its master more than
-// ten of the periods in which a server may be silent before the sentinel found the
-// master down. A third leaves two thirds of these ten to a busy machine.
+// cutOffShare determines the timeout of a server after a time in which a replica was cut
+// off: at least this fraction of that time. A sentinel promotes no replica that had lost its
+// master more than ten timeouts before the sentinel found the master down. A third leaves
+// room for a busy machine.
 const cutOffShare = 3
 
-// AwaitFailover returns the new master when this one, which the test has killed
-// or paused, was replaced and all that runs is healthy. Until then the sentinels do
-// not put up with a server that is silent. They wait longer if the replicas were cut
-// off for more than a moment, since they would promote none of them.
+// AwaitFailover returns the new master when this master, which the test has killed or
+// paused, was replaced, and all running processes are healthy. Until then the timeout of a
+// server is short. It is longer if the replicas were cut off for a while, because the
+// sentinels would promote none of them.
 func (s *Sentinels) AwaitFailover(master *Server) *Server {
 	s.tb.Helper()
-	s.mayBeSilent(max(downAfter, s.cutOff()/cutOffShare), downStep)
+	s.setTimeout(max(downAfter, s.cutOff()/cutOffShare), downStep)
 	var promoted *Server
 	s.all().await(s.tb, "a failover", func(ctx context.Context) (err error) {
 		promoted, err = s.replaced(ctx, master)
 		return err
 	})
-	s.mayBeSilent(calm, 0)
+	s.setTimeout(idleTimeout, 0)
 	return promoted
 }
 
-// replaced returns the new master, or an error unless all that runs is healthy
-// with another master than this.
+// replaced returns the new master, or an error unless all running processes are healthy with
+// another master than this.
 func (s *Sentinels) replaced(ctx context.Context, master *Server) (*Server, error) {
 	promoted, err := s.healthy(ctx)
 	if promoted == master {
@@ -88,15 +86,16 @@ func (s *Sentinels) replaced(ctx context.Context, master *Server) (*Server, erro
 	return promoted, err
 }
 
-// replace tells one of the sentinels to replace the master, and returns the new
-// one, when all that runs is healthy with it.
+// replace orders one of the sentinels to replace the master. It returns the new master when
+// all running processes are healthy.
 //
-// A sentinel gives an order up if it has not heard of the replicas for a moment, as
-// on a busy machine. So the order is repeated while all still name the old master.
+// A sentinel drops an order if it has had no data about the replicas for a moment, as on a
+// busy machine. So the order is repeated while all sentinels still name the old master.
 //
-// A server that has said for four periods of publishing that it is a master, and should
-// be a replica, is made one. The one that was promoted must not be, by a sentinel to
-// which it has said so before the order of it was told; the old one must, if it may.
+// A sentinel demotes a server that has reported for four publish periods that it is a
+// master, and should be a replica. It must not demote the promoted server. It may
+// learn of the promotion after reports of that server. So the period is long until all
+// sentinels name the new master. Then they demote the old master, except during a split.
 func (s *Sentinels) replace(master *Server) *Server {
 	s.tb.Helper()
 	s.publishEvery(time.Hour)
@@ -106,7 +105,7 @@ func (s *Sentinels) replace(master *Server) *Server {
 		if err != nil || named != master {
 			return err
 		}
-		if time.Since(ordered) > orderPatience {
+		if time.Since(ordered) > orderTimeout {
 			ordered = time.Now()
 			if err := s.watch.up()[0].admin().Do(ctx, "SENTINEL", "FAILOVER", MasterName).Err(); err != nil {
 				return fmt.Errorf("SENTINEL FAILOVER: %w", err)
@@ -125,20 +124,20 @@ func (s *Sentinels) replace(master *Server) *Server {
 	return promoted
 }
 
-// mayBeSilent sets for how long a server may be silent: the period, and a step more
-// for each sentinel but the first.
-func (s *Sentinels) mayBeSilent(period, step time.Duration) {
+// setTimeout sets the timeout of a server: the period, and a step more for each sentinel
+// except the first.
+func (s *Sentinels) setTimeout(period, step time.Duration) {
 	s.tb.Helper()
 	for _, watcher := range s.watch.up() {
-		watcher.tell("SENTINEL", "SET", MasterName, "down-after-milliseconds", period.Milliseconds())
+		watcher.mustRun("SENTINEL", "SET", MasterName, "down-after-milliseconds", period.Milliseconds())
 		period += step
 	}
 }
 
-// publishEvery sets how often the sentinels introduce themselves to each other.
+// publishEvery sets how often the sentinels announce themselves to each other.
 func (s *Sentinels) publishEvery(period time.Duration) {
 	s.tb.Helper()
 	for _, watcher := range s.watch.up() {
-		watcher.tell("SENTINEL", "DEBUG", "publish-period", period.Milliseconds())
+		watcher.mustRun("SENTINEL", "DEBUG", "publish-period", period.Milliseconds())
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Master returns the server that all sentinels which run call the master. One
-// that was killed or paused is the master until a replica was promoted.
+// Master returns the server that all running sentinels name as the master. A killed or
+// paused master remains the master until a replica is promoted.
 func (s *Sentinels) Master() *Server {
 	s.tb.Helper()
 	var master *Server
@@ -23,7 +23,7 @@ func (s *Sentinels) Master() *Server {
 	return master
 }
 
-// Replicas returns the other servers, whether they run or not.
+// Replicas returns the other servers, including those that do not run.
 func (s *Sentinels) Replicas() []*Server {
 	s.tb.Helper()
 	master := s.Master()
@@ -36,10 +36,9 @@ func (s *Sentinels) Replicas() []*Server {
 	return replicas
 }
 
-// Await returns when the processes that run are healthy again: the sentinels
-// agree on a master that runs and could replace it, and the other servers are
-// replicas with all of its data, which the sentinels know. The old master of
-// Split may be anything.
+// Await returns when the running processes are healthy: the sentinels agree on a running
+// master and could replace it, and the other servers are replicas with all of its data,
+// which the sentinels know. The old master of Split is ignored.
 func (s *Sentinels) Await() {
 	s.tb.Helper()
 	s.all().await(s.tb, "healthy sentinels", func(ctx context.Context) error {
@@ -48,8 +47,7 @@ func (s *Sentinels) Await() {
 	})
 }
 
-// cutOff returns for how long a replica that runs is without a link to its master, at
-// most.
+// cutOff returns the longest time for which a running replica has had no link to its master.
 func (s *Sentinels) cutOff() (longest time.Duration) {
 	s.tb.Helper()
 	for _, server := range s.servers.up() {
@@ -69,7 +67,7 @@ func (s *Sentinels) all() group {
 	return append(s.Servers(), s.watch...)
 }
 
-// agreed returns the master that all sentinels which run agree on.
+// agreed returns the master that all running sentinels agree on.
 func (s *Sentinels) agreed(ctx context.Context) (*Server, error) {
 	var master *Server
 	for _, watcher := range s.watch.up() {
@@ -77,9 +75,9 @@ func (s *Sentinels) agreed(ctx context.Context) (*Server, error) {
 		if err != nil {
 			return nil, fmt.Errorf("SENTINEL GET-MASTER-ADDR-BY-NAME of %s: %w", watcher.Addr(), err)
 		}
-		named := s.servers.at(joined(address))
+		named := s.servers.at(joinAddr(address))
 		if named == nil || master != nil && master != named {
-			return nil, fmt.Errorf("sentinels do not agree: %s says %v", watcher.Addr(), address)
+			return nil, fmt.Errorf("sentinels do not agree: %s reports %v", watcher.Addr(), address)
 		}
 		master = named
 	}
@@ -89,13 +87,13 @@ func (s *Sentinels) agreed(ctx context.Context) (*Server, error) {
 	return master, nil
 }
 
-// healthy returns the master, or what is not healthy.
+// healthy returns the master, or an error that names what is not healthy.
 func (s *Sentinels) healthy(ctx context.Context) (*Server, error) {
 	master, err := s.agreed(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if !master.answers() {
+	if !master.isUp() {
 		return nil, fmt.Errorf("the master %s does not run", master.Addr())
 	}
 	var replicas group
@@ -116,8 +114,8 @@ func (s *Sentinels) healthy(ctx context.Context) (*Server, error) {
 	return master, nil
 }
 
-// ready returns an error unless the sentinel knows all the others and has
-// nothing to do.
+// ready returns an error unless the sentinel knows all servers and sentinels, and no failover
+// is in progress.
 func (s *Sentinels) ready(ctx context.Context, watcher, master *Server, replicas group) error {
 	state := redis.NewMapStringStringCmd(ctx, "SENTINEL", "MASTER", MasterName)
 	known := redis.NewMapStringStringSliceCmd(ctx, "SENTINEL", "REPLICAS", MasterName)

@@ -33,7 +33,7 @@ type Server struct {
 	role    role
 	busPort int // of a node of a cluster
 
-	admin func() *redis.Client // for the orders of this package
+	admin func() *redis.Client // for commands of this package
 
 	mu     sync.Mutex
 	proc   *process // the current run; nil after Kill
@@ -98,9 +98,9 @@ func (s *Server) Client(tb testing.TB, configure ...func(*redis.Options)) *redis
 	return newClient(tb, redis.Options{Addr: s.Addr(), Password: s.password()}, s.administrator(), configure)
 }
 
-// Pause freezes the server: its connections stay open, the system still accepts
-// new ones for it, and nothing is answered until Resume. On Linux the server
-// stands still when Pause returns. It works on unix systems only.
+// Pause stops the process of the server: its connections stay open, the system still accepts
+// new connections, and there are no replies until Resume. On Linux the process is stopped
+// when Pause returns. It works only on unix systems.
 func (s *Server) Pause() {
 	s.tb.Helper()
 	s.mu.Lock()
@@ -114,7 +114,7 @@ func (s *Server) Pause() {
 	s.paused = true
 }
 
-// Resume lets a paused server go on with what it has received meanwhile.
+// Resume resumes a paused server, which then executes the commands received meanwhile.
 func (s *Server) Resume() {
 	s.tb.Helper()
 	s.mu.Lock()
@@ -128,13 +128,13 @@ func (s *Server) Resume() {
 	s.paused = false
 }
 
-// Kill ends the server at once, paused or not, and returns when it is gone. It
-// does nothing to a server that was killed before. It is safe for concurrent
+// Kill kills the server, paused or not, and returns when its process has ended. It does
+// nothing to a killed server. It is safe for concurrent
 // use, from any goroutine.
 //
-// A go-redis client that could not connect many times keeps trying once a
-// second, in a goroutine that may outlive its Close by that second: give goleak
-// time, or use Proxy.Refuse, with which clients do connect.
+// A go-redis client that often failed to connect tries again once a second, in a goroutine
+// that may outlive its Close by that second. suite.Main allows for it. With Proxy.Refuse
+// clients do connect.
 func (s *Server) Kill() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -48,7 +48,7 @@ func TestStartReportsBadArgs(t *testing.T) {
 	t.Parallel()
 	Start(t) // skips the test where there is no server
 	ended := watch(t, func(tb testing.TB) { Start(tb, "--no-such-option", "1") })
-	// What the server itself has to say is the most helpful part.
+	// The output of the server is the most helpful part.
 	if !strings.HasPrefix(ended, "fatal: start redis-server") || !strings.Contains(ended, "no-such-option") {
 		t.Errorf("got %q", ended)
 	}
@@ -75,7 +75,7 @@ func TestStartWithoutRedis(t *testing.T) {
 func TestLaunchOnTakenPort(t *testing.T) {
 	t.Parallel()
 	owner := Start(t)
-	// The port answers, but it is not this server that does.
+	// The port answers, but another server does.
 	late := &Server{tb: t, program: owner.program, dir: t.TempDir(), port: owner.port}
 	if err := late.launch(); !errors.Is(err, errExited) {
 		t.Errorf("got %v, want %v", err, errExited)
@@ -97,7 +97,7 @@ func TestPauseAndResume(t *testing.T) {
 	tired.hangUp()
 	server.Resume()
 	patient.expect("+PONG\r\n")
-	// The server has received the command while it stood still.
+	// The server has received the command while it was stopped.
 	awaitKey(t, server.Client(t), "n", "1")
 }
 
@@ -164,7 +164,7 @@ func TestCleanupEndsServer(t *testing.T) {
 	}
 }
 
-// answers tells whether somebody listens at addr.
+// answers reports whether a server listens at addr.
 func answers(t *testing.T, addr string) bool {
 	t.Helper()
 	var dialer net.Dialer

@@ -7,8 +7,8 @@ import (
 	"os"
 )
 
-// stopChild fails: the system has no signal that freezes a process.
+// stopChild fails: the system has no signal that stops a process.
 func stopChild(*os.Process) error { return errors.ErrUnsupported }
 
-// continueChild fails: the system has no signal that thaws a process.
+// continueChild fails: the system has no signal that resumes a process.
 func continueChild(*os.Process) error { return errors.ErrUnsupported }

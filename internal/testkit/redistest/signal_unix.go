@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// stopChild freezes the process: it can neither catch nor ignore SIGSTOP.
+// stopChild stops the process, which can neither catch nor ignore SIGSTOP.
 func stopChild(child *os.Process) error { return child.Signal(syscall.SIGSTOP) }
 
-// continueChild lets a frozen process go on.
+// continueChild resumes a stopped process.
 func continueChild(child *os.Process) error { return child.Signal(syscall.SIGCONT) }

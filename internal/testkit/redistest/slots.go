@@ -10,15 +10,15 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// slotTable says who serves which slots. The first node of each range is the
-// master, the others are its replicas.
+// slotTable maps slots to nodes. The first node of each range is the master, the others are
+// its replicas.
 type slotTable []redis.ClusterSlot
 
-// table returns what all nodes that run say, or an error if they do not agree.
+// table returns the table of all running nodes, or an error if they do not agree.
 func (c *Cluster) table(ctx context.Context) (slotTable, error) {
 	var table slotTable
 	for i, node := range c.nodes.up() {
-		slots, err := node.admin().ClusterSlots(ctx).Result() //nolint:staticcheck // what clients of a cluster ask as well
+		slots, err := node.admin().ClusterSlots(ctx).Result() //nolint:staticcheck // clients of a cluster use it, too
 		if err != nil {
 			return nil, fmt.Errorf("CLUSTER SLOTS of %s: %w", node.Addr(), err)
 		}
@@ -43,7 +43,7 @@ func (t slotTable) String() string {
 	return text.String()
 }
 
-// owner returns the address of the master of the slot, or nothing.
+// owner returns the address of the master of the slot, or "".
 func (t slotTable) owner(slot int) string {
 	for _, r := range t {
 		if r.Start <= slot && slot <= r.End && len(r.Nodes) > 0 {
@@ -53,7 +53,7 @@ func (t slotTable) owner(slot int) string {
 	return ""
 }
 
-// gap returns the first slot that nobody serves, or slotCount.
+// gap returns the first slot without a master, or slotCount.
 func (t slotTable) gap() int {
 	next := 0
 	for _, r := range t {
@@ -65,7 +65,7 @@ func (t slotTable) gap() int {
 	return next
 }
 
-// serves tells whether the node is the master of any slot.
+// serves reports whether the node is the master of any slot.
 func (t slotTable) serves(node *Server) bool {
 	return slices.ContainsFunc(t, func(r redis.ClusterSlot) bool {
 		return len(r.Nodes) > 0 && r.Nodes[0].Addr == node.Addr()
@@ -97,8 +97,8 @@ func (c *Cluster) Slot(key string) int {
 	return int(slot)
 }
 
-// Masters returns the nodes that serve slots, in the order of Nodes. A node
-// that was killed or paused is a master until its replica has taken over.
+// Masters returns the nodes that serve slots, in the order of Nodes. A killed or paused
+// node remains a master until its replica takes over.
 func (c *Cluster) Masters() []*Server {
 	c.tb.Helper()
 	table := c.agreed()
@@ -117,19 +117,18 @@ func (c *Cluster) MasterOf(key string) *Server {
 	slot := c.Slot(key)
 	master := c.nodes.at(c.agreed().owner(slot))
 	if master == nil {
-		c.tb.Fatalf("nobody serves the slot %d", slot)
+		c.tb.Fatalf("no node serves the slot %d", slot)
 	}
 	return master
 }
 
-// ReplicaOf returns the other node of the shard of this master, whether it runs
-// or not.
+// ReplicaOf returns the other node of the shard of this master, even if it does not run.
 func (c *Cluster) ReplicaOf(master *Server) *Server {
 	c.tb.Helper()
 	return c.partner(master)
 }
 
-// partner returns the other node of the shard of this one.
+// partner returns the other node of the shard.
 func (c *Cluster) partner(node *Server) *Server {
 	c.tb.Helper()
 	i := slices.Index(c.nodes, node)

@@ -18,9 +18,8 @@ import (
 	"time"
 )
 
-// StartTLS is [Start] of a server that also speaks TLS, and takes clients without
-// a certificate there. It returns the address at which it does, and what a client
-// has to trust.
+// StartTLS is [Start] of a server that also accepts TLS, from clients without certificates.
+// It returns the address for TLS, and the configuration of a client.
 func StartTLS(tb testing.TB, args ...string) (server *Server, addr string, config *tls.Config) {
 	tb.Helper()
 	Program(tb)
@@ -41,14 +40,14 @@ func StartTLS(tb testing.TB, args ...string) (server *Server, addr string, confi
 			return s, addr, authority.trust()
 		}
 		if !strings.Contains(s.log(), "bind") {
-			tb.Skipf("redis-server speaks no TLS: %v\n%s", err, s.log())
+			tb.Skipf("redis-server has no TLS: %v\n%s", err, s.log())
 		}
 	}
 	tb.Fatalf("start redis-server with TLS: no port is free")
 	return nil, "", nil
 }
 
-// UntrustedTLS returns a TLS configuration that trusts nobody whom a test knows.
+// UntrustedTLS returns a TLS configuration that trusts no server of a test.
 func UntrustedTLS(tb testing.TB) *tls.Config {
 	tb.Helper()
 	return newAuthority(tb).trust()
@@ -60,7 +59,7 @@ type authority struct {
 	key  *ecdsa.PrivateKey
 }
 
-// newAuthority makes a root certificate that lives for an hour.
+// newAuthority creates a root certificate that is valid for an hour.
 func newAuthority(tb testing.TB) authority {
 	tb.Helper()
 	template := &x509.Certificate{
@@ -127,7 +126,7 @@ func (a authority) issue(tb testing.TB, dir string) (certFile, keyFile string) {
 	return certFile, keyFile
 }
 
-// trust returns what a client needs to believe certificates of the authority.
+// trust returns the TLS configuration of a client that trusts the authority.
 func (a authority) trust() *tls.Config {
 	roots := x509.NewCertPool()
 	roots.AddCert(a.cert)

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// wire is a bare connection: no pool, no handshake, no retries.
+// wire is a connection without a pool, a handshake and retries.
 type wire struct {
 	t      *testing.T
 	conn   net.Conn
@@ -33,14 +33,14 @@ func dialWire(t *testing.T, addr string) *wire {
 	return w
 }
 
-// encode returns the commands, given as words, as a client sends them.
+// encode returns commands, whose arguments spaces separate, as a client sends them.
 func encode(commands ...string) []byte {
 	var out bytes.Buffer
 	for _, command := range commands {
-		words := strings.Fields(command)
-		fmt.Fprintf(&out, "*%d\r\n", len(words))
-		for _, word := range words {
-			fmt.Fprintf(&out, "$%d\r\n%s\r\n", len(word), word)
+		args := strings.Fields(command)
+		fmt.Fprintf(&out, "*%d\r\n", len(args))
+		for _, arg := range args {
+			fmt.Fprintf(&out, "$%d\r\n%s\r\n", len(arg), arg)
 		}
 	}
 	return out.Bytes()
@@ -70,7 +70,7 @@ func (w *wire) next() string {
 	return raw.String()
 }
 
-// expectSilence asserts that nothing comes for a moment: no reply, no end.
+// expectSilence asserts that for 30 ms no reply arrives and the connection stays open.
 func (w *wire) expectSilence() {
 	w.t.Helper()
 	w.deadline(30 * time.Millisecond)
@@ -88,7 +88,7 @@ func (w *wire) deadline(timeout time.Duration) {
 	}
 }
 
-// hangUp closes the connection, as a client does that is tired of waiting.
+// hangUp closes the connection, as a client does after a timeout.
 func (w *wire) hangUp() {
 	w.t.Helper()
 	if err := w.conn.Close(); err != nil {
@@ -96,7 +96,7 @@ func (w *wire) hangUp() {
 	}
 }
 
-// expectClosed reads until the connection ends: nothing may come before.
+// expectClosed asserts that the connection is closed without another reply.
 func (w *wire) expectClosed() {
 	w.t.Helper()
 	rest, err := io.ReadAll(w.reader)

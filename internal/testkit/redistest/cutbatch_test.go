@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // aBatch is the batch of these tests, and theReplies what the server answers.
@@ -161,7 +163,7 @@ func TestCutBatchThatIsNotCompleted(t *testing.T) {
 	cut := proxy.CutBatch(aboutCut, 2, Uncut, Uncut)
 	w := dialWire(t, proxy.Addr())
 	w.send("SET cut:k v")
-	await(t, "the command on its way", func() bool { return proxy.Commands()["SET"] == 1 })
+	suite.Eventually(t, "the command on its way", func() bool { return proxy.Commands()["SET"] == 1 })
 	proxy.Cut()
 	w.expectClosed()
 	if n := observer.Exists(t.Context(), "cut:k").Val(); n != 0 {
@@ -185,7 +187,7 @@ func TestCutBatchLetsPushMessagesPass(t *testing.T) {
 	w.expect("+OK\r\n")
 	cut := proxy.CutBatch(Named("BLPOP"), 2, Uncut, 0)
 	w.send("BLPOP list 0", "PING") // the batch waits in the server
-	await(t, "a blocked client", func() bool {
+	suite.Eventually(t, "a blocked client", func() bool {
 		return strings.Contains(observer.Info(t.Context(), "clients").Val(), "blocked_clients:1\r\n")
 	})
 	if err := observer.Set(t.Context(), "k", "v", 0).Err(); err != nil {

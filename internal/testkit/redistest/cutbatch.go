@@ -1,0 +1,144 @@
+package redistest
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"math"
+)
+
+// Uncut is a number of bytes that CutBatch never reaches.
+const Uncut = math.MaxInt
+
+// A CutCommand is the result of one command of a batch that CutBatch has cut.
+type CutCommand struct {
+	// Command is the command of the client, with its name in upper case.
+	Command []string
+	// Bytes is how long the command is on the wire.
+	Bytes int
+	// Reply is the unchanged reply of the server. It is "" if the server did not receive
+	// the whole command, and so has not executed it.
+	Reply string
+	// Delivered is whether the client received the whole reply.
+	Delivered bool
+}
+
+// batch is the commands of a cut, and their results.
+type batch struct {
+	size, commands, replies int // see CutBatch
+	outcomes                []CutCommand
+	answered                int          // replies so far
+	received                bytes.Buffer // their bytes
+	happened                chan []CutCommand
+}
+
+// CutBatch breaks the connection within a batch. A batch is size commands that a client
+// sends one after the other, from the next command for which match returns true. Only the
+// first bytes of the batch reach the server: commands is how many. The server executes the
+// complete commands. Then only the first bytes of the replies reach the client, replies is
+// how many, and the connection is closed. Either number may be Uncut. If nothing is cut, the
+// connection stays open.
+//
+// The channel cut delivers the result of each command, once, when all of that has happened.
+// A batch that the client does not complete reaches no server, and cut delivers nothing. No
+// other rule applies to the commands of the batch.
+//
+// The rules for match are those of DropReply. CutBatch is safe for concurrent
+// use.
+func (p *Proxy) CutBatch(match func(command []string) bool, size, commands, replies int) (cut <-chan []CutCommand) {
+	b := &batch{size: size, commands: commands, replies: replies, happened: make(chan []CutCommand, 1)}
+	p.rules.add(&p.rules.batchCuts, &rule{match: match, batch: b})
+	return b.happened
+}
+
+// begins returns the batch that begins with the command, or nil.
+func (l *link) begins(command []string, stream bool) *batch {
+	rules := &l.proxy.rules
+	if stream {
+		return nil
+	}
+	if cut := rules.take(&rules.batchCuts, command); cut != nil {
+		return cut.batch
+	}
+	return nil
+}
+
+// forwardBatch reads the rest of a batch that begins with a command, and sends the server
+// the part that is not cut. It returns false if nothing may follow: part of the batch was
+// cut, or the connection to the server is closed.
+func (l *link) forwardBatch(ctx context.Context, reader *bufio.Reader, b *batch, command []string, data []byte) bool {
+	var whole []byte
+	for {
+		whole = append(whole, data...)
+		if len(command) > 0 {
+			l.proxy.count(command[0])
+			b.outcomes = append(b.outcomes, CutCommand{Command: command, Bytes: len(data)})
+		}
+		if len(b.outcomes) == b.size {
+			break
+		}
+		var err error
+		if command, data, err = readCommand(reader); err != nil {
+			l.report("client", err)
+			return false
+		}
+	}
+	l.await(b)
+	passing := whole[:min(b.commands, len(whole))]
+	return l.proxy.partition.write(ctx, l.server, passing) == nil && len(passing) == len(whole)
+}
+
+// await expects the replies to a batch.
+func (l *link) await(b *batch) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for range b.size {
+		l.awaiting = append(l.awaiting, expected{batch: b})
+	}
+}
+
+// keepReply withholds a reply to a command of a batch, and reports whether it did. When all
+// replies are there, or err is that no more will come, it forwards those that are not cut.
+func (l *link) keepReply(ctx context.Context, kind byte, reply []byte, err error) (kept bool) {
+	b := l.awaited()
+	if b == nil || kind == pushType {
+		return false
+	}
+	if err == nil {
+		l.next()
+		b.received.Write(reply)
+		b.outcomes[b.answered].Reply = string(reply)
+		b.answered++
+		if b.answered < b.size {
+			return true
+		}
+	}
+	received := b.received.Bytes()
+	delivered := received[:min(b.replies, len(received))]
+	if l.proxy.partition.write(ctx, l.client, delivered) == nil { // otherwise the client has closed
+		b.markDelivered(len(delivered))
+	}
+	if err != nil || len(delivered) < len(received) {
+		_ = l.proxy.partition.run(ctx, l.close)
+	}
+	b.happened <- b.outcomes
+	return err == nil
+}
+
+// markDelivered marks the replies that are complete in this many bytes.
+func (b *batch) markDelivered(bytes int) {
+	for i := range b.answered {
+		bytes -= len(b.outcomes[i].Reply)
+		b.outcomes[i].Delivered = bytes >= 0
+	}
+}
+
+// awaited returns the batch of the next reply, or nil.
+func (l *link) awaited() *batch {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.awaiting) == 0 {
+		return nil
+	}
+	return l.awaiting[0].batch
+}

@@ -1,0 +1,110 @@
+package redistest
+
+import (
+	"context"
+	"errors"
+	"net"
+)
+
+// endpoint is where a proxy listens for the clients of one server.
+type endpoint struct {
+	proxy    *Proxy
+	target   string // host:port of the server
+	listener net.Listener
+	closed   chan struct{}            // closed when no more connections are accepted
+	markers  map[string]chan struct{} // see drainBacklog; under the proxy's lock
+}
+
+// newEndpoint listens on a free loopback port. It does not accept yet.
+func newEndpoint(p *Proxy, target string) *endpoint {
+	p.tb.Helper()
+	var config net.ListenConfig
+	listener, err := config.Listen(context.Background(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		p.tb.Fatalf("start proxy: %v", err)
+	}
+	return &endpoint{
+		proxy: p, target: target, listener: listener,
+		closed: make(chan struct{}), markers: make(map[string]chan struct{}),
+	}
+}
+
+func (f *endpoint) addr() string { return f.listener.Addr().String() }
+
+// accept starts a link for each new connection until the listener is closed.
+func (f *endpoint) accept() {
+	defer close(f.closed)
+	for {
+		client, err := f.listener.Accept()
+		if err != nil {
+			if !errors.Is(err, net.ErrClosed) {
+				f.proxy.tb.Errorf("proxy: %v", err)
+			}
+			return
+		}
+		if !f.admit(client) {
+			_ = client.Close()
+		}
+	}
+}
+
+// admit starts a link for the connection. It returns false if the proxy refuses it.
+func (f *endpoint) admit(client net.Conn) bool {
+	// Under the lock: a link that Refuse does not cut is not admitted.
+	p := f.proxy
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	addr := client.RemoteAddr().String()
+	if marker, ok := f.markers[addr]; ok {
+		delete(f.markers, addr)
+		close(marker)
+		return false
+	}
+	if p.refusing {
+		return false
+	}
+	// The link and its context end with the connection or with the proxy.
+	ctx, cancel := context.WithCancel(context.Background())
+	l := &link{proxy: p, target: f.target, cancel: cancel, client: client}
+	p.links[l] = struct{}{}
+	p.running.Go(func() {
+		l.run(ctx)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.links, l)
+	})
+	return true
+}
+
+// drainBacklog returns when each connection that was dialed before is a link. For the
+// client a connection exists as soon as the system has it in the backlog of the listener.
+// drainBacklog adds a connection of its own, the marker, to the end of the backlog, and
+// waits until that is accepted.
+func (f *endpoint) drainBacklog() {
+	conn, accepted := f.dialMarker()
+	if conn == nil {
+		return // the proxy is closed, without a backlog
+	}
+	defer func() { _ = conn.Close() }()
+	select {
+	case <-accepted:
+	case <-f.closed:
+	}
+}
+
+// dialMarker dials the marker, and returns a channel that is closed when the marker was
+// accepted. It returns nil if there is no listener.
+func (f *endpoint) dialMarker() (net.Conn, <-chan struct{}) {
+	// Under the lock, so that admit does not meet the marker before it is registered.
+	// Dialing does not wait for accept.
+	f.proxy.mu.Lock()
+	defer f.proxy.mu.Unlock()
+	dialer := net.Dialer{Timeout: readyTimeout}
+	conn, err := dialer.DialContext(context.Background(), "tcp", f.addr())
+	if err != nil {
+		return nil, nil
+	}
+	accepted := make(chan struct{})
+	f.markers[conn.LocalAddr().String()] = accepted
+	return conn, accepted
+}
