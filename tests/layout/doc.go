@@ -1,4 +1,4 @@
-// Package layout holds tests of the guards of this repository: the linter's rules of
-// imports and the paths that scripts name. A guard whose path is stale guards nothing,
-// and says nothing either; these tests do.
+// Package layout tests the guards of this repository: the import rules of the linter and the
+// paths in scripts. A guard with a stale path checks nothing without an error. These tests
+// find such paths.
 package layout

@@ -12,14 +12,14 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// A rule is one rule of depguard: what the files that it matches may import.
+// A rule is a rule of depguard: the imports that the matching files may have.
 type rule struct {
 	Mode  string   `yaml:"list-mode"`
 	Files []string `yaml:"files"`
 	Allow []string `yaml:"allow"`
 }
 
-// matches reports whether the rule counts for a file.
+// matches reports whether the rule applies to a file.
 func (r rule) matches(file string) bool {
 	matched := false
 	for _, glob := range r.Files {
@@ -34,13 +34,13 @@ func (r rule) matches(file string) bool {
 	return matched
 }
 
-// pattern returns the expression of a glob, in which ** matches slashes too.
+// pattern returns the regular expression of a glob, in which ** also matches slashes.
 func pattern(glob string) *regexp.Regexp {
 	text := strings.ReplaceAll(regexp.QuoteMeta(glob), `\*\*`, ".*")
 	return regexp.MustCompile("^" + strings.ReplaceAll(text, `\*`, "[^/]*") + "$")
 }
 
-// rules returns the linter's rules of imports.
+// rules returns the import rules of the linter.
 func rules(t *testing.T) map[string]rule {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root(t), ".golangci.yml"))

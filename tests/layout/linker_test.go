@@ -8,11 +8,11 @@ import (
 	"testing"
 )
 
-// linkerFlag finds what a script sets by the linker's -X: the path of a package and the
-// name of a variable.
+// linkerFlag matches the flag -X of the linker: the path of a package and the name of a
+// variable.
 var linkerFlag = regexp.MustCompile(`-X (` + regexp.QuoteMeta(module) + `\S*)\.(\w+)=`)
 
-// The linker says nothing of a variable that does not exist.
+// The linker ignores a variable that does not exist.
 func TestEachVariableThatCISetsByTheLinkerExists(t *testing.T) {
 	top := root(t)
 	script, err := os.ReadFile(filepath.Join(top, ".ci", "run"))

@@ -1,4 +1,4 @@
-// Package lockbench holds what the benchmarks of all adapters share.
+// Package lockbench has the helpers that the benchmarks of all adapters share.
 package lockbench
 
 import (
@@ -13,8 +13,8 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 )
 
-// Locker returns a Locker on the Redis of an address, which is closed with the
-// benchmark. Where nothing is locked, nothing needs to be there.
+// Locker returns a Locker on the Redis at an address, which is closed with the benchmark. A
+// benchmark that locks nothing needs no Redis at the address.
 func Locker(b *testing.B, addr string) *core.Locker {
 	b.Helper()
 	rdb := redis.NewClient(&redis.Options{Addr: addr})
@@ -26,8 +26,8 @@ func Locker(b *testing.B, addr string) *core.Locker {
 	return locks
 }
 
-// OnEachServer runs serve, under its name, on an embedded Redis and on a real
-// one, each time beside the lock alone.
+// OnEachServer runs serve as a benchmark with this name, on an embedded Redis and on a real
+// one. On each it also runs a benchmark of the lock alone.
 func OnEachServer(b *testing.B, name string, serve func(b *testing.B, locks *core.Locker)) {
 	b.Helper()
 	for _, server := range []struct {
@@ -52,15 +52,15 @@ func OnEachServer(b *testing.B, name string, serve func(b *testing.B, locks *cor
 	}
 }
 
-// Sink returns a ResponseWriter that costs nothing.
+// Sink returns a ResponseWriter that discards the response.
 func Sink() http.ResponseWriter { return sink{http.Header{}} }
 
 type sink struct{ header http.Header }
 
-// Header returns headers that nobody sends.
+// Header returns headers that are not sent.
 func (s sink) Header() http.Header { return s.header }
 
-// Write takes everything and keeps nothing.
+// Write discards p.
 func (s sink) Write(p []byte) (int, error) { return len(p), nil }
 
 // WriteHeader does nothing.

@@ -6,16 +6,16 @@ import (
 )
 
 const (
-	// patience is how long a condition may take that is bound to hold. It is never the
-	// duration of a test that passes, so it allows for a machine that is very busy.
+	// patience bounds the wait for a condition that must hold. A test that passes never
+	// takes this long, so it has room for a very busy machine.
 	patience = 60 * time.Second
-	// interval is how often a condition is asked.
+	// interval is the pause between two checks of a condition.
 	interval = time.Millisecond
 )
 
-// Eventually returns as soon as the condition holds. It fails the test, with what was
-// awaited, if the condition does not hold within a minute. The condition is called on
-// the goroutine of the caller, which is that of the test; it may be a bubble's.
+// Eventually returns as soon as the condition holds. It fails the test, with the text what,
+// if the condition does not hold within a minute. Call it on the goroutine of the test, also
+// in a bubble of synctest. It calls the condition on the same goroutine.
 func Eventually(tb testing.TB, what string, condition func() bool) {
 	tb.Helper()
 	for begun := time.Now(); !condition(); time.Sleep(interval) {

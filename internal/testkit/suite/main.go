@@ -17,15 +17,14 @@ const parallel = 16
 // Main runs the tests of a package and exits: with a failure if goroutines are left.
 func Main(m *testing.M) { os.Exit(Run(m)) }
 
-// Run is Main for packages that have more to do before they exit. It returns the code to
-// exit with.
+// Run is Main without the exit. It returns the exit code.
 func Run(m *testing.M) int {
 	flag.Parse()
 	isSet := false
 	flag.Visit(func(f *flag.Flag) { isSet = isSet || f.Name == "test.parallel" })
 	if !isSet {
 		if err := flag.Set("test.parallel", strconv.Itoa(parallel)); err != nil {
-			panic(err) // package testing has no such flag any more
+			panic(err) // package testing has no such flag
 		}
 	}
 	code := m.Run()
@@ -36,14 +35,14 @@ func Run(m *testing.M) int {
 			code = 1
 		}
 	}
-	if n := leftOut.Load(); n > 0 {
-		fmt.Printf("%d tests left out: %s=1 go test runs them\n", n, fullEnv)
+	if n := skipped.Load(); n > 0 {
+		fmt.Printf("%d tests skipped: %s=1 go test runs them\n", n, fullEnv)
 	}
 	writeStamp()
 	return code
 }
 
-// exits are what to do once all tests of the package are over.
+// exits are the functions to call after the last test of the package.
 var exits stack
 
 // A stack runs functions, the last one first.
@@ -67,8 +66,9 @@ func (s *stack) run() {
 	}
 }
 
-// OnExit calls a function once all tests of the package are over, before Main looks for
-// goroutines that are left: it ends what the tests shared. It is safe for concurrent use.
+// OnExit makes Main call a function after the last test of the package, before it checks for
+// goroutines that are left. The function ends what the tests shared. OnExit is safe for
+// concurrent use.
 func OnExit(function func()) {
 	exits.mu.Lock()
 	defer exits.mu.Unlock()

@@ -10,18 +10,17 @@ import (
 // stampName is the name of an ignored file in the folder of a package that was tested.
 const stampName = ".stamp"
 
-// stamp is the path of the stamp once the result of the package's tests depends on more
-// than go test knows of, and empty before.
+// stamp has the path of the stamp once a test has called NeverCache.
 var stamp struct {
 	mu   sync.Mutex
 	path string
 }
 
-// NeverCache keeps go test from reporting a cached result of the package's tests later.
-// go test watches the files that a test opens inside its module, and no others: it does
-// not see that a program outside was installed or replaced. But it caches nothing if a
-// watched file has changed in the last two seconds. So this opens a file, and Main
-// changes it after the last test. A test that calls it must not have changed its folder.
+// NeverCache prevents later cached results of the tests of the package. go test tracks only
+// files that a test opens inside its module: it does not detect that a program outside was
+// installed or replaced. But it caches no result if a tracked file has changed in the last
+// two seconds. So NeverCache opens a file, and Main changes the file after the last test.
+// The caller must not have changed the working directory before.
 func NeverCache() {
 	stamp.mu.Lock()
 	defer stamp.mu.Unlock()
@@ -35,8 +34,8 @@ func NeverCache() {
 	}
 }
 
-// writeStamp changes the stamp if a test has called NeverCache. Where it cannot be
-// written, as in the cache of modules, only this protection is lost.
+// writeStamp changes the stamp if a test has called NeverCache. If the folder is read-only, as
+// in the cache of modules, go test may report cached results.
 func writeStamp() {
 	stamp.mu.Lock()
 	defer stamp.mu.Unlock()

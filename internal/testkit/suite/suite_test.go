@@ -20,7 +20,7 @@ func TestParallelTestsRunSixteenAtATime(t *testing.T) {
 }
 
 func TestLeaksWaitsForGoroutinesThatEnd(t *testing.T) {
-	time.AfterFunc(0, func() { time.Sleep(time.Second) }) // as a client that was closed
+	time.AfterFunc(0, func() { time.Sleep(time.Second) }) // as a closed client does
 	if err := Leaks(lastDial); err != nil {
 		t.Error(err)
 	}
@@ -45,7 +45,7 @@ func TestEventuallyReturnsOnceTheConditionHolds(t *testing.T) {
 	})
 }
 
-// A failing is a test that Fatalf ends.
+// failing is a testing.TB whose Fatalf panics.
 type failing struct {
 	testing.TB
 	text string
@@ -66,7 +66,7 @@ func TestEventuallyFailsAfterAMinute(t *testing.T) {
 	})
 }
 
-// A program outside the module may change between two runs.
+// Programs outside the module may change between two runs.
 func TestResultsThatDependOnAProgramOutsideAreNotCached(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -76,7 +76,7 @@ func TestResultsThatDependOnAProgramOutsideAreNotCached(t *testing.T) {
 		{"a test that depends on none", "", true},
 		{"a test that depends on one", "suite.NeverCache()", false},
 	} {
-		dir, err := os.MkdirTemp(".", "cached") // inside the module, which may import this package
+		dir, err := os.MkdirTemp(".", "cached") //nolint:usetesting // only packages inside the module may import this one
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -87,7 +87,7 @@ func TestResultsThatDependOnAProgramOutsideAreNotCached(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range 2 {
-			out, err := exec.CommandContext(t.Context(), "go", "test", "./"+dir).CombinedOutput() //nolint:gosec // our own package
+			out, err := exec.CommandContext(t.Context(), "go", "test", "./"+dir).CombinedOutput()
 			if err != nil {
 				t.Fatalf("%s: %v\n%s", test.name, err, out)
 			}
