@@ -56,6 +56,7 @@ func TestStartReportsBadArgs(t *testing.T) {
 
 func TestStartWithoutRedis(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
+	t.Setenv(programEnv, "")
 	for name, start := range map[string]func(tb testing.TB){
 		"server":   func(tb testing.TB) { Start(tb) },
 		"cluster":  func(tb testing.TB) { StartCluster(tb) },
