@@ -2,6 +2,7 @@ package crash
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"net"
 	"regexp"
@@ -32,6 +33,7 @@ type recordMonitor struct {
 	done  chan struct{}
 
 	mu      sync.Mutex
+	quotes  bool // MONITOR escapes quotes and backslashes; Valkey 8.1 does not
 	marks   int
 	synced  int // the last mark that was received
 	writes  map[string][]write
@@ -69,7 +71,7 @@ func (w *recordMonitor) sync(t *testing.T) {
 	mark := w.marks
 	w.mu.Unlock()
 	suite.Eventually(t, "the monitor receives the mark", func() bool {
-		w.admin.Echo(t.Context(), fmt.Sprintf("mark:%d", mark))
+		w.admin.Echo(t.Context(), fmt.Sprintf("mark:%d:\"", mark))
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		return w.synced >= mark
@@ -105,20 +107,45 @@ func (w *recordMonitor) read() {
 // argument finds the arguments of a command, as MONITOR quotes them.
 var argument = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 
+// arguments returns the arguments in a line of MONITOR. If MONITOR does not escape, only
+// an argument of printable bytes without quotes is exact: an answer is not.
+func (w *recordMonitor) arguments(line string) []string {
+	if !w.quotes {
+		_, quoted, _ := strings.Cut(strings.TrimSuffix(line, "\"\r\n"), `] "`)
+		return strings.Split(quoted, `" "`)
+	}
+	var all []string
+	for _, quoted := range argument.FindAllString(line, -1) {
+		if text, err := strconv.Unquote(quoted); err == nil {
+			all = append(all, text)
+		}
+	}
+	return all
+}
+
+// answer returns the answer that a script has stored in a record. If MONITOR does not
+// escape, the answer is read from the record.
+func (w *recordMonitor) answer(record, shown string) string {
+	if !w.quotes {
+		if stored, err := w.admin.HGet(context.Background(), record, "p").Result(); err == nil {
+			return stored
+		}
+	}
+	return shown
+}
+
 // add records one line of MONITOR.
 func (w *recordMonitor) add(line string) {
 	inScript := strings.Contains(line, " lua] ")
-	var command []string
-	for _, quoted := range argument.FindAllString(line, -1) {
-		if text, err := strconv.Unquote(quoted); err == nil {
-			command = append(command, text)
-		}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if strings.Contains(line, `"mark:`) {
+		w.quotes = strings.Contains(line, `:\"`)
 	}
+	command := w.arguments(line)
 	if len(command) < 2 {
 		return
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	name := strings.ToUpper(command[0])
 	switch {
 	case name == "ECHO":
@@ -147,7 +174,7 @@ func (w *recordMonitor) addWrite(name, record string, fields []string) {
 			case "n":
 				made.Number, _ = strconv.Atoi(value)
 			case "p":
-				made.Answer = value
+				made.Answer = w.answer(record, value)
 			}
 		}
 		all = append(all, made)
