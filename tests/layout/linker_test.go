@@ -41,5 +41,9 @@ func TestEachVariableThatCISetsByTheLinkerExists(t *testing.T) {
 		if !found {
 			t.Errorf("no file of %s declares the string variable %s", dir, name)
 		}
+		// The package has a test that compares the variable with the environment.
+		if !strings.Contains(string(script), " ./"+dir) {
+			t.Errorf("CI sets %s of %s, and does not run the tests of that package", name, dir)
+		}
 	}
 }

@@ -1,0 +1,42 @@
+# The commands of a contributor. CONTRIBUTING.md explains them; .ci/run is what must pass before a change lands.
+
+.PHONY: help test full race lint fuzz bench faults models generate docs ci
+.DEFAULT_GOAL := help
+
+help: ## print this list
+	@sed -nE 's/^([a-z]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
+
+test: ## the fast tests: those that need redis-server are skipped where it is missing
+	go test ./...
+
+full: ## all tests, the long ones too
+	REQLOCK_FULL=1 go test -timeout 20m ./...
+
+race: ## the fast tests with the race detector, in random order
+	go test -race -shuffle=on ./...
+
+lint: ## the linters, which are installed where they are missing
+	.ci/run lint tidy
+
+fuzz: ## each fuzzer for 5000 inputs
+	.ci/run fuzz
+
+bench: ## what a lock and a middleware cost
+	go test -run '^$$' -bench . ./core ./nethttplock ./ginlock ./echolock ./grpclock
+
+faults: ## the short fault campaign: some minutes
+	cd tests/faults && go run . -short
+
+models: ## all searches of the models, the large ones too: half an hour
+	internal/redis/script/model/check.sh -all
+
+generate: ## write the generated texts again: the exported API, and the page of the fault campaign
+	go generate ./tests/api
+	cd tests/faults && go generate ./internal/catalogue
+
+docs: ## check the links of the pages, the generated pages, and the rights in README.md
+	go test -count=1 -run 'Links|Text|ACL' ./tests/layout ./tests/api ./internal/testkit/redistest
+	cd tests/faults && go test -count=1 ./internal/catalogue
+
+ci: ## everything that must hold before a change lands; .ci/run -h lists its steps
+	.ci/run
