@@ -21,7 +21,7 @@ func TestEachVariableThatCISetsByTheLinkerExists(t *testing.T) {
 	}
 	flags := linkerFlag.FindAllStringSubmatch(string(script), -1)
 	if len(flags) == 0 {
-		t.Fatal("CI sets no variable by the linker: this test is to go, too")
+		t.Fatal("CI sets no variable by the linker: remove this test, too")
 	}
 	for _, flag := range flags {
 		dir, name := strings.TrimPrefix(flag[1], module+"/"), flag[2]

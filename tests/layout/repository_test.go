@@ -16,8 +16,8 @@ import (
 // module is the path of the main module.
 const module = "github.com/reqlock/reqlock"
 
-// root returns the folder of the main module: the nearest folder above this package with the
-// go.mod of that module.
+// root returns the folder of the main module: the next folder above this package with a
+// go.mod that declares it.
 func root(t *testing.T) string {
 	t.Helper()
 	dir, err := os.Getwd()
@@ -39,7 +39,7 @@ func root(t *testing.T) string {
 	}
 }
 
-// A source is a Go file of the main module, without tests.
+// A source is a Go file of the main module that is not a test.
 type source struct {
 	path    string   // from the root, with slashes
 	imports []string // their paths
