@@ -17,7 +17,7 @@ func StartReplicated(tb testing.TB, args ...string) (master *Server) {
 	servers := group{newServer(tb, program, replicated(args)), newServer(tb, program, replicated(args))}
 	servers.start(tb)
 	master, replica := servers[0], servers[1]
-	replica.tell("REPLICAOF", "127.0.0.1", master.port)
+	replica.mustRun("REPLICAOF", "127.0.0.1", master.port)
 	servers.await(tb, "the replica", func(ctx context.Context) error { return follows(ctx, replica, master) })
 	return master
 }
