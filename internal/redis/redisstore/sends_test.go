@@ -1,0 +1,242 @@
+package redisstore
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/reqlock/reqlock/internal/store"
+	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
+)
+
+// A lease counts from the send of the command that granted it, not from the reply.
+//
+//faults:row 6
+func TestLeaseCountsFromSend(t *testing.T) {
+	t.Parallel()
+	kept := storetest.Request(storetest.Me1)
+	kept.Rejoin = storetest.Me2
+	for name, do := range map[string]func(*syncStore) (time.Time, error){
+		"take": func(s *syncStore) (time.Time, error) {
+			got, err := s.Take(t.Context(), storetest.Request(storetest.Me1))
+			return got.Since, err
+		},
+		"enqueue": func(s *syncStore) (time.Time, error) {
+			got, err := s.Enqueue(t.Context(), storetest.Request(storetest.Me1))
+			return got.Since, err
+		},
+		"begin": func(s *syncStore) (time.Time, error) {
+			got, err := s.Enqueue(t.Context(), storetest.AttemptRequest(storetest.Me1))
+			return got.Since, err
+		},
+		"renew": func(s *syncStore) (time.Time, error) {
+			got, err := s.Renew(t.Context(), storetest.Request(storetest.Me1))
+			return got.Since, err
+		},
+		"kept": func(s *syncStore) (time.Time, error) {
+			got, err := s.Release(t.Context(), kept)
+			return got.Since, err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, proxy, direct := behindProxy(t)
+			load := storetest.Request(storetest.Bob1) // the server loads the scripts
+			load.Key = "load"
+			_, _ = s.Enqueue(t.Context(), load)
+			_, _ = s.Renew(t.Context(), load)
+			_, _ = s.Release(t.Context(), load)
+			load.Attempt = storetest.AttemptRequest(storetest.Bob1).Attempt
+			_, _ = s.Enqueue(t.Context(), load)
+			if name != "take" {
+				storetest.State{Value: storetest.Me1, TTL: storetest.TTL}.Put(t, direct)
+			}
+			release, seen := proxy.HoldCommand(redistest.Named("SET", "EVALSHA"))
+			sent := make(chan time.Time, 1)
+			go func() {
+				<-seen
+				sent <- time.Now()
+				release()
+			}()
+			begun := time.Now()
+			since, err := do(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if latest := <-sent; since.Before(begun) || since.After(latest) {
+				t.Errorf("the lease counts from %v after the call, which was sent after %v", since.Sub(begun), latest.Sub(begun))
+			}
+		})
+	}
+}
+
+// A renewal and a release use another lane than takes, so they do not wait for one that
+// has no reply.
+//
+//faults:row 29
+func TestRenewalAndReleaseDoNotWaitForTake(t *testing.T) {
+	t.Parallel()
+	s, proxy, _ := behindProxy(t, storetest.LongReads)
+	if _, err := s.Enqueue(t.Context(), storetest.Request(storetest.Me1)); err != nil {
+		t.Fatal(err)
+	}
+	held, seen := proxy.HoldCommand(redistest.Named("SET"))
+	taken := make(chan error, 1)
+	r := storetest.Request(storetest.Me2)
+	r.Key, r.Bound = "other", storetest.LongBound
+	s.Store.Take(r, func(_ store.Answer, err error) { taken <- err })
+	storetest.Receive(t, "the take is held", seen)
+	r = storetest.Request(storetest.Me1)
+	r.Bound = storetest.LongBound
+	renewed, released := make(chan error, 1), make(chan error, 1)
+	s.Store.Renew(r, func(_ store.Renewal, err error) { renewed <- err })
+	if err := storetest.Receive(t, "a renewal", renewed); err != nil {
+		t.Error(err)
+	}
+	s.Store.Release(r, func(_ store.ReleaseResult, err error) { released <- err })
+	if err := storetest.Receive(t, "a release", released); err != nil {
+		t.Error(err)
+	}
+	if len(taken) > 0 {
+		t.Error("the take was not held")
+	}
+	held()
+	if err := storetest.Receive(t, "the take", taken); err != nil {
+		t.Error(err)
+	}
+}
+
+// A request that offers it is sent on the goroutine of its caller: its context has a
+// deadline then.
+func TestInlineTakeRunsOnCaller(t *testing.T) {
+	t.Parallel()
+	rdb := redistest.Start(t).Client(t, storetest.Deadlines)
+	var inline atomic.Bool
+	rdb.AddHook(storetest.BeforeEach{Before: func(ctx context.Context) {
+		_, hasDeadline := ctx.Deadline()
+		inline.Store(hasDeadline)
+	}})
+	s := newStore(t, rdb)
+	r := storetest.Request(storetest.Me1)
+	r.Inline, r.Bound = true, storetest.LongBound
+	for begun := time.Now(); !inline.Load(); { // the first takes are not inline: the server has to be fast
+		r.Key += "k"
+		if _, err := s.Take(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+		if time.Since(begun) > storetest.Patience {
+			t.Fatal("no take runs on its caller")
+		}
+	}
+	r.Key, r.Inline = "other", false
+	if _, err := s.Take(t.Context(), r); err != nil || inline.Load() {
+		t.Errorf("a take that does not offer it runs inline: %v, %v", inline.Load(), err)
+	}
+}
+
+// Commits with big records are not sent all together: the replies would come too late.
+func TestCommitsWithBigRecordsAreSplit(t *testing.T) {
+	t.Parallel()
+	if laneWidth() < 5 {
+		t.Skip("the linked lanes are too narrow for the batch")
+	}
+	proxy := redistest.NewProxy(t, redistest.Start(t).Addr())
+	rdb := proxy.Client(t, storetest.ShortReads)
+	s := newStore(t, rdb)
+	var mu sync.Mutex
+	var sizes []int
+	rdb.AddHook(pipelineSizes(func(n int) {
+		mu.Lock()
+		defer mu.Unlock()
+		sizes = append(sizes, n)
+	}))
+	release, held := proxy.HoldCommand(onLock("p:first"))
+	t.Cleanup(release)
+	over := make(chan error, 6)
+	commit := func(key string, record []byte) {
+		r := storetest.AttemptRequest(storetest.Me1)
+		r.Key, r.Ending, r.Record = key, store.Commit, record
+		s.Store.Release(r, func(_ store.ReleaseResult, err error) { over <- err })
+	}
+	commit("first", nil)
+	<-held
+	for i := range 5 {
+		commit(fmt.Sprint("big", i), make([]byte, 512<<10))
+	}
+	release()
+	for range 6 {
+		if err := <-over; err != nil {
+			t.Error(err)
+		}
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if len(sizes) == 0 {
+		t.Error("no batch was sent")
+	}
+	for _, n := range sizes {
+		if n > 3 { // two big ones, and a script that was not loaded
+			t.Errorf("batches of %v", sizes)
+		}
+	}
+}
+
+// pipelineSizes is a hook that is called with the number of commands of each pipeline.
+type pipelineSizes func(n int)
+
+func (pipelineSizes) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (pipelineSizes) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
+func (h pipelineSizes) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		h(len(cmds))
+		return next(ctx, cmds)
+	}
+}
+
+// Each form of a command names its key, so that a cluster's client sends it to the right
+// node, alone and in a batch.
+func TestClusterCommandsReachTheirNode(t *testing.T) {
+	t.Parallel()
+	rdb := redistest.StartCluster(t).Client(t)
+	s := newStore(t, rdb)
+	const workers, rounds = 8, 15
+	var group sync.WaitGroup
+	for w := range workers {
+		group.Go(func() {
+			for i := range rounds {
+				r := storetest.Request(fmt.Sprintf("%s:%d", storetest.Me, w*rounds+i))
+				r.Key, r.Inline, r.NoWaiters = fmt.Sprint("key", w), i%2 == 0, i%3 == 0
+				do := s.Take
+				if i%5 == 0 {
+					do, r.Fences = s.Enqueue, i%10
+				}
+				if got, err := do(t.Context(), r); err != nil || !got.Granted {
+					t.Errorf("%+v, %v", got, err)
+				}
+				if value := rdb.Get(t.Context(), "p:"+r.Key).Val(); value != r.Token {
+					t.Errorf("%s: %q, want %q", r.Key, value, r.Token)
+				}
+				other := r
+				other.Token = storetest.Eve1
+				if got, err := s.Take(t.Context(), other); err != nil || got.Holder != r.Token {
+					t.Errorf("refused: %+v, %v", got, err)
+				}
+				if renewal, err := s.Renew(t.Context(), r); err != nil || !renewal.Held {
+					t.Errorf("renew: %+v, %v", renewal, err)
+				}
+				if released, err := s.Release(t.Context(), r); err != nil || released.Status != store.Freed {
+					t.Errorf("release: %+v, %v", released, err)
+				}
+			}
+		})
+	}
+	group.Wait()
+}
