@@ -74,7 +74,7 @@ func (r *Report) String() string {
 	state := "ok"
 	switch {
 	case len(r.Violations) > 0:
-		state = fmt.Sprintf("%d VIOLATIONS", len(r.Violations))
+		state = fmt.Sprintf("%d violations", len(r.Violations))
 	case r.Failed:
 		state = "FAILED"
 	}
@@ -109,10 +109,10 @@ func (t Table) add(r *Report) {
 }
 
 func (t Table) String() string {
-	text := fmt.Sprintf("%-20s%10s%10s%10s%10s%10s%10s\n", "", "histories", "ops", "grants", "losses", "failed", "violations")
+	text := fmt.Sprintf("%-20s%10s%10s%10s%10s%10s%12s\n", "", "histories", "ops", "grants", "losses", "failed", "violations")
 	for _, kind := range fault.Deployments() {
 		if n := t[kind]; n != nil {
-			text += fmt.Sprintf("%-20s%10d%10d%10d%10d%10d%10d\n",
+			text += fmt.Sprintf("%-20s%10d%10d%10d%10d%10d%12d\n",
 				kind.String(), n.Histories, n.Ops, n.Grants, n.Losses, n.Failed, n.Violations)
 		}
 	}

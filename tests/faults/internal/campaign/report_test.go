@@ -58,7 +58,7 @@ func TestTheLineOfARunSaysHowItWent(t *testing.T) {
 	h := &history.History{}
 	for want, r := range map[string]Report{
 		" ok":                     {History: h},
-		" 2 VIOLATIONS":           {History: h, Violations: make([]validate.Violation, 2), Failed: true},
+		" 2 violations":           {History: h, Violations: make([]validate.Violation, 2), Failed: true},
 		" FAILED":                 {History: h, Failed: true},
 		" skipped":                {Skipped: true},
 		"before there was a hist": {Failed: true},
