@@ -5,21 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"strings"
 
-	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/reqlock/reqlock/internal/engine"
-	"github.com/reqlock/reqlock/internal/redis/quorumstore"
 	"github.com/reqlock/reqlock/internal/redis/redisstore"
 )
 
 // A Locker takes locks in Redis. New or NewQuorum makes it. It is safe for concurrent use. A
 // process needs only one. Views with other settings share its connections and its queues.
 type Locker struct {
-	rdb      redis.UniversalClient
-	quorum   *quorumstore.Store // instead of rdb, where NewQuorum made it
+	backend  backend
 	engine   *engine.Engine
 	settings settings
 }
@@ -65,21 +61,12 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Locker, error) {
 	if err := redisstore.CheckReplicas(rdb, s.replicas); err != nil {
 		return nil, fmt.Errorf("reqlock: WithReplicas: %w", err)
 	}
-	process, err := newProcess()
-	if err != nil {
-		return nil, fmt.Errorf("reqlock: New: %w", err)
-	}
-	redisStore, err := redisstore.New(rdb, s.prefix, process, s.replicas)
+	process := redisstore.NewProcess()
+	store, err := redisstore.New(rdb, s.prefix, process, s.replicas)
 	if err != nil {
 		return nil, fmt.Errorf("reqlock: WithPrefix: the prefix %w", err)
 	}
-	return &Locker{rdb: rdb, engine: engine.New(redisStore, s.engineConfig(process)), settings: s}, nil
-}
-
-// newProcess returns a new random process id of 32 hex digits.
-func newProcess() (string, error) {
-	id, err := uuid.NewRandom()
-	return strings.ReplaceAll(id.String(), "-", ""), err
+	return &Locker{backend: deployment{rdb}, engine: engine.New(store, s.engineConfig(process)), settings: s}, nil
 }
 
 // Must returns l, and panics if err is not nil. It wraps New where an invalid setting is a
@@ -119,9 +106,7 @@ func (l *Locker) With(opts ...Option) *Locker {
 // leaves their keys to expire after their TTL, and returns ctx's error. Close may be called
 // more than once. A nil ctx is the background context.
 func (l *Locker) Close(ctx context.Context) error {
-	if l.quorum != nil {
-		defer func() { _ = l.quorum.Disconnect() }() // the error of a second Close says only that
-	}
+	defer l.backend.close()
 	if err := l.engine.Close(orBackground(ctx)); err != nil {
 		return fmt.Errorf("reqlock: close: %w", err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/reqlock/reqlock/internal/engine"
 	"github.com/reqlock/reqlock/internal/redis/quorumstore"
+	"github.com/reqlock/reqlock/internal/redis/redisstore"
 )
 
 // NewQuorum returns a Locker that holds its locks on a majority of several independent Redis
@@ -49,17 +50,14 @@ func NewQuorum(clients []redis.UniversalClient, opts ...Option) (*Locker, error)
 	if err := s.check(); err != nil {
 		return nil, err
 	}
-	process, err := newProcess()
-	if err != nil {
-		return nil, fmt.Errorf("reqlock: NewQuorum: %w", err)
-	}
-	quorum, err := quorumstore.New(clients, s.prefix, process, s.quarantine)
+	process := redisstore.NewProcess()
+	store, err := quorumstore.New(clients, s.prefix, process, s.quarantine)
 	if err != nil {
 		return nil, fmt.Errorf("reqlock: NewQuorum: %w", err)
 	}
 	config := s.engineConfig(process)
 	config.Ballots = true
-	return &Locker{quorum: quorum, engine: engine.New(quorum, config), settings: s}, nil
+	return &Locker{backend: quorum{store}, engine: engine.New(store, config), settings: s}, nil
 }
 
 // minServers is the smallest number of servers of a quorum. A smaller quorum would not
@@ -125,4 +123,4 @@ var errNoRecords = fmt.Errorf("reqlock: %w by a quorum: an idempotent request ne
 
 // KeepsRecords reports whether the Locker runs idempotent requests. A Locker of NewQuorum
 // does not. A middleware for idempotent requests can refuse such a Locker.
-func (l *Locker) KeepsRecords() bool { return l.quorum == nil }
+func (l *Locker) KeepsRecords() bool { return l.backend.keepsRecords() }

@@ -6,13 +6,9 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-)
 
-// serverClient is a client of one server, or what embeds one.
-type serverClient interface {
-	redis.UniversalClient
-	Options() *redis.Options
-}
+	"github.com/reqlock/reqlock/internal/redis/topology"
+)
 
 // Why a client is refused.
 var (
@@ -33,7 +29,7 @@ func (m *muster) connect(i int, given redis.UniversalClient) (*redis.Client, err
 	if given == nil {
 		return nil, errNil
 	}
-	one, ok := given.(serverClient)
+	one, ok := given.(topology.Server)
 	if !ok {
 		return nil, errManifold
 	}

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"net"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/reqlock/reqlock/internal/redis/command"
 )
 
 // A muster sees to it that the servers are different ones, and that none votes
@@ -205,16 +205,8 @@ func (m *muster) distance(i int) time.Duration {
 // identityOf reads what INFO server says of the process. Its uptime is a number of
 // whole seconds, of which the first may have been any part of one.
 func identityOf(info string) (run string, up time.Duration, ok bool) {
-	var seconds string
-	for line := range strings.Lines(info) {
-		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
-		switch name {
-		case "run_id":
-			run = value
-		case "uptime_in_seconds":
-			seconds = value
-		}
-	}
-	n, err := strconv.ParseInt(seconds, 10, 32)
+	fields := command.InfoFields(info)
+	run = fields["run_id"]
+	n, err := strconv.ParseInt(fields["uptime_in_seconds"], 10, 32)
 	return run, time.Duration(n-1) * time.Second, run != "" && err == nil && n >= 0
 }

@@ -2,8 +2,6 @@ package readiness
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"time"
 
@@ -32,9 +30,10 @@ func NewCheck(rdb redis.UniversalClient, prefix string, bound time.Duration, rep
 	return &Check{rdb: rdb, prefix: prefix, bound: bound, replicas: replicas}
 }
 
-// Run returns nil if all is well, or a *Finding; or ctx's error if ctx ends
-// first. Where all is well, warning is what may still go wrong, or nil.
-func (c *Check) Run(ctx context.Context) (warning, err error) {
+// Run returns nil if Redis does all that a Store needs. Otherwise it returns a *Finding, or
+// ctx's error if ctx ends first. Without an error there may be a warning of what may still
+// go wrong.
+func (c *Check) Run(ctx context.Context) (warnings []error, err error) {
 	targets, err := c.targets(ctx)
 	if err != nil {
 		return nil, c.finding(ctx, "", c.why(ctx, c.rdb, err))
@@ -50,8 +49,8 @@ func (c *Check) Run(ctx context.Context) (warning, err error) {
 	}
 	for _, found := range results {
 		r := <-found // which does not outlive ctx
-		if warning == nil {
-			warning = r.warning
+		if r.warning != nil && warnings == nil {
+			warnings = []error{r.warning}
 		}
 		if err == nil {
 			err = r.err
@@ -60,7 +59,7 @@ func (c *Check) Run(ctx context.Context) (warning, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return warning, nil
+	return warnings, nil
 }
 
 // Close waits for the commands that Run has left behind.
@@ -141,11 +140,4 @@ func (c *Check) withinBound(ctx context.Context, bound time.Duration, send func(
 	default:
 		return command.Sanitize(err)
 	}
-}
-
-// newProcess returns the id of a process that never was: 32 hex digits.
-func newProcess() string {
-	var id [16]byte
-	_, _ = rand.Read(id[:]) // it never fails
-	return hex.EncodeToString(id[:])
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/reqlock/reqlock/internal/redis/command"
 	"github.com/reqlock/reqlock/internal/redis/keyspace"
+	"github.com/reqlock/reqlock/internal/redis/redisstore"
 	"github.com/reqlock/reqlock/internal/redis/topology"
 )
 
@@ -98,4 +99,4 @@ func (s *scene) elsewhere(ctx context.Context) error {
 }
 
 // newProbeKey returns a lock key that is nobody's.
-func newProbeKey() string { return checkMark + newProcess() }
+func newProbeKey() string { return checkMark + redisstore.NewProcess() }

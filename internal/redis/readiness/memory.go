@@ -2,7 +2,6 @@ package readiness
 
 import (
 	"context"
-	"strings"
 
 	"github.com/reqlock/reqlock/internal/redis/command"
 )
@@ -15,11 +14,7 @@ func (s *scene) evicts(ctx context.Context) (policy string) {
 		return ""
 	}
 	text, _ := info.Text()
-	fields := make(map[string]string)
-	for line := range strings.Lines(text) {
-		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
-		fields[name] = value
-	}
+	fields := command.InfoFields(text)
 	policy = fields["maxmemory_policy"]
 	if limit := fields["maxmemory"]; limit == "" || limit == "0" || policy == "noeviction" {
 		return ""

@@ -40,7 +40,7 @@ var (
 )
 
 func (c *Check) newScene(t target) (*scene, error) {
-	process := newProcess()
+	process := redisstore.NewProcess()
 	st, err := redisstore.New(c.rdb, c.prefix, process, c.replicas)
 	if err != nil {
 		return nil, err

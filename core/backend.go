@@ -1,0 +1,50 @@
+package core
+
+import (
+	"context"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/reqlock/reqlock/internal/redis/quorumstore"
+	"github.com/reqlock/reqlock/internal/redis/readiness"
+)
+
+// A backend is what a Locker keeps its locks on: one deployment of Redis, or a quorum.
+type backend interface {
+	// newCheck returns a check of all servers for one run.
+	newCheck(s *settings) check
+	// keepsRecords reports whether the servers keep records of idempotent requests.
+	keepsRecords() bool
+	// close closes the connections that the Locker opened itself.
+	close()
+}
+
+// A check finds out whether Redis does all that a Locker needs.
+type check interface {
+	// Run returns an error if Redis does not. Otherwise it returns warnings, if any.
+	Run(ctx context.Context) (warnings []error, err error)
+	// Close waits for the commands that Run has abandoned.
+	Close()
+}
+
+// A deployment is the backend of New: one server, a master behind Sentinels, or a cluster.
+type deployment struct{ rdb redis.UniversalClient }
+
+func (d deployment) newCheck(s *settings) check {
+	return readiness.NewCheck(d.rdb, s.prefix, s.commandTimeout, s.replicas)
+}
+
+func (deployment) keepsRecords() bool { return true }
+
+func (deployment) close() {} // the caller of New closes the client
+
+// A quorum is the backend of NewQuorum.
+type quorum struct{ store *quorumstore.Store }
+
+func (q quorum) newCheck(s *settings) check {
+	return readiness.NewQuorum(q.store.Clients(), s.prefix, s.commandTimeout, q.store.Double)
+}
+
+func (quorum) keepsRecords() bool { return false }
+
+func (q quorum) close() { _ = q.store.Disconnect() } // a second call returns an error

@@ -1,0 +1,13 @@
+package redisstore
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+)
+
+// NewProcess returns a new random id of a process, as New takes it: 32 hex digits.
+func NewProcess() string {
+	var id [16]byte
+	_, _ = rand.Read(id[:]) // never returns an error
+	return hex.EncodeToString(id[:])
+}
