@@ -151,7 +151,8 @@ func (c *crashCase) wantUnknown(duplicate request, withWaiter bool) {
 	atOnce := duplicate
 	atOnce.nowait = true
 	for c.isHeld(duplicate) {
-		if a := c.mustAsk(c.survivors[0], atOnce); a.Code != "busy" && c.isHeld(duplicate) {
+		// On a busy machine a command may take longer than its quarter of the TTL.
+		if a := c.mustAsk(c.survivors[0], atOnce); a.Code != "busy" && a.Code != "unavailable" && c.isHeld(duplicate) {
 			c.t.Errorf("while the key is held: %v", a)
 		}
 	}

@@ -24,7 +24,7 @@ func leaseTime() time.Duration {
 	if suite.Race {
 		return 4 * time.Second
 	}
-	return 800 * time.Millisecond
+	return 1200 * time.Millisecond
 }
 
 // A testbed is a Redis server, the service processes on it, and what observes them.
