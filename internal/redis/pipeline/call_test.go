@@ -12,6 +12,7 @@ import (
 )
 
 func TestUncertainFaults(t *testing.T) {
+	t.Parallel()
 	refused := &net.OpError{Op: "dial", Err: errors.New("refused")}
 	tests := []struct {
 		name            string
@@ -30,6 +31,7 @@ func TestUncertainFaults(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			fault := command.NewFault(test.err, test.c.uncertain())
 			if fault.Unknown != test.unknown || fault.Temporary != test.passes || errors.Is(fault, context.DeadlineExceeded) {
 				t.Errorf("%+v", fault)

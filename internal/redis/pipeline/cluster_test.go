@@ -14,9 +14,10 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
-// A client that looks into a command to find its node finds its key, alone and in
-// a batch, and each command leaves on the lanes of its master.
+// The cluster's client finds the key of each command, alone and in a batch, and each
+// command is sent by the lanes of its master.
 func TestClusterCommandsReachTheirMaster(t *testing.T) {
+	t.Parallel()
 	rdb := redistest.StartCluster(t).Client(t)
 	s := newStore(t, rdb)
 	const workers, rounds = 8, 15
@@ -57,34 +58,35 @@ func TestClusterCommandsReachTheirMaster(t *testing.T) {
 	}
 }
 
-// A caller who is alone leads in a cluster too, and is let go where its master
-// falls silent. No node is asked what it knows of commands.
+// A lone caller runs inline in a cluster too, and returns if its master stops answering.
+// The client sends no COMMAND to any node.
 func TestLoneCallerRunsInlineInCluster(t *testing.T) {
+	t.Parallel()
 	cluster := redistest.StartCluster(t)
 	rdb := cluster.Client(t, storetest.SlowClusterReads, func(o *redis.ClusterOptions) { o.ContextTimeoutEnabled = true })
-	var led, curious atomic.Bool
-	rdb.AddHook(storetest.BeforeEach{Before: func(ctx context.Context) { led.CompareAndSwap(false, isLed(ctx)) }})
+	var ranInline, sentCommand atomic.Bool
+	rdb.AddHook(storetest.BeforeEach{Before: func(ctx context.Context) { ranInline.CompareAndSwap(false, isInline(ctx)) }})
 	rdb.OnNewNode(func(node *redis.Client) {
-		node.AddHook(storetest.EachCommand(func(cmd redis.Cmder) { curious.CompareAndSwap(false, cmd.Name() == "command") }))
+		node.AddHook(storetest.EachCommand(func(cmd redis.Cmder) { sentCommand.CompareAndSwap(false, cmd.Name() == "command") }))
 	})
 	s := newStore(t, rdb)
 	makeFast(t, s)
 	_, answered := takeInline(s, inline("warm"))
-	if got := <-answered; got.err != nil || !got.answer.Granted || !led.Load() {
-		t.Errorf("%+v, led: %v", got, led.Load())
+	if got := <-answered; got.err != nil || !got.answer.Granted || !ranInline.Load() {
+		t.Errorf("%+v, inline: %v", got, ranInline.Load())
 	}
 	master := cluster.MasterOf("p:warm")
-	led.Store(false)
+	ranInline.Store(false)
 	master.Pause()
 	kept, answered := takeInline(s, inline("warm"))
 	master.Resume()
-	if !led.Load() || kept > storetest.Patience {
-		t.Errorf("led: %v, kept for %v", led.Load(), kept)
+	if !ranInline.Load() || kept > storetest.Patience {
+		t.Errorf("inline: %v, kept for %v", ranInline.Load(), kept)
 	}
 	if got := <-answered; got.err != nil || !got.answer.Granted {
 		t.Errorf("%+v", got)
 	}
-	if curious.Load() {
+	if sentCommand.Load() {
 		t.Error("a node was asked for its commands")
 	}
 }

@@ -9,18 +9,19 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
-// resendNow sends again what has no reply, as if half of its bound were over.
+// resendNow sends each unanswered call again, as if half of its bound were over.
 func resendNow(s *syncStore) {
 	changeCalls(s, func(x *Call) { x.resendAfter, x.resendAt = 0, time.Now() })
 }
 
-// expireNow gives up what has no reply, as if its bound were over.
+// expireNow fails each unanswered call, as if its bound were over.
 func expireNow(s *syncStore) {
 	changeCalls(s, func(x *Call) { x.deadline = time.Now() })
 }
 
-// changeCalls changes the times of what is under way, and has each lane look at it. So
-// a test need not wait for a bound, which a busy machine may let pass too early.
+// changeCalls changes the times of the unanswered calls, and makes each lane check its
+// deadlines. So a test does not depend on bounds, which may pass too early on a busy
+// machine.
 func changeCalls(s *syncStore, change func(*Call)) {
 	all := s.pipeline.all()
 	every := slices.Clone(all[:])
@@ -40,9 +41,8 @@ func changeCalls(s *syncStore, change func(*Call)) {
 	}
 }
 
-// bothHeld runs a transition and gives it up while both sends of its command, which
-// has that name, are held back. It returns what lets each of them go, and what the
-// transition returned.
+// bothHeld runs a transition that fails while both sends of its command, which has that
+// name, are held. It returns the functions that release them, and the transition's error.
 func bothHeld(t *testing.T, s *syncStore, proxy *redistest.Proxy, name string, do func() error) (first, second func(), err error) {
 	t.Helper()
 	first, seenFirst := proxy.HoldCommand(redistest.Named(name))

@@ -18,21 +18,21 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
-// inline returns a request for a key of its own, whose caller waits for it.
+// inline returns a request for a key. Its caller waits for the reply.
 func inline(key string) store.Request {
 	r := storetest.Request(storetest.Me1)
 	r.Key, r.Inline, r.Bound = key, true, storetest.LongBound
 	return r
 }
 
-// asked returns the lane of those who ask for a key.
-func (s *syncStore) asked(key string) *lane {
+// acquireLane returns the lane of takes of a key.
+func (s *syncStore) acquireLane(key string) *lane {
 	x := Call{Key: s.names.AppendLock(nil, key)}
 	return &s.pipeline.lanesOf(&x).acquires
 }
 
-// makeFast makes the lane of those who ask a swift one, that of the key "warm" in a
-// cluster. Its hooks are added before.
+// makeFast takes keys until the lane counts as fast: in a cluster, the lane of the key
+// "warm". Hooks have to be added before.
 func makeFast(t *testing.T, s *syncStore) {
 	t.Helper()
 	for begun := time.Now(); time.Since(begun) < storetest.Patience; {
@@ -41,25 +41,25 @@ func makeFast(t *testing.T, s *syncStore) {
 		if _, err := s.Take(t.Context(), r); err != nil {
 			t.Fatal(err)
 		}
-		asked := s.asked("warm")
-		asked.mu.Lock()
-		swift := asked.wasFast && asked.inFlight == nil
-		asked.mu.Unlock()
-		if swift {
+		lane := s.acquireLane("warm")
+		lane.mu.Lock()
+		fast := lane.wasFast && lane.inFlight == nil
+		lane.mu.Unlock()
+		if fast {
 			return
 		}
 	}
-	t.Fatal("never swift")
+	t.Fatal("the lane is never fast")
 }
 
-// result is the answer to an inline take, and whether it came before Take returned.
+// A result is the answer to a take, and its error.
 type result struct {
 	answer store.Answer
 	err    error
 }
 
-// takeInline takes inline. It returns how long the caller was kept, and where the
-// answer comes.
+// takeInline takes a key inline. It returns how long Take took, and the channel of the
+// result.
 func takeInline(s *syncStore, r store.Request) (kept time.Duration, answered chan result) {
 	answered = make(chan result, 2)
 	begun := time.Now()
@@ -68,6 +68,7 @@ func takeInline(s *syncStore, r store.Request) (kept time.Duration, answered cha
 }
 
 func TestLoneCallerRunsInline(t *testing.T) {
+	t.Parallel()
 	for name, change := range map[string]func(*syncStore, *store.Request){
 		"it leads":                       nil,
 		"it did not offer to":            func(_ *syncStore, r *store.Request) { r.Inline = false },
@@ -77,9 +78,10 @@ func TestLoneCallerRunsInline(t *testing.T) {
 		"the client knows no deadlines":  func(s *syncStore, _ *store.Request) { s.pipeline.acquires.canRunInline = false },
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			rdb := redistest.Start(t).Client(t, storetest.Deadlines)
-			var led atomic.Bool
-			rdb.AddHook(storetest.BeforeEach{Before: func(ctx context.Context) { led.CompareAndSwap(false, isLed(ctx)) }})
+			var ranInline atomic.Bool
+			rdb.AddHook(storetest.BeforeEach{Before: func(ctx context.Context) { ranInline.CompareAndSwap(false, isInline(ctx)) }})
 			s := newStore(t, rdb)
 			makeFast(t, s)
 			r := inline("k")
@@ -91,23 +93,23 @@ func TestLoneCallerRunsInline(t *testing.T) {
 			if tooLate := errors.Is(got.err, command.ErrNoReply) && r.Bound < storetest.LongBound; !tooLate && (got.err != nil || !got.answer.Granted) {
 				t.Errorf("%+v", got)
 			}
-			if led.Load() != (change == nil) {
-				t.Errorf("led: %v", led.Load())
+			if ranInline.Load() != (change == nil) {
+				t.Errorf("inline: %v", ranInline.Load())
 			}
 		})
 	}
 }
 
-// isLed reports whether a batch that is sent under the context is led by a caller,
-// who may have been let go since.
-func isLed(ctx context.Context) bool {
-	_, led := ctx.(*inlineContext)
-	return led
+// isInline reports whether the context is that of a batch that its caller runs.
+func isInline(ctx context.Context) bool {
+	_, inline := ctx.(*inlineContext)
+	return inline
 }
 
-// A server that falls silent keeps the caller no longer than was agreed, and its
-// command is answered all the same.
+// If the server stops answering, Take returns after store.InlineTime, and its command is
+// sent again. It may return later on a busy machine, but not after the test's patience.
 func TestInlineCallerReturnsWhenServerIsSilent(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	proxy, direct := redistest.NewProxy(t, server.Addr()), server.Client(t)
 	s := newStore(t, proxy.Client(t, storetest.Deadlines, storetest.LongReads))
@@ -120,15 +122,16 @@ func TestInlineCallerReturnsWhenServerIsSilent(t *testing.T) {
 	}
 	begun := time.Now()
 	if got := <-answered; got.err != nil || !got.answer.Granted || time.Since(begun) > storetest.Patience {
-		t.Errorf("%+v after %v", got, time.Since(begun)) // it is sent again when the leader is let go
+		t.Errorf("%+v after %v", got, time.Since(begun)) // it is sent again after store.InlineTime
 	}
 	storetest.State{Value: storetest.Me1, TTL: storetest.TTL}.Check(t, direct)
 }
 
-// The same where there is no connection for it.
+// Take also returns if the pool has no connection for it.
 func TestInlineCallerReturnsWithoutConnection(t *testing.T) {
+	t.Parallel()
 	if redistest.MinimalRights() {
-		t.Skip("what takes the only connection is a command of the test's own, which goes another way there")
+		t.Skip("the command that takes the only connection uses another client there")
 	}
 	server := redistest.Start(t)
 	rdb := server.Client(t, storetest.Deadlines, storetest.LongReads, func(o *redis.Options) { o.PoolSize = 1 })
@@ -156,19 +159,21 @@ func TestInlineCallerReturnsWithoutConnection(t *testing.T) {
 	}
 }
 
-// A leader that dies leaves nobody behind, and Close does not wait for it.
+// If a hook panics in an inline batch, the calls of that batch and those behind it are
+// sent, and Close does not wait for the batch.
 func TestPanicInHookStrandsNoCall(t *testing.T) {
+	t.Parallel()
 	rdb := redistest.Start(t).Client(t, storetest.Deadlines, storetest.LongReads)
 	var once sync.Once
 	var s *syncStore
-	followers := make(chan result, 3)
+	others := make(chan result, 3)
 	rdb.AddHook(storetest.BeforeEach{Before: func(ctx context.Context) {
-		if isLed(ctx) {
+		if isInline(ctx) {
 			once.Do(func() {
-				for i := range cap(followers) {
+				for i := range cap(others) {
 					r := storetest.Request(storetest.Me1)
-					r.Key = fmt.Sprint("follower", i)
-					s.testStore.Take(r, func(answer store.Answer, err error) { followers <- result{answer, err} })
+					r.Key = fmt.Sprint("other", i)
+					s.testStore.Take(r, func(answer store.Answer, err error) { others <- result{answer, err} })
 				}
 				panic("a hook's")
 			})
@@ -187,23 +192,24 @@ func TestPanicInHookStrandsNoCall(t *testing.T) {
 	}()
 	begun := time.Now()
 	if got := <-answered; got.err != nil || !got.answer.Granted || time.Since(begun) > storetest.Patience {
-		t.Errorf("the leader's own command: %+v after %v", got, time.Since(begun))
+		t.Errorf("the inline call: %+v after %v", got, time.Since(begun))
 	}
-	for range cap(followers) {
-		if got := <-followers; got.err != nil || !got.answer.Granted {
-			t.Errorf("a follower: %+v", got)
+	for range cap(others) {
+		if got := <-others; got.err != nil || !got.answer.Granted {
+			t.Errorf("a call behind it: %+v", got)
 		}
 	}
 }
 
-// Who stands behind a leader that was let go survives a lost reply as well.
+// A call that waits behind an inline batch whose caller has returned survives a lost reply.
 func TestCallBehindDetachedInlineBatchIsResent(t *testing.T) {
-	for name, inlined := range map[string]bool{"led": true, "control, not led": false} {
-		t.Run(name, func(t *testing.T) { followerIsSentAgain(t, inlined) })
+	t.Parallel()
+	for name, inlined := range map[string]bool{"inline": true, "control, not inline": false} {
+		t.Run(name, func(t *testing.T) { t.Parallel(); testCallBehindInlineBatch(t, inlined) })
 	}
 }
 
-func followerIsSentAgain(t *testing.T, inlined bool) {
+func testCallBehindInlineBatch(t *testing.T, inlined bool) {
 	t.Helper()
 	server := redistest.Start(t)
 	proxy := redistest.NewProxy(t, server.Addr())
@@ -217,8 +223,8 @@ func followerIsSentAgain(t *testing.T, inlined bool) {
 			t.Fatal(err)
 		}
 	}
-	proxy.DropReply(func(command []string) bool { return command[0] == "SET" && command[1] == "p:follower" }, redistest.KeepConn)
-	follower := make(chan result, 1)
+	proxy.DropReply(func(command []string) bool { return command[0] == "SET" && command[1] == "p:other" }, redistest.KeepConn)
+	other := make(chan result, 1)
 	back := make(chan chan result, 1)
 	go func() {
 		r := inline("k")
@@ -226,20 +232,20 @@ func followerIsSentAgain(t *testing.T, inlined bool) {
 		_, answered := takeInline(s, r)
 		back <- answered
 	}()
-	for flying := false; !flying; {
+	for inFlight := false; !inFlight; {
 		s.pipeline.acquires.mu.Lock()
-		flying = s.pipeline.acquires.inFlight != nil
+		inFlight = s.pipeline.acquires.inFlight != nil
 		s.pipeline.acquires.mu.Unlock()
 		runtime.Gosched()
 	}
 	r := storetest.Request(storetest.Me2)
-	r.Key, r.Bound = "follower", 2*time.Second
-	s.testStore.Take(r, func(answer store.Answer, err error) { follower <- result{answer, err} })
-	<-back // the leader was let go
+	r.Key, r.Bound = "other", 2*time.Second
+	s.testStore.Take(r, func(answer store.Answer, err error) { other <- result{answer, err} })
+	<-back // the caller has returned
 	for _, conn := range conns {
 		_ = conn.Close()
 	}
-	if got := <-follower; got.err != nil || !got.answer.Granted {
-		t.Errorf("a follower whose first reply was lost: %+v", got)
+	if got := <-other; got.err != nil || !got.answer.Granted {
+		t.Errorf("a call whose first reply was lost: %+v", got)
 	}
 }

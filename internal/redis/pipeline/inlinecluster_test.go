@@ -12,9 +12,10 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
-// In a cluster too a leading caller is let go, whatever is the matter with the
-// master of its key, and its command is answered when that is over.
+// In a cluster an inline take returns in each fault of the master of its key, and its
+// command is answered when the fault is over.
 func TestInlineCallerReturnsInEachClusterFault(t *testing.T) {
+	t.Parallel()
 	cluster := redistest.StartCluster(t)
 	master := cluster.MasterOf("p:warm")
 	pause := func(nodes ...*redistest.Server) (over func()) {
@@ -53,7 +54,7 @@ func TestInlineCallerReturnsInEachClusterFault(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var hangs, led atomic.Bool
+			var hangs, ranInline atomic.Bool
 			let := make(chan struct{}) // what hangs
 			rdb := cluster.Client(t, func(o *redis.ClusterOptions) {
 				o.ContextTimeoutEnabled = true
@@ -72,17 +73,17 @@ func TestInlineCallerReturnsInEachClusterFault(t *testing.T) {
 					test.configure(o)
 				}
 			})
-			rdb.AddHook(storetest.BeforeEach{Before: func(ctx context.Context) { led.CompareAndSwap(false, isLed(ctx)) }})
+			rdb.AddHook(storetest.BeforeEach{Before: func(ctx context.Context) { ranInline.CompareAndSwap(false, isInline(ctx)) }})
 			s := newStore(t, rdb)
 			makeFast(t, s)
-			led.Store(false)
+			ranInline.Store(false)
 			over := test.begin(t, &hangs)
 			kept, answered := takeInline(s, inline("warm"))
 			early := len(answered)
 			over()
 			close(let)
-			if !led.Load() {
-				t.Error("it does not lead")
+			if !ranInline.Load() {
+				t.Error("it does not run inline")
 			}
 			if kept > storetest.Patience {
 				t.Errorf("kept for %v", kept)

@@ -27,8 +27,9 @@ func (derivedContextHook) ProcessPipelineHook(next redis.ProcessPipelineHook) re
 	return next
 }
 
-// The context of a leader does not change while derived contexts look at it.
+// The context of an inline batch does not change while derived contexts read it.
 func TestHookMayDeriveContext(t *testing.T) {
+	t.Parallel()
 	rdb := redistest.Start(t).Client(t, storetest.Deadlines)
 	rdb.AddHook(derivedContextHook{})
 	s := newStore(t, rdb)
@@ -39,8 +40,9 @@ func TestHookMayDeriveContext(t *testing.T) {
 	}
 }
 
-// It has an error once it has ended, as derived contexts rely on.
+// The context has an error once it has ended: derived contexts rely on that.
 func TestHookMayDeriveContextThatEnds(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	proxy := redistest.NewProxy(t, server.Addr())
 	rdb := proxy.Client(t, storetest.Deadlines)
@@ -80,8 +82,9 @@ func (ctxHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Process
 	return next
 }
 
-// What a hook gave up may have been sent all the same.
+// A command that a hook stops waiting for may still be sent.
 func TestHookMayAbandonSentRelease(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	proxy := redistest.NewProxy(t, server.Addr())
 	rdb := proxy.Client(t, storetest.ShortReads, storetest.Deadlines)

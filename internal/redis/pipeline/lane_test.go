@@ -19,7 +19,7 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
-// takes asks for so many keys at once, and returns the answers in that order.
+// A takeBatch is the answers of takeMany, in the order of the keys.
 type takeBatch struct {
 	answers []store.Answer
 	errs    []error
@@ -45,8 +45,8 @@ func (m *takeBatch) wait() {
 	}
 }
 
-// holdFirst holds the first command of that name back until let is called: what
-// follows gathers behind it.
+// holdFirst holds the first command of that name until let is called. Later calls form a
+// batch behind it.
 func holdFirst(t *testing.T, proxy *redistest.Proxy, s *syncStore, name string) (let func()) {
 	t.Helper()
 	let, seen := proxy.HoldCommand(redistest.Named(name))
@@ -55,8 +55,9 @@ func holdFirst(t *testing.T, proxy *redistest.Proxy, s *syncStore, name string) 
 	return let
 }
 
-// A test run with lanes of another width is one.
+// CI links the tests with other widths, and sets the variable.
 func TestWidthIsTheLinkedOne(t *testing.T) {
+	t.Parallel()
 	want := os.Getenv("REQLOCK_LANE_WIDTH")
 	if want == "" {
 		want = "128"
@@ -69,6 +70,7 @@ func TestWidthIsTheLinkedOne(t *testing.T) {
 }
 
 func TestWaitingCommandsLeaveAsOneBatch(t *testing.T) {
+	t.Parallel()
 	s, proxy, _ := behindProxy(t)
 	s.pipeline.acquires.width = 128
 	batches := &batchSizes{}
@@ -87,7 +89,7 @@ func TestWaitingCommandsLeaveAsOneBatch(t *testing.T) {
 	}
 }
 
-// batchSizes notes how many commands each pipeline has.
+// batchSizes is a hook that records how many commands each pipeline has.
 type batchSizes struct {
 	storetest.OpenCircuit
 	seen []int
@@ -106,8 +108,9 @@ func (c *batchSizes) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.P
 
 func (c *batchSizes) sizes() string { return fmt.Sprint(c.seen) }
 
-// One bad command in a batch is nobody else's.
+// A bad command in a batch does not fail the other commands.
 func TestBadCommandFailsAlone(t *testing.T) {
+	t.Parallel()
 	s, proxy, direct := behindProxy(t)
 	if err := direct.RPush(t.Context(), "p:many1", "x").Err(); err != nil {
 		t.Fatal(err)
@@ -141,12 +144,13 @@ func TestBadCommandFailsAlone(t *testing.T) {
 		}
 	}
 	if err := <-enqueued; err != nil {
-		t.Errorf("the command whose script was not known: %v", err)
+		t.Errorf("the command with a script that the server had not loaded: %v", err)
 	}
 }
 
-// Where the server has no memory left, those of a batch who need none are served.
+// If the server is out of memory, the commands of a batch that need none succeed.
 func TestOutOfMemoryFailsOnlyWrites(t *testing.T) {
+	t.Parallel()
 	s, proxy, direct := behindProxy(t)
 	r := storetest.Request(storetest.Me2)
 	r.Key = "ours"
@@ -172,11 +176,12 @@ func TestOutOfMemoryFailsOnlyWrites(t *testing.T) {
 	}
 }
 
-// A lane that is stuck does not hold up another one, and does not use up the
-// connections that the other one needs.
+// A lane without replies does not delay another one, and does not use the connections that
+// the other one needs.
 //
 //faults:row 29
 func TestRenewalsDoNotWaitForTakes(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	proxy := redistest.NewProxy(t, server.Addr())
 	s := newStore(t, proxy.Client(t, storetest.LongReads, func(o *redis.Options) { o.PoolSize = 20 }))
@@ -211,9 +216,9 @@ func TestRenewalsDoNotWaitForTakes(t *testing.T) {
 	}
 }
 
-// However many commands wait for a server that is silent, they do not open a
-// connection each.
+// Commands that wait for a silent server do not open a connection each.
 func TestSilentServerGetsFewConnections(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	proxy := redistest.NewProxy(t, server.Addr())
 	var dials atomic.Int64
@@ -238,9 +243,9 @@ func TestSilentServerGetsFewConnections(t *testing.T) {
 	}
 }
 
-// A command that was given up while it stood behind a stuck batch is not sent
-// any more.
+// A call that expires behind a batch without replies is not sent.
 func TestExpiredCallIsNotSent(t *testing.T) {
+	t.Parallel()
 	l := &lane{width: 128}
 	var calls []*Call
 	for range 2 {
@@ -257,8 +262,9 @@ func TestExpiredCallIsNotSent(t *testing.T) {
 	}
 }
 
-// Close waits for all that was begun, and nothing is lost by it.
+// Close waits until all calls are answered.
 func TestCloseWaitsForQueuedCalls(t *testing.T) {
+	t.Parallel()
 	s, proxy, _ := behindProxy(t)
 	let := holdFirst(t, proxy, s, "SET")
 	many := takeMany(s, 300, 5*time.Second, 0)
@@ -275,16 +281,16 @@ func TestCloseWaitsForQueuedCalls(t *testing.T) {
 				t.Errorf("%d: %v", i, many.errs[i])
 			}
 		default:
-			t.Fatal("closed before all was answered")
+			t.Fatal("closed before all calls were answered")
 		}
 	}
 }
 
-// A lease counts from the sending of the command that granted it, and not from
-// its reply.
+// Reply.Sent is a time before the command is sent.
 //
 //faults:row 6
 func TestReplyCarriesTimeOfSend(t *testing.T) {
+	t.Parallel()
 	kept := storetest.Request(storetest.Me1)
 	kept.Rejoin = storetest.Me2
 	for name, do := range map[string]func(*syncStore) (time.Time, error){
@@ -310,6 +316,7 @@ func TestReplyCarriesTimeOfSend(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			s, proxy, direct := behindProxy(t)
 			warm := storetest.Request(storetest.Bob1) // so that the server knows the scripts
 			warm.Key = "warm"
@@ -340,9 +347,9 @@ func TestReplyCarriesTimeOfSend(t *testing.T) {
 	}
 }
 
-// Commits that come together do not make one batch of all their answers, which
-// would outlive its bound.
+// A batch of commits has a limited size, so that its replies arrive within their bounds.
 func TestBatchOfRecordsIsLimited(t *testing.T) {
+	t.Parallel()
 	s, proxy, _ := behindProxy(t)
 	let, held := proxy.HoldCommand(onLock("p:first"))
 	t.Cleanup(let)
@@ -382,6 +389,7 @@ func onLock(lock string) func(command []string) bool {
 
 // A lane at rest and a cleared call keep no command and no reply: they may be big.
 func TestIdleLaneHoldsNothing(t *testing.T) {
+	t.Parallel()
 	s := newStore(t, redistest.Start(t).Client(t))
 	for range 3 {
 		if _, err := s.Take(t.Context(), storetest.Request(storetest.Me1)); err != nil {
@@ -406,6 +414,7 @@ func TestIdleLaneHoldsNothing(t *testing.T) {
 
 // A caller does not run a batch itself that waits for replicas.
 func TestReplicaLanesNeverRunInline(t *testing.T) {
+	t.Parallel()
 	s := &testStore{}
 	p := New(redistest.Start(t).Client(t, storetest.Deadlines), &s.work, command.Replicas{Count: 1, Timeout: time.Second})
 	for class, want := range map[Class]bool{Acquire: false, Renew: false, Begin: false, Commit: false, Release: true, Abort: true} {

@@ -18,13 +18,14 @@ import (
 
 // TestLanesOfMasters shares one cluster among its tests.
 func TestLanesOfMasters(t *testing.T) {
+	t.Parallel()
 	cluster := redistest.StartCluster(t)
 	for _, test := range []struct {
 		name string
 		run  func(*testing.T, *redistest.Cluster)
 	}{
-		{"a silent master holds up nobody who waits for another", testSilentMaster},
-		{"a silent master holds up nobody in a new process", testMasterSilentFromTheStart},
+		{"a silent master delays no call for another", testSilentMaster},
+		{"a silent master delays no first call for another", testMasterSilentFromTheStart},
 		{"the first commands come before the slots are known", testFirstCommands},
 		{"masters that are gone are forgotten", testGoneMasters},
 		{"a client that is closed is no passing fault", testClosedClient},

@@ -16,8 +16,10 @@ import (
 
 //faults:row 1
 func TestLostReplyIsSurvived(t *testing.T) {
+	t.Parallel()
 	for name, mode := range map[string]redistest.Mode{"closed": redistest.CloseConn, "silent": redistest.KeepConn} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			s, proxy, direct := behindProxy(t, storetest.LongReads)
 			t.Cleanup(proxy.Cut) // where it is silent, the first send waits for its reply
 			left := make(chan time.Time, 10)
@@ -44,6 +46,7 @@ func TestLostReplyIsSurvived(t *testing.T) {
 }
 
 func TestCommandIsSentAtMostTwice(t *testing.T) {
+	t.Parallel()
 	s, proxy, _ := behindProxy(t)
 	proxy.ResetCommands()
 	first := proxy.DropReply(redistest.Named("SET"), redistest.CloseConn)
@@ -61,6 +64,7 @@ func TestCommandIsSentAtMostTwice(t *testing.T) {
 }
 
 func TestSilentServerFailsAtDeadline(t *testing.T) {
+	t.Parallel()
 	s, proxy, _ := behindProxy(t, storetest.LongReads)
 	t.Cleanup(proxy.HealDropped)
 	proxy.Partition()
@@ -83,6 +87,7 @@ func TestSilentServerFailsAtDeadline(t *testing.T) {
 }
 
 func TestLateGrantIsReported(t *testing.T) {
+	t.Parallel()
 	s, proxy, direct := behindProxy(t, storetest.LongReads)
 	hints := make(chan [2]string, 2)
 	s.OnLateGrant(func(key, token string) { hints <- [2]string{key, token} })
@@ -112,6 +117,7 @@ func takeLong(t *testing.T, s *syncStore) func() error {
 }
 
 func TestLateRefusalIsNotReported(t *testing.T) {
+	t.Parallel()
 	s, proxy, direct := behindProxy(t, storetest.LongReads)
 	s.OnLateGrant(func(key, token string) { t.Errorf("late grant %q %q", key, token) })
 	hold1, hold2, err := bothHeld(t, s, proxy, "SET", takeLong(t, s))

@@ -34,10 +34,10 @@ func newStoreWithSlots(t *testing.T, table func() error) (s *syncStore, proxy *r
 	return newStore(t, rdb), proxy
 }
 
-// Where nobody says where the slots are, each send asks for that once, and whoever
-// waits hears why nothing was sent.
+// If the slots cannot be loaded, each send tries once, and the call fails with the reason.
 func TestNothingIsSentWithoutSlots(t *testing.T) {
-	why := errors.New("nobody is there")
+	t.Parallel()
+	why := errors.New("no node answers")
 	asked := make(chan struct{}, 100)
 	s, proxy := newStoreWithSlots(t, func() error { asked <- struct{}{}; return why })
 	_, err := s.Take(t.Context(), storetest.Request(storetest.Me1))
@@ -56,9 +56,10 @@ func TestNothingIsSentWithoutSlots(t *testing.T) {
 	}
 }
 
-// What was given up while the client asked where the slots are, is not sent, nor
-// is what another batch has taken over.
+// A call that expires while the client loads the slots is not sent. A call that another
+// batch has taken over is sent once.
 func TestAbandonedBatchSendsNothingAfterLoadingSlots(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		bound   time.Duration
 		asks    int // for the table, until it comes
@@ -69,6 +70,7 @@ func TestAbandonedBatchSendsNothingAfterLoadingSlots(t *testing.T) {
 		"taken over": {bound: 4 * time.Second, asks: 2, granted: true, sent: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			asked, let := make(chan struct{}, 100), make(chan struct{})
 			s, proxy := newStoreWithSlots(t, func() error { asked <- struct{}{}; <-let; return nil })
 			r, answered := storetest.Request(storetest.Me1), make(chan result, 1)
@@ -98,11 +100,13 @@ func TestAbandonedBatchSendsNothingAfterLoadingSlots(t *testing.T) {
 	}
 }
 
-// A master that does not answer may be none any more, which the client would not
-// find out by itself: neither where the master is gone, nor where it says nothing.
+// A master that does not answer may have lost its role. The client does not find out by
+// itself, whether the master is gone or silent.
 func TestSlotsAreReloadedWhenMasterDoesNotAnswer(t *testing.T) {
+	t.Parallel()
 	for name, silent := range map[string]bool{"it is gone": false, "it says nothing": true} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			asked := make(chan struct{}, 100)
 			s, proxy := newStoreWithSlots(t, func() error { asked <- struct{}{}; return nil })
 			known := storetest.Request(storetest.Me1)
