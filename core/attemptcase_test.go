@@ -67,7 +67,7 @@ func testBufferIsReusedDuringCommit(t *testing.T, servers *deployment) {
 func testRequestAfterAbortThatLostItsLease(t *testing.T, servers *deployment) {
 	t.Helper()
 	rdb := servers.Client(t)
-	locks := servers.newLocker(t, rdb, core.WithTTL(2*time.Second))
+	locks := servers.newLocker(t, rdb, core.WithTTL(4*time.Second))
 	_ = begin(t, locks, "warm").Abort(t.Context())
 	var group sync.WaitGroup
 	for i := range 20 {

@@ -62,7 +62,7 @@ func TestBeginUnderPlainLockOfItsKeyIsBusy(t *testing.T) {
 func testResolveDuringAttemptThatLostItsLease(t *testing.T, servers *deployment) {
 	t.Helper()
 	rdb := servers.Client(t)
-	locks := servers.newLocker(t, rdb, core.WithTTL(2*time.Second), core.WithWait(20*time.Second), core.WithRetryAfter(7*time.Second))
+	locks := servers.newLocker(t, rdb, core.WithTTL(4*time.Second), core.WithWait(20*time.Second), core.WithRetryAfter(7*time.Second))
 	a := begin(t, locks, "k")
 	rdb.Del(t.Context(), servers.name("i:k"))
 	<-a.Lease().Context().Done()

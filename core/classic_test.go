@@ -174,7 +174,7 @@ func testLeaseIsLostToItsOwnToken(t *testing.T, servers *deployment) {
 	t.Helper()
 	rdb := servers.Client(t)
 	events := &recorder{}
-	locks := servers.newLocker(t, rdb, core.WithTTL(2*time.Second), core.WithObserver(events.record))
+	locks := servers.newLocker(t, rdb, core.WithTTL(4*time.Second), core.WithObserver(events.record))
 	lease := lock(t, locks, "k")
 	if freed := rdb.Eval(t.Context(), compareAndDelete, []string{servers.name("k")}, lease.Token()).Val(); freed != int64(1) {
 		t.Fatalf("freed %v", freed)

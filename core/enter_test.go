@@ -108,7 +108,7 @@ func TestEnterWaitsForWithWait(t *testing.T) {
 func TestLossOfOneKeyEndsTheContext(t *testing.T) {
 	t.Parallel()
 	rdb := newEmbedded(t)
-	locks := newLocker(t, rdb, core.WithTTL(2*time.Second), core.WithWait(20*time.Second))
+	locks := newLocker(t, rdb, core.WithTTL(4*time.Second), core.WithWait(20*time.Second))
 	ctx, done, err := core.Enter(t.Context(), locks, form{"a": "1", "b": "2"}, field("a"), field("b"))
 	if err != nil {
 		t.Fatal(err)
@@ -123,7 +123,7 @@ func TestLossDuringWaitForNextKeyIsWaitTimeout(t *testing.T) {
 	t.Parallel()
 	rdb := newEmbedded(t)
 	events := &recorder{}
-	locks := newLocker(t, rdb, core.WithTTL(2*time.Second), core.WithObserver(events.record))
+	locks := newLocker(t, rdb, core.WithTTL(4*time.Second), core.WithObserver(events.record))
 	busy := lock(t, locks, "2")
 	result := make(chan error, 1)
 	go func() {

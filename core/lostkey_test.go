@@ -24,7 +24,7 @@ import (
 //faults:row 26 loss: DEL, FLUSHALL, and a value that another client has written
 func TestLeaseIsLostWithItsKey(t *testing.T) {
 	t.Parallel()
-	const ttl = 3 * time.Second // renewed after 1 s
+	const ttl = 4 * time.Second // renewed after 1.3 s
 	lost := map[string]func(t *testing.T, server *redistest.Server, admin *redis.Client) (repair func()){
 		"the server restarts without its data": func(_ *testing.T, server *redistest.Server, _ *redis.Client) func() {
 			server.Restart()
@@ -110,7 +110,7 @@ func TestReleaseFreesKeyAfterServerClockFellBack(t *testing.T) {
 	server := redistest.Start(t)
 	admin := server.Client(t)
 	events := &recorder{}
-	const ttl = 3 * time.Second
+	const ttl = 4 * time.Second
 	lease := lock(t, newLocker(t, server.Client(t), core.WithTTL(ttl), core.WithObserver(events.record)), "k")
 	do(t, admin, "PEXPIRE", "reqlock:k", time.Hour.Milliseconds())
 	suite.Eventually(t, "the lease is renewed", func() bool { return len(events.of(core.Renewed)) > 0 })

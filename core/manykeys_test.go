@@ -102,7 +102,7 @@ func subscriptions(t *testing.T, admin redis.UniversalClient) (channels, connect
 //faults:row 33
 func TestLeasesSurviveThousandsOfOtherLocks(t *testing.T) {
 	t.Parallel()
-	const ttl = 2 * time.Second
+	const ttl = 4 * time.Second
 	server := redistest.Start(t)
 	rdb := server.Client(t)
 	events := &recorder{}

@@ -69,7 +69,7 @@ func TestNestedLeaseEndsWithItsOuterLease(t *testing.T) {
 			t.Run(end+", "+nesting, func(t *testing.T) {
 				t.Parallel()
 				rdb := newEmbedded(t)
-				locks := newLocker(t, rdb, core.WithTTL(2*time.Second))
+				locks := newLocker(t, rdb, core.WithTTL(4*time.Second))
 				outer := lock(t, locks.With(maxHoldFor(end)), "k")
 				inner, err := locks.Lock(nest(outer.Context()), "k")
 				if err != nil {
@@ -101,7 +101,7 @@ func TestNestedDoReportsTheEndOfTheOuterLease(t *testing.T) {
 				t.Run(fmt.Sprint(end, ", ", nesting, ", ", len(keys)), func(t *testing.T) {
 					t.Parallel()
 					rdb := newEmbedded(t)
-					locks := newLocker(t, rdb, core.WithTTL(2*time.Second))
+					locks := newLocker(t, rdb, core.WithTTL(4*time.Second))
 					outer := lock(t, locks.With(maxHoldFor(end)), "k")
 					own := errors.New("own")
 					err := locks.DoAll(nest(outer.Context()), keys, func(ctx context.Context) error {

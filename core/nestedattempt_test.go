@@ -57,7 +57,7 @@ func TestNestedAttemptEndsWithItsOuterAttempt(t *testing.T) {
 func TestNestedAttemptOfALostLeaseIsLost(t *testing.T) {
 	t.Parallel()
 	rdb := redistest.Start(t).Client(t)
-	locks := newLocker(t, rdb, core.WithTTL(2*time.Second))
+	locks := newLocker(t, rdb, core.WithTTL(4*time.Second))
 	outer := begin(t, locks, "k")
 	inner, err := locks.Begin(context.WithoutCancel(outer.Lease().Context()), "k", nil)
 	if err != nil {
