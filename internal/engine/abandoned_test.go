@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/reqlock/reqlock/internal/store"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
 // The key is gone when a lease is renewed for the next waiter, before any caller ran
@@ -17,13 +17,13 @@ func TestLossBeforeFirstHolderAbortsAttempt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p, c := newProcesses(1), &callers{ending: Commit}
-		p.stores[0].after.set(func(transition string, _ store.Request) error {
+		p.stores[0].after.set(func(transition string, _ storetest.AnyRequest) error {
 			if transition == "begin" {
 				time.Sleep(50 * time.Millisecond) // the caller that asked leaves meanwhile
 			}
 			return nil
 		})
-		p.stores[0].before.set(func(transition string, _ store.Request) error {
+		p.stores[0].before.set(func(transition string, _ storetest.AnyRequest) error {
 			if transition == "renew" {
 				time.Sleep(200 * time.Millisecond) // longer than the short lease
 			}
@@ -51,7 +51,7 @@ func TestFailedRenewalBeforeFirstHolderAbortsAttempt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p, c := newProcesses(1), &callers{ending: Commit}
-		p.stores[0].after.set(func(transition string, _ store.Request) error {
+		p.stores[0].after.set(func(transition string, _ storetest.AnyRequest) error {
 			if transition == "begin" {
 				time.Sleep(50 * time.Millisecond) // the caller that asked leaves meanwhile
 			}
@@ -79,7 +79,7 @@ func TestFailedRenewalBeforeFirstHolderAbortsAttempt(t *testing.T) {
 // different request. It returns while the abort of the token is in flight.
 func losesBeginReply(t *testing.T, p *processes, next Request) {
 	t.Helper()
-	p.stores[0].after.set(func(transition string, r store.Request) error {
+	p.stores[0].after.set(func(transition string, r storetest.AnyRequest) error {
 		if transition == "begin" && r.Token == "p0:1" {
 			return errNoCommitReply
 		}
@@ -106,7 +106,7 @@ func TestHintDuringAbortKeepsRecordRight(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p, c := newProcesses(2), &callers{ending: Commit}
-		p.stores[0].before.set(func(transition string, _ store.Request) error {
+		p.stores[0].before.set(func(transition string, _ storetest.AnyRequest) error {
 			if transition == "abort" {
 				time.Sleep(100 * time.Millisecond)
 			}
@@ -129,7 +129,7 @@ func TestFailedAbortDuringHintIsResent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(2)
 		var aborts atomic.Int32
-		p.stores[0].before.set(func(transition string, r store.Request) error {
+		p.stores[0].before.set(func(transition string, r storetest.AnyRequest) error {
 			switch transition {
 			case "abort":
 				time.Sleep(100 * time.Millisecond)
@@ -162,13 +162,13 @@ func TestAttemptThatNeverRanIsAbortedAfterOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(2)
 		back := time.Now().Add(30 * time.Second)
-		p.stores[0].after.set(func(transition string, _ store.Request) error {
+		p.stores[0].after.set(func(transition string, _ storetest.AnyRequest) error {
 			if transition == "begin" {
 				return errNoCommitReply
 			}
 			return nil
 		})
-		p.stores[0].before.set(func(transition string, _ store.Request) error {
+		p.stores[0].before.set(func(transition string, _ storetest.AnyRequest) error {
 			if transition != "begin" && time.Now().Before(back) {
 				return errNoCommitReply
 			}
@@ -195,7 +195,7 @@ func TestFailedAbortAfterLossReturnsFault(t *testing.T) {
 		h := hold(t, p.engines[0], attempt("f", 0))
 		ctx := h.Context()
 		back := time.Now().Add(11 * time.Second)
-		p.stores[0].before.set(func(string, store.Request) error {
+		p.stores[0].before.set(func(string, storetest.AnyRequest) error {
 			if time.Now().Before(back) {
 				return errNoCommitReply
 			}
@@ -271,13 +271,13 @@ func TestCloseAbortsAttemptThatNeverRan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(2)
 		back := time.Now().Add(time.Second)
-		p.stores[0].after.set(func(transition string, _ store.Request) error {
+		p.stores[0].after.set(func(transition string, _ storetest.AnyRequest) error {
 			if transition == "begin" {
 				return errNoCommitReply
 			}
 			return nil
 		})
-		p.stores[0].before.set(func(transition string, _ store.Request) error {
+		p.stores[0].before.set(func(transition string, _ storetest.AnyRequest) error {
 			if transition != "begin" && time.Now().Before(back) {
 				return errNoCommitReply
 			}

@@ -121,7 +121,7 @@ func (e *Engine) enter(ctx context.Context, w *waiter) *Refusal {
 // askInline sends the first request on the goroutine of the caller. If that panics,
 // because a hook of the store's client has panicked, the caller leaves the queue and
 // gives back what it was granted.
-func (e *Engine) askInline(w *waiter, r store.Request) {
+func (e *Engine) askInline(w *waiter, r keyRequest) {
 	returned := false
 	defer func() {
 		if !returned && e.leave(w) == nil && w.refusal == nil {

@@ -39,12 +39,18 @@ func (q *queue) ask() {
 	q.send(r, q.enqueue)
 }
 
+// A keyRequest is a request for the key. It is sent as a Take or as an Enqueue.
+type keyRequest struct {
+	store.EnqueueRequest
+	withHolder bool // of a Take
+}
+
 // askRequest returns the store request for the first waiter, and counts it as work.
-func (q *queue) askRequest() store.Request {
+func (q *queue) askRequest() keyRequest {
 	want := q.first.hold.request
-	r := q.request(q.token, want)
+	r := keyRequest{withHolder: q.nowaiters > 0} // does another hold the key, or a dead token of this process?
+	r.Target, r.Claim = q.target(q.token, want.TTL), q.engine.claimOf(want.TTL)
 	r.Join = q.enqueue && q.callers > q.nowaiters
-	r.WithHolder = q.nowaiters > 0 // tells whether another holds the key, or a dead token of this process
 	if want.Fencing {
 		r.Fences = firstReservation(q.callers)
 	}
@@ -54,26 +60,28 @@ func (q *queue) askRequest() store.Request {
 		r.Waiter, r.Token = q.token, q.ballot
 	}
 	q.recheck = false
-	q.lastAsk = r
+	q.lastAsk = r.EnqueueRequest
 	q.engine.work.Add()
 	return r
 }
 
-// send sends a request for the key. Only Enqueue reserves fencing numbers and decides
-// by the record of an attempt.
-func (q *queue) send(r store.Request, enqueue bool) {
-	if enqueue || r.Fences > 0 || r.Attempt != nil {
-		q.engine.store.Enqueue(r, q.answerDone)
-	} else {
-		q.engine.store.Take(r, q.answerDone)
+// send sends a request for the key. Only Enqueue reserves fencing numbers, decides by the
+// record of an attempt, and has ballots.
+func (q *queue) send(r keyRequest, enqueue bool) {
+	if enqueue || r.Fences > 0 || r.Attempt != nil || r.Waiter != "" {
+		q.engine.store.Enqueue(r.EnqueueRequest, q.answerDone)
+		return
 	}
+	q.engine.store.Take(
+		store.TakeRequest{Target: r.Target, Inline: r.Inline, WithHolder: r.withHolder}, q.answerDone,
+	)
 }
 
 // sendWhenListening sends the request as soon as the server has confirmed that this
 // process listens. The store could skip the queue otherwise. It waits for one command
 // bound at most, and only once in an episode: after that, the queue checks the key at
 // short intervals.
-func (q *queue) sendWhenListening(r store.Request) {
+func (q *queue) sendWhenListening(r keyRequest) {
 	ready := q.ready
 	q.engine.spawn(func() {
 		timer := time.NewTimer(r.Bound)
@@ -119,12 +127,14 @@ func (q *queue) onAnswer(answer store.Answer, err error) {
 // asks again. The release of that token was lost, and no holder has it, so this is not
 // contention. From here on a resend of an earlier take may lock the key, so the queue
 // asks with Enqueue, which raises the TTL.
-func (q *queue) releaseOrphan(r store.Request, orphan string) {
-	r.Waiter = "" // the waiter keeps its place in the store's queue
+func (q *queue) releaseOrphan(asked store.EnqueueRequest, orphan string) {
 	q.releasedOrphan = orphan
 	q.enqueue = true
 	q.engine.work.Add()
-	r.Token, r.Attempt = orphan, q.engine.discards.attemptOf(keyToken{q.key, orphan})
+	// Without Waiter: the waiter keeps its place in the store's queue.
+	r := store.ReleaseRequest{Target: asked.Target, Claim: asked.Claim}
+	r.Token = orphan
+	r = Abort.applyTo(r, q.engine.discards.attemptOf(keyToken{q.key, orphan}), nil)
 	q.engine.store.Release(r, func(store.ReleaseResult, error) {
 		defer q.engine.work.Done()
 		q.shard.mu.Lock()
@@ -135,10 +145,10 @@ func (q *queue) releaseOrphan(r store.Request, orphan string) {
 
 // applyAnswer applies the store's reply. It reports whether the queue need not ask
 // again.
-func (q *queue) applyAnswer(r store.Request, answer store.Answer, err error) (settled bool) {
+func (q *queue) applyAnswer(r store.EnqueueRequest, answer store.Answer, err error) (settled bool) {
 	switch {
 	case err != nil:
-		q.noteFault(faultOf(err))
+		q.noteFault(store.FaultOf(err))
 	case answer.SplitVote && q.pauses.splits < maxSplits:
 		q.lastFault = nil // no one holds the key, so no caller is refused yet
 	case !answer.Granted:
@@ -148,7 +158,7 @@ func (q *queue) applyAnswer(r store.Request, answer store.Answer, err error) (se
 		}
 		q.noteContention()
 	default:
-		lease := newLease(q, r, answer.Since)
+		lease := newLease(q, r.Target, r.Attempt, answer.Since)
 		lease.number = answer.Number
 		if !lease.valid(lease.begun) {
 			q.discardLateGrant(r)
@@ -208,7 +218,7 @@ func (q *queue) noteFault(fault *store.Fault) {
 // discardLateGrant releases a grant that arrived after the end of its validity. The
 // token is dead, so the next request gets a fresh one. A ballot has a fresh token
 // anyhow.
-func (q *queue) discardLateGrant(r store.Request) {
+func (q *queue) discardLateGrant(r store.EnqueueRequest) {
 	q.noteFault(&store.Fault{Temporary: true, Err: errLateGrant})
 	if r.Attempt != nil {
 		q.releaseThenAsk(r)
@@ -225,13 +235,4 @@ func (q *queue) discardLateGrant(r store.Request) {
 // that was not released in this episode yet.
 func (q *queue) isOrphan(holder string) bool {
 	return holder != q.releasedOrphan && q.engine.isDead(q, holder)
-}
-
-// faultOf returns the error of a transition as a fault.
-func faultOf(err error) *store.Fault {
-	var fault *store.Fault
-	if errors.As(err, &fault) {
-		return fault
-	}
-	return &store.Fault{Unknown: true, Err: err}
 }

@@ -41,7 +41,7 @@ func (q *queue) setRunning(a *Attempt) {
 
 // onVerdict handles the reply that an attempt must not run. It refuses the callers that
 // the verdict decides about, and asks for the others. The token is dead.
-func (q *queue) onVerdict(r store.Request, answer store.Answer) {
+func (q *queue) onVerdict(r store.EnqueueRequest, answer store.Answer) {
 	q.lastFault, q.joined = nil, false
 	q.settleByVerdict(r.Attempt, answer.Verdict, answer.Record)
 	q.endEpisode(true)
@@ -91,10 +91,12 @@ func (q *queue) rotateToken() {
 // asks. The queue asks nothing meanwhile, because a request would find the record of
 // that attempt. The entry in the discards keeps a hint that names the token from
 // releasing it a second time at the same moment.
-func (q *queue) releaseThenAsk(r store.Request) {
+func (q *queue) releaseThenAsk(asked store.EnqueueRequest) {
 	e := q.engine
-	p := keyToken{r.Key, r.Token}
-	first := e.discards.claim(p, r.Attempt)
+	p := keyToken{asked.Key, asked.Token}
+	first := e.discards.claim(p, asked.Attempt)
+	r := store.ReleaseRequest{Target: asked.Target, Claim: asked.Claim, Waiter: asked.Waiter}
+	r = Abort.applyTo(r, asked.Attempt, nil)
 	q.releasingToken = true
 	e.work.Add()
 	e.store.Release(r, func(_ store.ReleaseResult, err error) {

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/reqlock/reqlock/internal/store"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
 // end ends an attempt or fails the test.
@@ -157,7 +157,7 @@ func TestSimultaneousDuplicatesShareOneRequest(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p, c := newProcesses(1), &callers{}
 				end(t, hold(t, p.engines[0], attempt("f", 0)), Commit)
-				p.stores[0].before.set(func(string, store.Request) error { time.Sleep(time.Millisecond); return nil })
+				p.stores[0].before.set(func(string, storetest.AnyRequest) error { time.Sleep(time.Millisecond); return nil })
 				c.join(t, p.engines[0], 20, attempt("f", wait))
 				time.Sleep(time.Second)
 				c.check(t, 0, 20, "p0:1")
@@ -245,7 +245,7 @@ func TestMismatchAmongSimultaneousCallers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p, c := newProcesses(1), &callers{ending: Commit}
-		p.stores[0].before.set(func(string, store.Request) error { time.Sleep(time.Millisecond); return nil })
+		p.stores[0].before.set(func(string, storetest.AnyRequest) error { time.Sleep(time.Millisecond); return nil })
 		c.join(t, p.engines[0], 5, attempt("f", WaitForever))
 		c.join(t, p.engines[0], 5, attempt("other", WaitForever))
 		time.Sleep(10 * time.Second)
@@ -338,7 +338,7 @@ func TestAttemptGrantedToLeavingCallerIsAborted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(1)
 		ctx, cancel := context.WithCancel(t.Context())
-		p.stores[0].after.set(func(transition string, _ store.Request) error {
+		p.stores[0].after.set(func(transition string, _ storetest.AnyRequest) error {
 			if transition == "begin" {
 				cancel()
 				time.Sleep(time.Millisecond)

@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/reqlock/reqlock/internal/store"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
 // A lock that waits behind an attempt gets only the key from it, and no lease or token,
@@ -88,7 +88,7 @@ func TestGrantServesOnlyItsRequest(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				p := newProcesses(1)
-				p.stores[0].after.set(func(string, store.Request) error { time.Sleep(100 * time.Millisecond); return nil })
+				p.stores[0].after.set(func(string, storetest.AnyRequest) error { time.Sleep(100 * time.Millisecond); return nil })
 				ctx, cancel := context.WithCancel(t.Context())
 				go func() { _, _ = p.engines[0].Acquire(ctx, test.first) }()
 				synctest.Wait()
@@ -111,7 +111,7 @@ func TestMismatchOfOneCallerRefusesNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, wrong, right := newProcesses(1), &callers{}, &callers{}
 		end(t, hold(t, p.engines[0], attempt("f", 0)), Commit)
-		p.stores[0].before.set(func(string, store.Request) error { time.Sleep(time.Millisecond); return nil })
+		p.stores[0].before.set(func(string, storetest.AnyRequest) error { time.Sleep(time.Millisecond); return nil })
 		wrong.join(t, p.engines[0], 3, attempt("g", WaitForever))
 		right.join(t, p.engines[0], 3, attempt("f", WaitForever))
 		time.Sleep(time.Second)
@@ -133,7 +133,7 @@ func TestAnotherRequestAfterLoss(t *testing.T) {
 		c.join(t, p.engines[0], 1, attempt("f", WaitForever))
 		p.server.set("k", "foreign", 5*time.Second)
 		p.server.setRecord("k", fakeRecord{})
-		p.stores[0].before.set(func(string, store.Request) error { time.Sleep(100 * time.Millisecond); return nil })
+		p.stores[0].before.set(func(string, storetest.AnyRequest) error { time.Sleep(100 * time.Millisecond); return nil })
 		<-h.Context().Done()
 		if refusal := refused(t, p.engines[0], attempt("g", 0)); refusal.Reason != Busy {
 			t.Errorf("another request: %v", refusal.Reason)
@@ -151,7 +151,7 @@ func TestAnotherRequestDuringAbort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, c := newProcesses(1), &callers{ending: Abort}
 		h := hold(t, p.engines[0], attempt("f", 0))
-		p.stores[0].before.set(func(string, store.Request) error { time.Sleep(time.Millisecond); return nil })
+		p.stores[0].before.set(func(string, storetest.AnyRequest) error { time.Sleep(time.Millisecond); return nil })
 		h.BeginRelease()
 		c.join(t, p.engines[0], 1, attempt("g", WaitForever))
 		time.Sleep(2 * time.Second)
@@ -164,7 +164,7 @@ func TestLateGrantOfAttemptIsAborted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(1)
-		p.stores[0].after.set(func(transition string, _ store.Request) error {
+		p.stores[0].after.set(func(transition string, _ storetest.AnyRequest) error {
 			if transition == "begin" && p.stores[0].count("begin") == 1 {
 				time.Sleep(10 * time.Second)
 			}

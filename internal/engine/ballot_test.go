@@ -9,38 +9,37 @@ import (
 	"time"
 
 	"github.com/reqlock/reqlock/internal/store"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
 // votingStore is a store that votes. The test sets the result of each ballot.
 type votingStore struct {
 	store.Store // nil: the tests use no attempts
-	vote        func(n int, r store.Request) (store.Answer, error)
+	vote        func(n int, r storetest.AnyRequest) (store.Answer, error)
 	hint        func(key, token string)
 
 	mu       sync.Mutex
-	asked    []store.Request
+	asked    []storetest.AnyRequest
 	times    []time.Time
-	released []store.Request
+	released []storetest.AnyRequest
 }
 
-func (v *votingStore) Take(r store.Request, done func(store.Answer, error)) { v.Enqueue(r, done) }
-
-func (v *votingStore) Enqueue(r store.Request, done func(store.Answer, error)) {
+func (v *votingStore) Enqueue(r store.EnqueueRequest, done func(store.Answer, error)) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	n := len(v.asked)
-	v.asked, v.times = append(v.asked, r), append(v.times, time.Now())
-	go func() { done(v.vote(n, r)) }()
+	n, got := len(v.asked), storetest.OfEnqueue(r)
+	v.asked, v.times = append(v.asked, got), append(v.times, time.Now())
+	go func() { done(v.vote(n, got)) }()
 }
 
-func (v *votingStore) Renew(_ store.Request, done func(store.Renewal, error)) {
+func (v *votingStore) Renew(_ store.RenewRequest, done func(store.Renewal, error)) {
 	go done(store.Renewal{Held: true, Since: time.Now()}, nil)
 }
 
-func (v *votingStore) Release(r store.Request, done func(store.ReleaseResult, error)) {
+func (v *votingStore) Release(r store.ReleaseRequest, done func(store.ReleaseResult, error)) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.released = append(v.released, r)
+	v.released = append(v.released, storetest.OfRelease(r))
 	go done(store.ReleaseResult{Status: store.Freed}, nil)
 }
 
@@ -67,14 +66,14 @@ func (v *votingStore) tokens() (tokens []string) {
 }
 
 // questions returns the requests for the key.
-func (v *votingStore) questions() []store.Request {
+func (v *votingStore) questions() []storetest.AnyRequest {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return slices.Clone(v.asked)
 }
 
 // newVotingEngine returns an engine on a store with this vote.
-func newVotingEngine(t *testing.T, vote func(n int, r store.Request) (store.Answer, error)) (*Engine, *votingStore, *recorder) {
+func newVotingEngine(t *testing.T, vote func(n int, r storetest.AnyRequest) (store.Answer, error)) (*Engine, *votingStore, *recorder) {
 	v, r := &votingStore{vote: vote}, &recorder{}
 	e := New(v, Config{
 		Process: "me", Bound: bound, MaxWaiters: 10, MaxTotalWaiters: 10, Ballots: true,
@@ -100,7 +99,7 @@ func grantedAnswer() store.Answer { return store.Answer{Granted: true, Since: ti
 func TestEachRequestIsABallot(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		e, v, _ := newVotingEngine(t, func(n int, _ store.Request) (store.Answer, error) {
+		e, v, _ := newVotingEngine(t, func(n int, _ storetest.AnyRequest) (store.Answer, error) {
 			return []store.Answer{heldAnswer, heldAnswer, splitAnswer, grantedAnswer()}[n], nil
 		})
 		h := hold(t, e, request(WaitForever))
@@ -133,7 +132,7 @@ func TestSplitVoteIsRepeated(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				e, v, r := newVotingEngine(t, func(n int, _ store.Request) (store.Answer, error) {
+				e, v, r := newVotingEngine(t, func(n int, _ storetest.AnyRequest) (store.Answer, error) {
 					if n < c.splits {
 						return splitAnswer, nil
 					}
@@ -164,7 +163,7 @@ func TestSplitVoteIsRepeated(t *testing.T) {
 func TestWaiterOutlastsSplitVotes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		e, v, _ := newVotingEngine(t, func(n int, _ store.Request) (store.Answer, error) {
+		e, v, _ := newVotingEngine(t, func(n int, _ storetest.AnyRequest) (store.Answer, error) {
 			if n < 5*maxSplits {
 				return splitAnswer, nil
 			}
@@ -197,7 +196,7 @@ func TestTimeoutDuringSplitVotesIsContention(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				e, _, _ := newVotingEngine(t, func(n int, _ store.Request) (store.Answer, error) {
+				e, _, _ := newVotingEngine(t, func(n int, _ storetest.AnyRequest) (store.Answer, error) {
 					if n == 0 && !c.answer.Granted {
 						return c.answer, nil
 					}
@@ -228,7 +227,7 @@ func TestHintReleasesOnlyRefusedBallots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var v *votingStore
 		var e *Engine
-		e, v, _ = newVotingEngine(t, func(n int, r store.Request) (store.Answer, error) {
+		e, v, _ = newVotingEngine(t, func(n int, r storetest.AnyRequest) (store.Answer, error) {
 			switch n {
 			case 0:
 				return heldAnswer, nil
@@ -252,7 +251,7 @@ func TestHintReleasesOnlyRefusedBallots(t *testing.T) {
 func TestHintOfRefusedBallotReleasesIt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		e, v, _ := newVotingEngine(t, func(int, store.Request) (store.Answer, error) { return heldAnswer, nil })
+		e, v, _ := newVotingEngine(t, func(int, storetest.AnyRequest) (store.Answer, error) { return heldAnswer, nil })
 		ctx, cancel := context.WithCancel(t.Context())
 		left := make(chan struct{})
 		go func() {
@@ -286,7 +285,7 @@ func TestWaiterWithBallotsLeavesStoreQueue(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				e, v, _ := newVotingEngine(t, func(int, store.Request) (store.Answer, error) { return answer.Answer, answer.err })
+				e, v, _ := newVotingEngine(t, func(int, storetest.AnyRequest) (store.Answer, error) { return answer.Answer, answer.err })
 				_, err := e.Acquire(t.Context(), request(5*time.Second))
 				if reason := reasonOf(t, err); (reason == Unavailable) != (answer.err != nil) {
 					t.Errorf("got %v", reason)
@@ -308,7 +307,7 @@ func TestWaiterWithBallotsLeavesStoreQueue(t *testing.T) {
 func TestLateBallotIsReleased(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		e, v, _ := newVotingEngine(t, func(n int, _ store.Request) (store.Answer, error) {
+		e, v, _ := newVotingEngine(t, func(n int, _ storetest.AnyRequest) (store.Answer, error) {
 			late := grantedAnswer()
 			if n == 0 {
 				late.Since = late.Since.Add(-time.Minute)
@@ -335,7 +334,7 @@ func TestHintOfBallotInFlightKeepsPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const splits = 20
 		var v *votingStore
-		e, v, _ := newVotingEngine(t, func(n int, r store.Request) (store.Answer, error) {
+		e, v, _ := newVotingEngine(t, func(n int, r storetest.AnyRequest) (store.Answer, error) {
 			if n == splits {
 				return grantedAnswer(), nil
 			}
@@ -354,7 +353,7 @@ func TestHintOfBallotInFlightKeepsPause(t *testing.T) {
 // losingStore is a store with renewals that find no majority.
 type losingStore struct{ *votingStore }
 
-func (losingStore) Renew(_ store.Request, done func(store.Renewal, error)) {
+func (losingStore) Renew(_ store.RenewRequest, done func(store.Renewal, error)) {
 	go done(store.Renewal{}, nil)
 }
 
@@ -363,7 +362,7 @@ func (losingStore) Renew(_ store.Request, done func(store.Renewal, error)) {
 func TestBallotLostBetweenHoldersIsReleased(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		e, v, _ := newVotingEngine(t, func(int, store.Request) (store.Answer, error) { return grantedAnswer(), nil })
+		e, v, _ := newVotingEngine(t, func(int, storetest.AnyRequest) (store.Answer, error) { return grantedAnswer(), nil })
 		e.store = losingStore{v}
 		unrenewed := Request{Key: "k", TTL: 10 * time.Second, Wait: WaitForever}
 		first := hold(t, e, unrenewed)
@@ -388,7 +387,7 @@ func TestReleaseOfDeadTokenKeepsWaiterQueued(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var orphan string
-		e, v, _ := newVotingEngine(t, func(n int, _ store.Request) (store.Answer, error) {
+		e, v, _ := newVotingEngine(t, func(n int, _ storetest.AnyRequest) (store.Answer, error) {
 			if n == 1 {
 				return store.Answer{Holder: orphan, Remaining: time.Minute}, nil
 			}

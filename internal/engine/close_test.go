@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/reqlock/reqlock/internal/store"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
 //faults:row 41
@@ -127,7 +127,7 @@ func TestCloseEndsResendsOfRelease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		h, other := hold(t, e, request(0)), hold(t, e, Request{Key: "other", TTL: time.Hour})
-		s.before.set(func(string, store.Request) error { return errDown })
+		s.before.set(func(string, storetest.AnyRequest) error { return errDown })
 		_, _ = h.Release(t.Context())
 		closed := make(chan error)
 		go func() { closed <- e.Close(t.Context()) }()

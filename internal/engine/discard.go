@@ -60,13 +60,15 @@ const abortTimeout = time.Minute
 // No caller waits for discard, so each send may take several command bounds: more
 // commands do not help a client that is short of connections.
 func (e *Engine) discard(p keyToken, attempt *Attempt, over time.Time) {
-	r := store.Request{
-		Key: p.key, Token: p.token, Bound: discardBounds * e.bound, Claim: e.claimOf(unknownTTL), Attempt: attempt,
+	r := store.ReleaseRequest{
+		Target: store.Target{Key: p.key, Token: p.token, Bound: discardBounds * e.bound},
+		Claim:  e.claimOf(unknownTTL),
 	}
+	r = Abort.applyTo(r, attempt, nil)
 	closing := e.closing
 	for retries, last := 0, false; e.mayDiscard(p); retries++ {
 		err := e.releaseAndWait(r)
-		if err == nil || last || !faultOf(err).Temporary || time.Now().After(over) {
+		if err == nil || last || !store.FaultOf(err).Temporary || time.Now().After(over) {
 			return
 		}
 		timer := time.NewTimer(backoff(retries))
@@ -97,7 +99,7 @@ func earlier(a, b time.Time) time.Time {
 }
 
 // releaseAndWait releases a token and returns the fault, if any.
-func (e *Engine) releaseAndWait(r store.Request) error {
+func (e *Engine) releaseAndWait(r store.ReleaseRequest) error {
 	answered := make(chan error, 1)
 	e.store.Release(r, func(_ store.ReleaseResult, err error) { answered <- err })
 	return <-answered
@@ -105,13 +107,13 @@ func (e *Engine) releaseAndWait(r store.Request) error {
 
 // releaseUntil releases a token, and resends that until over while the store does not
 // answer.
-func (e *Engine) releaseUntil(r store.Request, over time.Time, done func(store.ReleaseResult, error)) {
+func (e *Engine) releaseUntil(r store.ReleaseRequest, over time.Time, done func(store.ReleaseResult, error)) {
 	retries, unknown := 0, false // unknown: an earlier send may have released the key
 	var onResult func(store.ReleaseResult, error)
 	onResult = func(released store.ReleaseResult, err error) {
 		switch {
-		case err != nil && faultOf(err).Temporary && time.Now().Before(over):
-			unknown = unknown || faultOf(err).Unknown
+		case err != nil && store.FaultOf(err).Temporary && time.Now().Before(over):
+			unknown = unknown || store.FaultOf(err).Unknown
 			r.Inline = false
 			retries++
 			time.AfterFunc(backoff(retries-1), func() { e.store.Release(r, onResult) })

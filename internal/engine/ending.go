@@ -26,9 +26,11 @@ const (
 func (e Ending) isFinal() bool { return e == Commit || e == Seal }
 
 // applyTo returns the release of the token with this ending of its attempt. A release
-// without an attempt leaves a record that says that the attempt does not run any
-// more.
-func (e Ending) applyTo(r store.Request, a *Attempt, record []byte) store.Request {
+// without an attempt leaves a record that says that the attempt does not run any more.
+func (e Ending) applyTo(r store.ReleaseRequest, a *Attempt, record []byte) store.ReleaseRequest {
+	if a == nil {
+		return r
+	}
 	switch e {
 	case Abort:
 		r.Attempt, r.Ending = a, store.Abort
@@ -87,8 +89,8 @@ func (h *Hold) Number() int { return h.number }
 // later attempts must not find its record.
 func (h *Hold) releaseLate() {
 	q := h.queue
-	r := store.Request{Key: h.request.Key, Token: h.token, TTL: h.request.TTL}
-	r.Bound, r.Claim = h.engine.boundOf(r.TTL), h.engine.claimOf(r.TTL)
+	r := store.ReleaseRequest{Claim: h.engine.claimOf(h.request.TTL)}
+	r.Target = store.Target{Key: h.request.Key, Token: h.token, TTL: h.request.TTL, Bound: h.engine.boundOf(h.request.TTL)}
 	r = h.ending.applyTo(r, h.request.Attempt, h.record)
 	var over time.Time
 	if h.ending.isFinal() {

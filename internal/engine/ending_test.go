@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/reqlock/reqlock/internal/store"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
 var errNoCommitReply = &store.Fault{Unknown: true, Temporary: true, Err: errors.New("no reply")}
@@ -16,7 +17,7 @@ var errNoCommitReply = &store.Fault{Unknown: true, Temporary: true, Err: errors.
 // failsFor makes a transition fail for a while, without applying it.
 func failsFor(s *fakeStore, d time.Duration, transition string) {
 	back := time.Now().Add(d)
-	s.before.set(func(name string, _ store.Request) error {
+	s.before.set(func(name string, _ storetest.AnyRequest) error {
 		if name == transition && time.Now().Before(back) {
 			return errNoCommitReply
 		}
@@ -88,7 +89,7 @@ func TestCommitIsRetried(t *testing.T) {
 				p := newProcesses(1)
 				h := hold(t, p.engines[0], attempt("f", 0))
 				back := time.Now().Add(test.fails)
-				fail := func(string, store.Request) error {
+				fail := func(string, storetest.AnyRequest) error {
 					if time.Now().Before(back) {
 						return errNoCommitReply
 					}
@@ -136,7 +137,7 @@ func TestCommitIsNotRetriedAfterPermanentFault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(1)
 		h := hold(t, p.engines[0], attempt("f", 0))
-		p.stores[0].before.set(func(transition string, _ store.Request) error {
+		p.stores[0].before.set(func(transition string, _ storetest.AnyRequest) error {
 			if transition == "commit" {
 				return &store.Fault{Err: errors.New("denied")}
 			}
@@ -160,7 +161,7 @@ func TestCommitOutlivesCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(1)
 		h := hold(t, p.engines[0], attempt("f", 0))
-		p.stores[0].before.set(func(string, store.Request) error { time.Sleep(100 * time.Millisecond); return nil })
+		p.stores[0].before.set(func(string, storetest.AnyRequest) error { time.Sleep(100 * time.Millisecond); return nil })
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
 		if _, err := h.End(ctx, Commit, answerOf(h)); !errors.Is(err, context.DeadlineExceeded) {
@@ -319,7 +320,7 @@ func TestAttemptWithUnknownCommitIsNotAborted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, c := newProcesses(2), &callers{ending: Commit}
 		h := hold(t, p.engines[0], attempt("f", 0))
-		p.stores[0].before.set(func(transition string, _ store.Request) error {
+		p.stores[0].before.set(func(transition string, _ storetest.AnyRequest) error {
 			if transition == "commit" || transition == "release" {
 				return errNoCommitReply
 			}

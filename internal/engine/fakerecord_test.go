@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/reqlock/reqlock/internal/store"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
 // A fakeRecord is the record of a key on a fake server.
@@ -18,7 +19,7 @@ type fakeRecord struct {
 
 // begin applies the record to an attempt, as the store does. It reports false if the
 // record does not decide.
-func (s *fakeServer) begin(r store.Request, value string) (answer store.Answer, decided bool) {
+func (s *fakeServer) begin(r storetest.AnyRequest, value string) (answer store.Answer, decided bool) {
 	record := s.records[r.Key]
 	switch {
 	case record.state == 0, record.state == 'A':
@@ -42,7 +43,7 @@ func (s *fakeServer) begin(r store.Request, value string) (answer store.Answer, 
 }
 
 // run stores the attempt in the record, and returns its number.
-func (s *fakeServer) run(r store.Request) int {
+func (s *fakeServer) run(r storetest.AnyRequest) int {
 	record := s.records[r.Key]
 	switch {
 	case record.state == 'R' && record.token == r.Token:
@@ -57,7 +58,7 @@ func (s *fakeServer) run(r store.Request) int {
 }
 
 // finish stores the ending of an attempt in the record.
-func (s *fakeServer) finish(r store.Request, value string) store.RecordStatus {
+func (s *fakeServer) finish(r storetest.AnyRequest, value string) store.RecordStatus {
 	record := s.records[r.Key]
 	gone := record.state == 0 || record.state == 'A' && record.token != r.Token
 	switch {
@@ -98,10 +99,10 @@ func (s *fakeServer) setRecord(key string, record fakeRecord) {
 }
 
 // Resolve deletes the record of an attempt that does not run any more.
-func (s *fakeStore) Resolve(r store.Request, done func(bool, error)) {
+func (s *fakeStore) Resolve(r store.ResolveRequest, done func(bool, error)) {
 	go func() {
 		running := false
-		err := s.transition("resolve", r, func(value string) {
+		err := s.transition("resolve", storetest.AnyRequest{Key: r.Key, Bound: r.Bound}, func(value string) {
 			record := s.records[r.Key]
 			running = record.state == 'R' && record.token == value
 			if record.state == 'R' && !running {

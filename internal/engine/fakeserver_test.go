@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/reqlock/reqlock/internal/store"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
 // fakeServer is the server of fake stores: keys, queues, and the processes that listen.
@@ -64,7 +64,7 @@ func (s *fakeServer) sendHint(key, token string) bool {
 
 // handOff gives the key to the first token in its queue with a process that listens, or frees
 // the key. own is the token that rejoins.
-func (s *fakeServer) handOff(r store.Request, own string) string {
+func (s *fakeServer) handOff(r storetest.AnyRequest, own string) string {
 	delete(s.keys, r.Key)
 	for len(s.queues[r.Key]) > 0 {
 		first := s.queues[r.Key][0]
@@ -82,7 +82,7 @@ func (s *fakeServer) handOff(r store.Request, own string) string {
 }
 
 // leaveQueue removes the token of a request from the queue.
-func (s *fakeServer) leaveQueue(r store.Request) {
+func (s *fakeServer) leaveQueue(r storetest.AnyRequest) {
 	s.queues[r.Key] = slices.DeleteFunc(s.queues[r.Key], func(t string) bool { return t == r.Token })
 }
 
@@ -92,7 +92,7 @@ func (s *fakeServer) join(key, token string) {
 	}
 }
 
-func (s *fakeServer) raiseTTL(r store.Request) {
+func (s *fakeServer) raiseTTL(r storetest.AnyRequest) {
 	if until := time.Now().Add(r.TTL); until.After(s.keys[r.Key].until) {
 		s.keys[r.Key] = entry{r.Token, until}
 	}
@@ -100,7 +100,7 @@ func (s *fakeServer) raiseTTL(r store.Request) {
 
 // reserve reserves fencing numbers: as many as the request wants, and fencesAtOnce at
 // most.
-func (s *fakeServer) reserve(r store.Request) (first int64, count int) {
+func (s *fakeServer) reserve(r storetest.AnyRequest) (first int64, count int) {
 	if r.Fences == 0 {
 		return 0, 0
 	}

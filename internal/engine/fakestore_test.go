@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/reqlock/reqlock/internal/store"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
 // fakeStore is the store of one process on a fake server. A test can make it fail.
@@ -33,16 +34,16 @@ type fakeStore struct {
 // switchable is a function that a test changes while the store is used.
 type switchable struct {
 	mu sync.Mutex
-	f  func(transition string, r store.Request) error
+	f  func(transition string, r storetest.AnyRequest) error
 }
 
-func (s *switchable) set(f func(transition string, r store.Request) error) {
+func (s *switchable) set(f func(transition string, r storetest.AnyRequest) error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.f = f
 }
 
-func (s *switchable) call(transition string, r store.Request) error {
+func (s *switchable) call(transition string, r storetest.AnyRequest) error {
 	s.mu.Lock()
 	f := s.f
 	s.mu.Unlock()
@@ -83,7 +84,7 @@ func (s *fakeStore) loseSubscription(dropped bool) {
 }
 
 // transition runs f on the present value of the key.
-func (s *fakeStore) transition(name string, r store.Request, f func(value string)) error {
+func (s *fakeStore) transition(name string, r storetest.AnyRequest, f func(value string)) error {
 	s.mu.Lock()
 	s.begun[name]++
 	s.mu.Unlock()
@@ -97,24 +98,28 @@ func (s *fakeStore) transition(name string, r store.Request, f func(value string
 	return s.after.call(name, r)
 }
 
-func (s *fakeStore) Take(r store.Request, done func(store.Answer, error)) {
-	s.answer(r, func() { done(s.take(r)) })
+func (s *fakeStore) Take(r store.TakeRequest, done func(store.Answer, error)) {
+	got := storetest.OfTake(r)
+	s.answer(got, func() { done(s.take(got)) })
 }
 
-func (s *fakeStore) Enqueue(r store.Request, done func(store.Answer, error)) {
-	s.answer(r, func() { done(s.enqueue(r)) })
+func (s *fakeStore) Enqueue(r store.EnqueueRequest, done func(store.Answer, error)) {
+	got := storetest.OfEnqueue(r)
+	s.answer(got, func() { done(s.enqueue(got)) })
 }
 
-func (s *fakeStore) Renew(r store.Request, done func(store.Renewal, error)) {
-	s.answer(r, func() { done(s.renew(r)) })
+func (s *fakeStore) Renew(r store.RenewRequest, done func(store.Renewal, error)) {
+	got := storetest.OfRenew(r)
+	s.answer(got, func() { done(s.renew(got)) })
 }
 
-func (s *fakeStore) Release(r store.Request, done func(store.ReleaseResult, error)) {
-	s.answer(r, func() { done(s.release(r)) })
+func (s *fakeStore) Release(r store.ReleaseRequest, done func(store.ReleaseResult, error)) {
+	got := storetest.OfRelease(r)
+	s.answer(got, func() { done(s.release(got)) })
 }
 
 // answer runs f on the goroutine of a caller that allows it, if f is fast.
-func (s *fakeStore) answer(r store.Request, f func()) {
+func (s *fakeStore) answer(r storetest.AnyRequest, f func()) {
 	if r.Inline && (s.inline || !s.before.isSet() && !s.after.isSet()) {
 		f()
 		return
@@ -122,7 +127,7 @@ func (s *fakeStore) answer(r store.Request, f func()) {
 	go f()
 }
 
-func (s *fakeStore) take(r store.Request) (answer store.Answer, err error) {
+func (s *fakeStore) take(r storetest.AnyRequest) (answer store.Answer, err error) {
 	sent := time.Now()
 	err = s.transition("take", r, func(value string) {
 		if value != "" && value != r.Token {
@@ -139,7 +144,7 @@ func (s *fakeStore) take(r store.Request) (answer store.Answer, err error) {
 	return answer, err
 }
 
-func (s *fakeStore) enqueue(r store.Request) (answer store.Answer, err error) {
+func (s *fakeStore) enqueue(r storetest.AnyRequest) (answer store.Answer, err error) {
 	sent := time.Now()
 	name := "enqueue"
 	if r.Attempt != nil {
@@ -183,7 +188,7 @@ func (s *fakeStore) enqueue(r store.Request) (answer store.Answer, err error) {
 	return answer, err
 }
 
-func (s *fakeStore) renew(r store.Request) (renewal store.Renewal, err error) {
+func (s *fakeStore) renew(r storetest.AnyRequest) (renewal store.Renewal, err error) {
 	renewal.Since = time.Now()
 	err = s.transition("renew", r, func(value string) {
 		if renewal.Held = value == r.Token; renewal.Held {
@@ -195,7 +200,7 @@ func (s *fakeStore) renew(r store.Request) (renewal store.Renewal, err error) {
 	return renewal, err
 }
 
-func (s *fakeStore) release(r store.Request) (released store.ReleaseResult, err error) {
+func (s *fakeStore) release(r storetest.AnyRequest) (released store.ReleaseResult, err error) {
 	released.Since = time.Now()
 	name := "release"
 	if r.Attempt != nil {

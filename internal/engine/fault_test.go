@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/reqlock/reqlock/internal/store"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
 //faults:row 34
@@ -31,7 +32,7 @@ func TestFaultIsNotContention(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				e, s, _ := newEngine()
-				s.before.set(func(string, store.Request) error { return test.fault })
+				s.before.set(func(string, storetest.AnyRequest) error { return test.fault })
 				begun := time.Now()
 				_, err := e.Acquire(t.Context(), request(test.wait))
 				if reasonOf(t, err) != Unavailable || !errors.Is(err.(*Refusal).Fault, test.fault) || time.Since(begun) != test.after { //nolint:errorlint,forcetypeassert // checked by reasonOf
@@ -53,7 +54,7 @@ func TestEventsComeInOrder(t *testing.T) {
 			e, s, events := newEngine()
 			s.set("k", "foreign", time.Hour)
 			// The reply comes at the moment when the wait ends.
-			s.before.set(func(string, store.Request) error { time.Sleep(time.Millisecond); return nil })
+			s.before.set(func(string, storetest.AnyRequest) error { time.Sleep(time.Millisecond); return nil })
 			if _, err := e.Acquire(t.Context(), request(time.Millisecond)); err == nil {
 				t.Fatal("acquired")
 			}
@@ -71,7 +72,7 @@ func TestWaiterOutlastsFault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		back := time.Now().Add(3 * time.Second)
-		s.before.set(func(string, store.Request) error {
+		s.before.set(func(string, storetest.AnyRequest) error {
 			if time.Now().Before(back) {
 				return errDown
 			}
@@ -89,7 +90,7 @@ func TestTokenWithUnknownResultIsDead(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
-		s.after.set(func(transition string, _ store.Request) error {
+		s.after.set(func(transition string, _ storetest.AnyRequest) error {
 			if transition == "take" {
 				return &store.Fault{Unknown: true, Temporary: true, Err: errors.New("no reply")}
 			}
@@ -120,7 +121,7 @@ func TestLateGrantIsReleased(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
-		s.after.set(func(transition string, _ store.Request) error {
+		s.after.set(func(transition string, _ storetest.AnyRequest) error {
 			if transition == "take" {
 				time.Sleep(validity)
 			}
@@ -142,7 +143,7 @@ func TestFailedReleaseIsResent(t *testing.T) {
 		e, s, events := newEngine()
 		h := hold(t, e, request(0))
 		back := time.Now().Add(2 * time.Second)
-		s.before.set(func(string, store.Request) error {
+		s.before.set(func(string, storetest.AnyRequest) error {
 			if time.Now().Before(back) {
 				return errDown
 			}
@@ -168,7 +169,7 @@ func TestHintDuringReleaseCausesSecondRelease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, events := newEngine()
 		h := hold(t, e, request(0))
-		s.before.set(func(transition string, _ store.Request) error {
+		s.before.set(func(transition string, _ storetest.AnyRequest) error {
 			if transition == "release" && s.begunCount("release") == 1 {
 				time.Sleep(time.Second)
 			}
@@ -206,7 +207,7 @@ func TestNowaitCallerDuringHangingRelease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		h := hold(t, e, request(0))
-		s.before.set(func(string, store.Request) error { time.Sleep(bound); return errDown })
+		s.before.set(func(string, storetest.AnyRequest) error { time.Sleep(bound); return errDown })
 		go func() { _, _ = h.Release(t.Context()) }()
 		synctest.Wait()
 		short := request(bound / 10)
@@ -295,7 +296,7 @@ func TestReleaseReturnsWhenContextEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		h := hold(t, e, request(0))
-		s.before.set(func(string, store.Request) error { time.Sleep(time.Second); return nil })
+		s.before.set(func(string, storetest.AnyRequest) error { time.Sleep(time.Second); return nil })
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 		defer cancel()
 		if _, err := h.Release(ctx); !errors.Is(err, context.DeadlineExceeded) {

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/reqlock/reqlock/internal/store"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
 // fenced is a request with a fencing number.
@@ -159,7 +159,7 @@ func TestSuccessorReservesItsOwnFence(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
-		s.before.set(func(transition string, _ store.Request) error {
+		s.before.set(func(transition string, _ storetest.AnyRequest) error {
 			if transition == "take" {
 				time.Sleep(100 * time.Millisecond)
 			}
@@ -240,7 +240,7 @@ func TestLateRenewalBringsNoOldFences(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		var first atomic.Bool
-		s.after.set(func(transition string, _ store.Request) error {
+		s.after.set(func(transition string, _ storetest.AnyRequest) error {
 			if transition == "renew" && first.CompareAndSwap(false, true) {
 				time.Sleep(300 * time.Millisecond)
 			}

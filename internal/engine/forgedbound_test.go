@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/reqlock/reqlock/internal/store"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
 // Forged hints name many dead tokens while the server does not answer. The process
@@ -23,7 +23,7 @@ func TestReleasesByForgedHintsAreLimited(t *testing.T) {
 			dead = append(dead, deadToken(t, e))
 		}
 		h := hold(t, e, request(0))
-		s.before.set(func(string, store.Request) error {
+		s.before.set(func(string, storetest.AnyRequest) error {
 			time.Sleep(bound)
 			return errDown
 		})
@@ -66,7 +66,7 @@ func TestForgedHintsDoNotDelayClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		dead := []string{deadToken(t, e), deadToken(t, e), deadToken(t, e)}
-		s.before.set(func(transition string, _ store.Request) error {
+		s.before.set(func(transition string, _ storetest.AnyRequest) error {
 			if transition == "release" {
 				time.Sleep(10 * time.Millisecond)
 			}
@@ -106,7 +106,7 @@ func TestHintOfWrongKeyDoesNotBlockDiscard(t *testing.T) {
 		e, s, _ := newEngine()
 		dead := deadToken(t, e)
 		s.set("k", dead, time.Minute) // a delayed SET
-		s.before.set(func(_ string, r store.Request) error {
+		s.before.set(func(_ string, r storetest.AnyRequest) error {
 			if r.Key != "k" {
 				time.Sleep(10 * time.Second)
 			}
@@ -132,7 +132,7 @@ func TestForgedHintsDoNotProlongReleases(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		s.set("k", "another", time.Hour)
-		s.before.set(func(transition string, _ store.Request) error {
+		s.before.set(func(transition string, _ storetest.AnyRequest) error {
 			if transition == "release" {
 				time.Sleep(10 * time.Millisecond)
 			}
@@ -185,7 +185,7 @@ func TestAllLateGrantsAreReleased(t *testing.T) {
 			release(t, h)
 			keys, tokens = append(keys, key), append(tokens, h.Token())
 		}
-		s.before.set(func(string, store.Request) error {
+		s.before.set(func(string, storetest.AnyRequest) error {
 			time.Sleep(100 * time.Millisecond)
 			return nil
 		})
@@ -213,7 +213,7 @@ func TestHintsOfSilentServerMakeRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		dead := deadToken(t, e)
-		s.before.set(func(_ string, r store.Request) error {
+		s.before.set(func(_ string, r storetest.AnyRequest) error {
 			if r.Key != "k" {
 				time.Sleep(r.Bound)
 				return errNoCommitReply

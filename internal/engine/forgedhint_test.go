@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/reqlock/reqlock/internal/store"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
 // deadToken returns a token of the engine that was released, for the key of request.
@@ -36,7 +36,7 @@ func TestForgedHintReleasesNoLease(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				e, s, events := newEngine()
-				s.before.set(func(transition string, _ store.Request) error {
+				s.before.set(func(transition string, _ storetest.AnyRequest) error {
 					if transition == "release" {
 						time.Sleep(100 * time.Millisecond)
 					}

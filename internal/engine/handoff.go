@@ -87,8 +87,9 @@ func (q *queue) renewThenGrant(handover Handover) {
 	lease.holder = nil
 	q.engine.schedule.drop(lease)
 	lease.inFlight++
-	r := q.request(lease.token, want)
-	r.Fences, r.Attempt = lease.fences.toReserve(want, q.callers), lease.attempt
+	r := store.RenewRequest{
+		Target: q.target(lease.token, want.TTL), Fences: lease.fences.toReserve(want, q.callers), Attempt: lease.attempt,
+	}
 	q.engine.work.Add()
 	q.engine.store.Renew(r, func(renewal store.Renewal, err error) {
 		defer q.engine.work.Done()
@@ -97,7 +98,7 @@ func (q *queue) renewThenGrant(handover Handover) {
 		lease.renewalDone()
 		switch {
 		case err != nil:
-			q.lastFault = faultOf(err)
+			q.lastFault = store.FaultOf(err)
 			q.releaseLease() // the state of the lease is unknown: release it and ask again
 		case !renewal.Held && lease.attempt != nil:
 			q.releaseLease() // aborts the attempt, which has not run

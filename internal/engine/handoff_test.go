@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/reqlock/reqlock/internal/store"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
 func TestCommandsOfPass(t *testing.T) {
@@ -58,7 +58,7 @@ func TestPassWithLittleValidityRenewsFirst(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
-		s.after.set(func(transition string, _ store.Request) error {
+		s.after.set(func(transition string, _ storetest.AnyRequest) error {
 			if transition == "take" {
 				time.Sleep(7 * time.Second) // the reply to the grant is late
 			}
@@ -85,7 +85,7 @@ func TestWaiterIsServedAfterFailedRenewalBeforePass(t *testing.T) {
 	t.Parallel()
 	for name, fail := range map[string]func(s *fakeStore){
 		"fault": func(s *fakeStore) {
-			s.before.set(func(transition string, _ store.Request) error {
+			s.before.set(func(transition string, _ storetest.AnyRequest) error {
 				if transition == "renew" {
 					return errDown
 				}

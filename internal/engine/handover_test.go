@@ -5,7 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/reqlock/reqlock/internal/store"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
 // A release hands the key to another process. Then this process knows that the key is
@@ -30,7 +30,7 @@ func TestKeyIsBusyAfterHandOff(t *testing.T) {
 					served++
 					time.Sleep(10 * time.Second)
 				})
-				p.stores[0].before.set(func(transition string, _ store.Request) error {
+				p.stores[0].before.set(func(transition string, _ storetest.AnyRequest) error {
 					if transition == "renew" {
 						return errDown
 					}
@@ -76,7 +76,7 @@ func TestReleaseKnowsOtherWaiters(t *testing.T) {
 				}
 				time.Sleep(request(0).TTL / 2) // one renewal
 				var sent []bool
-				p.stores[0].before.set(func(transition string, r store.Request) error {
+				p.stores[0].before.set(func(transition string, r storetest.AnyRequest) error {
 					if transition == "release" {
 						sent = append(sent, r.NoWaiters)
 					}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/reqlock/reqlock/internal/store"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
 // inlineRecorder notes which transitions could run on the goroutine of their caller.
@@ -24,17 +25,17 @@ func (s *inlineRecorder) note(transition string, inline bool) {
 	s.seen[transition] = inline
 }
 
-func (s *inlineRecorder) Take(r store.Request, done func(store.Answer, error)) {
+func (s *inlineRecorder) Take(r store.TakeRequest, done func(store.Answer, error)) {
 	s.note("take", r.Inline)
 	s.Store.Take(r, done)
 }
 
-func (s *inlineRecorder) Enqueue(r store.Request, done func(store.Answer, error)) {
+func (s *inlineRecorder) Enqueue(r store.EnqueueRequest, done func(store.Answer, error)) {
 	s.note("enqueue", r.Inline)
 	s.Store.Enqueue(r, done)
 }
 
-func (s *inlineRecorder) Release(r store.Request, done func(store.ReleaseResult, error)) {
+func (s *inlineRecorder) Release(r store.ReleaseRequest, done func(store.ReleaseResult, error)) {
 	s.note("release", r.Inline)
 	s.Store.Release(r, done)
 }
@@ -107,7 +108,7 @@ func TestCallersDuringInlineRequestShareReply(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		s.inline = true
-		s.before.set(func(string, store.Request) error { time.Sleep(bound / 2); return nil })
+		s.before.set(func(string, storetest.AnyRequest) error { time.Sleep(bound / 2); return nil })
 		var group sync.WaitGroup
 		var won, busy int
 		var mu sync.Mutex
@@ -213,7 +214,7 @@ func TestContextMadeLateHasEndOfHold(t *testing.T) {
 		"held":     {func(*testing.T, *fakeStore, *Hold) {}, nil},
 		"released": {func(t *testing.T, _ *fakeStore, h *Hold) { t.Helper(); release(t, h) }, context.Canceled},
 		"lost": {func(_ *testing.T, s *fakeStore, _ *Hold) {
-			s.before.set(func(string, store.Request) error { return errDown })
+			s.before.set(func(string, storetest.AnyRequest) error { return errDown })
 			time.Sleep(validity)
 			synctest.Wait()
 		}, lossError{Expired}},

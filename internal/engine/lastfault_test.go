@@ -5,7 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/reqlock/reqlock/internal/store"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
 // The lease expires under its holder, and the store does not reply. It is not known
@@ -24,7 +24,7 @@ func TestWaiterBehindExpiredLeaseIsNotBusy(t *testing.T) {
 			refused <- err
 		}()
 		synctest.Wait()
-		p.stores[0].before.set(func(string, store.Request) error {
+		p.stores[0].before.set(func(string, storetest.AnyRequest) error {
 			time.Sleep(time.Second)
 			return nil
 		})
@@ -50,7 +50,7 @@ func TestCallerDuringFaultIsNotBusy(t *testing.T) {
 		if _, err := p.engines[0].Acquire(t.Context(), request(0)); reasonOf(t, err) != Busy {
 			t.Errorf("before the fault: refused with %v, want %v", reasonOf(t, err), Busy)
 		}
-		p.stores[0].before.set(func(string, store.Request) error { return errDown })
+		p.stores[0].before.set(func(string, storetest.AnyRequest) error { return errDown })
 		time.Sleep(3 * time.Second)
 		if _, err := p.engines[0].Acquire(t.Context(), request(0)); reasonOf(t, err) != Unavailable {
 			t.Errorf("refused with %v, want %v", reasonOf(t, err), Unavailable)
@@ -75,7 +75,7 @@ func TestReleaseReplyClearsLastFault(t *testing.T) {
 			refused <- err
 		}()
 		synctest.Wait()
-		p.stores[0].before.set(func(transition string, _ store.Request) error {
+		p.stores[0].before.set(func(transition string, _ storetest.AnyRequest) error {
 			if transition == "renew" {
 				return errDown
 			}

@@ -60,8 +60,8 @@ type leaseState struct {
 	afterRenewals func()
 }
 
-// newLease returns the lease that a reply granted to the request's token.
-func newLease(q *queue, r store.Request, sent time.Time) *lease {
+// newLease returns the lease that a reply granted to the token of a request.
+func newLease(q *queue, r store.Target, attempt *Attempt, sent time.Time) *lease {
 	fresh := &q.firstLease
 	if q.firstLeaseUsed {
 		fresh = &lease{queue: q}
@@ -70,7 +70,7 @@ func newLease(q *queue, r store.Request, sent time.Time) *lease {
 	now := time.Now()
 	fresh.leaseState = leaseState{
 		token: r.Token, ttl: r.TTL, sent: sent, validUntil: validUntil(sent, r.TTL),
-		begun: now, budget: budget{begun: now}, attempt: r.Attempt,
+		begun: now, budget: budget{begun: now}, attempt: attempt,
 	}
 	return fresh
 }

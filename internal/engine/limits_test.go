@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/reqlock/reqlock/internal/store"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
 // startWaiters makes n callers wait for a key. It returns how many of them were refused
@@ -57,7 +57,7 @@ func TestWaitersOfOneKeyAreLimited(t *testing.T) {
 		},
 		"before it is known that another holds the key": func(_ *testing.T, _ *Engine, s *fakeStore) func() {
 			s.set("k", "foreign", time.Hour)
-			s.before.set(func(transition string, _ store.Request) error {
+			s.before.set(func(transition string, _ storetest.AnyRequest) error {
 				if transition == "take" {
 					time.Sleep(storeDelay) // the other callers come meanwhile
 				}
@@ -131,7 +131,7 @@ func TestFirstWaiterKeepsItsPlace(t *testing.T) {
 		e, s, _ := newEngine()
 		e.limits.perKey = 2
 		s.set("k", "foreign", time.Second)
-		s.before.set(func(transition string, _ store.Request) error {
+		s.before.set(func(transition string, _ storetest.AnyRequest) error {
 			if transition == "take" {
 				time.Sleep(storeDelay)
 			}

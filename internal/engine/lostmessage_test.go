@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/reqlock/reqlock/internal/store"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
 // Each case loses the message that would have woken the waiter. A waiter checks the key
@@ -98,7 +99,7 @@ func TestHintBeforeReplyIsKept(t *testing.T) {
 		p := newProcesses(2)
 		h := hold(t, p.engines[0], request(0))
 		begun := time.Now()
-		p.stores[1].after.set(func(transition string, _ store.Request) error {
+		p.stores[1].after.set(func(transition string, _ storetest.AnyRequest) error {
 			if transition == "enqueue" && p.stores[1].count("enqueue") == 1 {
 				release(t, h)
 				time.Sleep(10 * time.Millisecond) // the hint arrives before the reply
@@ -133,8 +134,8 @@ func TestWaitersAreServedAfterUnknownRelease(t *testing.T) {
 				}
 				waiting(t, p.engines[1], request(WaitForever), func(*Hold) { served++ })
 				before, after := fail(p.stores[0])
-				once := func(err error) func(string, store.Request) error {
-					return func(transition string, _ store.Request) error {
+				once := func(err error) func(string, storetest.AnyRequest) error {
+					return func(transition string, _ storetest.AnyRequest) error {
 						if transition == "release" && p.stores[0].begunCount("release") == 1 {
 							return err
 						}
@@ -188,7 +189,7 @@ func TestWaiterDuringReleaseListens(t *testing.T) {
 		h := hold(t, a, request(0))
 		turn := make(chan struct{})
 		waiting(t, b, request(WaitForever), func(*Hold) { <-turn })
-		p.stores[0].before.set(func(transition string, _ store.Request) error {
+		p.stores[0].before.set(func(transition string, _ storetest.AnyRequest) error {
 			if transition == "renew" {
 				time.Sleep(20 * time.Millisecond)
 			}
@@ -214,7 +215,7 @@ func TestKeyOfOwnLostLeaseIsNotPolledWithoutPause(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(1)
-		p.stores[0].after.set(func(string, store.Request) error { time.Sleep(100 * time.Microsecond); return nil })
+		p.stores[0].after.set(func(string, storetest.AnyRequest) error { time.Sleep(100 * time.Microsecond); return nil })
 		r := request(WaitForever)
 		r.Renew = false
 		h := hold(t, p.engines[0], r)

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/reqlock/reqlock/internal/store"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
 // longer returns a request with a TTL that makes the engine renew a lease of the other
@@ -32,7 +32,7 @@ func TestCloseDuringRenewalBeforePassLosesNoHolder(t *testing.T) {
 			refused <- err
 		}()
 		synctest.Wait()
-		s.before.set(func(transition string, _ store.Request) error {
+		s.before.set(func(transition string, _ storetest.AnyRequest) error {
 			if transition == "renew" {
 				time.Sleep(time.Second)
 			}
@@ -79,7 +79,7 @@ func TestFaultOfHandOffReachesWaiter(t *testing.T) {
 				}()
 				synctest.Wait()
 				time.Sleep(test.held)
-				p.stores[0].before.set(func(transition string, _ store.Request) error {
+				p.stores[0].before.set(func(transition string, _ storetest.AnyRequest) error {
 					if transition == test.fails {
 						return errDown
 					}
@@ -142,7 +142,7 @@ func TestPassWhileLeaseWaitsForRenewal(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				e, s, _ := newEngine()
 				const outage = 2 * time.Second
-				s.before.set(func(transition string, r store.Request) error {
+				s.before.set(func(transition string, r storetest.AnyRequest) error {
 					if transition == "renew" && strings.HasPrefix(r.Key, "slow") {
 						time.Sleep(outage)
 					}

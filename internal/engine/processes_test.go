@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/reqlock/reqlock/internal/store"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
 // processes are engines on one server.
@@ -180,7 +180,7 @@ func TestHandOffToLeavingCallerIsPassedOn(t *testing.T) {
 		var served time.Time
 		waiting(t, p.engines[2], request(WaitForever), func(*Hold) { served = time.Now() })
 		cancel()
-		p.stores[1].before.set(func(string, store.Request) error { time.Sleep(10 * time.Millisecond); return nil })
+		p.stores[1].before.set(func(string, storetest.AnyRequest) error { time.Sleep(10 * time.Millisecond); return nil })
 		release(t, h) // the key is handed to the caller that leaves
 		begun := time.Now()
 		time.Sleep(time.Second)

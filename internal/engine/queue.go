@@ -49,8 +49,9 @@ type queueState struct {
 
 	// token is the token of the episode while asking; once granted, the lease has it.
 	// lastAsk is the last request for the key, and lastRelease the last release.
-	token                string
-	lastAsk, lastRelease store.Request
+	token       string
+	lastAsk     store.EnqueueRequest
+	lastRelease store.ReleaseRequest
 	// ballot is the token of the request in flight, if that differs from token; "" is
 	// none.
 	ballot string
@@ -210,11 +211,9 @@ func (q *queue) forgetLost(token string) {
 	}
 }
 
-// request returns a store request for the queue's key.
-func (q *queue) request(token string, r Request) store.Request {
-	return store.Request{
-		Key: q.key, Token: token, TTL: r.TTL, Bound: q.engine.boundOf(r.TTL), Claim: q.engine.claimOf(r.TTL),
-	}
+// target returns the target of a store request for the queue's key.
+func (q *queue) target(token string, ttl time.Duration) store.Target {
+	return store.Target{Key: q.key, Token: token, TTL: ttl, Bound: q.engine.boundOf(ttl)}
 }
 
 // listen subscribes to hints for the key. It does so when a caller has to wait, and the

@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/reqlock/reqlock/internal/store"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
 // waiting starts a waiter on its own goroutine and returns once the waiter is in the
@@ -105,7 +105,7 @@ func TestOneOfNineNowaitCallersWins(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
-		s.before.set(func(string, store.Request) error { time.Sleep(time.Millisecond); return nil })
+		s.before.set(func(string, storetest.AnyRequest) error { time.Sleep(time.Millisecond); return nil })
 		var mu sync.Mutex
 		won, busy := 0, 0
 		for range 9 {
@@ -162,7 +162,7 @@ func TestKeyDuringReleaseIsNotBusy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, events := newEngine()
 		h := hold(t, e, request(0))
-		s.before.set(func(string, store.Request) error { time.Sleep(10 * time.Millisecond); return nil })
+		s.before.set(func(string, storetest.AnyRequest) error { time.Sleep(10 * time.Millisecond); return nil })
 		go release(t, h)
 		synctest.Wait() // the release is in flight
 		release(t, hold(t, e, request(0)))
@@ -228,7 +228,7 @@ func TestGrantAfterCallerLeftIsReleased(t *testing.T) {
 				if transition == "enqueue" {
 					s.set("k", "foreign", time.Hour) // the take is refused, an enqueue wins
 				}
-				s.after.set(func(name string, _ store.Request) error {
+				s.after.set(func(name string, _ storetest.AnyRequest) error {
 					if name == "take" && transition == "enqueue" {
 						s.set("k", "", 0)
 					}
@@ -286,7 +286,7 @@ func TestRequestOutlivesFirstWaiter(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
-		s.before.set(func(name string, _ store.Request) error {
+		s.before.set(func(name string, _ storetest.AnyRequest) error {
 			if name == "take" {
 				time.Sleep(100 * time.Millisecond)
 			}

@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/reqlock/reqlock/internal/store"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
@@ -52,8 +52,8 @@ func newRandomRun(seed uint64) *randomRun {
 		answers: map[string]int{}, reasons: map[Reason]int{},
 	}
 	for _, s := range run.stores {
-		s.before.set(func(transition string, _ store.Request) error { return run.fault(transition, 15) })
-		s.after.set(func(transition string, r store.Request) error {
+		s.before.set(func(transition string, _ storetest.AnyRequest) error { return run.fault(transition, 15) })
+		s.after.set(func(transition string, r storetest.AnyRequest) error {
 			err := run.fault(transition, 25)
 			if err != nil && (transition == "begin" || transition == "take") && run.choose(2) == 0 {
 				time.AfterFunc(run.upTo(100*time.Millisecond), func() { s.lateGrant(r.Key, r.Token) }) // its late reply

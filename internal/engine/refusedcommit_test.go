@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/reqlock/reqlock/internal/store"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
 // The lock is lost when its commit is sent. An earlier send was refused. The holder
@@ -29,7 +30,7 @@ func TestCommitAfterRefusedSendReportsLoss(t *testing.T) {
 				e, s, events := newEngine()
 				h := hold(t, e, attempt("f", 0))
 				s.set("k", "another", time.Minute)
-				s.before.set(func(transition string, _ store.Request) error {
+				s.before.set(func(transition string, _ storetest.AnyRequest) error {
 					if n := s.begunCount("commit"); transition == "commit" && n <= len(c.tries) {
 						return c.tries[n-1]
 					}

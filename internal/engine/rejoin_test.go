@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/reqlock/reqlock/internal/store"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
 func TestClaimTimes(t *testing.T) {
@@ -35,7 +35,7 @@ func TestHintOfRejoinedTokenBeforeReply(t *testing.T) {
 		waiting(t, p.engines[0], request(WaitForever), func(h *Hold) { served, token = time.Now(), h.Token() })
 		waiting(t, p.engines[1], request(WaitForever), func(*Hold) {})
 		time.Sleep(time.Second) // the budget is spent
-		p.stores[0].after.set(func(transition string, _ store.Request) error {
+		p.stores[0].after.set(func(transition string, _ storetest.AnyRequest) error {
 			if transition == "release" && p.stores[0].count("release") == 1 {
 				time.Sleep(10 * time.Millisecond) // the other process has its turn meanwhile
 			}
@@ -89,7 +89,7 @@ func TestNowaitCallerDoesNotRejoin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(1)
 		h := hold(t, p.engines[0], request(0))
-		p.stores[0].before.set(func(transition string, r store.Request) error {
+		p.stores[0].before.set(func(transition string, r storetest.AnyRequest) error {
 			if transition == "renew" {
 				time.Sleep(100 * time.Millisecond)
 			}
@@ -128,7 +128,7 @@ func TestRepeatedHintsDiscardOnceMore(t *testing.T) {
 		e, s, _ := newEngine()
 		dead := deadToken(t, e)
 		s.set("k", dead, time.Minute)
-		s.after.set(func(string, store.Request) error {
+		s.after.set(func(string, storetest.AnyRequest) error {
 			if s.count("release") == 2 { // the first was the token's own release
 				s.set("k", dead, time.Minute) // a late take
 				time.Sleep(10 * time.Millisecond)

@@ -57,7 +57,7 @@ func (h *Hold) startRelease(seen, waits bool, ending Ending, record []byte) {
 	}
 	h.unreported, h.ending, h.record = !seen, ending, record
 	freeing, ready, late := false, false, false
-	var r store.Request
+	var r store.ReleaseRequest
 	switch {
 	case mine:
 		if freeing = !q.pass(); freeing {
@@ -101,7 +101,7 @@ func (q *queue) releaseLease() {
 // sent after the renewals in flight have ended. last is the holder that gets the
 // result; nil if there is none. The results are the request to send, and whether it can
 // be sent now.
-func (q *queue) prepareRelease(last *Hold) (r store.Request, ready bool) {
+func (q *queue) prepareRelease(last *Hold) (r store.ReleaseRequest, ready bool) {
 	lease := q.lease
 	q.state, q.running = releasing, nil
 	lease.holder, lease.last = nil, last
@@ -116,7 +116,7 @@ func (q *queue) prepareRelease(last *Hold) (r store.Request, ready bool) {
 
 // releaseRequest returns the request that releases the lease. If callers wait in this
 // process, it adds the token of the next episode to the end of the store's queue.
-func (q *queue) releaseRequest(lease *lease) store.Request {
+func (q *queue) releaseRequest(lease *lease) store.ReleaseRequest {
 	next := Request{TTL: lease.ttl}
 	if q.callers > q.nowaiters && lease.attempt == nil && q.first.hold.request.Attempt == nil {
 		next = q.first.hold.request
@@ -124,8 +124,11 @@ func (q *queue) releaseRequest(lease *lease) store.Request {
 		q.listen() // for waiters that came while the release waited for renewals
 	}
 	q.recheck, q.handed = false, false
-	r := q.request(lease.token, next)
-	r.Bound, r.Rejoin, r.NoWaiters = q.engine.boundOf(lease.ttl), q.rejoin, !lease.othersWait
+	r := store.ReleaseRequest{
+		Target: q.target(lease.token, next.TTL), Claim: q.engine.claimOf(next.TTL),
+		Rejoin: q.rejoin, NoWaiters: !lease.othersWait,
+	}
+	r.Bound = q.engine.boundOf(lease.ttl)
 	switch {
 	case lease.attempt == nil:
 	case lease.last == nil:
@@ -141,8 +144,8 @@ func (q *queue) releaseRequest(lease *lease) store.Request {
 // resend the release until the lease ends, while the queue goes on; if the queue finds
 // the token in the key, it releases it too. Exception: a commit or a seal is resent
 // before the queue goes on.
-func (q *queue) sendRelease(r store.Request) {
-	if r.Ending == store.Abort {
+func (q *queue) sendRelease(r store.ReleaseRequest) {
+	if !r.Ending.IsFinal() {
 		q.engine.store.Release(r, q.releaseDone)
 		return
 	}
@@ -173,11 +176,11 @@ func (q *queue) completeRelease(lease *lease, released store.ReleaseResult, err 
 		last.stored = released.Record
 		last.completeRelease(err, after)
 	}
-	if r := q.lastRelease; r.Ending != store.Abort && err == nil && released.Record != store.NotStored {
+	if r := q.lastRelease; r.Ending.IsFinal() && err == nil && released.Record != store.NotStored {
 		q.settleByVerdict(r.Attempt, verdictOf(r.Ending), r.Record)
 	}
 	if err != nil {
-		q.lastFault = faultOf(err)
+		q.lastFault = store.FaultOf(err)
 	}
 	q.afterRelease(lease, released, err)
 }
@@ -207,11 +210,11 @@ func (q *queue) afterRelease(lease *lease, released store.ReleaseResult, err err
 // onKept handles a release that left the key with this process, because no other
 // process waits. The key has a new lease under the token that rejoined. The fencing
 // numbers that are left stay with the key.
-func (q *queue) onKept(old *lease, r store.Request, since time.Time) {
-	granted := r
+func (q *queue) onKept(old *lease, r store.ReleaseRequest, since time.Time) {
+	granted := store.EnqueueRequest{Target: r.Target}
 	granted.Token = r.Rejoin
 	q.enterAsking(r.Rejoin)
-	lease := newLease(q, granted, since)
+	lease := newLease(q, granted.Target, nil, since)
 	if !lease.valid(lease.begun) {
 		q.discardLateGrant(granted)
 		q.ask()

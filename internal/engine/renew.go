@@ -84,9 +84,9 @@ func (e *Engine) renew(
 	lease *lease, h *Hold, ttl time.Duration, fences int, replied func(), done func(mine bool, err error),
 ) {
 	q := lease.queue
-	r := store.Request{
-		Key: h.request.Key, Token: h.token, TTL: ttl, Bound: e.boundOf(max(ttl, h.request.TTL)), Fences: fences,
-		Attempt: h.request.Attempt,
+	r := store.RenewRequest{
+		Target: store.Target{Key: h.request.Key, Token: h.token, TTL: ttl, Bound: e.boundOf(max(ttl, h.request.TTL))},
+		Fences: fences, Attempt: h.request.Attempt,
 	}
 	e.work.Add()
 	e.store.Renew(r, func(renewal store.Renewal, err error) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/reqlock/reqlock/internal/store"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
 // errDown is the fault of a store that cannot be reached.
@@ -48,13 +49,13 @@ func TestLeaseIsRenewedWhileHeld(t *testing.T) {
 
 func TestLossIsReportedBeforeKeyExpires(t *testing.T) {
 	t.Parallel()
-	down := func(transition string, _ store.Request) error {
+	down := func(transition string, _ storetest.AnyRequest) error {
 		if transition == "renew" {
 			return errDown
 		}
 		return nil
 	}
-	slow := func(transition string, _ store.Request) error {
+	slow := func(transition string, _ storetest.AnyRequest) error {
 		if transition == "renew" {
 			time.Sleep(time.Minute) // a renewal in flight does not extend the validity
 		}
@@ -63,7 +64,7 @@ func TestLossIsReportedBeforeKeyExpires(t *testing.T) {
 	tests := []struct {
 		name   string
 		renew  bool
-		before func(string, store.Request) error
+		before func(string, storetest.AnyRequest) error
 	}{
 		{"no renewal", false, nil},
 		{"renewals fail", true, down},
@@ -110,7 +111,7 @@ func TestFailedRenewalsAreRetried(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
-		s.before.set(func(transition string, _ store.Request) error {
+		s.before.set(func(transition string, _ storetest.AnyRequest) error {
 			if transition == "renew" && s.count("renew") == 0 && time.Until(keyExpiry(s)) > 2*time.Second {
 				return errDown
 			}
@@ -169,7 +170,7 @@ func TestReleaseWaitsForRenewalInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		h := hold(t, e, request(0))
-		s.before.set(func(transition string, _ store.Request) error {
+		s.before.set(func(transition string, _ storetest.AnyRequest) error {
 			if transition == "renew" {
 				time.Sleep(time.Second)
 			}
@@ -219,7 +220,7 @@ func TestShortExtendKeepsCommandBound(t *testing.T) {
 		e, s, _ := newEngine()
 		h := hold(t, e, request(0))
 		for _, transition := range []string{"renew", "release"} {
-			s.before.set(func(name string, r store.Request) error {
+			s.before.set(func(name string, r storetest.AnyRequest) error {
 				if name == transition && r.Bound != bound {
 					t.Errorf("%s is bounded by %v, want %v", name, r.Bound, bound)
 				}
@@ -272,7 +273,7 @@ func TestExtend(t *testing.T) {
 		if loss, _ := h.Extend(t.Context(), time.Minute); loss == NotLost {
 			t.Error("extended after the release")
 		}
-		s.before.set(func(string, store.Request) error { return errDown })
+		s.before.set(func(string, storetest.AnyRequest) error { return errDown })
 		if _, err := e.Acquire(t.Context(), request(0)); reasonOf(t, err) != Unavailable {
 			t.Errorf("got %v", err)
 		}
@@ -286,7 +287,7 @@ func TestRenewedLeaseCountsFromSending(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
-		s.after.set(func(transition string, _ store.Request) error {
+		s.after.set(func(transition string, _ storetest.AnyRequest) error {
 			if transition == "renew" {
 				time.Sleep(bound / 2) // the reply is slow
 			}
@@ -308,7 +309,7 @@ func TestReleaseIsNotSentDuringRenewal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		h := hold(t, e, request(0))
-		s.before.set(func(transition string, _ store.Request) error {
+		s.before.set(func(transition string, _ storetest.AnyRequest) error {
 			if transition == "renew" {
 				time.Sleep(bound / 2)
 			}

@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/reqlock/reqlock/internal/store"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
 // manyLeases is more leases than can be renewed at a time.
@@ -41,7 +41,7 @@ func TestSimultaneousRenewalsAreLimited(t *testing.T) {
 			flying += n
 			most = max(most, flying)
 		}
-		s.before.set(func(transition string, _ store.Request) error {
+		s.before.set(func(transition string, _ storetest.AnyRequest) error {
 			if transition == "renew" {
 				count(1)
 				time.Sleep(100 * time.Millisecond) // the store is busy
@@ -86,7 +86,7 @@ func TestHangingRenewalsDoNotDelayLosses(t *testing.T) {
 		e, s, _ := newEngine()
 		begun := time.Now()
 		holds := holdMany(t, e)
-		s.before.set(func(transition string, _ store.Request) error {
+		s.before.set(func(transition string, _ storetest.AnyRequest) error {
 			if transition == "renew" {
 				time.Sleep(time.Minute)
 			}
@@ -122,7 +122,7 @@ func TestSilentServerDoesNotStopOtherRenewals(t *testing.T) {
 		time.Sleep(5 * time.Millisecond)
 		r.Key = "alive"
 		h := hold(t, e, r)
-		s.before.set(func(name string, r store.Request) error {
+		s.before.set(func(name string, r storetest.AnyRequest) error {
 			if name == "renew" && strings.HasPrefix(r.Key, "dead") {
 				time.Sleep(r.Bound)
 				return errDown
@@ -143,7 +143,7 @@ func TestLeaseWaitsForRenewalOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
-		s.before.set(func(name string, r store.Request) error {
+		s.before.set(func(name string, r storetest.AnyRequest) error {
 			if name == "renew" && strings.HasPrefix(r.Key, "dead") {
 				time.Sleep(time.Minute)
 			}

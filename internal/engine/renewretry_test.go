@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/reqlock/reqlock/internal/store"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
 // A renewal that fails is resent after a twentieth of the TTL, or after maxPause.
@@ -22,7 +22,7 @@ func TestFailedRenewalIsSentAgainInTime(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p := newProcesses(1)
 				var sent []time.Time
-				p.stores[0].before.set(func(transition string, _ store.Request) error {
+				p.stores[0].before.set(func(transition string, _ storetest.AnyRequest) error {
 					if transition == "renew" && len(sent) < 3 {
 						sent = append(sent, time.Now())
 						return errDown
@@ -55,7 +55,7 @@ func TestLeaseIsRenewedBeforeEndWhileOthersHang(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
-		s.before.set(func(transition string, r store.Request) error {
+		s.before.set(func(transition string, r storetest.AnyRequest) error {
 			if transition == "renew" && strings.HasPrefix(r.Key, "slow") {
 				time.Sleep(time.Minute)
 			}

@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/reqlock/reqlock/internal/store"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
 // Each renewal is sent a third of the TTL after the one before, even if replies are
@@ -15,7 +15,7 @@ func TestRenewalsAreAThirdOfTheTTLApart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
-		s.after.set(func(transition string, _ store.Request) error {
+		s.after.set(func(transition string, _ storetest.AnyRequest) error {
 			if transition == "renew" {
 				time.Sleep(bound / 2)
 			}

@@ -23,14 +23,14 @@ func (e *Engine) Resolve(ctx context.Context, key string) (running bool, err err
 		err     error
 	}
 	answered := make(chan result, 1)
-	e.store.Resolve(store.Request{Key: key, Bound: e.bound}, func(running bool, err error) {
+	e.store.Resolve(store.ResolveRequest{Key: key, Bound: e.bound}, func(running bool, err error) {
 		defer e.work.Done()
 		answered <- result{running, err}
 	})
 	select {
 	case r := <-answered:
 		if r.err != nil {
-			return false, &Refusal{Reason: Unavailable, Fault: faultOf(r.err)}
+			return false, &Refusal{Reason: Unavailable, Fault: store.FaultOf(r.err)}
 		}
 		return r.running, nil
 	case <-ctx.Done():

@@ -5,13 +5,13 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/reqlock/reqlock/internal/store"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
 // delaysOnce delays the first reply to a transition.
 func delaysOnce(s *fakeStore, transition string, d time.Duration) {
 	delayed := false
-	s.after.set(func(name string, _ store.Request) error {
+	s.after.set(func(name string, _ storetest.AnyRequest) error {
 		if name == transition && !delayed {
 			delayed = true
 			time.Sleep(d)

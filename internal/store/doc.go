@@ -1,7 +1,7 @@
-// Package store is the leaf between the engine, which knows one process's
-// waiting lines and no Redis, and redisstore, which knows Redis and no lines.
+// Package store defines the transitions of a lock: the interface between package engine,
+// which knows the queues of one process and no Redis, and the stores, which know Redis and
+// no queues of a process.
 //
-// It names the atomic transitions of a lock as an interface, their answers,
-// and the kinds of fault a transition can meet. Both sides import it; it
-// imports neither.
+// It has a request type for each transition, the results of the transitions, and the fault
+// of a transition. Both sides import it. It imports neither.
 package store

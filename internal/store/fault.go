@@ -1,21 +1,33 @@
 package store
 
-// A Fault is a transition that the server did not answer, or answered with an
-// error. It is never contention.
+import "errors"
+
+// A Fault is the error of a transition that the server did not answer, or answered with an
+// error. It never means contention.
 type Fault struct {
-	// Unknown is true when the transition may have been, or may yet be,
-	// applied: no reply came.
+	// Unknown is true if the transition may have been applied, or may be applied later:
+	// no reply came.
 	Unknown bool
-	// Passing is true when the same command may well succeed a little later:
-	// a lost connection, a server that loads or fails over.
+	// Temporary is true if the same command may succeed a little later: after a lost
+	// connection, or on a server that loads or fails over.
 	Temporary bool
-	// Err is the cause. It never unwraps to an error of package context, so
-	// that a fault cannot be taken for the end of the caller's own context.
+	// Err is the cause. It never unwraps to an error of package context, so a fault cannot
+	// be mistaken for the end of the caller's own context.
 	Err error
 }
 
-// Error returns the cause's text.
+// Error returns the text of the cause.
 func (f *Fault) Error() string { return f.Err.Error() }
 
 // Unwrap returns the cause.
 func (f *Fault) Unwrap() error { return f.Err }
+
+// FaultOf returns the Fault in the error of a transition. If there is none, it returns an
+// unknown, permanent one with that error.
+func FaultOf(err error) *Fault {
+	var fault *Fault
+	if errors.As(err, &fault) {
+		return fault
+	}
+	return &Fault{Unknown: true, Err: err}
+}

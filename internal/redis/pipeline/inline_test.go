@@ -19,7 +19,7 @@ import (
 )
 
 // inline returns a request for a key. Its caller waits for the reply.
-func inline(key string) store.Request {
+func inline(key string) storetest.AnyRequest {
 	r := storetest.Request(storetest.Me1)
 	r.Key, r.Inline, r.Bound = key, true, storetest.LongBound
 	return r
@@ -60,7 +60,7 @@ type result struct {
 
 // takeInline takes a key inline. It returns how long Take took, and the channel of the
 // result.
-func takeInline(s *syncStore, r store.Request) (kept time.Duration, answered chan result) {
+func takeInline(s *syncStore, r storetest.AnyRequest) (kept time.Duration, answered chan result) {
 	answered = make(chan result, 2)
 	begun := time.Now()
 	s.testStore.Take(r, func(answer store.Answer, err error) { answered <- result{answer, err} })
@@ -69,13 +69,13 @@ func takeInline(s *syncStore, r store.Request) (kept time.Duration, answered cha
 
 func TestLoneCallerRunsInline(t *testing.T) {
 	t.Parallel()
-	for name, change := range map[string]func(*syncStore, *store.Request){
+	for name, change := range map[string]func(*syncStore, *storetest.AnyRequest){
 		"it leads":                       nil,
-		"it did not offer to":            func(_ *syncStore, r *store.Request) { r.Inline = false },
-		"the server is slow":             func(s *syncStore, _ *store.Request) { s.pipeline.acquires.wasFast = false },
-		"there are many":                 func(s *syncStore, _ *store.Request) { s.pipeline.acquires.wasShared = true },
-		"it may not be kept for so long": func(_ *syncStore, r *store.Request) { r.Bound = store.InlineTime },
-		"the client knows no deadlines":  func(s *syncStore, _ *store.Request) { s.pipeline.acquires.canRunInline = false },
+		"it did not offer to":            func(_ *syncStore, r *storetest.AnyRequest) { r.Inline = false },
+		"the server is slow":             func(s *syncStore, _ *storetest.AnyRequest) { s.pipeline.acquires.wasFast = false },
+		"there are many":                 func(s *syncStore, _ *storetest.AnyRequest) { s.pipeline.acquires.wasShared = true },
+		"it may not be kept for so long": func(_ *syncStore, r *storetest.AnyRequest) { r.Bound = store.InlineTime },
+		"the client knows no deadlines":  func(s *syncStore, _ *storetest.AnyRequest) { s.pipeline.acquires.canRunInline = false },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -29,7 +29,7 @@ type takeBatch struct {
 func takeMany(s *syncStore, n int, bound time.Duration, between time.Duration) *takeBatch {
 	many := &takeBatch{make([]store.Answer, n), make([]error, n), make(chan int, n)}
 	for i := range n {
-		r := store.Request{Key: fmt.Sprint("many", i), Token: fmt.Sprintf("%s:%d", storetest.Me, 100+i), TTL: storetest.TTL, Claim: storetest.Claim, Bound: bound, WithHolder: true}
+		r := storetest.AnyRequest{Key: fmt.Sprint("many", i), Token: fmt.Sprintf("%s:%d", storetest.Me, 100+i), TTL: storetest.TTL, Claim: storetest.Claim, Bound: bound, WithHolder: true}
 		s.testStore.Take(r, func(answer store.Answer, err error) {
 			many.answers[i], many.errs[i] = answer, err
 			many.done <- i
@@ -249,7 +249,7 @@ func TestExpiredCallIsNotSent(t *testing.T) {
 	l := &lane{width: 128}
 	var calls []*Call
 	for range 2 {
-		o := newOperation(&testStore{}, &store.Request{Bound: time.Second}, func(store.Answer, error) {}, decodeTake)
+		o := newOperation(&testStore{}, &storetest.AnyRequest{Bound: time.Second}, func(store.Answer, error) {}, decodeTake)
 		o.args = []any{"set", "k", "token", "nx", "get"}
 		calls = append(calls, &o.Call)
 		l.queue = append(l.queue, o.send())

@@ -38,8 +38,8 @@ func TestLanesOfMasters(t *testing.T) {
 // A transition is a transition that leaves on one of the lanes.
 type transition struct {
 	name    string
-	prepare func(s *syncStore, r store.Request) error // what has to be so before
-	do      func(s *syncStore, r store.Request) error
+	prepare func(s *syncStore, r storetest.AnyRequest) error // what has to be so before
+	do      func(s *syncStore, r storetest.AnyRequest) error
 }
 
 // errUnexpected says that a transition was answered, but not as it should be.
@@ -53,12 +53,12 @@ func expect(is bool, err error) error {
 	return err
 }
 
-func take(s *syncStore, r store.Request) error {
+func take(s *syncStore, r storetest.AnyRequest) error {
 	got, err := s.Take(context.Background(), r)
 	return expect(got.Granted, err)
 }
 
-func begins(s *syncStore, r store.Request) error {
+func begins(s *syncStore, r storetest.AnyRequest) error {
 	r.Attempt = storetest.AttemptRequest(r.Token).Attempt
 	got, err := s.Enqueue(context.Background(), r)
 	return expect(got.Granted, err)
@@ -66,19 +66,19 @@ func begins(s *syncStore, r store.Request) error {
 
 // transitions are transitions of all lanes.
 func transitions() []transition {
-	none := func(*syncStore, store.Request) error { return nil }
+	none := func(*syncStore, storetest.AnyRequest) error { return nil }
 	return []transition{
 		{"take", none, take},
-		{"renew", take, func(s *syncStore, r store.Request) error {
+		{"renew", take, func(s *syncStore, r storetest.AnyRequest) error {
 			got, err := s.Renew(context.Background(), r)
 			return expect(got.Held, err)
 		}},
-		{"release", take, func(s *syncStore, r store.Request) error {
+		{"release", take, func(s *syncStore, r storetest.AnyRequest) error {
 			got, err := s.Release(context.Background(), r)
 			return expect(got.Status == store.Freed, err)
 		}},
 		{"begin", none, begins},
-		{"finish", begins, func(s *syncStore, r store.Request) error {
+		{"finish", begins, func(s *syncStore, r storetest.AnyRequest) error {
 			r.Attempt, r.Ending, r.Record = storetest.AttemptRequest(r.Token).Attempt, store.Commit, []byte(storetest.Record)
 			got, err := s.Release(context.Background(), r)
 			return expect(got.Status == store.Freed && got.Record == store.WasStored, err)
@@ -94,7 +94,7 @@ func testSilentMaster(t *testing.T, cluster *redistest.Cluster) {
 		t.Run(use.name, func(t *testing.T) {
 			roads, tokens := storetest.NewClusterProxies(t, cluster), &storetest.Tokens{Last: 1000}
 			s := newStore(t, roads.Client(t, storetest.SlowClusterReads))
-			silent, requests := cluster.Masters()[0], make(map[*redistest.Server][]store.Request)
+			silent, requests := cluster.Masters()[0], make(map[*redistest.Server][]storetest.AnyRequest)
 			for master, tag := range storetest.TagsOf(t, cluster) {
 				for i := range stuck + others {
 					r := tokens.Request(fmt.Sprint(tag, use.name, i))

@@ -64,13 +64,13 @@ func (s *testStore) OnLateGrant(lateGrant func(key, token string)) { s.lateGrant
 
 func (s *testStore) Close(ctx context.Context) error { return s.work.Wait(ctx) }
 
-func (s *testStore) Take(r store.Request, done func(store.Answer, error)) {
+func (s *testStore) Take(r storetest.AnyRequest, done func(store.Answer, error)) {
 	o := newOperation(s, &r, done, decodeTake)
 	o.args = []any{"set", s.names.Lock(r.Key), r.Token, "px", r.TTL.Milliseconds(), "nx", "get"}
 	s.pipeline.Do(&o.Call, Acquire)
 }
 
-func (s *testStore) Enqueue(r store.Request, done func(store.Answer, error)) {
+func (s *testStore) Enqueue(r storetest.AnyRequest, done func(store.Answer, error)) {
 	o := newOperation(s, &r, done, decodeEnqueue)
 	if r.Attempt == nil {
 		o.setScript(s.scripts.Enqueue, suffixes(&r, keyspace.QueueSuffix),
@@ -84,13 +84,13 @@ func (s *testStore) Enqueue(r store.Request, done func(store.Answer, error)) {
 	s.pipeline.Do(&o.Call, Begin)
 }
 
-func (s *testStore) Renew(r store.Request, done func(store.Renewal, error)) {
+func (s *testStore) Renew(r storetest.AnyRequest, done func(store.Renewal, error)) {
 	o := newOperation(s, &r, done, decodeRenew)
 	o.setScript(s.scripts.Renew, suffixes(&r, keyspace.QueueSuffix), r.Token, r.TTL.Milliseconds(), r.Fences)
 	s.pipeline.Do(&o.Call, Renew)
 }
 
-func (s *testStore) Release(r store.Request, done func(store.ReleaseResult, error)) {
+func (s *testStore) Release(r storetest.AnyRequest, done func(store.ReleaseResult, error)) {
 	o := newOperation(s, &r, done, decodeRelease)
 	if r.Attempt == nil {
 		o.setScript(s.scripts.Release, []string{keyspace.QueueSuffix},
@@ -106,26 +106,26 @@ func (s *testStore) Release(r store.Request, done func(store.ReleaseResult, erro
 
 // suffixes returns the suffixes of a script's keys: with that of the fence if the request
 // asks for fencing numbers.
-func suffixes(r *store.Request, others ...string) []string {
+func suffixes(r *storetest.AnyRequest, others ...string) []string {
 	if r.Fences > 0 {
 		return append(others, keyspace.FenceSuffix)
 	}
 	return others
 }
 
-func (s *syncStore) Take(_ context.Context, r store.Request) (store.Answer, error) {
+func (s *syncStore) Take(_ context.Context, r storetest.AnyRequest) (store.Answer, error) {
 	return storetest.Await(func(done func(store.Answer, error)) { s.testStore.Take(r, done) })
 }
 
-func (s *syncStore) Enqueue(_ context.Context, r store.Request) (store.Answer, error) {
+func (s *syncStore) Enqueue(_ context.Context, r storetest.AnyRequest) (store.Answer, error) {
 	return storetest.Await(func(done func(store.Answer, error)) { s.testStore.Enqueue(r, done) })
 }
 
-func (s *syncStore) Renew(_ context.Context, r store.Request) (store.Renewal, error) {
+func (s *syncStore) Renew(_ context.Context, r storetest.AnyRequest) (store.Renewal, error) {
 	return storetest.Await(func(done func(store.Renewal, error)) { s.testStore.Renew(r, done) })
 }
 
-func (s *syncStore) Release(_ context.Context, r store.Request) (store.ReleaseResult, error) {
+func (s *syncStore) Release(_ context.Context, r storetest.AnyRequest) (store.ReleaseResult, error) {
 	return storetest.Await(func(done func(store.ReleaseResult, error)) { s.testStore.Release(r, done) })
 }
 
@@ -133,14 +133,14 @@ func (s *syncStore) Release(_ context.Context, r store.Request) (store.ReleaseRe
 type testOperation[A any] struct {
 	Call
 	store   *testStore
-	request store.Request
+	request storetest.AnyRequest
 	source  any // of the script; nil for SET
 	args    []any
 	done    func(A, error)
 	decode  func(got Reply, token string, begun time.Time) (A, error)
 }
 
-func newOperation[A any](s *testStore, r *store.Request, done func(A, error), decode func(Reply, string, time.Time) (A, error)) *testOperation[A] {
+func newOperation[A any](s *testStore, r *storetest.AnyRequest, done func(A, error), decode func(Reply, string, time.Time) (A, error)) *testOperation[A] {
 	o := &testOperation[A]{store: s, request: *r, done: done, decode: decode}
 	o.Begin(o, r.Bound, len(r.Record), r.Inline)
 	o.Key = []byte(s.names.Lock(r.Key))

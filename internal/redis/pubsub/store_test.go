@@ -67,7 +67,7 @@ func (s *syncStore) Close(ctx context.Context) error {
 }
 
 // Enqueue runs enqueue.lua.
-func (s *syncStore) Enqueue(ctx context.Context, r store.Request) (store.Answer, error) {
+func (s *syncStore) Enqueue(ctx context.Context, r storetest.AnyRequest) (store.Answer, error) {
 	join := 0
 	if r.Join {
 		join = 1
@@ -84,7 +84,7 @@ func (s *syncStore) Enqueue(ctx context.Context, r store.Request) (store.Answer,
 }
 
 // Release runs release.lua.
-func (s *syncStore) Release(ctx context.Context, r store.Request) (store.ReleaseResult, error) {
+func (s *syncStore) Release(ctx context.Context, r storetest.AnyRequest) (store.ReleaseResult, error) {
 	reply, err := s.run(ctx, s.scripts.Release, &r, "")
 	number, ok := reply.(int64)
 	if err == nil && !ok {
@@ -96,7 +96,7 @@ func (s *syncStore) Release(ctx context.Context, r store.Request) (store.Release
 	return store.ReleaseResult{Status: [...]store.ReleaseStatus{store.NotHeld, store.Freed, store.Handed, store.Kept}[number]}, nil
 }
 
-func (s *syncStore) run(ctx context.Context, source script.Script, r *store.Request, args ...any) (any, error) {
+func (s *syncStore) run(ctx context.Context, source script.Script, r *storetest.AnyRequest, args ...any) (any, error) {
 	lock := s.names.Lock(r.Key)
 	keys := []string{lock, s.names.Companion(lock, keyspace.QueueSuffix)}
 	args = append([]any{r.Token, r.TTL.Milliseconds(), r.Claim.Milliseconds(), "p:", s.Mode()}, args...)

@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/reqlock/reqlock/internal/redis/redisstore"
 	"github.com/reqlock/reqlock/internal/store"
 )
 
@@ -11,7 +12,7 @@ import (
 // or is the token of a lease.
 type ballot struct {
 	store   *Store
-	request store.Request
+	request redisstore.VoteRequest
 	begun   time.Time
 	done    func(store.Answer, error)
 
@@ -39,21 +40,20 @@ type vote struct {
 // mayBeOurs reports whether the server may have voted for the ballot.
 func (v vote) mayBeOurs() bool {
 	if v.err != nil {
-		unknown, _ := natureOf(v.err)
-		return unknown
+		return store.FaultOf(v.err).Unknown
 	}
 	return v.answer.Granted || !v.answered
 }
 
 // newBallot returns one on which nobody has voted.
-func newBallot(s *Store, r store.Request, done func(store.Answer, error)) *ballot {
+func newBallot(s *Store, r redisstore.VoteRequest, done func(store.Answer, error)) *ballot {
 	return &ballot{store: s, request: r, begun: time.Now(), done: done, life: r.TTL, votes: make([]vote, len(s.servers))}
 }
 
 // ask asks a server for its vote, for this ballot and with the words of r, and calls
 // then with what counts of its answer, once the ballot knows that. A vote does not
 // count where the server has moved since those moves: see muster.moved.
-func (b *ballot) ask(i int, r store.Request, moves []int, then func(vote)) {
+func (b *ballot) ask(i int, r redisstore.VoteRequest, moves []int, then func(vote)) {
 	m, asked := b.store.muster, time.Now()
 	b.store.servers[i].Vote(r, func(answer store.Answer, err error) {
 		v := vote{true, answer, err}
@@ -112,7 +112,7 @@ func (b *ballot) tell() {
 		b.done(b.answer, b.err)
 		return
 	}
-	b.store.forget(&b.request)
+	b.store.forget(b.request.Target)
 	waits := time.Since(b.begun) < b.request.Bound/2
 	var granted, others []int
 	b.mu.Lock()
@@ -149,9 +149,9 @@ func (b *ballot) left() {
 // withdraw takes the vote of a server back, and wakes nobody: who has lost a vote
 // asks again by himself. The waiter stays in line.
 func (b *ballot) withdraw(i int, bound time.Duration, then func()) {
-	r := b.request
-	r.Bound, r.Waiter = bound, ""
-	b.store.servers[i].Withdraw(r, false, func(_ store.ReleaseResult, err error) {
+	r := redisstore.WithdrawRequest{Target: b.request.Target, Claim: b.request.Claim}
+	r.Bound = bound
+	b.store.servers[i].Withdraw(r, func(_ store.ReleaseResult, err error) {
 		if retries(err) {
 			b.store.debts[i].owe(r, b.longest(0))
 		}
@@ -183,7 +183,7 @@ func (b *ballot) end() (voted []bool, life time.Duration) {
 // repeat asks a server that does not have the lease for its vote again, with the life
 // and the bound of a renewal. The waiter does not join the line. It reports whether the
 // server was asked: not where the lease is over.
-func (b *ballot) repeat(i int, renewal store.Request, moves []int, then func(vote)) bool {
+func (b *ballot) repeat(i int, renewal store.Target, moves []int, then func(vote)) bool {
 	b.mu.Lock()
 	over := b.over
 	b.mu.Unlock()

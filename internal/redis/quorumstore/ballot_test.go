@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/reqlock/reqlock/internal/store"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
 // Each row gives the answers of the first servers of five, of which the last one
@@ -40,7 +41,7 @@ func TestAMajorityDecides(t *testing.T) {
 		bubble(t, name, func(t *testing.T) {
 			s, fakes := newStore(5)
 			var got outcome[store.Answer]
-			s.Enqueue(request(), got.take)
+			s.Enqueue(request().Enqueue(), got.take)
 			give(fakes, c.votes[:len(c.votes)-1]...)
 			if got.times != 0 {
 				t.Fatal("decided too early")
@@ -90,7 +91,7 @@ func TestALostBallotIsWithdrawn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, fakes := newStore(5)
 		var got outcome[store.Answer]
-		s.Enqueue(request(), got.take)
+		s.Enqueue(request().Enqueue(), got.take)
 		give(fakes, granted(sent), failed(errPasses), refused("h", 0), refused("h", 0))
 		if got.times != 0 {
 			t.Fatal("told before the vote for it was withdrawn or the last one could be known")
@@ -117,7 +118,7 @@ func TestAVoteThatComesLateIsWithdrawn(t *testing.T) {
 	bubble(t, "for a ballot that is lost", func(t *testing.T) {
 		s, fakes := newStore(3)
 		var got outcome[store.Answer]
-		s.Enqueue(request(), got.take)
+		s.Enqueue(request().Enqueue(), got.take)
 		give(fakes, refused("h", 0), refused("h", 0))
 		if got.times != 1 {
 			t.Fatal("undecided")
@@ -138,9 +139,9 @@ func TestAVoteThatComesLateIsWithdrawn(t *testing.T) {
 		bubble(t, name, func(t *testing.T) {
 			s, fakes := newStore(3)
 			var got outcome[store.Answer]
-			s.Enqueue(request(), got.take)
+			s.Enqueue(request().Enqueue(), got.take)
 			give(fakes, granted(sent), granted(sent))
-			s.Release(store.Request{Key: "k", Token: "ballot"}, func(store.ReleaseResult, error) {})
+			s.Release(storetest.AnyRequest{Key: "k", Token: "ballot"}.Release(), func(store.ReleaseResult, error) {})
 			fakes[2].votes[0].answer(c.last.answer, c.last.err)
 			if counts := withdrawn(fakes); !slices.Equal(counts, c.want) {
 				t.Errorf("withdrawn %v", counts)
@@ -150,7 +151,7 @@ func TestAVoteThatComesLateIsWithdrawn(t *testing.T) {
 	bubble(t, "but not for a lease that is held", func(t *testing.T) {
 		s, fakes := newStore(3)
 		var got outcome[store.Answer]
-		s.Enqueue(request(), got.take)
+		s.Enqueue(request().Enqueue(), got.take)
 		give(fakes, granted(sent), granted(sent), granted(sent))
 		if counts := withdrawn(fakes); got.times != 1 || !slices.Equal(counts, []int{0, 0, 0}) {
 			t.Errorf("told %d times, withdrawn %v", got.times, counts)
@@ -170,8 +171,8 @@ func TestABallotThatIsReleasedBeforeItIsDecidedIsTold(t *testing.T) {
 		bubble(t, name, func(t *testing.T) {
 			s, fakes := newStore(3)
 			var got outcome[store.Answer]
-			s.Enqueue(request(), got.take)
-			s.Release(request(), func(store.ReleaseResult, error) {})
+			s.Enqueue(request().Enqueue(), got.take)
+			s.Release(request().Release(), func(store.ReleaseResult, error) {})
 			give(fakes, c.votes...)
 			for _, f := range fakes { // those of a lost one are waited for
 				for _, w := range f.taken()[1:] {
@@ -199,7 +200,7 @@ func TestNobodyIsGrantedALockBeforeAllServersAreKnown(t *testing.T) {
 			s, fakes := newStore(3)
 			s.muster.places[2].run = ""
 			var got outcome[store.Answer]
-			s.Enqueue(request(), got.take)
+			s.Enqueue(request().Enqueue(), got.take)
 			give(fakes, granted(sent), granted(sent))
 			if got.times != 0 {
 				t.Fatal("decided without having met a server")

@@ -126,9 +126,9 @@ func (s *Store) failure(failures []error) error {
 	lasting := 0
 	why := failures[0]
 	for _, err := range failures {
-		unknown, passing := natureOf(err)
-		fault.Unknown = fault.Unknown || unknown
-		if !passing {
+		one := store.FaultOf(err)
+		fault.Unknown = fault.Unknown || one.Unknown
+		if !one.Temporary {
 			lasting++
 			if lasting > spare {
 				why = err
@@ -146,6 +146,6 @@ func (s *Store) blame(failures []error) error {
 	if err := s.failure(failures); err != nil {
 		return err
 	}
-	unknown, passing := natureOf(failures[0])
-	return &store.Fault{Unknown: unknown, Temporary: passing, Err: failures[0]}
+	first := store.FaultOf(failures[0])
+	return &store.Fault{Unknown: first.Unknown, Temporary: first.Temporary, Err: failures[0]}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/reqlock/reqlock/internal/inflight"
+	"github.com/reqlock/reqlock/internal/redis/redisstore"
 	"github.com/reqlock/reqlock/internal/store"
 )
 
@@ -28,25 +29,26 @@ type debts struct {
 
 // A debt is a vote that is to be taken back.
 type debt struct {
-	request store.Request
+	request redisstore.WithdrawRequest
 	until   time.Time // when it has run out
 }
 
 // owe notes that the server did not answer to the withdrawal of a vote that may live for
 // so long.
-func (d *debts) owe(r store.Request, life time.Duration) {
+func (d *debts) owe(r redisstore.WithdrawRequest, life time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
 		return
 	}
+	r.Wake = true
 	if d.owed == nil {
 		d.owed = make(map[ballotID]debt)
 	}
 	if r.Waiter == "" { // one that was to leave the line with this vote still is
-		r.Waiter = d.owed[ballotIDOf(&r)].request.Waiter
+		r.Waiter = d.owed[ballotIDOf(r.Target)].request.Waiter
 	}
-	d.owed[ballotIDOf(&r)] = debt{r, time.Now().Add(life)}
+	d.owed[ballotIDOf(r.Target)] = debt{r, time.Now().Add(life)}
 	d.tryLater()
 }
 
@@ -69,9 +71,9 @@ func (d *debts) try() {
 	if !ok {
 		return
 	}
-	d.server.Withdraw(one, true, func(_ store.ReleaseResult, err error) {
+	d.server.Withdraw(one, func(_ store.ReleaseResult, err error) {
 		for _, other := range d.tried(one, err) {
-			d.server.Withdraw(other.request, true, func(_ store.ReleaseResult, err error) {
+			d.server.Withdraw(other.request, func(_ store.ReleaseResult, err error) {
 				if retries(err) {
 					d.owe(other.request, time.Until(other.until))
 				}
@@ -81,7 +83,7 @@ func (d *debts) try() {
 }
 
 // next returns a vote to take back, and forgets those that have run out.
-func (d *debts) next() (r store.Request, ok bool) {
+func (d *debts) next() (r redisstore.WithdrawRequest, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := time.Now()
@@ -97,7 +99,7 @@ func (d *debts) next() (r store.Request, ok bool) {
 }
 
 // tried takes in the answer to one, and returns those that can follow.
-func (d *debts) tried(one store.Request, err error) (rest []debt) {
+func (d *debts) tried(one redisstore.WithdrawRequest, err error) (rest []debt) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.trying = false
@@ -105,8 +107,8 @@ func (d *debts) tried(one store.Request, err error) (rest []debt) {
 		d.tryLater()
 		return nil
 	}
-	if d.owed[ballotIDOf(&one)].request.Waiter == one.Waiter { // else more was owed meanwhile
-		delete(d.owed, ballotIDOf(&one))
+	if d.owed[ballotIDOf(one.Target)].request.Waiter == one.Waiter { // else more was owed meanwhile
+		delete(d.owed, ballotIDOf(one.Target))
 	}
 	for _, other := range d.owed {
 		rest = append(rest, other)
@@ -127,6 +129,5 @@ func retries(err error) bool {
 	if err == nil {
 		return false
 	}
-	_, passing := natureOf(err)
-	return passing
+	return store.FaultOf(err).Temporary
 }

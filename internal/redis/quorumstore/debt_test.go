@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/reqlock/reqlock/internal/store"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
 // count returns how many votes are to be taken back.
@@ -23,7 +24,7 @@ func owing(t *testing.T, tokens ...string) (*Store, *fake) {
 		r := request()
 		r.Token = token
 		var got outcome[store.Answer]
-		s.Enqueue(r, got.take)
+		s.Enqueue(r.Enqueue(), got.take)
 		for i, v := range []vote{granted(sent), refused("h", 0), refused("h", 0)} {
 			fakes[i].votes[n].answer(v.answer, v.err)
 		}
@@ -98,9 +99,9 @@ func TestAVoteThatHasRunOutIsForgotten(t *testing.T) {
 func TestAWaiterLeavesTheLineOfAServerThatNeverAnswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, fakes := newStore(3)
-		s.Enqueue(request(), func(store.Answer, error) {})
+		s.Enqueue(request().Enqueue(), func(store.Answer, error) {})
 		give(fakes, granted(sent), granted(sent))
-		s.Release(store.Request{Key: "k", Token: "ballot"}, func(store.ReleaseResult, error) {})
+		s.Release(storetest.AnyRequest{Key: "k", Token: "ballot"}.Release(), func(store.ReleaseResult, error) {})
 		f := fakes[2]
 		f.taken()[0].answer(store.ReleaseResult{}, errPasses)
 		f.votes[0].answer(store.Answer{}, errPasses)
@@ -120,10 +121,10 @@ func TestWhatIsOwedMeanwhileIsNotForgotten(t *testing.T) {
 		less, more := request(), request()
 		less.Waiter = ""
 		f := fakes[0]
-		s.debts[0].owe(less, time.Minute)
+		s.debts[0].owe(withdrawalOf(less), time.Minute)
 		time.Sleep(debtPause)
 		synctest.Wait()
-		s.debts[0].owe(more, time.Minute)
+		s.debts[0].owe(withdrawalOf(more), time.Minute)
 		f.taken()[0].answer(store.ReleaseResult{}, nil)
 		if taken := f.taken(); len(taken) != 2 || taken[1].request.Waiter != "waiter" {
 			t.Errorf("%d withdrawals", len(taken))
@@ -138,8 +139,8 @@ func TestAVoteIsOwedForItsLife(t *testing.T) {
 		one, other := request(), request()
 		other.Token = "other"
 		f := fakes[0]
-		s.debts[0].owe(one, 10*debtPause)
-		s.debts[0].owe(other, 10*debtPause)
+		s.debts[0].owe(withdrawalOf(one), 10*debtPause)
+		s.debts[0].owe(withdrawalOf(other), 10*debtPause)
 		for begun := time.Now(); time.Since(begun) <= 10*debtPause; {
 			time.Sleep(debtPause)
 			synctest.Wait()
@@ -164,7 +165,7 @@ func TestCloseForgetsVotes(t *testing.T) {
 		if err := s.Close(t.Context()); err != nil {
 			t.Error(err)
 		}
-		s.debts[0].owe(request(), time.Minute)
+		s.debts[0].owe(withdrawalOf(request()), time.Minute)
 		time.Sleep(10 * debtPause)
 		if len(f.taken()) != 1 || s.debts[0].count() != 0 {
 			t.Errorf("%d withdrawals", len(f.taken()))
@@ -181,9 +182,9 @@ func TestAGateKeepsQuestionsFromAYoungServer(t *testing.T) {
 			_ = s.muster.grow(i, 0, time.Now())
 		}
 		told := make(chan error, 3)
-		s.Enqueue(request(), func(_ store.Answer, err error) { told <- err })
-		s.Renew(request(), func(_ store.Renewal, err error) { told <- err })
-		s.Release(request(), func(_ store.ReleaseResult, err error) { told <- err })
+		s.Enqueue(request().Enqueue(), func(_ store.Answer, err error) { told <- err })
+		s.Renew(request().Renew(), func(_ store.Renewal, err error) { told <- err })
+		s.Release(request().Release(), func(_ store.ReleaseResult, err error) { told <- err })
 		for range 3 {
 			if !retries(<-told) {
 				t.Error("no fault that passes")
@@ -195,7 +196,7 @@ func TestAGateKeepsQuestionsFromAYoungServer(t *testing.T) {
 			}
 		}
 		time.Sleep(longestYouth)
-		s.Enqueue(request(), func(store.Answer, error) {})
+		s.Enqueue(request().Enqueue(), func(store.Answer, error) {})
 		for _, f := range fakes {
 			if len(f.votes) != 1 {
 				t.Error("not asked")

@@ -10,7 +10,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/reqlock/reqlock/internal/redis/redisstore"
 	"github.com/reqlock/reqlock/internal/store"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
@@ -39,23 +41,47 @@ func (f *fake) taken() []asked[store.ReleaseResult] {
 
 // asked is one command, and the function that takes its answer.
 type asked[A any] struct {
-	request store.Request
+	request storetest.AnyRequest
 	answer  func(A, error)
 }
 
-func (f *fake) Vote(r store.Request, done func(store.Answer, error)) {
-	f.votes = append(f.votes, asked[store.Answer]{r, done})
+func (f *fake) Vote(r redisstore.VoteRequest, done func(store.Answer, error)) {
+	f.votes = append(f.votes, asked[store.Answer]{ofVote(r), done})
 }
 
-func (f *fake) Renew(r store.Request, done func(store.Renewal, error)) {
-	f.renewals = append(f.renewals, asked[store.Renewal]{r, done})
+func (f *fake) Renew(r store.RenewRequest, done func(store.Renewal, error)) {
+	f.renewals = append(f.renewals, asked[store.Renewal]{storetest.OfRenew(r), done})
 }
 
-func (f *fake) Withdraw(r store.Request, wake bool, done func(store.ReleaseResult, error)) {
+func (f *fake) Withdraw(r redisstore.WithdrawRequest, done func(store.ReleaseResult, error)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.withdrawals = append(f.withdrawals, asked[store.ReleaseResult]{r, done})
-	f.woken = append(f.woken, wake)
+	f.withdrawals = append(f.withdrawals, asked[store.ReleaseResult]{ofWithdrawal(r), done})
+	f.woken = append(f.woken, r.Wake)
+}
+
+// ofVote returns a Vote as an AnyRequest.
+func ofVote(r redisstore.VoteRequest) storetest.AnyRequest {
+	return storetest.AnyRequest{
+		Key: r.Key, Token: r.Token, TTL: r.TTL, Bound: r.Bound, Claim: r.Claim, Join: r.Join, Waiter: r.Waiter,
+	}
+}
+
+// ofWithdrawal returns a Withdraw as an AnyRequest.
+func ofWithdrawal(r redisstore.WithdrawRequest) storetest.AnyRequest {
+	return storetest.AnyRequest{
+		Key: r.Key, Token: r.Token, TTL: r.TTL, Bound: r.Bound, Claim: r.Claim, Waiter: r.Waiter, Rejoin: r.Rejoin,
+	}
+}
+
+// voteOf returns a request as a Vote.
+func voteOf(r storetest.AnyRequest) redisstore.VoteRequest {
+	return redisstore.VoteRequest{Target: r.Target(), Claim: r.Claim, Join: r.Join, Waiter: r.Waiter}
+}
+
+// withdrawalOf returns a request as a Withdraw.
+func withdrawalOf(r storetest.AnyRequest) redisstore.WithdrawRequest {
+	return redisstore.WithdrawRequest{Target: r.Target(), Claim: r.Claim, Waiter: r.Waiter, Rejoin: r.Rejoin}
 }
 
 func (f *fake) Listen(string) (<-chan struct{}, func()) { return f.ready, func() { f.stopped++ } }
@@ -88,8 +114,8 @@ func bubble(t *testing.T, name string, test func(t *testing.T)) {
 }
 
 // request is that of a ballot of a waiter who may join the line.
-func request() store.Request {
-	return store.Request{Key: "k", Token: "ballot", Waiter: "waiter", Join: true, TTL: time.Second, Bound: 100 * time.Millisecond}
+func request() storetest.AnyRequest {
+	return storetest.AnyRequest{Key: "k", Token: "ballot", Waiter: "waiter", Join: true, TTL: time.Second, Bound: 100 * time.Millisecond}
 }
 
 // outcome is what a caller was told, if it was.

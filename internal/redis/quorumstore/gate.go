@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/reqlock/reqlock/internal/inflight"
+	"github.com/reqlock/reqlock/internal/redis/redisstore"
 	"github.com/reqlock/reqlock/internal/store"
 )
 
@@ -32,22 +33,22 @@ func (g *gate) closed(refuse func(fault error)) bool {
 }
 
 // Vote asks the server, if it votes.
-func (g *gate) Vote(r store.Request, done func(store.Answer, error)) {
+func (g *gate) Vote(r redisstore.VoteRequest, done func(store.Answer, error)) {
 	if !g.closed(func(fault error) { done(store.Answer{}, fault) }) {
 		g.server.Vote(r, done)
 	}
 }
 
 // Renew asks the server, if it votes.
-func (g *gate) Renew(r store.Request, done func(store.Renewal, error)) {
+func (g *gate) Renew(r store.RenewRequest, done func(store.Renewal, error)) {
 	if !g.closed(func(fault error) { done(store.Renewal{}, fault) }) {
 		g.server.Renew(r, done)
 	}
 }
 
 // Withdraw tells the server, if it votes.
-func (g *gate) Withdraw(r store.Request, wake bool, done func(store.ReleaseResult, error)) {
+func (g *gate) Withdraw(r redisstore.WithdrawRequest, done func(store.ReleaseResult, error)) {
 	if !g.closed(func(fault error) { done(store.ReleaseResult{}, fault) }) {
-		g.server.Withdraw(r, wake, done)
+		g.server.Withdraw(r, done)
 	}
 }

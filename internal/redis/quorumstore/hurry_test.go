@@ -15,7 +15,7 @@ func TestABallotThatOthersHaveVotesOfDoesNotWaitForTheDead(t *testing.T) {
 		s, fakes := newStore(5)
 		var got outcome[store.Answer]
 		begun := time.Now()
-		s.Enqueue(request(), got.take)
+		s.Enqueue(request().Enqueue(), got.take)
 		give(fakes, granted(sent), refused("h", 0), refused("h", 0))
 		if got.times != 0 {
 			t.Fatal("the others were not waited for")
@@ -51,7 +51,7 @@ func TestABallotWaitsForThoseThatAreLittleSlower(t *testing.T) {
 		bubble(t, name, func(t *testing.T) {
 			s, fakes := newStore(5)
 			var got outcome[store.Answer]
-			s.Enqueue(request(), got.take)
+			s.Enqueue(request().Enqueue(), got.take)
 			time.Sleep(shortestHurry) // so long took those who answer
 			give(fakes, votes...)
 			time.Sleep(hurryFactor*shortestHurry - 1)
@@ -75,7 +75,7 @@ func TestABallotIsGrantedByAServerThatIsFar(t *testing.T) {
 		s, fakes := newStore(3)
 		for n, want := range []bool{false, true, true} {
 			var got outcome[store.Answer]
-			s.Enqueue(request(), got.take)
+			s.Enqueue(request().Enqueue(), got.take)
 			time.Sleep(time.Millisecond)
 			fakes[0].votes[n].answer(granted(sent).answer, nil)
 			fakes[1].votes[n].answer(refused("h", time.Minute).answer, nil)
@@ -111,9 +111,9 @@ func TestABallotWaitsForWhoAnsweredBefore(t *testing.T) {
 	} {
 		bubble(t, name, func(t *testing.T) {
 			s, fakes := newStore(3)
-			before := newBallot(s, request(), func(store.Answer, error) {})
-			before.ask(2, request(), s.muster.moves(), func(vote) {})
-			before.ask(2, request(), s.muster.moves(), func(vote) {})
+			before := newBallot(s, voteOf(request()), func(store.Answer, error) {})
+			before.ask(2, voteOf(request()), s.muster.moves(), func(vote) {})
+			before.ask(2, voteOf(request()), s.muster.moves(), func(vote) {})
 			if c.took > 0 {
 				time.Sleep(c.took)
 				fakes[2].votes[0].answer(refused("h", 0).answer, nil)
@@ -121,7 +121,7 @@ func TestABallotWaitsForWhoAnsweredBefore(t *testing.T) {
 			if c.fails != nil {
 				fakes[2].votes[1].answer(store.Answer{}, c.fails)
 			}
-			s.Enqueue(request(), func(store.Answer, error) {})
+			s.Enqueue(request().Enqueue(), func(store.Answer, error) {})
 			give(fakes, granted(sent), refused("h", 0))
 			time.Sleep(c.wait - 1)
 			if n := len(fakes[0].taken()); n != 0 {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/reqlock/reqlock/internal/store"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
 // An answer counts for nothing where another process was met behind the client since
@@ -14,7 +15,7 @@ func TestAnAnswerOfAServerThatHasMovedDoesNotCount(t *testing.T) {
 	bubble(t, "to a ballot", func(t *testing.T) {
 		s, fakes := newStore(3)
 		var got outcome[store.Answer]
-		s.Enqueue(request(), got.take)
+		s.Enqueue(request().Enqueue(), got.take)
 		fakes[0].votes[0].answer(granted(sent).answer, nil)
 		_, _, _ = s.muster.connected(1, "another")
 		fakes[1].votes[0].answer(granted(sent).answer, nil)
@@ -29,7 +30,7 @@ func TestAnAnswerOfAServerThatHasMovedDoesNotCount(t *testing.T) {
 	bubble(t, "to a renewal", func(t *testing.T) {
 		s, fakes := lease(t)
 		var got outcome[store.Renewal]
-		s.Renew(store.Request{Key: "k", Token: "ballot", TTL: time.Second}, got.take)
+		s.Renew(storetest.AnyRequest{Key: "k", Token: "ballot", TTL: time.Second}.Renew(), got.take)
 		_, _, _ = s.muster.connected(1, "another")
 		for i, f := range fakes {
 			f.renewals[0].answer(store.Renewal{Held: i < 3, Since: sent}, nil)
@@ -51,7 +52,7 @@ func TestAVoteThatIsGainedFromAServerThatHasMovedDoesNotCount(t *testing.T) {
 				_, _, _ = s.muster.connected(3, "another")
 			}
 			var got outcome[store.Renewal]
-			s.Renew(store.Request{Key: "k", Token: "ballot", TTL: time.Second}, got.take)
+			s.Renew(storetest.AnyRequest{Key: "k", Token: "ballot", TTL: time.Second}.Renew(), got.take)
 			for i, f := range fakes[:4] {
 				f.renewals[0].answer(store.Renewal{Held: i > 0 && i < 3, Since: sent}, nil)
 			}
@@ -78,7 +79,7 @@ func TestADeadServerIsWaitedForOnce(t *testing.T) {
 		s.muster.places[2].run = ""
 		for n := range 2 {
 			var got outcome[store.Answer]
-			s.Enqueue(request(), got.take)
+			s.Enqueue(request().Enqueue(), got.take)
 			for _, f := range fakes[:2] {
 				f.votes[n].answer(granted(sent).answer, nil)
 			}
@@ -100,7 +101,7 @@ func TestNobodyIsRefusedALockBeforeAllServersAreKnown(t *testing.T) {
 		s, fakes := newStore(3)
 		s.muster.places[2].run = ""
 		var got outcome[store.Answer]
-		s.Enqueue(request(), got.take)
+		s.Enqueue(request().Enqueue(), got.take)
 		give(fakes, refused("h", 0), refused("h", 0))
 		time.Sleep(2 * shortestHurry)
 		synctest.Wait()

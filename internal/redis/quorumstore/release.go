@@ -4,31 +4,34 @@ import (
 	"sync"
 	"time"
 
+	"github.com/reqlock/reqlock/internal/redis/redisstore"
 	"github.com/reqlock/reqlock/internal/store"
 )
 
 // Release takes all votes back, wherever they are, and wakes a waiter at each
 // server. Rejoin joins the lines where somebody else waits.
-func (s *Store) Release(r store.Request, done func(store.ReleaseResult, error)) {
-	r.Inline = false
+func (s *Store) Release(r store.ReleaseRequest, done func(store.ReleaseResult, error)) {
+	withdraw := redisstore.WithdrawRequest{
+		Target: r.Target, Claim: r.Claim, Waiter: r.Waiter, Rejoin: r.Rejoin, Wake: true,
+	}
 	e := &ending{
 		store: s, begun: time.Now(), done: done, left: len(s.servers), voted: make([]bool, len(s.servers)),
 	}
-	if b := s.ballotOf(&r); b != nil {
-		s.forget(&r)
+	if b := s.ballotOf(r.Target); b != nil {
+		s.forget(r.Target)
 		e.voted, e.life = b.end()
-		r.Waiter = b.request.Waiter
+		withdraw.Waiter = b.request.Waiter
 	}
-	e.request = r
+	e.request = withdraw
 	for i, one := range s.servers {
-		one.Withdraw(r, true, func(released store.ReleaseResult, err error) { e.hear(i, released, err) })
+		one.Withdraw(withdraw, func(released store.ReleaseResult, err error) { e.hear(i, released, err) })
 	}
 }
 
 // An ending is one Release.
 type ending struct {
 	store   *Store
-	request store.Request
+	request redisstore.WithdrawRequest
 	begun   time.Time
 	done    func(store.ReleaseResult, error)
 	voted   []bool        // by server: it may have voted for it

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/reqlock/reqlock/internal/store"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
 func TestAReleaseCountsWhereAMajorityIsFree(t *testing.T) {
@@ -37,7 +38,7 @@ func TestAReleaseCountsWhereAMajorityIsFree(t *testing.T) {
 		bubble(t, name, func(t *testing.T) {
 			s, fakes := lease(t)
 			var got outcome[store.ReleaseResult]
-			s.Release(store.Request{Key: "k", Token: "ballot"}, got.take)
+			s.Release(storetest.AnyRequest{Key: "k", Token: "ballot"}.Release(), got.take)
 			for i, a := range c.answers {
 				if got.times != 0 {
 					t.Fatal("decided too early")
@@ -69,7 +70,7 @@ func TestAReleaseDoesNotWaitForTheDead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, fakes := lease(t)
 		told := make(chan store.ReleaseStatus, 2)
-		s.Release(store.Request{Key: "k", Token: "ballot"}, func(released store.ReleaseResult, err error) {
+		s.Release(storetest.AnyRequest{Key: "k", Token: "ballot"}.Release(), func(released store.ReleaseResult, err error) {
 			if err != nil {
 				t.Error(err)
 			}
@@ -99,24 +100,24 @@ func TestAReleaseDoesNotWaitForTheDead(t *testing.T) {
 // leaves that line, and nobody joins it so late.
 func TestAVoteThatIsNotReleasedIsTakenBack(t *testing.T) {
 	for name, c := range map[string]struct {
-		request store.Request
+		request storetest.AnyRequest
 		renewed []time.Duration // the TTLs of its renewals
 		life    time.Duration
 	}{
 		"of which the token is known": {life: request().TTL},
-		"whose TTL is short":          {request: store.Request{TTL: 1}, life: request().TTL},
-		"whose TTL is long":           {request: store.Request{TTL: time.Hour}, life: request().TTL},
+		"whose TTL is short":          {request: storetest.AnyRequest{TTL: 1}, life: request().TTL},
+		"whose TTL is long":           {request: storetest.AnyRequest{TTL: time.Hour}, life: request().TTL},
 		"of one that was extended":    {renewed: []time.Duration{time.Minute, time.Second}, life: time.Minute},
-		"after which another waits":   {request: store.Request{TTL: time.Second, Rejoin: "next"}, life: request().TTL},
+		"after which another waits":   {request: storetest.AnyRequest{TTL: time.Second, Rejoin: "next"}, life: request().TTL},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			s, fakes := lease(t)
 			r := c.request
 			r.Key, r.Token = "k", "ballot"
 			for _, ttl := range c.renewed {
-				s.Renew(store.Request{Key: "k", Token: "ballot", TTL: ttl}, func(store.Renewal, error) {})
+				s.Renew(storetest.AnyRequest{Key: "k", Token: "ballot", TTL: ttl}.Renew(), func(store.Renewal, error) {})
 			}
-			s.Release(r, func(store.ReleaseResult, error) {})
+			s.Release(r.Release(), func(store.ReleaseResult, error) {})
 			f := fakes[0]
 			for n, begun := 0, time.Now(); time.Since(begun) < c.life; n++ {
 				if len(f.taken()) != n+1 {
@@ -147,9 +148,9 @@ func TestReleaseFromAnotherKeyKeepsBallot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, fakes := newStore(3)
 		var got outcome[store.Answer]
-		s.Enqueue(request(), got.take)
+		s.Enqueue(request().Enqueue(), got.take)
 		var freed outcome[store.ReleaseResult]
-		s.Release(store.Request{Key: "another key", Token: "ballot"}, freed.take)
+		s.Release(storetest.AnyRequest{Key: "another key", Token: "ballot"}.Release(), freed.take)
 		for _, f := range fakes {
 			if r := f.taken()[0].request; r.Key != "another key" || r.Waiter != "" {
 				t.Errorf("withdrawn: %+v", r)
@@ -160,12 +161,12 @@ func TestReleaseFromAnotherKeyKeepsBallot(t *testing.T) {
 		if counts := withdrawn(fakes); !got.answer.Granted || !slices.Equal(counts, []int{1, 1, 1}) {
 			t.Fatalf("granted: %v, withdrawn %v", got.answer.Granted, counts)
 		}
-		s.Renew(store.Request{Key: "k", Token: "ballot", TTL: time.Second}, func(store.Renewal, error) {})
+		s.Renew(storetest.AnyRequest{Key: "k", Token: "ballot", TTL: time.Second}.Renew(), func(store.Renewal, error) {})
 		fakes[0].renewals[0].answer(store.Renewal{}, nil)
 		if n := len(fakes[0].votes); n != 2 {
 			t.Errorf("the renewal asked for %d votes, want one more", n-1)
 		}
-		s.Release(store.Request{Key: "k", Token: "ballot"}, func(store.ReleaseResult, error) {})
+		s.Release(storetest.AnyRequest{Key: "k", Token: "ballot"}.Release(), func(store.ReleaseResult, error) {})
 		for i, f := range fakes {
 			if r := f.taken()[1].request; r.Key != "k" || r.Waiter != "waiter" {
 				t.Errorf("server %d was told %+v", i, r)
@@ -180,7 +181,7 @@ func TestVotesOfTwoKeysAreTakenBack(t *testing.T) {
 		s, f := owing(t, "a")
 		other := request()
 		other.Key, other.Token = "another key", "a"
-		s.debts[0].owe(other, time.Minute)
+		s.debts[0].owe(withdrawalOf(other), time.Minute)
 		time.Sleep(debtPause)
 		synctest.Wait()
 		f.taken()[1].answer(store.ReleaseResult{}, nil)
@@ -207,8 +208,8 @@ func TestVotesOfTwoKeysAreTakenBack(t *testing.T) {
 func TestAReleaseGoesToAllServers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, fakes := lease(t)
-		s.Release(store.Request{Key: "k", Token: "ballot", Rejoin: "next"}, func(store.ReleaseResult, error) {})
-		s.Release(store.Request{Key: "k", Token: "unheard of"}, func(store.ReleaseResult, error) {})
+		s.Release(storetest.AnyRequest{Key: "k", Token: "ballot", Rejoin: "next"}.Release(), func(store.ReleaseResult, error) {})
+		s.Release(storetest.AnyRequest{Key: "k", Token: "unheard of"}.Release(), func(store.ReleaseResult, error) {})
 		for i, f := range fakes {
 			first, second := f.withdrawals[0].request, f.withdrawals[1].request
 			if first.Waiter != "waiter" || first.Rejoin != "next" || !f.woken[0] {

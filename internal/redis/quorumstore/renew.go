@@ -10,9 +10,9 @@ import (
 // Renew raises the life of the lease on all servers that have it, and asks the others
 // for their votes once more. It counts if a majority has it then. The lease is lost
 // where so many have forgotten it that others may have had a majority meanwhile.
-func (s *Store) Renew(r store.Request, done func(store.Renewal, error)) {
+func (s *Store) Renew(r store.RenewRequest, done func(store.Renewal, error)) {
 	n := &renewal{
-		store: s, ballot: s.ballotOf(&r), request: r, moves: s.muster.moves(), done: done, left: len(s.servers),
+		store: s, ballot: s.ballotOf(r.Target), request: r, moves: s.muster.moves(), done: done, left: len(s.servers),
 	}
 	if n.ballot != nil {
 		n.ballot.longest(r.TTL)
@@ -26,7 +26,7 @@ func (s *Store) Renew(r store.Request, done func(store.Renewal, error)) {
 type renewal struct {
 	store   *Store
 	ballot  *ballot // nil if it is not known
-	request store.Request
+	request store.RenewRequest
 	moves   []int // see muster.moved
 	done    func(store.Renewal, error)
 
@@ -55,7 +55,7 @@ func (n *renewal) hear(i int, answer store.Renewal, err error) {
 		n.hold(answer)
 	default:
 		n.without++
-		if n.ballot != nil && n.ballot.repeat(i, n.request, n.moves, func(v vote) { n.gain(i, v) }) {
+		if n.ballot != nil && n.ballot.repeat(i, n.request.Target, n.moves, func(v vote) { n.gain(i, v) }) {
 			n.asked++
 		}
 	}
@@ -125,12 +125,3 @@ func (n *renewal) decide() (renewed store.Renewal, fault error, decided bool) {
 }
 
 var errNoMajority = errors.New("no majority has the lease any more")
-
-// natureOf returns what is known of the fault of a transition.
-func natureOf(err error) (unknown, passing bool) {
-	var fault *store.Fault
-	if errors.As(err, &fault) {
-		return fault.Unknown, fault.Temporary
-	}
-	return true, false
-}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/reqlock/reqlock/internal/store"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
 // lease returns a Store of five fakes on which a lease is held that the first three
@@ -15,7 +16,7 @@ func lease(t *testing.T) (*Store, []*fake) {
 	t.Helper()
 	s, fakes := newStore(5)
 	var got outcome[store.Answer]
-	s.Enqueue(request(), got.take)
+	s.Enqueue(request().Enqueue(), got.take)
 	no := refused("h", 0)
 	give(fakes, granted(sent), granted(sent), granted(sent), no, no)
 	if !got.answer.Granted {
@@ -46,7 +47,7 @@ func TestARenewalCountsWhereAMajorityHasTheLease(t *testing.T) {
 		bubble(t, name, func(t *testing.T) {
 			s, fakes := lease(t)
 			var got outcome[store.Renewal]
-			s.Renew(store.Request{Key: "k", Token: "ballot", TTL: time.Second}, got.take)
+			s.Renew(storetest.AnyRequest{Key: "k", Token: "ballot", TTL: time.Second}.Renew(), got.take)
 			for i, a := range c.answers {
 				if got.times != 0 {
 					t.Fatal("decided too early")
@@ -74,7 +75,7 @@ func TestARenewalIsAsOldAsItsFirstAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, fakes := lease(t)
 		var got outcome[store.Renewal]
-		s.Renew(store.Request{Key: "k", Token: "ballot", TTL: time.Second}, got.take)
+		s.Renew(storetest.AnyRequest{Key: "k", Token: "ballot", TTL: time.Second}.Renew(), got.take)
 		for i, age := range []time.Duration{time.Second, 2 * time.Second, 0} {
 			fakes[i].renewals[0].answer(store.Renewal{Held: true, Since: sent.Add(age), Waiting: i}, nil)
 		}
@@ -93,7 +94,7 @@ func TestARenewalCountsTheVotesThatItGains(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, fakes := lease(t)
 		var got outcome[store.Renewal]
-		s.Renew(store.Request{Key: "k", Token: "ballot", TTL: time.Second}, got.take)
+		s.Renew(storetest.AnyRequest{Key: "k", Token: "ballot", TTL: time.Second}.Renew(), got.take)
 		for i, f := range fakes[1:] {
 			f.renewals[0].answer(store.Renewal{Held: i < 2, Since: sent.Add(time.Second)}, nil)
 		}
@@ -115,7 +116,7 @@ func TestARenewalCountsTheVotesThatItGains(t *testing.T) {
 func TestARenewalAsksForTheVotesThatAreMissing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, fakes := lease(t)
-		s.Renew(store.Request{Key: "k", Token: "ballot", TTL: 3 * time.Second}, func(store.Renewal, error) {})
+		s.Renew(storetest.AnyRequest{Key: "k", Token: "ballot", TTL: 3 * time.Second}.Renew(), func(store.Renewal, error) {})
 		for i, f := range fakes {
 			f.renewals[0].answer(store.Renewal{Held: i < 3, Since: sent}, nil)
 		}
@@ -128,7 +129,7 @@ func TestARenewalAsksForTheVotesThatAreMissing(t *testing.T) {
 		if again.request.Join || again.request.Token != "ballot" || again.request.TTL != 3*time.Second {
 			t.Errorf("asked by %+v", again.request)
 		}
-		s.Release(store.Request{Key: "k", Token: "ballot"}, func(store.ReleaseResult, error) {})
+		s.Release(storetest.AnyRequest{Key: "k", Token: "ballot"}.Release(), func(store.ReleaseResult, error) {})
 		again.answer(store.Answer{Granted: true, Since: sent}, nil)
 		if len(fakes[4].withdrawals) != 2 {
 			t.Error("a vote stays with a lease that is over")
@@ -141,11 +142,11 @@ func TestARenewalAsksForTheVotesThatAreMissing(t *testing.T) {
 func TestAVoteThatIsGainedTooLateIsTakenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, fakes := lease(t)
-		s.Renew(store.Request{Key: "k", Token: "ballot", TTL: time.Second}, func(store.Renewal, error) {})
+		s.Renew(storetest.AnyRequest{Key: "k", Token: "ballot", TTL: time.Second}.Renew(), func(store.Renewal, error) {})
 		for i, f := range fakes[:4] {
 			f.renewals[0].answer(store.Renewal{Held: i < 3, Since: sent}, nil)
 		}
-		s.Release(store.Request{Key: "k", Token: "ballot"}, func(store.ReleaseResult, error) {})
+		s.Release(storetest.AnyRequest{Key: "k", Token: "ballot"}.Release(), func(store.ReleaseResult, error) {})
 		fakes[3].votes[1].answer(store.Answer{}, errPasses)
 		if n := len(fakes[3].withdrawals); n != 2 {
 			t.Errorf("%d withdrawals, want one more", n)
@@ -163,7 +164,7 @@ func TestALostLeaseKeepsNoVotes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, fakes := lease(t)
 		var got outcome[store.Renewal]
-		s.Renew(store.Request{Key: "k", Token: "ballot"}, got.take)
+		s.Renew(storetest.AnyRequest{Key: "k", Token: "ballot"}.Renew(), got.take)
 		fakes[0].renewals[0].answer(store.Renewal{}, nil)
 		fakes[0].votes[1].answer(granted(sent).answer, nil)
 		fakes[1].renewals[0].answer(store.Renewal{}, nil)

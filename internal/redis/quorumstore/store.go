@@ -16,9 +16,9 @@ import (
 
 // A server is one of those that vote.
 type server interface {
-	Vote(r store.Request, done func(store.Answer, error))
-	Renew(r store.Request, done func(store.Renewal, error))
-	Withdraw(r store.Request, wake bool, done func(store.ReleaseResult, error))
+	Vote(r redisstore.VoteRequest, done func(store.Answer, error))
+	Renew(r store.RenewRequest, done func(store.Renewal, error))
+	Withdraw(r redisstore.WithdrawRequest, done func(store.ReleaseResult, error))
 	Listen(key string) (ready <-chan struct{}, stop func())
 	OnHint(hint func(key, token string))
 	OnLateGrant(lateGrant func(key, token string))
@@ -50,7 +50,7 @@ type Store struct {
 type ballotID struct{ key, token string }
 
 // ballotIDOf returns the id of a request's ballot.
-func ballotIDOf(r *store.Request) ballotID { return ballotID{r.Key, r.Token} }
+func ballotIDOf(r store.Target) ballotID { return ballotID{r.Key, r.Token} }
 
 var _ store.Store = (*Store)(nil)
 
@@ -104,14 +104,20 @@ func (s *Store) Clients() []*redis.Client { return s.clients }
 func (s *Store) Double() error { return s.muster.double() }
 
 // Take asks all servers for their votes.
-func (s *Store) Take(r store.Request, done func(store.Answer, error)) { s.Enqueue(r, done) }
+func (s *Store) Take(r store.TakeRequest, done func(store.Answer, error)) {
+	s.vote(redisstore.VoteRequest{Target: r.Target, Claim: r.TTL}, done)
+}
 
 // Enqueue does the same, and lets the request's Waiter join their lines.
-func (s *Store) Enqueue(r store.Request, done func(store.Answer, error)) {
-	r.Inline = false
+func (s *Store) Enqueue(r store.EnqueueRequest, done func(store.Answer, error)) {
+	s.vote(redisstore.VoteRequest{Target: r.Target, Claim: r.Claim, Join: r.Join, Waiter: r.Waiter}, done)
+}
+
+// vote asks all servers for their votes for a ballot.
+func (s *Store) vote(r redisstore.VoteRequest, done func(store.Answer, error)) {
 	b := newBallot(s, r, done)
 	s.mu.Lock()
-	s.ballots[ballotIDOf(&r)] = b
+	s.ballots[ballotIDOf(r.Target)] = b
 	s.mu.Unlock()
 	moves := s.muster.moves()
 	for i := range s.servers {
@@ -120,7 +126,7 @@ func (s *Store) Enqueue(r store.Request, done func(store.Answer, error)) {
 }
 
 // Resolve is not to be called: there are no attempts.
-func (s *Store) Resolve(_ store.Request, done func(running bool, err error)) {
+func (s *Store) Resolve(_ store.ResolveRequest, done func(running bool, err error)) {
 	s.work.Add()
 	go func() {
 		defer s.work.Done()
@@ -167,14 +173,14 @@ func (s *Store) Disconnect() error {
 
 // ballotOf returns the ballot of a request, if it is not withdrawn; nil if there
 // is none.
-func (s *Store) ballotOf(r *store.Request) *ballot {
+func (s *Store) ballotOf(r store.Target) *ballot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.ballots[ballotIDOf(r)]
 }
 
 // forget forgets a ballot of which nothing is left.
-func (s *Store) forget(r *store.Request) {
+func (s *Store) forget(r store.Target) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.ballots, ballotIDOf(r))

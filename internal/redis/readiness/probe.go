@@ -80,26 +80,26 @@ func (s *scene) play(ctx context.Context) error {
 
 // lock takes the key, sees that nobody else gets it, renews it, and frees it.
 func (s *scene) lock(ctx context.Context) error {
-	taken, err := perform(ctx, s.store.Take, s.request(1))
+	taken, err := perform(ctx, s.store.Take, store.TakeRequest{Target: s.request(1)})
 	var fault *store.Fault
 	s.begun = err == nil || errors.As(err, &fault) && fault.Unknown
 	if err != nil {
 		return err
 	}
-	second := s.request(2)
-	second.WithHolder = true
+	second := store.TakeRequest{Target: s.request(2), WithHolder: true}
 	refused, err := perform(ctx, s.store.Take, second)
 	if err != nil {
 		return err
 	}
 	longer := s.request(1)
 	longer.TTL *= 2
-	longer.NoWaiters = true
-	renewed, err := perform(ctx, s.store.Renew, longer)
+	renewed, err := perform(ctx, s.store.Renew, store.RenewRequest{Target: longer})
 	if err != nil {
 		return err
 	}
-	released, err := perform(ctx, s.store.Release, longer)
+	brief := s.release(longer)
+	brief.NoWaiters = true
+	released, err := perform(ctx, s.store.Release, brief)
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (s *scene) lockByScript(ctx context.Context) error {
 	if err := s.send(ctx, eval); err != nil {
 		return err
 	}
-	released, err := perform(ctx, s.store.Release, r)
+	released, err := perform(ctx, s.store.Release, s.release(r))
 	if err != nil {
 		return err
 	}
@@ -124,19 +124,20 @@ func (s *scene) lockByScript(ctx context.Context) error {
 // attempt begins an idempotent request, is done, and gets its answer the next
 // time.
 func (s *scene) attempt(ctx context.Context) error {
-	first, again := s.request(4), s.request(5)
+	first, again := s.enqueue(s.request(4)), s.enqueue(s.request(5))
 	first.Attempt = &store.Attempt{Fingerprint: []byte(checkMark), Keep: first.TTL}
-	first.Ending, first.Record = store.Commit, []byte("done")
 	again.Attempt = first.Attempt
+	commit := s.release(first.Target)
+	commit.Attempt, commit.Ending, commit.Record = first.Attempt, store.Commit, []byte("done")
 	begun, err := perform(ctx, s.store.Enqueue, first)
 	if err != nil {
 		return err
 	}
-	renewed, err := perform(ctx, s.store.Renew, first)
+	renewed, err := perform(ctx, s.store.Renew, store.RenewRequest{Target: first.Target, Attempt: first.Attempt})
 	if err != nil {
 		return err
 	}
-	committed, err := perform(ctx, s.store.Release, first)
+	committed, err := perform(ctx, s.store.Release, commit)
 	if err != nil {
 		return err
 	}
@@ -144,12 +145,12 @@ func (s *scene) attempt(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	running, err := perform(ctx, s.store.Resolve, store.Request{Key: s.target.key, Bound: s.check.bound})
+	running, err := perform(ctx, s.store.Resolve, store.ResolveRequest{Key: s.target.key, Bound: s.check.bound})
 	if err != nil {
 		return err
 	}
 	return forgetsUnless(begun.Granted && renewed.Held && committed.Record == store.WasStored &&
-		replayed.Verdict == store.Done && bytes.Equal(replayed.Record, first.Record) && !running)
+		replayed.Verdict == store.Done && bytes.Equal(replayed.Record, commit.Record) && !running)
 }
 
 // handOver lets one wait for another, who hands the key to him and tells him.
@@ -159,7 +160,7 @@ func (s *scene) handOver(ctx context.Context, ready <-chan struct{}) error {
 			return err
 		}
 	}
-	holder, waiter := s.request(6), s.request(7)
+	holder, waiter := s.enqueue(s.request(6)), s.enqueue(s.request(7))
 	waiter.Join = true
 	granted, err := perform(ctx, s.store.Enqueue, holder)
 	if err != nil {
@@ -169,7 +170,7 @@ func (s *scene) handOver(ctx context.Context, ready <-chan struct{}) error {
 	if err != nil {
 		return err
 	}
-	released, err := perform(ctx, s.store.Release, holder)
+	released, err := perform(ctx, s.store.Release, s.release(holder.Target))
 	if err != nil {
 		return err
 	}
@@ -183,11 +184,11 @@ func (s *scene) handOver(ctx context.Context, ready <-chan struct{}) error {
 	if err != nil {
 		return err
 	}
-	renewed, err := perform(ctx, s.store.Renew, waiter)
+	renewed, err := perform(ctx, s.store.Renew, store.RenewRequest{Target: waiter.Target, Fences: waiter.Fences})
 	if err != nil {
 		return err
 	}
-	freed, err := perform(ctx, s.store.Release, waiter)
+	freed, err := perform(ctx, s.store.Release, s.release(waiter.Target))
 	if err != nil {
 		return err
 	}
@@ -263,20 +264,31 @@ func (s *scene) send(ctx context.Context, cmd *command.Generic) error {
 // name is the name of the lock.
 func (s *scene) name() string { return s.names.Lock(s.target.key) }
 
-// request returns one of the n-th waiter.
-func (s *scene) request(n int) store.Request {
-	life := max(checkLife, 4*s.check.bound)
-	return store.Request{
+// request returns the target of the n-th token.
+func (s *scene) request(n int) store.Target {
+	return store.Target{
 		Key:   s.target.key,
 		Token: s.process + ":" + strconv.Itoa(n),
-		TTL:   life,
-		Claim: life,
+		TTL:   s.life(),
 		Bound: s.check.bound,
 	}
 }
 
+// life returns the TTL of the probe's keys.
+func (s *scene) life() time.Duration { return max(checkLife, 4*s.check.bound) }
+
+// enqueue returns an Enqueue of the target.
+func (s *scene) enqueue(r store.Target) store.EnqueueRequest {
+	return store.EnqueueRequest{Target: r, Claim: s.life()}
+}
+
+// release returns a Release of the target.
+func (s *scene) release(r store.Target) store.ReleaseRequest {
+	return store.ReleaseRequest{Target: r, Claim: s.life()}
+}
+
 // perform waits for the answer of a transition, or for the end of ctx.
-func perform[A any](ctx context.Context, do func(store.Request, func(A, error)), r store.Request) (A, error) {
+func perform[R, A any](ctx context.Context, do func(R, func(A, error)), r R) (A, error) {
 	type result struct {
 		answer A
 		err    error

@@ -14,15 +14,16 @@ import (
 const abortLife = time.Minute
 
 // beginAttempt runs begin.lua.
-func (s *Store) beginAttempt(r *store.Request, done func(store.Answer, error)) {
+func (s *Store) beginAttempt(r *store.EnqueueRequest, done func(store.Answer, error)) {
 	t := s.asks.get()
-	t.begin(s, t, r)
-	t.sayScript(&s.scripts.Begin, r)
+	t.begin(s, t, r.Target, r.Inline, 0)
+	t.fences, t.attempt = r.Fences, r.Attempt
+	t.sayScript(&s.scripts.Begin)
 	t.sayKey(&t.line, keyspace.QueueSuffix)
 	t.sayKey(&t.record, keyspace.RecordSuffix)
-	t.sayFence(r)
-	t.sayLine(r)
-	t.sayAsk(r)
+	t.sayFence()
+	t.sayLine(r.Claim)
+	t.sayAsk(r.Join)
 	t.sayAttempt(r.Attempt, r.Attempt.Keep)
 	if r.Attempt.Rerun {
 		t.args = append(t.args, "rerun")
@@ -34,13 +35,14 @@ func (s *Store) beginAttempt(r *store.Request, done func(store.Answer, error)) {
 }
 
 // finishAttempt runs finish.lua.
-func (s *Store) finishAttempt(r *store.Request, done func(store.ReleaseResult, error)) {
+func (s *Store) finishAttempt(r *store.ReleaseRequest, done func(store.ReleaseResult, error)) {
 	t := s.releases.get()
-	t.begin(s, t, r)
-	t.sayScript(&s.scripts.Finish, r)
+	t.begin(s, t, r.Target, r.Inline, len(r.Record))
+	t.attempt, t.ending, t.rejoin = r.Attempt, r.Ending, r.Rejoin
+	t.sayScript(&s.scripts.Finish)
 	t.sayKey(&t.line, keyspace.QueueSuffix)
 	t.sayKey(&t.record, keyspace.RecordSuffix)
-	t.sayLine(r)
+	t.sayLine(r.Claim)
 	class := pipeline.Commit
 	switch r.Ending {
 	case store.Commit:
@@ -60,10 +62,10 @@ func (s *Store) finishAttempt(r *store.Request, done func(store.ReleaseResult, e
 }
 
 // Resolve runs resolve.lua.
-func (s *Store) Resolve(r store.Request, done func(running bool, err error)) {
+func (s *Store) Resolve(r store.ResolveRequest, done func(running bool, err error)) {
 	t := &resolving{done: done}
-	t.begin(s, t, &r)
-	t.sayScript(&s.scripts.Resolve, &r)
+	t.begin(s, t, store.Target{Key: r.Key, Bound: r.Bound}, false, 0)
+	t.sayScript(&s.scripts.Resolve)
 	t.sayKey(&t.record, keyspace.RecordSuffix)
 	s.pipeline.Do(&t.Call, pipeline.Release)
 }

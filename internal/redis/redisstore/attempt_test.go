@@ -11,7 +11,7 @@ import (
 )
 
 // begin asks as an attempt.
-func begin(change ...func(*store.Request)) transition {
+func begin(change ...func(*storetest.AnyRequest)) transition {
 	return func(t *testing.T, s *syncStore) outcome {
 		t.Helper()
 		r := storetest.AttemptRequest(storetest.Me1)
@@ -24,9 +24,9 @@ func begin(change ...func(*store.Request)) transition {
 	}
 }
 
-func rerun(r *store.Request)   { r.Attempt.Rerun = true }
-func another(r *store.Request) { r.Attempt.Fingerprint = []byte("another") }
-func aside(r *store.Request)   { r.Join = false }
+func rerun(r *storetest.AnyRequest)   { r.Attempt.Rerun = true }
+func another(r *storetest.AnyRequest) { r.Attempt.Fingerprint = []byte("another") }
+func aside(r *storetest.AnyRequest)   { r.Join = false }
 
 // finish ends an attempt.
 func finish(ending store.Ending) transition {
@@ -47,7 +47,7 @@ func finish(ending store.Ending) transition {
 
 func resolve(t *testing.T, s *syncStore) outcome {
 	t.Helper()
-	running, err := s.Resolve(t.Context(), store.Request{Key: "k", Bound: 5 * time.Second})
+	running, err := s.Resolve(t.Context(), storetest.AnyRequest{Key: "k", Bound: 5 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -507,7 +507,7 @@ var damaged = map[string]hash{
 // Nothing runs beside a record that says nothing, and it stays.
 func ofDamagedRecords() (tests []transitionTest) {
 	for name, record := range damaged {
-		for how, change := range map[string]func(*store.Request){"begin": func(*store.Request) {}, "begin anew": rerun} {
+		for how, change := range map[string]func(*storetest.AnyRequest){"begin": func(*storetest.AnyRequest) {}, "begin anew": rerun} {
 			tests = append(tests, transitionTest{
 				name: how + " beside a damaged record: " + name, do: begin(change),
 				before: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Record: record},

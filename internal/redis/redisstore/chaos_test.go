@@ -17,6 +17,7 @@ import (
 	"github.com/reqlock/reqlock/internal/redis/script"
 	"github.com/reqlock/reqlock/internal/store"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
 // soakEnv says how long attempts are made, as in "2m".
@@ -167,7 +168,7 @@ func (w *world) try(t *testing.T, s *syncStore, k *history) (answered bool) {
 }
 
 // run runs the attempt, as long as its lease is valid or longer, and ends it.
-func (w *world) run(t *testing.T, s *syncStore, k *history, a *made, r store.Request, since time.Time) {
+func (w *world) run(t *testing.T, s *syncStore, k *history, a *made, r storetest.AnyRequest, since time.Time) {
 	t.Helper()
 	if !k.enter(t, a, since.Add(shortTTL)) { // over on arrival
 		w.abort(t, s, k, a, r)
@@ -225,7 +226,7 @@ func (w *world) run(t *testing.T, s *syncStore, k *history, a *made, r store.Req
 }
 
 // abort aborts an attempt.
-func (w *world) abort(t *testing.T, s *syncStore, k *history, a *made, r store.Request) {
+func (w *world) abort(t *testing.T, s *syncStore, k *history, a *made, r storetest.AnyRequest) {
 	t.Helper()
 	r.Ending = store.Abort
 	for range 4 {

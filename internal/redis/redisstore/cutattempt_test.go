@@ -7,18 +7,18 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
-func bidBegin(s *Store, r store.Request, tell func(told)) {
+func bidBegin(s *Store, r storetest.AnyRequest, tell func(told)) {
 	r.Attempt = &store.Attempt{Fingerprint: []byte("print"), Keep: storetest.Keep, Rerun: true}
 	bidEnqueue(s, r, tell)
 }
 
-func bidReject(s *Store, r store.Request, tell func(told)) {
+func bidReject(s *Store, r storetest.AnyRequest, tell func(told)) {
 	r.Attempt = &store.Attempt{Fingerprint: []byte("print"), Keep: storetest.Keep}
 	bidEnqueue(s, r, tell)
 }
 
 func bidFinish(ending store.Ending) asks {
-	return func(s *Store, r store.Request, tell func(told)) {
+	return func(s *Store, r storetest.AnyRequest, tell func(told)) {
 		r.Attempt = &store.Attempt{Fingerprint: []byte("print"), Keep: storetest.Keep}
 		r.Ending, r.Record = ending, []byte(storetest.Record)
 		bidRelease(s, r, tell)

@@ -36,7 +36,7 @@ type bid struct {
 }
 
 // asks is a transition that tells its answer in words.
-type asks func(*Store, store.Request, func(told))
+type asks func(*Store, storetest.AnyRequest, func(told))
 
 // told is an answer in words, with what else there is in it.
 type told struct {
@@ -95,11 +95,13 @@ func tellAnswer(tell func(told)) func(store.Answer, error) {
 	}
 }
 
-func bidTake(s *Store, r store.Request, tell func(told))    { s.Take(r, tellAnswer(tell)) }
-func bidEnqueue(s *Store, r store.Request, tell func(told)) { s.Enqueue(r, tellAnswer(tell)) }
+func bidTake(s *Store, r storetest.AnyRequest, tell func(told)) { s.Take(r.Take(), tellAnswer(tell)) }
+func bidEnqueue(s *Store, r storetest.AnyRequest, tell func(told)) {
+	s.Enqueue(r.Enqueue(), tellAnswer(tell))
+}
 
-func bidRenew(s *Store, r store.Request, tell func(told)) {
-	s.Renew(r, func(a store.Renewal, err error) {
+func bidRenew(s *Store, r storetest.AnyRequest, tell func(told)) {
+	s.Renew(r.Renew(), func(a store.Renewal, err error) {
 		text := "not held"
 		switch {
 		case err != nil:
@@ -111,8 +113,8 @@ func bidRenew(s *Store, r store.Request, tell func(told)) {
 	})
 }
 
-func bidRelease(s *Store, r store.Request, tell func(told)) {
-	s.Release(r, func(a store.ReleaseResult, err error) {
+func bidRelease(s *Store, r storetest.AnyRequest, tell func(told)) {
+	s.Release(r.Release(), func(a store.ReleaseResult, err error) {
 		text := [...]string{sayNotOurs, "freed", "handed", "kept", "unsure"}[a.Status]
 		switch {
 		case err != nil:
@@ -196,7 +198,7 @@ func keepBids() []bid {
 type hash = map[string]string
 
 // withTokens returns the state with the tokens of the request in it.
-func withTokens(s storetest.State, q *store.Request) storetest.State {
+func withTokens(s storetest.State, q *storetest.AnyRequest) storetest.State {
 	tokens := strings.NewReplacer(ours, q.Token, next, q.Rejoin)
 	s.Value = tokens.Replace(s.Value)
 	s.Queue = slices.Clone(s.Queue)

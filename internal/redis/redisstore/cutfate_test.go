@@ -10,7 +10,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/reqlock/reqlock/internal/redis/command"
-	"github.com/reqlock/reqlock/internal/store"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
@@ -89,7 +88,7 @@ func keyOf(command []string) string {
 
 // check fails the test unless what the bid was told, and the state that it left,
 // are those of one of its fates.
-func (r *ring) check(t *testing.T, b *bid, fates []fate, got told, asked time.Time, q *store.Request, found storetest.State) {
+func (r *ring) check(t *testing.T, b *bid, fates []fate, got told, asked time.Time, q *storetest.AnyRequest, found storetest.State) {
 	t.Helper()
 	i := slices.IndexFunc(fates, func(f fate) bool { return f.text == got.text })
 	if i < 0 {
@@ -130,7 +129,7 @@ func (r *ring) check(t *testing.T, b *bid, fates []fate, got told, asked time.Ti
 
 // put puts the states into the server that the bids find. What else there may
 // be of earlier rounds is gone, apart from the fences.
-func (r *ring) put(t *testing.T, requests []store.Request) {
+func (r *ring) put(t *testing.T, requests []storetest.AnyRequest) {
 	t.Helper()
 	pipe := r.direct.TxPipeline()
 	pipe.Del(t.Context(), "p:gate", "{p:gate}:r", "p:fresh")

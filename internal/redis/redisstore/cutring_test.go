@@ -14,7 +14,6 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 
-	"github.com/reqlock/reqlock/internal/store"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
@@ -117,7 +116,7 @@ func (r *ring) fail(t *testing.T, on bool) {
 
 // request returns one for a key, with a token that was never used, and that is
 // as long as all others.
-func (r *ring) request(key string) store.Request {
+func (r *ring) request(key string) storetest.AnyRequest {
 	r.tokens++
 	q := storetest.Request(fmt.Sprintf("%s:%d", storetest.Me, r.tokens))
 	q.Key = key
@@ -125,8 +124,8 @@ func (r *ring) request(key string) store.Request {
 }
 
 // requests returns one for each bid.
-func (r *ring) requests() []store.Request {
-	all := make([]store.Request, len(r.bids))
+func (r *ring) requests() []storetest.AnyRequest {
+	all := make([]storetest.AnyRequest, len(r.bids))
 	for i, b := range r.bids {
 		all[i] = r.request(b.key)
 		all[i].Join, all[i].Fences = b.join, b.fences
@@ -138,7 +137,7 @@ func (r *ring) requests() []store.Request {
 }
 
 // ask asks, and returns where the answer comes.
-func (r *ring) ask(do asks, q store.Request) <-chan told {
+func (r *ring) ask(do asks, q storetest.AnyRequest) <-chan told {
 	answers := make(chan told, 8)
 	r.asked++
 	do(r.store, q, func(a told) {
@@ -164,7 +163,7 @@ func within[T any](t *testing.T, what string, from <-chan T) T {
 
 // gather makes all requests while their lane waits for another command, so that
 // they leave as one batch.
-func (r *ring) gather(t *testing.T, requests []store.Request) []<-chan told {
+func (r *ring) gather(t *testing.T, requests []storetest.AnyRequest) []<-chan told {
 	t.Helper()
 	let, held := r.proxy.HoldCommand(func(command []string) bool { return slices.Contains(command, "p:gate") })
 	gate := r.ask(r.gate, r.request("gate"))

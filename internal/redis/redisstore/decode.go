@@ -25,7 +25,7 @@ func decodeTake(r pipeline.Reply, x *operation) (store.Answer, error) {
 	case command.NilReply:
 		return held, nil
 	case string:
-		if value == x.request.Token {
+		if value == x.target.Token {
 			held.Since = x.Begun
 			return held, nil
 		}
@@ -49,7 +49,7 @@ func decodeEnqueue(r pipeline.Reply, x *operation) (store.Answer, error) {
 
 // decodeAsk reads what ask.lua says.
 func decodeAsk(fields []any, sent time.Time, x *operation) (answer store.Answer, ok bool) {
-	if line, fence, fences, ok := decodeHeld(fields, x.request.Fences); ok {
+	if line, fence, fences, ok := decodeHeld(fields, x.fences); ok {
 		return store.Answer{Granted: true, Since: sent, Waiting: line, Fence: fence, Fences: fences}, true
 	}
 	if len(fields) != 4 || fields[0] != int64(0) {
@@ -58,7 +58,7 @@ func decodeAsk(fields []any, sent time.Time, x *operation) (answer store.Answer,
 	holder, isText := fields[1].(string)
 	pttl, isNumber := fields[2].(int64)
 	silent, isFlag := decodeFlag(fields[3])
-	ok = isText && isNumber && isFlag && holder != x.request.Token
+	ok = isText && isNumber && isFlag && holder != x.target.Token
 	return store.Answer{Holder: holder, Remaining: lifeOf(pttl), ForeignHolder: silent}, ok
 }
 
@@ -74,10 +74,10 @@ func decodeRenew(r pipeline.Reply, x *operation) (store.Renewal, error) {
 		return store.Renewal{}, r.Err
 	}
 	fields, _ := r.Value.([]any)
-	if x.request.Fences == 0 && len(fields) == 4 && [4]any(fields) == [4]any{int64(1), int64(-1), int64(0), int64(0)} {
+	if x.fences == 0 && len(fields) == 4 && [4]any(fields) == [4]any{int64(1), int64(-1), int64(0), int64(0)} {
 		return store.Renewal{Held: true, Since: r.Sent, Waiting: store.WaitingUnknown}, nil
 	}
-	if line, fence, fences, ok := decodeHeld(fields, x.request.Fences); ok {
+	if line, fence, fences, ok := decodeHeld(fields, x.fences); ok {
 		return store.Renewal{Held: true, Since: r.Sent, Waiting: line, Fence: fence, Fences: fences}, nil
 	}
 	if len(fields) == 1 && fields[0] == int64(0) {
@@ -117,7 +117,7 @@ func decodeRelease(r pipeline.Reply, x *operation) (store.ReleaseResult, error) 
 	if !isNumber || number < 0 || number >= int64(len(ends)) {
 		return store.ReleaseResult{}, command.UnexpectedReply(r.Value)
 	}
-	end, rejoins := ends[number], x.request.Rejoin != ""
+	end, rejoins := ends[number], x.rejoin != ""
 	if (end == store.Freed && rejoins) || (end == store.Kept && !rejoins) {
 		return store.ReleaseResult{}, command.UnexpectedReply(r.Value)
 	}

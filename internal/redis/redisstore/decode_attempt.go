@@ -13,7 +13,7 @@ func decodeBegin(r pipeline.Reply, x *operation) (store.Answer, error) {
 		return store.Answer{}, r.Err
 	}
 	fields, _ := r.Value.([]any)
-	if answer, ok := decodeVerdict(fields, x.request.Attempt.Rerun); ok {
+	if answer, ok := decodeVerdict(fields, x.attempt.Rerun); ok {
 		return answer, nil
 	}
 	if last := len(fields) - 1; last >= 0 {
@@ -69,7 +69,7 @@ func decodeFinish(r pipeline.Reply, x *operation) (store.ReleaseResult, error) {
 	if len(fields) == 2 {
 		end, isEnd := fields[0].(int64)
 		stored, isStored := fields[1].(int64)
-		possible := stored != 2 || x.request.Ending != store.Abort
+		possible := stored != 2 || x.ending != store.Abort
 		if isEnd && isStored && possible && end >= 0 && end <= 2 && stored >= 0 && stored <= 2 {
 			return store.ReleaseResult{Status: ends[end], Since: r.Sent, Record: fates[stored]}, nil
 		}

@@ -22,8 +22,14 @@ func TestTheLastMillisecondOfAHolderIsKnown(t *testing.T) {
 }
 
 // asked returns an exchange for the request.
-func asked(r store.Request) *operation {
-	return &operation{request: r, Call: pipeline.Call{Begun: time.Now()}}
+func asked(r storetest.AnyRequest) *operation {
+	return &operation{
+		details: details{
+			target: r.Target(), withHolder: r.WithHolder, fences: r.Fences, attempt: r.Attempt, rejoin: r.Rejoin,
+			ending: r.Release().Ending,
+		},
+		Call: pipeline.Call{Begun: time.Now()},
+	}
 }
 
 func TestNothingOfAForeignReplyIsBelieved(t *testing.T) {
@@ -35,7 +41,7 @@ func TestNothingOfAForeignReplyIsBelieved(t *testing.T) {
 	commits.Ending = store.Commit
 	list := func(fields ...any) any { return fields }
 	const no, yes, two, three = int64(0), int64(1), int64(2), int64(3)
-	odd := func(name string, r store.Request, values ...any) {
+	odd := func(name string, r storetest.AnyRequest, values ...any) {
 		t.Helper()
 		for _, value := range values {
 			var err error

@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"strings"
+	"time"
 
 	"github.com/reqlock/reqlock/internal/redis/command"
 	"github.com/reqlock/reqlock/internal/redis/keyspace"
@@ -13,21 +14,31 @@ import (
 // An operation is one transition of the protocol: a call, and all that it says.
 type operation struct {
 	pipeline.Call
-	store   *Store
-	request store.Request
-	brief   bool // it has a brief form that was not found wanting
+	store *Store
+	details
+	brief bool // it has a brief form that was not found wanting
 	words
 }
 
-// begin makes the exchange one that begins now.
-func (x *operation) begin(s *Store, to pipeline.Operation, r *store.Request) {
-	x.store, x.request, x.brief = s, *r, false
-	x.Call.Begin(to, r.Bound, len(r.Record), r.Inline)
+// details are the parts of a request that the reply is read with.
+type details struct {
+	target     store.Target
+	withHolder bool           // of a Take
+	fences     int            // how many fencing numbers are wanted
+	attempt    *store.Attempt // nil without one
+	rejoin     string         // of a release
+	ending     store.Ending   // of a release
+}
+
+// begin starts the operation. size is the length of a big argument.
+func (x *operation) begin(s *Store, to pipeline.Operation, r store.Target, inline bool, size int) {
+	x.store, x.details, x.brief = s, details{target: r}, false
+	x.Call.Begin(to, r.Bound, size, inline)
 }
 
 // clear makes the exchange let go of what it was about, which may be big.
 func (x *operation) clear() {
-	x.request = store.Request{}
+	x.details = details{}
 	x.fingerprint.buffer, x.result.buffer = nil, nil
 	x.Call.Clear()
 }
@@ -52,17 +63,17 @@ type words struct {
 const briefLen = 6
 
 // sayTake makes the exchange say SET NX GET: see word.
-func (x *operation) sayTake(r *store.Request) {
-	x.lock.buffer = x.store.names.AppendLock(x.lock.buffer[:0], r.Key)
+func (x *operation) sayTake() {
+	x.lock.buffer = x.store.names.AppendLock(x.lock.buffer[:0], x.target.Key)
 	x.Key, x.script, x.brief = x.lock.buffer, nil, true
 	x.args = append(x.array[:0],
-		"set", &x.lock, x.token.set(r.Token), "px", x.ttl.number(r.TTL.Milliseconds()), "nx", "get")
+		"set", &x.lock, x.token.set(x.target.Token), "px", x.ttl.number(x.target.TTL.Milliseconds()), "nx", "get")
 }
 
 // sayScript makes the exchange call a script for the lock of the request, which
 // is its first key.
-func (x *operation) sayScript(s *script.Script, r *store.Request) {
-	x.lock.buffer = x.store.names.AppendLock(x.lock.buffer[:0], r.Key)
+func (x *operation) sayScript(s *script.Script) {
+	x.lock.buffer = x.store.names.AppendLock(x.lock.buffer[:0], x.target.Key)
 	x.Key, x.script = x.lock.buffer, s
 	x.args = append(x.array[:0], "evalsha", s.SHA, 1, &x.lock)
 }
@@ -75,26 +86,26 @@ func (x *operation) sayKey(key *text, suffix string) {
 }
 
 // sayFence adds the fence, the last key of a script, if fencing numbers are wanted.
-func (x *operation) sayFence(r *store.Request) {
-	if r.Fences > 0 {
+func (x *operation) sayFence() {
+	if x.fences > 0 {
 		x.sayKey(&x.fence, keyspace.FenceSuffix)
 	}
 }
 
 // sayLease adds the arguments of a script that works on a lease: see lease.lua.
-func (x *operation) sayLease(r *store.Request) {
-	x.args = append(x.args, x.token.set(r.Token), x.ttl.number(r.TTL.Milliseconds()))
+func (x *operation) sayLease() {
+	x.args = append(x.args, x.token.set(x.target.Token), x.ttl.number(x.target.TTL.Milliseconds()))
 }
 
 // sayLine adds those of a script that works on the line too: see queue.lua.
-func (x *operation) sayLine(r *store.Request) {
-	x.sayLease(r)
-	x.args = append(x.args, x.claim.number(r.Claim.Milliseconds()), x.store.channelPrefix, x.store.subscriber.Mode())
+func (x *operation) sayLine(claim time.Duration) {
+	x.sayLease()
+	x.args = append(x.args, x.claim.number(claim.Milliseconds()), x.store.channelPrefix, x.store.subscriber.Mode())
 }
 
 // sayAsk adds those of a script that asks: see ask.lua.
-func (x *operation) sayAsk(r *store.Request) {
-	x.args = append(x.args, flag(r.Join), r.Fences)
+func (x *operation) sayAsk(join bool) {
+	x.args = append(x.args, flag(join), x.fences)
 }
 
 // Command returns the command of a send. The first one is brief where that mostly
@@ -132,7 +143,7 @@ func (x *operation) Command(sends int) command.Command {
 // may have met its own token. It returns nil where there is nothing else to send.
 func (x *operation) Fallback(sent command.Command, got pipeline.Reply, sends int) command.Command {
 	if got.Err == nil {
-		refused := got.Value == command.WasSet(false) && (sends > 1 || x.request.WithHolder)
+		refused := got.Value == command.WasSet(false) && (sends > 1 || x.withHolder)
 		if refused || (x.brief && got.Value == tooBrief) {
 			x.brief = false
 			return x.Command(sends)
@@ -147,7 +158,7 @@ func (x *operation) Fallback(sent command.Command, got pipeline.Reply, sends int
 		x.store.oldServer.Store(true)
 		x.brief = false
 		return x.Command(sends)
-	case x.script == &x.store.scripts.Renew && args[2] != 1 && x.request.Fences == 0 && strings.HasPrefix(said, "TRYAGAIN"):
+	case x.script == &x.store.scripts.Renew && args[2] != 1 && x.fences == 0 && strings.HasPrefix(said, "TRYAGAIN"):
 		return command.New(3, []any{"evalsha", x.script.SHA, 1, &x.lock, &x.token, &x.ttl, 0})
 	default:
 		return nil

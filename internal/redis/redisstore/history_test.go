@@ -55,8 +55,8 @@ func (k *history) begin(token string) *made {
 }
 
 // request is with what an attempt begins.
-func (k *history) request(a *made) store.Request {
-	return store.Request{
+func (k *history) request(a *made) storetest.AnyRequest {
+	return storetest.AnyRequest{
 		Key: k.name, Token: a.token, TTL: shortTTL, Claim: shortClaim, Bound: 5 * time.Second,
 		Attempt: &store.Attempt{Fingerprint: []byte("print"), Keep: storetest.Keep, Rerun: k.rerun},
 	}

@@ -109,7 +109,7 @@ func TestALostReplyOfEachScriptIsSurvived(t *testing.T) {
 
 func TestALateGrantOfEnqueueIsHinted(t *testing.T) {
 	s, proxy, direct := behindProxy(t, storetest.LongReads)
-	late(t, s, proxy, storetest.Me1, func(r store.Request) error {
+	late(t, s, proxy, storetest.Me1, func(r storetest.AnyRequest) error {
 		_, err := s.Enqueue(t.Context(), r)
 		return err
 	})
@@ -118,7 +118,7 @@ func TestALateGrantOfEnqueueIsHinted(t *testing.T) {
 
 func TestALateGrantOfBeginIsHinted(t *testing.T) {
 	s, proxy, direct := behindProxy(t, storetest.LongReads)
-	late(t, s, proxy, storetest.Me1, func(r store.Request) error {
+	late(t, s, proxy, storetest.Me1, func(r storetest.AnyRequest) error {
 		r.Attempt = storetest.AttemptRequest(storetest.Me1).Attempt
 		_, err := s.Enqueue(t.Context(), r)
 		return err
@@ -129,7 +129,7 @@ func TestALateGrantOfBeginIsHinted(t *testing.T) {
 func TestALateKeptReleaseHintsAtTheTokenThatRejoined(t *testing.T) {
 	s, proxy, direct := behindProxy(t, storetest.LongReads)
 	storetest.State{Value: storetest.Me1, TTL: storetest.Claim}.Put(t, direct)
-	late(t, s, proxy, storetest.Me2, func(r store.Request) error {
+	late(t, s, proxy, storetest.Me2, func(r storetest.AnyRequest) error {
 		r.Rejoin = storetest.Me2
 		_, err := s.Release(t.Context(), r)
 		return err
@@ -139,7 +139,7 @@ func TestALateKeptReleaseHintsAtTheTokenThatRejoined(t *testing.T) {
 
 // late runs a transition that is given up while both of its sends are held back,
 // lets the first go, and fails the test unless the token is reported as granted late.
-func late(t *testing.T, s *syncStore, proxy *redistest.Proxy, token string, do func(store.Request) error) {
+func late(t *testing.T, s *syncStore, proxy *redistest.Proxy, token string, do func(storetest.AnyRequest) error) {
 	t.Helper()
 	hints := make(chan [2]string, 2)
 	s.OnLateGrant(func(key, token string) { hints <- [2]string{key, token} })
@@ -162,7 +162,7 @@ func TestALateAnswerThatGrantsNothingIsNotReported(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		before storetest.State
-		r      store.Request
+		r      storetest.AnyRequest
 		begins bool
 		after  storetest.State
 	}{

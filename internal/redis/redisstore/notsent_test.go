@@ -46,8 +46,8 @@ func TestWhatWasNotSentIsNotGranted(t *testing.T) {
 			granted := make(chan bool, 2*n)
 			answered := func(answer store.Answer, err error) { granted <- err == nil || answer.Granted }
 			for range n {
-				s.Store.Take(storetest.Request(storetest.Me1), answered)
-				s.Store.Enqueue(storetest.Request(storetest.Me1), answered)
+				s.Store.Take(storetest.Request(storetest.Me1).Take(), answered)
+				s.Store.Enqueue(storetest.Request(storetest.Me1).Enqueue(), answered)
 			}
 			for range 2 * n {
 				if <-granted {

@@ -18,7 +18,7 @@ func bigRecord() []byte {
 }
 
 // putRecord commits a record for the key.
-func putRecord(t *testing.T, s *syncStore, r store.Request, record []byte) {
+func putRecord(t *testing.T, s *syncStore, r storetest.AnyRequest, record []byte) {
 	t.Helper()
 	if got, err := s.Enqueue(t.Context(), r); err != nil || !got.Granted {
 		t.Fatalf("%+v, %v", got, err)
@@ -57,7 +57,7 @@ func TestARecordIsNotCopiedOnItsWayOut(t *testing.T) {
 func TestAnExchangeLetsGoOfItsRecord(t *testing.T) {
 	rdb := redistest.Start(t).Client(t)
 	released := func(x *operation) bool {
-		return x.request.Attempt == nil && x.request.Record == nil &&
+		return x.details == (details{}) &&
 			x.fingerprint.buffer == nil && x.result.buffer == nil
 	}
 	asks, releases := 0, 0
@@ -74,13 +74,13 @@ func TestAnExchangeLetsGoOfItsRecord(t *testing.T) {
 		if asked, ok := s.asks.free.Get().(*asking); ok {
 			asks++
 			if !released(&asked.operation) || asked.done != nil {
-				t.Errorf("after begin: %+v", asked.request)
+				t.Errorf("after begin: %+v", asked.details)
 			}
 		}
 		if finished, ok := s.releases.free.Get().(*releasing); ok {
 			releases++
 			if !released(&finished.operation) || finished.done != nil {
-				t.Errorf("after finish: %+v", finished.request)
+				t.Errorf("after finish: %+v", finished.details)
 			}
 		}
 	}
@@ -94,20 +94,20 @@ func TestRecordsHoldNothingElseUp(t *testing.T) {
 	letFinish, finishes := proxy.HoldCommand(onLock("p:finishes"))
 	t.Cleanup(letBegin) // also when the test has failed
 	t.Cleanup(letFinish)
-	of := func(key, token string) store.Request {
+	of := func(key, token string) storetest.AnyRequest {
 		r := storetest.AttemptRequest(token)
 		r.Key = key
 		return r
 	}
 	over := make(chan error, 2)
-	s.Store.Enqueue(of("begins", storetest.Me1), func(_ store.Answer, err error) { over <- err })
+	s.Store.Enqueue(of("begins", storetest.Me1).Enqueue(), func(_ store.Answer, err error) { over <- err })
 	<-begins
 	commits := of("free", storetest.Me1)
 	commits.Ending, commits.Record = store.Commit, []byte(storetest.Record)
 	if got, err := s.Release(t.Context(), commits); err != nil || got.Record != store.Restored {
 		t.Errorf("commit while another begins: %+v, %v", got, err)
 	}
-	s.Store.Release(of("finishes", storetest.Me1), func(_ store.ReleaseResult, err error) { over <- err })
+	s.Store.Release(of("finishes", storetest.Me1).Release(), func(_ store.ReleaseResult, err error) { over <- err })
 	<-finishes
 
 	if got := take(t, s); !got.granted {

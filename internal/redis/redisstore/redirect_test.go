@@ -118,10 +118,10 @@ type question struct {
 }
 
 // take asks for a key. The answer is granted, held by whom, or a fault.
-func (m *moving) take(s *syncStore, key string, want ...string) (question, store.Request) {
+func (m *moving) take(s *syncStore, key string, want ...string) (question, storetest.AnyRequest) {
 	r := m.Request(key)
 	return question{"take " + key, want, func(done func(string)) {
-		s.Store.Take(r, func(got store.Answer, err error) { done(answerOf(got, err)) })
+		s.Store.Take(r.Take(), func(got store.Answer, err error) { done(answerOf(got, err)) })
 	}}, r
 }
 
@@ -194,7 +194,7 @@ func (m *moving) put(t *testing.T, s *syncStore, questions ...question) {
 // questions makes some for free keys and for keys that are held, of the slot that
 // moves and of the one that stays. Those for the first one may be answered with
 // these faults too. The requests are those for its free keys.
-func (m *moving) questions(t *testing.T, s *syncStore, name string, faults ...string) (all []question, free []store.Request) {
+func (m *moving) questions(t *testing.T, s *syncStore, name string, faults ...string) (all []question, free []storetest.AnyRequest) {
 	t.Helper()
 	for i := range 4 {
 		for _, tag := range []string{m.tag, m.stays} {
@@ -216,7 +216,7 @@ func (m *moving) questions(t *testing.T, s *syncStore, name string, faults ...st
 }
 
 // have fails the test unless each key has the token of its request.
-func (m *moving) have(t *testing.T, requests []store.Request) {
+func (m *moving) have(t *testing.T, requests []storetest.AnyRequest) {
 	t.Helper()
 	for _, r := range requests {
 		if got, err := m.direct.Get(t.Context(), "p:"+r.Key).Result(); got != r.Token {
@@ -255,7 +255,7 @@ func slotOnItsWay(t *testing.T, m *moving) {
 			all, free := m.questions(t, s, name)
 			mine, whole := m.Request(m.tag+name+"mine"), m.Request(m.tag+name+"whole")
 			whose := m.tag + name + "held0"
-			for _, r := range []store.Request{mine, whole} {
+			for _, r := range []storetest.AnyRequest{mine, whole} {
 				if got, err := s.Take(t.Context(), r); err != nil || !got.Granted {
 					t.Fatalf("%+v, %v", got, err)
 				}
@@ -274,25 +274,25 @@ func slotOnItsWay(t *testing.T, m *moving) {
 			move(on)
 			m.put(t, s, append(all,
 				question{"renew, without a line", []string{"held, -1 in line"}, func(done func(string)) {
-					s.Store.Renew(mine, func(got store.Renewal, err error) { done(renewalOf(got, err)) })
+					s.Store.Renew(mine.Renew(), func(got store.Renewal, err error) { done(renewalOf(got, err)) })
 				}},
 				question{"release, without a line", []string{tryAgain}, func(done func(string)) {
-					s.Store.Release(mine, func(_ store.ReleaseResult, err error) { done(faultText(err)) })
+					s.Store.Release(mine.Release(), func(_ store.ReleaseResult, err error) { done(faultText(err)) })
 				}},
 				question{"finish, without a line", []string{tryAgain}, func(done func(string)) {
-					s.Store.Release(finish, func(_ store.ReleaseResult, err error) { done(faultText(err)) })
+					s.Store.Release(finish.Release(), func(_ store.ReleaseResult, err error) { done(faultText(err)) })
 				}},
 				question{"enqueue, without a line", []string{tryAgain}, func(done func(string)) {
-					s.Store.Enqueue(enqueue, func(got store.Answer, err error) { done(answerOf(got, err)) })
+					s.Store.Enqueue(enqueue.Enqueue(), func(got store.Answer, err error) { done(answerOf(got, err)) })
 				}},
 				question{"begin, without a record", []string{tryAgain}, func(done func(string)) {
-					s.Store.Enqueue(begin, func(got store.Answer, err error) { done(answerOf(got, err)) })
+					s.Store.Enqueue(begin.Enqueue(), func(got store.Answer, err error) { done(answerOf(got, err)) })
 				}},
 				question{"enqueue, with a line", []string{whole.Token}, func(done func(string)) {
-					s.Store.Enqueue(rival, func(got store.Answer, err error) { done(answerOf(got, err)) })
+					s.Store.Enqueue(rival.Enqueue(), func(got store.Answer, err error) { done(answerOf(got, err)) })
 				}},
 				question{"renew, with a line", []string{"held, 1 in line"}, func(done func(string)) {
-					s.Store.Renew(whole, func(got store.Renewal, err error) { done(renewalOf(got, err)) })
+					s.Store.Renew(whole.Renew(), func(got store.Renewal, err error) { done(renewalOf(got, err)) })
 				}},
 			)...)
 			on.Finish()

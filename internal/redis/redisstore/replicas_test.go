@@ -283,9 +283,9 @@ func TestAReleaseDoesNotStandBehindReplicas(t *testing.T) {
 	other, third, renewed := storetest.Request(storetest.Me2), storetest.AttemptRequest(storetest.Me2), storetest.Request(storetest.Me1)
 	other.Key, third.Key = "other", "third"
 	other.Bound, third.Bound, renewed.Bound = storetest.LongBound, storetest.LongBound, storetest.LongBound
-	s.Store.Take(other, func(_ store.Answer, err error) { waiting <- err })
-	s.Store.Enqueue(third, func(_ store.Answer, err error) { waiting <- err })
-	s.Store.Renew(renewed, func(_ store.Renewal, err error) { waiting <- err })
+	s.Store.Take(other.Take(), func(_ store.Answer, err error) { waiting <- err })
+	s.Store.Enqueue(third.Enqueue(), func(_ store.Answer, err error) { waiting <- err })
+	s.Store.Renew(renewed.Renew(), func(_ store.Renewal, err error) { waiting <- err })
 	suite.Eventually(t, "they are at the server", func() bool {
 		return len(blocked.FindAllString(observer.ClientList(t.Context()).Val(), -1)) == 3
 	})

@@ -62,7 +62,7 @@ func TestABatchOfSeveralMastersIsAcknowledgedByEach(t *testing.T) {
 	var tokens storetest.Tokens
 	answers := make(chan string, 10)
 	take := func(key string) {
-		s.Store.Take(tokens.Request(key), func(got store.Answer, err error) { answers <- answerOf(got, err) })
+		s.Store.Take(tokens.Request(key).Take(), func(got store.Answer, err error) { answers <- answerOf(got, err) })
 	}
 	first := ""
 	for _, tag := range tags {
@@ -144,7 +144,7 @@ func TestRedirectsWithReplicas(t *testing.T) {
 			m.moveAll(t, on)
 			heard := monitor(t, m.to)
 			m.put(t, s, append(all, question{"renew", []string{"held, -1 in line"}, func(done func(string)) {
-				s.Store.Renew(mine, func(got store.Renewal, err error) { done(renewalOf(got, err)) })
+				s.Store.Renew(mine.Renew(), func(got store.Renewal, err error) { done(renewalOf(got, err)) })
 			}})...)
 			ran := heard()
 			if asked, waits := len(named(ran, "ASKING")), len(named(ran, "WAIT")); asked < len(all)/2+1 || waits == 0 || !together && waits < asked {

@@ -90,16 +90,16 @@ func TestRenewalAndReleaseDoNotWaitForTake(t *testing.T) {
 	taken := make(chan error, 1)
 	r := storetest.Request(storetest.Me2)
 	r.Key, r.Bound = "other", storetest.LongBound
-	s.Store.Take(r, func(_ store.Answer, err error) { taken <- err })
+	s.Store.Take(r.Take(), func(_ store.Answer, err error) { taken <- err })
 	storetest.Receive(t, "the take is held", seen)
 	r = storetest.Request(storetest.Me1)
 	r.Bound = storetest.LongBound
 	renewed, released := make(chan error, 1), make(chan error, 1)
-	s.Store.Renew(r, func(_ store.Renewal, err error) { renewed <- err })
+	s.Store.Renew(r.Renew(), func(_ store.Renewal, err error) { renewed <- err })
 	if err := storetest.Receive(t, "a renewal", renewed); err != nil {
 		t.Error(err)
 	}
-	s.Store.Release(r, func(_ store.ReleaseResult, err error) { released <- err })
+	s.Store.Release(r.Release(), func(_ store.ReleaseResult, err error) { released <- err })
 	if err := storetest.Receive(t, "a release", released); err != nil {
 		t.Error(err)
 	}
@@ -162,7 +162,7 @@ func TestCommitsWithBigRecordsAreSplit(t *testing.T) {
 	commit := func(key string, record []byte) {
 		r := storetest.AttemptRequest(storetest.Me1)
 		r.Key, r.Ending, r.Record = key, store.Commit, record
-		s.Store.Release(r, func(_ store.ReleaseResult, err error) { over <- err })
+		s.Store.Release(r.Release(), func(_ store.ReleaseResult, err error) { over <- err })
 	}
 	commit("first", nil)
 	<-held

@@ -26,7 +26,7 @@ func TestScriptsSayItOnTheChannelThatIsListenedOn(t *testing.T) {
 			}
 			r, q := storetest.Request(storetest.Me1), storetest.Request(storetest.Bob1)
 			r.Key, q.Key = key, key
-			for _, r := range []store.Request{r, q} {
+			for _, r := range []storetest.AnyRequest{r, q} {
 				if _, err := s.Enqueue(t.Context(), r); err != nil {
 					t.Fatal(err)
 				}

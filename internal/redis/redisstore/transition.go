@@ -12,47 +12,50 @@ import (
 // Take sends SET NX, with GET where r.WithHolder is set, or the stand-in of that on
 // servers before Redis 7. Our own token in the key means held.
 // Where replicas have to acknowledge a grant it is the stand-in that is sent.
-func (s *Store) Take(r store.Request, done func(store.Answer, error)) {
+func (s *Store) Take(r store.TakeRequest, done func(store.Answer, error)) {
 	t := s.asks.get()
-	t.begin(s, t, &r)
+	t.begin(s, t, r.Target, r.Inline, 0)
+	t.withHolder = r.WithHolder
 	if s.acknowledged {
-		t.sayScript(&s.scripts.Take, &r)
-		t.sayLease(&r)
+		t.sayScript(&s.scripts.Take)
+		t.sayLease()
 	} else {
-		t.sayTake(&r)
+		t.sayTake()
 	}
 	t.done, t.decode = done, decodeTake
 	s.pipeline.Do(&t.Call, pipeline.Acquire)
 }
 
 // Enqueue runs enqueue.lua, or begin.lua for an attempt.
-func (s *Store) Enqueue(r store.Request, done func(store.Answer, error)) {
+func (s *Store) Enqueue(r store.EnqueueRequest, done func(store.Answer, error)) {
 	if r.Attempt != nil {
 		s.beginAttempt(&r, done)
 		return
 	}
 	t := s.asks.get()
-	t.begin(s, t, &r)
-	t.sayScript(&s.scripts.Enqueue, &r)
+	t.begin(s, t, r.Target, r.Inline, 0)
+	t.fences = r.Fences
+	t.sayScript(&s.scripts.Enqueue)
 	t.sayKey(&t.line, keyspace.QueueSuffix)
-	t.sayFence(&r)
-	t.sayLine(&r)
-	t.sayAsk(&r)
+	t.sayFence()
+	t.sayLine(r.Claim)
+	t.sayAsk(r.Join)
 	t.done, t.decode = done, decodeEnqueue
 	s.pipeline.Do(&t.Call, pipeline.Acquire)
 }
 
 // Renew runs renew.lua.
-func (s *Store) Renew(r store.Request, done func(store.Renewal, error)) {
+func (s *Store) Renew(r store.RenewRequest, done func(store.Renewal, error)) {
 	t := s.renewals.get()
-	t.begin(s, t, &r)
-	t.sayScript(&s.scripts.Renew, &r)
+	t.begin(s, t, r.Target, false, 0)
+	t.fences = r.Fences
+	t.sayScript(&s.scripts.Renew)
 	t.sayKey(&t.line, keyspace.QueueSuffix)
 	if r.Attempt != nil {
 		t.sayKey(&t.record, keyspace.RecordSuffix)
 	}
-	t.sayFence(&r)
-	t.sayLease(&r)
+	t.sayFence()
+	t.sayLease()
 	t.args = append(t.args, r.Fences)
 	if r.Attempt != nil {
 		t.args = append(t.args, t.keep.number(r.Attempt.Keep.Milliseconds()))
@@ -62,16 +65,17 @@ func (s *Store) Renew(r store.Request, done func(store.Renewal, error)) {
 }
 
 // Release runs release.lua, or finish.lua for an attempt.
-func (s *Store) Release(r store.Request, done func(store.ReleaseResult, error)) {
-	if r.Attempt != nil {
+func (s *Store) Release(r store.ReleaseRequest, done func(store.ReleaseResult, error)) {
+	if r.Attempt != nil && r.Ending != store.NoEnding {
 		s.finishAttempt(&r, done)
 		return
 	}
 	t := s.releases.get()
-	t.begin(s, t, &r)
-	t.sayScript(&s.scripts.Release, &r)
+	t.begin(s, t, r.Target, r.Inline, 0)
+	t.rejoin = r.Rejoin
+	t.sayScript(&s.scripts.Release)
 	t.sayKey(&t.line, keyspace.QueueSuffix)
-	t.sayLine(&r)
+	t.sayLine(r.Claim)
 	t.args = append(t.args, t.rejoined.set(r.Rejoin))
 	t.brief = r.NoWaiters && r.Rejoin == ""
 	t.done, t.decode = done, decodeRelease
@@ -111,7 +115,7 @@ func (t *asking) Settle(got pipeline.Reply, uncertain bool) {
 // Late reports a key that a send has won which was left behind.
 func (t *asking) Late(got pipeline.Reply) {
 	if answer, err := t.decode(got, &t.operation); err == nil && answer.Granted {
-		t.store.lateGrant(t.request.Key, t.request.Token)
+		t.store.lateGrant(t.target.Key, t.target.Token)
 	}
 }
 
@@ -177,7 +181,7 @@ func (t *releasing) Settle(got pipeline.Reply, uncertain bool) {
 
 func (t *releasing) Late(got pipeline.Reply) {
 	if released, err := t.decode(got, &t.operation); err == nil && released.Status == store.Kept {
-		t.store.lateGrant(t.request.Key, t.request.Rejoin)
+		t.store.lateGrant(t.target.Key, t.rejoin)
 	}
 }
 

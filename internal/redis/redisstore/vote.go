@@ -1,35 +1,60 @@
 package redisstore
 
 import (
+	"time"
+
 	"github.com/reqlock/reqlock/internal/redis/command"
 	"github.com/reqlock/reqlock/internal/redis/keyspace"
 	"github.com/reqlock/reqlock/internal/redis/pipeline"
 	"github.com/reqlock/reqlock/internal/store"
 )
 
+// A VoteRequest asks one server of a quorum for its vote. The token of the target is a
+// ballot.
+type VoteRequest struct {
+	store.Target
+	// Claim is that of a store.EnqueueRequest.
+	Claim time.Duration
+	// Join adds Waiter to the queue of the server if the server does not vote for the ballot.
+	Join   bool
+	Waiter string
+}
+
+// A WithdrawRequest takes a vote back.
+type WithdrawRequest struct {
+	store.Target
+	// Claim is that of a store.EnqueueRequest.
+	Claim time.Duration
+	// Waiter leaves the queue of the server, and Rejoin joins it; "" is none.
+	Waiter, Rejoin string
+	// Wake sends a hint to the first token of the queue.
+	Wake bool
+}
+
 // Vote asks one server of a quorum for its vote: it runs vote.lua. The token is a
 // ballot, and Waiter, if there is one, joins the line where Join is set.
-func (s *Store) Vote(r store.Request, done func(store.Answer, error)) {
+func (s *Store) Vote(r VoteRequest, done func(store.Answer, error)) {
 	t := s.asks.get()
-	t.begin(s, t, &r)
-	t.sayScript(&s.scripts.Vote, &r)
+	t.begin(s, t, r.Target, false, 0)
+	t.sayScript(&s.scripts.Vote)
 	t.sayKey(&t.line, keyspace.QueueSuffix)
-	t.sayLine(&r)
+	t.sayLine(r.Claim)
 	t.args = append(t.args, t.waiter.set(r.Waiter), flag(r.Join))
 	t.done, t.decode = done, decodeEnqueue
 	s.pipeline.Do(&t.Call, pipeline.Acquire)
 }
 
 // Withdraw takes a vote back: it runs withdraw.lua. Waiter leaves the line with it,
-// and Rejoin joins it. wake tells the first of the line that the vote is free. The
+// and Rejoin joins it. Wake tells the first of the line that the vote is free. The
 // End is Freed, Handed where somebody waits, NotHeld or Unsure.
-func (s *Store) Withdraw(r store.Request, wake bool, done func(store.ReleaseResult, error)) {
+func (s *Store) Withdraw(r WithdrawRequest, done func(store.ReleaseResult, error)) {
 	t := s.releases.get()
-	t.begin(s, t, &r)
-	t.sayScript(&s.scripts.Withdraw, &r)
+	t.begin(s, t, r.Target, false, 0)
+	t.rejoin = r.Rejoin
+	t.sayScript(&s.scripts.Withdraw)
 	t.sayKey(&t.line, keyspace.QueueSuffix)
-	t.sayLine(&r)
-	t.args = append(t.args, t.waiter.set(r.Waiter), t.rejoined.set(r.Rejoin), flag(wake))
+	t.sayLine(r.Claim)
+	t.args = append(t.args, t.waiter.set(r.Waiter), t.rejoined.set(r.Rejoin), flag(r.Wake))
 	t.done, t.decode = done, decodeWithdraw
 	s.pipeline.Do(&t.Call, pipeline.Release)
 }

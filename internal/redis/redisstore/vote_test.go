@@ -24,10 +24,10 @@ func voteOnce(t *testing.T, s *syncStore) outcome {
 	return voteBy(t, s, r)
 }
 
-func voteBy(t *testing.T, s *syncStore, r store.Request) outcome {
+func voteBy(t *testing.T, s *syncStore, r storetest.AnyRequest) outcome {
 	t.Helper()
 	asked := time.Now()
-	got, err := storetest.Await(func(done func(store.Answer, error)) { s.Vote(r, done) })
+	got, err := storetest.Await(func(done func(store.Answer, error)) { s.Vote(voteRequest(r), done) })
 	return answered(t, asked, got, err)
 }
 
@@ -59,9 +59,9 @@ func withdrawAndRejoin(t *testing.T, s *syncStore) outcome {
 	return withdrawBy(t, s, r, true)
 }
 
-func withdrawBy(t *testing.T, s *syncStore, r store.Request, wake bool) outcome {
+func withdrawBy(t *testing.T, s *syncStore, r storetest.AnyRequest, wake bool) outcome {
 	t.Helper()
-	got, err := storetest.Await(func(done func(store.ReleaseResult, error)) { s.Withdraw(r, wake, done) })
+	got, err := storetest.Await(func(done func(store.ReleaseResult, error)) { s.Withdraw(withdrawRequest(r, wake), done) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,4 +171,12 @@ var votes = []transitionTest{
 		before: storetest.State{Value: storetest.Bob1, TTL: storetest.TTL, Queue: []string{storetest.Eve1}},
 		after:  storetest.State{Value: storetest.Bob1, TTL: storetest.TTL, Queue: []string{storetest.Eve1}},
 	},
+}
+
+func voteRequest(r storetest.AnyRequest) VoteRequest {
+	return VoteRequest{Target: r.Target(), Claim: r.Claim, Join: r.Join, Waiter: r.Waiter}
+}
+
+func withdrawRequest(r storetest.AnyRequest, wake bool) WithdrawRequest {
+	return WithdrawRequest{Target: r.Target(), Claim: r.Claim, Waiter: r.Waiter, Rejoin: r.Rejoin, Wake: wake}
 }

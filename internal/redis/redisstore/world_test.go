@@ -45,25 +45,25 @@ type syncStore struct {
 	alone   bool // release as if nobody were known to wait
 }
 
-func (s *syncStore) Take(_ context.Context, r store.Request) (store.Answer, error) {
-	return storetest.Await(func(done func(store.Answer, error)) { s.Store.Take(r, done) })
+func (s *syncStore) Take(_ context.Context, r storetest.AnyRequest) (store.Answer, error) {
+	return storetest.Await(func(done func(store.Answer, error)) { s.Store.Take(r.Take(), done) })
 }
 
-func (s *syncStore) Enqueue(_ context.Context, r store.Request) (store.Answer, error) {
-	return storetest.Await(func(done func(store.Answer, error)) { s.Store.Enqueue(r, done) })
+func (s *syncStore) Enqueue(_ context.Context, r storetest.AnyRequest) (store.Answer, error) {
+	return storetest.Await(func(done func(store.Answer, error)) { s.Store.Enqueue(r.Enqueue(), done) })
 }
 
-func (s *syncStore) Renew(_ context.Context, r store.Request) (store.Renewal, error) {
-	return storetest.Await(func(done func(store.Renewal, error)) { s.Store.Renew(r, done) })
+func (s *syncStore) Renew(_ context.Context, r storetest.AnyRequest) (store.Renewal, error) {
+	return storetest.Await(func(done func(store.Renewal, error)) { s.Store.Renew(r.Renew(), done) })
 }
 
-func (s *syncStore) Release(_ context.Context, r store.Request) (store.ReleaseResult, error) {
+func (s *syncStore) Release(_ context.Context, r storetest.AnyRequest) (store.ReleaseResult, error) {
 	r.NoWaiters = r.NoWaiters || s.alone
-	return storetest.Await(func(done func(store.ReleaseResult, error)) { s.Store.Release(r, done) })
+	return storetest.Await(func(done func(store.ReleaseResult, error)) { s.Store.Release(r.Release(), done) })
 }
 
-func (s *syncStore) Resolve(_ context.Context, r store.Request) (running bool, err error) {
-	return storetest.Await(func(done func(bool, error)) { s.Store.Resolve(r, done) })
+func (s *syncStore) Resolve(_ context.Context, r storetest.AnyRequest) (running bool, err error) {
+	return storetest.Await(func(done func(bool, error)) { s.Store.Resolve(r.Resolve(), done) })
 }
 
 // An audit hears what is said to some processes, as they would.

@@ -10,7 +10,7 @@ import (
 )
 
 // AttemptRequest returns a request for the key k that belongs to an attempt.
-func AttemptRequest(token string) store.Request {
+func AttemptRequest(token string) AnyRequest {
 	r := Request(token)
 	r.Attempt = &store.Attempt{Fingerprint: []byte("print"), Keep: Keep}
 	return r
@@ -33,7 +33,7 @@ func (s *Tokens) Next() string {
 }
 
 // Request returns one for the key, under a token of its own.
-func (s *Tokens) Request(key string) store.Request {
+func (s *Tokens) Request(key string) AnyRequest {
 	r := Request(s.Next())
 	r.Key = key
 	return r
@@ -62,6 +62,6 @@ var (
 )
 
 // Request returns a request for the key k that joins the line.
-func Request(token string) store.Request {
-	return store.Request{Key: "k", Token: token, TTL: TTL, Claim: Claim, Bound: 5 * time.Second, Join: true, WithHolder: true}
+func Request(token string) AnyRequest {
+	return AnyRequest{Key: "k", Token: token, TTL: TTL, Claim: Claim, Bound: 5 * time.Second, Join: true, WithHolder: true}
 }

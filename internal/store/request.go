@@ -1,0 +1,87 @@
+package store
+
+import "time"
+
+// InlineTime is how long a store may keep the caller of an inline request.
+const InlineTime = 50 * time.Millisecond
+
+// A Target is what all transitions of a token have in common.
+type Target struct {
+	// Key is the lock key as the caller knows it, without a prefix.
+	Key string
+	// Token names one episode: one wait, and the lease that follows. A token is dead once
+	// a release of it was sent, and must not be used again.
+	Token string
+	// TTL is how long a grant or a renewal lets the key live.
+	TTL time.Duration
+	// Bound is how long the transition may take, with all resends.
+	Bound time.Duration
+}
+
+// A TakeRequest asks for a key on which no contention is known.
+type TakeRequest struct {
+	Target
+	// Inline allows the store to work on the caller's goroutine, for InlineTime at most,
+	// and to call done before the method returns. The caller holds no lock.
+	Inline bool
+	// WithHolder asks for the holder of a key that is not granted.
+	WithHolder bool
+}
+
+// An EnqueueRequest asks for a key behind all tokens that wait for it.
+type EnqueueRequest struct {
+	Target
+	// Inline is that of a TakeRequest.
+	Inline bool
+	// Claim is how long the key stays with another process to which this transition hands
+	// it, until that process confirms the grant.
+	Claim time.Duration
+	// Join adds the token to the queue if the key is not granted.
+	Join bool
+	// Fences is how many fencing numbers to reserve at most; 0 is none.
+	Fences int
+	// Waiter is the token in the queue, which hints name, if Token is a ballot. A store
+	// that votes withdraws a ballot that was not granted, so each request has its own.
+	// If Waiter is "", Token itself is in the queue.
+	Waiter string
+	// Attempt is the idempotent request that the key is for; nil is none. With one, the
+	// record of the key decides as well. All requests with one token have the same one.
+	Attempt *Attempt
+}
+
+// A RenewRequest extends the life of a key that holds the token.
+type RenewRequest struct {
+	Target
+	// Fences is how many fencing numbers to reserve at most; 0 is none.
+	Fences int
+	// Attempt is the attempt that the key was granted for. Its record is kept alive, too.
+	Attempt *Attempt
+}
+
+// A ReleaseRequest gives a key back.
+type ReleaseRequest struct {
+	Target
+	// Inline is that of a TakeRequest.
+	Inline bool
+	// Claim is that of an EnqueueRequest.
+	Claim time.Duration
+	// NoWaiters is true if no token is known to wait for the key.
+	NoWaiters bool
+	// Rejoin is the token of the next episode of this process, which the release adds to
+	// the end of the queue in the same step; "" is none. It excludes an Attempt.
+	Rejoin string
+	// Waiter is that of an EnqueueRequest. It leaves the queue.
+	Waiter string
+	// Attempt is the attempt that the release ends as Ending says, with Record as its
+	// answer; nil leaves the record as it is.
+	Attempt *Attempt
+	Ending  Ending
+	Record  []byte
+}
+
+// A ResolveRequest frees a key after its attempt died.
+type ResolveRequest struct {
+	// Key and Bound are those of a Target.
+	Key   string
+	Bound time.Duration
+}
