@@ -78,7 +78,7 @@ func TestLostReplyToReleaseIsNoLoss(t *testing.T) {
 			t.Parallel()
 			server, proxy, rdb := behindProxy(t)
 			events := &recorder{}
-			locks := newLocker(t, rdb, core.WithTTL(time.Hour), core.WithCommandTimeout(time.Second), core.WithObserver(events.record))
+			locks := newLocker(t, rdb, core.WithTTL(time.Hour), core.WithCommandTimeout(2*time.Second), core.WithObserver(events.record))
 			release(t, lock(t, locks, "k")) // loads the script
 			lease := lock(t, locks, "k")
 			dropped := proxy.DropReply(redistest.Named("EVALSHA"), mode)
