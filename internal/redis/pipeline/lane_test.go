@@ -418,7 +418,7 @@ func TestReplicaLanesNeverRunInline(t *testing.T) {
 	s := &testStore{}
 	p := New(redistest.Start(t).Client(t, storetest.Deadlines), &s.work, command.Replicas{Count: 1, Timeout: time.Second})
 	for class, want := range map[Class]bool{Acquire: false, Renew: false, Begin: false, Commit: false, Release: true, Abort: true} {
-		if l := p.lanes.of(class, true); l.canRunInline != want || l.acknowledged == want {
+		if l := p.of(class, true); l.canRunInline != want || l.acknowledged == want {
 			t.Errorf("class %d: may run inline: %v, waits for replicas: %v", class, l.canRunInline, l.acknowledged)
 		}
 	}

@@ -25,6 +25,7 @@ type Tokens struct {
 	Last int
 }
 
+// Next returns a new token.
 func (s *Tokens) Next() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -32,15 +33,15 @@ func (s *Tokens) Next() string {
 	return fmt.Sprintf("%s:%d", Me, s.Last)
 }
 
-// Request returns one for the key, under a token of its own.
+// Request returns a request for the key with a new token.
 func (s *Tokens) Request(key string) AnyRequest {
 	r := Request(s.Next())
 	r.Key = key
 	return r
 }
 
-// The times of the tests' requests are far enough apart to be told from each
-// other on a slow machine.
+// The times of the requests differ so much that a test can tell them apart on a slow
+// machine.
 const (
 	TTL      = 3 * time.Minute
 	Claim    = 30 * time.Second
@@ -48,12 +49,24 @@ const (
 	Keep     = time.Hour   // of a record
 )
 
-// The processes of the tests, and their tokens.
+// The ids of the processes of the tests.
 var (
-	Me, Bob, Eve   = strings.Repeat("a", 32), strings.Repeat("b", 32), strings.Repeat("c", 32)
-	Me1, Me2       = Me + ":1", Me + ":2"
-	Bob1, Bob2     = Bob + ":1", Bob + ":2"
-	Eve1           = Eve + ":1"
+	Me  = strings.Repeat("a", 32)
+	Bob = strings.Repeat("b", 32)
+	Eve = strings.Repeat("c", 32)
+)
+
+// The tokens of the processes.
+var (
+	Me1  = Me + ":1"
+	Me2  = Me + ":2"
+	Bob1 = Bob + ":1"
+	Bob2 = Bob + ":2"
+	Eve1 = Eve + ":1"
+)
+
+// The names of the Redis keys of the lock "k", and the channel of the process Me.
+var (
 	LockName       = "p:k"
 	QueueName      = "{p:k}:q"
 	FenceName      = "{p:k}:f"
@@ -61,7 +74,7 @@ var (
 	ProcessChannel = "p:" + Me
 )
 
-// Request returns a request for the key k that joins the line.
+// Request returns a request for the key "k" that joins the queue.
 func Request(token string) AnyRequest {
 	return AnyRequest{Key: "k", Token: token, TTL: TTL, Claim: Claim, Bound: 5 * time.Second, Join: true, WithHolder: true}
 }

@@ -28,6 +28,7 @@ func (s State) lineLives() time.Duration { return cmp.Or(s.QueueTTL, QueueTTL) }
 // RecordLife returns the TTL of the record.
 func (s State) RecordLife() time.Duration { return cmp.Or(s.RecordTTL, Keep) }
 
+// Put replaces the keys of the lock by the state.
 func (s State) Put(t *testing.T, rdb redis.UniversalClient) {
 	t.Helper()
 	pipe := rdb.TxPipeline()
@@ -48,6 +49,7 @@ func (s State) Put(t *testing.T, rdb redis.UniversalClient) {
 	}
 }
 
+// Check fails the test unless the keys of the lock have the state.
 func (s State) Check(t *testing.T, rdb redis.UniversalClient) {
 	t.Helper()
 	value, _ := rdb.Get(t.Context(), LockName).Result()
