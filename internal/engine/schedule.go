@@ -113,12 +113,14 @@ func (h leaseHeap) Swap(i, j int) {
 	h[i].position, h[j].position = i+1, j+1
 }
 
+// Push implements heap.Interface.
 func (h *leaseHeap) Push(x any) {
 	l, _ := x.(*lease)
 	*h = append(*h, l)
 	l.position = len(*h)
 }
 
+// Pop implements heap.Interface.
 func (h *leaseHeap) Pop() any {
 	old := *h
 	l := old[len(old)-1]

@@ -1,8 +1,8 @@
 // Package inflight counts work in flight and lets callers wait, within a context,
 // until none is left.
 //
-// It is a sync.WaitGroup whose Wait can be given up without leaving a
-// goroutine behind, and whose count may rise again while a caller waits.
+// It differs from a sync.WaitGroup in two ways: Wait can be given up without leaving a
+// goroutine behind, and the count may rise again while a caller waits.
 package inflight
 
 import (

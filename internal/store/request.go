@@ -31,7 +31,7 @@ type TakeRequest struct {
 // An EnqueueRequest asks for a key behind all tokens that wait for it.
 type EnqueueRequest struct {
 	Target
-	// Inline is that of a TakeRequest.
+	// Inline allows the store to work on the caller's goroutine: see TakeRequest.
 	Inline bool
 	// Claim is how long the key stays with another process to which this transition hands
 	// it, until that process confirms the grant.
@@ -61,16 +61,16 @@ type RenewRequest struct {
 // A ReleaseRequest gives a key back.
 type ReleaseRequest struct {
 	Target
-	// Inline is that of a TakeRequest.
+	// Inline allows the store to work on the caller's goroutine: see TakeRequest.
 	Inline bool
-	// Claim is that of an EnqueueRequest.
+	// Claim is how long another process has to confirm the key: see EnqueueRequest.
 	Claim time.Duration
 	// NoWaiters is true if no token is known to wait for the key.
 	NoWaiters bool
 	// Rejoin is the token of the next episode of this process, which the release adds to
 	// the end of the queue in the same step; "" is none. It excludes an Attempt.
 	Rejoin string
-	// Waiter is that of an EnqueueRequest. It leaves the queue.
+	// Waiter is the token that leaves the queue if Token is a ballot: see EnqueueRequest.
 	Waiter string
 	// Attempt is the attempt that the release ends as Ending says, with Record as its
 	// answer; nil leaves the record as it is.
