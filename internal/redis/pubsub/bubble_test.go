@@ -14,22 +14,24 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-// inBubble runs the test in a bubble of testing/synctest, with a store behind a
-// wire in memory, and a client that is not.
-func inBubble(t *testing.T, test func(t *testing.T, s *syncStore, w *wires, direct *redis.Client)) {
+// inBubble runs the test in a bubble of testing/synctest. The store reaches a miniredis
+// server through a network in memory. The client direct does not use that network.
+func inBubble(t *testing.T, test func(t *testing.T, s *testStore, n *network, direct *redis.Client)) {
 	t.Helper()
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		server := miniredis.NewMiniRedis()
 		t.Cleanup(server.Close)
-		w := &wires{server: server}
+		n := &network{server: server}
 		direct := pipeClient(t, func(context.Context, string, string) (net.Conn, error) { return server.Dial() })
-		test(t, newStore(t, pipeClient(t, w.dial)), w, direct)
+		test(t, newStore(t, pipeClient(t, n.dial)), n, direct)
 	})
 }
 
-// pipeClient returns a client in which nothing ticks.
+// pipeClient returns a client without timers, which would keep a bubble from being idle.
 func pipeClient(t *testing.T, dial func(context.Context, string, string) (net.Conn, error)) *redis.Client {
 	t.Helper()
 	rdb := redis.NewClient(&redis.Options{
@@ -46,53 +48,53 @@ func pipeClient(t *testing.T, dial func(context.Context, string, string) (net.Co
 	return rdb
 }
 
-// wires are the connections of a client.
-type wires struct {
+// A network has the connections of a client to a server.
+type network struct {
 	server *miniredis.Miniredis
 	mu     sync.Mutex
 	conns  []net.Conn
-	down   bool
+	isDown bool
 	dials  int
 }
 
-func (w *wires) dial(context.Context, string, string) (net.Conn, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.dials++
-	if w.down {
-		return nil, errors.New("down")
+func (n *network) dial(context.Context, string, string) (net.Conn, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.dials++
+	if n.isDown {
+		return nil, errors.New("the network is down")
 	}
-	conn, err := w.server.Dial()
-	w.conns = append(w.conns, conn)
+	conn, err := n.server.Dial()
+	n.conns = append(n.conns, conn)
 	return conn, err
 }
 
-// cut cuts all connections, and new ones fail if it is for long. It returns how
-// many were tried since the last cut.
-func (w *wires) cut(down bool) (dials int) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, conn := range w.conns {
+// cut closes all connections. If down is true, dials fail until the next cut. It returns the
+// number of dials since the last cut.
+func (n *network) cut(down bool) (dials int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, conn := range n.conns {
 		_ = conn.Close()
 	}
-	dials, w.dials = w.dials, 0
-	w.conns, w.down = nil, down
+	dials, n.dials = n.dials, 0
+	n.conns, n.isDown = nil, down
 	return dials
 }
 
-func TestListenInABubble(t *testing.T) {
-	inBubble(t, func(t *testing.T, s *syncStore, w *wires, direct *redis.Client) {
+func TestListenThenCutThenClose(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *testStore, wire *network, direct *redis.Client) {
 		hints := hintsOf(s)
 		ready, stop := s.Listen("k")
 		<-ready
 		<-hints
 		time.Sleep(time.Minute)
-		say(t, direct, storetest.Me1+" p:k")
+		publish(t, direct, storetest.Me1+" p:k")
 		if got := <-hints; got != (hint{"k", storetest.Me1}) {
 			t.Errorf("hint %v", got)
 		}
-		if dials := w.cut(false); dials != 1 {
-			t.Errorf("a minute took %d connections", dials)
+		if dials := wire.cut(false); dials != 1 {
+			t.Errorf("%d connections in a minute, want 1", dials)
 		}
 		if got := <-hints; got != (hint{"k", ""}) {
 			t.Errorf("hint %v", got)
@@ -103,58 +105,58 @@ func TestListenInABubble(t *testing.T) {
 		}
 		late, _ := s.Listen("k")
 		synctest.Wait()
-		if n := subscribers(t, direct); n != 0 || isReady(late) {
-			t.Errorf("after close %d listen", n)
+		if n := subscribers(t, direct); n != 0 || suite.IsClosed(late) {
+			t.Errorf("after Close: %d subscribers, ready %v", n, suite.IsClosed(late))
 		}
 	})
 }
 
-func TestTheLingerIsKeptToTheMoment(t *testing.T) {
-	inBubble(t, func(t *testing.T, s *syncStore, _ *wires, direct *redis.Client) {
-		for range 2 { // it counts from the last stop
+func TestSubscriptionEndsAtTheEndOfItsLingerTime(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *testStore, _ *network, direct *redis.Client) {
+		for range 2 { // the linger time begins at the last stop
 			ready, stop := s.Listen("k")
 			<-ready
 			stop()
-			time.Sleep(defaultPace().linger - time.Second)
+			time.Sleep(defaultTiming().linger - time.Second)
 		}
 		for _, want := range []int64{1, 0} {
 			time.Sleep(time.Second/2 + time.Millisecond)
 			synctest.Wait()
 			if n := subscribers(t, direct); n != want {
-				t.Errorf("%d listen, want %d", n, want)
+				t.Errorf("%d subscribers, want %d", n, want)
 			}
 		}
 	})
 }
 
-// The pauses between attempts grow while they fail, and are short again after
-// a connection that held.
-func TestTheServerIsNotStormed(t *testing.T) {
-	inBubble(t, func(t *testing.T, s *syncStore, w *wires, direct *redis.Client) {
+// The pauses grow with each failed connection, and are short again after a connection that
+// the server confirmed.
+func TestBackoffBetweenConnections(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *testStore, wire *network, direct *redis.Client) {
 		hints := hintsOf(s)
 		ready, stop := s.Listen("k")
 		defer stop()
 		<-ready
 		<-hints
 		time.Sleep(time.Minute)
-		w.cut(true)
+		wire.cut(true)
 		time.Sleep(time.Minute)
-		// go-redis dials twice in an attempt where the dialer ignores its context.
-		if dials := w.cut(false); dials < 2*60 || dials > 2*130 {
-			t.Errorf("%d attempts in a minute, want about one a second", dials)
+		// go-redis dials twice in an attempt, because this dialer ignores its context.
+		if dials := wire.cut(false); dials < 2*60 || dials > 2*130 {
+			t.Errorf("%d dials in a minute, want 120 to 260", dials)
 		}
 		if got := <-hints; got != (hint{"k", ""}) {
 			t.Errorf("hint %v", got)
 		}
 		time.Sleep(time.Minute)
-		w.cut(false)
+		wire.cut(false)
 		begun := time.Now()
 		<-hints
 		if took := time.Since(begun); took > 25*time.Millisecond {
-			t.Errorf("connected %v after a single cut", took)
+			t.Errorf("connected %v after a cut, want at most 25ms", took)
 		}
 		if n := subscribers(t, direct); n != 1 {
-			t.Errorf("%d listen", n)
+			t.Errorf("%d subscribers, want 1", n)
 		}
 	})
 }

@@ -2,43 +2,44 @@ package pubsub
 
 import "time"
 
-// A shardChannel is what this process hears of one key on. It lies in the slot of
-// the key, so it is asked for at the slot's master. What changes of it is guarded
-// by the mutex of its sharded.
+// A shardChannel is the sharded channel on which this process receives the hints for one
+// key. The channel is in the slot of the key, so the process subscribes at the master of
+// the slot. The mutex of shardedSubscriptions guards the fields from listeners on.
 type shardChannel struct {
 	key  string
 	lock string // the name of the lock
 	name string
 
-	count    int         // how many listen
-	linger   *time.Timer // ends it; nil while somebody listens
-	unlisten func()      // where the key is listened for on another channel instead
+	listeners  int
+	linger     *time.Timer // removes the channel; nil while there are listeners
+	stopShared func()      // stops the key's listener on the shared subscription; nil before the fallback
 
-	conn  *shardConn    // where it is asked for; nil while it is nowhere
-	up    bool          // the server has confirmed it
-	since time.Time     // when it did
-	ready chan struct{} // closed when it is up
-	lost  bool          // its master has changed, or may have
-	due   time.Time     // when to look for its master, while it is sought
-	pause time.Duration // before the next time
-	// position is that among the sought ones, from 1; 0 while it is none of them.
-	position int
+	conn        *shardConn    // the connection with the subscription; nil without one
+	isConfirmed bool          // by the server
+	confirmedAt time.Time     // when the server last confirmed the subscription
+	ready       chan struct{} // closed when the server has confirmed the subscription
+	isDoubtful  bool          // the slot's master may have changed
+	resolveAt   time.Time     // while pending: when to resolve the master
+	backoff     time.Duration // the pause before the next attempt
+	// heapIndex is the channel's index in the heap of pending channels plus 1. It is 0
+	// while the channel is not pending.
+	heapIndex int
 }
 
-// leave takes the channel off its connection. What has been confirmed is no more.
-func (c *shardChannel) leave() {
+// detach takes the channel off its connection and drops the server's confirmation.
+func (c *shardChannel) detach() {
 	if c.conn != nil {
 		delete(c.conn.channels, c.name)
 		c.conn = nil
 	}
-	if c.up {
-		c.up = false
+	if c.isConfirmed {
+		c.isConfirmed = false
 		c.ready = make(chan struct{})
 	}
 }
 
-// retry puts off when to look for its master.
-func (c *shardChannel) retry(pace pace) {
-	c.due = time.Now().Add(jittered(c.pause))
-	c.pause = pace.after(c.pause)
+// postpone sets resolveAt to the end of the backoff and grows the backoff.
+func (c *shardChannel) postpone(timing timing) {
+	c.resolveAt = time.Now().Add(jittered(c.backoff))
+	c.backoff = timing.next(c.backoff)
 }

@@ -14,44 +14,46 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-// A shardWorld is the processes me and bob on a cluster. me listens.
-type shardWorld struct {
+// A clusterTest has the stores of the processes Me and Bob on a cluster, each with a client
+// of its own. The test listens with the store of Me.
+type clusterTest struct {
 	masterOf func(name string) *redistest.Server
 	nodes    map[*redistest.Server]*redis.Client
 	rdb      *redis.ClusterClient
-	mine     *syncStore
-	bobs     *syncStore
+	me       *testStore
+	bob      *testStore
 	hints    <-chan hint
-	waits    int // that have been
+	handOffs int // the number of hand-offs so far
 }
 
-// newShardWorld returns the processes on a cluster, with clients of their own.
-func newShardWorld(t *testing.T, cluster *redistest.Cluster, configure ...func(*redis.ClusterOptions)) *shardWorld {
+// newClusterTest returns the stores on a cluster.
+func newClusterTest(t *testing.T, cluster *redistest.Cluster, configure ...func(*redis.ClusterOptions)) *clusterTest {
 	t.Helper()
-	// A node that stands still does not hold up what asks it for the table.
+	// A paused node delays a load of the slot table by at most the read timeout.
 	configure = append([]func(*redis.ClusterOptions){func(o *redis.ClusterOptions) { o.ReadTimeout = time.Second }}, configure...)
-	return newShardWorldOf(t, cluster.Nodes(), cluster.MasterOf, func() *redis.ClusterClient { return cluster.Client(t, configure...) })
+	return newClusterTestOf(t, cluster.Nodes(), cluster.MasterOf, func() *redis.ClusterClient { return cluster.Client(t, configure...) })
 }
 
-func newShardWorldOf(t *testing.T, nodes []*redistest.Server, masterOf func(string) *redistest.Server, client func() *redis.ClusterClient) *shardWorld {
+// newClusterTestOf returns the stores on nodes. masterOf returns the master of a lock name.
+func newClusterTestOf(t *testing.T, nodes []*redistest.Server, masterOf func(string) *redistest.Server, client func() *redis.ClusterClient) *clusterTest {
 	t.Helper()
-	w := &shardWorld{masterOf: masterOf, rdb: client(), nodes: make(map[*redistest.Server]*redis.Client)}
-	w.mine, w.bobs = newStore(t, w.rdb), newStoreOf(t, client(), storetest.Bob)
-	w.mine.sharded.pace.shortest = quick.shortest
-	w.hints = hintsOf(w.mine)
+	c := &clusterTest{masterOf: masterOf, rdb: client(), nodes: make(map[*redistest.Server]*redis.Client)}
+	c.me, c.bob = newStore(t, c.rdb), newStoreOf(t, client(), storetest.Bob)
+	c.me.sharded.timing.minBackoff = quick.minBackoff
+	c.hints = hintsOf(c.me)
 	for _, node := range nodes {
-		w.nodes[node] = node.Client(t, func(o *redis.Options) { o.ReadTimeout = time.Second })
+		c.nodes[node] = node.Client(t, func(o *redis.Options) { o.ReadTimeout = time.Second })
 	}
-	return w
+	return c
 }
 
-// keysOf returns a key of each master, in their order.
-func (w *shardWorld) keysOf(t *testing.T, masters ...*redistest.Server) []string {
+// keysOf returns a key in a slot of each master, in the order of the masters.
+func (c *clusterTest) keysOf(t *testing.T, masters ...*redistest.Server) []string {
 	t.Helper()
 	keys := make([]string, len(masters))
 	for i, master := range masters {
 		for n := 0; keys[i] == ""; n++ {
-			if key := fmt.Sprintf("k%d", n); w.masterOf("p:"+key) == master {
+			if key := fmt.Sprintf("k%d", n); c.masterOf("p:"+key) == master {
 				keys[i] = key
 			}
 		}
@@ -59,110 +61,112 @@ func (w *shardWorld) keysOf(t *testing.T, masters ...*redistest.Server) []string
 	return keys
 }
 
-// listen listens for keys until the test ends, and returns when the servers have
-// confirmed it. Those hints are taken.
-func (w *shardWorld) listen(t *testing.T, keys ...string) {
+// listen listens for keys until the test ends. It returns when the servers have confirmed
+// the subscriptions and the hints of the confirmations have arrived.
+func (c *clusterTest) listen(t *testing.T, keys ...string) {
 	t.Helper()
 	for _, key := range keys {
-		ready, stop := w.mine.Listen(key)
+		ready, stop := c.me.Listen(key)
 		t.Cleanup(stop)
-		awaitReady(t, ready)
+		suite.AwaitClosed(t, "ready", ready)
 	}
-	w.awaitGap(t, keys...)
+	c.awaitGapHints(t, keys...)
 }
 
-// awaitReady fails the test unless the channel is closed in time.
-func awaitReady(t *testing.T, ready <-chan struct{}) {
-	t.Helper()
-	suite.Eventually(t, "it is ready", func() bool { return isReady(ready) })
-}
-
-// awaitGap waits until all of the keys have been hinted at because of a gap.
-func (w *shardWorld) awaitGap(t *testing.T, keys ...string) {
+// awaitGapHints waits until the hint function has been called for a gap of each key.
+func (c *clusterTest) awaitGapHints(t *testing.T, keys ...string) {
 	t.Helper()
 	left := make(map[hint]bool)
 	for _, key := range keys {
 		left[hint{key, ""}] = true
 	}
-	w.await(t, left)
+	c.awaitHints(t, left)
 }
 
-// await waits for hints.
-func (w *shardWorld) await(t *testing.T, left map[hint]bool) {
+// awaitHints waits until all the hints have arrived.
+func (c *clusterTest) awaitHints(t *testing.T, left map[hint]bool) {
 	t.Helper()
 	timeout := time.After(20 * time.Second)
 	for len(left) > 0 {
 		select {
-		case got := <-w.hints:
+		case got := <-c.hints:
 			delete(left, got)
 		case <-timeout:
-			t.Fatalf("no hints %v", left)
+			t.Fatalf("missing hints %v", left)
 		}
 	}
 }
 
-// awaitCounted waits until one listens for the key at the master of its slot.
-func (w *shardWorld) awaitCounted(t *testing.T, key string) {
+// awaitSubscriber waits until the key has a subscriber at the master of its slot.
+func (c *clusterTest) awaitSubscriber(t *testing.T, key string) {
 	t.Helper()
-	lock := w.mine.names.Lock(key)
-	channel, master := w.mine.names.ShardChannel(lock, storetest.Me), w.nodes[w.masterOf(lock)]
-	suite.Eventually(t, "it is counted", func() bool {
+	lock := c.me.names.Lock(key)
+	channel, master := c.me.names.ShardChannel(lock, storetest.Me), c.nodes[c.masterOf(lock)]
+	suite.Eventually(t, "the master counts the subscriber", func() bool {
 		return master.PubSubShardNumSub(t.Context(), channel).Val()[channel] == 1
 	})
 }
 
-// noHint fails the test if there is one.
-func (w *shardWorld) noHint(t *testing.T) {
+// requireNoHint fails the test if a hint has arrived.
+func (c *clusterTest) requireNoHint(t *testing.T) {
 	t.Helper()
 	select {
-	case got := <-w.hints:
-		t.Errorf("hint %v", got)
+	case got := <-c.hints:
+		t.Errorf("unexpected hint %v", got)
 	default:
 	}
 }
 
-// handOver lets bob hold a key for which me waits, and give it on.
-func (w *shardWorld) handOver(t *testing.T, key string) {
+// handOver locks a key as Bob, waits for it as Me, and releases it as Bob. The release must
+// hand the key to Me, with a hint.
+func (c *clusterTest) handOver(t *testing.T, key string) {
 	t.Helper()
-	w.awaitCounted(t, key)
-	w.waits++
-	held, waits := storetest.Request(fmt.Sprintf("%s:%d", storetest.Bob, w.waits)), storetest.Request(fmt.Sprintf("%s:%d", storetest.Me, w.waits))
-	held.Key, waits.Key = key, key
+	c.awaitSubscriber(t, key)
+	held, waits := c.requests(key)
 	var got store.Answer
 	var err error
-	suite.Eventually(t, "bob holds the key", func() bool {
-		got, err = w.bobs.Enqueue(t.Context(), held)
+	suite.Eventually(t, "Bob holds the key", func() bool {
+		got, err = c.bob.Enqueue(t.Context(), held)
 		return err == nil
 	})
 	if !got.Granted {
-		t.Fatalf("bob: %+v", got)
+		t.Fatalf("Bob: %+v", got)
 	}
-	if got, err := w.mine.Enqueue(t.Context(), waits); err != nil || got.Granted {
-		t.Fatalf("me: %+v, %v", got, err)
+	if got, err := c.me.Enqueue(t.Context(), waits); err != nil || got.Granted {
+		t.Fatalf("Me: %+v, %v", got, err)
 	}
-	if got, err := w.bobs.Release(t.Context(), held); err != nil || got.Status != store.Handed {
-		t.Errorf("%s is not handed over: %+v, %v", key, got, err)
+	if got, err := c.bob.Release(t.Context(), held); err != nil || got.Status != store.Handed {
+		t.Errorf("release of %s: %+v, %v, want handed", key, got, err)
 	}
-	w.await(t, map[hint]bool{{key, waits.Token}: true})
-	if got, err := w.mine.Release(t.Context(), waits); err != nil || got.Status != store.Freed {
-		t.Errorf("%s is not released: %+v, %v", key, got, err)
+	c.awaitHints(t, map[hint]bool{{key, waits.Token}: true})
+	if got, err := c.me.Release(t.Context(), waits); err != nil || got.Status != store.Freed {
+		t.Errorf("second release of %s: %+v, %v, want freed", key, got, err)
 	}
 }
 
-// connections returns how many connections listen at a node.
-func (w *shardWorld) connections(t *testing.T, node *redistest.Server) int {
+// requests returns requests of Bob and Me for a key, with new tokens.
+func (c *clusterTest) requests(key string) (held, waits storetest.AnyRequest) {
+	c.handOffs++
+	held = storetest.Request(fmt.Sprintf("%s:%d", storetest.Bob, c.handOffs))
+	waits = storetest.Request(fmt.Sprintf("%s:%d", storetest.Me, c.handOffs))
+	held.Key, waits.Key = key, key
+	return held, waits
+}
+
+// connections returns the number of connections with subscriptions at a node.
+func (c *clusterTest) connections(t *testing.T, node *redistest.Server) int {
 	t.Helper()
-	list, err := w.nodes[node].Do(t.Context(), "client", "list", "type", "pubsub").Text()
+	list, err := c.nodes[node].Do(t.Context(), "client", "list", "type", "pubsub").Text()
 	if err != nil {
 		t.Fatal(err)
 	}
 	return strings.Count(list, "\n")
 }
 
-// channels returns how many channels somebody listens on at a node.
-func (w *shardWorld) channels(t *testing.T, node *redistest.Server) int {
+// channels returns the number of sharded channels with subscribers at a node.
+func (c *clusterTest) channels(t *testing.T, node *redistest.Server) int {
 	t.Helper()
-	channels, err := w.nodes[node].PubSubShardChannels(t.Context(), "*").Result()
+	channels, err := c.nodes[node].PubSubShardChannels(t.Context(), "*").Result()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,68 +9,68 @@ import (
 	"github.com/reqlock/reqlock/internal/redis/command"
 )
 
-// A connection is one that only listens.
+// A connection is a connection with subscriptions.
 //
-// go-redis can keep a redis.PubSub connected by itself, but would take a minute
-// to notice a dead connection, tell nobody that messages were missed, and not
-// end while it dials. So each connection here is a redis.PubSub of its own,
-// which is closed on its first error.
+// go-redis can reconnect a redis.PubSub by itself. But it detects a dead connection only
+// after a minute, does not report that messages were missed, and cannot be stopped while
+// it dials. So each connection here is a redis.PubSub of its own, which is closed on its
+// first error.
 type connection struct {
 	*redis.PubSub
-	pace pace
-	// over has ended. go-redis connects anew inside each function of a PubSub
-	// when it fails. Under a context that has ended it cannot.
-	over  context.Context
-	heard chan struct{} // something was read
-	ended chan struct{} // closed when nothing is read any more
+	timing timing
+	// canceled is a canceled context. The functions of a PubSub reconnect after a failure.
+	// With a canceled context they cannot.
+	canceled context.Context
+	received chan struct{} // has an element after each reply or message
+	readDone chan struct{} // closed when read has returned
 }
 
-func newConnection(conn *redis.PubSub, pace pace) *connection {
-	over, cancel := context.WithCancel(context.Background())
+func newConnection(conn *redis.PubSub, timing timing) *connection {
+	canceled, cancel := context.WithCancel(context.Background())
 	cancel()
-	return &connection{PubSub: conn, pace: pace, over: over, heard: make(chan struct{}, 1), ended: make(chan struct{})}
+	return &connection{PubSub: conn, timing: timing, canceled: canceled, received: make(chan struct{}, 1), readDone: make(chan struct{})}
 }
 
-// read passes on what the server says, errors too, until the connection fails or
-// nobody wants more of it. It reads without a deadline, because one that strikes
-// in the middle of a message would leave the rest of it to be taken for another.
-func (c *connection) read(take func(got any, err error) (more bool)) {
-	defer close(c.ended)
+// read calls handle for each reply, message and error reply. It returns when the connection
+// fails or handle returns false. It reads without a deadline: a deadline in the middle of a
+// message would make the rest of the message look like another reply.
+func (c *connection) read(handle func(reply any, err error) (more bool)) {
+	defer close(c.readDone)
 	for {
-		got, err := c.Receive(c.over)
-		if (err != nil && command.IsTransport(err)) || !take(got, err) {
+		reply, err := c.Receive(c.canceled)
+		if (err != nil && command.IsTransport(err)) || !handle(reply, err) {
 			return
 		}
 		select {
-		case c.heard <- struct{}{}:
+		case c.received <- struct{}{}:
 		default:
 		}
 	}
 }
 
-// watch returns when the connection has ended or should: at the end of ctx, when
-// the server is silent although it was asked, or when a function fails. It asks
-// where the server has said nothing for a while, and writes when it is called.
-func (c *connection) watch(ctx context.Context, ask func() error, calls <-chan struct{}, write func() error) {
-	timer := time.NewTimer(c.pace.silence)
+// serve returns when read has returned, when ctx ends, when a function fails, or when the
+// server does not reply to a ping in time. It calls ping after timing.pingAfter without
+// data from the server. It calls write for each element of wakeup.
+func (c *connection) serve(ctx context.Context, ping func() error, wakeup <-chan struct{}, write func() error) {
+	timer := time.NewTimer(c.timing.pingAfter)
 	defer timer.Stop()
-	asked := false
+	isPinged := false
 	for {
 		select {
-		case <-c.heard:
-			asked = false
-			timer.Reset(c.pace.silence)
+		case <-c.received:
+			isPinged = false
+			timer.Reset(c.timing.pingAfter)
 		case <-timer.C:
-			if asked || ask() != nil {
+			if isPinged || ping() != nil {
 				return
 			}
-			asked = true
-			timer.Reset(c.pace.answer)
-		case <-calls:
+			isPinged = true
+			timer.Reset(c.timing.replyTimeout)
+		case <-wakeup:
 			if write() != nil {
 				return
 			}
-		case <-c.ended:
+		case <-c.readDone:
 			return
 		case <-ctx.Done():
 			return
@@ -78,8 +78,8 @@ func (c *connection) watch(ctx context.Context, ask func() error, calls <-chan s
 	}
 }
 
-// end closes the connection, which ends the reading, and waits for that.
-func (c *connection) end() {
+// shutdown closes the connection, which makes read return, and waits for read.
+func (c *connection) shutdown() {
 	_ = c.Close()
-	<-c.ended
+	<-c.readDone
 }

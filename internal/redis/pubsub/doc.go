@@ -1,21 +1,28 @@
 // Package pubsub receives the hints of one process.
 //
-// A hint, "<token> <lock name>", says that the token was seen in the key, or that another
-// request waits for its holder. It says "check again" and grants nothing, so a lost or a
-// forged hint does no harm. The scripts give a key to the first waiter that listens, by
-// the number of subscribers that PUBLISH reached. After each gap in a subscription there is
-// a hint for each key that it serves.
+// A hint is a message "<token> <lock name>". It reports that the lock's key contained the
+// token, or that another request waits for the holder with that token. The receiver of a
+// hint checks the key. A hint grants nothing, so a lost or a forged hint does no harm. A
+// script hands a key to the first waiter with a subscription: PUBLISH returns the number
+// of subscribers. After each gap in a subscription, the package calls the hint function
+// for each key of the subscription.
 //
-// On a server alone, and behind Sentinel, a process has one channel and one connection.
+// # One server, or Sentinel
+//
+// A process has one channel and one connection.
+//
+// # Cluster
 //
 // In a cluster PUBLISH counts only the subscribers of its own node. So a process has one
-// sharded channel for each key that it waits for, in the slot of that key: SPUBLISH counts
-// the subscribers there. All channels at one master share a connection. A channel follows
-// its slot: its master is resolved again when the connection ends, when the server ends or
-// refuses the subscription, and when the client's table of slots names another master. A
-// replica accepts a subscription too, and does not count, so the master of a new channel is
-// checked for some seconds. While a slot is being moved, its waiters depend on their timers.
+// sharded channel for each key that it waits for, in the slot of the key, and SPUBLISH
+// counts its subscribers. All channels at one master share a connection.
+//
+// A channel follows its slot. The package resolves the master of a channel again in three
+// cases: the connection ends, the server ends or refuses the subscription, or the client's
+// slot table names another master. A replica accepts a subscription, too, but SPUBLISH at
+// the master does not count it. So the package checks the master of a new channel for some
+// seconds. While a slot is being moved, its waiters depend on their timers.
 //
 // A cluster older than Redis 7 has no sharded channels. There the process uses its one
-// channel, and the scripts hand a key to the first waiter whether it listens or not.
+// channel, and a script hands a key to the first waiter with or without a subscription.
 package pubsub

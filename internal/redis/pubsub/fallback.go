@@ -1,14 +1,14 @@
 package pubsub
 
-// listenPlain makes all listen on the plain channel of the process, from now on:
-// the servers are older than Redis 7, which introduced sharded channels. The caller
-// has locked mu.
-func (s *sharded) listenPlain() {
-	if s.old {
+// fallBack moves all listeners to the shared subscription of the process for good, because
+// the servers are older than Redis 7, which introduced sharded channels. The caller has
+// locked mu.
+func (s *shardedSubscriptions) fallBack() {
+	if s.isFallback {
 		return
 	}
-	s.old = true
-	s.onPlain()
+	s.isFallback = true
+	s.onFallback()
 	var ready <-chan struct{}
 	var waiting []chan struct{}
 	for _, c := range s.channels {
@@ -16,16 +16,16 @@ func (s *sharded) listenPlain() {
 			c.linger.Stop()
 			continue
 		}
-		if !c.up { // else who listens is ready, and hears of the gap
+		if !c.isConfirmed { // else ready is closed, and the shared subscription hints at the gap
 			waiting = append(waiting, c.ready)
 		}
-		c.leave()
-		ready, c.unlisten = s.plain.listen(c.key)
+		c.detach()
+		ready, c.stopShared = s.shared.listen(c.key)
 	}
 	clear(s.channels)
-	s.sought.empty()
+	s.pending.removeAll()
 	for _, conn := range s.conns {
-		conn.end()
+		conn.cancel()
 	}
 	clear(s.conns)
 	if len(waiting) == 0 {

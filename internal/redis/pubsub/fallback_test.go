@@ -16,56 +16,57 @@ import (
 )
 
 // Nodes older than Redis 7 have no sharded channels.
-func TestAnOldClusterIsListenedToOnOneChannel(t *testing.T) {
+func TestOldClusterHasOneSubscription(t *testing.T) {
+	t.Parallel()
 	cluster := redistest.StartCluster(t, "--rename-command", "SSUBSCRIBE", "", "--rename-command", "SPUBLISH", "")
-	t.Run("all keys move", func(t *testing.T) {
-		w := newShardWorld(t, cluster)
-		keys := w.keysOf(t, cluster.Masters()...)
+	t.Run("all keys use it", func(t *testing.T) {
+		c := newClusterTest(t, cluster)
+		keys := c.keysOf(t, cluster.Masters()...)
 		readies := make([]<-chan struct{}, len(keys))
 		var group sync.WaitGroup
 		for i, key := range keys {
 			group.Go(func() {
-				ready, stop := w.mine.Listen(key)
+				ready, stop := c.me.Listen(key)
 				t.Cleanup(stop)
 				readies[i] = ready
 			})
 		}
 		group.Wait()
-		w.awaitGap(t, keys...)
+		c.awaitGapHints(t, keys...)
 		for _, ready := range readies {
-			awaitReady(t, ready)
+			suite.AwaitClosed(t, "ready", ready)
 		}
-		if w.mine.mode.Load() != "B" {
-			t.Errorf("mode %v", w.mine.mode.Load())
+		if c.me.mode.Load() != "B" {
+			t.Errorf("mode %v", c.me.mode.Load())
 		}
 		subscribers := int64(0)
-		for _, node := range w.nodes {
+		for _, node := range c.nodes {
 			subscribers += node.PubSubNumSub(t.Context(), storetest.ProcessChannel).Val()[storetest.ProcessChannel]
 		}
 		if subscribers != 1 {
-			t.Errorf("%d connections listen", subscribers)
+			t.Errorf("%d subscribers, want 1", subscribers)
 		}
-		later, stop := w.mine.Listen("later")
+		later, stop := c.me.Listen("later")
 		defer stop()
-		if !isReady(later) {
-			t.Error("not ready, though the channel is")
+		if !suite.IsClosed(later) {
+			t.Error("a later key is not ready, but the subscription is confirmed")
 		}
 		for _, key := range keys {
-			handPlainly(t, w, key)
+			handOverUncounted(t, c, key)
 		}
 	})
-	t.Run("who has stopped is not listened for", func(t *testing.T) {
-		w := newShardWorld(t, cluster)
-		w.mine.listeners.pace.linger = time.Millisecond
-		_, stop := w.mine.Listen("k")
-		ready, stopOther := w.mine.Listen("other")
-		awaitReady(t, ready)
+	t.Run("it ends after the last listener", func(t *testing.T) {
+		c := newClusterTest(t, cluster)
+		c.me.shared.timing.linger = time.Millisecond
+		_, stop := c.me.Listen("k")
+		ready, stopOther := c.me.Listen("other")
+		suite.AwaitClosed(t, "ready", ready)
 		for _, stop := range []func(){stop, stopOther} {
 			stop()
 			stop()
 		}
 		suite.Eventually(t, "no channel is left", func() bool {
-			for _, node := range w.nodes {
+			for _, node := range c.nodes {
 				if node.PubSubNumSub(t.Context(), storetest.ProcessChannel).Val()[storetest.ProcessChannel] > 0 {
 					return false
 				}
@@ -73,122 +74,122 @@ func TestAnOldClusterIsListenedToOnOneChannel(t *testing.T) {
 			return true
 		})
 	})
-	t.Run("close before, while and after", func(t *testing.T) {
+	t.Run("Close before, during and after the fallback", func(t *testing.T) {
 		for i := range 10 {
-			w := newShardWorld(t, cluster)
-			_, stop := w.mine.Listen("k")
+			c := newClusterTest(t, cluster)
+			_, stop := c.me.Listen("k")
 			time.Sleep(time.Duration(i) * 500 * time.Microsecond)
-			if err := w.mine.Close(t.Context()); err != nil {
+			if err := c.me.Close(t.Context()); err != nil {
 				t.Error(err)
 			}
 			stop()
-			late, stopLate := w.mine.Listen("k")
-			if isReady(late) {
-				t.Error("ready after close")
+			late, stopLate := c.me.Listen("k")
+			if suite.IsClosed(late) {
+				t.Error("ready after Close")
 			}
 			stopLate()
 		}
 	})
 }
 
-// handPlainly hands a key over where nobody is counted.
-func handPlainly(t *testing.T, w *shardWorld, key string) {
+// handOverUncounted is handOver without a subscriber at the master of the slot.
+func handOverUncounted(t *testing.T, c *clusterTest, key string) {
 	t.Helper()
-	w.waits++
-	held, waits := storetest.Request(fmt.Sprintf("%s:%d", storetest.Bob, w.waits)), storetest.Request(fmt.Sprintf("%s:%d", storetest.Me, w.waits))
-	held.Key, waits.Key = key, key
-	if got, err := w.bobs.Enqueue(t.Context(), held); err != nil || !got.Granted {
-		t.Fatalf("bob: %+v, %v", got, err)
+	held, waits := c.requests(key)
+	if got, err := c.bob.Enqueue(t.Context(), held); err != nil || !got.Granted {
+		t.Fatalf("Bob: %+v, %v", got, err)
 	}
-	if got, err := w.mine.Enqueue(t.Context(), waits); err != nil || got.Granted {
-		t.Fatalf("me: %+v, %v", got, err)
+	if got, err := c.me.Enqueue(t.Context(), waits); err != nil || got.Granted {
+		t.Fatalf("Me: %+v, %v", got, err)
 	}
-	if got, err := w.bobs.Release(t.Context(), held); err != nil || got.Status != store.Handed {
-		t.Errorf("%s: %+v, %v", key, got, err)
+	if got, err := c.bob.Release(t.Context(), held); err != nil || got.Status != store.Handed {
+		t.Errorf("release of %s: %+v, %v, want handed", key, got, err)
 	}
-	w.await(t, map[hint]bool{{key, waits.Token}: true})
-	if got, err := w.mine.Release(t.Context(), waits); err != nil || got.Status != store.Freed {
-		t.Errorf("%s: %+v, %v", key, got, err)
+	c.awaitHints(t, map[hint]bool{{key, waits.Token}: true})
+	if got, err := c.me.Release(t.Context(), waits); err != nil || got.Status != store.Freed {
+		t.Errorf("second release of %s: %+v, %v, want freed", key, got, err)
 	}
 }
 
-// Where a rule forbids to subscribe, waiters live by their timers, and the server
-// is asked now and then.
-func TestAForbiddenChannelIsAskedForNowAndThen(t *testing.T) {
+// If an ACL forbids the subscription, waiters depend on their timers, and the store retries
+// with backoff.
+func TestForbiddenSubscriptionIsRetriedWithBackoff(t *testing.T) {
+	t.Parallel()
 	cluster := redistest.StartCluster(t, "--user", "app", "on", "nopass", "~*", "&*", "+@all", "-ssubscribe")
-	w := newShardWorld(t, cluster, func(o *redis.ClusterOptions) { o.Username, o.Password = "app", "any" })
-	w.mine.sharded.pace.shortest = 20 * time.Millisecond
+	c := newClusterTest(t, cluster, func(o *redis.ClusterOptions) { o.Username, o.Password = "app", "any" })
+	c.me.sharded.timing.minBackoff = 20 * time.Millisecond
 	begun := time.Now()
-	ready, stop := w.mine.Listen("k")
+	ready, stop := c.me.Listen("k")
 	defer stop()
-	master := w.nodes[cluster.MasterOf("p:k")]
+	master := c.nodes[cluster.MasterOf("p:k")]
 	refused := func() (n int) {
 		stats := master.InfoMap(t.Context(), "commandstats").Val()["Commandstats"]["cmdstat_ssubscribe"]
 		_, _ = fmt.Sscanf(stats, "calls=0,usec=0,usec_per_call=0.00,rejected_calls=%d", &n)
 		return n
 	}
 	suite.Eventually(t, "five attempts", func() bool { return refused() >= 5 })
-	// At least 10, 20, 40 and 80 ms are between them.
+	// The pauses between the attempts are at least 10, 20, 40, 80 and 160 ms, and then longer.
 	if n, since := refused(), time.Since(begun); n > 5+int(since/(100*time.Millisecond)) {
 		t.Errorf("%d attempts in %v", n, since)
 	}
-	if isReady(ready) || w.mine.mode.Load() != "S" {
-		t.Errorf("ready %v in mode %v", isReady(ready), w.mine.mode.Load())
+	if suite.IsClosed(ready) || c.me.mode.Load() != "S" {
+		t.Errorf("ready %v in mode %v", suite.IsClosed(ready), c.me.mode.Load())
 	}
-	w.noHint(t)
-	for _, node := range w.nodes {
+	c.requireNoHint(t)
+	for _, node := range c.nodes {
 		if err := node.Do(t.Context(), "acl", "setuser", "app", "+ssubscribe").Err(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	awaitReady(t, ready)
-	w.handOver(t, "k")
+	suite.AwaitClosed(t, "ready", ready)
+	c.handOver(t, "k")
 }
 
-// A cluster client of a Sentinel set has all slots on one master.
+// A cluster client behind Sentinel has all slots at one master.
 func TestShardedChannelsBehindSentinel(t *testing.T) {
+	t.Parallel()
 	if redistest.MinimalRights() {
-		t.Skip("servers that are no cluster do not grant the rights of a cluster")
+		t.Skip("needs the rights of a cluster, which a server without cluster mode does not grant")
 	}
 	sentinels := redistest.StartSentinel(t)
-	w := newShardWorldOf(t, sentinels.Servers(), func(string) *redistest.Server { return sentinels.Master() },
+	c := newClusterTestOf(t, sentinels.Servers(), func(string) *redistest.Server { return sentinels.Master() },
 		func() *redis.ClusterClient {
 			options := &redis.FailoverOptions{MasterName: redistest.MasterName, ReadTimeout: time.Second, DialerRetries: 1}
-			for _, watcher := range sentinels.Sentinels() {
-				options.SentinelAddrs = append(options.SentinelAddrs, watcher.Addr())
+			for _, sentinel := range sentinels.Sentinels() {
+				options.SentinelAddrs = append(options.SentinelAddrs, sentinel.Addr())
 			}
 			rdb := redis.NewFailoverClusterClient(options)
 			t.Cleanup(func() { closeFailoverCluster(t, rdb, sentinels) })
 			return rdb
 		})
-	w.listen(t, "k", "other")
-	w.handOver(t, "k")
-	for name, fail := range map[string]func() *redistest.Server{"a switch": sentinels.Switch, "a crash": sentinels.Failover} {
+	c.listen(t, "k", "other")
+	c.handOver(t, "k")
+	for name, fail := range map[string]func() *redistest.Server{"switch": sentinels.Switch, "crash": sentinels.Failover} {
 		t.Run(name, func(t *testing.T) {
 			before := sentinels.Master()
 			fail()
-			w.awaitGap(t, "k", "other")
-			again, stop := w.mine.Listen("k")
+			c.awaitGapHints(t, "k", "other")
+			again, stop := c.me.Listen("k")
 			defer stop()
-			awaitReady(t, again)
-			w.handOver(t, "k")
-			w.handOver(t, "other")
+			suite.AwaitClosed(t, "ready", again)
+			c.handOver(t, "k")
+			c.handOver(t, "other")
 			before.Restart()
 			sentinels.Await()
 		})
 	}
 }
 
-// closeFailoverCluster closes the client, which leaves its subscription at a Sentinel
-// open, and then ends that: the client gives it up when it asks a Sentinel for the
-// master, and none is there.
+// closeFailoverCluster closes the client and its subscription at a Sentinel. Close of the
+// client leaves that subscription open. The client closes it when it asks for the master and
+// no Sentinel replies, so closeFailoverCluster kills all Sentinels and asks.
 func closeFailoverCluster(t *testing.T, rdb *redis.ClusterClient, sentinels *redistest.Sentinels) {
 	t.Helper()
 	_ = rdb.Close()
-	for _, watcher := range sentinels.Sentinels() {
-		watcher.Kill()
+	for _, sentinel := range sentinels.Sentinels() {
+		sentinel.Kill()
 	}
 	if _, err := rdb.Options().ClusterSlots(context.Background()); err == nil {
-		t.Error("a master is known without a Sentinel")
+		t.Error("ClusterSlots returns a master without a Sentinel")
 	}
 }

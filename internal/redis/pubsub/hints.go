@@ -2,26 +2,26 @@ package pubsub
 
 import "github.com/reqlock/reqlock/internal/redis/keyspace"
 
-// A hearer turns messages into hints.
-type hearer struct {
+// A hintDecoder decodes messages into hints.
+type hintDecoder struct {
 	names   keyspace.Names
 	process string
 	hint    func(key, token string)
 }
 
-// message passes a message on, if it is a hint, and if its key can be told. A
-// name that is written as a digest is known only while somebody waits: waited
-// returns the key then.
-func (h *hearer) message(payload string, waited func(name string) (key string, ok bool)) {
-	token, name, ok := keyspace.ParseHint(payload, h.process)
+// decode calls the hint function if the message is a hint for a known key. keyOf returns
+// the key of a lock's name while the key has a listener. Without a listener, the decoder
+// derives the key from the name, which is impossible if the name contains a digest.
+func (d *hintDecoder) decode(payload string, keyOf func(name string) (key string, ok bool)) {
+	token, name, ok := keyspace.ParseHint(payload, d.process)
 	if !ok {
 		return
 	}
-	key, known := waited(name)
+	key, known := keyOf(name)
 	if !known {
-		key, known = h.names.Key(name)
+		key, known = d.names.Key(name)
 	}
 	if known {
-		h.hint(key, token)
+		d.hint(key, token)
 	}
 }

@@ -8,166 +8,170 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A shardConn is one connection to one master, for all channels in its slots. Its
-// goroutine says all that is said on it.
+// A shardConn is a connection to a master, for all channels in the master's slots. Only
+// its goroutine sends requests.
 type shardConn struct {
-	of     *sharded
+	parent *shardedSubscriptions
 	master *redis.Client
-	calls  chan struct{} // there are words to say
-	end    context.CancelFunc
-	// reviewed is known to those who read.
-	reviewed time.Time
+	wakeup chan struct{} // has an element when there are queued requests
+	cancel context.CancelFunc
+	// checkedAt is when checkMasters last ran. Only the reading goroutine uses it.
+	checkedAt time.Time
 
-	// The mutex of the sharded guards the rest.
-	channels map[string]*shardChannel // by their names
-	words    []word                   // to be said
-	asked    []word                   // said, and not answered yet
-	dialed   bool
+	// The mutex of the parent guards the fields below.
+	channels   map[string]*shardChannel // by their names
+	queued     []request                // not sent yet
+	unanswered []request                // sent, without a reply yet
+	isDialed   bool
 }
 
-// A word is what is said on a connection. A server answers in the order of the
-// words, so an error, which names no channel, is that of the first one. Each is
-// about one channel, since those of several slots are refused together.
-type word struct {
-	verb    verb
-	name    string        // of the channel
-	channel *shardChannel // that is subscribed
+// A request is a command on a shardConn. The server replies in the order of the requests.
+// An error reply names no channel, so it belongs to the first unanswered request. Each
+// request is about one channel, because the server refuses a request for channels of
+// several slots as a whole.
+type request struct {
+	kind    kind
+	name    string        // the channel's name
+	channel *shardChannel // the channel to subscribe to, or nil
 }
 
-type verb int
+type kind int
 
 const (
-	ping verb = iota
+	ping kind = iota
 	subscribe
 	unsubscribe
 )
 
-// connect begins a connection to a master. The caller has locked mu.
-func (s *sharded) connect(master *redis.Client) *shardConn {
-	ctx, end := context.WithCancel(s.ctx)
+// connect starts a connection to a master. The caller has locked mu.
+func (s *shardedSubscriptions) connect(master *redis.Client) *shardConn {
+	ctx, cancel := context.WithCancel(s.ctx)
 	c := &shardConn{
-		of: s, master: master, calls: make(chan struct{}, 1), end: end,
+		parent: s, master: master, wakeup: make(chan struct{}, 1), cancel: cancel,
 		channels: make(map[string]*shardChannel),
 	}
 	s.conns[master] = c
 	s.work.Add()
 	go func() {
 		defer s.work.Done()
-		defer end()
+		defer cancel()
 		c.run(ctx)
-		s.ended(c) //nolint:contextcheck // the next connection has a life of its own
+		s.disconnect(c) //nolint:contextcheck // the next connection has a context of its own
 	}()
 	return c
 }
 
-// subscribe puts a channel on the connection, or asks for it once more. The caller
-// has locked mu.
+// subscribe assigns a channel to the connection and requests its subscription. It may be
+// called again for the same channel. The caller has locked mu.
 func (c *shardConn) subscribe(channel *shardChannel) {
 	c.channels[channel.name] = channel
 	channel.conn = c
-	c.say(word{subscribe, channel.name, channel})
+	c.enqueue(request{subscribe, channel.name, channel})
 }
 
 // unsubscribe takes a channel off the connection. The caller has locked mu.
 func (c *shardConn) unsubscribe(channel *shardChannel) {
-	channel.leave()
-	c.say(word{verb: unsubscribe, name: channel.name})
+	channel.detach()
+	c.enqueue(request{kind: unsubscribe, name: channel.name})
 }
 
-func (c *shardConn) say(w word) {
-	c.words = append(c.words, w)
+func (c *shardConn) enqueue(r request) {
+	c.queued = append(c.queued, r)
 	select {
-	case c.calls <- struct{}{}:
+	case c.wakeup <- struct{}{}:
 	default:
 	}
 }
 
-// run lives through the connection, which the first word dials.
+// run serves the connection until it ends. The first request dials.
 func (c *shardConn) run(ctx context.Context) {
-	conn := newConnection(c.master.SSubscribe(ctx), c.of.pace)
-	if c.write(ctx, conn, 1) != nil {
+	conn := newConnection(c.master.SSubscribe(ctx), c.parent.timing)
+	if c.send(ctx, conn, 1) != nil {
 		_ = conn.Close()
 		return
 	}
-	c.of.mu.Lock()
-	c.dialed = true
-	c.of.mu.Unlock()
-	c.reviewed = time.Now()
-	go conn.read(c.take)
-	conn.watch(ctx, func() error { return c.ask(conn) }, c.calls, func() error { return c.write(conn.over, conn, 0) })
-	conn.end()
+	c.parent.mu.Lock()
+	c.isDialed = true
+	c.parent.mu.Unlock()
+	c.checkedAt = time.Now()
+	go conn.read(c.handle)
+	conn.serve(ctx, func() error { return c.ping(conn) }, c.wakeup, func() error { return c.send(conn.canceled, conn, 0) })
+	conn.shutdown()
 }
 
-// write says so many words, or, for 0, all.
-func (c *shardConn) write(ctx context.Context, conn *connection, limit int) (err error) {
+// send sends up to limit queued requests. With limit 0 it sends all.
+func (c *shardConn) send(ctx context.Context, conn *connection, limit int) (err error) {
 	for n := 0; err == nil && (limit == 0 || n < limit); n++ {
-		w, more := c.next()
+		r, more := c.next()
 		if !more {
 			break
 		}
-		if w.verb == subscribe {
-			err = conn.SSubscribe(ctx, w.name)
+		if r.kind == subscribe {
+			err = conn.SSubscribe(ctx, r.name)
 		} else {
-			err = conn.SUnsubscribe(ctx, w.name)
+			err = conn.SUnsubscribe(ctx, r.name)
 		}
 	}
 	return err
 }
 
-// next returns the next word to say.
-func (c *shardConn) next() (w word, more bool) {
-	c.of.mu.Lock()
-	defer c.of.mu.Unlock()
-	if len(c.words) == 0 {
-		c.words = nil
-		return word{}, false
+// next returns the next request to send, which counts as unanswered from now on.
+func (c *shardConn) next() (r request, more bool) {
+	c.parent.mu.Lock()
+	defer c.parent.mu.Unlock()
+	if len(c.queued) == 0 {
+		c.queued = nil
+		return request{}, false
 	}
-	w, c.words = c.words[0], c.words[1:]
-	c.asked = append(c.asked, w)
-	return w, true
+	r, c.queued = c.queued[0], c.queued[1:]
+	c.unanswered = append(c.unanswered, r)
+	return r, true
 }
 
-// errIdle ends a connection that nobody needs.
-var errIdle = errors.New("no channel is left")
+// errIdle ends a connection without channels.
+var errIdle = errors.New("the connection has no channel")
 
-// ask asks a silent server for a word.
-func (c *shardConn) ask(conn *connection) error {
-	if c.endIdle() {
+// ping sends a PING. It fails if the connection has no channel.
+func (c *shardConn) ping(conn *connection) error {
+	if c.removeIdle() {
 		return errIdle
 	}
-	c.of.mu.Lock()
-	c.asked = append(c.asked, word{verb: ping})
-	c.of.mu.Unlock()
-	return conn.Ping(conn.over)
+	c.parent.mu.Lock()
+	c.unanswered = append(c.unanswered, request{kind: ping})
+	c.parent.mu.Unlock()
+	return conn.Ping(conn.canceled)
 }
 
-// endIdle makes place for another connection if nothing is on this one.
-func (c *shardConn) endIdle() bool {
-	c.of.mu.Lock()
-	defer c.of.mu.Unlock()
-	if len(c.channels) > 0 || len(c.words) > 0 {
+// removeIdle removes the connection from its parent and returns true if the connection has
+// neither channels nor queued requests.
+func (c *shardConn) removeIdle() bool {
+	c.parent.mu.Lock()
+	defer c.parent.mu.Unlock()
+	if len(c.channels) > 0 || len(c.queued) > 0 {
 		return false
 	}
-	c.of.forget(c)
+	c.parent.remove(c)
 	return true
 }
 
-// ended looks anew for the channels of a connection that has ended.
-func (s *sharded) ended(c *shardConn) {
+// disconnect handles the end of a connection: it resolves the masters of the connection's
+// channels again.
+func (s *shardedSubscriptions) disconnect(c *shardConn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.forget(c)
-	if s.closed || s.old {
+	s.remove(c)
+	if s.closed || s.isFallback {
 		return
 	}
 	for _, channel := range c.channels {
-		s.stale = true
-		s.lose(channel)
+		s.isTableStale = true
+		s.invalidate(channel)
 	}
 }
 
-// forget takes a connection off the list. The caller has locked mu.
-func (s *sharded) forget(c *shardConn) {
+// remove removes a connection from conns, unless there is a newer connection to the same
+// master. The caller has locked mu.
+func (s *shardedSubscriptions) remove(c *shardConn) {
 	if s.conns[c.master] == c {
 		delete(s.conns, c.master)
 	}

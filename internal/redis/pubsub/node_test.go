@@ -12,9 +12,9 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-// shardBehindProxy returns a store whose client takes one server, which it reaches
-// through a proxy, for a cluster.
-func shardBehindProxy(t *testing.T) (s *syncStore, proxy *redistest.Proxy, direct *redis.Client) {
+// shardBehindProxy returns a store on one server behind a proxy. The client of the store
+// treats the server as a cluster. The client direct connects to the server without the proxy.
+func shardBehindProxy(t *testing.T) (s *testStore, proxy *redistest.Proxy, direct *redis.Client) {
 	t.Helper()
 	server := redistest.Start(t)
 	server.Grant(storetest.ClusterRights()...)
@@ -29,69 +29,72 @@ func shardBehindProxy(t *testing.T) (s *syncStore, proxy *redistest.Proxy, direc
 	return newStore(t, rdb), proxy, server.Client(t)
 }
 
-// subscribed returns how many sharded channels somebody listens on.
-func subscribed(t *testing.T, direct *redis.Client) int {
+// shardChannels returns the number of sharded channels with subscribers.
+func shardChannels(t *testing.T, direct *redis.Client) int {
 	t.Helper()
 	return len(direct.PubSubShardChannels(t.Context(), "*").Val())
 }
 
-func TestAShardedChannelIsReadyWhenTheServerHasConfirmedIt(t *testing.T) {
+func TestShardedChannelIsReadyAfterTheServersConfirmation(t *testing.T) {
+	t.Parallel()
 	s, proxy, direct := shardBehindProxy(t)
 	hints := hintsOf(s)
 	for _, key := range []string{"first", "second"} {
-		let, seen := proxy.HoldCommand(redistest.Named("SSUBSCRIBE"))
+		release, seen := proxy.HoldCommand(redistest.Named("SSUBSCRIBE"))
 		ready, stop := s.Listen(key)
 		defer stop()
 		<-seen
-		if isReady(ready) {
-			t.Error("ready before the server has heard of it")
+		if suite.IsClosed(ready) {
+			t.Error("ready before the server has received SSUBSCRIBE")
 		}
-		let()
+		release()
 		<-ready
 		if got := <-hints; got != (hint{key, ""}) {
 			t.Errorf("hint %v", got)
 		}
 	}
-	if n := subscribed(t, direct); n != 2 {
-		t.Errorf("%d channels", n)
+	if n := shardChannels(t, direct); n != 2 {
+		t.Errorf("%d channels with subscribers", n)
 	}
 }
 
-// What was asked for a channel that is gone says nothing of the next one.
-func TestAnAnswerForAChannelThatWasLeftIsNotTheNextOnes(t *testing.T) {
+// The reply to the request of a removed channel does not confirm the next channel of the key.
+func TestReplyForARemovedChannelDoesNotConfirmTheNextOne(t *testing.T) {
+	t.Parallel()
 	s, proxy, direct := shardBehindProxy(t)
-	s.sharded.pace.linger = time.Microsecond
+	s.sharded.timing.linger = time.Microsecond
 	hints := hintsOf(s)
-	let, seen := proxy.HoldCommand(redistest.Named("SSUBSCRIBE"))
+	release, seen := proxy.HoldCommand(redistest.Named("SSUBSCRIBE"))
 	_, stop := s.Listen("k")
 	<-seen
 	stop()
-	suite.Eventually(t, "the channel is left", func() bool {
-		_, known := s.sharded.waited("p:k")
+	suite.Eventually(t, "the channel is removed", func() bool {
+		_, known := s.sharded.keyOf("p:k")
 		return !known
 	})
-	letNext, seenNext := proxy.HoldCommand(redistest.Named("SUNSUBSCRIBE"))
+	releaseNext, seenNext := proxy.HoldCommand(redistest.Named("SUNSUBSCRIBE"))
 	ready, stop := s.Listen("k")
 	defer stop()
-	let()
+	release()
 	<-seenNext
-	suite.Eventually(t, "the first one is subscribed", func() bool { return subscribed(t, direct) == 1 })
-	if isReady(ready) {
-		t.Error("ready by another's answer")
+	suite.Eventually(t, "the first request is executed", func() bool { return shardChannels(t, direct) == 1 })
+	if suite.IsClosed(ready) {
+		t.Error("ready after the reply for the removed channel")
 	}
-	letNext()
+	releaseNext()
 	<-ready
 	if got := <-hints; got != (hint{"k", ""}) || len(hints) > 0 {
 		t.Errorf("hint %v and %d more", got, len(hints))
 	}
-	if n := subscribed(t, direct); n != 1 {
-		t.Errorf("%d channels", n)
+	if n := shardChannels(t, direct); n != 1 {
+		t.Errorf("%d channels with subscribers", n)
 	}
 }
 
-func TestASilentMasterIsNoticed(t *testing.T) {
+func TestReplyTimeoutOfAMaster(t *testing.T) {
+	t.Parallel()
 	s, proxy, _ := shardBehindProxy(t)
-	s.sharded.pace = impatient()
+	s.sharded.timing = quickTimeout()
 	hints := hintsOf(s)
 	ready, stop := s.Listen("k")
 	defer stop()
@@ -99,10 +102,10 @@ func TestASilentMasterIsNoticed(t *testing.T) {
 	<-hints
 	for range 2 {
 		proxy.Partition()
-		suite.Eventually(t, "the silence is noticed", func() bool {
+		suite.Eventually(t, "the connection times out", func() bool {
 			again, stop := s.Listen("k")
 			stop()
-			return !isReady(again)
+			return !suite.IsClosed(again)
 		})
 		proxy.HealDropped()
 		if got := <-hints; got != (hint{"k", ""}) {
@@ -110,20 +113,21 @@ func TestASilentMasterIsNoticed(t *testing.T) {
 		}
 	}
 	if n := proxy.Commands()["SSUBSCRIBE"]; n > 20 {
-		t.Errorf("asked for %d times", n)
+		t.Errorf("%d SSUBSCRIBE commands, want at most 20", n)
 	}
 }
 
-func TestCloseWhileTheMasterIsSilent(t *testing.T) {
+func TestCloseWhileTheMasterDoesNotReply(t *testing.T) {
+	t.Parallel()
 	s, proxy, _ := shardBehindProxy(t)
-	s.sharded.pace = quick
+	s.sharded.timing = quick
 	ready, stop := s.Listen("k")
 	defer stop()
 	<-ready
 	proxy.Partition()
 	late, stopLate := s.Listen("late")
 	defer stopLate()
-	if err := s.Close(t.Context()); err != nil || isReady(late) {
-		t.Errorf("%v, ready %v", err, isReady(late))
+	if err := s.Close(t.Context()); err != nil || suite.IsClosed(late) {
+		t.Errorf("%v, ready %v", err, suite.IsClosed(late))
 	}
 }

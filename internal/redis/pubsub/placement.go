@@ -6,26 +6,29 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// seek sees to it that the master of a channel is found, and the channel asked for
-// there, until it is up, and a little longer: a replica lets us subscribe too, and
-// messages reach it, but nobody counts who listens there. A master that became one
-// is left as soon as the client's table of slots says so. One goroutine does that
-// for all channels, while there are any to look for. The caller has locked mu.
-func (s *sharded) seek(c *shardChannel) {
-	s.sought.put(c)
-	if !s.seeking {
-		s.seeking = true
+// resolve makes a channel pending. One goroutine resolves the masters of all pending
+// channels and subscribes there. It runs while there are pending channels. The caller has
+// locked mu.
+//
+// A channel stays pending until timing.settleTime after the server's confirmation. The
+// reason is that a replica confirms a subscription, too, and forwards messages, but SPUBLISH
+// at the master does not count its subscribers. When the client's slot table names another
+// master, the channel moves there.
+func (s *shardedSubscriptions) resolve(c *shardChannel) {
+	s.pending.put(c)
+	if !s.isResolving {
+		s.isResolving = true
 		s.work.Add()
-		go s.seekAll()
+		go s.resolvePending()
 		return
 	}
 	select {
-	case s.poke <- struct{}{}:
+	case s.wakeup <- struct{}{}:
 	default:
 	}
 }
 
-func (s *sharded) seekAll() {
+func (s *shardedSubscriptions) resolvePending() {
 	defer s.work.Done()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -35,63 +38,66 @@ func (s *sharded) seekAll() {
 			return
 		}
 		if len(due) > 0 {
-			s.place(due)
+			s.assignAll(due)
 			continue
 		}
 		timer.Reset(time.Until(next))
 		select {
 		case <-timer.C:
-		case <-s.poke:
+		case <-s.wakeup:
 		case <-s.ctx.Done():
 		}
 	}
 }
 
-// dueTogether is how many channels are looked for at a time. Whoever listens waits
-// that long at most.
-const dueTogether = 256
+// maxDue is how many channels due returns at most. It bounds how long due holds the mutex,
+// for which a call of listen waits.
+const maxDue = 256
 
-// due returns channels to look for now, and, if there are none, when the next
-// one is due. It returns false when nothing is left to look for. The table of
-// slots, if it may be stale, is loaded again in the background: before the first
-// of those is due that are to be found by it, mostly.
-func (s *sharded) due() (due []*shardChannel, next time.Time, more bool) {
+// due returns pending channels that are due now. If none is due, next is when the first one
+// is. more is false if no channel is pending.
+//
+// due also starts to reload a slot table that may be stale. The reload usually ends before
+// the first channel that needs it is due.
+func (s *shardedSubscriptions) due() (due []*shardChannel, next time.Time, more bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed || len(s.sought) == 0 {
-		s.seeking = false
+	if s.closed || len(s.pending) == 0 {
+		s.isResolving = false
 		return nil, time.Time{}, false
 	}
-	if s.stale {
-		s.stale = false
-		s.rdb.ReloadState(s.ctx) // which only starts it
+	if s.isTableStale {
+		s.isTableStale = false
+		s.rdb.ReloadState(s.ctx) // does not wait for the reload
 	}
-	return s.sought.due(time.Now(), dueTogether), s.sought[0].due, true
+	return s.pending.due(time.Now(), maxDue), s.pending[0].resolveAt, true
 }
 
-// place asks for channels at their masters. The client knows those without a
-// question, once it has loaded its table. If it cannot, all of them wait.
-func (s *sharded) place(due []*shardChannel) {
+// assignAll assigns channels to their masters. After its first load of the slot table, the
+// client knows the masters without I/O. If it cannot load the table, all channels wait for
+// the next attempt.
+func (s *shardedSubscriptions) assignAll(due []*shardChannel) {
 	var master *redis.Client
 	var err error
 	for _, c := range due {
 		if err == nil {
 			master, err = s.rdb.MasterForKey(s.ctx, c.name)
 		}
-		s.placeAt(c, master, err)
+		s.assign(c, master, err)
 	}
 }
 
-// placeAt asks for a channel at a master, if it is still sought.
-func (s *sharded) placeAt(c *shardChannel, master *redis.Client, err error) {
+// assign subscribes to a channel at a master, if the channel is still pending. err is the
+// error of the resolution.
+func (s *shardedSubscriptions) assign(c *shardChannel, master *redis.Client, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if c.position == 0 {
+	if c.heapIndex == 0 {
 		return
 	}
 	if err != nil {
-		c.retry(s.pace)
-		s.sought.put(c)
+		c.postpone(s.timing)
+		s.pending.put(c)
 		return
 	}
 	conn := s.conns[master]
@@ -104,52 +110,53 @@ func (s *sharded) placeAt(c *shardChannel, master *redis.Client, err error) {
 	case c.conn != conn:
 		c.conn.unsubscribe(c)
 		conn.subscribe(c)
-	case c.up:
-		s.lookAgain(c)
+	case c.isConfirmed:
+		s.recheck(c)
 		return
-	case conn.dialed: // and has not answered
+	case conn.isDialed: // the server has not replied
 		conn.subscribe(c)
-		s.stale = true
+		s.isTableStale = true
 	default:
-		s.stale = true // a dead master does not let us connect
+		s.isTableStale = true // the master may be dead, as the dial takes so long
 	}
-	c.due = time.Now().Add(s.pace.answer)
-	s.sought.put(c)
+	c.resolveAt = time.Now().Add(s.timing.replyTimeout)
+	s.pending.put(c)
 }
 
-// lookAgain puts off when to look again where the master of a channel is that is
-// up, until all nodes surely know. The caller has locked mu.
-func (s *sharded) lookAgain(c *shardChannel) {
-	if time.Since(c.since) > s.pace.doubt {
-		c.lost = false
-		s.sought.remove(c)
+// recheck schedules the next resolution of a confirmed channel. After the settle time, when
+// all nodes agree on the slot's master, the channel is no longer pending. The caller has
+// locked mu.
+func (s *shardedSubscriptions) recheck(c *shardChannel) {
+	if time.Since(c.confirmedAt) > s.timing.settleTime {
+		c.isDoubtful = false
+		s.pending.remove(c)
 		return
 	}
-	c.retry(s.pace)
-	s.sought.put(c)
-	s.stale = s.stale || c.lost
+	c.postpone(s.timing)
+	s.pending.put(c)
+	s.isTableStale = s.isTableStale || c.isDoubtful
 }
 
-// lose looks for a channel anew that is no longer, or was not, subscribed. The
-// caller has locked mu.
-func (s *sharded) lose(c *shardChannel) {
-	if c.up {
-		c.pause = s.pace.shortest
+// invalidate detaches a channel after its subscription has ended or failed, and resolves its
+// master again. The caller has locked mu.
+func (s *shardedSubscriptions) invalidate(c *shardChannel) {
+	if c.isConfirmed {
+		c.backoff = s.timing.minBackoff
 	}
-	c.leave()
-	c.lost = true
-	c.retry(s.pace)
-	s.seek(c)
+	c.detach()
+	c.isDoubtful = true
+	c.postpone(s.timing)
+	s.resolve(c)
 }
 
-// review loses those channels of a connection whose slot has another master now,
-// by the client's table: a master that a network has cut off may not know it. Once
-// in a while is enough.
-func (s *sharded) review(conn *shardConn) {
-	if time.Since(conn.reviewed) < s.pace.silence {
+// checkMasters invalidates each channel of a connection if the slot of the channel has another
+// master in the client's slot table. A master behind a network partition may not know that
+// it was replaced. checkMasters does nothing if it ran less than timing.pingAfter ago.
+func (s *shardedSubscriptions) checkMasters(conn *shardConn) {
+	if time.Since(conn.checkedAt) < s.timing.pingAfter {
 		return
 	}
-	conn.reviewed = time.Now()
+	conn.checkedAt = time.Now()
 	s.mu.Lock()
 	channels := make([]*shardChannel, 0, len(conn.channels))
 	for _, c := range conn.channels {
@@ -164,7 +171,7 @@ func (s *sharded) review(conn *shardConn) {
 		s.mu.Lock()
 		if !s.closed && c.conn == conn {
 			conn.unsubscribe(c)
-			s.lose(c)
+			s.invalidate(c)
 		}
 		s.mu.Unlock()
 	}

@@ -8,68 +8,70 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// take takes in what the server says.
-func (c *shardConn) take(got any, err error) (more bool) {
-	switch got := got.(type) {
+// handle handles a reply, a message or an error reply of the server.
+func (c *shardConn) handle(reply any, err error) (more bool) {
+	switch reply := reply.(type) {
 	case *redis.Subscription:
-		switch got.Kind {
+		switch reply.Kind {
 		case "ssubscribe":
-			c.confirmed(got.Channel)
+			c.handleSubscribed(reply.Channel)
 		case "sunsubscribe":
-			c.left(got.Channel)
+			c.handleUnsubscribed(reply.Channel)
 		}
 	case *redis.Message:
-		c.of.message(got.Payload, c.of.waited)
+		c.parent.decode(reply.Payload, c.parent.keyOf)
 	case *redis.Pong:
-		c.answered(ping, "")
+		c.takeRequest(ping, "")
 	default:
 		if err != nil {
-			c.refused(err.Error())
+			c.handleError(err.Error())
 		}
 	}
-	c.of.review(c)
+	c.parent.checkMasters(c)
 	return true
 }
 
-// answered returns the word that is answered.
-func (c *shardConn) answered(v verb, name string) (w word, wasAsked bool) {
-	c.of.mu.Lock()
-	defer c.of.mu.Unlock()
-	i := slices.IndexFunc(c.asked, func(w word) bool { return w.verb == v && w.name == name })
+// takeRequest removes and returns the first unanswered request of a kind for a channel.
+// found is false if there is none.
+func (c *shardConn) takeRequest(k kind, name string) (r request, found bool) {
+	c.parent.mu.Lock()
+	defer c.parent.mu.Unlock()
+	i := slices.IndexFunc(c.unanswered, func(r request) bool { return r.kind == k && r.name == name })
 	if i < 0 {
-		return word{}, false
+		return request{}, false
 	}
-	w = c.asked[i]
-	if i == 0 { // as mostly: the others stay where they are
-		c.asked[0], c.asked = word{}, c.asked[1:]
+	r = c.unanswered[i]
+	if i == 0 { // the usual case, without a copy of the others
+		c.unanswered[0], c.unanswered = request{}, c.unanswered[1:]
 	} else {
-		c.asked = slices.Delete(c.asked, i, i+1)
+		c.unanswered = slices.Delete(c.unanswered, i, i+1)
 	}
-	return w, true
+	return r, true
 }
 
-// confirmed hints at the key, since what was said before was missed, and then
-// makes those ready who wait for it: who looks when it is ready need not look
-// twice. The hint is given unlocked; whoever hears it may listen or stop.
-func (c *shardConn) confirmed(name string) {
-	w, wasAsked := c.answered(subscribe, name)
-	if !wasAsked {
+// handleSubscribed handles the server's confirmation. It first hints at the key, because
+// earlier messages were missed. Then it closes ready, so that a listener that checks the key
+// when it is ready checks the key only once. It calls the hint function without the mutex,
+// because the hint function may call listen and stop.
+func (c *shardConn) handleSubscribed(name string) {
+	r, found := c.takeRequest(subscribe, name)
+	if !found {
 		return
 	}
-	s, channel := c.of, w.channel
+	s, channel := c.parent, r.channel
 	s.mu.Lock()
 	if s.closed || channel.conn != c {
 		s.mu.Unlock()
 		return
 	}
 	ready := channel.ready
-	if channel.up {
-		ready = nil // another answer has made it ready
+	if channel.isConfirmed {
+		ready = nil // an earlier reply has closed it
 	}
-	channel.up, channel.since = true, time.Now()
-	channel.pause = s.pace.shortest
-	channel.retry(s.pace)
-	s.seek(channel)
+	channel.isConfirmed, channel.confirmedAt = true, time.Now()
+	channel.backoff = s.timing.minBackoff
+	channel.postpone(s.timing)
+	s.resolve(channel)
 	s.mu.Unlock()
 	s.hint(channel.key, "")
 	if ready != nil {
@@ -77,41 +79,43 @@ func (c *shardConn) confirmed(name string) {
 	}
 }
 
-// left looks anew for a channel that the server has ended, because its slot has
-// another master now. One that is not up yet has its own answer to come.
-func (c *shardConn) left(name string) {
-	if _, wasAsked := c.answered(unsubscribe, name); wasAsked {
+// handleUnsubscribed handles the reply to an unsubscribe request. Without such a request,
+// the server has ended the subscription because the slot has another master now, and the
+// channel is resolved again. Exception: if the subscription is not confirmed yet, a reply
+// to its own request follows.
+func (c *shardConn) handleUnsubscribed(name string) {
+	if _, found := c.takeRequest(unsubscribe, name); found {
 		return
 	}
-	c.of.mu.Lock()
-	defer c.of.mu.Unlock()
-	if channel := c.channels[name]; channel != nil && channel.up && !c.of.closed {
-		c.of.stale = true
-		c.of.lose(channel)
+	c.parent.mu.Lock()
+	defer c.parent.mu.Unlock()
+	if channel := c.channels[name]; channel != nil && channel.isConfirmed && !c.parent.closed {
+		c.parent.isTableStale = true
+		c.parent.invalidate(channel)
 	}
 }
 
-// refused takes in an error. A refused channel is looked for anew: its slot may
-// have another master, or the server may be about to outgrow the error. One that
-// a rule forbids is asked for now and then all the same.
-func (c *shardConn) refused(text string) {
-	s := c.of
+// handleError handles an error reply. It resolves a refused channel again: its slot may have
+// another master, or the error may be temporary. This includes a channel that an ACL
+// forbids.
+func (c *shardConn) handleError(text string) {
+	s := c.parent
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(c.asked) == 0 || s.closed {
+	if len(c.unanswered) == 0 || s.closed {
 		return
 	}
-	w := c.asked[0]
-	c.asked = c.asked[1:]
-	if w.verb != subscribe {
+	r := c.unanswered[0]
+	c.unanswered = c.unanswered[1:]
+	if r.kind != subscribe {
 		return
 	}
 	if strings.HasPrefix(text, "ERR unknown command") {
-		s.listenPlain()
+		s.fallBack()
 		return
 	}
-	if w.channel.conn == c {
-		s.stale = s.stale || !strings.HasPrefix(text, "NOPERM")
-		s.lose(w.channel)
+	if r.channel.conn == c {
+		s.isTableStale = s.isTableStale || !strings.HasPrefix(text, "NOPERM")
+		s.invalidate(r.channel)
 	}
 }

@@ -9,17 +9,18 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-// A shardTalk is a connection to a master on which the test says what the master
-// says. Nothing is looked for meanwhile.
-type shardTalk struct {
-	*sharded
+// A connTest has a connection that is never dialed. The test passes the master's replies to
+// it. No goroutine resolves masters meanwhile.
+type connTest struct {
+	*shardedSubscriptions
 	conn  *shardConn
 	hints <-chan hint
 }
 
-func newShardTalk(t *testing.T) *shardTalk {
+func newConnTest(t *testing.T) *connTest {
 	t.Helper()
 	rdb := redis.NewClusterClient(&redis.ClusterOptions{
 		ClusterSlots: func(context.Context) ([]redis.ClusterSlot, error) {
@@ -28,28 +29,28 @@ func newShardTalk(t *testing.T) *shardTalk {
 	})
 	t.Cleanup(func() { _ = rdb.Close() })
 	s := newStore(t, rdb)
-	talk := &shardTalk{sharded: s.sharded, hints: hintsOf(s)}
-	talk.seeking = true // as if a goroutine did
+	test := &connTest{shardedSubscriptions: s.sharded, hints: hintsOf(s)}
+	test.isResolving = true // prevents the start of the goroutine
 	master, err := rdb.MasterForKey(t.Context(), storetest.LockName)
 	if err != nil {
 		t.Fatal(err)
 	}
-	talk.conn = talk.connection(master)
-	return talk
+	test.conn = test.connection(master)
+	return test
 }
 
 // connection returns a connection that is never dialed.
-func (s *shardTalk) connection(master *redis.Client) *shardConn {
+func (s *connTest) connection(master *redis.Client) *shardConn {
 	c := &shardConn{
-		of: s.sharded, master: master, calls: make(chan struct{}, 1), end: func() {},
-		channels: make(map[string]*shardChannel), reviewed: time.Now(),
+		parent: s.shardedSubscriptions, master: master, wakeup: make(chan struct{}, 1), cancel: func() {},
+		channels: make(map[string]*shardChannel), checkedAt: time.Now(),
 	}
 	s.conns[master] = c
 	return c
 }
 
-// ask listens for the key k, and says on a connection that it does.
-func (s *shardTalk) ask(t *testing.T, conn *shardConn) (c *shardChannel, ready <-chan struct{}) {
+// listenOn listens for the key k and sends the request on a connection.
+func (s *connTest) listenOn(t *testing.T, conn *shardConn) (c *shardChannel, ready <-chan struct{}) {
 	t.Helper()
 	ready, stop := s.listen("k")
 	t.Cleanup(stop)
@@ -57,169 +58,177 @@ func (s *shardTalk) ask(t *testing.T, conn *shardConn) (c *shardChannel, ready <
 	c = s.channels[storetest.LockName]
 	conn.subscribe(c)
 	s.mu.Unlock()
-	s.sayAll(conn)
+	s.sendAll(conn)
 	return c, ready
 }
 
-// sayAll says the words on a connection.
-func (s *shardTalk) sayAll(conn *shardConn) {
+// sendAll marks all queued requests of a connection as sent.
+func (s *connTest) sendAll(conn *shardConn) {
 	for more := true; more; {
 		_, more = conn.next()
 	}
 }
 
-// says lets the master answer.
-func (c *shardConn) says(kind string, channel *shardChannel) {
-	c.take(&redis.Subscription{Kind: kind, Channel: channel.name}, nil)
+// reply passes a reply of the master to the connection.
+func (c *shardConn) reply(kind string, channel *shardChannel) {
+	c.handle(&redis.Subscription{Kind: kind, Channel: channel.name}, nil)
 }
 
-func TestASecondAnswerMakesNothingReadyOnceMore(t *testing.T) {
-	s := newShardTalk(t)
-	c, ready := s.ask(t, s.conn)
-	_, _ = s.ask(t, s.conn) // since the first answer was long in coming
+func TestSecondConfirmationDoesNotCloseReadyAgain(t *testing.T) {
+	t.Parallel()
+	s := newConnTest(t)
+	c, ready := s.listenOn(t, s.conn)
+	_, _ = s.listenOn(t, s.conn) // the request is repeated because the first reply is late
 	for range 2 {
-		s.conn.says("ssubscribe", c)
-		if !c.up || !isReady(ready) {
+		s.conn.reply("ssubscribe", c)
+		if !c.isConfirmed || !suite.IsClosed(ready) {
 			t.Fatal("not ready")
 		}
 		if got := <-s.hints; got != (hint{"k", ""}) {
 			t.Errorf("hint %v", got)
 		}
 	}
-	if len(s.conn.asked) > 0 {
-		t.Errorf("%d words are left", len(s.conn.asked))
+	if len(s.conn.unanswered) > 0 {
+		t.Errorf("%d unanswered requests are left", len(s.conn.unanswered))
 	}
-	s.conn.says("ssubscribe", c) // nobody has asked for it
+	s.conn.reply("ssubscribe", c) // without a request
 	if len(s.hints) > 0 {
-		t.Error("a hint without a question")
+		t.Error("a hint without a request")
 	}
 }
 
-// A master that a network has cut off believes that it still is one, and answers.
-func TestAChannelLeavesAMasterThatIsNoneByTheTable(t *testing.T) {
-	s := newShardTalk(t)
+// A master behind a network partition does not know that it was replaced, and replies.
+func TestChannelLeavesAFormerMaster(t *testing.T) {
+	t.Parallel()
+	s := newConnTest(t)
 	former := redis.NewClient(&redis.Options{Addr: "127.0.0.1:2"})
 	t.Cleanup(func() { _ = former.Close() })
 	for _, test := range []struct {
 		name  string
 		conn  *shardConn
-		after time.Duration // since the last look
+		after time.Duration // since the last check
 		stays bool
 	}{
-		{"another master", s.connection(former), s.pace.silence, false},
-		{"another master, looked at just now", s.connection(former), 0, true},
-		{"its master", s.conn, s.pace.silence, true},
+		{"another master", s.connection(former), s.timing.pingAfter, false},
+		{"another master, checked just now", s.connection(former), 0, true},
+		{"its master", s.conn, s.timing.pingAfter, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			c, _ := s.ask(t, test.conn)
-			test.conn.says("ssubscribe", c)
-			test.conn.reviewed = time.Now().Add(-test.after)
-			test.conn.take(&redis.Pong{}, nil)
-			if stays := c.conn == test.conn && c.up; stays != test.stays {
-				t.Errorf("it stays: %v", stays)
+			c, _ := s.listenOn(t, test.conn)
+			test.conn.reply("ssubscribe", c)
+			test.conn.checkedAt = time.Now().Add(-test.after)
+			test.conn.handle(&redis.Pong{}, nil)
+			if stays := c.conn == test.conn && c.isConfirmed; stays != test.stays {
+				t.Errorf("the channel stays: %v", stays)
 			}
-			if !test.stays && (len(test.conn.words) != 1 || test.conn.words[0].verb != unsubscribe || c.position == 0) {
-				t.Errorf("words %v, sought at %d", test.conn.words, c.position)
+			if !test.stays && (len(test.conn.queued) != 1 || test.conn.queued[0].kind != unsubscribe || c.heapIndex == 0) {
+				t.Errorf("queued %v, heap index %d", test.conn.queued, c.heapIndex)
 			}
 		})
 	}
 }
 
-func TestWhatTheServerEndsIsLostWhereItWasUp(t *testing.T) {
-	s := newShardTalk(t)
-	c, ready := s.ask(t, s.conn)
-	s.conn.says("sunsubscribe", c) // of a time before it was asked for
-	if c.conn != s.conn || s.stale {
-		t.Error("what is asked for is lost by another's end")
+func TestServerEndsAConfirmedSubscription(t *testing.T) {
+	t.Parallel()
+	s := newConnTest(t)
+	c, ready := s.listenOn(t, s.conn)
+	s.conn.reply("sunsubscribe", c) // belongs to an earlier subscription
+	if c.conn != s.conn || s.isTableStale {
+		t.Error("the channel is invalidated before its confirmation")
 	}
-	s.conn.says("ssubscribe", c)
-	if !isReady(ready) {
+	s.conn.reply("ssubscribe", c)
+	if !suite.IsClosed(ready) {
 		t.Error("not ready")
 	}
-	s.conn.says("sunsubscribe", c)
+	s.conn.reply("sunsubscribe", c)
 	again, stop := s.listen("k")
 	defer stop()
-	if c.conn != nil || c.up || !s.stale || isReady(again) {
-		t.Errorf("%+v, ready %v", c, isReady(again))
+	if c.conn != nil || c.isConfirmed || !s.isTableStale || suite.IsClosed(again) {
+		t.Errorf("%+v, ready %v", c, suite.IsClosed(again))
 	}
 }
 
-func TestARefusalOnAConnectionThatWasLeftLosesNothing(t *testing.T) {
-	s := newShardTalk(t)
+func TestErrorOnAFormerConnectionInvalidatesNothing(t *testing.T) {
+	t.Parallel()
+	s := newConnTest(t)
 	moved := errors.New("MOVED 1 127.0.0.1:2")
-	c, _ := s.ask(t, s.conn)
+	c, _ := s.listenOn(t, s.conn)
 	other := s.connection(s.conn.master)
 	s.mu.Lock()
 	s.conn.unsubscribe(c)
 	s.mu.Unlock()
-	_, ready := s.ask(t, other)
-	other.says("ssubscribe", c)
-	s.conn.take(nil, moved)
-	if c.conn != other || !c.up || !isReady(ready) || s.stale {
+	_, ready := s.listenOn(t, other)
+	other.reply("ssubscribe", c)
+	s.conn.handle(nil, moved)
+	if c.conn != other || !c.isConfirmed || !suite.IsClosed(ready) || s.isTableStale {
 		t.Errorf("%+v", c)
 	}
-	_, _ = s.ask(t, other)
-	other.take(nil, moved)
-	if c.conn != nil || c.up || !s.stale {
-		t.Errorf("its own refusal: %+v", c)
+	_, _ = s.listenOn(t, other)
+	other.handle(nil, moved)
+	if c.conn != nil || c.isConfirmed || !s.isTableStale {
+		t.Errorf("after an error on its own connection: %+v", c)
 	}
 }
 
-func TestAnAnswerOnAConnectionThatWasLeftMakesNothingReady(t *testing.T) {
-	s := newShardTalk(t)
-	c, ready := s.ask(t, s.conn)
+func TestConfirmationOnAFormerConnectionIsIgnored(t *testing.T) {
+	t.Parallel()
+	s := newConnTest(t)
+	c, ready := s.listenOn(t, s.conn)
 	s.mu.Lock()
 	s.conn.unsubscribe(c)
 	s.mu.Unlock()
-	_, _ = s.ask(t, s.connection(s.conn.master))
-	s.conn.says("ssubscribe", c)
-	if c.up || isReady(ready) || len(s.hints) > 0 {
-		t.Errorf("%+v, ready %v, %d hints", c, isReady(ready), len(s.hints))
+	_, _ = s.listenOn(t, s.connection(s.conn.master))
+	s.conn.reply("ssubscribe", c)
+	if c.isConfirmed || suite.IsClosed(ready) || len(s.hints) > 0 {
+		t.Errorf("%+v, ready %v, %d hints", c, suite.IsClosed(ready), len(s.hints))
 	}
 }
 
-func TestAConnectionEndsWhereNothingIsOnIt(t *testing.T) {
+func TestIdleConnectionEnds(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
-		change func(s *shardTalk)
+		change func(s *connTest)
 		ends   bool
-		stays  bool // among the connections
+		stays  bool // the parent has a connection to the master
 	}{
-		"nothing":            {func(*shardTalk) {}, true, false},
-		"a channel":          {func(s *shardTalk) { s.conn.channels["c"] = &shardChannel{} }, false, true},
-		"a word":             {func(s *shardTalk) { s.conn.words = []word{{verb: unsubscribe}} }, false, true},
-		"there is a new one": {func(s *shardTalk) { s.connection(s.conn.master) }, true, true},
+		"without channels":                    {func(*connTest) {}, true, false},
+		"with a channel":                      {func(s *connTest) { s.conn.channels["c"] = &shardChannel{} }, false, true},
+		"with a queued request":               {func(s *connTest) { s.conn.queued = []request{{kind: unsubscribe}} }, false, true},
+		"with a newer one to the same master": {func(s *connTest) { s.connection(s.conn.master) }, true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newShardTalk(t)
+			t.Parallel()
+			s := newConnTest(t)
 			test.change(s)
-			if ends := s.conn.endIdle(); ends != test.ends {
-				t.Errorf("it ends: %v", ends)
+			if ends := s.conn.removeIdle(); ends != test.ends {
+				t.Errorf("the connection ends: %v", ends)
 			}
 			if _, stays := s.conns[s.conn.master]; stays != test.stays {
-				t.Errorf("one stays: %v", stays)
+				t.Errorf("the parent has a connection: %v", stays)
 			}
 		})
 	}
 }
 
-func TestAChannelEndsWhereNobodyListens(t *testing.T) {
-	s := newShardTalk(t)
-	c, _ := s.ask(t, s.conn)
-	s.endIdle(c)
+func TestChannelWithoutListenersIsRemoved(t *testing.T) {
+	t.Parallel()
+	s := newConnTest(t)
+	c, _ := s.listenOn(t, s.conn)
+	s.removeIdle(c)
 	if s.channels[storetest.LockName] != c || c.conn != s.conn {
-		t.Error("it ends although somebody listens")
+		t.Error("a channel with a listener is removed")
 	}
 	former := &shardChannel{lock: c.lock, name: c.name}
-	s.endIdle(former)
-	if s.channels[storetest.LockName] != c || c.position == 0 {
-		t.Error("it ends with one of the same name")
+	s.removeIdle(former)
+	if s.channels[storetest.LockName] != c || c.heapIndex == 0 {
+		t.Error("the removal of a former channel removes its successor")
 	}
 	s.mu.Lock()
-	c.count--
+	c.listeners--
 	s.mu.Unlock()
-	s.endIdle(c)
-	if len(s.channels) > 0 || c.conn != nil || c.position != 0 || len(s.conn.words) != 1 {
-		t.Errorf("%+v, words %v", c, s.conn.words)
+	s.removeIdle(c)
+	if len(s.channels) > 0 || c.conn != nil || c.heapIndex != 0 || len(s.conn.queued) != 1 {
+		t.Errorf("%+v, queued %v", c, s.conn.queued)
 	}
-	c.count++ // that is taken off at the end
+	c.listeners++ // the stop function of listenOn subtracts it
 }

@@ -11,120 +11,120 @@ import (
 	"github.com/reqlock/reqlock/internal/redis/topology"
 )
 
-// sharded is how this process listens in a cluster: on a channel for each key,
-// which lies in the key's slot, so that a script counts who hears it. All channels
-// of one master share a connection. A channel lives while there are any who listen
-// for its key, and a little longer.
+// shardedSubscriptions are the subscriptions of a process in a cluster. Each key with a
+// listener has a channel in the slot of the key, so that a script can count the channel's
+// subscribers. All channels at one master share a connection. A channel outlives its last
+// listener by timing.linger.
 //
-// go-redis has sharded subscriptions of its own, but all channels of one go to the
-// master of the first, and nobody is told that a slot has moved.
-type sharded struct {
-	hearer
-	rdb   topology.Cluster
-	pace  pace
-	plain *listeners // for servers without sharded channels
-	// onPlain is called when all listen there.
-	onPlain func()
-	work    *inflight.Counter
+// go-redis has sharded subscriptions, too. But one such subscription sends all channels to
+// the master of the first channel, and does not report that a slot has moved.
+type shardedSubscriptions struct {
+	hintDecoder
+	rdb    topology.Cluster
+	timing timing
+	shared *sharedSubscription // for servers without sharded channels
+	// onFallback is called when all channels have moved to the shared subscription.
+	onFallback func()
+	work       *inflight.Counter
 
-	ctx  context.Context // until close
-	end  context.CancelFunc
-	poke chan struct{} // seek has to look again
+	ctx    context.Context // ends on close
+	cancel context.CancelFunc
+	wakeup chan struct{} // has an element when pending has changed
 
-	mu       sync.Mutex
-	channels map[string]*shardChannel // by the name of the lock
-	conns    map[*redis.Client]*shardConn
-	sought   shardQueue // see seek
-	seeking  bool       // a goroutine does
-	stale    bool       // the table of slots may be
-	old      bool       // all listen on the plain channel
-	closed   bool
+	mu           sync.Mutex
+	channels     map[string]*shardChannel // by the name of the lock
+	conns        map[*redis.Client]*shardConn
+	pending      channelHeap // channels to resolve: see resolve
+	isResolving  bool        // the goroutine of resolve runs
+	isTableStale bool        // the client's slot table may be stale
+	isFallback   bool        // all listeners use the shared subscription
+	closed       bool
 }
 
-func newSharded(rdb topology.Cluster, hear hearer, plain *listeners, work *inflight.Counter, onPlain func()) *sharded {
-	ctx, end := context.WithCancel(context.Background())
-	return &sharded{
-		hearer: hear, rdb: rdb, pace: defaultPace(), plain: plain, onPlain: onPlain, work: work,
-		ctx: ctx, end: end, poke: make(chan struct{}, 1),
+func newSharded(rdb topology.Cluster, decoder hintDecoder, shared *sharedSubscription, work *inflight.Counter, onFallback func()) *shardedSubscriptions {
+	ctx, cancel := context.WithCancel(context.Background())
+	return &shardedSubscriptions{
+		hintDecoder: decoder, rdb: rdb, timing: defaultTiming(), shared: shared, onFallback: onFallback, work: work,
+		ctx: ctx, cancel: cancel, wakeup: make(chan struct{}, 1),
 		channels: make(map[string]*shardChannel),
 		conns:    make(map[*redis.Client]*shardConn),
 	}
 }
 
-// listen adds one who listens for the key. After close it is never ready. It does
-// no I/O.
-func (s *sharded) listen(key string) (ready <-chan struct{}, stop func()) {
+// listen adds a listener for the key. After close, ready is never closed. listen does no
+// I/O.
+func (s *shardedSubscriptions) listen(key string) (ready <-chan struct{}, stop func()) {
 	lock := s.names.Lock(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case s.closed:
 		return make(chan struct{}), func() {}
-	case s.old:
-		return s.plain.listen(key)
+	case s.isFallback:
+		return s.shared.listen(key)
 	}
 	c := s.channels[lock]
 	if c == nil {
 		c = &shardChannel{
 			key: key, lock: lock, name: s.names.ShardChannel(lock, s.process),
-			ready: make(chan struct{}), pause: s.pace.shortest,
+			ready: make(chan struct{}), backoff: s.timing.minBackoff,
 		}
 		s.channels[lock] = c
-		s.seek(c)
+		s.resolve(c)
 	}
 	if c.linger != nil {
 		c.linger.Stop()
 		c.linger = nil
 	}
-	c.count++
+	c.listeners++
 	return c.ready, sync.OnceFunc(func() { s.stop(c) })
 }
 
-// stop removes one who listens.
-func (s *sharded) stop(c *shardChannel) {
+// stop removes a listener.
+func (s *shardedSubscriptions) stop(c *shardChannel) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c.count--
+	c.listeners--
 	switch {
-	case c.count > 0 || s.closed:
-	case c.unlisten != nil:
-		c.unlisten()
+	case c.listeners > 0 || s.closed:
+	case c.stopShared != nil:
+		c.stopShared()
 	default:
-		c.linger = time.AfterFunc(s.pace.linger, func() { s.endIdle(c) })
+		c.linger = time.AfterFunc(s.timing.linger, func() { s.removeIdle(c) })
 	}
 }
 
-// endIdle ends a channel that nobody needs.
-func (s *sharded) endIdle(c *shardChannel) {
+// removeIdle removes a channel without listeners.
+func (s *shardedSubscriptions) removeIdle(c *shardChannel) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.channels[c.lock] != c || c.count > 0 {
+	if s.channels[c.lock] != c || c.listeners > 0 {
 		return
 	}
 	delete(s.channels, c.lock)
-	s.sought.remove(c)
+	s.pending.remove(c)
 	if c.conn != nil {
 		c.conn.unsubscribe(c)
 	}
 }
 
-// close ends all channels for good.
-func (s *sharded) close() {
+// close ends all connections. No connection is made after it.
+func (s *shardedSubscriptions) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
-	s.end()
+	s.cancel()
 	for _, c := range s.channels {
 		if c.linger != nil {
 			c.linger.Stop()
 		}
 	}
 	clear(s.channels)
-	s.sought.empty()
+	s.pending.removeAll()
 }
 
-// waited returns the key of a lock's name that is listened for.
-func (s *sharded) waited(name string) (key string, ok bool) {
+// keyOf returns the key of a lock's name. ok is false if the key has no channel.
+func (s *shardedSubscriptions) keyOf(name string) (key string, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.channels[name]

@@ -8,148 +8,150 @@ import (
 	"github.com/reqlock/reqlock/internal/inflight"
 )
 
-// listeners are the keys that this process listens for. They share one
-// subscription, which lives while there are any, and a little longer, so that
-// it is not set up for each wait.
-type listeners struct {
+// sharedSubscription is the subscription to the channel of the process. All keys with a
+// listener share it. It outlives the last listener by timing.linger, because the next
+// request that waits then needs no new subscription.
+type sharedSubscription struct {
 	subscription
-	hearer
+	hintDecoder
 	work *inflight.Counter
 
-	mu     sync.Mutex
-	keys   map[string]*listener // by the name of the lock
-	ear    *ear                 // nil while there is no subscription
-	linger *time.Timer          // ends it; nil while there are keys
-	closed bool
+	mu      sync.Mutex
+	keys    map[string]*sharedKey // by the name of the lock
+	session *session              // nil without a subscription
+	linger  *time.Timer           // ends the session; nil while there are keys
+	closed  bool
 }
 
-// A listener is one key and how often it is listened for.
-type listener struct {
-	key   string
-	count int
+// A sharedKey is a key and the number of its listeners.
+type sharedKey struct {
+	key       string
+	listeners int
 }
 
-// An ear is one life of the subscription.
-type ear struct {
-	end   context.CancelFunc
-	up    bool
-	ready chan struct{} // closed when it is up
+// A session is the subscription from the first listener until the end of the linger time.
+// It may have several connections, one after the other.
+type session struct {
+	cancel      context.CancelFunc
+	isConfirmed bool          // by the server, on the current connection
+	ready       chan struct{} // closed when the server has confirmed the subscription
 }
 
-// listen adds one who listens for the key. After close it is never ready.
-func (l *listeners) listen(key string) (ready <-chan struct{}, stop func()) {
-	name := l.names.Lock(key)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closed {
+// listen adds a listener for the key. After close, ready is never closed.
+func (s *sharedSubscription) listen(key string) (ready <-chan struct{}, stop func()) {
+	name := s.names.Lock(key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
 		return make(chan struct{}), func() {}
 	}
-	if l.linger != nil {
-		l.linger.Stop()
-		l.linger = nil
+	if s.linger != nil {
+		s.linger.Stop()
+		s.linger = nil
 	}
-	if l.ear == nil {
-		l.start()
+	if s.session == nil {
+		s.startSession()
 	}
-	if l.keys[name] == nil {
-		l.keys[name] = &listener{key: key}
+	if s.keys[name] == nil {
+		s.keys[name] = &sharedKey{key: key}
 	}
-	l.keys[name].count++
-	return l.ear.ready, sync.OnceFunc(func() { l.stop(name) })
+	s.keys[name].listeners++
+	return s.session.ready, sync.OnceFunc(func() { s.stop(name) })
 }
 
-// stop removes one who listens.
-func (l *listeners) stop(name string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.keys[name].count--
-	if l.keys[name].count > 0 {
+// stop removes a listener.
+func (s *sharedSubscription) stop(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.keys[name].listeners--
+	if s.keys[name].listeners > 0 {
 		return
 	}
-	delete(l.keys, name)
-	if e := l.ear; e != nil && len(l.keys) == 0 {
-		l.linger = time.AfterFunc(l.pace.linger, func() { l.endIdle(e) })
+	delete(s.keys, name)
+	if current := s.session; current != nil && len(s.keys) == 0 {
+		s.linger = time.AfterFunc(s.timing.linger, func() { s.endIdle(current) })
 	}
 }
 
-// start begins a life of the subscription. The caller has locked mu.
-func (l *listeners) start() {
+// startSession starts a session and its goroutine. The caller has locked mu.
+func (s *sharedSubscription) startSession() {
 	ctx, cancel := context.WithCancel(context.Background())
-	e := &ear{end: cancel, ready: make(chan struct{})}
-	l.ear = e
-	l.work.Add()
+	started := &session{cancel: cancel, ready: make(chan struct{})}
+	s.session = started
+	s.work.Add()
 	go func() {
-		defer l.work.Done()
-		l.run(ctx, audience{
-			up:      func() { l.up(e) },
-			down:    func() { l.down(e) },
-			message: func(payload string) { l.message(payload, l.waited) },
+		defer s.work.Done()
+		s.run(ctx, callbacks{
+			confirmed: func() { s.confirm(started) },
+			ended:     func() { s.disconnect(started) },
+			message:   func(payload string) { s.decode(payload, s.keyOf) },
 		})
 	}()
 }
 
-// endIdle ends a subscription that nobody needs.
-func (l *listeners) endIdle(e *ear) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.ear == e && len(l.keys) == 0 {
-		e.end()
-		l.ear = nil
+// endIdle ends a session without keys.
+func (s *sharedSubscription) endIdle(idle *session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.session == idle && len(s.keys) == 0 {
+		idle.cancel()
+		s.session = nil
 	}
 }
 
-// close ends the subscription for good.
-func (l *listeners) close() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.closed = true
-	if l.linger != nil {
-		l.linger.Stop()
+// close ends the session. No session starts after it.
+func (s *sharedSubscription) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	if s.linger != nil {
+		s.linger.Stop()
 	}
-	if l.ear != nil {
-		l.ear.end()
-		l.ear = nil
+	if s.session != nil {
+		s.session.cancel()
+		s.session = nil
 	}
 }
 
-// up hints at every key, since what was said before was missed, and then makes
-// those ready who wait for it: who looks when it is ready need not look twice.
-// The hints are given unlocked; whoever hears one may listen or stop.
-func (l *listeners) up(e *ear) {
-	l.mu.Lock()
-	if l.ear != e {
-		l.mu.Unlock()
+// confirm handles the server's confirmation. It first hints at every key, because earlier
+// messages were missed. Then it closes ready, so that a listener that checks its key when
+// it is ready checks the key only once. confirm calls the hint function without the mutex,
+// because the hint function may call listen and stop.
+func (s *sharedSubscription) confirm(current *session) {
+	s.mu.Lock()
+	if s.session != current {
+		s.mu.Unlock()
 		return
 	}
-	e.up = true
-	keys := make([]string, 0, len(l.keys))
-	for _, listener := range l.keys {
-		keys = append(keys, listener.key)
+	current.isConfirmed = true
+	keys := make([]string, 0, len(s.keys))
+	for _, shared := range s.keys {
+		keys = append(keys, shared.key)
 	}
-	l.mu.Unlock()
+	s.mu.Unlock()
 	for _, key := range keys {
-		l.hint(key, "")
+		s.hint(key, "")
 	}
-	close(e.ready)
+	close(current.ready)
 }
 
-// down makes those who come now wait for the next connection.
-func (l *listeners) down(e *ear) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if e.up {
-		e.up = false
-		e.ready = make(chan struct{})
+// disconnect handles the end of a connection: later listeners wait for the next connection.
+func (s *sharedSubscription) disconnect(current *session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if current.isConfirmed {
+		current.isConfirmed = false
+		current.ready = make(chan struct{})
 	}
 }
 
-// waited returns the key of a lock's name that is listened for.
-func (l *listeners) waited(name string) (key string, ok bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	listener := l.keys[name]
-	if listener == nil {
+// keyOf returns the key of a lock's name. ok is false if the key has no listener.
+func (s *sharedSubscription) keyOf(name string) (key string, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	shared := s.keys[name]
+	if shared == nil {
 		return "", false
 	}
-	return listener.key, true
+	return shared.key, true
 }

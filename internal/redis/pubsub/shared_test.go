@@ -16,84 +16,78 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-// A hint is what the hint function is told.
+// A hint has the arguments of a call of the hint function.
 type hint struct{ key, token string }
 
-// hintsOf returns the hints of a store.
-func hintsOf(s *syncStore) <-chan hint {
+// hintsOf returns a channel with the hints of a store from now on.
+func hintsOf(s *testStore) <-chan hint {
 	hints := make(chan hint, 1000)
 	s.OnHint(func(key, token string) { hints <- hint{key, token} })
 	return hints
 }
 
-// isReady reports whether the channel is closed.
-func isReady(ready <-chan struct{}) bool {
-	select {
-	case <-ready:
-		return true
-	default:
-		return false
-	}
-}
-
-// subscribers returns how many connections listen for the process me.
+// subscribers returns the number of subscribers of the channel of the process Me.
 func subscribers(t *testing.T, rdb redis.UniversalClient) int64 {
 	t.Helper()
 	return rdb.PubSubNumSub(t.Context(), storetest.ProcessChannel).Val()[storetest.ProcessChannel]
 }
 
-func say(t *testing.T, rdb redis.UniversalClient, payload string) {
+// publish publishes a message on the channel of the process Me, which must have one subscriber.
+func publish(t *testing.T, rdb redis.UniversalClient, payload string) {
 	t.Helper()
 	if n, err := rdb.Publish(t.Context(), storetest.ProcessChannel, payload).Result(); err != nil || n != 1 {
-		t.Fatalf("%d have heard it, %v", n, err)
+		t.Fatalf("publish: %d subscribers, %v, want 1", n, err)
 	}
 }
 
-func TestReadyIsWhatTheServerHasConfirmed(t *testing.T) {
+func TestReadyAfterTheServersConfirmation(t *testing.T) {
+	t.Parallel()
 	s, proxy, direct := behindProxy(t)
 	hints := hintsOf(s)
-	let, seen := proxy.HoldCommand(redistest.Named("SUBSCRIBE"))
+	release, seen := proxy.HoldCommand(redistest.Named("SUBSCRIBE"))
 	ready, stop := s.Listen("k")
 	defer stop()
 	<-seen
-	if isReady(ready) || subscribers(t, direct) != 0 {
-		t.Error("ready before the server has heard of it")
+	if suite.IsClosed(ready) || subscribers(t, direct) != 0 {
+		t.Error("ready before the server has received SUBSCRIBE")
 	}
-	let()
+	release()
 	<-ready
 	if got := <-hints; got != (hint{"k", ""}) {
 		t.Errorf("hint %v", got)
 	}
 	if n := subscribers(t, direct); n != 1 {
-		t.Errorf("%d listen", n)
+		t.Errorf("%d subscribers, want 1", n)
 	}
-	if again, stop := s.Listen("other"); !isReady(again) {
-		t.Error("not ready, though the subscription is")
+	if again, stop := s.Listen("other"); !suite.IsClosed(again) {
+		t.Error("a second key is not ready, but the subscription is confirmed")
 	} else {
 		stop()
 	}
 }
 
-func TestAMessageIsAHint(t *testing.T) {
+func TestMessageBecomesAHint(t *testing.T) {
+	t.Parallel()
 	storetest.OnEachServer(t, func(t *testing.T, rdb redis.UniversalClient) {
 		s := newStore(t, rdb)
 		hints := hintsOf(s)
-		for _, key := range []string{"k", "a}b"} { // the second one is written as a digest
+		for _, key := range []string{"k", "a}b"} { // the lock name of the second key contains a digest
 			ready, stop := s.Listen(key)
 			defer stop()
 			<-ready
 		}
-		<-hints // of the first confirmation
-		for _, key := range []string{"k", "a}b", "{x}:y", "nobody waits for it", "with\r\nbreaks"} {
-			say(t, rdb, storetest.Me1+" "+s.names.Lock(key))
+		<-hints // the gap hint of the first confirmation
+		for _, key := range []string{"k", "a}b", "{x}:y", "without a listener", "with\r\nbreaks"} {
+			publish(t, rdb, storetest.Me1+" "+s.names.Lock(key))
 			if got := <-hints; got != (hint{key, storetest.Me1}) {
 				t.Errorf("hint %v, want the key %q", got, key)
 			}
 		}
-	}, redistest.OnCluster) // whose channels have a test of their own
+	}, redistest.OnCluster) // TestShardedChannels covers a cluster
 }
 
 func TestForgedMessagesDoNothing(t *testing.T) {
+	t.Parallel()
 	rdb := redistest.Start(t).Client(t)
 	s := newStore(t, rdb)
 	hints := hintsOf(s)
@@ -101,24 +95,25 @@ func TestForgedMessagesDoNothing(t *testing.T) {
 	defer stop()
 	<-ready
 	<-hints
-	noNames := []string{
+	invalid := []string{
 		storetest.Me1 + " x", storetest.Me1 + " p:", storetest.Me1 + " {p:k}:q", storetest.Me1 + "  p:k", storetest.Me1 + " {p:{a}}:f",
 		storetest.Me1 + " p:{a}:q", storetest.Me1 + " p:a}b", storetest.Me1 + " " + s.names.Lock("a}b"),
 	}
-	for _, payload := range append(noNames, storetest.ForgedHints...) {
-		say(t, rdb, payload)
+	for _, payload := range append(invalid, storetest.ForgedHints...) {
+		publish(t, rdb, payload)
 	}
-	say(t, rdb, storetest.Me1+" p:k")
+	publish(t, rdb, storetest.Me1+" p:k")
 	if got := <-hints; got != (hint{"k", storetest.Me1}) {
 		t.Errorf("hint %v", got)
 	}
 	if n := subscribers(t, rdb); n != 1 {
-		t.Errorf("%d listen", n)
+		t.Errorf("%d subscribers, want 1", n)
 	}
 }
 
 //faults:row 28
 func TestAHundredKeysShareOneConnection(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	proxy := redistest.NewProxy(t, server.Addr())
 	s, direct := newStore(t, proxy.Client(t)), server.Client(t)
@@ -132,11 +127,11 @@ func TestAHundredKeysShareOneConnection(t *testing.T) {
 		want[hint{key, storetest.Me + ":" + key}] = true
 	}
 	if n, conns := subscribers(t, direct), proxy.Commands()["SUBSCRIBE"]; n != 1 || conns != 1 {
-		t.Errorf("%d connections listen, %d were made", n, conns)
+		t.Errorf("%d subscribers and %d SUBSCRIBE commands, want 1 and 1", n, conns)
 	}
 	<-hints
 	for i := range 100 {
-		say(t, direct, fmt.Sprintf("%s:%d p:%d", storetest.Me, i, i))
+		publish(t, direct, fmt.Sprintf("%s:%d p:%d", storetest.Me, i, i))
 	}
 	for len(want) > 0 {
 		if got := <-hints; got.token != "" {
@@ -145,7 +140,8 @@ func TestAHundredKeysShareOneConnection(t *testing.T) {
 	}
 }
 
-func TestAKeyIsListenedForUntilTheLastHasStopped(t *testing.T) {
+func TestKeyGetsHintsUntilItsLastListenerStops(t *testing.T) {
+	t.Parallel()
 	s, proxy, _ := behindProxy(t)
 	hints := hintsOf(s)
 	ready, stop := s.Listen("k")
@@ -154,20 +150,20 @@ func TestAKeyIsListenedForUntilTheLastHasStopped(t *testing.T) {
 	defer stopAnother()
 	<-ready
 	stop()
-	stop() // counts once
+	stop() // does nothing
 	expect := func(want ...string) {
 		t.Helper()
 		for len(hints) > 0 {
 			<-hints
 		}
 		proxy.Cut()
-		heard := make(map[string]bool)
+		got := make(map[string]bool)
 		for range want {
-			heard[(<-hints).key] = true
+			got[(<-hints).key] = true
 		}
 		for _, key := range want {
-			if !heard[key] {
-				t.Errorf("hints of %v, want %v", heard, want)
+			if !got[key] {
+				t.Errorf("hints for %v, want %v", got, want)
 			}
 		}
 	}
@@ -176,31 +172,33 @@ func TestAKeyIsListenedForUntilTheLastHasStopped(t *testing.T) {
 	expect("another")
 }
 
-func TestTheSubscriptionOutlivesTheLastWaitByItsLinger(t *testing.T) {
+func TestSubscriptionOutlivesItsLastListener(t *testing.T) {
+	t.Parallel()
 	s, proxy, direct := behindProxy(t)
-	s.listeners.pace.linger = time.Hour
+	s.shared.timing.linger = time.Hour
 	for range 3 {
 		ready, stop := s.Listen("k")
 		<-ready
 		stop()
 	}
 	if n := proxy.Commands()["SUBSCRIBE"]; n != 1 {
-		t.Errorf("set up %d times", n)
+		t.Errorf("%d SUBSCRIBE commands, want 1", n)
 	}
 	if err := s.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	brief := newStore(t, direct)
-	brief.listeners.pace.linger = time.Millisecond
+	short := newStore(t, direct)
+	short.shared.timing.linger = time.Millisecond
 	for range 3 {
-		ready, stop := brief.Listen("k")
+		ready, stop := short.Listen("k")
 		<-ready
 		stop()
 		suite.Eventually(t, "no channel is left", func() bool { return len(direct.PubSubChannels(t.Context(), "*").Val()) == 0 })
 	}
 }
 
-func TestWhoHearsAHintMayListenAndStop(t *testing.T) {
+func TestHintFunctionMayListenAndStop(t *testing.T) {
+	t.Parallel()
 	s := newStore(t, redistest.Start(t).Client(t))
 	done := make(chan struct{})
 	s.OnHint(func(string, string) {
@@ -214,18 +212,20 @@ func TestWhoHearsAHintMayListenAndStop(t *testing.T) {
 }
 
 func TestCloseEndsTheSubscription(t *testing.T) {
-	for name, lingering := range map[string]bool{"listening": false, "lingering": true} {
+	t.Parallel()
+	for name, isLingering := range map[string]bool{"with a listener": false, "during the linger time": true} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			rdb := redistest.Start(t).Client(t)
 			s := newStore(t, rdb)
 			ready, stop := s.Listen("k")
 			<-ready
-			if lingering {
+			if isLingering {
 				stop()
 			}
-			ended, cancel := context.WithCancel(t.Context())
+			canceled, cancel := context.WithCancel(t.Context())
 			cancel()
-			if err := s.Close(ended); err != nil && !errors.Is(err, context.Canceled) {
+			if err := s.Close(canceled); err != nil && !errors.Is(err, context.Canceled) {
 				t.Error(err)
 			}
 			for range 2 {
@@ -238,14 +238,15 @@ func TestCloseEndsTheSubscription(t *testing.T) {
 			late, stopLate := s.Listen("k")
 			stopLate()
 			stopLate()
-			if isReady(late) || subscribers(t, rdb) != 0 {
-				t.Error("ready after close")
+			if suite.IsClosed(late) || subscribers(t, rdb) != 0 {
+				t.Error("ready or subscribed after Close")
 			}
 		})
 	}
 }
 
-func TestListenOnACluster(t *testing.T) {
+func TestHandOffOnAClusterOfOneNode(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t, "--cluster-enabled", "yes")
 	if err := server.Client(t).ClusterAddSlotsRange(t.Context(), 0, 16383).Err(); err != nil {
 		t.Fatal(err)
@@ -258,7 +259,7 @@ func TestListenOnACluster(t *testing.T) {
 	defer stop()
 	<-ready
 	<-hints
-	suite.Eventually(t, "the cluster serves", func() bool {
+	suite.Eventually(t, "the cluster accepts commands", func() bool {
 		_, err := s.Enqueue(t.Context(), storetest.Request(storetest.Bob1))
 		return err == nil
 	})

@@ -13,35 +13,36 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-// Whoever listens holds a mutex, so nothing that the client does may hold him up.
-func TestListenDoesNotWaitForTheTableOfSlots(t *testing.T) {
+// A caller of Listen may hold a mutex, so Listen must not wait for the client.
+func TestListenDoesNotWaitForTheSlotTable(t *testing.T) {
+	t.Parallel()
 	cluster := redistest.StartCluster(t)
-	slots := cluster.Nodes()[0].Client(t).ClusterSlots //nolint:staticcheck // what clients of a cluster ask as well
+	slots := cluster.Nodes()[0].Client(t).ClusterSlots //nolint:staticcheck // go-redis calls it, too
 	table := func(ctx context.Context) ([]redis.ClusterSlot, error) { return slots(ctx).Result() }
-	tests := map[string]func(o *redis.ClusterOptions, begun chan<- struct{}, let <-chan struct{}){
-		"a dial that hangs": func(o *redis.ClusterOptions, begun chan<- struct{}, let <-chan struct{}) {
+	tests := map[string]func(o *redis.ClusterOptions, begun chan<- struct{}, release <-chan struct{}){
+		"a dial that hangs": func(o *redis.ClusterOptions, begun chan<- struct{}, release <-chan struct{}) {
 			o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
 				begun <- struct{}{}
-				<-let
+				<-release
 				var dialer net.Dialer
 				return dialer.DialContext(ctx, network, addr)
 			}
 		},
-		"a table of the application's own, which hangs": func(o *redis.ClusterOptions, begun chan<- struct{}, let <-chan struct{}) {
+		"an option ClusterSlots that hangs": func(o *redis.ClusterOptions, begun chan<- struct{}, release <-chan struct{}) {
 			o.ClusterSlots = func(ctx context.Context) ([]redis.ClusterSlot, error) {
 				begun <- struct{}{}
-				<-let
+				<-release
 				return table(ctx)
 			}
 		},
-		"a table that fails at first": func(o *redis.ClusterOptions, begun chan<- struct{}, let <-chan struct{}) {
+		"an option ClusterSlots that fails at first": func(o *redis.ClusterOptions, begun chan<- struct{}, release <-chan struct{}) {
 			failures := 0
 			o.ClusterSlots = func(ctx context.Context) ([]redis.ClusterSlot, error) {
 				if failures++; failures <= 3 {
-					return nil, errors.New("in vain")
+					return nil, errors.New("no slot table")
 				}
 				begun <- struct{}{}
-				<-let
+				<-release
 				return table(ctx)
 			}
 		},
@@ -49,33 +50,33 @@ func TestListenDoesNotWaitForTheTableOfSlots(t *testing.T) {
 	for name, configure := range tests {
 		for _, closes := range []bool{false, true} {
 			t.Run(name, func(t *testing.T) {
-				begun, let := make(chan struct{}, 100), make(chan struct{})
-				s := newStore(t, cluster.Client(t, func(o *redis.ClusterOptions) { configure(o, begun, let) }))
-				s.sharded.pace.shortest = quick.shortest
+				begun, release := make(chan struct{}, 100), make(chan struct{})
+				s := newStore(t, cluster.Client(t, func(o *redis.ClusterOptions) { configure(o, begun, release) }))
+				s.sharded.timing.minBackoff = quick.minBackoff
 				hints := hintsOf(s)
 				first, stop := s.Listen("k")
 				defer stop()
 				<-begun
 				second, stopSecond := s.Listen("other")
 				defer stopSecond()
-				if isReady(first) || isReady(second) {
-					t.Error("ready without a table")
+				if suite.IsClosed(first) || suite.IsClosed(second) {
+					t.Error("ready without a slot table")
 				}
 				if closes {
 					ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 					defer cancel()
 					if err := s.Close(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
-						t.Errorf("close: %v", err)
+						t.Errorf("Close: %v", err)
 					}
-					close(let)
-					if err := s.Close(t.Context()); err != nil || isReady(first) {
-						t.Errorf("close again: %v, ready %v", err, isReady(first))
+					close(release)
+					if err := s.Close(t.Context()); err != nil || suite.IsClosed(first) {
+						t.Errorf("second Close: %v, ready %v", err, suite.IsClosed(first))
 					}
 					return
 				}
-				close(let)
-				awaitReady(t, first)
-				awaitReady(t, second)
+				close(release)
+				suite.AwaitClosed(t, "ready", first)
+				suite.AwaitClosed(t, "ready", second)
 				for range 2 {
 					if got := <-hints; got.token != "" {
 						t.Errorf("hint %v", got)
@@ -86,7 +87,8 @@ func TestListenDoesNotWaitForTheTableOfSlots(t *testing.T) {
 	}
 }
 
-func TestCloseWhileNoNodeIsThere(t *testing.T) {
+func TestCloseWhileAllNodesRefuseConnections(t *testing.T) {
+	t.Parallel()
 	proxy := redistest.NewProxy(t, redistest.Start(t).Addr())
 	proxy.Refuse(true)
 	rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{proxy.Addr()}})
@@ -94,24 +96,25 @@ func TestCloseWhileNoNodeIsThere(t *testing.T) {
 	s := newStore(t, rdb)
 	ready, stop := s.Listen("k")
 	defer stop()
-	if err := s.Close(t.Context()); err != nil || isReady(ready) {
-		t.Errorf("%v, ready %v", err, isReady(ready))
+	if err := s.Close(t.Context()); err != nil || suite.IsClosed(ready) {
+		t.Errorf("%v, ready %v", err, suite.IsClosed(ready))
 	}
 }
 
-func TestCloseAfterTheClient(t *testing.T) {
+func TestCloseAfterTheClientWasClosed(t *testing.T) {
+	t.Parallel()
 	cluster := redistest.StartCluster(t)
-	w := newShardWorld(t, cluster)
-	w.listen(t, "k")
-	if err := w.rdb.Close(); err != nil {
+	c := newClusterTest(t, cluster)
+	c.listen(t, "k")
+	if err := c.rdb.Close(); err != nil {
 		t.Fatal(err)
 	}
-	suite.Eventually(t, "the end is noticed", func() bool {
-		again, stop := w.mine.Listen("k")
+	suite.Eventually(t, "the subscription has ended", func() bool {
+		again, stop := c.me.Listen("k")
 		stop()
-		return !isReady(again)
+		return !suite.IsClosed(again)
 	})
-	if err := w.mine.Close(t.Context()); err != nil {
+	if err := c.me.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
 }

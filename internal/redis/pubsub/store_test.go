@@ -18,8 +18,8 @@ import (
 
 func TestMain(m *testing.M) { suite.Main(m) }
 
-// syncStore is a Subscriber with the two transitions that hints come from.
-type syncStore struct {
+// A testStore is a Subscriber with the two transitions that publish hints.
+type testStore struct {
 	*Subscriber
 	rdb     redis.UniversalClient
 	names   keyspace.Names
@@ -28,19 +28,20 @@ type syncStore struct {
 	hint    func(key, token string)
 }
 
-// newStore returns a store of the process Me that the end of the test closes.
-func newStore(t *testing.T, rdb redis.UniversalClient) *syncStore {
+// newStore returns a store of the process Me. The end of the test closes it.
+func newStore(t *testing.T, rdb redis.UniversalClient) *testStore {
 	t.Helper()
 	return newStoreOf(t, rdb, storetest.Me)
 }
 
-func newStoreOf(t *testing.T, rdb redis.UniversalClient, process string) *syncStore {
+// newStoreOf is newStore for another process.
+func newStoreOf(t *testing.T, rdb redis.UniversalClient, process string) *testStore {
 	t.Helper()
-	s := &syncStore{rdb: rdb, names: keyspace.New("p:"), scripts: script.New(false), hint: func(string, string) {}}
+	s := &testStore{rdb: rdb, names: keyspace.New("p:"), scripts: script.New(false), hint: func(string, string) {}}
 	s.Subscriber = New(rdb, s.names, process, &s.work, func(key, token string) { s.hint(key, token) })
 	t.Cleanup(func() {
 		if err := s.Close(context.Background()); err != nil {
-			t.Errorf("close: %v", err)
+			t.Errorf("Close: %v", err)
 		}
 	})
 	return s
@@ -48,7 +49,7 @@ func newStoreOf(t *testing.T, rdb redis.UniversalClient, process string) *syncSt
 
 // behindProxy returns a store behind a proxy, the proxy, and a client that connects to
 // the server without the proxy.
-func behindProxy(t *testing.T, configure ...func(*redis.Options)) (*syncStore, *redistest.Proxy, *redis.Client) {
+func behindProxy(t *testing.T, configure ...func(*redis.Options)) (*testStore, *redistest.Proxy, *redis.Client) {
 	t.Helper()
 	server := redistest.Start(t)
 	proxy := redistest.NewProxy(t, server.Addr())
@@ -59,15 +60,17 @@ func behindProxy(t *testing.T, configure ...func(*redis.Options)) (*syncStore, *
 	return newStore(t, rdb), proxy, server.Client(t)
 }
 
-func (s *syncStore) OnHint(hint func(key, token string)) { s.hint = hint }
+// OnHint sets the hint function.
+func (s *testStore) OnHint(hint func(key, token string)) { s.hint = hint }
 
-func (s *syncStore) Close(ctx context.Context) error {
+// Close closes the Subscriber and waits for its goroutines.
+func (s *testStore) Close(ctx context.Context) error {
 	s.Subscriber.Close()
 	return s.work.Wait(ctx)
 }
 
 // Enqueue runs enqueue.lua.
-func (s *syncStore) Enqueue(ctx context.Context, r storetest.AnyRequest) (store.Answer, error) {
+func (s *testStore) Enqueue(ctx context.Context, r storetest.AnyRequest) (store.Answer, error) {
 	join := 0
 	if r.Join {
 		join = 1
@@ -75,7 +78,7 @@ func (s *syncStore) Enqueue(ctx context.Context, r storetest.AnyRequest) (store.
 	reply, err := s.run(ctx, s.scripts.Enqueue, &r, join, 0)
 	fields, _ := reply.([]any)
 	if err == nil && len(fields) != 4 {
-		err = errors.New("a reply of another form")
+		err = errors.New("unexpected reply")
 	}
 	if err != nil {
 		return store.Answer{}, err
@@ -84,11 +87,11 @@ func (s *syncStore) Enqueue(ctx context.Context, r storetest.AnyRequest) (store.
 }
 
 // Release runs release.lua.
-func (s *syncStore) Release(ctx context.Context, r storetest.AnyRequest) (store.ReleaseResult, error) {
+func (s *testStore) Release(ctx context.Context, r storetest.AnyRequest) (store.ReleaseResult, error) {
 	reply, err := s.run(ctx, s.scripts.Release, &r, "")
 	number, ok := reply.(int64)
 	if err == nil && !ok {
-		err = errors.New("a reply of another form")
+		err = errors.New("unexpected reply")
 	}
 	if err != nil {
 		return store.ReleaseResult{}, err
@@ -96,7 +99,8 @@ func (s *syncStore) Release(ctx context.Context, r storetest.AnyRequest) (store.
 	return store.ReleaseResult{Status: [...]store.ReleaseStatus{store.NotHeld, store.Freed, store.Handed, store.Kept}[number]}, nil
 }
 
-func (s *syncStore) run(ctx context.Context, source script.Script, r *storetest.AnyRequest, args ...any) (any, error) {
+// run runs a script with the arguments that all transitions share, and args.
+func (s *testStore) run(ctx context.Context, source script.Script, r *storetest.AnyRequest, args ...any) (any, error) {
 	lock := s.names.Lock(r.Key)
 	keys := []string{lock, s.names.Companion(lock, keyspace.QueueSuffix)}
 	args = append([]any{r.Token, r.TTL.Milliseconds(), r.Claim.Milliseconds(), "p:", s.Mode()}, args...)

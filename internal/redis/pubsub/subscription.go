@@ -7,57 +7,57 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A subscription listens on one channel, on one connection after the other.
+// A subscription subscribes to one channel. After a connection has ended, it makes the
+// next one.
 type subscription struct {
 	rdb     redis.UniversalClient
 	channel string
-	pace    pace
+	timing  timing
 }
 
-// An audience is told what happens to a subscription. Its functions are called
-// one at a time.
-type audience struct {
-	up      func() // the server has confirmed a new connection's subscription
-	down    func() // a connection has ended
-	message func(payload string)
+// callbacks handle the events of a subscription. The subscription calls one at a time.
+type callbacks struct {
+	confirmed func() // the server has confirmed the subscription on a new connection
+	ended     func() // a connection has ended
+	message   func(payload string)
 }
 
-// run listens until ctx ends.
-func (s *subscription) run(ctx context.Context, a audience) {
-	pause := s.pace.shortest
+// run keeps the subscription until ctx ends.
+func (s *subscription) run(ctx context.Context, events callbacks) {
+	backoff := s.timing.minBackoff
 	for {
-		if s.connect(ctx, a) {
-			pause = s.pace.shortest
+		if s.connect(ctx, events) {
+			backoff = s.timing.minBackoff
 		}
-		timer := time.NewTimer(jittered(pause))
+		timer := time.NewTimer(jittered(backoff))
 		select {
 		case <-timer.C:
 		case <-ctx.Done():
 			timer.Stop()
 			return
 		}
-		pause = s.pace.after(pause)
+		backoff = s.timing.next(backoff)
 	}
 }
 
-// connect lives through one connection, and reports whether the server has
-// confirmed its subscription.
-func (s *subscription) connect(ctx context.Context, a audience) (confirmed bool) {
-	conn := newConnection(s.rdb.Subscribe(ctx, s.channel), s.pace) // errors appear when it is read
-	go conn.read(func(got any, err error) (more bool) {
-		switch got := got.(type) {
+// connect serves one connection until it ends. It reports whether the server has confirmed
+// the subscription.
+func (s *subscription) connect(ctx context.Context, events callbacks) (confirmed bool) {
+	conn := newConnection(s.rdb.Subscribe(ctx, s.channel), s.timing) // read receives the errors
+	go conn.read(func(reply any, err error) (more bool) {
+		switch reply := reply.(type) {
 		case *redis.Subscription:
-			if !confirmed && got.Kind == "subscribe" && got.Channel == s.channel {
+			if !confirmed && reply.Kind == "subscribe" && reply.Channel == s.channel {
 				confirmed = true
-				a.up()
+				events.confirmed()
 			}
 		case *redis.Message:
-			a.message(got.Payload)
+			events.message(reply.Payload)
 		}
-		return err == nil || confirmed // a server that refuses our PING is there
+		return err == nil || confirmed // a server that refuses PING is alive
 	})
-	conn.watch(ctx, func() error { return conn.Ping(conn.over) }, nil, nil)
-	conn.end()
-	a.down()
+	conn.serve(ctx, func() error { return conn.Ping(conn.canceled) }, nil, nil)
+	conn.shutdown()
+	events.ended()
 	return confirmed
 }

@@ -14,26 +14,29 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-// quick is a pace for tests. It leaves slow machines time to answer.
-var quick = pace{
-	linger:   time.Minute,
-	silence:  50 * time.Millisecond,
-	answer:   storetest.Patience,
-	shortest: 2 * time.Millisecond,
-	longest:  20 * time.Millisecond,
-	doubt:    time.Second,
+// quick is a timing for tests. The reply timeout is long, because a busy machine may delay a
+// reply for seconds.
+var quick = timing{
+	linger:       time.Minute,
+	pingAfter:    50 * time.Millisecond,
+	replyTimeout: storetest.Patience,
+	minBackoff:   2 * time.Millisecond,
+	maxBackoff:   20 * time.Millisecond,
+	settleTime:   time.Second,
 }
 
-// impatient is the same for tests in which the server does not answer.
-func impatient() pace {
+// quickTimeout is quick with a short reply timeout, for tests in which the server does not
+// reply.
+func quickTimeout() timing {
 	p := quick
-	p.answer = time.Second
+	p.replyTimeout = time.Second
 	return p
 }
 
-func TestACutSubscriptionIsMadeAnewAndHintsAtWhatWasMissed(t *testing.T) {
+func TestReconnectHintsAtTheGap(t *testing.T) {
+	t.Parallel()
 	s, proxy, direct := behindProxy(t)
-	s.listeners.pace = quick
+	s.shared.timing = quick
 	hints := hintsOf(s)
 	ready, stop := s.Listen("k")
 	defer stop()
@@ -44,22 +47,23 @@ func TestACutSubscriptionIsMadeAnewAndHintsAtWhatWasMissed(t *testing.T) {
 		if got := <-hints; got != (hint{"k", ""}) {
 			t.Errorf("hint %v", got)
 		}
-		suite.Eventually(t, "one connection listens", func() bool { return subscribers(t, direct) == 1 })
+		suite.Eventually(t, "one connection is subscribed", func() bool { return subscribers(t, direct) == 1 })
 	}
-	say(t, direct, storetest.Me1+" p:k")
+	publish(t, direct, storetest.Me1+" p:k")
 	if got := <-hints; got != (hint{"k", storetest.Me1}) {
 		t.Errorf("hint %v", got)
 	}
 	if n := proxy.Commands()["SUBSCRIBE"]; n != 6 {
-		t.Errorf("%d connections were made; has go-redis made some of its own?", n)
+		t.Errorf("%d SUBSCRIBE commands, want 6: go-redis must not reconnect by itself", n)
 	}
 }
 
-func TestASilentConnectionIsNoticedAndMadeAnew(t *testing.T) {
+func TestReconnectAfterAReplyTimeout(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	proxy := redistest.NewProxy(t, server.Addr())
 	s := newStore(t, proxy.Client(t, func(o *redis.Options) { o.ReadTimeout = 200 * time.Millisecond }))
-	s.listeners.pace = impatient()
+	s.shared.timing = quickTimeout()
 	hints := hintsOf(s)
 	ready, stop := s.Listen("k")
 	defer stop()
@@ -68,9 +72,9 @@ func TestASilentConnectionIsNoticedAndMadeAnew(t *testing.T) {
 
 	proxy.Partition()
 	var later <-chan struct{}
-	suite.Eventually(t, "the silence is noticed", func() bool {
+	suite.Eventually(t, "the connection times out", func() bool {
 		again, stop := s.Listen("later")
-		if !isReady(again) {
+		if !suite.IsClosed(again) {
 			later = again
 			t.Cleanup(stop)
 			return true
@@ -80,52 +84,54 @@ func TestASilentConnectionIsNoticedAndMadeAnew(t *testing.T) {
 	})
 	proxy.HealDropped()
 	<-later
-	heard := map[hint]bool{<-hints: true, <-hints: true}
-	if !heard[hint{"k", ""}] || !heard[hint{"later", ""}] {
-		t.Errorf("hints %v", heard)
+	got := map[hint]bool{<-hints: true, <-hints: true}
+	if !got[hint{"k", ""}] || !got[hint{"later", ""}] {
+		t.Errorf("hints %v", got)
 	}
-	say(t, server.Client(t), storetest.Me1+" p:k")
+	publish(t, server.Client(t), storetest.Me1+" p:k")
 	if got := <-hints; got != (hint{"k", storetest.Me1}) {
 		t.Errorf("hint %v", got)
 	}
 }
 
-func TestASilentConnectionIsNoticedWithinSeconds(t *testing.T) {
-	if p := defaultPace(); p.silence+p.answer > 3*time.Second {
-		t.Errorf("noticed after %v", p.silence+p.answer)
+func TestReplyTimeoutIsAtMostThreeSeconds(t *testing.T) {
+	t.Parallel()
+	if p := defaultTiming(); p.pingAfter+p.replyTimeout > 3*time.Second {
+		t.Errorf("a dead connection is detected after %v", p.pingAfter+p.replyTimeout)
 	}
 }
 
-// A server that has nothing to say is asked, and the connection is kept, also
-// where an ACL forbids to ask.
-func TestAQuietConnectionIsKept(t *testing.T) {
-	for name, rule := range map[string]string{"allowed": "+ping", "forbidden": "-ping"} {
+// A connection without messages is pinged and kept, also if an ACL forbids PING.
+func TestConnectionWithoutMessagesIsKept(t *testing.T) {
+	t.Parallel()
+	for name, rule := range map[string]string{"PING allowed": "+ping", "PING forbidden": "-ping"} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			server := redistest.Start(t)
 			if err := server.Client(t).Do(t.Context(), "acl", "setuser", "default", rule).Err(); err != nil {
 				t.Fatal(err)
 			}
 			proxy := redistest.NewProxy(t, server.Addr())
 			s := newStore(t, proxy.Client(t))
-			s.listeners.pace = quick
+			s.shared.timing = quick
 			ready, stop := s.Listen("k")
 			defer stop()
 			<-ready
-			suite.Eventually(t, "five questions", func() bool { return proxy.Commands()["PING"] >= 5 })
+			suite.Eventually(t, "five pings", func() bool { return proxy.Commands()["PING"] >= 5 })
 			if n := proxy.Commands()["SUBSCRIBE"]; n != 1 {
-				t.Errorf("%d connections were made", n)
+				t.Errorf("%d SUBSCRIBE commands, want 1", n)
 			}
 		})
 	}
 }
 
-// attempts is a client that tells of each attempt to subscribe.
-type attempts struct {
+// An attemptSignaler is a client that reports the first attempt to subscribe.
+type attemptSignaler struct {
 	redis.UniversalClient
 	begun chan struct{}
 }
 
-func (a attempts) Subscribe(ctx context.Context, channels ...string) *redis.PubSub {
+func (a attemptSignaler) Subscribe(ctx context.Context, channels ...string) *redis.PubSub {
 	select {
 	case a.begun <- struct{}{}:
 	default:
@@ -133,22 +139,23 @@ func (a attempts) Subscribe(ctx context.Context, channels ...string) *redis.PubS
 	return a.UniversalClient.Subscribe(ctx, channels...)
 }
 
-func TestCloseWhileItCannotConnect(t *testing.T) {
+func TestCloseWithoutAConnection(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	tests := map[string]func(t *testing.T) redis.UniversalClient{
-		"refused": func(t *testing.T) redis.UniversalClient {
+		"connections are refused": func(t *testing.T) redis.UniversalClient {
 			t.Helper()
 			proxy := redistest.NewProxy(t, server.Addr())
 			proxy.Refuse(true)
 			return proxy.Client(t)
 		},
-		"accepted, but never answered": func(t *testing.T) redis.UniversalClient {
+		"connections get no reply": func(t *testing.T) redis.UniversalClient {
 			t.Helper()
 			proxy := redistest.NewProxy(t, server.Addr())
 			proxy.Partition()
 			return proxy.Client(t, func(o *redis.Options) { o.ReadTimeout = 100 * time.Millisecond })
 		},
-		"a black hole": func(t *testing.T) redis.UniversalClient {
+		"dials end with their context": func(t *testing.T) redis.UniversalClient {
 			t.Helper()
 			return server.Client(t, func(o *redis.Options) {
 				o.Dialer = func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -157,7 +164,7 @@ func TestCloseWhileItCannotConnect(t *testing.T) {
 				}
 			})
 		},
-		"a closed client": func(t *testing.T) redis.UniversalClient {
+		"the client is closed": func(t *testing.T) redis.UniversalClient {
 			t.Helper()
 			rdb := server.Client(t)
 			_ = rdb.Close()
@@ -166,29 +173,31 @@ func TestCloseWhileItCannotConnect(t *testing.T) {
 	}
 	for name, client := range tests {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			begun := make(chan struct{}, 1)
-			s := newStore(t, attempts{client(t), begun})
-			s.listeners.pace = quick
+			s := newStore(t, attemptSignaler{client(t), begun})
+			s.shared.timing = quick
 			ready, stop := s.Listen("k")
 			defer stop()
 			<-begun
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 			defer cancel()
-			if err := s.Close(ctx); err != nil || isReady(ready) {
-				t.Errorf("%v, ready %v", err, isReady(ready))
+			if err := s.Close(ctx); err != nil || suite.IsClosed(ready) {
+				t.Errorf("%v, ready %v", err, suite.IsClosed(ready))
 			}
 		})
 	}
 }
 
-func TestCloseDoesNotHangBehindADialThatHearsNothing(t *testing.T) {
+func TestCloseReturnsDuringADialThatIgnoresItsContext(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
-	begun, let := make(chan struct{}, 10), make(chan struct{})
+	begun, release := make(chan struct{}, 10), make(chan struct{})
 	s := newStore(t, server.Client(t, func(o *redis.Options) {
 		o.Dialer = func(context.Context, string, string) (net.Conn, error) {
 			begun <- struct{}{}
-			<-let
-			return nil, errors.New("in vain")
+			<-release
+			return nil, errors.New("the dial fails")
 		}
 	}))
 	_, stop := s.Listen("k")
@@ -201,7 +210,7 @@ func TestCloseDoesNotHangBehindADialThatHearsNothing(t *testing.T) {
 	}
 	_, again := s.Listen("k")
 	again()
-	close(let)
+	close(release)
 	if err := s.Close(t.Context()); err != nil {
 		t.Errorf("close again: %v", err)
 	}

@@ -5,34 +5,34 @@ import (
 	"time"
 )
 
-// pace is the times of what listens.
-type pace struct {
-	linger   time.Duration // how long it outlives the last one who listens
-	silence  time.Duration // after how long without a word the server is asked for one
-	answer   time.Duration // how long the server has for it
-	shortest time.Duration // the pause after the first connection that failed
-	longest  time.Duration // the pause after many
-	doubt    time.Duration // for how long a new channel's master may be another one
+// timing are the durations and timeouts of subscriptions.
+type timing struct {
+	linger       time.Duration // how long a subscription outlives its last listener
+	pingAfter    time.Duration // the time without data after which the server gets a PING
+	replyTimeout time.Duration // the timeout of a reply
+	minBackoff   time.Duration // the pause after the first failed connection
+	maxBackoff   time.Duration // the longest pause
+	settleTime   time.Duration // how long the master of a new channel is checked again
 }
 
-// defaultPace notices within three seconds that a connection is dead, although
-// nobody closed it.
-func defaultPace() pace {
-	return pace{
-		linger:   5 * time.Second,
-		silence:  2 * time.Second,
-		answer:   time.Second,
-		shortest: 25 * time.Millisecond,
-		longest:  time.Second,
-		doubt:    3 * time.Second,
+// defaultTiming detects within three seconds that a connection is dead without having been
+// closed.
+func defaultTiming() timing {
+	return timing{
+		linger:       5 * time.Second,
+		pingAfter:    2 * time.Second,
+		replyTimeout: time.Second,
+		minBackoff:   25 * time.Millisecond,
+		maxBackoff:   time.Second,
+		settleTime:   3 * time.Second,
 	}
 }
 
-// after returns the pause that follows a pause which was in vain.
-func (p pace) after(pause time.Duration) time.Duration { return min(2*pause, p.longest) }
+// next returns the backoff after a backoff and a failed attempt.
+func (t timing) next(backoff time.Duration) time.Duration { return min(2*backoff, t.maxBackoff) }
 
-// jittered returns something between half of the pause and all of it, so that
-// those whom one fault has met do not come back as one.
+// jittered returns a random duration between half of the pause and all of it, so that
+// clients of the same failed server do not return at the same moment.
 func jittered(pause time.Duration) time.Duration {
 	return pause/2 + rand.N(pause/2+1) //nolint:gosec // jitter needs no secret randomness
 }
