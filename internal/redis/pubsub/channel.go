@@ -14,13 +14,13 @@ type shardChannel struct {
 	linger     *time.Timer // removes the channel; nil while there are listeners
 	stopShared func()      // stops the key's listener on the shared subscription; nil before the fallback
 
-	conn        *shardConn    // the connection with the subscription; nil without one
-	isConfirmed bool          // by the server
-	confirmedAt time.Time     // when the server last confirmed the subscription
-	ready       chan struct{} // closed when the server has confirmed the subscription
-	isDoubtful  bool          // the slot's master may have changed
-	resolveAt   time.Time     // while pending: when to resolve the master
-	backoff     time.Duration // the pause before the next attempt
+	conn         *shardConn    // the connection with the subscription; nil without one
+	isConfirmed  bool          // by the server
+	confirmedAt  time.Time     // when the server last confirmed the subscription
+	ready        chan struct{} // closed when the server has confirmed the subscription
+	mayHaveMoved bool          // the slot's master may have changed
+	resolveAt    time.Time     // while pending: when to resolve the master
+	backoff      time.Duration // the pause before the next attempt
 	// heapIndex is the channel's index in the heap of pending channels plus 1. It is 0
 	// while the channel is not pending.
 	heapIndex int

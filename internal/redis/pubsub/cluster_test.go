@@ -86,7 +86,7 @@ func (c *clusterTest) awaitGapHints(t *testing.T, keys ...string) {
 // awaitHints waits until all the hints have arrived.
 func (c *clusterTest) awaitHints(t *testing.T, left map[hint]bool) {
 	t.Helper()
-	timeout := time.After(20 * time.Second)
+	timeout := time.After(time.Minute)
 	for len(left) > 0 {
 		select {
 		case got := <-c.hints:
@@ -117,9 +117,9 @@ func (c *clusterTest) requireNoHint(t *testing.T) {
 	}
 }
 
-// handOver locks a key as Bob, waits for it as Me, and releases it as Bob. The release must
+// handOff locks a key as Bob, waits for it as Me, and releases it as Bob. The release must
 // hand the key to Me, with a hint.
-func (c *clusterTest) handOver(t *testing.T, key string) {
+func (c *clusterTest) handOff(t *testing.T, key string) {
 	t.Helper()
 	c.awaitSubscriber(t, key)
 	held, waits := c.requests(key)

@@ -52,7 +52,7 @@ func TestOldClusterHasOneSubscription(t *testing.T) {
 			t.Error("a later key is not ready, but the subscription is confirmed")
 		}
 		for _, key := range keys {
-			handOverUncounted(t, c, key)
+			handOffUncounted(t, c, key)
 		}
 	})
 	t.Run("it ends after the last listener", func(t *testing.T) {
@@ -92,8 +92,8 @@ func TestOldClusterHasOneSubscription(t *testing.T) {
 	})
 }
 
-// handOverUncounted is handOver without a subscriber at the master of the slot.
-func handOverUncounted(t *testing.T, c *clusterTest, key string) {
+// handOffUncounted is handOff without a subscriber at the master of the slot.
+func handOffUncounted(t *testing.T, c *clusterTest, key string) {
 	t.Helper()
 	held, waits := c.requests(key)
 	if got, err := c.bob.Enqueue(t.Context(), held); err != nil || !got.Granted {
@@ -142,7 +142,7 @@ func TestForbiddenSubscriptionIsRetriedWithBackoff(t *testing.T) {
 		}
 	}
 	suite.AwaitClosed(t, "ready", ready)
-	c.handOver(t, "k")
+	c.handOff(t, "k")
 }
 
 // A cluster client behind Sentinel has all slots at one master.
@@ -163,7 +163,7 @@ func TestShardedChannelsBehindSentinel(t *testing.T) {
 			return rdb
 		})
 	c.listen(t, "k", "other")
-	c.handOver(t, "k")
+	c.handOff(t, "k")
 	for name, fail := range map[string]func() *redistest.Server{"switch": sentinels.Switch, "crash": sentinels.Failover} {
 		t.Run(name, func(t *testing.T) {
 			before := sentinels.Master()
@@ -172,8 +172,8 @@ func TestShardedChannelsBehindSentinel(t *testing.T) {
 			again, stop := c.me.Listen("k")
 			defer stop()
 			suite.AwaitClosed(t, "ready", again)
-			c.handOver(t, "k")
-			c.handOver(t, "other")
+			c.handOff(t, "k")
+			c.handOff(t, "other")
 			before.Restart()
 			sentinels.Await()
 		})

@@ -11,68 +11,85 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
+// A masterChange gives the slot of a lock name another master. other is a second master of
+// the cluster.
+type masterChange struct {
+	name string
+	do   func(t *testing.T, cluster *redistest.Cluster, name string, master, other *redistest.Server)
+}
+
+// plannedChanges leave all nodes running.
+var plannedChanges = []masterChange{
+	{"slot moved", func(_ *testing.T, cluster *redistest.Cluster, name string, _, other *redistest.Server) {
+		cluster.MoveSlot(name, other)
+	}},
+	{"slot moved with its keys", func(t *testing.T, cluster *redistest.Cluster, name string, _, other *redistest.Server) {
+		client := cluster.Client(t)
+		for _, key := range []string{name, "{" + name + "}:q"} {
+			if err := client.RPush(t.Context(), "{"+name+"}"+key, "x").Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		move := cluster.BeginMove(name, other)
+		move.Keys("{" + name + "}" + name)
+		move.Finish()
+	}},
+	{"switch", func(_ *testing.T, cluster *redistest.Cluster, _ string, master, _ *redistest.Server) {
+		cluster.Switch(master)
+	}},
+	{"takeover", func(_ *testing.T, cluster *redistest.Cluster, _ string, master, _ *redistest.Server) {
+		cluster.Takeover(master)
+	}},
+}
+
+// failures stop the master.
+var failures = []masterChange{
+	{"crash", func(t *testing.T, cluster *redistest.Cluster, _ string, master, _ *redistest.Server) {
+		cluster.Failover(master)
+		t.Cleanup(func() { master.Restart(); cluster.Await() })
+	}},
+	{"master paused", func(t *testing.T, cluster *redistest.Cluster, _ string, master, _ *redistest.Server) {
+		master.Pause()
+		cluster.AwaitFailover(master)
+		t.Cleanup(func() { master.Resume(); cluster.Await() })
+	}},
+}
+
 // A channel moves to the new master of its slot, for each way in which a slot gets another
 // master.
 func TestChannelsFollowTheirSlot(t *testing.T) {
 	t.Parallel()
-	cluster := redistest.StartCluster(t)
-	events := []struct {
-		name string
-		// do gives the slot of the lock name another master. other is a second master.
-		do func(t *testing.T, name string, master, other *redistest.Server)
-	}{
-		{"slot moved", func(_ *testing.T, name string, _, other *redistest.Server) {
-			cluster.MoveSlot(name, other)
-		}},
-		{"slot moved with its keys", func(t *testing.T, name string, _, other *redistest.Server) {
-			client := cluster.Client(t)
-			for _, key := range []string{name, "{" + name + "}:q"} {
-				if err := client.RPush(t.Context(), "{"+name+"}"+key, "x").Err(); err != nil {
-					t.Fatal(err)
-				}
-			}
-			move := cluster.BeginMove(name, other)
-			move.Keys("{" + name + "}" + name)
-			move.Finish()
-		}},
-		{"switch", func(_ *testing.T, _ string, master, _ *redistest.Server) {
-			cluster.Switch(master)
-		}},
-		{"takeover", func(_ *testing.T, _ string, master, _ *redistest.Server) {
-			cluster.Takeover(master)
-		}},
-		{"crash", func(t *testing.T, _ string, master, _ *redistest.Server) {
-			cluster.Failover(master)
-			t.Cleanup(func() { master.Restart(); cluster.Await() })
-		}},
-		{"master paused", func(t *testing.T, _ string, master, _ *redistest.Server) {
-			master.Pause()
-			cluster.AwaitFailover(master)
-			t.Cleanup(func() { master.Resume(); cluster.Await() })
-		}},
-	}
-	for _, event := range events {
-		t.Run(event.name, func(t *testing.T) {
-			cluster.Await()
-			masters := cluster.Masters()
-			c := newClusterTest(t, cluster)
-			keys := c.keysOf(t, masters...)
-			c.listen(t, keys...)
-			closed := closeWhenNotReady(t, c, keys[0])
-			name := "p:" + keys[0]
-			event.do(t, name, masters[0], masters[1])
-			c.awaitGapHints(t, keys[0])
-			<-closed
-			if c.masterOf(name) == masters[0] {
-				t.Fatal("the slot has the same master")
-			}
-			again, stop := c.me.Listen(keys[0])
-			defer stop()
-			suite.AwaitClosed(t, "ready", again)
-			for _, key := range keys {
-				c.handOver(t, key)
+	for name, changes := range map[string][]masterChange{"planned": plannedChanges, "failure": failures} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cluster := redistest.StartCluster(t)
+			for _, change := range changes {
+				t.Run(change.name, func(t *testing.T) { testChannelsFollow(t, cluster, change) })
 			}
 		})
+	}
+}
+
+func testChannelsFollow(t *testing.T, cluster *redistest.Cluster, change masterChange) {
+	t.Helper()
+	cluster.Await()
+	masters := cluster.Masters()
+	c := newClusterTest(t, cluster)
+	keys := c.keysOf(t, masters...)
+	c.listen(t, keys...)
+	closed := closeWhenNotReady(t, c, keys[0])
+	name := "p:" + keys[0]
+	change.do(t, cluster, name, masters[0], masters[1])
+	c.awaitGapHints(t, keys[0])
+	<-closed
+	if c.masterOf(name) == masters[0] {
+		t.Fatal("the slot has the same master")
+	}
+	again, stop := c.me.Listen(keys[0])
+	defer stop()
+	suite.AwaitClosed(t, "ready", again)
+	for _, key := range keys {
+		c.handOff(t, key)
 	}
 }
 
@@ -108,7 +125,7 @@ func TestNoSubscriberAtTheNewMasterOfAMovingSlot(t *testing.T) {
 	if got, err := c.me.Release(t.Context(), storetest.Request(storetest.Me1)); err != nil || got.Status != store.Freed {
 		t.Errorf("Me: %+v, %v", got, err)
 	}
-	c.handOver(t, "k")
+	c.handOff(t, "k")
 }
 
 // closeWhenNotReady listens with a store of the process Eve, and closes the store as soon as
@@ -129,7 +146,7 @@ func closeWhenNotReady(t *testing.T, c *clusterTest, key string) (closed <-chan 
 			ready = again
 		}
 		if err := s.Close(context.Background()); err != nil || suite.IsClosed(ready) {
-			t.Errorf("close: %v, ready %v", err, suite.IsClosed(ready))
+			t.Errorf("Close: %v, ready %v", err, suite.IsClosed(ready))
 		}
 	}()
 	return done
@@ -154,7 +171,7 @@ func TestDeadShardDoesNotAffectOtherShards(t *testing.T) {
 	})
 	c.listen(t, keys[2])
 	for _, key := range keys[1:] {
-		c.handOver(t, key)
+		c.handOff(t, key)
 	}
 	if suite.IsClosed(lost) {
 		t.Error("a key of the dead shard is ready")
@@ -162,5 +179,5 @@ func TestDeadShardDoesNotAffectOtherShards(t *testing.T) {
 	stop()
 	masters[0].Restart()
 	c.awaitGapHints(t, keys[0])
-	c.handOver(t, keys[0])
+	c.handOff(t, keys[0])
 }

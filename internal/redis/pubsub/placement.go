@@ -128,13 +128,13 @@ func (s *shardedSubscriptions) assign(c *shardChannel, master *redis.Client, err
 // locked mu.
 func (s *shardedSubscriptions) recheck(c *shardChannel) {
 	if time.Since(c.confirmedAt) > s.timing.settleTime {
-		c.isDoubtful = false
+		c.mayHaveMoved = false
 		s.pending.remove(c)
 		return
 	}
 	c.postpone(s.timing)
 	s.pending.put(c)
-	s.isTableStale = s.isTableStale || c.isDoubtful
+	s.isTableStale = s.isTableStale || c.mayHaveMoved
 }
 
 // invalidate detaches a channel after its subscription has ended or failed, and resolves its
@@ -144,7 +144,7 @@ func (s *shardedSubscriptions) invalidate(c *shardChannel) {
 		c.backoff = s.timing.minBackoff
 	}
 	c.detach()
-	c.isDoubtful = true
+	c.mayHaveMoved = true
 	c.postpone(s.timing)
 	s.resolve(c)
 }

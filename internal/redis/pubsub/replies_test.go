@@ -128,7 +128,7 @@ func TestChannelLeavesAFormerMaster(t *testing.T) {
 	}
 }
 
-func TestServerEndsAConfirmedSubscription(t *testing.T) {
+func TestServersUnsubscribeInvalidatesAConfirmedChannel(t *testing.T) {
 	t.Parallel()
 	s := newConnTest(t)
 	c, ready := s.listenOn(t, s.conn)

@@ -26,7 +26,7 @@ func TestShardedChannels(t *testing.T) {
 		odd := []string{"{a}:q", "a}b", "open{brace"} // the lock names of the first two contain digests
 		c.listen(t, odd...)
 		for _, key := range append(keys, odd...) {
-			c.handOver(t, key)
+			c.handOff(t, key)
 		}
 	})
 
@@ -116,7 +116,7 @@ func TestShardedChannels(t *testing.T) {
 		}
 		suite.Eventually(t, "the second connection has ended", func() bool { return c.connections(t, masters[1]) == 0 })
 		c.listen(t, keys...)
-		c.handOver(t, keys[1])
+		c.handOff(t, keys[1])
 	})
 
 	t.Run("a channel is removed and added again at random times", func(t *testing.T) {
@@ -128,7 +128,7 @@ func TestShardedChannels(t *testing.T) {
 		}
 		c.listen(t, "k")
 		suite.Eventually(t, "the channel has a subscriber", func() bool { return c.channels(t, cluster.MasterOf("p:k")) == 1 })
-		c.handOver(t, "k")
+		c.handOff(t, "k")
 	})
 
 	t.Run("a reconnect hints at the gap", func(t *testing.T) {
@@ -142,7 +142,7 @@ func TestShardedChannels(t *testing.T) {
 			c.awaitGapHints(t, keys[0])
 			c.requireNoHint(t)
 		}
-		c.handOver(t, keys[0])
+		c.handOff(t, keys[0])
 	})
 
 	t.Run("RESP2", func(t *testing.T) {
@@ -151,11 +151,11 @@ func TestShardedChannels(t *testing.T) {
 		keys := c.keysOf(t, masters...)
 		c.listen(t, keys...)
 		for _, key := range keys {
-			c.handOver(t, key)
+			c.handOff(t, key)
 		}
 		cluster.MoveSlot("p:"+keys[0], masters[1])
 		c.awaitGapHints(t, keys[0])
-		c.handOver(t, keys[0])
+		c.handOff(t, keys[0])
 		cluster.MoveSlot("p:"+keys[0], masters[0])
 		c.awaitGapHints(t, keys[0])
 	})

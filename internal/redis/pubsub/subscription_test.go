@@ -26,10 +26,10 @@ var quick = timing{
 }
 
 // quickTimeout is quick with a short reply timeout, for tests in which the server does not
-// reply.
+// reply. The timeout tolerates that a busy machine delays other replies by two seconds.
 func quickTimeout() timing {
 	p := quick
-	p.replyTimeout = time.Second
+	p.replyTimeout = 2 * time.Second
 	return p
 }
 
@@ -94,7 +94,7 @@ func TestReconnectAfterAReplyTimeout(t *testing.T) {
 	}
 }
 
-func TestReplyTimeoutIsAtMostThreeSeconds(t *testing.T) {
+func TestDeadConnectionIsDetectedWithinThreeSeconds(t *testing.T) {
 	t.Parallel()
 	if p := defaultTiming(); p.pingAfter+p.replyTimeout > 3*time.Second {
 		t.Errorf("a dead connection is detected after %v", p.pingAfter+p.replyTimeout)
@@ -206,12 +206,12 @@ func TestCloseReturnsDuringADialThatIgnoresItsContext(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	if err := s.Close(ctx); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("close: %v", err)
+		t.Errorf("Close: %v", err)
 	}
 	_, again := s.Listen("k")
 	again()
 	close(release)
 	if err := s.Close(t.Context()); err != nil {
-		t.Errorf("close again: %v", err)
+		t.Errorf("second Close: %v", err)
 	}
 }

@@ -73,7 +73,7 @@ func TestChannelFindsItsMasterAfterAWrongSlotTable(t *testing.T) {
 				again, stop := c.me.Listen(key)
 				defer stop()
 				suite.AwaitClosed(t, "ready", again)
-				c.handOver(t, key)
+				c.handOff(t, key)
 			}
 		})
 	}
