@@ -31,7 +31,7 @@ func inBubble(t *testing.T, test func(t *testing.T, s *testStore, n *network, di
 	})
 }
 
-// pipeClient returns a client without timers, which would keep a bubble from being idle.
+// pipeClient returns a client without timers of its own.
 func pipeClient(t *testing.T, dial func(context.Context, string, string) (net.Conn, error)) *redis.Client {
 	t.Helper()
 	rdb := redis.NewClient(&redis.Options{
