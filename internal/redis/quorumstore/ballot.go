@@ -8,8 +8,8 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 )
 
-// A ballot is one question to all servers, and what has become of it: it was lost,
-// or is the token of a lease.
+// A ballot is one request to all servers for a lock, with the votes that it got. If it is
+// granted, its token is the token of the lease.
 type ballot struct {
 	store   *Store
 	request redisstore.VoteRequest
@@ -17,181 +17,183 @@ type ballot struct {
 	done    func(store.Answer, error)
 
 	mu      sync.Mutex
-	life    time.Duration // no vote was asked for a longer one
+	maxTTL  time.Duration // the longest TTL that any vote was requested with
 	votes   []vote        // by server
 	decided bool
-	hurries bool // see hurry
-	// over is true once it was withdrawn: votes that come now are withdrawn, too.
-	over bool
-	// leaving counts the votes whose withdrawal done waits for, to tell it of answer
+	bounded bool // boundStragglers has limited the wait
+	// withdrawn is true after the ballot was lost or released. Votes that arrive later
+	// are withdrawn, too.
+	withdrawn bool
+	// withdrawing counts the withdrawals that must end before done is called with answer
 	// and err.
-	leaving int
-	answer  store.Answer
-	err     error
+	withdrawing int
+	answer      store.Answer
+	err         error
 }
 
-// A vote is the answer of a server.
+// A vote is the reply of a server.
 type vote struct {
 	answered bool
 	answer   store.Answer
 	err      error
 }
 
-// mayBeOurs reports whether the server may have voted for the ballot.
-func (v vote) mayBeOurs() bool {
+// mayBeGranted reports whether the server may have voted for the ballot.
+func (v vote) mayBeGranted() bool {
 	if v.err != nil {
 		return store.FaultOf(v.err).Unknown
 	}
 	return v.answer.Granted || !v.answered
 }
 
-// newBallot returns one on which nobody has voted.
+// newBallot returns a ballot without votes.
 func newBallot(s *Store, r redisstore.VoteRequest, done func(store.Answer, error)) *ballot {
-	return &ballot{store: s, request: r, begun: time.Now(), done: done, life: r.TTL, votes: make([]vote, len(s.servers))}
+	return &ballot{store: s, request: r, begun: time.Now(), done: done, maxTTL: r.TTL, votes: make([]vote, len(s.servers))}
 }
 
-// ask asks a server for its vote, for this ballot and with the words of r, and calls
-// then with what counts of its answer, once the ballot knows that. A vote does not
-// count where the server has moved since those moves: see muster.moved.
-func (b *ballot) ask(i int, r redisstore.VoteRequest, moves []int, then func(vote)) {
-	m, asked := b.store.muster, time.Now()
+// ask sends the request r to a server. It records the vote in the ballot, and then calls then
+// with that vote. A granted vote does not count if another process is behind the client than
+// in the given generations: see membership.replaced.
+func (b *ballot) ask(i int, r redisstore.VoteRequest, generations []int, then func(vote)) {
+	m, asked := b.store.membership, time.Now()
 	b.store.servers[i].Vote(r, func(answer store.Answer, err error) {
 		v := vote{true, answer, err}
 		switch {
 		case err != nil:
-			m.miss(i)
-		case answer.Granted && m.moved(i, moves):
-			v = vote{answered: true, err: &store.Fault{Unknown: true, Temporary: true, Err: errMoved}}
+			m.recordFailure(i)
+		case answer.Granted && m.replaced(i, generations):
+			v = vote{answered: true, err: &store.Fault{Unknown: true, Temporary: true, Err: errReplaced}}
 		default:
-			m.heard(i, time.Since(asked))
+			m.recordLatency(i, time.Since(asked))
 		}
-		b.hear(i, v)
+		b.record(i, v)
 		then(v)
 	})
 }
 
-// hear takes in the answer of a server.
-func (b *ballot) hear(i int, v vote) {
+// record stores the vote of a server, and delivers the result if the vote decides the ballot.
+func (b *ballot) record(i int, v vote) {
 	b.mu.Lock()
 	b.votes[i] = v
-	over := b.over
+	withdrawn := b.withdrawn
 	decides := !b.decided && b.decide()
 	if !b.decided {
-		b.hurry()
+		b.boundStragglers()
 	}
 	b.mu.Unlock()
-	if over && v.mayBeOurs() {
+	if withdrawn && v.mayBeGranted() {
 		b.withdraw(i, b.request.Bound, func() {})
 	}
 	if decides {
-		b.tell()
+		b.deliver()
 	}
 }
 
-// decide decides the ballot if the votes that are there do so, and reports whether
-// they did. If it is lost, nobody has it from now on.
+// decide decides the ballot if the recorded votes allow that, and reports whether they do.
+// The caller holds b.mu.
 func (b *ballot) decide() bool {
 	count, majority := b.count(), b.store.majority
 	switch {
-	case count.granted >= majority && b.knowsRest():
+	case count.granted >= majority && b.restKnown():
 		b.answer, b.err = b.granted()
-	case count.granted < majority && count.granted+count.left < majority && b.known(count) && b.knowsRest():
+	case count.granted < majority && count.granted+count.missing < majority && b.reasonKnown(count) && b.restKnown():
 		b.answer, b.err = b.refused()
 	default:
 		return false
 	}
-	b.decided, b.over = true, b.over || !b.answer.Granted
+	b.decided, b.withdrawn = true, b.withdrawn || !b.answer.Granted
 	return true
 }
 
-// tell tells what was decided, once a ballot that is lost is withdrawn from those
-// who have voted for it: who asks again at once is not to meet itself. It does not
-// wait for those who have not answered, nor for long.
-func (b *ballot) tell() {
+// deliver calls done with the result. If the ballot is lost, deliver first withdraws its
+// votes: otherwise a client that retries at once could be refused by its own old votes.
+// done waits for the withdrawals of granted votes, for at most half the bound. It does not
+// wait for servers that have not voted.
+func (b *ballot) deliver() {
 	if b.answer.Granted {
 		b.done(b.answer, b.err)
 		return
 	}
-	b.store.forget(b.request.Target)
-	waits := time.Since(b.begun) < b.request.Bound/2
+	b.store.removeBallot(b.request.Target)
+	mayWait := time.Since(b.begun) < b.request.Bound/2
 	var granted, others []int
 	b.mu.Lock()
 	for i, v := range b.votes {
 		switch {
-		case v.answer.Granted && waits:
+		case v.answer.Granted && mayWait:
 			granted = append(granted, i)
-		case v.answered && v.mayBeOurs():
+		case v.answered && v.mayBeGranted():
 			others = append(others, i)
 		}
 	}
-	b.leaving = len(granted) + 1
+	b.withdrawing = len(granted) + 1
 	b.mu.Unlock()
 	for _, i := range granted {
-		b.withdraw(i, b.request.Bound/2, b.left)
+		b.withdraw(i, b.request.Bound/2, b.endWithdrawal)
 	}
 	for _, i := range others {
 		b.withdraw(i, b.request.Bound, func() {})
 	}
-	b.left()
+	b.endWithdrawal()
 }
 
-// left counts a withdrawal as ended, and after the last one tells what was decided.
-func (b *ballot) left() {
+// endWithdrawal counts a withdrawal as ended. After the last one it calls done.
+func (b *ballot) endWithdrawal() {
 	b.mu.Lock()
-	b.leaving--
-	last := b.leaving == 0
+	b.withdrawing--
+	last := b.withdrawing == 0
 	b.mu.Unlock()
 	if last {
 		b.done(b.answer, b.err)
 	}
 }
 
-// withdraw takes the vote of a server back, and wakes nobody: who has lost a vote
-// asks again by himself. The waiter stays in line.
+// withdraw withdraws the vote of a server. The server notifies no waiter, because a client
+// that lost a ballot retries by itself. The waiter of the ballot stays in the queue.
 func (b *ballot) withdraw(i int, bound time.Duration, then func()) {
 	r := redisstore.WithdrawRequest{Target: b.request.Target, Claim: b.request.Claim}
 	r.Bound = bound
 	b.store.servers[i].Withdraw(r, func(_ store.ReleaseResult, err error) {
-		if retries(err) {
-			b.store.debts[i].owe(r, b.longest(0))
+		if isTemporary(err) {
+			b.store.withdrawals[i].retryLater(r, b.raiseTTL(0))
 		}
 		then()
 	})
 }
 
-// longest notes that votes are asked for so long a life, and returns the longest one.
-func (b *ballot) longest(ttl time.Duration) time.Duration {
+// raiseTTL records that a vote is requested with this TTL. It returns the longest TTL so far.
+func (b *ballot) raiseTTL(ttl time.Duration) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.life = max(b.life, ttl)
-	return b.life
+	b.maxTTL = max(b.maxTTL, ttl)
+	return b.maxTTL
 }
 
-// end ends the lease of the ballot. It returns which servers may have voted for it, and
-// how long such a vote may live.
-func (b *ballot) end() (voted []bool, life time.Duration) {
+// endLease ends the lease of the ballot. It returns which servers may have voted for the
+// ballot, and the longest TTL of such a vote.
+func (b *ballot) endLease() (mayHold []bool, maxTTL time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.over = true
-	voted = make([]bool, len(b.votes))
+	b.withdrawn = true
+	mayHold = make([]bool, len(b.votes))
 	for i, v := range b.votes {
-		voted[i] = v.mayBeOurs()
+		mayHold[i] = v.mayBeGranted()
 	}
-	return voted, b.life
+	return mayHold, b.maxTTL
 }
 
-// repeat asks a server that does not have the lease for its vote again, with the life
-// and the bound of a renewal. The waiter does not join the line. It reports whether the
-// server was asked: not where the lease is over.
-func (b *ballot) repeat(i int, renewal store.Target, moves []int, then func(vote)) bool {
+// askAgain asks a server without the lease for its vote again, with the TTL and the bound of
+// a renewal. The waiter does not join the queue. If the lease has ended, askAgain sends
+// nothing and returns false.
+func (b *ballot) askAgain(i int, renewal store.Target, generations []int, then func(vote)) bool {
 	b.mu.Lock()
-	over := b.over
+	withdrawn := b.withdrawn
 	b.mu.Unlock()
-	if over {
+	if withdrawn {
 		return false
 	}
 	r := b.request
 	r.TTL, r.Bound, r.Join = renewal.TTL, renewal.Bound, false
-	b.ask(i, r, moves, then)
+	b.ask(i, r, generations, then)
 	return true
 }

@@ -13,36 +13,36 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
-// Each row gives the answers of the first servers of five, of which the last one
-// decides.
-func TestAMajorityDecides(t *testing.T) {
+// Each row has the replies of the first of five servers. The last reply decides the ballot.
+func TestMajorityDecides(t *testing.T) {
+	t.Parallel()
 	later := sent.Add(5 * time.Millisecond)
 	yes, no, other := granted(later), refused("h", time.Second), refused("g", 2*time.Second)
-	gone, mute := failed(errPasses), failed(errStays)
+	fault, permanent := failed(errTemporary), failed(errPermanent)
 	for name, c := range map[string]struct {
 		votes []vote
 		want  string
 	}{
-		"three votes":                      {[]vote{yes, granted(sent), yes}, "granted since the first"},
-		"three of five":                    {[]vote{no, yes, other, yes, yes}, "granted"},
-		"two are gone":                     {[]vote{gone, mute, yes, yes, yes}, "granted"},
-		"another has three":                {[]vote{no, no, no}, "held by h for 1s"},
-		"another has two of three answers": {[]vote{no, yes, no, other}, "split h"},
-		"three split the votes":            {[]vote{yes, no, other, yes, no}, "split h"},
-		"others may have those gone":       {[]vote{gone, gone, no, yes, no}, "split h"},
-		"another has all that are there":   {[]vote{gone, no, mute, no, no}, "held by h for 1s"},
-		"a vote that comes last is lost":   {[]vote{gone, no, mute, no, yes}, "split h"},
-		"another has two, three are gone":  {[]vote{no, gone, no, mute, gone}, "fault that passes: 3 of 5"},
-		"three are gone":                   {[]vote{gone, mute, gone}, "fault that passes: 3 of 5"},
-		"three are gone beside a vote":     {[]vote{yes, gone, mute, gone}, "fault that passes: 3 of 5"},
-		"two refuse for good":              {[]vote{gone, mute, mute}, "fault that passes: 3 of 5"},
-		"three refuse for good":            {[]vote{mute, mute, mute}, "fault that stays: 3 of 5"},
+		"three votes":                    {[]vote{yes, granted(sent), yes}, "granted since the first request"},
+		"three of five":                  {[]vote{no, yes, other, yes, yes}, "granted"},
+		"two failed":                     {[]vote{fault, permanent, yes, yes, yes}, "granted"},
+		"another has three":              {[]vote{no, no, no}, "held by h for 1s"},
+		"another has two of three votes": {[]vote{no, yes, no, other}, "split h"},
+		"three split the votes":          {[]vote{yes, no, other, yes, no}, "split h"},
+		"two failed, votes are split":    {[]vote{fault, fault, no, yes, no}, "split h"},
+		"another has all votes":          {[]vote{fault, no, permanent, no, no}, "held by h for 1s"},
+		"the last vote is too late":      {[]vote{fault, no, permanent, no, yes}, "split h"},
+		"another has two, three failed":  {[]vote{no, fault, no, permanent, fault}, "temporary fault: 3 of 5"},
+		"three failed":                   {[]vote{fault, permanent, fault}, "temporary fault: 3 of 5"},
+		"three failed, one vote":         {[]vote{yes, fault, permanent, fault}, "temporary fault: 3 of 5"},
+		"two failed permanently":         {[]vote{fault, permanent, permanent}, "temporary fault: 3 of 5"},
+		"three failed permanently":       {[]vote{permanent, permanent, permanent}, "permanent fault: 3 of 5"},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			s, fakes := newStore(5)
 			var got outcome[store.Answer]
 			s.Enqueue(request().Enqueue(), got.take)
-			give(fakes, c.votes[:len(c.votes)-1]...)
+			reply(fakes, c.votes[:len(c.votes)-1]...)
 			if got.times != 0 {
 				t.Fatal("decided too early")
 			}
@@ -54,7 +54,7 @@ func TestAMajorityDecides(t *testing.T) {
 				}
 			}
 			if got.times != 1 {
-				t.Fatalf("told %d times", got.times)
+				t.Fatalf("done was called %d times", got.times)
 			}
 			if text := textOf(got); !strings.HasPrefix(text, c.want) {
 				t.Errorf("got %q, want %q", text, c.want)
@@ -63,16 +63,16 @@ func TestAMajorityDecides(t *testing.T) {
 	}
 }
 
-// textOf puts an answer into words.
+// textOf describes an answer.
 func textOf(o outcome[store.Answer]) string {
 	var fault *store.Fault
 	switch a := o.answer; {
 	case errors.As(o.err, &fault):
-		nature := map[bool]string{true: "passes", false: "stays"}[fault.Temporary]
+		kind := map[bool]string{true: "temporary", false: "permanent"}[fault.Temporary]
 		_, counts, _ := strings.Cut(fault.Error(), "no majority: ")
-		return fmt.Sprintf("fault that %s: %s", nature, counts)
+		return fmt.Sprintf("%s fault: %s", kind, counts)
 	case a.Granted && a.Since.Equal(sent):
-		return "granted since the first"
+		return "granted since the first request"
 	case a.Granted:
 		return "granted"
 	case a.SplitVote:
@@ -82,19 +82,20 @@ func textOf(o outcome[store.Answer]) string {
 	}
 }
 
-// A ballot that is lost is withdrawn from who has voted for it or may have, before
-// anybody is told, and also from who votes later. The waiter stays in line, and
-// nobody is woken.
+// A lost ballot is withdrawn from each server that has voted or may have voted for it. done is
+// called after the known votes are withdrawn. The waiter stays in the queue, and the server
+// notifies no waiter.
 //
 //faults:row 7: votes that are no majority
-func TestALostBallotIsWithdrawn(t *testing.T) {
+func TestLostBallotIsWithdrawn(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, fakes := newStore(5)
 		var got outcome[store.Answer]
 		s.Enqueue(request().Enqueue(), got.take)
-		give(fakes, granted(sent), failed(errPasses), refused("h", 0), refused("h", 0))
+		reply(fakes, granted(sent), failed(errTemporary), refused("h", 0), refused("h", 0))
 		if got.times != 0 {
-			t.Fatal("told before the vote for it was withdrawn or the last one could be known")
+			t.Fatal("done was called before the last reply decided the ballot")
 		}
 		fakes[4].votes[0].answer(refused("h", 0).answer, nil)
 		if counts := withdrawn(fakes); !slices.Equal(counts, []int{1, 1, 0, 0, 0}) {
@@ -105,21 +106,22 @@ func TestALostBallotIsWithdrawn(t *testing.T) {
 			t.Errorf("withdrawn by %+v", w.request)
 		}
 		if got.times != 0 {
-			t.Error("told before its vote was withdrawn")
+			t.Error("done was called before the vote was withdrawn")
 		}
 		w.answer(store.ReleaseResult{Status: store.Freed}, nil)
 		if got.times != 1 || len(s.ballots) != 0 {
-			t.Error("not told, or not forgotten")
+			t.Error("done was not called, or the ballot is not removed")
 		}
 	})
 }
 
-func TestAVoteThatComesLateIsWithdrawn(t *testing.T) {
-	bubble(t, "for a ballot that is lost", func(t *testing.T) {
+func TestLateVoteIsWithdrawn(t *testing.T) {
+	t.Parallel()
+	bubble(t, "for a lost ballot", func(t *testing.T) {
 		s, fakes := newStore(3)
 		var got outcome[store.Answer]
 		s.Enqueue(request().Enqueue(), got.take)
-		give(fakes, refused("h", 0), refused("h", 0))
+		reply(fakes, refused("h", 0), refused("h", 0))
 		if got.times != 1 {
 			t.Fatal("undecided")
 		}
@@ -132,15 +134,15 @@ func TestAVoteThatComesLateIsWithdrawn(t *testing.T) {
 		last vote
 		want []int
 	}{
-		"for a lease that is released": {granted(sent), []int{1, 1, 2}},
-		"where it may come":            {failed(errPasses), []int{1, 1, 2}},
-		"but not where it cannot come": {failed(errStays), []int{1, 1, 1}},
+		"for a released lease":        {granted(sent), []int{1, 1, 2}},
+		"if it may arrive":            {failed(errTemporary), []int{1, 1, 2}},
+		"but not if it cannot arrive": {failed(errPermanent), []int{1, 1, 1}},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			s, fakes := newStore(3)
 			var got outcome[store.Answer]
 			s.Enqueue(request().Enqueue(), got.take)
-			give(fakes, granted(sent), granted(sent))
+			reply(fakes, granted(sent), granted(sent))
 			s.Release(storetest.AnyRequest{Key: "k", Token: "ballot"}.Release(), func(store.ReleaseResult, error) {})
 			fakes[2].votes[0].answer(c.last.answer, c.last.err)
 			if counts := withdrawn(fakes); !slices.Equal(counts, c.want) {
@@ -148,22 +150,23 @@ func TestAVoteThatComesLateIsWithdrawn(t *testing.T) {
 			}
 		})
 	}
-	bubble(t, "but not for a lease that is held", func(t *testing.T) {
+	bubble(t, "but not for a held lease", func(t *testing.T) {
 		s, fakes := newStore(3)
 		var got outcome[store.Answer]
 		s.Enqueue(request().Enqueue(), got.take)
-		give(fakes, granted(sent), granted(sent), granted(sent))
+		reply(fakes, granted(sent), granted(sent), granted(sent))
 		if counts := withdrawn(fakes); got.times != 1 || !slices.Equal(counts, []int{0, 0, 0}) {
-			t.Errorf("told %d times, withdrawn %v", got.times, counts)
+			t.Errorf("done was called %d times, withdrawn %v", got.times, counts)
 		}
 	})
 }
 
-// Nobody does that, but each question gets its answer, and no vote stays.
-func TestABallotThatIsReleasedBeforeItIsDecidedIsTold(t *testing.T) {
+// The engine does not do that. But done must be called, and no vote may stay.
+func TestBallotReleasedBeforeItIsDecidedCallsDone(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
-		votes []vote
-		taken []int
+		votes     []vote
+		withdrawn []int
 	}{
 		"granted": {[]vote{granted(sent), granted(sent), granted(sent)}, []int{2, 2, 2}},
 		"lost":    {[]vote{refused("h", 0), refused("h", 0)}, []int{1, 1, 1}},
@@ -173,41 +176,42 @@ func TestABallotThatIsReleasedBeforeItIsDecidedIsTold(t *testing.T) {
 			var got outcome[store.Answer]
 			s.Enqueue(request().Enqueue(), got.take)
 			s.Release(request().Release(), func(store.ReleaseResult, error) {})
-			give(fakes, c.votes...)
-			for _, f := range fakes { // those of a lost one are waited for
-				for _, w := range f.taken()[1:] {
+			reply(fakes, c.votes...)
+			for _, f := range fakes { // done waits for the withdrawals of a lost ballot
+				for _, w := range f.allWithdrawals()[1:] {
 					w.answer(store.ReleaseResult{}, nil)
 				}
 			}
 			if got.times != 1 || got.err != nil {
-				t.Errorf("told %d times, %v", got.times, got.err)
+				t.Errorf("done was called %d times, %v", got.times, got.err)
 			}
-			if taken := withdrawn(fakes); !slices.Equal(taken, c.taken) {
-				t.Errorf("withdrawn %v", taken)
+			if counts := withdrawn(fakes); !slices.Equal(counts, c.withdrawn) {
+				t.Errorf("withdrawn %v", counts)
 			}
 		})
 	}
 }
 
-// As long as a server was neither met nor asked in vain, it may be one of those that
-// have answered.
-func TestNobodyIsGrantedALockBeforeAllServersAreKnown(t *testing.T) {
+// A server that was not identified and has not failed may be the same as a server that has
+// replied.
+func TestLockIsNotGrantedBeforeAllServersAreKnown(t *testing.T) {
+	t.Parallel()
 	for name, last := range map[string]struct {
 		run     string
 		granted bool
 	}{"another server": {"run 9", true}, "the same server": {"run 1", false}, "none": {"", true}} {
 		bubble(t, name, func(t *testing.T) {
 			s, fakes := newStore(3)
-			s.muster.places[2].run = ""
+			s.membership.members[2].run = ""
 			var got outcome[store.Answer]
 			s.Enqueue(request().Enqueue(), got.take)
-			give(fakes, granted(sent), granted(sent))
+			reply(fakes, granted(sent), granted(sent))
 			if got.times != 0 {
-				t.Fatal("decided without having met a server")
+				t.Fatal("decided before a server was identified")
 			}
-			err := error(errPasses)
+			err := error(errTemporary)
 			if last.run != "" {
-				err = s.muster.meet(2, last.run)
+				err = s.membership.identify(2, last.run)
 			}
 			if err != nil {
 				fakes[2].votes[0].answer(store.Answer{}, &store.Fault{Err: err})

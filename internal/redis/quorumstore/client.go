@@ -10,34 +10,34 @@ import (
 	"github.com/reqlock/reqlock/internal/redis/topology"
 )
 
-// Why a client is refused.
+// The reasons to refuse a client.
 var (
-	errNil      = errors.New("is nil")
-	errManifold = errors.New("leads to several servers, or hides what it leads to: " +
-		"each client of a quorum is one of a server alone, made by redis.NewClient")
-	errFailover = errors.New("leads to a master that Sentinel may replace by a replica, which would not know for whom it voted: " +
-		"each client of a quorum is one of a server alone, made by redis.NewClient")
+	errNil            = errors.New("is nil")
+	errSeveralServers = errors.New("leads to several servers, or does not show its options: " +
+		"make each client of a quorum with redis.NewClient, for one server")
+	errFailover = errors.New("leads to a master that Sentinel may replace by a replica, which may lack votes of the master: " +
+		"make each client of a quorum with redis.NewClient, for one server")
 )
 
 // sentinelAddr is the address that go-redis gives to a client of Sentinel.
 const sentinelAddr = "FailoverClient"
 
-// connect returns a client of the same server as the given one, whose connections
-// the muster sees first. Nothing else of the given one is used: not its
-// connections, and not its hooks.
-func (m *muster) connect(i int, given redis.UniversalClient) (*redis.Client, error) {
+// connect returns a client with the options of the given client. Each new connection of the
+// returned client is checked by admit. The connections and hooks of the given client are not
+// used.
+func (m *membership) connect(i int, given redis.UniversalClient) (*redis.Client, error) {
 	if given == nil {
 		return nil, errNil
 	}
 	one, ok := given.(topology.Server)
 	if !ok {
-		return nil, errManifold
+		return nil, errSeveralServers
 	}
 	o := *one.Options()
 	if o.Addr == sentinelAddr {
 		return nil, errFailover
 	}
-	unset(&o)
+	restoreNone(&o)
 	before := o.OnConnect
 	o.OnConnect = func(ctx context.Context, conn *redis.Conn) error {
 		if before != nil {
@@ -47,13 +47,14 @@ func (m *muster) connect(i int, given redis.UniversalClient) (*redis.Client, err
 		}
 		return m.admit(ctx, i, conn)
 	}
-	o.Dialer = m.watch(i, o.Dialer)
+	o.Dialer = m.track(i, o.Dialer)
 	return redis.NewClient(&o), nil
 }
 
-// unset takes back what go-redis has made of options that mean "none": it would
-// take what it has made of them for "the default". Nothing is kept ready or cached.
-func unset(o *redis.Options) {
+// restoreNone restores the options that mean "none". go-redis normalizes its options, and
+// would read a normalized "none" as "the default". restoreNone also disables idle
+// connections and the client-side cache.
+func restoreNone(o *redis.Options) {
 	for _, timeout := range []*time.Duration{&o.ReadTimeout, &o.WriteTimeout} {
 		if *timeout <= 0 {
 			*timeout--
@@ -69,5 +70,5 @@ func unset(o *redis.Options) {
 	}
 	o.MinIdleConns = 0
 	o.ClientSideCache, o.ClientSideCacheConfig = nil, nil
-	o.PushNotificationProcessor = nil // which serves one client
+	o.PushNotificationProcessor = nil // a processor serves one client only
 }

@@ -9,47 +9,47 @@ import (
 // A dialer makes a connection.
 type dialer func(ctx context.Context, network, addr string) (net.Conn, error)
 
-// watch makes connections as dial does, and knows those of a client that are open.
-func (m *muster) watch(i int, dial dialer) dialer {
+// track returns a dialer that uses dial, and records the open connections of a client.
+func (m *membership) track(i int, dial dialer) dialer {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := dial(ctx, network, addr)
 		if err != nil {
 			return nil, err
 		}
-		w := &watched{Conn: conn, muster: m, client: i}
+		w := &trackedConn{Conn: conn, membership: m, client: i}
 		m.mu.Lock()
-		m.places[i].conns[w] = struct{}{}
+		m.members[i].conns[w] = struct{}{}
 		m.mu.Unlock()
 		if raw, ok := conn.(syscall.Conn); ok {
-			return &rawWatched{w, raw}, nil
+			return &rawTrackedConn{w, raw}, nil
 		}
 		return w, nil
 	}
 }
 
-// watched is a connection that is known to be open until it is closed.
-type watched struct {
+// A trackedConn is recorded as open in its membership until it is closed.
+type trackedConn struct {
 	net.Conn
-	muster *muster
-	client int
+	membership *membership
+	client     int
 }
 
-// NetConn returns what the connection stands on, which go-redis looks into.
-func (w *watched) NetConn() net.Conn { return w.Conn }
+// NetConn returns the underlying connection. go-redis uses it.
+func (w *trackedConn) NetConn() net.Conn { return w.Conn }
 
 // Close closes the connection.
-func (w *watched) Close() error {
-	m := w.muster
+func (w *trackedConn) Close() error {
+	m := w.membership
 	m.mu.Lock()
-	delete(m.places[w.client].conns, w)
-	m.compare()
+	delete(m.members[w.client].conns, w)
+	m.findDuplicate()
 	m.mu.Unlock()
 	return w.Conn.Close()
 }
 
-// rawWatched is one that go-redis looks into before it uses it again, to see whether
-// the server has closed it.
-type rawWatched struct {
-	*watched
+// A rawTrackedConn implements syscall.Conn. Before go-redis reuses a connection, it checks
+// with syscall.Conn that the server has not closed the connection.
+type rawTrackedConn struct {
+	*trackedConn
 	syscall.Conn
 }

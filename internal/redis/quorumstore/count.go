@@ -1,7 +1,6 @@
 package quorumstore
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -9,14 +8,15 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 )
 
-// A count is how the servers have voted so far.
-type count struct{ granted, refused, left int }
+// A count is the number of servers that granted a ballot, that refused it, and that have not
+// replied.
+type count struct{ granted, refused, missing int }
 
 func (b *ballot) count() (c count) {
 	for _, v := range b.votes {
 		switch {
 		case !v.answered:
-			c.left++
+			c.missing++
 		case v.answer.Granted:
 			c.granted++
 		case v.err == nil:
@@ -26,31 +26,31 @@ func (b *ballot) count() (c count) {
 	return c
 }
 
-// known reports whether it is known why the ballot is lost: a majority has answered,
-// and others have votes, or no majority will. Until then nobody can say that the key
-// is held, nor that it is not.
-func (b *ballot) known(c count) bool {
+// reasonKnown reports whether the reason for the loss of a ballot is known. Either a majority
+// has voted, so other ballots have votes, or no majority can vote. Before that, the key may
+// be held or free.
+func (b *ballot) reasonKnown(c count) bool {
 	answers := c.granted + c.refused
-	failures := len(b.votes) - answers - c.left
+	failures := len(b.votes) - answers - c.missing
 	return answers >= b.store.majority || failures > len(b.votes)-b.store.majority
 }
 
-// knowsRest reports whether each server that has not answered is known to be none
-// of the others.
-func (b *ballot) knowsRest() bool {
+// restKnown reports whether each server that has not replied is known. An unknown server may
+// be the same as a server that has replied.
+func (b *ballot) restKnown() bool {
 	for i, v := range b.votes {
-		if !v.answered && !b.store.muster.met(i) {
+		if !v.answered && !b.store.membership.known(i) {
 			return false
 		}
 	}
 	return true
 }
 
-// granted returns the answer of a majority. Its life counts from when the first of
-// these votes was asked for.
+// granted returns the answer of a majority. The lease is valid from the time when the first
+// of these votes was requested.
 func (b *ballot) granted() (store.Answer, error) {
-	if same := b.store.muster.double(); same != nil {
-		return store.Answer{}, &store.Fault{Unknown: true, Err: same}
+	if duplicate := b.store.membership.duplicate(); duplicate != nil {
+		return store.Answer{}, &store.Fault{Unknown: true, Err: duplicate}
 	}
 	answer := store.Answer{Granted: true}
 	for _, v := range b.votes {
@@ -65,11 +65,11 @@ func (b *ballot) granted() (store.Answer, error) {
 	return answer, nil
 }
 
-// refused returns why there is no majority: too many servers have not answered, or
-// others have their votes.
+// refused returns why there is no majority: too many servers failed, or other ballots have
+// their votes.
 func (b *ballot) refused() (store.Answer, error) {
-	if same := b.store.muster.double(); same != nil {
-		return store.Answer{}, &store.Fault{Err: same}
+	if duplicate := b.store.membership.duplicate(); duplicate != nil {
+		return store.Answer{}, &store.Fault{Err: duplicate}
 	}
 	var failures []error
 	holders := make(map[string]int)
@@ -86,7 +86,7 @@ func (b *ballot) refused() (store.Answer, error) {
 			}
 		}
 	}
-	if err := b.store.failure(failures); err != nil {
+	if err := b.store.missingMajority(failures); err != nil {
 		return store.Answer{}, err
 	}
 	answer.SplitVote = holders[answer.Holder] < b.store.majority
@@ -94,58 +94,23 @@ func (b *ballot) refused() (store.Answer, error) {
 	return answer, nil
 }
 
-// remaining returns in how long a majority of votes will be free, if nobody does
-// anything; negative if nobody knows.
+// remaining returns after which time a majority of the votes expires. It is negative if that
+// time is unknown.
 func (b *ballot) remaining() time.Duration {
 	const never = time.Duration(math.MaxInt64)
-	lives := make([]time.Duration, len(b.votes))
+	ttls := make([]time.Duration, len(b.votes))
 	for i, v := range b.votes {
 		switch {
 		case v.answer.Granted:
 		case v.answered && v.err == nil && v.answer.Remaining > 0:
-			lives[i] = v.answer.Remaining
+			ttls[i] = v.answer.Remaining
 		default:
-			lives[i] = never
+			ttls[i] = never
 		}
 	}
-	slices.Sort(lives)
-	if life := lives[b.store.majority-1]; life != never {
-		return life
+	slices.Sort(ttls)
+	if ttl := ttls[b.store.majority-1]; ttl != never {
+		return ttl
 	}
 	return -1
-}
-
-// failure returns the fault of so many servers, if the others are no majority. It
-// passes if as many of these failures do as a majority lacks.
-func (s *Store) failure(failures []error) error {
-	spare := len(s.servers) - s.majority
-	if len(failures) <= spare {
-		return nil
-	}
-	fault := &store.Fault{}
-	lasting := 0
-	why := failures[0]
-	for _, err := range failures {
-		one := store.FaultOf(err)
-		fault.Unknown = fault.Unknown || one.Unknown
-		if !one.Temporary {
-			lasting++
-			if lasting > spare {
-				why = err
-			}
-		}
-	}
-	fault.Temporary = lasting <= spare
-	fault.Err = fmt.Errorf("no majority: %d of %d servers failed, one with: %w", len(failures), len(s.servers), why)
-	return fault
-}
-
-// blame returns the fault of a transition of which nobody knows what became, because
-// of these failures: that of a missing majority or, where one is left, of the first.
-func (s *Store) blame(failures []error) error {
-	if err := s.failure(failures); err != nil {
-		return err
-	}
-	first := store.FaultOf(failures[0])
-	return &store.Fault{Unknown: first.Unknown, Temporary: first.Temporary, Err: failures[0]}
 }

@@ -1,27 +1,26 @@
-// Package quorumstore keeps locks on several Redis servers that know nothing of
-// each other: a lease is what a majority of them granted. It implements
-// store.Store, over one redisstore.Store for each server.
+// Package quorumstore keeps locks on several independent Redis servers. A majority of the
+// servers must grant a lease. The package implements store.Store with one redisstore.Store
+// for each server.
 //
 // The algorithm is Redlock, by Salvatore Sanfilippo
 // (https://redis.io/docs/latest/develop/use/patterns/distributed-locks/):
 //
-//   - a question goes to all servers at once, under a token that no other question
-//     has: a ballot. A majority of votes grants it, for as long as is left of the
-//     TTL since the first of those votes was asked for;
-//   - a ballot without a majority is withdrawn from all servers, also from those
-//     whose answer did not come. Who lost it asks again under another ballot, after
-//     a pause that is random, so that those who have split the vote do not do so
-//     again;
-//   - a renewal counts where a majority still had the lease. Servers without a vote
-//     for anybody are asked for theirs with it, so that a lease outlives servers
-//     that are restarted one after the other;
-//   - a server that has just started gives no votes, until all leases for which it
-//     may have voted before are over ("delayed restarts"): see muster.
+//   - A request for a lock is sent to all servers at once, with a unique token. It is called
+//     a ballot. A majority of votes grants the lock. The lease is valid for one TTL from the
+//     time when the first of these votes was requested.
+//   - A ballot without a majority is withdrawn from all servers, also from servers that have
+//     not replied. The client retries with another ballot after a random pause. The pause
+//     makes it unlikely that the same clients split the votes again.
+//   - A renewal succeeds if a majority of the servers still has the lease. A server without
+//     the lease is asked for its vote again. So a lease survives if the servers are restarted
+//     one after the other.
+//   - A server that has just started does not vote before all leases that it may have voted
+//     for have ended ("delayed restarts"): see membership.
 //
-// Each answer is told as soon as the servers that have answered decide it, so a
-// minority that is slow or dead holds up no lock that the others grant or refuse. Where
-// they are divided, the rest is waited for: see hurry.
+// Each operation ends as soon as the replies decide it. So a slow or dead minority delays no
+// lock that the other servers grant or refuse. If the votes are split, the operation waits for
+// the remaining servers for a limited time: see boundStragglers.
 //
-// The servers' waiting lines give no order here. They say whom to wake when a vote
-// is free, and what is told then is a hint as always.
+// The queues on the servers do not decide who is next. A server uses its queue to
+// select the waiter that it notifies when a vote is free. A notification is only a hint.
 package quorumstore

@@ -8,19 +8,19 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 )
 
-// A gate stands before a server that gives no votes yet. What is asked of it is
-// refused here: it would be a connection for each command, made in vain.
+// A gate refuses the requests to a server that is in quarantine. Without the gate each
+// request would dial a connection that admit then refuses.
 type gate struct {
 	server
-	muster *muster
-	index  int
-	work   *inflight.Counter
+	membership *membership
+	index      int
+	work       *inflight.Counter
 }
 
-// closed reports whether the server is known not to vote, and then has refuse told of
-// it. It does not call refuse itself: nobody expects an answer before a method returns.
+// closed reports whether the server is in quarantine. If so, closed calls refuse on another
+// goroutine, because callers expect no answer before the method returns.
 func (g *gate) closed(refuse func(fault error)) bool {
-	err := g.muster.waits(g.index, time.Now())
+	err := g.membership.quarantined(g.index, time.Now())
 	if err == nil {
 		return false
 	}
@@ -32,21 +32,21 @@ func (g *gate) closed(refuse func(fault error)) bool {
 	return true
 }
 
-// Vote asks the server, if it votes.
+// Vote requests the vote of the server, unless the server is in quarantine.
 func (g *gate) Vote(r redisstore.VoteRequest, done func(store.Answer, error)) {
 	if !g.closed(func(fault error) { done(store.Answer{}, fault) }) {
 		g.server.Vote(r, done)
 	}
 }
 
-// Renew asks the server, if it votes.
+// Renew renews the lease on the server, unless the server is in quarantine.
 func (g *gate) Renew(r store.RenewRequest, done func(store.Renewal, error)) {
 	if !g.closed(func(fault error) { done(store.Renewal{}, fault) }) {
 		g.server.Renew(r, done)
 	}
 }
 
-// Withdraw tells the server, if it votes.
+// Withdraw withdraws a vote of the server, unless the server is in quarantine.
 func (g *gate) Withdraw(r redisstore.WithdrawRequest, done func(store.ReleaseResult, error)) {
 	if !g.closed(func(fault error) { done(store.ReleaseResult{}, fault) }) {
 		g.server.Withdraw(r, done)

@@ -8,70 +8,71 @@ import (
 	"github.com/reqlock/reqlock/internal/inflight"
 )
 
-// echoTime is how long a hint of a minority waits for others. Who looks at the word
-// of the first server may find that the votes of the rest are not free yet.
-const echoTime = 10 * time.Millisecond
+// hintDelay is how long a hint from a minority of the servers is delayed. If a client retried
+// after the first hint, the votes of the other servers might not be free yet.
+const hintDelay = 10 * time.Millisecond
 
-// echoes make one hint of those that several servers give for the same reason.
-type echoes struct {
+// A hintQuorum merges the hints that several servers send for the same reason into one hint.
+type hintQuorum struct {
 	majority int
 	work     *inflight.Counter
-	tell     func(key, token string)
+	deliver  func(key, token string)
 
-	mu    sync.Mutex
-	heard map[hint]*echo
+	mu      sync.Mutex
+	pending map[hint]*pendingHint
 }
 
-// A hint is what a server says.
+// A hint is the content of a message from a server.
 type hint struct{ key, token string }
 
-// An echo is a hint that was heard a moment ago.
-type echo struct {
-	from []int // servers
-	told bool
+// A pendingHint is a hint that arrived less than hintDelay ago.
+type pendingHint struct {
+	servers   []int // the servers that have sent it
+	delivered bool
 }
 
-// hear takes in a hint of a server.
-func (e *echoes) hear(server int, key, token string) {
+// receive handles a hint of a server.
+func (q *hintQuorum) receive(server int, key, token string) {
 	h := hint{key, token}
-	e.mu.Lock()
-	one := e.heard[h]
-	if one == nil {
-		one = &echo{}
-		if e.heard == nil {
-			e.heard = make(map[hint]*echo)
+	q.mu.Lock()
+	pending := q.pending[h]
+	if pending == nil {
+		pending = &pendingHint{}
+		if q.pending == nil {
+			q.pending = make(map[hint]*pendingHint)
 		}
-		e.heard[h] = one
-		e.work.Add()
-		time.AfterFunc(echoTime, func() { e.fade(h) })
+		q.pending[h] = pending
+		q.work.Add()
+		time.AfterFunc(hintDelay, func() { q.expire(h) })
 	}
-	tell := one.add(server, e.majority)
-	e.mu.Unlock()
-	if tell {
-		e.tell(key, token)
-	}
-}
-
-// fade forgets a hint, and tells it if that was not done.
-func (e *echoes) fade(h hint) {
-	defer e.work.Done()
-	e.mu.Lock()
-	told := e.heard[h].told
-	delete(e.heard, h)
-	e.mu.Unlock()
-	if !told {
-		e.tell(h.key, h.token)
+	complete := pending.add(server, q.majority)
+	q.mu.Unlock()
+	if complete {
+		q.deliver(key, token)
 	}
 }
 
-// add adds a server, and reports whether a majority has said it now. One that says
-// it again has another reason.
-func (o *echo) add(server, majority int) (tell bool) {
-	if slices.Contains(o.from, server) {
-		o.from, o.told = o.from[:0], false
+// expire removes a pending hint, and delivers it if it was not delivered.
+func (q *hintQuorum) expire(h hint) {
+	defer q.work.Done()
+	q.mu.Lock()
+	delivered := q.pending[h].delivered
+	delete(q.pending, h)
+	q.mu.Unlock()
+	if !delivered {
+		q.deliver(h.key, h.token)
 	}
-	o.from = append(o.from, server)
-	tell = !o.told && len(o.from) >= majority
-	o.told = o.told || tell
-	return tell
+}
+
+// add adds a server, and reports whether the hint must be delivered now: whether a majority
+// has sent it for the first time. A server that sends the hint again has a new reason, so the
+// count restarts.
+func (p *pendingHint) add(server, majority int) (complete bool) {
+	if slices.Contains(p.servers, server) {
+		p.servers, p.delivered = p.servers[:0], false
+	}
+	p.servers = append(p.servers, server)
+	complete = !p.delivered && len(p.servers) >= majority
+	p.delivered = p.delivered || complete
+	return complete
 }

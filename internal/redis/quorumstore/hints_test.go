@@ -7,69 +7,69 @@ import (
 	"testing/synctest"
 )
 
-// heard is the hints that were told.
-type heard struct {
+// received has the hints that a Store has delivered.
+type received struct {
 	mu    sync.Mutex
 	hints []string
 }
 
-func (h *heard) hear(key, token string) {
+func (h *received) add(key, token string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.hints = append(h.hints, key+" "+token)
 }
 
-func (h *heard) all() []string {
+func (h *received) all() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Clone(h.hints)
 }
 
-// A hint is told when a majority has given it, or a moment after the first.
-func TestAHintIsToldOnce(t *testing.T) {
+// A hint is delivered when a majority has sent it, or hintDelay after the first server.
+func TestHintIsDeliveredOnce(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		servers []int
-		at      int // once how many have given it; 0 is later
-		later   int // hints after all
+		at      int // after how many servers the hint is delivered; 0 is after hintDelay
+		total   int // hints in the end
 	}{
-		"all give it":                {[]int{0, 1, 2, 3, 4}, 3, 1},
-		"three do":                   {[]int{4, 2, 0}, 3, 1},
-		"two do":                     {[]int{4, 2}, 0, 1},
-		"one does":                   {[]int{1}, 0, 1},
-		"all give it twice":          {[]int{0, 1, 2, 3, 4, 0, 1, 2, 3, 4}, 3, 2},
-		"once more by two":           {[]int{0, 1, 2, 0, 1}, 3, 2},
-		"before the last has, again": {[]int{0, 1, 2, 3, 0, 4, 1}, 3, 2},
+		"all servers":                  {[]int{0, 1, 2, 3, 4}, 3, 1},
+		"three servers":                {[]int{4, 2, 0}, 3, 1},
+		"two servers":                  {[]int{4, 2}, 0, 1},
+		"one server":                   {[]int{1}, 0, 1},
+		"all servers, twice":           {[]int{0, 1, 2, 3, 4, 0, 1, 2, 3, 4}, 3, 2},
+		"two servers, again":           {[]int{0, 1, 2, 0, 1}, 3, 2},
+		"again before the last server": {[]int{0, 1, 2, 3, 0, 4, 1}, 3, 2},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			s, fakes := newStore(5)
-			var hints heard
-			s.OnHint(hints.hear)
+			var hints received
+			s.OnHint(hints.add)
 			for n, i := range c.servers {
 				fakes[i].hint("k", "t")
 				if early := len(hints.all()) > 0; early != (c.at > 0 && n+1 >= c.at) {
-					t.Errorf("after %d servers told: %v", n+1, early)
+					t.Errorf("after %d servers delivered: %v", n+1, early)
 				}
 			}
-			if err := s.Close(t.Context()); err != nil { // which waits for what was not told
+			if err := s.Close(t.Context()); err != nil { // it waits until all hints are delivered
 				t.Error(err)
 			}
-			told := hints.all()
-			if len(told) != c.later || slices.ContainsFunc(told, func(hint string) bool { return hint != "k t" }) {
-				t.Errorf("told %q", told)
+			delivered := hints.all()
+			if len(delivered) != c.total || slices.ContainsFunc(delivered, func(hint string) bool { return hint != "k t" }) {
+				t.Errorf("delivered %q", delivered)
 			}
 		})
 	}
 }
 
-// What is said of one key or token is not said of another.
-// A late vote is reported by itself: it is no message, of which several servers send the
-// same.
+// Late grants are not merged like hints: each late vote is reported.
 func TestLateVoteIsReported(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, fakes := newStore(3)
-		var late heard
+		var late received
 		s.OnHint(func(key, token string) { t.Errorf("hint %q %q", key, token) })
-		s.OnLateGrant(late.hear)
+		s.OnLateGrant(late.add)
 		for range 2 {
 			fakes[1].late("k", "ballot")
 		}
@@ -79,29 +79,31 @@ func TestLateVoteIsReported(t *testing.T) {
 	})
 }
 
+// A hint of one key or token does not count for another.
 func TestHintsOfSeveralKeysDoNotMix(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, fakes := newStore(3)
-		var hints heard
-		s.OnHint(hints.hear)
+		var hints received
+		s.OnHint(hints.add)
 		fakes[0].hint("k", "t")
 		fakes[1].hint("k", "u")
 		fakes[2].hint("l", "t")
-		if told := hints.all(); len(told) != 0 {
-			t.Errorf("told %q", told)
+		if delivered := hints.all(); len(delivered) != 0 {
+			t.Errorf("delivered %q", delivered)
 		}
 		err := s.Close(t.Context())
-		if told := hints.all(); err != nil || len(told) != 3 {
-			t.Errorf("told %q (%v)", told, err)
+		if delivered := hints.all(); err != nil || len(delivered) != 3 {
+			t.Errorf("delivered %q (%v)", delivered, err)
 		}
 	})
 }
 
-// A process is known to listen once a majority says so.
-func TestListeningIsReadyOnAMajority(t *testing.T) {
+func TestListenIsReadyOnceMajorityConfirms(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, fakes := newStore(5)
-		close(fakes[4].ready) // it listens there already
+		close(fakes[4].ready) // the process is subscribed there already
 		ready, stop := s.Listen("k")
 		for i, f := range fakes[:2] {
 			select {

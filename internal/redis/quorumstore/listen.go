@@ -2,15 +2,16 @@ package quorumstore
 
 import "sync"
 
-// Listen listens on all servers, and is ready once a majority knows it.
+// Listen subscribes on all servers. ready is closed once a majority of the servers has
+// confirmed the subscription.
 func (s *Store) Listen(key string) (ready <-chan struct{}, stop func()) {
-	l := &listening{left: s.majority, heard: make(chan struct{}), over: make(chan struct{})}
+	l := &subscription{missing: s.majority, ready: make(chan struct{}), stopped: make(chan struct{})}
 	for _, one := range s.servers {
-		known, end := one.Listen(key)
-		l.ends = append(l.ends, end)
+		confirmed, stop := one.Listen(key)
+		l.stops = append(l.stops, stop)
 		select {
-		case <-known:
-			l.count()
+		case <-confirmed:
+			l.confirm()
 			continue
 		default:
 		}
@@ -18,42 +19,42 @@ func (s *Store) Listen(key string) (ready <-chan struct{}, stop func()) {
 		go func() {
 			defer s.work.Done()
 			select {
-			case <-known:
-				l.count()
-			case <-l.over:
+			case <-confirmed:
+				l.confirm()
+			case <-l.stopped:
 			}
 		}()
 	}
-	return l.heard, l.stop
+	return l.ready, l.stop
 }
 
-// listening is one Listen.
-type listening struct {
-	ends  []func()
-	heard chan struct{} // closed when none is left
-	over  chan struct{} // closed by stop
-	once  sync.Once
+// A subscription is one Listen on all servers.
+type subscription struct {
+	stops   []func()
+	ready   chan struct{} // closed when missing is zero
+	stopped chan struct{} // closed by stop
+	once    sync.Once
 
-	mu   sync.Mutex
-	left int // servers that have to know it yet
+	mu      sync.Mutex
+	missing int // confirmations that ready still needs
 }
 
-// count counts one more server that knows it.
-func (l *listening) count() {
+// confirm counts the confirmation of a server.
+func (l *subscription) confirm() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.left--
-	if l.left == 0 {
-		close(l.heard)
+	l.missing--
+	if l.missing == 0 {
+		close(l.ready)
 	}
 }
 
-// stop ends it on all servers.
-func (l *listening) stop() {
+// stop ends the subscription on all servers.
+func (l *subscription) stop() {
 	l.once.Do(func() {
-		close(l.over)
-		for _, end := range l.ends {
-			end()
+		close(l.stopped)
+		for _, stop := range l.stops {
+			stop()
 		}
 	})
 }

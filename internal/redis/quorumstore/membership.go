@@ -10,200 +10,203 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
 	"github.com/reqlock/reqlock/internal/redis/command"
 )
 
-// A muster sees to it that the servers are different ones, and that none votes
-// that has just started: it may have forgotten for whom it voted before, and
-// whoever has that vote may count on it until the end of a TTL.
+// A membership ensures that all clients are connected to different servers, and that a server
+// does not vote in the quarantine after its start. A server that has just started may have
+// lost its votes, and a lease that needs such a vote is valid until the end of its TTL.
 //
-// It looks at each connection as soon as that is made. A connection does not
-// outlive the process to which it leads, so what is seen then stays true; and all
-// connections of one client lead to one process: see meet.
-type muster struct {
+// The membership checks each new connection. A connection ends with the server process, so
+// the result stays true for the connection. All connections of one client lead to the same
+// process: see identify.
+type membership struct {
 	quarantine time.Duration
 
-	mu     sync.Mutex
-	places []place // by client
-	same   error   // while two clients lead to the same server, or a little longer
+	mu      sync.Mutex
+	members []member // by client
+	same    error    // set if two clients were connected to the same server at the last check
 }
 
-// A place is what is known of the server behind a client.
-type place struct {
-	run   string        // the id of the process that was met last; "" is none yet
-	moves int           // how often that was another one than before
-	gone  bool          // it was asked in vain
-	took  time.Duration // see distance
-	conns map[*watched]struct{}
-	// young is why the server gives no votes before until.
-	young error
-	until time.Time
+// A member is the state of the server behind a client.
+type member struct {
+	run         string        // the run_id of the last process; "" if none was seen
+	generation  int           // how often the process was replaced by another one
+	unreachable bool          // a request to it has failed
+	latency     time.Duration // of the last reply; 0 if there was none since the last failure
+	conns       map[*trackedConn]struct{}
+	// inQuarantine is why the server does not vote before quarantinedUntil.
+	inQuarantine     error
+	quarantinedUntil time.Time
 }
 
-func newMuster(servers int, quarantine time.Duration) *muster {
-	m := &muster{quarantine: quarantine, places: make([]place, servers)}
-	for i := range m.places {
-		m.places[i].conns = make(map[*watched]struct{})
+func newMembership(servers int, quarantine time.Duration) *membership {
+	m := &membership{quarantine: quarantine, members: make([]member, servers)}
+	for i := range m.members {
+		m.members[i].conns = make(map[*trackedConn]struct{})
 	}
 	return m
 }
 
-// longestYouth is how long a server is not looked at that is known to give no votes:
-// there may be another one behind its address by then.
-const longestYouth = time.Second
+// maxQuarantineCheck is the longest time for which a server in quarantine is not contacted.
+// After that time another server may have the same address.
+const maxQuarantineCheck = time.Second
 
-// What keeps a server from voting.
+// The reasons why a server does not vote.
 var (
-	errNameless = errors.New("a server does not tell its run_id and its uptime_in_seconds in INFO server, " +
-		"without which nobody can tell servers apart, and whether they have just started")
-	errDouble = errors.New("two clients of the quorum lead to the same server, which has one vote")
-	errMoved  = errors.New("another server than before answers behind a client of the quorum")
+	errNoIdentity = errors.New("INFO server has no run_id or no uptime_in_seconds: " +
+		"a quorum needs both to distinguish servers, and to detect that a server has just started")
+	errDuplicate = errors.New("two clients of the quorum lead to the same server, which has one vote")
+	errReplaced  = errors.New("a client of the quorum leads to another server than before")
 )
 
-// admit refuses a connection to a server that is not to vote.
-func (m *muster) admit(ctx context.Context, i int, conn *redis.Conn) error {
-	said, err := conn.Info(ctx, "server").Result()
+// admit refuses a connection to a server that must not vote.
+func (m *membership) admit(ctx context.Context, i int, conn *redis.Conn) error {
+	info, err := conn.Info(ctx, "server").Result()
 	if err != nil {
-		return fmt.Errorf("INFO server, by which a quorum knows its servers: %w", err)
+		return fmt.Errorf("INFO server, which a quorum needs to identify its servers: %w", err)
 	}
-	run, up, ok := identityOf(said)
+	run, up, ok := identityOf(info)
 	if !ok {
-		return errNameless
+		return errNoIdentity
 	}
-	if err := m.meet(i, run); err != nil {
+	if err := m.identify(i, run); err != nil {
 		return err
 	}
-	return m.grow(i, up, time.Now())
+	return m.admitUptime(i, up, time.Now())
 }
 
-// grow refuses a server that has not run for long enough.
-func (m *muster) grow(i int, up time.Duration, now time.Time) error {
+// admitUptime refuses a server that has run for less than the quarantine.
+func (m *membership) admitUptime(i int, up time.Duration, now time.Time) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	p := &m.places[i]
-	p.young = nil
+	p := &m.members[i]
+	p.inQuarantine = nil
 	if left := m.quarantine - up; left > 0 {
-		p.young = fmt.Errorf("the server has run for %v, and gives no votes before %v: see WithQuarantine", max(up, 0), m.quarantine)
-		p.until = now.Add(min(left, longestYouth))
+		p.inQuarantine = fmt.Errorf("the server has run for %v, and does not vote before %v: see WithQuarantine", max(up, 0), m.quarantine)
+		p.quarantinedUntil = now.Add(min(left, maxQuarantineCheck))
 	}
-	return p.young
+	return p.inQuarantine
 }
 
-// waits returns why a server need not be asked now, if so.
-func (m *muster) waits(i int, now time.Time) error {
+// quarantined returns why a server need not be contacted now, or nil.
+func (m *membership) quarantined(i int, now time.Time) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if p := &m.places[i]; p.young != nil && now.Before(p.until) {
-		return p.young
+	if p := &m.members[i]; p.inQuarantine != nil && now.Before(p.quarantinedUntil) {
+		return p.inQuarantine
 	}
 	return nil
 }
 
-// meet notes which process is behind a client. Where it is another one than before, all
-// connections of the client are closed, this one as well: none is to lead to the one
-// before, which may be behind another client now.
-func (m *muster) meet(i int, run string) error {
+// identify records which process is behind a client. If it is another process than before,
+// identify closes all connections of the client, this one included: the previous process may
+// be behind another client now.
+func (m *membership) identify(i int, run string) error {
 	m.mu.Lock()
-	p := &m.places[i]
+	p := &m.members[i]
 	var old []net.Conn
 	if p.run != "" && p.run != run {
-		p.moves++
+		p.generation++
 		for conn := range p.conns {
 			old = append(old, conn.Conn)
 		}
 		clear(p.conns)
 	}
 	p.run = run
-	m.compare()
+	m.findDuplicate()
 	m.mu.Unlock()
 	for _, conn := range old {
 		_ = conn.Close()
 	}
 	if old != nil {
-		return errMoved
+		return errReplaced
 	}
 	return nil
 }
 
-// compare looks for a process behind two clients. A process is behind a client as long
-// as a connection leads there, or for the time in which it is not looked at.
-func (m *muster) compare() {
+// findDuplicate sets m.same if a process is behind two clients. A process is behind a client
+// while the client has a connection to it, or is not contacted because of the quarantine. The
+// caller holds m.mu.
+func (m *membership) findDuplicate() {
 	m.same = nil
-	now, seen := time.Now(), make(map[string]int, len(m.places))
-	for i := range m.places {
-		p := &m.places[i]
-		if p.run == "" || (len(p.conns) == 0 && !now.Before(p.until)) {
+	now, seen := time.Now(), make(map[string]int, len(m.members))
+	for i := range m.members {
+		p := &m.members[i]
+		if p.run == "" || (len(p.conns) == 0 && !now.Before(p.quarantinedUntil)) {
 			continue
 		}
 		if first, twice := seen[p.run]; twice {
-			m.same = fmt.Errorf("%w: clients %d and %d", errDouble, first, i)
+			m.same = fmt.Errorf("%w: clients %d and %d", errDuplicate, first, i)
 			return
 		}
 		seen[p.run] = i
 	}
 }
 
-// double returns why the servers are no quorum, if two of them are the same.
-func (m *muster) double() error {
+// duplicate returns an error if two clients are connected to the same server.
+func (m *membership) duplicate() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.same != nil { // it may be over, as nothing but the time tells
-		m.compare()
+	if m.same != nil { // it may have ended, because it depends on the time
+		m.findDuplicate()
 	}
 	return m.same
 }
 
-// moves returns, by client, how often another process was met behind it.
-func (m *muster) moves() []int {
+// generations returns the generation of each member, by client.
+func (m *membership) generations() []int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	moves := make([]int, len(m.places))
-	for i, p := range m.places {
-		moves[i] = p.moves
+	generations := make([]int, len(m.members))
+	for i, p := range m.members {
+		generations[i] = p.generation
 	}
-	return moves
+	return generations
 }
 
-// moved reports whether another process was met behind a client since then. It may
-// have answered to the same question behind another client before.
-func (m *muster) moved(i int, since []int) bool {
+// replaced reports whether the process behind a client was replaced after the given
+// generations. The new process may have answered the same request behind another client.
+func (m *membership) replaced(i int, generations []int) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.places[i].moves != since[i]
+	return m.members[i].generation != generations[i]
 }
 
-// met reports whether the server has been seen, or was asked in vain: nobody waits
-// for such a one to see whether it is one of the others.
-func (m *muster) met(i int) bool {
+// known reports whether the server was identified, or has failed. A ballot does not wait for
+// a server that has failed in order to identify it.
+func (m *membership) known(i int) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.places[i].run != "" || m.places[i].gone
+	return m.members[i].run != "" || m.members[i].unreachable
 }
 
-// miss notes that the server was asked in vain.
-func (m *muster) miss(i int) {
+// recordFailure records that a request to the server has failed.
+func (m *membership) recordFailure(i int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.places[i].gone, m.places[i].took = true, 0
+	m.members[i].unreachable, m.members[i].latency = true, 0
 }
 
-// heard notes how long an answer of the server took.
-func (m *muster) heard(i int, took time.Duration) {
+// recordLatency records how long a reply of the server took.
+func (m *membership) recordLatency(i int, latency time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.places[i].took = took
+	m.members[i].latency = latency
 }
 
-// distance returns how long the last answer of the server took; 0 if there was none, or
-// it was asked in vain since.
-func (m *muster) distance(i int) time.Duration {
+// latency returns how long the last reply of the server took. It is 0 if there was no reply
+// since the last failure.
+func (m *membership) latency(i int) time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.places[i].took
+	return m.members[i].latency
 }
 
-// identityOf reads what INFO server says of the process. Its uptime is a number of
-// whole seconds, of which the first may have been any part of one.
+// identityOf parses the run_id and the uptime of a process from INFO server. Redis reports
+// the uptime in whole seconds. The first second may have been shorter, so one second is
+// subtracted.
 func identityOf(info string) (run string, up time.Duration, ok bool) {
 	fields := command.InfoFields(info)
 	run = fields["run_id"]

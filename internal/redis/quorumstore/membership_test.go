@@ -12,21 +12,23 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-func TestAServerTellsWhoItIs(t *testing.T) {
+func TestIdentityOfServer(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		info string
 		run  string
 		up   time.Duration
 		ok   bool
 	}{
-		"as redis does":   {"# Server\r\nredis_version:7.0.15\r\nrun_id:abc\r\nuptime_in_seconds:12\r\nuptime_in_days:0\r\n", "abc", 11 * time.Second, true},
-		"just started":    {"run_id:abc\r\nuptime_in_seconds:0\r\n", "abc", -time.Second, true},
-		"without a name":  {"uptime_in_seconds:12\r\n", "", 11 * time.Second, false},
-		"without a time":  {"run_id:abc\r\n", "abc", -time.Second, false},
-		"with a bad time": {"run_id:abc\r\nuptime_in_seconds:1e9\r\n", "abc", -time.Second, false},
-		"with nothing":    {"", "", -time.Second, false},
+		"reply of redis":   {"# Server\r\nredis_version:7.0.15\r\nrun_id:abc\r\nuptime_in_seconds:12\r\nuptime_in_days:0\r\n", "abc", 11 * time.Second, true},
+		"just started":     {"run_id:abc\r\nuptime_in_seconds:0\r\n", "abc", -time.Second, true},
+		"without run_id":   {"uptime_in_seconds:12\r\n", "", 11 * time.Second, false},
+		"without uptime":   {"run_id:abc\r\n", "abc", -time.Second, false},
+		"malformed uptime": {"run_id:abc\r\nuptime_in_seconds:1e9\r\n", "abc", -time.Second, false},
+		"empty":            {"", "", -time.Second, false},
 	} {
 		run, up, ok := identityOf(c.info)
 		if run != c.run || ok != c.ok || (ok && up != c.up) {
@@ -35,60 +37,62 @@ func TestAServerTellsWhoItIs(t *testing.T) {
 	}
 }
 
-// A wire is a connection of a client, of which a test knows whether it is open.
-type wire struct {
+// A fakeConn is a connection of a client. It records whether it was closed.
+type fakeConn struct {
 	net.Conn
 	closed bool
 }
 
-func (w *wire) Close() error {
+func (w *fakeConn) Close() error {
 	w.closed = true
 	return nil
 }
 
-// connected makes a connection of a client that leads to a process.
-func (m *muster) connected(i int, run string) (w *wire, watched net.Conn, err error) {
-	w = &wire{}
-	watched, _ = m.watch(i, func(context.Context, string, string) (net.Conn, error) { return w, nil })(context.Background(), "", "")
-	return w, watched, m.meet(i, run)
+// connected makes a connection of a client to a process.
+func (m *membership) connected(i int, run string) (w *fakeConn, tracked net.Conn, err error) {
+	w = &fakeConn{}
+	tracked, _ = m.track(i, func(context.Context, string, string) (net.Conn, error) { return w, nil })(context.Background(), "", "")
+	return w, tracked, m.identify(i, run)
 }
 
-// joined makes a muster of these processes, each behind a client of its own.
-func joined(t *testing.T, runs ...string) (m *muster, wires []*wire, conns []net.Conn) {
+// joined returns a membership of these processes. Each process is behind its own client.
+func joined(t *testing.T, runs ...string) (m *membership, fakes []*fakeConn, conns []net.Conn) {
 	t.Helper()
-	m = newMuster(len(runs), time.Second)
+	m = newMembership(len(runs), time.Second)
 	for i, run := range runs {
 		w, conn, err := m.connected(i, run)
 		if err != nil {
 			t.Fatal(err)
 		}
-		wires, conns = append(wires, w), append(conns, conn)
+		fakes, conns = append(fakes, w), append(conns, conn)
 	}
-	return m, wires, conns
+	return m, fakes, conns
 }
 
-func TestOneServerIsNotTwo(t *testing.T) {
+func TestTwoClientsOfOneServerAreDetected(t *testing.T) {
+	t.Parallel()
 	m, _, conns := joined(t, "a", "b", "a")
-	if err := m.double(); !errors.Is(err, errDouble) || !strings.Contains(err.Error(), "0 and 2") {
+	if err := m.duplicate(); !errors.Is(err, errDuplicate) || !strings.Contains(err.Error(), "0 and 2") {
 		t.Errorf("got %v", err)
 	}
-	if err := conns[0].Close(); err != nil || m.double() != nil { // it is behind the other client alone
-		t.Errorf("got %v, %v", err, m.double())
+	if err := conns[0].Close(); err != nil || m.duplicate() != nil { // only the other client leads to it now
+		t.Errorf("got %v, %v", err, m.duplicate())
 	}
 }
 
-// unlike is a connection that cannot be compared.
-type unlike struct {
-	*wire
+// An uncomparable is a connection that cannot be compared.
+type uncomparable struct {
+	*fakeConn
 	_ []string
 }
 
-// The connections of a user's dialer are his own affair.
-func TestAConnectionNeedNotBeComparable(t *testing.T) {
-	m := newMuster(1, time.Second)
-	one, other := &wire{}, &wire{}
-	for _, w := range []*wire{one, other} {
-		dial := m.watch(0, func(context.Context, string, string) (net.Conn, error) { return unlike{wire: w}, nil })
+// The dialer of a user may return connections of any type.
+func TestConnectionsNeedNotBeComparable(t *testing.T) {
+	t.Parallel()
+	m := newMembership(1, time.Second)
+	one, other := &fakeConn{}, &fakeConn{}
+	for _, w := range []*fakeConn{one, other} {
+		dial := m.track(0, func(context.Context, string, string) (net.Conn, error) { return uncomparable{fakeConn: w}, nil })
 		conn, err := dial(t.Context(), "", "")
 		if err != nil {
 			t.Fatal(err)
@@ -96,97 +100,102 @@ func TestAConnectionNeedNotBeComparable(t *testing.T) {
 		if w == other {
 			err = conn.Close()
 		}
-		if err != nil || len(m.places[0].conns) != 1 {
-			t.Errorf("got %v with %d connections", err, len(m.places[0].conns))
+		if err != nil || len(m.members[0].conns) != 1 {
+			t.Errorf("got %v with %d connections", err, len(m.members[0].conns))
 		}
 	}
-	_, _ = m.meet(0, "x"), m.meet(0, "y")
+	_, _ = m.identify(0, "x"), m.identify(0, "y")
 	if !one.closed || !other.closed {
-		t.Error("one is open")
+		t.Error("a connection is open")
 	}
 }
 
-// All connections of a client lead to one process: those to the one before end, and
-// what is asked meanwhile is not believed.
-func TestAClientLeadsToOneProcess(t *testing.T) {
-	m, wires, _ := joined(t, "x", "y", "z")
-	before := m.moves()
+// All connections of a client lead to one process. If the process is replaced, the old
+// connections are closed, and the replies to earlier requests do not count.
+func TestClientLeadsToOneProcess(t *testing.T) {
+	t.Parallel()
+	m, fakes, _ := joined(t, "x", "y", "z")
+	before := m.generations()
 	late, _, err := m.connected(0, "w")
-	if !errors.Is(err, errMoved) || !wires[0].closed || !late.closed || wires[1].closed {
-		t.Errorf("got %v; closed: %v, %v, %v", err, wires[0].closed, late.closed, wires[1].closed)
+	if !errors.Is(err, errReplaced) || !fakes[0].closed || !late.closed || fakes[1].closed {
+		t.Errorf("got %v; closed: %v, %v, %v", err, fakes[0].closed, late.closed, fakes[1].closed)
 	}
-	if !m.moved(0, before) || m.moved(1, before) {
-		t.Error("which of them has moved?")
+	if !m.replaced(0, before) || m.replaced(1, before) {
+		t.Error("want only client 0 replaced")
 	}
 	if _, _, err := m.connected(0, "w"); err != nil {
 		t.Error(err)
 	}
-	if _, _, err := m.connected(1, "x"); !errors.Is(err, errMoved) { // nobody else leads there any more
+	if _, _, err := m.connected(1, "x"); !errors.Is(err, errReplaced) { // no other client leads to x any more
 		t.Error(err)
 	}
-	if err := m.double(); err != nil {
+	if err := m.duplicate(); err != nil {
 		t.Error(err)
 	}
 }
 
-// As long as a connection leads to a process, no other client may.
-func TestAProcessThatIsStillConnectedBehindOneClientIsNotMetBehindAnother(t *testing.T) {
+// A process is a duplicate while two clients have connections to it.
+func TestProcessIsDuplicateWhileTwoClientsAreConnected(t *testing.T) {
+	t.Parallel()
 	m, _, conns := joined(t, "x", "y", "z")
-	_, _, _ = m.connected(1, "x") // that closes the connections to y
-	if _, _, err := m.connected(1, "x"); err != nil || !errors.Is(m.double(), errDouble) {
-		t.Errorf("got %v, %v", err, m.double())
+	_, _, _ = m.connected(1, "x") // this closes the connections to y
+	if _, _, err := m.connected(1, "x"); err != nil || !errors.Is(m.duplicate(), errDuplicate) {
+		t.Errorf("got %v, %v", err, m.duplicate())
 	}
 	_ = conns[0].Close()
-	if err := m.double(); err != nil {
+	if err := m.duplicate(); err != nil {
 		t.Error(err)
 	}
 }
 
-// A process that was behind two clients is not for ever: not behind one where it was
-// young, and whose address is dead since.
-func TestAProcessIsNoLongerBehindAClientThatItHasLeft(t *testing.T) {
+// A process in quarantine counts as behind a client without connections, but not after
+// maxQuarantineCheck.
+func TestProcessIsNoDuplicateAfterItMoved(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		m := newMuster(3, longestYouth)
+		m := newMembership(3, maxQuarantineCheck)
 		_, conn, _ := m.connected(0, "x")
-		if err := m.grow(0, 0, time.Now()); err == nil {
-			t.Fatal("it may vote")
+		if err := m.admitUptime(0, 0, time.Now()); err == nil {
+			t.Fatal("a server in quarantine may vote")
 		}
 		_ = conn.Close()
-		time.Sleep(longestYouth - 1)
+		time.Sleep(maxQuarantineCheck - 1)
 		_, _, _ = m.connected(1, "x")
-		if err := m.double(); !errors.Is(err, errDouble) {
+		if err := m.duplicate(); !errors.Is(err, errDuplicate) {
 			t.Fatalf("got %v", err)
 		}
 		time.Sleep(time.Nanosecond)
-		if err := m.double(); err != nil {
+		if err := m.duplicate(); err != nil {
 			t.Error(err)
 		}
 	})
 }
 
-// A server that is known to be young is not looked at for a while.
-func TestAYoungServerIsLeftAlone(t *testing.T) {
-	m := newMuster(1, time.Minute)
+// A server in quarantine is contacted at most once in maxQuarantineCheck.
+func TestServerInQuarantineIsNotContacted(t *testing.T) {
+	t.Parallel()
+	m := newMembership(1, time.Minute)
 	now := time.Now()
-	if err := m.grow(0, 59500*time.Millisecond, now); err == nil || m.waits(0, now) == nil {
-		t.Errorf("got %v, %v", err, m.waits(0, now))
+	if err := m.admitUptime(0, 59500*time.Millisecond, now); err == nil || m.quarantined(0, now) == nil {
+		t.Errorf("got %v, %v", err, m.quarantined(0, now))
 	}
-	if err := m.waits(0, now.Add(500*time.Millisecond)); err != nil {
+	if err := m.quarantined(0, now.Add(500*time.Millisecond)); err != nil {
 		t.Error(err)
 	}
-	if err := m.grow(0, 0, now); err == nil || m.waits(0, now.Add(longestYouth)) != nil {
-		t.Errorf("got %v, %v", err, m.waits(0, now.Add(longestYouth)))
+	if err := m.admitUptime(0, 0, now); err == nil || m.quarantined(0, now.Add(maxQuarantineCheck)) != nil {
+		t.Errorf("got %v, %v", err, m.quarantined(0, now.Add(maxQuarantineCheck)))
 	}
-	if err := errors.Join(m.grow(0, time.Minute, now), m.waits(0, now)); err != nil {
+	if err := errors.Join(m.admitUptime(0, time.Minute, now), m.quarantined(0, now)); err != nil {
 		t.Error(err)
 	}
 }
 
-// A server gives no vote until it has run for the quarantine, and says why.
-func TestAServerThatHasJustStartedDoesNotVote(t *testing.T) {
+// A server does not vote until it has run for the quarantine. The error names the option.
+func TestServerThatHasJustStartedDoesNotVote(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
-	patient := newMuster(1, time.Hour)
-	refused, err := patient.connect(0, server.Client(t))
+	longQuarantine := newMembership(1, time.Hour)
+	refused, err := longQuarantine.connect(0, server.Client(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,34 +203,29 @@ func TestAServerThatHasJustStartedDoesNotVote(t *testing.T) {
 	if err := refused.Ping(t.Context()).Err(); err == nil || !strings.Contains(err.Error(), "WithQuarantine") {
 		t.Errorf("got %v", err)
 	}
-	if !patient.met(0) {
-		t.Error("it was not met")
+	if !longQuarantine.known(0) {
+		t.Error("the server was not identified")
 	}
-	brief := newMuster(1, time.Second)
-	admitted, err := brief.connect(0, server.Client(t))
+	shortQuarantine := newMembership(1, time.Second)
+	admitted, err := shortQuarantine.connect(0, server.Client(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = admitted.Close() })
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
-	for admitted.Ping(ctx).Err() != nil {
-		if ctx.Err() != nil {
-			t.Fatal("it never votes")
-		}
-	}
-	said, err := server.Client(t).Info(ctx, "server").Result()
+	suite.Eventually(t, "the server votes", func() bool { return admitted.Ping(t.Context()).Err() == nil })
+	info, err := server.Client(t).Info(t.Context(), "server").Result()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, up, _ := identityOf(said); up < time.Second {
-		t.Errorf("it votes after %v", up)
+	if _, up, _ := identityOf(info); up < time.Second {
+		t.Errorf("the server votes after %v", up)
 	}
 }
 
-// A client of a quorum has the options that the user's has, also those that mean
-// "none", and its own hook is called first.
-func TestAClientKeepsItsOptions(t *testing.T) {
+// A client of a quorum has the options of the user's client, also the options that mean "none".
+// The user's hook is called first.
+func TestClientKeepsItsOptions(t *testing.T) {
+	t.Parallel()
 	called := 0
 	for name, given := range map[string]redis.Options{
 		"defaults": {},
@@ -229,13 +233,13 @@ func TestAClientKeepsItsOptions(t *testing.T) {
 		"others": {
 			ReadTimeout: time.Minute, WriteTimeout: time.Hour, MaxRetries: 7, MinRetryBackoff: time.Second, MaxRetryBackoff: time.Minute,
 			Username: "u", Password: "p", DB: 3, ClientName: "n", ContextTimeoutEnabled: true, PoolSize: 5, MinIdleConns: 2,
-			DialerRetries: 1, // of which none outlives the test
-			OnConnect:     func(context.Context, *redis.Conn) error { called++; return errPasses },
+			DialerRetries: 1, // so that no dial continues after the test
+			OnConnect:     func(context.Context, *redis.Conn) error { called++; return errTemporary },
 		},
 	} {
 		given.Addr = "127.0.0.1:1"
 		users := redis.NewClient(&given)
-		ours, err := newMuster(1, time.Second).connect(0, users)
+		ours, err := newMembership(1, time.Second).connect(0, users)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -255,8 +259,8 @@ func TestAClientKeepsItsOptions(t *testing.T) {
 		if parts(want) != parts(got) {
 			t.Errorf("%s: got %+v, want %+v", name, parts(got), parts(want))
 		}
-		if want.OnConnect != nil && (!errors.Is(got.OnConnect(t.Context(), nil), errPasses) || called != 1) {
-			t.Errorf("%s: its hook was called %d times", name, called)
+		if want.OnConnect != nil && (!errors.Is(got.OnConnect(t.Context(), nil), errTemporary) || called != 1) {
+			t.Errorf("%s: the user's hook was called %d times", name, called)
 		}
 		if err := errors.Join(users.Close(), ours.Close()); err != nil {
 			t.Error(err)

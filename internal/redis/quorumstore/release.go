@@ -8,106 +8,105 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 )
 
-// Release takes all votes back, wherever they are, and wakes a waiter at each
-// server. Rejoin joins the lines where somebody else waits.
+// Release withdraws all votes for the token from all servers. Each server notifies its first
+// waiter. Rejoin joins the queue of a server where another waiter is queued.
 func (s *Store) Release(r store.ReleaseRequest, done func(store.ReleaseResult, error)) {
 	withdraw := redisstore.WithdrawRequest{
 		Target: r.Target, Claim: r.Claim, Waiter: r.Waiter, Rejoin: r.Rejoin, Wake: true,
 	}
-	e := &ending{
-		store: s, begun: time.Now(), done: done, left: len(s.servers), voted: make([]bool, len(s.servers)),
+	round := &releaseRound{
+		store: s, begun: time.Now(), done: done, missing: len(s.servers), mayHold: make([]bool, len(s.servers)),
 	}
 	if b := s.ballotOf(r.Target); b != nil {
-		s.forget(r.Target)
-		e.voted, e.life = b.end()
+		s.removeBallot(r.Target)
+		round.mayHold, round.maxTTL = b.endLease()
 		withdraw.Waiter = b.request.Waiter
 	}
-	e.request = withdraw
+	round.request = withdraw
 	for i, one := range s.servers {
-		one.Withdraw(withdraw, func(released store.ReleaseResult, err error) { e.hear(i, released, err) })
+		one.Withdraw(withdraw, func(released store.ReleaseResult, err error) { round.record(i, released, err) })
 	}
 }
 
-// An ending is one Release.
-type ending struct {
+// A releaseRound is one Release on all servers.
+type releaseRound struct {
 	store   *Store
 	request redisstore.WithdrawRequest
 	begun   time.Time
 	done    func(store.ReleaseResult, error)
-	voted   []bool        // by server: it may have voted for it
-	life    time.Duration // how long such a vote may live
+	mayHold []bool        // by server: whether it may have voted for the token
+	maxTTL  time.Duration // the longest TTL of such a vote
 
-	mu       sync.Mutex
-	left     int // servers whose answer has not come
-	ends     [store.Unsure + 1]int
-	failures []error
-	told     bool
-	// hurries is true once the rest is not waited for much longer, and late once it
-	// is not waited for any more.
-	hurries, late bool
+	mu        sync.Mutex
+	missing   int                   // servers that have not replied
+	counts    [store.Unsure + 1]int // replies, by status
+	failures  []error
+	delivered bool
+	bounded   bool // boundStragglers has limited the wait for the remaining servers
+	waitOver  bool // the remaining servers have had their time
 }
 
-// hear takes in the answer of a server. From one that does not answer its vote is
-// taken back later, if it may have given it; who rejoins may have left again by then.
-func (e *ending) hear(i int, released store.ReleaseResult, err error) {
-	if e.voted[i] && retries(err) {
-		r := e.request
-		r.Rejoin = ""
-		e.store.debts[i].owe(r, e.life)
+// record counts the reply of a server. If the server failed and may have voted, its vote is
+// withdrawn later, without Rejoin: the waiter may have left again by then.
+func (r *releaseRound) record(i int, released store.ReleaseResult, err error) {
+	if r.mayHold[i] && isTemporary(err) {
+		request := r.request
+		request.Rejoin = ""
+		r.store.withdrawals[i].retryLater(request, r.maxTTL)
 	}
-	e.mu.Lock()
-	e.left--
+	r.mu.Lock()
+	r.missing--
 	if err != nil {
-		e.failures = append(e.failures, err)
+		r.failures = append(r.failures, err)
 	} else {
-		e.ends[released.Status]++
+		r.counts[released.Status]++
 	}
-	e.settle()
+	r.deliver()
 }
 
-// settle tells what is decided, once. It unlocks e.mu.
-func (e *ending) settle() {
-	end, fault, decided := e.decide()
-	tell := decided && !e.told
-	e.told = e.told || tell
-	if !e.told && !e.hurries && e.isFree() {
-		e.hurries = true
-		e.store.hurry(e.begun, shortestHurry, e.hurry)
+// deliver calls done once the result is decided. It unlocks r.mu.
+func (r *releaseRound) deliver() {
+	status, fault, decided := r.decide()
+	delivers := decided && !r.delivered
+	r.delivered = r.delivered || delivers
+	if !r.delivered && !r.bounded && r.isFree() {
+		r.bounded = true
+		r.store.boundStragglers(r.begun, minStragglerWait, r.endWait)
 	}
-	e.mu.Unlock()
-	if tell {
-		e.done(store.ReleaseResult{Status: end}, fault)
+	r.mu.Unlock()
+	if delivers {
+		r.done(store.ReleaseResult{Status: status}, fault)
 	}
 }
 
-// hurry ends the wait for the rest.
-func (e *ending) hurry() {
-	e.mu.Lock()
-	e.late = true
-	e.settle()
+// endWait ends the wait for the remaining servers.
+func (r *releaseRound) endWait() {
+	r.mu.Lock()
+	r.waitOver = true
+	r.deliver()
 }
 
-// isFree reports whether a majority of servers does not have the lease any more.
-// Then it is in nobody's way.
-func (e *ending) isFree() bool {
-	return e.ends[store.Freed]+e.ends[store.Handed]+e.ends[store.NotHeld]+e.ends[store.Unsure] >= e.store.majority
+// isFree reports whether a majority of the servers does not have the lease any more, so that
+// another client can be granted the lock.
+func (r *releaseRound) isFree() bool {
+	return r.counts[store.Freed]+r.counts[store.Handed]+r.counts[store.NotHeld]+r.counts[store.Unsure] >= r.store.majority
 }
 
-// decide returns what became of the lease, if that is known. It was lost where so
-// many servers did not have it that it had no majority.
-func (e *ending) decide() (end store.ReleaseStatus, fault error, decided bool) {
-	majority, servers := e.store.majority, len(e.store.servers)
-	freed := e.ends[store.Freed] + e.ends[store.Handed]
+// decide returns the result of the release, if it is decided. The lease was lost if too few
+// servers had it for a majority.
+func (r *releaseRound) decide() (status store.ReleaseStatus, fault error, decided bool) {
+	majority, servers := r.store.majority, len(r.store.servers)
+	freed := r.counts[store.Freed] + r.counts[store.Handed]
 	switch {
-	case e.ends[store.NotHeld] > servers-majority:
+	case r.counts[store.NotHeld] > servers-majority:
 		return store.NotHeld, nil, true
-	case freed < majority && e.left > 0 && (!e.late || !e.isFree()):
+	case freed < majority && r.missing > 0 && (!r.waitOver || !r.isFree()):
 		return 0, nil, false
-	case !e.isFree():
-		return 0, e.store.blame(e.failures), true
+	case !r.isFree():
+		return 0, r.store.unknownOutcome(r.failures), true
 	case freed == 0:
 		return store.Unsure, nil, true
-	case e.ends[store.Handed] > 0:
+	case r.counts[store.Handed] > 0:
 		return store.Handed, nil, true
 	default:
 		return store.Freed, nil, true

@@ -10,39 +10,40 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
-// lease returns a Store of five fakes on which a lease is held that the first three
-// have voted for.
+// lease returns a Store of five fakes with a held lease. The first three fakes have voted for
+// the lease.
 func lease(t *testing.T) (*Store, []*fake) {
 	t.Helper()
 	s, fakes := newStore(5)
 	var got outcome[store.Answer]
 	s.Enqueue(request().Enqueue(), got.take)
 	no := refused("h", 0)
-	give(fakes, granted(sent), granted(sent), granted(sent), no, no)
+	reply(fakes, granted(sent), granted(sent), granted(sent), no, no)
 	if !got.answer.Granted {
 		t.Fatal("not granted")
 	}
 	return s, fakes
 }
 
-func TestARenewalCountsWhereAMajorityHasTheLease(t *testing.T) {
+func TestRenewalSucceedsIfMajorityHasLease(t *testing.T) {
+	t.Parallel()
 	held, lost := store.Renewal{Held: true, Since: sent}, store.Renewal{Since: sent}
 	type answer struct {
 		store.Renewal
 		err error
 	}
-	yes, no, gone := answer{Renewal: held}, answer{Renewal: lost}, answer{err: errPasses}
+	yes, no, fault := answer{Renewal: held}, answer{Renewal: lost}, answer{err: errTemporary}
 	for name, c := range map[string]struct {
 		answers []answer // the last one decides
 		want    string
 	}{
-		"three have it":          {[]answer{yes, yes, yes}, "held"},
-		"three of five":          {[]answer{no, yes, gone, yes, yes}, "held"},
-		"three do not":           {[]answer{no, no, yes, no}, "lost"},
-		"two are gone":           {[]answer{yes, yes, gone, no, gone}, "unknown"},
-		"one is gone":            {[]answer{yes, yes, no, no, gone}, "unknown"},
-		"three are gone":         {[]answer{yes, gone, gone, yes, gone}, "unknown"},
-		"two do not, one has it": {[]answer{no, no, yes, gone, gone}, "unknown"},
+		"three have it":           {[]answer{yes, yes, yes}, "held"},
+		"three of five":           {[]answer{no, yes, fault, yes, yes}, "held"},
+		"three lost it":           {[]answer{no, no, yes, no}, "lost"},
+		"two failed":              {[]answer{yes, yes, fault, no, fault}, "unknown"},
+		"one failed":              {[]answer{yes, yes, no, no, fault}, "unknown"},
+		"three failed":            {[]answer{yes, fault, fault, yes, fault}, "unknown"},
+		"two lost it, one has it": {[]answer{no, no, yes, fault, fault}, "unknown"},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			s, fakes := lease(t)
@@ -54,7 +55,7 @@ func TestARenewalCountsWhereAMajorityHasTheLease(t *testing.T) {
 				}
 				fakes[i].renewals[0].answer(a.Renewal, a.err)
 			}
-			for _, f := range fakes { // those who do not have it do not vote for it either
+			for _, f := range fakes { // servers without the lease refuse their votes
 				for _, v := range f.votes[1:] {
 					v.answer(refused("h", 0).answer, nil)
 				}
@@ -64,14 +65,15 @@ func TestARenewalCountsWhereAMajorityHasTheLease(t *testing.T) {
 				text = "unknown"
 			}
 			if got.times != 1 || text != c.want {
-				t.Errorf("told %d times, %s, want %s", got.times, text, c.want)
+				t.Errorf("done was called %d times, %s, want %s", got.times, text, c.want)
 			}
 		})
 	}
 }
 
-// The validity counts from the oldest of the answers that make the majority.
-func TestARenewalIsAsOldAsItsFirstAnswer(t *testing.T) {
+// The validity starts at the oldest of the answers of the majority.
+func TestRenewalCountsFromOldestAnswer(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, fakes := lease(t)
 		var got outcome[store.Renewal]
@@ -83,14 +85,15 @@ func TestARenewalIsAsOldAsItsFirstAnswer(t *testing.T) {
 			t.Errorf("since %v", got.answer.Since.Sub(sent))
 		}
 		if got.answer.Waiting != 2 {
-			t.Errorf("a line of %d, want the longest", got.answer.Waiting)
+			t.Errorf("%d waiters, want the largest number", got.answer.Waiting)
 		}
 	})
 }
 
-// A server that is dead does not end a lease that a majority gives its votes to. But
-// they do not count before it is known that no others may have had a majority.
-func TestARenewalCountsTheVotesThatItGains(t *testing.T) {
+// A dead server does not end a lease that gains enough votes again. But the gained votes do not
+// count while another client may have had a majority.
+func TestRenewalCountsGainedVotes(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, fakes := lease(t)
 		var got outcome[store.Renewal]
@@ -104,16 +107,17 @@ func TestARenewalCountsTheVotesThatItGains(t *testing.T) {
 		if got.times != 0 {
 			t.Fatal("renewed before the last server could have lost it")
 		}
-		fakes[0].renewals[0].answer(store.Renewal{}, errPasses)
+		fakes[0].renewals[0].answer(store.Renewal{}, errTemporary)
 		if got.times != 1 || !got.answer.Held || !got.answer.Since.Equal(sent) {
-			t.Errorf("told %d times: %+v, %v", got.times, got.answer, got.err)
+			t.Errorf("done was called %d times: %+v, %v", got.times, got.answer, got.err)
 		}
 	})
 }
 
-// Servers without the lease are asked for their votes, and what they say so late is
-// taken back when the lease is released meanwhile.
-func TestARenewalAsksForTheVotesThatAreMissing(t *testing.T) {
+// Servers without the lease are asked for their votes. If the lease is released meanwhile, these
+// votes are withdrawn.
+func TestRenewalAsksForMissingVotes(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, fakes := lease(t)
 		s.Renew(storetest.AnyRequest{Key: "k", Token: "ballot", TTL: 3 * time.Second}.Renew(), func(store.Renewal, error) {})
@@ -132,14 +136,15 @@ func TestARenewalAsksForTheVotesThatAreMissing(t *testing.T) {
 		s.Release(storetest.AnyRequest{Key: "k", Token: "ballot"}.Release(), func(store.ReleaseResult, error) {})
 		again.answer(store.Answer{Granted: true, Since: sent}, nil)
 		if len(fakes[4].withdrawals) != 2 {
-			t.Error("a vote stays with a lease that is over")
+			t.Error("a vote for a released lease is not withdrawn")
 		}
 	})
 }
 
-// A vote that is asked for by a renewal, and may have come after the release, is taken
-// back. None is asked for after it.
-func TestAVoteThatIsGainedTooLateIsTakenBack(t *testing.T) {
+// A vote that a renewal asked for may arrive after the release. It is withdrawn. A renewal asks
+// for no votes after the release.
+func TestVoteGainedAfterReleaseIsWithdrawn(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, fakes := lease(t)
 		s.Renew(storetest.AnyRequest{Key: "k", Token: "ballot", TTL: time.Second}.Renew(), func(store.Renewal, error) {})
@@ -147,7 +152,7 @@ func TestAVoteThatIsGainedTooLateIsTakenBack(t *testing.T) {
 			f.renewals[0].answer(store.Renewal{Held: i < 3, Since: sent}, nil)
 		}
 		s.Release(storetest.AnyRequest{Key: "k", Token: "ballot"}.Release(), func(store.ReleaseResult, error) {})
-		fakes[3].votes[1].answer(store.Answer{}, errPasses)
+		fakes[3].votes[1].answer(store.Answer{}, errTemporary)
 		if n := len(fakes[3].withdrawals); n != 2 {
 			t.Errorf("%d withdrawals, want one more", n)
 		}
@@ -158,9 +163,10 @@ func TestAVoteThatIsGainedTooLateIsTakenBack(t *testing.T) {
 	})
 }
 
-// Votes for a lease that turns out to be lost are taken back, whether they come
-// before or after that is known.
-func TestALostLeaseKeepsNoVotes(t *testing.T) {
+// If a renewal finds that the lease is lost, the gained votes are withdrawn. They may arrive
+// before or after that.
+func TestLostLeaseKeepsNoVotes(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, fakes := lease(t)
 		var got outcome[store.Renewal]
@@ -170,7 +176,7 @@ func TestALostLeaseKeepsNoVotes(t *testing.T) {
 		fakes[1].renewals[0].answer(store.Renewal{}, nil)
 		fakes[2].renewals[0].answer(store.Renewal{}, nil)
 		if got.times != 1 || got.answer.Held || got.err != nil {
-			t.Fatalf("told %d times: %+v, %v", got.times, got.answer, got.err)
+			t.Fatalf("done was called %d times: %+v, %v", got.times, got.answer, got.err)
 		}
 		fakes[1].votes[1].answer(granted(sent).answer, nil)
 		fakes[2].votes[1].answer(refused("h", 0).answer, nil)

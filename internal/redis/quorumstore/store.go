@@ -14,7 +14,7 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 )
 
-// A server is one of those that vote.
+// A server is one server of the quorum.
 type server interface {
 	Vote(r redisstore.VoteRequest, done func(store.Answer, error))
 	Renew(r store.RenewRequest, done func(store.Renewal, error))
@@ -25,28 +25,29 @@ type server interface {
 	Close(ctx context.Context) error
 }
 
-// Store keeps locks on several servers. It implements store.Store, but for what
-// takes one server that knows everything: fencing numbers and attempts. It is safe
-// for concurrent use.
+// Store keeps locks on several servers. It implements store.Store, except fencing numbers
+// and attempts: these need one server that has the whole state. It is safe for concurrent
+// use.
 type Store struct {
-	servers []server
-	clients []*redis.Client
-	muster  *muster
-	// majority is how many votes it takes.
-	majority int
-	echoes   echoes
-	debts    []*debts         // by server
-	work     inflight.Counter // goroutines and timers of this package
+	servers    []server
+	clients    []*redis.Client
+	membership *membership
+	// majority is the number of votes that grants a lock.
+	majority    int
+	hints       hintQuorum
+	withdrawals []*withdrawals   // by server
+	work        inflight.Counter // goroutines and timers of this package
 	// lateGrant is set before the first transition.
 	lateGrant func(key, token string)
 
 	mu sync.Mutex
-	// ballots are those with a vote that is not withdrawn.
+	// ballots has each ballot until it is lost or released.
 	ballots map[ballotID]*ballot
 }
 
-// A ballotID names a ballot. The token alone does not: a hint can be forged, and name the
-// token of a ballot in another key, from which the token is then released.
+// A ballotID identifies a ballot. The token alone does not identify it: a forged hint can
+// name the token of a ballot with another key, and the engine then releases the token from
+// that key.
 type ballotID struct{ key, token string }
 
 // ballotIDOf returns the id of a request's ballot.
@@ -54,23 +55,23 @@ func ballotIDOf(r store.Target) ballotID { return ballotID{r.Key, r.Token} }
 
 var _ store.Store = (*Store)(nil)
 
-// New returns a Store on the servers of these clients, which it does not use
-// itself: it connects by their options. It does no I/O. An error says which client
-// is no server of a quorum, or what is wrong with the prefix.
+// New returns a Store on the servers of these clients. It copies the options of the clients
+// and makes clients of its own. It does no I/O. The error names the client that cannot be
+// used for a quorum, or the problem with the prefix.
 //
-// A server gives no votes until it has run for the quarantine. The prefix and the
-// process are those of redisstore.New.
+// A server does not vote until it has run for the quarantine. The prefix and the process are
+// used as in redisstore.New.
 func New(clients []redis.UniversalClient, prefix, process string, quarantine time.Duration) (*Store, error) {
 	s := &Store{
-		muster:   newMuster(len(clients), quarantine),
-		majority: len(clients)/2 + 1,
-		ballots:  make(map[ballotID]*ballot),
+		membership: newMembership(len(clients), quarantine),
+		majority:   len(clients)/2 + 1,
+		ballots:    make(map[ballotID]*ballot),
 
 		lateGrant: func(string, string) {},
 	}
-	s.echoes = echoes{majority: s.majority, work: &s.work, tell: func(string, string) {}}
+	s.hints = hintQuorum{majority: s.majority, work: &s.work, deliver: func(string, string) {}}
 	for i, given := range clients {
-		client, err := s.muster.connect(i, given)
+		client, err := s.membership.connect(i, given)
 		if err != nil {
 			_ = s.Disconnect()
 			return nil, fmt.Errorf("client %d %w", i, err)
@@ -81,51 +82,51 @@ func New(clients []redis.UniversalClient, prefix, process string, quarantine tim
 			_ = s.Disconnect()
 			return nil, fmt.Errorf("WithPrefix: the prefix %w", err)
 		}
-		s.join(one)
+		s.addServer(one)
 	}
 	return s, nil
 }
 
-// join makes a server one of those that vote.
-func (s *Store) join(one server) {
+// addServer adds a server to the quorum.
+func (s *Store) addServer(one server) {
 	i := len(s.servers)
-	one.OnHint(func(key, token string) { s.echoes.hear(i, key, token) })
+	one.OnHint(func(key, token string) { s.hints.receive(i, key, token) })
 	one.OnLateGrant(func(key, token string) { s.lateGrant(key, token) })
-	one = &gate{server: one, muster: s.muster, index: i, work: &s.work}
+	one = &gate{server: one, membership: s.membership, index: i, work: &s.work}
 	s.servers = append(s.servers, one)
-	s.debts = append(s.debts, &debts{server: one, work: &s.work})
+	s.withdrawals = append(s.withdrawals, &withdrawals{server: one, work: &s.work})
 }
 
-// Clients returns the clients by which the servers are asked, in their order.
+// Clients returns the clients that the Store uses, in the order of the servers.
 func (s *Store) Clients() []*redis.Client { return s.clients }
 
-// Double returns why the servers are no quorum, if two clients have led to the same
-// one.
-func (s *Store) Double() error { return s.muster.double() }
+// Double returns an error if two clients are connected to the same server.
+func (s *Store) Double() error { return s.membership.duplicate() }
 
-// Take asks all servers for their votes.
+// Take requests the votes of all servers.
 func (s *Store) Take(r store.TakeRequest, done func(store.Answer, error)) {
 	s.vote(redisstore.VoteRequest{Target: r.Target, Claim: r.TTL}, done)
 }
 
-// Enqueue does the same, and lets the request's Waiter join their lines.
+// Enqueue requests the votes of all servers. If r.Join is set, r.Waiter joins the queue of
+// each server.
 func (s *Store) Enqueue(r store.EnqueueRequest, done func(store.Answer, error)) {
 	s.vote(redisstore.VoteRequest{Target: r.Target, Claim: r.Claim, Join: r.Join, Waiter: r.Waiter}, done)
 }
 
-// vote asks all servers for their votes for a ballot.
+// vote requests the votes of all servers for a new ballot.
 func (s *Store) vote(r redisstore.VoteRequest, done func(store.Answer, error)) {
 	b := newBallot(s, r, done)
 	s.mu.Lock()
 	s.ballots[ballotIDOf(r.Target)] = b
 	s.mu.Unlock()
-	moves := s.muster.moves()
+	generations := s.membership.generations()
 	for i := range s.servers {
-		b.ask(i, r, moves, func(vote) {})
+		b.ask(i, r, generations, func(vote) {})
 	}
 }
 
-// Resolve is not to be called: there are no attempts.
+// Resolve must not be called: a quorum has no attempts. It reports a fault.
 func (s *Store) Resolve(_ store.ResolveRequest, done func(running bool, err error)) {
 	s.work.Add()
 	go func() {
@@ -136,20 +137,20 @@ func (s *Store) Resolve(_ store.ResolveRequest, done func(running bool, err erro
 
 var errNoRecords = errors.New("a quorum keeps no records of requests")
 
-// OnHint registers the function that hears of what a majority of the servers has
-// said, and a little later of what fewer of them have.
-func (s *Store) OnHint(hint func(key, token string)) { s.echoes.tell = hint }
+// OnHint registers the function that receives hints. It is called once when a majority of
+// the servers has sent a hint. It is called after hintDelay if fewer servers have sent it.
+func (s *Store) OnHint(hint func(key, token string)) { s.hints.deliver = hint }
 
-// OnLateGrant registers the function that is called for each vote for a ballot whose
-// question was left behind.
+// OnLateGrant registers the function that receives late grants. It is called for each vote
+// of a server that granted a ballot after the Store had abandoned the command.
 func (s *Store) OnLateGrant(lateGrant func(key, token string)) { s.lateGrant = lateGrant }
 
-// Close ends all listening, and waits for what is under way. It may be called
-// several times.
+// Close stops all subscriptions, and waits until all operations have ended or ctx ends. It
+// may be called several times.
 func (s *Store) Close(ctx context.Context) error {
 	var failed error
-	for _, owed := range s.debts {
-		owed.close()
+	for _, w := range s.withdrawals {
+		w.close()
 	}
 	for _, one := range s.servers {
 		if err := one.Close(ctx); err != nil {
@@ -162,7 +163,7 @@ func (s *Store) Close(ctx context.Context) error {
 	return s.work.Wait(ctx)
 }
 
-// Disconnect closes the connections to all servers. Nothing can be sent after it.
+// Disconnect closes the connections to all servers. The Store cannot be used afterwards.
 func (s *Store) Disconnect() error {
 	failures := make([]error, len(s.clients))
 	for i, client := range s.clients {
@@ -171,16 +172,15 @@ func (s *Store) Disconnect() error {
 	return errors.Join(failures...)
 }
 
-// ballotOf returns the ballot of a request, if it is not withdrawn; nil if there
-// is none.
+// ballotOf returns the ballot of a request, or nil if it is unknown, lost or released.
 func (s *Store) ballotOf(r store.Target) *ballot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.ballots[ballotIDOf(r)]
 }
 
-// forget forgets a ballot of which nothing is left.
-func (s *Store) forget(r store.Target) {
+// removeBallot removes a ballot that is lost or released.
+func (s *Store) removeBallot(r store.Target) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.ballots, ballotIDOf(r))

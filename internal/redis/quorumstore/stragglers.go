@@ -3,64 +3,67 @@ package quorumstore
 import "time"
 
 const (
-	// The rest of the servers is waited for as many times as long as the majority
-	// took that has answered, and no less than shortestHurry; by a ballot also as
-	// many times as long as they took before.
-	hurryFactor   = 2
-	shortestHurry = 10 * time.Millisecond
+	// stragglerFactor limits the wait for the remaining servers after a majority has
+	// replied. The wait is this many times as long as the majority took. In a ballot it is
+	// at least this many times the last latency of the remaining servers.
+	stragglerFactor = 2
+	// minStragglerWait is the shortest wait for the remaining servers.
+	minStragglerWait = 10 * time.Millisecond
 )
 
-// hurry calls f when servers that have not answered since then have had time enough,
-// though a command may take longer: they may be dead, or cut off. They have at least
-// the least time, from now on.
-func (s *Store) hurry(since time.Time, least time.Duration, f func()) {
+// boundStragglers calls f after the servers without a reply have had enough time since the
+// operation began. The command of a server may take longer: the server may be down or
+// unreachable. The servers have at least the least time from now on.
+func (s *Store) boundStragglers(begun time.Time, least time.Duration, f func()) {
 	s.work.Add()
-	time.AfterFunc(max(hurryFactor*time.Since(since), least), func() {
+	time.AfterFunc(max(stragglerFactor*time.Since(begun), least), func() {
 		defer s.work.Done()
 		f()
 	})
 }
 
-// hurry bounds the wait for servers that have not answered, once a majority has and
-// some of them have voted for others. If those are missing that are dead, the votes
-// of this ballot would be in the way of all others until a command's bound is over.
-// It is never wrong to give a ballot up, but one that never waited for a server that is
-// far would never have its vote. The caller holds b.mu.
-func (b *ballot) hurry() {
-	if b.hurries || !b.contested() {
+// boundStragglers limits the wait for the remaining servers, once a majority has replied and
+// the votes are split. If the remaining servers are down, the votes of this ballot would
+// otherwise block all other ballots until the bound of the command. It is always safe to give
+// up a ballot. But the wait must depend on the latency of the remaining servers: otherwise
+// the vote of a distant server would never be used. The caller holds b.mu.
+func (b *ballot) boundStragglers() {
+	if b.bounded || !b.mayGiveUp() {
 		return
 	}
-	b.hurries = true
-	b.store.hurry(b.begun, max(min(hurryFactor*b.distance(), b.request.Bound), shortestHurry), b.giveUp)
+	b.bounded = true
+	least := max(min(stragglerFactor*b.latency(), b.request.Bound), minStragglerWait)
+	b.store.boundStragglers(b.begun, least, b.giveUp)
 }
 
-// distance returns how long the slowest one took before of those that have not answered.
-func (b *ballot) distance() (longest time.Duration) {
+// latency returns the longest last latency of the servers that have not replied.
+func (b *ballot) latency() (longest time.Duration) {
 	for i, v := range b.votes {
 		if !v.answered {
-			longest = max(longest, b.store.muster.distance(i))
+			longest = max(longest, b.store.membership.latency(i))
 		}
 	}
 	return longest
 }
 
-// contested reports whether a majority has answered, and has not voted for this
-// ballot alone. It does not before it is known that the rest is none of them.
-func (b *ballot) contested() bool {
+// mayGiveUp reports whether a majority has replied, but has not granted the ballot. It
+// returns false while a remaining server is unknown: that server may be the same as one that
+// has replied.
+func (b *ballot) mayGiveUp() bool {
 	count, majority := b.count(), b.store.majority
-	return count.granted < majority && count.granted+count.refused >= majority && b.knowsRest()
+	return count.granted < majority && count.granted+count.refused >= majority && b.restKnown()
 }
 
-// giveUp makes the ballot a lost one, unless it was decided meanwhile.
+// giveUp decides that the ballot is lost, unless the ballot is decided.
 func (b *ballot) giveUp() {
 	b.mu.Lock()
-	gives := !b.decided && b.contested()
-	if gives {
+	givesUp := !b.decided && b.mayGiveUp()
+	if givesUp {
 		b.answer, b.err = b.refused()
-		b.decided, b.over = true, true
+		b.decided, b.withdrawn = true, true
 	}
 	b.mu.Unlock()
-	if gives {
-		b.tell()
+	if givesUp {
+		b.deliver()
 	}
 }

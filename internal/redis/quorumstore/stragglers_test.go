@@ -9,18 +9,19 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 )
 
-// Two servers of five do not answer, and the other three have split their votes.
-func TestABallotThatOthersHaveVotesOfDoesNotWaitForTheDead(t *testing.T) {
+// Two of five servers do not reply, and the votes of the other three are split.
+func TestBallotWithSplitVotesDoesNotWaitForDeadServers(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, fakes := newStore(5)
 		var got outcome[store.Answer]
 		begun := time.Now()
 		s.Enqueue(request().Enqueue(), got.take)
-		give(fakes, granted(sent), refused("h", 0), refused("h", 0))
+		reply(fakes, granted(sent), refused("h", 0), refused("h", 0))
 		if got.times != 0 {
-			t.Fatal("the others were not waited for")
+			t.Fatal("the ballot did not wait for the other servers")
 		}
-		time.Sleep(shortestHurry)
+		time.Sleep(minStragglerWait)
 		synctest.Wait()
 		if counts := withdrawn(fakes); !slices.Equal(counts, []int{1, 0, 0, 0, 0}) {
 			t.Fatalf("withdrawn %v", counts)
@@ -29,21 +30,22 @@ func TestABallotThatOthersHaveVotesOfDoesNotWaitForTheDead(t *testing.T) {
 		if got.times != 1 || !got.answer.SplitVote || got.err != nil {
 			t.Errorf("got %+v after %v", got, time.Since(begun))
 		}
-		// Their answers come late, or never: they may have voted.
+		// The other replies are late or missing: these servers may have voted.
 		fakes[3].votes[0].answer(granted(sent).answer, nil)
-		fakes[4].votes[0].answer(store.Answer{}, errPasses)
+		fakes[4].votes[0].answer(store.Answer{}, errTemporary)
 		if counts := withdrawn(fakes); !slices.Equal(counts, []int{1, 0, 0, 1, 1}) {
 			t.Errorf("withdrawn %v", counts)
 		}
 		if got.times != 1 {
-			t.Errorf("told %d times", got.times)
+			t.Errorf("done was called %d times", got.times)
 		}
 	})
 }
 
-// One that may still be granted by those who are slow, and is, is no loss; and one
-// for which nobody but the dead are missing waits for them.
-func TestABallotWaitsForThoseThatAreLittleSlower(t *testing.T) {
+// A ballot waits for servers that are a little slower than the majority. A ballot without a
+// refusal waits for the missing votes even longer, because no majority has replied.
+func TestBallotWaitsForSlowerServers(t *testing.T) {
+	t.Parallel()
 	for name, votes := range map[string][]vote{
 		"two votes and a refusal": {granted(sent), granted(sent), refused("h", 0)},
 		"two votes":               {granted(sent), granted(sent)},
@@ -52,9 +54,9 @@ func TestABallotWaitsForThoseThatAreLittleSlower(t *testing.T) {
 			s, fakes := newStore(5)
 			var got outcome[store.Answer]
 			s.Enqueue(request().Enqueue(), got.take)
-			time.Sleep(shortestHurry) // so long took those who answer
-			give(fakes, votes...)
-			time.Sleep(hurryFactor*shortestHurry - 1)
+			time.Sleep(minStragglerWait) // the latency of the servers that reply
+			reply(fakes, votes...)
+			time.Sleep(stragglerFactor*minStragglerWait - 1)
 			fakes[4].votes[0].answer(granted(sent).answer, nil)
 			time.Sleep(time.Second)
 			synctest.Wait()
@@ -65,12 +67,13 @@ func TestABallotWaitsForThoseThatAreLittleSlower(t *testing.T) {
 	}
 }
 
-// far is how long a server takes that is far from the others.
-const far = 80 * time.Millisecond
+// distantLatency is the latency of a distant server.
+const distantLatency = 80 * time.Millisecond
 
-// A vote of somebody who is dead lasts at one of two servers that are near. The third
-// one is far, so the first ballot is given up, and then it is known how far.
-func TestABallotIsGrantedByAServerThatIsFar(t *testing.T) {
+// One of two near servers has a vote for a client that died. The third server is distant. The
+// first ballot is given up. The next ballots wait longer, because the latency is known.
+func TestBallotIsGrantedByDistantServer(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, fakes := newStore(3)
 		for n, want := range []bool{false, true, true} {
@@ -79,41 +82,42 @@ func TestABallotIsGrantedByAServerThatIsFar(t *testing.T) {
 			time.Sleep(time.Millisecond)
 			fakes[0].votes[n].answer(granted(sent).answer, nil)
 			fakes[1].votes[n].answer(refused("h", time.Minute).answer, nil)
-			time.Sleep(far - time.Millisecond)
+			time.Sleep(distantLatency - time.Millisecond)
 			synctest.Wait()
 			fakes[2].votes[n].answer(granted(sent).answer, nil)
 			for _, f := range fakes {
-				for _, w := range f.taken() {
+				for _, w := range f.allWithdrawals() {
 					w.answer(store.ReleaseResult{Status: store.Freed}, nil)
 				}
 				f.withdrawals = nil
 			}
 			if got.times != 1 || got.answer.Granted != want || got.answer.SplitVote == want {
-				t.Errorf("ballot %d: told %d times, %+v, %v", n, got.times, got.answer, got.err)
+				t.Errorf("ballot %d: done was called %d times, %+v, %v", n, got.times, got.answer, got.err)
 			}
 		}
 	})
 }
 
-// A server that does not answer is waited for as many times as long as it took before,
-// but no longer than a command takes, and only a little if it has failed since.
-func TestABallotWaitsForWhoAnsweredBefore(t *testing.T) {
+// The wait for a server depends on its last latency. It is limited by the bound of the request,
+// and is short if the server has failed since.
+func TestWaitForServerDependsOnItsLatency(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
-		took  time.Duration // by its answer before; 0 is none
-		fails error         // its answer after that
+		took  time.Duration // the latency of its last reply; 0 is none
+		fails error         // its failure after that reply
 		wait  time.Duration
 	}{
-		"it was never heard":     {0, nil, shortestHurry},
-		"it is near":             {time.Millisecond, nil, shortestHurry},
-		"it is not so near":      {far / 4, nil, hurryFactor * far / 4},
-		"it is far":              {far, nil, request().Bound},
-		"it was far, and failed": {far, errPasses, shortestHurry},
+		"without a reply":     {0, nil, minStragglerWait},
+		"near":                {time.Millisecond, nil, minStragglerWait},
+		"less near":           {distantLatency / 4, nil, stragglerFactor * distantLatency / 4},
+		"distant":             {distantLatency, nil, request().Bound},
+		"distant, and failed": {distantLatency, errTemporary, minStragglerWait},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			s, fakes := newStore(3)
 			before := newBallot(s, voteOf(request()), func(store.Answer, error) {})
-			before.ask(2, voteOf(request()), s.muster.moves(), func(vote) {})
-			before.ask(2, voteOf(request()), s.muster.moves(), func(vote) {})
+			before.ask(2, voteOf(request()), s.membership.generations(), func(vote) {})
+			before.ask(2, voteOf(request()), s.membership.generations(), func(vote) {})
 			if c.took > 0 {
 				time.Sleep(c.took)
 				fakes[2].votes[0].answer(refused("h", 0).answer, nil)
@@ -122,14 +126,14 @@ func TestABallotWaitsForWhoAnsweredBefore(t *testing.T) {
 				fakes[2].votes[1].answer(store.Answer{}, c.fails)
 			}
 			s.Enqueue(request().Enqueue(), func(store.Answer, error) {})
-			give(fakes, granted(sent), refused("h", 0))
+			reply(fakes, granted(sent), refused("h", 0))
 			time.Sleep(c.wait - 1)
-			if n := len(fakes[0].taken()); n != 0 {
+			if n := len(fakes[0].allWithdrawals()); n != 0 {
 				t.Error("given up too early")
 			}
 			time.Sleep(time.Nanosecond)
 			synctest.Wait()
-			if n := len(fakes[0].taken()); n != 1 {
+			if n := len(fakes[0].allWithdrawals()); n != 1 {
 				t.Error("not given up")
 			}
 		})

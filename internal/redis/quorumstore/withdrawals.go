@@ -9,125 +9,118 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 )
 
-// debtPause is how long after a failure a server is tried again that has a vote
-// which is to be taken back.
-const debtPause = 250 * time.Millisecond
+// retryPause is the pause between two attempts to withdraw votes from a server that fails.
+const retryPause = 250 * time.Millisecond
 
-// debts are the votes that one server may have for ballots that are over. It was told
-// so in vain. Each is taken back when the server answers again, unless its time is
-// over by then: with fewer servers down than a minority, a vote that stays behind may
-// be the one that another ballot lacks. One of them is tried at a time.
-type debts struct {
+// withdrawals has the votes to withdraw from one server: the server may have voted for
+// ballots that are over, and the first withdrawal failed. Each is retried until the server
+// replies or the vote has expired. The votes matter even if only a minority of the servers is
+// down: another ballot may need such a vote for its majority. One vote is tried at a time,
+// until the server replies.
+type withdrawals struct {
 	server server
 	work   *inflight.Counter
 
-	mu     sync.Mutex
-	owed   map[ballotID]debt
-	trying bool
-	closed bool
+	mu       sync.Mutex
+	pending  map[ballotID]withdrawal
+	retrying bool
+	closed   bool
 }
 
-// A debt is a vote that is to be taken back.
-type debt struct {
+// A withdrawal is a vote to withdraw.
+type withdrawal struct {
 	request redisstore.WithdrawRequest
-	until   time.Time // when it has run out
+	expires time.Time // when the vote has expired
 }
 
-// owe notes that the server did not answer to the withdrawal of a vote that may live for
-// so long.
-func (d *debts) owe(r redisstore.WithdrawRequest, life time.Duration) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.closed {
+// retryLater adds a vote to withdraw. The vote expires after the given time.
+func (w *withdrawals) retryLater(r redisstore.WithdrawRequest, ttl time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
 		return
 	}
 	r.Wake = true
-	if d.owed == nil {
-		d.owed = make(map[ballotID]debt)
+	if w.pending == nil {
+		w.pending = make(map[ballotID]withdrawal)
 	}
-	if r.Waiter == "" { // one that was to leave the line with this vote still is
-		r.Waiter = d.owed[ballotIDOf(r.Target)].request.Waiter
+	if r.Waiter == "" { // keep a waiter that must leave the queue with this vote
+		r.Waiter = w.pending[ballotIDOf(r.Target)].request.Waiter
 	}
-	d.owed[ballotIDOf(r.Target)] = debt{r, time.Now().Add(life)}
-	d.tryLater()
+	w.pending[ballotIDOf(r.Target)] = withdrawal{r, time.Now().Add(ttl)}
+	w.schedule()
 }
 
-// tryLater has the server tried in a while. The caller holds d.mu.
-func (d *debts) tryLater() {
-	if d.trying || len(d.owed) == 0 || d.closed {
+// schedule starts the timer of the next retry, if one is needed. The caller holds w.mu.
+func (w *withdrawals) schedule() {
+	if w.retrying || len(w.pending) == 0 || w.closed {
 		return
 	}
-	d.trying = true
-	d.work.Add()
-	time.AfterFunc(debtPause, func() {
-		defer d.work.Done()
-		d.try()
+	w.retrying = true
+	w.work.Add()
+	time.AfterFunc(retryPause, func() {
+		defer w.work.Done()
+		w.retry()
 	})
 }
 
-// try takes one vote back, and all others if that was answered.
-func (d *debts) try() {
-	one, ok := d.next()
+// retry withdraws one vote and, if the server replies, all others.
+func (w *withdrawals) retry() {
+	one, ok := w.next()
 	if !ok {
 		return
 	}
-	d.server.Withdraw(one, func(_ store.ReleaseResult, err error) {
-		for _, other := range d.tried(one, err) {
-			d.server.Withdraw(other.request, func(_ store.ReleaseResult, err error) {
-				if retries(err) {
-					d.owe(other.request, time.Until(other.until))
+	w.server.Withdraw(one, func(_ store.ReleaseResult, err error) {
+		for _, other := range w.complete(one, err) {
+			w.server.Withdraw(other.request, func(_ store.ReleaseResult, err error) {
+				if isTemporary(err) {
+					w.retryLater(other.request, time.Until(other.expires))
 				}
 			})
 		}
 	})
 }
 
-// next returns a vote to take back, and forgets those that have run out.
-func (d *debts) next() (r redisstore.WithdrawRequest, ok bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+// next returns a vote to withdraw, and removes the votes that have expired.
+func (w *withdrawals) next() (r redisstore.WithdrawRequest, ok bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	now := time.Now()
-	for p, one := range d.owed {
-		if !now.Before(one.until) {
-			delete(d.owed, p)
+	for id, one := range w.pending {
+		if !now.Before(one.expires) {
+			delete(w.pending, id)
 			continue
 		}
 		r, ok = one.request, true
 	}
-	d.trying = ok && !d.closed
-	return r, d.trying
+	w.retrying = ok && !w.closed
+	return r, w.retrying
 }
 
-// tried takes in the answer to one, and returns those that can follow.
-func (d *debts) tried(one redisstore.WithdrawRequest, err error) (rest []debt) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.trying = false
-	if retries(err) {
-		d.tryLater()
+// complete records the result of a retry. If the server replied, complete removes the other
+// votes and returns them: the caller withdraws them at once.
+func (w *withdrawals) complete(one redisstore.WithdrawRequest, err error) (rest []withdrawal) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.retrying = false
+	if isTemporary(err) {
+		w.schedule()
 		return nil
 	}
-	if d.owed[ballotIDOf(one.Target)].request.Waiter == one.Waiter { // else more was owed meanwhile
-		delete(d.owed, ballotIDOf(one.Target))
+	// A waiter that was added during the retry must still leave the queue.
+	if w.pending[ballotIDOf(one.Target)].request.Waiter == one.Waiter {
+		delete(w.pending, ballotIDOf(one.Target))
 	}
-	for _, other := range d.owed {
+	for _, other := range w.pending {
 		rest = append(rest, other)
 	}
-	d.owed = nil
+	w.pending = nil
 	return rest
 }
 
-// close forgets all of them.
-func (d *debts) close() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.closed, d.owed = true, nil
-}
-
-// retries reports whether a command with this error may do better later.
-func retries(err error) bool {
-	if err == nil {
-		return false
-	}
-	return store.FaultOf(err).Temporary
+// close removes all votes and stops the retries.
+func (w *withdrawals) close() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.closed, w.pending = true, nil
 }

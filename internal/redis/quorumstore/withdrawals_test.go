@@ -9,15 +9,16 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
-// count returns how many votes are to be taken back.
-func (d *debts) count() int {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return len(d.owed)
+// count returns how many votes wait for a retry of their withdrawal.
+func (w *withdrawals) count() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.pending)
 }
 
-// owing makes the first of three servers fail to take back so many votes.
-func owing(t *testing.T, tokens ...string) (*Store, *fake) {
+// failWithdrawals returns a Store of three servers. The first server has granted a ballot with
+// each token, and has failed to withdraw the vote.
+func failWithdrawals(t *testing.T, tokens ...string) (*Store, *fake) {
 	t.Helper()
 	s, fakes := newStore(3)
 	for n, token := range tokens {
@@ -28,45 +29,45 @@ func owing(t *testing.T, tokens ...string) (*Store, *fake) {
 		for i, v := range []vote{granted(sent), refused("h", 0), refused("h", 0)} {
 			fakes[i].votes[n].answer(v.answer, v.err)
 		}
-		fakes[0].taken()[n].answer(store.ReleaseResult{}, errPasses)
+		fakes[0].allWithdrawals()[n].answer(store.ReleaseResult{}, errTemporary)
 		if got.times != 1 {
-			t.Fatalf("told %d times", got.times)
+			t.Fatalf("done was called %d times", got.times)
 		}
 	}
 	return s, fakes[0]
 }
 
-// A vote that could not be taken back is taken back later: one at a time, until the
-// server answers, and then all of them.
-func TestAVoteIsTakenBackOnceTheServerAnswers(t *testing.T) {
+// One withdrawal is retried at a time until the server replies, and then all others.
+func TestFailedWithdrawalsAreRetriedUntilServerReplies(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s, f := owing(t, "a", "b", "c")
-		time.Sleep(debtPause)
+		s, f := failWithdrawals(t, "a", "b", "c")
+		time.Sleep(retryPause)
 		synctest.Wait()
-		if len(f.taken()) != 4 {
-			t.Fatalf("%d withdrawals", len(f.taken()))
+		if len(f.allWithdrawals()) != 4 {
+			t.Fatalf("%d withdrawals", len(f.allWithdrawals()))
 		}
-		f.taken()[3].answer(store.ReleaseResult{}, errPasses)
-		time.Sleep(debtPause)
+		f.allWithdrawals()[3].answer(store.ReleaseResult{}, errTemporary)
+		time.Sleep(retryPause)
 		synctest.Wait()
-		f.taken()[4].answer(store.ReleaseResult{Status: store.Freed}, nil)
+		f.allWithdrawals()[4].answer(store.ReleaseResult{Status: store.Freed}, nil)
 		tokens := map[string]bool{}
-		for _, w := range f.taken()[4:] {
+		for _, w := range f.allWithdrawals()[4:] {
 			tokens[w.request.Token] = true
 		}
-		if len(f.taken()) != 7 || len(tokens) != 3 {
-			t.Errorf("%d withdrawals, of %v", len(f.taken()), tokens)
+		if len(f.allWithdrawals()) != 7 || len(tokens) != 3 {
+			t.Errorf("%d withdrawals, of %v", len(f.allWithdrawals()), tokens)
 		}
-		f.taken()[5].answer(store.ReleaseResult{}, errPasses)
-		f.taken()[6].answer(store.ReleaseResult{}, nil)
-		time.Sleep(debtPause)
+		f.allWithdrawals()[5].answer(store.ReleaseResult{}, errTemporary)
+		f.allWithdrawals()[6].answer(store.ReleaseResult{}, nil)
+		time.Sleep(retryPause)
 		synctest.Wait()
-		if len(f.taken()) != 8 || f.taken()[7].request.Token != f.taken()[5].request.Token {
-			t.Error("one that failed is forgotten")
+		if len(f.allWithdrawals()) != 8 || f.allWithdrawals()[7].request.Token != f.allWithdrawals()[5].request.Token {
+			t.Error("the withdrawal that failed is not retried")
 		}
-		f.taken()[7].answer(store.ReleaseResult{}, errStays) // there is nothing to be done
-		if s.debts[0].count() != 0 {
-			t.Error("one is remembered")
+		f.allWithdrawals()[7].answer(store.ReleaseResult{}, errPermanent) // a permanent failure is not retried
+		if s.withdrawals[0].count() != 0 {
+			t.Error("a vote is left")
 		}
 		if err := s.Close(t.Context()); err != nil {
 			t.Error(err)
@@ -74,19 +75,19 @@ func TestAVoteIsTakenBackOnceTheServerAnswers(t *testing.T) {
 	})
 }
 
-// A vote that has run out is not taken back any more.
-func TestAVoteThatHasRunOutIsForgotten(t *testing.T) {
+func TestExpiredVoteIsNotWithdrawn(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s, f := owing(t, "a")
-		for n := 1; s.debts[0].count() > 0; n++ {
-			time.Sleep(debtPause)
+		s, f := failWithdrawals(t, "a")
+		for n := 1; s.withdrawals[0].count() > 0; n++ {
+			time.Sleep(retryPause)
 			synctest.Wait()
-			if len(f.taken()) > n {
-				f.taken()[n].answer(store.ReleaseResult{}, errPasses)
+			if len(f.allWithdrawals()) > n {
+				f.allWithdrawals()[n].answer(store.ReleaseResult{}, errTemporary)
 			}
 		}
-		if most := int(request().TTL / debtPause); len(f.taken()) > 1+most {
-			t.Errorf("%d withdrawals", len(f.taken()))
+		if most := int(request().TTL / retryPause); len(f.allWithdrawals()) > 1+most {
+			t.Errorf("%d withdrawals", len(f.allWithdrawals()))
 		}
 		if err := s.Close(t.Context()); err != nil {
 			t.Error(err)
@@ -94,112 +95,117 @@ func TestAVoteThatHasRunOutIsForgotten(t *testing.T) {
 	})
 }
 
-// A server that answered neither to the question nor to the release may have the waiter
-// in its line, from where it leaves with the vote.
-func TestAWaiterLeavesTheLineOfAServerThatNeverAnswered(t *testing.T) {
+// A server that replied neither to the ballot nor to the release may have the waiter in its
+// queue. The retried withdrawal removes the waiter from the queue.
+func TestRetriedWithdrawalRemovesWaiterFromQueue(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, fakes := newStore(3)
 		s.Enqueue(request().Enqueue(), func(store.Answer, error) {})
-		give(fakes, granted(sent), granted(sent))
+		reply(fakes, granted(sent), granted(sent))
 		s.Release(storetest.AnyRequest{Key: "k", Token: "ballot"}.Release(), func(store.ReleaseResult, error) {})
 		f := fakes[2]
-		f.taken()[0].answer(store.ReleaseResult{}, errPasses)
-		f.votes[0].answer(store.Answer{}, errPasses)
-		f.taken()[1].answer(store.ReleaseResult{}, errPasses)
-		time.Sleep(debtPause)
+		f.allWithdrawals()[0].answer(store.ReleaseResult{}, errTemporary)
+		f.votes[0].answer(store.Answer{}, errTemporary)
+		f.allWithdrawals()[1].answer(store.ReleaseResult{}, errTemporary)
+		time.Sleep(retryPause)
 		synctest.Wait()
-		if taken := f.taken(); len(taken) != 3 || taken[2].request.Waiter != "waiter" {
-			t.Errorf("%d withdrawals, the last by %+v", len(taken), taken[len(taken)-1].request)
+		if all := f.allWithdrawals(); len(all) != 3 || all[2].request.Waiter != "waiter" {
+			t.Errorf("%d withdrawals, the last by %+v", len(all), all[len(all)-1].request)
 		}
 	})
 }
 
-// What is owed with more words, while less is taken back, is taken back with these.
-func TestWhatIsOwedMeanwhileIsNotForgotten(t *testing.T) {
+// While a vote is withdrawn without its waiter, the same vote is added with its waiter. It is
+// withdrawn again, with the waiter.
+func TestWithdrawalAddedDuringRetryIsRetried(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, fakes := newStore(3)
-		less, more := request(), request()
-		less.Waiter = ""
+		without, with := request(), request()
+		without.Waiter = ""
 		f := fakes[0]
-		s.debts[0].owe(withdrawalOf(less), time.Minute)
-		time.Sleep(debtPause)
+		s.withdrawals[0].retryLater(withdrawalOf(without), time.Minute)
+		time.Sleep(retryPause)
 		synctest.Wait()
-		s.debts[0].owe(withdrawalOf(more), time.Minute)
-		f.taken()[0].answer(store.ReleaseResult{}, nil)
-		if taken := f.taken(); len(taken) != 2 || taken[1].request.Waiter != "waiter" {
-			t.Errorf("%d withdrawals", len(taken))
+		s.withdrawals[0].retryLater(withdrawalOf(with), time.Minute)
+		f.allWithdrawals()[0].answer(store.ReleaseResult{}, nil)
+		if all := f.allWithdrawals(); len(all) != 2 || all[1].request.Waiter != "waiter" {
+			t.Errorf("%d withdrawals", len(all))
 		}
 	})
 }
 
-// A vote that fails again lives no longer for it.
-func TestAVoteIsOwedForItsLife(t *testing.T) {
+// A withdrawal that fails again does not extend the time of its retries.
+func TestWithdrawalIsRetriedUntilVoteExpires(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, fakes := newStore(3)
 		one, other := request(), request()
 		other.Token = "other"
 		f := fakes[0]
-		s.debts[0].owe(withdrawalOf(one), 10*debtPause)
-		s.debts[0].owe(withdrawalOf(other), 10*debtPause)
-		for begun := time.Now(); time.Since(begun) <= 10*debtPause; {
-			time.Sleep(debtPause)
+		s.withdrawals[0].retryLater(withdrawalOf(one), 10*retryPause)
+		s.withdrawals[0].retryLater(withdrawalOf(other), 10*retryPause)
+		for begun := time.Now(); time.Since(begun) <= 10*retryPause; {
+			time.Sleep(retryPause)
 			synctest.Wait()
-			if n := len(f.taken()); s.debts[0].count() == 2 {
-				f.taken()[n-1].answer(store.ReleaseResult{}, nil)
-				f.taken()[n].answer(store.ReleaseResult{}, errPasses)
+			if n := len(f.allWithdrawals()); s.withdrawals[0].count() == 2 {
+				f.allWithdrawals()[n-1].answer(store.ReleaseResult{}, nil)
+				f.allWithdrawals()[n].answer(store.ReleaseResult{}, errTemporary)
 			} else {
-				f.taken()[n-1].answer(store.ReleaseResult{}, errPasses)
+				f.allWithdrawals()[n-1].answer(store.ReleaseResult{}, errTemporary)
 			}
 		}
 		synctest.Wait()
-		if s.debts[0].count() != 0 {
-			t.Error("it is owed for longer than it lives")
+		if s.withdrawals[0].count() != 0 {
+			t.Error("the withdrawal is retried after the vote expired")
 		}
 	})
 }
 
-// A Store that is closed tries nothing any more.
-func TestCloseForgetsVotes(t *testing.T) {
+func TestCloseStopsRetriesOfWithdrawals(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s, f := owing(t, "a")
+		s, f := failWithdrawals(t, "a")
 		if err := s.Close(t.Context()); err != nil {
 			t.Error(err)
 		}
-		s.debts[0].owe(withdrawalOf(request()), time.Minute)
-		time.Sleep(10 * debtPause)
-		if len(f.taken()) != 1 || s.debts[0].count() != 0 {
-			t.Errorf("%d withdrawals", len(f.taken()))
+		s.withdrawals[0].retryLater(withdrawalOf(request()), time.Minute)
+		time.Sleep(10 * retryPause)
+		if len(f.allWithdrawals()) != 1 || s.withdrawals[0].count() != 0 {
+			t.Errorf("%d withdrawals", len(f.allWithdrawals()))
 		}
 	})
 }
 
-// A server that is known to be young is not asked, and nobody is told before he has
-// asked.
-func TestAGateKeepsQuestionsFromAYoungServer(t *testing.T) {
+// A server in quarantine receives no request. done is called only after the method has
+// returned.
+func TestGateRefusesRequestsToServerInQuarantine(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, fakes := newStore(3)
 		for i := range fakes {
-			_ = s.muster.grow(i, 0, time.Now())
+			_ = s.membership.admitUptime(i, 0, time.Now())
 		}
-		told := make(chan error, 3)
-		s.Enqueue(request().Enqueue(), func(_ store.Answer, err error) { told <- err })
-		s.Renew(request().Renew(), func(_ store.Renewal, err error) { told <- err })
-		s.Release(request().Release(), func(_ store.ReleaseResult, err error) { told <- err })
+		results := make(chan error, 3)
+		s.Enqueue(request().Enqueue(), func(_ store.Answer, err error) { results <- err })
+		s.Renew(request().Renew(), func(_ store.Renewal, err error) { results <- err })
+		s.Release(request().Release(), func(_ store.ReleaseResult, err error) { results <- err })
 		for range 3 {
-			if !retries(<-told) {
-				t.Error("no fault that passes")
+			if !isTemporary(<-results) {
+				t.Error("no temporary fault")
 			}
 		}
 		for _, f := range fakes {
-			if len(f.votes)+len(f.renewals)+len(f.taken()) != 0 {
-				t.Error("asked")
+			if len(f.votes)+len(f.renewals)+len(f.allWithdrawals()) != 0 {
+				t.Error("a server in quarantine received a request")
 			}
 		}
-		time.Sleep(longestYouth)
+		time.Sleep(maxQuarantineCheck)
 		s.Enqueue(request().Enqueue(), func(store.Answer, error) {})
 		for _, f := range fakes {
 			if len(f.votes) != 1 {
-				t.Error("not asked")
+				t.Error("the server received no request after the quarantine")
 			}
 		}
 	})

@@ -1,0 +1,46 @@
+package quorumstore
+
+import (
+	"fmt"
+
+	"github.com/reqlock/reqlock/internal/store"
+)
+
+// missingMajority returns the fault of an operation on which these servers failed. It returns
+// nil if the other servers are a majority. The fault is temporary if the servers with a
+// permanent failure are few enough: without them, the others are a majority.
+func (s *Store) missingMajority(failures []error) error {
+	minority := len(s.servers) - s.majority
+	if len(failures) <= minority {
+		return nil
+	}
+	fault := &store.Fault{}
+	permanent := 0
+	cause := failures[0]
+	for _, err := range failures {
+		one := store.FaultOf(err)
+		fault.Unknown = fault.Unknown || one.Unknown
+		if !one.Temporary {
+			permanent++
+			if permanent > minority {
+				cause = err
+			}
+		}
+	}
+	fault.Temporary = permanent <= minority
+	fault.Err = fmt.Errorf("no majority: %d of %d servers failed, one with: %w", len(failures), len(s.servers), cause)
+	return fault
+}
+
+// unknownOutcome returns the fault of an operation that these failures left without a result:
+// a missing majority or, if there is a majority, the first failure.
+func (s *Store) unknownOutcome(failures []error) error {
+	if err := s.missingMajority(failures); err != nil {
+		return err
+	}
+	first := store.FaultOf(failures[0])
+	return &store.Fault{Unknown: first.Unknown, Temporary: first.Temporary, Err: failures[0]}
+}
+
+// isTemporary reports whether err is a fault after which a retry may succeed.
+func isTemporary(err error) bool { return err != nil && store.FaultOf(err).Temporary }
