@@ -42,7 +42,7 @@ func (deployment) close() {} // the caller of New closes the client
 type quorum struct{ store *quorumstore.Store }
 
 func (q quorum) newCheck(s *settings) check {
-	return readiness.NewQuorum(q.store.Clients(), s.prefix, s.commandTimeout, q.store.Double)
+	return readiness.NewQuorum(q.store.Clients(), s.prefix, s.commandTimeout, q.store.Duplicate)
 }
 
 func (quorum) keepsRecords() bool { return false }

@@ -100,8 +100,8 @@ func (s *Store) addServer(one server) {
 // Clients returns the clients that the Store uses, in the order of the servers.
 func (s *Store) Clients() []*redis.Client { return s.clients }
 
-// Double returns an error if two clients are connected to the same server.
-func (s *Store) Double() error { return s.membership.duplicate() }
+// Duplicate returns an error if two clients are connected to the same server.
+func (s *Store) Duplicate() error { return s.membership.duplicate() }
 
 // Take requests the votes of all servers.
 func (s *Store) Take(r store.TakeRequest, done func(store.Answer, error)) {

@@ -19,31 +19,31 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 )
 
-// A Finding is what a Check has found, and what to do about it.
+// A Finding is a problem that a Check has found, with the remedy.
 type Finding struct {
-	addr, says string
+	addr, text string
 	cause      error
 }
 
-// Error returns one sentence, in which there is no key, token or user.
+// Error returns one sentence. It contains no key, token or user name.
 func (f *Finding) Error() string {
 	if f.addr == "" {
-		return f.says
+		return f.text
 	}
-	return f.addr + ": " + f.says
+	return f.addr + ": " + f.text
 }
 
-// Unwrap returns what the server or the client said; nil where that is nothing.
+// Unwrap returns the error of the server or of the client. It is nil for a warning.
 func (f *Finding) Unwrap() error { return f.cause }
 
-// finding words an error, unless it is the end of ctx.
+// finding converts an error to a *Finding. If ctx has ended, finding returns its error.
 func (c *Check) finding(ctx context.Context, addr string, err error) error {
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return ctx.Err()
 	}
-	var lacking *lackError
-	if errors.As(err, &lacking) {
-		return &Finding{addr, lacking.Error(), lacking.cause}
+	var refused *commandsError
+	if errors.As(err, &refused) {
+		return &Finding{addr, refused.Error(), refused.cause}
 	}
 	var fault *store.Fault
 	if errors.As(err, &fault) {
@@ -52,44 +52,44 @@ func (c *Check) finding(ctx context.Context, addr string, err error) error {
 	return &Finding{addr, c.advice(err), err}
 }
 
-// advice says what is wrong, and what to do.
+// advice returns the text of a Finding: the problem and the remedy.
 func (c *Check) advice(err error) string {
 	if !command.IsTransport(err) {
 		return c.adviceOnReply(err.Error())
 	}
-	var short *command.ShortfallError
+	var shortfall *command.ShortfallError
 	switch {
-	case errors.As(err, &short):
-		return c.adviceOnShort(short)
+	case errors.As(err, &shortfall):
+		return c.adviceOnShortfall(shortfall)
 	case errors.Is(err, errNoSubscription), errors.Is(err, errNoMessage):
-		return err.Error() + ", so that waiters are not told of their turn: let pub/sub through to redis, on the server that holds the locks"
-	case errors.Is(err, errForgets):
-		return err.Error() + ": keep others off the keys of this prefix, set maxmemory-policy to noeviction, " +
+		return err.Error() + ", so redis cannot notify waiters: allow pub/sub on the server that has the locks, also in proxies and firewalls"
+	case errors.Is(err, errNotKept):
+		return err.Error() + ": let no other program use the keys of this prefix, set maxmemory-policy to noeviction, " +
 			"and send all commands to one server, the master"
 	case errors.Is(err, command.ErrNoReply):
-		return "redis does not answer within the command timeout: look at its address, its load and the network, " +
-			"let both sides or none speak TLS, or raise WithCommandTimeout"
+		return "redis does not answer within the command timeout: check its address, its load and the network, " +
+			"use TLS on both sides or on neither, or raise WithCommandTimeout"
 	case errors.Is(err, redis.ErrClosed):
 		return "the redis client is closed: close it after the Locker"
 	case command.IsMasterless(err):
-		return "no Sentinel names the master (" + err.Error() + "): look at SentinelAddrs, MasterName, SentinelUsername and SentinelPassword " +
+		return "no Sentinel reports the master (" + err.Error() + "): check SentinelAddrs, MasterName, SentinelUsername and SentinelPassword " +
 			"in the client's options"
 	case isTLS(err):
-		return "no TLS connection comes about (" + err.Error() + "): look at the TLSConfig of the client and the certificate of the server"
+		return "the TLS handshake fails (" + err.Error() + "): check the TLSConfig of the client and the certificate of the server"
 	case command.IsUnsent(err):
-		return "redis cannot be reached (" + err.Error() + "): look at the address in the client's options, and whether redis runs"
+		return "redis cannot be reached (" + err.Error() + "): check the address in the client's options, and that redis runs"
 	default:
-		return "the connection to redis fails (" + err.Error() + "): look at the network, and whether the server wants TLS"
+		return "the connection to redis fails (" + err.Error() + "): check the network, and whether the server requires TLS"
 	}
 }
 
-// adviceOnShort says what to do about replicas that are not there.
-func (c *Check) adviceOnShort(short *command.ShortfallError) string {
-	return fmt.Sprintf("only %d of %d replicas acknowledge a write within %v: look at INFO replication of the master and bring its replicas back, "+
-		"or ask for fewer or wait longer by WithReplicas", short.Count, short.Wanted, c.replicas.Timeout)
+// adviceOnShortfall returns the text for missing replicas.
+func (c *Check) adviceOnShortfall(shortfall *command.ShortfallError) string {
+	return fmt.Sprintf("only %d of %d replicas acknowledge a write within %v: check INFO replication of the master and restore its replicas, "+
+		"or set fewer replicas or a longer timeout in WithReplicas", shortfall.Count, shortfall.Wanted, c.replicas.Timeout)
 }
 
-// isTLS reports whether two sides could not agree on an encrypted connection.
+// isTLS reports whether err is the failure of a TLS handshake.
 func isTLS(err error) bool {
 	var header tls.RecordHeaderError
 	var alert tls.AlertError
@@ -101,51 +101,51 @@ func isTLS(err error) bool {
 		errors.As(err, &host) || errors.As(err, &remote) && remote.Op == "remote error"
 }
 
-// advices says what to do about a reply that begins so.
-var advices = [...]struct{ reply, advice string }{
-	{"NOAUTH", "redis wants a user and a password: set Username and Password in the client's options"},
-	{"WRONGPASS", "redis refuses the user or the password: set Username and Password in the client's options to those of a user that is on"},
+// advices has the texts for error replies, by the prefix of the reply.
+var advices = [...]struct{ prefix, advice string }{
+	{"NOAUTH", "redis requires a user and a password: set Username and Password in the client's options"},
+	{"WRONGPASS", "redis refuses the user or the password: set Username and Password in the client's options to those of an enabled user"},
 	{"ERR invalid password", "redis refuses the password: set Password in the client's options"},
 	{"ERR AUTH", "redis has no password: leave Password in the client's options empty"},
-	{"DENIED", "redis is in protected mode, and takes no commands from other machines: give its user a password"},
+	{"DENIED", "redis is in protected mode and refuses clients on other machines: set a password in redis and in the client's options"},
 	{"READONLY", "this redis is a read-only replica: connect to the master, without ReplicaOnly in the options of a failover client"},
 	{"MASTERDOWN", "this redis is a replica that has lost its master: connect to the master"},
-	{"LOADING", "redis is loading its data: wait until it has"},
-	{"CLUSTERDOWN", "the cluster does not serve all slots: look at CLUSTER INFO, and wait for its failover or repair it"},
+	{"LOADING", "redis is loading its data: wait until it is ready"},
+	{"CLUSTERDOWN", "the cluster does not serve all slots: check CLUSTER INFO, and wait for the failover or repair the cluster"},
 	{"TRYAGAIN", "the slot of the key is being moved: try again"},
-	{"ERR DB index is out of range", "redis has no database of this number: look at DB in the client's options"},
+	{"ERR DB index is out of range", "redis has no database with this number: check DB in the client's options"},
 	{"MOVED", "this redis is a node of a cluster: make the client with redis.NewClusterClient"},
 	{"ERR This instance has cluster support disabled", "this redis is not a cluster: make the client with redis.NewClient"},
-	{"BUSY", "redis is busy with somebody's script: wait for its end, or end it with SCRIPT KILL"},
-	{"OOM", "the memory of redis is full: raise maxmemory, or free some"},
-	{"MISCONF", "redis cannot save its data and takes no writes: free its disk, or set stop-writes-on-bgsave-error to no"},
-	{"NOREPLICAS", "redis has fewer replicas than min-replicas-to-write: bring them back, or lower it"},
-	{"ERR max number of clients reached", "redis has as many connections as it takes: raise maxclients, or close some"},
+	{"BUSY", "redis is busy with a script: wait until the script ends, or stop it with SCRIPT KILL"},
+	{"OOM", "the memory of redis is full: raise maxmemory, or free memory"},
+	{"MISCONF", "redis cannot save its data and refuses writes: free space on its disk, or set stop-writes-on-bgsave-error to no"},
+	{"NOREPLICAS", "redis has fewer replicas than min-replicas-to-write: restore them, or lower min-replicas-to-write"},
+	{"ERR max number of clients reached", "redis has reached its limit of connections: raise maxclients, or close connections"},
 }
 
-// adviceOnReply says what to do about a reply of the server.
-func (c *Check) adviceOnReply(said string) string {
+// adviceOnReply returns the text for an error reply of the server.
+func (c *Check) adviceOnReply(reply string) string {
 	for _, a := range advices {
-		if strings.HasPrefix(said, a.reply) {
+		if strings.HasPrefix(reply, a.prefix) {
 			return a.advice
 		}
 	}
-	if isUnknown(said) {
-		return unknownAdvice(namedCommand(said))
+	if isUnknown(reply) {
+		return unknownAdvice(namedCommand(reply))
 	}
-	switch refusedRight(said) {
+	switch refusedRight(reply) {
 	case rightToCommand:
-		return commandAdvice(namedCommand(said))
+		return commandAdvice(namedCommand(reply))
 	case rightToKey:
 		return "the user may not use the keys of the prefix: grant it " + patterns('~', c.prefix)
 	case rightToChannel:
 		return "the user may not use the channels of the prefix: grant it " + c.channels()
 	case noRight:
 	}
-	return command.RedactUser(said)
+	return command.RedactUser(reply)
 }
 
-// channels are the patterns of the channels on which hints come.
+// channels returns the ACL patterns of the channels of hints.
 func (c *Check) channels() string {
 	if _, isCluster := c.rdb.(topology.Cluster); !isCluster {
 		return "&" + escaped(c.prefix) + "*"
@@ -153,7 +153,7 @@ func (c *Check) channels() string {
 	return patterns('&', c.prefix)
 }
 
-// patterns returns the ACL patterns of a lock and its companions.
+// patterns returns the ACL patterns of the keys or channels of a lock.
 func patterns(sign byte, prefix string) string {
 	pattern := string(sign) + escaped(prefix) + "*"
 	if prefix == "" || keyspace.HasTag(prefix) {
@@ -162,12 +162,12 @@ func patterns(sign byte, prefix string) string {
 	return pattern + " and " + string(sign) + "{" + escaped(prefix) + "*"
 }
 
-// escaped returns the prefix for a pattern, in which it stands for itself.
+// escaped returns a pattern that matches the prefix literally.
 func escaped(prefix string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(prefix)
 }
 
-// A right is what an ACL grants.
+// A right is a kind of permission in an ACL.
 type right int
 
 const (
@@ -177,45 +177,44 @@ const (
 	rightToChannel
 )
 
-// refusedRight returns which right a reply says is missing. Redis 6, 7.0 and 7.2
-// word it in their own ways, and in scripts once more.
-func refusedRight(said string) right {
-	inScript := strings.HasPrefix(said, "ERR ") && (strings.Contains(said, "The user executing the script can't") ||
-		strings.Contains(said, "ACL failure in script"))
+// refusedRight returns the right that is missing according to a reply. Redis 6, 7.0 and 7.2 use
+// different texts, and again other texts for errors in scripts.
+func refusedRight(reply string) right {
+	inScript := strings.HasPrefix(reply, "ERR ") && (strings.Contains(reply, "The user executing the script can't") ||
+		strings.Contains(reply, "ACL failure in script"))
 	switch {
-	case !inScript && !strings.HasPrefix(said, "NOPERM"):
+	case !inScript && !strings.HasPrefix(reply, "NOPERM"):
 		return noRight
-	case strings.Contains(said, "run the '"), strings.Contains(said, "can't run this command"):
+	case strings.Contains(reply, "run the '"), strings.Contains(reply, "can't run this command"):
 		return rightToCommand
-	case strings.Contains(said, "channel"):
+	case strings.Contains(reply, "channel"):
 		return rightToChannel
-	case strings.Contains(said, "key"):
+	case strings.Contains(reply, "key"):
 		return rightToKey
 	default:
 		return noRight
 	}
 }
 
-// unknownCommand matches a reply that says that there is no such command. Redis names
-// itself in the reply to a script, Redis 6 also puts the place in the script first, and
-// Valkey does not name itself.
+// unknownCommand matches the error reply to an unknown command. In the reply to a script, Redis
+// adds its name, and Redis 6 also adds the position in the script. Valkey does not add its name.
 var unknownCommand = regexp.MustCompile(`(?i)^ERR (.*[: ])?unknown (redis |valkey )?command\b`)
 
-// isUnknown reports whether a reply says that there is no such command.
-func isUnknown(said string) bool { return unknownCommand.MatchString(said) }
+// isUnknown reports whether a reply is the error of an unknown command.
+func isUnknown(reply string) bool { return unknownCommand.MatchString(reply) }
 
-// quoted is the name of a command in a reply. Redis 6 quotes it with backticks.
+// quoted matches the name of a command in a reply. Redis 6 quotes it with backticks.
 var quoted = regexp.MustCompile("['`]([A-Za-z|_-]+)['`]")
 
-// namedCommand returns the command that a reply is about, or "".
-func namedCommand(said string) string {
-	if name := quoted.FindStringSubmatch(said); name != nil {
+// namedCommand returns the command that a reply names, or "".
+func namedCommand(reply string) string {
+	if name := quoted.FindStringSubmatch(reply); name != nil {
 		return strings.ToLower(name[1])
 	}
 	return ""
 }
 
-// commandAdvice says what to do where commands are refused to the user.
+// commandAdvice returns the text for commands that the user may not run.
 func commandAdvice(commands ...string) string {
 	rights := strings.TrimSpace("+" + strings.Join(commands, " +"))
 	if rights == "+" {
@@ -224,15 +223,15 @@ func commandAdvice(commands ...string) string {
 	return "the user may not run commands that reqlock needs: grant it " + rights
 }
 
-// unknownAdvice says what to do where a server does not know commands.
+// unknownAdvice returns the text for commands that the server does not have.
 func unknownAdvice(commands ...string) string {
 	if slices.Contains(commands, "set") && slices.Contains(commands, "get") {
-		return "this keeps no keys, so it may be a Sentinel: make the client with redis.NewFailoverClient, and its address one of SentinelAddrs"
+		return "this server has no SET and GET, so it may be a Sentinel: make the client with redis.NewFailoverClient, with this address in SentinelAddrs"
 	}
 	what := strings.ToUpper(strings.Join(commands, ", "))
 	if what == "" {
 		what = "a command that reqlock's scripts need"
 	}
 	return "redis does not know " + what +
-		": it takes redis 6.0.6 or newer that runs scripts and has pub/sub, and no command that is disabled or renamed"
+		": reqlock needs redis 6.0.6 or newer with scripts and pub/sub, and without disabled or renamed commands"
 }

@@ -14,14 +14,14 @@ import (
 
 func TestMain(m *testing.M) { suite.Main(m) }
 
-// How versions of Redis word the same, which no server at hand says.
-func TestAdviceOnWhatOtherVersionsSay(t *testing.T) {
+// The replies are those of versions of Redis that the other tests do not use.
+func TestAdviceOnRepliesOfOtherVersions(t *testing.T) {
 	t.Parallel()
 	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
 	defer func() { _ = rdb.Close() }()
 	c := NewCheck(rdb, "reqlock:", 0, command.Replicas{})
 	const keys, channel = "~reqlock:* and ~{reqlock:*", "&reqlock:*"
-	for says, want := range map[string]string{
+	for reply, want := range map[string]string{
 		"NOPERM User alice has no permissions to run the 'evalsha' command":                                                                "+evalsha",
 		"NOPERM this user has no permissions to run the 'get' command or its subcommand":                                                   "+get",
 		"ERR ACL failure in script: User alice has no permissions to run the 'lpos' command script: f, on @user_script:3.":                 "+lpos",
@@ -38,12 +38,12 @@ func TestAdviceOnWhatOtherVersionsSay(t *testing.T) {
 		"LOADING Redis is loading the dataset in memory":                                                                                   "wait",
 		"MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.":                                                 "connect to the master",
 		"ERR max number of clients reached":                                                                                                "maxclients",
-		"ERR somebody's proxy speaks its own way":                                                                                          "ERR somebody's proxy speaks its own way",
+		"ERR a proxy has its own text":                                                                                                     "ERR a proxy has its own text",
 	} {
-		err := c.finding(t.Context(), "", command.Sanitize(storetest.ServerError(says)))
+		err := c.finding(t.Context(), "", command.Sanitize(storetest.ServerError(reply)))
 		var cause redis.Error
-		if !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "alice") || !errors.As(err, &cause) || cause.Error() != command.RedactUser(says) {
-			t.Errorf("%q: got %q with %v, want %q", says, err, cause, want)
+		if !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "alice") || !errors.As(err, &cause) || cause.Error() != command.RedactUser(reply) {
+			t.Errorf("%q: got %q with %v, want %q", reply, err, cause, want)
 		}
 	}
 }

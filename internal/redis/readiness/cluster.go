@@ -14,19 +14,19 @@ import (
 	"github.com/reqlock/reqlock/internal/redis/topology"
 )
 
-// maxTries bounds the search for a key of each master of a cluster. One that has
-// so few slots that it is not found has hardly any locks either.
+// maxTries limits the search for a key of each master of a cluster. A master that is not found
+// has so few slots that it has hardly any locks.
 const maxTries = 1 << 16
 
-// A target is a server that a Check looks at.
+// A target is a server to check.
 type target struct {
-	key  string // a lock key that is nobody's, and lies on this server
-	addr string // "" where there is only one server
+	key  string // a unique lock key in a slot of this server
+	addr string // "" if there is only one server
 	node redis.UniversalClient
 }
 
-// targets returns the servers on which locks can lie: the one, or each master of
-// a cluster that has keys of this prefix.
+// targets returns the servers that can have locks: the single server, or each master of a
+// cluster that can have keys of this prefix.
 func (c *Check) targets(ctx context.Context) ([]target, error) {
 	cluster, isCluster := c.rdb.(topology.Cluster)
 	if !isCluster {
@@ -43,7 +43,7 @@ func (c *Check) targets(ctx context.Context) ([]target, error) {
 	return found, nil
 }
 
-// masters finds a key for each master of a cluster.
+// masters returns each master of a cluster with a key in one of its slots.
 func (c *Check) masters(ctx context.Context, cluster topology.Cluster) ([]target, error) {
 	var mu sync.Mutex
 	missing := make(map[string]bool)
@@ -58,7 +58,7 @@ func (c *Check) masters(ctx context.Context, cluster topology.Cluster) ([]target
 	}
 	names := keyspace.New(c.prefix)
 	tries := maxTries
-	if keyspace.HasTag(c.prefix) { // all keys lie in one slot
+	if keyspace.HasTag(c.prefix) { // all keys are in one slot
 		tries = 1
 	}
 	var found []target
@@ -77,20 +77,20 @@ func (c *Check) masters(ctx context.Context, cluster topology.Cluster) ([]target
 	return found, nil
 }
 
-// elsewhere reads keys of many slots, by which a client of one server learns that
-// it is a node of a cluster.
-func (s *scene) elsewhere(ctx context.Context) error {
-	if s.target.addr != "" {
+// readOtherSlots reads keys of many slots through a client of one server. If the server is a
+// node of a cluster, one of the reads fails.
+func (p *probe) readOtherSlots(ctx context.Context) error {
+	if p.target.addr != "" {
 		return nil
 	}
-	return s.check.within(ctx, func(ctx context.Context) error {
-		pipe := s.target.node.Pipeline()
+	return p.check.within(ctx, func(ctx context.Context) error {
+		pipe := p.target.node.Pipeline()
 		for range 16 {
-			_ = pipe.Process(ctx, command.New(1, []any{"get", s.names.Lock(newProbeKey())}))
+			_ = pipe.Process(ctx, command.New(1, []any{"get", p.names.Lock(newProbeKey())}))
 		}
-		cmds, whole := pipe.Exec(ctx)
+		cmds, execErr := pipe.Exec(ctx)
 		for _, cmd := range cmds {
-			if _, err := cmd.(*command.Generic).Reply(whole); err != nil {
+			if _, err := cmd.(*command.Generic).Reply(execErr); err != nil {
 				return err
 			}
 		}
@@ -98,5 +98,5 @@ func (s *scene) elsewhere(ctx context.Context) error {
 	})
 }
 
-// newProbeKey returns a lock key that is nobody's.
-func newProbeKey() string { return checkMark + redisstore.NewProcess() }
+// newProbeKey returns a unique lock key.
+func newProbeKey() string { return keyMark + redisstore.NewProcess() }

@@ -6,11 +6,11 @@ import (
 	"github.com/reqlock/reqlock/internal/redis/command"
 )
 
-// evicts returns the policy by which the server evicts keys when its memory is
-// full, or "" if it never does, or does not say.
-func (s *scene) evicts(ctx context.Context) (policy string) {
+// evictionPolicy returns the maxmemory-policy of a server that evicts keys when its memory is
+// full. It returns "" if the server evicts no keys, or does not report its policy.
+func (p *probe) evictionPolicy(ctx context.Context) (policy string) {
 	info := command.New(0, []any{"info", "memory"})
-	if s.send(ctx, info) != nil {
+	if p.send(ctx, info) != nil {
 		return ""
 	}
 	text, _ := info.Text()

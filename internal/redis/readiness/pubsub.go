@@ -10,46 +10,47 @@ import (
 	"github.com/reqlock/reqlock/internal/redis/topology"
 )
 
-// hear subscribes and publishes as the Store and its scripts do, which do not say
-// what the server has against it.
-func (s *scene) hear(ctx context.Context) error {
-	err := s.hearOn(ctx, s.channel())
-	if err != nil && isUnknown(err.Error()) { // as the Store does, which then needs no sharded channels
-		err = s.hearOn(ctx, s.plainChannel())
+// checkPubSub subscribes and publishes as the Store and its scripts do. It sets pubsubErr,
+// because the Store and the scripts do not report why the server refuses that.
+func (p *probe) checkPubSub(ctx context.Context) error {
+	err := p.tryChannel(ctx, p.channel())
+	if err != nil && isUnknown(err.Error()) { // without sharded channels, the Store uses plain channels
+		err = p.tryChannel(ctx, p.plainChannel())
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	s.deaf = err
+	p.pubsubErr = err
 	return nil
 }
 
-// A sceneChannel is one on which a Store hears and its scripts tell.
-type sceneChannel struct {
+// A hintChannel is a channel on which the scripts publish hints to a Store.
+type hintChannel struct {
 	name        string
 	publish     string // the command
 	subscribe   func(ctx context.Context, names ...string) *redis.PubSub
 	unsubscribe func(conn *redis.PubSub, ctx context.Context, names ...string) error
 }
 
-// channel returns that of the key in a cluster, else that of the process.
-func (s *scene) channel() sceneChannel {
-	node, isNode := s.target.node.(*redis.Client)
-	if _, isCluster := s.check.rdb.(topology.Cluster); !isCluster || !isNode {
-		return s.plainChannel()
+// channel returns the channel of the key in a cluster, and otherwise the channel of the process.
+func (p *probe) channel() hintChannel {
+	node, isNode := p.target.node.(*redis.Client)
+	if _, isCluster := p.check.rdb.(topology.Cluster); !isCluster || !isNode {
+		return p.plainChannel()
 	}
-	return sceneChannel{
-		s.names.ShardChannel(s.name(), s.process), "spublish", node.SSubscribe, (*redis.PubSub).SUnsubscribe,
+	return hintChannel{
+		p.names.ShardChannel(p.name(), p.process), "spublish", node.SSubscribe, (*redis.PubSub).SUnsubscribe,
 	}
 }
 
-func (s *scene) plainChannel() sceneChannel {
-	return sceneChannel{name: s.names.ProcessChannel(s.process), publish: "publish", subscribe: s.check.rdb.Subscribe}
+// plainChannel returns the channel of the process.
+func (p *probe) plainChannel() hintChannel {
+	return hintChannel{name: p.names.ProcessChannel(p.process), publish: "publish", subscribe: p.check.rdb.Subscribe}
 }
 
-// hearOn subscribes to a channel for a moment, and publishes on it.
-func (s *scene) hearOn(ctx context.Context, c sceneChannel) error {
-	err := s.check.within(ctx, func(ctx context.Context) error {
+// tryChannel subscribes to a channel, unsubscribes, and publishes on the channel.
+func (p *probe) tryChannel(ctx context.Context, c hintChannel) error {
+	err := p.check.within(ctx, func(ctx context.Context) error {
 		conn := c.subscribe(ctx, c.name)
 		stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 		defer func() {
@@ -57,11 +58,11 @@ func (s *scene) hearOn(ctx context.Context, c sceneChannel) error {
 			_ = conn.Close()
 		}()
 		_, err := conn.Receive(ctx)
-		if err == nil && c.unsubscribe != nil { // a plain channel ends with its connection
-			err = heardOn(ctx, conn, c.unsubscribe(conn, ctx, c.name))
+		if err == nil && c.unsubscribe != nil { // a subscription to a plain channel ends with its connection
+			err = receiveReply(ctx, conn, c.unsubscribe(conn, ctx, c.name))
 		}
 		if err == nil {
-			err = heardOn(ctx, conn, conn.Ping(ctx))
+			err = receiveReply(ctx, conn, conn.Ping(ctx))
 		}
 		return err
 	})
@@ -71,26 +72,27 @@ func (s *scene) hearOn(ctx context.Context, c sceneChannel) error {
 	case err != nil:
 		return err
 	}
-	return s.send(ctx, command.New(1, []any{c.publish, c.name, ""}))
+	return p.send(ctx, command.New(1, []any{c.publish, c.name, ""}))
 }
 
-// heardOn reads the answer to what was said on a connection that listens.
-func heardOn(ctx context.Context, conn *redis.PubSub, said error) error {
-	if said != nil {
-		return said
+// receiveReply receives the reply to a command on a connection with a subscription, unless the
+// command was not sent.
+func receiveReply(ctx context.Context, conn *redis.PubSub, sendErr error) error {
+	if sendErr != nil {
+		return sendErr
 	}
 	_, err := conn.Receive(ctx)
 	return err
 }
 
-// ask says ASKING, as the client of a cluster does while a slot is moved.
-func (s *scene) ask(ctx context.Context) error {
-	if _, isCluster := s.check.rdb.(topology.Cluster); !isCluster {
+// asking sends ASKING, as the client of a cluster does while a slot is migrated.
+func (p *probe) asking(ctx context.Context) error {
+	if _, isCluster := p.check.rdb.(topology.Cluster); !isCluster {
 		return nil
 	}
-	err := s.send(ctx, command.New(0, []any{"asking"}))
+	err := p.send(ctx, command.New(0, []any{"asking"}))
 	if err != nil && !command.IsTransport(err) && refusedRight(err.Error()) == noRight {
-		return nil // behind a client of a cluster there may be none
+		return nil // a client of a cluster may lead to a server that is no node of a cluster
 	}
 	return err
 }

@@ -55,7 +55,7 @@ func (q *Quorum) Run(ctx context.Context) (warnings []error, err error) {
 		}
 	}
 	if err := q.duplicate(); err != nil {
-		return nil, &Finding{says: err.Error(), cause: err}
+		return nil, &Finding{text: err.Error(), cause: err}
 	}
 	if len(failures) > len(q.checks)/2 {
 		return nil, failures[0]

@@ -8,45 +8,45 @@ import (
 	"github.com/reqlock/reqlock/internal/redis/keyspace"
 )
 
-// A lackError says which commands the server does not let the user run.
-type lackError struct {
-	says  string
+// A commandsError names the commands that the server refuses to the user.
+type commandsError struct {
+	text  string
 	cause error
 }
 
-func (e *lackError) Error() string { return e.says }
+func (e *commandsError) Error() string { return e.text }
 
-// explain looks closer at a refusal: which commands are refused. A script that met
-// one does not name it, and it may not be the only one.
-func (s *scene) explain(ctx context.Context, err error) error {
-	if said := err.Error(); !isUnknown(said) && refusedRight(said) != rightToCommand {
+// explain finds the commands that the server refuses, if err is such a refusal. The error of a
+// script does not name the refused command, and the server may refuse more commands.
+func (p *probe) explain(ctx context.Context, err error) error {
+	if reply := err.Error(); !isUnknown(reply) && refusedRight(reply) != rightToCommand {
 		return err
 	}
-	return s.lacking(ctx, err)
+	return p.findRefused(ctx, err)
 }
 
-// lacking asks for each command by itself, with arguments that do no harm, and
-// words which of them the server refuses. It returns err where it refuses none.
-func (s *scene) lacking(ctx context.Context, err error) error {
+// findRefused sends each command alone, with harmless arguments. It returns an error that names
+// the refused commands, or err if the server refuses none.
+func (p *probe) findRefused(ctx context.Context, err error) error {
 	var refused, unknown []string
-	note := func(said string) {
-		name := namedCommand(said)
+	classify := func(reply string) {
+		name := namedCommand(reply)
 		switch {
 		case name == "":
-		case isUnknown(said) && !slices.Contains(unknown, name):
+		case isUnknown(reply) && !slices.Contains(unknown, name):
 			unknown = append(unknown, name)
-		case refusedRight(said) == rightToCommand && !slices.Contains(refused, name):
+		case refusedRight(reply) == rightToCommand && !slices.Contains(refused, name):
 			refused = append(refused, name)
 		}
 	}
-	note(err.Error())
-	s.begun = true
+	classify(err.Error())
+	p.mayHaveKeys = true
 	hasString := false
-	for _, args := range s.commands() {
+	for _, args := range p.commands() {
 		if args[0] == "rpush" && !hasString {
 			continue
 		}
-		failed := s.send(ctx, command.New(1, args))
+		failed := p.send(ctx, command.New(1, args))
 		switch {
 		case failed == nil:
 			hasString = hasString || args[0] == "set"
@@ -54,41 +54,40 @@ func (s *scene) lacking(ctx context.Context, err error) error {
 		case command.IsTransport(failed):
 			return err
 		}
-		note(failed.Error())
+		classify(failed.Error())
 	}
 	slices.Sort(refused)
 	switch {
 	case len(unknown) > 0:
-		return &lackError{unknownAdvice(unknown...), err}
+		return &commandsError{unknownAdvice(unknown...), err}
 	case len(refused) > 0:
-		return &lackError{commandAdvice(refused...), err}
+		return &commandsError{commandAdvice(refused...), err}
 	default:
 		return err
 	}
 }
 
-// commands are those that the scripts use, and those of scripts and pub/sub. They
-// leave no key without a life: where a command would, it meets one of another type,
-// or has too few arguments.
-func (s *scene) commands() [][]any {
-	lock := s.name()
-	line := s.names.Companion(lock, keyspace.QueueSuffix)
-	record := s.names.Companion(lock, keyspace.RecordSuffix)
-	life := checkLife.Milliseconds()
-	channel := s.channel()
+// commands returns the commands of the scripts and of the Store. They leave no key without a
+// TTL: a command that could do so gets a key of another type, or too few arguments.
+func (p *probe) commands() [][]any {
+	lock := p.name()
+	queue := p.names.Companion(lock, keyspace.QueueSuffix)
+	record := p.names.Companion(lock, keyspace.RecordSuffix)
+	ttl := minTTL.Milliseconds()
+	channel := p.channel()
 	commands := [][]any{
-		{"set", lock, "", "px", life},
+		{"set", lock, "", "px", ttl},
 		{"get", lock},
 		{"pttl", lock},
-		{"pexpire", lock, life},
+		{"pexpire", lock, ttl},
 		{"exists", lock},
 		{"time"},
 		{"ping"},
-		{"llen", line},
-		{"lindex", line, 0},
-		{"lpos", line, ""},
-		{"lrem", line, 0, ""},
-		{"lpop", line},
+		{"llen", queue},
+		{"lindex", queue, 0},
+		{"lpos", queue, ""},
+		{"lrem", queue, 0, ""},
+		{"lpop", queue},
 		{"rpush", lock, ""},
 		{"hdel", record, "s"},
 		{"hget", record, "s"},
@@ -96,10 +95,10 @@ func (s *scene) commands() [][]any {
 		{"hset", record, "s", "", "t"},
 		{"del", record},
 		{"eval", "return 1", 0},
-		{"evalsha", s.scripts.Take.SHA, 0},
+		{"evalsha", p.scripts.Take.SHA, 0},
 		{channel.publish, channel.name, ""},
 	}
-	if s.check.replicas.Wanted() {
+	if p.check.replicas.Wanted() {
 		commands = append(commands, []any{"wait", 0, 1})
 	}
 	return commands
