@@ -16,14 +16,14 @@ func (m *membership) track(i int, dial dialer) dialer {
 		if err != nil {
 			return nil, err
 		}
-		w := &trackedConn{Conn: conn, membership: m, client: i}
+		c := &trackedConn{Conn: conn, membership: m, client: i}
 		m.mu.Lock()
-		m.members[i].conns[w] = struct{}{}
+		m.members[i].conns[c] = struct{}{}
 		m.mu.Unlock()
 		if raw, ok := conn.(syscall.Conn); ok {
-			return &rawTrackedConn{w, raw}, nil
+			return &rawTrackedConn{c, raw}, nil
 		}
-		return w, nil
+		return c, nil
 	}
 }
 
@@ -35,16 +35,16 @@ type trackedConn struct {
 }
 
 // NetConn returns the underlying connection. go-redis uses it.
-func (w *trackedConn) NetConn() net.Conn { return w.Conn }
+func (c *trackedConn) NetConn() net.Conn { return c.Conn }
 
 // Close closes the connection.
-func (w *trackedConn) Close() error {
-	m := w.membership
+func (c *trackedConn) Close() error {
+	m := c.membership
 	m.mu.Lock()
-	delete(m.members[w.client].conns, w)
+	delete(m.members[c.client].conns, c)
 	m.findDuplicate()
 	m.mu.Unlock()
-	return w.Conn.Close()
+	return c.Conn.Close()
 }
 
 // A rawTrackedConn implements syscall.Conn. Before go-redis reuses a connection, it checks

@@ -21,6 +21,7 @@
 // lock that the other servers grant or refuse. If the votes are split, the operation waits for
 // the remaining servers for a limited time: see boundStragglers.
 //
-// The queues on the servers do not decide who is next. A server uses its queue to
-// select the waiter that it notifies when a vote is free. A notification is only a hint.
+// The queues on the servers do not decide the order of grants. A server uses its
+// queue to select the waiter that it notifies when a vote is free. A notification is only a
+// hint.
 package quorumstore

@@ -5,13 +5,13 @@ import "sync"
 // Listen subscribes on all servers. ready is closed once a majority of the servers has
 // confirmed the subscription.
 func (s *Store) Listen(key string) (ready <-chan struct{}, stop func()) {
-	l := &subscription{missing: s.majority, ready: make(chan struct{}), stopped: make(chan struct{})}
+	all := &subscription{missing: s.majority, ready: make(chan struct{}), stopped: make(chan struct{})}
 	for _, one := range s.servers {
 		confirmed, stop := one.Listen(key)
-		l.stops = append(l.stops, stop)
+		all.stops = append(all.stops, stop)
 		select {
 		case <-confirmed:
-			l.confirm()
+			all.confirm()
 			continue
 		default:
 		}
@@ -20,12 +20,12 @@ func (s *Store) Listen(key string) (ready <-chan struct{}, stop func()) {
 			defer s.work.Done()
 			select {
 			case <-confirmed:
-				l.confirm()
-			case <-l.stopped:
+				all.confirm()
+			case <-all.stopped:
 			}
 		}()
 	}
-	return l.ready, l.stop
+	return all.ready, all.stop
 }
 
 // A subscription is one Listen on all servers.
@@ -40,20 +40,20 @@ type subscription struct {
 }
 
 // confirm counts the confirmation of a server.
-func (l *subscription) confirm() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.missing--
-	if l.missing == 0 {
-		close(l.ready)
+func (s *subscription) confirm() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.missing--
+	if s.missing == 0 {
+		close(s.ready)
 	}
 }
 
 // stop ends the subscription on all servers.
-func (l *subscription) stop() {
-	l.once.Do(func() {
-		close(l.stopped)
-		for _, stop := range l.stops {
+func (s *subscription) stop() {
+	s.once.Do(func() {
+		close(s.stopped)
+		for _, stop := range s.stops {
 			stop()
 		}
 	})

@@ -81,21 +81,21 @@ func (m *membership) admit(ctx context.Context, i int, conn *redis.Conn) error {
 func (m *membership) admitUptime(i int, up time.Duration, now time.Time) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	p := &m.members[i]
-	p.inQuarantine = nil
+	one := &m.members[i]
+	one.inQuarantine = nil
 	if left := m.quarantine - up; left > 0 {
-		p.inQuarantine = fmt.Errorf("the server has run for %v, and does not vote before %v: see WithQuarantine", max(up, 0), m.quarantine)
-		p.quarantinedUntil = now.Add(min(left, maxQuarantineCheck))
+		one.inQuarantine = fmt.Errorf("the server has run for %v, and does not vote before %v: see WithQuarantine", max(up, 0), m.quarantine)
+		one.quarantinedUntil = now.Add(min(left, maxQuarantineCheck))
 	}
-	return p.inQuarantine
+	return one.inQuarantine
 }
 
 // quarantined returns why a server need not be contacted now, or nil.
 func (m *membership) quarantined(i int, now time.Time) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if p := &m.members[i]; p.inQuarantine != nil && now.Before(p.quarantinedUntil) {
-		return p.inQuarantine
+	if one := &m.members[i]; one.inQuarantine != nil && now.Before(one.quarantinedUntil) {
+		return one.inQuarantine
 	}
 	return nil
 }
@@ -105,16 +105,16 @@ func (m *membership) quarantined(i int, now time.Time) error {
 // be behind another client now.
 func (m *membership) identify(i int, run string) error {
 	m.mu.Lock()
-	p := &m.members[i]
+	one := &m.members[i]
 	var old []net.Conn
-	if p.run != "" && p.run != run {
-		p.generation++
-		for conn := range p.conns {
+	if one.run != "" && one.run != run {
+		one.generation++
+		for conn := range one.conns {
 			old = append(old, conn.Conn)
 		}
-		clear(p.conns)
+		clear(one.conns)
 	}
-	p.run = run
+	one.run = run
 	m.findDuplicate()
 	m.mu.Unlock()
 	for _, conn := range old {
@@ -133,15 +133,15 @@ func (m *membership) findDuplicate() {
 	m.same = nil
 	now, seen := time.Now(), make(map[string]int, len(m.members))
 	for i := range m.members {
-		p := &m.members[i]
-		if p.run == "" || (len(p.conns) == 0 && !now.Before(p.quarantinedUntil)) {
+		one := &m.members[i]
+		if one.run == "" || (len(one.conns) == 0 && !now.Before(one.quarantinedUntil)) {
 			continue
 		}
-		if first, twice := seen[p.run]; twice {
+		if first, twice := seen[one.run]; twice {
 			m.same = fmt.Errorf("%w: clients %d and %d", errDuplicate, first, i)
 			return
 		}
-		seen[p.run] = i
+		seen[one.run] = i
 	}
 }
 
@@ -160,8 +160,8 @@ func (m *membership) generations() []int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	generations := make([]int, len(m.members))
-	for i, p := range m.members {
-		generations[i] = p.generation
+	for i, one := range m.members {
+		generations[i] = one.generation
 	}
 	return generations
 }

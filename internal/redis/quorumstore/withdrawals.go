@@ -14,9 +14,9 @@ const retryPause = 250 * time.Millisecond
 
 // withdrawals has the votes to withdraw from one server: the server may have voted for
 // ballots that are over, and the first withdrawal failed. Each is retried until the server
-// replies or the vote has expired. The votes matter even if less than a minority of the servers is
-// down: another ballot may need such a vote for its majority. One vote is tried at a time,
-// until the server replies.
+// replies or the vote has expired. The votes matter even if less than a minority of the
+// servers is down: another ballot may need such a vote for its majority. A retry withdraws
+// one vote first, and all others once the server replies.
 type withdrawals struct {
 	server server
 	work   *inflight.Counter
