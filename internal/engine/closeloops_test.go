@@ -18,7 +18,7 @@ const closeTimeout = 30 * time.Second
 // one CPU.
 func TestCloseReturnsDuringCallerLoops(t *testing.T) {
 	loops := map[string]func(e *Engine, r Request){
-		"Aside":   func(e *Engine, _ Request) { e.Go(func() {}) },
+		"Go":      func(e *Engine, _ Request) { e.Go(func() {}) },
 		"Resolve": func(e *Engine, r Request) { _, _ = e.Resolve(context.Background(), r.Key) },
 		"nowait": func(e *Engine, r Request) {
 			r.Wait = 0
