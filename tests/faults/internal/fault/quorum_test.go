@@ -152,7 +152,7 @@ func TestFaultsOfAQuorum(t *testing.T) {
 			if !slices.Contains(few, f.Name) {
 				suite.Full(t, "runs each fault of a quorum")
 			}
-			awaitTurn(t)
+			awaitQuorumTurn(t)
 			injectOnQuorum(t, f, sign)
 		})
 	}
