@@ -2,38 +2,36 @@ package redisstore
 
 import "strconv"
 
-// A text is an argument of a command, in a buffer that serves again for the next
-// one: go-redis writes it as it is, and nothing is allocated for it. It prints
-// as what it says, for the routing of a cluster client and for hooks. A text that
-// says numbers, or what was lent to it, says nothing else.
-type text struct {
+// An arg is one argument of a command. Its buffer is used again for the next command, and
+// go-redis writes the buffer as it is, so an argument allocates nothing. It prints as its
+// value, for hooks and for the routing of a cluster's client. An arg that was set by setInt
+// must be set by setInt only.
+type arg struct {
 	buffer []byte
-	said   int64 // the number that it says, if it says one
+	number int64 // the value, if it was set by setInt
 }
 
-// MarshalBinary is how go-redis gets at what it writes. It never fails.
-func (t *text) MarshalBinary() ([]byte, error) { return t.buffer, nil }
+// MarshalBinary returns the value. go-redis calls it. It never fails.
+func (a *arg) MarshalBinary() ([]byte, error) { return a.buffer, nil }
 
-// String returns what the text says.
-func (t *text) String() string { return string(t.buffer) }
+// String returns the value.
+func (a *arg) String() string { return string(a.buffer) }
 
-// set makes the text say s.
-func (t *text) set(s string) *text {
-	t.buffer = append(t.buffer[:0], s...)
-	return t
+func (a *arg) setString(s string) *arg {
+	a.buffer = append(a.buffer[:0], s...)
+	return a
 }
 
-// lend makes the text say what stands in a buffer of the caller's, which is never
-// written to. It may be big: see exchange.clear.
-func (t *text) lend(b []byte) *text {
-	t.buffer = b
-	return t
+// setBytes makes the caller's slice the value, without a copy. The arg never writes to the
+// slice. It may be big: see operation.clear.
+func (a *arg) setBytes(b []byte) *arg {
+	a.buffer = b
+	return a
 }
 
-// number makes the text say n.
-func (t *text) number(n int64) *text {
-	if t.said != n || len(t.buffer) == 0 {
-		t.buffer, t.said = strconv.AppendInt(t.buffer[:0], n, 10), n
+func (a *arg) setInt(n int64) *arg {
+	if a.number != n || len(a.buffer) == 0 {
+		a.buffer, a.number = strconv.AppendInt(a.buffer[:0], n, 10), n
 	}
-	return t
+	return a
 }

@@ -9,22 +9,22 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 )
 
-// abortLife is how long the record of an abort is kept. It only has to outlive
-// copies of commands that a network holds back.
-const abortLife = time.Minute
+// abortTTL is the TTL of the record of an abort. The record only has to outlive copies of
+// commands that the network delays.
+const abortTTL = time.Minute
 
 // beginAttempt runs begin.lua.
 func (s *Store) beginAttempt(r *store.EnqueueRequest, done func(store.Answer, error)) {
-	t := s.asks.get()
-	t.begin(s, t, r.Target, r.Inline, 0)
+	t := s.acquires.get()
+	t.init(s, t, r.Target, r.Inline, 0)
 	t.fences, t.attempt = r.Fences, r.Attempt
-	t.sayScript(&s.scripts.Begin)
-	t.sayKey(&t.line, keyspace.QueueSuffix)
-	t.sayKey(&t.record, keyspace.RecordSuffix)
-	t.sayFence()
-	t.sayLine(r.Claim)
-	t.sayAsk(r.Join)
-	t.sayAttempt(r.Attempt, r.Attempt.Keep)
+	t.encodeScript(&s.scripts.Begin)
+	t.encodeKey(&t.queue, keyspace.QueueSuffix)
+	t.encodeKey(&t.record, keyspace.RecordSuffix)
+	t.encodeFence()
+	t.encodeQueue(r.Claim)
+	t.encodeAsk(r.Join)
+	t.encodeAttempt(r.Attempt, r.Attempt.Keep)
 	if r.Attempt.Rerun {
 		t.args = append(t.args, "rerun")
 	} else {
@@ -37,25 +37,25 @@ func (s *Store) beginAttempt(r *store.EnqueueRequest, done func(store.Answer, er
 // finishAttempt runs finish.lua.
 func (s *Store) finishAttempt(r *store.ReleaseRequest, done func(store.ReleaseResult, error)) {
 	t := s.releases.get()
-	t.begin(s, t, r.Target, r.Inline, len(r.Record))
+	t.init(s, t, r.Target, r.Inline, len(r.Record))
 	t.attempt, t.ending, t.rejoin = r.Attempt, r.Ending, r.Rejoin
-	t.sayScript(&s.scripts.Finish)
-	t.sayKey(&t.line, keyspace.QueueSuffix)
-	t.sayKey(&t.record, keyspace.RecordSuffix)
-	t.sayLine(r.Claim)
+	t.encodeScript(&s.scripts.Finish)
+	t.encodeKey(&t.queue, keyspace.QueueSuffix)
+	t.encodeKey(&t.record, keyspace.RecordSuffix)
+	t.encodeQueue(r.Claim)
 	class := pipeline.Commit
 	switch r.Ending {
 	case store.Commit:
 		t.args = append(t.args, "D")
-		t.sayAttempt(r.Attempt, r.Attempt.Keep)
-		t.args = append(t.args, t.result.lend(r.Record))
+		t.encodeAttempt(r.Attempt, r.Attempt.Keep)
+		t.args = append(t.args, t.result.setBytes(r.Record))
 	case store.Seal:
 		t.args = append(t.args, "U")
-		t.sayAttempt(r.Attempt, r.Attempt.Keep)
+		t.encodeAttempt(r.Attempt, r.Attempt.Keep)
 	case store.Abort:
 		class = pipeline.Abort
 		t.args = append(t.args, "A")
-		t.sayAttempt(r.Attempt, abortLife)
+		t.encodeAttempt(r.Attempt, abortTTL)
 	}
 	t.done, t.decode = done, decodeFinish
 	s.pipeline.Do(&t.Call, class)
@@ -63,25 +63,25 @@ func (s *Store) finishAttempt(r *store.ReleaseRequest, done func(store.ReleaseRe
 
 // Resolve runs resolve.lua.
 func (s *Store) Resolve(r store.ResolveRequest, done func(running bool, err error)) {
-	t := &resolving{done: done}
-	t.begin(s, t, store.Target{Key: r.Key, Bound: r.Bound}, false, 0)
-	t.sayScript(&s.scripts.Resolve)
-	t.sayKey(&t.record, keyspace.RecordSuffix)
+	t := &resolveOp{done: done}
+	t.init(s, t, store.Target{Key: r.Key, Bound: r.Bound}, false, 0)
+	t.encodeScript(&s.scripts.Resolve)
+	t.encodeKey(&t.record, keyspace.RecordSuffix)
 	s.pipeline.Do(&t.Call, pipeline.Release)
 }
 
-// sayAttempt adds the fingerprint, and how long to keep the record.
-func (x *operation) sayAttempt(a *store.Attempt, keep time.Duration) {
-	x.args = append(x.args, x.fingerprint.lend(a.Fingerprint), x.keep.number(keep.Milliseconds()))
+// encodeAttempt adds the fingerprint of the request and the TTL of its record.
+func (x *operation) encodeAttempt(a *store.Attempt, keep time.Duration) {
+	x.args = append(x.args, x.fingerprint.setBytes(a.Fingerprint), x.keep.setInt(keep.Milliseconds()))
 }
 
-// resolving is a Resolve. There are few.
-type resolving struct {
+// resolveOp is a Resolve. It is not pooled, because few requests need it.
+type resolveOp struct {
 	operation
 	done func(running bool, err error)
 }
 
-func (t *resolving) Settle(got pipeline.Reply, uncertain bool) {
+func (t *resolveOp) Settle(got pipeline.Reply, uncertain bool) {
 	running, err := decodeResolve(got)
 	if err != nil {
 		t.done(false, command.NewFault(err, uncertain))
@@ -90,6 +90,6 @@ func (t *resolving) Settle(got pipeline.Reply, uncertain bool) {
 	t.done(running, nil)
 }
 
-func (t *resolving) Late(pipeline.Reply) {}
+func (t *resolveOp) Late(pipeline.Reply) {}
 
-func (t *resolving) Free() {}
+func (t *resolveOp) Free() {}

@@ -86,20 +86,20 @@ var ofAttempts = []transitionTest{
 	},
 	{
 		name: "begin after an abort: that is no record, whatever its request", do: begin(another),
-		before: storetest.State{Record: aborted(storetest.Bob1), RecordTTL: abortLife},
+		before: storetest.State{Record: aborted(storetest.Bob1), RecordTTL: abortTTL},
 		first:  outcome{granted: true, number: 1}, second: outcome{granted: true, number: 1},
 		after: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Record: hash{"s": "R", "t": storetest.Me1, "f": "another", "n": "1"}},
 	},
 	{
 		name: "begin late, after its own abort: it is gone, and the key too", do: gone, hears: []string{storetest.Bob},
-		before: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Queue: []string{storetest.Me1, storetest.Bob1}, Record: aborted(storetest.Me1), RecordTTL: abortLife},
-		after:  storetest.State{Value: storetest.Bob1, TTL: storetest.Claim, Record: aborted(storetest.Me1), RecordTTL: abortLife},
+		before: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Queue: []string{storetest.Me1, storetest.Bob1}, Record: aborted(storetest.Me1), RecordTTL: abortTTL},
+		after:  storetest.State{Value: storetest.Bob1, TTL: storetest.Claim, Record: aborted(storetest.Me1), RecordTTL: abortTTL},
 		said:   []string{storetest.Bob1 + " p:k"},
 	},
 	{
 		name: "begin late, after its own abort, a free key: not taken", do: gone,
-		before: storetest.State{Record: aborted(storetest.Me1), RecordTTL: abortLife},
-		after:  storetest.State{Record: aborted(storetest.Me1), RecordTTL: abortLife},
+		before: storetest.State{Record: aborted(storetest.Me1), RecordTTL: abortTTL},
+		after:  storetest.State{Record: aborted(storetest.Me1), RecordTTL: abortTTL},
 	},
 
 	{
@@ -327,14 +327,14 @@ var ofAttempts = []transitionTest{
 	},
 	{
 		name: "commit after another has begun and aborted", do: finish(store.Commit),
-		before: storetest.State{Record: aborted(storetest.Bob1), RecordTTL: abortLife},
+		before: storetest.State{Record: aborted(storetest.Bob1), RecordTTL: abortTTL},
 		first:  outcome{stored: store.Restored}, second: outcome{stored: store.WasStored},
 		after: storetest.State{Record: done(storetest.Me1)},
 	},
 	{
 		name: "commit after an abort of our own: never", do: finish(store.Commit),
-		before: storetest.State{Record: aborted(storetest.Me1), RecordTTL: abortLife},
-		after:  storetest.State{Record: aborted(storetest.Me1), RecordTTL: abortLife},
+		before: storetest.State{Record: aborted(storetest.Me1), RecordTTL: abortTTL},
+		after:  storetest.State{Record: aborted(storetest.Me1), RecordTTL: abortTTL},
 	},
 	{
 		name: "seal", do: finish(store.Seal),
@@ -362,7 +362,7 @@ var ofAttempts = []transitionTest{
 		before: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Queue: []string{storetest.Bob1}, Record: runs(storetest.Me1, "1")},
 		first:  outcome{end: store.Handed, stored: store.WasStored},
 		second: outcome{end: store.NotHeld, stored: store.WasStored},
-		after:  storetest.State{Value: storetest.Bob1, TTL: storetest.Claim, Record: aborted(storetest.Me1), RecordTTL: abortLife},
+		after:  storetest.State{Value: storetest.Bob1, TTL: storetest.Claim, Record: aborted(storetest.Me1), RecordTTL: abortTTL},
 		said:   []string{storetest.Bob1 + " p:k"},
 	},
 	{
@@ -399,13 +399,13 @@ var ofAttempts = []transitionTest{
 		name: "abort what has not begun: its begin may still come", do: finish(store.Abort),
 		before: storetest.State{Value: storetest.Bob1, TTL: storetest.TTL, Queue: []string{storetest.Eve1, storetest.Me1}},
 		first:  outcome{stored: store.WasStored}, second: outcome{stored: store.WasStored},
-		after: storetest.State{Value: storetest.Bob1, TTL: storetest.TTL, Queue: []string{storetest.Eve1}, Record: aborted(storetest.Me1), RecordTTL: abortLife},
+		after: storetest.State{Value: storetest.Bob1, TTL: storetest.TTL, Queue: []string{storetest.Eve1}, Record: aborted(storetest.Me1), RecordTTL: abortTTL},
 	},
 	{
 		name: "abort after another's abort", do: finish(store.Abort),
-		before: storetest.State{Record: aborted(storetest.Bob1), RecordTTL: abortLife / 3},
+		before: storetest.State{Record: aborted(storetest.Bob1), RecordTTL: abortTTL / 3},
 		first:  outcome{stored: store.WasStored}, second: outcome{stored: store.WasStored},
-		after: storetest.State{Record: aborted(storetest.Me1), RecordTTL: abortLife},
+		after: storetest.State{Record: aborted(storetest.Me1), RecordTTL: abortTTL},
 	},
 	{
 		name: "abort while another runs: its record is not touched", do: finish(store.Abort),
@@ -485,8 +485,8 @@ var ofAttempts = []transitionTest{
 	},
 	{
 		name: "resolve one that was aborted", do: resolve,
-		before: storetest.State{Record: aborted(storetest.Bob1), RecordTTL: abortLife},
-		after:  storetest.State{Record: aborted(storetest.Bob1), RecordTTL: abortLife},
+		before: storetest.State{Record: aborted(storetest.Bob1), RecordTTL: abortTTL},
+		after:  storetest.State{Record: aborted(storetest.Bob1), RecordTTL: abortTTL},
 	},
 }
 

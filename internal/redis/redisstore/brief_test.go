@@ -41,6 +41,7 @@ func (s *said) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Process
 // The first words of a take and a release are brief, and the long form follows
 // only where they do not do.
 func TestWhatIsBriefAtFirst(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name   string
 		before storetest.State
@@ -82,6 +83,7 @@ func TestWhatIsBriefAtFirst(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			rdb := redistest.Start(t).Client(t)
 			s := newStore(t, rdb)
 			s.alone = test.alone
@@ -113,8 +115,10 @@ func TestWhatIsBriefAtFirst(t *testing.T) {
 // A short release whose script the server has forgotten is sent by its source,
 // and goes on from there.
 func TestAShortReleaseAfterAFlush(t *testing.T) {
+	t.Parallel()
 	for name, line := range map[string][]string{"nobody waits": nil, "somebody waits": {storetest.Bob1}} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			rdb := redistest.Start(t).Client(t)
 			s := newStore(t, rdb)
 			s.alone = true
@@ -133,6 +137,7 @@ func TestAShortReleaseAfterAFlush(t *testing.T) {
 // A server, or what stands before it, that knows no SET NX at all is asked by
 // script, and not without end.
 func TestAServerWithoutSetNXIsAskedByScript(t *testing.T) {
+	t.Parallel()
 	rdb := redistest.Start(t).Client(t)
 	hook := &withoutSetNXGet{word: "nx"}
 	rdb.AddHook(hook)

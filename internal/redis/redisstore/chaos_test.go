@@ -18,6 +18,7 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // soakEnv says how long attempts are made, as in "2m".
@@ -56,7 +57,12 @@ func (w *world) all() bool {
 // Whatever goes wrong, a request is answered at most once, its answer stays what
 // it was, and nothing runs beside it or after it.
 func TestAttemptsAmongMishaps(t *testing.T) {
-	lasts, err := time.ParseDuration(cmp.Or(os.Getenv(soakEnv), "2s"))
+	t.Parallel()
+	usually := "300ms"
+	if suite.IsFull() {
+		usually = "2s"
+	}
+	lasts, err := time.ParseDuration(cmp.Or(os.Getenv(soakEnv), usually))
 	if err != nil {
 		t.Fatalf("%s: %v", soakEnv, err)
 	}

@@ -7,14 +7,15 @@ import (
 	"github.com/reqlock/reqlock/internal/redis/topology"
 )
 
-// Replicas are the replicas that must have a write before it counts. The zero value is
+// Replicas says how many replicas must have a write before it counts. The zero value means
 // none.
 type Replicas = command.Replicas
 
-// CheckClient refuses a client on which no lock can be kept: see topology.CheckClient.
+// CheckClient returns an error for a client that cannot keep a lock: see
+// topology.CheckClient.
 func CheckClient(rdb redis.UniversalClient) error { return topology.CheckClient(rdb) }
 
-// CheckReplicas refuses a client through which replicas cannot acknowledge writes: see
+// CheckReplicas returns an error if replicas cannot acknowledge writes of the client: see
 // command.CheckReplicas.
 func CheckReplicas(rdb redis.UniversalClient, replicas Replicas) error {
 	return command.CheckReplicas(rdb, replicas)

@@ -2,7 +2,6 @@ package redisstore
 
 import (
 	"math/rand/v2"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/reqlock/reqlock/internal/store"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // A cut is what gets through of a batch of so many commands: the first bytes of
@@ -135,13 +135,15 @@ func inEachLane(t *testing.T, test func(t *testing.T, r *ring)) {
 	run("finishes", finishBids(), bidFinish(store.Abort))
 }
 
-// each calls do with each offset within the bytes, or with one of so many, and
-// with fewer where tests have to be short. The replies that come by then are
-// heard and lost by turns.
-func each(bytes, step int, do func(n, replies int)) {
-	info, _ := debug.ReadBuildInfo()
-	raced := slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
-	if raced || testing.Short() {
+// eachOffset calls do with every step-th offset within the bytes, from a random one on. In
+// the fast tier it calls do with about six offsets, or with some more of a long batch, and with the race detector with
+// a seventh of all. The replies that the server has sent before the cut are delivered and
+// lost by turns.
+func eachOffset(bytes, step int, do func(n, replies int)) {
+	switch {
+	case !suite.IsFull():
+		step = max(step, min(101*step, bytes/6))
+	case suite.Race:
 		step *= 7
 	}
 	for i, n := 0, rand.N(step); n < bytes; i, n = i+1, n+step {
@@ -150,11 +152,12 @@ func each(bytes, step int, do func(n, replies int)) {
 }
 
 func TestABatchIsCutAtEachByte(t *testing.T) {
+	t.Parallel()
 	inEachLane(t, func(t *testing.T, r *ring) {
 		batch := r.round(t, r.whole())[0]
 		commands, replies := bytesOf(batch)
 		t.Logf("%d bytes of commands, %d of replies", commands, replies)
-		each(commands, 1, func(n, replies int) { r.round(t, cut{len(batch), n, replies}) })
+		eachOffset(commands, 1, func(n, replies int) { r.round(t, cut{len(batch), n, replies}) })
 		for end, i := 0, 0; i < len(batch); i++ {
 			end += batch[i].Bytes
 			for n := end - 1; n <= end; n++ {
@@ -162,18 +165,17 @@ func TestABatchIsCutAtEachByte(t *testing.T) {
 				r.round(t, cut{len(batch), n, 0})
 			}
 		}
-		for n := range replies {
-			r.round(t, cut{len(batch), redistest.Uncut, n})
-		}
+		eachOffset(replies, 1, func(n, _ int) { r.round(t, cut{len(batch), redistest.Uncut, n}) })
 	})
 }
 
 // Of a command whose both sends are cut, nothing is known, unless one of them
 // was answered.
 func TestABatchIsCutTwice(t *testing.T) {
+	t.Parallel()
 	inEachLane(t, func(t *testing.T, r *ring) {
 		commands, replies := bytesOf(r.round(t, r.whole())[0])
-		each(replies, 5, func(n, _ int) {
+		eachOffset(replies, 5, func(n, _ int) {
 			first := cut{len(r.bids), redistest.Uncut, n}
 			again := r.sentAgain(t, first)
 			_, replies := bytesOf(r.round(t, first, cut{again, redistest.Uncut, redistest.Uncut})[1])
@@ -181,7 +183,7 @@ func TestABatchIsCutTwice(t *testing.T) {
 				r.round(t, first, cut{again, redistest.Uncut, m})
 			}
 		})
-		each(commands, 31, func(n, replies int) {
+		eachOffset(commands, 31, func(n, replies int) {
 			r.round(t, cut{len(r.bids), n, 0}, cut{len(r.bids), commands - n, replies})
 		})
 		if r.lost == 0 {
@@ -193,12 +195,13 @@ func TestABatchIsCutTwice(t *testing.T) {
 // The server may have forgotten the scripts: then it is told them in a second
 // batch.
 func TestABatchOfUnknownScriptsIsCut(t *testing.T) {
+	t.Parallel()
 	inEachLane(t, func(t *testing.T, r *ring) {
 		r.flushes = true
 		first := r.round(t, r.whole())[0]
 		commands, replies := bytesOf(first)
-		each(commands, 41, func(n, replies int) { r.round(t, cut{len(r.bids), n, replies}) })
-		each(replies, 7, func(n, _ int) { r.round(t, cut{len(r.bids), redistest.Uncut, n}) })
+		eachOffset(commands, 41, func(n, replies int) { r.round(t, cut{len(r.bids), n, replies}) })
+		eachOffset(replies, 7, func(n, _ int) { r.round(t, cut{len(r.bids), redistest.Uncut, n}) })
 
 		sources := 0
 		for _, p := range first {
@@ -208,19 +211,20 @@ func TestABatchOfUnknownScriptsIsCut(t *testing.T) {
 		}
 		second := r.round(t, r.whole(), cut{sources, redistest.Uncut, redistest.Uncut})[1]
 		commands, replies = bytesOf(second)
-		each(commands, commands/80, func(n, replies int) { r.round(t, r.whole(), cut{sources, n, replies}) })
-		each(replies, 7, func(n, _ int) { r.round(t, r.whole(), cut{sources, redistest.Uncut, n}) })
+		eachOffset(commands, commands/80, func(n, replies int) { r.round(t, r.whole(), cut{sources, n, replies}) })
+		eachOffset(replies, 7, func(n, _ int) { r.round(t, r.whole(), cut{sources, redistest.Uncut, n}) })
 	})
 }
 
 // Where no other connection is to be had, nothing is known of what was not
 // answered.
 func TestABatchIsCutFromAServerThatIsGone(t *testing.T) {
+	t.Parallel()
 	inEachLane(t, func(t *testing.T, r *ring) {
 		r.fails = sayLost
 		commands, replies := bytesOf(r.round(t, r.whole())[0])
-		each(commands, 61, func(n, replies int) { r.round(t, cut{len(r.bids), n, replies}) })
-		each(replies, 11, func(n, _ int) { r.round(t, cut{len(r.bids), redistest.Uncut, n}) })
+		eachOffset(commands, 61, func(n, replies int) { r.round(t, cut{len(r.bids), n, replies}) })
+		eachOffset(replies, 11, func(n, _ int) { r.round(t, cut{len(r.bids), redistest.Uncut, n}) })
 		if r.lost == 0 {
 			t.Error("nothing was lost")
 		}
@@ -229,10 +233,11 @@ func TestABatchIsCutFromAServerThatIsGone(t *testing.T) {
 
 // A server that does not let us in again has said nothing of the commands.
 func TestABatchIsCutAndTheServerHasAnotherPassword(t *testing.T) {
+	t.Parallel()
 	inEachLane(t, func(t *testing.T, r *ring) {
 		r.fails, r.refuses = "WRONGPASS, unknown", true
 		commands, _ := bytesOf(r.round(t, r.whole())[0])
-		each(commands, 199, func(n, replies int) { r.round(t, cut{len(r.bids), n, replies}) })
+		eachOffset(commands, 199, func(n, replies int) { r.round(t, cut{len(r.bids), n, replies}) })
 		if r.lost == 0 {
 			t.Error("nothing was lost")
 		}

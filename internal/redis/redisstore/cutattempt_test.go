@@ -70,7 +70,7 @@ func finishBids() []bid {
 		},
 		{
 			key: "x1", do: bidFinish(store.Abort), before: held,
-			after: storetest.State{Record: aborted(ours), RecordTTL: abortLife}, want: "freed, stored", again: gone,
+			after: storetest.State{Record: aborted(ours), RecordTTL: abortTTL}, want: "freed, stored", again: gone,
 		},
 		{
 			key: "x2", do: bidFinish(store.Seal),
@@ -87,7 +87,7 @@ func finishBids() []bid {
 		},
 		{key: "x5", do: bidFinish(store.Commit), before: storetest.State{Value: aList}, after: storetest.State{Value: aList}, want: sayWrongType},
 		{
-			key: "x6", do: bidFinish(store.Seal), before: storetest.State{Record: aborted(storetest.Bob1), RecordTTL: abortLife},
+			key: "x6", do: bidFinish(store.Seal), before: storetest.State{Record: aborted(storetest.Bob1), RecordTTL: abortTTL},
 			after: storetest.State{Record: sealed(ours)}, want: sayNotOurs + ", restored", again: gone,
 		},
 		{

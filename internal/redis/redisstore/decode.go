@@ -8,9 +8,9 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 )
 
-// decodeTake reads the answer of SET NX, which says whether it was set, or that
-// of SET NX GET, which says what was there. Our own token in the key means that an
-// earlier send set it, at the earliest when the exchange was begun.
+// decodeTake decodes the reply to SET NX, which says whether it has set the key, or to SET NX
+// GET, which has the value before. If that is the token of the request, an earlier send has
+// set it, at the earliest when the operation began.
 func decodeTake(r pipeline.Reply, x *operation) (store.Answer, error) {
 	if r.Err != nil {
 		return store.Answer{}, r.Err
@@ -35,7 +35,7 @@ func decodeTake(r pipeline.Reply, x *operation) (store.Answer, error) {
 	}
 }
 
-// decodeEnqueue reads the answer of enqueue.lua.
+// decodeEnqueue decodes the reply of enqueue.lua or vote.lua.
 func decodeEnqueue(r pipeline.Reply, x *operation) (store.Answer, error) {
 	if r.Err != nil {
 		return store.Answer{}, r.Err
@@ -47,28 +47,28 @@ func decodeEnqueue(r pipeline.Reply, x *operation) (store.Answer, error) {
 	return store.Answer{}, command.UnexpectedReply(r.Value)
 }
 
-// decodeAsk reads what ask.lua says.
+// decodeAsk decodes the result of ask.lua.
 func decodeAsk(fields []any, sent time.Time, x *operation) (answer store.Answer, ok bool) {
-	if line, fence, fences, ok := decodeHeld(fields, x.fences); ok {
-		return store.Answer{Granted: true, Since: sent, Waiting: line, Fence: fence, Fences: fences}, true
+	if waiting, fence, fences, ok := decodeHeld(fields, x.fences); ok {
+		return store.Answer{Granted: true, Since: sent, Waiting: waiting, Fence: fence, Fences: fences}, true
 	}
 	if len(fields) != 4 || fields[0] != int64(0) {
 		return store.Answer{}, false
 	}
-	holder, isText := fields[1].(string)
+	holder, isString := fields[1].(string)
 	pttl, isNumber := fields[2].(int64)
-	silent, isFlag := decodeFlag(fields[3])
-	ok = isText && isNumber && isFlag && holder != x.target.Token
-	return store.Answer{Holder: holder, Remaining: lifeOf(pttl), ForeignHolder: silent}, ok
+	foreign, isFlag := decodeFlag(fields[3])
+	ok = isString && isNumber && isFlag && holder != x.target.Token
+	return store.Answer{Holder: holder, Remaining: remaining(pttl), ForeignHolder: foreign}, ok
 }
 
-// decodeFlag reads a 0 or a 1.
+// decodeFlag decodes a 0 or a 1.
 func decodeFlag(field any) (flag, ok bool) {
 	flag = field == int64(1)
 	return flag, flag || field == int64(0)
 }
 
-// decodeRenew reads the answer of renew.lua.
+// decodeRenew decodes the reply of renew.lua.
 func decodeRenew(r pipeline.Reply, x *operation) (store.Renewal, error) {
 	if r.Err != nil {
 		return store.Renewal{}, r.Err
@@ -77,8 +77,8 @@ func decodeRenew(r pipeline.Reply, x *operation) (store.Renewal, error) {
 	if x.fences == 0 && len(fields) == 4 && [4]any(fields) == [4]any{int64(1), int64(-1), int64(0), int64(0)} {
 		return store.Renewal{Held: true, Since: r.Sent, Waiting: store.WaitingUnknown}, nil
 	}
-	if line, fence, fences, ok := decodeHeld(fields, x.fences); ok {
-		return store.Renewal{Held: true, Since: r.Sent, Waiting: line, Fence: fence, Fences: fences}, nil
+	if waiting, fence, fences, ok := decodeHeld(fields, x.fences); ok {
+		return store.Renewal{Held: true, Since: r.Sent, Waiting: waiting, Fence: fence, Fences: fences}, nil
 	}
 	if len(fields) == 1 && fields[0] == int64(0) {
 		return store.Renewal{Since: r.Sent}, nil
@@ -86,10 +86,10 @@ func decodeRenew(r pipeline.Reply, x *operation) (store.Renewal, error) {
 	return store.Renewal{}, command.UnexpectedReply(r.Value)
 }
 
-// decodeHeld reads what ask.lua and renew.lua say of a key that is ours:
-// {1, length of the line, first fencing number, how many numbers}. There are
-// numbers if, and only if, some were wanted, and not more than were wanted.
-func decodeHeld(fields []any, wanted int) (line int, fence int64, fences int, ok bool) {
+// decodeHeld decodes what ask.lua and renew.lua return if the token holds the lock: {1,
+// length of the queue, first fencing number, count of fencing numbers}. There are numbers
+// if, and only if, some were wanted, and never more than were wanted.
+func decodeHeld(fields []any, wanted int) (waiting int, fence int64, fences int, ok bool) {
 	if len(fields) != 4 || fields[0] != int64(1) {
 		return 0, 0, 0, false
 	}
@@ -101,32 +101,33 @@ func decodeHeld(fields []any, wanted int) (line int, fence int64, fences int, ok
 	return int(length), fence, int(count), ok
 }
 
-// tooBrief is what release.lua answers to its short form where that does not do.
+// tooBrief is the reply of release.lua to its brief form if the long form has to follow.
 const tooBrief = int64(-1)
 
-// ends are what the numbers that release.lua answers stand for.
-var ends = [...]store.ReleaseStatus{store.NotHeld, store.Freed, store.Handed, store.Kept}
+// releaseCodes are the meanings of the numbers that release.lua, withdraw.lua and finish.lua
+// return.
+var releaseCodes = [...]store.ReleaseStatus{store.NotHeld, store.Freed, store.Handed, store.Kept}
 
-// decodeRelease reads the answer of release.lua. A key is freed only where
-// nobody rejoins, and kept only where somebody does.
+// decodeRelease decodes the reply of release.lua. A key is freed only if no token rejoins,
+// and kept only if one does.
 func decodeRelease(r pipeline.Reply, x *operation) (store.ReleaseResult, error) {
 	if r.Err != nil {
 		return store.ReleaseResult{}, r.Err
 	}
 	number, isNumber := r.Value.(int64)
-	if !isNumber || number < 0 || number >= int64(len(ends)) {
+	if !isNumber || number < 0 || number >= int64(len(releaseCodes)) {
 		return store.ReleaseResult{}, command.UnexpectedReply(r.Value)
 	}
-	end, rejoins := ends[number], x.rejoin != ""
-	if (end == store.Freed && rejoins) || (end == store.Kept && !rejoins) {
+	status, rejoins := releaseCodes[number], x.rejoin != ""
+	if (status == store.Freed && rejoins) || (status == store.Kept && !rejoins) {
 		return store.ReleaseResult{}, command.UnexpectedReply(r.Value)
 	}
-	return store.ReleaseResult{Status: end, Since: r.Sent}, nil
+	return store.ReleaseResult{Status: status, Since: r.Sent}, nil
 }
 
-// lifeOf returns how long a key of this PTTL lives at most. The server rounds
-// down, so the last millisecond reads as 0.
-func lifeOf(pttl int64) time.Duration {
+// remaining returns the upper bound of the TTL of a key whose PTTL is this, and -1 for a key
+// without a TTL. The server rounds down, so the PTTL of the last millisecond is 0.
+func remaining(pttl int64) time.Duration {
 	if pttl < 0 {
 		return -1
 	}

@@ -6,8 +6,8 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 )
 
-// decodeBegin reads the answer of begin.lua: a verdict, or what ask.lua says and
-// one field more.
+// decodeBegin decodes the reply of begin.lua: a verdict, or the result of ask.lua with one
+// more field.
 func decodeBegin(r pipeline.Reply, x *operation) (store.Answer, error) {
 	if r.Err != nil {
 		return store.Answer{}, r.Err
@@ -24,14 +24,14 @@ func decodeBegin(r pipeline.Reply, x *operation) (store.Answer, error) {
 	return store.Answer{}, command.UnexpectedReply(r.Value)
 }
 
-// decodeVerdict reads why there is nothing to run. An attempt that died is a
-// reason only where it is not run again. Nobody waits for the word that this
-// attempt was aborted, so that is no verdict.
+// decodeVerdict decodes why there is nothing to run. An earlier attempt that died is a reason
+// only if the request must not be run again. The code for an aborted attempt is no verdict,
+// because no caller waits for the reply: see begin.lua.
 func decodeVerdict(fields []any, rerun bool) (answer store.Answer, ok bool) {
 	switch {
 	case len(fields) == 2 && fields[0] == int64(2):
-		record, isText := fields[1].(string)
-		return store.Answer{Verdict: store.Done, Record: []byte(record)}, isText
+		record, isString := fields[1].(string)
+		return store.Answer{Verdict: store.Done, Record: []byte(record)}, isString
 	case len(fields) != 1:
 		return store.Answer{}, false
 	}
@@ -47,8 +47,8 @@ func decodeVerdict(fields []any, rerun bool) (answer store.Answer, ok bool) {
 	}
 }
 
-// decodeBegun reads what begin.lua adds to the answer of ask.lua: the number of
-// the attempt, or whether another one runs.
+// decodeBegun decodes the field that begin.lua adds to the result of ask.lua: the number of
+// the attempt if the lock was granted, otherwise whether another attempt runs.
 func decodeBegun(answer *store.Answer, field any) (ok bool) {
 	if !answer.Granted {
 		answer.Running, ok = decodeFlag(field)
@@ -59,28 +59,28 @@ func decodeBegun(answer *store.Answer, field any) (ok bool) {
 	return isNumber && number > 0
 }
 
-// decodeFinish reads the answer of finish.lua. Nobody rejoins, and an abort
-// restores nothing.
+// decodeFinish decodes the reply of finish.lua. No token rejoins, so the lock is never kept.
+// An abort restores no record.
 func decodeFinish(r pipeline.Reply, x *operation) (store.ReleaseResult, error) {
 	if r.Err != nil {
 		return store.ReleaseResult{}, r.Err
 	}
 	fields, _ := r.Value.([]any)
 	if len(fields) == 2 {
-		end, isEnd := fields[0].(int64)
-		stored, isStored := fields[1].(int64)
-		possible := stored != 2 || x.ending != store.Abort
-		if isEnd && isStored && possible && end >= 0 && end <= 2 && stored >= 0 && stored <= 2 {
-			return store.ReleaseResult{Status: ends[end], Since: r.Sent, Record: fates[stored]}, nil
+		status, isStatus := fields[0].(int64)
+		record, isRecord := fields[1].(int64)
+		possible := record != 2 || x.ending != store.Abort
+		if isStatus && isRecord && possible && status >= 0 && status <= 2 && record >= 0 && record <= 2 {
+			return store.ReleaseResult{Status: releaseCodes[status], Since: r.Sent, Record: recordCodes[record]}, nil
 		}
 	}
 	return store.ReleaseResult{}, command.UnexpectedReply(r.Value)
 }
 
-// fates are what the numbers stand for that finish.lua answers second.
-var fates = [...]store.RecordStatus{store.NotStored, store.WasStored, store.Restored}
+// recordCodes are the meanings of the second number that finish.lua returns.
+var recordCodes = [...]store.RecordStatus{store.NotStored, store.WasStored, store.Restored}
 
-// decodeResolve reads the answer of resolve.lua.
+// decodeResolve decodes the reply of resolve.lua.
 func decodeResolve(r pipeline.Reply) (running bool, err error) {
 	if r.Err != nil {
 		return false, r.Err

@@ -13,6 +13,7 @@ import (
 )
 
 func TestTheLastMillisecondOfAHolderIsKnown(t *testing.T) {
+	t.Parallel()
 	for pttl, want := range map[int64]time.Duration{0: time.Millisecond, 1: 2 * time.Millisecond, -1: -1} {
 		answer, err := decodeEnqueue(pipeline.Reply{Value: []any{int64(0), "other", pttl, int64(0)}}, asked(storetest.Request(storetest.Me1)))
 		if err != nil || answer.Remaining != want {
@@ -33,6 +34,7 @@ func asked(r storetest.AnyRequest) *operation {
 }
 
 func TestNothingOfAForeignReplyIsBelieved(t *testing.T) {
+	t.Parallel()
 	plain, fenced, rejoins := storetest.Request(storetest.Me1), storetest.Request(storetest.Me1), storetest.Request(storetest.Me1)
 	fenced.Fences = 8
 	rejoins.Rejoin = storetest.Me2

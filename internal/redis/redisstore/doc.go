@@ -1,44 +1,44 @@
 // Package redisstore runs the transitions of a lock on Redis: it encodes a request as a
-// command, sends it through package pipeline, and decodes the reply. It implements
+// command, sends the command through package pipeline, and decodes the reply. It implements
 // store.Store.
 //
-// # The wire
+// # The lock in Redis
 //
-// A lock is one string key whose value is the holder's token, taken with
-// SET key token NX PX ttl and freed by a script that deletes the key only if
-// it still carries the token. Every client in any language that follows this
-// classic recipe excludes this package and is excluded by it. Package keyspace names the
-// other keys, package script holds the scripts, and package pubsub receives the hints.
+// A lock is one string key with the token of its holder as its value. SET key token NX PX
+// ttl takes the lock. A script that deletes the key only if it has that token frees it. A
+// client in any language that follows this recipe and the clients of this package exclude
+// each other. Package keyspace names the other keys, package script has the scripts, and
+// package pubsub receives the hints.
 //
 // # The record
 //
-// If K is the lock of an idempotent request, the hash {K}:r says what became of
-// the attempts at it: see record.lua. begin.lua is enqueue.lua and a look at the
-// record in one step, finish.lua the end of an attempt and the release of K. An
-// attempt that outlived its lease may still be committed, unless another one has
-// begun since. An abort leaves a mark for a minute, so that a late copy of its
-// begin does not begin it again.
+// If K is the lock of an idempotent request, the hash {K}:r is its record: the state of the
+// attempts to run the request (see record.lua). begin.lua is enqueue.lua and a check of the
+// record in one step. finish.lua ends an attempt and releases K in one step. An attempt can
+// still be committed after its lease has expired, unless another attempt has begun since. An
+// abort is recorded for a minute, so that a delayed copy of the begin of the same attempt
+// does not begin it again.
 //
 // # The brief form
 //
-// The first form of a take and of a release is brief: SET NX without GET, and
-// the token alone for a key for which nobody is known to wait. The long form
-// follows where that does not do.
+// The first send of a take or a release is brief: SET NX without GET, or a release with only
+// the token if the caller knows no waiter. The long form follows if the reply to the brief
+// one is not enough.
 //
 // # Replicas
 //
-// If replicas have to acknowledge what is granted, the scripts write with each grant, also
-// if they find it made, because WAIT counts only what its own connection has written. For
-// the same reason a take is take.lua instead of SET NX. A hand-off is acknowledged with the
-// confirmation of the receiver. Refusals need no replicas.
+// If replicas have to acknowledge grants, each script writes with each grant, even if the
+// lock was granted before, because WAIT counts only what its own connection has written. For
+// the same reason a take runs take.lua instead of SET NX. A hand-off is acknowledged when its
+// receiver confirms it. Refusals need no acknowledgement.
 //
-// Too few acknowledgements are a fault of what was granted: it may be in Redis and may yet
-// be lost. It is not sent again here. The caller asks again under the same token, or
-// releases it; what is committed stays.
+// If too few replicas acknowledge a grant, the call fails. The grant may be in Redis, and a
+// failover may lose it. This package does not send it again: the caller asks again with the
+// same token, or releases the lock. What was committed stays.
 //
-// # What a delayed SET can still do
+// # Delayed SET commands
 //
-// A SET that a network holds back, and delivers after its sender gave up and
-// released, takes the key for nobody. The sender hears of it only if the reply
-// still arrives; then the key is released again. Otherwise it falls by its TTL.
+// If the network delivers a SET after its client gave up and released the lock, the key is
+// locked without a holder. If the reply still arrives, the key is released again. Otherwise it
+// is locked until its TTL ends.
 package redisstore

@@ -11,114 +11,121 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 )
 
-// An operation is one transition of the protocol: a call, and all that it says.
+// An operation is one transition of the protocol: a call with its arguments.
 type operation struct {
 	pipeline.Call
 	store *Store
 	details
-	brief bool // it has a brief form that was not found wanting
-	words
+	brief bool // it has a brief form, and no reply to that was insufficient
+	arguments
 }
 
-// details are the parts of a request that the reply is read with.
+// details are the parts of a request that decoding its reply needs.
 type details struct {
 	target     store.Target
 	withHolder bool           // of a Take
 	fences     int            // how many fencing numbers are wanted
-	attempt    *store.Attempt // nil without one
-	rejoin     string         // of a release
-	ending     store.Ending   // of a release
+	attempt    *store.Attempt // nil without an attempt
+	rejoin     string         // of a Release
+	ending     store.Ending   // of a Release
 }
 
-// begin starts the operation. size is the length of a big argument.
-func (x *operation) begin(s *Store, to pipeline.Operation, r store.Target, inline bool, size int) {
+// init starts the operation. size is the length of a big argument.
+func (x *operation) init(s *Store, to pipeline.Operation, r store.Target, inline bool, size int) {
 	x.store, x.details, x.brief = s, details{target: r}, false
 	x.Call.Begin(to, r.Bound, size, inline)
 }
 
-// clear makes the exchange let go of what it was about, which may be big.
+// clear drops the references to the request, which may be big.
 func (x *operation) clear() {
 	x.details = details{}
 	x.fingerprint.buffer, x.result.buffer = nil, nil
 	x.Call.Clear()
 }
 
-// words are what an exchange says, with all the memory that this takes.
-type words struct {
-	script *script.Script // nil where args are those of SET
+// arguments are the arguments of an operation, with their memory.
+type arguments struct {
+	script *script.Script // nil if args are those of SET
 	args   []any
 
-	// The first send uses these.
-	plain command.SetNX
-	short command.Generic
+	// The commands of a brief send.
+	briefSet    command.SetNX
+	briefScript command.Generic
 
-	array                               [17]any
-	lock, line, fence, record           text // the keys
-	token, ttl, claim, rejoined, waiter text
-	fingerprint, keep, result           text // of an attempt
+	array                                  [17]any
+	lock, queue, fence, record             arg // the keys
+	token, ttl, claim, rejoinToken, waiter arg
+	fingerprint, keep, result              arg // of an attempt
 }
 
-// briefLen is how many of the arguments of SET NX GET stand before GET, and how
-// many of release.lua make its short form.
+// briefLen is the number of arguments of the brief forms: of SET NX GET without GET, and of
+// release.lua with only the token.
 const briefLen = 6
 
-// sayTake makes the exchange say SET NX GET: see word.
-func (x *operation) sayTake() {
+// encodeTake sets the arguments of SET NX GET: see Command.
+func (x *operation) encodeTake() {
 	x.lock.buffer = x.store.names.AppendLock(x.lock.buffer[:0], x.target.Key)
 	x.Key, x.script, x.brief = x.lock.buffer, nil, true
 	x.args = append(x.array[:0],
-		"set", &x.lock, x.token.set(x.target.Token), "px", x.ttl.number(x.target.TTL.Milliseconds()), "nx", "get")
+		"set", &x.lock, x.token.setString(x.target.Token), "px", x.ttl.setInt(x.target.TTL.Milliseconds()), "nx", "get")
 }
 
-// sayScript makes the exchange call a script for the lock of the request, which
-// is its first key.
-func (x *operation) sayScript(s *script.Script) {
+// encodeScript begins the arguments of a script. Its first key is the lock.
+func (x *operation) encodeScript(s *script.Script) {
 	x.lock.buffer = x.store.names.AppendLock(x.lock.buffer[:0], x.target.Key)
 	x.Key, x.script = x.lock.buffer, s
 	x.args = append(x.array[:0], "evalsha", s.SHA, 1, &x.lock)
 }
 
-// sayKey adds a key of the script, a companion of the lock.
-func (x *operation) sayKey(key *text, suffix string) {
+// encodeKey adds a key of the script: the companion of the lock with this suffix.
+func (x *operation) encodeKey(key *arg, suffix string) {
 	key.buffer = x.store.names.AppendCompanion(key.buffer[:0], x.lock.buffer, suffix)
 	x.args = append(x.args, key)
 	x.args[2] = len(x.args) - 3
 }
 
-// sayFence adds the fence, the last key of a script, if fencing numbers are wanted.
-func (x *operation) sayFence() {
+// encodeFence adds the fence, the last key of a script, if fencing numbers are wanted.
+func (x *operation) encodeFence() {
 	if x.fences > 0 {
-		x.sayKey(&x.fence, keyspace.FenceSuffix)
+		x.encodeKey(&x.fence, keyspace.FenceSuffix)
 	}
 }
 
-// sayLease adds the arguments of a script that works on a lease: see lease.lua.
-func (x *operation) sayLease() {
-	x.args = append(x.args, x.token.set(x.target.Token), x.ttl.number(x.target.TTL.Milliseconds()))
+// encodeLease adds the arguments of lease.lua.
+func (x *operation) encodeLease() {
+	x.args = append(x.args, x.token.setString(x.target.Token), x.ttl.setInt(x.target.TTL.Milliseconds()))
 }
 
-// sayLine adds those of a script that works on the line too: see queue.lua.
-func (x *operation) sayLine(claim time.Duration) {
-	x.sayLease()
-	x.args = append(x.args, x.claim.number(claim.Milliseconds()), x.store.channelPrefix, x.store.subscriber.Mode())
+// encodeQueue adds the arguments of queue.lua, which include those of lease.lua.
+func (x *operation) encodeQueue(claim time.Duration) {
+	x.encodeLease()
+	x.args = append(x.args, x.claim.setInt(claim.Milliseconds()), x.store.channelPrefix, x.store.subscriber.Mode())
 }
 
-// sayAsk adds those of a script that asks: see ask.lua.
-func (x *operation) sayAsk(join bool) {
-	x.args = append(x.args, flag(join), x.fences)
+// encodeAsk adds the arguments of ask.lua that queue.lua does not have.
+func (x *operation) encodeAsk(join bool) {
+	x.args = append(x.args, boolArg(join), x.fences)
 }
 
-// Command returns the command of a send. The first one is brief where that mostly
-// does: a SET without GET, whose reply is cheap where the key is free; a release
-// of a key for which nobody is known to wait. A later SET needs GET: it may meet
-// the token of the first.
+// boolArg returns a boolean as the scripts expect it.
+func boolArg(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// Command returns the command of a send. The first send has the brief form where that is
+// usually enough: SET without GET, whose reply is cheap if the key is free, and a release of
+// a key without a known waiter. A later SET needs GET, because it may find the token of the
+// first one.
 func (x *operation) Command(sends int) command.Command {
 	keyPos, brief := int8(3), x.brief && sends == 1
 	if x.script == nil {
 		keyPos = 1
 		if brief {
-			x.plain.Reset(x.args[:briefLen])
-			return &x.plain
+			x.briefSet.Reset(x.args[:briefLen])
+			return &x.briefSet
 		}
 		if x.store.oldServer.Load() {
 			x.script = &x.store.scripts.Take
@@ -127,20 +134,22 @@ func (x *operation) Command(sends int) command.Command {
 		}
 	}
 	if brief {
-		x.short.Reset(keyPos, x.args[:briefLen])
-		return &x.short
+		x.briefScript.Reset(keyPos, x.args[:briefLen])
+		return &x.briefScript
 	}
 	return command.New(keyPos, x.args)
 }
 
-// Fallback returns what to send after a reply that leaves the question open, in
-// which the server has changed nothing: the script by its source, where the
-// server does not know it, after a restart, a failover or SCRIPT FLUSH; the
-// script that stands in for SET NX GET, from then on, where the server is too old
-// for it; a renewal with the lock as its only key, where its slot is on its way and
-// the others are not on the same side; and the long form after a brief one that did
-// not do: of a release, and of a SET that was refused, if it is asked for, or if it
-// may have met its own token. It returns nil where there is nothing else to send.
+// Fallback returns the command to send after a reply that does not answer the request, or
+// nil if there is none. The server has changed nothing before such a reply:
+//
+//   - NOSCRIPT, after a restart, a failover or SCRIPT FLUSH: the source of the script.
+//   - A syntax error, because the server is too old for SET NX GET: take.lua, from then on.
+//   - TRYAGAIN for a renewal, because the slot is moving and not all keys are on one side:
+//     the renewal with the lock as its only key.
+//   - A brief release is not enough: the long form.
+//   - A brief SET was refused: the long form, if the caller wants the holder, or if the SET
+//     may have found the token of an earlier send.
 func (x *operation) Fallback(sent command.Command, got pipeline.Reply, sends int) command.Command {
 	if got.Err == nil {
 		refused := got.Value == command.WasSet(false) && (sends > 1 || x.withHolder)
@@ -151,14 +160,14 @@ func (x *operation) Fallback(sent command.Command, got pipeline.Reply, sends int
 		return nil
 	}
 	args := sent.Args()
-	switch said := got.Err.Error(); {
-	case args[0] == "evalsha" && strings.HasPrefix(said, "NOSCRIPT"):
+	switch text := got.Err.Error(); {
+	case args[0] == "evalsha" && strings.HasPrefix(text, "NOSCRIPT"):
 		return command.New(3, append([]any{"eval", x.script.Source}, args[2:]...))
-	case args[0] == "set" && strings.HasPrefix(said, "ERR syntax error"):
+	case args[0] == "set" && strings.HasPrefix(text, "ERR syntax error"):
 		x.store.oldServer.Store(true)
 		x.brief = false
 		return x.Command(sends)
-	case x.script == &x.store.scripts.Renew && args[2] != 1 && x.fences == 0 && strings.HasPrefix(said, "TRYAGAIN"):
+	case x.script == &x.store.scripts.Renew && args[2] != 1 && x.fences == 0 && strings.HasPrefix(text, "TRYAGAIN"):
 		return command.New(3, []any{"evalsha", x.script.SHA, 1, &x.lock, &x.token, &x.ttl, 0})
 	default:
 		return nil

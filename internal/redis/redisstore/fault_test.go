@@ -30,6 +30,7 @@ func faultOf(t *testing.T, s *syncStore, within time.Duration) *store.Fault {
 
 //faults:row 19, 20
 func TestWhatTheServersErrorsMean(t *testing.T) {
+	t.Parallel()
 	configure := func(settings ...string) func(*testing.T, *redis.Client) {
 		return func(t *testing.T, rdb *redis.Client) {
 			t.Helper()
@@ -66,6 +67,7 @@ func TestWhatTheServersErrorsMean(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			rdb := redistest.Start(t).Client(t)
 			test.spoil(t, rdb)
 			fault := faultOf(t, newStore(t, rdb), storetest.LongBound)
@@ -78,6 +80,7 @@ func TestWhatTheServersErrorsMean(t *testing.T) {
 
 // WAIT comes too late where a master has become a replica since the script before it.
 func TestWAITAtAReplicaPasses(t *testing.T) {
+	t.Parallel()
 	rdb := redistest.StartSentinel(t).Replicas()[0].Client(t)
 	err := rdb.Do(t.Context(), "wait", 1, 1).Err()
 	if err == nil || !command.NewFault(err, true).Temporary {
@@ -87,6 +90,7 @@ func TestWAITAtAReplicaPasses(t *testing.T) {
 
 //faults:row 20: BUSY
 func TestABusyServerPasses(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t, "--busy-reply-threshold", "10")
 	rdb := server.Client(t, func(o *redis.Options) { o.ReadTimeout = 10 * time.Second })
 	s := newStore(t, rdb)
@@ -112,6 +116,7 @@ func TestABusyServerPasses(t *testing.T) {
 }
 
 func TestAServerThatIsDown(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	s := newStore(t, server.Client(t))
 	server.Kill()
@@ -121,6 +126,7 @@ func TestAServerThatIsDown(t *testing.T) {
 }
 
 func TestAClientThatIsClosed(t *testing.T) {
+	t.Parallel()
 	rdb := redistest.Start(t).Client(t)
 	s := newStore(t, rdb)
 	_ = rdb.Close()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // A block is what one command has reserved: count numbers from first on.
@@ -39,6 +40,7 @@ func reserve(t *testing.T, s *syncStore, turn, wanted int) block {
 
 //faults:row 21
 func TestFences(t *testing.T) {
+	t.Parallel()
 	storetest.OnEachServer(t, func(t *testing.T, rdb redis.UniversalClient) {
 		t.Run("they rise", func(t *testing.T) { fencesRise(t, rdb) })
 		t.Run("they rise at full speed", func(t *testing.T) { fencesRiseAtFullSpeed(t, rdb) })
@@ -103,7 +105,7 @@ func fencesRiseAtFullSpeed(t *testing.T, rdb redis.UniversalClient) {
 	s := newStore(t, rdb)
 	const wanted = 1000
 	var last block
-	for i := range 3000 {
+	for i := range suite.Size(300, 3000) {
 		lost := i == 0 || rand.N(10) == 0
 		if lost {
 			rdb.Del(t.Context(), storetest.FenceName)
@@ -121,6 +123,7 @@ func fencesRiseAtFullSpeed(t *testing.T, rdb redis.UniversalClient) {
 
 //faults:row 16, 21
 func TestFencesRiseOverARestart(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	rdb := server.Client(t)
 	before := reserve(t, newStore(t, rdb), 0, 1)

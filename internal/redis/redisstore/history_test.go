@@ -191,6 +191,7 @@ func (k *history) founded(b blame) bool {
 // An attempt that is aborted too late has been taken for dead, and is again by those who
 // come after its successor, if that is aborted.
 func TestADeathOutlivesALateAbort(t *testing.T) {
+	t.Parallel()
 	s, err := New(redistest.Start(t).Client(t), "p:", fmt.Sprintf("%032x", 0), command.Replicas{})
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 //
 //faults:row 1, 10: for each script
 func TestALostReplyOfEachScriptIsSurvived(t *testing.T) {
+	t.Parallel()
 	rejoined := storetest.Request(storetest.Me1)
 	rejoined.Rejoin = storetest.Me2
 	tests := []struct {
@@ -81,7 +82,7 @@ func TestALostReplyOfEachScriptIsSurvived(t *testing.T) {
 			if got := finish(store.Abort)(t, s); got.end != store.Unsure || got.stored != store.WasStored {
 				t.Errorf("%+v", got)
 			}
-		}, storetest.State{Record: aborted(storetest.Me1), RecordTTL: abortLife}},
+		}, storetest.State{Record: aborted(storetest.Me1), RecordTTL: abortTTL}},
 		{"resolve", storetest.State{Record: runs(storetest.Bob1, "1")}, func(t *testing.T, s *syncStore) {
 			t.Helper()
 			if got := resolve(t, s); got.running {
@@ -91,6 +92,7 @@ func TestALostReplyOfEachScriptIsSurvived(t *testing.T) {
 	}
 	for name, mode := range map[string]redistest.Mode{"closed": redistest.CloseConn, "silent": redistest.KeepConn} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			for _, test := range tests {
 				t.Run(test.name, func(t *testing.T) {
 					t.Parallel()
@@ -108,6 +110,7 @@ func TestALostReplyOfEachScriptIsSurvived(t *testing.T) {
 }
 
 func TestALateGrantOfEnqueueIsHinted(t *testing.T) {
+	t.Parallel()
 	s, proxy, direct := behindProxy(t, storetest.LongReads)
 	late(t, s, proxy, storetest.Me1, func(r storetest.AnyRequest) error {
 		_, err := s.Enqueue(t.Context(), r)
@@ -117,6 +120,7 @@ func TestALateGrantOfEnqueueIsHinted(t *testing.T) {
 }
 
 func TestALateGrantOfBeginIsHinted(t *testing.T) {
+	t.Parallel()
 	s, proxy, direct := behindProxy(t, storetest.LongReads)
 	late(t, s, proxy, storetest.Me1, func(r storetest.AnyRequest) error {
 		r.Attempt = storetest.AttemptRequest(storetest.Me1).Attempt
@@ -127,6 +131,7 @@ func TestALateGrantOfBeginIsHinted(t *testing.T) {
 }
 
 func TestALateKeptReleaseHintsAtTheTokenThatRejoined(t *testing.T) {
+	t.Parallel()
 	s, proxy, direct := behindProxy(t, storetest.LongReads)
 	storetest.State{Value: storetest.Me1, TTL: storetest.Claim}.Put(t, direct)
 	late(t, s, proxy, storetest.Me2, func(r storetest.AnyRequest) error {
@@ -157,6 +162,7 @@ func late(t *testing.T, s *syncStore, proxy *redistest.Proxy, token string, do f
 }
 
 func TestALateAnswerThatGrantsNothingIsNotReported(t *testing.T) {
+	t.Parallel()
 	commits := storetest.AttemptRequest(storetest.Me1)
 	commits.Ending, commits.Record = store.Commit, []byte(storetest.Record)
 	for _, test := range []struct {
@@ -177,6 +183,7 @@ func TestALateAnswerThatGrantsNothingIsNotReported(t *testing.T) {
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			s, proxy, direct := behindProxy(t, storetest.LongReads)
 			test.before.Put(t, direct)
 			s.OnLateGrant(func(key, token string) { t.Errorf("late grant %q %q", key, token) })

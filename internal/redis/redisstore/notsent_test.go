@@ -16,6 +16,7 @@ import (
 // What was never sent is never granted, however the client tells of it: alone
 // and in a batch.
 func TestWhatWasNotSentIsNotGranted(t *testing.T) {
+	t.Parallel()
 	for name, refuse := range map[string]func(t *testing.T, admin *redis.Client, o *redis.Options){
 		"wrong password": func(t *testing.T, admin *redis.Client, o *redis.Options) {
 			t.Helper()
@@ -31,6 +32,7 @@ func TestWhatWasNotSentIsNotGranted(t *testing.T) {
 		"a hook":           nil,
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			server := redistest.Start(t)
 			options := &redis.Options{Addr: server.Addr()}
 			if refuse != nil {
@@ -65,6 +67,7 @@ func TestWhatWasNotSentIsNotGranted(t *testing.T) {
 }
 
 func TestANilThatIsNoReplyIsNotBelieved(t *testing.T) {
+	t.Parallel()
 	silent := command.New(1, []any{"set"})
 	if _, err := silent.Reply(storetest.ErrOpen); !errors.Is(err, storetest.ErrOpen) {
 		t.Errorf("the error of the batch is lost: %v", err)
@@ -80,6 +83,7 @@ func TestANilThatIsNoReplyIsNotBelieved(t *testing.T) {
 
 // A SET NX that was not sent says nothing of the key.
 func TestARefusalThatIsNoReplyIsNotBelieved(t *testing.T) {
+	t.Parallel()
 	silent := &command.SetNX{}
 	silent.Reset([]any{"set"})
 	if _, err := silent.Reply(storetest.ErrOpen); !errors.Is(err, storetest.ErrOpen) {

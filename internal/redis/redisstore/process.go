@@ -5,7 +5,7 @@ import (
 	"encoding/hex"
 )
 
-// NewProcess returns a new random id of a process, as New takes it: 32 hex digits.
+// NewProcess returns a new random id of a process, of 32 hex digits: see New.
 func NewProcess() string {
 	var id [16]byte
 	_, _ = rand.Read(id[:]) // never returns an error

@@ -30,6 +30,7 @@ func putRecord(t *testing.T, s *syncStore, r storetest.AnyRequest, record []byte
 }
 
 func TestABigRecordComesBackAsItWas(t *testing.T) {
+	t.Parallel()
 	rdb := redistest.Start(t).Client(t)
 	s := newStore(t, rdb)
 	record := bigRecord()
@@ -47,14 +48,16 @@ func TestABigRecordComesBackAsItWas(t *testing.T) {
 }
 
 func TestARecordIsNotCopiedOnItsWayOut(t *testing.T) {
+	t.Parallel()
 	record := bigRecord()
-	if sent, err := new(text).lend(record).MarshalBinary(); err != nil || &sent[0] != &record[0] {
+	if sent, err := new(arg).setBytes(record).MarshalBinary(); err != nil || &sent[0] != &record[0] {
 		t.Errorf("%v", err)
 	}
 }
 
 // What waits for its next use holds nothing of the last one.
 func TestAnExchangeLetsGoOfItsRecord(t *testing.T) {
+	t.Parallel()
 	rdb := redistest.Start(t).Client(t)
 	released := func(x *operation) bool {
 		return x.details == (details{}) &&
@@ -71,13 +74,13 @@ func TestAnExchangeLetsGoOfItsRecord(t *testing.T) {
 		if err := s.Close(t.Context()); err != nil { // the lanes are at rest
 			t.Fatal(err)
 		}
-		if asked, ok := s.asks.free.Get().(*asking); ok {
+		if asked, ok := s.acquires.free.Get().(*acquireOp); ok {
 			asks++
 			if !released(&asked.operation) || asked.done != nil {
 				t.Errorf("after begin: %+v", asked.details)
 			}
 		}
-		if finished, ok := s.releases.free.Get().(*releasing); ok {
+		if finished, ok := s.releases.free.Get().(*releaseOp); ok {
 			releases++
 			if !released(&finished.operation) || finished.done != nil {
 				t.Errorf("after finish: %+v", finished.details)
@@ -89,6 +92,7 @@ func TestAnExchangeLetsGoOfItsRecord(t *testing.T) {
 // Records that are under way keep nobody waiting who wants a mere lock, and those
 // that are read and those that are stored do not wait for each other.
 func TestRecordsHoldNothingElseUp(t *testing.T) {
+	t.Parallel()
 	s, proxy, direct := behindProxy(t)
 	letBegin, begins := proxy.HoldCommand(onLock("p:begins"))
 	letFinish, finishes := proxy.HoldCommand(onLock("p:finishes"))

@@ -10,13 +10,16 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // Exchanges serve again: what one says and is told is never another's.
 func TestExchangesServeAgain(t *testing.T) {
+	t.Parallel()
 	rdb := redistest.Start(t).Client(t, storetest.Deadlines)
 	s := newStore(t, rdb)
-	const workers, rounds = 32, 60
+	const workers = 32
+	rounds := suite.Size(15, 60)
 	var group sync.WaitGroup
 	for w := range workers {
 		group.Go(func() {

@@ -23,6 +23,7 @@ import (
 //faults:row 19: TRYAGAIN
 //faults:row 23
 func TestRedirects(t *testing.T) {
+	t.Parallel()
 	cluster := redistest.StartCluster(t)
 	for _, test := range []struct {
 		name string

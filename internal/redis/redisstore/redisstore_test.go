@@ -52,6 +52,7 @@ func (h *withoutSetNXGet) ProcessPipelineHook(next redis.ProcessPipelineHook) re
 }
 
 func TestAnOldServerIsAskedByScriptFromThenOn(t *testing.T) {
+	t.Parallel()
 	rdb := redistest.Start(t).Client(t)
 	hook := &withoutSetNXGet{word: "get"}
 	rdb.AddHook(hook)
@@ -72,6 +73,7 @@ func TestAnOldServerIsAskedByScriptFromThenOn(t *testing.T) {
 
 //faults:row 22
 func TestScriptsComeBackAfterAFlush(t *testing.T) {
+	t.Parallel()
 	storetest.OnEachServer(t, func(t *testing.T, rdb redis.UniversalClient) {
 		s := newStore(t, rdb)
 		for range 2 {
@@ -92,6 +94,7 @@ func TestScriptsComeBackAfterAFlush(t *testing.T) {
 }
 
 func TestErrorsCarryNoTokenAndNoKey(t *testing.T) {
+	t.Parallel()
 	rdb := redistest.Start(t).Client(t)
 	s := newStore(t, rdb)
 	if err := rdb.RPush(t.Context(), storetest.LockName, "x").Err(); err != nil {

@@ -116,6 +116,7 @@ func refused(t *testing.T, rdb *redis.Client, call func(*testing.T, *syncStore) 
 
 //faults:row 26
 func TestAKeyOfTheWrongTypeIsRefusedBeforeAnythingChanges(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	rdb := server.Client(t)
 	wrong := func(key string) func(*testing.T) {
@@ -211,6 +212,7 @@ func TestAKeyOfTheWrongTypeIsRefusedBeforeAnythingChanges(t *testing.T) {
 
 //faults:row 20: OOM, and what goes on nevertheless
 func TestAServerWithoutMemory(t *testing.T) {
+	t.Parallel()
 	rdb := redistest.Start(t).Client(t)
 	full := func(t *testing.T, before storetest.State) {
 		t.Helper()
@@ -290,7 +292,7 @@ func TestAServerWithoutMemory(t *testing.T) {
 		{
 			"aborts what has not begun", "abort",
 			storetest.State{Queue: []string{storetest.Me1}},
-			storetest.State{Record: aborted(storetest.Me1), RecordTTL: abortLife},
+			storetest.State{Record: aborted(storetest.Me1), RecordTTL: abortTTL},
 		},
 		{"resolves", "resolve", storetest.State{Record: runs(storetest.Bob1, "1")}, storetest.State{}},
 	} {
@@ -307,8 +309,10 @@ func TestAServerWithoutMemory(t *testing.T) {
 
 // Without the right to publish, nobody can be told: the lock stays right.
 func TestAnACLThatRefusesPublish(t *testing.T) {
+	t.Parallel()
 	for name, rule := range map[string]string{"the command": "-publish", "the channels": "resetchannels"} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			server := redistest.Start(t)
 			rdb := server.Client(t)
 			if err := rdb.Do(t.Context(), "acl", "setuser", "default", rule).Err(); err != nil {

@@ -135,6 +135,7 @@ var writes = []string{"SET", "PEXPIRE", "HSET", "DEL"}
 
 // What WAIT counts is what its own connection has written.
 func TestEachGrantIsWrittenAndAskedForOnItsConnection(t *testing.T) {
+	t.Parallel()
 	sentinels := startReplicated(t)
 	master := sentinels.Master()
 	observer, s := master.Client(t), newDurable(t, sentinels.Client(t), both)
@@ -174,6 +175,7 @@ func TestEachGrantIsWrittenAndAskedForOnItsConnection(t *testing.T) {
 
 //faults:row 18
 func TestTooFewReplicasAreAFaultOfWhatWasGranted(t *testing.T) {
+	t.Parallel()
 	sentinels := startReplicated(t)
 	observer := sentinels.Master().Client(t)
 	s := newDurable(t, sentinels.Client(t), withTimeout(both, 250*time.Millisecond)) // which the other one has, too
@@ -215,6 +217,7 @@ func TestTooFewReplicasAreAFaultOfWhatWasGranted(t *testing.T) {
 
 // A refusal says what the server has found, and writes nothing.
 func TestRefusalsNeedNoReplicas(t *testing.T) {
+	t.Parallel()
 	sentinels := startReplicated(t)
 	observer, s := sentinels.Master().Client(t), newDurable(t, sentinels.Client(t), withTimeout(both, 50*time.Millisecond))
 	for _, replica := range sentinels.Replicas() {
@@ -253,6 +256,7 @@ func TestRefusalsNeedNoReplicas(t *testing.T) {
 
 // No release waits for replicas, so the one that keeps the key asks for itself.
 func TestAKeyThatIsKeptIsUnsureUntilReplicasAreAsked(t *testing.T) {
+	t.Parallel()
 	sentinels := startReplicated(t)
 	observer, s := sentinels.Master().Client(t), newDurable(t, sentinels.Client(t), both)
 	storetest.State{Value: storetest.Me1, TTL: storetest.TTL}.Put(t, observer)
@@ -272,6 +276,7 @@ var blocked = regexp.MustCompile(`flags=b\b.* cmd=wait `)
 
 // A release is told while a grant waits for replicas.
 func TestAReleaseDoesNotStandBehindReplicas(t *testing.T) {
+	t.Parallel()
 	sentinels := startReplicated(t)
 	observer := sentinels.Master().Client(t)
 	s := newDurable(t, sentinels.Client(t, func(o *redis.FailoverOptions) { o.ReadTimeout = storetest.LongBound }), withTimeout(both, storetest.Patience))
@@ -315,6 +320,7 @@ func TestAReleaseDoesNotStandBehindReplicas(t *testing.T) {
 
 // A reply that is late since replicas are is not taken for a lost one.
 func TestWhatWaitsForReplicasIsSentOnce(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct{ wait, bound time.Duration }{
 		"its caller could lead, for a shorter time": {200 * time.Millisecond, 5 * time.Second},
 		"it waits for more than half of its bound":  {2400 * time.Millisecond, 4 * time.Second},
@@ -348,6 +354,7 @@ func TestWhatWaitsForReplicasIsSentOnce(t *testing.T) {
 //
 //faults:row 1, 10: where replicas have to acknowledge it
 func TestALostReplyIsSurvivedWithReplicas(t *testing.T) {
+	t.Parallel()
 	sentinels := startReplicated(t)
 	master := sentinels.Master()
 	observer, heard := master.Client(t), monitor(t, master)
@@ -383,6 +390,7 @@ func TestALostReplyIsSurvivedWithReplicas(t *testing.T) {
 }
 
 func TestWhatWaitIsRefusedIsSaid(t *testing.T) {
+	t.Parallel()
 	sentinels := redistest.StartSentinel(t)
 	observer := sentinels.Master().Client(t)
 	if err := observer.ACLSetUser(t.Context(), "alice", "on", "nopass", "~*", "&*", "+@all", "-wait").Err(); err != nil {
@@ -410,6 +418,7 @@ func TestWhatWaitIsRefusedIsSaid(t *testing.T) {
 
 // Durable scripts answer as the others do.
 func TestDurableScriptsAreTheSameTransitions(t *testing.T) {
+	t.Parallel()
 	rdb := redistest.Start(t).Client(t)
 	for _, test := range slices.Concat(transitions, ofAttempts) {
 		t.Run(test.name, func(t *testing.T) {
@@ -421,6 +430,7 @@ func TestDurableScriptsAreTheSameTransitions(t *testing.T) {
 }
 
 func TestAClientThatCannotAskReplicasIsRefused(t *testing.T) {
+	t.Parallel()
 	server := redis.NewClient(&redis.Options{ReadTimeout: 149 * time.Millisecond})
 	servers := redis.NewClusterClient(&redis.ClusterOptions{ReadTimeout: 150 * time.Millisecond})
 	replicas := withTimeout(both, 50*time.Millisecond)
@@ -430,10 +440,10 @@ func TestAClientThatCannotAskReplicasIsRefused(t *testing.T) {
 		rdb  redis.UniversalClient
 		says string // "" if it will do
 	}{
-		"a wrapper that hides what it wraps":   {opaque{endless}, "does not show what it wraps"},
+		"a wrapper that hides what it wraps":   {opaqueWrapper{endless}, "does not show what it wraps"},
 		"a server, no time to read":            {server, "ReadTimeout"},
 		"a cluster, just enough time to read":  {servers, ""},
-		"a cluster, wrapped":                   {cluster{servers}, ""},
+		"a cluster, wrapped":                   {clusterWrapper{servers}, ""},
 		"a server, without a limit to reading": {endless, ""},
 	} {
 		err := command.CheckReplicas(test.rdb, replicas)

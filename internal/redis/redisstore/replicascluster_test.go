@@ -44,6 +44,7 @@ func wantAcknowledged(t *testing.T, all []ran, scripts int) {
 
 // Commands that leave together are asked for at each of their masters.
 func TestABatchOfSeveralMastersIsAcknowledgedByEach(t *testing.T) {
+	t.Parallel()
 	cluster := startDurableCluster(t)
 	r := storetest.NewClusterProxies(t, cluster)
 	var lets []func()
@@ -99,6 +100,7 @@ func TestABatchOfSeveralMastersIsAcknowledgedByEach(t *testing.T) {
 //
 //faults:row 23: where replicas have to acknowledge it
 func TestRedirectsWithReplicas(t *testing.T) {
+	t.Parallel()
 	cluster := startDurableCluster(t)
 	t.Run("a slot of which the client does not know that it has moved", func(t *testing.T) {
 		m := newMoving(t, cluster, false)

@@ -205,7 +205,7 @@ func (h pipelineSizes) ProcessPipelineHook(next redis.ProcessPipelineHook) redis
 // node, alone and in a batch.
 func TestClusterCommandsReachTheirNode(t *testing.T) {
 	t.Parallel()
-	rdb := redistest.StartCluster(t).Client(t)
+	rdb, prefix := redistest.Shared(t, redistest.OnCluster).Client(t), redistest.OwnPrefix()
 	s := newStore(t, rdb)
 	const workers, rounds = 8, 15
 	var group sync.WaitGroup
@@ -213,7 +213,7 @@ func TestClusterCommandsReachTheirNode(t *testing.T) {
 		group.Go(func() {
 			for i := range rounds {
 				r := storetest.Request(fmt.Sprintf("%s:%d", storetest.Me, w*rounds+i))
-				r.Key, r.Inline, r.NoWaiters = fmt.Sprint("key", w), i%2 == 0, i%3 == 0
+				r.Key, r.Inline, r.NoWaiters = fmt.Sprint(prefix, w), i%2 == 0, i%3 == 0
 				do := s.Take
 				if i%5 == 0 {
 					do, r.Fences = s.Enqueue, i%10

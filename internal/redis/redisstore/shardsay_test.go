@@ -11,6 +11,7 @@ import (
 
 // The channel is told by the line's name, so it is right for each form of it.
 func TestScriptsSayItOnTheChannelThatIsListenedOn(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	server.Grant(storetest.ClusterRights()...)
 	rdb := server.Client(t)
@@ -43,12 +44,14 @@ func TestScriptsSayItOnTheChannelThatIsListenedOn(t *testing.T) {
 
 // Where SPUBLISH is no command, or is forbidden, nobody can be counted.
 func TestWhereSPublishIsRefusedItIsPublished(t *testing.T) {
+	t.Parallel()
 	tests := map[string][]string{
 		"unknown":   {"--rename-command", "SPUBLISH", ""},
 		"forbidden": {"--user", "default", "on", "nopass", "~*", "&*", "+@all", "-spublish"},
 	}
 	for name, args := range tests {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			rdb := redistest.Start(t, args...).Client(t)
 			s := newStore(t, rdb)
 			s.setMode("S")
@@ -70,6 +73,7 @@ func TestWhereSPublishIsRefusedItIsPublished(t *testing.T) {
 }
 
 func TestWhereBothAreRefusedNobodyListens(t *testing.T) {
+	t.Parallel()
 	rdb := redistest.Start(t, "--user", "default", "on", "nopass", "~*", "&*", "+@all", "-spublish", "-publish").Client(t)
 	s := newStore(t, rdb)
 	s.setMode("S")

@@ -14,48 +14,48 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 )
 
-// Store speaks the lock's wire protocol with one Redis, for one process. It
-// implements store.Store and is safe for concurrent use.
+// Store runs the transitions of locks on one Redis, for one process. It implements
+// store.Store and is safe for concurrent use.
 type Store struct {
 	names    keyspace.Names
 	scripts  script.Set
 	pipeline *pipeline.Pipeline
-	// acknowledged is set where replicas have to acknowledge what is granted.
-	acknowledged bool
+	// needsReplicas is set if replicas have to acknowledge grants.
+	needsReplicas bool
 
-	asks     pool[asking]
-	renewals pool[renewing]
-	releases pool[releasing]
+	acquires pool[acquireOp]
+	renewals pool[renewOp]
+	releases pool[releaseOp]
 
-	channelPrefix any // of the hints; see queue.lua
+	channelPrefix any // an argument of the scripts: see queue.lua
 	subscriber    subscriber
 	hint          func(key, token string)
 	lateGrant     func(key, token string)
-	// work counts the sends under way and the subscriptions.
+	// work counts the sends in flight and the subscriptions.
 	work inflight.Counter
-	// oldServer is set once the server turned out to be older than Redis 7,
-	// which introduced SET with both NX and GET.
+	// oldServer is set after a server has refused SET with both NX and GET, as servers before
+	// Redis 7 do.
 	oldServer atomic.Bool
 }
 
 var _ store.Store = (*Store)(nil)
 
-// A subscriber receives hints: a pubsub.Subscriber.
+// A subscriber receives hints. It is a pubsub.Subscriber, except in tests.
 type subscriber interface {
 	Listen(key string) (ready <-chan struct{}, stop func())
 	Mode() any
 	Close()
 }
 
-// New returns a Store that sends through rdb and writes every key behind the
-// prefix. It does no I/O. It refuses a prefix with half a hash tag, and replicas
-// as CheckReplicas does.
+// New returns a Store that sends commands through rdb. All its keys begin with the prefix. It
+// does no I/O. It returns an error for a prefix with an unbalanced hash tag, and for replicas
+// that CheckReplicas refuses.
 //
-// The process is an id of 32 hex digits that no other Store ever has. Each
-// token that the Store is given must be this id, a colon and a number.
+// The process is an id of 32 hex digits that no other Store ever has. Each token in a request
+// to the Store must be this id, a colon and a number.
 //
-// What is granted, renewed, handed over or committed counts once the replicas
-// have it: see the package comment.
+// A grant, a renewal, a hand-off and a commit count once the replicas have acknowledged them:
+// see the package comment.
 func New(rdb redis.UniversalClient, prefix, process string, replicas Replicas) (*Store, error) {
 	if err := keyspace.CheckPrefix(prefix); err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func New(rdb redis.UniversalClient, prefix, process string, replicas Replicas) (
 	s := &Store{
 		names:         keyspace.New(prefix),
 		scripts:       script.New(replicas.Wanted()),
-		acknowledged:  replicas.Wanted(),
+		needsReplicas: replicas.Wanted(),
 		channelPrefix: prefix,
 		hint:          func(string, string) {},
 		lateGrant:     func(string, string) {},
@@ -76,22 +76,24 @@ func New(rdb redis.UniversalClient, prefix, process string, replicas Replicas) (
 	return s, nil
 }
 
-// OnHint registers the function that is called for messages, and for gaps in the
-// subscription.
+// OnHint registers the function that is called with each hint, and after each gap in a
+// subscription: see store.Store.
 func (s *Store) OnHint(hint func(key, token string)) { s.hint = hint }
 
-// OnLateGrant registers the function that is called for grants to commands that were
-// left behind.
+// OnLateGrant registers the function that is called with each grant whose reply arrives after
+// its request has failed: see store.Store.
 func (s *Store) OnLateGrant(lateGrant func(key, token string)) { s.lateGrant = lateGrant }
 
-// Listen makes this process one that listens, with a subscription that all
-// keys share, or all those on a master of a cluster.
+// Listen subscribes this process to hints for the key until stop is called. The keys of a
+// Store share one subscription; in a cluster, the keys of a master do. ready is closed once
+// the subscription is confirmed.
 func (s *Store) Listen(key string) (ready <-chan struct{}, stop func()) {
 	return s.subscriber.Listen(key)
 }
 
-// Close ends the subscriptions, also when ctx has ended, and waits for them and
-// for commands that were left behind. It may be called several times.
+// Close ends the subscriptions, and waits for them and for the commands in flight until ctx
+// ends. It ends the subscriptions even if ctx has ended before. It may be called several
+// times.
 func (s *Store) Close(ctx context.Context) error {
 	s.subscriber.Close()
 	return s.work.Wait(ctx)

@@ -9,18 +9,18 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 )
 
-// Take sends SET NX, with GET where r.WithHolder is set, or the stand-in of that on
-// servers before Redis 7. Our own token in the key means held.
-// Where replicas have to acknowledge a grant it is the stand-in that is sent.
+// Take sends SET NX, and SET NX GET if r.WithHolder is set. It runs take.lua instead of SET
+// NX GET on servers before Redis 7, and instead of both if replicas have to acknowledge the
+// grant. If the lock has the token of the request already, it is granted.
 func (s *Store) Take(r store.TakeRequest, done func(store.Answer, error)) {
-	t := s.asks.get()
-	t.begin(s, t, r.Target, r.Inline, 0)
+	t := s.acquires.get()
+	t.init(s, t, r.Target, r.Inline, 0)
 	t.withHolder = r.WithHolder
-	if s.acknowledged {
-		t.sayScript(&s.scripts.Take)
-		t.sayLease()
+	if s.needsReplicas {
+		t.encodeScript(&s.scripts.Take)
+		t.encodeLease()
 	} else {
-		t.sayTake()
+		t.encodeTake()
 	}
 	t.done, t.decode = done, decodeTake
 	s.pipeline.Do(&t.Call, pipeline.Acquire)
@@ -32,14 +32,14 @@ func (s *Store) Enqueue(r store.EnqueueRequest, done func(store.Answer, error)) 
 		s.beginAttempt(&r, done)
 		return
 	}
-	t := s.asks.get()
-	t.begin(s, t, r.Target, r.Inline, 0)
+	t := s.acquires.get()
+	t.init(s, t, r.Target, r.Inline, 0)
 	t.fences = r.Fences
-	t.sayScript(&s.scripts.Enqueue)
-	t.sayKey(&t.line, keyspace.QueueSuffix)
-	t.sayFence()
-	t.sayLine(r.Claim)
-	t.sayAsk(r.Join)
+	t.encodeScript(&s.scripts.Enqueue)
+	t.encodeKey(&t.queue, keyspace.QueueSuffix)
+	t.encodeFence()
+	t.encodeQueue(r.Claim)
+	t.encodeAsk(r.Join)
 	t.done, t.decode = done, decodeEnqueue
 	s.pipeline.Do(&t.Call, pipeline.Acquire)
 }
@@ -47,18 +47,18 @@ func (s *Store) Enqueue(r store.EnqueueRequest, done func(store.Answer, error)) 
 // Renew runs renew.lua.
 func (s *Store) Renew(r store.RenewRequest, done func(store.Renewal, error)) {
 	t := s.renewals.get()
-	t.begin(s, t, r.Target, false, 0)
+	t.init(s, t, r.Target, false, 0)
 	t.fences = r.Fences
-	t.sayScript(&s.scripts.Renew)
-	t.sayKey(&t.line, keyspace.QueueSuffix)
+	t.encodeScript(&s.scripts.Renew)
+	t.encodeKey(&t.queue, keyspace.QueueSuffix)
 	if r.Attempt != nil {
-		t.sayKey(&t.record, keyspace.RecordSuffix)
+		t.encodeKey(&t.record, keyspace.RecordSuffix)
 	}
-	t.sayFence()
-	t.sayLease()
+	t.encodeFence()
+	t.encodeLease()
 	t.args = append(t.args, r.Fences)
 	if r.Attempt != nil {
-		t.args = append(t.args, t.keep.number(r.Attempt.Keep.Milliseconds()))
+		t.args = append(t.args, t.keep.setInt(r.Attempt.Keep.Milliseconds()))
 	}
 	t.done = done
 	s.pipeline.Do(&t.Call, pipeline.Renew)
@@ -71,18 +71,18 @@ func (s *Store) Release(r store.ReleaseRequest, done func(store.ReleaseResult, e
 		return
 	}
 	t := s.releases.get()
-	t.begin(s, t, r.Target, r.Inline, 0)
+	t.init(s, t, r.Target, r.Inline, 0)
 	t.rejoin = r.Rejoin
-	t.sayScript(&s.scripts.Release)
-	t.sayKey(&t.line, keyspace.QueueSuffix)
-	t.sayLine(r.Claim)
-	t.args = append(t.args, t.rejoined.set(r.Rejoin))
+	t.encodeScript(&s.scripts.Release)
+	t.encodeKey(&t.queue, keyspace.QueueSuffix)
+	t.encodeQueue(r.Claim)
+	t.args = append(t.args, t.rejoinToken.setString(r.Rejoin))
 	t.brief = r.NoWaiters && r.Rejoin == ""
 	t.done, t.decode = done, decodeRelease
 	s.pipeline.Do(&t.Call, pipeline.Release)
 }
 
-// pool keeps transitions that are over, with their memory, for the next ones.
+// pool keeps finished operations for reuse, because of their memory.
 type pool[T any] struct{ free sync.Pool }
 
 func (p *pool[T]) get() *T {
@@ -92,14 +92,14 @@ func (p *pool[T]) get() *T {
 	return new(T)
 }
 
-// asking is a Take or an Enqueue.
-type asking struct {
+// acquireOp is a Take, an Enqueue or a Vote.
+type acquireOp struct {
 	operation
 	done   func(store.Answer, error)
 	decode func(got pipeline.Reply, x *operation) (store.Answer, error)
 }
 
-func (t *asking) Settle(got pipeline.Reply, uncertain bool) {
+func (t *acquireOp) Settle(got pipeline.Reply, uncertain bool) {
 	answer, err := t.decode(got, &t.operation)
 	switch {
 	case err != nil:
@@ -112,25 +112,26 @@ func (t *asking) Settle(got pipeline.Reply, uncertain bool) {
 	t.done(answer, nil)
 }
 
-// Late reports a key that a send has won which was left behind.
-func (t *asking) Late(got pipeline.Reply) {
+// Late reports a grant whose request has failed before.
+func (t *acquireOp) Late(got pipeline.Reply) {
 	if answer, err := t.decode(got, &t.operation); err == nil && answer.Granted {
 		t.store.lateGrant(t.target.Key, t.target.Token)
 	}
 }
 
-func (t *asking) Free() {
+func (t *acquireOp) Free() {
 	t.clear()
 	t.done = nil
-	t.store.asks.free.Put(t)
+	t.store.acquires.free.Put(t)
 }
 
-type renewing struct {
+// renewOp is a Renew.
+type renewOp struct {
 	operation
 	done func(store.Renewal, error)
 }
 
-func (t *renewing) Settle(got pipeline.Reply, uncertain bool) {
+func (t *renewOp) Settle(got pipeline.Reply, uncertain bool) {
 	renewal, err := decodeRenew(got, &t.operation)
 	switch {
 	case err != nil:
@@ -143,33 +144,33 @@ func (t *renewing) Settle(got pipeline.Reply, uncertain bool) {
 	t.done(renewal, nil)
 }
 
-func (t *renewing) Late(pipeline.Reply) {}
+func (t *renewOp) Late(pipeline.Reply) {}
 
-func (t *renewing) Free() {
+func (t *renewOp) Free() {
 	t.clear()
 	t.done = nil
 	t.store.renewals.free.Put(t)
 }
 
-// releasing is a Release.
-type releasing struct {
+// releaseOp is a Release or a Withdraw.
+type releaseOp struct {
 	operation
 	done   func(store.ReleaseResult, error)
 	decode func(got pipeline.Reply, x *operation) (store.ReleaseResult, error)
 }
 
-// Settle reads the answer. A token that is gone at the second send may have
-// been released by the first one: then it is not known what became of the key. Nor
-// does a key that was kept count where replicas have to know of it: no release waits
-// for them, and the token that has rejoined asks again, and waits. What was done
-// counts only once they know of it.
-func (t *releasing) Settle(got pipeline.Reply, uncertain bool) {
+// Settle delivers the result. If the second send finds another token than that of the request,
+// the first send may have released the lock: the status is Unsure. It is Unsure also if the
+// lock is kept and replicas have to acknowledge it, because releases do not wait for replicas:
+// the token that rejoined has to ask again. A commit or a seal that too few replicas have
+// acknowledged is a fault.
+func (t *releaseOp) Settle(got pipeline.Reply, uncertain bool) {
 	released, err := t.decode(got, &t.operation)
 	switch {
 	case err != nil:
 		t.done(store.ReleaseResult{}, command.NewFault(err, uncertain))
 		return
-	case released.Status == store.NotHeld && uncertain, released.Status == store.Kept && t.store.acknowledged:
+	case released.Status == store.NotHeld && uncertain, released.Status == store.Kept && t.store.needsReplicas:
 		released.Status = store.Unsure
 	}
 	if got.Unconfirmed != nil && released.Record != store.NotStored {
@@ -179,13 +180,13 @@ func (t *releasing) Settle(got pipeline.Reply, uncertain bool) {
 	t.done(released, nil)
 }
 
-func (t *releasing) Late(got pipeline.Reply) {
+func (t *releaseOp) Late(got pipeline.Reply) {
 	if released, err := t.decode(got, &t.operation); err == nil && released.Status == store.Kept {
 		t.store.lateGrant(t.target.Key, t.rejoin)
 	}
 }
 
-func (t *releasing) Free() {
+func (t *releaseOp) Free() {
 	t.clear()
 	t.done = nil
 	t.store.releases.free.Put(t)

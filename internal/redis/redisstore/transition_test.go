@@ -425,6 +425,7 @@ var transitions = []transitionTest{
 //faults:row 9, 11: releases of others' keys, and renewals, which create none
 //faults:row 46: commits of one that was overtaken
 func TestTransitions(t *testing.T) {
+	t.Parallel()
 	storetest.OnEachServer(t, func(t *testing.T, rdb redis.UniversalClient) {
 		checkTransitions(t, rdb, newStore(t, rdb).subscriber.Mode().(string))
 	})
@@ -432,6 +433,7 @@ func TestTransitions(t *testing.T) {
 
 // The scripts say the same where only the channels are those of a cluster.
 func TestTransitionsWithShardedChannels(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	server.Grant(storetest.ClusterRights()...)
 	checkTransitions(t, server.Client(t), "S")

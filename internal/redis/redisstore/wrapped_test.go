@@ -9,45 +9,56 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-// A wrapper may be of a kind that nobody can know, or embed a client.
+// The two kinds of wrappers around a client: a wrapper that hides what it wraps, and a wrapper
+// that embeds the client of a cluster.
 type (
-	opaque  struct{ redis.UniversalClient }
-	cluster struct{ *redis.ClusterClient }
+	opaqueWrapper  struct{ redis.UniversalClient }
+	clusterWrapper struct{ *redis.ClusterClient }
 )
 
-// A waiter that listens is not passed over because the client of a cluster is
-// wrapped, wherever its subscription happens to be.
-func TestAWaiterBehindAWrappedClusterClientIsHandedTheKey(t *testing.T) {
-	servers := redistest.StartCluster(t)
-	t.Run("opaque", func(t *testing.T) {
-		handsOver(t, "a", newStore(t, opaque{servers.Client(t)}), newStoreOf(t, opaque{servers.Client(t)}, storetest.Bob))
+// A wrapped client of a cluster subscribes on any node. A waiter that listens there must not
+// be skipped.
+func TestWaiterBehindWrappedClusterClientIsHandedTheKey(t *testing.T) {
+	t.Parallel()
+	connect := func(t *testing.T) *redis.ClusterClient {
+		t.Helper()
+		return redistest.Shared(t, redistest.OnCluster).Client(t).(*redis.ClusterClient)
+	}
+	t.Run("both wrapped opaquely", func(t *testing.T) {
+		t.Parallel()
+		mustHandOver(t, newStore(t, opaqueWrapper{connect(t)}), newStoreOf(t, opaqueWrapper{connect(t)}, storetest.Bob))
 	})
-	t.Run("embedding, beside one that is not wrapped", func(t *testing.T) {
-		handsOver(t, "b", newStore(t, cluster{servers.Client(t)}), newStoreOf(t, servers.Client(t), storetest.Bob))
+	t.Run("the waiter's client embedded", func(t *testing.T) {
+		t.Parallel()
+		mustHandOver(t, newStore(t, clusterWrapper{connect(t)}), newStoreOf(t, connect(t), storetest.Bob))
 	})
-	t.Run("not wrapped, beside one that embeds", func(t *testing.T) {
-		handsOver(t, "c", newStore(t, servers.Client(t)), newStoreOf(t, cluster{servers.Client(t)}, storetest.Bob))
+	t.Run("the holder's client embedded", func(t *testing.T) {
+		t.Parallel()
+		mustHandOver(t, newStore(t, connect(t)), newStoreOf(t, clusterWrapper{connect(t)}, storetest.Bob))
 	})
 }
 
-func handsOver(t *testing.T, keys string, mine, bobs *syncStore) {
+// mustHandOver fails the test unless some keys are handed over from one process to another.
+func mustHandOver(t *testing.T, waiter, holder *syncStore) {
 	t.Helper()
+	prefix := redistest.OwnPrefix()
 	for i := range 6 {
 		held, waits := storetest.Request(storetest.Bob1), storetest.Request(storetest.Me1)
-		held.Key = fmt.Sprint(keys, i)
+		held.Key = fmt.Sprint(prefix, i)
 		waits.Key = held.Key
-		ready, stop := mine.Listen(held.Key)
+		ready, stop := waiter.Listen(held.Key)
 		defer stop()
-		awaitReady(t, ready)
-		if got, err := bobs.Enqueue(t.Context(), held); err != nil || !got.Granted {
+		suite.AwaitClosed(t, "the subscription is confirmed", ready)
+		if got, err := holder.Enqueue(t.Context(), held); err != nil || !got.Granted {
 			t.Fatalf("%+v, %v", got, err)
 		}
-		if got, err := mine.Enqueue(t.Context(), waits); err != nil || got.Granted {
+		if got, err := waiter.Enqueue(t.Context(), waits); err != nil || got.Granted {
 			t.Fatalf("%+v, %v", got, err)
 		}
-		if got, err := bobs.Release(t.Context(), held); err != nil || got.Status != store.Handed {
+		if got, err := holder.Release(t.Context(), held); err != nil || got.Status != store.Handed {
 			t.Errorf("%s is not handed over: %+v, %v", held.Key, got, err)
 		}
 	}

@@ -29,16 +29,21 @@ func ShortReads(o *redis.Options) { o.ReadTimeout = time.Second }
 // for one.
 func ClusterRights() []string { return strings.Fields(redistest.ClusterRights) }
 
-// OnEachServer runs the test on real servers of each kind, but for some, and on
-// the embedded one. Where they differ, the real one is right.
-func OnEachServer(t *testing.T, test func(t *testing.T, rdb redis.UniversalClient), but ...redistest.Kind) {
+// OnEachServer runs the test on a real server of each kind, except those that are left out,
+// and on the embedded server, in parallel. Where they differ, the real one is right. The
+// servers belong to the test.
+func OnEachServer(t *testing.T, test func(t *testing.T, rdb redis.UniversalClient), except ...redistest.Kind) {
 	t.Helper()
 	for _, kind := range redistest.Kinds() {
-		if !slices.Contains(but, kind) {
-			t.Run(kind.String(), func(t *testing.T) { test(t, kind.Start(t).Client(t)) })
+		if !slices.Contains(except, kind) {
+			t.Run(kind.String(), func(t *testing.T) {
+				t.Parallel()
+				test(t, kind.Start(t).Client(t))
+			})
 		}
 	}
 	t.Run("miniredis", func(t *testing.T) {
+		t.Parallel()
 		rdb := redis.NewClient(&redis.Options{Addr: miniredis.RunT(t).Addr()})
 		t.Cleanup(func() { _ = rdb.Close() })
 		test(t, rdb)
