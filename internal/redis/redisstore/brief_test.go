@@ -14,71 +14,70 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
-// said notes the commands that leave, by name and number of arguments.
-type said struct {
+// sentCommands is a hook that records the form of each command: the name, NX and GET, and the
+// number of arguments.
+type sentCommands struct {
 	storetest.OpenCircuit
-	commands []string
+	forms []string
 }
 
-func (s *said) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+func (s *sentCommands) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		words := []string{cmd.Name()}
+		form := []string{cmd.Name()}
 		for _, arg := range cmd.Args()[1:] {
-			switch text := strings.ToLower(fmt.Sprint(arg)); text {
+			switch option := strings.ToLower(fmt.Sprint(arg)); option {
 			case "nx", "get":
-				words = append(words, text)
+				form = append(form, option)
 			}
 		}
-		s.commands = append(s.commands, fmt.Sprint(strings.Join(words, " "), " ", len(cmd.Args())))
+		s.forms = append(s.forms, fmt.Sprint(strings.Join(form, " "), " ", len(cmd.Args())))
 		return next(ctx, cmd)
 	}
 }
 
-func (s *said) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+func (s *sentCommands) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return next
 }
 
-// The first words of a take and a release are brief, and the long form follows
-// only where they do not do.
-func TestWhatIsBriefAtFirst(t *testing.T) {
+func TestFirstSendIsBriefAndLongFormFollowsIfNeeded(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
-		name   string
-		before storetest.State
-		look   bool
-		alone  bool
-		take   store.Answer
-		end    store.ReleaseStatus
-		says   []string
+		name       string
+		before     storetest.State
+		withHolder bool
+		noWaiters  bool
+		take       store.Answer
+		release    store.ReleaseStatus
+		sent       []string
 	}{
 		{
-			name: "free, and nobody waits", alone: true,
-			take: store.Answer{Granted: true}, end: store.Freed,
-			says: []string{"set nx 6", "evalsha 6"},
+			name: "free, without waiters", noWaiters: true,
+			take: store.Answer{Granted: true}, release: store.Freed,
+			sent: []string{"set nx 6", "evalsha 6"},
 		},
 		{
-			name: "somebody waits who was not known", before: storetest.State{Queue: []string{storetest.Bob1}}, look: true, alone: true,
-			take: store.Answer{Granted: true}, end: store.Freed, // bob does not listen
-			says: []string{"set nx 6", "evalsha 6", "evalsha 11"},
+			name: "free, with a waiter that the caller does not know", before: storetest.State{Queue: []string{storetest.Bob1}}, withHolder: true, noWaiters: true,
+			take: store.Answer{Granted: true}, release: store.Freed, // the waiter does not listen
+			sent: []string{"set nx 6", "evalsha 6", "evalsha 11"},
 		},
 		{
-			name: "somebody is known to wait",
-			take: store.Answer{Granted: true}, end: store.Freed,
-			says: []string{"set nx 6", "evalsha 11"},
+			name: "free, with a known waiter",
+			take: store.Answer{Granted: true}, release: store.Freed,
+			sent: []string{"set nx 6", "evalsha 11"},
 		},
 		{
-			name: "held, and nobody wants to know by whom", before: storetest.State{Value: storetest.Bob1, TTL: storetest.TTL},
-			says: []string{"set nx 6", "evalsha 11"},
+			name: "held, without a wish for the holder", before: storetest.State{Value: storetest.Bob1, TTL: storetest.TTL},
+			sent: []string{"set nx 6", "evalsha 11"},
 		},
 		{
-			name: "held, by whom?", before: storetest.State{Value: storetest.Bob1, TTL: storetest.TTL}, look: true, alone: true,
+			name: "held, with a wish for the holder", before: storetest.State{Value: storetest.Bob1, TTL: storetest.TTL}, withHolder: true, noWaiters: true,
 			take: store.Answer{Holder: storetest.Bob1},
-			says: []string{"set nx 6", "set nx get 7", "evalsha 6", "evalsha 11"},
+			sent: []string{"set nx 6", "set nx get 7", "evalsha 6", "evalsha 11"},
 		},
 		{
-			name: "our own token, from an earlier exchange", before: storetest.State{Value: storetest.Me1, TTL: storetest.TTL}, look: true, alone: true,
-			take: store.Answer{Granted: true}, end: store.Freed,
-			says: []string{"set nx 6", "set nx get 7", "evalsha 6"},
+			name: "held by the token of the request", before: storetest.State{Value: storetest.Me1, TTL: storetest.TTL}, withHolder: true, noWaiters: true,
+			take: store.Answer{Granted: true}, release: store.Freed,
+			sent: []string{"set nx 6", "set nx get 7", "evalsha 6"},
 		},
 	}
 	for _, test := range tests {
@@ -86,63 +85,50 @@ func TestWhatIsBriefAtFirst(t *testing.T) {
 			t.Parallel()
 			rdb := redistest.Start(t).Client(t)
 			s := newStore(t, rdb)
-			s.alone = test.alone
-			warm := storetest.Request(storetest.Bob1) // so that the server knows the script
-			warm.Key = "warm"
-			if _, err := s.Release(t.Context(), warm); err != nil {
+			s.noWaiters = test.noWaiters
+			load := storetest.Request(storetest.Bob1) // the server loads the script
+			load.Key = "load"
+			if _, err := s.Release(t.Context(), load); err != nil {
 				t.Fatal(err)
 			}
 			test.before.Put(t, rdb)
-			heard := &said{}
-			rdb.AddHook(heard)
+			sent := &sentCommands{}
+			rdb.AddHook(sent)
 			r := storetest.Request(storetest.Me1)
-			r.WithHolder = test.look
+			r.WithHolder = test.withHolder
 			got, err := s.Take(t.Context(), r)
 			if err != nil || got.Granted != test.take.Granted || got.Holder != test.take.Holder {
 				t.Errorf("take: %+v, %v", got, err)
 			}
 			released, err := s.Release(t.Context(), storetest.Request(storetest.Me1))
-			if err != nil || released.Status != test.end {
+			if err != nil || released.Status != test.release {
 				t.Errorf("release: %+v, %v", released, err)
 			}
-			if !slices.Equal(heard.commands, test.says) {
-				t.Errorf("said %q, want %q", heard.commands, test.says)
+			if !slices.Equal(sent.forms, test.sent) {
+				t.Errorf("sent %q, want %q", sent.forms, test.sent)
 			}
 		})
 	}
 }
 
-// A short release whose script the server has forgotten is sent by its source,
-// and goes on from there.
-func TestAShortReleaseAfterAFlush(t *testing.T) {
+// After NOSCRIPT the brief release is sent with the source of the script, and the long form
+// still follows.
+func TestBriefReleaseSurvivesScriptFlush(t *testing.T) {
 	t.Parallel()
-	for name, line := range map[string][]string{"nobody waits": nil, "somebody waits": {storetest.Bob1}} {
+	for name, queue := range map[string][]string{"no waiter": nil, "one waiter": {storetest.Bob1}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			rdb := redistest.Start(t).Client(t)
 			s := newStore(t, rdb)
-			s.alone = true
-			storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Queue: line}.Put(t, rdb)
+			s.noWaiters = true
+			storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Queue: queue}.Put(t, rdb)
 			if err := rdb.ScriptFlush(t.Context()).Err(); err != nil {
 				t.Fatal(err)
 			}
-			if got := release(t, s); got.end != store.Freed {
+			if got := release(t, s); got.status != store.Freed {
 				t.Errorf("%+v", got)
 			}
 			storetest.State{}.Check(t, rdb)
 		})
-	}
-}
-
-// A server, or what stands before it, that knows no SET NX at all is asked by
-// script, and not without end.
-func TestAServerWithoutSetNXIsAskedByScript(t *testing.T) {
-	t.Parallel()
-	rdb := redistest.Start(t).Client(t)
-	hook := &withoutSetNXGet{word: "nx"}
-	rdb.AddHook(hook)
-	s := newStore(t, rdb)
-	if got := take(t, s); !got.granted || hook.refused != 1 {
-		t.Errorf("%+v after %d refusals", got, hook.refused)
 	}
 }

@@ -12,18 +12,19 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-// A cut is what gets through of a batch of so many commands: the first bytes of
-// them, and the first bytes of the replies. See redistest.Proxy.CutBatch.
+// A cut ends the connection of a batch of size commands: the server receives only the first
+// bytes of the commands, and the client only the first bytes of the replies. See
+// redistest.Proxy.CutBatch.
 type cut struct{ size, commands, replies int }
 
-// round makes the bids as one batch, and cuts it, and those that follow with
-// what has to be sent again. It returns what became of each.
+// round sends the cases as one batch. The first cut applies to this batch, and the next ones
+// apply to the batches with the resends. It returns the commands of each batch.
 //
-// Each bid must be told its fate, once, and the server's state must be the one
-// of that fate. So the key carries our token if, and only if, we were told so or
-// that it is not known; a key that was released is never ours; a token stands in
-// line once.
-func (r *ring) round(t *testing.T, cuts ...cut) [][]redistest.CutCommand {
+// Each case must have one answer, which must be one of those expected after its sends, and the
+// state on the server must match the answer. So the key has the token of the request if, and
+// only if, the answer says that or that it is unknown. A released key never has it. A token is
+// in the queue once.
+func (r *cutFixture) round(t *testing.T, cuts ...cut) [][]redistest.CutCommand {
 	t.Helper()
 	requests := r.requests()
 	r.put(t, requests)
@@ -38,64 +39,64 @@ func (r *ring) round(t *testing.T, cuts ...cut) [][]redistest.CutCommand {
 		}, c.size, c.commands, c.replies)
 	}
 	asked := time.Now()
-	answers := r.gather(t, requests)
-	got := make([]told, len(answers))
+	answers := r.sendAsBatch(t, requests)
+	got := make([]result, len(answers))
 	for i := range answers {
-		got[i] = within(t, r.bids[i].key, answers[i])
+		got[i] = within(t, r.cases[i].key, answers[i])
 	}
-	batches, legs := make([][]redistest.CutCommand, len(cuts)), make(map[string][]leg)
+	batches, sends := make([][]redistest.CutCommand, len(cuts)), make(map[string][]cutSend)
 	for i := range cuts {
 		batches[i] = within(t, "the batch", happened[i])
 		for _, p := range batches[i] {
 			key := keyOf(p.Command)
-			legs[key] = append(legs[key], leg{p, slices.ContainsFunc(batches[i], unheard)})
+			sends[key] = append(sends[key], cutSend{p, slices.ContainsFunc(batches[i], undelivered)})
 		}
 	}
 	r.fail(t, false)
-	found := r.look(t)
-	for i := range r.bids {
-		b := &r.bids[i]
-		r.check(t, b, b.fates(legs[b.key], r.fails), got[i], asked, &requests[i], found[i])
+	found := r.states(t)
+	for i := range r.cases {
+		c := &r.cases[i]
+		r.check(t, c, c.expected(sends[c.key], r.fails), got[i], asked, &requests[i], found[i])
 	}
-	r.works(t)
+	r.checkLaneWorks(t)
 	for i := range answers {
 		if len(answers[i]) > 0 {
-			t.Errorf("%s is told twice", r.bids[i].key)
+			t.Errorf("%s has two answers", r.cases[i].key)
 		}
 	}
 	if t.Failed() {
-		t.Fatalf("cut at %+v", cuts) // the other rounds would say the same
+		t.Fatalf("cut at %+v", cuts) // the other rounds would fail for the same reason
 	}
 	return batches
 }
 
-// works fails the test unless a free key can be taken and released.
-func (r *ring) works(t *testing.T) {
+// checkLaneWorks fails the test unless a free key can be taken and released.
+func (r *cutFixture) checkLaneWorks(t *testing.T) {
 	t.Helper()
 	q := r.request("fresh")
-	if got := within(t, "take", r.ask(bidTake, q)); got.text != sayTaken {
-		t.Errorf("afterwards, a free key: %q", got.text)
+	if got := within(t, "take", r.ask(sendTake, q)); got.text != textTaken {
+		t.Errorf("afterwards, take of a free key: %q", got.text)
 	}
-	if got := within(t, "release", r.ask(bidRelease, q)); got.text != "freed" {
-		t.Errorf("afterwards, the release of it: %q", got.text)
+	if got := within(t, "release", r.ask(sendRelease, q)); got.text != "freed" {
+		t.Errorf("afterwards, release of the key: %q", got.text)
 	}
 }
 
-// end ends the ring.
-func (r *ring) end(t *testing.T) {
+// end closes the store, and fails the test unless each request had one answer.
+func (r *cutFixture) end(t *testing.T) {
 	t.Helper()
 	if err := r.store.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if n := r.told.Load(); n != r.asked {
+	if n := r.answered.Load(); n != r.asked {
 		t.Errorf("%d answers to %d requests", n, r.asked)
 	}
 }
 
-// whole is a batch of which nothing is cut.
-func (r *ring) whole() cut { return cut{len(r.bids), redistest.Uncut, redistest.Uncut} }
+// uncut returns a cut that cuts nothing.
+func (r *cutFixture) uncut() cut { return cut{len(r.cases), redistest.Uncut, redistest.Uncut} }
 
-// bytesOf returns how long a batch and its replies are.
+// bytesOf returns the lengths of the commands of a batch and of its replies.
 func bytesOf(batch []redistest.CutCommand) (commands, replies int) {
 	for _, p := range batch {
 		commands += p.Bytes
@@ -104,35 +105,35 @@ func bytesOf(batch []redistest.CutCommand) (commands, replies int) {
 	return commands, replies
 }
 
-func unheard(p redistest.CutCommand) bool { return !p.Delivered }
+func undelivered(p redistest.CutCommand) bool { return !p.Delivered }
 
-// sentAgain returns how many commands follow when the batch is cut.
-func (r *ring) sentAgain(t *testing.T, c cut) (n int) {
+// resends returns the number of commands that follow after this cut of the batch.
+func (r *cutFixture) resends(t *testing.T, c cut) (n int) {
 	t.Helper()
 	r.proxy.ResetCommands()
 	r.round(t, c)
 	for _, name := range []string{"SET", "EVALSHA"} {
 		n += r.proxy.Commands()[name]
 	}
-	return n - c.size - 3 // the gate, and what shows that the lane works
+	return n - c.size - 3 // the gate, and the two commands of checkLaneWorks
 }
 
-// inEachLane runs the test with a batch of each lane, whose scripts are known.
-func inEachLane(t *testing.T, test func(t *testing.T, r *ring)) {
+// inEachLane runs the test with a batch of each lane. The server knows the scripts.
+func inEachLane(t *testing.T, test func(t *testing.T, r *cutFixture)) {
 	t.Helper()
-	run := func(name string, bids []bid, gate asks) {
+	run := func(name string, cases []cutCase, gate sender) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newRing(t, bids, gate)
-			r.round(t, r.whole())
+			r := newCutFixture(t, cases, gate)
+			r.round(t, r.uncut())
 			test(t, r)
 			r.end(t)
 		})
 	}
-	run("takes", takeBids(), bidTake)
-	run("keeps", keepBids(), bidRenew)
-	run("begins", beginBids(), bidBegin)
-	run("finishes", finishBids(), bidFinish(store.Abort))
+	run("takes", takeCases(), sendTake)
+	run("renewals and releases", holderCases(), sendRenew)
+	run("begins", beginCases(), sendBeginAgain)
+	run("finishes", finishCases(), sendFinish(store.Abort))
 }
 
 // eachOffset calls do with every step-th offset within the bytes, from a random one on. In
@@ -151,10 +152,10 @@ func eachOffset(bytes, step int, do func(n, replies int)) {
 	}
 }
 
-func TestABatchIsCutAtEachByte(t *testing.T) {
+func TestBatchIsCutAtEachByte(t *testing.T) {
 	t.Parallel()
-	inEachLane(t, func(t *testing.T, r *ring) {
-		batch := r.round(t, r.whole())[0]
+	inEachLane(t, func(t *testing.T, r *cutFixture) {
+		batch := r.round(t, r.uncut())[0]
 		commands, replies := bytesOf(batch)
 		t.Logf("%d bytes of commands, %d of replies", commands, replies)
 		eachOffset(commands, 1, func(n, replies int) { r.round(t, cut{len(batch), n, replies}) })
@@ -169,39 +170,37 @@ func TestABatchIsCutAtEachByte(t *testing.T) {
 	})
 }
 
-// Of a command whose both sends are cut, nothing is known, unless one of them
-// was answered.
-func TestABatchIsCutTwice(t *testing.T) {
+// If both sends of a command are cut, its outcome is unknown, unless a reply has arrived.
+func TestBatchAndItsResendAreCut(t *testing.T) {
 	t.Parallel()
-	inEachLane(t, func(t *testing.T, r *ring) {
-		commands, replies := bytesOf(r.round(t, r.whole())[0])
+	inEachLane(t, func(t *testing.T, r *cutFixture) {
+		commands, replies := bytesOf(r.round(t, r.uncut())[0])
 		eachOffset(replies, 5, func(n, _ int) {
-			first := cut{len(r.bids), redistest.Uncut, n}
-			again := r.sentAgain(t, first)
+			first := cut{len(r.cases), redistest.Uncut, n}
+			again := r.resends(t, first)
 			_, replies := bytesOf(r.round(t, first, cut{again, redistest.Uncut, redistest.Uncut})[1])
 			for _, m := range [...]int{0, replies / 2, replies - 1} {
 				r.round(t, first, cut{again, redistest.Uncut, m})
 			}
 		})
 		eachOffset(commands, 31, func(n, replies int) {
-			r.round(t, cut{len(r.bids), n, 0}, cut{len(r.bids), commands - n, replies})
+			r.round(t, cut{len(r.cases), n, 0}, cut{len(r.cases), commands - n, replies})
 		})
 		if r.lost == 0 {
-			t.Error("nothing was lost")
+			t.Error("no reply was lost")
 		}
 	})
 }
 
-// The server may have forgotten the scripts: then it is told them in a second
-// batch.
-func TestABatchOfUnknownScriptsIsCut(t *testing.T) {
+// If the server does not know the scripts, a second batch has their sources.
+func TestBatchOfUnknownScriptsIsCut(t *testing.T) {
 	t.Parallel()
-	inEachLane(t, func(t *testing.T, r *ring) {
+	inEachLane(t, func(t *testing.T, r *cutFixture) {
 		r.flushes = true
-		first := r.round(t, r.whole())[0]
+		first := r.round(t, r.uncut())[0]
 		commands, replies := bytesOf(first)
-		eachOffset(commands, 41, func(n, replies int) { r.round(t, cut{len(r.bids), n, replies}) })
-		eachOffset(replies, 7, func(n, _ int) { r.round(t, cut{len(r.bids), redistest.Uncut, n}) })
+		eachOffset(commands, 41, func(n, replies int) { r.round(t, cut{len(r.cases), n, replies}) })
+		eachOffset(replies, 7, func(n, _ int) { r.round(t, cut{len(r.cases), redistest.Uncut, n}) })
 
 		sources := 0
 		for _, p := range first {
@@ -209,37 +208,37 @@ func TestABatchOfUnknownScriptsIsCut(t *testing.T) {
 				sources++
 			}
 		}
-		second := r.round(t, r.whole(), cut{sources, redistest.Uncut, redistest.Uncut})[1]
+		second := r.round(t, r.uncut(), cut{sources, redistest.Uncut, redistest.Uncut})[1]
 		commands, replies = bytesOf(second)
-		eachOffset(commands, commands/80, func(n, replies int) { r.round(t, r.whole(), cut{sources, n, replies}) })
-		eachOffset(replies, 7, func(n, _ int) { r.round(t, r.whole(), cut{sources, redistest.Uncut, n}) })
+		eachOffset(commands, commands/80, func(n, replies int) { r.round(t, r.uncut(), cut{sources, n, replies}) })
+		eachOffset(replies, 7, func(n, _ int) { r.round(t, r.uncut(), cut{sources, redistest.Uncut, n}) })
 	})
 }
 
-// Where no other connection is to be had, nothing is known of what was not
-// answered.
-func TestABatchIsCutFromAServerThatIsGone(t *testing.T) {
+// If the client cannot connect again, the outcome of a command without a reply is unknown.
+func TestBatchIsCutAndServerRefusesConnections(t *testing.T) {
 	t.Parallel()
-	inEachLane(t, func(t *testing.T, r *ring) {
-		r.fails = sayLost
-		commands, replies := bytesOf(r.round(t, r.whole())[0])
-		eachOffset(commands, 61, func(n, replies int) { r.round(t, cut{len(r.bids), n, replies}) })
-		eachOffset(replies, 11, func(n, _ int) { r.round(t, cut{len(r.bids), redistest.Uncut, n}) })
+	inEachLane(t, func(t *testing.T, r *cutFixture) {
+		r.fails = textLost
+		commands, replies := bytesOf(r.round(t, r.uncut())[0])
+		eachOffset(commands, 61, func(n, replies int) { r.round(t, cut{len(r.cases), n, replies}) })
+		eachOffset(replies, 11, func(n, _ int) { r.round(t, cut{len(r.cases), redistest.Uncut, n}) })
 		if r.lost == 0 {
-			t.Error("nothing was lost")
+			t.Error("no reply was lost")
 		}
 	})
 }
 
-// A server that does not let us in again has said nothing of the commands.
-func TestABatchIsCutAndTheServerHasAnotherPassword(t *testing.T) {
+// If the server refuses the password of a new connection, the outcome of a command without a
+// reply is unknown.
+func TestBatchIsCutAndServerRefusesPassword(t *testing.T) {
 	t.Parallel()
-	inEachLane(t, func(t *testing.T, r *ring) {
+	inEachLane(t, func(t *testing.T, r *cutFixture) {
 		r.fails, r.refuses = "WRONGPASS, unknown", true
-		commands, _ := bytesOf(r.round(t, r.whole())[0])
-		eachOffset(commands, 199, func(n, replies int) { r.round(t, cut{len(r.bids), n, replies}) })
+		commands, _ := bytesOf(r.round(t, r.uncut())[0])
+		eachOffset(commands, 199, func(n, replies int) { r.round(t, cut{len(r.cases), n, replies}) })
 		if r.lost == 0 {
-			t.Error("nothing was lost")
+			t.Error("no reply was lost")
 		}
 	})
 }

@@ -125,8 +125,8 @@ func decodeRelease(r pipeline.Reply, x *operation) (store.ReleaseResult, error) 
 	return store.ReleaseResult{Status: status, Since: r.Sent}, nil
 }
 
-// remaining returns the upper bound of the TTL of a key whose PTTL is this, and -1 for a key
-// without a TTL. The server rounds down, so the PTTL of the last millisecond is 0.
+// remaining returns an upper bound of the remaining time of a key with this PTTL, and -1 for a
+// key without a TTL. The server rounds down, so the PTTL is 0 during the last millisecond.
 func remaining(pttl int64) time.Duration {
 	if pttl < 0 {
 		return -1

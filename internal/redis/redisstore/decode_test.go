@@ -12,18 +12,18 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
-func TestTheLastMillisecondOfAHolderIsKnown(t *testing.T) {
+func TestRemainingTimeIsAnUpperBound(t *testing.T) {
 	t.Parallel()
 	for pttl, want := range map[int64]time.Duration{0: time.Millisecond, 1: 2 * time.Millisecond, -1: -1} {
-		answer, err := decodeEnqueue(pipeline.Reply{Value: []any{int64(0), "other", pttl, int64(0)}}, asked(storetest.Request(storetest.Me1)))
+		answer, err := decodeEnqueue(pipeline.Reply{Value: []any{int64(0), "other", pttl, int64(0)}}, operationFor(storetest.Request(storetest.Me1)))
 		if err != nil || answer.Remaining != want {
 			t.Errorf("PTTL %d: %v, %v", pttl, answer.Remaining, err)
 		}
 	}
 }
 
-// asked returns an exchange for the request.
-func asked(r storetest.AnyRequest) *operation {
+// operationFor returns the operation that a request would start.
+func operationFor(r storetest.AnyRequest) *operation {
 	return &operation{
 		details: details{
 			target: r.Target(), withHolder: r.WithHolder, fences: r.Fences, attempt: r.Attempt, rejoin: r.Rejoin,
@@ -33,7 +33,7 @@ func asked(r storetest.AnyRequest) *operation {
 	}
 }
 
-func TestNothingOfAForeignReplyIsBelieved(t *testing.T) {
+func TestUnexpectedRepliesAreFaults(t *testing.T) {
 	t.Parallel()
 	plain, fenced, rejoins := storetest.Request(storetest.Me1), storetest.Request(storetest.Me1), storetest.Request(storetest.Me1)
 	fenced.Fences = 8
@@ -43,70 +43,70 @@ func TestNothingOfAForeignReplyIsBelieved(t *testing.T) {
 	commits.Ending = store.Commit
 	list := func(fields ...any) any { return fields }
 	const no, yes, two, three = int64(0), int64(1), int64(2), int64(3)
-	odd := func(name string, r storetest.AnyRequest, values ...any) {
+	mustReject := func(name string, r storetest.AnyRequest, values ...any) {
 		t.Helper()
 		for _, value := range values {
 			var err error
 			switch name {
 			case "take":
-				_, err = decodeTake(pipeline.Reply{Value: value}, asked(r))
+				_, err = decodeTake(pipeline.Reply{Value: value}, operationFor(r))
 			case "enqueue":
-				_, err = decodeEnqueue(pipeline.Reply{Value: value}, asked(r))
+				_, err = decodeEnqueue(pipeline.Reply{Value: value}, operationFor(r))
 			case "renew":
-				_, err = decodeRenew(pipeline.Reply{Value: value}, asked(r))
+				_, err = decodeRenew(pipeline.Reply{Value: value}, operationFor(r))
 			case "release":
-				_, err = decodeRelease(pipeline.Reply{Value: value}, asked(r))
+				_, err = decodeRelease(pipeline.Reply{Value: value}, operationFor(r))
 			case "begin":
-				_, err = decodeBegin(pipeline.Reply{Value: value}, asked(r))
+				_, err = decodeBegin(pipeline.Reply{Value: value}, operationFor(r))
 			case "finish":
-				_, err = decodeFinish(pipeline.Reply{Value: value}, asked(r))
+				_, err = decodeFinish(pipeline.Reply{Value: value}, operationFor(r))
 			case "resolve":
 				_, err = decodeResolve(pipeline.Reply{Value: value})
 			}
 			fault := command.NewFault(err, false)
-			var shape *command.UnexpectedReplyError
-			if !errors.As(err, &shape) || !fault.Unknown || fault.Temporary || strings.Contains(err.Error(), "secret") {
+			var unexpected *command.UnexpectedReplyError
+			if !errors.As(err, &unexpected) || !fault.Unknown || fault.Temporary || strings.Contains(err.Error(), "secret") {
 				t.Errorf("%s: %v: %v", name, value, err)
 			}
 		}
 	}
-	odd("take", plain, nil, yes, list("secret"), true)
-	both := []any{
+	mustReject("take", plain, nil, yes, list("secret"), true)
+	invalid := []any{
 		nil, "OK", yes, list(), list(yes), list(yes, no), list(yes, no, no), list(yes, no, no, no, no, no), list(two, no, no, no),
 		list(yes, "secret", no, no), list(yes, no, "secret", no), list(yes, no, no, "secret"), list(yes, int64(-2), no, no),
 		list("1", no, no, no), list(true, no, no, no), list(list(), list(), list(), list()),
 	}
-	odd("enqueue", plain, both...)
-	odd("renew", plain, both...)
+	mustReject("enqueue", plain, invalid...)
+	mustReject("renew", plain, invalid...)
 	const seven, nine = int64(7), int64(9)
-	odd("enqueue", plain, list(yes, int64(-1), no, no), list(yes, no, seven, no), list(yes, no, no, seven), list(yes, no, seven, seven))
-	odd("renew", plain, list(yes, no, seven, seven), list(yes, int64(-1), seven, seven), list(yes, int64(-1), no))
-	numbers := []any{
+	mustReject("enqueue", plain, list(yes, int64(-1), no, no), list(yes, no, seven, no), list(yes, no, no, seven), list(yes, no, seven, seven))
+	mustReject("renew", plain, list(yes, no, seven, seven), list(yes, int64(-1), seven, seven), list(yes, int64(-1), no))
+	invalidFences := []any{
 		list(yes, no, no, no), list(yes, no, no, yes), list(yes, no, seven, no), list(yes, no, seven), list(yes, no, seven, "secret"),
 		list(yes, no, -seven, yes), list(yes, no, seven, -seven), list(yes, no, seven, nine), // 8 were wanted
 	}
-	odd("enqueue", fenced, numbers...)
-	odd("renew", fenced, append(numbers, list(yes, int64(-1), no, no))...)
-	odd("enqueue", plain,
+	mustReject("enqueue", fenced, invalidFences...)
+	mustReject("renew", fenced, append(invalidFences, list(yes, int64(-1), no, no))...)
+	mustReject("enqueue", plain,
 		list(no), list(no, "x", no), list(no, no, "secret", no), list(no, "x", no, two), list(no, "x", no, "1"),
-		list(no, storetest.Me1, no, no), // our own token is ours
+		list(no, storetest.Me1, no, no), // the holder is the token of the request
 	)
-	odd("renew", plain, list(no, no), list("secret"))
-	odd("release", plain, nil, "secret", list(), list(yes), int64(-1), int64(4), three, true)
-	odd("release", rejoins, yes)
-	odd("begin", first, both...)
-	odd("begin", first,
+	mustReject("renew", plain, list(no, no), list("secret"))
+	mustReject("release", plain, nil, "secret", list(), list(yes), int64(-1), int64(4), three, true)
+	mustReject("release", rejoins, yes)
+	mustReject("begin", first, invalid...)
+	mustReject("begin", first,
 		list(yes, no, no, no, "1"), list(yes, no, no, no, int64(-1)), list(yes, no, seven, yes, yes), list(yes, no, no, yes, yes),
 		list(yes, no, no, no, no), list(yes, no, no, no, yes, yes),
 		list(no, "x", no, no), list(no, "x", no, no, two), list(no, "x", no, two, no), list(no, storetest.Me1, no, no, no),
 		list(two), list(two, nil), list(two, no), list(two, "secret", no), list(yes, "secret"), list("2", "secret"),
 		list(three, no), list(int64(6)), list(int64(7)), list("3"), three, "secret",
 	)
-	odd("begin", anew, list(int64(5)))
-	odd("finish", commits,
+	mustReject("begin", anew, list(int64(5)))
+	mustReject("finish", commits,
 		nil, "secret", yes, list(), list(yes), list(yes, yes, yes), list("1", yes), list(yes, "secret"),
 		list(three, yes), list(int64(-1), yes), list(yes, three), list(yes, int64(-1)), list(true, yes),
 	)
-	odd("finish", aborts, list(yes, two))
-	odd("resolve", first, nil, "secret", list(), list(yes), int64(-1), three, true)
+	mustReject("finish", aborts, list(yes, two))
+	mustReject("resolve", first, nil, "secret", list(), list(yes), int64(-1), three, true)
 }

@@ -116,7 +116,7 @@ func boolArg(b bool) int {
 }
 
 // Command returns the command of a send. The first send has the brief form where that is
-// usually enough: SET without GET, whose reply is cheap if the key is free, and a release of
+// usually enough: SET without GET, with a cheap reply if the key is free, and a release of
 // a key without a known waiter. A later SET needs GET, because it may find the token of the
 // first one.
 func (x *operation) Command(sends int) command.Command {

@@ -3,6 +3,7 @@ package redisstore
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,22 +15,22 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
-// faultOf takes a key and returns the fault, which must come within the bound, or
-// soon after it on a busy machine.
-func faultOf(t *testing.T, s *syncStore, within time.Duration) *store.Fault {
+// faultOf takes a key and returns the fault. The take may last longer than its bound by
+// storetest.Patience, because a busy machine schedules late.
+func faultOf(t *testing.T, s *syncStore, bound time.Duration) *store.Fault {
 	t.Helper()
 	r := storetest.Request(storetest.Me1)
-	r.Bound = within
+	r.Bound = bound
 	begun := time.Now()
 	_, err := s.Take(t.Context(), r)
-	if took := time.Since(begun); took > within+storetest.Patience {
-		t.Errorf("took %v, the bound is %v", took, within)
+	if took := time.Since(begun); took > bound+storetest.Patience {
+		t.Errorf("took %v, the bound is %v", took, bound)
 	}
 	return storetest.AsFault(t, err)
 }
 
 //faults:row 19, 20
-func TestWhatTheServersErrorsMean(t *testing.T) {
+func TestServerErrorsAreClassified(t *testing.T) {
 	t.Parallel()
 	configure := func(settings ...string) func(*testing.T, *redis.Client) {
 		return func(t *testing.T, rdb *redis.Client) {
@@ -50,9 +51,9 @@ func TestWhatTheServersErrorsMean(t *testing.T) {
 		}
 	}
 	tests := []struct {
-		name    string
-		spoil   func(*testing.T, *redis.Client)
-		passing bool
+		name      string
+		provoke   func(*testing.T, *redis.Client)
+		temporary bool
 	}{
 		{"READONLY", run("replicaof", "127.0.0.1", "1"), true},
 		{"NOREPLICAS", configure("min-replicas-to-write", "1"), true},
@@ -69,17 +70,17 @@ func TestWhatTheServersErrorsMean(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			rdb := redistest.Start(t).Client(t)
-			test.spoil(t, rdb)
+			test.provoke(t, rdb)
 			fault := faultOf(t, newStore(t, rdb), storetest.LongBound)
-			if fault.Temporary != test.passing || fault.Unknown {
+			if fault.Temporary != test.temporary || fault.Unknown {
 				t.Errorf("%+v: %v", fault, fault)
 			}
 		})
 	}
 }
 
-// WAIT comes too late where a master has become a replica since the script before it.
-func TestWAITAtAReplicaPasses(t *testing.T) {
+// WAIT fails if its master has become a replica since the script before it.
+func TestWaitOnReplicaIsTemporaryFault(t *testing.T) {
 	t.Parallel()
 	rdb := redistest.StartSentinel(t).Replicas()[0].Client(t)
 	err := rdb.Do(t.Context(), "wait", 1, 1).Err()
@@ -89,7 +90,7 @@ func TestWAITAtAReplicaPasses(t *testing.T) {
 }
 
 //faults:row 20: BUSY
-func TestABusyServerPasses(t *testing.T) {
+func TestBusyServerIsTemporaryFault(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, "--busy-reply-threshold", "10")
 	rdb := server.Client(t, func(o *redis.Options) { o.ReadTimeout = 10 * time.Second })
@@ -108,14 +109,14 @@ func TestABusyServerPasses(t *testing.T) {
 	}
 	rdb.ScriptKill(t.Context())
 	if err := <-script; err == nil {
-		t.Error("the script ended by itself")
+		t.Error("the endless script ended without an error")
 	}
 	if _, err := s.Enqueue(t.Context(), storetest.Request(storetest.Me1)); err != nil {
-		t.Errorf("after it: %v", err)
+		t.Errorf("after the script was killed: %v", err)
 	}
 }
 
-func TestAServerThatIsDown(t *testing.T) {
+func TestStoppedServerIsTemporaryFault(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	s := newStore(t, server.Client(t))
@@ -125,12 +126,30 @@ func TestAServerThatIsDown(t *testing.T) {
 	}
 }
 
-func TestAClientThatIsClosed(t *testing.T) {
+func TestClosedClientIsPermanentFault(t *testing.T) {
 	t.Parallel()
 	rdb := redistest.Start(t).Client(t)
 	s := newStore(t, rdb)
 	_ = rdb.Close()
 	if fault := faultOf(t, s, storetest.LongBound); fault.Temporary || fault.Unknown || !errors.Is(fault, redis.ErrClosed) {
 		t.Errorf("%+v: %v", fault, fault)
+	}
+}
+
+func TestFaultsContainNoTokenAndNoKey(t *testing.T) {
+	t.Parallel()
+	rdb := redistest.Start(t).Client(t)
+	s := newStore(t, rdb)
+	if err := rdb.RPush(t.Context(), storetest.LockName, "x").Err(); err != nil {
+		t.Fatal(err)
+	}
+	_, err := s.Take(t.Context(), storetest.Request("secret:1"))
+	var fault *store.Fault
+	if !errors.As(err, &fault) || fault.Temporary || fault.Unknown || !strings.HasPrefix(err.Error(), "WRONGTYPE") {
+		t.Errorf("take of a list: %#v", err)
+	}
+	_, err = s.Enqueue(t.Context(), storetest.Request("secret:1"))
+	if err == nil || strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), storetest.LockName) {
+		t.Errorf("enqueue for a list: %v", err)
 	}
 }

@@ -13,13 +13,13 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-// A block is what one command has reserved: count numbers from first on.
+// A block is the fencing numbers that one command has reserved: count numbers from first on.
 type block struct{ first, count int64 }
 
 // end returns the last number of the block.
 func (b block) end() int64 { return b.first + b.count - 1 }
 
-// reserve reserves numbers with Enqueue or Renew, by turns.
+// reserve reserves numbers: with Enqueue if the turn is even, otherwise with Renew.
 func reserve(t *testing.T, s *syncStore, turn, wanted int) block {
 	t.Helper()
 	r := storetest.Request(storetest.Me1)
@@ -42,10 +42,10 @@ func reserve(t *testing.T, s *syncStore, turn, wanted int) block {
 func TestFences(t *testing.T) {
 	t.Parallel()
 	storetest.OnEachServer(t, func(t *testing.T, rdb redis.UniversalClient) {
-		t.Run("they rise", func(t *testing.T) { fencesRise(t, rdb) })
-		t.Run("they rise at full speed", func(t *testing.T) { fencesRiseAtFullSpeed(t, rdb) })
-		t.Run("they are exact", func(t *testing.T) { fencesAreExact(t, rdb) })
-		t.Run("they are reserved for the holder alone", func(t *testing.T) { fencesAreReservedForTheHolderAlone(t, rdb) })
+		t.Run("numbers rise", func(t *testing.T) { fencesRise(t, rdb) })
+		t.Run("numbers rise at full speed", func(t *testing.T) { fencesRiseAtFullSpeed(t, rdb) })
+		t.Run("numbers are exact", func(t *testing.T) { fencesAreExact(t, rdb) })
+		t.Run("numbers are reserved only for the holder", func(t *testing.T) { fencesAreReservedForTheHolderAlone(t, rdb) })
 	})
 }
 
@@ -73,32 +73,32 @@ func fencesRise(t *testing.T, rdb redis.UniversalClient) {
 			rdb.Del(t.Context(), storetest.FenceName)
 		case 10:
 			flushAll(t, rdb)
-		case 14: // a counter that is ahead of the clock, as after a step back
+		case 14: // the counter is ahead of the clock, as after the clock was set back
 			last.first += int64(time.Hour / time.Microsecond)
 			rdb.Set(t.Context(), storetest.FenceName, last.end(), 0)
 		}
 		got := reserve(t, s, i, wanted)
 		if got.first <= last.end() {
-			t.Fatalf("block %d begins at %d, the one before it ended at %d", i, got.first, last.end())
+			t.Fatalf("block %d begins at %d, the block before it ended at %d", i, got.first, last.end())
 		}
 		if got.count < 1 || got.count > wanted || (lost || ahead) && got.count != 1 {
 			t.Errorf("block %d has %d numbers", i, got.count)
 		}
 		if ahead && got.first != last.end()+1 {
-			t.Errorf("block %d begins at %d, ahead of the clock, and the one before it ended at %d", i, got.first, last.end())
+			t.Errorf("block %d begins at %d, ahead of the clock, and the block before it ended at %d", i, got.first, last.end())
 		}
 		last = got
 		if kept := rdb.Get(t.Context(), storetest.FenceName).Val(); kept != strconv.FormatInt(last.end(), 10) {
 			t.Fatalf("the server keeps %q as the last number, want %d", kept, last.end())
 		}
-		if life := rdb.PTTL(t.Context(), storetest.FenceName).Val(); !storetest.IsTTL(life, 7*24*time.Hour) {
-			t.Errorf("the numbers are kept for %v", life)
+		if ttl := rdb.PTTL(t.Context(), storetest.FenceName).Val(); !storetest.IsTTL(ttl, 7*24*time.Hour) {
+			t.Errorf("the TTL of the counter is %v", ttl)
 		}
 	}
 }
 
-// Whole blocks are reserved one after the other, faster than the server's clock
-// counts as many microseconds. The counter is lost at any time.
+// Blocks are reserved faster than the server's clock counts as many microseconds. The counter is
+// deleted at random.
 func fencesRiseAtFullSpeed(t *testing.T, rdb redis.UniversalClient) {
 	t.Helper()
 	storetest.State{}.Put(t, rdb)
@@ -112,17 +112,17 @@ func fencesRiseAtFullSpeed(t *testing.T, rdb redis.UniversalClient) {
 		}
 		got := reserve(t, s, i, wanted)
 		if got.first <= last.end() {
-			t.Fatalf("block %d begins at %d, the one before it ended at %d", i, got.first, last.end())
+			t.Fatalf("block %d begins at %d, the block before it ended at %d", i, got.first, last.end())
 		}
 		if !lost && got.count < wanted && got.first != last.end()+1 {
-			t.Fatalf("block %d has %d numbers, though the clock allows %d", i, got.count, got.end()-last.end())
+			t.Fatalf("block %d has %d numbers, although the clock allows %d", i, got.count, got.end()-last.end())
 		}
 		last = got
 	}
 }
 
 //faults:row 16, 21
-func TestFencesRiseOverARestart(t *testing.T) {
+func TestFencesRiseAfterRestart(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	rdb := server.Client(t)
@@ -133,7 +133,7 @@ func TestFencesRiseOverARestart(t *testing.T) {
 	}
 }
 
-// The numbers are exact up to the largest that a counter may hold.
+// The numbers are exact up to the greatest number of a counter.
 func fencesAreExact(t *testing.T, rdb redis.UniversalClient) {
 	t.Helper()
 	storetest.State{}.Put(t, rdb)

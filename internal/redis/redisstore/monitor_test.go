@@ -13,16 +13,16 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 )
 
-// A ran command is one that a server has run: from is the address of whoever sent
-// it, or "lua".
-type ran struct{ from, name string }
+// A ranCommand is a command that a server has run. from is the address of the client, or
+// "lua" for a command of a script.
+type ranCommand struct{ from, name string }
 
-// monitored is a line of MONITOR: when, the database and the sender, the command.
+// monitored matches a line of MONITOR: the time, the database and the client, the command.
 var monitored = regexp.MustCompile(`^\+[0-9.]+ \[\d+ (\S+)\] "([^"]+)"`)
 
-// monitor returns a function that returns what the server has run since it was last
-// called.
-func monitor(t *testing.T, server *redistest.Server) (heard func() []ran) {
+// monitor returns a function. Each call of it returns the commands that the server has run
+// since the last call.
+func monitor(t *testing.T, server *redistest.Server) (newCommands func() []ranCommand) {
 	t.Helper()
 	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", server.Addr())
 	if err != nil {
@@ -34,7 +34,7 @@ func monitor(t *testing.T, server *redistest.Server) (heard func() []ran) {
 		t.Fatal(err)
 	}
 	lines, observer, n := bufio.NewReader(conn), server.Client(t), 0
-	heard = func() (all []ran) {
+	newCommands = func() (all []ranCommand) {
 		t.Helper()
 		n++
 		mark := fmt.Sprintf("end %d", n)
@@ -48,15 +48,15 @@ func monitor(t *testing.T, server *redistest.Server) (heard func() []ran) {
 				return all
 			}
 			if found := monitored.FindStringSubmatch(line); found != nil {
-				all = append(all, ran{found[1], strings.ToUpper(found[2])})
+				all = append(all, ranCommand{found[1], strings.ToUpper(found[2])})
 			}
 		}
 	}
-	return heard
+	return newCommands
 }
 
-// named returns those of the commands with one of the names.
-func named(all []ran, names ...string) (found []ran) {
+// named returns the commands with one of the names.
+func named(all []ranCommand, names ...string) (found []ranCommand) {
 	for _, command := range all {
 		if slices.Contains(names, command.name) {
 			found = append(found, command)

@@ -13,9 +13,9 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
-// What was never sent is never granted, however the client tells of it: alone
-// and in a batch.
-func TestWhatWasNotSentIsNotGranted(t *testing.T) {
+// A command that was never sent is never granted, alone and in a batch, whatever error the
+// client returns.
+func TestUnsentCommandIsNotGranted(t *testing.T) {
 	t.Parallel()
 	for name, refuse := range map[string]func(t *testing.T, admin *redis.Client, o *redis.Options){
 		"wrong password": func(t *testing.T, admin *redis.Client, o *redis.Options) {
@@ -44,7 +44,7 @@ func TestWhatWasNotSentIsNotGranted(t *testing.T) {
 				rdb.AddHook(storetest.OpenCircuit{})
 			}
 			s := newStore(t, rdb)
-			const n = 20 // some leave alone, some together
+			const n = 20 // some are sent alone, some in a batch
 			granted := make(chan bool, 2*n)
 			answered := func(answer store.Answer, err error) { granted <- err == nil || answer.Granted }
 			for range n {
@@ -53,7 +53,7 @@ func TestWhatWasNotSentIsNotGranted(t *testing.T) {
 			}
 			for range 2 * n {
 				if <-granted {
-					t.Fatal("granted, or refused by a holder, though nothing was sent")
+					t.Fatal("granted or refused, although nothing was sent")
 				}
 			}
 			if renewal, err := s.Renew(t.Context(), storetest.Request(storetest.Me1)); err == nil {
@@ -66,34 +66,34 @@ func TestWhatWasNotSentIsNotGranted(t *testing.T) {
 	}
 }
 
-func TestANilThatIsNoReplyIsNotBelieved(t *testing.T) {
+func TestNilWithoutReplyIsNotAGrant(t *testing.T) {
 	t.Parallel()
-	silent := command.New(1, []any{"set"})
-	if _, err := silent.Reply(storetest.ErrOpen); !errors.Is(err, storetest.ErrOpen) {
+	unsent := command.New(1, []any{"set"})
+	if _, err := unsent.Reply(storetest.ErrOpen); !errors.Is(err, storetest.ErrOpen) {
 		t.Errorf("the error of the batch is lost: %v", err)
 	}
-	if _, err := decodeTake(replyOf(silent), asked(storetest.Request(storetest.Me1))); err == nil {
+	if _, err := decodeTake(replyOf(unsent), operationFor(storetest.Request(storetest.Me1))); err == nil {
 		t.Error("granted by a command that has neither a value nor an error")
 	}
-	silent.SetErr(redis.Nil)
-	if answer, err := decodeTake(replyOf(silent), asked(storetest.Request(storetest.Me1))); err != nil || !answer.Granted {
+	unsent.SetErr(redis.Nil)
+	if answer, err := decodeTake(replyOf(unsent), operationFor(storetest.Request(storetest.Me1))); err != nil || !answer.Granted {
 		t.Errorf("a nil reply: %+v, %v", answer, err)
 	}
 }
 
-// A SET NX that was not sent says nothing of the key.
-func TestARefusalThatIsNoReplyIsNotBelieved(t *testing.T) {
+// A SET NX that was not sent must not look refused.
+func TestFalseWithoutReplyIsNotARefusal(t *testing.T) {
 	t.Parallel()
-	silent := &command.SetNX{}
-	silent.Reset([]any{"set"})
-	if _, err := silent.Reply(storetest.ErrOpen); !errors.Is(err, storetest.ErrOpen) {
+	unsent := &command.SetNX{}
+	unsent.Reset([]any{"set"})
+	if _, err := unsent.Reply(storetest.ErrOpen); !errors.Is(err, storetest.ErrOpen) {
 		t.Errorf("the error of the batch is lost: %v", err)
 	}
-	refused := storetest.ServerError("WRONGTYPE of a neighbour")
-	if value, err := silent.Reply(refused); err != nil || value != command.WasSet(false) {
-		t.Errorf("a neighbour's error: %v, %v", value, err)
+	refused := storetest.ServerError("WRONGTYPE of another command")
+	if value, err := unsent.Reply(refused); err != nil || value != command.WasSet(false) {
+		t.Errorf("the error of another command: %v, %v", value, err)
 	}
-	if answer, err := decodeTake(replyOf(silent), asked(storetest.Request(storetest.Me1))); err != nil || answer.Granted {
+	if answer, err := decodeTake(replyOf(unsent), operationFor(storetest.Request(storetest.Me1))); err != nil || answer.Granted {
 		t.Errorf("%+v, %v", answer, err)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
-// bigRecord returns an answer of 1 MiB, of all kinds of bytes.
+// bigRecord returns an answer of 1 MiB of random bytes.
 func bigRecord() []byte {
 	record, random := make([]byte, 1<<20), rand.NewChaCha8([32]byte{})
 	_, _ = random.Read(record)
@@ -29,7 +29,7 @@ func putRecord(t *testing.T, s *syncStore, r storetest.AnyRequest, record []byte
 	}
 }
 
-func TestABigRecordComesBackAsItWas(t *testing.T) {
+func TestBigRecordIsReturnedUnchanged(t *testing.T) {
 	t.Parallel()
 	rdb := redistest.Start(t).Client(t)
 	s := newStore(t, rdb)
@@ -37,7 +37,7 @@ func TestABigRecordComesBackAsItWas(t *testing.T) {
 	sent := bytes.Clone(record)
 	putRecord(t, s, storetest.AttemptRequest(storetest.Me1), sent)
 	if !bytes.Equal(sent, record) {
-		t.Error("the caller's record was written to")
+		t.Error("the record of the caller has changed")
 	}
 	for i := range 3 {
 		got, err := s.Enqueue(t.Context(), storetest.AttemptRequest(storetest.Me2))
@@ -47,7 +47,7 @@ func TestABigRecordComesBackAsItWas(t *testing.T) {
 	}
 }
 
-func TestARecordIsNotCopiedOnItsWayOut(t *testing.T) {
+func TestSentRecordIsNotCopied(t *testing.T) {
 	t.Parallel()
 	record := bigRecord()
 	if sent, err := new(arg).setBytes(record).MarshalBinary(); err != nil || &sent[0] != &record[0] {
@@ -55,49 +55,49 @@ func TestARecordIsNotCopiedOnItsWayOut(t *testing.T) {
 	}
 }
 
-// What waits for its next use holds nothing of the last one.
-func TestAnExchangeLetsGoOfItsRecord(t *testing.T) {
+// A pooled operation must not keep the memory of its last record.
+func TestPooledOperationKeepsNoRecord(t *testing.T) {
 	t.Parallel()
 	rdb := redistest.Start(t).Client(t)
-	released := func(x *operation) bool {
+	isClear := func(x *operation) bool {
 		return x.details == (details{}) &&
 			x.fingerprint.buffer == nil && x.result.buffer == nil
 	}
-	asks, releases := 0, 0
-	for i := 0; asks == 0 || releases == 0; i++ { // a pool may always lose what it was given
+	acquires, releases := 0, 0
+	for i := 0; acquires == 0 || releases == 0; i++ { // a sync.Pool may lose its items
 		storetest.State{}.Put(t, rdb)
 		s := newStore(t, rdb)
 		putRecord(t, s, storetest.AttemptRequest(storetest.Me1), bigRecord())
 		if got, err := s.Enqueue(t.Context(), storetest.AttemptRequest(storetest.Me2)); err != nil || len(got.Record) == 0 {
 			t.Fatalf("%+v, %v", got.Verdict, err)
 		}
-		if err := s.Close(t.Context()); err != nil { // the lanes are at rest
+		if err := s.Close(t.Context()); err != nil { // no command is in flight
 			t.Fatal(err)
 		}
-		if asked, ok := s.acquires.free.Get().(*acquireOp); ok {
-			asks++
-			if !released(&asked.operation) || asked.done != nil {
-				t.Errorf("after begin: %+v", asked.details)
+		if begun, ok := s.acquires.free.Get().(*acquireOp); ok {
+			acquires++
+			if !isClear(&begun.operation) || begun.done != nil {
+				t.Errorf("after begin: %+v", begun.details)
 			}
 		}
 		if finished, ok := s.releases.free.Get().(*releaseOp); ok {
 			releases++
-			if !released(&finished.operation) || finished.done != nil {
+			if !isClear(&finished.operation) || finished.done != nil {
 				t.Errorf("after finish: %+v", finished.details)
 			}
 		}
 	}
 }
 
-// Records that are under way keep nobody waiting who wants a mere lock, and those
-// that are read and those that are stored do not wait for each other.
-func TestRecordsHoldNothingElseUp(t *testing.T) {
+// Records in flight do not delay requests without a record. Begins and commits do not delay each
+// other.
+func TestRecordsInFlightDelayNoOtherRequests(t *testing.T) {
 	t.Parallel()
 	s, proxy, direct := behindProxy(t)
-	letBegin, begins := proxy.HoldCommand(onLock("p:begins"))
-	letFinish, finishes := proxy.HoldCommand(onLock("p:finishes"))
-	t.Cleanup(letBegin) // also when the test has failed
-	t.Cleanup(letFinish)
+	releaseBegin, begins := proxy.HoldCommand(onLock("p:begins"))
+	releaseFinish, finishes := proxy.HoldCommand(onLock("p:finishes"))
+	t.Cleanup(releaseBegin) // also when the test has failed
+	t.Cleanup(releaseFinish)
 	of := func(key, token string) storetest.AnyRequest {
 		r := storetest.AttemptRequest(token)
 		r.Key = key
@@ -126,17 +126,17 @@ func TestRecordsHoldNothingElseUp(t *testing.T) {
 	if got := resolve(t, s); got.running {
 		t.Errorf("resolve: %+v", got)
 	}
-	if got := release(t, s); got.end != store.Freed {
+	if got := release(t, s); got.status != store.Freed {
 		t.Errorf("release: %+v", got)
 	}
 	storetest.State{}.Check(t, direct)
 	select {
 	case err := <-over:
-		t.Fatalf("what was held back is over: %v", err)
+		t.Fatalf("a held command has ended: %v", err)
 	default:
 	}
-	letBegin()
-	letFinish()
+	releaseBegin()
+	releaseFinish()
 	for range 2 {
 		if err := <-over; err != nil {
 			t.Error(err)
@@ -144,7 +144,7 @@ func TestRecordsHoldNothingElseUp(t *testing.T) {
 	}
 }
 
-// onLock matches the scripts that run on this lock.
+// onLock matches the scripts on this lock.
 func onLock(lock string) func(command []string) bool {
 	return func(command []string) bool { return len(command) > 3 && command[3] == lock }
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
-// TestRedirects shares one cluster among its tests. Each moves a slot of its own
-// away from the first master, of which the client under test does not know.
+// The subtests share one cluster. Each subtest moves a slot of its own away from the first
+// master, and the client under test does not know of the move.
 //
 //faults:row 19: TRYAGAIN
 //faults:row 23
@@ -27,33 +27,32 @@ func TestRedirects(t *testing.T) {
 	cluster := redistest.StartCluster(t)
 	for _, test := range []struct {
 		name string
-		run  func(*testing.T, *moving)
+		run  func(*testing.T, *movingSlot)
 	}{
-		{"a slot that has moved is followed", movedSlot},
-		{"a slot on its way is answered rightly", slotOnItsWay},
-		{"a redirected batch that breaks is sent again once", brokenRedirect},
-		{"a client that follows nobody gets passing faults", followsNobody},
+		{"moved slot", commandsFollowMovedSlot},
+		{"moving slot", commandsSurviveMovingSlot},
+		{"redirected reply is lost", lostRedirectedReplyIsResentOnce},
+		{"client without redirects", clientWithoutRedirectsGetsTemporaryFaults},
 	} {
 		for name, together := range map[string]bool{"alone": false, "in a batch": true} {
-			t.Run(test.name+", "+name, func(t *testing.T) { test.run(t, newMoving(t, cluster, together)) })
+			t.Run(test.name+", "+name, func(t *testing.T) { test.run(t, newMovingSlot(t, cluster, together)) })
 		}
 	}
 }
 
-// A moving is a slot that moves from one master to another, and keys that stay
-// there.
-type moving struct {
+// A movingSlot is a slot that moves from one master to another, and a slot that stays.
+type movingSlot struct {
 	*storetest.ClusterProxies
 	storetest.Tokens
-	tag, stays string // of the keys
+	tag, stays string // hash tags of the slot that moves and of the slot that stays
 	from, to   *redistest.Server
 	direct     *redis.ClusterClient
 	together   bool
 }
 
-func newMoving(t *testing.T, cluster *redistest.Cluster, together bool) *moving {
+func newMovingSlot(t *testing.T, cluster *redistest.Cluster, together bool) *movingSlot {
 	t.Helper()
-	m := &moving{ClusterProxies: storetest.NewClusterProxies(t, cluster), direct: cluster.Client(t), together: together}
+	m := &movingSlot{ClusterProxies: storetest.NewClusterProxies(t, cluster), direct: cluster.Client(t), together: together}
 	masters := cluster.Masters()
 	m.from, m.to = masters[0], masters[1]
 	for i := 0; m.tag == "" || m.stays == ""; i++ {
@@ -69,9 +68,9 @@ func newMoving(t *testing.T, cluster *redistest.Cluster, together bool) *moving 
 	return m
 }
 
-// store returns one whose client knows where the slots are, and believes that for
-// ever unless it is sent away. The server has its scripts.
-func (m *moving) store(t *testing.T, configure ...func(*redis.ClusterOptions)) *syncStore {
+// store returns a store with a client that has loaded the slots, and that loads them again only
+// after a redirection. The servers have the scripts.
+func (m *movingSlot) store(t *testing.T, configure ...func(*redis.ClusterOptions)) *syncStore {
 	t.Helper()
 	s := newStore(t, m.Client(t, configure...))
 	r := m.Request(m.stays + "known" + m.Next())
@@ -88,9 +87,9 @@ func (m *moving) store(t *testing.T, configure ...func(*redis.ClusterOptions)) *
 	return s
 }
 
-// asOfNow makes a client believe for ever that the slots are where they are now. By
-// itself it asks again, a moment after its first command.
-func (m *moving) asOfNow(t *testing.T) func(*redis.ClusterOptions) {
+// withPresentSlots makes a client use the present slots for ever. Without it, the client loads
+// the slots again a moment after its first command.
+func (m *movingSlot) withPresentSlots(t *testing.T) func(*redis.ClusterOptions) {
 	t.Helper()
 	slots, err := m.direct.ClusterSlots(t.Context()).Result() //nolint:staticcheck // its answer is what ClusterOptions takes
 	if err != nil {
@@ -101,8 +100,8 @@ func (m *moving) asOfNow(t *testing.T) func(*redis.ClusterOptions) {
 	}
 }
 
-// hold puts a foreign token into a key, that names it.
-func (m *moving) hold(t *testing.T, keys ...string) {
+// hold locks keys with a foreign token, which names the key.
+func (m *movingSlot) hold(t *testing.T, keys ...string) {
 	t.Helper()
 	for _, key := range keys {
 		if err := m.direct.Set(t.Context(), "p:"+key, "the holder of "+key, time.Minute).Err(); err != nil {
@@ -111,22 +110,22 @@ func (m *moving) hold(t *testing.T, keys ...string) {
 	}
 }
 
-// A question is a command for a key, and what has to be answered.
+// A question is a request for a key, with the answers that are right.
 type question struct {
 	what string
 	want []string // one of them
 	ask  func(done func(string))
 }
 
-// take asks for a key. The answer is granted, held by whom, or a fault.
-func (m *moving) take(s *syncStore, key string, want ...string) (question, storetest.AnyRequest) {
+// take returns a question: a take of a key. The answer is "granted", the holder, or a fault.
+func (m *movingSlot) take(s *syncStore, key string, want ...string) (question, storetest.AnyRequest) {
 	r := m.Request(key)
 	return question{"take " + key, want, func(done func(string)) {
 		s.Store.Take(r.Take(), func(got store.Answer, err error) { done(answerOf(got, err)) })
 	}}, r
 }
 
-// answerOf is the answer to a take or an enqueue.
+// answerOf returns the answer to a take or an enqueue as text.
 func answerOf(got store.Answer, err error) string {
 	switch {
 	case err != nil:
@@ -138,42 +137,41 @@ func answerOf(got store.Answer, err error) string {
 	}
 }
 
-// renewalOf is the answer to a renewal.
+// renewalOf returns the answer to a renewal as text.
 func renewalOf(got store.Renewal, err error) string {
 	if err != nil || !got.Held {
 		return fmt.Sprintf("%+v, %v", got, err)
 	}
-	return fmt.Sprintf("held, %d in line", got.Waiting)
+	return fmt.Sprintf("held, %d waiting", got.Waiting)
 }
 
-// faultText is the kind of a fault, and what the server said.
+// faultText returns the first word of the error and the kind of the fault.
 func faultText(err error) string {
 	var fault *store.Fault
 	if !errors.As(err, &fault) {
 		return err.Error()
 	}
-	word, _, _ := strings.Cut(err.Error(), " ")
-	return fmt.Sprintf("%s, passing %t, unknown %t", word, fault.Temporary, fault.Unknown)
+	first, _, _ := strings.Cut(err.Error(), " ")
+	return fmt.Sprintf("%s, temporary %t, unknown %t", first, fault.Temporary, fault.Unknown)
 }
 
 const (
-	tryAgain = "TRYAGAIN, passing true, unknown false"
-	sentAway = "MOVED, passing true, unknown true"
-	sentOn   = "ASK, passing true, unknown true"
+	tryAgain   = "TRYAGAIN, temporary true, unknown false"
+	movedFault = "MOVED, temporary true, unknown true"
+	askFault   = "ASK, temporary true, unknown true"
 )
 
-// put asks the questions, one after the other or in one batch, and checks the
-// answers. None of them may be another's.
-func (m *moving) put(t *testing.T, s *syncStore, questions ...question) {
+// ask asks the questions, one after the other or in one batch, and checks the answers.
+func (m *movingSlot) ask(t *testing.T, s *syncStore, questions ...question) {
 	t.Helper()
-	answers, let := make([]chan string, len(questions)), func() {}
+	answers, release := make([]chan string, len(questions)), func() {}
 	if m.together {
 		held, seen := m.ClusterProxies.To(m.from).HoldCommand(func(command []string) bool {
-			return slices.ContainsFunc(command, func(word string) bool { return strings.HasSuffix(word, "first") })
+			return slices.ContainsFunc(command, func(arg string) bool { return strings.HasSuffix(arg, "first") })
 		})
 		first, _ := m.take(s, m.stays+"first", "granted")
 		t.Cleanup(held)
-		let = held
+		release = held
 		first.ask(func(string) {})
 		storetest.Receive(t, "the lane is busy", seen)
 	}
@@ -184,7 +182,7 @@ func (m *moving) put(t *testing.T, s *syncStore, questions ...question) {
 			answers[i] <- storetest.Receive(t, q.what, answers[i])
 		}
 	}
-	let()
+	release()
 	for i, q := range questions {
 		if got := storetest.Receive(t, q.what, answers[i]); !slices.Contains(q.want, got) {
 			t.Errorf("%s: got %q, want one of %q", q.what, got, q.want)
@@ -192,10 +190,10 @@ func (m *moving) put(t *testing.T, s *syncStore, questions ...question) {
 	}
 }
 
-// questions makes some for free keys and for keys that are held, of the slot that
-// moves and of the one that stays. Those for the first one may be answered with
-// these faults too. The requests are those for its free keys.
-func (m *moving) questions(t *testing.T, s *syncStore, name string, faults ...string) (all []question, free []storetest.AnyRequest) {
+// questions returns questions for free keys and for held keys, of the slot that moves and of
+// the slot that stays. The answers for the slot that moves may also be one of the faults. The
+// requests are those for the free keys of the slot that moves.
+func (m *movingSlot) questions(t *testing.T, s *syncStore, name string, faults ...string) (all []question, free []storetest.AnyRequest) {
 	t.Helper()
 	for i := range 4 {
 		for _, tag := range []string{m.tag, m.stays} {
@@ -216,8 +214,8 @@ func (m *moving) questions(t *testing.T, s *syncStore, name string, faults ...st
 	return all, free
 }
 
-// have fails the test unless each key has the token of its request.
-func (m *moving) have(t *testing.T, requests []storetest.AnyRequest) {
+// mustHold fails the test unless each key has the token of its request.
+func (m *movingSlot) mustHold(t *testing.T, requests []storetest.AnyRequest) {
 	t.Helper()
 	for _, r := range requests {
 		if got, err := m.direct.Get(t.Context(), "p:"+r.Key).Result(); got != r.Token {
@@ -226,23 +224,22 @@ func (m *moving) have(t *testing.T, requests []storetest.AnyRequest) {
 	}
 }
 
-// MOVED leads the commands of the slot to its new master.
-func movedSlot(t *testing.T, m *moving) {
-	s := m.store(t, m.asOfNow(t))
+// After MOVED, the commands go to the new master of the slot.
+func commandsFollowMovedSlot(t *testing.T, m *movingSlot) {
+	s := m.store(t, m.withPresentSlots(t))
 	m.Cluster.MoveSlot(m.tag, m.to)
 	all, free := m.questions(t, s, "")
-	m.put(t, s, all...)
-	m.have(t, free)
+	m.ask(t, s, all...)
+	m.mustHold(t, free)
 	if n := m.Sent(m.from, free[0].Token); n != 1 && m.together {
 		t.Errorf("%d commands of the batch were sent to the old master first", n)
 	}
 }
 
-// Amid the move of a slot, commands with one key are answered on the side that has
-// it. Those with several keys are answered where one side has them all; else they
-// get a passing fault, which is nobody else's, but for a renewal, which can do with
-// the lock alone.
-func slotOnItsWay(t *testing.T, m *moving) {
+// While a slot moves, a command with one key succeeds on the side that has the key. A command
+// with several keys succeeds if one side has them all. Otherwise it gets a temporary fault,
+// and no other command of the batch does. Exception: a renewal succeeds with the lock alone.
+func commandsSurviveMovingSlot(t *testing.T, m *movingSlot) {
 	s := m.store(t)
 	for name, move := range map[string]func(*redistest.Move){
 		"before":  func(*redistest.Move) {},
@@ -255,55 +252,55 @@ func slotOnItsWay(t *testing.T, m *moving) {
 			}
 			all, free := m.questions(t, s, name)
 			mine, whole := m.Request(m.tag+name+"mine"), m.Request(m.tag+name+"whole")
-			whose := m.tag + name + "held0"
+			heldKey := m.tag + name + "held0"
 			for _, r := range []storetest.AnyRequest{mine, whole} {
 				if got, err := s.Take(t.Context(), r); err != nil || !got.Granted {
 					t.Fatalf("%+v, %v", got, err)
 				}
 			}
-			rival := m.Request(whole.Key) // so that the key has a line
+			rival := m.Request(whole.Key) // so that the key has a queue
 			if got := answerOf(s.Enqueue(t.Context(), rival)); got != whole.Token {
 				t.Fatalf("enqueue: %q", got)
 			}
-			enqueue := m.Request(whose)
-			begin := m.Request(whose)
+			enqueue := m.Request(heldKey)
+			begin := m.Request(heldKey)
 			begin.Attempt = storetest.AttemptRequest(begin.Token).Attempt
 			finish := mine
 			finish.Attempt, finish.Ending = storetest.AttemptRequest(mine.Token).Attempt, store.Seal
 
 			on := m.Cluster.BeginMove(m.tag, m.to)
 			move(on)
-			m.put(t, s, append(all,
-				question{"renew, without a line", []string{"held, -1 in line"}, func(done func(string)) {
+			m.ask(t, s, append(all,
+				question{"renew, without the queue", []string{"held, -1 waiting"}, func(done func(string)) {
 					s.Store.Renew(mine.Renew(), func(got store.Renewal, err error) { done(renewalOf(got, err)) })
 				}},
-				question{"release, without a line", []string{tryAgain}, func(done func(string)) {
+				question{"release, without the queue", []string{tryAgain}, func(done func(string)) {
 					s.Store.Release(mine.Release(), func(_ store.ReleaseResult, err error) { done(faultText(err)) })
 				}},
-				question{"finish, without a line", []string{tryAgain}, func(done func(string)) {
+				question{"finish, without the queue", []string{tryAgain}, func(done func(string)) {
 					s.Store.Release(finish.Release(), func(_ store.ReleaseResult, err error) { done(faultText(err)) })
 				}},
-				question{"enqueue, without a line", []string{tryAgain}, func(done func(string)) {
+				question{"enqueue, without the queue", []string{tryAgain}, func(done func(string)) {
 					s.Store.Enqueue(enqueue.Enqueue(), func(got store.Answer, err error) { done(answerOf(got, err)) })
 				}},
-				question{"begin, without a record", []string{tryAgain}, func(done func(string)) {
+				question{"begin, without the record", []string{tryAgain}, func(done func(string)) {
 					s.Store.Enqueue(begin.Enqueue(), func(got store.Answer, err error) { done(answerOf(got, err)) })
 				}},
-				question{"enqueue, with a line", []string{whole.Token}, func(done func(string)) {
+				question{"enqueue, with the queue", []string{whole.Token}, func(done func(string)) {
 					s.Store.Enqueue(rival.Enqueue(), func(got store.Answer, err error) { done(answerOf(got, err)) })
 				}},
-				question{"renew, with a line", []string{"held, 1 in line"}, func(done func(string)) {
+				question{"renew, with the queue", []string{"held, 1 waiting"}, func(done func(string)) {
 					s.Store.Renew(whole.Renew(), func(got store.Renewal, err error) { done(renewalOf(got, err)) })
 				}},
 			)...)
 			on.Finish()
-			m.have(t, append(free, mine, whole))
+			m.mustHold(t, append(free, mine, whole))
 		})
 	}
 }
 
-// moveAll moves all keys of the slot, and does not tell that it has moved.
-func (m *moving) moveAll(t *testing.T, on *redistest.Move) {
+// moveAll moves all keys of the slot, but does not finish the move.
+func (m *movingSlot) moveAll(t *testing.T, on *redistest.Move) {
 	t.Helper()
 	keys, err := m.from.Client(t).ClusterGetKeysInSlot(t.Context(), m.Cluster.Slot(m.tag), 1000).Result()
 	if err != nil {
@@ -312,12 +309,12 @@ func (m *moving) moveAll(t *testing.T, on *redistest.Move) {
 	on.Keys(keys...)
 }
 
-// A connection that breaks after a command was sent on to another master is a lost
-// reply like any other: the command is sent again with the same token, once.
-func brokenRedirect(t *testing.T, m *moving) {
+// The reply to a redirected command is lost like any other reply: the command is resent once,
+// with the same token.
+func lostRedirectedReplyIsResentOnce(t *testing.T, m *movingSlot) {
 	for name, begin := range map[string]func() (finish func()){
-		"amid the move":  func() func() { return m.Cluster.BeginMove(m.tag, m.to).Finish },
-		"after the move": func() func() { m.Cluster.MoveSlot(m.tag, m.to); return func() {} },
+		"during the move": func() func() { return m.Cluster.BeginMove(m.tag, m.to).Finish },
+		"after the move":  func() func() { m.Cluster.MoveSlot(m.tag, m.to); return func() {} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			if m.Cluster.MasterOf(m.tag) != m.from {
@@ -329,10 +326,10 @@ func brokenRedirect(t *testing.T, m *moving) {
 			dropped := m.ClusterProxies.To(m.to).DropReply(func(command []string) bool {
 				return command[0] == "SET" && strings.HasSuffix(command[1], "free2")
 			}, redistest.CloseConn)
-			m.put(t, s, all...)
+			m.ask(t, s, all...)
 			storetest.Receive(t, "the reply is lost", dropped)
 			finish()
-			m.have(t, free)
+			m.mustHold(t, free)
 			for i, r := range free {
 				if n := m.Sent(m.to, r.Token); n > 2 || n < 1 || (i == 2 && n != 2) {
 					t.Errorf("number %d was sent to the new master %d times", i, n)
@@ -342,31 +339,31 @@ func brokenRedirect(t *testing.T, m *moving) {
 	}
 }
 
-// Where the client follows no redirection, its errors pass: once it has learned
-// where the slot is, the keys work.
-func followsNobody(t *testing.T, m *moving) {
+// A redirection is a temporary fault for a client that follows none. Once the client has loaded
+// the slots again, the keys can be taken.
+func clientWithoutRedirectsGetsTemporaryFaults(t *testing.T, m *movingSlot) {
 	s := m.store(t, func(o *redis.ClusterOptions) { o.MaxRedirects = -1 })
-	all, free := m.questions(t, s, "amid", sentOn)
+	all, free := m.questions(t, s, "amid", askFault)
 	on := m.Cluster.BeginMove(m.tag, m.to)
-	m.put(t, s, all...)
+	m.ask(t, s, all...)
 	for _, r := range free {
 		if n := m.Sent(m.to, r.Token); n != 0 {
-			t.Errorf("%s was sent on %d times", r.Key, n)
+			t.Errorf("%s was sent to the new master %d times", r.Key, n)
 		}
 	}
 	on.Finish()
-	all, free = m.questions(t, s, "after", sentAway)
-	m.put(t, s, all...)
+	all, free = m.questions(t, s, "after", movedFault)
+	m.ask(t, s, all...)
 	for _, r := range free {
 		for deadline := time.Now().Add(storetest.Patience); ; {
 			got := answerOf(s.Take(t.Context(), r))
 			if got == "granted" {
 				break
 			}
-			if got != sentAway || time.Now().After(deadline) {
+			if got != movedFault || time.Now().After(deadline) {
 				t.Fatalf("got %q", got)
 			}
 		}
 	}
-	m.have(t, free)
+	m.mustHold(t, free)
 }

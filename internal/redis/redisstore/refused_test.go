@@ -22,7 +22,7 @@ var calls = map[string]func(*testing.T, *syncStore) error{
 		_, err := s.Enqueue(t.Context(), r)
 		return err
 	},
-	"try": func(t *testing.T, s *syncStore) error {
+	"nowait": func(t *testing.T, s *syncStore) error {
 		t.Helper()
 		r := storetest.Request(storetest.Me1)
 		r.Join, r.Fences = false, 8
@@ -55,7 +55,7 @@ var calls = map[string]func(*testing.T, *syncStore) error{
 		_, err := s.Enqueue(t.Context(), r)
 		return err
 	},
-	"begin anew": func(t *testing.T, s *syncStore) error {
+	"rerun": func(t *testing.T, s *syncStore) error {
 		t.Helper()
 		r := storetest.AttemptRequest(storetest.Me1)
 		r.Attempt.Rerun, r.Fences = true, 8
@@ -82,25 +82,26 @@ func ending(ending store.Ending) func(*testing.T, *syncStore) error {
 	}
 }
 
-// dump returns everything the server holds, with the time of each key's end.
+// dump returns all keys of the server with their values and times of expiry.
 func dump(t *testing.T, rdb *redis.Client) map[string]string {
 	t.Helper()
 	all := make(map[string]string)
 	for _, key := range rdb.Keys(t.Context(), "*").Val() {
-		ends := rdb.Do(t.Context(), "pexpiretime", key).String()
-		all[key] = rdb.Dump(t.Context(), key).Val() + ends
+		expiry := rdb.Do(t.Context(), "pexpiretime", key).String()
+		all[key] = rdb.Dump(t.Context(), key).Val() + expiry
 	}
 	return all
 }
 
-// refused fails the test unless the call is refused, for good and whole.
-func refused(t *testing.T, rdb *redis.Client, call func(*testing.T, *syncStore) error, says string) {
+// checkRefused fails the test unless the call gets a permanent fault with this text, and no key
+// has changed.
+func checkRefused(t *testing.T, rdb *redis.Client, call func(*testing.T, *syncStore) error, text string) {
 	t.Helper()
 	s := newStore(t, rdb)
 	before := dump(t, rdb)
 	err := call(t, s)
 	var fault *store.Fault
-	if !errors.As(err, &fault) || fault.Temporary || fault.Unknown || !strings.Contains(err.Error(), says) {
+	if !errors.As(err, &fault) || fault.Temporary || fault.Unknown || !strings.Contains(err.Error(), text) {
 		t.Errorf("%#v: %v", err, err)
 	}
 	after := dump(t, rdb)
@@ -115,7 +116,7 @@ func refused(t *testing.T, rdb *redis.Client, call func(*testing.T, *syncStore) 
 }
 
 //faults:row 26
-func TestAKeyOfTheWrongTypeIsRefusedBeforeAnythingChanges(t *testing.T) {
+func TestKeyOfWrongTypeIsRefusedBeforeAnyWrite(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	rdb := server.Client(t)
@@ -144,53 +145,53 @@ func TestAKeyOfTheWrongTypeIsRefusedBeforeAnythingChanges(t *testing.T) {
 	}
 	line := []string{storetest.Bob1, storetest.Me1, storetest.Eve1}
 	free, held, others := storetest.State{Queue: line}, storetest.State{Value: storetest.Me1, TTL: storetest.Claim, Queue: line}, storetest.State{Value: storetest.Bob2, TTL: storetest.Claim, Queue: line[2:]}
-	ran, over := storetest.State{Value: storetest.Me1, TTL: storetest.Claim, Queue: line, Record: runs(storetest.Me1, "1")}, storetest.State{Value: storetest.Me1, TTL: storetest.Claim, Queue: line, Record: done(storetest.Bob1)}
+	ran, over := storetest.State{Value: storetest.Me1, TTL: storetest.Claim, Queue: line, Record: runningRecord(storetest.Me1, "1")}, storetest.State{Value: storetest.Me1, TTL: storetest.Claim, Queue: line, Record: doneRecord(storetest.Bob1)}
 	const wrongType, noNumber = "WRONGTYPE", "no such number"
 	tests := []struct {
 		name, call string
 		before     storetest.State
-		spoil      func(*testing.T)
-		says       string
+		damage     func(*testing.T)
+		text       string
 	}{
 		{"lock", "enqueue", free, wrong(storetest.LockName), wrongType},
-		{"lock", "try", free, wrong(storetest.LockName), wrongType},
+		{"lock", "nowait", free, wrong(storetest.LockName), wrongType},
 		{"lock", "renew", free, wrong(storetest.LockName), wrongType},
 		{"lock", "release", free, wrong(storetest.LockName), wrongType},
 		{"lock", "rejoin", free, wrong(storetest.LockName), wrongType},
 
-		{"line, free", "enqueue", free, wrong(storetest.QueueName), wrongType},
-		{"line, held", "enqueue", held, wrong(storetest.QueueName), wrongType},
-		{"line, another's", "enqueue", others, wrong(storetest.QueueName), wrongType},
-		{"line, free", "try", free, wrong(storetest.QueueName), wrongType},
-		{"line", "renew", held, wrong(storetest.QueueName), wrongType},
-		{"line", "release", held, wrong(storetest.QueueName), wrongType},
-		{"line, another's", "release", others, wrong(storetest.QueueName), wrongType},
-		{"line", "rejoin", held, wrong(storetest.QueueName), wrongType},
+		{"queue, free", "enqueue", free, wrong(storetest.QueueName), wrongType},
+		{"queue, held", "enqueue", held, wrong(storetest.QueueName), wrongType},
+		{"queue, another's", "enqueue", others, wrong(storetest.QueueName), wrongType},
+		{"queue, free", "nowait", free, wrong(storetest.QueueName), wrongType},
+		{"queue", "renew", held, wrong(storetest.QueueName), wrongType},
+		{"queue", "release", held, wrong(storetest.QueueName), wrongType},
+		{"queue, another's", "release", others, wrong(storetest.QueueName), wrongType},
+		{"queue", "rejoin", held, wrong(storetest.QueueName), wrongType},
 
 		{"fence, free", "enqueue", free, wrong(storetest.FenceName), wrongType},
 		{"fence, held", "enqueue", held, wrong(storetest.FenceName), wrongType},
 		{"fence, another's", "enqueue", others, wrong(storetest.FenceName), wrongType},
-		{"fence, free", "try", free, wrong(storetest.FenceName), wrongType},
+		{"fence, free", "nowait", free, wrong(storetest.FenceName), wrongType},
 		{"fence", "renew", held, wrong(storetest.FenceName), wrongType},
 
-		{"fence of words", "enqueue", free, fence("abc"), noNumber},
-		{"fence of nothing", "enqueue", held, fence(""), noNumber},
-		{"fence below zero", "enqueue", others, fence("-5"), noNumber},
-		{"fence with an exponent", "renew", held, fence("1e3"), noNumber},
-		{"fence with a fraction", "renew", held, fence("1.5"), noNumber},
-		{"fence in a line", "renew", held, fence("5\n"), noNumber},
-		{"fence beyond all numbers", "renew", held, fence("9007199254740993"), noNumber},
-		{"fence of many digits", "renew", held, fence(strings.Repeat("9", 500)), noNumber},
+		{"fence is a word", "enqueue", free, fence("abc"), noNumber},
+		{"fence is empty", "enqueue", held, fence(""), noNumber},
+		{"fence is negative", "enqueue", others, fence("-5"), noNumber},
+		{"fence has an exponent", "renew", held, fence("1e3"), noNumber},
+		{"fence has a fraction", "renew", held, fence("1.5"), noNumber},
+		{"fence has a line break", "renew", held, fence("5\n"), noNumber},
+		{"fence is too great", "renew", held, fence("9007199254740993"), noNumber},
+		{"fence has 500 digits", "renew", held, fence(strings.Repeat("9", 500)), noNumber},
 
 		{"lock, free", "begin", free, wrong(storetest.LockName), wrongType},
-		{"line, free", "begin", free, wrong(storetest.QueueName), wrongType},
-		{"line, a verdict", "begin", over, wrong(storetest.QueueName), wrongType},
+		{"queue, free", "begin", free, wrong(storetest.QueueName), wrongType},
+		{"queue, a verdict", "begin", over, wrong(storetest.QueueName), wrongType},
 		{"fence, held", "begin", held, wrong(storetest.FenceName), wrongType},
-		{"fence, anew", "begin anew", storetest.State{Record: runs(storetest.Bob1, "1")}, wrong(storetest.FenceName), wrongType},
+		{"fence, rerun", "rerun", storetest.State{Record: runningRecord(storetest.Bob1, "1")}, wrong(storetest.FenceName), wrongType},
 		{"record, free", "begin", free, text, wrongType},
 		{"record, held", "begin", held, text, wrongType},
 		{"lock", "commit", ran, wrong(storetest.LockName), wrongType},
-		{"line", "commit", ran, wrong(storetest.QueueName), wrongType},
+		{"queue", "commit", ran, wrong(storetest.QueueName), wrongType},
 		{"record", "commit", held, text, wrongType},
 		{"record, another's key", "seal", others, text, wrongType},
 		{"record", "abort", held, text, wrongType},
@@ -200,18 +201,18 @@ func TestAKeyOfTheWrongTypeIsRefusedBeforeAnythingChanges(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.call+" "+test.name, func(t *testing.T) {
 			test.before.Put(t, rdb)
-			test.spoil(t)
-			audit := listenAs(t, rdb, storetest.Bob, storetest.Eve)
-			refused(t, rdb, calls[test.call], test.says)
-			if said := audit.heard(t, rdb); len(said) > 0 {
-				t.Errorf("said %q", said)
+			test.damage(t)
+			log := subscribeAs(t, rdb, storetest.Bob, storetest.Eve)
+			checkRefused(t, rdb, calls[test.call], test.text)
+			if hints := log.end(t, rdb); len(hints) > 0 {
+				t.Errorf("hints %q", hints)
 			}
 		})
 	}
 }
 
-//faults:row 20: OOM, and what goes on nevertheless
-func TestAServerWithoutMemory(t *testing.T) {
+//faults:row 20: OOM, and the transitions that still succeed
+func TestServerWithoutMemoryRefusesOnlyNewLocks(t *testing.T) {
 	t.Parallel()
 	rdb := redistest.Start(t).Client(t)
 	full := func(t *testing.T, before storetest.State) {
@@ -227,19 +228,19 @@ func TestAServerWithoutMemory(t *testing.T) {
 		before     storetest.State
 	}{
 		{"a free key", "enqueue", storetest.State{}},
-		{"a free key behind a line", "enqueue", storetest.State{Queue: []string{storetest.Bob1, storetest.Eve1}}},
+		{"a free key with a queue", "enqueue", storetest.State{Queue: []string{storetest.Bob1, storetest.Eve1}}},
 		{"another's key", "enqueue", storetest.State{Value: storetest.Bob2, TTL: storetest.TTL}},
-		{"a free key", "try", storetest.State{}},
-		{"a free key behind a line", "try", storetest.State{Queue: []string{storetest.Bob1, storetest.Eve1}}},
+		{"a free key", "nowait", storetest.State{}},
+		{"a free key with a queue", "nowait", storetest.State{Queue: []string{storetest.Bob1, storetest.Eve1}}},
 		{"a free key", "begin", storetest.State{}},
-		{"a free key behind a line", "begin", storetest.State{Queue: []string{storetest.Bob1, storetest.Eve1}}},
-		{"another's key", "begin", storetest.State{Value: storetest.Bob2, TTL: storetest.TTL, Record: runs(storetest.Bob2, "1")}},
-		{"a free key, after one that died", "begin anew", storetest.State{Record: runs(storetest.Bob2, "1")}},
+		{"a free key with a queue", "begin", storetest.State{Queue: []string{storetest.Bob1, storetest.Eve1}}},
+		{"another's key", "begin", storetest.State{Value: storetest.Bob2, TTL: storetest.TTL, Record: runningRecord(storetest.Bob2, "1")}},
+		{"a free key, after an attempt that died", "rerun", storetest.State{Record: runningRecord(storetest.Bob2, "1")}},
 	} {
-		t.Run("refuses "+test.call+" whole: "+test.name, func(t *testing.T) {
-			defer listenAs(t, rdb, storetest.Bob).heard(t, rdb)
+		t.Run("refuses "+test.call+": "+test.name, func(t *testing.T) {
+			defer subscribeAs(t, rdb, storetest.Bob).end(t, rdb)
 			full(t, test.before)
-			refused(t, rdb, calls[test.call], "OOM")
+			checkRefused(t, rdb, calls[test.call], "OOM")
 		})
 	}
 	for _, test := range []struct {
@@ -271,33 +272,33 @@ func TestAServerWithoutMemory(t *testing.T) {
 		{
 			"begins in a grant", "begin",
 			storetest.State{Value: storetest.Me1, TTL: storetest.Claim, Queue: []string{storetest.Bob1}},
-			storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Queue: []string{storetest.Bob1}, Record: runs(storetest.Me1, "1")},
+			storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Queue: []string{storetest.Bob1}, Record: runningRecord(storetest.Me1, "1")},
 		},
 		{
-			"tells a verdict and hands over", "begin",
-			storetest.State{Value: storetest.Me1, TTL: storetest.Claim, Queue: []string{storetest.Bob1}, Record: done(storetest.Eve1)},
-			storetest.State{Value: storetest.Bob1, TTL: storetest.Claim, Record: done(storetest.Eve1)},
+			"returns a verdict and hands over", "begin",
+			storetest.State{Value: storetest.Me1, TTL: storetest.Claim, Queue: []string{storetest.Bob1}, Record: doneRecord(storetest.Eve1)},
+			storetest.State{Value: storetest.Bob1, TTL: storetest.Claim, Record: doneRecord(storetest.Eve1)},
 		},
 		{
 			"commits and hands over", "commit",
-			storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Queue: []string{storetest.Bob1}, Record: runs(storetest.Me1, "1")},
-			storetest.State{Value: storetest.Bob1, TTL: storetest.Claim, Record: done(storetest.Me1)},
+			storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Queue: []string{storetest.Bob1}, Record: runningRecord(storetest.Me1, "1")},
+			storetest.State{Value: storetest.Bob1, TTL: storetest.Claim, Record: doneRecord(storetest.Me1)},
 		},
-		{"commits what was lost", "commit", storetest.State{}, storetest.State{Record: done(storetest.Me1)}},
+		{"commits without a record", "commit", storetest.State{}, storetest.State{Record: doneRecord(storetest.Me1)}},
 		{
 			"seals", "seal",
-			storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Record: runs(storetest.Me1, "1")},
-			storetest.State{Record: sealed(storetest.Me1)},
+			storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Record: runningRecord(storetest.Me1, "1")},
+			storetest.State{Record: sealedRecord(storetest.Me1)},
 		},
 		{
-			"aborts what has not begun", "abort",
+			"aborts an attempt that has not begun", "abort",
 			storetest.State{Queue: []string{storetest.Me1}},
-			storetest.State{Record: aborted(storetest.Me1), RecordTTL: abortTTL},
+			storetest.State{Record: abortedRecord(storetest.Me1), RecordTTL: abortTTL},
 		},
-		{"resolves", "resolve", storetest.State{Record: runs(storetest.Bob1, "1")}, storetest.State{}},
+		{"resolves", "resolve", storetest.State{Record: runningRecord(storetest.Bob1, "1")}, storetest.State{}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			defer listenAs(t, rdb, storetest.Bob).heard(t, rdb)
+			defer subscribeAs(t, rdb, storetest.Bob).end(t, rdb)
 			full(t, test.before)
 			if err := calls[test.call](t, newStore(t, rdb)); err != nil {
 				t.Error(err)
@@ -307,8 +308,8 @@ func TestAServerWithoutMemory(t *testing.T) {
 	}
 }
 
-// Without the right to publish, nobody can be told: the lock stays right.
-func TestAnACLThatRefusesPublish(t *testing.T) {
+// Without the right to publish, no waiter gets a hint, but the transitions are right.
+func TestTransitionsWithoutRightToPublish(t *testing.T) {
 	t.Parallel()
 	for name, rule := range map[string]string{"the command": "-publish", "the channels": "resetchannels"} {
 		t.Run(name, func(t *testing.T) {
@@ -325,7 +326,7 @@ func TestAnACLThatRefusesPublish(t *testing.T) {
 			}
 			storetest.State{Value: storetest.Bob1, TTL: storetest.TTL, Queue: []string{storetest.Me1}}.Check(t, rdb)
 			storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Queue: []string{storetest.Bob1}}.Put(t, rdb)
-			if got := release(t, s); got.end != store.Freed {
+			if got := release(t, s); got.status != store.Freed {
 				t.Errorf("release: %+v", got)
 			}
 			storetest.State{}.Check(t, rdb)
@@ -334,11 +335,11 @@ func TestAnACLThatRefusesPublish(t *testing.T) {
 				t.Errorf("begin: %+v", got)
 			}
 			storetest.State{Value: storetest.Bob1, TTL: storetest.TTL, Queue: []string{storetest.Me1}}.Check(t, rdb)
-			storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Queue: []string{storetest.Bob1}, Record: runs(storetest.Me1, "1")}.Put(t, rdb)
-			if got := finish(store.Commit)(t, s); got.end != store.Freed || got.stored != store.WasStored {
+			storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Queue: []string{storetest.Bob1}, Record: runningRecord(storetest.Me1, "1")}.Put(t, rdb)
+			if got := finish(store.Commit)(t, s); got.status != store.Freed || got.stored != store.WasStored {
 				t.Errorf("commit: %+v", got)
 			}
-			storetest.State{Record: done(storetest.Me1)}.Check(t, rdb)
+			storetest.State{Record: doneRecord(storetest.Me1)}.Check(t, rdb)
 		})
 	}
 }

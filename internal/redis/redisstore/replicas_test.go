@@ -19,18 +19,19 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-// both are the replicas of a master of redistest. They have longer than a busy machine
-// takes.
-var both = command.Replicas{Count: 2, Timeout: 2 * time.Second}
+// twoReplicas are all replicas of a master behind Sentinels. Their timeout leaves room for a
+// busy machine.
+var twoReplicas = command.Replicas{Count: 2, Timeout: 2 * time.Second}
 
-// withTimeout gives replicas another time: where one of them is away, that passes in vain.
+// withTimeout returns the replicas with another timeout: a short one if the replicas cannot
+// acknowledge, because the whole timeout passes then.
 func withTimeout(r command.Replicas, timeout time.Duration) command.Replicas {
 	r.Timeout = timeout
 	return r
 }
 
-// newDurable returns a store whose grants replicas have to acknowledge.
-func newDurable(t *testing.T, rdb redis.UniversalClient, replicas command.Replicas) *syncStore {
+// newReplicatedStore returns a store that waits until replicas have acknowledged a grant.
+func newReplicatedStore(t *testing.T, rdb redis.UniversalClient, replicas command.Replicas) *syncStore {
 	t.Helper()
 	s, err := New(rdb, "p:", storetest.Me, replicas)
 	if err != nil {
@@ -44,7 +45,7 @@ func newDurable(t *testing.T, rdb redis.UniversalClient, replicas command.Replic
 	return &syncStore{Store: s}
 }
 
-// startReplicated runs a master with two replicas. Who tests it may use WAIT.
+// startReplicated starts a master with two replicas and Sentinels. Clients may use WAIT.
 func startReplicated(t *testing.T) *redistest.Sentinels {
 	t.Helper()
 	sentinels := redistest.StartSentinel(t)
@@ -54,33 +55,33 @@ func startReplicated(t *testing.T) *redistest.Sentinels {
 	return sentinels
 }
 
-// An act is a transition that replicas have to acknowledge, or need not.
-type act struct {
+// A replicatedCase is a transition on servers with replicas. waits says that replicas have to
+// acknowledge it.
+type replicatedCase struct {
 	name   string
 	before storetest.State
-	// do reports whether it was granted.
-	do    func(t *testing.T, s *syncStore) (granted bool, err error)
-	waits bool
+	do     func(t *testing.T, s *syncStore) (granted bool, err error)
+	waits  bool
 }
 
-var acts = []act{
-	{name: "take", waits: true, do: takeIt},
-	{name: "take again", waits: true, before: storetest.State{Value: storetest.Me1, TTL: time.Hour}, do: takeIt},
-	{name: "enqueue", waits: true, do: enqueueIt},
-	{name: "confirm a hand-off", waits: true, before: storetest.State{Value: storetest.Me1, TTL: storetest.Claim}, do: enqueueIt},
-	{name: "confirm what needs no longer life", waits: true, before: storetest.State{Value: storetest.Me1, TTL: time.Hour}, do: enqueueIt},
+var replicatedCases = []replicatedCase{
+	{name: "take", waits: true, do: takeGranted},
+	{name: "take again", waits: true, before: storetest.State{Value: storetest.Me1, TTL: time.Hour}, do: takeGranted},
+	{name: "enqueue", waits: true, do: enqueueGranted},
+	{name: "confirm a hand-off", waits: true, before: storetest.State{Value: storetest.Me1, TTL: storetest.Claim}, do: enqueueGranted},
+	{name: "confirm a hand-off that has a longer TTL", waits: true, before: storetest.State{Value: storetest.Me1, TTL: time.Hour}, do: enqueueGranted},
 	{name: "renew", waits: true, before: storetest.State{Value: storetest.Me1, TTL: time.Hour}, do: func(t *testing.T, s *syncStore) (bool, error) {
 		t.Helper()
 		got, err := s.Renew(t.Context(), storetest.Request(storetest.Me1))
 		return got.Held, err
 	}},
-	{name: "begin", waits: true, do: beginIt},
-	{name: "begin again", waits: true, before: storetest.State{Value: storetest.Me1, TTL: time.Hour, Record: runs(storetest.Me1, "1")}, do: beginIt},
-	{name: "commit", waits: true, before: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Record: runs(storetest.Me1, "1")}, do: finishIt(store.Commit)},
-	{name: "commit again", waits: true, before: storetest.State{Record: done(storetest.Me1)}, do: finishIt(store.Commit)},
-	{name: "seal", waits: true, before: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Record: runs(storetest.Me1, "1")}, do: finishIt(store.Seal)},
+	{name: "begin", waits: true, do: beginGranted},
+	{name: "begin again", waits: true, before: storetest.State{Value: storetest.Me1, TTL: time.Hour, Record: runningRecord(storetest.Me1, "1")}, do: beginGranted},
+	{name: "commit", waits: true, before: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Record: runningRecord(storetest.Me1, "1")}, do: finishStored(store.Commit)},
+	{name: "commit again", waits: true, before: storetest.State{Record: doneRecord(storetest.Me1)}, do: finishStored(store.Commit)},
+	{name: "seal", waits: true, before: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Record: runningRecord(storetest.Me1, "1")}, do: finishStored(store.Seal)},
 
-	{name: "abort", before: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Record: runs(storetest.Me1, "1")}, do: finishIt(store.Abort)},
+	{name: "abort", before: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Record: runningRecord(storetest.Me1, "1")}, do: finishStored(store.Abort)},
 	{name: "release", before: storetest.State{Value: storetest.Me1, TTL: storetest.TTL}, do: func(t *testing.T, s *syncStore) (bool, error) {
 		t.Helper()
 		got, err := s.Release(t.Context(), storetest.Request(storetest.Me1))
@@ -93,31 +94,31 @@ var acts = []act{
 		got, err := s.Release(t.Context(), r)
 		return got.Status == store.Kept || got.Status == store.Unsure, err
 	}},
-	{name: "resolve", before: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Record: runs(storetest.Me1, "1")}, do: func(t *testing.T, s *syncStore) (bool, error) {
+	{name: "resolve", before: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Record: runningRecord(storetest.Me1, "1")}, do: func(t *testing.T, s *syncStore) (bool, error) {
 		t.Helper()
 		return s.Resolve(t.Context(), storetest.Request(storetest.Me1))
 	}},
 }
 
-func takeIt(t *testing.T, s *syncStore) (bool, error) {
+func takeGranted(t *testing.T, s *syncStore) (bool, error) {
 	t.Helper()
 	got, err := s.Take(t.Context(), storetest.Request(storetest.Me1))
 	return got.Granted, err
 }
 
-func enqueueIt(t *testing.T, s *syncStore) (bool, error) {
+func enqueueGranted(t *testing.T, s *syncStore) (bool, error) {
 	t.Helper()
 	got, err := s.Enqueue(t.Context(), storetest.Request(storetest.Me1))
 	return got.Granted, err
 }
 
-func beginIt(t *testing.T, s *syncStore) (bool, error) {
+func beginGranted(t *testing.T, s *syncStore) (bool, error) {
 	t.Helper()
 	got, err := s.Enqueue(t.Context(), storetest.AttemptRequest(storetest.Me1))
 	return got.Granted, err
 }
 
-func finishIt(ending store.Ending) func(t *testing.T, s *syncStore) (bool, error) {
+func finishStored(ending store.Ending) func(t *testing.T, s *syncStore) (bool, error) {
 	return func(t *testing.T, s *syncStore) (bool, error) {
 		t.Helper()
 		r := storetest.AttemptRequest(storetest.Me1)
@@ -130,101 +131,102 @@ func finishIt(ending store.Ending) func(t *testing.T, s *syncStore) (bool, error
 	}
 }
 
-// writes are the commands by which the scripts write.
+// writes are the commands with which the scripts write.
 var writes = []string{"SET", "PEXPIRE", "HSET", "DEL"}
 
-// What WAIT counts is what its own connection has written.
-func TestEachGrantIsWrittenAndAskedForOnItsConnection(t *testing.T) {
+// WAIT counts only writes of its own connection. So each grant must write, and WAIT must follow
+// on the same connection.
+func TestGrantWritesAndWaitsOnOneConnection(t *testing.T) {
 	t.Parallel()
 	sentinels := startReplicated(t)
 	master := sentinels.Master()
-	observer, s := master.Client(t), newDurable(t, sentinels.Client(t), both)
+	observer, s := master.Client(t), newReplicatedStore(t, sentinels.Client(t), twoReplicas)
 	none := newStoreOf(t, sentinels.Client(t), storetest.Me)
-	heard := monitor(t, master)
-	for _, act := range acts {
-		t.Run(act.name, func(t *testing.T) {
-			for range 2 { // the scripts are known the second time
-				act.before.Put(t, observer)
-				heard()
-				if granted, err := act.do(t, s); !granted || err != nil {
+	newCommands := monitor(t, master)
+	for _, c := range replicatedCases {
+		t.Run(c.name, func(t *testing.T) {
+			for range 2 { // the first time the script may be unknown to the server
+				c.before.Put(t, observer)
+				newCommands()
+				if granted, err := c.do(t, s); !granted || err != nil {
 					t.Fatalf("%v, %v", granted, err)
 				}
 			}
-			all := heard()
+			all := newCommands()
 			sent, waits, wrote := named(all, "EVALSHA"), named(all, "WAIT"), named(all, writes...)
 			switch {
 			case len(sent) != 1 || len(named(all, "SET", "EVAL")) > len(wrote):
 				t.Errorf("sent %v", all)
-			case !act.waits && len(waits) != 0:
-				t.Errorf("replicas are asked: %v", all)
-			case act.waits && (len(waits) != 1 || waits[0].from != sent[0].from || len(wrote) == 0):
-				t.Errorf("replicas are not asked for what was written: %v", all)
+			case !c.waits && len(waits) != 0:
+				t.Errorf("WAIT was sent: %v", all)
+			case c.waits && (len(waits) != 1 || waits[0].from != sent[0].from || len(wrote) == 0):
+				t.Errorf("no write and WAIT on the connection of the script: %v", all)
 			}
 
-			act.before.Put(t, observer)
-			heard()
-			if granted, err := act.do(t, none); !granted || err != nil {
-				t.Errorf("where no replicas are asked: %v, %v", granted, err)
+			c.before.Put(t, observer)
+			newCommands()
+			if granted, err := c.do(t, none); !granted || err != nil {
+				t.Errorf("without replicas: %v, %v", granted, err)
 			}
-			if waits := named(heard(), "WAIT"); len(waits) != 0 {
-				t.Errorf("replicas are asked where none are wanted: %v", waits)
+			if waits := named(newCommands(), "WAIT"); len(waits) != 0 {
+				t.Errorf("without replicas, WAIT was sent: %v", waits)
 			}
 		})
 	}
 }
 
 //faults:row 18
-func TestTooFewReplicasAreAFaultOfWhatWasGranted(t *testing.T) {
+func TestGrantWithTooFewReplicasFails(t *testing.T) {
 	t.Parallel()
 	sentinels := startReplicated(t)
 	observer := sentinels.Master().Client(t)
-	s := newDurable(t, sentinels.Client(t), withTimeout(both, 250*time.Millisecond)) // which the other one has, too
+	s := newReplicatedStore(t, sentinels.Client(t), withTimeout(twoReplicas, 250*time.Millisecond)) // the timeout of the replica that is not paused, too
 	replica := sentinels.Replicas()[0]
 	const oneHas, noneHas = "only 1 of 2 replicas have acknowledged it", "only 0 of 2 replicas have acknowledged it"
-	told := make(map[string]bool)
-	for _, act := range acts {
-		t.Run(act.name, func(t *testing.T) {
-			act.before.Put(t, observer)
+	texts := make(map[string]bool)
+	for _, c := range replicatedCases {
+		t.Run(c.name, func(t *testing.T) {
+			c.before.Put(t, observer)
 			replica.Pause()
-			granted, err := act.do(t, s)
+			granted, err := c.do(t, s)
 			replica.Resume()
 			var fault *store.Fault
 			switch {
-			case !act.waits:
+			case !c.waits:
 				if !granted || err != nil {
-					t.Errorf("%v, %v; nobody has to acknowledge that", granted, err)
+					t.Errorf("%v, %v; no replica has to acknowledge that", granted, err)
 				}
 			case granted || !errors.As(err, &fault) || !fault.Temporary || !fault.Unknown:
 				t.Errorf("%v, %#v", granted, err)
-			case err.Error() != oneHas && err.Error() != noneHas: // now and then the other one is late on a busy machine
-				t.Errorf("it says %q", err)
+			case err.Error() != oneHas && err.Error() != noneHas: // on a busy machine the other replica may need more than the timeout
+				t.Errorf("got %q", err)
 			default:
-				told[err.Error()] = true
+				texts[err.Error()] = true
 			}
-			if !act.waits {
+			if !c.waits {
 				return
 			}
-			suite.Eventually(t, "it is acknowledged by the same token", func() bool {
-				granted, err := act.do(t, s)
+			suite.Eventually(t, "a grant with the same token is acknowledged", func() bool {
+				granted, err := c.do(t, s)
 				return granted && err == nil
 			})
 		})
 	}
-	if told[noneHas] && !told[oneHas] {
-		t.Errorf("it always says %q", noneHas)
+	if texts[noneHas] && !texts[oneHas] {
+		t.Errorf("every error was %q", noneHas)
 	}
 }
 
-// A refusal says what the server has found, and writes nothing.
-func TestRefusalsNeedNoReplicas(t *testing.T) {
+// A refusal writes nothing, so replicas do not acknowledge it.
+func TestRefusalsDoNotWaitForReplicas(t *testing.T) {
 	t.Parallel()
 	sentinels := startReplicated(t)
-	observer, s := sentinels.Master().Client(t), newDurable(t, sentinels.Client(t), withTimeout(both, 50*time.Millisecond))
+	observer, s := sentinels.Master().Client(t), newReplicatedStore(t, sentinels.Client(t), withTimeout(twoReplicas, 50*time.Millisecond))
 	for _, replica := range sentinels.Replicas() {
 		replica.Pause()
 		t.Cleanup(replica.Resume)
 	}
-	held := storetest.State{Value: storetest.Bob1, TTL: storetest.TTL, Record: runs(storetest.Bob1, "1")}
+	held := storetest.State{Value: storetest.Bob1, TTL: storetest.TTL, Record: runningRecord(storetest.Bob1, "1")}
 	held.Put(t, observer)
 	if got, err := s.Take(t.Context(), storetest.Request(storetest.Me1)); err != nil || got.Holder != storetest.Bob1 {
 		t.Errorf("take: %+v, %v", got, err)
@@ -248,17 +250,18 @@ func TestRefusalsNeedNoReplicas(t *testing.T) {
 	if got, err := s.Release(t.Context(), rejoins); err != nil || got.Status != store.NotHeld {
 		t.Errorf("rejoin: %+v, %v", got, err)
 	}
-	storetest.State{Record: done(storetest.Bob1)}.Put(t, observer)
+	storetest.State{Record: doneRecord(storetest.Bob1)}.Put(t, observer)
 	if got, err := s.Enqueue(t.Context(), storetest.AttemptRequest(storetest.Me1)); err != nil || got.Verdict != store.Done {
 		t.Errorf("begin what is done: %+v, %v", got, err)
 	}
 }
 
-// No release waits for replicas, so the one that keeps the key asks for itself.
-func TestAKeyThatIsKeptIsUnsureUntilReplicasAreAsked(t *testing.T) {
+// A release does not wait for replicas. So the token that rejoined has to ask again before it
+// holds the lock.
+func TestKeptLockIsUnsureUntilReplicasAcknowledge(t *testing.T) {
 	t.Parallel()
 	sentinels := startReplicated(t)
-	observer, s := sentinels.Master().Client(t), newDurable(t, sentinels.Client(t), both)
+	observer, s := sentinels.Master().Client(t), newReplicatedStore(t, sentinels.Client(t), twoReplicas)
 	storetest.State{Value: storetest.Me1, TTL: storetest.TTL}.Put(t, observer)
 	rejoins := storetest.Request(storetest.Me1)
 	rejoins.Rejoin = storetest.Me2
@@ -271,16 +274,15 @@ func TestAKeyThatIsKeptIsUnsureUntilReplicasAreAsked(t *testing.T) {
 	}
 }
 
-// blocked is a client of CLIENT LIST that waits for replicas.
+// blocked matches a line of CLIENT LIST: a client that waits for replicas.
 var blocked = regexp.MustCompile(`flags=b\b.* cmd=wait `)
 
-// A release is told while a grant waits for replicas.
-func TestAReleaseDoesNotStandBehindReplicas(t *testing.T) {
+func TestReleaseDoesNotWaitForGrantsThatWaitForReplicas(t *testing.T) {
 	t.Parallel()
 	sentinels := startReplicated(t)
 	observer := sentinels.Master().Client(t)
-	s := newDurable(t, sentinels.Client(t, func(o *redis.FailoverOptions) { o.ReadTimeout = storetest.LongBound }), withTimeout(both, storetest.Patience))
-	storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Record: runs(storetest.Me1, "1")}.Put(t, observer)
+	s := newReplicatedStore(t, sentinels.Client(t, func(o *redis.FailoverOptions) { o.ReadTimeout = storetest.LongBound }), withTimeout(twoReplicas, storetest.Patience))
+	storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Record: runningRecord(storetest.Me1, "1")}.Put(t, observer)
 	for _, replica := range sentinels.Replicas() {
 		replica.Pause()
 	}
@@ -291,7 +293,7 @@ func TestAReleaseDoesNotStandBehindReplicas(t *testing.T) {
 	s.Store.Take(other.Take(), func(_ store.Answer, err error) { waiting <- err })
 	s.Store.Enqueue(third.Enqueue(), func(_ store.Answer, err error) { waiting <- err })
 	s.Store.Renew(renewed.Renew(), func(_ store.Renewal, err error) { waiting <- err })
-	suite.Eventually(t, "they are at the server", func() bool {
+	suite.Eventually(t, "three clients wait for replicas", func() bool {
 		return len(blocked.FindAllString(observer.ClientList(t.Context()).Val(), -1)) == 3
 	})
 
@@ -305,7 +307,7 @@ func TestAReleaseDoesNotStandBehindReplicas(t *testing.T) {
 	}
 	select {
 	case err := <-waiting:
-		t.Errorf("a grant was told before: %v", err)
+		t.Errorf("a grant ended while the replicas were paused: %v", err)
 	default:
 	}
 	for _, replica := range sentinels.Replicas() {
@@ -318,19 +320,19 @@ func TestAReleaseDoesNotStandBehindReplicas(t *testing.T) {
 	}
 }
 
-// A reply that is late since replicas are is not taken for a lost one.
-func TestWhatWaitsForReplicasIsSentOnce(t *testing.T) {
+// A reply that is late because of the replicas does not count as lost.
+func TestCommandThatWaitsForReplicasIsSentOnce(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ wait, bound time.Duration }{
-		"its caller could lead, for a shorter time": {200 * time.Millisecond, 5 * time.Second},
-		"it waits for more than half of its bound":  {2400 * time.Millisecond, 4 * time.Second},
+		"longer than an inline command may take": {200 * time.Millisecond, 5 * time.Second},
+		"longer than half of its bound":          {2400 * time.Millisecond, 4 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server := redistest.Start(t)
 			server.Grant(redistest.ReplicaRights)
 			proxy := redistest.NewProxy(t, server.Addr())
-			s := newDurable(t, proxy.Client(t, storetest.Deadlines, storetest.LongReads), command.Replicas{Count: 1, Timeout: test.wait})
+			s := newReplicatedStore(t, proxy.Client(t, storetest.Deadlines, storetest.LongReads), command.Replicas{Count: 1, Timeout: test.wait})
 			if err := server.Client(t).ScriptLoad(t.Context(), s.scripts.Take.Source.(string)).Err(); err != nil {
 				t.Fatal(err)
 			}
@@ -338,7 +340,7 @@ func TestWhatWaitsForReplicasIsSentOnce(t *testing.T) {
 			r.Inline, r.Bound = true, test.bound
 			begun := time.Now()
 			_, err := s.Take(t.Context(), r)
-			late := time.Since(begun) >= (test.bound+test.wait)/2 // and was sent again
+			late := time.Since(begun) >= (test.bound+test.wait)/2 // a busy machine: it was resent rightly
 			var short *command.ShortfallError
 			if !errors.As(err, &short) {
 				t.Errorf("got %v", err)
@@ -350,46 +352,46 @@ func TestWhatWaitsForReplicasIsSentOnce(t *testing.T) {
 	}
 }
 
-// What is sent again writes again, so that the second WAIT speaks of it too.
+// A resent command writes again, so that the second WAIT counts its write.
 //
 //faults:row 1, 10: where replicas have to acknowledge it
-func TestALostReplyIsSurvivedWithReplicas(t *testing.T) {
+func TestResendAfterLostReplyIsAcknowledgedByReplicas(t *testing.T) {
 	t.Parallel()
 	sentinels := startReplicated(t)
 	master := sentinels.Master()
-	observer, heard := master.Client(t), monitor(t, master)
+	observer, newCommands := master.Client(t), monitor(t, master)
 	proxy := redistest.NewProxy(t, master.Addr())
-	s := newDurable(t, proxy.Client(t), both)
+	s := newReplicatedStore(t, proxy.Client(t), twoReplicas)
 	for _, script := range []script.Script{s.scripts.Take, s.scripts.Enqueue, s.scripts.Renew, s.scripts.Begin, s.scripts.Finish} {
 		if err := observer.ScriptLoad(t.Context(), script.Source.(string)).Err(); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, lost := range []string{"EVALSHA", "WAIT"} {
-		for _, act := range slices.DeleteFunc(slices.Clone(acts), func(a act) bool { return !a.waits }) {
-			t.Run(act.name+", "+lost, func(t *testing.T) {
-				act.before.Put(t, observer)
-				heard()
+		for _, c := range slices.DeleteFunc(slices.Clone(replicatedCases), func(c replicatedCase) bool { return !c.waits }) {
+			t.Run(c.name+", "+lost, func(t *testing.T) {
+				c.before.Put(t, observer)
+				newCommands()
 				dropped := proxy.DropReply(redistest.Named(lost), redistest.CloseConn)
-				if granted, err := act.do(t, s); !granted || err != nil {
+				if granted, err := c.do(t, s); !granted || err != nil {
 					t.Fatalf("%v, %v", granted, err)
 				}
 				<-dropped
-				all := heard()
+				all := newCommands()
 				sent := named(all, "EVALSHA")
 				if len(sent) != 2 {
 					t.Fatalf("sent %d times: %v", len(sent), all)
 				}
 				again := all[slices.Index(all, sent[1]):]
-				if !slices.Contains(again, ran{sent[1].from, "WAIT"}) || len(named(again, writes...)) == 0 {
-					t.Errorf("the second send is not acknowledged by itself: %v", all)
+				if !slices.Contains(again, ranCommand{sent[1].from, "WAIT"}) || len(named(again, writes...)) == 0 {
+					t.Errorf("after the second send, no write and WAIT on its connection: %v", all)
 				}
 			})
 		}
 	}
 }
 
-func TestWhatWaitIsRefusedIsSaid(t *testing.T) {
+func TestRefusedWaitIsPermanentFault(t *testing.T) {
 	t.Parallel()
 	sentinels := redistest.StartSentinel(t)
 	observer := sentinels.Master().Client(t)
@@ -398,29 +400,29 @@ func TestWhatWaitIsRefusedIsSaid(t *testing.T) {
 	}
 	rdb := redis.NewClient(&redis.Options{Addr: sentinels.Master().Addr(), Username: "alice", Password: "any"})
 	t.Cleanup(func() { _ = rdb.Close() })
-	s := newDurable(t, rdb, both)
-	for _, act := range acts {
-		act.before.Put(t, observer)
-		granted, err := act.do(t, s)
+	s := newReplicatedStore(t, rdb, twoReplicas)
+	for _, c := range replicatedCases {
+		c.before.Put(t, observer)
+		granted, err := c.do(t, s)
 		var fault *store.Fault
 		switch {
-		case !act.waits:
+		case !c.waits:
 			if !granted || err != nil {
-				t.Errorf("%s: %v, %v", act.name, granted, err)
+				t.Errorf("%s: %v, %v", c.name, granted, err)
 			}
 		case granted || !errors.As(err, &fault) || fault.Temporary || !fault.Unknown || !strings.HasPrefix(err.Error(), "NOPERM"):
-			t.Errorf("%s: %v, %#v", act.name, granted, err)
+			t.Errorf("%s: %v, %#v", c.name, granted, err)
 		case strings.Contains(err.Error(), "alice"):
-			t.Errorf("%s: %v tells too much", act.name, err)
+			t.Errorf("%s: %v contains the name of the user", c.name, err)
 		}
 	}
 }
 
-// Durable scripts answer as the others do.
-func TestDurableScriptsAreTheSameTransitions(t *testing.T) {
+// The scripts for stores with replicas do what the other scripts do.
+func TestTransitionsOfScriptsForReplicas(t *testing.T) {
 	t.Parallel()
 	rdb := redistest.Start(t).Client(t)
-	for _, test := range slices.Concat(transitions, ofAttempts) {
+	for _, test := range slices.Concat(transitions, attemptTransitions) {
 		t.Run(test.name, func(t *testing.T) {
 			s := newStore(t, rdb)
 			s.scripts = script.New(true)
@@ -429,16 +431,16 @@ func TestDurableScriptsAreTheSameTransitions(t *testing.T) {
 	}
 }
 
-func TestAClientThatCannotAskReplicasIsRefused(t *testing.T) {
+func TestClientThatCannotWaitForReplicasIsRefused(t *testing.T) {
 	t.Parallel()
 	server := redis.NewClient(&redis.Options{ReadTimeout: 149 * time.Millisecond})
 	servers := redis.NewClusterClient(&redis.ClusterOptions{ReadTimeout: 150 * time.Millisecond})
-	replicas := withTimeout(both, 50*time.Millisecond)
+	replicas := withTimeout(twoReplicas, 50*time.Millisecond)
 	endless := redis.NewClient(&redis.Options{ReadTimeout: -1})
 	t.Cleanup(func() { _, _, _ = server.Close(), servers.Close(), endless.Close() })
 	for name, test := range map[string]struct {
 		rdb  redis.UniversalClient
-		says string // "" if it will do
+		want string // part of the error; "" means none
 	}{
 		"a wrapper that hides what it wraps":   {opaqueWrapper{endless}, "does not show what it wraps"},
 		"a server, no time to read":            {server, "ReadTimeout"},
@@ -447,7 +449,7 @@ func TestAClientThatCannotAskReplicasIsRefused(t *testing.T) {
 		"a server, without a limit to reading": {endless, ""},
 	} {
 		err := command.CheckReplicas(test.rdb, replicas)
-		if (err == nil) != (test.says == "") || err != nil && !strings.Contains(err.Error(), test.says) {
+		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if s, refused := New(test.rdb, "p:", storetest.Me, replicas); (refused == nil) != (err == nil) || (s == nil) != (err != nil) {

@@ -18,12 +18,12 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-// one is the replica of a master of a cluster of redistest. It has longer than a busy
-// machine takes.
-var one = command.Replicas{Count: 1, Timeout: 5 * time.Second}
+// oneReplica is the replica of each master of a cluster. Its timeout leaves room for a busy
+// machine.
+var oneReplica = command.Replicas{Count: 1, Timeout: 5 * time.Second}
 
-// startDurableCluster runs a cluster. Who tests it may use WAIT.
-func startDurableCluster(t *testing.T) *redistest.Cluster {
+// startReplicatedCluster starts a cluster. Clients may use WAIT.
+func startReplicatedCluster(t *testing.T) *redistest.Cluster {
 	t.Helper()
 	cluster := redistest.StartCluster(t)
 	for _, node := range cluster.Nodes() {
@@ -32,33 +32,33 @@ func startDurableCluster(t *testing.T) *redistest.Cluster {
 	return cluster
 }
 
-// wantAcknowledged fails the test unless the server was sent so many scripts on one
-// connection, and asked for its replicas there.
-func wantAcknowledged(t *testing.T, all []ran, scripts int) {
+// wantAcknowledged fails the test unless the commands are so many scripts and one WAIT, all on
+// one connection.
+func wantAcknowledged(t *testing.T, all []ranCommand, scripts int) {
 	t.Helper()
 	sent, waits := named(all, "EVALSHA"), named(all, "WAIT")
-	if len(sent) != scripts || len(waits) != 1 || slices.ContainsFunc(sent, func(r ran) bool { return r.from != waits[0].from }) {
-		t.Errorf("%d scripts on one connection, and one WAIT behind them, are wanted: %v", scripts, all)
+	if len(sent) != scripts || len(waits) != 1 || slices.ContainsFunc(sent, func(r ranCommand) bool { return r.from != waits[0].from }) {
+		t.Errorf("want %d scripts and one WAIT on one connection: %v", scripts, all)
 	}
 }
 
-// Commands that leave together are asked for at each of their masters.
-func TestABatchOfSeveralMastersIsAcknowledgedByEach(t *testing.T) {
+// A batch with keys of several masters has one WAIT for each master.
+func TestBatchOfSeveralMastersWaitsOnEachMaster(t *testing.T) {
 	t.Parallel()
-	cluster := startDurableCluster(t)
+	cluster := startReplicatedCluster(t)
 	r := storetest.NewClusterProxies(t, cluster)
-	var lets []func()
-	for _, proxy := range r.Proxies { // the first batch waits for the slots, and the others for it
-		let, _ := proxy.HoldCommand(redistest.Named("CLUSTER"))
-		lets = append(lets, let)
+	var releases []func()
+	for _, proxy := range r.Proxies { // the first batch waits for the slots, and the next commands wait for the first batch
+		release, _ := proxy.HoldCommand(redistest.Named("CLUSTER"))
+		releases = append(releases, release)
 	}
-	s := newDurable(t, r.Client(t, storetest.SlowClusterReads), one)
-	tags, heard := storetest.TagsOf(t, cluster), make(map[*redistest.Server]func() []ran)
+	s := newReplicatedStore(t, r.Client(t, storetest.SlowClusterReads), oneReplica)
+	tags, newCommands := storetest.TagsOf(t, cluster), make(map[*redistest.Server]func() []ranCommand)
 	for master := range tags {
 		if err := master.Client(t).ScriptLoad(t.Context(), s.scripts.Take.Source.(string)).Err(); err != nil {
 			t.Fatal(err)
 		}
-		heard[master] = monitor(t, master)
+		newCommands[master] = monitor(t, master)
 	}
 	var tokens storetest.Tokens
 	answers := make(chan string, 10)
@@ -75,8 +75,8 @@ func TestABatchOfSeveralMastersIsAcknowledgedByEach(t *testing.T) {
 			take(fmt.Sprint(tag, i))
 		}
 	}
-	for _, let := range lets {
-		let()
+	for _, release := range releases {
+		release()
 	}
 	for range 10 {
 		if got := <-answers; got != "granted" {
@@ -84,9 +84,9 @@ func TestABatchOfSeveralMastersIsAcknowledgedByEach(t *testing.T) {
 		}
 	}
 	for master, tag := range tags {
-		all := heard[master]()
-		if tag == first { // the first batch of all
-			end := slices.IndexFunc(all, func(r ran) bool { return r.name == "WAIT" }) + 1
+		all := newCommands[master]()
+		if tag == first {
+			end := slices.IndexFunc(all, func(r ranCommand) bool { return r.name == "WAIT" }) + 1
 			wantAcknowledged(t, all[:end], 1)
 			all = all[end:]
 		}
@@ -96,16 +96,16 @@ func TestABatchOfSeveralMastersIsAcknowledgedByEach(t *testing.T) {
 	}
 }
 
-// A command that is sent away goes where its key is, and is asked for there.
+// A redirected command waits for the replicas of the node that the redirection names.
 //
 //faults:row 23: where replicas have to acknowledge it
 func TestRedirectsWithReplicas(t *testing.T) {
 	t.Parallel()
-	cluster := startDurableCluster(t)
-	t.Run("a slot of which the client does not know that it has moved", func(t *testing.T) {
-		m := newMoving(t, cluster, false)
+	cluster := startReplicatedCluster(t)
+	t.Run("a slot has moved, and the client has the old slots", func(t *testing.T) {
+		m := newMovingSlot(t, cluster, false)
 		first := m.Request(m.tag + "first")
-		s := m.durable(t, func(o *redis.ClusterOptions) {
+		s := m.replicatedStore(t, func(o *redis.ClusterOptions) {
 			before := m.slots(t)
 			o.ClusterSlots = func(context.Context) ([]redis.ClusterSlot, error) {
 				if m.Sent(m.from, first.Token) == 0 {
@@ -119,24 +119,24 @@ func TestRedirectsWithReplicas(t *testing.T) {
 			t.Errorf("got %q", got)
 		}
 		if n := m.Sent(m.from, first.Token); n != 1 {
-			t.Errorf("it was sent to the old master %d times", n)
+			t.Errorf("the command was sent to the old master %d times", n)
 		}
 		all, free := m.questions(t, s, "")
-		m.put(t, s, all...)
-		m.have(t, append(free, first))
+		m.ask(t, s, all...)
+		m.mustHold(t, append(free, first))
 	})
 	for name, together := range map[string]bool{"alone": false, "in a batch": true} {
-		t.Run("a slot that has moved, "+name, func(t *testing.T) {
-			m := newMoving(t, cluster, together)
-			s := m.durable(t)
+		t.Run("a slot has moved, "+name, func(t *testing.T) {
+			m := newMovingSlot(t, cluster, together)
+			s := m.replicatedStore(t)
 			m.Cluster.MoveSlot(m.tag, m.to)
 			all, free := m.questions(t, s, "")
-			m.put(t, s, all...)
-			m.have(t, free)
+			m.ask(t, s, all...)
+			m.mustHold(t, free)
 		})
-		t.Run("a slot on its way, "+name, func(t *testing.T) {
-			m := newMoving(t, cluster, together)
-			s := m.durable(t)
+		t.Run("a slot is moving, "+name, func(t *testing.T) {
+			m := newMovingSlot(t, cluster, together)
+			s := m.replicatedStore(t)
 			mine := m.Request(m.tag + "mine")
 			if got := answerOf(s.Take(t.Context(), mine)); got != "granted" {
 				t.Fatal(got)
@@ -144,21 +144,21 @@ func TestRedirectsWithReplicas(t *testing.T) {
 			all, free := m.questions(t, s, "")
 			on := m.Cluster.BeginMove(m.tag, m.to)
 			m.moveAll(t, on)
-			heard := monitor(t, m.to)
-			m.put(t, s, append(all, question{"renew", []string{"held, -1 in line"}, func(done func(string)) {
+			newCommands := monitor(t, m.to)
+			m.ask(t, s, append(all, question{"renew", []string{"held, -1 waiting"}, func(done func(string)) {
 				s.Store.Renew(mine.Renew(), func(got store.Renewal, err error) { done(renewalOf(got, err)) })
 			}})...)
-			ran := heard()
-			if asked, waits := len(named(ran, "ASKING")), len(named(ran, "WAIT")); asked < len(all)/2+1 || waits == 0 || !together && waits < asked {
-				t.Errorf("asking %d times, and %d times for replicas", asked, waits)
+			commands := newCommands()
+			if asked, waits := len(named(commands, "ASKING")), len(named(commands, "WAIT")); asked < len(all)/2+1 || waits == 0 || !together && waits < asked {
+				t.Errorf("%d times ASKING, %d times WAIT", asked, waits)
 			}
 			on.Finish()
-			m.have(t, append(free, mine))
+			m.mustHold(t, append(free, mine))
 		})
 	}
-	t.Run("too few replicas where it was sent", func(t *testing.T) {
-		m := newMoving(t, cluster, false)
-		s := m.durableWith(t, withTimeout(one, time.Second)) // it passes in vain
+	t.Run("too few replicas of the new master", func(t *testing.T) {
+		m := newMovingSlot(t, cluster, false)
+		s := m.replicatedStoreWith(t, withTimeout(oneReplica, time.Second)) // the whole timeout passes
 		r := m.Request(m.tag + "free")
 		m.Cluster.MoveSlot(m.tag, m.to)
 		m.to.RefuseReplicas(true)
@@ -168,14 +168,14 @@ func TestRedirectsWithReplicas(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 		m.to.RefuseReplicas(false)
-		suite.Eventually(t, "it is acknowledged by the same token", func() bool {
+		suite.Eventually(t, "a grant with the same token is acknowledged", func() bool {
 			return answerOf(s.Take(t.Context(), r)) == "granted"
 		})
 	})
 }
 
-// slots returns where the slots are.
-func (m *moving) slots(t *testing.T) []redis.ClusterSlot {
+// slots returns the present slots of the cluster.
+func (m *movingSlot) slots(t *testing.T) []redis.ClusterSlot {
 	t.Helper()
 	slots, err := m.direct.ClusterSlots(t.Context()).Result() //nolint:staticcheck // its answer is what ClusterOptions takes
 	if err != nil {
@@ -184,16 +184,16 @@ func (m *moving) slots(t *testing.T) []redis.ClusterSlot {
 	return slots
 }
 
-// durable returns a store as that of moving.store, whose grants a replica has to
-// acknowledge.
-func (m *moving) durable(t *testing.T, configure ...func(*redis.ClusterOptions)) *syncStore {
+// replicatedStore is movingSlot.store for a store that waits until a replica has acknowledged
+// a grant.
+func (m *movingSlot) replicatedStore(t *testing.T, configure ...func(*redis.ClusterOptions)) *syncStore {
 	t.Helper()
-	return m.durableWith(t, one, configure...)
+	return m.replicatedStoreWith(t, oneReplica, configure...)
 }
 
-func (m *moving) durableWith(t *testing.T, replicas command.Replicas, configure ...func(*redis.ClusterOptions)) *syncStore {
+func (m *movingSlot) replicatedStoreWith(t *testing.T, replicas command.Replicas, configure ...func(*redis.ClusterOptions)) *syncStore {
 	t.Helper()
-	s := newDurable(t, m.Client(t, append([]func(*redis.ClusterOptions){storetest.SlowClusterReads}, configure...)...), replicas)
+	s := newReplicatedStore(t, m.Client(t, append([]func(*redis.ClusterOptions){storetest.SlowClusterReads}, configure...)...), replicas)
 	if got := answerOf(s.Take(t.Context(), m.Request(m.stays+"known"+m.Next()))); got != "granted" {
 		t.Fatal(got)
 	}

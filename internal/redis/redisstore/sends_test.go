@@ -112,8 +112,8 @@ func TestRenewalAndReleaseDoNotWaitForTake(t *testing.T) {
 	}
 }
 
-// A request that offers it is sent on the goroutine of its caller: its context has a
-// deadline then.
+// A request with Inline may be sent on the goroutine of its caller. The context of such a send has
+// a deadline.
 func TestInlineTakeRunsOnCaller(t *testing.T) {
 	t.Parallel()
 	rdb := redistest.Start(t).Client(t, storetest.Deadlines)
@@ -125,7 +125,7 @@ func TestInlineTakeRunsOnCaller(t *testing.T) {
 	s := newStore(t, rdb)
 	r := storetest.Request(storetest.Me1)
 	r.Inline, r.Bound = true, storetest.LongBound
-	for begun := time.Now(); !inline.Load(); { // the first takes are not inline: the server has to be fast
+	for begun := time.Now(); !inline.Load(); { // the first takes are not inline, because the server must have been fast before
 		r.Key += "k"
 		if _, err := s.Take(t.Context(), r); err != nil {
 			t.Fatal(err)
@@ -136,15 +136,15 @@ func TestInlineTakeRunsOnCaller(t *testing.T) {
 	}
 	r.Key, r.Inline = "other", false
 	if _, err := s.Take(t.Context(), r); err != nil || inline.Load() {
-		t.Errorf("a take that does not offer it runs inline: %v, %v", inline.Load(), err)
+		t.Errorf("a take without Inline runs inline: %v, %v", inline.Load(), err)
 	}
 }
 
-// Commits with big records are not sent all together: the replies would come too late.
+// Commits with big records are split into several batches, because the replies would be late.
 func TestCommitsWithBigRecordsAreSplit(t *testing.T) {
 	t.Parallel()
 	if laneWidth() < 5 {
-		t.Skip("the linked lanes are too narrow for the batch")
+		t.Skip("the lanes of this binary are too narrow for the batch")
 	}
 	proxy := redistest.NewProxy(t, redistest.Start(t).Addr())
 	rdb := proxy.Client(t, storetest.ShortReads)
@@ -181,7 +181,7 @@ func TestCommitsWithBigRecordsAreSplit(t *testing.T) {
 		t.Error("no batch was sent")
 	}
 	for _, n := range sizes {
-		if n > 3 { // two big ones, and a script that was not loaded
+		if n > 3 { // two big records, and a script that was not loaded
 			t.Errorf("batches of %v", sizes)
 		}
 	}

@@ -80,8 +80,8 @@ func New(rdb redis.UniversalClient, prefix, process string, replicas Replicas) (
 // subscription: see store.Store.
 func (s *Store) OnHint(hint func(key, token string)) { s.hint = hint }
 
-// OnLateGrant registers the function that is called with each grant whose reply arrives after
-// its request has failed: see store.Store.
+// OnLateGrant registers the function that is called with each grant that arrives after its
+// request has failed: see store.Store.
 func (s *Store) OnLateGrant(lateGrant func(key, token string)) { s.lateGrant = lateGrant }
 
 // Listen subscribes this process to hints for the key until stop is called. The keys of a

@@ -112,7 +112,7 @@ func (t *acquireOp) Settle(got pipeline.Reply, uncertain bool) {
 	t.done(answer, nil)
 }
 
-// Late reports a grant whose request has failed before.
+// Late reports a grant that arrives after its request has failed.
 func (t *acquireOp) Late(got pipeline.Reply) {
 	if answer, err := t.decode(got, &t.operation); err == nil && answer.Granted {
 		t.store.lateGrant(t.target.Key, t.target.Token)
@@ -159,8 +159,8 @@ type releaseOp struct {
 	decode func(got pipeline.Reply, x *operation) (store.ReleaseResult, error)
 }
 
-// Settle delivers the result. If the second send finds another token than that of the request,
-// the first send may have released the lock: the status is Unsure. It is Unsure also if the
+// Settle delivers the result. If the second send does not find the token of the request, the
+// first send may have released the lock: the status is Unsure. It is Unsure also if the
 // lock is kept and replicas have to acknowledge it, because releases do not wait for replicas:
 // the token that rejoined has to ask again. A commit or a seal that too few replicas have
 // acknowledged is a fault.

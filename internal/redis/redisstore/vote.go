@@ -12,7 +12,7 @@ import (
 // A VoteRequest asks one server of a quorum for its vote. Its token is a ballot.
 type VoteRequest struct {
 	store.Target
-	// Claim is that of a store.EnqueueRequest.
+	// Claim has the meaning of store.EnqueueRequest.Claim.
 	Claim time.Duration
 	// Join adds Waiter to the queue of the server if the server does not vote for the ballot.
 	Join   bool
@@ -22,7 +22,7 @@ type VoteRequest struct {
 // A WithdrawRequest takes a vote back.
 type WithdrawRequest struct {
 	store.Target
-	// Claim is that of a store.EnqueueRequest.
+	// Claim has the meaning of store.EnqueueRequest.Claim.
 	Claim time.Duration
 	// Waiter leaves the queue of the server, and Rejoin joins it; "" is none.
 	Waiter, Rejoin string

@@ -14,17 +14,17 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 )
 
-// ClusterProxies are the ways of one process to the nodes of a cluster, each through a
-// proxy.
+// ClusterProxies are one proxy before each node of a cluster. They count the tokens that are sent
+// to each node.
 type ClusterProxies struct {
 	Cluster *redistest.Cluster
 	Proxies map[string]*redistest.Proxy // by the address of the node
 
 	mu   sync.Mutex
-	seen map[string]map[string]int // by node, how often each token was sent to it
+	seen map[string]map[string]int // by node: how often each token was sent to the node
 }
 
-// NewClusterProxies builds roads that end with the test.
+// NewClusterProxies starts the proxies. They end with the test.
 func NewClusterProxies(t *testing.T, cluster *redistest.Cluster) *ClusterProxies {
 	t.Helper()
 	r := &ClusterProxies{Cluster: cluster, Proxies: make(map[string]*redistest.Proxy), seen: make(map[string]map[string]int)}
@@ -39,13 +39,13 @@ func NewClusterProxies(t *testing.T, cluster *redistest.Cluster) *ClusterProxies
 	return r
 }
 
-// see notes the token of a command that goes to a node.
+// see counts the token of a command to a node.
 func (r *ClusterProxies) see(node string, command []string) {
-	position := 2 // SET key token
+	position := 2 // in SET key token
 	switch command[0] {
 	case "SET":
 	case "EVALSHA", "EVAL":
-		_, _ = fmt.Sscan(command[2], &position) // how many keys
+		_, _ = fmt.Sscan(command[2], &position) // the number of keys
 		position += 3
 	default:
 		return
@@ -55,24 +55,24 @@ func (r *ClusterProxies) see(node string, command []string) {
 	r.seen[node][command[position]]++
 }
 
-// Sent returns how often a token was sent to a node.
+// Sent returns how often a token was sent to a node. It is safe for concurrent use.
 func (r *ClusterProxies) Sent(node *redistest.Server, token string) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.seen[node.Addr()][token]
 }
 
-// To returns the proxy before a node.
+// To returns the proxy of a node.
 func (r *ClusterProxies) To(node *redistest.Server) *redistest.Proxy { return r.Proxies[node.Addr()] }
 
-// Client returns a client that takes the roads. By itself it never asks again
-// where the slots are.
+// Client returns a client that connects through the proxies. It loads the slots again only after
+// a redirection.
 func (r *ClusterProxies) Client(t *testing.T, configure ...func(*redis.ClusterOptions)) *redis.ClusterClient {
 	t.Helper()
 	return r.Cluster.Client(t, append(configure, func(o *redis.ClusterOptions) {
 		o.ClusterStateReloadInterval = time.Hour
 		o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
-			// go-redis takes the host from an address of a loopback that ClusterSlots names.
+			// go-redis removes a loopback host from the addresses of ClusterSlots.
 			if strings.HasPrefix(addr, ":") {
 				addr = "127.0.0.1" + addr
 			}
@@ -81,7 +81,7 @@ func (r *ClusterProxies) Client(t *testing.T, configure ...func(*redis.ClusterOp
 	})...)
 }
 
-// TagsOf returns a hash tag of each master, whose keys it has.
+// TagsOf returns a hash tag for each master: the master has all keys with the tag.
 func TagsOf(t *testing.T, cluster *redistest.Cluster) map[*redistest.Server]string {
 	t.Helper()
 	tags, masters := make(map[*redistest.Server]string), cluster.Masters()

@@ -1,3 +1,3 @@
-// Package storetest is shared by the tests of the packages under internal/redis: requests
-// and tokens, the state of a lock in Redis, clients behind proxies, and hooks of go-redis.
+// Package storetest has what the tests of the packages under internal/redis share: requests
+// and tokens, the state of a lock in Redis, clients behind proxies, and hooks for go-redis.
 package storetest

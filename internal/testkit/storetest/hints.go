@@ -2,7 +2,7 @@ package storetest
 
 import "strings"
 
-// ForgedHints are messages that are no hints for the process Me.
+// ForgedHints are messages that the process Me must not decode as hints.
 var ForgedHints = []string{
 	"", " ", "  ", "k", "p:k", Me1, Me1 + " ", Me1 + "p:k", " " + Me1 + " p:k", Bob1 + " p:k",
 	Me + " p:k", Me + ": p:k", Me + ":x p:k", Me + ":-1 p:k", Me + ":+1 p:k", Me + ":1e3 p:k", Me + ":1_0 p:k",

@@ -26,7 +26,7 @@ func (EachCommand) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 	return next
 }
 
-// BeforeEach calls a function ahead of each command that is sent alone.
+// BeforeEach is a hook that calls a function before each command outside a pipeline.
 type BeforeEach struct {
 	OpenCircuit
 	Before func(ctx context.Context)
@@ -49,6 +49,7 @@ func (c BeforeEach) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pr
 type OpenCircuit struct{}
 
 // ErrOpen is the error of a command that OpenCircuit does not send.
+// ErrOpen is the error of OpenCircuit.
 var ErrOpen = errors.New("the circuit is open")
 
 // DialHook changes nothing.

@@ -9,22 +9,23 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 )
 
-// AttemptRequest returns a request for the key k that belongs to an attempt.
+// AttemptRequest returns a request for the key k with an attempt.
 func AttemptRequest(token string) AnyRequest {
 	r := Request(token)
 	r.Attempt = &store.Attempt{Fingerprint: []byte("print"), Keep: Keep}
 	return r
 }
 
-// Record is what a commit stores.
+// Record is the answer that a commit stores.
 const Record = "answer\x00\xff\r\n"
 
-// Tokens makes tokens that no two commands share.
+// Tokens makes unique tokens of the process Me. It is safe for concurrent use.
 type Tokens struct {
 	mu   sync.Mutex
-	Last int
+	Last int // the number in the last token
 }
 
+// Next returns a new token.
 // Next returns a new token.
 func (s *Tokens) Next() string {
 	s.mu.Lock()
@@ -46,7 +47,7 @@ const (
 	TTL      = 3 * time.Minute
 	Claim    = 30 * time.Second
 	QueueTTL = time.Minute // see queue.lua
-	Keep     = time.Hour   // of a record
+	Keep     = time.Hour   // the TTL of a record
 )
 
 // The ids of the processes of the tests.

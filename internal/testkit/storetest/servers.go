@@ -12,21 +12,21 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 )
 
-// LongReads keeps the client from ending a command by itself. What a test leaves
-// behind then ends with its connection.
+// LongReads makes the read timeout of a client so long that it does not end a command. A command
+// in flight ends with its connection.
 func LongReads(o *redis.Options) { o.ReadTimeout = LongBound }
 
-// Deadlines makes a client one with which callers may lead.
+// Deadlines makes a client respect the deadlines of contexts. Inline commands need that.
 func Deadlines(o *redis.Options) { o.ContextTimeoutEnabled = true }
 
-// SlowClusterReads keeps the client from ending a command by itself.
+// SlowClusterReads is LongReads for the client of a cluster.
 func SlowClusterReads(o *redis.ClusterOptions) { o.ReadTimeout = LongBound }
 
-// ShortReads makes left-behind commands end soon, so that the test does.
+// ShortReads makes commands in flight end soon after the test.
 func ShortReads(o *redis.Options) { o.ReadTimeout = time.Second }
 
-// ClusterRights are for servers that are no cluster, where their client takes them
-// for one.
+// ClusterRights returns the rights that a client of a cluster needs, for a server without cluster
+// mode.
 func ClusterRights() []string { return strings.Fields(redistest.ClusterRights) }
 
 // OnEachServer runs the test on a real server of each kind, except those that are left out,

@@ -10,24 +10,22 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// State is what a test puts into the lock and its line beforehand, or finds in
-// them afterwards.
+// State is the state of the lock k in Redis, before or after a transition.
 type State struct {
-	Value string        // "" is no key
-	TTL   time.Duration // 0 is no end
-	Queue []string
-	// QueueTTL is lineLife where it is not given.
-	QueueTTL time.Duration
-	// Record is the hash, whose life is keep where it is not given.
-	Record    map[string]string
-	RecordTTL time.Duration
+	Value     string            // of the lock; "" means that there is no key
+	TTL       time.Duration     // of the lock; 0 means that it has no TTL
+	Queue     []string          // the tokens of the waiters
+	QueueTTL  time.Duration     // 0 means the constant QueueTTL
+	Record    map[string]string // nil means that there is no record
+	RecordTTL time.Duration     // 0 means Keep
 }
 
-func (s State) lineLives() time.Duration { return cmp.Or(s.QueueTTL, QueueTTL) }
+func (s State) queueTTL() time.Duration { return cmp.Or(s.QueueTTL, QueueTTL) }
 
-// RecordLife returns the TTL of the record.
+// RecordLife returns the TTL of the record: RecordTTL, or Keep.
 func (s State) RecordLife() time.Duration { return cmp.Or(s.RecordTTL, Keep) }
 
+// Put replaces the keys of the lock by the state.
 // Put replaces the keys of the lock by the state.
 func (s State) Put(t *testing.T, rdb redis.UniversalClient) {
 	t.Helper()
@@ -39,7 +37,7 @@ func (s State) Put(t *testing.T, rdb redis.UniversalClient) {
 	for _, token := range s.Queue {
 		pipe.RPush(t.Context(), QueueName, token)
 	}
-	pipe.PExpire(t.Context(), QueueName, s.lineLives())
+	pipe.PExpire(t.Context(), QueueName, s.queueTTL())
 	if s.Record != nil {
 		pipe.HSet(t.Context(), RecordName, s.Record)
 		pipe.PExpire(t.Context(), RecordName, s.RecordLife())
@@ -50,6 +48,7 @@ func (s State) Put(t *testing.T, rdb redis.UniversalClient) {
 }
 
 // Check fails the test unless the keys of the lock have the state.
+// Check fails the test unless the keys of the lock have the state.
 func (s State) Check(t *testing.T, rdb redis.UniversalClient) {
 	t.Helper()
 	value, _ := rdb.Get(t.Context(), LockName).Result()
@@ -57,10 +56,10 @@ func (s State) Check(t *testing.T, rdb redis.UniversalClient) {
 	if value != s.Value || (value != "" && !IsTTL(left, s.TTL)) {
 		t.Errorf("the lock is %q for %v, want %q for %v", value, left, s.Value, s.TTL)
 	}
-	line := rdb.LRange(t.Context(), QueueName, 0, -1).Val()
+	queue := rdb.LRange(t.Context(), QueueName, 0, -1).Val()
 	left = rdb.PTTL(t.Context(), QueueName).Val()
-	if !slices.Equal(line, s.Queue) || (len(line) > 0 && !IsTTL(left, s.lineLives())) {
-		t.Errorf("the line is %q for %v, want %q for %v", line, left, s.Queue, s.lineLives())
+	if !slices.Equal(queue, s.Queue) || (len(queue) > 0 && !IsTTL(left, s.queueTTL())) {
+		t.Errorf("the queue is %q for %v, want %q for %v", queue, left, s.Queue, s.queueTTL())
 	}
 	record := rdb.HGetAll(t.Context(), RecordName).Val()
 	left = rdb.PTTL(t.Context(), RecordName).Val()
@@ -69,8 +68,8 @@ func (s State) Check(t *testing.T, rdb redis.UniversalClient) {
 	}
 }
 
-// IsTTL reports whether a key that lives for left began with want a moment
-// ago; a want of zero is no end.
+// IsTTL reports whether a key with this remaining TTL had the TTL want at most ten seconds ago. A
+// want of zero means no TTL. The ten seconds leave room for a busy machine.
 func IsTTL(left, want time.Duration) bool {
 	if want <= 0 {
 		return left < 0

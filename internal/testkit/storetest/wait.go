@@ -9,25 +9,26 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 )
 
-// patience is after how long what does not happen is taken for never; bounds of
-// commands that are not to end by themselves are longer than twice that.
 const (
-	Patience  = 10 * time.Second
+	// Patience is how long a test waits for an event before it fails.
+	Patience = 10 * time.Second
+	// LongBound is a bound or a timeout that must not end during a test.
 	LongBound = 3 * Patience
 )
 
-// Receive waits for what must come in time.
+// Receive returns the next value of the channel. It fails the test, with the text what, if that
+// takes longer than Patience. Call it on the test's goroutine.
 func Receive[T any](t *testing.T, what string, from <-chan T) (got T) {
 	t.Helper()
 	select {
 	case got = <-from:
 	case <-time.After(Patience):
-		t.Fatalf("not so in time: %s", what)
+		t.Fatalf("after %v, still not: %s", Patience, what)
 	}
 	return got
 }
 
-// Await returns what a transition was answered.
+// Await runs a transition, waits until it calls done, and returns the arguments of that call.
 func Await[T any](do func(done func(T, error))) (T, error) {
 	type result struct {
 		answer T
@@ -39,7 +40,8 @@ func Await[T any](do func(done func(T, error))) (T, error) {
 	return r.answer, r.err
 }
 
-// AsFault returns the error as the fault that it must be.
+// AsFault returns the store.Fault in the error. It fails the test if there is none, or if the
+// error matches the errors of a context, which only the caller's own context may cause.
 func AsFault(t *testing.T, err error) *store.Fault {
 	t.Helper()
 	var fault *store.Fault
@@ -47,7 +49,7 @@ func AsFault(t *testing.T, err error) *store.Fault {
 		t.Fatalf("got %v, want a fault", err)
 	}
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
-		t.Errorf("the fault %v poses as the end of the caller's context", err)
+		t.Errorf("the fault %v matches an error of a context", err)
 	}
 	return fault
 }

@@ -9,8 +9,9 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
-// The channel is told by the line's name, so it is right for each form of it.
-func TestScriptsSayItOnTheChannelThatIsListenedOn(t *testing.T) {
+// The scripts make the name of the channel from the name of the queue. It must be right for each
+// form of a key.
+func TestScriptsPublishOnTheChannelOfTheSubscription(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	server.Grant(storetest.ClusterRights()...)
@@ -42,8 +43,9 @@ func TestScriptsSayItOnTheChannelThatIsListenedOn(t *testing.T) {
 	}
 }
 
-// Where SPUBLISH is no command, or is forbidden, nobody can be counted.
-func TestWhereSPublishIsRefusedItIsPublished(t *testing.T) {
+// If SPUBLISH is unknown or forbidden, the scripts use PUBLISH, which does not count all
+// subscribers. So every waiter may get the key.
+func TestPublishReplacesRefusedSPublish(t *testing.T) {
 	t.Parallel()
 	tests := map[string][]string{
 		"unknown":   {"--rename-command", "SPUBLISH", ""},
@@ -57,28 +59,28 @@ func TestWhereSPublishIsRefusedItIsPublished(t *testing.T) {
 			s.setMode("S")
 			before := storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Queue: []string{storetest.Bob1, storetest.Eve1}}
 			before.Put(t, rdb)
-			audit := listenAs(t, rdb, storetest.Bob)
-			if got := release(t, s); got.end != store.Handed {
+			log := subscribeAs(t, rdb, storetest.Bob)
+			if got := release(t, s); got.status != store.Handed {
 				t.Errorf("%+v", got)
 			}
-			if said := audit.heard(t, rdb); !slices.Equal(said, []string{storetest.Bob1 + " p:k"}) {
-				t.Errorf("said %q", said)
+			if hints := log.end(t, rdb); !slices.Equal(hints, []string{storetest.Bob1 + " p:k"}) {
+				t.Errorf("hints %q", hints)
 			}
 			before.Put(t, rdb)
-			if got := release(t, s); got.end != store.Handed { // to one who cannot be counted
+			if got := release(t, s); got.status != store.Handed { // now no process listens
 				t.Errorf("%+v", got)
 			}
 		})
 	}
 }
 
-func TestWhereBothAreRefusedNobodyListens(t *testing.T) {
+func TestNoWaiterListensIfPublishIsRefused(t *testing.T) {
 	t.Parallel()
 	rdb := redistest.Start(t, "--user", "default", "on", "nopass", "~*", "&*", "+@all", "-spublish", "-publish").Client(t)
 	s := newStore(t, rdb)
 	s.setMode("S")
 	storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Queue: []string{storetest.Bob1}}.Put(t, rdb)
-	if got := release(t, s); got.end != store.Freed {
+	if got := release(t, s); got.status != store.Freed {
 		t.Errorf("%+v", got)
 	}
 }

@@ -13,8 +13,9 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-// Exchanges serve again: what one says and is told is never another's.
-func TestExchangesServeAgain(t *testing.T) {
+// Operations are reused. The arguments and the reply of one request must never appear in
+// another request.
+func TestReusedOperationsDoNotMix(t *testing.T) {
 	t.Parallel()
 	rdb := redistest.Start(t).Client(t, storetest.Deadlines)
 	s := newStore(t, rdb)
@@ -50,7 +51,7 @@ func TestExchangesServeAgain(t *testing.T) {
 				}
 				r.Ending, r.Record = store.Commit, fmt.Append(nil, "answer ", w, i)
 				released, err := s.Release(t.Context(), r)
-				if err != nil || !mayEnd(released.Status, r.Inline) || rdb.Exists(t.Context(), "p:"+r.Key).Val() != 0 {
+				if err != nil || !isFreed(released.Status, r.Inline) || rdb.Exists(t.Context(), "p:"+r.Key).Val() != 0 {
 					t.Errorf("release: %+v, %v", released, err)
 				}
 				if r.Attempt != nil {
@@ -65,18 +66,18 @@ func TestExchangesServeAgain(t *testing.T) {
 	group.Wait()
 	left := rdb.Keys(t.Context(), "p:*").Val()
 	if i := slices.IndexFunc(left, func(key string) bool { return key[:len(storetest.LockName)-1] == "p:k" }); i >= 0 {
-		t.Errorf("left over: %q", left)
+		t.Errorf("keys are left: %q", left)
 	}
 }
 
-// mayEnd reports whether the release of a key that nobody waits for may end so. An
-// inline one is sent again if its reply takes longer than store.InlineTime, as on a
-// busy machine. The second send finds no key, because the first one has freed it.
-func mayEnd(end store.ReleaseStatus, inline bool) bool {
-	return end == store.Freed || inline && end == store.Unsure
+// isFreed reports whether a release of a key without waiters may have this status. An inline
+// release is resent if its reply takes longer than store.InlineTime, as on a busy machine. The
+// second send finds no key then, because the first one has freed it.
+func isFreed(status store.ReleaseStatus, inline bool) bool {
+	return status == store.Freed || inline && status == store.Unsure
 }
 
-// attemptOf returns an attempt whose fingerprint no other one has.
+// attemptOf returns an attempt with a fingerprint of its own.
 func attemptOf(worker, round int) *store.Attempt {
 	return &store.Attempt{Fingerprint: fmt.Append(nil, worker, round), Keep: storetest.Keep}
 }

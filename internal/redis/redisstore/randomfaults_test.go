@@ -16,21 +16,21 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
-// chance is true so many times in a hundred.
+// chance returns true with a probability in percent.
 func chance(percent int) bool { return rand.IntN(100) < percent }
 
-// mishaps is a hook that answers some commands with a connection that broke. They
-// have run all the same, or run later, or never.
-type mishaps struct {
+// randomFaults is a hook that fails some commands with io.EOF. The server runs them before
+// that, later, or never.
+type randomFaults struct {
 	storetest.OpenCircuit
-	direct     *redis.Client // without it
-	begin      script.Script
-	behind     sync.WaitGroup // what runs later
-	late, lost atomic.Int64
-	strayed    sync.Map // the tokens of which a begin runs later
+	direct        *redis.Client // without the hook
+	begin         script.Script
+	delayed       sync.WaitGroup // the commands that run later
+	late, lost    atomic.Int64
+	delayedBegins sync.Map // the tokens of begins that run later
 }
 
-func (m *mishaps) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+func (m *randomFaults) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		if !chance(9) {
 			return next(ctx, cmd)
@@ -39,7 +39,7 @@ func (m *mishaps) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-func (m *mishaps) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+func (m *randomFaults) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		if !chance(9) {
 			return next(ctx, cmds)
@@ -48,10 +48,9 @@ func (m *mishaps) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 	}
 }
 
-// fail lets the commands fail: after they have run, or before they run, if they
-// ever do.
-func (m *mishaps) fail(cmds []redis.Cmder) error {
-	copies := make([][]any, len(cmds)) // the arguments serve again
+// fail fails the commands, and runs them now, later or never.
+func (m *randomFaults) fail(cmds []redis.Cmder) error {
+	copies := make([][]any, len(cmds)) // the store uses the arguments again
 	for i, cmd := range cmds {
 		for _, arg := range cmd.Args() {
 			copies[i] = append(copies[i], fmt.Sprint(arg))
@@ -71,9 +70,9 @@ func (m *mishaps) fail(cmds []redis.Cmder) error {
 		m.lost.Add(1)
 	case 2:
 		m.late.Add(1)
-		m.stray(copies)
-		m.behind.Go(func() {
-			time.Sleep(rand.N(150 * time.Millisecond)) // the network holds them
+		m.recordDelayedBegins(copies)
+		m.delayed.Go(func() {
+			time.Sleep(rand.N(150 * time.Millisecond)) // the delay of the network
 			run()
 		})
 	}
@@ -81,11 +80,11 @@ func (m *mishaps) fail(cmds []redis.Cmder) error {
 }
 
 // stray notes the tokens of which a begin runs later.
-func (m *mishaps) stray(copies [][]any) {
+func (m *randomFaults) recordDelayedBegins(copies [][]any) {
 	for _, args := range copies {
 		if slices.Contains([]any{m.begin.SHA, m.begin.Source}, args[1]) {
 			keys := int(args[2].(string)[0] - '0')
-			m.strayed.Store(args[3+keys], true)
+			m.delayedBegins.Store(args[3+keys], true)
 		}
 	}
 }

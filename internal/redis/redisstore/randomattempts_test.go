@@ -21,28 +21,29 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-// soakEnv says how long attempts are made, as in "2m".
+// soakEnv names the variable with the duration of the soak, such as "2m".
 const soakEnv = "REQLOCK_SOAK"
 
-// The times of attempts are short, so that leases are lost and grants expire.
+// The TTL and the claim are short, so that leases are lost and grants expire.
 const (
 	shortTTL   = 60 * time.Millisecond
 	shortClaim = 30 * time.Millisecond
-	margin     = 5 * time.Millisecond // at the end of a lease
+	margin     = 5 * time.Millisecond // a lease counts as expired this long before its end
 )
 
-// A world is where attempts are made: some processes, and what goes wrong.
-type world struct {
+// An attemptSoak makes attempts with the stores of several processes, among random faults. It
+// counts what happened.
+type attemptSoak struct {
 	stores []*Store
 	direct *redis.Client
-	*mishaps
-	minted atomic.Int64
+	*randomFaults
+	tokens atomic.Int64
 
 	runs, reruns, commits, restored, refused, replays, interrupted, busy, deaths, resolved atomic.Int64
 }
 
-// all is false as long as there is something that did not happen.
-func (w *world) all() bool {
+// allHappened reports whether each kind of event has happened at least once.
+func (w *attemptSoak) allHappened() bool {
 	for _, n := range [...]*atomic.Int64{
 		&w.runs, &w.reruns, &w.commits, &w.restored, &w.refused, &w.replays, &w.interrupted, &w.busy, &w.deaths, &w.resolved,
 		&w.late, &w.lost,
@@ -54,9 +55,9 @@ func (w *world) all() bool {
 	return true
 }
 
-// Whatever goes wrong, a request is answered at most once, its answer stays what
-// it was, and nothing runs beside it or after it.
-func TestAttemptsAmongMishaps(t *testing.T) {
+// Whatever faults happen, a request has at most one answer, the answer does not change, and no
+// attempt runs beside another one or after the answer.
+func TestAttemptsAmongRandomFaults(t *testing.T) {
 	t.Parallel()
 	usually := "300ms"
 	if suite.IsFull() {
@@ -67,17 +68,17 @@ func TestAttemptsAmongMishaps(t *testing.T) {
 		t.Fatalf("%s: %v", soakEnv, err)
 	}
 	server := redistest.Start(t)
-	w := &world{direct: server.Client(t)}
-	w.mishaps = &mishaps{direct: w.direct, begin: script.New(false).Begin}
+	w := &attemptSoak{direct: server.Client(t)}
+	w.randomFaults = &randomFaults{direct: w.direct, begin: script.New(false).Begin}
 	rdb := server.Client(t)
-	rdb.AddHook(w.mishaps)
+	rdb.AddHook(w.randomFaults)
 	for i := range 4 {
 		s, err := New(rdb, "p:", fmt.Sprintf("%032x", i), command.Replicas{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = s.Close(context.Background()) })
-		ready, stop := s.Listen("all") // one subscription is for all keys
+		ready, stop := s.Listen("all") // all keys share one subscription
 		defer stop()
 		<-ready
 		w.stores = append(w.stores, s)
@@ -87,30 +88,30 @@ func TestAttemptsAmongMishaps(t *testing.T) {
 	var group sync.WaitGroup
 	for i := range 6 {
 		group.Go(func() {
-			for (time.Since(begun) < lasts || !w.all()) && !t.Failed() && t.Context().Err() == nil {
+			for (time.Since(begun) < lasts || !w.allHappened()) && !t.Failed() && t.Context().Err() == nil {
 				k := &history{name: fmt.Sprint("key", keys.Add(1)), rerun: i%2 == 0}
-				w.crowd(t, k)
+				w.contend(t, k)
 				k.check(t, w)
 			}
 		})
 	}
 	group.Wait()
-	w.behind.Wait()
-	t.Logf("%d keys, %d runs, %d of them again, %d commits, %d restored, %d refused, %d replays, %d interrupted, %d busy, %d deaths, "+
+	w.delayed.Wait()
+	t.Logf("%d keys, %d runs, %d of them reruns, %d commits, %d restored, %d refused, %d replays, %d interrupted, %d busy, %d deaths, "+
 		"%d resolved, %d replies lost, %d commands late", keys.Load(), w.runs.Load(), w.reruns.Load(), w.commits.Load(),
 		w.restored.Load(), w.refused.Load(), w.replays.Load(), w.interrupted.Load(), w.busy.Load(), w.deaths.Load(), w.resolved.Load(),
 		w.lost.Load(), w.late.Load())
 }
 
-// crowd lets clients of all processes try one key.
-func (w *world) crowd(t *testing.T, k *history) {
+// contend makes attempts on one key from all processes.
+func (w *attemptSoak) contend(t *testing.T, k *history) {
 	t.Helper()
 	var group sync.WaitGroup
 	for i := range 2 * len(w.stores) {
 		s := &syncStore{Store: w.stores[i%len(w.stores)]}
 		group.Go(func() {
 			for range 12 {
-				if w.try(t, s, k) && chance(50) {
+				if w.nowait(t, s, k) && chance(50) {
 					return
 				}
 			}
@@ -119,18 +120,18 @@ func (w *world) crowd(t *testing.T, k *history) {
 	group.Wait()
 }
 
-// try makes one attempt, and reports whether the request is answered.
-func (w *world) try(t *testing.T, s *syncStore, k *history) (answered bool) {
+// attempt makes one attempt, and reports whether the request is answered.
+func (w *attemptSoak) nowait(t *testing.T, s *syncStore, k *history) (answered bool) {
 	t.Helper()
-	a := k.begin(fmt.Sprintf("%s:%d", s.process, w.minted.Add(1)))
+	a := k.add(fmt.Sprintf("%s:%d", s.process, w.tokens.Add(1)))
 	r := k.request(a)
 	r.Join = chance(70)
 	for range 8 {
-		asked, done := time.Now(), k.answer()
+		asked, done := time.Now(), k.knownAnswer()
 		got, err := s.Enqueue(t.Context(), r)
 		switch {
 		case err != nil:
-			k.begins(a)
+			k.mayHaveBegun(a)
 			if chance(70) {
 				continue
 			}
@@ -138,13 +139,13 @@ func (w *world) try(t *testing.T, s *syncStore, k *history) (answered bool) {
 			return false
 		case got.Verdict == store.Done || got.Verdict == store.Sealed:
 			w.replays.Add(1)
-			w.over(k, a)
-			k.answered(t, cmp.Or(string(got.Record), theSeal))
+			w.end(k, a)
+			k.checkAnswer(t, cmp.Or(string(got.Record), sealedAnswer))
 			return true
 		case got.Verdict == store.Interrupted:
 			w.interrupted.Add(1)
-			w.over(k, a)
-			k.blames(a, asked)
+			w.end(k, a)
+			k.reportsDeath(a, asked)
 			if chance(20) {
 				if running, err := s.Resolve(t.Context(), r); err == nil && !running {
 					w.resolved.Add(1)
@@ -155,28 +156,28 @@ func (w *world) try(t *testing.T, s *syncStore, k *history) (answered bool) {
 			t.Errorf("%s: verdict %v", k.name, got.Verdict)
 			return false
 		case got.Granted:
-			k.begins(a)
+			k.mayHaveBegun(a)
 			if done != "" {
 				t.Errorf("%s: granted after it was answered with %q", k.name, done)
 			}
 			if got.Number > 1 {
 				w.reruns.Add(1)
-				k.blames(a, a.asked)
+				k.reportsDeath(a, a.asked)
 			}
 			w.run(t, s, k, a, r, got.Since)
 			return false
 		}
 		w.busy.Add(1)
-		time.Sleep(time.Millisecond) // its turn may come
+		time.Sleep(time.Millisecond)
 	}
 	w.abort(t, s, k, a, r)
 	return false
 }
 
-// run runs the attempt, as long as its lease is valid or longer, and ends it.
-func (w *world) run(t *testing.T, s *syncStore, k *history, a *made, r storetest.AnyRequest, since time.Time) {
+// run runs the attempt for a random time, which may be longer than its lease, and ends it.
+func (w *attemptSoak) run(t *testing.T, s *syncStore, k *history, a *attempt, r storetest.AnyRequest, since time.Time) {
 	t.Helper()
-	if !k.enter(t, a, since.Add(shortTTL)) { // over on arrival
+	if !k.enter(t, a, since.Add(shortTTL)) { // the lease has expired already
 		w.abort(t, s, k, a, r)
 		return
 	}
@@ -184,33 +185,33 @@ func (w *world) run(t *testing.T, s *syncStore, k *history, a *made, r storetest
 	if chance(15) {
 		drop.Run(t.Context(), w.direct, []string{"{p:" + k.name + "}:r"}, a.token)
 	}
-	switch lot := rand.IntN(100); {
-	case lot < 13:
+	switch dice := rand.IntN(100); {
+	case dice < 13:
 		w.deaths.Add(1)
 		k.leave(a)
 		return
-	case lot < 26:
+	case dice < 26:
 		time.Sleep(shortTTL + margin)
 	default:
 		time.Sleep(rand.N(10 * time.Millisecond))
 	}
 	k.leave(a)
-	switch lot := rand.IntN(100); {
-	case lot < 30:
+	switch dice := rand.IntN(100); {
+	case dice < 30:
 		w.abort(t, s, k, a, r)
 		return
-	case lot < 35: // nobody knows whether it was done
-		k.leaves(a)
+	case dice < 35: // its outcome stays unknown
+		k.releases(a)
 		r.Attempt = nil
 		_, _ = s.Release(t.Context(), r)
 		return
-	case lot < 40:
+	case dice < 40:
 		r.Ending = store.Seal
 	default:
 		r.Ending, r.Record = store.Commit, []byte("answer of "+a.token)
 	}
 	for range 4 {
-		beside := k.runner()
+		running := k.running()
 		released, err := s.Release(t.Context(), r)
 		switch {
 		case err != nil:
@@ -222,17 +223,17 @@ func (w *world) run(t *testing.T, s *syncStore, k *history, a *made, r storetest
 			w.restored.Add(1)
 		}
 		w.commits.Add(1)
-		k.over(a)
-		k.answered(t, cmp.Or(string(r.Record), theSeal))
-		if beside != nil && k.runner() == beside {
-			t.Errorf("%s: the answer of %s was stored while %s ran", k.name, a.token, beside.token)
+		k.end(a)
+		k.checkAnswer(t, cmp.Or(string(r.Record), sealedAnswer))
+		if running != nil && k.running() == running {
+			t.Errorf("%s: the answer of %s was stored while %s ran", k.name, a.token, running.token)
 		}
 		return
 	}
 }
 
 // abort aborts an attempt.
-func (w *world) abort(t *testing.T, s *syncStore, k *history, a *made, r storetest.AnyRequest) {
+func (w *attemptSoak) abort(t *testing.T, s *syncStore, k *history, a *attempt, r storetest.AnyRequest) {
 	t.Helper()
 	r.Ending = store.Abort
 	for range 4 {
@@ -240,20 +241,20 @@ func (w *world) abort(t *testing.T, s *syncStore, k *history, a *made, r storete
 		if err != nil {
 			continue
 		}
-		if !k.buried(a, released.Record) {
-			w.over(k, a)
+		if !k.countedAsDead(a, released.Record) {
+			w.end(k, a)
 		}
 		return
 	}
 }
 
-// over notes that the attempt is over, unless a begin of it may still come, after
-// the mark of its abort has given way to that of another.
-func (w *world) over(k *history, a *made) {
-	if _, strayed := w.strayed.Load(a.token); !strayed {
-		k.over(a)
+// end records that the attempt has ended. Exception: if a delayed begin of the attempt may still
+// run, after the record of another abort has replaced the record of its own abort.
+func (w *attemptSoak) end(k *history, a *attempt) {
+	if _, delayedBegins := w.delayedBegins.Load(a.token); !delayedBegins {
+		k.end(a)
 	}
 }
 
-// drop makes the server lose the record of an attempt that runs.
+// drop deletes the record of an attempt that runs.
 var drop = redis.NewScript(`if redis.call('HGET', KEYS[1], 't') == ARGV[1] then redis.call('DEL', KEYS[1]) end return 0`)

@@ -8,7 +8,7 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
-// vote asks for a vote under the ballot me1, for the waiter me2 who may join.
+// vote asks for a vote with the ballot Me1. The waiter Me2 joins the queue if it is refused.
 func vote(t *testing.T, s *syncStore) outcome {
 	t.Helper()
 	r := storetest.Request(storetest.Me1)
@@ -16,7 +16,7 @@ func vote(t *testing.T, s *syncStore) outcome {
 	return voteBy(t, s, r)
 }
 
-// voteOnce asks for one, for a caller who does not wait.
+// voteOnce asks for a vote without a waiter.
 func voteOnce(t *testing.T, s *syncStore) outcome {
 	t.Helper()
 	r := storetest.Request(storetest.Me1)
@@ -28,16 +28,16 @@ func voteBy(t *testing.T, s *syncStore, r storetest.AnyRequest) outcome {
 	t.Helper()
 	asked := time.Now()
 	got, err := storetest.Await(func(done func(store.Answer, error)) { s.Vote(voteRequest(r), done) })
-	return answered(t, asked, got, err)
+	return outcomeOf(t, asked, got, err)
 }
 
-// withdraw takes the ballot me1 back, and wakes somebody.
+// withdraw withdraws the ballot Me1, with a hint to the first waiter.
 func withdraw(t *testing.T, s *syncStore) outcome {
 	t.Helper()
 	return withdrawBy(t, s, storetest.Request(storetest.Me1), true)
 }
 
-// withdrawAll takes the waiter me2 out of the line, too.
+// withdrawAll withdraws the ballot Me1, and the waiter Me2 leaves the queue.
 func withdrawAll(t *testing.T, s *syncStore) outcome {
 	t.Helper()
 	r := storetest.Request(storetest.Me1)
@@ -45,13 +45,13 @@ func withdrawAll(t *testing.T, s *syncStore) outcome {
 	return withdrawBy(t, s, r, true)
 }
 
-// withdrawQuietly wakes nobody.
+// withdrawQuietly withdraws the ballot Me1 without a hint.
 func withdrawQuietly(t *testing.T, s *syncStore) outcome {
 	t.Helper()
 	return withdrawBy(t, s, storetest.Request(storetest.Me1), false)
 }
 
-// withdrawAndRejoin joins the line as me2.
+// withdrawAndRejoin withdraws the ballot Me1, and the waiter Me2 joins the queue.
 func withdrawAndRejoin(t *testing.T, s *syncStore) outcome {
 	t.Helper()
 	r := storetest.Request(storetest.Me1)
@@ -65,109 +65,109 @@ func withdrawBy(t *testing.T, s *syncStore, r storetest.AnyRequest, wake bool) o
 	if err != nil {
 		t.Fatal(err)
 	}
-	return outcome{end: got.Status}
+	return outcome{status: got.Status}
 }
 
-// votes are the transitions of one server of a quorum.
-var votes = []transitionTest{
+// voteTransitions are the transitions of one server of a quorum.
+var voteTransitions = []transitionTest{
 	{
 		name: "vote: free", do: vote,
 		first: outcome{granted: true}, second: outcome{granted: true},
 		after: storetest.State{Value: storetest.Me1, TTL: storetest.TTL},
 	},
 	{
-		name: "vote: free for whoever asks, though others wait", do: vote, hears: []string{storetest.Bob},
+		name: "vote: free, although others wait", do: vote, listening: []string{storetest.Bob},
 		before: storetest.State{Queue: []string{storetest.Bob1, storetest.Me2, storetest.Eve1}},
-		first:  outcome{granted: true, line: 2}, second: outcome{granted: true, line: 2},
+		first:  outcome{granted: true, waiting: 2}, second: outcome{granted: true, waiting: 2},
 		after: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Queue: []string{storetest.Bob1, storetest.Me2, storetest.Eve1}},
 	},
 	{
-		name: "vote: ours, and its life is raised", do: voteOnce,
+		name: "vote: the own ballot, TTL raised", do: voteOnce,
 		before: storetest.State{Value: storetest.Me1, TTL: storetest.Claim, Queue: []string{storetest.Bob1}},
-		first:  outcome{granted: true, line: 1}, second: outcome{granted: true, line: 1},
+		first:  outcome{granted: true, waiting: 1}, second: outcome{granted: true, waiting: 1},
 		after: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Queue: []string{storetest.Bob1}},
 	},
 	{
-		name: "vote: ours, and never shorter", do: voteOnce,
+		name: "vote: the own ballot, TTL never shortened", do: voteOnce,
 		before: storetest.State{Value: storetest.Me1, TTL: time.Hour},
 		first:  outcome{granted: true}, second: outcome{granted: true},
 		after: storetest.State{Value: storetest.Me1, TTL: time.Hour},
 	},
 	{
-		name: "vote: another's, who is told, and the waiter joins", do: vote, hears: []string{storetest.Bob},
+		name: "vote: another's ballot, hint sent, waiter joins", do: vote, listening: []string{storetest.Bob},
 		before: storetest.State{Value: storetest.Bob1, TTL: time.Hour, Queue: []string{storetest.Eve1}},
 		first:  outcome{holder: storetest.Bob1, remaining: time.Hour}, second: outcome{holder: storetest.Bob1, remaining: time.Hour},
 		after: storetest.State{Value: storetest.Bob1, TTL: time.Hour, Queue: []string{storetest.Eve1, storetest.Me2}},
-		said:  []string{storetest.Bob1 + " p:k", storetest.Bob1 + " p:k"},
+		hints: []string{storetest.Bob1 + " p:k", storetest.Bob1 + " p:k"},
 	},
 	{
-		name: "vote: another's, and who does not wait changes nothing", do: voteOnce, hears: []string{storetest.Bob},
+		name: "vote: another's ballot, without a waiter nothing changes", do: voteOnce, listening: []string{storetest.Bob},
 		before: storetest.State{Value: storetest.Bob1, TTL: time.Hour},
 		first:  outcome{holder: storetest.Bob1, remaining: time.Hour}, second: outcome{holder: storetest.Bob1, remaining: time.Hour},
 		after: storetest.State{Value: storetest.Bob1, TTL: time.Hour},
 	},
 	{
-		name: "vote: a foreign client's, which tells nobody", do: vote,
+		name: "vote: a foreign client, no hint", do: vote,
 		before: storetest.State{Value: "other", TTL: time.Hour, Queue: []string{storetest.Eve1}},
-		first:  outcome{holder: "other", remaining: time.Hour, silent: true},
-		second: outcome{holder: "other", remaining: time.Hour, silent: true},
+		first:  outcome{holder: "other", remaining: time.Hour, foreign: true},
+		second: outcome{holder: "other", remaining: time.Hour, foreign: true},
 		after:  storetest.State{Value: "other", TTL: time.Hour, Queue: []string{storetest.Eve1, storetest.Me2}},
 	},
 	{
-		name: "withdraw ours", do: withdraw,
+		name: "withdraw the own ballot", do: withdraw,
 		before: storetest.State{Value: storetest.Me1, TTL: storetest.TTL},
-		first:  outcome{end: store.Freed}, second: outcome{end: store.NotHeld},
+		first:  outcome{status: store.Freed}, second: outcome{status: store.NotHeld},
 	},
 	{
-		name: "withdraw ours: the first that listens is told, and stays the first", do: withdraw, hears: []string{storetest.Eve},
+		name: "withdraw: hint to the first waiter that listens, which stays first", do: withdraw, listening: []string{storetest.Eve},
 		before: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Queue: []string{storetest.Bob1, "junk", storetest.Eve1, storetest.Bob2}},
-		first:  outcome{end: store.Handed}, second: outcome{end: store.NotHeld},
+		first:  outcome{status: store.Handed}, second: outcome{status: store.NotHeld},
 		after: storetest.State{Queue: []string{storetest.Eve1, storetest.Bob2}},
-		said:  []string{storetest.Eve1 + " p:k", storetest.Eve1 + " p:k"},
+		hints: []string{storetest.Eve1 + " p:k", storetest.Eve1 + " p:k"},
 	},
 	{
-		name: "withdraw ours: the dead are forgotten", do: withdraw,
+		name: "withdraw: waiters that do not listen leave the queue", do: withdraw,
 		before: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Queue: []string{storetest.Bob1, storetest.Eve1}},
-		first:  outcome{end: store.Freed}, second: outcome{end: store.NotHeld},
+		first:  outcome{status: store.Freed}, second: outcome{status: store.NotHeld},
 	},
 	{
-		name: "withdraw ours, with the waiter", do: withdrawAll, hears: []string{storetest.Me, storetest.Bob},
+		name: "withdraw, and the waiter leaves", do: withdrawAll, listening: []string{storetest.Me, storetest.Bob},
 		before: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Queue: []string{storetest.Me2, storetest.Bob1}},
-		first:  outcome{end: store.Handed}, second: outcome{end: store.NotHeld},
+		first:  outcome{status: store.Handed}, second: outcome{status: store.NotHeld},
 		after: storetest.State{Queue: []string{storetest.Bob1}},
-		said:  []string{storetest.Bob1 + " p:k", storetest.Bob1 + " p:k"},
+		hints: []string{storetest.Bob1 + " p:k", storetest.Bob1 + " p:k"},
 	},
 	{
-		name: "withdraw ours quietly", do: withdrawQuietly, hears: []string{storetest.Bob},
+		name: "withdraw without a hint", do: withdrawQuietly, listening: []string{storetest.Bob},
 		before: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Queue: []string{storetest.Bob1}},
-		first:  outcome{end: store.Handed}, second: outcome{end: store.NotHeld},
+		first:  outcome{status: store.Handed}, second: outcome{status: store.NotHeld},
 		after: storetest.State{Queue: []string{storetest.Bob1}},
 	},
 	{
-		name: "withdraw another's", do: withdrawAll, hears: []string{storetest.Bob, storetest.Eve},
+		name: "withdraw another's ballot", do: withdrawAll, listening: []string{storetest.Bob, storetest.Eve},
 		before: storetest.State{Value: storetest.Bob1, TTL: storetest.TTL, Queue: []string{storetest.Me1, storetest.Me2, storetest.Eve1}},
 		after:  storetest.State{Value: storetest.Bob1, TTL: storetest.TTL, Queue: []string{storetest.Eve1}},
 	},
 	{
-		name: "withdraw none: a waiter that leaves passes a hint on", do: withdraw, hears: []string{storetest.Bob},
+		name: "withdraw without a ballot: a waiter that leaves passes a hint on", do: withdraw, listening: []string{storetest.Bob},
 		before: storetest.State{Queue: []string{storetest.Me1, storetest.Bob1}},
 		after:  storetest.State{Queue: []string{storetest.Bob1}},
-		said:   []string{storetest.Bob1 + " p:k", storetest.Bob1 + " p:k"},
+		hints:  []string{storetest.Bob1 + " p:k", storetest.Bob1 + " p:k"},
 	},
 	{
-		name: "withdraw and rejoin behind another", do: withdrawAndRejoin, hears: []string{storetest.Bob},
+		name: "withdraw and rejoin behind another waiter", do: withdrawAndRejoin, listening: []string{storetest.Bob},
 		before: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Queue: []string{storetest.Bob1}},
-		first:  outcome{end: store.Handed}, second: outcome{end: store.NotHeld},
+		first:  outcome{status: store.Handed}, second: outcome{status: store.NotHeld},
 		after: storetest.State{Queue: []string{storetest.Bob1, storetest.Me2}},
-		said:  []string{storetest.Bob1 + " p:k", storetest.Bob1 + " p:k"},
+		hints: []string{storetest.Bob1 + " p:k", storetest.Bob1 + " p:k"},
 	},
 	{
-		name: "withdraw and rejoin alone: there is no line", do: withdrawAndRejoin,
+		name: "withdraw and rejoin alone: no queue", do: withdrawAndRejoin,
 		before: storetest.State{Value: storetest.Me1, TTL: storetest.TTL},
-		first:  outcome{end: store.Freed}, second: outcome{end: store.NotHeld},
+		first:  outcome{status: store.Freed}, second: outcome{status: store.NotHeld},
 	},
 	{
-		name: "withdraw another's: nobody rejoins", do: withdrawAndRejoin,
+		name: "withdraw another's ballot: does not rejoin", do: withdrawAndRejoin,
 		before: storetest.State{Value: storetest.Bob1, TTL: storetest.TTL, Queue: []string{storetest.Eve1}},
 		after:  storetest.State{Value: storetest.Bob1, TTL: storetest.TTL, Queue: []string{storetest.Eve1}},
 	},

@@ -13,16 +13,16 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
-// outcome is what any of the transitions answers.
+// outcome is the answer to a transition.
 type outcome struct {
 	granted   bool // or held
-	line      int
+	waiting   int
 	holder    string
 	remaining time.Duration
-	silent    bool
-	end       store.ReleaseStatus
+	foreign   bool // the holder sends no hint
+	status    store.ReleaseStatus
 
-	// Of an attempt.
+	// These are set only for an attempt.
 	verdict store.Verdict
 	record  string
 	number  int
@@ -30,18 +30,19 @@ type outcome struct {
 	stored  store.RecordStatus
 }
 
-// A transition is one call of the store, whose outcome it returns.
+// A transition calls the store once and returns the outcome.
 type transition func(*testing.T, *syncStore) outcome
 
-// checkSince fails the test unless a lease counts from after it was asked for.
+// checkSince fails the test unless a lease counts from a time between the request and now.
 func checkSince(t *testing.T, since, asked time.Time) {
 	t.Helper()
 	if since.Before(asked) || time.Since(since) < 0 {
-		t.Errorf("the lease counts from %v, asked for at %v", since, asked)
+		t.Errorf("the lease counts from %v, the request was sent at %v", since, asked)
 	}
 }
 
-func answered(t *testing.T, asked time.Time, got store.Answer, err error) outcome {
+// outcomeOf returns the answer of a request, which was sent at this time, as an outcome.
+func outcomeOf(t *testing.T, asked time.Time, got store.Answer, err error) outcome {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -50,10 +51,10 @@ func answered(t *testing.T, asked time.Time, got store.Answer, err error) outcom
 		checkSince(t, got.Since, asked)
 	}
 	if got.Fence != 0 {
-		t.Errorf("fence %d, none was asked for", got.Fence)
+		t.Errorf("fence %d, although none was wanted", got.Fence)
 	}
 	return outcome{
-		granted: got.Granted, line: got.Waiting, holder: got.Holder, remaining: got.Remaining, silent: got.ForeignHolder,
+		granted: got.Granted, waiting: got.Waiting, holder: got.Holder, remaining: got.Remaining, foreign: got.ForeignHolder,
 		verdict: got.Verdict, record: string(got.Record), number: got.Number, running: got.Running,
 	}
 }
@@ -62,10 +63,10 @@ func take(t *testing.T, s *syncStore) outcome {
 	t.Helper()
 	asked := time.Now()
 	got, err := s.Take(t.Context(), storetest.Request(storetest.Me1))
-	return answered(t, asked, got, err)
+	return outcomeOf(t, asked, got, err)
 }
 
-func takeOld(t *testing.T, s *syncStore) outcome {
+func takeFromOldServer(t *testing.T, s *syncStore) outcome {
 	t.Helper()
 	s.oldServer.Store(true)
 	return take(t, s)
@@ -75,16 +76,16 @@ func enqueue(t *testing.T, s *syncStore) outcome {
 	t.Helper()
 	asked := time.Now()
 	got, err := s.Enqueue(t.Context(), storetest.Request(storetest.Me1))
-	return answered(t, asked, got, err)
+	return outcomeOf(t, asked, got, err)
 }
 
-func try(t *testing.T, s *syncStore) outcome {
+func nowait(t *testing.T, s *syncStore) outcome {
 	t.Helper()
 	r := storetest.Request(storetest.Me1)
 	r.Join = false
 	asked := time.Now()
 	got, err := s.Enqueue(t.Context(), r)
-	return answered(t, asked, got, err)
+	return outcomeOf(t, asked, got, err)
 }
 
 func renew(t *testing.T, s *syncStore) outcome {
@@ -95,7 +96,7 @@ func renew(t *testing.T, s *syncStore) outcome {
 		t.Fatal(err)
 	}
 	checkSince(t, got.Since, asked)
-	return outcome{granted: got.Held, line: got.Waiting}
+	return outcome{granted: got.Held, waiting: got.Waiting}
 }
 
 func release(t *testing.T, s *syncStore) outcome {
@@ -104,7 +105,7 @@ func release(t *testing.T, s *syncStore) outcome {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return outcome{end: got.Status}
+	return outcome{status: got.Status}
 }
 
 func rejoin(t *testing.T, s *syncStore) outcome {
@@ -119,11 +120,12 @@ func rejoin(t *testing.T, s *syncStore) outcome {
 	if got.Status == store.Kept {
 		checkSince(t, got.Since, asked)
 	}
-	return outcome{end: got.Status}
+	return outcome{status: got.Status}
 }
 
-// inCluster runs a transition in mode B.
-func inCluster(do transition) transition {
+// inModeB runs a transition in mode B of queue.lua, in which the subscribers of a channel
+// cannot be counted.
+func inModeB(do transition) transition {
 	return func(t *testing.T, s *syncStore) outcome {
 		t.Helper()
 		s.setMode("B")
@@ -131,27 +133,27 @@ func inCluster(do transition) transition {
 	}
 }
 
-// A transitionTest makes its call twice.
+// A transitionTest runs its transition twice.
 type transitionTest struct {
 	name          string
 	do            transition
-	hears         []string // the processes that listen
+	listening     []string // the processes that subscribe
 	before        storetest.State
 	first, second outcome
 	after         storetest.State
-	said          []string
+	hints         []string
 }
 
 var transitions = []transitionTest{
 	{
 		name: "take a free key", do: take,
-		first: outcome{granted: true, line: -1}, second: outcome{granted: true, line: -1},
+		first: outcome{granted: true, waiting: -1}, second: outcome{granted: true, waiting: -1},
 		after: storetest.State{Value: storetest.Me1, TTL: storetest.TTL},
 	},
 	{
-		name: "take our own key: its life is not raised", do: take,
+		name: "take a key with the own token: the TTL stays", do: take,
 		before: storetest.State{Value: storetest.Me1, TTL: storetest.Claim},
-		first:  outcome{granted: true, line: -1}, second: outcome{granted: true, line: -1},
+		first:  outcome{granted: true, waiting: -1}, second: outcome{granted: true, waiting: -1},
 		after: storetest.State{Value: storetest.Me1, TTL: storetest.Claim},
 	},
 	{
@@ -161,24 +163,24 @@ var transitions = []transitionTest{
 		after: storetest.State{Value: "other", TTL: time.Hour},
 	},
 	{
-		name: "take past a line", do: take, hears: []string{storetest.Bob},
+		name: "take a free key with a queue", do: take, listening: []string{storetest.Bob},
 		before: storetest.State{Queue: []string{storetest.Bob1}},
-		first:  outcome{granted: true, line: -1}, second: outcome{granted: true, line: -1},
+		first:  outcome{granted: true, waiting: -1}, second: outcome{granted: true, waiting: -1},
 		after: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Queue: []string{storetest.Bob1}},
 	},
 	{
-		name: "take, old server, a free key", do: takeOld,
-		first: outcome{granted: true, line: -1}, second: outcome{granted: true, line: -1},
+		name: "take a free key on an old server", do: takeFromOldServer,
+		first: outcome{granted: true, waiting: -1}, second: outcome{granted: true, waiting: -1},
 		after: storetest.State{Value: storetest.Me1, TTL: storetest.TTL},
 	},
 	{
-		name: "take, old server, our own key", do: takeOld,
+		name: "take a key with the own token on an old server", do: takeFromOldServer,
 		before: storetest.State{Value: storetest.Me1, TTL: storetest.Claim},
-		first:  outcome{granted: true, line: -1}, second: outcome{granted: true, line: -1},
+		first:  outcome{granted: true, waiting: -1}, second: outcome{granted: true, waiting: -1},
 		after: storetest.State{Value: storetest.Me1, TTL: storetest.Claim},
 	},
 	{
-		name: "take, old server, another's key", do: takeOld,
+		name: "take another's key on an old server", do: takeFromOldServer,
 		before: storetest.State{Value: "other", TTL: time.Hour},
 		first:  outcome{holder: "other"}, second: outcome{holder: "other"},
 		after: storetest.State{Value: "other", TTL: time.Hour},
@@ -190,155 +192,155 @@ var transitions = []transitionTest{
 		after: storetest.State{Value: storetest.Me1, TTL: storetest.TTL},
 	},
 	{
-		name: "confirm a grant: a full life", do: enqueue, hears: []string{storetest.Bob},
+		name: "confirm a hand-off: the full TTL", do: enqueue, listening: []string{storetest.Bob},
 		before: storetest.State{Value: storetest.Me1, TTL: storetest.Claim, Queue: []string{storetest.Bob1}},
-		first:  outcome{granted: true, line: 1}, second: outcome{granted: true, line: 1},
+		first:  outcome{granted: true, waiting: 1}, second: outcome{granted: true, waiting: 1},
 		after: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Queue: []string{storetest.Bob1}},
 	},
 	{
-		name: "confirm a grant: never a shorter life", do: enqueue,
+		name: "confirm a hand-off: never a shorter TTL", do: enqueue,
 		before: storetest.State{Value: storetest.Me1, TTL: time.Hour},
 		first:  outcome{granted: true}, second: outcome{granted: true},
 		after: storetest.State{Value: storetest.Me1, TTL: time.Hour},
 	},
 	{
-		name: "confirm a late take: out of the line", do: enqueue,
+		name: "confirm a late take: leaves the queue", do: enqueue,
 		before: storetest.State{Value: storetest.Me1, TTL: storetest.Claim, Queue: []string{storetest.Bob1, storetest.Me1, storetest.Eve1}},
-		first:  outcome{granted: true, line: 2}, second: outcome{granted: true, line: 2},
+		first:  outcome{granted: true, waiting: 2}, second: outcome{granted: true, waiting: 2},
 		after: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Queue: []string{storetest.Bob1, storetest.Eve1}},
 	},
 	{
 		name: "enqueue behind a foreign client", do: enqueue,
 		before: storetest.State{Value: "other", TTL: time.Hour},
-		first:  outcome{holder: "other", remaining: time.Hour, silent: true},
-		second: outcome{holder: "other", remaining: time.Hour, silent: true},
+		first:  outcome{holder: "other", remaining: time.Hour, foreign: true},
+		second: outcome{holder: "other", remaining: time.Hour, foreign: true},
 		after:  storetest.State{Value: "other", TTL: time.Hour, Queue: []string{storetest.Me1}},
 	},
 	{
-		name: "enqueue behind a foreign client that nearly has our form", do: enqueue, hears: []string{storetest.Bob},
+		name: "enqueue behind a foreign client with a similar token", do: enqueue, listening: []string{storetest.Bob},
 		before: storetest.State{Value: storetest.Bob + "b:1", TTL: time.Hour},
-		first:  outcome{holder: storetest.Bob + "b:1", remaining: time.Hour, silent: true},
-		second: outcome{holder: storetest.Bob + "b:1", remaining: time.Hour, silent: true},
+		first:  outcome{holder: storetest.Bob + "b:1", remaining: time.Hour, foreign: true},
+		second: outcome{holder: storetest.Bob + "b:1", remaining: time.Hour, foreign: true},
 		after:  storetest.State{Value: storetest.Bob + "b:1", TTL: time.Hour, Queue: []string{storetest.Me1}},
 	},
 	{
-		name: "enqueue behind a key without an end", do: enqueue,
+		name: "enqueue behind a key without a TTL", do: enqueue,
 		before: storetest.State{Value: "other"},
-		first:  outcome{holder: "other", remaining: -1, silent: true},
-		second: outcome{holder: "other", remaining: -1, silent: true},
+		first:  outcome{holder: "other", remaining: -1, foreign: true},
+		second: outcome{holder: "other", remaining: -1, foreign: true},
 		after:  storetest.State{Value: "other", Queue: []string{storetest.Me1}},
 	},
 	{
-		name: "enqueue behind one of us: the first of the line tells it", do: enqueue, hears: []string{storetest.Bob},
+		name: "enqueue behind another process: the first waiter sends a hint", do: enqueue, listening: []string{storetest.Bob},
 		before: storetest.State{Value: storetest.Bob1, TTL: time.Hour},
 		first:  outcome{holder: storetest.Bob1, remaining: time.Hour}, second: outcome{holder: storetest.Bob1, remaining: time.Hour},
 		after: storetest.State{Value: storetest.Bob1, TTL: time.Hour, Queue: []string{storetest.Me1}},
-		said:  []string{storetest.Bob1 + " p:k", storetest.Bob1 + " p:k"},
+		hints: []string{storetest.Bob1 + " p:k", storetest.Bob1 + " p:k"},
 	},
 	{
-		name: "enqueue behind one of us that does not listen", do: enqueue,
+		name: "enqueue behind another process that does not listen", do: enqueue,
 		before: storetest.State{Value: storetest.Bob1, TTL: time.Hour},
 		first:  outcome{holder: storetest.Bob1, remaining: time.Hour}, second: outcome{holder: storetest.Bob1, remaining: time.Hour},
 		after: storetest.State{Value: storetest.Bob1, TTL: time.Hour, Queue: []string{storetest.Me1}},
 	},
 	{
-		name: "enqueue as the second in line: tells nobody", do: enqueue, hears: []string{storetest.Bob, storetest.Eve},
+		name: "enqueue as the second waiter: no hint", do: enqueue, listening: []string{storetest.Bob, storetest.Eve},
 		before: storetest.State{Value: storetest.Bob1, TTL: time.Hour, Queue: []string{storetest.Eve1}},
 		first:  outcome{holder: storetest.Bob1, remaining: time.Hour}, second: outcome{holder: storetest.Bob1, remaining: time.Hour},
 		after: storetest.State{Value: storetest.Bob1, TTL: time.Hour, Queue: []string{storetest.Eve1, storetest.Me1}},
 	},
 	{
-		name: "enqueue as the second in line behind a foreign client: the first one polls", do: enqueue,
+		name: "enqueue as the second waiter behind a foreign client: the first one polls", do: enqueue,
 		before: storetest.State{Value: "other", TTL: time.Hour, Queue: []string{storetest.Eve1}},
 		first:  outcome{holder: "other", remaining: time.Hour}, second: outcome{holder: "other", remaining: time.Hour},
 		after: storetest.State{Value: "other", TTL: time.Hour, Queue: []string{storetest.Eve1, storetest.Me1}},
 	},
 	{
-		name: "enqueue behind another token of our own: not adopted", do: enqueue, hears: []string{storetest.Me},
+		name: "enqueue behind another token of the own process: not granted", do: enqueue, listening: []string{storetest.Me},
 		before: storetest.State{Value: storetest.Me2, TTL: time.Hour},
 		first:  outcome{holder: storetest.Me2, remaining: time.Hour}, second: outcome{holder: storetest.Me2, remaining: time.Hour},
 		after: storetest.State{Value: storetest.Me2, TTL: time.Hour, Queue: []string{storetest.Me1}},
-		said:  []string{storetest.Me2 + " p:k", storetest.Me2 + " p:k"},
+		hints: []string{storetest.Me2 + " p:k", storetest.Me2 + " p:k"},
 	},
 	{
-		name: "enqueue for a free key behind a living line: the line goes first", do: enqueue, hears: []string{storetest.Bob},
+		name: "enqueue for a free key behind a waiter that listens: the waiter gets it", do: enqueue, listening: []string{storetest.Bob},
 		before: storetest.State{Queue: []string{storetest.Bob1}},
 		first:  outcome{holder: storetest.Bob1, remaining: storetest.Claim}, second: outcome{holder: storetest.Bob1, remaining: storetest.Claim},
 		after: storetest.State{Value: storetest.Bob1, TTL: storetest.Claim, Queue: []string{storetest.Me1}},
-		said:  []string{storetest.Bob1 + " p:k", storetest.Bob1 + " p:k"},
+		hints: []string{storetest.Bob1 + " p:k", storetest.Bob1 + " p:k"},
 	},
 	{
-		name: "enqueue for a free key behind a living line: our place is kept", do: enqueue, hears: []string{storetest.Bob},
+		name: "enqueue for a free key behind a waiter that listens: the place is kept", do: enqueue, listening: []string{storetest.Bob},
 		before: storetest.State{Queue: []string{storetest.Bob1, storetest.Me1, storetest.Eve1}},
 		first:  outcome{holder: storetest.Bob1, remaining: storetest.Claim}, second: outcome{holder: storetest.Bob1, remaining: storetest.Claim},
 		after: storetest.State{Value: storetest.Bob1, TTL: storetest.Claim, Queue: []string{storetest.Me1, storetest.Eve1}},
-		said:  []string{storetest.Bob1 + " p:k", storetest.Bob1 + " p:k"},
+		hints: []string{storetest.Bob1 + " p:k", storetest.Bob1 + " p:k"},
 	},
 	{
-		name: "enqueue for a free key behind the dead", do: enqueue, hears: []string{storetest.Eve},
+		name: "enqueue for a free key behind waiters that do not listen", do: enqueue, listening: []string{storetest.Eve},
 		before: storetest.State{Queue: []string{storetest.Bob1, "junk", storetest.Bob2, storetest.Me1, storetest.Eve1}},
-		first:  outcome{granted: true, line: 1}, second: outcome{granted: true, line: 1},
+		first:  outcome{granted: true, waiting: 1}, second: outcome{granted: true, waiting: 1},
 		after: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Queue: []string{storetest.Eve1}},
 	},
 	{
-		name: "enqueue for a free key behind the dead alone", do: enqueue,
+		name: "enqueue for a free key behind only waiters that do not listen", do: enqueue,
 		before: storetest.State{Queue: []string{storetest.Bob1, storetest.Bob2}},
 		first:  outcome{granted: true}, second: outcome{granted: true},
 		after: storetest.State{Value: storetest.Me1, TTL: storetest.TTL},
 	},
 	{
-		name: "enqueue in a cluster: who cannot be counted goes first", do: inCluster(enqueue),
+		name: "enqueue in mode B: a waiter that cannot be counted gets the key", do: inModeB(enqueue),
 		before: storetest.State{Queue: []string{storetest.Bob1}},
 		first:  outcome{holder: storetest.Bob1, remaining: storetest.Claim}, second: outcome{holder: storetest.Bob1, remaining: storetest.Claim},
 		after: storetest.State{Value: storetest.Bob1, TTL: storetest.Claim, Queue: []string{storetest.Me1}},
 	},
 	{
-		name: "the line's life is raised", do: enqueue,
+		name: "enqueue raises the TTL of the queue", do: enqueue,
 		before: storetest.State{Value: "other", TTL: time.Hour, Queue: []string{storetest.Me1}, QueueTTL: 20 * time.Second},
-		first:  outcome{holder: "other", remaining: time.Hour, silent: true},
-		second: outcome{holder: "other", remaining: time.Hour, silent: true},
+		first:  outcome{holder: "other", remaining: time.Hour, foreign: true},
+		second: outcome{holder: "other", remaining: time.Hour, foreign: true},
 		after:  storetest.State{Value: "other", TTL: time.Hour, Queue: []string{storetest.Me1}},
 	},
 	{
-		name: "the line's life is never shortened", do: enqueue,
+		name: "enqueue never shortens the TTL of the queue", do: enqueue,
 		before: storetest.State{Value: "other", TTL: time.Hour, Queue: []string{storetest.Eve1}, QueueTTL: time.Hour},
 		first:  outcome{holder: "other", remaining: time.Hour}, second: outcome{holder: "other", remaining: time.Hour},
 		after: storetest.State{Value: "other", TTL: time.Hour, Queue: []string{storetest.Eve1, storetest.Me1}, QueueTTL: time.Hour},
 	},
 
 	{
-		name: "try a free key", do: try,
+		name: "enqueue without joining, for a free key", do: nowait,
 		first: outcome{granted: true}, second: outcome{granted: true},
 		after: storetest.State{Value: storetest.Me1, TTL: storetest.TTL},
 	},
 	{
-		name: "try a held key: never joins", do: try, hears: []string{storetest.Bob},
+		name: "enqueue without joining, for a held key", do: nowait, listening: []string{storetest.Bob},
 		before: storetest.State{Value: storetest.Bob1, TTL: time.Hour},
 		first:  outcome{holder: storetest.Bob1, remaining: time.Hour}, second: outcome{holder: storetest.Bob1, remaining: time.Hour},
 		after: storetest.State{Value: storetest.Bob1, TTL: time.Hour},
 	},
 	{
-		name: "try a free key with a living line: the first of it goes first", do: try, hears: []string{storetest.Bob},
+		name: "enqueue without joining, behind a waiter that listens: the waiter gets it", do: nowait, listening: []string{storetest.Bob},
 		before: storetest.State{Queue: []string{storetest.Bob1, storetest.Eve1}},
 		first:  outcome{holder: storetest.Bob1, remaining: storetest.Claim}, second: outcome{holder: storetest.Bob1, remaining: storetest.Claim},
 		after: storetest.State{Value: storetest.Bob1, TTL: storetest.Claim, Queue: []string{storetest.Eve1}},
-		said:  []string{storetest.Bob1 + " p:k"},
+		hints: []string{storetest.Bob1 + " p:k"},
 	},
 	{
-		name: "try a free key with a dead line", do: try,
+		name: "enqueue without joining, behind waiters that do not listen", do: nowait,
 		before: storetest.State{Queue: []string{storetest.Bob1, storetest.Eve1}},
 		first:  outcome{granted: true}, second: outcome{granted: true},
 		after: storetest.State{Value: storetest.Me1, TTL: storetest.TTL},
 	},
 
 	{
-		name: "renew our key", do: renew,
+		name: "renew the own key", do: renew,
 		before: storetest.State{Value: storetest.Me1, TTL: storetest.Claim, Queue: []string{storetest.Bob1, storetest.Eve1}},
-		first:  outcome{granted: true, line: 2}, second: outcome{granted: true, line: 2},
+		first:  outcome{granted: true, waiting: 2}, second: outcome{granted: true, waiting: 2},
 		after: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Queue: []string{storetest.Bob1, storetest.Eve1}},
 	},
 	{
-		name: "renew our key: never shorter", do: renew,
+		name: "renew the own key: never a shorter TTL", do: renew,
 		before: storetest.State{Value: storetest.Me1, TTL: time.Hour},
 		first:  outcome{granted: true}, second: outcome{granted: true},
 		after: storetest.State{Value: storetest.Me1, TTL: time.Hour},
@@ -351,9 +353,9 @@ var transitions = []transitionTest{
 	{name: "renew no key: not created", do: renew},
 
 	{
-		name: "release our key", do: release,
+		name: "release the own key", do: release,
 		before: storetest.State{Value: storetest.Me1, TTL: storetest.TTL},
-		first:  outcome{end: store.Freed}, second: outcome{end: store.NotHeld},
+		first:  outcome{status: store.Freed}, second: outcome{status: store.NotHeld},
 	},
 	{
 		name: "release another's key", do: release,
@@ -362,68 +364,68 @@ var transitions = []transitionTest{
 	},
 	{name: "release no key", do: release},
 	{
-		name: "release to the first that listens", do: release, hears: []string{storetest.Eve},
+		name: "release to the first waiter that listens", do: release, listening: []string{storetest.Eve},
 		before: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Queue: []string{storetest.Bob1, "junk", storetest.Eve1, storetest.Bob2}},
-		first:  outcome{end: store.Handed}, second: outcome{end: store.NotHeld},
+		first:  outcome{status: store.Handed}, second: outcome{status: store.NotHeld},
 		after: storetest.State{Value: storetest.Eve1, TTL: storetest.Claim, Queue: []string{storetest.Bob2}},
-		said:  []string{storetest.Eve1 + " p:k"},
+		hints: []string{storetest.Eve1 + " p:k"},
 	},
 	{
-		name: "release to the dead alone", do: release,
+		name: "release while no waiter listens", do: release,
 		before: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Queue: []string{storetest.Bob1, storetest.Eve1}},
-		first:  outcome{end: store.Freed}, second: outcome{end: store.NotHeld},
+		first:  outcome{status: store.Freed}, second: outcome{status: store.NotHeld},
 	},
 	{
-		name: "release in a cluster: to who cannot be counted", do: inCluster(release),
+		name: "release in mode B: to a waiter that cannot be counted", do: inModeB(release),
 		before: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Queue: []string{storetest.Bob1, storetest.Eve1}},
-		first:  outcome{end: store.Handed}, second: outcome{end: store.NotHeld},
+		first:  outcome{status: store.Handed}, second: outcome{status: store.NotHeld},
 		after: storetest.State{Value: storetest.Bob1, TTL: storetest.Claim, Queue: []string{storetest.Eve1}},
 	},
 	{
-		name: "leave the line", do: release, hears: []string{storetest.Bob, storetest.Eve},
+		name: "leave the queue", do: release, listening: []string{storetest.Bob, storetest.Eve},
 		before: storetest.State{Value: storetest.Bob1, TTL: storetest.TTL, Queue: []string{storetest.Eve1, storetest.Me1, storetest.Bob2}},
 		after:  storetest.State{Value: storetest.Bob1, TTL: storetest.TTL, Queue: []string{storetest.Eve1, storetest.Bob2}},
 	},
 	{
-		name: "leave as a grant comes: it is passed on", do: release, hears: []string{storetest.Eve},
+		name: "leave with a grant: it is passed on", do: release, listening: []string{storetest.Eve},
 		before: storetest.State{Value: storetest.Me1, TTL: storetest.Claim, Queue: []string{storetest.Eve1}},
-		first:  outcome{end: store.Handed}, second: outcome{end: store.NotHeld},
+		first:  outcome{status: store.Handed}, second: outcome{status: store.NotHeld},
 		after: storetest.State{Value: storetest.Eve1, TTL: storetest.Claim},
-		said:  []string{storetest.Eve1 + " p:k"},
+		hints: []string{storetest.Eve1 + " p:k"},
 	},
 	{
-		name: "release after a late take: out of the line too", do: release, hears: []string{storetest.Me},
+		name: "release after a late take: leaves the queue, too", do: release, listening: []string{storetest.Me},
 		before: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Queue: []string{storetest.Me1}},
-		first:  outcome{end: store.Freed}, second: outcome{end: store.NotHeld},
+		first:  outcome{status: store.Freed}, second: outcome{status: store.NotHeld},
 	},
 	{
-		name: "rejoin behind another", do: rejoin, hears: []string{storetest.Bob},
+		name: "rejoin behind another waiter", do: rejoin, listening: []string{storetest.Bob},
 		before: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Queue: []string{storetest.Bob1, storetest.Eve1}},
-		first:  outcome{end: store.Handed}, second: outcome{end: store.NotHeld},
+		first:  outcome{status: store.Handed}, second: outcome{status: store.NotHeld},
 		after: storetest.State{Value: storetest.Bob1, TTL: storetest.Claim, Queue: []string{storetest.Eve1, storetest.Me2}},
-		said:  []string{storetest.Bob1 + " p:k"},
+		hints: []string{storetest.Bob1 + " p:k"},
 	},
 	{
 		name: "rejoin alone: kept", do: rejoin,
 		before: storetest.State{Value: storetest.Me1, TTL: storetest.Claim},
-		first:  outcome{end: store.Kept}, second: outcome{end: store.NotHeld},
+		first:  outcome{status: store.Kept}, second: outcome{status: store.NotHeld},
 		after: storetest.State{Value: storetest.Me2, TTL: storetest.TTL},
 	},
 	{
-		name: "rejoin behind the dead: kept", do: rejoin,
+		name: "rejoin behind waiters that do not listen: kept", do: rejoin,
 		before: storetest.State{Value: storetest.Me1, TTL: storetest.Claim, Queue: []string{storetest.Bob1, storetest.Eve1}},
-		first:  outcome{end: store.Kept}, second: outcome{end: store.NotHeld},
+		first:  outcome{status: store.Kept}, second: outcome{status: store.NotHeld},
 		after: storetest.State{Value: storetest.Me2, TTL: storetest.TTL},
 	},
 	{
-		name: "rejoin without the key: nobody rejoins", do: rejoin,
+		name: "rejoin without the key: does not rejoin", do: rejoin,
 		before: storetest.State{Value: storetest.Bob1, TTL: storetest.TTL, Queue: []string{storetest.Me1, storetest.Eve1}},
 		after:  storetest.State{Value: storetest.Bob1, TTL: storetest.TTL, Queue: []string{storetest.Eve1}},
 	},
 }
 
 //faults:row 9, 11: releases of others' keys, and renewals, which create none
-//faults:row 46: commits of one that was overtaken
+//faults:row 46: commits after another attempt has begun
 func TestTransitions(t *testing.T) {
 	t.Parallel()
 	storetest.OnEachServer(t, func(t *testing.T, rdb redis.UniversalClient) {
@@ -431,7 +433,7 @@ func TestTransitions(t *testing.T) {
 	})
 }
 
-// The scripts say the same where only the channels are those of a cluster.
+// The scripts run in mode S on a server without cluster mode, too.
 func TestTransitionsWithShardedChannels(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -439,27 +441,27 @@ func TestTransitionsWithShardedChannels(t *testing.T) {
 	checkTransitions(t, server.Client(t), "S")
 }
 
-// checkTransitions makes all transitions, in a mode of queue.lua.
+// checkTransitions runs all transitions in a mode of queue.lua.
 func checkTransitions(t *testing.T, rdb redis.UniversalClient, mode string) {
 	t.Helper()
-	tests := slices.Concat(transitions, ofAttempts, ofDamagedRecords(), votes)
+	tests := slices.Concat(transitions, attemptTransitions, damagedRecordTransitions(), voteTransitions)
 	for i := range 2 * len(tests) {
-		test, alone := tests[i/2], i%2 == 1
-		t.Run(fmt.Sprintf("%s, alone %v", test.name, alone), func(t *testing.T) {
+		test, noWaiters := tests[i/2], i%2 == 1
+		t.Run(fmt.Sprintf("%s, NoWaiters %t", test.name, noWaiters), func(t *testing.T) {
 			s := newStore(t, rdb)
-			s.alone = alone
+			s.noWaiters = noWaiters
 			s.setMode(mode)
 			test.check(t, rdb, s)
 		})
 	}
 }
 
-// check makes both calls of the store, and fails the test where they do not do what is
-// said of them.
+// check runs the transition twice, and fails the test unless the outcomes, the state and the
+// hints are those of the test.
 func (test *transitionTest) check(t *testing.T, rdb redis.UniversalClient, s *syncStore) {
 	t.Helper()
 	test.before.Put(t, rdb)
-	audit := listenInMode(t, rdb, s.subscriber.Mode().(string), test.hears...)
+	log := subscribeInMode(t, rdb, s.subscriber.Mode().(string), test.listening...)
 	for i, want := range []outcome{test.first, test.second} {
 		got := test.do(t, s)
 		if storetest.IsTTL(got.remaining, want.remaining) && want.remaining != 0 {
@@ -470,10 +472,10 @@ func (test *transitionTest) check(t *testing.T, rdb redis.UniversalClient, s *sy
 		}
 	}
 	test.after.Check(t, rdb)
-	if said := audit.heard(t, rdb); !slices.Equal(said, test.said) {
-		t.Errorf("said %q, want %q", said, test.said)
+	if hints := log.end(t, rdb); !slices.Equal(hints, test.hints) {
+		t.Errorf("hints %q, want %q", hints, test.hints)
 	}
 	if rdb.Exists(t.Context(), storetest.FenceName).Val() != 0 {
-		t.Error("fencing work was done, though none was asked for")
+		t.Error("fencing numbers were reserved, although none were wanted")
 	}
 }

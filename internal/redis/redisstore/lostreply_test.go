@@ -9,11 +9,11 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
-// A transition whose reply is lost is sent again, and what the second send
-// finds is read rightly.
+// After a lost reply the transition is resent. The reply to the second send must be decoded with
+// the first one in mind.
 //
 //faults:row 1, 10: for each script
-func TestALostReplyOfEachScriptIsSurvived(t *testing.T) {
+func TestEachScriptSurvivesLostReply(t *testing.T) {
 	t.Parallel()
 	rejoined := storetest.Request(storetest.Me1)
 	rejoined.Rejoin = storetest.Me2
@@ -31,7 +31,7 @@ func TestALostReplyOfEachScriptIsSurvived(t *testing.T) {
 		}, storetest.State{Value: storetest.Me1, TTL: storetest.TTL}},
 		{"enqueue, joined once", storetest.State{Value: "other", TTL: storetest.TTL}, func(t *testing.T, s *syncStore) {
 			t.Helper()
-			if got := enqueue(t, s); got.granted || !got.silent {
+			if got := enqueue(t, s); got.granted || !got.foreign {
 				t.Errorf("%+v", got)
 			}
 		}, storetest.State{Value: "other", TTL: storetest.TTL, Queue: []string{storetest.Me1}}},
@@ -43,54 +43,54 @@ func TestALostReplyOfEachScriptIsSurvived(t *testing.T) {
 		}, storetest.State{Value: storetest.Me1, TTL: storetest.TTL}},
 		{"release", storetest.State{Value: storetest.Me1, TTL: storetest.TTL}, func(t *testing.T, s *syncStore) {
 			t.Helper()
-			if got := release(t, s); got.end != store.Unsure {
+			if got := release(t, s); got.status != store.Unsure {
 				t.Errorf("%+v; the second send found nothing, but the first one freed the key", got)
 			}
 		}, storetest.State{}},
 		{"rejoin", storetest.State{Value: storetest.Me1, TTL: storetest.Claim}, func(t *testing.T, s *syncStore) {
 			t.Helper()
-			if got := rejoin(t, s); got.end != store.Unsure {
+			if got := rejoin(t, s); got.status != store.Unsure {
 				t.Errorf("%+v; the second send found nothing, but the first one rejoined", got)
 			}
 		}, storetest.State{Value: storetest.Me2, TTL: storetest.TTL}},
-		{"begin", storetest.State{Record: runs(storetest.Bob1, "1")}, func(t *testing.T, s *syncStore) {
+		{"begin", storetest.State{Record: runningRecord(storetest.Bob1, "1")}, func(t *testing.T, s *syncStore) {
 			t.Helper()
 			if got := begin(rerun)(t, s); !got.granted || got.number != 2 {
-				t.Errorf("%+v; the second send is not another attempt", got)
+				t.Errorf("%+v; the second send must not begin another attempt", got)
 			}
-		}, storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Record: runs(storetest.Me1, "2")}},
-		{"begin, a verdict", storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Record: done(storetest.Bob1)}, func(t *testing.T, s *syncStore) {
+		}, storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Record: runningRecord(storetest.Me1, "2")}},
+		{"begin, a verdict", storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Record: doneRecord(storetest.Bob1)}, func(t *testing.T, s *syncStore) {
 			t.Helper()
 			if got := begin()(t, s); got.verdict != store.Done || got.record != storetest.Record {
 				t.Errorf("%+v", got)
 			}
-		}, storetest.State{Record: done(storetest.Bob1)}},
-		{"commit", storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Record: runs(storetest.Me1, "1")}, func(t *testing.T, s *syncStore) {
+		}, storetest.State{Record: doneRecord(storetest.Bob1)}},
+		{"commit", storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Record: runningRecord(storetest.Me1, "1")}, func(t *testing.T, s *syncStore) {
 			t.Helper()
-			if got := finish(store.Commit)(t, s); got.end != store.Unsure || got.stored != store.WasStored {
-				t.Errorf("%+v; the second send found no key, but what the first one stored", got)
+			if got := finish(store.Commit)(t, s); got.status != store.Unsure || got.stored != store.WasStored {
+				t.Errorf("%+v; the second send found no key, and the record of the first one", got)
 			}
-		}, storetest.State{Record: done(storetest.Me1)}},
-		{"commit of what was lost", storetest.State{Value: storetest.Me1, TTL: storetest.TTL}, func(t *testing.T, s *syncStore) {
+		}, storetest.State{Record: doneRecord(storetest.Me1)}},
+		{"commit without a record", storetest.State{Value: storetest.Me1, TTL: storetest.TTL}, func(t *testing.T, s *syncStore) {
 			t.Helper()
-			if got := finish(store.Commit)(t, s); got.end != store.Unsure || got.stored != store.WasStored {
+			if got := finish(store.Commit)(t, s); got.status != store.Unsure || got.stored != store.WasStored {
 				t.Errorf("%+v", got)
 			}
-		}, storetest.State{Record: done(storetest.Me1)}},
-		{"abort", storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Record: runs(storetest.Me1, "1")}, func(t *testing.T, s *syncStore) {
+		}, storetest.State{Record: doneRecord(storetest.Me1)}},
+		{"abort", storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Record: runningRecord(storetest.Me1, "1")}, func(t *testing.T, s *syncStore) {
 			t.Helper()
-			if got := finish(store.Abort)(t, s); got.end != store.Unsure || got.stored != store.WasStored {
+			if got := finish(store.Abort)(t, s); got.status != store.Unsure || got.stored != store.WasStored {
 				t.Errorf("%+v", got)
 			}
-		}, storetest.State{Record: aborted(storetest.Me1), RecordTTL: abortTTL}},
-		{"resolve", storetest.State{Record: runs(storetest.Bob1, "1")}, func(t *testing.T, s *syncStore) {
+		}, storetest.State{Record: abortedRecord(storetest.Me1), RecordTTL: abortTTL}},
+		{"resolve", storetest.State{Record: runningRecord(storetest.Bob1, "1")}, func(t *testing.T, s *syncStore) {
 			t.Helper()
 			if got := resolve(t, s); got.running {
 				t.Errorf("%+v", got)
 			}
 		}, storetest.State{}},
 	}
-	for name, mode := range map[string]redistest.Mode{"closed": redistest.CloseConn, "silent": redistest.KeepConn} {
+	for name, mode := range map[string]redistest.Mode{"connection closed": redistest.CloseConn, "connection open": redistest.KeepConn} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for _, test := range tests {
@@ -98,7 +98,7 @@ func TestALostReplyOfEachScriptIsSurvived(t *testing.T) {
 					t.Parallel()
 					s, proxy, direct := behindProxy(t)
 					test.before.Put(t, direct)
-					// The script is not known yet: EVALSHA has run nothing.
+					// The server does not know the script yet, so EVALSHA runs nothing.
 					dropped := proxy.DropReply(redistest.Named("EVAL"), mode)
 					test.do(t, s)
 					<-dropped
@@ -109,32 +109,32 @@ func TestALostReplyOfEachScriptIsSurvived(t *testing.T) {
 	}
 }
 
-func TestALateGrantOfEnqueueIsHinted(t *testing.T) {
+func TestLateGrantOfEnqueueIsReported(t *testing.T) {
 	t.Parallel()
 	s, proxy, direct := behindProxy(t, storetest.LongReads)
-	late(t, s, proxy, storetest.Me1, func(r storetest.AnyRequest) error {
+	mustReportLateGrant(t, s, proxy, storetest.Me1, func(r storetest.AnyRequest) error {
 		_, err := s.Enqueue(t.Context(), r)
 		return err
 	})
 	storetest.State{Value: storetest.Me1, TTL: storetest.TTL}.Check(t, direct)
 }
 
-func TestALateGrantOfBeginIsHinted(t *testing.T) {
+func TestLateGrantOfBeginIsReported(t *testing.T) {
 	t.Parallel()
 	s, proxy, direct := behindProxy(t, storetest.LongReads)
-	late(t, s, proxy, storetest.Me1, func(r storetest.AnyRequest) error {
+	mustReportLateGrant(t, s, proxy, storetest.Me1, func(r storetest.AnyRequest) error {
 		r.Attempt = storetest.AttemptRequest(storetest.Me1).Attempt
 		_, err := s.Enqueue(t.Context(), r)
 		return err
 	})
-	storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Record: runs(storetest.Me1, "1")}.Check(t, direct)
+	storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Record: runningRecord(storetest.Me1, "1")}.Check(t, direct)
 }
 
-func TestALateKeptReleaseHintsAtTheTokenThatRejoined(t *testing.T) {
+func TestLateKeptReleaseReportsTokenThatRejoined(t *testing.T) {
 	t.Parallel()
 	s, proxy, direct := behindProxy(t, storetest.LongReads)
 	storetest.State{Value: storetest.Me1, TTL: storetest.Claim}.Put(t, direct)
-	late(t, s, proxy, storetest.Me2, func(r storetest.AnyRequest) error {
+	mustReportLateGrant(t, s, proxy, storetest.Me2, func(r storetest.AnyRequest) error {
 		r.Rejoin = storetest.Me2
 		_, err := s.Release(t.Context(), r)
 		return err
@@ -142,26 +142,26 @@ func TestALateKeptReleaseHintsAtTheTokenThatRejoined(t *testing.T) {
 	storetest.State{Value: storetest.Me2, TTL: storetest.TTL}.Check(t, direct)
 }
 
-// late runs a transition that is given up while both of its sends are held back,
-// lets the first go, and fails the test unless the token is reported as granted late.
-func late(t *testing.T, s *syncStore, proxy *redistest.Proxy, token string, do func(storetest.AnyRequest) error) {
+// mustReportLateGrant runs a transition, holds both of its sends until its bound has ended, and
+// releases the first one. It fails the test unless the token is reported as granted late.
+func mustReportLateGrant(t *testing.T, s *syncStore, proxy *redistest.Proxy, token string, do func(storetest.AnyRequest) error) {
 	t.Helper()
-	hints := make(chan [2]string, 2)
-	s.OnLateGrant(func(key, token string) { hints <- [2]string{key, token} })
+	grants := make(chan [2]string, 2)
+	s.OnLateGrant(func(key, token string) { grants <- [2]string{key, token} })
 	r := storetest.Request(storetest.Me1)
 	r.Bound = heldBound
-	hold1, hold2, err := bothHeld(t, proxy, "EVAL", func() error { return do(r) })
+	release1, release2, err := bothHeld(t, proxy, "EVAL", func() error { return do(r) })
 	if err == nil {
-		t.Fatal("an answer came, though both sends are held")
+		t.Fatal("an answer arrived, although both sends are held")
 	}
-	hold1()
-	if got := storetest.Receive(t, "a hint", hints); got != [2]string{"k", token} {
-		t.Errorf("hint %v, want the token %q", got, token)
+	release1()
+	if got := storetest.Receive(t, "a late grant", grants); got != [2]string{"k", token} {
+		t.Errorf("late grant %v, want the token %q", got, token)
 	}
-	hold2()
+	release2()
 }
 
-func TestALateAnswerThatGrantsNothingIsNotReported(t *testing.T) {
+func TestLateRepliesWithoutGrantAreNotReported(t *testing.T) {
 	t.Parallel()
 	commits := storetest.AttemptRequest(storetest.Me1)
 	commits.Ending, commits.Record = store.Commit, []byte(storetest.Record)
@@ -173,8 +173,8 @@ func TestALateAnswerThatGrantsNothingIsNotReported(t *testing.T) {
 		after  storetest.State
 	}{
 		{"release", storetest.State{Value: storetest.Me1, TTL: storetest.TTL}, storetest.Request(storetest.Me1), false, storetest.State{}},
-		{"commit", storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Record: runs(storetest.Me1, "1")}, commits, false, storetest.State{Record: done(storetest.Me1)}},
-		{"begin, a verdict", storetest.State{Record: done(storetest.Bob1)}, storetest.AttemptRequest(storetest.Me1), true, storetest.State{Record: done(storetest.Bob1)}},
+		{"commit", storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Record: runningRecord(storetest.Me1, "1")}, commits, false, storetest.State{Record: doneRecord(storetest.Me1)}},
+		{"begin, a verdict", storetest.State{Record: doneRecord(storetest.Bob1)}, storetest.AttemptRequest(storetest.Me1), true, storetest.State{Record: doneRecord(storetest.Bob1)}},
 		{
 			"begin, busy",
 			storetest.State{Value: storetest.Bob1, TTL: storetest.TTL},
@@ -188,7 +188,7 @@ func TestALateAnswerThatGrantsNothingIsNotReported(t *testing.T) {
 			test.before.Put(t, direct)
 			s.OnLateGrant(func(key, token string) { t.Errorf("late grant %q %q", key, token) })
 			test.r.Bound = heldBound
-			hold1, hold2, err := bothHeld(t, proxy, "EVAL", func() (err error) {
+			release1, release2, err := bothHeld(t, proxy, "EVAL", func() (err error) {
 				if test.begins {
 					_, err = s.Enqueue(t.Context(), test.r)
 				} else {
@@ -197,11 +197,11 @@ func TestALateAnswerThatGrantsNothingIsNotReported(t *testing.T) {
 				return err
 			})
 			if err == nil {
-				t.Error("an answer came, though both sends are held")
+				t.Error("an answer arrived, although both sends are held")
 			}
-			hold1()
-			hold2()
-			if err := s.Close(t.Context()); err != nil { // both replies are in
+			release1()
+			release2()
+			if err := s.Close(t.Context()); err != nil { // both replies have arrived
 				t.Fatal(err)
 			}
 			test.after.Check(t, direct)
@@ -209,13 +209,12 @@ func TestALateAnswerThatGrantsNothingIsNotReported(t *testing.T) {
 	}
 }
 
-// heldBound is the bound of a transition of which both sends are held: it is sent again
-// after half of it. A busy machine may need long to send twice.
+// heldBound is the bound of a transition that is sent twice in vain. The second send follows
+// after half of the bound, and a busy machine may need long for it.
 const heldBound = 2 * time.Second
 
-// bothHeld runs a transition until it is given up, while both sends of its command, which
-// has that name, are held back. It returns functions that let each of them pass, and the
-// error of the transition.
+// bothHeld runs a transition until its bound ends, and holds both sends of the command with this
+// name. It returns functions that release the sends, and the error of the transition.
 func bothHeld(t *testing.T, proxy *redistest.Proxy, name string, do func() error) (first, second func(), err error) {
 	t.Helper()
 	first, seenFirst := proxy.HoldCommand(redistest.Named(name))
@@ -225,5 +224,5 @@ func bothHeld(t *testing.T, proxy *redistest.Proxy, name string, do func() error
 	go func() { ended <- do() }()
 	storetest.Receive(t, "the first send is held", seenFirst)
 	storetest.Receive(t, "the second send is held", seenSecond)
-	return first, second, storetest.Receive(t, "it is given up", ended)
+	return first, second, storetest.Receive(t, "the transition ends", ended)
 }

@@ -1,0 +1,553 @@
+package redisstore
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/reqlock/reqlock/internal/redis/command"
+	"github.com/reqlock/reqlock/internal/store"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
+)
+
+// begin returns a transition that begins an attempt.
+func begin(change ...func(*storetest.AnyRequest)) transition {
+	return func(t *testing.T, s *syncStore) outcome {
+		t.Helper()
+		r := storetest.AttemptRequest(storetest.Me1)
+		for _, change := range change {
+			change(&r)
+		}
+		asked := time.Now()
+		got, err := s.Enqueue(t.Context(), r)
+		return outcomeOf(t, asked, got, err)
+	}
+}
+
+func rerun(r *storetest.AnyRequest)            { r.Attempt.Rerun = true }
+func otherFingerprint(r *storetest.AnyRequest) { r.Attempt.Fingerprint = []byte("another") }
+func withoutJoin(r *storetest.AnyRequest)      { r.Join = false }
+
+// finish returns a transition that ends an attempt.
+func finish(ending store.Ending) transition {
+	return func(t *testing.T, s *syncStore) outcome {
+		t.Helper()
+		r := storetest.AttemptRequest(storetest.Me1)
+		r.Ending = ending
+		if ending == store.Commit {
+			r.Record = []byte(storetest.Record)
+		}
+		got, err := s.Release(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return outcome{status: got.Status, stored: got.Record}
+	}
+}
+
+func resolve(t *testing.T, s *syncStore) outcome {
+	t.Helper()
+	running, err := s.Resolve(t.Context(), storetest.AnyRequest{Key: "k", Bound: 5 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return outcome{running: running}
+}
+
+func runningRecord(token, number string) hash {
+	return hash{"s": "R", "t": token, "f": "print", "n": number}
+}
+
+func doneRecord(token string) hash {
+	return hash{"s": "D", "t": token, "f": "print", "p": storetest.Record}
+}
+func sealedRecord(token string) hash  { return hash{"s": "U", "t": token, "f": "print"} }
+func abortedRecord(token string) hash { return hash{"s": "A", "t": token, "f": "print"} }
+
+// attemptTransitions are the transitions of attempts. What they do with the queue is tested with
+// the other transitions.
+var attemptTransitions = []transitionTest{
+	{
+		name: "begin the first attempt", do: begin(),
+		first: outcome{granted: true, number: 1}, second: outcome{granted: true, number: 1},
+		after: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Record: runningRecord(storetest.Me1, "1")},
+	},
+	{
+		name: "begin confirms a hand-off: the full TTL", do: begin(), listening: []string{storetest.Bob},
+		before: storetest.State{Value: storetest.Me1, TTL: storetest.Claim, Queue: []string{storetest.Bob1}},
+		first:  outcome{granted: true, waiting: 1, number: 1}, second: outcome{granted: true, waiting: 1, number: 1},
+		after: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Queue: []string{storetest.Bob1}, Record: runningRecord(storetest.Me1, "1")},
+	},
+	{
+		name: "begin again: the TTL of the record stays", do: begin(),
+		before: storetest.State{Value: storetest.Me1, TTL: storetest.Claim, Record: runningRecord(storetest.Me1, "4"), RecordTTL: 2 * storetest.Keep},
+		first:  outcome{granted: true, number: 4}, second: outcome{granted: true, number: 4},
+		after: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Record: runningRecord(storetest.Me1, "4"), RecordTTL: 2 * storetest.Keep},
+	},
+	{
+		name: "begin after an abort, with another fingerprint", do: begin(otherFingerprint),
+		before: storetest.State{Record: abortedRecord(storetest.Bob1), RecordTTL: abortTTL},
+		first:  outcome{granted: true, number: 1}, second: outcome{granted: true, number: 1},
+		after: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Record: hash{"s": "R", "t": storetest.Me1, "f": "another", "n": "1"}},
+	},
+	{
+		name: "late begin after its own abort: the key is released", do: beginAborted, listening: []string{storetest.Bob},
+		before: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Queue: []string{storetest.Me1, storetest.Bob1}, Record: abortedRecord(storetest.Me1), RecordTTL: abortTTL},
+		after:  storetest.State{Value: storetest.Bob1, TTL: storetest.Claim, Record: abortedRecord(storetest.Me1), RecordTTL: abortTTL},
+		hints:  []string{storetest.Bob1 + " p:k"},
+	},
+	{
+		name: "late begin after its own abort: a free key is not taken", do: beginAborted,
+		before: storetest.State{Record: abortedRecord(storetest.Me1), RecordTTL: abortTTL},
+		after:  storetest.State{Record: abortedRecord(storetest.Me1), RecordTTL: abortTTL},
+	},
+
+	{
+		name: "begin while another runs", do: begin(), listening: []string{storetest.Bob},
+		before: storetest.State{Value: storetest.Bob1, TTL: time.Hour, Record: runningRecord(storetest.Bob1, "1")},
+		first:  outcome{holder: storetest.Bob1, remaining: time.Hour, running: true},
+		second: outcome{holder: storetest.Bob1, remaining: time.Hour, running: true},
+		after:  storetest.State{Value: storetest.Bob1, TTL: time.Hour, Queue: []string{storetest.Me1}, Record: runningRecord(storetest.Bob1, "1")},
+		hints:  []string{storetest.Bob1 + " p:k", storetest.Bob1 + " p:k"},
+	},
+	{
+		name: "begin while another runs, without joining", do: begin(withoutJoin),
+		before: storetest.State{Value: storetest.Bob1, TTL: time.Hour, Record: runningRecord(storetest.Bob1, "1")},
+		first:  outcome{holder: storetest.Bob1, remaining: time.Hour, running: true},
+		second: outcome{holder: storetest.Bob1, remaining: time.Hour, running: true},
+		after:  storetest.State{Value: storetest.Bob1, TTL: time.Hour, Record: runningRecord(storetest.Bob1, "1")},
+	},
+	{
+		name: "begin behind a lock without an attempt", do: begin(),
+		before: storetest.State{Value: "other", TTL: time.Hour},
+		first:  outcome{holder: "other", remaining: time.Hour, foreign: true},
+		second: outcome{holder: "other", remaining: time.Hour, foreign: true},
+		after:  storetest.State{Value: "other", TTL: time.Hour, Queue: []string{storetest.Me1}},
+	},
+	{
+		name: "begin behind a waiter that listens", do: begin(), listening: []string{storetest.Bob},
+		before: storetest.State{Queue: []string{storetest.Bob1}},
+		first:  outcome{holder: storetest.Bob1, remaining: storetest.Claim}, second: outcome{holder: storetest.Bob1, remaining: storetest.Claim},
+		after: storetest.State{Value: storetest.Bob1, TTL: storetest.Claim, Queue: []string{storetest.Me1}},
+		hints: []string{storetest.Bob1 + " p:k", storetest.Bob1 + " p:k"},
+	},
+	{
+		name: "begin after the lock was lost: the own attempt still runs", do: begin(withoutJoin),
+		before: storetest.State{Value: storetest.Bob1, TTL: time.Hour, Record: runningRecord(storetest.Me1, "1")},
+		first:  outcome{holder: storetest.Bob1, remaining: time.Hour, running: true},
+		second: outcome{holder: storetest.Bob1, remaining: time.Hour, running: true},
+		after:  storetest.State{Value: storetest.Bob1, TTL: time.Hour, Record: runningRecord(storetest.Me1, "1")},
+	},
+
+	{
+		name: "begin a done request: its answer", do: begin(),
+		before: storetest.State{Record: doneRecord(storetest.Bob1)},
+		first:  outcome{verdict: store.Done, record: storetest.Record},
+		second: outcome{verdict: store.Done, record: storetest.Record},
+		after:  storetest.State{Record: doneRecord(storetest.Bob1)},
+	},
+	{
+		name: "begin a done request with an empty answer", do: begin(),
+		before: storetest.State{Record: hash{"s": "D", "t": storetest.Bob1, "f": "print", "p": ""}},
+		first:  outcome{verdict: store.Done}, second: outcome{verdict: store.Done},
+		after: storetest.State{Record: hash{"s": "D", "t": storetest.Bob1, "f": "print", "p": ""}},
+	},
+	{
+		name: "begin a done request, with a grant: it is passed on", do: begin(), listening: []string{storetest.Eve},
+		before: storetest.State{Value: storetest.Me1, TTL: storetest.Claim, Queue: []string{storetest.Bob1, storetest.Me1, storetest.Eve1}, Record: doneRecord(storetest.Bob1)},
+		first:  outcome{verdict: store.Done, record: storetest.Record},
+		second: outcome{verdict: store.Done, record: storetest.Record},
+		after:  storetest.State{Value: storetest.Eve1, TTL: storetest.Claim, Record: doneRecord(storetest.Bob1)},
+		hints:  []string{storetest.Eve1 + " p:k"},
+	},
+	{
+		name: "begin a done request, with a grant and without waiters: it is freed", do: begin(),
+		before: storetest.State{Value: storetest.Me1, TTL: storetest.Claim, Record: doneRecord(storetest.Bob1)},
+		first:  outcome{verdict: store.Done, record: storetest.Record},
+		second: outcome{verdict: store.Done, record: storetest.Record},
+		after:  storetest.State{Record: doneRecord(storetest.Bob1)},
+	},
+	{
+		name: "begin a done request, while another holds the key: leaves the queue", do: begin(rerun),
+		before: storetest.State{Value: "other", TTL: time.Hour, Queue: []string{storetest.Eve1, storetest.Me1}, Record: doneRecord(storetest.Bob1)},
+		first:  outcome{verdict: store.Done, record: storetest.Record},
+		second: outcome{verdict: store.Done, record: storetest.Record},
+		after:  storetest.State{Value: "other", TTL: time.Hour, Queue: []string{storetest.Eve1}, Record: doneRecord(storetest.Bob1)},
+	},
+	{
+		name: "begin a sealed request", do: begin(),
+		before: storetest.State{Value: storetest.Me1, TTL: storetest.Claim, Record: sealedRecord(storetest.Bob1)},
+		first:  outcome{verdict: store.Sealed}, second: outcome{verdict: store.Sealed},
+		after: storetest.State{Record: sealedRecord(storetest.Bob1)},
+	},
+	{
+		name: "begin with another fingerprint, while an attempt runs", do: begin(otherFingerprint, rerun),
+		before: storetest.State{Value: storetest.Bob1, TTL: time.Hour, Queue: []string{storetest.Eve1, storetest.Me1}, Record: runningRecord(storetest.Bob1, "1")},
+		first:  outcome{verdict: store.Mismatch}, second: outcome{verdict: store.Mismatch},
+		after: storetest.State{Value: storetest.Bob1, TTL: time.Hour, Queue: []string{storetest.Eve1}, Record: runningRecord(storetest.Bob1, "1")},
+	},
+	{
+		name: "begin with another fingerprint, after an attempt that died", do: begin(otherFingerprint),
+		before: storetest.State{Value: storetest.Me1, TTL: storetest.Claim, Record: runningRecord(storetest.Bob1, "1")},
+		first:  outcome{verdict: store.Mismatch}, second: outcome{verdict: store.Mismatch},
+		after: storetest.State{Record: runningRecord(storetest.Bob1, "1")},
+	},
+	{
+		name: "begin with another fingerprint, after a done request", do: begin(otherFingerprint),
+		before: storetest.State{Record: doneRecord(storetest.Bob1)},
+		first:  outcome{verdict: store.Mismatch}, second: outcome{verdict: store.Mismatch},
+		after: storetest.State{Record: doneRecord(storetest.Bob1)},
+	},
+	{
+		name: "begin with another fingerprint, after a sealed request", do: begin(otherFingerprint),
+		before: storetest.State{Record: sealedRecord(storetest.Bob1)},
+		first:  outcome{verdict: store.Mismatch}, second: outcome{verdict: store.Mismatch},
+		after: storetest.State{Record: sealedRecord(storetest.Bob1)},
+	},
+
+	{
+		name: "begin after an attempt that died", do: begin(),
+		before: storetest.State{Record: runningRecord(storetest.Bob1, "1")},
+		first:  outcome{verdict: store.Interrupted}, second: outcome{verdict: store.Interrupted},
+		after: storetest.State{Record: runningRecord(storetest.Bob1, "1")},
+	},
+	{
+		name: "begin after an attempt that died, with a grant: it is passed on", do: begin(), listening: []string{storetest.Eve},
+		before: storetest.State{Value: storetest.Me1, TTL: storetest.Claim, Queue: []string{storetest.Eve1}, Record: runningRecord(storetest.Bob1, "1")},
+		first:  outcome{verdict: store.Interrupted}, second: outcome{verdict: store.Interrupted},
+		after: storetest.State{Value: storetest.Eve1, TTL: storetest.Claim, Record: runningRecord(storetest.Bob1, "1")},
+		hints: []string{storetest.Eve1 + " p:k"},
+	},
+	{
+		name: "begin after an attempt that died, while another has a grant", do: begin(),
+		before: storetest.State{Value: storetest.Eve1, TTL: storetest.Claim, Queue: []string{storetest.Me1}, Record: runningRecord(storetest.Bob1, "1")},
+		first:  outcome{verdict: store.Interrupted}, second: outcome{verdict: store.Interrupted},
+		after: storetest.State{Value: storetest.Eve1, TTL: storetest.Claim, Record: runningRecord(storetest.Bob1, "1")},
+	},
+	{
+		name: "rerun after an attempt that died: counted", do: begin(rerun),
+		before: storetest.State{Record: runningRecord(storetest.Bob1, "2"), RecordTTL: time.Minute},
+		first:  outcome{granted: true, number: 3}, second: outcome{granted: true, number: 3},
+		after: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Record: runningRecord(storetest.Me1, "3")},
+	},
+	{
+		name: "rerun after an attempt that died: no answer stays", do: begin(rerun),
+		before: storetest.State{Record: hash{"s": "R", "t": storetest.Bob1, "f": "print", "n": "1", "p": "old"}},
+		first:  outcome{granted: true, number: 2}, second: outcome{granted: true, number: 2},
+		after: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Record: runningRecord(storetest.Me1, "2")},
+	},
+	{
+		name: "rerun after an attempt that died, while another has a grant", do: begin(rerun, withoutJoin),
+		before: storetest.State{Value: storetest.Eve1, TTL: storetest.Claim, Record: runningRecord(storetest.Bob1, "1")},
+		first:  outcome{holder: storetest.Eve1, remaining: storetest.Claim, running: true},
+		second: outcome{holder: storetest.Eve1, remaining: storetest.Claim, running: true},
+		after:  storetest.State{Value: storetest.Eve1, TTL: storetest.Claim, Record: runningRecord(storetest.Bob1, "1")},
+	},
+
+	{
+		name: "enqueue without an attempt: the record stays", do: enqueue,
+		before: storetest.State{Record: runningRecord(storetest.Bob1, "1")},
+		first:  outcome{granted: true}, second: outcome{granted: true},
+		after: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Record: runningRecord(storetest.Bob1, "1")},
+	},
+	{
+		name: "release without an attempt: the record stays", do: release,
+		before: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Record: runningRecord(storetest.Me1, "1")},
+		first:  outcome{status: store.Freed}, second: outcome{status: store.NotHeld},
+		after: storetest.State{Record: runningRecord(storetest.Me1, "1")},
+	},
+
+	{
+		name: "commit", do: finish(store.Commit),
+		before: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Record: runningRecord(storetest.Me1, "3"), RecordTTL: time.Minute},
+		first:  outcome{status: store.Freed, stored: store.WasStored},
+		second: outcome{status: store.NotHeld, stored: store.WasStored},
+		after:  storetest.State{Record: doneRecord(storetest.Me1)},
+	},
+	{
+		name: "commit, and hand over to the first waiter that listens", do: finish(store.Commit), listening: []string{storetest.Eve},
+		before: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Queue: []string{storetest.Me1, storetest.Bob1, storetest.Eve1, storetest.Bob2}, Record: runningRecord(storetest.Me1, "1")},
+		first:  outcome{status: store.Handed, stored: store.WasStored},
+		second: outcome{status: store.NotHeld, stored: store.WasStored},
+		after:  storetest.State{Value: storetest.Eve1, TTL: storetest.Claim, Queue: []string{storetest.Bob2}, Record: doneRecord(storetest.Me1)},
+		hints:  []string{storetest.Eve1 + " p:k"},
+	},
+	{
+		name: "commit in mode B: to a waiter that cannot be counted", do: inModeB(finish(store.Commit)),
+		before: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Queue: []string{storetest.Bob1}, Record: runningRecord(storetest.Me1, "1")},
+		first:  outcome{status: store.Handed, stored: store.WasStored},
+		second: outcome{status: store.NotHeld, stored: store.WasStored},
+		after:  storetest.State{Value: storetest.Bob1, TTL: storetest.Claim, Record: doneRecord(storetest.Me1)},
+	},
+	{
+		name: "commit after the key was lost, without another attempt", do: finish(store.Commit),
+		before: storetest.State{Value: storetest.Bob1, TTL: storetest.TTL, Queue: []string{storetest.Eve1}, Record: runningRecord(storetest.Me1, "1")},
+		first:  outcome{stored: store.WasStored}, second: outcome{stored: store.WasStored},
+		after: storetest.State{Value: storetest.Bob1, TTL: storetest.TTL, Queue: []string{storetest.Eve1}, Record: doneRecord(storetest.Me1)},
+	},
+	{
+		name: "commit after the key was lost, while another runs", do: finish(store.Commit),
+		before: storetest.State{Value: storetest.Bob1, TTL: storetest.TTL, Record: runningRecord(storetest.Bob1, "1")},
+		after:  storetest.State{Value: storetest.Bob1, TTL: storetest.TTL, Record: runningRecord(storetest.Bob1, "1")},
+	},
+	{
+		name: "commit after the key was lost, after another commit", do: finish(store.Commit),
+		before: storetest.State{Record: doneRecord(storetest.Bob1)},
+		after:  storetest.State{Record: doneRecord(storetest.Bob1)},
+	},
+	{
+		name: "commit after the seal of another", do: finish(store.Commit),
+		before: storetest.State{Record: sealedRecord(storetest.Bob1)},
+		after:  storetest.State{Record: sealedRecord(storetest.Bob1)},
+	},
+	{
+		name: "commit with the key, and the record of another", do: finish(store.Commit),
+		before: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Record: runningRecord(storetest.Bob1, "1")},
+		first:  outcome{status: store.Freed},
+		after:  storetest.State{Record: runningRecord(storetest.Bob1, "1")},
+	},
+	{
+		name: "commit without a record", do: finish(store.Commit), listening: []string{storetest.Bob},
+		before: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Queue: []string{storetest.Bob1}},
+		first:  outcome{status: store.Handed, stored: store.Restored},
+		second: outcome{status: store.NotHeld, stored: store.WasStored},
+		after:  storetest.State{Value: storetest.Bob1, TTL: storetest.Claim, Record: doneRecord(storetest.Me1)},
+		hints:  []string{storetest.Bob1 + " p:k"},
+	},
+	{
+		name: "commit without a record and without the key", do: finish(store.Commit),
+		first:  outcome{stored: store.Restored},
+		second: outcome{stored: store.WasStored},
+		after:  storetest.State{Record: doneRecord(storetest.Me1)},
+	},
+	{
+		name: "commit without a record, while another holds the key", do: finish(store.Commit),
+		before: storetest.State{Value: storetest.Bob1, TTL: storetest.TTL},
+		after:  storetest.State{Value: storetest.Bob1, TTL: storetest.TTL},
+	},
+	{
+		name: "commit after another has begun and aborted", do: finish(store.Commit),
+		before: storetest.State{Record: abortedRecord(storetest.Bob1), RecordTTL: abortTTL},
+		first:  outcome{stored: store.Restored}, second: outcome{stored: store.WasStored},
+		after: storetest.State{Record: doneRecord(storetest.Me1)},
+	},
+	{
+		name: "commit after the own abort", do: finish(store.Commit),
+		before: storetest.State{Record: abortedRecord(storetest.Me1), RecordTTL: abortTTL},
+		after:  storetest.State{Record: abortedRecord(storetest.Me1), RecordTTL: abortTTL},
+	},
+	{
+		name: "seal", do: finish(store.Seal),
+		before: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Record: runningRecord(storetest.Me1, "1"), RecordTTL: time.Minute},
+		first:  outcome{status: store.Freed, stored: store.WasStored},
+		second: outcome{status: store.NotHeld, stored: store.WasStored},
+		after:  storetest.State{Record: sealedRecord(storetest.Me1)},
+	},
+	{
+		name: "seal without a record", do: finish(store.Seal),
+		before: storetest.State{Value: storetest.Me1, TTL: storetest.TTL},
+		first:  outcome{status: store.Freed, stored: store.Restored},
+		second: outcome{status: store.NotHeld, stored: store.WasStored},
+		after:  storetest.State{Record: sealedRecord(storetest.Me1)},
+	},
+	{
+		name: "seal after the own commit: the answer stays", do: finish(store.Seal),
+		before: storetest.State{Record: doneRecord(storetest.Me1)},
+		first:  outcome{stored: store.WasStored}, second: outcome{stored: store.WasStored},
+		after: storetest.State{Record: doneRecord(storetest.Me1)},
+	},
+
+	{
+		name: "abort", do: finish(store.Abort), listening: []string{storetest.Bob},
+		before: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Queue: []string{storetest.Bob1}, Record: runningRecord(storetest.Me1, "1")},
+		first:  outcome{status: store.Handed, stored: store.WasStored},
+		second: outcome{status: store.NotHeld, stored: store.WasStored},
+		after:  storetest.State{Value: storetest.Bob1, TTL: storetest.Claim, Record: abortedRecord(storetest.Me1), RecordTTL: abortTTL},
+		hints:  []string{storetest.Bob1 + " p:k"},
+	},
+	{
+		name: "abort after an attempt that died: the death stays", do: finish(store.Abort),
+		before: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Record: runningRecord(storetest.Me1, "3"), RecordTTL: 2 * storetest.Keep},
+		first:  outcome{status: store.Freed, stored: store.WasStored},
+		second: outcome{status: store.NotHeld, stored: store.WasStored},
+		after:  storetest.State{Record: runningRecord("aborted:"+storetest.Me1, "2"), RecordTTL: 2 * storetest.Keep},
+	},
+	{
+		name: "commit after the own abort, after an attempt that died", do: finish(store.Commit),
+		before: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Record: runningRecord("aborted:"+storetest.Me1, "2")},
+		first:  outcome{status: store.Freed},
+		after:  storetest.State{Record: runningRecord("aborted:"+storetest.Me1, "2")},
+	},
+	{
+		name: "late begin after its own abort, after an attempt that died: the key is released", do: beginAborted,
+		before: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Record: runningRecord("aborted:"+storetest.Me1, "2")},
+		after:  storetest.State{Record: runningRecord("aborted:"+storetest.Me1, "2")},
+	},
+	{
+		name: "begin after an abort, after an attempt that died", do: begin(),
+		before: storetest.State{Record: runningRecord("aborted:"+storetest.Bob1, "2")},
+		first:  outcome{verdict: store.Interrupted}, second: outcome{verdict: store.Interrupted},
+		after: storetest.State{Record: runningRecord("aborted:"+storetest.Bob1, "2")},
+	},
+	{
+		name: "rerun after an abort, after an attempt that died: the death counts", do: begin(rerun),
+		before: storetest.State{Record: runningRecord("aborted:"+storetest.Bob1, "2")},
+		first:  outcome{granted: true, number: 3}, second: outcome{granted: true, number: 3},
+		after: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Record: runningRecord(storetest.Me1, "3")},
+	},
+	{
+		name: "abort before its begin", do: finish(store.Abort),
+		before: storetest.State{Value: storetest.Bob1, TTL: storetest.TTL, Queue: []string{storetest.Eve1, storetest.Me1}},
+		first:  outcome{stored: store.WasStored}, second: outcome{stored: store.WasStored},
+		after: storetest.State{Value: storetest.Bob1, TTL: storetest.TTL, Queue: []string{storetest.Eve1}, Record: abortedRecord(storetest.Me1), RecordTTL: abortTTL},
+	},
+	{
+		name: "abort after the abort of another", do: finish(store.Abort),
+		before: storetest.State{Record: abortedRecord(storetest.Bob1), RecordTTL: abortTTL / 3},
+		first:  outcome{stored: store.WasStored}, second: outcome{stored: store.WasStored},
+		after: storetest.State{Record: abortedRecord(storetest.Me1), RecordTTL: abortTTL},
+	},
+	{
+		name: "abort while another runs: the record stays", do: finish(store.Abort),
+		before: storetest.State{Value: storetest.Bob1, TTL: storetest.TTL, Queue: []string{storetest.Me1}, Record: runningRecord(storetest.Bob1, "1")},
+		after:  storetest.State{Value: storetest.Bob1, TTL: storetest.TTL, Record: runningRecord(storetest.Bob1, "1")},
+	},
+	{
+		name: "abort a grant after the commit of another", do: finish(store.Abort),
+		before: storetest.State{Value: storetest.Me1, TTL: storetest.Claim, Record: doneRecord(storetest.Bob1)},
+		first:  outcome{status: store.Freed},
+		after:  storetest.State{Record: doneRecord(storetest.Bob1)},
+	},
+	{
+		name: "abort after the own commit: the answer stays", do: finish(store.Abort),
+		before: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Record: doneRecord(storetest.Me1)},
+		first:  outcome{status: store.Freed},
+		after:  storetest.State{Record: doneRecord(storetest.Me1)},
+	},
+	{
+		name: "abort after the own seal: the seal stays", do: finish(store.Abort),
+		before: storetest.State{Record: sealedRecord(storetest.Me1)},
+		after:  storetest.State{Record: sealedRecord(storetest.Me1)},
+	},
+
+	{
+		name: "renew raises the TTL of the record", do: renewAttempt,
+		before: storetest.State{Value: storetest.Me1, TTL: storetest.Claim, Record: runningRecord(storetest.Me1, "1"), RecordTTL: time.Minute},
+		first:  outcome{granted: true}, second: outcome{granted: true},
+		after: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Record: runningRecord(storetest.Me1, "1")},
+	},
+	{
+		name: "renew never shortens the TTL of the record", do: renewAttempt,
+		before: storetest.State{Value: storetest.Me1, TTL: storetest.Claim, Record: runningRecord(storetest.Me1, "1"), RecordTTL: 2 * storetest.Keep},
+		first:  outcome{granted: true}, second: outcome{granted: true},
+		after: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Record: runningRecord(storetest.Me1, "1"), RecordTTL: 2 * storetest.Keep},
+	},
+	{
+		name: "renew beside the record of another", do: renewAttempt,
+		before: storetest.State{Value: storetest.Me1, TTL: storetest.Claim, Record: runningRecord(storetest.Bob1, "1"), RecordTTL: time.Minute},
+		first:  outcome{granted: true}, second: outcome{granted: true},
+		after: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Record: runningRecord(storetest.Bob1, "1"), RecordTTL: time.Minute},
+	},
+	{
+		name: "renew without a record: creates none", do: renewAttempt,
+		before: storetest.State{Value: storetest.Me1, TTL: storetest.Claim}, after: storetest.State{Value: storetest.Me1, TTL: storetest.TTL},
+		first: outcome{granted: true}, second: outcome{granted: true},
+	},
+	{
+		name: "renew another's key: the record stays", do: renewAttempt,
+		before: storetest.State{Value: storetest.Bob1, TTL: storetest.TTL, Record: runningRecord(storetest.Me1, "1"), RecordTTL: time.Minute},
+		after:  storetest.State{Value: storetest.Bob1, TTL: storetest.TTL, Record: runningRecord(storetest.Me1, "1"), RecordTTL: time.Minute},
+	},
+
+	{
+		name: "resolve an attempt that died", do: resolve,
+		before: storetest.State{Record: runningRecord(storetest.Bob1, "1")},
+	},
+	{
+		name: "resolve an attempt that died, while another holds the key", do: resolve,
+		before: storetest.State{Value: storetest.Eve1, TTL: storetest.TTL, Queue: []string{storetest.Me1}, Record: runningRecord(storetest.Bob1, "1")},
+		after:  storetest.State{Value: storetest.Eve1, TTL: storetest.TTL, Queue: []string{storetest.Me1}},
+	},
+	{
+		name: "resolve an attempt that runs", do: resolve,
+		before: storetest.State{Value: storetest.Bob1, TTL: storetest.TTL, Record: runningRecord(storetest.Bob1, "1")},
+		first:  outcome{running: true}, second: outcome{running: true},
+		after: storetest.State{Value: storetest.Bob1, TTL: storetest.TTL, Record: runningRecord(storetest.Bob1, "1")},
+	},
+	{name: "resolve without a record", do: resolve},
+	{
+		name: "resolve a done request", do: resolve,
+		before: storetest.State{Record: doneRecord(storetest.Bob1)}, after: storetest.State{Record: doneRecord(storetest.Bob1)},
+	},
+	{
+		name: "resolve a sealed request", do: resolve,
+		before: storetest.State{Record: sealedRecord(storetest.Bob1)}, after: storetest.State{Record: sealedRecord(storetest.Bob1)},
+	},
+	{
+		name: "resolve an aborted attempt", do: resolve,
+		before: storetest.State{Record: abortedRecord(storetest.Bob1), RecordTTL: abortTTL},
+		after:  storetest.State{Record: abortedRecord(storetest.Bob1), RecordTTL: abortTTL},
+	},
+}
+
+// damaged are records that no script writes.
+var damaged = map[string]hash{
+	"no state":                  {"t": storetest.Bob1, "f": "print", "n": "1"},
+	"a state that is none":      {"s": "Z", "t": storetest.Bob1, "f": "print", "n": "1"},
+	"two states":                {"s": "RD", "t": storetest.Bob1, "f": "print", "n": "1"},
+	"done, without an answer":   {"s": "D", "t": storetest.Bob1, "f": "print"},
+	"done, without a print":     {"s": "D", "t": storetest.Bob1, "p": storetest.Record},
+	"sealed, without a token":   {"s": "U", "f": "print"},
+	"running, without a token":  {"s": "R", "f": "print", "n": "1"},
+	"running, without a number": {"s": "R", "t": storetest.Bob1, "f": "print"},
+	"running, with a word":      {"s": "R", "t": storetest.Bob1, "f": "print", "n": "one"},
+	"aborted, without a token":  {"s": "A", "f": "print"},
+}
+
+// damagedRecordTransitions are begins and commits with a damaged record. No attempt runs, and the
+// record stays.
+func damagedRecordTransitions() (tests []transitionTest) {
+	for name, record := range damaged {
+		for how, change := range map[string]func(*storetest.AnyRequest){"begin": func(*storetest.AnyRequest) {}, "begin anew": rerun} {
+			tests = append(tests, transitionTest{
+				name: how + " with a damaged record: " + name, do: begin(change),
+				before: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Record: record},
+				first:  outcome{verdict: store.Sealed}, second: outcome{verdict: store.Sealed},
+				after: storetest.State{Record: record},
+			})
+		}
+		if name != "done, without an answer" { // finish.lua does not read the answer
+			tests = append(tests, transitionTest{
+				name: "commit with a damaged record: " + name, do: finish(store.Commit),
+				before: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Record: record},
+				first:  outcome{status: store.Freed},
+				after:  storetest.State{Record: record},
+			})
+		}
+	}
+	return tests
+}
+
+// renewAttempt renews the key of an attempt.
+func renewAttempt(t *testing.T, s *syncStore) outcome {
+	t.Helper()
+	asked := time.Now()
+	got, err := s.Renew(t.Context(), storetest.AttemptRequest(storetest.Me1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkSince(t, got.Since, asked)
+	return outcome{granted: got.Held, waiting: got.Waiting}
+}
+
+// beginAborted begins an attempt that was aborted before. Its reply is no answer, because no
+// caller waits for one.
+func beginAborted(t *testing.T, s *syncStore) outcome {
+	t.Helper()
+	got, err := s.Enqueue(t.Context(), storetest.AttemptRequest(storetest.Me1))
+	var odd *command.UnexpectedReplyError
+	if !errors.As(err, &odd) || got.Granted {
+		t.Errorf("%+v, %v", got, err)
+	}
+	return outcome{}
+}

@@ -1,0 +1,126 @@
+package redisstore
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/reqlock/reqlock/internal/store"
+	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
+)
+
+// While its slot moves, but all its keys are still there, a script does what it always does. The
+// server lets it start, but stops it in the middle if it uses a key that it has just deleted.
+func TestTransitionsWhileSlotMoves(t *testing.T) {
+	t.Parallel()
+	cluster := redistest.StartCluster(t)
+	from := cluster.MasterOf(storetest.LockName)
+	masters := cluster.Masters()
+	to := masters[(slices.Index(masters, from)+1)%len(masters)]
+	rdb, slot := from.Client(t), cluster.Slot(storetest.LockName)
+	setSlot := func(node *redistest.Server, order ...any) {
+		t.Helper()
+		if err := node.Client(t).Do(t.Context(), append([]any{"CLUSTER", "SETSLOT", slot}, order...)...).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	id := func(node *redistest.Server) string { return node.Client(t).ClusterMyID(t.Context()).Val() }
+
+	begins := func(test transitionTest) bool { return test.before.Record == nil }
+	tests := slices.Concat(transitions, slices.DeleteFunc(slices.Clone(attemptTransitions), begins), emptyingTransitions)
+	tests = slices.DeleteFunc(tests, func(test transitionTest) bool {
+		return test.before.Value == "" || len(test.before.Queue) == 0 // the reply would be TRYAGAIN
+	})
+	if len(tests) < 20 {
+		t.Errorf("only %d transitions begin with all keys", len(tests))
+	}
+	modes := 1 // the fast tier runs each transition in one of the modes
+	if suite.IsFull() {
+		modes = 2
+	}
+	for i := range modes * len(tests) {
+		test, mode := tests[i%len(tests)], []string{"P", "S"}[(i+i/len(tests))%2]
+		t.Run(fmt.Sprintf("%s, mode %s", test.name, mode), func(t *testing.T) {
+			s := newStore(t, rdb)
+			s.setMode(mode)
+			test.before.Put(t, rdb)
+			log := subscribeInMode(t, rdb, mode, test.listening...)
+			defer func() {
+				for _, conn := range log.conns {
+					_ = conn.Close()
+				}
+			}()
+			setSlot(to, "IMPORTING", id(from))
+			setSlot(from, "MIGRATING", id(to))
+			defer func() {
+				setSlot(from, "STABLE")
+				setSlot(to, "STABLE")
+			}()
+			got := test.do(t, s)
+			if storetest.IsTTL(got.remaining, test.first.remaining) && test.first.remaining != 0 {
+				got.remaining = test.first.remaining
+			}
+			if got != test.first {
+				t.Errorf("%+v, want %+v", got, test.first)
+			}
+			test.after.Check(t, rdb)
+			if hints := log.end(t, rdb); !slices.Equal(hints, test.hints) {
+				t.Errorf("hints %q, want %q", hints, test.hints)
+			}
+		})
+	}
+}
+
+// emptyingTransitions empty the queue, or replace a record.
+var emptyingTransitions = []transitionTest{
+	{
+		name: "confirm a late take: the queue is empty", do: enqueue,
+		before: storetest.State{Value: storetest.Me1, TTL: storetest.Claim, Queue: []string{storetest.Me1}},
+		first:  outcome{granted: true},
+		after:  storetest.State{Value: storetest.Me1, TTL: storetest.TTL},
+	},
+	{
+		name: "rejoin behind the last waiter", do: inModeB(rejoin),
+		before: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Queue: []string{storetest.Bob1}},
+		first:  outcome{status: store.Handed},
+		after:  storetest.State{Value: storetest.Bob1, TTL: storetest.Claim, Queue: []string{storetest.Me2}},
+	},
+	{
+		name: "rejoin while only the own token waits: kept", do: rejoin,
+		before: storetest.State{Value: storetest.Me1, TTL: storetest.Claim, Queue: []string{storetest.Me1}},
+		first:  outcome{status: store.Kept},
+		after:  storetest.State{Value: storetest.Me2, TTL: storetest.TTL},
+	},
+	{
+		name: "commit while only the own token waits", do: finish(store.Commit),
+		before: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Queue: []string{storetest.Me1}, Record: runningRecord(storetest.Me1, "1")},
+		first:  outcome{status: store.Freed, stored: store.WasStored},
+		after:  storetest.State{Record: doneRecord(storetest.Me1)},
+	},
+	{
+		name: "seal, and hand over to the last waiter", do: inModeB(finish(store.Seal)),
+		before: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Queue: []string{storetest.Bob1}, Record: runningRecord(storetest.Me1, "1")},
+		first:  outcome{status: store.Handed, stored: store.WasStored},
+		after:  storetest.State{Value: storetest.Bob1, TTL: storetest.Claim, Record: sealedRecord(storetest.Me1)},
+	},
+	{
+		name: "abort while only the own token waits", do: finish(store.Abort),
+		before: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Queue: []string{storetest.Me1}, Record: runningRecord(storetest.Me1, "1")},
+		first:  outcome{status: store.Freed, stored: store.WasStored},
+		after:  storetest.State{Record: abortedRecord(storetest.Me1), RecordTTL: abortTTL},
+	},
+	{
+		name: "rerun while only the own token waits", do: begin(rerun),
+		before: storetest.State{Value: storetest.Me1, TTL: storetest.Claim, Queue: []string{storetest.Me1}, Record: runningRecord(storetest.Bob1, "1")},
+		first:  outcome{granted: true, number: 2},
+		after:  storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Record: runningRecord(storetest.Me1, "2")},
+	},
+	{
+		name: "begin a sealed request while only the own token waits: freed", do: begin(),
+		before: storetest.State{Value: storetest.Me1, TTL: storetest.Claim, Queue: []string{storetest.Me1}, Record: sealedRecord(storetest.Bob1)},
+		first:  outcome{verdict: store.Sealed},
+		after:  storetest.State{Record: sealedRecord(storetest.Bob1)},
+	},
+}

@@ -1,0 +1,101 @@
+package redisstore
+
+import (
+	"context"
+	"os"
+	"strconv"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/reqlock/reqlock/internal/redis/command"
+	"github.com/reqlock/reqlock/internal/store"
+	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
+)
+
+func TestMain(m *testing.M) { suite.Main(m) }
+
+// newStore returns a store of the process Me. The test closes it at its end, and waits for its
+// commands in flight.
+func newStore(t *testing.T, rdb redis.UniversalClient) *syncStore {
+	t.Helper()
+	return newStoreOf(t, rdb, storetest.Me)
+}
+
+// newStoreOf is newStore for another process.
+func newStoreOf(t *testing.T, rdb redis.UniversalClient, process string) *syncStore {
+	t.Helper()
+	s, err := New(rdb, "p:", process, command.Replicas{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(context.Background()); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return &syncStore{Store: s, process: process}
+}
+
+// syncStore is a store with transitions that wait for their answers.
+type syncStore struct {
+	*Store
+	process   string
+	noWaiters bool // each release has NoWaiters
+}
+
+func (s *syncStore) Take(_ context.Context, r storetest.AnyRequest) (store.Answer, error) {
+	return storetest.Await(func(done func(store.Answer, error)) { s.Store.Take(r.Take(), done) })
+}
+
+func (s *syncStore) Enqueue(_ context.Context, r storetest.AnyRequest) (store.Answer, error) {
+	return storetest.Await(func(done func(store.Answer, error)) { s.Store.Enqueue(r.Enqueue(), done) })
+}
+
+func (s *syncStore) Renew(_ context.Context, r storetest.AnyRequest) (store.Renewal, error) {
+	return storetest.Await(func(done func(store.Renewal, error)) { s.Store.Renew(r.Renew(), done) })
+}
+
+func (s *syncStore) Release(_ context.Context, r storetest.AnyRequest) (store.ReleaseResult, error) {
+	r.NoWaiters = r.NoWaiters || s.noWaiters
+	return storetest.Await(func(done func(store.ReleaseResult, error)) { s.Store.Release(r.Release(), done) })
+}
+
+func (s *syncStore) Resolve(_ context.Context, r storetest.AnyRequest) (running bool, err error) {
+	return storetest.Await(func(done func(bool, error)) { s.Store.Resolve(r.Resolve(), done) })
+}
+
+// setMode makes the scripts of the store publish in this mode: see queue.lua.
+func (s *syncStore) setMode(mode string) { s.subscriber = modeSubscriber{s.subscriber, mode} }
+
+// A modeSubscriber is a subscriber with another mode.
+type modeSubscriber struct {
+	subscriber
+	mode any
+}
+
+func (m modeSubscriber) Mode() any { return m.mode }
+
+// laneWidth returns the greatest number of commands in a batch. CI also tests binaries with
+// other widths than the usual one, and sets the variable to their width.
+func laneWidth() int {
+	if width, err := strconv.Atoi(os.Getenv("REQLOCK_LANE_WIDTH")); err == nil {
+		return width
+	}
+	return 128
+}
+
+// behindProxy returns a store behind a proxy, the proxy, and a client that connects to the
+// server without the proxy.
+func behindProxy(t *testing.T, configure ...func(*redis.Options)) (*syncStore, *redistest.Proxy, *redis.Client) {
+	t.Helper()
+	server := redistest.Start(t)
+	proxy := redistest.NewProxy(t, server.Addr())
+	rdb := proxy.Client(t, append([]func(*redis.Options){storetest.ShortReads}, configure...)...)
+	if err := rdb.Ping(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	return newStore(t, rdb), proxy, server.Client(t)
+}
