@@ -104,7 +104,7 @@ func (r *cutFixture) check(t *testing.T, c *cutCase, possible []expectation, got
 	}
 	if found.Value != want.Value || (found.Value != "" && !storetest.IsTTL(found.TTL, want.TTL)) ||
 		!slices.Equal(found.Queue, want.Queue) || (len(found.Queue) > 0 && !storetest.IsTTL(found.QueueTTL, storetest.QueueTTL)) ||
-		!maps.Equal(found.Record, want.Record) || (len(found.Record) > 0 && !storetest.IsTTL(found.RecordTTL, want.RecordLife())) {
+		!maps.Equal(found.Record, want.Record) || (len(found.Record) > 0 && !storetest.IsTTL(found.RecordTTL, want.WantRecordTTL())) {
 		t.Errorf("%s, answer %q: the state is %v, want %v", c.key, got.text, found, want)
 	}
 	holds := strings.HasPrefix(got.text, "granted") || strings.HasPrefix(got.text, "held, ")
@@ -146,7 +146,7 @@ func (r *cutFixture) put(t *testing.T, requests []storetest.AnyRequest) {
 		pipe.PExpire(t.Context(), line, storetest.QueueTTL)
 		if s := withTokens(c.before, &requests[i]); s.Record != nil {
 			pipe.HSet(t.Context(), record, s.Record)
-			pipe.PExpire(t.Context(), record, s.RecordLife())
+			pipe.PExpire(t.Context(), record, s.WantRecordTTL())
 		}
 	}
 	if _, err := pipe.Exec(t.Context()); err != nil {
@@ -161,13 +161,13 @@ func (r *cutFixture) states(t *testing.T) []storetest.State {
 	values := make([]*redis.StringCmd, len(r.cases))
 	lines := make([]*redis.StringSliceCmd, len(r.cases))
 	records := make([]*redis.MapStringStringCmd, len(r.cases))
-	lives := make([][3]*redis.DurationCmd, len(r.cases))
+	ttls := make([][3]*redis.DurationCmd, len(r.cases))
 	for i, c := range r.cases {
 		lock, line, record := "p:"+c.key, "{p:"+c.key+"}:q", "{p:"+c.key+"}:r"
 		values[i], lines[i] = pipe.Get(t.Context(), lock), pipe.LRange(t.Context(), line, 0, -1)
 		records[i] = pipe.HGetAll(t.Context(), record)
 		for j, key := range [...]string{lock, line, record} {
-			lives[i][j] = pipe.PTTL(t.Context(), key)
+			ttls[i][j] = pipe.PTTL(t.Context(), key)
 		}
 	}
 	if _, err := pipe.Exec(t.Context()); err != nil && command.IsTransport(err) {
@@ -176,9 +176,9 @@ func (r *cutFixture) states(t *testing.T) []storetest.State {
 	left := make([]storetest.State, len(r.cases))
 	for i := range left {
 		left[i] = storetest.State{
-			Value: values[i].Val(), TTL: lives[i][0].Val(),
-			Queue: lines[i].Val(), QueueTTL: lives[i][1].Val(),
-			Record: records[i].Val(), RecordTTL: lives[i][2].Val(),
+			Value: values[i].Val(), TTL: ttls[i][0].Val(),
+			Queue: lines[i].Val(), QueueTTL: ttls[i][1].Val(),
+			Record: records[i].Val(), RecordTTL: ttls[i][2].Val(),
 		}
 		if err := values[i].Err(); err != nil && strings.HasPrefix(err.Error(), textWrongType) {
 			left[i].Value = aList

@@ -79,7 +79,7 @@ func (m *randomFaults) fail(cmds []redis.Cmder) error {
 	return io.EOF
 }
 
-// stray notes the tokens of which a begin runs later.
+// recordDelayedBegins records the tokens of begins among commands that run later.
 func (m *randomFaults) recordDelayedBegins(copies [][]any) {
 	for _, args := range copies {
 		if slices.Contains([]any{m.begin.SHA, m.begin.Source}, args[1]) {

@@ -49,7 +49,6 @@ func (c BeforeEach) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pr
 type OpenCircuit struct{}
 
 // ErrOpen is the error of a command that OpenCircuit does not send.
-// ErrOpen is the error of OpenCircuit.
 var ErrOpen = errors.New("the circuit is open")
 
 // DialHook changes nothing.

@@ -26,7 +26,6 @@ type Tokens struct {
 }
 
 // Next returns a new token.
-// Next returns a new token.
 func (s *Tokens) Next() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -22,8 +22,8 @@ type State struct {
 
 func (s State) queueTTL() time.Duration { return cmp.Or(s.QueueTTL, QueueTTL) }
 
-// RecordLife returns the TTL of the record: RecordTTL, or Keep.
-func (s State) RecordLife() time.Duration { return cmp.Or(s.RecordTTL, Keep) }
+// WantRecordTTL returns the TTL of the record: RecordTTL, or Keep.
+func (s State) WantRecordTTL() time.Duration { return cmp.Or(s.RecordTTL, Keep) }
 
 // Put replaces the keys of the lock by the state.
 // Put replaces the keys of the lock by the state.
@@ -40,7 +40,7 @@ func (s State) Put(t *testing.T, rdb redis.UniversalClient) {
 	pipe.PExpire(t.Context(), QueueName, s.queueTTL())
 	if s.Record != nil {
 		pipe.HSet(t.Context(), RecordName, s.Record)
-		pipe.PExpire(t.Context(), RecordName, s.RecordLife())
+		pipe.PExpire(t.Context(), RecordName, s.WantRecordTTL())
 	}
 	if _, err := pipe.Exec(t.Context()); err != nil {
 		t.Fatal(err)
@@ -63,8 +63,8 @@ func (s State) Check(t *testing.T, rdb redis.UniversalClient) {
 	}
 	record := rdb.HGetAll(t.Context(), RecordName).Val()
 	left = rdb.PTTL(t.Context(), RecordName).Val()
-	if !maps.Equal(record, s.Record) || (len(record) > 0 && !IsTTL(left, s.RecordLife())) {
-		t.Errorf("the record is %q for %v, want %q for %v", record, left, s.Record, s.RecordLife())
+	if !maps.Equal(record, s.Record) || (len(record) > 0 && !IsTTL(left, s.WantRecordTTL())) {
+		t.Errorf("the record is %q for %v, want %q for %v", record, left, s.Record, s.WantRecordTTL())
 	}
 }
 
