@@ -1,7 +1,6 @@
 package redisstore
 
 import (
-	"context"
 	"errors"
 	"regexp"
 	"slices"
@@ -18,121 +17,6 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
-
-// twoReplicas are all replicas of a master behind Sentinels. Their timeout leaves room for a
-// busy machine.
-var twoReplicas = command.Replicas{Count: 2, Timeout: 2 * time.Second}
-
-// withTimeout returns the replicas with another timeout: a short one if the replicas cannot
-// acknowledge, because the whole timeout passes then.
-func withTimeout(r command.Replicas, timeout time.Duration) command.Replicas {
-	r.Timeout = timeout
-	return r
-}
-
-// newReplicatedStore returns a store that waits until replicas have acknowledged a grant.
-func newReplicatedStore(t *testing.T, rdb redis.UniversalClient, replicas command.Replicas) *syncStore {
-	t.Helper()
-	s, err := New(rdb, "p:", storetest.Me, replicas)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(context.Background()); err != nil {
-			t.Errorf("close: %v", err)
-		}
-	})
-	return &syncStore{Store: s}
-}
-
-// startReplicated starts a master with two replicas and Sentinels. Clients may use WAIT.
-func startReplicated(t *testing.T) *redistest.Sentinels {
-	t.Helper()
-	sentinels := redistest.StartSentinel(t)
-	for _, server := range sentinels.Servers() {
-		server.Grant(redistest.ReplicaRights)
-	}
-	return sentinels
-}
-
-// A replicatedCase is a transition on servers with replicas. waits says that replicas have to
-// acknowledge it.
-type replicatedCase struct {
-	name   string
-	before storetest.State
-	do     func(t *testing.T, s *syncStore) (granted bool, err error)
-	waits  bool
-}
-
-var replicatedCases = []replicatedCase{
-	{name: "take", waits: true, do: takeGranted},
-	{name: "take again", waits: true, before: storetest.State{Value: storetest.Me1, TTL: time.Hour}, do: takeGranted},
-	{name: "enqueue", waits: true, do: enqueueGranted},
-	{name: "confirm a hand-off", waits: true, before: storetest.State{Value: storetest.Me1, TTL: storetest.Claim}, do: enqueueGranted},
-	{name: "confirm a hand-off that has a longer TTL", waits: true, before: storetest.State{Value: storetest.Me1, TTL: time.Hour}, do: enqueueGranted},
-	{name: "renew", waits: true, before: storetest.State{Value: storetest.Me1, TTL: time.Hour}, do: func(t *testing.T, s *syncStore) (bool, error) {
-		t.Helper()
-		got, err := s.Renew(t.Context(), storetest.Request(storetest.Me1))
-		return got.Held, err
-	}},
-	{name: "begin", waits: true, do: beginGranted},
-	{name: "begin again", waits: true, before: storetest.State{Value: storetest.Me1, TTL: time.Hour, Record: runningRecord(storetest.Me1, "1")}, do: beginGranted},
-	{name: "commit", waits: true, before: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Record: runningRecord(storetest.Me1, "1")}, do: finishStored(store.Commit)},
-	{name: "commit again", waits: true, before: storetest.State{Record: doneRecord(storetest.Me1)}, do: finishStored(store.Commit)},
-	{name: "seal", waits: true, before: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Record: runningRecord(storetest.Me1, "1")}, do: finishStored(store.Seal)},
-
-	{name: "abort", before: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Record: runningRecord(storetest.Me1, "1")}, do: finishStored(store.Abort)},
-	{name: "release", before: storetest.State{Value: storetest.Me1, TTL: storetest.TTL}, do: func(t *testing.T, s *syncStore) (bool, error) {
-		t.Helper()
-		got, err := s.Release(t.Context(), storetest.Request(storetest.Me1))
-		return got.Status == store.Freed, err
-	}},
-	{name: "release and rejoin", before: storetest.State{Value: storetest.Me1, TTL: storetest.TTL}, do: func(t *testing.T, s *syncStore) (bool, error) {
-		t.Helper()
-		r := storetest.Request(storetest.Me1)
-		r.Rejoin = storetest.Me2
-		got, err := s.Release(t.Context(), r)
-		return got.Status == store.Kept || got.Status == store.Unsure, err
-	}},
-	{name: "resolve", before: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Record: runningRecord(storetest.Me1, "1")}, do: func(t *testing.T, s *syncStore) (bool, error) {
-		t.Helper()
-		return s.Resolve(t.Context(), storetest.Request(storetest.Me1))
-	}},
-}
-
-func takeGranted(t *testing.T, s *syncStore) (bool, error) {
-	t.Helper()
-	got, err := s.Take(t.Context(), storetest.Request(storetest.Me1))
-	return got.Granted, err
-}
-
-func enqueueGranted(t *testing.T, s *syncStore) (bool, error) {
-	t.Helper()
-	got, err := s.Enqueue(t.Context(), storetest.Request(storetest.Me1))
-	return got.Granted, err
-}
-
-func beginGranted(t *testing.T, s *syncStore) (bool, error) {
-	t.Helper()
-	got, err := s.Enqueue(t.Context(), storetest.AttemptRequest(storetest.Me1))
-	return got.Granted, err
-}
-
-func finishStored(ending store.Ending) func(t *testing.T, s *syncStore) (bool, error) {
-	return func(t *testing.T, s *syncStore) (bool, error) {
-		t.Helper()
-		r := storetest.AttemptRequest(storetest.Me1)
-		r.Ending = ending
-		if ending == store.Commit {
-			r.Record = []byte(storetest.Record)
-		}
-		got, err := s.Release(t.Context(), r)
-		return got.Record == store.WasStored, err
-	}
-}
-
-// writes are the commands with which the scripts write.
-var writes = []string{"SET", "PEXPIRE", "HSET", "DEL"}
 
 // WAIT counts only writes of its own connection. So each grant must write, and WAIT must follow
 // on the same connection.
