@@ -66,6 +66,7 @@ var kindCases = map[string]func(t *testing.T, servers *deployment){
 	"lease is lost when another client releases it by its token": testLeaseIsLostToItsOwnToken,
 	"only the first waiter sends commands":                       testOnlyTheFirstWaiterSendsCommands,
 	"handler that runs three TTLs keeps its lock":                testHandlerRunsThreeTTLs,
+
 	"several keys":                             testSeveralKeys,
 	"Extend lengthens the lease":               testExtend,
 	"full queue refuses at once":               testFullQueueRefusesAtOnce,

@@ -81,6 +81,7 @@ type resolveOp struct {
 	done func(running bool, err error)
 }
 
+// Settle delivers the result.
 func (t *resolveOp) Settle(got pipeline.Reply, uncertain bool) {
 	running, err := decodeResolve(got)
 	if err != nil {
@@ -90,6 +91,8 @@ func (t *resolveOp) Settle(got pipeline.Reply, uncertain bool) {
 	t.done(running, nil)
 }
 
+// Late does nothing: a late reply changes nothing for the caller.
 func (t *resolveOp) Late(pipeline.Reply) {}
 
+// Free does nothing.
 func (t *resolveOp) Free() {}

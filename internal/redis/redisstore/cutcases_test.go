@@ -98,6 +98,7 @@ func reportAnswer(report func(result)) func(store.Answer, error) {
 func sendTake(s *Store, r storetest.AnyRequest, report func(result)) {
 	s.Take(r.Take(), reportAnswer(report))
 }
+
 func sendEnqueue(s *Store, r storetest.AnyRequest, report func(result)) {
 	s.Enqueue(r.Enqueue(), reportAnswer(report))
 }

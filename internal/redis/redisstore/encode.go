@@ -33,14 +33,14 @@ type details struct {
 // init starts the operation. size is the length of a big argument.
 func (x *operation) init(s *Store, to pipeline.Operation, r store.Target, inline bool, size int) {
 	x.store, x.details, x.brief = s, details{target: r}, false
-	x.Call.Begin(to, r.Bound, size, inline)
+	x.Begin(to, r.Bound, size, inline)
 }
 
 // clear drops the references to the request, which may be big.
 func (x *operation) clear() {
 	x.details = details{}
 	x.fingerprint.buffer, x.result.buffer = nil, nil
-	x.Call.Clear()
+	x.Clear()
 }
 
 // arguments are the arguments of an operation, with their memory.

@@ -99,6 +99,7 @@ type acquireOp struct {
 	decode func(got pipeline.Reply, x *operation) (store.Answer, error)
 }
 
+// Settle delivers the answer. A grant that too few replicas have acknowledged is a fault.
 func (t *acquireOp) Settle(got pipeline.Reply, uncertain bool) {
 	answer, err := t.decode(got, &t.operation)
 	switch {
@@ -119,6 +120,7 @@ func (t *acquireOp) Late(got pipeline.Reply) {
 	}
 }
 
+// Free puts the operation back into its pool.
 func (t *acquireOp) Free() {
 	t.clear()
 	t.done = nil
@@ -131,6 +133,7 @@ type renewOp struct {
 	done func(store.Renewal, error)
 }
 
+// Settle delivers the renewal. One that too few replicas have acknowledged is a fault.
 func (t *renewOp) Settle(got pipeline.Reply, uncertain bool) {
 	renewal, err := decodeRenew(got, &t.operation)
 	switch {
@@ -144,8 +147,10 @@ func (t *renewOp) Settle(got pipeline.Reply, uncertain bool) {
 	t.done(renewal, nil)
 }
 
+// Late does nothing: the lease may have ended since.
 func (t *renewOp) Late(pipeline.Reply) {}
 
+// Free puts the operation back into its pool.
 func (t *renewOp) Free() {
 	t.clear()
 	t.done = nil
@@ -180,12 +185,14 @@ func (t *releaseOp) Settle(got pipeline.Reply, uncertain bool) {
 	t.done(released, nil)
 }
 
+// Late reports a lock that is kept for a token after its request has failed.
 func (t *releaseOp) Late(got pipeline.Reply) {
 	if released, err := t.decode(got, &t.operation); err == nil && released.Status == store.Kept {
 		t.store.lateGrant(t.target.Key, t.rejoin)
 	}
 }
 
+// Free puts the operation back into its pool.
 func (t *releaseOp) Free() {
 	t.clear()
 	t.done = nil
