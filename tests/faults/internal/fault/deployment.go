@@ -27,6 +27,7 @@ const (
 	OnClusterReplicas
 )
 
+// Deployments returns all deployments.
 func Deployments() []Deployment {
 	return []Deployment{OnServer, OnSentinels, OnCluster, OnQuorum, OnSentinelsReplicas, OnClusterReplicas}
 }
