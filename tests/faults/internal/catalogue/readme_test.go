@@ -4,8 +4,11 @@ import (
 	"os"
 	"testing"
 
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 	"github.com/reqlock/reqlock/tests/faults/internal/catalogue"
 )
+
+func TestMain(m *testing.M) { suite.Main(m) }
 
 // The repository and the page, relative to the package.
 const (
@@ -15,6 +18,7 @@ const (
 
 // Each row has tests, each directive is right, and the page is up to date.
 func TestPageIsUpToDate(t *testing.T) {
+	suite.NeverCache() // the page names tests of other modules
 	files := os.DirFS(repository)
 	proofs, err := catalogue.Scan(files)
 	if err != nil {

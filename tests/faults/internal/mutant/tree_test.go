@@ -9,12 +9,16 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 	"github.com/reqlock/reqlock/tests/faults/internal/fault"
 )
+
+func TestMain(m *testing.M) { suite.Main(m) }
 
 // loadAll returns the mutants of the campaign.
 func loadAll(t *testing.T) (Tree, []Mutant) {
 	t.Helper()
+	suite.NeverCache() // the mutants quote files of another module
 	tree, err := FindTree(t.Context())
 	if err != nil {
 		t.Fatal(err)
