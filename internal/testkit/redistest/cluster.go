@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -38,6 +39,10 @@ type Cluster struct {
 	tb      testing.TB
 	nodes   group                 // node i and node i+clusterShards are a shard
 	elected map[*Server]time.Time // at the latest, see staleVotes
+
+	// migrate is held during a MIGRATE. A server does nothing else meanwhile, so two servers
+	// that migrate keys to each other at the same time wait until both time out.
+	migrate sync.Mutex
 }
 
 // StartCluster runs a cluster on free loopback ports, without persistence, and

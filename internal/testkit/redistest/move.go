@@ -50,6 +50,8 @@ func (m *Move) Keys(keys ...string) {
 	for _, key := range keys {
 		migrate = append(migrate, key)
 	}
+	m.cluster.migrate.Lock()
+	defer m.cluster.migrate.Unlock()
 	m.from.mustRun(migrate...)
 }
 
