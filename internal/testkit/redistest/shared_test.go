@@ -7,6 +7,7 @@ import (
 
 func TestTestsShareOneDeploymentOfAKind(t *testing.T) {
 	t.Parallel()
+	Program(t) // skips the test where there is no server
 	var first *Deployment
 	t.Run("the first test starts it", func(t *testing.T) { first = Shared(t, OnServer) })
 	client := first.Client(t)
