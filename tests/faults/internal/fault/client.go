@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"strings"
 	"sync/atomic"
+
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // clientFaults returns the faults of client processes.
@@ -78,6 +80,6 @@ func (s *System) tokenPrefix(process int) string {
 		return false
 	})
 	pass() // no command is held
-	s.await("a token of the process", func() bool { return isClosed(seen) })
+	s.await("a token of the process", func() bool { return suite.IsClosed(seen) })
 	return *author.Load()
 }

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // commandFaults returns the faults of one command or of the reply to it.
@@ -50,16 +51,7 @@ func dropReply(mode redistest.Mode) func(s *System) {
 		for _, path := range allPaths(s) {
 			dropped = append(dropped, path.Commands.DropReply(one.matches, mode))
 		}
-		s.await("a lost reply", func() bool { return slices.ContainsFunc(dropped, isClosed) })
-	}
-}
-
-func isClosed(event <-chan struct{}) bool {
-	select {
-	case <-event:
-		return true
-	default:
-		return false
+		s.await("a lost reply", func() bool { return slices.ContainsFunc(dropped, suite.IsClosed) })
 	}
 }
 
@@ -73,7 +65,7 @@ func holdCommand(s *System) {
 		release, seen := path.Commands.HoldCommand(one.matches)
 		held, releases = append(held, seen), append(releases, release)
 	}
-	s.await("a late command", func() bool { return slices.ContainsFunc(held, isClosed) })
+	s.await("a late command", func() bool { return slices.ContainsFunc(held, suite.IsClosed) })
 	s.runFor(1, 2)
 	for _, release := range releases {
 		release()

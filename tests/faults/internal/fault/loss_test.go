@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 func TestHashSlotEqualsTheServers(t *testing.T) {
@@ -55,15 +56,15 @@ func TestLossEndsWithTheOldMaster(t *testing.T) {
 				}
 			}}
 			s.replaceServing("the master is replaced", master, only("a"), func() {
-				if isClosed(ended) {
+				if suite.IsClosed(ended) {
 					t.Error("over before anything has happened")
 				}
 				if depose != nil {
 					depose(master)
-					s.await("the end of the loss", func() bool { return isClosed(ended) })
+					s.await("the end of the loss", func() bool { return suite.IsClosed(ended) })
 				}
 			})
-			if !isClosed(ended) {
+			if !suite.IsClosed(ended) {
 				t.Error("it has not ended")
 			}
 		})

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // renewalTime bounds the wait for a renewal that reserves fencing numbers. If all leases
@@ -36,7 +37,7 @@ func (s *System) delayRenewalReply() {
 	for n, tries := 0, 3; tries > 0; n, tries = sends.count(), tries-1 {
 		release, late := path.HoldReply(sends.nth(n))
 		path.DropReply(sends.nth(n+1), redistest.CloseConn)
-		came := s.waitUpTo(wait, func() bool { return isClosed(late) })
+		came := s.waitUpTo(wait, func() bool { return suite.IsClosed(late) })
 		if came {
 			s.runFor(0.2, 0.22) // the command timeout is a quarter of a TTL
 		}

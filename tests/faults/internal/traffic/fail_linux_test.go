@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 	"github.com/reqlock/reqlock/tests/faults/internal/clock"
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
 	"github.com/reqlock/reqlock/tests/faults/internal/programtb"
@@ -23,7 +24,7 @@ func TestProcessIsKilled(t *testing.T) {
 		t.Errorf("there are %v", left)
 	}
 	server.Client(t).Del(t.Context(), c.Keys()[0])
-	await(t, "the new process is granted something", func() bool {
+	suite.Eventually(t, "the new process is granted something", func() bool {
 		return len(c.journal.calls(func(op history.Op) bool { return op.Process == 2 && op.Outcome == history.Granted })) > 0
 	})
 	h := finish(c)
@@ -66,7 +67,7 @@ func TestProcessIsPaused(t *testing.T) {
 	continued := clock.Now()
 	c.Continue(1)
 	after := clock.Now()
-	await(t, "it goes on", func() bool {
+	suite.Eventually(t, "it goes on", func() bool {
 		return len(c.journal.calls(func(op history.Op) bool { return op.Process == 1 && op.Call > after })) > 0
 	})
 	h := finish(c)

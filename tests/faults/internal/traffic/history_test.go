@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
 )
 
@@ -51,7 +52,7 @@ func TestAHistoryHasCallsOfAllKinds(t *testing.T) {
 		history.Seal:    {history.Done},
 		history.Abort:   {history.Done},
 	}
-	await(t, "all kinds of calls were made", func() bool {
+	suite.Eventually(t, "all kinds of calls were made", func() bool {
 		count := countOutcomes(c.journal.calls(func(history.Op) bool { return true }))
 		for kind, outcomes := range common {
 			for _, outcome := range outcomes {
@@ -164,7 +165,7 @@ func checkAccesses(t *testing.T, h history.History, leases map[string]history.Op
 func TestCarelessHoldersLoseUpdates(t *testing.T) {
 	t.Parallel()
 	c, _ := startOnServer(t, Settings{Careless: true, Attempts: -1, TTL: 200 * time.Millisecond})
-	await(t, "an update was lost", func() bool { return lostUpdates(c.resource.Accesses(), false) > 0 })
+	suite.Eventually(t, "an update was lost", func() bool { return lostUpdates(c.resource.Accesses(), false) > 0 })
 	h := finish(c)
 	if lost := lostUpdates(h.Accesses, true); lost > 0 {
 		t.Errorf("%d updates are lost in spite of their fences", lost)

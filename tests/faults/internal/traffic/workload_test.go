@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 	"github.com/reqlock/reqlock/tests/faults/internal/fault"
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
 	"github.com/reqlock/reqlock/tests/faults/internal/programtb"
@@ -33,23 +34,12 @@ func finish(c *Workload) (h history.History) {
 	return h
 }
 
-func await(tb testing.TB, what string, condition func() bool) {
-	tb.Helper()
-	ticker := time.NewTicker(time.Millisecond)
-	defer ticker.Stop()
-	for deadline := time.Now().Add(awaitTimeout); !condition(); <-ticker.C {
-		if time.Now().After(deadline) {
-			tb.Fatalf("not so in time: %s", what)
-		}
-	}
-}
-
 // blockFirstLock takes the only lock of the workload for good, and returns when all clients
 // of a process wait for it without a bound.
 func blockFirstLock(c *Workload, server *redistest.Server, process int) {
 	c.tb.Helper()
 	server.Client(c.tb).Set(c.tb.Context(), c.Keys()[0], "foreign", 0)
-	await(c.tb, "all clients wait", func() bool { return len(unboundedWaits(c, process)) == c.settings.Clients })
+	suite.Eventually(c.tb, "all clients wait", func() bool { return len(unboundedWaits(c, process)) == c.settings.Clients })
 }
 
 // unboundedWaits returns the calls in which clients of a process wait without a bound.
@@ -89,7 +79,7 @@ func TestProcessesDialByTheirRoutes(t *testing.T) {
 	c.AwaitGrants(20)
 	c.Kill(0)
 	scripts := func(process int) int { return proxies[process].Commands()["EVALSHA"] }
-	await(t, "all processes use their own routes", func() bool { return scripts(0) > 0 && scripts(1) > 0 && scripts(2) > 0 })
+	suite.Eventually(t, "all processes use their own routes", func() bool { return scripts(0) > 0 && scripts(1) > 0 && scripts(2) > 0 })
 	before := scripts(0)
 	c.AwaitGrants(20)
 	if scripts(0) != before {
@@ -111,7 +101,7 @@ func TestARunGoesOnWhenRedisIsBack(t *testing.T) {
 			c, server := startOnServer(t, Settings{})
 			c.AwaitGrants(20)
 			fault.begin(server)
-			await(t, "a client notices it", func() bool {
+			suite.Eventually(t, "a client notices it", func() bool {
 				return len(c.journal.calls(func(op history.Op) bool { return op.Outcome == history.Unavailable || op.Outcome == history.Lost })) > 0
 			})
 			fault.end(server)
