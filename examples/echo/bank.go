@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"net/http"
 	"sync"
 	"time"
@@ -11,13 +12,13 @@ import (
 // A bank reads balances and writes them back later. It relies on the locks of its
 // routes: no other request may write a balance in between.
 type bank struct {
-	slowness  time.Duration // how long the other bank takes
-	balances  sync.Map      // of account to int
-	nicknames sync.Map      // of user to string
+	otherBank func(context.Context) error // a slow call to another bank
+	balances  sync.Map                    // of account to int
+	nicknames sync.Map                    // of user to string
 }
 
 func newBank(slowness time.Duration) *bank {
-	b := &bank{slowness: slowness}
+	b := &bank{otherBank: after(slowness)}
 	b.balances.Store("ada", 100)
 	b.balances.Store("bob", 100)
 	return b
@@ -30,15 +31,24 @@ func (b *bank) of(account string) (balance int, known bool) {
 	return balance, known
 }
 
-// settle stands for a slow call to another bank. It stops if the client disconnects
-// or the lock is lost.
+// after returns a call that takes this long, or ends with its context.
+func after(slowness time.Duration) func(context.Context) error {
+	return func(ctx context.Context) error {
+		select {
+		case <-time.After(slowness):
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// settle calls another bank. It stops if the client disconnects or the lock is lost.
 func (b *bank) settle(c echo.Context) error {
-	select {
-	case <-time.After(b.slowness):
-		return nil
-	case <-c.Request().Context().Done():
+	if err := b.otherBank(c.Request().Context()); err != nil {
 		return echo.ErrServiceUnavailable
 	}
+	return nil
 }
 
 func (b *bank) withdraw(c echo.Context) error {

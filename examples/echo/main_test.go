@@ -7,8 +7,8 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"regexp"
-	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -115,32 +115,45 @@ func TestTransferSentAgain(t *testing.T) {
 // The requests of the printed curl commands have the printed results.
 func TestPrintedCommandsHaveTheirResults(t *testing.T) {
 	t.Parallel()
-	for name, test := range map[string]struct {
-		slowness time.Duration // of a request: the second one must arrive before the first one ends
-		path     string
-		form     url.Values
-		want     []int
-		left     int
-	}{
-		"withdrawals": {4 * time.Second, "/accounts/ada/withdrawals", url.Values{"amount": {"30"}}, []int{201, 409}, 70},
-		"transfers":   {time.Second, "/transfers", url.Values{"to": {"bob"}, "amount": {"10"}}, []int{201, 201}, 80},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			b := newBank(test.slowness)
-			target := start(t, b) + test.path
-			answers := make(chan int, 2)
-			for range 2 {
-				go func() { answers <- ask(t, "ada", http.MethodPost, target, test.form) }()
-			}
-			got := []int{<-answers, <-answers}
-			slices.Sort(got)
-			if !slices.Equal(got, test.want) {
-				t.Errorf("%v", got)
-			}
-			if left, _ := b.of("ada"); left != test.left {
-				t.Errorf("%d are left", left)
-			}
-		})
+	pair := func(t *testing.T, b *bank, path string, form url.Values) <-chan int {
+		t.Helper()
+		target, answers := start(t, b)+path, make(chan int, 2)
+		for range cap(answers) {
+			go func() { answers <- ask(t, "ada", http.MethodPost, target, form) }()
+		}
+		return answers
 	}
+	left := func(t *testing.T, b *bank, want int) {
+		t.Helper()
+		if got, _ := b.of("ada"); got != want {
+			t.Errorf("%d are left, not %d", got, want)
+		}
+	}
+	t.Run("withdrawals", func(t *testing.T) {
+		t.Parallel()
+		b, refused := newBank(0), make(chan struct{})
+		var calls atomic.Int32
+		b.otherBank = func(context.Context) error {
+			if calls.Add(1) == 1 {
+				<-refused // the second withdrawal must arrive before the first one ends
+			}
+			return nil
+		}
+		answers := pair(t, b, "/accounts/ada/withdrawals", url.Values{"amount": {"30"}})
+		second := <-answers
+		close(refused)
+		if first := <-answers; first != http.StatusCreated || second != http.StatusConflict {
+			t.Errorf("%d, and before that %d", first, second)
+		}
+		left(t, b, 70)
+	})
+	t.Run("transfers", func(t *testing.T) {
+		t.Parallel()
+		b := newBank(200 * time.Millisecond) // a transfer that does not wait reads the old balance meanwhile
+		answers := pair(t, b, "/transfers", url.Values{"to": {"bob"}, "amount": {"10"}})
+		if one, other := <-answers, <-answers; one != http.StatusCreated || other != one {
+			t.Errorf("%d and %d", one, other)
+		}
+		left(t, b, 80)
+	})
 }

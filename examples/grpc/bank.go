@@ -19,13 +19,13 @@ import (
 // methods: no other call may write a balance in between.
 type bank struct {
 	pb.UnimplementedBankServer
-	slowness time.Duration // how long another bank takes to answer
-	balances sync.Map      // of account to int64
-	orders   atomic.Int64
+	otherBank func(context.Context) error // a slow call to another bank
+	balances  sync.Map                    // of account to int64
+	orders    atomic.Int64
 }
 
 func newBank(slowness time.Duration) *bank {
-	b := &bank{slowness: slowness}
+	b := &bank{otherBank: after(slowness)}
 	for _, user := range [...]string{"ada", "bob"} {
 		b.balances.Store(user, int64(100))
 	}
@@ -97,15 +97,24 @@ func (b *bank) Deposit(coins grpc.ClientStreamingServer[pb.DepositRequest, pb.Ba
 	return coins.SendAndClose(&pb.BalanceReply{Cents: before + sum})
 }
 
-// settle stands for a slow call to another bank. It stops if the client disconnects
-// or the lock is lost.
-func (b *bank) settle(ctx context.Context) error {
-	select {
-	case <-time.After(b.slowness):
-		return nil
-	case <-ctx.Done():
-		return status.FromContextError(ctx.Err()).Err()
+// after returns a call that takes this long, or ends with its context.
+func after(slowness time.Duration) func(context.Context) error {
+	return func(ctx context.Context) error {
+		select {
+		case <-time.After(slowness):
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
+}
+
+// settle calls another bank. It stops if the client disconnects or the lock is lost.
+func (b *bank) settle(ctx context.Context) error {
+	if err := b.otherBank(ctx); err != nil {
+		return status.FromContextError(err).Err()
+	}
+	return nil
 }
 
 // balance returns the balance of an account.

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -57,14 +58,27 @@ func TestRun(t *testing.T) {
 	defer interrupt()
 	said, out := io.Pipe()
 	ended := make(chan error, 1)
+	answered := make(chan struct{}) // one of the two transfers
+	answer := sync.OnceFunc(func() { close(answered) })
+	defer answer()
 	go func() {
-		// While the first of the two transfers is made, the second one has to come.
-		ended <- run(ctx, out, "127.0.0.1:0", "", newBank(4*time.Second))
+		b := newBank(0)
+		var calls atomic.Int32
+		b.otherBank = func(context.Context) error {
+			if calls.Add(1) == 1 {
+				<-answered // the second transfer must arrive before the first one ends
+			}
+			return nil
+		}
+		ended <- run(ctx, out, "127.0.0.1:0", "", b)
 		_ = out.Close()
 	}()
 	var text strings.Builder
 	for lines := bufio.NewScanner(said); !strings.Contains(text.String(), "grpcurl") && lines.Scan(); {
 		text.WriteString(lines.Text() + "\n")
+		if strings.HasPrefix(lines.Text(), "  ") {
+			answer()
+		}
 	}
 	go func() { _, _ = io.Copy(io.Discard, said) }()
 	for _, want := range []string{"OK: 70 cents are left", "Aborted: reqlock: busy, reason BUSY of reqlock, try again in 1s"} {

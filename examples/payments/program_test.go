@@ -73,52 +73,50 @@ func marks(table string) string {
 
 func TestAllScenariosGoAsExpected(t *testing.T) {
 	t.Parallel()
-	t.Run("embedded", func(t *testing.T) {
-		t.Parallel()
-		p, out := newProgram("")
-		if code := p.run(t.Context()); code != exitExpected {
-			t.Errorf("exit code %d", code)
-		}
-		if got := marks(out.String()); got != allRight {
-			t.Errorf("%s\n%s", got, out)
-		}
-		if !strings.Contains(out.String(), "All 24 went as expected") {
-			t.Errorf("the closing line does not say so:\n%s", out)
-		}
-		if !strings.Contains(out.String(), "Redis: embedded") {
-			t.Errorf("the program does not say that it embeds a Redis:\n%s", out)
-		}
-	})
-	t.Run("two at once on a real one", func(t *testing.T) {
-		t.Parallel()
-		server := redistest.Start(t)
-		all := allFrameworks()
-		shared := []framework{all[0], all[3]} // one for each protocol
-		var runs sync.WaitGroup
-		for range 2 {
-			runs.Go(func() {
-				p, out := newProgram("redis://"+server.Addr()+"/3", shared...)
-				if code := p.run(t.Context()); code != exitExpected {
-					t.Errorf("exit code %d", code)
-				}
-				if got := marks(out.String()); got != allRight[:len(allRight)/2] {
-					t.Errorf("%s\n%s", got, out)
-				}
-			})
-		}
-		runs.Wait()
-		client := server.Client(t, func(o *redis.Options) { o.DB = 3 })
-		left, err := client.Keys(t.Context(), "*").Result()
-		if err != nil || len(left) != 2*len(shared) {
-			t.Errorf("left behind is more than the answers of payments: %q, %v", left, err)
-		}
-		for _, key := range left {
-			lives, err := client.PTTL(t.Context(), key).Result()
-			if err != nil || lives <= 0 || lives > retention {
-				t.Errorf("%s lives for another %v, %v", key, lives, err)
+	p, out := newProgram("")
+	if code := p.run(t.Context()); code != exitExpected {
+		t.Errorf("exit code %d", code)
+	}
+	if got := marks(out.String()); got != allRight {
+		t.Errorf("%s\n%s", got, out)
+	}
+	if !strings.Contains(out.String(), "All 24 went as expected") {
+		t.Errorf("the closing line does not say so:\n%s", out)
+	}
+	if !strings.Contains(out.String(), "Redis: embedded") {
+		t.Errorf("the program does not say that it embeds a Redis:\n%s", out)
+	}
+}
+
+func TestTwoProgramsShareARedis(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	all := allFrameworks()
+	shared := []framework{all[0], all[3]} // one for each protocol
+	var runs sync.WaitGroup
+	for range 2 {
+		runs.Go(func() {
+			p, out := newProgram("redis://"+server.Addr()+"/3", shared...)
+			if code := p.run(t.Context()); code != exitExpected {
+				t.Errorf("exit code %d", code)
 			}
+			if got := marks(out.String()); got != allRight[:len(allRight)/2] {
+				t.Errorf("%s\n%s", got, out)
+			}
+		})
+	}
+	runs.Wait()
+	client := server.Client(t, func(o *redis.Options) { o.DB = 3 })
+	left, err := client.Keys(t.Context(), "*").Result()
+	if err != nil || len(left) != 2*len(shared) {
+		t.Errorf("left behind is more than the answers of payments: %q, %v", left, err)
+	}
+	for _, key := range left {
+		lives, err := client.PTTL(t.Context(), key).Result()
+		if err != nil || lives <= 0 || lives > retention {
+			t.Errorf("%s lives for another %v, %v", key, lives, err)
 		}
-	})
+	}
 }
 
 func TestCannotStart(t *testing.T) {

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"io"
 	"net/http"
 	"os/exec"
 	"regexp"
@@ -56,6 +57,7 @@ func linesOf(out *outputBuffer, command string) (lines []string) {
 type try struct {
 	name  string
 	lines []string
+	slow  <-chan struct{} // closed when the slow request of the lines runs; nil if they have none
 	want  []string
 	took  *regexp.Regexp // if not nil, matches how long the second of two orders waited
 	twice *regexp.Regexp // if not nil, matches two equal texts
@@ -70,6 +72,9 @@ func runAll(t *testing.T, tries []try) {
 	for i, try := range tries {
 		shells.Go(func() {
 			shell := exec.CommandContext(t.Context(), "bash", "-c", strings.Join(try.lines, "\n"))
+			if try.slow != nil {
+				shell.Stdin = afterClose{t.Context(), try.slow}
+			}
 			printed[i], errs[i] = shell.CombinedOutput()
 		})
 	}
@@ -100,14 +105,57 @@ func (try try) check(t *testing.T, printed []byte, err error) {
 	}
 }
 
-// withLongPauses lengthens the pauses in shell lines, for a busy machine: the first of
-// two requests must have its lock within 2 s, and the second one must arrive within the
-// next 4 s. The second order waits about 4 s, and at least 1 s if its request is 3 s late.
-func withLongPauses(lines []string) []string {
+// An afterClose is a reader of one empty line, which it returns once the channel is closed
+// or the context ends.
+type afterClose struct {
+	ctx  context.Context
+	slow <-chan struct{}
+}
+
+func (a afterClose) Read(p []byte) (int, error) {
+	select {
+	case <-a.slow:
+	case <-a.ctx.Done():
+	}
+	p[0] = '\n'
+	return 1, io.EOF
+}
+
+// withoutSleep changes shell lines, so that a busy machine cannot be too slow for them: the
+// second of two requests is sent when the first one has its lock. It must arrive within two
+// seconds. The second order waits about two seconds, and at least half a second if its
+// request is 1.5 s late.
+func withoutSleep(lines []string) []string {
 	for i := range lines {
-		lines[i] = strings.NewReplacer("sleep 0.5", "sleep 2", "slow=3s", "slow=6s", "slow: 3s", "slow: 6s").Replace(lines[i])
+		lines[i] = strings.NewReplacer("sleep 0.5", "read", "slow=3s", "slow=2s", "slow: 3s", "slow: 2s").Replace(lines[i])
 	}
 	return lines
+}
+
+// A slowRequests has a channel for each kind of slow requests to a service. It is closed when
+// the first request of the kind runs, with its locks.
+type slowRequests struct{ transfer, order chan struct{} }
+
+// observed returns the frameworks with services whose slow requests are observed.
+func observed(frameworks []framework) ([]framework, []slowRequests) {
+	observed, slow := slices.Clone(frameworks), make([]slowRequests, len(frameworks))
+	for i, on := range frameworks {
+		slow[i] = slowRequests{transfer: make(chan struct{}), order: make(chan struct{})}
+		observed[i].Serve = func(ctx context.Context, addr string, b *bank, locks *core.Locker) (*server, error) {
+			clearing := b.clearing
+			b.clearing = func(ctx context.Context, operation string) error {
+				switch isSlow, kind := ctx.Value(slowKey{}) != nil, strings.Fields(operation)[0]; {
+				case isSlow && kind == "order":
+					close(slow[i].order)
+				case isSlow:
+					close(slow[i].transfer)
+				}
+				return clearing(ctx, operation)
+			}
+			return on.Serve(ctx, addr, b, locks)
+		}
+	}
+	return observed, slow
 }
 
 func skipWithout(t *testing.T, tools ...string) {
@@ -122,24 +170,25 @@ func skipWithout(t *testing.T, tools ...string) {
 func TestCurlLinesWorkAsPrinted(t *testing.T) {
 	t.Parallel()
 	skipWithout(t, "bash", "curl")
-	urls, out, stop := startServing(t)
+	frameworks, slow := observed(allFrameworks())
+	urls, out, stop := startServing(t, frameworks...)
 	t.Cleanup(func() { stop() })
-	lines := withLongPauses(linesOf(out, "curl"))
+	lines := withoutSleep(linesOf(out, "curl"))
 	if len(lines) != 8 {
 		t.Fatalf("%d lines of curl\n%s", len(lines), out)
 	}
 	var tries []try
-	for _, url := range urls {
+	for i, url := range urls {
 		to := []string{"url=" + url}
 		tries = append(tries, []try{
 			{
-				name: "transfers at " + url, lines: slices.Concat(to, lines[:4]),
+				name: "transfers at " + url, lines: slices.Concat(to, lines[:4]), slow: slow[i].transfer,
 				want: []string{`"cents":9400}`, "409 Conflict", "Retry-After: 1", `"code":"busy"`, `"cents":8900}`},
 			},
 			{
-				name: "orders at " + url, lines: slices.Concat(to, lines[4:6]),
+				name: "orders at " + url, lines: slices.Concat(to, lines[4:6]), slow: slow[i].order,
 				want: []string{`{"number":1}`, `{"number":2}`},
-				took: regexp.MustCompile(`after [1-9]\.`),
+				took: regexp.MustCompile(`after (0\.[5-9]|[1-9])`),
 			},
 			{
 				name: "payments at " + url, lines: slices.Concat(to, lines[6:]),
@@ -154,9 +203,10 @@ func TestCurlLinesWorkAsPrinted(t *testing.T) {
 func TestGrpcurlLinesWorkAsPrinted(t *testing.T) {
 	t.Parallel()
 	skipWithout(t, "bash", "grpcurl")
-	_, out, stop := startServing(t)
+	frameworks, slow := observed(allFrameworks())
+	_, out, stop := startServing(t, frameworks...)
 	t.Cleanup(func() { stop() })
-	lines := withLongPauses(linesOf(out, "grpcurl"))
+	lines := withoutSleep(linesOf(out, "grpcurl"))
 	if len(lines) != 8 {
 		t.Fatalf("%d lines of grpcurl\n%s", len(lines), out)
 	}
@@ -168,13 +218,13 @@ func TestGrpcurlLinesWorkAsPrinted(t *testing.T) {
 	}
 	runAll(t, []try{
 		{
-			name: "transfers", lines: slices.Concat(to, lines[:4]),
+			name: "transfers", lines: slices.Concat(to, lines[:4]), slow: slow[3].transfer,
 			want: []string{`"cents": "9400"`, "Code: Aborted", "RetryInfo", "BUSY", `"cents": "8900"`},
 		},
 		{
-			name: "orders", lines: slices.Concat(to, lines[4:6]),
+			name: "orders", lines: slices.Concat(to, lines[4:6]), slow: slow[3].order,
 			want: []string{`"number": "1"`, `"number": "2"`},
-			took: regexp.MustCompile(`real\t0m[1-9]\.`),
+			took: regexp.MustCompile(`real\t0m(0\.[5-9]|[1-9])`),
 		},
 		{
 			name: "payments", lines: slices.Concat(to, lines[6:]),
