@@ -13,7 +13,7 @@ import (
 
 func TestExpiredLeaseIsLost(t *testing.T) {
 	both(t, func(t *testing.T) {
-		locks := locktest.New(t, core.WithTTL(4*time.Second)) // a command has a quarter of the TTL
+		locks := locktest.New(t, core.WithTTL(2*time.Second)) // a command has a quarter of the TTL
 		got := enter(t.Context(), locks.Locker, request{"42"}, func(ctx context.Context) {
 			locks.Expire("account:42")
 			release := locks.Hold("account:42") // another process holds the key now

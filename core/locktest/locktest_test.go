@@ -27,9 +27,10 @@ func enter(ctx context.Context, l *core.Locker, r request, run func(ctx context.
 	return core.Outcome{Code: "ran"}
 }
 
-// both runs a test outside a bubble and inside one. The results must be the same.
+// both runs a parallel test outside a bubble and inside one. The results must be the same.
 func both(t *testing.T, test func(t *testing.T)) {
 	t.Helper()
+	t.Parallel()
 	t.Run("clock", func(t *testing.T) {
 		t.Parallel()
 		test(t)

@@ -11,9 +11,10 @@ import (
 	"github.com/reqlock/reqlock/core/locktest"
 )
 
-// bubble runs a test in a synctest bubble. elapsed returns the time since the test began.
+// bubble runs a parallel test in a synctest bubble. elapsed returns the time since the test began.
 func bubble(t *testing.T, test func(t *testing.T, elapsed func() time.Duration)) {
 	t.Helper()
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		test(t, func() time.Duration { return time.Since(start) })
