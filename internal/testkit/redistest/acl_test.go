@@ -3,6 +3,8 @@ package redistest
 import (
 	"context"
 	"errors"
+	"os"
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -15,10 +17,21 @@ type ofProduct struct{ *redis.Cmd }
 func (ofProduct) NoRetry() bool { return true }
 
 // Commands of reqlock have only the rights, on any client. Commands of a test have all
-// rights.
+// rights. The environment of another process restricts the rights, so that other tests can run
+// at the same time.
 func TestMinimalRights(t *testing.T) {
+	t.Parallel()
 	Program(t)
-	t.Setenv(rightsEnv, "1,other:")
+	const rights = "1,other:"
+	if os.Getenv(rightsEnv) != rights {
+		child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestMinimalRights$", "-test.v")
+		child.Env = append(os.Environ(), rightsEnv+"="+rights)
+		printed, err := child.CombinedOutput()
+		if err != nil || !strings.Contains(string(printed), "--- PASS: TestMinimalRights") {
+			t.Errorf("%v\n%s", err, printed)
+		}
+		return
+	}
 	server := Start(t)
 	sentinels, cluster := StartSentinel(t), StartCluster(t)
 	clients := map[string]redis.UniversalClient{

@@ -13,13 +13,20 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-func TestClusterServesAllSlots(t *testing.T) {
+// One cluster is enough for all this: a new one takes two seconds.
+func TestCluster(t *testing.T) {
 	t.Parallel()
 	started := time.Now()
 	// An access rule is an arg like any other.
 	c := StartCluster(t, "--requirepass", "secret", "--user", "app", "on", ">word", "~*", "+@all")
 	t.Logf("the cluster is up after %v", time.Since(started))
+	servesAllSlots(t, c)
+	movesSlot(t, c)
+	findsDisagreement(t, c) // the last one, because nodes do not agree afterwards
+}
 
+func servesAllSlots(t *testing.T, c *Cluster) {
+	t.Helper()
 	masters := c.Masters()
 	if !slices.Equal(masters, c.Nodes()[:3]) {
 		t.Fatalf("got %d masters", len(masters))
@@ -52,9 +59,8 @@ func TestClusterServesAllSlots(t *testing.T) {
 }
 
 // The table is the same whichever node returns it, and a table that differs is found.
-func TestClusterNodesAgree(t *testing.T) {
-	t.Parallel()
-	c := StartCluster(t)
+func findsDisagreement(t *testing.T, c *Cluster) {
+	t.Helper()
 	for _, node := range c.Nodes() {
 		shards, err := node.Client(t).ClusterShards(t.Context()).Result()
 		if err != nil {

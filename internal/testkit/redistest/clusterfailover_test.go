@@ -151,41 +151,48 @@ func TestClusterFailoverOfLivingMaster(t *testing.T) {
 	}
 }
 
-func TestRestartOfClusterMaster(t *testing.T) {
+// The masters restart together, because each accepts commands after two seconds.
+func TestRestartOfClusterMasters(t *testing.T) {
 	t.Parallel()
 	c := StartCluster(t)
 	client := c.Client(t)
-	master := c.MasterOf("k")
-	id := master.id()
-	if err := client.Set(t.Context(), "k", "v", 0).Err(); err != nil {
-		t.Fatal(err)
+	withData, withoutData := c.MasterOf("{k}"), c.MasterOf("other")
+	if withData == withoutData {
+		t.Fatal("the keys share a master")
+	}
+	ids := map[*Server]string{withData: withData.id(), withoutData: withoutData.id()}
+	for _, key := range []string{"{k}", "other"} {
+		if err := client.Set(t.Context(), key, "v", 0).Err(); err != nil {
+			t.Fatal(err)
+		}
 	}
 
-	master.RestartWithData()
+	withData.RestartWithData()
+	withoutData.Restart()
 	c.Await()
-	if c.MasterOf("k") != master || master.id() != id {
-		t.Fatal("the restarted node is not the master that it was")
+	if c.MasterOf("{k}") != withData || c.MasterOf("other") != withoutData {
+		t.Fatal("a restarted node is not a master any more")
 	}
-	if got := client.Get(t.Context(), "k").Val(); got != "v" {
-		t.Fatalf("restarted with data: got %q", got)
+	for node, id := range ids {
+		if node.id() != id {
+			t.Errorf("%s has another id", node.Addr())
+		}
 	}
-
-	master.Restart()
-	c.Await()
-	if c.MasterOf("k") != master || master.id() != id {
-		t.Fatal("the restarted node is not the master that it was")
+	if got := client.Get(t.Context(), "{k}").Val(); got != "v" {
+		t.Errorf("restarted with data: got %q", got)
 	}
-	if err := client.Get(t.Context(), "k").Err(); !errors.Is(err, redis.Nil) {
-		t.Fatalf("restarted without data: got %v", err)
+	if err := client.Get(t.Context(), "other").Err(); !errors.Is(err, redis.Nil) {
+		t.Errorf("restarted without data: got %v", err)
 	}
-	has(t, c.ReplicaOf(master), "k", "") // the replica did what its master did
+	has(t, c.ReplicaOf(withData), "{k}", "v") // a replica does what its master did
+	has(t, c.ReplicaOf(withoutData), "other", "")
 }
 
 // A master that was marked as failed, and was not replaced, keeps its slots. The other nodes
 // remove the mark before the timeout of the test.
 func TestAMasterMarkedAsFailedServesAgain(t *testing.T) {
 	t.Parallel()
-	suite.Full(t, "waits until all nodes mark a master as failed and forget it")
+	suite.Full(t, "waits until all nodes mark a master as failed, and then until they remove the mark")
 	c := StartCluster(t)
 	master := c.MasterOf("k")
 	c.ReplicaOf(master).mustRun("CONFIG", "SET", "cluster-replica-no-failover", "yes")

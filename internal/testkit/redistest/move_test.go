@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-func TestMoveSlot(t *testing.T) {
-	t.Parallel()
-	c := StartCluster(t, "--requirepass", "secret")
+func movesSlot(t *testing.T, c *Cluster) {
+	t.Helper()
 	client := c.Client(t)
 	from := c.MasterOf("{k}")
 	to := c.Masters()[0]
@@ -76,9 +75,11 @@ func TestMoveSlot(t *testing.T) {
 		t.Errorf("%d keys came back", n)
 	}
 
-	c.tb = &recorder{TB: t}
+	r := &recorder{TB: t}
+	c.tb = r
 	watch(t, func(testing.TB) { c.MoveSlot("{k}", from) })
-	if ended := c.tb.(*recorder).ended; !strings.Contains(ended, "it is there") {
-		t.Errorf("a move to where the slot is: got %q", ended)
+	if !strings.Contains(r.ended, "it is there") {
+		t.Errorf("a move to where the slot is: got %q", r.ended)
 	}
+	c.tb = t
 }

@@ -165,7 +165,7 @@ func TestNoSentinelUndoesASwitch(t *testing.T) {
 // sentinels allow.
 func TestSentinelPromotesAReplicaThatWasCutOffForLong(t *testing.T) {
 	t.Parallel()
-	suite.Full(t, "cuts replicas off for twelve seconds")
+	suite.Full(t, "cuts replicas off for longer than ten timeouts of a sentinel")
 	s := StartSentinel(t)
 	master := s.Master()
 	master.RefuseReplicas(true)
