@@ -48,9 +48,10 @@ func (s *Server) RestartWithData() {
 	if s.proc == nil || s.paused {
 		s.tb.Fatalf("restart redis-server with data: it is not running")
 	}
-	// The command ends with an error, because the server closes the connection. Only the
-	// end of the process counts.
-	err := s.admin().ShutdownSave(s.tb.Context()).Err()
+	// NOW: replicas acknowledge once a second, and they need not have all data. The command
+	// ends with an error, because the server closes the connection. Only the end of the
+	// process counts.
+	err := s.admin().Do(s.tb.Context(), "SHUTDOWN", "SAVE", "NOW").Err()
 	select {
 	case <-s.proc.done:
 	case <-time.After(readyTimeout):
