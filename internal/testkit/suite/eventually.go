@@ -9,8 +9,11 @@ const (
 	// patience bounds the wait for a condition that must hold. A test that passes never
 	// takes this long, so it has room for a very busy machine.
 	patience = 60 * time.Second
-	// interval is the pause between two checks of a condition.
-	interval = time.Millisecond
+	// shortPause is the pause after the first check of a condition. The pause grows to
+	// longPause, but only to a tenth of the time so far: so the end of a wait is noticed at
+	// most a tenth too late.
+	shortPause = time.Millisecond
+	longPause  = 10 * time.Millisecond
 )
 
 // Eventually returns as soon as the condition holds. It fails the test, with the text what,
@@ -18,9 +21,11 @@ const (
 // in a bubble of synctest. It calls the condition on the same goroutine.
 func Eventually(tb testing.TB, what string, condition func() bool) {
 	tb.Helper()
-	for begun := time.Now(); !condition(); time.Sleep(interval) {
-		if time.Since(begun) > patience {
+	for begun := time.Now(); !condition(); {
+		waited := time.Since(begun)
+		if waited > patience {
 			tb.Fatalf("after %v, still not: %s", patience, what)
 		}
+		time.Sleep(min(max(waited/10, shortPause), longPause))
 	}
 }
