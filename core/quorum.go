@@ -83,7 +83,7 @@ func checkServers(clients []redis.UniversalClient) error {
 	return nil
 }
 
-// WithQuarantine sets for how long a server of a quorum gives no votes after its start: the
+// WithQuarantine sets for how long a server of a quorum does not vote after its start: the
 // TTL of NewQuorum if not set, and never less. A server that was restarted may have lost a
 // vote for a lease that is still held. The server reports its uptime in whole seconds, so
 // the quarantine may last one second more. No lease of the Locker or its views may have a

@@ -57,11 +57,11 @@ func Connect(ctx context.Context, rawURL string) (*Server, error) {
 // since the client would retry many times and log each failure.
 func answers(ctx context.Context, client *redis.Client) error {
 	options := client.Options()
-	knock, err := new(net.Dialer).DialContext(ctx, options.Network, options.Addr)
+	conn, err := new(net.Dialer).DialContext(ctx, options.Network, options.Addr)
 	if err != nil {
 		return err
 	}
-	_ = knock.Close()
+	_ = conn.Close()
 	return client.Ping(ctx).Err()
 }
 

@@ -12,11 +12,11 @@ func TestPauses(t *testing.T) {
 	t.Parallel()
 	fault := errors.New("down")
 	tests := []struct {
-		name        string
-		answer      store.Answer
-		err         error
-		deaf        bool
-		least, most []time.Duration // of the first pauses in a row; the last one repeats
+		name         string
+		answer       store.Answer
+		err          error
+		notListening bool
+		least, most  []time.Duration // of the first pauses in a row; the last one repeats
 	}{
 		{
 			"a hint will come",
@@ -73,7 +73,7 @@ func TestPauses(t *testing.T) {
 				var p pauses
 				for i := range 12 {
 					n := min(i, len(test.least)-1)
-					if d := p.after(test.answer, test.err, test.deaf); d < test.least[n] || d > test.most[n] {
+					if d := p.after(test.answer, test.err, test.notListening); d < test.least[n] || d > test.most[n] {
 						t.Fatalf("pause %d is %v, want %v to %v", i, d, test.least[n], test.most[n])
 					}
 				}

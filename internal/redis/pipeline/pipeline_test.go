@@ -92,8 +92,8 @@ func testSilentMaster(t *testing.T, cluster *redistest.Cluster) {
 	const stuck, others = 8, 20
 	for _, use := range transitions() {
 		t.Run(use.name, func(t *testing.T) {
-			roads, tokens := storetest.NewClusterProxies(t, cluster), &storetest.Tokens{Last: 1000}
-			s := newStore(t, roads.Client(t, storetest.SlowClusterReads))
+			proxies, tokens := storetest.NewClusterProxies(t, cluster), &storetest.Tokens{Last: 1000}
+			s := newStore(t, proxies.Client(t, storetest.SlowClusterReads))
 			silent, requests := cluster.Masters()[0], make(map[*redistest.Server][]storetest.AnyRequest)
 			for master, tag := range storetest.TagsOf(t, cluster) {
 				for i := range stuck + others {
@@ -109,8 +109,8 @@ func testSilentMaster(t *testing.T, cluster *redistest.Cluster) {
 			if err := take(s, tokens.Request(use.name)); err != nil { // it knows where the slots are
 				t.Fatal(err)
 			}
-			roads.To(silent).Partition()
-			t.Cleanup(roads.To(silent).Heal)
+			proxies.To(silent).Partition()
+			t.Cleanup(proxies.To(silent).Heal)
 			var answered atomic.Int64
 			var waiting sync.WaitGroup
 			for _, r := range requests[silent][:stuck] {
@@ -136,7 +136,7 @@ func testSilentMaster(t *testing.T, cluster *redistest.Cluster) {
 			if n := answered.Load(); n != 0 {
 				t.Errorf("%d of the silent master were answered", n)
 			}
-			roads.To(silent).Heal()
+			proxies.To(silent).Heal()
 			waiting.Wait()
 		})
 	}
@@ -144,10 +144,10 @@ func testSilentMaster(t *testing.T, cluster *redistest.Cluster) {
 
 // The same holds where the first command of all is for the silent master.
 func testMasterSilentFromTheStart(t *testing.T, cluster *redistest.Cluster) {
-	roads, tokens := storetest.NewClusterProxies(t, cluster), &storetest.Tokens{Last: 2000}
-	s := newStore(t, roads.Client(t, storetest.SlowClusterReads))
+	proxies, tokens := storetest.NewClusterProxies(t, cluster), &storetest.Tokens{Last: 2000}
+	s := newStore(t, proxies.Client(t, storetest.SlowClusterReads))
 	tags, silent := storetest.TagsOf(t, cluster), cluster.Masters()[0]
-	held, seen := roads.To(silent).HoldCommand(redistest.Named("SET"))
+	held, seen := proxies.To(silent).HoldCommand(redistest.Named("SET"))
 	t.Cleanup(held)
 	stuck := make(chan error, 1)
 	first := tokens.Request(tags[silent] + "start")

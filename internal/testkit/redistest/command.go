@@ -10,9 +10,9 @@ import (
 // maxArgs is the largest number of arguments that Redis accepts.
 const maxArgs = 1 << 20
 
-// readCommand reads one complete command, an array of strings, from r. It
-// returns the command with its name in upper case, and its unchanged bytes.
-// The command is empty for an empty array, which Redis does not answer.
+// readCommand reads one complete command, an array of strings, from r. It returns the command
+// with its name in upper case, and its unchanged bytes. The command is empty if the array is
+// empty: Redis does not answer that.
 func readCommand(r *bufio.Reader) (command []string, data []byte, err error) {
 	var raw bytes.Buffer
 	line, err := readLine(r, &raw)
@@ -53,8 +53,8 @@ func readCommand(r *bufio.Reader) (command []string, data []byte, err error) {
 	return command, raw.Bytes(), nil
 }
 
-// endsReplies reports whether, after the command, replies on the connection can no longer be
-// matched with commands: a subscription is confirmed once per channel, and CLIENT REPLY
+// endsReplies reports whether replies on the connection can no longer be matched with commands
+// after this command. A server confirms a subscription once for each channel, and CLIENT REPLY
 // turns replies off.
 func endsReplies(command []string) bool {
 	switch command[0] {

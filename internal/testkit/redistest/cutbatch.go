@@ -12,47 +12,46 @@ const Uncut = math.MaxInt
 
 // A CutCommand is the result of one command of a batch that CutBatch has cut.
 type CutCommand struct {
-	// Command is the command of the client, with its name in upper case.
+	// Command is the command, with its name in upper case.
 	Command []string
 	// Bytes is how long the command is on the wire.
 	Bytes int
 	// Reply is the unchanged reply of the server. It is "" if the server did not receive
 	// the whole command, and so has not executed it.
 	Reply string
-	// Delivered is whether the client received the whole reply.
+	// Delivered reports whether the client received the whole reply.
 	Delivered bool
 }
 
-// batch is the commands of a cut, and their results.
+// batch is a batch that CutBatch cuts.
 type batch struct {
 	size, commands, replies int // see CutBatch
 	outcomes                []CutCommand
-	answered                int          // replies so far
-	received                bytes.Buffer // their bytes
-	happened                chan []CutCommand
+	answered                int               // the number of replies so far
+	received                bytes.Buffer      // the replies so far
+	happened                chan []CutCommand // receives the outcomes when the batch was cut
 }
 
-// CutBatch breaks the connection within a batch. A batch is size commands that a client
-// sends one after the other, from the next command for which match returns true. Only the
-// first bytes of the batch reach the server: commands is how many. The server executes the
-// complete commands. Then only the first bytes of the replies reach the client, replies is
-// how many, and the connection is closed. Either number may be Uncut. If nothing is cut, the
-// connection stays open.
+// CutBatch breaks the connection within a batch. The batch begins with the next command for
+// which match returns true, and has size commands, which the client sends one after the other.
+// The first bytes of the batch reach the server, as many as commands says, and the server
+// executes the complete commands. Then the first bytes of the replies reach the client, as many
+// as replies says, and the connection is closed. Either number may be Uncut. If nothing is cut,
+// the connection stays open.
 //
-// The channel cut delivers the result of each command, once, when all of that has happened.
-// A batch that the client does not complete reaches no server, and cut delivers nothing. No
+// The channel cut delivers the results of all commands when all of this has happened. If the
+// client does not complete the batch, the server receives nothing and cut delivers nothing. No
 // other rule applies to the commands of the batch.
 //
-// The rules for match are those of DropReply. CutBatch is safe for concurrent
-// use.
+// The rules for match are those of DropReply. CutBatch is safe for concurrent use.
 func (p *Proxy) CutBatch(match func(command []string) bool, size, commands, replies int) (cut <-chan []CutCommand) {
 	b := &batch{size: size, commands: commands, replies: replies, happened: make(chan []CutCommand, 1)}
 	p.rules.add(&p.rules.batchCuts, &rule{match: match, batch: b})
 	return b.happened
 }
 
-// begins returns the batch that begins with the command, or nil.
-func (l *link) begins(command []string, stream bool) *batch {
+// batchOf returns the batch that begins with the command, or nil.
+func (l *link) batchOf(command []string, stream bool) *batch {
 	rules := &l.proxy.rules
 	if stream {
 		return nil
@@ -63,8 +62,8 @@ func (l *link) begins(command []string, stream bool) *batch {
 	return nil
 }
 
-// forwardBatch reads the rest of a batch that begins with a command, and sends the server
-// the part that is not cut. It returns false if nothing may follow: part of the batch was
+// forwardBatch reads the rest of the batch that begins with the command, and sends the part
+// that is not cut to the server. It returns false if nothing may follow: part of the batch was
 // cut, or the connection to the server is closed.
 func (l *link) forwardBatch(ctx context.Context, reader *bufio.Reader, b *batch, command []string, data []byte) bool {
 	var whole []byte
@@ -83,13 +82,13 @@ func (l *link) forwardBatch(ctx context.Context, reader *bufio.Reader, b *batch,
 			return false
 		}
 	}
-	l.await(b)
+	l.expectReplies(b)
 	passing := whole[:min(b.commands, len(whole))]
 	return l.proxy.partition.write(ctx, l.server, passing) == nil && len(passing) == len(whole)
 }
 
-// await expects the replies to a batch.
-func (l *link) await(b *batch) {
+// expectReplies records that the next replies are those to the batch.
+func (l *link) expectReplies(b *batch) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for range b.size {
@@ -97,8 +96,9 @@ func (l *link) await(b *batch) {
 	}
 }
 
-// keepReply withholds a reply to a command of a batch, and reports whether it did. When all
-// replies are there, or err is that no more will come, it forwards those that are not cut.
+// keepReply keeps the reply if it belongs to a batch, and reports whether it did. After the last
+// reply, or if err says that no more replies will arrive, it forwards the part of the replies
+// that is not cut.
 func (l *link) keepReply(ctx context.Context, kind byte, reply []byte, err error) (kept bool) {
 	b := l.awaited()
 	if b == nil || kind == pushType {
@@ -115,7 +115,7 @@ func (l *link) keepReply(ctx context.Context, kind byte, reply []byte, err error
 	}
 	received := b.received.Bytes()
 	delivered := received[:min(b.replies, len(received))]
-	if l.proxy.partition.write(ctx, l.client, delivered) == nil { // otherwise the client has closed
+	if l.proxy.partition.write(ctx, l.client, delivered) == nil { // an error: the client has closed the connection
 		b.markDelivered(len(delivered))
 	}
 	if err != nil || len(delivered) < len(received) {
@@ -125,7 +125,7 @@ func (l *link) keepReply(ctx context.Context, kind byte, reply []byte, err error
 	return err == nil
 }
 
-// markDelivered marks the replies that are complete in this many bytes.
+// markDelivered marks the replies that are complete in the first bytes of all replies.
 func (b *batch) markDelivered(bytes int) {
 	for i := range b.answered {
 		bytes -= len(b.outcomes[i].Reply)

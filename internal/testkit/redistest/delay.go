@@ -6,19 +6,19 @@ import (
 	"time"
 )
 
-// Delay delays each command and each reply by at least d. With 0, commands and replies that
-// arrive at the proxy from then on are not delayed. The order on a connection stays.
-// Commands that arrive together are delayed together: the network has latency, not a small
-// bandwidth. A new connection is made at once, and its first command is delayed. A batch of
-// CutBatch is not delayed.
+// Delay delays each command and each reply by at least d, from the time at which it arrives at
+// the proxy. Delay(0) ends that for all later arrivals. The order on a connection does not
+// change. Commands that arrive together are delayed together: the delay is latency, not a small
+// bandwidth. A new connection is not delayed, but its first command is. A batch of CutBatch is
+// not delayed.
 //
 // Delay is safe for concurrent use.
 func (p *Proxy) Delay(d time.Duration) {
 	p.delay.Store(int64(d))
 }
 
-// awaitDelay waits for the delay of what arrived at this time. It returns false if ctx ends
-// before.
+// awaitDelay waits until the delay of a message that arrived at this time is over. It returns
+// false if ctx ends before.
 func (p *Proxy) awaitDelay(ctx context.Context, arrived time.Time) bool {
 	d := time.Until(arrived.Add(time.Duration(p.delay.Load())))
 	if d <= 0 {
@@ -34,17 +34,17 @@ func (p *Proxy) awaitDelay(ctx context.Context, arrived time.Time) bool {
 	}
 }
 
-// timestampedConn records the time of its last read. For a reader with a buffer that reads
-// one message at a time, that is when the end of the message arrived: the buffer is filled
-// only for an incomplete message.
+// timestampedConn records the time of its last read. A buffered reader that reads one message
+// at a time reads from the connection only if the message is incomplete. So the time is that at
+// which the end of the message arrived.
 type timestampedConn struct {
 	net.Conn
-	at time.Time
+	at time.Time // of the last read
 }
 
-// Read reads, and records the time.
-func (s *timestampedConn) Read(p []byte) (int, error) {
-	n, err := s.Conn.Read(p)
-	s.at = time.Now()
+// Read implements net.Conn.
+func (c *timestampedConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.at = time.Now()
 	return n, err
 }

@@ -98,7 +98,7 @@ func (l *link) forwardCommands(ctx context.Context) {
 		}
 		if len(command) > 0 {
 			stream = stream || endsReplies(command)
-			if batch := l.begins(command, stream); batch != nil {
+			if batch := l.batchOf(command, stream); batch != nil {
 				if !l.forwardBatch(ctx, reader, batch, command, data) {
 					return
 				}

@@ -9,11 +9,12 @@ import (
 	"time"
 )
 
-// writeSlice bounds how long one write delays a partition if the receiver does not read.
+// writeSlice bounds how long one write delays the start of a partition if the receiver does
+// not read.
 const writeSlice = 20 * time.Millisecond
 
-// partition is a network partition of the proxy. Each write of the proxy waits while it is
-// active. It is safe for concurrent use. The zero partition is not active.
+// partition is a network partition of the proxy. Each write of the proxy waits while the
+// partition is active. It is safe for concurrent use. The zero partition is not active.
 type partition struct {
 	mu    sync.RWMutex  // read-locked during a write
 	ended chan struct{} // closed when the partition ends; nil if it is not active
@@ -38,9 +39,9 @@ func (p *partition) end() {
 	}
 }
 
-// enter waits until there is no partition, and prevents one until leave. It fails when ctx
-// ends, even if there is no partition: this way the bytes of connections that HealDropped
-// closes are lost.
+// enter waits until the partition is not active, and prevents its start until leave. It fails
+// if ctx has ended, even if the partition is not active: so the data of connections that
+// HealDropped closes is lost.
 func (p *partition) enter(ctx context.Context) error {
 	for {
 		p.mu.RLock()
@@ -60,13 +61,13 @@ func (p *partition) enter(ctx context.Context) error {
 	}
 }
 
-// leave ends what enter began.
+// leave allows the start of a partition again, after enter.
 func (p *partition) leave() {
 	p.mu.RUnlock()
 }
 
-// run calls do while there is no partition. It must be short, because no partition can
-// begin meanwhile.
+// run calls do while the partition is not active. The function do must be short, because no
+// partition can begin meanwhile.
 func (p *partition) run(ctx context.Context, do func()) error {
 	if err := p.enter(ctx); err != nil {
 		return err
@@ -76,13 +77,13 @@ func (p *partition) run(ctx context.Context, do func()) error {
 	return nil
 }
 
-// wait returns at a moment without a partition.
+// wait waits until the partition is not active.
 func (p *partition) wait(ctx context.Context) error {
 	return p.run(ctx, func() {})
 }
 
-// write writes all of data to conn while there is no partition. It writes in slices of
-// time, because a receiver that does not read must not prevent a partition.
+// write writes all of data to conn while the partition is not active. Each write has a short
+// deadline, because a receiver that does not read must not prevent a partition.
 func (p *partition) write(ctx context.Context, conn net.Conn, data []byte) error {
 	for len(data) > 0 {
 		if err := p.enter(ctx); err != nil {

@@ -9,21 +9,20 @@ import (
 	"time"
 )
 
-// childAttr makes the kernel kill the child when the test process dies without
-// running its cleanups (a timeout panic, kill -9, an interrupted build).
+// childAttr makes the kernel kill the child when the test process ends without its cleanups: by
+// the panic of a timeout, by kill -9, or because the build is interrupted.
 func childAttr() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 }
 
-// awaitStopped waits until the kernel reports that the child is stopped: the call that sends
-// SIGSTOP returns before the child stops, and a server that answers one more command would
-// make tests flaky.
+// awaitStopped waits until the kernel reports that the child is stopped. The call that sends
+// SIGSTOP returns earlier, and a server that answers one more command would make tests flaky.
 func awaitStopped(p *process) error {
 	deadline := time.Now().Add(readyTimeout)
 	for time.Now().Before(deadline) {
 		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.child.Pid))
 		if err != nil {
-			return fmt.Errorf("read process state: %w", err)
+			return fmt.Errorf("read the state of the process: %w", err)
 		}
 		// "pid (name) state ...", and the name may contain brackets.
 		state := stat[bytes.LastIndexByte(stat, ')')+1:]
@@ -32,9 +31,9 @@ func awaitStopped(p *process) error {
 		}
 		select {
 		case <-p.done:
-			return errors.New("process has exited")
+			return errors.New("the process has ended")
 		case <-time.After(time.Millisecond):
 		}
 	}
-	return errors.New("process does not stop")
+	return errors.New("the process does not stop")
 }

@@ -34,9 +34,9 @@ type Proxy struct {
 	commands map[string]int
 }
 
-// NewProxy starts a proxy for the server at target, a host:port, on a free
-// loopback port, and for others on ports of their own. The cleanup of tb closes
-// it with all of its connections.
+// NewProxy starts a proxy for the server at target, a host:port, on a free loopback port. It
+// has one more port for each of the others. The cleanup of tb closes the proxy and all of its
+// connections.
 func NewProxy(tb testing.TB, target string, others ...string) *Proxy {
 	tb.Helper()
 	p := &Proxy{
@@ -47,12 +47,12 @@ func NewProxy(tb testing.TB, target string, others ...string) *Proxy {
 	for _, target := range append([]string{target}, others...) {
 		p.endpoints = append(p.endpoints, newEndpoint(p, target))
 	}
-	for _, f := range p.endpoints {
-		p.running.Go(f.accept)
+	for _, e := range p.endpoints {
+		p.running.Go(e.accept)
 	}
 	tb.Cleanup(func() {
-		for _, f := range p.endpoints {
-			_ = f.listener.Close()
+		for _, e := range p.endpoints {
+			_ = e.listener.Close()
 		}
 		p.Refuse(true)
 		p.running.Wait()
@@ -60,7 +60,7 @@ func NewProxy(tb testing.TB, target string, others ...string) *Proxy {
 	return p
 }
 
-// Addr is the host:port for clients of the first server.
+// Addr returns the host:port for clients of the first server.
 func (p *Proxy) Addr() string {
 	return p.endpoints[0].addr()
 }
@@ -69,8 +69,8 @@ func (p *Proxy) Addr() string {
 // map belongs to the caller.
 func (p *Proxy) Routes() map[string]string {
 	routes := make(map[string]string, len(p.endpoints))
-	for _, f := range p.endpoints {
-		routes[f.target] = f.addr()
+	for _, e := range p.endpoints {
+		routes[e.target] = e.addr()
 	}
 	return routes
 }
@@ -79,9 +79,9 @@ func (p *Proxy) Routes() map[string]string {
 // server of the proxy. It is the Dialer of clients that learn addresses from a cluster or
 // from sentinels.
 func (p *Proxy) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
-	for _, f := range p.endpoints {
-		if f.target == addr {
-			addr = f.addr()
+	for _, e := range p.endpoints {
+		if e.target == addr {
+			addr = e.addr()
 			break
 		}
 	}
@@ -89,40 +89,39 @@ func (p *Proxy) Dial(ctx context.Context, network, addr string) (net.Conn, error
 	return dialer.DialContext(ctx, network, addr)
 }
 
-// Client returns a client that reaches the first server through the proxy. The
-// cleanup of tb closes it. Its options are the defaults of go-redis, retries
-// included, apart from what configure changes.
+// Client returns a client that reaches the first server through the proxy. The cleanup of tb
+// closes the client. Its options are the defaults of go-redis, including retries, except those
+// that configure changes.
 func (p *Proxy) Client(tb testing.TB, configure ...func(*redis.Options)) *redis.Client {
 	tb.Helper()
 	return newClient(tb, redis.Options{Addr: p.Addr()}, anybodysAdministrator(), configure)
 }
 
-// Partition stops the network in both directions: it holds all data, does not forward the
-// end of a connection, and accepts new connections without connecting to the server. After
-// Partition has returned no byte is forwarded until Heal or HealDropped.
+// Partition stops the network in both directions. The proxy holds all data, does not forward the
+// end of a connection, and accepts new connections without connecting to the server. From the
+// return of Partition until Heal or HealDropped, the proxy forwards no byte.
 func (p *Proxy) Partition() {
 	p.partition.begin()
 }
 
-// Heal ends a partition and forwards what was held: the network was slow. Commands arrive
-// even if their client has closed meanwhile.
+// Heal ends a partition and forwards the held data, as a slow network does. Commands arrive even
+// if their client has closed the connection meanwhile.
 func (p *Proxy) Heal() {
 	p.partition.end()
 }
 
-// HealDropped ends a partition and closes all of its connections. What was held on these
-// connections is lost.
+// HealDropped ends a partition and closes all current connections. Their held data is lost.
 func (p *Proxy) HealDropped() {
 	// In this order: a closed link forwards nothing after the partition.
 	p.Cut()
 	p.partition.end()
 }
 
-// Cut closes all current connections, with all data in flight or held. New connections
-// work. Current are all connections that clients dialed before the call.
+// Cut closes all connections that clients dialed before the call. Data that is held or under way
+// is lost. New connections work.
 func (p *Proxy) Cut() {
-	for _, f := range p.endpoints {
-		f.drainBacklog()
+	for _, e := range p.endpoints {
+		e.drainBacklog()
 	}
 	p.mu.Lock()
 	links := slices.Collect(maps.Keys(p.links))
@@ -132,8 +131,8 @@ func (p *Proxy) Cut() {
 	}
 }
 
-// Refuse makes the servers appear to be down (on: current connections are cut, new ones are
-// closed at once) or up.
+// Refuse(true) makes the servers appear to be down: it cuts current connections, and new
+// connections are closed at once. Refuse(false) ends that.
 func (p *Proxy) Refuse(on bool) {
 	p.mu.Lock()
 	p.refusing = on
@@ -143,9 +142,9 @@ func (p *Proxy) Refuse(on bool) {
 	}
 }
 
-// Commands returns how often clients sent each command, by its name in upper case, including
-// HELLO and CLIENT at the beginning of a connection. A command held by HoldCommand counts; a
-// command held by a partition does not yet. The map belongs to the caller.
+// Commands returns how often clients sent each command, by its name in upper case. It includes
+// HELLO and CLIENT at the beginning of a connection, and commands that HoldCommand holds. It does
+// not include commands that a partition holds. The map belongs to the caller.
 func (p *Proxy) Commands() map[string]int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -20,14 +20,15 @@ const (
 	pushType = '>'
 )
 
-// errMalformed is a violation of the protocol, as opposed to the end of a connection.
+// errMalformed means that the sender violates the protocol. The end of a connection is another
+// error.
 var errMalformed = errors.New("malformed resp")
 
-// skipReply reads exactly one complete reply of RESP2 or RESP3 from r, and appends it
-// unchanged to raw. It returns the type byte of the reply: '>' is a push message, which is
-// no reply to a command.
+// skipReply reads one complete reply of RESP2 or RESP3 from r, and appends it unchanged to raw.
+// It returns the type byte of the reply. The type '>' is a push message, which is not a reply to
+// a command.
 //
-// It counts values instead of recursing, so deep replies need no more memory.
+// It counts values instead of recursing, so a deeply nested reply needs no more memory.
 func skipReply(r *bufio.Reader, raw *bytes.Buffer) (kind byte, err error) {
 	for left := int64(1); left > 0; {
 		line, err := readLine(r, raw)
@@ -38,8 +39,8 @@ func skipReply(r *bufio.Reader, raw *bytes.Buffer) (kind byte, err error) {
 		if err != nil {
 			return 0, err
 		}
-		// Attributes precede their value, so the value is the first item that is not an
-		// attribute when one is left.
+		// Attributes precede their value. So the type of the reply is that of the first item
+		// that is not an attribute while one value is left.
 		if kind == 0 && left == 1 && line[0] != '|' {
 			kind = line[0]
 		} else if line[0] == pushType {
@@ -52,8 +53,8 @@ func skipReply(r *bufio.Reader, raw *bytes.Buffer) (kind byte, err error) {
 	return kind, nil
 }
 
-// skipValue reads the rest of the value that begins with line, and returns how many values
-// complete it.
+// skipValue reads the rest of the value that begins with line. It returns how many values follow
+// as parts of this value.
 func skipValue(r *bufio.Reader, raw *bytes.Buffer, line []byte) (more int64, err error) {
 	switch line[0] {
 	case '+', '-', ':', '_', ',', '#', '(':
@@ -70,7 +71,7 @@ func skipValue(r *bufio.Reader, raw *bytes.Buffer, line []byte) (more int64, err
 	case '%': // map: keys and values
 		count, err := parseCount(line, maxItems)
 		return 2 * max(count, 0), err
-	case '|': // attribute: keys and values, and then what they describe
+	case '|': // attribute: keys and values, and then the value that they describe
 		count, err := parseCount(line, maxItems)
 		return 2*max(count, 0) + 1, err
 	default:
@@ -78,8 +79,7 @@ func skipValue(r *bufio.Reader, raw *bytes.Buffer, line []byte) (more int64, err
 	}
 }
 
-// readLine reads up to CRLF and appends what it read to raw. The line it
-// returns has no CRLF and is not empty.
+// readLine reads a line and appends it to raw. The returned line has no CRLF and is not empty.
 func readLine(r *bufio.Reader, raw *bytes.Buffer) ([]byte, error) {
 	line, err := r.ReadBytes('\n')
 	raw.Write(line)
@@ -93,7 +93,7 @@ func readLine(r *bufio.Reader, raw *bytes.Buffer) ([]byte, error) {
 	return line, nil
 }
 
-// parseCount parses the number after the type byte: -1 (null) up to limit.
+// parseCount returns the number after the type byte, which is between -1 (null) and limit.
 func parseCount(line []byte, limit int64) (int64, error) {
 	n, err := strconv.ParseInt(string(line[1:]), 10, 64)
 	if err != nil || n < -1 || n > limit {

@@ -33,12 +33,12 @@ func Named(names ...string) func(command []string) bool {
 type rule struct {
 	match    func(command []string) bool
 	mode     Mode          // of a dropped reply
-	released chan struct{} // of a held command or reply: closed when it may go on
+	released chan struct{} // of a held command or reply: closed when the proxy may forward it
 	happened chan struct{} // closed when the fault has taken place
-	batch    *batch        // of a cut
+	batch    *batch        // of CutBatch
 }
 
-// rules are the faults that still apply to a later command. They are safe for concurrent use.
+// rules are the rules that no command has matched yet. They are safe for concurrent use.
 type rules struct {
 	mu           sync.Mutex
 	commandHolds []*rule
@@ -48,18 +48,18 @@ type rules struct {
 }
 
 // add appends a rule to list, which is one of the fields of r.
-func (r *rules) add(list *[]*rule, waiting *rule) {
+func (r *rules) add(list *[]*rule, one *rule) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	*list = append(*list, waiting)
+	*list = append(*list, one)
 }
 
-// take removes and returns the oldest rule in list that matches, or nil. The
-// lock is held while match runs: so it needs no lock of its own.
+// take removes the oldest rule in list that matches, and returns it, or nil if none matches.
+// Calls of match do not overlap, because they hold the lock.
 func (r *rules) take(list *[]*rule, command []string) *rule {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	i := slices.IndexFunc(*list, func(waiting *rule) bool { return waiting.match(command) })
+	i := slices.IndexFunc(*list, func(one *rule) bool { return one.match(command) })
 	if i < 0 {
 		return nil
 	}
@@ -69,56 +69,54 @@ func (r *rules) take(list *[]*rule, command []string) *rule {
 }
 
 // DropReply drops the reply to the next command for which match returns true: the server
-// executes the command, and the client does not learn the result. The mode is what the
-// client observes instead. After KeepConn all later replies on the same connection are
-// dropped, too. The returned channel is closed when the reply was dropped.
+// executes the command, and the client does not receive the result. The mode determines what the
+// client observes instead. With KeepConn, all later replies on the same connection are dropped,
+// too. The returned channel is closed when the reply was dropped.
 //
-// The command that match is given has its name in upper case, and its
-// arguments as they were sent. Calls of match do not overlap; it must not call
-// DropReply, HoldCommand, HoldReply or CutBatch. Every call of DropReply is good for one
-// command, and several calls take one command each, in the order of the calls.
-// DropReply ignores connections that have sent SUBSCRIBE, MONITOR or CLIENT REPLY: their
-// replies cannot be matched with commands.
+// The argument of match is a command, with its name in upper case, and its arguments as they were
+// sent. Calls of match do not overlap. The function match must not call DropReply, HoldCommand,
+// HoldReply or CutBatch. One call of DropReply applies to one command. Several calls apply to one
+// command each, in the order of the calls. DropReply ignores connections that have sent
+// SUBSCRIBE, MONITOR or CLIENT REPLY, because their replies cannot be matched with commands.
 //
 // DropReply is safe for concurrent use.
 func (p *Proxy) DropReply(match func(command []string) bool, mode Mode) (dropped <-chan struct{}) {
-	waiting := &rule{match: match, mode: mode, happened: make(chan struct{})}
-	p.rules.add(&p.rules.replyDrops, waiting)
-	return waiting.happened
+	drop := &rule{match: match, mode: mode, happened: make(chan struct{})}
+	p.rules.add(&p.rules.replyDrops, drop)
+	return drop.happened
 }
 
 // HoldCommand stops the next command for which match returns true before it reaches the
 // server, with all later commands on the same connection. Other connections are not
 // affected. The channel seen is closed when the command is held.
 //
-// After release the proxy forwards the command, even if the client has closed the
-// connection meanwhile: the network has delayed the command. Release does not wait until
-// the server has the command. Further calls do nothing. If release is called before a
-// command matches, the next match is not held. If the proxy closes the connection (Cut,
-// Refuse, HealDropped, the end of the test) the held command is lost.
+// After release the proxy forwards the command, as a slow network does, even if the client has
+// closed the connection meanwhile. The function release does not wait until the server has
+// received the command. Further calls do nothing. If release is called before a command matches,
+// the next match is not held. If the proxy closes the connection (by Cut, Refuse, HealDropped or
+// the end of the test), the held command is lost.
 //
-// The rules for match are those of DropReply. A command can be held and lose
-// its reply after that. HoldCommand and release are safe for concurrent use.
+// The rules for match are those of DropReply. HoldCommand and DropReply can apply to the same
+// command. HoldCommand and release are safe for concurrent use.
 func (p *Proxy) HoldCommand(match func(command []string) bool) (release func(), seen <-chan struct{}) {
-	waiting := &rule{match: match, released: make(chan struct{}), happened: make(chan struct{})}
-	p.rules.add(&p.rules.commandHolds, waiting)
-	return sync.OnceFunc(func() { close(waiting.released) }), waiting.happened
+	hold := &rule{match: match, released: make(chan struct{}), happened: make(chan struct{})}
+	p.rules.add(&p.rules.commandHolds, hold)
+	return sync.OnceFunc(func() { close(hold.released) }), hold.happened
 }
 
-// HoldReply stops the reply to the next command for which match returns true,
-// with all later replies on the same connection: the server has executed the command. Other
-// connections are not affected. The channel seen is closed when the reply is held.
+// HoldReply stops the reply to the next command for which match returns true, with all later
+// replies on the same connection. The server has executed the command. Other connections are not
+// affected. The channel seen is closed when the reply is held.
 //
-// After release the proxy forwards the reply: the network has delayed it. Release does not
-// wait until the client has the reply. Further calls do nothing. If release is called before
-// the reply is there, the reply is not held. If the client or the proxy closes the
-// connection the held reply is lost.
+// After release the proxy forwards the reply, as a slow network does. The function release does
+// not wait until the client has received the reply. Further calls do nothing. If release is called
+// before the reply arrives, the reply is not held. If the client or the proxy closes the
+// connection, the held reply is lost.
 //
-// The rules for match are those of DropReply. A reply that is held and dropped is dropped
-// after the hold. HoldReply and release are safe
-// for concurrent use.
+// The rules for match are those of DropReply. If DropReply applies to the same command, the reply
+// is first held and then dropped. HoldReply and release are safe for concurrent use.
 func (p *Proxy) HoldReply(match func(command []string) bool) (release func(), seen <-chan struct{}) {
-	waiting := &rule{match: match, released: make(chan struct{}), happened: make(chan struct{})}
-	p.rules.add(&p.rules.replyHolds, waiting)
-	return sync.OnceFunc(func() { close(waiting.released) }), waiting.happened
+	hold := &rule{match: match, released: make(chan struct{}), happened: make(chan struct{})}
+	p.rules.add(&p.rules.replyHolds, hold)
+	return sync.OnceFunc(func() { close(hold.released) }), hold.happened
 }

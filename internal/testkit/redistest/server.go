@@ -14,16 +14,15 @@ import (
 const (
 	// requireEnv makes a missing redis-server a failure instead of a skip.
 	requireEnv = "REQLOCK_REQUIRE_REDIS"
-	// programEnv is the path of the redis-server, or of one that is compatible with it,
-	// that all tests start. Without it they start that on PATH.
+	// programEnv is the path of the program that all tests start: redis-server, or one that is
+	// compatible with it. Without it, tests start the redis-server on PATH.
 	programEnv = "REQLOCK_REDIS_SERVER"
 )
 
 // Server is a redis-server process that belongs to one test.
 //
-// Its methods are safe for concurrent use, but those that can fail the test
-// (all but Addr and Kill) must be called on the goroutine of the test,
-// as testing.TB.FailNow demands.
+// Its methods are safe for concurrent use. All methods except Addr and Kill can fail the test.
+// Call them on the goroutine of the test, as testing.TB.FailNow demands.
 type Server struct {
 	tb      testing.TB
 	program string
@@ -40,8 +39,8 @@ type Server struct {
 	paused bool
 }
 
-// Program returns the path of redis-server: that of REQLOCK_REDIS_SERVER, if it is set,
-// or that on PATH. If redis-server is not installed, the test is skipped, or fails if
+// Program returns the path of redis-server: REQLOCK_REDIS_SERVER if it is set, and otherwise the
+// redis-server on PATH. If redis-server is not installed, the test is skipped, or fails if
 // REQLOCK_REQUIRE_REDIS is set.
 func Program(tb testing.TB) string {
 	tb.Helper()
@@ -65,12 +64,12 @@ func Program(tb testing.TB) string {
 	return ""
 }
 
-// Start runs redis-server on a free loopback port, without persistence, and
-// returns when it answers. The args are added to its command line.
+// Start runs redis-server on a free loopback port, without persistence, and returns when it
+// answers. The args are added to the command line of redis-server.
 //
-// The process is killed by the cleanup of tb. On Linux it also dies with the
-// test process, when that ends without cleanup. Where redis-server is not
-// installed the test is skipped, or fails if REQLOCK_REQUIRE_REDIS is set.
+// The cleanup of tb kills the process. On Linux the process also ends if the test process ends
+// without its cleanups. If redis-server is not installed, the test is skipped, or fails if
+// REQLOCK_REQUIRE_REDIS is set.
 //
 // Start is safe for concurrent use by different tests.
 func Start(tb testing.TB, args ...string) *Server {
@@ -84,15 +83,14 @@ func Start(tb testing.TB, args ...string) *Server {
 	return s
 }
 
-// Addr is the host:port of the server. It stays the same over Restart. It is
-// safe for concurrent use.
+// Addr returns the host:port of the server, which Restart does not change.
 func (s *Server) Addr() string {
 	return loopback(s.port)
 }
 
-// Client returns a client of the server that the cleanup of tb closes. Its
-// options are the defaults of go-redis, retries included, with the password of
-// the server if --requirepass sets one, apart from what configure changes.
+// Client returns a client of the server, which the cleanup of tb closes. Its options are the
+// defaults of go-redis, including retries, and the password of the server if --requirepass sets
+// one, except those that configure changes.
 func (s *Server) Client(tb testing.TB, configure ...func(*redis.Options)) *redis.Client {
 	tb.Helper()
 	return newClient(tb, redis.Options{Addr: s.Addr(), Password: s.password()}, s.administrator(), configure)
@@ -128,13 +126,12 @@ func (s *Server) Resume() {
 	s.paused = false
 }
 
-// Kill kills the server, paused or not, and returns when its process has ended. It does
-// nothing to a killed server. It is safe for concurrent
-// use, from any goroutine.
+// Kill kills the server, paused or not, and returns when its process has ended. It does nothing
+// to a killed server. It may be called from any goroutine.
 //
-// A go-redis client that often failed to connect tries again once a second, in a goroutine
-// that may outlive its Close by that second. suite.Main allows for it. With Proxy.Refuse
-// clients do connect.
+// A go-redis client that often failed to connect tries again once a second, in a goroutine that
+// may end up to a second after the Close of the client. suite.Main waits for such goroutines.
+// Proxy.Refuse has no such effect, because clients can connect to the proxy.
 func (s *Server) Kill() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

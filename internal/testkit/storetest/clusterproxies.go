@@ -14,8 +14,8 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 )
 
-// ClusterProxies are one proxy before each node of a cluster. They count the tokens that are sent
-// to each node.
+// ClusterProxies are proxies, one in front of each node of a cluster. They count the tokens that
+// are sent to each node.
 type ClusterProxies struct {
 	Cluster *redistest.Cluster
 	Proxies map[string]*redistest.Proxy // by the address of the node
@@ -27,20 +27,20 @@ type ClusterProxies struct {
 // NewClusterProxies starts the proxies. They end with the test.
 func NewClusterProxies(t *testing.T, cluster *redistest.Cluster) *ClusterProxies {
 	t.Helper()
-	r := &ClusterProxies{Cluster: cluster, Proxies: make(map[string]*redistest.Proxy), seen: make(map[string]map[string]int)}
+	p := &ClusterProxies{Cluster: cluster, Proxies: make(map[string]*redistest.Proxy), seen: make(map[string]map[string]int)}
 	for _, node := range cluster.Nodes() {
-		r.Proxies[node.Addr()] = redistest.NewProxy(t, node.Addr())
-		r.seen[node.Addr()] = make(map[string]int)
-		r.Proxies[node.Addr()].HoldCommand(func(command []string) bool {
-			r.see(node.Addr(), command)
+		p.Proxies[node.Addr()] = redistest.NewProxy(t, node.Addr())
+		p.seen[node.Addr()] = make(map[string]int)
+		p.Proxies[node.Addr()].HoldCommand(func(command []string) bool {
+			p.see(node.Addr(), command)
 			return false
 		})
 	}
-	return r
+	return p
 }
 
 // see counts the token of a command to a node.
-func (r *ClusterProxies) see(node string, command []string) {
+func (p *ClusterProxies) see(node string, command []string) {
 	position := 2 // in SET key token
 	switch command[0] {
 	case "SET":
@@ -50,33 +50,33 @@ func (r *ClusterProxies) see(node string, command []string) {
 	default:
 		return
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.seen[node][command[position]]++
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.seen[node][command[position]]++
 }
 
 // Sent returns how often a token was sent to a node. It is safe for concurrent use.
-func (r *ClusterProxies) Sent(node *redistest.Server, token string) int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.seen[node.Addr()][token]
+func (p *ClusterProxies) Sent(node *redistest.Server, token string) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.seen[node.Addr()][token]
 }
 
 // To returns the proxy of a node.
-func (r *ClusterProxies) To(node *redistest.Server) *redistest.Proxy { return r.Proxies[node.Addr()] }
+func (p *ClusterProxies) To(node *redistest.Server) *redistest.Proxy { return p.Proxies[node.Addr()] }
 
 // Client returns a client that connects through the proxies. It loads the slots again only after
 // a redirection.
-func (r *ClusterProxies) Client(t *testing.T, configure ...func(*redis.ClusterOptions)) *redis.ClusterClient {
+func (p *ClusterProxies) Client(t *testing.T, configure ...func(*redis.ClusterOptions)) *redis.ClusterClient {
 	t.Helper()
-	return r.Cluster.Client(t, append(configure, func(o *redis.ClusterOptions) {
+	return p.Cluster.Client(t, append(configure, func(o *redis.ClusterOptions) {
 		o.ClusterStateReloadInterval = time.Hour
 		o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
 			// go-redis removes a loopback host from the addresses of ClusterSlots.
 			if strings.HasPrefix(addr, ":") {
 				addr = "127.0.0.1" + addr
 			}
-			return new(net.Dialer).DialContext(ctx, network, r.Proxies[addr].Addr())
+			return new(net.Dialer).DialContext(ctx, network, p.Proxies[addr].Addr())
 		}
 	})...)
 }

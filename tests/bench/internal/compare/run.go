@@ -85,14 +85,14 @@ func (s Suite) once(ctx context.Context, l *runner.Runner, on deployment, name l
 func (s Suite) jobs(l *runner.Runner, on deployment, name lock.Name, memoryPath string) []child.Job {
 	jobs := make([]child.Job, s.Processes)
 	for i := range jobs {
-		crew := load.Workers{
+		workers := load.Workers{
 			Lock: name, Addrs: on.Addrs(), Memory: memoryPath,
 			Process: i, Processes: s.Processes, Goroutines: s.Goroutines, Section: s.Section,
 		}
 		if s.Burst {
-			jobs[i] = &load.Burst{Workers: crew, Repeat: l.Rounds}
+			jobs[i] = &load.Burst{Workers: workers, Repeat: l.Rounds}
 		} else {
-			jobs[i] = &load.Loop{Workers: crew, Window: s.window(l.Window), OwnKeys: s.OwnKeys}
+			jobs[i] = &load.Loop{Workers: workers, Window: s.window(l.Window), OwnKeys: s.OwnKeys}
 		}
 	}
 	return jobs

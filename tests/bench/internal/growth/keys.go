@@ -151,16 +151,16 @@ func cpuOf(do func() error) (time.Duration, error) {
 
 // inParallel runs do for 0 to n-1 on a fixed number of goroutines.
 func inParallel(n int, do func(i int) error) error {
-	var crew sync.WaitGroup
+	var workers sync.WaitGroup
 	errs := make([]error, parallelLocks)
 	for g := range parallelLocks {
-		crew.Go(func() {
+		workers.Go(func() {
 			for i := g; i < n && errs[g] == nil; i += parallelLocks {
 				errs[g] = do(i)
 			}
 		})
 	}
-	crew.Wait()
+	workers.Wait()
 	return cmp.Or(errs...)
 }
 

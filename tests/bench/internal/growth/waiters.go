@@ -114,14 +114,14 @@ func (w *Waiters) round(ctx context.Context, measureMemory bool) (r round, err e
 	}
 
 	var (
-		crew   sync.WaitGroup
-		parked sync.WaitGroup
-		gate   = make(chan struct{})
-		errs   = make([]error, w.Waiters)
+		callers sync.WaitGroup
+		parked  sync.WaitGroup
+		gate    = make(chan struct{})
+		errs    = make([]error, w.Waiters)
 	)
 	parked.Add(w.Waiters)
 	for i := range w.Waiters {
-		crew.Go(func() {
+		callers.Go(func() {
 			ctx, cancel := context.WithCancel(ctx) // of its own, as each request has one
 			defer cancel()
 			parked.Done()
@@ -147,7 +147,7 @@ func (w *Waiters) round(ctx context.Context, measureMemory bool) (r round, err e
 
 	began := time.Now()
 	err = errors.Join(err, holder.Release(ctx))
-	crew.Wait()
+	callers.Wait()
 	r.took = time.Since(began)
 	after, usedErr := measure.Used()
 	r.used = after.Since(before)

@@ -42,7 +42,7 @@ func (o *Outcome) add(w *worker) {
 
 // A usageStart is what a process had used when the work began.
 type usageStart struct {
-	crew     *Workers
+	workers  *Workers
 	used     measure.Usage
 	commands int64
 }
@@ -57,6 +57,6 @@ func (c *Workers) startUsage() (usageStart, error) {
 func (b usageStart) finish(o *Outcome) error {
 	used, err := measure.Used()
 	o.Used = used.Since(b.used)
-	o.Commands = b.crew.commands.Commands() - b.commands
+	o.Commands = b.workers.commands.Commands() - b.commands
 	return err
 }

@@ -93,11 +93,11 @@ func TestKindsExclude(t *testing.T) {
 		}
 		locks := open(t, on, kind, new(wire.Counter))
 		var (
-			crew  sync.WaitGroup
-			count int
+			workers sync.WaitGroup
+			count   int
 		)
 		for range 8 {
-			crew.Go(func() {
+			workers.Go(func() {
 				for range 5 {
 					held, err := locks.Lock(t.Context(), "k")
 					if err != nil {
@@ -111,7 +111,7 @@ func TestKindsExclude(t *testing.T) {
 				}
 			})
 		}
-		crew.Wait()
+		workers.Wait()
 		if count != 40 {
 			t.Errorf("counted to %d, want 40", count)
 		}

@@ -11,15 +11,15 @@ import (
 // the error of the first client that failed.
 func Each(n int, work func(client int, times *measure.Histogram) error) (*measure.Histogram, error) {
 	var (
-		crew  sync.WaitGroup
-		errs  = make([]error, n)
-		times = make([]*measure.Histogram, n)
+		clients sync.WaitGroup
+		errs    = make([]error, n)
+		times   = make([]*measure.Histogram, n)
 	)
 	for i := range n {
 		times[i] = measure.NewHistogram()
-		crew.Go(func() { errs[i] = work(i, times[i]) })
+		clients.Go(func() { errs[i] = work(i, times[i]) })
 	}
-	crew.Wait()
+	clients.Wait()
 	for _, other := range times[1:] {
 		times[0].Merge(other)
 	}

@@ -74,10 +74,10 @@ func TestLostTurnsAreSeen(t *testing.T) {
 
 func TestBarrierBeginsRoundsTogether(t *testing.T) {
 	one, other := open(t)
-	var crew sync.WaitGroup
+	var workers sync.WaitGroup
 	openings := make([][]time.Time, 2)
 	for i, m := range []*Memory{one, other} {
-		crew.Go(func() {
+		workers.Go(func() {
 			for round := range 3 {
 				opening, err := m.Await(t.Context(), 2, round+1)
 				if err != nil || time.Now().Before(opening) {
@@ -87,7 +87,7 @@ func TestBarrierBeginsRoundsTogether(t *testing.T) {
 			}
 		})
 	}
-	crew.Wait()
+	workers.Wait()
 	for round := range 3 {
 		if !openings[0][round].Equal(openings[1][round]) {
 			t.Errorf("round %d begins at %v and at %v", round+1, openings[0][round], openings[1][round])

@@ -56,11 +56,11 @@ func commandLine(args ...string) string {
 	if n := len(args); n > 1 && args[n-2] == "-out" && args[n-1] == defaultOut {
 		args = args[:n-2]
 	}
-	words := []string{"go run ."}
+	line := []string{"go run ."}
 	for _, arg := range args {
-		words = append(words, quote(arg))
+		line = append(line, quote(arg))
 	}
-	return strings.Join(words, " ")
+	return strings.Join(line, " ")
 }
 
 // quote returns the argument for a shell. It adds quotes only if a character has a meaning

@@ -40,11 +40,11 @@ func Mutants(repository fs.FS, folder string) ([]Mutant, error) {
 // and headings.
 func firstSentence(text string) string {
 	paragraph, _, _ := strings.Cut(strings.TrimLeft(text, "\n"), "\n\n")
-	var words []string
+	var fields []string
 	for line := range strings.Lines(paragraph) {
-		words = append(words, strings.Fields(strings.TrimLeft(line, "#/ "))...)
+		fields = append(fields, strings.Fields(strings.TrimLeft(line, "#/ "))...)
 	}
-	all := strings.Join(words, " ")
+	all := strings.Join(fields, " ")
 	if sentence, _, more := strings.Cut(all, ". "); more {
 		return sentence + "."
 	}

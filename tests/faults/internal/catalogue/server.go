@@ -9,7 +9,7 @@ func serverRows() []Row {
 			Kind:    Loss,
 			Guard: "All locks are lost at once, and a second client can be granted each of them. The first holder is notified at its next " +
 				"renewal; a fencing number refuses its late writes; appendonly with appendfsync always loses no lock; NewQuorum keeps the lock " +
-				"on a majority of servers, and a restarted server gives no votes until old leases have ended.",
+				"on a majority of servers, and a restarted server does not vote until old leases have ended.",
 		},
 		{
 			Number:  17,

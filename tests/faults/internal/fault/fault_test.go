@@ -19,18 +19,18 @@ import (
 // A result is what was observed while a fault was injected into one server.
 type result struct {
 	*goroutineWorkload
-	system      *System
-	runs        int      // restarts of the server
-	losses      int      // declared losses
-	survived    []string // subscriptions that existed before and after
-	keptWitness bool     // whether a key that no client uses still exists
+	system        *System
+	runs          int      // restarts of the server
+	losses        int      // declared losses
+	survived      []string // subscriptions that existed before and after
+	keptUnusedKey bool     // whether a key that no client uses still exists
 }
 
 // evidence returns, for each fault, a function that reports whether the fault took effect.
 // Some injections check that themselves.
 func evidence() map[string]func(*result) bool {
-	sees := func(words ...string) func(*result) bool {
-		return func(s *result) bool { return s.sawError(words...) }
+	sees := func(texts ...string) func(*result) bool {
+		return func(s *result) bool { return s.sawError(texts...) }
 	}
 	calls := func(names ...string) func(*result) bool {
 		return func(s *result) bool { return slices.Equal(s.calls, names) }
@@ -128,8 +128,8 @@ func TestFaultsTakeEffectAndAreHealed(t *testing.T) {
 			if (s.losses > 0) != f.LosesData {
 				t.Errorf("%d losses were declared, Losing is %v", s.losses, f.LosesData)
 			}
-			if lost := []string{"server-crashes-and-is-empty", "all-data-is-deleted"}; s.keptWitness == slices.Contains(lost, f.Name) {
-				t.Errorf("an unused key is there: %v", s.keptWitness)
+			if lost := []string{"server-crashes-and-is-empty", "all-data-is-deleted"}; s.keptUnusedKey == slices.Contains(lost, f.Name) {
+				t.Errorf("an unused key is there: %v", s.keptUnusedKey)
 			}
 			if len(s.lowFences) > 0 && !f.LosesData {
 				t.Errorf("%d fences did not rise:\n%s", len(s.lowFences), strings.Join(s.lowFences[:min(20, len(s.lowFences))], "\n"))
@@ -167,7 +167,7 @@ func injectOnServer(t *testing.T, f Fault) *result {
 		},
 	}
 	b.AwaitGrants(1)
-	if err := admin.Set(t.Context(), "witness", "here", 0).Err(); err != nil {
+	if err := admin.Set(t.Context(), "unused", "here", 0).Err(); err != nil {
 		t.Fatal(err)
 	}
 	before, listening, run := state(t, admin), subscriptions(t, admin), runID(t, admin)
@@ -178,8 +178,8 @@ func injectOnServer(t *testing.T, f Fault) *result {
 	}
 	after := subscriptions(t, admin)
 	s.survived = slices.DeleteFunc(listening, func(id string) bool { return !slices.Contains(after, id) })
-	s.keptWitness = admin.Get(t.Context(), "witness").Val() == "here"
-	admin.Del(t.Context(), "witness")
+	s.keptUnusedKey = admin.Get(t.Context(), "unused").Val() == "here"
+	admin.Del(t.Context(), "unused")
 	for name, n := range open {
 		if n != 0 {
 			t.Errorf("%q has not ended", name)

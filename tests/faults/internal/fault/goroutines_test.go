@@ -177,11 +177,11 @@ func (b *goroutineWorkload) resetSlowest() {
 
 // sawError reports whether a command has failed with an error that contains one of these
 // texts.
-func (b *goroutineWorkload) sawError(words ...string) bool {
+func (b *goroutineWorkload) sawError(texts ...string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for text := range b.errors {
-		if slices.ContainsFunc(words, func(word string) bool { return strings.Contains(text, word) }) {
+		if slices.ContainsFunc(texts, func(part string) bool { return strings.Contains(text, part) }) {
 			return true
 		}
 	}

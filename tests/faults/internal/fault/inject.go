@@ -108,13 +108,13 @@ func (s *System) eachMaster(do func(master redis.Cmdable) error) {
 }
 
 // command sends a command to each master. It fails the run if a master refuses the command.
-func (s *System) command(words ...any) {
+func (s *System) command(args ...any) {
 	s.Helper()
 	s.eachMaster(func(master redis.Cmdable) error {
 		pipe := master.Pipeline()
-		pipe.Do(s.Context(), words...)
+		pipe.Do(s.Context(), args...)
 		if _, err := pipe.Exec(s.Context()); err != nil {
-			return fmt.Errorf("%v: %w", words, err)
+			return fmt.Errorf("%v: %w", args, err)
 		}
 		return nil
 	})

@@ -8,7 +8,7 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/validate"
 )
 
-// Quarantine returns how long a server gives no votes after its start: as long as the
+// Quarantine returns how long a server does not vote after its start: as long as the
 // longest lease, since clients extend leases to at most two TTLs.
 func Quarantine(ttl time.Duration) time.Duration { return 2 * ttl }
 

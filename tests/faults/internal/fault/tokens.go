@@ -22,17 +22,17 @@ var tokenPattern = regexp.MustCompile(`^([0-9a-f]{32}):(\d+)$`)
 
 // add records the process of a token. It ignores values that are no token.
 func (v *seenProcesses) add(token string) {
-	words := tokenPattern.FindStringSubmatch(token)
-	if words == nil {
+	match := tokenPattern.FindStringSubmatch(token)
+	if match == nil {
 		return
 	}
-	number, err := strconv.ParseUint(words[2], 10, 64)
+	number, err := strconv.ParseUint(match[2], 10, 64)
 	if err != nil {
 		return
 	}
-	i := slices.IndexFunc(*v, func(one seenProcess) bool { return one.process == words[1] })
+	i := slices.IndexFunc(*v, func(one seenProcess) bool { return one.process == match[1] })
 	if i < 0 {
-		*v = append(*v, seenProcess{words[1], number})
+		*v = append(*v, seenProcess{match[1], number})
 		return
 	}
 	(*v)[i].used = max((*v)[i].used, number)

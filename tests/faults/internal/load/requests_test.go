@@ -62,11 +62,11 @@ func (c *requests) send(b *httpClient) {
 // been refused.
 func (c *requests) sendDuringOutage(t *testing.T, b *httpClient, services []*instance) {
 	t.Helper()
-	const knocks = 10
-	answers := make([]answer, knocks)
+	const count = 10
+	answers := make([]answer, count)
 	var done sync.WaitGroup
 	for i := range answers {
-		name := fmt.Sprintf("knock-%d", i)
+		name := fmt.Sprintf("during-outage-%d", i)
 		r := &request{name: name, url: services[i%len(services)].http.URL + "/short-wait/" + name, wait: shortWait, started: c.started}
 		done.Go(func() { answers[i] = r.send(&b.Client) })
 	}

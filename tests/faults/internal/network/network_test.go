@@ -40,10 +40,10 @@ func dial(t *testing.T, addr string) *rawConn {
 
 func (w *rawConn) send(command string) {
 	w.t.Helper()
-	words := strings.Fields(command)
-	text := "*" + string(rune('0'+len(words))) + "\r\n"
-	for _, word := range words {
-		text += "$" + string(rune('0'+len(word))) + "\r\n" + word + "\r\n"
+	args := strings.Fields(command)
+	text := "*" + string(rune('0'+len(args))) + "\r\n"
+	for _, arg := range args {
+		text += "$" + string(rune('0'+len(arg))) + "\r\n" + arg + "\r\n"
 	}
 	if _, err := io.WriteString(w.conn, text); err != nil {
 		w.t.Fatal(err)

@@ -169,7 +169,7 @@ func TestAClientThatRedials(t *testing.T) {
 	refused := func(t *builder, process int, at int64) {
 		failed(t, process, at-1, at, "dial tcp 127.0.0.1:6379: connect: connection refused")
 	}
-	mute := func(t *builder, process int, at int64) { failed(t, process, at, at+10, "i/o timeout") }
+	timesOut := func(t *builder, process int, at int64) { failed(t, process, at, at+10, "i/o timeout") }
 	lost := func(t *builder, process int, at int64) {
 		t.grant(process, "l", "a", at, at+1, 1)
 		t.end(history.LeaseEnd, "a", at+ttl, at+ttl, history.Lost).ReliedUntil = (at + ttl) * ms
@@ -189,22 +189,22 @@ func TestAClientThatRedials(t *testing.T) {
 		{"refuses while another disruption lasts", after(outage, func(t *builder) {
 			t.disrupt("cut", 4800, 5000)
 			refused(t, 1, 4900)
-			mute(t, 1, 4500)
+			timesOut(t, 1, 4500)
 		}), report},
-		{"gets no answer instead", after(outage, func(t *builder) { mute(t, 1, 4900) }), report},
+		{"gets no answer instead", after(outage, func(t *builder) { timesOut(t, 1, 4900) }), report},
 		{"gets no answer afterwards", after(outage, func(t *builder) {
 			refused(t, 1, 4300)
 			refused(t, 1, 4400)
-			mute(t, 1, 4400+commands)
+			timesOut(t, 1, 4400+commands)
 		}), nil},
 		{"gets no answer long afterwards", after(outage, func(t *builder) {
 			refused(t, 1, 4300)
-			mute(t, 1, 4301+commands)
+			timesOut(t, 1, 4301+commands)
 		}), report},
 		{"gets no answer since it still lasts", after(0, func(t *builder) {
 			t.disrupt("cut", 100, 850)
 			refused(t, 1, 900)
-			mute(t, 1, 9000)
+			timesOut(t, 1, 9000)
 		}), nil},
 		{"loses a lease", after(outage, func(t *builder) {
 			refused(t, 2, 4900)
@@ -222,7 +222,7 @@ func TestAClientThatRedials(t *testing.T) {
 		{"refuses for longer than many servers may", after(outage, func(t *builder) {
 			t.Deployment, t.CommandTimeout = "quorum", 100*ms
 			refused(t, 1, outage+1190)
-			mute(t, 1, outage+1201)
+			timesOut(t, 1, outage+1201)
 		}), report},
 	})
 }
