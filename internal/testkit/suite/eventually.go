@@ -29,3 +29,17 @@ func Eventually(tb testing.TB, what string, condition func() bool) {
 		time.Sleep(min(max(waited/10, shortPause), longPause))
 	}
 }
+
+// Every returns a condition for Eventually that holds when the given one does, and that is
+// checked only once in each pause. It is for a condition that sends commands or requests and
+// may take seconds: a check each millisecond would keep a core busy.
+func Every(pause time.Duration, condition func() bool) func() bool {
+	var checked time.Time
+	return func() bool {
+		if time.Since(checked) < pause {
+			return false
+		}
+		checked = time.Now()
+		return condition()
+	}
+}

@@ -45,6 +45,16 @@ func TestEventuallyReturnsOnceTheConditionHolds(t *testing.T) {
 	})
 }
 
+func TestEveryChecksOnceInEachPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		calls, begun := 0, time.Now()
+		Eventually(t, "three calls", Every(time.Second, func() bool { calls++; return calls == 3 }))
+		if took := time.Since(begun); calls != 3 || took != 2*time.Second {
+			t.Errorf("%d calls in %v", calls, took)
+		}
+	})
+}
+
 // failing is a testing.TB whose Fatalf panics.
 type failing struct {
 	testing.TB
