@@ -13,10 +13,10 @@
 //
 // # The checks
 //
-// The history of a key holds the answers of its clients, its charges and the writes to its
-// record. A history has a violation if two answers are committed, if a replay differs from
+// An observation of a key holds the answers of its clients, its charges and the writes to
+// its record. It has a violation if two answers are committed, if a replay differs from
 // the committed answer, if a client gets an answer that was not committed, or if there are
-// more charges than the policy allows. Tests with wrong histories test these checks.
+// more charges than the policy allows. Tests with wrong observations test these checks.
 //
 // This package has no code but its tests.
 package crash

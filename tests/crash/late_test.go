@@ -131,7 +131,7 @@ func TestACommandOfAKilledProcessArrivesLate(t *testing.T) {
 				t.Parallel()
 				l := newLateCommand(s, t, survivors, test.policy, test.pick)
 				test.run(l)
-				seen := s.history(l.first, l.answers, survivors...)
+				seen := s.observation(l.first, l.answers, survivors...)
 				for _, violation := range seen.violations() {
 					t.Error(violation)
 				}

@@ -7,8 +7,8 @@ import (
 	"github.com/reqlock/reqlock/internal/adapter/record"
 )
 
-// A history is all that was observed of a key.
-type history struct {
+// An observation is all that was observed of a key.
+type observation struct {
 	request
 	writes  []write  // to its record, in order
 	answers []answer // of all clients, refusals included
@@ -19,21 +19,21 @@ type history struct {
 	committed func(text string) (answer, error)
 }
 
-// violations returns what is wrong with the history.
-func (s *history) violations() (found []string) {
-	for _, check := range []func(*history) []string{
-		(*history).commits, (*history).numbers, (*history).replays, (*history).firsts, (*history).charges, (*history).unknown,
+// violations returns what is wrong with the observation.
+func (o *observation) violations() (found []string) {
+	for _, check := range []func(*observation) []string{
+		(*observation).commits, (*observation).numbers, (*observation).replays, (*observation).firsts, (*observation).charges, (*observation).unknown,
 	} {
-		found = append(found, check(s)...)
+		found = append(found, check(o)...)
 	}
 	return found
 }
 
 // commits checks that at most one answer is committed, by the attempt that began last, and
 // that nothing is written to the record later.
-func (s *history) commits() (found []string) {
+func (o *observation) commits() (found []string) {
 	last := ""
-	for i, w := range s.writes {
+	for i, w := range o.writes {
 		switch w.State {
 		case "R":
 			last = w.Token
@@ -41,7 +41,7 @@ func (s *history) commits() (found []string) {
 			if w.Token != last && last != "" {
 				found = append(found, fmt.Sprintf("write %d: committed by another attempt than the last", i))
 			}
-			if rest := s.writes[i+1:]; len(rest) > 0 {
+			if rest := o.writes[i+1:]; len(rest) > 0 {
 				found = append(found, fmt.Sprintf("write %d: committed, and then written as %q", i, rest[0].State))
 			}
 		}
@@ -50,9 +50,9 @@ func (s *history) commits() (found []string) {
 }
 
 // numbers checks that attempts are numbered, from 1 where no attempt is recorded before.
-func (s *history) numbers() (found []string) {
+func (o *observation) numbers() (found []string) {
 	next := 1
-	for i, w := range s.writes {
+	for i, w := range o.writes {
 		switch {
 		case w.State != "R":
 			next = 1
@@ -65,7 +65,7 @@ func (s *history) numbers() (found []string) {
 			found = append(found, fmt.Sprintf("write %d: attempt %d, not %d", i, w.Number, next))
 		}
 		next = w.Number + 1
-		if s.policy == reject && w.Number > 1 {
+		if o.policy == reject && w.Number > 1 {
 			found = append(found, fmt.Sprintf("write %d: attempt %d began after an attempt that was killed", i, w.Number))
 		}
 	}
@@ -73,10 +73,10 @@ func (s *history) numbers() (found []string) {
 }
 
 // answer returns the answer that was committed.
-func (s *history) answer() (a answer, done bool, found []string) {
-	for _, w := range s.writes {
+func (o *observation) answer() (a answer, done bool, found []string) {
+	for _, w := range o.writes {
 		if w.State == "D" {
-			a, err := s.committed(w.Answer)
+			a, err := o.committed(w.Answer)
 			if err != nil {
 				found = append(found, fmt.Sprintf("the committed bytes are no answer: %v", err))
 			}
@@ -87,9 +87,9 @@ func (s *history) answer() (a answer, done bool, found []string) {
 }
 
 // replays checks that each replay equals the committed answer.
-func (s *history) replays() []string {
-	want, done, found := s.answer()
-	for i, a := range s.answers {
+func (o *observation) replays() []string {
+	want, done, found := o.answer()
+	for i, a := range o.answers {
 		if a.Replayed && (!done || !a.same(want)) {
 			found = append(found, fmt.Sprintf("answer %d is not a replay of %v: %v", i, want, a))
 		}
@@ -99,15 +99,15 @@ func (s *history) replays() []string {
 
 // firsts checks each answer that is not a replay: it was committed and sent once, or its
 // process reported that it could not commit.
-func (s *history) firsts() (found []string) {
-	want, done, _ := s.answer()
+func (o *observation) firsts() (found []string) {
+	want, done, _ := o.answer()
 	firsts := 0
-	for i, a := range s.answers {
+	for i, a := range o.answers {
 		switch {
 		case !a.Fine || a.Replayed:
 		case done && a.same(want):
 			firsts++
-		case !s.uncommitted[a.Process]:
+		case !o.uncommitted[a.Process]:
 			found = append(found, fmt.Sprintf("answer %d was never committed: %v", i, a))
 		}
 	}
@@ -120,15 +120,15 @@ func (s *history) firsts() (found []string) {
 // charges checks that each effect belongs to an attempt that began, and that no attempt
 // has two effects. With Reject there is at most one effect more than the operator has freed
 // the key. The attempt that committed has an effect.
-func (s *history) charges() (found []string) {
+func (o *observation) charges() (found []string) {
 	began := map[string]int{}
-	for _, w := range s.writes {
+	for _, w := range o.writes {
 		if w.State == "R" {
 			began[w.Token] = w.Number
 		}
 	}
 	had := map[string]bool{}
-	for _, e := range s.effects {
+	for _, e := range o.effects {
 		switch number, known := began[e.Token]; {
 		case !known:
 			found = append(found, fmt.Sprintf("%s is of an attempt that never began", e.id))
@@ -139,10 +139,10 @@ func (s *history) charges() (found []string) {
 		}
 		had[e.Token] = true
 	}
-	if n, freed := len(s.effects), s.freed(); s.policy == reject && n > 1+freed {
+	if n, freed := len(o.effects), o.freed(); o.policy == reject && n > 1+freed {
 		found = append(found, fmt.Sprintf("%d charges, freed %d times", n, freed))
 	}
-	for i, w := range s.writes {
+	for i, w := range o.writes {
 		if w.State == "D" && !had[w.Token] {
 			found = append(found, fmt.Sprintf("write %d: committed without an effect", i))
 		}
@@ -151,8 +151,8 @@ func (s *history) charges() (found []string) {
 }
 
 // freed returns how many times the operator has freed the key.
-func (s *history) freed() (times int) {
-	for _, w := range s.writes {
+func (o *observation) freed() (times int) {
+	for _, w := range o.writes {
 		if w == (write{}) {
 			times++
 		}
@@ -162,9 +162,9 @@ func (s *history) freed() (times int) {
 
 // unknown checks that outcome_unknown is answered only with Reject, and only after an
 // attempt has begun.
-func (s *history) unknown() (found []string) {
-	for i, a := range s.answers {
-		if a.Code == "outcome_unknown" && (s.policy == rerun || len(s.writes) == 0) {
+func (o *observation) unknown() (found []string) {
+	for i, a := range o.answers {
+		if a.Code == "outcome_unknown" && (o.policy == rerun || len(o.writes) == 0) {
 			found = append(found, fmt.Sprintf("answer %d: %v", i, a))
 		}
 	}
@@ -177,11 +177,11 @@ func decodeHTTP(text string) (answer, error) {
 	return answer{Status: kept.Status, Location: kept.Header.Get("Location"), Body: string(kept.Body)}, err
 }
 
-// history returns what was observed of a request's key, with the answers of its clients.
-func (s *testbed) history(q request, answers []answer, asked ...*process) *history {
+// observation returns what was observed of a request's key, with the answers of its clients.
+func (s *testbed) observation(q request, answers []answer, asked ...*process) *observation {
 	s.monitor.sync(s.t)
 	key := s.framework.endpoint(q.policy, q.key)
-	seen := &history{
+	seen := &observation{
 		request: q, answers: answers, effects: s.ledger.of(q.key), writes: s.monitor.of(s.lock(q)),
 		uncommitted: map[int]bool{}, committed: s.framework.committed,
 	}

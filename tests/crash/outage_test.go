@@ -25,6 +25,10 @@ func TestRedisIsLostWhileAHandlerRuns(t *testing.T) {
 				c := &crashCase{testbed: s, t: t, victim: s.start(t, nil), survivors: survivors}
 				c.first = request{policy: outage.policy, key: fmt.Sprintf("outage-%d", c.victim.number)}
 				c.runOutage(outage)
+				// The client of the process would wait for replies to held commands.
+				for _, release := range c.held {
+					release()
+				}
 				c.victim.stop()
 			})
 		}
@@ -74,7 +78,7 @@ func (c *crashCase) runOutage(outage outage) {
 	if end := c.answers[len(c.answers)-1]; end.Replayed && end.same(first) == outage.firstDiffers {
 		c.t.Errorf("the first answer is %v, the last one %v", first, end)
 	}
-	seen := c.history(c.first, c.answers, c.victim, c.survivors[0])
+	seen := c.observation(c.first, c.answers, c.victim, c.survivors[0])
 	if found := strings.Join(seen.violations(), "; "); withoutIndexes(found) != outage.violations {
 		c.t.Errorf("found %q, want %q", found, outage.violations)
 	}

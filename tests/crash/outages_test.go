@@ -17,7 +17,7 @@ type outage struct {
 	firstDiffers bool     // no later client gets the answer of the first client
 	reports      []string // what the process reports of its attempt
 	effects      int
-	// violations are those of the history that cannot be avoided.
+	// violations are those of the observation that cannot be avoided.
 	violations string
 }
 
@@ -71,7 +71,7 @@ func newOutages() map[string]outage {
 		"the commit is lost twice": {
 			reject, func(c *crashCase) {
 				for range 2 { // each costs a time limit, and a commit is retried for two seconds in all
-					atLostCommand(c.victim.proxy, isCommit, func() {})
+					c.held = append(c.held, atLostCommand(c.victim.proxy, isCommit, func() {}))
 				}
 			}, nothing, false, "replayed", false, nil, 1, "",
 		},

@@ -58,7 +58,7 @@ type soak struct {
 
 	mu        sync.Mutex
 	processes []*process
-	histories []*job
+	jobs      []*job
 }
 
 // A job is a request that several clients repeat until they have a final answer.
@@ -178,7 +178,7 @@ func (s *soak) askForKeys(random *rand.Rand) {
 			e.extra = 10 * firstPart
 		}
 		s.mu.Lock()
-		s.histories = append(s.histories, e)
+		s.jobs = append(s.jobs, e)
 		s.mu.Unlock()
 		var clients sync.WaitGroup
 		for range copies {

@@ -8,7 +8,7 @@ import (
 func (s *soak) check(t *testing.T) {
 	t.Helper()
 	var replays, unknown, again, uncommitted, waits int
-	for _, e := range s.histories {
+	for _, e := range s.jobs {
 		for _, supervisor := range s.supervisors {
 			a, err := s.ask(supervisor.process(), e.request)
 			if err != nil {
@@ -16,7 +16,7 @@ func (s *soak) check(t *testing.T) {
 			}
 			s.take(e, a)
 		}
-		seen := s.history(e.request, e.answers, s.processes...)
+		seen := s.observation(e.request, e.answers, s.processes...)
 		for _, fault := range seen.violations() {
 			t.Errorf("%+v: %s", e.request, fault)
 		}
@@ -48,7 +48,7 @@ func (s *soak) check(t *testing.T) {
 		supervisor.process().stop()
 	}
 	s.wantNoLocksLeft(t)
-	t.Logf("%d keys, %d processes, crashes: %v", len(s.histories), len(s.processes), crashes)
+	t.Logf("%d keys, %d processes, crashes: %v", len(s.jobs), len(s.processes), crashes)
 	t.Logf("%d replays, %d that waited, %d keys with an unknown outcome, %d that ran again, %d commits refused",
 		replays, waits, unknown, again, uncommitted)
 	if len(crashes) == 0 || replays == 0 {
@@ -58,7 +58,7 @@ func (s *soak) check(t *testing.T) {
 
 // checkEnd fails the test unless the last two answers match the record. After an unknown
 // outcome an abort may arrive late: then the request has run for the first of the two.
-func (s *soak) checkEnd(t *testing.T, seen *history) {
+func (s *soak) checkEnd(t *testing.T, seen *observation) {
 	t.Helper()
 	if len(seen.writes) == 0 {
 		t.Errorf("%+v: nothing happened", seen.request)

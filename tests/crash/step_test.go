@@ -70,8 +70,6 @@ var steps = map[string]step{
 }
 
 // repetitions returns how many times each step is tested.
-
-// often is how often each step is played.
 func repetitions(t *testing.T) int {
 	t.Helper()
 	text := os.Getenv(repetitionsEnv)
@@ -89,25 +87,26 @@ func repetitions(t *testing.T) int {
 const repetitionsEnv = "REQLOCK_CRASHES"
 
 // stepCases returns the cases of a step: with each policy, with and without a duplicate
-// that waits in another process. The fast tier takes one of the cases for frameworks other
-// than net/http, a different one for each step.
+// that waits in another process. For frameworks other than net/http, the fast tier has one
+// of the cases, a different one for each step.
 func stepCases(f framework, index int, s step) (cases []stepCase) {
 	for _, policy := range []string{reject, rerun} {
 		for _, withWaiter := range []bool{false, true} {
 			if (!withWaiter || s.inside) && (!s.read || !f.atomic) {
-				cases = append(cases, stepCase{policy, withWaiter})
+				cases = append(cases, stepCase{policy, withWaiter, f.allSteps})
 			}
 		}
 	}
-	if f.allSteps || suite.IsFull() || len(cases) == 0 {
-		return cases
+	if len(cases) > 0 {
+		cases[index%len(cases)].isFast = true
 	}
-	return cases[index%len(cases):][:1]
+	return cases
 }
 
 type stepCase struct {
 	policy     string
 	withWaiter bool
+	isFast     bool // the fast tier has the case
 }
 
 // A process is killed at each step of a request. Duplicates of the request wait in other
@@ -115,6 +114,7 @@ type stepCase struct {
 //
 //faults:row 45
 func TestAProcessIsKilledAtEachStep(t *testing.T) {
+	t.Parallel()
 	for name := range frameworks {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -126,6 +126,9 @@ func TestAProcessIsKilledAtEachStep(t *testing.T) {
 					for i, name := range slices.Sorted(maps.Keys(steps)) {
 						for _, one := range stepCases(s.framework, i, steps[name]) {
 							t.Run(fmt.Sprintf("%s, %s, waiter %v", name, one.policy, one.withWaiter), func(t *testing.T) {
+								if !one.isFast {
+									suite.Full(t, "is one of all combinations of a framework, a step, a policy and a waiter")
+								}
 								t.Parallel()
 								c := &crashCase{testbed: s, t: t, step: steps[name], victim: s.start(t, nil), survivors: survivors}
 								c.first = request{policy: one.policy, key: fmt.Sprintf("key-%d", c.victim.number)}
