@@ -86,12 +86,14 @@ func (h *handOffs) release(n int) {
 	}
 }
 
-// prepare waits for settleTime in scenarios in which the subscriptions stay intact.
-func (h *handOffs) prepare() {
+// settle waits for settleTime in scenarios in which the subscriptions stay intact.
+func (h *handOffs) settle() {
 	if h.cluster != nil && h.failure.loss == nothing {
 		time.Sleep(time.Until(h.subscribed.Add(settleTime)))
 	}
 }
+
+func (h *handOffs) prepare() {}
 
 func (h *handOffs) replaced() {}
 
