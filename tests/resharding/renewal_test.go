@@ -37,11 +37,20 @@ func lock(t *testing.T, locks *core.Locker, key string) *core.Lease {
 	return lease
 }
 
-// shortLocker returns a Locker with a client of its own and short leases. They are long
-// enough for a busy machine to renew them in time.
+// shortTTL returns the TTL of short leases. Two thirds of it are the time for a renewal, which
+// a busy machine needs. The race detector makes all code about ten times slower, so the TTL
+// is longer then.
+func shortTTL() time.Duration {
+	if suite.Race {
+		return 3 * time.Second
+	}
+	return 1500 * time.Millisecond
+}
+
+// shortLocker returns a Locker with a client of its own and short leases.
 func shortLocker(t *testing.T, cluster *redistest.Cluster, opts ...core.Option) *core.Locker {
 	t.Helper()
-	return newLocker(t, cluster.Client(t), append(opts, core.WithTTL(3*time.Second))...)
+	return newLocker(t, cluster.Client(t), append(opts, core.WithTTL(shortTTL()))...)
 }
 
 // awaitQueue waits until the queue of the key exists. During a move of its slot it cannot
@@ -65,11 +74,13 @@ func awaitQueue(t *testing.T, cluster *redistest.Cluster, key string, waiter cha
 // waiter. The cluster refuses most commands with several keys in these stages.
 func testRenewal(t *testing.T, cluster *redistest.Cluster) {
 	t.Run("without a waiter", func(t *testing.T) {
+		t.Parallel()
 		atEachStage(t, "alone", func(t *testing.T, key string, stage int) {
 			testRenewalAt(t, cluster, key, stage, false, core.WithFencing(true))
 		})
 	})
 	t.Run("with a waiter", func(t *testing.T) {
+		t.Parallel()
 		atEachStage(t, "renewed", func(t *testing.T, key string, stage int) {
 			testRenewalAt(t, cluster, key, stage, true)
 		})
