@@ -3,6 +3,7 @@ package quorum
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/testkit/suite"
@@ -40,17 +41,22 @@ func (d *deployment) awaitAllVotes(t *testing.T, key string) {
 	}
 }
 
+// votePause is the pause between two checks of the votes of all nodes.
+const votePause = 20 * time.Millisecond
+
 // awaitVotes returns when this lease has the votes of all nodes.
 func (d *deployment) awaitVotes(t *testing.T, h *holder) {
 	t.Helper()
-	suite.Eventually(t, "all nodes vote for the holder of "+h.lease.Key(), func() bool {
+	suite.Eventually(t, "all nodes vote for the holder of "+h.lease.Key(), suite.Every(votePause, func() bool {
 		return d.nodes.votes(t, h.lease.Key(), h.lease.Token()) == nodeCount || h.lease.Context().Err() != nil
-	})
+	}))
 	h.wantValid(t)
 }
 
 // awaitFree returns when no node has a value for the key.
 func (d *deployment) awaitFree(t *testing.T, key string) {
 	t.Helper()
-	suite.Eventually(t, "no node votes for a holder of "+key, func() bool { return d.nodes.votes(t, key, "") == nodeCount })
+	suite.Eventually(t, "no node votes for a holder of "+key, suite.Every(votePause, func() bool {
+		return d.nodes.votes(t, key, "") == nodeCount
+	}))
 }

@@ -12,7 +12,7 @@ type fault struct {
 // oneWayDelay is the delay of commands to a delayed node, and of replies from it. Both
 // together exceed the timeout of a command: the node runs the command, and its reply
 // comes too late.
-const oneWayDelay = ttl * 3 / 16
+var oneWayDelay = ttl * 3 / 16
 
 var (
 	killed = fault{

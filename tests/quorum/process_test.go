@@ -11,13 +11,22 @@ import (
 	"time"
 
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 	"github.com/reqlock/reqlock/nethttplock"
 	"github.com/reqlock/reqlock/tests/internal/history"
 )
 
 // ttl is the TTL of the leases, and so the quarantine of a restarted node. A quarter of
-// it is the timeout of a command, which has room for a busy machine.
-const ttl = 4 * time.Second
+// it is the timeout of a command, which has room for a busy machine. The race detector
+// makes all code about ten times slower, so the TTL is longer then.
+var ttl = usualTTL()
+
+func usualTTL() time.Duration {
+	if suite.Race {
+		return 4 * time.Second
+	}
+	return 2 * time.Second
+}
 
 // A process is a Locker with clients and an HTTP server of its own.
 type process struct {

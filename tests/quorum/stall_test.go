@@ -6,13 +6,12 @@ import (
 	"time"
 )
 
-const (
-	// stallInterval is how often a stall detector runs.
-	stallInterval = 20 * time.Millisecond
-	// stallTolerance is the longest delay of its run that is no stall. A command and its
-	// reply that are both delayed by this much exceed no timeout: twice ttl/8 is ttl/4.
-	stallTolerance = ttl / 8
-)
+// stallInterval is how often a stall detector runs.
+const stallInterval = 20 * time.Millisecond
+
+// stallTolerance is the longest delay of its run that is no stall. A command and its
+// reply that are both delayed by this much exceed no timeout: twice ttl/8 is ttl/4.
+var stallTolerance = ttl / 8
 
 // A stallDetector detects that the machine did not run this process for a while. The
 // process holds the Lockers and the proxies, so all nodes seem to fail then. It is safe
