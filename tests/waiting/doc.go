@@ -20,9 +20,9 @@
 // # The tiers
 //
 // The fast tier has fewer turns and shorter runs than the full tier. Scenarios on Sentinel
-// and on Cluster are in the full tier alone, and so are scenarios that differ little from
-// another one. REQLOCK_SOAK=2m makes the soak last that long. Tests that measure this
-// process do not run in parallel.
+// and on Cluster are in the full tier alone. REQLOCK_SOAK=2m makes the soak last that long.
+// Tests that measure this process, or the fairness of processes, do not run in parallel. The
+// soak measures a process of its own.
 //
 // The package has only tests. Tests with processes run only on Linux.
 package waiting

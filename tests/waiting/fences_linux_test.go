@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -43,6 +44,7 @@ return math.max(0, last - time[1] * 1000000 - time[2])`
 //
 //faults:row 21: at full speed
 func TestFencesRiseAtFullSpeed(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name             string
 		lockers, callers int
@@ -53,9 +55,11 @@ func TestFencesRiseAtFullSpeed(t *testing.T) {
 		{name: "in several processes", lockers: 4, callers: 8},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			server := redistest.Start(t)
 			duration := soakTime(t, 300*time.Millisecond)
 			var guarded resource
+			var locked atomic.Int64 // calls that are done
 			stop := make(chan struct{})
 			var callers, deleter sync.WaitGroup
 			for range c.lockers {
@@ -72,6 +76,7 @@ func TestFencesRiseAtFullSpeed(t *testing.T) {
 								t.Errorf("lock: %v", err)
 								return
 							}
+							locked.Add(1)
 						}
 					})
 				}
@@ -91,6 +96,7 @@ func TestFencesRiseAtFullSpeed(t *testing.T) {
 				}
 			})
 			sleep(duration)
+			suite.Eventually(t, "a few hundred calls are done", func() bool { return t.Failed() || locked.Load() >= 300 })
 			close(stop)
 			callers.Wait()
 			deleter.Wait()

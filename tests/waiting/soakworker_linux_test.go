@@ -15,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/testkit/subprocess"
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
@@ -43,7 +44,7 @@ var resultNames = [...]string{"served", "lost", "busy", "cancelled", "panicked",
 
 // TestSoakWorker is a process of a soak.
 func TestSoakWorker(t *testing.T) {
-	o := ordersOf(t)
+	o := subprocess.Orders[orders](t)
 	table := mapTable(t, o.Table, o.Size)
 	row := &table.processes[o.Process]
 	row.soak.goroutines[0].Store(int64(runtime.NumGoroutine()))

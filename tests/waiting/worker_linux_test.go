@@ -2,10 +2,8 @@ package waiting
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"math/rand/v2"
-	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -15,10 +13,8 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/subprocess"
 )
-
-// ordersEnv carries the orders of a worker process, as JSON.
-const ordersEnv = "WAITING_ORDERS"
 
 // orders tell a worker process what to do.
 type orders struct {
@@ -31,22 +27,9 @@ type orders struct {
 	Fencing bool
 }
 
-// ordersOf returns the orders of this process. It skips the test if there are none.
-func ordersOf(t *testing.T) (o orders) {
-	t.Helper()
-	text := os.Getenv(ordersEnv)
-	if text == "" {
-		t.Skip("runs only in processes that other tests start")
-	}
-	if err := json.Unmarshal([]byte(text), &o); err != nil {
-		t.Fatal(err)
-	}
-	return o
-}
-
 // TestWorker is a worker process. Its goroutines take turns on the key.
 func TestWorker(t *testing.T) {
-	o := ordersOf(t)
+	o := subprocess.Orders[orders](t)
 	w := &worker{t: t, orders: o, clock: newClock(), table: mapTable(t, o.Table, o.Size)}
 	w.row = &w.table.processes[o.Process]
 

@@ -1,21 +1,16 @@
 package waiting
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"math"
-	"os"
-	"os/exec"
-	"runtime"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/subprocess"
 )
 
 // workers are the worker processes of a test, with the servers and the table that they
@@ -28,9 +23,9 @@ type workers struct {
 	orders   orders          // of each worker, without its number
 	table    *table
 	deadline time.Time
-	running  map[int]*workerProcess // those that were not killed
-	killed   map[int]time.Duration  // when a process was killed
-	stopped  map[int][]span         // when a process was stopped
+	running  map[int]*subprocess.Process // those that were not killed
+	killed   map[int]time.Duration       // when a process was killed
+	stopped  map[int][]span              // when a process was stopped
 }
 
 // A span is a part of time.
@@ -41,61 +36,20 @@ func newWorkers(t *testing.T, servers *redistest.Deployment, o orders, patience 
 	t.Helper()
 	w := &workers{
 		t: t, servers: servers, admin: servers.Client(t), deadline: time.Now().Add(patience),
-		running: map[int]*workerProcess{}, killed: map[int]time.Duration{}, stopped: map[int][]span{},
+		running: map[int]*subprocess.Process{}, killed: map[int]time.Duration{}, stopped: map[int][]span{},
 	}
 	w.table, o.Table = newTable(t, o.Size)
-	t.Cleanup(func() {
-		for _, m := range w.running {
-			_ = m.process.Kill()
-			<-m.done
-		}
-	})
 	o.Redis = servers.Options()
 	w.orders = o
 	return w
 }
 
-// A workerProcess is one worker process.
-type workerProcess struct {
-	process *os.Process
-	output  bytes.Buffer // complete once done is closed
-	done    chan struct{}
-	err     error // set before done is closed
-}
-
 // startOne starts a worker process, which runs the test of that name.
-func (w *workers) startOne(process int, test string) *workerProcess {
+func (w *workers) startOne(process int, test string) {
 	w.t.Helper()
 	o := w.orders
 	o.Process = process
-	text, err := json.Marshal(o)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	m := &workerProcess{done: make(chan struct{})}
-	cmd := exec.CommandContext(w.t.Context(), os.Args[0], "-test.run=^"+test+"$", "-test.timeout=10m")
-	cmd.Env = append(os.Environ(), ordersEnv+"="+string(text))
-	cmd.Stdout, cmd.Stderr = &m.output, &m.output
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	cmd.WaitDelay = time.Second
-	started := make(chan error, 1)
-	go func() {
-		defer close(m.done)
-		// Pdeathsig fires when the thread that forked ends (golang/go#27505).
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		err := cmd.Start()
-		m.process = cmd.Process
-		started <- err
-		if err == nil {
-			m.err = cmd.Wait()
-		}
-	}()
-	if err := <-started; err != nil {
-		w.t.Fatal(err)
-	}
-	w.running[process] = m
-	return m
+	w.running[process] = subprocess.Start(w.t, test, o)
 }
 
 // startAll starts the processes, and lets them start their turns together.
@@ -121,9 +75,9 @@ func (w *workers) await(what string, condition func() bool) {
 		if time.Now().After(w.deadline) {
 			w.t.Fatalf("still not: %s\nnot served:\n%s\nin Redis: %s", what, w.unserved(), w.dumpRedis())
 		}
-		for p, m := range w.running {
-			if m.ended() && m.err != nil {
-				w.t.Fatalf("process %d failed during the wait for: %s: %v\n%s", p, what, m.err, m.output.String())
+		for p, worker := range w.running {
+			if worker.HasEnded() && worker.Wait() != nil {
+				w.t.Fatalf("worker %d failed during the wait for: %s: %v", p, what, worker.Wait())
 			}
 		}
 	}
@@ -178,41 +132,28 @@ func (w *workers) dumpRedis() string {
 func (w *workers) finish() {
 	w.t.Helper()
 	w.await("all workers end", w.finished)
-	for p, m := range w.running {
-		if m.err != nil {
-			w.t.Errorf("process %d: %v\n%s", p, m.err, m.output.String())
+	for p, worker := range w.running {
+		if err := worker.Wait(); err != nil {
+			w.t.Errorf("worker %d: %v", p, err)
 		}
 	}
 }
 
 // finished reports whether all workers have ended.
 func (w *workers) finished() bool {
-	for _, m := range w.running {
-		if !m.ended() {
+	for _, worker := range w.running {
+		if !worker.HasEnded() {
 			return false
 		}
 	}
 	return true
 }
 
-func (m *workerProcess) ended() bool {
-	select {
-	case <-m.done:
-		return true
-	default:
-		return false
-	}
-}
-
 // kill kills a process. Its turn is no longer in the critical section.
 func (w *workers) kill(process int) {
 	w.t.Helper()
-	m := w.running[process]
 	w.killed[process] = now()
-	if err := m.process.Kill(); err != nil {
-		w.t.Fatal(err)
-	}
-	<-m.done
+	w.running[process].Kill()
 	delete(w.running, process)
 	for i := range w.table.head.inside {
 		inside := &w.table.head.inside[i]
@@ -226,31 +167,19 @@ func (w *workers) kill(process int) {
 func (w *workers) stop(process int) {
 	w.t.Helper()
 	w.stopped[process] = append(w.stopped[process], span{now(), math.MaxInt64})
-	w.signal(process, syscall.SIGSTOP)
-	stat := fmt.Sprintf("/proc/%d/stat", w.running[process].process.Pid)
-	w.await("the process is stopped", func() bool {
-		text, err := os.ReadFile(stat)
-		if err != nil {
-			w.t.Fatal(err)
-		}
-		// "pid (name) state ...", and the name may contain brackets.
-		return bytes.HasPrefix(text[bytes.LastIndexByte(text, ')')+1:], []byte(" T"))
-	})
+	if err := w.running[process].Pause(); err != nil {
+		w.t.Fatal(err)
+	}
 }
 
 // resume resumes a process.
 func (w *workers) resume(process int) {
 	w.t.Helper()
-	w.signal(process, syscall.SIGCONT)
-	stopped := w.stopped[process]
-	stopped[len(stopped)-1].to = now()
-}
-
-func (w *workers) signal(process int, signal syscall.Signal) {
-	w.t.Helper()
-	if err := w.running[process].process.Signal(signal); err != nil {
+	if err := w.running[process].Resume(); err != nil {
 		w.t.Fatal(err)
 	}
+	stopped := w.stopped[process]
+	stopped[len(stopped)-1].to = now()
 }
 
 // linger makes the next holder of the process stay in the critical section, and returns
