@@ -12,7 +12,16 @@ import (
 // parallel is how many parallel tests of a package run at a time, unless the flag
 // -parallel says otherwise. Most of them wait for a server or for a timeout, so this is
 // far more than there are cores.
-const parallel = 16
+var parallel = 16
+
+// Parallel makes [Main] run n parallel tests at a time, instead of sixteen. It is for packages
+// with hundreds of tests that wait for the end of a TTL. It has no effect with the race
+// detector: there the processor is the limit. Call it before Main.
+func Parallel(n int) {
+	if !Race {
+		parallel = n
+	}
+}
 
 // Main runs the tests of a package and exits: with a failure if goroutines are left.
 func Main(m *testing.M) { os.Exit(Run(m)) }

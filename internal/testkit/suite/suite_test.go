@@ -19,6 +19,18 @@ func TestParallelTestsRunSixteenAtATime(t *testing.T) {
 	}
 }
 
+func TestParallelSetsHowManyTestsRunAtATime(t *testing.T) {
+	before := parallel
+	defer func() { parallel = before }()
+	want := 32
+	if Race {
+		want = before
+	}
+	if Parallel(32); parallel != want {
+		t.Errorf("%d tests run at a time", parallel)
+	}
+}
+
 func TestLeaksWaitsForGoroutinesThatEnd(t *testing.T) {
 	time.AfterFunc(0, func() { time.Sleep(700 * time.Millisecond) }) // longer than goleak alone waits
 	if err := Leaks(lastDial); err != nil {
