@@ -172,12 +172,20 @@ func testDamagedRecord(t *testing.T, servers *deployment) {
 func testAttemptOutlivesRetention(t *testing.T, servers *deployment) {
 	t.Helper()
 	var events recorder
-	opts := []core.Option{core.WithRetention(3 * time.Second), core.WithTTL(time.Second), core.WithWait(20 * time.Second)}
-	locks := servers.newLocker(t, servers.Client(t), append(opts, core.WithObserver(events.record))...)
-	begun := time.Now()
+	const retention, left = time.Minute, 20 * time.Second
+	opts := []core.Option{core.WithRetention(retention), core.WithTTL(time.Second), core.WithWait(20 * time.Second)}
+	rdb := servers.Client(t)
+	locks := servers.newLocker(t, rdb, append(opts, core.WithObserver(events.record))...)
 	begin(t, locks, "dies") // never ended
 	ends := begin(t, locks, "ends")
-	time.Sleep(time.Until(begun.Add(3500 * time.Millisecond)))
+	for _, key := range []string{"i:dies", "i:ends"} { // as if most of the retention were over
+		if !rdb.PExpire(t.Context(), servers.companion(key, "r"), left).Val() {
+			t.Errorf("%s has no record", key)
+		}
+		suite.Eventually(t, "a renewal keeps the record for its retention", func() bool {
+			return rdb.PTTL(t.Context(), servers.companion(key, "r")).Val() > left
+		})
+	}
 	other := servers.newLocker(t, servers.Client(t), opts...)
 	_, err := other.Begin(t.Context(), "ends", []byte("g"))
 	wantError(t, err, core.ErrMismatch)

@@ -65,7 +65,7 @@ var kindCases = map[string]func(t *testing.T, servers *deployment){
 	"classic recipe and reqlock exclude each other":              testClassicRecipe,
 	"lease is lost when another client releases it by its token": testLeaseIsLostToItsOwnToken,
 	"only the first waiter sends commands":                       testOnlyTheFirstWaiterSendsCommands,
-	"handler that runs three TTLs keeps its lock":                testHandlerRunsThreeTTLs,
+	"handler that runs longer than the TTL keeps its lock":       testHandlerOutlivesTTL,
 
 	"several keys":                             testSeveralKeys,
 	"Extend lengthens the lease":               testExtend,

@@ -14,7 +14,10 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-func TestMain(m *testing.M) { suite.Main(m) }
+func TestMain(m *testing.M) {
+	suite.Parallel(32)
+	suite.Main(m)
+}
 
 // newLocker returns a Locker that is closed at the end of the test. Its command timeout
 // is longer than the default, because commands are slow while other tests load the

@@ -52,7 +52,7 @@ func TestThousandsOfLocksLeaveNoSubscription(t *testing.T) {
 			select {
 			case <-done:
 				running = false
-			case <-time.After(time.Millisecond):
+			case <-time.After(pollInterval):
 				_, connections := subscriptions(t, admin)
 				most = max(most, connections)
 			}
@@ -62,11 +62,15 @@ func TestThousandsOfLocksLeaveNoSubscription(t *testing.T) {
 			t.Errorf("%d processes had %d subscribed connections to a server at a time", len(locks), most)
 		}
 		suite.Eventually(t, "all subscriptions end", func() bool {
+			time.Sleep(pollInterval)
 			channels, connections := subscriptions(t, admin)
 			return channels == 0 && connections == 0
 		})
 	}, redistest.Kinds()...)
 }
+
+// pollInterval is the pause between two polls that cost several commands or much memory.
+const pollInterval = 20 * time.Millisecond
 
 // subscriptions returns how many channels of reqlock have subscribers on all masters, and
 // the largest number of subscribed connections on one master.
@@ -124,6 +128,7 @@ func TestLeasesSurviveThousandsOfOtherLocks(t *testing.T) {
 	group.Wait()
 	begun := time.Now()
 	suite.Eventually(t, "each lease is renewed after the other locks", func() bool {
+		time.Sleep(pollInterval)
 		renewed := map[string]bool{}
 		for _, event := range events.of(core.Renewed) {
 			if event.Err == nil {

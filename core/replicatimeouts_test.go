@@ -74,7 +74,7 @@ func TestReplayDoesNotNeedReplicas(t *testing.T) {
 			}
 		})
 	}
-	for range 4 {
+	for range 2 {
 		wantReplay(t, locks, "order", "done")
 	}
 	cancel()
