@@ -10,5 +10,6 @@ import (
 
 func TestMain(m *testing.M) {
 	gin.SetMode(gin.TestMode) // otherwise it prints each route
+	suite.Parallel(32)
 	suite.Main(m)
 }
