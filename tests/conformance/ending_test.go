@@ -18,7 +18,7 @@ func endingCases() []testCase {
 		{"panic, with the key in the body", everywhere, func(e *environment) { handlerPanics(e, byBody) }},
 		{"http.ErrAbortHandler", aborts, handlerAborts},
 		{"Goexit", everywhere, handlerExits},
-		{"the context around the lock is as it was", ownContext, contextIsRestored},
+		{"outer middlewares get back their own context", ownContext, contextIsRestored},
 	}
 }
 

@@ -31,16 +31,16 @@ func grpcAnswerScenarios() []grpcScenario {
 		{"answer: metadata that is never replayed, and metadata of outer interceptors", answerOfExchange},
 		{"answer: compressed", answerCompressed},
 		{"answer: a header that is sent early", answerEarlyHeader},
-		{"answer: each code is stored or not", answerCodes},
+		{"answer: which status codes are stored", answerCodes},
 		{"answer: the handler decides", answerDecided},
 		{"answer: a panic", func(b *grpcEnvironment) { answerBroken(b, func() { panic("crash") }) }},
 		{"answer: Goexit", func(b *grpcEnvironment) { answerBroken(b, runtime.Goexit) }},
-		{"answer: up to the limit and over it", answerLimit},
+		{"answer: as long as a record may be, and one byte more", answerLimit},
 		{"answer: a record that cannot be read", answerUnreadable},
-		{"answer: a type that is not in the program", answerTypeGone},
+		{"answer: a message type that the server does not know", answerTypeGone},
 		{"answer: no message", answerNothing},
 		{"answer: a timeout interceptor inside", answerTimeout},
-		{"answer: a lock behind it is busy", answerLockBusy},
+		{"answer: the lock of an inner interceptor is busy", answerLockBusy},
 	}
 }
 

@@ -18,8 +18,8 @@ func grpcConcurrencyScenarios() []grpcScenario {
 	return []grpcScenario{
 		{"copies: one of a hundred runs, and the others are refused with RetryInfo", copiesRefused},
 		{"copies: all waiting copies get the one answer", copiesReplayed},
-		{"copies: the first frees its key, and one waiting copy runs", waiterRunsAfterFailure},
-		{"copies: the wait is over", waitTimeout},
+		{"copies: the first call fails and frees its key, and one waiting copy runs", waiterRunsAfterFailure},
+		{"copies: a copy is refused when its wait times out", waitTimeout},
 		{"copies: the client of a waiting copy disconnects", waiterCancels},
 		{"copies: the queue is full", queueFull},
 		{"copies: two processes", copiesOfTwoProcesses},

@@ -18,10 +18,10 @@ import (
 // other interceptors around a call.
 func grpcLeaseScenarios() []grpcScenario {
 	return []grpcScenario{
-		{"lease: a killed process, Reject", leaseDies},
-		{"lease: a killed process, Rerun", leaseDiesRerun},
-		{"lease: a killed process, and an operator", leaseResolved},
-		{"lease: renewed", leaseRenewed},
+		{"lease: after a killed process with Reject", leaseDies},
+		{"lease: after a killed process with Rerun", leaseDiesRerun},
+		{"lease: after a killed process an operator resolves the outcome", leaseResolved},
+		{"lease: a handler that runs longer than the TTL keeps its key", leaseRenewed},
 		{"lease: lost, and no other attempt has begun", leaseLateCommit},
 		{"lease: lost, and another attempt has run", leaseTakenOver},
 		{"lease: the client disconnects while the handler runs", leaseClientGoes},

@@ -13,12 +13,12 @@ import (
 // grpcPayloadScenarios send other messages with the same key.
 func grpcPayloadScenarios() []grpcScenario {
 	return []grpcScenario{
-		{"payload: another message, after the end", payloadAfter},
-		{"payload: another message, in flight", payloadMeanwhile},
+		{"payload: another message after the first call", payloadAfter},
+		{"payload: another message while the first call runs", payloadMeanwhile},
 		{"payload: fields that the fingerprint ignores", payloadFields},
 		{"payload: no fingerprint", payloadNone},
 		{"payload: empty", payloadEmpty},
-		{"payload: fields that the program does not know", payloadUnknown},
+		{"payload: fields that the server does not know", payloadUnknown},
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 )
 
 // scriptsFlushed is a row that flushes the scripts of its servers.
-const scriptsFlushed = "redis: it has lost its scripts"
+const scriptsFlushed = "redis: the server has lost its scripts"
 
 // grpcRedisScenarios make Redis unavailable, or lose data or replies.
 func grpcRedisScenarios() []grpcScenario {

@@ -45,7 +45,7 @@ func refusals() []refusal {
 			want: refused(core.ErrBusy, time.Second),
 		},
 		{
-			name:    "busy, with another hint",
+			name:    "busy, with another retry time",
 			lock:    lock{keys: header, options: []core.Option{core.WithRetryAfter(1500 * time.Millisecond)}},
 			prepare: taken,
 			want:    refused(core.ErrBusy, 1500*time.Millisecond),

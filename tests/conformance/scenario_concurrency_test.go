@@ -15,9 +15,9 @@ func concurrencyScenarios() []testCase {
 		{"one of a hundred copies runs, and the others are refused with Retry-After", everywhere, copiesAreRefused},
 		{"one of a hundred copies runs, and the others wait for its answer", everywhere, copiesWait},
 		{"a waiting copy runs when the first one frees the key", everywhere, waiterRunsAfterAbort},
-		{"a copy waits until its time is over", everywhere, waiterTimesOut},
+		{"a copy is refused when its wait times out", everywhere, waiterTimesOut},
 		{"the client of a waiting copy disconnects", everywhere, waiterGoes},
-		{"two processes", everywhere, twoProcesses},
+		{"copies of two processes", everywhere, twoProcesses},
 	}
 }
 

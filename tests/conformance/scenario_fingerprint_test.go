@@ -21,9 +21,9 @@ func fingerprintScenarios() []testCase {
 		{"fields that the application's fingerprint ignores", everywhere, ownFingerprint},
 		{"a fingerprint function that fails", everywhere, noOwnFingerprint},
 		{"no fingerprint", everywhere, noFingerprint},
-		{"a form that is resent with another boundary", everywhere, otherBoundary},
+		{"a multipart form that is resent with another boundary", everywhere, otherBoundary},
 		{"another media type, and another charset", everywhere, otherMediaType},
-		{"a body that was read outside, with an encoding", everywhere, encodedBodyGone},
+		{"an outer middleware has consumed a body that has a Content-Encoding", everywhere, encodedBodyGone},
 	}
 }
 

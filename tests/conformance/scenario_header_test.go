@@ -11,10 +11,10 @@ import (
 func headerScenarios() []testCase {
 	return []testCase{
 		{"only copies have the Idempotent-Replayed header", everywhere, marker},
-		{"cookies, and headers of one exchange", everywhere, neverReplayed},
+		{"cookies and headers of a single exchange are not replayed", everywhere, neverReplayed},
 		{"headers of outer middlewares belong to the copy", everywhere, headersOutside},
 		{"several values of a header stay in order", everywhere, severalValues},
-		{"more headers, by an option of the application", everywhere, moreHeaders},
+		{"the application adds headers to those that are replayed", everywhere, moreHeaders},
 		{"headers after the status are not sent", everywhere, lateHeaders},
 		{"early hints are sent, and are not replayed", earlyHint, earlyHints},
 	}

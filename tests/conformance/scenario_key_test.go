@@ -26,7 +26,7 @@ func keyScenarios() []testCase {
 		{"the longest key, in bytes, and one byte more", everywhere, longestKey},
 		{"a key, quoted and bare, with parameters and without, is one key", everywhere, oneKey},
 		{"escapes in a quoted key", everywhere, escapes},
-		{"a form of keys that the application requires", everywhere, ownForm},
+		{"the application requires a format of keys", everywhere, ownForm},
 		{"a key in a header of another name", everywhere, ownHeader},
 	}
 }

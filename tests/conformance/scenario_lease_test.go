@@ -13,8 +13,8 @@ import (
 // leaseScenarios test attempts that never end, and leases that are lost.
 func leaseScenarios() []testCase {
 	return []testCase{
-		{"after an attempt without an end the outcome is unknown until an operator resolves it", everywhere, attemptDies},
-		{"after an attempt without an end the next attempt runs with Rerun", everywhere, attemptRunsAgain},
+		{"after a crashed attempt the outcome is unknown until an operator resolves it", everywhere, attemptDies},
+		{"after a crashed attempt the next attempt runs with Rerun", everywhere, attemptRunsAgain},
 		{"an attempt loses its lease", everywhere, attemptLosesLease},
 		{"an attempt loses its lease, and another attempt begins", everywhere, attemptIsOvertaken},
 		{"a record expires", everywhere, recordExpires},

@@ -25,7 +25,7 @@ var straightOut = map[string]struct {
 	status  int
 	body    string
 }{
-	"an answer in pieces": {func(t invocation) {
+	"an answer that is flushed in several parts": {func(t invocation) {
 		for i := range 3 {
 			_, _ = fmt.Fprint(t, i)
 			t.ResponseWriter.(http.Flusher).Flush()
@@ -38,7 +38,7 @@ var straightOut = map[string]struct {
 		_ = http.NewResponseController(t.ResponseWriter).Flush()
 		_, _ = io.WriteString(t, "data: 2\n\n")
 	}, 200, "data: 1\n\ndata: 2\n\n"},
-	"a flush alone": {func(t invocation) {
+	"a handler that flushes and writes nothing": {func(t invocation) {
 		_ = http.NewResponseController(t.ResponseWriter).Flush()
 	}, 200, ""},
 	"an answer that is longer than a record": {func(t invocation) {
