@@ -151,7 +151,10 @@ func release(t *testing.T, lease *core.Lease) {
 //
 //faults:row 32: keys that nobody uses
 func TestIdleKeysLeaveNothing(t *testing.T) {
-	const keys, goroutines = 2_000, 8
+	const keys, goroutines = 8_000, 8
+	// Buffers in pools, which the runtime and the client fill and drop at any time, are up to
+	// 700 KiB under the race detector, however many keys there are.
+	const tolerance = 4 * heapTolerance // 131 bytes for each key
 
 	server := redistest.Start(t)
 	admin := server.Client(t)
@@ -179,7 +182,7 @@ func TestIdleKeysLeaveNothing(t *testing.T) {
 	run(keys, "k")
 	left := liveHeap() - before
 	t.Logf("%d bytes left of %d keys", left, keys)
-	if left > heapTolerance {
+	if left > tolerance {
 		t.Errorf("%d bytes left of %d idle keys", left, keys)
 	}
 }
