@@ -14,11 +14,31 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
-// The cluster's client finds the key of each command, alone and in a batch, and each
-// command is sent by the lanes of its master.
-func TestClusterCommandsReachTheirMaster(t *testing.T) {
+// The subtests are serial, because they share one cluster, and some pause its nodes. Each
+// uses keys of its own.
+func TestLanesOfMasters(t *testing.T) {
 	t.Parallel()
-	rdb := redistest.StartCluster(t).Client(t)
+	cluster := redistest.StartCluster(t)
+	for _, test := range []struct {
+		name string
+		run  func(*testing.T, *redistest.Cluster)
+	}{
+		{"a silent master delays no call for another master", testSilentMaster},
+		{"a master that is silent from the start delays no call for another master", testMasterSilentFromTheStart},
+		{"calls are answered before the slots are known", testCallsBeforeSlotsAreKnown},
+		{"lanes of former masters are removed", testLanesOfFormerMasters},
+		{"a closed client is not a temporary fault", testClosedClient},
+		{"each command reaches its master", testCommandsReachTheirMaster},
+		{"a lone caller runs inline", testLoneCallerRunsInlineInCluster},
+		{"an inline caller returns in each fault", testInlineCallerReturnsInEachClusterFault},
+	} {
+		t.Run(test.name, func(t *testing.T) { test.run(t, cluster) })
+	}
+}
+
+func testCommandsReachTheirMaster(t *testing.T, cluster *redistest.Cluster) {
+	t.Helper()
+	rdb := cluster.Client(t)
 	s := newStore(t, rdb)
 	const workers, rounds = 8, 15
 	var group sync.WaitGroup
@@ -38,10 +58,10 @@ func TestClusterCommandsReachTheirMaster(t *testing.T) {
 				if v := rdb.Get(t.Context(), "p:"+r.Key).Val(); v != r.Token {
 					t.Errorf("%s: %q, want %q", r.Key, v, r.Token)
 				}
-				q := r
-				q.Token = storetest.Eve1
-				if got, err := s.Take(t.Context(), q); err != nil || got.Holder != r.Token {
-					t.Errorf("refused: %+v, %v", got, err)
+				other := r
+				other.Token = storetest.Eve1
+				if got, err := s.Take(t.Context(), other); err != nil || got.Holder != r.Token {
+					t.Errorf("a take of a held key: %+v, %v", got, err)
 				}
 				if renewal, err := s.Renew(t.Context(), r); err != nil || !renewal.Held {
 					t.Errorf("renew: %+v, %v", renewal, err)
@@ -54,15 +74,14 @@ func TestClusterCommandsReachTheirMaster(t *testing.T) {
 	}
 	group.Wait()
 	if got := len(s.pipeline.masters); got != 3 {
-		t.Errorf("%d masters have lanes of their own", got)
+		t.Errorf("%d masters have lanes, want 3", got)
 	}
 }
 
-// A lone caller runs inline in a cluster too, and returns if its master stops answering.
-// The client sends no COMMAND to any node.
-func TestLoneCallerRunsInlineInCluster(t *testing.T) {
-	t.Parallel()
-	cluster := redistest.StartCluster(t)
+// A lone caller runs inline, and returns while the master of its key is paused. The client
+// sends COMMAND to no node.
+func testLoneCallerRunsInlineInCluster(t *testing.T, cluster *redistest.Cluster) {
+	t.Helper()
 	rdb := cluster.Client(t, storetest.SlowClusterReads, func(o *redis.ClusterOptions) { o.ContextTimeoutEnabled = true })
 	var ranInline, sentCommand atomic.Bool
 	rdb.AddHook(storetest.BeforeEach{Before: func(ctx context.Context) { ranInline.CompareAndSwap(false, isInline(ctx)) }})
@@ -79,15 +98,15 @@ func TestLoneCallerRunsInlineInCluster(t *testing.T) {
 	makeFast(t, s) // the last batch may have been slow on a busy machine
 	ranInline.Store(false)
 	master.Pause()
-	kept, answered := takeInline(s, inline("warm"))
+	took, answered := takeInline(s, inline("warm"))
 	master.Resume()
-	if !ranInline.Load() || kept > storetest.Patience {
-		t.Errorf("inline: %v, kept for %v", ranInline.Load(), kept)
+	if !ranInline.Load() || took > storetest.Patience {
+		t.Errorf("inline: %v, Take returned after %v", ranInline.Load(), took)
 	}
 	if got := <-answered; got.err != nil || !got.answer.Granted {
 		t.Errorf("%+v", got)
 	}
 	if sentCommand.Load() {
-		t.Error("a node was asked for its commands")
+		t.Error("the client sent COMMAND")
 	}
 }

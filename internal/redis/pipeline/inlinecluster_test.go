@@ -12,13 +12,12 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
-// In a cluster an inline take returns in each fault of the master of its key, and its
-// command is answered when the fault is over.
-func TestInlineCallerReturnsInEachClusterFault(t *testing.T) {
-	t.Parallel()
-	cluster := redistest.StartCluster(t)
+// An inline take returns during each fault of the master of its key. Its command is answered
+// after the fault.
+func testInlineCallerReturnsInEachClusterFault(t *testing.T, cluster *redistest.Cluster) {
+	t.Helper()
 	master := cluster.MasterOf("p:warm")
-	pause := func(nodes ...*redistest.Server) (over func()) {
+	pause := func(nodes ...*redistest.Server) (end func()) {
 		for _, node := range nodes {
 			node.Pause()
 		}
@@ -30,19 +29,19 @@ func TestInlineCallerReturnsInEachClusterFault(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		configure func(*redis.ClusterOptions)
-		begin     func(t *testing.T, hangs *atomic.Bool) (over func())
+		begin     func(t *testing.T, hangs *atomic.Bool) (end func())
 	}{
-		"its master stands still": {
+		"master paused": {
 			begin: func(*testing.T, *atomic.Bool) func() { return pause(master) },
 		},
-		"all nodes stand still": {
+		"all nodes paused": {
 			begin: func(*testing.T, *atomic.Bool) func() { return pause(cluster.Nodes()...) },
 		},
-		"its master stands still, and there is one connection": {
+		"master paused, one connection": {
 			configure: func(o *redis.ClusterOptions) { o.PoolSize = 1 },
 			begin:     func(*testing.T, *atomic.Bool) func() { return pause(master) },
 		},
-		"its connections are cut, and new ones hang": {
+		"connections closed, dials hang": {
 			begin: func(t *testing.T, hangs *atomic.Bool) func() {
 				t.Helper()
 				hangs.Store(true)
@@ -55,7 +54,7 @@ func TestInlineCallerReturnsInEachClusterFault(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var hangs, ranInline atomic.Bool
-			let := make(chan struct{}) // what hangs
+			release := make(chan struct{}) // the dials that hang
 			rdb := cluster.Client(t, func(o *redis.ClusterOptions) {
 				o.ContextTimeoutEnabled = true
 				o.ReadTimeout, o.DialTimeout = storetest.LongBound, storetest.LongBound
@@ -64,7 +63,7 @@ func TestInlineCallerReturnsInEachClusterFault(t *testing.T) {
 						select {
 						case <-ctx.Done():
 							return nil, ctx.Err()
-						case <-let:
+						case <-release:
 						}
 					}
 					return new(net.Dialer).DialContext(ctx, network, addr)
@@ -77,19 +76,19 @@ func TestInlineCallerReturnsInEachClusterFault(t *testing.T) {
 			s := newStore(t, rdb)
 			makeFast(t, s)
 			ranInline.Store(false)
-			over := test.begin(t, &hangs)
-			kept, answered := takeInline(s, inline("warm"))
+			end := test.begin(t, &hangs)
+			took, answered := takeInline(s, inline("warm"))
 			early := len(answered)
-			over()
-			close(let)
+			end()
+			close(release)
 			if !ranInline.Load() {
-				t.Error("it does not run inline")
+				t.Error("the caller did not run the batch inline")
 			}
-			if kept > storetest.Patience {
-				t.Errorf("kept for %v", kept)
+			if took > storetest.Patience {
+				t.Errorf("Take returned after %v", took)
 			}
 			if early > 0 {
-				t.Error("answered amid the fault")
+				t.Error("answered during the fault")
 			}
 			if got := storetest.Receive(t, "an answer", answered); got.err != nil || !got.answer.Granted {
 				t.Errorf("%+v", got)

@@ -230,6 +230,7 @@ func TestSilentServerGetsFewConnections(t *testing.T) {
 		}
 	})
 	s := newStore(t, rdb)
+	t.Cleanup(proxy.HealDropped) // Close waits for the batches in flight
 	proxy.Partition()
 	many := takeMany(s, 200, 500*time.Millisecond, time.Millisecond)
 	many.wait()
