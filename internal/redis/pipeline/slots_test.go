@@ -14,13 +14,13 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
-// newStoreWithSlots returns a store whose client takes one server, reached through a proxy,
-// for a cluster, and has its table from a function.
+// newStoreWithSlots returns a store whose client treats one server behind a proxy as a
+// cluster. The client loads the slots when table returns nil.
 func newStoreWithSlots(t *testing.T, table func() error) (s *syncStore, proxy *redistest.Proxy) {
 	t.Helper()
 	proxy = redistest.NewProxy(t, redistest.Start(t).Addr())
 	rdb := redis.NewClusterClient(&redis.ClusterOptions{
-		ClusterStateReloadInterval: time.Hour, // it never asks by itself
+		ClusterStateReloadInterval: time.Hour, // longer than the test
 		DialerRetries:              1,
 		ReadTimeout:                storetest.LongBound,
 		ClusterSlots: func(context.Context) ([]redis.ClusterSlot, error) {
@@ -37,22 +37,22 @@ func newStoreWithSlots(t *testing.T, table func() error) (s *syncStore, proxy *r
 // If the slots cannot be loaded, each send tries once, and the call fails with the reason.
 func TestNothingIsSentWithoutSlots(t *testing.T) {
 	t.Parallel()
-	why := errors.New("no node answers")
-	asked := make(chan struct{}, 100)
-	s, proxy := newStoreWithSlots(t, func() error { asked <- struct{}{}; return why })
+	noSlots := errors.New("no node answers")
+	loads := make(chan struct{}, 100)
+	s, proxy := newStoreWithSlots(t, func() error { loads <- struct{}{}; return noSlots })
 	_, err := s.Take(t.Context(), storetest.Request(storetest.Me1))
 	var fault *store.Fault
-	if !errors.As(err, &fault) || !fault.Temporary || fault.Unknown || !errors.Is(err, why) {
+	if !errors.As(err, &fault) || !fault.Temporary || fault.Unknown || !errors.Is(err, noSlots) {
 		t.Errorf("%+v", err)
 	}
 	if err := s.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if n := len(asked); n != 2 { // it is sent twice
-		t.Errorf("the table is asked for %d times", n)
+	if n := len(loads); n != 2 { // one for each send of the call
+		t.Errorf("the client loaded the slots %d times, want 2", n)
 	}
 	if n := proxy.Commands()["SET"]; n != 0 {
-		t.Errorf("%d commands are sent", n)
+		t.Errorf("%d commands were sent", n)
 	}
 }
 
@@ -60,75 +60,68 @@ func TestNothingIsSentWithoutSlots(t *testing.T) {
 // batch has taken over is sent once.
 func TestAbandonedBatchSendsNothingAfterLoadingSlots(t *testing.T) {
 	t.Parallel()
-	for name, test := range map[string]struct {
-		bound   time.Duration
-		asks    int // for the table, until it comes
-		granted bool
-		sent    int
-	}{
-		"given up":   {bound: 20 * time.Millisecond, asks: 1},
-		"taken over": {bound: 4 * time.Second, asks: 2, granted: true, sent: 1},
-	} {
+	for name, wantSends := range map[string]int{"the call expires": 0, "the call is sent again": 1} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			asked, let := make(chan struct{}, 100), make(chan struct{})
-			s, proxy := newStoreWithSlots(t, func() error { asked <- struct{}{}; <-let; return nil })
+			loading, release := make(chan struct{}, 100), make(chan struct{})
+			s, proxy := newStoreWithSlots(t, func() error { loading <- struct{}{}; <-release; return nil })
 			r, answered := storetest.Request(storetest.Me1), make(chan result, 1)
-			r.Bound = test.bound
+			r.Bound = storetest.LongBound
 			s.testStore.Take(r, func(answer store.Answer, err error) { answered <- result{answer, err} })
-			for range test.asks {
-				storetest.Receive(t, "the table is asked for", asked)
-			}
-			if !test.granted {
-				if got := storetest.Receive(t, "it is given up", answered); !errors.Is(got.err, command.ErrNoReply) {
+			storetest.Receive(t, "the first batch loads the slots", loading)
+			if wantSends == 0 {
+				expireNow(s)
+				if got := storetest.Receive(t, "the call expires", answered); !errors.Is(got.err, command.ErrNoReply) {
 					t.Errorf("%+v", got)
 				}
-			}
-			close(let)
-			if test.granted {
-				if got := storetest.Receive(t, "it is granted", answered); got.err != nil || !got.answer.Granted {
+				close(release)
+			} else {
+				resendNow(s)
+				storetest.Receive(t, "the second batch loads the slots", loading)
+				close(release)
+				if got := storetest.Receive(t, "the call is granted", answered); got.err != nil || !got.answer.Granted {
 					t.Errorf("%+v", got)
 				}
 			}
 			if err := s.Close(t.Context()); err != nil {
 				t.Error(err)
 			}
-			if n := proxy.Commands()["SET"]; n != test.sent {
-				t.Errorf("sent %d times", n)
+			if n := proxy.Commands()["SET"]; n != wantSends {
+				t.Errorf("the call was sent %d times, want %d", n, wantSends)
 			}
 		})
 	}
 }
 
-// A master that does not answer may have lost its role. The client does not find out by
-// itself, whether the master is gone or silent.
+// A master that does not answer may have been replaced. The client does not notice that by
+// itself.
 func TestSlotsAreReloadedWhenMasterDoesNotAnswer(t *testing.T) {
 	t.Parallel()
-	for name, silent := range map[string]bool{"it is gone": false, "it says nothing": true} {
+	for name, isSilent := range map[string]bool{"connections refused": false, "no replies": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			asked := make(chan struct{}, 100)
-			s, proxy := newStoreWithSlots(t, func() error { asked <- struct{}{}; return nil })
-			known := storetest.Request(storetest.Me1)
-			known.Key = "known"
-			if got, err := s.Take(t.Context(), known); err != nil || !got.Granted {
+			loads := make(chan struct{}, 100)
+			s, proxy := newStoreWithSlots(t, func() error { loads <- struct{}{}; return nil })
+			first := storetest.Request(storetest.Me1)
+			first.Key = "first"
+			if got, err := s.Take(t.Context(), first); err != nil || !got.Granted {
 				t.Fatalf("%+v, %v", got, err)
 			}
-			storetest.Receive(t, "the table is asked for at first", asked)
-			let, held := proxy.HoldCommand(redistest.Named("SET"))
-			t.Cleanup(let)
-			proxy.Refuse(!silent)
+			storetest.Receive(t, "the client loads the slots", loads)
+			release, held := proxy.HoldCommand(redistest.Named("SET"))
+			t.Cleanup(release)
+			proxy.Refuse(!isSilent)
 			r, answered := storetest.Request(storetest.Me1), make(chan struct{}, 1)
 			r.Bound = storetest.LongBound
 			s.testStore.Take(r, func(store.Answer, error) { answered <- struct{}{} })
-			if silent { // and nothing fails
-				storetest.Receive(t, "it is sent", held)
+			if isSilent {
+				storetest.Receive(t, "the command is held", held)
 				resendNow(s)
 			}
-			storetest.Receive(t, "the table is asked for again", asked)
+			storetest.Receive(t, "the client loads the slots again", loads)
 			proxy.Refuse(false)
-			let()
-			storetest.Receive(t, "an answer", answered)
+			release()
+			storetest.Receive(t, "the call is answered", answered)
 		})
 	}
 }

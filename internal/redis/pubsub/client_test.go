@@ -14,9 +14,8 @@ import (
 )
 
 // A caller of Listen may hold a mutex, so Listen must not wait for the client.
-func TestListenDoesNotWaitForTheSlotTable(t *testing.T) {
-	t.Parallel()
-	cluster := redistest.StartCluster(t)
+func testListenDoesNotWaitForTheSlotTable(t *testing.T, cluster *redistest.Cluster) {
+	t.Helper()
 	slots := cluster.Nodes()[0].Client(t).ClusterSlots //nolint:staticcheck // go-redis calls it, too
 	table := func(ctx context.Context) ([]redis.ClusterSlot, error) { return slots(ctx).Result() }
 	tests := map[string]func(o *redis.ClusterOptions, begun chan<- struct{}, release <-chan struct{}){
@@ -101,9 +100,8 @@ func TestCloseWhileAllNodesRefuseConnections(t *testing.T) {
 	}
 }
 
-func TestCloseAfterTheClientWasClosed(t *testing.T) {
-	t.Parallel()
-	cluster := redistest.StartCluster(t)
+func testCloseAfterTheClientWasClosed(t *testing.T, cluster *redistest.Cluster) {
+	t.Helper()
 	c := newClusterTest(t, cluster)
 	c.listen(t, "k")
 	if err := c.rdb.Close(); err != nil {

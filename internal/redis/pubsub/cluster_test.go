@@ -24,6 +24,8 @@ type clusterTest struct {
 	bob      *testStore
 	hints    <-chan hint
 	handOffs int // the number of hand-offs so far
+
+	keyPrefix string // of the keys of keysOf
 }
 
 // newClusterTest returns the stores on a cluster.
@@ -53,7 +55,7 @@ func (c *clusterTest) keysOf(t *testing.T, masters ...*redistest.Server) []strin
 	keys := make([]string, len(masters))
 	for i, master := range masters {
 		for n := 0; keys[i] == ""; n++ {
-			if key := fmt.Sprintf("k%d", n); c.masterOf("p:"+key) == master {
+			if key := fmt.Sprintf("%sk%d", c.keyPrefix, n); c.masterOf("p:"+key) == master {
 				keys[i] = key
 			}
 		}

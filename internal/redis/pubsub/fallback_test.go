@@ -151,33 +151,37 @@ func TestShardedChannelsBehindSentinel(t *testing.T) {
 	if redistest.MinimalRights() {
 		t.Skip("needs the rights of a cluster, which a server without cluster mode does not grant")
 	}
-	sentinels := redistest.StartSentinel(t)
-	c := newClusterTestOf(t, sentinels.Servers(), func(string) *redistest.Server { return sentinels.Master() },
-		func() *redis.ClusterClient {
-			options := &redis.FailoverOptions{MasterName: redistest.MasterName, ReadTimeout: time.Second, DialerRetries: 1}
-			for _, sentinel := range sentinels.Sentinels() {
-				options.SentinelAddrs = append(options.SentinelAddrs, sentinel.Addr())
-			}
-			rdb := redis.NewFailoverClusterClient(options)
-			t.Cleanup(func() { closeFailoverCluster(t, rdb, sentinels) })
-			return rdb
-		})
-	c.listen(t, "k", "other")
-	c.handOff(t, "k")
-	for name, fail := range map[string]func() *redistest.Server{"switch": sentinels.Switch, "crash": sentinels.Failover} {
+	for name, change := range map[string]func(*redistest.Sentinels) *redistest.Server{
+		"switch": (*redistest.Sentinels).Switch, "crash": (*redistest.Sentinels).Failover,
+	} {
 		t.Run(name, func(t *testing.T) {
-			before := sentinels.Master()
-			fail()
+			t.Parallel()
+			sentinels := redistest.StartSentinel(t)
+			c := newClusterTestOf(t, sentinels.Servers(), func(string) *redistest.Server { return sentinels.Master() },
+				func() *redis.ClusterClient { return newFailoverCluster(t, sentinels) })
+			c.listen(t, "k", "other")
+			c.handOff(t, "k")
+			change(sentinels)
 			c.awaitGapHints(t, "k", "other")
 			again, stop := c.me.Listen("k")
 			defer stop()
 			suite.AwaitClosed(t, "ready", again)
 			c.handOff(t, "k")
 			c.handOff(t, "other")
-			before.Restart()
-			sentinels.Await()
 		})
 	}
+}
+
+// newFailoverCluster returns a cluster client behind Sentinel. The end of the test closes it.
+func newFailoverCluster(t *testing.T, sentinels *redistest.Sentinels) *redis.ClusterClient {
+	t.Helper()
+	options := &redis.FailoverOptions{MasterName: redistest.MasterName, ReadTimeout: time.Second, DialerRetries: 1}
+	for _, sentinel := range sentinels.Sentinels() {
+		options.SentinelAddrs = append(options.SentinelAddrs, sentinel.Addr())
+	}
+	rdb := redis.NewFailoverClusterClient(options)
+	t.Cleanup(func() { closeFailoverCluster(t, rdb, sentinels) })
+	return rdb
 }
 
 // closeFailoverCluster closes the client and its subscription at a Sentinel. Close of the

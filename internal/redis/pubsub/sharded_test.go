@@ -221,4 +221,7 @@ func TestShardedChannels(t *testing.T) {
 			t.Error("ready after Close")
 		}
 	})
+
+	t.Run("Listen does not wait for the slot table", func(t *testing.T) { testListenDoesNotWaitForTheSlotTable(t, cluster) })
+	t.Run("Close after the client was closed", func(t *testing.T) { testCloseAfterTheClientWasClosed(t, cluster) })
 }

@@ -2,7 +2,10 @@ package pubsub
 
 import (
 	"context"
+	"fmt"
+	"net"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -41,12 +44,18 @@ func TestChannelFindsItsMasterAfterAWrongSlotTable(t *testing.T) {
 			}
 		},
 	}
+	row := 0
 	for name, falsify := range tables {
+		row++
+		prefix := fmt.Sprintf("row%d:", row)
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			var wrongLoads atomic.Int32 // how many of the next loads return a wrong table
 			c := newClusterTest(t, cluster)
+			c.keyPrefix = prefix
+			conns := &dialedConns{}
 			rdb := cluster.Client(t, func(o *redis.ClusterOptions) {
-				o.DialerRetries = 1
+				o.DialerRetries, o.Dialer = 1, conns.dial
 				o.ClusterSlots = func(ctx context.Context) ([]redis.ClusterSlot, error) {
 					table, err := slots(ctx).Result()
 					if err == nil && wrongLoads.Add(-1) >= 0 {
@@ -61,11 +70,7 @@ func TestChannelFindsItsMasterAfterAWrongSlotTable(t *testing.T) {
 			keys := c.keysOf(t, cluster.Masters()...)
 			c.listen(t, keys...)
 			wrongLoads.Store(3)
-			for _, node := range c.nodes {
-				if err := node.ClientKillByFilter(t.Context(), "type", "pubsub").Err(); err != nil {
-					t.Fatal(err)
-				}
-			}
+			conns.killSubscribed(t, c)
 			c.awaitGapHints(t, keys...)
 			// When the client loads the second right table, it uses the first one.
 			suite.Eventually(t, "the client has loaded a right table", func() bool { return wrongLoads.Load() <= -2 })
@@ -76,5 +81,42 @@ func TestChannelFindsItsMasterAfterAWrongSlotTable(t *testing.T) {
 				c.handOff(t, key)
 			}
 		})
+	}
+}
+
+// dialedConns are the connections of a client.
+type dialedConns struct {
+	mu        sync.Mutex
+	addresses []string
+}
+
+func (d *dialedConns) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	conn, err := new(net.Dialer).DialContext(ctx, network, addr)
+	if err == nil {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.addresses = append(d.addresses, conn.LocalAddr().String())
+	}
+	return conn, err
+}
+
+// killSubscribed makes the nodes close the connections with subscriptions.
+func (d *dialedConns) killSubscribed(t *testing.T, c *clusterTest) {
+	t.Helper()
+	d.mu.Lock()
+	addresses := slices.Clone(d.addresses)
+	d.mu.Unlock()
+	killed := int64(0)
+	for _, node := range c.nodes {
+		for _, address := range addresses {
+			n, err := node.ClientKillByFilter(t.Context(), "addr", address, "type", "pubsub").Result()
+			if err != nil {
+				t.Fatal(err)
+			}
+			killed += n
+		}
+	}
+	if killed == 0 {
+		t.Fatal("no connection was closed")
 	}
 }
