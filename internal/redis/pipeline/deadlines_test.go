@@ -9,50 +9,50 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
-// resendNow sends each unanswered call again, as if half of its bound were over.
+// resendNow makes each lane send its unanswered calls again, as after half of their bounds.
 func resendNow(s *syncStore) {
-	changeCalls(s, func(x *Call) { x.resendAfter, x.resendAt = 0, time.Now() })
+	changeCalls(s, func(c *Call) { c.resendAfter, c.resendAt = 0, time.Now() })
 }
 
-// expireNow fails each unanswered call, as if its bound were over.
+// expireNow makes each lane fail its unanswered calls, as after their bounds.
 func expireNow(s *syncStore) {
-	changeCalls(s, func(x *Call) { x.deadline = time.Now() })
+	changeCalls(s, func(c *Call) { c.deadline = time.Now() })
 }
 
 // changeCalls changes the times of the unanswered calls, and makes each lane check its
-// deadlines. So a test does not depend on bounds, which may pass too early on a busy
+// deadlines. With it the bounds of a test can be so long that they never end early on a busy
 // machine.
 func changeCalls(s *syncStore, change func(*Call)) {
-	all := s.pipeline.all()
-	every := slices.Clone(all[:])
+	shared := s.pipeline.all()
+	lanes := slices.Clone(shared[:])
 	s.pipeline.mu.Lock()
 	for _, master := range s.pipeline.masters {
-		all := master.all()
-		every = append(every, all[:]...)
+		ofMaster := master.all()
+		lanes = append(lanes, ofMaster[:]...)
 	}
 	s.pipeline.mu.Unlock()
-	for _, l := range every {
+	for _, l := range lanes {
 		l.mu.Lock()
-		for _, x := range l.calls {
-			change(x)
+		for _, c := range l.calls {
+			change(c)
 		}
 		l.mu.Unlock()
 		l.checkDeadlines()
 	}
 }
 
-// bothHeld runs a transition that fails while both sends of its command, which has that
-// name, are held. It returns the functions that release them, and the transition's error.
-func bothHeld(t *testing.T, s *syncStore, proxy *redistest.Proxy, name string, do func() error) (first, second func(), err error) {
+// holdBothSends runs a transition that expires while the proxy holds both sends of its
+// command. It returns the functions that release the sends, and the error of the transition.
+func holdBothSends(t *testing.T, s *syncStore, proxy *redistest.Proxy, name string, do func() error) (first, second func(), err error) {
 	t.Helper()
-	first, seenFirst := proxy.HoldCommand(redistest.Named(name))
-	second, seenSecond := proxy.HoldCommand(redistest.Named(name))
+	first, firstHeld := proxy.HoldCommand(redistest.Named(name))
+	second, secondHeld := proxy.HoldCommand(redistest.Named(name))
 	t.Cleanup(func() { first(); second() })
-	ended := make(chan error, 1)
-	go func() { ended <- do() }()
-	storetest.Receive(t, "the first send is held", seenFirst)
+	answered := make(chan error, 1)
+	go func() { answered <- do() }()
+	storetest.Receive(t, "the first send is held", firstHeld)
 	resendNow(s)
-	storetest.Receive(t, "the second send is held", seenSecond)
+	storetest.Receive(t, "the second send is held", secondHeld)
 	expireNow(s)
-	return first, second, storetest.Receive(t, "it is given up", ended)
+	return first, second, storetest.Receive(t, "the call expires", answered)
 }

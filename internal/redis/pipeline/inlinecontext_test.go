@@ -11,8 +11,8 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
-// derivedContextHook derives a context for each command, as hooks that bound or trace
-// commands do.
+// A derivedContextHook derives a context for each command, as hooks for timeouts and tracing
+// do.
 type derivedContextHook struct{ storetest.OpenCircuit }
 
 func (derivedContextHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
@@ -40,7 +40,7 @@ func TestHookMayDeriveContext(t *testing.T) {
 	}
 }
 
-// The context has an error once it has ended: derived contexts rely on that.
+// Derived contexts require that an ended context has an error.
 func TestHookMayDeriveContextThatEnds(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -62,10 +62,10 @@ func TestHookMayDeriveContextThatEnds(t *testing.T) {
 	}
 }
 
-// ctxHook is a hook that does not wait for longer than its context.
-type ctxHook struct{ storetest.OpenCircuit }
+// An abandonHook stops waiting for a command when its context ends.
+type abandonHook struct{ storetest.OpenCircuit }
 
-func (ctxHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+func (abandonHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		done := make(chan error, 1)
 		go func() { done <- next(context.WithoutCancel(ctx), cmd) }()
@@ -78,28 +78,26 @@ func (ctxHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-func (ctxHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+func (abandonHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return next
 }
 
-// A command that a hook stops waiting for may still be sent.
+// A command may have been sent although a hook has stopped waiting for it.
 func TestHookMayAbandonSentRelease(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	proxy := redistest.NewProxy(t, server.Addr())
 	rdb := proxy.Client(t, storetest.ShortReads, storetest.Deadlines)
 	s := newStore(t, rdb)
-	rdb.AddHook(ctxHook{})
+	rdb.AddHook(abandonHook{})
 	direct := server.Client(t)
-	for range 5 {
-		r := inline("warm")
-		_, _ = s.Release(t.Context(), r)
+	for range 5 { // until the lane is fast
+		_, _ = s.Release(t.Context(), inline("warm"))
 	}
 	storetest.State{Value: storetest.Me1, TTL: storetest.TTL}.Put(t, direct)
 	proxy.DropReply(redistest.Named("EVALSHA"), redistest.KeepConn)
-	r := inline("k")
-	got, err := s.Release(t.Context(), r)
+	got, err := s.Release(t.Context(), inline("k"))
 	if err != nil || got.Status != store.Unsure {
-		t.Errorf("%+v, %v: want unsure, our own first send freed it", got, err)
+		t.Errorf("%+v, %v, want unsure: the first send has freed the key", got, err)
 	}
 }

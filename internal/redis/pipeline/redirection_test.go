@@ -5,10 +5,10 @@ import (
 	"testing"
 )
 
-// A node writes an address of IPv6 without brackets, and the client has it with them.
-func TestRedirectionNamesNodeAsClientDoes(t *testing.T) {
+// A node sends an IPv6 address without brackets. The client uses it with brackets.
+func TestRedirectionHasAddressAsClientUsesIt(t *testing.T) {
 	t.Parallel()
-	for says, want := range map[string]struct {
+	for redirection, want := range map[string]struct {
 		address    string
 		asking, ok bool
 	}{
@@ -20,9 +20,9 @@ func TestRedirectionNamesNodeAsClientDoes(t *testing.T) {
 		"MOVED":                                  {},
 		"READONLY You can't write at a replica.": {},
 	} {
-		address, asking, ok := parseRedirection(errors.New(says))
+		address, asking, ok := parseRedirection(errors.New(redirection))
 		if address != want.address || asking != want.asking || ok != want.ok {
-			t.Errorf("%q: %q, %v, %v", says, address, asking, ok)
+			t.Errorf("%q: %q, %v, %v", redirection, address, asking, ok)
 		}
 	}
 }

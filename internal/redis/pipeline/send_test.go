@@ -17,13 +17,13 @@ import (
 //faults:row 1
 func TestLostReplyIsSurvived(t *testing.T) {
 	t.Parallel()
-	for name, mode := range map[string]redistest.Mode{"closed": redistest.CloseConn, "silent": redistest.KeepConn} {
+	for name, mode := range map[string]redistest.Mode{"connection closed": redistest.CloseConn, "connection open": redistest.KeepConn} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, proxy, direct := behindProxy(t, storetest.LongReads)
-			t.Cleanup(proxy.Cut) // where it is silent, the first send waits for its reply
-			left := make(chan time.Time, 10)
-			s.pipeline.rdb.(*redis.Client).AddHook(storetest.BeforeEach{Before: func(context.Context) { left <- time.Now() }})
+			t.Cleanup(proxy.Cut) // Close waits for the first send, whose reply may be lost on an open connection
+			sent := make(chan time.Time, 10)
+			s.pipeline.rdb.(*redis.Client).AddHook(storetest.BeforeEach{Before: func(context.Context) { sent <- time.Now() }})
 			r, answered := storetest.Request(storetest.Me1), make(chan result, 1)
 			r.Bound = storetest.LongBound
 
@@ -37,8 +37,8 @@ func TestLostReplyIsSurvived(t *testing.T) {
 			if got.err != nil || !got.answer.Granted {
 				t.Fatalf("take: %+v", got)
 			}
-			if since := got.answer.Since.Sub(<-left); since > 0 {
-				t.Errorf("validity counts from %v after the first send, which set the key", since)
+			if since := got.answer.Since.Sub(<-sent); since > 0 {
+				t.Errorf("the lease counts from %v after the first send, which took the key", since)
 			}
 			storetest.State{Value: storetest.Me1, TTL: storetest.TTL}.Check(t, direct)
 		})
@@ -59,7 +59,7 @@ func TestCommandIsSentAtMostTwice(t *testing.T) {
 	<-first
 	<-second
 	if n := proxy.Commands()["SET"]; n != 2 {
-		t.Errorf("SET was sent %d times, want the first time and one re-send", n)
+		t.Errorf("SET was sent %d times, want 2", n)
 	}
 }
 
@@ -82,30 +82,31 @@ func TestSilentServerFailsAtDeadline(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
 	if err := s.Close(ctx); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("close with commands left behind: %v", err)
+		t.Errorf("Close while a batch is in flight: %v", err)
 	}
 }
 
 func TestLateGrantIsReported(t *testing.T) {
 	t.Parallel()
 	s, proxy, direct := behindProxy(t, storetest.LongReads)
-	hints := make(chan [2]string, 2)
-	s.OnLateGrant(func(key, token string) { hints <- [2]string{key, token} })
-	hold1, hold2, err := bothHeld(t, s, proxy, "SET", takeLong(t, s))
+	grants := make(chan [2]string, 2)
+	s.OnLateGrant(func(key, token string) { grants <- [2]string{key, token} })
+	first, second, err := holdBothSends(t, s, proxy, "SET", takeLong(t, s))
 	if fault := storetest.AsFault(t, err); !fault.Unknown {
 		t.Errorf("%+v", fault)
 	}
 	storetest.State{}.Check(t, direct)
-	hold1()
-	if got := storetest.Receive(t, "a hint", hints); got != [2]string{"k", storetest.Me1} {
-		t.Errorf("hint %v", got)
+	first()
+	if got := storetest.Receive(t, "a late grant", grants); got != [2]string{"k", storetest.Me1} {
+		t.Errorf("late grant %v", got)
 	}
 	storetest.State{Value: storetest.Me1, TTL: storetest.TTL}.Check(t, direct)
-	hold2() // finds our own token: a win as well
-	storetest.Receive(t, "another hint", hints)
+	second() // the command finds the token of its request, which is a grant, too
+	storetest.Receive(t, "the second late grant", grants)
 }
 
-// takeLong returns what takes a key, and waits for that.
+// takeLong returns a function that takes a key, with a bound that does not end during the
+// test.
 func takeLong(t *testing.T, s *syncStore) func() error {
 	t.Helper()
 	r := storetest.Request(storetest.Me1)
@@ -120,12 +121,12 @@ func TestLateRefusalIsNotReported(t *testing.T) {
 	t.Parallel()
 	s, proxy, direct := behindProxy(t, storetest.LongReads)
 	s.OnLateGrant(func(key, token string) { t.Errorf("late grant %q %q", key, token) })
-	hold1, hold2, err := bothHeld(t, s, proxy, "SET", takeLong(t, s))
+	first, second, err := holdBothSends(t, s, proxy, "SET", takeLong(t, s))
 	_ = storetest.AsFault(t, err)
 	storetest.State{Value: "other", TTL: storetest.TTL}.Put(t, direct)
-	hold1()
-	hold2()
-	if err := s.Close(t.Context()); err != nil { // both replies are in
+	first()
+	second()
+	if err := s.Close(t.Context()); err != nil { // Close waits for both replies
 		t.Fatal(err)
 	}
 }
