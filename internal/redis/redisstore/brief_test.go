@@ -80,10 +80,10 @@ func TestFirstSendIsBriefAndLongFormFollowsIfNeeded(t *testing.T) {
 			sent: []string{"set nx 6", "set nx get 7", "evalsha 6"},
 		},
 	}
+	server := redistest.Start(t)
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			rdb := redistest.Start(t).Client(t)
+			rdb := server.Client(t)
 			s := newStore(t, rdb)
 			s.noWaiters = test.noWaiters
 			load := storetest.Request(storetest.Bob1) // the server loads the script

@@ -80,9 +80,9 @@ func TestServerErrorsAreClassified(t *testing.T) {
 }
 
 // WAIT fails if its master has become a replica since the script before it.
-func TestWaitOnReplicaIsTemporaryFault(t *testing.T) {
-	t.Parallel()
-	rdb := redistest.StartSentinel(t).Replicas()[0].Client(t)
+func testWaitAtReplicaIsTemporaryFault(t *testing.T, sentinels *redistest.Sentinels) {
+	t.Helper()
+	rdb := sentinels.Replicas()[0].Client(t)
 	err := rdb.Do(t.Context(), "wait", 1, 1).Err()
 	if err == nil || !command.NewFault(err, true).Temporary {
 		t.Errorf("got %v", err)

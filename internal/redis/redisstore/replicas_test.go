@@ -18,11 +18,29 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-// WAIT counts only writes of its own connection. So each grant must write, and WAIT must follow
-// on the same connection.
-func TestGrantWritesAndWaitsOnOneConnection(t *testing.T) {
+// The subtests are serial, because they share the servers and the key "k".
+func TestStoreWithReplicas(t *testing.T) {
 	t.Parallel()
 	sentinels := startReplicated(t)
+	for _, test := range []struct {
+		name string
+		run  func(*testing.T, *redistest.Sentinels)
+	}{
+		{"a grant writes and waits on one connection", testGrantWritesAndWaitsOnOneConnection},
+		{"refusals do not wait for replicas", testRefusalsDoNotWaitForReplicas},
+		{"a kept lock is unsure until replicas acknowledge", testKeptLockIsUnsureUntilReplicasAcknowledge},
+		{"a release does not wait for grants that wait for replicas", testReleaseDoesNotWaitForGrantsThatWaitForReplicas},
+		{"a refused WAIT is a permanent fault", testRefusedWaitIsPermanentFault},
+		{"WAIT at a replica is a temporary fault", testWaitAtReplicaIsTemporaryFault},
+	} {
+		t.Run(test.name, func(t *testing.T) { test.run(t, sentinels) })
+	}
+}
+
+// WAIT counts only writes of its own connection. So each grant must write, and WAIT must follow
+// on the same connection.
+func testGrantWritesAndWaitsOnOneConnection(t *testing.T, sentinels *redistest.Sentinels) {
+	t.Helper()
 	master := sentinels.Master()
 	observer, s := master.Client(t), newReplicatedStore(t, sentinels.Client(t), twoReplicas)
 	none := newStoreOf(t, sentinels.Client(t), storetest.Me)
@@ -102,9 +120,8 @@ func TestGrantWithTooFewReplicasFails(t *testing.T) {
 }
 
 // A refusal writes nothing, so replicas do not acknowledge it.
-func TestRefusalsDoNotWaitForReplicas(t *testing.T) {
-	t.Parallel()
-	sentinels := startReplicated(t)
+func testRefusalsDoNotWaitForReplicas(t *testing.T, sentinels *redistest.Sentinels) {
+	t.Helper()
 	observer, s := sentinels.Master().Client(t), newReplicatedStore(t, sentinels.Client(t), withTimeout(twoReplicas, 50*time.Millisecond))
 	for _, replica := range sentinels.Replicas() {
 		replica.Pause()
@@ -142,9 +159,8 @@ func TestRefusalsDoNotWaitForReplicas(t *testing.T) {
 
 // A release does not wait for replicas. So the token that rejoined has to ask again before it
 // holds the lock.
-func TestKeptLockIsUnsureUntilReplicasAcknowledge(t *testing.T) {
-	t.Parallel()
-	sentinels := startReplicated(t)
+func testKeptLockIsUnsureUntilReplicasAcknowledge(t *testing.T, sentinels *redistest.Sentinels) {
+	t.Helper()
 	observer, s := sentinels.Master().Client(t), newReplicatedStore(t, sentinels.Client(t), twoReplicas)
 	storetest.State{Value: storetest.Me1, TTL: storetest.TTL}.Put(t, observer)
 	rejoins := storetest.Request(storetest.Me1)
@@ -161,14 +177,14 @@ func TestKeptLockIsUnsureUntilReplicasAcknowledge(t *testing.T) {
 // blocked matches a line of CLIENT LIST: a client that waits for replicas.
 var blocked = regexp.MustCompile(`flags=b\b.* cmd=wait `)
 
-func TestReleaseDoesNotWaitForGrantsThatWaitForReplicas(t *testing.T) {
-	t.Parallel()
-	sentinels := startReplicated(t)
+func testReleaseDoesNotWaitForGrantsThatWaitForReplicas(t *testing.T, sentinels *redistest.Sentinels) {
+	t.Helper()
 	observer := sentinels.Master().Client(t)
 	s := newReplicatedStore(t, sentinels.Client(t, func(o *redis.FailoverOptions) { o.ReadTimeout = storetest.LongBound }), withTimeout(twoReplicas, storetest.Patience))
 	storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Record: runningRecord(storetest.Me1, "1")}.Put(t, observer)
 	for _, replica := range sentinels.Replicas() {
 		replica.Pause()
+		t.Cleanup(replica.Resume)
 	}
 	waiting := make(chan error, 3)
 	other, third, renewed := storetest.Request(storetest.Me2), storetest.AttemptRequest(storetest.Me2), storetest.Request(storetest.Me1)
@@ -275,9 +291,8 @@ func TestResendAfterLostReplyIsAcknowledgedByReplicas(t *testing.T) {
 	}
 }
 
-func TestRefusedWaitIsPermanentFault(t *testing.T) {
-	t.Parallel()
-	sentinels := redistest.StartSentinel(t)
+func testRefusedWaitIsPermanentFault(t *testing.T, sentinels *redistest.Sentinels) {
+	t.Helper()
 	observer := sentinels.Master().Client(t)
 	if err := observer.ACLSetUser(t.Context(), "alice", "on", "nopass", "~*", "&*", "+@all", "-wait").Err(); err != nil {
 		t.Fatal(err)
