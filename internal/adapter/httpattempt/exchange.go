@@ -84,7 +84,7 @@ func (x *Exchange) end(ctx context.Context, cut bool) {
 // hasNoOutcome reports whether the handler has returned without an answer. If its context
 // has ended, that does not mean success.
 func (x *Exchange) hasNoOutcome() bool {
-	return x.implied == 0 && !x.failed && !x.bypassed && !x.recorder.answered()
+	return x.implied == 0 && !x.bypassed && !x.recorder.answered()
 }
 
 // stores reports whether an answer of the status is stored, if the handler has decided

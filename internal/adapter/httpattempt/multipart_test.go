@@ -40,8 +40,14 @@ func written(boundary string, parts ...testPart) string {
 // multipartDigest returns the fingerprint of a multipart body.
 func multipartDigest(t testing.TB, kind, boundary, body string) string {
 	t.Helper()
+	return digestOfType(t, fmt.Sprintf("multipart/%s; boundary=%q", kind, boundary), body)
+}
+
+// digestOfType returns the fingerprint of a body with a Content-Type.
+func digestOfType(t testing.TB, contentType, body string) string {
+	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", nil)
-	r.Header.Set("Content-Type", fmt.Sprintf("multipart/%s; boundary=%q", kind, boundary))
+	r.Header.Set("Content-Type", contentType)
 	digest, err := Fingerprint(r, []byte(body))
 	if err != nil {
 		t.Fatal(err)
@@ -141,6 +147,7 @@ func TestMultipartAsSent(t *testing.T) {
 		"1001 parts": func(b string) (string, string) {
 			return b, written(b, repeated(one, 1001)...)
 		},
+		"an empty boundary": func(string) (string, string) { return "", written("", one) },
 		"a boundary of 71 bytes": func(b string) (string, string) {
 			b += strings.Repeat("b", 71-len(b))
 			return b, written(b, one)
@@ -155,6 +162,10 @@ func TestMultipartAsSent(t *testing.T) {
 				}
 			}
 		})
+	}
+	notMultipart := func(body string) string { return digestOfType(t, "text/plain; boundary=b", body) }
+	if body := written("b", one); notMultipart(body) == notMultipart(body+"\r\n") {
+		t.Error("a body that is not multipart is digested by parts")
 	}
 	if body := written("b", repeated(one, 1000)...); multipartDigest(t, "form-data", "b", body) !=
 		multipartDigest(t, "form-data", "c", written("c", repeated(one, 1000)...)) {

@@ -61,6 +61,16 @@ var scripts = map[string]script{
 		w.WriteHeader(http.StatusConflict)
 		w.WriteHeader(http.StatusOK)
 	},
+	"two statuses, the first OK": func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
+		w.WriteHeader(http.StatusOK)
+		w.Header().Set("Location", "/late")
+		w.WriteHeader(http.StatusConflict)
+	},
+	"the lowest and the highest status": func(w http.ResponseWriter, _ *http.Request, say func(...any)) {
+		say(panicOf(func() { w.WriteHeader(99) }))
+		say(panicOf(func() { w.WriteHeader(100) }))
+		say(panicOf(func() { w.WriteHeader(999) }))
+	},
 	"a status after the body": func(w http.ResponseWriter, _ *http.Request, say func(...any)) {
 		say(w.Write([]byte("body")))
 		w.WriteHeader(http.StatusTeapot)
@@ -96,6 +106,10 @@ var scripts = map[string]script{
 	},
 	"as much as declared": func(w http.ResponseWriter, _ *http.Request, say func(...any)) {
 		w.Header().Set("Content-Length", "4")
+		say(w.Write([]byte("body")))
+	},
+	"more than nothing declared": func(w http.ResponseWriter, _ *http.Request, say func(...any)) {
+		w.Header().Set("Content-Length", "0")
 		say(w.Write([]byte("body")))
 	},
 	"a malformed length": func(w http.ResponseWriter, _ *http.Request, say func(...any)) {
@@ -177,6 +191,11 @@ var scripts = map[string]script{
 		say(w.Write([]byte("body")))
 		say(http.NewResponseController(w).Flush())
 		say(hijack(w, "more"))
+	},
+	"hijacks after a status that is not flushed": func(w http.ResponseWriter, _ *http.Request, say func(...any)) {
+		w.Header().Set("Content-Length", "4")
+		w.WriteHeader(http.StatusCreated)
+		say(hijack(w, "body"))
 	},
 	"switches protocols": func(w http.ResponseWriter, _ *http.Request, say func(...any)) {
 		w.Header().Set("Connection", "Upgrade")

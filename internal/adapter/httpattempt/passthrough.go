@@ -10,15 +10,13 @@ import (
 // passThrough sends the recorded part of the answer, and makes later writes go to the
 // client at once. Such an answer cannot be replayed. This happens to an answer that is sent
 // in pieces, to a connection that is taken over, and to an answer that is longer than a
-// record may be.
+// record may be. The status is set.
 func (r *Recorder) passThrough() {
 	if r.passedThrough {
 		return
 	}
 	r.passedThrough = true
-	if r.status != 0 {
-		r.deliver()
-	}
+	r.deliver()
 }
 
 // PassedThrough reports whether the answer is sent at once instead of recorded.

@@ -78,9 +78,6 @@ func (r *Recorder) begin(status int) {
 	}
 	r.kept = record.Answer{Status: status, Header: changed(r.filter, r.before, r.sent)}
 	r.room = r.limit - len(record.Encode(nil, r.kept))
-	if status == http.StatusSwitchingProtocols {
-		r.passThrough()
-	}
 }
 
 // Write writes a part of the body. If no status is written yet, Write sets 200 first.

@@ -84,6 +84,27 @@ func TestKept(t *testing.T) {
 			},
 			unreplayed: true,
 		},
+		"as much as declared": {
+			handler: func(w *Recorder) {
+				w.Header().Set("Content-Length", "4")
+				_, _ = w.Write([]byte("body"))
+			},
+			want: record.Answer{Status: 200, Header: http.Header{}, Body: []byte("body")},
+		},
+		"two statuses": {
+			handler: func(w *Recorder) {
+				w.WriteHeader(http.StatusOK)
+				w.WriteHeader(http.StatusConflict)
+			},
+			want: record.Answer{Status: 200, Header: http.Header{}},
+		},
+		"a status after the end": {
+			handler: func(w *Recorder) {
+				w.close()
+				w.WriteHeader(http.StatusConflict)
+			},
+			want: record.Answer{Status: 200, Header: http.Header{}},
+		},
 		"nothing of what is declared, in an answer without body": {
 			handler: func(w *Recorder) {
 				w.Header().Set("Content-Length", "5")
@@ -193,6 +214,12 @@ func TestLimit(t *testing.T) {
 					_, _ = rec.Write([]byte("b"))
 				}
 				rec.close()
+				if rec.PassedThrough() != (more > 0) {
+					t.Errorf("passed through: %v", rec.PassedThrough())
+				}
+				if rec.PassedThrough() && rec.body != nil {
+					t.Errorf("%d bytes are kept although they were sent", len(rec.body))
+				}
 				sent := outer.Body.Len()
 				answer, replayable := rec.result(0)
 				switch {
@@ -235,6 +262,21 @@ func TestUnsupported(t *testing.T) {
 	rec.close()
 	if a, replayable := rec.result(0); !replayable || a.Status != 201 || outer.Flushed {
 		t.Errorf("%+v, replayable %v", a, replayable)
+	}
+}
+
+// A wrapper is a ResponseWriter of an outer middleware.
+type wrapper struct{ http.ResponseWriter }
+
+func (w wrapper) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// Optional methods of writers that outer middlewares have wrapped are found.
+func TestUnwrapped(t *testing.T) {
+	t.Parallel()
+	outer := httptest.NewRecorder()
+	rec := newRecorder(wrapper{wrapper{outer}}, record.Filter{}, plenty)
+	if err := rec.FlushError(); err != nil || !outer.Flushed {
+		t.Errorf("flushed %v, %v", outer.Flushed, err)
 	}
 }
 

@@ -1,0 +1,137 @@
+package httpattempt
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/core/locktest"
+	"github.com/reqlock/reqlock/internal/adapter/httpkey"
+	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
+)
+
+// ofHeader is the key function of the endpoints of these tests.
+var ofHeader = core.KeyFunc[*http.Request](httpkey.IdempotencyKey())
+
+// newEndpoint returns an Endpoint with these settings.
+func newEndpoint(t *testing.T, l *core.Locker, s Settings[*http.Request]) *Endpoint[*http.Request] {
+	t.Helper()
+	endpoint, err := New(adapter, l, ofHeader, httpkey.ReadBody, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return endpoint
+}
+
+// payment returns a POST request with a key and a body.
+func payment(t *testing.T, key, body string) *http.Request {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/payments", strings.NewReader(body))
+	r.Header.Set("Idempotency-Key", `"`+key+`"`)
+	return r
+}
+
+// begin begins the attempt of a request on the route of these tests.
+func begin(e *Endpoint[*http.Request], r *http.Request) (*Exchange, error) {
+	return e.Begin(r, r, "/payments")
+}
+
+// New refuses a Locker that cannot keep records, and wrong settings.
+func TestRefusedEndpoint(t *testing.T) {
+	t.Parallel()
+	var servers []redis.UniversalClient // no command is sent
+	for _, addr := range []string{"127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"} {
+		rdb := redis.NewClient(&redis.Options{Addr: addr})
+		t.Cleanup(func() { _ = rdb.Close() })
+		servers = append(servers, rdb)
+	}
+	quorum := core.Must(core.NewQuorum(servers))
+	adaptertest.CloseAfter(t, quorum)
+	for _, test := range []struct {
+		locker   *core.Locker
+		settings Settings[*http.Request]
+		want     string
+	}{
+		{locker: locktest.New(t, core.WithFailOpen(true)).Locker, want: "WithFailOpen"},
+		{locker: quorum, want: "quorum"},
+		{locker: locktest.New(t).Locker, settings: Settings[*http.Request]{MaxBody: -1}, want: "-1 bytes"},
+	} {
+		_, err := New(adapter, test.locker, ofHeader, httpkey.ReadBody, test.settings)
+		if err == nil || !strings.HasPrefix(err.Error(), "reqlock: test: ") || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%v does not name %s", err, test.want)
+		}
+	}
+}
+
+// A request that cannot begin has the error of its cause.
+func TestRefusedRequest(t *testing.T) {
+	t.Parallel()
+	locks := locktest.New(t)
+	own := func(digest string, err error) Settings[*http.Request] {
+		return Settings[*http.Request]{Fingerprint: func(*http.Request) ([]byte, error) { return []byte(digest), err }}
+	}
+	key := core.EndpointKey("POST", "/payments", "damaged")
+	attempt, err := locks.Begin(t.Context(), key, []byte("f"))
+	if err == nil {
+		err = attempt.Commit(t.Context(), []byte("not an answer"))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken := errors.New("broken")
+	for name, test := range map[string]struct {
+		settings Settings[*http.Request]
+		method   string
+		key      string
+		body     string
+		want     error
+	}{
+		"another method":           {method: http.MethodPut, key: "k", want: core.ErrSkip},
+		"no key":                   {want: core.ErrNoKey},
+		"a body over the limit":    {settings: Settings[*http.Request]{MaxBody: 3}, key: "k", body: "1234", want: core.ErrBodyTooLarge},
+		"a fingerprint's error":    {settings: own("", broken), key: "k", want: broken},
+		"a fingerprint that skips": {settings: own("", core.ErrSkip), key: "k", want: core.ErrSkip},
+		"a mismatch":               {settings: own("g", nil), key: "damaged", want: core.ErrMismatch},
+		"a damaged record":         {settings: own("f", nil), key: "damaged", want: core.ErrUnreplayable},
+	} {
+		r := payment(t, test.key, test.body)
+		if test.key == "" {
+			r.Header.Del("Idempotency-Key")
+		}
+		if test.method != "" {
+			r.Method = test.method
+		}
+		x, err := begin(newEndpoint(t, locks.Locker, test.settings), r)
+		if x != nil || !errors.Is(err, test.want) {
+			t.Errorf("%s: %v, want %v", name, err, test.want)
+		}
+		if _, known := core.OutcomeOf(err); !known && !errors.Is(err, core.ErrSkip) {
+			t.Errorf("%s: no outcome of %v", name, err)
+		}
+	}
+}
+
+// The key of an attempt covers the method and the route. The method is in upper case.
+func TestKeyOfEndpoint(t *testing.T) {
+	t.Parallel()
+	endpoint := newEndpoint(t, locktest.New(t).Locker, Settings[*http.Request]{})
+	for _, method := range []string{"POST", "post", "Patch"} {
+		r := payment(t, "k", "")
+		r.Method = method
+		x, err := begin(endpoint, r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := core.EndpointKey(strings.ToUpper(method), "/payments", "k"); x.attempt.Key() != want {
+			t.Errorf("%s: the key is %q, not %q", method, x.attempt.Key(), want)
+		}
+		if err := x.attempt.Abort(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+}
