@@ -97,7 +97,7 @@ func failovers(t *testing.T) int {
 // not informed. Which replicas have the locks does not depend on timing, so the result is
 // the same each time.
 func TestLocksGrantedTwiceAfterFailover(t *testing.T) {
-	t.Parallel()
+	parallelInFastTier(t)
 	for name, r := range replacements {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -228,7 +228,7 @@ func (r *rollingRestart) report() string {
 // All servers are restarted, one after the other. Clients wait, and see no errors besides
 // the documented outcomes.
 func TestServersAreRestartedUnderLoad(t *testing.T) {
-	t.Parallel()
+	parallelInFastTier(t)
 	for deployed, start := range deployments {
 		t.Run(deployed, func(t *testing.T) {
 			t.Parallel()

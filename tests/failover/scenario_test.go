@@ -170,7 +170,7 @@ func soakEnd(t *testing.T) time.Time {
 //
 //faults:row 17 loss: Sentinel and Cluster, with and without the last writes, two masters at once
 func TestAMasterIsReplaced(t *testing.T) {
-	t.Parallel()
+	parallelInFastTier(t)
 	for deployed, start := range deployments {
 		t.Run(deployed, func(t *testing.T) {
 			t.Parallel()
