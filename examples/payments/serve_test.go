@@ -63,17 +63,19 @@ type try struct {
 	twice *regexp.Regexp // if not nil, matches two equal texts
 }
 
-// runAll runs all tries at once, since they mostly sleep, and then checks their
+// runAll runs all tries at once, since they mostly wait, and then checks their
 // output.
 func runAll(t *testing.T, tries []try) {
 	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), longest)
+	defer cancel()
 	printed, errs := make([][]byte, len(tries)), make([]error, len(tries))
 	var shells sync.WaitGroup
 	for i, try := range tries {
 		shells.Go(func() {
-			shell := exec.CommandContext(t.Context(), "bash", "-c", strings.Join(try.lines, "\n"))
+			shell := exec.CommandContext(ctx, "bash", "-c", strings.Join(try.lines, "\n"))
 			if try.slow != nil {
-				shell.Stdin = afterClose{t.Context(), try.slow}
+				shell.Stdin = afterClose{ctx, try.slow}
 			}
 			printed[i], errs[i] = shell.CombinedOutput()
 		})
