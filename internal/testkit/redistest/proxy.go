@@ -131,8 +131,8 @@ func (p *Proxy) Cut() {
 	}
 }
 
-// Refuse(true) makes the servers appear to be down: it cuts current connections, and new
-// connections are closed at once. Refuse(false) ends that.
+// Refuse makes the servers appear to be down if on is true: it cuts current connections, and new
+// connections are closed at once. If on is false, it ends that.
 func (p *Proxy) Refuse(on bool) {
 	p.mu.Lock()
 	p.refusing = on
