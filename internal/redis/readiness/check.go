@@ -117,7 +117,8 @@ func (c *Check) within(ctx context.Context, send func(ctx context.Context) error
 }
 
 func (c *Check) withinBound(ctx context.Context, bound time.Duration, send func(ctx context.Context) error) error {
-	bounded, cancel := context.WithTimeout(ctx, bound)
+	deadline := time.Now().Add(bound)
+	bounded, cancel := context.WithDeadline(ctx, deadline)
 	failed := make(chan error, 1)
 	c.runAsync(func() {
 		defer cancel()
@@ -138,6 +139,8 @@ func (c *Check) withinBound(ctx context.Context, bound time.Duration, send func(
 		return nil
 	case ctx.Err() != nil:
 		return ctx.Err()
+	case command.IsTransport(err) && !time.Now().Before(deadline): // a subscription ends with its connection
+		return command.ErrNoReply
 	default:
 		return command.Sanitize(err)
 	}
