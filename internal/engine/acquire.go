@@ -180,7 +180,7 @@ func (e *Engine) await(ctx context.Context, w *waiter, begun time.Time) *Refusal
 			if refusal := e.leave(w); refusal != nil {
 				return refusal
 			}
-			over = nil // settled at the same moment
+			// Settled at the same moment: the channel of updates is closed.
 		case <-ctx.Done():
 			if refusal := e.leave(w); refusal != nil {
 				return refusal.endedBy(ctx)

@@ -115,7 +115,7 @@ func (q *queue) onAnswer(answer store.Answer, err error) {
 		q.ask() // with the holder's token: a nowait caller is refused only if another holds the key
 	case q.applyAnswer(r, answer, err):
 	case err == nil && answer.SplitVote:
-		q.pauseAlways(q.pauses.afterSplit())
+		q.pause(q.pauses.afterSplit())
 	case err == nil && !r.Join:
 		q.ask() // refused without a place in the store's queue: take one
 	default:

@@ -118,6 +118,9 @@ func TestDuplicateGetsAnswer(t *testing.T) {
 		if replayed := p.events[1].of(Replayed); len(replayed) != 1 || len(p.events[1].of(Refused)) != 0 {
 			t.Errorf("events %+v", p.events[1].all())
 		}
+		if restored := p.events[0].of(Restored); len(restored) != 0 {
+			t.Errorf("a record that was not lost is reported as restored: %+v", restored)
+		}
 		if committed := p.events[0].of(Committed); len(committed) != 1 || committed[0].Err != nil || committed[0].Loss != NotLost {
 			t.Errorf("committed %+v", committed)
 		}
@@ -253,6 +256,23 @@ func TestMismatchAmongSimultaneousCallers(t *testing.T) {
 		if c.reasons[Mismatch] != 5 {
 			t.Errorf("others %v", c.reasons)
 		}
+		p.checkIdle(t)
+	})
+}
+
+// As soon as an attempt runs, callers with another request are refused.
+func TestMismatchIsKnownFromTheGrant(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p, c := newProcesses(1), &callers{ending: Commit}
+		p.stores[0].before.set(func(string, storetest.AnyRequest) error { time.Sleep(time.Millisecond); return nil })
+		c.join(t, p.engines[0], 1, attempt("f", WaitForever))
+		begun := time.Now()
+		if refusal := refused(t, p.engines[0], attempt("other", WaitForever)); refusal.Reason != Mismatch || time.Since(begun) != time.Millisecond {
+			t.Errorf("%v after %v", refusal.Reason, time.Since(begun))
+		}
+		time.Sleep(2 * time.Second)
+		c.check(t, 1, 0, "")
 		p.checkIdle(t)
 	})
 }

@@ -176,5 +176,34 @@ func TestLateGrantOfAttemptIsAborted(t *testing.T) {
 		}
 		end(t, h, Commit)
 		p.checkIdle(t)
+		if n := p.stores[0].count("abort"); n != 1 {
+			t.Errorf("%d aborts", n)
+		}
+	})
+}
+
+// The abort of a late grant fails, and the caller leaves. The abort is sent again, so that
+// the attempt does not look like one that died.
+func TestFailedAbortOfLateGrantIsResent(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newProcesses(1)
+		delaysOnce(p.stores[0], "begin", 10*time.Second)
+		back := time.Now().Add(11 * time.Second)
+		p.stores[0].before.set(func(transition string, _ storetest.AnyRequest) error {
+			if transition == "abort" && time.Now().Before(back) {
+				return errDown
+			}
+			return nil
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		if _, err := p.engines[0].Acquire(ctx, attempt("f", WaitForever)); err == nil {
+			t.Error("granted")
+		}
+		time.Sleep(5 * time.Second)
+		h := hold(t, p.engines[0], attempt("f", 0))
+		end(t, h, Commit)
+		p.checkIdle(t)
 	})
 }

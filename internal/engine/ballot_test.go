@@ -381,6 +381,52 @@ func TestBallotLostBetweenHoldersIsReleased(t *testing.T) {
 	})
 }
 
+// A lease of a ballot passes to a waiter that needs a longer TTL, after a renewal.
+func TestBallotIsPassedAfterRenewal(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e, v, _ := newVotingEngine(t, func(int, storetest.AnyRequest) (store.Answer, error) { return grantedAnswer(), nil })
+		first := hold(t, e, request(0))
+		token := ""
+		waiting(t, e, longer(WaitForever), func(h *Hold) { token = h.Token() })
+		release(t, first)
+		synctest.Wait()
+		if token != first.Token() || len(v.tokens()) != 1 {
+			t.Errorf("passed on as %q, released %q", token, v.tokens())
+		}
+	})
+}
+
+// A hint of the ballot in flight means that others wait: the passes of its lease are
+// limited.
+func TestHintOfBallotInFlightLimitsPasses(t *testing.T) {
+	t.Parallel()
+	for name, hinted := range map[string]bool{"with a hint": true, "without": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var v *votingStore
+				e, v, _ := newVotingEngine(t, func(n int, r storetest.AnyRequest) (store.Answer, error) {
+					if n == 0 {
+						return heldAnswer, nil
+					}
+					answer := grantedAnswer()
+					time.Sleep(time.Millisecond)
+					if hinted {
+						v.hint(r.Key, r.Token)
+					}
+					return answer, nil
+				})
+				h := hold(t, e, request(WaitForever))
+				if h.lease.budget.unlimited == hinted {
+					t.Errorf("unlimited: %v", h.lease.budget.unlimited)
+				}
+				release(t, h)
+			})
+		})
+	}
+}
+
 // The release of a dead token that was found in the key leaves the waiter in the
 // store's queue.
 func TestReleaseOfDeadTokenKeepsWaiterQueued(t *testing.T) {

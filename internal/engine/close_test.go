@@ -143,3 +143,45 @@ func TestCloseEndsResendsOfRelease(t *testing.T) {
 		}
 	})
 }
+
+// Close does not wait longer for the abort of an attempt than for a commit.
+func TestCloseEndsResendsOfAbort(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e, s, _ := newEngine()
+		dead := deadToken(t, e)
+		s.before.set(func(string, storetest.AnyRequest) error { return errDown })
+		e.discardAsync(keyToken{"k", dead}, attempt("f", 0).Attempt, time.Time{})
+		time.Sleep(time.Second)
+		begun := time.Now()
+		if err := e.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(begun); took < commitTimeout || took > commitTimeout+maxPause {
+			t.Errorf("closed after %v", took)
+		}
+	})
+}
+
+// A goroutine of the store does not wait for an observer. Without an observer no
+// goroutine is needed.
+func TestStoreDoesNotWaitForObserver(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e, _, _ := newEngine()
+		blocked, ran := make(chan struct{}), false
+		var after callbacks
+		after.add(func() { <-blocked; ran = true })
+		after.runAsync(e)
+		close(blocked)
+		synctest.Wait()
+		if !ran {
+			t.Error("the observer was not called")
+		}
+		e.hooks.Observe, ran = nil, false
+		after.runAsync(e)
+		if !ran {
+			t.Error("without an observer the calls wait for a goroutine")
+		}
+	})
+}

@@ -155,6 +155,27 @@ func TestCommitIsNotRetriedAfterPermanentFault(t *testing.T) {
 	})
 }
 
+// The first resend of a commit comes after the shortest pause.
+func TestFirstResendOfCommit(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newProcesses(1)
+		h := hold(t, p.engines[0], attempt("f", 0))
+		p.stores[0].before.set(func(string, storetest.AnyRequest) error {
+			if p.stores[0].begunCount("commit") == 1 {
+				return errNoCommitReply
+			}
+			return nil
+		})
+		begun := time.Now()
+		end(t, h, Commit)
+		if took := time.Since(begun); took > minPause {
+			t.Errorf("committed after %v", took)
+		}
+		p.checkIdle(t)
+	})
+}
+
 // The commit goes on after the caller has stopped waiting for it.
 func TestCommitOutlivesCaller(t *testing.T) {
 	t.Parallel()

@@ -137,6 +137,31 @@ func TestLateGrantIsReleased(t *testing.T) {
 	})
 }
 
+// After a late grant the queue asks with a transition that raises the TTL: a resend of the
+// take may have locked the key. A hint of the dead token does not mark the next grant as
+// handed over.
+func TestRequestAfterLateGrantIsEnqueue(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e, s, events := newEngine()
+		s.after.set(func(transition string, r storetest.AnyRequest) error {
+			if transition == "take" {
+				s.hint(r.Key, r.Token)
+				time.Sleep(validity)
+			}
+			return nil
+		})
+		h := hold(t, e, request(WaitForever))
+		if s.count("take") != 1 || s.count("enqueue") == 0 {
+			t.Errorf("transitions %v", s.transitions())
+		}
+		if got := events.of(Acquired)[0].Handover; got != Free {
+			t.Errorf("the hand-over is %v", got)
+		}
+		release(t, h)
+	})
+}
+
 func TestFailedReleaseIsResent(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -225,6 +250,25 @@ func TestNowaitCallerDuringHangingRelease(t *testing.T) {
 		time.Sleep(time.Minute) // everything that was left behind ends
 		if s.value("k") != "" || e.queueCount() != 0 {
 			t.Errorf("key %q, %d queues", s.value("k"), e.queueCount())
+		}
+	})
+}
+
+// A nowait caller waits for a release no longer than for a command. The key may be free
+// then, so this is not contention.
+func TestNowaitCallerDuringSlowRelease(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e, s, _ := newEngine()
+		h := hold(t, e, request(0))
+		s.before.set(func(string, storetest.AnyRequest) error { time.Sleep(3 * bound); return nil })
+		h.BeginRelease()
+		begun := time.Now()
+		if _, err := e.Acquire(t.Context(), request(0)); reasonOf(t, err) != Unavailable || time.Since(begun) != bound {
+			t.Errorf("%v after %v", err, time.Since(begun))
+		}
+		if err := e.Close(t.Context()); err != nil {
+			t.Error(err)
 		}
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -234,4 +235,23 @@ func TestHintsOfSilentServerMakeRoom(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 	})
+}
+
+// A token that hints have named makes room for other hints once the engine itself finds
+// the token dead.
+func TestRoomOfTokensFromHints(t *testing.T) {
+	t.Parallel()
+	var d discardSet
+	for i := range maxHinted {
+		if !d.claimHinted(keyToken{"k", strconv.Itoa(i)}) {
+			t.Fatalf("token %d was refused", i)
+		}
+	}
+	first, more, full := keyToken{"k", "0"}, keyToken{"k", "more"}, keyToken{"k", "full"}
+	if d.claim(first, nil) || !d.claimHinted(more) || d.claimHinted(full) {
+		t.Error("a token that is found dead makes room for not just one other")
+	}
+	if d.complete(first) || !d.complete(first) || d.claimHinted(full) {
+		t.Error("the end of a token that was found dead makes room a second time")
+	}
 }

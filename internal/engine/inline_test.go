@@ -240,6 +240,75 @@ func TestContextMadeLateHasEndOfHold(t *testing.T) {
 	}
 }
 
+// The context of a hold is derived from that of the caller. If the context is made after
+// the release, it has the end of the hold, even if the caller's context has ended.
+func TestContextHasParent(t *testing.T) {
+	t.Parallel()
+	e, _, _ := newEngine()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	held := func() *Hold {
+		h, err := e.Acquire(ctx, request(0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return h
+	}
+	late := held()
+	release(t, late)
+	h := held()
+	made := h.Context()
+	cancel(errDown)
+	if got := context.Cause(made); got != errDown { //nolint:errorlint // the very cause
+		t.Errorf("the cause is %v, want that of the parent", got)
+	}
+	if got := context.Cause(late.Context()); got != context.Canceled { //nolint:errorlint // the very cause
+		t.Errorf("the cause after the release is %v", got)
+	}
+	release(t, h)
+}
+
+// A panickingStore panics on the goroutine of its caller after it has answered a take, as
+// a hook of a client may.
+type panickingStore struct{ *fakeStore }
+
+func (s panickingStore) Take(r store.TakeRequest, done func(store.Answer, error)) {
+	s.fakeStore.Take(r, done)
+	if r.Inline {
+		panic("hook")
+	}
+}
+
+// If the store panics on the goroutine of a caller, the caller gives back what it was
+// granted.
+func TestPanicOfInlineRequestLeavesNothing(t *testing.T) {
+	t.Parallel()
+	for name, holder := range map[string]string{"granted": "", "refused": "other:1"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				e, s, _ := newEngine()
+				e.store = panickingStore{s}
+				if holder != "" {
+					s.set("k", holder, time.Hour)
+				}
+				if caught := panicOf(func() { _, _ = e.Acquire(t.Context(), request(0)) }); caught != "hook" {
+					t.Errorf("the caller got the panic %v", caught)
+				}
+				synctest.Wait()
+				if s.value("k") != holder || e.queueCount() != 0 {
+					t.Errorf("left: key %q, %d queues", s.value("k"), e.queueCount())
+				}
+			})
+		})
+	}
+}
+
+func panicOf(f func()) (caught any) {
+	defer func() { caught = recover() }()
+	f()
+	return nil
+}
+
 // A wait that ends before the subscription is ready is refused because of contention.
 func TestWaitDuringSubscribeTimesOut(t *testing.T) {
 	t.Parallel()
@@ -259,16 +328,21 @@ func TestWaitDuringSubscribeTimesOut(t *testing.T) {
 func TestCallerWithoutRoomTakesNoPlace(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		e, s, _ := newEngine()
-		e.limits.total = 0
-		s.set("k", "other:1", time.Hour)
-		_, err := e.Acquire(t.Context(), request(WaitForever))
-		if reasonOf(t, err) != Overloaded {
-			t.Errorf("%v", err)
-		}
-		synctest.Wait()
-		if want := []string{"take"}; !slices.Equal(s.transitions(), want) {
-			t.Errorf("transitions %v, want %v", s.transitions(), want)
+		for want, limit := range map[Reason]func(*limits) *int{
+			Overloaded: func(l *limits) *int { return &l.total },
+			QueueFull:  func(l *limits) *int { return &l.perKey },
+		} {
+			e, s, _ := newEngine()
+			*limit(&e.limits) = 0
+			s.set("k", "other:1", time.Hour)
+			_, err := e.Acquire(t.Context(), request(WaitForever))
+			if reasonOf(t, err) != want {
+				t.Errorf("%v", err)
+			}
+			synctest.Wait()
+			if want := []string{"take"}; !slices.Equal(s.transitions(), want) {
+				t.Errorf("transitions %v, want %v", s.transitions(), want)
+			}
 		}
 	})
 }

@@ -261,3 +261,44 @@ func TestWaiterJoinsOnceItListens(t *testing.T) {
 		})
 	}
 }
+
+// A process that cannot listen checks the key at short intervals. It waits for its
+// subscription once.
+func TestWaiterWithoutSubscriptionPolls(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e, s, _ := newEngine()
+		s.connecting = time.Hour
+		s.set("k", "other:1", time.Minute)
+		begun := time.Now()
+		if _, err := e.Acquire(t.Context(), request(2*time.Second)); reasonOf(t, err) != TimedOut {
+			t.Errorf("%v", err)
+		}
+		at := s.times("enqueue")
+		if len(at) < 5 || at[0].Sub(begun) != bound {
+			t.Fatalf("asked %d times, first at %v", len(at), at)
+		}
+		for i, pause := range pollPauses {
+			if got := at[i+1].Sub(at[i]); got != pause {
+				t.Errorf("pause %d is %v, want %v", i, got, pause)
+			}
+		}
+		_ = e.Close(t.Context())
+	})
+}
+
+// A process listens as soon as a caller waits behind a holder of this process. Otherwise
+// it would not learn whether other processes wait.
+func TestWaiterBehindOwnHolderListens(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e, s, _ := newEngine()
+		h := hold(t, e, request(0))
+		waiting(t, e, request(WaitForever), func(*Hold) {})
+		if s.listening != 1 {
+			t.Errorf("%d subscriptions", s.listening)
+		}
+		release(t, h)
+		synctest.Wait()
+	})
+}

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"testing"
+	"time"
 )
 
 func TestNestedTurnsAreKeptUntilTheyEnd(t *testing.T) {
@@ -87,4 +88,30 @@ func TestEndedHoldsHaveNoNestedTurns(t *testing.T) {
 		t.Errorf("the loss is %v", loss)
 	}
 	_ = e.Close(t.Context())
+}
+
+// LoseNested ends the turns under a hold that is about to be released. A turn that its
+// caller has released has no cause of a loss.
+func TestLoseNestedBeforeRelease(t *testing.T) {
+	t.Parallel()
+	e, s, _ := newEngine()
+	h := hold(t, e, request(0))
+	released, lost := h.Nest(t.Context()), h.Nest(t.Context())
+	if loss, err := released.Extend(t.Context(), time.Minute); loss != NotLost || err != nil || s.count("renew") != 1 {
+		t.Errorf("extend: %v, %v, %d renewals", loss, err, s.count("renew"))
+	}
+	released.Release()
+	h.LoseNested()
+	for n, want := range map[*Nested]error{released: context.Canceled, lost: lossError{Taken}} {
+		if got := context.Cause(n.Context()); got != want { //nolint:errorlint // the very cause
+			t.Errorf("the cause is %v, want %v", got, want)
+		}
+		if loss, err := n.Extend(t.Context(), time.Minute); loss != Taken || err != nil || s.count("renew") != 1 {
+			t.Errorf("extend after the end: %v, %v, %d renewals", loss, err, s.count("renew"))
+		}
+	}
+	if loss := lost.Release(); loss != Taken {
+		t.Errorf("the loss is %v", loss)
+	}
+	release(t, h)
 }

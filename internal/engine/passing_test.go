@@ -1,7 +1,9 @@
 package engine
 
 import (
+	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -116,6 +118,9 @@ func TestCloseAfterFailedPassLeavesNoTimer(t *testing.T) {
 		release(t, h)
 		time.Sleep(3 * time.Second)
 		p.checkIdle(t)
+		if got := p.stores[0].transitions(); !slices.Equal(got[:3], []string{"take", "renew", "enqueue"}) {
+			t.Errorf("transitions %v: a lease that is gone is not released", got)
+		}
 		if err := e.Close(t.Context()); err != nil {
 			t.Errorf("close: %v", err)
 		}
@@ -208,4 +213,31 @@ func renewalsOf(s *fakeStore, token string) (at []time.Time) {
 		}
 	}
 	return at
+}
+
+// The caller for which the queue asked has left, and the lease is renewed for the next
+// one. Meanwhile a nowait caller is refused at once. The queue is reused afterwards.
+func TestKeyIsBusyDuringRenewalBeforeGrant(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e, s, _ := newEngine()
+		s.after.set(func(string, storetest.AnyRequest) error { time.Sleep(bound / 2); return nil })
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() { _, _ = e.Acquire(ctx, request(WaitForever)) }()
+		synctest.Wait()
+		waiting(t, e, longer(WaitForever), func(*Hold) {})
+		cancel()
+		time.Sleep(bound/2 + time.Millisecond)
+		begun := time.Now()
+		if _, err := e.Acquire(t.Context(), request(0)); reasonOf(t, err) != Busy || time.Since(begun) > 0 {
+			t.Errorf("%v after %v", err, time.Since(begun))
+		}
+		time.Sleep(time.Second)
+		if want := []string{"take", "renew", "release"}; !slices.Equal(s.transitions(), want) {
+			t.Errorf("transitions %v, want %v", s.transitions(), want)
+		}
+		if n := len(e.shardOf("k").recycled); n != 1 {
+			t.Errorf("%d queues are kept for reuse", n)
+		}
+	})
 }

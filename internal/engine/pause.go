@@ -76,19 +76,9 @@ func untilExpiry(remaining, pause time.Duration) time.Duration {
 }
 
 // pause asks again after d, or when a hint or a leaving caller wakes the queue. It asks
-// at once if that has happened before, if no caller waits any more, or if a nowait
-// caller is in the queue.
+// at once if that has happened before, or if no caller waits any more.
 func (q *queue) pause(d time.Duration) {
-	if d == 0 || q.nowaiters > 0 {
-		q.ask()
-		return
-	}
-	q.pauseAlways(d)
-}
-
-// pauseAlways is pause, but pauses also if a nowait caller is in the queue.
-func (q *queue) pauseAlways(d time.Duration) {
-	if q.recheck || q.first == nil {
+	if d == 0 || q.recheck || q.first == nil {
 		q.ask()
 		return
 	}

@@ -93,3 +93,17 @@ func TestReplyResetsFaultPauses(t *testing.T) {
 		t.Errorf("the next fault pauses for %v", d)
 	}
 }
+
+// Polls that follow a holder that sends hints begin with the shortest pause again.
+func TestReplyResetsPollPauses(t *testing.T) {
+	t.Parallel()
+	var p pauses
+	foreign := store.Answer{ForeignHolder: true} // without a TTL
+	for range 10 {
+		p.after(foreign, nil, false)
+	}
+	p.after(store.Answer{Remaining: time.Minute}, nil, false)
+	if d := p.after(foreign, nil, false); d != pollPauses[0] {
+		t.Errorf("the next poll pauses for %v", d)
+	}
+}

@@ -217,6 +217,21 @@ func TestWaitEndsOnTime(t *testing.T) {
 	})
 }
 
+// The refusal of a caller whose context has ended has the error and the cause of the
+// context.
+func TestRefusalHasCauseOfContext(t *testing.T) {
+	t.Parallel()
+	e, s, _ := newEngine()
+	s.set("k", "foreign", time.Hour)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errDown)
+	_, err := e.Acquire(ctx, request(WaitForever))
+	var refusal *Refusal
+	if !errors.As(err, &refusal) || refusal.Reason != TimedOut || refusal.Ended != context.Canceled || refusal.Cause != errDown { //nolint:errorlint // the very errors
+		t.Errorf("%+v", refusal)
+	}
+}
+
 //faults:row 2
 func TestGrantAfterCallerLeftIsReleased(t *testing.T) {
 	t.Parallel()

@@ -53,7 +53,7 @@ func (q *queue) giveUpRefusal(w *waiter) *Refusal {
 	switch {
 	case q.lastFault != nil:
 		return &Refusal{Reason: Unavailable, Fault: q.lastFault}
-	case !w.queued && q.pauses.splits > 0 && w.nowait:
+	case w.nowait && q.pauses.splits > 0:
 		return &Refusal{Reason: Busy}
 	case !w.queued && q.pauses.splits == 0:
 		return &Refusal{Reason: Unavailable, Fault: errNoAnswer}

@@ -58,7 +58,6 @@ func (e *Engine) renewNext() {
 		lease.awaitsRenewal = false
 		if wants {
 			lease.renewAt = time.Time{}
-			e.schedule.set(lease)
 			e.renewFor(lease, e.renewNext)
 		}
 		q.shard.mu.Unlock()
@@ -141,9 +140,7 @@ func retryOf(ttl time.Duration) time.Duration { return min(ttl/20, maxPause) }
 func (l *lease) renewalDone() {
 	l.inFlight--
 	if l.inFlight == 0 && l.afterRenewals != nil {
-		next := l.afterRenewals
-		l.afterRenewals = nil
-		next()
+		l.afterRenewals()
 	}
 }
 

@@ -3,7 +3,9 @@ package engine
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -324,6 +326,101 @@ func TestReleaseIsNotSentDuringRenewal(t *testing.T) {
 		release(t, h)
 		if want := []string{"take", "renew", "release"}; !slices.Equal(s.transitions(), want) {
 			t.Errorf("transitions %v, want %v", s.transitions(), want)
+		}
+	})
+}
+
+// An Extend in flight delays the release, as each renewal does.
+func TestReleaseIsNotSentDuringExtend(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e, s, _ := newEngine()
+		h := hold(t, e, request(0))
+		s.before.set(func(transition string, _ storetest.AnyRequest) error {
+			if transition == "renew" {
+				time.Sleep(bound / 2)
+			}
+			return nil
+		})
+		go func() { _, _ = h.Extend(t.Context(), time.Minute) }()
+		synctest.Wait()
+		release(t, h)
+		if want := []string{"take", "renew", "release"}; !slices.Equal(s.transitions(), want) {
+			t.Errorf("transitions %v, want %v", s.transitions(), want)
+		}
+	})
+}
+
+// The events of a hold have the time since the grant.
+func TestEventsHaveTimeSinceGrant(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e, _, events := newEngine()
+		h := hold(t, e, request(0))
+		time.Sleep(4 * time.Second)
+		release(t, h)
+		renewed, released := events.of(Renewed), events.of(Released)
+		if len(renewed) != 1 || renewed[0].Held != request(0).TTL/3 || renewed[0].Key != "k" || renewed[0].Err != nil {
+			t.Errorf("renewed %+v", renewed)
+		}
+		if len(released) != 1 || released[0].Held != 4*time.Second {
+			t.Errorf("released %+v", released)
+		}
+	})
+}
+
+// A lease ends with its validity also if its holder has exceeded MaxHold. Then the next
+// waiter gets the key, even if that holder never releases it.
+func TestLeaseEndsAfterMaxHold(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e, _, _ := newEngine()
+		r := request(0)
+		r.MaxHold = time.Second
+		h := hold(t, e, r)
+		begun, served := time.Now(), time.Time{}
+		waiting(t, e, request(WaitForever), func(*Hold) { served = time.Now() })
+		time.Sleep(2 * r.TTL)
+		synctest.Wait()
+		if took := served.Sub(begun); took < validity || took > r.TTL+recheckInterval {
+			t.Errorf("served after %v", took)
+		}
+		_, _ = h.Release(t.Context())
+	})
+}
+
+// The schedule reports each lease when it is due, also after its time has changed and
+// after the schedule was stopped.
+func TestScheduleReportsOnTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		begun, at := time.Now(), map[string]time.Duration{}
+		s := schedule{onDue: func(l *lease) { at[l.token] = time.Since(begun) }}
+		set := func(l *lease, due time.Duration) {
+			l.validUntil = begun.Add(due)
+			s.set(l)
+		}
+		leases := make([]*lease, 4)
+		for i := range leases {
+			leases[i] = &lease{leaseState: leaseState{token: strconv.Itoa(i)}}
+			set(leases[i], time.Duration(i+1)*time.Second)
+		}
+		set(leases[3], time.Millisecond)
+		set(leases[0], time.Minute)
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		want := map[string]time.Duration{"0": time.Minute, "1": 2 * time.Second, "2": 3 * time.Second, "3": time.Millisecond}
+		if !maps.Equal(at, want) {
+			t.Errorf("due at %v, want %v", at, want)
+		}
+		set(leases[0], 2*time.Hour)
+		s.drop(leases[0])
+		s.stop()
+		set(leases[1], 3*time.Hour)
+		time.Sleep(3 * time.Hour)
+		synctest.Wait()
+		if got := at["1"]; got != 3*time.Hour {
+			t.Errorf("after the stop it was due at %v", got)
 		}
 	})
 }
