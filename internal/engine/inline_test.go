@@ -335,7 +335,7 @@ func TestCallerWithoutRoomTakesNoPlace(t *testing.T) {
 			e, s, _ := newEngine()
 			*limit(&e.limits) = 0
 			s.set("k", "other:1", time.Hour)
-			_, err := e.Acquire(t.Context(), request(WaitForever))
+			_, err := e.Acquire(t.Context(), request(store.InlineTime-1))
 			if reasonOf(t, err) != want {
 				t.Errorf("%v", err)
 			}

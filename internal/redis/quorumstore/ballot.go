@@ -96,7 +96,7 @@ func (b *ballot) decide() bool {
 	switch {
 	case count.granted >= majority && b.restKnown():
 		b.answer, b.err = b.granted()
-	case count.granted < majority && count.granted+count.missing < majority && b.reasonKnown(count) && b.restKnown():
+	case count.granted+count.missing < majority && b.reasonKnown(count) && b.restKnown():
 		b.answer, b.err = b.refused()
 	default:
 		return false

@@ -27,6 +27,7 @@ func TestMajorityDecides(t *testing.T) {
 		"three of five":                  {[]vote{no, yes, other, yes, yes}, "granted"},
 		"two failed":                     {[]vote{fault, permanent, yes, yes, yes}, "granted"},
 		"another has three":              {[]vote{no, no, no}, "held by h for 1s"},
+		"another has them for ever":      {[]vote{no, refused("h", 0), refused("h", 0)}, "held by h for -1ns"},
 		"another has two of three votes": {[]vote{no, yes, no, other}, "split h"},
 		"three split the votes":          {[]vote{yes, no, other, yes, no}, "split h"},
 		"two failed, votes are split":    {[]vote{fault, fault, no, yes, no}, "split h"},
@@ -104,6 +105,9 @@ func TestLostBallotIsWithdrawn(t *testing.T) {
 		w := fakes[0].withdrawals[0]
 		if w.request.Token != "ballot" || w.request.Waiter != "" || fakes[0].woken[0] {
 			t.Errorf("withdrawn by %+v", w.request)
+		}
+		if unknown := fakes[1].withdrawals[0].request; w.request.Bound != request().Bound/2 || unknown.Bound != request().Bound {
+			t.Errorf("done waits for %v, and the other withdrawal takes %v", w.request.Bound, unknown.Bound)
 		}
 		if got.times != 0 {
 			t.Error("done was called before the vote was withdrawn")
@@ -227,5 +231,50 @@ func TestLockIsNotGrantedBeforeAllServersAreKnown(t *testing.T) {
 				t.Errorf("got %+v", got)
 			}
 		})
+	}
+}
+
+// The answer of a majority has the largest number of waiters of a server.
+func TestGrantHasLargestNumberOfWaiters(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, fakes := newStore(3)
+		var got outcome[store.Answer]
+		s.Take(request().Take(), got.take)
+		for i, f := range fakes[:2] {
+			f.votes[0].answer(store.Answer{Granted: true, Since: sent, Waiting: 2 - i}, nil)
+		}
+		if !got.answer.Granted || got.answer.Waiting != 2 {
+			t.Errorf("got %+v", got.answer)
+		}
+		if r := fakes[0].votes[0].request; r.Claim != r.TTL || r.Join || r.Token != "ballot" {
+			t.Errorf("asked by %+v", r)
+		}
+	})
+}
+
+// A missing majority names a permanent failure if one is the reason. Its outcome is unknown
+// if that of any server is.
+func TestMissingMajority(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(5)
+	for name, c := range map[string]struct {
+		failures           []error
+		cause              error
+		unknown, temporary bool
+	}{
+		"few":                     {[]error{errPermanent, errPermanent}, nil, false, false},
+		"temporary failures":      {[]error{errTemporary, errTemporary, errTemporary}, errTemporary, true, true},
+		"two permanent failures":  {[]error{errTemporary, errPermanent, errPermanent}, errTemporary, true, true},
+		"three of four permanent": {[]error{errTemporary, errPermanent, errPermanent, errPermanent}, errPermanent, true, false},
+		"permanent failures":      {[]error{errPermanent, errPermanent, errPermanent}, errPermanent, false, false},
+	} {
+		err := s.missingMajority(c.failures)
+		if c.cause == nil && err == nil {
+			continue
+		}
+		if fault := store.FaultOf(err); !errors.Is(err, c.cause) || fault.Unknown != c.unknown || fault.Temporary != c.temporary {
+			t.Errorf("%s: %v, unknown %v, temporary %v", name, err, fault.Unknown, fault.Temporary)
+		}
 	}
 }

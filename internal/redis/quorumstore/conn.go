@@ -42,7 +42,6 @@ func (c *trackedConn) Close() error {
 	m := c.membership
 	m.mu.Lock()
 	delete(m.members[c.client].conns, c)
-	m.findDuplicate()
 	m.mu.Unlock()
 	return c.Conn.Close()
 }

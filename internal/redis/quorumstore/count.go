@@ -102,7 +102,7 @@ func (b *ballot) remaining() time.Duration {
 	for i, v := range b.votes {
 		switch {
 		case v.answer.Granted:
-		case v.answered && v.err == nil && v.answer.Remaining > 0:
+		case v.answer.Remaining > 0:
 			ttls[i] = v.answer.Remaining
 		default:
 			ttls[i] = never

@@ -28,6 +28,7 @@ type fake struct {
 	late        func(key, token string)
 	ready       chan struct{}
 	stopped     int
+	closing     error // the result of Close
 
 	mu sync.Mutex // guards withdrawals, because timers call Withdraw
 }
@@ -90,7 +91,7 @@ func (f *fake) OnHint(hint func(key, token string)) { f.hint = hint }
 
 func (f *fake) OnLateGrant(late func(key, token string)) { f.late = late }
 
-func (f *fake) Close(context.Context) error { return nil }
+func (f *fake) Close(context.Context) error { return f.closing }
 
 // newStore returns a Store on n fakes. All of them are identified.
 func newStore(n int) (*Store, []*fake) {

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
 // received has the hints that a Store has delivered.
@@ -124,6 +125,24 @@ func TestListenIsReadyOnceMajorityConfirms(t *testing.T) {
 		}
 		if err := s.Close(t.Context()); err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// A hint that comes again later is delivered again, even if only one server sends it.
+func TestLaterHintIsDelivered(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, fakes := newStore(3)
+		var hints received
+		s.OnHint(hints.add)
+		for i := range 2 {
+			fakes[i].hint("k", "t")
+			time.Sleep(hintDelay)
+			synctest.Wait()
+			if delivered := hints.all(); len(delivered) != i+1 {
+				t.Errorf("delivered %q", delivered)
+			}
 		}
 	})
 }

@@ -129,6 +129,7 @@ func TestClientLeadsToOneProcess(t *testing.T) {
 	if _, _, err := m.connected(1, "x"); !errors.Is(err, errReplaced) { // no other client leads to x any more
 		t.Error(err)
 	}
+	_, _ = m.identify(2, "v"), m.identify(2, "x") // x was behind client 1, which has no connection any more
 	if err := m.duplicate(); err != nil {
 		t.Error(err)
 	}
@@ -220,6 +221,11 @@ func TestServerThatHasJustStartedDoesNotVote(t *testing.T) {
 	if _, up, _ := identityOf(info); up < time.Second {
 		t.Errorf("the server votes after %v", up)
 	}
+	shortQuarantine.mu.Lock()
+	defer shortQuarantine.mu.Unlock()
+	if n := len(shortQuarantine.members[0].conns); n == 0 {
+		t.Error("the connections of the client are not recorded")
+	}
 }
 
 // A client of a quorum has the options of the user's client, also the options that mean "none".
@@ -229,6 +235,7 @@ func TestClientKeepsItsOptions(t *testing.T) {
 	called := 0
 	for name, given := range map[string]redis.Options{
 		"defaults": {},
+		"a cache":  {Protocol: 3, ClientSideCacheConfig: &redis.ClientSideCacheConfig{}},
 		"none":     {ReadTimeout: -1, WriteTimeout: -2, MaxRetries: -1, MinRetryBackoff: -1, MaxRetryBackoff: -1},
 		"others": {
 			ReadTimeout: time.Minute, WriteTimeout: time.Hour, MaxRetries: 7, MinRetryBackoff: time.Second, MaxRetryBackoff: time.Minute,
@@ -255,6 +262,9 @@ func TestClientKeepsItsOptions(t *testing.T) {
 				o.ReadTimeout, o.WriteTimeout, o.MinRetryBackoff, o.MaxRetryBackoff, o.MaxRetries, o.DB, o.PoolSize,
 				o.Username, o.Password, o.ClientName, o.ContextTimeoutEnabled,
 			}
+		}
+		if got.PushNotificationProcessor == want.PushNotificationProcessor || got.ClientSideCache != nil || got.ClientSideCacheConfig != nil {
+			t.Errorf("%s: the client shares a processor, or has a cache", name)
 		}
 		if parts(want) != parts(got) {
 			t.Errorf("%s: got %+v, want %+v", name, parts(got), parts(want))

@@ -1,7 +1,6 @@
 package quorumstore
 
 import (
-	"errors"
 	"sync"
 
 	"github.com/reqlock/reqlock/internal/store"
@@ -109,7 +108,7 @@ func (n *renewRound) decide() (renewed store.Renewal, fault error, decided bool)
 	switch {
 	case n.without > servers-majority:
 		return store.Renewal{Since: n.answer.Since}, nil, true
-	case n.held-len(n.gained) >= majority, n.held >= majority && n.without+n.missing <= servers-majority:
+	case n.held >= majority && n.without+n.missing <= servers-majority:
 		if duplicate := n.store.membership.duplicate(); duplicate != nil {
 			return store.Renewal{}, &store.Fault{Unknown: true, Temporary: true, Err: duplicate}, true
 		}
@@ -118,11 +117,7 @@ func (n *renewRound) decide() (renewed store.Renewal, fault error, decided bool)
 		return renewed, nil, true
 	case n.missing+n.missingVotes > 0:
 		return store.Renewal{}, nil, false
-	case len(n.failures) == 0: // other ballots have the missing votes
-		return store.Renewal{}, &store.Fault{Unknown: true, Temporary: true, Err: errNoMajority}, true
-	default:
+	default: // at least one server failed: otherwise a majority has the lease, or has lost it
 		return store.Renewal{}, n.store.unknownOutcome(n.failures), true
 	}
 }
-
-var errNoMajority = errors.New("no majority of the servers has the lease any more")

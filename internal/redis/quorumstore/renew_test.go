@@ -1,6 +1,7 @@
 package quorumstore
 
 import (
+	"errors"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -64,6 +65,9 @@ func TestRenewalSucceedsIfMajorityHasLease(t *testing.T) {
 			if got.err != nil {
 				text = "unknown"
 			}
+			if got.err != nil && !errors.Is(got.err, errTemporary) {
+				t.Errorf("the error %v does not have that of a server", got.err)
+			}
 			if got.times != 1 || text != c.want {
 				t.Errorf("done was called %d times, %s, want %s", got.times, text, c.want)
 			}
@@ -78,7 +82,7 @@ func TestRenewalCountsFromOldestAnswer(t *testing.T) {
 		s, fakes := lease(t)
 		var got outcome[store.Renewal]
 		s.Renew(storetest.AnyRequest{Key: "k", Token: "ballot", TTL: time.Second}.Renew(), got.take)
-		for i, age := range []time.Duration{time.Second, 2 * time.Second, 0} {
+		for i, age := range []time.Duration{time.Second, 0, 2 * time.Second} {
 			fakes[i].renewals[0].answer(store.Renewal{Held: true, Since: sent.Add(age), Waiting: i}, nil)
 		}
 		if !got.answer.Since.Equal(sent) {
@@ -101,9 +105,8 @@ func TestRenewalCountsGainedVotes(t *testing.T) {
 		for i, f := range fakes[1:] {
 			f.renewals[0].answer(store.Renewal{Held: i < 2, Since: sent.Add(time.Second)}, nil)
 		}
-		for _, f := range fakes[3:] {
-			f.votes[1].answer(granted(sent).answer, nil)
-		}
+		fakes[3].votes[1].answer(granted(sent).answer, nil)
+		fakes[4].votes[1].answer(refused("h", 0).answer, nil)
 		if got.times != 0 {
 			t.Fatal("renewed before the last server could have lost it")
 		}

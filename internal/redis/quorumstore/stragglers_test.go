@@ -139,3 +139,27 @@ func TestWaitForServerDependsOnItsLatency(t *testing.T) {
 		})
 	}
 }
+
+// The wait for the remaining servers begins when a majority has replied, and not before.
+func TestBallotIsBoundedOnceMajorityHasReplied(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, fakes := newStore(5)
+		s.Enqueue(request().Enqueue(), func(store.Answer, error) {})
+		fakes[0].votes[0].answer(granted(sent).answer, nil)
+		const late = minStragglerWait - 1
+		time.Sleep(late)
+		fakes[1].votes[0].answer(refused("h", 0).answer, nil)
+		fakes[2].votes[0].answer(refused("h", 0).answer, nil)
+		time.Sleep(stragglerFactor*late - 1)
+		synctest.Wait()
+		if n := len(fakes[0].allWithdrawals()); n != 0 {
+			t.Error("given up too early")
+		}
+		time.Sleep(time.Nanosecond)
+		synctest.Wait()
+		if n := len(fakes[0].allWithdrawals()); n != 1 {
+			t.Errorf("%d withdrawals: not given up", n)
+		}
+	})
+}

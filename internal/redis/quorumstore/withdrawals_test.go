@@ -47,6 +47,9 @@ func TestFailedWithdrawalsAreRetriedUntilServerReplies(t *testing.T) {
 		if len(f.allWithdrawals()) != 4 {
 			t.Fatalf("%d withdrawals", len(f.allWithdrawals()))
 		}
+		if f.woken[0] || !f.woken[3] { // by then a client may wait for the vote
+			t.Errorf("the server notifies a waiter: %v", f.woken)
+		}
 		f.allWithdrawals()[3].answer(store.ReleaseResult{}, errTemporary)
 		time.Sleep(retryPause)
 		synctest.Wait()

@@ -1,0 +1,75 @@
+package quorumstore
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/reqlock/reqlock/internal/store"
+)
+
+// New names the client that cannot be used, or the wrong prefix. It leaves no client open.
+func TestNew(t *testing.T) {
+	t.Parallel()
+	var clients []redis.UniversalClient
+	for _, addr := range []string{"127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"} {
+		client := redis.NewClient(&redis.Options{Addr: addr})
+		t.Cleanup(func() { _ = client.Close() })
+		clients = append(clients, client)
+	}
+	s, err := New(clients, "", "process", time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.majority != 2 || s.hints.majority != 2 || len(s.servers) != 3 || len(s.Clients()) != 3 || s.Duplicate() != nil {
+		t.Errorf("a majority of %d, %d servers, %d clients", s.majority, len(s.servers), len(s.Clients()))
+	}
+	if err := s.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := s.Disconnect(); err != nil {
+		t.Error(err)
+	}
+	for _, client := range s.Clients() {
+		if err := client.Ping(t.Context()).Err(); err == nil || !strings.Contains(err.Error(), "closed") {
+			t.Errorf("a client after Disconnect: %v", err)
+		}
+	}
+	for want, c := range map[string]struct {
+		clients []redis.UniversalClient
+		prefix  string
+	}{
+		"client 1 is nil":        {[]redis.UniversalClient{clients[0], nil, clients[2]}, ""},
+		"WithPrefix: the prefix": {clients, "{half"},
+	} {
+		if _, err := New(c.clients, c.prefix, "process", time.Second); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
+// Close returns the error of a server.
+func TestCloseReturnsFailure(t *testing.T) {
+	t.Parallel()
+	s, fakes := newStore(3)
+	fakes[1].closing = errTemporary
+	if err := s.Close(t.Context()); err != errTemporary { //nolint:errorlint // the very error
+		t.Errorf("got %v", err)
+	}
+}
+
+// A quorum reports a fault instead of resolving an attempt. Close waits for that.
+func TestQuorumResolvesNoAttempt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := newStore(3)
+		var got outcome[bool]
+		s.Resolve(store.ResolveRequest{}, got.take)
+		if err := s.Close(t.Context()); err != nil || got.times != 1 || got.answer || got.err == nil {
+			t.Errorf("%v; done was called %d times: %v, %v", err, got.times, got.answer, got.err)
+		}
+	})
+}
