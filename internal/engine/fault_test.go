@@ -138,25 +138,15 @@ func TestLateGrantIsReleased(t *testing.T) {
 }
 
 // After a late grant the queue asks with a transition that raises the TTL: a resend of the
-// take may have locked the key. A hint of the dead token does not mark the next grant as
-// handed over.
-func TestRequestAfterLateGrantIsEnqueue(t *testing.T) {
+// take may have locked the key.
+func TestLateGrantIsNotFollowedByTake(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		e, s, events := newEngine()
-		s.after.set(func(transition string, r storetest.AnyRequest) error {
-			if transition == "take" {
-				s.hint(r.Key, r.Token)
-				time.Sleep(validity)
-			}
-			return nil
-		})
+		e, s, _ := newEngine()
+		delaysOnce(s, "take", validity)
 		h := hold(t, e, request(WaitForever))
 		if s.count("take") != 1 || s.count("enqueue") == 0 {
 			t.Errorf("transitions %v", s.transitions())
-		}
-		if got := events.of(Acquired)[0].Handover; got != Free {
-			t.Errorf("the hand-over is %v", got)
 		}
 		release(t, h)
 	})

@@ -236,7 +236,10 @@ func TestKeyIsBusyDuringRenewalBeforeGrant(t *testing.T) {
 		if want := []string{"take", "renew", "release"}; !slices.Equal(s.transitions(), want) {
 			t.Errorf("transitions %v, want %v", s.transitions(), want)
 		}
-		if n := len(e.shardOf("k").recycled); n != 1 {
+		shard := e.shardOf("k")
+		shard.mu.Lock()
+		defer shard.mu.Unlock()
+		if n := len(shard.recycled); n != 1 {
 			t.Errorf("%d queues are kept for reuse", n)
 		}
 	})

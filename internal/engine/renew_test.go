@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -395,7 +396,12 @@ func TestScheduleReportsOnTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		begun, at := time.Now(), map[string]time.Duration{}
-		s := schedule{onDue: func(l *lease) { at[l.token] = time.Since(begun) }}
+		var mu sync.Mutex // guards at
+		s := schedule{onDue: func(l *lease) {
+			mu.Lock()
+			defer mu.Unlock()
+			at[l.token] = time.Since(begun)
+		}}
 		set := func(l *lease, due time.Duration) {
 			l.validUntil = begun.Add(due)
 			s.set(l)
@@ -410,15 +416,19 @@ func TestScheduleReportsOnTime(t *testing.T) {
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		want := map[string]time.Duration{"0": time.Minute, "1": 2 * time.Second, "2": 3 * time.Second, "3": time.Millisecond}
+		mu.Lock()
 		if !maps.Equal(at, want) {
 			t.Errorf("due at %v, want %v", at, want)
 		}
+		mu.Unlock()
 		set(leases[0], 2*time.Hour)
 		s.drop(leases[0])
 		s.stop()
 		set(leases[1], 3*time.Hour)
 		time.Sleep(3 * time.Hour)
 		synctest.Wait()
+		mu.Lock()
+		defer mu.Unlock()
 		if got := at["1"]; got != 3*time.Hour {
 			t.Errorf("after the stop it was due at %v", got)
 		}

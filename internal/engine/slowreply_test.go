@@ -30,13 +30,16 @@ func TestWaiterIsServedAfterReplyOutlivedItsLease(t *testing.T) {
 		delay time.Duration // longer than the lease of the reply
 		held  time.Duration // by the first holder
 		next  Request
+		// releases are the releases in the end: of the dead token, if it has the key, and of
+		// the last lease.
+		releases int
 	}{
 		{
 			"a renewal before a pass", "renew", 2 * time.Minute, 0,
-			Request{Key: "k", TTL: time.Minute, Wait: time.Hour, Renew: true},
+			Request{Key: "k", TTL: time.Minute, Wait: time.Hour, Renew: true}, 2,
 		},
 		// The key stays with the process, under the token that rejoined.
-		{"a release that keeps the key", "release", time.Minute, time.Second, request(time.Hour)},
+		{"a release that keeps the key", "release", time.Minute, time.Second, request(time.Hour), 3},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -67,6 +70,9 @@ func TestWaiterIsServedAfterReplyOutlivedItsLease(t *testing.T) {
 				}
 				if least := test.next.TTL / 2; left < least {
 					t.Errorf("%v of validity left, want at least %v", left, least)
+				}
+				if n := p.stores[0].count("release"); n != test.releases {
+					t.Errorf("%d releases, want %d", n, test.releases)
 				}
 				p.checkIdle(t)
 			})
