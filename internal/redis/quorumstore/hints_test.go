@@ -136,7 +136,7 @@ func TestLaterHintIsDelivered(t *testing.T) {
 		s, fakes := newStore(3)
 		var hints received
 		s.OnHint(hints.add)
-		for i := range 2 {
+		for i := range 3 {
 			fakes[i].hint("k", "t")
 			time.Sleep(hintDelay)
 			synctest.Wait()
