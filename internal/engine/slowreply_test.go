@@ -36,7 +36,8 @@ func TestWaiterIsServedAfterReplyOutlivedItsLease(t *testing.T) {
 	}{
 		{
 			"a renewal before a pass", "renew", 2 * time.Minute, 0,
-			Request{Key: "k", TTL: time.Minute, Wait: time.Hour, Renew: true}, 2,
+			Request{Key: "k", TTL: time.Minute, Wait: time.Hour, Renew: true},
+			2,
 		},
 		// The key stays with the process, under the token that rejoined.
 		{"a release that keeps the key", "release", time.Minute, time.Second, request(time.Hour), 3},

@@ -16,7 +16,7 @@ import (
 )
 
 // ofHeader is the key function of the endpoints of these tests.
-var ofHeader = core.KeyFunc[*http.Request](httpkey.IdempotencyKey())
+var ofHeader = httpkey.IdempotencyKey()
 
 // newEndpoint returns an Endpoint with these settings.
 func newEndpoint(t *testing.T, l *core.Locker, s Settings[*http.Request]) *Endpoint[*http.Request] {

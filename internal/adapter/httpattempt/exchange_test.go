@@ -212,7 +212,7 @@ func TestEndOfAttempt(t *testing.T) {
 				r.Header().Set("Location", "/1")
 				test.handler(r)
 			})
-			sent := first.Result() //nolint:bodyclose // of a ResponseRecorder
+			sent := first.Result()
 			if test.status != outside && (sent.StatusCode != test.status || sent.Header.Get("Location") != "/1") {
 				t.Errorf("the first answer is %d %v", sent.StatusCode, sent.Header)
 			}
