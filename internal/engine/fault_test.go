@@ -244,6 +244,25 @@ func TestNowaitCallerDuringHangingRelease(t *testing.T) {
 	})
 }
 
+// A nowait caller that comes while the queue pauses after a fault has its own request sent
+// at once.
+func TestNowaitCallerEndsPause(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e, s, _ := newEngine()
+		s.before.set(func(string, storetest.AnyRequest) error { return errDown })
+		go func() { _, _ = e.Acquire(t.Context(), request(2*time.Second)) }()
+		time.Sleep(time.Second)
+		synctest.Wait()
+		begun := time.Now()
+		_, err := e.Acquire(t.Context(), request(0))
+		if reasonOf(t, err) != Unavailable || time.Since(begun) > 0 || err.Error() != errDown.Error() {
+			t.Errorf("%v after %v", err, time.Since(begun))
+		}
+		time.Sleep(2 * time.Second)
+	})
+}
+
 // A nowait caller waits for a release no longer than for a command. The key may be free
 // then, so this is not contention.
 func TestNowaitCallerDuringSlowRelease(t *testing.T) {

@@ -91,3 +91,22 @@ func TestReleaseKnowsOtherWaiters(t *testing.T) {
 		})
 	}
 }
+
+// A hint of the token that holds the key means that another process waits.
+func TestReleaseKnowsOtherWaitersByHint(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e, s, _ := newEngine()
+		h := hold(t, e, request(0))
+		s.hint("k", h.Token())
+		alone := false
+		s.before.set(func(_ string, r storetest.AnyRequest) error {
+			alone = r.NoWaiters
+			return nil
+		})
+		release(t, h)
+		if alone {
+			t.Error("the release is sent as if no process waits")
+		}
+	})
+}

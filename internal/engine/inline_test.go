@@ -141,14 +141,18 @@ func canceledContext() context.Context {
 // A waiter that finds another's token by its own inline request gets one Waiting event.
 func TestInlineWaiterGetsOneWaitingEvent(t *testing.T) {
 	t.Parallel()
-	t.Run("after a take", func(t *testing.T) { checkWaitingOnce(t, false) })
-	t.Run("after an enqueue", func(t *testing.T) { checkWaitingOnce(t, true) })
+	t.Run("after a take", func(t *testing.T) { checkWaitingOnce(t, false, 0) })
+	t.Run("after a slow take", func(t *testing.T) { checkWaitingOnce(t, false, time.Millisecond) })
+	t.Run("after an enqueue", func(t *testing.T) { checkWaitingOnce(t, true, 0) })
 }
 
-func checkWaitingOnce(t *testing.T, fencing bool) {
+func checkWaitingOnce(t *testing.T, fencing bool, delay time.Duration) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, events := newEngine()
+		if delay > 0 {
+			s.before.set(func(string, storetest.AnyRequest) error { time.Sleep(delay); return nil })
+		}
 		s.set("k", "another", time.Minute)
 		r := request(WaitForever)
 		r.Fencing = fencing

@@ -114,4 +114,7 @@ func TestLoseNestedBeforeRelease(t *testing.T) {
 		t.Errorf("the loss is %v", loss)
 	}
 	release(t, h)
+	if h.Context().Err() == nil {
+		t.Error("the context of the hold has not ended")
+	}
 }

@@ -217,6 +217,25 @@ func TestWaitEndsOnTime(t *testing.T) {
 	})
 }
 
+// The time of a slow first request belongs to the wait.
+func TestWaitEndsOnTimeAfterSlowRequest(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e, s, _ := newEngine()
+		s.set("k", "foreign", time.Hour)
+		s.inline = true
+		s.before.set(func(string, storetest.AnyRequest) error { time.Sleep(bound); return nil })
+		begun := time.Now()
+		_, err := e.Acquire(t.Context(), request(2*time.Second))
+		if reasonOf(t, err) != TimedOut || time.Since(begun) != 2*time.Second {
+			t.Errorf("%v after %v", err, time.Since(begun))
+		}
+		if err := e.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // The refusal of a caller whose context has ended has the error and the cause of the
 // context.
 func TestRefusalHasCauseOfContext(t *testing.T) {

@@ -370,6 +370,24 @@ func TestEventsHaveTimeSinceGrant(t *testing.T) {
 	})
 }
 
+// MaxHold that ends after the loss of the lease is not reported.
+func TestMaxHoldAfterLossIsNotReported(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e, _, events := newEngine()
+		r := request(0)
+		r.Renew, r.MaxHold = false, 20*time.Second
+		h := hold(t, e, r)
+		time.Sleep(time.Minute)
+		if loss, err := h.Release(t.Context()); loss != Expired || err != nil {
+			t.Errorf("release: %v, %v", loss, err)
+		}
+		if lost := events.of(Lost); len(lost) != 1 || lost[0].Loss != Expired {
+			t.Errorf("lost %+v", lost)
+		}
+	})
+}
+
 // A lease ends with its validity also if its holder has exceeded MaxHold. Then the next
 // waiter gets the key, even if that holder never releases it.
 func TestLeaseEndsAfterMaxHold(t *testing.T) {
