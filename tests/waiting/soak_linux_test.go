@@ -81,8 +81,9 @@ func soakTime(t *testing.T, short time.Duration) time.Duration {
 // break. Afterwards all resources are released. The soak has a process of its own, because it
 // counts goroutines and measures memory.
 func TestSoak(t *testing.T) {
+	suite.Full(t, "is a soak, which ends with an idle time of 5 s")
 	t.Parallel()
-	p := subprocess.Start(t, "TestSoakProcess", soakTime(t, time.Second))
+	p := subprocess.Start(t, "TestSoakProcess", soakTime(t, 4*time.Second))
 	if err := p.Wait(); err != nil {
 		t.Error(err)
 	}
