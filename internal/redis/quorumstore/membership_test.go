@@ -266,6 +266,9 @@ func TestClientKeepsItsOptions(t *testing.T) {
 		if got.PushNotificationProcessor == want.PushNotificationProcessor || got.ClientSideCache != nil || got.ClientSideCacheConfig != nil {
 			t.Errorf("%s: the client shares a processor, or has a cache", name)
 		}
+		if got.MinIdleConns != 0 {
+			t.Errorf("%s: the client dials %d connections that no command needs", name, got.MinIdleConns)
+		}
 		if parts(want) != parts(got) {
 			t.Errorf("%s: got %+v, want %+v", name, parts(got), parts(want))
 		}
