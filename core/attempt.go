@@ -102,7 +102,7 @@ func (a *Attempt) nest(ctx context.Context, l *Locker) *Attempt {
 	return inner
 }
 
-// Key returns the key that was given to Begin. Resolve takes the same key. It is "" on a nil
+// Key returns the key that was given to Begin. Outcome and Resolve take the same key. It is "" on a nil
 // Attempt.
 func (a *Attempt) Key() string {
 	if a == nil {
@@ -208,37 +208,6 @@ func attemptOf(lease *Lease) *Attempt {
 		if lease.attempt != nil {
 			return lease.attempt
 		}
-	}
-	return nil
-}
-
-// Resolve frees the key of an attempt that died before its end. The next request with the
-// key runs, and no longer gets ErrInterrupted. The key is the one that was given to Begin:
-// see Attempt.Key. Keys in events and leases have "i:" in front.
-//
-// Resolve is for an operator. Before the call, find out what the attempt did, and that its
-// process has ended. If the process is only cut off, its commit is still accepted until another
-// attempt begins. If the request of the key is done or has not begun, Resolve changes
-// nothing and returns nil.
-//
-// The error is an *Error of the kind ErrBusy while an attempt runs: an attempt that holds
-// the key, or an attempt of this Locker that has lost its lease and has not ended. Otherwise
-// it is one of Lock's other kinds. If ctx ended before Redis replied, it is also ctx's
-// error. On a Locker of NewQuorum it is errors.ErrUnsupported.
-func (l *Locker) Resolve(ctx context.Context, key string) error {
-	if !l.KeepsRecords() {
-		return errNoRecords
-	}
-	if err := checkKey(key); err != nil {
-		return err
-	}
-	mustContext(ctx)
-	running, err := l.engine.Resolve(ctx, attemptMark+key)
-	switch {
-	case err != nil:
-		return refusalOf(err, l.settings.retryAfter)
-	case running:
-		return &Error{Kind: ErrBusy, RetryAfter: l.settings.retryAfter}
 	}
 	return nil
 }

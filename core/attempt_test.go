@@ -264,11 +264,11 @@ func testAttemptThatDied(t *testing.T, servers *deployment) {
 	if again.Number() != 2 {
 		t.Errorf("attempt %d", again.Number())
 	}
-	wantError(t, locks.Resolve(t.Context(), "k"), core.ErrBusy)
+	wantError(t, forget(t, locks, "k"), core.ErrBusy)
 	if err := again.Interrupt(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := locks.Resolve(t.Context(), "k"); err != nil {
+	if err := forget(t, locks, "k"); err != nil {
 		t.Fatal(err)
 	}
 	a := begin(t, locks, "k")
@@ -278,9 +278,7 @@ func testAttemptThatDied(t *testing.T, servers *deployment) {
 	if err := a.Commit(t.Context(), []byte("answer")); err != nil {
 		t.Fatal(err)
 	}
-	if err := locks.Resolve(t.Context(), "k"); err != nil {
-		t.Errorf("resolve after the commit: %v", err)
-	}
+	wantError(t, forget(t, locks, "k"), core.ErrChanged)
 	wantReplay(t, locks, "k", "answer")
 }
 
@@ -335,7 +333,9 @@ func TestKeysOfAttempts(t *testing.T) {
 	for key, want := range map[string]error{"": core.ErrNoKey, strings.Repeat("x", 5000): core.ErrInvalidKey} {
 		_, err := locks.Begin(t.Context(), key, nil)
 		wantError(t, err, want)
-		wantError(t, locks.Resolve(t.Context(), key), want)
+		wantError(t, locks.Resolve(t.Context(), key, core.Forget(), anAttempt(t)), want)
+		_, err = locks.Outcome(t.Context(), key)
+		wantError(t, err, want)
 	}
 	keys := map[string]bool{}
 	for _, parts := range [][3]string{
@@ -362,7 +362,9 @@ func TestClosedLockerBeginsNoAttempt(t *testing.T) {
 	}
 	_, err := locks.Begin(t.Context(), "k", nil)
 	wantError(t, err, core.ErrClosed)
-	wantError(t, locks.Resolve(t.Context(), "k"), core.ErrClosed)
+	wantError(t, locks.Resolve(t.Context(), "k", core.Forget(), anAttempt(t)), core.ErrClosed)
+	_, err = locks.Outcome(t.Context(), "k")
+	wantError(t, err, core.ErrClosed)
 }
 
 func TestResolveWithoutRedis(t *testing.T) {
@@ -371,12 +373,14 @@ func TestResolveWithoutRedis(t *testing.T) {
 	locks := newLocker(t, rdb)
 	proxy.Refuse(true)
 	defer proxy.Refuse(false) // otherwise reqlock would send the abort again for a minute
-	wantError(t, locks.Resolve(t.Context(), "k"), core.ErrUnavailable)
-	_, err := locks.With(core.WithFailOpen(true)).Begin(t.Context(), "k", nil)
+	wantError(t, locks.Resolve(t.Context(), "k", core.Forget(), anAttempt(t)), core.ErrUnavailable)
+	_, err := locks.Outcome(t.Context(), "k")
+	wantError(t, err, core.ErrUnavailable)
+	_, err = locks.With(core.WithFailOpen(true)).Begin(t.Context(), "k", nil)
 	wantError(t, err, core.ErrUnavailable)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := locks.Resolve(ended, "k"); !errors.Is(err, context.Canceled) && !errors.Is(err, core.ErrUnavailable) {
+	if err := locks.Resolve(ended, "k", core.Forget(), anAttempt(t)); !errors.Is(err, context.Canceled) && !errors.Is(err, core.ErrUnavailable) {
 		t.Errorf("%v", err)
 	}
 }

@@ -22,7 +22,7 @@ func TestKeyOfAnAttempt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantError(t, locks.Resolve(t.Context(), a.Key()), core.ErrBusy)
+	wantError(t, forget(t, locks, a.Key()), core.ErrBusy)
 	if err := a.Commit(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func testResolveDuringAttemptThatLostItsLease(t *testing.T, servers *deployment)
 	a := begin(t, locks, "k")
 	rdb.Del(t.Context(), servers.name("i:k"))
 	<-a.Lease().Context().Done()
-	err := locks.Resolve(t.Context(), "k")
+	err := forget(t, locks, "k")
 	wantError(t, err, core.ErrBusy)
 	if outcome, _ := core.OutcomeOf(err); outcome.RetryAfter != 7*time.Second {
 		t.Errorf("retry after %v", outcome.RetryAfter)
@@ -108,7 +108,7 @@ func TestAttemptsOnAnEmbeddedRedis(t *testing.T) {
 	wantError(t, err, core.ErrBusy)
 	_, err = other.Begin(t.Context(), "k", []byte("g"))
 	wantError(t, err, core.ErrMismatch)
-	wantError(t, other.Resolve(t.Context(), "k"), core.ErrBusy)
+	wantError(t, forget(t, other, "k"), core.ErrBusy)
 	if err := a.Commit(t.Context(), nil); err != nil {
 		t.Error(err)
 	}

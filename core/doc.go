@@ -89,7 +89,7 @@
 //
 // The record is a hash beside the lock. The key of the lock is "i:" and your key. If a
 // process dies between Begin and Commit, it is unknown whether the request took effect: see
-// WithInterrupted and Resolve. If a request must never take effect twice, the system in
+// WithInterrupted, Outcome and Resolve. If a request must never take effect twice, the system in
 // which it takes effect must check the key too.
 //
 // # Waiting

@@ -61,6 +61,14 @@ var (
 	ErrInterrupted = errors.New("reqlock: earlier attempt interrupted")
 	// ErrUnreplayable says that the request was done, but its answer was not stored.
 	ErrUnreplayable = errors.New("reqlock: completed, answer not replayable")
+
+	// ErrNotFound says that Redis has no record of an idempotent request: it has not
+	// begun, was aborted, or its record has expired.
+	ErrNotFound = errors.New("reqlock: no record of the request")
+	// ErrChanged says that Resolve has changed nothing, because the request is no longer as
+	// the operator saw it: another attempt has begun, or the outcome is known. Call Outcome
+	// again.
+	ErrChanged = errors.New("reqlock: the request has changed since it was seen, or has an outcome")
 )
 
 // An Error is returned by a Locker if a request does not get its lock.

@@ -49,10 +49,11 @@ func KeyError(err error) error {
 	return &keyError{err}
 }
 
-// EndpointKey returns the key that the Idempotent middlewares give to Begin. Resolve takes
-// it. For HTTP, the arguments are the method, the pattern of the route as the framework
-// writes it, and the key that the middleware's key function returns. For gRPC they are "",
-// the full method, and the key.
+// EndpointKey returns the key that the Idempotent middlewares give to Begin. Outcome and
+// Resolve take it. It is for an adapter of your own: the functions EndpointKey of the adapters
+// make the key from what a client has sent. For HTTP, the arguments are the method, the pattern
+// of the route as the framework writes it, and the key that the middleware's key function
+// returns. For gRPC they are "", the full method, and the key.
 //
 // The result is a digest. So the client's key cannot be read by accident in Redis, and the
 // same key on two endpoints makes two keys.

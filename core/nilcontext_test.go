@@ -98,7 +98,8 @@ func TestNilContextTakesNoLock(t *testing.T) {
 		"do all":  func() { _ = locks.DoAll(none, []string{"k", "l"}, never) },
 		"enter":   func() { _, _, _ = core.Enter(none, locks, form{"id": "k"}, field("id")) },
 		"begin":   func() { _, _ = locks.Begin(none, "k", nil) },
-		"resolve": func() { _ = locks.Resolve(none, "k") },
+		"outcome": func() { _, _ = locks.Outcome(none, "k") },
+		"resolve": func() { _ = locks.Resolve(none, "k", core.Forget(), core.AttemptID{}) },
 		"check":   func() { _ = locks.Check(none) },
 	} {
 		t.Run(name, func(t *testing.T) {

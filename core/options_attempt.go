@@ -15,8 +15,8 @@ type Policy int
 
 // The policies.
 const (
-	// Reject refuses the request with ErrInterrupted, until Resolve frees the key or the
-	// record expires after the time of WithRetention.
+	// Reject refuses the request with ErrInterrupted, until Resolve says what became of it or
+	// the record expires after the time of WithRetention.
 	Reject Policy = iota
 	// Rerun runs the request. Attempt.Number shows the handler that there was an earlier
 	// attempt. If that attempt has lost its lease, it may still run.

@@ -24,6 +24,7 @@ const (
 	grpcCanceled           = 1
 	grpcInvalidArgument    = 3
 	grpcDeadlineExceeded   = 4
+	grpcNotFound           = 5
 	grpcAlreadyExists      = 6
 	grpcResourceExhausted  = 8
 	grpcFailedPrecondition = 9
@@ -52,6 +53,8 @@ var outcomes = [...]struct {
 	{ErrMismatch, Outcome{Code: "mismatch", HTTP: 422, GRPC: grpcFailedPrecondition}, false},
 	{ErrInterrupted, Outcome{Code: "outcome_unknown", HTTP: 409, GRPC: grpcFailedPrecondition}, false},
 	{ErrUnreplayable, Outcome{Code: "completed_unreplayable", HTTP: 409, GRPC: grpcAlreadyExists}, false},
+	{ErrNotFound, Outcome{Code: "not_found", HTTP: 404, GRPC: grpcNotFound}, false},
+	{ErrChanged, Outcome{Code: "changed", HTTP: 409, GRPC: grpcAborted}, false},
 	{ErrNoFence, Outcome{Code: "no_fence", HTTP: 500, GRPC: grpcInternal}, false},
 	{ErrClosed, Outcome{Code: "closing", HTTP: 503, GRPC: grpcUnavailable}, true},
 	{ErrUnavailable, Outcome{Code: "unavailable", HTTP: 503, GRPC: grpcUnavailable}, true},

@@ -44,6 +44,8 @@ func TestOutcomes(t *testing.T) {
 		{core.ErrMismatch, core.Outcome{Code: "mismatch", HTTP: 422, GRPC: 9}},
 		{core.ErrInterrupted, core.Outcome{Code: "outcome_unknown", HTTP: 409, GRPC: 9}},
 		{core.ErrUnreplayable, core.Outcome{Code: "completed_unreplayable", HTTP: 409, GRPC: 6}},
+		{core.ErrNotFound, core.Outcome{Code: "not_found", HTTP: 404, GRPC: 5}},
+		{core.ErrChanged, core.Outcome{Code: "changed", HTTP: 409, GRPC: 10}},
 		{core.ErrNoFence, core.Outcome{Code: "no_fence", HTTP: 500, GRPC: 13}},
 		{keyError(t, errors.New("x")), core.Outcome{Code: "key_error", HTTP: 500, GRPC: 13}},
 		{keyError(t, teapot(418)), core.Outcome{Code: "key_error", HTTP: 418, GRPC: 13}},

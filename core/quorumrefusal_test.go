@@ -82,8 +82,11 @@ func testViewOfQuorumRefusesBadSettings(t *testing.T, servers []*redistest.Serve
 	if _, err := locks.Begin(t.Context(), "view", nil); !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("Begin: %v", err)
 	}
-	if err := locks.Resolve(t.Context(), "view"); !errors.Is(err, errors.ErrUnsupported) {
+	if err := locks.Resolve(t.Context(), "view", core.Forget(), anAttempt(t)); !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("Resolve: %v", err)
+	}
+	if _, err := locks.Outcome(t.Context(), "view"); !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("Outcome: %v", err)
 	}
 	lease, err := locks.With(core.WithTTL(quorumTTL), core.WithWait(30*time.Second)).Lock(t.Context(), "view")
 	if err != nil {

@@ -170,9 +170,17 @@
 //
 // If a process dies during a request, the outcome of the request is unknown. The same
 // holds for a handler that returns without an answer because its context has ended.
-// Copies are refused with "outcome_unknown", until an operator frees the key:
-// core.Locker.Resolve takes core.EndpointKey(method, route, key). With
-// core.WithInterrupted copies can run instead.
+// Copies are refused with "outcome_unknown", until an operator says what became of the
+// request:
+//
+//	key, err := echolock.EndpointKey("POST", "/payments", "ada", "8e03978e-40d5-43e8") // or the key of the log line
+//	outcome, err := locks.Outcome(ctx, key)
+//	// outcome.State is core.RequestUnknown: look for the payment
+//	err = locks.Resolve(ctx, key, core.Done(), outcome.Seen)
+//
+// After core.Forget() the next copy runs. After core.Done() copies are refused with
+// "completed_unreplayable", and after core.Answered(record) they get the answer that Answer
+// has made. With core.WithInterrupted copies can run instead.
 //
 // An answer is sent without being stored if it is flushed, hijacked, has trailers, or
 // is longer than core.WithMaxRecord. Unless its status frees the key, the request is

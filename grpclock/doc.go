@@ -94,9 +94,16 @@
 // core.StoreAnswer before the panic, copies are refused with OUTCOME_UNKNOWN.
 //
 // If a process dies during a call, the outcome of the call is unknown. Copies are
-// refused with OUTCOME_UNKNOWN, until an operator frees the key: core.Locker.Resolve
-// takes core.EndpointKey("", fullMethod, key). With core.WithInterrupted copies can
-// run instead.
+// refused with OUTCOME_UNKNOWN, until an operator says what became of the call:
+//
+//	key, err := grpclock.EndpointKey(pb.Bank_Transfer_FullMethodName, "ada", "8e03978e-40d5-43e8") // or the key of the log line
+//	outcome, err := locks.Outcome(ctx, key)
+//	// outcome.State is core.RequestUnknown: look for the transfer
+//	err = locks.Resolve(ctx, key, core.Done(), outcome.Seen)
+//
+// After core.Forget() the next copy runs. After core.Done() copies are refused with
+// COMPLETED_UNREPLAYABLE, and after core.Answered(record) they get the answer that Answer
+// has made. With core.WithInterrupted copies can run instead.
 //
 // Some answers cannot be replayed. The call is complete anyway: copies are refused
 // with COMPLETED_UNREPLAYABLE and never run. Such an answer is larger than

@@ -128,7 +128,15 @@ func TestRoute(t *testing.T) {
 	} {
 		adaptertest.Pay(t, test.handler, "/accounts/7/pay", "route", "")
 		wantCode(t, adaptertest.Pay(t, test.handler, "/accounts/7/pay", "route", ""), "outcome_unknown")
-		if err := locks.Resolve(t.Context(), core.EndpointKey("POST", test.route, "route")); err != nil {
+		key, err := nethttplock.EndpointKey("POST", test.route, "route")
+		if err != nil {
+			t.Fatal(err)
+		}
+		outcome, err := locks.Outcome(t.Context(), key)
+		if err != nil || outcome.State != core.RequestUnknown {
+			t.Errorf("outcome %+v, %v", outcome, err)
+		}
+		if err := locks.Resolve(t.Context(), key, core.Forget(), outcome.Seen); err != nil {
 			t.Errorf("Resolve: %v", err)
 		}
 		if w := adaptertest.Pay(t, test.handler, "/accounts/7/pay", "route", ""); w.Code != http.StatusOK {

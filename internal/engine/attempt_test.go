@@ -289,12 +289,15 @@ func TestRecordOfDeadAttempt(t *testing.T) {
 			if refusal := refused(t, p.engines[0], attempt("f", WaitForever)); refusal.Reason != Interrupted {
 				t.Errorf("%v", refusal.Reason)
 			}
-			if running, err := p.engines[0].Resolve(t.Context(), "k"); running || err != nil {
-				t.Errorf("resolve: %v, %v", running, err)
+			if status, err := forget(p.engines[0], "another:1"); status != Changed || err != nil {
+				t.Errorf("resolve of another attempt: %v, %v", status, err)
+			}
+			if status, err := forget(p.engines[0], "dead:1"); status != Resolved || err != nil {
+				t.Errorf("resolve: %v, %v", status, err)
 			}
 			h := hold(t, p.engines[0], attempt("f", 0))
-			if running, err := p.engines[0].Resolve(t.Context(), "k"); !running || err != nil || h.Number() != 1 {
-				t.Errorf("resolve beside attempt %d: %v, %v", h.Number(), running, err)
+			if status, err := forget(p.engines[0], h.Token()); status != StillRunning || err != nil || h.Number() != 1 {
+				t.Errorf("resolve beside attempt %d: %v, %v", h.Number(), status, err)
 			}
 			end(t, h, Commit)
 			p.checkIdle(t)

@@ -19,7 +19,8 @@ const closeTimeout = 30 * time.Second
 func TestCloseReturnsDuringCallerLoops(t *testing.T) {
 	loops := map[string]func(e *Engine, r Request){
 		"Go":      func(e *Engine, _ Request) { e.Go(func() {}) },
-		"Resolve": func(e *Engine, r Request) { _, _ = e.Resolve(context.Background(), r.Key) },
+		"Resolve": func(e *Engine, _ Request) { _, _ = forget(e, "dead:1") },
+		"Outcome": func(e *Engine, r Request) { _, _ = e.Outcome(context.Background(), r.Key) },
 		"nowait": func(e *Engine, r Request) {
 			r.Wait = 0
 			if h, err := e.Acquire(context.Background(), r); err == nil {

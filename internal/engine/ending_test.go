@@ -378,7 +378,7 @@ func TestCloseDuringAnAttempt(t *testing.T) {
 		if state := p.server.record("k").state; state != 'D' {
 			t.Errorf("the record is %c", state)
 		}
-		if _, err := p.engines[0].Resolve(t.Context(), "k"); reasonOf(t, err) != ClosedDown {
+		if _, err := forget(p.engines[0], "dead:1"); reasonOf(t, err) != ClosedDown {
 			t.Errorf("resolve: %v", err)
 		}
 	})

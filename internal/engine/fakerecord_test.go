@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"context"
 	"time"
 
 	"github.com/reqlock/reqlock/internal/store"
@@ -98,19 +99,66 @@ func (s *fakeServer) setRecord(key string, record fakeRecord) {
 	s.records[key] = record
 }
 
-// Resolve deletes the record of an attempt that does not run any more.
-func (s *fakeStore) Resolve(r store.ResolveRequest, done func(bool, error)) {
+// Resolve ends an attempt that does not run any more. The fake names an attempt by its token.
+func (s *fakeStore) Resolve(r store.ResolveRequest, done func(store.ResolveStatus, error)) {
 	go func() {
-		running := false
+		var status store.ResolveStatus
 		err := s.transition("resolve", storetest.AnyRequest{Key: r.Key, Bound: r.Bound}, func(value string) {
 			record := s.records[r.Key]
-			running = record.state == 'R' && record.token == value
-			if record.state == 'R' && !running {
+			switch {
+			case record.state == 0 || record.state == 'A':
+				return
+			case record.state != 'R' || record.token != r.Seen:
+				status = store.Changed
+				return
+			case record.token == value:
+				status = store.StillRunning
+				return
+			}
+			status = store.Resolved
+			record.token, record.number = "resolved:"+r.Seen, 0
+			switch r.Resolution {
+			case store.Forget:
 				delete(s.records, r.Key)
+				return
+			case store.ResolveDone:
+				record.state = 'U'
+			case store.ResolveAnswered:
+				record.state, record.answer = 'D', r.Record
+			}
+			s.records[r.Key] = record
+		})
+		done(status, err)
+	}()
+}
+
+// Outcome reads the record.
+func (s *fakeStore) Outcome(r store.OutcomeRequest, done func(store.Outcome, error)) {
+	go func() {
+		var outcome store.Outcome
+		err := s.transition("outcome", storetest.AnyRequest{Key: r.Key, Bound: r.Bound}, func(value string) {
+			record := s.records[r.Key]
+			outcome = store.Outcome{Attempt: record.token, Number: record.number}
+			switch {
+			case record.state == 'R' && record.token == value:
+				outcome.State = store.Running
+			case record.state == 'R':
+				outcome.State = store.Unknown
+			case record.state == 'U':
+				outcome.State = store.WasSealed
+			case record.state == 'D':
+				outcome.State = store.WasAnswered
+			default:
+				outcome = store.Outcome{}
 			}
 		})
-		done(running, err)
+		done(outcome, err)
 	}()
+}
+
+// forget forgets the attempt with this token at the request of the key "k".
+func forget(e *Engine, token string) (ResolveStatus, error) {
+	return e.Resolve(context.Background(), ResolveRequest{Key: "k", Seen: token, Resolution: Forget})
 }
 
 // answerOf returns the answer of the attempt with the hold's token.

@@ -6,35 +6,82 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 )
 
-// Resolve deletes the record of a key after its attempt died. It reports whether an attempt
-// runs, and then leaves the record alone. An attempt runs if the store finds its token
-// in the key, or if it runs in this engine, even after the loss of its lease. The error is a
-// *Refusal.
-func (e *Engine) Resolve(ctx context.Context, key string) (running bool, err error) {
-	if !e.addWork() {
-		return false, &Refusal{Reason: ClosedDown}
+// The requests and results of Resolve and Outcome are those of a store, for the owner of the
+// engine.
+type (
+	ResolveRequest = store.ResolveRequest
+	ResolveStatus  = store.ResolveStatus
+	Outcome        = store.Outcome
+)
+
+// The resolutions, the results of a Resolve, and the states of an Outcome.
+const (
+	Forget          = store.Forget
+	ResolveDone     = store.ResolveDone
+	ResolveAnswered = store.ResolveAnswered
+
+	NoRecord     = store.NoRecord
+	Resolved     = store.Resolved
+	StillRunning = store.StillRunning
+	Changed      = store.Changed
+
+	Absent      = store.Absent
+	Damaged     = store.Damaged
+	Running     = store.Running
+	Unknown     = store.Unknown
+	WasSealed   = store.WasSealed
+	WasAnswered = store.WasAnswered
+)
+
+// Resolve ends an attempt that died, as an operator says: see store.Store. The engine sets
+// the bound of the request. The status is StillRunning also while an attempt of this engine
+// runs after the loss of its lease: the store cannot know that. The error is a *Refusal.
+func (e *Engine) Resolve(ctx context.Context, r ResolveRequest) (ResolveStatus, error) {
+	r.Bound = e.bound
+	return askOnce(ctx, e, func(done func(ResolveStatus, error)) {
+		if e.runsLost(r.Key) {
+			done(StillRunning, nil)
+			return
+		}
+		e.store.Resolve(r, done)
+	})
+}
+
+// Outcome reads what became of the request of a key. The error is a *Refusal.
+func (e *Engine) Outcome(ctx context.Context, key string) (Outcome, error) {
+	outcome, err := askOnce(ctx, e, func(done func(Outcome, error)) {
+		e.store.Outcome(store.OutcomeRequest{Key: key, Bound: e.bound}, done)
+	})
+	if outcome.State == Unknown && e.runsLost(key) {
+		outcome.State = Running
 	}
-	if e.runsLost(key) {
-		e.work.Done()
-		return true, nil
-	}
+	return outcome, err
+}
+
+// askOnce sends one transition for which no queue is needed, and waits for its result. Close
+// waits for the transition.
+func askOnce[T any](ctx context.Context, e *Engine, send func(done func(T, error))) (T, error) {
 	type result struct {
-		running bool
-		err     error
+		value T
+		err   error
+	}
+	var none T
+	if !e.addWork() {
+		return none, &Refusal{Reason: ClosedDown}
 	}
 	answered := make(chan result, 1)
-	e.store.Resolve(store.ResolveRequest{Key: key, Bound: e.bound}, func(running bool, err error) {
+	send(func(value T, err error) {
 		defer e.work.Done()
-		answered <- result{running, err}
+		answered <- result{value, err}
 	})
 	select {
 	case r := <-answered:
 		if r.err != nil {
-			return false, &Refusal{Reason: Unavailable, Fault: store.FaultOf(r.err)}
+			return none, &Refusal{Reason: Unavailable, Fault: store.FaultOf(r.err)}
 		}
-		return r.running, nil
+		return r.value, nil
 	case <-ctx.Done():
-		return false, (&Refusal{Reason: Unavailable}).endedBy(ctx)
+		return none, (&Refusal{Reason: Unavailable}).endedBy(ctx)
 	}
 }
 

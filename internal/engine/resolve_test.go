@@ -19,15 +19,19 @@ func TestResolveWhileAttemptWithLostLeaseRuns(t *testing.T) {
 				h := hold(t, p.engines[0], attempt("f", 0))
 				p.server.set("k", "", 0)
 				<-h.Context().Done()
-				if running, err := p.engines[0].Resolve(t.Context(), "k"); !running || err != nil {
-					t.Errorf("while it runs: %v, %v", running, err)
+				if status, err := forget(p.engines[0], h.Token()); status != StillRunning || err != nil {
+					t.Errorf("while it runs: %v, %v", status, err)
+				}
+				if outcome, err := p.engines[0].Outcome(t.Context(), "k"); outcome.State != Running || outcome.Attempt != h.Token() || err != nil {
+					t.Errorf("outcome while it runs: %+v, %v", outcome, err)
 				}
 				if record := p.server.record("k"); record.state != 'R' || p.stores[0].count("resolve") != 0 {
 					t.Errorf("the record is %c, transitions %v", record.state, p.stores[0].transitions())
 				}
 				end(t, h, ending)
-				if running, err := p.engines[0].Resolve(t.Context(), "k"); running || err != nil {
-					t.Errorf("after its end: %v, %v", running, err)
+				want := map[Ending]ResolveStatus{Commit: Changed, Abort: NoRecord, Interrupt: Resolved}[ending]
+				if status, err := forget(p.engines[0], h.Token()); status != want || err != nil {
+					t.Errorf("after its end: %v, %v", status, err)
 				}
 				if p.stores[0].count("resolve") != 1 {
 					t.Errorf("transitions %v", p.stores[0].transitions())
@@ -47,8 +51,8 @@ func TestResolveWhileLockWithLostLeaseRuns(t *testing.T) {
 		h := hold(t, p.engines[0], request(0))
 		p.server.set("k", "", 0)
 		<-h.Context().Done()
-		if running, err := p.engines[0].Resolve(t.Context(), "k"); running || err != nil {
-			t.Errorf("%v, %v", running, err)
+		if status, err := forget(p.engines[0], "dead:1"); status != Resolved || err != nil {
+			t.Errorf("%v, %v", status, err)
 		}
 		if record := p.server.record("k"); record.state != 0 {
 			t.Errorf("the record is %c", record.state)
@@ -74,8 +78,8 @@ func TestResolveDuringLateCommit(t *testing.T) {
 			_, _ = h.End(context.Background(), Commit, answerOf(h))
 		}()
 		synctest.Wait()
-		if running, err := p.engines[0].Resolve(t.Context(), "k"); !running || err != nil {
-			t.Errorf("%v, %v", running, err)
+		if status, err := forget(p.engines[0], h.Token()); status != StillRunning || err != nil {
+			t.Errorf("%v, %v", status, err)
 		}
 		<-committed
 		if record := p.server.record("k"); record.state != 'D' {
@@ -83,4 +87,39 @@ func TestResolveDuringLateCommit(t *testing.T) {
 		}
 		p.checkIdle(t)
 	})
+}
+
+// The record of an attempt that another process has resolved is no longer that of the
+// attempt. Its late commit is refused.
+func TestLateCommitAfterResolveIsLost(t *testing.T) {
+	t.Parallel()
+	for name, r := range map[string]ResolveRequest{
+		"done":     {Resolution: ResolveDone},
+		"answered": {Resolution: ResolveAnswered, Record: []byte("the operator's")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				p := newProcesses(2)
+				h := hold(t, p.engines[0], attempt("f", 0))
+				p.server.set("k", "", 0)
+				<-h.Context().Done()
+				outcome, err := p.engines[1].Outcome(t.Context(), "k")
+				if outcome.State != Unknown || outcome.Number != 1 || err != nil {
+					t.Fatalf("%+v, %v", outcome, err)
+				}
+				r.Key, r.Seen = "k", outcome.Attempt
+				if status, err := p.engines[1].Resolve(t.Context(), r); status != Resolved || err != nil {
+					t.Fatalf("%v, %v", status, err)
+				}
+				if loss, err := h.End(t.Context(), Commit, []byte("late")); loss != Taken || err != nil {
+					t.Errorf("late commit: %v, %v", loss, err)
+				}
+				if refusal := refused(t, p.engines[0], attempt("f", 0)); string(refusal.Record) != string(r.Record) {
+					t.Errorf("%v with %q", refusal.Reason, refusal.Record)
+				}
+				p.checkIdle(t)
+			})
+		})
+	}
 }

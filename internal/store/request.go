@@ -78,10 +78,3 @@ type ReleaseRequest struct {
 	Ending  Ending
 	Record  []byte
 }
-
-// A ResolveRequest frees a key after its attempt died.
-type ResolveRequest struct {
-	// Key and Bound are those of a Target.
-	Key   string
-	Bound time.Duration
-}

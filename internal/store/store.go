@@ -91,7 +91,7 @@ type ReleaseResult struct {
 }
 
 // Store is the server's side of the lock. Take, Enqueue, Renew, Release and Resolve are
-// atomic transitions, which may be sent again with the same token.
+// atomic transitions, which may be sent again with the same token. Outcome only reads.
 //
 // A transition returns at once, unless it is inline. Its result goes to done. A goroutine of
 // the store calls done once, within the request's bound. Except for an inline request, it
@@ -112,9 +112,12 @@ type Store interface {
 	// frees it. It removes the token from the queue, so a waiter leaves by it, too.
 	Release(r ReleaseRequest, done func(ReleaseResult, error))
 
-	// Resolve frees a key after its attempt died: it deletes the record. The record of an
-	// attempt that is done stays, and that of one that runs, holding the key.
-	Resolve(r ResolveRequest, done func(running bool, err error))
+	// Resolve ends an attempt that died, as an operator says. It compares the attempt with
+	// the one that the operator has seen, and changes the record in the same step. A kept
+	// record refuses a late commit of the attempt.
+	Resolve(r ResolveRequest, done func(ResolveStatus, error))
+	// Outcome reads what became of a request.
+	Outcome(r OutcomeRequest, done func(Outcome, error))
 
 	// Listen subscribes this process to hints on the key, until stop is called. ready is
 	// closed once the server has confirmed the subscription. The store may skip a waiter

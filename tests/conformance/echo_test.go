@@ -18,6 +18,7 @@ func overEcho() *framework {
 		name:      "echolock",
 		serve:     serveEcho,
 		endpoint:  echoEndpoint,
+		operator:  operator{echolock.EndpointKey, echolock.Answer},
 		row:       httpRow,
 		forbidden: outcome{status: http.StatusForbidden, code: "key_error"},
 		hooked:    outcome{status: http.StatusTeapot},

@@ -17,6 +17,7 @@ func overGin() *framework {
 		name:      "ginlock",
 		serve:     serveGin,
 		endpoint:  ginEndpoint,
+		operator:  operator{ginlock.EndpointKey, ginlock.Answer},
 		lacks:     map[feature]string{earlyHint: "c.Writer treats any status as the status of the answer"},
 		row:       httpRow,
 		forbidden: outcome{status: http.StatusForbidden, code: "key_error"},

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	pb "google.golang.org/grpc/interop/grpc_testing"
+	"google.golang.org/grpc/status"
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/grpclock"
@@ -21,6 +22,9 @@ func grpcLeaseScenarios() []grpcScenario {
 		{"lease: after a killed process with Reject", leaseDies},
 		{"lease: after a killed process with Rerun", leaseDiesRerun},
 		{"lease: after a killed process an operator resolves the outcome", leaseResolved},
+		{"lease: after a killed process an operator says that the call was done", leaseResolvedAsDone},
+		{"lease: after a killed process an operator answers with a message", leaseAnswered},
+		{"lease: after a killed process an operator answers with a status", leaseAnsweredWithStatus},
 		{"lease: a handler that runs longer than the TTL keeps its key", leaseRenewed},
 		{"lease: lost, and no other attempt has begun", leaseLateCommit},
 		{"lease: lost, and another attempt has run", leaseTakenOver},
@@ -87,15 +91,70 @@ func leaseResolved(b *grpcEnvironment) {
 	p := b.serve(nil, grpclock.WithoutFingerprint())
 	b.killedProcess()
 	p.wantRefused(p.pay(), refused(core.ErrInterrupted, 0))
-	endpoint := core.EndpointKey("", pb.TestService_UnaryCall_FullMethodName, theKey)
-	if err := b.locks.Resolve(b.Context(), endpoint); err != nil {
+	if err := b.resolve(core.Forget()); err != nil {
 		b.Errorf("Resolve: %v", err)
 	}
 	first := p.wantFirst(p.pay(), 1)
-	if err := b.locks.Resolve(b.Context(), endpoint); err != nil {
+	if err := b.resolve(core.Forget()); !errors.Is(err, core.ErrChanged) {
 		b.Errorf("Resolve: %v", err)
 	}
 	p.wantReplay(first, p.pay()) // Resolve does not delete an answer
+}
+
+// resolve says what became of the call with theKey.
+func (b *grpcEnvironment) resolve(resolution core.Resolution) error {
+	b.Helper()
+	endpoint, err := grpclock.EndpointKey(pb.TestService_UnaryCall_FullMethodName, theKey)
+	if err != nil {
+		b.Fatal(err)
+	}
+	outcome, err := b.locks.Outcome(b.Context(), endpoint)
+	if err != nil {
+		return err
+	}
+	return b.locks.Resolve(b.Context(), endpoint, resolution, outcome.Seen)
+}
+
+func leaseResolvedAsDone(b *grpcEnvironment) {
+	p := b.serve(nil, grpclock.WithoutFingerprint())
+	b.killedProcess()
+	if err := b.resolve(core.Done()); err != nil {
+		b.Errorf("Resolve: %v", err)
+	}
+	p.wantRefused(p.pay(), refused(core.ErrUnreplayable, 0))
+	b.wantRuns(0)
+}
+
+func leaseAnswered(b *grpcEnvironment) {
+	p := b.serve(nil, grpclock.WithoutFingerprint())
+	b.killedProcess()
+	record, err := grpclock.Answer(&pb.SimpleResponse{Username: "by hand"}, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := b.resolve(core.Answered(record)); err != nil {
+		b.Errorf("Resolve: %v", err)
+	}
+	if r := p.pay(); r.err != nil || r.message.GetUsername() != "by hand" || len(r.header.Get("idempotent-replayed")) != 1 {
+		b.Errorf("the copy got %+v", r)
+	}
+	b.wantRuns(0)
+}
+
+func leaseAnsweredWithStatus(b *grpcEnvironment) {
+	p := b.serve(nil, grpclock.WithoutFingerprint())
+	b.killedProcess()
+	record, err := grpclock.Answer(nil, status.Error(codes.FailedPrecondition, "declined"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := b.resolve(core.Answered(record)); err != nil {
+		b.Errorf("Resolve: %v", err)
+	}
+	if s := status.Convert(p.pay().err); s.Code() != codes.FailedPrecondition || s.Message() != "declined" {
+		b.Errorf("the copy got %v", s)
+	}
+	b.wantRuns(0)
 }
 
 // A handler that takes longer than the TTL keeps its key.

@@ -15,6 +15,7 @@ func overNetHTTP() *framework {
 		name:      "nethttplock",
 		serve:     serveNetHTTP,
 		endpoint:  netHTTPEndpoint,
+		operator:  operator{nethttplock.EndpointKey, nethttplock.Answer},
 		row:       httpRow,
 		forbidden: outcome{status: http.StatusForbidden, code: "key_error"},
 		hooked:    outcome{status: http.StatusTeapot},

@@ -46,7 +46,7 @@ func downMeanwhile(e *environment) {
 		}
 	}
 	e.proxy.Refuse(false)
-	for e.rdb.Exists(e.Context(), e.prefix+"i:"+endpointKey("down")).Val() == 1 {
+	for e.rdb.Exists(e.Context(), e.prefix+"i:"+e.endpointKey("down")).Val() == 1 {
 		time.Sleep(time.Millisecond)
 	}
 	s.refuses(core.ErrInterrupted, payment("down"))

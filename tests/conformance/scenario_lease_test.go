@@ -30,7 +30,7 @@ const shortLease = 2 * time.Second
 func (e *environment) beginAndLose(key string) {
 	e.Helper()
 	settings := []core.Option{core.WithTTL(shortLease), core.WithRenewal(false), core.WithWait(patience)}
-	attempt, err := e.another().With(settings...).Begin(e.Context(), endpointKey(key), nil)
+	attempt, err := e.another().With(settings...).Begin(e.Context(), e.endpointKey(key), nil)
 	if err != nil {
 		e.Fatalf("Begin: %v", err)
 	}
@@ -46,9 +46,7 @@ func attemptDies(e *environment) {
 	e.beginAndLose("dies")
 	s.refuses(core.ErrInterrupted, payment("dies"))
 	s.refuses(core.ErrInterrupted, payment("dies"))
-	if err := e.locks.Resolve(e.Context(), endpointKey("dies")); err != nil {
-		e.Errorf("Resolve: %v", err)
-	}
+	e.resolve("dies", core.Forget())
 	s.replays(s.runsWith(http.StatusCreated, payment("dies")), payment("dies"))
 }
 
@@ -65,7 +63,7 @@ func attemptRunsAgain(e *environment) {
 	})
 	for range 2 { // two processes
 		rerun := e.another().With(core.WithRenewal(false), core.WithInterrupted(core.Rerun))
-		attempt, err := rerun.Begin(e.Context(), endpointKey("again"), nil)
+		attempt, err := rerun.Begin(e.Context(), e.endpointKey("again"), nil)
 		if err != nil {
 			e.Fatalf("Begin: %v", err)
 		}

@@ -107,9 +107,7 @@ func decideUncertain(e *environment) {
 	s := e.serveEndpoint(deciding(core.Uncertain, &status))
 	s.runsWith(status, payment("uncertain"))
 	s.refuses(core.ErrInterrupted, payment("uncertain"))
-	if err := e.locks.Resolve(e.Context(), endpointKey("uncertain")); err != nil {
-		e.Errorf("Resolve: %v", err)
-	}
+	e.resolve("uncertain", core.Forget())
 	s.runsWith(status, payment("uncertain"))
 
 	point := deciding(core.Uncertain, &status)
@@ -117,14 +115,4 @@ func decideUncertain(e *environment) {
 	again := e.serveEndpoint(point)
 	again.runsWith(status, payment("uncertain-again"))
 	again.runsWith(status, payment("uncertain-again"))
-}
-
-// endpointKey returns the key of a payment, as an operator needs it.
-func endpointKey(name string) string {
-	joined := core.Join(
-		core.Of(func(struct{}) string { return "ada" }),
-		core.Of(func(struct{}) string { return keyPrefix + name }),
-	)
-	k, _ := joined(struct{}{})
-	return core.EndpointKey(http.MethodPost, paymentsPath, k)
 }

@@ -20,6 +20,7 @@ func scenarios() []testCase {
 		endingScenarios(),
 		streamScenarios(),
 		leaseScenarios(),
+		operatorScenarios(),
 		faultScenarios(),
 	)
 }

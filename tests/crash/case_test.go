@@ -194,7 +194,7 @@ func (c *crashCase) wantMismatch(q request) {
 // resolve frees the key.
 func (c *crashCase) resolve(q request) {
 	c.t.Helper()
-	if err := c.operator.Resolve(c.t.Context(), c.framework.endpoint(q.policy, q.key)); err != nil {
+	if err := c.forget(c.t.Context(), q); err != nil {
 		c.t.Errorf("resolve: %v", err)
 	}
 }

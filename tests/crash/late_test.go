@@ -3,11 +3,13 @@ package crash
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"testing"
 	"time"
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/testkit/suite"
+	"github.com/reqlock/reqlock/nethttplock"
 )
 
 // A lateCommand is a command of a killed process. The network still holds it.
@@ -55,6 +57,45 @@ func (l *lateCommand) duringNextRun(f func()) {
 	})
 }
 
+// operatorsText is the body of an operator's answer.
+const operatorsText = "charge-by-hand"
+
+// operatorsAnswer is what an operator says who has found the charge.
+func (l *lateCommand) operatorsAnswer() core.Resolution {
+	l.t.Helper()
+	record, err := nethttplock.Answer(http.StatusCreated, nil, []byte(operatorsText))
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return core.Answered(record)
+}
+
+// mustResolveAs says what became of the request.
+func (l *lateCommand) mustResolveAs(resolution core.Resolution) {
+	l.t.Helper()
+	if err := l.resolveAs(l.t.Context(), l.first, resolution); err != nil {
+		l.t.Errorf("resolve: %v", err)
+	}
+}
+
+// raceWithCommit resolves the outcome at the moment at which the command is delivered. One of
+// the two is first, and the other one changes nothing.
+func (l *lateCommand) raceWithCommit(resolution core.Resolution) {
+	l.t.Helper()
+	seen, err := l.operator.Outcome(l.t.Context(), l.framework.endpoint(l.first.policy, l.first.key))
+	if err != nil || seen.State != core.RequestUnknown {
+		l.t.Errorf("outcome %+v, %v", seen, err)
+	}
+	resolved := make(chan error, 1)
+	go func() {
+		resolved <- l.operator.Resolve(l.t.Context(), l.framework.endpoint(l.first.policy, l.first.key), resolution, seen.Seen)
+	}()
+	l.deliver()
+	if err := <-resolved; err != nil && !errors.Is(err, core.ErrChanged) {
+		l.t.Errorf("resolve: %v", err)
+	}
+}
+
 // A command arrives after the process that sent it was killed.
 //
 //faults:row 45, 46
@@ -87,7 +128,9 @@ func TestACommandOfAKilledProcessArrivesLate(t *testing.T) {
 			l.wantNext("fine", "replayed")
 		}, 1},
 		"a begin, after the key was freed": {reject, isBegin, func(l *lateCommand) {
-			l.resolve(l.first) // there is nothing to free
+			if err := l.forget(l.t.Context(), l.first); !errors.Is(err, core.ErrNotFound) {
+				l.t.Errorf("there is nothing to free: %v", err)
+			}
 			l.deliver()
 			l.wantNext("outcome_unknown")
 		}, 0},
@@ -120,6 +163,31 @@ func TestACommandOfAKilledProcessArrivesLate(t *testing.T) {
 			l.resolve(l.first)
 			l.deliver()
 			l.wantNext("replayed", "replayed")
+		}, 1},
+		"a commit, after an operator has said that the request is done": {reject, isCommit, func(l *lateCommand) {
+			l.wantNext("outcome_unknown")
+			l.mustResolveAs(core.Done())
+			l.deliver()
+			l.wantNext("completed_unreplayable", "completed_unreplayable")
+		}, 1},
+		"a commit, after an operator has answered the request": {reject, isCommit, func(l *lateCommand) {
+			l.wantNext("outcome_unknown")
+			l.mustResolveAs(l.operatorsAnswer())
+			l.deliver()
+			l.wantNext("replayed", "replayed")
+			if got := l.answers[len(l.answers)-1].Body; got != operatorsText {
+				l.t.Errorf("the copy got %q", got)
+			}
+		}, 1},
+		"a commit, while an operator answers the request": {reject, isCommit, func(l *lateCommand) {
+			l.wantNext("outcome_unknown")
+			l.raceWithCommit(l.operatorsAnswer())
+			l.wantNext("replayed", "replayed")
+		}, 1},
+		"a commit, while an operator frees the key": {reject, isCommit, func(l *lateCommand) {
+			l.wantNext("outcome_unknown")
+			l.raceWithCommit(core.Forget())
+			l.wantNext("replayed", "replayed") // the commit is accepted after the key was freed, too
 		}, 1},
 	}
 	s := newTestbed(t, "net/http")
@@ -154,9 +222,10 @@ func TestAKilledProcessHoldsItsKeyUntilItsLeaseEnds(t *testing.T) {
 	s.loadScripts(survivors[0])
 	s.orders.TTL = 10 * time.Minute
 	l := newLateCommand(s, t, survivors, reject, isCommit)
-	key := s.framework.endpoint(l.first.policy, l.first.key)
-	if err := s.operator.Resolve(t.Context(), key); !errors.Is(err, core.ErrBusy) {
-		t.Errorf("resolve: %v", err)
+	for _, resolution := range []core.Resolution{core.Forget(), core.Done()} {
+		if err := s.resolveAs(t.Context(), l.first, resolution); !errors.Is(err, core.ErrBusy) {
+			t.Errorf("resolve: %v", err)
+		}
 	}
 	atOnce := l.first
 	atOnce.nowait = true

@@ -38,7 +38,7 @@ func (o *observation) commits() (found []string) {
 		case "R":
 			last = w.Token
 		case "D", "U":
-			if w.Token != last && last != "" {
+			if w.Token != last && last != "" && !w.isResolved() {
 				found = append(found, fmt.Sprintf("write %d: committed by another attempt than the last", i))
 			}
 			if rest := o.writes[i+1:]; len(rest) > 0 {
@@ -143,12 +143,15 @@ func (o *observation) charges() (found []string) {
 		found = append(found, fmt.Sprintf("%d charges, freed %d times", n, freed))
 	}
 	for i, w := range o.writes {
-		if w.State == "D" && !had[w.Token] {
+		if w.State == "D" && !had[w.Token] && !w.isResolved() {
 			found = append(found, fmt.Sprintf("write %d: committed without an effect", i))
 		}
 	}
 	return found
 }
+
+// isResolved reports whether an operator has said that the request is done.
+func (w write) isResolved() bool { return strings.HasPrefix(w.Token, "resolved:") }
 
 // freed returns how many times the operator has freed the key.
 func (o *observation) freed() (times int) {

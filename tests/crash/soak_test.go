@@ -230,7 +230,7 @@ func (s *soak) take(e *job, a answer) (final bool) {
 	case a.Fine, a.Code == "mismatch":
 		return true
 	case a.Code == "outcome_unknown" && e.resolves:
-		_ = s.operator.Resolve(s.t.Context(), s.framework.endpoint(e.policy, e.key)) // fails if another client resolved it, or if it runs
+		_ = s.forget(s.t.Context(), e.request) // fails if another client resolved it, or if it runs
 		return false
 	case a.Code == "outcome_unknown":
 		return true

@@ -78,6 +78,21 @@ func (s *testbed) ask(p *process, q request) (answer, error) {
 // lock returns the Redis key of the lock of a request.
 func (s *testbed) lock(q request) string { return "reqlock:i:" + s.framework.endpoint(q.policy, q.key) }
 
+// forget says, as an operator, that a request did not take effect.
+func (s *testbed) forget(ctx context.Context, q request) error {
+	return s.resolveAs(ctx, q, core.Forget())
+}
+
+// resolveAs says, as an operator, what became of a request.
+func (s *testbed) resolveAs(ctx context.Context, q request, resolution core.Resolution) error {
+	key := s.framework.endpoint(q.policy, q.key)
+	seen, err := s.operator.Outcome(ctx, key)
+	if err != nil {
+		return err
+	}
+	return s.operator.Resolve(ctx, key, resolution, seen.Seen)
+}
+
 // isHeld reports whether the lock of a request exists in Redis.
 func (s *testbed) isHeld(q request) bool {
 	return s.admin.Exists(context.Background(), s.lock(q)).Val() > 0

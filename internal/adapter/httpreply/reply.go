@@ -91,6 +91,8 @@ var details = map[string]string{
 	"mismatch":               "The idempotency key was used before for another request.",
 	"outcome_unknown":        "An earlier attempt was interrupted. It is not known whether it took effect.",
 	"completed_unreplayable": "The request was completed before. Its answer cannot be repeated.",
+	"not_found":              "There is no record of the request.",
+	"changed":                "The request has changed since it was seen, or its outcome is known.",
 	"no_fence":               "The request could not be locked as the server is set up.",
 	"closing":                "The server is shutting down.",
 	"unavailable":            "The lock service is unavailable.",

@@ -39,6 +39,8 @@ func TestWrite(t *testing.T) {
 		"mismatch":       {core.ErrMismatch, 422, "mismatch", ""},
 		"interrupted":    {core.ErrInterrupted, 409, "outcome_unknown", ""},
 		"unreplayable":   {core.ErrUnreplayable, 409, "completed_unreplayable", ""},
+		"not found":      {core.ErrNotFound, 404, "not_found", ""},
+		"changed":        {core.ErrChanged, 409, "changed", ""},
 		"unavailable":    {&core.Error{Kind: core.ErrUnavailable, Cause: errors.New("secret")}, 503, "unavailable", "1"},
 		"closing":        {&core.Error{Kind: core.ErrClosed}, 503, "closing", "1"},
 		"another error":  {errors.New("secret"), 500, "internal", ""},

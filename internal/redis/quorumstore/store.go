@@ -127,11 +127,22 @@ func (s *Store) vote(r redisstore.VoteRequest, done func(store.Answer, error)) {
 }
 
 // Resolve must not be called: a quorum has no attempts. It reports a fault.
-func (s *Store) Resolve(_ store.ResolveRequest, done func(running bool, err error)) {
+func (s *Store) Resolve(_ store.ResolveRequest, done func(store.ResolveStatus, error)) {
+	refuseRecord(s, done)
+}
+
+// Outcome must not be called, as Resolve.
+func (s *Store) Outcome(_ store.OutcomeRequest, done func(store.Outcome, error)) {
+	refuseRecord(s, done)
+}
+
+// refuseRecord reports the fault of a transition of records.
+func refuseRecord[T any](s *Store, done func(T, error)) {
 	s.work.Add()
 	go func() {
 		defer s.work.Done()
-		done(false, &store.Fault{Err: errNoRecords})
+		var none T
+		done(none, &store.Fault{Err: errNoRecords})
 	}()
 }
 

@@ -61,15 +61,17 @@ func TestCloseReturnsFailure(t *testing.T) {
 	}
 }
 
-// A quorum reports a fault instead of resolving an attempt. Close waits for that.
+// A quorum reports a fault instead of reading or resolving an attempt. Close waits for that.
 func TestQuorumResolvesNoAttempt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := newStore(3)
-		var got outcome[bool]
-		s.Resolve(store.ResolveRequest{}, got.take)
-		if err := s.Close(t.Context()); err != nil || got.times != 1 || got.answer || got.err == nil {
-			t.Errorf("%v; done was called %d times: %v, %v", err, got.times, got.answer, got.err)
+		var resolved outcome[store.ResolveStatus]
+		s.Resolve(store.ResolveRequest{}, resolved.take)
+		var read outcome[store.Outcome]
+		s.Outcome(store.OutcomeRequest{}, read.take)
+		if err := s.Close(t.Context()); err != nil || resolved.times != 1 || read.times != 1 || resolved.err == nil || read.err == nil {
+			t.Errorf("%v; done was called %d and %d times: %v, %v", err, resolved.times, read.times, resolved.err, read.err)
 		}
 	})
 }

@@ -51,7 +51,7 @@ func (p *probe) lockByScript(ctx context.Context) error {
 	return verify(released.Status == store.Freed)
 }
 
-// attempt begins and commits an idempotent request, and replays its answer.
+// attempt begins and commits an idempotent request, replays its answer, and reads its outcome.
 func (p *probe) attempt(ctx context.Context) error {
 	first, again := p.enqueue(p.request(4)), p.enqueue(p.request(5))
 	first.Attempt = &store.Attempt{Fingerprint: []byte(keyMark), Keep: first.TTL}
@@ -74,12 +74,20 @@ func (p *probe) attempt(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	running, err := do(ctx, p.store.Resolve, store.ResolveRequest{Key: p.target.key, Bound: p.check.bound})
+	outcome, err := do(ctx, p.store.Outcome, store.OutcomeRequest{Key: p.target.key, Bound: p.check.bound})
+	if err != nil {
+		return err
+	}
+	resolve := store.ResolveRequest{
+		Key: p.target.key, Bound: p.check.bound, Seen: outcome.Attempt, Resolution: store.Forget,
+	}
+	resolved, err := do(ctx, p.store.Resolve, resolve)
 	if err != nil {
 		return err
 	}
 	return verify(begun.Granted && renewed.Held && committed.Record == store.WasStored &&
-		replayed.Verdict == store.Done && bytes.Equal(replayed.Record, commit.Record) && !running)
+		replayed.Verdict == store.Done && bytes.Equal(replayed.Record, commit.Record) &&
+		outcome.State == store.WasAnswered && resolved == store.Changed)
 }
 
 // handOff queues a waiter behind a holder. The release of the holder hands the key to the

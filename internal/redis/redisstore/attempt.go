@@ -3,7 +3,6 @@ package redisstore
 import (
 	"time"
 
-	"github.com/reqlock/reqlock/internal/redis/command"
 	"github.com/reqlock/reqlock/internal/redis/keyspace"
 	"github.com/reqlock/reqlock/internal/redis/pipeline"
 	"github.com/reqlock/reqlock/internal/store"
@@ -61,38 +60,7 @@ func (s *Store) finishAttempt(r *store.ReleaseRequest, done func(store.ReleaseRe
 	s.pipeline.Do(&t.Call, class)
 }
 
-// Resolve runs resolve.lua.
-func (s *Store) Resolve(r store.ResolveRequest, done func(running bool, err error)) {
-	t := &resolveOp{done: done}
-	t.init(s, t, store.Target{Key: r.Key, Bound: r.Bound}, false, 0)
-	t.encodeScript(&s.scripts.Resolve)
-	t.encodeKey(&t.record, keyspace.RecordSuffix)
-	s.pipeline.Do(&t.Call, pipeline.Release)
-}
-
 // encodeAttempt adds the fingerprint of the request and the TTL of its record.
 func (x *operation) encodeAttempt(a *store.Attempt, keep time.Duration) {
 	x.args = append(x.args, x.fingerprint.setBytes(a.Fingerprint), x.keep.setInt(keep.Milliseconds()))
 }
-
-// resolveOp is a Resolve. It is not pooled, because few requests need it.
-type resolveOp struct {
-	operation
-	done func(running bool, err error)
-}
-
-// Settle delivers the result.
-func (t *resolveOp) Settle(got pipeline.Reply, uncertain bool) {
-	running, err := decodeResolve(got)
-	if err != nil {
-		t.done(false, command.NewFault(err, uncertain))
-		return
-	}
-	t.done(running, nil)
-}
-
-// Late does nothing: a late reply changes nothing for the caller.
-func (t *resolveOp) Late(pipeline.Reply) {}
-
-// Free does nothing.
-func (t *resolveOp) Free() {}

@@ -47,15 +47,6 @@ func finish(ending store.Ending) transition {
 	}
 }
 
-func resolve(t *testing.T, s *syncStore) outcome {
-	t.Helper()
-	running, err := s.Resolve(t.Context(), storetest.AnyRequest{Key: "k", Bound: 5 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return outcome{running: running}
-}
-
 func runningRecord(token, number string) hash {
 	return hash{"s": "R", "t": token, "f": "print", "n": number}
 }
@@ -461,36 +452,6 @@ var attemptTransitions = []transitionTest{
 		name: "renew another's key: the record stays", do: renewAttempt,
 		before: storetest.State{Value: storetest.Bob1, TTL: storetest.TTL, Record: runningRecord(storetest.Me1, "1"), RecordTTL: time.Minute},
 		after:  storetest.State{Value: storetest.Bob1, TTL: storetest.TTL, Record: runningRecord(storetest.Me1, "1"), RecordTTL: time.Minute},
-	},
-
-	{
-		name: "resolve an attempt that died", do: resolve,
-		before: storetest.State{Record: runningRecord(storetest.Bob1, "1")},
-	},
-	{
-		name: "resolve an attempt that died, while another holds the key", do: resolve,
-		before: storetest.State{Value: storetest.Eve1, TTL: storetest.TTL, Queue: []string{storetest.Me1}, Record: runningRecord(storetest.Bob1, "1")},
-		after:  storetest.State{Value: storetest.Eve1, TTL: storetest.TTL, Queue: []string{storetest.Me1}},
-	},
-	{
-		name: "resolve an attempt that runs", do: resolve,
-		before: storetest.State{Value: storetest.Bob1, TTL: storetest.TTL, Record: runningRecord(storetest.Bob1, "1")},
-		first:  outcome{running: true}, second: outcome{running: true},
-		after: storetest.State{Value: storetest.Bob1, TTL: storetest.TTL, Record: runningRecord(storetest.Bob1, "1")},
-	},
-	{name: "resolve without a record", do: resolve},
-	{
-		name: "resolve a done request", do: resolve,
-		before: storetest.State{Record: doneRecord(storetest.Bob1)}, after: storetest.State{Record: doneRecord(storetest.Bob1)},
-	},
-	{
-		name: "resolve a sealed request", do: resolve,
-		before: storetest.State{Record: sealedRecord(storetest.Bob1)}, after: storetest.State{Record: sealedRecord(storetest.Bob1)},
-	},
-	{
-		name: "resolve an aborted attempt", do: resolve,
-		before: storetest.State{Record: abortedRecord(storetest.Bob1), RecordTTL: abortTTL},
-		after:  storetest.State{Record: abortedRecord(storetest.Bob1), RecordTTL: abortTTL},
 	},
 }
 

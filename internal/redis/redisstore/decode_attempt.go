@@ -79,15 +79,3 @@ func decodeFinish(r pipeline.Reply, x *operation) (store.ReleaseResult, error) {
 
 // recordCodes are the meanings of the second number that finish.lua returns.
 var recordCodes = [...]store.RecordStatus{store.NotStored, store.WasStored, store.Restored}
-
-// decodeResolve decodes the reply of resolve.lua.
-func decodeResolve(r pipeline.Reply) (running bool, err error) {
-	if r.Err != nil {
-		return false, r.Err
-	}
-	number, isNumber := r.Value.(int64)
-	if !isNumber || number < 0 || number > 2 {
-		return false, command.UnexpectedReply(r.Value)
-	}
-	return number == 2, nil
-}

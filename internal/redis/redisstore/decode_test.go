@@ -62,6 +62,8 @@ func TestUnexpectedRepliesAreFaults(t *testing.T) {
 				_, err = decodeFinish(pipeline.Reply{Value: value}, operationFor(r))
 			case "resolve":
 				_, err = decodeResolve(pipeline.Reply{Value: value})
+			case "outcome":
+				_, err = decodeOutcome(pipeline.Reply{Value: value})
 			}
 			fault := command.NewFault(err, false)
 			var unexpected *command.UnexpectedReplyError
@@ -108,5 +110,12 @@ func TestUnexpectedRepliesAreFaults(t *testing.T) {
 		list(three, yes), list(int64(-1), yes), list(yes, three), list(yes, int64(-1)), list(true, yes),
 	)
 	mustReject("finish", aborts, list(yes, two))
-	mustReject("resolve", first, nil, "secret", list(), list(yes), int64(-1), three, true)
+	mustReject("resolve", first, nil, "secret", list(), list(yes), int64(-1), int64(4), true)
+	name := nameOf(storetest.Bob1)
+	mustReject("outcome", first,
+		nil, "secret", yes, list(yes), list("R", name, yes, yes), list("A", name, no, yes, no), list(no, name, yes, yes, no),
+		list("R", "secret", yes, yes, no), list("R", no, yes, yes, no), list("R", name, "secret", yes, no),
+		list("R", name, yes, "secret", no), list("R", name, yes, yes, two), list("R", name, no, yes, no),
+		list("D", name, yes, yes, no), list("D", name, no, yes, yes), list("U", name, no, yes, yes), list("?", name, no, yes, yes),
+	)
 }

@@ -83,12 +83,24 @@ func TestEachScriptSurvivesLostReply(t *testing.T) {
 				t.Errorf("%+v", got)
 			}
 		}, storetest.State{Record: abortedRecord(storetest.Me1), RecordTTL: abortTTL}},
-		{"resolve", storetest.State{Record: runningRecord(storetest.Bob1, "1")}, func(t *testing.T, s *syncStore) {
+		{"forget", storetest.State{Record: runningRecord(storetest.Bob1, "1")}, func(t *testing.T, s *syncStore) {
 			t.Helper()
-			if got := resolve(t, s); got.running {
-				t.Errorf("%+v", got)
+			if got := resolve(t, s); got.resolved != store.Resolved {
+				t.Errorf("%+v; the second send found nothing, but the first one deleted the record", got)
 			}
 		}, storetest.State{}},
+		{"answer", storetest.State{Record: runningRecord(storetest.Bob1, "1")}, func(t *testing.T, s *syncStore) {
+			t.Helper()
+			if got := resolveAs(store.ResolveAnswered, storetest.Bob1)(t, s); got.resolved != store.Resolved {
+				t.Errorf("%+v; the second send found the record of the first one", got)
+			}
+		}, storetest.State{Record: resolvedRecord(storetest.Bob1, storetest.Record)}},
+		{"outcome", storetest.State{Record: doneRecord(storetest.Bob1)}, func(t *testing.T, s *syncStore) {
+			t.Helper()
+			if got := readOutcome(storetest.Keep)(t, s); got.read.State != store.WasAnswered {
+				t.Errorf("%+v", got)
+			}
+		}, storetest.State{Record: doneRecord(storetest.Bob1)}},
 	}
 	for name, mode := range map[string]redistest.Mode{"connection closed": redistest.CloseConn, "connection open": redistest.KeepConn} {
 		t.Run(name, func(t *testing.T) {

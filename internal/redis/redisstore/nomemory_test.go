@@ -92,7 +92,17 @@ func TestServerWithoutMemoryRefusesOnlyNewLocks(t *testing.T) {
 			storetest.State{Queue: []string{storetest.Me1}},
 			storetest.State{Record: abortedRecord(storetest.Me1), RecordTTL: abortTTL},
 		},
-		{"resolves", "resolve", storetest.State{Record: runningRecord(storetest.Bob1, "1")}, storetest.State{}},
+		{"forgets", "resolve", storetest.State{Record: runningRecord(storetest.Bob1, "1")}, storetest.State{}},
+		{
+			"answers", "answer",
+			storetest.State{Record: runningRecord(storetest.Bob1, "1")},
+			storetest.State{Record: resolvedRecord(storetest.Bob1, storetest.Record)},
+		},
+		{
+			"reads an outcome", "outcome",
+			storetest.State{Record: runningRecord(storetest.Bob1, "1")},
+			storetest.State{Record: runningRecord(storetest.Bob1, "1")},
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			defer subscribeAs(t, rdb, storetest.Bob).end(t, rdb)

@@ -147,9 +147,7 @@ func (w *attemptSoak) nowait(t *testing.T, s *syncStore, k *history) (answered b
 			w.end(k, a)
 			k.reportsDeath(a, asked)
 			if chance(20) {
-				if running, err := s.Resolve(t.Context(), r); err == nil && !running {
-					w.resolved.Add(1)
-				}
+				w.forget(t, s, r)
 			}
 			return false
 		case got.Verdict != store.Undecided:
@@ -172,6 +170,19 @@ func (w *attemptSoak) nowait(t *testing.T, s *syncStore, k *history) (answered b
 	}
 	w.abort(t, s, k, a, r)
 	return false
+}
+
+// forget forgets the attempt that has died. Another attempt may have begun meanwhile.
+func (w *attemptSoak) forget(t *testing.T, s *syncStore, r storetest.AnyRequest) {
+	t.Helper()
+	seen, err := s.Outcome(t.Context(), r)
+	if err != nil || seen.State != store.Unknown {
+		return
+	}
+	r.Seen, r.Resolution = seen.Attempt, store.Forget
+	if status, err := s.Resolve(t.Context(), r); err == nil && status == store.Resolved {
+		w.resolved.Add(1)
+	}
 }
 
 // run runs the attempt for a random time, which may be longer than its lease, and ends it.

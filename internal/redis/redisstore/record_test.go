@@ -123,7 +123,7 @@ func TestRecordsInFlightDelayNoOtherRequests(t *testing.T) {
 	if got := renew(t, s); !got.granted {
 		t.Errorf("renew: %+v", got)
 	}
-	if got := resolve(t, s); got.running {
+	if got := resolve(t, s); got.resolved != store.NoRecord {
 		t.Errorf("resolve: %+v", got)
 	}
 	if got := release(t, s); got.status != store.Freed {

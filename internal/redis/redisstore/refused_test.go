@@ -61,14 +61,26 @@ var calls = map[string]func(*testing.T, *syncStore) error{
 		_, err := s.Enqueue(t.Context(), r)
 		return err
 	},
-	"commit": ending(store.Commit),
-	"seal":   ending(store.Seal),
-	"abort":  ending(store.Abort),
-	"resolve": func(t *testing.T, s *syncStore) error {
+	"commit":  ending(store.Commit),
+	"seal":    ending(store.Seal),
+	"abort":   ending(store.Abort),
+	"resolve": resolving(store.Forget),
+	"answer":  resolving(store.ResolveAnswered),
+	"outcome": func(t *testing.T, s *syncStore) error {
 		t.Helper()
-		_, err := s.Resolve(t.Context(), storetest.Request(""))
+		_, err := s.Outcome(t.Context(), storetest.Request(""))
 		return err
 	},
+}
+
+func resolving(resolution store.Resolution) func(*testing.T, *syncStore) error {
+	return func(t *testing.T, s *syncStore) error {
+		t.Helper()
+		r := storetest.Request("")
+		r.Seen, r.Resolution, r.Keep, r.Record = nameOf(storetest.Bob1), resolution, storetest.Keep, []byte(storetest.Record)
+		_, err := s.Resolve(t.Context(), r)
+		return err
+	}
 }
 
 func ending(ending store.Ending) func(*testing.T, *syncStore) error {

@@ -88,10 +88,25 @@ var replicatedCases = []replicatedCase{
 		got, err := s.Release(t.Context(), r)
 		return got.Status == store.Kept || got.Status == store.Unsure, err
 	}},
-	{name: "resolve", before: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Record: runningRecord(storetest.Me1, "1")}, do: func(t *testing.T, s *syncStore) (bool, error) {
+	{name: "forget", before: storetest.State{Record: runningRecord(storetest.Bob1, "1")}, do: resolvedAs(store.Forget)},
+	{name: "answer", waits: true, before: storetest.State{Record: runningRecord(storetest.Bob1, "1")}, do: resolvedAs(store.ResolveAnswered)},
+	{name: "answer again", waits: true, before: storetest.State{Record: resolvedRecord(storetest.Bob1, storetest.Record)}, do: resolvedAs(store.ResolveAnswered)},
+	{name: "mark as done", waits: true, before: storetest.State{Record: runningRecord(storetest.Bob1, "1")}, do: resolvedAs(store.ResolveDone)},
+	{name: "outcome", before: storetest.State{Record: doneRecord(storetest.Bob1)}, do: func(t *testing.T, s *syncStore) (bool, error) {
 		t.Helper()
-		return s.Resolve(t.Context(), storetest.Request(storetest.Me1))
+		return readOutcome(storetest.Keep)(t, s).read.State == store.WasAnswered, nil
 	}},
+}
+
+// resolvedAs returns a transition that resolves the attempt of Bob1.
+func resolvedAs(resolution store.Resolution) func(t *testing.T, s *syncStore) (bool, error) {
+	return func(t *testing.T, s *syncStore) (bool, error) {
+		t.Helper()
+		r := storetest.Request("")
+		r.Seen, r.Resolution, r.Keep, r.Record = nameOf(storetest.Bob1), resolution, storetest.Keep, []byte(storetest.Record)
+		got, err := s.Resolve(t.Context(), r)
+		return got == store.Resolved, err
+	}
 }
 
 func takeGranted(t *testing.T, s *syncStore) (bool, error) {

@@ -63,8 +63,12 @@ func (s *syncStore) Release(_ context.Context, r storetest.AnyRequest) (store.Re
 	return storetest.Await(func(done func(store.ReleaseResult, error)) { s.Store.Release(r.Release(), done) })
 }
 
-func (s *syncStore) Resolve(_ context.Context, r storetest.AnyRequest) (running bool, err error) {
-	return storetest.Await(func(done func(bool, error)) { s.Store.Resolve(r.Resolve(), done) })
+func (s *syncStore) Resolve(_ context.Context, r storetest.AnyRequest) (store.ResolveStatus, error) {
+	return storetest.Await(func(done func(store.ResolveStatus, error)) { s.Store.Resolve(r.Resolve(), done) })
+}
+
+func (s *syncStore) Outcome(_ context.Context, r storetest.AnyRequest) (store.Outcome, error) {
+	return storetest.Await(func(done func(store.Outcome, error)) { s.Store.Outcome(r.Outcome(), done) })
 }
 
 // setMode makes the scripts of the store publish in this mode: see queue.lua.

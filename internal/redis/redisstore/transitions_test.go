@@ -29,6 +29,10 @@ type outcome struct {
 	number  int
 	running bool
 	stored  store.RecordStatus
+
+	// These are set only for what an operator does.
+	resolved store.ResolveStatus
+	read     store.Outcome
 }
 
 // A transition calls the store once and returns the outcome.
@@ -445,7 +449,7 @@ func TestTransitionsWithShardedChannels(t *testing.T) {
 // checkTransitions runs all transitions in a mode of queue.lua.
 func checkTransitions(t *testing.T, rdb redis.UniversalClient, mode string) {
 	t.Helper()
-	tests := slices.Concat(transitions, attemptTransitions, damagedRecordTransitions(), voteTransitions)
+	tests := slices.Concat(transitions, attemptTransitions, operatorTransitions(), damagedRecordTransitions(), voteTransitions)
 	variants := 2 // with and without NoWaiters
 	if mode == "S" && !suite.IsFull() {
 		variants = 1 // one of both, because the other modes have all combinations

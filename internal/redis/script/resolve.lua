@@ -1,9 +1,33 @@
--- resolve.lua: delete the record of an attempt that died. An attempt whose token is the value of K runs: its record stays.
+-- resolve.lua: end an attempt that died, as an operator says. An attempt is named by the SHA-1 of its token, so that its name
+-- can be shown. The script changes nothing unless the record still is the one of the attempt that the operator has seen.
 -- KEYS: K, {K}:r
--- Returns 0 if there is no such record: nothing has changed; 1 if it was deleted; 2 if the attempt runs: nothing has changed.
-local s, t = unpack(redis.call('HMGET', KEYS[2], 's', 't'))
+-- ARGV: 1 name of the attempt that was seen, 2 what to do:
+--     "F" delete the record: the next request runs
+--     "U" the request was done, without an answer; 3 ms to keep the record
+--     "D" the request was done; 3 ms to keep the record, 4 its answer
+--   U and D replace the token, so that finish.lua refuses a late commit of the attempt.
+-- Returns 0 if there is no record; 1 if it is as the arguments say, by this command or by an earlier send of it; 2 if the attempt
+-- runs, because its token is the value of K; 3 if the record is that of another attempt, or the attempt has ended.
+local R, seen, to, keep, answer = KEYS[2], ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local s, t, p = unpack(redis.call('HMGET', R, 's', 't', 'p'))
 local value = redis.call('GET', KEYS[1])
-if s ~= 'R' then return 0 end
-if t == value then return 2 end
-redis.call('DEL', KEYS[2])
+local resolved = 'resolved:' .. seen
+
+if s == 'A' or redis.call('EXISTS', R) == 0 then return 0 end
+local again = t == resolved and s == to and (s == 'U' or p == answer)
+if not again then
+  if s ~= 'R' or not t or redis.sha1hex(t) ~= seen then return 3 end
+  if t == value then return 2 end
+  if to == 'F' then
+    redis.call('DEL', R)
+    return 1
+  end
+end
+redis.call('HDEL', R, 'n', 'p')  -- also a first write that needs no memory, as in leave.lua
+if to == 'D' then
+  redis.call('HSET', R, 's', to, 't', resolved, 'p', answer)
+else
+  redis.call('HSET', R, 's', to, 't', resolved)
+end
+redis.call('PEXPIRE', R, keep)
 return 1

@@ -42,6 +42,8 @@ var (
 	finishSource string
 	//go:embed resolve.lua
 	resolveSource string
+	//go:embed outcome.lua
+	outcomeSource string
 	//go:embed vote.lua
 	voteSource string
 	//go:embed withdraw.lua
@@ -49,7 +51,7 @@ var (
 )
 
 // Set holds each script with its digest.
-type Set struct{ Take, Enqueue, Renew, Release, Begin, Finish, Resolve, Vote, Withdraw Script }
+type Set struct{ Take, Enqueue, Renew, Release, Begin, Finish, Resolve, Outcome, Vote, Withdraw Script }
 
 // New returns the scripts. durable says whether replicas have to acknowledge grants: see
 // lease.lua.
@@ -63,6 +65,7 @@ func New(durable bool) Set {
 		Begin:   newScript(donePart, mode, leasePart, queuePart, leavePart, fencePart, askPart, recordPart, beginSource),
 		Finish:  newScript(mode, leasePart, queuePart, leavePart, recordPart, finishSource),
 		Resolve: newScript(resolveSource),
+		Outcome: newScript(outcomeSource),
 
 		Vote:     newScript(mode, leasePart, queuePart, voteSource),
 		Withdraw: newScript(mode, leasePart, queuePart, withdrawSource),

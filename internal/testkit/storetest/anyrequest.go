@@ -21,6 +21,9 @@ type AnyRequest struct {
 	Attempt            *store.Attempt
 	Ending             store.Ending
 	Record             []byte
+	Seen               string
+	Resolution         store.Resolution
+	Keep               time.Duration // of a Resolve
 }
 
 // Target returns the fields that most requests share.
@@ -58,7 +61,14 @@ func (r AnyRequest) Release() store.ReleaseRequest {
 
 // Resolve returns the request as a Resolve.
 func (r AnyRequest) Resolve() store.ResolveRequest {
-	return store.ResolveRequest{Key: r.Key, Bound: r.Bound}
+	return store.ResolveRequest{
+		Key: r.Key, Bound: r.Bound, Seen: r.Seen, Resolution: r.Resolution, Keep: r.Keep, Record: r.Record,
+	}
+}
+
+// Outcome returns the request as an Outcome.
+func (r AnyRequest) Outcome() store.OutcomeRequest {
+	return store.OutcomeRequest{Key: r.Key, Bound: r.Bound}
 }
 
 // OfTake returns a Take as an AnyRequest.

@@ -1,0 +1,122 @@
+package core
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/reqlock/reqlock/internal/answer"
+	"github.com/reqlock/reqlock/internal/engine"
+)
+
+// A Record is the answer to a request, in the form in which an adapter stores it. The
+// function Answer of an adapter makes one, under the same filter as for the answer of a
+// handler.
+type Record = answer.Record
+
+// A Resolution says what an operator has found out about a request with an unknown outcome:
+// Forget, Done or Answered.
+type Resolution struct {
+	how    resolutionKind
+	record Record
+}
+
+// A resolutionKind is the kind of a Resolution.
+type resolutionKind int
+
+const (
+	noResolution resolutionKind = iota
+	forgotten
+	done
+	answered
+)
+
+// Forget says that the request did not take effect: the next request with the key runs.
+func Forget() Resolution { return Resolution{how: forgotten} }
+
+// Done says that the request took effect: later requests with the key do not run, and get
+// ErrUnreplayable.
+func Done() Resolution { return Resolution{how: done} }
+
+// Answered says that the request took effect, and what its answer is: later requests with
+// the key get that answer. The adapter of the route makes the record.
+func Answered(record Record) Resolution { return Resolution{answered, record} }
+
+// Resolve ends the unknown outcome of an idempotent request, as an operator says. Find out
+// what the attempt did, and then:
+//
+//	outcome, err := locks.Outcome(ctx, key)
+//	// outcome.State is RequestUnknown: look for the charge
+//	err = locks.Resolve(ctx, key, core.Done(), outcome.Seen)
+//
+// The key is the one that was given to Begin: see Outcome. Keys in events and leases have
+// "i:" in front. seen is the attempt that the operator has looked at. Resolve changes the
+// record only if it is still that of this attempt, and its outcome is still unknown.
+//
+// After Done and Answered, copies of the request get what Resolution says, for the time of
+// WithRetention from now on. Other requests with the key still get ErrMismatch. If the
+// process of the attempt was only cut off, its commit is refused with ErrLost. After Forget
+// such a commit is still accepted, until another attempt begins. So before Forget, find out
+// that the process has ended. A repeated call with the same arguments returns nil, except that
+// a repeated Forget returns ErrNotFound.
+//
+// The error is an *Error of one of these kinds, and then nothing has changed: ErrNotFound if
+// there is no record of the request. ErrBusy while an attempt runs: an attempt that holds the
+// key, or an attempt of this Locker that has lost its lease and has not ended. ErrChanged if
+// the record is no longer as it was seen: another attempt has begun, or the outcome is known.
+// Otherwise the error is one of Lock's other kinds. If ctx ended before Redis replied, it is
+// also ctx's error. A zero Resolution, Record or AttemptID, and a record of more than
+// WithMaxRecord bytes, are other errors. On a Locker of NewQuorum the error is
+// errors.ErrUnsupported.
+func (l *Locker) Resolve(ctx context.Context, key string, resolution Resolution, seen AttemptID) error {
+	if !l.KeepsRecords() {
+		return errNoRecords
+	}
+	if err := checkKey(key); err != nil {
+		return err
+	}
+	mustContext(ctx)
+	request, err := l.resolveRequest(key, resolution, seen)
+	if err != nil {
+		return err
+	}
+	status, err := l.engine.Resolve(ctx, request)
+	if err != nil {
+		return refusalOf(err, l.settings.retryAfter)
+	}
+	switch status {
+	case engine.NoRecord:
+		return &Error{Kind: ErrNotFound}
+	case engine.StillRunning:
+		return &Error{Kind: ErrBusy, RetryAfter: l.settings.retryAfter}
+	case engine.Changed:
+		return &Error{Kind: ErrChanged}
+	case engine.Resolved:
+	}
+	return nil
+}
+
+// resolveRequest checks the arguments of Resolve, and returns the request to the engine.
+func (l *Locker) resolveRequest(key string, resolution Resolution, seen AttemptID) (r engine.ResolveRequest, err error) {
+	r.Key, r.Seen = attemptMark+key, seen.digest
+	r.Keep = max(l.settings.retention, l.settings.ttl)
+	switch resolution.how {
+	case noResolution:
+		return r, errors.New("reqlock: Resolve: the resolution is empty: use Forget, Done or Answered")
+	case forgotten:
+		r.Resolution = engine.Forget
+	case done:
+		r.Resolution = engine.ResolveDone
+	case answered:
+		r.Resolution, r.Record = engine.ResolveAnswered, answer.Bytes(resolution.record)
+		if size := len(r.Record); size == 0 {
+			return r, errors.New("reqlock: Resolve: the record of Answered is empty: make it with Answer of the route's adapter")
+		} else if size > l.settings.maxRecord {
+			return r, fmt.Errorf("reqlock: Resolve: the record has %d bytes, more than the %d of WithMaxRecord: use Done", size, l.settings.maxRecord)
+		}
+	}
+	if seen == (AttemptID{}) {
+		return r, errors.New("reqlock: Resolve: seen is empty: use Seen of the Outcome that you have looked at")
+	}
+	return r, nil
+}

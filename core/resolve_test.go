@@ -1,0 +1,234 @@
+package core_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/nethttplock"
+)
+
+// forget forgets the attempt of a key, whatever its outcome is.
+func forget(t *testing.T, locks *core.Locker, key string) error {
+	t.Helper()
+	outcome, err := locks.Outcome(t.Context(), key)
+	if err != nil {
+		return err
+	}
+	return locks.Resolve(t.Context(), key, core.Forget(), outcome.Seen)
+}
+
+// anAttempt returns the name of an attempt that never began.
+func anAttempt(t *testing.T) (id core.AttemptID) {
+	t.Helper()
+	if err := id.UnmarshalText([]byte(strings.Repeat("0a", 20))); err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+// anAnswer returns an answer of an operator with this text.
+func anAnswer(t *testing.T, text string) core.Record {
+	t.Helper()
+	record, err := nethttplock.Answer(http.StatusCreated, nil, []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return record
+}
+
+// wantOutcome fails the test unless the request has this outcome, and returns the attempt.
+func wantOutcome(t *testing.T, locks *core.Locker, key string, state core.RequestState, number int) core.AttemptID {
+	t.Helper()
+	got, err := locks.Outcome(t.Context(), key)
+	if err != nil || got.State != state || got.Number != number || got.Seen == (core.AttemptID{}) {
+		t.Errorf("outcome %+v, %v; want %v, attempt %d", got, err, state, number)
+	}
+	if got.Retention <= 0 || got.Retention > 24*time.Hour {
+		t.Errorf("kept for %v", got.Retention)
+	}
+	return got.Seen
+}
+
+// interrupted begins an attempt with the fingerprint of begin, and leaves its outcome unknown.
+func interrupted(t *testing.T, locks *core.Locker, key string) core.AttemptID {
+	t.Helper()
+	if err := begin(t, locks, key).Interrupt(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return wantOutcome(t, locks, key, core.RequestUnknown, 1)
+}
+
+// After an operator has said what became of a request, its copies get that.
+func testResolutions(t *testing.T, servers *deployment) {
+	t.Helper()
+	locks := servers.newLocker(t, servers.Client(t))
+	for name, test := range map[string]struct {
+		resolution core.Resolution
+		want       error
+		state      core.RequestState
+		again      error
+	}{
+		"forget": {core.Forget(), nil, 0, core.ErrNotFound},
+		"done":   {core.Done(), core.ErrUnreplayable, core.RequestDone, nil},
+		"answer": {core.Answered(anAnswer(t, "paid")), nil, core.RequestAnswered, nil},
+	} {
+		seen := interrupted(t, locks, name)
+		if err := locks.Resolve(t.Context(), name, test.resolution, seen); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := locks.Resolve(t.Context(), name, test.resolution, seen); !errors.Is(err, test.again) {
+			t.Errorf("%s again: %v", name, err)
+		}
+		if test.state == 0 {
+			_, err := locks.Outcome(t.Context(), name)
+			wantError(t, err, core.ErrNotFound)
+			if a := begin(t, locks, name); a.Number() != 1 {
+				t.Errorf("attempt %d", a.Number())
+			}
+			continue
+		}
+		if next := wantOutcome(t, locks, name, test.state, 0); next == seen {
+			t.Errorf("%s: the attempt has kept its name", name)
+		}
+		copied, err := locks.Begin(t.Context(), name, []byte("f"))
+		if !errors.Is(err, test.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err == nil {
+			if record, ok := copied.Replay(); !ok || !strings.Contains(string(record), "paid") {
+				t.Errorf("%s: replay %q, %t", name, record, ok)
+			}
+		}
+		_, err = locks.Begin(t.Context(), name, []byte("another"))
+		wantError(t, err, core.ErrMismatch)
+	}
+}
+
+// Resolve changes nothing if the request is not as the operator saw it.
+func testResolveComparesTheAttempt(t *testing.T, servers *deployment) {
+	t.Helper()
+	locks := servers.newLocker(t, servers.Client(t), core.WithInterrupted(core.Rerun))
+	resolve := func(key string, seen core.AttemptID) {
+		t.Helper()
+		for _, r := range []core.Resolution{core.Forget(), core.Done(), core.Answered(anAnswer(t, "paid"))} {
+			wantError(t, locks.Resolve(t.Context(), key, r, seen), core.ErrChanged)
+		}
+	}
+	first := interrupted(t, locks, "k")
+	second := begin(t, locks, "k")
+	resolve("k", first)
+	if err := second.Interrupt(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	resolve("k", first)
+	if now := wantOutcome(t, locks, "k", core.RequestUnknown, 2); now == first {
+		t.Error("two attempts have one name")
+	}
+	third := begin(t, locks, "k")
+	running := wantOutcome(t, locks, "k", core.RequestRunning, 3)
+	wantError(t, locks.Resolve(t.Context(), "k", core.Done(), running), core.ErrBusy)
+	if err := third.Commit(t.Context(), []byte("answer")); err != nil {
+		t.Fatal(err)
+	}
+	resolve("k", running)
+	if seen := wantOutcome(t, locks, "k", core.RequestAnswered, 0); seen != running {
+		t.Error("a commit has changed the name of the attempt")
+	}
+	wantReplay(t, locks, "k", "answer")
+	wantError(t, locks.Resolve(t.Context(), "never begun", core.Done(), first), core.ErrNotFound)
+	_, err := locks.Outcome(t.Context(), "never begun")
+	wantError(t, err, core.ErrNotFound)
+}
+
+// The process of the attempt was only cut off. Its late commit is refused.
+func testLateCommitAfterResolve(t *testing.T, servers *deployment) {
+	t.Helper()
+	rdb := servers.Client(t)
+	process, operator := servers.newLocker(t, rdb), servers.newLocker(t, rdb)
+	for name, resolution := range map[string]core.Resolution{"done": core.Done(), "answer": core.Answered(anAnswer(t, "paid"))} {
+		a := begin(t, process, name)
+		rdb.Del(t.Context(), servers.name("i:"+name)) // as the end of its TTL does
+		seen := wantOutcome(t, operator, name, core.RequestUnknown, 1)
+		if err := operator.Resolve(t.Context(), name, resolution, seen); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := a.Commit(t.Context(), []byte("late")); !errors.Is(err, core.ErrLost) {
+			t.Errorf("%s: late commit: %v", name, err)
+		}
+	}
+}
+
+// A resolved record is kept as long as a committed one.
+func testRetentionAfterResolve(t *testing.T, servers *deployment) {
+	t.Helper()
+	rdb := servers.Client(t)
+	locks := servers.newLocker(t, rdb, core.WithRetention(time.Hour))
+	seen := interrupted(t, locks, "k")
+	if err := rdb.PExpire(t.Context(), servers.companion("i:k", "r"), time.Minute).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := locks.Resolve(t.Context(), "k", core.Done(), seen); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := locks.Outcome(t.Context(), "k"); err != nil || got.Retention < 50*time.Minute || got.Retention > time.Hour {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+func TestResolveNamesTheWrongArgument(t *testing.T) {
+	t.Parallel()
+	locks := newLocker(t, newEmbedded(t), core.WithMaxRecord(20))
+	seen := interrupted(t, locks, "k")
+	for want, err := range map[string]error{
+		"the resolution is empty":                         locks.Resolve(t.Context(), "k", core.Resolution{}, seen),
+		"seen is empty":                                   locks.Resolve(t.Context(), "k", core.Done(), core.AttemptID{}),
+		"the record of Answered is empty":                 locks.Resolve(t.Context(), "k", core.Answered(core.Record{}), seen),
+		"bytes, more than the 20 of WithMaxRecord: use D": locks.Resolve(t.Context(), "k", core.Answered(anAnswer(t, strings.Repeat("x", 20))), seen),
+	} {
+		if err == nil || !strings.HasPrefix(err.Error(), "reqlock: Resolve: ") || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	wantOutcome(t, locks, "k", core.RequestUnknown, 1)
+}
+
+// The name of an attempt can be printed and sent. It contains no token.
+func TestAttemptIDAsText(t *testing.T) {
+	t.Parallel()
+	locks := newLocker(t, newEmbedded(t))
+	a := begin(t, locks, "k")
+	seen := wantOutcome(t, locks, "k", core.RequestRunning, 1)
+	if text := fmt.Sprintf("%v %+v %#v %s", seen, seen, seen, seen); strings.Contains(text, a.Lease().Token()) || !strings.Contains(text, seen.String()) {
+		t.Errorf("printed as %s", text)
+	}
+	sent, err := json.Marshal(seen)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var received core.AttemptID
+	if err := json.Unmarshal(sent, &received); err != nil || received != seen {
+		t.Errorf("%s: %v, %v", sent, received, err)
+	}
+	for _, text := range []string{"0a", strings.Repeat("x", 40), strings.Repeat("0a", 21)} {
+		if err := received.UnmarshalText([]byte(text)); err == nil {
+			t.Errorf("%q is accepted", text)
+		}
+	}
+	if err := received.UnmarshalText([]byte(strings.ToUpper(seen.String()))); err != nil || received != seen {
+		t.Errorf("in upper case: %v, %v", received, err)
+	}
+	for state, want := range map[core.RequestState]string{
+		core.RequestRunning: "running", core.RequestUnknown: "unknown", core.RequestDone: "done",
+		core.RequestAnswered: "answered", core.RequestDamaged: "damaged", 0: "invalid",
+	} {
+		if state.String() != want {
+			t.Errorf("%d is %s", state, state)
+		}
+	}
+}

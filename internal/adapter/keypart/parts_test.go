@@ -1,0 +1,49 @@
+package keypart_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/adapter/keypart"
+)
+
+// The parts make the key that the key functions of a middleware make.
+func TestKeyOfParts(t *testing.T) {
+	t.Parallel()
+	value := func(text string) core.KeyFunc[struct{}] { return core.Of(func(struct{}) string { return text }) }
+	for name, test := range map[string]struct {
+		parts []string
+		key   core.KeyFunc[struct{}]
+	}{
+		"one":               {[]string{"42"}, value("42")},
+		"joined":            {[]string{"ada", "4:2"}, core.Join(value("ada"), value("4:2"))},
+		"quoted":            {[]string{`"8e03"`}, value("8e03")},
+		"quoted and joined": {[]string{"ada", `"8e\"03";a=1`}, core.Join(value("ada"), value(`8e"03`))},
+		"named":             {[]string{"account:42"}, core.Named("account", value("42"))},
+	} {
+		want, err := test.key(struct{}{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := keypart.OfParts(test.parts); got != want || err != nil {
+			t.Errorf("%s: %q, %v; want %q", name, got, err, want)
+		}
+	}
+	for name, test := range map[string]struct {
+		parts []string
+		want  error
+	}{
+		"an empty part":       {[]string{""}, core.ErrNoKey},
+		"an empty part of 2":  {[]string{"ada", ""}, core.ErrNoKey},
+		"empty quotes":        {[]string{`""`}, core.ErrNoKey},
+		"a quote without end": {[]string{`"8e03`}, core.ErrInvalidKey},
+	} {
+		if got, err := keypart.OfParts(test.parts); !errors.Is(err, test.want) || got != "" {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+	if _, err := keypart.OfParts(nil); err == nil {
+		t.Error("no part is a key")
+	}
+}

@@ -1,0 +1,14 @@
+// Package answer has the type of an answer that an operator gives to a request: see
+// core.Answered. Only the adapters make one, so that each has the format and the filter of
+// an answer that a handler has given.
+package answer
+
+// A Record is an answer of a request, as the adapters store it. An adapter's function Answer
+// makes one. The zero Record is none.
+type Record struct{ bytes string }
+
+// New returns the Record with an adapter's bytes.
+func New(bytes []byte) Record { return Record{string(bytes)} }
+
+// Bytes returns a copy of the bytes of a Record.
+func Bytes(r Record) []byte { return []byte(r.bytes) }

@@ -1,0 +1,87 @@
+package store
+
+import "time"
+
+// A Resolution says how an operator ends an attempt that died.
+type Resolution int
+
+// The resolutions.
+const (
+	// Forget: the record is deleted, so the next request runs.
+	Forget Resolution = iota + 1
+	// ResolveDone: the request was done, without an answer.
+	ResolveDone
+	// ResolveAnswered: the request was done, and Record is its answer.
+	ResolveAnswered
+)
+
+// Keeps reports whether the record stays.
+func (r Resolution) Keeps() bool { return r == ResolveDone || r == ResolveAnswered }
+
+// A ResolveRequest ends an attempt that died.
+type ResolveRequest struct {
+	// Key and Bound are those of a Target.
+	Key   string
+	Bound time.Duration
+	// Seen names the attempt that the operator has seen: see Outcome. Another attempt is
+	// not resolved.
+	Seen       string
+	Resolution Resolution
+	// Keep is how long the record is kept, and Record is the answer, if the Resolution has
+	// them.
+	Keep   time.Duration
+	Record []byte
+}
+
+// A ResolveStatus is the result of a Resolve.
+type ResolveStatus int
+
+// The results of a Resolve. Except for Resolved, nothing has changed.
+const (
+	// NoRecord: there is no attempt at the request.
+	NoRecord ResolveStatus = iota
+	// Resolved: the record is as the request says, by this send or by an earlier one.
+	Resolved
+	// StillRunning: the attempt runs, holding the key.
+	StillRunning
+	// Changed: the record is that of another attempt, or the attempt has ended.
+	Changed
+)
+
+// An OutcomeRequest asks what became of a request.
+type OutcomeRequest struct {
+	// Key and Bound are those of a Target.
+	Key   string
+	Bound time.Duration
+}
+
+// A RecordState is the state of the record of a request.
+type RecordState int
+
+// The states of a record.
+const (
+	// Absent: there is no record.
+	Absent RecordState = iota
+	// Damaged: the record cannot be read.
+	Damaged
+	// Running: the attempt runs, holding the key.
+	Running
+	// Unknown: the attempt has died, or runs after it has lost the key.
+	Unknown
+	// WasSealed: the request was done, without an answer.
+	WasSealed
+	// WasAnswered: the request was done, with an answer.
+	WasAnswered
+)
+
+// An Outcome is what the record says about a request.
+type Outcome struct {
+	State RecordState
+	// Attempt names the attempt: the SHA-1 of its token, in hex. The name does not reveal
+	// the token.
+	Attempt string
+	// Number counts the attempts, from 1, if the State is Running or Unknown.
+	Number int
+	// Left is how long the record will be kept.
+	Left time.Duration
+}

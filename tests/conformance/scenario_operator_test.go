@@ -1,0 +1,101 @@
+package conformance
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/reqlock/reqlock/core"
+)
+
+// operatorScenarios test what an operator does about an unknown outcome.
+func operatorScenarios() []testCase {
+	return []testCase{
+		{"an operator says that a request with an unknown outcome was done", everywhere, operatorSaysDone},
+		{"an operator answers a request with an unknown outcome", everywhere, operatorAnswers},
+		{"an operator looks at a request that runs, and at one that is answered", everywhere, operatorLooks},
+	}
+}
+
+// operator are the functions of an adapter for an operator.
+type operator struct {
+	endpointKey func(method, route string, parts ...string) (string, error)
+	answer      func(status int, header http.Header, body []byte, replayed ...string) (core.Record, error)
+}
+
+// endpointKey returns the key of a payment, from what its client has sent.
+func (e *environment) endpointKey(name string) string {
+	e.Helper()
+	key, err := e.f.operator.endpointKey(http.MethodPost, paymentsPath, "ada", keyPrefix+name)
+	if err != nil {
+		e.Fatal(err)
+	}
+	return key
+}
+
+// seen returns the attempt at a payment, and fails the test unless it has the state.
+func (e *environment) seen(name string, state core.RequestState) core.AttemptID {
+	e.Helper()
+	outcome, err := e.locks.Outcome(e.Context(), e.endpointKey(name))
+	if err != nil || outcome.State != state {
+		e.Errorf("outcome %+v, %v, want %v", outcome, err, state)
+	}
+	return outcome.Seen
+}
+
+// resolve says what became of a payment with an unknown outcome.
+func (e *environment) resolve(name string, resolution core.Resolution) {
+	e.Helper()
+	seen := e.seen(name, core.RequestUnknown)
+	if err := e.locks.Resolve(e.Context(), e.endpointKey(name), resolution, seen); err != nil {
+		e.Errorf("Resolve: %v", err)
+	}
+}
+
+func operatorSaysDone(e *environment) {
+	status := http.StatusGatewayTimeout
+	s := e.serveEndpoint(deciding(core.Uncertain, &status))
+	s.runsWith(status, payment("done"))
+	e.resolve("done", core.Done())
+	s.refuses(core.ErrUnreplayable, payment("done"))
+	other := payment("done")
+	other.body = "another"
+	s.refuses(core.ErrMismatch, other)
+	e.seen("done", core.RequestDone)
+}
+
+// The copies get the answer under the same filter as that of a handler.
+func operatorAnswers(e *environment) {
+	status := http.StatusGatewayTimeout
+	s := e.serveEndpoint(deciding(core.Uncertain, &status))
+	s.runsWith(status, payment("answered"))
+	header := http.Header{"Location": {"/payments/7"}, "Content-Type": {"application/json"}, "X-Own": {"own"}, "Set-Cookie": {"a=b"}}
+	record, err := e.f.operator.answer(http.StatusCreated, header, []byte(`{"id":7}`), "X-Own")
+	if err != nil {
+		e.Fatal(err)
+	}
+	e.resolve("answered", core.Answered(record))
+	header.Del("Set-Cookie")
+	want := httpAnswer{status: http.StatusCreated, header: header, body: `{"id":7}`}
+	s.replays(want, payment("answered"))
+	s.replays(want, payment("answered"))
+	e.seen("answered", core.RequestAnswered)
+}
+
+func operatorLooks(e *environment) {
+	s := e.serveEndpoint(endpoint{handler: func(t invocation) {
+		key := e.endpointKey("looks")
+		seen := e.seen("looks", core.RequestRunning)
+		for _, resolution := range []core.Resolution{core.Forget(), core.Done()} {
+			if err := e.locks.Resolve(e.Context(), key, resolution, seen); !errors.Is(err, core.ErrBusy) {
+				e.Errorf("Resolve of a request that runs: %v", err)
+			}
+		}
+		t.WriteHeader(http.StatusCreated)
+	}})
+	first := s.runsWith(http.StatusCreated, payment("looks"))
+	seen := e.seen("looks", core.RequestAnswered)
+	if err := e.locks.Resolve(e.Context(), e.endpointKey("looks"), core.Forget(), seen); !errors.Is(err, core.ErrChanged) {
+		e.Errorf("Resolve of a request with an answer: %v", err)
+	}
+	s.replays(first, payment("looks"))
+}
