@@ -170,8 +170,8 @@ func (a *Attempt) Seal(ctx context.Context) error { return a.end(ctx, engine.Sea
 // Commit.
 func (a *Attempt) Abort(ctx context.Context) error { return a.end(ctx, engine.Abort, nil) }
 
-// Interrupt ends the attempt as a crash would: the outcome of the request is unknown.
-// WithInterrupted says what later requests with the key get.
+// Interrupt ends the attempt as a crash would: the outcome of the request is unknown, and the
+// observers get OutcomeUnknown. WithInterrupted says what later requests with the key get.
 //
 // The error is also nil if the lease was lost before, because the record then already
 // belongs to an attempt that died. It is ErrUnavailable if Redis did not confirm, so that

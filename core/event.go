@@ -2,7 +2,9 @@ package core
 
 import (
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
+	"strings"
 	"time"
 )
 
@@ -45,6 +47,14 @@ const (
 	// Warned: Check has found that Redis may lose locks. Err says why, and what to do.
 	// There is no Key.
 	Warned
+	// OutcomeUnknown: it is unknown whether an idempotent request took effect, and an
+	// operator has to find out: see Locker.Outcome and Resolve. Key.Endpoint is the key
+	// that they take. There is at least one such event for each outcome: when an attempt
+	// is ended by Interrupt; when Redis did not accept a commit, and then Err says why;
+	// when a request finds that an earlier attempt died, in any process; and before each
+	// run that WithInterrupted(Rerun) allows after that. Redis notes that a request has
+	// reported it, so that later copies do not report it again.
+	OutcomeUnknown
 )
 
 // String returns the kind as one lower-case word.
@@ -74,6 +84,8 @@ func (k EventKind) String() string {
 		return "unlocked"
 	case Warned:
 		return "warned"
+	case OutcomeUnknown:
+		return "outcome_unknown"
 	default:
 		return "unknown"
 	}
@@ -124,7 +136,8 @@ type Event struct {
 	// Waited is how long the request waited, in Acquired, Refused and Replayed.
 	Waited time.Duration
 	// Held is how long the holder has had the lease, in Released, Renewed, Lost,
-	// HeldLong, Committed and Restored.
+	// HeldLong, Committed, Restored and OutcomeUnknown. In OutcomeUnknown it is zero if
+	// another process held the lease.
 	Held time.Duration
 	// Handover says how the holder got the lease, in Acquired.
 	Handover Handover
@@ -138,6 +151,17 @@ type EventKey struct{ raw string }
 
 // Raw returns the key itself.
 func (k EventKey) Raw() string { return k.raw }
+
+// Endpoint returns the whole key of an idempotent request, as Outcome and Resolve take it, if
+// it has the form of EndpointKey. Then it is a digest, and may be logged. Otherwise ok is
+// false: the key is that of a lock, or the program made the key in another way.
+func (k EventKey) Endpoint() (key string, ok bool) {
+	key, ok = strings.CutPrefix(k.raw, attemptMark)
+	if digest, err := base64.RawURLEncoding.DecodeString(key); !ok || err != nil || len(digest) != sha256.Size {
+		return "", false
+	}
+	return key, true
+}
 
 // String returns the first 12 hex digits of the key's SHA-256. They are enough to
 // distinguish the keys in a log.

@@ -136,6 +136,8 @@ func TestSlogObserver(t *testing.T) {
 		core.Committed: "level=DEBUG msg=\"lock committed\"",
 		core.Restored:  "level=WARN msg=\"lock restored\"",
 		core.Warned:    "level=WARN msg=\"lock warned\"",
+
+		core.OutcomeUnknown: "level=WARN msg=\"lock outcome_unknown\"",
 	} {
 		var log bytes.Buffer
 		observe := core.SlogObserver(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})))

@@ -61,6 +61,7 @@ var kindCases = map[string]func(t *testing.T, servers *deployment){
 	"what an operator says about an unknown outcome":             testResolutions,
 	"resolve compares the attempt":                               testResolveComparesTheAttempt,
 	"late commit after a resolve":                                testLateCommitAfterResolve,
+	"unknown outcomes are reported":                              testUnknownOutcomesAreReported,
 	"retention after a resolve":                                  testRetentionAfterResolve,
 	"number after an aborted rerun":                              testNumberAfterAbortedRerun,
 	"one of nine requests gets the lock":                         testOneOfNineGetsTheLock,

@@ -15,6 +15,8 @@ var kinds = [...]EventKind{
 	engine.Replayed:  Replayed,
 	engine.Committed: Committed,
 	engine.Restored:  Restored,
+
+	engine.OutcomeUnknown: OutcomeUnknown,
 }
 
 // handovers maps the engine's handovers to the handovers of this package.

@@ -6,9 +6,10 @@ import (
 )
 
 // SlogObserver returns an observer, for WithObserver, that logs each event. These are logged
-// at warning level: a lost lease, a lease that is held long, a lost record, a run without
-// the lock, a warning of Check, and a fault of Redis. All other events are logged at debug
-// level. Keys appear as digests.
+// at warning level: a lost lease, a lease that is held long, a lost record, an unknown
+// outcome, a run without the lock, a warning of Check, and a fault of Redis. All other events
+// are logged at debug level. Keys appear as digests. The line of an unknown outcome also has
+// endpoint_key, the whole key of EventKey.Endpoint, for Outcome and Resolve.
 func SlogObserver(logger *slog.Logger) func(Event) {
 	must(logger != nil, "SlogObserver needs a logger")
 	return func(e Event) {
@@ -17,7 +18,7 @@ func SlogObserver(logger *slog.Logger) func(Event) {
 		if !logger.Enabled(ctx, level) {
 			return
 		}
-		attrs := make([]slog.Attr, 0, 5)
+		attrs := make([]slog.Attr, 0, 6)
 		if e.Kind != Warned {
 			attrs = append(attrs, slog.String("key", e.Key.String()))
 		}
@@ -26,9 +27,12 @@ func SlogObserver(logger *slog.Logger) func(Event) {
 			attrs = append(attrs, slog.Duration("waited", e.Waited), slog.String("handover", e.Handover.String()))
 		case Refused, Replayed:
 			attrs = append(attrs, slog.Duration("waited", e.Waited))
-		case Released, Renewed, Lost, HeldLong, Committed, Restored:
+		case Released, Renewed, Lost, HeldLong, Committed, Restored, OutcomeUnknown:
 			attrs = append(attrs, slog.Duration("held", e.Held))
 		case Waiting, Unlocked, Warned:
+		}
+		if endpoint, ok := e.Key.Endpoint(); ok && e.Kind == OutcomeUnknown {
+			attrs = append(attrs, slog.String("endpoint_key", endpoint))
 		}
 		if e.Err != nil {
 			attrs = append(attrs, slog.String("error", e.Err.Error()))
@@ -40,7 +44,7 @@ func SlogObserver(logger *slog.Logger) func(Event) {
 // levelOf returns the warning level for events that an operator should see.
 func levelOf(e Event) slog.Level {
 	switch e.Kind {
-	case Lost, HeldLong, Restored, Unlocked, Warned:
+	case Lost, HeldLong, Restored, OutcomeUnknown, Unlocked, Warned:
 		return slog.LevelWarn
 	case Refused:
 		if isUnavailable(e.Err) {

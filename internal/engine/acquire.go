@@ -31,6 +31,9 @@ func (e *Engine) Acquire(ctx context.Context, r Request) (*Hold, error) {
 		return nil, refusal
 	}
 	e.observeOutcome(w, begun, Event{Kind: Acquired, Handover: w.hold.handover})
+	if w.hold.number > 1 {
+		e.observe(Event{Kind: OutcomeUnknown, Key: r.Key}) // of the attempt before this one
+	}
 	return w.hold, nil
 }
 

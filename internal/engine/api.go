@@ -48,6 +48,8 @@ const (
 	Replayed  // a caller got the answer of an attempt that was done
 	Committed // an attempt was committed, or its commit failed
 	Restored  // the record of an attempt was gone before its commit
+	// OutcomeUnknown: it is unknown whether the request of an attempt took effect.
+	OutcomeUnknown
 )
 
 // A Handover is the way in which a lease came to its holder.
@@ -79,10 +81,10 @@ type Event struct {
 	Key      string
 	Queued   bool          // a Waiting event came before
 	Waited   time.Duration // Acquired, Refused, Replayed
-	Held     time.Duration // Released, Renewed, Lost, HeldLong, Committed, Restored
+	Held     time.Duration // Released, Renewed, Lost, HeldLong, Committed, Restored, OutcomeUnknown
 	Handover Handover      // Acquired
 	Loss     Loss          // Lost, Released; Committed: Taken if another attempt had begun
-	Err      error         // Refused: a *Refusal; Released, Renewed, Committed: a fault, if any
+	Err      error         // Refused: a *Refusal; Released, Renewed, Committed, OutcomeUnknown: a fault, if any
 }
 
 // observe passes an event to the owner.

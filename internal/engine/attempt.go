@@ -43,6 +43,9 @@ func (q *queue) setRunning(a *Attempt) {
 // the verdict decides about, and asks for the others. The token is dead.
 func (q *queue) onVerdict(r store.EnqueueRequest, answer store.Answer) {
 	q.lastFault, q.joined = nil, false
+	if answer.Unreported != "" {
+		q.engine.reportUnknown(r.Key, answer.Unreported)
+	}
 	q.settleByVerdict(r.Attempt, answer.Verdict, answer.Record)
 	q.endEpisode(true)
 }

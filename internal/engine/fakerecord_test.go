@@ -16,6 +16,7 @@ type fakeRecord struct {
 	fingerprint []byte
 	answer      []byte
 	number      int
+	reported    string // the token of the attempt whose unknown outcome was reported
 }
 
 // begin applies the record to an attempt, as the store does. It reports false if the
@@ -32,6 +33,9 @@ func (s *fakeServer) begin(r storetest.AnyRequest, value string) (answer store.A
 		answer.Verdict = store.Sealed
 	case record.token != r.Token && record.token != value && !r.Attempt.Rerun:
 		answer.Verdict = store.Interrupted
+		if record.reported != record.token {
+			answer.Unreported = record.token
+		}
 	}
 	if answer.Verdict == store.Undecided {
 		return answer, false
@@ -116,6 +120,11 @@ func (s *fakeStore) Resolve(r store.ResolveRequest, done func(store.ResolveStatu
 				return
 			}
 			status = store.Resolved
+			if r.Resolution == store.NoteReported {
+				record.reported = r.Seen
+				s.records[r.Key] = record
+				return
+			}
 			record.token, record.number = "resolved:"+r.Seen, 0
 			switch r.Resolution {
 			case store.Forget:

@@ -13,6 +13,9 @@ const (
 	ResolveDone
 	// ResolveAnswered: the request was done, and Record is its answer.
 	ResolveAnswered
+	// NoteReported: the outcome stays unknown, and the record notes that an observer has
+	// received an event about it: see Answer.Unreported.
+	NoteReported
 )
 
 // Keeps reports whether the record stays.

@@ -36,6 +36,9 @@ type Answer struct {
 	// Verdict says why an attempt must not run, now or later. With a verdict the key is not
 	// granted, and the token is dead and has left the queue.
 	Verdict Verdict
+	// Unreported names the attempt that died, if that is the verdict and the record does not
+	// note yet that the unknown outcome was reported: see NoteReported. Otherwise it is "".
+	Unreported string
 	// Record is the answer of the attempt that was done, if that is the verdict. The caller
 	// must not change its bytes.
 	Record []byte

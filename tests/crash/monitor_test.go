@@ -164,6 +164,9 @@ func (w *recordMonitor) addWrite(name, record string, fields []string) {
 	case "DEL":
 		all = append(all, write{})
 	case "HSET":
+		if fields[0] == "u" { // an unknown outcome was reported
+			return
+		}
 		made := write{State: "R"} // an abort after a killed attempt keeps that state
 		for i := 0; i+1 < len(fields); i += 2 {
 			switch value := fields[i+1]; fields[i] {

@@ -47,6 +47,11 @@ func finish(ending store.Ending) transition {
 	}
 }
 
+// interrupted is the answer to a begin after this attempt died, if that was not reported yet.
+func interrupted(token string) outcome {
+	return outcome{verdict: store.Interrupted, unreported: nameOf(token)}
+}
+
 func runningRecord(token, number string) hash {
 	return hash{"s": "R", "t": token, "f": "print", "n": number}
 }
@@ -203,20 +208,20 @@ var attemptTransitions = []transitionTest{
 	{
 		name: "begin after an attempt that died", do: begin(),
 		before: storetest.State{Record: runningRecord(storetest.Bob1, "1")},
-		first:  outcome{verdict: store.Interrupted}, second: outcome{verdict: store.Interrupted},
+		first:  interrupted(storetest.Bob1), second: interrupted(storetest.Bob1),
 		after: storetest.State{Record: runningRecord(storetest.Bob1, "1")},
 	},
 	{
 		name: "begin after an attempt that died, with a grant: it is passed on", do: begin(), listening: []string{storetest.Eve},
 		before: storetest.State{Value: storetest.Me1, TTL: storetest.Claim, Queue: []string{storetest.Eve1}, Record: runningRecord(storetest.Bob1, "1")},
-		first:  outcome{verdict: store.Interrupted}, second: outcome{verdict: store.Interrupted},
+		first:  interrupted(storetest.Bob1), second: interrupted(storetest.Bob1),
 		after: storetest.State{Value: storetest.Eve1, TTL: storetest.Claim, Record: runningRecord(storetest.Bob1, "1")},
 		hints: []string{storetest.Eve1 + " p:k"},
 	},
 	{
 		name: "begin after an attempt that died, while another has a grant", do: begin(),
 		before: storetest.State{Value: storetest.Eve1, TTL: storetest.Claim, Queue: []string{storetest.Me1}, Record: runningRecord(storetest.Bob1, "1")},
-		first:  outcome{verdict: store.Interrupted}, second: outcome{verdict: store.Interrupted},
+		first:  interrupted(storetest.Bob1), second: interrupted(storetest.Bob1),
 		after: storetest.State{Value: storetest.Eve1, TTL: storetest.Claim, Record: runningRecord(storetest.Bob1, "1")},
 	},
 	{
@@ -381,7 +386,7 @@ var attemptTransitions = []transitionTest{
 	{
 		name: "begin after an abort, after an attempt that died", do: begin(),
 		before: storetest.State{Record: runningRecord("aborted:"+storetest.Bob1, "2")},
-		first:  outcome{verdict: store.Interrupted}, second: outcome{verdict: store.Interrupted},
+		first:  interrupted("aborted:" + storetest.Bob1), second: interrupted("aborted:" + storetest.Bob1),
 		after: storetest.State{Record: runningRecord("aborted:"+storetest.Bob1, "2")},
 	},
 	{

@@ -32,6 +32,9 @@ func decodeVerdict(fields []any, rerun bool) (answer store.Answer, ok bool) {
 	case len(fields) == 2 && fields[0] == int64(2):
 		record, isString := fields[1].(string)
 		return store.Answer{Verdict: store.Done, Record: []byte(record)}, isString
+	case len(fields) == 2 && fields[0] == int64(5):
+		name, isString := fields[1].(string)
+		return store.Answer{Verdict: store.Interrupted, Unreported: name}, isString && len(name) == attemptNameLen && !rerun
 	case len(fields) != 1:
 		return store.Answer{}, false
 	}

@@ -104,7 +104,8 @@ func TestUnexpectedRepliesAreFaults(t *testing.T) {
 		list(two), list(two, nil), list(two, no), list(two, "secret", no), list(yes, "secret"), list("2", "secret"),
 		list(three, no), list(int64(6)), list(int64(7)), list("3"), three, "secret",
 	)
-	mustReject("begin", anew, list(int64(5)))
+	mustReject("begin", first, list(int64(5), "secret"), list(int64(5), no), list(int64(5), nameOf(storetest.Bob1), no))
+	mustReject("begin", anew, list(int64(5)), list(int64(5), nameOf(storetest.Bob1)))
 	mustReject("finish", commits,
 		nil, "secret", yes, list(), list(yes), list(yes, yes, yes), list("1", yes), list(yes, "secret"),
 		list(three, yes), list(int64(-1), yes), list(yes, three), list(yes, int64(-1)), list(true, yes),

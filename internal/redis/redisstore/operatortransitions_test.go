@@ -62,6 +62,14 @@ func resolvedRecord(token string, answer ...string) hash {
 	return record
 }
 
+// reportedRecord is the record of an attempt that runs or has died, with a note that the
+// unknown outcome of an attempt was reported.
+func reportedRecord(token, number, reported string) hash {
+	record := runningRecord(token, number)
+	record["u"] = nameOf(reported)
+	return record
+}
+
 // operatorTransitions are what an operator does.
 func operatorTransitions() []transitionTest {
 	died := runningRecord(storetest.Bob1, "3")
@@ -108,6 +116,49 @@ func operatorTransitions() []transitionTest {
 		},
 
 		{
+			name: "note that an attempt that died was reported", do: resolveAs(store.NoteReported, storetest.Bob1),
+			before: storetest.State{Record: died, RecordTTL: time.Minute},
+			first:  resolved, second: resolved,
+			after: storetest.State{Record: reportedRecord(storetest.Bob1, "3", storetest.Bob1), RecordTTL: time.Minute},
+		},
+		{
+			name: "note that an attempt was reported, while a newer one runs", do: resolveAs(store.NoteReported, storetest.Bob1),
+			before: storetest.State{Value: storetest.Bob2, TTL: storetest.TTL, Record: runningRecord(storetest.Bob2, "4")},
+			first:  changed, second: changed,
+			after: storetest.State{Value: storetest.Bob2, TTL: storetest.TTL, Record: runningRecord(storetest.Bob2, "4")},
+		},
+		{
+			name: "begin after an attempt that died and was reported", do: begin(),
+			before: storetest.State{Record: reportedRecord(storetest.Bob1, "3", storetest.Bob1)},
+			first:  outcome{verdict: store.Interrupted}, second: outcome{verdict: store.Interrupted},
+			after: storetest.State{Record: reportedRecord(storetest.Bob1, "3", storetest.Bob1)},
+		},
+		{
+			name: "begin after an attempt that died, and only an earlier one was reported", do: begin(),
+			before: storetest.State{Record: reportedRecord(storetest.Bob2, "4", storetest.Bob1)},
+			first:  interrupted(storetest.Bob2), second: interrupted(storetest.Bob2),
+			after: storetest.State{Record: reportedRecord(storetest.Bob2, "4", storetest.Bob1)},
+		},
+		{
+			name: "rerun after an attempt that died and was reported: no note stays", do: begin(rerun),
+			before: storetest.State{Record: reportedRecord(storetest.Bob1, "3", storetest.Bob1)},
+			first:  outcome{granted: true, number: 4}, second: outcome{granted: true, number: 4},
+			after: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Record: runningRecord(storetest.Me1, "4")},
+		},
+		{
+			name: "late commit of an attempt that was reported: no note stays", do: finish(store.Commit),
+			before: storetest.State{Record: reportedRecord(storetest.Me1, "1", storetest.Me1)},
+			first:  outcome{stored: store.WasStored}, second: outcome{stored: store.WasStored},
+			after: storetest.State{Record: doneRecord(storetest.Me1)},
+		},
+		{
+			name: "mark an attempt that was reported as done: no note stays", do: resolveAs(store.ResolveDone, storetest.Bob1),
+			before: storetest.State{Record: reportedRecord(storetest.Bob1, "3", storetest.Bob1)},
+			first:  resolved, second: resolved,
+			after: storetest.State{Record: resolvedRecord(storetest.Bob1)},
+		},
+
+		{
 			name: "late commit of an attempt that an operator marked as done", do: finish(store.Commit),
 			before: storetest.State{Record: resolvedRecord(storetest.Me1)},
 			after:  storetest.State{Record: resolvedRecord(storetest.Me1)},
@@ -135,7 +186,7 @@ func operatorTransitions() []transitionTest {
 			after: storetest.State{Record: resolvedRecord(storetest.Bob1)},
 		},
 	}
-	for name, resolution := range map[string]store.Resolution{"forget": store.Forget, "done": store.ResolveDone, "answer": store.ResolveAnswered} {
+	for name, resolution := range map[string]store.Resolution{"forget": store.Forget, "done": store.ResolveDone, "answer": store.ResolveAnswered, "note": store.NoteReported} {
 		for what, test := range map[string]struct {
 			token  string // that was seen
 			state  storetest.State

@@ -29,7 +29,7 @@ func (s *Store) Resolve(r store.ResolveRequest, done func(store.ResolveStatus, e
 }
 
 // resolutionArgs are the resolutions as resolve.lua expects them.
-var resolutionArgs = [...]string{store.Forget: "F", store.ResolveDone: "U", store.ResolveAnswered: "D"}
+var resolutionArgs = [...]string{store.Forget: "F", store.ResolveDone: "U", store.ResolveAnswered: "D", store.NoteReported: "N"}
 
 // resolveOp is a Resolve. It is not pooled, because few requests need it.
 type resolveOp struct {

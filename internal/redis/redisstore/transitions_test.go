@@ -29,6 +29,8 @@ type outcome struct {
 	number  int
 	running bool
 	stored  store.RecordStatus
+	// unreported is the name of the attempt that died, if that was not reported yet.
+	unreported string
 
 	// These are set only for what an operator does.
 	resolved store.ResolveStatus
@@ -60,7 +62,7 @@ func outcomeOf(t *testing.T, asked time.Time, got store.Answer, err error) outco
 	}
 	return outcome{
 		granted: got.Granted, waiting: got.Waiting, holder: got.Holder, remaining: got.Remaining, foreign: got.ForeignHolder,
-		verdict: got.Verdict, record: string(got.Record), number: got.Number, running: got.Running,
+		verdict: got.Verdict, record: string(got.Record), number: got.Number, running: got.Running, unreported: got.Unreported,
 	}
 }
 

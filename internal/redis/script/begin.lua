@@ -8,9 +8,10 @@
 --   {3} the request was done without an answer, or its outcome is unknown
 --   {4} the record has another fingerprint
 --   {5} an earlier attempt died
+--   {5, name} the same, and the record does not say yet that this was reported: see resolve.lua for the name
 --   {6} this attempt was aborted: a late copy of its begin, and no caller waits for the reply
 local fingerprint, keep = ARGV[8], ARGV[9]
-local s, t, f, n = read()
+local s, t, f, n, reported = read()
 local value = redis.call('GET', K)
 
 local verdict
@@ -21,7 +22,10 @@ elseif s == 'D' then
   local answer = redis.call('HGET', R, 'p')
   verdict = answer and {2, answer} or {3}
 elseif s == 'U' then verdict = {3}
-elseif s and t ~= token and t ~= value and ARGV[10] == 'reject' then verdict = {5} end
+elseif s and t ~= token and t ~= value and ARGV[10] == 'reject' then
+  local name = redis.sha1hex(t)
+  verdict = reported == name and {5} or {5, name}
+end
 if verdict then
   leave(value, '')
   return verdict

@@ -5,24 +5,25 @@
 --   D  the request was done; p is its answer
 --   U  the request was done, and its answer was not stored
 --   A  the attempt was aborted; for all other attempts the record does not exist
+-- In the state R, u is the name of an attempt whose unknown outcome was reported, as resolve.lua has it.
 -- If an attempt follows one that died, and is aborted, the record stays in state R for the attempt that died, and t says so.
 local R, aborted = KEYS[3], 'aborted:' .. token
 
 -- read returns the fields of the record except the answer. The state is false if there is no record. It is '?' if the value
 -- has another format: the outcome of the request is unknown then.
 local function read()
-  local s, t, f, n = unpack(redis.call('HMGET', R, 's', 't', 'f', 'n'))
+  local s, t, f, n, u = unpack(redis.call('HMGET', R, 's', 't', 'f', 'n', 'u'))
   n = tonumber(n)
   if s and not (string.match(s, '^[RDUA]$') and t and f and (n or s ~= 'R')) then s = '?' end
   if not s and redis.call('EXISTS', R) == 1 then s = '?' end
   if s == 'A' and t ~= token then s = false end
-  return s, t, f, n
+  return s, t, f, n, u
 end
 
 -- write makes the record that of this attempt, for so many ms. It may have one more field. The key exists all the time: see
 -- the note on migrating slots in queue.lua.
 local function write(state, fingerprint, keep, more, value)
-  redis.call('HDEL', R, 'n', 'p')  -- also a first write that needs no memory, as in leave.lua
+  redis.call('HDEL', R, 'n', 'p', 'u')  -- also a first write that needs no memory, as in leave.lua
   if more then
     redis.call('HSET', R, 's', state, 't', token, 'f', fingerprint, more, value)
   else

@@ -1,10 +1,11 @@
--- resolve.lua: end an attempt that died, as an operator says. An attempt is named by the SHA-1 of its token, so that its name
+-- resolve.lua: end an attempt that died, as an operator says, or note that its outcome was reported. An attempt is named by the SHA-1 of its token, so that its name
 -- can be shown. The script changes nothing unless the record still is the one of the attempt that the operator has seen.
 -- KEYS: K, {K}:r
 -- ARGV: 1 name of the attempt that was seen, 2 what to do:
 --     "F" delete the record: the next request runs
 --     "U" the request was done, without an answer; 3 ms to keep the record
 --     "D" the request was done; 3 ms to keep the record, 4 its answer
+--     "N" note that the unknown outcome was reported: an observer has received an event, and copies need not report it
 --   U and D replace the token, so that finish.lua refuses a late commit of the attempt.
 -- Returns 0 if there is no record; 1 if it is as the arguments say, by this command or by an earlier send of it; 2 if the attempt
 -- runs, because its token is the value of K; 3 if the record is that of another attempt, or the attempt has ended.
@@ -18,12 +19,16 @@ local again = t == resolved and s == to and (s == 'U' or p == answer)
 if not again then
   if s ~= 'R' or not t or redis.sha1hex(t) ~= seen then return 3 end
   if t == value then return 2 end
+  if to == 'N' then
+    redis.call('HSET', R, 'u', seen)
+    return 1
+  end
   if to == 'F' then
     redis.call('DEL', R)
     return 1
   end
 end
-redis.call('HDEL', R, 'n', 'p')  -- also a first write that needs no memory, as in leave.lua
+redis.call('HDEL', R, 'n', 'p', 'u')  -- also a first write that needs no memory, as in leave.lua
 if to == 'D' then
   redis.call('HSET', R, 's', to, 't', resolved, 'p', answer)
 else

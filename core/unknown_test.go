@@ -1,0 +1,111 @@
+package core_test
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
+)
+
+// Each outcome that becomes unknown is reported, and copies do not repeat it for ever.
+func testUnknownOutcomesAreReported(t *testing.T, servers *deployment) {
+	t.Helper()
+	var first, second recorder
+	one := servers.newLocker(t, servers.Client(t), core.WithObserver(first.record))
+	two := servers.newLocker(t, servers.Client(t), core.WithObserver(second.record))
+	key := core.EndpointKey("POST", "/payments", "k")
+	if err := begin(t, one, key).Interrupt(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := first.of(core.OutcomeUnknown); len(got) != 1 || got[0].Err != nil || got[0].Held <= 0 {
+		t.Errorf("after Interrupt: %+v", got)
+	}
+	reported := func() int {
+		all := append(first.of(core.OutcomeUnknown), second.of(core.OutcomeUnknown)...)
+		for _, event := range all {
+			if endpoint, ok := event.Key.Endpoint(); endpoint != key || !ok {
+				t.Errorf("endpoint %q, %t, want %q", endpoint, ok, key)
+			}
+		}
+		return len(all)
+	}
+	copies := func() {
+		for _, locks := range []*core.Locker{one, two, one, two} {
+			_, err := locks.Begin(t.Context(), key, []byte("f"))
+			wantError(t, err, core.ErrInterrupted)
+		}
+	}
+	copies()
+	// The report of a copy is noted after the copy was answered.
+	suite.Eventually(t, "the record notes a report", func() bool {
+		return servers.Client(t).HExists(t.Context(), servers.companion("i:"+key, "r"), "u").Val()
+	})
+	before := reported()
+	copies()
+	if got := reported(); before < 2 || got != before {
+		t.Errorf("%d reports, and then %d", before, got)
+	}
+}
+
+// A commit that Redis does not accept is an unknown outcome at once.
+func TestFailedCommitIsReportedAsUnknown(t *testing.T) {
+	t.Parallel()
+	_, proxy, rdb := behindProxy(t)
+	var events recorder
+	locks := newLocker(t, rdb, core.WithObserver(events.record))
+	a := begin(t, locks, "k")
+	proxy.Refuse(true)
+	defer proxy.Refuse(false)
+	wantError(t, a.Commit(t.Context(), []byte("answer")), core.ErrUnavailable)
+	if got := events.of(core.OutcomeUnknown); len(got) != 1 || !errors.Is(got[0].Err, core.ErrUnavailable) || got[0].Held <= 0 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// The log line of an unknown outcome has the key that Outcome and Resolve take, if the key is a
+// digest, and leads to the act.
+func TestLogLineOfUnknownOutcomeLeadsToResolve(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	var events recorder
+	locks := newLocker(t, newEmbedded(t), core.WithObserver(core.SlogObserver(slog.New(slog.NewTextHandler(&log, nil)))), core.WithObserver(events.record))
+	if err := begin(t, locks, core.EndpointKey("POST", "/payments", "ada")).Interrupt(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	line := log.String()
+	if strings.Count(line, "level=WARN") != 1 || !strings.Contains(line, `msg="lock outcome_unknown"`) || !strings.Contains(line, " held=") {
+		t.Errorf("logged %s", line)
+	}
+	_, rest, _ := strings.Cut(line, " endpoint_key=")
+	key, _, _ := strings.Cut(strings.TrimSpace(rest), " ")
+	outcome, err := locks.Outcome(t.Context(), key)
+	if err != nil || outcome.State != core.RequestUnknown {
+		t.Errorf("the outcome of %q is %+v, %v", key, outcome, err)
+	}
+	if err := locks.Resolve(t.Context(), key, core.Done(), outcome.Seen); err != nil {
+		t.Error(err)
+	}
+
+	for _, secret := range []string{"DE02 secret", strings.Repeat("-", 42), strings.Repeat("x", 44), ""} {
+		log.Reset()
+		if secret != "" {
+			if err := begin(t, locks, secret).Interrupt(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		} else {
+			release(t, lock(t, locks, core.EndpointKey("POST", "/payments", "lock")))
+			all := events.of(core.Released)
+			if endpoint, ok := all[len(all)-1].Key.Endpoint(); ok || endpoint != "" {
+				t.Errorf("a lock has the endpoint %q", endpoint)
+			}
+			continue
+		}
+		if line := log.String(); strings.Contains(line, "endpoint_key") || strings.Contains(line, secret) || !strings.Contains(line, "outcome_unknown") {
+			t.Errorf("logged %s", line)
+		}
+	}
+}
