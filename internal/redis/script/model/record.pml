@@ -30,19 +30,24 @@
 #define EXPIRE 0        /* leases that end while the attempt goes on */
 #endif
 #ifndef DROP
-#define DROP 0          /* losses of a record without an answer: by eviction, or because an operator resolves it */
+#define DROP 0          /* losses of a record without an answer, by eviction */
+#endif
+#ifndef RESOLVE
+#define RESOLVE 0       /* looks of an operator at an attempt that seems to have died; the operator may resolve it later */
 #endif
 #ifndef REACH
 #define REACH 0         /* the situation that must be reachable: its assertion has to fail */
 #endif
 
-byte lose = LOSE, late = LATE, crash = CRASH, fail = FAIL, expire = EXPIRE, drop = DROP;
+byte lose = LOSE, late = LATE, crash = CRASH, fail = FAIL, expire = EXPIRE, drop = DROP, resolve = RESOLVE;
 
 /* A token names one attempt, and stands for its answer. */
 #define NONE 0
 #define STALE 255                       /* replaces a token after its lease expired */
 #define token(process, n) (1 + (process) * 4 + (n))
+#define resolved(t) (50 + (t))          /* in the record, instead of the token: an operator has said that this attempt was done */
 #define aborted_after(t) (100 + (t))    /* in the record: the attempt of this token was aborted after an earlier attempt had died */
+#define BY_HAND 200                     /* the answer of an operator */
 
 mtype = { ABSENT, RUNNING, DONE, ABORTED, GRANTED, BUSY, REPLAY, INTERRUPTED, GONE, STORED, REFUSED, BEGIN, COMMIT, ABORT };
 
@@ -51,6 +56,10 @@ byte key = NONE;
 mtype record = ABSENT;
 byte by;                /* token of the record */
 byte stored;            /* answer of the record */
+#ifdef REPORT
+byte noted;             /* the record notes that the unknown outcome of this token was reported */
+bool reported_interrupted[14];      /* history: tokens of attempts whose unknown outcome an observer has received */
+#endif
 bool earlier_died;      /* earlier attempts of this record have died: the number of its attempt is not 1 */
 chan delayed = [1] of { mtype, byte, byte };    /* a delayed command: its kind, token and answer */
 
@@ -65,12 +74,14 @@ bool ended[14];         /* tokens of attempts that are known to have ended */
 bool interrupted;       /* an attempt has died while it ran, and its record was not lost since */
 
 hidden mtype reply;     /* answer of the last script; used within one atomic step */
+hidden byte unreported; /* the same: token of the attempt that died, if the record does not note a report */
 
 /* The claims. */
 #define one_runner assert(valid[0] + valid[1] + valid[2] <= 1)
 #define runs_alone(t) assert((!valid[0] || running[0] == t) && (!valid[1] || running[1] == t) && (!valid[2] || running[2] == t))
 #define no_answer_yet assert(answer == NONE)
 #define same_answer(a) assert(answer == a)
+#define no_lease assert(!valid[0] && !valid[1] && !valid[2])
 #ifdef CHECKDIED
 #define check_died(t) assert((t) > 100 || !ended[t])
 #else
@@ -85,7 +96,21 @@ hidden mtype reply;     /* answer of the last script; used within one atomic ste
 #define DIED 3
 #define TOO_LATE 4
 #define ABORTED_AFTER 5
+#define RESOLVED_LATE 6
 #define reached(situation) assert(REACH != situation)
+
+/* A copy that finds an attempt that died reports it, unless the record notes that one has. A note follows its report. */
+#ifdef REPORT
+#define note_report check_note; unreported = (noted == by -> NONE : by); note_first
+#define check_note assert(noted != by || reported_interrupted[by])
+#ifdef NOTEFIRST
+#define note_first noted = by
+#else
+#define note_first skip
+#endif
+#else
+#define note_report skip
+#endif
 
 /* ---- the scripts ---- */
 
@@ -98,7 +123,7 @@ inline begin(t) {
   :: (record == ABORTED && by == t) || (record == RUNNING && by == aborted_after(t)) -> reached(TOO_LATE); leave(t); reply = GONE
   :: record == DONE -> same_answer(stored); leave(t); reply = REPLAY
 #ifdef REJECT
-  :: record == RUNNING && by != t && by != key -> reached(DIED); check_died(by); leave(t); reply = INTERRUPTED
+  :: record == RUNNING && by != t && by != key -> reached(DIED); check_died(by); leave(t); reply = INTERRUPTED; note_report
 #endif
   :: else ->
      if :: key == NONE -> key = t :: else fi;
@@ -120,7 +145,9 @@ inline begin(t) {
 inline finish(t, a, ending) {
   if
   :: record == RUNNING && by == aborted_after(t) -> reply = (ending == ABORT -> STORED : REFUSED) /* the finish was sent again */
-  :: (record == RUNNING || record == DONE) && by != t && by != aborted_after(t) -> reply = REFUSED
+  :: (record == RUNNING || record == DONE) && by != t && by != aborted_after(t) ->
+     if :: ending == COMMIT && by == resolved(t) -> reached(RESOLVED_LATE) :: else fi;
+     reply = REFUSED
   :: (record == DONE || record == ABORTED) && by == t ->        /* the finish was sent again */
      reply = ((record == ABORTED) == (ending == ABORT) -> STORED : REFUSED)
   :: else ->                                                    /* the record is of this attempt, or absent */
@@ -152,6 +179,37 @@ inline finish(t, a, ending) {
   leave(t)
 }
 
+#ifdef UNSEEN
+#define is_seen(seen) true
+#else
+#define is_seen(seen) (by == seen)
+#endif
+#ifdef ANYWAY
+#define is_free true
+#else
+#define is_free (key != by)
+#endif
+
+/* how is ABORT to forget the attempt, and COMMIT to answer the request. */
+inline resolve_as(seen, how) {
+  if
+  :: record == RUNNING && is_seen(seen) && is_free ->
+     no_lease;
+     if
+     :: how == ABORT ->
+        if :: by == seen -> interrupted = false :: else fi;     /* the operator knows what only this attempt did */
+        record = ABSENT; by = NONE
+     :: how == COMMIT ->
+        no_answer_yet; answer = BY_HAND;
+        record = DONE; stored = BY_HAND;
+#ifndef NOTOMBSTONE
+        by = resolved(seen)
+#endif
+     fi
+  :: else
+  fi
+}
+
 /* ---- a process ---- */
 
 /* The outcome of a command is unknown: the command was lost or is delayed. */
@@ -166,6 +224,9 @@ proctype Process(byte i) {
   byte T, A;            /* token of the attempt; its answer */
   byte requests;
   mtype ending;
+#ifdef REPORT
+  byte dead;            /* token of the attempt that died, to be reported */
+#endif
   bool reported;        /* the grant said that an earlier attempt has died */
 
 idle:
@@ -179,7 +240,13 @@ asking:
        if
        :: reply == GRANTED -> incoming[i] = T; reported = earlier_died; goto granted
        :: reply == BUSY -> if :: goto idle :: goto aborting fi
+#ifdef REPORT
+       :: reply == INTERRUPTED && unreported != NONE -> dead = unreported; goto reporting
+       :: reply == INTERRUPTED && unreported == NONE -> goto idle
+       :: reply != GRANTED && reply != BUSY && reply != INTERRUPTED -> goto idle
+#else
        :: reply != GRANTED && reply != BUSY -> goto idle
+#endif
        :: lose > 0 -> lose--; goto unanswered_begin
        fi }
   :: atomic { lose_or_delay(BEGIN, T, A); goto unanswered_begin }
@@ -226,7 +293,18 @@ unknown:                /* sends the finish again; or gives up, and the outcome 
 #ifdef SAMETOKEN
   :: atomic { requests < REQUESTS -> A = token(i, requests); requests++; goto asking }     /* the lease is handed to the next request */
 #endif
+  fi;
+#ifdef REPORT
+reporting:              /* the observer receives the event, and then the note is sent; the process may die before either */
+  if
+  :: reported_interrupted[dead] = true
+  :: atomic { crash > 0 -> crash--; dead = NONE; goto idle }
+  fi;
+  if
+  :: atomic { if :: record == RUNNING && by == dead -> noted = dead :: else fi; dead = NONE; goto idle }
+  :: atomic { lose > 0 -> lose--; dead = NONE; goto idle }
   fi
+#endif
 }
 
 /* ---- the environment ---- */
@@ -256,6 +334,17 @@ end:
   od
 }
 
+/* An operator looks at an attempt, finds out what it did, and resolves it. Meanwhile the record may change. */
+proctype Operator() {
+  byte seen; mtype how;
+end:
+  do
+  :: atomic { resolve > 0 && record == RUNNING -> resolve--; seen = by };
+     if :: how = ABORT :: how = COMMIT fi;
+     atomic { resolve_as(seen, how); seen = NONE; how = 0 }
+  od
+}
+
 init {
   atomic {
     run Process(0);
@@ -264,5 +353,8 @@ init {
     run Process(2);
 #endif
     run Environment();
+#if RESOLVE > 0
+    run Operator();
+#endif
   }
 }
