@@ -45,6 +45,11 @@ func downMeanwhile(e *environment) {
 			e.Errorf("committed: %v", event.Err)
 		}
 	}
+	for _, event := range e.events.await(e.T, core.OutcomeUnknown, 1) {
+		if endpoint, _ := event.Key.Endpoint(); endpoint != e.endpointKey("down") || !errors.Is(event.Err, core.ErrUnavailable) {
+			e.Errorf("unknown: %+v of the endpoint %q", event, endpoint)
+		}
+	}
 	e.proxy.Refuse(false)
 	for e.rdb.Exists(e.Context(), e.prefix+"i:"+e.endpointKey("down")).Val() == 1 {
 		time.Sleep(time.Millisecond)
