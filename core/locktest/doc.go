@@ -6,7 +6,7 @@
 //
 //	func TestTransferWhileBusy(t *testing.T) {
 //		locks := locktest.New(t)
-//		key := nethttplock.PathValue("id")
+//		key := core.Named("account", nethttplock.PathValue("id"))
 //		handler := nethttplock.Middleware(locks.Locker, key)(transfer)
 //
 //		r := httptest.NewRequestWithContext(t.Context(), "POST", "/accounts/42/transfer", nil)
@@ -23,6 +23,34 @@
 //
 // Each New has its own Redis, in memory and without a port. Nothing needs to be installed,
 // and tests may run in parallel. The Redis and the Locker end with the test.
+//
+// # Attempts
+//
+// On a route of Idempotent, a copy of a request gets what the attempt of the first one left.
+// Process starts another process. Send the first request there, with a handler that ends
+// the attempt as the test needs it:
+//
+//	locks := locktest.New(t)
+//	elsewhere := locks.Process()
+//	first := nethttplock.Idempotent(elsewhere.Locker, key)(handler)
+//	route := nethttplock.Idempotent(locks.Locker, key)(pay) // the code under test
+//
+//	first.ServeHTTP(httptest.NewRecorder(), newRequest())
+//	route.ServeHTTP(w, newRequest()) // a copy of the first request
+//
+// What handler does decides what the copy gets:
+//
+//   - While handler blocks, the attempt runs elsewhere. The copy gets 409 "busy", or waits
+//     for the answer with core.WithWait.
+//   - handler answers with a status that is stored: the copy gets the answer. In a bubble,
+//     sleep for core.WithRetention and it runs.
+//   - handler panics, or decides core.Uncertain: the attempt is interrupted, and the copy gets
+//     409 "outcome_unknown".
+//   - elsewhere.Kill while handler blocks, as in a crash: the copy gets 409 "busy". In a
+//     bubble, sleep for core.WithTTL and it gets 409 "outcome_unknown".
+//
+// Both must have the same method, path and body. Without a framework, call Begin, Commit and
+// Interrupt on the Locker of the Process.
 //
 // # Without sleeping
 //

@@ -23,9 +23,12 @@ func (l *Locks) Hold(key string) (release func()) {
 	return func() { _ = lease.Release(context.Background()) }
 }
 
-// HoldFor is Hold with the key that a key function reads from a request, as a middleware with
+// HoldFor is Hold with the key that a key function reads from a request, as a Middleware with
 // that function would. If the function returns an error, core.ErrSkip included, the test
 // fails.
+//
+// The lock of a route of Idempotent has another key, so HoldFor does not hold it: see the
+// package comment on attempts.
 func HoldFor[R any](l *Locks, key core.KeyFunc[R], r R) (release func()) {
 	l.tb.Helper()
 	k, err := key(r)

@@ -1,7 +1,6 @@
 package locktest
 
 import (
-	"context"
 	"slices"
 	"testing"
 	"time"
@@ -73,29 +72,4 @@ func (l *Locks) end() {
 	l.tested.end(grace)
 	l.other.end(0)
 	l.redis.Close()
-}
-
-// A process is a Locker with its own connections to Redis.
-type process struct {
-	locker *core.Locker
-	link   *link
-}
-
-// newProcess returns a process on the server.
-func newProcess(server *miniredis.Miniredis, opts []core.Option) (*process, error) {
-	link := newLink(server)
-	locker, err := core.New(link.client, opts...)
-	if err != nil {
-		link.close()
-		return nil, err
-	}
-	return &process{locker: locker, link: link}, nil
-}
-
-// end closes the Locker and then its link. Holders have the time of grace to release.
-func (p *process) end(grace time.Duration) {
-	ctx, cancel := context.WithTimeout(context.Background(), grace)
-	defer cancel()
-	_ = p.locker.Close(ctx) // its error says that a lease was still held
-	p.link.close()
 }
