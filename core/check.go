@@ -63,7 +63,7 @@ func (l *Locker) checkError(ctx context.Context, err error) error {
 	}
 	e.ended = ctx.Err()
 	if cause := context.Cause(ctx); !errors.Is(cause, err) {
-		e.Cause = errors.Join(err, cause)
+		e.Cause = join(err, cause)
 	}
 	return &checkError{"it was ended before redis had answered: " + err.Error(), e}
 }

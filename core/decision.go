@@ -1,11 +1,13 @@
 package core
 
-// A Decision is what a handler knows about its own attempt and its answer does not show.
+// A Decision is what a handler knows about its own attempt and its answer does not show. A
+// decision comes before the adapter's options WithUncertain and WithStored, which decide by
+// the answer.
 type Decision int32
 
 // The decisions.
 const (
-	// Undecided lets the status of the answer decide.
+	// Undecided lets WithUncertain and then WithStored decide, by the status of the answer.
 	Undecided Decision = iota
 	// StoreAnswer stores the answer, whatever its status is. Later requests with the key
 	// get the same answer.
@@ -33,9 +35,9 @@ const (
 //   - DropAnswer frees the key, and the next request runs.
 //   - Uncertain and StoreAnswer leave the outcome unknown. Part of the answer that
 //     was to be stored may be missing, so no answer is stored.
-//   - Undecided frees the key. Exception: over HTTP, a handler that has already
-//     written a status which is stored may have taken effect, so the outcome is
-//     unknown.
+//   - Undecided leaves the outcome unknown. Exception: WithUncertain or FreeOnFailure
+//     says otherwise. Then the key is free, unless the handler had already written a
+//     status that is stored: such a handler may have taken effect.
 func (a *Attempt) Decide(d Decision) {
 	for a != nil && a.outer != nil {
 		a = a.outer

@@ -30,7 +30,7 @@ func (l *Locker) DoAll(ctx context.Context, keys []string, fn func(ctx context.C
 	}
 	defer func() { //nolint:contextcheck // the release does not end with ctx
 		if lost := all.release(); lost != nil && !errors.Is(err, lost) {
-			err = errors.Join(err, lost)
+			err = join(err, lost)
 		}
 	}()
 	return fn(all.ctx) //nolint:contextcheck // it is derived from ctx

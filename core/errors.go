@@ -56,8 +56,8 @@ var (
 
 	// ErrMismatch says that an idempotency key was used again with another payload.
 	ErrMismatch = errors.New("reqlock: idempotency key used with another payload")
-	// ErrInterrupted says that an earlier attempt with this idempotency key died before
-	// its end, so that it is unknown whether it took effect.
+	// ErrInterrupted says that an earlier attempt with this idempotency key failed, or
+	// died before its end, so that it is unknown whether it took effect.
 	ErrInterrupted = errors.New("reqlock: earlier attempt interrupted")
 	// ErrUnreplayable says that the request was done, but its answer was not stored.
 	ErrUnreplayable = errors.New("reqlock: completed, answer not replayable")

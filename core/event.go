@@ -44,8 +44,9 @@ const (
 	// Unlocked: a request runs without its lock, because Redis is unavailable
 	// and WithFailOpen is on.
 	Unlocked
-	// Warned: Check has found that Redis may lose locks. Err says why, and what to do.
-	// There is no Key.
+	// Warned: Check has found that Redis may lose locks, or an adapter has found that it
+	// was not set up as meant (see Locker.Warn). Err says why, and what to do. There is no
+	// Key.
 	Warned
 	// OutcomeUnknown: it is unknown whether an idempotent request took effect, and an
 	// operator has to find out: see Locker.Outcome and Resolve. Key.Endpoint is the key

@@ -124,7 +124,7 @@ func refusalOf(err error, retryAfter time.Duration) *Error {
 		// The caller waited under a lease, and that lease ended, not the caller's own
 		// context. The error is not ErrLost, because the caller never held the lock that
 		// it waited for.
-		e.Cause = errors.Join(errLeaseEnded, refused.Fault)
+		e.Cause = join(errLeaseEnded, refused.Fault)
 		return e
 	}
 	e.Cause, e.ended = causes(refused), refused.Ended
@@ -170,9 +170,9 @@ func causes(refused *engine.Refusal) error {
 	case refused.Ended == nil:
 		return refused.Fault
 	case errors.Is(refused.Cause, refused.Ended):
-		return errors.Join(refused.Cause, refused.Fault)
+		return join(refused.Cause, refused.Fault)
 	default:
-		return errors.Join(refused.Ended, refused.Cause, refused.Fault)
+		return join(refused.Ended, refused.Cause, refused.Fault)
 	}
 }
 

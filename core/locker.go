@@ -56,7 +56,10 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Locker, error) {
 		return nil, err
 	}
 	if s.quarantine != 0 {
-		return nil, errors.New("reqlock: WithQuarantine is a setting of NewQuorum alone")
+		return nil, errors.New("reqlock: New: WithQuarantine is an option of NewQuorum only: leave it out")
+	}
+	if err := s.check(); err != nil {
+		return nil, err
 	}
 	if err := redisstore.CheckReplicas(rdb, s.replicas); err != nil {
 		return nil, fmt.Errorf("reqlock: WithReplicas: %w", err)

@@ -9,8 +9,8 @@ import (
 // minRetention is the shortest retention that is useful.
 const minRetention = time.Second
 
-// A Policy says what to do with a request if an earlier attempt at it died before its end, so
-// that it is unknown whether the request took effect.
+// A Policy says what to do with a request if an earlier attempt at it failed, or died before
+// its end, so that it is unknown whether the request took effect.
 type Policy int
 
 // The policies.
@@ -34,8 +34,9 @@ func WithRetention(d time.Duration) Option {
 	})
 }
 
-// WithInterrupted sets what to do with an idempotent request if an earlier attempt at it died
-// before its end: Reject if not set.
+// WithInterrupted sets what to do with an idempotent request if the outcome of an earlier
+// attempt at it is unknown: Reject if not set. The options WithUncertain of the adapters say
+// which failures leave the outcome unknown.
 func WithInterrupted(p Policy) Option {
 	return option(func(s *settings) error {
 		if p != Reject && p != Rerun {

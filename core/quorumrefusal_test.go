@@ -45,8 +45,11 @@ func TestNewQuorumRefusesBadSettings(t *testing.T) {
 			t.Errorf("%s: got %v, want %q", name, err, c.want)
 		}
 	}
-	if _, err := core.New(one(), core.WithQuarantine(time.Second)); err == nil {
-		t.Error("New accepts WithQuarantine")
+	for _, quarantine := range []time.Duration{time.Second, time.Hour} { // below and above the TTL
+		_, err := core.New(one(), core.WithQuarantine(quarantine))
+		if err == nil || err.Error() != "reqlock: New: WithQuarantine is an option of NewQuorum only: leave it out" {
+			t.Errorf("New with a quarantine of %v: %v", quarantine, err)
+		}
 	}
 }
 

@@ -77,6 +77,7 @@ func defaultSettings() settings {
 }
 
 // settingsOf returns the default settings, changed by the options. Errors name the function.
+// The caller checks the settings together: see check.
 func settingsOf(function string, opts []Option) (settings, error) {
 	s := defaultSettings()
 	for _, opt := range opts {
@@ -87,7 +88,7 @@ func settingsOf(function string, opts []Option) (settings, error) {
 			return s, err
 		}
 	}
-	return s, s.check()
+	return s, nil
 }
 
 // check refuses settings that contradict each other.

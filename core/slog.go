@@ -7,7 +7,7 @@ import (
 
 // SlogObserver returns an observer, for WithObserver, that logs each event. These are logged
 // at warning level: a lost lease, a lease that is held long, a lost record, an unknown
-// outcome, a run without the lock, a warning of Check, and a fault of Redis. All other events
+// outcome, a run without the lock, a warning, and a fault of Redis. All other events
 // are logged at debug level. Keys appear as digests. The line of an unknown outcome also has
 // endpoint_key, the whole key of EventKey.Endpoint, for Outcome and Resolve.
 func SlogObserver(logger *slog.Logger) func(Event) {

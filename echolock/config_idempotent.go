@@ -46,6 +46,10 @@ type IdempotentConfig struct {
 	// WithMaxBody. 0 means 1 MiB.
 	MaxBody int64
 
+	// Uncertain reports whether a failed handler leaves the outcome of its request
+	// unknown: see WithUncertain.
+	Uncertain func(core.Failure) bool
+
 	// Stored reports which answers are stored, by their status: see WithStored.
 	Stored func(status int) bool
 
@@ -77,6 +81,7 @@ func (config *IdempotentConfig) settings() settings {
 		OptionalKey:     config.OptionalKey,
 		Fingerprint:     config.Fingerprint,
 		MaxBody:         config.MaxBody,
+		Uncertain:       config.Uncertain,
 		Stored:          config.Stored,
 		ReplayedHeaders: config.ReplayedHeaders,
 	}

@@ -2,7 +2,8 @@
 // Requests with the same key run one at a time, in all processes of a service.
 //
 //	locks := core.Must(core.New(rdb))
-//	oneAtATime := echolock.Middleware(locks, echolock.Param("id"), core.WithWait(2*time.Second))
+//	oneAtATime := echolock.Middleware(locks,
+//		core.Named("account", echolock.Param("id")), core.WithWait(2*time.Second))
 //
 //	e.POST("/accounts/:id/transfer", transfer, auth, oneAtATime)
 //
@@ -113,7 +114,7 @@
 // parameter:
 //
 //	hasID := func(c echo.Context) bool { return slices.Contains(c.ParamNames(), "id") }
-//	e.Use(echolock.Middleware(locks, core.When(hasID, echolock.Param("id"))))
+//	e.Use(echolock.Middleware(locks, core.When(hasID, core.Named("account", echolock.Param("id")))))
 //
 // Then other routes run without a lock, and a route with an empty parameter, as in
 // "/accounts//transfer", is still 400. Do not check whether c.Path() is empty: it is
@@ -151,15 +152,18 @@
 // replayed. All other headers are those that the middlewares outside have set for the
 // copy.
 //
-// Idempotent stores the answers that a copy would get again, see WithStored. A 503,
-// or a 409 of the lock inside, frees the key, so that a copy runs. So does a handler
-// that panics or ends its goroutine. Exception: if that handler has already written a
-// status that is stored, it may have taken effect, and copies are refused with
-// "outcome_unknown". A handler can decide otherwise:
+// Idempotent stores the answers that a copy would get again, see WithStored. A panic,
+// and a 500, 502, 504 or 499, leave the outcome unknown, see WithUncertain: the request
+// may have had its effect before it failed. Copies are then refused with
+// "outcome_unknown". A 503, or a 409 of the lock inside, frees the key, so that a copy
+// runs. If all effects of a handler roll back when it fails, as in one database
+// transaction, take FreeOnFailure. A handler can decide otherwise:
 //
 //	attempt, _ := echolock.AttemptFromContext(c)
-//	attempt.Decide(core.Uncertain) // the payment provider timed out: its 504 tells nothing
+//	attempt.Decide(core.DropAnswer) // a 500, but before the charge
 //
+// core.Uncertain leaves the outcome unknown for any answer, such as a 503 that a timeout
+// of the payment provider has caused.
 // core.StoreAnswer and core.DropAnswer decide whether the answer is stored, for any
 // status. The last decision before the handler returns counts. It also counts before
 // a panic: core.DropAnswer frees the key, and after core.StoreAnswer the outcome is
@@ -188,8 +192,9 @@
 // "completed_unreplayable"; after a panic, with "outcome_unknown". So do not put
 // streams or server-sent events under Idempotent. Do not put a reverse proxy there
 // for a service that answers without a Content-Length, since the proxy flushes. If
-// the service breaks off before a status, a reverse proxy answers 502, which frees
-// the key; the proxy's ErrorHandler can decide core.Uncertain.
+// the service breaks off before a status, a reverse proxy answers 502, and the outcome
+// is unknown; if it could not be reached at all, the proxy's ErrorHandler can decide
+// core.DropAnswer.
 //
 // The status alone says whether an answer is an error. Errors that are sent as 200,
 // as in GraphQL and JSON-RPC, are stored, unless the handler decides otherwise.

@@ -54,7 +54,7 @@ func Example() {
 		}
 		return c.NoContent(http.StatusCreated)
 	}
-	e.POST("/accounts/:id/transfer", transfer, echolock.Middleware(locks, echolock.Param("id")))
+	e.POST("/accounts/:id/transfer", transfer, echolock.Middleware(locks, core.Named("account", echolock.Param("id"))))
 
 	fmt.Println("first:", send(e, "POST", "/accounts/42/transfer", "").Code)
 	// Output:
@@ -128,7 +128,7 @@ func ExampleJSONField() {
 			return err
 		}
 		return c.Blob(http.StatusOK, "application/json", body)
-	}, echolock.Middleware(locks, echolock.JSONField("account.id")))
+	}, echolock.Middleware(locks, core.Named("account", echolock.JSONField("account.id"))))
 
 	fmt.Println(send(e, "POST", "/payments", `{"account":{"id":42},"amount":7}`).Body)
 	fmt.Println(send(e, "POST", "/payments", `{"amount":7}`).Code)
@@ -159,7 +159,7 @@ func ExampleIdempotencyKey() {
 			return next(c)
 		}
 	}
-	oneAtATime := echolock.Middleware(locks, core.Join(echolock.Get("user_id"), echolock.IdempotencyKey()))
+	oneAtATime := echolock.Middleware(locks, core.Named("payment", core.Join(echolock.Get("user_id"), echolock.IdempotencyKey())))
 	e.POST("/payments/:user", func(c echo.Context) error {
 		if c.Param("user") == "ada" {
 			fmt.Println("ada again:", submit("ada", `"8e03978e"`)) // the same key, quoted
@@ -215,7 +215,7 @@ func ExampleWriteError() {
 		}
 		e.DefaultHTTPErrorHandler(err, c)
 	}
-	e.GET("/", func(echo.Context) error { return nil }, echolock.Middleware(locks, echolock.Header("X-User")))
+	e.GET("/", func(echo.Context) error { return nil }, echolock.Middleware(locks, core.Named("user", echolock.Header("X-User"))))
 
 	answer := send(e, "GET", "/", "")
 	fmt.Println(answer.Code, answer.Body)
@@ -236,7 +236,7 @@ func ExampleWithErrorHandler() {
 	}
 	e := echo.New()
 	e.GET("/", func(echo.Context) error { return nil },
-		echolock.Middleware(locks, echolock.Header("X-User"), echolock.WithErrorHandler(refused)))
+		echolock.Middleware(locks, core.Named("user", echolock.Header("X-User")), echolock.WithErrorHandler(refused)))
 
 	answer := send(e, "GET", "/", "")
 	fmt.Print(answer.Code, " ", answer.Body)

@@ -46,7 +46,8 @@ func Idempotent(l *core.Locker, key KeyFunc, opts ...Option) echo.MiddlewareFunc
 	config.ErrorHandler = o.errorHandler
 	config.Methods, config.OptionalKey = o.settings.Methods, o.settings.OptionalKey
 	config.Fingerprint, config.MaxBody = o.settings.Fingerprint, o.settings.MaxBody
-	config.Stored, config.ReplayedHeaders = o.settings.Stored, o.settings.ReplayedHeaders
+	config.Uncertain, config.Stored = o.settings.Uncertain, o.settings.Stored
+	config.ReplayedHeaders = o.settings.ReplayedHeaders
 	return IdempotentWithConfig(config)
 }
 
@@ -79,7 +80,7 @@ func (config IdempotentConfig) ToMiddleware() (echo.MiddlewareFunc, error) {
 			if config.Skipper(c) {
 				return next(c)
 			}
-			exchange, err := endpoint.Begin(c.Request(), c, routeOf(c))
+			exchange, err := endpoint.Begin(c.Request(), c, c.Path(), routeOf(c))
 			switch {
 			case errors.Is(err, core.ErrSkip):
 				return next(c)
@@ -114,14 +115,15 @@ func run(c echo.Context, exchange *httpattempt.Exchange, next echo.HandlerFunc) 
 		c.SetRequest(running)
 		response.Writer = recorder
 		err := next(c)
+		exchange.SetError(err)
 		switch {
 		case err == nil:
 		case isEnd(err) && running.Context().Err() != nil:
 			left = err
-			exchange.Fail()
+			exchange.Fail(0)
 		default:
 			c.Error(err)
-			exchange.Fail() // no effect if the error was rendered
+			exchange.Fail(statusIn(err)) // no effect if the error was rendered
 		}
 		returned = true
 	})
@@ -132,6 +134,15 @@ func run(c echo.Context, exchange *httpattempt.Exchange, next echo.HandlerFunc) 
 // the context, such as Echo's ContextTimeout, answers the request.
 func isEnd(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+}
+
+// statusIn returns the status of Echo's own error in err, or 0 if there is none.
+func statusIn(err error) int {
+	var own *echo.HTTPError
+	if errors.As(err, &own) {
+		return own.Code
+	}
+	return 0
 }
 
 // routeOf returns the route of a request. It begins with the host if the host has its

@@ -106,6 +106,48 @@ func TestReturnedErrors(t *testing.T) {
 	}
 }
 
+// An error without a status is rendered as 500, and leaves the outcome unknown. WithUncertain
+// gets the error of the handler, also if it is not rendered.
+func TestUncertainErrors(t *testing.T) {
+	t.Parallel()
+	locks := locktest.New(t).Locker
+	errFunds := errors.New("no funds")
+	known := echolock.WithUncertain(func(f core.Failure) bool { return !errors.Is(f.Err, errFunds) })
+	for name, test := range map[string]struct {
+		opts    []echolock.Option
+		handler echo.HTTPErrorHandler
+		err     error
+		runs    int
+	}{
+		"by default":                {nil, nil, errFunds, 1},
+		"FreeOnFailure":             {[]echolock.Option{echolock.FreeOnFailure()}, nil, errFunds, 2},
+		"a known error":             {[]echolock.Option{known}, nil, fmt.Errorf("pay: %w", errFunds), 2},
+		"another error":             {[]echolock.Option{known}, nil, errors.New("a timeout"), 1},
+		"not rendered":              {nil, func(error, echo.Context) {}, errFunds, 1},
+		"not rendered, known":       {[]echolock.Option{known}, func(error, echo.Context) {}, errFunds, 2},
+		"not rendered, with a 503":  {nil, func(error, echo.Context) {}, echo.ErrServiceUnavailable, 2},
+		"a 503":                     {nil, nil, echo.ErrServiceUnavailable, 2},
+		"a 502 of a service behind": {nil, nil, echo.ErrBadGateway, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := newEcho()
+			if test.handler != nil {
+				e.HTTPErrorHandler = test.handler
+			}
+			runs := 0
+			e.POST("/", func(echo.Context) error {
+				runs++
+				return test.err
+			}, echolock.Idempotent(locks, core.Join(echolock.Literal(name), byKey), test.opts...))
+			pay(t, e, "/", "error", "")
+			if w := pay(t, e, "/", "error", ""); runs != test.runs {
+				t.Errorf("%d runs, want %d; the copy: %d %s", runs, test.runs, w.Code, w.Body)
+			}
+		})
+	}
+}
+
 // The hooks of a middleware outside run once for a copy too, and can change its
 // header.
 func TestHooksOfACopy(t *testing.T) {

@@ -25,7 +25,7 @@ type Option interface {
 // option of Middleware.
 func Also(keys ...KeyFunc) Option {
 	registration.MustBeKeys(adapter, "Also", keys)
-	return option(func(o *options) { o.also = append(o.also, keys...) })
+	return option("Also", func(o *options) { o.also = append(o.also, keys...) })
 }
 
 // WithErrorHandler sets the function that answers requests that do not run:
@@ -33,7 +33,7 @@ func Also(keys ...KeyFunc) Option {
 // return.
 func WithErrorHandler(handle func(c echo.Context, err error) error) Option {
 	adapter.Must(handle != nil, "WithErrorHandler needs a function")
-	return option(func(o *options) { o.errorHandler = handle })
+	return option("WithErrorHandler", func(o *options) { o.errorHandler = handle })
 }
 
 // options holds what the options set.
@@ -44,5 +44,7 @@ type options struct {
 	idempotent   string    // the name of the last option that changed settings
 }
 
-// option is an option of this package.
-type option = registration.Setting[options]
+// option returns the option of this package with that name.
+func option(name string, set func(*options)) Option {
+	return registration.NewSetting(adapter, name, set)
+}

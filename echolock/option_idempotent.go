@@ -3,13 +3,19 @@ package echolock
 import (
 	"github.com/labstack/echo/v4"
 
+	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/adapter/httpattempt"
 )
 
 // WithMethods sets the methods that are idempotent by key: POST and PATCH if not set.
-// Requests with other methods go straight to the handler. Case does not matter. GET,
-// HEAD, OPTIONS, TRACE and QUERY, which change nothing, panic, and so do an empty
-// method and an empty list. WithMethods is an option of Idempotent.
+// Requests with other methods go straight to the handler, without Idempotent. Without
+// WithMethods, the observer gets one core.Warned event for each route that such a PUT or
+// DELETE reaches. Write WithMethods("PUT") to run PUT once for its key, or
+// WithMethods("POST", "PATCH") if PUT and DELETE run without a key on purpose.
+//
+// Case does not matter. GET, HEAD, OPTIONS, TRACE and QUERY, which change nothing,
+// panic, and so do an empty method and an empty list. WithMethods is an option of
+// Idempotent.
 func WithMethods(methods ...string) Option {
 	adapter.Must(len(methods) > 0, "WithMethods needs a method")
 	return ofIdempotent("WithMethods", func(s *settings) { s.Methods = methods })
@@ -56,10 +62,40 @@ func WithMaxBody(bytes int64) Option {
 	return ofIdempotent("WithMaxBody", func(s *settings) { s.MaxBody = bytes })
 }
 
+// WithUncertain sets which failures leave the outcome of a request unknown, so that
+// copies are refused with core.ErrInterrupted: see core.WithInterrupted. The default is
+// a panic, an error that a middleware outside renders and that has no status, and the
+// statuses 499, 500, 502 and 504 unless WithStored stores them. All others free the key
+// or are stored: see WithStored.
+//
+// uncertain is called for a handler that has decided nothing (core.Attempt.Decide), and
+// that has panicked, failed without an answer, or answered with a status of 400 or more.
+// uncertain must be safe for concurrent use. If uncertain panics, the outcome is unknown.
+// A nil function panics. WithUncertain is an option of Idempotent.
+//
+// Whatever uncertain returns, the outcome is unknown if the handler panicked behind a
+// status that is stored, if it returned without an answer after its context had ended,
+// or if its process died.
+func WithUncertain(uncertain func(f core.Failure) bool) Option {
+	adapter.Must(uncertain != nil, "WithUncertain needs a function")
+	return ofIdempotent("WithUncertain", func(s *settings) { s.Uncertain = uncertain })
+}
+
+// FreeOnFailure lets the next request with the key run after a failed one. It is
+// WithUncertain with a function that returns false. Take FreeOnFailure if every effect
+// of the handlers rolls back when they fail, as in one database transaction; otherwise
+// leave it out, or a retry after a failure may charge twice. FreeOnFailure is an option
+// of Idempotent.
+func FreeOnFailure() Option {
+	never := func(core.Failure) bool { return false }
+	return ofIdempotent("FreeOnFailure", func(s *settings) { s.Uncertain = never })
+}
+
 // WithStored sets which answers are stored, by their status. An answer that is not
-// stored frees the key, so that the next request with the key runs. The default
-// stores 2xx, 3xx, and 4xx except 401, 403, 408, 409, 423, 425, 429 and 499. A nil
-// function panics. WithStored is an option of Idempotent.
+// stored frees the key, so that the next request with the key runs. Exception: the
+// answers of WithUncertain, which is asked first. The default stores 2xx, 3xx, and 4xx
+// except 401, 403, 408, 409, 423, 425, 429 and 499. A nil function panics. WithStored is
+// an option of Idempotent.
 func WithStored(stored func(status int) bool) Option {
 	adapter.Must(stored != nil, "WithStored needs a function")
 	return ofIdempotent("WithStored", func(s *settings) { s.Stored = stored })
@@ -80,7 +116,7 @@ type settings = httpattempt.Settings[echo.Context]
 
 // ofIdempotent returns an option that only Idempotent accepts.
 func ofIdempotent(name string, set func(*settings)) Option {
-	return option(func(o *options) {
+	return option(name, func(o *options) {
 		o.idempotent = name
 		set(&o.settings)
 	})

@@ -2,7 +2,8 @@
 // with the same key run one at a time, in all processes of a service.
 //
 //	locks := core.Must(core.New(rdb))
-//	oneAtATime := ginlock.Middleware(locks, ginlock.Param("id"), core.WithWait(2*time.Second))
+//	oneAtATime := ginlock.Middleware(locks,
+//		core.Named("account", ginlock.Param("id")), core.WithWait(2*time.Second))
 //
 //	r.POST("/accounts/:id/transfer", auth, oneAtATime, transfer)
 //
@@ -107,7 +108,7 @@
 // take a lock without need. To lock a whole engine, limit the lock to known routes:
 //
 //	isRoute := func(c *gin.Context) bool { return c.FullPath() != "" }
-//	r.Use(auth, ginlock.Middleware(locks, core.When(isRoute, ginlock.Get("user"))))
+//	r.Use(auth, ginlock.Middleware(locks, core.When(isRoute, core.Named("user", ginlock.Get("user")))))
 //
 // The package does not do this by itself: the handlers of r.NoRoute may do real work,
 // for example as a proxy, and would silently run without the lock. The middlewares of
@@ -142,21 +143,28 @@
 // replayed. All other headers are those that the middlewares outside have set for the
 // copy.
 //
-// Idempotent stores the answers that a copy would get again, see WithStored. A 503,
-// or a 409 of the lock inside, frees the key, so that a copy runs. So does a handler
-// that panics or ends its goroutine. Exception: if that handler has already written a
-// status that is stored, it may have taken effect, and copies are refused with
-// "outcome_unknown". A handler can decide otherwise:
+// Idempotent stores the answers that a copy would get again, see WithStored. A panic,
+// and a 500, 502, 504 or 499, leave the outcome unknown, see WithUncertain: the request
+// may have had its effect before it failed. Copies are then refused with
+// "outcome_unknown". A 503, or a 409 of the lock inside, frees the key, so that a copy
+// runs. If all effects of a handler roll back when it fails, as in one database
+// transaction, take FreeOnFailure. A handler can decide otherwise:
 //
 //	attempt, _ := ginlock.AttemptFromContext(c)
-//	attempt.Decide(core.Uncertain) // the payment provider timed out: its 504 tells nothing
+//	attempt.Decide(core.DropAnswer) // a 500, but before the charge
 //
+// core.Uncertain leaves the outcome unknown for any answer, such as a 503 that a timeout
+// of the payment provider has caused.
 // core.StoreAnswer and core.DropAnswer decide whether the answer is stored, for any
 // status. The last decision before the handlers return counts. It also counts before
 // a panic: core.DropAnswer frees the key, and after core.StoreAnswer the outcome is
-// unknown, since the answer may be incomplete. A handler that writes nothing and adds
-// an error to c.Errors leaves the answer to a middleware outside: that answer is not
-// stored, and the key is freed.
+// unknown, since the answer may be incomplete.
+//
+// A handler that writes nothing and adds an error to c.Errors leaves the answer to a
+// middleware outside. That answer is not stored, and its status is not known here: the
+// outcome is unknown. Exception: the handler has set a status of 400 or more, which
+// decides as above. Put the middleware that renders errors inside Idempotent, or tell the
+// errors apart with WithUncertain.
 //
 // If a process dies during a request, the outcome of the request is unknown. The same
 // holds for a handler that returns without an answer because its context has ended.
@@ -178,8 +186,9 @@
 // "completed_unreplayable"; after a panic, with "outcome_unknown". So do not put
 // streams or server-sent events under Idempotent. Do not put a reverse proxy there
 // for a service that answers without a Content-Length, since the proxy flushes. If
-// the service breaks off before a status, a reverse proxy answers 502, which frees
-// the key; the proxy's ErrorHandler can decide core.Uncertain.
+// the service breaks off before a status, a reverse proxy answers 502, and the outcome
+// is unknown; if it could not be reached at all, the proxy's ErrorHandler can decide
+// core.DropAnswer.
 //
 // The status alone says whether an answer is an error. Errors that are sent as 200,
 // as in GraphQL and JSON-RPC, are stored, unless the handler decides otherwise.

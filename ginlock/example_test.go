@@ -52,7 +52,7 @@ func Example() {
 		}
 		c.Status(http.StatusCreated)
 	}
-	r.POST("/accounts/:id/transfer", ginlock.Middleware(locks, ginlock.Param("id")), transfer)
+	r.POST("/accounts/:id/transfer", ginlock.Middleware(locks, core.Named("account", ginlock.Param("id"))), transfer)
 
 	fmt.Println("first:", request(r, "POST", "/accounts/42/transfer", "").Code)
 	// Output:
@@ -92,7 +92,7 @@ func ExampleMiddleware_engine() {
 
 	isRoute := func(c *gin.Context) bool { return c.FullPath() != "" }
 	r := gin.New()
-	r.Use(ginlock.Middleware(locks, core.When(isRoute, ginlock.Header("X-Tenant"))))
+	r.Use(ginlock.Middleware(locks, core.When(isRoute, core.Named("tenant", ginlock.Header("X-Tenant")))))
 	r.GET("/reports", func(c *gin.Context) { c.String(http.StatusOK, "report") })
 
 	fmt.Println(request(r, "GET", "/reports", "").Code, request(r, "GET", "/unknown", "").Code)
@@ -106,7 +106,7 @@ func ExampleJSONField() {
 	defer stop()
 
 	r := gin.New()
-	r.POST("/payments", ginlock.Middleware(locks, ginlock.JSONField("account.id")), func(c *gin.Context) {
+	r.POST("/payments", ginlock.Middleware(locks, core.Named("account", ginlock.JSONField("account.id"))), func(c *gin.Context) {
 		var payment struct {
 			Account struct{ ID int }
 			Amount  int
@@ -142,7 +142,7 @@ func ExampleIdempotencyKey() {
 		return w.Code
 	}
 	authenticate := func(c *gin.Context) { c.Set("user_id", c.Param("user")) } // from a session or a token
-	oneAtATime := ginlock.Middleware(locks, core.Join(ginlock.Get("user_id"), ginlock.IdempotencyKey()))
+	oneAtATime := ginlock.Middleware(locks, core.Named("payment", core.Join(ginlock.Get("user_id"), ginlock.IdempotencyKey())))
 	r.POST("/payments/:user", authenticate, oneAtATime, func(c *gin.Context) {
 		if c.Param("user") == "ada" {
 			fmt.Println("ada again:", submit("ada", `"8e03978e"`)) // the same key, quoted
@@ -197,7 +197,7 @@ func ExampleWithErrorHandler() {
 		c.JSON(http.StatusUnauthorized, gin.H{"error": "the user is unknown"})
 	}
 	r := gin.New()
-	r.GET("/me", ginlock.Middleware(locks, ginlock.Get("user"), ginlock.WithErrorHandler(refused)),
+	r.GET("/me", ginlock.Middleware(locks, core.Named("user", ginlock.Get("user")), ginlock.WithErrorHandler(refused)),
 		func(*gin.Context) { fmt.Println("this does not run") })
 
 	answer := request(r, "GET", "/me", "")
@@ -224,7 +224,7 @@ func ExampleWithErrorHandler_renderedOutside() {
 		outcome, _ := core.OutcomeOf(err)
 		c.Status(outcome.HTTP)
 	})
-	r.GET("/me", ginlock.Middleware(locks, ginlock.Get("user"), statusOnly),
+	r.GET("/me", ginlock.Middleware(locks, core.Named("user", ginlock.Get("user")), statusOnly),
 		func(*gin.Context) { fmt.Println("this does not run") })
 
 	answer := request(r, "GET", "/me", "")

@@ -46,7 +46,7 @@ func Idempotent(l *core.Locker, key KeyFunc, opts ...Option) gin.HandlerFunc {
 	}
 
 	return func(c *gin.Context) {
-		exchange, err := endpoint.Begin(c.Request, c, routeOf(c))
+		exchange, err := endpoint.Begin(c.Request, c, c.FullPath(), routeOf(c))
 		switch {
 		case errors.Is(err, core.ErrSkip):
 			c.Next()
@@ -72,7 +72,11 @@ func run(c *gin.Context, exchange *httpattempt.Exchange) {
 		defer w.noteBypass(exchange) // also after a panic
 		c.Request, c.Writer = running, w
 		c.Next()
-		w.end(exchange, len(c.Errors) > failures)
+		failed := len(c.Errors) > failures
+		if failed {
+			exchange.SetError(c.Errors.Last().Err)
+		}
+		w.end(exchange, failed)
 	})
 }
 

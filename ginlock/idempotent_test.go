@@ -1,6 +1,7 @@
 package ginlock_test
 
 import (
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -26,19 +27,21 @@ func TestIdempotentRegistrationPanics(t *testing.T) {
 		register func()
 		want     string
 	}{
-		"nil locker":    {func() { ginlock.Idempotent(nil, byKey) }, "locker"},
-		"nil key":       {func() { ginlock.Idempotent(locks, nil) }, "key function"},
-		"nil option":    {idempotent(nil), "option is nil"},
-		"bad setting":   {idempotent(core.WithRetention(1)), "WithRetention"},
-		"Also":          {idempotent(ginlock.Also(literal)), "put a Middleware behind Idempotent"},
-		"FailOpen":      {idempotent(core.WithFailOpen(true)), "without Redis"},
-		"a safe method": {idempotent(ginlock.WithMethods("put", "get")), "GET"},
-		"no method":     {func() { ginlock.WithMethods() }, "WithMethods"},
-		"fingerprint":   {func() { ginlock.WithFingerprint(nil) }, "WithFingerprint"},
-		"body limit":    {func() { ginlock.WithMaxBody(0) }, "WithMaxBody"},
-		"stored":        {func() { ginlock.WithStored(nil) }, "WithStored"},
-		"a cookie":      {idempotent(ginlock.WithReplayedHeaders("Set-Cookie")), "Set-Cookie"},
-		"no header":     {func() { ginlock.WithReplayedHeaders() }, "WithReplayedHeaders"},
+		"nil locker":       {func() { ginlock.Idempotent(nil, byKey) }, "locker"},
+		"nil key":          {func() { ginlock.Idempotent(locks, nil) }, "key function"},
+		"nil option":       {idempotent(nil), "option is nil"},
+		"bad setting":      {idempotent(core.WithRetention(1)), "WithRetention"},
+		"Also":             {idempotent(ginlock.Also(literal)), "put a Middleware behind Idempotent"},
+		"FailOpen":         {idempotent(core.WithFailOpen(true)), "without Redis"},
+		"a safe method":    {idempotent(ginlock.WithMethods("put", "get")), "GET"},
+		"no method":        {func() { ginlock.WithMethods() }, "WithMethods"},
+		"fingerprint":      {func() { ginlock.WithFingerprint(nil) }, "WithFingerprint"},
+		"body limit":       {func() { ginlock.WithMaxBody(0) }, "WithMaxBody"},
+		"stored":           {func() { ginlock.WithStored(nil) }, "WithStored"},
+		"uncertain":        {func() { ginlock.WithUncertain(nil) }, "WithUncertain"},
+		"free, Middleware": {func() { ginlock.Middleware(locks, byKey, ginlock.FreeOnFailure()) }, "FreeOnFailure is an option of Idempotent"},
+		"a cookie":         {idempotent(ginlock.WithReplayedHeaders("Set-Cookie")), "Set-Cookie"},
+		"no header":        {func() { ginlock.WithReplayedHeaders() }, "WithReplayedHeaders"},
 		"of Idempotent": {func() {
 			ginlock.Middleware(locks, byKey, ginlock.WithMaxBody(1))
 		}, "WithMaxBody is an option of Idempotent"},
@@ -50,7 +53,8 @@ func TestIdempotentRegistrationPanics(t *testing.T) {
 	}
 }
 
-// An answer of a middleware outside is not stored.
+// An answer of a middleware outside is not stored. The outcome is unknown, unless the
+// handler has set a status that frees the key or the application knows the error.
 func TestAnsweredOutside(t *testing.T) {
 	t.Parallel()
 	engine := gin.New()
@@ -61,27 +65,42 @@ func TestAnsweredOutside(t *testing.T) {
 		if len(c.Errors) > 0 && !c.Writer.Written() {
 			c.JSON(http.StatusUnprocessableEntity, c.Errors.Last().Error())
 		}
-	}, ginlock.Idempotent(locks, byKey))
-	engine.POST("/", func(c *gin.Context) {
-		runs++
-		_ = c.Error(errFunds)
 	})
-	engine.POST("/done", func(c *gin.Context) {
-		runs++
-		attempt, _ := ginlock.AttemptFromContext(c)
-		attempt.Decide(core.StoreAnswer)
-		_ = c.Error(errFunds)
-	})
-	for i := 1; i <= 2; i++ {
-		if w := adaptertest.Pay(t, engine, "/", "outside", ""); w.Code != http.StatusUnprocessableEntity || runs != i {
-			t.Errorf("%d %s after %d runs", w.Code, w.Body, runs)
+	fail := func(status int, d core.Decision) gin.HandlerFunc {
+		return func(c *gin.Context) {
+			runs++
+			attempt, _ := ginlock.AttemptFromContext(c)
+			attempt.Decide(d)
+			_ = c.Error(errFunds)
+			if status != 0 {
+				c.Status(status)
+			}
 		}
 	}
-	runs = 0
-	adaptertest.Pay(t, engine, "/done", "outside", "")
-	adaptertest.WantProblem(t, adaptertest.Pay(t, engine, "/done", "outside", ""), http.StatusConflict, "completed_unreplayable")
-	if runs != 1 {
-		t.Errorf("%d runs", runs)
+	idempotent := ginlock.Idempotent(locks, byKey)
+	known := ginlock.Idempotent(locks, byKey, ginlock.WithUncertain(func(f core.Failure) bool { return !errors.Is(f.Err, errFunds) }))
+	engine.POST("/no-status", idempotent, fail(0, core.Undecided))
+	engine.POST("/402", idempotent, fail(http.StatusPaymentRequired, core.Undecided))
+	engine.POST("/500", idempotent, fail(http.StatusInternalServerError, core.Undecided))
+	engine.POST("/known", known, fail(0, core.Undecided))
+	engine.POST("/free", ginlock.Idempotent(locks, byKey, ginlock.FreeOnFailure()), fail(0, core.Undecided))
+	engine.POST("/drop", idempotent, fail(0, core.DropAnswer))
+	engine.POST("/store", idempotent, fail(0, core.StoreAnswer))
+	for path, code := range map[string]string{
+		"/no-status": "outcome_unknown", "/500": "outcome_unknown", "/store": "completed_unreplayable",
+		"/402": "", "/known": "", "/free": "", "/drop": "",
+	} {
+		runs = 0
+		if w := adaptertest.Pay(t, engine, path, "outside", ""); w.Code != http.StatusUnprocessableEntity || runs != 1 {
+			t.Errorf("%s: %d %s after %d runs", path, w.Code, w.Body, runs)
+		}
+		w := adaptertest.Pay(t, engine, path, "outside", "")
+		if code != "" {
+			adaptertest.WantProblem(t, w, http.StatusConflict, code)
+		}
+		if want := map[bool]int{true: 2, false: 1}[code == ""]; runs != want {
+			t.Errorf("%s: %d runs, want %d", path, runs, want)
+		}
 	}
 }
 

@@ -25,7 +25,7 @@ type Option interface {
 // option of Middleware.
 func Also(keys ...KeyFunc) Option {
 	registration.MustBeKeys(adapter, "Also", keys)
-	return option(func(cfg *config) { cfg.also = append(cfg.also, keys...) })
+	return option("Also", func(cfg *config) { cfg.also = append(cfg.also, keys...) })
 }
 
 // WithErrorHandler sets the function that answers requests that do not run:
@@ -42,7 +42,7 @@ func Also(keys ...KeyFunc) Option {
 // not called.
 func WithErrorHandler(handle func(c *gin.Context, err error)) Option {
 	adapter.Must(handle != nil, "WithErrorHandler needs a function")
-	return option(func(cfg *config) { cfg.onError = handle })
+	return option("WithErrorHandler", func(cfg *config) { cfg.onError = handle })
 }
 
 // config holds what the options set.
@@ -53,5 +53,7 @@ type config struct {
 	idempotent string                    // the name of the last option that changed settings
 }
 
-// option is an option of this package.
-type option = registration.Setting[config]
+// option returns the option of this package with that name.
+func option(name string, set func(*config)) Option {
+	return registration.NewSetting(adapter, name, set)
+}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/core/locktest"
 	"github.com/reqlock/reqlock/ginlock"
 	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
@@ -77,6 +78,8 @@ func TestMiddlewareRefusesOptionsOfIdempotent(t *testing.T) {
 		"WithoutFingerprint":  ginlock.WithoutFingerprint(),
 		"WithMaxBody":         ginlock.WithMaxBody(1),
 		"WithStored":          ginlock.WithStored(func(int) bool { return true }),
+		"WithUncertain":       ginlock.WithUncertain(func(core.Failure) bool { return true }),
+		"FreeOnFailure":       ginlock.FreeOnFailure(),
 		"WithReplayedHeaders": ginlock.WithReplayedHeaders("X-Payment"),
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -115,8 +115,10 @@ func (w *writer) end(exchange *httpattempt.Exchange, failed bool) {
 	switch {
 	case w.Written(), w.outer.Written():
 		return
-	case failed && !w.chosen, w.status >= http.StatusBadRequest && (failed || !w.chosen):
-		exchange.Fail()
+	case w.status >= http.StatusBadRequest && (failed || !w.chosen):
+		exchange.Fail(w.status)
+	case failed && !w.chosen:
+		exchange.Fail(0)
 	case w.chosen || w.status != http.StatusOK:
 		exchange.Imply(w.status)
 	}

@@ -2,7 +2,6 @@ package grpclock
 
 import (
 	"context"
-	"errors"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -14,34 +13,29 @@ import (
 // run runs a handler as an attempt, and ends the attempt before the answer is sent.
 // An error while the attempt ends does not change the answer.
 func (c *config) run(ctx context.Context, a *core.Attempt, req any, handler grpc.UnaryHandler) (reply any, err error) {
-	end, returned := a.Abort, false
+	end, returned := a.Interrupt, false // Interrupt stays if an option's function panics
 	defer func() {
-		// A handler that did not return has no answer to store.
-		if d := a.Decision(); d == core.Uncertain || d == core.StoreAnswer && !returned {
-			end = a.Interrupt
-		}
 		_ = end(context.WithoutCancel(ctx)) // also after the client has disconnected
+	}()
+	defer func() {
+		if !returned && c.ending(a.Decision(), Failure{Code: codes.Unknown, Panic: true}) == freed {
+			end = a.Abort
+		}
 	}()
 	inside, recorder := recordMetadata(a.Lease().Context())
 	reply, err = handler(inside, req) //nolint:contextcheck // the lease's context is derived from ctx
 	returned = true
-	if !c.keeps(a, err) {
-		return reply, err
-	}
-	end = a.Seal // also if encoding panics
-	if record, ok := recorder.encode(reply, err); ok {
-		end = func(ctx context.Context) error { return a.Commit(ctx, record) }
+	switch c.ending(a.Decision(), Failure{Code: codeOf(err), Err: err}) {
+	case unknown:
+	case freed:
+		end = a.Abort
+	case complete:
+		end = a.Seal // also if encoding panics
+		if record, ok := recorder.encode(reply, err); ok {
+			end = func(ctx context.Context) error { return a.Commit(ctx, record) }
+		}
 	}
 	return reply, err
-}
-
-// keeps reports whether an answer is stored for later copies of the call.
-func (c *config) keeps(a *core.Attempt, err error) bool {
-	if decision := a.Decision(); decision != core.Undecided {
-		return decision == core.StoreAnswer
-	}
-	var refused *refusal // by an interceptor behind this one: the handler did not run
-	return !errors.As(err, &refused) && c.stored(codeOf(err))
 }
 
 // codeOf returns the code that gRPC sends for the error of a handler.

@@ -33,6 +33,11 @@ var isStored = map[codes.Code]bool{
 	codes.FailedPrecondition: true, codes.OutOfRange: true, codes.Unimplemented: true,
 }
 
+// leavesUnknown says which codes leave the outcome of a call unknown by default.
+var leavesUnknown = map[codes.Code]bool{
+	codes.Canceled: true, codes.Unknown: true, codes.DeadlineExceeded: true, codes.Internal: true, codes.DataLoss: true,
+}
+
 // The results of a later copy of a call.
 const (
 	runsAgain    = "it runs"
@@ -63,16 +68,30 @@ func checkNext(t *testing.T, conn *grpc.ClientConn, runs *atomic.Int32, want str
 	}
 }
 
-// Each code is stored or not by default. A handler and WithStored can change that.
+// Each code is stored, leaves the outcome unknown, or frees the key by default. A handler,
+// WithUncertain and WithStored can change that, in this order.
 //
 //faults:row 50: codes of gRPC
 func TestWhichAnswersAreStored(t *testing.T) {
 	t.Parallel()
 	locks, _ := adaptertest.Locker(t)
 	for _, code := range allCodes {
-		byDefault := runsAgain
-		if isStored[code] {
-			byDefault = isReplayed
+		stores := func(isTrue bool) grpclock.Option { return grpclock.WithStored(func(codes.Code) bool { return isTrue }) }
+		uncertain := grpclock.WithUncertain(func(f grpclock.Failure) bool {
+			if f.Panic || f.Code != code || status.Code(f.Err) != code || code == codes.OK {
+				t.Errorf("%v: the failure is %+v", code, f)
+			}
+			return true
+		})
+		byDefault, freed, notStored, all := runsAgain, runsAgain, runsAgain, isUnknown
+		switch {
+		case isStored[code]:
+			byDefault, freed = isReplayed, isReplayed
+		case leavesUnknown[code]:
+			byDefault, notStored = isUnknown, isUnknown
+		}
+		if code == codes.OK {
+			all = isReplayed
 		}
 		for name, test := range map[string]struct {
 			decision core.Decision
@@ -83,9 +102,19 @@ func TestWhichAnswersAreStored(t *testing.T) {
 			"StoreAnswer":  {decision: core.StoreAnswer, want: isReplayed},
 			"DropAnswer":   {decision: core.DropAnswer, want: runsAgain},
 			"Uncertain":    {decision: core.Uncertain, want: isUnknown},
-			"stored all":   {opts: []grpclock.Option{grpclock.WithStored(func(codes.Code) bool { return true })}, want: isReplayed},
-			"stored none":  {opts: []grpclock.Option{grpclock.WithStored(func(codes.Code) bool { return false })}, want: runsAgain},
-			"stored, drop": {opts: []grpclock.Option{grpclock.WithStored(func(codes.Code) bool { return true })}, decision: core.DropAnswer, want: runsAgain},
+			"stored all":   {opts: []grpclock.Option{stores(true)}, want: isReplayed},
+			"stored none":  {opts: []grpclock.Option{stores(false)}, want: notStored},
+			"stored, drop": {opts: []grpclock.Option{stores(true)}, decision: core.DropAnswer, want: runsAgain},
+
+			"free on failure": {opts: []grpclock.Option{grpclock.FreeOnFailure()}, want: freed},
+			"all uncertain":   {opts: []grpclock.Option{uncertain}, want: all},
+			"both": {
+				opts: []grpclock.Option{stores(true), uncertain}, want: all,
+			},
+			"uncertain, drop": {opts: []grpclock.Option{uncertain}, decision: core.DropAnswer, want: runsAgain},
+			"uncertain, store": {
+				opts: []grpclock.Option{uncertain}, decision: core.StoreAnswer, want: isReplayed,
+			},
 		} {
 			t.Run(code.String()+", "+name, func(t *testing.T) {
 				t.Parallel()
@@ -104,8 +133,8 @@ func TestWhichAnswersAreStored(t *testing.T) {
 	}
 }
 
-// Errors without a status free the key. An answer that cannot be encoded completes
-// the call.
+// Errors without a status leave the outcome unknown. An answer that cannot be encoded
+// completes the call. A refusal of an interceptor inside frees the key.
 func TestHowOtherAnswersAreStored(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -114,11 +143,11 @@ func TestHowOtherAnswersAreStored(t *testing.T) {
 		err   error
 		want  string
 	}{
-		"an error without a status":             {err: errors.New("broken"), want: runsAgain},
-		"the end of a context":                  {err: context.DeadlineExceeded, want: runsAgain},
-		"a client that has gone":                {err: context.Canceled, want: runsAgain},
-		"a lost lease":                          {err: core.ErrLost, want: runsAgain},
-		"an error that is OK":                   {err: okError{}, want: runsAgain},
+		"an error without a status":             {err: errors.New("broken"), want: isUnknown},
+		"the end of a context":                  {err: context.DeadlineExceeded, want: isUnknown},
+		"a client that has gone":                {err: context.Canceled, want: isUnknown},
+		"a lost lease":                          {err: core.ErrLost, want: isUnknown},
+		"an error that is OK":                   {err: okError{}, want: isUnknown},
 		"no message at all":                     {want: isUnreadable},
 		"what is no message":                    {reply: 7, want: isUnreadable},
 		"a message that protobuf does not take": {reply: transferOf("\xff"), want: isUnreadable},
@@ -144,26 +173,37 @@ func TestHowOtherAnswersAreStored(t *testing.T) {
 	}
 }
 
-// A handler that panics, or ends its goroutine, frees its key. Exception: the
-// outcome is unknown after Uncertain, and after StoreAnswer, since there is no
-// answer to store. The panic goes on as it is.
+// After a handler that panics, or ends its goroutine, the outcome is unknown. Exception:
+// DropAnswer and FreeOnFailure free the key. The panic goes on as it is.
 func TestAttemptsThatBreak(t *testing.T) {
 	t.Parallel()
 	const crash = "crash"
+	unknown := error(core.ErrInterrupted)
 	for how, end := range map[string]func(){"panic": func() { panic(crash) }, "Goexit": runtime.Goexit} {
 		for name, test := range map[string]struct {
 			decision core.Decision
+			opts     []grpclock.Option
 			want     error
 		}{
-			"Undecided":   {core.Undecided, nil},
-			"StoreAnswer": {core.StoreAnswer, core.ErrInterrupted},
-			"DropAnswer":  {core.DropAnswer, nil},
-			"Uncertain":   {core.Uncertain, core.ErrInterrupted},
+			"Undecided":   {core.Undecided, nil, unknown},
+			"StoreAnswer": {core.StoreAnswer, nil, unknown},
+			"DropAnswer":  {core.DropAnswer, nil, nil},
+			"Uncertain":   {core.Uncertain, nil, unknown},
+
+			"FreeOnFailure":              {core.Undecided, []grpclock.Option{grpclock.FreeOnFailure()}, nil},
+			"FreeOnFailure, StoreAnswer": {core.StoreAnswer, []grpclock.Option{grpclock.FreeOnFailure()}, unknown},
+			"FreeOnFailure, Uncertain":   {core.Uncertain, []grpclock.Option{grpclock.FreeOnFailure()}, unknown},
+			"WithUncertain": {core.Undecided, []grpclock.Option{grpclock.WithUncertain(func(f grpclock.Failure) bool {
+				return f == grpclock.Failure{Code: codes.Unknown, Panic: true}
+			})}, unknown},
+			"WithUncertain panics": {core.Undecided, []grpclock.Option{grpclock.WithUncertain(func(grpclock.Failure) bool {
+				panic(crash)
+			})}, unknown},
 		} {
 			t.Run(how+", "+name, func(t *testing.T) {
 				t.Parallel()
 				locks, _ := adaptertest.Locker(t)
-				interceptor := grpclock.IdempotentUnaryServerInterceptor(locks, literal)
+				interceptor := grpclock.IdempotentUnaryServerInterceptor(locks, literal, test.opts...)
 				call := func(handler grpc.UnaryHandler) (any, error) {
 					return interceptor(t.Context(), transferOf("a"), &grpc.UnaryServerInfo{FullMethod: "/a.B/C"}, handler)
 				}
@@ -186,6 +226,33 @@ func TestAttemptsThatBreak(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// If the function of an option panics, the outcome is unknown.
+func TestOptionsThatPanic(t *testing.T) {
+	t.Parallel()
+	for name, opt := range map[string]grpclock.Option{
+		"WithUncertain": grpclock.WithUncertain(func(grpclock.Failure) bool { panic("bug") }),
+		"WithStored":    grpclock.WithStored(func(codes.Code) bool { panic("bug") }),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			locks, _ := adaptertest.Locker(t)
+			interceptor := grpclock.IdempotentUnaryServerInterceptor(locks, literal, opt)
+			call := func(err error) (caught any, result error) {
+				defer func() { caught = recover() }()
+				_, result = interceptor(t.Context(), transferOf("a"), &grpc.UnaryServerInfo{FullMethod: "/a.B/C"},
+					func(context.Context, any) (any, error) { return nil, err })
+				return nil, result
+			}
+			if caught, err := call(status.Error(codes.Unavailable, "no")); caught != "bug" {
+				t.Errorf("panic %v, %v", caught, err)
+			}
+			if _, err := call(nil); !errors.Is(err, core.ErrInterrupted) {
+				t.Errorf("the next call: %v", err)
+			}
+		})
 	}
 }
 

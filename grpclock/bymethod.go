@@ -16,7 +16,7 @@ import (
 // "/pkg.Service/Method"; generated code has constants for them:
 //
 //	grpclock.ByMethod(map[string]grpclock.KeyFunc{
-//		pb.Bank_Transfer_FullMethodName: grpclock.Field[*pb.TransferRequest]("account.id"),
+//		pb.Bank_Transfer_FullMethodName: core.Named("account", grpclock.Field[*pb.TransferRequest]("account.id")),
 //	})
 //
 // Unary calls run only through a UnaryServerInterceptor, and streams only through a

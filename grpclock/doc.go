@@ -3,8 +3,8 @@
 //
 //	locks := core.Must(core.New(rdb))
 //	key := grpclock.ByMethod(map[string]grpclock.KeyFunc{
-//		pb.Bank_Transfer_FullMethodName: grpclock.Field[*pb.TransferRequest]("account.id"),
-//		pb.Bank_Deposit_FullMethodName:  grpclock.Field[*pb.DepositRequest]("account.id"), // a stream
+//		pb.Bank_Transfer_FullMethodName: core.Named("account", grpclock.Field[*pb.TransferRequest]("account.id")),
+//		pb.Bank_Deposit_FullMethodName:  core.Named("account", grpclock.Field[*pb.DepositRequest]("account.id")), // a stream
 //	})
 //
 //	grpc.NewServer(
@@ -83,15 +83,20 @@
 // x-request-id and names that begin with grpc-. Metadata of interceptors outside is
 // not replayed either.
 //
-// The interceptor stores the answers that a copy would get again, see WithStored.
-// UNAVAILABLE or a panic frees the key, so that a copy runs. A handler can decide
-// otherwise:
+// The interceptor stores the answers that a copy would get again, see WithStored. A
+// panic, and the codes CANCELED, UNKNOWN, DEADLINE_EXCEEDED, INTERNAL and DATA_LOSS,
+// leave the outcome unknown, see WithUncertain: the call may have had its effect before
+// it failed. Copies are then refused with OUTCOME_UNKNOWN. An error without a status is
+// UNKNOWN. UNAVAILABLE frees the key, so that a copy runs. If all effects of a handler
+// roll back when it fails, as in one database transaction, take FreeOnFailure. A handler
+// can decide otherwise:
 //
 //	attempt, _ := grpclock.AttemptFromContext(ctx)
-//	attempt.Decide(core.Uncertain) // the call to the payment provider timed out
+//	attempt.Decide(core.DropAnswer) // INTERNAL, but before the charge
 //
-// A handler that panics has returned no status. If it decided core.Uncertain or
-// core.StoreAnswer before the panic, copies are refused with OUTCOME_UNKNOWN.
+// core.Uncertain leaves the outcome unknown for any code, and core.StoreAnswer stores the
+// answer. The decision also counts before a panic; then there is no answer to store, and
+// the outcome is unknown after core.StoreAnswer too.
 //
 // If a process dies during a call, the outcome of the call is unknown. Copies are
 // refused with OUTCOME_UNKNOWN, until an operator says what became of the call:

@@ -69,7 +69,7 @@ func Example() {
 	}}
 	client, stop = exampleClient(service, grpc.UnaryInterceptor(grpclock.UnaryServerInterceptor(locks,
 		grpclock.ByMethod(map[string]grpclock.KeyFunc{
-			pb.Bank_Transfer_FullMethodName: grpclock.Field[*pb.TransferRequest]("account.id"),
+			pb.Bank_Transfer_FullMethodName: core.Named("account", grpclock.Field[*pb.TransferRequest]("account.id")),
 		}))))
 	defer stop()
 
@@ -164,7 +164,7 @@ func ExampleIdempotencyKey() {
 		return next(context.WithValue(ctx, userKey{}, user), req)
 	}
 	oneAtATime := grpclock.UnaryServerInterceptor(locks,
-		core.Join(grpclock.ContextValue(userKey{}), grpclock.IdempotencyKey()))
+		core.Named("transfer", core.Join(grpclock.ContextValue(userKey{}), grpclock.IdempotencyKey())))
 	service := &bank{transfer: func(_ context.Context, m *pb.TransferRequest) error {
 		if m.GetAccount().GetId() == "ada" {
 			fmt.Println("ada again:", submit("ada", `"8e03978e"`)) // the same key, quoted
@@ -268,7 +268,7 @@ func ExampleWithErrorHandler() {
 		return status.Error(codes.Unauthenticated, "the user is unknown")
 	}
 	client, stop := exampleClient(&bank{}, grpc.UnaryInterceptor(grpclock.UnaryServerInterceptor(locks,
-		grpclock.Metadata("x-user"), grpclock.WithErrorHandler(refused))))
+		core.Named("user", grpclock.Metadata("x-user")), grpclock.WithErrorHandler(refused))))
 	defer stop()
 
 	_, err := client.Transfer(context.Background(), &pb.TransferRequest{})
@@ -279,10 +279,10 @@ func ExampleWithErrorHandler() {
 
 // A key function can be tested without a server.
 func ExampleNewCall() {
-	key := grpclock.Field[*pb.TransferRequest]("account.id")
+	key := core.Named("account", grpclock.Field[*pb.TransferRequest]("account.id"))
 	call := grpclock.NewCall(context.Background(), pb.Bank_Transfer_FullMethodName,
 		&pb.TransferRequest{Account: &pb.Account{Id: "42"}})
 	fmt.Println(key(call))
 	// Output:
-	// 42 <nil>
+	// account:42 <nil>
 }

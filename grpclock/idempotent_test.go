@@ -291,6 +291,7 @@ func TestIdempotentRegistrationPanics(t *testing.T) {
 		"an empty name":     {func() { grpclock.WithOptionalKey("a", "") }, "WithOptionalKey"},
 		"nil fingerprint":   {func() { grpclock.WithFingerprint(nil) }, "WithFingerprint"},
 		"nil stored":        {func() { grpclock.WithStored(nil) }, "WithStored"},
+		"nil uncertain":     {func() { grpclock.WithUncertain(nil) }, "WithUncertain"},
 		"short retention":   {with(core.WithRetention(1)), "WithRetention"},
 		"no such a policy":  {with(core.WithInterrupted(9)), "WithInterrupted"},
 		"records of 0 byte": {with(core.WithMaxRecord(0)), "WithMaxRecord"},
@@ -300,6 +301,8 @@ func TestIdempotentRegistrationPanics(t *testing.T) {
 		"WithFingerprint":    grpclock.WithFingerprint(func(*grpclock.Call) ([]byte, error) { return nil, nil }),
 		"WithoutFingerprint": grpclock.WithoutFingerprint(),
 		"WithStored":         grpclock.WithStored(func(codes.Code) bool { return true }),
+		"WithUncertain":      grpclock.WithUncertain(func(grpclock.Failure) bool { return true }),
+		"FreeOnFailure":      grpclock.FreeOnFailure(),
 	} {
 		want := name + " is an option of IdempotentUnaryServerInterceptor"
 		tests[name+" for a lock"] = struct {

@@ -26,7 +26,7 @@ type Option interface {
 // message of the wrong type and refuses the call.
 func Also(keys ...KeyFunc) Option {
 	registration.MustBeKeys(adapter, "Also", keys)
-	return option(func(c *config) { c.keys = append(c.keys, keys...) })
+	return option("Also", func(c *config) { c.keys = append(c.keys, keys...) })
 }
 
 // WithErrorHandler sets the function that chooses the status of calls that do not
@@ -44,7 +44,7 @@ func Also(keys ...KeyFunc) Option {
 // that is always INTERNAL.
 func WithErrorHandler(handle func(c *Call, err error) error) Option {
 	adapter.Must(handle != nil, "WithErrorHandler needs a function")
-	return option(func(c *config) { c.onError = handle })
+	return option("WithErrorHandler", func(c *config) { c.onError = handle })
 }
 
 // config holds the settings of an interceptor.
@@ -55,8 +55,10 @@ type config struct {
 	idempotency
 }
 
-// option is an option of this package.
-type option = registration.Setting[config]
+// option returns the option of this package with that name.
+func option(name string, set func(*config)) Option {
+	return registration.NewSetting(adapter, name, set)
+}
 
 // configOf checks the arguments of an interceptor, and applies the options of core
 // and of this package.

@@ -52,15 +52,44 @@ func WithoutFingerprint() Option {
 	return idempotencyOption("WithoutFingerprint", func(i *idempotency) { i.fingerprint = noFingerprint })
 }
 
+// WithUncertain sets which failures leave the outcome of a call unknown, so that copies
+// are refused with core.ErrInterrupted: see core.WithInterrupted. The default is a
+// panic, and the codes CANCELED, UNKNOWN, DEADLINE_EXCEEDED, INTERNAL and DATA_LOSS
+// unless WithStored stores them. All others free the key or are stored: see WithStored.
+//
+// uncertain is called for a handler that has decided nothing (core.Attempt.Decide), and
+// that has panicked or returned another code than OK. It is not called for a refusal by
+// an interceptor of this package behind this one. uncertain must be safe for concurrent
+// use. If uncertain panics, the outcome is unknown.
+//
+// A nil uncertain panics. WithUncertain is an option only for
+// IdempotentUnaryServerInterceptor.
+func WithUncertain(uncertain func(f Failure) bool) Option {
+	adapter.Must(uncertain != nil, "WithUncertain needs a function")
+	return idempotencyOption("WithUncertain", func(i *idempotency) { i.uncertain = uncertain })
+}
+
+// FreeOnFailure lets the next call with the key run after a failed one. It is
+// WithUncertain with a function that returns false. Take FreeOnFailure if every effect
+// of the handlers rolls back when they fail, as in one database transaction; otherwise
+// leave it out, or a retry after a failure may charge twice.
+//
+// FreeOnFailure is an option only for IdempotentUnaryServerInterceptor.
+func FreeOnFailure() Option {
+	never := func(Failure) bool { return false }
+	return idempotencyOption("FreeOnFailure", func(i *idempotency) { i.uncertain = never })
+}
+
 // WithStored sets which answers are stored, by their code. An answer that is not
-// stored frees the key, so that the next call with the key runs. The default stores
-// OK, INVALID_ARGUMENT, NOT_FOUND, ALREADY_EXISTS, FAILED_PRECONDITION, OUT_OF_RANGE
-// and UNIMPLEMENTED. The code is the one that is sent: an error without a status is
-// UNKNOWN, and the end of a context is CANCELED or DEADLINE_EXCEEDED.
+// stored frees the key, so that the next call with the key runs. Exception: the answers
+// of WithUncertain, which is asked first. The default stores OK, INVALID_ARGUMENT,
+// NOT_FOUND, ALREADY_EXISTS, FAILED_PRECONDITION, OUT_OF_RANGE and UNIMPLEMENTED. The
+// code is the one that is sent: an error without a status is UNKNOWN, and the end of a
+// context is CANCELED or DEADLINE_EXCEEDED.
 //
 // A handler can decide otherwise, see core.Attempt.Decide. A refusal by an
 // interceptor of this package behind this one is never stored by its code. stored
-// must be safe for concurrent use.
+// must be safe for concurrent use. If stored panics, the outcome is unknown.
 //
 // A nil stored panics. WithStored is an option only for
 // IdempotentUnaryServerInterceptor.
@@ -74,13 +103,14 @@ type idempotency struct {
 	given       string   // the name of the last option; other interceptors refuse it
 	optional    []string // nil means that the key is required
 	fingerprint func(*Call) ([]byte, error)
+	uncertain   func(Failure) bool // nil means the default
 	stored      func(codes.Code) bool
 }
 
 // idempotencyOption returns an option that only IdempotentUnaryServerInterceptor
 // accepts.
 func idempotencyOption(name string, set func(*idempotency)) Option {
-	return option(func(c *config) {
+	return option(name, func(c *config) {
 		c.given = name
 		set(&c.idempotency)
 	})

@@ -2,12 +2,13 @@
 // Requests with the same key run one at a time, in all processes of a service.
 //
 //	locks := core.Must(core.New(rdb))
-//	oneAtATime := nethttplock.Middleware(locks, nethttplock.PathValue("id"), core.WithWait(2*time.Second))
+//	oneAtATime := nethttplock.Middleware(locks,
+//		core.Named("account", nethttplock.PathValue("id")), core.WithWait(2*time.Second))
 //
 //	mux.Handle("POST /accounts/{id}/transfer", oneAtATime(transfer))
 //
-// The middleware is a plain func(http.Handler) http.Handler, so it works with chi,
-// gorilla and Connect too.
+// The middleware is a plain func(http.Handler) http.Handler, so it works with chi and
+// gorilla too. See "Connect" for its limits there.
 //
 // # What happens to a request
 //
@@ -100,15 +101,18 @@
 // replayed. All other headers are those that the middlewares outside have set for the
 // copy.
 //
-// Idempotent stores the answers that a copy would get again, see WithStored. A 503,
-// or a 409 of the lock inside, frees the key, so that a copy runs. So does a handler
-// that panics or ends its goroutine. Exception: if that handler has already written a
-// status that is stored, it may have taken effect, and copies are refused with
-// "outcome_unknown". A handler can decide otherwise:
+// Idempotent stores the answers that a copy would get again, see WithStored. A panic,
+// and a 500, 502, 504 or 499, leave the outcome unknown, see WithUncertain: the request
+// may have had its effect before it failed. Copies are then refused with
+// "outcome_unknown". A 503, or a 409 of the lock inside, frees the key, so that a copy
+// runs. If all effects of a handler roll back when it fails, as in one database
+// transaction, take FreeOnFailure. A handler can decide otherwise:
 //
 //	attempt, _ := nethttplock.AttemptFromContext(r.Context())
-//	attempt.Decide(core.Uncertain) // the payment provider timed out: its 504 tells nothing
+//	attempt.Decide(core.DropAnswer) // a 500, but before the charge
 //
+// core.Uncertain leaves the outcome unknown for any answer, such as a 503 that a timeout
+// of the payment provider has caused.
 // core.StoreAnswer and core.DropAnswer decide whether the answer is stored, for any
 // status. The last decision before the handler returns counts. It also counts before
 // a panic: core.DropAnswer frees the key, and after core.StoreAnswer the outcome is
@@ -134,8 +138,9 @@
 // "completed_unreplayable"; after a panic, with "outcome_unknown". So do not put
 // streams or server-sent events under Idempotent. Do not put a reverse proxy there
 // for a service that answers without a Content-Length, since the proxy flushes. If
-// the service breaks off before a status, a reverse proxy answers 502, which frees
-// the key; the proxy's ErrorHandler can decide core.Uncertain.
+// the service breaks off before a status, a reverse proxy answers 502, and the outcome
+// is unknown; if it could not be reached at all, the proxy's ErrorHandler can decide
+// core.DropAnswer.
 //
 // The status alone says whether an answer is an error. Errors that are sent as 200,
 // as in GraphQL and JSON-RPC, are stored, unless the handler decides otherwise.
@@ -175,6 +180,27 @@
 // A record can be lost with its Redis. A request that lost its lease may still run
 // while another one runs. If a second effect must be impossible, pass the key to the
 // payment provider, or make it unique in the database.
+//
+// # Connect
+//
+// The middleware also wraps the handlers of connectrpc.com/connect, with keys as for any
+// request. There is no adapter for Connect yet, so a client of Connect reads a refusal
+// by its HTTP status alone, as "unknown: 409 Conflict", and cannot tell its code. Write
+// the error in the form of Connect instead:
+//
+//	errs := connect.NewErrorWriter()
+//	nethttplock.WithErrorHandler(func(w http.ResponseWriter, r *http.Request, err error) {
+//		code := connect.CodeInternal
+//		outcome, known := core.OutcomeOf(err)
+//		if known {
+//			code = connect.Code(outcome.GRPC)
+//		}
+//		_ = errs.Write(w, r, connect.NewError(code, errors.New("refused: "+outcome.Code)))
+//	})
+//
+// Idempotent suits the unary calls of the Connect protocol. For the gRPC and gRPC-Web
+// protocols on the same handler every answer is an HTTP 200 with trailers, which cannot
+// be replayed.
 //
 // # What to know
 //

@@ -52,7 +52,8 @@ func Example() {
 		}
 		w.WriteHeader(http.StatusCreated)
 	})
-	mux.Handle("POST /accounts/{id}/transfer", nethttplock.Middleware(locks, nethttplock.PathValue("id"))(transfer))
+	mux.Handle("POST /accounts/{id}/transfer", nethttplock.Middleware(locks,
+		core.Named("account", nethttplock.PathValue("id")))(transfer))
 
 	fmt.Println("first:", send(mux, "POST", "/accounts/42/transfer", "").Code)
 	// Output:
@@ -94,7 +95,7 @@ func ExampleJSONField() {
 	locks, stop := exampleLocker()
 	defer stop()
 
-	pay := nethttplock.Middleware(locks, nethttplock.JSONField("account.id"))(
+	pay := nethttplock.Middleware(locks, core.Named("account", nethttplock.JSONField("account.id")))(
 		http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			body, _ := io.ReadAll(r.Body)
 			_, _ = fmt.Fprintf(w, "%s", body)
@@ -124,7 +125,7 @@ func ExampleIdempotencyKey() {
 		return w.Code
 	}
 	var pay http.Handler
-	pay = nethttplock.Middleware(locks, core.Join(nethttplock.BasicUser(), nethttplock.IdempotencyKey()))(
+	pay = nethttplock.Middleware(locks, core.Named("payment", core.Join(nethttplock.BasicUser(), nethttplock.IdempotencyKey())))(
 		http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if user, _, _ := r.BasicAuth(); user == "ada" {
 				fmt.Println("ada again:", submit(pay, "ada", `"8e03978e"`)) // the same key, quoted
@@ -177,7 +178,7 @@ func ExampleWithErrorHandler() {
 		}
 		http.Error(w, "the user is unknown", http.StatusUnauthorized)
 	}
-	h := nethttplock.Middleware(locks, nethttplock.BasicUser(), nethttplock.WithErrorHandler(refused))(
+	h := nethttplock.Middleware(locks, core.Named("user", nethttplock.BasicUser()), nethttplock.WithErrorHandler(refused))(
 		http.NotFoundHandler())
 
 	answer := send(h, "GET", "/", "")
@@ -238,4 +239,40 @@ func ExampleIdempotent() {
 	// ada, 7 EUR: 201 "/payments/1", replayed: true
 	// ada, 8 EUR: 422 "", replayed: false
 	// grace, 7 EUR: 201 "/payments/2", replayed: false
+}
+
+// A handler that may have charged before it failed leaves the outcome unknown, and its
+// copies are refused. WithUncertain tells apart the failures after which nothing was
+// charged: here the database has refused the order before the charge.
+func ExampleWithUncertain() {
+	locks, stop := exampleLocker()
+	defer stop()
+
+	const noStock = http.StatusInsufficientStorage
+	charges := 0
+	order := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Query().Get("item") {
+		case "sold-out":
+			w.WriteHeader(noStock)
+		case "slow":
+			charges++
+			w.WriteHeader(http.StatusGatewayTimeout) // the payment provider did not answer in time
+		}
+	})
+	mux := http.NewServeMux()
+	mux.Handle("POST /orders", nethttplock.Idempotent(locks, nethttplock.IdempotencyKey(),
+		nethttplock.WithUncertain(func(f core.Failure) bool { return f.Panic || f.Status >= 500 && f.Status != noStock }))(order))
+
+	for _, item := range []string{"slow", "slow", "sold-out", "sold-out"} {
+		r := httptest.NewRequestWithContext(context.Background(), "POST", "/orders?item="+item, nil)
+		r.Header.Set("Idempotency-Key", item)
+		w := httptest.NewRecorder()
+		mux.ServeHTTP(w, r)
+		fmt.Printf("%s: %d, charges: %d\n", item, w.Code, charges)
+	}
+	// Output:
+	// slow: 504, charges: 1
+	// slow: 409, charges: 1
+	// sold-out: 507, charges: 1
+	// sold-out: 507, charges: 1
 }

@@ -48,7 +48,7 @@ func Idempotent(l *core.Locker, key KeyFunc, opts ...Option) func(http.Handler) 
 	return func(next http.Handler) http.Handler {
 		adapter.Must(next != nil, "Idempotent needs a handler")
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			exchange, err := endpoint.Begin(r, r, routeOf(r))
+			exchange, err := endpoint.Begin(r, r, r.Pattern, routeOf(r))
 			switch {
 			case errors.Is(err, core.ErrSkip):
 				next.ServeHTTP(w, r)

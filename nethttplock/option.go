@@ -27,7 +27,7 @@ type Option interface {
 // option of Middleware.
 func Also(keys ...KeyFunc) Option {
 	registration.MustBeKeys(adapter, "Also", keys)
-	return option(func(c *config) { c.also = append(c.also, keys...) })
+	return option("Also", func(c *config) { c.also = append(c.also, keys...) })
 }
 
 // WithErrorHandler sets the function that answers requests that do not run:
@@ -40,7 +40,7 @@ func Also(keys ...KeyFunc) Option {
 // success status is sent: note that http.ServeContent and similar functions set one.
 func WithErrorHandler(handle func(w http.ResponseWriter, r *http.Request, err error)) Option {
 	adapter.Must(handle != nil, "WithErrorHandler needs a function")
-	return option(func(c *config) { c.onError = handle })
+	return option("WithErrorHandler", func(c *config) { c.onError = handle })
 }
 
 // config holds what the options set.
@@ -51,8 +51,10 @@ type config struct {
 	idempotent string                                          // the name of the last option that changed settings
 }
 
-// option is an option of this package.
-type option = registration.Setting[config]
+// option returns the option of this package with that name.
+func option(name string, set func(*config)) Option {
+	return registration.NewSetting(adapter, name, set)
+}
 
 // refuse answers a request that does not run.
 func (c *config) refuse(w http.ResponseWriter, r *http.Request, err error) {

@@ -31,14 +31,15 @@ func TestIdempotentReverseProxy(t *testing.T) {
 		upstream string // what the service sends before it closes the connection
 		decision core.Decision
 		recovers bool // a recovery between Idempotent and the proxy
+		free     bool // with FreeOnFailure
 		charges  int32
 		second   string // the code of the second answer; "" means the service's own answer
 	}{
 		"a whole 201":                  {upstream: "HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\nok", charges: 1},
-		"no status":                    {upstream: "", charges: 2},
+		"no status":                    {upstream: "", charges: 1, second: "outcome_unknown"},
 		"a part of a 201":              {upstream: created, charges: 1, second: "outcome_unknown"},
 		"a part of a 201, no length":   {upstream: chunked, charges: 1, second: "outcome_unknown"},
-		"a part of a 500":              {upstream: failed, charges: 2},
+		"a part of a 500":              {upstream: failed, charges: 1, second: "outcome_unknown"},
 		"a part of a 201, DropAnswer":  {upstream: created, decision: core.DropAnswer, charges: 2},
 		"chunks of a 201, DropAnswer":  {upstream: chunked, decision: core.DropAnswer, charges: 2},
 		"a part of a 201, Uncertain":   {upstream: created, decision: core.Uncertain, charges: 1, second: "outcome_unknown"},
@@ -46,7 +47,10 @@ func TestIdempotentReverseProxy(t *testing.T) {
 		"a part of a 500, StoreAnswer": {upstream: failed, decision: core.StoreAnswer, charges: 1, second: "outcome_unknown"},
 		"a part of a 500, Uncertain":   {upstream: failed, decision: core.Uncertain, charges: 1, second: "outcome_unknown"},
 		"a part of a 201, recovered":   {upstream: created, recovers: true, charges: 1, second: "completed_unreplayable"},
-		"a part of a 500, recovered":   {upstream: failed, recovers: true, charges: 2},
+		"a part of a 500, recovered":   {upstream: failed, recovers: true, charges: 1, second: "outcome_unknown"},
+		"no status, FreeOnFailure":     {upstream: "", free: true, charges: 2},
+		"a part of a 201, free":        {upstream: created, free: true, charges: 1, second: "outcome_unknown"},
+		"a part of a 500, free":        {upstream: failed, free: true, charges: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -62,7 +66,11 @@ func TestIdempotentReverseProxy(t *testing.T) {
 				_ = conn.Close()
 			})
 			proxy := proxyTo(t, service.URL)
-			idempotent := nethttplock.Idempotent(locktest.New(t).Locker, byKey)
+			var opts []nethttplock.Option
+			if test.free {
+				opts = append(opts, nethttplock.FreeOnFailure())
+			}
+			idempotent := nethttplock.Idempotent(locktest.New(t).Locker, byKey, opts...)
 			edge := quietServer(t, idempotent(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if test.recovers {
 					defer func() { _ = recover() }()

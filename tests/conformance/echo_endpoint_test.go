@@ -20,6 +20,8 @@ var echoIdempotency = idempotency[echo.Context, echolock.Option]{
 	fingerprint: echolock.WithFingerprint,
 	none:        echolock.WithoutFingerprint,
 	maxBody:     echolock.WithMaxBody,
+	uncertain:   echolock.WithUncertain,
+	free:        echolock.FreeOnFailure,
 	stored:      echolock.WithStored,
 	replayed:    echolock.WithReplayedHeaders,
 }

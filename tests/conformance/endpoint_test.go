@@ -36,6 +36,8 @@ type ownOptions struct {
 	fingerprint   func(r *http.Request) ([]byte, error)
 	noFingerprint bool
 	maxBody       int64
+	uncertain     func(f core.Failure) bool
+	freeOnFailure bool
 	stored        func(status int) bool
 	replayed      []string
 }
@@ -63,6 +65,8 @@ type idempotency[R, O any] struct {
 	fingerprint func(func(R) ([]byte, error)) O
 	none        func() O
 	maxBody     func(int64) O
+	uncertain   func(func(core.Failure) bool) O
+	free        func() O
 	stored      func(func(int) bool) O
 	replayed    func(...string) O
 }
@@ -97,6 +101,12 @@ func (a idempotency[R, O]) options(e endpoint) (options []O) {
 	}
 	if e.own.maxBody > 0 {
 		options = append(options, a.maxBody(e.own.maxBody))
+	}
+	if e.own.uncertain != nil {
+		options = append(options, a.uncertain(e.own.uncertain))
+	}
+	if e.own.freeOnFailure {
+		options = append(options, a.free())
 	}
 	if e.own.stored != nil {
 		options = append(options, a.stored(e.own.stored))

@@ -20,6 +20,8 @@ var ginIdempotency = idempotency[*gin.Context, ginlock.Option]{
 	fingerprint: ginlock.WithFingerprint,
 	none:        ginlock.WithoutFingerprint,
 	maxBody:     ginlock.WithMaxBody,
+	uncertain:   ginlock.WithUncertain,
+	free:        ginlock.FreeOnFailure,
 	stored:      ginlock.WithStored,
 	replayed:    ginlock.WithReplayedHeaders,
 }

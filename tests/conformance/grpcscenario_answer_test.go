@@ -33,6 +33,7 @@ func grpcAnswerScenarios() []grpcScenario {
 		{"answer: a header that is sent early", answerEarlyHeader},
 		{"answer: which status codes are stored", answerCodes},
 		{"answer: the handler decides", answerDecided},
+		{"answer: codes that leave the outcome unknown free the key, by an option", answerCodesFreed},
 		{"answer: a panic", func(b *grpcEnvironment) { answerBroken(b, func() { panic("crash") }) }},
 		{"answer: Goexit", func(b *grpcEnvironment) { answerBroken(b, runtime.Goexit) }},
 		{"answer: as long as a record may be, and one byte more", answerLimit},
@@ -125,23 +126,39 @@ var keptCodes = []codes.Code{
 	codes.OutOfRange, codes.Unimplemented,
 }
 
-func answerCodes(b *grpcEnvironment) {
+// unknownCodes are the codes that leave the outcome of a call unknown.
+var unknownCodes = []codes.Code{codes.Canceled, codes.Unknown, codes.DeadlineExceeded, codes.Internal, codes.DataLoss}
+
+func answerCodes(b *grpcEnvironment)      { sendCodes(b, unknownCodes) }
+func answerCodesFreed(b *grpcEnvironment) { sendCodes(b, nil, grpclock.FreeOnFailure()) }
+
+// sendCodes sends two copies of a call for each code. unknown are the codes for which the second
+// copy is refused.
+func sendCodes(b *grpcEnvironment, unknown []codes.Code, opts ...grpclock.Option) {
+	b.Helper()
 	p := b.serve(func(_ context.Context, m *pb.SimpleRequest) error {
 		return refusedBy(codes.Code(m.GetResponseStatus().GetCode()))
-	})
+	}, opts...)
 	for code := codes.OK; code <= codes.Unauthenticated; code++ {
 		before := b.runs.Load()
 		m := &pb.SimpleRequest{ResponseStatus: &pb.EchoStatus{Code: int32(code)}}
 		first := p.send(b.Context(), code.String(), m)
 		later := p.send(b.Context(), code.String(), m)
-		if first.status != int(code) || later.status != int(code) {
-			b.Errorf("%v: answered with %d and %d", code, first.status, later.status)
+		if first.status != int(code) {
+			b.Errorf("%v: answered with %d", code, first.status)
 		}
-		if slices.Contains(keptCodes, code) {
+		switch {
+		case slices.Contains(keptCodes, code):
 			b.wantRuns(before + 1)
 			p.wantReplay(first, later)
-		} else {
+		case slices.Contains(unknown, code):
+			b.wantRuns(before + 1)
+			p.wantRefused(later, refused(core.ErrInterrupted, 0))
+		default:
 			b.wantRuns(before + 2)
+			if later.status != int(code) {
+				b.Errorf("%v: the copy is answered with %d", code, later.status)
+			}
 		}
 	}
 }
@@ -168,7 +185,7 @@ func answerDecided(b *grpcEnvironment) {
 	b.wantRuns(4)
 }
 
-// A handler that panics or exits frees its key.
+// A handler that panics or exits leaves the outcome unknown, or frees its key by an option.
 func answerBroken(b *grpcEnvironment, end func()) {
 	recovery := func(ctx context.Context, m any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (reply any, err error) {
 		ended := make(chan struct{})
@@ -181,17 +198,26 @@ func answerBroken(b *grpcEnvironment, end func()) {
 		<-ended
 		return reply, err
 	}
-	p := b.serveBehind(func(context.Context, *pb.SimpleRequest) error {
-		if b.runs.Load() == 1 {
+	breaking := func(context.Context, *pb.SimpleRequest) error {
+		if b.runs.Load()%2 == 1 {
 			end()
 		}
 		return nil
-	}, recovery, grpclock.IdempotentUnaryServerInterceptor(b.locks, grpclock.IdempotencyKey()))
+	}
+	frees := b.serveBehind(breaking, recovery,
+		grpclock.IdempotentUnaryServerInterceptor(b.locks, grpclock.IdempotencyKey(), grpclock.FreeOnFailure()))
+	if r := frees.send(b.Context(), "freed", paid); r.status != int(codes.Internal) {
+		b.Errorf("%+v", r)
+	}
+	first := frees.wantFirst(frees.send(b.Context(), "freed", paid), 2)
+	frees.wantReplay(first, frees.send(b.Context(), "freed", paid))
+
+	p := b.serveBehind(breaking, recovery, grpclock.IdempotentUnaryServerInterceptor(b.locks, grpclock.IdempotencyKey()))
 	if r := p.pay(); r.status != int(codes.Internal) {
 		b.Errorf("%+v", r)
 	}
-	first := p.wantFirst(p.pay(), 2)
-	p.wantReplay(first, p.pay())
+	p.wantRefused(p.pay(), refused(core.ErrInterrupted, 0))
+	b.wantRuns(3)
 }
 
 func answerLimit(b *grpcEnvironment) {
@@ -272,14 +298,11 @@ func answerNothing(b *grpcEnvironment) {
 	b.wantRuns(2)
 }
 
-// The answer of an inner timeout interceptor is an answer, and its code frees the key, although
-// the handler may still run.
+// The answer of an inner timeout interceptor is an answer. Its code leaves the outcome unknown,
+// since the handler may still run.
 func answerTimeout(b *grpcEnvironment) {
 	running, end, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	timeout := func(ctx context.Context, m any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
-		if b.runs.Load() > 0 {
-			return next(ctx, m)
-		}
 		go func() {
 			defer close(ended)
 			_, _ = next(ctx, m)
@@ -288,16 +311,15 @@ func answerTimeout(b *grpcEnvironment) {
 		return nil, status.FromContextError(context.DeadlineExceeded).Err()
 	}
 	p := b.serveBehind(func(context.Context, *pb.SimpleRequest) error {
-		if b.runs.Load() == 1 {
-			close(running)
-			receive(b.T, "the handler may end", end)
-		}
+		close(running)
+		receive(b.T, "the handler may end", end)
 		return nil
 	}, grpclock.IdempotentUnaryServerInterceptor(b.locks, grpclock.IdempotencyKey()), timeout)
 	if r := p.pay(); r.status != int(codes.DeadlineExceeded) {
 		b.Errorf("%+v", r)
 	}
-	p.wantFirst(p.pay(), 2)
+	p.wantRefused(p.pay(), refused(core.ErrInterrupted, 0))
+	b.wantRuns(1)
 	close(end)
 	receive(b.T, "the handler has returned", ended)
 }

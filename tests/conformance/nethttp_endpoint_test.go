@@ -16,6 +16,8 @@ var netHTTPIdempotency = idempotency[*http.Request, nethttplock.Option]{
 	fingerprint: nethttplock.WithFingerprint,
 	none:        nethttplock.WithoutFingerprint,
 	maxBody:     nethttplock.WithMaxBody,
+	uncertain:   nethttplock.WithUncertain,
+	free:        nethttplock.FreeOnFailure,
 	stored:      nethttplock.WithStored,
 	replayed:    nethttplock.WithReplayedHeaders,
 }

@@ -94,7 +94,7 @@ func waiterRunsAfterAbort(e *environment) {
 		handler: func(t invocation) {
 			if s.runs.Load() == 1 {
 				e.events.await(e.T, core.Waiting, 4)
-				t.WriteHeader(http.StatusBadGateway)
+				t.WriteHeader(http.StatusServiceUnavailable)
 				return
 			}
 			t.WriteHeader(http.StatusCreated)
@@ -104,7 +104,7 @@ func waiterRunsAfterAbort(e *environment) {
 	for _, answer := range s.sendCopies(5, payment("abort")) {
 		statuses[answer.status]++
 	}
-	if n := s.runs.Load(); n != 2 || statuses[http.StatusBadGateway] != 1 || statuses[http.StatusCreated] != 4 {
+	if n := s.runs.Load(); n != 2 || statuses[http.StatusServiceUnavailable] != 1 || statuses[http.StatusCreated] != 4 {
 		e.Errorf("%d have run, and the answers are %v", n, statuses)
 	}
 }

@@ -20,10 +20,13 @@ import (
 // disconnect.
 func endingScenarios() []testCase {
 	return []testCase{
-		{"a panic, inside the framework's recovery", everywhere, panics},
-		{"http.ErrAbortHandler in an attempt", everywhere, abortHandler},
+		{"a panic, inside the framework's recovery", everywhere, func(e *environment) { panics(e, false) }},
+		{"http.ErrAbortHandler in an attempt", everywhere, func(e *environment) { abortHandler(e, false) }},
 		{"a reverse proxy whose service ends the answer early", everywhere, proxiedAnswerBreaks},
-		{"Goexit of the handler", everywhere, exits},
+		{"Goexit of the handler", everywhere, func(e *environment) { exits(e, false) }},
+		{"a panic frees the key, by an option", everywhere, func(e *environment) { panics(e, true) }},
+		{"http.ErrAbortHandler frees the key, by an option", everywhere, func(e *environment) { abortHandler(e, true) }},
+		{"Goexit frees the key, by an option", everywhere, func(e *environment) { exits(e, true) }},
 		{"a write after the handler has returned", everywhere, lateWrite},
 		{"the client disconnects, and the handler answers", everywhere, clientGoes},
 		{"the client disconnects, and the handler does not answer", everywhere, clientGoesSilently},
@@ -32,27 +35,29 @@ func endingScenarios() []testCase {
 	}
 }
 
-// A failure is what a handler writes and decides before it fails, and whether that leaves the
-// outcome unknown.
+// A failure is what a handler writes and decides before it fails.
 type failure struct {
 	status   int // written before; 0: nothing
 	decision core.Decision
-	unknown  bool
+	known    bool // by default: the next request runs
+	freed    bool // with FreeOnFailure: the next request runs
 }
 
 // failures are the failures of a handler by the name of a request, which is also the key.
 var failures = map[string]failure{
-	"nothing":              {},
-	"nothing, Uncertain":   {decision: core.Uncertain, unknown: true},
-	"nothing, StoreAnswer": {decision: core.StoreAnswer, unknown: true},
-	"a 500":                {status: http.StatusInternalServerError},
-	"a 500, Uncertain":     {status: http.StatusInternalServerError, decision: core.Uncertain, unknown: true},
-	"a 500, StoreAnswer":   {status: http.StatusInternalServerError, decision: core.StoreAnswer, unknown: true},
-	"a 409":                {status: http.StatusConflict},
-	"a 201":                {status: http.StatusCreated, unknown: true},
-	"a 201, DropAnswer":    {status: http.StatusCreated, decision: core.DropAnswer},
-	"a 201, Uncertain":     {status: http.StatusCreated, decision: core.Uncertain, unknown: true},
-	"a 422":                {status: http.StatusUnprocessableEntity, unknown: true},
+	"nothing":              {freed: true},
+	"nothing, DropAnswer":  {decision: core.DropAnswer, known: true, freed: true},
+	"nothing, Uncertain":   {decision: core.Uncertain},
+	"nothing, StoreAnswer": {decision: core.StoreAnswer},
+	"a 500":                {status: http.StatusInternalServerError, freed: true},
+	"a 500, Uncertain":     {status: http.StatusInternalServerError, decision: core.Uncertain},
+	"a 500, StoreAnswer":   {status: http.StatusInternalServerError, decision: core.StoreAnswer},
+	"a 503":                {status: http.StatusServiceUnavailable, freed: true},
+	"a 409":                {status: http.StatusConflict, freed: true},
+	"a 201":                {status: http.StatusCreated},
+	"a 201, DropAnswer":    {status: http.StatusCreated, decision: core.DropAnswer, known: true, freed: true},
+	"a 201, Uncertain":     {status: http.StatusCreated, decision: core.Uncertain},
+	"a 422":                {status: http.StatusUnprocessableEntity},
 }
 
 // do writes and decides.
@@ -72,21 +77,22 @@ func named(name string) httpRequest {
 	return httpRequest{keys: []string{`"` + name + `"`}, header: http.Header{"X-Name": {name}, "Connection": {"close"}}}
 }
 
-// afterFailure sends a copy of a request whose handler has failed.
-func (s *service) afterFailure(name string) {
+// afterFailure sends a copy of a request whose handler has failed. free is as for failsOnce.
+func (s *service) afterFailure(name string, free bool) {
 	s.Helper()
-	if failures[name].unknown {
+	if f := failures[name]; !f.known && !(free && f.freed) {
 		s.refuses(core.ErrInterrupted, named(name))
 		return
 	}
 	s.replays(s.runsWith(http.StatusCreated, named(name)), named(name))
 }
 
-// failsOnce serves a handler that fails for the first request of each name.
-func (e *environment) failsOnce(recovers bool, end func()) *service {
+// failsOnce serves a handler that fails for the first request of each name. If free is true,
+// the endpoint has the option FreeOnFailure.
+func (e *environment) failsOnce(recovers, free bool, end func()) *service {
 	e.Helper()
 	var broken sync.Map
-	return e.serveEndpoint(endpoint{recovers: recovers, handler: func(t invocation) {
+	return e.serveEndpoint(endpoint{recovers: recovers, own: ownOptions{freeOnFailure: free}, handler: func(t invocation) {
 		name := t.r.Header.Get("X-Name")
 		if _, again := broken.LoadOrStore(name, true); !again {
 			failures[name].do(t)
@@ -98,30 +104,30 @@ func (e *environment) failsOnce(recovers bool, end func()) *service {
 
 // The answer that the handler wrote before is dropped, with its headers, and the recovery
 // answers.
-func panics(e *environment) {
-	s := e.failsOnce(true, func() { panic("crash") })
+func panics(e *environment, free bool) {
+	s := e.failsOnce(true, free, func() { panic("crash") })
 	for name := range failures {
 		crashed := s.runsWith(http.StatusInternalServerError, named(name))
 		if crashed.header.Get("Location") != "" || crashed.body == "paid" {
 			e.Errorf("%s: the answer after the panic is %+v", name, crashed)
 		}
-		s.afterFailure(name)
+		s.afterFailure(name, free)
 	}
 }
 
-func abortHandler(e *environment) {
-	s := e.failsOnce(false, func() { panic(http.ErrAbortHandler) })
+func abortHandler(e *environment, free bool) {
+	s := e.failsOnce(false, free, func() { panic(http.ErrAbortHandler) })
 	for name := range failures {
 		if answer := s.do(e.Context(), named(name)); answer.err == nil {
 			e.Errorf("%s: an answer of a handler that aborted: %+v", name, answer)
 		}
-		s.afterFailure(name)
+		s.afterFailure(name, free)
 	}
 }
 
-func exits(e *environment) {
+func exits(e *environment, free bool) {
 	cancels := make(chan context.CancelFunc, 1)
-	s := e.failsOnce(false, func() {
+	s := e.failsOnce(false, free, func() {
 		(<-cancels)() // net/http leaves the connection open
 		runtime.Goexit()
 	})
@@ -133,7 +139,7 @@ func exits(e *environment) {
 			e.Errorf("%s: an answer of a handler that gave none: %+v", name, answer)
 		}
 		e.events.await(e.T, core.Released, 1)
-		s.afterFailure(name)
+		s.afterFailure(name, free)
 	}
 }
 

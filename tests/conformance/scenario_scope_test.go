@@ -17,6 +17,7 @@ func scopeScenarios() []testCase {
 		{"a right that is revoked between the first request and its copy", everywhere, revoked},
 		{"GET, HEAD and OPTIONS run each time", everywhere, safeMethods},
 		{"methods by an option of the application, in any case", everywhere, ownMethods},
+		{"the observer learns once that a PUT is not covered", everywhere, uncoveredMethods},
 	}
 }
 
@@ -97,6 +98,36 @@ func revoked(e *environment) {
 	}
 	allowed = true
 	s.replays(first, payment("revoked"))
+}
+
+// The observer gets one warning for each method and route, and none for methods that change
+// nothing or that the application has chosen.
+func uncoveredMethods(e *environment) {
+	answer := func(t invocation) { t.WriteHeader(http.StatusOK) }
+	s, chosen := e.serveEndpoint(endpoint{handler: answer}), e.serveEndpoint(endpoint{
+		handler: answer, own: ownOptions{methods: []string{http.MethodPost}},
+	})
+	for range 2 {
+		for _, path := range []string{paymentsPath, refundsPath} {
+			for _, method := range []string{http.MethodGet, http.MethodPut, http.MethodDelete} {
+				request := payment("uncovered")
+				request.method, request.path = method, path
+				s.runsWith(http.StatusOK, request)
+				chosen.runsWith(http.StatusOK, request)
+			}
+		}
+	}
+	warned, _ := e.events.of(core.Warned)
+	var texts []string
+	for _, event := range warned {
+		texts = append(texts, event.Err.Error())
+	}
+	all := strings.Join(texts, "\n")
+	for _, want := range []string{`PUT on the route "` + paymentsPath, `DELETE on the route "` + refundsPath} {
+		if strings.Count(all, want) != 1 || len(warned) != 4 || strings.Contains(all, keyPrefix) {
+			e.Errorf("%d warnings, of which one should say %q:\n%s", len(warned), want, all)
+		}
+	}
 }
 
 func safeMethods(e *environment) {

@@ -11,7 +11,10 @@ import (
 func statusScenarios() []testCase {
 	return []testCase{
 		{"2xx, 3xx and most of 4xx are stored", everywhere, keptStatuses},
-		{"5xx, and refusals that can change, free the key", everywhere, freeingStatuses},
+		{"503, and refusals that can change, free the key", everywhere, freeingStatuses},
+		{"500, 502, 504 and 499 leave the outcome unknown", everywhere, uncertainStatuses},
+		{"500, 502, 504 and 499 free the key, by an option", everywhere, freedStatuses},
+		{"failures by an option of the application", everywhere, ownFailures},
 		{"statuses by an option of the application", everywhere, ownStatuses},
 		{"an error in the framework's own way", everywhere, ownErrors},
 		{"a status without a body, in the framework's own way", everywhere, bareStatus},
@@ -41,11 +44,52 @@ func keptStatuses(e *environment) {
 func freeingStatuses(e *environment) {
 	var status int
 	s := e.serveEndpoint(answering(&status))
-	for _, status = range []int{401, 403, 408, 409, 423, 425, 429, 499, 500, 501, 502, 503, 504, 599} {
+	for _, status = range []int{401, 403, 408, 409, 423, 425, 429, 501, 503, 505, 599} {
 		s.runsWith(status, payment("free"))
 	}
 	status = http.StatusCreated
 	s.replays(s.runsWith(status, payment("free")), payment("free"))
+}
+
+// uncertainOnes are the statuses that leave the outcome unknown by default.
+var uncertainOnes = []int{499, 500, 502, 504}
+
+func uncertainStatuses(e *environment) {
+	var status int
+	s := e.serveEndpoint(answering(&status))
+	for _, status = range uncertainOnes {
+		request := payment(strconv.Itoa(status))
+		s.runsWith(status, request)
+		s.refuses(core.ErrInterrupted, request)
+	}
+}
+
+func freedStatuses(e *environment) {
+	var status int
+	point := answering(&status)
+	point.own.freeOnFailure = true
+	s := e.serveEndpoint(point)
+	for _, status = range uncertainOnes {
+		s.runsWith(status, payment("freed"))
+	}
+	status = http.StatusCreated
+	s.replays(s.runsWith(status, payment("freed")), payment("freed"))
+}
+
+// WithUncertain decides before WithStored, about failures only.
+func ownFailures(e *environment) {
+	var status int
+	point := answering(&status)
+	point.own.stored = func(int) bool { return true }
+	point.own.uncertain = func(f core.Failure) bool { return f.Status == http.StatusConflict || f.Status < http.StatusBadRequest }
+	s := e.serveEndpoint(point)
+	for _, status = range []int{http.StatusCreated, http.StatusInternalServerError, http.StatusServiceUnavailable} {
+		request := payment(strconv.Itoa(status))
+		s.replays(s.runsWith(status, request), request)
+	}
+	status = http.StatusConflict
+	s.runsWith(status, payment("own"))
+	s.refuses(core.ErrInterrupted, payment("own"))
 }
 
 func ownStatuses(e *environment) {
@@ -57,15 +101,20 @@ func ownStatuses(e *environment) {
 	s.runsWith(status, payment("own"))
 	status = http.StatusServiceUnavailable
 	s.replays(s.runsWith(status, payment("own")), payment("own"))
+	status = http.StatusInternalServerError // is known, since it is stored
+	s.replays(s.runsWith(status, payment("own-500")), payment("own-500"))
 }
 
 // The answer that the framework makes of an error is stored by its status, as any answer.
 func ownErrors(e *environment) {
-	status := http.StatusBadGateway
+	status := http.StatusServiceUnavailable
 	s := e.serveEndpoint(endpoint{handler: func(t invocation) { t.fail(status) }})
 	s.runsWith(status, payment("error"))
 	status = http.StatusUnprocessableEntity
 	s.replays(s.runsWith(status, payment("error")), payment("error"))
+	status = http.StatusBadGateway
+	s.runsWith(status, payment("error-502"))
+	s.refuses(core.ErrInterrupted, payment("error-502"))
 }
 
 func bareStatus(e *environment) {

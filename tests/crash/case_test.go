@@ -19,6 +19,7 @@ type crashCase struct {
 	survivors []*process
 	first     request
 	refuse    bool // the ledger refuses the victim's calls
+	fail      bool // the ledger charges for the victim, and its answer is an error
 	crashed   sync.Once
 	onCall    func(v ledgerCall) // runs in the ledger's calls by the victim
 
@@ -56,13 +57,13 @@ func (c *crashCase) run(withWaiter bool) {
 		if c.onCall != nil {
 			c.onCall(v)
 		}
-		return !c.refuse
+		return !c.refuse && !(c.fail && v.Charge)
 	})
 
 	received, err := c.ask(c.victim, c.first)
 	// An abort has a time limit, after which the client gets an answer. On a busy machine
 	// the process may be killed only then.
-	if (err == nil) != c.step.answered && !c.refuse {
+	if (err == nil) != c.step.answered && !c.refuse && !c.fail {
 		c.t.Errorf("the client of the killed process got %v, %v", received, err)
 	}
 	if c.step.answered {

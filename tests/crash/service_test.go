@@ -121,8 +121,7 @@ func (s *service) pay(ctx context.Context, attempt *core.Attempt, key string, bo
 	v.Charge = true
 	id, err := s.call(ctx, v)
 	if err != nil {
-		attempt.Decide(core.Uncertain)
-		return receipt{}, err
+		return receipt{}, err // a 500 or INTERNAL, which leaves the outcome unknown
 	}
 	return receipt{key, id, v.Number, s.Process, strings.Repeat(id, p.Extra/len(id))}, nil
 }

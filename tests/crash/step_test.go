@@ -55,6 +55,9 @@ var steps = map[string]step{
 		},
 	},
 	"the answer is sent": {recorded: done, inside: true, charge: 1, answered: true, arm: func(*crashCase) {}},
+	"the handler has failed after its charge": { // with a 500 or INTERNAL, and decides nothing
+		recorded: interrupted, inside: true, charge: 1, arm: func(c *crashCase) { c.fail = true },
+	},
 	"the abort is sent and lost": {
 		recorded: interrupted, inside: true, arm: func(c *crashCase) {
 			c.refuse = true

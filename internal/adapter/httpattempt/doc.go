@@ -6,7 +6,7 @@
 // An adapter makes an Endpoint when a route is registered. For each request it calls Begin,
 // and then Replay or Run on the Exchange that Begin returns:
 //
-//	exchange, err := endpoint.Begin(r, r, route)
+//	exchange, err := endpoint.Begin(r, r, pattern, route)
 //	switch {
 //	case errors.Is(err, core.ErrSkip): // runs as without Idempotent
 //	case err != nil:                   // is refused

@@ -18,6 +18,8 @@ type Endpoint[R any] struct {
 	body     BodyFunc[R]
 	settings Settings[R]
 	filter   record.Filter
+	// uncovered is nil if the application has chosen the methods.
+	uncovered *uncovered
 }
 
 // A BodyFunc reads the body of a framework's request as httpkey.ReadBody does.
@@ -33,25 +35,38 @@ func New[R any](
 	if !l.KeepsRecords() {
 		return nil, fmt.Errorf("reqlock: %s: Idempotent needs a locker of core.New: a quorum keeps no records of requests", a)
 	}
+	var missed *uncovered
+	if s.Methods == nil {
+		missed = &uncovered{adapter: a, warn: l.Warn}
+	}
 	if err := s.complete(a); err != nil {
 		return nil, err
 	}
 	return &Endpoint[R]{
-		locker:   l,
-		key:      key,
-		body:     body,
-		settings: s,
-		filter:   record.Filter{}.Also(s.ReplayedHeaders...),
+		locker:    l,
+		key:       key,
+		body:      body,
+		settings:  s,
+		filter:    record.Filter{}.Also(s.ReplayedHeaders...),
+		uncovered: missed,
 	}, nil
 }
 
 // Begin begins the attempt of a request. r and request are the same request, for net/http
-// and for the framework. route is the name of the route as the framework writes it.
+// and for the framework. route is the name of the route as the framework writes it. pattern
+// is the part of the route that the program has written, and "" if there is none: unlike
+// route, it never contains text of the client.
+//
+// If a PUT or DELETE is not covered, and the application has not chosen the methods, the
+// observer gets a warning, once for each pattern.
 //
 // If the error is core.ErrSkip, the request runs as without Idempotent. Any other error
 // refuses the request: core.OutcomeOf knows the error, or the server caused it.
-func (e *Endpoint[R]) Begin(r *http.Request, request R, route string) (*Exchange, error) {
+func (e *Endpoint[R]) Begin(r *http.Request, request R, pattern, route string) (*Exchange, error) {
 	if !e.covers(r) {
+		if e.uncovered != nil {
+			e.uncovered.note(strings.ToUpper(r.Method), pattern)
+		}
 		return nil, core.ErrSkip
 	}
 	key, err := e.key.Read(request)
@@ -67,7 +82,7 @@ func (e *Endpoint[R]) Begin(r *http.Request, request R, route string) (*Exchange
 	if err != nil {
 		return nil, err
 	}
-	x := &Exchange{attempt: attempt, filter: e.filter, stored: e.settings.Stored}
+	x := &Exchange{attempt: attempt, filter: e.filter, uncertain: e.settings.Uncertain, stored: e.settings.Stored}
 	if replay, done := attempt.Replay(); done {
 		if x.answer, err = record.Decode(replay); err != nil {
 			// The handler has run, even if its record cannot be read.

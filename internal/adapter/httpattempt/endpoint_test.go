@@ -38,7 +38,7 @@ func payment(t *testing.T, key, body string) *http.Request {
 
 // begin begins the attempt of a request on the route of these tests.
 func begin(e *Endpoint[*http.Request], r *http.Request) (*Exchange, error) {
-	return e.Begin(r, r, "/payments")
+	return e.Begin(r, r, "/payments", "/payments")
 }
 
 // New refuses a Locker that cannot keep records, and wrong settings.

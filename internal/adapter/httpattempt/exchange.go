@@ -11,16 +11,19 @@ import (
 // An Exchange is one request and its answer: the stored answer, or the answer that the
 // handler will give. Only the goroutine of the request may use it.
 type Exchange struct {
-	attempt  *core.Attempt
-	filter   record.Filter
-	stored   func(status int) bool
-	answer   record.Answer // if replayed
-	replayed bool
+	attempt   *core.Attempt
+	filter    record.Filter
+	uncertain func(core.Failure) bool
+	stored    func(status int) bool
+	answer    record.Answer // if replayed
+	replayed  bool
 
 	recorder *Recorder
-	implied  int  // the status of an answer that the framework sends itself
-	failed   bool // the handler has left the answer to outer middlewares
-	bypassed bool // the answer was not sent through the recorder
+	implied  int   // the status of an answer that the framework sends itself
+	failed   bool  // the handler has left the answer to outer middlewares
+	left     int   // the status that the handler has left to them, or 0
+	err      error // the handler's, for its framework
+	bypassed bool  // the answer was not sent through the recorder
 }
 
 // Replayed reports whether an earlier attempt has an answer. Then the adapter calls Replay,
@@ -31,9 +34,7 @@ func (x *Exchange) Replayed() bool { return x.replayed }
 // ends the attempt, and sends the recorded answer to w.
 //
 // If the handler panics or ends its goroutine, the recorded answer is dropped: w and its
-// header are as before. The attempt is aborted. Exception: the attempt is interrupted if
-// the handler has written a status that is stored, or has decided core.StoreAnswer or
-// core.Uncertain. core.DropAnswer aborts it in any case.
+// header are as before. The panic goes on.
 func (x *Exchange) Run(w http.ResponseWriter, r *http.Request, handler func(w *Recorder, r *http.Request)) {
 	leased := x.attempt.Lease().Context()
 	detached := context.WithoutCancel(r.Context()) // the attempt has to end if the client disconnects
@@ -41,13 +42,13 @@ func (x *Exchange) Run(w http.ResponseWriter, r *http.Request, handler func(w *R
 	returned, ended := false, false
 	defer func() {
 		if !ended {
-			x.endAbnormally(detached, returned)
+			x.endAbnormally(detached, returned, context.Cause(leased))
 		}
 	}()
 	handler(x.recorder, r.WithContext(leased)) //nolint:contextcheck // derived from the request's by Begin
 	returned = true
 	x.recorder.close()
-	x.end(detached, leased.Err() != nil)
+	x.end(detached, context.Cause(leased))
 	ended = true
 	x.recorder.send()
 }
@@ -56,73 +57,47 @@ func (x *Exchange) Run(w http.ResponseWriter, r *http.Request, handler func(w *R
 // handler has written nothing. The adapter ensures that the framework sends it.
 func (x *Exchange) Imply(status int) { x.implied = status }
 
-// Fail reports that the handler has failed, and that an outer middleware will answer. If
-// the handler has answered, Fail does nothing.
-func (x *Exchange) Fail() { x.failed = !x.recorder.answered() }
+// Fail reports that the handler has failed, and that an outer middleware will answer. status
+// is the status that the handler or its error has set, or 0. If the handler has answered,
+// Fail does nothing.
+func (x *Exchange) Fail(status int) { x.failed, x.left = !x.recorder.answered(), status }
+
+// SetError reports the error that the handler has given to its framework.
+func (x *Exchange) SetError(err error) { x.err = err }
 
 // Bypass reports that the handler has answered on the connection without the Recorder.
 func (x *Exchange) Bypass() { x.bypassed = true }
 
-// end ends the attempt by the handler's decision and answer. The answer is sent even if
-// Redis does not store it: the Locker's observer receives that error. cut means that the
-// handler's context had ended before the handler returned.
-func (x *Exchange) end(ctx context.Context, cut bool) {
+// end ends the attempt of a handler that has returned. The answer is sent even if Redis does
+// not store it: the Locker's observer receives that error. cut is the cause if the handler's
+// context had ended before the handler returned.
+func (x *Exchange) end(ctx context.Context, cut error) {
 	answer, replayable := x.recorder.result(x.implied)
-	decision := x.attempt.Decision()
-	switch {
-	case decision == core.Uncertain, decision == core.Undecided && cut && (x.hasNoOutcome() || x.failed):
+	switch x.ending(x.status(answer.Status, true), true, cut) {
+	case unknown:
 		_ = x.attempt.Interrupt(ctx)
-	case decision == core.DropAnswer, decision == core.Undecided && !x.stores(answer.Status):
+	case freed:
 		_ = x.attempt.Abort(ctx)
-	case !replayable || x.failed || x.bypassed:
-		_ = x.attempt.Seal(ctx)
-	default:
+	case complete:
+		if !replayable || x.failed || x.bypassed {
+			_ = x.attempt.Seal(ctx)
+			return
+		}
 		_ = x.attempt.Commit(ctx, record.Encode(nil, answer))
 	}
 }
 
-// hasNoOutcome reports whether the handler has returned without an answer. If its context
-// has ended, that does not mean success.
-func (x *Exchange) hasNoOutcome() bool {
-	return x.implied == 0 && !x.bypassed && !x.recorder.answered()
-}
-
-// stores reports whether an answer of the status is stored, if the handler has decided
-// nothing.
-func (x *Exchange) stores(status int) bool {
-	switch {
-	case x.failed:
-		return false
-	case x.bypassed || x.recorder.hijacked:
-		return true // the status is unknown
-	default:
-		return x.stored(status)
-	}
-}
-
-// endAbnormally ends the attempt of a handler that has not returned, or whose status is not
-// known to be stored because Stored has panicked.
-func (x *Exchange) endAbnormally(ctx context.Context, returned bool) {
+// endAbnormally ends the attempt of a handler that has not returned. It also ends the attempt
+// if Uncertain or Stored has panicked.
+func (x *Exchange) endAbnormally(ctx context.Context, returned bool, cut error) {
 	x.recorder.close()
-	end := x.attempt.Interrupt // stays if Stored panics now
+	end := x.attempt.Interrupt // stays if Uncertain or Stored panics now
 	defer func() { _ = end(ctx) }()
-	if !returned && x.failedWithoutEffect() {
-		end = x.attempt.Abort
+	if returned {
+		return
 	}
-}
-
-// failedWithoutEffect reports whether a copy may run after a handler that has not returned.
-// A handler that has written a stored status may have had its effect: a reverse proxy
-// panics in the middle of a success. The same applies if the handler has decided to store
-// its answer.
-func (x *Exchange) failedWithoutEffect() bool {
-	switch x.attempt.Decision() {
-	case core.DropAnswer:
-		return true
-	case core.StoreAnswer, core.Uncertain:
-		return false
-	default:
-		answer, _ := x.recorder.result(0)
-		return !x.bypassed && !x.recorder.answered() || !x.stores(answer.Status)
+	answer, _ := x.recorder.result(0)
+	if x.ending(x.status(answer.Status, false), false, cut) == freed {
+		end = x.attempt.Abort
 	}
 }

@@ -124,10 +124,15 @@ func TestEndOfAttempt(t *testing.T) {
 		status  int
 		next    error
 	}{
-		"a stored status": {func(r run) { r.answers(201) }, 201, errReplays},
-		"no body":         {func(r run) { r.answers(204) }, 204, errReplays},
-		"nothing":         {func(run) {}, outside, errReplays},
-		"another status":  {func(r run) { r.answers(500) }, 500, errRuns},
+		"a stored status":      {func(r run) { r.answers(201) }, 201, errReplays},
+		"no body":              {func(r run) { r.answers(204) }, 204, errReplays},
+		"nothing":              {func(run) {}, outside, errReplays},
+		"another status":       {func(r run) { r.answers(503) }, 503, errRuns},
+		"a 409":                {func(r run) { r.answers(409) }, 409, errRuns},
+		"a failure's status":   {func(r run) { r.answers(500) }, 500, core.ErrInterrupted},
+		"a 499":                {func(r run) { r.answers(499) }, 499, core.ErrInterrupted},
+		"a gateway's failure":  {func(r run) { r.answers(502) }, 502, core.ErrInterrupted},
+		"a gateway's deadline": {func(r run) { r.answers(504) }, 504, core.ErrInterrupted},
 		"another status, StoreAnswer": {func(r run) {
 			r.decides(core.StoreAnswer)
 			r.answers(500)
@@ -140,19 +145,30 @@ func TestEndOfAttempt(t *testing.T) {
 			r.decides(core.Uncertain)
 			r.answers(201)
 		}, 201, core.ErrInterrupted},
-		"an implied status that is not stored": {func(r run) { r.x.Imply(500) }, outside, errRuns},
-		"a failure":                            {func(r run) { r.x.Fail() }, outside, errRuns},
+		"another status, DropAnswer": {func(r run) {
+			r.decides(core.DropAnswer)
+			r.answers(500)
+		}, 500, errRuns},
+		"an implied status that is not stored": {func(r run) { r.x.Imply(503) }, outside, errRuns},
+		"an implied 500":                       {func(r run) { r.x.Imply(500) }, outside, core.ErrInterrupted},
+		"a failure":                            {func(r run) { r.x.Fail(0) }, outside, core.ErrInterrupted},
+		"a failure, 500":                       {func(r run) { r.x.Fail(500) }, outside, core.ErrInterrupted},
+		"a failure, 402":                       {func(r run) { r.x.Fail(402) }, outside, errRuns},
+		"a failure, DropAnswer": {func(r run) {
+			r.decides(core.DropAnswer)
+			r.x.Fail(0)
+		}, outside, errRuns},
 		"a failure, StoreAnswer": {func(r run) {
 			r.decides(core.StoreAnswer)
-			r.x.Fail()
+			r.x.Fail(0)
 		}, outside, core.ErrUnreplayable},
 		"a failure after an answer": {func(r run) {
 			r.answers(201)
-			r.x.Fail()
+			r.x.Fail(500)
 		}, 201, errReplays},
 		"a failure after a hijack": {func(r run) {
 			r.takesOver()
-			r.x.Fail()
+			r.x.Fail(500)
 		}, outside, core.ErrUnreplayable},
 		"a bypass": {func(r run) { r.x.Bypass() }, outside, core.ErrUnreplayable},
 		"a bypass after another status": {func(r run) {
@@ -180,8 +196,12 @@ func TestEndOfAttempt(t *testing.T) {
 		}, 201, errReplays},
 		"a disconnect and another status": {func(r run) {
 			r.cancel()
+			r.answers(503)
+		}, 503, errRuns},
+		"a disconnect and a 500": {func(r run) {
+			r.cancel()
 			r.answers(500)
-		}, 500, errRuns},
+		}, 500, core.ErrInterrupted},
 		"a disconnect, StoreAnswer": {func(r run) {
 			r.cancel()
 			r.decides(core.StoreAnswer)
@@ -192,7 +212,7 @@ func TestEndOfAttempt(t *testing.T) {
 		}, outside, errRuns},
 		"a disconnect and a failure": {func(r run) {
 			r.cancel()
-			r.x.Fail()
+			r.x.Fail(402)
 		}, outside, core.ErrInterrupted},
 		"a disconnect and an implied status": {func(r run) {
 			r.cancel()
@@ -223,45 +243,53 @@ func TestEndOfAttempt(t *testing.T) {
 	}
 }
 
-// A handler that does not return sends nothing. Its attempt is aborted, unless the request
-// may have had its effect.
+// A handler that does not return sends nothing. Its outcome is unknown. Exception: the handler
+// has decided DropAnswer, or Uncertain denies it and no status is written that is stored.
 func TestAbnormalEnd(t *testing.T) {
 	t.Parallel()
-	endpoint := newEndpoint(t, locktest.New(t).Locker, Settings[*http.Request]{})
-	ends := map[string]func(){"panic": func() { panic("crash") }, "Goexit": runtime.Goexit}
+	locks := locktest.New(t).Locker
+	never := func(core.Failure) bool { return false }
+	uncertain, free := newEndpoint(t, locks, Settings[*http.Request]{}), newEndpoint(t, locks, Settings[*http.Request]{Uncertain: never})
+	ends := map[string]func(){
+		"panic": func() { panic("crash") }, "abort": func() { panic(http.ErrAbortHandler) }, "Goexit": runtime.Goexit,
+	}
 	for name, test := range map[string]struct {
 		handler func(run)
-		next    error
+		next    error // by default
+		freed   error // if Uncertain returns false
 	}{
-		"nothing":         {func(run) {}, errRuns},
-		"another status":  {func(r run) { r.answers(500) }, errRuns},
-		"a stored status": {func(r run) { r.answers(201) }, core.ErrInterrupted},
-		"a disconnect":    {func(r run) { r.cancel() }, errRuns},
-		"a bypass":        {func(r run) { r.x.Bypass() }, core.ErrInterrupted},
-		"a hijack":        {func(r run) { r.takesOver() }, core.ErrInterrupted},
+		"nothing":         {func(run) {}, core.ErrInterrupted, errRuns},
+		"another status":  {func(r run) { r.answers(500) }, core.ErrInterrupted, errRuns},
+		"a 503":           {func(r run) { r.answers(503) }, core.ErrInterrupted, errRuns},
+		"a stored status": {func(r run) { r.answers(201) }, core.ErrInterrupted, core.ErrInterrupted},
+		"a disconnect":    {func(r run) { r.cancel() }, core.ErrInterrupted, errRuns},
+		"a bypass":        {func(r run) { r.x.Bypass() }, core.ErrInterrupted, core.ErrInterrupted},
+		"a hijack":        {func(r run) { r.takesOver() }, core.ErrInterrupted, core.ErrInterrupted},
 		"DropAnswer": {func(r run) {
 			r.decides(core.DropAnswer)
 			r.answers(201)
-		}, errRuns},
-		"StoreAnswer": {func(r run) { r.decides(core.StoreAnswer) }, core.ErrInterrupted},
-		"Uncertain":   {func(r run) { r.decides(core.Uncertain) }, core.ErrInterrupted},
+		}, errRuns, errRuns},
+		"StoreAnswer": {func(r run) { r.decides(core.StoreAnswer) }, core.ErrInterrupted, core.ErrInterrupted},
+		"Uncertain":   {func(r run) { r.decides(core.Uncertain) }, core.ErrInterrupted, core.ErrInterrupted},
 	} {
 		for how, end := range ends {
-			key := fmt.Sprintf("%s, %s", name, how)
-			t.Run(key, func(t *testing.T) {
-				w := runOnce(t, endpoint, key, func(r run) {
-					r.Header().Set("Location", "/1")
-					r.Header().Del("X-Outer")
-					test.handler(r)
-					end()
+			for endpoint, want := range map[*Endpoint[*http.Request]]error{uncertain: test.next, free: test.freed} {
+				key := fmt.Sprintf("%s, %s, freed %v", name, how, endpoint == free)
+				t.Run(key, func(t *testing.T) {
+					w := runOnce(t, endpoint, key, func(r run) {
+						r.Header().Set("Location", "/1")
+						r.Header().Del("X-Outer")
+						test.handler(r)
+						end()
+					})
+					if w.Body.Len() > 0 || w.Header().Get("Location") != "" || w.Header().Get("X-Outer") != "1" {
+						t.Errorf("sent %q with %v", w.Body, w.Header())
+					}
+					if got := next(t, endpoint, key, nil); !errors.Is(got, want) {
+						t.Errorf("next: %v, want %v", got, want)
+					}
 				})
-				if w.Body.Len() > 0 || w.Header().Get("Location") != "" || w.Header().Get("X-Outer") != "1" {
-					t.Errorf("sent %q with %v", w.Body, w.Header())
-				}
-				if got := next(t, endpoint, key, nil); !errors.Is(got, test.next) {
-					t.Errorf("next: %v, want %v", got, test.next)
-				}
-			})
+			}
 		}
 	}
 }

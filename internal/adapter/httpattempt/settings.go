@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/adapter/httpkey"
 	"github.com/reqlock/reqlock/internal/adapter/record"
 	"github.com/reqlock/reqlock/internal/adapter/registration"
@@ -28,6 +29,10 @@ type Settings[R any] struct {
 	// MaxBody is the maximum number of bytes of a body that is read for the fingerprint. 0
 	// means 1 MiB.
 	MaxBody int64
+	// Uncertain reports whether a failed handler leaves the outcome unknown. nil means that
+	// the outcome is unknown after a panic, after a failure without a status, and after a
+	// status of record.Uncertain that Stored does not store.
+	Uncertain func(core.Failure) bool
 	// Stored reports whether an answer of the status is stored. nil means record.Storable.
 	Stored func(status int) bool
 	// ReplayedHeaders are replayed in addition to those of record.Filter.
@@ -56,13 +61,19 @@ func (s *Settings[R]) complete(a registration.Adapter) error {
 	if s.Stored == nil {
 		s.Stored = record.Storable
 	}
+	if s.Uncertain == nil {
+		stored := s.Stored
+		s.Uncertain = func(f core.Failure) bool {
+			return f.Panic || f.Status == 0 || record.Uncertain(f.Status) && !stored(f.Status)
+		}
+	}
 	return nil
 }
 
 // completeMethods checks the methods, and converts them to upper case.
 func (s *Settings[R]) completeMethods(a registration.Adapter) error {
 	if s.Methods == nil {
-		s.Methods = []string{http.MethodPost, http.MethodPatch}
+		s.Methods = defaultMethods()
 	}
 	var methods []string
 	for _, method := range s.Methods {

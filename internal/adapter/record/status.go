@@ -18,3 +18,16 @@ func Storable(status int) bool {
 	}
 	return 200 <= status && status < 500
 }
+
+// Uncertain reports whether an answer with the status leaves it unknown whether the request
+// took effect: a failure in the middle of a request (500), a failure of another service that
+// the request was passed on to (502, 504), or the end of a request whose client had
+// disconnected (499). A 503 is not among them: a server sends it for requests that it does
+// not begin.
+func Uncertain(status int) bool {
+	switch status {
+	case http.StatusInternalServerError, http.StatusBadGateway, http.StatusGatewayTimeout, 499:
+		return true
+	}
+	return false
+}

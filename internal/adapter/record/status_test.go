@@ -18,3 +18,16 @@ func TestStorable(t *testing.T) {
 		}
 	}
 }
+
+// No answer with an uncertain status is stored by default.
+//
+//faults:row 50: statuses
+func TestUncertain(t *testing.T) {
+	t.Parallel()
+	for status := -1; status <= 1100; status++ {
+		want := slices.Contains([]int{499, 500, 502, 504}, status)
+		if record.Uncertain(status) != want || want && record.Storable(status) {
+			t.Errorf("Uncertain(%d) is not %v, or the answer is stored", status, want)
+		}
+	}
+}

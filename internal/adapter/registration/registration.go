@@ -27,10 +27,21 @@ func MustBeKeys[R any](a Adapter, option string, keys []core.KeyFunc[R]) {
 }
 
 // A Setting is an adapter's own option. It changes a configuration.
-type Setting[Config any] func(*Config)
+type Setting[Config any] struct {
+	name string // with its package, as in "nethttplock.Also"
+	set  func(*Config)
+}
+
+// NewSetting returns the adapter's option of that name.
+func NewSetting[Config any](a Adapter, name string, set func(*Config)) Setting[Config] {
+	return Setting[Config]{name: string(a) + "." + name, set: set}
+}
 
 // ReqlockOption marks a Setting as an option of the adapter.
 func (Setting[Config]) ReqlockOption() {}
+
+// nameOf returns the name of the option. It is a method for a Setting of any adapter.
+func (s Setting[Config]) nameOf() string { return s.name }
 
 // Apply applies the adapter's own options to config, in order, and returns the options of
 // core. A nil option, and an option of another adapter, panic.
@@ -39,13 +50,15 @@ func Apply[Config any, Option interface{ ReqlockOption() }](a Adapter, config *C
 	for _, opt := range opts {
 		switch opt := any(opt).(type) {
 		case Setting[Config]:
-			opt(config)
+			opt.set(config)
 		case core.Option:
 			rest = append(rest, opt)
 		case nil:
 			panic(a.says("an option is nil"))
+		case interface{ nameOf() string }:
+			panic(a.says(opt.nameOf() + " is an option of another adapter: write options of " + string(a) + " and core"))
 		default:
-			panic(a.says(fmt.Sprintf("%T is an option of another adapter", opt)))
+			panic(a.says(fmt.Sprintf("%T is an option of another adapter: write options of %s and core", opt, a)))
 		}
 	}
 	return rest

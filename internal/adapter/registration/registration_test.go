@@ -22,8 +22,13 @@ type (
 	option  interface{ ReqlockOption() }
 )
 
+// An ownOption is the option of an adapter that is not one of this repository.
+type ownOption struct{}
+
+func (ownOption) ReqlockOption() {}
+
 func set(name string) option {
-	return registration.Setting[config](func(c *config) { c.set = append(c.set, name) })
+	return registration.NewSetting(adapter, name, func(c *config) { c.set = append(c.set, name) })
 }
 
 func TestApplySortsInOrder(t *testing.T) {
@@ -42,14 +47,21 @@ func TestApplySortsInOrder(t *testing.T) {
 func TestPanics(t *testing.T) {
 	t.Parallel()
 	ok := func(string) (string, error) { return "", nil }
-	foreign := registration.Setting[another](func(*another) {})
+	foreign := registration.NewSetting("otherlock", "WithMaxBody", func(*another) {})
 	for name, test := range map[string]struct {
 		register func()
 		want     string
 	}{
-		"must":            {func() { adapter.Must(false, "no") }, "reqlock: somelock: no"},
-		"nil option":      {func() { registration.Apply(adapter, &config{}, []option{nil}) }, "reqlock: somelock: an option is nil"},
-		"another's":       {func() { registration.Apply(adapter, &config{}, []option{foreign}) }, "an option of another adapter"},
+		"must":       {func() { adapter.Must(false, "no") }, "reqlock: somelock: no"},
+		"nil option": {func() { registration.Apply(adapter, &config{}, []option{nil}) }, "reqlock: somelock: an option is nil"},
+		"another's": {
+			func() { registration.Apply(adapter, &config{}, []option{foreign}) },
+			"reqlock: somelock: otherlock.WithMaxBody is an option of another adapter: write options of somelock and core",
+		},
+		"a user's": {
+			func() { registration.Apply(adapter, &config{}, []option{ownOption{}}) },
+			"reqlock: somelock: registration_test.ownOption is an option of another adapter",
+		},
 		"no key function": {func() { registration.MustBeKeys[string](adapter, "Also", nil) }, "Also needs a key function"},
 		"nil key function": {
 			func() { registration.MustBeKeys(adapter, "Also", []core.KeyFunc[string]{ok, nil}) },

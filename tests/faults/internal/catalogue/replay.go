@@ -31,8 +31,8 @@ func replayRows() []Row {
 		{
 			Number:  50,
 			Trigger: "The answer is a server error or a panic, or has headers of one connection: cookies, Connection, Date, trailers.",
-			Right: "Temporary errors free the key, and so does a panic before an answer that would be stored. After such an answer the outcome of " +
-				"a panic is unknown. Such headers are never replayed.",
+			Right: "After a panic, a 500, a 502 or a 504 the outcome is unknown, unless the application says that its effects roll back. A 503 frees " +
+				"the key. Such headers are never replayed.",
 		},
 	}
 }

@@ -1,0 +1,75 @@
+package httpattempt
+
+import (
+	"net/http"
+
+	"github.com/reqlock/reqlock/core"
+)
+
+// An ending is how an attempt ends.
+type ending int
+
+const (
+	unknown  ending = iota // the outcome is unknown, as after a crash
+	freed                  // the next request with the key runs
+	complete               // copies get the answer, or are refused if it cannot be replayed
+)
+
+// ending returns how the attempt ends. status is that of the answer, and 0 if there is none.
+// returned is false if the handler panicked or ended its goroutine. cut is the cause if the
+// context of the handler had ended before the handler did.
+//
+// What decides is, in this order: the handler's decision, Uncertain and Stored.
+func (x *Exchange) ending(status int, returned bool, cut error) ending {
+	whole := complete
+	if !returned {
+		whole = unknown // a part of the answer may be missing
+	}
+	switch x.attempt.Decision() {
+	case core.Uncertain:
+		return unknown
+	case core.DropAnswer:
+		return freed
+	case core.StoreAnswer:
+		return whole
+	case core.Undecided:
+	}
+	switch {
+	case returned && cut != nil && (x.failed || x.hasNoOutcome()):
+		return unknown
+	case x.bypassed, x.recorder.hijacked:
+		return whole // the status is not known, and may be a success
+	case (!returned || x.failed || status >= http.StatusBadRequest) && x.uncertain(x.failure(status, returned, cut)):
+		return unknown
+	case x.failed, status == 0, !x.stored(status):
+		return freed
+	}
+	return whole
+}
+
+// failure returns the Failure for Uncertain.
+func (x *Exchange) failure(status int, returned bool, cut error) core.Failure {
+	f := core.Failure{Status: status, Panic: !returned, Err: x.err}
+	if f.Err == nil {
+		f.Err = cut
+	}
+	return f
+}
+
+// hasNoOutcome reports whether the handler has returned without an answer. If its context
+// has ended, that does not mean success.
+func (x *Exchange) hasNoOutcome() bool {
+	return x.implied == 0 && !x.bypassed && !x.recorder.answered()
+}
+
+// status returns the status of an answer, or 0 if there is none. The handler has not
+// returned, or its answer has the status answered.
+func (x *Exchange) status(answered int, returned bool) int {
+	switch {
+	case x.failed:
+		return x.left
+	case returned, x.recorder.answered():
+		return answered
+	}
+	return 0
+}
