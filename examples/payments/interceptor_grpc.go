@@ -13,7 +13,8 @@ import (
 )
 
 // recoverCall answers INTERNAL if a handler panics. The lock was freed before the
-// panic arrives here.
+// panic arrives here. The outcome of a payment is unknown then, and its copies are
+// refused.
 func recoverCall(ctx context.Context, m any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (_ any, err error) {
 	defer func() {
 		if panicked := recover(); panicked != nil {

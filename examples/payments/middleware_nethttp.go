@@ -16,7 +16,7 @@ func chain(handler http.HandlerFunc, outermost ...func(http.Handler) http.Handle
 }
 
 // recovered answers 500 if a handler panics. The lock was freed before the panic
-// arrives here.
+// arrives here. The outcome of a payment is unknown then, and its copies are refused.
 func recovered(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() { answerPanic(w, r, recover()) }()
