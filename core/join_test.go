@@ -5,8 +5,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-
-	"github.com/reqlock/reqlock/core"
 )
 
 // An error with several causes has a text of one line, and is each of them.
@@ -23,8 +21,5 @@ func TestErrorHasOneLine(t *testing.T) {
 	}
 	if text := err.Error(); strings.Contains(text, "\n") || !strings.HasSuffix(text, "context canceled; the request was dropped") {
 		t.Errorf("the text is %q", text)
-	}
-	if errors.Is(err, core.ErrBusy) {
-		t.Errorf("%v is a busy lock", err)
 	}
 }
