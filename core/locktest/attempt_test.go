@@ -96,7 +96,10 @@ func TestAttemptOfAProcessThatDies(t *testing.T) {
 		running, ended := make(chan struct{}), make(chan error, 1)
 		go pay(t, elsewhere.Locker, func(_ http.ResponseWriter, r *http.Request) {
 			close(running)
-			<-r.Context().Done()
+			select {
+			case <-r.Context().Done():
+			case <-time.After(time.Minute):
+			}
 			ended <- context.Cause(r.Context())
 		})
 		<-running
