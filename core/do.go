@@ -18,18 +18,19 @@ func (l *Locker) Do(ctx context.Context, key string, fn func(ctx context.Context
 
 // DoAll is Do with several keys. It locks each key once, in byte order, so callers that give
 // the same keys in another order do not deadlock. One wait covers all keys. The locks are
-// released together. Without a key the error is ErrNoKey.
+// released together. In fn, Leases returns one lease for each key. Without a key, and with an
+// empty key, the error is ErrNoKey. LockAll is DoAll without a function.
 func (l *Locker) DoAll(ctx context.Context, keys []string, fn func(ctx context.Context) error) (err error) {
-	all, err := l.acquireAll(ctx, keys, l.waitOr(waitForever))
+	all, err := l.LockAll(ctx, keys)
 	if err != nil {
 		if l.mayRunUnlocked(err) {
 			l.observeUnlocked(keys, err)
-			return fn(ctx)
+			return fn(&unlockedContext{ctx, len(keys)})
 		}
 		return err
 	}
 	defer func() { //nolint:contextcheck // the release does not end with ctx
-		if lost := all.release(); lost != nil && !errors.Is(err, lost) {
+		if lost := all.end(); lost != nil && !errors.Is(err, lost) {
 			err = join(err, lost)
 		}
 	}()

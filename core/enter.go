@@ -21,7 +21,8 @@ import (
 // ctx has ended. It is never nil. It may be called more than once, from any goroutine.
 //
 // A key function that returns ErrSkip takes no lock. If no function takes a lock, or if Redis
-// is unavailable and WithFailOpen is on, the context is ctx itself.
+// is unavailable and WithFailOpen is on, the request runs without a lock. In each of these
+// cases, Leases returns one entry for each key function.
 //
 // The error is an error of Lock, ErrBodyTooLarge, or the error of a key function. With an
 // error no key is locked. Enter panics if there is no key function.
@@ -30,28 +31,31 @@ func Enter[R any](
 ) (locked context.Context, release func(), err error) {
 	must(len(keys) > 0, "Enter needs a key function")
 	var few [4]string // avoids an allocation for most requests
-	names := few[:0]
+	names, skipped := few[:0], 0
 	for _, key := range keys {
 		name, err := key.Read(r)
 		switch {
 		case err == nil:
-			names = append(names, name)
-		case !errors.Is(err, ErrSkip):
+		case errors.Is(err, ErrSkip):
+			name = noName
+			skipped++
+		default:
 			return ctx, nothing, err
 		}
+		names = append(names, name)
 	}
-	if len(names) == 0 {
-		return ctx, nothing, nil
+	if skipped == len(keys) {
+		return &unlockedContext{ctx, len(keys)}, nothing, nil
 	}
 	all, err := l.acquireAll(ctx, names, l.waitOr(0))
 	if err != nil {
 		if l.mayRunUnlocked(err) {
 			l.observeUnlocked(names, err)
-			return ctx, nothing, nil
+			return &unlockedContext{ctx, len(keys)}, nothing, nil
 		}
 		return ctx, nothing, err
 	}
-	return all.ctx, func() { _ = all.release() }, nil
+	return all.ctx, func() { _ = all.end() }, nil
 }
 
 // nothing is the release function where no lock was taken.

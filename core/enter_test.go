@@ -63,7 +63,7 @@ func TestEnterWithoutALock(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ctx, release, err := core.Enter(t.Context(), locks, form{"id": test.id}, test.keys...)
 			release()
-			if !errors.Is(err, test.want) || ctx != t.Context() {
+			if !errors.Is(err, test.want) || err != nil && ctx != t.Context() {
 				t.Errorf("got %v", err)
 			}
 			if _, locked := core.FromContext(ctx); locked {
@@ -191,7 +191,7 @@ func TestEnterFailsOpenAndReportsIt(t *testing.T) {
 	_ = rdb.Close()
 	ctx, done, err := core.Enter(t.Context(), locks, form{"a": "1"}, field("a"))
 	done()
-	if err != nil || ctx != t.Context() || len(events.of(core.Unlocked)) != 1 {
+	if _, locked := core.FromContext(ctx); err != nil || locked || len(events.of(core.Unlocked)) != 1 {
 		t.Errorf("got %v; unlocked: %v", err, events.of(core.Unlocked))
 	}
 }

@@ -127,7 +127,9 @@ func When[R any](condition func(R) bool, key KeyFunc[R]) KeyFunc[R] {
 // and Named("user", ...), account 42 and user 42 do not exclude each other. Routes with the
 // same name and key exclude each other, whatever their paths are.
 //
-// The key is written as name, colon, key: "account:42". A name consists of letters, digits,
+// The key is written as name, colon, key: "account:42". So Do and LockAll lock the same
+// account by that key. The two accounts of a transfer need the same name, because an account
+// is the source of one transfer and the target of another. A name consists of letters, digits,
 // "-", "_", "." and "/", and does not begin with a digit. Any other name panics. The name "i"
 // also panics, because it marks idempotent requests. So the key is unique for any name and
 // key, and differs from all keys of Join.

@@ -34,9 +34,10 @@ type leaseContext struct {
 // String names the lease, because the context package prints it.
 func (c *leaseContext) String() string { return c.lease.String() }
 
-// Value returns the lease for leaseKey, and the parent's value for any other key.
+// Value returns the lease for leaseKey and leasesKey, and the parent's value for any other
+// key.
 func (c *leaseContext) Value(key any) any {
-	if key == (leaseKey{}) {
+	if key == (leaseKey{}) || key == (leasesKey{}) {
 		return c.lease
 	}
 	return c.Context.Value(key)
@@ -214,7 +215,7 @@ type leaseKey struct{}
 
 // FromContext returns the lease of the context, and true if there is one. If there are
 // several, it returns the innermost lease. For a request with several keys that is the lease
-// of the first key.
+// of the first key; Leases returns the leases of all keys.
 func FromContext(ctx context.Context) (*Lease, bool) {
 	lease, ok := ctx.Value(leaseKey{}).(*Lease)
 	return lease, ok

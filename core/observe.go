@@ -57,8 +57,11 @@ func (s *settings) notify(event Event) {
 }
 
 // observeUnlocked sends an Unlocked event for each key of a request that runs without locks.
-func (l *Locker) observeUnlocked(keys []string, err error) {
-	for _, key := range keys {
-		l.settings.notify(Event{Kind: Unlocked, Key: EventKey{key}, Err: err})
+// It ignores noName.
+func (l *Locker) observeUnlocked(names []string, err error) {
+	for _, name := range names {
+		if name != noName {
+			l.settings.notify(Event{Kind: Unlocked, Key: EventKey{name}, Err: err})
+		}
 	}
 }

@@ -95,3 +95,13 @@ func FromContext(c echo.Context) (*core.Lease, bool) {
 	}
 	return core.FromContext(c.Request().Context())
 }
+
+// Leases returns the leases of all keys under which a request runs: one entry for each key
+// function of the innermost Middleware, in the order of registration. It is nil for a key
+// function that returned core.ErrSkip. See core.Leases.
+func Leases(c echo.Context) []*core.Lease {
+	if c.Request() == nil {
+		return nil
+	}
+	return core.Leases(c.Request().Context())
+}

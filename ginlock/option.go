@@ -21,8 +21,8 @@ type Option interface {
 // Also locks more keys for the same request, such as both accounts of a transfer. The
 // request holds all keys. They are taken in a fixed order that does not depend on the
 // order of the key functions, so a transfer from a to b and a transfer from b to a do
-// not deadlock. One wait covers all keys. Equal keys are locked once. Also is an
-// option of Middleware.
+// not deadlock. One wait covers all keys. Equal keys are locked once. Leases
+// returns the lease of each key. Also is an option of Middleware.
 func Also(keys ...KeyFunc) Option {
 	registration.MustBeKeys(adapter, "Also", keys)
 	return option("Also", func(cfg *config) { cfg.also = append(cfg.also, keys...) })

@@ -92,3 +92,8 @@ func (s *lockedStream) Context() context.Context { return s.ctx }
 // FromContext returns the lease under which a call runs, and false if there is none.
 // If an interceptor locks several keys, it is the lease of the first key.
 func FromContext(ctx context.Context) (*core.Lease, bool) { return core.FromContext(ctx) }
+
+// Leases returns the leases of all keys under which a call runs: one entry for each key
+// function of the innermost interceptor, in the order of registration. It is nil for a
+// key function that returned core.ErrSkip. See core.Leases.
+func Leases(ctx context.Context) []*core.Lease { return core.Leases(ctx) }

@@ -19,7 +19,8 @@ type Option interface {
 // Also locks more keys for the same call, such as both accounts of a transfer. The
 // call holds all keys. They are taken in a fixed order that does not depend on the
 // order of the key functions, so a transfer from a to b and a transfer from b to a do
-// not deadlock. One wait covers all keys. Equal keys are locked once.
+// not deadlock. One wait covers all keys. Equal keys are locked once. Leases returns
+// the lease of each key.
 //
 // These key functions get the calls of all methods of the interceptor, as its first
 // key function does. Give each of them a ByMethod: otherwise a key function gets a

@@ -276,3 +276,26 @@ func ExampleWithUncertain() {
 	// sold-out: 507, charges: 1
 	// sold-out: 507, charges: 1
 }
+
+// The handler gives the fencing number of each account to the database, in the order of the
+// key functions.
+func ExampleLeases() {
+	locks, stop := exampleLocker()
+	defer stop()
+
+	transfer := nethttplock.Middleware(locks,
+		core.Named("account", nethttplock.JSONField("from")),
+		nethttplock.Also(core.Named("account", nethttplock.JSONField("to"))),
+		core.WithFencing(true),
+	)(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		leases := nethttplock.Leases(r.Context())
+		from, to := leases[0], leases[1]
+		fmt.Println(from.Key(), from.Fence() > 0)
+		fmt.Println(to.Key(), to.Fence() > 0)
+	}))
+
+	send(transfer, "POST", "/transfers", `{"from":"b","to":"a"}`)
+	// Output:
+	// account:b true
+	// account:a true
+}

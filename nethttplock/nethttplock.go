@@ -67,6 +67,11 @@ func handUp(locked, r *http.Request) {
 // none. If a middleware locks several keys, it is the lease of the first key.
 func FromContext(ctx context.Context) (*core.Lease, bool) { return core.FromContext(ctx) }
 
+// Leases returns the leases of all keys under which a request runs: one entry for each key
+// function of the innermost Middleware, in the order of registration. It is nil for a
+// key function that returned core.ErrSkip. See core.Leases.
+func Leases(ctx context.Context) []*core.Lease { return core.Leases(ctx) }
+
 // WriteError answers a request that did not run. Middleware uses it without
 // WithErrorHandler, and an error handler can call it.
 //

@@ -99,5 +99,6 @@ type echoCall struct {
 }
 
 func (c *echoCall) Lease() (*core.Lease, bool) { return echolock.FromContext(c.c) }
+func (c *echoCall) Leases() []*core.Lease      { return echolock.Leases(c.c) }
 func (c *echoCall) Reply(text string)          { c.err = c.c.String(http.StatusOK, text) }
 func (c *echoCall) Refuse(text string)         { c.err = echo.NewHTTPError(http.StatusConflict, text) }

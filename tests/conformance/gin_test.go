@@ -85,5 +85,6 @@ type ginCall struct {
 }
 
 func (c ginCall) Lease() (*core.Lease, bool) { return ginlock.FromContext(c.c) }
+func (c ginCall) Leases() []*core.Lease      { return ginlock.Leases(c.c) }
 func (c ginCall) Reply(text string)          { c.c.String(http.StatusOK, "%s", text) }
 func (c ginCall) Refuse(text string)         { c.c.String(http.StatusConflict, "%s", text) }

@@ -26,6 +26,7 @@ type grpcCall struct {
 
 func (c *grpcCall) Context() context.Context   { return c.ctx }
 func (c *grpcCall) Lease() (*core.Lease, bool) { return grpclock.FromContext(c.ctx) }
+func (c *grpcCall) Leases() []*core.Lease      { return grpclock.Leases(c.ctx) }
 func (c *grpcCall) Body() (string, error)      { return c.body, nil }
 func (c *grpcCall) Refuse(text string)         { c.err = status.Error(codes.Aborted, text) }
 func (c *grpcCall) Hijack(string) error        { return errors.ErrUnsupported }

@@ -15,6 +15,7 @@ func keyCases() []testCase {
 		{"key in the body, which the handler reads whole", everywhere, keyInBody},
 		{"idempotency key: its two forms are one key, that of one user", everywhere, idempotencyKey},
 		{"several keys are all held", everywhere, severalKeys},
+		{"several keys: one lease for each key function, in order", everywhere, leasesInOrder},
 		{"several keys: one is busy, none stays locked", everywhere, severalKeysOneBusy},
 		{"several keys in both directions", everywhere, severalKeysBothWays},
 	}
@@ -67,6 +68,25 @@ func severalKeys(e *environment) {
 			}
 			if lease, _ := c.Lease(); lease.Key() != secondKey {
 				e.Errorf("the lease is that of %q", lease.Key())
+			}
+			c.Reply("done")
+		},
+	})
+	s.wantReply(plain, "done")
+}
+
+// The leases are in the order of the key functions, in any order of keys. The one that is
+// skipped is nil.
+func leasesInOrder(e *environment) {
+	skip := given("", core.ErrSkip)
+	s := e.serve(route{
+		locks: []lock{{keys: []key{bySecond, skip, byHeader}, options: []core.Option{core.WithFencing(true)}}},
+		handler: func(c call) {
+			leases := c.Leases()
+			if len(leases) != 3 || leases[0].Key() != secondKey || leases[1] != nil || leases[2].Key() != theKey {
+				e.Errorf("the leases are %v", leases)
+			} else if leases[0].Fence() == 0 || leases[2].Fence() == 0 {
+				e.Errorf("the fences are %d and %d", leases[0].Fence(), leases[2].Fence())
 			}
 			c.Reply("done")
 		},

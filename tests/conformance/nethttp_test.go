@@ -100,6 +100,7 @@ func (f *netHTTPFrame) Next()                          { f.next.ServeHTTP(f.w, f
 type netHTTPCall struct{ httpHandling }
 
 func (c netHTTPCall) Lease() (*core.Lease, bool) { return nethttplock.FromContext(c.r.Context()) }
+func (c netHTTPCall) Leases() []*core.Lease      { return nethttplock.Leases(c.r.Context()) }
 func (c netHTTPCall) Reply(text string)          { _, _ = io.WriteString(c.w, text) }
 
 func (c netHTTPCall) Refuse(text string) {

@@ -72,6 +72,8 @@ type call interface {
 	Context() context.Context
 	// Lease is the adapter's FromContext.
 	Lease() (*core.Lease, bool)
+	// Leases is the adapter's Leases.
+	Leases() []*core.Lease
 	// Body is the text in the request.
 	Body() (string, error)
 	// Reply answers with a success and a text.

@@ -1,0 +1,63 @@
+package core
+
+import "context"
+
+// Leases returns the leases of the innermost Enter, middleware, DoAll or LockAll of the
+// context, in a fixed order: one entry for each key function in the order of registration, or
+// one for each key that was given. The entry of a key function that returned ErrSkip is nil.
+// Equal keys have the same lease. With it, code reads the fencing number of each key:
+//
+//	leases := core.Leases(ctx) // of the keys "from" and "to"
+//	store.Transfer(ctx, leases[0].Fence(), leases[1].Fence())
+//
+// The methods of a nil Lease do nothing, and its Fence is 0. All entries are nil if the
+// request runs without its locks by WithFailOpen. A lock of a single key has one entry.
+// Leases returns nil if the context is not under a lock of reqlock.
+func Leases(ctx context.Context) []*Lease {
+	switch found := ctx.Value(leasesKey{}).(type) {
+	case *Lease:
+		return []*Lease{found}
+	case *LeaseSet:
+		return found.Leases()
+	case *unlockedContext:
+		return make([]*Lease, found.keys)
+	default:
+		return nil
+	}
+}
+
+// leasesKey is the key, among the values of a context, of what Leases reads.
+type leasesKey struct{}
+
+// A setContext is the context of several leases.
+type setContext struct {
+	context.Context
+	main *Lease // the lease of the first key
+	set  *LeaseSet
+}
+
+// Value returns the leases for leaseKey and leasesKey, and the parent's value for any other
+// key.
+func (c *setContext) Value(key any) any {
+	switch key {
+	case leaseKey{}:
+		return c.main
+	case leasesKey{}:
+		return c.set
+	}
+	return c.Context.Value(key)
+}
+
+// An unlockedContext is the context of a request that runs without a lock.
+type unlockedContext struct {
+	context.Context
+	keys int // how many keys the request would have
+}
+
+// Value returns the context itself for leasesKey, and the parent's value for any other key.
+func (c *unlockedContext) Value(key any) any {
+	if key == (leasesKey{}) {
+		return c
+	}
+	return c.Context.Value(key)
+}

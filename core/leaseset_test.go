@@ -1,0 +1,245 @@
+package core_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/reqlock/reqlock/core"
+)
+
+// wantLeases fails the test unless the leases have these keys; "" is a nil lease.
+func wantLeases(t *testing.T, leases []*core.Lease, keys ...string) {
+	t.Helper()
+	var got []string
+	for _, lease := range leases {
+		got = append(got, lease.Key())
+	}
+	if !slices.Equal(got, keys) {
+		t.Errorf("leases of %q, want %q", got, keys)
+	}
+}
+
+func TestLeasesFollowTheOrderOfTheKeyFunctions(t *testing.T) {
+	t.Parallel()
+	locks := newLocker(t, newEmbedded(t), core.WithFencing(true))
+	for name, test := range map[string]struct {
+		request form
+		want    []string
+	}{
+		"in byte order":    {form{"from": "a", "to": "b"}, []string{"a", "b"}},
+		"against it":       {form{"from": "b", "to": "a"}, []string{"b", "a"}},
+		"equal":            {form{"from": "a", "to": "a"}, []string{"a", "a"}},
+		"first is skipped": {form{"from": "!skip", "to": "a"}, []string{"", "a"}},
+		"last is skipped":  {form{"from": "a", "to": "!skip"}, []string{"a", ""}},
+		"both are skipped": {form{"from": "!skip", "to": "!skip"}, []string{"", ""}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, done, err := core.Enter(t.Context(), locks, test.request, field("from"), field("to"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer done()
+			leases := core.Leases(ctx)
+			wantLeases(t, leases, test.want...)
+			first, found := core.FromContext(ctx)
+			if at := slices.IndexFunc(leases, func(lease *core.Lease) bool { return lease != nil }); found != (at >= 0) ||
+				found && leases[at] != first {
+				t.Errorf("FromContext returns the lease of %q", first.Key())
+			}
+			seen := map[string]int64{}
+			for _, lease := range leases {
+				if lease != nil && (lease.Fence() == 0 || seen[lease.Key()] != 0 && seen[lease.Key()] != lease.Fence()) {
+					t.Errorf("the fence of %q is %d", lease.Key(), lease.Fence())
+				}
+				seen[lease.Key()] = lease.Fence()
+			}
+		})
+	}
+}
+
+func TestLeasesAreThoseOfTheInnermostLock(t *testing.T) {
+	t.Parallel()
+	locks := newLocker(t, newEmbedded(t))
+	wantLeases(t, core.Leases(t.Context()))
+	outer, done, err := core.Enter(t.Context(), locks, form{"a": "1", "b": "2"}, field("b"), field("a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer done()
+	type ctxKey struct{}
+	wantLeases(t, core.Leases(context.WithValue(outer, ctxKey{}, 1)), "2", "1")
+
+	// A request without a lock does not get the leases of the outer one.
+	inner, doneInner, err := core.Enter(outer, locks, form{"c": "!skip"}, field("c"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer doneInner()
+	wantLeases(t, core.Leases(inner), "")
+	if lease, _ := core.FromContext(inner); lease.Key() != "2" {
+		t.Errorf("FromContext returns the lease of %q", lease.Key())
+	}
+	err = locks.DoAll(outer, []string{"3", "1"}, func(ctx context.Context) error {
+		wantLeases(t, core.Leases(ctx), "3", "1")
+		return locks.Do(ctx, "4", func(ctx context.Context) error {
+			wantLeases(t, core.Leases(ctx), "4")
+			return nil
+		})
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	attempt, err := locks.Begin(outer, "pay", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantLeases(t, core.Leases(attempt.Lease().Context()), "i:pay")
+	if err := attempt.Abort(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestLeasesOfRunWithoutLockAreNil(t *testing.T) {
+	t.Parallel()
+	rdb := newEmbedded(t)
+	locks := newLocker(t, rdb, core.WithFailOpen(true))
+	_ = rdb.Close()
+	if err := locks.DoAll(t.Context(), []string{"a", "b"}, func(ctx context.Context) error {
+		wantLeases(t, core.Leases(ctx), "", "")
+		return nil
+	}); err != nil {
+		t.Error(err)
+	}
+	ctx, done, err := core.Enter(t.Context(), locks, form{"a": "1", "b": "!skip"}, field("a"), field("b"))
+	defer done()
+	wantLeases(t, core.Leases(ctx), "", "")
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func TestLockAll(t *testing.T) {
+	t.Parallel()
+	rdb := newEmbedded(t)
+	locks := newLocker(t, rdb, core.WithFencing(true))
+	keys := []string{"b", "a", "b"}
+	set, err := locks.LockAll(t.Context(), keys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := locked(t.Context(), rdb, "a", "b"); n != 2 {
+		t.Errorf("%d keys are locked", n)
+	}
+	wantLeases(t, set.Leases(), "b", "a", "b")
+	wantLeases(t, core.Leases(set.Context()), "b", "a", "b")
+	if first, _ := core.FromContext(set.Context()); first.Key() != "b" {
+		t.Errorf("FromContext returns the lease of %q", first.Key())
+	}
+	if a, b := set.Lease("a"), set.Lease("b"); a.Key() != "a" || b.Key() != "b" || a.Fence() == 0 || b.Fence() == 0 || a.Token() == b.Token() {
+		t.Errorf("leases of %q and %q with the fences %d and %d", a.Key(), b.Key(), a.Fence(), b.Fence())
+	}
+	if other := set.Lease("c"); other != nil || other.Fence() != 0 {
+		t.Error("there is a lease of a key that was not locked")
+	}
+	for range 2 {
+		if err := set.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	if set.Context().Err() == nil || locked(t.Context(), rdb, "a", "b") != 0 {
+		t.Error("not released")
+	}
+
+	one, err := locks.LockAll(t.Context(), []string{"c"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantLeases(t, one.Leases(), "c")
+	rdb.Del(t.Context(), "reqlock:c")
+	wantError(t, one.Release(nil), core.ErrLost) //nolint:staticcheck // nil is the background context
+}
+
+func TestLossOfOneKeyEndsALeaseSet(t *testing.T) {
+	t.Parallel()
+	rdb := newEmbedded(t)
+	locks := newLocker(t, rdb)
+	set, err := locks.LockAll(t.Context(), []string{"a", "b"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rdb.Set(t.Context(), "reqlock:a", "another", time.Minute)
+	wantError(t, set.Release(t.Context()), core.ErrLost)
+	if n := locked(t.Context(), rdb, "a", "b"); n != 1 { // the lock of the other holder
+		t.Errorf("%d keys are locked", n)
+	}
+}
+
+func TestLockAllRefusesAndLeavesNoLock(t *testing.T) {
+	t.Parallel()
+	rdb := newEmbedded(t)
+	locks := newLocker(t, rdb)
+	busy := lock(t, locks, "b")
+	for name, test := range map[string]struct {
+		keys []string
+		want error
+	}{
+		"no key":    {nil, core.ErrNoKey},
+		"empty key": {[]string{"a", ""}, core.ErrNoKey},
+		"long key":  {[]string{"a", strings.Repeat("x", 4097)}, core.ErrInvalidKey},
+		"busy":      {[]string{"a", "b"}, core.ErrBusy},
+	} {
+		set, err := locks.With(core.WithWait(0)).LockAll(t.Context(), test.keys)
+		wantError(t, err, test.want)
+		if set != nil || set.Lease("a") != nil || set.Leases() != nil || set.Context() == nil || set.Release(t.Context()) != nil {
+			t.Errorf("%s: the nil LeaseSet does something", name)
+		}
+		if n := locked(t.Context(), rdb, "a"); n != 0 {
+			t.Errorf("%s: a key is left locked", name)
+		}
+	}
+	release(t, busy)
+}
+
+func TestLockAllInOppositeOrdersDoesNotDeadlock(t *testing.T) {
+	t.Parallel()
+	locks := newLocker(t, newEmbedded(t))
+	var group sync.WaitGroup
+	for i := range 20 {
+		group.Go(func() {
+			keys := []string{"a", "b"}
+			if i%2 == 0 {
+				slices.Reverse(keys)
+			}
+			set, err := locks.LockAll(t.Context(), keys)
+			if err == nil {
+				err = set.Release(t.Context())
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+}
+
+// A job locks both accounts of a transfer, and gives the fencing number of each to the
+// database.
+func ExampleLocker_LockAll() {
+	locks, end := newExample()
+	defer end()
+
+	from, to := "account:42", "account:7" // as core.Named("account", ...) writes them
+	both, err := locks.With(core.WithFencing(true)).LockAll(context.Background(), []string{from, to})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer func() { _ = both.Release(context.Background()) }()
+	fmt.Println(both.Lease(from).Fence() > 0, both.Lease(to).Fence() > 0)
+	// Output: true true
+}
