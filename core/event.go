@@ -56,6 +56,9 @@ const (
 	// run that WithInterrupted(Rerun) allows after that. Redis notes that a request has
 	// reported it, so that later copies do not report it again.
 	OutcomeUnknown
+	// Closing: Close has begun and waits for holders. Holds says how many. Key, Held and
+	// Caller are those of the oldest lease.
+	Closing
 )
 
 // String returns the kind as one lower-case word.

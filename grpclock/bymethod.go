@@ -2,8 +2,9 @@ package grpclock
 
 import (
 	"fmt"
-	"maps"
+	"slices"
 	"strings"
+	"sync/atomic"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
@@ -20,38 +21,80 @@ import (
 //	})
 //
 // Unary calls run only through a UnaryServerInterceptor, and streams only through a
-// StreamServerInterceptor. Both can use the same KeyFunc. If keys has unary methods
-// and streams, the server needs both interceptors.
+// StreamServerInterceptor. ServerOptions makes both. If one of them is missing, its
+// methods run without a lock. The observer receives a Warned event for each such method
+// with the first call of the other interceptor. Exception: the ByMethod is behind
+// core.When, or behind a function of your own.
 //
 // ByMethod panics if the map is empty, or has a nil key function or an unknown
 // method. Known are the methods of all protobuf services that are linked into the
 // program (protoregistry.GlobalFiles), since no server has its services yet. For a
 // service without protobuf, write a KeyFunc that checks c.FullMethod and returns
 // core.ErrSkip for other methods.
+//
+// ByMethod also panics if a Field or Message reads another type than the method
+// receives, also inside core.Named, Join, First, Hashed and Keyed. Behind core.When or a
+// function of your own, such a mistake refuses each call with INTERNAL. ByMethod does not
+// call functions of your own further than to where they read from their Call.
 func ByMethod(keys map[string]KeyFunc) KeyFunc {
 	adapter.Must(len(keys) > 0, "ByMethod needs a method")
+	m := &methods{keys: make(map[string]KeyFunc, len(keys))}
 	for method, key := range keys {
 		adapter.Must(key != nil, fmt.Sprintf("ByMethod: the key function of %q is nil", method))
-		mustBeMethod(method)
+		m.add(method, key)
 	}
-	keys = maps.Clone(keys)
-	return func(c *Call) (string, error) {
-		key, ok := keys[c.FullMethod()]
-		if !ok {
-			return "", core.ErrSkip
-		}
-		return key(c)
+	slices.Sort(m.unary)
+	slices.Sort(m.streams)
+	return m.key
+}
+
+// methods are the methods of a ByMethod.
+type methods struct {
+	keys           map[string]KeyFunc
+	unary, streams []string
+	// unaryLocked and streamsLocked say whether there is an interceptor for the unary
+	// methods, and one for the streams.
+	unaryLocked, streamsLocked atomic.Bool
+}
+
+// add adds a method. It panics if the key function does not fit the method.
+func (m *methods) add(method string, key KeyFunc) {
+	descriptor := mustBeMethod(method)
+	p := probeOf(descriptor)
+	p.inspect(key)
+	if p.wrong != nil {
+		panic(fmt.Sprintf("reqlock: grpclock: ByMethod: %q: %v", method, p.wrong))
+	}
+	m.keys[method] = key
+	if descriptor.IsStreamingClient() || descriptor.IsStreamingServer() {
+		m.streams = append(m.streams, method)
+	} else {
+		m.unary = append(m.unary, method)
 	}
 }
 
-// mustBeMethod panics unless the program has the method.
-func mustBeMethod(fullMethod string) {
-	service, method, ok := strings.Cut(strings.TrimPrefix(fullMethod, "/"), "/")
+// key is the key function.
+func (m *methods) key(c *Call) (string, error) {
+	if c.probe != nil {
+		c.probe.byMethods = append(c.probe.byMethods, m)
+		return c.probe.answer()
+	}
+	key, ok := m.keys[c.method]
+	if !ok {
+		return "", core.ErrSkip
+	}
+	return key(c)
+}
+
+// mustBeMethod returns the method, and panics unless the program has it.
+func mustBeMethod(fullMethod string) protoreflect.MethodDescriptor {
+	service, name, ok := strings.Cut(strings.TrimPrefix(fullMethod, "/"), "/")
 	adapter.Must(ok && strings.HasPrefix(fullMethod, "/"),
 		fmt.Sprintf(`ByMethod: %q is not of the form "/pkg.Service/Method"`, fullMethod))
 	found, _ := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName(service))
 	descriptor, ok := found.(protoreflect.ServiceDescriptor)
 	adapter.Must(ok, fmt.Sprintf("ByMethod: %q: this program has no service %q", fullMethod, service))
-	adapter.Must(descriptor.Methods().ByName(protoreflect.Name(method)) != nil,
-		fmt.Sprintf("ByMethod: %q: the service %s has no method %q", fullMethod, service, method))
+	method := descriptor.Methods().ByName(protoreflect.Name(name))
+	adapter.Must(method != nil, fmt.Sprintf("ByMethod: %q: the service %s has no method %q", fullMethod, service, name))
+	return method
 }

@@ -12,6 +12,8 @@ type Call struct {
 	message      any
 	opening      bool // a stream that may still receive a first message
 	needsMessage bool // Message was called while opening
+
+	probe *probe // not nil at registration, when there is no call
 }
 
 // NewCall returns a unary call with its message, or a stream with its first message;
@@ -28,11 +30,17 @@ func newOpening(ctx context.Context, fullMethod string) *Call {
 
 // Context returns the context of the call, from the interceptors before this one. It
 // carries the metadata, the peer and the deadline.
-func (c *Call) Context() context.Context { return c.ctx }
+func (c *Call) Context() context.Context {
+	c.endProbe()
+	return c.ctx
+}
 
 // FullMethod returns the method in the form of gRPC, "/pkg.Service/Method", as in the
 // generated constants pb.Service_Method_FullMethodName.
-func (c *Call) FullMethod() string { return c.method }
+func (c *Call) FullMethod() string {
+	c.endProbe()
+	return c.method
+}
 
 // Message returns the message of a unary call, or the first one of a stream.
 //
@@ -44,8 +52,16 @@ func (c *Call) FullMethod() string { return c.method }
 //	m, _ := c.Message().(*pb.TransferRequest)
 //	return m.GetDryRun() // getters bear nil too
 func (c *Call) Message() any {
+	c.endProbe()
 	c.needsMessage = c.needsMessage || c.opening
 	return c.message
+}
+
+// endProbe ends a probe: it must not run a function of the application any further.
+func (c *Call) endProbe() {
+	if c.probe != nil {
+		panic(errProbed)
+	}
 }
 
 // errNoMessage reports that the key is not known before the first message.

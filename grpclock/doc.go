@@ -7,10 +7,15 @@
 //		pb.Bank_Deposit_FullMethodName:  core.Named("account", grpclock.Field[*pb.DepositRequest]("account.id")), // a stream
 //	})
 //
-//	grpc.NewServer(
-//		grpc.ChainUnaryInterceptor(recovery, auth, grpclock.UnaryServerInterceptor(locks, key)),
-//		grpc.ChainStreamInterceptor(recoveryStream, authStream, grpclock.StreamServerInterceptor(locks, key)),
-//	)
+//	options := []grpc.ServerOption{
+//		grpc.ChainUnaryInterceptor(recovery, auth),
+//		grpc.ChainStreamInterceptor(recoveryStream, authStream),
+//	}
+//	grpc.NewServer(append(options, grpclock.ServerOptions(locks, key)...)...)
+//
+// ServerOptions makes the interceptor for unary calls and the one for streams. With only one
+// of the two (UnaryServerInterceptor, StreamServerInterceptor), methods of the other kind run
+// without a lock.
 //
 // # What happens to a call
 //

@@ -115,6 +115,41 @@ func ExampleStreamServerInterceptor() {
 	// 15 <nil>
 }
 
+// ServerOptions locks the unary methods and the streams of a server.
+func ExampleServerOptions() {
+	locks, stop := exampleLocker()
+	defer stop()
+
+	service := &bank{deposit: func(coins depositServer) error {
+		cents, err := sum(coins)
+		if err != nil {
+			return err
+		}
+		lease, _ := grpclock.FromContext(coins.Context())
+		fmt.Println("a deposit under the lock", lease.Key())
+		return coins.SendAndClose(&pb.BalanceReply{Cents: cents})
+	}, transfer: func(ctx context.Context, _ *pb.TransferRequest) error {
+		lease, _ := grpclock.FromContext(ctx)
+		fmt.Println("a transfer under the lock", lease.Key())
+		return nil
+	}}
+	client, stop := exampleClient(service, grpclock.ServerOptions(locks, grpclock.ByMethod(map[string]grpclock.KeyFunc{
+		pb.Bank_Transfer_FullMethodName: core.Named("account", grpclock.Field[*pb.TransferRequest]("account.id")),
+		pb.Bank_Deposit_FullMethodName:  core.Named("account", grpclock.Field[*pb.DepositRequest]("account.id")),
+	}))...)
+	defer stop()
+
+	_, _ = client.Transfer(context.Background(), &pb.TransferRequest{Account: &pb.Account{Id: "42"}})
+	coins, err := client.Deposit(context.Background())
+	if err == nil {
+		_ = coins.Send(&pb.DepositRequest{Account: &pb.Account{Id: "42"}, Cents: 5})
+		_, _ = coins.CloseAndRecv()
+	}
+	// Output:
+	// a transfer under the lock account:42
+	// a deposit under the lock account:42
+}
+
 // The calls of one user wait for each other, for up to two seconds. The lock
 // stands behind the authentication, which knows who the user is.
 func ExampleUnaryServerInterceptor_perUser() {

@@ -20,7 +20,7 @@ import (
 // number. A field that is not set is core.ErrNoKey, and so is an empty string. Zero
 // is core.ErrNoKey too, unless the field has presence, as optional fields and fields
 // of a oneof have. A message of another type refuses the call with INTERNAL, as in
-// Message.
+// Message: ByMethod finds this mistake at registration.
 //
 // Field resolves the path when it is called. It panics, and names the path, in these
 // cases: M has no such field; the last field is a bool, a floating-point number,
@@ -30,6 +30,9 @@ func Field[M proto.Message](path string) KeyFunc {
 	fields := lookUp(descriptorOf[M](path), path)
 	last := len(fields) - 1
 	return func(c *Call) (string, error) {
+		if c.probe != nil {
+			return reads[M](c.probe)
+		}
 		m, err := messageOf[M](c)
 		if err != nil {
 			return "", err

@@ -22,6 +22,8 @@ type KeyFunc = core.KeyFunc[*Call]
 // with the same key run one at a time, in all processes that use the same Redis. The
 // options are those of core, which are passed to l.With, and those of this package.
 //
+// It does not run streams: ServerOptions makes this interceptor and the one for streams.
+//
 // Without core.WithWait a call is refused at once if another call holds its lock, as
 // StatusOf describes. The handler finds the lease in its context, which is cancelled
 // if the lease is lost. The lock is freed when the handler returns, panics or ends
@@ -30,11 +32,14 @@ type KeyFunc = core.KeyFunc[*Call]
 // UnaryServerInterceptor panics if l or key is nil, or if an option is invalid or
 // belongs to another adapter. The interceptor is safe for concurrent use.
 func UnaryServerInterceptor(l *core.Locker, key KeyFunc, opts ...Option) grpc.UnaryServerInterceptor {
-	return lockOf("UnaryServerInterceptor", l, key, opts).unary
+	c := lockOf("UnaryServerInterceptor", l, key, opts)
+	c.locksUnary()
+	return c.unary
 }
 
 // unary runs a unary call under its lock.
 func (c *config) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+	c.warnOfUnlocked()
 	call := NewCall(ctx, info.FullMethod, req)
 	locked, release, err := core.Enter(ctx, c.locks, call, c.keys...)
 	if err != nil {
@@ -45,7 +50,7 @@ func (c *config) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo,
 }
 
 // StreamServerInterceptor is UnaryServerInterceptor for streams. The lock is
-// held until the handler of the stream ends.
+// held until the handler of the stream ends. ServerOptions makes both interceptors.
 //
 // The key function is called when the stream opens. If it does not read the message,
 // the lock is taken before the handler runs. Otherwise the key is read, and the lock
@@ -59,11 +64,14 @@ func (c *config) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo,
 // A stream that ends without a message has a key only if its key function needs no
 // message: core.First skips key functions that need one.
 func StreamServerInterceptor(l *core.Locker, key KeyFunc, opts ...Option) grpc.StreamServerInterceptor {
-	return lockOf("StreamServerInterceptor", l, key, opts).stream
+	c := lockOf("StreamServerInterceptor", l, key, opts)
+	c.locksStreams()
+	return c.stream
 }
 
 // stream runs a stream under its lock.
 func (c *config) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	c.warnOfUnlocked()
 	ctx := ss.Context()
 	if ctx.Value(waitingKey{}) != nil { // the outer interceptor takes its lock first
 		return c.late(srv, ss, info, handler)

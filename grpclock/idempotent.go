@@ -36,11 +36,13 @@ func IdempotentUnaryServerInterceptor(l *core.Locker, key KeyFunc, opts ...Optio
 	adapter.Must(len(c.keys) == 1, name+" has one key; to lock those of Also, put a UnaryServerInterceptor behind it")
 	adapter.Must(!c.locks.FailsOpen(), name+" needs a locker without WithFailOpen: a call would take effect twice")
 	adapter.Must(c.locks.KeepsRecords(), name+" needs a locker of core.New: a quorum keeps no records of calls")
+	c.locksUnary()
 	return c.idempotent
 }
 
 // idempotent runs a unary call once for its key.
 func (c *config) idempotent(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+	c.warnOfUnlocked()
 	if c.mayRunWithoutKey(ctx) {
 		return handler(ctx, req)
 	}

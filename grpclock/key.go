@@ -18,9 +18,9 @@ func Metadata(name string) KeyFunc {
 	adapter.Must(name != "", "Metadata needs a name")
 	adapter.Must(!strings.HasSuffix(strings.ToLower(name), "-bin"), "Metadata: "+name+" holds bytes, which are no key")
 	name = strings.ToLower(name)
-	return func(c *Call) (string, error) {
+	return ofCall(func(c *Call) (string, error) {
 		return keypart.Only(metadata.ValueFromIncomingContext(c.Context(), name))
-	}
+	})
 }
 
 // IdempotencyKey reads the key from the metadata "idempotency-key", which is the same
@@ -43,9 +43,9 @@ func Metadata(name string) KeyFunc {
 // Under a UnaryServerInterceptor copies do not run at the same time, but a copy that
 // arrives after the first call has ended runs again.
 func IdempotencyKey() KeyFunc {
-	return func(c *Call) (string, error) {
+	return ofCall(func(c *Call) (string, error) {
 		return keypart.IdempotencyKey(metadata.ValueFromIncomingContext(c.Context(), "idempotency-key"))
-	}
+	})
 }
 
 // ContextValue reads the key from a value in the context of a call, such as the user
@@ -54,7 +54,7 @@ func IdempotencyKey() KeyFunc {
 // error names the type. A missing or nil value is core.ErrNoKey. A nil key panics.
 func ContextValue(key any) KeyFunc {
 	adapter.Must(key != nil, "ContextValue needs a key")
-	return func(c *Call) (string, error) { return keypart.Value(c.Context().Value(key)) }
+	return ofCall(func(c *Call) (string, error) { return keypart.Value(c.Context().Value(key)) })
 }
 
 // ContextValueAs reads the key from a value of type T in the context of a call, with
@@ -67,18 +67,18 @@ func ContextValue(key any) KeyFunc {
 func ContextValueAs[T any](key any, get func(T) string) KeyFunc {
 	adapter.Must(key != nil, "ContextValueAs needs a key")
 	adapter.Must(get != nil, "ContextValueAs needs a function")
-	return func(c *Call) (string, error) { return keypart.As(c.Context().Value(key), get) }
+	return ofCall(func(c *Call) (string, error) { return keypart.As(c.Context().Value(key), get) })
 }
 
 // Method is the full method of a call, "/pkg.Service/Method": one lock for each
 // method, or a part for core.Join.
 func Method() KeyFunc {
-	return func(c *Call) (string, error) { return keypart.Text(c.FullMethod()) }
+	return ofCall(func(c *Call) (string, error) { return keypart.Text(c.FullMethod()) })
 }
 
 // Literal is the same key for every call: one lock for all of them, or a part for
 // core.Join. An empty key panics.
 func Literal(key string) KeyFunc {
 	adapter.Must(key != "", "Literal needs a key")
-	return func(*Call) (string, error) { return key, nil }
+	return ofCall(func(*Call) (string, error) { return key, nil })
 }

@@ -20,6 +20,9 @@ import (
 func Message[M any](get func(M) string) KeyFunc {
 	adapter.Must(get != nil, "Message needs a function")
 	return func(c *Call) (string, error) {
+		if c.probe != nil {
+			return reads[M](c.probe)
+		}
 		m, err := messageOf[M](c)
 		if err != nil {
 			return "", err

@@ -54,6 +54,7 @@ type config struct {
 	keys    []KeyFunc
 	onError func(*Call, error) error // nil means StatusOf
 	idempotency
+	unlocked
 }
 
 // option returns the option of this package with that name.
@@ -71,6 +72,7 @@ func configOf(interceptor string, l *core.Locker, key KeyFunc, opts []Option) *c
 		idempotency: idempotency{fingerprint: fingerprintOf, stored: deterministic},
 	}
 	c.locks = l.With(registration.Apply(adapter, c, opts)...)
+	c.unlocked.byMethods = byMethodsOf(c.keys)
 	for i, key := range c.keys {
 		c.keys[i] = failBeforeMessage(key)
 	}

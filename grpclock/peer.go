@@ -23,22 +23,22 @@ import (
 // Without a certificate the key is the IP address of the peer, without its port.
 // Behind a proxy the peer is the proxy, so that all clients share one lock. A peer
 // without an IP address, as on a Unix socket, is core.ErrNoKey or core.ErrInvalidKey.
-func Peer() KeyFunc {
-	return func(c *Call) (string, error) {
-		p, ok := peer.FromContext(c.Context())
-		if !ok {
-			return "", core.ErrNoKey
-		}
-		tls, _ := p.AuthInfo.(credentials.TLSInfo)
-		chains := tls.State.VerifiedChains
-		switch {
-		case len(chains) > 0 && len(chains[0]) > 0:
-			return identity(chains[0][0])
-		case len(tls.State.PeerCertificates) > 0:
-			return "", keypart.Invalid("a certificate that crypto/tls has not verified")
-		}
-		return address(p.Addr)
+func Peer() KeyFunc { return ofCall(peerOf) }
+
+func peerOf(c *Call) (string, error) {
+	p, ok := peer.FromContext(c.Context())
+	if !ok {
+		return "", core.ErrNoKey
 	}
+	tls, _ := p.AuthInfo.(credentials.TLSInfo)
+	chains := tls.State.VerifiedChains
+	switch {
+	case len(chains) > 0 && len(chains[0]) > 0:
+		return identity(chains[0][0])
+	case len(tls.State.PeerCertificates) > 0:
+		return "", keypart.Invalid("a certificate that crypto/tls has not verified")
+	}
+	return address(p.Addr)
 }
 
 // identity returns the URI or the subject of a certificate.

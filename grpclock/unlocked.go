@@ -1,0 +1,65 @@
+package grpclock
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+)
+
+// unlocked tells the observer of methods of a ByMethod that run without a lock, because the
+// server has an interceptor for only one kind of method.
+type unlocked struct {
+	byMethods []*methods // those of the key functions of an interceptor
+	told      sync.Once  // done with the first call
+}
+
+// byMethodsOf finds the methods of each ByMethod in the key functions.
+func byMethodsOf(keys []KeyFunc) (found []*methods) {
+	p := &probe{}
+	for _, key := range keys {
+		p.inspect(key)
+	}
+	for _, m := range p.byMethods {
+		if !slices.Contains(found, m) {
+			found = append(found, m)
+		}
+	}
+	return found
+}
+
+// locksUnary notes that there is an interceptor for the unary methods.
+func (u *unlocked) locksUnary() {
+	for _, m := range u.byMethods {
+		m.unaryLocked.Store(true)
+	}
+}
+
+// locksStreams notes that there is an interceptor for the streams.
+func (u *unlocked) locksStreams() {
+	for _, m := range u.byMethods {
+		m.streamsLocked.Store(true)
+	}
+}
+
+// warnOfUnlocked sends the events, with the first call of the interceptor. All interceptors
+// of a server are made before its first call.
+func (c *config) warnOfUnlocked() {
+	c.told.Do(func() {
+		for _, m := range c.byMethods {
+			if !m.streamsLocked.Load() {
+				c.warnOf(m.streams, "the stream", "StreamServerInterceptor")
+			}
+			if !m.unaryLocked.Load() {
+				c.warnOf(m.unary, "the unary method", "UnaryServerInterceptor")
+			}
+		}
+	})
+}
+
+// warnOf sends an event for each of the methods.
+func (c *config) warnOf(names []string, kind, missing string) {
+	for _, name := range names {
+		c.locks.Warn(fmt.Errorf("reqlock: grpclock: ByMethod lists %s %s, which runs without a lock, because no %s has this ByMethod: "+
+			"make both interceptors with ServerOptions", kind, name, missing))
+	}
+}

@@ -1,0 +1,194 @@
+package grpclock_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+
+	"github.com/reqlock/reqlock/core"
+	pb "github.com/reqlock/reqlock/examples/bankpb"
+	"github.com/reqlock/reqlock/grpclock"
+	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
+)
+
+// warnings records the texts of Warned events.
+type warnings struct {
+	mu    sync.Mutex
+	texts []string
+}
+
+func (w *warnings) observe(e core.Event) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if e.Kind == core.Warned {
+		w.texts = append(w.texts, e.Err.Error())
+	}
+}
+
+// take returns the texts since the last call, in order of the alphabet.
+func (w *warnings) take() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	texts := w.texts
+	w.texts = nil
+	slices.Sort(texts)
+	return texts
+}
+
+// transferAndDeposit locks a unary method and a stream.
+func transferAndDeposit() grpclock.KeyFunc {
+	return grpclock.ByMethod(map[string]grpclock.KeyFunc{
+		pb.Bank_Transfer_FullMethodName: core.Named("account", grpclock.Field[*pb.TransferRequest]("account.id")),
+		pb.Bank_Deposit_FullMethodName:  core.Named("account", grpclock.Field[*pb.DepositRequest]("account.id")),
+	})
+}
+
+// A method of a ByMethod for which the server has no interceptor runs without a lock, and the
+// observer is told once.
+func TestMethodWithoutInterceptorIsReported(t *testing.T) {
+	t.Parallel()
+	told := &warnings{}
+	locks, _ := adaptertest.Locker(t, core.WithObserver(told.observe))
+	user := grpclock.ContextValue(userKey{})
+	for name, test := range map[string]struct {
+		server func(key grpclock.KeyFunc) []grpc.ServerOption
+		want   string // in the only warning; "": none
+	}{
+		"unary only": {func(key grpclock.KeyFunc) []grpc.ServerOption {
+			return []grpc.ServerOption{unary(locks, key)}
+		}, pb.Bank_Deposit_FullMethodName},
+		"streams only": {func(key grpclock.KeyFunc) []grpc.ServerOption {
+			return []grpc.ServerOption{streams(locks, key)}
+		}, pb.Bank_Transfer_FullMethodName},
+		"both": {func(key grpclock.KeyFunc) []grpc.ServerOption {
+			return []grpc.ServerOption{unary(locks, key), streams(locks, key)}
+		}, ""},
+		"ServerOptions": {func(key grpclock.KeyFunc) []grpc.ServerOption {
+			return grpclock.ServerOptions(locks, key)
+		}, ""},
+		"unary only, of Also": {func(key grpclock.KeyFunc) []grpc.ServerOption {
+			return []grpc.ServerOption{unary(locks, literal, grpclock.Also(key, key))}
+		}, pb.Bank_Deposit_FullMethodName},
+		"unary only, part of a key": {func(key grpclock.KeyFunc) []grpc.ServerOption {
+			return []grpc.ServerOption{unary(locks, core.Hashed(core.Join(grpclock.Method(), user, key)))}
+		}, pb.Bank_Deposit_FullMethodName},
+		"streams with another form of the key": {func(key grpclock.KeyFunc) []grpc.ServerOption {
+			return []grpc.ServerOption{unary(locks, key), streams(locks, core.First(user, key))}
+		}, ""},
+		"idempotent only": {func(key grpclock.KeyFunc) []grpc.ServerOption {
+			return []grpc.ServerOption{grpc.UnaryInterceptor(grpclock.IdempotentUnaryServerInterceptor(locks, key))}
+		}, pb.Bank_Deposit_FullMethodName},
+	} {
+		t.Run(name, func(t *testing.T) {
+			client := serve(t, &bank{deposit: func(s depositServer) error {
+				_, err := sum(s)
+				return err
+			}}, test.server(transferAndDeposit())...)
+			for range 2 {
+				_, _ = client.Transfer(within(t), transferOf("42"))
+				_, _ = deposit(within(t), client, 1)
+			}
+			got := told.take()
+			if test.want == "" && len(got) == 0 {
+				return
+			}
+			if len(got) != 1 || !strings.Contains(got[0], test.want) || !strings.Contains(got[0], "ServerOptions") ||
+				!strings.HasPrefix(got[0], "reqlock: grpclock: ") {
+				t.Errorf("the observer was told %q, want one warning of %s", got, test.want)
+			}
+		})
+	}
+}
+
+// ServerOptions locks unary calls and streams.
+func TestServerOptions(t *testing.T) {
+	t.Parallel()
+	locks, rdb := adaptertest.Locker(t)
+	adaptertest.Hold(t, rdb)
+	client := serve(t, &bank{deposit: func(s depositServer) error {
+		_, err := sum(s)
+		return err
+	}}, grpclock.ServerOptions(locks, grpclock.ByMethod(map[string]grpclock.KeyFunc{
+		pb.Bank_Transfer_FullMethodName: grpclock.Field[*pb.TransferRequest]("account.id"),
+		pb.Bank_Deposit_FullMethodName:  grpclock.Field[*pb.DepositRequest]("account.id"),
+	}))...)
+	_, err := client.Transfer(within(t), transferOf(theKey))
+	wantCode(t, err, codes.Aborted)
+	_, err = deposit(within(t), client, 1)
+	wantCode(t, err, codes.Aborted)
+	_, err = client.Balance(within(t), &pb.BalanceRequest{Account: &pb.Account{Id: theKey}})
+	wantCode(t, err, codes.OK)
+
+	adaptertest.WantPanic(t, func() { grpclock.ServerOptions(nil, literal) }, "ServerOptions needs a locker")
+	adaptertest.WantPanic(t, func() { grpclock.ServerOptions(locks, nil) }, "ServerOptions needs a key function")
+	adaptertest.WantPanic(t, func() { grpclock.ServerOptions(locks, literal, grpclock.WithoutFingerprint()) }, "WithoutFingerprint")
+}
+
+// A key function for another message than that of its method is found at registration, also
+// inside the functions of core.
+func TestByMethodRefusesKeyOfAnotherMessage(t *testing.T) {
+	t.Parallel()
+	wrong := grpclock.Field[*pb.DepositRequest]("account.id")
+	right := grpclock.Field[*pb.TransferRequest]("account.id")
+	user, header := grpclock.ContextValue(userKey{}), grpclock.Metadata("x-account")
+	for name, key := range map[string]grpclock.KeyFunc{
+		"Field":   wrong,
+		"Message": grpclock.Message((*pb.PlaceOrderRequest).GetItem),
+		"an interface": grpclock.Message(func(interface{ GetItem() string }) string {
+			t.Error("the getter was called")
+			return ""
+		}),
+		"in Named":  core.Named("account", wrong),
+		"in Hashed": core.Hashed(wrong),
+		"in Keyed":  core.Keyed([]byte("secret"), wrong),
+		"in Join":   core.Join(user, grpclock.Peer(), wrong),
+		"in First":  core.First(header, right, wrong),
+		"in both":   core.Named("account", core.Join(grpclock.Method(), core.First(grpclock.IdempotencyKey(), wrong))),
+	} {
+		message := adaptertest.PanicText(func() {
+			grpclock.ByMethod(map[string]grpclock.KeyFunc{pb.Bank_Transfer_FullMethodName: key})
+		})
+		if !strings.HasPrefix(message, `reqlock: grpclock: ByMethod: "`+pb.Bank_Transfer_FullMethodName+`": `) ||
+			!strings.Contains(message, "reqlock.bank.v1.TransferRequest") || strings.Contains(message, "\n") {
+			t.Errorf("%s: panic %q", name, message)
+		}
+	}
+}
+
+// Registration runs no function of the application further than to where it reads from its
+// call.
+func TestRegistrationDoesNotRunKeyFunctionsOfTheApplication(t *testing.T) {
+	t.Parallel()
+	locks := adaptertest.UnusedLocker(t)
+	for name, read := range map[string]func(*grpclock.Call){
+		"Message":    func(c *grpclock.Call) { c.Message() },
+		"FullMethod": func(c *grpclock.Call) { c.FullMethod() },
+		"Context":    func(c *grpclock.Call) { c.Context() },
+	} {
+		own := func(c *grpclock.Call) (string, error) {
+			read(c)
+			t.Errorf("%s: the function has run", name)
+			return "", nil
+		}
+		when := core.When(func(c *grpclock.Call) bool { _, err := own(c); return err == nil }, literal)
+		for _, key := range []grpclock.KeyFunc{own, core.Named("own", own), when} {
+			grpclock.ServerOptions(locks, grpclock.ByMethod(map[string]grpclock.KeyFunc{pb.Bank_Transfer_FullMethodName: key}))
+			grpclock.ServerOptions(locks, key)
+		}
+	}
+	// These read nothing, or panic.
+	for _, key := range []grpclock.KeyFunc{
+		func(*grpclock.Call) (string, error) { return "", context.Canceled },
+		func(*grpclock.Call) (string, error) { panic("crash") },
+		grpclock.Message(func(m any) string { return "" }),
+		grpclock.Message(func(m interface{ GetAccount() *pb.Account }) string { return m.GetAccount().GetId() }),
+		grpclock.Message(func(m string) string { return m }), // of another codec
+	} {
+		grpclock.ServerOptions(locks, grpclock.ByMethod(map[string]grpclock.KeyFunc{pb.Bank_Transfer_FullMethodName: key}))
+	}
+}
