@@ -74,6 +74,9 @@ func (l *Locker) Begin(ctx context.Context, key string, fingerprint []byte) (*At
 			return inner, nil
 		}
 	}
+	if hidesLease(ctx, l, marked) {
+		return nil, &Error{Kind: ErrHiddenLease}
+	}
 	a := &Attempt{locker: l, key: key, lease: &Lease{}}
 	err := l.take(ctx, marked, l.waitOr(0), &engine.Attempt{
 		Fingerprint: bytes.Clone(fingerprint),

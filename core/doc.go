@@ -115,4 +115,21 @@
 // WithMaxWaiters and WithMaxTotalWaiters limit how many callers wait. A caller above the
 // limit is refused at once. WithFencing gives each lease a number that is greater than the
 // number of the lease before.
+//
+// # Deadlocks
+//
+// Do, DoAll, LockAll and Lock wait without a limit unless WithWait is set. In these cases a
+// caller waits for a lock that is never released:
+//
+//   - One caller takes a and then b, and another takes b and then a. Take all keys of an
+//     operation at once, with DoAll, LockAll, or Also in a middleware: these lock the keys in
+//     one order. If that is not possible, always nest the locks in the same order.
+//   - A caller takes a key again through a second Locker with the same Redis and prefix. Only
+//     a Locker and its views share a nested lock, so a process should have one Locker. To
+//     use other settings, make a view by With.
+//   - A caller takes a key again with a context that does not carry its lease. Pass the
+//     context of the lease. A *gin.Context does not carry it unless its engine has
+//     ContextWithFallback; Lock and Do then return ErrHiddenLease.
+//
+// WithWait turns such a wait into ErrWaitTimeout.
 package core

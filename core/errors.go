@@ -54,6 +54,12 @@ var (
 	// is locked.
 	ErrNoFence = errors.New("reqlock: WithFencing under a lease of the same key without a fencing number")
 
+	// ErrHiddenLease says that the caller's context is a *gin.Context that does not carry
+	// the lease of its own request, so that the caller would wait for itself. It is a
+	// mistake in the program: the text says what to write instead.
+	ErrHiddenLease = errors.New("reqlock: the *gin.Context hides the lease that its request has for this key: " +
+		"pass c.Request.Context() instead of c, or set ContextWithFallback of the engine")
+
 	// ErrMismatch says that an idempotency key was used again with another payload.
 	ErrMismatch = errors.New("reqlock: idempotency key used with another payload")
 	// ErrInterrupted says that an earlier attempt with this idempotency key failed, or

@@ -229,8 +229,17 @@ func mustContext(ctx context.Context) { must(ctx != nil, "the context is nil") }
 func heldLease(ctx context.Context, l *Locker, key string) *Lease {
 	mustContext(ctx)
 	lease, _ := FromContext(ctx)
+	if lease = aliveLease(lease, l, key); lease == nil || ctx.Err() != nil {
+		return nil
+	}
+	return lease
+}
+
+// aliveLease returns the first of a lease and its parents that holds the key, belongs to the
+// same root Locker and is alive. It returns nil if there is none.
+func aliveLease(lease *Lease, l *Locker, key string) *Lease {
 	for ; lease != nil; lease = lease.parent {
-		if lease.key == key && lease.locker.engine == l.engine && lease.hold.Alive() && ctx.Err() == nil {
+		if lease.key == key && lease.locker.engine == l.engine && lease.hold.Alive() {
 			return lease
 		}
 	}

@@ -26,8 +26,12 @@ const maxKeyLen = 4096
 // memory.
 //
 // The error is an *Error of the kind ErrBusy or ErrWaitTimeout, ErrQueueFull,
-// ErrOverloaded, ErrUnavailable, ErrClosed, ErrNoKey or ErrInvalidKey, or for a nested lease
-// ErrNoFence. If ctx ended the wait, the error is also ctx's error. A nil ctx panics.
+// ErrOverloaded, ErrUnavailable, ErrClosed, ErrNoKey, ErrInvalidKey or ErrHiddenLease, or for
+// a nested lease ErrNoFence. If ctx ended the wait, the error is also ctx's error. A nil ctx
+// panics.
+//
+// A caller that holds one lock and takes another can wait for ever: see "Deadlocks" in the
+// package comment.
 func (l *Locker) Lock(ctx context.Context, key string) (*Lease, error) {
 	return l.acquire(ctx, key, l.waitOr(engine.WaitForever), &Lease{})
 }
@@ -59,6 +63,9 @@ func (l *Locker) acquire(ctx context.Context, key string, wait time.Duration, le
 		if outer.nest(ctx, lease) {
 			return lease, nil
 		}
+	}
+	if hidesLease(ctx, l, key) {
+		return nil, &Error{Kind: ErrHiddenLease}
 	}
 	if err := l.take(ctx, key, wait, nil, lease); err != nil {
 		return nil, refusalOf(err, l.settings.retryAfter)

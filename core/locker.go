@@ -14,6 +14,9 @@ import (
 
 // A Locker takes locks in Redis. New or NewQuorum makes it. It is safe for concurrent use. A
 // process needs only one. Views with other settings share its connections and its queues.
+//
+// A second Locker with the same Redis and prefix counts as another process. A caller that
+// holds a key through the one, and locks it again through the other, waits for itself.
 type Locker struct {
 	backend  backend
 	engine   *engine.Engine

@@ -56,6 +56,7 @@ var outcomes = [...]struct {
 	{ErrNotFound, Outcome{Code: "not_found", HTTP: 404, GRPC: grpcNotFound}, false},
 	{ErrChanged, Outcome{Code: "changed", HTTP: 409, GRPC: grpcAborted}, false},
 	{ErrNoFence, Outcome{Code: "no_fence", HTTP: 500, GRPC: grpcInternal}, false},
+	{ErrHiddenLease, Outcome{Code: "hidden_lease", HTTP: 500, GRPC: grpcInternal}, false},
 	{ErrClosed, Outcome{Code: "closing", HTTP: 503, GRPC: grpcUnavailable}, true},
 	{ErrUnavailable, Outcome{Code: "unavailable", HTTP: 503, GRPC: grpcUnavailable}, true},
 }

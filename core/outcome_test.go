@@ -47,6 +47,7 @@ func TestOutcomes(t *testing.T) {
 		{core.ErrNotFound, core.Outcome{Code: "not_found", HTTP: 404, GRPC: 5}},
 		{core.ErrChanged, core.Outcome{Code: "changed", HTTP: 409, GRPC: 10}},
 		{core.ErrNoFence, core.Outcome{Code: "no_fence", HTTP: 500, GRPC: 13}},
+		{core.ErrHiddenLease, core.Outcome{Code: "hidden_lease", HTTP: 500, GRPC: 13}},
 		{keyError(t, errors.New("x")), core.Outcome{Code: "key_error", HTTP: 500, GRPC: 13}},
 		{keyError(t, teapot(418)), core.Outcome{Code: "key_error", HTTP: 418, GRPC: 13}},
 		{keyError(t, teapot(399)), core.Outcome{Code: "key_error", HTTP: 500, GRPC: 13}},
@@ -122,7 +123,7 @@ func FuzzRefusalIsNeverASuccess(f *testing.F) {
 	kinds := []error{
 		core.ErrBusy, core.ErrWaitTimeout, core.ErrQueueFull, core.ErrOverloaded, core.ErrNoKey, core.ErrInvalidKey,
 		core.ErrBodyTooLarge, core.ErrUnavailable, core.ErrClosed, core.ErrMismatch, core.ErrInterrupted, core.ErrUnreplayable,
-		core.ErrNoFence,
+		core.ErrNoFence, core.ErrHiddenLease,
 	}
 	f.Fuzz(func(t *testing.T, status, kind int) {
 		err := keyError(t, teapot(status))

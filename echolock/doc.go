@@ -253,5 +253,7 @@
 // the outer one needs it too: see core.ErrNoFence. Middlewares with different keys
 // take their locks one after the other, in the order of the middlewares. Two requests
 // that take the same locks in different orders would wait for each other until their
-// waits end. Also takes several keys at once and avoids that.
+// waits end. Also takes several keys at once and avoids that. Code that locks
+// through a second Locker with the same Redis and prefix waits for its own request: see
+// "Deadlocks" in the comment of package core.
 package echolock

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -140,5 +142,105 @@ func TestFormOutside(t *testing.T) {
 	})
 	if status, text := send(t, newServer(t, r), http.MethodPost, "/", gin.MIMEPOSTForm, "amount=3"); status != http.StatusOK || text != "3" {
 		t.Errorf("%d %s", status, text)
+	}
+}
+
+// A nested lock with c as its context would wait for its own request: it is refused, and the
+// error says what to write. It is never nested, since Gin uses c again.
+func TestNestedLockWithGinContextIsRefused(t *testing.T) {
+	t.Parallel()
+	type ctxKey struct{}
+	nothing := func(context.Context) error { return nil }
+	for name, use := range map[string]func(locks *core.Locker, c *gin.Context) error{
+		"Do":    func(locks *core.Locker, c *gin.Context) error { return locks.Do(c, theKey, nothing) },
+		"DoAll": func(locks *core.Locker, c *gin.Context) error { return locks.DoAll(c, []string{"a", theKey}, nothing) },
+		"Lock": func(locks *core.Locker, c *gin.Context) error {
+			_, err := locks.Lock(c, theKey)
+			return err
+		},
+		"TryLock": func(locks *core.Locker, c *gin.Context) error {
+			_, err := locks.TryLock(c, theKey)
+			return err
+		},
+		"a derived context": func(locks *core.Locker, c *gin.Context) error {
+			return locks.Do(context.WithValue(c, ctxKey{}, 1), theKey, nothing)
+		},
+		"under another lock": func(locks *core.Locker, c *gin.Context) error {
+			return locks.Do(c, "other", func(ctx context.Context) error { return locks.Do(ctx, theKey, nothing) })
+		},
+		"a copy": func(locks *core.Locker, c *gin.Context) error { return locks.Do(c.Copy(), theKey, nothing) },
+	} {
+		for _, fallback := range []bool{false, true} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				locks := locktest.New(t)
+				r := gin.New()
+				r.ContextWithFallback = fallback
+				r.GET("/", ginlock.Middleware(locks.Locker, literal), func(c *gin.Context) {
+					err := use(locks.With(core.WithWait(time.Second)), c)
+					switch {
+					case fallback && err != nil:
+						t.Errorf("with ContextWithFallback: %v", err)
+					case !fallback && (!errors.Is(err, core.ErrHiddenLease) || !strings.Contains(err.Error(), "c.Request.Context()")):
+						t.Errorf("without ContextWithFallback: %v", err)
+					}
+					if lease, _ := ginlock.FromContext(c); c.Request.Context().Err() != nil || lease.Key() != theKey {
+						t.Error("the request has lost its lease")
+					}
+					ok(c)
+				})
+				if w := call(t, r, http.MethodGet, "/"); w.Code != http.StatusOK {
+					t.Errorf("status %d", w.Code)
+				}
+			})
+		}
+	}
+}
+
+// The other uses of c as a context work as before.
+func TestLockWithGinContext(t *testing.T) {
+	t.Parallel()
+	locks := locktest.New(t)
+	other := locktest.New(t)
+	r := gin.New()
+	run := func(c *gin.Context, locks *core.Locker, key string) {
+		ran := false
+		if err := locks.Do(c, key, func(context.Context) error { ran = true; return nil }); err != nil || !ran {
+			t.Errorf("key %q: ran %v, %v", key, ran, err)
+		}
+	}
+	r.GET("/locked", ginlock.Middleware(locks.Locker, literal), func(c *gin.Context) {
+		run(c, locks.Locker, "another key")
+		run(c, other.Locker, theKey) // of another Redis
+	})
+	r.GET("/free", func(c *gin.Context) { run(c, locks.Locker, theKey) })
+	r.GET("/idempotent", ginlock.Idempotent(locks.Locker, literal, ginlock.WithMethods(http.MethodDelete)), func(c *gin.Context) {
+		run(c, locks.Locker, theKey)
+	})
+	for _, path := range []string{"/locked", "/free", "/idempotent"} {
+		call(t, r, http.MethodGet, path)
+	}
+	var kept *gin.Context
+	r.GET("/kept", ginlock.Middleware(locks.Locker, literal), func(c *gin.Context) { kept = c.Copy() })
+	call(t, r, http.MethodGet, "/kept")
+	run(kept, locks.Locker, theKey) // its request has ended
+	empty, _ := gin.CreateTestContext(httptest.NewRecorder())
+	run(empty, locks.Locker, theKey) // has no request
+}
+
+// An attempt of the request is hidden too.
+func TestNestedAttemptWithGinContextIsRefused(t *testing.T) {
+	t.Parallel()
+	locks := locktest.New(t)
+	r := gin.New()
+	r.POST("/", ginlock.Idempotent(locks.Locker, literal), func(c *gin.Context) {
+		attempt, _ := ginlock.AttemptFromContext(c)
+		if _, err := locks.Begin(c, attempt.Key(), nil); !errors.Is(err, core.ErrHiddenLease) {
+			t.Errorf("Begin: %v", err)
+		}
+		ok(c)
+	})
+	if w := call(t, r, http.MethodPost, "/"); w.Code != http.StatusOK {
+		t.Errorf("status %d", w.Code)
 	}
 }

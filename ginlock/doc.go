@@ -32,7 +32,9 @@
 // Pass c.Request.Context() to what runs under the lock, such as queries and nested
 // calls of core.Locker.Do. It works with every engine. c itself works as a context
 // only if engine.ContextWithFallback is on. Without it, c does not carry the lease
-// and does not end with it.
+// and does not end with it. core.Locker.Do with c then does not see that the request
+// has the lock: for the same key it returns core.ErrHiddenLease, since it would wait
+// for its own request.
 //
 // A goroutine that runs after the handler has returned runs without the lock. The
 // context of a c.Copy() ends when the handler returns, as c.Request.Context() of
@@ -248,5 +250,7 @@
 // the outer one needs it too: see core.ErrNoFence. Middlewares with different keys
 // take their locks one after the other, in the order of the middlewares. Two requests
 // that take the same locks in different orders would wait for each other until their
-// waits end. Also takes several keys at once and avoids that.
+// waits end. Also takes several keys at once and avoids that. Code that locks
+// through a second Locker with the same Redis and prefix waits for its own request: see
+// "Deadlocks" in the comment of package core.
 package ginlock

@@ -196,7 +196,9 @@
 // core.ErrNoFence. Interceptors with different keys take their locks one after the
 // other, from the outside inwards, also in streams. Two calls that take the same
 // locks in different orders would wait for each other until their waits end. Also
-// takes several keys at once and avoids that. The inner interceptor finds the outer
+// takes several keys at once and avoids that. Code that locks through a second Locker
+// with the same Redis and prefix waits for its own request: see "Deadlocks" in the
+// comment of package core. The inner interceptor finds the outer
 // one's lease in the context. An interceptor in between that replaces the context by
 // one without a parent hides that lease.
 //

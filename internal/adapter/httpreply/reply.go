@@ -94,6 +94,7 @@ var details = map[string]string{
 	"not_found":              "There is no record of the request.",
 	"changed":                "The request has changed since it was seen, or its outcome is known.",
 	"no_fence":               "The request could not be locked as the server is set up.",
+	"hidden_lease":           "The request could not be locked as the server is set up.",
 	"closing":                "The server is shutting down.",
 	"unavailable":            "The lock service is unavailable.",
 	"deadline":               "The request ran out of time before it got its lock.",

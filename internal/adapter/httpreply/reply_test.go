@@ -36,6 +36,7 @@ func TestWrite(t *testing.T) {
 		"invalid key":    {fmt.Errorf("%w: secret", core.ErrInvalidKey), 400, "invalid_key", ""},
 		"body too large": {core.ErrBodyTooLarge, 413, "body_too_large", ""},
 		"no fence":       {&core.Error{Kind: core.ErrNoFence}, 500, "no_fence", ""},
+		"hidden lease":   {&core.Error{Kind: core.ErrHiddenLease}, 500, "hidden_lease", ""},
 		"mismatch":       {core.ErrMismatch, 422, "mismatch", ""},
 		"interrupted":    {core.ErrInterrupted, 409, "outcome_unknown", ""},
 		"unreplayable":   {core.ErrUnreplayable, 409, "completed_unreplayable", ""},
