@@ -27,8 +27,9 @@ const (
 	Renewed
 	// Lost: a lease ended before its holder released it. Err is the cause of its context.
 	Lost
-	// HeldLong: a lease has been held for more than three times its TTL. There is one
-	// such event for each lease.
+	// HeldLong: a lease has been held for more than three times its TTL. While it is held,
+	// the event is repeated, each time after twice the time: see Repeated. The reason may
+	// be that its owner forgot to release it: see WithCaller.
 	HeldLong
 	// Replayed: a request got the stored answer of an earlier attempt. The request may
 	// have waited for that attempt.
@@ -90,6 +91,8 @@ func (k EventKind) String() string {
 		return "warned"
 	case OutcomeUnknown:
 		return "outcome_unknown"
+	case Closing:
+		return "closing"
 	default:
 		return "unknown"
 	}
@@ -140,9 +143,17 @@ type Event struct {
 	// Waited is how long the request waited, in Acquired, Refused and Replayed.
 	Waited time.Duration
 	// Held is how long the holder has had the lease, in Released, Renewed, Lost,
-	// HeldLong, Committed, Restored and OutcomeUnknown. In OutcomeUnknown it is zero if
-	// another process held the lease.
+	// HeldLong, Committed, Restored, OutcomeUnknown and Closing. In OutcomeUnknown it is zero
+	// if another process held the lease.
 	Held time.Duration
+	// Repeated is true if there was an event of the same kind for the same lease before,
+	// in HeldLong. A counter of leases ignores such events.
+	Repeated bool
+	// Caller is the code that took the lease, in HeldLong and Closing: see WithCaller. It
+	// is "" if WithCaller is off.
+	Caller string
+	// Holds is how many leases are held, in Closing.
+	Holds int
 	// Handover says how the holder got the lease, in Acquired.
 	Handover Handover
 	// Err is described with each kind.

@@ -136,6 +136,7 @@ func TestSlogObserver(t *testing.T) {
 		core.Committed: "level=DEBUG msg=\"lock committed\"",
 		core.Restored:  "level=WARN msg=\"lock restored\"",
 		core.Warned:    "level=WARN msg=\"lock warned\"",
+		core.Closing:   "level=WARN msg=\"lock closing\"",
 
 		core.OutcomeUnknown: "level=WARN msg=\"lock outcome_unknown\"",
 	} {

@@ -84,6 +84,7 @@ func (l *Locker) take(ctx context.Context, key string, wait time.Duration, a *en
 		MaxHold: l.settings.maxHold,
 		Fencing: l.settings.fencing,
 		Attempt: a,
+		Caller:  l.caller(),
 	})
 	if err != nil {
 		return err

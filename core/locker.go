@@ -101,16 +101,21 @@ func (l *Locker) With(opts ...Option) *Locker {
 	if err := view.settings.check(); err != nil {
 		panic(err)
 	}
+	if view.settings.caller {
+		view.settings.madeBy, _ = callerOf()
+	}
 	return &view
 }
 
 // Close ends the Locker and all its views. New requests and waiters get ErrClosed. Holders
 // may finish: Close waits for them and for all commands that are under way, and then returns
-// nil.
+// nil. If there are holders, the observer receives a Closing event with their number.
 //
-// If ctx ends first, Close cancels the contexts of the remaining holders with ErrClosed,
-// leaves their keys to expire after their TTL, and returns ctx's error. Close may be called
-// more than once. A nil ctx is the background context.
+// A lease that its owner never releases is renewed, and Close waits for it. So give Close a
+// ctx with a deadline. If ctx ends first, Close cancels the contexts of the remaining holders
+// with ErrClosed, and leaves their keys to expire after their TTL. The error is then ctx's
+// error, with the number of leases that were not released and the age of the oldest: see
+// WithCaller. Close may be called more than once. A nil ctx is the background context.
 func (l *Locker) Close(ctx context.Context) error {
 	defer l.backend.close()
 	if err := l.engine.Close(orBackground(ctx)); err != nil {

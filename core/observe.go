@@ -15,6 +15,7 @@ var kinds = [...]EventKind{
 	engine.Replayed:  Replayed,
 	engine.Committed: Committed,
 	engine.Restored:  Restored,
+	engine.Closing:   Closing,
 
 	engine.OutcomeUnknown: OutcomeUnknown,
 }
@@ -37,6 +38,9 @@ func (s *settings) observe(e engine.Event) {
 		Waited:   e.Waited,
 		Held:     e.Held,
 		Handover: handovers[e.Handover],
+		Repeated: e.Repeated,
+		Caller:   e.Caller,
+		Holds:    e.Holds,
 	}
 	switch {
 	case e.Loss != engine.NotLost:

@@ -39,6 +39,8 @@ type settings struct {
 	fencing    bool
 	failOpen   bool
 	retryAfter time.Duration
+	caller     bool
+	madeBy     string // the code that made the view, if caller is true
 
 	retention   time.Duration
 	interrupted Policy

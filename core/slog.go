@@ -7,9 +7,10 @@ import (
 
 // SlogObserver returns an observer, for WithObserver, that logs each event. These are logged
 // at warning level: a lost lease, a lease that is held long, a lost record, an unknown
-// outcome, a run without the lock, a warning, and a fault of Redis. All other events
-// are logged at debug level. Keys appear as digests. The line of an unknown outcome also has
-// endpoint_key, the whole key of EventKey.Endpoint, for Outcome and Resolve.
+// outcome, a run without the lock, a warning of Check or an adapter, a Close that waits for
+// holders, and a fault of Redis. All other events are logged at debug level. Keys appear as
+// digests. The line of an unknown outcome also has endpoint_key, the whole key of
+// EventKey.Endpoint, for Outcome and Resolve.
 func SlogObserver(logger *slog.Logger) func(Event) {
 	must(logger != nil, "SlogObserver needs a logger")
 	return func(e Event) {
@@ -27,12 +28,19 @@ func SlogObserver(logger *slog.Logger) func(Event) {
 			attrs = append(attrs, slog.Duration("waited", e.Waited), slog.String("handover", e.Handover.String()))
 		case Refused, Replayed:
 			attrs = append(attrs, slog.Duration("waited", e.Waited))
-		case Released, Renewed, Lost, HeldLong, Committed, Restored, OutcomeUnknown:
+		case Released, Renewed, Lost, Committed, Restored, OutcomeUnknown:
 			attrs = append(attrs, slog.Duration("held", e.Held))
+		case HeldLong:
+			attrs = append(attrs, slog.Duration("held", e.Held), slog.Bool("repeated", e.Repeated))
+		case Closing:
+			attrs = append(attrs, slog.Duration("held", e.Held), slog.Int("holds", e.Holds))
 		case Waiting, Unlocked, Warned:
 		}
 		if endpoint, ok := e.Key.Endpoint(); ok && e.Kind == OutcomeUnknown {
 			attrs = append(attrs, slog.String("endpoint_key", endpoint))
+		}
+		if e.Caller != "" {
+			attrs = append(attrs, slog.String("caller", e.Caller))
 		}
 		if e.Err != nil {
 			attrs = append(attrs, slog.String("error", e.Err.Error()))
@@ -44,7 +52,7 @@ func SlogObserver(logger *slog.Logger) func(Event) {
 // levelOf returns the warning level for events that an operator should see.
 func levelOf(e Event) slog.Level {
 	switch e.Kind {
-	case Lost, HeldLong, Restored, OutcomeUnknown, Unlocked, Warned:
+	case Lost, HeldLong, Restored, OutcomeUnknown, Unlocked, Warned, Closing:
 		return slog.LevelWarn
 	case Refused:
 		if isUnavailable(e.Err) {

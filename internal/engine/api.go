@@ -21,6 +21,8 @@ type Request struct {
 	// Attempt is the idempotent request that the lease is for; nil is none. A lease for
 	// an attempt is never passed on, because each attempt needs its own token.
 	Attempt *Attempt
+	// Caller says which code wants the lease; "" is unknown. Events repeat it.
+	Caller string
 }
 
 // Hooks connect the engine to its owner. The engine calls them outside its mutexes, on
@@ -50,6 +52,7 @@ const (
 	Restored  // the record of an attempt was gone before its commit
 	// OutcomeUnknown: it is unknown whether the request of an attempt took effect.
 	OutcomeUnknown
+	Closing   // Close has begun and waits for holders
 )
 
 // A Handover is the way in which a lease came to its holder.
@@ -81,7 +84,10 @@ type Event struct {
 	Key      string
 	Queued   bool          // a Waiting event came before
 	Waited   time.Duration // Acquired, Refused, Replayed
-	Held     time.Duration // Released, Renewed, Lost, HeldLong, Committed, Restored, OutcomeUnknown
+	Held     time.Duration // Released, Renewed, Lost, HeldLong, Committed, Restored, OutcomeUnknown, Closing
+	Repeated bool          // HeldLong: there was an event for the hold before
+	Caller   string        // HeldLong, Closing: that of the Request
+	Holds    int           // Closing: how many leases have a holder
 	Handover Handover      // Acquired
 	Loss     Loss          // Lost, Released; Committed: Taken if another attempt had begun
 	Err      error         // Refused: a *Refusal; Released, Renewed, Committed, OutcomeUnknown: a fault, if any

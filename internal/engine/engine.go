@@ -103,7 +103,8 @@ func (e *Engine) claimOf(ttl time.Duration) time.Duration {
 // Close refuses new callers and waiters, and gives up their places in the store's
 // queue. It waits until the holders have released or lost their leases, and until all
 // commands have ended. When ctx ends first, it cancels the contexts of the remaining
-// holders, leaves their keys to the TTL, and returns ctx's error.
+// holders, leaves their keys to the TTL, and returns an error that wraps ctx's error and
+// says what was not finished.
 func (e *Engine) Close(ctx context.Context) error {
 	e.eachShard(func(s *shard) {
 		s.closed = true
@@ -114,7 +115,11 @@ func (e *Engine) Close(ctx context.Context) error {
 	})
 	e.closeOnce.Do(func() { close(e.closing) })
 	defer e.schedule.stop()
+	if held := e.held(); held.Holds > 0 {
+		e.observe(held)
+	}
 	if err := e.work.Wait(ctx); err != nil {
+		err = e.unfinished(err)
 		e.loseAll()
 		_ = e.store.Close(ctx) // stops listening; its error is that of ctx
 		return err

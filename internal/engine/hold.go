@@ -29,8 +29,8 @@ type Hold struct {
 	cancel       context.CancelCauseFunc
 	nested       map[*Nested]struct{} // the nested turns that are neither released nor lost
 	loss         Loss
-	leaseEnded   bool // the lease ended under the holder; Close does not wait for the hold any more
-	reportedLong bool
+	leaseEnded   bool          // the lease ended under the holder; Close does not wait for the hold any more
+	reportedLong time.Duration // the age of the hold at the last HeldLong event; 0: there was none
 	unreported   bool          // the caller left before it could learn of the grant
 	until        time.Time     // after the release: the end of the lease's validity
 	done         chan struct{} // set by the first release; closed when the result is known

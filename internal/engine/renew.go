@@ -12,7 +12,7 @@ import (
 // a server that does not answer.
 const finalRenewalBounds = 2
 
-// longHoldTTLs is how many TTLs a hold lasts before the HeldLong event.
+// longHoldTTLs is how many TTLs a hold lasts before the first HeldLong event.
 const longHoldTTLs = 3
 
 // onDue handles a held lease that the schedule reports. It ends a lease at the end
@@ -118,10 +118,17 @@ func (q *queue) renewed(renewal store.Renewal, err error, ttl time.Duration, aft
 		q.renewFrom(renewal.Since.Add(h.request.TTL / 3))
 	}
 	after.add(func() { q.engine.observe(event) })
-	if !h.reportedLong && event.Held > longHoldTTLs*h.request.TTL {
-		h.reportedLong = true
-		after.add(func() { q.engine.observe(Event{Kind: HeldLong, Key: q.key, Held: event.Held}) })
+	if event.Held > h.nextReport() {
+		long := Event{Kind: HeldLong, Key: q.key, Held: event.Held, Repeated: h.reportedLong != 0, Caller: h.request.Caller}
+		h.reportedLong = event.Held
+		after.add(func() { q.engine.observe(long) })
 	}
+}
+
+// nextReport returns the age of the hold after which it is reported as HeldLong. The age
+// doubles from event to event.
+func (h *Hold) nextReport() time.Duration {
+	return max(longHoldTTLs*h.request.TTL, 2*h.reportedLong)
 }
 
 // renewFrom sets the time of the next renewal of the held lease, if its holder wants

@@ -38,8 +38,8 @@ func TestLeaseIsRenewedWhileHeld(t *testing.T) {
 		if n, want := s.count("renew"), int(time.Hour/(request(0).TTL/3)); n < want-1 || n > want+1 {
 			t.Errorf("%d renewals, want %d", n, want)
 		}
-		if n := len(events.of(HeldLong)); n != 1 {
-			t.Errorf("%d HeldLong events", n)
+		if long := events.of(HeldLong); len(long) == 0 {
+			t.Error("no HeldLong event")
 		}
 		release(t, h)
 		renewals := s.count("renew")

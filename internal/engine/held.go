@@ -1,0 +1,39 @@
+package engine
+
+import (
+	"fmt"
+	"time"
+)
+
+// held returns a Closing event for the leases that have a holder. The event has the number
+// of the holders, and the key, the age and the caller of the oldest one.
+func (e *Engine) held() Event {
+	event, now := Event{Kind: Closing}, time.Now()
+	e.eachShard(func(s *shard) {
+		for _, q := range s.queues {
+			if q.lease == nil || q.lease.holder == nil {
+				continue
+			}
+			h := q.lease.holder
+			event.Holds++
+			if age := now.Sub(h.since); event.Key == "" || age > event.Held {
+				event.Key, event.Held, event.Caller = q.key, age, h.request.Caller
+			}
+		}
+	})
+	return event
+}
+
+// unfinished returns the error of a Close that ended before its holders.
+func (e *Engine) unfinished(ended error) error {
+	h := e.held()
+	if h.Holds == 0 {
+		return fmt.Errorf("%w: no lease is held, and commands to redis are under way", ended)
+	}
+	caller := ""
+	if h.Caller != "" {
+		caller = ", by " + h.Caller
+	}
+	return fmt.Errorf("%w: leases that are not released: %d; the oldest is held since %s, for %v%s",
+		ended, h.Holds, time.Now().Add(-h.Held).UTC().Format(time.RFC3339), h.Held.Round(time.Millisecond), caller)
+}
