@@ -26,7 +26,7 @@ func TestBoundsOfDurations(t *testing.T) {
 		"WithTTL":            {core.WithTTL, 100 * time.Millisecond, 10 * year},
 		"WithWait":           {core.WithWait, 0, most},
 		"WithMaxHold":        {core.WithMaxHold, time.Millisecond, most},
-		"WithRetryAfter":     {core.WithRetryAfter, 1, 24 * time.Hour},
+		"WithRetryAfter":     {core.WithRetryAfter, time.Millisecond, 24 * time.Hour},
 		"WithRetention":      {core.WithRetention, time.Second, most},
 		"WithCommandTimeout": {core.WithCommandTimeout, time.Millisecond, 10 * year},
 	} {

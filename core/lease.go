@@ -120,6 +120,9 @@ func (l *Lease) Extend(ctx context.Context, ttl time.Duration) error {
 	if l == nil {
 		return nil
 	}
+	if err := checkUnit("Extend", ttl, 0); err != nil {
+		return err
+	}
 	if ttl < time.Millisecond {
 		return fmt.Errorf("reqlock: Extend: %v is below 1ms", ttl)
 	}

@@ -43,17 +43,21 @@ func WithTTL(ttl time.Duration) Option {
 	})
 }
 
-// WithWait sets how long to wait for a lock that is held. 0 means not to wait. If not set,
-// Lock, Do and DoAll wait until their context ends; Enter and the middlewares do not wait. If
-// the wait ends before the first reply of Redis, the error is ErrUnavailable, because it is
-// unknown whether the key is held.
+// WithWait sets how long to wait for a lock that is held: at least 1 ms, or 0 not to wait. If
+// not set, Lock, LockAll, Do and DoAll wait until their context ends; Enter and the
+// middlewares do not wait. If the wait ends before the first reply of Redis, the error is
+// ErrUnavailable, because it is unknown whether the key is held.
+//
+// Make the wait of a middleware shorter than the WriteTimeout of its http.Server. Otherwise
+// the server closes the connection of a request that has waited too long, before its answer.
+// The middleware of an HTTP adapter sends a Warned event if it finds such a server.
 func WithWait(wait time.Duration) Option {
 	return option(func(s *settings) error {
 		if wait < 0 {
 			return fmt.Errorf("reqlock: WithWait: %v is negative", wait)
 		}
 		s.wait = wait
-		return nil
+		return checkUnit("WithWait", wait, 0)
 	})
 }
 
@@ -72,11 +76,11 @@ func WithRenewal(on bool) Option {
 // limit.
 func WithMaxHold(limit time.Duration) Option {
 	return option(func(s *settings) error {
-		if limit != 0 && limit < time.Millisecond {
+		if limit < 0 {
 			return fmt.Errorf("reqlock: WithMaxHold: %v is below %v: 0 sets no limit", limit, time.Millisecond)
 		}
 		s.maxHold = limit
-		return nil
+		return checkUnit("WithMaxHold", limit, 0)
 	})
 }
 
@@ -113,8 +117,8 @@ func WithFailOpen(on bool) Option {
 	})
 }
 
-// WithRetryAfter sets after how long a refused caller should retry: 1 s if not set, at most
-// 24 h. HTTP rounds it up to whole seconds.
+// WithRetryAfter sets after how long a refused caller should retry: 1 s if not set, at least
+// 1 ms, at most 24 h. HTTP rounds it up to whole seconds.
 func WithRetryAfter(d time.Duration) Option {
 	return option(func(s *settings) error {
 		if d <= 0 {
@@ -127,6 +131,9 @@ func WithRetryAfter(d time.Duration) Option {
 
 // within refuses a duration below least or above most. The error names the option.
 func within(option string, d, least, most time.Duration) error {
+	if err := checkUnit(option, d, least); err != nil {
+		return err
+	}
 	switch {
 	case d < least:
 		return fmt.Errorf("reqlock: %s: %v is below %v", option, d, least)

@@ -50,6 +50,42 @@ func TestErrorNamesTheBadSetting(t *testing.T) {
 	}
 }
 
+// A duration without a unit counts nanoseconds. The error says so.
+func TestDurationWithoutUnitIsRefused(t *testing.T) {
+	t.Parallel()
+	rdb := newEmbedded(t)
+	for setting, of := range map[string]func(time.Duration) core.Option{
+		"WithTTL":            core.WithTTL,
+		"WithWait":           core.WithWait,
+		"WithMaxHold":        core.WithMaxHold,
+		"WithRetryAfter":     core.WithRetryAfter,
+		"WithRetention":      core.WithRetention,
+		"WithCommandTimeout": core.WithCommandTimeout,
+		"WithQuarantine":     core.WithQuarantine,
+		"WithReplicas":       func(d time.Duration) core.Option { return core.WithReplicas(1, d) },
+	} {
+		for _, d := range []time.Duration{1, 5, time.Millisecond - 1} {
+			_, err := core.New(rdb, of(d))
+			if err == nil || !strings.HasPrefix(err.Error(), "reqlock: "+setting+": "+d.String()+" is below ") ||
+				!strings.Contains(err.Error(), "5*time.Second") {
+				t.Errorf("%s(%d): %v", setting, d, err)
+			}
+		}
+	}
+	for _, opt := range []core.Option{
+		core.WithWait(0), core.WithMaxHold(0), core.WithWait(time.Millisecond), core.WithMaxHold(time.Millisecond), core.WithRetryAfter(time.Millisecond),
+	} {
+		if _, err := core.New(rdb, opt); err != nil {
+			t.Error(err)
+		}
+	}
+	lease := lock(t, newLocker(t, rdb), "k")
+	if err := lease.Extend(t.Context(), 5); err == nil || !strings.Contains(err.Error(), "5*time.Second") {
+		t.Errorf("Extend: %v", err)
+	}
+	release(t, lease)
+}
+
 func TestWithPanicsOnBadSetting(t *testing.T) {
 	t.Parallel()
 	locks := newLocker(t, newEmbedded(t))

@@ -97,7 +97,7 @@ func WithQuarantine(d time.Duration) Option {
 			return fmt.Errorf("reqlock: WithQuarantine: %v is not positive", d)
 		}
 		r.quarantine = d
-		return nil
+		return checkUnit("WithQuarantine", d, 0)
 	}}
 }
 

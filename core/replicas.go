@@ -50,6 +50,8 @@ func WithReplicas(n int, timeout time.Duration) Option {
 		switch {
 		case n < 1:
 			return fmt.Errorf("reqlock: WithReplicas: %d is below 1", n)
+		case 0 < timeout && timeout < time.Millisecond:
+			return checkUnit("WithReplicas", timeout, 0)
 		case timeout < time.Millisecond:
 			return fmt.Errorf("reqlock: WithReplicas: a timeout of %v is below 1ms", timeout)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/adapter/httpkey"
+	"github.com/reqlock/reqlock/internal/adapter/httpreply"
 	"github.com/reqlock/reqlock/internal/adapter/registration"
 )
 
@@ -59,6 +60,7 @@ func (config Config) ToMiddleware() (echo.MiddlewareFunc, error) {
 		return nil, err
 	}
 	keys := append([]KeyFunc{config.Key}, config.Also...)
+	wait := httpreply.NewWaitCheck(adapter, l)
 
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
@@ -66,6 +68,7 @@ func (config Config) ToMiddleware() (echo.MiddlewareFunc, error) {
 				return next(c)
 			}
 			r := c.Request()
+			wait.See(r)
 			ctx, release, err := core.Enter(r.Context(), l, c, keys...)
 			if err != nil {
 				return refuse(c, err, config.ErrorHandler)

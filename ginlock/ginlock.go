@@ -7,6 +7,7 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/adapter/httpkey"
+	"github.com/reqlock/reqlock/internal/adapter/httpreply"
 	"github.com/reqlock/reqlock/internal/adapter/registration"
 )
 
@@ -39,9 +40,11 @@ func Middleware(l *core.Locker, key KeyFunc, opts ...Option) gin.HandlerFunc {
 	l = l.With(registration.Apply(adapter, cfg, opts)...)
 	adapter.Must(cfg.idempotent == "", cfg.idempotent+" is an option of Idempotent, not of Middleware")
 	keys := append([]KeyFunc{key}, cfg.also...)
+	wait := httpreply.NewWaitCheck(adapter, l)
 
 	return func(c *gin.Context) {
 		r := c.Request
+		wait.See(r)
 		ctx, release, err := core.Enter(r.Context(), l, c, keys...)
 		if err != nil {
 			cfg.refuse(c, err)

@@ -36,10 +36,12 @@ func Middleware(l *core.Locker, key KeyFunc, opts ...Option) func(http.Handler) 
 	l = l.With(registration.Apply(adapter, c, opts)...)
 	adapter.Must(c.idempotent == "", c.idempotent+" is an option of Idempotent, not of Middleware")
 	keys := append([]KeyFunc{key}, c.also...)
+	wait := httpreply.NewWaitCheck(adapter, l)
 
 	return func(next http.Handler) http.Handler {
 		adapter.Must(next != nil, "Middleware needs a handler")
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			wait.See(r)
 			ctx, release, err := core.Enter(r.Context(), l, r, keys...)
 			if err != nil {
 				c.refuse(w, r, err)

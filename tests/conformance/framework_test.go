@@ -45,14 +45,15 @@ func (f *framework) lack(need feature) (reason string, lacks bool) {
 type feature string
 
 const (
-	everywhere feature = ""
-	bodyLimits feature = "limits of bodies that a key function reads"
-	ownContext feature = "a request that carries its context through the chain"
-	aborts     feature = "http.ErrAbortHandler"
-	streams    feature = "answers in pieces"
-	earlyHint  feature = "informational answers before the answer"
-	hijacking  feature = "connections that a handler takes over"
-	errorPath  feature = "an error path of the framework beside the answer"
+	everywhere  feature = ""
+	bodyLimits  feature = "limits of bodies that a key function reads"
+	ownContext  feature = "a request that carries its context through the chain"
+	aborts      feature = "http.ErrAbortHandler"
+	streams     feature = "answers in pieces"
+	earlyHint   feature = "informational answers before the answer"
+	hijacking   feature = "connections that a handler takes over"
+	writeLimits feature = "an http.Server with timeouts"
+	errorPath   feature = "an error path of the framework beside the answer"
 )
 
 // A server serves one route.

@@ -15,10 +15,11 @@ import (
 
 // grpcLacks lists the features that gRPC does not have.
 var grpcLacks = map[feature]string{
-	bodyLimits: "gRPC bounds messages itself, before an interceptor sees them",
-	ownContext: "interceptors are given their context and keep it; nothing can be restored",
-	aborts:     "gRPC knows no panic that is not a crash",
-	hijacking:  "gRPC gives no connection away",
+	bodyLimits:  "gRPC bounds messages itself, before an interceptor sees them",
+	ownContext:  "interceptors are given their context and keep it; nothing can be restored",
+	aborts:      "gRPC knows no panic that is not a crash",
+	hijacking:   "gRPC gives no connection away",
+	writeLimits: "a gRPC server has no WriteTimeout",
 }
 
 func overGRPCUnary() *framework {

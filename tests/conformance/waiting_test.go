@@ -1,6 +1,10 @@
 package conformance
 
 import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,6 +18,7 @@ func waitingCases() []testCase {
 		{"one of nine runs, and eight are refused with Retry-After", everywhere, oneOfNine},
 		{"a waiter gets the lease by a hand-off", everywhere, handOver},
 		{"a waiter gets the lock of another process", everywhere, waitForAnother},
+		{"a wait beyond the WriteTimeout of the server is reported once", writeLimits, waitBeyondWriteTimeout},
 	}
 }
 
@@ -82,4 +87,41 @@ func waitForAnother(e *environment) {
 	}()
 	s.wantReply(plain, "done")
 	<-freed
+}
+
+// The observer hears once of a middleware, and once of an endpoint, that may wait for longer
+// than their server allows an answer to take.
+func waitBeyondWriteTimeout(e *environment) {
+	serverKey := http.ServerContextKey
+	short := &http.Server{WriteTimeout: time.Second, ReadHeaderTimeout: time.Second}
+	tooLong := core.WithWait(patience)
+	s := e.serve(route{
+		outer: func(f frame) {
+			f.SetContext(context.WithValue(f.Context(), serverKey, short))
+			f.Next()
+		},
+		locks:   []lock{{keys: []key{byHeader}, options: []core.Option{tooLong}}},
+		handler: func(c call) { c.Reply("done") },
+	})
+	s.wantReply(plain, "done")
+	s.wantReply(plain, "done")
+	pay := e.f.endpoint(e.locks, endpoint{
+		options: []core.Option{tooLong},
+		handler: func(t invocation) { t.WriteHeader(http.StatusCreated) },
+	})
+	for range 2 {
+		r := httptest.NewRequestWithContext(context.WithValue(e.Context(), serverKey, short), http.MethodPost, paymentsPath, nil)
+		r.SetBasicAuth("ada", "password")
+		r.Header.Set("Idempotency-Key", "once")
+		pay.ServeHTTP(httptest.NewRecorder(), r)
+	}
+	warnings, _ := e.events.of(core.Warned)
+	if len(warnings) != 2 {
+		e.Errorf("warnings: %v", warnings)
+	}
+	for _, warning := range warnings {
+		if text := warning.Err.Error(); !strings.HasPrefix(text, "reqlock: "+e.f.name+": WithWait is 10s ") {
+			e.Errorf("warning: %s", text)
+		}
+	}
 }
