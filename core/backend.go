@@ -13,6 +13,8 @@ import (
 type backend interface {
 	// newCheck returns a check of all servers for one run.
 	newCheck(s *settings) check
+	// advice says how to improve the options of the clients; nil if there is nothing to say.
+	advice() error
 	// keepsRecords reports whether the servers keep records of idempotent requests.
 	keepsRecords() bool
 	// close closes the connections that the Locker opened itself.
@@ -34,6 +36,8 @@ func (d deployment) newCheck(s *settings) check {
 	return readiness.NewCheck(d.rdb, s.prefix, s.commandTimeout, s.replicas)
 }
 
+func (d deployment) advice() error { return readiness.AdviseOnClient(d.rdb) }
+
 func (deployment) keepsRecords() bool { return true }
 
 func (deployment) close() {} // the caller of New closes the client
@@ -43,6 +47,15 @@ type quorum struct{ store *quorumstore.Store }
 
 func (q quorum) newCheck(s *settings) check {
 	return readiness.NewQuorum(q.store.Clients(), s.prefix, s.commandTimeout, q.store.Duplicate)
+}
+
+func (q quorum) advice() error {
+	for _, client := range q.store.Clients() {
+		if err := readiness.AdviseOnClient(client); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (quorum) keepsRecords() bool { return false }

@@ -26,6 +26,9 @@ import (
 // the observer receives a Warned event. Check reads this by INFO. If INFO is refused, there
 // is no warning.
 //
+// If ContextTimeoutEnabled is off in the options of a client, the observer receives a Warned
+// event with the first Check: see New.
+//
 // On a Locker of NewQuorum, Check checks all servers, and succeeds if a majority does. The
 // observer receives a Warned event for each other server.
 func (l *Locker) Check(ctx context.Context) error {
@@ -45,6 +48,11 @@ func (l *Locker) Check(ctx context.Context) error {
 		return &checkError{"the locker is closed", &Error{Kind: ErrClosed, RetryAfter: l.settings.retryAfter}}
 	}
 	r := <-results // Run returns when ctx ends
+	l.advised.Do(func() {
+		if advice := l.backend.advice(); advice != nil {
+			l.Warn(advice)
+		}
+	})
 	for _, warning := range r.warnings {
 		l.settings.notify(Event{Kind: Warned, Err: warning})
 	}

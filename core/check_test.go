@@ -59,7 +59,7 @@ func wantNoKeys(t *testing.T, rdb *redis.Client) {
 func TestCheckOfHealthyServer(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	rdb := server.Client(t)
+	rdb := server.Client(t, deadlines)
 	events := &recorder{}
 	for _, prefix := range []string{"reqlock:", "{app}:", "a*[b]?:", ""} {
 		server.Grant(redistest.PrefixRights(prefix)...)
@@ -71,6 +71,26 @@ func TestCheckOfHealthyServer(t *testing.T) {
 	wantNoKeys(t, rdb)
 	if len(events.all()) != 0 {
 		t.Errorf("events: %v", events.all())
+	}
+}
+
+// deadlines is an option of clients that makes callers send their own commands.
+func deadlines(o *redis.Options) { o.ContextTimeoutEnabled = true }
+
+// Check reports once that callers cannot send their own commands.
+func TestCheckWarnsOfContextTimeout(t *testing.T) {
+	t.Parallel()
+	rdb := redistest.Start(t).Client(t)
+	events := &recorder{}
+	locks := newLocker(t, rdb, core.WithObserver(events.record))
+	for range 2 {
+		if err := locks.With(core.WithTTL(time.Minute)).Check(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	warned := events.of(core.Warned)
+	if len(warned) != 1 || !strings.Contains(warned[0].Err.Error(), "set ContextTimeoutEnabled to true") {
+		t.Errorf("warned: %v", warned)
 	}
 }
 

@@ -72,7 +72,8 @@ func testCheckNamesMaster(t *testing.T, cluster *redistest.Cluster) {
 		if err := newLocker(t, rdb, core.WithObserver(events.record)).Check(t.Context()); err != nil {
 			t.Errorf("master %d: %v", i, err)
 		}
-		if warned := events.of(core.Warned); len(warned) != 1 || !strings.HasPrefix(warned[0].Err.Error(), "127.0.0.1:") {
+		if warned := events.of(core.Warned); len(warned) != 2 || !strings.HasPrefix(warned[1].Err.Error(), "127.0.0.1:") ||
+			!strings.Contains(warned[0].Err.Error(), "ContextTimeoutEnabled") {
 			t.Errorf("warned: %v", warned)
 		}
 	}

@@ -171,7 +171,7 @@ func TestCheckWarnsOfEviction(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, "--maxmemory", "100mb", "--maxmemory-policy", "volatile-ttl")
 	server.Grant("+info")
-	rdb := server.Client(t)
+	rdb := server.Client(t, deadlines)
 	events := &recorder{}
 	var log bytes.Buffer
 	locks := newLocker(t, rdb, core.WithObserver(events.record),

@@ -9,6 +9,10 @@
 //		return transfer(ctx)
 //	})
 //
+// With ContextTimeoutEnabled, a lone caller sends its own commands, which makes a lock up to a
+// third faster. If you trace the client with redisotel, use redisotel.WithDBStatement(false):
+// by default it writes raw keys and tokens into spans.
+//
 // An adapter locks the requests of a server: it reads the key from the request, and it
 // answers a request that does not get its lock. There is an adapter for net/http,
 // nethttplock, and one for each of several frameworks. An adapter of your own can use Enter

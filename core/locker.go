@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"sync"
 
 	"github.com/redis/go-redis/v9"
 
@@ -21,6 +22,7 @@ type Locker struct {
 	backend  backend
 	engine   *engine.Engine
 	settings settings
+	advised  *sync.Once // guards what Check says only once; shared by all views
 }
 
 // New returns a Locker that takes its locks through rdb. It does no I/O and starts no
@@ -32,6 +34,10 @@ type Locker struct {
 // then run on the caller's goroutine, and must not block it. Without the option, a read
 // cannot be ended in time, so another goroutine sends all commands. The option also applies
 // to all other uses of the client.
+//
+// Tracing hooks, such as those of redisotel, write the arguments of each command into a span
+// by default, and so the raw keys and the tokens of locks. A user who reads a token can
+// release the lock. Turn that off: redisotel.InstrumentTracing(rdb, redisotel.WithDBStatement(false)).
 //
 // A hook of the client sees arguments that are not strings but print as their values. It
 // also sees commands that are reused after the call of the hook, so it must copy what it
@@ -72,7 +78,7 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Locker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reqlock: WithPrefix: the prefix %w", err)
 	}
-	return &Locker{backend: deployment{rdb}, engine: engine.New(store, s.engineConfig(process)), settings: s}, nil
+	return &Locker{backend: deployment{rdb}, engine: engine.New(store, s.engineConfig(process)), settings: s, advised: new(sync.Once)}, nil
 }
 
 // Must returns l, and panics if err is not nil. It wraps New where an invalid setting is a

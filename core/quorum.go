@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -57,7 +58,7 @@ func NewQuorum(clients []redis.UniversalClient, opts ...Option) (*Locker, error)
 	}
 	config := s.engineConfig(process)
 	config.Ballots = true
-	return &Locker{backend: quorum{store}, engine: engine.New(store, config), settings: s}, nil
+	return &Locker{backend: quorum{store}, engine: engine.New(store, config), settings: s, advised: new(sync.Once)}, nil
 }
 
 // minServers is the smallest number of servers of a quorum. A smaller quorum would not

@@ -64,6 +64,19 @@ func CanRunInline(rdb redis.UniversalClient) bool {
 	}
 }
 
+// LacksContextTimeout reports whether the option ContextTimeoutEnabled would let callers run
+// batches themselves: see CanRunInline.
+func LacksContextTimeout(rdb redis.UniversalClient) bool {
+	switch client := rdb.(type) {
+	case *redis.Client:
+		return !client.Options().ContextTimeoutEnabled
+	case *redis.ClusterClient:
+		return !client.Options().ContextTimeoutEnabled
+	default:
+		return false
+	}
+}
+
 // haveDeadlines reports whether reads and writes with these timeouts have deadlines: a
 // negative timeout is none.
 func haveDeadlines(read, write time.Duration) bool { return read >= 0 && write >= 0 }
