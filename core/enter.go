@@ -40,6 +40,7 @@ func Enter[R any](
 			name = noName
 			skipped++
 		default:
+			l.ObserveRefused(err)
 			return ctx, nothing, err
 		}
 		names = append(names, name)

@@ -17,7 +17,8 @@ const (
 	Acquired EventKind = iota + 1
 	// Waiting: a request waits in the queue, because its key is locked.
 	Waiting
-	// Refused: a request did not get its lock; Err says why.
+	// Refused: a request did not get its lock; Err says why. If its key could not be read,
+	// Err names the key function, and Key is empty.
 	Refused
 	// Released: a holder released its lease. Err is set if Redis did not confirm the
 	// release: then the key may stay locked until its TTL ends.
@@ -163,6 +164,9 @@ type Event struct {
 // An EventKey is the key in an event. It prints and marshals as a digest, because keys may
 // hold personal data, which must not get into logs by accident.
 type EventKey struct{ raw string }
+
+// IsEmpty reports whether the event has no key.
+func (k EventKey) IsEmpty() bool { return k.raw == "" }
 
 // Raw returns the key itself.
 func (k EventKey) Raw() string { return k.raw }

@@ -87,7 +87,7 @@ func ExampleJoin() {
 	fmt.Println(key(order{"acme", ""}))
 	// Output:
 	// order:4:acme1:7 <nil>
-	//  reqlock: no key
+	//  reqlock: no key: Named("order") is empty
 }
 
 func ExampleEnter() {

@@ -29,10 +29,13 @@ func (key KeyFunc[R]) read(r R) (string, error) {
 }
 
 // Read returns the key of a request. It is for an adapter of your own that calls Begin. An
-// empty key is ErrNoKey. OutcomeOf returns an outcome for every error except ErrSkip.
+// empty key is ErrNoKey. The error names the key function. OutcomeOf returns an outcome for every error except ErrSkip.
 func (key KeyFunc[R]) Read(r R) (string, error) {
 	k, err := key.read(r)
-	return k, KeyError(err)
+	if err != nil {
+		return "", KeyError(described(err, functionOf(key), ""))
+	}
+	return k, nil
 }
 
 // KeyError converts an error of a key function, or another error of reading a request, to an
@@ -69,7 +72,7 @@ func EndpointKey(method, route, key string) string {
 // ErrNoKey.
 func Of[R any](get func(R) string) KeyFunc[R] {
 	must(get != nil, "Of needs a function")
-	return func(r R) (string, error) { return get(r), nil }
+	return Describe("Of("+functionOf(get)+")", "", func(r R) (string, error) { return get(r), nil })
 }
 
 // Join makes one key from several parts. The key is unique for any parts: other parts, or
@@ -100,13 +103,22 @@ func Join[R any](keys ...KeyFunc[R]) KeyFunc[R] {
 func First[R any](keys ...KeyFunc[R]) KeyFunc[R] {
 	mustAll(keys, "First")
 	return func(r R) (string, error) {
+		var calls, parts []string
 		for _, key := range keys {
 			k, err := key.read(r)
 			if err == nil || !errors.Is(err, ErrNoKey) {
 				return k, err
 			}
+			var failed *keyPartError
+			if !errors.As(err, &failed) {
+				failed = &keyPartError{call: functionOf(key)}
+			}
+			calls = append(calls, failed.call)
+			if failed.part != "" {
+				parts = append(parts, failed.part)
+			}
 		}
-		return "", ErrNoKey
+		return "", &keyPartError{"First(" + strings.Join(calls, ", ") + ")", strings.Join(parts, " or "), ErrNoKey}
 	}
 }
 
@@ -137,6 +149,7 @@ func Named[R any](name string, key KeyFunc[R]) KeyFunc[R] {
 	must(name != strings.TrimSuffix(attemptMark, ":"), "Named cannot use the name of idempotent requests")
 	must(isName(name), "Named needs a name of letters, digits, '-', '_', '.' and '/' that does not begin with a digit")
 	must(key != nil, "Named needs a key function")
+	key = Describe("Named("+strconv.Quote(name)+")", "", key)
 	return func(r R) (string, error) {
 		k, err := key.read(r)
 		if err != nil {

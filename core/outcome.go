@@ -17,6 +17,10 @@ type Outcome struct {
 	GRPC uint32
 	// RetryAfter is when to retry. It is zero where a retry does not help.
 	RetryAfter time.Duration
+	// Part names the part of the request that the client has to mend, such as `the header
+	// "X-Account"`, if the outcome is "no_key", "invalid_key" or "body_too_large". It is empty
+	// where the client cannot mend it. It contains nothing from the request.
+	Part string
 }
 
 // Numbers of gRPC's status codes, copied here so that core does not import gRPC.
@@ -73,7 +77,7 @@ func OutcomeOf(err error) (Outcome, bool) {
 	errors.As(err, &detail)
 	if detail != nil && detail.ended != nil {
 		if errors.Is(detail.ended, context.DeadlineExceeded) {
-			return Outcome{"deadline", 503, grpcDeadlineExceeded, retryAfter(detail)}, true
+			return Outcome{Code: "deadline", HTTP: 503, GRPC: grpcDeadlineExceeded, RetryAfter: retryAfter(detail)}, true
 		}
 		return Outcome{Code: "canceled", HTTP: statusClientClosedRequest, GRPC: grpcCanceled}, true
 	}
@@ -82,6 +86,10 @@ func OutcomeOf(err error) (Outcome, bool) {
 			o := row.Outcome
 			if row.retry {
 				o.RetryAfter = retryAfter(detail)
+			}
+			var failed *keyPartError
+			if errors.As(err, &failed) {
+				o.Part = failed.part
 			}
 			return o, true
 		}

@@ -17,11 +17,9 @@ func (teapot) Error() string { return "short and stout" }
 
 func (t teapot) StatusCode() int { return int(t) }
 
-// keyError returns the error of Enter for a key function that fails with err.
-func keyError(t *testing.T, err error) error {
-	t.Helper()
-	_, release, got := core.Enter(t.Context(), nil, struct{}{}, func(struct{}) (string, error) { return "", err })
-	release()
+// keyError returns the error of reading a key whose function fails with err.
+func keyError(err error) error {
+	_, got := core.KeyFunc[struct{}](func(struct{}) (string, error) { return "", err }).Read(struct{}{})
 	return got
 }
 
@@ -48,15 +46,15 @@ func TestOutcomes(t *testing.T) {
 		{core.ErrChanged, core.Outcome{Code: "changed", HTTP: 409, GRPC: 10}},
 		{core.ErrNoFence, core.Outcome{Code: "no_fence", HTTP: 500, GRPC: 13}},
 		{core.ErrHiddenLease, core.Outcome{Code: "hidden_lease", HTTP: 500, GRPC: 13}},
-		{keyError(t, errors.New("x")), core.Outcome{Code: "key_error", HTTP: 500, GRPC: 13}},
-		{keyError(t, teapot(418)), core.Outcome{Code: "key_error", HTTP: 418, GRPC: 13}},
-		{keyError(t, teapot(399)), core.Outcome{Code: "key_error", HTTP: 500, GRPC: 13}},
-		{keyError(t, teapot(400)), core.Outcome{Code: "key_error", HTTP: 400, GRPC: 13}},
-		{keyError(t, teapot(599)), core.Outcome{Code: "key_error", HTTP: 599, GRPC: 13}},
-		{keyError(t, teapot(600)), core.Outcome{Code: "key_error", HTTP: 500, GRPC: 13}},
-		{keyError(t, teapot(200)), core.Outcome{Code: "key_error", HTTP: 500, GRPC: 13}},
-		{keyError(t, core.ErrBusy), core.Outcome{Code: "key_error", HTTP: 500, GRPC: 13}},
-		{keyError(t, core.ErrBodyTooLarge), core.Outcome{Code: "body_too_large", HTTP: 413, GRPC: 8}},
+		{keyError(errors.New("x")), core.Outcome{Code: "key_error", HTTP: 500, GRPC: 13}},
+		{keyError(teapot(418)), core.Outcome{Code: "key_error", HTTP: 418, GRPC: 13}},
+		{keyError(teapot(399)), core.Outcome{Code: "key_error", HTTP: 500, GRPC: 13}},
+		{keyError(teapot(400)), core.Outcome{Code: "key_error", HTTP: 400, GRPC: 13}},
+		{keyError(teapot(599)), core.Outcome{Code: "key_error", HTTP: 599, GRPC: 13}},
+		{keyError(teapot(600)), core.Outcome{Code: "key_error", HTTP: 500, GRPC: 13}},
+		{keyError(teapot(200)), core.Outcome{Code: "key_error", HTTP: 500, GRPC: 13}},
+		{keyError(core.ErrBusy), core.Outcome{Code: "key_error", HTTP: 500, GRPC: 13}},
+		{keyError(core.ErrBodyTooLarge), core.Outcome{Code: "body_too_large", HTTP: 413, GRPC: 8}},
 		{
 			&core.Error{Kind: core.ErrBusy, RetryAfter: 3 * second},
 			core.Outcome{Code: "busy", HTTP: 409, GRPC: 10, RetryAfter: 3 * second},
@@ -126,7 +124,7 @@ func FuzzRefusalIsNeverASuccess(f *testing.F) {
 		core.ErrNoFence, core.ErrHiddenLease,
 	}
 	f.Fuzz(func(t *testing.T, status, kind int) {
-		err := keyError(t, teapot(status))
+		err := keyError(teapot(status))
 		if kind >= 0 && kind < len(kinds) {
 			err = errors.Join(teapot(status), &core.Error{Kind: kinds[kind], RetryAfter: time.Duration(status)})
 		}

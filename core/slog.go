@@ -2,15 +2,16 @@ package core
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 )
 
 // SlogObserver returns an observer, for WithObserver, that logs each event. These are logged
 // at warning level: a lost lease, a lease that is held long, a lost record, an unknown
 // outcome, a run without the lock, a warning of Check or an adapter, a Close that waits for
-// holders, and a fault of Redis. All other events are logged at debug level. Keys appear as
-// digests. The line of an unknown outcome also has endpoint_key, the whole key of
-// EventKey.Endpoint, for Outcome and Resolve.
+// holders, a key function that failed, and a fault of Redis. All other events are logged at
+// debug level. Keys appear as digests. The line of an unknown outcome also has endpoint_key,
+// the whole key of EventKey.Endpoint, for Outcome and Resolve.
 func SlogObserver(logger *slog.Logger) func(Event) {
 	must(logger != nil, "SlogObserver needs a logger")
 	return func(e Event) {
@@ -20,7 +21,7 @@ func SlogObserver(logger *slog.Logger) func(Event) {
 			return
 		}
 		attrs := make([]slog.Attr, 0, 6)
-		if e.Kind != Warned {
+		if !e.Key.IsEmpty() {
 			attrs = append(attrs, slog.String("key", e.Key.String()))
 		}
 		switch e.Kind {
@@ -55,7 +56,8 @@ func levelOf(e Event) slog.Level {
 	case Lost, HeldLong, Restored, OutcomeUnknown, Unlocked, Warned, Closing:
 		return slog.LevelWarn
 	case Refused:
-		if isUnavailable(e.Err) {
+		var fromKey *keyError
+		if isUnavailable(e.Err) || errors.As(e.Err, &fromKey) {
 			return slog.LevelWarn
 		}
 	case Released, Renewed, Committed:

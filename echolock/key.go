@@ -1,8 +1,11 @@
 package echolock
 
 import (
+	"strconv"
+
 	"github.com/labstack/echo/v4"
 
+	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/adapter/httpkey"
 	"github.com/reqlock/reqlock/internal/adapter/keypart"
 )
@@ -17,7 +20,9 @@ import (
 // unescapes the value, it needs a key function that does so too.
 func Param(name string) KeyFunc {
 	adapter.Must(name != "", "Param needs a name")
-	return func(c echo.Context) (string, error) { return keypart.Text(c.Param(name)) }
+	return core.Describe(keypart.Call("Param", name), "the path value "+strconv.Quote(name), func(c echo.Context) (string, error) {
+		return keypart.Text(c.Param(name))
+	})
 }
 
 // Header reads the key from a request header. If the header occurs more than once,
@@ -50,7 +55,7 @@ func IdempotencyKey() KeyFunc { return ofRequest(httpkey.IdempotencyKey()) }
 // QueryParam reads the key from a parameter of the URL's query. A parameter that
 // occurs more than once, or a malformed query, is core.ErrInvalidKey. An empty name
 // panics.
-func QueryParam(name string) KeyFunc { return ofRequest(httpkey.Query(name)) }
+func QueryParam(name string) KeyFunc { return ofRequest(httpkey.Query("QueryParam", name)) }
 
 // Cookie reads the key from a cookie. Two cookies with the name are
 // core.ErrInvalidKey. An empty name panics.
@@ -66,7 +71,7 @@ func Cookie(name string) KeyFunc { return ofRequest(httpkey.Cookie(name)) }
 // echo.ExtractIPFromXFFHeader or echo.ExtractIPFromRealIPHeader with the addresses of
 // your proxies.
 func RealIP() KeyFunc {
-	return func(c echo.Context) (string, error) { return keypart.IP(c.RealIP()) }
+	return core.Describe("RealIP()", "", func(c echo.Context) (string, error) { return keypart.IP(c.RealIP()) })
 }
 
 // Host reads the key from c.Request().Host, the host to which the request was sent.
@@ -93,7 +98,7 @@ func Host() KeyFunc { return ofRequest(httpkey.Host()) }
 // type. A missing or nil value is core.ErrNoKey. An empty name panics.
 func Get(name string) KeyFunc {
 	adapter.Must(name != "", "Get needs a name")
-	return func(c echo.Context) (string, error) { return keypart.Value(c.Get(name)) }
+	return core.Describe(keypart.Call("Get", name), "", func(c echo.Context) (string, error) { return keypart.Value(c.Get(name)) })
 }
 
 // GetAs reads the key from a value of type T that an earlier middleware put into c
@@ -107,7 +112,7 @@ func Get(name string) KeyFunc {
 func GetAs[T any](name string, get func(T) string) KeyFunc {
 	adapter.Must(name != "", "GetAs needs a name")
 	adapter.Must(get != nil, "GetAs needs a function")
-	return func(c echo.Context) (string, error) { return keypart.As(c.Get(name), get) }
+	return core.Describe(keypart.Call("GetAs", name), "", func(c echo.Context) (string, error) { return keypart.As(c.Get(name), get) })
 }
 
 // Literal is the same key for every request: one lock for all of them, or a part for

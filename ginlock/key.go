@@ -3,9 +3,11 @@ package ginlock
 import (
 	"net/url"
 	"reflect"
+	"strconv"
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/adapter/httpkey"
 	"github.com/reqlock/reqlock/internal/adapter/keypart"
 )
@@ -20,7 +22,9 @@ import (
 // so too.
 func Param(name string) KeyFunc {
 	adapter.Must(name != "", "Param needs a name")
-	return func(c *gin.Context) (string, error) { return keypart.Text(c.Param(name)) }
+	return core.Describe(keypart.Call("Param", name), "the path value "+strconv.Quote(name), func(c *gin.Context) (string, error) {
+		return keypart.Text(c.Param(name))
+	})
 }
 
 // Header reads the key from a request header. If the header occurs more than once,
@@ -52,14 +56,14 @@ func IdempotencyKey() KeyFunc { return ofRequest(httpkey.IdempotencyKey()) }
 
 // Query reads the key from a parameter of the URL's query. A parameter that occurs
 // more than once, or a malformed query, is core.ErrInvalidKey. An empty name panics.
-func Query(name string) KeyFunc { return ofRequest(httpkey.Query(name)) }
+func Query(name string) KeyFunc { return ofRequest(httpkey.Query("Query", name)) }
 
 // Cookie reads the key from a cookie, unescaped as by c.Cookie. Two cookies with the
 // name, or a cookie that cannot be unescaped, are core.ErrInvalidKey. An empty name
 // panics.
 func Cookie(name string) KeyFunc {
 	cookie := httpkey.Cookie(name)
-	return func(c *gin.Context) (string, error) {
+	return core.Describe(keypart.Call("Cookie", name), "the cookie "+strconv.Quote(name), func(c *gin.Context) (string, error) {
 		escaped, err := cookie(c.Request)
 		if err != nil {
 			return "", err
@@ -69,7 +73,7 @@ func Cookie(name string) KeyFunc {
 			return "", keypart.Invalid("a malformed cookie")
 		}
 		return keypart.Text(value)
-	}
+	})
 }
 
 // ClientIP reads the key from c.ClientIP: the address of the client, from the headers
@@ -81,7 +85,7 @@ func Cookie(name string) KeyFunc {
 // key. Call engine.SetTrustedProxies with the addresses of your proxies, or nil for
 // none.
 func ClientIP() KeyFunc {
-	return func(c *gin.Context) (string, error) { return keypart.IP(c.ClientIP()) }
+	return core.Describe("ClientIP()", "", func(c *gin.Context) (string, error) { return keypart.IP(c.ClientIP()) })
 }
 
 // Host reads the key from c.Request.Host, the host to which the request was sent. Use
@@ -111,10 +115,10 @@ func Host() KeyFunc { return ofRequest(httpkey.Host()) }
 // name that is nil, empty or not comparable panics.
 func Get(name any) KeyFunc {
 	mustBeName(name, "Get")
-	return func(c *gin.Context) (string, error) {
+	return core.Describe(keypart.Call("Get", name), "", func(c *gin.Context) (string, error) {
 		value, _ := c.Get(name)
 		return keypart.Value(value)
-	}
+	})
 }
 
 // GetAs reads the key from a value of type T that an earlier handler put into c with
@@ -128,10 +132,10 @@ func Get(name any) KeyFunc {
 func GetAs[T any](name any, get func(T) string) KeyFunc {
 	mustBeName(name, "GetAs")
 	adapter.Must(get != nil, "GetAs needs a function")
-	return func(c *gin.Context) (string, error) {
+	return core.Describe(keypart.Call("GetAs", name), "", func(c *gin.Context) (string, error) {
 		value, _ := c.Get(name)
 		return keypart.As(value, get)
-	}
+	})
 }
 
 // Literal is the same key for every request: one lock for all of them, or a part for

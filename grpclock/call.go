@@ -2,7 +2,6 @@ package grpclock
 
 import (
 	"context"
-	"errors"
 )
 
 // A Call is the input of key functions: a unary call, or the beginning of a stream.
@@ -65,7 +64,14 @@ func (c *Call) endProbe() {
 }
 
 // errNoMessage reports that the key is not known before the first message.
-var errNoMessage = errors.New("reqlock: the stream has no message yet")
+var errNoMessage error = noMessageError{}
+
+type noMessageError struct{}
+
+func (noMessageError) Error() string { return "reqlock: the stream has no message yet" }
+
+// ReqlockPending marks an error that refuses nothing: the key function is called again.
+func (noMessageError) ReqlockPending() {}
 
 // failBeforeMessage returns a key function that fails if key reads the message of a
 // stream that is still opening, whatever key returns.

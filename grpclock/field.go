@@ -2,6 +2,7 @@ package grpclock
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"google.golang.org/protobuf/proto"
@@ -29,7 +30,7 @@ import (
 func Field[M proto.Message](path string) KeyFunc {
 	fields := lookUp(descriptorOf[M](path), path)
 	last := len(fields) - 1
-	return func(c *Call) (string, error) {
+	return core.Describe(keypart.Call("Field", path), "the field "+strconv.Quote(path), func(c *Call) (string, error) {
 		if c.probe != nil {
 			return reads[M](c.probe)
 		}
@@ -45,7 +46,7 @@ func Field[M proto.Message](path string) KeyFunc {
 			return "", core.ErrNoKey
 		}
 		return keypart.Value(message.Get(fields[last]).Interface())
-	}
+	})
 }
 
 // descriptorOf returns the descriptor of a generated message type.

@@ -64,11 +64,14 @@ func (c *config) idempotent(ctx context.Context, req any, info *grpc.UnaryServer
 func (c *config) begin(call *Call) (*core.Attempt, error) {
 	key, err := c.keys[0].Read(call)
 	if err != nil {
+		c.locks.ObserveRefused(err)
 		return nil, err
 	}
 	fingerprint, err := c.fingerprint(call)
 	if err != nil {
-		return nil, core.KeyError(err)
+		err = core.KeyError(err)
+		c.locks.ObserveRefused(err)
+		return nil, err
 	}
 	return c.locks.Begin(call.ctx, core.EndpointKey("", call.method, key), fingerprint)
 }

@@ -1,10 +1,12 @@
 package grpclock
 
 import (
+	"strconv"
 	"strings"
 
 	"google.golang.org/grpc/metadata"
 
+	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/adapter/keypart"
 )
 
@@ -18,9 +20,9 @@ func Metadata(name string) KeyFunc {
 	adapter.Must(name != "", "Metadata needs a name")
 	adapter.Must(!strings.HasSuffix(strings.ToLower(name), "-bin"), "Metadata: "+name+" holds bytes, which are no key")
 	name = strings.ToLower(name)
-	return ofCall(func(c *Call) (string, error) {
+	return core.Describe(keypart.Call("Metadata", name), "the metadata "+strconv.Quote(name), ofCall(func(c *Call) (string, error) {
 		return keypart.Only(metadata.ValueFromIncomingContext(c.Context(), name))
-	})
+	}))
 }
 
 // IdempotencyKey reads the key from the metadata "idempotency-key", which is the same
@@ -43,9 +45,9 @@ func Metadata(name string) KeyFunc {
 // Under a UnaryServerInterceptor copies do not run at the same time, but a copy that
 // arrives after the first call has ended runs again.
 func IdempotencyKey() KeyFunc {
-	return ofCall(func(c *Call) (string, error) {
+	return core.Describe("IdempotencyKey()", `the metadata "idempotency-key"`, ofCall(func(c *Call) (string, error) {
 		return keypart.IdempotencyKey(metadata.ValueFromIncomingContext(c.Context(), "idempotency-key"))
-	})
+	}))
 }
 
 // ContextValue reads the key from a value in the context of a call, such as the user
@@ -54,7 +56,9 @@ func IdempotencyKey() KeyFunc {
 // error names the type. A missing or nil value is core.ErrNoKey. A nil key panics.
 func ContextValue(key any) KeyFunc {
 	adapter.Must(key != nil, "ContextValue needs a key")
-	return ofCall(func(c *Call) (string, error) { return keypart.Value(c.Context().Value(key)) })
+	return core.Describe(keypart.Call("ContextValue", key), "", ofCall(func(c *Call) (string, error) {
+		return keypart.Value(c.Context().Value(key))
+	}))
 }
 
 // ContextValueAs reads the key from a value of type T in the context of a call, with
@@ -67,7 +71,9 @@ func ContextValue(key any) KeyFunc {
 func ContextValueAs[T any](key any, get func(T) string) KeyFunc {
 	adapter.Must(key != nil, "ContextValueAs needs a key")
 	adapter.Must(get != nil, "ContextValueAs needs a function")
-	return ofCall(func(c *Call) (string, error) { return keypart.As(c.Context().Value(key), get) })
+	return core.Describe(keypart.Call("ContextValueAs", key), "", ofCall(func(c *Call) (string, error) {
+		return keypart.As(c.Context().Value(key), get)
+	}))
 }
 
 // Method is the full method of a call, "/pkg.Service/Method": one lock for each

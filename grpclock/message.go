@@ -19,7 +19,7 @@ import (
 // key function does not fit the method: see ByMethod. A nil get panics.
 func Message[M any](get func(M) string) KeyFunc {
 	adapter.Must(get != nil, "Message needs a function")
-	return func(c *Call) (string, error) {
+	return core.Describe(fmt.Sprintf("Message(func(%v) string)", reflect.TypeFor[M]()), "", func(c *Call) (string, error) {
 		if c.probe != nil {
 			return reads[M](c.probe)
 		}
@@ -28,7 +28,7 @@ func Message[M any](get func(M) string) KeyFunc {
 			return "", err
 		}
 		return keypart.Text(get(m))
-	}
+	})
 }
 
 // messageOf returns the message of a call, which must be an M.

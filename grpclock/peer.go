@@ -23,7 +23,7 @@ import (
 // Without a certificate the key is the IP address of the peer, without its port.
 // Behind a proxy the peer is the proxy, so that all clients share one lock. A peer
 // without an IP address, as on a Unix socket, is core.ErrNoKey or core.ErrInvalidKey.
-func Peer() KeyFunc { return ofCall(peerOf) }
+func Peer() KeyFunc { return core.Describe("Peer()", "", ofCall(peerOf)) }
 
 func peerOf(c *Call) (string, error) {
 	p, ok := peer.FromContext(c.Context())

@@ -48,7 +48,12 @@ func StatusOf(err error) *status.Status {
 
 // statusFor returns the status of an outcome.
 func statusFor(o core.Outcome, message string) *status.Status {
-	details := []protoadapt.MessageV1{&errdetails.ErrorInfo{Reason: strings.ToUpper(o.Code), Domain: domain}}
+	info := &errdetails.ErrorInfo{Reason: strings.ToUpper(o.Code), Domain: domain}
+	if o.Part != "" {
+		info.Metadata = map[string]string{"part": o.Part}
+		message += ": " + o.Part
+	}
+	details := []protoadapt.MessageV1{info}
 	if o.RetryAfter > 0 {
 		details = append(details, &errdetails.RetryInfo{RetryDelay: durationpb.New(o.RetryAfter)})
 	}

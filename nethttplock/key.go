@@ -40,7 +40,7 @@ func PathValue(name string) KeyFunc { return httpkey.PathValue(name) }
 //
 // The handler should read r.URL.Query().Get: r.FormValue returns a field of the body
 // in preference to the query.
-func Query(name string) KeyFunc { return httpkey.Query(name) }
+func Query(name string) KeyFunc { return httpkey.Query("Query", name) }
 
 // Cookie reads the key from a cookie. Two cookies with the name are
 // core.ErrInvalidKey. An empty name panics.

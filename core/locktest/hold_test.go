@@ -79,7 +79,7 @@ func TestKeysInRedisAreTheLockersKeys(t *testing.T) {
 
 func TestImpossibleCallsFailTheTest(t *testing.T) {
 	t.Parallel()
-	noKey := core.Of(func(request) string { return "" })
+	noKey := func(request) (string, error) { return "", nil }
 	skip := core.When(func(request) bool { return false }, byAccount)
 	for name, c := range map[string]struct {
 		do   func(tb testing.TB, l *locktest.Locks)

@@ -22,6 +22,7 @@ type refusal struct {
 	prepare func(e *environment)
 	outer   func(e *environment) func(frame)
 	want    error
+	part    string // in the answer, of what the client can mend
 }
 
 // refusalCases are all rows of the outcome table that can occur.
@@ -58,7 +59,7 @@ func refusals() []refusal {
 		},
 		{
 			name: "no_key: it is missing", lock: lock{keys: []key{{header: "x-other"}}},
-			want: refused(core.ErrNoKey, 0),
+			want: refused(core.ErrNoKey, 0), part: "x-other",
 		},
 		{
 			name: "no_key: it is empty", lock: lock{keys: []key{given("", nil)}},
@@ -67,7 +68,7 @@ func refusals() []refusal {
 		{
 			name: "invalid_key: given twice", lock: lock{keys: header},
 			request: request{keys: []string{theKey, theKey}},
-			want:    refused(core.ErrInvalidKey, 0),
+			want:    refused(core.ErrInvalidKey, 0), part: "x-key",
 		},
 		{
 			name: "invalid_key: the text is too long", lock: lock{keys: header},
@@ -80,7 +81,7 @@ func refusals() []refusal {
 		},
 		{
 			name: "no_key: no idempotency key", lock: lock{keys: []key{byUser}},
-			want: refused(core.ErrNoKey, 0),
+			want: refused(core.ErrNoKey, 0), part: "the ",
 		},
 		{
 			name: "invalid_key: the idempotency key is given twice", lock: lock{keys: []key{byUser}},
@@ -90,7 +91,7 @@ func refusals() []refusal {
 		{
 			name: "invalid_key: the idempotency key is malformed", lock: lock{keys: []key{byUser}},
 			request: request{idempotencyKeys: []string{`"` + theKey}, second: secondKey},
-			want:    refused(core.ErrInvalidKey, 0),
+			want:    refused(core.ErrInvalidKey, 0), part: "idempotency-key",
 		},
 		{
 			name: "body_too_large", needs: bodyLimits, lock: lock{keys: []key{{body: true, limit: 8}}},
@@ -167,7 +168,13 @@ func (r refusal) run(e *environment) {
 	if sent.keys == nil && sent.idempotencyKeys == nil {
 		sent = plain
 	}
-	s.wantRefusal(sent, e.rowOf(r.want))
+	got := s.wantRefusal(sent, e.rowOf(r.want))
+	if !strings.Contains(strings.ToLower(got.raw), r.part) {
+		e.Errorf("the answer does not name %q: %s", r.part, got.raw)
+	}
+	if n := len(e.events.await(e.T, core.Refused, 1)); n != 1 {
+		e.Errorf("%d events of a refusal", n)
+	}
 	if got := e.events.count(core.Acquired); got != 0 {
 		e.Errorf("%d leases for a request that did not run", got)
 	}

@@ -45,7 +45,7 @@ func (s *routeClient) wantReply(r request, text string) {
 
 // wantRefusal sends a request that has to be refused with the outcome. Otherwise it ends the
 // test, because later steps would wait for a lock in another state.
-func (s *routeClient) wantRefusal(r request, want outcome) {
+func (s *routeClient) wantRefusal(r request, want outcome) answer {
 	s.Helper()
 	got := s.send(s.Context(), r)
 	switch {
@@ -54,6 +54,7 @@ func (s *routeClient) wantRefusal(r request, want outcome) {
 	case got.outcome != want:
 		s.Fatalf("refused with %+v, not %+v: %s", got.outcome, want, got.raw)
 	}
+	return got
 }
 
 // says reports whether an answer contains a text, in the framework's form.

@@ -71,10 +71,12 @@ func (e *Endpoint[R]) Begin(r *http.Request, request R, pattern, route string) (
 	}
 	key, err := e.key.Read(request)
 	if err != nil {
+		e.locker.ObserveRefused(err)
 		return nil, err
 	}
 	fingerprint, err := e.fingerprint(r, request)
 	if err != nil {
+		e.locker.ObserveRefused(err)
 		return nil, err
 	}
 	key = core.EndpointKey(strings.ToUpper(r.Method), route, key)

@@ -20,7 +20,7 @@ import (
 func Form(name string, opts ...BodyOption) KeyFunc {
 	must(name != "", "Form needs a name")
 	maxBody := maxBodyOf(opts)
-	return func(r *http.Request) (string, error) {
+	return describe("Form", name, "the form field", func(r *http.Request) (string, error) {
 		values, err := formValues(r, name, maxBody)
 		if err != nil {
 			return "", err
@@ -33,7 +33,7 @@ func Form(name string, opts ...BodyOption) KeyFunc {
 			return "", keypart.Invalid("given in the query and in the body")
 		}
 		return keypart.Only(values)
-	}
+	})
 }
 
 // formValues returns the values of a field of the form.

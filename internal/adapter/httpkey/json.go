@@ -20,13 +20,13 @@ func JSONField(path string, opts ...BodyOption) KeyFunc {
 		must(name != "", "JSONField needs a path of names with dots between them")
 	}
 	maxBody := maxBodyOf(opts)
-	return func(r *http.Request) (string, error) {
+	return describe("JSONField", path, "the JSON field", func(r *http.Request) (string, error) {
 		body, err := ReadBody(r, maxBody)
 		if err != nil {
 			return "", err
 		}
 		return jsonKey(body, names)
-	}
+	})
 }
 
 // jsonKey returns the field of a JSON text as a key.

@@ -4,6 +4,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/adapter/keypart"
@@ -16,37 +17,38 @@ type KeyFunc = core.KeyFunc[*http.Request]
 func Header(name string) KeyFunc {
 	must(name != "", "Header needs a name")
 	must(http.CanonicalHeaderKey(name) != "Host", "Header cannot read Host, which net/http keeps in Request.Host: use Host")
-	return func(r *http.Request) (string, error) {
+	return describe("Header", name, "the header", func(r *http.Request) (string, error) {
 		return keypart.Only(r.Header.Values(name))
-	}
+	})
 }
 
 // IdempotencyKey reads the Idempotency-Key header.
 func IdempotencyKey() KeyFunc {
-	return func(r *http.Request) (string, error) {
+	return core.Describe("IdempotencyKey()", `the header "Idempotency-Key"`, func(r *http.Request) (string, error) {
 		return keypart.IdempotencyKey(r.Header.Values("Idempotency-Key"))
-	}
+	})
 }
 
 // PathValue reads a wildcard of the route that net/http's mux has matched, or another
 // router that calls r.SetPathValue.
 func PathValue(name string) KeyFunc {
 	must(name != "", "PathValue needs a name")
-	return func(r *http.Request) (string, error) {
+	return describe("PathValue", name, "the path value", func(r *http.Request) (string, error) {
 		return keypart.Text(r.PathValue(name))
-	}
+	})
 }
 
-// Query reads a parameter of the query that occurs once.
-func Query(name string) KeyFunc {
-	must(name != "", "Query needs a name")
-	return func(r *http.Request) (string, error) {
+// Query reads a parameter of the query that occurs once. function is the name of the
+// adapter's function.
+func Query(function, name string) KeyFunc {
+	must(name != "", function+" needs a name")
+	return describe(function, name, "the query parameter", func(r *http.Request) (string, error) {
 		values, err := queryValues(r, name)
 		if err != nil {
 			return "", err
 		}
 		return keypart.Only(values)
-	}
+	})
 }
 
 // queryValues returns the values of a parameter of the query. A malformed query is an
@@ -62,7 +64,7 @@ func queryValues(r *http.Request, name string) ([]string, error) {
 // Cookie reads a cookie that occurs once.
 func Cookie(name string) KeyFunc {
 	must(name != "", "Cookie needs a name")
-	return func(r *http.Request) (string, error) {
+	return describe("Cookie", name, "the cookie", func(r *http.Request) (string, error) {
 		switch cookies := r.CookiesNamed(name); len(cookies) {
 		case 0:
 			return "", core.ErrNoKey
@@ -71,58 +73,64 @@ func Cookie(name string) KeyFunc {
 		default:
 			return "", keypart.Invalid("given %d times", len(cookies))
 		}
-	}
+	})
 }
 
 // RemoteIP reads the peer's IP address. RemoteAddr may have no port if a middleware has set
 // it. All spellings of one address are one key.
 func RemoteIP() KeyFunc {
-	return func(r *http.Request) (string, error) {
+	return core.Describe("RemoteIP()", "", func(r *http.Request) (string, error) {
 		host, _, err := net.SplitHostPort(r.RemoteAddr)
 		if err != nil {
 			host = r.RemoteAddr
 		}
 		return keypart.IP(host)
-	}
+	})
 }
 
 // Host reads the host to which the request was sent.
 func Host() KeyFunc {
-	return func(r *http.Request) (string, error) { return keypart.Host(r.Host) }
+	return core.Describe("Host()", `the header "Host"`, func(r *http.Request) (string, error) { return keypart.Host(r.Host) })
 }
 
 // BasicUser reads the user name of an Authorization header that occurs once.
 func BasicUser() KeyFunc {
-	return func(r *http.Request) (string, error) {
+	return core.Describe("BasicUser()", `the user name in the header "Authorization"`, func(r *http.Request) (string, error) {
 		if n := len(r.Header.Values("Authorization")); n > 1 {
 			return "", keypart.Invalid("given %d times", n)
 		}
 		user, _, _ := r.BasicAuth()
 		return keypart.Text(user)
-	}
+	})
 }
 
 // ContextValue reads a value in the request's context.
 func ContextValue(key any) KeyFunc {
 	must(key != nil, "ContextValue needs a key")
-	return func(r *http.Request) (string, error) {
+	return core.Describe(keypart.Call("ContextValue", key), "", func(r *http.Request) (string, error) {
 		return keypart.Value(r.Context().Value(key))
-	}
+	})
 }
 
 // ContextValueAs reads a value of type T in the request's context with get.
 func ContextValueAs[T any](key any, get func(T) string) KeyFunc {
 	must(key != nil, "ContextValueAs needs a key")
 	must(get != nil, "ContextValueAs needs a function")
-	return func(r *http.Request) (string, error) {
+	return core.Describe(keypart.Call("ContextValueAs", key), "", func(r *http.Request) (string, error) {
 		return keypart.As(r.Context().Value(key), get)
-	}
+	})
 }
 
 // Literal returns the same key for every request.
 func Literal(key string) KeyFunc {
 	must(key != "", "Literal needs a key")
 	return func(*http.Request) (string, error) { return key, nil }
+}
+
+// describe names a function and its argument in errors. kind is what the argument names in a
+// request.
+func describe(function, name, kind string, key KeyFunc) KeyFunc {
+	return core.Describe(keypart.Call(function, name), kind+" "+strconv.Quote(name), key)
 }
 
 // must panics with the message if a registration is wrong.

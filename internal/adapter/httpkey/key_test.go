@@ -76,12 +76,12 @@ func TestKeys(t *testing.T) {
 		"path missing": {httpkey.PathValue("id"), header(), "", core.ErrNoKey},
 		"path escaped": {httpkey.PathValue("id"), func(r *http.Request) { r.SetPathValue("id", "a\x00b") }, "", core.ErrInvalidKey},
 
-		"query":           {httpkey.Query("a"), query("b=1&a=4%202"), "4 2", nil},
-		"query missing":   {httpkey.Query("a"), query("A=1"), "", core.ErrNoKey},
-		"query empty":     {httpkey.Query("a"), query("a=&b=1"), "", core.ErrNoKey},
-		"query repeated":  {httpkey.Query("a"), query("a=1&a=2"), "", core.ErrInvalidKey},
-		"query malformed": {httpkey.Query("a"), query("a=1&b=%zz"), "", core.ErrInvalidKey},
-		"query semicolon": {httpkey.Query("a"), query("a=1;a=2"), "", core.ErrInvalidKey},
+		"query":           {httpkey.Query("Query", "a"), query("b=1&a=4%202"), "4 2", nil},
+		"query missing":   {httpkey.Query("Query", "a"), query("A=1"), "", core.ErrNoKey},
+		"query empty":     {httpkey.Query("Query", "a"), query("a=&b=1"), "", core.ErrNoKey},
+		"query repeated":  {httpkey.Query("Query", "a"), query("a=1&a=2"), "", core.ErrInvalidKey},
+		"query malformed": {httpkey.Query("Query", "a"), query("a=1&b=%zz"), "", core.ErrInvalidKey},
+		"query semicolon": {httpkey.Query("Query", "a"), query("a=1;a=2"), "", core.ErrInvalidKey},
 
 		"cookie":          {httpkey.Cookie("sid"), header("Cookie: a=1; sid=s1"), "s1", nil},
 		"cookie missing":  {httpkey.Cookie("sid"), header("Cookie: SID=s1"), "", core.ErrNoKey},
@@ -137,7 +137,7 @@ func TestRegistrationPanics(t *testing.T) {
 	for name, register := range map[string]func(){
 		"Header":                 func() { httpkey.Header("") },
 		"PathValue":              func() { httpkey.PathValue("") },
-		"Query":                  func() { httpkey.Query("") },
+		"Query":                  func() { httpkey.Query("Query", "") },
 		"Cookie":                 func() { httpkey.Cookie("") },
 		"Form":                   func() { httpkey.Form("", httpkey.MaxBody(1)) },
 		"JSONField":              func() { httpkey.JSONField("", httpkey.MaxBody(1)) },

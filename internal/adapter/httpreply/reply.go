@@ -62,7 +62,7 @@ func Body(o core.Outcome) []byte {
 		Type:   "about:blank",
 		Title:  http.StatusText(o.HTTP),
 		Status: o.HTTP,
-		Detail: details[o.Code],
+		Detail: detailOf(o),
 		Code:   o.Code,
 	})
 	return append(body, '\n')
@@ -75,6 +75,19 @@ type problem struct {
 	Status int    `json:"status"`
 	Detail string `json:"detail"`
 	Code   string `json:"code"`
+}
+
+// detailOf returns the text for people. It names the part of the request that the client has
+// to mend, if there is one.
+func detailOf(o core.Outcome) string {
+	switch {
+	case o.Part == "":
+	case o.Code == "no_key":
+		return "The request lacks " + o.Part + ", by which it is locked."
+	case o.Code == "invalid_key":
+		return "A part of the request, by which it is locked, is malformed, too long or given twice: " + o.Part + "."
+	}
+	return details[o.Code]
 }
 
 // details are texts for people. They contain neither the key, which may be personal data,
