@@ -116,6 +116,19 @@
 // when its turn comes, or the process confirms its turn too late, the process loses its turn
 // and goes to the end of the queue.
 //
+// # Outages
+//
+// A command that fails is sent again once. A caller that may not wait gets ErrUnavailable
+// after the command timeout at the latest. A caller that waits tries again until its wait
+// ends, and so rides through a failover.
+//
+// If Redis has not replied for 3 s (WithFailFast), new callers for the keys of that server
+// are refused at once with ErrUnavailable, so that they do not fill the program while they
+// wait. Callers that wait already keep their place. The Locker sends one small command at a
+// time, and the first reply ends the state.
+//
+// # Limits
+//
 // WithMaxWaiters and WithMaxTotalWaiters limit how many callers wait. A caller above the
 // limit is refused at once. WithFencing gives each lease a number that is greater than the
 // number of the lease before.

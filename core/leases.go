@@ -31,6 +31,7 @@ func (l *Locker) acquireAll(ctx context.Context, names []string, wait time.Durat
 		}
 		lease, err := l.acquire(all.ctx, key, leftOf(wait, begun), lease) //nolint:contextcheck // it is derived from ctx
 		if err != nil {
+			all.waiveMinHold()
 			all.beginRelease()
 			if !isUnavailable(err) && ctx.Err() == nil {
 				_ = all.release(context.Background()) //nolint:contextcheck // so that the caller's next call does not find its own locks held
@@ -99,6 +100,15 @@ func amend(err error, wait time.Duration) error {
 		return &Error{Kind: ErrWaitTimeout, RetryAfter: detail.RetryAfter, Cause: detail.Cause}
 	}
 	return err
+}
+
+// waiveMinHold makes the release free all keys at once: the request does not run.
+func (a *leases) waiveMinHold() {
+	for _, lease := range a.taken {
+		if lease.nested == nil {
+			lease.hold.WaiveMinHold()
+		}
+	}
 }
 
 // beginRelease begins the release of all locks, and waits for none. The contexts of nested

@@ -54,6 +54,7 @@ func (l *Locker) waitOr(fallback time.Duration) time.Duration {
 // it.
 func (l *Locker) acquire(ctx context.Context, key string, wait time.Duration, lease *Lease) (*Lease, error) {
 	if err := checkKey(key); err != nil {
+		l.ObserveRefused(err)
 		return nil, err
 	}
 	if outer := heldLease(ctx, l, key); outer != nil {
@@ -77,14 +78,17 @@ func (l *Locker) acquire(ctx context.Context, key string, wait time.Duration, le
 // is nil for a plain lock. The error is an error of the engine.
 func (l *Locker) take(ctx context.Context, key string, wait time.Duration, a *engine.Attempt, lease *Lease) error {
 	hold, err := l.engine.Acquire(ctx, engine.Request{
-		Key:     key,
-		TTL:     l.settings.ttl,
-		Wait:    wait,
-		Renew:   l.settings.renewal,
-		MaxHold: l.settings.maxHold,
-		Fencing: l.settings.fencing,
-		Attempt: a,
-		Caller:  l.caller(),
+		Key:        key,
+		TTL:        l.settings.ttl,
+		Wait:       wait,
+		Renew:      l.settings.renewal,
+		MaxHold:    l.settings.maxHold,
+		MinHold:    l.settings.minHold,
+		MaxWaiters: l.settings.maxWaiters,
+		Fencing:    l.settings.fencing,
+		FailOpen:   l.settings.failOpen,
+		Attempt:    a,
+		Caller:     l.caller(),
 	})
 	if err != nil {
 		return err

@@ -84,6 +84,43 @@ func WithMaxHold(limit time.Duration) Option {
 	})
 }
 
+// WithMinHold keeps a key locked for at least this time from the grant: if the lease is
+// released before, the key stays locked for the rest of the time, and no waiter gets it
+// meanwhile. It is for work that should not run twice in that time, such as the same cron job
+// on several machines, or a second click. It is at least 1 ms and at most ten years; 0, the
+// default, keeps nothing.
+//
+// Release returns as usual. During the rest no process holds the key: its value is
+// "reqlock-min-hold", and waiters get the key at the end. If the process dies while it holds
+// the lease, the key stays for the rest of its TTL only. If Redis does not reply to the
+// release, the key may be freed before. If DoAll, Enter or a middleware gets only some of
+// several keys, it frees them at once.
+//
+// The option has no effect on idempotent requests, whose record keeps them from running
+// twice, and on nested leases. NewQuorum refuses it.
+func WithMinHold(least time.Duration) Option {
+	return option(func(s *settings) error {
+		s.minHold = least
+		if least == 0 {
+			return nil
+		}
+		return within("WithMinHold", least, time.Millisecond, maxTTL)
+	})
+}
+
+// WithMaxWaiters limits how many callers of this process wait for one key: 1024 if not set,
+// at least 1. A caller above the limit gets ErrQueueFull at once. All callers of the key
+// count, also those of other views and middlewares.
+func WithMaxWaiters(n int) Option {
+	return option(func(s *settings) error {
+		if n < 1 {
+			return fmt.Errorf("reqlock: WithMaxWaiters: %d is below 1", n)
+		}
+		s.maxWaiters = n
+		return nil
+	})
+}
+
 // WithFencing sets whether each lease gets a fencing number, which Lease.Fence returns. It is
 // off if not set. A resource that refuses every number below the highest number it has seen
 // is safe from a holder that acts after the end of its lease: see Martin Kleppmann, "How to

@@ -27,15 +27,27 @@ func WithCommandTimeout(d time.Duration) Option {
 	}}
 }
 
-// WithMaxWaiters limits how many callers of this process wait for one key: 1024 if not set,
-// at least 1. A caller above the limit gets ErrQueueFull at once. Only New and NewQuorum
-// accept this option.
-func WithMaxWaiters(n int) Option {
-	return rootOption{"WithMaxWaiters", func(r *root) error {
-		if n < 1 {
-			return fmt.Errorf("reqlock: WithMaxWaiters: %d is below 1", n)
+// WithFailFast sets after how long an outage of Redis new callers are refused at once with
+// ErrUnavailable: 3 s if not set, at least 1 ms. 0 switches it off. The time counts from the
+// first command without a reply since the last reply. A server that is loading its data, a
+// replica and a cluster that is down reply that they serve no client, so that counts as no
+// reply.
+//
+// Only the keys of that server are affected: in a cluster those of that master, and in a
+// quorum all keys once a majority of the servers is missing. The Locker sends one probe at a
+// time, at most half a second after the last one. The first reply ends the state.
+//
+// Callers that wait already keep their place. A lease still passes to the waiters of its own
+// process, and new callers may join them. With WithFailOpen a caller still sends a command,
+// and runs without the lock only after that has failed.
+//
+// Choose a time longer than a failover. Only New and NewQuorum accept this option.
+func WithFailFast(after time.Duration) Option {
+	return rootOption{"WithFailFast", func(r *root) error {
+		if after != 0 && after < time.Millisecond {
+			return fmt.Errorf("reqlock: WithFailFast: %v is below %v: 0 switches it off", after, time.Millisecond)
 		}
-		r.maxWaiters = n
+		r.failFast = after
 		return nil
 	}}
 }

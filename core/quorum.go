@@ -26,8 +26,8 @@ import (
 // clients are connected to the same server, no lock is granted, and the error says so.
 //
 // Some features need one server that has all data, and are refused: fencing numbers
-// (WithFencing), idempotent requests (Begin, Outcome, Resolve and the Idempotent middlewares), and
-// WithReplicas. Waiters of several processes do not form one queue. The first process that
+// (WithFencing), idempotent requests (Begin, Outcome, Resolve and the Idempotent middlewares),
+// WithMinHold and WithReplicas. Waiters of several processes do not form one queue. The first process that
 // finds the lock free gets it, so a waiter may wait longer than waiters that arrived later.
 //
 // A lock has one holder under three conditions. The clocks of servers and clients run at
@@ -109,6 +109,8 @@ func (s *settings) checkQuorum() error {
 		return nil
 	case s.fencing:
 		return errors.New("reqlock: WithFencing: a quorum has no counter that all its servers share, so its numbers could fall")
+	case s.minHold > 0:
+		return errors.New("reqlock: WithMinHold: a majority of the servers cannot leave a lock in one step")
 	case s.replicas.Count > 0:
 		return errors.New("reqlock: WithReplicas: the servers of a quorum are alone, and their votes need no replicas")
 	case s.ttl > s.quarantine:

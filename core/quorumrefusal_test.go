@@ -36,6 +36,7 @@ func TestNewQuorumRefusesBadSettings(t *testing.T) {
 		"the same client twice": {[]redis.UniversalClient{same, one(), same}, nil, "clients 0 and 2"},
 		"a ring":                {[]redis.UniversalClient{one(), one(), ring}, nil, "client 2 leads to several"},
 		"a sentinel":            {[]redis.UniversalClient{one(), sentinel, one()}, nil, "Sentinel"},
+		"a minimal hold":        {[]redis.UniversalClient{one(), one(), one()}, []core.Option{core.WithMinHold(time.Second)}, "WithMinHold: a majority"},
 		"fencing":               {[]redis.UniversalClient{one(), one(), one()}, []core.Option{core.WithFencing(true)}, "WithFencing"},
 		"half a hash tag":       {[]redis.UniversalClient{one(), one(), one()}, []core.Option{core.WithPrefix("{")}, "WithPrefix: the prefix has"},
 		"a short quarantine":    {[]redis.UniversalClient{one(), one(), one()}, []core.Option{core.WithQuarantine(time.Second)}, "WithTTL"},
@@ -69,6 +70,7 @@ func testViewOfQuorumRefusesBadSettings(t *testing.T, servers []*redistest.Serve
 	locks := openQuorum(t, clients, core.WithTTL(quorumTTL/2), core.WithQuarantine(quorumTTL))
 	for why, opt := range map[string]core.Option{
 		"WithFencing: a quorum has no counter":            core.WithFencing(true),
+		"WithMinHold: a majority":                         core.WithMinHold(time.Second),
 		"WithTTL: 8s is more than the quarantine":         core.WithTTL(2 * quorumTTL),
 		"WithQuarantine is a setting of the whole Locker": core.WithQuarantine(time.Minute),
 		"WithReplicas is a setting of the whole Locker":   core.WithReplicas(1, 10*time.Millisecond),

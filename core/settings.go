@@ -14,6 +14,7 @@ const (
 	defaultRetryAfter     = time.Second
 	defaultPrefix         = "reqlock:"
 	defaultCommandTimeout = 500 * time.Millisecond
+	defaultFailFast       = 3 * time.Second
 	defaultMaxWaiters     = 1024
 	defaultMaxTotal       = 64 * 1024
 	defaultRetention      = 24 * time.Hour
@@ -41,6 +42,8 @@ type settings struct {
 	retryAfter time.Duration
 	caller     bool
 	madeBy     string // the code that made the view, if caller is true
+	maxWaiters int
+	minHold    time.Duration // 0: none
 
 	retention   time.Duration
 	interrupted Policy
@@ -53,7 +56,7 @@ type settings struct {
 type root struct {
 	prefix         string
 	commandTimeout time.Duration
-	maxWaiters     int
+	failFast       time.Duration // 0: never
 	maxTotal       int
 	observers      []func(Event)
 	replicas       redisstore.Replicas
@@ -69,11 +72,12 @@ func defaultSettings() settings {
 		wait:       waitUnset,
 		renewal:    true,
 		retryAfter: defaultRetryAfter,
+		maxWaiters: defaultMaxWaiters,
 		retention:  defaultRetention,
 		maxRecord:  defaultMaxRecord,
 		root: root{
-			prefix: defaultPrefix, commandTimeout: defaultCommandTimeout,
-			maxWaiters: defaultMaxWaiters, maxTotal: defaultMaxTotal,
+			prefix: defaultPrefix, commandTimeout: defaultCommandTimeout, failFast: defaultFailFast,
+			maxTotal: defaultMaxTotal,
 		},
 	}
 }
@@ -110,6 +114,7 @@ func (s *settings) engineConfig(process string) engine.Config {
 	return engine.Config{
 		Process:         process,
 		Bound:           s.commandTimeout,
+		FailFast:        s.failFast,
 		MaxWaiters:      s.maxWaiters,
 		MaxTotalWaiters: s.maxTotal,
 		Hooks:           hooks,

@@ -39,8 +39,9 @@ type Locks struct {
 // ends, the Locker and the Redis are closed. A lease that is still held is lost with
 // core.ErrClosed. An invalid option fails the test.
 //
-// The defaults are those of core.New. Exception: core.WithCommandTimeout is 2 s, so that a
-// busy machine does not look like a fault of Redis.
+// The defaults are those of core.New, with two exceptions. core.WithCommandTimeout is 2 s, so
+// that a busy machine does not look like a fault of Redis. core.WithFailFast is 0, so that the
+// first call after Up succeeds.
 //
 // An observer among the options also receives the events of locks that Hold, Abandon and
 // Expire take.
@@ -48,7 +49,7 @@ type Locks struct {
 // To use Locks in a bubble of testing/synctest, call New inside the bubble.
 func New(tb testing.TB, opts ...core.Option) *Locks {
 	tb.Helper()
-	opts = append([]core.Option{core.WithCommandTimeout(commandTimeout)}, opts...)
+	opts = append([]core.Option{core.WithCommandTimeout(commandTimeout), core.WithFailFast(0)}, opts...)
 	l := &Locks{tb: tb, opts: opts, redis: newRedis(), queues: newQueues()}
 	l.tested = l.start(append(slices.Clip(opts), core.WithObserver(l.queues.observe))...)
 	l.other = l.start(opts...)

@@ -70,11 +70,18 @@ func (e *Engine) enter(ctx context.Context, w *waiter) *Refusal {
 	if ctx.Err() != nil {
 		return (&Refusal{Reason: TimedOut}).endedBy(ctx)
 	}
+	unserved := e.refuseUnserved(w.hold.request.Key)
 	s, mayLead := e.shardOf(w.hold.request.Key), mayAskInline(ctx, w.maxWait)
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
 		return &Refusal{Reason: ClosedDown}
+	}
+	if unserved != nil && s.queues[w.hold.request.Key].needsStore(w) {
+		if w.endsOnFault = w.hold.request.FailOpen; !w.endsOnFault {
+			s.mu.Unlock()
+			return unserved
+		}
 	}
 	q := e.queueOf(s, w.hold.request.Key)
 	w.hold.queue = q
@@ -112,6 +119,8 @@ func (e *Engine) enter(ctx context.Context, w *waiter) *Refusal {
 		// A nowait caller waits for one answer, and not for the next check. Behind
 		// another command it waits no longer than for a command of its own.
 		w.maxWait = e.boundOf(w.hold.request.TTL)
+		q.wake()
+	case w.endsOnFault:
 		q.wake()
 	}
 	s.mu.Unlock()

@@ -16,8 +16,17 @@ type Request struct {
 	Renew bool
 	// MaxHold cancels the holder's context after this time; 0 is never.
 	MaxHold time.Duration
+	// MinHold keeps the key locked for at least this time from the grant: see keep.go. 0 does
+	// not. It has no effect on an Attempt.
+	MinHold time.Duration
+	// MaxWaiters limits the waiters for the key when this caller has to wait; 0 is
+	// Config.MaxWaiters.
+	MaxWaiters int
 	// Fencing gives the hold a fencing number.
 	Fencing bool
+	// FailOpen says that the caller runs without the lease if the store does not answer. It
+	// is refused only after the fault of a request to the store that ended while it waited.
+	FailOpen bool
 	// Attempt is the idempotent request that the lease is for; nil is none. A lease for
 	// an attempt is never passed on, because each attempt needs its own token.
 	Attempt *Attempt

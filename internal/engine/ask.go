@@ -179,8 +179,8 @@ func (q *queue) applyAnswer(r store.EnqueueRequest, answer store.Answer, err err
 }
 
 // noteContention notes that another holds the key. It refuses the nowait callers, and
-// tells the first of the others that it waits. If there is no room for that one, the
-// last waiter is refused.
+// tells the first of the others that it waits. If there is no room for it, the last
+// waiter that allows no more waiters is refused.
 func (q *queue) noteContention() {
 	q.contended, q.enqueue = true, true
 	q.refuseNowaiters(&Refusal{Reason: Busy})
@@ -188,8 +188,11 @@ func (q *queue) noteContention() {
 	if w == nil || w.queued {
 		return
 	}
-	if q.queued > 0 && q.queued >= q.engine.limits.perKey {
-		q.refuse(q.last, &Refusal{Reason: QueueFull})
+	if q.queued > 0 && q.queued == q.maxWaiters(w) {
+		q.refuseLast()
+		if w.queue == nil {
+			return
+		}
 	}
 	if refusal := q.markQueued(w); refusal != nil {
 		q.refuse(w, refusal)
@@ -200,19 +203,20 @@ func (q *queue) noteContention() {
 	}
 }
 
-// noteFault notes that the store did not answer. It refuses the nowait callers. The
-// other callers wait on under the same token, unless the fault is permanent.
+// noteFault notes that the store did not answer. It refuses the nowait callers, and those
+// that end on a fault. The other callers wait on under the same token, unless the fault is permanent.
 func (q *queue) noteFault(fault *store.Fault) {
 	q.lastFault = fault
 	if fault.Unknown {
 		q.enqueue, q.joined = true, true
 	}
 	refusal := &Refusal{Reason: Unavailable, Fault: fault}
-	if fault.Temporary {
-		q.refuseNowaiters(refusal)
-	} else {
-		q.refuseAll(refusal)
-	}
+	q.refuseIf(func(w *waiter) *Refusal {
+		if w.nowait || w.endsOnFault || !fault.Temporary {
+			return refusal
+		}
+		return nil
+	})
 }
 
 // discardLateGrant releases a grant that arrived after the end of its validity. The

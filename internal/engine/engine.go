@@ -25,6 +25,9 @@ type Config struct {
 	// MaxWaiters limits the waiters for one key, and MaxTotalWaiters those for all keys
 	// together.
 	MaxWaiters, MaxTotalWaiters int
+	// FailFast is after how long without a reply new callers are refused at once: see
+	// refuseUnserved. 0 is never.
+	FailFast time.Duration
 	// Ballots gives each request for a key its own token, for a store that votes: that
 	// withdraws a ballot that was not granted.
 	Ballots bool
@@ -39,6 +42,7 @@ type Engine struct {
 	process   string
 	bound     time.Duration
 	ballots   bool
+	failFast  time.Duration
 	limits    limits
 	tokens    atomic.Uint64
 	discards  discardSet
@@ -67,7 +71,7 @@ func New(s store.Store, c Config) *Engine {
 		hooks:   c.Hooks,
 		process: c.Process,
 		bound:   c.Bound,
-		ballots: c.Ballots,
+		ballots: c.Ballots, failFast: c.FailFast,
 		limits:  limits{perKey: c.MaxWaiters, total: c.MaxTotalWaiters},
 		seed:    maphash.MakeSeed(),
 		closing: make(chan struct{}),
@@ -78,6 +82,9 @@ func New(s store.Store, c Config) *Engine {
 	e.schedule.onDue = e.onDue
 	s.OnHint(e.onHint)
 	s.OnLateGrant(e.onLateGrant)
+	if e.failFast > 0 {
+		s.Watch()
+	}
 	return e
 }
 

@@ -27,6 +27,7 @@ type fakeStore struct {
 	connecting       time.Duration // how long a subscription takes
 	nextUnsure       bool          // the next release is answered only when it is sent twice
 	inline           bool          // answer inline also when that takes long
+	unserved         time.Time     // the result of Unserved, with errDown
 	hint             func(key, token string)
 	lateGrant        func(key, token string)
 }
@@ -213,8 +214,15 @@ func (s *fakeStore) release(r storetest.AnyRequest) (released store.ReleaseResul
 		if r.Attempt != nil {
 			released.Record = s.finish(r, value)
 		}
-		s.leaveQueue(r)
+		if r.Keep == 0 {
+			s.leaveQueue(r)
+		}
 		if value != r.Token {
+			return
+		}
+		if r.Keep > 0 {
+			s.keys[r.Key] = entry{"kept", time.Now().Add(r.Keep)}
+			released.Status = store.Freed
 			return
 		}
 		if r.Rejoin != "" {
@@ -255,6 +263,30 @@ func (s *fakeStore) Listen(string) (<-chan struct{}, func()) {
 func (s *fakeStore) OnHint(hint func(key, token string)) { s.hint = hint }
 
 func (s *fakeStore) OnLateGrant(late func(key, token string)) { s.lateGrant = late }
+
+func (s *fakeStore) Watch() {}
+
+func (s *fakeStore) Unserved(string) (time.Time, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.unserved, errDown
+}
+
+// setDown makes each transition fail from now on, or ends that.
+func (s *fakeStore) setDown(down bool) {
+	s.mu.Lock()
+	s.unserved = time.Time{}
+	if down {
+		s.unserved = time.Now()
+	}
+	s.mu.Unlock()
+	s.before.set(func(string, storetest.AnyRequest) error {
+		if down {
+			return errDown
+		}
+		return nil
+	})
+}
 
 func (s *fakeStore) Close(context.Context) error {
 	if f := s.closed; f != nil {

@@ -35,6 +35,7 @@ type Hold struct {
 	until        time.Time     // after the release: the end of the lease's validity
 	done         chan struct{} // set by the first release; closed when the result is known
 	err          error         // a fault of the release; set before done is closed
+	keepUntil    time.Time     // set by the release: until then the key stays locked
 	// ending is how the attempt was ended, record is its answer, and stored is the
 	// result for the record.
 	ending Ending

@@ -44,6 +44,9 @@ func (lossError) Error() string { return "lost" }
 // bound is the command bound of the tests' engines.
 const bound = 250 * time.Millisecond
 
+// failFast is after which time without a reply the tests' engines refuse new callers.
+const failFast = 3 * time.Second
+
 // newEngine returns an engine on a fake store, with a recorder.
 func newEngine() (*Engine, *fakeStore, *recorder) { return newEngineOn(newFakeServer(), "me") }
 
@@ -51,7 +54,7 @@ func newEngine() (*Engine, *fakeStore, *recorder) { return newEngineOn(newFakeSe
 func newEngineOn(server *fakeServer, process string) (*Engine, *fakeStore, *recorder) {
 	s, r := newFakeStore(server, process), &recorder{}
 	e := New(s, Config{
-		Process: process, Bound: bound, MaxWaiters: 1000, MaxTotalWaiters: 2000,
+		Process: process, Bound: bound, MaxWaiters: 1000, MaxTotalWaiters: 2000, FailFast: failFast,
 		Hooks: Hooks{Observe: r.observe, Cause: func(l Loss) error { return lossError{l} }},
 	})
 	return e, s, r

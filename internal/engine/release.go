@@ -60,7 +60,7 @@ func (h *Hold) startRelease(seen, waits bool, ending Ending, record []byte) {
 	var r store.ReleaseRequest
 	switch {
 	case mine:
-		if freeing = !q.pass(); freeing {
+		if freeing = h.keepKey() || !q.pass(); freeing {
 			r, ready = q.prepareRelease(h)
 		}
 	case h.request.Attempt != nil && ending != Interrupt:
@@ -117,8 +117,8 @@ func (q *queue) prepareRelease(last *Hold) (r store.ReleaseRequest, ready bool) 
 // releaseRequest returns the request that releases the lease. If callers wait in this
 // process, it adds the token of the next episode to the end of the store's queue.
 func (q *queue) releaseRequest(lease *lease) store.ReleaseRequest {
-	next := Request{TTL: lease.ttl}
-	if q.callers > q.nowaiters && lease.attempt == nil && q.first.hold.request.Attempt == nil {
+	next, keep := Request{TTL: lease.ttl}, lease.last.keepFor()
+	if keep == 0 && q.callers > q.nowaiters && lease.attempt == nil && q.first.hold.request.Attempt == nil {
 		next = q.first.hold.request
 		q.rejoin = q.engine.newToken()
 		q.listen() // for waiters that came while the release waited for renewals
@@ -126,7 +126,7 @@ func (q *queue) releaseRequest(lease *lease) store.ReleaseRequest {
 	q.recheck, q.handed = false, false
 	r := store.ReleaseRequest{
 		Target: q.target(lease.token, next.TTL), Claim: q.engine.claimOf(next.TTL),
-		Rejoin: q.rejoin, NoWaiters: !lease.othersWait,
+		Rejoin: q.rejoin, NoWaiters: !lease.othersWait, Keep: keep,
 	}
 	r.Bound = q.engine.boundOf(lease.ttl)
 	switch {
@@ -203,7 +203,7 @@ func (q *queue) afterRelease(lease *lease, released store.ReleaseResult, err err
 		q.noteContention()
 		q.resumeEpisode(r.Rejoin, jitter(untilExpiry(r.Claim, recheckInterval)))
 	default:
-		q.endEpisode(released.Status != store.Freed)
+		q.endEpisode(released.Status != store.Freed || r.Keep > 0)
 	}
 }
 

@@ -15,6 +15,9 @@ type waiter struct {
 	// nowait is true for a caller that may not wait. It is in the queue only until the
 	// store has answered once.
 	nowait bool
+	// endsOnFault is true for a caller that is refused when the store does not answer the
+	// next request.
+	endsOnFault bool
 	// maxWait is how long it waits; 0 and less is without limit.
 	maxWait time.Duration
 	// queued is true once it is known that the caller has to wait.
@@ -111,11 +114,29 @@ type limits struct {
 	waiting       atomic.Int64 // in all queues
 }
 
+// maxWaiters returns how many callers may wait for the key if the waiter is one of them.
+func (q *queue) maxWaiters(w *waiter) int {
+	if most := w.hold.request.MaxWaiters; most > 0 {
+		return most
+	}
+	return q.engine.limits.perKey
+}
+
+// refuseLast refuses one waiter: the last one that allows no more waiters than there are.
+func (q *queue) refuseLast() {
+	for w := q.last; w != nil; w = w.prev {
+		if q.queued >= q.maxWaiters(w) {
+			q.refuse(w, &Refusal{Reason: QueueFull})
+			return
+		}
+	}
+}
+
 // markQueued counts a caller that has to wait. It returns a refusal if there is no
 // room, and nil otherwise.
 func (q *queue) markQueued(w *waiter) *Refusal {
 	limits := &q.engine.limits
-	if q.queued >= limits.perKey {
+	if q.queued >= q.maxWaiters(w) {
 		return &Refusal{Reason: QueueFull}
 	}
 	if limits.waiting.Add(1) > int64(limits.total) {

@@ -70,6 +70,10 @@ type ReleaseRequest struct {
 	// Rejoin is the token of the next episode of this process, which the release adds to
 	// the end of the queue in the same step; "" is none. It excludes an Attempt.
 	Rejoin string
+	// Keep leaves the key locked for this time, in whole milliseconds, with the value of no
+	// token, so that no process has it; 0 does not. It excludes Rejoin, Attempt and stores
+	// that vote.
+	Keep time.Duration
 	// Waiter is the token that leaves the queue if Token is a ballot: see EnqueueRequest.
 	Waiter string
 	// Attempt is the attempt that the release ends as Ending says, with Record as its

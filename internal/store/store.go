@@ -112,7 +112,8 @@ type Store interface {
 	// never shortens its life.
 	Renew(r RenewRequest, done func(Renewal, error))
 	// Release gives the key to the first token of the queue with a process that listens, or
-	// frees it. It removes the token from the queue, so a waiter leaves by it, too.
+	// frees it. It removes the token from the queue, so a waiter leaves by it, too. With Keep
+	// the status is Freed or NotHeld, and the queue stays as it is.
 	Release(r ReleaseRequest, done func(ReleaseResult, error))
 
 	// Resolve ends an attempt that died, as an operator says. It compares the attempt with
@@ -135,6 +136,15 @@ type Store interface {
 	// behind has put a token of this process into a key. The rules of OnHint apply, but the
 	// token comes from the server's reply.
 	OnLateGrant(func(key, token string))
+	// Watch makes the store record what Unserved returns. It must be called before the first
+	// transition.
+	Watch()
+	// Unserved returns since when the server of the key has not served any command, and the
+	// last failure. In a quorum it is since when a majority is missing. The time is zero if
+	// the server has served its last command. Until a server serves a command again, the store
+	// sends it probes, so the time has no gap in which no command was sent. Unserved does no
+	// I/O.
+	Unserved(key string) (since time.Time, why error)
 	// Close ends all subscriptions, and waits until every command that was left behind has
 	// ended, or until ctx ends; then it returns ctx's error.
 	Close(ctx context.Context) error

@@ -74,22 +74,51 @@ var passing = [...]string{
 
 // isPassing reports whether an error of the server ends by itself.
 func isPassing(message string) bool {
-	for _, prefix := range passing {
-		if strings.HasPrefix(message, prefix) {
-			return true
-		}
-	}
-	return false
+	return hasPrefix(message, passing[:])
+}
+
+func hasPrefix(message string, prefixes []string) bool {
+	return slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(message, prefix) })
 }
 
 // IsUnsent reports whether the command certainly did not reach the server: there was no
 // connection, or it was not sent.
 func IsUnsent(err error) bool {
-	var op *net.OpError
 	var unsent unsentError
-	return errors.As(err, &unsent) || IsMasterless(err) ||
-		errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrClosed) ||
-		(errors.As(err, &op) && op.Op == "dial")
+	return errors.As(err, &unsent) || IsUnreached(err) ||
+		errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrClosed)
+}
+
+// unserved lists the prefixes of errors that a server sends while it serves no client. The
+// other errors of a server are about one command, one key or one slot.
+var unserved = [...]string{
+	"LOADING ", "READONLY ", "MASTERDOWN ", "CLUSTERDOWN ", "BUSY ", "ERR max number of clients reached",
+}
+
+// IsUnserved reports whether an error says that the server serves no client at present:
+// there is no reply, or the server replies to all clients that it cannot serve them. A
+// client that was closed says nothing about the server.
+func IsUnserved(err error) bool {
+	var answered answeredError
+	if IsLost(err) {
+		return !errors.Is(err, redis.ErrClosed) && !errors.As(err, &answered)
+	}
+	return hasPrefix(err.Error(), unserved[:])
+}
+
+// Answered returns an error for which IsUnserved is false: the client itself refuses the
+// server because of the server's answer.
+func Answered(why error) error { return answeredError{why} }
+
+// An answeredError is the reason why a client refuses a server that answers.
+type answeredError struct{ error }
+
+func (a answeredError) Unwrap() error { return a.error }
+
+// IsUnreached reports whether no connection to a server could be made.
+func IsUnreached(err error) bool {
+	var op *net.OpError
+	return IsMasterless(err) || (errors.As(err, &op) && op.Op == "dial")
 }
 
 // Unsent returns the error of a command that was not sent because of why.

@@ -61,11 +61,12 @@ type callState struct {
 	resendAt    time.Time
 	deadline    time.Time
 
-	sendCount    int  // sends begun
-	unanswered   int  // sends without a reply yet
-	queued       bool // a send is in the queue
-	overdue      bool // resendAfter is over
-	maybeApplied bool // a send failed, and the server may have applied it
+	sendCount    int   // sends begun
+	unanswered   int   // sends without a reply yet
+	queued       bool  // a send is in the queue
+	overdue      bool  // resendAfter is over
+	maybeApplied bool  // a send failed, and the server may have applied it
+	failure      error // of the last send that failed
 	settled      bool
 	index        int    // in the lane's calls, from 1; 0 once settled
 	inline       *batch // that runs on the goroutine of the call's caller; nil for none

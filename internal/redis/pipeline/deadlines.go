@@ -2,8 +2,6 @@ package pipeline
 
 import (
 	"time"
-
-	"github.com/reqlock/reqlock/internal/redis/command"
 )
 
 // minTimerGap is the shortest time between two checks of the deadlines, so that many
@@ -34,7 +32,9 @@ func (l *lane) checkDeadlines() {
 	for i := 0; i < len(l.calls); {
 		c := l.calls[i]
 		if !now.Before(c.deadline) {
-			expired = append(expired, c.settle(Reply{Err: command.ErrNoReply}))
+			err := l.health.noReply(c.failure)
+			l.health.failed(c.Begun, err, c.Key)
+			expired = append(expired, c.settle(Reply{Err: err}))
 			l.detach(c)
 			l.remove(c) // which moves the last call to i
 			continue
@@ -103,6 +103,7 @@ func (l *lane) abandon(b *batch) {
 		c.overdue = true
 	}
 	b.abandoned = true
+	l.health.diagnose(b.sends[0].call.Key)
 	l.inFlight = nil
 	l.pipeline.reloadSlots()
 }

@@ -25,9 +25,10 @@ type lane struct {
 	rdb          redis.UniversalClient
 	work         *inflight.Counter
 	pipeline     *Pipeline
-	canRunInline bool // see topology.CanRunInline
-	width        int  // commands in a batch at most
-	acknowledged bool // replicas have to acknowledge what its batches write
+	health       *health // of the server
+	canRunInline bool    // see topology.CanRunInline
+	width        int     // commands in a batch at most
+	acknowledged bool    // replicas have to acknowledge what its batches write
 
 	mu        sync.Mutex
 	queue     []*send
@@ -158,7 +159,9 @@ func (l *lane) coalesce(b *batch) {
 func (l *lane) cycle(b *batch) (more bool) {
 	l.dispatch(b)
 	l.mu.Lock()
-	l.wasFast, l.wasShared = time.Since(b.begun) < fastTime, len(b.sends) > 1
+	now := time.Now()
+	l.wasFast, l.wasShared = now.Sub(b.begun) < fastTime, len(b.sends) > 1
+	l.noteHealth(b, now)
 	for _, s := range b.sends {
 		l.receive(b, s)
 		l.remove(s.call)
@@ -228,6 +231,7 @@ func (l *lane) receive(b *batch, s *send) {
 	failed := r.Err != nil && command.IsLost(r.Err)
 	l.wasFast = l.wasFast && !failed
 	if failed {
+		c.failure = r.Err
 		l.pipeline.reloadSlots()
 	} else if fallback := c.Fallback(s.command, s.reply, c.sendCount); fallback != nil { // part of the same send
 		c.queued = true

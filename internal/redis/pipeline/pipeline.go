@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -26,6 +27,11 @@ type Pipeline struct {
 	slotsKnown atomic.Bool // the client of the cluster has loaded the slots
 	replicas   command.Replicas
 
+	begun        time.Time
+	probeCommand func(key []byte) command.Command // nil unless Watch was called
+	unserved     atomic.Int64                     // servers that have not served their last command
+	closed       atomic.Bool                      // no more probes
+
 	mu         sync.Mutex
 	masters    map[string]*lanes // by address
 	maxMasters int               // when masters has as many, idle ones are removed
@@ -39,7 +45,7 @@ const minMasters = 16
 // in work. If replicas are wanted, the calls of all classes except Release and Abort wait
 // until the replicas have acknowledged them, or report too few in Reply.Unconfirmed.
 func New(rdb redis.UniversalClient, work *inflight.Counter, replicas command.Replicas) *Pipeline {
-	p := &Pipeline{rdb: rdb, work: work, replicas: replicas, masters: make(map[string]*lanes), maxMasters: minMasters}
+	p := &Pipeline{rdb: rdb, work: work, replicas: replicas, masters: make(map[string]*lanes), maxMasters: minMasters, begun: time.Now()}
 	p.cluster, _ = rdb.(topology.Cluster)
 	p.init(&p.lanes)
 	return p
@@ -76,6 +82,7 @@ type lanes struct {
 	// renews sends renewals if replicas have to acknowledge them, so that a release never
 	// waits for replicas. Otherwise it is not used.
 	renews lane
+	health health // of the server
 }
 
 func (l *lanes) all() [5]*lane {
@@ -113,8 +120,10 @@ func (l *lanes) idle() bool {
 
 // init makes lanes ready for use.
 func (p *Pipeline) init(l *lanes) {
-	for _, l := range l.all() {
-		l.rdb, l.canRunInline, l.width, l.work, l.pipeline = p.rdb, topology.CanRunInline(p.rdb), parseWidth(width), p.work, p
+	l.health.pipeline, l.health.lane = p, &l.acquires
+	for _, one := range l.all() {
+		one.rdb, one.canRunInline, one.width, one.work, one.pipeline = p.rdb, topology.CanRunInline(p.rdb), parseWidth(width), p.work, p
+		one.health = &l.health
 	}
 	if p.replicas.Wanted() {
 		for _, l := range [...]*lane{&l.acquires, &l.begins, &l.commits, &l.renews} {

@@ -29,6 +29,8 @@ type fake struct {
 	ready       chan struct{}
 	stopped     int
 	closing     error // the result of Close
+	watched     bool
+	unserved    time.Time // the result of Unserved, with errTemporary
 
 	mu sync.Mutex // guards withdrawals, because timers call Withdraw
 }
@@ -90,6 +92,15 @@ func (f *fake) Listen(string) (<-chan struct{}, func()) { return f.ready, func()
 func (f *fake) OnHint(hint func(key, token string)) { f.hint = hint }
 
 func (f *fake) OnLateGrant(late func(key, token string)) { f.late = late }
+
+func (f *fake) Watch() { f.watched = true }
+
+func (f *fake) Unserved(string) (time.Time, error) {
+	if f.unserved.IsZero() {
+		return time.Time{}, nil
+	}
+	return f.unserved, errTemporary
+}
 
 func (f *fake) Close(context.Context) error { return f.closing }
 

@@ -69,12 +69,15 @@ func (m *membership) admit(ctx context.Context, i int, conn *redis.Conn) error {
 	}
 	run, up, ok := identityOf(info)
 	if !ok {
-		return errNoIdentity
+		return command.Answered(errNoIdentity)
 	}
 	if err := m.identify(i, run); err != nil {
-		return err
+		return command.Answered(err)
 	}
-	return m.admitUptime(i, up, time.Now())
+	if err := m.admitUptime(i, up, time.Now()); err != nil {
+		return command.Answered(err)
+	}
+	return nil
 }
 
 // admitUptime refuses a server that has run for less than the quarantine.

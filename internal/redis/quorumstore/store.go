@@ -22,6 +22,8 @@ type server interface {
 	Listen(key string) (ready <-chan struct{}, stop func())
 	OnHint(hint func(key, token string))
 	OnLateGrant(lateGrant func(key, token string))
+	Watch()
+	Unserved(key string) (since time.Time, why error)
 	Close(ctx context.Context) error
 }
 

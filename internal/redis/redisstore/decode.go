@@ -125,6 +125,15 @@ func decodeRelease(r pipeline.Reply, x *operation) (store.ReleaseResult, error) 
 	return store.ReleaseResult{Status: status, Since: r.Sent}, nil
 }
 
+// decodeKeep decodes the reply of keep.lua.
+func decodeKeep(r pipeline.Reply, x *operation) (store.ReleaseResult, error) {
+	released, err := decodeRelease(r, x)
+	if err == nil && released.Status != store.Freed && released.Status != store.NotHeld {
+		return store.ReleaseResult{}, command.UnexpectedReply(r.Value)
+	}
+	return released, err
+}
+
 // remaining returns an upper bound of the remaining time of a key with this PTTL, and -1 for a
 // key without a TTL. The server rounds down, so the PTTL is 0 during the last millisecond.
 func remaining(pttl int64) time.Duration {

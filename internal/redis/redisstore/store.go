@@ -96,5 +96,6 @@ func (s *Store) Listen(key string) (ready <-chan struct{}, stop func()) {
 // times.
 func (s *Store) Close(ctx context.Context) error {
 	s.subscriber.Close()
+	s.pipeline.Close()
 	return s.work.Wait(ctx)
 }

@@ -64,7 +64,7 @@ func (s *Store) Renew(r store.RenewRequest, done func(store.Renewal, error)) {
 	s.pipeline.Do(&t.Call, pipeline.Renew)
 }
 
-// Release runs release.lua, or finish.lua for an attempt.
+// Release runs release.lua, finish.lua for an attempt, or keep.lua for a key that stays locked.
 func (s *Store) Release(r store.ReleaseRequest, done func(store.ReleaseResult, error)) {
 	if r.Attempt != nil && r.Ending != store.NoEnding {
 		s.finishAttempt(&r, done)
@@ -72,6 +72,13 @@ func (s *Store) Release(r store.ReleaseRequest, done func(store.ReleaseResult, e
 	}
 	t := s.releases.get()
 	t.init(s, t, r.Target, r.Inline, 0)
+	if r.Keep > 0 {
+		t.encodeScript(&s.scripts.Keep)
+		t.args = append(t.args, t.token.setString(r.Token), t.ttl.setInt(r.Keep.Milliseconds()))
+		t.done, t.decode = done, decodeKeep
+		s.pipeline.Do(&t.Call, pipeline.Release)
+		return
+	}
 	t.rejoin = r.Rejoin
 	t.encodeScript(&s.scripts.Release)
 	t.encodeKey(&t.queue, keyspace.QueueSuffix)

@@ -34,6 +34,8 @@ var (
 	renewSource string
 	//go:embed release.lua
 	releaseSource string
+	//go:embed keep.lua
+	keepSource string
 	//go:embed done.lua
 	donePart string
 	//go:embed begin.lua
@@ -51,7 +53,9 @@ var (
 )
 
 // Set holds each script with its digest.
-type Set struct{ Take, Enqueue, Renew, Release, Begin, Finish, Resolve, Outcome, Vote, Withdraw Script }
+type Set struct {
+	Take, Enqueue, Renew, Release, Keep, Begin, Finish, Resolve, Outcome, Vote, Withdraw Script
+}
 
 // New returns the scripts. durable says whether replicas have to acknowledge grants: see
 // lease.lua.
@@ -62,6 +66,7 @@ func New(durable bool) Set {
 		Enqueue: newScript(mode, leasePart, queuePart, fencePart, askPart, enqueueSource),
 		Renew:   newScript(mode, leasePart, fencePart, renewSource),
 		Release: newScript(freePart, mode, leasePart, queuePart, leavePart, releaseSource),
+		Keep:    newScript(keepSource),
 		Begin:   newScript(donePart, mode, leasePart, queuePart, leavePart, fencePart, askPart, recordPart, beginSource),
 		Finish:  newScript(mode, leasePart, queuePart, leavePart, recordPart, finishSource),
 		Resolve: newScript(resolveSource),

@@ -18,6 +18,7 @@ type AnyRequest struct {
 	Waiter             string
 	NoWaiters          bool
 	Rejoin             string
+	Keep               time.Duration
 	Attempt            *store.Attempt
 	Ending             store.Ending
 	Record             []byte
@@ -54,7 +55,7 @@ func (r AnyRequest) Release() store.ReleaseRequest {
 		r.Ending = store.Abort
 	}
 	return store.ReleaseRequest{
-		Target: r.Target(), Inline: r.Inline, Claim: r.Claim, NoWaiters: r.NoWaiters, Rejoin: r.Rejoin, Waiter: r.Waiter,
+		Target: r.Target(), Inline: r.Inline, Claim: r.Claim, NoWaiters: r.NoWaiters, Rejoin: r.Rejoin, Keep: r.Keep, Waiter: r.Waiter,
 		Attempt: r.Attempt, Ending: r.Ending, Record: r.Record,
 	}
 }
@@ -96,7 +97,7 @@ func OfRenew(r store.RenewRequest) AnyRequest {
 func OfRelease(r store.ReleaseRequest) AnyRequest {
 	a := ofTarget(r.Target)
 	a.Inline, a.Claim, a.NoWaiters, a.Rejoin, a.Waiter = r.Inline, r.Claim, r.NoWaiters, r.Rejoin, r.Waiter
-	a.Attempt, a.Ending, a.Record = r.Attempt, r.Ending, r.Record
+	a.Attempt, a.Ending, a.Record, a.Keep = r.Attempt, r.Ending, r.Record, r.Keep
 	return a
 }
 

@@ -43,15 +43,22 @@
 #ifndef WIPE
 #define WIPE 0          /* losses of data: of the key, and possibly of the queue */
 #endif
+#ifndef KEEP
+#define KEEP 0          /* releases that leave the key locked for a while */
+#endif
 #ifndef REACH
 #define REACH 0         /* the situation that must be reachable: its assertion has to fail */
 #endif
 
 byte lose = LOSE, late = LATE, miscount = MISCOUNT, expire = EXPIRE, leave = LEAVE, rejoin = REJOIN, crash = CRASH, wipe = WIPE, forge = FORGE;
+#if KEEP > 0
+byte keep = KEEP;
+#endif
 
 /* A token names one episode of one life of a process: one wait, and the lease that follows it. */
 #define NONE 0
 #define FOREIGN_TOKEN 200               /* the value that the foreign client writes */
+#define KEPT_KEY 202                    /* the value that a release leaves in a key that stays locked */
 #define DAMAGED 201                     /* the same value after one of our scripts changed it */
 #define STALE 255                       /* replaces a token after its lease expired */
 #define token(process, life, n) (1 + (process) * 16 + (life) * 8 + (n))
@@ -60,9 +67,9 @@ byte lose = LOSE, late = LATE, miscount = MISCOUNT, expire = EXPIRE, leave = LEA
 #define is_alive(t) (life[owner(t)] == (((t) - 1) % 16) / 8)
 #define are_siblings(t, u) (is_ours(t) && is_ours(u) && (t) != (u) && ((t) - 1) / 8 == ((u) - 1) / 8)
 #define is_current(t) (is_ours(t) && is_alive(t) && current[owner(t)] == (t))
-#define is_in_use(t) ((is_current(t) && holding[owner(t)]) || ((t) >= FOREIGN_TOKEN && foreign_holds))
+#define is_in_use(t) ((is_current(t) && holding[owner(t)]) || (((t) == FOREIGN_TOKEN || (t) == DAMAGED) && foreign_holds))
 
-mtype = { TAKE, TRY, ENQUEUE, RELEASE, GRANTED, REFUSED, NOTHELD, FREED, HANDED, KEPT };
+mtype = { TAKE, TRY, ENQUEUE, RELEASE, KEEP_LOCKED, GRANTED, REFUSED, NOTHELD, FREED, HANDED, KEPT };
 
 /* The server. */
 byte key = NONE;
@@ -108,6 +115,7 @@ bool gap;               /* the key is absent, and no release of ours removed it 
 #define LATE_GRANT 2
 #define STAYING 3
 #define OWN_DISCARDED 4
+#define KEY_KEPT 5
 #define reached(situation) assert(REACH != situation)
 
 /* ---- the scripts ---- */
@@ -203,6 +211,16 @@ inline release(t, r) {
      :: key != NONE && key == r -> reached(STAYING); reply = KEPT
      :: key != NONE && key != r -> reply = HANDED
      fi
+  :: else -> reply = NOTHELD
+  fi
+}
+
+/* The release of a key that stays locked. The value is no token, so no release frees the key: it expires. */
+inline keep_locked(t) {
+  if
+  :: key == t ->
+     key = KEPT_KEY;
+     reached(KEY_KEPT); reply = FREED
   :: else -> reply = NOTHELD
   fi
 }
@@ -327,6 +345,11 @@ releasing:              /* T is obsolete from here on */
        :: lose > 0 -> lose--; goto unknown
        fi }
   :: atomic { lose_or_delay(RELEASE, T, R); goto unknown }
+#if KEEP > 0
+  :: atomic { keep > 0 && R == NONE -> keep--; keep_locked(T);
+       if :: goto idle :: lose > 0 -> lose--; goto unknown fi }
+  :: atomic { keep > 0 && R == NONE -> keep--; lose_or_delay(KEEP_LOCKED, T, NONE); goto unknown }
+#endif
   fi;
 unknown:                /* sends the release again; or leaves T to a background release or to its TTL, while R asks whether it is in the queue */
   if
@@ -425,6 +448,9 @@ end:
        :: command == TAKE -> take(t)
        :: command == TRY || command == ENQUEUE -> enqueue(t, command == ENQUEUE)
        :: command == RELEASE -> release(t, r)
+#if KEEP > 0
+       :: command == KEEP_LOCKED -> keep_locked(t)
+#endif
        fi;
        if :: reply == GRANTED && !is_current(t) -> reached(LATE_GRANT) :: else fi;
        command = 0; t = NONE; r = NONE }

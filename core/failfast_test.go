@@ -1,0 +1,255 @@
+package core_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
+)
+
+// testFailFast is after how long an outage the Lockers of these tests refuse new callers.
+const testFailFast = 700 * time.Millisecond
+
+// testTimeout is the command timeout of these tests. Commands are slow while other tests load
+// the machine.
+const testTimeout = time.Second
+
+// outageOptions are the options of a Locker whose new callers are refused soon.
+func outageOptions(more ...core.Option) []core.Option {
+	return append([]core.Option{core.WithFailFast(testFailFast), core.WithCommandTimeout(testTimeout)}, more...)
+}
+
+// shortReads ends an abandoned command soon.
+func shortReads(o *redis.Options) { o.ReadTimeout = 500 * time.Millisecond }
+
+// refusesAtOnce reports whether a new caller that may wait for long is refused at once
+// because of an outage.
+func refusesAtOnce(t *testing.T, locks *core.Locker, key string) bool {
+	t.Helper()
+	begun := time.Now()
+	lease, err := locks.With(core.WithWait(testTimeout/4)).Lock(t.Context(), key)
+	if err == nil {
+		release(t, lease)
+		return false
+	}
+	wantError(t, err, core.ErrUnavailable)
+	if !strings.Contains(err.Error(), "no command was served for") {
+		return false
+	}
+	if took := time.Since(begun); took > 150*time.Millisecond {
+		t.Logf("refused after %v", took)
+	}
+	_, err = locks.With(core.WithWait(time.Minute)).Lock(t.Context(), key)
+	wantError(t, err, core.ErrUnavailable)
+	_, err = locks.TryLock(t.Context(), key)
+	wantError(t, err, core.ErrUnavailable)
+	outcome, _ := core.OutcomeOf(err)
+	if outcome.Code != "unavailable" || outcome.RetryAfter != time.Second {
+		t.Errorf("the outcome is %+v", outcome)
+	}
+	return true
+}
+
+//faults:row 34
+func TestOutageRefusesNewCallersAtOnce(t *testing.T) {
+	t.Parallel()
+	for name, fault := range map[string]struct {
+		begin, end func(*redistest.Server)
+		want       string // in the error
+	}{
+		"killed": {(*redistest.Server).Kill, (*redistest.Server).Restart, "connection refused"},
+		"paused": {(*redistest.Server).Pause, (*redistest.Server).Resume, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := redistest.Start(t)
+			locks := newLocker(t, server.Client(t, shortReads), outageOptions()...)
+			other := lock(t, newLocker(t, server.Client(t, shortReads), core.WithTTL(time.Second), core.WithRenewal(false)), "waited for")
+			waiter := make(chan error, 1)
+			events := make(chan struct{}, 1)
+			go func() {
+				events <- struct{}{}
+				lease, err := locks.Lock(t.Context(), "waited for")
+				waiter <- errors.Join(err, lease.Release(context.Background()))
+			}()
+			<-events
+			suite.Eventually(t, "the waiter is in the queue", func() bool {
+				return server.Client(t).LLen(t.Context(), "{reqlock:waited for}:q").Val() == 1
+			})
+			fault.begin(server)
+			suite.Eventually(t, "new callers are refused at once", func() bool { return refusesAtOnce(t, locks, "new") })
+			if !refusesAtOnce(t, locks, "waited for") {
+				t.Error("a new caller joined the queue of the waiter")
+			}
+			suite.Eventually(t, "the error says why", func() bool {
+				_, err := locks.TryLock(t.Context(), "new")
+				return strings.Contains(err.Error(), fault.want)
+			})
+			if len(waiter) != 0 {
+				t.Errorf("the waiter left: %v", <-waiter)
+			}
+			fault.end(server)
+			suite.Eventually(t, "new callers are served", func() bool {
+				lease, err := locks.TryLock(t.Context(), "new")
+				return err == nil && lease.Release(t.Context()) == nil
+			})
+			if err := <-waiter; err != nil {
+				t.Errorf("the waiter: %v", err)
+			}
+			_ = other.Release(t.Context())
+		})
+	}
+}
+
+// A refused connection is reported as such, also by the first callers.
+func TestRefusedConnectionIsReported(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	locks := core.Must(core.New(server.Client(t), core.WithWait(700*time.Millisecond)))
+	t.Cleanup(func() { _ = locks.Close(context.Background()) })
+	server.Kill()
+	for range 3 {
+		_, err := locks.TryLock(t.Context(), "k")
+		wantError(t, err, core.ErrUnavailable)
+		if !strings.Contains(err.Error(), "connection refused") || strings.Contains(err.Error(), "no reply") {
+			t.Errorf("TryLock: %v", err)
+		}
+		_, err = locks.Lock(t.Context(), "k")
+		wantError(t, err, core.ErrUnavailable)
+		if !strings.Contains(err.Error(), "connection refused") || strings.Contains(err.Error(), "no reply") {
+			t.Errorf("Lock: %v", err)
+		}
+	}
+}
+
+func TestFailOpenRunsAfterItsOwnCommandInAnOutage(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	proxy := redistest.NewProxy(t, server.Addr())
+	locks := newLocker(t, proxy.Client(t, shortReads), outageOptions()...)
+	release(t, lock(t, locks, "k"))
+	proxy.Refuse(true)
+	suite.Eventually(t, "new callers are refused at once", func() bool { return refusesAtOnce(t, locks, "new") })
+	open := locks.With(core.WithFailOpen(true), core.WithWait(time.Minute))
+	ran := false
+	if err := open.Do(t.Context(), "k", func(context.Context) error { ran = true; return nil }); err != nil || !ran {
+		t.Errorf("ran: %v, %v", ran, err)
+	}
+	// The server is back, and no probe may have noticed: the caller locks.
+	proxy.Refuse(false)
+	err := open.Do(t.Context(), "k", func(ctx context.Context) error {
+		if _, locked := core.FromContext(ctx); !locked {
+			return errors.New("it ran without the lock")
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// A dead master of a cluster affects no key of the others.
+func TestOutageOfOneMaster(t *testing.T) {
+	t.Parallel()
+	cluster := redistest.StartCluster(t)
+	rdb := cluster.Client(t, func(o *redis.ClusterOptions) { o.ReadTimeout = 500 * time.Millisecond })
+	locks := newLocker(t, rdb, core.WithFailFast(100*time.Millisecond), core.WithCommandTimeout(testTimeout))
+	dead := cluster.Masters()[0]
+	keys := make(map[bool]string) // by whether the dead master has it
+	for i := 0; len(keys) < 2; i++ {
+		key := string(rune('a' + i))
+		master, err := rdb.MasterForKey(t.Context(), "reqlock:"+key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		keys[master.Options().Addr == dead.Addr()] = key
+	}
+	for _, key := range keys {
+		release(t, lock(t, locks, key))
+	}
+	dead.Pause()
+	waiter := make(chan error, 1)
+	go func() {
+		lease, err := locks.Lock(t.Context(), keys[true])
+		waiter <- errors.Join(err, lease.Release(context.Background()))
+	}()
+	suite.Eventually(t, "new callers of its keys are refused at once", func() bool {
+		lease, err := locks.TryLock(t.Context(), keys[false])
+		if err != nil {
+			t.Fatalf("a key of another master: %v", err)
+		}
+		release(t, lease)
+		return refusesAtOnce(t, locks, keys[true])
+	})
+	cluster.AwaitFailover(dead)
+	if err := <-waiter; err != nil {
+		t.Errorf("the waiter: %v", err)
+	}
+	suite.Eventually(t, "the keys of the dead master are served", func() bool {
+		lease, err := locks.TryLock(t.Context(), keys[true])
+		return err == nil && lease.Release(t.Context()) == nil
+	})
+	dead.Resume()
+}
+
+func TestOutageOfAMajority(t *testing.T) {
+	t.Parallel()
+	servers := startServers(t, 3)
+	var clients []redis.UniversalClient
+	for _, server := range servers {
+		clients = append(clients, server.Client(t, shortReads))
+	}
+	locks := newQuorum(t, clients, core.WithFailFast(testFailFast), core.WithCommandTimeout(testTimeout))
+	servers[0].Pause()
+	for begun := time.Now(); time.Since(begun) < 3*testFailFast; {
+		lease, err := locks.TryLock(t.Context(), "k")
+		if err != nil {
+			t.Fatalf("a majority serves: %v", err)
+		}
+		release(t, lease)
+	}
+	servers[1].Pause()
+	suite.Eventually(t, "new callers are refused at once", func() bool { return refusesAtOnce(t, locks, "new") })
+	_, err := locks.TryLock(t.Context(), "new")
+	if !strings.Contains(err.Error(), "no majority: 2 of 3 servers failed") {
+		t.Errorf("got %v", err)
+	}
+	servers[0].Resume()
+	suite.Eventually(t, "new callers are served", func() bool {
+		lease, err := locks.TryLock(t.Context(), "new")
+		return err == nil && lease.Release(t.Context()) == nil
+	})
+	servers[1].Resume()
+}
+
+// A waiter keeps its place in a failover that takes longer than the time of WithFailFast.
+func TestWaiterRidesThroughAFailover(t *testing.T) {
+	t.Parallel()
+	sentinels := redistest.StartSentinel(t)
+	rdb := sentinels.Client(t, func(o *redis.FailoverOptions) { o.ReadTimeout = 500 * time.Millisecond })
+	locks := newLocker(t, rdb, core.WithFailFast(100*time.Millisecond), core.WithCommandTimeout(testTimeout))
+	release(t, lock(t, locks, "k"))
+	master := sentinels.Master()
+	master.Kill()
+	waiter := make(chan error, 1)
+	go func() {
+		lease, err := locks.Lock(t.Context(), "k")
+		waiter <- errors.Join(err, lease.Release(context.Background()))
+	}()
+	suite.Eventually(t, "new callers are refused at once", func() bool { return refusesAtOnce(t, locks, "new") || len(waiter) > 0 })
+	sentinels.AwaitFailover(master)
+	if err := <-waiter; err != nil {
+		t.Errorf("the waiter: %v", err)
+	}
+	suite.Eventually(t, "new callers are served", func() bool {
+		lease, err := locks.TryLock(t.Context(), "new")
+		return err == nil && lease.Release(t.Context()) == nil
+	})
+}

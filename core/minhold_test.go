@@ -1,0 +1,70 @@
+package core_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
+)
+
+func TestMinHoldKeepsTheKeyLocked(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	const minHold = 2 * time.Second
+	locks, other := newLocker(t, server.Client(t), core.WithMinHold(minHold)), newLocker(t, server.Client(t))
+	begun := time.Now()
+	ran := false
+	if err := locks.Do(t.Context(), "cron", func(context.Context) error { ran = true; return nil }); err != nil || !ran {
+		t.Fatalf("ran: %v, %v", ran, err)
+	}
+	for _, l := range []*core.Locker{locks, other} {
+		_, err := l.TryLock(t.Context(), "cron")
+		wantError(t, err, core.ErrBusy)
+	}
+	left := server.Client(t).PTTL(t.Context(), "reqlock:cron").Val()
+	if left <= 0 || left > minHold {
+		t.Errorf("the key stays for %v", left)
+	}
+	lease := lock(t, other, "cron")
+	if took := time.Since(begun); took < minHold {
+		t.Errorf("another process got the key after %v", took)
+	}
+	release(t, lease)
+}
+
+// A request that gets only some of its keys has done nothing, and frees them at once.
+func TestMinHoldOfRefusedRequestKeepsNothing(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	locks, other := newLocker(t, server.Client(t), core.WithMinHold(time.Minute), core.WithWait(0)), newLocker(t, server.Client(t))
+	held := lock(t, other, "b")
+	err := locks.DoAll(t.Context(), []string{"a", "b"}, func(context.Context) error { return errors.New("it ran") })
+	wantError(t, err, core.ErrBusy)
+	release(t, lock(t, other, "a"))
+	release(t, held)
+}
+
+// A view limits the waiters of its own callers.
+func TestMaxWaitersOfAView(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	events := &recorder{}
+	locks := newLocker(t, server.Client(t), core.WithObserver(events.record))
+	held := lock(t, locks, "k")
+	first := make(chan error, 1)
+	go func() {
+		lease, err := locks.Lock(t.Context(), "k")
+		first <- errors.Join(err, lease.Release(context.Background()))
+	}()
+	suite.Eventually(t, "a caller waits", func() bool { return len(events.of(core.Waiting)) > 0 })
+	_, err := locks.With(core.WithMaxWaiters(1)).Lock(t.Context(), "k")
+	wantError(t, err, core.ErrQueueFull)
+	release(t, held)
+	if err := <-first; err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,193 @@
+package engine
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
+)
+
+// acquiring acquires on another goroutine. The result is sent once.
+func acquiring(t *testing.T, e *Engine, r Request) <-chan error {
+	t.Helper()
+	result := make(chan error, 1)
+	go func() {
+		h, err := e.Acquire(t.Context(), r)
+		if err == nil {
+			_, err = h.Release(t.Context())
+		}
+		result <- err
+	}()
+	synctest.Wait()
+	return result
+}
+
+//faults:row 34
+func TestNewCallersAreRefusedAtOnceInAnOutage(t *testing.T) {
+	t.Parallel()
+	for _, wait := range []time.Duration{0, 5 * time.Second, WaitForever} {
+		synctest.Test(t, func(t *testing.T) {
+			e, s, _ := newEngine()
+			s.setDown(true)
+			time.Sleep(failFast - time.Nanosecond)
+			early := acquiring(t, e, request(2*time.Second))
+			time.Sleep(time.Nanosecond)
+			begun := time.Now()
+			_, err := e.Acquire(t.Context(), request(wait))
+			if reasonOf(t, err) != Unavailable || time.Since(begun) != 0 {
+				t.Errorf("wait %v: refused with %v after %v", wait, err, time.Since(begun))
+			}
+			if !errors.Is(err.(*Refusal).Fault, errDown) { //nolint:errorlint,forcetypeassert // checked by reasonOf
+				t.Errorf("the fault is %v", err)
+			}
+			if err := <-early; reasonOf(t, err) != Unavailable || time.Since(begun) != 2*time.Second-time.Nanosecond {
+				t.Errorf("a caller before that was refused with %v, %v later", err, time.Since(begun))
+			}
+			synctest.Wait()
+			if e.queueCount() != 0 {
+				t.Error("a queue is left")
+			}
+			s.setDown(false)
+			release(t, hold(t, e, request(0)))
+		})
+	}
+}
+
+func TestWaitersKeepTheirPlaceInAnOutage(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e, s, _ := newEngine()
+		s.set("k", "foreign", 2*time.Second)
+		waits := acquiring(t, e, request(WaitForever))
+		s.setDown(true)
+		time.Sleep(time.Minute)
+		if _, err := e.Acquire(t.Context(), request(WaitForever)); reasonOf(t, err) != Unavailable {
+			t.Errorf("a new caller: %v", err)
+		}
+		s.setDown(false)
+		back := time.Now()
+		if err := <-waits; err != nil || time.Since(back) > maxPause {
+			t.Errorf("the waiter: %v, %v after the end of the outage", err, time.Since(back))
+		}
+	})
+}
+
+func TestLeaseIsPassedOnInAnOutage(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e, s, _ := newEngine()
+		r := request(0)
+		r.TTL = time.Hour
+		h := hold(t, e, r)
+		waitsUnlimited(t, e)
+		s.setDown(true)
+		time.Sleep(time.Minute)
+		if _, err := e.Acquire(t.Context(), request(0)); reasonOf(t, err) != Busy {
+			t.Errorf("a nowait caller behind a holder of this process: %v", err)
+		}
+		waits := acquiring(t, e, request(WaitForever))
+		release(t, h)
+		synctest.Wait()
+		select {
+		case err := <-waits:
+			if err != nil && !errors.Is(err, errDown) { // the release of the last holder fails
+				t.Errorf("the waiter: %v", err)
+			}
+		default:
+			t.Error("the lease was not passed on")
+		}
+		s.setDown(false)
+		time.Sleep(time.Minute) // the release is sent again
+	})
+}
+
+// waitsUnlimited lets the lease of k pass on without limit: this process listens, and the
+// store's queue is empty.
+func waitsUnlimited(t *testing.T, e *Engine) {
+	t.Helper()
+	s := e.shardOf("k")
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.queues["k"].lease.budget.unlimited = true
+}
+
+// The record of an attempt is in the store, so a copy gets nothing from a holder of this
+// process while the store is down.
+func TestCopyIsRefusedAtOnceInAnOutage(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e, s, _ := newEngine()
+		r := request(WaitForever)
+		r.TTL, r.Attempt = time.Hour, &Attempt{Fingerprint: []byte("a"), Keep: time.Hour}
+		hold(t, e, r)
+		s.setDown(true)
+		time.Sleep(time.Minute)
+		if _, err := e.Acquire(t.Context(), r); reasonOf(t, err) != Unavailable {
+			t.Errorf("a copy: %v", err)
+		}
+		other := r
+		other.Attempt = &Attempt{Fingerprint: []byte("b"), Keep: time.Hour}
+		if _, err := e.Acquire(t.Context(), other); reasonOf(t, err) != Mismatch {
+			t.Errorf("another request with the key: %v", err)
+		}
+		r.Wait = 0
+		if _, err := e.Acquire(t.Context(), r); reasonOf(t, err) != Busy {
+			t.Errorf("a copy that may not wait: %v", err)
+		}
+	})
+}
+
+// A caller that runs without the lock in an outage does so only after a command of its own
+// has failed. If the command is answered, it waits as any other caller.
+func TestFailOpenCallerSendsACommandInAnOutage(t *testing.T) {
+	t.Parallel()
+	for _, wait := range []time.Duration{0, WaitForever} {
+		synctest.Test(t, func(t *testing.T) {
+			e, s, _ := newEngine()
+			waits := acquiring(t, e, request(WaitForever))
+			<-waits
+			s.setDown(true)
+			blocked := acquiring(t, e, request(20*time.Second)) // keeps the queue pausing
+			time.Sleep(10 * time.Second)
+			r := request(wait)
+			r.FailOpen = true
+			sent, begun := s.begunCount("take")+s.begunCount("enqueue"), time.Now()
+			if _, err := e.Acquire(t.Context(), r); reasonOf(t, err) != Unavailable || time.Since(begun) != 0 {
+				t.Errorf("wait %v: %v after %v", wait, err, time.Since(begun))
+			}
+			if n := s.begunCount("take") + s.begunCount("enqueue") - sent; n != 1 {
+				t.Errorf("wait %v: sent %d commands", wait, n)
+			}
+			s.set("k", "foreign", 2*time.Second)
+			s.before.set(func(string, storetest.AnyRequest) error { return nil }) // no probe has noticed yet
+			begun = time.Now()
+			switch _, err := e.Acquire(t.Context(), r); {
+			case wait == 0 && reasonOf(t, err) != Busy:
+				t.Errorf("the key is locked: %v", err)
+			case wait != 0 && (err != nil || time.Since(begun) == 0):
+				t.Errorf("the key is free after 2 s: %v after %v", err, time.Since(begun))
+			}
+			if wait == 0 {
+				if err := <-blocked; err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+}
+
+func TestFailFastCanBeSwitchedOff(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeStore(newFakeServer(), "me")
+		e := New(s, Config{Process: "me", Bound: bound, MaxWaiters: 10, MaxTotalWaiters: 10, Hooks: Hooks{Cause: func(l Loss) error { return lossError{l} }}})
+		s.setDown(true)
+		time.Sleep(time.Hour)
+		begun := time.Now()
+		if _, err := e.Acquire(t.Context(), request(5*time.Second)); reasonOf(t, err) != Unavailable || time.Since(begun) != 5*time.Second {
+			t.Errorf("%v after %v", err, time.Since(begun))
+		}
+	})
+}

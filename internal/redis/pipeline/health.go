@@ -1,0 +1,216 @@
+package pipeline
+
+import (
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/reqlock/reqlock/internal/redis/command"
+)
+
+// A health says since when a server has not served any command, and why. The lanes to the
+// server record the result of each batch in it.
+//
+// A reply ends the unserved time, also one that arrives after its call has failed. An error
+// reply is a reply, except for the errors of a server that serves no client at present: see
+// command.IsUnserved.
+//
+// While commands fail, a health sends probes, one at a time. So the unserved time has no
+// gap in which no command was sent, and it ends soon after the server is back, even if no
+// caller sends anything.
+type health struct {
+	pipeline *Pipeline
+	lane     *lane // on which to send probes
+
+	lastServed atomic.Int64 // when a reply last arrived: nanoseconds since Pipeline.begun
+	isUnserved atomic.Bool  // since is set
+
+	mu        sync.Mutex
+	since     time.Time // zero if the last command was served
+	why       error     // the last failure
+	dialErr   error     // the last failure to connect
+	key       []byte    // the Redis key of the first command that failed
+	probing   bool      // a probe is in flight, or its timer is set
+	probes    int       // since the last reply
+	timer     *time.Timer
+	diagnosed time.Time // when diagnose last ran
+}
+
+// noteHealth records the result of a batch: now is when its replies had arrived.
+func (l *lane) noteHealth(b *batch, now time.Time) {
+	for _, s := range b.sends {
+		if err := s.reply.Err; err == nil || !command.IsUnserved(err) {
+			l.health.served(now)
+			return
+		}
+	}
+	if len(b.sends) > 0 {
+		last := b.sends[len(b.sends)-1]
+		l.health.failed(b.begun, last.reply.Err, last.call.Key)
+	}
+}
+
+// served ends the unserved time, if there is one.
+func (h *health) served(now time.Time) {
+	h.lastServed.Store(int64(now.Sub(h.pipeline.begun)))
+	if !h.isUnserved.Load() {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.since.IsZero() {
+		return
+	}
+	h.since, h.why, h.dialErr, h.diagnosed, h.key, h.probes = time.Time{}, nil, nil, time.Time{}, nil, 0
+	h.isUnserved.Store(false)
+	h.pipeline.unserved.Add(-1)
+	if h.timer != nil && h.timer.Stop() {
+		h.probing = false
+	}
+}
+
+// failed records that a command which was sent at begun, or after, was not served. The
+// unserved time begins with the first such command since the last reply.
+func (h *health) failed(begun time.Time, why error, key []byte) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.why = why
+	switch {
+	case command.IsUnreached(why):
+		h.dialErr = why
+	case !errors.Is(why, command.ErrNoReply): // there was a connection
+		h.dialErr = nil
+	}
+	if h.since.IsZero() {
+		h.since = begun
+		if last := h.pipeline.begun.Add(time.Duration(h.lastServed.Load())); last.After(begun) {
+			h.since = last
+		}
+		h.key = append([]byte(nil), key...)
+		h.isUnserved.Store(true)
+		h.pipeline.unserved.Add(1)
+	}
+	if !h.probing && h.pipeline.isWatched() {
+		h.probeLater()
+	}
+}
+
+// state returns since when the server has not served any command, and the last failure. The
+// time is zero if the server has served the last command.
+func (h *health) state() (since time.Time, why error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.since, h.why
+}
+
+// noReply returns the error of a call without a reply at its deadline. The client may still
+// be trying to connect then: if the server could not be reached in an earlier try, the error
+// is that of the earlier try.
+func (h *health) noReply(failure error) error {
+	if failure != nil && command.IsUnreached(failure) {
+		return failure
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.dialErr != nil {
+		return h.dialErr
+	}
+	return command.ErrNoReply
+}
+
+// The pauses between probes grow from minProbePause to maxProbePause.
+const (
+	minProbePause = 50 * time.Millisecond
+	maxProbePause = 500 * time.Millisecond
+)
+
+// probeBound is how long a probe may take. A later reply counts, too.
+const probeBound = 500 * time.Millisecond
+
+// probeLater sets the timer of the next probe. The caller has locked mu.
+func (h *health) probeLater() {
+	span := min(minProbePause<<min(h.probes, 6), maxProbePause)
+	h.probing = true
+	h.probes++
+	h.timer = time.AfterFunc(span/2+rand.N(span/2), h.probe) //nolint:gosec // jitter needs no secret randomness
+}
+
+// probe sends a probe if the server still serves no command. Probes end when the Pipeline
+// is closed.
+func (h *health) probe() {
+	h.pipeline.work.Add()
+	defer h.pipeline.work.Done()
+	h.mu.Lock()
+	if h.since.IsZero() || h.pipeline.closed.Load() {
+		h.probing = false
+		h.mu.Unlock()
+		return
+	}
+	p := &probe{health: h}
+	p.Begin(p, probeBound, 0, false)
+	p.Key = h.key
+	h.mu.Unlock()
+	h.lane.do(&p.Call)
+}
+
+// probed sends the next probe later, unless the lane has recorded a reply.
+func (h *health) probed() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.probing = false
+	if !h.since.IsZero() && !h.pipeline.closed.Load() {
+		h.probeLater()
+	}
+}
+
+// A probe is a call whose reply shows that the server serves commands.
+type probe struct {
+	Call
+	health *health
+}
+
+func (p *probe) Command(int) command.Command { return p.health.pipeline.probeCommand(p.Key) }
+
+func (*probe) Fallback(command.Command, Reply, int) command.Command { return nil }
+
+func (p *probe) Settle(Reply, bool) { p.health.probed() }
+
+func (*probe) Late(Reply) {}
+
+func (*probe) Free() {}
+
+// Watch makes the Pipeline send probes while a server serves no command, which Unserved
+// needs. probe returns a harmless write in the slot of a Redis key. Call Watch before the
+// first call of Do.
+func (p *Pipeline) Watch(probe func(key []byte) command.Command) { p.probeCommand = probe }
+
+func (p *Pipeline) isWatched() bool { return p.probeCommand != nil }
+
+// AllServed reports whether each server has served its last command. It is fast.
+func (p *Pipeline) AllServed() bool { return p.unserved.Load() == 0 }
+
+// Unserved returns since when the server of a Redis key has not served any command, and the
+// last failure. The time is zero if the server has served its last command, or if the
+// Pipeline does not watch. It does no I/O.
+func (p *Pipeline) Unserved(key []byte) (since time.Time, why error) {
+	if p.AllServed() || !p.isWatched() {
+		return time.Time{}, nil
+	}
+	l := &p.lanes
+	if p.cluster != nil {
+		if master := p.masterOf(string(key)); master != nil {
+			p.mu.Lock()
+			l = p.masters[master.Options().Addr]
+			p.mu.Unlock()
+		}
+	}
+	if l == nil { // no command was sent to that master yet
+		return time.Time{}, nil
+	}
+	return l.health.state()
+}
+
+// Close ends the probes. It does not wait for the probe in flight, which the work counts.
+func (p *Pipeline) Close() { p.closed.Store(true) }

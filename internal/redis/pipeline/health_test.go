@@ -1,0 +1,196 @@
+package pipeline
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/reqlock/reqlock/internal/redis/command"
+	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
+)
+
+// watch makes the store watch its servers.
+func watch(s *syncStore) {
+	s.pipeline.Watch(func(key []byte) command.Command { return command.New(1, []any{"lrem", string(key) + ":q", 0, ""}) })
+}
+
+// unservedFor returns for how long the server of a key has not served any command.
+func (s *syncStore) unservedFor(key string) time.Duration {
+	since, _ := s.pipeline.Unserved([]byte(s.names.Lock(key)))
+	if since.IsZero() {
+		return 0
+	}
+	return time.Since(since)
+}
+
+func TestUnservedTimeCountsFromTheFirstFailure(t *testing.T) {
+	t.Parallel()
+	for name, fault := range map[string]struct {
+		begin, end func(*redistest.Server)
+		want       string // in the last failure
+	}{
+		"killed": {(*redistest.Server).Kill, (*redistest.Server).Restart, "connection refused"},
+		"paused": {(*redistest.Server).Pause, (*redistest.Server).Resume, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server, tokens := redistest.Start(t), &storetest.Tokens{}
+			s := newStore(t, server.Client(t, storetest.ShortReads))
+			watch(s)
+			if err := take(s, tokens.Request("before")); err != nil || !s.pipeline.AllServed() {
+				t.Fatalf("before the outage: %v", err)
+			}
+			fault.begin(server)
+			begun := time.Now()
+			r := tokens.Request("k")
+			r.Bound = 100 * time.Millisecond
+			if err := take(s, r); err == nil {
+				t.Fatal("a command was served")
+			}
+			took, unserved := time.Since(begun), s.unservedFor("k")
+			if unserved == 0 || unserved > took+time.Millisecond {
+				t.Errorf("unserved for %v after %v", unserved, took)
+			}
+			suite.Eventually(t, "the time goes on without callers", func() bool { return s.unservedFor("other") > time.Second })
+			suite.Eventually(t, "the last failure is known", func() bool {
+				_, why := s.pipeline.Unserved([]byte("p:k"))
+				return why != nil && strings.Contains(why.Error(), fault.want)
+			})
+			fault.end(server)
+			suite.Eventually(t, "a probe ends it without callers", func() bool { return s.pipeline.AllServed() && s.unservedFor("k") == 0 })
+		})
+	}
+}
+
+// A master that loads its data, or was demoted, replies to each command, and serves none.
+func TestServerThatServesNoClientIsUnserved(t *testing.T) {
+	t.Parallel()
+	server, master, tokens := redistest.Start(t), redistest.Start(t), &storetest.Tokens{}
+	s := newStore(t, server.Client(t, storetest.ShortReads))
+	watch(s)
+	if err := take(s, tokens.Request("before")); err != nil {
+		t.Fatal(err)
+	}
+	host, port, _ := strings.Cut(master.Addr(), ":")
+	admin := server.Client(t)
+	if err := admin.Do(t.Context(), "replicaof", host, port).Err(); err != nil {
+		t.Fatal(err)
+	}
+	suite.Eventually(t, "the server is read-only", func() bool {
+		return take(s, tokens.Request(fmt.Sprint("k", tokens.Next()))) != nil
+	})
+	suite.Eventually(t, "it stays unserved", func() bool { return s.unservedFor("k") > 500*time.Millisecond })
+	if err := admin.Do(t.Context(), "replicaof", "no", "one").Err(); err != nil {
+		t.Fatal(err)
+	}
+	suite.Eventually(t, "a probe ends it", s.pipeline.AllServed)
+}
+
+// An error about one command shows that the server serves commands.
+func TestErrorReplyEndsUnservedTime(t *testing.T) {
+	t.Parallel()
+	server, tokens := redistest.Start(t), &storetest.Tokens{}
+	s := newStore(t, server.Client(t, storetest.ShortReads))
+	watch(s)
+	server.Pause()
+	r := tokens.Request("k")
+	r.Bound = 50 * time.Millisecond
+	if err := take(s, r); err == nil || s.pipeline.AllServed() {
+		t.Fatalf("got %v", err)
+	}
+	server.Resume()
+	server.Client(t).Set(t.Context(), "p:wrong", "no list", 0)
+	s.pipeline.probeCommand = func([]byte) command.Command { return command.New(1, []any{"lrem", "p:wrong", 0, ""}) }
+	suite.Eventually(t, "a probe with an error reply ends it", s.pipeline.AllServed)
+}
+
+func TestUnwatchedPipelineSendsNoProbe(t *testing.T) {
+	t.Parallel()
+	server, tokens := redistest.Start(t), &storetest.Tokens{}
+	s := newStore(t, server.Client(t, storetest.ShortReads))
+	server.Pause()
+	r := tokens.Request("k")
+	r.Bound = 50 * time.Millisecond
+	if err := take(s, r); err == nil || s.unservedFor("k") != 0 {
+		t.Errorf("got %v", err)
+	}
+	h := &s.pipeline.health
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.probing {
+		t.Error("it sends probes")
+	}
+	server.Resume()
+}
+
+func TestProbesEndWithThePipeline(t *testing.T) {
+	t.Parallel()
+	server, tokens := redistest.Start(t), &storetest.Tokens{}
+	s := newStore(t, server.Client(t, storetest.ShortReads))
+	watch(s)
+	server.Kill()
+	if err := take(s, tokens.Request("k")); err == nil {
+		t.Fatal("a command was served")
+	}
+	h := &s.pipeline.health
+	suite.Eventually(t, "a probe was sent", func() bool { h.mu.Lock(); defer h.mu.Unlock(); return h.probes > 2 })
+	s.pipeline.Close()
+	suite.Eventually(t, "no probe is left", func() bool { h.mu.Lock(); defer h.mu.Unlock(); return !h.probing })
+}
+
+// A dead master of a cluster affects no key of the others.
+func TestUnservedMasterOfCluster(t *testing.T) {
+	t.Parallel()
+	cluster, tokens := redistest.StartCluster(t), &storetest.Tokens{}
+	s := newStore(t, cluster.Client(t, func(o *redis.ClusterOptions) { o.ReadTimeout = 500 * time.Millisecond }))
+	watch(s)
+	tags := storetest.TagsOf(t, cluster)
+	for _, tag := range tags {
+		if err := take(s, tokens.Request(tag+"before")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dead := cluster.Masters()[0]
+	dead.Pause()
+	r := tokens.Request(tags[dead] + "k")
+	r.Bound = 100 * time.Millisecond
+	if err := take(s, r); err == nil {
+		t.Fatal("a command was served")
+	}
+	for master, tag := range tags {
+		if unserved := s.unservedFor(tag + "new"); (unserved > 0) != (master == dead) {
+			t.Errorf("dead: %v, unserved for %v", master == dead, unserved)
+		}
+	}
+	cluster.AwaitFailover(dead)
+	suite.Eventually(t, "the keys of the dead master are served again", func() bool { return s.unservedFor(tags[dead]+"k") == 0 })
+	suite.Eventually(t, "the dead master is not probed for ever", s.pipeline.AllServed)
+	dead.Resume()
+}
+
+// A call that ends while the client still tries to connect fails with the reason why it
+// could not connect before.
+func TestRefusedConnectionIsReported(t *testing.T) {
+	t.Parallel()
+	server, tokens := redistest.Start(t), &storetest.Tokens{}
+	s := newStore(t, server.Client(t, storetest.ShortReads))
+	watch(s)
+	server.Kill()
+	r := tokens.Request("k") // go-redis tries to dial for 400 ms, and longer on a busy machine
+	r.Bound = 2 * time.Second
+	for range 3 {
+		err := take(s, r)
+		if err == nil || !strings.Contains(err.Error(), "connection refused") || strings.Contains(err.Error(), command.ErrNoReply.Error()) {
+			t.Errorf("got %v", err)
+		}
+	}
+	r.Bound = 20 * time.Millisecond
+	if err := take(s, r); err == nil || !strings.Contains(err.Error(), "connection refused") {
+		t.Errorf("a short call after that: %v", err)
+	}
+}
