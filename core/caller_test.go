@@ -12,8 +12,8 @@ import (
 	"github.com/reqlock/reqlock/core/locktest"
 )
 
-// forget takes a lock and never releases it.
-func forget(t *testing.T, locks *core.Locker, key string) {
+// lockForever takes a lock and never releases it.
+func lockForever(t *testing.T, locks *core.Locker, key string) {
 	t.Helper()
 	if _, err := locks.Lock(t.Context(), key); err != nil {
 		t.Fatal(err)
@@ -37,7 +37,7 @@ func TestForgottenLeaseIsReported(t *testing.T) {
 			events := &recorder{}
 			locks := locktest.New(t, core.WithTTL(ttl), core.WithObserver(events.record), core.WithCaller(on))
 			begun := time.Now()
-			forget(t, locks.Locker, "secret")
+			lockForever(t, locks.Locker, "secret")
 			time.Sleep(time.Minute)
 
 			long := events.of(core.HeldLong)

@@ -103,8 +103,8 @@ func amend(err error, wait time.Duration) error {
 }
 
 // waiveMinHold makes the release free all keys at once: the request does not run.
-func (a *leases) waiveMinHold() {
-	for _, lease := range a.taken {
+func (s *LeaseSet) waiveMinHold() {
+	for _, lease := range s.taken {
 		if lease.nested == nil {
 			lease.hold.WaiveMinHold()
 		}

@@ -61,7 +61,7 @@ const (
 	Restored  // the record of an attempt was gone before its commit
 	// OutcomeUnknown: it is unknown whether the request of an attempt took effect.
 	OutcomeUnknown
-	Closing   // Close has begun and waits for holders
+	Closing // Close has begun and waits for holders
 )
 
 // A Handover is the way in which a lease came to its holder.

@@ -18,13 +18,12 @@ type AnyRequest struct {
 	Waiter             string
 	NoWaiters          bool
 	Rejoin             string
-	Keep               time.Duration
+	Keep               time.Duration // of a Release or a Resolve
 	Attempt            *store.Attempt
 	Ending             store.Ending
 	Record             []byte
 	Seen               string
 	Resolution         store.Resolution
-	Keep               time.Duration // of a Resolve
 }
 
 // Target returns the fields that most requests share.
