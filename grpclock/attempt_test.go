@@ -178,7 +178,7 @@ func TestHowOtherAnswersAreStored(t *testing.T) {
 func TestAttemptsThatBreak(t *testing.T) {
 	t.Parallel()
 	const crash = "crash"
-	unknown := error(core.ErrInterrupted)
+	unknown := core.ErrInterrupted
 	for how, end := range map[string]func(){"panic": func() { panic(crash) }, "Goexit": runtime.Goexit} {
 		for name, test := range map[string]struct {
 			decision core.Decision

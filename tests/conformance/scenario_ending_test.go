@@ -80,7 +80,7 @@ func named(name string) httpRequest {
 // afterFailure sends a copy of a request whose handler has failed. free is as for failsOnce.
 func (s *service) afterFailure(name string, free bool) {
 	s.Helper()
-	if f := failures[name]; !f.known && !(free && f.freed) {
+	if f := failures[name]; !f.known && (!free || !f.freed) {
 		s.refuses(core.ErrInterrupted, named(name))
 		return
 	}

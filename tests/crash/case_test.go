@@ -57,7 +57,7 @@ func (c *crashCase) run(withWaiter bool) {
 		if c.onCall != nil {
 			c.onCall(v)
 		}
-		return !c.refuse && !(c.fail && v.Charge)
+		return !c.refuse && (!c.fail || !v.Charge)
 	})
 
 	received, err := c.ask(c.victim, c.first)

@@ -45,7 +45,7 @@ func TestUncertainGetsFailures(t *testing.T) {
 				return true
 			}})
 			first := runOnce(t, endpoint, name, test.handler)
-			if len(got) != len(test.want) || len(got) > 0 && got[0] != test.want[0] { //nolint:errorlint // the same error
+			if len(got) != len(test.want) || len(got) > 0 && got[0] != test.want[0] {
 				t.Errorf("%+v, want %+v", got, test.want)
 			}
 			later := next(t, endpoint, name, first)

@@ -48,7 +48,7 @@ func (x *Exchange) Run(w http.ResponseWriter, r *http.Request, handler func(w *R
 	handler(x.recorder, r.WithContext(leased)) //nolint:contextcheck // derived from the request's by Begin
 	returned = true
 	x.recorder.close()
-	x.end(detached, context.Cause(leased))
+	x.end(detached, context.Cause(leased)) //nolint:contextcheck // leased only tells why it ended
 	ended = true
 	x.recorder.send()
 }
