@@ -25,7 +25,7 @@ func (l *Locker) DoAll(ctx context.Context, keys []string, fn func(ctx context.C
 	if err != nil {
 		if l.mayRunUnlocked(err) {
 			l.observeUnlocked(keys, err)
-			return fn(&unlockedContext{ctx, len(keys)})
+			return fn(&unlockedContext{ctx, len(keys)}) //nolint:contextcheck // it is derived from ctx
 		}
 		return err
 	}

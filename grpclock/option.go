@@ -72,7 +72,7 @@ func configOf(interceptor string, l *core.Locker, key KeyFunc, opts []Option) *c
 		idempotency: idempotency{fingerprint: fingerprintOf, stored: deterministic},
 	}
 	c.locks = l.With(registration.Apply(adapter, c, opts)...)
-	c.unlocked.byMethods = byMethodsOf(c.keys)
+	c.byMethods = byMethodsOf(c.keys)
 	for i, key := range c.keys {
 		c.keys[i] = failBeforeMessage(key)
 	}

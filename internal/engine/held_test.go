@@ -30,7 +30,7 @@ func TestHeldLongIsRepeated(t *testing.T) {
 		// Each is more than twice the age before, at the next renewal, one second later.
 		want := []time.Duration{10 * time.Second, 21 * time.Second, 43 * time.Second, 87 * time.Second}
 		if !slices.Equal(ages, want) {
-			t.Errorf("reported at the ages %v, want %v", ages, want)
+			t.Fatalf("reported at the ages %v, want %v", ages, want)
 		}
 		h = hold(t, e, r)
 		time.Sleep(11 * time.Second)
