@@ -60,12 +60,12 @@ func TestForgottenLeaseIsReported(t *testing.T) {
 			text := err.Error()
 			if !strings.HasPrefix(text, "reqlock: close: ") || !strings.Contains(text, "not released: 1") ||
 				!strings.Contains(text, "since "+begun.UTC().Format(time.RFC3339)) || !strings.Contains(text, "for 1m1s") ||
-				strings.Contains(text, "core_test.forget") != on || strings.Contains(text, "secret") || strings.Contains(text, "\n") {
+				strings.Contains(text, "core_test.lockForever") != on || strings.Contains(text, "secret") || strings.Contains(text, "\n") {
 				t.Errorf("close: %v", err)
 			}
 			closing := events.of(core.Closing)
 			if len(closing) != 1 || closing[0].Holds != 1 || closing[0].Held != time.Minute || closing[0].Key.Raw() != "secret" ||
-				strings.HasSuffix(closing[0].Caller, "(github.com/reqlock/reqlock/core_test.forget)") != on {
+				strings.HasSuffix(closing[0].Caller, "(github.com/reqlock/reqlock/core_test.lockForever)") != on {
 				t.Errorf("closing: %+v", closing)
 			}
 			synctest.Wait()

@@ -58,21 +58,21 @@ func TestIdempotentOutcomes(t *testing.T) {
 		},
 		"no key": {
 			key:  grpclock.IdempotencyKey(),
-			code: codes.InvalidArgument, reason: "NO_KEY",
+			code: codes.InvalidArgument, reason: "NO_KEY", part: `the metadata "idempotency-key"`,
 		},
 		"an empty key": {
 			key: grpclock.IdempotencyKey(), opts: []grpclock.Option{grpclock.WithOptionalKey()},
 			call: func(ctx context.Context) context.Context {
 				return metadata.AppendToOutgoingContext(ctx, "idempotency-key", "")
 			},
-			code: codes.InvalidArgument, reason: "NO_KEY",
+			code: codes.InvalidArgument, reason: "NO_KEY", part: `the metadata "idempotency-key"`,
 		},
 		"two keys": {
 			key: grpclock.IdempotencyKey(),
 			call: func(ctx context.Context) context.Context {
 				return metadata.AppendToOutgoingContext(ctx, "idempotency-key", "a", "idempotency-key", "a")
 			},
-			code: codes.InvalidArgument, reason: "INVALID_KEY",
+			code: codes.InvalidArgument, reason: "INVALID_KEY", part: `the metadata "idempotency-key"`,
 		},
 		"no user, and optional idempotency-key": {
 			key:  core.Join(grpclock.ContextValue(userKey{}), grpclock.IdempotencyKey()),

@@ -36,6 +36,7 @@ type refusal struct {
 	code       codes.Code
 	reason     string
 	message    string // empty means "reqlock: " and the reason in lower case
+	part       string // what the client has to mend, in that message
 	retryAfter time.Duration
 }
 
@@ -86,14 +87,14 @@ func TestOutcomes(t *testing.T) {
 		},
 		"no key": {
 			key:  grpclock.Metadata("x-account"),
-			code: codes.InvalidArgument, reason: "NO_KEY",
+			code: codes.InvalidArgument, reason: "NO_KEY", part: `the metadata "x-account"`,
 		},
 		"invalid key": {
 			key: grpclock.Metadata("x-account"),
 			call: func(ctx context.Context) context.Context {
 				return metadata.AppendToOutgoingContext(ctx, "x-account", theKey, "x-account", theKey)
 			},
-			code: codes.InvalidArgument, reason: "INVALID_KEY",
+			code: codes.InvalidArgument, reason: "INVALID_KEY", part: `the metadata "x-account"`,
 		},
 		"body too large": {
 			key:  failing(core.ErrBodyTooLarge),
@@ -214,6 +215,9 @@ func checkStatus(t *testing.T, err error, test refusal) {
 	message := test.message
 	if message == "" {
 		message = "reqlock: " + strings.ToLower(strings.ReplaceAll(test.reason, "_", " "))
+		if test.part != "" {
+			message += ": " + test.part
+		}
 	}
 	if got.Code() != test.code || got.Message() != message {
 		t.Errorf("%v", err)
@@ -244,7 +248,7 @@ func TestRefusalUnwraps(t *testing.T) {
 	if !errors.Is(err, core.ErrNoKey) || status.Code(err) != codes.InvalidArgument {
 		t.Errorf("%v", err)
 	}
-	if err.Error() != "rpc error: code = InvalidArgument desc = reqlock: no key" {
+	if err.Error() != "rpc error: code = InvalidArgument desc = reqlock: no key: the metadata \"x-account\"" {
 		t.Errorf("text %q", err)
 	}
 }
