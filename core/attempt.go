@@ -63,6 +63,7 @@ func (l *Locker) Begin(ctx context.Context, key string, fingerprint []byte) (*At
 		return nil, errNoRecords
 	}
 	if err := checkKey(key); err != nil {
+		l.ObserveRefused(err)
 		return nil, err
 	}
 	marked := attemptMark + key

@@ -194,3 +194,17 @@ func TestRefusedConnectionIsReported(t *testing.T) {
 		t.Errorf("a short call after that: %v", err)
 	}
 }
+
+// A command that was sent before the last reply, and fails after it, was unserved only since
+// that reply.
+func TestUnservedTimeBeginsAfterTheLastReply(t *testing.T) {
+	t.Parallel()
+	s := newStore(t, redistest.Start(t).Client(t))
+	h, sent := &s.pipeline.health, time.Now()
+	replied := sent.Add(time.Minute)
+	h.served(replied)
+	h.failed(sent, command.ErrNoReply, []byte("k"))
+	if since, why := h.state(); !since.Equal(replied) || why == nil {
+		t.Errorf("unserved since %v, want %v: %v", since, replied, why)
+	}
+}
