@@ -146,8 +146,6 @@ func TestFailOpenCallerSendsACommandInAnOutage(t *testing.T) {
 	for _, wait := range []time.Duration{0, WaitForever} {
 		synctest.Test(t, func(t *testing.T) {
 			e, s, _ := newEngine()
-			waits := acquiring(t, e, request(WaitForever))
-			<-waits
 			s.setDown(true)
 			blocked := acquiring(t, e, request(20*time.Second)) // keeps the queue pausing
 			time.Sleep(10 * time.Second)

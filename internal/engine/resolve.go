@@ -9,9 +9,12 @@ import (
 // The requests and results of Resolve and Outcome are those of a store, for the owner of the
 // engine.
 type (
+	// A ResolveRequest is store.ResolveRequest.
 	ResolveRequest = store.ResolveRequest
-	ResolveStatus  = store.ResolveStatus
-	Outcome        = store.Outcome
+	// A ResolveStatus is store.ResolveStatus.
+	ResolveStatus = store.ResolveStatus
+	// An Outcome is store.Outcome.
+	Outcome = store.Outcome
 )
 
 // The resolutions, the results of a Resolve, and the states of an Outcome.

@@ -32,8 +32,9 @@ func TestReleaseKeepsTheKeyLocked(t *testing.T) {
 				storetest.State{Value: storetest.Me1, TTL: time.Second}, storetest.State{Value: kept, TTL: storetest.Claim}, store.Freed,
 			},
 			"leaves the queue": {
-				storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Queue: []string{storetest.Bob1}},
-				storetest.State{Value: kept, TTL: storetest.Claim, Queue: []string{storetest.Bob1}}, store.Freed,
+				before: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Queue: []string{storetest.Bob1}},
+				after:  storetest.State{Value: kept, TTL: storetest.Claim, Queue: []string{storetest.Bob1}},
+				want:   store.Freed,
 			},
 			"is not the holder": {
 				storetest.State{Value: storetest.Bob1, TTL: storetest.TTL}, storetest.State{Value: storetest.Bob1, TTL: storetest.TTL}, store.NotHeld,

@@ -348,7 +348,8 @@ releasing:              /* T is obsolete from here on */
 #if KEEP > 0
   :: atomic { keep > 0 && R == NONE -> keep--; keep_locked(T);
        if :: goto idle :: lose > 0 -> lose--; goto unknown fi }
-  :: atomic { keep > 0 && R == NONE -> keep--; lose_or_delay(KEEP_LOCKED, T, NONE); goto unknown }
+  :: atomic { keep > 0 && R == NONE && (lose > 0 || (late > 0 && empty(delayed))) ->
+       keep--; lose_or_delay(KEEP_LOCKED, T, NONE); goto unknown }
 #endif
   fi;
 unknown:                /* sends the release again; or leaves T to a background release or to its TTL, while R asks whether it is in the queue */
