@@ -172,23 +172,18 @@ type probe struct {
 }
 
 // Command returns the harmless write.
-// Command returns the harmless write.
 func (p *probe) Command(int) command.Command { return p.health.pipeline.probeCommand(p.Key) }
 
 // Fallback returns nil: each reply decides.
-// Fallback returns no other command.
 func (*probe) Fallback(command.Command, Reply, int) command.Command { return nil }
 
 // Settle sends the next probe later, unless this one was served.
-// Settle notes that the probe has ended.
 func (p *probe) Settle(Reply, bool) { p.health.probed() }
 
 // Late does nothing: the lane has recorded the reply.
-// Late ignores a late reply.
 func (*probe) Late(Reply) {}
 
 // Free does nothing: probes are rare.
-// Free does nothing: a probe is not pooled.
 func (*probe) Free() {}
 
 // Watch makes the Pipeline send probes while a server serves no command, which Unserved

@@ -1,5 +1,6 @@
--- resolve.lua: end an attempt that died, as an operator says, or note that its outcome was reported. An attempt is named by the SHA-1 of its token, so that its name
--- can be shown. The script changes nothing unless the record still is the one of the attempt that the operator has seen.
+-- resolve.lua: end an attempt that died, as an operator says, or note that its outcome was reported. An attempt is named by the
+-- SHA-1 of its token, so that its name can be shown. The script changes nothing unless the record still is the one of the attempt
+-- that the operator has seen.
 -- KEYS: K, {K}:r
 -- ARGV: 1 name of the attempt that was seen, 2 what to do:
 --     "F" delete the record: the next request runs
