@@ -17,12 +17,13 @@ import (
 )
 
 // ttl is the TTL of the leases, and so the quarantine of a restarted node. A quarter of
-// it is the timeout of a command, which has room for a busy machine. The race detector
-// makes all code about ten times slower, so the TTL is longer then.
+// it is the timeout of a command, which has room for a busy machine. The TTL is longer with
+// the race detector, which makes all code about ten times slower, and in the full tier, in
+// which sixteen rows run beside other packages.
 var ttl = usualTTL()
 
 func usualTTL() time.Duration {
-	if suite.Race {
+	if suite.Race || suite.IsFull() {
 		return 4 * time.Second
 	}
 	return 2 * time.Second
