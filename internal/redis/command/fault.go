@@ -107,8 +107,9 @@ func IsUnserved(err error) bool {
 }
 
 // Answered returns an error for which IsUnserved is false: the client itself refuses the
-// server because of the server's answer.
-func Answered(why error) error { return answeredError{why} }
+// server because of the server's answer. There is one more layer around it, because go-redis
+// removes one from the errors of OnConnect.
+func Answered(why error) error { return fmt.Errorf("%w", answeredError{why}) }
 
 // An answeredError is the reason why a client refuses a server that answers.
 type answeredError struct{ error }
