@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 func TestWithoutAMajorityNoCallerGetsALock(t *testing.T) {
@@ -64,12 +66,27 @@ func (d *deployment) testMajority(t *testing.T, name string, r row) {
 	}
 
 	repair()
+	d.awaitNewCallers(t, name+"-repaired")
 	all := d.callers(t)
 	all.lockByEach(name+"-old", byLock, byDo, byHTTP)
 	all.lockByEach(name+"-repaired", byLock, byDo, byHTTP)
 	all.group.Wait()
 	d.awaitAllVotes(t, name+"-young")
 	checkHistory(t, d.history)
+}
+
+// awaitNewCallers returns once no process refuses new callers at once, as WithFailFast does
+// after a long outage, until a probe has found, at most half a second later, that the servers
+// are back. Callers may still have to wait for the quarantine of a server.
+func (d *deployment) awaitNewCallers(t *testing.T, key string) {
+	t.Helper()
+	for _, p := range d.processes {
+		suite.Eventually(t, p.name+" lets new callers wait", func() bool {
+			lease, err := p.locks.TryLock(t.Context(), key)
+			_ = lease.Release(context.Background())
+			return err == nil || !strings.Contains(err.Error(), "no command was served")
+		})
+	}
 }
 
 // wantUnavailable fails the test if a call that had no majority got another error. A
