@@ -43,8 +43,8 @@ func WithTTL(ttl time.Duration) Option {
 	})
 }
 
-// WithWait sets how long to wait for a lock that is held: at least 1 ms, or 0 not to wait. If
-// not set, Lock, LockAll, Do and DoAll wait until their context ends; Enter and the
+// WithWait sets how long to wait for a lock that is held: at least 1 ms, or 0 not to wait. Round
+// a wait that is computed, such as what is left of a deadline, up to 1 ms. If not set, Lock, LockAll, Do and DoAll wait until their context ends; Enter and the
 // middlewares do not wait. If the wait ends before the first reply of Redis, the error is
 // ErrUnavailable, because it is unknown whether the key is held.
 //
