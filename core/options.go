@@ -44,9 +44,10 @@ func WithTTL(ttl time.Duration) Option {
 }
 
 // WithWait sets how long to wait for a lock that is held: at least 1 ms, or 0 not to wait. Round
-// a wait that is computed, such as what is left of a deadline, up to 1 ms. If not set, Lock, LockAll, Do and DoAll wait until their context ends; Enter and the
-// middlewares do not wait. If the wait ends before the first reply of Redis, the error is
-// ErrUnavailable, because it is unknown whether the key is held.
+// a wait that is computed, such as what is left of a deadline, up to 1 ms. If not set, Lock,
+// LockAll, Do and DoAll wait until their context ends; Enter and the middlewares do not wait.
+// If the wait ends before the first reply of Redis, the error is ErrUnavailable, because it is
+// unknown whether the key is held.
 //
 // Make the wait of a middleware shorter than the WriteTimeout of its http.Server. Otherwise
 // the server closes the connection of a request that has waited too long, before its answer.
