@@ -66,7 +66,7 @@ func (c *client) reuseKey(key string, policy history.Policy) {
 // beginAttempt begins an attempt. The hold is nil if the attempt must not run.
 func (c *client) beginAttempt(key string, policy history.Policy, other bool) (*hold, *core.Attempt, history.Outcome) {
 	ctx := context.Background()
-	wait := c.upTo(payWait).Truncate(time.Millisecond) // the shortest that WithWait allows, or none
+	wait := max(c.upTo(payWait), time.Millisecond) // the shortest that WithWait allows
 	locks := c.locks.With(core.WithInterrupted(onDeath(policy)), core.WithWait(wait))
 	payload := key
 	if other {
