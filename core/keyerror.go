@@ -76,12 +76,3 @@ func functionOf(f any) string {
 	name := runtime.FuncForPC(reflect.ValueOf(f).Pointer()).Name()
 	return name[strings.LastIndexByte(name, '/')+1:]
 }
-
-// ObserveRefused tells the observer that a request was refused because its key could not be
-// read. Enter does so itself. It is for an adapter of your own that calls Begin. It ignores
-// nil and ErrSkip.
-func (l *Locker) ObserveRefused(err error) {
-	if err != nil && !errors.Is(err, ErrSkip) && !isPending(err) {
-		l.settings.notify(Event{Kind: Refused, Err: err})
-	}
-}
