@@ -9,7 +9,6 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/adapter/httpattempt"
-	"github.com/reqlock/reqlock/internal/adapter/httpreply"
 	"github.com/reqlock/reqlock/internal/adapter/registration"
 )
 
@@ -75,14 +74,12 @@ func (config IdempotentConfig) ToMiddleware() (echo.MiddlewareFunc, error) {
 	if err != nil {
 		return nil, err
 	}
-	wait := httpreply.NewWaitCheck(adapter, l)
 
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
 			if config.Skipper(c) {
 				return next(c)
 			}
-			wait.See(c.Request())
 			exchange, err := endpoint.Begin(c.Request(), c, c.Path(), routeOf(c))
 			switch {
 			case errors.Is(err, core.ErrSkip):

@@ -8,7 +8,6 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/adapter/httpattempt"
-	"github.com/reqlock/reqlock/internal/adapter/httpreply"
 	"github.com/reqlock/reqlock/internal/adapter/registration"
 )
 
@@ -45,10 +44,8 @@ func Idempotent(l *core.Locker, key KeyFunc, opts ...Option) gin.HandlerFunc {
 	if err != nil {
 		panic(err)
 	}
-	wait := httpreply.NewWaitCheck(adapter, l)
 
 	return func(c *gin.Context) {
-		wait.See(c.Request)
 		exchange, err := endpoint.Begin(c.Request, c, c.FullPath(), routeOf(c))
 		switch {
 		case errors.Is(err, core.ErrSkip):

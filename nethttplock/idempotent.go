@@ -9,7 +9,6 @@ import (
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/adapter/httpattempt"
 	"github.com/reqlock/reqlock/internal/adapter/httpkey"
-	"github.com/reqlock/reqlock/internal/adapter/httpreply"
 	"github.com/reqlock/reqlock/internal/adapter/registration"
 )
 
@@ -45,12 +44,10 @@ func Idempotent(l *core.Locker, key KeyFunc, opts ...Option) func(http.Handler) 
 	if err != nil {
 		panic(err)
 	}
-	wait := httpreply.NewWaitCheck(adapter, l)
 
 	return func(next http.Handler) http.Handler {
 		adapter.Must(next != nil, "Idempotent needs a handler")
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			wait.See(r)
 			exchange, err := endpoint.Begin(r, r, r.Pattern, routeOf(r))
 			switch {
 			case errors.Is(err, core.ErrSkip):

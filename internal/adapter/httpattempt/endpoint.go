@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/adapter/httpreply"
 	"github.com/reqlock/reqlock/internal/adapter/record"
 	"github.com/reqlock/reqlock/internal/adapter/registration"
 )
@@ -20,6 +21,7 @@ type Endpoint[R any] struct {
 	filter   record.Filter
 	// uncovered is nil if the application has chosen the methods.
 	uncovered *uncovered
+	wait      *httpreply.WaitCheck
 }
 
 // A BodyFunc reads the body of a framework's request as httpkey.ReadBody does.
@@ -49,6 +51,7 @@ func New[R any](
 		settings:  s,
 		filter:    record.Filter{}.Also(s.ReplayedHeaders...),
 		uncovered: missed,
+		wait:      httpreply.NewWaitCheck(a, l),
 	}, nil
 }
 
@@ -63,6 +66,7 @@ func New[R any](
 // If the error is core.ErrSkip, the request runs as without Idempotent. Any other error
 // refuses the request: core.OutcomeOf knows the error, or the server caused it.
 func (e *Endpoint[R]) Begin(r *http.Request, request R, pattern, route string) (*Exchange, error) {
+	e.wait.See(r)
 	if !e.covers(r) {
 		if e.uncovered != nil {
 			e.uncovered.note(strings.ToUpper(r.Method), pattern)
