@@ -1,10 +1,7 @@
 package echolock_test
 
 import (
-	"context"
 	"net/http"
-	"net/http/httptest"
-	"strings"
 	"testing"
 
 	"github.com/labstack/echo/v4"
@@ -12,6 +9,7 @@ import (
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/core/locktest"
 	"github.com/reqlock/reqlock/echolock"
+	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
 )
 
 // The caller of a lease of a middleware is the code that made the middleware.
@@ -27,29 +25,16 @@ func TestCallerIsTheCodeThatMadeTheMiddleware(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			locks := locktest.New(t, core.WithCaller(true))
-			h := build(locks.Locker)
-			ended, cancel := context.WithCancel(t.Context())
-			cancel()
-			r := httptest.NewRequestWithContext(context.WithValue(t.Context(), closeKey{}, func() {
-				err := locks.Close(ended)
-				if err == nil || !strings.Contains(err.Error(), ".TestCallerIsTheCodeThatMadeTheMiddleware.func") {
-					t.Errorf("close: %v", err)
-				}
-			}), http.MethodPost, "/", nil)
-			w := httptest.NewRecorder()
-			h.ServeHTTP(w, r)
+			adaptertest.CheckCaller(t, locks.Locker, build(locks.Locker), ".TestCallerIsTheCodeThatMadeTheMiddleware.func")
 		})
 	}
 }
-
-// closeKey is the key of a function that closes the Locker during a request.
-type closeKey struct{}
 
 // closingEcho returns an application that closes the Locker during the request.
 func closingEcho(middleware echo.MiddlewareFunc) http.Handler {
 	e := echo.New()
 	e.POST("/", func(c echo.Context) error {
-		c.Request().Context().Value(closeKey{}).(func())()
+		adaptertest.CloseLocker(c.Request())
 		return nil
 	}, middleware)
 	return e
