@@ -106,8 +106,8 @@ func (a *Attempt) nest(ctx context.Context, l *Locker) *Attempt {
 	return inner
 }
 
-// Key returns the key that was given to Begin. Outcome and Resolve take the same key. It is "" on a nil
-// Attempt.
+// Key returns the key that was given to Begin. Outcome and Resolve take the same key. It is ""
+// on a nil Attempt.
 func (a *Attempt) Key() string {
 	if a == nil {
 		return ""

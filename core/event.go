@@ -173,7 +173,7 @@ func (k EventKey) Raw() string { return k.raw }
 
 // Endpoint returns the whole key of an idempotent request, as Outcome and Resolve take it, if
 // it has the form of EndpointKey. Then it is a digest, and may be logged. Otherwise ok is
-// false: the key is that of a lock, or the program made the key in another way.
+// false: it is the key of a lock, or the program made the key in another way.
 func (k EventKey) Endpoint() (key string, ok bool) {
 	key, ok = strings.CutPrefix(k.raw, attemptMark)
 	if digest, err := base64.RawURLEncoding.DecodeString(key); !ok || err != nil || len(digest) != sha256.Size {

@@ -29,7 +29,8 @@ func (key KeyFunc[R]) read(r R) (string, error) {
 }
 
 // Read returns the key of a request. It is for an adapter of your own that calls Begin. An
-// empty key is ErrNoKey. The error names the key function. OutcomeOf returns an outcome for every error except ErrSkip.
+// empty key is ErrNoKey. The error names the key function. OutcomeOf returns an outcome for
+// every error except ErrSkip.
 func (key KeyFunc[R]) Read(r R) (string, error) {
 	k, err := key.read(r)
 	if err != nil {

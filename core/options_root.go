@@ -44,11 +44,11 @@ func WithCommandTimeout(d time.Duration) Option {
 // Choose a time longer than a failover. Only New and NewQuorum accept this option.
 func WithFailFast(after time.Duration) Option {
 	return rootOption{"WithFailFast", func(r *root) error {
-		if after != 0 && after < time.Millisecond {
-			return fmt.Errorf("reqlock: WithFailFast: %v is below %v: 0 switches it off", after, time.Millisecond)
+		if after < 0 {
+			return fmt.Errorf("reqlock: WithFailFast: %v is negative: 0 switches it off", after)
 		}
 		r.failFast = after
-		return nil
+		return checkUnit("WithFailFast", after, 0)
 	}}
 }
 

@@ -27,8 +27,9 @@ import (
 //
 // Some features need one server that has all data, and are refused: fencing numbers
 // (WithFencing), idempotent requests (Begin, Outcome, Resolve and the Idempotent middlewares),
-// WithMinHold and WithReplicas. Waiters of several processes do not form one queue. The first process that
-// finds the lock free gets it, so a waiter may wait longer than waiters that arrived later.
+// WithMinHold and WithReplicas. Waiters of several processes do not form one queue. The first
+// process that finds the lock free gets it, so a waiter may wait longer than waiters that
+// arrived later.
 //
 // A lock has one holder under three conditions. The clocks of servers and clients run at
 // nearly the same speed. A holder stops when its lease's context ends. A server loses votes

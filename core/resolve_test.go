@@ -13,7 +13,7 @@ import (
 	"github.com/reqlock/reqlock/nethttplock"
 )
 
-// forget forgets the attempt of a key, whatever its outcome is.
+// forget resolves the request of a key by Forget, whatever its outcome is.
 func forget(t *testing.T, locks *core.Locker, key string) error {
 	t.Helper()
 	outcome, err := locks.Outcome(t.Context(), key)

@@ -13,8 +13,8 @@ import (
 //	key, err := echolock.EndpointKey("POST", "/payments", "ada", "8e03978e-40d5-43e8")
 //
 // method is the method of the request. route is the path as it was registered, which is
-// c.Path of the request. For the routes of Echo.Host, the host stands in front. A prefix that http.StripPrefix has removed stands in
-// front.
+// c.Path of the request. For the routes of Echo.Host, the host stands in front. A prefix that
+// http.StripPrefix has removed stands in front, too.
 //
 // parts are the values that the key function read from the request: one value, or one for each
 // argument of core.Join, in that order. An Idempotency-Key may have its quotes, as the client

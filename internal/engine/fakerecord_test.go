@@ -165,7 +165,7 @@ func (s *fakeStore) Outcome(r store.OutcomeRequest, done func(store.Outcome, err
 	}()
 }
 
-// forget forgets the attempt with this token at the request of the key "k".
+// forget resolves the request of the key "k" by Forget, if the attempt has this token.
 func forget(e *Engine, token string) (ResolveStatus, error) {
 	return e.Resolve(context.Background(), ResolveRequest{Key: "k", Seen: token, Resolution: Forget})
 }

@@ -172,7 +172,8 @@ func (w *attemptSoak) nowait(t *testing.T, s *syncStore, k *history) (answered b
 	return false
 }
 
-// forget forgets the attempt that has died. Another attempt may have begun meanwhile.
+// forget resolves the request of the attempt that has died by Forget. Another attempt may have
+// begun meanwhile.
 func (w *attemptSoak) forget(t *testing.T, s *syncStore, r storetest.AnyRequest) {
 	t.Helper()
 	seen, err := s.Outcome(t.Context(), r)
