@@ -16,8 +16,8 @@ import (
 
 // An outerEnd is a way to end an outer lease while a nested lease is held.
 type outerEnd struct {
-	end  func(t *testing.T, locks *core.Locker, rdb *redis.Client, outer *core.Lease)
-	want []error // of the nested lease
+	end  func(t *testing.T, locks *core.Locker, rdb *redis.Client, outer *core.Lease) // returns once it has ended, or will
+	want []error                                                                      // of the nested lease
 }
 
 // outerEnds returns all ways to end a lease.
@@ -27,11 +27,9 @@ func outerEnds() map[string]outerEnd {
 			t.Helper()
 			release(t, outer)
 		}, []error{core.ErrLost}},
-		"lost": {func(t *testing.T, _ *core.Locker, rdb *redis.Client, _ *core.Lease) {
+		"lost": {func(t *testing.T, _ *core.Locker, rdb *redis.Client, outer *core.Lease) {
 			t.Helper()
-			if err := rdb.Del(t.Context(), "reqlock:k").Err(); err != nil {
-				t.Fatal(err)
-			}
+			redistest.Lose(t, rdb, "the outer lease is lost", func() bool { return outer.Context().Err() != nil }, "reqlock:k")
 		}, []error{core.ErrLost}},
 		"held too long": {
 			func(*testing.T, *core.Locker, *redis.Client, *core.Lease) {}, // WithMaxHold ends it

@@ -7,7 +7,6 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
-	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 func TestNestedAttemptEndsWithItsOuterAttempt(t *testing.T) {
@@ -63,8 +62,8 @@ func TestNestedAttemptOfALostLeaseIsLost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rdb.Del(t.Context(), "reqlock:i:k")
-	suite.Eventually(t, "the context of the nested attempt ends", func() bool { return inner.Lease().Context().Err() != nil })
+	redistest.Lose(t, rdb, "the context of the nested attempt ends",
+		func() bool { return inner.Lease().Context().Err() != nil }, "reqlock:i:k")
 	wantError(t, context.Cause(inner.Lease().Context()), core.ErrLost)
 	wantError(t, inner.Commit(t.Context(), nil), core.ErrLost)
 	if err := outer.Commit(t.Context(), []byte("late")); err != nil {

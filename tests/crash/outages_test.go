@@ -1,6 +1,7 @@
 package crash
 
 import (
+	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
@@ -84,8 +85,7 @@ func newOutages() map[string]outage {
 		},
 		"the key is deleted": {
 			reject, func(c *crashCase) {
-				c.admin.Del(c.t.Context(), c.lock(c.first))
-				suite.Eventually(c.t, "the lease is lost", func() bool { return c.hasReported(c.victim, lost) })
+				redistest.Lose(c.t, c.admin, "the lease is lost", c.victimHasLost, c.lock(c.first))
 			}, nothing, false, "replayed", false, []string{lost}, 1, "",
 		},
 		"the key is deleted, and a duplicate may not run": {
@@ -115,8 +115,7 @@ func newOutages() map[string]outage {
 		},
 		"all data is lost": {
 			reject, func(c *crashCase) {
-				c.deleteKeys()
-				suite.Eventually(c.t, "the lease is lost", func() bool { return c.hasReported(c.victim, lost) })
+				redistest.Lose(c.t, c.admin, "the lease is lost", c.victimHasLost, c.allKeys()...)
 			}, nothing, false, "replayed", false, []string{lost, restored}, 1, "",
 		},
 		"all data is lost, and a duplicate runs": {
@@ -159,9 +158,17 @@ func overtaken() outage {
 
 // deleteKeys deletes all Redis keys of the request.
 func (c *crashCase) deleteKeys() {
-	name := c.lock(c.first)
-	c.admin.Del(c.t.Context(), name, "{"+name+"}:q", "{"+name+"}:r")
+	c.admin.Del(c.t.Context(), c.allKeys()...)
 }
+
+// allKeys returns the names of all Redis keys of the request.
+func (c *crashCase) allKeys() []string {
+	name := c.lock(c.first)
+	return []string{name, "{" + name + "}:q", "{" + name + "}:r"}
+}
+
+// victimHasLost reports whether the process whose traffic is broken has lost its lease.
+func (c *crashCase) victimHasLost() bool { return c.hasReported(c.victim, lost) }
 
 // hasReported reports whether a process has reported an event of the request's key.
 func (c *crashCase) hasReported(p *process, event string) bool {
