@@ -74,33 +74,38 @@ func TestWaitersKeepTheirPlaceInAnOutage(t *testing.T) {
 	})
 }
 
+// A lease passes on in an outage also if its budget is spent: no other process can get the key.
 func TestLeaseIsPassedOnInAnOutage(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		e, s, _ := newEngine()
-		r := request(0)
-		r.TTL = time.Hour
-		h := hold(t, e, r)
-		waitsUnlimited(t, e)
-		s.setDown(true)
-		time.Sleep(time.Minute)
-		if _, err := e.Acquire(t.Context(), request(0)); reasonOf(t, err) != Busy {
-			t.Errorf("a nowait caller behind a holder of this process: %v", err)
-		}
-		waits := acquiring(t, e, request(WaitForever))
-		release(t, h)
-		synctest.Wait()
-		select {
-		case err := <-waits:
-			if err != nil && !errors.Is(err, errDown) { // the release of the last holder fails
-				t.Errorf("the waiter: %v", err)
+	for _, unlimited := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			e, s, _ := newEngine()
+			r := request(0)
+			r.TTL = time.Hour
+			h := hold(t, e, r)
+			if unlimited {
+				waitsUnlimited(t, e)
 			}
-		default:
-			t.Error("the lease was not passed on")
-		}
-		s.setDown(false)
-		time.Sleep(time.Minute) // the release is sent again
-	})
+			s.setDown(true)
+			time.Sleep(time.Minute)
+			if _, err := e.Acquire(t.Context(), request(0)); reasonOf(t, err) != Busy {
+				t.Errorf("a nowait caller behind a holder of this process: %v", err)
+			}
+			waits := acquiring(t, e, request(WaitForever))
+			release(t, h)
+			synctest.Wait()
+			select {
+			case err := <-waits:
+				if err != nil && !errors.Is(err, errDown) { // the release of the last holder fails
+					t.Errorf("the waiter: %v", err)
+				}
+			default:
+				t.Errorf("unlimited %v: the lease was not passed on", unlimited)
+			}
+			s.setDown(false)
+			time.Sleep(time.Minute) // the release is sent again
+		})
+	}
 }
 
 // waitsUnlimited lets the lease of k pass on without limit: this process listens, and the

@@ -21,20 +21,21 @@ func (q *queue) grantOrRelease(handover Handover, now time.Time) {
 }
 
 // mayPass reports whether the lease may go to the next waiter without a command. An
-// attempt always needs the store, which keeps its record.
-func (l *lease) mayPass(to *waiter, now time.Time) bool {
+// attempt always needs the store, which keeps its record. In an outage the budget does not
+// count: the store cannot give the key to another process.
+func (l *lease) mayPass(to *waiter, outage bool, now time.Time) bool {
 	return l.attempt == nil && to.hold.request.Attempt == nil &&
-		l.valid(now) && !l.extended && !l.budget.isSpent(l.ttl, now)
+		l.valid(now) && !l.extended && (outage || !l.budget.isSpent(l.ttl, now))
 }
 
 // pass gives a lease that its holder has released to the first waiter. It reports false
-// if the lease has to go back to the store.
-func (q *queue) pass() bool {
+// if the lease has to go back to the store. outage says that the store serves no command.
+func (q *queue) pass(outage bool) bool {
 	if q.first == nil {
 		return false
 	}
 	now := time.Now()
-	if !q.lease.mayPass(q.first, now) {
+	if !q.lease.mayPass(q.first, outage, now) {
 		return false
 	}
 	q.lease.budget.passes++

@@ -45,6 +45,7 @@ func (h *Hold) outcome() (Loss, error) {
 // may run on its goroutine. ending and record are those of an attempt.
 func (h *Hold) startRelease(seen, waits bool, ending Ending, record []byte) {
 	q := h.queue
+	outage := h.engine.refuseUnserved(h.request.Key) != nil
 	q.shard.mu.Lock()
 	if h.done != nil {
 		q.shard.mu.Unlock()
@@ -60,7 +61,7 @@ func (h *Hold) startRelease(seen, waits bool, ending Ending, record []byte) {
 	var r store.ReleaseRequest
 	switch {
 	case mine:
-		if freeing = h.keepKey() || !q.pass(); freeing {
+		if freeing = h.keepKey() || !q.pass(outage); freeing {
 			r, ready = q.prepareRelease(h)
 		}
 	case h.request.Attempt != nil && ending != Interrupt:
