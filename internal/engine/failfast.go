@@ -34,7 +34,7 @@ func (e *Engine) refuseUnserved(key string) *Refusal {
 
 // needsStore reports whether a new caller gets nothing from the queue without a command: no
 // lease that could pass to it, and no refusal. An attempt always needs the store. A nil
-// queue has nothing.
+// queue has nothing. A lease that was extended, or whose key stays locked, does not pass.
 func (q *queue) needsStore(w *waiter) bool {
 	if q == nil {
 		return true
@@ -44,7 +44,8 @@ func (q *queue) needsStore(w *waiter) bool {
 	case isMismatch(q.running, attempt), hasHolder && w.nowait:
 		return false
 	case hasHolder:
-		return attempt != nil || q.lease.attempt != nil
+		keeps := q.lease.holder != nil && q.lease.holder.request.MinHold > 0
+		return attempt != nil || q.lease.attempt != nil || q.lease.extended || keeps
 	default:
 		return true
 	}

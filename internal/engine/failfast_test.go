@@ -108,6 +108,36 @@ func TestLeaseIsPassedOnInAnOutage(t *testing.T) {
 	}
 }
 
+// A holder that has extended its lease, or keeps the key after its release, passes no lease on.
+// A new caller would only wait for the end of the outage.
+func TestNewCallerIsRefusedBehindALeaseThatDoesNotPass(t *testing.T) {
+	t.Parallel()
+	for _, extended := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			e, s, _ := newEngine()
+			r := request(0)
+			r.TTL = time.Hour
+			if !extended {
+				r.MinHold = 2 * time.Minute
+			}
+			h := hold(t, e, r)
+			if extended {
+				if _, err := h.Extend(t.Context(), time.Hour); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s.setDown(true)
+			time.Sleep(time.Minute)
+			begun := time.Now()
+			if _, err := e.Acquire(t.Context(), request(5*time.Second)); reasonOf(t, err) != Unavailable || time.Since(begun) != 0 {
+				t.Errorf("extended %v: %v after %v", extended, err, time.Since(begun))
+			}
+			s.setDown(false)
+			release(t, h)
+		})
+	}
+}
+
 // waitsUnlimited lets the lease of k pass on without limit: this process listens, and the
 // store's queue is empty.
 func waitsUnlimited(t *testing.T, e *Engine) {
