@@ -30,8 +30,8 @@ func TestEndpointKeyOfAClientsRequest(t *testing.T) {
 		{"POST", "POST /payments", []string{"8e03"}, `the route "POST /payments" has a space`},
 		{"/payments", "POST", []string{"8e03"}, "is no method"},
 		{"POST", "/payments", nil, "no part of the key"},
-		{"POST", "/payments", []string{"ada", ""}, "part 2 of the key: reqlock: no key"},
-		{"POST", "/payments", []string{`"secret`}, "part 1 of the key: reqlock: invalid key"},
+		{"POST", "/payments", []string{"ada", ""}, "EndpointKey: part 2 of the key is empty"},
+		{"POST", "/payments", []string{`"secret`}, "EndpointKey: part 1 of the key: a quoted idempotency key without an end"},
 	} {
 		got, err := PathEndpointKey(gin, test.method, test.route, test.parts)
 		if got != "" || err == nil || !strings.HasPrefix(err.Error(), "reqlock: ginlock: EndpointKey: ") ||

@@ -18,8 +18,12 @@ func OfParts(parts []string) (string, error) {
 	keys := make([]core.KeyFunc[struct{}], len(parts))
 	for i, part := range parts {
 		keys[i] = partKey(part)
-		if _, err := keys[i].Read(struct{}{}); err != nil {
-			return "", fmt.Errorf("part %d of the key: %w", i+1, err)
+		key, err := keys[i](struct{}{})
+		if err == nil && key == "" {
+			err = core.ErrNoKey
+		}
+		if err != nil {
+			return "", &partError{i + 1, err}
 		}
 	}
 	if len(keys) == 1 {
@@ -37,3 +41,20 @@ func partKey(value string) core.KeyFunc[struct{}] {
 		return value, nil
 	}
 }
+
+// A partError is the error of one part. Its text follows that of the function that was called.
+type partError struct {
+	number int
+	err    error
+}
+
+// Error says which part is wrong, and why.
+func (e *partError) Error() string {
+	if errors.Is(e.err, core.ErrNoKey) {
+		return fmt.Sprintf("part %d of the key is empty", e.number)
+	}
+	return fmt.Sprintf("part %d of the key: %s", e.number, strings.TrimPrefix(e.err.Error(), core.ErrInvalidKey.Error()+": "))
+}
+
+// Unwrap returns core.ErrNoKey or core.ErrInvalidKey.
+func (e *partError) Unwrap() error { return e.err }

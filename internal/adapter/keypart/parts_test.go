@@ -2,6 +2,7 @@ package keypart_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/reqlock/reqlock/core"
@@ -39,8 +40,12 @@ func TestKeyOfParts(t *testing.T) {
 		"empty quotes":        {[]string{`""`}, core.ErrNoKey},
 		"a quote without end": {[]string{`"8e03`}, core.ErrInvalidKey},
 	} {
-		if got, err := keypart.OfParts(test.parts); !errors.Is(err, test.want) || got != "" {
-			t.Errorf("%s: %q, %v", name, got, err)
+		got, err := keypart.OfParts(test.parts)
+		if !errors.Is(err, test.want) || got != "" {
+			t.Fatalf("%s: %q, %v", name, got, err)
+		}
+		if text := err.Error(); !strings.HasPrefix(text, "part ") || strings.Contains(text, "reqlock") || strings.Contains(text, "func") {
+			t.Errorf("%s: the text is %q", name, text)
 		}
 	}
 	if _, err := keypart.OfParts(nil); err == nil {
