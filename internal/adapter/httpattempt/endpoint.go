@@ -109,15 +109,27 @@ func (e *Endpoint[R]) covers(r *http.Request) bool {
 	return len(e.settings.OptionalKey) == 0 || slices.ContainsFunc(e.settings.OptionalKey, given)
 }
 
-// fingerprint returns the digest that differs between requests with the same key.
+// fingerprint returns the digest that differs between requests with the same key. Its error
+// names the option for it.
 func (e *Endpoint[R]) fingerprint(r *http.Request, request R) ([]byte, error) {
 	if own := e.settings.Fingerprint; own != nil {
-		digest, err := own(request)
-		return digest, core.KeyError(err)
+		return readFor("WithFingerprint()", "", request, own)
 	}
-	body, err := e.body(request, e.settings.MaxBody)
+	limited := fmt.Sprintf("WithMaxBody(%d)", e.settings.MaxBody)
+	body, err := readFor(limited, "the body", request, func(r R) ([]byte, error) { return e.body(r, e.settings.MaxBody) })
 	if err != nil {
-		return nil, core.KeyError(err)
+		return nil, err
 	}
 	return Fingerprint(r, body)
+}
+
+// readFor reads from a request for an option. Its error is that of a key function: see
+// core.Describe.
+func readFor[R any](option, part string, request R, read func(R) ([]byte, error)) (got []byte, err error) {
+	_, err = core.Describe(option, part, func(r R) (string, error) {
+		var failed error
+		got, failed = read(r)
+		return "read", failed
+	})(request)
+	return got, core.KeyError(err)
 }

@@ -116,6 +116,22 @@ func TestRefusedRequest(t *testing.T) {
 	}
 }
 
+// An error of the fingerprint names the option that mends it.
+func TestErrorOfFingerprintNamesItsOption(t *testing.T) {
+	t.Parallel()
+	locks := locktest.New(t)
+	fails := func(*http.Request) ([]byte, error) { return nil, errors.New("broken") }
+	for want, settings := range map[string]Settings[*http.Request]{
+		"reqlock: body too large: WithMaxBody(3): ":        {MaxBody: 3},
+		"reqlock: key function: WithFingerprint(): broken": {Fingerprint: fails},
+	} {
+		_, err := begin(newEndpoint(t, locks.Locker, settings), payment(t, "k", "1234"))
+		if err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
 // The key of an attempt covers the method and the route. The method is in upper case.
 func TestKeyOfEndpoint(t *testing.T) {
 	t.Parallel()
