@@ -37,6 +37,7 @@ func IdempotentUnaryServerInterceptor(l *core.Locker, key KeyFunc, opts ...Optio
 	adapter.Must(!c.locks.FailsOpen(), name+" needs a locker without WithFailOpen: a call would take effect twice")
 	adapter.Must(c.locks.KeepsRecords(), name+" needs a locker of core.New: a quorum keeps no records of calls")
 	c.locksUnary()
+	c.unaryOnly = true
 	return c.idempotent
 }
 

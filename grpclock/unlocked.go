@@ -10,6 +10,7 @@ import (
 // server has an interceptor for only one kind of method.
 type unlocked struct {
 	byMethods []*methods // those of the key functions of an interceptor
+	unaryOnly bool       // the interceptor is an IdempotentUnaryServerInterceptor
 	told      sync.Once  // done with the first call
 }
 
@@ -46,20 +47,24 @@ func (u *unlocked) locksStreams() {
 func (c *config) warnOfUnlocked() {
 	c.told.Do(func() {
 		for _, m := range c.byMethods {
-			if !m.streamsLocked.Load() {
-				c.warnOf(m.streams, "the stream", "StreamServerInterceptor")
+			switch {
+			case m.streamsLocked.Load():
+			case c.unaryOnly:
+				c.warnOf(m.streams, "the stream", "IdempotentUnaryServerInterceptor does not cover streams: "+
+					"leave it out of this ByMethod, and lock it by ServerOptions with a ByMethod of its own")
+			default:
+				c.warnOf(m.streams, "the stream", "no StreamServerInterceptor has this ByMethod: make both interceptors with ServerOptions")
 			}
 			if !m.unaryLocked.Load() {
-				c.warnOf(m.unary, "the unary method", "UnaryServerInterceptor")
+				c.warnOf(m.unary, "the unary method", "no UnaryServerInterceptor has this ByMethod: make both interceptors with ServerOptions")
 			}
 		}
 	})
 }
 
 // warnOf sends an event for each of the methods.
-func (c *config) warnOf(names []string, kind, missing string) {
+func (c *config) warnOf(names []string, kind, why string) {
 	for _, name := range names {
-		c.locks.Warn(fmt.Errorf("reqlock: grpclock: ByMethod lists %s %s, which runs without a lock, because no %s has this ByMethod: "+
-			"make both interceptors with ServerOptions", kind, name, missing))
+		c.locks.Warn(fmt.Errorf("reqlock: grpclock: ByMethod lists %s %s, which runs without a lock, because %s", kind, name, why))
 	}
 }

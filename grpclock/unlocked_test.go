@@ -108,6 +108,23 @@ func TestMethodWithoutInterceptorIsReported(t *testing.T) {
 	}
 }
 
+// ServerOptions does not make idempotent calls: the advice is to leave the stream out.
+func TestStreamOfIdempotentInterceptorIsReported(t *testing.T) {
+	t.Parallel()
+	told := &warnings{}
+	locks, _ := adaptertest.Locker(t, core.WithObserver(told.observe))
+	interceptor := grpclock.IdempotentUnaryServerInterceptor(locks, transferAndDeposit())
+	info := &grpc.UnaryServerInfo{FullMethod: pb.Bank_Balance_FullMethodName}
+	for range 2 {
+		_, _ = interceptor(t.Context(), nil, info, func(context.Context, any) (any, error) { return nil, nil })
+	}
+	got := told.take()
+	if len(got) != 1 || !strings.Contains(got[0], pb.Bank_Deposit_FullMethodName) ||
+		!strings.Contains(got[0], "IdempotentUnaryServerInterceptor does not cover streams: leave it out") {
+		t.Errorf("warnings %q", got)
+	}
+}
+
 // ServerOptions locks unary calls and streams.
 func TestServerOptions(t *testing.T) {
 	t.Parallel()
