@@ -11,7 +11,7 @@ import (
 )
 
 // exampleKey finds the key function of a lock in examples: a comment may wrap its line.
-var exampleKey = regexp.MustCompile(`(?:(?:Middleware|UnaryServerInterceptor|StreamServerInterceptor)\(\s*\w+,|core\.When\(\w+,|_FullMethodName:)` +
+var exampleKey = regexp.MustCompile(`(?:(?:Middleware|UnaryServerInterceptor|StreamServerInterceptor)\(\s*\w+,|\bAlso\(|core\.When\(\w+,|_FullMethodName:)` +
 	`[\s/]*((?:core|nethttplock|ginlock|echolock|grpclock)\.\w+)`)
 
 // Users copy examples to a second route. Without a name, account 42 and user 42 then have the
