@@ -17,7 +17,8 @@ import (
 // method is the method of the request. route is the pattern as it was registered, with its
 // method if it has one; then method may be "". If the pattern ends in a slash, or if there is
 // none, see Idempotent for the route. A pattern that ends in a slash is followed by a space and
-// the path.
+// the path. A prefix that http.StripPrefix has removed stands directly before the pattern, as
+// in "/apiPOST /payments"; then method is needed.
 //
 // parts are the values that the key function read from the request: one value, or one for each
 // argument of core.Join, in that order. An Idempotency-Key may have its quotes, as the client
