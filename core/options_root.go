@@ -38,8 +38,9 @@ func WithCommandTimeout(d time.Duration) Option {
 // time, at most half a second after the last one. The first reply ends the state.
 //
 // Callers that wait already keep their place. A lease still passes to the waiters of its own
-// process, and new callers may join them. With WithFailOpen a caller still sends a command,
-// and runs without the lock only after that has failed.
+// process, and new callers may join them. Exception: the holder has extended its lease, or has
+// WithMinHold. With WithFailOpen a caller still sends a command, and runs without the lock
+// only after that has failed.
 //
 // Choose a time longer than a failover. Only New and NewQuorum accept this option.
 func WithFailFast(after time.Duration) Option {
