@@ -38,9 +38,11 @@ func WithCommandTimeout(d time.Duration) Option {
 // time, at most half a second after the last one. The first reply ends the state.
 //
 // Callers that wait already keep their place. A lease still passes to the waiters of its own
-// process, and new callers may join them. Exception: the holder has extended its lease, or has
-// WithMinHold. With WithFailOpen a caller still sends a command, and runs without the lock
-// only after that has failed.
+// process, and new callers may join them. Exception: the lease cannot pass without a command.
+// Its holder has extended it or has WithMinHold, less than a third of the caller's TTL is left,
+// or the caller wants a longer TTL, no renewal, or a fencing number that is not there. With
+// WithFailOpen a caller still sends a command, and runs without the lock only after that has
+// failed.
 //
 // Choose a time longer than a failover. Only New and NewQuorum accept this option.
 func WithFailFast(after time.Duration) Option {

@@ -34,7 +34,8 @@ func (e *Engine) refuseUnserved(key string) *Refusal {
 
 // needsStore reports whether a new caller gets nothing from the queue without a command: no
 // lease that could pass to it, and no refusal. An attempt always needs the store. A nil
-// queue has nothing. A lease that was extended, or whose key stays locked, does not pass.
+// queue has nothing. A lease that was extended, or whose key stays locked, does not pass, and
+// neither does one that has to be renewed for the caller.
 func (q *queue) needsStore(w *waiter) bool {
 	if q == nil {
 		return true
@@ -45,7 +46,7 @@ func (q *queue) needsStore(w *waiter) bool {
 		return false
 	case hasHolder:
 		keeps := q.lease.holder != nil && q.lease.holder.request.MinHold > 0
-		return attempt != nil || q.lease.attempt != nil || q.lease.extended || keeps
+		return attempt != nil || q.lease.attempt != nil || q.lease.extended || keeps || !q.lease.suits(w.hold.request, time.Now())
 	default:
 		return true
 	}

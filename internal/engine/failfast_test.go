@@ -108,20 +108,30 @@ func TestLeaseIsPassedOnInAnOutage(t *testing.T) {
 	}
 }
 
-// A holder that has extended its lease, or keeps the key after its release, passes no lease on.
-// A new caller would only wait for the end of the outage.
+// Some leases do not pass on without a command. A new caller would only wait for the end of the
+// outage.
 func TestNewCallerIsRefusedBehindALeaseThatDoesNotPass(t *testing.T) {
 	t.Parallel()
-	for _, extended := range []bool{true, false} {
+	wants := request(5 * time.Second)
+	for name, test := range map[string]struct{ holder, caller func(*Request) }{
+		"extended":                  {nil, nil},
+		"the key stays locked":      {func(r *Request) { r.MinHold = 2 * time.Minute }, nil},
+		"no fencing number is left": {func(r *Request) { r.Fencing = true }, func(r *Request) { r.Fencing = true }},
+		"a longer TTL is wanted":    {nil, func(r *Request) { r.TTL = 2 * time.Hour }},
+		"too little is left":        {func(r *Request) { r.TTL, r.Renew = 65*time.Second, false }, func(r *Request) { r.TTL = time.Minute }},
+	} {
 		synctest.Test(t, func(t *testing.T) {
 			e, s, _ := newEngine()
-			r := request(0)
+			r, caller := request(0), wants
 			r.TTL = time.Hour
-			if !extended {
-				r.MinHold = 2 * time.Minute
+			if test.holder != nil {
+				test.holder(&r)
+			}
+			if test.caller != nil {
+				test.caller(&caller)
 			}
 			h := hold(t, e, r)
-			if extended {
+			if name == "extended" {
 				if _, err := h.Extend(t.Context(), time.Hour); err != nil {
 					t.Fatal(err)
 				}
@@ -129,8 +139,8 @@ func TestNewCallerIsRefusedBehindALeaseThatDoesNotPass(t *testing.T) {
 			s.setDown(true)
 			time.Sleep(time.Minute)
 			begun := time.Now()
-			if _, err := e.Acquire(t.Context(), request(5*time.Second)); reasonOf(t, err) != Unavailable || time.Since(begun) != 0 {
-				t.Errorf("extended %v: %v after %v", extended, err, time.Since(begun))
+			if _, err := e.Acquire(t.Context(), caller); reasonOf(t, err) != Unavailable || time.Since(begun) != 0 {
+				t.Errorf("%s: %v after %v", name, err, time.Since(begun))
 			}
 			s.setDown(false)
 			release(t, h)
