@@ -132,3 +132,22 @@ func TestHoldForDoesNotHoldAttempt(t *testing.T) {
 		}
 	})
 }
+
+// Hold holds the lock of a request on a route of Idempotent by the key of EndpointKey.
+func TestHoldHoldsAttempt(t *testing.T) {
+	both(t, func(t *testing.T) {
+		locks := locktest.New(t)
+		key, err := nethttplock.EndpointKey(http.MethodPost, "/payments", "8e03978e")
+		if err != nil {
+			t.Fatal(err)
+		}
+		release := locks.Hold("i:" + key)
+		if got := pay(t, locks.Locker, answering("first")); got != "busy" {
+			t.Errorf("while the key is held, the request gets %q", got)
+		}
+		release()
+		if got := pay(t, locks.Locker, answering("first")); got != "first" {
+			t.Errorf("the request gets %q", got)
+		}
+	})
+}

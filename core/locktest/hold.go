@@ -27,8 +27,8 @@ func (l *Locks) Hold(key string) (release func()) {
 // that function would. If the function returns an error, core.ErrSkip included, the test
 // fails.
 //
-// The lock of a route of Idempotent has another key, so HoldFor does not hold it: see the
-// package comment on attempts.
+// The lock of a route of Idempotent has another key, so HoldFor does not hold it. Give Hold "i:"
+// and the result of the adapter's EndpointKey, or see the package comment on attempts.
 func HoldFor[R any](l *Locks, key core.KeyFunc[R], r R) (release func()) {
 	l.tb.Helper()
 	k, err := key(r)
