@@ -102,6 +102,35 @@ func TestEachPackageOfTheProductHasARule(t *testing.T) {
 	}
 }
 
+func TestEachStrictRuleMatchesOnePackage(t *testing.T) {
+	all := sources(t)
+	for name, r := range rules(t) {
+		var dirs []string
+		for _, s := range all {
+			if dir := path.Dir(s.path); r.Mode == "strict" && r.matches(s.path) && !slices.Contains(dirs, dir) {
+				dirs = append(dirs, dir)
+			}
+		}
+		if len(dirs) > 1 {
+			t.Errorf("rule %s matches %v: give each package a rule of its own", name, dirs)
+		}
+	}
+}
+
+// The linter reads an allowed path as a prefix, unless it ends in $: core alone would allow
+// core/locktest, too, and with it a Redis in memory.
+func TestAnAllowedPackageAllowsNoOther(t *testing.T) {
+	all := sources(t)
+	for name, r := range rules(t) {
+		for _, allowed := range r.Allow {
+			below, isOurs := strings.CutPrefix(allowed, module+"/")
+			if isOurs && slices.ContainsFunc(all, func(s source) bool { return strings.HasPrefix(path.Dir(s.path), below+"/") }) {
+				t.Errorf("rule %s: %s also allows the packages below it: end it with $", name, allowed)
+			}
+		}
+	}
+}
+
 func TestEachAllowedImportOfARuleIsImported(t *testing.T) {
 	all := sources(t)
 	for name, r := range rules(t) {
@@ -109,6 +138,7 @@ func TestEachAllowedImportOfARuleIsImported(t *testing.T) {
 			if strings.HasPrefix(allowed, "$") {
 				continue
 			}
+			allowed = strings.TrimSuffix(allowed, "$") // not the packages below it
 			if !slices.ContainsFunc(all, func(s source) bool {
 				return r.matches(s.path) && slices.ContainsFunc(s.imports, func(imported string) bool {
 					return imported == allowed || strings.HasPrefix(imported, allowed+"/")
