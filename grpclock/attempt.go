@@ -18,18 +18,17 @@ func (c *config) run(ctx context.Context, a *core.Attempt, req any, handler grpc
 		_ = end(context.WithoutCancel(ctx)) // also after the client has disconnected
 	}()
 	defer func() {
-		if !returned && c.ending(a.Decision(), Failure{Code: codes.Unknown, Panic: true}) == freed {
+		if !returned && c.decide(a.Decision(), Failure{Code: codes.Unknown, Panic: true}) == core.DropAnswer {
 			end = a.Abort
 		}
 	}()
 	inside, recorder := recordMetadata(a.Lease().Context())
 	reply, err = handler(inside, req) //nolint:contextcheck // the lease's context is derived from ctx
 	returned = true
-	switch c.ending(a.Decision(), Failure{Code: codeOf(err), Err: err}) {
-	case unknown:
-	case freed:
+	switch c.decide(a.Decision(), Failure{Code: codeOf(err), Err: err}) {
+	case core.DropAnswer:
 		end = a.Abort
-	case complete:
+	case core.StoreAnswer:
 		end = a.Seal // also if encoding panics
 		if record, ok := recorder.encode(reply, err); ok {
 			end = func(ctx context.Context) error { return a.Commit(ctx, record) }

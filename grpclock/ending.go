@@ -30,40 +30,29 @@ func saysNothing(code codes.Code) bool {
 	}
 }
 
-// An ending is how an attempt ends.
-type ending int
-
-const (
-	unknown  ending = iota // the outcome is unknown, as after a crash
-	freed                  // the next call with the key runs
-	complete               // copies get the answer, or are refused if it cannot be replayed
-)
-
-// ending returns how the attempt of a handler ends. What decides is, in this order: the
-// handler's decision, WithUncertain and WithStored.
-func (c *config) ending(decision core.Decision, f Failure) ending {
+// decide returns how the attempt of a handler ends: StoreAnswer, DropAnswer or Uncertain.
+// What decides is, in this order: the handler's decision, WithUncertain and WithStored.
+func (c *config) decide(decision core.Decision, f Failure) core.Decision {
 	switch decision {
-	case core.Uncertain:
-		return unknown
-	case core.DropAnswer:
-		return freed
+	case core.Uncertain, core.DropAnswer:
+		return decision
 	case core.StoreAnswer:
 		if f.Panic {
-			return unknown // there is no answer to store
+			return core.Uncertain // there is no answer to store
 		}
-		return complete
+		return decision
 	case core.Undecided:
 	}
 	var refused *refusal // by an interceptor behind this one: the handler did not run
 	switch {
 	case errors.As(f.Err, &refused):
-		return freed
+		return core.DropAnswer
 	case f.Code != codes.OK && c.isUncertain(f):
-		return unknown
+		return core.Uncertain
 	case f.Panic, !c.stored(f.Code):
-		return freed
+		return core.DropAnswer
 	}
-	return complete
+	return core.StoreAnswer
 }
 
 // isUncertain calls the function of WithUncertain, or returns its default.

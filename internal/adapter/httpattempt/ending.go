@@ -6,45 +6,35 @@ import (
 	"github.com/reqlock/reqlock/core"
 )
 
-// An ending is how an attempt ends.
-type ending int
-
-const (
-	unknown  ending = iota // the outcome is unknown, as after a crash
-	freed                  // the next request with the key runs
-	complete               // copies get the answer, or are refused if it cannot be replayed
-)
-
-// ending returns how the attempt ends. status is that of the answer, and 0 if there is none.
-// returned is false if the handler panicked or ended its goroutine. cut is the cause if the
-// context of the handler had ended before the handler did.
+// decide returns how the attempt ends: StoreAnswer, DropAnswer or Uncertain. status is the
+// status of the answer, and 0 if there is none. returned is false if the handler panicked or
+// ended its goroutine. cut is the cause if the context of the handler had ended before the
+// handler did.
 //
 // What decides is, in this order: the handler's decision, Uncertain and Stored.
-func (x *Exchange) ending(status int, returned bool, cut error) ending {
-	whole := complete
+func (x *Exchange) decide(status int, returned bool, cut error) core.Decision {
+	store := core.StoreAnswer
 	if !returned {
-		whole = unknown // a part of the answer may be missing
+		store = core.Uncertain // a part of the answer may be missing
 	}
-	switch x.attempt.Decision() {
-	case core.Uncertain:
-		return unknown
-	case core.DropAnswer:
-		return freed
+	switch decision := x.attempt.Decision(); decision {
+	case core.Uncertain, core.DropAnswer:
+		return decision
 	case core.StoreAnswer:
-		return whole
+		return store
 	case core.Undecided:
 	}
 	switch {
 	case returned && cut != nil && (x.failed || x.hasNoOutcome()):
-		return unknown
+		return core.Uncertain
 	case x.bypassed, x.recorder.hijacked:
-		return whole // the status is not known, and may be a success
+		return store // the status is not known, and may be a success
 	case (!returned || x.failed || status >= http.StatusBadRequest) && x.uncertain(x.failure(status, returned, cut)):
-		return unknown
+		return core.Uncertain
 	case x.failed, status == 0, !x.stored(status):
-		return freed
+		return core.DropAnswer
 	}
-	return whole
+	return store
 }
 
 // failure returns the Failure for Uncertain.

@@ -73,12 +73,12 @@ func (x *Exchange) Bypass() { x.bypassed = true }
 // context had ended before the handler returned.
 func (x *Exchange) end(ctx context.Context, cut error) {
 	answer, replayable := x.recorder.result(x.implied)
-	switch x.ending(x.status(answer.Status, true), true, cut) {
-	case unknown:
+	switch x.decide(x.status(answer.Status, true), true, cut) {
+	default:
 		_ = x.attempt.Interrupt(ctx)
-	case freed:
+	case core.DropAnswer:
 		_ = x.attempt.Abort(ctx)
-	case complete:
+	case core.StoreAnswer:
 		if !replayable || x.failed || x.bypassed {
 			_ = x.attempt.Seal(ctx)
 			return
@@ -97,7 +97,7 @@ func (x *Exchange) endAbnormally(ctx context.Context, returned bool, cut error) 
 		return
 	}
 	answer, _ := x.recorder.result(0)
-	if x.ending(x.status(answer.Status, false), false, cut) == freed {
+	if x.decide(x.status(answer.Status, false), false, cut) == core.DropAnswer {
 		end = x.attempt.Abort
 	}
 }
