@@ -68,7 +68,7 @@ func (config Config) ToMiddleware() (echo.MiddlewareFunc, error) {
 				return next(c)
 			}
 			r := c.Request()
-			wait.See(r)
+			wait.Check(r)
 			ctx, release, err := core.Enter(r.Context(), l, c, keys...)
 			if err != nil {
 				return refuse(c, err, config.ErrorHandler)

@@ -44,7 +44,7 @@ func Middleware(l *core.Locker, key KeyFunc, opts ...Option) gin.HandlerFunc {
 
 	return func(c *gin.Context) {
 		r := c.Request
-		wait.See(r)
+		wait.Check(r)
 		ctx, release, err := core.Enter(r.Context(), l, c, keys...)
 		if err != nil {
 			cfg.refuse(c, err)

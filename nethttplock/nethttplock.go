@@ -41,7 +41,7 @@ func Middleware(l *core.Locker, key KeyFunc, opts ...Option) func(http.Handler) 
 	return func(next http.Handler) http.Handler {
 		adapter.Must(next != nil, "Middleware needs a handler")
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			wait.See(r)
+			wait.Check(r)
 			ctx, release, err := core.Enter(r.Context(), l, r, keys...)
 			if err != nil {
 				c.refuse(w, r, err)

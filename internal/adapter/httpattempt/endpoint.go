@@ -66,7 +66,7 @@ func New[R any](
 // If the error is core.ErrSkip, the request runs as without Idempotent. Any other error
 // refuses the request: core.OutcomeOf knows the error, or the server caused it.
 func (e *Endpoint[R]) Begin(r *http.Request, request R, pattern, route string) (*Exchange, error) {
-	e.wait.See(r)
+	e.wait.Check(r)
 	if !e.covers(r) {
 		if e.uncovered != nil {
 			e.uncovered.note(strings.ToUpper(r.Method), pattern)

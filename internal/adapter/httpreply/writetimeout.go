@@ -25,8 +25,9 @@ func NewWaitCheck(a registration.Adapter, l *core.Locker) *WaitCheck {
 	return c
 }
 
-// See looks at the server of a request. It tells the observer once if the wait is too long.
-func (c *WaitCheck) See(r *http.Request) {
+// Check compares the wait with the timeout of a request's server. If the wait is too long, the
+// observer gets one warning.
+func (c *WaitCheck) Check(r *http.Request) {
 	if c.done.Load() {
 		return
 	}

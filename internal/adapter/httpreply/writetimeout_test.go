@@ -32,31 +32,31 @@ func TestWaitBeyondWriteTimeoutIsReported(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var told []core.Event
+			var warned []core.Event
 			rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
 			t.Cleanup(func() { _ = rdb.Close() })
-			locks := core.Must(core.New(rdb, core.WithWait(test.wait), core.WithObserver(func(e core.Event) { told = append(told, e) })))
+			locks := core.Must(core.New(rdb, core.WithWait(test.wait), core.WithObserver(func(e core.Event) { warned = append(warned, e) })))
 			check := httpreply.NewWaitCheck("nethttplock", locks)
 			ctx := t.Context()
-			check.See(httptest.NewRequestWithContext(ctx, http.MethodGet, "/", nil)) // not by a server
+			check.Check(httptest.NewRequestWithContext(ctx, http.MethodGet, "/", nil)) // not by a server
 			if test.server != nil {
 				ctx = context.WithValue(ctx, http.ServerContextKey, test.server)
 			}
 			for range 2 {
-				check.See(httptest.NewRequestWithContext(ctx, http.MethodGet, "/", nil))
+				check.Check(httptest.NewRequestWithContext(ctx, http.MethodGet, "/", nil))
 			}
 			if !test.want {
-				if len(told) != 0 {
-					t.Errorf("told %v", told)
+				if len(warned) != 0 {
+					t.Errorf("warned %v", warned)
 				}
 				return
 			}
-			if len(told) != 1 || told[0].Kind != core.Warned {
-				t.Fatalf("told %v", told)
+			if len(warned) != 1 || warned[0].Kind != core.Warned {
+				t.Fatalf("warned %v", warned)
 			}
 			for _, part := range []string{"reqlock: nethttplock: ", "WithWait is " + test.wait.String(), "WriteTimeout of the http.Server is 2s"} {
-				if !strings.Contains(told[0].Err.Error(), part) {
-					t.Errorf("%v, without %q", told[0].Err, part)
+				if !strings.Contains(warned[0].Err.Error(), part) {
+					t.Errorf("%v, without %q", warned[0].Err, part)
 				}
 			}
 		})
