@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// Warn sends an event of the kind Warned to the observers. An adapter calls Warn if it finds
-// at a request that it was not set up as meant. err says what is wrong and what to write
+// Warn sends an event of the kind Warned to the observers. An adapter calls Warn if a request
+// shows a mistake in the setup of the adapter. err says what is wrong and what to write
 // instead, and must contain no key. An adapter warns once of each mistake, not once for each
 // request. Warn is safe for concurrent use.
 func (l *Locker) Warn(err error) { l.settings.notify(Event{Kind: Warned, Err: err}) }
 
-// ObserveRefused tells the observer that a request was refused because its key could not be
-// read. Enter does so itself. It is for an adapter of your own that calls Begin. It ignores
-// nil and ErrSkip.
+// ObserveRefused sends an event of the kind Refused to the observers: the key of a request
+// could not be read. Enter does so itself. It is for an adapter of your own that calls Begin.
+// It ignores nil and ErrSkip.
 func (l *Locker) ObserveRefused(err error) {
 	if err != nil && !errors.Is(err, ErrSkip) && !isPending(err) {
 		l.settings.notify(Event{Kind: Refused, Err: err})

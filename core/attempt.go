@@ -159,7 +159,7 @@ func (a *Attempt) Commit(ctx context.Context, record []byte) error {
 }
 
 // Seal ends the attempt as Commit does, but stores no answer: later requests with the key
-// get ErrUnreplayable. Its errors are those of Commit.
+// get ErrUnreplayable. It returns the same errors as Commit.
 func (a *Attempt) Seal(ctx context.Context) error { return a.end(ctx, engine.Seal, nil) }
 
 // Abort ends the attempt as if it had not begun: the next request with the key runs.

@@ -58,7 +58,8 @@ func TestBeginUnderPlainLockOfItsKeyIsBusy(t *testing.T) {
 	}
 }
 
-// The Locker knows that its attempt runs, although the lease is lost.
+// The Locker refuses to resolve its own attempt while the attempt runs, although the lease
+// is lost.
 func testResolveDuringAttemptThatLostItsLease(t *testing.T, servers *deployment) {
 	t.Helper()
 	rdb := servers.Client(t)

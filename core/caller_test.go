@@ -27,8 +27,8 @@ func endedContext() context.Context {
 	return ctx
 }
 
-// A lease that its owner forgot is renewed for ever. Events and the error of Close say who
-// took it, if WithCaller is on.
+// A lease that its holder never releases is renewed for ever. If WithCaller is on, events
+// and the error of Close name the code that took the lease.
 func TestForgottenLeaseIsReported(t *testing.T) {
 	t.Parallel()
 	for _, on := range []bool{true, false} {

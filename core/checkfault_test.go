@@ -17,7 +17,7 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-// disabled returns the args of a server that does not know a command.
+// disabled returns the args of a server without a command.
 func disabled(command string) []string { return []string{"--rename-command", command, ""} }
 
 // configured returns a function that sets a parameter of a server.
@@ -218,7 +218,7 @@ func TestConcurrentChecks(t *testing.T) {
 	wantNoKeys(t, rdb)
 }
 
-// A server repeats the arguments of a command that it does not know. Neither an error nor
+// A server quotes the arguments of an unknown command in its error. Neither an error nor
 // the errors that it wraps may contain them.
 func TestNoErrorContainsAKey(t *testing.T) {
 	t.Parallel()

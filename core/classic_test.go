@@ -65,8 +65,8 @@ func testWaitersOfSeveralProcesses(t *testing.T, servers *deployment) {
 	takeTurns(t, processes, 8, suite.Size(5, 10))
 }
 
-// takeTurns runs so many callers in each process, each of which locks one key so many
-// times. It fails the test if a call fails, or if two callers hold the lock at once.
+// takeTurns runs a number of callers in each process. Each caller locks one key once for each
+// turn. It fails the test if a call fails, or if two callers hold the lock at once.
 func takeTurns(t *testing.T, processes []*core.Locker, callers, turns int) {
 	t.Helper()
 	var inside, done atomic.Int32

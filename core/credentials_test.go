@@ -12,8 +12,8 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 )
 
-// A server that does not know a command repeats its arguments. The arguments of AUTH are
-// credentials, and the arguments of SET are a key and a token.
+// A server quotes the arguments of an unknown command in its error. The arguments of AUTH
+// are credentials, and the arguments of SET are a key and a token.
 func TestNoErrorContainsArgumentsOfUnknownCommand(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

@@ -1,6 +1,6 @@
 package core
 
-// A Decision is what a handler knows about its own attempt and its answer does not show. A
+// A Decision says how the attempt of a handler ends, if the answer does not show it. A
 // decision comes before the adapter's options WithUncertain and WithStored, which decide by
 // the answer.
 type Decision int32

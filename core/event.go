@@ -30,7 +30,7 @@ const (
 	Lost
 	// HeldLong: a lease has been held for more than three times its TTL. While it is held,
 	// the event is repeated, each time after twice the time: see Repeated. The reason may
-	// be that its owner forgot to release it: see WithCaller.
+	// be that its holder never releases it: see WithCaller.
 	HeldLong
 	// Replayed: a request got the stored answer of an earlier attempt. The request may
 	// have waited for that attempt.
@@ -55,11 +55,11 @@ const (
 	// that they take. There is at least one such event for each outcome: when an attempt
 	// is ended by Interrupt; when Redis did not accept a commit, and then Err says why;
 	// when a request finds that an earlier attempt died, in any process; and before each
-	// run that WithInterrupted(Rerun) allows after that. Redis notes that a request has
-	// reported it, so that later copies do not report it again.
+	// run that WithInterrupted(Rerun) allows after that. The record in Redis notes the
+	// report, so that later copies do not report it again.
 	OutcomeUnknown
 	// Closing: Close has begun and waits for holders. Holds says how many. Key, Held and
-	// Caller are those of the oldest lease.
+	// Caller describe the oldest lease.
 	Closing
 )
 

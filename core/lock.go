@@ -36,8 +36,8 @@ func (l *Locker) Lock(ctx context.Context, key string) (*Lease, error) {
 	return l.acquire(ctx, key, l.waitOr(engine.WaitForever), &Lease{})
 }
 
-// TryLock takes the lock of a key if the lock is free. It does not wait for a release. The
-// results are those of Lock.
+// TryLock takes the lock of a key if the lock is free. It does not wait for a release. It
+// returns the same results as Lock.
 func (l *Locker) TryLock(ctx context.Context, key string) (*Lease, error) {
 	return l.acquire(ctx, key, 0, &Lease{})
 }

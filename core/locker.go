@@ -36,8 +36,8 @@ type Locker struct {
 // to all other uses of the client.
 //
 // Tracing hooks, such as those of redisotel, write the arguments of each command into a span
-// by default, and so the raw keys and the tokens of locks. A user who reads a token can
-// release the lock. Turn that off: redisotel.InstrumentTracing(rdb, redisotel.WithDBStatement(false)).
+// by default: the raw keys and the tokens of locks. A user who reads a token can release
+// the lock. Turn these arguments off: redisotel.InstrumentTracing(rdb, redisotel.WithDBStatement(false)).
 //
 // A hook of the client sees arguments that are not strings but print as their values. It
 // also sees commands that are reused after the call of the hook, so it must copy what it

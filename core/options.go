@@ -111,7 +111,7 @@ func WithMinHold(least time.Duration) Option {
 
 // WithMaxWaiters limits how many callers of this process wait for one key: 1024 if not set,
 // at least 1. A caller above the limit gets ErrQueueFull at once. All callers of the key
-// count, also those of other views and middlewares.
+// count, also the callers of other views and middlewares.
 func WithMaxWaiters(n int) Option {
 	return option(func(s *settings) error {
 		if n < 1 {

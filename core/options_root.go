@@ -33,9 +33,10 @@ func WithCommandTimeout(d time.Duration) Option {
 // replica and a cluster that is down reply that they serve no client, so that counts as no
 // reply.
 //
-// Only the keys of that server are affected: in a cluster those of that master, and in a
-// quorum all keys once a majority of the servers is missing. The Locker sends one probe at a
-// time, at most half a second after the last one. The first reply ends the state.
+// Only the keys of that server are affected. In a cluster these are the keys of that master.
+// In a quorum all keys are affected once a majority of the servers is missing. The Locker
+// sends one probe at a time, at most half a second after the last one. The first reply ends
+// the state.
 //
 // Callers that wait already keep their place. A lease still passes to the waiters of its own
 // process, and new callers may join them. Exception: the lease cannot pass without a command.

@@ -49,7 +49,7 @@ func Answered(record Record) Resolution { return Resolution{answered, record} }
 //	// outcome.State is RequestUnknown: look for the charge
 //	err = locks.Resolve(ctx, key, core.Done(), outcome.Seen)
 //
-// The key is the one that was given to Begin: see Outcome. Keys in events and leases have
+// The key is the argument of Begin: see Outcome. Keys in events and leases have
 // "i:" in front. seen is the attempt that the operator has looked at. Resolve changes the
 // record only if it is still that of this attempt, and its outcome is still unknown.
 //

@@ -71,8 +71,8 @@ func TestFailedCommitIsReportedAsUnknown(t *testing.T) {
 	}
 }
 
-// The log line of an unknown outcome has the key that Outcome and Resolve take, if the key is a
-// digest, and leads to the act.
+// If the key is a digest, the log line of an unknown outcome has it, and Outcome and Resolve
+// take it.
 func TestLogLineOfUnknownOutcomeLeadsToResolve(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer

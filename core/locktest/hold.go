@@ -68,9 +68,9 @@ func (l *Locks) Expire(key string) {
 	}
 }
 
-// nameOf returns the name of a lock in Redis. Only a Locker knows its prefix and how it writes
-// keys. So another Locker with the same options locks the key on an empty Redis, and nameOf
-// finds the key that has the token.
+// nameOf returns the name of a lock in Redis. The prefix and the encoding of keys are private
+// to a Locker. So another Locker with the same options locks the key on an empty Redis, and
+// nameOf finds the key that has the token.
 func (l *Locks) nameOf(key string) string {
 	l.tb.Helper()
 	empty := newRedis()

@@ -39,9 +39,9 @@ type Locks struct {
 // ends, the Locker and the Redis are closed. A lease that is still held is lost with
 // core.ErrClosed. An invalid option fails the test.
 //
-// The defaults are those of core.New, with two exceptions. core.WithCommandTimeout is 2 s, so
-// that a busy machine does not look like a fault of Redis. core.WithFailFast is 0, so that the
-// first call after Up succeeds.
+// The defaults are the same as in core.New, with two exceptions. core.WithCommandTimeout
+// is 2 s, so that a busy machine does not look like a fault of Redis. core.WithFailFast is 0,
+// so that the first call after Up succeeds.
 //
 // An observer among the options also receives the events of locks that Hold, Abandon and
 // Expire take.

@@ -11,8 +11,8 @@ import (
 const awaitTimeout = 10 * time.Second
 
 // Waiting returns how many callers of the Locker and its views wait for a key at this moment.
-// It does not count callers of other processes, nor callers for which Redis has not replied
-// yet.
+// It does not count callers of other processes. It counts a caller as soon as Redis has
+// replied to it.
 func (l *Locks) Waiting(key string) int {
 	n, _ := l.queues.waiting(key)
 	return n
