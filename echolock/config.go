@@ -38,8 +38,8 @@ type Config struct {
 	//
 	// A request that did not run does not get a success by mistake. If ErrorHandler
 	// returns err itself, or returns nil without an answer, WriteError answers. If
-	// ErrorHandler writes a body without a status, the status is that of the outcome
-	// instead of 200. Writing to c.Response().Writer and hijacking are answers as
+	// ErrorHandler writes a body without a status, the answer has the status of the
+	// outcome instead of 200. Writing to c.Response().Writer and hijacking are answers as
 	// well. If a key function has answered by itself, its answer is kept, and
 	// ErrorHandler is not called.
 	ErrorHandler func(c echo.Context, err error) error

@@ -77,7 +77,7 @@
 // From the outside inwards: Recover, logger, CORS, BodyLimit, Decompress,
 // authentication, validation, RateLimiter, lock, handler. Every middleware that can
 // refuse a request should stand before the lock. Echo runs middlewares in the order
-// in which they are given to Use, Group or a route; those of a route come last.
+// in which Use, Group or a route gets them. Middlewares of a route come last.
 //
 //	e.Use(middleware.Recover(), middleware.CORS(), middleware.BodyLimit("1M"))
 //	accounts := e.Group("/accounts", auth)
@@ -105,13 +105,13 @@
 // Give the lock to routes where you can. Echo then finds the route before it runs the
 // lock, so an unknown path gets 404 and a wrong method 405, as without the lock.
 //
-// Echo runs the middlewares of Use, and those of a Group under its prefix, for
-// unknown paths too; their handler returns 404. So a request for an unknown path that
-// has a key, such as the user's, takes the lock and gets 404. A request without a
-// key, such as one from Param, gets 400. The lock cannot distinguish such a request
-// from one that is not routed yet, as under e.Pre, so it refuses both. Under e.Use,
-// and in a Group without the parameter in its path, limit the lock to routes with the
-// parameter:
+// Echo also runs the middlewares of Use for unknown paths, and the middlewares of a
+// Group for unknown paths under its prefix. Their handler returns 404. So a request
+// for an unknown path that has a key, such as the user's, takes the lock and gets
+// 404. A request without a key, such as one from Param, gets 400. The lock cannot
+// distinguish such a request from one that is not routed yet, as under e.Pre, so it
+// refuses both. Under e.Use, and in a Group without the parameter in its path, limit
+// the lock to routes with the parameter:
 //
 //	hasID := func(c echo.Context) bool { return slices.Contains(c.ParamNames(), "id") }
 //	e.Use(echolock.Middleware(locks, core.When(hasID, core.Named("account", echolock.Param("id")))))
@@ -147,9 +147,9 @@
 //
 // A copy gets the status, the body, "Idempotent-Replayed: true", and the headers that
 // belong to the answer, from the handler or a middleware: Content-Type and similar
-// ones, Location, ETag, Last-Modified, Link, Retry-After, Allow, and those of
-// WithReplayedHeaders. Cookies, dates and other headers of one exchange are never
-// replayed. All other headers are those that the middlewares outside have set for the
+// ones, Location, ETag, Last-Modified, Link, Retry-After, Allow, and the headers that
+// WithReplayedHeaders names. Cookies, dates and other headers of one exchange are never
+// replayed. All other headers come from the middlewares outside, which run for the
 // copy.
 //
 // Idempotent stores the answers that a copy would get again, see WithStored. A panic,

@@ -20,7 +20,7 @@ type KeyFunc = core.KeyFunc[echo.Context]
 // Middleware runs the requests of a handler under a lock. Give it to a route after
 // its handler, to a Group, or to Use. key chooses the lock: requests with the same
 // key run one at a time, in all processes that use the same Redis. The options are
-// those of core, which are passed to l.With, and those of this package.
+// options of core, which are passed to l.With, and options of this package.
 //
 // Without core.WithWait a request is refused at once if another request holds its
 // lock: the middleware returns the error that WriteError describes, for the

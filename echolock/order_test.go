@@ -86,7 +86,7 @@ func TestAuthentication(t *testing.T) {
 	}
 }
 
-// ContextTimeout around the lock limits the wait too. The answer is that of the lock,
+// ContextTimeout around the lock limits the wait too. The lock answers,
 // although ContextTimeout wraps the error.
 func TestContextTimeoutAround(t *testing.T) {
 	t.Parallel()
