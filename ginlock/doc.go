@@ -140,9 +140,9 @@
 //
 // A copy gets the status, the body, "Idempotent-Replayed: true", and the headers that
 // belong to the answer, from the handler or a middleware: Content-Type and similar
-// ones, Location, ETag, Last-Modified, Link, Retry-After, Allow, and those of
-// WithReplayedHeaders. Cookies, dates and other headers of one exchange are never
-// replayed. All other headers are those that the middlewares outside have set for the
+// ones, Location, ETag, Last-Modified, Link, Retry-After, Allow, and the headers that
+// WithReplayedHeaders names. Cookies, dates and other headers of one exchange are never
+// replayed. All other headers come from the middlewares outside, which run for the
 // copy.
 //
 // Idempotent stores the answers that a copy would get again, see WithStored. A panic,
@@ -165,8 +165,8 @@
 // A handler that writes nothing and adds an error to c.Errors leaves the answer to a
 // middleware outside. That answer is not stored, and its status is not known here: the
 // outcome is unknown. Exception: the handler has set a status of 400 or more, which
-// decides as above. Put the middleware that renders errors inside Idempotent, or tell the
-// errors apart with WithUncertain.
+// decides as above. Put the middleware that renders errors inside Idempotent, or use
+// WithUncertain to distinguish the errors.
 //
 // If a process dies during a request, the outcome of the request is unknown. The same
 // holds for a handler that returns without an answer because its context has ended.

@@ -20,8 +20,8 @@ type KeyFunc = core.KeyFunc[*gin.Context]
 // Middleware runs the following handlers of a request under a lock. Put it before the
 // handler of a route, or into a group or the engine with Use. key chooses the lock:
 // requests with the same key run one at a time, in all processes that use the same
-// Redis. The options are those of core, which are passed to l.With, and those of this
-// package.
+// Redis. The options are options of core, which are passed to l.With, and options of
+// this package.
 //
 // Without core.WithWait a request is refused at once if another request holds its
 // lock: the error goes to c.Error, the chain is aborted, and WriteError answers.

@@ -74,8 +74,8 @@ func TestKeyFunctionSetsAStatus(t *testing.T) {
 	adaptertest.WantProblem(t, w, http.StatusBadRequest, "no_key")
 }
 
-// The last one of c.Errors is the error that core.OutcomeOf knows, even if the key
-// function has added its own error.
+// core.OutcomeOf accepts the last error of c.Errors, even if the key function has added an
+// error of its own.
 func TestLastOfErrors(t *testing.T) {
 	t.Parallel()
 	noUser := errors.New("no user")

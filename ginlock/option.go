@@ -35,8 +35,8 @@ func Also(keys ...KeyFunc) Option {
 //
 // A request that did not run does not get a success by mistake. If handle does
 // nothing, WriteError answers. If handle writes a body without a status, as
-// c.Writer.Write and c.JSON(-1, ...) do, the status is that of the outcome instead of
-// 200; c.Writer.Status returns it until another one is set. If handle only sets a
+// c.Writer.Write and c.JSON(-1, ...) do, the answer has the status of the outcome
+// instead of 200. c.Writer.Status returns it until another one is set. If handle only sets a
 // status with c.Status, a middleware before the lock that renders c.Errors writes the
 // body. If a key function has answered by itself, its answer is kept, and handle is
 // not called.

@@ -133,8 +133,8 @@ func compress(c *gin.Context) {
 	c.Writer = before
 }
 
-// Compression before the lock encodes all answers, of the handler, of the lock
-// and of an error handler; behind the lock, those of the handler.
+// Compression before the lock encodes all answers: of the handler, of the lock and of an
+// error handler. Compression behind the lock encodes only the answers of the handler.
 func TestCompression(t *testing.T) {
 	t.Parallel()
 	mine := ginlock.WithErrorHandler(func(c *gin.Context, _ error) { c.JSON(-1, gin.H{"mine": true}) })

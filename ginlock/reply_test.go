@@ -31,7 +31,7 @@ func TestRefusal(t *testing.T) {
 			t.Errorf("errors %v", c.Errors)
 		}
 		if strings.Contains(c.Errors.String(), theKey) {
-			t.Errorf("the error tells the key: %v", c.Errors)
+			t.Errorf("the error contains the key: %v", c.Errors)
 		}
 		if !c.IsAborted() || !c.Writer.Written() || c.Writer.Status() != http.StatusConflict {
 			t.Errorf("aborted %v, written %v, status %d", c.IsAborted(), c.Writer.Written(), c.Writer.Status())
