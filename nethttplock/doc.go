@@ -96,9 +96,9 @@
 //
 // A copy gets the status, the body, "Idempotent-Replayed: true", and the headers that
 // belong to the answer, from the handler or a middleware: Content-Type and similar
-// ones, Location, ETag, Last-Modified, Link, Retry-After, Allow, and those of
-// WithReplayedHeaders. Cookies, dates and other headers of one exchange are never
-// replayed. All other headers are those that the middlewares outside have set for the
+// ones, Location, ETag, Last-Modified, Link, Retry-After, Allow, and the headers that
+// WithReplayedHeaders names. Cookies, dates and other headers of one exchange are never
+// replayed. All other headers come from the middlewares outside, which run for the
 // copy.
 //
 // Idempotent stores the answers that a copy would get again, see WithStored. A panic,
@@ -185,7 +185,7 @@
 //
 // The middleware also wraps the handlers of connectrpc.com/connect, with keys as for any
 // request. There is no adapter for Connect yet, so a client of Connect reads a refusal
-// by its HTTP status alone, as "unknown: 409 Conflict", and cannot tell its code. Write
+// by its HTTP status alone, as "unknown: 409 Conflict", and cannot read its code. Write
 // the error in the form of Connect instead:
 //
 //	errs := connect.NewErrorWriter()

@@ -58,7 +58,7 @@ func Idempotent(l *core.Locker, key KeyFunc, opts ...Option) func(http.Handler) 
 				exchange.Replay(w)
 			default:
 				exchange.Run(w, r, func(w *httpattempt.Recorder, running *http.Request) {
-					defer handUp(running, r)
+					defer copyToOuter(running, r)
 					next.ServeHTTP(w, running)
 				})
 			}

@@ -18,8 +18,8 @@ type KeyFunc = core.KeyFunc[*http.Request]
 
 // Middleware runs the requests of a handler under a lock. key chooses the lock:
 // requests with the same key run one at a time, in all processes that use the same
-// Redis. The options are those of core, which are passed to l.With, and those of this
-// package.
+// Redis. The options are options of core, which are passed to l.With, and options of
+// this package.
 //
 // Without core.WithWait a request is refused at once if another request holds its
 // lock, as WriteError describes. The handler finds the lease in its request's
@@ -49,16 +49,16 @@ func Middleware(l *core.Locker, key KeyFunc, opts ...Option) func(http.Handler) 
 			}
 			defer release()
 			locked := r.WithContext(ctx)
-			defer handUp(locked, r)
+			defer copyToOuter(locked, r)
 			next.ServeHTTP(w, locked)
 		})
 	}
 }
 
-// handUp copies to the outer request what was found for the inner one: the form that
-// the handler has parsed, and the pattern that a mux has matched. Middlewares outside
+// copyToOuter copies from the inner request to the outer one: the form that the handler
+// has parsed, and the pattern that a mux has matched. Middlewares outside
 // need both, for example for logs.
-func handUp(locked, r *http.Request) {
+func copyToOuter(locked, r *http.Request) {
 	httpkey.CopyParsedForm(locked, r)
 	if r.Pattern == "" && locked.Pattern != "" {
 		r.Pattern = locked.Pattern

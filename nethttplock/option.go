@@ -36,8 +36,8 @@ func Also(keys ...KeyFunc) Option {
 //
 // A request that did not run does not get a success by mistake. If handle writes
 // nothing, or panics before it writes, WriteError answers. If handle writes a body
-// without a status, the status is that of the outcome instead of 200. An explicit
-// success status is sent: note that http.ServeContent and similar functions set one.
+// without a status, the answer has the status of the outcome instead of 200. An
+// explicit success status is sent: note that http.ServeContent and similar functions set one.
 func WithErrorHandler(handle func(w http.ResponseWriter, r *http.Request, err error)) Option {
 	adapter.Must(handle != nil, "WithErrorHandler needs a function")
 	return option("WithErrorHandler", func(c *config) { c.onError = handle })

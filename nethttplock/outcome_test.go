@@ -205,7 +205,7 @@ func testRefusal(t *testing.T, test refusal) {
 		t.Errorf("Content-Type %q", got.header.Get("Content-Type"))
 	}
 	if strings.Contains(got.body, theKey) || strings.Contains(got.body, adaptertest.ForeignToken) {
-		t.Errorf("the answer tells the key or the token: %s", got.body)
+		t.Errorf("the answer contains the key or the token: %s", got.body)
 	}
 }
 

@@ -44,7 +44,7 @@ func TestAGoroutineOutlivesItsHandler(t *testing.T) {
 					return
 				}
 				if own.Token() == outer.Token() || !adaptertest.IsHeld(t, rdb) {
-					t.Error("the goroutine's lock is that of the handler, which has ended")
+					t.Error("the goroutine has the lock of the handler, which has ended")
 				}
 				if err := own.Release(t.Context()); err != nil {
 					t.Errorf("release: %v", err)
