@@ -334,7 +334,7 @@ func TestContextOfAttempts(t *testing.T) {
 		attempt, _ := grpclock.AttemptFromContext(ctx)
 		lease, ok := grpclock.FromContext(ctx)
 		if !ok || lease != attempt.Lease() {
-			t.Errorf("lease %v, %v; that of the attempt is %v", lease, ok, attempt.Lease())
+			t.Errorf("lease %v, %v; the lease of the attempt is %v", lease, ok, attempt.Lease())
 		}
 		if md := metadata.ValueFromIncomingContext(ctx, "idempotency-key"); len(md) != 1 {
 			t.Errorf("incoming metadata %v", md)

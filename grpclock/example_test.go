@@ -151,7 +151,7 @@ func ExampleServerOptions() {
 }
 
 // The calls of one user wait for each other, for up to two seconds. The lock
-// stands behind the authentication, which knows who the user is.
+// stands behind the authentication, which identifies the user.
 func ExampleUnaryServerInterceptor_perUser() {
 	locks, stop := exampleLocker()
 	defer stop()

@@ -20,7 +20,7 @@ type KeyFunc = core.KeyFunc[*Call]
 
 // UnaryServerInterceptor runs unary calls under a lock. key chooses the lock: calls
 // with the same key run one at a time, in all processes that use the same Redis. The
-// options are those of core, which are passed to l.With, and those of this package.
+// options are options of core, which are passed to l.With, and options of this package.
 //
 // It does not run streams: ServerOptions makes this interceptor and the one for streams.
 //

@@ -18,7 +18,7 @@ import (
 // WithOptionalKey allows it. If the key function returns core.ErrSkip, as ByMethod
 // does for methods that are not listed, the call runs as without the interceptor.
 //
-// The options are those of core, which are passed to l.With, and those of this
+// The options are options of core, which are passed to l.With, and options of this
 // package except Also. While the first call runs, a copy is refused with ABORTED and
 // a RetryInfo, or waits for the answer with core.WithWait. A call with the same key
 // and another message is refused with FAILED_PRECONDITION (MISMATCH). A copy is

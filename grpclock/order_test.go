@@ -45,8 +45,8 @@ func (a *acquired) observe(e core.Event) {
 	}
 }
 
-// Interceptors of a stream take their locks from the outside inwards, as those of a
-// unary call do, even if only the outer key is in the message. Interceptors with the
+// Interceptors of a stream take their locks from the outside inwards, as interceptors of
+// a unary call do, even if only the outer key is in the message. Interceptors with the
 // same key take one lock.
 func TestStreamsLockFromTheOutsideInwards(t *testing.T) {
 	t.Parallel()

@@ -236,7 +236,7 @@ func checkStatus(t *testing.T, err error, test refusal) {
 		t.Errorf("details %v", got.Details())
 	}
 	if all := protojson.Format(got.Proto()); strings.Contains(all, theKey) || strings.Contains(all, adaptertest.ForeignToken) {
-		t.Errorf("the answer tells the key or the token: %s", all)
+		t.Errorf("the answer contains the key or the token: %s", all)
 	}
 }
 

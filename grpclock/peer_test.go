@@ -84,8 +84,8 @@ func (a *authority) client(subject pkix.Name, uris ...string) *tls.Certificate {
 	return a.sign(template)
 }
 
-// With mutual TLS the key is who the certificate says, and never what a client
-// merely claims.
+// With mutual TLS the certificate determines the key. Nothing else that a client sends
+// changes the key.
 func TestPeerWithTLS(t *testing.T) {
 	t.Parallel()
 	ours, theirs := newAuthority(t), newAuthority(t)

@@ -177,8 +177,8 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// Metadata of gRPC and of interceptors outside is that of the copy. Metadata of one
-// exchange is not replayed.
+// A copy gets the metadata that gRPC and the interceptors outside set for the copy.
+// Metadata of one exchange is not replayed.
 func TestMetadataOfTheExchange(t *testing.T) {
 	t.Parallel()
 	locks, _ := adaptertest.Locker(t)

@@ -8,11 +8,11 @@ import (
 
 // ServerOptions returns the options of a server that runs its unary calls and its streams
 // under a lock: a UnaryServerInterceptor and a StreamServerInterceptor with the same
-// arguments. Use it instead of the two, so that neither is forgotten:
+// arguments. Use it instead of the two, so that no kind of call runs without a lock:
 //
 //	grpc.NewServer(grpclock.ServerOptions(locks, key)...)
 //
-// The interceptors run behind those of options that stand before them. Put the
+// The interceptors run behind the interceptors of the options before them. Put the
 // interceptors that can refuse a call there:
 //
 //	options := []grpc.ServerOption{grpc.ChainUnaryInterceptor(auth), grpc.ChainStreamInterceptor(authStream)}

@@ -310,7 +310,7 @@ func TestMisbehavingHandlers(t *testing.T) {
 				t.Errorf("%v, %v", got, err)
 			}
 			if text := status.Convert(err).Message(); strings.Contains(text, theKey) {
-				t.Errorf("the answer tells the key: %s", text)
+				t.Errorf("the answer contains the key: %s", text)
 			}
 			if header, _ := s.Header(); len(header["x-a"]) != 0 {
 				t.Errorf("header %v", header)
@@ -441,7 +441,7 @@ func TestLockThatComesTooLate(t *testing.T) {
 				})
 			wantCode(t, err, test.code)
 			if !adaptertest.IsHeld(t, rdb) {
-				t.Error("the key is free before its holder can know")
+				t.Error("the key is free before the context of its holder has ended")
 			}
 			close(goOn)
 			wantCode(t, await(t, "the receiver is refused", received), codes.Internal)

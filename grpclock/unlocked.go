@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// unlocked tells the observer of methods of a ByMethod that run without a lock, because the
-// server has an interceptor for only one kind of method.
+// unlocked reports the methods of a ByMethod that run without a lock, because the server has
+// an interceptor for only one kind of method.
 type unlocked struct {
 	byMethods []*methods // those of the key functions of an interceptor
 	unaryOnly bool       // the interceptor is an IdempotentUnaryServerInterceptor

@@ -49,11 +49,11 @@ func transferAndDeposit() grpclock.KeyFunc {
 }
 
 // A method of a ByMethod for which the server has no interceptor runs without a lock, and the
-// observer is told once.
+// observer gets one event.
 func TestMethodWithoutInterceptorIsReported(t *testing.T) {
 	t.Parallel()
-	told := &warnings{}
-	locks, _ := adaptertest.Locker(t, core.WithObserver(told.observe))
+	sent := &warnings{}
+	locks, _ := adaptertest.Locker(t, core.WithObserver(sent.observe))
 	user := grpclock.ContextValue(userKey{})
 	for name, test := range map[string]struct {
 		server func(key grpclock.KeyFunc) []grpc.ServerOption
@@ -93,16 +93,16 @@ func TestMethodWithoutInterceptorIsReported(t *testing.T) {
 				_, _ = client.Transfer(within(t), transferOf("42"))
 				_, _ = deposit(within(t), client, 1)
 			}
-			got := told.take()
+			got := sent.take()
 			if test.want == "" {
 				if len(got) != 0 {
-					t.Errorf("the observer was told %q", got)
+					t.Errorf("the observer got %q", got)
 				}
 				return
 			}
 			if len(got) != 1 || !strings.Contains(got[0], test.want) || !strings.Contains(got[0], "ServerOptions") ||
 				!strings.HasPrefix(got[0], "reqlock: grpclock: ") {
-				t.Errorf("the observer was told %q, want one warning of %s", got, test.want)
+				t.Errorf("the observer got %q, want one warning of %s", got, test.want)
 			}
 		})
 	}
