@@ -23,8 +23,8 @@ const (
 )
 
 // partsOf returns the digest of a multipart body: of the header and the bytes of each part,
-// in order. It does not cover the boundary, nor the bytes before the first and after the
-// last boundary. A part that is multipart itself is digested as bytes, with its boundary.
+// in order. It covers neither the boundary nor the bytes before the first boundary and after
+// the last one. A part that is multipart itself is digested as bytes, with its boundary.
 //
 // It returns false for a body that is not multipart, is malformed, or has more than
 // maxParts parts. Such a body is digested as it was sent, so a retry with another boundary

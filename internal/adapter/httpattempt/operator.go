@@ -12,8 +12,8 @@ import (
 	"github.com/reqlock/reqlock/internal/answer"
 )
 
-// EndpointKey returns the key of the attempts at a request: see core.EndpointKey. The parts
-// are those of keypart.OfParts.
+// EndpointKey returns the key of the attempts at a request: see core.EndpointKey. See
+// keypart.OfParts for the parts.
 func EndpointKey(a registration.Adapter, method, route string, parts []string) (string, error) {
 	switch {
 	case route == "":

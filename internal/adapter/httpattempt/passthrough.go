@@ -43,7 +43,7 @@ func (r *Recorder) FlushError() error {
 // Flush is FlushError for callers that use http.Flusher.
 func (r *Recorder) Flush() { _ = r.FlushError() }
 
-// Hijack gives the connection to the caller, who answers on it.
+// Hijack gives the connection to the caller, which answers on it.
 func (r *Recorder) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -70,7 +70,7 @@ func (r *Recorder) WriteHeader(status int) {
 	}
 }
 
-// begin sets the status, and stores the header as that of the answer.
+// begin sets the status, and stores a copy of the header for the answer.
 func (r *Recorder) begin(status int) {
 	r.status, r.sent, r.declared = status, r.header.Clone(), -1
 	if length, err := strconv.ParseInt(r.sent.Get("Content-Length"), 10, 64); err == nil && length >= 0 {
@@ -98,7 +98,7 @@ func (r *Recorder) Write(p []byte) (int, error) {
 }
 
 // admit checks that n bytes of body may be written. It sets the status 200 if there is
-// none. Its errors are those of net/http.
+// none. It returns the errors of net/http.
 func (r *Recorder) admit(n int) error {
 	if r.closed {
 		return errReturned

@@ -7,8 +7,9 @@ import (
 	"github.com/reqlock/reqlock/internal/adapter/record"
 )
 
-// Replay sends the stored answer. Its headers replace those of the same name, and all
-// headers that describe an answer. Other headers of w stay: they belong to the new request.
+// Replay sends the stored answer. Its headers replace the headers of w with the same names,
+// and all headers of w that describe an answer. Other headers of w stay: they belong to the
+// new request.
 func (x *Exchange) Replay(w http.ResponseWriter) {
 	header := w.Header()
 	maps.DeleteFunc(header, func(name string, _ []string) bool { return record.OfAnswer(name) })

@@ -35,7 +35,7 @@ type Settings[R any] struct {
 	Uncertain func(core.Failure) bool
 	// Stored reports whether an answer of the status is stored. nil means record.Storable.
 	Stored func(status int) bool
-	// ReplayedHeaders are replayed in addition to those of record.Filter.
+	// ReplayedHeaders are replayed in addition to the headers that record.Filter selects.
 	ReplayedHeaders []string
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/reqlock/reqlock/core/locktest"
 )
 
-// A PUT or a DELETE that runs as without Idempotent is told to the observer, once for each
+// If a PUT or a DELETE runs as without Idempotent, the observer gets a warning, once for each
 // pattern. The text says what to write.
 func TestUncoveredMethod(t *testing.T) {
 	t.Parallel()

@@ -48,7 +48,7 @@ func (g *Guard) FlushError() error {
 // Flush is FlushError for callers that use http.Flusher.
 func (g *Guard) Flush() { _ = g.FlushError() }
 
-// Hijack gives the connection to the caller, who answers on it.
+// Hijack gives the connection to the caller, which answers on it.
 func (g *Guard) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, rw, err := http.NewResponseController(g.ResponseWriter).Hijack()
 	g.answered = g.answered || err == nil

@@ -75,7 +75,7 @@ func TestWrite(t *testing.T) {
 				t.Errorf("problem %+v", problem)
 			}
 			if strings.Contains(w.Body.String(), "secret") {
-				t.Errorf("the answer tells the error: %s", w.Body)
+				t.Errorf("the answer contains the error: %s", w.Body)
 			}
 		})
 	}

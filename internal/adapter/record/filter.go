@@ -8,11 +8,12 @@ import (
 )
 
 // A Filter selects the headers of an answer that are replayed. The zero Filter selects the
-// headers of the stored answer: those of its body (Content-Type, Content-Language,
-// Content-Encoding, Content-Disposition, Content-Range and X-Content-Type-Options, which
-// http.Error sets), those of the result (Location, Content-Location, ETag, Last-Modified,
-// Link), and those for the client's next request (Retry-After, and Allow, which a 405 must
-// have).
+// headers that describe the stored answer:
+//
+//   - its body: Content-Type, Content-Language, Content-Encoding, Content-Disposition,
+//     Content-Range and X-Content-Type-Options, which http.Error sets
+//   - its result: Location, Content-Location, ETag, Last-Modified, Link
+//   - the client's next request: Retry-After, and Allow, which a 405 must have
 //
 // All other headers belong to one exchange, or to a middleware around the handler, which
 // runs for a retry, too, and sets them again: cookies, dates, request ids, limits, CORS.

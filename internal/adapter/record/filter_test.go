@@ -159,7 +159,7 @@ func TestFilterKeepsWhatNetHTTPSets(t *testing.T) {
 }
 
 // No Filter selects a header that is NeverReplayed, in any spelling. The selected headers
-// are those of the handler. Filtering twice changes nothing.
+// have the values of the handler. Filtering twice changes nothing.
 func FuzzFilter(f *testing.F) {
 	f.Add("Content-Type: a\nset-cookie: s=1", "Set-Cookie", "")
 	f.Add("LINK: 1\nlink: 2\nX-Hop: 3", "x-hop", "close, X-Hop")

@@ -12,7 +12,7 @@ import (
 //
 // It selects all names except those that are MetadataNeverReplayed. For HTTP it is the
 // reverse (Filter): there all middlewares around a handler write into one header with
-// registered names, so that those of an answer can be listed. For gRPC only the metadata
+// registered names, so that the headers of an answer can be listed. For gRPC only the metadata
 // that is set inside the interceptor is known, and applications choose its names.
 func Metadata(md map[string][]string) map[string][]string {
 	kept := map[string][]string{}
