@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"slices"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,88 +10,6 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
-
-// votingStore is a store that votes. The test sets the result of each ballot.
-type votingStore struct {
-	store.Store // nil: the tests use no attempts
-	vote        func(n int, r storetest.AnyRequest) (store.Answer, error)
-	hint        func(key, token string)
-
-	mu       sync.Mutex
-	asked    []storetest.AnyRequest
-	times    []time.Time
-	released []storetest.AnyRequest
-}
-
-func (v *votingStore) Enqueue(r store.EnqueueRequest, done func(store.Answer, error)) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	n, got := len(v.asked), storetest.OfEnqueue(r)
-	v.asked, v.times = append(v.asked, got), append(v.times, time.Now())
-	go func() { done(v.vote(n, got)) }()
-}
-
-func (v *votingStore) Renew(_ store.RenewRequest, done func(store.Renewal, error)) {
-	go done(store.Renewal{Held: true, Since: time.Now()}, nil)
-}
-
-func (v *votingStore) Release(r store.ReleaseRequest, done func(store.ReleaseResult, error)) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.released = append(v.released, storetest.OfRelease(r))
-	go done(store.ReleaseResult{Status: store.Freed}, nil)
-}
-
-func (v *votingStore) Listen(string) (<-chan struct{}, func()) {
-	ready := make(chan struct{})
-	close(ready)
-	return ready, func() {}
-}
-
-func (v *votingStore) OnHint(hint func(key, token string)) { v.hint = hint }
-
-func (v *votingStore) OnLateGrant(func(key, token string)) {}
-
-func (v *votingStore) Close(context.Context) error { return nil }
-
-// tokens returns the tokens that were released.
-func (v *votingStore) tokens() (tokens []string) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	for _, r := range v.released {
-		tokens = append(tokens, r.Token)
-	}
-	return tokens
-}
-
-// questions returns the requests for the key.
-func (v *votingStore) questions() []storetest.AnyRequest {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return slices.Clone(v.asked)
-}
-
-// newVotingEngine returns an engine on a store with this vote.
-func newVotingEngine(t *testing.T, vote func(n int, r storetest.AnyRequest) (store.Answer, error)) (*Engine, *votingStore, *recorder) {
-	v, r := &votingStore{vote: vote}, &recorder{}
-	e := New(v, Config{
-		Process: "me", Bound: bound, MaxWaiters: 10, MaxTotalWaiters: 10, Ballots: true,
-		Hooks: Hooks{Observe: r.observe, Cause: func(l Loss) error { return lossError{l} }},
-	})
-	t.Cleanup(func() {
-		if err := e.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
-	return e, v, r
-}
-
-var (
-	splitAnswer = store.Answer{Holder: "someone", Remaining: time.Minute, SplitVote: true}
-	heldAnswer  = store.Answer{Holder: "someone", Remaining: time.Minute}
-)
-
-func grantedAnswer() store.Answer { return store.Answer{Granted: true, Since: time.Now()} }
 
 // Each request is its own ballot, while one token stays in the store's queue. The lease
 // has the token of the ballot.
@@ -119,105 +36,6 @@ func TestEachRequestIsABallot(t *testing.T) {
 			t.Errorf("released %q", got)
 		}
 	})
-}
-
-// No process holds the key after a split vote. So a nowait caller asks a few times,
-// each time after a pause, before it is refused as Busy.
-func TestSplitVoteIsRepeated(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		splits int
-		want   Reason
-	}{"until it is granted": {maxSplits, 0}, "until it is busy": {maxSplits + 1, Busy}} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				e, v, r := newVotingEngine(t, func(n int, _ storetest.AnyRequest) (store.Answer, error) {
-					if n < c.splits {
-						return splitAnswer, nil
-					}
-					return grantedAnswer(), nil
-				})
-				h, err := e.Acquire(t.Context(), request(0))
-				switch {
-				case c.want == 0 && err != nil, c.want != 0 && reasonOf(t, err) != c.want:
-					t.Errorf("got %v", err)
-				case err == nil:
-					release(t, h)
-				}
-				if got, want := len(v.questions()), maxSplits+1; got != want {
-					t.Errorf("asked %d times, want %d", got, want)
-				}
-				if v.times[maxSplits].Equal(v.times[0]) {
-					t.Error("asked again without a pause")
-				}
-				if len(r.of(Waiting)) != 0 {
-					t.Error("a split vote is reported as a wait")
-				}
-			})
-		})
-	}
-}
-
-// A caller that may wait asks until the vote is not split.
-func TestWaiterOutlastsSplitVotes(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		e, v, _ := newVotingEngine(t, func(n int, _ storetest.AnyRequest) (store.Answer, error) {
-			if n < 5*maxSplits {
-				return splitAnswer, nil
-			}
-			return grantedAnswer(), nil
-		})
-		release(t, hold(t, e, request(WaitForever)))
-		longest := time.Duration(0)
-		for i, at := range v.times[1:] {
-			longest = max(longest, at.Sub(v.times[i]))
-		}
-		if longest > maxPause {
-			t.Errorf("paused for %v", longest)
-		}
-	})
-}
-
-// When the wait of a caller ends during split votes, the reason is contention: the
-// store answered, and other processes asked.
-func TestTimeoutDuringSplitVotesIsContention(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		answer store.Answer
-		wait   time.Duration
-		want   Reason
-	}{
-		"a nowait caller":      {splitAnswer, 0, Busy},
-		"a waiter":             {splitAnswer, bound, TimedOut},
-		"without a split vote": {grantedAnswer(), 0, Unavailable},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				e, _, _ := newVotingEngine(t, func(n int, _ storetest.AnyRequest) (store.Answer, error) {
-					if n == 0 && !c.answer.Granted {
-						return c.answer, nil
-					}
-					time.Sleep(2 * bound) // the reply for the other caller
-					return heldAnswer, nil
-				})
-				ctx, leave := context.WithCancel(t.Context())
-				first := make(chan struct{})
-				go func() {
-					defer close(first)
-					_, _ = e.Acquire(ctx, request(WaitForever))
-				}()
-				synctest.Wait()
-				if _, err := e.Acquire(t.Context(), request(c.wait)); reasonOf(t, err) != c.want {
-					t.Errorf("got %v", err)
-				}
-				leave()
-				<-first
-			})
-		})
-	}
 }
 
 // A hint that names a ballot in flight does not release it, because it may be granted.
@@ -350,13 +168,6 @@ func TestHintOfBallotInFlightKeepsPause(t *testing.T) {
 	})
 }
 
-// losingStore is a store with renewals that find no majority.
-type losingStore struct{ *votingStore }
-
-func (losingStore) Renew(_ store.RenewRequest, done func(store.Renewal, error)) {
-	go done(store.Renewal{}, nil)
-}
-
 // A lease that is found lost between two holders is released, because a minority of the
 // servers may still have the token.
 func TestBallotLostBetweenHoldersIsReleased(t *testing.T) {
@@ -446,15 +257,4 @@ func TestReleaseOfDeadTokenKeepsWaiterQueued(t *testing.T) {
 		}
 		release(t, h)
 	})
-}
-
-// A split vote long after the last one starts a new row.
-func TestSplitVotesInARow(t *testing.T) {
-	t.Parallel()
-	var p pauses
-	p.afterSplit()
-	p.after(heldAnswer, nil, false)
-	if p.splits != 0 {
-		t.Errorf("%d in a row", p.splits)
-	}
 }
