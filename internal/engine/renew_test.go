@@ -187,102 +187,6 @@ func TestReleaseWaitsForRenewalInFlight(t *testing.T) {
 	})
 }
 
-//faults:row 39: the longest hold
-func TestMaxHoldCancelsContextAndStopsRenewal(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		e, s, _ := newEngine()
-		r := request(0)
-		r.MaxHold = 30 * time.Second
-		begun := time.Now()
-		h := hold(t, e, r)
-		<-h.Context().Done()
-		if got := time.Since(begun); got != r.MaxHold || context.Cause(h.Context()) != (lossError{MaxHoldExceeded}) { //nolint:errorlint // the very cause
-			t.Errorf("loss after %v: %v", got, context.Cause(h.Context()))
-		}
-		if s.value("k") != h.Token() {
-			t.Error("the key was deleted under running code")
-		}
-		time.Sleep(r.TTL)
-		if s.value("k") != "" {
-			t.Error("renewed beyond the longest hold")
-		}
-		if loss, err := h.Release(t.Context()); loss != MaxHoldExceeded || err != nil {
-			t.Errorf("release: %v, %v", loss, err)
-		}
-		synctest.Wait()
-		if e.queueCount() != 0 {
-			t.Error("the queue is left")
-		}
-	})
-}
-
-func TestShortExtendKeepsCommandBound(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		e, s, _ := newEngine()
-		h := hold(t, e, request(0))
-		for _, transition := range []string{"renew", "release"} {
-			s.before.set(func(name string, r storetest.AnyRequest) error {
-				if name == transition && r.Bound != bound {
-					t.Errorf("%s is bounded by %v, want %v", name, r.Bound, bound)
-				}
-				return nil
-			})
-			if transition == "renew" {
-				if loss, err := h.Extend(t.Context(), time.Millisecond); loss != NotLost || err != nil {
-					t.Errorf("extend: %v, %v", loss, err)
-				}
-				continue
-			}
-			release(t, h)
-		}
-	})
-}
-
-func TestExtensionIsNotInherited(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		e, s, _ := newEngine()
-		h := hold(t, e, request(0))
-		if loss, err := h.Extend(t.Context(), time.Hour); loss != NotLost || err != nil {
-			t.Fatalf("extend: %v, %v", loss, err)
-		}
-		waiting(t, e, request(WaitForever), func(next *Hold) {
-			if next.Token() == h.Token() || time.Until(keyExpiry(s)) > request(0).TTL {
-				t.Errorf("the next holder has token %q and %v to live", next.Token(), time.Until(keyExpiry(s)))
-			}
-		})
-		release(t, h)
-		synctest.Wait()
-	})
-}
-
-func TestExtend(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		e, s, _ := newEngine()
-		r := request(0)
-		r.Renew = false
-		h := hold(t, e, r)
-		if loss, err := h.Extend(t.Context(), time.Minute); loss != NotLost || err != nil {
-			t.Fatalf("extend: %v, %v", loss, err)
-		}
-		time.Sleep(59 * time.Second)
-		if h.Context().Err() != nil {
-			t.Error("lost before the extended end")
-		}
-		release(t, h)
-		if loss, _ := h.Extend(t.Context(), time.Minute); loss == NotLost {
-			t.Error("extended after the release")
-		}
-		s.before.set(func(string, storetest.AnyRequest) error { return errDown })
-		if _, err := e.Acquire(t.Context(), request(0)); reasonOf(t, err) != Unavailable {
-			t.Errorf("got %v", err)
-		}
-	})
-}
-
 // A lease that is renewed counts from the time when the renewal was sent.
 //
 //faults:row 6
@@ -331,27 +235,6 @@ func TestReleaseIsNotSentDuringRenewal(t *testing.T) {
 	})
 }
 
-// An Extend in flight delays the release, as each renewal does.
-func TestReleaseIsNotSentDuringExtend(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		e, s, _ := newEngine()
-		h := hold(t, e, request(0))
-		s.before.set(func(transition string, _ storetest.AnyRequest) error {
-			if transition == "renew" {
-				time.Sleep(bound / 2)
-			}
-			return nil
-		})
-		go func() { _, _ = h.Extend(t.Context(), time.Minute) }()
-		synctest.Wait()
-		release(t, h)
-		if want := []string{"take", "renew", "release"}; !slices.Equal(s.transitions(), want) {
-			t.Errorf("transitions %v, want %v", s.transitions(), want)
-		}
-	})
-}
-
 // The events of a hold have the time since the grant.
 func TestEventsHaveTimeSinceGrant(t *testing.T) {
 	t.Parallel()
@@ -367,44 +250,6 @@ func TestEventsHaveTimeSinceGrant(t *testing.T) {
 		if len(released) != 1 || released[0].Held != 4*time.Second {
 			t.Errorf("released %+v", released)
 		}
-	})
-}
-
-// MaxHold that ends after the loss of the lease is not reported.
-func TestMaxHoldAfterLossIsNotReported(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		e, _, events := newEngine()
-		r := request(0)
-		r.Renew, r.MaxHold = false, 20*time.Second
-		h := hold(t, e, r)
-		time.Sleep(time.Minute)
-		if loss, err := h.Release(t.Context()); loss != Expired || err != nil {
-			t.Errorf("release: %v, %v", loss, err)
-		}
-		if lost := events.of(Lost); len(lost) != 1 || lost[0].Loss != Expired {
-			t.Errorf("lost %+v", lost)
-		}
-	})
-}
-
-// A lease ends with its validity also if its holder has exceeded MaxHold. Then the next
-// waiter gets the key, even if that holder never releases it.
-func TestLeaseEndsAfterMaxHold(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		e, _, _ := newEngine()
-		r := request(0)
-		r.MaxHold = time.Second
-		h := hold(t, e, r)
-		begun, served := time.Now(), time.Time{}
-		waiting(t, e, request(WaitForever), func(*Hold) { served = time.Now() })
-		time.Sleep(2 * r.TTL)
-		synctest.Wait()
-		if took := served.Sub(begun); took < validity || took > r.TTL+recheckInterval {
-			t.Errorf("served after %v", took)
-		}
-		_, _ = h.Release(t.Context())
 	})
 }
 
