@@ -2,17 +2,12 @@ package engine
 
 import (
 	"context"
-	"errors"
-	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/reqlock/reqlock/internal/store"
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
-
-var errNoCommitReply = &store.Fault{Unknown: true, Temporary: true, Err: errors.New("no reply")}
 
 // failsFor makes a transition fail for a while, without applying it.
 func failsFor(s *fakeStore, d time.Duration, transition string) {
@@ -67,205 +62,6 @@ func TestEndings(t *testing.T) {
 	}
 }
 
-//faults:row 10: an attempt that is done
-//faults:row 47
-func TestCommitIsRetried(t *testing.T) {
-	t.Parallel()
-	tests := []struct {
-		name  string
-		fails time.Duration
-		lost  bool // the reply is lost, and not the commit
-		want  rune
-	}{
-		{"not sent", time.Second, false, 'D'},
-		{"not answered", time.Second, true, 'D'},
-		{"not sent for too long", 3 * time.Second, false, 'R'},
-		{"not answered for too long", 3 * time.Second, true, 'D'},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				p := newProcesses(1)
-				h := hold(t, p.engines[0], attempt("f", 0))
-				back := time.Now().Add(test.fails)
-				fail := func(string, storetest.AnyRequest) error {
-					if time.Now().Before(back) {
-						return errNoCommitReply
-					}
-					return nil
-				}
-				if test.lost {
-					p.stores[0].after.set(fail)
-				} else {
-					p.stores[0].before.set(fail)
-				}
-				begun := time.Now()
-				loss, err := h.End(context.Background(), Commit, answerOf(h))
-				took := time.Since(begun)
-				failed := test.fails > commitTimeout
-				if loss != NotLost || (err != nil) != failed || took > commitTimeout+maxPause {
-					t.Errorf("loss %v, error %v after %v", loss, err, took)
-				}
-				if state := p.server.record("k").state; state != test.want {
-					t.Errorf("the record is %c, want %c", state, test.want)
-				}
-				time.Sleep(10 * time.Second)
-				if aborts := p.stores[0].begunCount("abort"); aborts != 0 {
-					t.Errorf("what may be done was aborted %d times", aborts)
-				}
-				if lost := p.events[0].of(Lost); len(lost) != 0 {
-					t.Errorf("lost %+v", lost)
-				}
-				committed := p.events[0].of(Committed)
-				if len(committed) != 1 || (committed[0].Err != nil) != failed {
-					t.Errorf("committed %+v", committed)
-				}
-				want := map[rune]Reason{'D': Done, 'R': Interrupted}[test.want]
-				if refusal := refused(t, p.engines[0], attempt("f", 0)); refusal.Reason != want {
-					t.Errorf("the next one: %v, want %v", refusal.Reason, want)
-				}
-				p.checkIdle(t)
-			})
-		})
-	}
-}
-
-// A commit that the store refuses for good is not retried.
-func TestCommitIsNotRetriedAfterPermanentFault(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		p := newProcesses(1)
-		h := hold(t, p.engines[0], attempt("f", 0))
-		p.stores[0].before.set(func(transition string, _ storetest.AnyRequest) error {
-			if transition == "commit" {
-				return &store.Fault{Err: errors.New("denied")}
-			}
-			return nil
-		})
-		begun := time.Now()
-		if _, err := h.End(context.Background(), Commit, nil); err == nil || time.Since(begun) > 0 {
-			t.Errorf("error %v after %v", err, time.Since(begun))
-		}
-		synctest.Wait()
-		if want := []string{"begin", "release"}; !slices.Equal(p.stores[0].transitions(), want) {
-			t.Errorf("transitions %v, want %v", p.stores[0].transitions(), want)
-		}
-		p.checkIdle(t)
-	})
-}
-
-// The first resend of a commit comes after the shortest pause.
-func TestFirstResendOfCommit(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		p := newProcesses(1)
-		h := hold(t, p.engines[0], attempt("f", 0))
-		p.stores[0].before.set(func(string, storetest.AnyRequest) error {
-			if p.stores[0].begunCount("commit") == 1 {
-				return errNoCommitReply
-			}
-			return nil
-		})
-		begun := time.Now()
-		end(t, h, Commit)
-		if took := time.Since(begun); took > minPause {
-			t.Errorf("committed after %v", took)
-		}
-		p.checkIdle(t)
-	})
-}
-
-// The commit goes on after the caller has stopped waiting for it.
-func TestCommitOutlivesCaller(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		p := newProcesses(1)
-		h := hold(t, p.engines[0], attempt("f", 0))
-		p.stores[0].before.set(func(string, storetest.AnyRequest) error { time.Sleep(100 * time.Millisecond); return nil })
-		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-		defer cancel()
-		if _, err := h.End(ctx, Commit, answerOf(h)); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("error %v", err)
-		}
-		time.Sleep(time.Second)
-		if state := p.server.record("k").state; state != 'D' {
-			t.Errorf("the record is %c", state)
-		}
-		p.checkIdle(t)
-	})
-}
-
-//faults:row 46
-func TestCommitAfterLoss(t *testing.T) {
-	t.Parallel()
-	tests := []struct {
-		name  string
-		rerun bool // another attempt has begun
-		want  Loss
-	}{
-		{"alone", false, NotLost},
-		{"after another has begun", true, Taken},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				p := newProcesses(2)
-				h := hold(t, p.engines[0], attempt("f", 0))
-				ctx := h.Context()
-				p.server.set("k", "", 0)
-				<-ctx.Done()
-				var other *Hold
-				if test.rerun {
-					r := attempt("f", 0)
-					r.Attempt.Rerun = true
-					other = hold(t, p.engines[1], r)
-				}
-				if loss, err := h.End(context.Background(), Commit, answerOf(h)); loss != test.want || err != nil {
-					t.Errorf("loss %v, error %v", loss, err)
-				}
-				committed := p.events[0].of(Committed)
-				if len(committed) != 1 || committed[0].Loss != test.want {
-					t.Errorf("committed %+v", committed)
-				}
-				if test.rerun {
-					end(t, other, Commit)
-				}
-				token := h.Token()
-				if test.rerun {
-					token = other.Token()
-				}
-				for _, e := range p.engines {
-					if refusal := refused(t, e, attempt("f", 0)); string(refusal.Record) != "answer of "+token {
-						t.Errorf("%v, %q", refusal.Reason, refusal.Record)
-					}
-				}
-				p.checkIdle(t)
-			})
-		})
-	}
-}
-
-// The callers that wait for the key of an attempt get its answer, even if the attempt
-// has lost its lease.
-func TestLateCommitAnswersWaiters(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		p, c := newProcesses(1), &callers{}
-		h := hold(t, p.engines[0], attempt("f", 0))
-		p.server.set("k", "foreign", time.Hour)
-		<-h.Context().Done()
-		p.server.setRecord("k", fakeRecord{}) // otherwise the store would refuse the callers
-		c.join(t, p.engines[0], 5, attempt("f", WaitForever))
-		p.server.setRecord("k", fakeRecord{state: 'R', token: h.Token(), fingerprint: []byte("f")})
-		end(t, h, Commit)
-		c.check(t, 0, 5, h.Token())
-		p.server.set("k", "", 0)
-		p.checkIdle(t)
-	})
-}
-
 func TestAbortAfterLossKeepsLaterRecord(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -281,24 +77,6 @@ func TestAbortAfterLossKeepsLaterRecord(t *testing.T) {
 		end(t, other, Commit)
 		if refusal := refused(t, p.engines[0], r); string(refusal.Record) != "answer of "+other.Token() {
 			t.Errorf("%v, %q", refusal.Reason, refusal.Record)
-		}
-		p.checkIdle(t)
-	})
-}
-
-func TestCommitRestoresLostRecord(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		p := newProcesses(1)
-		h := hold(t, p.engines[0], attempt("f", 0))
-		p.server.setRecord("k", fakeRecord{})
-		end(t, h, Commit)
-		synctest.Wait()
-		if restored := p.events[0].of(Restored); len(restored) != 1 {
-			t.Errorf("events %+v", p.events[0].all())
-		}
-		if refusal := refused(t, p.engines[0], attempt("f", 0)); refusal.Reason != Done {
-			t.Errorf("%v", refusal.Reason)
 		}
 		p.checkIdle(t)
 	})
@@ -332,36 +110,6 @@ func TestLostAbortIsResent(t *testing.T) {
 			})
 		})
 	}
-}
-
-// A caller that finds the key of an attempt after a failed commit must not abort that
-// attempt.
-func TestAttemptWithUnknownCommitIsNotAborted(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		p, c := newProcesses(2), &callers{ending: Commit}
-		h := hold(t, p.engines[0], attempt("f", 0))
-		p.stores[0].before.set(func(transition string, _ storetest.AnyRequest) error {
-			if transition == "commit" || transition == "release" {
-				return errNoCommitReply
-			}
-			return nil
-		})
-		for _, e := range p.engines {
-			c.join(t, e, 3, attempt("f", WaitForever))
-		}
-		if _, err := h.End(context.Background(), Commit, answerOf(h)); err == nil {
-			t.Error("no fault")
-		}
-		time.Sleep(20 * time.Second)
-		c.check(t, 0, 0, "")
-		if c.reasons[Interrupted] != 6 || p.stores[0].begunCount("abort") != 0 {
-			t.Errorf("others %v, %d aborts", c.reasons, p.stores[0].begunCount("abort"))
-		}
-		p.stores[0].before.set(nil)
-		time.Sleep(time.Second) // the releases of the token that still run get a reply
-		p.checkIdle(t)
-	})
 }
 
 func TestCloseDuringAnAttempt(t *testing.T) {
