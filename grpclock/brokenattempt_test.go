@@ -1,0 +1,171 @@
+package grpclock_test
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync/atomic"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/reqlock/reqlock/core"
+	pb "github.com/reqlock/reqlock/examples/bankpb"
+	"github.com/reqlock/reqlock/grpclock"
+	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
+)
+
+// After a handler that panics, or ends its goroutine, the outcome is unknown. Exception:
+// DropAnswer and FreeOnFailure free the key. The panic goes on as it is.
+func TestAttemptsThatBreak(t *testing.T) {
+	t.Parallel()
+	const crash = "crash"
+	unknown := core.ErrInterrupted
+	for how, end := range map[string]func(){"panic": func() { panic(crash) }, "Goexit": runtime.Goexit} {
+		for name, test := range map[string]struct {
+			decision core.Decision
+			opts     []grpclock.Option
+			want     error
+		}{
+			"Undecided":   {core.Undecided, nil, unknown},
+			"StoreAnswer": {core.StoreAnswer, nil, unknown},
+			"DropAnswer":  {core.DropAnswer, nil, nil},
+			"Uncertain":   {core.Uncertain, nil, unknown},
+
+			"FreeOnFailure":              {core.Undecided, []grpclock.Option{grpclock.FreeOnFailure()}, nil},
+			"FreeOnFailure, StoreAnswer": {core.StoreAnswer, []grpclock.Option{grpclock.FreeOnFailure()}, unknown},
+			"FreeOnFailure, Uncertain":   {core.Uncertain, []grpclock.Option{grpclock.FreeOnFailure()}, unknown},
+			"WithUncertain": {core.Undecided, []grpclock.Option{grpclock.WithUncertain(func(f grpclock.Failure) bool {
+				return f == grpclock.Failure{Code: codes.Unknown, Panic: true}
+			})}, unknown},
+			"WithUncertain panics": {core.Undecided, []grpclock.Option{grpclock.WithUncertain(func(grpclock.Failure) bool {
+				panic(crash)
+			})}, unknown},
+		} {
+			t.Run(how+", "+name, func(t *testing.T) {
+				t.Parallel()
+				locks, _ := adaptertest.Locker(t)
+				interceptor := grpclock.IdempotentUnaryServerInterceptor(locks, literal, test.opts...)
+				call := func(handler grpc.UnaryHandler) (any, error) {
+					return interceptor(t.Context(), transferOf("a"), &grpc.UnaryServerInfo{FullMethod: "/a.B/C"}, handler)
+				}
+				ended := make(chan any, 1)
+				go func() {
+					defer func() { ended <- recover() }()
+					_, _ = call(func(ctx context.Context, _ any) (any, error) {
+						attempt, _ := grpclock.AttemptFromContext(ctx)
+						attempt.Decide(test.decision)
+						end()
+						return nil, nil
+					})
+				}()
+				if caught := await(t, "the handler has ended", ended); how == "panic" && caught != crash {
+					t.Errorf("panic %v", caught)
+				}
+				_, err := call(func(context.Context, any) (any, error) { return &pb.TransferReply{}, nil })
+				if !errors.Is(err, test.want) {
+					t.Errorf("the next call: %v", err)
+				}
+			})
+		}
+	}
+}
+
+// If the function of an option panics, the outcome is unknown.
+func TestOptionsThatPanic(t *testing.T) {
+	t.Parallel()
+	for name, opt := range map[string]grpclock.Option{
+		"WithUncertain": grpclock.WithUncertain(func(grpclock.Failure) bool { panic("bug") }),
+		"WithStored":    grpclock.WithStored(func(codes.Code) bool { panic("bug") }),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			locks, _ := adaptertest.Locker(t)
+			interceptor := grpclock.IdempotentUnaryServerInterceptor(locks, literal, opt)
+			call := func(err error) (caught any, result error) {
+				defer func() { caught = recover() }()
+				_, result = interceptor(t.Context(), transferOf("a"), &grpc.UnaryServerInfo{FullMethod: "/a.B/C"},
+					func(context.Context, any) (any, error) { return nil, err })
+				return nil, result
+			}
+			if caught, err := call(status.Error(codes.Unavailable, "no")); caught != "bug" {
+				t.Errorf("panic %v, %v", caught, err)
+			}
+			if _, err := call(nil); !errors.Is(err, core.ErrInterrupted) {
+				t.Errorf("the next call: %v", err)
+			}
+		})
+	}
+}
+
+// If encoding a reply panics, the call is complete: a copy is refused and does not
+// run.
+func TestReplyThatPanics(t *testing.T) {
+	t.Parallel()
+	locks, _ := adaptertest.Locker(t)
+	interceptor := grpclock.IdempotentUnaryServerInterceptor(locks, literal)
+	call := func() (caught any, err error) {
+		defer func() { caught = recover() }()
+		_, err = interceptor(t.Context(), transferOf("a"), &grpc.UnaryServerInfo{FullMethod: "/a.B/C"},
+			func(context.Context, any) (any, error) { return brokenMessage{}, nil })
+		return nil, err
+	}
+	if caught, err := call(); caught != "broken" {
+		t.Errorf("panic %v, %v", caught, err)
+	}
+	if _, err := call(); !errors.Is(err, core.ErrUnreplayable) {
+		t.Errorf("the next call: %v", err)
+	}
+}
+
+// A brokenMessage is a message with a ProtoReflect that panics.
+type brokenMessage struct{}
+
+func (brokenMessage) ProtoReflect() protoreflect.Message { panic("broken") }
+
+// If the client disconnects, the answer of its handler is stored before the
+// interceptor returns.
+func TestAnswerIsStoredAfterTheClientHasGone(t *testing.T) {
+	t.Parallel()
+	locks, _ := adaptertest.Locker(t)
+	stored := make(chan bool, 2)
+	around := func(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+		reply, err := next(ctx, req)
+		attempt, fault := locks.Begin(context.WithoutCancel(ctx), core.EndpointKey("", info.FullMethod, theKey), nil)
+		if fault != nil {
+			t.Errorf("Begin: %v", fault)
+			stored <- false
+			return reply, err
+		}
+		_, done := attempt.Replay()
+		stored <- done
+		return reply, err
+	}
+	var runs atomic.Int32
+	running := make(chan struct{})
+	conn := dial(t, listen(t, counted(&runs, func(ctx context.Context, _ *pb.TransferRequest) error {
+		close(running)
+		await(t, "the handler knows", ctx.Done())
+		return nil
+	}), grpc.ChainUnaryInterceptor(around,
+		grpclock.IdempotentUnaryServerInterceptor(locks, literal, grpclock.WithoutFingerprint()))), plaintext)
+	ctx, leave := context.WithCancel(within(t))
+	defer leave()
+	go func() {
+		await(t, "the handler runs", running)
+		leave()
+	}()
+	if first := ask(ctx, conn, transferOf("a")); first.status.Code() != codes.Canceled {
+		t.Errorf("%s", first)
+	}
+	if !await(t, "the interceptor has returned", stored) {
+		t.Error("the answer is not stored")
+	}
+	if later := ask(within(t), conn, transferOf("a")); !later.replayed() {
+		t.Errorf("the later call is no replay: %s", later)
+	}
+	wantRuns(t, &runs, 1)
+}
