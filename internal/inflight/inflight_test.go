@@ -58,3 +58,21 @@ func TestWaitIsGivenUpWithItsContext(t *testing.T) {
 	}()
 	work.Done()
 }
+
+// The work ends after Wait has seen that there is some, and before Wait has registered.
+func TestWaitDoesNotMissTheEndOfTheWork(t *testing.T) {
+	var work Counter
+	work.Add()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	work.mu.Lock()
+	ended := make(chan error, 1)
+	go func() { ended <- work.Wait(ctx) }()
+	time.Sleep(50 * time.Millisecond) // Wait has seen the work, and waits for the mutex
+	work.n.Add(-1)                    // as Done does
+	work.notify()
+	work.mu.Unlock()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
