@@ -95,7 +95,7 @@ type Event struct {
 	Waited   time.Duration // Acquired, Refused, Replayed
 	Held     time.Duration // Released, Renewed, Lost, HeldLong, Committed, Restored, OutcomeUnknown, Closing
 	Repeated bool          // HeldLong: there was an event for the hold before
-	Caller   string        // HeldLong, Closing: that of the Request
+	Caller   string        // HeldLong, Closing: the Caller of the Request
 	Holds    int           // Closing: how many leases have a holder
 	Handover Handover      // Acquired
 	Loss     Loss          // Lost, Released; Committed: Taken if another attempt had begun

@@ -179,7 +179,7 @@ func (q *queue) applyAnswer(r store.EnqueueRequest, answer store.Answer, err err
 }
 
 // noteContention notes that another holds the key. It refuses the nowait callers, and
-// tells the first of the others that it waits. If there is no room for it, the last
+// notifies the first of the others that it waits. If there is no room for it, the last
 // waiter that allows no more waiters is refused.
 func (q *queue) noteContention() {
 	q.contended, q.enqueue = true, true

@@ -39,8 +39,8 @@
 // # Episodes, leases and holds
 //
 // An episode is one place in the store's queue and the lease that follows. Each episode has
-// one token. A lease is the store's grant to this process. A hold is the turn of one caller
-// on the lease. Once a release of a token was sent, the token is dead. If a dead token is
+// one token. A lease is the store's grant to this process. A hold is the use of the lease
+// by one caller. Once a release of a token was sent, the token is dead. If a dead token is
 // seen in a key again, it is released again.
 //
 // # What decides about a lease

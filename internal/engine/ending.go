@@ -60,7 +60,7 @@ func (q *queue) abortedAttempt() *Attempt {
 	return nil
 }
 
-// End ends the hold of an attempt, as Release ends that of a mere lock. Commit and Seal
+// End ends the hold of an attempt, as Release ends the hold of a plain lock. Commit and Seal
 // are retried for commitTimeout, also after the loss of the lease. The loss is Taken if
 // another attempt has begun, so that the store refused the commit or seal. The loss
 // says nothing about the lease. Later calls do nothing and return the same.

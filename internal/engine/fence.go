@@ -13,7 +13,7 @@ type fences struct{ next, end int64 }
 // newFences returns count numbers, beginning with first.
 func newFences(first int64, count int) fences { return fences{first, first + int64(count)} }
 
-// add replaces the numbers by those of a later reservation. It changes nothing if the
+// add replaces the numbers by the numbers of a later reservation. It changes nothing if the
 // reply to a later renewal has arrived before.
 func (f *fences) add(first int64, count int) {
 	if end := first + int64(count); end > f.end {

@@ -7,7 +7,7 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 )
 
-// A Hold is the turn of one caller on a lease. It is safe for concurrent use.
+// A Hold is the use of a lease by one caller. It is safe for concurrent use.
 type Hold struct {
 	waiter  waiter // used until the lease is granted
 	engine  *Engine
@@ -27,7 +27,7 @@ type Hold struct {
 	// Guarded by the mutex of the queue's shard.
 	ctx          context.Context // made on demand
 	cancel       context.CancelCauseFunc
-	nested       map[*Nested]struct{} // the nested turns that are neither released nor lost
+	nested       map[*Nested]struct{} // neither released nor lost
 	loss         Loss
 	leaseEnded   bool          // the lease ended under the holder; Close does not wait for the hold any more
 	reportedLong time.Duration // the age of the hold at the last HeldLong event; 0: there was none

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A Nested is the turn of code that runs under a Hold and has asked for the same key
-// again. It ends when its caller releases it. It is lost when the release of the Hold
+// A Nested is a hold within a Hold, for code that runs under the Hold and has asked for
+// the same key again. It ends when its caller releases it. It is lost when the release of the Hold
 // begins, or when the Hold is lost. It is safe for concurrent use.
 type Nested struct {
 	hold   *Hold
@@ -18,7 +18,7 @@ type Nested struct {
 	loss  Loss // set with ended
 }
 
-// Nest returns a turn under the hold for code with the context parent. It returns nil
+// Nest returns a hold within the hold, for code with the context parent. It returns nil
 // if the hold has been released or lost.
 func (h *Hold) Nest(parent context.Context) *Nested {
 	h.Context() // makes h.cancel
@@ -37,7 +37,7 @@ func (h *Hold) Nest(parent context.Context) *Nested {
 	return n
 }
 
-// addNested adds a turn that ends with the hold. The caller holds the mutex.
+// addNested adds a nested hold, which ends with the hold. The caller holds the mutex.
 func (h *Hold) addNested(n *Nested) {
 	if h.nested == nil {
 		h.nested = make(map[*Nested]struct{})
@@ -50,7 +50,7 @@ func (h *Hold) addNested(n *Nested) {
 	h.nested[n] = struct{}{}
 }
 
-// LoseNested ends the turns that are not released, with the loss of the hold. If the
+// LoseNested ends the nested holds that are not released, with the loss of the hold. If the
 // hold is not lost but released, or about to be, the loss is Taken. The release of the
 // hold calls it.
 func (h *Hold) LoseNested() {
@@ -69,8 +69,8 @@ func (h *Hold) LoseNested() {
 	}
 }
 
-// lossOfNested returns what a turn under the hold reports if it ends now: the loss of
-// the hold, or Taken if the hold was released. The caller holds the mutex.
+// lossOfNested returns what a nested hold reports if it ends now: the loss of the hold,
+// or Taken if the hold was released. The caller holds the mutex.
 func (h *Hold) lossOfNested() Loss {
 	if h.loss == NotLost && !h.isCurrent() {
 		return Taken
@@ -79,11 +79,11 @@ func (h *Hold) lossOfNested() Loss {
 }
 
 // Context returns the context under which the code may act. It is cancelled when the
-// turn is released, and with the cause of the loss when the turn is lost.
+// nested hold is released, and with the cause of the loss when it is lost.
 func (n *Nested) Context() context.Context { return n.ctx }
 
-// Extend is Hold.Extend. A turn that was lost returns its loss, and one that was
-// released Taken.
+// Extend is Hold.Extend. A nested hold that was lost returns its loss. After
+// Release, Extend returns Taken.
 func (n *Nested) Extend(ctx context.Context, ttl time.Duration) (Loss, error) {
 	n.hold.queue.shard.mu.Lock()
 	ended, loss := n.ended, n.loss
@@ -98,8 +98,8 @@ func (n *Nested) Extend(ctx context.Context, ttl time.Duration) (Loss, error) {
 	}
 }
 
-// Release ends the turn, and leaves the hold as it is. The loss says whether the turn
-// was lost before. Later calls do nothing and return the same.
+// Release ends the nested hold, and leaves the hold around it as it is. The loss says
+// whether the nested hold was lost before. Later calls do nothing and return the same.
 func (n *Nested) Release() Loss {
 	h := n.hold
 	h.queue.shard.mu.Lock()

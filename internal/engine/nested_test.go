@@ -90,7 +90,7 @@ func TestEndedHoldsHaveNoNestedTurns(t *testing.T) {
 	_ = e.Close(t.Context())
 }
 
-// LoseNested ends the turns under a hold that is about to be released. A turn that its
+// LoseNested ends the holds within a hold that is about to be released. A nested hold that its
 // caller has released has no cause of a loss.
 func TestLoseNestedBeforeRelease(t *testing.T) {
 	t.Parallel()

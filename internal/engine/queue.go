@@ -44,8 +44,8 @@ type queueState struct {
 
 	first, last *waiter
 	callers     int // callers in the queue
-	nowaiters   int // those that may not wait
-	queued      int // those that know that they have to wait
+	nowaiters   int // the callers that may not wait
+	queued      int // the callers that were notified that they have to wait
 
 	// token is the token of the episode while asking; once granted, the lease has it.
 	// lastAsk is the last request for the key, and lastRelease the last release.
