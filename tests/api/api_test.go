@@ -67,3 +67,17 @@ func TestAllPackagesThatUsersImportAreCovered(t *testing.T) {
 		t.Errorf("users can import %s, and package api does not describe it", name)
 	}
 }
+
+// The text of a package that is gone must go, too.
+func TestEachTextIsThatOfAPackage(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(root, "api", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		ofPackage := func(name string) bool { return filepath.Base(api.File(name)) == filepath.Base(file) }
+		if !slices.ContainsFunc(api.Packages(), ofPackage) {
+			t.Errorf("api/%s describes no package", filepath.Base(file))
+		}
+	}
+}
