@@ -64,7 +64,7 @@ func instrument(dir, scratch string, n int, seed uint64) (*instrumented, error) 
 	replace := map[string]string{}
 	for i, file := range pkg.Syntax {
 		path := pkg.Fset.Position(file.Package).Filename
-		source, err := os.ReadFile(path)
+		source, err := os.ReadFile(path) //nolint:gosec // a file of the package that is tested
 		if err != nil {
 			return nil, err
 		}
@@ -85,7 +85,7 @@ func instrument(dir, scratch string, n int, seed uint64) (*instrumented, error) 
 			continue
 		}
 		written := filepath.Join(scratch, filepath.Base(path))
-		if err := os.WriteFile(written, []byte(render(pkg.Fset, file, source, edits)), 0o600); err != nil {
+		if err := os.WriteFile(written, []byte(render(pkg.Fset, file, source, edits)), 0o600); err != nil { //nolint:gosec // in the scratch folder
 			return nil, err
 		}
 		replace[path] = written

@@ -123,7 +123,6 @@ func leaveOut(list []ast.Stmt, info *types.Info, add func(ast.Node, string, func
 		if isTerminating(statement, info) {
 			continue
 		}
-		statement := statement
 		add(statement, "left out", func(text func(ast.Node) string, id int) string {
 			return fmt.Sprintf("if !mutOn(%d) { %s }", id, text(statement))
 		})

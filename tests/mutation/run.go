@@ -57,6 +57,7 @@ func (t *tester) run(ctx context.Context, pattern string, environment ...string)
 // learn runs each test by itself, and returns those that reach a mutant.
 func (t *tester) learn(ctx context.Context) ([]test, error) {
 	_, out := t.run(ctx, "^$") // the program works
+	//nolint:gosec // the test binary that this command has built
 	list := exec.CommandContext(ctx, t.program, "-test.list", ".*")
 	list.Dir = t.dir
 	names, err := list.Output()
@@ -75,7 +76,7 @@ func (t *tester) learn(ctx context.Context) ([]test, error) {
 		begun := time.Now()
 		passed, out := t.run(ctx, "^"+name+"$", "MUTANT_TRACE="+trace)
 		learned := test{name: name, took: time.Since(begun), reaches: map[int]bool{}}
-		reached, _ := os.ReadFile(trace)
+		reached, _ := os.ReadFile(trace) //nolint:gosec // in the scratch folder
 		for _, id := range bytes.Fields(reached) {
 			n, _ := strconv.Atoi(string(id))
 			learned.reaches[n] = true

@@ -37,7 +37,7 @@ func open(ctx context.Context, framework string, locks *core.Locker) (testServic
 	case "Gin":
 		return openHTTP(ctx, ginHandler(locks))
 	case "Echo":
-		return openHTTP(ctx, echoHandler(locks))
+		return openHTTP(ctx, echoHandler(locks)) //nolint:contextcheck // a middleware uses the context of each request
 	default:
 		return openGRPC(ctx, locks)
 	}

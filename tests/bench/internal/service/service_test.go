@@ -19,13 +19,14 @@ func TestServeAndClose(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	client := &http.Client{}
 	get := func() (string, error) {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.Addr, http.NoBody)
 		if err != nil {
 			t.Fatal(err)
 		}
 		r.Close = true
-		answer, err := http.DefaultClient.Do(r)
+		answer, err := client.Do(r)
 		if err != nil {
 			return "", err
 		}
