@@ -1,0 +1,17 @@
+// Package docs checks the Go code in README.md and in the pages of the folder docs.
+//
+// A block that begins with a package clause is a whole file. Any other block is a snippet:
+// it has no imports, and it may use names that the page does not declare, such as ctx and
+// locks. Packages below the folder prelude declare these names. Each page says with a comment
+// before the fence which prelude a snippet uses; without a comment, it is http:
+//
+//	<!-- go: gin -->
+//	```go
+//	r.POST("/payments", auth, ginlock.Idempotent(locks, key), pay)
+//	```
+//
+// Snippets that use other locks have the prelude peers, in the module tests/bench, since only
+// that module requires them. Its test calls this package.
+//
+// The types are checked by go/types, with what the compiler made of the imported packages.
+package docs

@@ -1,0 +1,87 @@
+package docs
+
+import (
+	"go/ast"
+	"go/token"
+	"path"
+	"slices"
+	"strconv"
+)
+
+// module is the path of the main module.
+const module = "github.com/reqlock/reqlock"
+
+// unversioned are packages that a snippet may use by the last part of their path.
+var unversioned = []string{
+	"bytes", "cmp", "context", "crypto/hmac", "crypto/sha256", "crypto/tls", "database/sql", "encoding/hex",
+	"encoding/json", "errors", "expvar", "fmt", "io", "log", "log/slog", "maps", "net", "net/http", "net/http/httptest",
+	"net/url", "os", "os/signal", "runtime/debug", "slices", "strconv", "strings", "sync", "sync/atomic", "syscall",
+	"testing", "testing/synctest", "time",
+
+	module + "/core", module + "/core/locktest", module + "/echolock", module + "/ginlock", module + "/grpclock",
+	module + "/nethttplock",
+
+	"github.com/bsm/redislock", "github.com/gin-gonic/gin", "github.com/labstack/echo/v4/middleware",
+	"github.com/redis/rueidis", "github.com/redis/rueidis/rueidislock", "google.golang.org/genproto/googleapis/rpc/errdetails",
+	"google.golang.org/grpc", "google.golang.org/grpc/codes", "google.golang.org/grpc/credentials/insecure",
+	"google.golang.org/grpc/metadata", "google.golang.org/grpc/peer", "google.golang.org/grpc/status",
+	"google.golang.org/protobuf/proto",
+}
+
+// renamed are the packages that a snippet uses by another name, by that name.
+var renamed = map[string]string{
+	"echo":    "github.com/labstack/echo/v4",
+	"goredis": "github.com/go-redsync/redsync/v4/redis/goredis/v9",
+	"pb":      module + "/examples/bankpb",
+	"rand":    "math/rand/v2",
+	"redis":   "github.com/redis/go-redis/v9",
+	"redsync": "github.com/go-redsync/redsync/v4",
+}
+
+// importPath returns the path of the package that a snippet uses by this name, or "".
+func importPath(name string) string {
+	if i := slices.IndexFunc(unversioned, func(p string) bool { return path.Base(p) == name }); i >= 0 {
+		return unversioned[i]
+	}
+	return renamed[name]
+}
+
+// addImports adds imports of the packages that the file uses, except those whose names are
+// declared. An import can be superfluous, if the file uses a local variable of that name.
+func addImports(file *ast.File, declared map[string]bool) {
+	have := make(map[string]bool)
+	added := &ast.GenDecl{Tok: token.IMPORT, Lparen: file.Name.End()}
+	ast.Inspect(file, func(n ast.Node) bool {
+		selector, ok := n.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		if used, ok := selector.X.(*ast.Ident); ok && !have[used.Name] && !declared[used.Name] && importPath(used.Name) != "" {
+			have[used.Name] = true
+			spec := &ast.ImportSpec{
+				Name: ast.NewIdent(used.Name),
+				Path: &ast.BasicLit{Kind: token.STRING, Value: strconv.Quote(importPath(used.Name))},
+			}
+			added.Specs = append(added.Specs, spec)
+			file.Imports = append(file.Imports, spec)
+		}
+		return true
+	})
+	if len(added.Specs) > 0 {
+		file.Decls = append([]ast.Decl{added}, file.Decls...)
+	}
+}
+
+// imported returns the paths that files import.
+func imported(files []*ast.File) []string {
+	var paths []string
+	for _, file := range files {
+		for _, spec := range file.Imports {
+			if p, err := strconv.Unquote(spec.Path.Value); err == nil {
+				paths = append(paths, p)
+			}
+		}
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths)
+}
