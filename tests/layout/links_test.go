@@ -6,26 +6,49 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"testing/fstest"
 )
 
 var (
-	// link finds the targets of links and pictures in Markdown.
-	link = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	// link finds the targets of links and pictures, in Markdown and in the HTML inside it.
+	link = regexp.MustCompile(`\]\(([^)\s]+)\)|\b(?:src|srcset|href)="([^"]+)"`)
+	// blocks finds blocks of code.
+	blocks = regexp.MustCompile("(?ms)^ *```.*?^ *```")
 	// code finds what is no Markdown: blocks of code, and code within a line.
-	code = regexp.MustCompile("(?ms)^```.*?^```|`[^`\n]*`")
+	code = regexp.MustCompile("(?ms)^ *```.*?^ *```|`[^`\n]*`")
 	// heading finds headings.
 	heading = regexp.MustCompile(`(?m)^#+ +(.*)$`)
+	// linked finds links, to keep their text.
+	linked = regexp.MustCompile(`!?\[([^\]]*)\]\([^)]*\)`)
 	// unwanted finds what GitHub leaves out of the anchor of a heading.
 	unwanted = regexp.MustCompile(`[^\p{L}\p{N}_ -]`)
 )
 
-// anchors returns the anchors that GitHub gives to the headings of a page.
+// anchors returns the anchors that GitHub gives to the headings of a page. Of headings with
+// the same text, all but the first have a number.
 func anchors(page string) []string {
 	var all []string
-	for _, h := range heading.FindAllStringSubmatch(page, -1) {
-		all = append(all, strings.ReplaceAll(unwanted.ReplaceAllString(strings.ToLower(h[1]), ""), " ", "-"))
+	seen := make(map[string]int)
+	for _, h := range heading.FindAllStringSubmatch(blocks.ReplaceAllString(page, ""), -1) {
+		text := strings.TrimSpace(linked.ReplaceAllString(h[1], "$1"))
+		anchor := strings.ReplaceAll(unwanted.ReplaceAllString(strings.ToLower(text), ""), " ", "-")
+		seen[anchor]++
+		if n := seen[anchor]; n > 1 {
+			anchor += "-" + strconv.Itoa(n-1)
+		}
+		all = append(all, anchor)
+	}
+	return all
+}
+
+// targets returns what a page links to.
+func targets(page string) []string {
+	var all []string
+	for _, match := range link.FindAllStringSubmatch(code.ReplaceAllString(page, ""), -1) {
+		all = append(all, match[1]+match[2]) // one of the two is empty
 	}
 	return all
 }
@@ -64,20 +87,49 @@ func TestLinksInMarkdownLeadSomewhere(t *testing.T) {
 		if name == "tests/faults/README.md" {
 			continue // a command writes its links, and a test of its module compares them
 		}
-		for _, match := range link.FindAllStringSubmatch(code.ReplaceAllString(page, ""), -1) {
-			target, anchor, hasAnchor := strings.Cut(match[1], "#")
-			if strings.Contains(target, "://") || strings.HasPrefix(target, "mailto:") {
-				continue // no test may need the internet
-			}
-			file := name
-			if target != "" {
-				file = path.Join(path.Dir(name), target)
-			}
-			if _, err := fs.Stat(files, file); err != nil {
-				t.Errorf("%s: %s: %v", name, match[1], err)
-			} else if hasAnchor && !slices.Contains(anchors(all[file]), anchor) {
-				t.Errorf("%s: %s: the page has no such heading", name, match[1])
+		for _, to := range targets(page) {
+			if reason := broken(files, all, name, to); reason != "" {
+				t.Errorf("%s: %s: %s", name, to, reason)
 			}
 		}
+	}
+}
+
+// broken returns why a link of a page leads nowhere, or "".
+func broken(files fs.FS, all map[string]string, page, to string) string {
+	target, anchor, hasAnchor := strings.Cut(to, "#")
+	if strings.Contains(target, "://") || strings.HasPrefix(target, "mailto:") {
+		return "" // no test may need the internet
+	}
+	file := page
+	if target != "" {
+		file = path.Join(path.Dir(page), target)
+	}
+	if _, err := fs.Stat(files, file); err != nil {
+		return err.Error()
+	}
+	if hasAnchor && !slices.Contains(anchors(all[file]), anchor) {
+		return "the page has no such heading"
+	}
+	return ""
+}
+
+func TestBrokenLinksAreFound(t *testing.T) {
+	files := fstest.MapFS{"README.md": {}, "docs/keys.md": {}, "docs/pictures/turns.svg": {}}
+	all := map[string]string{
+		"README.md":    "# reqlock\n",
+		"docs/keys.md": "# Keys\n## `Named` and [Join](x)\n## Limits\n## Limits\n```sh\n# no heading\n```\n",
+	}
+	for to, want := range map[string]bool{
+		"../README.md#reqlock": true, "#named-and-join": true, "#limits-1": true, "pictures/turns.svg": true, "keys.md": true, ".": true,
+		"README.md": false, "#limits-2": false, "#no-heading": false, "pictures/turn.svg": false, "../docs/keys.md#key": false, "../..": false,
+	} {
+		if reason := broken(files, all, "docs/keys.md", to); (reason == "") != want {
+			t.Errorf("%s: %q", to, reason)
+		}
+	}
+	got := targets("[a](b) `[c](d)` ![e](f)\n```\n[g](h)\n```\n<img src=\"i\" alt=\"j\"> [k](#l)")
+	if want := []string{"b", "f", "i", "#l"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
