@@ -30,12 +30,13 @@ faults: ## the short fault campaign: some minutes
 models: ## all searches of the models, the large ones too: half an hour
 	internal/redis/script/model/check.sh -all
 
-generate: ## write the generated texts again: the exported API, and the page of the fault campaign
-	go generate ./tests/api
+generate: ## write the generated texts and pictures again: the exported API, pages, and the page of the fault campaign
+	go generate ./tests/api ./tests/docs
 	cd tests/faults && go generate ./internal/catalogue
 
-docs: ## check the links of the pages, and the generated texts
-	go test -count=1 ./tests/layout ./tests/api
+docs: ## check the links and the Go code of the pages, and the generated texts
+	go test -count=1 ./tests/layout ./tests/api ./tests/docs/...
+	cd tests/bench && go test -count=1 ./internal/migrating
 	cd tests/faults && go test -count=1 ./internal/catalogue
 
 ci: ## everything that must hold before a change lands; .ci/run -h lists its steps

@@ -43,11 +43,11 @@ func WithTTL(ttl time.Duration) Option {
 	})
 }
 
-// WithWait sets how long to wait for a lock that is held: at least 1 ms, or 0 not to wait. Round
-// a wait that is computed, such as what is left of a deadline, up to 1 ms. If not set, Lock,
-// LockAll, Do and DoAll wait until their context ends; Enter and the middlewares do not wait.
-// If the wait ends before the first reply of Redis, the error is ErrUnavailable, because it is
-// unknown whether the key is held.
+// WithWait sets how long to wait for a lock that is held. It is at least 1 ms, or 0 not to
+// wait. If not set, callers of Lock, LockAll, Do and DoAll wait until their context ends, and
+// Enter and the middlewares do not wait. Round a wait that is computed, such as what is left
+// of a deadline, up to 1 ms. If the wait ends before the first reply of Redis, the error is
+// ErrUnavailable, because it is unknown whether the key is held.
 //
 // Make the wait of a middleware shorter than the WriteTimeout of its http.Server. Otherwise
 // the server closes the connection of a request that has waited too long, before its answer.
@@ -72,9 +72,9 @@ func WithRenewal(on bool) Option {
 	})
 }
 
-// WithMaxHold sets how long a lease may be held. After that, its context ends with
-// ErrMaxHold, and it is not renewed again. It is at least 1 ms; 0, the default, sets no
-// limit.
+// WithMaxHold sets how long a lease may be held: no limit if not set, at least 1 ms, or 0 for
+// no limit. After that time, the lease's context ends with ErrMaxHold, and the lease is not
+// renewed again.
 func WithMaxHold(limit time.Duration) Option {
 	return option(func(s *settings) error {
 		if limit < 0 {
@@ -85,11 +85,11 @@ func WithMaxHold(limit time.Duration) Option {
 	})
 }
 
-// WithMinHold keeps a key locked for at least this time from the grant: if the lease is
-// released before, the key stays locked for the rest of the time, and no waiter gets it
-// meanwhile. It is for work that should not run twice in that time, such as the same cron job
-// on several machines, or a second click. It is at least 1 ms and at most ten years; 0, the
-// default, keeps nothing.
+// WithMinHold keeps a key locked for at least this time from the grant: off if not set, at
+// least 1 ms, at most ten years, or 0 to switch it off. If the lease is released before, the
+// key stays locked for the rest of the time, and no waiter gets it meanwhile. The option is
+// for work that should not run twice in that time, such as the same cron job on several
+// machines, or a second click.
 //
 // Release returns as usual. During the rest no process holds the key: its value is
 // "reqlock-min-hold", and waiters get the key at the end. If the process dies while it holds
@@ -98,7 +98,7 @@ func WithMaxHold(limit time.Duration) Option {
 // several keys, it frees them at once.
 //
 // The option has no effect on idempotent requests, whose record keeps them from running
-// twice, and on nested leases. NewQuorum refuses it.
+// twice, and on nested leases. NewQuorum refuses this option.
 func WithMinHold(least time.Duration) Option {
 	return option(func(s *settings) error {
 		s.minHold = least
@@ -137,7 +137,8 @@ func WithMaxWaiters(n int) Option {
 // refuses it.
 //
 // Set WithFencing everywhere the key is locked. Under a lease without a number, a nested
-// Lock, Do, Enter or Begin of the same key with WithFencing gets ErrNoFence.
+// Lock, Do, Enter or Begin of the same key with WithFencing gets ErrNoFence. NewQuorum
+// refuses this option.
 func WithFencing(on bool) Option {
 	return option(func(s *settings) error {
 		s.fencing = on

@@ -28,9 +28,9 @@ func WithCommandTimeout(d time.Duration) Option {
 }
 
 // WithFailFast sets after how long an outage of Redis new callers are refused at once with
-// ErrUnavailable: 3 s if not set, at least 1 ms. 0 switches it off. The time counts from the
-// first command without a reply since the last reply. A server that is loading its data, a
-// replica and a cluster that is down reply that they serve no client, so that counts as no
+// ErrUnavailable: 3 s if not set, at least 1 ms, or 0 to switch it off. The time counts from
+// the first command without a reply since the last reply. A server that is loading its data,
+// a replica and a cluster that is down reply that they serve no client, so that counts as no
 // reply.
 //
 // Only the keys of that server are affected. In a cluster these are the keys of that master.
@@ -69,9 +69,10 @@ func WithMaxTotalWaiters(n int) Option {
 	}}
 }
 
-// WithObserver adds a function that receives each event. It may be called on the goroutine
-// that takes a lock, and by several goroutines at once. So it must be fast, must not block,
-// and must be safe for concurrent use. Only New and NewQuorum accept this option.
+// WithObserver adds a function that receives each event: none if not set. It may be called on
+// the goroutine that takes a lock, and by several goroutines at once. So it must be fast,
+// must not block, and must be safe for concurrent use. Only New and NewQuorum accept this
+// option.
 func WithObserver(observe func(Event)) Option {
 	return rootOption{"WithObserver", func(r *root) error {
 		if observe == nil {

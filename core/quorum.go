@@ -86,10 +86,10 @@ func checkServers(clients []redis.UniversalClient) error {
 }
 
 // WithQuarantine sets for how long a server of a quorum does not vote after its start: the
-// TTL of NewQuorum if not set, and never less. A server that was restarted may have lost a
-// vote for a lease that is still held. The server reports its uptime in whole seconds, so
-// the quarantine may last one second more. No lease of the Locker or its views may have a
-// longer TTL.
+// TTL of NewQuorum if not set, at least that TTL. A server that was restarted may have lost a
+// vote for a lease that is still held. The server reports its uptime in whole seconds, so the
+// quarantine may last one second more. No lease of the Locker or its views may have a longer
+// TTL.
 //
 // All processes that share the servers need the same quarantine or a longer one. Only
 // NewQuorum accepts this option.

@@ -7,11 +7,11 @@ import (
 	"github.com/reqlock/reqlock/internal/redis/redisstore"
 )
 
-// WithReplicas makes these steps wait until n replicas of the master have acknowledged them:
-// a grant, a renewal, the turn of a waiter, and the end of an idempotent request by Commit
-// or Seal. If fewer replicas acknowledge a step within the timeout, the request gets
-// ErrUnavailable and holds no lock. The timeout is in whole milliseconds. The option is off
-// if not set. Only New accepts it.
+// WithReplicas makes each grant and each renewal wait until n replicas of the master have
+// acknowledged it: off if not set. The turn of a waiter waits for replicas as well, and so
+// does the end of an idempotent request by Commit or Seal. If fewer replicas acknowledge a
+// step within the timeout, the request gets ErrUnavailable and holds no lock. The timeout is
+// in whole milliseconds. Only New accepts this option.
 //
 // n is at least 1. The timeout is at least 1 ms, at most a quarter of WithCommandTimeout, and
 // at most a sixteenth of the TTL: 125 ms if these are not set. A command may wait for
@@ -25,12 +25,12 @@ import (
 // must never happen twice, the system where it happens must check a fencing number or the
 // key.
 //
-// Each of these steps takes one more round trip between master and replicas. Steps that
-// leave together share one WAIT on their connection. The time counts against the lease.
-// Releases and withdrawn requests do not wait for replicas. If a failover loses a release,
-// the key stays locked for the rest of its TTL. If a failover loses an Abort, the attempt
-// counts as dead: later requests with its key get ErrInterrupted, or run by Rerun, for the
-// time of WithRetention.
+// Each of these steps takes one more round trip between master and replicas. Steps that leave
+// together share one WAIT on their connection. The time counts against the lease. Releases
+// and withdrawn requests do not wait for replicas. If a failover loses a release, the key
+// stays locked for the rest of its TTL. If a failover loses an Abort, the attempt counts as
+// dead: later requests with its key get ErrInterrupted, or run by Rerun, for the time of
+// WithRetention.
 //
 // While replicas are away, waiters keep waiting, a held lock is lost at the end of its
 // validity, and a Commit is retried for two seconds. A Commit that fails for this reason is

@@ -21,11 +21,10 @@ func WithMethods(methods ...string) Option {
 	return ofIdempotent("WithMethods", func(s *settings) { s.Methods = methods })
 }
 
-// WithOptionalKey lets requests without a header run as without Idempotent. The
-// header is Idempotency-Key if no name is given. With several names, a request runs
-// that way if it has none of these headers. A request with a header but without a
-// usable key is still refused. An empty name panics. WithOptionalKey is an option of
-// Idempotent.
+// WithOptionalKey lets requests that have no key run as without Idempotent: off if not
+// set. Such a request has none of the named headers. If no name is given, the header is
+// Idempotency-Key. A request with a header but without a usable key is still refused.
+// An empty name panics. WithOptionalKey is an option of Idempotent.
 func WithOptionalKey(header ...string) Option {
 	if len(header) == 0 {
 		header = []string{httpattempt.KeyHeader}
@@ -33,14 +32,14 @@ func WithOptionalKey(header ...string) Option {
 	return ofIdempotent("WithOptionalKey", func(s *settings) { s.OptionalKey = header })
 }
 
-// WithFingerprint sets the function that distinguishes different requests with the
-// same key, besides method and route: SHA-256 over path, query, media type and body
-// if not set, see the package comment. Use it if a client may encode a copy
-// differently, or if the body is large or was read before. With it Idempotent does
-// not read the body. If fingerprint reads the body, it must put one back for the
-// handler. It should return few bytes, such as a digest. Its error refuses the
-// request as an error of a KeyFunc does. It must be safe for concurrent use. A nil
-// function panics. WithFingerprint is an option of Idempotent.
+// WithFingerprint sets the function that distinguishes different requests with the same
+// key, besides method and route: SHA-256 over path, query, media type and body if not
+// set. Use WithFingerprint if a client may encode a copy differently, or if the body is
+// large or was read before. The package comment describes the default. With
+// WithFingerprint, Idempotent does not read the body. If fingerprint reads the body, it
+// must put one back for the handler. It should return few bytes, such as a digest. Its
+// error refuses the request as an error of a KeyFunc does. It must be safe for
+// concurrent use. A nil function panics. WithFingerprint is an option of Idempotent.
 func WithFingerprint(fingerprint func(c *gin.Context) ([]byte, error)) Option {
 	adapter.Must(fingerprint != nil, "WithFingerprint needs a function")
 	return ofIdempotent("WithFingerprint", func(s *settings) { s.Fingerprint = fingerprint })
@@ -63,15 +62,15 @@ func WithMaxBody(bytes int64) Option {
 }
 
 // WithUncertain sets which failures leave the outcome of a request unknown, so that
-// copies are refused with core.ErrInterrupted: see core.WithInterrupted. The default is
-// a panic, an error that a middleware outside renders and that has no status, and the
-// statuses 499, 500, 502 and 504 unless WithStored stores them. All others free the key
-// or are stored: see WithStored.
+// copies are refused with core.ErrInterrupted. The default is a panic, an error that a
+// middleware outside renders and that has no status, and the statuses 499, 500, 502 and
+// 504 unless WithStored stores them. All others free the key or are stored: see
+// WithStored. core.WithInterrupted can let copies run instead.
 //
 // uncertain is called for a handler that has decided nothing (core.Attempt.Decide), and
-// that has panicked, failed without an answer, or answered with a status of 400 or more.
-// uncertain must be safe for concurrent use. If uncertain panics, the outcome is unknown.
-// A nil function panics. WithUncertain is an option of Idempotent.
+// that has panicked, failed without an answer, or answered with a status of 400 or
+// more. uncertain must be safe for concurrent use. If uncertain panics, the outcome is
+// unknown. A nil function panics. WithUncertain is an option of Idempotent.
 //
 // Whatever uncertain returns, the outcome is unknown if the handler panicked behind a
 // status that is stored, if it returned without an answer after its context had ended,
@@ -81,7 +80,7 @@ func WithUncertain(uncertain func(f core.Failure) bool) Option {
 	return ofIdempotent("WithUncertain", func(s *settings) { s.Uncertain = uncertain })
 }
 
-// FreeOnFailure lets the next request with the key run after a failed one. It is
+// FreeOnFailure lets the next request with the key run after a failed one. It equals
 // WithUncertain with a function that returns false. Take FreeOnFailure if every effect
 // of the handlers rolls back when they fail, as in one database transaction; otherwise
 // leave it out, or a retry after a failure may charge twice. FreeOnFailure is an option
@@ -101,9 +100,10 @@ func WithStored(stored func(status int) bool) Option {
 	return ofIdempotent("WithStored", func(s *settings) { s.Stored = stored })
 }
 
-// WithReplayedHeaders names more headers of the answer to replay, in addition to
-// those in the package comment. Cookies, dates and other headers of one exchange are
-// never replayed: their names panic. WithReplayedHeaders is an option of Idempotent.
+// WithReplayedHeaders names more headers of the answer to replay: none if not set. The
+// package comment lists those that are always replayed. Cookies, dates and other
+// headers of one exchange are never replayed: their names panic. WithReplayedHeaders is
+// an option of Idempotent.
 func WithReplayedHeaders(names ...string) Option {
 	adapter.Must(len(names) > 0, "WithReplayedHeaders needs a header")
 	return ofIdempotent("WithReplayedHeaders", func(s *settings) {

@@ -24,7 +24,8 @@ type Option interface {
 //
 // These key functions get the calls of all methods of the interceptor, as its first
 // key function does. Give each of them a ByMethod: otherwise a key function gets a
-// message of the wrong type and refuses the call.
+// message of the wrong type and refuses the call. IdempotentUnaryServerInterceptor
+// refuses this option.
 func Also(keys ...KeyFunc) Option {
 	registration.MustBeKeys(adapter, "Also", keys)
 	return option("Also", func(c *config) { c.keys = append(c.keys, keys...) })

@@ -8,11 +8,10 @@ import (
 	"google.golang.org/grpc/metadata"
 )
 
-// WithOptionalKey lets calls without metadata of a name run as without the
-// interceptor. The name is "idempotency-key" if no name is given. With several names,
-// a call runs that way if it has none of them. If a call has a name, even with an
-// empty value, the key function is called, and a call without a key is refused. An
-// empty name panics.
+// WithOptionalKey lets calls that have no key run as without the interceptor: off if
+// not set. Such a call has no metadata of any of the names. If no name is given, the
+// name is "idempotency-key". If a call has a name, even with an empty value, the key
+// function is called, and a call without a key is refused. An empty name panics.
 //
 // It is an option only for IdempotentUnaryServerInterceptor.
 func WithOptionalKey(names ...string) Option {
@@ -25,18 +24,17 @@ func WithOptionalKey(names ...string) Option {
 }
 
 // WithFingerprint sets the function that distinguishes different calls with the same
-// key. fingerprint should return few bytes, such as a digest of the relevant fields.
-// Its error refuses the call as an error of a KeyFunc does. It must be safe for
-// concurrent use.
+// key: SHA-256 over the type and the bytes of the message if not set. fingerprint
+// should return few bytes, such as a digest of the relevant fields. Its error refuses
+// the call as an error of a KeyFunc does. It must be safe for concurrent use.
 //
-// The default is a SHA-256 over the type of the message and its bytes in protobuf's
-// deterministic form, with sorted maps and with the bytes of unknown fields. Protobuf
-// guarantees that form only within one build. After a deploy that changes the message
-// or protobuf, a copy of an earlier call can be refused with MISMATCH; a fingerprint
-// of your own, or WithoutFingerprint, avoids that. A message that is not a
-// proto.Message needs WithFingerprint or WithoutFingerprint: otherwise its calls are
-// refused with INTERNAL. If you change the fingerprint, copies of earlier calls are
-// refused.
+// The default hashes the type of the message and its bytes in protobuf's deterministic
+// form, with sorted maps and with the bytes of unknown fields. Protobuf guarantees that
+// form only within one build. After a deploy that changes the message or protobuf, a
+// copy of an earlier call can be refused with MISMATCH; a fingerprint of your own, or
+// WithoutFingerprint, avoids that. A message that is not a proto.Message needs
+// WithFingerprint or WithoutFingerprint: otherwise its calls are refused with INTERNAL.
+// If you change the fingerprint, copies of earlier calls are refused.
 //
 // A nil fingerprint panics. WithFingerprint is an option only for
 // IdempotentUnaryServerInterceptor.
@@ -53,9 +51,10 @@ func WithoutFingerprint() Option {
 }
 
 // WithUncertain sets which failures leave the outcome of a call unknown, so that copies
-// are refused with core.ErrInterrupted: see core.WithInterrupted. The default is a
-// panic, and the codes CANCELED, UNKNOWN, DEADLINE_EXCEEDED, INTERNAL and DATA_LOSS
-// unless WithStored stores them. All others free the key or are stored: see WithStored.
+// are refused with core.ErrInterrupted. The default is a panic, and the codes CANCELED,
+// UNKNOWN, DEADLINE_EXCEEDED, INTERNAL and DATA_LOSS unless WithStored stores them. All
+// others free the key or are stored: see WithStored. core.WithInterrupted can let
+// copies run instead.
 //
 // uncertain is called for a handler that has decided nothing (core.Attempt.Decide), and
 // that has panicked or returned another code than OK. It is not called for a refusal by
@@ -69,7 +68,7 @@ func WithUncertain(uncertain func(f Failure) bool) Option {
 	return idempotencyOption("WithUncertain", func(i *idempotency) { i.uncertain = uncertain })
 }
 
-// FreeOnFailure lets the next call with the key run after a failed one. It is
+// FreeOnFailure lets the next call with the key run after a failed one. It equals
 // WithUncertain with a function that returns false. Take FreeOnFailure if every effect
 // of the handlers rolls back when they fail, as in one database transaction; otherwise
 // leave it out, or a retry after a failure may charge twice.

@@ -13,5 +13,10 @@
 // Snippets that use other locks have the prelude peers, in the module tests/bench, since only
 // that module requires them. Its test calls this package.
 //
+// Package configuration, and the command write, write pages and pictures: go generate
+// ./tests/docs.
+//
 // The types are checked by go/types, with what the compiler made of the imported packages.
 package docs
+
+//go:generate go run ./write
