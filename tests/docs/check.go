@@ -111,8 +111,11 @@ func (c *checker) check(u unit) {
 	}
 }
 
-// judge reports an error of types, unless a snippet may have it.
+// judge reports an error of types, unless a snippet may have it, or another error causes it.
 func (c *checker) judge(u unit, wrong types.Error) {
+	if strings.Contains(wrong.Msg, "(unknown type)") {
+		return
+	}
 	position := c.fset.Position(wrong.Pos)
 	if !u.isWhole() {
 		if strings.HasPrefix(wrong.Msg, "declared and not used") || strings.Contains(wrong.Msg, "imported and not used") ||
@@ -124,5 +127,5 @@ func (c *checker) judge(u unit, wrong types.Error) {
 	if position.Filename != u.Page { // such as an import that was added
 		line = u.Line
 	}
-	c.report(u.Page, line, strings.TrimSpace(wrong.Msg))
+	c.report(u.Page, line, strings.Join(strings.Fields(wrong.Msg), " "))
 }

@@ -31,6 +31,10 @@ var findings = map[string]struct {
 	"a block of another language": {
 		page: "```sh\ngo run .\n```\n```\n```",
 	},
+	"a wrong name, and its consequence": {
+		page: "```go\nlocks := core.Must(core.Now(rdb))\n```",
+		want: []string{"2: undefined: core.Now"},
+	},
 	"a wrong name": {
 		page: "text\n```go\nfmt.Println(account)\nlocks.Unlock(ctx)\n```",
 		want: []string{"4: locks.Unlock undefined (type *core.Locker has no field or method Unlock)"},
