@@ -16,7 +16,7 @@ func TestTheReadmeIsShort(t *testing.T) {
 	for line := range strings.Lines(text) {
 		n++
 		line = strings.TrimRight(line, "\n")
-		if !strings.HasPrefix(line, "|") && !strings.HasPrefix(line, "[!") && !strings.HasPrefix(line, "![") && utf8.RuneCountInString(line) > widest {
+		if !strings.HasPrefix(line, "|") && !strings.HasPrefix(line, "[!") && !strings.HasPrefix(line, "![") && !strings.HasPrefix(line, "{") && utf8.RuneCountInString(line) > widest {
 			t.Errorf("README.md:%d is longer than %d columns", n, widest)
 		}
 	}

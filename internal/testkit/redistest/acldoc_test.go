@@ -10,8 +10,8 @@ import (
 func TestTheRightOfReplicasIsDocumentedAndNotGeneral(t *testing.T) {
 	t.Parallel()
 	for path, says := range map[string]string{
-		"core/doc.go": "WithReplicas takes " + ReplicaRights + ".",
-		"README.md":   "`WithReplicas` needs `" + ReplicaRights + "`, and `NewQuorum` needs `" + QuorumRights + "`.",
+		"core/doc.go":        "WithReplicas takes " + ReplicaRights + ".",
+		"docs/production.md": "`WithReplicas` needs `" + ReplicaRights + "`, and `NewQuorum` needs `" + QuorumRights + "`.",
 	} {
 		text, err := os.ReadFile(filepath.Join(root(t), path))
 		if err != nil {
@@ -29,7 +29,7 @@ func TestTheRightOfReplicasIsDocumentedAndNotGeneral(t *testing.T) {
 // The documentation quotes the rule of the tests.
 func TestTheRuleIsDocumentedWordByWord(t *testing.T) {
 	t.Parallel()
-	for _, path := range []string{"README.md", "core/doc.go"} {
+	for _, path := range []string{"docs/production.md", "core/doc.go"} {
 		text, err := os.ReadFile(filepath.Join(root(t), path))
 		if err != nil {
 			t.Fatal(err)

@@ -1,0 +1,163 @@
+package docs_test
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/alicebob/miniredis/v2"
+
+	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
+)
+
+// A session is a program of a page, a command that a reader types while it runs, and what the
+// command prints.
+type session struct {
+	line          int    // of the command in the page
+	program       string // with the snippets between it and the command
+	command, text string
+}
+
+// sessions returns the sessions of a page. A command without a text below it is none.
+func sessions(text string) []session {
+	var (
+		found    []session
+		program  string
+		snippets string
+		command  *session
+	)
+	lines := strings.Split(text, "\n")
+	for i := 0; i < len(lines); i++ {
+		language, isFence := strings.CutPrefix(lines[i], "```")
+		if !isFence {
+			continue
+		}
+		begin := i + 1
+		for i++; lines[i] != "```"; i++ {
+		}
+		code := strings.Join(lines[begin:i], "\n") + "\n"
+		switch {
+		case language == "go" && strings.HasPrefix(code, "package "):
+			program, snippets, command = code, "", nil
+		case language == "go":
+			snippets += code
+			command = nil
+		case language == "sh" && program != "":
+			whole := strings.Replace(program, "log.Fatal(http.Listen", snippets+"log.Fatal(http.Listen", 1)
+			command = &session{line: begin + 1, program: whole, command: code}
+		case language == "text" && command != nil:
+			command.text = code
+			found = append(found, *command)
+			command = nil
+		}
+	}
+	return found
+}
+
+func TestCommandsPrintWhatThePageSays(t *testing.T) {
+	suite.Full(t, "builds each program")
+	t.Parallel()
+	for page, want := range map[string]int{"README.md": 2, "docs/getting-started.md": 4} {
+		text, err := os.ReadFile(filepath.Join(root, page))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := sessions(string(text))
+		if len(all) != want {
+			t.Errorf("%s has %d commands with their output, want %d", page, len(all), want)
+		}
+		for _, s := range all {
+			t.Run(fmt.Sprintf("%s:%d", page, s.line), func(t *testing.T) {
+				t.Parallel()
+				address := start(t, s.program)
+				if strings.HasPrefix(s.command, "grpcurl ") {
+					wantRefusedTransfer(t, address, s.text)
+					return
+				}
+				requireCurl(t)
+				shell := exec.CommandContext(t.Context(), "bash", "-c", strings.ReplaceAll(s.command, "localhost:8080", address))
+				out, err := shell.Output()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got, want := comparable(string(out)), comparable(s.text); got != want {
+					t.Errorf("the command prints\n%s\nand the page says\n%s", got, want)
+				}
+			})
+		}
+	}
+}
+
+// start builds a program and runs it on a free port and an embedded Redis until the test ends. It returns the
+// address on which the program listens.
+func start(t *testing.T, program string) string {
+	t.Helper()
+	port, err := redistest.FreePort(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := fmt.Sprintf("127.0.0.1:%d", port)
+	program = strings.ReplaceAll(program, "localhost:8080", address)
+	program = strings.ReplaceAll(program, "localhost:6379", miniredis.RunT(t).Addr())
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte(program), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	binary := filepath.Join(dir, "program")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, filepath.Join(dir, "main.go"))
+	build.Dir = root
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	run := exec.CommandContext(t.Context(), binary) // which ends the program with the test
+	run.Env = append(os.Environ(), "REDIS_URL=")
+	if err := run.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = run.Process.Kill()
+		_ = run.Wait()
+	})
+	suite.Eventually(t, "the program listens", func() bool {
+		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", address)
+		if err == nil {
+			_ = conn.Close()
+		}
+		return err == nil
+	})
+	return address
+}
+
+// requireCurl skips the test on a machine without curl. In CI the test fails then.
+func requireCurl(t *testing.T) {
+	t.Helper()
+	if _, err := exec.LookPath("curl"); err != nil {
+		if os.Getenv("REQLOCK_REQUIRE_REDIS") != "" {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+}
+
+// changes are the parts of an output that differ from run to run.
+var changes = regexp.MustCompile(`(?m)^(Date|Content-Length): .*\n|\d\d:\d\d:\d\d|\r`)
+
+// comparable returns what each run prints. A time of day becomes "TIME n", where n counts the different times.
+func comparable(output string) string {
+	times := map[string]int{}
+	return strings.TrimSpace(changes.ReplaceAllStringFunc(output, func(part string) string {
+		if !strings.Contains(part, ":") || strings.HasSuffix(part, "\n") {
+			return ""
+		}
+		if times[part] == 0 {
+			times[part] = len(times) + 1
+		}
+		return fmt.Sprint("TIME ", times[part])
+	}))
+}
