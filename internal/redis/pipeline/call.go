@@ -58,13 +58,13 @@ type Call struct {
 // A callState is the part of a call that Begin resets. The mutex of the lane guards it.
 type callState struct {
 	resendAfter time.Duration // half of the bound, and half of the replicas' time
-	resendAt    time.Time
+	resendAt    time.Time     // when to send it again, unless its batch begins later
 	deadline    time.Time
 
 	sendCount    int   // sends begun
 	unanswered   int   // sends without a reply yet
 	queued       bool  // a send is in the queue
-	overdue      bool  // resendAfter is over
+	overdue      bool  // a batch with it was abandoned
 	maybeApplied bool  // a send failed, and the server may have applied it
 	failure      error // of the last send that failed
 	settled      bool

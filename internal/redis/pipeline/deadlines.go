@@ -67,22 +67,19 @@ func (l *lane) nextDeadline(c *Call, now time.Time) time.Time {
 	case c.overdue:
 		return c.deadline
 	case l.inFlight == nil: // the next batch is about to be sent
-		return c.postpone(now.Add(c.resendAfter))
+		return c.orDeadline(now.Add(c.resendAfter))
 	case now.Before(c.resendAt):
 		return c.resendAt
 	}
 	if since := now.Sub(l.inFlight.begun); since < c.resendAfter {
-		return c.postpone(now.Add(c.resendAfter - since))
+		return c.orDeadline(now.Add(c.resendAfter - since))
 	}
-	c.overdue = true
 	l.abandon(l.inFlight)
 	return c.deadline
 }
 
-// postpone sets when to send the call again. It returns when to check the call: then, or
-// at its deadline if that is earlier.
-func (s *callState) postpone(at time.Time) time.Time {
-	s.resendAt = at
+// orDeadline returns the time, or the deadline if that is earlier.
+func (s *callState) orDeadline(at time.Time) time.Time {
 	if at.After(s.deadline) {
 		return s.deadline
 	}

@@ -1,0 +1,96 @@
+package pipeline
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/reqlock/reqlock/internal/redis/command"
+)
+
+// An abandoned batch has calls that were sent twice, calls that are settled, and others. Only
+// the others are sent again.
+func TestAbandonedCallsAreSentAtMostTwice(t *testing.T) {
+	t.Parallel()
+	inBubble(t, command.Replicas{}, func(t *testing.T, f *fake) {
+		twice := f.send("twice", 10*time.Second)
+		f.next(0, "twice")
+		settled, other := f.send("settled", time.Second), f.send("other", 10*time.Second)
+		f.next(500*ms, "settled", "other", "again twice")
+		settled.wantReply(time.Second, command.ErrNoReply)
+		f.next(5500*ms, "again other")
+		f.sleepUntil(9 * time.Second)
+		if twice.sends != 2 || settled.sends != 1 || other.sends != 2 {
+			t.Errorf("%d, %d and %d sends", twice.sends, settled.sends, other.sends)
+		}
+		f.idle()
+	})
+}
+
+// A fallback that waits in the queue is part of the first send, so the batch that had the first
+// command does not cause a second send.
+func TestCallWithQueuedFallbackIsNotSentAgain(t *testing.T) {
+	t.Parallel()
+	inBubble(t, command.Replicas{}, func(t *testing.T, f *fake) {
+		f.send("first", 10*time.Second)
+		first := f.next(0, "first")
+		slow, c := f.call("slow", 10*time.Second), f.call("c", time.Second)
+		slow.settling, c.fallback = make(chan struct{}), true
+		f.Do(&slow.Call, Acquire)
+		f.Do(&c.Call, Acquire)
+		synctest.Wait()
+		first.reply("ok")
+		f.next(0, "slow", "c").reply("ok", "fallback")
+		b := f.next(500*ms, "fallback c") // the lane has abandoned the batch, whose goroutine waits for Settle
+		close(slow.settling)
+		slow.wantReply(500*ms, "ok")
+		b.reply("done")
+		c.wantReply(500*ms, "done")
+		if c.sends != 1 {
+			t.Errorf("%d sends", c.sends)
+		}
+		f.idle()
+	})
+}
+
+// A call that was sent twice abandons no other batch: it would gain nothing.
+func TestCallSentTwiceAbandonsNoBatch(t *testing.T) {
+	t.Parallel()
+	inBubble(t, command.Replicas{}, func(_ *testing.T, f *fake) {
+		f.send("first", 10*time.Second)
+		first := f.next(0, "first")
+		long, short := f.send("long", 10*time.Second), f.send("short", time.Second)
+		first.reply("ok")
+		f.next(0, "long", "short")
+		second := f.next(500*ms, "again long", "again short")
+		short.wantReply(time.Second, command.ErrNoReply)
+		f.sleepUntil(2 * time.Second)
+		waiting := f.send("waiting", time.Minute)
+		f.sleepUntil(8 * time.Second) // long would have abandoned the batch at 5.5 s
+		second.reply("late", "late")
+		long.wantReply(8*time.Second, "late")
+		f.next(8*time.Second, "waiting").reply("ok")
+		waiting.wantReply(8*time.Second, "ok")
+	})
+}
+
+// A call that expires ends the wait of its caller for a connection.
+func TestExpiredInlineCallReturns(t *testing.T) {
+	t.Parallel()
+	inBubble(t, command.Replicas{}, func(t *testing.T, f *fake) {
+		f.makeFast()
+		c := f.call("c", time.Second)
+		b, returned := f.doInline(c)
+		f.acquires.mu.Lock()
+		c.deadline = time.Now() // as after a pause of the process
+		f.acquires.mu.Unlock()
+		f.acquires.checkDeadlines()
+		c.wantReply(0, command.ErrNoReply)
+		await(f, "the end of the context", b.ctx.Done())
+		b.breakDown(b.ctx.Err())
+		await(f, "the caller returns", returned)
+		if len(c.late) != 1 || f.elapsed() != 0 {
+			t.Errorf("late replies %v, after %v", c.late, f.elapsed())
+		}
+	})
+}
