@@ -62,8 +62,8 @@ type callState struct {
 	deadline    time.Time
 
 	sendCount    int   // sends begun
-	unanswered   int   // sends without a reply yet
-	queued       bool  // a send is in the queue
+	unanswered   int   // sends without a reply, until the call is settled
+	queued       bool  // a fallback is in the queue
 	overdue      bool  // a batch with it was abandoned
 	maybeApplied bool  // a send failed, and the server may have applied it
 	failure      error // of the last send that failed
@@ -109,7 +109,6 @@ func (s *callState) uncertain() bool { return s.maybeApplied || s.unanswered > 0
 func (c *Call) send() *send {
 	c.sendCount++
 	c.unanswered++
-	c.queued = true
 	s := &c.firstSend
 	if c.sendCount > 1 {
 		s = &send{}
@@ -141,6 +140,4 @@ func (c *Call) settle(r Reply) completion {
 
 // isReusable reports whether nothing refers to the call any more after the completion was
 // delivered: the call was settled by the reply to its only send.
-func (d *completion) isReusable() bool {
-	return !d.late && d.call.sendCount == 1 && d.call.unanswered == 0
-}
+func (d *completion) isReusable() bool { return !d.late && d.call.sendCount == 1 }

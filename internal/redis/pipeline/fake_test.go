@@ -34,8 +34,11 @@ type fake struct {
 // errOver is the error of the commands that a test has left unanswered.
 var errOver = errors.New("the test is over")
 
-// errBroken is an error of a connection.
-var errBroken = errors.New("the connection broke")
+// The errors of commands that a test fails.
+var (
+	errBroken  = errors.New("the connection broke")
+	errRefused = storetest.ServerError("ERR refused")
+)
 
 // inBubble runs the test in a bubble, with the Pipeline of one server.
 func inBubble(t *testing.T, replicas command.Replicas, test func(t *testing.T, f *fake)) {

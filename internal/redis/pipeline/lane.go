@@ -224,7 +224,6 @@ func (l *lane) dropSettled(b *batch) (n int) {
 func (l *lane) receive(b *batch, s *send) {
 	c, r := s.call, s.reply
 	if c.settled {
-		c.unanswered--
 		b.completions = append(b.completions, completion{call: c, reply: r, late: true})
 		return
 	}

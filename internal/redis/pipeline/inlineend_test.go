@@ -1,0 +1,131 @@
+package pipeline
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/reqlock/reqlock/internal/redis/command"
+	"github.com/reqlock/reqlock/internal/store"
+)
+
+// The calls of an inline batch whose hook panics, and the calls behind it, are sent at once.
+func TestPanicInHookDelaysNoCall(t *testing.T) {
+	t.Parallel()
+	inBubble(t, command.Replicas{}, func(t *testing.T, f *fake) {
+		f.makeFast()
+		c, panicked := f.call("c", time.Second), make(chan any, 1)
+		c.offersInline = true
+		go func() {
+			defer func() { panicked <- recover() }()
+			f.Do(&c.Call, Acquire)
+		}()
+		first := f.next(0, "c")
+		behind := f.send("behind", time.Second)
+		first.panics()
+		if await(f, "the panic reaches the caller", panicked) == nil {
+			t.Error("no panic reached the caller")
+		}
+		f.next(0, "behind", "again c").reply("ok", "ok")
+		behind.wantReply(0, "ok")
+		c.wantReply(0, "ok")
+	})
+}
+
+// A call may run inline if its caller returns before the second send.
+func TestInlineCallerReturnsBeforeResend(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		bound      time.Duration
+		runsInline bool
+	}{
+		"just long enough": {2 * store.InlineTime, true},
+		"too short":        {2*store.InlineTime - 2, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, command.Replicas{}, func(t *testing.T, f *fake) {
+				f.makeFast()
+				c := f.call("c", test.bound)
+				c.offersInline = true
+				go f.Do(&c.Call, Acquire)
+				b := f.next(0, "c")
+				if isInline(b.ctx) != test.runsInline {
+					t.Errorf("inline: %v", isInline(b.ctx))
+				}
+				b.reply("ok")
+				c.wantReply(0, "ok")
+			})
+		})
+	}
+}
+
+// Another call may abandon an inline batch. If the second send is answered, the caller returns
+// without the connection that the first one waits for.
+func TestInlineCallerReturnsWithSecondReply(t *testing.T) {
+	t.Parallel()
+	inBubble(t, command.Replicas{}, func(_ *testing.T, f *fake) {
+		f.makeFast()
+		c := f.call("c", time.Second)
+		first, returned := f.doInline(c)
+		short := f.send("short", 20*ms)
+		f.next(10*ms, "short", "again c").reply("ok", "ok")
+		short.wantReply(10*ms, "ok")
+		c.wantReply(10*ms, "ok")
+		await(f, "the end of the context", first.ctx.Done())
+		first.breakDown(first.ctx.Err())
+		await(f, "the caller returns", returned)
+		if f.elapsed() != 10*ms {
+			f.t.Errorf("the caller returned after %v", f.elapsed())
+		}
+	})
+}
+
+// The reply to an inline call does not end the context of the batch, nor abandon the batch.
+func TestAnsweredInlineBatchIsNotAbandoned(t *testing.T) {
+	t.Parallel()
+	inBubble(t, command.Replicas{}, func(t *testing.T, f *fake) {
+		f.makeFast()
+		c := f.call("c", time.Second)
+		b, returned := f.doInline(c)
+		b.reply("ok")
+		c.wantReply(0, "ok")
+		await(f, "the caller returns", returned)
+		synctest.Wait()
+		if b.ctx.Err() != nil || f.dials.Load() != 0 {
+			t.Errorf("the context has the error %v, and the lane has dialed %d times", b.ctx.Err(), f.dials.Load())
+		}
+		if c.freed != 1 {
+			t.Errorf("the call was freed %d times", c.freed)
+		}
+	})
+}
+
+// Whether the next batch may run inline depends on how the last one went.
+func TestOnlyFastRepliesMakeLaneFast(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		end    func(*fakeBatch)
+		isFast bool
+	}{
+		"a fast reply":            {func(b *fakeBatch) { b.reply("ok") }, true},
+		"a reply that is slow":    {func(b *fakeBatch) { time.Sleep(fastTime); b.reply("ok") }, false},
+		"a fast error of a reply": {func(b *fakeBatch) { b.reply(errRefused) }, true},
+		"no connection":           {func(b *fakeBatch) { b.breakDown(errBroken) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, command.Replicas{}, func(t *testing.T, f *fake) {
+				f.makeFast()
+				f.send("c", time.Second)
+				test.end(f.next(0, "c"))
+				synctest.Wait()
+				f.acquires.mu.Lock()
+				defer f.acquires.mu.Unlock()
+				if f.acquires.wasFast != test.isFast {
+					t.Errorf("the lane is fast: %v", f.acquires.wasFast)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,169 @@
+package pipeline
+
+import (
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/reqlock/reqlock/internal/redis/command"
+)
+
+func TestWidthIsPositiveNumber(t *testing.T) {
+	t.Parallel()
+	if got := parseWidth("1"); got != 1 {
+		t.Errorf("got %d", got)
+	}
+	for _, width := range []string{"", "x", "0", "-1", "99999999999999999999"} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%q is a width", width)
+				}
+			}()
+			parseWidth(width)
+		}()
+	}
+}
+
+// A record that is bigger than the limit of a batch is sent alone.
+func TestBigRecordIsSentAlone(t *testing.T) {
+	t.Parallel()
+	inBubble(t, command.Replicas{}, func(_ *testing.T, f *fake) {
+		f.send("first", time.Second)
+		first := f.next(0, "first")
+		for _, name := range []string{"a", "big", "b"} {
+			c := f.call(name, time.Second)
+			if name == "big" {
+				c.size = batchBytes + 1
+			}
+			f.Do(&c.Call, Acquire)
+		}
+		first.reply("ok")
+		f.next(0, "a").reply("ok")
+		f.next(0, "big").reply("ok")
+		f.next(0, "b").reply("ok")
+	})
+}
+
+// sendsOf returns the sends of the calls.
+func sendsOf(calls ...*fakeCall) (sends []*send) {
+	for _, c := range calls {
+		sends = append(sends, c.send())
+	}
+	return sends
+}
+
+// After a batch of several commands, the next one takes what other goroutines send meanwhile. A
+// lease of it counts from the end of that wait. An abandoned batch takes nothing: if it were lost,
+// the lane would not send the calls again.
+func TestBatchCoalescesAfterSharedBatch(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		shared, abandoned bool
+	}{
+		"a lone call":        {false, false},
+		"a shared batch":     {true, false},
+		"an abandoned batch": {true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, command.Replicas{}, func(t *testing.T, f *fake) {
+				l, begun := &f.acquires, time.Now()
+				b := &batch{sends: sendsOf(f.call("a", time.Second)), begun: begun, abandoned: test.abandoned}
+				l.wasShared, l.queue = test.shared, sendsOf(f.call("b", time.Second))
+				time.Sleep(ms)
+				l.coalesce(b)
+				coalesces := test.shared && !test.abandoned
+				if (len(b.sends) == 2) != coalesces || (len(l.queue) == 0) != coalesces || b.begun.Equal(begun) == coalesces {
+					t.Errorf("%d sends, %d in the queue, begun after %v", len(b.sends), len(l.queue), b.begun.Sub(begun))
+				}
+			})
+		})
+	}
+}
+
+// The first sends of calls that were sent again, and the sends of settled calls, are not sent. The
+// others move to the front.
+func TestDelayedBatchDropsSettledCalls(t *testing.T) {
+	t.Parallel()
+	inBubble(t, command.Replicas{}, func(t *testing.T, f *fake) {
+		settled, resent, plain, second := f.call("settled", time.Second), f.call("resent", time.Second), f.call("plain", time.Second), f.call("second", time.Second)
+		sends := sendsOf(settled, resent, plain)
+		settled.Call.settle(Reply{})
+		sendsOf(resent, second) // each first send is in this batch or in an earlier one
+		sends = append(sends, sendsOf(second)...)
+		b := &batch{sends: slices.Clone(sends)}
+		n := f.acquires.dropSettled(b)
+		if n != 2 || b.sends[0] != sends[2] || b.sends[1] != sends[3] {
+			t.Errorf("%d sends are left: %v", n, b.sends)
+		}
+		for _, s := range sends[:2] {
+			if !slices.Contains(b.sends[n:], s) {
+				t.Errorf("the batch has lost the send of %s", s.call.Key)
+			}
+		}
+	})
+}
+
+// Free is called for a call whose only send was answered, and for no other call: a hook of the
+// client may still use the first of two commands, and a late reply may arrive before Settle has
+// returned.
+func TestFreedCallHadOneSend(t *testing.T) {
+	t.Parallel()
+	inBubble(t, command.Replicas{}, func(t *testing.T, f *fake) {
+		once, twice := f.send("once", time.Second), f.call("twice", time.Second)
+		f.next(0, "once").reply("ok")
+		synctest.Wait()
+		f.Do(&twice.Call, Acquire)
+		f.next(0, "twice").breakDown(errBroken)
+		f.next(0, "again twice").reply("ok")
+		synctest.Wait()
+
+		first := f.send("first", 10*time.Second)
+		b := f.next(0, "first")
+		late, waiting := f.send("late", time.Second), f.send("waiting", 10*time.Second)
+		waitingBatch := f.next(500*ms, "late", "waiting", "again first")
+		late.wantReply(time.Second, command.ErrNoReply)
+		waitingBatch.replyAll("ok")
+		b.reply("ok")
+		synctest.Wait()
+		if len(late.late) != 1 || late.freed != 0 {
+			t.Errorf("%d late replies, freed %d times", len(late.late), late.freed)
+		}
+		if once.freed != 1 || twice.freed != 0 || waiting.freed != 1 || first.freed != 0 {
+			t.Errorf("freed: %d, %d, %d and %d times", once.freed, twice.freed, waiting.freed, first.freed)
+		}
+	})
+}
+
+// A lane that was busy keeps no references to calls, commands and replies.
+func TestBusyLaneKeepsNoReferences(t *testing.T) {
+	t.Parallel()
+	inBubble(t, command.Replicas{}, func(t *testing.T, f *fake) {
+		f.send("first", time.Second)
+		first := f.next(0, "first")
+		for _, name := range []string{"a", "b", "c"} {
+			f.send(name, time.Second)
+		}
+		first.reply("ok")
+		f.next(0, "a", "b", "c").replyAll("ok")
+		synctest.Wait()
+		l := &f.acquires
+		b := l.spare
+		if b == nil || cap(b.sends) < 3 || cap(b.cmds) < 3 || cap(b.completions) < 3 {
+			t.Fatalf("the lane keeps no batch of three: %+v", b)
+		}
+		for i := range 3 {
+			if b.sends[:3][i] != nil || b.cmds[:3][i] != nil || b.completions[:3][i].call != nil {
+				t.Errorf("the batch keeps command %d", i)
+			}
+		}
+		if calls := l.calls[:cap(l.calls)]; slices.ContainsFunc(calls, func(c *Call) bool { return c != nil }) {
+			t.Errorf("the lane keeps calls: %v", calls)
+		}
+		if queue := l.queue[:cap(l.queue)]; slices.ContainsFunc(queue, func(s *send) bool { return s != nil }) {
+			t.Errorf("the lane keeps sends: %v", queue)
+		}
+	})
+}
