@@ -73,9 +73,6 @@ func (n *nodeBatch) exec(b *batch, replicas command.Replicas) {
 // master is unknown is not sent.
 func (p *Pipeline) splitByNode(sends []*send) (nodes []*nodeBatch) {
 	if p.cluster == nil {
-		if len(sends) == 0 {
-			return nil
-		}
 		return []*nodeBatch{{server: p.rdb, sends: sends}}
 	}
 	byMaster := make(map[*redis.Client]*nodeBatch)
