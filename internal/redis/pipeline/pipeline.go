@@ -105,11 +105,11 @@ func (l *lanes) of(class Class, acknowledged bool) *lane {
 	}
 }
 
-// idle reports whether the lanes have no call.
+// idle reports whether the lanes have no call and no batch. Only sends of calls are in a queue.
 func (l *lanes) idle() bool {
 	for _, l := range l.all() {
 		l.mu.Lock()
-		idle := l.inFlight == nil && len(l.queue) == 0 && len(l.calls) == 0
+		idle := l.inFlight == nil && len(l.calls) == 0
 		l.mu.Unlock()
 		if !idle {
 			return false
