@@ -23,7 +23,7 @@ func TestAbandonedCallsAreSentAtMostTwice(t *testing.T) {
 		if twice.sends != 2 || settled.sends != 1 || other.sends != 2 {
 			t.Errorf("%d, %d and %d sends", twice.sends, settled.sends, other.sends)
 		}
-		f.idle()
+		f.wantNoBatch()
 	})
 }
 
@@ -49,7 +49,7 @@ func TestCallWithQueuedFallbackIsNotSentAgain(t *testing.T) {
 		if c.sends != 1 {
 			t.Errorf("%d sends", c.sends)
 		}
-		f.idle()
+		f.wantNoBatch()
 	})
 }
 

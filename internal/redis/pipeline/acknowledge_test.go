@@ -115,7 +115,7 @@ func TestBatchIsSentByMaster(t *testing.T) {
 
 		batches := f.nextAll(0, "1: a, c, wait", "2: b, wait")
 		batches[0].reply("one", "three", int64(1))
-		f.idle() // the lane waits for the other master
+		f.wantNoBatch() // the lane waits for the other master
 		if len(one.settled) != 0 {
 			t.Error("a call was settled before the other master had replied")
 		}
@@ -133,7 +133,7 @@ func TestBatchIsSentByMaster(t *testing.T) {
 		if got := lost.wantReply(0, unknown); got.uncertain || lost.sends != 2 {
 			t.Errorf("%+v after %d sends", got, lost.sends)
 		}
-		f.idle()
+		f.wantNoBatch()
 	})
 }
 

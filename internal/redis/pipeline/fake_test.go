@@ -118,8 +118,8 @@ func (f *fake) next(at time.Duration, names ...string) *fakeBatch {
 	return b
 }
 
-// idle fails the test if a batch was sent that next has not returned.
-func (f *fake) idle() {
+// wantNoBatch fails the test if a batch was sent that next has not returned.
+func (f *fake) wantNoBatch() {
 	f.t.Helper()
 	synctest.Wait()
 	select {

@@ -90,7 +90,7 @@ func TestDelayedBatchDropsSettledCalls(t *testing.T) {
 	inBubble(t, command.Replicas{}, func(t *testing.T, f *fake) {
 		settled, resent, plain, second := f.call("settled", time.Second), f.call("resent", time.Second), f.call("plain", time.Second), f.call("second", time.Second)
 		sends := sendsOf(settled, resent, plain)
-		settled.Call.settle(Reply{})
+		settled.settle(Reply{})
 		sendsOf(resent, second) // each first send is in this batch or in an earlier one
 		sends = append(sends, sendsOf(second)...)
 		b := &batch{sends: slices.Clone(sends)}

@@ -33,29 +33,27 @@ func TestClassesHaveTheirLanes(t *testing.T) {
 func TestLanesWithBatchInFlightAreNotIdle(t *testing.T) {
 	t.Parallel()
 	inBubble(t, command.Replicas{}, func(t *testing.T, f *fake) {
-		if !f.idleLanes() {
+		if !f.idle() {
 			t.Error("new lanes are not idle")
 		}
 		c := f.send("c", time.Second)
 		f.next(0, "c")
 		b := f.next(500*ms, "again c")
 		c.wantReply(time.Second, command.ErrNoReply)
-		if len(f.acquires.calls) != 0 || f.idleLanes() {
+		if len(f.acquires.calls) != 0 || f.idle() {
 			t.Error("lanes with a batch in flight are idle")
 		}
 		b.reply("ok")
 		synctest.Wait()
-		if !f.idleLanes() {
+		if !f.idle() {
 			t.Error("lanes after their last batch are not idle")
 		}
 		f.acquires.calls = append(f.acquires.calls, &c.Call)
-		if f.idleLanes() {
+		if f.idle() {
 			t.Error("lanes with a call are idle")
 		}
 	})
 }
-
-func (f *fake) idleLanes() bool { return f.Pipeline.lanes.idle() }
 
 // If a cluster has had many masters, the lanes of those without calls are removed.
 func TestIdleMastersAreRemoved(t *testing.T) {

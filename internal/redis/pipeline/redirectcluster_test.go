@@ -58,7 +58,7 @@ func TestRedirectedCommandsAreSentToTheirNodes(t *testing.T) {
 				t.Errorf("%s: %+v", test.call.name, got)
 			}
 		}
-		f.idle()
+		f.wantNoBatch()
 	})
 }
 

@@ -17,7 +17,7 @@ func TestCallIsSentAgainAfterHalfOfItsBound(t *testing.T) {
 		f.next(0, "a")
 		f.next(500*ms, "again a")
 		c.wantReply(time.Second, command.ErrNoReply)
-		f.idle()
+		f.wantNoBatch()
 	})
 }
 
