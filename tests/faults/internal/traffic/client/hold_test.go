@@ -8,11 +8,13 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 	"github.com/reqlock/reqlock/tests/faults/internal/clock"
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
 	"github.com/reqlock/reqlock/tests/faults/internal/resource"
@@ -88,9 +90,11 @@ func TestHolderIsNotified(t *testing.T) {
 	}
 	b.server.Client(t).Set(t.Context(), "reqlock:k", "foreign", 0)
 	<-h.lease.Context().Done()
-	for h.ended.Load() == 0 {
-		time.Sleep(time.Millisecond)
-	}
+	suite.Eventually(t, "the end of the lease is reported", func() bool {
+		return slices.ContainsFunc(b.reportedOps(t), func(op history.Op) bool {
+			return op.Kind == history.LeaseEnd && op.Return != 0
+		})
+	})
 	b.write(h, seen, false)
 	h.release()
 
