@@ -15,7 +15,7 @@ const module = "github.com/reqlock/reqlock"
 var unversioned = []string{
 	"bytes", "cmp", "context", "crypto/hmac", "crypto/sha256", "crypto/tls", "database/sql", "encoding/hex",
 	"encoding/json", "errors", "expvar", "fmt", "io", "log", "log/slog", "maps", "net", "net/http", "net/http/httptest",
-	"net/url", "os", "os/signal", "runtime/debug", "slices", "strconv", "strings", "sync", "sync/atomic", "syscall",
+	"net/http/httputil", "net/url", "os", "os/signal", "runtime/debug", "slices", "strconv", "strings", "sync", "sync/atomic", "syscall",
 	"testing", "testing/synctest", "time",
 
 	module + "/core", module + "/core/locktest", module + "/echolock", module + "/ginlock", module + "/grpclock",
