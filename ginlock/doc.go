@@ -8,249 +8,82 @@
 //	r.POST("/accounts/:id/transfer", auth, oneAtATime, transfer)
 //
 // The middleware is a plain gin.HandlerFunc, for a route, a group or the engine.
+// [Getting started] has a whole program.
 //
-// # What happens to a request
-//
-// The middleware reads the key from the request, takes the lock in Redis, runs the
-// handlers behind the middleware, and frees the lock when the handlers return. If a
-// request does not get its lock, the middleware aborts the chain, so that the
-// handlers do not run, and answers: 409 if another request holds the lock, 503 if
-// Redis is unavailable, 400 if the request has no usable key. See WriteError for the
-// answers and WithErrorHandler for your own.
-//
-// The error is also the last one of c.Errors, for loggers. A middleware that renders
-// c.Errors after c.Next finds the answer written. It should check c.Writer.Written
-// first; or leave the answer to that middleware, as WithErrorHandler describes.
-//
-// If the lock is lost while the handler runs, its c.Request.Context() is cancelled,
-// and context.Cause returns the reason. The handler's answer is sent unchanged.
-// FromContext returns the lease. c.Writer is not replaced, so c.Stream, c.SSEvent and
-// c.Writer.Hijack work as without a lock.
+// The middleware reads the key from the request, takes the lock, runs the handlers behind
+// it, and frees the lock when they return. If a request does not get its lock, the
+// middleware aborts the chain and answers: 409 if another request holds the lock, 503 if
+// Redis is unavailable, 400 if the request has no usable key. [Errors] has the whole
+// table, and WithErrorHandler sets answers of your own. The error is also the last one of
+// c.Errors, so a middleware that renders c.Errors should check c.Writer.Written first.
 //
 // # Which context
 //
-// Pass c.Request.Context() to what runs under the lock, such as queries and nested
-// calls of core.Locker.Do. It works with every engine. c itself works as a context
-// only if engine.ContextWithFallback is on. Without it, c does not carry the lease
-// and does not end with it. core.Locker.Do with c then does not see that the request
-// has the lock: for the same key it returns core.ErrHiddenLease, since it would wait
-// for its own request.
+// Pass c.Request.Context() to what runs under the lock, such as queries and nested calls
+// of core.Locker.Do. It is cancelled with the cause core.ErrLost if the lock is lost. c
+// itself works as a context only if engine.ContextWithFallback is on. Without it, c does
+// not carry the lease: core.Locker.Do with c and the same key returns
+// core.ErrHiddenLease, since it would wait for its own request.
 //
-// A goroutine that runs after the handler has returned runs without the lock. The
-// context of a c.Copy() ends when the handler returns, as c.Request.Context() of
-// every Gin handler does.
+// A goroutine that outlives the handler runs without the lock, also with c.Copy().
 //
-// # Where keys come from
+// # Keys
 //
-// A client that can choose the key can block the requests of others. Take the key
-// from the authenticated user (Get, GetAs), or from a resource in the path that the
-// user is allowed to use. Put the lock behind the middlewares that check this. With a
-// key from a header, a query or a body alone, any client can lock the key of any
-// other client.
+// A client that can choose the key can block the requests of others. Take the key from
+// the authenticated user (Get, GetAs), or from a resource in the path that the user is
+// allowed to use. With a key from a header, a query or a body alone, any client can lock
+// the key of any other client.
 //
 // The key is the whole name of the lock: account 42 and user 42 have the same lock.
-// core.Named keeps them apart:
-//
-//	core.Named("account", ginlock.Param("id"))
-//
-// Two routes with the same name and key exclude each other. That is useful for the
-// GET, the POST and the DELETE of one account.
-//
-// The client chooses the Idempotency-Key, and another client may choose the same.
-// Join it with the user:
-//
-//	core.Join(ginlock.Get("user_id"), ginlock.IdempotencyKey())
-//
-// A key that is read from a request has at most 512 bytes and no control characters.
-// If the request has the value twice, the lock and the handler might read different
-// ones, so the request is refused with core.ErrInvalidKey.
-//
-// A function of your own is a KeyFunc as well, and so are Gin's getters:
-//
-//	core.Of((*gin.Context).FullPath)
-//	core.Of(func(c *gin.Context) string {
-//		user, _ := sessions.Default(c).Get("user").(string)
-//		return user
-//	})
-//
-// A key function may answer by itself and return an error or no key, as with
-//
-//	return "", c.AbortWithError(http.StatusUnauthorized, err)
-//
-// or after c.BindJSON has failed. Then its answer is kept, and the error handler is
-// not called.
+// core.Named keeps them apart. Gin's getters are keys too, as core.Of((*gin.Context).FullPath).
+// A key function may answer by itself, as with c.AbortWithError, and return an error or no
+// key. Then its answer is kept. See [keys].
 //
 // # Where to put it
 //
-// From the outside inwards: recovery, logger and tracing, CORS, compression,
-// timeout, authentication, validation, rate limit, lock, handler.
-//
-//	r := gin.Default() // logs and recovers
-//	r.Use(cors.Default(), gzip.Gzip(gzip.DefaultCompression))
-//	r.POST("/payments", auth, oneAtATime, pay)
-//
-// Every middleware that can refuse a request should stand before the lock. CORS
-// before the lock answers preflights without the lock, and lets a script read the
-// reason of a refusal. Recovery may also stand behind the lock: the lock is freed
-// either way. If the key is in the body, a middleware that decompresses bodies
-// belongs before the lock.
-//
-// Some timeout middlewares, and http.TimeoutHandler around the engine, run handlers
-// in another goroutine and may return before the handlers do. Such a timeout belongs
-// before the lock. Then the lock is held until the handler returns, although the
-// client has its answer. Behind the lock, the timeout would free the lock while the
-// handler still runs. A timeout that only sets a deadline of c.Request.Context() may
-// stand on either side. Before the lock, the deadline includes the wait for the lock,
-// which then ends with 503.
+// Every middleware that can refuse a request, authentication first, belongs before the
+// lock. So does a timeout middleware that runs handlers in another goroutine, and
+// http.TimeoutHandler: behind the lock, it frees the lock while the handler still runs.
+// See [the order of middlewares].
 //
 // # Unknown routes
 //
-// The middlewares of an engine also run for unknown routes, before those get their
-// 404. There a Param is empty, which would be answered with 400, and other keys would
-// take a lock without need. To lock a whole engine, limit the lock to known routes:
+// The middlewares of an engine also run for unknown routes, where a Param is empty. That
+// is 400 instead of 404, and other keys take a lock without need. To lock a whole engine,
+// limit the lock to known routes:
 //
 //	isRoute := func(c *gin.Context) bool { return c.FullPath() != "" }
 //	r.Use(auth, ginlock.Middleware(locks, core.When(isRoute, core.Named("user", ginlock.Get("user")))))
 //
-// The package does not do this by itself: the handlers of r.NoRoute may do real work,
-// for example as a proxy, and would silently run without the lock. The middlewares of
-// a group do not run for unknown routes.
-//
 // # Idempotent endpoints
 //
-// If its connection breaks, a client does not know whether the request took effect.
-// It sends the request again, with the same Idempotency-Key, and Idempotent returns
-// the first answer:
+// A client that got no answer sends its request again, with the same Idempotency-Key.
+// Idempotent then repeats the first answer, and the handler does not run again:
 //
 //	paid := ginlock.Idempotent(locks, core.Join(ginlock.Get("user_id"), ginlock.IdempotencyKey()))
 //	r.POST("/payments", auth, paid, pay)
 //
-// Use it for effects that must not happen twice, such as a payment. The key contains
-// the user, as above, since clients choose the other part: without the user, a client
-// could get the answer of another client. The method and the route always belong to
-// the key. Check the user's rights before Idempotent, so that they are checked for
-// copies too.
-//
-// The first request runs under a lock of its own. A copy that arrives while it runs
-// is refused with 409, or waits for the answer with core.WithWait. The answer is
-// stored in Redis, in the same step that frees the lock, before its first byte is
-// sent. It is kept for the time of core.WithRetention. If the answer cannot be
-// stored, it is sent anyway, the observer gets an event, and copies are refused with
-// "outcome_unknown".
-//
-// A copy gets the status, the body, "Idempotent-Replayed: true", and the headers that
-// belong to the answer, from the handler or a middleware: Content-Type and similar
-// ones, Location, ETag, Last-Modified, Link, Retry-After, Allow, and the headers that
-// WithReplayedHeaders names. Cookies, dates and other headers of one exchange are never
-// replayed. All other headers come from the middlewares outside, which run for the
-// copy.
-//
-// Idempotent stores the answers that a copy would get again, see WithStored. A panic,
-// and a 500, 502, 504 or 499, leave the outcome unknown, see WithUncertain: the request
-// may have had its effect before it failed. Copies are then refused with
-// "outcome_unknown". A 503, or a 409 of the lock inside, frees the key, so that a copy
-// runs. If all effects of a handler roll back when it fails, as in one database
-// transaction, take FreeOnFailure. A handler can decide otherwise:
-//
-//	attempt, _ := ginlock.AttemptFromContext(c)
-//	attempt.Decide(core.DropAnswer) // a 500, but before the charge
-//
-// core.Uncertain leaves the outcome unknown for any answer, such as a 503 that a timeout
-// of the payment provider has caused.
-// core.StoreAnswer and core.DropAnswer decide whether the answer is stored, for any
-// status. The last decision before the handlers return counts. It also counts before
-// a panic: core.DropAnswer frees the key, and after core.StoreAnswer the outcome is
-// unknown, since the answer may be incomplete.
-//
-// A handler that writes nothing and adds an error to c.Errors leaves the answer to a
-// middleware outside. That answer is not stored, and its status is not known here: the
-// outcome is unknown. Exception: the handler has set a status of 400 or more, which
-// decides as above. Put the middleware that renders errors inside Idempotent, or use
-// WithUncertain to distinguish the errors.
-//
-// If a process dies during a request, the outcome of the request is unknown. The same
-// holds for a handler that returns without an answer because its context has ended.
-// Copies are refused with "outcome_unknown", until an operator says what became of the
-// request:
-//
-//	key, err := ginlock.EndpointKey("POST", "/payments", "ada", "8e03978e-40d5-43e8") // or the key of the log line
-//	outcome, err := locks.Outcome(ctx, key)
-//	// outcome.State is core.RequestUnknown: look for the payment
-//	err = locks.Resolve(ctx, key, core.Done(), outcome.Seen)
-//
-// After core.Forget() the next copy runs. After core.Done() copies are refused with
-// "completed_unreplayable", and after core.Answered(record) they get the answer that Answer
-// has made. With core.WithInterrupted copies can run instead.
-//
-// An answer is sent without being stored if it is flushed, hijacked, has trailers, or
-// is longer than core.WithMaxRecord. Unless its status frees the key, the request is
-// complete when the handler returns, and copies are refused with
-// "completed_unreplayable"; after a panic, with "outcome_unknown". So do not put
-// streams or server-sent events under Idempotent. Do not put a reverse proxy there
-// for a service that answers without a Content-Length, since the proxy flushes. If
-// the service breaks off before a status, a reverse proxy answers 502, and the outcome
-// is unknown; if it could not be reached at all, the proxy's ErrorHandler can decide
-// core.DropAnswer.
-//
-// The status alone says whether an answer is an error. Errors that are sent as 200,
-// as in GraphQL and JSON-RPC, are stored, unless the handler decides otherwise.
-//
-// The order, from the outside inwards: recover, log, CORS, compression,
-// authentication, rate limit, Idempotent, lock, handler. What the handlers and
-// middlewares inside Idempotent write is stored and replayed. A timeout that may
-// return before its handlers belongs outside: a request that was answered with its
-// 503 is completed anyway, and a copy gets the answer. Inside, its 503 would free the
-// key while the handler still runs.
-//
-// Idempotent first reads the body, up to WithMaxBody, for the fingerprint of the
-// request. A different request with the same key is refused with 422. The fingerprint
-// covers the path, the query, the media type without its parameters, and the body. A
-// client must send the same bytes again. Exception: a multipart body is compared part
-// by part, in order, by name, file name, type, other headers and bytes. Its boundary,
-// which clients choose anew for each retry, does not count. A multipart body that is
-// malformed or has more than 1000 parts is compared byte by byte.
-//
-// A middleware outside that reads the body must put the body back, or leave a parsed
-// form without files. Otherwise the request is refused with 500: use WithFingerprint
-// or WithoutFingerprint then. A request with a length that is unknown or above 0 is
-// also refused if its body reads as empty, since a middleware may have read the body
-// before.
-//
-// The host belongs neither to the route nor to the fingerprint: a client may send a
-// copy to another host name of the service. If each tenant has its own host name,
-// join Host with the key.
-//
-// The guarantee: while the record of a key is kept, the key has at most one stored
-// answer, and all copies get that answer. This is not "exactly once". The effect and
-// the stored answer are in two systems, and a process can die between the two writes.
-// A record can be lost with its Redis. A request that lost its lease may still run
-// while another one runs. If a second effect must be impossible, pass the key to the
-// payment provider, or make it unique in the database.
+// Join the key with the user. Clients choose their keys, and without the user one client
+// could get the answer of another. This is not "exactly once": after a panic, a 500 or a
+// crash the outcome is unknown, and copies are refused. Put a middleware that renders
+// c.Errors inside Idempotent: outside, its answer is not stored. See
+// [idempotent endpoints], [copies and stored answers] and [unknown outcomes].
 //
 // # What to know
 //
-// net/http detects that a client has disconnected only after the request's body was
-// read to its end. So a request with an unread body keeps waiting for its lock after
-// its client has disconnected, to the end of its wait, and may then run without a
-// client. Exception: the key is in the body, or a middleware before the lock has read
-// the body.
+// net/http detects that a client has disconnected only after the request's body was read
+// to its end. So keep [waits] short, or read the body before the lock. The lock ends with
+// the handler, not with the answer or the client. A step of c.Stream should check
+// c.Request.Context().Err(), and end the stream if the lock is lost. Code that locks
+// through a second Locker waits for its own request: see "Deadlocks" in the comment of
+// package core.
 //
-// The lock ends with the handler, not with the answer. A client that has read a long
-// answer to its end can find the lock still held for a moment if it sends its next
-// request on another connection; a short core.WithWait covers that. The lock does not
-// end with the client either: when the client disconnects, the handler's context is
-// cancelled as always, and the lock is held until the handler returns.
-//
-// A stream or a hijacked connection holds the lock for as long as its handler runs. A
-// step of c.Stream should check c.Request.Context().Err(), and end the stream if the
-// lock is lost.
-//
-// Two middlewares with the same key on one request, such as one for a group and one
-// for a route, take one lock and free it once. If the inner one has core.WithFencing,
-// the outer one needs it too: see core.ErrNoFence. Middlewares with different keys
-// take their locks one after the other, in the order of the middlewares. Two requests
-// that take the same locks in different orders would wait for each other until their
-// waits end. Also takes several keys at once and avoids that. Code that locks
-// through a second Locker with the same Redis and prefix waits for its own request: see
-// "Deadlocks" in the comment of package core.
+// [Getting started]: https://github.com/reqlock/reqlock/blob/main/docs/getting-started.md#gin
+// [Errors]: https://github.com/reqlock/reqlock/blob/main/docs/errors.md#gin
+// [keys]: https://github.com/reqlock/reqlock/blob/main/docs/keys.md
+// [the order of middlewares]: https://github.com/reqlock/reqlock/blob/main/docs/middleware-order.md#gin
+// [idempotent endpoints]: https://github.com/reqlock/reqlock/blob/main/docs/idempotency.md
+// [copies and stored answers]: https://github.com/reqlock/reqlock/blob/main/docs/replays.md
+// [unknown outcomes]: https://github.com/reqlock/reqlock/blob/main/docs/unknown-outcomes.md
+// [waits]: https://github.com/reqlock/reqlock/blob/main/docs/waiting.md
 package ginlock

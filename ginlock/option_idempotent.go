@@ -35,11 +35,13 @@ func WithOptionalKey(header ...string) Option {
 // WithFingerprint sets the function that distinguishes different requests with the same
 // key, besides method and route: SHA-256 over path, query, media type and body if not
 // set. Use WithFingerprint if a client may encode a copy differently, or if the body is
-// large or was read before. The package comment describes the default. With
+// large or was read before. The page [fingerprints] describes the default. With
 // WithFingerprint, Idempotent does not read the body. If fingerprint reads the body, it
 // must put one back for the handler. It should return few bytes, such as a digest. Its
 // error refuses the request as an error of a KeyFunc does. It must be safe for
 // concurrent use. A nil function panics. WithFingerprint is an option of Idempotent.
+//
+// [fingerprints]: https://github.com/reqlock/reqlock/blob/main/docs/replays.md#fingerprints
 func WithFingerprint(fingerprint func(c *gin.Context) ([]byte, error)) Option {
 	adapter.Must(fingerprint != nil, "WithFingerprint needs a function")
 	return ofIdempotent("WithFingerprint", func(s *settings) { s.Fingerprint = fingerprint })
@@ -100,10 +102,12 @@ func WithStored(stored func(status int) bool) Option {
 	return ofIdempotent("WithStored", func(s *settings) { s.Stored = stored })
 }
 
-// WithReplayedHeaders names more headers of the answer to replay: none if not set. The
-// package comment lists those that are always replayed. Cookies, dates and other
-// headers of one exchange are never replayed: their names panic. WithReplayedHeaders is
-// an option of Idempotent.
+// WithReplayedHeaders names more headers of the answer to replay: none if not set. A page
+// lists [the headers that are always replayed]. Cookies, dates and other headers of one
+// exchange are never replayed: their names panic. WithReplayedHeaders is an option of
+// Idempotent.
+//
+// [the headers that are always replayed]: https://github.com/reqlock/reqlock/blob/main/docs/replays.md#what-a-copy-gets
 func WithReplayedHeaders(names ...string) Option {
 	adapter.Must(len(names) > 0, "WithReplayedHeaders needs a header")
 	return ofIdempotent("WithReplayedHeaders", func(s *settings) {

@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -23,6 +24,10 @@ var (
 	heading = regexp.MustCompile(`(?m)^#+ +(.*)$`)
 	// linked finds links, to keep their text.
 	linked = regexp.MustCompile(`!?\[([^\]]*)\]\([^)]*\)`)
+	// address finds files of this repository by their addresses on GitHub.
+	address = regexp.MustCompile(`https://github\.com/reqlock/reqlock/(?:blob|tree)/main/(\S+)`)
+	// section finds sections of package comments by their addresses on pkg.go.dev.
+	section = regexp.MustCompile(`https://pkg\.go\.dev/github\.com/reqlock/reqlock/([\w/]+)#hdr-(\w+)`)
 	// unwanted finds what GitHub leaves out of the anchor of a heading.
 	unwanted = regexp.MustCompile(`[^\p{L}\p{N}_ -]`)
 )
@@ -92,6 +97,52 @@ func TestLinksInMarkdownLeadSomewhere(t *testing.T) {
 				t.Errorf("%s: %s: %s", name, to, reason)
 			}
 		}
+	}
+}
+
+// Comments link pages by their addresses.
+func TestLinksInCommentsLeadSomewhere(t *testing.T) {
+	files, all, found := os.DirFS(root(t)), pages(t), 0
+	err := fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && (entry.Name() == ".git" || entry.Name() == "out"):
+			return fs.SkipDir
+		case path.Ext(name) != ".go":
+			return nil
+		}
+		text, err := fs.ReadFile(files, name)
+		for _, match := range address.FindAllStringSubmatch(string(text), -1) {
+			found++
+			if reason := broken(files, all, "", match[1]); reason != "" {
+				t.Errorf("%s: %s: %s", name, match[0], reason)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found < 20 {
+		t.Errorf("found only %d links", found)
+	}
+}
+
+func TestLinksToSectionsOfCommentsLeadSomewhere(t *testing.T) {
+	found := 0
+	for name, page := range pages(t) {
+		for _, match := range section.FindAllStringSubmatch(page, -1) {
+			found++
+			comment, err := os.ReadFile(filepath.Join(root(t), match[1], "doc.go"))
+			heading := "\n// # " + strings.ReplaceAll(match[2], "_", " ") + "\n"
+			if err != nil || !strings.Contains(string(comment), heading) {
+				t.Errorf("%s: %s: the comment has no such section", name, match[0])
+			}
+		}
+	}
+	if found < 2 {
+		t.Errorf("found only %d links", found)
 	}
 }
 
