@@ -1,7 +1,7 @@
 package core
 
 import (
-	"errors"
+	"context"
 	"time"
 )
 
@@ -11,13 +11,11 @@ import (
 // request. Warn is safe for concurrent use.
 func (l *Locker) Warn(err error) { l.settings.notify(Event{Kind: Warned, Err: err}) }
 
-// ObserveRefused sends an event of the kind Refused to the observers: the key of a request
-// could not be read. Enter does so itself. It is for an adapter of your own that calls Begin.
-// It ignores nil and ErrSkip.
-func (l *Locker) ObserveRefused(err error) {
-	if err != nil && !errors.Is(err, ErrSkip) && !isPending(err) {
-		l.settings.notify(Event{Kind: Refused, Err: err})
-	}
+// ObserveRefused sends an event of the kind Refused to the observers: the key of an idempotent
+// request, or its fingerprint, could not be read. ctx is the context of the request. Enter does
+// so itself. It is for an adapter of your own that calls BeginKey. It ignores nil and ErrSkip.
+func (l *Locker) ObserveRefused(ctx context.Context, err error) {
+	l.observeUnread(ctx, err, true)
 }
 
 // MaxWait returns how long Enter, Begin and the middlewares wait for a lock that is held: the

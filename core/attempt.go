@@ -59,14 +59,20 @@ type Attempt struct {
 // and its answer was not stored. WithFailOpen has no effect on Begin. On a Locker of
 // NewQuorum the error is errors.ErrUnsupported.
 func (l *Locker) Begin(ctx context.Context, key string, fingerprint []byte) (*Attempt, error) {
+	return l.BeginKey(ctx, Key{raw: key}, fingerprint)
+}
+
+// BeginKey is Begin with a Key, whose name the events of the attempt have. It is for an adapter
+// of your own: KeyFunc.Read and Key.Endpoint make the key.
+func (l *Locker) BeginKey(ctx context.Context, key Key, fingerprint []byte) (*Attempt, error) {
 	if !l.KeepsRecords() {
 		return nil, errNoRecords
 	}
-	if err := checkKey(key); err != nil {
-		l.ObserveRefused(err)
+	if err := checkKey(key.raw); err != nil {
+		l.observeRefused(ctx, key, true, err)
 		return nil, err
 	}
-	marked := attemptMark + key
+	marked := attemptMark + key.raw
 	if outer := heldLease(ctx, l, marked); outer != nil && outer.attempt != nil {
 		if err := l.checkFence(outer); err != nil {
 			return nil, err
@@ -78,8 +84,8 @@ func (l *Locker) Begin(ctx context.Context, key string, fingerprint []byte) (*At
 	if hidesLease(ctx, l, marked) {
 		return nil, &Error{Kind: ErrHiddenLease}
 	}
-	a := &Attempt{locker: l, key: key, lease: &Lease{}}
-	err := l.take(ctx, marked, l.waitOr(0), &engine.Attempt{
+	a := &Attempt{locker: l, key: key.raw, lease: &Lease{}}
+	err := l.take(ctx, Key{raw: marked, name: key.name}, l.waitOr(0), &engine.Attempt{
 		Fingerprint: bytes.Clone(fingerprint),
 		Keep:        max(l.settings.retention, l.settings.ttl),
 		Rerun:       l.settings.interrupted == Rerun,
@@ -90,7 +96,7 @@ func (l *Locker) Begin(ctx context.Context, key string, fingerprint []byte) (*At
 		a.lease.attempt = a
 		return a, nil
 	case errors.As(err, &refused) && refused.Reason == engine.Done:
-		return &Attempt{locker: l, key: key, replay: refused.Record}, nil
+		return &Attempt{locker: l, key: key.raw, replay: refused.Record}, nil
 	default:
 		return nil, refusalOf(err, l.settings.retryAfter)
 	}

@@ -28,6 +28,20 @@ func BenchmarkLock(b *testing.B) {
 			}
 		}
 	})
+	b.Run("observed", func(b *testing.B) {
+		locks := core.Must(core.New(rdb, core.WithObserver(func(e core.Event) { _ = e.Context().Err() })))
+		defer func() { _ = locks.Close(context.Background()) }()
+		b.ReportAllocs()
+		for b.Loop() {
+			lease, err := locks.Lock(context.Background(), "k")
+			if err != nil {
+				b.Fatal(err)
+			}
+			if err := lease.Release(context.Background()); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
 	b.Run("raw", func(b *testing.B) {
 		script := redis.NewScript(compareAndDelete)
 		b.ReportAllocs()

@@ -50,11 +50,11 @@ func (l *Locker) Check(ctx context.Context) error {
 	r := <-results // Run returns when ctx ends
 	l.advised.Do(func() {
 		if advice := l.backend.advice(); advice != nil {
-			l.Warn(advice)
+			l.settings.notifyFrom(ctx, Event{Kind: Warned, Err: advice})
 		}
 	})
 	for _, warning := range r.warnings {
-		l.settings.notify(Event{Kind: Warned, Err: warning})
+		l.settings.notifyFrom(ctx, Event{Kind: Warned, Err: warning})
 	}
 	if r.err != nil {
 		return l.checkError(ctx, r.err)

@@ -3,6 +3,7 @@ package core
 import (
 	"context"
 	"errors"
+	"slices"
 )
 
 // Enter takes the locks of a request. It returns the context under which to run the request,
@@ -15,7 +16,8 @@ import (
 //	defer release()
 //
 // Each key function reads one key. WithWait sets how long Enter waits for all locks together;
-// without WithWait it does not wait.
+// without WithWait it does not wait. Func converts a function of your own that stands beside
+// other key functions.
 //
 // release waits for Redis about as long as one command takes, also for several keys and after
 // ctx has ended. It is never nil. It may be called more than once, from any goroutine.
@@ -26,32 +28,36 @@ import (
 //
 // The error is an error of Lock, ErrBodyTooLarge, or the error of a key function. With an
 // error no key is locked. Enter panics if there is no key function.
-func Enter[R any](
-	ctx context.Context, l *Locker, r R, keys ...KeyFunc[R],
+func Enter[R any, F ~func(R) (K, error), K string | Key](
+	ctx context.Context, l *Locker, r R, keys ...F,
 ) (locked context.Context, release func(), err error) {
 	must(len(keys) > 0, "Enter needs a key function")
-	var few [4]string // avoids an allocation for most requests
-	names, skipped := few[:0], 0
+	var few [4]Key // avoids an allocation for most requests
+	read := few[:0]
 	for _, key := range keys {
-		name, err := key.Read(r)
+		k, err := readKey((func(R) (K, error))(key), r)
 		switch {
 		case err == nil:
 		case errors.Is(err, ErrSkip):
-			name = noName
-			skipped++
+			k = Key{} // takes no lock
 		default:
-			l.ObserveRefused(err)
+			l.observeUnread(ctx, err, false)
 			return ctx, nothing, err
 		}
-		names = append(names, name)
+		read = append(read, k)
 	}
-	if skipped == len(keys) {
+	return l.enter(ctx, read)
+}
+
+// enter takes the locks of the keys. A zero Key takes no lock.
+func (l *Locker) enter(ctx context.Context, keys []Key) (locked context.Context, release func(), err error) {
+	if !slices.ContainsFunc(keys, func(k Key) bool { return k.raw != "" }) {
 		return &unlockedContext{ctx, len(keys)}, nothing, nil
 	}
-	all, err := l.acquireAll(ctx, names, l.waitOr(0))
+	all, err := acquireAll(ctx, l, keys, l.waitOr(0))
 	if err != nil {
 		if l.mayRunUnlocked(err) {
-			l.observeUnlocked(names, err)
+			observeUnlocked(ctx, l, keys, err)
 			return &unlockedContext{ctx, len(keys)}, nothing, nil
 		}
 		return ctx, nothing, err

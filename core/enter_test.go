@@ -55,10 +55,10 @@ func TestEnterWithoutALock(t *testing.T) {
 		"no key":             {"", []core.KeyFunc[form]{field("id")}, core.ErrNoKey},
 		"bad":                {"!bad", []core.KeyFunc[form]{field("id")}, core.ErrInvalidKey},
 		"second has no key":  {"42", []core.KeyFunc[form]{field("id"), field("other")}, core.ErrNoKey},
-		"an error of theirs": {"42", []core.KeyFunc[form]{func(form) (string, error) { return "", own }}, own},
-		"a key and an error": {"42", []core.KeyFunc[form]{field("id"), func(form) (string, error) {
+		"an error of theirs": {"42", []core.KeyFunc[form]{core.Func(func(form) (string, error) { return "", own })}, own},
+		"a key and an error": {"42", []core.KeyFunc[form]{field("id"), core.Func(func(form) (string, error) {
 			return "x", own
-		}}, own},
+		})}, own},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, release, err := core.Enter(t.Context(), locks, form{"id": test.id}, test.keys...)
@@ -102,7 +102,7 @@ func TestEnterWaitsForWithWait(t *testing.T) {
 			t.Error("Enter without a key function does not panic")
 		}
 	}()
-	_, _, _ = core.Enter[form](t.Context(), locks, nil)
+	_, _, _ = core.Enter(t.Context(), locks, nil, []core.KeyFunc[form]{}...)
 }
 
 func TestLossOfOneKeyEndsTheContext(t *testing.T) {

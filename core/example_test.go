@@ -16,14 +16,14 @@ import (
 )
 
 // newExample returns a Locker on an embedded Redis, and a function that closes both.
-func newExample() (*core.Locker, func()) {
+func newExample(opts ...core.Option) (*core.Locker, func()) {
 	server, err := miniredis.Run()
 	if err != nil {
 		panic(err)
 	}
 	rdb := redis.NewClient(&redis.Options{Addr: server.Addr()})
 	// The command timeout has room for a busy machine.
-	locks := core.Must(core.New(rdb, core.WithCommandTimeout(2*time.Second)))
+	locks := core.Must(core.New(rdb, append(opts, core.WithCommandTimeout(2*time.Second))...))
 	return locks, func() {
 		_ = locks.Close(context.Background())
 		_ = rdb.Close()
@@ -83,11 +83,13 @@ func ExampleJoin() {
 		func(o order) (string, error) { return o.id, nil },
 	))
 
-	fmt.Println(key(order{"acme", "7"}))
-	fmt.Println(key(order{"acme", ""}))
+	read, _ := key.Read(order{"acme", "7"})
+	fmt.Println(read.Raw(), read.Name())
+	_, err := key.Read(order{"acme", ""})
+	fmt.Println(err)
 	// Output:
-	// order:4:acme1:7 <nil>
-	//  reqlock: no key: Named("order") is empty
+	// order:4:acme1:7 order
+	// reqlock: no key: Named("order") is empty
 }
 
 func ExampleEnter() {

@@ -12,7 +12,7 @@ import (
 type form map[string]string
 
 func field(name string) core.KeyFunc[form] {
-	return func(f form) (string, error) {
+	return core.Func(func(f form) (string, error) {
 		switch f[name] {
 		case "!skip":
 			return "", core.ErrSkip
@@ -20,7 +20,7 @@ func field(name string) core.KeyFunc[form] {
 			return "", core.ErrInvalidKey
 		}
 		return f[name], nil
-	}
+	})
 }
 
 func TestKeys(t *testing.T) {
@@ -58,11 +58,8 @@ func TestKeys(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			got, err := test.key(test.request)
-			if err == nil && got == "" {
-				err = core.ErrNoKey // as Enter reads it
-			}
-			if got != test.want || !errors.Is(err, test.err) {
+			key, err := test.key(test.request)
+			if got := key.Raw(); got != test.want || !errors.Is(err, test.err) {
 				t.Errorf("got %q, %v; want %q, %v", got, err, test.want, test.err)
 			}
 		})
@@ -73,9 +70,10 @@ func TestKeysPanicAtRegistration(t *testing.T) {
 	t.Parallel()
 	var none core.KeyFunc[form]
 	for name, register := range map[string]func(){
-		"join of nothing":       func() { core.Join[form]() },
+		"join of nothing":       func() { core.Join([]core.KeyFunc[form]{}...) },
 		"join of nil":           func() { core.Join(field("a"), none) },
-		"first of nothing":      func() { core.First[form]() },
+		"func of nil":           func() { core.Func(none) },
+		"first of nothing":      func() { core.First([]core.KeyFunc[form]{}...) },
 		"when without a key":    func() { core.When(func(form) bool { return true }, none) },
 		"when without a test":   func() { core.When(nil, field("a")) },
 		"of nil":                func() { core.Of[form](nil) },
@@ -111,8 +109,8 @@ func TestNamesOfKeys(t *testing.T) {
 					t.Errorf("%q is allowed: %v; want %v", name, !panicked, allowed)
 				}
 			}()
-			if key, err := core.Named(name, field("a"))(form{"a": "1"}); key != name+":1" || err != nil {
-				t.Errorf("got %q, %v", key, err)
+			if key, err := core.Named(name, field("a"))(form{"a": "1"}); key.Raw() != name+":1" || key.Name() != name || err != nil {
+				t.Errorf("got %q, %q, %v", key.Raw(), key.Name(), err)
 			}
 		})
 	}
@@ -139,19 +137,19 @@ func FuzzKeysAreUnique(f *testing.F) {
 				continue
 			}
 			same := a1 == a2 && (b1 == b2 || name == "join of one")
-			if (k1 == k2) != same {
-				t.Errorf("%s: %q and %q make %q and %q", name, one, two, k1, k2)
+			if (k1.Raw() == k2.Raw()) != same {
+				t.Errorf("%s: %q and %q make %q and %q", name, one, two, k1.Raw(), k2.Raw())
 			}
 		}
 		join, err1 := core.Join(field("a"), field("b"))(one)
 		named, err2 := core.Named("n", field("a"))(two)
-		if err1 == nil && err2 == nil && join == named {
-			t.Errorf("join and named both make %q", join)
+		if err1 == nil && err2 == nil && join.Raw() == named.Raw() {
+			t.Errorf("join and named both make %q", join.Raw())
 		}
 		n1, err1 := core.Named("n", field("a"))(one)
 		n2, err2 := core.Named("n.m", field("a"))(two)
-		if err1 == nil && err2 == nil && n1 == n2 {
-			t.Errorf("two names both make %q", n1)
+		if err1 == nil && err2 == nil && n1.Raw() == n2.Raw() {
+			t.Errorf("two names both make %q", n1.Raw())
 		}
 	})
 }

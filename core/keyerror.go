@@ -13,31 +13,51 @@ import (
 // client cannot mend it. The key functions of the adapters are described.
 //
 // If the key function calls a described one and returns its error, that description counts.
-func Describe[R any](call, part string, key KeyFunc[R]) KeyFunc[R] {
+func Describe[R any, K string | Key](call, part string, key func(R) (K, error)) KeyFunc[R] {
 	must(key != nil, "Describe needs a key function")
-	return func(r R) (string, error) {
-		k, err := key.read(r)
+	return func(r R) (Key, error) {
+		k, err := callKey(key, r)
 		if err != nil {
-			return "", described(err, call, part)
+			return Key{}, described(err, call, part)
 		}
 		return k, nil
 	}
 }
 
-// described adds a description to an error that has none. It returns ErrSkip, and an error
-// of a key function that will be called again, unchanged.
+// described adds a description to an error that has none, or only the name of a function. It
+// returns ErrSkip, and an error of a key function that will be called again, unchanged.
 func described(err error, call, part string) error {
-	var inner *keyPartError
-	if errors.Is(err, ErrSkip) || isPending(err) || errors.As(err, &inner) {
+	if errors.Is(err, ErrSkip) || isPending(err) {
 		return err
 	}
-	return &keyPartError{call, part, err}
+	var inner *keyPartError
+	if errors.As(err, &inner) {
+		if !inner.isName || error(inner) != err { //nolint:errorlint // a wrapped one has a text of the program
+			return err
+		}
+		err = inner.err
+	}
+	return &keyPartError{call: call, part: part, err: err}
+}
+
+// withName adds the name of its function to an error that has no description. A description
+// that comes later replaces the name.
+func withName(err error, function string) error {
+	if errors.Is(err, ErrSkip) || isPending(err) {
+		return err
+	}
+	var inner *keyPartError
+	if errors.As(err, &inner) {
+		return err
+	}
+	return &keyPartError{call: function, err: err, isName: true}
 }
 
 // A keyPartError is an error of a key function with its description.
 type keyPartError struct {
 	call, part string
 	err        error
+	isName     bool // call is only the name of a function
 }
 
 // Error returns the text of the error with the call in it.

@@ -47,7 +47,7 @@ func TestErrorNamesTheKeyFunction(t *testing.T) {
 			`the header "X-Account" or the header "X-Account"`,
 		},
 		"a function of the program": {
-			accountOf, nil, `reqlock: key function: core_test.accountOf: no database`, "",
+			core.Func(accountOf), nil, `reqlock: key function: core_test.accountOf: no database`, "",
 		},
 		"a named function of the program": {
 			core.Named("account", accountOf), nil, `reqlock: key function: Named("account"): no database`, "",
@@ -72,7 +72,7 @@ func TestObserverHearsOfKeysThatCannotBeRead(t *testing.T) {
 	events := &recorder{}
 	logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	locks := newLocker(t, newEmbedded(t), core.WithObserver(events.record), core.WithObserver(core.SlogObserver(logger)))
-	for _, key := range []core.KeyFunc[string]{failing(nil), accountOf, failing(core.ErrSkip)} {
+	for _, key := range []core.KeyFunc[string]{failing(nil), core.Func(accountOf), failing(core.ErrSkip)} {
 		_, release, err := core.Enter(t.Context(), locks, "", key)
 		release()
 		if errors.Is(err, core.ErrSkip) {

@@ -4,23 +4,30 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/reqlock/reqlock/internal/engine"
 )
 
-// noName is the name of a key function that was skipped. A key is never empty.
-const noName = ""
-
 // acquireAll takes the lock of each key once, in byte order, so that callers do not
 // deadlock. One wait covers all keys. If a lock is refused, acquireAll releases the locks
-// that it has taken. FromContext finds the lease of the first key. names may contain noName,
-// but not only noName.
-func (l *Locker) acquireAll(ctx context.Context, names []string, wait time.Duration) (*LeaseSet, error) {
-	keys := inLockOrder(names)
-	if len(keys) == 0 {
-		return nil, &Error{Kind: ErrNoKey}
+// that it has taken. FromContext finds the lease of the first key. An empty key takes no
+// lock: it is that of a key function that was skipped.
+func acquireAll[K string | Key](ctx context.Context, l *Locker, keys []K, wait time.Duration) (*LeaseSet, error) {
+	var few [4]Key // avoids an allocation for most requests
+	all, err := l.acquireInOrder(ctx, inLockOrder(few[:0], keys), wait)
+	if err != nil {
+		return nil, err
 	}
+	if len(keys) > 1 {
+		listInOrder(all, keys)
+	}
+	return all, nil
+}
+
+// acquireInOrder takes the locks of the keys, one after the other.
+func (l *Locker) acquireInOrder(ctx context.Context, keys []Key, wait time.Duration) (*LeaseSet, error) {
 	all := &LeaseSet{ctx: ctx}
 	all.taken = all.one[:0]
 	begun := time.Now()
@@ -41,33 +48,31 @@ func (l *Locker) acquireAll(ctx context.Context, names []string, wait time.Durat
 		all.taken = append(all.taken, lease)
 		all.ctx = lease.Context() //nolint:fatcontext // one level for each key, so that each loss ends the last context
 	}
-	if len(names) > 1 {
-		all.listInOrder(names)
-	}
 	return all, nil
 }
 
-// inLockOrder returns each key once, in byte order, without noName.
-func inLockOrder(names []string) []string {
-	if len(names) < 2 {
-		return names
+// inLockOrder appends each key once to the empty slice, in byte order, without empty keys. Of
+// equal keys it takes the first one.
+func inLockOrder[K string | Key](ordered []Key, keys []K) []Key {
+	for _, key := range keys {
+		if k := keyOf(key); k.raw != "" {
+			ordered = append(ordered, k)
+		}
 	}
-	keys := slices.Clone(names)
-	slices.Sort(keys)
-	keys = slices.Compact(keys)
-	if keys[0] == noName {
-		keys = keys[1:]
+	if len(ordered) < 2 {
+		return ordered
 	}
-	return keys
+	slices.SortStableFunc(ordered, func(a, b Key) int { return strings.Compare(a.raw, b.raw) })
+	return slices.CompactFunc(ordered, func(a, b Key) bool { return a.raw == b.raw })
 }
 
-// listInOrder sets the lease of each name, and makes the lease of the first name the one that
+// listInOrder sets the lease of each key, and makes the lease of the first key the one that
 // FromContext finds.
-func (s *LeaseSet) listInOrder(names []string) {
-	s.named = make([]*Lease, len(names))
+func listInOrder[K string | Key](s *LeaseSet, keys []K) {
+	s.named = make([]*Lease, len(keys))
 	var main *Lease
-	for i, name := range names {
-		s.named[i] = s.Lease(name)
+	for i, key := range keys {
+		s.named[i] = s.Lease(keyOf(key).raw)
 		if main == nil {
 			main = s.named[i]
 		}

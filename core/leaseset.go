@@ -38,10 +38,12 @@ type LeaseSet struct {
 // A middleware writes its keys as Named and Join describe. LockAll and Do lock the same keys
 // if they write them in the same way.
 func (l *Locker) LockAll(ctx context.Context, keys []string) (*LeaseSet, error) {
-	if slices.Contains(keys, noName) {
-		return nil, &Error{Kind: ErrNoKey}
+	if len(keys) == 0 || slices.Contains(keys, "") {
+		err := &Error{Kind: ErrNoKey}
+		l.observeRefused(ctx, Key{}, false, err)
+		return nil, err
 	}
-	return l.acquireAll(ctx, keys, l.waitOr(waitForever))
+	return acquireAll(ctx, l, keys, l.waitOr(waitForever))
 }
 
 // Context returns the context in which the holder may rely on all locks. It ends as the

@@ -33,13 +33,13 @@ const maxKeyLen = 4096
 // A caller that holds one lock and takes another can wait for ever: see "Deadlocks" in the
 // package comment.
 func (l *Locker) Lock(ctx context.Context, key string) (*Lease, error) {
-	return l.acquire(ctx, key, l.waitOr(engine.WaitForever), &Lease{})
+	return l.acquire(ctx, Key{raw: key}, l.waitOr(engine.WaitForever), &Lease{})
 }
 
 // TryLock takes the lock of a key if the lock is free. It does not wait for a release. It
 // returns the same results as Lock.
 func (l *Locker) TryLock(ctx context.Context, key string) (*Lease, error) {
-	return l.acquire(ctx, key, 0, &Lease{})
+	return l.acquire(ctx, Key{raw: key}, 0, &Lease{})
 }
 
 // waitOr returns the wait of WithWait, or the fallback if it is not set.
@@ -52,12 +52,12 @@ func (l *Locker) waitOr(fallback time.Duration) time.Duration {
 
 // acquire takes the lock of one key within the wait. It fills in the empty lease and returns
 // it.
-func (l *Locker) acquire(ctx context.Context, key string, wait time.Duration, lease *Lease) (*Lease, error) {
-	if err := checkKey(key); err != nil {
-		l.ObserveRefused(err)
+func (l *Locker) acquire(ctx context.Context, key Key, wait time.Duration, lease *Lease) (*Lease, error) {
+	if err := checkKey(key.raw); err != nil {
+		l.observeRefused(ctx, key, false, err)
 		return nil, err
 	}
-	if outer := heldLease(ctx, l, key); outer != nil {
+	if outer := heldLease(ctx, l, key.raw); outer != nil {
 		if err := l.checkFence(outer); err != nil {
 			return nil, err
 		}
@@ -65,7 +65,7 @@ func (l *Locker) acquire(ctx context.Context, key string, wait time.Duration, le
 			return lease, nil
 		}
 	}
-	if hidesLease(ctx, l, key) {
+	if hidesLease(ctx, l, key.raw) {
 		return nil, &Error{Kind: ErrHiddenLease}
 	}
 	if err := l.take(ctx, key, wait, nil, lease); err != nil {
@@ -76,9 +76,10 @@ func (l *Locker) acquire(ctx context.Context, key string, wait time.Duration, le
 
 // take takes the lock of one key from the engine and fills in the empty lease. The attempt
 // is nil for a plain lock. The error is an error of the engine.
-func (l *Locker) take(ctx context.Context, key string, wait time.Duration, a *engine.Attempt, lease *Lease) error {
+func (l *Locker) take(ctx context.Context, key Key, wait time.Duration, a *engine.Attempt, lease *Lease) error {
 	hold, err := l.engine.Acquire(ctx, engine.Request{
-		Key:        key,
+		Key:        key.raw,
+		Name:       l.nameOf(key),
 		TTL:        l.settings.ttl,
 		Wait:       wait,
 		Renew:      l.settings.renewal,
@@ -93,7 +94,7 @@ func (l *Locker) take(ctx context.Context, key string, wait time.Duration, a *en
 	if err != nil {
 		return err
 	}
-	lease.locker, lease.key, lease.hold = l, key, hold
+	lease.locker, lease.key, lease.hold = l, key.raw, hold
 	lease.parent, _ = FromContext(ctx)
 	return nil
 }

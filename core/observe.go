@@ -1,6 +1,11 @@
 package core
 
-import "github.com/reqlock/reqlock/internal/engine"
+import (
+	"context"
+	"errors"
+
+	"github.com/reqlock/reqlock/internal/engine"
+)
 
 // kinds maps the engine's kinds of event to the kinds of this package.
 var kinds = [...]EventKind{
@@ -29,11 +34,21 @@ var handovers = [...]Handover{
 	engine.Handed:  Handed,
 }
 
+// endings maps the engine's endings of an attempt to the endings of this package.
+var endings = [...]Ending{
+	engine.Abort:     Abort,
+	engine.Commit:    Commit,
+	engine.Seal:      Seal,
+	engine.Interrupt: Interrupt,
+}
+
 // observe converts an event of the engine and sends it to the observers.
 func (s *settings) observe(e engine.Event) {
 	event := Event{
 		Kind:     kinds[e.Kind],
 		Key:      EventKey{e.Key},
+		Name:     e.Name,
+		Attempt:  e.Attempt,
 		Queued:   e.Queued,
 		Waited:   e.Waited,
 		Held:     e.Held,
@@ -41,6 +56,10 @@ func (s *settings) observe(e engine.Event) {
 		Repeated: e.Repeated,
 		Caller:   e.Caller,
 		Holds:    e.Holds,
+		ctx:      e.Context,
+	}
+	if e.Attempt && (e.Kind == engine.Released || e.Kind == engine.Committed) {
+		event.Ending = endings[e.Ending]
 	}
 	switch {
 	case e.Loss != engine.NotLost:
@@ -60,12 +79,44 @@ func (s *settings) notify(event Event) {
 	}
 }
 
-// observeUnlocked sends an Unlocked event for each key of a request that runs without locks.
-// It ignores noName.
-func (l *Locker) observeUnlocked(names []string, err error) {
-	for _, name := range names {
-		if name != noName {
-			l.settings.notify(Event{Kind: Unlocked, Key: EventKey{name}, Err: err})
+// notifyFrom sends an event with the context of a request to all observers.
+func (s *settings) notifyFrom(ctx context.Context, event Event) {
+	if len(s.observers) == 0 {
+		return
+	}
+	from := ctx // only this copy is moved to the heap
+	event.ctx = &from
+	s.notify(event)
+}
+
+// nameOf returns the name that the events of a key have.
+func (l *Locker) nameOf(key Key) string {
+	if l.settings.name != "" {
+		return l.settings.name
+	}
+	return key.name
+}
+
+// observeUnread sends a Refused event for a request whose key could not be read. It ignores
+// nil, ErrSkip, and a key function that will be called again.
+func (l *Locker) observeUnread(ctx context.Context, err error, attempt bool) {
+	if err != nil && !errors.Is(err, ErrSkip) && !isPending(err) {
+		l.observeRefused(ctx, Key{}, attempt, err)
+	}
+}
+
+// observeRefused sends a Refused event for a request that cannot have its key. The key itself
+// is not in the event.
+func (l *Locker) observeRefused(ctx context.Context, key Key, attempt bool, err error) {
+	l.settings.notifyFrom(ctx, Event{Kind: Refused, Name: l.nameOf(key), Attempt: attempt, Err: err})
+}
+
+// observeUnlocked sends an Unlocked event for each key of a request that runs without locks,
+// except for empty keys.
+func observeUnlocked[K string | Key](ctx context.Context, l *Locker, keys []K, err error) {
+	for _, key := range keys {
+		if k := keyOf(key); k.raw != "" {
+			l.settings.notifyFrom(ctx, Event{Kind: Unlocked, Key: EventKey{k.raw}, Name: l.nameOf(k), Err: err})
 		}
 	}
 }

@@ -42,6 +42,7 @@ type settings struct {
 	retryAfter time.Duration
 	caller     bool
 	madeBy     string // the code that made the view, if caller is true
+	name       string // "": that of the key
 	maxWaiters int
 	minHold    time.Duration // 0: none
 

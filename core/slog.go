@@ -1,7 +1,6 @@
 package core
 
 import (
-	"context"
 	"errors"
 	"log/slog"
 )
@@ -12,17 +11,26 @@ import (
 // holders, a key function that failed, and a fault of Redis. All other events are logged at
 // debug level. Keys appear as digests. The line of an unknown outcome also has endpoint_key,
 // the whole key of EventKey.Endpoint, for Outcome and Resolve.
+//
+// The logger gets the context of the event: see Event.Context. So a handler that reads the
+// trace of a context writes it into the line.
 func SlogObserver(logger *slog.Logger) func(Event) {
 	must(logger != nil, "SlogObserver needs a logger")
 	return func(e Event) {
 		level := levelOf(e)
-		ctx := context.Background()
+		ctx := e.Context()
 		if !logger.Enabled(ctx, level) {
 			return
 		}
-		attrs := make([]slog.Attr, 0, 6)
+		attrs := make([]slog.Attr, 0, 8)
 		if !e.Key.IsEmpty() {
 			attrs = append(attrs, slog.String("key", e.Key.String()))
+		}
+		if e.Name != "" {
+			attrs = append(attrs, slog.String("name", e.Name))
+		}
+		if e.Attempt {
+			attrs = append(attrs, slog.Bool("attempt", true))
 		}
 		switch e.Kind {
 		case Acquired:
@@ -39,6 +47,9 @@ func SlogObserver(logger *slog.Logger) func(Event) {
 		}
 		if endpoint, ok := e.Key.Endpoint(); ok && e.Kind == OutcomeUnknown {
 			attrs = append(attrs, slog.String("endpoint_key", endpoint))
+		}
+		if e.Ending != 0 {
+			attrs = append(attrs, slog.String("ending", e.Ending.String()))
 		}
 		if e.Caller != "" {
 			attrs = append(attrs, slog.String("caller", e.Caller))

@@ -21,7 +21,8 @@ type Config struct {
 	// Locker takes the locks. Required.
 	Locker *core.Locker
 
-	// Key chooses the lock of a request. Required.
+	// Key chooses the lock of a request. Required. core.Func converts a function of your
+	// own that returns a string.
 	Key KeyFunc
 
 	// Also are more keys to lock for the same request: see the option Also.

@@ -18,7 +18,8 @@ type IdempotentConfig struct {
 	// Locker begins the attempts. Required.
 	Locker *core.Locker
 
-	// Key is the same for all copies of a request. Required.
+	// Key is the same for all copies of a request. Required. core.Func converts a function
+	// of your own that returns a string.
 	Key KeyFunc
 
 	// Options are settings of the attempts, such as core.WithRetention. They are

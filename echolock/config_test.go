@@ -69,12 +69,12 @@ func TestRegistrationPanics(t *testing.T) {
 		want     string
 	}{
 		"nil locker":        {func() { echolock.Middleware(nil, literal) }, "Locker"},
-		"nil key":           {func() { echolock.Middleware(locks, nil) }, "Key"},
+		"nil key":           {func() { echolock.Middleware[string](locks, nil) }, "Key"},
 		"nil option":        {func() { echolock.Middleware(locks, literal, nil) }, "option is nil"},
 		"foreign option":    {func() { echolock.Middleware(locks, literal, adaptertest.ForeignOption{}) }, adaptertest.ForeignOptionText},
 		"bad setting":       {func() { echolock.Middleware(locks, literal, core.WithTTL(1)) }, "WithTTL"},
 		"root setting":      {func() { echolock.Middleware(locks, literal, core.WithPrefix("x")) }, "WithPrefix"},
-		"Also nothing":      {func() { echolock.Also() }, "Also"},
+		"Also nothing":      {func() { echolock.Also([]echolock.KeyFunc{}...) }, "Also"},
 		"Also nil":          {func() { echolock.Also(literal, nil) }, "Also"},
 		"nil error handler": {func() { echolock.WithErrorHandler(nil) }, "WithErrorHandler"},
 		"MaxBody":           {func() { echolock.MaxBody(0) }, "MaxBody"},

@@ -15,6 +15,9 @@ import (
 // of core and your own functions can be combined:
 //
 //	core.Named("account", echolock.Param("id"))
+//
+// A function of your own that returns a string is accepted as well. core.Func converts it
+// where it stands beside other key functions, as in core.First or Also, and in a Config.
 type KeyFunc = core.KeyFunc[echo.Context]
 
 // Middleware runs the requests of a handler under a lock. Give it to a route after
@@ -32,9 +35,9 @@ type KeyFunc = core.KeyFunc[echo.Context]
 //
 // Middleware panics if l or key is nil, or if an option is invalid or belongs to
 // another adapter. The middleware is safe for concurrent use.
-func Middleware(l *core.Locker, key KeyFunc, opts ...Option) echo.MiddlewareFunc {
+func Middleware[K string | core.Key](l *core.Locker, key func(echo.Context) (K, error), opts ...Option) echo.MiddlewareFunc {
 	o := &options{}
-	config := Config{Locker: l, Key: key, Options: registration.Apply(adapter, o, opts)}
+	config := Config{Locker: l, Key: keyFuncOf(key), Options: registration.Apply(adapter, o, opts)}
 	adapter.Must(o.idempotent == "", o.idempotent+" is an option of Idempotent, not of Middleware")
 	config.Also, config.ErrorHandler = o.also, o.errorHandler
 	return MiddlewareWithConfig(config)

@@ -39,9 +39,9 @@ import (
 // Idempotent panics where Middleware does, and for a Locker that runs requests
 // without Redis (core.WithFailOpen) or is from core.NewQuorum. The middleware is safe
 // for concurrent use.
-func Idempotent(l *core.Locker, key KeyFunc, opts ...Option) echo.MiddlewareFunc {
+func Idempotent[K string | core.Key](l *core.Locker, key func(echo.Context) (K, error), opts ...Option) echo.MiddlewareFunc {
 	o := &options{}
-	config := IdempotentConfig{Locker: l, Key: key, Options: registration.Apply(adapter, o, opts)}
+	config := IdempotentConfig{Locker: l, Key: keyFuncOf(key), Options: registration.Apply(adapter, o, opts)}
 	adapter.Must(len(o.also) == 0, "Also is an option of Middleware: put a Middleware behind Idempotent")
 	config.ErrorHandler = o.errorHandler
 	config.Methods, config.OptionalKey = o.settings.Methods, o.settings.OptionalKey

@@ -93,7 +93,7 @@ func TestIdempotentRegistrationPanics(t *testing.T) {
 		want     string
 	}{
 		"nil locker":       {func() { echolock.Idempotent(nil, byKey) }, "Locker"},
-		"nil key":          {func() { echolock.Idempotent(locks, nil) }, "Key"},
+		"nil key":          {func() { echolock.Idempotent[string](locks, nil) }, "Key"},
 		"nil option":       {idempotent(nil), "option is nil"},
 		"bad setting":      {idempotent(core.WithRetention(1)), "WithRetention"},
 		"Also":             {idempotent(echolock.Also(literal)), "put a Middleware behind Idempotent"},

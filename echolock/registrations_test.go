@@ -101,7 +101,7 @@ func TestRegistrations(t *testing.T) {
 	})))
 	e.PUT("/d4/:id", ok, echolock.Middleware(locks, core.When(
 		func(c echo.Context) bool { return !userOf(c).Admin },
-		core.Join(func(c echo.Context) (string, error) { return c.Param("id"), nil }, echolock.Header("X-Tenant")),
+		core.Join(core.Func(func(c echo.Context) (string, error) { return c.Param("id"), nil }), echolock.Header("X-Tenant")),
 	)))
 
 	// Groups, and the whole application.

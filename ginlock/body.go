@@ -7,6 +7,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/adapter/httpkey"
 )
 
@@ -40,7 +41,7 @@ func Form(name string, opts ...BodyOption) KeyFunc {
 // value.
 func JSONField(path string, opts ...BodyOption) KeyFunc {
 	key := httpkey.JSONField(path, opts...)
-	return func(c *gin.Context) (string, error) {
+	return func(c *gin.Context) (core.Key, error) {
 		if body, ok := boundBody(c); ok {
 			return key(body)
 		}

@@ -15,6 +15,9 @@ import (
 // of core and your own functions can be combined:
 //
 //	core.Named("account", ginlock.Param("id"))
+//
+// A function of your own that returns a string is accepted as well. core.Func converts it
+// where it stands beside other key functions, as in core.First or Also.
 type KeyFunc = core.KeyFunc[*gin.Context]
 
 // Middleware runs the following handlers of a request under a lock. Put it before the
@@ -33,9 +36,12 @@ type KeyFunc = core.KeyFunc[*gin.Context]
 //
 // Middleware panics if l or key is nil, or if an option is invalid or belongs to
 // another adapter. The middleware is safe for concurrent use.
-func Middleware(l *core.Locker, key KeyFunc, opts ...Option) gin.HandlerFunc {
-	adapter.Must(l != nil, "Middleware needs a locker")
-	adapter.Must(key != nil, "Middleware needs a key function")
+func Middleware[K string | core.Key](l *core.Locker, key func(*gin.Context) (K, error), opts ...Option) gin.HandlerFunc {
+	return middleware(l, registration.KeyOf(adapter, "Middleware", l, key), opts)
+}
+
+// middleware is Middleware for each form of key function.
+func middleware(l *core.Locker, key KeyFunc, opts []Option) gin.HandlerFunc {
 	cfg := &config{}
 	l = l.With(registration.Apply(adapter, cfg, opts)...)
 	adapter.Must(cfg.idempotent == "", cfg.idempotent+" is an option of Idempotent, not of Middleware")

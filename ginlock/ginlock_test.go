@@ -116,12 +116,12 @@ func TestRegistrationPanics(t *testing.T) {
 		want     string
 	}{
 		"nil locker":        {func() { ginlock.Middleware(nil, literal) }, "locker"},
-		"nil key":           {func() { ginlock.Middleware(locks, nil) }, "key function"},
+		"nil key":           {func() { ginlock.Middleware[string](locks, nil) }, "key function"},
 		"nil option":        {func() { ginlock.Middleware(locks, literal, nil) }, "option is nil"},
 		"foreign option":    {func() { ginlock.Middleware(locks, literal, adaptertest.ForeignOption{}) }, adaptertest.ForeignOptionText},
 		"bad setting":       {func() { ginlock.Middleware(locks, literal, core.WithTTL(1)) }, "WithTTL"},
 		"root setting":      {func() { ginlock.Middleware(locks, literal, core.WithPrefix("x")) }, "WithPrefix"},
-		"Also nothing":      {func() { ginlock.Also() }, "Also"},
+		"Also nothing":      {func() { ginlock.Also([]ginlock.KeyFunc{}...) }, "Also"},
 		"Also nil":          {func() { ginlock.Also(literal, nil) }, "Also"},
 		"nil error handler": {func() { ginlock.WithErrorHandler(nil) }, "WithErrorHandler"},
 		"Param":             {func() { ginlock.Param("") }, "Param"},

@@ -34,9 +34,12 @@ import (
 // Idempotent panics where Middleware does, and for a Locker that runs requests
 // without Redis (core.WithFailOpen) or is from core.NewQuorum. The middleware is safe
 // for concurrent use.
-func Idempotent(l *core.Locker, key KeyFunc, opts ...Option) gin.HandlerFunc {
-	adapter.Must(l != nil, "Idempotent needs a locker")
-	adapter.Must(key != nil, "Idempotent needs a key function")
+func Idempotent[K string | core.Key](l *core.Locker, key func(*gin.Context) (K, error), opts ...Option) gin.HandlerFunc {
+	return idempotent(l, registration.KeyOf(adapter, "Idempotent", l, key), opts)
+}
+
+// idempotent is Idempotent for each form of key function.
+func idempotent(l *core.Locker, key KeyFunc, opts []Option) gin.HandlerFunc {
 	cfg := &config{}
 	l = l.With(registration.Apply(adapter, cfg, opts)...)
 	adapter.Must(len(cfg.also) == 0, "Also is an option of Middleware: put a Middleware behind Idempotent")

@@ -28,7 +28,7 @@ func TestIdempotentRegistrationPanics(t *testing.T) {
 		want     string
 	}{
 		"nil locker":       {func() { ginlock.Idempotent(nil, byKey) }, "locker"},
-		"nil key":          {func() { ginlock.Idempotent(locks, nil) }, "key function"},
+		"nil key":          {func() { ginlock.Idempotent[string](locks, nil) }, "key function"},
 		"nil option":       {idempotent(nil), "option is nil"},
 		"bad setting":      {idempotent(core.WithRetention(1)), "WithRetention"},
 		"Also":             {idempotent(ginlock.Also(literal)), "put a Middleware behind Idempotent"},

@@ -68,7 +68,7 @@ func Cookie(name string) KeyFunc {
 		if err != nil {
 			return "", err
 		}
-		value, err := url.QueryUnescape(escaped)
+		value, err := url.QueryUnescape(escaped.Raw())
 		if err != nil {
 			return "", keypart.Invalid("a malformed cookie")
 		}
@@ -144,7 +144,7 @@ func Literal(key string) KeyFunc { return ofRequest(httpkey.Literal(key)) }
 
 // ofRequest reads the key from the request of the context.
 func ofRequest(key httpkey.KeyFunc) KeyFunc {
-	return func(c *gin.Context) (string, error) { return key(c.Request) }
+	return func(c *gin.Context) (core.Key, error) { return key(c.Request) }
 }
 
 // mustBeName panics unless c.Set accepts the name.

@@ -91,8 +91,8 @@ func TestKeyFunctions(t *testing.T) {
 			c, _ := gin.CreateTestContext(httptest.NewRecorder())
 			c.Request = httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
 			test.prepare(c)
-			got, err := test.key(c)
-			if got != test.want || !errors.Is(err, test.wantErr) || (err == nil) != (test.wantErr == nil) {
+			key, err := test.key(c)
+			if got := key.Raw(); got != test.want || !errors.Is(err, test.wantErr) || (err == nil) != (test.wantErr == nil) {
 				t.Errorf("%q, %v; want %q, %v", got, err, test.want, test.wantErr)
 			}
 		})
@@ -133,8 +133,8 @@ func TestClientIP(t *testing.T) {
 			if test.forwarded != "" {
 				c.Request.Header.Set("X-Forwarded-For", test.forwarded)
 			}
-			got, err := ginlock.ClientIP()(c)
-			if got != test.want || !errors.Is(err, test.wantErr) || (err == nil) != (test.wantErr == nil) {
+			key, err := ginlock.ClientIP()(c)
+			if got := key.Raw(); got != test.want || !errors.Is(err, test.wantErr) || (err == nil) != (test.wantErr == nil) {
 				t.Errorf("%q, %v; want %q, %v", got, err, test.want, test.wantErr)
 			}
 		})
@@ -202,8 +202,8 @@ func TestBodyIsStillThere(t *testing.T) {
 				r.Use(test.before)
 			}
 			r.Use(func(c *gin.Context) {
-				if key, err := test.key(c); key != "42" || err != nil {
-					t.Errorf("key %q, %v", key, err)
+				if key, err := test.key(c); key.Raw() != "42" || err != nil {
+					t.Errorf("key %q, %v", key.Raw(), err)
 				}
 			})
 			r.POST("/", func(c *gin.Context) {
@@ -253,7 +253,8 @@ func TestKeyOfParamIsTheHandlersValue(t *testing.T) {
 			r := gin.New()
 			test.set(r)
 			r.GET("/:id", func(c *gin.Context) {
-				key, err := ginlock.Param("id")(c)
+				read, err := ginlock.Param("id")(c)
+				key := read.Raw()
 				if key != c.Param("id") || err != nil {
 					t.Errorf("key %q, %v; the handler reads %q", key, err, c.Param("id"))
 				}

@@ -18,7 +18,7 @@ func TestKeyFunctionAnswers(t *testing.T) {
 	t.Parallel()
 	noUser := errors.New("no user")
 	for name, test := range map[string]struct {
-		key    ginlock.KeyFunc
+		key    func(*gin.Context) (string, error)
 		status int
 		body   string
 	}{

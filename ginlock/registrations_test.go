@@ -102,7 +102,7 @@ func TestRegistrations(t *testing.T) {
 	r.POST("/21/:id", ginlock.Middleware(locks, core.Join(ginlock.Get("tenant"), ginlock.Param("id"))), h)
 	r.POST("/22/:id", ginlock.Middleware(locks, core.Join(
 		ginlock.Literal("transfer"),
-		func(c *gin.Context) (string, error) { return tenant(c.GetInt("tenant")).String(), nil },
+		core.Func(func(c *gin.Context) (string, error) { return tenant(c.GetInt("tenant")).String(), nil }),
 		core.Of(func(c *gin.Context) string { return strings.ToLower(c.Param("id")) }),
 	)), h)
 	r.POST("/22/payments", auth, ginlock.Middleware(locks, core.Join(ginlock.Get("user_id"), ginlock.IdempotencyKey())), h)
@@ -126,7 +126,7 @@ func TestRegistrations(t *testing.T) {
 	), h)
 	r.POST("/30/:id", ginlock.Middleware(locks, ginlock.Param("id"), ginlock.Also(
 		ginlock.Get("user"),
-		func(c *gin.Context) (string, error) { return c.FullPath(), nil },
+		core.Func(func(c *gin.Context) (string, error) { return c.FullPath(), nil }),
 	)), h)
 	r.POST("/31/:id", ginlock.Middleware(locks.With(core.WithTTL(time.Minute)), ginlock.Param("id"), core.WithRetryAfter(5*time.Second)), h)
 	r.POST("/32/:id", ginlock.Middleware(locks, ginlock.Param("id"), ginlock.WithErrorHandler(app.refused)), h)

@@ -32,6 +32,8 @@ import (
 // service without protobuf, write a KeyFunc that checks c.FullMethod and returns
 // core.ErrSkip for other methods.
 //
+// core.Func converts a function of your own that returns a string, for the map.
+//
 // ByMethod also panics if a Field or Message reads another type than the method
 // receives, also inside core.Named, Join, First, Hashed and Keyed. Behind core.When or a
 // function of your own, such a mistake refuses each call with INTERNAL. ByMethod does not
@@ -74,14 +76,15 @@ func (m *methods) add(method string, key KeyFunc) {
 }
 
 // key is the key function.
-func (m *methods) key(c *Call) (string, error) {
+func (m *methods) key(c *Call) (core.Key, error) {
 	if c.probe != nil {
 		c.probe.byMethods = append(c.probe.byMethods, m)
-		return c.probe.answer()
+		answer, err := c.probe.answer()
+		return core.NewKey(answer), err
 	}
 	key, ok := m.keys[c.method]
 	if !ok {
-		return "", core.ErrSkip
+		return core.Key{}, core.ErrSkip
 	}
 	return key(c)
 }

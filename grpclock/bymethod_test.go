@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 
@@ -85,4 +86,31 @@ func TestByMethodSkips(t *testing.T) {
 	key := grpclock.ByMethod(map[string]grpclock.KeyFunc{pb.Bank_Transfer_FullMethodName: literal})
 	checkKey(t, key, grpclock.NewCall(t.Context(), pb.Bank_Settle_FullMethodName, nil), "", core.ErrSkip)
 	checkKey(t, key, grpclock.NewCall(t.Context(), pb.Bank_Transfer_FullMethodName, nil), theKey, nil)
+}
+
+// The name of a key is in events, whichever method it belongs to.
+func TestByMethodKeepsTheNameOfTheKey(t *testing.T) {
+	t.Parallel()
+	key := grpclock.ByMethod(map[string]grpclock.KeyFunc{
+		pb.Bank_Transfer_FullMethodName: core.Named("account", literal),
+		pb.Bank_Settle_FullMethodName:   core.Func(func(*grpclock.Call) (string, error) { return "own", nil }),
+	})
+	for method, want := range map[string]string{pb.Bank_Transfer_FullMethodName: "account", pb.Bank_Settle_FullMethodName: ""} {
+		if got, err := key.Read(grpclock.NewCall(t.Context(), method, nil)); got.Name() != want || err != nil {
+			t.Errorf("%s: name %q, %v", method, got.Name(), err)
+		}
+	}
+}
+
+// A function of a program that returns a string is a key function as it is.
+func TestInterceptorsAcceptPlainFunctions(t *testing.T) {
+	t.Parallel()
+	locks := adaptertest.UnusedLocker(t)
+	plain := func(c *grpclock.Call) (string, error) { return c.FullMethod(), nil }
+	grpclock.UnaryServerInterceptor(locks, plain, grpclock.Also(plain, plain))
+	grpclock.StreamServerInterceptor(locks, plain, grpclock.Also(core.Func(plain), literal))
+	grpclock.ServerOptions(locks, plain)
+	interceptor := grpclock.IdempotentUnaryServerInterceptor(locks, func(*grpclock.Call) (string, error) { return "", nil })
+	_, err := interceptor(t.Context(), nil, &grpc.UnaryServerInfo{}, nil)
+	wantCode(t, err, codes.InvalidArgument)
 }

@@ -2,6 +2,8 @@ package grpclock
 
 import (
 	"context"
+
+	"github.com/reqlock/reqlock/core"
 )
 
 // A Call is the input of key functions: a unary call, or the beginning of a stream.
@@ -76,10 +78,10 @@ func (noMessageError) ReqlockPending() {}
 // failBeforeMessage returns a key function that fails if key reads the message of a
 // stream that is still opening, whatever key returns.
 func failBeforeMessage(key KeyFunc) KeyFunc {
-	return func(c *Call) (string, error) {
+	return func(c *Call) (core.Key, error) {
 		k, err := key(c)
 		if c.needsMessage {
-			return "", errNoMessage
+			return core.Key{}, errNoMessage
 		}
 		return k, err
 	}

@@ -317,7 +317,8 @@ func ExampleNewCall() {
 	key := core.Named("account", grpclock.Field[*pb.TransferRequest]("account.id"))
 	call := grpclock.NewCall(context.Background(), pb.Bank_Transfer_FullMethodName,
 		&pb.TransferRequest{Account: &pb.Account{Id: "42"}})
-	fmt.Println(key(call))
+	read, err := key.Read(call)
+	fmt.Println(read.Raw(), err)
 	// Output:
 	// account:42 <nil>
 }

@@ -140,8 +140,8 @@ func FuzzFieldPath(f *testing.F) {
 			},
 		} {
 			k, err := key(grpclock.NewCall(t.Context(), "", m))
-			if (k == "") == (err == nil) || err != nil && !errors.Is(err, core.ErrNoKey) && !errors.Is(err, core.ErrInvalidKey) {
-				t.Errorf("%q of %v: %q, %v", path, m, k, err)
+			if (k.Raw() == "") == (err == nil) || err != nil && !errors.Is(err, core.ErrNoKey) && !errors.Is(err, core.ErrInvalidKey) {
+				t.Errorf("%q of %v: %q, %v", path, m, k.Raw(), err)
 			}
 		}
 	})

@@ -15,7 +15,9 @@ import (
 //
 // A function of your own that reads the message must use the comma-ok form, as in
 // Call.Message. Without it, c.Message().(*pb.TransferRequest) panics on other
-// methods, and on streams, which open without a message.
+// methods, and on streams, which open without a message. core.Func converts a function that
+// returns a string where it stands beside other key functions, as in core.First or Also, and
+// in the map of a ByMethod.
 type KeyFunc = core.KeyFunc[*Call]
 
 // UnaryServerInterceptor runs unary calls under a lock. key chooses the lock: calls
@@ -31,7 +33,7 @@ type KeyFunc = core.KeyFunc[*Call]
 //
 // UnaryServerInterceptor panics if l or key is nil, or if an option is invalid or
 // belongs to another adapter. The interceptor is safe for concurrent use.
-func UnaryServerInterceptor(l *core.Locker, key KeyFunc, opts ...Option) grpc.UnaryServerInterceptor {
+func UnaryServerInterceptor[K string | core.Key](l *core.Locker, key func(*Call) (K, error), opts ...Option) grpc.UnaryServerInterceptor {
 	c := lockOf("UnaryServerInterceptor", l, key, opts)
 	c.locksUnary()
 	return c.unary
@@ -63,7 +65,7 @@ func (c *config) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo,
 //
 // A stream that ends without a message has a key only if its key function needs no
 // message: core.First skips key functions that need one.
-func StreamServerInterceptor(l *core.Locker, key KeyFunc, opts ...Option) grpc.StreamServerInterceptor {
+func StreamServerInterceptor[K string | core.Key](l *core.Locker, key func(*Call) (K, error), opts ...Option) grpc.StreamServerInterceptor {
 	c := lockOf("StreamServerInterceptor", l, key, opts)
 	c.locksStreams()
 	return c.stream

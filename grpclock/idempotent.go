@@ -7,6 +7,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/adapter/registration"
 )
 
 // IdempotentUnaryServerInterceptor runs a unary call once for its key: the first call
@@ -30,9 +31,11 @@ import (
 // runs calls without Redis (core.WithFailOpen), if l is from core.NewQuorum, or if an
 // option is invalid or belongs to another adapter. The interceptor is safe for
 // concurrent use.
-func IdempotentUnaryServerInterceptor(l *core.Locker, key KeyFunc, opts ...Option) grpc.UnaryServerInterceptor {
+func IdempotentUnaryServerInterceptor[K string | core.Key](
+	l *core.Locker, key func(*Call) (K, error), opts ...Option,
+) grpc.UnaryServerInterceptor {
 	const name = "IdempotentUnaryServerInterceptor"
-	c := configOf(name, l, key, opts)
+	c := configOf(l, registration.KeyOf(adapter, name, l, key), opts)
 	adapter.Must(len(c.keys) == 1, name+" has one key; to lock those of Also, put a UnaryServerInterceptor behind it")
 	adapter.Must(!c.locks.FailsOpen(), name+" needs a locker without WithFailOpen: a call would take effect twice")
 	adapter.Must(c.locks.KeepsRecords(), name+" needs a locker of core.New: a quorum keeps no records of calls")
@@ -65,16 +68,16 @@ func (c *config) idempotent(ctx context.Context, req any, info *grpc.UnaryServer
 func (c *config) begin(call *Call) (*core.Attempt, error) {
 	key, err := c.keys[0].Read(call)
 	if err != nil {
-		c.locks.ObserveRefused(err)
+		c.locks.ObserveRefused(call.ctx, err)
 		return nil, err
 	}
 	fingerprint, err := c.fingerprint(call)
 	if err != nil {
 		err = core.KeyError(err)
-		c.locks.ObserveRefused(err)
+		c.locks.ObserveRefused(call.ctx, err)
 		return nil, err
 	}
-	return c.locks.Begin(call.ctx, core.EndpointKey("", call.method, key), fingerprint)
+	return c.locks.BeginKey(call.ctx, key.Endpoint("", call.method), fingerprint)
 }
 
 // AttemptFromContext returns the attempt under which the handler of a call runs, and

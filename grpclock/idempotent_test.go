@@ -281,7 +281,7 @@ func TestIdempotentRegistrationPanics(t *testing.T) {
 		want     string
 	}{
 		"nil locker":     {func() { grpclock.IdempotentUnaryServerInterceptor(nil, literal) }, "IdempotentUnaryServerInterceptor needs a locker"},
-		"nil key":        {func() { grpclock.IdempotentUnaryServerInterceptor(locks, nil) }, "IdempotentUnaryServerInterceptor needs a key function"},
+		"nil key":        {func() { grpclock.IdempotentUnaryServerInterceptor[string](locks, nil) }, "IdempotentUnaryServerInterceptor needs a key function"},
 		"Also":           {with(grpclock.Also(literal)), "put a UnaryServerInterceptor behind it"},
 		"fail open":      {with(core.WithFailOpen(true)), "WithFailOpen"},
 		"foreign option": {with(adaptertest.ForeignOption{}), "option of another adapter"},

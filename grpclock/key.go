@@ -79,12 +79,12 @@ func ContextValueAs[T any](key any, get func(T) string) KeyFunc {
 // Method is the full method of a call, "/pkg.Service/Method": one lock for each
 // method, or a part for core.Join.
 func Method() KeyFunc {
-	return ofCall(func(c *Call) (string, error) { return keypart.Text(c.FullMethod()) })
+	return core.Describe("Method()", "", ofCall(func(c *Call) (string, error) { return keypart.Text(c.FullMethod()) }))
 }
 
 // Literal is the same key for every call: one lock for all of them, or a part for
 // core.Join. An empty key panics.
 func Literal(key string) KeyFunc {
 	adapter.Must(key != "", "Literal needs a key")
-	return ofCall(func(*Call) (string, error) { return key, nil })
+	return core.Func(ofCall(func(*Call) (string, error) { return key, nil }))
 }

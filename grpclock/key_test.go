@@ -18,8 +18,8 @@ import (
 // expects.
 func checkKey(t *testing.T, key grpclock.KeyFunc, c *grpclock.Call, want string, wantErr error) {
 	t.Helper()
-	got, err := key(c)
-	if got != want || !errors.Is(err, wantErr) || (err == nil) != (wantErr == nil) {
+	read, err := key(c)
+	if got := read.Raw(); got != want || !errors.Is(err, wantErr) || (err == nil) != (wantErr == nil) {
 		t.Errorf("got %q, %v; want %q, %v", got, err, want, wantErr)
 	}
 }

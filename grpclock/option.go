@@ -25,10 +25,11 @@ type Option interface {
 // These key functions get the calls of all methods of the interceptor, as its first
 // key function does. Give each of them a ByMethod: otherwise a key function gets a
 // message of the wrong type and refuses the call. IdempotentUnaryServerInterceptor
-// refuses this option.
-func Also(keys ...KeyFunc) Option {
-	registration.MustBeKeys(adapter, "Also", keys)
-	return option("Also", func(c *config) { c.keys = append(c.keys, keys...) })
+// refuses this option. core.Func converts a function of your own that stands beside other
+// key functions.
+func Also[F ~func(*Call) (K, error), K string | core.Key](keys ...F) Option {
+	more := registration.KeysOf[*Call](adapter, "Also", keys)
+	return option("Also", func(c *config) { c.keys = append(c.keys, more...) })
 }
 
 // WithErrorHandler sets the function that chooses the status of calls that do not
@@ -63,11 +64,8 @@ func option(name string, set func(*config)) Option {
 	return registration.NewSetting(adapter, name, set)
 }
 
-// configOf checks the arguments of an interceptor, and applies the options of core
-// and of this package.
-func configOf(interceptor string, l *core.Locker, key KeyFunc, opts []Option) *config {
-	adapter.Must(l != nil, interceptor+" needs a locker")
-	adapter.Must(key != nil, interceptor+" needs a key function")
+// configOf applies the options of core and of this package.
+func configOf(l *core.Locker, key KeyFunc, opts []Option) *config {
 	c := &config{
 		keys:        []KeyFunc{key},
 		idempotency: idempotency{fingerprint: fingerprintOf, stored: deterministic},
@@ -80,9 +78,10 @@ func configOf(interceptor string, l *core.Locker, key KeyFunc, opts []Option) *c
 	return c
 }
 
-// lockOf is configOf for an interceptor that only locks.
-func lockOf(interceptor string, l *core.Locker, key KeyFunc, opts []Option) *config {
-	c := configOf(interceptor, l, key, opts)
+// lockOf is configOf for an interceptor that only locks. It checks the arguments of the
+// interceptor.
+func lockOf[K string | core.Key](interceptor string, l *core.Locker, key func(*Call) (K, error), opts []Option) *config {
+	c := configOf(l, registration.KeyOf(adapter, interceptor, l, key), opts)
 	adapter.Must(c.given == "", interceptor+": "+c.given+" is an option of IdempotentUnaryServerInterceptor")
 	return c
 }

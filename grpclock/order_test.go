@@ -60,7 +60,7 @@ func TestStreamsLockFromTheOutsideInwards(t *testing.T) {
 		"same key, known before and in the message": {[]grpclock.KeyFunc{literal, accountOf}, []string{theKey}},
 		"in the message and known before":           {[]grpclock.KeyFunc{accountOf, other}, []string{theKey, "other"}},
 		"known before and in the message":           {[]grpclock.KeyFunc{other, accountOf}, []string{"other", theKey}},
-		"known before, behind two in the message":   {[]grpclock.KeyFunc{accountOf, literalMessage, other}, []string{theKey, "other"}},
+		"known before, behind two in the message":   {[]grpclock.KeyFunc{accountOf, core.Func(literalMessage), other}, []string{theKey, "other"}},
 		"skipped, and known before":                 {[]grpclock.KeyFunc{failing(core.ErrSkip), other, accountOf}, []string{"other", theKey}},
 	} {
 		for between, interceptor := range map[string]grpc.StreamServerInterceptor{"": nil, ", wrapped": wrapped} {

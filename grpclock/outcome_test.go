@@ -41,7 +41,7 @@ type refusal struct {
 }
 
 // An interceptor is one of this package for unary calls.
-type interceptor = func(*core.Locker, grpclock.KeyFunc, ...grpclock.Option) grpc.UnaryServerInterceptor
+type interceptor = func(*core.Locker, func(*grpclock.Call) (core.Key, error), ...grpclock.Option) grpc.UnaryServerInterceptor
 
 // env is the input of a refusal's prepare function.
 type env struct {
@@ -52,7 +52,7 @@ type env struct {
 }
 
 func failing(err error) grpclock.KeyFunc {
-	return func(*grpclock.Call) (string, error) { return "", err }
+	return core.Func(func(*grpclock.Call) (string, error) { return "", err })
 }
 
 // Every outcome of a call that does not get its lock.

@@ -98,7 +98,7 @@ func probeOf(method protoreflect.MethodDescriptor) *probe {
 }
 
 // ofCall returns a key function of this package that reads no message.
-func ofCall(read func(*Call) (string, error)) KeyFunc {
+func ofCall(read func(*Call) (string, error)) func(*Call) (string, error) {
 	return func(c *Call) (string, error) {
 		if c.probe != nil {
 			return c.probe.answer()

@@ -101,19 +101,19 @@ func TestRegistrations(t *testing.T) {
 		grpclock.UnaryServerInterceptor(locks, grpclock.ByMethod(map[string]grpclock.KeyFunc{
 			pb.Bank_Transfer_FullMethodName:   grpclock.Field[*pb.TransferRequest]("account.id"),
 			pb.Bank_PlaceOrder_FullMethodName: core.Named("user", grpclock.ContextValueAs(userKey{}, (*user).ID)),
-			pb.Bank_Settle_FullMethodName:     account,
-			pb.Bank_Balance_FullMethodName:    func(*grpclock.Call) (string, error) { return "", core.ErrSkip },
+			pb.Bank_Settle_FullMethodName:     core.Func(account),
+			pb.Bank_Balance_FullMethodName:    core.Func(func(*grpclock.Call) (string, error) { return "", core.ErrSkip }),
 		})),
 		grpclock.StreamServerInterceptor(locks, core.Named("account", grpclock.ByMethod(methods{
 			pb.Bank_Deposit_FullMethodName: grpclock.Message(func(m *pb.DepositRequest) string { return m.GetAccount().GetId() }),
-			"/reqlock.bank.v1.Bank/Batch":  core.First(grpclock.Metadata("x-account"), account),
+			"/reqlock.bank.v1.Bank/Batch":  core.First(grpclock.Metadata("x-account"), core.Func(account)),
 		}))),
 		// Options of core and of this package in one list, and views.
 		grpclock.UnaryServerInterceptor(locks,
 			core.Named("account", grpclock.Field[*pb.TransferRequest]("account.id")),
 			grpclock.Also(core.Named("account", grpclock.Field[*pb.TransferRequest]("payee.id"))),
 			core.WithWait(2*time.Second)),
-		grpclock.UnaryServerInterceptor(locks.With(core.WithTTL(time.Minute)), account, grpclock.Also(account, grpclock.Peer()), core.WithFailOpen(true)),
+		grpclock.UnaryServerInterceptor(locks.With(core.WithTTL(time.Minute)), account, grpclock.Also(core.Func(account), grpclock.Peer()), core.WithFailOpen(true)),
 		grpclock.UnaryServerInterceptor(locks, account, grpclock.WithErrorHandler(func(c *grpclock.Call, err error) error {
 			if errors.Is(err, core.ErrBusy) {
 				return status.Errorf(codes.AlreadyExists, "%s runs already", c.FullMethod())

@@ -150,7 +150,7 @@ func TestStreamWithoutMessage(t *testing.T) {
 		code codes.Code
 	}{
 		"needs one":        {accountOf, codes.InvalidArgument},
-		"needs any at all": {literalMessage, codes.InvalidArgument},
+		"needs any at all": {core.Func(literalMessage), codes.InvalidArgument},
 		"has another key":  {core.First(accountOf, literal), codes.OK},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -189,7 +189,7 @@ func TestKeyAtOpening(t *testing.T) {
 		"metadata":                  {key: account, opening: true, locked: true},
 		"message":                   {key: accountOf, locked: true},
 		"skip":                      {key: failing(core.ErrSkip)},
-		"a function of one's own":   {key: custom, locked: true},
+		"a function of one's own":   {key: core.Func(custom), locked: true},
 		"metadata, else message":    {key: core.First(account, accountOf), opening: true, locked: true},
 		"message, else metadata":    {key: core.First(accountOf, account), locked: true},
 		"metadata and message":      {key: account, opts: []grpclock.Option{grpclock.Also(accountOf)}, locked: true},

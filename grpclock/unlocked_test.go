@@ -145,7 +145,7 @@ func TestServerOptions(t *testing.T) {
 	wantCode(t, err, codes.OK)
 
 	adaptertest.WantPanic(t, func() { grpclock.ServerOptions(nil, literal) }, "ServerOptions needs a locker")
-	adaptertest.WantPanic(t, func() { grpclock.ServerOptions(locks, nil) }, "ServerOptions needs a key function")
+	adaptertest.WantPanic(t, func() { grpclock.ServerOptions[string](locks, nil) }, "ServerOptions needs a key function")
 	adaptertest.WantPanic(t, func() { grpclock.ServerOptions(locks, literal, grpclock.WithoutFingerprint()) }, "WithoutFingerprint")
 }
 
@@ -196,15 +196,15 @@ func TestRegistrationDoesNotRunKeyFunctionsOfTheApplication(t *testing.T) {
 			return "", nil
 		}
 		when := core.When(func(c *grpclock.Call) bool { _, err := own(c); return err == nil }, literal)
-		for _, key := range []grpclock.KeyFunc{own, core.Named("own", own), when} {
+		for _, key := range []grpclock.KeyFunc{core.Func(own), core.Named("own", own), when} {
 			grpclock.ServerOptions(locks, grpclock.ByMethod(map[string]grpclock.KeyFunc{pb.Bank_Transfer_FullMethodName: key}))
 			grpclock.ServerOptions(locks, key)
 		}
 	}
 	// These read nothing, or panic.
 	for _, key := range []grpclock.KeyFunc{
-		func(*grpclock.Call) (string, error) { return "", context.Canceled },
-		func(*grpclock.Call) (string, error) { panic("crash") },
+		core.Func(func(*grpclock.Call) (string, error) { return "", context.Canceled }),
+		core.Func(func(*grpclock.Call) (string, error) { panic("crash") }),
 		grpclock.Message(func(any) string { return "" }),
 		grpclock.Message(func(m interface{ GetAccount() *pb.Account }) string { return m.GetAccount().GetId() }),
 		grpclock.Message(func(m string) string { return m }), // of another codec

@@ -34,9 +34,12 @@ import (
 // Idempotent panics where Middleware does, and for a Locker that runs requests
 // without Redis (core.WithFailOpen) or is from core.NewQuorum. The middleware is safe
 // for concurrent use.
-func Idempotent(l *core.Locker, key KeyFunc, opts ...Option) func(http.Handler) http.Handler {
-	adapter.Must(l != nil, "Idempotent needs a locker")
-	adapter.Must(key != nil, "Idempotent needs a key function")
+func Idempotent[K string | core.Key](l *core.Locker, key func(*http.Request) (K, error), opts ...Option) func(http.Handler) http.Handler {
+	return idempotent(l, registration.KeyOf(adapter, "Idempotent", l, key), opts)
+}
+
+// idempotent is Idempotent for each form of key function.
+func idempotent(l *core.Locker, key KeyFunc, opts []Option) func(http.Handler) http.Handler {
 	c := &config{}
 	l = l.With(registration.Apply(adapter, c, opts)...)
 	adapter.Must(len(c.also) == 0, "Also is an option of Middleware: put a Middleware behind Idempotent")

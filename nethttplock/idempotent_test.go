@@ -80,7 +80,7 @@ func TestIdempotentRegistrationPanics(t *testing.T) {
 		want     string
 	}{
 		"nil locker":       {func() { nethttplock.Idempotent(nil, byKey) }, "locker"},
-		"nil key":          {func() { nethttplock.Idempotent(locks, nil) }, "key function"},
+		"nil key":          {func() { nethttplock.Idempotent[string](locks, nil) }, "key function"},
 		"nil handler":      {func() { nethttplock.Idempotent(locks, byKey)(nil) }, "handler"},
 		"nil option":       {idempotent(nil), "option is nil"},
 		"foreign option":   {idempotent(adaptertest.ForeignOption{}), "another adapter"},

@@ -14,6 +14,9 @@ import (
 // of core and your own functions can be combined:
 //
 //	core.Named("account", nethttplock.PathValue("id"))
+//
+// A function of your own that returns a string is accepted as well. core.Func converts it
+// where it stands beside other key functions, as in core.First or Also.
 type KeyFunc = core.KeyFunc[*http.Request]
 
 // Middleware runs the requests of a handler under a lock. key chooses the lock:
@@ -29,9 +32,12 @@ type KeyFunc = core.KeyFunc[*http.Request]
 //
 // Middleware panics if l or key is nil, or if an option is invalid or belongs to
 // another adapter. The middleware is safe for concurrent use.
-func Middleware(l *core.Locker, key KeyFunc, opts ...Option) func(http.Handler) http.Handler {
-	adapter.Must(l != nil, "Middleware needs a locker")
-	adapter.Must(key != nil, "Middleware needs a key function")
+func Middleware[K string | core.Key](l *core.Locker, key func(*http.Request) (K, error), opts ...Option) func(http.Handler) http.Handler {
+	return middleware(l, registration.KeyOf(adapter, "Middleware", l, key), opts)
+}
+
+// middleware is Middleware for each form of key function.
+func middleware(l *core.Locker, key KeyFunc, opts []Option) func(http.Handler) http.Handler {
 	c := &config{}
 	l = l.With(registration.Apply(adapter, c, opts)...)
 	adapter.Must(c.idempotent == "", c.idempotent+" is an option of Idempotent, not of Middleware")

@@ -117,13 +117,13 @@ func TestRegistrationPanics(t *testing.T) {
 		want     string
 	}{
 		"nil locker":        {func() { nethttplock.Middleware(nil, literal) }, "locker"},
-		"nil key":           {func() { nethttplock.Middleware(locks, nil) }, "key function"},
+		"nil key":           {func() { nethttplock.Middleware[string](locks, nil) }, "key function"},
 		"nil handler":       {func() { nethttplock.Middleware(locks, literal)(nil) }, "handler"},
 		"nil option":        {func() { nethttplock.Middleware(locks, literal, nil) }, "option is nil"},
 		"foreign option":    {func() { nethttplock.Middleware(locks, literal, adaptertest.ForeignOption{}) }, adaptertest.ForeignOptionText},
 		"bad setting":       {func() { nethttplock.Middleware(locks, literal, core.WithTTL(1)) }, "WithTTL"},
 		"root setting":      {func() { nethttplock.Middleware(locks, literal, core.WithPrefix("x")) }, "WithPrefix"},
-		"Also nothing":      {func() { nethttplock.Also() }, "Also"},
+		"Also nothing":      {func() { nethttplock.Also([]nethttplock.KeyFunc{}...) }, "Also"},
 		"Also nil":          {func() { nethttplock.Also(literal, nil) }, "Also"},
 		"nil error handler": {func() { nethttplock.WithErrorHandler(nil) }, "WithErrorHandler"},
 		"MaxBody":           {func() { nethttplock.MaxBody(0) }, "MaxBody"},
@@ -161,8 +161,8 @@ func TestKeyFunctions(t *testing.T) {
 		"as":          nethttplock.ContextValueAs(ctxKey{}, func(int) string { return "as" }),
 		"literal":     nethttplock.Literal("literal"),
 	} {
-		if got, err := key(r); got != want || err != nil {
-			t.Errorf("%q, %v; want %q", got, err, want)
+		if got, err := key(r); got.Raw() != want || err != nil {
+			t.Errorf("%q, %v; want %q", got.Raw(), err, want)
 		}
 	}
 	_, err := nethttplock.Form("f", nethttplock.MaxBody(5))(r)
@@ -188,8 +188,8 @@ func TestThePatternAndTheFormAreKnownOutside(t *testing.T) {
 func TestTheLastMaxBodyWins(t *testing.T) {
 	t.Parallel()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader(`{"id":"42"}`))
-	if key, err := nethttplock.JSONField("id", nethttplock.MaxBody(2), nethttplock.MaxBody(100))(r); key != "42" || err != nil {
-		t.Errorf("got %q, %v", key, err)
+	if key, err := nethttplock.JSONField("id", nethttplock.MaxBody(2), nethttplock.MaxBody(100))(r); key.Raw() != "42" || err != nil {
+		t.Errorf("got %q, %v", key.Raw(), err)
 	}
 }
 
@@ -206,5 +206,27 @@ func TestAPanicOfTheErrorHandlerIsNoSuccess(t *testing.T) {
 	}()
 	if w.Code != http.StatusBadRequest {
 		t.Errorf("got %d", w.Code)
+	}
+}
+
+// A function of a program that returns a string is a key function as it is.
+func TestMiddlewaresAcceptPlainFunctions(t *testing.T) {
+	t.Parallel()
+	locks := adaptertest.UnusedLocker(t)
+	type ownFunc func(*http.Request) (string, error)
+	plain := func(*http.Request) (string, error) { return "", nil }
+	for name, h := range map[string]func(http.Handler) http.Handler{
+		"plain":        nethttplock.Middleware(locks, plain),
+		"own type":     nethttplock.Middleware(locks, ownFunc(plain)),
+		"returns Key":  nethttplock.Middleware(locks, func(*http.Request) (core.Key, error) { return core.Key{}, nil }),
+		"also":         nethttplock.Middleware(locks, nethttplock.Literal("a"), nethttplock.Also(plain)),
+		"also, beside": nethttplock.Middleware(locks, nethttplock.Literal("a"), nethttplock.Also(nethttplock.Literal("b"), core.Func(plain))),
+		"idempotent":   nethttplock.Idempotent(locks, plain),
+	} {
+		w := httptest.NewRecorder()
+		h(http.NotFoundHandler()).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", nil))
+		if w.Code != http.StatusBadRequest {
+			t.Errorf("%s: %d %s", name, w.Code, w.Body)
+		}
 	}
 }

@@ -3,6 +3,7 @@ package nethttplock
 import (
 	"net/http"
 
+	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/adapter/httpattempt"
 	"github.com/reqlock/reqlock/internal/adapter/httpreply"
 	"github.com/reqlock/reqlock/internal/adapter/registration"
@@ -24,10 +25,11 @@ type Option interface {
 // request holds all keys. They are taken in a fixed order that does not depend on the
 // order of the key functions, so a transfer from a to b and a transfer from b to a do
 // not deadlock. One wait covers all keys. Equal keys are locked once. Leases
-// returns the lease of each key. Also is an option of Middleware.
-func Also(keys ...KeyFunc) Option {
-	registration.MustBeKeys(adapter, "Also", keys)
-	return option("Also", func(c *config) { c.also = append(c.also, keys...) })
+// returns the lease of each key. Also is an option of Middleware. core.Func converts a
+// function of your own that stands beside other key functions.
+func Also[F ~func(*http.Request) (K, error), K string | core.Key](keys ...F) Option {
+	more := registration.KeysOf[*http.Request](adapter, "Also", keys)
+	return option("Also", func(c *config) { c.also = append(c.also, more...) })
 }
 
 // WithErrorHandler sets the function that answers requests that do not run:

@@ -45,7 +45,7 @@ func (e statusError) Error() string   { return theKey }
 func (e statusError) StatusCode() int { return int(e) }
 
 func failing(err error) nethttplock.KeyFunc {
-	return func(*http.Request) (string, error) { return "", err }
+	return core.Func(func(*http.Request) (string, error) { return "", err })
 }
 
 // Every outcome of a request that does not get its lock.

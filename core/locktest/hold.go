@@ -29,13 +29,13 @@ func (l *Locks) Hold(key string) (release func()) {
 //
 // The lock of a route of Idempotent has another key, so HoldFor does not hold it. Give Hold "i:"
 // and the result of the adapter's EndpointKey, or see the package comment on attempts.
-func HoldFor[R any](l *Locks, key core.KeyFunc[R], r R) (release func()) {
+func HoldFor[R any, K string | core.Key](l *Locks, key func(R) (K, error), r R) (release func()) {
 	l.tb.Helper()
-	k, err := key(r)
+	k, err := core.Func(key).Read(r)
 	if err != nil {
 		l.tb.Fatalf("locktest: the key to hold: %v", err)
 	}
-	return l.Hold(k)
+	return l.Hold(k.Raw())
 }
 
 // Abandon locks a key as a process that crashed would: the lock is not renewed and not

@@ -32,7 +32,7 @@ func (e *Engine) Acquire(ctx context.Context, r Request) (*Hold, error) {
 	}
 	e.observeOutcome(w, begun, Event{Kind: Acquired, Handover: w.hold.handover})
 	if w.hold.number > 1 {
-		e.observe(Event{Kind: OutcomeUnknown, Key: r.Key}) // of the attempt before this one
+		e.observe(Event{Kind: OutcomeUnknown}.of(w.hold)) // of the attempt before this one
 	}
 	return w.hold, nil
 }
@@ -40,8 +40,8 @@ func (e *Engine) Acquire(ctx context.Context, r Request) (*Hold, error) {
 // observeOutcome reports the end of an acquisition to the owner.
 func (e *Engine) observeOutcome(w *waiter, begun time.Time, event Event) {
 	if e.hooks.Observe != nil {
-		event.Key, event.Queued, event.Waited = w.hold.request.Key, w.queued, time.Since(begun)
-		e.hooks.Observe(event)
+		event.Queued, event.Waited = w.queued, time.Since(begun)
+		e.hooks.Observe(event.of(w.hold))
 	}
 }
 
@@ -125,7 +125,7 @@ func (e *Engine) enter(ctx context.Context, w *waiter) *Refusal {
 	}
 	s.mu.Unlock()
 	if queued {
-		e.observe(Event{Kind: Waiting, Key: w.hold.request.Key})
+		e.observe(Event{Kind: Waiting}.of(w.hold))
 	}
 	return nil
 }
@@ -168,7 +168,7 @@ func (w *waiter) settledInline() bool {
 	queued := w.queued
 	s.mu.Unlock()
 	if queued {
-		w.hold.engine.observe(Event{Kind: Waiting, Key: w.hold.request.Key})
+		w.hold.engine.observe(Event{Kind: Waiting}.of(w.hold))
 	}
 	return settled
 }
@@ -186,7 +186,7 @@ func (e *Engine) await(ctx context.Context, w *waiter, begun time.Time) *Refusal
 		select {
 		case _, waiting = <-w.updates:
 			if waiting {
-				e.observe(Event{Kind: Waiting, Key: w.hold.request.Key})
+				e.observe(Event{Kind: Waiting}.of(w.hold))
 			}
 		case <-over:
 			if refusal := e.leave(w); refusal != nil {
@@ -214,7 +214,7 @@ func (e *Engine) leave(w *waiter) *Refusal {
 	select {
 	case _, open := <-w.updates:
 		if open { // an update that came before the end of the wait
-			e.observe(Event{Kind: Waiting, Key: w.hold.request.Key})
+			e.observe(Event{Kind: Waiting}.of(w.hold))
 		}
 	default:
 	}

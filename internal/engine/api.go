@@ -1,6 +1,9 @@
 package engine
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // WaitForever is the wait of a Request that only the end of the caller's context ends.
 const WaitForever = time.Duration(-1)
@@ -8,6 +11,8 @@ const WaitForever = time.Duration(-1)
 // A Request is what a caller wants.
 type Request struct {
 	Key string
+	// Name is the name that events repeat; "" is none.
+	Name string
 	// TTL is how long the lease lives without renewal.
 	TTL time.Duration
 	// Wait is how long to wait in the queue: 0 is not at all, WaitForever has no limit.
@@ -45,7 +50,7 @@ type Hooks struct {
 }
 
 // A Kind is the kind of an Event.
-type Kind int
+type Kind int8
 
 // The kinds of event.
 const (
@@ -65,7 +70,7 @@ const (
 )
 
 // A Handover is the way in which a lease came to its holder.
-type Handover int
+type Handover int8
 
 // The kinds of hand-over.
 const (
@@ -76,7 +81,7 @@ const (
 )
 
 // A Loss is the reason for which a lease ended under its holder.
-type Loss int
+type Loss int8
 
 // The reasons of a loss.
 const (
@@ -87,19 +92,30 @@ const (
 	Closed               // Close gave up waiting for the holder
 )
 
-// An Event reports what happened to a lock, or to a request for a lock.
+// An Event reports what happened to a lock, or to a request for a lock. It has at most 128
+// bytes: a larger variable that a closure captures needs an allocation of its own.
 type Event struct {
 	Kind     Kind
-	Key      string
-	Queued   bool          // a Waiting event came before
-	Waited   time.Duration // Acquired, Refused, Replayed
-	Held     time.Duration // Released, Renewed, Lost, HeldLong, Committed, Restored, OutcomeUnknown, Closing
-	Repeated bool          // HeldLong: there was an event for the hold before
-	Caller   string        // HeldLong, Closing: the Caller of the Request
-	Holds    int           // Closing: how many leases have a holder
-	Handover Handover      // Acquired
-	Loss     Loss          // Lost, Released; Committed: Taken if another attempt had begun
-	Err      error         // Refused: a *Refusal; Released, Renewed, Committed, OutcomeUnknown: a fault, if any
+	Handover Handover         // Acquired
+	Loss     Loss             // Lost, Released; Committed: Taken if another attempt had begun
+	Ending   Ending           // Released, Committed of an Attempt
+	Attempt  bool             // the request has an Attempt
+	Queued   bool             // a Waiting event came before
+	Repeated bool             // HeldLong: there was an event for the hold before
+	Key      string           // the Key of the Request
+	Name     string           // the Name of the Request
+	Context  *context.Context // the context of the request, or of Close; nil is none
+	Waited   time.Duration    // Acquired, Refused, Replayed
+	Held     time.Duration    // Released, Renewed, Lost, HeldLong, Committed, Restored, OutcomeUnknown, Closing
+	Caller   string           // HeldLong, Closing: the Caller of the Request
+	Holds    int              // Closing: how many leases have a holder
+	Err      error            // Refused: a *Refusal; Released, Renewed, Committed, OutcomeUnknown: a fault, if any
+}
+
+// of returns the event with what it has from the request of the hold.
+func (e Event) of(h *Hold) Event {
+	e.Key, e.Name, e.Attempt, e.Context = h.request.Key, h.request.Name, h.request.Attempt != nil, &h.parent
+	return e
 }
 
 // observe passes an event to the owner.

@@ -44,10 +44,19 @@ func (q *queue) setRunning(a *Attempt) {
 func (q *queue) onVerdict(r store.EnqueueRequest, answer store.Answer) {
 	q.lastFault, q.joined = nil, false
 	if answer.Unreported != "" {
-		q.engine.reportUnknown(r.Key, answer.Unreported)
+		q.engine.reportUnknown(q.unknownOutcome(), answer.Unreported)
 	}
 	q.settleByVerdict(r.Attempt, answer.Verdict, answer.Record)
 	q.endEpisode(true)
+}
+
+// unknownOutcome returns the event for an attempt of another process: that of the first
+// caller who asks for the key, if the caller has not left.
+func (q *queue) unknownOutcome() Event {
+	if q.first == nil {
+		return Event{Kind: OutcomeUnknown, Key: q.key, Attempt: true}
+	}
+	return Event{Kind: OutcomeUnknown}.of(q.first.hold)
 }
 
 // settleByVerdict refuses callers by the verdict on one attempt, or by the end of one.

@@ -12,7 +12,7 @@ import (
 const commitTimeout = 2 * time.Second
 
 // An Ending says how an attempt ends, and with it its hold.
-type Ending int
+type Ending int8
 
 // The endings.
 const (
@@ -121,14 +121,15 @@ func (h *Hold) observeEnding(err error, after *callbacks) {
 	if !h.ending.isFinal() {
 		return
 	}
-	event := Event{Kind: Committed, Key: h.request.Key, Held: time.Since(h.since), Err: err}
+	loss := NotLost
 	if err == nil && h.stored == store.NotStored {
-		event.Loss = Taken
+		loss = Taken
 	}
+	event := Event{Kind: Committed, Held: time.Since(h.since), Loss: loss, Ending: h.ending, Err: err}.of(h)
 	restored := err == nil && h.stored == store.Restored
 	after.add(func() {
 		if restored {
-			h.engine.observe(Event{Kind: Restored, Key: event.Key, Held: event.Held})
+			h.engine.observe(Event{Kind: Restored, Held: event.Held}.of(h))
 		}
 		h.engine.observe(event)
 	})

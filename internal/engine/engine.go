@@ -123,6 +123,7 @@ func (e *Engine) Close(ctx context.Context) error {
 	e.closeOnce.Do(func() { close(e.closing) })
 	defer e.schedule.stop()
 	if held := e.held(); held.Holds > 0 {
+		held.Context = &ctx
 		e.observe(held)
 	}
 	if err := e.work.Wait(ctx); err != nil {

@@ -17,7 +17,8 @@ func (e *Engine) held() Event {
 			h := q.lease.holder
 			event.Holds++
 			if age := now.Sub(h.since); event.Key == "" || age > event.Held {
-				event.Key, event.Held, event.Caller = q.key, age, h.request.Caller
+				event = event.of(h)
+				event.Held, event.Caller = age, h.request.Caller
 			}
 		}
 	})

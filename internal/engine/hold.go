@@ -164,7 +164,7 @@ func (q *queue) lose(loss Loss, after *callbacks) {
 // reportLoss cancels the holder's context with the cause of the loss.
 func (h *Hold) reportLoss(loss Loss, after *callbacks) {
 	h.loss = loss
-	event := Event{Kind: Lost, Key: h.request.Key, Held: time.Since(h.since), Loss: loss}
+	event := Event{Kind: Lost, Held: time.Since(h.since), Loss: loss}.of(h)
 	seen, cancel := !h.unreported, h.cancel
 	after.add(func() {
 		cancelWith(cancel, h.engine.hooks.Cause(loss))

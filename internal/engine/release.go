@@ -237,7 +237,7 @@ func (h *Hold) completeRelease(err error, after *callbacks) {
 	if !h.unreported && h.engine.hooks.Observe != nil {
 		h.observeEnding(err, after)
 		h.observeUnknown(err, after)
-		event := Event{Kind: Released, Key: h.request.Key, Held: time.Since(h.since), Loss: h.loss, Err: err}
+		event := Event{Kind: Released, Held: time.Since(h.since), Loss: h.loss, Ending: h.ending, Err: err}.of(h)
 		after.add(func() { h.engine.observe(event) })
 	}
 	after.done = h.done

@@ -106,7 +106,7 @@ func (e *Engine) renew(
 // renewed applies the reply to a renewal of the queue's held lease.
 func (q *queue) renewed(renewal store.Renewal, err error, ttl time.Duration, after *callbacks) {
 	lease, h, now := q.lease, q.lease.holder, time.Now()
-	event := Event{Kind: Renewed, Key: q.key, Held: now.Sub(h.since), Err: err}
+	event := Event{Kind: Renewed, Held: now.Sub(h.since), Err: err}.of(h)
 	switch {
 	case err != nil:
 		q.renewFrom(now.Add(retryOf(lease.ttl)))
@@ -119,7 +119,7 @@ func (q *queue) renewed(renewal store.Renewal, err error, ttl time.Duration, aft
 	}
 	after.add(func() { q.engine.observe(event) })
 	if event.Held > h.nextReport() {
-		long := Event{Kind: HeldLong, Key: q.key, Held: event.Held, Repeated: h.reportedLong != 0, Caller: h.request.Caller}
+		long := Event{Kind: HeldLong, Held: event.Held, Repeated: h.reportedLong != 0, Caller: h.request.Caller}.of(h)
 		h.reportedLong = event.Held
 		after.add(func() { q.engine.observe(long) })
 	}

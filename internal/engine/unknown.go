@@ -7,17 +7,18 @@ import (
 )
 
 // reportUnknown reports to the owner that an attempt which this process did not run has an
-// unknown outcome. Only then it notes that in the record, so that no report is lost. Copies
-// of the request that come before the note may report it, too. An engine without an owner who
-// observes leaves the report to another process.
-func (e *Engine) reportUnknown(key, attempt string) {
+// unknown outcome. The event has the name and the context of a caller who asked for the key.
+// Only then it notes the report in the record, so that no report is lost. Copies of the request
+// that come before the note may report it, too. An engine without an owner who observes leaves
+// the report to another process.
+func (e *Engine) reportUnknown(event Event, attempt string) {
 	if e.hooks.Observe == nil {
 		return
 	}
 	e.spawn(func() {
-		e.observe(Event{Kind: OutcomeUnknown, Key: key})
+		e.observe(event)
 		noted := make(chan struct{})
-		note := store.ResolveRequest{Key: key, Bound: e.bound, Seen: attempt, Resolution: store.NoteReported}
+		note := store.ResolveRequest{Key: event.Key, Bound: e.bound, Seen: attempt, Resolution: store.NoteReported}
 		e.store.Resolve(note, func(store.ResolveStatus, error) { close(noted) }) // if it fails, the next copy reports again
 		<-noted
 	})
@@ -26,15 +27,15 @@ func (e *Engine) reportUnknown(key, attempt string) {
 // observeUnknown reports to the owner that the hold's own attempt was left with an unknown
 // outcome: by Interrupt, or because the store did not accept its commit or seal.
 func (h *Hold) observeUnknown(err error, after *callbacks) {
-	event := Event{Kind: OutcomeUnknown, Key: h.request.Key, Held: time.Since(h.since)}
 	switch {
 	case h.request.Attempt == nil:
 		return
 	case h.ending == Interrupt:
+		err = nil
 	case h.ending.isFinal() && err != nil:
-		event.Err = err
 	default:
 		return
 	}
+	event := Event{Kind: OutcomeUnknown, Held: time.Since(h.since), Err: err}.of(h)
 	after.add(func() { h.engine.observe(event) })
 }

@@ -35,7 +35,7 @@ var ofEcho = adapter[echo.Context, echolock.Option]{
 		}
 		return echolock.JSONField("id", echolock.MaxBody(limit))
 	},
-	also: echolock.Also,
+	also: echolock.Also[echolock.KeyFunc],
 	hook: func(h hook) echolock.Option {
 		return echolock.WithErrorHandler(func(_ echo.Context, _ error) error {
 			if h == ownHook {

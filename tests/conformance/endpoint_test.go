@@ -15,6 +15,8 @@ type endpoint struct {
 	// key is a key function of the application. nil is the user's name joined with the
 	// adapter's IdempotencyKey.
 	key func(r *http.Request) (string, error)
+	// named is the name of core.Named around the key function; "" is none.
+	named string
 	// tenants joins the default key with the adapter's Host.
 	tenants bool
 	options []core.Option
@@ -73,13 +75,21 @@ type idempotency[R, O any] struct {
 
 // key returns the key function of an endpoint.
 func (a idempotency[R, O]) key(e endpoint) core.KeyFunc[R] {
+	if e.named != "" {
+		return core.Named(e.named, a.source(e))
+	}
+	return a.source(e)
+}
+
+// source returns the key function of an endpoint, without a name.
+func (a idempotency[R, O]) source(e endpoint) core.KeyFunc[R] {
 	switch {
 	case e.tenants:
 		return a.tenant
 	case e.key == nil:
 		return a.user
 	}
-	return func(r R) (string, error) { return e.key(a.request(r)) }
+	return core.Func(func(r R) (string, error) { return e.key(a.request(r)) })
 }
 
 // options returns one list of core's options and the adapter's own.

@@ -40,7 +40,7 @@ var ofGin = adapter[*gin.Context, ginlock.Option]{
 		}
 		return ginlock.JSONField("id", ginlock.MaxBody(limit))
 	},
-	also: ginlock.Also,
+	also: ginlock.Also[ginlock.KeyFunc],
 	hook: func(h hook) ginlock.Option {
 		return ginlock.WithErrorHandler(func(c *gin.Context, _ error) {
 			if h == ownHook {

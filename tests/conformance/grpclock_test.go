@@ -62,7 +62,7 @@ var ofGRPC = adapter[*grpclock.Call, grpclock.Option]{
 			pb.TestService_FullDuplexCall_FullMethodName:      grpclock.Field[*pb.StreamingOutputCallRequest](field),
 		})
 	},
-	also: grpclock.Also,
+	also: grpclock.Also[grpclock.KeyFunc],
 	hook: func(h hook) grpclock.Option {
 		return grpclock.WithErrorHandler(func(*grpclock.Call, error) error {
 			if h == ownHook {

@@ -86,10 +86,10 @@ func keyTwice(b *grpcEnvironment) {
 
 // A service that accepts only keys of 36 characters checks that in its key function.
 func keyOwnForm(b *grpcEnvironment) {
-	key := func(c *grpclock.Call) (string, error) {
+	key := func(c *grpclock.Call) (core.Key, error) {
 		k, err := grpclock.IdempotencyKey()(c)
-		if err == nil && len(k) != 36 {
-			return "", core.ErrInvalidKey
+		if err == nil && len(k.Raw()) != 36 {
+			return core.Key{}, core.ErrInvalidKey
 		}
 		return k, err
 	}

@@ -44,6 +44,7 @@ func grpcScenarios() []grpcScenario {
 		grpcAnswerScenarios(),
 		grpcLeaseScenarios(),
 		grpcRedisScenarios(),
+		grpcEventScenarios(),
 	)
 }
 

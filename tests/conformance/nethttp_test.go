@@ -31,7 +31,7 @@ var netHTTP = adapter[*http.Request, nethttplock.Option]{
 		}
 		return nethttplock.JSONField("id", nethttplock.MaxBody(limit))
 	},
-	also: nethttplock.Also,
+	also: nethttplock.Also[nethttplock.KeyFunc],
 	hook: func(h hook) nethttplock.Option {
 		return nethttplock.WithErrorHandler(func(w http.ResponseWriter, _ *http.Request, _ error) {
 			if h == ownHook {

@@ -30,6 +30,7 @@ type key struct {
 	limit  int64                  // of the body; 0: the adapter's default
 	user   bool                   // x-second joined with the adapter's IdempotencyKey
 	from   func() (string, error) // a key function of the application
+	named  string                 // the name of core.Named around it; "": none
 }
 
 // The keys that most cases use.
@@ -99,9 +100,17 @@ type adapter[R, O any] struct {
 
 // key returns a key function of the adapter.
 func (a adapter[R, O]) key(k key) core.KeyFunc[R] {
+	if k.named != "" {
+		return core.Named(k.named, a.source(k))
+	}
+	return a.source(k)
+}
+
+// source returns a key function of the adapter, without a name.
+func (a adapter[R, O]) source(k key) core.KeyFunc[R] {
 	switch {
 	case k.from != nil:
-		return func(R) (string, error) { return k.from() }
+		return core.Func(func(R) (string, error) { return k.from() })
 	case k.body:
 		return a.body(k.limit)
 	case k.user:

@@ -22,6 +22,7 @@ func scenarios() []testCase {
 		leaseScenarios(),
 		operatorScenarios(),
 		faultScenarios(),
+		eventScenarios(),
 	)
 }
 

@@ -31,6 +31,7 @@ func table() []testCase {
 		hookCases(),
 		errorPathCases(),
 		unlockedCases(),
+		eventCases(),
 	)
 }
 

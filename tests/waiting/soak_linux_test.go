@@ -133,9 +133,7 @@ func TestSoakProcess(t *testing.T) {
 		return now.channels == 0 && slices.Equal(now.keys, fenced)
 	})
 	for i, s := range own {
-		if err := s.locks.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
+		s.close()
 		if err := clients[i].Close(); err != nil {
 			t.Error(err)
 		}
@@ -168,9 +166,7 @@ func (w *workers) warmUp() {
 				w.t.Fatal(err)
 			}
 		}
-		if err := s.locks.Close(w.t.Context()); err != nil {
-			w.t.Fatal(err)
-		}
+		s.close()
 		if err := rdb.Close(); err != nil {
 			w.t.Fatal(err)
 		}

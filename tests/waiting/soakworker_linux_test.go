@@ -15,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/testkit/gauges"
 	"github.com/reqlock/reqlock/internal/testkit/subprocess"
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
@@ -57,9 +58,7 @@ func TestSoakWorker(t *testing.T) {
 		sleep(time.Millisecond)
 	}
 	s.run()
-	if err := s.locks.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
+	s.close()
 	if err := rdb.Close(); err != nil {
 		t.Error(err)
 	}
@@ -78,15 +77,31 @@ type soakWorker struct {
 	table *table
 	row   *soakRow
 	locks *core.Locker
+	// gauges are the leases and the waiting calls of the process, by the events.
+	gauges *gauges.Gauges
 }
 
 func newSoakWorker(t *testing.T, rdb *redis.Client, o orders, table *table) *soakWorker {
 	t.Helper()
-	locks, err := core.New(rdb, core.WithTTL(o.TTL), core.WithCommandTimeout(o.Timeout))
+	counts := &gauges.Gauges{}
+	locks, err := core.New(rdb, core.WithTTL(o.TTL), core.WithCommandTimeout(o.Timeout), core.WithObserver(counts.Observe))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &soakWorker{t, o, table, &table.processes[o.Process].soak, locks}
+	return &soakWorker{t, o, table, &table.processes[o.Process].soak, locks, counts}
+}
+
+// close closes the Locker, and checks that each lease has been released and each wait has ended,
+// by the events.
+func (s *soakWorker) close() {
+	s.t.Helper()
+	if err := s.locks.Close(s.t.Context()); err != nil {
+		s.t.Error(err)
+	}
+	if s.gauges.Count(core.Acquired) == 0 {
+		s.t.Error("no lease was observed")
+	}
+	suite.Eventually(s.t, "the gauges balance", func() bool { return s.gauges.Unbalanced() == "" })
 }
 
 // run returns when the soak is over.
@@ -139,7 +154,9 @@ func (s *soakWorker) call(goroutine int) (result int, err error) {
 		return s.lock(ctx, locks.With(core.WithMaxHold(20*time.Millisecond)), name, func(lease *core.Lease) {
 			s.inside(key, id, lease, func() { <-lease.Context().Done() })
 		})
-	case kind < 600: // another TTL
+	case kind < 580: // several keys
+		return s.several(ctx, s.locks, id)
+	case kind < 620: // another TTL
 		return s.lock(ctx, locks.With(core.WithTTL(s.o.TTL+rand.N(s.o.TTL))), name, briefly)
 	default:
 		return s.lock(ctx, locks, name, briefly)
@@ -154,6 +171,22 @@ func (s *soakWorker) lock(ctx context.Context, locks *core.Locker, name string, 
 	}
 	section(lease)
 	return resultOf(lease.Release(s.t.Context()))
+}
+
+// several takes two of the keys that are not fenced.
+func (s *soakWorker) several(ctx context.Context, locks *core.Locker, id int64) (result int, err error) {
+	first := rand.IntN(soakKeys - 1)
+	second := (first + 1) % (soakKeys - 1)
+	ctx, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
+	defer cancel()
+	names := []string{"soak:" + strconv.Itoa(first), "soak:" + strconv.Itoa(second)}
+	return resultOf(locks.With(core.WithName("several")).DoAll(ctx, names, func(ctx context.Context) error {
+		leases := core.Leases(ctx)
+		s.inside(first, id, leases[0], func() {
+			s.inside(second, id, leases[1], func() { sleep(rand.N(500 * time.Microsecond)) })
+		})
+		return nil
+	}))
 }
 
 // panics runs a section that panics at its end.

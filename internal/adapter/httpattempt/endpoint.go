@@ -75,16 +75,15 @@ func (e *Endpoint[R]) Begin(r *http.Request, request R, pattern, route string) (
 	}
 	key, err := e.key.Read(request)
 	if err != nil {
-		e.locker.ObserveRefused(err)
+		e.locker.ObserveRefused(r.Context(), err)
 		return nil, err
 	}
 	fingerprint, err := e.fingerprint(r, request)
 	if err != nil {
-		e.locker.ObserveRefused(err)
+		e.locker.ObserveRefused(r.Context(), err)
 		return nil, err
 	}
-	key = core.EndpointKey(strings.ToUpper(r.Method), route, key)
-	attempt, err := e.locker.Begin(r.Context(), key, fingerprint)
+	attempt, err := e.locker.BeginKey(r.Context(), key.Endpoint(strings.ToUpper(r.Method), route), fingerprint)
 	if err != nil {
 		return nil, err
 	}

@@ -59,10 +59,10 @@ func TestBodyIsRestored(t *testing.T) {
 	r, s := request(t.Context(), strings.NewReader(text))
 
 	key, err := id(r)
-	check(t, key, err, "a", nil)
+	check(t, key.Raw(), err, "a", nil)
 	restored := r.Body
 	key, err = n(r)
-	check(t, key, err, "7", nil)
+	check(t, key.Raw(), err, "7", nil)
 	if r.Body != restored || s.read != len(text) {
 		t.Error("the second key function has not used what the first one read")
 	}
@@ -70,7 +70,7 @@ func TestBodyIsRestored(t *testing.T) {
 		t.Errorf("the handler reads %q, of length %d", got, r.ContentLength)
 	}
 	key, err = id(r)
-	check(t, key, err, "a", nil) // also after a middleware has read the body
+	check(t, key.Raw(), err, "a", nil) // also after a middleware has read the body
 	if err := r.Body.Close(); err != nil || s.closed != 1 {
 		t.Errorf("Close: %v, reached the source %d times", err, s.closed)
 	}
@@ -105,7 +105,7 @@ func TestBodyLimit(t *testing.T) {
 				want = ""
 			}
 			key, err := httpkey.JSONField("id", httpkey.MaxBody(test.limit))(r)
-			check(t, key, err, want, test.wantErr)
+			check(t, key.Raw(), err, want, test.wantErr)
 			if s.read != test.wantRead {
 				t.Errorf("%d bytes were read, not %d", s.read, test.wantRead)
 			}
@@ -122,11 +122,11 @@ func TestSecondLimitIsHigher(t *testing.T) {
 	const text = `{"id":"a"}`
 	r, s := request(t.Context(), strings.NewReader(text))
 	key, err := httpkey.JSONField("id", httpkey.MaxBody(4))(r)
-	check(t, key, err, "", core.ErrBodyTooLarge)
+	check(t, key.Raw(), err, "", core.ErrBodyTooLarge)
 	key, err = httpkey.JSONField("id", httpkey.MaxBody(10))(r)
-	check(t, key, err, "a", nil)
+	check(t, key.Raw(), err, "a", nil)
 	key, err = httpkey.JSONField("id", httpkey.MaxBody(4))(r)
-	check(t, key, err, "", core.ErrBodyTooLarge)
+	check(t, key.Raw(), err, "", core.ErrBodyTooLarge)
 	if got := readAll(t, r); got != text {
 		t.Errorf("the handler reads %q", got)
 	}
@@ -150,7 +150,7 @@ func TestBrokenBody(t *testing.T) {
 			r, _ := request(t.Context(), io.MultiReader(strings.NewReader(`{"id`), iotest.ErrReader(test.broken)))
 			for range 2 { // a second key function gets the same error
 				key, err := httpkey.JSONField("id", httpkey.MaxBody(100))(r)
-				check(t, key, err, "", test.wantErr)
+				check(t, key.Raw(), err, "", test.wantErr)
 				if !errors.Is(err, test.broken) {
 					t.Errorf("%v does not wrap its cause", err)
 				}
@@ -172,7 +172,7 @@ func TestNoBody(t *testing.T) {
 			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", nil)
 			r.Body = body
 			key, err := httpkey.JSONField("id", httpkey.MaxBody(100))(r)
-			check(t, key, err, "", core.ErrNoKey)
+			check(t, key.Raw(), err, "", core.ErrNoKey)
 			if r.Body != body {
 				t.Error("the body was replaced")
 			}
@@ -246,7 +246,7 @@ func TestForm(t *testing.T) {
 					_ = r.ParseMultipartForm(1 << 20)
 				}
 				key, err := httpkey.Form(test.field, httpkey.MaxBody(9000))(r)
-				check(t, key, err, test.want, test.wantErr)
+				check(t, key.Raw(), err, test.want, test.wantErr)
 				if !parsed && (r.Form != nil || r.PostForm != nil || r.MultipartForm != nil) {
 					t.Error("the key function has parsed the form for the handler")
 				}
@@ -280,8 +280,8 @@ func TestFormOfAnOverriddenMethod(t *testing.T) {
 				wantErr = core.ErrNoKey
 			}
 			key, err := httpkey.Form(test.field)(r)
-			check(t, key, err, test.want, wantErr)
-			if found := r.FormValue(test.field); found != key {
+			check(t, key.Raw(), err, test.want, wantErr)
+			if found := r.FormValue(test.field); found != key.Raw() {
 				t.Errorf("the handler finds %q", found)
 			}
 		})

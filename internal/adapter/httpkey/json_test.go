@@ -89,7 +89,8 @@ func TestJSONField(t *testing.T) {
 func jsonField(t *testing.T, path, body string) (string, error) {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader(body))
-	return httpkey.JSONField(path)(r)
+	key, err := httpkey.JSONField(path)(r)
+	return key.Raw(), err
 }
 
 // A key is the value that a handler finds if it decodes the body into a struct or, by the

@@ -124,12 +124,12 @@ func ContextValueAs[T any](key any, get func(T) string) KeyFunc {
 // Literal returns the same key for every request.
 func Literal(key string) KeyFunc {
 	must(key != "", "Literal needs a key")
-	return func(*http.Request) (string, error) { return key, nil }
+	return func(*http.Request) (core.Key, error) { return core.NewKey(key), nil }
 }
 
 // describe names a function and its argument in errors. kind is what the argument names in a
 // request.
-func describe(function, name, kind string, key KeyFunc) KeyFunc {
+func describe(function, name, kind string, key func(*http.Request) (string, error)) KeyFunc {
 	return core.Describe(keypart.Call(function, name), kind+" "+strconv.Quote(name), key)
 }
 

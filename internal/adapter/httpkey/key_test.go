@@ -127,7 +127,7 @@ func TestKeys(t *testing.T) {
 			r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
 			test.prepare(r)
 			key, err := test.key(r)
-			check(t, key, err, test.want, test.wantErr)
+			check(t, key.Raw(), err, test.want, test.wantErr)
 		})
 	}
 }

@@ -22,7 +22,7 @@ func serve(t *testing.T, key httpkey.KeyFunc, handle func(http.ResponseWriter, *
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		k, err := key(r)
-		handle(w, r, k, err)
+		handle(w, r, k.Raw(), err)
 	}))
 	t.Cleanup(server.Close)
 	return server.Listener.Addr().String()
@@ -185,7 +185,7 @@ func TestMaxBytesHandler(t *testing.T) {
 	t.Parallel()
 	inner := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		key, err := httpkey.JSONField("id", httpkey.MaxBody(1000))(r)
-		check(t, key, err, "", core.ErrBodyTooLarge)
+		check(t, key.Raw(), err, "", core.ErrBodyTooLarge)
 		w.WriteHeader(http.StatusRequestEntityTooLarge)
 	})
 	server := httptest.NewServer(http.MaxBytesHandler(inner, 10))

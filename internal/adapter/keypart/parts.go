@@ -17,29 +17,28 @@ func OfParts(parts []string) (string, error) {
 	}
 	keys := make([]core.KeyFunc[struct{}], len(parts))
 	for i, part := range parts {
-		keys[i] = partKey(part)
-		key, err := keys[i](struct{}{})
+		key, err := partKey(part)
 		if err == nil && key == "" {
 			err = core.ErrNoKey
 		}
 		if err != nil {
 			return "", &partError{i + 1, err}
 		}
+		if len(parts) == 1 {
+			return key, nil
+		}
+		keys[i] = core.Of(func(struct{}) string { return key })
 	}
-	if len(keys) == 1 {
-		return keys[0].Read(struct{}{})
-	}
-	return core.Join(keys...).Read(struct{}{})
+	joined, err := core.Join(keys...).Read(struct{}{})
+	return joined.Raw(), err
 }
 
-// partKey returns a key function that returns the value.
-func partKey(value string) core.KeyFunc[struct{}] {
-	return func(struct{}) (string, error) {
-		if strings.HasPrefix(value, `"`) {
-			return IdempotencyKey([]string{value})
-		}
-		return value, nil
+// partKey returns the part of a key that the value makes.
+func partKey(value string) (string, error) {
+	if strings.HasPrefix(value, `"`) {
+		return IdempotencyKey([]string{value})
 	}
+	return value, nil
 }
 
 // A partError is the error of one part. Its text follows that of the function that was called.

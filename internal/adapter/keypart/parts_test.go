@@ -27,8 +27,8 @@ func TestKeyOfParts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := keypart.OfParts(test.parts); got != want || err != nil {
-			t.Errorf("%s: %q, %v; want %q", name, got, err, want)
+		if got, err := keypart.OfParts(test.parts); got != want.Raw() || err != nil {
+			t.Errorf("%s: %q, %v; want %q", name, got, err, want.Raw())
 		}
 	}
 	for name, test := range map[string]struct {

@@ -18,12 +18,24 @@ func (a Adapter) Must(ok bool, message string) {
 
 func (a Adapter) says(message string) string { return "reqlock: " + string(a) + ": " + message }
 
-// MustBeKeys panics unless the named option has key functions, and none of them is nil.
-func MustBeKeys[R any](a Adapter, option string, keys []core.KeyFunc[R]) {
+// KeysOf makes a KeyFunc from each key function of the named option. It panics if there is
+// none, or if one is nil.
+func KeysOf[R any, F ~func(R) (K, error), K string | core.Key](a Adapter, option string, keys []F) []core.KeyFunc[R] {
 	a.Must(len(keys) > 0, option+" needs a key function")
-	for _, key := range keys {
+	funcs := make([]core.KeyFunc[R], len(keys))
+	for i, key := range keys {
 		a.Must(key != nil, option+" got a nil key function")
+		funcs[i] = core.Func((func(R) (K, error))(key))
 	}
+	return funcs
+}
+
+// KeyOf makes a KeyFunc from the key function of a middleware. It panics if the Locker or the
+// key function is nil.
+func KeyOf[R any, K string | core.Key](a Adapter, middleware string, l *core.Locker, key func(R) (K, error)) core.KeyFunc[R] {
+	a.Must(l != nil, middleware+" needs a locker")
+	a.Must(key != nil, middleware+" needs a key function")
+	return core.Func(key)
 }
 
 // A Setting is an adapter's own option. It changes a configuration.

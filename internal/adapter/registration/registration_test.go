@@ -62,9 +62,9 @@ func TestPanics(t *testing.T) {
 			func() { registration.Apply(adapter, &config{}, []option{ownOption{}}) },
 			"reqlock: somelock: registration_test.ownOption is an option of another adapter",
 		},
-		"no key function": {func() { registration.MustBeKeys[string](adapter, "Also", nil) }, "Also needs a key function"},
+		"no key function": {func() { registration.KeysOf[string](adapter, "Also", []core.KeyFunc[string](nil)) }, "Also needs a key function"},
 		"nil key function": {
-			func() { registration.MustBeKeys(adapter, "Also", []core.KeyFunc[string]{ok, nil}) },
+			func() { registration.KeysOf[string](adapter, "Also", []core.KeyFunc[string]{core.Func(ok), nil}) },
 			"Also got a nil key function",
 		},
 	} {

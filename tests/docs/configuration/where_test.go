@@ -24,6 +24,7 @@ func valid() map[string]core.Option {
 		"WithMaxTotalWaiters": core.WithMaxTotalWaiters(1),
 		"WithMaxWaiters":      core.WithMaxWaiters(1),
 		"WithMinHold":         core.WithMinHold(time.Minute),
+		"WithName":            core.WithName("payments"),
 		"WithObserver":        core.WithObserver(func(core.Event) {}),
 		"WithPrefix":          core.WithPrefix("p:"),
 		"WithQuarantine":      core.WithQuarantine(time.Minute),

@@ -1,0 +1,155 @@
+package core
+
+// An EventKind is the kind of an Event.
+type EventKind int
+
+// The kinds of event. Later versions may add kinds.
+const (
+	// Acquired: a lease was granted.
+	Acquired EventKind = iota + 1
+	// Waiting: a request waits in the queue, because its key is locked.
+	Waiting
+	// Refused: a request did not get its lock; Err says why. If its key could not be read,
+	// Err names the key function, and Key is empty.
+	Refused
+	// Released: a holder released its lease. Err is set if Redis did not confirm the
+	// release: then the key may stay locked until its TTL ends.
+	Released
+	// Renewed: a lease was renewed. If the renewal failed, Err says why. Renewals are
+	// retried until the lease ends.
+	Renewed
+	// Lost: a lease ended before its holder released it. Err is the cause of its context.
+	Lost
+	// HeldLong: a lease has been held for more than three times its TTL. While it is held,
+	// the event is repeated, each time after twice the time: see Repeated. The reason may
+	// be that its holder never releases it: see WithCaller.
+	HeldLong
+	// Replayed: a request got the stored answer of an earlier attempt. The request may
+	// have waited for that attempt.
+	Replayed
+	// Committed: an attempt was ended by Commit or Seal. Err is set if its answer was not
+	// stored: it is ErrUnavailable if Redis did not accept the answer, so that the outcome
+	// is unknown to later requests, or ErrLost if another attempt had begun.
+	Committed
+	// Restored: Redis lost the record of an attempt while the attempt ran, by eviction or
+	// in a failover. The record was stored again at the end of the attempt. Another
+	// request may have run in between.
+	Restored
+	// Unlocked: a request runs without its lock, because Redis is unavailable
+	// and WithFailOpen is on.
+	Unlocked
+	// Warned: Check has found that Redis may lose locks, or an adapter has found that it
+	// was not set up as meant (see Locker.Warn). Err says why, and what to do. There is no
+	// Key.
+	Warned
+	// OutcomeUnknown: it is unknown whether an idempotent request took effect, and an
+	// operator has to find out: see Locker.Outcome and Resolve. Key.Endpoint is the key
+	// that they take. There is at least one such event for each outcome: when an attempt
+	// is ended by Interrupt; when Redis did not accept a commit, and then Err says why;
+	// when a request finds that an earlier attempt died, in any process; and before each
+	// run that WithInterrupted(Rerun) allows after that. The record in Redis notes the
+	// report, so that later copies do not report it again.
+	OutcomeUnknown
+	// Closing: Close has begun and waits for holders. Holds says how many. Key, Held and
+	// Caller describe the oldest lease.
+	Closing
+)
+
+// String returns the kind as one lower-case word.
+func (k EventKind) String() string {
+	switch k {
+	case Acquired:
+		return "acquired"
+	case Waiting:
+		return "waiting"
+	case Refused:
+		return "refused"
+	case Released:
+		return "released"
+	case Renewed:
+		return "renewed"
+	case Lost:
+		return "lost"
+	case HeldLong:
+		return "held_long"
+	case Replayed:
+		return "replayed"
+	case Committed:
+		return "committed"
+	case Restored:
+		return "restored"
+	case Unlocked:
+		return "unlocked"
+	case Warned:
+		return "warned"
+	case OutcomeUnknown:
+		return "outcome_unknown"
+	case Closing:
+		return "closing"
+	default:
+		return "unknown"
+	}
+}
+
+// A Handover says how a holder got its lease.
+type Handover int
+
+// The ways in which a holder gets a lease.
+const (
+	// Free: the key was free, and the first command took it.
+	Free Handover = iota + 1
+	// Awaited: the key was locked, and a later command took it.
+	Awaited
+	// Passed: the holder before, in the same process, passed its lease on. Redis kept the
+	// key.
+	Passed
+	// Handed: another process handed the lock to this process and notified it.
+	Handed
+)
+
+// String returns the handover as one lower-case word.
+func (h Handover) String() string {
+	switch h {
+	case Free:
+		return "free"
+	case Awaited:
+		return "awaited"
+	case Passed:
+		return "passed"
+	case Handed:
+		return "handed"
+	default:
+		return "unknown"
+	}
+}
+
+// An Ending says how an idempotent attempt ended.
+type Ending int
+
+// The ways in which an attempt ends. They are named as the methods of Attempt.
+const (
+	// Commit: the request is done, and its answer was to be stored.
+	Commit Ending = iota + 1
+	// Seal: the request is done, without an answer.
+	Seal
+	// Abort: the next request with the key runs.
+	Abort
+	// Interrupt: the outcome of the request is unknown.
+	Interrupt
+)
+
+// String returns the ending as one lower-case word.
+func (e Ending) String() string {
+	switch e {
+	case Commit:
+		return "commit"
+	case Seal:
+		return "seal"
+	case Abort:
+		return "abort"
+	case Interrupt:
+		return "interrupt"
+	default:
+		return "unknown"
+	}
+}

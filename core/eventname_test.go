@@ -1,0 +1,163 @@
+package core_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/reqlock/reqlock/core"
+)
+
+// namesOf returns the names in the events of a kind, in their order.
+func (r *recorder) namesOf(kind core.EventKind) string {
+	var names []string
+	for _, event := range r.of(kind) {
+		names = append(names, event.Name)
+	}
+	return strings.Join(names, ",")
+}
+
+// Events have the name of the key that was read, or that of WithName, whichever way the lock
+// was taken.
+func TestEventsHaveTheNameOfTheLock(t *testing.T) {
+	t.Parallel()
+	account, user := core.Named("account", field("a")), core.Named("user", field("b"))
+	request := form{"a": "1", "b": "2"}
+	nothing := func(context.Context) error { return nil }
+	leave := func(lease *core.Lease, err error) error { return errors.Join(err, lease.Release(context.Background())) }
+	enter := func(ctx context.Context, l *core.Locker, keys ...core.KeyFunc[form]) error {
+		_, release, err := core.Enter(ctx, l, request, keys...)
+		release()
+		return err
+	}
+	commit := func(a *core.Attempt, err error) error {
+		return errors.Join(err, a.Commit(context.Background(), []byte("answer")))
+	}
+	for name, test := range map[string]struct {
+		run         func(ctx context.Context, l *core.Locker) error
+		named, view string // the names of Acquired without and with WithName("view")
+	}{
+		"Lock":    {func(ctx context.Context, l *core.Locker) error { return leave(l.Lock(ctx, "k")) }, "", "view"},
+		"TryLock": {func(ctx context.Context, l *core.Locker) error { return leave(l.TryLock(ctx, "k")) }, "", "view"},
+		"Do":      {func(ctx context.Context, l *core.Locker) error { return l.Do(ctx, "k", nothing) }, "", "view"},
+		"DoAll": {
+			func(ctx context.Context, l *core.Locker) error { return l.DoAll(ctx, []string{"k", "j"}, nothing) }, ",", "view,view",
+		},
+		"LockAll": {func(ctx context.Context, l *core.Locker) error {
+			all, err := l.LockAll(ctx, []string{"k", "j"})
+			return errors.Join(err, all.Release(ctx))
+		}, ",", "view,view"},
+		"Begin": {func(ctx context.Context, l *core.Locker) error { return commit(l.Begin(ctx, "k", nil)) }, "", "view"},
+		"BeginKey": {func(ctx context.Context, l *core.Locker) error {
+			key, err := account.Read(request)
+			return errors.Join(err, commit(l.BeginKey(ctx, key.Endpoint("POST", "/"), nil)))
+		}, "account", "view"},
+		"Enter":               {func(ctx context.Context, l *core.Locker) error { return enter(ctx, l, account) }, "account", "view"},
+		"Enter, no name":      {func(ctx context.Context, l *core.Locker) error { return enter(ctx, l, field("a")) }, "", "view"},
+		"Enter, several keys": {func(ctx context.Context, l *core.Locker) error { return enter(ctx, l, user, account) }, "account,user", "view,view"},
+		"Enter, equal keys": {func(ctx context.Context, l *core.Locker) error {
+			return enter(ctx, l, account, core.Of(func(form) string { return "account:1" }))
+		}, "account", "view"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, view := range []bool{false, true} {
+				events := &recorder{}
+				locks, want := newLocker(t, newEmbedded(t), core.WithObserver(events.record)), test.named
+				if view {
+					locks, want = locks.With(core.WithName("view")), test.view
+				}
+				if err := test.run(t.Context(), locks); err != nil {
+					t.Fatal(err)
+				}
+				if got := events.namesOf(core.Acquired); got != want {
+					t.Errorf("acquired %q, want %q", got, want)
+				}
+				if got := events.namesOf(core.Released); len(got) != len(want) {
+					t.Errorf("released %q, want %q", got, want)
+				}
+			}
+		})
+	}
+}
+
+// The name is in the events of requests that do not run, too.
+func TestRefusalsHaveTheNameOfTheLock(t *testing.T) {
+	t.Parallel()
+	events := &recorder{}
+	locks := newLocker(t, newEmbedded(t), core.WithObserver(events.record), core.WithName("orders"))
+	account := core.Named("account", field("a"))
+	lease := lock(t, locks, "account:1")
+	_, done, err := core.Enter(t.Context(), locks, form{"a": "1"}, account) // busy
+	done()
+	wantError(t, err, core.ErrBusy)
+	_, done, err = core.Enter(t.Context(), locks, form{}, account) // no key
+	done()
+	wantError(t, err, core.ErrNoKey)
+	_, err = locks.Lock(t.Context(), "")
+	wantError(t, err, core.ErrNoKey)
+	_, err = locks.LockAll(t.Context(), nil)
+	wantError(t, err, core.ErrNoKey)
+	_, err = locks.Begin(t.Context(), strings.Repeat("k", 5000), nil)
+	wantError(t, err, core.ErrInvalidKey)
+	if got := events.namesOf(core.Refused); got != "orders,orders,orders,orders,orders" {
+		t.Errorf("refused %q", got)
+	}
+	for i, event := range events.of(core.Refused) {
+		if event.Attempt != (i == 4) {
+			t.Errorf("refusal %d: attempt %t", i, event.Attempt)
+		}
+	}
+	locks.ObserveRefused(t.Context(), core.ErrNoKey)
+	if all := events.of(core.Refused); len(all) != 6 || !all[5].Attempt || all[5].Name != "orders" {
+		t.Errorf("%+v", all)
+	}
+	release(t, lease)
+}
+
+func TestNamesThatAreRefused(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"", "1a", "a b", "a:b", "ä"} {
+		if _, err := core.New(newEmbedded(t), core.WithName(name)); err == nil || !strings.HasPrefix(err.Error(), "reqlock: WithName: ") {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+}
+
+// The name does not change the key.
+func TestNameIsNoPartOfTheKey(t *testing.T) {
+	t.Parallel()
+	locks := newLocker(t, newEmbedded(t))
+	lease := lock(t, locks.With(core.WithName("one")), "k")
+	_, err := locks.With(core.WithName("two")).TryLock(t.Context(), "k")
+	wantError(t, err, core.ErrBusy)
+	if lease.Key() != "k" {
+		t.Errorf("the key is %q", lease.Key())
+	}
+	release(t, lease)
+}
+
+func TestSlogObserverLogsNameAndEnding(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	locks := newLocker(t, newEmbedded(t), core.WithObserver(core.SlogObserver(logger)), core.WithName("payments"))
+	if err := begin(t, locks, "k").Abort(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	release(t, lock(t, locks, "k"))
+	for _, want := range []string{
+		`msg="lock acquired" key=`, "name=payments attempt=true waited=", "name=payments attempt=true held=", "ending=abort\n",
+		"name=payments waited=", "name=payments held=",
+	} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("the log lacks %s:\n%s", want, log.String())
+		}
+	}
+	if strings.Count(log.String(), "ending=") != 1 {
+		t.Errorf("endings of plain locks:\n%s", log.String())
+	}
+}

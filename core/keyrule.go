@@ -1,0 +1,152 @@
+package core
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"strconv"
+	"strings"
+)
+
+// Join makes one key from several parts. The key is unique for any parts: other parts, or
+// parts that are split at another place, make another key. If a part has an error, ErrSkip
+// included, Join returns that error. An empty part is ErrNoKey.
+//
+// Each part is written as its length in bytes, a colon and the part: "a" and "bc" make
+// "1:a2:bc".
+//
+// The key has no name, even if its parts have one: Named around Join gives it one. Func
+// converts a function of your own that stands beside other key functions.
+func Join[R any, F ~func(R) (K, error), K string | Key](keys ...F) KeyFunc[R] {
+	parts := funcsOf[R]("Join", keys)
+	return func(r R) (Key, error) {
+		var joined strings.Builder
+		for _, part := range parts {
+			k, err := callKey(part, r)
+			if err != nil {
+				return Key{}, err
+			}
+			joined.WriteString(strconv.Itoa(len(k.raw)))
+			joined.WriteByte(':')
+			joined.WriteString(k.raw)
+		}
+		return Key{raw: joined.String()}, nil
+	}
+}
+
+// First uses the first key function that returns a key. It calls the next function only
+// after ErrNoKey, so it does not ignore a malformed key. Func converts a function of your own
+// that stands beside other key functions.
+func First[R any, F ~func(R) (K, error), K string | Key](keys ...F) KeyFunc[R] {
+	choices := funcsOf[R]("First", keys)
+	return func(r R) (Key, error) {
+		var calls, parts []string
+		for _, key := range choices {
+			k, err := callKey(key, r)
+			if err == nil || !errors.Is(err, ErrNoKey) {
+				return k, err
+			}
+			var failed *keyPartError
+			if !errors.As(err, &failed) {
+				failed = &keyPartError{call: functionOf(key)}
+			}
+			calls = append(calls, failed.call)
+			if failed.part != "" {
+				parts = append(parts, failed.part)
+			}
+		}
+		call, part := "First("+strings.Join(calls, ", ")+")", strings.Join(parts, " or ")
+		return Key{}, &keyPartError{call: call, part: part, err: ErrNoKey}
+	}
+}
+
+// When locks only the requests for which the condition is true. All other requests run
+// without a lock.
+func When[R any, K string | Key](condition func(R) bool, key func(R) (K, error)) KeyFunc[R] {
+	must(condition != nil, "When needs a condition")
+	must(key != nil, "When needs a key function")
+	chosen := Func(key)
+	return func(r R) (Key, error) {
+		if !condition(r) {
+			return Key{}, ErrSkip
+		}
+		return callKey(chosen, r)
+	}
+}
+
+// Named puts a name before a key, to separate two kinds of key: with Named("account", ...)
+// and Named("user", ...), account 42 and user 42 do not exclude each other. Routes with the
+// same name and key exclude each other, whatever their paths are.
+//
+// The key is written as name, colon, key: "account:42". So Do and LockAll lock the same
+// account by that key. The two accounts of a transfer need the same name, because an account
+// is the source of one transfer and the target of another. A name consists of letters, digits,
+// "-", "_", "." and "/", and does not begin with a digit. Any other name panics. The name "i"
+// also panics, because it marks idempotent requests. So the key is unique for any name and
+// key, and differs from all keys of Join.
+//
+// The events of the lock have the name, too: see Event.Name. Of several Named around one key
+// it is the name of the outermost one. First, When, Describe, Hashed and Keyed keep it.
+func Named[R any, K string | Key](name string, key func(R) (K, error)) KeyFunc[R] {
+	must(name != strings.TrimSuffix(attemptMark, ":"), "Named cannot use the name of idempotent requests")
+	must(isName(name), "Named needs a name of letters, digits, '-', '_', '.' and '/' that does not begin with a digit")
+	must(key != nil, "Named needs a key function")
+	whole := Describe("Named("+strconv.Quote(name)+")", "", key)
+	return func(r R) (Key, error) {
+		k, err := whole(r)
+		if err != nil {
+			return Key{}, err
+		}
+		return Key{raw: name + ":" + k.raw, name: name}, nil
+	}
+}
+
+// Hashed replaces the key by its SHA-256 (base64url, 43 characters). Long keys become short,
+// and keys cannot be read by accident in Redis. A reader who can guess keys can still find
+// them: to prevent that, use Keyed.
+func Hashed[R any, K string | Key](key func(R) (K, error)) KeyFunc[R] {
+	must(key != nil, "Hashed needs a key function")
+	plain := Func(key)
+	return func(r R) (Key, error) {
+		k, err := callKey(plain, r)
+		if err != nil {
+			return Key{}, err
+		}
+		sum := sha256.Sum256([]byte(k.raw))
+		k.raw = base64.RawURLEncoding.EncodeToString(sum[:])
+		return k, nil
+	}
+}
+
+// Keyed replaces the key by its HMAC-SHA-256 under a secret (RFC 2104, base64url, 43
+// characters), so that personal data in keys does not get into Redis. Processes exclude each
+// other only if they have the same secret. An empty secret panics.
+func Keyed[R any, K string | Key](secret []byte, key func(R) (K, error)) KeyFunc[R] {
+	must(len(secret) > 0, "Keyed needs a secret")
+	must(key != nil, "Keyed needs a key function")
+	plain := Func(key)
+	secret = append([]byte(nil), secret...)
+	return func(r R) (Key, error) {
+		k, err := callKey(plain, r)
+		if err != nil {
+			return Key{}, err
+		}
+		mac := hmac.New(sha256.New, secret)
+		mac.Write([]byte(k.raw))
+		k.raw = base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
+		return k, nil
+	}
+}
+
+// isName reports whether Named and WithName accept a name.
+func isName(name string) bool {
+	for i, c := range []byte(name) {
+		letter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+		digit := '0' <= c && c <= '9' && i > 0
+		if !letter && !digit && !strings.ContainsRune("-_./", rune(c)) {
+			return false
+		}
+	}
+	return name != ""
+}

@@ -1,0 +1,130 @@
+package conformance
+
+import (
+	"context"
+	"net/http"
+	"slices"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/grpclock"
+)
+
+// traceKey is the key of a trace in the context of a request.
+type traceKey struct{}
+
+// theTrace is the trace of a request.
+const theTrace = "4bf92f3577b34da6"
+
+// hasTrace reports whether the context of an event is that of the request.
+func hasTrace(event core.Event) bool { return event.Context().Value(traceKey{}) == theTrace }
+
+// eventCases test what the events of a request say.
+func eventCases() []testCase {
+	return []testCase{
+		{"events have the names of the keys, and the context of the request", everywhere, eventsOfRoute},
+	}
+}
+
+// The name is that of core.Named, or of core.WithName on the middleware.
+func eventsOfRoute(e *environment) {
+	s := e.serve(route{
+		outer: traceFrame,
+		group: []lock{{
+			keys:    []key{{header: "x-key", named: "tenant"}},
+			options: []core.Option{core.WithName("tenants")},
+		}},
+		locks:   []lock{{keys: []key{{header: "x-second", named: "user"}, {header: "x-key", named: "account"}}}},
+		handler: func(c call) { c.Reply("done") },
+	})
+	s.wantReply(plain, "done")
+	for _, kind := range []core.EventKind{core.Acquired, core.Released} {
+		var names []string
+		for _, event := range e.events.await(e.T, kind, 3) {
+			names = append(names, event.Name)
+			if !hasTrace(event) || event.Attempt || event.Ending != 0 {
+				e.Errorf("%v: attempt %t, ending %v, with the context of the request: %t", kind, event.Attempt, event.Ending, hasTrace(event))
+			}
+		}
+		slices.Sort(names)
+		if !slices.Equal(names, []string{"account", "tenants", "user"}) {
+			e.Errorf("%v: the names are %q", kind, names)
+		}
+	}
+	s.wantRefusal(request{second: secondKey}, e.rowOf(refused(core.ErrNoKey, 0)))
+	if event := e.events.await(e.T, core.Refused, 1)[0]; event.Name != "tenants" || !hasTrace(event) || !event.Key.IsEmpty() || event.Attempt {
+		e.Errorf("a key that cannot be read: %+v", event)
+	}
+}
+
+// traceFrame is a middleware that gives the context of each request a trace.
+func traceFrame(f frame) {
+	f.SetContext(context.WithValue(f.Context(), traceKey{}, theTrace))
+	f.Next()
+}
+
+// withTrace is traceFrame for an endpoint.
+func withTrace(_ http.ResponseWriter, r *http.Request) bool {
+	*r = *r.WithContext(context.WithValue(r.Context(), traceKey{}, theTrace))
+	return true
+}
+
+// eventScenarios test what the events of an idempotent request say.
+func eventScenarios() []testCase {
+	return []testCase{
+		{"events have the name of the key, and say how the attempt ended", everywhere, func(e *environment) {
+			s := e.serveEndpoint(endpoint{outer: withTrace, named: "payments"})
+			s.replays(s.runsWith(http.StatusCreated, payment("event")), payment("event"))
+			s.refuses(core.ErrNoKey, httpRequest{})
+			checkAttemptEvents(e, "payments", "")
+		}},
+		{"WithName names the events of an endpoint", everywhere, func(e *environment) {
+			s := e.serveEndpoint(endpoint{outer: withTrace, named: "payments", options: []core.Option{core.WithName("orders")}})
+			s.replays(s.runsWith(http.StatusCreated, payment("event")), payment("event"))
+			s.refuses(core.ErrNoKey, httpRequest{})
+			checkAttemptEvents(e, "orders", "orders")
+		}},
+	}
+}
+
+// grpcEventScenarios are eventScenarios over gRPC.
+func grpcEventScenarios() []grpcScenario {
+	serve := func(b *grpcEnvironment, opts ...grpclock.Option) {
+		b.Helper()
+		once := grpclock.IdempotentUnaryServerInterceptor(
+			b.locks, core.Named("payments", grpclock.IdempotencyKey()), opts...)
+		p := b.serveBehind(nil, outerUnary(traceFrame), once)
+		p.wantReplay(p.wantFirst(p.pay(), 1), p.pay())
+		p.wantRefused(p.call(b.Context(), paid), refused(core.ErrNoKey, 0))
+	}
+	return []grpcScenario{
+		{"events: they have the name of the key, and say how the attempt ended", func(b *grpcEnvironment) {
+			serve(b)
+			checkAttemptEvents(b.environment, "payments", "")
+		}},
+		{"events: WithName names them", func(b *grpcEnvironment) {
+			serve(b, core.WithName("orders"))
+			checkAttemptEvents(b.environment, "orders", "orders")
+		}},
+	}
+}
+
+// checkAttemptEvents checks the events of an attempt that was committed, of its copy, and of a
+// request without a key.
+func checkAttemptEvents(e *environment, name, unread string) {
+	e.Helper()
+	for _, kind := range []core.EventKind{core.Acquired, core.Committed, core.Released, core.Replayed, core.Refused} {
+		want, ending := name, core.Ending(0)
+		switch kind {
+		case core.Refused:
+			want = unread
+		case core.Committed, core.Released:
+			ending = core.Commit
+		default:
+		}
+		event := e.events.await(e.T, kind, 1)[0]
+		if event.Name != want || event.Ending != ending || !event.Attempt || !hasTrace(event) {
+			e.Errorf("%v: name %q, ending %v, attempt %t, with the context of the request: %t",
+				kind, event.Name, event.Ending, event.Attempt, hasTrace(event))
+		}
+	}
+}
