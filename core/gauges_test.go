@@ -2,7 +2,6 @@ package core_test
 
 import (
 	"context"
-	"errors"
 	"math/rand/v2"
 	"strconv"
 	"sync"
@@ -62,14 +61,14 @@ func TestGaugesBalance(t *testing.T) {
 	}
 }
 
-// errRandom is the value of panics.
-var errRandom = errors.New("a panic of the test")
+// panicOfTest is the value of panics.
+const panicOfTest = "a panic of the test"
 
 // callAtRandom makes a call of a random kind, for one of a few keys. Its errors do not count.
 func callAtRandom(t *testing.T, locks *core.Locker) {
 	t.Helper()
 	defer func() {
-		if got := recover(); got != nil && got != errRandom {
+		if got := recover(); got != nil && got != panicOfTest {
 			panic(got)
 		}
 	}()
@@ -83,7 +82,7 @@ func callAtRandom(t *testing.T, locks *core.Locker) {
 	case 1: // no wait
 		_ = locks.With(core.WithWait(0)).Do(context.Background(), key, briefly)
 	case 2: // a panic
-		_ = locks.Do(context.Background(), key, func(context.Context) error { panic(errRandom) })
+		_ = locks.Do(context.Background(), key, func(context.Context) error { panic(panicOfTest) })
 	case 3: // several keys
 		_ = locks.DoAll(ctx, []string{"0", "1", "2"}, briefly)
 	case 4: // the lease ends under its holder

@@ -95,8 +95,9 @@ func TestServerThatServesNoClientIsUnserved(t *testing.T) {
 func TestErrorReplyEndsUnservedTime(t *testing.T) {
 	t.Parallel()
 	server, tokens := redistest.Start(t), &storetest.Tokens{}
+	server.Client(t).Set(t.Context(), "p:wrong", "no list", 0)
 	s := newStore(t, server.Client(t, storetest.ShortReads))
-	watch(s)
+	s.pipeline.Watch(func([]byte) command.Command { return command.New(1, []any{"lrem", "p:wrong", 0, ""}) })
 	server.Pause()
 	r := tokens.Request("k")
 	r.Bound = 50 * time.Millisecond
@@ -104,8 +105,6 @@ func TestErrorReplyEndsUnservedTime(t *testing.T) {
 		t.Fatalf("got %v", err)
 	}
 	server.Resume()
-	server.Client(t).Set(t.Context(), "p:wrong", "no list", 0)
-	s.pipeline.probeCommand = func([]byte) command.Command { return command.New(1, []any{"lrem", "p:wrong", 0, ""}) }
 	suite.Eventually(t, "a probe with an error reply ends it", s.pipeline.AllServed)
 }
 
