@@ -159,6 +159,16 @@ func TestSlogObserver(t *testing.T) {
 			t.Errorf("logged below the level: %s", log.String())
 		}
 	}
+	for kind, want := range map[core.EventKind]string{
+		core.Committed: "lock not committed", core.Renewed: "lock not renewed", core.Released: "lock release not confirmed",
+		core.OutcomeUnknown: "lock outcome_unknown",
+	} {
+		var log bytes.Buffer
+		core.SlogObserver(slog.New(slog.NewTextHandler(&log, nil)))(core.Event{Kind: kind, Err: core.ErrUnavailable})
+		if !strings.Contains(log.String(), `msg="`+want+`"`) {
+			t.Errorf("%v failed: %s", kind, log.String())
+		}
+	}
 	if got := core.EventKind(0).String() + core.Handover(0).String(); got != "unknownunknown" {
 		t.Error(got)
 	}

@@ -79,7 +79,8 @@ func (l *Lease) Fence() int64 {
 }
 
 // ValidUntil returns the time at which the lease ends unless it is renewed. With renewal on,
-// later calls return later times. The time has a monotonic clock reading. It is the zero
+// later calls return later times. It does not change when the lease is lost: see Context.
+// The time has a monotonic clock reading. It is the zero
 // time on a nil Lease.
 func (l *Lease) ValidUntil() time.Time {
 	if l == nil {

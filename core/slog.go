@@ -57,7 +57,7 @@ func SlogObserver(logger *slog.Logger) func(Event) {
 		if e.Err != nil {
 			attrs = append(attrs, slog.String("error", e.Err.Error()))
 		}
-		logger.LogAttrs(ctx, level, "lock "+e.Kind.String(), attrs...)
+		logger.LogAttrs(ctx, level, "lock "+messageOf(e), attrs...)
 	}
 }
 
@@ -78,4 +78,19 @@ func levelOf(e Event) slog.Level {
 	case Acquired, Waiting, Replayed:
 	}
 	return slog.LevelDebug
+}
+
+// messageOf says what happened. An event with an error is about something that was tried.
+func messageOf(e Event) string {
+	if e.Err == nil {
+		return e.Kind.String()
+	}
+	switch {
+	case e.Kind == Committed || e.Kind == Renewed:
+		return "not " + e.Kind.String()
+	case e.Kind == Released && errors.Is(e.Err, ErrUnavailable):
+		return "release not confirmed"
+	default:
+		return e.Kind.String()
+	}
 }

@@ -22,9 +22,8 @@ import (
 //
 // Unary calls run only through a UnaryServerInterceptor, and streams only through a
 // StreamServerInterceptor. ServerOptions makes both. If one of them is missing, its
-// methods run without a lock. The observer receives a Warned event for each such method
-// with the first call of the other interceptor. Exception: the ByMethod is behind
-// core.When, or behind a function of your own.
+// methods run without a lock. The observer receives a Warned event for each such method,
+// but not before the first call of the other interceptor.
 //
 // ByMethod panics if the map is empty, or has a nil key function or an unknown
 // method. Known are the methods of all protobuf services that are linked into the
@@ -35,9 +34,9 @@ import (
 // core.Func converts a function of your own that returns a string, for the map.
 //
 // ByMethod also panics if a Field or Message reads another type than the method
-// receives, also inside core.Named, Join, First, Hashed and Keyed. Behind core.When or a
-// function of your own, such a mistake refuses each call with INTERNAL. ByMethod does not
-// call functions of your own further than to where they read from their Call.
+// receives. To find out, it calls each key function up to where the function first reads
+// from its Call. What a function of your own does after that is not checked: there, such a
+// mistake refuses each call with INTERNAL.
 func ByMethod(keys map[string]KeyFunc) KeyFunc {
 	adapter.Must(len(keys) > 0, "ByMethod needs a method")
 	m := &methods{keys: make(map[string]KeyFunc, len(keys))}

@@ -103,7 +103,7 @@ func isTLS(err error) bool {
 
 // advices has the texts for error replies, by the prefix of the reply.
 var advices = [...]struct{ prefix, advice string }{
-	{"NOAUTH", "redis requires a user and a password: set Username and Password in the client's options"},
+	{"NOAUTH", "redis requires a password: set Password in the client's options, and Username for a user of its ACL"},
 	{"WRONGPASS", "redis refuses the user or the password: set Username and Password in the client's options to those of an enabled user"},
 	{"ERR invalid password", "redis refuses the password: set Password in the client's options"},
 	{"ERR AUTH", "redis has no password: leave Password in the client's options empty"},
