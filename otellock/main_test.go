@@ -138,7 +138,12 @@ func newLocker(tb testing.TB, rdb redis.UniversalClient, opts ...core.Option) *c
 	if err != nil {
 		tb.Fatal(err)
 	}
-	tb.Cleanup(func() { _ = locks.Close(context.Background()) })
+	tb.Cleanup(func() {
+		// Close does not wait for leases that a failed test still holds.
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		_ = locks.Close(ctx)
+	})
 	return locks
 }
 
