@@ -59,7 +59,7 @@
 // For logs, use core.SlogObserver beside it: the lines have the context of the request, so a
 // handler such as the bridge otelslog adds the trace.
 //
-// The page [observability] has alerts and a dashboard for these metrics.
+// The page [observability] describes the events, and says what to alert on.
 //
 // [observability]: https://github.com/reqlock/reqlock/blob/main/docs/observability.md
 package otellock

@@ -69,7 +69,7 @@ func valuesOf(tb testing.TB, reader *metric.ManualReader) table {
 	add := func(m metricdata.Metrics, set attribute.Set, value int64) {
 		text := strings.TrimPrefix(m.Name, "reqlock.")
 		for _, pair := range set.ToSlice() {
-			text += " " + strings.TrimPrefix(string(pair.Key), "reqlock.") + "=" + pair.Value.Emit()
+			text += " " + strings.TrimPrefix(string(pair.Key), "reqlock.") + "=" + pair.Value.String()
 		}
 		values[normal(text)] += value
 	}
@@ -81,7 +81,7 @@ func valuesOf(tb testing.TB, reader *metric.ManualReader) table {
 			}
 		case metricdata.Histogram[float64]:
 			for _, point := range data.DataPoints {
-				add(m, point.Attributes, int64(point.Count)) //nolint:gosec // a small count
+				add(m, point.Attributes, int64(point.Count))
 			}
 		default:
 			tb.Fatalf("%s has data of type %T", m.Name, m.Data)
@@ -168,7 +168,11 @@ func newFixture(tb testing.TB, opts ...core.Option) *fixture {
 	instruments, reader := newInstruments(tb)
 	f.reader = reader
 	f.other = newLocker(tb, f.rdb, core.WithPrefix(f.prefix))
-	f.locks = newLocker(tb, servers.Client(tb, redistest.Through(f.proxy)), append([]core.Option{
+	client := servers.Client(tb, redistest.Through(f.proxy))
+	if err := client.Ping(context.Background()).Err(); err != nil { // the first command of a test needs no time to connect
+		tb.Fatal(err)
+	}
+	f.locks = newLocker(tb, client, append([]core.Option{
 		core.WithPrefix(f.prefix), core.WithObserver(instruments.Observe), core.WithName("account"),
 	}, opts...)...)
 	return f

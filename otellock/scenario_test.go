@@ -11,6 +11,14 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
+const (
+	// brief is a command timeout that a busy machine keeps.
+	brief = 250 * time.Millisecond
+	// short is the TTL of leases that end, or are held for several TTLs. A command may take a
+	// quarter of it.
+	short = 4 * brief
+)
+
 // TestScenariosOnRedis plays what can happen to a lock, and compares all series with the wanted
 // ones. So each scenario also shows that the gauges return to zero.
 func TestScenariosOnRedis(t *testing.T) {
@@ -46,7 +54,7 @@ func TestScenariosOnRedis(t *testing.T) {
 			}
 		}, `
 			1 acquire.duration operation=lock outcome=no_key`},
-		"the lease is lost": {[]core.Option{core.WithTTL(300 * time.Millisecond)}, leaseIsLost, `
+		"the lease is lost": {[]core.Option{core.WithTTL(short)}, leaseIsLost, `
 			1 acquire.duration operation=lock outcome=acquired
 			1 lease.grants operation=lock handover=free
 			1 lease.losses operation=lock cause=lost
@@ -64,21 +72,21 @@ func TestScenariosOnRedis(t *testing.T) {
 			1 lease.losses operation=lock cause=closed
 			0 lease.active operation=lock
 			1 hold.duration operation=lock lost=true`},
-		"renewed and held long": {[]core.Option{core.WithTTL(100 * time.Millisecond)}, heldLong, `
+		"renewed and held long": {[]core.Option{core.WithTTL(short)}, heldLong, `
 			1 acquire.duration operation=lock outcome=acquired
 			1 lease.grants operation=lock handover=free
 			+ lease.renewals operation=lock
 			1 lease.overruns operation=lock
 			0 lease.active operation=lock
 			1 hold.duration operation=lock lost=false`},
-		"Redis is away": {[]core.Option{core.WithCommandTimeout(50 * time.Millisecond)}, redisIsAway, `
+		"Redis is away": {[]core.Option{core.WithCommandTimeout(brief)}, redisIsAway, `
 			1 acquire.duration operation=lock outcome=unavailable error.type=unavailable`},
 		"Redis is away, and the request runs": {
-			[]core.Option{core.WithCommandTimeout(50 * time.Millisecond), core.WithFailOpen(true), core.WithWait(0)}, runsUnlocked, `
+			[]core.Option{core.WithCommandTimeout(brief), core.WithFailOpen(true), core.WithWait(0)}, runsUnlocked, `
 			1 acquire.duration operation=lock outcome=unavailable error.type=unavailable
 			1 request.unlocked operation=lock`,
 		},
-		"a renewal fails": {[]core.Option{core.WithTTL(400 * time.Millisecond), core.WithCommandTimeout(50 * time.Millisecond)}, renewalFails, `
+		"a renewal fails": {[]core.Option{core.WithTTL(short), core.WithCommandTimeout(brief)}, renewalFails, `
 			1 acquire.duration operation=lock outcome=acquired
 			1 lease.grants operation=lock handover=free
 			+ lease.renewals operation=lock error.type=unavailable
@@ -115,7 +123,7 @@ func TestScenariosOnRedis(t *testing.T) {
 			1 hold.duration operation=attempt lost=true
 			1 attempt.endings operation=attempt ending=commit
 			1 attempt.restorations operation=attempt`},
-		"a commit fails": {[]core.Option{core.WithCommandTimeout(50 * time.Millisecond)}, commitFails, `
+		"a commit fails": {[]core.Option{core.WithCommandTimeout(brief)}, commitFails, `
 			1 acquire.duration operation=attempt outcome=acquired
 			1 lease.grants operation=attempt handover=free
 			0 lease.active operation=attempt

@@ -34,7 +34,7 @@ func newTracer(tb testing.TB, opts ...sdktrace.TracerProviderOption) (*sdktrace.
 func textOf(span sdktrace.ReadOnlySpan) string {
 	text := span.Name()
 	for _, pair := range span.Attributes() {
-		text += " " + string(pair.Key) + "=" + pair.Value.Emit()
+		text += " " + string(pair.Key) + "=" + pair.Value.String()
 	}
 	if span.Status().Code == codes.Error {
 		text += " " + "Error" + span.Status().Description
