@@ -1,0 +1,107 @@
+package otellock
+
+import (
+	"errors"
+	"net/http"
+
+	"go.opentelemetry.io/otel/attribute"
+
+	"github.com/reqlock/reqlock/core"
+)
+
+// The attributes of metrics and spans.
+const (
+	// LockNameKey is the name of the event. Metrics and spans without a name do not have it.
+	LockNameKey = attribute.Key("reqlock.lock.name")
+	// OperationKey is "lock", or "attempt" for an idempotent request.
+	OperationKey = attribute.Key("reqlock.operation")
+	// OutcomeKey is how a request for a lock ended: "acquired", "replayed", or the code of
+	// core.OutcomeOf.
+	OutcomeKey = attribute.Key("reqlock.outcome")
+	// HandoverKey is the core.Handover of a lease: "free", "awaited", "passed" or "handed".
+	HandoverKey = attribute.Key("reqlock.handover")
+	// LostKey is true if the lease ended before its release.
+	LostKey = attribute.Key("reqlock.lost")
+	// CauseKey is why a lease was lost: "lost", "max_hold" or "closed".
+	CauseKey = attribute.Key("reqlock.cause")
+	// EndingKey is the core.Ending of an attempt: "commit", "seal", "abort" or "interrupt".
+	EndingKey = attribute.Key("reqlock.ending")
+	// KeyDigestKey is the digest of the key. Only spans have it.
+	KeyDigestKey = attribute.Key("reqlock.key.digest")
+	// ErrorTypeKey is the code of the failure, such as "unavailable". It is there only if there
+	// is one.
+	ErrorTypeKey = attribute.Key("error.type")
+)
+
+// Codes that are not those of core.OutcomeOf.
+const (
+	codeAcquired = "acquired"
+	codeReplayed = "replayed"
+	codeOther    = "_OTHER" // as the conventions of OpenTelemetry call it
+
+	causeLost    = "lost"
+	causeMaxHold = "max_hold"
+	causeClosed  = "closed"
+)
+
+// operationOf returns the value of OperationKey.
+func operationOf(attempt bool) attribute.KeyValue {
+	if attempt {
+		return OperationKey.String("attempt")
+	}
+	return OperationKey.String("lock")
+}
+
+// outcomeOf returns how a request for a lock ended, and the error.type, "" for none.
+func outcomeOf(e core.Event) (code, failure string) {
+	switch e.Kind {
+	case core.Acquired:
+		return codeAcquired, ""
+	case core.Replayed:
+		return codeReplayed, ""
+	default:
+	}
+	outcome, known := core.OutcomeOf(e.Err)
+	switch {
+	case !known:
+		return codeOther, codeOther
+	case outcome.HTTP >= http.StatusInternalServerError:
+		return outcome.Code, outcome.Code
+	}
+	return outcome.Code, ""
+}
+
+// causeOf returns why a lease was lost; "" if the error is no loss.
+func causeOf(err error) string {
+	switch {
+	case errors.Is(err, core.ErrMaxHold):
+		return causeMaxHold
+	case errors.Is(err, core.ErrLost):
+		return causeLost
+	case errors.Is(err, core.ErrClosed):
+		return causeClosed
+	}
+	return ""
+}
+
+// failureOf returns the error.type of what Redis did not confirm; "" for nil and for a loss.
+func failureOf(err error) string {
+	if err == nil || causeOf(err) != "" {
+		return ""
+	}
+	if outcome, known := core.OutcomeOf(err); known {
+		return outcome.Code
+	}
+	return codeOther
+}
+
+// endingFailureOf returns the error.type of the end of an attempt; "" for none. The answer of
+// an attempt that was lost is not stored, so that is a failure here.
+func endingFailureOf(e core.Event) string {
+	if e.Kind == core.Committed {
+		if cause := causeOf(e.Err); cause != "" {
+			return cause
+		}
+	}
+	return failureOf(e.Err)
+}

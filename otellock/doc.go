@@ -1,0 +1,65 @@
+// Package otellock turns the events of a Locker into metrics and spans of OpenTelemetry:
+//
+//	instruments, err := otellock.New()
+//	if err != nil {
+//		return err
+//	}
+//	locks, err := core.New(rdb, core.WithObserver(instruments.Observe))
+//
+// New uses the global providers of package otel, also if the program sets them later. It is a
+// module of its own, so that reqlock itself needs no OpenTelemetry:
+//
+//	go get github.com/reqlock/reqlock/otellock
+//
+// # Metrics
+//
+// Each instrument has the attribute reqlock.operation, which is "lock", or "attempt" for an
+// idempotent request, and reqlock.lock.name, the name of the event, if there is one. Give keys
+// a name by core.Named or core.WithName: see core.Event. Some instruments have one more
+// attribute:
+//
+//	instrument                    kind             unit        more attributes
+//	reqlock.acquire.duration      histogram        s           reqlock.outcome, error.type
+//	reqlock.hold.duration         histogram        s           reqlock.lost
+//	reqlock.lease.active          up-down counter  {lease}
+//	reqlock.request.waiting       up-down counter  {request}
+//	reqlock.lease.grants          counter          {lease}     reqlock.handover
+//	reqlock.lease.losses          counter          {lease}     reqlock.cause
+//	reqlock.lease.renewals        counter          {renewal}   error.type
+//	reqlock.lease.overruns        counter          {lease}
+//	reqlock.attempt.endings       counter          {attempt}   reqlock.ending, error.type
+//	reqlock.attempt.restorations  counter          {attempt}
+//	reqlock.attempt.unknown       counter          {report}
+//	reqlock.request.unlocked      counter          {request}
+//
+// reqlock.outcome is "acquired", "replayed" for a copy that got the stored answer, or the code
+// of core.OutcomeOf, such as "busy". error.type is there if the outcome is an HTTP status of
+// 500 or more, and for a renewal and an ending that Redis did not confirm. The comments of the
+// constants say which values the other attributes have.
+//
+// The instruments count keys: a request for three keys that it gets is three leases. A request
+// that runs without its lock (core.WithFailOpen) is counted in reqlock.acquire.duration with
+// the outcome "unavailable", too. The two up-down counters return to zero when nobody holds a
+// lease or waits. A lease that is lost stays active until its holder releases it.
+//
+// No attribute of a metric has a key, a digest, a token, or a text of an error or of a client.
+// A program has few names. After 512 names, the next ones are counted as "_other".
+//
+// # Spans
+//
+// A request that had to wait, or that was refused, gets a span "reqlock.acquire", from its
+// arrival to the end of its wait. The span is a child of the span in the request's context. If
+// there is no such span, or if it is not sampled, there is no span: otellock begins no trace.
+// The span has the attributes of reqlock.acquire.duration, reqlock.handover, and
+// reqlock.key.digest, which is the digest of core.EventKey and equal for equal keys.
+//
+// WithSpans selects other acquisitions. WithHoldSpans adds a span "reqlock.hold" for each
+// lease, from its grant to its release.
+//
+// For logs, use core.SlogObserver beside it: the lines have the context of the request, so a
+// handler such as the bridge otelslog adds the trace.
+//
+// The page [observability] describes the events, and says what to alert on.
+//
+// [observability]: https://github.com/reqlock/reqlock/blob/main/docs/observability.md
+package otellock

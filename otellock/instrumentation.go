@@ -1,0 +1,55 @@
+package otellock
+
+import (
+	"fmt"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/reqlock/reqlock/core"
+)
+
+// scope is the name of the instrumentation scope, of metrics and of spans.
+const scope = "github.com/reqlock/reqlock/otellock"
+
+// An Instrumentation turns events into metrics and spans. Several Lockers may share one. It is
+// safe for concurrent use.
+type Instrumentation struct {
+	instruments instruments
+	series      seriesTable
+	tracer      trace.Tracer
+	spans       Spans
+	holdSpans   bool
+}
+
+// New returns an Instrumentation. It fails if an option is invalid, or if the provider of the
+// metrics refuses an instrument.
+func New(opts ...Option) (*Instrumentation, error) {
+	c := config{meters: otel.GetMeterProvider(), tracers: otel.GetTracerProvider()}
+	for _, opt := range opts {
+		if err := opt.apply(&c); err != nil {
+			return nil, err
+		}
+	}
+	made, err := newInstruments(c.meters.Meter(scope))
+	if err != nil {
+		return nil, fmt.Errorf("reqlock: otellock.New: an instrument cannot be made: %w", err)
+	}
+	return &Instrumentation{instruments: made, tracer: c.tracers.Tracer(scope), spans: c.spans, holdSpans: c.holdSpans}, nil
+}
+
+// Observe records an event. Give it to core.WithObserver. It does not block and, without a
+// span, does not allocate once the attributes of the event have been seen.
+func (i *Instrumentation) Observe(e core.Event) {
+	if e.Kind == core.Warned || e.Kind == core.Closing {
+		return // they are about the setup, and about the end of the program
+	}
+	i.record(e)
+	switch e.Kind {
+	case core.Acquired, core.Refused, core.Replayed:
+		i.traceAcquire(e)
+	case core.Released:
+		i.traceHold(e)
+	default:
+	}
+}

@@ -1,0 +1,61 @@
+package otellock
+
+import (
+	"errors"
+
+	"go.opentelemetry.io/otel/metric"
+)
+
+// acquireBounds and holdBounds are the bounds of the histograms' buckets, in seconds. A lock
+// that is free takes one round trip to Redis. A hold is as long as a handler, or a job.
+var (
+	acquireBounds = [...]float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
+	holdBounds    = [...]float64{.005, .01, .05, .1, .5, 1, 5, 10, 30, 60, 300}
+)
+
+// instruments are the metrics of a Locker.
+type instruments struct {
+	acquireDuration, holdDuration metric.Float64Histogram
+	leaseActive, requestWaiting   metric.Int64UpDownCounter
+
+	leaseGrants, leaseLosses, leaseRenewals, leaseOverruns metric.Int64Counter
+	attemptEndings, attemptRestorations, attemptUnknown    metric.Int64Counter
+	requestUnlocked                                        metric.Int64Counter
+}
+
+// newInstruments makes the instruments.
+func newInstruments(meter metric.Meter) (instruments, error) {
+	var errs []error
+	histogram := func(name, description string, bounds []float64) metric.Float64Histogram {
+		made, err := meter.Float64Histogram(name, metric.WithUnit("s"), metric.WithDescription(description),
+			metric.WithExplicitBucketBoundaries(bounds...))
+		errs = append(errs, err)
+		return made
+	}
+	gauge := func(name, unit, description string) metric.Int64UpDownCounter {
+		made, err := meter.Int64UpDownCounter(name, metric.WithUnit(unit), metric.WithDescription(description))
+		errs = append(errs, err)
+		return made
+	}
+	counter := func(name, unit, description string) metric.Int64Counter {
+		made, err := meter.Int64Counter(name, metric.WithUnit(unit), metric.WithDescription(description))
+		errs = append(errs, err)
+		return made
+	}
+	made := instruments{
+		acquireDuration: histogram("reqlock.acquire.duration",
+			"Time from a request for a lock to its lease, its refusal or a stored answer.", acquireBounds[:]),
+		holdDuration:        histogram("reqlock.hold.duration", "Time from the grant of a lease to its release.", holdBounds[:]),
+		leaseActive:         gauge("reqlock.lease.active", "{lease}", "Leases that are granted and not released."),
+		requestWaiting:      gauge("reqlock.request.waiting", "{request}", "Requests that wait for a lock."),
+		leaseGrants:         counter("reqlock.lease.grants", "{lease}", "Leases that were granted."),
+		leaseLosses:         counter("reqlock.lease.losses", "{lease}", "Leases that ended before their release."),
+		leaseRenewals:       counter("reqlock.lease.renewals", "{renewal}", "Renewals of leases, also those that failed."),
+		leaseOverruns:       counter("reqlock.lease.overruns", "{lease}", "Leases that were held for more than three times their TTL."),
+		attemptEndings:      counter("reqlock.attempt.endings", "{attempt}", "Idempotent requests that ran and ended."),
+		attemptRestorations: counter("reqlock.attempt.restorations", "{attempt}", "Idempotent requests whose record Redis lost while they ran."),
+		attemptUnknown:      counter("reqlock.attempt.unknown", "{report}", "Reports that the outcome of an idempotent request is unknown."),
+		requestUnlocked:     counter("reqlock.request.unlocked", "{request}", "Requests that ran without their lock."),
+	}
+	return made, errors.Join(errs...)
+}

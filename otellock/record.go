@@ -1,0 +1,69 @@
+package otellock
+
+import (
+	"context"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/reqlock/reqlock/core"
+)
+
+// record adds an event to the metrics.
+func (i *Instrumentation) record(e core.Event) {
+	m, s, ctx := &i.instruments, i.series.of(e.Name, e.Attempt), e.Context()
+	if e.Queued {
+		m.requestWaiting.Add(ctx, -1, s.plain.add...)
+	}
+	switch e.Kind {
+	case core.Acquired:
+		i.recordAcquire(ctx, s, e)
+		m.leaseActive.Add(ctx, 1, s.plain.add...)
+		count(ctx, m.leaseGrants, s, HandoverKey.String(e.Handover.String()), "")
+	case core.Refused, core.Replayed:
+		i.recordAcquire(ctx, s, e)
+	case core.Waiting:
+		m.requestWaiting.Add(ctx, 1, s.plain.add...)
+	case core.Released:
+		m.leaseActive.Add(ctx, -1, s.plain.add...)
+		lost := detail{what: LostKey.Bool(causeOf(e.Err) != "")}
+		m.holdDuration.Record(ctx, e.Held.Seconds(), s.with(lost).record...)
+		if e.Ending == core.Abort || e.Ending == core.Interrupt {
+			countEnding(ctx, m, s, e)
+		}
+	case core.Committed:
+		countEnding(ctx, m, s, e)
+	case core.Renewed:
+		count(ctx, m.leaseRenewals, s, attribute.KeyValue{}, failureOf(e.Err))
+	case core.Lost:
+		count(ctx, m.leaseLosses, s, CauseKey.String(causeOf(e.Err)), "")
+	case core.HeldLong:
+		if !e.Repeated {
+			m.leaseOverruns.Add(ctx, 1, s.plain.add...)
+		}
+	case core.Restored:
+		m.attemptRestorations.Add(ctx, 1, s.plain.add...)
+	case core.OutcomeUnknown:
+		m.attemptUnknown.Add(ctx, 1, s.plain.add...)
+	case core.Unlocked:
+		m.requestUnlocked.Add(ctx, 1, s.plain.add...)
+	default:
+	}
+}
+
+// recordAcquire adds the end of a request for a lock to the metrics.
+func (i *Instrumentation) recordAcquire(ctx context.Context, s *series, e core.Event) {
+	code, failure := outcomeOf(e)
+	with := s.with(detail{what: OutcomeKey.String(code), failure: failure})
+	i.instruments.acquireDuration.Record(ctx, e.Waited.Seconds(), with.record...)
+}
+
+// countEnding counts the end of an attempt.
+func countEnding(ctx context.Context, m *instruments, s *series, e core.Event) {
+	count(ctx, m.attemptEndings, s, EndingKey.String(e.Ending.String()), endingFailureOf(e))
+}
+
+// count adds one to a counter.
+func count(ctx context.Context, counter metric.Int64Counter, s *series, what attribute.KeyValue, failure string) {
+	counter.Add(ctx, 1, s.with(detail{what, failure}).add...)
+}

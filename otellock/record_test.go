@@ -1,0 +1,149 @@
+package otellock_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/reqlock/reqlock/core"
+)
+
+// unavailable is an error as the Locker makes it.
+var unavailable error = &core.Error{Kind: core.ErrUnavailable, Cause: errors.New("dial tcp: refused")}
+
+// unnamed marks an event without a name in the table of a test. The others have the name "account".
+const unnamed = "-"
+
+func TestEachEventIsRecorded(t *testing.T) {
+	t.Parallel()
+	const lock, attempt = " lock.name=account operation=lock", " lock.name=account operation=attempt"
+	for name, test := range map[string]struct {
+		event core.Event
+		want  table
+	}{
+		"acquired": {
+			core.Event{Kind: core.Acquired, Handover: core.Free},
+			table{"acquire.duration" + lock + " outcome=acquired": 1, "lease.active" + lock: 1, "lease.grants handover=free" + lock: 1},
+		},
+		"handed over": {
+			core.Event{Kind: core.Acquired, Handover: core.Handed, Queued: true, Attempt: true},
+			table{
+				"acquire.duration" + attempt + " outcome=acquired": 1, "lease.active" + attempt: 1,
+				"lease.grants handover=handed" + attempt: 1, "request.waiting" + attempt: -1,
+			},
+		},
+		"without a name": {
+			core.Event{Kind: core.Waiting, Name: unnamed},
+			table{"request.waiting operation=lock": 1},
+		},
+		"waiting":  {core.Event{Kind: core.Waiting}, table{"request.waiting" + lock: 1}},
+		"replayed": {core.Event{Kind: core.Replayed, Attempt: true}, table{"acquire.duration" + attempt + " outcome=replayed": 1}},
+		"refused":  {core.Event{Kind: core.Refused, Err: core.ErrBusy}, table{"acquire.duration" + lock + " outcome=busy": 1}},
+		"refused after a wait": {
+			core.Event{Kind: core.Refused, Err: core.ErrWaitTimeout, Queued: true},
+			table{"acquire.duration" + lock + " outcome=wait_timeout": 1, "request.waiting" + lock: -1},
+		},
+		"refused by Redis": {
+			core.Event{Kind: core.Refused, Err: unavailable},
+			table{"acquire.duration error.type=unavailable" + lock + " outcome=unavailable": 1},
+		},
+		"refused for another reason": {
+			core.Event{Kind: core.Refused, Err: errors.New("secret")},
+			table{"acquire.duration error.type=_OTHER" + lock + " outcome=_OTHER": 1},
+		},
+		"released": {
+			core.Event{Kind: core.Released},
+			table{"lease.active" + lock: -1, "hold.duration" + lock + " lost=false": 1},
+		},
+		"released without confirmation": {
+			core.Event{Kind: core.Released, Err: unavailable},
+			table{"lease.active" + lock: -1, "hold.duration" + lock + " lost=false": 1},
+		},
+		"released after the loss": {
+			core.Event{Kind: core.Released, Err: core.ErrMaxHold},
+			table{"lease.active" + lock: -1, "hold.duration" + lock + " lost=true": 1},
+		},
+		"released after Close": {
+			core.Event{Kind: core.Released, Err: core.ErrClosed},
+			table{"lease.active" + lock: -1, "hold.duration" + lock + " lost=true": 1},
+		},
+		"lost":               {core.Event{Kind: core.Lost, Err: core.ErrLost}, table{"lease.losses cause=lost" + lock: 1}},
+		"held too long":      {core.Event{Kind: core.Lost, Err: core.ErrMaxHold}, table{"lease.losses cause=max_hold" + lock: 1}},
+		"lost by Close":      {core.Event{Kind: core.Lost, Err: core.ErrClosed}, table{"lease.losses cause=closed" + lock: 1}},
+		"renewed":            {core.Event{Kind: core.Renewed}, table{"lease.renewals" + lock: 1}},
+		"not renewed":        {core.Event{Kind: core.Renewed, Err: unavailable}, table{"lease.renewals error.type=unavailable" + lock: 1}},
+		"held long":          {core.Event{Kind: core.HeldLong}, table{"lease.overruns" + lock: 1}},
+		"held long, again":   {core.Event{Kind: core.HeldLong, Repeated: true}, table{}},
+		"committed":          {core.Event{Kind: core.Committed, Ending: core.Commit, Attempt: true}, table{"attempt.endings ending=commit" + attempt: 1}},
+		"released by Commit": {released(core.Commit, nil), table{"lease.active" + attempt: -1, "hold.duration" + attempt + " lost=false": 1}},
+		"commit failed": {
+			core.Event{Kind: core.Committed, Ending: core.Commit, Attempt: true, Err: unavailable},
+			table{"attempt.endings ending=commit error.type=unavailable" + attempt: 1},
+		},
+		"commit after the loss": {
+			core.Event{Kind: core.Committed, Ending: core.Seal, Attempt: true, Err: core.ErrLost},
+			table{"attempt.endings ending=seal error.type=lost" + attempt: 1},
+		},
+		"released by Abort": {
+			released(core.Abort, nil),
+			table{"lease.active" + attempt: -1, "hold.duration" + attempt + " lost=false": 1, "attempt.endings ending=abort" + attempt: 1},
+		},
+		"interrupted after the loss": {
+			released(core.Interrupt, core.ErrLost),
+			table{"lease.active" + attempt: -1, "hold.duration" + attempt + " lost=true": 1, "attempt.endings ending=interrupt" + attempt: 1},
+		},
+		"interrupt failed": {
+			released(core.Interrupt, unavailable),
+			table{
+				"lease.active" + attempt: -1, "hold.duration" + attempt + " lost=false": 1,
+				"attempt.endings ending=interrupt error.type=unavailable" + attempt: 1,
+			},
+		},
+		"restored": {core.Event{Kind: core.Restored, Attempt: true}, table{"attempt.restorations" + attempt: 1}},
+		"unknown":  {core.Event{Kind: core.OutcomeUnknown, Attempt: true}, table{"attempt.unknown" + attempt: 1}},
+		"unlocked": {core.Event{Kind: core.Unlocked, Err: unavailable}, table{"request.unlocked" + lock: 1}},
+		"warned":   {core.Event{Kind: core.Warned, Err: errors.New("secret")}, table{}},
+		"closing":  {core.Event{Kind: core.Closing, Holds: 3}, table{}},
+		"of later": {core.Event{Kind: 99}, table{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			instruments, reader := newInstruments(t)
+			test.event.Name = map[string]string{"": "account", unnamed: ""}[test.event.Name]
+			instruments.Observe(test.event)
+			if differences := valuesOf(t, reader).differences(test.want); differences != "" {
+				t.Error(differences)
+			}
+		})
+	}
+}
+
+// released returns the event of the release of an attempt.
+func released(ending core.Ending, err error) core.Event {
+	return core.Event{Kind: core.Released, Ending: ending, Attempt: true, Err: err}
+}
+
+// Each outcome of a refusal has its own series, and the error.type of a server's error only if
+// its HTTP status is one.
+func TestEachOutcomeIsRecorded(t *testing.T) {
+	t.Parallel()
+	failures := map[string]bool{"overloaded": true, "no_fence": true, "hidden_lease": true, "closing": true, "unavailable": true}
+	for _, kind := range []error{
+		core.ErrBusy, core.ErrWaitTimeout, core.ErrQueueFull, core.ErrOverloaded, core.ErrNoKey, core.ErrInvalidKey,
+		core.ErrBodyTooLarge, core.ErrMismatch, core.ErrInterrupted, core.ErrUnreplayable, core.ErrNoFence, core.ErrHiddenLease,
+		core.ErrClosed, core.ErrUnavailable,
+	} {
+		instruments, reader := newInstruments(t)
+		instruments.Observe(core.Event{Kind: core.Refused, Err: fmt.Errorf("wrapped: %w", kind), Waited: time.Second})
+		outcome, _ := core.OutcomeOf(kind)
+		failure := ""
+		if failures[outcome.Code] {
+			failure = " error.type=" + outcome.Code
+		}
+		want := table{"acquire.duration" + failure + " operation=lock outcome=" + outcome.Code: 1}
+		if differences := valuesOf(t, reader).differences(want); differences != "" {
+			t.Error(differences)
+		}
+	}
+}

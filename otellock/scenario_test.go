@@ -1,0 +1,337 @@
+package otellock_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
+)
+
+const (
+	// brief is a command timeout that a busy machine keeps.
+	brief = 250 * time.Millisecond
+	// short is the TTL of leases that end, or are held for several TTLs. A command may take a
+	// quarter of it.
+	short = 4 * brief
+)
+
+// TestScenariosOnRedis plays what can happen to a lock, and compares all series with the wanted
+// ones. So each scenario also shows that the gauges return to zero.
+func TestScenariosOnRedis(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		opts []core.Option
+		play func(f *fixture)
+		want string // each line is a value and a series without the name, which is "account"
+	}{
+		"a lock that is free": {nil, func(f *fixture) { f.release(f.lock(f.locks, "k")) }, `
+			1 acquire.duration operation=lock outcome=acquired
+			1 lease.grants operation=lock handover=free
+			0 lease.active operation=lock
+			1 hold.duration operation=lock lost=false`},
+		"a wait in one process": {nil, waitInOneProcess, `
+			2 acquire.duration operation=lock outcome=acquired
+			1 lease.grants operation=lock handover=free
+			1 lease.grants operation=lock handover=passed
+			0 request.waiting operation=lock
+			0 lease.active operation=lock
+			2 hold.duration operation=lock lost=false`},
+		"refused at once": {nil, refusedAtOnce, `
+			1 acquire.duration operation=lock outcome=busy`},
+		"refused after a wait": {[]core.Option{core.WithWait(50 * time.Millisecond)}, refusedAfterAWait, `
+			1 acquire.duration operation=lock outcome=wait_timeout
+			0 request.waiting operation=lock`},
+		"the caller leaves": {nil, callerLeaves, `
+			1 acquire.duration operation=lock outcome=canceled
+			0 request.waiting operation=lock`},
+		"no key": {nil, func(f *fixture) {
+			if _, err := f.locks.Lock(context.Background(), ""); err == nil {
+				f.Error("an empty key was locked")
+			}
+		}, `
+			1 acquire.duration operation=lock outcome=no_key`},
+		"the lease is lost": {[]core.Option{core.WithTTL(short)}, leaseIsLost, `
+			1 acquire.duration operation=lock outcome=acquired
+			1 lease.grants operation=lock handover=free
+			1 lease.losses operation=lock cause=lost
+			0 lease.active operation=lock
+			1 hold.duration operation=lock lost=true`},
+		"held too long": {[]core.Option{core.WithMaxHold(20 * time.Millisecond)}, heldTooLong, `
+			1 acquire.duration operation=lock outcome=acquired
+			1 lease.grants operation=lock handover=free
+			1 lease.losses operation=lock cause=max_hold
+			0 lease.active operation=lock
+			1 hold.duration operation=lock lost=true`},
+		"Close gives up": {nil, closeGivesUp, `
+			1 acquire.duration operation=lock outcome=acquired
+			1 lease.grants operation=lock handover=free
+			1 lease.losses operation=lock cause=closed
+			0 lease.active operation=lock
+			1 hold.duration operation=lock lost=true`},
+		"renewed and held long": {[]core.Option{core.WithTTL(short)}, heldLong, `
+			1 acquire.duration operation=lock outcome=acquired
+			1 lease.grants operation=lock handover=free
+			+ lease.renewals operation=lock
+			1 lease.overruns operation=lock
+			0 lease.active operation=lock
+			1 hold.duration operation=lock lost=false`},
+		"Redis is away": {[]core.Option{core.WithCommandTimeout(brief)}, redisIsAway, `
+			1 acquire.duration operation=lock outcome=unavailable error.type=unavailable`},
+		"Redis is away, and the request runs": {
+			[]core.Option{core.WithCommandTimeout(brief), core.WithFailOpen(true), core.WithWait(0)}, runsUnlocked, `
+			1 acquire.duration operation=lock outcome=unavailable error.type=unavailable
+			1 request.unlocked operation=lock`,
+		},
+		"a renewal fails": {[]core.Option{core.WithTTL(short), core.WithCommandTimeout(brief)}, renewalFails, `
+			1 acquire.duration operation=lock outcome=acquired
+			1 lease.grants operation=lock handover=free
+			+ lease.renewals operation=lock error.type=unavailable
+			1 lease.losses operation=lock cause=lost
+			0 lease.active operation=lock
+			1 hold.duration operation=lock lost=true`},
+		"attempts": {nil, endAttempts, `
+			4 acquire.duration operation=attempt outcome=acquired
+			1 acquire.duration operation=attempt outcome=replayed
+			1 acquire.duration operation=attempt outcome=mismatch
+			1 acquire.duration operation=attempt outcome=completed_unreplayable
+			1 acquire.duration operation=attempt outcome=outcome_unknown
+			4 lease.grants operation=attempt handover=free
+			0 lease.active operation=attempt
+			4 hold.duration operation=attempt lost=false
+			1 attempt.endings operation=attempt ending=commit
+			1 attempt.endings operation=attempt ending=seal
+			1 attempt.endings operation=attempt ending=abort
+			1 attempt.endings operation=attempt ending=interrupt
+			+ attempt.unknown operation=attempt`},
+		"a copy waits for its answer": {[]core.Option{core.WithWait(time.Minute)}, copyWaits, `
+			1 acquire.duration operation=attempt outcome=acquired
+			1 acquire.duration operation=attempt outcome=replayed
+			1 lease.grants operation=attempt handover=free
+			0 request.waiting operation=attempt
+			0 lease.active operation=attempt
+			1 hold.duration operation=attempt lost=false
+			1 attempt.endings operation=attempt ending=commit`},
+		"the record is restored": {nil, recordIsRestored, `
+			1 acquire.duration operation=attempt outcome=acquired
+			1 lease.grants operation=attempt handover=free
+			0 lease.active operation=attempt
+			1 lease.losses operation=attempt cause=lost
+			1 hold.duration operation=attempt lost=true
+			1 attempt.endings operation=attempt ending=commit
+			1 attempt.restorations operation=attempt`},
+		"a commit fails": {[]core.Option{core.WithCommandTimeout(brief)}, commitFails, `
+			1 acquire.duration operation=attempt outcome=acquired
+			1 lease.grants operation=attempt handover=free
+			0 lease.active operation=attempt
+			1 hold.duration operation=attempt lost=false
+			1 attempt.endings operation=attempt ending=commit error.type=unavailable
+			1 attempt.unknown operation=attempt`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, test.opts...)
+			test.play(f)
+			await(t, f.reader, tableOf(t, test.want))
+		})
+	}
+}
+
+// tableOf returns the table of a text: each line is a value, or "+" for one above zero, and a series
+// of the name "account".
+func tableOf(t *testing.T, text string) table {
+	t.Helper()
+	want := table{}
+	for line := range strings.Lines(strings.TrimSpace(text)) {
+		value, series, _ := strings.Cut(strings.TrimSpace(line), " ")
+		n, ok := map[string]int64{"+": some, "0": 0, "1": 1, "2": 2, "4": 4}[value]
+		if !ok {
+			t.Fatalf("no value: %s", line)
+		}
+		want[series+" lock.name=account"] = n
+	}
+	return want
+}
+
+func waitInOneProcess(f *fixture) {
+	first := f.lock(f.locks, "k")
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if second, err := f.locks.Lock(context.Background(), "k"); err != nil {
+			f.Errorf("the second lock: %v", err)
+		} else {
+			f.release(second)
+		}
+	}()
+	f.awaitValue("request.waiting operation=lock lock.name=account", 1)
+	f.release(first)
+	suite.AwaitClosed(f, "the second holder has released", done)
+}
+
+func refusedAtOnce(f *fixture) {
+	defer f.release(f.lock(f.other, "k"))
+	if _, err := f.locks.TryLock(context.Background(), "k"); err == nil {
+		f.Error("the key was locked twice")
+	}
+}
+
+func refusedAfterAWait(f *fixture) {
+	defer f.release(f.lock(f.other, "k"))
+	if _, err := f.locks.Lock(context.Background(), "k"); err == nil {
+		f.Error("the key was locked twice")
+	}
+}
+
+func callerLeaves(f *fixture) {
+	defer f.release(f.lock(f.other, "k"))
+	ctx, leave := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if _, err := f.locks.Lock(ctx, "k"); err == nil {
+			f.Error("the key was locked twice")
+		}
+	}()
+	f.awaitValue("request.waiting operation=lock lock.name=account", 1)
+	leave()
+	suite.AwaitClosed(f, "the caller has left", done)
+}
+
+func leaseIsLost(f *fixture) {
+	lease := f.lock(f.locks, "k")
+	redistest.Lose(f, f.rdb, "the lease is lost", func() bool { return lease.Context().Err() != nil }, f.prefix+"k")
+	_ = lease.Release(context.Background())
+}
+
+func heldTooLong(f *fixture) {
+	lease := f.lock(f.locks, "k")
+	suite.AwaitClosed(f, "the lease ends", lease.Context().Done())
+	_ = lease.Release(context.Background())
+}
+
+func closeGivesUp(f *fixture) {
+	lease := f.lock(f.locks, "k")
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_ = f.locks.Close(ctx)
+	suite.AwaitClosed(f, "the lease ends", lease.Context().Done())
+	_ = lease.Release(context.Background())
+}
+
+func heldLong(f *fixture) {
+	lease := f.lock(f.locks, "k")
+	f.awaitValue("lease.overruns operation=lock lock.name=account", 1)
+	f.release(lease)
+}
+
+func redisIsAway(f *fixture) {
+	f.proxy.Refuse(true)
+	if _, err := f.locks.TryLock(context.Background(), "k"); err == nil {
+		f.Error("locked without Redis")
+	}
+}
+
+func runsUnlocked(f *fixture) {
+	f.proxy.Refuse(true)
+	ran := false
+	if err := f.locks.Do(context.Background(), "k", func(context.Context) error { ran = true; return nil }); err != nil || !ran {
+		f.Errorf("ran: %t, error %v", ran, err)
+	}
+}
+
+func renewalFails(f *fixture) {
+	lease := f.lock(f.locks, "k")
+	f.proxy.Refuse(true)
+	suite.AwaitClosed(f, "the lease ends", lease.Context().Done())
+	_ = lease.Release(context.Background())
+}
+
+func endAttempts(f *fixture) {
+	ctx := context.Background()
+	for key, end := range map[string]func(a *core.Attempt) error{
+		"commit":    func(a *core.Attempt) error { return a.Commit(ctx, []byte("answer")) },
+		"seal":      func(a *core.Attempt) error { return a.Seal(ctx) },
+		"abort":     func(a *core.Attempt) error { return a.Abort(ctx) },
+		"interrupt": func(a *core.Attempt) error { return a.Interrupt(ctx) },
+	} {
+		if err := end(f.begin(f.locks, key)); err != nil {
+			f.Errorf("%s: %v", key, err)
+		}
+	}
+	if _, ok := f.begin(f.locks, "commit").Replay(); !ok {
+		f.Error("a copy runs")
+	}
+	for key, payload := range map[string]string{"commit": "another", "seal": "payload", "interrupt": "payload"} {
+		if _, err := f.locks.Begin(ctx, key, []byte(payload)); err == nil {
+			f.Errorf("a copy of %q runs", key)
+		}
+	}
+}
+
+func copyWaits(f *fixture) {
+	first := f.begin(f.locks, "k")
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if second, err := f.locks.Begin(context.Background(), "k", []byte("payload")); err != nil {
+			f.Errorf("the copy: %v", err)
+		} else if _, ok := second.Replay(); !ok {
+			f.Error("the copy runs")
+		}
+	}()
+	f.awaitValue("request.waiting operation=attempt lock.name=account", 1)
+	if err := first.Commit(context.Background(), []byte("answer")); err != nil {
+		f.Errorf("commit: %v", err)
+	}
+	suite.AwaitClosed(f, "the copy has its answer", done)
+}
+
+func recordIsRestored(f *fixture) {
+	a := f.begin(f.locks, "k")
+	names, err := redistest.Keys(context.Background(), f.rdb, "*"+f.prefix+"*") // the names of records begin with "{"
+	if err != nil || len(names) == 0 {
+		f.Fatalf("keys %q: %v", names, err)
+	}
+	for _, name := range names {
+		f.rdb.Del(context.Background(), name)
+	}
+	if err := a.Commit(context.Background(), []byte("answer")); err != nil {
+		f.Errorf("commit: %v", err)
+	}
+}
+
+func commitFails(f *fixture) {
+	a := f.begin(f.locks, "k")
+	f.proxy.Refuse(true)
+	if err := a.Commit(context.Background(), []byte("answer")); err == nil {
+		f.Error("committed without Redis")
+	}
+}
+
+// A lock that another process hands over is counted as such. A waiter also checks Redis once a
+// second, so on a busy machine it may find the key before the message arrives.
+func TestHandoverBetweenProcesses(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	const series = "lease.grants operation=lock lock.name=account handover=handed"
+	suite.Eventually(t, "a lock is handed over", func() bool {
+		first := f.lock(f.other, "k")
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			if second, err := f.locks.Lock(context.Background(), "k"); err != nil {
+				f.Errorf("the second lock: %v", err)
+			} else {
+				f.release(second)
+			}
+		}()
+		f.awaitValue("request.waiting operation=lock lock.name=account", 1)
+		f.release(first)
+		suite.AwaitClosed(f, "the second holder has released", done)
+		return valuesOf(t, f.reader).of(series) > 0
+	})
+}
