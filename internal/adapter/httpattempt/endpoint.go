@@ -8,6 +8,7 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/adapter/httpreply"
+	"github.com/reqlock/reqlock/internal/adapter/keypart"
 	"github.com/reqlock/reqlock/internal/adapter/record"
 	"github.com/reqlock/reqlock/internal/adapter/registration"
 )
@@ -112,23 +113,12 @@ func (e *Endpoint[R]) covers(r *http.Request) bool {
 // names the option for it.
 func (e *Endpoint[R]) fingerprint(r *http.Request, request R) ([]byte, error) {
 	if own := e.settings.Fingerprint; own != nil {
-		return readFor("WithFingerprint()", "", request, own)
+		return keypart.ReadFor("WithFingerprint()", "", request, own)
 	}
 	limited := fmt.Sprintf("WithMaxBody(%d)", e.settings.MaxBody)
-	body, err := readFor(limited, "the body", request, func(r R) ([]byte, error) { return e.body(r, e.settings.MaxBody) })
+	body, err := keypart.ReadFor(limited, "the body", request, func(r R) ([]byte, error) { return e.body(r, e.settings.MaxBody) })
 	if err != nil {
 		return nil, err
 	}
 	return Fingerprint(r, body)
-}
-
-// readFor reads from a request for an option. Its error is that of a key function: see
-// core.Describe.
-func readFor[R any](option, part string, request R, read func(R) ([]byte, error)) (got []byte, err error) {
-	_, err = core.Describe(option, part, func(r R) (string, error) {
-		var failed error
-		got, failed = read(r)
-		return "read", failed
-	})(request)
-	return got, core.KeyError(err)
 }
