@@ -72,20 +72,20 @@ func (l *Locker) BeginKey(ctx context.Context, key Key, fingerprint []byte) (*At
 		l.observeRefused(ctx, key, true, err)
 		return nil, err
 	}
-	marked := attemptMark + key.raw
-	if outer := heldLease(ctx, l, marked); outer != nil && outer.attempt != nil {
-		if err := l.checkFence(outer); err != nil {
-			return nil, err
+	marked := Key{raw: attemptMark + key.raw, name: key.name}
+	if outer := heldLease(ctx, l, marked.raw); outer != nil && outer.attempt != nil {
+		if l.lacksFence(outer) {
+			return nil, l.refuseMistake(ctx, marked, true, ErrNoFence)
 		}
 		if inner := outer.attempt.nest(ctx, l); inner != nil {
 			return inner, nil
 		}
 	}
-	if hidesLease(ctx, l, marked) {
-		return nil, &Error{Kind: ErrHiddenLease}
+	if hidesLease(ctx, l, marked.raw) {
+		return nil, l.refuseMistake(ctx, marked, true, ErrHiddenLease)
 	}
 	a := &Attempt{locker: l, key: key.raw, lease: &Lease{}}
-	err := l.take(ctx, Key{raw: marked, name: key.name}, l.waitOr(0), &engine.Attempt{
+	err := l.take(ctx, marked, l.waitOr(0), &engine.Attempt{
 		Fingerprint: bytes.Clone(fingerprint),
 		Keep:        max(l.settings.retention, l.settings.ttl),
 		Rerun:       l.settings.interrupted == Rerun,
