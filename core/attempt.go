@@ -183,11 +183,23 @@ func (a *Attempt) Abort(ctx context.Context) error { return a.end(ctx, engine.Ab
 // Interrupt ends the attempt as a crash would: the outcome of the request is unknown, and the
 // observers get OutcomeUnknown. WithInterrupted says what later requests with the key get.
 //
+// InterruptCause does the same, and says why.
+//
 // The error is also nil if the lease was lost before, because the record then already
 // belongs to an attempt that died. It is ErrUnavailable if Redis did not confirm, so that
 // the lock may stay until its TTL ends. Otherwise it is ctx's error, or the error for a
 // replay, as for Commit.
-func (a *Attempt) Interrupt(ctx context.Context) error { return a.end(ctx, engine.Interrupt, nil) }
+func (a *Attempt) Interrupt(ctx context.Context) error { return a.InterruptCause(ctx, nil) }
+
+// InterruptCause is Interrupt with a cause, such as "the handler panicked". The cause is Err of
+// the event OutcomeUnknown, which an operator reads in a log. So it should contain nothing from
+// the request. A nil cause says that the attempt was interrupted.
+func (a *Attempt) InterruptCause(ctx context.Context, cause error) error {
+	if a.lease != nil && a.outer == nil {
+		a.lease.hold.SetCause(cause)
+	}
+	return a.end(ctx, engine.Interrupt, nil)
+}
 
 // end ends the attempt by one of the four endings.
 func (a *Attempt) end(ctx context.Context, ending engine.Ending, record []byte) error {
