@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/adapter/httpkey"
 	"github.com/reqlock/reqlock/internal/adapter/httpreply"
 	"github.com/reqlock/reqlock/internal/adapter/keypart"
 	"github.com/reqlock/reqlock/internal/adapter/record"
@@ -23,6 +24,7 @@ type Endpoint[R any] struct {
 	// uncovered is nil if the application has chosen the methods.
 	uncovered *uncovered
 	wait      *httpreply.WaitCheck
+	wildcards *httpkey.WildcardCheck
 }
 
 // A BodyFunc reads the body of a framework's request as httpkey.ReadBody does.
@@ -53,6 +55,7 @@ func New[R any](
 		filter:    record.Filter{}.Also(s.ReplayedHeaders...),
 		uncovered: missed,
 		wait:      httpreply.NewWaitCheck(a, l),
+		wildcards: httpkey.NewWildcardCheck(string(a), l),
 	}, nil
 }
 
@@ -77,6 +80,7 @@ func (e *Endpoint[R]) Begin(r *http.Request, request R, pattern, route string) (
 	key, err := e.key.Read(request)
 	if err != nil {
 		e.locker.ObserveRefused(r.Context(), err)
+		e.wildcards.Check(err)
 		return nil, err
 	}
 	fingerprint, err := e.fingerprint(r, request)
