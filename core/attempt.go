@@ -72,20 +72,20 @@ func (l *Locker) BeginKey(ctx context.Context, key Key, fingerprint []byte) (*At
 		l.observeRefused(ctx, key, true, err)
 		return nil, err
 	}
-	marked := attemptMark + key.raw
-	if outer := heldLease(ctx, l, marked); outer != nil && outer.attempt != nil {
-		if err := l.checkFence(outer); err != nil {
-			return nil, err
+	marked := Key{raw: attemptMark + key.raw, name: key.name}
+	if outer := heldLease(ctx, l, marked.raw); outer != nil && outer.attempt != nil {
+		if l.lacksFence(outer) {
+			return nil, l.refuseMistake(ctx, marked, true, ErrNoFence)
 		}
 		if inner := outer.attempt.nest(ctx, l); inner != nil {
 			return inner, nil
 		}
 	}
-	if hidesLease(ctx, l, marked) {
-		return nil, &Error{Kind: ErrHiddenLease}
+	if hidesLease(ctx, l, marked.raw) {
+		return nil, l.refuseMistake(ctx, marked, true, ErrHiddenLease)
 	}
 	a := &Attempt{locker: l, key: key.raw, lease: &Lease{}}
-	err := l.take(ctx, Key{raw: marked, name: key.name}, l.waitOr(0), &engine.Attempt{
+	err := l.take(ctx, marked, l.waitOr(0), &engine.Attempt{
 		Fingerprint: bytes.Clone(fingerprint),
 		Keep:        max(l.settings.retention, l.settings.ttl),
 		Rerun:       l.settings.interrupted == Rerun,
@@ -183,11 +183,23 @@ func (a *Attempt) Abort(ctx context.Context) error { return a.end(ctx, engine.Ab
 // Interrupt ends the attempt as a crash would: the outcome of the request is unknown, and the
 // observers get OutcomeUnknown. WithInterrupted says what later requests with the key get.
 //
+// InterruptCause does the same, and says why.
+//
 // The error is also nil if the lease was lost before, because the record then already
 // belongs to an attempt that died. It is ErrUnavailable if Redis did not confirm, so that
 // the lock may stay until its TTL ends. Otherwise it is ctx's error, or the error for a
 // replay, as for Commit.
-func (a *Attempt) Interrupt(ctx context.Context) error { return a.end(ctx, engine.Interrupt, nil) }
+func (a *Attempt) Interrupt(ctx context.Context) error { return a.InterruptCause(ctx, nil) }
+
+// InterruptCause is Interrupt with a cause, such as "the handler panicked". The cause is Err of
+// the event OutcomeUnknown, which an operator reads in a log. So it should contain nothing from
+// the request. A nil cause says that the attempt was interrupted.
+func (a *Attempt) InterruptCause(ctx context.Context, cause error) error {
+	if a.lease != nil && a.outer == nil {
+		a.lease.hold.SetCause(cause)
+	}
+	return a.end(ctx, engine.Interrupt, nil)
+}
 
 // end ends the attempt by one of the four endings.
 func (a *Attempt) end(ctx context.Context, ending engine.Ending, record []byte) error {

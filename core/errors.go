@@ -28,7 +28,8 @@ var (
 	// characters, was given twice, or has a type that cannot be a key.
 	ErrInvalidKey = errors.New("reqlock: invalid key")
 	// ErrBodyTooLarge says that the body is larger than the limit of a key function that
-	// reads it.
+	// reads it. An error that wraps it may name the limit by a method BodyLimit() int64,
+	// which the client gets.
 	ErrBodyTooLarge = errors.New("reqlock: body too large")
 	// ErrSkip is returned by a key function to run the request without a lock. It is not
 	// a failure, and a client never gets it.

@@ -45,10 +45,12 @@ const (
 	// OutcomeUnknown: it is unknown whether an idempotent request took effect, and an
 	// operator has to find out: see Locker.Outcome and Resolve. Key.Endpoint is the key
 	// that they take. There is at least one such event for each outcome: when an attempt
-	// is ended by Interrupt; when Redis did not accept a commit, and then Err says why;
-	// when a request finds that an earlier attempt died, in any process; and before each
-	// run that WithInterrupted(Rerun) allows after that. The record in Redis notes the
-	// report, so that later copies do not report it again.
+	// is ended by Interrupt; when Redis did not accept a commit; when a request finds that
+	// an earlier attempt died or was interrupted, in any process; and before each run that
+	// WithInterrupted(Rerun) allows after that. Err says which of these it is: for a commit
+	// it is also ErrUnavailable, and the adapters name what the handler did, such as a
+	// panic or its status. The record in Redis notes the report of a copy, so that later
+	// copies do not report it again.
 	OutcomeUnknown
 	// Closing: Close has begun and waits for holders. Holds says how many. Key, Held and
 	// Caller describe the oldest lease.

@@ -58,15 +58,15 @@ func (l *Locker) acquire(ctx context.Context, key Key, wait time.Duration, lease
 		return nil, err
 	}
 	if outer := heldLease(ctx, l, key.raw); outer != nil {
-		if err := l.checkFence(outer); err != nil {
-			return nil, err
+		if l.lacksFence(outer) {
+			return nil, l.refuseMistake(ctx, key, false, ErrNoFence)
 		}
 		if outer.nest(ctx, lease) {
 			return lease, nil
 		}
 	}
 	if hidesLease(ctx, l, key.raw) {
-		return nil, &Error{Kind: ErrHiddenLease}
+		return nil, l.refuseMistake(ctx, key, false, ErrHiddenLease)
 	}
 	if err := l.take(ctx, key, wait, nil, lease); err != nil {
 		return nil, refusalOf(err, l.settings.retryAfter)
@@ -99,12 +99,15 @@ func (l *Locker) take(ctx context.Context, key Key, wait time.Duration, a *engin
 	return nil
 }
 
-// checkFence refuses a nested lock with WithFencing if the outer lease has no fencing number.
-func (l *Locker) checkFence(outer *Lease) error {
-	if l.settings.fencing && outer.Fence() == 0 {
-		return &Error{Kind: ErrNoFence}
-	}
-	return nil
+// lacksFence reports whether a nested lock needs a fencing number that the outer lease lacks.
+func (l *Locker) lacksFence(outer *Lease) bool { return l.settings.fencing && outer.Fence() == 0 }
+
+// refuseMistake refuses a lock because of a mistake in the program. It sends a Refused event,
+// since the engine does not see the request.
+func (l *Locker) refuseMistake(ctx context.Context, key Key, attempt bool, kind error) error {
+	err := &Error{Kind: kind}
+	l.settings.notifyFrom(ctx, Event{Kind: Refused, Key: EventKey{key.raw}, Name: l.nameOf(key), Attempt: attempt, Err: err})
+	return err
 }
 
 // checkKey refuses a key that is empty or too long.

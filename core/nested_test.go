@@ -1,9 +1,12 @@
 package core_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -180,8 +183,10 @@ func TestNestedLeaseOutlivesTheContextOfItsCaller(t *testing.T) {
 func TestNestedLeaseNeedsTheFenceOfItsOuterLease(t *testing.T) {
 	t.Parallel()
 	rdb := redistest.Start(t).Client(t)
-	plain := newLocker(t, rdb)
-	fenced := plain.With(core.WithFencing(true), core.WithFailOpen(true))
+	var log bytes.Buffer
+	events := &recorder{}
+	plain := newLocker(t, rdb, core.WithObserver(events.record), core.WithObserver(core.SlogObserver(slog.New(slog.NewTextHandler(&log, nil)))))
+	fenced := plain.With(core.WithFencing(true), core.WithFailOpen(true), core.WithName("accounts"))
 	never := func(context.Context) error {
 		t.Error("fn ran without a fencing number")
 		return nil
@@ -201,8 +206,22 @@ func TestNestedLeaseNeedsTheFenceOfItsOuterLease(t *testing.T) {
 		},
 		"begin": func() error { _, err := fenced.Begin(attempt.Lease().Context(), "k", nil); return err },
 	} {
+		before := len(events.of(core.Refused))
+		log.Reset()
 		err := run()
 		wantError(t, err, core.ErrNoFence)
+		key := "k"
+		if name == "begin" {
+			key = "i:k"
+		}
+		refused := events.of(core.Refused)[before:]
+		if len(refused) != 1 || !errors.Is(refused[0].Err, core.ErrNoFence) || refused[0].Key.Raw() != key ||
+			refused[0].Name != "accounts" || refused[0].Attempt != (name == "begin") {
+			t.Errorf("%s: events %+v", name, refused)
+		}
+		if !strings.Contains(log.String(), `level=WARN msg="lock refused"`) {
+			t.Errorf("%s: logged %q", name, log.String())
+		}
 		if got, ok := core.OutcomeOf(err); !ok || got != (core.Outcome{Code: "no_fence", HTTP: 500, GRPC: 13}) {
 			t.Errorf("%s: %v has the outcome %+v", name, err, got)
 		}

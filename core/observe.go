@@ -3,6 +3,7 @@ package core
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/reqlock/reqlock/internal/engine"
 )
@@ -66,11 +67,40 @@ func (s *settings) observe(e engine.Event) {
 		event.Err = causeOf(e.Loss)
 	case e.Kind == engine.Refused:
 		event.Err = refusalOf(e.Err, s.retryAfter)
+	case e.Kind == engine.OutcomeUnknown:
+		event.Err = unknownCause(e)
 	case e.Err != nil:
 		event.Err = &Error{Kind: ErrUnavailable, Cause: e.Err}
 	}
 	s.notify(event)
 }
+
+// unknownCause returns why the outcome of an attempt is unknown.
+func unknownCause(e engine.Event) error {
+	switch {
+	case e.Ending == engine.Interrupt && e.Err != nil:
+		return e.Err
+	case e.Ending == engine.Interrupt:
+		return errAttemptInterrupted
+	case e.Err != nil:
+		return &commitError{&Error{Kind: ErrUnavailable, Cause: e.Err}}
+	}
+	return errAttemptDied
+}
+
+var (
+	errAttemptInterrupted = errors.New("reqlock: the attempt was interrupted")
+	errAttemptDied        = errors.New("reqlock: an earlier attempt died or was interrupted")
+)
+
+// A commitError says that Redis did not accept a commit or a seal.
+type commitError struct{ err *Error }
+
+func (e *commitError) Error() string {
+	return "reqlock: the commit failed: " + strings.TrimPrefix(e.err.Error(), "reqlock: ")
+}
+
+func (e *commitError) Unwrap() error { return e.err }
 
 // notify sends an event to all observers.
 func (s *settings) notify(event Event) {

@@ -21,6 +21,9 @@ type Outcome struct {
 	// "X-Account"`, if the outcome is "no_key", "invalid_key" or "body_too_large". It is empty
 	// where the client cannot mend it. It contains nothing from the request.
 	Part string
+	// Limit is the largest body in bytes, if the outcome is "body_too_large" and the error has
+	// the limit: see ErrBodyTooLarge.
+	Limit int64
 }
 
 // Numbers of gRPC's status codes, copied here so that core does not import gRPC.
@@ -91,6 +94,9 @@ func OutcomeOf(err error) (Outcome, bool) {
 			if errors.As(err, &failed) {
 				o.Part = failed.part
 			}
+			if row.kind == ErrBodyTooLarge { //nolint:errorlint // this very kind
+				o.Limit = limitOf(err)
+			}
 			return o, true
 		}
 	}
@@ -103,6 +109,16 @@ func retryAfter(e *Error) time.Duration {
 		return defaultRetryAfter
 	}
 	return e.RetryAfter
+}
+
+// limitOf returns the result of the method BodyLimit() int64 of an error, or 0 if there is no
+// such method.
+func limitOf(err error) int64 {
+	var limited interface{ BodyLimit() int64 }
+	if errors.As(err, &limited) {
+		return max(limited.BodyLimit(), 0)
+	}
+	return 0
 }
 
 // statusOf returns the result of the method StatusCode() int of an error of a user's key

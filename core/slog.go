@@ -8,8 +8,8 @@ import (
 // SlogObserver returns an observer, for WithObserver, that logs each event. These are logged
 // at warning level: a lost lease, a lease that is held long, a lost record, an unknown
 // outcome, a run without the lock, a warning of Check or an adapter, a Close that waits for
-// holders, a key function that failed, and a fault of Redis. All other events are logged at
-// debug level. Keys appear as digests. The line of an unknown outcome also has endpoint_key,
+// holders, a key function that failed, a fault of Redis, and ErrNoFence and ErrHiddenLease,
+// which are mistakes in the program. All other events are logged at debug level. Keys appear as digests. The line of an unknown outcome also has endpoint_key,
 // the whole key of EventKey.Endpoint, for Outcome and Resolve.
 //
 // The logger gets the context of the event: see Event.Context. So a handler that reads the
@@ -68,7 +68,7 @@ func levelOf(e Event) slog.Level {
 		return slog.LevelWarn
 	case Refused:
 		var fromKey *keyError
-		if isUnavailable(e.Err) || errors.As(e.Err, &fromKey) {
+		if isUnavailable(e.Err) || errors.As(e.Err, &fromKey) || errors.Is(e.Err, ErrNoFence) || errors.Is(e.Err, ErrHiddenLease) {
 			return slog.LevelWarn
 		}
 	case Released, Renewed, Committed:

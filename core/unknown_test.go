@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,7 +22,7 @@ func testUnknownOutcomesAreReported(t *testing.T, servers *deployment) {
 	if err := begin(t, one, key).Interrupt(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if got := first.of(core.OutcomeUnknown); len(got) != 1 || got[0].Err != nil || got[0].Held <= 0 {
+	if got := first.of(core.OutcomeUnknown); len(got) != 1 || got[0].Held <= 0 || textOf(got[0].Err) != "reqlock: the attempt was interrupted" {
 		t.Errorf("after Interrupt: %+v", got)
 	}
 	reported := func() int {
@@ -51,8 +52,47 @@ func testUnknownOutcomesAreReported(t *testing.T, servers *deployment) {
 			t.Error(err)
 		}
 	}
+	for _, event := range append(first.of(core.OutcomeUnknown)[1:], second.of(core.OutcomeUnknown)...) {
+		if event.Held != 0 || textOf(event.Err) != "reqlock: an earlier attempt died or was interrupted" {
+			t.Errorf("by a copy: %+v", event)
+		}
+	}
 	if got := reported(); got < 2 || got > 5 { // Interrupt, and the four copies before the note at most
 		t.Errorf("%d reports", got)
+	}
+}
+
+// textOf returns the text of an error, or "" if there is none.
+func textOf(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// The event of an interrupted attempt has the cause of InterruptCause. A run of Rerun is
+// reported as the copy of an attempt that died.
+func TestUnknownOutcomeHasItsCause(t *testing.T) {
+	t.Parallel()
+	var events recorder
+	locks := newLocker(t, newEmbedded(t), core.WithObserver(events.record), core.WithInterrupted(core.Rerun))
+	panicked := errors.New("reqlock: the handler panicked")
+	a := begin(t, locks, "k")
+	if err := a.InterruptCause(t.Context(), panicked); err != nil {
+		t.Fatal(err)
+	}
+	_ = a.InterruptCause(t.Context(), errors.New("later")) // does nothing
+	again := begin(t, locks, "k")
+	if err := again.InterruptCause(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	var texts []string
+	for _, event := range events.of(core.OutcomeUnknown) {
+		texts = append(texts, textOf(event.Err))
+	}
+	want := []string{panicked.Error(), "reqlock: an earlier attempt died or was interrupted", "reqlock: the attempt was interrupted"}
+	if !slices.Equal(texts, want) {
+		t.Errorf("got %q, want %q", texts, want)
 	}
 }
 
@@ -66,7 +106,8 @@ func TestFailedCommitIsReportedAsUnknown(t *testing.T) {
 	proxy.Refuse(true)
 	defer proxy.Refuse(false)
 	wantError(t, a.Commit(t.Context(), []byte("answer")), core.ErrUnavailable)
-	if got := events.of(core.OutcomeUnknown); len(got) != 1 || !errors.Is(got[0].Err, core.ErrUnavailable) || got[0].Held <= 0 {
+	if got := events.of(core.OutcomeUnknown); len(got) != 1 || !errors.Is(got[0].Err, core.ErrUnavailable) || got[0].Held <= 0 ||
+		!strings.HasPrefix(textOf(got[0].Err), "reqlock: the commit failed: redis unavailable: ") {
 		t.Errorf("%+v", got)
 	}
 }

@@ -80,6 +80,7 @@ func TestRegistrationPanics(t *testing.T) {
 		"MaxBody":           {func() { echolock.MaxBody(0) }, "MaxBody"},
 		"BodyOption":        {func() { echolock.JSONField("id", echolock.BodyOption{}) }, "limit"},
 		"Param":             {func() { echolock.Param("") }, "Param"},
+		"Param colon":       {func() { echolock.Param(":id") }, `Param(":id"): write the name alone, as in Param("id")`},
 		"Get":               {func() { echolock.Get("") }, "Get"},
 		"GetAs":             {func() { echolock.GetAs("", func(string) string { return "" }) }, "GetAs"},
 		"GetAs nil":         {func() { echolock.GetAs[string]("user", nil) }, "GetAs"},

@@ -63,7 +63,7 @@ func (config Config) ToMiddleware() (echo.MiddlewareFunc, error) {
 		return nil, err
 	}
 	keys := append([]KeyFunc{config.Key}, config.Also...)
-	wait := httpreply.NewWaitCheck(adapter, l)
+	wait, wildcards := httpreply.NewWaitCheck(adapter, l), httpkey.NewWildcardCheck(string(adapter), l)
 
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
@@ -74,6 +74,7 @@ func (config Config) ToMiddleware() (echo.MiddlewareFunc, error) {
 			wait.Check(r)
 			ctx, release, err := core.Enter(r.Context(), l, c, keys...)
 			if err != nil {
+				wildcards.Check(err)
 				return refuse(c, err, config.ErrorHandler)
 			}
 			defer release()

@@ -1,7 +1,9 @@
 package echolock
 
 import (
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/labstack/echo/v4"
 
@@ -13,16 +15,27 @@ import (
 // Param reads the key from a parameter of the route's path, as in
 // "/accounts/:id/transfer". If the route has no parameter with the name, or the route
 // is not known yet, as under e.Pre, the error is core.ErrNoKey: see the package
-// comment on unknown routes. An empty name panics.
+// comment on unknown routes. If a known route has no parameter with the name, the
+// observer gets one core.Warned event. Exception: the route ends in a star. An empty
+// name panics, and so does one with the signs of a path, such as ":id".
 //
 // The key is the value that c.Param returns. Echo does not unescape some paths, so
 // "42" and "4%32" are two values for the handler, and two keys. If the handler
 // unescapes the value, it needs a key function that does so too.
 func Param(name string) KeyFunc {
-	adapter.Must(name != "", "Param needs a name")
+	httpkey.MustBeWildcard("Param", name)
 	return core.Describe(keypart.Call("Param", name), "the path value "+strconv.Quote(name), func(c echo.Context) (string, error) {
-		return keypart.Text(c.Param(name))
+		return httpkey.Wildcard("Param", name, c.Param(name), knownRoute(c), slices.Contains(c.ParamNames(), name))
 	})
+}
+
+// knownRoute returns the path of the route, or "" if it ends in a star: then it may be that of
+// the unknown routes of a group.
+func knownRoute(c echo.Context) string {
+	if path := c.Path(); !strings.HasSuffix(path, "*") {
+		return path
+	}
+	return ""
 }
 
 // Header reads the key from a request header. If the header occurs more than once,

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -173,7 +174,12 @@ func TestNestedLockWithGinContextIsRefused(t *testing.T) {
 		for _, fallback := range []bool{false, true} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				locks := locktest.New(t)
+				var refused atomic.Int32
+				locks := locktest.New(t, core.WithObserver(func(e core.Event) {
+					if e.Kind == core.Refused && errors.Is(e.Err, core.ErrHiddenLease) && e.Key.Raw() == theKey {
+						refused.Add(1)
+					}
+				}))
 				r := gin.New()
 				r.ContextWithFallback = fallback
 				r.GET("/", ginlock.Middleware(locks.Locker, literal), func(c *gin.Context) {
@@ -183,6 +189,8 @@ func TestNestedLockWithGinContextIsRefused(t *testing.T) {
 						t.Errorf("with ContextWithFallback: %v", err)
 					case !fallback && (!errors.Is(err, core.ErrHiddenLease) || !strings.Contains(err.Error(), "c.Request.Context()")):
 						t.Errorf("without ContextWithFallback: %v", err)
+					case !fallback && refused.Load() != 1:
+						t.Errorf("%d events", refused.Load())
 					}
 					if lease, _ := ginlock.FromContext(c); c.Request.Context().Err() != nil || lease.Key() != theKey {
 						t.Error("the request has lost its lease")
@@ -231,12 +239,17 @@ func TestLockWithGinContext(t *testing.T) {
 // An attempt of the request is hidden too.
 func TestNestedAttemptWithGinContextIsRefused(t *testing.T) {
 	t.Parallel()
-	locks := locktest.New(t)
+	var refused atomic.Int32
+	locks := locktest.New(t, core.WithObserver(func(e core.Event) {
+		if e.Kind == core.Refused && e.Attempt {
+			refused.Add(1)
+		}
+	}))
 	r := gin.New()
 	r.POST("/", ginlock.Idempotent(locks.Locker, literal), func(c *gin.Context) {
 		attempt, _ := ginlock.AttemptFromContext(c)
-		if _, err := locks.Begin(c, attempt.Key(), nil); !errors.Is(err, core.ErrHiddenLease) {
-			t.Errorf("Begin: %v", err)
+		if _, err := locks.Begin(c, attempt.Key(), nil); !errors.Is(err, core.ErrHiddenLease) || refused.Load() != 1 {
+			t.Errorf("Begin: %v, %d events", err, refused.Load())
 		}
 		ok(c)
 	})

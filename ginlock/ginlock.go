@@ -46,13 +46,14 @@ func middleware(l *core.Locker, key KeyFunc, opts []Option) gin.HandlerFunc {
 	l = l.With(registration.Apply(adapter, cfg, opts)...)
 	adapter.Must(cfg.idempotent == "", cfg.idempotent+" is an option of Idempotent, not of Middleware")
 	keys := append([]KeyFunc{key}, cfg.also...)
-	wait := httpreply.NewWaitCheck(adapter, l)
+	wait, wildcards := httpreply.NewWaitCheck(adapter, l), httpkey.NewWildcardCheck(string(adapter), l)
 
 	return func(c *gin.Context) {
 		r := c.Request
 		wait.Check(r)
 		ctx, release, err := core.Enter(r.Context(), l, c, keys...)
 		if err != nil {
+			wildcards.Check(err)
 			cfg.refuse(c, err)
 			return
 		}

@@ -125,6 +125,7 @@ func TestRegistrationPanics(t *testing.T) {
 		"Also nil":          {func() { ginlock.Also(literal, nil) }, "Also"},
 		"nil error handler": {func() { ginlock.WithErrorHandler(nil) }, "WithErrorHandler"},
 		"Param":             {func() { ginlock.Param("") }, "Param"},
+		"Param colon":       {func() { ginlock.Param(":id") }, `Param(":id"): write the name alone, as in Param("id")`},
 		"Header":            {func() { ginlock.Header("") }, "Header"},
 		"Query":             {func() { ginlock.Query("") }, "Query"},
 		"Cookie":            {func() { ginlock.Cookie("") }, "Cookie"},

@@ -14,16 +14,19 @@ import (
 
 // Param reads the key from a parameter of the route, as in "/accounts/:id/transfer".
 // An unknown route has no parameters, which is core.ErrNoKey: see the package comment
-// on unknown routes. An empty name panics.
+// on unknown routes. If a known route has no parameter with the name, the observer
+// gets one core.Warned event. An empty name panics, and so does one with the signs of
+// a path, such as ":id".
 //
 // The key is the value that c.Param returns. In an engine that does not unescape
 // values (UseEscapedPath or UseRawPath without UnescapePathValues) "42" and "4%32"
 // are two keys. If the handler unescapes the value, it needs a key function that does
 // so too.
 func Param(name string) KeyFunc {
-	adapter.Must(name != "", "Param needs a name")
+	httpkey.MustBeWildcard("Param", name)
 	return core.Describe(keypart.Call("Param", name), "the path value "+strconv.Quote(name), func(c *gin.Context) (string, error) {
-		return keypart.Text(c.Param(name))
+		value, hasName := c.Params.Get(name)
+		return httpkey.Wildcard("Param", name, value, c.FullPath(), hasName)
 	})
 }
 

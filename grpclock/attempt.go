@@ -13,19 +13,31 @@ import (
 // run runs a handler as an attempt, and ends the attempt before the answer is sent.
 // An error while the attempt ends does not change the answer.
 func (c *config) run(ctx context.Context, a *core.Attempt, req any, handler grpc.UnaryHandler) (reply any, err error) {
-	end, returned := a.Interrupt, false // Interrupt stays if an option's function panics
+	interrupt := func(cause error) func(context.Context) error {
+		return func(ctx context.Context) error { return a.InterruptCause(ctx, cause) }
+	}
+	end, returned := interrupt(errDeciderPanicked), false // stays if an option's function panics
 	defer func() {
 		_ = end(context.WithoutCancel(ctx)) // also after the client has disconnected
 	}()
 	defer func() {
-		if !returned && c.decide(a.Decision(), Failure{Code: codes.Unknown, Panic: true}) == core.DropAnswer {
-			end = a.Abort
+		if returned {
+			return
 		}
+		failure := Failure{Code: codes.Unknown, Panic: true}
+		if c.decide(a.Decision(), failure) == core.DropAnswer {
+			end = a.Abort
+			return
+		}
+		end = interrupt(unknownCause(a.Decision(), failure))
 	}()
 	inside, recorder := recordMetadata(a.Lease().Context())
 	reply, err = handler(inside, req) //nolint:contextcheck // the lease's context is derived from ctx
 	returned = true
-	switch c.decide(a.Decision(), Failure{Code: codeOf(err), Err: err}) {
+	failure := Failure{Code: codeOf(err), Err: err}
+	switch c.decide(a.Decision(), failure) {
+	default:
+		end = interrupt(unknownCause(a.Decision(), failure))
 	case core.DropAnswer:
 		end = a.Abort
 	case core.StoreAnswer:

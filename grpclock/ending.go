@@ -2,6 +2,7 @@ package grpclock
 
 import (
 	"errors"
+	"fmt"
 
 	"google.golang.org/grpc/codes"
 
@@ -53,6 +54,25 @@ func (c *config) decide(decision core.Decision, f Failure) core.Decision {
 		return core.DropAnswer
 	}
 	return core.StoreAnswer
+}
+
+// Causes of an unknown outcome, for core.Attempt.InterruptCause. They contain nothing from the
+// call, and no text of the program's errors.
+var (
+	errUncertain       = errors.New("reqlock: the handler decided Uncertain")
+	errHandlerPanicked = errors.New("reqlock: the handler panicked or ended its goroutine")
+	errDeciderPanicked = errors.New("reqlock: the function of WithUncertain or WithStored panicked")
+)
+
+// unknownCause returns why decide returned Uncertain. Its arguments are those of decide.
+func unknownCause(decision core.Decision, f Failure) error {
+	switch {
+	case decision == core.Uncertain:
+		return errUncertain
+	case f.Panic:
+		return errHandlerPanicked
+	}
+	return fmt.Errorf("reqlock: the handler ended with code %v", f.Code)
 }
 
 // isUncertain calls the function of WithUncertain, or returns its default.

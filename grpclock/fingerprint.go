@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"google.golang.org/protobuf/proto"
+
+	"github.com/reqlock/reqlock/core"
 )
 
 // fingerprintVersion is the first part of the digested text. A new version changes
@@ -12,15 +14,15 @@ import (
 const fingerprintVersion = 1
 
 // fingerprintOf digests the message of a call: the name of its type, and its bytes
-// with sorted maps.
+// with sorted maps. Its error is that of a key function.
 func fingerprintOf(c *Call) ([]byte, error) {
 	m, ok := c.Message().(proto.Message)
 	if !ok {
-		return nil, fmt.Errorf("reqlock: the message of %s is a %T and no proto.Message: it needs WithFingerprint", c.method, c.message)
+		return nil, core.KeyError(fmt.Errorf("the message of %s is a %T and no proto.Message: it needs WithFingerprint", c.method, c.message))
 	}
 	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
 	if err != nil {
-		return nil, fmt.Errorf("reqlock: the fingerprint of a message: %w", err)
+		return nil, core.KeyError(fmt.Errorf("the fingerprint of a message: %w: it needs WithFingerprint", err))
 	}
 	name := m.ProtoReflect().Descriptor().FullName()
 	digest := sha256.New()

@@ -73,7 +73,6 @@ func (c *config) begin(call *Call) (*core.Attempt, error) {
 	}
 	fingerprint, err := c.fingerprint(call)
 	if err != nil {
-		err = core.KeyError(err)
 		c.locks.ObserveRefused(call.ctx, err)
 		return nil, err
 	}

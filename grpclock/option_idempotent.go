@@ -6,6 +6,8 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
+
+	"github.com/reqlock/reqlock/internal/adapter/keypart"
 )
 
 // WithOptionalKey lets calls that have no key run as without the interceptor: off if
@@ -40,7 +42,8 @@ func WithOptionalKey(names ...string) Option {
 // IdempotentUnaryServerInterceptor.
 func WithFingerprint(fingerprint func(c *Call) ([]byte, error)) Option {
 	adapter.Must(fingerprint != nil, "WithFingerprint needs a function")
-	return idempotencyOption("WithFingerprint", func(i *idempotency) { i.fingerprint = fingerprint })
+	named := func(c *Call) ([]byte, error) { return keypart.ReadFor("WithFingerprint()", "", c, fingerprint) }
+	return idempotencyOption("WithFingerprint", func(i *idempotency) { i.fingerprint = named })
 }
 
 // WithoutFingerprint treats all calls with the same method and key as copies: a call
@@ -99,10 +102,10 @@ func WithStored(stored func(codes.Code) bool) Option {
 
 // idempotency holds the settings only for IdempotentUnaryServerInterceptor.
 type idempotency struct {
-	given       string   // the name of the last option; other interceptors refuse it
-	optional    []string // nil means that the key is required
-	fingerprint func(*Call) ([]byte, error)
-	uncertain   func(Failure) bool // nil means the default
+	given       string                      // the name of the last option; other interceptors refuse it
+	optional    []string                    // nil means that the key is required
+	fingerprint func(*Call) ([]byte, error) // its error is that of a key function
+	uncertain   func(Failure) bool          // nil means the default
 	stored      func(codes.Code) bool
 }
 

@@ -42,7 +42,7 @@ func middleware(l *core.Locker, key KeyFunc, opts []Option) func(http.Handler) h
 	l = l.With(registration.Apply(adapter, c, opts)...)
 	adapter.Must(c.idempotent == "", c.idempotent+" is an option of Idempotent, not of Middleware")
 	keys := append([]KeyFunc{key}, c.also...)
-	wait := httpreply.NewWaitCheck(adapter, l)
+	wait, wildcards := httpreply.NewWaitCheck(adapter, l), httpkey.NewWildcardCheck(string(adapter), l)
 
 	return func(next http.Handler) http.Handler {
 		adapter.Must(next != nil, "Middleware needs a handler")
@@ -50,6 +50,7 @@ func middleware(l *core.Locker, key KeyFunc, opts []Option) func(http.Handler) h
 			wait.Check(r)
 			ctx, release, err := core.Enter(r.Context(), l, r, keys...)
 			if err != nil {
+				wildcards.Check(err)
 				c.refuse(w, r, err)
 				return
 			}

@@ -98,7 +98,7 @@ type Event struct {
 	Kind     Kind
 	Handover Handover         // Acquired
 	Loss     Loss             // Lost, Released; Committed: Taken if another attempt had begun
-	Ending   Ending           // Released, Committed of an Attempt
+	Ending   Ending           // Released, Committed and OutcomeUnknown of an Attempt that this process has ended
 	Attempt  bool             // the request has an Attempt
 	Queued   bool             // a Waiting event came before
 	Repeated bool             // HeldLong: there was an event for the hold before
@@ -109,7 +109,7 @@ type Event struct {
 	Held     time.Duration    // Released, Renewed, Lost, HeldLong, Committed, Restored, OutcomeUnknown, Closing
 	Caller   string           // HeldLong, Closing: the Caller of the Request
 	Holds    int              // Closing: how many leases have a holder
-	Err      error            // Refused: a *Refusal; Released, Renewed, Committed, OutcomeUnknown: a fault, if any
+	Err      error            // Refused: a *Refusal; Released, Renewed, Committed, OutcomeUnknown: a fault, if any; or the cause of Interrupt
 }
 
 // of returns the event with what it has from the request of the hold.

@@ -74,6 +74,16 @@ func (h *Hold) End(ctx context.Context, ending Ending, record []byte) (Loss, err
 	return NotLost, err
 }
 
+// SetCause sets why the owner interrupts the attempt, for the event OutcomeUnknown. It does
+// nothing after the end of the attempt.
+func (h *Hold) SetCause(cause error) {
+	h.queue.shard.mu.Lock()
+	defer h.queue.shard.mu.Unlock()
+	if h.done == nil {
+		h.cause = cause
+	}
+}
+
 // isRefused reports whether a commit or seal came after another attempt had begun.
 func (h *Hold) isRefused() bool {
 	h.queue.shard.mu.Lock()

@@ -38,8 +38,10 @@ type Hold struct {
 	keepUntil    time.Time     // set by the release: until then the key stays locked
 	// ending is how the attempt was ended, record is its answer, and stored is the
 	// result for the record.
+	// cause is why an owner interrupts the attempt; nil is not set.
 	ending Ending
 	record []byte
+	cause  error
 	stored store.RecordStatus
 }
 

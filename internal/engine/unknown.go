@@ -31,11 +31,11 @@ func (h *Hold) observeUnknown(err error, after *callbacks) {
 	case h.request.Attempt == nil:
 		return
 	case h.ending == Interrupt:
-		err = nil
+		err = h.cause
 	case h.ending.isFinal() && err != nil:
 	default:
 		return
 	}
-	event := Event{Kind: OutcomeUnknown, Held: time.Since(h.since), Err: err}.of(h)
+	event := Event{Kind: OutcomeUnknown, Held: time.Since(h.since), Ending: h.ending, Err: err}.of(h)
 	after.add(func() { h.engine.observe(event) })
 }

@@ -7,7 +7,9 @@ import (
 	"strings"
 
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/adapter/httpkey"
 	"github.com/reqlock/reqlock/internal/adapter/httpreply"
+	"github.com/reqlock/reqlock/internal/adapter/keypart"
 	"github.com/reqlock/reqlock/internal/adapter/record"
 	"github.com/reqlock/reqlock/internal/adapter/registration"
 )
@@ -22,6 +24,7 @@ type Endpoint[R any] struct {
 	// uncovered is nil if the application has chosen the methods.
 	uncovered *uncovered
 	wait      *httpreply.WaitCheck
+	wildcards *httpkey.WildcardCheck
 }
 
 // A BodyFunc reads the body of a framework's request as httpkey.ReadBody does.
@@ -52,6 +55,7 @@ func New[R any](
 		filter:    record.Filter{}.Also(s.ReplayedHeaders...),
 		uncovered: missed,
 		wait:      httpreply.NewWaitCheck(a, l),
+		wildcards: httpkey.NewWildcardCheck(string(a), l),
 	}, nil
 }
 
@@ -76,6 +80,7 @@ func (e *Endpoint[R]) Begin(r *http.Request, request R, pattern, route string) (
 	key, err := e.key.Read(request)
 	if err != nil {
 		e.locker.ObserveRefused(r.Context(), err)
+		e.wildcards.Check(err)
 		return nil, err
 	}
 	fingerprint, err := e.fingerprint(r, request)
@@ -112,23 +117,12 @@ func (e *Endpoint[R]) covers(r *http.Request) bool {
 // names the option for it.
 func (e *Endpoint[R]) fingerprint(r *http.Request, request R) ([]byte, error) {
 	if own := e.settings.Fingerprint; own != nil {
-		return readFor("WithFingerprint()", "", request, own)
+		return keypart.ReadFor("WithFingerprint()", "", request, own)
 	}
 	limited := fmt.Sprintf("WithMaxBody(%d)", e.settings.MaxBody)
-	body, err := readFor(limited, "the body", request, func(r R) ([]byte, error) { return e.body(r, e.settings.MaxBody) })
+	body, err := keypart.ReadFor(limited, "the body", request, func(r R) ([]byte, error) { return e.body(r, e.settings.MaxBody) })
 	if err != nil {
 		return nil, err
 	}
 	return Fingerprint(r, body)
-}
-
-// readFor reads from a request for an option. Its error is that of a key function: see
-// core.Describe.
-func readFor[R any](option, part string, request R, read func(R) ([]byte, error)) (got []byte, err error) {
-	_, err = core.Describe(option, part, func(r R) (string, error) {
-		var failed error
-		got, failed = read(r)
-		return "read", failed
-	})(request)
-	return got, core.KeyError(err)
 }

@@ -122,8 +122,8 @@ func TestErrorOfFingerprintNamesItsOption(t *testing.T) {
 	locks := locktest.New(t)
 	fails := func(*http.Request) ([]byte, error) { return nil, errors.New("broken") }
 	for want, settings := range map[string]Settings[*http.Request]{
-		"reqlock: body too large: WithMaxBody(3): ":        {MaxBody: 3},
-		"reqlock: key function: WithFingerprint(): broken": {Fingerprint: fails},
+		"reqlock: body too large: WithMaxBody(3): over 3 b": {MaxBody: 3},
+		"reqlock: key function: WithFingerprint(): broken":  {Fingerprint: fails},
 	} {
 		_, err := begin(newEndpoint(t, locks.Locker, settings), payment(t, "k", "1234"))
 		if err == nil || !strings.HasPrefix(err.Error(), want) {

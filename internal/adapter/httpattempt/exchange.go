@@ -73,9 +73,10 @@ func (x *Exchange) Bypass() { x.bypassed = true }
 // context had ended before the handler returned.
 func (x *Exchange) end(ctx context.Context, cut error) {
 	answer, replayable := x.recorder.result(x.implied)
-	switch x.decide(x.status(answer.Status, true), true, cut) {
+	status := x.status(answer.Status, true)
+	switch x.decide(status, true, cut) {
 	default:
-		_ = x.attempt.Interrupt(ctx)
+		_ = x.attempt.InterruptCause(ctx, x.unknownCause(status, true, cut))
 	case core.DropAnswer:
 		_ = x.attempt.Abort(ctx)
 	case core.StoreAnswer:
@@ -91,13 +92,19 @@ func (x *Exchange) end(ctx context.Context, cut error) {
 // if Uncertain or Stored has panicked.
 func (x *Exchange) endAbnormally(ctx context.Context, returned bool, cut error) {
 	x.recorder.close()
-	end := x.attempt.Interrupt // stays if Uncertain or Stored panics now
-	defer func() { _ = end(ctx) }()
+	cause, frees := errDeciderPanicked, false // stay if Uncertain or Stored panics now
+	defer func() {
+		if frees {
+			_ = x.attempt.Abort(ctx)
+			return
+		}
+		_ = x.attempt.InterruptCause(ctx, cause)
+	}()
 	if returned {
 		return
 	}
 	answer, _ := x.recorder.result(0)
-	if x.decide(x.status(answer.Status, false), false, cut) == core.DropAnswer {
-		end = x.attempt.Abort
-	}
+	status := x.status(answer.Status, false)
+	frees = x.decide(status, false, cut) == core.DropAnswer
+	cause = x.unknownCause(status, false, cut)
 }

@@ -3,12 +3,10 @@ package httpkey
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"sync/atomic"
 
-	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/adapter/keypart"
 )
 
@@ -31,7 +29,7 @@ func ReadBody(r *http.Request, limit int64) ([]byte, error) {
 		if r.ContentLength > limit {
 			// Nothing is read, so a client that expects 100 (Continue)
 			// does not send the body.
-			return nil, errOverLimit
+			return nil, &bodyTooLargeError{limit: limit}
 		}
 		buffered = &bufferedBody{source: r.Body}
 		buffered.readAhead(limit, r.ContentLength)
@@ -39,7 +37,7 @@ func ReadBody(r *http.Request, limit int64) ([]byte, error) {
 	}
 	switch {
 	case int64(len(buffered.bytes)) > limit:
-		return nil, errOverLimit
+		return nil, &bodyTooLargeError{limit: limit}
 	case errors.Is(buffered.err, io.EOF):
 		return buffered.bytes, nil
 	default:
@@ -109,9 +107,7 @@ func (b *bufferedBody) Close() error {
 func bodyError(err error) error {
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) {
-		return fmt.Errorf("%w: %w", core.ErrBodyTooLarge, err)
+		return &bodyTooLargeError{limit: tooLarge.Limit, option: "http.MaxBytesReader", cause: err}
 	}
 	return keypart.Invalid("the body breaks off: %w", err)
 }
-
-var errOverLimit = fmt.Errorf("%w: over the limit of its reader", core.ErrBodyTooLarge)

@@ -57,7 +57,7 @@ func formValues(r *http.Request, name string, maxBody int64) ([]string, error) {
 	case r.Method != http.MethodPost && r.Method != http.MethodPut && r.Method != http.MethodPatch:
 		return nil, nil
 	}
-	body, err := ReadBody(r, maxBody)
+	body, err := bodyForKey(r, maxBody)
 	if err != nil {
 		return nil, err
 	}

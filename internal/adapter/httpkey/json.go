@@ -21,7 +21,7 @@ func JSONField(path string, opts ...BodyOption) KeyFunc {
 	}
 	maxBody := maxBodyOf(opts)
 	return describe("JSONField", path, "the JSON field", func(r *http.Request) (string, error) {
-		body, err := ReadBody(r, maxBody)
+		body, err := bodyForKey(r, maxBody)
 		if err != nil {
 			return "", err
 		}

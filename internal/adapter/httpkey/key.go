@@ -32,9 +32,9 @@ func IdempotencyKey() KeyFunc {
 // PathValue reads a wildcard of the route that net/http's mux has matched, or another
 // router that calls r.SetPathValue.
 func PathValue(name string) KeyFunc {
-	must(name != "", "PathValue needs a name")
+	MustBeWildcard("PathValue", name)
 	return describe("PathValue", name, "the path value", func(r *http.Request) (string, error) {
-		return keypart.Text(r.PathValue(name))
+		return Wildcard("PathValue", name, r.PathValue(name), r.Pattern, hasWildcard(r.Pattern, name))
 	})
 }
 

@@ -137,6 +137,10 @@ func TestRegistrationPanics(t *testing.T) {
 	for name, register := range map[string]func(){
 		"Header":                 func() { httpkey.Header("") },
 		"PathValue":              func() { httpkey.PathValue("") },
+		"PathValue pattern":      func() { httpkey.PathValue("{id}") },
+		"PathValue rest":         func() { httpkey.PathValue("{id...}") },
+		"PathValue colon":        func() { httpkey.PathValue(":id") },
+		"PathValue only signs":   func() { httpkey.PathValue("{}") },
 		"Query":                  func() { httpkey.Query("Query", "") },
 		"Cookie":                 func() { httpkey.Cookie("") },
 		"Form":                   func() { httpkey.Form("", httpkey.MaxBody(1)) },

@@ -78,9 +78,11 @@ type problem struct {
 }
 
 // detailOf returns the text for people. It names the part of the request that the client has
-// to mend, if there is one.
+// to mend, if there is one, and the limit of a body.
 func detailOf(o core.Outcome) string {
 	switch {
+	case o.Code == "body_too_large" && o.Limit > 0:
+		return "The request body is larger than " + strconv.FormatInt(o.Limit, 10) + " bytes."
 	case o.Part == "":
 	case o.Code == "no_key":
 		return "The request lacks " + o.Part + ", by which it is locked."

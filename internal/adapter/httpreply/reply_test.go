@@ -112,3 +112,20 @@ func TestWriteRemovesTypeWithoutBody(t *testing.T) {
 		t.Errorf("Content-Type %q, %d bytes", got, w.Body.Len())
 	}
 }
+
+// The answer to a body that is too large names the limit.
+func TestWriteNamesTheLimitOfABody(t *testing.T) {
+	t.Parallel()
+	w := httptest.NewRecorder()
+	httpreply.Write(w, limitedError(5))
+	if want := `"detail":"The request body is larger than 5 bytes."`; w.Code != http.StatusRequestEntityTooLarge || !strings.Contains(w.Body.String(), want) {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+// A limitedError is a body that is too large, with its limit.
+type limitedError int64
+
+func (limitedError) Error() string      { return "too large" }
+func (limitedError) Unwrap() error      { return core.ErrBodyTooLarge }
+func (e limitedError) BodyLimit() int64 { return int64(e) }

@@ -1,0 +1,33 @@
+package httpattempt
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/reqlock/reqlock/core"
+)
+
+// Causes of an unknown outcome, for core.Attempt.InterruptCause. They contain nothing from the
+// request, and no text of the program's errors.
+var (
+	errUncertain       = errors.New("reqlock: the handler decided Uncertain")
+	errPanicked        = errors.New("reqlock: the handler panicked or ended its goroutine")
+	errContextEnded    = errors.New("reqlock: the handler gave no answer after its context had ended")
+	errNoStatus        = errors.New("reqlock: the handler failed without a status")
+	errDeciderPanicked = errors.New("reqlock: the function of WithUncertain or WithStored panicked")
+)
+
+// unknownCause returns why decide returned Uncertain. Its arguments are those of decide.
+func (x *Exchange) unknownCause(status int, returned bool, cut error) error {
+	switch {
+	case x.attempt.Decision() == core.Uncertain:
+		return errUncertain
+	case !returned:
+		return errPanicked
+	case cut != nil && (x.failed || x.hasNoOutcome()):
+		return errContextEnded
+	case status == 0:
+		return errNoStatus
+	}
+	return fmt.Errorf("reqlock: the handler ended with status %d", status)
+}

@@ -1,0 +1,46 @@
+package httpkey
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/reqlock/reqlock/core"
+)
+
+// A bodyTooLargeError is a core.ErrBodyTooLarge with its limit.
+type bodyTooLargeError struct {
+	limit  int64
+	option string // what sets the limit; "": the caller's description names it
+	cause  error  // the error of the body's reader, if any
+}
+
+// Error names the limit.
+func (e *bodyTooLargeError) Error() string {
+	text := fmt.Sprintf("%v: over %d bytes", core.ErrBodyTooLarge, e.limit)
+	if e.option != "" {
+		text += ": see " + e.option
+	}
+	return text
+}
+
+// Unwrap returns core.ErrBodyTooLarge, and the cause if there is one.
+func (e *bodyTooLargeError) Unwrap() []error {
+	if e.cause == nil {
+		return []error{core.ErrBodyTooLarge}
+	}
+	return []error{core.ErrBodyTooLarge, e.cause}
+}
+
+// BodyLimit returns the limit in bytes, for core.OutcomeOf.
+func (e *bodyTooLargeError) BodyLimit() int64 { return e.limit }
+
+// bodyForKey is ReadBody for a key function, whose limit is that of MaxBody.
+func bodyForKey(r *http.Request, limit int64) ([]byte, error) {
+	body, err := ReadBody(r, limit)
+	var tooLarge *bodyTooLargeError
+	if errors.As(err, &tooLarge) && tooLarge.option == "" {
+		tooLarge.option = "MaxBody"
+	}
+	return body, err
+}

@@ -1,0 +1,57 @@
+package httpkey_test
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/adapter/httpkey"
+)
+
+// The error of a body that is too large says which limit it exceeds, for the log and for the
+// client.
+func TestBodyTooLargeNamesItsLimit(t *testing.T) {
+	t.Parallel()
+	read := func(r *http.Request) (string, error) {
+		body, err := httpkey.ReadBody(r, 5)
+		return string(body), err
+	}
+	for name, test := range map[string]struct {
+		key    httpkey.KeyFunc
+		within int64 // the limit of http.MaxBytesReader; 0: none
+		length int64 // -1: unknown
+		want   string
+		limit  int64
+	}{
+		"JSONField": {
+			httpkey.JSONField("a", httpkey.MaxBody(5)), 0, 9, `reqlock: body too large: JSONField("a"): over 5 bytes: see MaxBody`, 5,
+		},
+		"without a length": {
+			httpkey.JSONField("a", httpkey.MaxBody(5)), 0, -1, `reqlock: body too large: JSONField("a"): over 5 bytes: see MaxBody`, 5,
+		},
+		"Form": {
+			httpkey.Form("a", httpkey.MaxBody(5)), 0, 9, `reqlock: body too large: Form("a"): over 5 bytes: see MaxBody`, 5,
+		},
+		"MaxBytesReader": {
+			httpkey.JSONField("a"), 7, -1, `reqlock: body too large: JSONField("a"): over 7 bytes: see http.MaxBytesReader`, 7,
+		},
+		"ReadBody": {core.Describe("WithMaxBody(5)", "", read), 0, 9, `reqlock: body too large: WithMaxBody(5): over 5 bytes`, 5},
+	} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader(`{"a":"b"}`))
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r.ContentLength = test.length
+		if test.within > 0 {
+			r.Body = http.MaxBytesReader(httptest.NewRecorder(), r.Body, test.within)
+		}
+		_, err := test.key(r)
+		if !errors.Is(err, core.ErrBodyTooLarge) || err.Error() != test.want {
+			t.Errorf("%s: %v, want %s", name, err, test.want)
+		}
+		if outcome, _ := core.OutcomeOf(err); outcome.Limit != test.limit {
+			t.Errorf("%s: the limit is %d, want %d", name, outcome.Limit, test.limit)
+		}
+	}
+}
