@@ -22,6 +22,19 @@ func (option) ReqlockOption() {}
 
 func (o option) apply(s *settings) error { return o(s) }
 
+// scopedOption is a setting that a view can change. It has an effect on plain locks only, or on
+// idempotent requests only.
+type scopedOption struct {
+	option
+	name     string
+	attempts bool
+}
+
+// ReqlockScope returns the name of the option, and whether it has an effect on idempotent
+// requests only. Otherwise it has an effect on plain locks only. The middlewares of the adapters
+// refuse an option that has no effect on their requests.
+func (o scopedOption) ReqlockScope() (name string, attempts bool) { return o.name, o.attempts }
+
 // rootOption is a setting that only New and NewQuorum accept.
 type rootOption struct {
 	name string
@@ -97,21 +110,31 @@ func WithMaxHold(limit time.Duration) Option {
 // release, the key may be freed before. If DoAll, Enter or a middleware gets only some of
 // several keys, it frees them at once.
 //
+// Callers that may wait, as those of Do and Lock without WithWait(0), take the lock and run
+// when the hold has ended. A job that fails keeps its key for the rest of the time, too: a
+// retry gets ErrBusy, or waits.
+//
 // The option has no effect on idempotent requests, whose record keeps them from running
-// twice, and on nested leases. NewQuorum refuses this option.
+// twice: the Idempotent middlewares refuse it. It has no effect on nested leases either.
+// NewQuorum refuses this option.
 func WithMinHold(least time.Duration) Option {
-	return option(func(s *settings) error {
+	set := option(func(s *settings) error {
 		s.minHold = least
 		if least == 0 {
 			return nil
 		}
 		return within("WithMinHold", least, time.Millisecond, maxTTL)
 	})
+	if least == 0 {
+		return set
+	}
+	return scopedOption{option: set, name: "WithMinHold"}
 }
 
 // WithMaxWaiters limits how many callers of this process wait for one key: 1024 if not set,
 // at least 1. A caller above the limit gets ErrQueueFull at once. All callers of the key
-// count, also the callers of other views and middlewares.
+// count, also the callers of other views and middlewares. It has no effect on callers that do
+// not wait: those of a middleware without WithWait.
 func WithMaxWaiters(n int) Option {
 	return option(func(s *settings) error {
 		if n < 1 {

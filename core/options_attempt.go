@@ -27,8 +27,9 @@ const (
 // 24 h if not set, at least 1 s. After that, a request with the key runs as if it were the
 // first. The time counts from the end of the request. If the attempt died, it counts from
 // the last renewal of its lease. A retention below the TTL of WithTTL counts as that TTL.
+// Middlewares that only lock refuse the option.
 func WithRetention(d time.Duration) Option {
-	return option(func(s *settings) error {
+	return ofAttempts("WithRetention", func(s *settings) error {
 		s.retention = d
 		return within("WithRetention", d, minRetention, math.MaxInt64)
 	})
@@ -36,9 +37,9 @@ func WithRetention(d time.Duration) Option {
 
 // WithInterrupted sets what to do with an idempotent request if the outcome of an earlier
 // attempt at it is unknown: Reject if not set. The options WithUncertain of the adapters say
-// which failures leave the outcome unknown.
+// which failures leave the outcome unknown. Middlewares that only lock refuse the option.
 func WithInterrupted(p Policy) Option {
-	return option(func(s *settings) error {
+	return ofAttempts("WithInterrupted", func(s *settings) error {
 		if p != Reject && p != Rerun {
 			return fmt.Errorf("reqlock: WithInterrupted: %d is no policy", p)
 		}
@@ -49,15 +50,21 @@ func WithInterrupted(p Policy) Option {
 
 // WithMaxRecord sets the size in bytes of the largest answer of an idempotent request that is
 // stored: 1 MiB if not set, at least 1. A request with a larger answer is also done and does
-// not run again, but later requests with its key get ErrUnreplayable.
+// not run again, but later requests with its key get ErrUnreplayable. Middlewares that only
+// lock refuse the option.
 func WithMaxRecord(bytes int) Option {
-	return option(func(s *settings) error {
+	return ofAttempts("WithMaxRecord", func(s *settings) error {
 		if bytes < 1 {
 			return fmt.Errorf("reqlock: WithMaxRecord: %d is below 1", bytes)
 		}
 		s.maxRecord = bytes
 		return nil
 	})
+}
+
+// ofAttempts returns an option that has an effect on idempotent requests only.
+func ofAttempts(name string, set option) Option {
+	return scopedOption{option: set, name: name, attempts: true}
 }
 
 // FailsOpen reports whether requests run without their lock if Redis is unavailable: see

@@ -58,6 +58,9 @@ func (config Config) ToMiddleware() (echo.MiddlewareFunc, error) {
 	if err := config.complete(); err != nil {
 		return nil, err
 	}
+	if err := adapter.CheckScope("Middleware", false, config.Options); err != nil {
+		return nil, err
+	}
 	l, err := view(config.Locker, config.Options)
 	if err != nil {
 		return nil, err

@@ -66,6 +66,9 @@ func (config IdempotentConfig) ToMiddleware() (echo.MiddlewareFunc, error) {
 	if err := config.complete(); err != nil {
 		return nil, err
 	}
+	if err := adapter.CheckScope("Idempotent", true, config.Options); err != nil {
+		return nil, err
+	}
 	l, err := view(config.Locker, config.Options)
 	if err != nil {
 		return nil, err

@@ -43,7 +43,7 @@ func Middleware[K string | core.Key](l *core.Locker, key func(*gin.Context) (K, 
 // middleware is Middleware for each form of key function.
 func middleware(l *core.Locker, key KeyFunc, opts []Option) gin.HandlerFunc {
 	cfg := &config{}
-	l = l.With(registration.Apply(adapter, cfg, opts)...)
+	l = l.With(adapter.ForLocks("Middleware", registration.Apply(adapter, cfg, opts))...)
 	adapter.Must(cfg.idempotent == "", cfg.idempotent+" is an option of Idempotent, not of Middleware")
 	keys := append([]KeyFunc{key}, cfg.also...)
 	wait, wildcards := httpreply.NewWaitCheck(adapter, l), httpkey.NewWildcardCheck(string(adapter), l)

@@ -41,7 +41,7 @@ func Idempotent[K string | core.Key](l *core.Locker, key func(*gin.Context) (K, 
 // idempotent is Idempotent for each form of key function.
 func idempotent(l *core.Locker, key KeyFunc, opts []Option) gin.HandlerFunc {
 	cfg := &config{}
-	l = l.With(registration.Apply(adapter, cfg, opts)...)
+	l = l.With(adapter.ForAttempts("Idempotent", registration.Apply(adapter, cfg, opts))...)
 	adapter.Must(len(cfg.also) == 0, "Also is an option of Middleware: put a Middleware behind Idempotent")
 	endpoint, err := httpattempt.New(adapter, l, key, readBody, cfg.settings)
 	if err != nil {

@@ -35,7 +35,8 @@ func IdempotentUnaryServerInterceptor[K string | core.Key](
 	l *core.Locker, key func(*Call) (K, error), opts ...Option,
 ) grpc.UnaryServerInterceptor {
 	const name = "IdempotentUnaryServerInterceptor"
-	c := configOf(l, registration.KeyOf(adapter, name, l, key), opts)
+	fits := func(opts []core.Option) []core.Option { return adapter.ForAttempts(name, opts) }
+	c := configOf(l, registration.KeyOf(adapter, name, l, key), opts, fits)
 	adapter.Must(len(c.keys) == 1, name+" has one key; to lock those of Also, put a UnaryServerInterceptor behind it")
 	adapter.Must(!c.locks.FailsOpen(), name+" needs a locker without WithFailOpen: a call would take effect twice")
 	adapter.Must(c.locks.KeepsRecords(), name+" needs a locker of core.New: a quorum keeps no records of calls")

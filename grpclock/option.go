@@ -64,13 +64,13 @@ func option(name string, set func(*config)) Option {
 	return registration.NewSetting(adapter, name, set)
 }
 
-// configOf applies the options of core and of this package.
-func configOf(l *core.Locker, key KeyFunc, opts []Option) *config {
+// configOf applies the options of core and of this package. fits checks those of core.
+func configOf(l *core.Locker, key KeyFunc, opts []Option, fits func([]core.Option) []core.Option) *config {
 	c := &config{
 		keys:        []KeyFunc{key},
 		idempotency: idempotency{fingerprint: fingerprintOf, stored: deterministic},
 	}
-	c.locks = l.With(registration.Apply(adapter, c, opts)...)
+	c.locks = l.With(fits(registration.Apply(adapter, c, opts))...)
 	c.byMethods = byMethodsOf(c.keys)
 	for i, key := range c.keys {
 		c.keys[i] = failBeforeMessage(key)
@@ -81,7 +81,8 @@ func configOf(l *core.Locker, key KeyFunc, opts []Option) *config {
 // lockOf is configOf for an interceptor that only locks. It checks the arguments of the
 // interceptor.
 func lockOf[K string | core.Key](interceptor string, l *core.Locker, key func(*Call) (K, error), opts []Option) *config {
-	c := configOf(l, registration.KeyOf(adapter, interceptor, l, key), opts)
+	fits := func(opts []core.Option) []core.Option { return adapter.ForLocks(interceptor, opts) }
+	c := configOf(l, registration.KeyOf(adapter, interceptor, l, key), opts, fits)
 	adapter.Must(c.given == "", interceptor+": "+c.given+" is an option of IdempotentUnaryServerInterceptor")
 	return c
 }

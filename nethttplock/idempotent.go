@@ -41,7 +41,7 @@ func Idempotent[K string | core.Key](l *core.Locker, key func(*http.Request) (K,
 // idempotent is Idempotent for each form of key function.
 func idempotent(l *core.Locker, key KeyFunc, opts []Option) func(http.Handler) http.Handler {
 	c := &config{}
-	l = l.With(registration.Apply(adapter, c, opts)...)
+	l = l.With(adapter.ForAttempts("Idempotent", registration.Apply(adapter, c, opts))...)
 	adapter.Must(len(c.also) == 0, "Also is an option of Middleware: put a Middleware behind Idempotent")
 	endpoint, err := httpattempt.New(adapter, l, key, httpkey.ReadBody, c.settings)
 	if err != nil {

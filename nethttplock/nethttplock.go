@@ -39,7 +39,7 @@ func Middleware[K string | core.Key](l *core.Locker, key func(*http.Request) (K,
 // middleware is Middleware for each form of key function.
 func middleware(l *core.Locker, key KeyFunc, opts []Option) func(http.Handler) http.Handler {
 	c := &config{}
-	l = l.With(registration.Apply(adapter, c, opts)...)
+	l = l.With(adapter.ForLocks("Middleware", registration.Apply(adapter, c, opts))...)
 	adapter.Must(c.idempotent == "", c.idempotent+" is an option of Idempotent, not of Middleware")
 	keys := append([]KeyFunc{key}, c.also...)
 	wait, wildcards := httpreply.NewWaitCheck(adapter, l), httpkey.NewWildcardCheck(string(adapter), l)
