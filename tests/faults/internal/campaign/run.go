@@ -67,6 +67,7 @@ func (r *Report) run(tb testing.TB) {
 		Name: r.Run.Fault.Name, Deployment: r.Run.On.String(), Seed: r.Run.Seed, Careless: r.Run.Careless,
 		Unfenced: r.Run.On == fault.OnQuorum,
 		TTL:      ttl.Nanoseconds(), Claim: claim.Nanoseconds(), CommandTimeout: commandTimeout.Nanoseconds(),
+		FailFast: r.Run.Fault.FailFast.Nanoseconds(),
 	}
 	c := traffic.Start(tb, r.Run.workloadSettings(g.options(), func(process int) map[string]string { return s.Network.Path(process).Routes }))
 	s.Workload, s.Keys = c, c.Keys()
@@ -100,8 +101,9 @@ func (r Run) workloadSettings(servers redistest.Options, routes func(process int
 	s := traffic.Settings{
 		Redis: servers, Routes: routes, Seed: r.Seed,
 		TTL: ttl, CommandTimeout: commandTimeout, Careless: r.Careless,
-		StallTime: stallTime,
-		Replicas:  r.replicas(), ReplicaTimeout: commandTimeout / 4,
+		StallTime: stallTime, Clients: r.Fault.Clients,
+		FailFast: r.Fault.FailFast, MinHold: r.Fault.MinHold,
+		Replicas: r.replicas(), ReplicaTimeout: commandTimeout / 4,
 	}
 	if r.On == fault.OnQuorum {
 		s.Quarantine, s.Attempts = fault.Quarantine(ttl), -1

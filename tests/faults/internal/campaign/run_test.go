@@ -2,6 +2,7 @@ package campaign
 
 import (
 	"testing"
+	"time"
 
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/tests/faults/internal/fault"
@@ -35,5 +36,13 @@ func TestWhatTheClientsOfADeploymentAskOfIt(t *testing.T) {
 		if s := (Run{On: on, Fault: fault.Fault{Replicas: 2}}).workloadSettings(redistest.Options{}, nil); s.Replicas != want.two {
 			t.Errorf("%v, with two replicas: %+v", on, s)
 		}
+	}
+}
+
+func TestSettingsOfAFaultReachItsClients(t *testing.T) {
+	r := Run{Fault: fault.Fault{Clients: 7, FailFast: time.Second, MinHold: time.Minute}}
+	s := r.workloadSettings(redistest.Options{}, nil)
+	if s.Clients != 7 || s.FailFast != time.Second || s.MinHold != time.Minute {
+		t.Errorf("got %+v", s)
 	}
 }

@@ -2,6 +2,7 @@ package fault
 
 import (
 	"slices"
+	"time"
 )
 
 // A Fault is one way in which a system can fail.
@@ -18,6 +19,13 @@ type Fault struct {
 	// OneProcess puts all clients into one process, so that leases are handed off within it
 	// for long.
 	OneProcess bool
+	// Clients is the number of clients in each process; 0 is the default.
+	Clients int
+	// FailFast is after how long an outage clients are refused at once; 0 is the default of
+	// the lock.
+	FailFast time.Duration
+	// MinHold is for how long some clients keep a key locked at least; 0 if none does.
+	MinHold time.Duration
 	// FullSpeed makes the clients only take and release one lock, as fast as they can, on
 	// connections that bypass the network of the run.
 	FullSpeed *Callers
@@ -34,7 +42,7 @@ type Callers struct{ Processes, Clients int }
 // All returns all faults, always in the same order: first those of one server, then those
 // of several.
 func All() []Fault {
-	return slices.Concat(singleFaults(), sentinelFaults(), clusterFaults(), replicaFaults(), quorumFaults())
+	return slices.Concat(singleFaults(), sentinelFaults(), clusterFaults(), replicaFaults(), quorumFaults(), quorumFailFastFaults())
 }
 
 // singleFaults returns the faults of one server, of the network and of clients.
@@ -43,6 +51,6 @@ func singleFaults() []Fault {
 		s.runFor(3, 4)
 		s.awaitGrants()
 	}}
-	return slices.Concat([]Fault{calm}, serverFaults(), dataFaults(), errorFaults(),
-		networkFaults(), commandFaults(), lateFaults(), clientFaults(), speedFaults(), forgerFaults(), stormFaults())
+	return slices.Concat([]Fault{calm}, serverFaults(), failFastFaults(), dataFaults(), errorFaults(),
+		networkFaults(), commandFaults(), lateFaults(), clientFaults(), minHoldFaults(), speedFaults(), forgerFaults(), stormFaults())
 }

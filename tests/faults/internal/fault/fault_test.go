@@ -47,6 +47,8 @@ func evidence() map[string]func(*result) bool {
 		"server-crashes-and-is-empty": restarted,
 		"server-stands-still":         unanswered,
 
+		"server-stands-still-beyond-fail-fast": unanswered,
+
 		"all-data-is-deleted": awaited,
 		"lock-is-deleted":     awaited,
 		"lock-is-overwritten": awaited,
@@ -99,6 +101,8 @@ func evidence() map[string]func(*result) bool {
 		"process-is-killed":    calls("kill", "kill", "kill"),
 		"holder-is-killed":     func(s *result) bool { return len(s.calls) >= 2 && !slices.Contains(s.calls, "stop") },
 		"process-stands-still": calls("stop", "continue", "stop", "continue"),
+
+		"holders-release-early": calls("kill", "kill"),
 
 		"storm":             awaited,
 		"storm-of-refusals": awaited,

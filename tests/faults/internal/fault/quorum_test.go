@@ -128,9 +128,12 @@ func quorumEvidence() map[string]string {
 		"quorum-servers-storm":               "",
 		"quorum-majority-crashes":            isEnded,
 		"quorum-majority-stands-still":       isSilent,
-		"quorum-majority-is-refused":         isRefused,
-		"quorum-majority-gets-no-commands":   isSilent,
-		"quorum-majority-sends-no-replies":   isSilent,
+
+		"quorum-majority-stands-still-beyond-fail-fast": isSilent,
+
+		"quorum-majority-is-refused":       isRefused,
+		"quorum-majority-gets-no-commands": isSilent,
+		"quorum-majority-sends-no-replies": isSilent,
 	}
 }
 
@@ -140,7 +143,7 @@ func TestFaultsOfAQuorum(t *testing.T) {
 	t.Parallel()
 	known := quorumEvidence()
 	few := []string{"quorum-servers-crash-in-turn", "quorum-servers-are-out-of-memory", "quorum-majority-crashes", "quorum-servers-send-no-replies"}
-	for _, f := range quorumFaults() {
+	for _, f := range slices.Concat(quorumFaults(), quorumFailFastFaults()) {
 		sign, is := known[f.Name]
 		if !is {
 			t.Errorf("no evidence is known for %s", f.Name)

@@ -13,9 +13,9 @@ import (
 func TestAHistoryIsReadAsItWasWritten(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "history.json")
 	want := &history.History{
-		Name: "a },{ in a name", Deployment: "standalone", Seed: 1 << 63, TTL: 1, Claim: 2, CommandTimeout: 6, Begun: 3, Ended: 4, Recovered: 5, Careless: true,
+		Name: "a },{ in a name", Deployment: "standalone", Seed: 1 << 63, TTL: 1, Claim: 2, CommandTimeout: 6, FailFast: 7, Begun: 3, Ended: 4, Recovered: 5, Careless: true,
 		Ops: []history.Op{
-			{Process: 1, Client: 2, Kind: history.Lock, Call: 3, Return: 4, Key: "k", Outcome: history.Granted, Lease: "l", Episode: "e", Fence: 1 << 53, ValidUntil: 9, Unrenewed: true},
+			{Process: 1, Client: 2, Kind: history.Lock, Call: 3, Return: 4, Key: "k", Outcome: history.Granted, Lease: "l", Episode: "e", Fence: 1 << 53, ValidUntil: 9, Unrenewed: true, MinHold: 8},
 			{Kind: history.Begin, Call: 5, Key: "},{", Number: 2, Record: "r", Policy: history.Rerun, Other: true},
 		},
 		Accesses:        []history.Access{{At: 1, Key: "k", Fenced: true, Write: true, Fence: 2, Version: 3, Refused: true}},

@@ -39,9 +39,12 @@ type History struct {
 	// CommandTimeout is how long the lock waits for the reply to one command, in ns; 0 if
 	// that is unknown.
 	CommandTimeout int64 `json:"command_timeout,omitempty"`
-	Begun          int64 `json:"begun"`
-	Ended          int64 `json:"ended"`
-	Recovered      int64 `json:"recovered"` // when no disruption lasted any more; 0 if never
+	// FailFast is after how long an outage the lock refuses new calls at once, in ns; 0 if no
+	// outage of the run is that long.
+	FailFast  int64 `json:"fail_fast,omitempty"`
+	Begun     int64 `json:"begun"`
+	Ended     int64 `json:"ended"`
+	Recovered int64 `json:"recovered"` // when no disruption lasted any more; 0 if never
 	// Unfenced is set if no client asked for fencing numbers: a quorum has none.
 	Unfenced bool `json:"unfenced,omitempty"`
 	// Careless is set if clients wrote after the end of their leases: the negative control,

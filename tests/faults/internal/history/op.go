@@ -59,6 +59,9 @@ type Op struct {
 	ValidUntil int64 `json:"valid_until,omitempty"`
 	// Unrenewed is set in a Lock if its lease is not renewed.
 	Unrenewed bool `json:"unrenewed,omitempty"`
+	// MinHold is set in a Lock or a Try: for how long the key stays locked from the grant, at
+	// least, in ns, even if its holder releases it before; 0 if it does not.
+	MinHold int64 `json:"min_hold,omitempty"`
 	// ReliedUntil is set in a Release, a Commit, a Seal and an Abort. It is the time until
 	// which the client relied on the lease: the earliest of the call, the end of the
 	// lease's context and ValidUntil.

@@ -180,3 +180,25 @@ func TestCarelessHoldersLoseUpdates(t *testing.T) {
 		}
 	}
 }
+
+// A key that is kept locked has a new holder only after its minimal hold.
+func TestSomeHoldersKeepTheirKeyLocked(t *testing.T) {
+	t.Parallel()
+	const minHold = 100 * time.Millisecond
+	c, _ := startOnServer(t, Settings{MinHold: minHold, TTL: 2 * time.Second})
+	kept := func() map[history.Kind]int {
+		count := map[history.Kind]int{}
+		for _, op := range c.journal.calls(func(op history.Op) bool { return op.Outcome == history.Granted && op.MinHold > 0 }) {
+			count[op.Kind]++
+			if op.MinHold != minHold.Nanoseconds() {
+				t.Errorf("%+v", op)
+			}
+		}
+		return count
+	}
+	suite.Eventually(t, "waiters and others keep a key locked", func() bool {
+		count := kept()
+		return count[history.Lock] > 0 && count[history.Try] > 0
+	})
+	finish(c)
+}

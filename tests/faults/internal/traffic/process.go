@@ -53,6 +53,7 @@ func (c *Workload) config(m *process) client.Config {
 		Keys: s.keys(), Prefix: s.Prefix, TTL: s.TTL,
 		CommandTimeout: s.CommandTimeout, ReadTimeout: s.ReadTimeout,
 		Quarantine: s.Quarantine, Replicas: s.Replicas, ReplicaTimeout: s.ReplicaTimeout,
+		FailFast: s.FailFast, MinHold: s.MinHold,
 		StallTime: s.StallTime, Attempts: s.Attempts,
 		FullSpeed: s.FullSpeed, Careless: s.Careless,
 	}

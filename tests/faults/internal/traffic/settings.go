@@ -30,6 +30,11 @@ type Settings struct {
 	TTL time.Duration
 	// CommandTimeout is the command timeout of the Lockers (default 100 ms).
 	CommandTimeout time.Duration
+	// FailFast is after how long an outage the Lockers refuse new callers at once (default:
+	// that of the lock).
+	FailFast time.Duration
+	// MinHold is for how long some holders keep their key locked at least; 0 if none does.
+	MinHold time.Duration
 	// StallTime is how late a process may be before it reports a lag; 0 turns that off.
 	StallTime time.Duration
 	// ReadTimeout is the read timeout of go-redis (default: its own).

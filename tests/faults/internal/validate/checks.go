@@ -18,6 +18,8 @@ const (
 	checkEffects         = "effects"          // a request took effect and ran again as the first
 	checkOutcomes        = "errors"           // an outcome has no cause
 	checkImpossibleGrant = "impossible-grant" // a lease was granted without the servers that it needs
+	checkFailFast        = "fail-fast"        // a new call was not refused at once in a long outage
+	checkMinHold         = "min-hold"         // a key was granted before its minimal hold had ended
 )
 
 // Checks returns the names of all checks, sorted.
@@ -37,5 +39,7 @@ func Checks() []string {
 		checkEffects,
 		checkOutcomes,
 		checkImpossibleGrant,
+		checkFailFast,
+		checkMinHold,
 	}))
 }

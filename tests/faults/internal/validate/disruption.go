@@ -22,6 +22,9 @@ const failoverTime = 3 * time.Second
 // the last error.
 const redialInterval = time.Second
 
+// probeInterval is the longest pause between two probes of a server that does not reply.
+const probeInterval = 500 * time.Millisecond
+
 // noConnection is in the error of a call that needed a new connection and got none.
 const noConnection = "dial tcp "
 
@@ -98,10 +101,14 @@ func (s *summary) mayBeAffected(process int, from, to int64) bool {
 }
 
 // recoveryTime returns for how long calls may fail after a disruption: the current command
-// fails, and one on a new connection is late.
+// fails, and one on a new connection is late. After an outage in which new calls were refused
+// at once, the next probe comes first.
 func (s *summary) recoveryTime() int64 {
 	switch s.Deployment {
 	case "server":
+		if s.FailFast > 0 {
+			return int64(probeInterval) + 2*s.commandTimeout()
+		}
 		return 2 * s.commandTimeout()
 	case "quorum":
 		return int64(redialInterval) + 2*s.commandTimeout()

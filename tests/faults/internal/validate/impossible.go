@@ -16,6 +16,10 @@ const NoGrants = "no lock can be granted"
 // affect a call that waits for a lock.
 const Minority = "a minority"
 
+// Outage is the prefix of the name of a Disruption during which no server replies, or only a
+// minority of a quorum.
+const Outage = "an outage"
+
 // impossibleGrants finds leases that were requested and granted during a disruption in
 // which no lock can be granted.
 //

@@ -7,6 +7,7 @@ type lease struct {
 	name  string
 	lock  lock
 	grant *history.Op
+	ttl   int64 // of the lease, in ns
 	// requested is the time of the first call of its episode: leases that are handed off
 	// within a process are one lease in Redis.
 	requested int64
@@ -37,10 +38,25 @@ func (l *lease) isEnded() bool {
 	return l.end != nil && l.end.Outcome == history.Done && l.end.Return < min(l.knownValidity, l.lossFrom)
 }
 
+// isKept reports whether its end may have left the key locked for the rest of a minimal hold.
+func (l *lease) isKept() bool {
+	return l.grant.MinHold > 0 && l.isEnded() && l.end.Call < l.grant.Return+l.grant.MinHold
+}
+
+// keptUntil returns the earliest time at which the minimal hold of the lease may have ended.
+// The hold begins with the grant: after the call, and after the command whose reply granted
+// or renewed the lease, from which on the lease was valid for a TTL.
+func (l *lease) keptUntil() int64 {
+	return max(l.grant.Call, l.grant.ValidUntil-l.ttl) + l.grant.MinHold - int64(clockSkew)
+}
+
 // freeFrom returns the earliest time at which the key may be free without a certain end:
 // when it expires, is lost, or is freed by a call with an unknown effect. An interrupted
 // attempt has no end.
 func (l *lease) freeFrom() int64 {
+	if l.isKept() {
+		return min(l.lossFrom, max(l.end.Call, l.keptUntil()))
+	}
 	free := min(l.knownValidity, l.lossFrom)
 	interrupted := l.end != nil && l.lock.attempt && l.end.Kind == history.Release
 	if l.end != nil && (interrupted || !l.isEnded()) {

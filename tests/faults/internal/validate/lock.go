@@ -19,7 +19,8 @@ import (
 //   - A lease without a known end may be free from some time on: when its last known
 //     validity ends, since the server keeps the key for longer; when data is lost; or when
 //     a release was called whose effect is unknown. The model frees it when another lease
-//     is granted, not earlier, which allows every possible order.
+//     is granted, not earlier, which allows every possible order. The same holds for a
+//     lease whose key stays locked for a minimal hold.
 //   - A call without a known result may have held the key for a while. That only excludes
 //     others, and only a refused Try shows it: see isRefusalPossible.
 //   - A stale lease is omitted, and the key is free from the loss on. Later fencing numbers
@@ -43,7 +44,7 @@ func (s *summary) lockSteps(key lock) (steps []*step) {
 			continue
 		}
 		steps = append(steps, &step{op: l.grant, kind: granting, lease: l.name, fence: l.grant.Fence, free: l.freeFrom()})
-		if l.isEnded() {
+		if l.isEnded() && !l.isKept() {
 			steps = append(steps, &step{op: l.end, kind: ending, lease: l.name})
 		}
 		for _, extend := range l.extends {

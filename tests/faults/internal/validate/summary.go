@@ -90,7 +90,7 @@ func (s *summary) addLeases(ops []*history.Op) {
 		if _, seen := asked[op.Episode]; !seen {
 			asked[op.Episode] = op.Call
 		}
-		l := &lease{name: op.Lease, lock: lockOf(op), grant: op, requested: op.Call, knownValidity: op.ValidUntil, contextEnded: never}
+		l := &lease{name: op.Lease, lock: lockOf(op), grant: op, ttl: s.TTL, requested: op.Call, knownValidity: op.ValidUntil, contextEnded: never}
 		if op.Episode != "" {
 			l.requested = asked[op.Episode]
 		}

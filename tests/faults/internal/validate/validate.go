@@ -39,5 +39,7 @@ func All(h *history.History) []Violation {
 		unexplainedOutcomes(s),
 		wrongPayloads(s),
 		impossibleGrants(s),
+		lateRefusals(s),
+		earlyGrants(s),
 	)
 }

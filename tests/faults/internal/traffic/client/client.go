@@ -51,6 +51,8 @@ func (c *client) turn() history.Outcome {
 		return c.payOnce()
 	case c.Careless && c.chance(25):
 		return c.writeAfterExpiry()
+	case c.MinHold > 0 && c.chance(30):
+		return c.releaseEarly()
 	case c.chance(1):
 		return c.holdUnrenewed()
 	case c.chance(10):

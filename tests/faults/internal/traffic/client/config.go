@@ -42,6 +42,9 @@ type Config struct {
 	// CommandTimeout is an option of the Locker, and ReadTimeout one of go-redis; 0 is the
 	// default.
 	CommandTimeout, ReadTimeout time.Duration
+	// FailFast is an option of the Locker; 0 is the default. MinHold is the option of some
+	// locks; 0 if no client sets it.
+	FailFast, MinHold time.Duration
 	// Quarantine makes the servers a quorum, unless it is 0. Replicas is the number of
 	// replicas that must acknowledge a lease, within ReplicaTimeout.
 	Quarantine     time.Duration

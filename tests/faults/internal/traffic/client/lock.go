@@ -26,6 +26,8 @@ type waitMode struct {
 	until int64
 	// unrenewed is set if the Locker does not renew leases.
 	unrenewed bool
+	// minHold is for how long the key stays locked at least; 0 if it need not.
+	minHold time.Duration
 }
 
 // waitForever returns a wait without a bound.
@@ -69,7 +71,7 @@ func (c *client) lockerFor(locks *core.Locker, key string) *core.Locker {
 // op returns the Lock that is about to be called. With a deadline it may wait only for the
 // rest of the time.
 func (m waitMode) op(key string) history.Op {
-	op := history.Op{Kind: history.Lock, Key: key, Call: clock.Now(), Wait: m.wait.Nanoseconds(), Unrenewed: m.unrenewed}
+	op := history.Op{Kind: history.Lock, Key: key, Call: clock.Now(), Wait: m.wait.Nanoseconds(), Unrenewed: m.unrenewed, MinHold: m.minHold.Nanoseconds()}
 	if m.until != 0 {
 		op.Wait = max(1, m.until-op.Call)
 	}
@@ -113,6 +115,29 @@ func (c *client) try() history.Outcome {
 	call := c.report(history.Op{Kind: history.Try, Key: key})
 	lease, err := c.lockerFor(c.locks, key).TryLock(ctx, key)
 	h, outcome := c.lockResult(ctx, call, lease, err)
+	if h != nil {
+		c.section(h)
+		h.release()
+	}
+	return outcome
+}
+
+// releaseEarly takes a lock that stays locked for a while, and mostly releases it before. It
+// waits for the lock, or tries as a job does that must not run twice.
+func (c *client) releaseEarly() history.Outcome {
+	m, key := c.chooseWait(), c.key()
+	defer m.cancel()
+	m.locks, m.minHold = m.locks.With(core.WithMinHold(c.MinHold)), c.MinHold
+	var h *hold
+	var outcome history.Outcome
+	if c.chance(50) {
+		h, outcome = c.lock(m, key)
+	} else {
+		ctx := context.Background()
+		call := c.report(history.Op{Kind: history.Try, Key: key, MinHold: m.minHold.Nanoseconds()})
+		lease, err := c.lockerFor(m.locks, key).TryLock(ctx, key)
+		h, outcome = c.lockResult(ctx, call, lease, err)
+	}
 	if h != nil {
 		c.section(h)
 		h.release()

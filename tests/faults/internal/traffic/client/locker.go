@@ -14,6 +14,9 @@ func (o *Config) newLocker() (locks *core.Locker, disconnect func() error, err e
 	options := []core.Option{
 		core.WithTTL(o.TTL), core.WithCommandTimeout(o.CommandTimeout),
 	}
+	if o.FailFast != 0 {
+		options = append(options, core.WithFailFast(o.FailFast))
+	}
 	if o.Prefix != "" {
 		options = append(options, core.WithPrefix(o.Prefix))
 	}
