@@ -39,7 +39,7 @@ func TestCheckNamesTheProblemOfAServer(t *testing.T) {
 		client func(*redis.Options)
 		want   []string // the prefix of the server's error, or ""; then texts in the error of Check
 	}{
-		"no password":     {args: []string{"--requirepass", "secret"}, client: as("", ""), want: []string{"NOAUTH", "set Username and Password"}},
+		"no password":     {args: []string{"--requirepass", "secret"}, client: as("", ""), want: []string{"NOAUTH", "set Password", "Username"}},
 		"wrong password":  {args: []string{"--requirepass", "secret"}, client: as("", "secret2"), want: []string{"WRONGPASS", "set Username and Password"}},
 		"wrong user":      {client: as("alice", "secret"), want: []string{"WRONGPASS", "set Username and Password"}},
 		"a replica":       {args: []string{"--replicaof", "127.0.0.1 1"}, want: []string{"READONLY", "connect to the master", "ReplicaOnly"}},
