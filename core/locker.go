@@ -98,7 +98,7 @@ func (l *Locker) With(opts ...Option) *Locker {
 	for _, opt := range opts {
 		must(opt != nil, "With: an option is nil")
 		if o, ok := opt.(rootOption); ok {
-			panic("reqlock: " + o.name + " is a setting of the whole Locker, and none of a view: give it to New or NewQuorum")
+			panic("reqlock: " + o.name + " is a setting of the whole Locker, and none of a view: give it to " + o.by)
 		}
 		if err := opt.apply(&view.settings); err != nil {
 			panic(err)

@@ -35,9 +35,10 @@ type scopedOption struct {
 // refuse an option that has no effect on their requests.
 func (o scopedOption) ReqlockScope() (name string, attempts bool) { return o.name, o.attempts }
 
-// rootOption is a setting that only New and NewQuorum accept.
+// rootOption is a setting that only New and NewQuorum accept, or one of them.
 type rootOption struct {
 	name string
+	by   string // the functions that accept it
 	set  func(*root) error
 }
 

@@ -6,12 +6,15 @@ import (
 	"time"
 )
 
+// byBoth are the functions that accept the options of this file.
+const byBoth = "New or NewQuorum"
+
 // WithPrefix sets the prefix of each key in Redis: "reqlock:" if not set. It may be empty. It
 // may contain a complete hash tag such as "{app}:", which puts all locks in one cluster
 // slot. reqlock and other clients exclude each other only if they use the same names. Only
 // New and NewQuorum accept this option.
 func WithPrefix(prefix string) Option {
-	return rootOption{"WithPrefix", func(r *root) error {
+	return rootOption{"WithPrefix", byBoth, func(r *root) error {
 		r.prefix = prefix
 		return nil
 	}}
@@ -21,7 +24,7 @@ func WithPrefix(prefix string) Option {
 // if not set, at least 1 ms, at most ten years. The limit of a command is never more than a
 // quarter of the TTL. Only New and NewQuorum accept this option.
 func WithCommandTimeout(d time.Duration) Option {
-	return rootOption{"WithCommandTimeout", func(r *root) error {
+	return rootOption{"WithCommandTimeout", byBoth, func(r *root) error {
 		r.commandTimeout = d
 		return within("WithCommandTimeout", d, minCommandTimeout, maxTTL)
 	}}
@@ -47,7 +50,7 @@ func WithCommandTimeout(d time.Duration) Option {
 //
 // Choose a time longer than a failover. Only New and NewQuorum accept this option.
 func WithFailFast(after time.Duration) Option {
-	return rootOption{"WithFailFast", func(r *root) error {
+	return rootOption{"WithFailFast", byBoth, func(r *root) error {
 		if after < 0 {
 			return fmt.Errorf("reqlock: WithFailFast: %v is negative: 0 switches it off", after)
 		}
@@ -60,7 +63,7 @@ func WithFailFast(after time.Duration) Option {
 // 65536 if not set, at least 1. A caller above the limit gets ErrOverloaded at once. Only New
 // and NewQuorum accept this option.
 func WithMaxTotalWaiters(n int) Option {
-	return rootOption{"WithMaxTotalWaiters", func(r *root) error {
+	return rootOption{"WithMaxTotalWaiters", byBoth, func(r *root) error {
 		if n < 1 {
 			return fmt.Errorf("reqlock: WithMaxTotalWaiters: %d is below 1", n)
 		}
@@ -74,7 +77,7 @@ func WithMaxTotalWaiters(n int) Option {
 // must not block, and must be safe for concurrent use. Only New and NewQuorum accept this
 // option.
 func WithObserver(observe func(Event)) Option {
-	return rootOption{"WithObserver", func(r *root) error {
+	return rootOption{"WithObserver", byBoth, func(r *root) error {
 		if observe == nil {
 			return errors.New("reqlock: WithObserver: the function is nil")
 		}

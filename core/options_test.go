@@ -218,3 +218,23 @@ func TestNewRefusesUnsafeClients(t *testing.T) {
 		}
 	}
 }
+
+// With names the function that accepts the option.
+func TestWithNamesTheFunctionThatAcceptsAnOption(t *testing.T) {
+	t.Parallel()
+	locks := newLocker(t, newEmbedded(t))
+	for want, opt := range map[string]core.Option{
+		"WithPrefix is a setting of the whole Locker, and none of a view: give it to New or NewQuorum": core.WithPrefix("other:"),
+		"WithQuarantine is a setting of the whole Locker, and none of a view: give it to NewQuorum":    core.WithQuarantine(time.Minute),
+		"WithReplicas is a setting of the whole Locker, and none of a view: give it to New":            core.WithReplicas(1, time.Second),
+	} {
+		func() {
+			defer func() {
+				if got := recover(); got != "reqlock: "+want {
+					t.Errorf("panic %v, want %s", got, want)
+				}
+			}()
+			locks.With(opt)
+		}()
+	}
+}

@@ -94,7 +94,7 @@ func checkServers(clients []redis.UniversalClient) error {
 // All processes that share the servers need the same quarantine or a longer one. Only
 // NewQuorum accepts this option.
 func WithQuarantine(d time.Duration) Option {
-	return rootOption{"WithQuarantine", func(r *root) error {
+	return rootOption{"WithQuarantine", "NewQuorum", func(r *root) error {
 		if d <= 0 {
 			return fmt.Errorf("reqlock: WithQuarantine: %v is not positive", d)
 		}

@@ -46,7 +46,7 @@ import (
 // client's own hooks, but not hooks that its NewClient or OnNewNode adds. Check reports
 // whether the replicas are connected.
 func WithReplicas(n int, timeout time.Duration) Option {
-	return rootOption{"WithReplicas", func(r *root) error {
+	return rootOption{"WithReplicas", "New", func(r *root) error {
 		switch {
 		case n < 1:
 			return fmt.Errorf("reqlock: WithReplicas: %d is below 1", n)
