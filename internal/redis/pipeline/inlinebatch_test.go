@@ -3,7 +3,6 @@ package pipeline
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -81,6 +80,12 @@ func testCallBehindInlineBatch(t *testing.T, offersInline bool) {
 		}
 	}
 	proxy.DropReply(func(command []string) bool { return command[0] == "SET" && command[1] == "p:other" }, redistest.KeepConn)
+	inFlight, queued := make(chan struct{}), make(chan struct{})
+	first := sync.OnceFunc(func() {
+		close(inFlight)
+		<-queued
+	})
+	rdb.AddHook(storetest.BeforeEach{Before: func(context.Context) { first() }})
 	other := make(chan result, 1)
 	returned := make(chan struct{})
 	go func() {
@@ -89,15 +94,11 @@ func testCallBehindInlineBatch(t *testing.T, offersInline bool) {
 		r.Inline = offersInline
 		takeInline(s, r)
 	}()
-	for inFlight := false; !inFlight; {
-		s.pipeline.acquires.mu.Lock()
-		inFlight = s.pipeline.acquires.inFlight != nil
-		s.pipeline.acquires.mu.Unlock()
-		runtime.Gosched()
-	}
+	<-inFlight
 	r := storetest.Request(storetest.Me2)
 	r.Key, r.Bound = "other", 2*time.Second
 	s.testStore.Take(r, func(answer store.Answer, err error) { other <- result{answer, err} })
+	close(queued)
 	<-returned
 	for _, conn := range conns {
 		_ = conn.Close()
