@@ -2,7 +2,10 @@ module github.com/reqlock/reqlock/tests/otel
 
 go 1.26.0
 
-replace github.com/reqlock/reqlock => ../..
+replace (
+	github.com/reqlock/reqlock => ../..
+	github.com/reqlock/reqlock/otellock => ../../otellock
+)
 
 require (
 	github.com/gin-gonic/gin v1.12.0
@@ -10,6 +13,7 @@ require (
 	github.com/labstack/echo/v4 v4.16.0
 	github.com/redis/go-redis/extra/redisotel/v9 v9.23.0
 	github.com/reqlock/reqlock v0.0.0-00010101000000-000000000000
+	github.com/reqlock/reqlock/otellock v0.0.0-00010101000000-000000000000
 	go.opentelemetry.io/contrib/instrumentation/github.com/gin-gonic/gin/otelgin v0.65.0
 	go.opentelemetry.io/contrib/instrumentation/github.com/labstack/echo/otelecho v0.60.0
 	go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc v0.72.0
@@ -63,7 +67,6 @@ require (
 	github.com/go-logr/stdr v1.2.2 // indirect
 	github.com/google/uuid v1.6.0 // indirect
 	github.com/redis/go-redis/v9 v9.23.0
-	github.com/reqlock/reqlock/otellock v0.0.0-00010101000000-000000000000
 	github.com/yuin/gopher-lua v1.1.1 // indirect
 	go.opentelemetry.io/auto/sdk v1.2.1 // indirect
 	go.opentelemetry.io/otel/log v1.47.0 // indirect
@@ -76,5 +79,3 @@ require (
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20261019180522-ce908d29299b // indirect
 	google.golang.org/protobuf v1.36.12 // indirect
 )
-
-replace github.com/reqlock/reqlock/otellock => ../../otellock
