@@ -36,6 +36,8 @@ var renamed = map[string]string{
 	"rand":    "math/rand/v2",
 	"redis":   "github.com/redis/go-redis/v9",
 	"redsync": "github.com/go-redsync/redsync/v4",
+
+	"redisotel": "github.com/redis/go-redis/extra/redisotel/v9",
 }
 
 // importPath returns the path of the package that a snippet uses by this name, or "".

@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net"
 	"slices"
 	"testing"
 	"time"
-
-	"github.com/reqlock/reqlock/internal/testkit/suite"
 
 	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/recovery"
 	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc"
@@ -19,7 +16,6 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
 	"github.com/reqlock/reqlock/core"
@@ -27,28 +23,6 @@ import (
 	pb "github.com/reqlock/reqlock/examples/bankpb"
 	"github.com/reqlock/reqlock/grpclock"
 )
-
-func TestMain(m *testing.M) { suite.Main(m) }
-
-// bank is a server with methods that run a function of the test.
-type bank struct {
-	pb.UnimplementedBankServer
-	run func(context.Context) error
-}
-
-func (b *bank) Transfer(ctx context.Context, _ *pb.TransferRequest) (*pb.TransferReply, error) {
-	return &pb.TransferReply{}, b.run(ctx)
-}
-
-func (b *bank) Deposit(s grpc.ClientStreamingServer[pb.DepositRequest, pb.BalanceReply]) error {
-	if _, err := s.Recv(); err != nil {
-		return err
-	}
-	if err := b.run(s.Context()); err != nil {
-		return err
-	}
-	return s.SendAndClose(&pb.BalanceReply{})
-}
 
 // The stats handler runs around the chain. The handler runs in its span and under the
 // lock, and a refusal is the status of the span. A panic frees the lock, whether the
@@ -135,32 +109,10 @@ func serve(
 		stream[0], stream[1] = stream[1], stream[0]
 	}
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))
-	server := grpc.NewServer(
-		grpc.StatsHandler(otelgrpc.NewServerHandler(otelgrpc.WithTracerProvider(provider))),
-		grpc.ChainUnaryInterceptor(unary...),
-		grpc.ChainStreamInterceptor(stream...),
-		grpc.WaitForHandlers(true),
-	)
-	pb.RegisterBankServer(server, &bank{run: run})
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
-	conn, err := grpc.NewClient(listener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = conn.Close()
-		server.Stop()
-		if err := <-served; err != nil {
-			t.Errorf("Serve: %v", err)
-		}
-		_ = provider.Shutdown(context.Background())
-	})
-	return pb.NewBankClient(conn)
+	t.Cleanup(func() { _ = provider.Shutdown(context.Background()) })
+	client, _ := startBank(t, &bank{run: run}, grpc.StatsHandler(otelgrpc.NewServerHandler(otelgrpc.WithTracerProvider(provider))),
+		grpc.ChainUnaryInterceptor(unary...), grpc.ChainStreamInterceptor(stream...))
+	return client
 }
 
 // checkSpan waits for the only span of a call, and compares its status.

@@ -1,0 +1,45 @@
+package oteltest
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/reqlock/reqlock/internal/testkit/suite"
+	"github.com/reqlock/reqlock/tests/docs"
+)
+
+// root is the repository, seen from this package.
+const root = "../.."
+
+// The page shows the filter that TestRedisotelBesideLocks tests, and its code compiles.
+func TestThePageShowsTheFilter(t *testing.T) {
+	t.Parallel()
+	suite.NeverCache() // go test does not watch the packages that the go command compiles
+	blocks, err := docs.Pages(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks = slices.DeleteFunc(blocks, func(b docs.Block) bool { return b.Prelude != "redisotel" })
+	preludes := filepath.Join(root, "tests", "docs", "prelude")
+	findings, err := docs.Check(t.Context(), ".", map[string]docs.Prelude{
+		"redisotel": {filepath.Join(preludes, "common"), "prelude"},
+	}, blocks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, finding := range findings {
+		t.Error(finding)
+	}
+	source, err := os.ReadFile("redisotel_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, filter, _ := strings.Cut(string(source), "\nfunc isLock(")
+	filter, _, _ = strings.Cut(filter, "\n}\n")
+	if filter == "" || !slices.ContainsFunc(blocks, func(b docs.Block) bool { return strings.Contains(b.Text, "func isLock("+filter+"\n}\n") }) {
+		t.Error("no page shows the function isLock of this package")
+	}
+}
