@@ -5,6 +5,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/otellock"
 )
 
 // TestDocsListTheInstruments compares the table of docs/metrics.md with what is collected.
@@ -13,10 +19,13 @@ func TestDocsListTheInstruments(t *testing.T) {
 	instruments, reader := newInstruments(t)
 	for _, event := range everyEvent() {
 		instruments.Observe(event)
+		event.Err = core.ErrUnavailable
+		instruments.Observe(event)
 	}
+	instruments.Observe(core.Event{Kind: core.Refused, Err: core.ErrUnavailable})
 	var want []string
 	for _, m := range gather(t, reader) {
-		want = append(want, m.Name+" "+m.Unit)
+		want = append(want, m.Name+" "+m.Unit+" "+strings.Join(ownAttributes(m), " "))
 	}
 	page, err := os.ReadFile("../docs/metrics.md")
 	if err != nil {
@@ -24,13 +33,42 @@ func TestDocsListTheInstruments(t *testing.T) {
 	}
 	var got []string
 	for line := range strings.Lines(string(page)) {
-		if cells := strings.Split(line, "`"); strings.HasPrefix(line, "| `reqlock.") && len(cells) == 7 {
-			got = append(got, cells[1]+" "+cells[5])
+		cells := strings.Split(strings.ReplaceAll(line, "`", ""), "|")
+		if len(cells) != 6 || !strings.HasPrefix(cells[1], " reqlock.") {
+			continue
 		}
+		attributes := strings.FieldsFunc(cells[4], func(r rune) bool { return r == ' ' || r == ',' })
+		slices.Sort(attributes)
+		got = append(got, strings.TrimSpace(cells[1])+" "+strings.TrimSpace(cells[3])+" "+strings.Join(attributes, " "))
 	}
 	slices.Sort(want)
 	slices.Sort(got)
 	if !slices.Equal(got, want) {
 		t.Errorf("docs/metrics.md has\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
+}
+
+// ownAttributes returns the sorted attributes of an instrument but for those that all have.
+func ownAttributes(m metricdata.Metrics) []string {
+	var sets []attribute.Set
+	switch data := m.Data.(type) {
+	case metricdata.Sum[int64]:
+		for _, point := range data.DataPoints {
+			sets = append(sets, point.Attributes)
+		}
+	case metricdata.Histogram[float64]:
+		for _, point := range data.DataPoints {
+			sets = append(sets, point.Attributes)
+		}
+	}
+	var keys []string
+	for _, set := range sets {
+		for _, key := range set.ToSlice() {
+			if key.Key != otellock.LockNameKey && key.Key != otellock.OperationKey {
+				keys = append(keys, string(key.Key))
+			}
+		}
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
 }

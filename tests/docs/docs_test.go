@@ -39,10 +39,8 @@ func TestEachBlockCompiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Tests of the modules tests/bench, otellock and tests/otel check these.
-	blocks = slices.DeleteFunc(blocks, func(b docs.Block) bool {
-		return b.Prelude == "peers" || b.Prelude == "otel" || b.Prelude == "redisotel"
-	})
+	// Tests of the modules tests/bench and tests/otel check these.
+	blocks = slices.DeleteFunc(blocks, func(b docs.Block) bool { return b.Prelude == "peers" || b.Prelude == "otel" })
 	if len(blocks) < 5 {
 		t.Fatalf("found %d blocks", len(blocks))
 	}

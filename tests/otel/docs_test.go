@@ -22,10 +22,10 @@ func TestThePageShowsTheFilter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	blocks = slices.DeleteFunc(blocks, func(b docs.Block) bool { return b.Prelude != "redisotel" })
+	blocks = slices.DeleteFunc(blocks, func(b docs.Block) bool { return b.Prelude != "otel" })
 	preludes := filepath.Join(root, "tests", "docs", "prelude")
 	findings, err := docs.Check(t.Context(), ".", map[string]docs.Prelude{
-		"redisotel": {filepath.Join(preludes, "common"), "prelude"},
+		"otel": {filepath.Join(preludes, "common"), "prelude"},
 	}, blocks)
 	if err != nil {
 		t.Fatal(err)

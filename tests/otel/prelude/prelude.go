@@ -1,4 +1,4 @@
-// Package prelude declares the free names of the snippets with redisotel.
+// Package prelude declares the free names of the snippets with OpenTelemetry.
 package prelude
 
 import "github.com/redis/go-redis/v9"
