@@ -28,7 +28,7 @@ func TestSpansNestUnderThoseOfServers(t *testing.T) {
 		"free":                 {sampled: true, ran: true, want: "server(work)"},
 		"waits":                {held: true, wait: time.Minute, free: true, sampled: true, ran: true, want: "server(reqlock.acquire:acquired work)"},
 		"refused":              {held: true, sampled: true, want: "server(reqlock.acquire:busy)"},
-		"refused after a wait": {held: true, wait: 20 * time.Millisecond, sampled: true, want: "server(reqlock.acquire:wait_timeout)"},
+		"refused after a wait": {held: true, wait: time.Second, sampled: true, want: "server(reqlock.acquire:wait_timeout)"},
 		"waits, not sampled":   {held: true, wait: time.Minute, free: true, ran: true},
 		"refused, not sampled": {held: true},
 	} {
