@@ -1,0 +1,195 @@
+package oteltest
+
+import (
+	"context"
+	"encoding/json"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	otelprometheus "go.opentelemetry.io/otel/exporters/prometheus"
+	"go.opentelemetry.io/otel/sdk/metric"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
+)
+
+// grafana is the folder of the alerts and of the dashboard.
+const grafana = root + "/otellock/grafana"
+
+// A real Prometheus scrapes a program to which happens all that can happen to a lock. Each
+// expression of the alerts and of the dashboard finds its series. Then Redis is killed, and the
+// alerts fire.
+func TestPrometheusFiresAlerts(t *testing.T) {
+	t.Parallel()
+	suite.NeverCache() // go test does not watch the files of another module
+	exporter, registry := newExporter(t)
+	program := httptest.NewServer(promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	t.Cleanup(program.Close)
+	p := startPrometheus(t, program.Listener.Addr().String(), withoutDelay(t))
+	s := newScenes(t, exporter)
+	s.playAll()
+	held := s.lock(s.locks, "held") // its renewals fail
+	s.server.Kill()
+	unlocked := s.locks.With(core.WithFailOpen(true), core.WithName("report"))
+	want := []string{
+		"ReqlockRedisUnavailable(account)", "ReqlockUnlocked(report)", "ReqlockLeaseLost(account)",
+		"ReqlockHeldLong(account)", "ReqlockOutcomeUnknown(account)", "ReqlockRecordRestored(account)",
+	}
+	var missing []string
+	t.Cleanup(func() {
+		if len(missing) > 0 {
+			t.Logf("these alerts do not fire: %v", missing)
+		}
+	})
+	suite.Eventually(t, "the alerts fire", func() bool {
+		_, _ = s.locks.TryLock(t.Context(), "k")
+		_ = unlocked.With(core.WithWait(0)).Do(t.Context(), "k", func(context.Context) error { return nil })
+		firing, err := p.firing()
+		missing = missing[:0]
+		for _, alert := range want {
+			if !strings.Contains(firing, alert) {
+				missing = append(missing, alert)
+			}
+		}
+		failed, failure := p.query(`reqlock_lease_renewals_total{error_type="unavailable"}`)
+		return err == nil && failure == nil && len(missing) == 0 && len(failed) > 0
+	})
+	_ = held.Release(t.Context())
+	for _, expression := range append(expressionsOfAlerts(t), expressionsOfDashboard(t)...) {
+		checkExpression(t, p, expression)
+	}
+	checkDocs(t, p)
+}
+
+// newExporter returns a provider whose metrics are in the registry.
+func newExporter(t *testing.T) (*metric.MeterProvider, *prometheus.Registry) {
+	t.Helper()
+	registry := prometheus.NewRegistry()
+	exporter, err := otelprometheus.New(otelprometheus.WithRegisterer(registry))
+	if err != nil {
+		t.Fatal(err)
+	}
+	meters := metric.NewMeterProvider(metric.WithReader(exporter))
+	t.Cleanup(func() { _ = meters.Shutdown(context.Background()) })
+	return meters, registry
+}
+
+// withoutDelay returns a copy of the alerts that fire at once.
+func withoutDelay(t *testing.T) (path string) {
+	t.Helper()
+	rules := regexp.MustCompile(`for: \w+`).ReplaceAll(read(t, "alerts.yaml"), []byte("for: 0s"))
+	path = filepath.Join(t.TempDir(), "alerts.yaml")
+	if err := os.WriteFile(path, rules, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// read returns a file of the folder of the alerts.
+func read(t *testing.T, file string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(grafana, file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// expressionsOfAlerts returns the expressions of the alerts, each of which is one line.
+func expressionsOfAlerts(t *testing.T) (expressions []string) {
+	t.Helper()
+	for line := range strings.Lines(string(read(t, "alerts.yaml"))) {
+		if expression, ok := strings.CutPrefix(strings.TrimSpace(line), "expr: "); ok {
+			expressions = append(expressions, expression)
+		}
+	}
+	if len(expressions) < 8 {
+		t.Fatalf("found %d alerts", len(expressions))
+	}
+	return expressions
+}
+
+// expressionsOfDashboard returns the expressions of the panels, with values for the variables.
+func expressionsOfDashboard(t *testing.T) (expressions []string) {
+	t.Helper()
+	var dashboard struct {
+		Panels []struct {
+			Type, Title string
+			Targets     []struct{ Expr string }
+		}
+	}
+	if err := json.Unmarshal(read(t, "dashboard.json"), &dashboard); err != nil {
+		t.Fatal(err)
+	}
+	values := strings.NewReplacer("$__rate_interval", "5m", "$job", ".*", "$name", ".*")
+	for _, panel := range dashboard.Panels {
+		if len(panel.Targets) == 0 && panel.Type != "row" {
+			t.Errorf("the panel %q has no expression", panel.Title)
+		}
+		for _, target := range panel.Targets {
+			expressions = append(expressions, values.Replace(target.Expr))
+		}
+	}
+	if len(expressions) < 12 {
+		t.Fatalf("found %d panels", len(expressions))
+	}
+	return expressions
+}
+
+var (
+	grouping = regexp.MustCompile(`by \(([^)]*)\)`)
+	selector = regexp.MustCompile(`reqlock_\w+(?:\{[^}]*\})?`)
+)
+
+// checkExpression fails unless Prometheus accepts an expression, each of its selectors has found
+// series in the last hour, and these have the labels by which it groups.
+func checkExpression(t *testing.T, p *prometheusServer, expression string) {
+	t.Helper()
+	if _, err := p.query(expression); err != nil {
+		t.Errorf("%s: %v", expression, err)
+	}
+	labels := map[string]bool{}
+	for _, selected := range selector.FindAllString(grouping.ReplaceAllString(expression, ""), -1) {
+		found, err := p.query("count_over_time(" + selected + "[1h])")
+		if err != nil || len(found) == 0 {
+			t.Errorf("%s: %s has no series: %v", expression, selected, err)
+		}
+		for _, series := range found {
+			for label := range series {
+				labels[label] = true
+			}
+		}
+	}
+	for _, group := range grouping.FindAllStringSubmatch(expression, -1) {
+		for label := range strings.SplitSeq(group[1], ",") {
+			if label = strings.TrimSpace(label); !labels[label] {
+				t.Errorf("%s: no series has the label %s", expression, label)
+			}
+		}
+	}
+}
+
+// checkDocs fails unless each metric in the second column of the table in docs/metrics.md exists.
+func checkDocs(t *testing.T, p *prometheusServer) {
+	t.Helper()
+	page, err := os.ReadFile(filepath.Join(root, "docs", "metrics.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := regexp.MustCompile("\\| `(reqlock_\\w+)` \\|").FindAllStringSubmatch(string(page), -1)
+	if len(names) != 12 {
+		t.Errorf("docs/metrics.md has %d metrics of Prometheus", len(names))
+	}
+	for _, name := range names {
+		found, err := p.query(`count_over_time({__name__=~"` + name[1] + `(_count)?"}[1h])`)
+		if err != nil || len(found) == 0 {
+			t.Errorf("docs/metrics.md: there is no metric %s: %v", name[1], err)
+		}
+	}
+}
