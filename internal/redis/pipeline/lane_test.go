@@ -36,7 +36,7 @@ func TestRenewalsDoNotWaitForTakes(t *testing.T) {
 	takes := takeKeys(s, min(100, 4*parseWidth(width)), storetest.LongBound, 0)
 	t.Cleanup(func() {
 		expireNow(s)
-		proxy.Cut()
+		proxy.Refuse(true) // Cut would let the client send its commands again
 		takes.wait()
 	})
 	resendNow(s) // the proxy drops these replies, too
