@@ -27,14 +27,14 @@ func (q *queue) next() (r Run, ok bool) {
 // run executes all runs, several at a time, until none is left, ctx ends, or more returns
 // false. The function more must be safe for concurrent use.
 //
-// A run mostly waits, so several share the machine. A run on several servers needs more of
-// the machine: at most two of them run at a time.
+// A run mostly waits, so several share the machine. A run on several servers, or with more
+// clients than usual, needs more of the machine: at most two of them run at a time.
 func (c *campaign) run(ctx context.Context, runs []Run, more func() bool) {
-	single, several := &queue{}, &queue{}
+	light, heavy := &queue{}, &queue{}
 	for _, r := range runs {
-		q := several
-		if r.On == fault.OnServer {
-			q = single
+		q := heavy
+		if r.On == fault.OnServer && r.Fault.Clients == 0 {
+			q = light
 		}
 		q.runs = append(q.runs, r)
 	}
@@ -43,13 +43,13 @@ func (c *campaign) run(ctx context.Context, runs []Run, more func() bool) {
 		workers.Go(func() {
 			switch i {
 			case 0:
-				c.drain(ctx, single, more)
-				c.drain(ctx, several, more)
+				c.drain(ctx, light, more)
+				c.drain(ctx, heavy, more)
 			case 1:
-				c.drain(ctx, several, more)
-				c.drain(ctx, single, more)
+				c.drain(ctx, heavy, more)
+				c.drain(ctx, light, more)
 			default:
-				c.drain(ctx, single, more)
+				c.drain(ctx, light, more)
 			}
 		})
 	}

@@ -16,7 +16,7 @@ const (
 
 // clientsInOutage is the number of clients in each process. Many of them wait without a bound
 // when the outage begins, and keep their places: the others call again and again.
-const clientsInOutage = 8
+const clientsInOutage = 6
 
 // failFastFaults returns faults of a server that does not reply for so long that new callers
 // are refused at once.
