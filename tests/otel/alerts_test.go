@@ -136,6 +136,29 @@ func expressionsOfAlerts(t *testing.T) (expressions []expression) {
 	return expressions
 }
 
+// A dashboard is the part of the file of Grafana that the tests read.
+type dashboard struct {
+	Templating struct {
+		List []struct {
+			Name, Type string
+			Query      any // an object with the query
+		}
+	}
+	Panels []struct {
+		Type, Title string
+		Targets     []struct{ Expr, LegendFormat string }
+	}
+}
+
+// readDashboard reads the dashboard.
+func readDashboard(t *testing.T) (d dashboard) {
+	t.Helper()
+	if err := json.Unmarshal(read(t, "dashboard.json"), &d); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
 // labelValues is the query of a variable of the dashboard: a selector and a label.
 var labelValues = regexp.MustCompile(`^label_values\((.+), (\w+)\)$`)
 
@@ -143,23 +166,9 @@ var labelValues = regexp.MustCompile(`^label_values\((.+), (\w+)\)$`)
 // and those of the variables. The variables have the value for all jobs and all names.
 func expressionsOfDashboard(t *testing.T) (expressions []expression) {
 	t.Helper()
-	var dashboard struct {
-		Templating struct {
-			List []struct {
-				Name, Type string
-				Query      any // an object with the query
-			}
-		}
-		Panels []struct {
-			Type, Title string
-			Targets     []struct{ Expr, LegendFormat string }
-		}
-	}
-	if err := json.Unmarshal(read(t, "dashboard.json"), &dashboard); err != nil {
-		t.Fatal(err)
-	}
+	d := readDashboard(t)
 	values := strings.NewReplacer("$__rate_interval", "5m", "$job", ".*", "$name", ".*")
-	for _, variable := range dashboard.Templating.List {
+	for _, variable := range d.Templating.List {
 		if variable.Type != "query" {
 			continue
 		}
@@ -170,7 +179,7 @@ func expressionsOfDashboard(t *testing.T) (expressions []expression) {
 		}
 		expressions = append(expressions, expression{query: "count by (" + of[2] + ") (" + values.Replace(of[1]) + ")"})
 	}
-	for _, panel := range dashboard.Panels {
+	for _, panel := range d.Panels {
 		if len(panel.Targets) == 0 && panel.Type != "row" {
 			t.Errorf("the panel %q has no expression", panel.Title)
 		}
