@@ -37,7 +37,8 @@ type Event struct {
 	// if another process held the lease.
 	Held time.Duration
 	// Repeated is true if there was an event of the same kind for the same lease before,
-	// in HeldLong. A counter of leases ignores such events.
+	// in HeldLong. In Renewed, it is true if this renewal and the one before it failed. A
+	// counter of leases ignores such events.
 	Repeated bool
 	// Caller is the code that took the lease, in HeldLong and Closing: see WithCaller. It
 	// is "" if WithCaller is off.

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -171,6 +172,42 @@ func TestSlogObserver(t *testing.T) {
 	}
 	if got := core.EventKind(0).String() + core.Handover(0).String(); got != "unknownunknown" {
 		t.Error(got)
+	}
+}
+
+// Events that come for each retry, or that a client or a shutdown causes, are no warnings.
+func TestSlogObserverWarnsOnce(t *testing.T) {
+	t.Parallel()
+	unavailable := fmt.Errorf("x: %w", core.ErrUnavailable)
+	refusalOf := func(keyErr error) error {
+		events := &recorder{}
+		locks := newLocker(t, newEmbedded(t), core.WithObserver(events.record))
+		key := core.Func(func(string) (string, error) { return "", keyErr })
+		_, _, err := core.Enter(t.Context(), locks, "", key)
+		if refused := events.of(core.Refused); err == nil || len(refused) != 1 {
+			t.Fatalf("refused: %+v, %v", refused, err)
+		}
+		return events.of(core.Refused)[0].Err
+	}
+	for name, test := range map[string]struct {
+		event core.Event
+		level string
+	}{
+		"a failed renewal":               {core.Event{Kind: core.Renewed, Err: unavailable}, "WARN"},
+		"the next failed renewal":        {core.Event{Kind: core.Renewed, Err: unavailable, Repeated: true}, "DEBUG"},
+		"held long, again":               {core.Event{Kind: core.HeldLong, Repeated: true}, "WARN"},
+		"refused by Close":               {core.Event{Kind: core.Refused, Err: &core.Error{Kind: core.ErrClosed}}, "DEBUG"},
+		"refused by Redis":               {core.Event{Kind: core.Refused, Err: unavailable}, "WARN"},
+		"a client without a key":         {core.Event{Kind: core.Refused, Err: refusalOf(core.ErrNoKey)}, "DEBUG"},
+		"an unknown client":              {core.Event{Kind: core.Refused, Err: refusalOf(teapot(401))}, "DEBUG"},
+		"the key function's own failure": {core.Event{Kind: core.Refused, Err: refusalOf(errors.New("down"))}, "WARN"},
+		"its service is away":            {core.Event{Kind: core.Refused, Err: refusalOf(teapot(503))}, "WARN"},
+	} {
+		var log bytes.Buffer
+		core.SlogObserver(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})))(test.event)
+		if !strings.Contains(log.String(), "level="+test.level) {
+			t.Errorf("%s: want %s: %s", name, test.level, log.String())
+		}
 	}
 }
 

@@ -16,7 +16,7 @@ const (
 	// release: then the key may stay locked until its TTL ends.
 	Released
 	// Renewed: a lease was renewed. If the renewal failed, Err says why. Renewals are
-	// retried until the lease ends.
+	// retried until the lease ends, several times a second: see Repeated.
 	Renewed
 	// Lost: a lease ended before its holder released it. Err is the cause of its context.
 	Lost

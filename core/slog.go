@@ -8,9 +8,13 @@ import (
 // SlogObserver returns an observer, for WithObserver, that logs each event. These are logged
 // at warning level: a lost lease, a lease that is held long, a lost record, an unknown
 // outcome, a run without the lock, a warning of Check or an adapter, a Close that waits for
-// holders, a key function that failed, a fault of Redis, and ErrNoFence and ErrHiddenLease,
-// which are mistakes in the program. All other events are logged at debug level. Keys appear as digests. The line of an unknown outcome also has endpoint_key,
-// the whole key of EventKey.Endpoint, for Outcome and Resolve.
+// holders, a key function that failed with a status of 500 or more, a fault of Redis, and
+// ErrNoFence and ErrHiddenLease, which are mistakes in the program. All other events are
+// logged at debug level. Of renewals that fail one after the other, only the first is logged
+// at warning level.
+//
+// Keys appear as digests. The line of an unknown outcome also has endpoint_key, the whole key
+// of EventKey.Endpoint, for Outcome and Resolve.
 //
 // The logger gets the context of the event: see Event.Context. So a handler that reads the
 // trace of a context writes it into the line.
@@ -67,17 +71,30 @@ func levelOf(e Event) slog.Level {
 	case Lost, HeldLong, Restored, OutcomeUnknown, Unlocked, Warned, Closing:
 		return slog.LevelWarn
 	case Refused:
-		var fromKey *keyError
-		if isUnavailable(e.Err) || errors.As(e.Err, &fromKey) || errors.Is(e.Err, ErrNoFence) || errors.Is(e.Err, ErrHiddenLease) {
+		if isFaultOfServer(e.Err) {
 			return slog.LevelWarn
 		}
-	case Released, Renewed, Committed:
+	case Renewed:
+		if e.Err != nil && !e.Repeated {
+			return slog.LevelWarn
+		}
+	case Released, Committed:
 		if e.Err != nil {
 			return slog.LevelWarn
 		}
 	case Acquired, Waiting, Replayed:
 	}
 	return slog.LevelDebug
+}
+
+// isFaultOfServer reports whether a request was refused because of a fault of Redis, of the key
+// function or of the program, and not because of its client, of other requests or of Close.
+func isFaultOfServer(err error) bool {
+	var fromKey *keyError
+	if errors.As(err, &fromKey) {
+		return statusOf(fromKey.err) >= 500
+	}
+	return isUnavailable(err) && !errors.Is(err, ErrClosed) || errors.Is(err, ErrNoFence) || errors.Is(err, ErrHiddenLease)
 }
 
 // messageOf says what happened. An event with an error is about something that was tried.

@@ -1,16 +1,25 @@
 package otellock_test
 
 import (
+	"os"
 	"os/exec"
 	"testing"
+
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-// TestAlertRules runs the unit tests of the alerts. It needs promtool of Prometheus.
+// TestAlertRules runs the unit tests of the alerts. It needs promtool of Prometheus: where that is
+// not installed the test is skipped, or fails if REQLOCK_REQUIRE_REDIS is set.
 func TestAlertRules(t *testing.T) {
 	t.Parallel()
+	suite.NeverCache() // go test does not watch the files that promtool reads
 	promtool, err := exec.LookPath("promtool")
-	if err != nil {
-		t.Skip("promtool is not installed")
+	switch {
+	case err == nil:
+	case os.Getenv("REQLOCK_REQUIRE_REDIS") != "":
+		t.Fatalf("REQLOCK_REQUIRE_REDIS is set: %v", err)
+	default:
+		t.Skip(err)
 	}
 	for _, args := range [][]string{{"check", "rules", "alerts.yaml"}, {"test", "rules", "alerts_test.yaml"}} {
 		command := exec.CommandContext(t.Context(), promtool, args...)

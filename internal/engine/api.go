@@ -101,7 +101,7 @@ type Event struct {
 	Ending   Ending           // Released, Committed and OutcomeUnknown of an Attempt that this process has ended
 	Attempt  bool             // the request has an Attempt
 	Queued   bool             // a Waiting event came before
-	Repeated bool             // HeldLong: there was an event for the hold before
+	Repeated bool             // HeldLong: there was an event for the hold before; Renewed: this renewal and the one before failed
 	Key      string           // the Key of the Request
 	Name     string           // the Name of the Request
 	Context  *context.Context // the context of the request, or of Close; nil is none

@@ -30,6 +30,7 @@ type Hold struct {
 	nested       map[*Nested]struct{} // neither released nor lost
 	loss         Loss
 	leaseEnded   bool          // the lease ended under the holder; Close does not wait for the hold any more
+	renewFailed  bool          // the last renewal failed
 	reportedLong time.Duration // the age of the hold at the last HeldLong event; 0: there was none
 	unreported   bool          // the caller left before it could learn of the grant
 	until        time.Time     // after the release: the end of the lease's validity

@@ -106,7 +106,8 @@ func (e *Engine) renew(
 // renewed applies the reply to a renewal of the queue's held lease.
 func (q *queue) renewed(renewal store.Renewal, err error, ttl time.Duration, after *callbacks) {
 	lease, h, now := q.lease, q.lease.holder, time.Now()
-	event := Event{Kind: Renewed, Held: now.Sub(h.since), Err: err}.of(h)
+	event := Event{Kind: Renewed, Held: now.Sub(h.since), Err: err, Repeated: err != nil && h.renewFailed}.of(h)
+	h.renewFailed = err != nil
 	switch {
 	case err != nil:
 		q.renewFrom(now.Add(retryOf(lease.ttl)))

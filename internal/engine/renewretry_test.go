@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -47,6 +49,35 @@ func TestFailedRenewalIsSentAgainInTime(t *testing.T) {
 			})
 		})
 	}
+}
+
+// An event of a failed renewal is repeated if the renewal before it failed too.
+func TestFailedRenewalsAreRepeatedEvents(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e, s, events := newEngine()
+		renewals := 0
+		s.before.set(func(transition string, _ storetest.AnyRequest) error {
+			if transition != "renew" {
+				return nil
+			}
+			if renewals++; renewals == 3 || renewals > 5 {
+				return nil
+			}
+			return errDown
+		})
+		h := hold(t, e, request(0))
+		time.Sleep(2 * request(0).TTL)
+		release(t, h)
+		var got []string
+		for _, event := range events.of(Renewed) {
+			got = append(got, fmt.Sprint(event.Err != nil, event.Repeated))
+		}
+		want := []string{"true false", "true true", "false false", "true false", "true true", "false false"}
+		if len(got) < len(want) || !slices.Equal(got[:len(want)], want) {
+			t.Errorf("the renewals failed, repeatedly: %v, want %v", got, want)
+		}
+	})
 }
 
 // The renewals of other leases hang. A lease that waits for them is still renewed, two

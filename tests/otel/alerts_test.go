@@ -61,8 +61,8 @@ func TestPrometheusFiresAlerts(t *testing.T) {
 		return err == nil && failure == nil && len(missing) == 0 && len(failed) > 0
 	})
 	_ = held.Release(t.Context())
-	for _, expression := range append(expressionsOfAlerts(t), expressionsOfDashboard(t)...) {
-		checkExpression(t, p, expression)
+	for _, e := range append(expressionsOfAlerts(t), expressionsOfDashboard(t)...) {
+		checkExpression(t, p, e)
 	}
 	checkDocs(t, p)
 }
@@ -101,12 +101,33 @@ func read(t *testing.T, file string) []byte {
 	return text
 }
 
-// expressionsOfAlerts returns the expressions of the alerts, each of which is one line.
-func expressionsOfAlerts(t *testing.T) (expressions []string) {
+// An expression is one of PromQL, and the labels that a text with its result has.
+type expression struct {
+	query string
+	shown []string
+}
+
+var (
+	shownInAlert  = regexp.MustCompile(`\$labels\.(\w+)`)
+	shownInLegend = regexp.MustCompile(`{{(\w+)}}`)
+)
+
+// show adds the labels that a pattern finds in a text.
+func (e *expression) show(pattern *regexp.Regexp, text string) {
+	for _, found := range pattern.FindAllStringSubmatch(text, -1) {
+		e.shown = append(e.shown, found[1])
+	}
+}
+
+// expressionsOfAlerts returns the expressions of the alerts, each of which is one line, with the
+// labels of the annotations below it.
+func expressionsOfAlerts(t *testing.T) (expressions []expression) {
 	t.Helper()
 	for line := range strings.Lines(string(read(t, "alerts.yaml"))) {
-		if expression, ok := strings.CutPrefix(strings.TrimSpace(line), "expr: "); ok {
-			expressions = append(expressions, expression)
+		if query, ok := strings.CutPrefix(strings.TrimSpace(line), "expr: "); ok {
+			expressions = append(expressions, expression{query: query})
+		} else if n := len(expressions); n > 0 {
+			expressions[n-1].show(shownInAlert, line)
 		}
 	}
 	if len(expressions) < 8 {
@@ -115,29 +136,61 @@ func expressionsOfAlerts(t *testing.T) (expressions []string) {
 	return expressions
 }
 
-// expressionsOfDashboard returns the expressions of the panels, with values for the variables.
-func expressionsOfDashboard(t *testing.T) (expressions []string) {
-	t.Helper()
-	var dashboard struct {
-		Panels []struct {
-			Type, Title string
-			Targets     []struct{ Expr string }
+// A dashboard is the part of the file of Grafana that the tests read.
+type dashboard struct {
+	Templating struct {
+		List []struct {
+			Name, Type string
+			Query      any // an object with the query
 		}
 	}
-	if err := json.Unmarshal(read(t, "dashboard.json"), &dashboard); err != nil {
+	Panels []struct {
+		Type, Title string
+		Targets     []struct{ Expr, LegendFormat string }
+	}
+}
+
+// readDashboard reads the dashboard.
+func readDashboard(t *testing.T) (d dashboard) {
+	t.Helper()
+	if err := json.Unmarshal(read(t, "dashboard.json"), &d); err != nil {
 		t.Fatal(err)
 	}
+	return d
+}
+
+// labelValues is the query of a variable of the dashboard: a selector and a label.
+var labelValues = regexp.MustCompile(`^label_values\((.+), (\w+)\)$`)
+
+// expressionsOfDashboard returns the expressions of the panels, with the labels of their legends,
+// and those of the variables. The variables have the value for all jobs and all names.
+func expressionsOfDashboard(t *testing.T) (expressions []expression) {
+	t.Helper()
+	d := readDashboard(t)
 	values := strings.NewReplacer("$__rate_interval", "5m", "$job", ".*", "$name", ".*")
-	for _, panel := range dashboard.Panels {
+	for _, variable := range d.Templating.List {
+		if variable.Type != "query" {
+			continue
+		}
+		query, _ := variable.Query.(map[string]any)["query"].(string)
+		of := labelValues.FindStringSubmatch(query)
+		if of == nil {
+			t.Fatalf("the variable %s has the query %q", variable.Name, query)
+		}
+		expressions = append(expressions, expression{query: "count by (" + of[2] + ") (" + values.Replace(of[1]) + ")"})
+	}
+	for _, panel := range d.Panels {
 		if len(panel.Targets) == 0 && panel.Type != "row" {
 			t.Errorf("the panel %q has no expression", panel.Title)
 		}
 		for _, target := range panel.Targets {
-			expressions = append(expressions, values.Replace(target.Expr))
+			e := expression{query: values.Replace(target.Expr)}
+			e.show(shownInLegend, target.LegendFormat)
+			expressions = append(expressions, e)
 		}
 	}
-	if len(expressions) < 12 {
-		t.Fatalf("found %d panels", len(expressions))
+	if len(expressions) < 18 {
+		t.Fatalf("found %d expressions in the dashboard", len(expressions))
 	}
 	return expressions
 }
@@ -148,17 +201,18 @@ var (
 )
 
 // checkExpression fails unless Prometheus accepts an expression, each of its selectors has found
-// series in the last hour, and these have the labels by which it groups.
-func checkExpression(t *testing.T, p *prometheusServer, expression string) {
+// series in the last hour, these have the labels by which it groups, and it groups by those that
+// are shown.
+func checkExpression(t *testing.T, p *prometheusServer, e expression) {
 	t.Helper()
-	if _, err := p.query(expression); err != nil {
-		t.Errorf("%s: %v", expression, err)
+	if _, err := p.query(e.query); err != nil {
+		t.Errorf("%s: %v", e.query, err)
 	}
 	labels := map[string]bool{}
-	for _, selected := range selector.FindAllString(grouping.ReplaceAllString(expression, ""), -1) {
+	for _, selected := range selector.FindAllString(grouping.ReplaceAllString(e.query, ""), -1) {
 		found, err := p.query("count_over_time(" + selected + "[1h])")
 		if err != nil || len(found) == 0 {
-			t.Errorf("%s: %s has no series: %v", expression, selected, err)
+			t.Errorf("%s: %s has no series: %v", e.query, selected, err)
 		}
 		for _, series := range found {
 			for label := range series {
@@ -166,11 +220,18 @@ func checkExpression(t *testing.T, p *prometheusServer, expression string) {
 			}
 		}
 	}
-	for _, group := range grouping.FindAllStringSubmatch(expression, -1) {
+	groups := map[string]bool{}
+	for _, group := range grouping.FindAllStringSubmatch(e.query, -1) {
 		for label := range strings.SplitSeq(group[1], ",") {
-			if label = strings.TrimSpace(label); !labels[label] {
-				t.Errorf("%s: no series has the label %s", expression, label)
+			label = strings.TrimSpace(label)
+			if groups[label] = true; !labels[label] {
+				t.Errorf("%s: no series has the label %s", e.query, label)
 			}
+		}
+	}
+	for _, label := range e.shown {
+		if !groups[label] {
+			t.Errorf("%s: its text shows the label %s, which the result does not have", e.query, label)
 		}
 	}
 }

@@ -14,6 +14,33 @@ import (
 // root is the repository, seen from this package.
 const root = "../.."
 
+// The page describes each panel of the dashboard, in its order, and no other one.
+func TestThePageDescribesThePanels(t *testing.T) {
+	t.Parallel()
+	suite.NeverCache() // go test does not watch the files of another module
+	page, err := os.ReadFile(filepath.Join(root, "docs", "metrics.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(page), "\n## Dashboard\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	_, rows, _ := strings.Cut(section, "|---|---|---|\n")
+	var got, want []string
+	for line := range strings.Lines(rows) {
+		if cells := strings.Split(line, "|"); len(cells) == 5 {
+			got = append(got, strings.TrimSpace(cells[1]))
+		}
+	}
+	for _, panel := range readDashboard(t).Panels {
+		if panel.Type != "row" {
+			want = append(want, panel.Title)
+		}
+	}
+	if !slices.Equal(got, want) || len(want) < 14 {
+		t.Errorf("docs/metrics.md describes the panels %q, want %q", got, want)
+	}
+}
+
 // The page shows the filter that TestRedisotelBesideLocks tests, and its code compiles.
 func TestThePageShowsTheFilter(t *testing.T) {
 	t.Parallel()

@@ -19,12 +19,33 @@ import (
 // The page of the docs has the same function.
 func isLock(cmd redis.Cmder) bool {
 	args := cmd.Args() // SET key ..., EVALSHA script keys key ...
-	for _, arg := range args[1:min(len(args), 4)] {
+	for _, arg := range args[:min(len(args), 4)] {
 		if strings.HasPrefix(strings.TrimPrefix(fmt.Sprint(arg), "{"), "reqlock:") {
 			return true
 		}
 	}
 	return false
+}
+
+// The filter accepts each command of a program, also one without arguments or without a name.
+func TestTheFilterFindsTheCommandsOfReqlock(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		args []any
+		want bool
+	}{
+		{nil, false},
+		{[]any{"PING"}, false},
+		{[]any{"GET", "account"}, false},
+		{[]any{"SET", "account", "reqlocked"}, false},
+		{[]any{"SET", "reqlock:account:42", "token", "NX"}, true},
+		{[]any{"EVALSHA", "sha", 2, "{reqlock:i:key}", "other"}, true},
+		{[]any{"PUBLISH", "reqlock:hint", "message"}, true},
+	} {
+		if got := isLock(redis.NewCmd(t.Context(), test.args...)); got != test.want {
+			t.Errorf("%v: %t", test.args, got)
+		}
+	}
 }
 
 // What redisotel writes about the commands of a Locker: by default keys, tokens and stored answers,
