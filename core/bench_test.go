@@ -2,46 +2,41 @@ package core_test
 
 import (
 	"context"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-// BenchmarkLock measures one lock and its release by one goroutine on a real server, and the
-// same two commands without reqlock.
+// BenchmarkLock measures one lock and its release by one goroutine on a real server, with
+// options that cost something for each lock, and the same two commands without reqlock.
 func BenchmarkLock(b *testing.B) {
 	rdb := redistest.Start(b).Client(b)
-	b.Run("reqlock", func(b *testing.B) {
-		locks := core.Must(core.New(rdb))
-		defer func() { _ = locks.Close(context.Background()) }()
-		b.ReportAllocs()
-		for b.Loop() {
-			lease, err := locks.Lock(context.Background(), "k")
-			if err != nil {
-				b.Fatal(err)
+	for name, opts := range map[string][]core.Option{
+		"reqlock":     nil,
+		"observed":    {core.WithObserver(func(e core.Event) { _ = e.Context().Err() })},
+		"with caller": {core.WithCaller(true)},
+	} {
+		b.Run(name, func(b *testing.B) {
+			locks := core.Must(core.New(rdb, opts...))
+			defer func() { _ = locks.Close(context.Background()) }()
+			b.ReportAllocs()
+			for b.Loop() {
+				lease, err := locks.Lock(context.Background(), "k")
+				if err != nil {
+					b.Fatal(err)
+				}
+				if err := lease.Release(context.Background()); err != nil {
+					b.Fatal(err)
+				}
 			}
-			if err := lease.Release(context.Background()); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-	b.Run("observed", func(b *testing.B) {
-		locks := core.Must(core.New(rdb, core.WithObserver(func(e core.Event) { _ = e.Context().Err() })))
-		defer func() { _ = locks.Close(context.Background()) }()
-		b.ReportAllocs()
-		for b.Loop() {
-			lease, err := locks.Lock(context.Background(), "k")
-			if err != nil {
-				b.Fatal(err)
-			}
-			if err := lease.Release(context.Background()); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
+		})
+	}
 	b.Run("raw", func(b *testing.B) {
 		script := redis.NewScript(compareAndDelete)
 		b.ReportAllocs()
@@ -54,6 +49,25 @@ func BenchmarkLock(b *testing.B) {
 			}
 		}
 	})
+}
+
+// BenchmarkRefusedInOutage measures how long a new caller takes that is refused at once, because
+// the server is gone.
+func BenchmarkRefusedInOutage(b *testing.B) {
+	server := redistest.Start(b)
+	locks := core.Must(core.New(server.Client(b), core.WithFailFast(time.Millisecond), core.WithWait(time.Minute)))
+	defer func() { _ = locks.Close(context.Background()) }()
+	server.Kill()
+	suite.Eventually(b, "new callers are refused at once", func() bool {
+		_, err := locks.TryLock(context.Background(), "k")
+		return strings.Contains(err.Error(), "no command was served for")
+	})
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := locks.Lock(context.Background(), "k"); err == nil {
+			b.Fatal("the lock was granted")
+		}
+	}
 }
 
 // BenchmarkHandoff measures one hand-off of a key for which many goroutines wait.

@@ -27,7 +27,7 @@ const (
 	// RequestAnswered: the request was done. Later requests with the key get its answer.
 	RequestAnswered
 	// RequestDamaged: the record cannot be read. Later requests with the key get
-	// ErrUnreplayable.
+	// ErrUnreplayable. Resolve ends this state by Forget or Done.
 	RequestDamaged
 )
 

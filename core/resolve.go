@@ -60,6 +60,9 @@ func Answered(record Record) Resolution { return Resolution{answered, record} }
 // that the process has ended. A repeated call with the same arguments returns nil, except that
 // a repeated Forget returns ErrNotFound.
 //
+// Forget and Done also end the state RequestDamaged. Such a record may lack the fingerprint, so
+// after Done each request with the key is a copy, and Answered gets ErrChanged.
+//
 // The error is an *Error of one of these kinds, and then nothing has changed: ErrNotFound if
 // there is no record of the request. ErrBusy while an attempt runs: an attempt that holds the
 // key, or an attempt of this Locker that has lost its lease and has not ended. ErrChanged if

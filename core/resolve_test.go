@@ -232,3 +232,42 @@ func TestAttemptIDAsText(t *testing.T) {
 		}
 	}
 }
+
+// A record that cannot be read is resolved by Forget and Done. Copies of the request get what
+// Done says, and no answer of another request.
+func TestResolveOfDamagedRecord(t *testing.T) {
+	t.Parallel()
+	rdb := newEmbedded(t)
+	locks := newLocker(t, rdb)
+	for name, test := range map[string]struct {
+		resolution core.Resolution
+		want       error // of Resolve
+		state      core.RequestState
+		copied     error
+	}{
+		"forget": {core.Forget(), nil, 0, nil},
+		"done":   {core.Done(), nil, core.RequestDone, core.ErrUnreplayable},
+		"answer": {core.Answered(anAnswer(t, "paid")), core.ErrChanged, core.RequestDamaged, core.ErrUnreplayable},
+	} {
+		interrupted(t, locks, name)
+		if err := rdb.HDel(t.Context(), "{reqlock:i:"+name+"}:r", "f").Err(); err != nil {
+			t.Fatal(err)
+		}
+		seen := wantOutcome(t, locks, name, core.RequestDamaged, 0)
+		wantError(t, locks.Resolve(t.Context(), name, test.resolution, seen), test.want)
+		if outcome, err := locks.Outcome(t.Context(), name); outcome.State != test.state || (test.state == 0) != errors.Is(err, core.ErrNotFound) {
+			t.Errorf("%s: %+v, %v", name, outcome, err)
+		}
+		for _, fingerprint := range []string{"f", "another"} {
+			attempt, err := locks.Begin(t.Context(), name, []byte(fingerprint))
+			if !errors.Is(err, test.copied) {
+				t.Errorf("%s: %v", name, err)
+			}
+			if err == nil {
+				if err := attempt.Abort(t.Context()); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	}
+}

@@ -21,7 +21,7 @@ const (
 // Keeps reports whether the record stays.
 func (r Resolution) Keeps() bool { return r == ResolveDone || r == ResolveAnswered }
 
-// A ResolveRequest ends an attempt that died.
+// A ResolveRequest ends an attempt that died. Forget and ResolveDone also end a damaged record.
 type ResolveRequest struct {
 	// Key and Bound are those of a Target.
 	Key   string

@@ -17,7 +17,7 @@ local value = redis.call('GET', K)
 local verdict
 if s == 'A' or t == aborted then verdict = {6}
 elseif s == '?' then verdict = {3}
-elseif s and f ~= fingerprint then verdict = {4}
+elseif s and f and f ~= fingerprint then verdict = {4}
 elseif s == 'D' then
   local answer = redis.call('HGET', R, 'p')
   verdict = answer and {2, answer} or {3}

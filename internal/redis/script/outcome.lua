@@ -1,4 +1,4 @@
--- outcome.lua: read what became of a request, for an operator. It writes nothing.
+-- outcome.lua (after state.lua): read what became of a request, for an operator. It writes nothing.
 -- KEYS: K, {K}:r
 -- Returns {} if there is no record, and otherwise:
 --   {state: R, D or U as in record.lua, or ? if the value has another format; SHA-1 of the token of the attempt; number of the
@@ -6,9 +6,7 @@
 local R = KEYS[2]
 local s, t, f, n, p = unpack(redis.call('HMGET', R, 's', 't', 'f', 'n', 'p'))
 local value = redis.call('GET', KEYS[1])
-if redis.call('EXISTS', R) == 0 then return {} end
-n = s == 'R' and tonumber(n) or 0
-if not (s and string.match(s, '^[RDUA]$') and t and f and (s ~= 'R' or n > 0)) then s, n = '?', 0 end
-if s == 'A' then return {} end
+s = stateOf(R, s, t, f, n)
+if not s or s == 'A' then return {} end
 if s == 'D' and not p then s = 'U' end  -- begin.lua reports no answer
-return {s, redis.sha1hex(t or ''), n, redis.call('PTTL', R), s == 'R' and t == value and 1 or 0}
+return {s, redis.sha1hex(t or ''), s == 'R' and tonumber(n) or 0, redis.call('PTTL', R), s == 'R' and t == value and 1 or 0}

@@ -1,25 +1,21 @@
--- record.lua (after lease.lua): the record of an idempotent request. A token stands for one attempt.
+-- record.lua (after lease.lua, state.lua): the record of an idempotent request. A token stands for one attempt.
 -- KEYS: K, {K}:q, {K}:r
 -- {K}:r is a hash. s is the state, t is the token of the attempt, f is the fingerprint of the request. The states are:
 --   R  the attempt runs, or has died; n counts the attempts, this one included, since the last one that was done or aborted
 --   D  the request was done; p is its answer
---   U  the request was done, and its answer was not stored
+--   U  the request was done, and its answer was not stored; f may be missing after resolve.lua, and then any request is a copy
 --   A  the attempt was aborted; for all other attempts the record does not exist
 -- In the state R, u is the name of an attempt whose unknown outcome was reported, as resolve.lua has it.
 -- If an attempt follows one that died, and is aborted, the record stays in state R for the attempt that died, and t says so.
 local R, aborted = KEYS[3], 'aborted:' .. token
 
--- read returns the fields of the record except the answer. The state is false if there is no record. It is '?' if the value
--- has another format: the outcome of the request is unknown then.
+-- read returns the state as stateOf does, and the other fields except the answer.
 local function read()
   local s, t, f, n, u = unpack(redis.call('HMGET', R, 's', 't', 'f', 'n', 'u'))
-  n = tonumber(n)
-  if s and not (string.match(s, '^[RDUA]$') and t and f and (n or s ~= 'R')) then s = '?' end
-  if not s and redis.call('EXISTS', R) == 1 then s = '?' end
+  s = stateOf(R, s, t, f, n)
   if s == 'A' and t ~= token then s = false end
-  return s, t, f, n, u
+  return s, t, f, tonumber(n), u
 end
-
 -- write makes the record that of this attempt, for so many ms. It may have one more field. The key exists all the time: see
 -- the note on migrating slots in queue.lua.
 local function write(state, fingerprint, keep, more, value)

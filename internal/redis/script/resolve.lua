@@ -1,6 +1,6 @@
--- resolve.lua: end an attempt that died, as an operator says, or note that its outcome was reported. An attempt is named by the
--- SHA-1 of its token, so that its name can be shown. The script changes nothing unless the record still is the one of the attempt
--- that the operator has seen.
+-- resolve.lua (after state.lua): end an attempt that died, as an operator says, or note that its outcome was reported. An attempt
+-- is named by the SHA-1 of its token, so that its name can be shown. The script changes nothing unless the record still is the
+-- one of the attempt that the operator has seen.
 -- KEYS: K, {K}:r
 -- ARGV: 1 name of the attempt that was seen, 2 what to do:
 --     "F" delete the record: the next request runs
@@ -8,18 +8,21 @@
 --     "D" the request was done; 3 ms to keep the record, 4 its answer
 --     "N" note that the unknown outcome was reported: an observer has received an event, and copies need not report it
 --   U and D replace the token, so that finish.lua refuses a late commit of the attempt.
+--   F and U also resolve a record of another format, if K is free. D does not: its fingerprint may be missing.
 -- Returns 0 if there is no record; 1 if it is as the arguments say, by this command or by an earlier send of it; 2 if the attempt
 -- runs, because its token is the value of K; 3 if the record is that of another attempt, or the attempt has ended.
 local R, seen, to, keep, answer = KEYS[2], ARGV[1], ARGV[2], ARGV[3], ARGV[4]
-local s, t, p = unpack(redis.call('HMGET', R, 's', 't', 'p'))
+local s, t, f, n, p = unpack(redis.call('HMGET', R, 's', 't', 'f', 'n', 'p'))
 local value = redis.call('GET', KEYS[1])
 local resolved = 'resolved:' .. seen
 
-if s == 'A' or redis.call('EXISTS', R) == 0 then return 0 end
+s = stateOf(R, s, t, f, n)
+if not s or s == 'A' then return 0 end
 local again = t == resolved and s == to and (s == 'U' or p == answer)
 if not again then
-  if s ~= 'R' or not t or redis.sha1hex(t) ~= seen then return 3 end
-  if t == value then return 2 end
+  local isDamaged = s == '?' and (to == 'F' or to == 'U')
+  if redis.sha1hex(t or '') ~= seen or s ~= 'R' and not isDamaged then return 3 end
+  if value and (t == value or isDamaged) then return 2 end
   if to == 'N' then
     redis.call('HSET', R, 'u', seen)
     return 1

@@ -21,6 +21,8 @@ var (
 	askPart string
 	//go:embed leave.lua
 	leavePart string
+	//go:embed state.lua
+	statePart string
 	//go:embed record.lua
 	recordPart string
 	//go:embed free.lua
@@ -67,10 +69,10 @@ func New(durable bool) Set {
 		Renew:   newScript(mode, leasePart, fencePart, renewSource),
 		Release: newScript(freePart, mode, leasePart, queuePart, leavePart, releaseSource),
 		Keep:    newScript(keepSource),
-		Begin:   newScript(donePart, mode, leasePart, queuePart, leavePart, fencePart, askPart, recordPart, beginSource),
-		Finish:  newScript(mode, leasePart, queuePart, leavePart, recordPart, finishSource),
-		Resolve: newScript(resolveSource),
-		Outcome: newScript(outcomeSource),
+		Begin:   newScript(donePart, mode, leasePart, queuePart, leavePart, fencePart, askPart, statePart, recordPart, beginSource),
+		Finish:  newScript(mode, leasePart, queuePart, leavePart, statePart, recordPart, finishSource),
+		Resolve: newScript(statePart, resolveSource),
+		Outcome: newScript(statePart, outcomeSource),
 
 		Vote:     newScript(mode, leasePart, queuePart, voteSource),
 		Withdraw: newScript(mode, leasePart, queuePart, withdrawSource),
