@@ -25,7 +25,8 @@ import (
 func Param(name string) KeyFunc {
 	httpkey.MustBeWildcard("Param", name)
 	return core.Describe(keypart.Call("Param", name), "the path value "+strconv.Quote(name), func(c echo.Context) (string, error) {
-		return httpkey.Wildcard("Param", name, c.Param(name), knownRoute(c), slices.Contains(c.ParamNames(), name))
+		route := knownRoute(c)
+		return httpkey.Wildcard("Param", name, c.Param(name), route, route != "" && !slices.Contains(c.ParamNames(), name))
 	})
 }
 

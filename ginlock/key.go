@@ -26,7 +26,8 @@ func Param(name string) KeyFunc {
 	httpkey.MustBeWildcard("Param", name)
 	return core.Describe(keypart.Call("Param", name), "the path value "+strconv.Quote(name), func(c *gin.Context) (string, error) {
 		value, hasName := c.Params.Get(name)
-		return httpkey.Wildcard("Param", name, value, c.FullPath(), hasName)
+		route := c.FullPath() // "" for an unknown path
+		return httpkey.Wildcard("Param", name, value, route, route != "" && !hasName)
 	})
 }
 

@@ -32,8 +32,8 @@ func IdempotencyKey() KeyFunc { return httpkey.IdempotencyKey() }
 // PathValue reads the key from a wildcard of the route's pattern, as in "POST
 // /accounts/{id}/transfer". The mux sets the wildcard before it calls the handler, so
 // wrap the handler and not the mux: around a mux the wildcard is always empty, which
-// is core.ErrNoKey. If the pattern of the route has no wildcard of the name, the
-// observer gets one core.Warned event. An empty name panics, and so does one with the
+// is core.ErrNoKey. There, and if the pattern of the route has no wildcard of the name,
+// the observer gets one core.Warned event. An empty name panics, and so does one with the
 // signs of a pattern, such as "{id}".
 func PathValue(name string) KeyFunc { return httpkey.PathValue(name) }
 

@@ -34,7 +34,7 @@ func IdempotencyKey() KeyFunc {
 func PathValue(name string) KeyFunc {
 	MustBeWildcard("PathValue", name)
 	return describe("PathValue", name, "the path value", func(r *http.Request) (string, error) {
-		return Wildcard("PathValue", name, r.PathValue(name), r.Pattern, hasWildcard(r.Pattern, name))
+		return Wildcard("PathValue", name, r.PathValue(name), r.Pattern, !hasWildcard(r.Pattern, name))
 	})
 }
 

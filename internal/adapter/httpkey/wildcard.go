@@ -20,10 +20,10 @@ func MustBeWildcard(function, name string) {
 }
 
 // Wildcard returns the key of a path value, as keypart.Text does. route is the route of the
-// request as the framework writes it, or "" if it is not known. hasName says whether the route
-// has a wildcard of the name. If it has none, the error of an empty value says so.
-func Wildcard(function, name, value, route string, hasName bool) (string, error) {
-	if value == "" && route != "" && !hasName {
+// request as the framework writes it, or "" if no mux has matched a route yet. lacksName says
+// that the route has no wildcard of the name. Then the error of an empty value says so.
+func Wildcard(function, name, value, route string, lacksName bool) (string, error) {
+	if value == "" && lacksName {
 		return "", &wildcardError{misnamed{function, name, route}}
 	}
 	return keypart.Text(value)
@@ -39,13 +39,16 @@ func hasWildcard(pattern, name string) bool {
 	return false
 }
 
-// misnamed is a wildcard that a route does not have.
+// misnamed is a wildcard that a route does not have. The route is "" if there is none yet.
 type misnamed struct{ function, name, route string }
 
 // A wildcardError is core.ErrNoKey for all requests of a route: it lacks the wildcard.
 type wildcardError struct{ misnamed }
 
 func (e *wildcardError) Error() string {
+	if e.route == "" {
+		return fmt.Sprintf("%v: no mux has matched a route yet", core.ErrNoKey)
+	}
 	return fmt.Sprintf("%v: the route %q has no wildcard %q", core.ErrNoKey, e.route, e.name)
 }
 
@@ -75,6 +78,17 @@ func (c *WildcardCheck) Check(err error) {
 	if _, again := c.warned.LoadOrStore(wrong.misnamed, nil); again {
 		return
 	}
-	c.warn(fmt.Errorf("reqlock: %s: %s refuses requests of the route %s, which has no wildcard of that name: write a name of the route",
-		c.adapter, keypart.Call(wrong.function, wrong.name), strconv.Quote(wrong.route)))
+	c.warn(fmt.Errorf("reqlock: %s: %s refuses %s", c.adapter, keypart.Call(wrong.function, wrong.name), wrong.advice()))
+}
+
+// advice says which requests are refused, why, and what to write.
+func (m misnamed) advice() string {
+	switch text := "requests of the route " + strconv.Quote(m.route) + ", which has no wildcard of that name: write a name of the route"; {
+	case m.route == "":
+		return "requests for which no mux has matched a route yet: put the middleware around the handler of the route, and not around the mux"
+	case strings.HasSuffix(m.route, "/"), strings.HasSuffix(m.route, "*"): // there may be a mux behind the middleware
+		return text + ", or put the middleware around the handlers of the routes below it"
+	default:
+		return text
+	}
 }
