@@ -60,6 +60,7 @@ var kindCases = map[string]func(t *testing.T, servers *deployment){
 	"resolve during an attempt that has lost its lease":          testResolveDuringAttemptThatLostItsLease,
 	"what an operator says about an unknown outcome":             testResolutions,
 	"resolve compares the attempt":                               testResolveComparesTheAttempt,
+	"resolve of a damaged record":                                testResolveOfDamagedRecord,
 	"late commit after a resolve":                                testLateCommitAfterResolve,
 	"unknown outcomes are reported":                              testUnknownOutcomesAreReported,
 	"retention after a resolve":                                  testRetentionAfterResolve,

@@ -235,10 +235,10 @@ func TestAttemptIDAsText(t *testing.T) {
 
 // A record that cannot be read is resolved by Forget and Done. Copies of the request get what
 // Done says, and no answer of another request.
-func TestResolveOfDamagedRecord(t *testing.T) {
-	t.Parallel()
-	rdb := newEmbedded(t)
-	locks := newLocker(t, rdb)
+func testResolveOfDamagedRecord(t *testing.T, servers *deployment) {
+	t.Helper()
+	rdb := servers.Client(t)
+	locks := servers.newLocker(t, rdb)
 	for name, test := range map[string]struct {
 		resolution core.Resolution
 		want       error // of Resolve
@@ -250,7 +250,7 @@ func TestResolveOfDamagedRecord(t *testing.T) {
 		"answer": {core.Answered(anAnswer(t, "paid")), core.ErrChanged, core.RequestDamaged, core.ErrUnreplayable},
 	} {
 		interrupted(t, locks, name)
-		if err := rdb.HDel(t.Context(), "{reqlock:i:"+name+"}:r", "f").Err(); err != nil {
+		if err := rdb.HDel(t.Context(), servers.companion("i:"+name, "r"), "f").Err(); err != nil {
 			t.Fatal(err)
 		}
 		seen := wantOutcome(t, locks, name, core.RequestDamaged, 0)

@@ -26,7 +26,7 @@ func TestErrorOfFingerprintNamesItsOption(t *testing.T) {
 	}{
 		"reqlock: key function: WithFingerprint(): broken":                                                     {literal, []grpclock.Option{broken}},
 		"reqlock: key function: the message of /a.B/C is a int and no proto.Message: it needs WithFingerprint": {literal, nil},
-		"reqlock: key function: Message(func(fmt.Stringer) string): the message of /a.B/C is a int, not a fmt.Stringer": {
+		"reqlock: key function: Message(func(fmt.Stringer) string): the message of /a.B/C is a int, not a fmt.Stringer: choose the methods by ByMethod": {
 			wrong, nil,
 		},
 	} {

@@ -41,6 +41,6 @@ func messageOf[M any](c *Call) (M, error) {
 	case message == nil:
 		return m, core.ErrNoKey
 	default:
-		return m, fmt.Errorf("the message of %s is a %T, not a %v", c.FullMethod(), message, reflect.TypeFor[M]())
+		return m, fmt.Errorf("the message of %s is a %T, not a %v: choose the methods by ByMethod", c.FullMethod(), message, reflect.TypeFor[M]())
 	}
 }
