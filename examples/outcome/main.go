@@ -75,7 +75,7 @@ func (p program) run(ctx context.Context, args []string) (err error) {
 		return err
 	}
 	var seen core.AttemptID
-	if err := seen.UnmarshalText([]byte(args[2])); err != nil {
+	if err := seen.UnmarshalText([]byte(args[2])); err != nil { //nolint:gosec // resolutionOf checks how many there are
 		return err
 	}
 	return locks.Resolve(ctx, args[0], resolution, seen)
