@@ -38,6 +38,8 @@ docs: ## check the links and the Go code of the pages, and the generated texts
 	go test -count=1 ./tests/layout ./tests/api ./tests/docs/...
 	cd tests/bench && go test -count=1 ./internal/migrating
 	cd tests/faults && go test -count=1 ./internal/catalogue
+	cd otellock && go test -count=1 -run Docs .
+	cd tests/otel && go test -count=1 -run ThePage .
 
 ci: ## everything that must hold before a change lands; .ci/run -h lists its steps
 	.ci/run

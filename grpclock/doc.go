@@ -80,7 +80,7 @@
 // Locker waits for its own call: see "Deadlocks" in the comment of package core. To shut
 // down, call GracefulStop before the Locker's Close.
 //
-// [Getting started]: https://github.com/reqlock/reqlock/blob/main/docs/getting-started.md#grpc
+// [Getting started]: https://github.com/reqlock/reqlock/blob/main/docs/getting-started-grpc.md
 // [Errors]: https://github.com/reqlock/reqlock/blob/main/docs/errors.md#all-outcomes
 // [keys]: https://github.com/reqlock/reqlock/blob/main/docs/keys.md
 // [the order of interceptors]: https://github.com/reqlock/reqlock/blob/main/docs/middleware-order.md#grpc

@@ -78,7 +78,7 @@
 // returns. Code that locks through a second Locker waits for its own request: see
 // "Deadlocks" in the comment of package core.
 //
-// [Getting started]: https://github.com/reqlock/reqlock/blob/main/docs/getting-started.md#nethttp
+// [Getting started]: https://github.com/reqlock/reqlock/blob/main/docs/getting-started.md
 // [Errors]: https://github.com/reqlock/reqlock/blob/main/docs/errors.md#all-outcomes
 // [keys]: https://github.com/reqlock/reqlock/blob/main/docs/keys.md
 // [the order of middlewares]: https://github.com/reqlock/reqlock/blob/main/docs/middleware-order.md#nethttp

@@ -23,7 +23,7 @@ type option func(*config) error
 
 func (o option) apply(c *config) error { return o(c) }
 
-// WithMeterProvider sets the provider of the metrics: otel.GetMeterProvider() if not set.
+// WithMeterProvider sets the provider of the metrics: the global one of package otel if not set.
 func WithMeterProvider(provider metric.MeterProvider) Option {
 	return option(func(c *config) error {
 		if provider == nil {
@@ -34,7 +34,7 @@ func WithMeterProvider(provider metric.MeterProvider) Option {
 	})
 }
 
-// WithTracerProvider sets the provider of the spans: otel.GetTracerProvider() if not set.
+// WithTracerProvider sets the provider of the spans: the global one of package otel if not set.
 func WithTracerProvider(provider trace.TracerProvider) Option {
 	return option(func(c *config) error {
 		if provider == nil {
@@ -69,8 +69,7 @@ func WithSpans(spans Spans) Option {
 	})
 }
 
-// WithHoldSpans adds a span for each lease, from its grant to its release: there is none if not
-// set. The span begins and ends beside the spans of the code that runs under the lease, and is
+// WithHoldSpans adds a span for each lease, from its grant to its release: no span if not set. The span begins and ends beside the spans of the code that runs under the lease, and is
 // not their parent. It is exported when the lease is released, so a trace whose holder never
 // releases does not have it.
 func WithHoldSpans() Option {

@@ -193,3 +193,22 @@ func TestWrongOutcomesAreFound(t *testing.T) {
 		t.Errorf("got %q, seen %v", wrong, seen)
 	}
 }
+
+// A reader searches the page for the text of an error.
+func TestTroubleshootingHasTheTextOfEachError(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(root, "docs", "troubleshooting.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, refusal := range refusals(t) {
+		outcome, _ := core.OutcomeOf(refusal)
+		text, _, _ := strings.Cut(strings.TrimPrefix(refusal.Error(), "reqlock: "), ": ")
+		if name == "its own error" {
+			text = "key function"
+		}
+		isRow := regexp.MustCompile("(?m)^\\|[^|]*`" + outcome.Code + "`[^|]*\\|[^|]*`" + regexp.QuoteMeta(text) + "[`:]")
+		if !isRow.Match(page) {
+			t.Errorf("no row has the code %s and the text %q", outcome.Code, text)
+		}
+	}
+}

@@ -64,6 +64,7 @@ func TestPrometheusFiresAlerts(t *testing.T) {
 	for _, e := range append(expressionsOfAlerts(t), expressionsOfDashboard(t)...) {
 		checkExpression(t, p, e)
 	}
+	checkFirstEvents(t, p)
 	checkDocs(t, p)
 }
 
@@ -233,6 +234,25 @@ func checkExpression(t *testing.T, p *prometheusServer, e expression) {
 		if !groups[label] {
 			t.Errorf("%s: its text shows the label %s, which the result does not have", e.query, label)
 		}
+	}
+}
+
+// checkFirstEvents fails unless each panel that counts events shows them. Some of these have happened
+// once in the run: a counter begins with its first event, and increase does not count that one.
+func checkFirstEvents(t *testing.T, p *prometheusServer) {
+	t.Helper()
+	counting := 0
+	for _, e := range expressionsOfDashboard(t) {
+		if !strings.Contains(e.query, "increase(") {
+			continue
+		}
+		counting++
+		if found, err := p.query("(" + e.query + ") > 0"); err != nil || len(found) == 0 {
+			t.Errorf("%s shows no event: %v", e.query, err)
+		}
+	}
+	if counting != 4 {
+		t.Errorf("%d panels count events", counting)
 	}
 }
 

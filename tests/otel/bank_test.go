@@ -2,6 +2,8 @@ package oteltest
 
 import (
 	"context"
+	"errors"
+	"io"
 	"net"
 	"sync"
 	"testing"
@@ -31,6 +33,28 @@ func (b *bank) Deposit(s grpc.ClientStreamingServer[pb.DepositRequest, pb.Balanc
 	}
 	return s.SendAndClose(&pb.BalanceReply{})
 }
+
+// transfer makes a unary call for account 42.
+func transfer(ctx context.Context, client pb.BankClient) error {
+	_, err := client.Transfer(ctx, &pb.TransferRequest{Account: &pb.Account{Id: "42"}})
+	return err
+}
+
+// deposit sends a stream with one message for account 42.
+func deposit(ctx context.Context, client pb.BankClient) error {
+	s, err := client.Deposit(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.Send(&pb.DepositRequest{Account: &pb.Account{Id: "42"}}); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	_, err = s.CloseAndRecv()
+	return err
+}
+
+// accountOf returns the account of a request of the bank.
+func accountOf(m interface{ GetAccount() *pb.Account }) string { return m.GetAccount().GetId() }
 
 // startBank starts a server of a bank, and returns a client of it. stop waits for the calls that
 // run, and for their spans.

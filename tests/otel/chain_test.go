@@ -2,8 +2,6 @@ package oteltest
 
 import (
 	"context"
-	"errors"
-	"io"
 	"slices"
 	"testing"
 	"time"
@@ -29,23 +27,7 @@ import (
 // recovery stands before or behind it.
 func TestChain(t *testing.T) {
 	t.Parallel()
-	calls := map[string]func(context.Context, pb.BankClient) error{
-		"unary": func(ctx context.Context, client pb.BankClient) error {
-			_, err := client.Transfer(ctx, &pb.TransferRequest{Account: &pb.Account{Id: "42"}})
-			return err
-		},
-		"stream": func(ctx context.Context, client pb.BankClient) error {
-			s, err := client.Deposit(ctx)
-			if err != nil {
-				return err
-			}
-			if err := s.Send(&pb.DepositRequest{Account: &pb.Account{Id: "42"}}); err != nil && !errors.Is(err, io.EOF) {
-				return err
-			}
-			_, err = s.CloseAndRecv()
-			return err
-		},
-	}
+	calls := map[string]func(context.Context, pb.BankClient) error{"unary": transfer, "stream": deposit}
 	for name, test := range map[string]struct {
 		held bool
 		end  func() error
@@ -101,7 +83,7 @@ func serve(
 	t *testing.T, locks *core.Locker, spans sdktrace.SpanProcessor, recoveryOutside bool, run func(context.Context) error,
 ) pb.BankClient {
 	t.Helper()
-	account := grpclock.Message(func(m interface{ GetAccount() *pb.Account }) string { return m.GetAccount().GetId() })
+	account := grpclock.Message(accountOf)
 	unary := []grpc.UnaryServerInterceptor{recovery.UnaryServerInterceptor(), grpclock.UnaryServerInterceptor(locks, account)}
 	stream := []grpc.StreamServerInterceptor{recovery.StreamServerInterceptor(), grpclock.StreamServerInterceptor(locks, account)}
 	if !recoveryOutside {

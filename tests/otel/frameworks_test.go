@@ -45,7 +45,8 @@ type service struct {
 // calls work with its context. A request waits for its lock as wait says.
 func frameworks() map[string]func(t *testing.T, o *observed, wait time.Duration, work func(context.Context)) service {
 	return map[string]func(*testing.T, *observed, time.Duration, func(context.Context)) service{
-		"otelhttp": startNetHTTP, "otelgin": startGin, "otelecho": startEcho, "otelgrpc": startGRPC,
+		"otelhttp": startNetHTTP, "otelgin": startGin, "otelecho": startEcho,
+		"otelgrpc": startGRPC(transfer), "otelgrpc, stream": startGRPC(deposit),
 	}
 }
 
@@ -94,21 +95,26 @@ func startHTTP(t *testing.T, handler http.Handler) service {
 	return service{call, server.Close}
 }
 
-func startGRPC(t *testing.T, o *observed, wait time.Duration, work func(context.Context)) service {
-	account := grpclock.Message(func(m *pb.TransferRequest) string { return m.GetAccount().GetId() })
-	lock := grpclock.UnaryServerInterceptor(o.locks, core.Named("account", account), core.WithWait(wait))
-	handler := &bank{run: func(ctx context.Context) error { work(ctx); return nil }}
-	client, stop := startBank(t, handler, grpc.UnaryInterceptor(lock),
-		grpc.StatsHandler(otelgrpc.NewServerHandler(otelgrpc.WithTracerProvider(o.tracers), otelgrpc.WithPropagators(propagation.TraceContext{}))))
-	call := func(ctx context.Context, parent string) (ran, error) {
-		ctx = metadata.AppendToOutgoingContext(ctx, traceparent, parent)
-		_, err := client.Transfer(ctx, &pb.TransferRequest{Account: &pb.Account{Id: "42"}})
-		if status.Code(err) == codes.Aborted {
-			return false, nil
+// startGRPC starts a service to which send makes one kind of call.
+func startGRPC(
+	send func(context.Context, pb.BankClient) error,
+) func(*testing.T, *observed, time.Duration, func(context.Context)) service {
+	return func(t *testing.T, o *observed, wait time.Duration, work func(context.Context)) service {
+		account := core.Named("account", grpclock.Message(accountOf))
+		handler := &bank{run: func(ctx context.Context) error { work(ctx); return nil }}
+		client, stop := startBank(t, handler,
+			grpc.UnaryInterceptor(grpclock.UnaryServerInterceptor(o.locks, account, core.WithWait(wait))),
+			grpc.StreamInterceptor(grpclock.StreamServerInterceptor(o.locks, account, core.WithWait(wait))),
+			grpc.StatsHandler(otelgrpc.NewServerHandler(otelgrpc.WithTracerProvider(o.tracers), otelgrpc.WithPropagators(propagation.TraceContext{}))))
+		call := func(ctx context.Context, parent string) (ran, error) {
+			err := send(metadata.AppendToOutgoingContext(ctx, traceparent, parent), client)
+			if status.Code(err) == codes.Aborted {
+				return false, nil
+			}
+			return err == nil, err
 		}
-		return err == nil, err
+		return service{call, stop}
 	}
-	return service{call, stop}
 }
 
 // newClientSpan returns the span of a client, and its traceparent.

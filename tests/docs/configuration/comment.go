@@ -49,6 +49,9 @@ func parse(name, comment string) (Option, error) {
 	return o, nil
 }
 
+// everywhere is where an option is allowed that its comment does not limit.
+const everywhere = "everywhere"
+
 // where returns where an option is allowed.
 func where(comment string) string {
 	if found := onlyRoot.FindStringSubmatch(comment); found != nil {
@@ -63,7 +66,7 @@ func where(comment string) string {
 	if found := refusedBy.FindStringSubmatch(comment); found != nil {
 		return "everywhere except `" + found[1] + "`"
 	}
-	return "everywhere"
+	return everywhere
 }
 
 func capitalized(text string) string { return strings.ToUpper(text[:1]) + text[1:] }

@@ -20,18 +20,18 @@ type Option struct {
 }
 
 // Options returns the options of a package of the repository, in alphabetical order: its
-// functions that return an Option.
-func Options(root, name string) ([]Option, error) {
+// functions that return the kind, which is "Option" or the name of another type.
+func Options(root, name, kind string) ([]Option, error) {
 	p, err := read(filepath.Join(root, filepath.FromSlash(name)), name)
 	if err != nil {
 		return nil, err
 	}
 	var options []Option
-	for _, kind := range p.Types {
-		if kind.Name != "Option" {
+	for _, declared := range p.Types {
+		if declared.Name != kind {
 			continue
 		}
-		for _, function := range kind.Funcs {
+		for _, function := range declared.Funcs {
 			o, err := parse(function.Name, strings.Join(strings.Fields(function.Doc), " "))
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", name, err)

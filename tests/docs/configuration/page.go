@@ -19,6 +19,7 @@ var frame string
 // A table is the place of a table in the frame.
 type table struct {
 	line     string   // a line of the frame
+	kind     string   // the type of the options
 	packages []string // whose options are alike
 	takes    func(Option) bool
 }
@@ -28,12 +29,16 @@ func tables() []table {
 	attempt := []string{"WithInterrupted", "WithMaxRecord", "WithRetention"}
 	isRoot := func(o Option) bool { return strings.HasPrefix(o.Where, "`New") }
 	ofAttempt := func(o Option) bool { return slices.Contains(attempt, o.Name) }
+	all := func(Option) bool { return true }
+	http := []string{"nethttplock", "ginlock", "echolock"}
 	return []table{
-		{"LOCK", []string{"core"}, func(o Option) bool { return !isRoot(o) && !ofAttempt(o) }},
-		{"LOCKER", []string{"core"}, isRoot},
-		{"ATTEMPT", []string{"core"}, ofAttempt},
-		{"HTTP", []string{"nethttplock", "ginlock", "echolock"}, func(Option) bool { return true }},
-		{"GRPC", []string{"grpclock"}, func(Option) bool { return true }},
+		{"LOCK", "Option", []string{"core"}, func(o Option) bool { return !isRoot(o) && !ofAttempt(o) }},
+		{"LOCKER", "Option", []string{"core"}, isRoot},
+		{"ATTEMPT", "Option", []string{"core"}, ofAttempt},
+		{"HTTP", "Option", http, all},
+		{"BODY", "BodyOption", http, all},
+		{"GRPC", "Option", []string{"grpclock"}, all},
+		{"OTEL", "Option", []string{"otellock"}, all},
 	}
 }
 
@@ -56,11 +61,9 @@ func Page(root string) (string, error) {
 
 // rows returns the table. The options of its packages must be alike.
 func (t table) rows(root string) (string, error) {
-	var b strings.Builder
-	b.WriteString("| option | default | meaning | where |\n|---|---|---|---|\n")
 	var like []Option
 	for _, name := range t.packages {
-		options, err := Options(root, name)
+		options, err := Options(root, name, t.kind)
 		if err != nil {
 			return "", err
 		}
@@ -71,10 +74,17 @@ func (t table) rows(root string) (string, error) {
 			return "", fmt.Errorf("the comments of the options of %s and %s differ:\n%v\n%v", t.packages[0], name, like, options)
 		}
 	}
+	like = slices.DeleteFunc(like, func(o Option) bool { return !t.takes(o) })
+	columns := 4
+	if !slices.ContainsFunc(like, func(o Option) bool { return o.Where != everywhere }) {
+		columns = 3
+	}
+	var b strings.Builder
+	line := func(cells ...string) { b.WriteString("| " + strings.Join(cells[:columns], " | ") + " |\n") }
+	line("option", "default", "meaning", "where")
+	b.WriteString(strings.Repeat("|---", columns) + "|\n")
 	for _, o := range like {
-		if t.takes(o) {
-			fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", o.Name, cmp.Or(o.Default, "not set"), o.Meaning, o.Where)
-		}
+		line("`"+o.Name+"`", cmp.Or(o.Default, "not set"), o.Meaning, o.Where)
 	}
 	return b.String(), nil
 }

@@ -39,7 +39,7 @@ func valid() map[string]core.Option {
 
 // The tables say which functions accept an option of core; here the functions are asked.
 func TestOptionsAreAllowedWhereTheTablesSay(t *testing.T) {
-	options, err := configuration.Options(root, "core")
+	options, err := configuration.Options(root, "core", "Option")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,4 +22,5 @@ var (
 	err     error
 	account string
 	amount  int
+	work    func(context.Context) error
 )
