@@ -29,6 +29,7 @@ type fake struct {
 	batches chan *fakeBatch
 	over    chan struct{} // closed at the end of the test
 	dials   atomic.Int64
+	dialErr error // of each dial; nil is an error of no meaning
 }
 
 // errOver is the error of the commands that a test has left unanswered.
@@ -79,6 +80,9 @@ func (f *fake) open(rdb redis.UniversalClient, replicas command.Replicas) {
 // dial connects to nothing.
 func (f *fake) dial(context.Context, string, string) (net.Conn, error) {
 	f.dials.Add(1)
+	if f.dialErr != nil {
+		return nil, f.dialErr
+	}
 	return nil, errors.New("no network")
 }
 
