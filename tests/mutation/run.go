@@ -138,7 +138,7 @@ const (
 // outcomes returns the outcome of each mutant. It tries them in random order, so that the
 // tried ones are a fair sample if the command is interrupted.
 func (t *tester) outcomes(ctx context.Context, tests []test) []outcome {
-	all, order := make([]outcome, len(t.mutants)), rand.Perm(len(t.mutants))
+	all, order := make([]outcome, len(t.mutants)), rand.Perm(len(t.mutants)) //nolint:gosec // not a secret
 	t.each(len(order), func(i int) { all[order[i]] = t.outcome(ctx, t.mutants[order[i]], tests) })
 	return all
 }

@@ -38,7 +38,7 @@ func TestObserverLearnsOfRequestsThatCannotBegin(t *testing.T) {
 			return r
 		}, want: []core.EventKind{core.Refused, core.Warned}, refused: core.ErrNoKey},
 		"a wait that the server cuts off": {key: ofHeader, change: func(r *http.Request) *http.Request {
-			server := &http.Server{WriteTimeout: time.Second} //nolint:gosec // it serves nothing
+			server := &http.Server{WriteTimeout: time.Second}
 			return r.WithContext(context.WithValue(r.Context(), http.ServerContextKey, server))
 		}, want: []core.EventKind{core.Warned, core.Acquired}},
 	} {
