@@ -8,6 +8,7 @@ help: ## print this list
 
 test: ## the fast tests: those that need redis-server are skipped where it is missing
 	go test ./...
+	@echo 'The long tests were skipped: make full runs them. With -v, go test prints their number for each package.'
 
 full: ## all tests, the long ones too
 	REQLOCK_FULL=1 go test -timeout 20m ./...

@@ -1,6 +1,7 @@
 package core_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -269,5 +270,23 @@ func testResolveOfDamagedRecord(t *testing.T, servers *deployment) {
 				}
 			}
 		}
+	}
+}
+
+func TestResolveWithoutRedis(t *testing.T) {
+	t.Parallel()
+	_, proxy, rdb := behindProxy(t)
+	locks := newLocker(t, rdb)
+	proxy.Refuse(true)
+	defer proxy.Refuse(false) // otherwise reqlock would send the abort again for a minute
+	wantError(t, locks.Resolve(t.Context(), "k", core.Forget(), anAttempt(t)), core.ErrUnavailable)
+	_, err := locks.Outcome(t.Context(), "k")
+	wantError(t, err, core.ErrUnavailable)
+	_, err = locks.With(core.WithFailOpen(true)).Begin(t.Context(), "k", nil)
+	wantError(t, err, core.ErrUnavailable)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := locks.Resolve(ended, "k", core.Forget(), anAttempt(t)); !errors.Is(err, context.Canceled) && !errors.Is(err, core.ErrUnavailable) {
+		t.Errorf("%v", err)
 	}
 }

@@ -129,7 +129,6 @@ func (q *queue) leaveStoreQueue() {
 	if !q.joined {
 		return
 	}
-	q.joined = false
 	var attempt *Attempt
 	if q.lastAsk.Token == q.token {
 		attempt = q.lastAsk.Attempt

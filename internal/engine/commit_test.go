@@ -195,7 +195,7 @@ func TestCommitAfterLoss(t *testing.T) {
 }
 
 // The callers that wait for the key of an attempt get its answer, even if the attempt
-// has lost its lease.
+// has lost its lease. They need no command for it.
 func TestLateCommitAnswersWaiters(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -206,8 +206,12 @@ func TestLateCommitAnswersWaiters(t *testing.T) {
 		p.server.setRecord("k", fakeRecord{}) // otherwise the store would refuse the callers
 		c.join(t, p.engines[0], 5, attempt("f", WaitForever))
 		p.server.setRecord("k", fakeRecord{state: 'R', token: h.Token(), fingerprint: []byte("f")})
+		begun := p.stores[0].count("begin")
 		end(t, h, Commit)
 		c.check(t, 0, 5, h.Token())
+		if got := p.stores[0].count("begin"); got != begun {
+			t.Errorf("asked %d times", got-begun)
+		}
 		p.server.set("k", "", 0)
 		p.checkIdle(t)
 	})

@@ -113,12 +113,15 @@ func TestLeaseIsPassedOnInAnOutage(t *testing.T) {
 func TestNewCallerIsRefusedBehindALeaseThatDoesNotPass(t *testing.T) {
 	t.Parallel()
 	wants := request(5 * time.Second)
+	begins := func(r *Request) { r.Attempt = &Attempt{Fingerprint: []byte("a"), Keep: time.Hour} }
 	for name, test := range map[string]struct{ holder, caller func(*Request) }{
-		"extended":                  {nil, nil},
-		"the key stays locked":      {func(r *Request) { r.MinHold = 2 * time.Minute }, nil},
-		"no fencing number is left": {func(r *Request) { r.Fencing = true }, func(r *Request) { r.Fencing = true }},
-		"a longer TTL is wanted":    {nil, func(r *Request) { r.TTL = 2 * time.Hour }},
-		"too little is left":        {func(r *Request) { r.TTL, r.Renew = 65*time.Second, false }, func(r *Request) { r.TTL = time.Minute }},
+		"the caller begins an attempt": {nil, begins},
+		"the holder runs an attempt":   {begins, nil},
+		"extended":                     {nil, nil},
+		"the key stays locked":         {func(r *Request) { r.MinHold = 2 * time.Minute }, nil},
+		"no fencing number is left":    {func(r *Request) { r.Fencing = true }, func(r *Request) { r.Fencing = true }},
+		"a longer TTL is wanted":       {nil, func(r *Request) { r.TTL = 2 * time.Hour }},
+		"too little is left":           {func(r *Request) { r.TTL, r.Renew = 65*time.Second, false }, func(r *Request) { r.TTL = time.Minute }},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			e, s, _ := newEngine()

@@ -67,7 +67,7 @@ func TestCloseReportsWhatItWaitsFor(t *testing.T) {
 		}
 		closing := events.of(Closing)
 		if len(closing) != 1 || closing[0].Holds != 3 || closing[0].Key != "first" || closing[0].Held != 3*time.Minute ||
-			closing[0].Caller != "by first" {
+			closing[0].Caller != "by first" || closing[0].Context == nil || *closing[0].Context != ctx {
 			t.Errorf("closing: %+v", closing)
 		}
 		if err := e.Close(t.Context()); err != nil || len(events.of(Closing)) != 1 {

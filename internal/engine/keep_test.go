@@ -1,9 +1,13 @@
 package engine
 
 import (
+	"context"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
 // minHold is how long the tests keep a key locked at least.
@@ -59,8 +63,8 @@ func TestReleaseAfterTheMinimalHoldFreesTheKey(t *testing.T) {
 		time.Sleep(minHold)
 		release(t, h)
 		synctest.Wait()
-		if len(waits) != 1 || s.value("k") != "" {
-			t.Errorf("the lease was not passed on; the key has %q", s.value("k"))
+		if want := []string{"take", "renew", "renew", "renew", "release"}; len(waits) != 1 || s.value("k") != "" || !slices.Equal(s.transitions(), want) {
+			t.Errorf("the lease was not passed on; the key has %q, transitions %v", s.value("k"), s.transitions())
 		}
 	})
 }
@@ -81,6 +85,29 @@ func TestUnusedLeaseIsNotKept(t *testing.T) {
 		release(t, hold(t, e, r))
 		if s.value("k") != "" {
 			t.Error("the key of an attempt is locked")
+		}
+	})
+}
+
+// A caller whose context ends at the moment of the grant has not used the lease.
+func TestLeaseOfCallerThatLeftIsNotKept(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e, s, _ := newEngine()
+		ctx, cancel := context.WithCancel(t.Context())
+		s.after.set(func(transition string, _ storetest.AnyRequest) error {
+			if transition == "take" {
+				cancel()
+			}
+			return nil
+		})
+		s.inline = true // so that the caller finds its context ended after the grant
+		if _, err := e.Acquire(ctx, keeping(0)); reasonOf(t, err) != TimedOut {
+			t.Error(err)
+		}
+		synctest.Wait()
+		if s.value("k") != "" {
+			t.Error("the key is locked")
 		}
 	})
 }

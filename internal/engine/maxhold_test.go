@@ -55,6 +55,22 @@ func TestMaxHoldAfterLossIsNotReported(t *testing.T) {
 	})
 }
 
+// The timer of MaxHold may fire while the hold is released.
+func TestMaxHoldAfterReleaseIsNotReported(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e, _, events := newEngine()
+		r := request(0)
+		r.MaxHold = time.Minute
+		h := hold(t, e, r)
+		release(t, h)
+		h.onMaxHold()
+		if lost := events.of(Lost); len(lost) != 0 {
+			t.Errorf("lost %+v", lost)
+		}
+	})
+}
+
 // A lease ends with its validity also if its holder has exceeded MaxHold. Then the next
 // waiter gets the key, even if that holder never releases it.
 func TestLeaseEndsAfterMaxHold(t *testing.T) {

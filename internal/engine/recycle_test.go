@@ -2,9 +2,12 @@ package engine
 
 import (
 	"context"
+	"reflect"
 	"runtime"
+	"strconv"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -94,4 +97,31 @@ func TestBusyQueueDropsFirstHolder(t *testing.T) {
 	}
 	t.Error("the first holder's context is kept")
 	close(freed)
+}
+
+// A shard keeps a few queues for reuse. They refer to no record, no context and no hold.
+func TestRecycledQueuesAreEmpty(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e, _, _ := newEngine()
+		var holds []*Hold
+		for i := range 64 * shardCount { // enough for each shard
+			r := attempt("f", 0)
+			r.Key = strconv.Itoa(i)
+			holds = append(holds, hold(t, e, r))
+		}
+		for _, h := range holds {
+			end(t, h, Commit)
+		}
+		e.eachShard(func(s *shard) {
+			if len(s.recycled) != maxRecycled {
+				t.Errorf("%d queues are kept", len(s.recycled))
+			}
+			for _, q := range s.recycled {
+				if !reflect.ValueOf(q.queueState).IsZero() || !reflect.ValueOf(q.firstLease.leaseState).IsZero() {
+					t.Fatalf("a queue is not empty: %+v, %+v", q.queueState, q.firstLease.leaseState)
+				}
+			}
+		})
+	})
 }

@@ -187,3 +187,40 @@ func TestLeaseWaitsForRenewalOnce(t *testing.T) {
 		time.Sleep(time.Hour)
 	})
 }
+
+// A lease that waits for its renewal is renewed for the next holder by a command of its own.
+// It keeps its place, and the time of its final renewal.
+func TestLeaseThatWaitsForRenewalIsPassedOn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e, s, _ := newEngine()
+		s.before.set(func(name string, r storetest.AnyRequest) error {
+			if name == "renew" && strings.HasPrefix(r.Key, "dead") {
+				time.Sleep(time.Hour)
+			}
+			return nil
+		})
+		r := request(0)
+		for i := range maxRenewals {
+			r.Key = "dead" + strconv.Itoa(i)
+			hold(t, e, r)
+		}
+		time.Sleep(50 * time.Millisecond)
+		r.Key = "k"
+		first := hold(t, e, r)
+		waitsUnlimited(t, e)
+		longer := request(WaitForever)
+		longer.TTL = 2 * r.TTL
+		waiting(t, e, longer, func(h *Hold) {
+			time.Sleep(2 * longer.TTL)
+			if s.value("k") != h.Token() {
+				t.Error("the lease was not renewed")
+			}
+		})
+		time.Sleep(r.TTL/3 + time.Millisecond)
+		release(t, first)
+		time.Sleep(3 * longer.TTL)
+		_ = e.Close(canceledContext())
+		time.Sleep(2 * time.Hour)
+	})
+}

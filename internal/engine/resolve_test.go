@@ -5,6 +5,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
 // An attempt that has lost its lease runs until its holder returns. To the store it
@@ -51,6 +53,12 @@ func TestResolveWhileLockWithLostLeaseRuns(t *testing.T) {
 		h := hold(t, p.engines[0], request(0))
 		p.server.set("k", "", 0)
 		<-h.Context().Done()
+		p.stores[0].before.set(func(transition string, r storetest.AnyRequest) error {
+			if transition == "resolve" && r.Bound != bound {
+				t.Errorf("the command may take %v", r.Bound)
+			}
+			return nil
+		})
 		if status, err := forget(p.engines[0], "dead:1"); status != Resolved || err != nil {
 			t.Errorf("%v, %v", status, err)
 		}

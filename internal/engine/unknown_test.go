@@ -155,3 +155,25 @@ func TestRunAfterAttemptThatDiedIsReported(t *testing.T) {
 		p.checkIdle(t)
 	})
 }
+
+// Close waits until the report is noted: another process would repeat it.
+func TestCloseWaitsForTheNoteOfAReport(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newProcesses(1)
+		p.server.setRecord("k", fakeRecord{state: 'R', token: "dead:1", fingerprint: []byte("f"), number: 1})
+		p.stores[0].before.set(func(transition string, _ storetest.AnyRequest) error {
+			if transition == "resolve" {
+				time.Sleep(time.Second)
+			}
+			return nil
+		})
+		_ = refused(t, p.engines[0], attempt("f", 0))
+		if err := p.engines[0].Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if record := p.server.record("k"); record.reported != "dead:1" {
+			t.Error("the report is not noted")
+		}
+	})
+}

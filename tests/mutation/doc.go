@@ -11,7 +11,9 @@
 //
 // The command runs each test once by itself first, to learn how long it takes and which
 // mutants it reaches. A mutant then meets the tests that reach it, the quickest first,
-// until one fails. A mutant that no test reaches, or that passes all of them, survives.
+// until they fail twice, so that a test which fails by chance kills nothing. Tests that fail
+// only once are reported as unstable. Tests that do not end within a generous limit kill the
+// mutant, too. A mutant that no test reaches, or that passes all of them, survives.
 //
 // A survivor is not always a fault of the tests: the mutant may be equivalent to the
 // original (a buffer that is a byte larger), or concern speed only. The report prints

@@ -14,7 +14,7 @@ func main() {
 	n := flag.Int("n", 400, "how many `mutants` to try in each package")
 	seed := flag.Uint64("seed", 1, "which mutants to choose")
 	workers := flag.Int("workers", 3, "how many mutants to try at a time")
-	limit := flag.Duration("limit", time.Minute, "how long the tests of a mutant may take: longer counts as killed")
+	limit := flag.Duration("limit", time.Minute, "how long the tests of a mutant may take beyond five times their usual time: longer counts as killed")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -49,15 +49,17 @@ func try(ctx context.Context, dir string, n int, seed uint64, t tester) error {
 		return err
 	}
 	fmt.Printf("%s: %d mutants, %d tests reach them (%v)\n", dir, len(t.mutants), len(tests), time.Since(begun).Round(time.Second))
-	survived, unreached := t.survivors(ctx, tests)
-	for _, m := range survived {
-		fmt.Printf("survived   %s: %s: %s\n", m.where, m.what, m.line)
+	count := make(map[outcome]int)
+	labels := map[outcome]string{unstable: "unstable", survived: "survived", unreached: "unreached"}
+	for i, o := range t.outcomes(ctx, tests) {
+		count[o]++
+		if label := labels[o]; label != "" {
+			fmt.Printf("%-9s  %s: %s: %s\n", label, t.mutants[i].where, t.mutants[i].what, t.mutants[i].line)
+		}
 	}
-	for _, m := range unreached {
-		fmt.Printf("unreached  %s: %s: %s\n", m.where, m.what, m.line)
-	}
-	killed := len(t.mutants) - len(survived) - len(unreached)
-	fmt.Printf("%s: %d of %d mutants killed (%.1f %%), %d survived, %d reached by no test, seed %d, %v\n", dir, killed, len(t.mutants),
-		100*float64(killed)/float64(len(t.mutants)), len(survived), len(unreached), seed, time.Since(begun).Round(time.Second))
+	dead, tried := count[killed]+count[hung], len(t.mutants)-count[untried]
+	fmt.Printf("%s: %d of %d mutants killed (%.1f %%), %d of them by a time-out; %d unstable, %d survived, %d reached by no test; seed %d, %v\n",
+		dir, dead, tried, 100*float64(dead)/float64(tried), count[hung], count[unstable], count[survived],
+		count[unreached], seed, time.Since(begun).Round(time.Second))
 	return ctx.Err()
 }

@@ -9,32 +9,25 @@ import (
 // decide returns how the attempt ends: StoreAnswer, DropAnswer or Uncertain. status is the
 // status of the answer, and 0 if there is none. returned is false if the handler panicked or
 // ended its goroutine. cut is the cause if the context of the handler had ended before the
-// handler did.
+// handler did. An answer of a handler that has not returned may lack a part, so endAbnormally
+// does not store it.
 //
 // What decides is, in this order: the handler's decision, Uncertain and Stored.
 func (x *Exchange) decide(status int, returned bool, cut error) core.Decision {
-	store := core.StoreAnswer
-	if !returned {
-		store = core.Uncertain // a part of the answer may be missing
-	}
-	switch decision := x.attempt.Decision(); decision {
-	case core.Uncertain, core.DropAnswer:
-		return decision
-	case core.StoreAnswer:
-		return store
-	case core.Undecided:
-	}
+	decision := x.attempt.Decision()
 	switch {
+	case decision != core.Undecided:
+		return decision
 	case returned && cut != nil && (x.failed || x.hasNoOutcome()):
 		return core.Uncertain
 	case x.bypassed, x.recorder.hijacked:
-		return store // the status is not known, and may be a success
+		return core.StoreAnswer // the status is not known, and may be a success
 	case (!returned || x.failed || status >= http.StatusBadRequest) && x.uncertain(x.failure(status, returned, cut)):
 		return core.Uncertain
 	case x.failed, status == 0, !x.stored(status):
 		return core.DropAnswer
 	}
-	return store
+	return core.StoreAnswer
 }
 
 // failure returns the Failure for Uncertain.

@@ -57,7 +57,13 @@ func TestAnswerOfAnOperator(t *testing.T) {
 		len(kept.Header) != 2 || kept.Header.Get("Location") != "/7" || kept.Header.Get("X-Own") != "own" {
 		t.Errorf("%+v, %v", kept, err)
 	}
+	for _, status := range []int{http.StatusOK, http.StatusNoContent, 999} {
+		if err := answerError(status, nil); err != nil {
+			t.Errorf("%d: %v", status, err)
+		}
+	}
 	for want, err := range map[string]error{
+		"199 is no status of an answer":                   answerError(199, nil),
 		"99 is no status of an answer":                    answerError(99, nil),
 		"1000 is no status of an answer":                  answerError(1000, nil),
 		"an answer with the status 204 has no body":       answerError(204, []byte("x")),

@@ -24,11 +24,11 @@ type Answer struct {
 // bytes. The body is the rest.
 func Encode(dst []byte, a Answer) []byte {
 	start := len(dst)
-	dst = open(slices.Grow(dst, frameLen+binary.MaxVarintLen16+headerLen(a.Header)+len(a.Body)), kindHTTP)
+	dst = beginFrame(slices.Grow(dst, frameLen+binary.MaxVarintLen16+headerLen(a.Header)+len(a.Body)), kindHTTP)
 	dst = binary.AppendUvarint(dst, uint64(a.Status)) //nolint:gosec // a negative one is refused when it is read
 	dst = appendHeader(dst, a.Header)
 	dst = append(dst, a.Body...)
-	return seal(dst, start)
+	return endFrame(dst, start)
 }
 
 // Decode reads a record that Encode wrote. It returns the complete answer, or ErrDamaged,

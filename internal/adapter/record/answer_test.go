@@ -30,8 +30,8 @@ var payment = record.Answer{
 	Body: []byte(`{"id":7}`),
 }
 
-// sealed returns a record with any version, kind and content, and a correct checksum.
-func sealed(version, kind byte, content string) []byte {
+// framed returns a record with any version, kind and content, and a correct checksum.
+func framed(version, kind byte, content string) []byte {
 	b := append([]byte{version, kind}, content...)
 	return binary.BigEndian.AppendUint32(b, crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)))
 }
@@ -99,7 +99,7 @@ func TestWhatIsWritten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	written := sealed(content[0], content[1], string(content[2:]))
+	written := framed(content[0], content[1], string(content[2:]))
 	for range 20 { // the order of a map differs in each loop
 		if got := record.Encode(nil, payment); !bytes.Equal(got, written) {
 			t.Fatalf("%x, want %x", got, written)
@@ -146,7 +146,7 @@ func TestBodyDoesNotReachIntoTheRecord(t *testing.T) {
 func TestDecodeRefuses(t *testing.T) {
 	t.Parallel()
 	const most = "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01" // 1<<64 - 1
-	content := func(text string) []byte { return sealed(1, 1, text) }
+	content := func(text string) []byte { return framed(1, 1, text) }
 	for name, test := range map[string]struct {
 		record []byte
 		want   error
@@ -157,11 +157,11 @@ func TestDecodeRefuses(t *testing.T) {
 		"text":                 {[]byte("HTTP/1.1 200 OK\r\n\r\n"), record.ErrDamaged},
 		"another record after": {append(record.Encode(nil, payment), record.Encode(nil, payment)...), record.ErrDamaged},
 
-		"version 0":         {sealed(0, 1, "\xc8\x01\x00"), record.ErrVersion},
-		"version 2":         {sealed(2, 1, "\xc8\x01\x00"), record.ErrVersion},
-		"version 2, kind 9": {sealed(2, 9, ""), record.ErrVersion},
-		"kind 0":            {sealed(1, 0, "\xc8\x01\x00"), record.ErrKind},
-		"kind of gRPC":      {sealed(1, 2, "\xc8\x01\x00"), record.ErrKind},
+		"version 0":         {framed(0, 1, "\xc8\x01\x00"), record.ErrVersion},
+		"version 2":         {framed(2, 1, "\xc8\x01\x00"), record.ErrVersion},
+		"version 2, kind 9": {framed(2, 9, ""), record.ErrVersion},
+		"kind 0":            {framed(1, 0, "\xc8\x01\x00"), record.ErrKind},
+		"kind of gRPC":      {framed(1, 2, "\xc8\x01\x00"), record.ErrKind},
 
 		"no content":               {content(""), record.ErrDamaged},
 		"no names":                 {content("\xc8\x01"), record.ErrDamaged},

@@ -33,11 +33,11 @@ const (
 // to 32 bits. Processors have an instruction for it.
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// open begins the frame of a record at the end of dst.
-func open(dst []byte, kind byte) []byte { return append(dst, version, kind) }
+// beginFrame begins the frame of a record at the end of dst.
+func beginFrame(dst []byte, kind byte) []byte { return append(dst, version, kind) }
 
-// seal ends the frame of the record that begins at dst[start].
-func seal(dst []byte, start int) []byte {
+// endFrame ends the frame of the record that begins at dst[start].
+func endFrame(dst []byte, start int) []byte {
 	return binary.BigEndian.AppendUint32(dst, crc32.Checksum(dst[start:], castagnoli))
 }
 
@@ -47,14 +47,14 @@ func contentOf(b []byte, kind byte) ([]byte, error) {
 	if len(b) < frameLen {
 		return nil, ErrDamaged
 	}
-	sealed, sum := b[:len(b)-checksumLen], b[len(b)-checksumLen:]
+	checked, sum := b[:len(b)-checksumLen], b[len(b)-checksumLen:]
 	switch {
-	case crc32.Checksum(sealed, castagnoli) != binary.BigEndian.Uint32(sum):
+	case crc32.Checksum(checked, castagnoli) != binary.BigEndian.Uint32(sum):
 		return nil, ErrDamaged
-	case sealed[0] != version:
+	case checked[0] != version:
 		return nil, ErrVersion
-	case sealed[1] != kind:
+	case checked[1] != kind:
 		return nil, ErrKind
 	}
-	return sealed[2:], nil
+	return checked[2:], nil
 }

@@ -23,16 +23,16 @@ func TestDecodeAllocatesNoMoreThanItReads(t *testing.T) {
 		decode func([]byte) error
 		record []byte
 	}{
-		"names":          {answer, sealed(1, 1, "\xc8\x01"+much)},
-		"name":           {answer, sealed(1, 1, "\xc8\x01\x01"+much)},
-		"values":         {answer, sealed(1, 1, "\xc8\x01\x01\x01a"+much)},
-		"value":          {answer, sealed(1, 1, "\xc8\x01\x01\x01a\x01"+much)},
-		"metadata":       {reply, sealed(1, 2, "\x00"+much)},
-		"trailer":        {reply, sealed(1, 2, "\x00\x00"+much)},
-		"type":           {reply, sealed(1, 2, "\x00\x00\x00"+much)},
-		"text":           {reply, sealed(1, 2, "\x05\x00\x00"+much)},
-		"detail's URL":   {reply, sealed(1, 2, "\x05\x00\x00\x00"+much)},
-		"detail's value": {reply, sealed(1, 2, "\x05\x00\x00\x00\x00"+much)},
+		"names":          {answer, framed(1, 1, "\xc8\x01"+much)},
+		"name":           {answer, framed(1, 1, "\xc8\x01\x01"+much)},
+		"values":         {answer, framed(1, 1, "\xc8\x01\x01\x01a"+much)},
+		"value":          {answer, framed(1, 1, "\xc8\x01\x01\x01a\x01"+much)},
+		"metadata":       {reply, framed(1, 2, "\x00"+much)},
+		"trailer":        {reply, framed(1, 2, "\x00\x00"+much)},
+		"type":           {reply, framed(1, 2, "\x00\x00\x00"+much)},
+		"text":           {reply, framed(1, 2, "\x05\x00\x00"+much)},
+		"detail's URL":   {reply, framed(1, 2, "\x05\x00\x00\x00"+much)},
+		"detail's value": {reply, framed(1, 2, "\x05\x00\x00\x00\x00"+much)},
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)

@@ -37,19 +37,19 @@ type Detail struct {
 // values of details until the end.
 func EncodeReply(dst []byte, p Reply) []byte {
 	start := len(dst)
-	dst = open(slices.Grow(dst, replyLen(p)), kindGRPC)
+	dst = beginFrame(slices.Grow(dst, replyLen(p)), kindGRPC)
 	dst = binary.AppendUvarint(dst, uint64(p.Code))
 	dst = appendHeader(dst, p.Header)
 	dst = appendHeader(dst, p.Trailer)
 	if p.Code == 0 {
 		dst = append(appendText(dst, p.Type), p.Message...)
-		return seal(dst, start)
+		return endFrame(dst, start)
 	}
 	dst = appendText(dst, p.Text)
 	for _, detail := range p.Details {
 		dst = appendText(appendText(dst, detail.URL), detail.Value)
 	}
-	return seal(dst, start)
+	return endFrame(dst, start)
 }
 
 // DecodeReply reads a record that EncodeReply wrote. It returns the complete reply, or

@@ -88,7 +88,7 @@ func TestWhatIsWrittenOfReplies(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		written := sealed(content[0], content[1], string(content[2:]))
+		written := framed(content[0], content[1], string(content[2:]))
 		for range 20 { // the order of a map differs in each loop
 			if got := record.EncodeReply(nil, p); !bytes.Equal(got, written) {
 				t.Fatalf("%x, want %x", got, written)
@@ -147,7 +147,7 @@ func TestDecodeReplyRefuses(t *testing.T) {
 	t.Parallel()
 	const most = "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01" // 1<<64 - 1
 	const empty = "\x00\x00"                                // header and trailer
-	content := func(text string) []byte { return sealed(1, 2, text) }
+	content := func(text string) []byte { return framed(1, 2, text) }
 	for name, test := range map[string]struct {
 		record []byte
 		want   error
@@ -156,8 +156,8 @@ func TestDecodeReplyRefuses(t *testing.T) {
 		"zeros":                {make([]byte, 64), record.ErrDamaged},
 		"another record after": {append(record.EncodeReply(nil, refused), record.EncodeReply(nil, refused)...), record.ErrDamaged},
 
-		"version 2":      {sealed(2, 2, "\x00"+empty+"\x01T"), record.ErrVersion},
-		"kind 3":         {sealed(1, 3, "\x00"+empty+"\x01T"), record.ErrKind},
+		"version 2":      {framed(2, 2, "\x00"+empty+"\x01T"), record.ErrVersion},
+		"kind 3":         {framed(1, 3, "\x00"+empty+"\x01T"), record.ErrKind},
 		"an HTTP answer": {record.Encode(nil, payment), record.ErrKind},
 
 		"no content":                {content(""), record.ErrDamaged},

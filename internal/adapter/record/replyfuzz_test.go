@@ -70,7 +70,7 @@ func FuzzDecodeReply(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		inputs := [][]byte{b}
 		if len(b) >= 2 {
-			inputs = append(inputs, sealed(b[0], b[1], string(b[2:])))
+			inputs = append(inputs, framed(b[0], b[1], string(b[2:])))
 		}
 		for _, input := range inputs {
 			before := bytes.Clone(input)

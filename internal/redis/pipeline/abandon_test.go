@@ -94,3 +94,32 @@ func TestExpiredInlineCallReturns(t *testing.T) {
 		}
 	})
 }
+
+// The reply to an abandoned batch may need a fallback, which is sent at once.
+func TestFallbackOfAbandonedBatchIsSent(t *testing.T) {
+	t.Parallel()
+	inBubble(t, command.Replicas{}, func(_ *testing.T, f *fake) {
+		c := f.call("c", 10*time.Second)
+		c.fallback = true
+		f.Do(&c.Call, Acquire)
+		abandoned := f.next(0, "c")
+		f.next(5*time.Second, "again c").breakDown(errBroken)
+		f.sleepUntil(6 * time.Second)
+		abandoned.reply("fallback")
+		f.next(6*time.Second, "fallback c").reply("done")
+		c.wantReply(6*time.Second, "done")
+	})
+}
+
+// A queue of calls that are settled is empty.
+func TestSettledCallsMakeNoBatch(t *testing.T) {
+	t.Parallel()
+	inBubble(t, command.Replicas{}, func(t *testing.T, f *fake) {
+		c := f.call("c", time.Second)
+		c.callState.settled = true
+		f.acquires.queue = append(f.acquires.queue, c.send())
+		if b := f.acquires.next(time.Now()); b != nil || len(f.acquires.queue) != 0 {
+			t.Errorf("batch %v, queue %v", b, f.acquires.queue)
+		}
+	})
+}

@@ -1,14 +1,12 @@
 package pipeline
 
 import (
-	"runtime"
 	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/reqlock/reqlock/internal/inflight"
-	"github.com/reqlock/reqlock/internal/redis/command"
 )
 
 // A lane sends commands in batches, one batch at a time (group commit): commands that
@@ -122,143 +120,4 @@ func (l *lane) fill(b *batch) {
 	left := copy(l.queue, l.queue[n:])
 	clear(l.queue[left:])
 	l.queue = l.queue[:left]
-}
-
-// run sends batch after batch until the queue is empty, or until the lane abandons the
-// batch.
-func (l *lane) run(b *batch) {
-	defer l.work.Done()
-	l.coalesce(b)
-	for more := true; more; {
-		more = l.cycle(b)
-	}
-}
-
-// coalesce lets other goroutines run first, if the last batch had several commands, and
-// adds what they send to the batch. Callers whose replies came together send their next
-// commands together, and without this the first of them would be sent alone. It waits for
-// no other goroutine.
-func (l *lane) coalesce(b *batch) {
-	l.mu.Lock()
-	shared := l.wasShared
-	l.mu.Unlock()
-	if !shared {
-		return
-	}
-	runtime.Gosched()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !b.abandoned {
-		l.fill(b)
-		b.begun = time.Now()
-	}
-}
-
-// cycle sends the batch, delivers the replies, and fills the batch again. It reports
-// whether the batch has commands then.
-func (l *lane) cycle(b *batch) (more bool) {
-	l.dispatch(b)
-	l.mu.Lock()
-	now := time.Now()
-	l.wasFast, l.wasShared = now.Sub(b.begun) < fastTime, len(b.sends) > 1
-	l.noteHealth(b, now)
-	for _, s := range b.sends {
-		l.receive(b, s)
-		l.remove(s.call)
-	}
-	l.mu.Unlock()
-	for i := range b.completions {
-		b.completions[i].deliver()
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	b.endInline()
-	if b.abandoned {
-		l.start()
-		return false
-	}
-	b.reset()
-	if len(l.queue) == 0 || !l.load(b, time.Now()) { // the queue has what deliver caused
-		l.inFlight, l.spare = nil, b
-		return false
-	}
-	return true
-}
-
-// dispatch sends the batch. It sends nothing if the slots of a cluster cannot be loaded:
-// the client would only try to load them once more.
-func (l *lane) dispatch(b *batch) {
-	loaded, err := l.pipeline.loadSlots(b)
-	if err != nil {
-		b.failUnsent(0, err)
-		return
-	}
-	n := len(b.sends)
-	if loaded {
-		n = l.dropSettled(b)
-		b.failUnsent(n, command.ErrNoReply)
-	}
-	if l.acknowledged {
-		l.execAcknowledged(b, n)
-		return
-	}
-	b.exec(l.rdb, n)
-}
-
-// dropSettled moves the sends of a delayed batch that are still needed to its front, and
-// returns their number. The other calls are settled, or the lane has abandoned the batch
-// and another one sends them.
-func (l *lane) dropSettled(b *batch) (n int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for i, s := range b.sends {
-		if c := s.call; !c.settled && (c.sendCount < 2 || s != &c.firstSend) {
-			b.sends[n], b.sends[i] = b.sends[i], b.sends[n]
-			n++
-		}
-	}
-	return n
-}
-
-// receive processes the reply to a send of the batch.
-func (l *lane) receive(b *batch, s *send) {
-	c, r := s.call, s.reply
-	if c.settled {
-		b.completions = append(b.completions, completion{call: c, reply: r, late: true})
-		return
-	}
-	failed := r.Err != nil && command.IsLost(r.Err)
-	l.wasFast = l.wasFast && !failed
-	if failed {
-		c.failure = r.Err
-		l.pipeline.reloadSlots()
-	} else if fallback := c.Fallback(s.command, s.reply, c.sendCount); fallback != nil { // part of the same send
-		c.queued = true
-		l.queue = append(l.queue, &send{call: c, command: fallback})
-		return
-	}
-	c.unanswered--
-	c.maybeApplied = c.maybeApplied || (failed && !command.IsUnsent(r.Err))
-	switch {
-	case failed && c.sendCount < 2:
-		l.queue = append(l.queue, c.send())
-	case !failed || c.unanswered == 0:
-		b.completions = append(b.completions, c.settle(r))
-		if c.inline != b {
-			l.detach(c)
-		}
-	}
-}
-
-// remove removes a settled call from the lane's calls.
-func (l *lane) remove(c *Call) {
-	if !c.settled || c.index == 0 {
-		return
-	}
-	end := len(l.calls) - 1
-	l.calls[c.index-1] = l.calls[end]
-	l.calls[end].index = c.index
-	l.calls[end] = nil
-	l.calls = l.calls[:end]
-	c.index = 0
 }

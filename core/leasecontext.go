@@ -1,0 +1,58 @@
+package core
+
+import "context"
+
+// leaseContext is the context of a lease and carries the lease. It is a field of Lease, so it
+// needs no allocation.
+type leaseContext struct {
+	context.Context
+	lease *Lease
+}
+
+// String names the lease, because the context package prints it.
+func (c *leaseContext) String() string { return c.lease.String() }
+
+// Value returns the lease for leaseKey and leasesKey, and the parent's value for any other
+// key.
+func (c *leaseContext) Value(key any) any {
+	if key == (leaseKey{}) || key == (leasesKey{}) {
+		return c.lease
+	}
+	return c.Context.Value(key)
+}
+
+// leaseKey is the key of the innermost Lease among the values of a context.
+type leaseKey struct{}
+
+// FromContext returns the lease of the context, and true if there is one. If there are
+// several, it returns the innermost lease. For a request with several keys that is the lease
+// of the first key; Leases returns the leases of all keys.
+func FromContext(ctx context.Context) (*Lease, bool) {
+	lease, ok := ctx.Value(leaseKey{}).(*Lease)
+	return lease, ok
+}
+
+// mustContext panics if ctx is nil. That is safe where no lock is held yet.
+func mustContext(ctx context.Context) { must(ctx != nil, "the context is nil") }
+
+// heldLease returns the lease of the key that ctx carries, if the lease belongs to the same
+// root Locker and is alive. It returns nil if ctx has ended.
+func heldLease(ctx context.Context, l *Locker, key string) *Lease {
+	mustContext(ctx)
+	lease, _ := FromContext(ctx)
+	if lease = aliveLease(lease, l, key); lease == nil || ctx.Err() != nil {
+		return nil
+	}
+	return lease
+}
+
+// aliveLease returns the first of a lease and its parents that holds the key, belongs to the
+// same root Locker and is alive. It returns nil if there is none.
+func aliveLease(lease *Lease, l *Locker, key string) *Lease {
+	for ; lease != nil; lease = lease.parent {
+		if lease.key == key && lease.locker.engine == l.engine && lease.hold.Alive() {
+			return lease
+		}
+	}
+	return nil
+}

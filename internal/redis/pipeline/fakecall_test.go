@@ -1,0 +1,112 @@
+package pipeline
+
+import (
+	"errors"
+	"testing/synctest"
+	"time"
+
+	"github.com/reqlock/reqlock/internal/redis/command"
+)
+
+// A fakeCall is a call that records what it receives. Its first command is GET with its name,
+// and its second one is GET with "again <name>". Read its fields after synctest.Wait.
+type fakeCall struct {
+	Call
+	fake     *fake
+	name     string
+	fallback bool // a reply "fallback" has GET with "fallback <name>" as its fallback
+
+	settling chan struct{} // Settle waits for it, unless it is nil
+	settled  chan settlement
+	sends    int
+	late     []Reply
+	freed    int
+}
+
+// A settlement is the arguments of Settle, and its time since the test began.
+type settlement struct {
+	Reply
+	uncertain bool
+	at        time.Duration
+}
+
+// call begins a call, and sends nothing yet.
+func (f *fake) call(name string, bound time.Duration) *fakeCall {
+	c := &fakeCall{fake: f, name: name, settled: make(chan settlement, 10)}
+	c.Begin(c, bound, 0, false)
+	c.Key = []byte(name)
+	return c
+}
+
+// send sends a call of the class Acquire.
+func (f *fake) send(name string, bound time.Duration) *fakeCall {
+	c := f.call(name, bound)
+	f.Do(&c.Call, Acquire)
+	return c
+}
+
+// makeFast makes the lane of the class Acquire ready for inline calls.
+func (f *fake) makeFast() {
+	f.t.Helper()
+	f.send("fast", time.Second)
+	f.next(f.elapsed(), "fast").reply("ok")
+	synctest.Wait()
+}
+
+// doInline sends a call of the class Acquire, whose caller runs the batch. It returns the batch,
+// and a channel that is closed when the caller returns.
+func (f *fake) doInline(c *fakeCall) (b *fakeBatch, returned chan struct{}) {
+	f.t.Helper()
+	c.offersInline, returned = true, make(chan struct{})
+	go func() {
+		defer close(returned)
+		f.Do(&c.Call, Acquire)
+	}()
+	b = f.next(f.elapsed(), c.name)
+	if !isInline(b.ctx) {
+		f.t.Errorf("%s does not run inline", c.name)
+	}
+	return b, returned
+}
+
+func (c *fakeCall) Command(sends int) command.Command {
+	c.sends = sends
+	name := c.name
+	if sends > 1 {
+		name = "again " + name
+	}
+	return command.New(1, []any{"get", name})
+}
+
+func (c *fakeCall) Fallback(_ command.Command, got Reply, _ int) command.Command {
+	if !c.fallback || got.Value != "fallback" {
+		return nil
+	}
+	return command.New(1, []any{"get", "fallback " + c.name})
+}
+
+func (c *fakeCall) Settle(got Reply, uncertain bool) {
+	if c.settling != nil {
+		<-c.settling
+	}
+	c.settled <- settlement{got, uncertain, c.fake.elapsed()}
+}
+
+func (c *fakeCall) Late(got Reply) { c.late = append(c.late, got) }
+
+func (c *fakeCall) Free() { c.freed++ }
+
+// wantReply fails the test unless the call is settled at this time with this value, or with this
+// error.
+func (c *fakeCall) wantReply(at time.Duration, want any) settlement {
+	c.fake.t.Helper()
+	got := await(c.fake, c.name+" is settled", c.settled)
+	wantErr, _ := want.(error)
+	if wantErr != nil {
+		want = nil
+	}
+	if got.at != at || got.Value != want || !errors.Is(got.Err, wantErr) {
+		c.fake.t.Errorf("%s: %v, %v at %v, want %v, %v at %v", c.name, got.Value, got.Err, got.at, want, wantErr, at)
+	}
+	return got
+}
