@@ -284,3 +284,24 @@ func TestStatusOf(t *testing.T) {
 		})
 	}
 }
+
+// The status names the part of the call that the client has to mend, without its value.
+func TestStatusNamesThePartOfTheCall(t *testing.T) {
+	t.Parallel()
+	const part = `the metadata "x-account"`
+	for name, test := range map[string]struct {
+		values  []string
+		message string
+	}{
+		"missing":     {nil, "reqlock: no key: " + part},
+		"given twice": {[]string{"secret", "secret"}, "reqlock: invalid key: " + part},
+	} {
+		ctx := metadata.NewIncomingContext(t.Context(), metadata.MD{"x-account": test.values})
+		_, err := grpclock.Metadata("x-account")(grpclock.NewCall(ctx, pb.Bank_Transfer_FullMethodName, nil))
+		got := grpclock.StatusOf(err)
+		info, ok := got.Details()[0].(*errdetails.ErrorInfo)
+		if got.Message() != test.message || !ok || info.GetMetadata()["part"] != part {
+			t.Errorf("%s: %v, %v", name, got, info)
+		}
+	}
+}

@@ -14,6 +14,13 @@ import (
 var exampleKey = regexp.MustCompile(`(?:(?:Middleware|UnaryServerInterceptor|StreamServerInterceptor)\(\s*\w+,|\bAlso\(|core\.When\(\w+,|_FullMethodName:)` +
 	`[\s/]*((?:core|nethttplock|ginlock|echolock|grpclock)\.\w+)`)
 
+// exampleVariable finds the key function of a lock in examples that is a variable.
+var exampleVariable = regexp.MustCompile(`(?:(?:Middleware|UnaryServerInterceptor|StreamServerInterceptor|ServerOptions)\(\s*\w+,|\bAlso\(|_FullMethodName:)` +
+	`[\s/]*(\w+)\s*[,)}]`)
+
+// exampleAssignment finds the variables that are set to a key function.
+var exampleAssignment = regexp.MustCompile(`(\w+)\s*:?=\s*((?:core|nethttplock|ginlock|echolock|grpclock)\.\w+)[[(]`)
+
 // Users copy examples to a second route. Without a name, account 42 and user 42 then have the
 // same lock. Exception: the keys of idempotent endpoints contain the route.
 func TestExamplesNameTheirKeys(t *testing.T) {
@@ -34,13 +41,19 @@ func TestExamplesNameTheirKeys(t *testing.T) {
 		}
 		for _, match := range exampleKey.FindAllStringSubmatchIndex(string(text), -1) {
 			line, _, _ := strings.Cut(string(text[match[2]:]), "\n")
-			function := string(text[match[2]:match[3]])
-			named := slices.ContainsFunc([]string{".Named", ".When", ".Literal", ".ByMethod"}, func(suffix string) bool {
-				return strings.HasSuffix(function, suffix)
-			})
 			inEndpoint := strings.Contains(string(text[match[0]:match[2]]), "_FullMethodName") && strings.Contains(line, "IdempotencyKey()")
-			if found++; !named && !inEndpoint {
+			if found++; !isNamed(string(text[match[2]:match[3]])) && !inEndpoint {
 				t.Errorf("%s: the key of a lock has no name: %s", name, line)
+			}
+		}
+		for _, variable := range exampleVariable.FindAllSubmatch(text, -1) {
+			for _, set := range exampleAssignment.FindAllSubmatch(text, -1) {
+				if string(set[1]) != string(variable[1]) {
+					continue
+				}
+				if found++; !isNamed(string(set[2])) {
+					t.Errorf("%s: the key of a lock has no name: %s", name, set[0])
+				}
 			}
 		}
 		return nil
@@ -51,4 +64,11 @@ func TestExamplesNameTheirKeys(t *testing.T) {
 	if found < 20 {
 		t.Errorf("found only %d keys", found)
 	}
+}
+
+// isNamed reports whether a function makes a key with a name, or chooses one.
+func isNamed(function string) bool {
+	return slices.ContainsFunc([]string{".Named", ".When", ".Literal", ".ByMethod"}, func(suffix string) bool {
+		return strings.HasSuffix(function, suffix)
+	})
 }

@@ -113,6 +113,24 @@ func TestWriteRemovesTypeWithoutBody(t *testing.T) {
 	}
 }
 
+// The answer names the part of the request that the client has to mend, without its value.
+func TestWriteNamesThePartOfTheRequest(t *testing.T) {
+	t.Parallel()
+	for kind, want := range map[error]string{
+		core.ErrNoKey:      `The request lacks the header "X-Account", by which it is locked.`,
+		core.ErrInvalidKey: `A part of the request, by which it is locked, is malformed, too long or given twice: the header "X-Account".`,
+	} {
+		fails := func(string) (string, error) { return "", fmt.Errorf("%w: secret", kind) }
+		_, err := core.Describe(`Header("X-Account")`, `the header "X-Account"`, fails).Read("")
+		w := httptest.NewRecorder()
+		httpreply.Write(w, err)
+		var problem struct{ Detail string }
+		if err := json.Unmarshal(w.Body.Bytes(), &problem); err != nil || problem.Detail != want {
+			t.Errorf("%v, %q, want %q", err, problem.Detail, want)
+		}
+	}
+}
+
 // The answer to a body that is too large names the limit.
 func TestWriteNamesTheLimitOfABody(t *testing.T) {
 	t.Parallel()
