@@ -13,7 +13,7 @@ import (
 
 const (
 	// brief is a command timeout that a busy machine keeps.
-	brief = 250 * time.Millisecond
+	brief = 500 * time.Millisecond
 	// short is the TTL of leases that end, or are held for several TTLs. A command may take a
 	// quarter of it.
 	short = 4 * brief
