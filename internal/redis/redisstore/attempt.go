@@ -37,7 +37,7 @@ func (s *Store) beginAttempt(r *store.EnqueueRequest, done func(store.Answer, er
 func (s *Store) finishAttempt(r *store.ReleaseRequest, done func(store.ReleaseResult, error)) {
 	t := s.releases.get()
 	t.init(s, t, r.Target, r.Inline, len(r.Record))
-	t.attempt, t.ending, t.rejoin = r.Attempt, r.Ending, r.Rejoin
+	t.ending = r.Ending
 	t.encodeScript(&s.scripts.Finish)
 	t.encodeKey(&t.queue, keyspace.QueueSuffix)
 	t.encodeKey(&t.record, keyspace.RecordSuffix)

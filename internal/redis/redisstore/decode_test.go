@@ -90,7 +90,7 @@ func TestUnexpectedRepliesAreFaults(t *testing.T) {
 	mustReject("enqueue", fenced, invalidFences...)
 	mustReject("renew", fenced, append(invalidFences, list(yes, int64(-1), no, no))...)
 	mustReject("enqueue", plain,
-		list(no), list(no, "x", no), list(no, no, "secret", no), list(no, "x", no, two), list(no, "x", no, "1"),
+		list(no), list(no, "x", no), list(no, no, "secret", no), list(no, no, no, no), list(no, "x", "secret", no), list(no, "x", no, two), list(no, "x", no, "1"),
 		list(no, storetest.Me1, no, no), // the holder is the token of the request
 	)
 	mustReject("renew", plain, list(no, no), list("secret"))
@@ -115,6 +115,7 @@ func TestUnexpectedRepliesAreFaults(t *testing.T) {
 	name := nameOf(storetest.Bob1)
 	mustReject("outcome", first,
 		nil, "secret", yes, list(yes), list("R", name, yes, yes), list("A", name, no, yes, no), list(no, name, yes, yes, no),
+		list("D", name, "secret", yes, no), list("D", name, no, "secret", no), list("D", name, no, yes, two), list("D", "secret", no, yes, no),
 		list("R", "secret", yes, yes, no), list("R", no, yes, yes, no), list("R", name, "secret", yes, no),
 		list("R", name, yes, "secret", no), list("R", name, yes, yes, two), list("R", name, no, yes, no),
 		list("D", name, yes, yes, no), list("D", name, no, yes, yes), list("U", name, no, yes, yes), list("?", name, no, yes, yes),

@@ -47,7 +47,6 @@ func (s *Store) Vote(r VoteRequest, done func(store.Answer, error)) {
 func (s *Store) Withdraw(r WithdrawRequest, done func(store.ReleaseResult, error)) {
 	t := s.releases.get()
 	t.init(s, t, r.Target, false, 0)
-	t.rejoin = r.Rejoin
 	t.encodeScript(&s.scripts.Withdraw)
 	t.encodeKey(&t.queue, keyspace.QueueSuffix)
 	t.encodeQueue(r.Claim)
