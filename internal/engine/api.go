@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 	"time"
+
+	"github.com/reqlock/reqlock/internal/store"
 )
 
 // WaitForever is the wait of a Request that only the end of the caller's context ends.
@@ -11,6 +13,9 @@ const WaitForever = time.Duration(-1)
 // A Request is what a caller wants.
 type Request struct {
 	Key string
+	// Limit says which leases may be out beside this one; 0 is store.Exclusive. A shared
+	// lease has no Attempt and no MinHold.
+	Limit store.Limit
 	// Name is the name that events repeat; "" is none.
 	Name string
 	// TTL is how long the lease lives without renewal.
