@@ -18,11 +18,12 @@ type keyState struct {
 	now   int64
 }
 
-// A holder is a lease that is out.
+// A holder is a lease of an episode that is out.
 type holder struct {
-	lease  string
-	shared bool
-	free   int64 // the earliest time at which it may have ended without a known end
+	episode string
+	lease   string // "" if it has ended, and its successor was not yet granted
+	shared  bool
+	free    int64 // the earliest time at which it may have ended without a known end
 }
 
 // keyModel returns the model of a key for Porcupine: the leases that are out, and the last
@@ -55,7 +56,7 @@ func (k keyState) String() string {
 	}
 	text := "shared by"
 	for _, one := range k.out {
-		text += " " + one.lease
+		text += " " + cmp.Or(one.lease, "a lease that is handed off")
 	}
 	return fmt.Sprintf("%s, fence %d", text, k.fence)
 }
@@ -73,7 +74,12 @@ func (k keyState) step(next *step) (bool, any) {
 		if at < 0 {
 			return false, nil
 		}
-		k.out = slices.Delete(slices.Clone(k.out), at, at+1)
+		k.out = slices.Clone(k.out)
+		if next.handsOff {
+			k.out[at].lease = ""
+		} else {
+			k.out = slices.Delete(k.out, at, at+1)
+		}
 	case holding:
 		if at < 0 {
 			return false, nil
@@ -95,9 +101,15 @@ func (k keyState) excess(next *step) int {
 }
 
 // grant grants a lease. It ends the leases that may have ended first, and only as many as
-// must have ended. It reports false if the fencing number is not possible.
+// must have ended. It reports false if the lease or its fencing number is not possible.
 func (k *keyState) grant(next *step) bool {
+	if next.handedOff && !k.takeOver(next) {
+		return false
+	}
 	must := max(0, k.excess(next))
+	if next.handedOff && next.op.IsShared() {
+		must = 0
+	}
 	if next.fence != 0 {
 		joins := next.op.IsShared() && k.phase && next.fence == k.fence
 		if next.fence <= k.fence && !joins {
@@ -111,13 +123,26 @@ func (k *keyState) grant(next *step) bool {
 	if must > 0 {
 		k.now = max(k.now, k.out[must-1].free)
 	}
-	one := holder{next.lease, next.op.IsShared(), next.free}
+	one := holder{next.episode, next.lease, next.op.IsShared(), next.free}
 	at, _ := slices.BinarySearchFunc(k.out[must:], one, compareHolders)
 	k.out = slices.Insert(slices.Clone(k.out[must:]), at, one)
 	return true
 }
 
+// takeOver removes the lease that is handed off. It reports false if that lease is not out.
+func (k *keyState) takeOver(next *step) bool {
+	at := slices.IndexFunc(k.out, func(one holder) bool { return one.episode == next.episode })
+	if at < 0 {
+		return false
+	}
+	if k.out[at].lease != "" {
+		k.now = max(k.now, k.out[at].free)
+	}
+	k.out = slices.Delete(slices.Clone(k.out), at, at+1)
+	return true
+}
+
 // compareHolders orders holders by their time of free.
 func compareHolders(a, b holder) int {
-	return cmp.Or(cmp.Compare(a.free, b.free), cmp.Compare(a.lease, b.lease))
+	return cmp.Or(cmp.Compare(a.free, b.free), cmp.Compare(a.episode, b.episode))
 }

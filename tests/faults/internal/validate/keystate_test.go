@@ -104,6 +104,24 @@ func TestPermits(t *testing.T) {
 			t.release("b", 30, 31)
 			t.release("c", 30, 31)
 		}, bad},
+		{"handed off while more leases within a higher limit are out", func(t *builder) {
+			t.share(1, "k", "a", two, 1, 3)
+			t.share(2, "k", "b", two+1, 4, 5)
+			t.share(3, "k", "c", two+1, 6, 7)
+			t.share(1, "k", "d", two, 5, 21).Episode = "a"
+			t.release("a", 20, 22)
+			t.release("b", 30, 31)
+			t.release("c", 30, 31)
+			t.release("d", 30, 31)
+		}, nil},
+		{"granted between two leases of an episode", func(t *builder) {
+			t.share(1, "k", "a", 1, 1, 3)
+			t.release("a", 20, 21)
+			t.share(2, "k", "b", 1, 22, 23)
+			t.release("b", 24, 25)
+			t.share(1, "k", "c", 1, 26, 27).Episode = "a"
+			t.release("c", 30, 31)
+		}, []string{"linearizability"}},
 		{"two limits at once, each within its own", func(t *builder) {
 			t.share(1, "k", "a", two, 1, 3)
 			t.share(2, "k", "b", two, 2, 4)

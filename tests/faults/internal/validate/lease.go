@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
@@ -47,6 +48,9 @@ func capacity(op *history.Op) int {
 
 // excludes reports whether two leases may not be out together, whatever else is out.
 func excludes(a, b *history.Op) bool { return !a.IsShared() || !b.IsShared() }
+
+// episode returns the name of the lease in Redis, which leases that are handed off share.
+func (l *lease) episode() string { return cmp.Or(l.grant.Episode, l.name) }
 
 // isStale reports whether the lease was granted after the beginning of a loss that may have
 // removed it.

@@ -18,6 +18,8 @@ import (
 //     lease whose key stays locked for a minimal hold.
 //   - A call without a known result may have held the key for a while. That only excludes
 //     others, and only a refused Try shows it: see isRefusalPossible.
+//   - Leases that are handed off within a process are one lease on the server. It stays
+//     between them, and the limit counts when it is granted, not when it is handed off.
 //   - A stale lease is omitted, and the key is free from the loss on. Later fencing numbers
 //     must still be higher.
 //
@@ -34,13 +36,24 @@ func lockHistories(s *summary) (found []Violation) {
 
 // lockSteps returns the known steps of a key.
 func (s *summary) lockSteps(key lock) (steps []*step) {
+	ends := map[string]*step{} // the end of the last lease of each episode; nil if it is unknown
 	for _, l := range s.leases[key] {
 		if l.isStale() {
 			continue
 		}
-		steps = append(steps, &step{op: l.grant, kind: granting, lease: l.name, fence: l.grant.Fence, free: l.freeFrom()})
+		grant := &step{op: l.grant, kind: granting, lease: l.name, fence: l.grant.Fence, free: l.freeFrom(), episode: l.episode()}
+		steps = append(steps, grant)
+		if end, follows := ends[grant.episode]; follows {
+			grant.handedOff = true
+			if end != nil {
+				end.handsOff = true
+			}
+		}
+		ends[grant.episode] = nil
 		if l.isEnded() && !l.isKept() {
-			steps = append(steps, &step{op: l.end, kind: ending, lease: l.name})
+			end := &step{op: l.end, kind: ending, lease: l.name}
+			steps = append(steps, end)
+			ends[grant.episode] = end
 		}
 		for _, extend := range l.extends {
 			if extend.Outcome == history.Done && extend.Return < l.freeFrom() && (l.end == nil || extend.Return < l.end.Call) {
