@@ -1,6 +1,7 @@
 package fault
 
 import (
+	"regexp"
 	"slices"
 
 	"github.com/redis/go-redis/v9"
@@ -18,10 +19,13 @@ type seenProcess struct {
 // seenProcesses are in the order in which they were seen first.
 type seenProcesses []seenProcess
 
+// processPattern matches the id of a process.
+var processPattern = regexp.MustCompile(`^[0-9a-f]{32}$`)
+
 // add records the process of a token. It ignores values that are no token.
 func (v *seenProcesses) add(token string) {
 	process, limit, number, ok := store.ParseToken(token)
-	if !ok {
+	if !ok || !processPattern.MatchString(process) {
 		return
 	}
 	i := slices.IndexFunc(*v, func(one seenProcess) bool { return one.process == process })
