@@ -4,7 +4,8 @@
 -- Times are in ms of the server's clock.
 --
 -- A marker is "shared <number> <head> <until>":
---   number  the fencing number of the phase, or 0 while none was wanted. A phase lasts as long as K is a marker
+--   number  the fencing number of the phase, or 0 while none was wanted. A phase ends when no lease is out, also if a release
+--           grants the next one in the same step
 --   head    a token that is first in the queue and cannot be granted yet, or -
 --   until   until this time the head keeps the tokens behind it waiting: see admit.lua
 -- KEYS: K, and the others of the script   ARGV: token

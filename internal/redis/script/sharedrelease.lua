@@ -13,6 +13,7 @@ if value == token then
   alone = false
 elseif wasShared then
   count = count - 1
+  if count == 0 then number = '0' end  -- the phase ends: a lease that this script grants begins another, with another number
 else
   if number and waiting > 0 then admit(nil, waiting, count == 0) end  -- the token may have kept others waiting
   if changed then settle() end
