@@ -10,6 +10,16 @@ import (
 // WaitForever is the wait of a Request that only the end of the caller's context ends.
 const WaitForever = time.Duration(-1)
 
+// A Limit is store.Limit, for the owner of the engine.
+type Limit = store.Limit
+
+// The limits of leases.
+const (
+	Exclusive = store.Exclusive
+	Unlimited = store.Unlimited
+	MaxLimit  = store.MaxLimit
+)
+
 // A Request is what a caller wants.
 type Request struct {
 	Key string

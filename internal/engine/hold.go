@@ -102,6 +102,9 @@ func cancelWith(cancel context.CancelCauseFunc, cause error) {
 // Token returns the token in the key.
 func (h *Hold) Token() string { return h.token }
 
+// Limit returns the limit of the lease: that of the Request.
+func (h *Hold) Limit() store.Limit { return h.request.Limit }
+
 // Fence returns the fencing number of the hold; 0 if the request had no Fencing.
 func (h *Hold) Fence() int64 { return h.fence }
 
