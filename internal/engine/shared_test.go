@@ -242,6 +242,7 @@ func TestLossOfSharedLeaseCostsOneHolder(t *testing.T) {
 		served := false
 		waiting(t, p.engines[0], sharing(3, WaitForever), func(*Hold) { served = true })
 		time.Sleep(lost.request.TTL / 2)
+		synctest.Wait()
 		if !served || lost.Alive() || !holds[0].Alive() || !holds[2].Alive() {
 			t.Errorf("the waiter is served: %v; alive: %v, %v, %v", served, holds[0].Alive(), lost.Alive(), holds[2].Alive())
 		}
