@@ -25,7 +25,9 @@ func exampleLocker() (locks *core.Locker, stop func()) {
 		panic(err)
 	}
 	rdb := redis.NewClient(&redis.Options{Addr: server.Addr()})
-	return core.Must(core.New(rdb, core.WithCommandTimeout(2*time.Second))), func() {
+	locks = core.Must(core.New(rdb, core.WithCommandTimeout(2*time.Second)))
+	return locks, func() {
+		_ = locks.Close(context.Background())
 		_ = rdb.Close()
 		server.Close()
 	}
