@@ -13,6 +13,7 @@ func sharedFaults() []Fault {
 	}
 	return []Fault{
 		{Name: "shared-leases", On: withOneCopy(), SharedOnly: true, Clients: 6, Inject: calm},
+		{Name: "readers-never-pause", On: withOneCopy(), SharedOnly: true, ReadersOnly: true, Clients: 6, Inject: calm},
 		{Name: "shared-leases-in-one-process", On: singleServer(), SharedOnly: true, OneProcess: true, Inject: calm},
 		{
 			Name: "holders-of-shared-leases-are-killed", On: withOneCopy(), SharedOnly: true, Clients: 4,
