@@ -39,7 +39,9 @@ type walkState struct {
 }
 
 // holds reports whether the token has a lease.
-func (s *walkState) holds(name string) bool { return s.alone == name || slices.Contains(s.leases, name) }
+func (s *walkState) holds(name string) bool {
+	return s.alone == name || slices.Contains(s.leases, name)
+}
 
 // names returns the names of all tokens, sorted.
 func (s *walkState) names() []string {
