@@ -249,6 +249,8 @@ func (w *walk) judgeGrants(what, own string, before, after *walkState) string {
 }
 
 // The walk covers many states that no table has. The state is judged after each command.
+//
+//faults:row 52, 56
 func TestRandomCommandsKeepSharedLeasesRight(t *testing.T) {
 	t.Parallel()
 	storetest.OnEachServer(t, func(t *testing.T, rdb redis.UniversalClient) {
