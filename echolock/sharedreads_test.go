@@ -1,6 +1,7 @@
 package echolock_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"time"
@@ -15,6 +16,7 @@ import (
 func ExampleSharedReads() {
 	locks, stop := exampleLocker()
 	defer stop()
+	defer func() { _ = locks.Close(context.Background()) }()
 
 	e := echo.New()
 	account := e.Group("/accounts/:id", echolock.Middleware(locks,

@@ -1,6 +1,7 @@
 package ginlock_test
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 func ExampleSharedReads() {
 	locks, stop := exampleLocker()
 	defer stop()
+	defer func() { _ = locks.Close(context.Background()) }()
 
 	r := gin.New()
 	account := r.Group("/accounts/:id", ginlock.Middleware(locks,

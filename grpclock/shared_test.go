@@ -16,6 +16,7 @@ import (
 func ExampleByMethod_shared() {
 	locks, stop := exampleLocker()
 	defer stop()
+	defer func() { _ = locks.Close(context.Background()) }()
 
 	var client pb.BankClient
 	balance := func(ctx context.Context) error {

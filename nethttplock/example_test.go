@@ -23,9 +23,7 @@ func exampleLocker() (locks *core.Locker, stop func()) {
 		panic(err)
 	}
 	rdb := redis.NewClient(&redis.Options{Addr: server.Addr()})
-	locks = core.Must(core.New(rdb, core.WithCommandTimeout(2*time.Second)))
-	return locks, func() {
-		_ = locks.Close(context.Background())
+	return core.Must(core.New(rdb, core.WithCommandTimeout(2*time.Second))), func() {
 		_ = rdb.Close()
 		server.Close()
 	}

@@ -1,6 +1,7 @@
 package nethttplock_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"time"
@@ -13,6 +14,7 @@ import (
 func ExampleSharedReads() {
 	locks, stop := exampleLocker()
 	defer stop()
+	defer func() { _ = locks.Close(context.Background()) }()
 
 	mux := http.NewServeMux()
 	account := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
