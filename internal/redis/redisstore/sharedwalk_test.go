@@ -267,7 +267,7 @@ func TestRandomCommandsKeepSharedLeasesRight(t *testing.T) {
 		kinds := [...][]string{{"", "*"}, {"/3"}, {"/3", "/5"}, {"", "*", "/2"}, {"", "*", "/2", "/4"}}
 		steps := 1500
 		if suite.IsFull() {
-			steps = 50_000
+			steps = 20_000
 		}
 		for i := range steps {
 			if i%300 == 0 {
