@@ -30,6 +30,12 @@ func TestOrder(t *testing.T) {
 			writer(t, 2002)
 			pass(t, 3, "r", unlimited, 1000, 2005)
 		}, nil},
+		{"a later writer before a writer, on a quorum", func(t *builder) {
+			t.Deployment = "quorum"
+			held(t, unlimited)
+			writer(t, 2302)
+			pass(t, 3, "x", 0, 600, 2005)
+		}, nil},
 		{"later readers beside a reader, while a writer waits", func(t *builder) {
 			held(t, unlimited)
 			writer(t, 2002)

@@ -98,11 +98,11 @@ func (c *client) tryShared(m waitMode, key string) (*hold, history.Outcome) {
 // sharedSection is what a client does under a lease of a shared key. A writer does what it
 // does under any lock. A reader reads a register twice. A holder of a permit only works.
 func (c *client) sharedSection(h *hold, limit int) {
-	switch {
-	case limit == 0:
+	switch limit {
+	case 0:
 		c.section(h)
 		return
-	case limit == history.Unlimited:
+	case history.Unlimited:
 		if _, ok := c.read(h); !ok {
 			return
 		}
