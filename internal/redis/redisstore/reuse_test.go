@@ -30,7 +30,7 @@ func TestReusedOperationsDoNotMix(t *testing.T) {
 				if isShared {
 					limit = store.Unlimited
 				}
-				r := storetest.Request(store.NewToken(storetest.Me, limit, uint64(w*rounds+i+1))) //nolint:gosec // small
+				r := storetest.Request(store.NewToken(storetest.Me, limit, uint64(w*rounds+i+1)))
 				r.Limit = limit
 				r.Key, r.Inline, r.NoWaiters = fmt.Sprint("key", w), i%2 == 0, i%3 == 0
 				r.TTL += time.Duration(w) * time.Minute
@@ -51,7 +51,8 @@ func TestReusedOperationsDoNotMix(t *testing.T) {
 				}
 				if i%7 == 0 {
 					value, left := rdb.Get(t.Context(), "p:"+r.Key).Val(), rdb.PTTL(t.Context(), "p:"+r.Key).Val()
-					if (value != r.Token && !(isShared && strings.HasPrefix(value, markerPrefix))) || !storetest.IsTTL(left, r.TTL) {
+					isHeld := value == r.Token || isShared && strings.HasPrefix(value, markerPrefix)
+					if !isHeld || !storetest.IsTTL(left, r.TTL) {
 						t.Errorf("%s: %q for %v, want %q for %v", r.Key, value, left, r.Token, r.TTL)
 					}
 				}
