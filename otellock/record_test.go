@@ -18,6 +18,7 @@ const unnamed = "-"
 func TestEachEventIsRecorded(t *testing.T) {
 	t.Parallel()
 	const lock, attempt = " lock.name=account operation=lock", " lock.name=account operation=attempt"
+	const shared = " lock.name=account lock.shared=true operation=lock"
 	for name, test := range map[string]struct {
 		event core.Event
 		want  table
@@ -31,6 +32,13 @@ func TestEachEventIsRecorded(t *testing.T) {
 			table{
 				"acquire.duration" + attempt + " outcome=acquired": 1, "lease.active" + attempt: 1,
 				"lease.grants handover=handed" + attempt: 1, "request.waiting" + attempt: -1,
+			},
+		},
+		"shared": {
+			core.Event{Kind: core.Acquired, Handover: core.Free, Queued: true, Shared: true},
+			table{
+				"acquire.duration" + shared + " outcome=acquired": 1, "lease.active" + shared: 1,
+				"lease.grants handover=free" + shared: 1, "request.waiting" + shared: -1,
 			},
 		},
 		"without a name": {

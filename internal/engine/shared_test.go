@@ -70,6 +70,8 @@ func TestReadersHoldBesideEachOther(t *testing.T) {
 }
 
 // A request for an exclusive lease is not reported as shared, and is refused beside readers.
+//
+//faults:row 52
 func TestExclusiveCallerIsRefusedBesideReaders(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -96,6 +98,8 @@ func TestExclusiveCallerIsRefusedBesideReaders(t *testing.T) {
 }
 
 // A process that holds all permits refuses a caller that may not wait without a command.
+//
+//faults:row 52
 func TestPermitsAreLimited(t *testing.T) {
 	t.Parallel()
 	for name, holders := range map[string]int{"in one process": 0, "in two processes": 1} {
@@ -177,6 +181,8 @@ func TestTriesAtOnceGetAllPermits(t *testing.T) {
 
 // A try does not pass a writer that waits, and is refused at once behind waiting readers of
 // its process.
+//
+//faults:row 54
 func TestTryDoesNotPassWaitingHead(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -230,6 +236,8 @@ func TestWaitingReadersGoInTogether(t *testing.T) {
 }
 
 // The end of one shared lease costs its own holder only.
+//
+//faults:row 53
 func TestLossOfSharedLeaseCostsOneHolder(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -259,6 +267,8 @@ func TestLossOfSharedLeaseCostsOneHolder(t *testing.T) {
 }
 
 // Each shared lease is renewed, and expires by itself.
+//
+//faults:row 53
 func TestSharedLeasesExpireByThemselves(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -110,6 +110,8 @@ func TestWaitingWriterEndsPassesOfSharedLeases(t *testing.T) {
 }
 
 // Readers that come back without end do not keep a writer of another process waiting.
+//
+//faults:row 54
 func TestWriterOfAnotherProcessIsNotStarvedByReaders(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -167,6 +169,8 @@ func TestHintOfOneSharedLeaseEndsPassesOfAll(t *testing.T) {
 
 // A reader of the process is not starved by writers of the process that pass a lease, though
 // no other process waits.
+//
+//faults:row 54
 func TestReaderIsNotStarvedByPassesOfWriters(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -50,7 +50,8 @@ func ParseToken(token string) (process string, limit Limit, number uint64, ok bo
 			return "", 0, 0, false
 		}
 	}
-	if number, ok = parseNumber(rest); !ok {
+	number, err := strconv.ParseUint(rest, 10, 64)
+	if err != nil || rest[0] == '0' { // a number from 1 on, without leading zeros
 		return "", 0, 0, false
 	}
 	return process, limit, number, true
@@ -68,12 +69,6 @@ func cutLimit(s string) (limit Limit, rest string, ok bool) {
 	case len(s) < digits:
 		return 0, "", false
 	}
-	n, ok := parseNumber(s[:digits])
-	return Limit(n), s[digits:], ok
-}
-
-// parseNumber parses a number as strconv.FormatUint writes it, except 0.
-func parseNumber(s string) (n uint64, ok bool) {
-	n, err := strconv.ParseUint(s, 10, 64)
-	return n, err == nil && s[0] != '0'
+	n, err := strconv.Atoi(s[:digits])
+	return Limit(n), s[digits:], err == nil && s[0] >= '1' // Atoi also accepts signs and leading zeros
 }

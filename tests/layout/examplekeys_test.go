@@ -12,7 +12,10 @@ import (
 
 // exampleKey finds the key function of a lock in examples: a comment may wrap its line.
 var exampleKey = regexp.MustCompile(`(?:(?:Middleware|UnaryServerInterceptor|StreamServerInterceptor)\(\s*\w+,|\bAlso\(|core\.When\(\w+,|_FullMethodName:)` +
-	`[\s/]*((?:core|nethttplock|ginlock|echolock|grpclock)\.\w+)`)
+	`[\s/]*(?:` + sharedKey + `[\s/]*)?((?:core|nethttplock|ginlock|echolock|grpclock)\.\w+)`)
+
+// sharedKey is what may stand around the key function, and does not name it.
+const sharedKey = `(?:core\.Permits\(\d+,|core\.Shared\(|core\.SharedWhen\(\w+,|\w+\.SharedReads\()`
 
 // Users copy examples to a second route. Without a name, account 42 and user 42 then have the
 // same lock. Exception: the keys of idempotent endpoints contain the route.
@@ -35,7 +38,9 @@ func TestExamplesNameTheirKeys(t *testing.T) {
 		for _, match := range exampleKey.FindAllStringSubmatchIndex(string(text), -1) {
 			line, _, _ := strings.Cut(string(text[match[2]:]), "\n")
 			function := string(text[match[2]:match[3]])
-			named := slices.ContainsFunc([]string{".Named", ".When", ".Literal", ".ByMethod"}, func(suffix string) bool {
+			names := []string{".Named", ".When", ".Literal", ".ByMethod"}
+			names = append(names, ".Permits", ".Shared", ".SharedWhen", ".SharedReads") // around a variable
+			named := slices.ContainsFunc(names, func(suffix string) bool {
 				return strings.HasSuffix(function, suffix)
 			})
 			inEndpoint := strings.Contains(string(text[match[0]:match[2]]), "_FullMethodName") && strings.Contains(line, "IdempotencyKey()")

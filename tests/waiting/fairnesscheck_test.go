@@ -179,6 +179,7 @@ func TestLongWaitsAreFound(t *testing.T) {
 		"fair":             {map[time.Duration]int{480 * ms: 100}, 0},
 		"few that are not": {map[time.Duration]int{480 * ms: 95, 481 * ms: 5}, 0},
 		"more":             {map[time.Duration]int{480 * ms: 94, 481 * ms: 6}, 6},
+		"one that starves": {map[time.Duration]int{480 * ms: 99, 4*480*ms + 1: 1}, 1},
 		"one that waits":   {map[time.Duration]int{480 * ms: 10, -ms: 1}, 0},
 	} {
 		var ts turns

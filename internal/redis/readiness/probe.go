@@ -148,14 +148,14 @@ func (p *probe) send(ctx context.Context, cmd *command.Generic) error {
 func (p *probe) name() string { return p.names.Lock(p.target.key) }
 
 // request returns the target with the n-th token, which is exclusive.
-func (p *probe) request(n int) store.Target { return p.requestOf(store.Exclusive, n) }
+func (p *probe) request(n uint64) store.Target { return p.requestOf(store.Exclusive, n) }
 
 // requestOf returns the target with the n-th token, which has this limit.
-func (p *probe) requestOf(limit store.Limit, n int) store.Target {
+func (p *probe) requestOf(limit store.Limit, n uint64) store.Target {
 	return store.Target{
 		Key:   p.target.key,
 		Limit: limit,
-		Token: store.NewToken(p.process, limit, uint64(n)),
+		Token: store.NewToken(p.process, limit, n),
 		TTL:   p.ttl(),
 		Bound: p.check.bound,
 	}

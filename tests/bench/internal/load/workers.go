@@ -18,6 +18,9 @@ const (
 	// warmUps is how often each goroutine takes its own key before the run, so that
 	// connections are open and scripts are loaded.
 	warmUps = 3
+	// dialsAtOnce is how many Lockers of a process warm up at a time, if there are many. Each
+	// opens connections of its own.
+	dialsAtOnce = 8
 	// warmUpTime bounds the wait for a key that all goroutines request.
 	warmUpTime = 3 * time.Second
 	// drainTime is how long waiters may take after the window. A waiter that has not got
@@ -62,11 +65,24 @@ func (c *Workers) Prepare(ctx context.Context) (err error) {
 		}
 	}
 	errs := make([]error, c.Goroutines)
-	c.each(func(g int) { errs[g] = c.warmUp(ctx, g) })
+	places := make(chan struct{}, c.warmUpsAtOnce())
+	c.each(func(g int) {
+		places <- struct{}{}
+		defer func() { <-places }()
+		errs[g] = c.warmUp(ctx, g)
+	})
 	if err := cmp.Or(errs...); err != nil {
 		return fmt.Errorf("%s: warm-up: %w", c.Lock, err)
 	}
 	return nil
+}
+
+// warmUpsAtOnce returns how many goroutines warm up at a time: all that share a Locker.
+func (c *Workers) warmUpsAtOnce() int {
+	if c.Lockers > 1 {
+		return dialsAtOnce
+	}
+	return c.Goroutines
 }
 
 // warmUp takes a key that no other goroutine uses, and, if the run is contended, a key that

@@ -31,8 +31,13 @@ type leaseKind struct {
 // sharedKinds are the leases of the keys that may be shared.
 func sharedKinds() []leaseKind {
 	return []leaseKind{
-		{"permits", 3}, {"readers", 0}, {"readers", history.Unlimited},
-		{"mixed", 0}, {"mixed", 2}, {"mixed", 4}, {"mixed", history.Unlimited},
+		{"permits", 3},
+		{"readers", 0},
+		{"readers", history.Unlimited},
+		{"mixed", 0},
+		{"mixed", 2},
+		{"mixed", 4},
+		{"mixed", history.Unlimited},
 	}
 }
 

@@ -30,6 +30,12 @@ func TestOrder(t *testing.T) {
 			writer(t, 2002)
 			pass(t, 3, "r", unlimited, 1000, 2005)
 		}, nil},
+		{"a later writer before a writer, on a quorum", func(t *builder) {
+			t.Deployment = "quorum"
+			held(t, unlimited)
+			writer(t, 2302)
+			pass(t, 3, "x", 0, 600, 2005)
+		}, nil},
 		{"later readers beside a reader, while a writer waits", func(t *builder) {
 			held(t, unlimited)
 			writer(t, 2002)
@@ -76,6 +82,19 @@ func TestOrder(t *testing.T) {
 			t.lease("p").Episode = "held"
 			writer(t, 2302)
 		}, nil},
+		{"the place of an earlier call, which another lease has served", func(t *builder) {
+			held(t, unlimited)
+			writer(t, 2302)
+			pass(t, 3, "early", unlimited, 400, 1000)
+			pass(t, 3, "x", 0, 600, 2005)
+		}, nil},
+		{"two leases in the place of one earlier call", func(t *builder) {
+			held(t, unlimited)
+			writer(t, 2502)
+			pass(t, 3, "early", unlimited, 400, 1000)
+			pass(t, 3, "x", 0, 600, 2005)
+			pass(t, 3, "y", 0, 600, 2105)
+		}, bad},
 		{"the second waiter of a process", func(t *builder) {
 			held(t, unlimited)
 			t.call(2, history.Lock, "k", 5, 0, history.None)
@@ -85,17 +104,37 @@ func TestOrder(t *testing.T) {
 		}, nil},
 		{"a waiter of a process that held a lease", func(t *builder) {
 			held(t, unlimited)
-			pass(t, 2, "own", unlimited, 2, 11)
+			t.grant(2, "k", "own", 4, 5, 0).ValidUntil = 9000 * ms
+			t.release("own", 11, 12).ValidUntil = 9000 * ms
+			t.lease("held").Call, t.lease("held").Return = 12*ms, 13*ms
 			writer(t, 2302)
 			pass(t, 3, "x", 0, 600, 2005)
 		}, nil},
+		{"a waiter of a process that held a lease of another limit", func(t *builder) {
+			held(t, unlimited)
+			pass(t, 2, "own", unlimited, 2, 11)
+			writer(t, 2302)
+			pass(t, 3, "x", 0, 600, 2005)
+		}, bad},
 		{"a waiter of a process that was paused", func(t *builder) {
 			held(t, unlimited)
 			t.pause(2, 100, 200)
 			writer(t, 2302)
 			pass(t, 3, "x", 0, 600, 2005)
 		}, nil},
-		{"a waiter that heard late of its grant", func(t *builder) {
+		{"a machine that stalled for longer than the waiter was passed", func(t *builder) {
+			held(t, unlimited)
+			t.disrupt(Stalled, 700, 750)
+			writer(t, 2302)
+			pass(t, 3, "x", 0, 600, 2005)
+		}, nil},
+		{"a machine that stalled for less", func(t *builder) {
+			held(t, unlimited)
+			t.disrupt(Stalled, 700, 720)
+			writer(t, 2302)
+			pass(t, 3, "x", 0, 600, 2005)
+		}, bad},
+		{"a waiter that was informed late of its grant", func(t *builder) {
 			held(t, unlimited)
 			writer(t, 2250)
 			pass(t, 3, "x", 0, 600, 2005)

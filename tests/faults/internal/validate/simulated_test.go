@@ -47,7 +47,7 @@ var mutations = []struct {
 			return true
 		})
 	}},
-	{"one more than the limit", "limit", func(h *history.History) bool { return lowerLimits(h) }},
+	{"one more than the limit", "limit", lowerLimits},
 	{"a wrong replay", "attempts", func(h *history.History) bool {
 		return changeLast(h, history.Begin, history.Replayed, func(op *history.Op) bool {
 			op.Record = "of no commit"
