@@ -15,6 +15,9 @@ const (
 	LockNameKey = attribute.Key("reqlock.lock.name")
 	// OperationKey is "lock", or "attempt" for an idempotent request.
 	OperationKey = attribute.Key("reqlock.operation")
+	// SharedKey is true if the lock is shared, by core.Permits or core.Shared for example.
+	// Metrics and spans of other locks do not have it.
+	SharedKey = attribute.Key("reqlock.lock.shared")
 	// OutcomeKey is how a request for a lock ended: "acquired", "replayed", or the code of
 	// core.OutcomeOf.
 	OutcomeKey = attribute.Key("reqlock.outcome")
@@ -43,6 +46,19 @@ const (
 	causeMaxHold = "max_hold"
 	causeClosed  = "closed"
 )
+
+// commonOf returns the attributes that all metrics and spans of an event have.
+func commonOf(key seriesKey) []attribute.KeyValue {
+	common := make([]attribute.KeyValue, 0, 8)
+	common = append(common, operationOf(key.attempt))
+	if key.shared {
+		common = append(common, SharedKey.Bool(true))
+	}
+	if key.name != "" {
+		common = append(common, LockNameKey.String(key.name))
+	}
+	return common
+}
 
 // operationOf returns the value of OperationKey.
 func operationOf(attempt bool) attribute.KeyValue {

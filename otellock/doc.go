@@ -14,8 +14,9 @@
 // # Metrics
 //
 // Each instrument has the attribute reqlock.operation, which is "lock", or "attempt" for an
-// idempotent request, and reqlock.lock.name, the name of the event, if there is one. Give keys
-// a name by core.Named or core.WithName: see core.Event. Some instruments have one more
+// idempotent request; reqlock.lock.shared, which is true for a shared lock and absent for any
+// other; and reqlock.lock.name, the name of the event, if there is one. Give keys a name by
+// core.Named or core.WithName: see core.Event. Some instruments have one more
 // attribute:
 //
 //	instrument                    kind             unit        more attributes

@@ -64,7 +64,7 @@ func ownAttributes(m metricdata.Metrics) []string {
 	var keys []string
 	for _, set := range sets {
 		for _, key := range set.ToSlice() {
-			if key.Key != otellock.LockNameKey && key.Key != otellock.OperationKey {
+			if key.Key != otellock.LockNameKey && key.Key != otellock.OperationKey && key.Key != otellock.SharedKey {
 				keys = append(keys, string(key.Key))
 			}
 		}

@@ -11,7 +11,7 @@ import (
 
 // record adds an event to the metrics.
 func (i *Instrumentation) record(e core.Event) {
-	m, s, ctx := &i.instruments, i.series.of(e.Name, e.Attempt), e.Context()
+	m, s, ctx := &i.instruments, i.series.of(e), e.Context()
 	if e.Queued {
 		m.requestWaiting.Add(ctx, -1, s.plain.add...)
 	}

@@ -18,6 +18,7 @@ const unnamed = "-"
 func TestEachEventIsRecorded(t *testing.T) {
 	t.Parallel()
 	const lock, attempt = " lock.name=account operation=lock", " lock.name=account operation=attempt"
+	const shared = " lock.name=account lock.shared=true operation=lock"
 	for name, test := range map[string]struct {
 		event core.Event
 		want  table
@@ -31,6 +32,13 @@ func TestEachEventIsRecorded(t *testing.T) {
 			table{
 				"acquire.duration" + attempt + " outcome=acquired": 1, "lease.active" + attempt: 1,
 				"lease.grants handover=handed" + attempt: 1, "request.waiting" + attempt: -1,
+			},
+		},
+		"shared": {
+			core.Event{Kind: core.Acquired, Handover: core.Free, Queued: true, Shared: true},
+			table{
+				"acquire.duration" + shared + " outcome=acquired": 1, "lease.active" + shared: 1,
+				"lease.grants handover=free" + shared: 1, "request.waiting" + shared: -1,
 			},
 		},
 		"without a name": {
@@ -128,10 +136,10 @@ func released(ending core.Ending, err error) core.Event {
 // its HTTP status is one.
 func TestEachOutcomeIsRecorded(t *testing.T) {
 	t.Parallel()
-	failures := map[string]bool{"overloaded": true, "no_fence": true, "hidden_lease": true, "closing": true, "unavailable": true}
+	failures := map[string]bool{"overloaded": true, "upgrade": true, "hidden_lease": true, "closing": true, "unavailable": true}
 	for _, kind := range []error{
 		core.ErrBusy, core.ErrWaitTimeout, core.ErrQueueFull, core.ErrOverloaded, core.ErrNoKey, core.ErrInvalidKey,
-		core.ErrBodyTooLarge, core.ErrMismatch, core.ErrInterrupted, core.ErrUnreplayable, core.ErrNoFence, core.ErrHiddenLease,
+		core.ErrBodyTooLarge, core.ErrMismatch, core.ErrInterrupted, core.ErrUnreplayable, core.ErrUpgrade, core.ErrHiddenLease,
 		core.ErrClosed, core.ErrUnavailable,
 	} {
 		instruments, reader := newInstruments(t)

@@ -7,6 +7,8 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
+
+	"github.com/reqlock/reqlock/core"
 )
 
 const (
@@ -53,43 +55,45 @@ type seriesTable struct {
 }
 
 type seriesKey struct {
-	name    string
-	attempt bool
+	name            string
+	attempt, shared bool
 }
 
-// of returns the series of the locks, or of the attempts, with a name.
-func (t *seriesTable) of(name string, attempt bool) *series {
-	if found, ok := t.series.get(seriesKey{name, attempt}); ok {
+// keyOf returns the key of the series of an event.
+func keyOf(e core.Event) seriesKey { return seriesKey{e.Name, e.Attempt, e.Shared} }
+
+// of returns the series of an event.
+func (t *seriesTable) of(e core.Event) *series {
+	if found, ok := t.series.get(keyOf(e)); ok {
 		return found
 	}
-	return t.add(name, attempt)
+	return t.add(keyOf(e))
 }
 
 // add makes a series, unless there are too many names.
-func (t *seriesTable) add(name string, attempt bool) *series {
+func (t *seriesTable) add(key seriesKey) *series {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if _, known := t.names[name]; !known && len(t.names) >= maxNames {
-		name = otherName
+	if _, known := t.names[key.name]; !known && len(t.names) >= maxNames {
+		key.name = otherName
 	}
-	key := seriesKey{name, attempt}
 	if found, ok := t.series.get(key); ok {
 		return found
 	}
 	if t.names == nil {
 		t.names = map[string]struct{}{}
 	}
-	if name != otherName {
-		t.names[name] = struct{}{}
+	if key.name != otherName {
+		t.names[key.name] = struct{}{}
 	}
 	made := newSeries(key)
 	t.series.put(key, made)
 	return made
 }
 
-// A series has the attributes of the locks, or of the attempts, with one name.
+// A series has the attributes of one kind of lock with one name.
 type series struct {
-	common []attribute.KeyValue // name and operation
+	common []attribute.KeyValue
 	plain  attributes           // the common ones alone
 
 	mu   sync.Mutex // held to add attributes
@@ -110,10 +114,7 @@ type attributes struct {
 }
 
 func newSeries(key seriesKey) *series {
-	s := &series{common: []attribute.KeyValue{operationOf(key.attempt)}}
-	if key.name != "" {
-		s.common = append(s.common, LockNameKey.String(key.name))
-	}
+	s := &series{common: commonOf(key)}
 	s.plain = newAttributes(s.common)
 	return s
 }

@@ -64,11 +64,7 @@ func isTraced(ctx context.Context) bool {
 
 // attributesOf returns the attributes that both kinds of span have.
 func attributesOf(e core.Event) []attribute.KeyValue {
-	about := make([]attribute.KeyValue, 0, 8)
-	about = append(about, operationOf(e.Attempt))
-	if e.Name != "" {
-		about = append(about, LockNameKey.String(e.Name))
-	}
+	about := commonOf(keyOf(e))
 	if !e.Key.IsEmpty() {
 		about = append(about, KeyDigestKey.String(e.Key.String()))
 	}

@@ -33,6 +33,26 @@ func serve(ctx context.Context, l *core.Locker, r transfer) int {
 
 func move(context.Context) int { return 200 }
 
+// A handler is refused once another process has used up all permits.
+func ExampleLocks_Hold() {
+	t := newT()
+	defer t.end()
+
+	locks := locktest.New(t, core.WithPermits(2)) // as the service takes them
+	r := transfer{From: "42", To: "7"}
+
+	first := locks.Hold("account:42")
+	fmt.Println("one of two:", serve(context.Background(), locks.Locker, r))
+	second := locks.Hold("account:42")
+	fmt.Println("two of two:", serve(context.Background(), locks.Locker, r))
+	first()
+	second()
+
+	// Output:
+	// one of two: 200
+	// two of two: 409
+}
+
 // A handler without WithWait answers 409 while another process holds its key, and 503 while
 // Redis is unavailable.
 func ExampleNew() {

@@ -77,6 +77,51 @@ func TestKeysInRedisAreTheLockersKeys(t *testing.T) {
 	}
 }
 
+// Hold takes one permit, or is a reader, if the options or the key function say so.
+func TestHoldShared(t *testing.T) {
+	permits, reader := core.Permits(2, byAccount), core.Shared(byAccount)
+	both(t, func(t *testing.T) {
+		locks := locktest.New(t)
+		busy := func(of ...core.Option) bool {
+			t.Helper()
+			lease, err := locks.With(of...).TryLock(t.Context(), "account:42")
+			if err == nil {
+				_ = lease.Release(t.Context())
+			} else if !errors.Is(err, core.ErrBusy) {
+				t.Fatal(err)
+			}
+			return err != nil
+		}
+		two, shared := core.WithPermits(2), core.WithShared(true)
+		first := locktest.HoldFor(locks, permits, request{"42"})
+		if busy(two) || !busy() {
+			t.Error("a permit of two is not one of two")
+		}
+		second := locks.Hold("account:42", two)
+		if !busy(two) || busy(core.WithPermits(3)) || busy(shared) {
+			t.Error("two permits of two are not two")
+		}
+		first()
+		second()
+		first = locktest.HoldFor(locks, reader, request{"42"})
+		second = locks.Hold("account:42", shared)
+		if busy(shared) || !busy() {
+			t.Error("a reader does not share the key")
+		}
+		first()
+		locks.Expire("account:42")
+		if busy() {
+			t.Error("the key is locked after it has expired")
+		}
+		second() // does nothing: the lease is lost
+		release := locktest.HoldFor(locks, core.SharedWhen(func(request) bool { return false }, byAccount), request{"42"})
+		if !busy(shared) {
+			t.Error("a writer shares the key")
+		}
+		release()
+	})
+}
+
 func TestImpossibleCallsFailTheTest(t *testing.T) {
 	t.Parallel()
 	noKey := func(request) (string, error) { return "", nil }
@@ -91,6 +136,13 @@ func TestImpossibleCallsFailTheTest(t *testing.T) {
 		},
 		"hold twice": {
 			func(_ testing.TB, l *locktest.Locks) { l.Hold("a"); l.Hold("a") },
+			`locktest: hold "a": reqlock: busy`,
+		},
+		"hold more than there are permits": {
+			func(_ testing.TB, l *locktest.Locks) {
+				l.Hold("a", core.WithPermits(1))
+				l.Hold("a", core.WithPermits(1))
+			},
 			`locktest: hold "a": reqlock: busy`,
 		},
 		"hold what the Locker holds": {

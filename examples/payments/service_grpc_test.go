@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"github.com/reqlock/reqlock/core"
 	pb "github.com/reqlock/reqlock/examples/bankpb"
 )
 
@@ -19,6 +20,11 @@ func TestGRPCAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = held.Release(context.Background()) }()
+	read, err := s.locks.With(core.WithShared(true)).TryLock(t.Context(), "account:carol")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = read.Release(context.Background()) }()
 	client, err := newGRPCClient(s.server.Addr)
 	if err != nil {
 		t.Fatal(err)
@@ -64,7 +70,8 @@ func TestGRPCAnswers(t *testing.T) {
 		{"locked payee", "alice", transfer("alice", "dave", 1), "", codes.Aborted},
 		{"no user", "", transfer("dave", "bob", 1), "", codes.Unauthenticated},
 		{"not the owner, locked or not", "alice", transfer("dave", "bob", 1), "", codes.PermissionDenied},
-		{"reading needs no lock", "dave", balance("dave"), "", codes.OK},
+		{"reading beside a reader", "carol", balance("carol"), "", codes.OK},
+		{"a transfer beside a reader", "carol", transfer("carol", "bob", 1), "", codes.Aborted},
 		{"reading another's", "alice", balance("dave"), "", codes.PermissionDenied},
 		{"reading an unknown account", "zoe", balance("zoe"), "", codes.NotFound},
 		{"order", "ann", order, "", codes.OK},

@@ -45,6 +45,11 @@ func testHTTPAnswers(t *testing.T, on framework) {
 		t.Fatal(err)
 	}
 	defer func() { _ = held.Release(context.Background()) }()
+	read, err := s.locks.With(core.WithShared(true)).TryLock(t.Context(), "account:carol")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = read.Release(context.Background()) }()
 
 	tests := []struct {
 		name, user, request, body string
@@ -64,7 +69,8 @@ func testHTTPAnswers(t *testing.T, on framework) {
 		{"locked payee", "alice", "POST /accounts/alice/transfer", `{"to":"dave","cents":1}`, 409},
 		{"no user", "", "POST /accounts/dave/transfer", `{"to":"bob","cents":1}`, 401},
 		{"not the owner, locked or not", "alice", "POST /accounts/dave/transfer", `{"to":"bob","cents":1}`, 403},
-		{"reading needs no lock", "dave", "GET /accounts/dave", "", 200},
+		{"reading beside a reader", "carol", "GET /accounts/carol", "", 200},
+		{"a transfer beside a reader", "carol", "POST /accounts/carol/transfer", `{"to":"bob","cents":1}`, 409},
 		{"reading another's", "alice", "GET /accounts/dave", "", 403},
 		{"reading an unknown account", "zoe", "GET /accounts/zoe", "", 404},
 		{"order", "ann", "POST /me/orders", `{"item":"tea"}`, 201},

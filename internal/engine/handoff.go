@@ -21,10 +21,11 @@ func (q *queue) grantOrRelease(handover Handover, now time.Time) {
 }
 
 // mayPass reports whether the lease may go to the next waiter without a command. An
-// attempt always needs the store, which keeps its record. In an outage the budget does not
+// attempt always needs the store, which keeps its record, and so does a single permit with
+// fencing: its lease has only the number of its phase. In an outage the budget does not
 // count: the store cannot give the key to another process.
 func (l *lease) mayPass(to *waiter, outage bool, now time.Time) bool {
-	return l.attempt == nil && to.hold.request.Attempt == nil &&
+	return l.attempt == nil && to.hold.request.Attempt == nil && !to.hold.request.needsNewFence() &&
 		l.valid(now) && !l.extended && (outage || !l.budget.isSpent(l.ttl, now))
 }
 
@@ -35,7 +36,8 @@ func (q *queue) pass(outage bool) bool {
 		return false
 	}
 	now := time.Now()
-	if !q.lease.mayPass(q.first, outage, now) {
+	q.noteOthersHere(now)
+	if !q.lease.mayPass(q.first, outage, now) || !outage && q.yields(q.first) {
 		return false
 	}
 	q.lease.budget.passes++
@@ -47,10 +49,20 @@ func (q *queue) pass(outage bool) bool {
 	return true
 }
 
+// noteOthersHere starts the budget of a lease if callers of this process with another limit
+// wait for the key, or if another shared lease of this process has shown that others wait.
+func (q *queue) noteOthersHere(now time.Time) {
+	if q.othersWaitHere() || q.limit.IsShared() && !q.lease.sent.After(q.root.shared.othersWaited) {
+		q.lease.othersWait = true
+		q.lease.budget.start(now)
+	}
+}
+
 // grant makes the waiter the holder of the lease. Each grant has its own Hold, so that
 // later calls on an earlier hold do not change this one.
 func (q *queue) grant(w *waiter, handover Handover, now time.Time) {
 	q.state = held
+	q.seek(false)
 	q.remove(w)
 	h := w.hold
 	h.lease, h.token = q.lease, q.lease.token
@@ -61,7 +73,7 @@ func (q *queue) grant(w *waiter, handover Handover, now time.Time) {
 		h.handover = Awaited
 	}
 	if h.request.Fencing {
-		h.fence = q.lease.fences.draw()
+		h.fence = q.lease.fences.draw(q.limit)
 	}
 	q.lease.holder = h
 	q.engine.work.Add()
@@ -77,13 +89,15 @@ func (q *queue) grant(w *waiter, handover Handover, now time.Time) {
 	}
 	w.settle()
 	q.setRunning(q.lease.attempt)
-	q.refuseNowaiters(&Refusal{Reason: Busy})
+	q.refuseNowaiters(&Refusal{Reason: Busy}, q.placesLeft())
+	q.balance()
 }
 
 // renewThenGrant renews the lease for the first waiter, and then grants it. Meanwhile
 // the lease has no holder.
 func (q *queue) renewThenGrant(handover Handover) {
 	q.state = passing
+	q.seek(true)
 	lease, want := q.lease, q.first.hold.request
 	lease.holder = nil
 	q.engine.schedule.drop(lease)

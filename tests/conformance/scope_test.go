@@ -13,6 +13,25 @@ import (
 	"github.com/reqlock/reqlock/nethttplock"
 )
 
+// Idempotent refuses a Locker whose locks are shared, as it refuses the options that make one.
+func TestIdempotentRefusesSharedLocks(t *testing.T) {
+	t.Parallel()
+	for _, option := range []core.Option{core.WithPermits(2), core.WithShared(true)} {
+		locks := adaptertest.UnusedLocker(t).With(option)
+		const http = ": Idempotent needs a locker without WithPermits and WithShared: a request has its key alone"
+		for want, register := range map[string]func(){
+			"reqlock: nethttplock" + http: func() { nethttplock.Idempotent(locks, nethttplock.Literal("k")) },
+			"reqlock: ginlock" + http:     func() { ginlock.Idempotent(locks, ginlock.Literal("k")) },
+			"reqlock: echolock" + http:    func() { echolock.Idempotent(locks, echolock.Literal("k")) },
+			"reqlock: grpclock: IdempotentUnaryServerInterceptor needs a locker without WithPermits and WithShared": func() {
+				grpclock.IdempotentUnaryServerInterceptor(locks, grpclock.Literal("k"))
+			},
+		} {
+			adaptertest.WantPanic(t, register, want)
+		}
+	}
+}
+
 // A middleware refuses an option of core that has no effect on its requests.
 func TestOptionWithoutEffectIsRefused(t *testing.T) {
 	t.Parallel()
@@ -47,6 +66,8 @@ func TestOptionWithoutEffectIsRefused(t *testing.T) {
 		refuses, accepted map[string]register
 	}{
 		"WithMinHold":     {core.WithMinHold(time.Minute), once, mere},
+		"WithPermits":     {core.WithPermits(2), once, mere},
+		"WithShared":      {core.WithShared(true), once, mere},
 		"WithRetention":   {core.WithRetention(time.Minute), mere, once},
 		"WithInterrupted": {core.WithInterrupted(core.Rerun), mere, once},
 		"WithMaxRecord":   {core.WithMaxRecord(1), mere, once},
@@ -62,9 +83,11 @@ func TestOptionWithoutEffectIsRefused(t *testing.T) {
 		}
 		locks.With(test.option) // a view may be of both
 	}
-	for text, register := range once { // 0 switches it off
-		if panicked := adaptertest.PanicText(func() { register(core.WithMinHold(0)) }); panicked != "" {
-			t.Errorf("%s: %s", text, panicked)
+	for text, register := range once {
+		for _, off := range []core.Option{core.WithMinHold(0), core.WithShared(false)} {
+			if panicked := adaptertest.PanicText(func() { register(off) }); panicked != "" {
+				t.Errorf("%s: %s", text, panicked)
+			}
 		}
 	}
 	if _, err := (echolock.Config{Locker: locks, Key: echoKey, Options: []core.Option{core.WithMaxRecord(1)}}).ToMiddleware(); err == nil {

@@ -12,7 +12,10 @@ import (
 
 // exampleKey finds the key function of a lock in examples: a comment may wrap its line.
 var exampleKey = regexp.MustCompile(`(?:(?:Middleware|UnaryServerInterceptor|StreamServerInterceptor)\(\s*\w+,|\bAlso\(|core\.When\(\w+,|_FullMethodName:)` +
-	`[\s/]*((?:core|nethttplock|ginlock|echolock|grpclock)\.\w+)`)
+	`[\s/]*(?:` + sharedKey + `[\s/]*)?((?:core|nethttplock|ginlock|echolock|grpclock)\.\w+)`)
+
+// sharedKey is what may stand around the key function, and does not name it.
+const sharedKey = `(?:core\.Permits\(\d+,|core\.Shared\(|core\.SharedWhen\(\w+,|\w+\.SharedReads\()`
 
 // exampleVariable finds the key function of a lock in examples that is a variable.
 var exampleVariable = regexp.MustCompile(`(?:(?:Middleware|UnaryServerInterceptor|StreamServerInterceptor|ServerOptions)\(\s*\w+,|\bAlso\(|_FullMethodName:)` +
@@ -68,7 +71,7 @@ func TestExamplesNameTheirKeys(t *testing.T) {
 
 // isNamed reports whether a function makes a key with a name, or chooses one.
 func isNamed(function string) bool {
-	return slices.ContainsFunc([]string{".Named", ".When", ".Literal", ".ByMethod"}, func(suffix string) bool {
-		return strings.HasSuffix(function, suffix)
-	})
+	names := []string{".Named", ".When", ".Literal", ".ByMethod"}
+	names = append(names, ".Permits", ".Shared", ".SharedWhen", ".SharedReads") // around a variable
+	return slices.ContainsFunc(names, func(suffix string) bool { return strings.HasSuffix(function, suffix) })
 }

@@ -83,6 +83,35 @@ func unlessFew(violations []string, tolerated int) []string {
 	return violations
 }
 
+// longestFairWait returns how long a waiter may wait on a busy machine while processes take
+// turns of exclusive and of shared leases: each process may have a turn of each kind before.
+func (f fairness) longestFairWait(processes int) time.Duration {
+	return time.Duration(2*processes) * (maxTime + f.stall)
+}
+
+// starved is how many fair waits no waiter may wait for, however few do.
+const starved = 4
+
+// longWaits returns the turns that waited for longer than is fair, unless they are few, and
+// those that starved. A turn that was not served is found by history.Service.
+func (ts turns) longWaits(f fairness, processes int) (violations []string) {
+	fair := f.longestFairWait(processes)
+	var late []string
+	for _, one := range ts {
+		waited := one.Granted - one.Asked
+		if !one.IsServed() || waited <= fair {
+			continue
+		}
+		text := fmt.Sprintf("%v has waited for %v, where %v are fair", one, waited, fair)
+		if waited > starved*fair {
+			violations = append(violations, text)
+			continue
+		}
+		late = append(late, text)
+	}
+	return append(violations, unlessFew(late, f.latePercent*len(ts)/100)...)
+}
+
 // disorder returns the violations of order, unless they are few. It compares them with
 // the turns: a queue that loses its order at hand-offs violates it there, and not at each
 // grant.

@@ -2,6 +2,7 @@ package validate
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
@@ -11,7 +12,7 @@ import (
 const renewalsPerTTL = 3
 
 // staleHolders finds leases that a loss of data removed, and whose holders relied on them
-// long after another client was granted the key. From that grant on a renewal cannot find
+// long after another client was granted a lease that excludes them. From that grant on a renewal cannot find
 // the token of the lease, so the next renewal ends the lease, unless something was
 // disrupted. That may take the interval of renewals and two commands. An extended lease is
 // not renewed while it is long enough, and an unrenewed one ends by itself.
@@ -44,7 +45,8 @@ func (s *summary) isHindered(process int, from, to int64) bool {
 }
 
 // nextHolder returns the first lease of the same key that was requested after the loss of
-// this one.
+// this one, and that Redis cannot have granted beside it: a lease that excludes it, or one of
+// as many shared leases as their limits allow.
 func (s *summary) nextHolder(l *lease) *lease {
 	var over int64 = never
 	for _, loss := range s.losses {
@@ -52,8 +54,18 @@ func (s *summary) nextHolder(l *lease) *lease {
 			over = loss.To
 		}
 	}
+	var others []*lease // the shared leases whose holders rely on them at the next grant
 	for _, next := range s.leases[l.lock] {
-		if next.requested >= over {
+		if next.requested < over {
+			continue
+		}
+		others = slices.DeleteFunc(others, func(other *lease) bool { return s.reliedUntil(other) <= next.grant.Return })
+		others = append(others, next)
+		most := capacity(l.grant)
+		for _, other := range others {
+			most = max(most, capacity(other.grant))
+		}
+		if excludes(l.grant, next.grant) || len(others) >= most {
 			return next
 		}
 	}
