@@ -56,14 +56,15 @@ type Attempt struct {
 // The error is an error of Lock, or an *Error of one of these kinds: ErrMismatch if the key
 // was used with another fingerprint, ErrInterrupted if an earlier attempt died and
 // WithInterrupted does not allow another run, ErrUnreplayable if an earlier attempt is done
-// and its answer was not stored. WithFailOpen has no effect on Begin. On a Locker of
+// and its answer was not stored. WithFailOpen has no effect on Begin. With WithPermits or
+// WithShared, the error is another one: an idempotent request has its key alone. On a Locker of
 // NewQuorum the error is errors.ErrUnsupported.
 func (l *Locker) Begin(ctx context.Context, key string, fingerprint []byte) (*Attempt, error) {
 	return l.BeginKey(ctx, Key{raw: key}, fingerprint)
 }
 
 // BeginKey is Begin with a Key, whose name the events of the attempt have. It is for an adapter
-// of your own: KeyFunc.Read and Key.Endpoint make the key.
+// of your own: KeyFunc.Read and Key.Endpoint make the key. A key of Permits or Shared is refused.
 func (l *Locker) BeginKey(ctx context.Context, key Key, fingerprint []byte) (*Attempt, error) {
 	if !l.KeepsRecords() {
 		return nil, errNoRecords
@@ -72,17 +73,22 @@ func (l *Locker) BeginKey(ctx context.Context, key Key, fingerprint []byte) (*At
 		l.observeRefused(ctx, key, true, err)
 		return nil, err
 	}
+	if l.limitOf(key).IsShared() {
+		err := sharedAttempt(key)
+		l.observeRefused(ctx, key, true, err)
+		return nil, err
+	}
 	marked := Key{raw: attemptMark + key.raw, name: key.name}
 	if outer := heldLease(ctx, l, marked.raw); outer != nil && outer.attempt != nil {
-		if l.lacksFence(outer) {
-			return nil, l.refuseMistake(ctx, marked, true, ErrNoFence)
+		if err := l.checkUpgrade(outer, engine.Exclusive); err != nil {
+			return nil, l.refuseMistake(ctx, marked, true, err)
 		}
 		if inner := outer.attempt.nest(ctx, l); inner != nil {
 			return inner, nil
 		}
 	}
 	if hidesLease(ctx, l, marked.raw) {
-		return nil, l.refuseMistake(ctx, marked, true, ErrHiddenLease)
+		return nil, l.refuseMistake(ctx, marked, true, &Error{Kind: ErrHiddenLease})
 	}
 	a := &Attempt{locker: l, key: key.raw, lease: &Lease{}}
 	err := l.take(ctx, marked, l.waitOr(0), &engine.Attempt{

@@ -36,6 +36,9 @@ func Enter[R any, F ~func(R) (K, error), K string | Key](
 	read := few[:0]
 	for _, key := range keys {
 		k, err := readKey((func(R) (K, error))(key), r)
+		if err == nil && k.needWait && l.MaxWait() == 0 {
+			err = KeyError(errNeedWait)
+		}
 		switch {
 		case err == nil:
 		case errors.Is(err, ErrSkip):
@@ -64,6 +67,9 @@ func (l *Locker) enter(ctx context.Context, keys []Key) (locked context.Context,
 	}
 	return all.ctx, func() { _ = all.end() }, nil
 }
+
+// errNeedWait refuses a key of SharedReads.
+var errNeedWait = errors.New("SharedReads needs WithWait above 0: without it, reads can refuse a write for ever")
 
 // nothing is the release function where no lock was taken.
 func nothing() {}

@@ -50,10 +50,11 @@ var (
 	// ErrLost.
 	ErrMaxHold error = &narrower{"reqlock: held too long", ErrLost}
 
-	// ErrNoFence says that a nested lock with WithFencing has an outer lease without a
-	// fencing number. It is a mistake in the program: set WithFencing everywhere the key
-	// is locked.
-	ErrNoFence = errors.New("reqlock: WithFencing under a lease of the same key without a fencing number")
+	// ErrUpgrade says that a nested lock asks for more than the outer lease of the same key
+	// has: the key alone under a shared lease, fewer permits under a lease with more, or a
+	// fencing number under a lease without one. To wait for it would be to wait for its own
+	// request. It is a mistake in the program: the cause says which one.
+	ErrUpgrade = errors.New("reqlock: a nested lock asks for more than the outer lease of the same key has")
 
 	// ErrHiddenLease says that the caller's context is a *gin.Context that does not carry
 	// the lease of its own request, so that the caller would wait for itself. It is a

@@ -25,6 +25,9 @@ type Event struct {
 	Name string
 	// Attempt is true if the event is about an idempotent request: see Begin.
 	Attempt bool
+	// Shared is true if the event is about a shared lease, or about a request for one: see
+	// WithPermits and WithShared.
+	Shared bool
 	// Ending says how the attempt ended, in Released and Committed. It is 0 for a plain lock.
 	Ending Ending
 	// Queued is true in events that end a wait: there was a Waiting event for the

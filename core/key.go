@@ -4,17 +4,24 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
+
+	"github.com/reqlock/reqlock/internal/engine"
 )
 
-// A Key is what a key function has read from a request: the key of a lock, and the name that
-// Named has given it. The zero Key is no key. A Key prints and marshals as a digest, because
+// A Key is what a key function has read from a request: the key of a lock, the name that Named
+// has given it, and what Permits or Shared says about it. The zero Key is no key. A Key prints and marshals as a digest, because
 // keys may hold personal data, which must not get into logs by accident.
 type Key struct {
 	raw  string
 	name string // "" unless Named has set it; never part of the key
+	// limit is the limit of Permits, Shared or SharedWhen, if hasLimit is true. Otherwise the
+	// view has the limit.
+	limit    engine.Limit
+	hasLimit bool
+	needWait bool // Enter refuses the key without WithWait
 }
 
-// NewKey returns a Key without a name. A key function of your own that calls another one
+// NewKey returns a Key without a name and without permits. A key function of your own that calls another one
 // returns a Key, and so needs it for the keys that it makes itself. An empty key is ErrNoKey.
 func NewKey(key string) Key { return Key{raw: key} }
 
@@ -26,9 +33,34 @@ func (k Key) Raw() string { return k.raw }
 func (k Key) Name() string { return k.name }
 
 // Endpoint returns the key that the Idempotent middlewares give to BeginKey: the EndpointKey
-// of the key, with the same name. It is for an adapter of your own.
+// of the key, with the same name and permits. It is for an adapter of your own.
 func (k Key) Endpoint(method, route string) Key {
 	k.raw = EndpointKey(method, route, k.raw)
+	return k
+}
+
+// Options returns the options with which Lock and Do lock the key as a middleware does, if
+// Permits, Shared or SharedWhen is around its key function:
+//
+//	locks.With(key.Options()...).Do(ctx, key.Raw(), fn)
+//
+// It returns nil if the key is locked as the Locker says.
+func (k Key) Options() []Option {
+	switch {
+	case !k.hasLimit:
+		return nil
+	case k.limit > engine.Exclusive:
+		return []Option{WithPermits(int(k.limit))}
+	default:
+		return []Option{WithShared(k.limit == engine.Unlimited)}
+	}
+}
+
+// NeedWait returns the key for a request that must not be refused at once if its key is held:
+// Enter refuses the request on a Locker without WithWait, or with WithWait(0). The SharedReads
+// of the adapters return such a key. It is for an adapter of your own.
+func (k Key) NeedWait() Key {
+	k.needWait = true
 	return k
 }
 

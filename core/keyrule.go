@@ -16,14 +16,18 @@ import (
 // Each part is written as its length in bytes, a colon and the part: "a" and "bc" make
 // "1:a2:bc".
 //
-// The key has no name, even if its parts have one: Named around Join gives it one. Func
-// converts a function of your own that stands beside other key functions.
+// The key has no name, even if its parts have one: Named around Join gives it one. Permits and
+// Shared belong around Join, too: a part with one of them refuses the request, because the
+// joined key is another key than the part. Func converts a function of your own that stands beside other key functions.
 func Join[R any, F ~func(R) (K, error), K string | Key](keys ...F) KeyFunc[R] {
 	parts := funcsOf[R]("Join", keys)
 	return func(r R) (Key, error) {
 		var joined strings.Builder
 		for _, part := range parts {
 			k, err := callKey(part, r)
+			if err == nil && k.hasLimit {
+				err = errSharedPart
+			}
 			if err != nil {
 				return Key{}, err
 			}
@@ -34,6 +38,9 @@ func Join[R any, F ~func(R) (K, error), K string | Key](keys ...F) KeyFunc[R] {
 		return Key{raw: joined.String()}, nil
 	}
 }
+
+// errSharedPart refuses a part of Join that has a limit.
+var errSharedPart = errors.New("Join: a part has Permits or Shared: write them around Join")
 
 // First uses the first key function that returns a key. It calls the next function only
 // after ErrNoKey, so it does not ignore a malformed key. Func converts a function of your own
@@ -99,7 +106,8 @@ func Named[R any, K string | Key](name string, key func(R) (K, error)) KeyFunc[R
 		if err != nil {
 			return Key{}, err
 		}
-		return Key{raw: name + ":" + k.raw, name: name}, nil
+		k.raw, k.name = name+":"+k.raw, name
+		return k, nil
 	}
 }
 

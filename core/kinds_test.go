@@ -80,6 +80,15 @@ var kindCases = map[string]func(t *testing.T, servers *deployment){
 	"no fence without fencing":                 testNoFenceWithoutFencing,
 	"empty value belongs to another client":    testEmptyValueBelongsToAnother,
 	"deadline during a wait":                   testDeadlineDuringWait,
+
+	"permits of several processes":       testPermitsOfSeveralProcesses,
+	"permits are refused":                testPermitsAreRefused,
+	"permits during a deploy":            testPermitsDuringDeploy,
+	"permit of a dead holder":            testPermitOfDeadHolder,
+	"readers together and writers alone": testReadersAndWriters,
+	"writer is not starved by readers":   testWriterIsNotStarved,
+	"classic recipe and shared leases":   testClassicRecipeAndSharedLeases,
+	"fencing numbers of shared leases":   testFencesOfSharedLeases,
 }
 
 // TestOnEachKindOfRedis runs each case on each kind of Redis.

@@ -68,9 +68,14 @@ func (l *Lease) Token() string {
 	return l.hold.Token()
 }
 
+// Shared reports whether there may be other leases of the key at the same time: see WithPermits
+// and WithShared. A nested lease shares the lock of its outer lease, so it is shared if that one
+// is. Shared is false on a nil Lease.
+func (l *Lease) Shared() bool { return l != nil && l.hold.Limit().IsShared() }
+
 // Fence returns the fencing number of the lease. It is greater than the numbers of all
-// earlier leases of the same key. It is 0 without WithFencing and on a nil Lease. See
-// WithFencing.
+// earlier leases of the same key. Exception: shared leases that overlap have the same number,
+// see WithShared. It is 0 without WithFencing and on a nil Lease. See WithFencing.
 func (l *Lease) Fence() int64 {
 	if l == nil {
 		return 0

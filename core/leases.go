@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -16,7 +17,7 @@ import (
 // lock: it is that of a key function that was skipped.
 func acquireAll[K string | Key](ctx context.Context, l *Locker, keys []K, wait time.Duration) (*LeaseSet, error) {
 	var few [4]Key // avoids an allocation for most requests
-	all, err := l.acquireInOrder(ctx, inLockOrder(few[:0], keys), wait)
+	all, err := l.acquireInOrder(ctx, inLockOrder(l, few[:0], keys), wait)
 	if err != nil {
 		return nil, err
 	}
@@ -52,8 +53,9 @@ func (l *Locker) acquireInOrder(ctx context.Context, keys []Key, wait time.Durat
 }
 
 // inLockOrder appends each key once to the empty slice, in byte order, without empty keys. Of
-// equal keys it takes the first one.
-func inLockOrder[K string | Key](ordered []Key, keys []K) []Key {
+// equal keys it takes the one that excludes most, because a lease of the others would nest in
+// its lease. If they exclude the same, it takes the first one.
+func inLockOrder[K string | Key](l *Locker, ordered []Key, keys []K) []Key {
 	for _, key := range keys {
 		if k := keyOf(key); k.raw != "" {
 			ordered = append(ordered, k)
@@ -62,7 +64,9 @@ func inLockOrder[K string | Key](ordered []Key, keys []K) []Key {
 	if len(ordered) < 2 {
 		return ordered
 	}
-	slices.SortStableFunc(ordered, func(a, b Key) int { return strings.Compare(a.raw, b.raw) })
+	slices.SortStableFunc(ordered, func(a, b Key) int {
+		return cmp.Or(strings.Compare(a.raw, b.raw), compareLimits(l.limitOf(a), l.limitOf(b)))
+	})
 	return slices.CompactFunc(ordered, func(a, b Key) bool { return a.raw == b.raw })
 }
 

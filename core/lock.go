@@ -27,7 +27,7 @@ const maxKeyLen = 4096
 //
 // The error is an *Error of the kind ErrBusy or ErrWaitTimeout, ErrQueueFull,
 // ErrOverloaded, ErrUnavailable, ErrClosed, ErrNoKey, ErrInvalidKey or ErrHiddenLease, or for
-// a nested lease ErrNoFence. If ctx ended the wait, the error is also ctx's error. A nil ctx
+// a nested lease ErrUpgrade. If ctx ended the wait, the error is also ctx's error. A nil ctx
 // panics.
 //
 // A caller that holds one lock and takes another can wait for ever: see "Deadlocks" in the
@@ -57,16 +57,23 @@ func (l *Locker) acquire(ctx context.Context, key Key, wait time.Duration, lease
 		l.observeRefused(ctx, key, false, err)
 		return nil, err
 	}
+	limit := l.limitOf(key)
+	if key.hasLimit {
+		if err := l.settings.checkKeyLimit(limit); err != nil {
+			l.observeRefused(ctx, key, false, err)
+			return nil, err
+		}
+	}
 	if outer := heldLease(ctx, l, key.raw); outer != nil {
-		if l.lacksFence(outer) {
-			return nil, l.refuseMistake(ctx, key, false, ErrNoFence)
+		if err := l.checkUpgrade(outer, limit); err != nil {
+			return nil, l.refuseMistake(ctx, key, false, err)
 		}
 		if outer.nest(ctx, lease) {
 			return lease, nil
 		}
 	}
 	if hidesLease(ctx, l, key.raw) {
-		return nil, l.refuseMistake(ctx, key, false, ErrHiddenLease)
+		return nil, l.refuseMistake(ctx, key, false, &Error{Kind: ErrHiddenLease})
 	}
 	if err := l.take(ctx, key, wait, nil, lease); err != nil {
 		return nil, refusalOf(err, l.settings.retryAfter)
@@ -79,6 +86,7 @@ func (l *Locker) acquire(ctx context.Context, key Key, wait time.Duration, lease
 func (l *Locker) take(ctx context.Context, key Key, wait time.Duration, a *engine.Attempt, lease *Lease) error {
 	hold, err := l.engine.Acquire(ctx, engine.Request{
 		Key:        key.raw,
+		Limit:      l.limitOf(key),
 		Name:       l.nameOf(key),
 		TTL:        l.settings.ttl,
 		Wait:       wait,
@@ -99,14 +107,12 @@ func (l *Locker) take(ctx context.Context, key Key, wait time.Duration, a *engin
 	return nil
 }
 
-// lacksFence reports whether a nested lock needs a fencing number that the outer lease lacks.
-func (l *Locker) lacksFence(outer *Lease) bool { return l.settings.fencing && outer.Fence() == 0 }
-
 // refuseMistake refuses a lock because of a mistake in the program. It sends a Refused event,
 // since the engine does not see the request.
-func (l *Locker) refuseMistake(ctx context.Context, key Key, attempt bool, kind error) error {
-	err := &Error{Kind: kind}
-	l.settings.notifyFrom(ctx, Event{Kind: Refused, Key: EventKey{key.raw}, Name: l.nameOf(key), Attempt: attempt, Err: err})
+func (l *Locker) refuseMistake(ctx context.Context, key Key, attempt bool, err *Error) error {
+	event := l.eventOf(Refused, key, err)
+	event.Attempt = attempt
+	l.settings.notifyFrom(ctx, event)
 	return err
 }
 

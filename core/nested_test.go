@@ -209,20 +209,20 @@ func TestNestedLeaseNeedsTheFenceOfItsOuterLease(t *testing.T) {
 		before := len(events.of(core.Refused))
 		log.Reset()
 		err := run()
-		wantError(t, err, core.ErrNoFence)
+		wantError(t, err, core.ErrUpgrade)
 		key := "k"
 		if name == "begin" {
 			key = "i:k"
 		}
 		refused := events.of(core.Refused)[before:]
-		if len(refused) != 1 || !errors.Is(refused[0].Err, core.ErrNoFence) || refused[0].Key.Raw() != key ||
+		if len(refused) != 1 || !errors.Is(refused[0].Err, core.ErrUpgrade) || refused[0].Key.Raw() != key ||
 			refused[0].Name != "accounts" || refused[0].Attempt != (name == "begin") {
 			t.Errorf("%s: events %+v", name, refused)
 		}
 		if !strings.Contains(log.String(), `level=WARN msg="lock refused"`) {
 			t.Errorf("%s: logged %q", name, log.String())
 		}
-		if got, ok := core.OutcomeOf(err); !ok || got != (core.Outcome{Code: "no_fence", HTTP: 500, GRPC: 13}) {
+		if got, ok := core.OutcomeOf(err); !ok || got != (core.Outcome{Code: "upgrade", HTTP: 500, GRPC: 13}) {
 			t.Errorf("%s: %v has the outcome %+v", name, err, got)
 		}
 	}

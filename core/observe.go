@@ -50,6 +50,7 @@ func (s *settings) observe(e engine.Event) {
 		Key:      EventKey{e.Key},
 		Name:     e.Name,
 		Attempt:  e.Attempt,
+		Shared:   e.Shared,
 		Queued:   e.Queued,
 		Waited:   e.Waited,
 		Held:     e.Held,
@@ -127,6 +128,11 @@ func (l *Locker) nameOf(key Key) string {
 	return key.name
 }
 
+// eventOf returns an event about a request that the engine does not see.
+func (l *Locker) eventOf(kind EventKind, key Key, err error) Event {
+	return Event{Kind: kind, Key: EventKey{key.raw}, Name: l.nameOf(key), Shared: l.limitOf(key).IsShared(), Err: err}
+}
+
 // observeUnread sends a Refused event for a request whose key could not be read. It ignores
 // nil, ErrSkip, and a key function that will be called again.
 func (l *Locker) observeUnread(ctx context.Context, err error, attempt bool) {
@@ -138,7 +144,9 @@ func (l *Locker) observeUnread(ctx context.Context, err error, attempt bool) {
 // observeRefused sends a Refused event for a request that cannot have its key. The key itself
 // is not in the event.
 func (l *Locker) observeRefused(ctx context.Context, key Key, attempt bool, err error) {
-	l.settings.notifyFrom(ctx, Event{Kind: Refused, Name: l.nameOf(key), Attempt: attempt, Err: err})
+	event := l.eventOf(Refused, key, err)
+	event.Key, event.Attempt = EventKey{}, attempt
+	l.settings.notifyFrom(ctx, event)
 }
 
 // observeUnlocked sends an Unlocked event for each key of a request that runs without locks,
@@ -146,7 +154,7 @@ func (l *Locker) observeRefused(ctx context.Context, key Key, attempt bool, err 
 func observeUnlocked[K string | Key](ctx context.Context, l *Locker, keys []K, err error) {
 	for _, key := range keys {
 		if k := keyOf(key); k.raw != "" {
-			l.settings.notifyFrom(ctx, Event{Kind: Unlocked, Key: EventKey{k.raw}, Name: l.nameOf(k), Err: err})
+			l.settings.notifyFrom(ctx, l.eventOf(Unlocked, k, err))
 		}
 	}
 }

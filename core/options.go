@@ -161,7 +161,8 @@ func WithMaxWaiters(n int) Option {
 // refuses it.
 //
 // Set WithFencing everywhere the key is locked. Under a lease without a number, a nested
-// Lock, Do, Enter or Begin of the same key with WithFencing gets ErrNoFence. NewQuorum
+// Lock, Do, Enter or Begin of the same key with WithFencing gets ErrUpgrade. Shared leases that
+// overlap have the same number, and WithPermits above 1 is refused: see WithShared. NewQuorum
 // refuses this option.
 func WithFencing(on bool) Option {
 	return option(func(s *settings) error {

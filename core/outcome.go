@@ -62,7 +62,7 @@ var outcomes = [...]struct {
 	{ErrUnreplayable, Outcome{Code: "completed_unreplayable", HTTP: 409, GRPC: grpcAlreadyExists}, false},
 	{ErrNotFound, Outcome{Code: "not_found", HTTP: 404, GRPC: grpcNotFound}, false},
 	{ErrChanged, Outcome{Code: "changed", HTTP: 409, GRPC: grpcAborted}, false},
-	{ErrNoFence, Outcome{Code: "no_fence", HTTP: 500, GRPC: grpcInternal}, false},
+	{ErrUpgrade, Outcome{Code: "upgrade", HTTP: 500, GRPC: grpcInternal}, false},
 	{ErrHiddenLease, Outcome{Code: "hidden_lease", HTTP: 500, GRPC: grpcInternal}, false},
 	{ErrClosed, Outcome{Code: "closing", HTTP: 503, GRPC: grpcUnavailable}, true},
 	{ErrUnavailable, Outcome{Code: "unavailable", HTTP: 503, GRPC: grpcUnavailable}, true},

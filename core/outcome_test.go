@@ -44,7 +44,7 @@ func TestOutcomes(t *testing.T) {
 		{core.ErrUnreplayable, core.Outcome{Code: "completed_unreplayable", HTTP: 409, GRPC: 6}},
 		{core.ErrNotFound, core.Outcome{Code: "not_found", HTTP: 404, GRPC: 5}},
 		{core.ErrChanged, core.Outcome{Code: "changed", HTTP: 409, GRPC: 10}},
-		{core.ErrNoFence, core.Outcome{Code: "no_fence", HTTP: 500, GRPC: 13}},
+		{core.ErrUpgrade, core.Outcome{Code: "upgrade", HTTP: 500, GRPC: 13}},
 		{core.ErrHiddenLease, core.Outcome{Code: "hidden_lease", HTTP: 500, GRPC: 13}},
 		{keyError(errors.New("x")), core.Outcome{Code: "key_error", HTTP: 500, GRPC: 13}},
 		{keyError(teapot(418)), core.Outcome{Code: "key_error", HTTP: 418, GRPC: 13}},
@@ -121,7 +121,7 @@ func FuzzRefusalIsNeverASuccess(f *testing.F) {
 	kinds := []error{
 		core.ErrBusy, core.ErrWaitTimeout, core.ErrQueueFull, core.ErrOverloaded, core.ErrNoKey, core.ErrInvalidKey,
 		core.ErrBodyTooLarge, core.ErrUnavailable, core.ErrClosed, core.ErrMismatch, core.ErrInterrupted, core.ErrUnreplayable,
-		core.ErrNoFence, core.ErrHiddenLease,
+		core.ErrUpgrade, core.ErrHiddenLease,
 	}
 	f.Fuzz(func(t *testing.T, status, kind int) {
 		err := keyError(teapot(status))

@@ -37,6 +37,8 @@ func TestNewQuorumRefusesBadSettings(t *testing.T) {
 		"a ring":                {[]redis.UniversalClient{one(), one(), ring}, nil, "client 2 leads to several"},
 		"a sentinel":            {[]redis.UniversalClient{one(), sentinel, one()}, nil, "Sentinel"},
 		"a minimal hold":        {[]redis.UniversalClient{one(), one(), one()}, []core.Option{core.WithMinHold(time.Second)}, "WithMinHold: a majority"},
+		"permits":               {[]redis.UniversalClient{one(), one(), one()}, []core.Option{core.WithPermits(2)}, "WithPermits: the servers of a quorum"},
+		"shared locks":          {[]redis.UniversalClient{one(), one(), one()}, []core.Option{core.WithShared(true)}, "WithShared: the servers of a quorum"},
 		"fencing":               {[]redis.UniversalClient{one(), one(), one()}, []core.Option{core.WithFencing(true)}, "WithFencing"},
 		"half a hash tag":       {[]redis.UniversalClient{one(), one(), one()}, []core.Option{core.WithPrefix("{")}, "WithPrefix: the prefix has"},
 		"a short quarantine":    {[]redis.UniversalClient{one(), one(), one()}, []core.Option{core.WithQuarantine(time.Second)}, "WithTTL"},
@@ -71,6 +73,8 @@ func testViewOfQuorumRefusesBadSettings(t *testing.T, servers []*redistest.Serve
 	for why, opt := range map[string]core.Option{
 		"WithFencing: a quorum has no counter":            core.WithFencing(true),
 		"WithMinHold: a majority":                         core.WithMinHold(time.Second),
+		"WithPermits: the servers of a quorum":            core.WithPermits(2),
+		"WithShared: the servers of a quorum":             core.WithShared(true),
 		"WithTTL: 8s is more than the quarantine":         core.WithTTL(2 * quorumTTL),
 		"WithQuarantine is a setting of the whole Locker": core.WithQuarantine(time.Minute),
 		"WithReplicas is a setting of the whole Locker":   core.WithReplicas(1, 10*time.Millisecond),

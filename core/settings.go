@@ -45,6 +45,7 @@ type settings struct {
 	name       string // "": that of the key
 	maxWaiters int
 	minHold    time.Duration // 0: none
+	limit      engine.Limit  // that of a key without a limit of its own
 
 	retention   time.Duration
 	interrupted Policy
@@ -101,6 +102,9 @@ func settingsOf(function string, opts []Option) (settings, error) {
 // check refuses settings that contradict each other.
 func (s *settings) check() error {
 	if err := s.checkQuorum(); err != nil {
+		return err
+	}
+	if err := s.checkLimit(); err != nil {
 		return err
 	}
 	return s.checkReplicas()

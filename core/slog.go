@@ -9,7 +9,7 @@ import (
 // at warning level: a lost lease, a lease that is held long, a lost record, an unknown
 // outcome, a run without the lock, a warning of Check or an adapter, a Close that waits for
 // holders, a key function that failed with a status of 500 or more, a fault of Redis, and
-// ErrNoFence and ErrHiddenLease, which are mistakes in the program. All other events are
+// ErrUpgrade and ErrHiddenLease, which are mistakes in the program. All other events are
 // logged at debug level. Of renewals that fail one after the other, only the first is logged
 // at warning level.
 //
@@ -35,6 +35,9 @@ func SlogObserver(logger *slog.Logger) func(Event) {
 		}
 		if e.Attempt {
 			attrs = append(attrs, slog.Bool("attempt", true))
+		}
+		if e.Shared {
+			attrs = append(attrs, slog.Bool("shared", true))
 		}
 		switch e.Kind {
 		case Acquired:
@@ -94,7 +97,7 @@ func isFaultOfServer(err error) bool {
 	if errors.As(err, &fromKey) {
 		return statusOf(fromKey.err) >= 500
 	}
-	return isUnavailable(err) && !errors.Is(err, ErrClosed) || errors.Is(err, ErrNoFence) || errors.Is(err, ErrHiddenLease)
+	return isUnavailable(err) && !errors.Is(err, ErrClosed) || errors.Is(err, ErrUpgrade) || errors.Is(err, ErrHiddenLease)
 }
 
 // messageOf says what happened. An event with an error is about something that was tried.

@@ -66,6 +66,9 @@ func (config Config) ToMiddleware() (echo.MiddlewareFunc, error) {
 		return nil, err
 	}
 	keys := append([]KeyFunc{config.Key}, config.Also...)
+	if err := httpkey.CheckSharedReads(string(adapter), l, keys); err != nil {
+		return nil, err
+	}
 	wait, wildcards := httpreply.NewWaitCheck(adapter, l), httpkey.NewWildcardCheck(string(adapter), l)
 
 	return func(next echo.HandlerFunc) echo.HandlerFunc {

@@ -37,8 +37,8 @@ import (
 // for Middleware.
 //
 // Idempotent panics where Middleware does, and for a Locker that runs requests
-// without Redis (core.WithFailOpen) or is from core.NewQuorum. The middleware is safe
-// for concurrent use.
+// without Redis (core.WithFailOpen), shares its locks (core.WithPermits and
+// core.WithShared) or is from core.NewQuorum. The middleware is safe for concurrent use.
 func Idempotent[K string | core.Key](l *core.Locker, key func(echo.Context) (K, error), opts ...Option) echo.MiddlewareFunc {
 	o := &options{}
 	config := IdempotentConfig{Locker: l, Key: keyFuncOf(key), Options: registration.Apply(adapter, o, opts)}

@@ -46,6 +46,9 @@ func middleware(l *core.Locker, key KeyFunc, opts []Option) gin.HandlerFunc {
 	l = l.With(adapter.ForLocks("Middleware", registration.Apply(adapter, cfg, opts))...)
 	adapter.Must(cfg.idempotent == "", cfg.idempotent+" is an option of Idempotent, not of Middleware")
 	keys := append([]KeyFunc{key}, cfg.also...)
+	if err := httpkey.CheckSharedReads(string(adapter), l, keys); err != nil {
+		panic(err)
+	}
 	wait, wildcards := httpreply.NewWaitCheck(adapter, l), httpkey.NewWildcardCheck(string(adapter), l)
 
 	return func(c *gin.Context) {

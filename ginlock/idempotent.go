@@ -32,8 +32,8 @@ import (
 // aborted.
 //
 // Idempotent panics where Middleware does, and for a Locker that runs requests
-// without Redis (core.WithFailOpen) or is from core.NewQuorum. The middleware is safe
-// for concurrent use.
+// without Redis (core.WithFailOpen), shares its locks (core.WithPermits and
+// core.WithShared) or is from core.NewQuorum. The middleware is safe for concurrent use.
 func Idempotent[K string | core.Key](l *core.Locker, key func(*gin.Context) (K, error), opts ...Option) gin.HandlerFunc {
 	return idempotent(l, registration.KeyOf(adapter, "Idempotent", l, key), opts)
 }

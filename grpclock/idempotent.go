@@ -28,9 +28,9 @@ import (
 // answer was not stored; and with UNAVAILABLE if Redis is unavailable.
 //
 // IdempotentUnaryServerInterceptor panics if l or key is nil, if l, with the options,
-// runs calls without Redis (core.WithFailOpen), if l is from core.NewQuorum, or if an
-// option is invalid or belongs to another adapter. The interceptor is safe for
-// concurrent use.
+// runs calls without Redis (core.WithFailOpen) or shares its locks (core.WithPermits and
+// core.WithShared), if l is from core.NewQuorum, or if an option is invalid or belongs to
+// another adapter. The interceptor is safe for concurrent use.
 func IdempotentUnaryServerInterceptor[K string | core.Key](
 	l *core.Locker, key func(*Call) (K, error), opts ...Option,
 ) grpc.UnaryServerInterceptor {
@@ -47,6 +47,7 @@ func idempotentOf[K string | core.Key](name string, l *core.Locker, key func(*Ca
 	adapter.Must(len(c.keys) == 1, name+" has one key; to lock those of Also, put a UnaryServerInterceptor behind it")
 	adapter.Must(!c.locks.FailsOpen(), name+" needs a locker without WithFailOpen: a call would take effect twice")
 	adapter.Must(c.locks.KeepsRecords(), name+" needs a locker of core.New: a quorum keeps no records of calls")
+	adapter.Must(!c.locks.SharesLocks(), name+" needs a locker without WithPermits and WithShared: a call has its key alone")
 	c.unaryOnly = true
 	return c
 }

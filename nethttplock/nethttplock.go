@@ -42,6 +42,9 @@ func middleware(l *core.Locker, key KeyFunc, opts []Option) func(http.Handler) h
 	l = l.With(adapter.ForLocks("Middleware", registration.Apply(adapter, c, opts))...)
 	adapter.Must(c.idempotent == "", c.idempotent+" is an option of Idempotent, not of Middleware")
 	keys := append([]KeyFunc{key}, c.also...)
+	if err := httpkey.CheckSharedReads(string(adapter), l, keys); err != nil {
+		panic(err)
+	}
 	wait, wildcards := httpreply.NewWaitCheck(adapter, l), httpkey.NewWildcardCheck(string(adapter), l)
 
 	return func(next http.Handler) http.Handler {

@@ -128,10 +128,10 @@ func released(ending core.Ending, err error) core.Event {
 // its HTTP status is one.
 func TestEachOutcomeIsRecorded(t *testing.T) {
 	t.Parallel()
-	failures := map[string]bool{"overloaded": true, "no_fence": true, "hidden_lease": true, "closing": true, "unavailable": true}
+	failures := map[string]bool{"overloaded": true, "upgrade": true, "hidden_lease": true, "closing": true, "unavailable": true}
 	for _, kind := range []error{
 		core.ErrBusy, core.ErrWaitTimeout, core.ErrQueueFull, core.ErrOverloaded, core.ErrNoKey, core.ErrInvalidKey,
-		core.ErrBodyTooLarge, core.ErrMismatch, core.ErrInterrupted, core.ErrUnreplayable, core.ErrNoFence, core.ErrHiddenLease,
+		core.ErrBodyTooLarge, core.ErrMismatch, core.ErrInterrupted, core.ErrUnreplayable, core.ErrUpgrade, core.ErrHiddenLease,
 		core.ErrClosed, core.ErrUnavailable,
 	} {
 		instruments, reader := newInstruments(t)

@@ -13,9 +13,13 @@ import (
 // Hold locks a key as another process with the same options would. The returned function
 // releases the key and may be called more than once. Until then, or until the test ends, the
 // key stays locked and its lease is renewed. If the key is already locked, the test fails.
-func (l *Locks) Hold(key string) (release func()) {
+//
+// With more options, Hold locks the key as a view of that process would: Hold("printer",
+// core.WithPermits(3)) holds one of three permits, and Hold("config", core.WithShared(true)) is
+// a reader. To use up all permits, call Hold once for each.
+func (l *Locks) Hold(key string, opts ...core.Option) (release func()) {
 	l.tb.Helper()
-	elsewhere := l.other.locker.With(core.WithRenewal(true), core.WithMaxHold(0))
+	elsewhere := l.other.locker.With(opts...).With(core.WithRenewal(true), core.WithMaxHold(0))
 	lease, err := elsewhere.TryLock(context.Background(), key)
 	if err != nil {
 		l.tb.Fatalf("locktest: hold %q: %v", key, err)
@@ -24,7 +28,8 @@ func (l *Locks) Hold(key string) (release func()) {
 }
 
 // HoldFor is Hold with the key that a key function reads from a request, as a Middleware with
-// that function would. If the function returns an error, core.ErrSkip included, the test
+// that function would. With core.Permits or core.Shared around the function, it holds one
+// permit, or is a reader. If the function returns an error, core.ErrSkip included, the test
 // fails.
 //
 // The lock of a route of Idempotent has another key, so HoldFor does not hold it. Give Hold "i:"
@@ -35,7 +40,7 @@ func HoldFor[R any, K string | core.Key](l *Locks, key func(R) (K, error), r R) 
 	if err != nil {
 		l.tb.Fatalf("locktest: the key to hold: %v", err)
 	}
-	return l.Hold(k.Raw())
+	return l.Hold(k.Raw(), k.Options()...)
 }
 
 // Abandon locks a key as a process that crashed would: the lock is not renewed and not
@@ -57,10 +62,10 @@ func (l *Locks) Abandon(key string, ttl time.Duration) {
 }
 
 // Expire deletes the key of a held lock, as if its TTL had ended. Other callers can then lock
-// the key. The context of the lost lease ends with core.ErrLost at the next renewal, which
-// follows the last one after a third of the TTL. Without renewal it ends shortly before the
-// TTL would end. Outside a synctest bubble, give the Locker a short TTL. If the key is not
-// locked, the test fails.
+// the key. If the key is shared, all its leases are lost. The context of a lost lease ends with
+// core.ErrLost at the next renewal, which follows the last one after a third of the TTL. Without
+// renewal it ends shortly before the TTL would end. Outside a synctest bubble, give the Locker a
+// short TTL. If the key is not locked, the test fails.
 func (l *Locks) Expire(key string) {
 	l.tb.Helper()
 	if !l.redis.Del(l.nameOf(key)) {
@@ -80,7 +85,7 @@ func (l *Locks) nameOf(key string) string {
 		l.tb.Fatalf("locktest: %v", err)
 	}
 	defer process.end(0)
-	lease, err := process.locker.TryLock(context.Background(), key)
+	lease, err := process.locker.With(core.WithShared(false)).TryLock(context.Background(), key)
 	if err != nil {
 		l.tb.Fatalf("locktest: the key %q: %v", key, err)
 	}

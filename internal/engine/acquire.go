@@ -46,7 +46,10 @@ func (e *Engine) observeOutcome(w *waiter, begun time.Time, event Event) {
 }
 
 func (e *Engine) newWaiter(ctx context.Context, r Request) *waiter {
-	h := &Hold{engine: e, request: r, parent: ctx}
+	h := &Hold{engine: e, request: r, shard: e.shardOf(r.Key), parent: ctx}
+	if r.Attempt != nil {
+		h.request.Limit = store.Exclusive
+	}
 	h.waiter = waiter{hold: h, nowait: r.Wait == 0, maxWait: r.Wait}
 	return &h.waiter
 }
@@ -71,7 +74,7 @@ func (e *Engine) enter(ctx context.Context, w *waiter) *Refusal {
 		return (&Refusal{Reason: TimedOut}).endedBy(ctx)
 	}
 	unserved := e.refuseUnserved(w.hold.request.Key)
-	s, mayLead := e.shardOf(w.hold.request.Key), mayAskInline(ctx, w.maxWait)
+	s, mayLead := w.hold.shard, mayAskInline(ctx, w.maxWait)
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
@@ -83,45 +86,49 @@ func (e *Engine) enter(ctx context.Context, w *waiter) *Refusal {
 			return unserved
 		}
 	}
-	q := e.queueOf(s, w.hold.request.Key)
-	w.hold.queue = q
-	if isMismatch(q.running, w.hold.request.Attempt) {
+	root := e.rootOf(s, w.hold.request.Key)
+	if isMismatch(root.running, w.hold.request.Attempt) {
 		s.mu.Unlock()
 		return &Refusal{Reason: Mismatch}
 	}
-	if w.nowait && q.isBusy() {
+	l := root.listOf(w.hold.request.Limit)
+	busy, starts := l.isBusy(), l.mayStart()
+	if w.nowait && busy {
 		s.mu.Unlock()
 		return &Refusal{Reason: Busy}
 	}
 	// While a key is being released it is not busy yet for the first waiter.
-	queued := !w.nowait && (q.first != nil || q.isBusy())
+	queued := !w.nowait && (busy || l.first != nil && !starts)
 	if queued {
-		if refusal := q.markQueued(w); refusal != nil {
+		if refusal := l.markQueued(w); refusal != nil {
 			s.mu.Unlock()
 			return refusal
 		}
-		q.listen()
+		l.listen()
 	}
-	q.push(w)
-	if q.state == idle && mayLead {
+	l.push(w)
+	s.arrivals++
+	w.arrived = s.arrivals
+	if starts && mayLead && !queued {
+		q := l.idleQueue()
 		q.openEpisode(false)
 		r := q.askRequest()
 		s.mu.Unlock()
 		r.Inline = true
-		e.askInline(w, r)
+		e.askInline(w, q, r)
 		return nil
 	}
 	w.updates = make(chan struct{}, 1)
 	switch {
-	case q.state == idle:
-		q.startEpisode(false)
+	case starts:
+		l.idleQueue().startEpisode(queued)
 	case w.nowait:
 		// A nowait caller waits for one answer, and not for the next check. Behind
 		// another command it waits no longer than for a command of its own.
 		w.maxWait = e.boundOf(w.hold.request.TTL)
-		q.wake()
+		l.wakeFirst()
 	case w.endsOnFault:
-		q.wake()
+		l.wakeFirst()
 	}
 	s.mu.Unlock()
 	if queued {
@@ -133,20 +140,23 @@ func (e *Engine) enter(ctx context.Context, w *waiter) *Refusal {
 // askInline sends the first request on the goroutine of the caller. If that panics,
 // because a hook of the store's client has panicked, the caller leaves the queue and
 // gives back what it was granted.
-func (e *Engine) askInline(w *waiter, r keyRequest) {
+func (e *Engine) askInline(w *waiter, q *queue, r keyRequest) {
 	returned := false
 	defer func() {
 		if !returned && e.leave(w) == nil && w.refusal == nil {
 			w.hold.startRelease(false, false, Abort, nil)
 		}
 	}()
-	w.hold.queue.send(r, false)
+	q.send(r, false)
 	returned = true
 }
 
 // isBusy reports whether it is known that a new caller has to wait.
-func (q *queue) isBusy() bool {
-	switch q.state {
+func (l *waitlist) isBusy() bool {
+	if l.limit.IsShared() {
+		return l.first != nil && l.isContended() || !l.mayStart() && l.placesLeft() <= 0
+	}
+	switch q := l.root; q.state {
 	case held, passing:
 		return true
 	case asking:
@@ -159,9 +169,9 @@ func (q *queue) isBusy() bool {
 // settledInline reports whether a waiter that sent its own request has been granted the
 // lease or refused meanwhile. If not, the waiter gets a channel for updates.
 func (w *waiter) settledInline() bool {
-	s := w.hold.queue.shard
+	s := w.hold.shard
 	s.mu.Lock()
-	settled := w.queue == nil
+	settled := w.list == nil
 	if !settled {
 		w.updates = make(chan struct{}, 1)
 	}
@@ -207,10 +217,10 @@ func (e *Engine) await(ctx context.Context, w *waiter, begun time.Time) *Refusal
 	return w.refusal
 }
 
-// leave removes the waiter from its queue. It returns nil if the waiter was granted the
+// leave removes the waiter from its list. It returns nil if the waiter was granted the
 // lease or refused before.
 func (e *Engine) leave(w *waiter) *Refusal {
-	refusal := w.hold.queue.giveUp(w)
+	refusal := w.giveUp()
 	select {
 	case _, open := <-w.updates:
 		if open { // an update that came before the end of the wait
@@ -221,18 +231,20 @@ func (e *Engine) leave(w *waiter) *Refusal {
 	return refusal
 }
 
-// giveUp removes the waiter from the queue and returns its refusal. It returns nil if
+// giveUp removes the waiter from its list and returns its refusal. It returns nil if
 // the waiter was granted the lease or refused before.
-func (q *queue) giveUp(w *waiter) *Refusal {
-	q.shard.mu.Lock()
-	defer q.shard.mu.Unlock()
-	if w.queue == nil {
+func (w *waiter) giveUp() *Refusal {
+	w.hold.shard.mu.Lock()
+	defer w.hold.shard.mu.Unlock()
+	l := w.list
+	if l == nil {
 		return nil
 	}
-	q.remove(w)
-	refusal := q.giveUpRefusal(w)
-	if q.first == nil {
-		q.wake()
+	l.remove(w)
+	refusal := l.giveUpRefusal(w)
+	if l.first == nil && !l.limit.IsShared() {
+		l.root.wake()
 	}
+	l.balance()
 	return refusal
 }

@@ -3,14 +3,29 @@ package engine
 import (
 	"context"
 	"time"
+
+	"github.com/reqlock/reqlock/internal/store"
 )
 
 // WaitForever is the wait of a Request that only the end of the caller's context ends.
 const WaitForever = time.Duration(-1)
 
+// A Limit is store.Limit, for the owner of the engine.
+type Limit = store.Limit
+
+// The limits of leases.
+const (
+	Exclusive = store.Exclusive
+	Unlimited = store.Unlimited
+	MaxLimit  = store.MaxLimit
+)
+
 // A Request is what a caller wants.
 type Request struct {
 	Key string
+	// Limit says which leases may be out beside this one; 0 is store.Exclusive. A shared
+	// lease has no Attempt and no MinHold.
+	Limit store.Limit
 	// Name is the name that events repeat; "" is none.
 	Name string
 	// TTL is how long the lease lives without renewal.
@@ -100,6 +115,7 @@ type Event struct {
 	Loss     Loss             // Lost, Released; Committed: Taken if another attempt had begun
 	Ending   Ending           // Released, Committed and OutcomeUnknown of an Attempt that this process has ended
 	Attempt  bool             // the request has an Attempt
+	Shared   bool             // the request is for a shared lease
 	Queued   bool             // a Waiting event came before
 	Repeated bool             // HeldLong: there was an event for the hold before; Renewed: this renewal and the one before failed
 	Key      string           // the Key of the Request
@@ -114,7 +130,8 @@ type Event struct {
 
 // of returns the event with what it has from the request of the hold.
 func (e Event) of(h *Hold) Event {
-	e.Key, e.Name, e.Attempt, e.Context = h.request.Key, h.request.Name, h.request.Attempt != nil, &h.parent
+	e.Key, e.Name, e.Context = h.request.Key, h.request.Name, &h.parent
+	e.Attempt, e.Shared = h.request.Attempt != nil, h.request.Limit.IsShared()
 	return e
 }
 

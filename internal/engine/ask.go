@@ -11,13 +11,13 @@ import (
 var errLateGrant = errors.New("the answer came too late to be of use")
 
 // ask sends a request for the key to the store, for the first waiter. If no caller
-// waits, the episode ends. The queue is asking, and no other request is in flight.
+// needs the queue, the episode ends. The queue is asking, and no other request is in flight.
 //
 // The reply goes to onAnswer. From there the queue grants the lease, or asks again: at
 // once, or after a pause. Once the queue has a place in the store's queue, it asks
 // again when a hint arrives, and when its pause ends.
 func (q *queue) ask() {
-	if q.first == nil {
+	if !q.isNeeded() {
 		q.goIdle()
 		return
 	}
@@ -52,11 +52,11 @@ func (q *queue) askRequest() keyRequest {
 	r.Target, r.Claim = q.target(q.token, want.TTL), q.engine.claimOf(want.TTL)
 	r.Join = q.enqueue && q.callers > q.nowaiters
 	if want.Fencing {
-		r.Fences = firstReservation(q.callers)
+		r.Fences = firstReservation(q.limit, q.callers)
 	}
 	r.Attempt = want.Attempt
 	if q.engine.ballots {
-		q.ballot = q.engine.newToken()
+		q.ballot = q.engine.newToken(q.limit)
 		r.Waiter, r.Token = q.token, q.ballot
 	}
 	q.recheck = false
@@ -65,10 +65,10 @@ func (q *queue) askRequest() keyRequest {
 	return r
 }
 
-// send sends a request for the key. Only Enqueue reserves fencing numbers, decides by the
-// record of an attempt, and has ballots.
+// send sends a request for the key. Only Enqueue grants shared leases, reserves fencing
+// numbers, decides by the record of an attempt, and has ballots.
 func (q *queue) send(r keyRequest, enqueue bool) {
-	if enqueue || r.Fences > 0 || r.Attempt != nil || r.Waiter != "" {
+	if enqueue || r.Limit.IsShared() || r.Fences > 0 || r.Attempt != nil || r.Waiter != "" {
 		q.engine.store.Enqueue(r.EnqueueRequest, q.answerDone)
 		return
 	}
@@ -105,6 +105,7 @@ func (q *queue) onAnswer(answer store.Answer, err error) {
 	defer q.engine.work.Done()
 	q.shard.mu.Lock()
 	defer q.shard.mu.Unlock()
+	defer q.waitlist.balance() // the list of now, even if the queue is recycled
 	q.ballot = ""
 	switch r := q.lastAsk; {
 	case err == nil && answer.Verdict != store.Undecided:
@@ -133,7 +134,7 @@ func (q *queue) releaseOrphan(asked store.EnqueueRequest, orphan string) {
 	q.engine.work.Add()
 	// Without Waiter: the waiter keeps its place in the store's queue.
 	r := store.ReleaseRequest{Target: asked.Target, Claim: asked.Claim}
-	r.Token = orphan
+	r.Token, r.Limit = orphan, limitOf(orphan)
 	r = Abort.applyTo(r, q.engine.discards.attemptOf(keyToken{q.key, orphan}), nil)
 	q.engine.store.Release(r, func(store.ReleaseResult, error) {
 		defer q.engine.work.Done()
@@ -183,14 +184,17 @@ func (q *queue) applyAnswer(r store.EnqueueRequest, answer store.Answer, err err
 // waiter that allows no more waiters is refused.
 func (q *queue) noteContention() {
 	q.contended, q.enqueue = true, true
-	q.refuseNowaiters(&Refusal{Reason: Busy})
-	w := q.first
-	if w == nil || w.queued {
+	if q.limit.IsShared() {
+		q.root.shared.othersWaited = time.Now()
+	}
+	q.refuseNowaiters(&Refusal{Reason: Busy}, q.undecided())
+	w := q.firstUnqueued()
+	if w == nil {
 		return
 	}
-	if q.queued > 0 && q.queued == q.maxWaiters(w) {
+	if n := q.queuedForKey(); n > 0 && n == q.maxWaiters(w) {
 		q.refuseLast()
-		if w.queue == nil {
+		if w.list == nil {
 			return
 		}
 	}
@@ -211,8 +215,9 @@ func (q *queue) noteFault(fault *store.Fault) {
 		q.enqueue, q.joined = true, true
 	}
 	refusal := &Refusal{Reason: Unavailable, Fault: fault}
+	q.refuseNowaiters(refusal, q.undecided())
 	q.refuseIf(func(w *waiter) *Refusal {
-		if w.nowait || w.endsOnFault || !fault.Temporary {
+		if w.endsOnFault || !fault.Temporary {
 			return refusal
 		}
 		return nil
@@ -231,12 +236,12 @@ func (q *queue) discardLateGrant(r store.EnqueueRequest) {
 	}
 	q.enqueue, q.handed = true, false
 	if r.Waiter == "" {
-		q.token, q.joined = q.engine.newToken(), false
+		q.token, q.joined = q.engine.newToken(q.limit), false
 	}
 }
 
 // isOrphan reports whether the value found in the key is a dead token of this process
 // that was not released in this episode yet.
 func (q *queue) isOrphan(holder string) bool {
-	return holder != q.releasedOrphan && q.engine.isDead(q, holder)
+	return holder != q.releasedOrphan && q.engine.isDead(q.root, holder)
 }

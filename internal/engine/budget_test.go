@@ -31,7 +31,7 @@ func TestBudgetByStoreQueue(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			l := &lease{queue: &queue{queueState: queueState{ready: test.ready, lastHint: test.told}}, leaseState: leaseState{budget: budget{unlimited: test.before}}}
+			l := &lease{queue: &queue{waitlist: &waitlist{ready: test.ready, lastHint: test.told}}, leaseState: leaseState{budget: budget{unlimited: test.before}}}
 			l.noteStoreQueue(test.waiting, now)
 			if l.budget.unlimited != test.want {
 				t.Errorf("unlimited: %v", l.budget.unlimited)

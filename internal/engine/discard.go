@@ -61,7 +61,7 @@ const abortTimeout = time.Minute
 // commands do not help a client that is short of connections.
 func (e *Engine) discard(p keyToken, attempt *Attempt, over time.Time) {
 	r := store.ReleaseRequest{
-		Target: store.Target{Key: p.key, Token: p.token, Bound: discardBounds * e.bound},
+		Target: store.Target{Key: p.key, Limit: limitOf(p.token), Token: p.token, Bound: discardBounds * e.bound},
 		Claim:  e.claimOf(unknownTTL),
 	}
 	r = Abort.applyTo(r, attempt, nil)

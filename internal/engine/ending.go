@@ -77,8 +77,8 @@ func (h *Hold) End(ctx context.Context, ending Ending, record []byte) (Loss, err
 // SetCause sets why the owner interrupts the attempt, for the event OutcomeUnknown. It does
 // nothing after the end of the attempt.
 func (h *Hold) SetCause(cause error) {
-	h.queue.shard.mu.Lock()
-	defer h.queue.shard.mu.Unlock()
+	h.shard.mu.Lock()
+	defer h.shard.mu.Unlock()
 	if h.done == nil {
 		h.cause = cause
 	}
@@ -86,8 +86,8 @@ func (h *Hold) SetCause(cause error) {
 
 // isRefused reports whether a commit or seal came after another attempt had begun.
 func (h *Hold) isRefused() bool {
-	h.queue.shard.mu.Lock()
-	defer h.queue.shard.mu.Unlock()
+	h.shard.mu.Lock()
+	defer h.shard.mu.Unlock()
 	return h.ending.isFinal() && h.stored == store.NotStored
 }
 
@@ -98,7 +98,7 @@ func (h *Hold) Number() int { return h.number }
 // other has begun, and then the callers in the queue get its answer. After an abort,
 // later attempts must not find its record.
 func (h *Hold) releaseLate() {
-	q := h.queue
+	q := h.lease.queue
 	r := store.ReleaseRequest{Claim: h.engine.claimOf(h.request.TTL)}
 	r.Target = store.Target{Key: h.request.Key, Token: h.token, TTL: h.request.TTL, Bound: h.engine.boundOf(h.request.TTL)}
 	r = h.ending.applyTo(r, h.request.Attempt, h.record)

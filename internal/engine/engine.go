@@ -60,8 +60,9 @@ type Engine struct {
 type shard struct {
 	mu       sync.Mutex
 	closed   bool
-	queues   map[string]*queue
+	queues   map[string]*queue // the roots, by key
 	recycled []*queue
+	arrivals uint64 // counts the callers
 }
 
 // New returns an Engine on the store. It starts no goroutine.
@@ -115,9 +116,11 @@ func (e *Engine) claimOf(ttl time.Duration) time.Duration {
 func (e *Engine) Close(ctx context.Context) error {
 	e.eachShard(func(s *shard) {
 		s.closed = true
-		for _, q := range s.queues {
-			q.refuseAll(&Refusal{Reason: ClosedDown})
-			q.wake()
+		for _, root := range s.queues {
+			for _, q := range root.allQueues() {
+				q.refuseAll(&Refusal{Reason: ClosedDown})
+				q.wake()
+			}
 		}
 	})
 	e.closeOnce.Do(func() { close(e.closing) })
@@ -146,9 +149,11 @@ func (e *Engine) Close(ctx context.Context) error {
 func (e *Engine) loseAll() {
 	var after callbacks
 	e.eachShard(func(s *shard) {
-		for _, q := range s.queues {
-			if q.lease != nil && q.lease.holder != nil {
-				q.lose(Closed, &after)
+		for _, root := range s.queues {
+			for _, q := range root.allQueues() {
+				if q.lease != nil && q.lease.holder != nil {
+					q.lose(Closed, &after)
+				}
 			}
 		}
 	})

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/reqlock/reqlock/internal/store"
@@ -32,22 +33,43 @@ func (e *Engine) refuseUnserved(key string) *Refusal {
 	}}
 }
 
-// needsStore reports whether a new caller gets nothing from the queue without a command: no
-// lease that could pass to it, and no refusal. An attempt always needs the store. A nil
-// queue has nothing. A lease that was extended, or whose key stays locked, does not pass, and
-// neither does one that has to be renewed for the caller.
+// needsStore reports whether a new caller gets nothing from the key's queues without a
+// command: no lease that could pass to it, and no refusal. An attempt always needs the store.
+// A nil queue has nothing.
 func (q *queue) needsStore(w *waiter) bool {
-	if q == nil {
-		return true
-	}
-	attempt, hasHolder := w.hold.request.Attempt, q.state == held || q.state == passing
 	switch {
-	case isMismatch(q.running, attempt), hasHolder && w.nowait:
-		return false
-	case hasHolder:
-		keeps := q.lease.holder != nil && q.lease.holder.request.MinHold > 0
-		return attempt != nil || q.lease.attempt != nil || q.lease.extended || keeps || !q.lease.suits(w.hold.request, time.Now())
-	default:
+	case q == nil:
 		return true
+	case w.hold.request.Limit.IsShared():
+		return q.sharedList(w.hold.request.Limit).needsStore(w)
+	case isMismatch(q.running, w.hold.request.Attempt), q.hasHolder() && w.nowait:
+		return false
+	default:
+		return !q.hasHolder() || !q.lease.passesWithoutStore(w.hold.request)
 	}
+}
+
+// needsStore is that of a queue, for a shared caller. A nil list has nothing.
+func (l *waitlist) needsStore(w *waiter) bool {
+	switch {
+	case l == nil:
+		return true
+	case w.nowait:
+		return !l.isBusy()
+	default:
+		return !slices.ContainsFunc(l.queues, func(q *queue) bool {
+			return q.hasHolder() && q.lease.passesWithoutStore(w.hold.request)
+		})
+	}
+}
+
+// hasHolder reports whether a caller of this process holds the lease, or is about to.
+func (q *queue) hasHolder() bool { return q.state == held || q.state == passing }
+
+// passesWithoutStore reports whether the lease could pass to the request in an outage. A
+// lease that was extended, or whose key stays locked, does not pass, and neither does one
+// that has to be renewed for the request.
+func (l *lease) passesWithoutStore(r Request) bool {
+	keeps := l.holder != nil && l.holder.request.MinHold > 0
+	return r.Attempt == nil && l.attempt == nil && !l.extended && !keeps && l.suits(r, time.Now())
 }

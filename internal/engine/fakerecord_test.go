@@ -40,10 +40,8 @@ func (s *fakeServer) begin(r storetest.AnyRequest, value string) (answer store.A
 	if answer.Verdict == store.Undecided {
 		return answer, false
 	}
-	s.leaveQueue(r)
-	if value == r.Token {
-		s.handOff(r, "")
-	}
+	r.Rejoin = ""
+	s.give(r, value)
 	return answer, true
 }
 

@@ -15,6 +15,7 @@ type fakeServer struct {
 	mu     sync.Mutex
 	keys   map[string]entry
 	queues map[string][]string
+	phases map[string]*phase // the shared leases, by key
 	fences map[string]int64
 	stores map[string]*fakeStore // by process
 	// records has the records of attempts, by key.
@@ -34,7 +35,7 @@ func newFakeServer() *fakeServer {
 	return &fakeServer{
 		keys: make(map[string]entry), queues: make(map[string][]string),
 		fences: make(map[string]int64), stores: make(map[string]*fakeStore),
-		records: make(map[string]fakeRecord),
+		records: make(map[string]fakeRecord), phases: make(map[string]*phase),
 	}
 }
 
@@ -60,25 +61,6 @@ func (s *fakeServer) sendHint(key, token string) bool {
 		go to.hint(key, token)
 	}
 	return true
-}
-
-// handOff gives the key to the first token in its queue with a process that listens, or frees
-// the key. own is the token that rejoins.
-func (s *fakeServer) handOff(r storetest.AnyRequest, own string) string {
-	delete(s.keys, r.Key)
-	for len(s.queues[r.Key]) > 0 {
-		first := s.queues[r.Key][0]
-		s.queues[r.Key] = s.queues[r.Key][1:]
-		if first == own {
-			s.keys[r.Key] = entry{first, time.Now().Add(r.TTL)}
-			return first
-		}
-		if s.sendHint(r.Key, first) {
-			s.keys[r.Key] = entry{first, time.Now().Add(r.Claim)}
-			return first
-		}
-	}
-	return ""
 }
 
 // leaveQueue removes the token of a request from the queue.

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"strings"
 	"sync"
 	"time"
 
@@ -132,6 +131,7 @@ func (s *fakeStore) take(r storetest.AnyRequest) (answer store.Answer, err error
 	sent := time.Now()
 	err = s.transition("take", r, func(value string) {
 		if value != "" && value != r.Token {
+			answer.Shared = value == marker
 			if answer.HolderUnknown = !r.WithHolder; r.WithHolder {
 				answer.Holder = value
 			}
@@ -158,32 +158,14 @@ func (s *fakeStore) enqueue(r storetest.AnyRequest) (answer store.Answer, err er
 				return
 			}
 		}
-		if value == "" {
-			if r.Join {
-				s.join(r.Key, r.Token)
-			}
-			if value = s.handOff(r, r.Token); value == "" {
-				value = r.Token
-				s.keys[r.Key] = entry{r.Token, time.Now().Add(r.TTL)}
-			}
-		}
-		if value == r.Token {
-			s.raiseTTL(r)
-			answer = store.Answer{Granted: true, Since: sent, Waiting: len(s.queues[r.Key])}
-			answer.Fence, answer.Fences = s.reserve(r)
-			if r.Attempt != nil {
-				answer.Number = s.run(r)
-			}
-			return
-		}
-		answer = store.Answer{Holder: value, Remaining: time.Until(s.keys[r.Key].until)}
-		answer.Running = r.Attempt != nil && s.records[r.Key].state == 'R'
-		if r.Join {
-			s.join(r.Key, r.Token)
-			if s.queues[r.Key][0] == r.Token {
-				answer.ForeignHolder = !strings.Contains(value, ":")
-				s.sendHint(r.Key, value)
-			}
+		answer = s.ask(r, value)
+		answer.Since = sent
+		switch {
+		case r.Attempt == nil:
+		case answer.Granted:
+			answer.Number = s.run(r)
+		default:
+			answer.Running = s.records[r.Key].state == 'R'
 		}
 	})
 	return answer, err
@@ -192,11 +174,18 @@ func (s *fakeStore) enqueue(r storetest.AnyRequest) (answer store.Answer, err er
 func (s *fakeStore) renew(r storetest.AnyRequest) (renewal store.Renewal, err error) {
 	renewal.Since = time.Now()
 	err = s.transition("renew", r, func(value string) {
-		if renewal.Held = value == r.Token; renewal.Held {
+		p := s.out(r.Key)
+		switch shared := p != nil && !p.leases[r.Token].IsZero(); {
+		case shared:
+			s.raiseShared(p, r)
+			renewal.Fence, renewal.Fences = s.phaseNumber(r)
+		case p == nil && value == r.Token:
 			s.raiseTTL(r)
-			renewal.Waiting = len(s.queues[r.Key])
 			renewal.Fence, renewal.Fences = s.reserve(r)
+		default:
+			return
 		}
+		renewal.Held, renewal.Waiting = true, len(s.queues[r.Key])
 	})
 	return renewal, err
 }
@@ -214,29 +203,15 @@ func (s *fakeStore) release(r storetest.AnyRequest) (released store.ReleaseResul
 		if r.Attempt != nil {
 			released.Record = s.finish(r, value)
 		}
-		if r.Keep == 0 {
-			s.leaveQueue(r)
-		}
-		if value != r.Token {
-			return
-		}
 		if r.Keep > 0 {
-			s.keys[r.Key] = entry{"kept", time.Now().Add(r.Keep)}
-			released.Status = store.Freed
+			if value == r.Token {
+				s.keys[r.Key] = entry{"kept", time.Now().Add(r.Keep)}
+				released.Status = store.Freed
+			}
 			return
 		}
-		if r.Rejoin != "" {
-			s.join(r.Key, r.Rejoin)
-		}
-		switch s.handOff(r, r.Rejoin) {
-		case "":
-			released.Status = store.Freed
-		case r.Rejoin:
-			released.Status = store.Kept
-		default:
-			released.Status = store.Handed
-		}
-		if s.nextUnsure {
+		released.Status = s.give(r, value)
+		if s.nextUnsure && released.Status != store.NotHeld {
 			s.nextUnsure, released.Status = false, store.Unsure
 		}
 	})

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/reqlock/reqlock/internal/store"
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
@@ -22,7 +23,7 @@ func TestFencesAreDrawnFromReservation(t *testing.T) {
 	t.Parallel()
 	f := newFences(100, maxFences)
 	for i := range int64(maxFences) {
-		if n := f.draw(); n != 100+i {
+		if n := f.draw(store.Exclusive); n != 100+i {
 			t.Fatalf("drew %d, want %d", n, 100+i)
 		}
 		half := int64(maxFences-maxFences/2) - 1
@@ -40,7 +41,7 @@ func TestReservationSizes(t *testing.T) {
 	for callers, want := range map[int]struct{ question, renewal int }{
 		0: {0, 0}, 1: {1, maxFences}, 2: {maxFences, maxFences}, 1000: {maxFences, maxFences},
 	} {
-		if got := firstReservation(callers); got != want.question {
+		if got := firstReservation(store.Exclusive, callers); got != want.question {
 			t.Errorf("%d callers: a question wants %d numbers, want %d", callers, got, want.question)
 		}
 		if got := (&fences{}).toReserve(fenced(0), callers); got != want.renewal {
@@ -55,9 +56,9 @@ func TestTwoCallersShareNumbers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		h := hold(t, e, fenced(0))
-		h.queue.shard.mu.Lock()
+		h.shard.mu.Lock()
 		h.lease.budget.unlimited = true // no other process waits
-		h.queue.shard.mu.Unlock()
+		h.shard.mu.Unlock()
 		for range maxPasses {
 			next := make(chan *Hold)
 			go func() { next <- hold(t, e, fenced(WaitForever)) }()
@@ -184,9 +185,9 @@ func TestKeptKeyKeepsFences(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		h := hold(t, e, fenced(0))
-		h.queue.shard.mu.Lock()
+		h.shard.mu.Lock()
 		h.lease.fences = newFences(h.Fence()+1, 1)
-		h.queue.shard.mu.Unlock()
+		h.shard.mu.Unlock()
 		time.Sleep(time.Second) // the budget is spent
 		var fence int64
 		waiting(t, e, fenced(WaitForever), func(h *Hold) { fence = h.Fence() })
@@ -204,8 +205,8 @@ func TestRenewalReservesFencesForWaiters(t *testing.T) {
 		e, _, _ := newEngine()
 		h := hold(t, e, fenced(0))
 		left := func(used int64) fences {
-			h.queue.shard.mu.Lock()
-			defer h.queue.shard.mu.Unlock()
+			h.shard.mu.Lock()
+			defer h.shard.mu.Unlock()
 			h.lease.fences.next += used
 			return h.lease.fences
 		}
@@ -247,10 +248,10 @@ func TestLateRenewalBringsNoOldFences(t *testing.T) {
 			return nil
 		})
 		h := hold(t, e, fenced(0))
-		h.queue.shard.mu.Lock()
+		h.shard.mu.Lock()
 		h.lease.fences.next = h.lease.fences.end
 		h.lease.budget.unlimited = true // no other process waits
-		h.queue.shard.mu.Unlock()
+		h.shard.mu.Unlock()
 		time.Sleep(request(0).TTL/3 + time.Millisecond)
 		synctest.Wait()
 		var last atomic.Int64

@@ -89,17 +89,17 @@ func TestForgedHintOfAnUnissuedTokenIsIgnored(t *testing.T) {
 		waiting(t, p.engines[1], request(WaitForever), func(*Hold) {})
 		time.Sleep(time.Millisecond) // until its request has been answered
 		asked := p.stores[1].count("enqueue")
-		h.queue.shard.mu.Lock()
+		h.shard.mu.Lock()
 		h.lease.othersWait = false
-		h.queue.shard.mu.Unlock()
+		h.shard.mu.Unlock()
 		for range 10 {
 			p.stores[0].hint("k", "p0:99")
 			p.stores[1].hint("k", "p1:99")
 		}
 		synctest.Wait()
-		h.queue.shard.mu.Lock()
+		h.shard.mu.Lock()
 		wanted := h.lease.othersWait
-		h.queue.shard.mu.Unlock()
+		h.shard.mu.Unlock()
 		if got := p.stores[1].count("enqueue"); got != asked || wanted {
 			t.Errorf("%d requests of the waiter, and the holder assumes that others wait: %v", got-asked, wanted)
 		}

@@ -35,7 +35,8 @@ func (q *queue) pass(outage bool) bool {
 		return false
 	}
 	now := time.Now()
-	if !q.lease.mayPass(q.first, outage, now) {
+	q.noteOthersHere(now)
+	if !q.lease.mayPass(q.first, outage, now) || !outage && q.yields(q.first) {
 		return false
 	}
 	q.lease.budget.passes++
@@ -47,10 +48,20 @@ func (q *queue) pass(outage bool) bool {
 	return true
 }
 
+// noteOthersHere starts the budget of a lease if callers of this process with another limit
+// wait for the key, or if another shared lease of this process has shown that others wait.
+func (q *queue) noteOthersHere(now time.Time) {
+	if q.othersWaitHere() || q.limit.IsShared() && !q.lease.sent.After(q.root.shared.othersWaited) {
+		q.lease.othersWait = true
+		q.lease.budget.start(now)
+	}
+}
+
 // grant makes the waiter the holder of the lease. Each grant has its own Hold, so that
 // later calls on an earlier hold do not change this one.
 func (q *queue) grant(w *waiter, handover Handover, now time.Time) {
 	q.state = held
+	q.seek(false)
 	q.remove(w)
 	h := w.hold
 	h.lease, h.token = q.lease, q.lease.token
@@ -61,7 +72,7 @@ func (q *queue) grant(w *waiter, handover Handover, now time.Time) {
 		h.handover = Awaited
 	}
 	if h.request.Fencing {
-		h.fence = q.lease.fences.draw()
+		h.fence = q.lease.fences.draw(q.limit)
 	}
 	q.lease.holder = h
 	q.engine.work.Add()
@@ -77,13 +88,15 @@ func (q *queue) grant(w *waiter, handover Handover, now time.Time) {
 	}
 	w.settle()
 	q.setRunning(q.lease.attempt)
-	q.refuseNowaiters(&Refusal{Reason: Busy})
+	q.refuseNowaiters(&Refusal{Reason: Busy}, q.placesLeft())
+	q.balance()
 }
 
 // renewThenGrant renews the lease for the first waiter, and then grants it. Meanwhile
 // the lease has no holder.
 func (q *queue) renewThenGrant(handover Handover) {
 	q.state = passing
+	q.seek(true)
 	lease, want := q.lease, q.first.hold.request
 	lease.holder = nil
 	q.engine.schedule.drop(lease)

@@ -10,15 +10,17 @@ import (
 func (e *Engine) held() Event {
 	event, now := Event{Kind: Closing}, time.Now()
 	e.eachShard(func(s *shard) {
-		for _, q := range s.queues {
-			if q.lease == nil || q.lease.holder == nil {
-				continue
-			}
-			h := q.lease.holder
-			event.Holds++
-			if age := now.Sub(h.since); event.Key == "" || age > event.Held {
-				event = event.of(h)
-				event.Held, event.Caller = age, h.request.Caller
+		for _, root := range s.queues {
+			for _, q := range root.allQueues() {
+				if q.lease == nil || q.lease.holder == nil {
+					continue
+				}
+				h := q.lease.holder
+				event.Holds++
+				if age := now.Sub(h.since); event.Key == "" || age > event.Held {
+					event = event.of(h)
+					event.Held, event.Caller = age, h.request.Caller
+				}
 			}
 		}
 	})

@@ -19,18 +19,33 @@ func (e *Engine) onLateGrant(key, token string) {
 	e.handleHint(key, token, func(p keyToken) { e.discardAsync(p, nil, time.Now().Add(discardTimeout)) })
 }
 
-// handleHint makes the queue of a key check the key again. A dead token is discarded
-// instead. A token that the queue is just releasing is released once more after that.
+// handleHint makes the queue that owns the token check the key again. Without a token, all
+// queues of the key do. A dead token is discarded instead.
 func (e *Engine) handleHint(key, token string, discard func(keyToken)) {
 	s := e.shardOf(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	q := s.queues[key]
+	root := s.queues[key]
 	switch {
-	case e.isDead(q, token):
+	case e.isDead(root, token):
 		discard(keyToken{key, token})
-	case q == nil || q.isLost(token): // the holder has been told of the loss
-	case token != "" && !q.owns(token): // forged
+	case root == nil:
+	case token == "":
+		for _, q := range root.allQueues() {
+			q.checkAgain("")
+		}
+	default:
+		if q := root.ownerOf(token); q != nil { // otherwise the hint is forged
+			q.checkAgain(token)
+		}
+	}
+}
+
+// checkAgain handles a hint that named this token of the queue; "" is none. A token that
+// the queue is just releasing is released once more after that.
+func (q *queue) checkAgain(token string) {
+	switch {
+	case token != "" && q.isLost(token): // the holder has been told of the loss
 	case token != "" && token == q.ballot:
 		q.lastHint = time.Now() // others wait too; but after a split vote the pause must not be cut short
 	case q.state == releasing && token == q.lease.token:
@@ -41,6 +56,7 @@ func (e *Engine) handleHint(key, token string, discard func(keyToken)) {
 		if q.lease != nil {
 			q.lease.othersWait = true
 			q.lease.budget.start(q.lastHint)
+			q.root.shared.othersWaited = q.lastHint
 		}
 		q.wake()
 	}

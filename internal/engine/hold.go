@@ -11,7 +11,7 @@ import (
 type Hold struct {
 	waiter  waiter // used until the lease is granted
 	engine  *Engine
-	queue   *queue
+	shard   *shard // of the key
 	request Request
 	parent  context.Context
 
@@ -24,7 +24,7 @@ type Hold struct {
 	number       int
 	maxHoldTimer *time.Timer
 
-	// Guarded by the mutex of the queue's shard.
+	// Guarded by the mutex of the shard.
 	ctx          context.Context // made on demand
 	cancel       context.CancelCauseFunc
 	nested       map[*Nested]struct{} // neither released nor lost
@@ -57,11 +57,11 @@ func (h *Hold) Context() context.Context {
 		return made
 	}
 	ctx, cancel := derive(h.parent, over) // without the mutex: the parent may be any context
-	h.queue.shard.mu.Lock()
+	h.shard.mu.Lock()
 	if h.ctx == nil {
 		h.ctx, h.cancel = ctx, cancel
 	}
-	h.queue.shard.mu.Unlock()
+	h.shard.mu.Unlock()
 	made, loss, over := h.state()
 	switch {
 	case made != ctx:
@@ -86,8 +86,8 @@ func derive(parent context.Context, over bool) (context.Context, context.CancelC
 // state returns the context, nil if it was not made, and whether the hold has ended or
 // was lost.
 func (h *Hold) state() (ctx context.Context, loss Loss, over bool) {
-	h.queue.shard.mu.Lock()
-	defer h.queue.shard.mu.Unlock()
+	h.shard.mu.Lock()
+	defer h.shard.mu.Unlock()
 	return h.ctx, h.loss, h.loss != NotLost || h.done != nil
 }
 
@@ -102,14 +102,17 @@ func cancelWith(cancel context.CancelCauseFunc, cause error) {
 // Token returns the token in the key.
 func (h *Hold) Token() string { return h.token }
 
+// Limit returns the limit of the lease: that of the Request.
+func (h *Hold) Limit() store.Limit { return h.request.Limit }
+
 // Fence returns the fencing number of the hold; 0 if the request had no Fencing.
 func (h *Hold) Fence() int64 { return h.fence }
 
 // ValidUntil returns when the lease ends unless it is renewed; after the release, when
 // it would have ended.
 func (h *Hold) ValidUntil() time.Time {
-	h.queue.shard.mu.Lock()
-	defer h.queue.shard.mu.Unlock()
+	h.shard.mu.Lock()
+	defer h.shard.mu.Unlock()
 	if h.done != nil {
 		return h.until
 	}
@@ -118,25 +121,25 @@ func (h *Hold) ValidUntil() time.Time {
 
 // Alive reports whether the hold is neither lost nor released.
 func (h *Hold) Alive() bool {
-	h.queue.shard.mu.Lock()
-	defer h.queue.shard.mu.Unlock()
+	h.shard.mu.Lock()
+	defer h.shard.mu.Unlock()
 	return h.isCurrent() && h.loss == NotLost
 }
 
 func (h *Hold) lossNow() Loss {
-	h.queue.shard.mu.Lock()
-	defer h.queue.shard.mu.Unlock()
+	h.shard.mu.Lock()
+	defer h.shard.mu.Unlock()
 	return h.loss
 }
 
 // isCurrent reports whether the hold is not released and its lease has not ended.
-func (h *Hold) isCurrent() bool { return h.done == nil && h.queue.lease == h.lease }
+func (h *Hold) isCurrent() bool { return h.done == nil && h.lease.queue.lease == h.lease }
 
 // onMaxHold is called by the timer of MaxHold. The holder's context is cancelled, and
 // the lease is not renewed any more. The key stays locked until the TTL ends, or until
 // the holder releases it.
 func (h *Hold) onMaxHold() {
-	q := h.queue
+	q := h.lease.queue
 	q.shard.mu.Lock()
 	if !h.isCurrent() || h.loss != NotLost {
 		q.shard.mu.Unlock()

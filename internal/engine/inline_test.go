@@ -185,7 +185,7 @@ func TestOldHoldDoesNotTouchReusedQueue(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		now := hold(t, e, r)
-		if now.queue != old.queue {
+		if now.lease.queue != old.lease.queue {
 			t.Fatal("the queue is not reused")
 		}
 		if old.Token() != token || !old.ValidUntil().Equal(until) || ctx.Err() == nil || old.Alive() {

@@ -10,8 +10,8 @@ import "time"
 // WaiveMinHold makes the release of the hold free the key at once. It is for a caller that
 // has not used the lease.
 func (h *Hold) WaiveMinHold() {
-	h.queue.shard.mu.Lock()
-	defer h.queue.shard.mu.Unlock()
+	h.shard.mu.Lock()
+	defer h.shard.mu.Unlock()
 	h.request.MinHold = 0
 }
 
@@ -19,7 +19,7 @@ func (h *Hold) WaiveMinHold() {
 // reports whether it does. A caller that never learned of the hold has not used it.
 func (h *Hold) keepKey() bool {
 	least := h.request.MinHold
-	if least == 0 || h.unreported || h.request.Attempt != nil {
+	if least == 0 || h.unreported || h.request.Attempt != nil || h.request.Limit.IsShared() {
 		return false
 	}
 	h.keepUntil = h.since.Add(least)

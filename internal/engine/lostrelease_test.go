@@ -69,10 +69,10 @@ func TestReleaseAfterValidityReportsLoss(t *testing.T) {
 		h := hold(t, p.engines[0], r)
 		var token string
 		waiting(t, p.engines[0], request(WaitForever), func(next *Hold) { token = next.Token() })
-		h.queue.shard.mu.Lock()
+		h.shard.mu.Lock()
 		h.lease.budget.unlimited = true     // no other process waits
 		p.engines[0].schedule.drop(h.lease) // as if the timer were late
-		h.queue.shard.mu.Unlock()
+		h.shard.mu.Unlock()
 		time.Sleep(r.TTL)
 		loss, err := h.Release(context.Background())
 		if loss != Taken || err != nil {

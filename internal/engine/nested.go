@@ -24,12 +24,12 @@ func (h *Hold) Nest(parent context.Context) *Nested {
 	h.Context() // makes h.cancel
 	n := &Nested{hold: h}
 	n.ctx, n.cancel = context.WithCancelCause(parent) // without the mutex: the parent may be any context
-	h.queue.shard.mu.Lock()
+	h.shard.mu.Lock()
 	alive := h.lossOfNested() == NotLost
 	if alive {
 		h.addNested(n)
 	}
-	h.queue.shard.mu.Unlock()
+	h.shard.mu.Unlock()
 	if !alive {
 		n.cancel(nil)
 		return nil
@@ -54,7 +54,7 @@ func (h *Hold) addNested(n *Nested) {
 // hold is not lost but released, or about to be, the loss is Taken. The release of the
 // hold calls it.
 func (h *Hold) LoseNested() {
-	h.queue.shard.mu.Lock()
+	h.shard.mu.Lock()
 	lost, loss := h.nested, h.loss
 	h.nested = nil
 	if loss == NotLost {
@@ -63,7 +63,7 @@ func (h *Hold) LoseNested() {
 	for n := range lost {
 		n.ended, n.loss = true, loss
 	}
-	h.queue.shard.mu.Unlock()
+	h.shard.mu.Unlock()
 	for n := range lost {
 		n.cancel(h.engine.hooks.Cause(loss))
 	}
@@ -85,9 +85,9 @@ func (n *Nested) Context() context.Context { return n.ctx }
 // Extend is Hold.Extend. A nested hold that was lost returns its loss. After
 // Release, Extend returns Taken.
 func (n *Nested) Extend(ctx context.Context, ttl time.Duration) (Loss, error) {
-	n.hold.queue.shard.mu.Lock()
+	n.hold.shard.mu.Lock()
 	ended, loss := n.ended, n.loss
-	n.hold.queue.shard.mu.Unlock()
+	n.hold.shard.mu.Unlock()
 	switch {
 	case !ended:
 		return n.hold.Extend(ctx, ttl)
@@ -102,13 +102,13 @@ func (n *Nested) Extend(ctx context.Context, ttl time.Duration) (Loss, error) {
 // whether the nested hold was lost before. Later calls do nothing and return the same.
 func (n *Nested) Release() Loss {
 	h := n.hold
-	h.queue.shard.mu.Lock()
+	h.shard.mu.Lock()
 	if !n.ended {
 		n.ended, n.loss = true, h.lossOfNested()
 		delete(h.nested, n)
 	}
 	loss := n.loss
-	h.queue.shard.mu.Unlock()
+	h.shard.mu.Unlock()
 	if loss == NotLost {
 		n.cancel(nil)
 	} else {

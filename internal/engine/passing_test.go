@@ -172,9 +172,9 @@ func TestPassWhileLeaseWaitsForRenewal(t *testing.T) {
 					passed <- successor
 				}()
 				synctest.Wait()
-				h.queue.shard.mu.Lock()
+				h.shard.mu.Lock()
 				h.lease.budget.unlimited = true // otherwise the lease would go back to the store
-				h.queue.shard.mu.Unlock()
+				h.shard.mu.Unlock()
 				time.Sleep(time.Until(granted.Add(request(0).TTL/3 + outage/2)))
 				if n := len(renewalsOf(s, h.Token())); n != 0 {
 					t.Fatalf("%d renewals: the lease does not wait for its renewal", n)

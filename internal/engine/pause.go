@@ -76,9 +76,9 @@ func untilExpiry(remaining, pause time.Duration) time.Duration {
 }
 
 // pause asks again after d, or when a hint or a leaving caller wakes the queue. It asks
-// at once if that has happened before, or if no caller waits any more.
+// at once if that has happened before, or if no caller needs the queue any more.
 func (q *queue) pause(d time.Duration) {
-	if d == 0 || q.recheck || q.first == nil {
+	if d == 0 || q.recheck || !q.isNeeded() {
 		q.ask()
 		return
 	}

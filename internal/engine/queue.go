@@ -1,14 +1,10 @@
 package engine
 
 import (
-	"errors"
 	"time"
 
 	"github.com/reqlock/reqlock/internal/store"
 )
-
-// errNoAnswer is the lastFault of a queue that the store has not answered yet.
-var errNoAnswer = errors.New("no answer yet")
 
 // A state is what a queue is doing. The package comment has a diagram.
 type state int
@@ -21,12 +17,17 @@ const (
 	releasing
 )
 
-// A queue has the callers of one key in this process and the lease of the key. The
-// mutex of its shard guards all of it. A queue that is not needed any more is reused
-// for another key of the same shard.
+// A queue asks the store for a lease for the first caller of its waitlist, passes the
+// lease from caller to caller, and gives it back. The mutex of its shard guards all of it.
+// A queue that is not needed any more is reused for another key of the same shard.
 type queue struct {
 	engine *Engine
 	shard  *shard
+	*waitlist
+	// exclusive is the waitlist of a queue for exclusive callers. Such a queue is the root
+	// of its key: shared has the waitlists of the shared callers.
+	exclusive waitlist
+	shared    sharedLists
 	// answerDone and releaseDone are onAnswer and onReleased as values, made once, for
 	// the store.
 	answerDone  func(store.Answer, error)
@@ -41,11 +42,6 @@ type queueState struct {
 	key            string
 	state          state
 	firstLeaseUsed bool // firstLease is used
-
-	first, last *waiter
-	callers     int // callers in the queue
-	nowaiters   int // the callers that may not wait
-	queued      int // the callers that were notified that they have to wait
 
 	// token is the token of the episode while asking; once granted, the lease has it.
 	// lastAsk is the last request for the key, and lastRelease the last release.
@@ -69,9 +65,6 @@ type queueState struct {
 	// contended is true once the store, or a holder in this process, has refused a
 	// caller in this episode.
 	contended bool
-	// lastFault is the fault of the store's last command; nil after a reply. While it
-	// is set, it is not known whether another holds the key.
-	lastFault error
 
 	// timer ends the queue's pause; nil while it does not pause. recheck is true if the
 	// queue has to ask again without a pause. listenTimedOut is true if the server did
@@ -86,11 +79,6 @@ type queueState struct {
 	// the dead token that was released last.
 	pauses         pauses
 	releasedOrphan string
-	// ready and stop are the results of the store's Listen; nil while the queue does
-	// not listen. lastHint is when the last hint arrived.
-	ready    <-chan struct{}
-	stop     func()
-	lastHint time.Time
 
 	// lease is the store's grant, in the states held, passing and releasing.
 	lease *lease
@@ -102,12 +90,21 @@ type queueState struct {
 	lostTokens map[string]*Attempt
 }
 
-// queueOf returns the queue of a key, and makes one if there is none.
-func (e *Engine) queueOf(s *shard, key string) *queue {
+// rootOf returns the queue of the exclusive callers of a key, and makes one if there is
+// none.
+func (e *Engine) rootOf(s *shard, key string) *queue {
 	q := s.queues[key]
-	if q != nil {
-		return q
+	if q == nil {
+		q = e.unusedQueue(s, key)
+		q.lastFault = errNoAnswer
+		s.queues[key] = q
 	}
+	return q
+}
+
+// unusedQueue returns an idle queue with an empty waitlist for exclusive callers.
+func (e *Engine) unusedQueue(s *shard, key string) *queue {
+	var q *queue
 	if last := len(s.recycled) - 1; last >= 0 {
 		q = s.recycled[last]
 		s.recycled[last] = nil
@@ -115,22 +112,31 @@ func (e *Engine) queueOf(s *shard, key string) *queue {
 	} else {
 		q = &queue{engine: e, shard: s}
 		q.answerDone, q.releaseDone, q.firstLease.queue = q.onAnswer, q.onReleased, q
+		q.waitlist, q.exclusive.root = &q.exclusive, q
 	}
-	q.key, q.lastFault = key, errNoAnswer
-	s.queues[key] = q
+	q.key = key
 	return q
 }
 
 // maxRecycled is how many unused queues a shard keeps.
 const maxRecycled = 16
 
-// recycle removes the idle queue from its shard, and keeps it for reuse. Only three
-// still refer to it: holds that have ended and callers that are about to leave, which
-// use nothing but the shard, and renewals of leases that were lost.
+// recycle keeps the queue for reuse, if it is not needed: it is idle, all holders of its
+// lost leases have returned, and it is not the root of a key with shared callers or leases.
+// Only two still refer to the queue then: holds that have ended, which use nothing but the
+// shard, and renewals of leases that were lost.
 func (q *queue) recycle() {
+	if q.state != idle || len(q.lostTokens) > 0 || len(q.shared.lists) > 0 {
+		return
+	}
 	s := q.shard
-	delete(s.queues, q.key)
+	if q.limit.IsShared() {
+		q.leaveList()
+	} else {
+		delete(s.queues, q.key)
+	}
 	q.queueState = queueState{}
+	q.waitlist, q.exclusive = &q.exclusive, waitlist{root: q}
 	if q.firstLease.inFlight == 0 && len(s.recycled) < maxRecycled {
 		q.firstLease.leaseState = leaseState{} // it refers to its last holder
 		s.recycled = append(s.recycled, q)
@@ -145,7 +151,7 @@ func (q *queue) startEpisode(enqueue bool) {
 }
 
 func (q *queue) openEpisode(enqueue bool) {
-	q.enterAsking(q.engine.newToken())
+	q.enterAsking(q.engine.newToken(q.limit))
 	q.enqueue, q.contended, q.handed = enqueue, false, false
 }
 
@@ -158,34 +164,38 @@ func (q *queue) resumeEpisode(token string, pause time.Duration) {
 }
 
 func (q *queue) enterAsking(token string) {
+	if q.state == idle {
+		q.episodes++
+	}
 	q.state = asking
+	q.seek(true)
 	q.lease, q.rejoin, q.running = nil, "", nil
 	q.token, q.ballot, q.joined = token, "", false
 	q.listenTimedOut, q.pauses, q.releasedOrphan = false, pauses{}, ""
 }
 
 // endEpisode ends an episode after the end of its lease. It starts the next episode if a
-// caller waits.
+// caller needs it.
 func (q *queue) endEpisode(enqueue bool) {
-	if q.first != nil {
+	if q.isNeeded() {
 		q.startEpisode(enqueue)
 		return
 	}
 	q.goIdle()
 }
 
-// goIdle ends an episode in which no caller waits any more. The token leaves the
-// store's queue. The queue is recycled, unless a holder of a lost lease has not
-// returned yet.
+// goIdle ends an episode that no caller needs any more. The token leaves the store's
+// queue. The queue is recycled, unless a holder of a lost lease has not returned yet.
 func (q *queue) goIdle() {
 	q.leaveStoreQueue()
-	q.unlisten()
+	q.seek(false)
 	q.state = idle
 	q.token, q.rejoin = "", ""
 	q.lease, q.running = nil, nil
-	if len(q.lostTokens) == 0 {
-		q.recycle()
+	if q.episodes--; q.episodes == 0 {
+		q.unlisten()
 	}
+	q.recycle()
 }
 
 // isLost reports whether the token belongs to a lost lease with a holder that has not
@@ -206,37 +216,10 @@ func (q *queue) markLost(lease *lease) {
 // forgetLost removes the token of a lost lease: its holder has returned.
 func (q *queue) forgetLost(token string) {
 	delete(q.lostTokens, token)
-	if q.state == idle && len(q.lostTokens) == 0 {
-		q.recycle()
-	}
+	q.recycle()
 }
 
 // target returns the target of a store request for the queue's key.
 func (q *queue) target(token string, ttl time.Duration) store.Target {
-	return store.Target{Key: q.key, Token: token, TTL: ttl, Bound: q.engine.boundOf(ttl)}
-}
-
-// listen subscribes to hints for the key. It does so when a caller has to wait, and the
-// subscription lasts until the queue is idle.
-func (q *queue) listen() {
-	if q.stop == nil {
-		q.ready, q.stop = q.engine.store.Listen(q.key)
-	}
-}
-
-func (q *queue) unlisten() {
-	if q.stop != nil {
-		q.stop()
-		q.ready, q.stop = nil, nil
-	}
-}
-
-// isListening reports whether the server has confirmed that this process listens.
-func (q *queue) isListening() bool {
-	select {
-	case <-q.ready: // nil while it does not listen: never ready
-		return true
-	default:
-		return false
-	}
+	return store.Target{Key: q.key, Limit: q.limit, Token: token, TTL: ttl, Bound: q.engine.boundOf(ttl)}
 }

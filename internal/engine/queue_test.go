@@ -140,8 +140,9 @@ func TestOldRefusalDoesNotRefuseNewCaller(t *testing.T) {
 		w := e.newWaiter(ctx, request(0))
 		shard := e.shardOf("k")
 		shard.mu.Lock()
-		q := e.queueOf(shard, "k")
-		q.state, q.token, q.contended, q.lastFault = asking, e.newToken(), true, nil
+		q := e.rootOf(shard, "k")
+		q.openEpisode(true)
+		q.contended, q.lastFault = true, nil
 		shard.mu.Unlock() // refused, and not idle yet
 		s.set("k", "", 0)
 		if refusal := e.enter(ctx, w); refusal != nil {

@@ -49,13 +49,14 @@ func (r *Refusal) Error() string {
 // giveUpRefusal returns the refusal of a waiter when its wait ends. The reason is
 // contention only if the waiter saw contention, and if the store's last reply does not
 // contradict it. A split vote is contention: other processes asked at the same time.
-func (q *queue) giveUpRefusal(w *waiter) *Refusal {
+func (l *waitlist) giveUpRefusal(w *waiter) *Refusal {
+	splits := l.root.pauses.splits // only exclusive callers vote
 	switch {
-	case q.lastFault != nil:
-		return &Refusal{Reason: Unavailable, Fault: q.lastFault}
-	case w.nowait && q.pauses.splits > 0:
+	case l.lastFault != nil:
+		return &Refusal{Reason: Unavailable, Fault: l.lastFault}
+	case w.nowait && splits > 0:
 		return &Refusal{Reason: Busy}
-	case !w.queued && q.pauses.splits == 0:
+	case !w.queued && splits == 0:
 		return &Refusal{Reason: Unavailable, Fault: errNoAnswer}
 	default:
 		return &Refusal{Reason: TimedOut}

@@ -35,8 +35,8 @@ func (h *Hold) BeginRelease() { h.startRelease(true, false, Abort, nil) }
 
 // outcome returns the result of the release.
 func (h *Hold) outcome() (Loss, error) {
-	h.queue.shard.mu.Lock()
-	defer h.queue.shard.mu.Unlock()
+	h.shard.mu.Lock()
+	defer h.shard.mu.Unlock()
 	return h.loss, h.err
 }
 
@@ -44,7 +44,7 @@ func (h *Hold) outcome() (Loss, error) {
 // is false and no event is reported. If the caller waits for the result, the release
 // may run on its goroutine. ending and record are those of an attempt.
 func (h *Hold) startRelease(seen, waits bool, ending Ending, record []byte) {
-	q := h.queue
+	q := h.lease.queue
 	outage := h.engine.refuseUnserved(h.request.Key) != nil
 	q.shard.mu.Lock()
 	if h.done != nil {
@@ -105,6 +105,7 @@ func (q *queue) releaseLease() {
 func (q *queue) prepareRelease(last *Hold) (r store.ReleaseRequest, ready bool) {
 	lease := q.lease
 	q.state, q.running = releasing, nil
+	q.seek(false)
 	lease.holder, lease.last = nil, last
 	q.engine.schedule.drop(lease)
 	q.engine.work.Add()
@@ -119,15 +120,16 @@ func (q *queue) prepareRelease(last *Hold) (r store.ReleaseRequest, ready bool) 
 // process, it adds the token of the next episode to the end of the store's queue.
 func (q *queue) releaseRequest(lease *lease) store.ReleaseRequest {
 	next, keep := Request{TTL: lease.ttl}, lease.last.keepFor()
-	if keep == 0 && q.callers > q.nowaiters && lease.attempt == nil && q.first.hold.request.Attempt == nil {
+	if keep == 0 && q.isNeededFor(q.callers-q.nowaiters) && lease.attempt == nil && q.first.hold.request.Attempt == nil {
 		next = q.first.hold.request
-		q.rejoin = q.engine.newToken()
+		q.rejoin = q.engine.newToken(q.limit)
+		q.seek(true)
 		q.listen() // for waiters that came while the release waited for renewals
 	}
 	q.recheck, q.handed = false, false
 	r := store.ReleaseRequest{
 		Target: q.target(lease.token, next.TTL), Claim: q.engine.claimOf(next.TTL),
-		Rejoin: q.rejoin, NoWaiters: !lease.othersWait, Keep: keep,
+		Rejoin: q.rejoin, NoWaiters: !lease.othersWait && !q.othersWaitHere(), Keep: keep,
 	}
 	r.Bound = q.engine.boundOf(lease.ttl)
 	switch {
@@ -158,7 +160,9 @@ func (q *queue) onReleased(released store.ReleaseResult, err error) {
 	defer q.engine.work.Done()
 	var after callbacks
 	q.shard.mu.Lock()
+	l := q.waitlist
 	q.completeRelease(q.lease, released, err, &after)
+	l.balance()
 	q.shard.mu.Unlock()
 	after.runAsync(q.engine)
 }
@@ -221,8 +225,16 @@ func (q *queue) onKept(old *lease, r store.ReleaseRequest, since time.Time) {
 		q.ask()
 		return
 	}
-	lease.fences = old.fences
-	lease.noteStoreQueue(0, since)
+	if q.limit.IsShared() {
+		// The rest of the store's queue is not known, and the lease may begin a new phase,
+		// with a new fencing number.
+		if !old.othersWait {
+			lease.noteStoreQueue(0, since)
+		}
+	} else {
+		lease.fences = old.fences
+		lease.noteStoreQueue(0, since)
+	}
 	q.lastFault = nil
 	q.lease = lease
 	q.grantOrRelease(Passed, lease.begun)

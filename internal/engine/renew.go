@@ -84,7 +84,7 @@ func (e *Engine) renew(
 ) {
 	q := lease.queue
 	r := store.RenewRequest{
-		Target: store.Target{Key: h.request.Key, Token: h.token, TTL: ttl, Bound: e.boundOf(max(ttl, h.request.TTL))},
+		Target: store.Target{Key: h.request.Key, Limit: h.request.Limit, Token: h.token, TTL: ttl, Bound: e.boundOf(max(ttl, h.request.TTL))},
 		Fences: fences, Attempt: h.request.Attempt,
 	}
 	e.work.Add()
@@ -157,7 +157,7 @@ func (l *lease) renewalDone() {
 // lost or was released. The error is a fault, or ctx's error if ctx ends before the
 // reply.
 func (h *Hold) Extend(ctx context.Context, ttl time.Duration) (Loss, error) {
-	q := h.queue
+	q := h.lease.queue
 	q.shard.mu.Lock()
 	if h.loss != NotLost || !h.isCurrent() {
 		loss := h.loss

@@ -9,6 +9,9 @@ const InlineTime = 50 * time.Millisecond
 type Target struct {
 	// Key is the lock key as the caller knows it, without a prefix.
 	Key string
+	// Limit is the limit of the lease, which Token repeats: see NewToken. A shared lease
+	// has no Take, no Attempt and no Keep, and stores that vote refuse it.
+	Limit Limit
 	// Token names one episode: one wait, and the lease that follows. A token is dead once
 	// a release of it was sent, and must not be used again.
 	Token string

@@ -15,16 +15,20 @@ type Answer struct {
 	// Waiting is how many tokens are in the queue behind a grant, or WaitingUnknown.
 	Waiting int
 	// Fence is the first of the fencing numbers that were reserved, and Fences is how many
-	// they are: at least one if the request wanted any; 0 is none.
+	// they are: at least one if the request wanted any; 0 is none. All shared leases that are
+	// out at the same time have the same number, that of their phase, and Fences is 1.
 	Fence  int64
 	Fences int
 
+	// Shared is true if shared leases are out, and the key was not granted because of them.
+	// Then the Holder is not the value of the key, and ForeignHolder is false.
+	Shared bool
 	// Holder is the token or foreign value in a key that was not granted.
 	// HolderUnknown is true if it was not read: see TakeRequest.WithHolder.
 	Holder        string
 	HolderUnknown bool
 	// Remaining is the remaining TTL of the key: zero if it is not known, negative if the
-	// key has none.
+	// key has none. If Shared, it is the time until a place may become free without a hint.
 	Remaining time.Duration
 	// ForeignHolder is true if the token is the first of the queue and the holder is a
 	// foreign client, which sends no hint when it releases the key.

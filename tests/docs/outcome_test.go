@@ -42,7 +42,7 @@ func refusals(t *testing.T) map[string]error {
 		"ErrInterrupted":           core.ErrInterrupted,
 		"ErrInvalidKey":            core.ErrInvalidKey,
 		"ErrMismatch":              core.ErrMismatch,
-		"ErrNoFence":               core.ErrNoFence,
+		"ErrUpgrade":               core.ErrUpgrade,
 		"ErrNoKey":                 core.ErrNoKey,
 		"ErrNotFound":              core.ErrNotFound,
 		"ErrOverloaded":            core.ErrOverloaded,

@@ -53,6 +53,8 @@ func TestEachMistakeOfAMethodIsNamed(t *testing.T) {
 			"UnaryCall", `lock { key { literal: "a" } ttl { seconds: 1 } } lock { key { literal: "b" } ttl { seconds: 2 } }`,
 			"lock 2: ttl: 2s differs from the 1s of another lock of the method, and a call takes its locks together",
 		},
+		"permits":                   {"UnaryCall", `lock { key { literal: "a" } permits: 4000000000 }`, "lock 1: permits: 4000000000 is not from 1 to 999999999"},
+		"shared and permits":        {"UnaryCall", `lock { key { literal: "a" } shared: true permits: 5 }`, "lock 1: shared: permits is set, too: keep one of them"},
 		"idempotent, no key":        {"UnaryCall", `idempotent {}`, "idempotent: it has no key"},
 		"idempotent, field":         {"UnaryCall", `idempotent { key { field: "id" } }`, `idempotent: key: field "id": grpc.testing.SimpleRequest has no field "id"`},
 		"idempotent, stream":        {"HalfDuplexCall", `idempotent { key { source: "user" } }`, "idempotent: the method is a stream, and streams are not idempotent"},

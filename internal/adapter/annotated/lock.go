@@ -1,6 +1,8 @@
 package annotated
 
 import (
+	"fmt"
+
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/reqlock/reqlock/core"
@@ -11,6 +13,10 @@ import (
 type Lock struct {
 	Key  []Part
 	Name string // "": none
+	// Shared lets calls hold the key beside each other.
+	Shared bool
+	// Permits is how many calls may hold the key; 0 is one.
+	Permits int
 }
 
 // LockKey returns the key function of a lock; read returns that of a part.
@@ -19,7 +25,24 @@ func LockKey[R any](l Lock, read func(Part) core.KeyFunc[R]) core.KeyFunc[R] {
 	if l.Name != "" {
 		key = core.Named(l.Name, key)
 	}
+	switch {
+	case l.Shared:
+		return core.Shared(key)
+	case l.Permits > 0:
+		return core.Permits(l.Permits, key)
+	}
 	return key
+}
+
+// settings returns what the lock has beside a name and a key, as texts.
+func (l Lock) settings() []string {
+	switch {
+	case l.Shared:
+		return []string{"shared"}
+	case l.Permits > 0:
+		return []string{fmt.Sprintf("permits %d", l.Permits)}
+	}
+	return nil
 }
 
 // locks reads the locks of a method, and what they have in common.
@@ -29,6 +52,14 @@ func (r *reader) locks(at place, d protoreflect.MethodDescriptor, declared []*an
 		lock := Lock{Key: r.parts(at, d, rule.GetKey()), Name: rule.GetName()}
 		if lock.Name != "" {
 			at.in("name").check("", core.CheckName(lock.Name))
+		}
+		lock.Shared, lock.Permits = rule.GetShared(), int(rule.GetPermits())
+		switch {
+		case lock.Permits == 0:
+		case lock.Shared:
+			at.in("shared").faultf("permits is set, too: keep one of them")
+		default:
+			at.in("permits").check("WithPermits: ", core.CheckOptions(core.WithPermits(lock.Permits)))
 		}
 		locks = append(locks, lock)
 		at.in("wait").same(&common.Wait, at.wait(rule.GetWait()))

@@ -14,7 +14,7 @@ func TestRules(t *testing.T) {
 			lock { name: "account" key { source: "user" } key { field: "response_status.message" } }
 			lock { key { literal: "all" } wait { seconds: 5 } }
 			idempotent { key { source: "user" } key { metadata: "idempotency-key" } optional: true retention { seconds: 60 } }`,
-		"StreamingInputCall": `lock { key { metadata: "x-account" } ttl { seconds: 1 } }`,
+		"StreamingInputCall": `lock { key { metadata: "x-account" } ttl { seconds: 1 } permits: 5 } lock { key { literal: "b" } shared: true }`,
 		"EmptyCall":          `unlocked: true`,
 	})
 	s.Rules = `wait { seconds: 2 } ttl { seconds: 30 }`
@@ -35,7 +35,8 @@ func TestRules(t *testing.T) {
 		`/case.v1.TestService/UnaryCall: idempotent: source "user" + metadata "idempotency-key": optional, wait 2s, ttl 30s, retention 1m0s`,
 		`/case.v1.TestService/CacheableUnaryCall: in code`,
 		`/case.v1.TestService/StreamingOutputCall: undeclared`,
-		`/case.v1.TestService/StreamingInputCall: lock: metadata "x-account": wait 2s, ttl 1s`,
+		`/case.v1.TestService/StreamingInputCall: lock: metadata "x-account": permits 5, wait 2s, ttl 1s`,
+		`/case.v1.TestService/StreamingInputCall: lock: literal "b": shared, wait 2s, ttl 1s`,
 		`/case.v1.TestService/FullDuplexCall: undeclared`,
 		`/case.v1.TestService/HalfDuplexCall: undeclared`,
 		`/case.v1.TestService/UnimplementedCall: undeclared`,

@@ -1,6 +1,7 @@
 package annotated
 
 import (
+	"slices"
 	"strings"
 )
 
@@ -42,7 +43,7 @@ func (m *Method) Rules() []Rule {
 		lines = append(lines, Rule{m.FullMethod(), kind, name, textOf(key), strings.Join(settings, ", ")})
 	}
 	for _, lock := range m.Locks {
-		add("lock", lock.Name, lock.Key, m.LockSettings.texts())
+		add("lock", lock.Name, lock.Key, slices.Concat(lock.settings(), m.LockSettings.texts()))
 	}
 	if i := m.Idempotent; i != nil {
 		settings := i.Settings.texts()

@@ -40,6 +40,9 @@ func New[R any](
 	if !l.KeepsRecords() {
 		return nil, fmt.Errorf("reqlock: %s: Idempotent needs a locker of core.New: a quorum keeps no records of requests", a)
 	}
+	if l.SharesLocks() {
+		return nil, fmt.Errorf("reqlock: %s: Idempotent needs a locker without WithPermits and WithShared: a request has its key alone", a)
+	}
 	var missed *uncovered
 	if s.Methods == nil {
 		missed = &uncovered{adapter: a, warn: l.Warn}

@@ -108,7 +108,7 @@ var details = map[string]string{
 	"completed_unreplayable": "The request was completed before. Its answer cannot be repeated.",
 	"not_found":              "There is no record of the request.",
 	"changed":                "The request has changed since it was seen, or its outcome is known.",
-	"no_fence":               "The request could not be locked as the server is set up.",
+	"upgrade":               "The request could not be locked as the server is set up.",
 	"hidden_lease":           "The request could not be locked as the server is set up.",
 	"closing":                "The server is shutting down.",
 	"unavailable":            "The lock service is unavailable.",

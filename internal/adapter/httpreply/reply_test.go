@@ -35,7 +35,7 @@ func TestWrite(t *testing.T) {
 		"no key":         {core.ErrNoKey, 400, "no_key", ""},
 		"invalid key":    {fmt.Errorf("%w: secret", core.ErrInvalidKey), 400, "invalid_key", ""},
 		"body too large": {core.ErrBodyTooLarge, 413, "body_too_large", ""},
-		"no fence":       {&core.Error{Kind: core.ErrNoFence}, 500, "no_fence", ""},
+		"upgrade":        {&core.Error{Kind: core.ErrUpgrade}, 500, "upgrade", ""},
 		"hidden lease":   {&core.Error{Kind: core.ErrHiddenLease}, 500, "hidden_lease", ""},
 		"mismatch":       {core.ErrMismatch, 422, "mismatch", ""},
 		"interrupted":    {core.ErrInterrupted, 409, "outcome_unknown", ""},

@@ -10,6 +10,7 @@ import (
 // different transitions, and a fake store shows each request that it received as one.
 type AnyRequest struct {
 	Key, Token         string
+	Limit              store.Limit
 	TTL, Bound         time.Duration
 	Inline, WithHolder bool
 	Claim              time.Duration
@@ -28,7 +29,7 @@ type AnyRequest struct {
 
 // Target returns the fields that most requests share.
 func (r AnyRequest) Target() store.Target {
-	return store.Target{Key: r.Key, Token: r.Token, TTL: r.TTL, Bound: r.Bound}
+	return store.Target{Key: r.Key, Limit: r.Limit, Token: r.Token, TTL: r.TTL, Bound: r.Bound}
 }
 
 // Take returns the request as a Take.
@@ -101,5 +102,5 @@ func OfRelease(r store.ReleaseRequest) AnyRequest {
 }
 
 func ofTarget(t store.Target) AnyRequest {
-	return AnyRequest{Key: t.Key, Token: t.Token, TTL: t.TTL, Bound: t.Bound}
+	return AnyRequest{Key: t.Key, Limit: t.Limit, Token: t.Token, TTL: t.TTL, Bound: t.Bound}
 }

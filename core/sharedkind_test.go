@@ -1,0 +1,293 @@
+package core_test
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
+)
+
+// A crowd counts the callers inside, and fails the test if there are too many.
+type crowd struct {
+	readers, writers atomic.Int32
+	most             atomic.Int32 // readers at the same time
+}
+
+// read is the work of a caller that shares the key with at most limit-1 others.
+func (c *crowd) read(t *testing.T, limit int32) func(context.Context) error {
+	t.Helper()
+	return func(context.Context) error {
+		n := c.readers.Add(1)
+		defer c.readers.Add(-1)
+		if n > limit || c.writers.Load() > 0 {
+			t.Errorf("%d callers and %d writers at the same time", n, c.writers.Load())
+		}
+		for most := c.most.Load(); n > most && !c.most.CompareAndSwap(most, n); most = c.most.Load() {
+		}
+		time.Sleep(time.Millisecond)
+		return nil
+	}
+}
+
+// write is the work of a caller that has the key alone.
+func (c *crowd) write(t *testing.T) func(context.Context) error {
+	t.Helper()
+	return func(context.Context) error {
+		n := c.writers.Add(1)
+		defer c.writers.Add(-1)
+		if n > 1 || c.readers.Load() > 0 {
+			t.Errorf("%d writers and %d readers at the same time", n, c.readers.Load())
+		}
+		time.Sleep(100 * time.Microsecond)
+		return nil
+	}
+}
+
+// eachTurn calls do in n goroutines, several times in each. It returns when all have ended.
+func eachTurn(t *testing.T, group *sync.WaitGroup, n int, do func() error) {
+	t.Helper()
+	for range n {
+		group.Go(func() {
+			for range suite.Size(5, 20) {
+				if err := do(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+}
+
+// At most three of eighteen callers of two processes hold a permit at the same time.
+func testPermitsOfSeveralProcesses(t *testing.T, servers *deployment) {
+	t.Helper()
+	var inside crowd
+	var group sync.WaitGroup
+	for range 2 {
+		locks := servers.newLocker(t, servers.Client(t), core.WithPermits(3))
+		eachTurn(t, &group, 9, func() error { return locks.Do(t.Context(), "k", inside.read(t, 3)) })
+	}
+	group.Wait()
+	if inside.most.Load() != 3 {
+		t.Errorf("at most %d callers held a permit, want 3", inside.most.Load())
+	}
+}
+
+// A caller that may not wait gets ErrBusy while all permits are held, in any process, and a
+// released permit is free at once.
+func testPermitsAreRefused(t *testing.T, servers *deployment) {
+	t.Helper()
+	here := servers.newLocker(t, servers.Client(t), core.WithPermits(2))
+	there := servers.newLocker(t, servers.Client(t), core.WithPermits(2))
+	first, second := lock(t, here, "k"), lock(t, there, "k")
+	for _, locks := range []*core.Locker{here, there} {
+		_, err := locks.TryLock(t.Context(), "k")
+		wantError(t, err, core.ErrBusy)
+		_, err = locks.With(core.WithShared(false)).TryLock(t.Context(), "k")
+		wantError(t, err, core.ErrBusy)
+	}
+	release(t, first)
+	third, err := there.TryLock(t.Context(), "k")
+	if err != nil {
+		t.Fatal(err)
+	}
+	release(t, second)
+	release(t, third)
+	release(t, lock(t, here.With(core.WithShared(false)), "k"))
+}
+
+// Two numbers, as during a deploy: each process obeys its own, and revokes nothing.
+func testPermitsDuringDeploy(t *testing.T, servers *deployment) {
+	t.Helper()
+	before := servers.newLocker(t, servers.Client(t), core.WithPermits(3))
+	after := servers.newLocker(t, servers.Client(t), core.WithPermits(2))
+	old := []*core.Lease{lock(t, before, "k"), lock(t, before, "k"), lock(t, before, "k")}
+	_, err := after.TryLock(t.Context(), "k")
+	wantError(t, err, core.ErrBusy)
+	release(t, old[0])
+	_, err = after.TryLock(t.Context(), "k")
+	wantError(t, err, core.ErrBusy)
+	release(t, old[1])
+	fresh := lock(t, after, "k")
+	_, err = after.TryLock(t.Context(), "k")
+	wantError(t, err, core.ErrBusy)
+	third := lock(t, before, "k")
+	for _, lease := range []*core.Lease{old[2], fresh, third} {
+		release(t, lease)
+	}
+}
+
+// Readers of two processes hold the key together, and writers alone. All of them are served.
+func testReadersAndWriters(t *testing.T, servers *deployment) {
+	t.Helper()
+	var inside crowd
+	var group sync.WaitGroup
+	for range 2 {
+		writers := servers.newLocker(t, servers.Client(t))
+		readers := writers.With(core.WithShared(true))
+		eachTurn(t, &group, 6, func() error { return readers.Do(t.Context(), "k", inside.read(t, 1000)) })
+		eachTurn(t, &group, 2, func() error { return writers.Do(t.Context(), "k", inside.write(t)) })
+	}
+	group.Wait()
+	if inside.most.Load() < 2 {
+		t.Error("no two readers held the key at the same time")
+	}
+}
+
+// A writer that waits gets the key, although there is always a reader: readers that come later
+// wait for it.
+func testWriterIsNotStarved(t *testing.T, servers *deployment) {
+	t.Helper()
+	writers := servers.newLocker(t, servers.Client(t))
+	readers := servers.newLocker(t, servers.Client(t), core.WithShared(true))
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	var group sync.WaitGroup
+	var reads atomic.Int32
+	for range 4 { // they overlap: each reads again at once
+		group.Go(func() {
+			for ctx.Err() == nil {
+				err := readers.Do(t.Context(), "k", func(context.Context) error {
+					reads.Add(1)
+					time.Sleep(5 * time.Millisecond)
+					return nil
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	suite.Eventually(t, "readers overlap", func() bool { return reads.Load() > 20 })
+	for range 3 {
+		lease, err := writers.With(core.WithWait(20*time.Second)).Lock(t.Context(), "k")
+		if err != nil {
+			t.Fatalf("a writer starves: %v", err)
+		}
+		release(t, lease)
+	}
+	before := reads.Load()
+	suite.Eventually(t, "readers are served after the writer", func() bool { return reads.Load() > before+20 })
+	stop()
+	group.Wait()
+}
+
+// A client of the classic recipe is excluded as long as a shared lease is held, and excludes
+// all shared leases.
+func testClassicRecipeAndSharedLeases(t *testing.T, servers *deployment) {
+	t.Helper()
+	rdb := servers.Client(t)
+	setNX := func() bool {
+		return rdb.SetArgs(t.Context(), servers.name("k"), "a foreign value", redis.SetArgs{Mode: "NX", TTL: time.Minute}).Err() == nil
+	}
+	for _, opt := range []core.Option{core.WithPermits(3), core.WithShared(true)} {
+		locks := servers.newLocker(t, servers.Client(t), opt)
+		first, second := lock(t, locks, "k"), lock(t, locks, "k")
+		release(t, first)
+		if setNX() {
+			t.Error("a classic client took a key that is shared")
+		}
+		release(t, second)
+		if !setNX() {
+			t.Error("the key is not free for a classic client")
+		}
+		_, err := locks.TryLock(t.Context(), "k")
+		wantError(t, err, core.ErrBusy)
+		rdb.Del(t.Context(), servers.name("k"))
+	}
+}
+
+// Readers that overlap have one number, and it rises with each writer. A single permit has a
+// number of its own for each holder.
+func testFencesOfSharedLeases(t *testing.T, servers *deployment) {
+	t.Helper()
+	writers := servers.newLocker(t, servers.Client(t), core.WithFencing(true))
+	readers := []*core.Locker{
+		writers.With(core.WithShared(true)),
+		servers.newLocker(t, servers.Client(t), core.WithFencing(true), core.WithShared(true)),
+	}
+	var last int64
+	for range 3 {
+		writer := lock(t, writers, "k")
+		if writer.Fence() <= last {
+			t.Errorf("the writer has %d after %d", writer.Fence(), last)
+		}
+		last = writer.Fence()
+		release(t, writer)
+		a, b := lock(t, readers[0], "k"), lock(t, readers[1], "k")
+		if a.Fence() <= last || a.Fence() != b.Fence() {
+			t.Errorf("readers have %d and %d after %d", a.Fence(), b.Fence(), last)
+		}
+		last = a.Fence()
+		release(t, a)
+		release(t, b)
+	}
+	one := writers.With(core.WithPermits(1))
+	for range 3 {
+		err := one.Do(t.Context(), "k", func(ctx context.Context) error {
+			lease, _ := core.FromContext(ctx)
+			if lease.Fence() <= last {
+				t.Errorf("the permit has %d after %d", lease.Fence(), last)
+			}
+			last = lease.Fence()
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	events := &recorder{}
+	waiting := servers.newLocker(t, servers.Client(t), core.WithFencing(true), core.WithPermits(1), core.WithObserver(events.record))
+	first := lock(t, waiting, "k")
+	last = first.Fence()
+	var group sync.WaitGroup
+	var mu sync.Mutex
+	for range 4 {
+		group.Go(func() {
+			lease, err := waiting.Lock(t.Context(), "k")
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			mu.Lock()
+			if lease.Fence() <= last {
+				t.Errorf("a permit that was handed over has %d after %d", lease.Fence(), last)
+			}
+			last = lease.Fence()
+			mu.Unlock()
+			release(t, lease)
+		})
+	}
+	suite.Eventually(t, "all callers wait", func() bool { return len(events.of(core.Waiting)) == 4 })
+	release(t, first)
+	group.Wait()
+}
+
+// A crashed holder costs its own permit until the end of its TTL, and no other.
+func testPermitOfDeadHolder(t *testing.T, servers *deployment) {
+	t.Helper()
+	const ttl = time.Second
+	proxy := servers.Proxy(t)
+	client := servers.Client(t, redistest.Through(proxy), func(o *redis.UniversalOptions) { o.ReadTimeout = time.Second })
+	dying := servers.newLocker(t, client, core.WithTTL(ttl), core.WithPermits(2))
+	locks := servers.newLocker(t, servers.Client(t), core.WithPermits(2))
+	begun := time.Now()
+	lock(t, dying, "k")
+	proxy.Refuse(true)
+	kept := lock(t, locks, "k")
+	freed := lock(t, locks, "k")
+	if waited := time.Since(begun); waited < ttl || waited > ttl+5*time.Second {
+		t.Errorf("the permit of the dead holder is free after %v, want %v", waited, ttl)
+	}
+	if err := kept.Context().Err(); err != nil {
+		t.Errorf("another lease of the key has ended: %v", err)
+	}
+	release(t, kept)
+	release(t, freed)
+}

@@ -1,0 +1,73 @@
+package core_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/reqlock/reqlock/core"
+)
+
+// A nested lock that asks for at most what its outer lease has is nested. One that asks for
+// more is refused at once: it never waits.
+func TestUpgradeIsRefusedAtOnce(t *testing.T) {
+	t.Parallel()
+	limits := []struct {
+		name string
+		opt  core.Option
+	}{ // from what excludes most to what excludes least
+		{"alone", core.WithShared(false)},
+		{"one permit", core.WithPermits(1)},
+		{"two permits", core.WithPermits(2)},
+		{"three permits", core.WithPermits(3)},
+		{"shared", core.WithShared(true)},
+	}
+	for has, outer := range limits {
+		for asks, inner := range limits {
+			t.Run(inner.name+" under "+outer.name, func(t *testing.T) {
+				t.Parallel()
+				events := &recorder{}
+				locks := newLocker(t, newEmbedded(t), core.WithWait(time.Minute), core.WithObserver(events.record))
+				lease := lock(t, locks.With(outer.opt), "k")
+				nested, err := locks.With(inner.opt).Lock(lease.Context(), "k")
+				if asks >= has {
+					if err != nil || nested.Shared() != lease.Shared() || nested.Token() != lease.Token() {
+						t.Fatalf("nested: %v", err)
+					}
+					release(t, nested)
+					release(t, lease)
+					return
+				}
+				wantError(t, err, core.ErrUpgrade)
+				if waits := len(events.of(core.Waiting)); waits > 0 {
+					t.Error("the nested lock waited")
+				}
+				if refused := events.of(core.Refused); len(refused) != 1 || !errors.Is(refused[0].Err, core.ErrUpgrade) {
+					t.Errorf("events %+v", events.all())
+				}
+				release(t, lease)
+			})
+		}
+	}
+}
+
+// The cause of ErrUpgrade says what the program has to change.
+func TestUpgradeNamesWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	locks := newLocker(t, newEmbedded(t))
+	for want, views := range map[string][2]*core.Locker{
+		"a fencing number":      {locks, locks.With(core.WithFencing(true))},
+		"the key alone":         {locks.With(core.WithShared(true)), locks},
+		"fewer permits":         {locks.With(core.WithPermits(3)), locks.With(core.WithPermits(2))},
+		"set WithFencing on bo": {locks.With(core.WithShared(true)), locks.With(core.WithFencing(true), core.WithShared(true))},
+	} {
+		lease := lock(t, views[0], "k")
+		_, err := views[1].TryLock(lease.Context(), "k")
+		wantError(t, err, core.ErrUpgrade)
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+		release(t, lease)
+	}
+}

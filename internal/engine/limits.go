@@ -1,0 +1,60 @@
+package engine
+
+import "sync/atomic"
+
+// limits are the maximum numbers of waiters.
+type limits struct {
+	perKey, total int
+	waiting       atomic.Int64 // for all keys
+}
+
+// maxWaiters returns how many callers may wait for the key if the waiter is one of them.
+func (l *waitlist) maxWaiters(w *waiter) int {
+	if most := w.hold.request.MaxWaiters; most > 0 {
+		return most
+	}
+	return l.root.engine.limits.perKey
+}
+
+// queuedForKey returns how many callers with any limit wait for the key.
+func (l *waitlist) queuedForKey() int {
+	n := l.root.queued
+	for _, shared := range l.root.shared.lists {
+		n += shared.queued
+	}
+	return n
+}
+
+// refuseLast refuses one waiter: the last one that allows no more waiters than there are.
+func (l *waitlist) refuseLast() {
+	for w := l.last; w != nil; w = w.prev {
+		if l.queuedForKey() >= l.maxWaiters(w) {
+			l.refuse(w, &Refusal{Reason: QueueFull})
+			return
+		}
+	}
+}
+
+// markQueued counts a caller that has to wait. It returns a refusal if there is no
+// room, and nil otherwise.
+func (l *waitlist) markQueued(w *waiter) *Refusal {
+	limits := &l.root.engine.limits
+	if l.queuedForKey() >= l.maxWaiters(w) {
+		return &Refusal{Reason: QueueFull}
+	}
+	if limits.waiting.Add(1) > int64(limits.total) {
+		limits.waiting.Add(-1)
+		return &Refusal{Reason: Overloaded}
+	}
+	l.queued++
+	w.queued = true
+	return nil
+}
+
+// unmarkQueued ends the count of a caller that waits.
+func (l *waitlist) unmarkQueued(w *waiter) {
+	if w.queued {
+		l.queued--
+		l.root.engine.limits.waiting.Add(-1)
+	}
+}
