@@ -5,10 +5,18 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/core/locktest"
 )
+
+// inBubble runs a test in a bubble, with a Locker on a Redis in memory.
+func inBubble(t *testing.T, test func(t *testing.T, locks *core.Locker), opts ...core.Option) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { test(t, locktest.New(t, opts...).Locker) })
+}
 
 // enterUntilBusy enters with the key function, at most five times, and returns how many
 // requests held the key at the same time.
@@ -65,10 +73,11 @@ func TestKeyFunctionsKeepPermits(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			locks := newLocker(t, newEmbedded(t))
-			if got := enterUntilBusy(t, locks, test.key, form{"a": "k"}); got != test.want {
-				t.Errorf("%d requests at the same time, want %d", got, test.want)
-			}
+			inBubble(t, func(t *testing.T, locks *core.Locker) {
+				if got := enterUntilBusy(t, locks, test.key, form{"a": "k"}); got != test.want {
+					t.Errorf("%d requests at the same time, want %d", got, test.want)
+				}
+			})
 		})
 	}
 	if k, err := core.Permits(2, core.Named("n", a)).Read(form{"a": "k"}); k.Raw() != "n:k" || k.Name() != "n" || err != nil {
@@ -98,10 +107,11 @@ func TestLimitOfKeyWinsOverView(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			locks := newLocker(t, newEmbedded(t), core.WithPermits(4)).With(test.view)
-			if got := enterUntilBusy(t, locks, test.key, form{"a": "k"}); got != test.want {
-				t.Errorf("%d requests at the same time, want %d", got, test.want)
-			}
+			inBubble(t, func(t *testing.T, locks *core.Locker) {
+				if got := enterUntilBusy(t, locks.With(test.view), test.key, form{"a": "k"}); got != test.want {
+					t.Errorf("%d requests at the same time, want %d", got, test.want)
+				}
+			}, core.WithPermits(4))
 		})
 	}
 }
@@ -112,36 +122,37 @@ func TestEqualKeysTakeTheStrictestLimitOnce(t *testing.T) {
 	a, b := field("a"), field("b")
 	same := form{"a": "k", "b": "k"}
 	for name, test := range map[string]struct {
-		keys []core.KeyFunc[form]
-		want int
+		keys   []core.KeyFunc[form]
+		want   int
+		shared bool
 	}{
-		"alone beats shared":       {[]core.KeyFunc[form]{core.Shared(a), b}, 1},
-		"in each order":            {[]core.KeyFunc[form]{a, core.Shared(b)}, 1},
-		"alone beats permits":      {[]core.KeyFunc[form]{core.Permits(3, a), b}, 1},
-		"permits beat shared":      {[]core.KeyFunc[form]{core.Shared(a), core.Permits(3, b)}, 3},
-		"fewer permits beat more":  {[]core.KeyFunc[form]{core.Permits(3, a), core.Permits(2, b)}, 2},
-		"one permit beats several": {[]core.KeyFunc[form]{core.Permits(1, a), core.Permits(2, b)}, 1},
+		"alone beats shared":       {[]core.KeyFunc[form]{core.Shared(a), b}, 1, false},
+		"in each order":            {[]core.KeyFunc[form]{a, core.Shared(b)}, 1, false},
+		"alone beats permits":      {[]core.KeyFunc[form]{core.Permits(3, a), b}, 1, false},
+		"permits beat shared":      {[]core.KeyFunc[form]{core.Shared(a), core.Permits(3, b)}, 3, true},
+		"fewer permits beat more":  {[]core.KeyFunc[form]{core.Permits(3, a), core.Permits(2, b)}, 2, true},
+		"one permit beats several": {[]core.KeyFunc[form]{core.Permits(1, a), core.Permits(2, b)}, 1, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			locks := newLocker(t, newEmbedded(t))
-			held := 0
-			for range 4 {
-				ctx, done, err := core.Enter(t.Context(), locks, same, test.keys...)
-				defer done()
-				if err != nil {
-					wantError(t, err, core.ErrBusy)
-					break
+			inBubble(t, func(t *testing.T, locks *core.Locker) {
+				held := 0
+				for range 4 {
+					ctx, done, err := core.Enter(t.Context(), locks, same, test.keys...)
+					defer done()
+					if err != nil {
+						wantError(t, err, core.ErrBusy)
+						break
+					}
+					held++
+					if leases := core.Leases(ctx); len(leases) != 2 || leases[0].Token() != leases[1].Token() || leases[0].Shared() != test.shared {
+						t.Errorf("leases %v", leases)
+					}
 				}
-				held++
-				leases := core.Leases(ctx)
-				if len(leases) != 2 || leases[0].Token() != leases[1].Token() || leases[0].Shared() != (test.want > 1 || name == "one permit beats several") {
-					t.Errorf("leases %v", leases)
+				if held != test.want {
+					t.Errorf("%d requests at the same time, want %d", held, test.want)
 				}
-			}
-			if held != test.want {
-				t.Errorf("%d requests at the same time, want %d", held, test.want)
-			}
+			})
 		})
 	}
 }
@@ -149,7 +160,11 @@ func TestEqualKeysTakeTheStrictestLimitOnce(t *testing.T) {
 // A view says the same for callers without a key function.
 func TestSharedViews(t *testing.T) {
 	t.Parallel()
-	locks := newLocker(t, newEmbedded(t), core.WithWait(0))
+	inBubble(t, testSharedViews, core.WithWait(0))
+}
+
+func testSharedViews(t *testing.T, locks *core.Locker) {
+	t.Helper()
 	two, readers := locks.With(core.WithPermits(2)), locks.With(core.WithShared(true))
 
 	first, second := lock(t, two, "p"), lock(t, two, "p")
@@ -237,11 +252,13 @@ func TestSharedRefusals(t *testing.T) {
 			t.Errorf("%s: events %+v", name, events.all())
 		}
 	}
-	ctx, done, err := core.Enter(t.Context(), newLocker(t, rdb, core.WithWait(time.Second)), form{"a": "k"}, needWait(a))
-	if lease, ok := core.FromContext(ctx); !ok || lease.Key() != "k" || err != nil {
-		t.Errorf("with a wait: %v", err)
-	}
-	done()
+	inBubble(t, func(t *testing.T, locks *core.Locker) {
+		ctx, done, err := core.Enter(t.Context(), locks, form{"a": "k"}, needWait(a))
+		if lease, ok := core.FromContext(ctx); !ok || lease.Key() != "k" || err != nil {
+			t.Errorf("with a wait: %v", err)
+		}
+		done()
+	}, core.WithWait(time.Second))
 }
 
 // needWait is a key function that SharedReads of an adapter would return.

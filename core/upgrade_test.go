@@ -28,25 +28,26 @@ func TestUpgradeIsRefusedAtOnce(t *testing.T) {
 			t.Run(inner.name+" under "+outer.name, func(t *testing.T) {
 				t.Parallel()
 				events := &recorder{}
-				locks := newLocker(t, newEmbedded(t), core.WithWait(time.Minute), core.WithObserver(events.record))
-				lease := lock(t, locks.With(outer.opt), "k")
-				nested, err := locks.With(inner.opt).Lock(lease.Context(), "k")
-				if asks >= has {
-					if err != nil || nested.Shared() != lease.Shared() || nested.Token() != lease.Token() {
-						t.Fatalf("nested: %v", err)
+				inBubble(t, func(t *testing.T, locks *core.Locker) {
+					lease := lock(t, locks.With(outer.opt), "k")
+					nested, err := locks.With(inner.opt).Lock(lease.Context(), "k")
+					if asks >= has {
+						if err != nil || nested.Shared() != lease.Shared() || nested.Token() != lease.Token() {
+							t.Fatalf("nested: %v", err)
+						}
+						release(t, nested)
+						release(t, lease)
+						return
 					}
-					release(t, nested)
+					wantError(t, err, core.ErrUpgrade)
+					if waits := len(events.of(core.Waiting)); waits > 0 {
+						t.Error("the nested lock waited")
+					}
+					if refused := events.of(core.Refused); len(refused) != 1 || !errors.Is(refused[0].Err, core.ErrUpgrade) {
+						t.Errorf("events %+v", events.all())
+					}
 					release(t, lease)
-					return
-				}
-				wantError(t, err, core.ErrUpgrade)
-				if waits := len(events.of(core.Waiting)); waits > 0 {
-					t.Error("the nested lock waited")
-				}
-				if refused := events.of(core.Refused); len(refused) != 1 || !errors.Is(refused[0].Err, core.ErrUpgrade) {
-					t.Errorf("events %+v", events.all())
-				}
-				release(t, lease)
+				}, core.WithWait(time.Minute), core.WithObserver(events.record))
 			})
 		}
 	}
@@ -55,7 +56,11 @@ func TestUpgradeIsRefusedAtOnce(t *testing.T) {
 // The cause of ErrUpgrade says what the program has to change.
 func TestUpgradeNamesWhatIsMissing(t *testing.T) {
 	t.Parallel()
-	locks := newLocker(t, newEmbedded(t))
+	inBubble(t, testUpgradeNamesWhatIsMissing)
+}
+
+func testUpgradeNamesWhatIsMissing(t *testing.T, locks *core.Locker) {
+	t.Helper()
 	for want, views := range map[string][2]*core.Locker{
 		"a fencing number":      {locks, locks.With(core.WithFencing(true))},
 		"the key alone":         {locks.With(core.WithShared(true)), locks},

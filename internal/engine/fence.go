@@ -34,6 +34,10 @@ func (f *fences) draw(limit store.Limit) int64 {
 	return next
 }
 
+// needsNewFence reports whether the request needs a fencing number above that of the holder
+// before it, and a shared lease has only the one of its phase.
+func (r *Request) needsNewFence() bool { return r.Fencing && r.Limit == 1 }
+
 // empty reports whether no number is left.
 func (f *fences) empty() bool { return f.next >= f.end }
 

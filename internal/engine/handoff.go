@@ -21,10 +21,11 @@ func (q *queue) grantOrRelease(handover Handover, now time.Time) {
 }
 
 // mayPass reports whether the lease may go to the next waiter without a command. An
-// attempt always needs the store, which keeps its record. In an outage the budget does not
+// attempt always needs the store, which keeps its record, and so does a single permit with
+// fencing: its lease has only the number of its phase. In an outage the budget does not
 // count: the store cannot give the key to another process.
 func (l *lease) mayPass(to *waiter, outage bool, now time.Time) bool {
-	return l.attempt == nil && to.hold.request.Attempt == nil &&
+	return l.attempt == nil && to.hold.request.Attempt == nil && !to.hold.request.needsNewFence() &&
 		l.valid(now) && !l.extended && (outage || !l.budget.isSpent(l.ttl, now))
 }
 

@@ -44,17 +44,13 @@ func NewToken(process string, limit Limit, number uint64) string {
 // ParseToken returns the parts of a token. It reports false for a value that NewToken
 // does not return for any arguments.
 func ParseToken(token string) (process string, limit Limit, number uint64, ok bool) {
-	process, rest, found := strings.Cut(token, ":")
-	if !found {
-		return "", 0, 0, false
-	}
+	process, rest, _ := strings.Cut(token, ":")
 	if shared, isShared := strings.CutPrefix(rest, "0"); isShared {
 		if limit, rest, ok = cutLimit(shared); !ok {
 			return "", 0, 0, false
 		}
 	}
-	number, err := strconv.ParseUint(rest, 10, 64)
-	if err != nil || number == 0 || NewToken(process, limit, number) != token {
+	if number, ok = parseNumber(rest); !ok {
 		return "", 0, 0, false
 	}
 	return process, limit, number, true
@@ -72,6 +68,12 @@ func cutLimit(s string) (limit Limit, rest string, ok bool) {
 	case len(s) < digits:
 		return 0, "", false
 	}
-	n, err := strconv.Atoi(s[:digits])
-	return Limit(n), s[digits:], err == nil && n > 0
+	n, ok := parseNumber(s[:digits])
+	return Limit(n), s[digits:], ok
+}
+
+// parseNumber parses a number as strconv.FormatUint writes it, except 0.
+func parseNumber(s string) (n uint64, ok bool) {
+	n, err := strconv.ParseUint(s, 10, 64)
+	return n, err == nil && s[0] != '0'
 }

@@ -19,6 +19,12 @@ func FuzzHintsAreParsedStrictly(f *testing.F) {
 	}
 	f.Add(storetest.Me1 + " p:k")
 	f.Add(storetest.Me1 + " p:k with spaces\r\n")
+	f.Add(storetest.MeReader1 + " p:k")
+	for _, payload := range []string{storetest.Me1 + " p:k", storetest.MeReader1 + " p:k", storetest.MePermit1 + " p:k"} {
+		if _, _, ok := ParseHint(payload, storetest.Me); !ok {
+			f.Errorf("%q is not parsed as a hint", payload)
+		}
+	}
 	f.Fuzz(func(t *testing.T, payload string) {
 		token, name, ok := ParseHint(payload, storetest.Me)
 		if ok && (token+" "+name != payload || !strings.HasPrefix(token, storetest.Me+":") || name == "") {

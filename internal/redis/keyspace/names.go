@@ -5,8 +5,10 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
-	"strconv"
+	"slices"
 	"strings"
+
+	"github.com/reqlock/reqlock/internal/store"
 )
 
 // hashedMark precedes the digest in the name of a lock that cannot contain its key
@@ -43,7 +45,14 @@ const (
 	QueueSuffix  = ":q"
 	FenceSuffix  = ":f"
 	RecordSuffix = ":r"
+	SharedSuffix = ":s"
+	// reservedSuffix is for a registry of processes. No script uses it yet. It is reserved
+	// because each new suffix changes how some keys are written.
+	reservedSuffix = ":p"
 )
+
+// suffixes are the suffixes of all companions.
+var suffixes = [...]string{QueueSuffix, FenceSuffix, RecordSuffix, SharedSuffix, reservedSuffix}
 
 // Lock returns the name of the lock itself: prefix and key, verbatim. Four kinds of key are
 // written as a digest instead:
@@ -110,8 +119,7 @@ func HasTag(name string) bool {
 
 // isCompanionLike reports whether the name has the form of a companion.
 func isCompanionLike(name string) bool {
-	return HasTag(name) && (strings.HasSuffix(name, QueueSuffix) ||
-		strings.HasSuffix(name, FenceSuffix) || strings.HasSuffix(name, RecordSuffix))
+	return HasTag(name) && slices.ContainsFunc(suffixes[:], func(suffix string) bool { return strings.HasSuffix(name, suffix) })
 }
 
 // isOnlyTag reports whether the name is one hash tag and nothing else.
@@ -134,7 +142,6 @@ func isDigestLike(key string) bool {
 // the process to ask Redis.
 func ParseHint(payload, process string) (token, name string, ok bool) {
 	token, name, _ = strings.Cut(payload, " ")
-	owner, number, _ := strings.Cut(token, ":")
-	_, err := strconv.ParseUint(number, 10, 64)
-	return token, name, owner == process && err == nil && name != ""
+	owner, _, _, ok := store.ParseToken(token)
+	return token, name, ok && owner == process && name != ""
 }

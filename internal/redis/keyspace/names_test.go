@@ -27,7 +27,7 @@ func TestLockNames(t *testing.T) {
 			t.Errorf("%q %q: %q and %q", test.prefix, test.key, lock, n.Companion(lock, ":q"))
 		}
 	}
-	for _, key := range []string{"a}b", "}", "{}", "{}a{b}", "h:" + digest, "{a}:q", "{a}b:f", "x{a}:r", "{a}:q:q"} {
+	for _, key := range []string{"a}b", "}", "{}", "{}a{b}", "h:" + digest, "{a}:q", "{a}b:f", "x{a}:r", "{a}:s", "x{a}b:p", "{a}:q:q"} {
 		lock := New("p:").Lock(key)
 		if !strings.HasPrefix(lock, "p:h:") || len(lock) != len("p:h:")+43 || lock == "p:"+key {
 			t.Errorf("%q is written as %q, want a digest", key, lock)
@@ -70,7 +70,7 @@ func TestCheckPrefix(t *testing.T) {
 
 //faults:row 23
 func FuzzAllNamesOfALockShareItsSlot(f *testing.F) {
-	for _, key := range []string{"", "a", "{", "}", "{}", "{a}", "a{b}c", "}{", "{}{a}", "a}b{c", "{a", "\x00\xff{\r\n}", "h:x", "{a}:q", "{a}:q:f", "a:r", "{a:q", "a}:q"} {
+	for _, key := range []string{"", "a", "{", "}", "{}", "{a}", "a{b}c", "}{", "{}{a}", "a}b{c", "{a", "\x00\xff{\r\n}", "h:x", "{a}:q", "{a}:q:f", "a:r", "{a}:s", "a}b{c}:p", "{a:q", "a}:q"} {
 		f.Add("p:", key)
 		f.Add("{app}:", key)
 	}
@@ -92,7 +92,7 @@ func FuzzAllNamesOfALockShareItsSlot(f *testing.F) {
 		if channel := n.ShardChannel(lock, storetest.Me); rdb.ClusterKeySlot(t.Context(), channel).Val() != want {
 			t.Errorf("the channel %q is not in the slot %d of its lock %q", channel, want, lock)
 		}
-		for _, suffix := range []string{QueueSuffix, FenceSuffix, RecordSuffix} {
+		for _, suffix := range suffixes {
 			name := n.Companion(lock, suffix)
 			if again := string(n.AppendCompanion(nil, []byte(lock), suffix)); again != name {
 				t.Errorf("%q is appended as %q", name, again)

@@ -27,9 +27,9 @@ type server interface {
 	Close(ctx context.Context) error
 }
 
-// Store keeps locks on several servers. It implements store.Store, except fencing numbers
-// and attempts: these need one server that has the whole state. It is safe for concurrent
-// use.
+// Store keeps locks on several servers. It implements store.Store, except fencing numbers,
+// attempts and shared leases: these need one server that has the whole state. It is safe for
+// concurrent use.
 type Store struct {
 	servers    []server
 	clients    []*redis.Client
@@ -111,8 +111,12 @@ func (s *Store) Take(r store.TakeRequest, done func(store.Answer, error)) {
 }
 
 // Enqueue requests the votes of all servers. If r.Join is set, r.Waiter joins the queue of
-// each server.
+// each server. A request for a shared lease must not be made: it has a fault.
 func (s *Store) Enqueue(r store.EnqueueRequest, done func(store.Answer, error)) {
+	if r.Limit.IsShared() {
+		refuse(s, errNoShared, done)
+		return
+	}
 	s.vote(redisstore.VoteRequest{Target: r.Target, Claim: r.Claim, Join: r.Join, Waiter: r.Waiter}, done)
 }
 
@@ -130,25 +134,29 @@ func (s *Store) vote(r redisstore.VoteRequest, done func(store.Answer, error)) {
 
 // Resolve must not be called: a quorum has no attempts. It reports a fault.
 func (s *Store) Resolve(_ store.ResolveRequest, done func(store.ResolveStatus, error)) {
-	refuseRecord(s, done)
+	refuse(s, errNoRecords, done)
 }
 
 // Outcome must not be called, as Resolve.
 func (s *Store) Outcome(_ store.OutcomeRequest, done func(store.Outcome, error)) {
-	refuseRecord(s, done)
+	refuse(s, errNoRecords, done)
 }
 
-// refuseRecord reports the fault of a transition of records.
-func refuseRecord[T any](s *Store, done func(T, error)) {
+// refuse reports the permanent fault of a transition that a quorum does not have.
+func refuse[T any](s *Store, why error, done func(T, error)) {
 	s.work.Add()
 	go func() {
 		defer s.work.Done()
 		var none T
-		done(none, &store.Fault{Err: errNoRecords})
+		done(none, &store.Fault{Err: why})
 	}()
 }
 
-var errNoRecords = errors.New("a quorum keeps no records of requests")
+// The reasons why a quorum does not have a transition.
+var (
+	errNoRecords = errors.New("a quorum keeps no records of requests")
+	errNoShared  = errors.New("a quorum grants no shared leases: each server would count others")
+)
 
 // OnHint registers the function that receives hints. It is called once when a majority of
 // the servers has sent a hint. It is called after hintDelay if fewer servers have sent it.

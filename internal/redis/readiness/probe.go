@@ -3,7 +3,6 @@ package readiness
 import (
 	"context"
 	"errors"
-	"strconv"
 	"time"
 
 	"github.com/reqlock/reqlock/internal/redis/command"
@@ -68,6 +67,7 @@ func (p *probe) run(ctx context.Context) error {
 	defer stop()
 	for _, step := range [...]func(context.Context) error{
 		p.lock, p.readOtherSlots, p.lockByScript, p.attempt, p.asking, p.checkPubSub,
+		p.share,
 		func(ctx context.Context) error { return p.handOff(ctx, ready) },
 		p.deleteKeys,
 	} {
@@ -118,7 +118,10 @@ func (p *probe) await(ctx context.Context, closed <-chan struct{}, pubsubErr err
 func (p *probe) deleteKeys(ctx context.Context) error {
 	lock := p.name()
 	companion := func(suffix string) string { return p.names.Companion(lock, suffix) }
-	err := p.send(ctx, command.New(1, []any{"del", lock, companion(keyspace.QueueSuffix), companion(keyspace.FenceSuffix), companion(keyspace.RecordSuffix)}))
+	err := p.send(ctx, command.New(1, []any{
+		"del", lock, companion(keyspace.QueueSuffix), companion(keyspace.FenceSuffix), companion(keyspace.RecordSuffix),
+		companion(keyspace.SharedSuffix),
+	}))
 	if err == nil {
 		p.mayHaveKeys = false
 	}
@@ -144,11 +147,15 @@ func (p *probe) send(ctx context.Context, cmd *command.Generic) error {
 // name returns the name of the lock key.
 func (p *probe) name() string { return p.names.Lock(p.target.key) }
 
-// request returns the target with the n-th token.
-func (p *probe) request(n int) store.Target {
+// request returns the target with the n-th token, which is exclusive.
+func (p *probe) request(n int) store.Target { return p.requestOf(store.Exclusive, n) }
+
+// requestOf returns the target with the n-th token, which has this limit.
+func (p *probe) requestOf(limit store.Limit, n int) store.Target {
 	return store.Target{
 		Key:   p.target.key,
-		Token: p.process + ":" + strconv.Itoa(n),
+		Limit: limit,
+		Token: store.NewToken(p.process, limit, uint64(n)),
 		TTL:   p.ttl(),
 		Bound: p.check.bound,
 	}

@@ -73,6 +73,7 @@ func (p *probe) commands() [][]any {
 	lock := p.name()
 	queue := p.names.Companion(lock, keyspace.QueueSuffix)
 	record := p.names.Companion(lock, keyspace.RecordSuffix)
+	shared := p.names.Companion(lock, keyspace.SharedSuffix)
 	ttl := minTTL.Milliseconds()
 	channel := p.channel()
 	commands := [][]any{
@@ -80,6 +81,7 @@ func (p *probe) commands() [][]any {
 		{"get", lock},
 		{"pttl", lock},
 		{"pexpire", lock, ttl},
+		{"pexpireat", queue, 1},
 		{"exists", lock},
 		{"time"},
 		{"ping"},
@@ -88,11 +90,19 @@ func (p *probe) commands() [][]any {
 		{"lpos", queue, ""},
 		{"lrem", queue, 0, ""},
 		{"lpop", queue},
+		{"lrange", queue, 0, -1},
 		{"rpush", lock, ""},
 		{"hdel", record, "s"},
 		{"hget", record, "s"},
 		{"hmget", record, "s"},
 		{"hset", record, "s", "", "t"},
+		{"zadd", shared, 0, "", 0},
+		{"zcard", shared},
+		{"zcount", shared, 0, 0},
+		{"zrange", shared, 0, -1},
+		{"zrem", shared, ""},
+		{"zremrangebyscore", shared, 0, 0},
+		{"zscore", shared, ""},
 		{"del", record},
 		{"eval", "return 1", 0},
 		{"evalsha", p.scripts.Take.SHA, 0},

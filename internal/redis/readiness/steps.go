@@ -90,6 +90,61 @@ func (p *probe) attempt(ctx context.Context) error {
 		outcome.State == store.WasAnswered && resolved == store.Changed)
 }
 
+// share queues two readers and a writer behind a holder. The readers get shared leases
+// together, and then the writer gets the key. Without pub/sub the release of the holder
+// removes all of them from the queue.
+func (p *probe) share(ctx context.Context) error {
+	holder, writer := p.enqueue(p.request(8)), p.enqueue(p.request(10))
+	first, second := p.enqueue(p.requestOf(store.Unlimited, 9)), p.enqueue(p.requestOf(store.Unlimited, 11))
+	granted, err := do(ctx, p.store.Enqueue, holder)
+	if err != nil {
+		return err
+	}
+	held := granted.Granted
+	for _, waiter := range []*store.EnqueueRequest{&first, &writer, &second} {
+		waiter.Join = true
+		waiting, err := do(ctx, p.store.Enqueue, *waiter)
+		if err != nil {
+			return err
+		}
+		held = held && !waiting.Granted
+	}
+	if _, err := do(ctx, p.store.Release, p.release(holder.Target)); err != nil {
+		return err
+	}
+	for _, reader := range []store.EnqueueRequest{first, second} {
+		reading, err := do(ctx, p.store.Enqueue, reader)
+		if err != nil {
+			return err
+		}
+		held = held && reading.Granted
+	}
+	refused, err := do(ctx, p.store.Enqueue, writer)
+	if err != nil {
+		return err
+	}
+	renewed, err := do(ctx, p.store.Renew, store.RenewRequest{Target: second.Target})
+	if err != nil {
+		return err
+	}
+	for _, reader := range []store.Target{first.Target, second.Target} {
+		released, err := do(ctx, p.store.Release, p.release(reader))
+		if err != nil {
+			return err
+		}
+		held = held && released.Status != store.NotHeld
+	}
+	writing, err := do(ctx, p.store.Enqueue, writer)
+	if err != nil {
+		return err
+	}
+	freed, err := do(ctx, p.store.Release, p.release(writer.Target))
+	if err != nil {
+		return err
+	}
+	return verify(held && refused.Shared && renewed.Held && writing.Granted && freed.Status == store.Freed)
+}
+
 // handOff queues a waiter behind a holder. The release of the holder hands the key to the
 // waiter and sends a hint.
 func (p *probe) handOff(ctx context.Context, ready <-chan struct{}) error {

@@ -29,14 +29,21 @@ func decodeTake(r pipeline.Reply, x *operation) (store.Answer, error) {
 			held.Since = x.Begun
 			return held, nil
 		}
-		return store.Answer{Holder: value}, nil
+		return hideMarker(store.Answer{Holder: value}), nil
 	default:
 		return store.Answer{}, command.UnexpectedReply(r.Value)
 	}
 }
 
-// decodeEnqueue decodes the reply of enqueue.lua or vote.lua.
+// decodeEnqueue decodes the reply of enqueue.lua or sharedask.lua.
 func decodeEnqueue(r pipeline.Reply, x *operation) (store.Answer, error) {
+	answer, err := decodeVote(r, x)
+	return hideMarker(answer), err
+}
+
+// decodeVote decodes the reply of vote.lua. A quorum has no shared leases: the marker of
+// other clients' shared leases is a foreign holder.
+func decodeVote(r pipeline.Reply, x *operation) (store.Answer, error) {
 	if r.Err != nil {
 		return store.Answer{}, r.Err
 	}
@@ -47,7 +54,7 @@ func decodeEnqueue(r pipeline.Reply, x *operation) (store.Answer, error) {
 	return store.Answer{}, command.UnexpectedReply(r.Value)
 }
 
-// decodeAsk decodes the result of ask.lua.
+// decodeAsk decodes the result of ask.lua, sharedask.lua or vote.lua.
 func decodeAsk(fields []any, sent time.Time, x *operation) (answer store.Answer, ok bool) {
 	if waiting, fence, fences, ok := decodeHeld(fields, x.fences); ok {
 		return store.Answer{Granted: true, Since: sent, Waiting: waiting, Fence: fence, Fences: fences}, true
@@ -68,7 +75,7 @@ func decodeFlag(field any) (flag, ok bool) {
 	return flag, flag || field == int64(0)
 }
 
-// decodeRenew decodes the reply of renew.lua.
+// decodeRenew decodes the reply of renew.lua or sharedrenew.lua.
 func decodeRenew(r pipeline.Reply, x *operation) (store.Renewal, error) {
 	if r.Err != nil {
 		return store.Renewal{}, r.Err
@@ -104,11 +111,11 @@ func decodeHeld(fields []any, wanted int) (waiting int, fence int64, fences int,
 // tooBrief is the reply of release.lua to its brief form if the long form has to follow.
 const tooBrief = int64(-1)
 
-// releaseCodes are the meanings of the numbers that release.lua, withdraw.lua and finish.lua
-// return.
+// releaseCodes are the meanings of the numbers that release.lua, sharedrelease.lua,
+// withdraw.lua and finish.lua return.
 var releaseCodes = [...]store.ReleaseStatus{store.NotHeld, store.Freed, store.Handed, store.Kept}
 
-// decodeRelease decodes the reply of release.lua. A key is freed only if no token rejoins,
+// decodeRelease decodes the reply of release.lua or sharedrelease.lua. A key is freed only if no token rejoins,
 // and kept only if one does.
 func decodeRelease(r pipeline.Reply, x *operation) (store.ReleaseResult, error) {
 	if r.Err != nil {

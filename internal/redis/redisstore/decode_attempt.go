@@ -18,7 +18,7 @@ func decodeBegin(r pipeline.Reply, x *operation) (store.Answer, error) {
 	}
 	if last := len(fields) - 1; last >= 0 {
 		if answer, ok := decodeAsk(fields[:last], r.Sent, x); ok && decodeBegun(&answer, fields[last]) {
-			return answer, nil
+			return hideMarker(answer), nil
 		}
 	}
 	return store.Answer{}, command.UnexpectedReply(r.Value)

@@ -53,7 +53,7 @@ type arguments struct {
 	briefScript command.Generic
 
 	array                                  [17]any
-	lock, queue, fence, record             arg // the keys
+	lock, queue, shared, fence, record     arg // the keys
 	token, ttl, claim, rejoinToken, waiter arg
 	fingerprint, keep, result              arg // of an attempt
 }
@@ -146,8 +146,9 @@ func (x *operation) Command(sends int) command.Command {
 //   - NOSCRIPT, after a restart, a failover or SCRIPT FLUSH: the source of the script.
 //   - A syntax error, because the server is too old for SET NX GET: take.lua, from then on.
 //   - TRYAGAIN for a renewal, because the slot is moving and not all keys are on one side:
-//     the renewal with the lock as its only key.
+//     the renewal with the lock as its only key, and the set of a shared lease.
 //   - A brief release is not enough: the long form.
+//   - An exclusive token meets shared leases: the script that knows both.
 //   - A brief SET was refused: the long form, if the caller wants the holder, or if the SET
 //     may have found the token of an earlier send.
 func (x *operation) Fallback(sent command.Command, got pipeline.Reply, sends int) command.Command {
@@ -155,6 +156,10 @@ func (x *operation) Fallback(sent command.Command, got pipeline.Reply, sends int
 		refused := got.Value == command.WasSet(false) && (sends > 1 || x.withHolder)
 		if refused || (x.brief && got.Value == tooBrief) {
 			x.brief = false
+			return x.Command(sends)
+		}
+		if script := x.sharedScript(); script != nil && got.Value == sharedOut {
+			x.useSharedScript(script)
 			return x.Command(sends)
 		}
 		return nil
@@ -169,6 +174,8 @@ func (x *operation) Fallback(sent command.Command, got pipeline.Reply, sends int
 		return x.Command(sends)
 	case x.script == &x.store.scripts.Renew && args[2] != 1 && x.fences == 0 && strings.HasPrefix(text, "TRYAGAIN"):
 		return command.New(3, []any{"evalsha", x.script.SHA, 1, &x.lock, &x.token, &x.ttl, 0})
+	case x.script == &x.store.scripts.SharedRenew && args[2] != 2 && x.fences == 0 && strings.HasPrefix(text, "TRYAGAIN"):
+		return command.New(3, []any{"evalsha", x.script.SHA, 2, &x.lock, &x.shared, &x.token, &x.ttl, 0})
 	default:
 		return nil
 	}

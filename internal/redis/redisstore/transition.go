@@ -26,7 +26,7 @@ func (s *Store) Take(r store.TakeRequest, done func(store.Answer, error)) {
 	s.pipeline.Do(&t.Call, pipeline.Acquire)
 }
 
-// Enqueue runs enqueue.lua, or begin.lua for an attempt.
+// Enqueue runs enqueue.lua, begin.lua for an attempt, or sharedask.lua for a shared lease.
 func (s *Store) Enqueue(r store.EnqueueRequest, done func(store.Answer, error)) {
 	if r.Attempt != nil {
 		s.beginAttempt(&r, done)
@@ -35,8 +35,14 @@ func (s *Store) Enqueue(r store.EnqueueRequest, done func(store.Answer, error)) 
 	t := s.acquires.get()
 	t.init(s, t, r.Target, r.Inline, 0)
 	t.fences = r.Fences
-	t.encodeScript(&s.scripts.Enqueue)
-	t.encodeKey(&t.queue, keyspace.QueueSuffix)
+	if r.Limit.IsShared() {
+		t.encodeScript(&s.scripts.SharedAsk)
+		t.encodeKey(&t.queue, keyspace.QueueSuffix)
+		t.encodeShared()
+	} else {
+		t.encodeScript(&s.scripts.Enqueue)
+		t.encodeKey(&t.queue, keyspace.QueueSuffix)
+	}
 	t.encodeFence()
 	t.encodeQueue(r.Claim)
 	t.encodeAsk(r.Join)
@@ -44,12 +50,17 @@ func (s *Store) Enqueue(r store.EnqueueRequest, done func(store.Answer, error)) 
 	s.pipeline.Do(&t.Call, pipeline.Acquire)
 }
 
-// Renew runs renew.lua.
+// Renew runs renew.lua, or sharedrenew.lua for a shared lease.
 func (s *Store) Renew(r store.RenewRequest, done func(store.Renewal, error)) {
 	t := s.renewals.get()
 	t.init(s, t, r.Target, false, 0)
 	t.fences = r.Fences
-	t.encodeScript(&s.scripts.Renew)
+	if r.Limit.IsShared() {
+		t.encodeScript(&s.scripts.SharedRenew)
+		t.encodeShared()
+	} else {
+		t.encodeScript(&s.scripts.Renew)
+	}
 	t.encodeKey(&t.queue, keyspace.QueueSuffix)
 	if r.Attempt != nil {
 		t.encodeKey(&t.record, keyspace.RecordSuffix)
@@ -64,7 +75,8 @@ func (s *Store) Renew(r store.RenewRequest, done func(store.Renewal, error)) {
 	s.pipeline.Do(&t.Call, pipeline.Renew)
 }
 
-// Release runs release.lua, finish.lua for an attempt, or keep.lua for a key that stays locked.
+// Release runs release.lua, sharedrelease.lua for a shared lease, finish.lua for an attempt,
+// or keep.lua for a key that stays locked.
 func (s *Store) Release(r store.ReleaseRequest, done func(store.ReleaseResult, error)) {
 	if r.Attempt != nil && r.Ending != store.NoEnding {
 		s.finishAttempt(&r, done)
@@ -80,11 +92,17 @@ func (s *Store) Release(r store.ReleaseRequest, done func(store.ReleaseResult, e
 		return
 	}
 	t.rejoin = r.Rejoin
-	t.encodeScript(&s.scripts.Release)
-	t.encodeKey(&t.queue, keyspace.QueueSuffix)
+	if r.Limit.IsShared() {
+		t.encodeScript(&s.scripts.SharedRelease)
+		t.encodeKey(&t.queue, keyspace.QueueSuffix)
+		t.encodeShared()
+	} else {
+		t.encodeScript(&s.scripts.Release)
+		t.encodeKey(&t.queue, keyspace.QueueSuffix)
+		t.brief = r.NoWaiters && r.Rejoin == ""
+	}
 	t.encodeQueue(r.Claim)
 	t.args = append(t.args, t.rejoinToken.setString(r.Rejoin))
-	t.brief = r.NoWaiters && r.Rejoin == ""
 	t.done, t.decode = done, decodeRelease
 	s.pipeline.Do(&t.Call, pipeline.Release)
 }

@@ -38,7 +38,7 @@ func (s *Store) Vote(r VoteRequest, done func(store.Answer, error)) {
 	t.encodeKey(&t.queue, keyspace.QueueSuffix)
 	t.encodeQueue(r.Claim)
 	t.args = append(t.args, t.waiter.setString(r.Waiter), boolArg(r.Join))
-	t.done, t.decode = done, decodeEnqueue
+	t.done, t.decode = done, decodeVote
 	s.pipeline.Do(&t.Call, pipeline.Acquire)
 }
 

@@ -1,5 +1,6 @@
 -- begin.lua (after done.lua, leave.lua, ask.lua, record.lua): ask for K, and for permission to run an attempt under it. The
--- record decides about the permission. A waiter runs this script again, as it does enqueue.lua.
+-- record decides about the permission. A waiter runs this script again, as it does enqueue.lua. While shared leases of K are out,
+-- an attempt waits as behind a foreign client: shared tokens behind it may be granted before it.
 -- KEYS: K, {K}:q, {K}:r, {K}:f
 -- ARGV: those of ask.lua, 8 fingerprint, 9 ms to keep the record, 10 what to do after an attempt that died: "rerun" or "reject"
 -- Returns the reply of ask.lua with a fifth field: the number of the attempt if the token holds K; otherwise 1 if another

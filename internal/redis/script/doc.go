@@ -1,9 +1,16 @@
 // Package script holds the Lua scripts of the lock protocol, and their digests.
 //
 // Each transition of a lock is one script. A script is safe to send again: it reads all
-// that it needs, and fails on a key of a wrong type, before it writes anything. lease.lua,
-// queue.lua, fence.lua, ask.lua, leave.lua, record.lua, free.lua and done.lua are parts that
-// scripts share. New joins them.
+// that it needs, and fails on a key of a wrong type, before it writes anything. Files that say
+// "after" or "begins" in their first line are parts of scripts. New joins them.
 //
-// Models of the waiting queue, the fence and the record are in the folder model.
+// The scripts whose names begin with "shared" are those of shared leases: marker.lua says
+// what is stored. Exclusive leases have scripts of their own, which know of shared leases only
+// that their marker is not a holder: then they change nothing, and the client sends the script
+// for shared leases, which knows both kinds. So a key without shared leases costs what it
+// would cost if there were none. A script of exclusive leases may hand K to a shared token of
+// the queue as to any other; that token turns K into a marker when it confirms the grant.
+//
+// Models of the waiting queue, the shared leases, the fence and the record are in the folder
+// model.
 package script

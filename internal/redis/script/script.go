@@ -50,12 +50,40 @@ var (
 	voteSource string
 	//go:embed withdraw.lua
 	withdrawSource string
+
+	//go:embed marker.lua
+	markerPart string
+	//go:embed sharedtake.lua
+	sharedTakePart string
+	//go:embed sharedfree.lua
+	sharedFreePart string
+	//go:embed shared.lua
+	sharedPart string
+	//go:embed admit.lua
+	admitPart string
+	//go:embed phase.lua
+	phasePart string
+	//go:embed sharedask.lua
+	sharedAskSource string
+	//go:embed sharedrelease.lua
+	sharedReleaseSource string
+	//go:embed sharedrenew.lua
+	sharedRenewSource string
 )
 
 // Set holds each script with its digest.
 type Set struct {
 	Take, Enqueue, Renew, Release, Keep, Begin, Finish, Resolve, Outcome, Vote, Withdraw Script
+
+	// The scripts of shared leases.
+	SharedAsk, SharedRelease, SharedRenew Script
 }
+
+// The line before shared.lua says which key is the set of shared leases.
+const (
+	setIsSecond = "local S = KEYS[2]\n"
+	setIsThird  = "local S = KEYS[3]\n"
+)
 
 // New returns the scripts. durable says whether replicas have to acknowledge grants: see
 // lease.lua.
@@ -74,6 +102,11 @@ func New(durable bool) Set {
 
 		Vote:     newScript(mode, leasePart, queuePart, voteSource),
 		Withdraw: newScript(mode, leasePart, queuePart, withdrawSource),
+
+		SharedAsk: newScript(markerPart, sharedTakePart, mode, leasePart, queuePart, fencePart, setIsThird, sharedPart, admitPart, phasePart,
+			sharedAskSource),
+		SharedRelease: newScript(markerPart, sharedFreePart, mode, leasePart, queuePart, setIsThird, sharedPart, admitPart, sharedReleaseSource),
+		SharedRenew:   newScript(markerPart, mode, leasePart, fencePart, setIsSecond, sharedPart, phasePart, sharedRenewSource),
 	}
 }
 

@@ -13,7 +13,8 @@ import (
 // prefix "reqlock:", and commands. A client of a cluster also needs ClusterRights.
 // docs/production.md and the package documentation of core quote both literally.
 const Rights = "~reqlock:* ~{reqlock:* &reqlock:* " +
-	"+del +eval +evalsha +exists +get +hdel +hget +hmget +hset +lindex +llen +lpop +lpos +lrem +pexpire +ping +pttl +publish +rpush +set +subscribe +time"
+	"+del +eval +evalsha +exists +get +hdel +hget +hmget +hset +lindex +llen +lpop +lpos +lrange +lrem +pexpire +pexpireat +ping +pttl " +
+	"+publish +rpush +set +subscribe +time +zadd +zcard +zcount +zrange +zrem +zremrangebyscore +zscore"
 
 // ClusterRights is what a client of a cluster needs in addition.
 const ClusterRights = "&{reqlock:* +asking +cluster|slots +spublish +ssubscribe +sunsubscribe"

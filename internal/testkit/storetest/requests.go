@@ -56,13 +56,16 @@ var (
 	Eve = strings.Repeat("c", 32)
 )
 
-// The tokens of the processes.
+// The tokens of the processes. A reader's lease is shared without a limit, and a permit's
+// with a limit of 2.
 var (
-	Me1  = Me + ":1"
-	Me2  = Me + ":2"
-	Bob1 = Bob + ":1"
-	Bob2 = Bob + ":2"
-	Eve1 = Eve + ":1"
+	Me1       = Me + ":1"
+	Me2       = Me + ":2"
+	MeReader1 = store.NewToken(Me, store.Unlimited, 1)
+	MePermit1 = store.NewToken(Me, 2, 1)
+	Bob1      = Bob + ":1"
+	Bob2      = Bob + ":2"
+	Eve1      = Eve + ":1"
 )
 
 // The names of the Redis keys of the lock "k", and the channel of the process Me.
@@ -71,6 +74,7 @@ var (
 	QueueName      = "{p:k}:q"
 	FenceName      = "{p:k}:f"
 	RecordName     = "{p:k}:r"
+	SharedName     = "{p:k}:s"
 	ProcessChannel = "p:" + Me
 )
 
