@@ -54,9 +54,13 @@ func TestLint(t *testing.T) {
 	if err := os.WriteFile(file, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	command := filepath.Join(t.TempDir(), "reqlock")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", command, "github.com/reqlock/reqlock/cmd/reqlock")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
 	lint := func(source string) ([]byte, error) {
-		return exec.CommandContext(t.Context(), "go", "run", "github.com/reqlock/reqlock/cmd/reqlock",
-			"lint", "--descriptor_set", file, "--source", source).CombinedOutput()
+		return exec.CommandContext(t.Context(), command, "lint", "--descriptor_set", file, "--source", source).CombinedOutput()
 	}
 	if out, err := lint("user"); err != nil || len(out) > 0 {
 		t.Errorf("%v\n%s", err, out)
