@@ -20,7 +20,7 @@ import (
 // The exit codes.
 const (
 	exitRight       = 0
-	exitWrong       = 1 // two goroutines held a lock at a time
+	exitWrong       = 1 // too many goroutines held a lock at a time
 	exitCannotBegin = 2 // or the program failed
 )
 

@@ -30,7 +30,7 @@ func TestProgram(t *testing.T) {
 	var out, progress bytes.Buffer
 	p := program{
 		out: &out, progress: &progress,
-		only:   regexp.MustCompile("^(lone|cluster|hot-4x16|replicas-keys-64|quorum-3-burst-4x32|middleware|frameworks|idempotent|records|grow-.*)$"),
+		only:   regexp.MustCompile("^(lone|cluster|hot-4x16|permits-4x16|permits-10x1|shared-4x16-1ms|replicas-keys-64|quorum-3-burst-4x32|middleware|frameworks|idempotent|records|grow-.*)$"),
 		window: 50 * time.Millisecond, repetitions: 1, rounds: 1, largest: 10,
 		json: filepath.Join(dir, "out", "runs.json"), plots: filepath.Join(dir, "plots"), profiles: filepath.Join(dir, "profiles"),
 	}
@@ -38,13 +38,13 @@ func TestProgram(t *testing.T) {
 		t.Fatalf("exit code %d\n%s%s", code, out.String(), progress.String())
 	}
 	for _, want := range []string{
-		"one goroutine, one key", "on a Redis Cluster of 3 masters", "on a master with 2 replicas", "on 3 servers of a quorum", "one hot key, 4 processes", "framework", "of plain", "memory/record", "memory/held key", "memory/waiter", "verdict",
+		"one goroutine, one key", "on a Redis Cluster of 3 masters", "on a master with 2 replicas", "on 3 servers of a quorum", "one hot key, 4 processes", "8 permits", "9 of 10 turns read", "framework", "of plain", "memory/record", "memory/held key", "memory/waiter", "verdict",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is not printed:\n%s", want, out.String())
 		}
 	}
-	for _, pattern := range []string{"out/runs.json", "plots/hot-handoffs.svg", "plots/cluster-locks.svg", "plots/replicas-locks.svg", "plots/quorum-burst-locks.svg", "plots/idempotent-requests.svg", "profiles/hot-4x16-reqlock-1-4.pprof"} {
+	for _, pattern := range []string{"out/runs.json", "plots/hot-handoffs.svg", "plots/cluster-locks.svg", "plots/permits-handoffs.svg", "plots/shared-locks.svg", "plots/replicas-locks.svg", "plots/quorum-burst-locks.svg", "plots/idempotent-requests.svg", "profiles/hot-4x16-reqlock-1-4.pprof"} {
 		if _, err := os.Stat(filepath.Join(dir, pattern)); err != nil {
 			t.Error(err)
 		}

@@ -12,10 +12,11 @@
 // # The checks
 //
 // The table is a history of holds, with times of CLOCK_MONOTONIC, which all processes of
-// a host share. Package history checks that no two holds overlap, that fences rise, and
-// that each caller is served. The checks of this package find a process that takes more
-// than its turn while another process waits, and callers of one process that are not
-// served in their order. They have tests of their own, with wrong histories.
+// a host share. Package history checks that no two holds overlap, except for shared holds
+// within their limits, that fences rise, and that each caller is served. The checks of this
+// package find a process that takes more than its turn while another process waits, callers
+// of one process that are not served in their order, and waits that a stream of leases of
+// another kind makes too long. They have tests of their own, with wrong histories.
 //
 // # The tiers
 //

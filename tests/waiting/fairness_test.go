@@ -83,6 +83,24 @@ func unlessFew(violations []string, tolerated int) []string {
 	return violations
 }
 
+// longestFairWait returns how long a waiter may wait on a busy machine while processes take
+// turns of exclusive and of shared leases: each process may have a turn of each kind before.
+func (f fairness) longestFairWait(processes int) time.Duration {
+	return time.Duration(2*processes) * (maxTime + f.stall)
+}
+
+// longWaits returns the turns that waited for longer than that, unless they are few. A turn
+// that was not served is found by history.Service.
+func (ts turns) longWaits(f fairness, processes int) []string {
+	var late []string
+	for _, one := range ts {
+		if waited := one.Granted - one.Asked; one.IsServed() && waited > f.longestFairWait(processes) {
+			late = append(late, fmt.Sprintf("%v has waited for %v, where %v are fair", one, waited, f.longestFairWait(processes)))
+		}
+	}
+	return unlessFew(late, f.latePercent*len(ts)/100)
+}
+
 // disorder returns the violations of order, unless they are few. It compares them with
 // the turns: a queue that loses its order at hand-offs violates it there, and not at each
 // grant.

@@ -169,6 +169,30 @@ func TestABusyMachineMayCauseFewLateTurns(t *testing.T) {
 	}
 }
 
+func TestLongWaitsAreFound(t *testing.T) {
+	t.Parallel()
+	f := fairness{stall: 10 * ms, latePercent: 5} // 60 ms for each of two turns of a process
+	for name, test := range map[string]struct {
+		waits map[time.Duration]int // how often
+		want  int
+	}{
+		"fair":             {map[time.Duration]int{480 * ms: 100}, 0},
+		"few that are not": {map[time.Duration]int{480 * ms: 95, 481 * ms: 5}, 0},
+		"more":             {map[time.Duration]int{480 * ms: 94, 481 * ms: 6}, 6},
+		"one that waits":   {map[time.Duration]int{480 * ms: 10, -ms: 1}, 0},
+	} {
+		var ts turns
+		for wait, n := range test.waits {
+			for range n {
+				ts = append(ts, &turn{Hold: history.Hold{Asked: ms, Granted: ms + wait}})
+			}
+		}
+		if found := ts.longWaits(f, 4); len(found) != test.want {
+			t.Errorf("%s: it finds %d: %q", name, len(found), found)
+		}
+	}
+}
+
 // At a hand-off the first two waiters of a process are exchanged.
 func TestAQueueThatLosesItsOrderIsFound(t *testing.T) {
 	t.Parallel()

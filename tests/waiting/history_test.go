@@ -88,6 +88,27 @@ func (ts turns) longestWait() (longest time.Duration) {
 	return longest
 }
 
+// meanWait returns the mean wait of the turns that were served.
+func (ts turns) meanWait() (mean time.Duration) {
+	served := 0
+	for _, one := range ts {
+		if one.IsServed() {
+			mean += one.Granted - one.Asked
+			served++
+		}
+	}
+	return mean / time.Duration(max(1, served))
+}
+
+// byLimit returns the turns of each kind of lease.
+func (ts turns) byLimit() map[int]turns {
+	kinds := map[int]turns{}
+	for _, one := range ts {
+		kinds[one.Limit] = append(kinds[one.Limit], one)
+	}
+	return kinds
+}
+
 // lost returns how many holders were informed that their lease was lost.
 func (ts turns) lost() (n int) {
 	for _, one := range ts {
@@ -115,6 +136,9 @@ func TestFiguresOfAHistory(t *testing.T) {
 	ts := validTurns(4, 10)
 	ts[3].Lost = true
 	ts = append(ts, &turn{Hold: history.Hold{Process: 2, Asked: 1}})
+	if one := ts[:2]; one.meanWait() != (one[0].Granted-one[0].Asked+one[1].Granted-one[1].Asked)/2 || len(ts.byLimit()[0]) != 41 {
+		t.Errorf("a mean wait of %v, %d exclusive turns", one.meanWait(), len(ts.byLimit()[0]))
+	}
 	if ts.handOffs() != 3 || ts.lost() != 1 || ts.longestWait() != ts[39].Granted-ts[39].Asked {
 		t.Errorf("%d hand-offs, %d lost, a wait of %v", ts.handOffs(), ts.lost(), ts.longestWait())
 	}

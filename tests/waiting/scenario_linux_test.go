@@ -50,6 +50,7 @@ func newOrders(ttl, timeout time.Duration, fencing bool, turns int) orders {
 func basicChecks() map[string]func(turns) []string {
 	return map[string]func(turns) []string{
 		"exclusion":  func(ts turns) []string { return ts.holds().Exclusion() },
+		"limits":     func(ts turns) []string { return ts.holds().Limits() },
 		"encounters": turns.encounters,
 		"fences":     func(ts turns) []string { return ts.holds().Fences() },
 		"service":    func(ts turns) []string { return ts.holds().Service(now()) },

@@ -49,6 +49,7 @@ type processRow struct {
 type turnRow struct {
 	asked, granted, ended, fence, lease, lost atomic.Int64
 	met                                       atomic.Int64 // the id of the turn that was inside
+	limit                                     atomic.Int64
 }
 
 func (s tableSize) rows() int { return s.Processes * s.Goroutines * s.Turns }
@@ -135,6 +136,7 @@ func (t *table) history() turns {
 				Fence:   row.fence.Load(),
 				Lease:   row.lease.Load(),
 				Lost:    row.lost.Load() != 0,
+				Limit:   int(row.limit.Load()),
 			},
 			goroutine: i / t.Turns % t.Goroutines,
 			number:    i % t.Turns,

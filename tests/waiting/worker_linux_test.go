@@ -14,6 +14,7 @@ import (
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/internal/testkit/subprocess"
+	"github.com/reqlock/reqlock/tests/internal/history"
 )
 
 // orders tell a worker process what to do.
@@ -25,6 +26,34 @@ type orders struct {
 	TTL     time.Duration
 	Timeout time.Duration // of a command
 	Fencing bool
+	// Limit is that of the leases of all goroutines; 0 for exclusive leases.
+	Limit int
+	// Stream describes the goroutines of each process that take turns until the test stops
+	// them; the others take their turns meanwhile.
+	Stream stream
+}
+
+// A stream is the first goroutines of each process, which take leases with another limit. A
+// stream of no goroutines is none.
+type stream struct {
+	Goroutines, Limit int
+	Meanwhile         int // how many turns each other goroutine takes
+}
+
+// limitOf returns the limit of the leases of a goroutine.
+func (o orders) limitOf(goroutine int) int {
+	if goroutine < o.Stream.Goroutines {
+		return o.Stream.Limit
+	}
+	return o.Limit
+}
+
+// turnsOf returns how many turns a goroutine takes at most.
+func (o orders) turnsOf(goroutine int) int {
+	if o.Stream.Goroutines > 0 && goroutine >= o.Stream.Goroutines {
+		return o.Stream.Meanwhile
+	}
+	return o.Size.Turns
 }
 
 // TestWorker is a worker process. Its goroutines take turns on the key.
@@ -49,8 +78,9 @@ func TestWorker(t *testing.T) {
 	var group sync.WaitGroup
 	for g := range o.Size.Goroutines {
 		group.Go(func() {
-			for n := range o.Size.Turns {
-				if !w.takeTurn(t.Context(), g, n) {
+			locks := viewOf(w.locks, o.limitOf(g))
+			for n := range o.turnsOf(g) {
+				if g < o.Stream.Goroutines && w.table.head.stop.Load() != 0 || !w.takeTurn(t.Context(), locks, g, n) {
 					return
 				}
 			}
@@ -59,6 +89,18 @@ func TestWorker(t *testing.T) {
 	group.Wait()
 	if err := w.locks.Close(t.Context()); err != nil {
 		t.Error(err)
+	}
+}
+
+// viewOf returns the Locker for leases with a limit.
+func viewOf(locks *core.Locker, limit int) *core.Locker {
+	switch {
+	case limit == history.Unlimited:
+		return locks.With(core.WithShared(true))
+	case limit > 0:
+		return locks.With(core.WithPermits(limit))
+	default:
+		return locks
 	}
 }
 
@@ -79,11 +121,12 @@ func (w *worker) observe(event core.Event) {
 }
 
 // takeTurn takes one turn and records it. It reports whether the turn had no error.
-func (w *worker) takeTurn(ctx context.Context, goroutine, number int) bool {
+func (w *worker) takeTurn(ctx context.Context, locks *core.Locker, goroutine, number int) bool {
 	id := w.table.id(w.Process, goroutine, number)
 	row := w.table.turn(id)
+	row.limit.Store(int64(w.limitOf(goroutine)))
 	row.asked.Store(monotonic())
-	lease, err := w.locks.Lock(ctx, theKey)
+	lease, err := locks.Lock(ctx, theKey)
 	if err != nil {
 		w.t.Errorf("goroutine %d, turn %d: lock: %v", goroutine, number, err)
 		return false
@@ -97,9 +140,15 @@ func (w *worker) takeTurn(ctx context.Context, goroutine, number int) bool {
 	w.row.grants.Add(1)
 
 	inside := &w.table.head.inside[0]
-	row.met.Store(inside.Swap(id))
-	w.stayInside(lease, id)
-	inside.CompareAndSwap(id, 0)
+	if w.limitOf(goroutine) == 0 {
+		row.met.Store(inside.Swap(id))
+		w.stayInside(lease, id)
+		inside.CompareAndSwap(id, 0)
+	} else { // only an exclusive lease may not be met
+		row.met.Store(inside.Load())
+		w.stayInside(lease, id)
+		row.met.CompareAndSwap(0, inside.Load())
+	}
 
 	end := w.clock.of(lease.ValidUntil())
 	stop()
@@ -121,14 +170,14 @@ func (w *worker) takeTurn(ctx context.Context, goroutine, number int) bool {
 	return true
 }
 
-// stayInside is the critical section. Three of four are empty, and the others last up to
-// a millisecond. The holder that has to linger stays until its lease ends.
+// stayInside is the critical section. Three of four are empty, except beside a stream, and
+// the others last up to a millisecond. The holder that has to linger stays until its lease ends.
 func (w *worker) stayInside(lease *core.Lease, id int64) {
 	if w.table.head.linger.CompareAndSwap(int64(w.Process)+1, -id) {
 		<-lease.Context().Done()
 		return
 	}
-	if id%4 == 0 {
+	if id%4 == 0 || w.Stream.Goroutines > 0 {
 		sleep(rand.N(time.Millisecond))
 	}
 }

@@ -120,7 +120,7 @@ func TestAHundredKeysShareOneConnection(t *testing.T) {
 	hints := hintsOf(s)
 	want := make(map[hint]bool)
 	for i := range 100 {
-		key := strconv.Itoa(i)
+		key := strconv.Itoa(i + 1) // and the number of its token
 		ready, stop := s.Listen(key)
 		defer stop()
 		<-ready
@@ -131,7 +131,7 @@ func TestAHundredKeysShareOneConnection(t *testing.T) {
 	}
 	<-hints
 	for i := range 100 {
-		publish(t, direct, fmt.Sprintf("%s:%d p:%d", storetest.Me, i, i))
+		publish(t, direct, fmt.Sprintf("%s:%d p:%d", storetest.Me, i+1, i+1))
 	}
 	for len(want) > 0 {
 		if got := <-hints; got.token != "" {

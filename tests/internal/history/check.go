@@ -15,19 +15,45 @@ func (o Overlap) String() string {
 		o.First.Key, o.Second, round(o.First.Ended-o.Second.Granted), o.First, o.Second.Lost, o.First.Lost)
 }
 
-// Overlaps returns each pair of holds that violates mutual exclusion.
+// Overlaps returns each pair of holds that violates mutual exclusion: two shared holds do not.
 func (h Holds) Overlaps() (found []Overlap) {
 	for _, holds := range h.Granted() {
 		var open Holds // those that have not ended at the grant
 		for _, one := range holds {
 			open = slices.DeleteFunc(open, func(first *Hold) bool { return first.Ended <= one.Granted })
 			for _, first := range open {
-				found = append(found, Overlap{first, one})
+				if first.excludes(one) {
+					found = append(found, Overlap{first, one})
+				}
 			}
 			open = append(open, one)
 		}
 	}
 	return found
+}
+
+// Limits returns the shared holds that were granted beside more others than the highest of
+// their limits allows. A caller may be informed of its grant after a later grant of a higher
+// limit, so a lower limit does not count.
+func (h Holds) Limits() (violations []string) {
+	for _, holds := range h.Granted() {
+		var open Holds
+		for _, one := range holds {
+			open = slices.DeleteFunc(open, func(first *Hold) bool { return first.Ended <= one.Granted })
+			open = append(open, one)
+			highest := 0
+			for _, other := range open {
+				if other.Limit == Unlimited {
+					highest = len(open)
+				}
+				highest = max(highest, other.Limit)
+			}
+			if highest > 0 && len(open) > highest {
+				violations = append(violations, fmt.Sprintf("%s: %v is one of %d holds at a time, where %d are allowed", one.Key, one, len(open), highest))
+			}
+		}
+	}
+	return violations
 }
 
 // Exclusion returns the overlaps as violations.
@@ -38,14 +64,15 @@ func (h Holds) Exclusion() (violations []string) {
 	return violations
 }
 
-// Fences returns the fences of each key that do not rise from grant to grant.
+// Fences returns the fences of each key that do not rise from grant to grant. Shared holds
+// that follow each other may have the same fence.
 func (h Holds) Fences() (violations []string) {
 	for _, holds := range h.Granted() {
 		var highest *Hold
 		for _, one := range holds {
 			switch {
 			case one.Unfenced:
-			case highest != nil && one.Fence <= highest.Fence:
+			case highest != nil && !one.mayFollow(highest):
 				violations = append(violations, fall(one, highest))
 			default:
 				highest = one
@@ -76,7 +103,7 @@ func (h Holds) LeaseFences() (violations []string) {
 			if !begun {
 				before = highest
 			}
-			if before != nil && one.Fence <= before.Fence {
+			if before != nil && !one.mayFollow(before) {
 				violations = append(violations, fall(one, before))
 			}
 			last[id] = one
@@ -86,6 +113,11 @@ func (h Holds) LeaseFences() (violations []string) {
 		}
 	}
 	return violations
+}
+
+// mayFollow reports whether the fence of a hold may follow that of an earlier one.
+func (h *Hold) mayFollow(before *Hold) bool {
+	return h.Fence > before.Fence || h.Fence == before.Fence && !h.excludes(before)
 }
 
 func fall(one, before *Hold) string {

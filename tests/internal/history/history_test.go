@@ -26,11 +26,19 @@ func valid() (h history.Holds) {
 	return h
 }
 
+// shared returns a hold of a lease of its own.
+func shared(from, to time.Duration, fence int64, limit int) *history.Hold {
+	return &history.Hold{
+		Key: "k", Holder: "caller", Process: 7, Lease: int64(from), Asked: from - 5, Granted: from, Ended: to, Fence: fence, Limit: limit,
+	}
+}
+
 // violations returns the names of the checks that find a violation, with how often.
 func violations(h history.Holds) string {
 	var names []string
 	for name, found := range map[string][]string{
 		"exclusion":   h.Exclusion(),
+		"limits":      h.Limits(),
 		"fences":      h.Fences(),
 		"leaseFences": h.LeaseFences(),
 		"service":     h.Service(time.Hour),
@@ -85,6 +93,27 @@ func TestChecksFindEachViolation(t *testing.T) {
 			}
 			return h
 		}, "fences fences"},
+		"two readers at a time, with one fence": {func(h history.Holds) history.Holds {
+			return append(h, shared(200, 220, 9000, history.Unlimited), shared(210, 230, 9000, history.Unlimited))
+		}, ""},
+		"two readers at a time, with fences that fall": {func(h history.Holds) history.Holds {
+			return append(h, shared(200, 220, 9001, history.Unlimited), shared(210, 230, 9000, history.Unlimited))
+		}, "fences leaseFences"},
+		"a reader with the fence of a writer": {func(h history.Holds) history.Holds {
+			return append(h, shared(200, 220, h[11].Fence, history.Unlimited))
+		}, "fences leaseFences"},
+		"a writer beside a reader": {func(h history.Holds) history.Holds {
+			return append(h, shared(200, 220, 9000, history.Unlimited), shared(210, 230, 9001, 0))
+		}, "exclusion"},
+		"as many permits as the limit": {func(h history.Holds) history.Holds {
+			return append(h, shared(200, 220, 9000, 2), shared(210, 230, 9000, 2), shared(220, 230, 9000, 2))
+		}, ""},
+		"one permit too many": {func(h history.Holds) history.Holds {
+			return append(h, shared(200, 220, 9000, 2), shared(210, 230, 9000, 2), shared(219, 230, 9000, 2))
+		}, "limits"},
+		"permits within the higher of two limits": {func(h history.Holds) history.Holds {
+			return append(h, shared(200, 220, 9000, 2), shared(210, 230, 9000, 3), shared(219, 230, 9000, 2))
+		}, ""},
 		"a caller not served": {func(h history.Holds) history.Holds {
 			return append(h, &history.Hold{Key: "k", Holder: "late", Asked: 1})
 		}, "service"},

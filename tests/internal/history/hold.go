@@ -14,6 +14,9 @@ type Hold struct {
 	Holder  string // names the caller in violations
 	Process int    // of the caller
 	Lease   int64  // tells the leases of a process apart, for LeaseFences
+	// Limit is how many shared holds of the key there may be beside each other, this one
+	// included, or Unlimited; 0 for an exclusive hold.
+	Limit int
 
 	Asked   time.Duration // the caller asked for the lock
 	Granted time.Duration // the caller got the lock
@@ -26,12 +29,18 @@ type Hold struct {
 	Killed bool // the process of the caller was killed before the turn ended
 }
 
+// Unlimited is the Limit of a shared hold without a limit.
+const Unlimited = -1
+
 // IsServed reports whether the lock was granted.
 func (h *Hold) IsServed() bool { return h.Granted != 0 }
 
 // IsTrusted reports whether the caller could trust the lock at any time. It could not if
 // the hold had ended before the caller got to run.
 func (h *Hold) IsTrusted() bool { return h.IsServed() && h.Granted < h.Ended }
+
+// excludes reports whether there may be no such two holds at the same time.
+func (h *Hold) excludes(other *Hold) bool { return h.Limit == 0 || other.Limit == 0 }
 
 // String names the hold.
 func (h *Hold) String() string {

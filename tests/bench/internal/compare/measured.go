@@ -20,7 +20,7 @@ type Run struct {
 
 	Acquired   int64    // granted locks, including those after the window
 	Handoffs   int64    // of these, to another goroutine than the previous one
-	Violations int64    // how often two goroutines held the lock at a time
+	Violations int64    // how often too many goroutines held the lock at a time
 	Stuck      int64    // waits that were given up after all other goroutines had ended
 	Faults     []string `json:",omitempty"`
 

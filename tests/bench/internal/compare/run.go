@@ -88,6 +88,7 @@ func (s Suite) jobs(l *runner.Runner, on deployment, name lock.Name, memoryPath 
 		workers := load.Workers{
 			Lock: name, Addrs: on.Addrs(), Memory: memoryPath,
 			Process: i, Processes: s.Processes, Goroutines: s.Goroutines, Section: s.Section,
+			Permits: s.Permits, Readers: s.Readers, Lockers: s.Lockers,
 		}
 		if s.Burst {
 			jobs[i] = &load.Burst{Workers: workers, Repeat: l.Rounds}

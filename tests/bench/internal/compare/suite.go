@@ -19,6 +19,9 @@ type Suite struct {
 	OwnKeys    bool // each goroutine has its own key, so there is no contention
 	Burst      bool // each goroutine takes the lock once
 	Stretch    int  // the number of windows of a run; 0 is 1
+	Permits    int  // how many goroutines may hold a key at a time; 0 is one
+	Readers    int  // of a hundred turns, so many take a shared lock
+	Lockers    int  // in each process; 0 is one
 	Masters    int  // of a Redis Cluster of its own; this and the next are 0 for the server that all suites share
 	Replicas   int  // of a master of its own
 	Nodes      int  // independent servers
@@ -114,6 +117,8 @@ func Suites() []Suite {
 		},
 	}
 	suites = append(suites, fenced()...)
+	suites = append(suites, permitSuites()...)
+	suites = append(suites, sharedSuites()...)
 	suites = append(suites, replicas()...)
 	for _, nodes := range []int{3, runner.MaxQuorum} {
 		suites = append(suites, quorum(nodes)...)

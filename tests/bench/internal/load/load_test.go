@@ -98,11 +98,36 @@ func (noLock) Lock(context.Context, string) (lock.Held, error) { return noLock{}
 func (noLock) Release(context.Context) error                   { return nil }
 func (noLock) Close() error                                    { return nil }
 
+func TestPermitsAreCounted(t *testing.T) {
+	const permits = 3
+	for _, test := range []struct{ locks, checked int }{{permits, permits}, {permits + 1, permits}} {
+		c, memory := newWorkers(t)
+		c.Permits = test.locks
+		l := &Loop{Workers: c, Window: 50 * time.Millisecond}
+		prepare(t, l)
+		l.Permits = test.checked
+		o := outcomeOf(t, l)
+		if got := memory.Violations(o.Acquired) > 0; o.Acquired == 0 || got != (test.locks > test.checked) {
+			t.Errorf("%d permits, where %d are right: %d turns, violations %t", test.locks, test.checked, o.Acquired, got)
+		}
+	}
+}
+
+func TestEachLockerHasItsGoroutines(t *testing.T) {
+	c, _ := newWorkers(t)
+	c.Lockers = 4
+	l := &Loop{Workers: c, Window: 10 * time.Millisecond}
+	prepare(t, l)
+	if len(l.locks) != 4 || l.lockerOf(1) == l.lockerOf(2) || l.lockerOf(1) != l.lockerOf(5) {
+		t.Errorf("%d Lockers", len(l.locks))
+	}
+}
+
 func TestALockThatDoesNotExcludeIsSeen(t *testing.T) {
 	c, memory := newWorkers(t)
 	l := &Loop{Workers: c, Window: 50 * time.Millisecond}
 	prepare(t, l)
-	l.locks = noLock{}
+	l.locks = []lock.Locker{noLock{}}
 	o := outcomeOf(t, l)
 	if memory.Violations(o.Acquired) == 0 {
 		t.Errorf("%d turns without a lock, and no violation was seen", o.Acquired)

@@ -2,14 +2,18 @@ package load
 
 import (
 	"context"
+	"math"
+	"math/rand/v2"
 	"time"
 
+	"github.com/reqlock/reqlock/tests/bench/internal/lock"
 	"github.com/reqlock/reqlock/tests/bench/internal/measure"
 )
 
 // A worker is one goroutine, and its result.
 type worker struct {
 	workers *Workers
+	locks   lock.Locker
 	key     string
 	id      int64
 
@@ -22,7 +26,7 @@ type worker struct {
 }
 
 func (c *Workers) worker(g int, key string) *worker {
-	return &worker{workers: c, key: key, id: c.id(g), waits: measure.NewHistogram()}
+	return &worker{workers: c, locks: c.lockerOf(g), key: key, id: c.id(g), waits: measure.NewHistogram()}
 }
 
 // turn takes the lock once, stays in the section, and releases the lock. A lock that is
@@ -32,7 +36,8 @@ func (c *Workers) worker(g int, key string) *worker {
 // It records the wait. For a key that no other goroutine uses, it records the time of lock
 // and release together, which is what such a caller spends.
 func (w *worker) turn(ctx context.Context, began, deadline time.Time) bool {
-	held, err := w.workers.locks.Lock(ctx, w.key)
+	reads := w.workers.Readers > 0 && rand.N(100) < w.workers.Readers //nolint:gosec // it guards nothing
+	held, err := w.lock(ctx, reads)
 	granted := time.Now()
 	w.lastGrant = granted
 	if err != nil {
@@ -47,13 +52,13 @@ func (w *worker) turn(ctx context.Context, began, deadline time.Time) bool {
 	handoff := false
 	if w.workers.memory != nil {
 		w.waits.Record(granted.Sub(began))
-		handoff = w.workers.memory.Enter(w.id)
+		handoff = w.enter(reads)
 	}
 	if w.workers.Section > 0 {
 		time.Sleep(w.workers.Section)
 	}
 	if w.workers.memory != nil {
-		w.workers.memory.Leave(w.id)
+		w.leave(reads)
 	}
 	err = held.Release(ctx)
 	if w.workers.memory == nil {
@@ -64,6 +69,34 @@ func (w *worker) turn(ctx context.Context, began, deadline time.Time) bool {
 		w.fault = err
 	}
 	return err == nil
+}
+
+// lock takes the key, as a reader or alone.
+func (w *worker) lock(ctx context.Context, reads bool) (lock.Held, error) {
+	if reads {
+		return w.locks.(lock.Sharer).Share(ctx, w.key)
+	}
+	return w.locks.Lock(ctx, w.key)
+}
+
+// enter and leave record the section in the memory.
+func (w *worker) enter(reads bool) (handoff bool) {
+	switch permits := w.workers.Permits; {
+	case reads:
+		return w.workers.memory.EnterShared(w.id, math.MaxInt)
+	case permits > 1:
+		return w.workers.memory.EnterShared(w.id, permits)
+	default:
+		return w.workers.memory.Enter(w.id)
+	}
+}
+
+func (w *worker) leave(reads bool) {
+	if reads || w.workers.Permits > 1 {
+		w.workers.memory.LeaveShared()
+		return
+	}
+	w.workers.memory.Leave(w.id)
 }
 
 // count counts a granted lock.

@@ -34,8 +34,11 @@ type Workers struct {
 	Processes  int           // the number of processes
 	Goroutines int           // in each process
 	Section    time.Duration // how long a holder sleeps; 0 for an empty section
+	Permits    int           // how many goroutines may hold a key at a time; 0 is one
+	Readers    int           // of a hundred turns, so many take a shared lock
+	Lockers    int           // the goroutines have so many Lockers with clients of their own, like processes; 0 is one
 
-	locks    lock.Locker
+	locks    []lock.Locker
 	commands *wire.Counter
 	memory   *shared.Memory
 }
@@ -46,8 +49,12 @@ const hotKey = "hot"
 // Prepare opens the lock and warms it up.
 func (c *Workers) Prepare(ctx context.Context) (err error) {
 	c.commands = new(wire.Counter)
-	if c.locks, err = lock.Open(c.Lock, lock.Config{Addrs: c.Addrs, Commands: c.commands}); err != nil {
-		return err
+	for range max(1, c.Lockers) {
+		locks, err := lock.Open(c.Lock, lock.Config{Addrs: c.Addrs, Commands: c.commands, Permits: c.Permits})
+		if err != nil {
+			return err
+		}
+		c.locks = append(c.locks, locks)
 	}
 	if c.Memory != "" {
 		if c.memory, err = shared.Open(c.Memory); err != nil {
@@ -67,7 +74,7 @@ func (c *Workers) Prepare(ctx context.Context) (err error) {
 // if it happens again, the run reports the waiter as stuck.
 func (c *Workers) warmUp(ctx context.Context, g int) error {
 	for range warmUps {
-		if err := c.lockOnce(ctx, c.ownKey(g)); err != nil {
+		if err := c.lockOnce(ctx, g, c.ownKey(g)); err != nil {
 			return err
 		}
 	}
@@ -76,26 +83,39 @@ func (c *Workers) warmUp(ctx context.Context, g int) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, warmUpTime)
 	defer cancel()
-	if err := c.lockOnce(ctx, "warm"); ctx.Err() == nil {
+	if err := c.lockOnce(ctx, g, "warm"); ctx.Err() == nil {
 		return err
 	}
 	return nil
 }
 
-// lockOnce takes a key and releases it.
-func (c *Workers) lockOnce(ctx context.Context, key string) error {
-	held, err := c.locks.Lock(ctx, key)
-	if err != nil {
-		return err
+// lockOnce takes a key and releases it. If the run has shared locks, it does so twice.
+func (c *Workers) lockOnce(ctx context.Context, g int, key string) error {
+	locks := c.lockerOf(g)
+	takes := []func(context.Context, string) (lock.Held, error){locks.Lock}
+	if c.Readers > 0 {
+		takes = append(takes, locks.(lock.Sharer).Share)
 	}
-	return held.Release(ctx)
+	for _, take := range takes {
+		held, err := take(ctx, key)
+		if err == nil {
+			err = held.Release(ctx)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
+
+// lockerOf returns the Locker of a goroutine.
+func (c *Workers) lockerOf(g int) lock.Locker { return c.locks[g%len(c.locks)] }
 
 // Close closes the lock.
 func (c *Workers) Close() error {
 	var errs []error
-	if c.locks != nil {
-		errs = append(errs, c.locks.Close())
+	for _, locks := range c.locks {
+		errs = append(errs, locks.Close())
 	}
 	if c.memory != nil {
 		errs = append(errs, c.memory.Close())

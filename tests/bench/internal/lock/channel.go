@@ -7,12 +7,13 @@ import (
 
 // A channelLock is a lock within one process: the optimum without Redis.
 type channelLock struct {
-	mu   sync.Mutex
-	keys map[string]channelHeld
+	permits int
+	mu      sync.Mutex
+	keys    map[string]channelHeld
 }
 
-func openChannel(Config) (Locker, error) {
-	return &channelLock{keys: make(map[string]channelHeld)}, nil
+func openChannel(c Config) (Locker, error) {
+	return &channelLock{permits: max(1, c.Permits), keys: make(map[string]channelHeld)}, nil
 }
 
 // Lock implements Locker.
@@ -32,7 +33,7 @@ func (c *channelLock) of(key string) channelHeld {
 	defer c.mu.Unlock()
 	held, ok := c.keys[key]
 	if !ok {
-		held = make(channelHeld, 1)
+		held = make(channelHeld, c.permits)
 		c.keys[key] = held
 	}
 	return held
@@ -41,7 +42,7 @@ func (c *channelLock) of(key string) channelHeld {
 // Close implements Locker.
 func (c *channelLock) Close() error { return nil }
 
-// channelHeld is full while the lock is held.
+// channelHeld is full while all permits are held.
 type channelHeld chan struct{}
 
 // Release implements Held.

@@ -19,6 +19,14 @@ type Locker interface {
 	Close() error
 }
 
+// A Sharer is a Locker that also grants shared locks: any number at a time, but none beside a
+// lock of Lock.
+type Sharer interface {
+	Locker
+	// Share takes a shared lock of a key. It waits until ctx ends.
+	Share(ctx context.Context, key string) (Held, error)
+}
+
 // Held is a held lock. If the lock's own type has this method, it is returned as it is, so
 // that the interface costs no allocation.
 type Held interface {
@@ -30,6 +38,7 @@ type Held interface {
 type Config struct {
 	Addrs    []string      // one server, the masters of a cluster, or the servers of a quorum
 	Commands *wire.Counter // counts the commands of the Locker
+	Permits  int           // how many locks of a key may be held at a time; 0 is one
 }
 
 // A Name names a kind of lock.
@@ -47,6 +56,10 @@ const (
 	Raw               Name = "raw go-redis"
 	ReqlockReplica    Name = "reqlock acknowledged"
 	RawReplica        Name = "raw SET+WAIT"
+	ReqlockPermits    Name = "reqlock permits"
+	RawPermits        Name = "raw sorted set"
+	ReqlockShared     Name = "reqlock shared"
+	RawShared         Name = "raw readers and writer"
 	ReqlockQuorum     Name = "reqlock quorum"
 	RedsyncQuorum     Name = "redsync quorum"
 	Channel           Name = "channel"
@@ -84,9 +97,13 @@ func Kinds() []Kind {
 		{Raw, "github.com/redis/go-redis/v9", "SET NX PX and EVALSHA compare-and-delete; asks again after 1 ms", openRaw, Anywhere},
 		{ReqlockReplica, "github.com/reqlock/reqlock", "the same as reqlock, with WithReplicas(1, 200 ms) and WithCommandTimeout(800 ms)", openReqlockReplica, OnReplica},
 		{RawReplica, "github.com/redis/go-redis/v9", "SET NX PX and WAIT 1 in one pipeline, apart from that as raw go-redis", openRawReplica, OnReplica},
+		{ReqlockPermits, "github.com/reqlock/reqlock", "the same as reqlock, with WithPermits", openReqlockPermits, Anywhere},
+		{RawPermits, "github.com/redis/go-redis/v9", "a sorted set of holders, counted and extended by one script; asks again after 1 ms", openRawPermits, Anywhere},
+		{ReqlockShared, "github.com/reqlock/reqlock", "the same as reqlock, with WithShared for readers", openReqlockShared, Anywhere},
+		{RawShared, "github.com/redis/go-redis/v9", "a key of the writer and a sorted set of readers, checked by one script; asks again after 1 ms", openRawShared, Anywhere},
 		{ReqlockQuorum, "github.com/reqlock/reqlock", "NewQuorum with its defaults, on clients with ContextTimeoutEnabled", openReqlockQuorum, OnQuorum},
 		{RedsyncQuorum, "github.com/go-redsync/redsync/v4", "a pool for each server, apart from that as redsync", openRedsyncQuorum, OnQuorum},
-		{Channel, "", "a Go channel in one process: the ideal, without Redis", openChannel, Anywhere},
+		{Channel, "", "a Go channel in one process, with room for each permit: the ideal, without Redis", openChannel, Anywhere},
 	}
 }
 

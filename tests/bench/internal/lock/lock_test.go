@@ -70,7 +70,7 @@ func stopLater(t *testing.T, on deployment, err error) {
 // open opens a lock, and closes it at the end of the test.
 func open(t *testing.T, on deployment, kind Kind, commands *wire.Counter) Locker {
 	t.Helper()
-	locks, err := kind.Open(Config{on.Addrs(), commands})
+	locks, err := kind.Open(Config{Addrs: on.Addrs(), Commands: commands})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +202,7 @@ func TestBareLockIsNotTakenWithoutReplica(t *testing.T) {
 	redistest.Program(t)
 	server, err := redisserver.Start(t.Context())
 	stopLater(t, server, err)
-	locks, err := Open(RawReplica, Config{server.Addrs(), new(wire.Counter)})
+	locks, err := Open(RawReplica, Config{Addrs: server.Addrs(), Commands: new(wire.Counter)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -64,18 +64,26 @@ func setAndWait(ctx context.Context, client redis.UniversalClient, key, token st
 
 // Lock implements Locker.
 func (r *rawLock) Lock(ctx context.Context, key string) (Held, error) {
-	held := &rawHeld{client: r.client, key: key, token: r.process + strconv.FormatUint(r.counter.Add(1), 10)}
+	held := &rawHeld{client: r.client, key: key, token: r.newToken(), release: compareAndDelete}
+	if err := poll(ctx, func() (bool, error) { return r.set(ctx, r.client, key, held.token) }); err != nil {
+		return nil, err
+	}
+	return held, nil
+}
+
+// newToken returns a token that no other holder has.
+func (r *rawLock) newToken() string { return r.process + strconv.FormatUint(r.counter.Add(1), 10) }
+
+// poll takes a lock: it asks again after each pause until the lock is taken or ctx ends.
+func poll(ctx context.Context, take func() (taken bool, err error)) error {
 	for {
-		taken, err := r.set(ctx, r.client, key, held.token)
-		if err != nil {
-			return nil, err
-		}
-		if taken {
-			return held, nil
+		taken, err := take()
+		if taken || err != nil {
+			return err
 		}
 		select {
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return ctx.Err()
 		case <-time.After(rawPause):
 		}
 	}
@@ -88,13 +96,14 @@ func (r *rawLock) Close() error { return r.client.Close() }
 type rawHeld struct {
 	client     redis.UniversalClient
 	key, token string
+	release    *redis.Script // of the key, with the token; it returns 0 if the lock was not held
 }
 
 var errNotHeld = errors.New("raw: the lock was not held any more")
 
 // Release implements Held.
 func (h *rawHeld) Release(ctx context.Context) error {
-	deleted, err := compareAndDelete.Run(ctx, h.client, []string{h.key}, h.token).Int()
+	deleted, err := h.release.Run(ctx, h.client, []string{h.key}, h.token).Int()
 	if err == nil && deleted == 0 {
 		return errNotHeld
 	}

@@ -44,11 +44,38 @@ func reqlockOf(s *stack.Stack, err error) (Locker, error) {
 	return reqlock{s}, nil
 }
 
+func openReqlockPermits(c Config) (Locker, error) {
+	return reqlockOf(stack.On(wire.NewClient(c.Addrs, c.Commands, wire.Deadlines), c.Commands, core.WithPermits(max(1, c.Permits))))
+}
+
+func openReqlockShared(c Config) (Locker, error) {
+	s, err := stack.On(wire.NewClient(c.Addrs, c.Commands, wire.Deadlines), c.Commands)
+	if err != nil {
+		return nil, err
+	}
+	return reqlockShared{reqlock{s}, s.Locks.With(core.WithShared(true))}, nil
+}
+
 // Lock implements Locker.
 func (r reqlock) Lock(ctx context.Context, key string) (Held, error) {
-	lease, err := r.Locks.Lock(ctx, key)
+	return lockWith(ctx, r.Locks, key)
+}
+
+func lockWith(ctx context.Context, locks *core.Locker, key string) (Held, error) {
+	lease, err := locks.Lock(ctx, key)
 	if err != nil {
 		return nil, err
 	}
 	return lease, nil
+}
+
+// A reqlockShared is a reqlock whose readers use a view.
+type reqlockShared struct {
+	reqlock
+	readers *core.Locker
+}
+
+// Share implements Sharer.
+func (r reqlockShared) Share(ctx context.Context, key string) (Held, error) {
+	return lockWith(ctx, r.readers, key)
 }

@@ -74,6 +74,14 @@ func chartSpecs() []chartSpec {
 			"3 masters, 256 goroutines of one process, each with its key; less is better", clientCPU, duration,
 		},
 		{
+			"permits-handoffs", compare.PermitsHot, "Hand-offs per second of 8 permits",
+			"4 processes of 16 goroutines, empty section; more is better", handoffsPerSecond, number,
+		},
+		{
+			"shared-locks", compare.SharedBusy, "Locks per second of readers and writers",
+			"4 processes of 16 goroutines, 1 ms section, 9 of 10 turns read; more is better", locksPerSecond, number,
+		},
+		{
 			"replicas-locks", compare.ReplicasKeys64, "Locks per second on 64 distinct keys of a master with 2 replicas",
 			"64 goroutines of one process; more is better", locksPerSecond, number,
 		},
@@ -123,7 +131,7 @@ func (r *Results) WriteCharts(dir string) error {
 // chartOf draws a figure of all locks.
 func (r *Results) chartOf(p chartSpec) chart.Chart {
 	c := chart.Chart{Title: p.title, Note: p.note}
-	ours := []lock.Name{lock.Reqlock, lock.ReqlockReplica, lock.ReqlockQuorum}
+	ours := []lock.Name{lock.Reqlock, lock.ReqlockPermits, lock.ReqlockShared, lock.ReqlockReplica, lock.ReqlockQuorum}
 	for _, kind := range lock.Kinds() {
 		value := r.median(p.suite, kind.Name, p.of)
 		if !math.IsNaN(value) {

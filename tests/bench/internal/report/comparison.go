@@ -50,7 +50,7 @@ func (r *Results) printFree(w io.Writer, s compare.Suite) {
 	t.print(w)
 }
 
-// printFaults prints what must not happen: two holders at a time, lost waiters, errors.
+// printFaults prints what must not happen: too many holders at a time, lost waiters, errors.
 func (r *Results) printFaults(w io.Writer, suite string, name lock.Name) {
 	var (
 		violations, stuck int64
@@ -62,7 +62,7 @@ func (r *Results) printFaults(w io.Writer, suite string, name lock.Name) {
 		faults = append(faults, run.Faults...)
 	}
 	if violations > 0 {
-		fmt.Fprintf(w, "%s: TWO HOLDERS AT ONCE, %d times\n\n", name, violations)
+		fmt.Fprintf(w, "%s: TOO MANY HOLDERS AT ONCE, %d times\n\n", name, violations)
 	}
 	if stuck > 0 {
 		fmt.Fprintf(w, "%s: %d waiters did not get the lock within 5 s after all others were done\n\n", name, stuck)

@@ -117,7 +117,7 @@ func TestFaultsArePrinted(t *testing.T) {
 			r.PrintComparison(&b, s)
 		}
 	}
-	for _, want := range []string{"TWO HOLDERS AT ONCE, 2 times", "3 waiters", "the first: broken"} {
+	for _, want := range []string{"TOO MANY HOLDERS AT ONCE, 2 times", "3 waiters", "the first: broken"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%q is not in\n%s", want, b.String())
 		}

@@ -33,7 +33,7 @@ func (r *Results) WriteJSON(w io.Writer) error {
 	return encoder.Encode(r)
 }
 
-// Violations returns how often two goroutines held a lock at a time, in all runs.
+// Violations returns how often too many goroutines held a lock at a time, in all runs.
 func (r *Results) Violations() (sum int64) {
 	for _, run := range r.Comparisons {
 		sum += run.Violations

@@ -21,6 +21,8 @@ type page struct {
 	_          [56]byte
 	last       atomic.Int64 // the previous holder
 	_          [56]byte
+	sharers    atomic.Int64 // how many holders of shared locks there are
+	_          [56]byte
 	turns      atomic.Int64 // incremented in two steps, so that two holders lose one
 	_          [56]byte
 	violations atomic.Int64

@@ -72,6 +72,47 @@ func TestLostTurnsAreSeen(t *testing.T) {
 	}
 }
 
+func TestSharedHoldersAreCounted(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		run  func(one, other *Memory)
+		want int64
+	}{
+		{"within the limit", func(one, other *Memory) {
+			one.EnterShared(1, 2)
+			other.EnterShared(2, 2)
+			one.LeaveShared()
+			one.EnterShared(3, 2)
+		}, 0},
+		{"one too many", func(one, other *Memory) {
+			one.EnterShared(1, 2)
+			other.EnterShared(2, 2)
+			one.EnterShared(3, 2)
+		}, 1},
+		{"a writer beside a reader", func(one, other *Memory) {
+			one.EnterShared(1, 2)
+			other.Enter(2)
+		}, 1},
+		{"a reader beside a writer", func(one, other *Memory) {
+			other.Enter(2)
+			one.EnterShared(1, 2)
+		}, 1},
+		{"a reader after a writer", func(one, other *Memory) {
+			other.Enter(2)
+			other.Leave(2)
+			one.EnterShared(1, 2)
+		}, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			one, other := open(t)
+			test.run(one, other)
+			if got := one.Violations(0); got != test.want {
+				t.Errorf("%d violations, want %d", got, test.want)
+			}
+		})
+	}
+}
+
 func TestBarrierBeginsRoundsTogether(t *testing.T) {
 	one, other := open(t)
 	var workers sync.WaitGroup

@@ -95,8 +95,8 @@ func (r *Report) run(tb testing.TB) {
 	r.History = h
 }
 
-// workloadSettings returns the settings of the clients. On a quorum there are neither
-// attempts nor fencing numbers.
+// workloadSettings returns the settings of the clients. On a quorum there are no attempts, no
+// fencing numbers and no shared leases.
 func (r Run) workloadSettings(servers redistest.Options, routes func(process int) map[string]string) traffic.Settings {
 	s := traffic.Settings{
 		Redis: servers, Routes: routes, Seed: r.Seed,
@@ -106,10 +106,13 @@ func (r Run) workloadSettings(servers redistest.Options, routes func(process int
 		Replicas: r.replicas(), ReplicaTimeout: commandTimeout / 4,
 	}
 	if r.On == fault.OnQuorum {
-		s.Quarantine, s.Attempts = fault.Quarantine(ttl), -1
+		s.Quarantine, s.Attempts, s.SharedTurns = fault.Quarantine(ttl), -1, -1
 	}
 	if r.Fault.OneProcess {
 		s.Processes, s.Clients = 1, oneProcessClients
+	}
+	if r.Fault.SharedOnly {
+		s.Attempts, s.SharedTurns = -1, 100
 	}
 	if callers := r.Fault.FullSpeed; callers != nil {
 		s.Processes, s.Clients = callers.Processes, callers.Clients

@@ -2,6 +2,7 @@ package fault
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -37,29 +38,33 @@ func (s *System) killHolder() {
 		process, key := processes[tries.IntN(len(processes))], s.Keys[tries.IntN(len(s.Keys))]
 		author, token := s.tokenPrefix(process), ""
 		s.await("a lock of the process", func() bool {
-			token = s.holderOf(key)
-			return strings.HasPrefix(token, author)
+			for _, one := range s.holdersOf(key) {
+				if strings.HasPrefix(one, author) {
+					token = one
+				}
+			}
+			return token != ""
 		})
 		s.Workload.Kill(process)
 		// The key changed: the process was about to release the lock when it was killed.
-		return s.holderOf(key) == token
+		return slices.Contains(s.holdersOf(key), token)
 	})
 }
 
-// holderOf returns the token that holds a lock, or "". In a quorum, a majority of the
-// servers must have the token.
-func (s *System) holderOf(key string) string {
+// holdersOf returns the tokens that hold a lock. In a quorum, a majority of the servers must
+// have the token.
+func (s *System) holdersOf(key string) []string {
 	if s.Quorum == nil {
-		return s.Admin.Get(s.Context(), key).Val()
+		return append(s.Admin.ZRange(s.Context(), companion(key, ":s"), 0, -1).Val(), s.Admin.Get(s.Context(), key).Val())
 	}
 	votes := map[string]int{}
 	for _, voter := range s.Quorum {
 		token := voter.Admin.Get(s.Context(), key).Val()
 		if votes[token]++; votes[token] > len(s.Quorum)/2 {
-			return token
+			return []string{token}
 		}
 	}
-	return ""
+	return nil
 }
 
 // processTokenPattern matches a token: the id of its process, and a number.

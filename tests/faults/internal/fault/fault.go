@@ -26,6 +26,9 @@ type Fault struct {
 	FailFast time.Duration
 	// MinHold is for how long some clients keep a key locked at least; 0 if none does.
 	MinHold time.Duration
+	// SharedOnly makes the clients use only permits and shared keys, so that many of them
+	// compete.
+	SharedOnly bool
 	// FullSpeed makes the clients only take and release one lock, as fast as they can, on
 	// connections that bypass the network of the run.
 	FullSpeed *Callers
@@ -52,5 +55,5 @@ func singleFaults() []Fault {
 		s.awaitGrants()
 	}}
 	return slices.Concat([]Fault{calm}, serverFaults(), failFastFaults(), dataFaults(), errorFaults(),
-		networkFaults(), commandFaults(), lateFaults(), clientFaults(), minHoldFaults(), speedFaults(), forgerFaults(), stormFaults())
+		networkFaults(), commandFaults(), lateFaults(), clientFaults(), minHoldFaults(), sharedFaults(), speedFaults(), forgerFaults(), stormFaults())
 }

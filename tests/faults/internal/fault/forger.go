@@ -2,10 +2,11 @@ package fault
 
 import (
 	"math/rand/v2"
-	"strconv"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/reqlock/reqlock/internal/store"
 )
 
 // forgerFaults returns the faults in which another user of Redis forges hints. The user
@@ -97,9 +98,10 @@ func (s *System) forge(f forgery) {
 		target, key := seen[random.IntN(len(seen))], s.Keys[random.IntN(len(s.Keys))]
 		pipe := server.Pipeline()
 		var sent []*redis.IntCmd
+		limit := target.limits[random.IntN(len(target.limits))]
 		for _, number := range f.choose(random, target.used) {
+			token := store.NewToken(target.process, limit, max(1, number))
 			for range f.repeats {
-				token := target.process + ":" + strconv.FormatUint(number, 10)
 				sent = append(sent, s.publish(pipe, target.process, key, token+" "+key))
 			}
 		}

@@ -2,9 +2,12 @@ package fault
 
 import (
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/reqlock/reqlock/internal/store"
 )
 
 func TestTokensNameProcesses(t *testing.T) {
@@ -13,10 +16,12 @@ func TestTokensNameProcesses(t *testing.T) {
 	var seen seenProcesses
 	for _, token := range []string{
 		other + ":7", one + ":3", "", foreign, one + ":9", one + ":4", one[1:] + ":5", one + ":x", one + ":99999999999999999999",
+		"shared 0 - 0", one + ":01312", one + ":0031",
 	} {
 		seen.add(token)
 	}
-	if want := (seenProcesses{{other, 7}, {one, 9}}); !slices.Equal(seen, want) {
+	want := seenProcesses{{other, 7, []store.Limit{store.Exclusive}}, {one, 31, []store.Limit{store.Exclusive, 3, store.Unlimited}}}
+	if !reflect.DeepEqual(seen, want) {
 		t.Errorf("got %v, want %v", seen, want)
 	}
 }

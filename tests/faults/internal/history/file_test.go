@@ -15,7 +15,7 @@ func TestAHistoryIsReadAsItWasWritten(t *testing.T) {
 	want := &history.History{
 		Name: "a },{ in a name", Deployment: "standalone", Seed: 1 << 63, TTL: 1, Claim: 2, CommandTimeout: 6, FailFast: 7, Begun: 3, Ended: 4, Recovered: 5, Careless: true,
 		Ops: []history.Op{
-			{Process: 1, Client: 2, Kind: history.Lock, Call: 3, Return: 4, Key: "k", Outcome: history.Granted, Lease: "l", Episode: "e", Fence: 1 << 53, ValidUntil: 9, Unrenewed: true, MinHold: 8},
+			{Process: 1, Client: 2, Kind: history.Lock, Call: 3, Return: 4, Key: "k", Outcome: history.Granted, Lease: "l", Episode: "e", Fence: 1 << 53, ValidUntil: 9, Unrenewed: true, MinHold: 8, Limit: history.Unlimited},
 			{Kind: history.Begin, Call: 5, Key: "},{", Number: 2, Record: "r", Policy: history.Rerun, Other: true},
 		},
 		Accesses:        []history.Access{{At: 1, Key: "k", Fenced: true, Write: true, Fence: 2, Version: 3, Refused: true}},

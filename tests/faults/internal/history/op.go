@@ -48,6 +48,10 @@ type Op struct {
 	Outcome Outcome `json:"outcome,omitempty"`
 	Error   string  `json:"error,omitempty"`
 	Wait    int64   `json:"wait,omitempty"` // how long it may wait, in ns; 0 for ever
+	// Limit is set in a Lock or a Try of a shared lease: it is granted while fewer shared
+	// leases of the key are out, or, if it is Unlimited, beside any number of them. It is 0
+	// for an exclusive lease.
+	Limit int `json:"limit,omitempty"`
 
 	// Lease names the lease that the call was granted, or that it is about. Leases that are
 	// handed off within a process share one Episode.
@@ -77,6 +81,12 @@ type Op struct {
 	Other bool `json:"other,omitempty"`
 }
 
+// Unlimited is the Limit of a shared lease without a limit, as a reader takes it.
+const Unlimited = -1
+
+// IsShared reports whether the call asks for a shared lease.
+func (o *Op) IsShared() bool { return o.Limit != 0 }
+
 // A Policy says what happens to a request after its attempt has died.
 type Policy string
 
@@ -97,8 +107,8 @@ type Access struct {
 	Fenced  bool   `json:"fenced"`
 	Write   bool   `json:"write"`
 	Fence   int64  `json:"fence"`
-	// CheckedAt is set in a write: the time at which the client last saw that its lease was
-	// valid; 0 if it did not check.
+	// CheckedAt is set in a write, and in the second read under a shared lease: the time at
+	// which the client last saw that its lease was valid; 0 if it did not check.
 	CheckedAt int64 `json:"checked_at,omitempty"`
 	// Version is the version that was read, or that a write is based on.
 	Version int64 `json:"version"`

@@ -38,6 +38,13 @@ func (u *User) Read(key string, fenced bool, fence int64) (version int64, ok boo
 	return a.Version, !a.Refused, err
 }
 
+// ReadAgain reads the unfenced register of the key a second time. The caller last checked its
+// lease at that time.
+func (u *User) ReadAgain(key string, fence, looked int64) error {
+	_, err := u.access(history.Access{Key: key, Fence: fence, CheckedAt: looked})
+	return err
+}
+
 // Write writes a register of the key, based on a version that was read. The caller last
 // checked its lease at that time, or passes 0 if it did not. Write returns false if the
 // register is fenced and has seen a higher fencing number.

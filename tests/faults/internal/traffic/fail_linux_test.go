@@ -14,7 +14,7 @@ import (
 
 func TestProcessIsKilled(t *testing.T) {
 	t.Parallel()
-	c, server := startOnServer(t, Settings{Keys: 1, Attempts: -1, Processes: 2})
+	c, server := startOnServer(t, Settings{Keys: 1, Attempts: -1, SharedTurns: -1, Processes: 2})
 	c.AwaitGrants(20)
 	blockFirstLock(c, server, 1)
 	before := clock.Now()
@@ -114,7 +114,7 @@ func TestStuckClientsAreReported(t *testing.T) {
 	t.Parallel()
 	var h history.History
 	result := programtb.Run(t.Context(), t.Name(), func(tb testing.TB) {
-		c, server := startOnServer(tb, Settings{Keys: 1, Attempts: -1, Processes: 1})
+		c, server := startOnServer(tb, Settings{Keys: 1, Attempts: -1, SharedTurns: -1, Processes: 1})
 		c.AwaitGrants(10)
 		blockFirstLock(c, server, 0)
 		c.Finish(50 * time.Millisecond)

@@ -22,6 +22,34 @@ func countOutcomes(ops []history.Op) map[history.Kind]map[history.Outcome]int {
 	return count
 }
 
+// A leaseKind is a key and the limit of its leases.
+type leaseKind struct {
+	key   string
+	limit int
+}
+
+// sharedKinds are the leases of the keys that may be shared.
+func sharedKinds() []leaseKind {
+	return []leaseKind{
+		{"permits", 3}, {"readers", 0}, {"readers", history.Unlimited},
+		{"mixed", 0}, {"mixed", 2}, {"mixed", 4}, {"mixed", history.Unlimited},
+	}
+}
+
+// isFenced reports whether the leases of a key have fencing numbers.
+func isFenced(key string) bool { return key != "lock-2" && key != "permits" && key != "mixed" }
+
+// countLeases counts the granted leases.
+func countLeases(ops []history.Op) map[leaseKind]int {
+	count := map[leaseKind]int{}
+	for _, op := range ops {
+		if op.Outcome == history.Granted {
+			count[leaseKind{op.Key, op.Limit}]++
+		}
+	}
+	return count
+}
+
 // lostUpdates counts the writes that are based on the same version as an earlier one.
 func lostUpdates(accesses []history.Access, fenced bool) (lost int) {
 	type version struct {
@@ -53,7 +81,14 @@ func TestAHistoryHasCallsOfAllKinds(t *testing.T) {
 		history.Abort:   {history.Done},
 	}
 	suite.Eventually(t, "all kinds of calls were made", func() bool {
-		count := countOutcomes(c.journal.calls(func(history.Op) bool { return true }))
+		ops := c.journal.calls(func(history.Op) bool { return true })
+		leases := countLeases(ops)
+		for _, kind := range sharedKinds() {
+			if leases[kind] == 0 {
+				return false
+			}
+		}
+		count := countOutcomes(ops)
 		for kind, outcomes := range common {
 			for _, outcome := range outcomes {
 				if count[kind][outcome] == 0 {
@@ -80,7 +115,7 @@ func TestAHistoryHasCallsOfAllKinds(t *testing.T) {
 		if op.Kind != history.Begin {
 			locks++
 		}
-		if _, twice := leases[op.Lease]; twice || op.Lease == "" || op.Episode == "" || (op.Fence == 0) != (op.Key == "lock-2") || op.ValidUntil < op.Call {
+		if _, twice := leases[op.Lease]; twice || op.Lease == "" || op.Episode == "" || (op.Fence == 0) == isFenced(op.Key) || op.ValidUntil < op.Call {
 			t.Errorf("%+v", op)
 		}
 		leases[op.Lease] = op
@@ -137,14 +172,17 @@ func checkAccesses(t *testing.T, h history.History, leases map[string]history.Op
 				t.Errorf("only unfenced writes check the lease, and before the write: %+v", a)
 			}
 		}
+		if !a.Write && a.CheckedAt > a.At {
+			t.Errorf("read before the check of the lease: %+v", a)
+		}
 		if !a.Write && !a.Refused && a.Version != written[a.Fenced][a.Key] {
 			t.Errorf("read after %d writes: %+v", written[a.Fenced][a.Key], a)
 		}
 	}
 	for fenced, keys := range written {
-		want := 3
+		want := 5 // no holder of a permit writes
 		if fenced {
-			want = 2 // the last key has no fencing numbers
+			want = 3
 		}
 		if len(keys) != want || lostUpdates(h.Accesses, fenced) > 0 {
 			t.Errorf("fenced %v: written %v, %d updates lost", fenced, keys, lostUpdates(h.Accesses, fenced))

@@ -50,11 +50,11 @@ func (c *Workload) config(m *process) client.Config {
 	return client.Config{
 		Process: m.number, First: m.slot * s.Clients, Clients: s.Clients, Generation: m.generation, Seed: s.Seed,
 		Redis: s.Redis, Routes: s.Routes(m.number), Resource: c.resource.Addr(),
-		Keys: s.keys(), Prefix: s.Prefix, TTL: s.TTL,
+		Keys: s.keys(), Shared: sharedKeys, Prefix: s.Prefix, TTL: s.TTL,
 		CommandTimeout: s.CommandTimeout, ReadTimeout: s.ReadTimeout,
 		Quarantine: s.Quarantine, Replicas: s.Replicas, ReplicaTimeout: s.ReplicaTimeout,
 		FailFast: s.FailFast, MinHold: s.MinHold,
-		StallTime: s.StallTime, Attempts: s.Attempts,
+		StallTime: s.StallTime, Attempts: s.Attempts, SharedTurns: s.SharedTurns,
 		FullSpeed: s.FullSpeed, Careless: s.Careless,
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/tests/faults/internal/traffic/client"
 )
 
 // Settings describe the clients of a run. A zero value selects the default.
@@ -22,7 +23,7 @@ type Settings struct {
 	// Seed determines the choices of all clients.
 	Seed uint64
 
-	// Keys is the number of locks (default 3).
+	// Keys is the number of exclusive locks (default 3).
 	Keys int
 	// Prefix is the prefix of all keys in Redis (default "reqlock:").
 	Prefix string
@@ -51,6 +52,9 @@ type Settings struct {
 	// Attempts is the percentage of turns that are attempts at a payment (default 30); none
 	// if it is negative. All other turns take locks.
 	Attempts int
+	// SharedTurns is the percentage of the other turns that take permits, and shared and
+	// exclusive leases of keys that have both (default 40); none if it is negative.
+	SharedTurns int
 	// FullSpeed makes all clients only take the first lock: see client.Config.
 	FullSpeed bool
 	// Careless makes some holders wait beyond their lease, and write to the unfenced
@@ -70,13 +74,29 @@ func (s Settings) completed() Settings {
 	s.TTL = cmp.Or(s.TTL, 500*time.Millisecond)
 	s.CommandTimeout = cmp.Or(s.CommandTimeout, 100*time.Millisecond)
 	s.Attempts = cmp.Or(s.Attempts, 30)
+	s.SharedTurns = cmp.Or(s.SharedTurns, 40)
 	if s.Routes == nil {
 		s.Routes = func(int) map[string]string { return nil }
 	}
 	return s
 }
 
-// keys returns the names of the locks, as clients call them.
+// sharedKeys are the names of the keys of shared leases, as clients call them.
+var sharedKeys = client.SharedKeys{Permits: "permits", Readers: "readers", Mixed: "mixed"}
+
+// allKeys returns the names of all keys that clients lock, as they call them.
+func (s Settings) allKeys() []string {
+	shared := []string{sharedKeys.Permits, sharedKeys.Readers, sharedKeys.Mixed}
+	switch {
+	case s.FullSpeed || s.SharedTurns < 0:
+		return s.keys()
+	case s.SharedTurns == 100:
+		return shared
+	}
+	return append(s.keys(), shared...)
+}
+
+// keys returns the names of the exclusive locks, as clients call them.
 func (s Settings) keys() []string {
 	keys := make([]string, s.Keys)
 	for i := range keys {

@@ -50,9 +50,9 @@ func Start(tb testing.TB, s Settings) *Workload {
 	return c
 }
 
-// Keys returns the names of the locks in Redis.
+// Keys returns the names of all locks in Redis, the exclusive ones first.
 func (c *Workload) Keys() []string {
-	keys := c.settings.keys()
+	keys := c.settings.allKeys()
 	for i := range keys {
 		keys[i] = c.settings.Prefix + keys[i]
 	}

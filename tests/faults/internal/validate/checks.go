@@ -7,6 +7,10 @@ const (
 	checkWellFormed      = "malformed"        // the history contradicts itself
 	checkLinearizability = "linearizability"  // no order of the calls of a lock is possible
 	checkMutualExclusion = "mutual-exclusion" // two clients relied on the same lock
+	checkLimit           = "limit"            // more shared leases were out than their limit
+	checkOrder           = "order"            // a waiter was passed by a later request of another process
+	checkIdle            = "idle"             // a key stayed free although calls waited for it
+	checkSharedReads     = "shared-reads"     // a register changed under a shared lease
 	checkStaleHolder     = "stale-holder"     // a client relied on a lock long after it was lost
 	checkLeaseEnd        = "lease-end"        // a holder was not notified in time that its lease ended
 	checkFencedUpdates   = "fenced-updates"   // an update of a fenced register was lost
@@ -28,6 +32,10 @@ func Checks() []string {
 		checkWellFormed,
 		checkLinearizability,
 		checkMutualExclusion,
+		checkLimit,
+		checkOrder,
+		checkIdle,
+		checkSharedReads,
 		checkStaleHolder,
 		checkLeaseEnd,
 		checkFencedUpdates,

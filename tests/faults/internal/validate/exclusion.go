@@ -2,34 +2,69 @@ package validate
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
 )
 
-// overlappingHolders finds leases that were granted while the holder of another lease of
-// the same key relied on that lease. A holder relies on a lease from the return of its
-// grant, on the common clock of all processes. Attempts count as leases.
+// overlappingHolders finds leases that were granted while the holders of other leases of the
+// same key relied on them, although one of the leases is exclusive, or although there were
+// more shared leases than any of their limits allows. A holder relies on a lease from the
+// return of its grant, on the common clock of all processes. Attempts count as leases.
 func overlappingHolders(s *summary) (found []Violation) {
 	for _, key := range s.locks {
-		var last *lease // the lease whose holder relies on it for longest
-		var until int64
+		var relied []*lease // the leases whose holders rely on them at the next grant
 		for _, l := range s.leases[key] {
-			end := s.reliedUntil(l)
-			if end <= l.grant.Return {
+			if s.reliedUntil(l) <= l.grant.Return {
 				continue
 			}
-			if last != nil && l.grant.Return < until {
-				found = append(found, Violation{Check: checkMutualExclusion, Text: fmt.Sprintf(
-					"%s was granted at %d, %v before the end of %s, whose holder relied on it until %d", callName(l.grant), l.grant.Return,
-					time.Duration(until-l.grant.Return), callName(last.grant), until)})
+			relied = slices.DeleteFunc(relied, func(other *lease) bool { return s.reliedUntil(other) <= l.grant.Return })
+			if one := s.overlap(l, relied); one != nil {
+				found = append(found, *one)
 			}
-			if last == nil || end > until {
-				last, until = l, end
-			}
+			relied = append(relied, l)
 		}
 	}
 	return found
+}
+
+// overlap returns what is wrong with the grant of a lease while the holders of others rely on
+// theirs, or nil.
+//
+// Each shared lease was granted within its own limit. When its grant returned, more leases
+// may have been granted within higher limits. So only the highest limit counts.
+func (s *summary) overlap(l *lease, relied []*lease) *Violation {
+	var longest *lease // of those that exclude the lease
+	most := capacity(l.grant)
+	for _, other := range relied {
+		if excludes(l.grant, other.grant) && (longest == nil || s.reliedUntil(other) > s.reliedUntil(longest)) {
+			longest = other
+		}
+		most = max(most, capacity(other.grant))
+	}
+	switch {
+	case longest != nil:
+		until := s.reliedUntil(longest)
+		return &Violation{Check: checkMutualExclusion, Text: fmt.Sprintf(
+			"%s was granted at %d, %v before the end of %s, whose holder relied on it until %d", callName(l.grant), l.grant.Return,
+			time.Duration(until-l.grant.Return), callName(longest.grant), until)}
+	case len(relied) >= most:
+		return &Violation{Check: checkLimit, Text: fmt.Sprintf(
+			"%s was granted at %d, while the holders of %d other leases relied on them: %s", callName(l.grant), l.grant.Return,
+			len(relied), leaseNames(relied))}
+	}
+	return nil
+}
+
+// leaseNames lists leases for a reader.
+func leaseNames(leases []*lease) string {
+	names := make([]string, len(leases))
+	for i, l := range leases {
+		names[i] = l.name
+	}
+	return strings.Join(names, ", ")
 }
 
 // schedulingDelay is how late a running process may notice the end of its lease, or stop

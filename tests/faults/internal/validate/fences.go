@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"github.com/reqlock/reqlock/tests/faults/internal/history"
 )
 
 // lowLeaseFences finds leases without a fencing number, and leases whose number is not
@@ -16,6 +18,9 @@ import (
 // loss: it is compared only with leases of the same block. A lease that was requested after
 // the loss must still have a higher number than all of them: a block begins at the server's
 // time in microseconds, or after the counter if that is higher.
+//
+// Shared leases of one phase have the same number, so the number of a shared lease may equal
+// that of an earlier shared lease.
 func lowLeaseFences(s *summary) (found []Violation) {
 	if s.Unfenced {
 		return nil
@@ -48,13 +53,18 @@ func lowLeaseFences(s *summary) (found []Violation) {
 			if l.isStale() {
 				before = block[l.grant.Episode]
 			}
-			if before != nil && l.grant.Fence <= before.grant.Fence && before.grant.Fence != 0 {
+			if before != nil && before.grant.Fence != 0 && !mayFollow(l.grant, before.grant) {
 				found = append(found, Violation{Check: checkFences, Text: fmt.Sprintf(
 					"%s was granted after %s", callName(l.grant), callName(before.grant))})
 			}
 		}
 	}
 	return found
+}
+
+// mayFollow reports whether the fencing number of a lease may follow that of an earlier one.
+func mayFollow(next, before *history.Op) bool {
+	return next.Fence > before.Fence || next.Fence == before.Fence && next.IsShared() && before.IsShared()
 }
 
 // higherFence returns the lease with the higher fencing number.

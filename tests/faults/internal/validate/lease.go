@@ -1,6 +1,11 @@
 package validate
 
-import "github.com/reqlock/reqlock/tests/faults/internal/history"
+import (
+	"cmp"
+	"math"
+
+	"github.com/reqlock/reqlock/tests/faults/internal/history"
+)
 
 // A lease is what is known of a granted lease.
 type lease struct {
@@ -27,6 +32,25 @@ type lease struct {
 	// callerEnded is set if its context ended because the caller's context had.
 	callerEnded bool
 }
+
+// capacity returns how many leases of the key may be out together if this one is among
+// them. No lease may be out beside an exclusive one.
+func capacity(op *history.Op) int {
+	switch op.Limit {
+	case 0:
+		return 1
+	case history.Unlimited:
+		return math.MaxInt
+	default:
+		return op.Limit
+	}
+}
+
+// excludes reports whether two leases may not be out together, whatever else is out.
+func excludes(a, b *history.Op) bool { return !a.IsShared() || !b.IsShared() }
+
+// episode returns the name of the lease in Redis, which leases that are handed off share.
+func (l *lease) episode() string { return cmp.Or(l.grant.Episode, l.name) }
 
 // isStale reports whether the lease was granted after the beginning of a loss that may have
 // removed it.

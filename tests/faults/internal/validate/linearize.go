@@ -35,6 +35,10 @@ type step struct {
 	lease string
 	fence int64
 	free  int64 // see lease.freeFrom
+	// episode is that of the lease. In a grant, handedOff is set if an earlier lease of the
+	// episode was handed off to it; in an end, handsOff is set if a later lease follows.
+	episode             string
+	handedOff, handsOff bool
 
 	// The following fields belong to attempts.
 	number        int

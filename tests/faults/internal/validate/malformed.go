@@ -26,6 +26,8 @@ func malformed(h *history.History) (found []Violation) {
 			report("%s has an outcome and never returned", callName(op))
 		case op.Kind != history.LeaseEnd && op.Return != 0 && op.Outcome == history.None:
 			report("%s returned without an outcome", callName(op))
+		case op.Limit < history.Unlimited:
+			report("%s has the limit %d", callName(op), op.Limit)
 		}
 		if op.Outcome != history.Granted {
 			continue
@@ -53,6 +55,12 @@ func callName(op *history.Op) string {
 	text := fmt.Sprintf("%s(%s) of client %d in process %d, called at %d", op.Kind, op.Key, op.Client, op.Process, op.Call)
 	if op.Lease != "" {
 		text += ", lease " + op.Lease
+	}
+	switch {
+	case op.Limit == history.Unlimited:
+		text += ", shared"
+	case op.IsShared():
+		text += fmt.Sprintf(", one of %d permits", op.Limit)
 	}
 	if op.Fence != 0 {
 		text += fmt.Sprintf(", fence %d", op.Fence)

@@ -23,7 +23,8 @@ func (c *simulatedClient) awaitTurn(h *simulatedLease, policy history.Policy, ba
 	sent := c.now
 	c.send(func() func() {
 		l := c.lock(h.key)
-		held := l.holder != "" && c.now < l.expires
+		c.admit(l)
+		held := len(l.out) > 0
 		switch {
 		case l.done && c.flaw != rerunsDone:
 			answer := l.answer
@@ -36,7 +37,7 @@ func (c *simulatedClient) awaitTurn(h *simulatedLease, policy history.Policy, ba
 		case l.record != "" && policy == reject:
 			return func() { back(history.Interrupted, nil); c.idle() }
 		}
-		c.take(l, h.lease)
+		c.grant(l, h.lease, 0)
 		l.record, l.number = h.lease, l.number+1
 		if c.flaw == countsFirst {
 			l.number = 1
@@ -74,9 +75,7 @@ func (c *simulatedClient) answer(h *simulatedLease, number int, reliedUntil int6
 				l.record = "one who died"
 			}
 		}
-		if l.holder == h.lease {
-			l.holder = ""
-		}
+		c.free(l, h.lease)
 		return func() { back(outcome, nil); c.idle() }
 	}, func() { back(history.Unavailable, nil); c.idle() })
 }

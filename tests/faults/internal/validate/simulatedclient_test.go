@@ -15,6 +15,7 @@ type simulatedClient struct {
 // A simulatedLease is a lease of a simulated client.
 type simulatedLease struct {
 	key         lock
+	limit       int
 	lease       string
 	fence       int64
 	valid       int64
@@ -74,16 +75,36 @@ func (c *simulatedClient) idle() { c.later(c.upTo(30), c.ask) }
 func (c *simulatedClient) ask() {
 	switch {
 	case len(c.Ops) >= c.wanted:
-	case c.chance(30):
+	case !c.readersOnly && c.chance(30):
 		c.begin()
 	default:
 		kind := history.Lock
 		if c.chance(20) {
 			kind = history.Try
 		}
-		h := &simulatedLease{key: lock{fmt.Sprint("k", c.IntN(2)), false}, lease: c.name("l"), endReported: never}
-		back := c.call(history.Op{Kind: kind, Key: h.key.key})
+		h := &simulatedLease{lease: c.name("l"), endReported: never}
+		h.key.key, h.limit = c.chooseKey()
+		back := c.call(history.Op{Kind: kind, Key: h.key.key, Limit: h.limit})
 		c.wait(kind, h, back)
+	}
+}
+
+// chooseKey chooses a key, and the limit of a lease of it: an exclusive one, one of two
+// permits, or that of a reader or a writer.
+func (c *simulatedClient) chooseKey() (key string, limit int) {
+	switch n := c.IntN(4); {
+	case c.readersOnly && c.chance(4):
+		return "shared", 0
+	case c.readersOnly:
+		return "shared", history.Unlimited
+	case n < 2:
+		return fmt.Sprint("k", n), 0
+	case n == 2:
+		return "permits", 2
+	case c.chance(25):
+		return "shared", 0
+	default:
+		return "shared", history.Unlimited
 	}
 }
 
@@ -92,8 +113,8 @@ func (c *simulatedClient) wait(kind history.Kind, h *simulatedLease, back func(h
 	sent := c.now
 	c.send(func() func() {
 		l := c.lock(h.key)
-		if c.take(l, h.lease) {
-			h.fence, h.valid = l.fence, sent+ttl*ms
+		if c.take(l, h.lease, h.limit, kind == history.Lock) {
+			h.fence, h.valid = l.out[h.lease].fence, sent+ttl*ms
 			return func() { c.granted(h, back, 0, "") }
 		}
 		if kind == history.Try {
@@ -115,6 +136,7 @@ func (c *simulatedClient) granted(h *simulatedLease, back func(history.Outcome, 
 		h.version[fenced] = c.lock(h.key).version[fenced]
 	}
 	c.lock(h.key).seen = max(c.lock(h.key).seen, h.fence)
+	c.read(h, 0)
 	work := c.upTo(60)
 	if c.isLossy && c.chance(3) { // leases are not renewed here: without losses none expires
 		work = c.upTo(900)
@@ -151,7 +173,10 @@ func (c *simulatedClient) finish(h *simulatedLease, number int) {
 		c.answer(h, number, reliedUntil)
 		return
 	}
-	if l := c.lock(h.key); reliedUntil == c.now && h.fence >= l.seen {
+	if reliedUntil == c.now {
+		c.read(h, c.now)
+	}
+	if l := c.lock(h.key); h.limit == 0 && reliedUntil == c.now && h.fence >= l.seen {
 		for fenced, version := range h.version {
 			c.Accesses = append(c.Accesses, history.Access{
 				At: c.now, Process: c.process, Client: c.client, Key: h.key.key, Fenced: fenced, Write: true, Fence: h.fence, Version: version,
@@ -163,12 +188,21 @@ func (c *simulatedClient) finish(h *simulatedLease, number int) {
 	back := c.call(end)
 	c.send(func() func() {
 		l := c.lock(h.key)
-		if (l.holder != h.lease || l.expires <= c.now) && c.flaw != releasesAny {
+		if !c.holds(l, h.lease) && c.flaw != releasesAny {
 			return func() { back(history.Lost, nil); c.idle() }
 		}
-		l.holder = ""
+		c.free(l, h.lease)
 		return func() { back(history.Done, nil); c.idle() }
 	}, func() { back(history.Unavailable, nil); c.idle() })
+}
+
+// read reads the unfenced register under a shared lease.
+func (c *simulatedClient) read(h *simulatedLease, checkedAt int64) {
+	if h.limit == history.Unlimited {
+		c.Accesses = append(c.Accesses, history.Access{
+			At: c.now, Process: c.process, Client: c.client, Key: h.key.key, Fence: h.fence, Version: c.lock(h.key).version[false], CheckedAt: checkedAt,
+		})
+	}
 }
 
 func (c *simulatedClient) extend(h *simulatedLease) {
@@ -177,10 +211,12 @@ func (c *simulatedClient) extend(h *simulatedLease) {
 	on := func() { c.later(c.upTo(60), func() { c.finish(h, 0) }) }
 	c.send(func() func() {
 		l := c.lock(h.key)
-		if l.holder != h.lease || l.expires <= c.now {
+		if !c.holds(l, h.lease) {
 			return func() { back(history.Lost, nil); on() }
 		}
-		l.expires = max(l.expires, c.now+ttl*ms)
+		one := l.out[h.lease]
+		one.expires = max(one.expires, c.now+ttl*ms)
+		l.out[h.lease] = one
 		return func() {
 			if h.endReported == never {
 				h.valid = max(was, sent+ttl*ms)

@@ -20,7 +20,8 @@ type simulation struct {
 	pausedUntil map[int]int64 // until when a process is paused
 	names       int           // of leases and processes so far
 	isLossy     bool
-	wanted      int // how many calls to make
+	wanted      int  // how many calls to make
+	readersOnly bool // all calls are for the key of readers and writers
 	flaw        flaw
 }
 
@@ -33,21 +34,11 @@ const (
 	sameFence    flaw = "gives the same fence to all"
 	rerunsDone   flaw = "runs a request again that is done"
 	countsFirst  flaw = "counts each attempt as the first"
+	ignoresLimit flaw = "grants a shared lease beyond its limit, sometimes"
+	joinsWriter  flaw = "grants a shared lease beside an exclusive one, sometimes"
+	passesQueue  flaw = "grants shared leases while the head of the queue waits"
+	strandsQueue flaw = "serves no waiter at a release"
 )
-
-// A simulatedLock is the state of a key, and of a request, on the server.
-type simulatedLock struct {
-	holder  string
-	expires int64
-	fence   int64
-	version map[bool]int64 // of the registers
-	seen    int64          // the highest fencing number that the register saw
-
-	record string // the lease of the attempt; "" without one
-	number int
-	done   bool
-	answer string
-}
 
 // An event is a function to call at a time.
 type event struct {
@@ -79,7 +70,7 @@ func simulateFlawed(seed uint64, calls int, lossy bool, broken flaw) *history.Hi
 		History: history.History{Name: "simulated", Deployment: "server", Seed: seed, TTL: ttl * ms, Claim: claim * ms, Begun: 1},
 		Rand:    rand.New(rand.NewPCG(seed, 1)),
 		now:     1, locks: map[lock]*simulatedLock{}, dead: map[int]bool{}, pausedUntil: map[int]int64{},
-		isLossy: lossy, wanted: calls, flaw: broken,
+		isLossy: lossy, wanted: calls, flaw: broken, readersOnly: broken == passesQueue,
 	}
 	for client := range 8 {
 		w.startClient(client)
@@ -116,22 +107,9 @@ func (w *simulation) name(what string) string {
 
 func (w *simulation) lock(of lock) *simulatedLock {
 	if w.locks[of] == nil {
-		w.locks[of] = &simulatedLock{version: map[bool]int64{}}
+		w.locks[of] = &simulatedLock{out: map[string]simulatedHolder{}, version: map[bool]int64{}}
 	}
 	return w.locks[of]
-}
-
-// take grants a lock to a lease if it is free.
-func (w *simulation) take(l *simulatedLock, lease string) bool {
-	if l.holder != "" && w.now < l.expires && (w.flaw != secondHolder || !w.chance(2)) {
-		return false
-	}
-	l.holder, l.expires = lease, w.now+ttl*ms
-	l.fence = max(l.fence+1, w.now)
-	if w.flaw == sameFence {
-		l.fence = 1
-	}
-	return true
 }
 
 // failProcess kills or pauses a process.
@@ -163,6 +141,6 @@ func (w *simulation) loseData() {
 	loss := history.Disruption{Name: "loss", Loss: true, From: w.now - 1, To: w.now + 1}
 	w.Disruptions = append(w.Disruptions, loss)
 	for _, l := range w.locks {
-		*l = simulatedLock{version: l.version, seen: l.seen}
+		*l = simulatedLock{out: map[string]simulatedHolder{}, version: l.version, seen: l.seen}
 	}
 }

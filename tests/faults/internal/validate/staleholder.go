@@ -11,7 +11,7 @@ import (
 const renewalsPerTTL = 3
 
 // staleHolders finds leases that a loss of data removed, and whose holders relied on them
-// long after another client was granted the key. From that grant on a renewal cannot find
+// long after another client was granted a lease that excludes them. From that grant on a renewal cannot find
 // the token of the lease, so the next renewal ends the lease, unless something was
 // disrupted. That may take the interval of renewals and two commands. An extended lease is
 // not renewed while it is long enough, and an unrenewed one ends by itself.
@@ -44,7 +44,8 @@ func (s *summary) isHindered(process int, from, to int64) bool {
 }
 
 // nextHolder returns the first lease of the same key that was requested after the loss of
-// this one.
+// this one and excludes it. A shared lease beside another one does not show that Redis lost
+// either.
 func (s *summary) nextHolder(l *lease) *lease {
 	var over int64 = never
 	for _, loss := range s.losses {
@@ -53,7 +54,7 @@ func (s *summary) nextHolder(l *lease) *lease {
 		}
 	}
 	for _, next := range s.leases[l.lock] {
-		if next.requested >= over {
+		if next.requested >= over && excludes(l.grant, next.grant) {
 			return next
 		}
 	}

@@ -27,6 +27,9 @@ func All(h *history.History) []Violation {
 	return slices.Concat(
 		lockHistories(s),
 		overlappingHolders(s),
+		overtakenCalls(s),
+		idleKeys(s),
+		changedReads(s),
 		staleHolders(s),
 		lateLeaseEnds(s),
 		lostUpdates(s),

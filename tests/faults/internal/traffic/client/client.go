@@ -49,6 +49,8 @@ func (c *client) turn() history.Outcome {
 	switch {
 	case c.chance(c.Attempts):
 		return c.payOnce()
+	case c.chance(c.SharedTurns):
+		return c.takeShared()
 	case c.Careless && c.chance(25):
 		return c.writeAfterExpiry()
 	case c.MinHold > 0 && c.chance(30):

@@ -37,7 +37,8 @@ type Config struct {
 	Resource string
 
 	Keys   []string // of the locks
-	Prefix string   // of all keys in Redis; "" for the default
+	Shared SharedKeys
+	Prefix string // of all keys in Redis; "" for the default
 	TTL    time.Duration
 	// CommandTimeout is an option of the Locker, and ReadTimeout one of go-redis; 0 is the
 	// default.
@@ -52,8 +53,9 @@ type Config struct {
 	ReplicaTimeout time.Duration
 	// StallTime is how late the process may be before it reports a lag; 0 turns that off.
 	StallTime time.Duration
-	// Attempts is the percentage of turns that are attempts.
-	Attempts int
+	// Attempts is the percentage of turns that are attempts. SharedTurns is the percentage of
+	// the others that take leases of shared keys.
+	Attempts, SharedTurns int
 	// FullSpeed makes all clients only take and release the first lock. They report only
 	// the fencing numbers.
 	FullSpeed bool

@@ -28,6 +28,8 @@ type waitMode struct {
 	unrenewed bool
 	// minHold is for how long the key stays locked at least; 0 if it need not.
 	minHold time.Duration
+	// limit is that of a shared lease; 0 for an exclusive one.
+	limit int
 }
 
 // waitForever returns a wait without a bound.
@@ -71,7 +73,10 @@ func (c *client) lockerFor(locks *core.Locker, key string) *core.Locker {
 // op returns the Lock that is about to be called. With a deadline it may wait only for the
 // rest of the time.
 func (m waitMode) op(key string) history.Op {
-	op := history.Op{Kind: history.Lock, Key: key, Call: clock.Now(), Wait: m.wait.Nanoseconds(), Unrenewed: m.unrenewed, MinHold: m.minHold.Nanoseconds()}
+	op := history.Op{
+		Kind: history.Lock, Key: key, Call: clock.Now(), Wait: m.wait.Nanoseconds(),
+		Unrenewed: m.unrenewed, MinHold: m.minHold.Nanoseconds(), Limit: m.limit,
+	}
 	if m.until != 0 {
 		op.Wait = max(1, m.until-op.Call)
 	}

@@ -1,0 +1,291 @@
+package redisstore
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/reqlock/reqlock/internal/store"
+	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
+)
+
+// A walk sends random commands of several processes, and judges each answer and each state.
+type walk struct {
+	rdb     redis.UniversalClient
+	store   *syncStore
+	rand    *rand.Rand
+	conn    *redis.PubSub
+	deaf    map[string]bool // the processes without a subscription
+	kinds   []string        // the suffixes of the names of new tokens
+	issued  int
+	passed  map[string]bool // exclusive tokens that an opening has passed
+	granted int
+	opened  int
+}
+
+// A walkState is the state of the lock, with the names of tokens.
+type walkState struct {
+	marked bool
+	alone  string // the token that has K alone, or ""
+	leases []string
+	queue  []string
+}
+
+// holds reports whether the token has a lease.
+func (s *walkState) holds(name string) bool { return s.alone == name || slices.Contains(s.leases, name) }
+
+// names returns the names of all tokens, sorted.
+func (s *walkState) names() []string {
+	all := slices.Concat(s.queue, s.leases)
+	if s.alone != "" {
+		all = append(all, s.alone)
+	}
+	slices.Sort(all)
+	return all
+}
+
+func (w *walk) look(t *testing.T) (s walkState) {
+	t.Helper()
+	text, inQueue := strings.Fields(string(sceneOf(t, w.rdb))), 0
+	s.marked = text[0] == "shared"
+	if !s.marked && text[0] != "-" {
+		s.alone = text[0]
+	}
+	for _, field := range text {
+		name, left, isLease := strings.Cut(field, "=")
+		switch {
+		case field == "|":
+			inQueue++
+		case inQueue == 1:
+			s.queue = append(s.queue, field)
+		case isLease && s.marked && !strings.HasPrefix(left, "-"):
+			s.leases = append(s.leases, name)
+		}
+	}
+	return s
+}
+
+// need returns how many leases may be out at most, this one included.
+func need(name string) int {
+	switch limit, _, _ := parseName(name); limit {
+	case store.Exclusive:
+		return 1
+	case store.Unlimited:
+		return 1 << 30
+	default:
+		return int(limit)
+	}
+}
+
+func isExclusive(name string) bool {
+	limit, _, _ := parseName(name)
+	return !limit.IsShared()
+}
+
+var walkProcesses = [...]string{"A", "B", "C", "D", "E"}
+
+func (w *walk) newName() string {
+	w.issued++
+	return fmt.Sprint(walkProcesses[w.rand.IntN(len(walkProcesses))], w.issued, w.kinds[w.rand.IntN(len(w.kinds))])
+}
+
+// toggle makes a process listen, or not, and waits until the server has done it.
+func (w *walk) toggle(t *testing.T, process string) {
+	t.Helper()
+	channel := "p:" + processOf(process)
+	change := w.conn.Subscribe
+	if w.deaf[process] = !w.deaf[process]; w.deaf[process] {
+		change = w.conn.Unsubscribe
+	}
+	if err := change(t.Context(), channel); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		m, err := w.conn.Receive(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if done, isDone := m.(*redis.Subscription); isDone && done.Channel == channel {
+			return
+		}
+	}
+}
+
+// lapse ends a lease as its TTL would.
+func (w *walk) lapse(t *testing.T, s *walkState) {
+	t.Helper()
+	if s.alone != "" || len(s.leases) == 1 {
+		w.rdb.Del(t.Context(), storetest.LockName, storetest.SharedName)
+	} else if len(s.leases) > 1 {
+		z := redis.Z{Score: serverNow(t, w.rdb) - 60_000, Member: tokenOf(s.leases[w.rand.IntN(len(s.leases))])}
+		w.rdb.ZAdd(t.Context(), storetest.SharedName, z)
+	}
+}
+
+// step sends a command, and returns what it was, the token that it is for, and the answer. No
+// answer means that the environment has changed something.
+func (w *walk) step(t *testing.T, before *walkState) (what, own, answer string) {
+	t.Helper()
+	known := func() string {
+		if all := before.names(); len(all) > 0 && w.rand.IntN(10) > 0 {
+			return all[w.rand.IntN(len(all))]
+		}
+		return w.newName()
+	}
+	switch n := w.rand.IntN(100); {
+	case n < 30:
+		own = w.newName()
+		return "ask", own, asks(own)(t, w.store)
+	case n < 50:
+		own = known()
+		return "ask", own, asks(own)(t, w.store)
+	case n < 56:
+		own = w.newName()
+		return "try", own, asks(own, "try")(t, w.store)
+	case n < 82:
+		own = known()
+		return "release", own, releases(own, "")(t, w.store)
+	case n < 90:
+		own = known()
+		again := own[:1] + w.newName()[1:]
+		return "release " + own + " and rejoin", again, releases(own, again)(t, w.store)
+	case n < 94:
+		w.lapse(t, before)
+	case n < 98:
+		w.toggle(t, walkProcesses[w.rand.IntN(len(walkProcesses))])
+	default:
+		w.rdb.Del(t.Context(), storetest.LockName)
+	}
+	return "", "", ""
+}
+
+// judge returns what is wrong with the state after a command, or "".
+func (w *walk) judge(what, own, answer string, before, after *walkState) string {
+	if after.marked != (len(after.leases) > 0) {
+		return fmt.Sprintf("marker %v, and %d leases", after.marked, len(after.leases))
+	}
+	if granted := strings.HasPrefix(answer, "granted") || answer == "kept"; granted != after.holds(own) && what != "release" {
+		return fmt.Sprintf("%s has a lease: %v", own, after.holds(own))
+	}
+	if what == "release" && (after.holds(own) || slices.Contains(after.queue, own)) {
+		return own + " is not gone"
+	}
+	for i, name := range after.queue {
+		if slices.Contains(after.queue[:i], name) || after.holds(name) {
+			return name + " is in the queue twice, or has a lease"
+		}
+	}
+	return w.judgeGrants(what, own, before, after)
+}
+
+// judgeGrants judges which tokens were granted.
+func (w *walk) judgeGrants(what, own string, before, after *walkState) string {
+	var came []string
+	for _, name := range after.names() {
+		if after.holds(name) && !before.holds(name) {
+			came = append(came, name)
+		}
+	}
+	order := append(slices.Clone(before.queue), own)
+	place := func(name string) int { return slices.Index(order, name) }
+	slices.SortFunc(came, func(a, b string) int { return place(a) - place(b) })
+	stayed := len(after.leases) - len(came)
+	if after.alone != "" {
+		stayed = 0
+	}
+	for i, name := range came {
+		if stayed+i >= need(name) {
+			return fmt.Sprintf("%s is number %d", name, stayed+i+1)
+		}
+		if name != own && w.deaf[name[:1]] {
+			return name + " does not listen"
+		}
+	}
+	w.granted += len(came)
+	opens := after.marked && (stayed == 0 || before.alone == own)
+	if opens {
+		w.opened++
+	}
+	var passed []string
+	for _, name := range came {
+		for _, other := range order[:place(name)] {
+			if !slices.Contains(after.queue, other) || other == own {
+				continue
+			}
+			if !isExclusive(other) || !opens {
+				return fmt.Sprintf("%s has passed %s", name, other)
+			}
+			passed = append(passed, other)
+		}
+	}
+	slices.Sort(passed)
+	for _, name := range slices.Compact(passed) {
+		if w.passed[name] {
+			return name + " was passed by two openings"
+		}
+		w.passed[name] = true
+	}
+	stay := func(queue, in []string) []string {
+		return slices.DeleteFunc(slices.Clone(queue), func(name string) bool { return !slices.Contains(in, name) })
+	}
+	if !slices.Equal(stay(before.queue, after.queue), stay(after.queue, before.queue)) {
+		return "the order of the queue has changed"
+	}
+	asked := what == "ask" || what == "try"
+	if first := slices.Concat(after.queue, []string{""})[0]; first != "" && after.alone == "" && (after.marked || asked) &&
+		len(after.leases) < need(first) {
+		return "the first of the queue has room: " + first
+	}
+	return ""
+}
+
+// The walk covers many states that no table has. The state is judged after each command.
+func TestRandomCommandsKeepSharedLeasesRight(t *testing.T) {
+	t.Parallel()
+	storetest.OnEachServer(t, func(t *testing.T, rdb redis.UniversalClient) {
+		seed := uint64(time.Now().UnixNano())
+		w := &walk{
+			rdb: rdb, store: newStore(t, rdb), rand: rand.New(rand.NewPCG(seed, 1)), conn: rdb.Subscribe(t.Context()),
+			deaf: make(map[string]bool), passed: make(map[string]bool),
+		}
+		defer func() { _ = w.conn.Close() }()
+		w.store.setMode("P")
+		for _, process := range walkProcesses {
+			w.deaf[process] = true
+			w.toggle(t, process)
+		}
+		kinds := [...][]string{{"", "*"}, {"/3"}, {"/3", "/5"}, {"", "*", "/2"}, {"", "*", "/2", "/4"}}
+		steps := 1500
+		if suite.IsFull() {
+			steps = 50_000
+		}
+		for i := range steps {
+			if i%300 == 0 {
+				w.kinds = kinds[w.rand.IntN(len(kinds))]
+			}
+			before := w.look(t)
+			what, own, answer := w.step(t, &before)
+			if answer == "" {
+				continue
+			}
+			after := w.look(t)
+			if wrong := w.judge(what, own, answer, &before, &after); wrong != "" {
+				t.Fatalf("seed %d, step %d, %s %s: %s: %s\nbefore %+v\nafter  %+v", seed, i, what, own, answer, wrong, before, after)
+			}
+			for len(after.queue) > 12 { // so that tokens are granted, too
+				releases(after.queue[0], "")(t, w.store)
+				after.queue = after.queue[1:]
+			}
+		}
+		if w.granted < steps/10 || w.opened < steps/100 {
+			t.Errorf("only %d leases and %d openings in %d steps", w.granted, w.opened, steps)
+		}
+	}, redistest.OnCluster, redistest.OnSentinels)
+}

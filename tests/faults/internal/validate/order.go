@@ -1,0 +1,102 @@
+package validate
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/reqlock/reqlock/tests/faults/internal/history"
+)
+
+// overtakenCalls finds calls that waited for a key while later requests of other processes
+// were granted it, although the queue is first come, first served.
+//
+// A process may hand its lease off to its own callers, and it takes one place in the queue
+// for all of them. So only the first waiter of a process is judged, and only while its
+// process holds no lease of the key. A request came later if the first call of its lease was
+// made when the waiter had been in the queue for long enough.
+//
+// An exclusive waiter may be passed once: when a shared lease is granted a free key, the
+// shared requests behind it in the queue are granted leases with it.
+//
+// A disruption may remove a waiter from the queue, and a key that expires is free for any
+// call. So a wait in which anything was disrupted, or a lease may have expired, is not judged.
+func overtakenCalls(s *summary) (found []Violation) {
+	for _, key := range s.locks {
+		if key.attempt {
+			continue
+		}
+		for _, op := range s.calls[key] {
+			if op.Kind != history.Lock || op.Return-op.Call < s.joinTime() || !s.isFirstWaiter(key, op) {
+				continue
+			}
+			if l := s.overtaker(key, op); l != nil && !s.mayLoseItsPlace(op) && !s.mayExpire(key, op) {
+				found = append(found, Violation{Check: checkOrder, Text: fmt.Sprintf(
+					"%s was granted at %d, while %s waited, which was called %v before", callName(l.grant), l.grant.Return,
+					callName(op), time.Duration(l.requested-op.Call))})
+			}
+		}
+	}
+	return found
+}
+
+// joinTime returns the longest time from a call to its place in the queue: that of two
+// commands, since its process may have to subscribe first.
+func (s *summary) joinTime() int64 { return 2*s.commandTimeout() + int64(schedulingDelay) }
+
+// isFirstWaiter reports whether a call is the first waiter of its process, which holds no
+// lease of the key meanwhile.
+func (s *summary) isFirstWaiter(key lock, op *history.Op) bool {
+	for _, other := range s.calls[key] {
+		if other.Call > op.Return {
+			break
+		}
+		if other == op || other.Process != op.Process {
+			continue
+		}
+		if s.returnedAt(other) >= op.Call && other.Call <= op.Call {
+			return false
+		}
+	}
+	for _, l := range s.leases[key] {
+		if l.grant != op && l.grant.Process == op.Process && l.grant.Call <= op.Return && s.mayBeOutUntil(l) >= op.Call {
+			return false
+		}
+	}
+	return true
+}
+
+// overtaker returns the first later lease of another process that passed a waiter without
+// reason, or nil.
+func (s *summary) overtaker(key lock, op *history.Op) *lease {
+	opening := int64(never) // when the waiter was passed first, by shared leases
+	for _, l := range s.leases[key] {
+		if l.grant.Process == op.Process || l.requested <= op.Call+s.joinTime() || l.grant.Return+int64(schedulingDelay) >= op.Return {
+			continue
+		}
+		opening = min(opening, l.grant.Return)
+		if op.IsShared() || !l.grant.IsShared() || l.grant.Return > opening+int64(schedulingDelay) {
+			return l
+		}
+	}
+	return nil
+}
+
+// mayLoseItsPlace reports whether anything was disrupted while a call waited.
+func (s *summary) mayLoseItsPlace(op *history.Op) bool {
+	return s.isHindered(op.Process, op.Call, op.Return) || s.mayBeAffected(op.Process, op.Call, op.Return) || s.hasLagged(op)
+}
+
+// mayExpire reports whether a lease of the key may have expired while a call waited, because
+// it was not released with success, or stayed for a minimal hold; or whether a call without a
+// known result may have had a lease.
+func (s *summary) mayExpire(key lock, op *history.Op) bool {
+	for _, l := range s.leases[key] {
+		if l.grant != op && (!l.isEnded() || l.isKept()) && l.grant.Call <= op.Return && s.mayBeOutUntil(l) >= op.Call {
+			return true
+		}
+	}
+	return slices.ContainsFunc(s.calls[key], func(other *history.Op) bool {
+		return other != op && isIndeterminate(other) && !s.gaveUp(other) && other.Call <= op.Return && after(s.returnedAt(other), s.mayExcludeFor(op, other)) >= op.Call
+	})
+}
