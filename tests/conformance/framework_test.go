@@ -105,6 +105,8 @@ func frameworks() []*framework {
 		overGRPCUnary(),
 		overGRPCStream(),
 		overGRPCBidi(),
+		overAnnotatedUnary(),
+		overAnnotatedBidi(),
 	}
 }
 
