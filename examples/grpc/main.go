@@ -58,7 +58,7 @@ func run(ctx context.Context, out io.Writer, addr, redisURL string, b *bank) err
 
 	rules := rulesOfBank()
 	for rule := range rules.All() {
-		fmt.Fprintln(out, " ", rule)
+		fmt.Fprintln(out, rule)
 	}
 	fmt.Fprintln(out)
 	server := newServer(locks, rules, b)
