@@ -1,6 +1,7 @@
 package reqlockv1_test
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,7 +29,7 @@ func look(t *testing.T, command string) string {
 // run runs a command in a folder.
 func run(t *testing.T, dir, command string, args ...string) {
 	t.Helper()
-	cmd := exec.Command(command, args...)
+	cmd := exec.CommandContext(context.Background(), command, args...)
 	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %v\n%s", cmd, err, out)

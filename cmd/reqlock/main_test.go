@@ -58,7 +58,7 @@ func writeSet(t *testing.T, methods map[string]string, withImports bool) string 
 // command runs the command in a process of its own.
 func command(t *testing.T, args ...string) (status int, out, problems string) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), os.Args[0], args...) //nolint:gosec // this test binary
+	cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
 	cmd.Env = append(os.Environ(), childEnv+"=1")
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
@@ -93,7 +93,8 @@ func TestLint(t *testing.T) {
 		"right":                {[]string{"lint", "--descriptor_set", right, "--source", "user"}, 0, "", ""},
 		"right, other sources": {[]string{"lint", "-descriptor_set=" + right}, 0, "sources, whose names were not checked: user\n", ""},
 		"a source, not given": {
-			[]string{"lint", "--descriptor_set", right, "--source", "tenant", "--source", "account"}, 1,
+			[]string{"lint", "--descriptor_set", right, "--source", "tenant", "--source", "account"},
+			1,
 			`reqlock: case/v1/case.proto: case.v1.TestService.UnaryCall: lock 1: key: source "user": there is no such source; given are "tenant", "account"` + "\n", "",
 		},
 		"table": {[]string{"lint", "--descriptor_set", right, "--source", "user", "--table"}, 0, "METHOD", ""},

@@ -15,7 +15,7 @@ func Desc(of grpc.ServiceDesc, annotated protoreflect.ServiceDescriptor) *grpc.S
 	for i, method := range of.Methods {
 		full := "/" + name + "/" + method.MethodName
 		methods[i] = grpc.MethodDesc{MethodName: method.MethodName, Handler: func(
-			srv any, ctx context.Context, decode func(any) error, interceptor grpc.UnaryServerInterceptor, //nolint:revive // the order of gRPC
+			srv any, ctx context.Context, decode func(any) error, interceptor grpc.UnaryServerInterceptor,
 		) (any, error) {
 			if interceptor == nil {
 				return method.Handler(srv, ctx, decode, nil)
@@ -40,10 +40,12 @@ type renamedConn struct {
 	from, to string
 }
 
+// Invoke calls the method of the copy.
 func (c renamedConn) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
 	return c.ClientConnInterface.Invoke(ctx, strings.Replace(method, c.from, c.to, 1), args, reply, opts...)
 }
 
+// NewStream opens the stream of the copy.
 func (c renamedConn) NewStream(
 	ctx context.Context, desc *grpc.StreamDesc, method string, opts ...grpc.CallOption,
 ) (grpc.ClientStream, error) {
