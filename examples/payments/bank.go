@@ -87,6 +87,15 @@ func (b *bank) order(ctx context.Context, user, item string) (number int, err er
 	return len(orders) + 1, nil
 }
 
+// show returns the balance of an account. The caller holds the lock of the account, beside
+// other readers, until ctx ends.
+func (b *bank) show(ctx context.Context, account string) (cents int64, err error) {
+	if err := b.clear(ctx, "show "+account); err != nil {
+		return 0, err
+	}
+	return b.balance(account)
+}
+
 // clear calls the clearing, and then checks ctx. If ctx has ended, the lock is lost
 // or the client has disconnected, and nothing may be written.
 func (b *bank) clear(ctx context.Context, operation string) error {

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gin-gonic/gin"
 	"github.com/labstack/echo/v4"
@@ -95,13 +96,16 @@ func TestLockLeftOutIsReported(t *testing.T) {
 	tests := []struct {
 		name                      string
 		account, turn, user, once bool // left out
+		reads, batch              bool // left out
 		marks                     string
 	}{
-		{"no lock at all", true, true, true, true, "✗✗✓-✗✗"},
-		{"no lock on transfers", true, false, false, false, "✗✓✓-✓"},
-		{"no lock on settlements", false, true, false, false, "✓✓✓✗✓✗"},
-		{"no lock on users", false, false, true, false, "✓✗✓-✓"},
-		{"nothing that makes a payment one", false, false, false, true, "✓✓✓-✗"},
+		{"no lock at all", true, true, true, true, true, true, "✗✗✓-✗✗✗✗"},
+		{"no lock on transfers", true, false, false, false, false, false, "✗✓✓-✓"},
+		{"no lock on settlements", false, true, false, false, false, false, "✓✓✓✗✓✗✓✗"},
+		{"no lock on users", false, false, true, false, false, false, "✓✗✓-✓"},
+		{"nothing that makes a payment one", false, false, false, true, false, false, "✓✓✓-✗"},
+		{"no lock on reads", false, false, false, false, true, false, "✓-----✓✗"},
+		{"no permits on settlements", false, false, false, false, false, true, "✓-----✗✓"},
 	}
 	for _, test := range tests {
 		frameworks := []framework{
@@ -110,24 +114,32 @@ func TestLockLeftOutIsReported(t *testing.T) {
 				leaveOut(test.turn, &s.inTurn, unlocked)
 				leaveOut(test.user, &s.user, unlocked)
 				leaveOut(test.once, &s.once, unlocked)
+				leaveOut(test.reads, &s.reads, unlocked)
+				leaveOut(test.batch, &s.batch, unlocked)
 			}),
 			changedGin(func(s *ginService) {
 				leaveOut(test.account, &s.account, unlockedGin)
 				leaveOut(test.turn, &s.inTurn, unlockedGin)
 				leaveOut(test.user, &s.user, unlockedGin)
 				leaveOut(test.once, &s.once, unlockedGin)
+				leaveOut(test.reads, &s.reads, unlockedGin)
+				leaveOut(test.batch, &s.batch, unlockedGin)
 			}),
 			changedEcho(func(s *echoService) {
 				leaveOut(test.account, &s.account, unlockedEcho)
 				leaveOut(test.turn, &s.inTurn, unlockedEcho)
 				leaveOut(test.user, &s.user, unlockedEcho)
 				leaveOut(test.once, &s.once, unlockedEcho)
+				leaveOut(test.reads, &s.reads, unlockedEcho)
+				leaveOut(test.batch, &s.batch, unlockedEcho)
 			}),
 			changedGRPC(func(s *grpcService) {
 				leaveOut(test.account, &s.account, unlockedCall)
 				leaveOut(test.turn, &s.inTurn, unlockedCall)
 				leaveOut(test.user, &s.user, unlockedCall)
 				leaveOut(test.once, &s.once, unlockedCall)
+				leaveOut(test.reads, &s.reads, unlockedCall)
+				leaveOut(test.batch, &s.batch, unlockedCall)
 			}),
 		}
 		for _, on := range frameworks {
@@ -173,6 +185,20 @@ func TestWrongLockIsReported(t *testing.T) {
 				s.user = nethttplock.Middleware(locks.With(core.WithWait(longest)), nethttplock.Literal("user"))
 			},
 			"✓✓✗",
+		},
+		{
+			"readers have the key alone",
+			func(s *nethttpService, locks *core.Locker) {
+				s.reads = nethttplock.Middleware(locks, core.Named("account", nethttplock.PathValue("id")), core.WithWait(2*time.Second))
+			},
+			"------✓✗",
+		},
+		{
+			"another number of permits",
+			func(s *nethttpService, locks *core.Locker) {
+				s.batch = nethttplock.Middleware(locks, core.Permits(4, nethttplock.Literal("batch")), core.WithWait(longest))
+			},
+			"------✗✓",
 		},
 		{
 			"another name for the key",

@@ -15,6 +15,8 @@ type client interface {
 	// pay is a transfer that is made once for its idempotency key, even if it is sent
 	// several times.
 	pay(ctx context.Context, key, from, to string, cents int64) (answer, error)
+	// balance reads the balance of an account, and waits while a transfer has it.
+	balance(ctx context.Context, account string) (answer, error)
 	// order places an order of a user, and waits while the user is locked.
 	order(ctx context.Context, user, item string) (answer, error)
 	// close closes the connections.

@@ -71,6 +71,11 @@ func (c *grpcClient) order(ctx context.Context, user, item string) (answer, erro
 	return answerOfCall(ctx, err)
 }
 
+func (c *grpcClient) balance(ctx context.Context, account string) (answer, error) {
+	_, err := c.bank.Balance(as(ctx, account), &pb.BalanceRequest{Account: &pb.Account{Id: account}})
+	return answerOfCall(ctx, err)
+}
+
 // as returns a context for the calls of a user.
 func as(ctx context.Context, user string) context.Context {
 	return metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+user)

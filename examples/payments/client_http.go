@@ -46,6 +46,15 @@ func (c *httpClient) pay(ctx context.Context, key, from, to string, cents int64)
 	return c.send(request)
 }
 
+func (c *httpClient) balance(ctx context.Context, account string) (answer, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.url+"/accounts/"+url.PathEscape(account), http.NoBody)
+	if err != nil {
+		return answer{}, err
+	}
+	request.Header.Set("Authorization", "Bearer "+account)
+	return c.send(request)
+}
+
 // post sends a request of a user.
 func (c *httpClient) post(ctx context.Context, user, path string, body any) (answer, error) {
 	request, err := c.newPost(ctx, user, path, body)

@@ -56,7 +56,7 @@ func firstScenarios(n int) func(protocol) []scenario {
 }
 
 // allRight is the result of marks if all scenarios of all frameworks succeed.
-var allRight = strings.Repeat("✓", 4*6)
+var allRight = strings.Repeat("✓", 4*8)
 
 // marks returns the ticks and crosses of a table, as in "✓✓✗✓".
 func marks(table string) string {
@@ -80,7 +80,7 @@ func TestAllScenariosGoAsExpected(t *testing.T) {
 	if got := marks(out.String()); got != allRight {
 		t.Errorf("%s\n%s", got, out)
 	}
-	if !strings.Contains(out.String(), "All 24 went as expected") {
+	if !strings.Contains(out.String(), "All 32 went as expected") {
 		t.Errorf("the closing line does not say so:\n%s", out)
 	}
 	if !strings.Contains(out.String(), "Redis: embedded") {

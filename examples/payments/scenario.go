@@ -77,6 +77,16 @@ func allScenarios(w protocol) []scenario {
 			Expected: fmt.Sprintf("%s, then done after 2 s (TTL)", w.Busy),
 			Run:      afterCrash,
 		},
+		{
+			Sent:     "9 settlements, 3 permits",
+			Expected: "9 done, at most 3 inside at once",
+			Run:      inThrees,
+		},
+		{
+			Sent:     "9 reads of alice, 1 settlement",
+			Expected: "10 done, 9 reads at once, then 1 write",
+			Run:      readsThenWrite,
+		},
 	}
 }
 

@@ -18,6 +18,8 @@ type echoService struct {
 	account echo.MiddlewareFunc // both accounts of a transfer; the second request is refused
 	inTurn  echo.MiddlewareFunc // the same locks; the second request waits
 	user    echo.MiddlewareFunc // everything that belongs to one user; the second request waits
+	reads   echo.MiddlewareFunc // one account, beside other readers
+	batch   echo.MiddlewareFunc // the batch jobs of the bank; three run at once, and the others wait
 	once    echo.MiddlewareFunc // one payment of a user; a copy gets the first answer
 }
 
@@ -26,12 +28,15 @@ func newEchoService(bank *bank, locks *core.Locker) *echoService {
 	payer := core.Named("account", echolock.Param("id"))
 	payee := echolock.Also(core.Named("account", echolock.JSONField("to", echolock.MaxBody(maxBody))))
 	self := core.Named("user", echolock.GetAs("user", user.Subject))
+	batch := core.Named("jobs", echolock.Literal("batch"))
 
 	return &echoService{
 		bank:    bank,
 		account: echolock.Middleware(locks, payer, payee),
 		inTurn:  echolock.Middleware(locks, payer, payee, core.WithWait(10*time.Second)),
 		user:    echolock.Middleware(locks, self, core.WithWait(10*time.Second)),
+		reads:   echolock.Middleware(locks, core.Shared(payer), core.WithWait(10*time.Second)),
+		batch:   echolock.Middleware(locks, core.Permits(3, batch), core.WithWait(10*time.Second)),
 		once:    echolock.Idempotent(locks, core.Join(self, echolock.IdempotencyKey()), core.WithWait(10*time.Second)),
 	}
 }
@@ -42,9 +47,9 @@ func (s *echoService) handler() http.Handler {
 	e := echo.New()
 	e.Use(middleware.Recover(), s.authenticate)
 	account := e.Group("/accounts/:id", s.checkOwner)
-	account.GET("", s.showAccount)
+	account.GET("", s.showAccount, s.reads)
 	account.POST("/transfer", s.transfer, s.account)
-	account.POST("/settle", s.transfer, s.inTurn)
+	account.POST("/settle", s.transfer, s.batch, s.inTurn)
 	account.POST("/payments", s.transfer, s.once, s.account)
 	e.POST("/me/orders", s.placeOrder, s.user)
 	return e
@@ -75,7 +80,7 @@ func (s *echoService) checkOwner(next echo.HandlerFunc) echo.HandlerFunc {
 }
 
 func (s *echoService) showAccount(c echo.Context) error {
-	cents, err := s.bank.balance(c.Param("id"))
+	cents, err := s.bank.show(c.Request().Context(), c.Param("id"))
 	if err != nil {
 		return s.refuse(err)
 	}

@@ -17,6 +17,8 @@ type ginService struct {
 	account gin.HandlerFunc // both accounts of a transfer; the second request is refused
 	inTurn  gin.HandlerFunc // the same locks; the second request waits
 	user    gin.HandlerFunc // everything that belongs to one user; the second request waits
+	reads   gin.HandlerFunc // one account, beside other readers
+	batch   gin.HandlerFunc // the batch jobs of the bank; three run at once, and the others wait
 	once    gin.HandlerFunc // one payment of a user; a copy gets the first answer
 }
 
@@ -25,12 +27,15 @@ func newGinService(bank *bank, locks *core.Locker) *ginService {
 	payer := core.Named("account", ginlock.Param("id"))
 	payee := ginlock.Also(core.Named("account", ginlock.JSONField("to", ginlock.MaxBody(maxBody))))
 	self := core.Named("user", ginlock.GetAs("user", user.Subject))
+	batch := core.Named("jobs", ginlock.Literal("batch"))
 
 	return &ginService{
 		bank:    bank,
 		account: ginlock.Middleware(locks, payer, payee),
 		inTurn:  ginlock.Middleware(locks, payer, payee, core.WithWait(10*time.Second)),
 		user:    ginlock.Middleware(locks, self, core.WithWait(10*time.Second)),
+		reads:   ginlock.Middleware(locks, core.Shared(payer), core.WithWait(10*time.Second)),
+		batch:   ginlock.Middleware(locks, core.Permits(3, batch), core.WithWait(10*time.Second)),
 		once:    ginlock.Idempotent(locks, core.Join(self, ginlock.IdempotencyKey()), core.WithWait(10*time.Second)),
 	}
 }
@@ -41,9 +46,9 @@ func (s *ginService) handler() http.Handler {
 	r := gin.New()
 	r.Use(gin.Recovery(), s.authenticate)
 	account := r.Group("/accounts/:id", s.checkOwner)
-	account.GET("", s.showAccount)
+	account.GET("", s.reads, s.showAccount)
 	account.POST("/transfer", s.account, s.transfer)
-	account.POST("/settle", s.inTurn, s.transfer)
+	account.POST("/settle", s.batch, s.inTurn, s.transfer)
 	account.POST("/payments", s.once, s.account, s.transfer)
 	r.POST("/me/orders", s.user, s.placeOrder)
 	return r
@@ -69,7 +74,7 @@ func (s *ginService) checkOwner(c *gin.Context) {
 }
 
 func (s *ginService) showAccount(c *gin.Context) {
-	cents, err := s.bank.balance(c.Param("id"))
+	cents, err := s.bank.show(c.Request.Context(), c.Param("id"))
 	if err != nil {
 		s.refuse(c, err)
 		return

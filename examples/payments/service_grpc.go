@@ -25,6 +25,8 @@ type grpcService struct {
 	account grpc.UnaryServerInterceptor // both accounts of a transfer; the second request is refused
 	inTurn  grpc.UnaryServerInterceptor // the same locks; the second request waits
 	user    grpc.UnaryServerInterceptor // everything that belongs to one user; the second request waits
+	reads   grpc.UnaryServerInterceptor // one account, beside other readers
+	batch   grpc.UnaryServerInterceptor // the batch jobs of the bank; three run at once, and the others wait
 	once    grpc.UnaryServerInterceptor // one payment of a user; a copy gets the first answer
 }
 
@@ -33,6 +35,8 @@ type grpcService struct {
 func newGRPCService(bank *bank, locks *core.Locker) *grpcService {
 	payer := core.Named("account", grpclock.Field[*pb.TransferRequest]("account.id"))
 	payee := core.Named("account", grpclock.Field[*pb.TransferRequest]("payee.id"))
+	shown := core.Named("account", grpclock.Field[*pb.BalanceRequest]("account.id"))
+	batch := core.Named("jobs", grpclock.Literal("batch"))
 	self := core.Named("user", grpclock.ContextValueAs(userKey{}, user.Subject))
 	only := func(method string, key grpclock.KeyFunc) grpclock.KeyFunc {
 		return grpclock.ByMethod(map[string]grpclock.KeyFunc{method: key})
@@ -50,6 +54,12 @@ func newGRPCService(bank *bank, locks *core.Locker) *grpcService {
 		user: grpclock.UnaryServerInterceptor(locks,
 			only(pb.Bank_PlaceOrder_FullMethodName, self),
 			core.WithWait(10*time.Second)),
+		reads: grpclock.UnaryServerInterceptor(locks,
+			only(pb.Bank_Balance_FullMethodName, core.Shared(shown)),
+			core.WithWait(10*time.Second)),
+		batch: grpclock.UnaryServerInterceptor(locks,
+			only(pb.Bank_Settle_FullMethodName, core.Permits(3, batch)),
+			core.WithWait(10*time.Second)),
 		once: grpclock.IdempotentUnaryServerInterceptor(locks,
 			only(pb.Bank_Transfer_FullMethodName, core.Join(self, grpclock.IdempotencyKey())),
 			grpclock.WithOptionalKey(), core.WithWait(10*time.Second)),
@@ -63,16 +73,17 @@ func (s *grpcService) server(outermost ...grpc.UnaryServerInterceptor) *grpc.Ser
 	server := grpc.NewServer(
 		grpc.WaitForHandlers(true),
 		grpc.ChainUnaryInterceptor(outermost...),
-		grpc.ChainUnaryInterceptor(recoverCall, authenticateCall, checkOwnerOfCall, s.once, s.account, s.inTurn, s.user),
+		grpc.ChainUnaryInterceptor(recoverCall, authenticateCall, checkOwnerOfCall),
+		grpc.ChainUnaryInterceptor(s.reads, s.batch, s.once, s.account, s.inTurn, s.user),
 	)
 	pb.RegisterBankServer(server, s)
 	reflection.Register(server) // for grpcurl
 	return server
 }
 
-// Balance only reads, so it needs no lock.
-func (s *grpcService) Balance(_ context.Context, m *pb.BalanceRequest) (*pb.BalanceReply, error) {
-	cents, err := s.bank.balance(m.GetAccount().GetId())
+// Balance only reads, so it shares the lock with other readers. It waits for a transfer.
+func (s *grpcService) Balance(ctx context.Context, m *pb.BalanceRequest) (*pb.BalanceReply, error) {
+	cents, err := s.bank.show(ctx, m.GetAccount().GetId())
 	if err != nil {
 		return nil, grpcStatusOf(err)
 	}
@@ -94,7 +105,7 @@ func (s *grpcService) Transfer(ctx context.Context, m *pb.TransferRequest) (*pb.
 	return &pb.TransferReply{Cents: made.Cents}, nil
 }
 
-// Settle is Transfer under other locks.
+// Settle is Transfer under other locks, and one of three permits.
 func (s *grpcService) Settle(ctx context.Context, m *pb.TransferRequest) (*pb.TransferReply, error) {
 	return s.Transfer(ctx, m)
 }

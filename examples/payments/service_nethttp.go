@@ -18,6 +18,8 @@ type nethttpService struct {
 	account func(http.Handler) http.Handler // both accounts of a transfer; the second request is refused
 	inTurn  func(http.Handler) http.Handler // the same locks; the second request waits
 	user    func(http.Handler) http.Handler // everything that belongs to one user; the second request waits
+	reads   func(http.Handler) http.Handler // one account, beside other readers
+	batch   func(http.Handler) http.Handler // the batch jobs of the bank; three run at once, and the others wait
 
 	once func(http.Handler) http.Handler // one payment of a user; a copy gets the first answer
 }
@@ -27,12 +29,15 @@ func newNetHTTPService(bank *bank, locks *core.Locker) *nethttpService {
 	payer := core.Named("account", nethttplock.PathValue("id"))
 	payee := nethttplock.Also(core.Named("account", nethttplock.JSONField("to", nethttplock.MaxBody(maxBody))))
 	self := core.Named("user", nethttplock.ContextValueAs(userKey{}, user.Subject))
+	batch := core.Named("jobs", nethttplock.Literal("batch"))
 
 	return &nethttpService{
 		bank:    bank,
 		account: nethttplock.Middleware(locks, payer, payee),
 		inTurn:  nethttplock.Middleware(locks, payer, payee, core.WithWait(10*time.Second)),
 		user:    nethttplock.Middleware(locks, self, core.WithWait(10*time.Second)),
+		reads:   nethttplock.Middleware(locks, core.Shared(payer), core.WithWait(10*time.Second)),
+		batch:   nethttplock.Middleware(locks, core.Permits(3, batch), core.WithWait(10*time.Second)),
 		once:    nethttplock.Idempotent(locks, core.Join(self, nethttplock.IdempotencyKey()), core.WithWait(10*time.Second)),
 	}
 }
@@ -43,23 +48,23 @@ func newNetHTTPService(bank *bank, locks *core.Locker) *nethttpService {
 // held no longer than needed.
 //
 // A person sends a transfer; a second click is refused. A batch job sends a
-// settlement, which does the same but waits for the lock. A program sends a payment,
-// which does the same with an Idempotency-Key, and repeats it until it has an answer.
-// A copy of a payment needs no lock of an account, so these locks come after
+// settlement, which does the same but waits for the lock, and for one of three
+// permits. A program sends a payment, which does the same with an Idempotency-Key, and
+// repeats it until it has an answer. A copy of a payment needs no lock of an account, so these locks come after
 // Idempotent.
 func (s *nethttpService) handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("GET /accounts/{id}", chain(s.showAccount, recovered, authenticated, owner))
+	mux.Handle("GET /accounts/{id}", chain(s.showAccount, recovered, authenticated, owner, s.reads))
 	mux.Handle("POST /accounts/{id}/transfer", chain(s.transfer, recovered, authenticated, owner, s.account))
-	mux.Handle("POST /accounts/{id}/settle", chain(s.transfer, recovered, authenticated, owner, s.inTurn))
+	mux.Handle("POST /accounts/{id}/settle", chain(s.transfer, recovered, authenticated, owner, s.batch, s.inTurn))
 	mux.Handle("POST /accounts/{id}/payments", chain(s.transfer, recovered, authenticated, owner, s.once, s.account))
 	mux.Handle("POST /me/orders", chain(s.placeOrder, recovered, authenticated, s.user))
 	return mux
 }
 
-// showAccount only reads, so it needs no lock.
+// showAccount only reads, so it shares the lock with other readers. It waits for a transfer.
 func (s *nethttpService) showAccount(w http.ResponseWriter, r *http.Request) {
-	cents, err := s.bank.balance(r.PathValue("id"))
+	cents, err := s.bank.show(r.Context(), r.PathValue("id"))
 	if err != nil {
 		refuse(w, err)
 		return

@@ -41,6 +41,10 @@ func open(ctx context.Context, on framework, redis *demoredis.Server, prefix, ad
 	}
 	const cents = 100_00
 	balances := map[string]int64{"alice": cents, "bob": cents, "carol": cents, "dave": cents}
+	for n := range nine {
+		payer, payee := batchAccounts(n)
+		balances[payer], balances[payee] = cents, cents
+	}
 	s.bank = newBank(balances, slowed(s.monitor.clearing))
 	s.server, err = on.Serve(ctx, addr, s.bank, s.locks)
 	if err != nil {

@@ -59,7 +59,7 @@ func (q *queue) askRequest() keyRequest {
 		q.ballot = q.engine.newToken(q.limit)
 		r.Waiter, r.Token = q.token, q.ballot
 	}
-	q.recheck = false
+	q.recheck, q.pauses.skipped = false, 0
 	q.lastAsk = r.EnqueueRequest
 	q.engine.work.Add()
 	return r
@@ -172,6 +172,9 @@ func (q *queue) applyAnswer(r store.EnqueueRequest, answer store.Answer, err err
 		if q.handed {
 			q.grantOrRelease(Handed, lease.begun)
 		} else {
+			if q.contended { // a hint was lost, or a holder is dead
+				q.wakeOthers()
+			}
 			q.grantOrRelease(Free, lease.begun)
 		}
 		return true

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/reqlock/reqlock/internal/store"
@@ -25,8 +26,12 @@ var pollPauses = [...]time.Duration{50 * time.Millisecond, 100 * time.Millisecon
 // as Busy.
 const maxSplits = 4
 
-// pauses counts how often in a row the queue has paused for the same reason.
-type pauses struct{ faults, polls, splits int }
+// maxSkippedChecks is how many checks in a row a queue leaves to the first one of its list.
+const maxSkippedChecks = 3
+
+// pauses counts how often in a row the queue has paused for the same reason, and how many
+// checks it has skipped since its last request.
+type pauses struct{ faults, polls, splits, skipped int }
 
 // afterSplit returns the pause after a split vote: a random part of a span that
 // doubles, so that the processes that split the vote do not come back at the same time.
@@ -88,12 +93,38 @@ func (q *queue) pause(d time.Duration) {
 		defer q.engine.work.Done()
 		q.shard.mu.Lock()
 		defer q.shard.mu.Unlock()
-		if q.timer == timer {
+		switch {
+		case q.timer != timer:
+		case q.skipsCheck():
+			timer.Reset(jitter(recheckInterval))
+			q.engine.work.Add()
+		default:
 			q.timer = nil
 			q.ask()
 		}
 	})
 	q.timer = timer
+}
+
+// skipsCheck reports whether the queue leaves its check of the key to the first queue of a
+// shared list, and counts that. If the first one finds a grant without a hint, it makes the
+// others check, too. So a process with many waiters sends few commands while they wait.
+func (q *queue) skipsCheck() bool {
+	if len(q.seeking) == 0 || q.seeking[0] == q || !q.seeking[0].contended ||
+		q.lastFault != nil || !q.isListening() || q.pauses.skipped == maxSkippedChecks {
+		return false
+	}
+	q.pauses.skipped++
+	return true
+}
+
+// wakeOthers makes the other queues of a shared list check the key.
+func (q *queue) wakeOthers() {
+	for _, other := range slices.Clone(q.seeking) {
+		if other != q && other.timer != nil {
+			other.wake()
+		}
+	}
 }
 
 // wake ends the queue's pause. If the queue does not pause, it skips the next pause.

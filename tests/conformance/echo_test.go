@@ -35,7 +35,8 @@ var ofEcho = adapter[echo.Context, echolock.Option]{
 		}
 		return echolock.JSONField("id", echolock.MaxBody(limit))
 	},
-	also: echolock.Also[echolock.KeyFunc],
+	also:        echolock.Also[echolock.KeyFunc],
+	sharedReads: func(key echolock.KeyFunc) echolock.KeyFunc { return echolock.SharedReads(key) },
 	hook: func(h hook) echolock.Option {
 		return echolock.WithErrorHandler(func(_ echo.Context, _ error) error {
 			if h == ownHook {
@@ -70,7 +71,7 @@ func serveEcho(t *testing.T, locks *core.Locker, r route) server {
 		})
 	}
 	group := e.Group(groupPath, stack(r.group)...)
-	group.POST(routePath, func(c echo.Context) error {
+	group.Match(routeMethods, routePath, func(c echo.Context) error {
 		handling := &echoCall{httpHandling: httpHandling{c.Response(), c.Request()}, c: c}
 		r.handler(handling)
 		return handling.err

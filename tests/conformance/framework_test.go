@@ -53,6 +53,7 @@ const (
 	earlyHint   feature = "informational answers before the answer"
 	hijacking   feature = "connections that a handler takes over"
 	writeLimits feature = "an http.Server with timeouts"
+	methods     feature = "methods that say whether a request only reads"
 	errorPath   feature = "an error path of the framework beside the answer"
 )
 
@@ -78,6 +79,7 @@ type request struct {
 	idempotencyKeys []string // the values of idempotency-key
 	second          string   // the value of x-second; "": none
 	body            string   // "": none
+	reads           bool     // a GET, on HTTP
 }
 
 // An answer is what the client gets.

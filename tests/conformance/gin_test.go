@@ -40,7 +40,8 @@ var ofGin = adapter[*gin.Context, ginlock.Option]{
 		}
 		return ginlock.JSONField("id", ginlock.MaxBody(limit))
 	},
-	also: ginlock.Also[ginlock.KeyFunc],
+	also:        ginlock.Also[ginlock.KeyFunc],
+	sharedReads: func(key ginlock.KeyFunc) ginlock.KeyFunc { return ginlock.SharedReads(key) },
 	hook: func(h hook) ginlock.Option {
 		return ginlock.WithErrorHandler(func(c *gin.Context, _ error) {
 			if h == ownHook {
@@ -67,7 +68,7 @@ func serveGin(t *testing.T, locks *core.Locker, r route) server {
 		engine.Use(func(c *gin.Context) { r.outer(ginFrame{c}) })
 	}
 	group := engine.Group(groupPath, stack(r.group)...)
-	group.POST(routePath, append(stack(r.locks), func(c *gin.Context) {
+	group.Match(routeMethods, routePath, append(stack(r.locks), func(c *gin.Context) {
 		r.handler(ginCall{httpHandling{c.Writer, c.Request}, c})
 	})...)
 	return serveHTTP(t, engine)

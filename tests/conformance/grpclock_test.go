@@ -20,6 +20,7 @@ var grpcLacks = map[feature]string{
 	aborts:      "gRPC knows no panic that is not a crash",
 	hijacking:   "gRPC gives no connection away",
 	writeLimits: "a gRPC server has no WriteTimeout",
+	methods:     "a method of gRPC does not say whether it only reads",
 }
 
 func overGRPCUnary() *framework {

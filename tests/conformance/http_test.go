@@ -24,6 +24,9 @@ const (
 	routePath = "/route"
 )
 
+// routeMethods are the methods of the route.
+var routeMethods = []string{http.MethodPost, http.MethodGet}
+
 // httpRow returns an outcome as the problem document shows it.
 func httpRow(o core.Outcome) outcome {
 	v := outcome{status: o.HTTP, code: o.Code}
@@ -65,9 +68,11 @@ func (s httpServer) open(ctx context.Context, r request) stream {
 		}
 		body = bytes.NewReader(text)
 	}
-	// The method is POST, so that the client never resends the request.
-	url := s.URL + groupPath + routePath
-	sent, err := http.NewRequestWithContext(ctx, http.MethodPost, url, body)
+	method := http.MethodPost // so that the client never resends the request
+	if r.reads {
+		method = http.MethodGet
+	}
+	sent, err := http.NewRequestWithContext(ctx, method, s.URL+groupPath+routePath, body)
 	if err != nil {
 		return &httpStream{err: err}
 	}

@@ -31,7 +31,8 @@ var netHTTP = adapter[*http.Request, nethttplock.Option]{
 		}
 		return nethttplock.JSONField("id", nethttplock.MaxBody(limit))
 	},
-	also: nethttplock.Also[nethttplock.KeyFunc],
+	also:        nethttplock.Also[nethttplock.KeyFunc],
+	sharedReads: func(key nethttplock.KeyFunc) nethttplock.KeyFunc { return nethttplock.SharedReads(key) },
 	hook: func(h hook) nethttplock.Option {
 		return nethttplock.WithErrorHandler(func(w http.ResponseWriter, _ *http.Request, _ error) {
 			if h == ownHook {
@@ -53,7 +54,7 @@ func serveNetHTTP(t *testing.T, locks *core.Locker, r route) server {
 		return next
 	}
 	group := http.NewServeMux()
-	group.Handle("POST "+groupPath+routePath, stack(r.locks, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+	group.Handle(groupPath+routePath, stack(r.locks, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		r.handler(netHTTPCall{httpHandling{w, req}})
 	})))
 	mux := http.NewServeMux()

@@ -94,7 +94,7 @@ func refusals() []refusal {
 			want:    refused(core.ErrInvalidKey, 0), part: "idempotency-key",
 		},
 		{
-			name: "body_too_large", needs: bodyLimits, lock: lock{keys: []key{{body: true, limit: 8}}},
+			name: "body_too_large", needs: bodyLimits, lock: lock{keys: []key{{body: true, most: 8}}},
 			want: refused(core.ErrBodyTooLarge, 0),
 		},
 		{

@@ -27,11 +27,26 @@ type lock struct {
 type key struct {
 	header string                 // read by the adapter's Header or Metadata
 	body   bool                   // read by the adapter's JSONField or Field
-	limit  int64                  // of the body; 0: the adapter's default
+	most   int64                  // of the body; 0: the adapter's default
 	user   bool                   // x-second joined with the adapter's IdempotencyKey
 	from   func() (string, error) // a key function of the application
 	named  string                 // the name of core.Named around it; "": none
+	limit  limit                  // noLimit: none
 }
+
+// A limit is what is around a key function, so that several requests hold the key at once.
+type limit int
+
+const (
+	noLimit      limit = iota
+	threePermits       // core.Permits
+	shared             // core.Shared
+	readers            // core.SharedWhen, for requests with asReader
+	sharedReads        // the adapter's SharedReads
+)
+
+// asReader is the x-second of requests that only read.
+const asReader = "reader"
 
 // The keys that most cases use.
 var (
@@ -95,24 +110,41 @@ type adapter[R, O any] struct {
 	idempotency func() core.KeyFunc[R]
 	body        func(limit int64) core.KeyFunc[R]
 	also        func(keys ...core.KeyFunc[R]) O
+	sharedReads func(core.KeyFunc[R]) core.KeyFunc[R] // nil where methods do not say what reads
 	hook        func(hook) O
 }
 
 // key returns a key function of the adapter.
 func (a adapter[R, O]) key(k key) core.KeyFunc[R] {
+	of := a.source(k)
 	if k.named != "" {
-		return core.Named(k.named, a.source(k))
+		of = core.Named(k.named, of)
 	}
-	return a.source(k)
+	switch k.limit {
+	case threePermits:
+		return core.Permits(3, of)
+	case shared:
+		return core.Shared(of)
+	case readers:
+		second := a.header("x-second")
+		return core.SharedWhen(func(r R) bool {
+			got, err := second(r)
+			return err == nil && got.Raw() == asReader
+		}, of)
+	case sharedReads:
+		return a.sharedReads(of)
+	case noLimit:
+	}
+	return of
 }
 
-// source returns a key function of the adapter, without a name.
+// source returns a key function of the adapter, without a name and a limit.
 func (a adapter[R, O]) source(k key) core.KeyFunc[R] {
 	switch {
 	case k.from != nil:
 		return core.Func(func(R) (string, error) { return k.from() })
 	case k.body:
-		return a.body(k.limit)
+		return a.body(k.most)
 	case k.user:
 		return core.Join(a.header("x-second"), a.idempotency())
 	default:

@@ -32,6 +32,7 @@ func table() []testCase {
 		errorPathCases(),
 		unlockedCases(),
 		eventCases(),
+		sharedCases(),
 	)
 }
 

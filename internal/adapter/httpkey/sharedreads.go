@@ -8,24 +8,24 @@ import (
 	"github.com/reqlock/reqlock/core"
 )
 
-// SharedReads makes the key function of that name of an HTTP adapter: GET and HEAD share the
-// key, and all other methods lock it alone. method returns the method of a request.
+// SharedReads makes the key function of that name of an adapter: GET and HEAD share the key, and
+// all other methods lock it alone. method returns the method of a request.
 func SharedReads[R any](method func(R) string, key core.KeyFunc[R]) core.KeyFunc[R] {
-	return newSharedReads(method, key).read
+	return needWait(core.SharedWhen(func(r R) bool {
+		m := method(r)
+		return m == http.MethodGet || m == http.MethodHead
+	}, key))
 }
 
-// sharedReads is a key function. CheckSharedReads recognizes it by its method read.
-type sharedReads[R any] struct{ key core.KeyFunc[R] }
-
-func newSharedReads[R any](method func(R) string, key core.KeyFunc[R]) sharedReads[R] {
-	reads := func(r R) bool { m := method(r); return m == http.MethodGet || m == http.MethodHead }
-	return sharedReads[R]{core.SharedWhen(reads, key)}
-}
-
-// read reads the key of a request.
-func (s sharedReads[R]) read(r R) (core.Key, error) {
-	key, err := s.key(r)
-	return key.NeedWait(), err
+// needWait returns a key function whose keys need a wait. CheckSharedReads recognizes it by the
+// address of its code. So needWait must not be inlined, which would copy the code.
+//
+//go:noinline
+func needWait[R any](key core.KeyFunc[R]) core.KeyFunc[R] {
+	return func(r R) (core.Key, error) {
+		k, err := key(r)
+		return k.NeedWait(), err
+	}
 }
 
 // CheckSharedReads returns an error if one of the key functions is SharedReads and the requests
@@ -36,13 +36,12 @@ func CheckSharedReads[R any](adapter string, l *core.Locker, keys []core.KeyFunc
 		return nil
 	}
 	for _, key := range keys {
-		if codeOf(key) == codeOf(sharedReads[R]{}.read) {
+		if codeOf(key) == codeOf(needWait[R](nil)) {
 			return fmt.Errorf("reqlock: %s: SharedReads needs core.WithWait above 0: without it, reads can refuse a write for ever", adapter)
 		}
 	}
 	return nil
 }
 
-// codeOf returns the address of the code of a key function. All closures and method values of
-// one function have the same address.
+// codeOf returns the address of a function's code, which all its closures share.
 func codeOf[R any](key core.KeyFunc[R]) uintptr { return reflect.ValueOf(key).Pointer() }

@@ -73,7 +73,7 @@ func (r *cutFixture) round(t *testing.T, cuts ...cut) [][]redistest.CutCommand {
 // checkLaneWorks fails the test unless a free key can be taken and released.
 func (r *cutFixture) checkLaneWorks(t *testing.T) {
 	t.Helper()
-	q := r.request("fresh")
+	q := r.request("fresh", store.Exclusive)
 	if got := within(t, "take", r.ask(sendTake, q)); got.text != textTaken {
 		t.Errorf("afterwards, take of a free key: %q", got.text)
 	}

@@ -19,6 +19,9 @@ const (
 	ours  = "<ours>"
 	next  = "<next>"
 	aList = "<a list>"
+
+	// numbered is a marker with a fencing number.
+	numbered = "<a number>"
 )
 
 // A cutCase is a request of a batch, on a key of its own. after is the state after it has run
@@ -29,6 +32,7 @@ type cutCase struct {
 	fences int
 	join   bool
 	rejoin bool
+	limit  store.Limit
 	before storetest.State
 	after  storetest.State
 	want   string // the answer
@@ -86,6 +90,8 @@ func reportAnswer(report func(result)) func(store.Answer, error) {
 			if a.Number > 0 {
 				text += fmt.Sprintf(", attempt %d", a.Number)
 			}
+		case a.Shared:
+			text = "shared leases are out"
 		case a.Running:
 			text += ", running"
 		case a.ForeignHolder:
@@ -160,8 +166,25 @@ func takeCases() []cutCase {
 			after: storetest.State{Value: storetest.Bob1, TTL: storetest.Claim, Queue: []string{ours}}, want: "held by " + storetest.Bob1,
 		},
 		{key: "x9", do: sendTake, after: storetest.State{Value: ours, TTL: storetest.TTL}, want: textTaken},
+		{
+			key: "x10", do: sendEnqueue, limit: store.Unlimited, join: true, // the common case
+			after: storetest.State{Value: storetest.Marker, TTL: storetest.TTL, Shared: leases{ours: storetest.TTL}}, want: "granted, 0 waiting",
+		},
+		{
+			key: "x11", do: sendEnqueue, limit: 2, join: true, fences: 8, before: storetest.State{Value: ours, TTL: storetest.Claim, Queue: []string{storetest.Eve1}},
+			after: storetest.State{Value: numbered, TTL: storetest.TTL, Queue: []string{storetest.Eve1}, Shared: leases{ours: storetest.TTL}},
+			want:  "granted, 1 waiting",
+		},
+		{
+			key: "x12", do: sendEnqueue, limit: 1,
+			before: storetest.State{Value: storetest.Marker, TTL: time.Hour, Shared: leases{storetest.MeReader1: time.Hour}},
+			after:  storetest.State{Value: storetest.Marker, TTL: time.Hour, Shared: leases{storetest.MeReader1: time.Hour}},
+			want:   "shared leases are out",
+		},
 	}
 }
+
+type leases = map[string]time.Duration
 
 // holderCases is a batch of the lane of renewals and releases. The second run of a release finds
 // no key, or the key of another token.
@@ -195,6 +218,22 @@ func holderCases() []cutCase {
 			key: "x8", do: sendRenew, fences: 8, before: storetest.State{Value: "them8", TTL: time.Hour},
 			after: storetest.State{Value: "them8", TTL: time.Hour}, want: "not held",
 		},
+		{
+			key: "x9", do: sendRelease, limit: 2,
+			before: storetest.State{Value: storetest.Marker, TTL: storetest.TTL, Shared: leases{ours: storetest.TTL, storetest.MeReader1: storetest.Claim}},
+			after:  storetest.State{Value: storetest.Marker, TTL: storetest.Claim, Shared: leases{storetest.MeReader1: storetest.Claim}},
+			want:   "freed", again: textNotOurs,
+		},
+		{
+			key: "x10", do: sendRelease, rejoin: true, limit: 2,
+			before: storetest.State{Value: storetest.Marker, TTL: storetest.TTL, Queue: []string{storetest.Bob1}, Shared: leases{ours: storetest.TTL}},
+			after:  storetest.State{Value: storetest.Bob1, TTL: storetest.Claim, Queue: []string{next}}, want: "handed", again: textNotOurs,
+		},
+		{
+			key: "x11", do: sendRenew, limit: 2,
+			before: storetest.State{Value: storetest.Marker, TTL: storetest.Claim, Shared: leases{ours: storetest.Claim}},
+			after:  storetest.State{Value: storetest.Marker, TTL: storetest.TTL, Shared: leases{ours: storetest.TTL}}, want: "held, 0 waiting",
+		},
 	}
 }
 
@@ -208,6 +247,11 @@ func withTokens(s storetest.State, q *storetest.AnyRequest) storetest.State {
 	for i, token := range s.Queue {
 		s.Queue[i] = tokens.Replace(token)
 	}
+	shared := make(leases, len(s.Shared))
+	for token, left := range s.Shared {
+		shared[tokens.Replace(token)] = left
+	}
+	s.Shared = shared
 	s.Record = maps.Clone(s.Record)
 	for field, value := range s.Record {
 		s.Record[field] = tokens.Replace(value)

@@ -2,7 +2,6 @@ package redisstore
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"slices"
 	"sync"
@@ -14,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 
+	"github.com/reqlock/reqlock/internal/store"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
@@ -36,7 +36,7 @@ type cutFixture struct {
 	failing bool
 	conns   []net.Conn
 
-	tokens   int
+	tokens   uint64
 	fences   map[string]int64 // the last fencing number, by key
 	lost     int              // how many answers were unknown
 	asked    int64
@@ -114,11 +114,12 @@ func (r *cutFixture) fail(t *testing.T, on bool) {
 	}
 }
 
-// request returns a request for a key, with a new token of the same length as all others.
-func (r *cutFixture) request(key string) storetest.AnyRequest {
+// request returns a request for a key, with a new token of the same length as all others with
+// this limit.
+func (r *cutFixture) request(key string, limit store.Limit) storetest.AnyRequest {
 	r.tokens++
-	q := storetest.Request(fmt.Sprintf("%s:%d", storetest.Me, r.tokens))
-	q.Key = key
+	q := storetest.Request(store.NewToken(storetest.Me, limit, r.tokens))
+	q.Key, q.Limit = key, limit
 	return q
 }
 
@@ -126,10 +127,10 @@ func (r *cutFixture) request(key string) storetest.AnyRequest {
 func (r *cutFixture) requests() []storetest.AnyRequest {
 	all := make([]storetest.AnyRequest, len(r.cases))
 	for i, c := range r.cases {
-		all[i] = r.request(c.key)
+		all[i] = r.request(c.key, c.limit)
 		all[i].Join, all[i].Fences = c.join, c.fences
 		if c.rejoin {
-			all[i].Rejoin = r.request(c.key).Token
+			all[i].Rejoin = r.request(c.key, c.limit).Token
 		}
 	}
 	return all
@@ -166,7 +167,7 @@ func within[T any](t *testing.T, what string, from <-chan T) T {
 func (r *cutFixture) sendAsBatch(t *testing.T, requests []storetest.AnyRequest) []<-chan result {
 	t.Helper()
 	release, held := r.proxy.HoldCommand(func(command []string) bool { return slices.Contains(command, "p:gate") })
-	gate := r.ask(r.gate, r.request("gate"))
+	gate := r.ask(r.gate, r.request("gate", store.Exclusive))
 	within(t, "the gate", held)
 	answers := make([]<-chan result, len(requests))
 	for i, q := range requests {

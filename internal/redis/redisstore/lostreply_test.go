@@ -53,6 +53,38 @@ func TestEachScriptSurvivesLostReply(t *testing.T) {
 				t.Errorf("%+v; the second send found nothing, but the first one rejoined", got)
 			}
 		}, storetest.State{Value: storetest.Me2, TTL: storetest.TTL}},
+		{"share", storetest.State{}, func(t *testing.T, s *syncStore) {
+			t.Helper()
+			if got, err := s.Enqueue(t.Context(), sharedRequest(0)); err != nil || !got.Granted {
+				t.Errorf("%+v, %v", got, err)
+			}
+		}, storetest.State{Value: storetest.Marker, TTL: storetest.TTL, Shared: leases{storetest.MePermit1: storetest.TTL}}},
+		{"share, joined once", storetest.State{Value: storetest.Bob1, TTL: storetest.TTL}, func(t *testing.T, s *syncStore) {
+			t.Helper()
+			if got, err := s.Enqueue(t.Context(), sharedRequest(0)); err != nil || got.Granted || got.Holder != storetest.Bob1 {
+				t.Errorf("%+v, %v", got, err)
+			}
+		}, storetest.State{Value: storetest.Bob1, TTL: storetest.TTL, Queue: []string{storetest.MePermit1}}},
+		{"renew a shared lease", storetest.State{Value: storetest.Marker, TTL: storetest.Claim, Shared: leases{storetest.MePermit1: storetest.Claim}}, func(t *testing.T, s *syncStore) {
+			t.Helper()
+			if got, err := s.Renew(t.Context(), sharedRequest(0)); err != nil || !got.Held {
+				t.Errorf("%+v, %v", got, err)
+			}
+		}, storetest.State{Value: storetest.Marker, TTL: storetest.TTL, Shared: leases{storetest.MePermit1: storetest.TTL}}},
+		{"release a shared lease", storetest.State{Value: storetest.Marker, TTL: storetest.TTL, Shared: leases{storetest.MePermit1: storetest.TTL}}, func(t *testing.T, s *syncStore) {
+			t.Helper()
+			if got, err := s.Release(t.Context(), sharedRequest(0)); err != nil || got.Status != store.Unsure {
+				t.Errorf("%+v, %v; the second send found nothing, but the first one ended the lease", got, err)
+			}
+		}, storetest.State{}},
+		{"release a shared lease and rejoin", storetest.State{Value: storetest.Marker, TTL: storetest.TTL, Shared: leases{storetest.MePermit1: storetest.TTL}}, func(t *testing.T, s *syncStore) {
+			t.Helper()
+			r := sharedRequest(0)
+			r.Rejoin = store.NewToken(storetest.Me, 2, 2)
+			if got, err := s.Release(t.Context(), r); err != nil || got.Status != store.Unsure {
+				t.Errorf("%+v, %v; the second send found nothing, but the first one rejoined", got, err)
+			}
+		}, storetest.State{Value: storetest.Marker, TTL: storetest.TTL, Shared: leases{store.NewToken(storetest.Me, 2, 2): storetest.TTL}}},
 		{"begin", storetest.State{Record: runningRecord(storetest.Bob1, "1")}, func(t *testing.T, s *syncStore) {
 			t.Helper()
 			if got := begin(rerun)(t, s); !got.granted || got.number != 2 {
@@ -129,6 +161,17 @@ func TestLateGrantOfEnqueueIsReported(t *testing.T) {
 		return err
 	})
 	storetest.State{Value: storetest.Me1, TTL: storetest.TTL}.Check(t, direct)
+}
+
+func TestLateGrantOfSharedLeaseIsReported(t *testing.T) {
+	t.Parallel()
+	s, proxy, direct := behindProxy(t, storetest.LongReads)
+	mustReportLateGrant(t, s, proxy, storetest.MePermit1, func(r storetest.AnyRequest) error {
+		r.Token, r.Limit = storetest.MePermit1, 2
+		_, err := s.Enqueue(t.Context(), r)
+		return err
+	})
+	storetest.State{Value: storetest.Marker, TTL: storetest.TTL, Shared: leases{storetest.MePermit1: storetest.TTL}}.Check(t, direct)
 }
 
 func TestLateGrantOfBeginIsReported(t *testing.T) {

@@ -3,7 +3,10 @@ package redisstore
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/reqlock/reqlock/internal/store"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
@@ -15,18 +18,8 @@ import (
 // server lets it start, but stops it in the middle if it uses a key that it has just deleted.
 func TestTransitionsWhileSlotMoves(t *testing.T) {
 	t.Parallel()
-	cluster := redistest.StartCluster(t)
-	from := cluster.MasterOf(storetest.LockName)
-	masters := cluster.Masters()
-	to := masters[(slices.Index(masters, from)+1)%len(masters)]
-	rdb, slot := from.Client(t), cluster.Slot(storetest.LockName)
-	setSlot := func(node *redistest.Server, order ...any) {
-		t.Helper()
-		if err := node.Client(t).Do(t.Context(), append([]any{"CLUSTER", "SETSLOT", slot}, order...)...).Err(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	id := func(node *redistest.Server) string { return node.Client(t).ClusterMyID(t.Context()).Val() }
+	move := newSlotMove(t, redistest.StartCluster(t))
+	rdb := move.rdb
 
 	begins := func(test transitionTest) bool { return test.before.Record == nil }
 	tests := slices.Concat(transitions, slices.DeleteFunc(slices.Clone(attemptTransitions), begins), emptyingTransitions)
@@ -52,12 +45,7 @@ func TestTransitionsWhileSlotMoves(t *testing.T) {
 					_ = conn.Close()
 				}
 			}()
-			setSlot(to, "IMPORTING", id(from))
-			setSlot(from, "MIGRATING", id(to))
-			defer func() {
-				setSlot(from, "STABLE")
-				setSlot(to, "STABLE")
-			}()
+			defer move.begin()()
 			got := test.do(t, s)
 			if storetest.IsTTL(got.remaining, test.first.remaining) && test.first.remaining != 0 {
 				got.remaining = test.first.remaining
@@ -70,6 +58,85 @@ func TestTransitionsWhileSlotMoves(t *testing.T) {
 				t.Errorf("hints %q, want %q", hints, test.hints)
 			}
 		})
+	}
+}
+
+// A script of shared leases, too, does not use a key that it has just deleted.
+func TestSharedTransitionsWhileSlotMoves(t *testing.T) {
+	t.Parallel()
+	move := newSlotMove(t, redistest.StartCluster(t))
+	tests := slices.Concat(sharedAsks, sharedReleases, sharedRenewals, exclusiveBesideShared)
+	tests = slices.DeleteFunc(tests, func(test sceneTest) bool {
+		k, rest, _ := strings.Cut(string(test.before), "|")
+		queue, set, _ := strings.Cut(rest, "|")
+		hasAll := strings.TrimSpace(k) != "-" && strings.TrimSpace(queue) != "" && strings.TrimSpace(set) != "" && !strings.Contains(test.name, "attempt")
+		return !hasAll // the reply would be TRYAGAIN
+	})
+	if len(tests) < 20 {
+		t.Errorf("only %d transitions begin with all keys", len(tests))
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			s := newStore(t, move.rdb)
+			s.setMode("S")
+			test.before.put(t, move.rdb)
+			var processes []string
+			for name := range strings.FieldsSeq(test.listening) {
+				processes = append(processes, processOf(name))
+			}
+			log := subscribeInMode(t, move.rdb, "S", processes...)
+			defer func() {
+				for _, conn := range log.conns {
+					_ = conn.Close()
+				}
+			}()
+			defer move.begin()()
+			if got := test.do(t, s); got != test.first {
+				t.Errorf("%s, want %s", got, test.first)
+			}
+		})
+	}
+	t.Run("renew without a queue", func(t *testing.T) {
+		s := newStore(t, move.rdb)
+		scene("shared 9 | | A1*=9").put(t, move.rdb)
+		defer move.begin()()
+		if got, err := s.Renew(t.Context(), sceneRequest("A1*")); err != nil || !got.Held || got.Waiting != store.WaitingUnknown {
+			t.Errorf("%+v, %v", got, err)
+		}
+	})
+}
+
+// A slotMove moves the slot of the lock k from its master to another one, and back.
+type slotMove struct {
+	rdb     *redis.Client // of the master that has the slot
+	setSlot func(node *redistest.Server, order ...any)
+	from    *redistest.Server
+	to      *redistest.Server
+	id      func(*redistest.Server) string
+}
+
+func newSlotMove(t *testing.T, cluster *redistest.Cluster) *slotMove {
+	t.Helper()
+	from, masters, slot := cluster.MasterOf(storetest.LockName), cluster.Masters(), cluster.Slot(storetest.LockName)
+	return &slotMove{
+		rdb: from.Client(t), from: from, to: masters[(slices.Index(masters, from)+1)%len(masters)],
+		setSlot: func(node *redistest.Server, order ...any) {
+			t.Helper()
+			if err := node.Client(t).Do(t.Context(), append([]any{"CLUSTER", "SETSLOT", slot}, order...)...).Err(); err != nil {
+				t.Fatal(err)
+			}
+		},
+		id: func(node *redistest.Server) string { return node.Client(t).ClusterMyID(t.Context()).Val() },
+	}
+}
+
+// begin begins the move, and returns a function that ends it.
+func (m *slotMove) begin() (end func()) {
+	m.setSlot(m.to, "IMPORTING", m.id(m.from))
+	m.setSlot(m.from, "MIGRATING", m.id(m.to))
+	return func() {
+		m.setSlot(m.from, "STABLE")
+		m.setSlot(m.to, "STABLE")
 	}
 }
 

@@ -32,6 +32,11 @@ func TestServerWithoutMemoryRefusesOnlyNewLocks(t *testing.T) {
 		{"a free key", "begin", storetest.State{}},
 		{"a free key with a queue", "begin", storetest.State{Queue: []string{storetest.Bob1, storetest.Eve1}}},
 		{"another's key", "begin", storetest.State{Value: storetest.Bob2, TTL: storetest.TTL, Record: runningRecord(storetest.Bob2, "1")}},
+		{"a free key", "briefly shared", storetest.State{}},
+		{"a free key", "shared", storetest.State{}},
+		{"beside another lease", "briefly shared", storetest.State{Value: storetest.Marker, TTL: storetest.TTL, Shared: leases{storetest.MeReader1: storetest.TTL}}},
+		{"behind a queue", "briefly shared", storetest.State{Value: storetest.Bob2, TTL: storetest.TTL, Queue: []string{storetest.Bob1}}},
+		{"exclusive, while shared leases are out", "enqueue", storetest.State{Value: storetest.Marker, TTL: storetest.TTL, Shared: leases{storetest.MeReader1: storetest.TTL}}},
 		{"a free key, after an attempt that died", "rerun", storetest.State{Record: runningRecord(storetest.Bob2, "1")}},
 	} {
 		t.Run("refuses "+test.call+": "+test.name, func(t *testing.T) {
@@ -80,6 +85,26 @@ func TestServerWithoutMemoryRefusesOnlyNewLocks(t *testing.T) {
 			"commits and hands over", "commit",
 			storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Queue: []string{storetest.Bob1}, Record: runningRecord(storetest.Me1, "1")},
 			storetest.State{Value: storetest.Bob1, TTL: storetest.Claim, Record: doneRecord(storetest.Me1)},
+		},
+		{
+			"confirms a shared lease", "briefly shared",
+			storetest.State{Value: storetest.Marker, TTL: storetest.Claim, Shared: leases{storetest.MePermit1: storetest.Claim}},
+			storetest.State{Value: storetest.Marker, TTL: storetest.TTL, Shared: leases{storetest.MePermit1: storetest.TTL}},
+		},
+		{
+			"confirms a hand-off to a shared token", "briefly shared",
+			storetest.State{Value: storetest.MePermit1, TTL: storetest.Claim},
+			storetest.State{Value: storetest.Marker, TTL: storetest.TTL, Shared: leases{storetest.MePermit1: storetest.TTL}},
+		},
+		{
+			"renews a shared lease", "renew shared",
+			storetest.State{Value: "shared 77 - 0", TTL: storetest.Claim, Shared: leases{storetest.MePermit1: storetest.Claim}},
+			storetest.State{Value: "shared 77 - 0", TTL: storetest.TTL, Shared: leases{storetest.MePermit1: storetest.TTL}},
+		},
+		{
+			"hands over a permit", "release shared",
+			storetest.State{Value: storetest.Marker, TTL: storetest.TTL, Queue: []string{storetest.Bob1}, Shared: leases{storetest.MePermit1: storetest.TTL}},
+			storetest.State{Value: storetest.Bob1, TTL: storetest.Claim},
 		},
 		{"commits without a record", "commit", storetest.State{}, storetest.State{Record: doneRecord(storetest.Me1)}},
 		{

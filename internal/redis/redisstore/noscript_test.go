@@ -27,6 +27,24 @@ func TestScriptsAreLoadedAgainAfterScriptFlush(t *testing.T) {
 			if got := release(t, s); got.status != store.Freed {
 				t.Errorf("release: %+v", got)
 			}
+			for _, name := range []string{"shared", "renew shared"} {
+				if err := calls[name](t, s); err != nil {
+					t.Errorf("%s: %v", name, err)
+				}
+			}
+			if err := rdb.ScriptFlush(t.Context()).Err(); err != nil {
+				t.Fatal(err)
+			}
+			// Each command has two scripts, of which the server knows none.
+			if got, err := s.Enqueue(t.Context(), storetest.Request(storetest.Me1)); err != nil || !got.Shared {
+				t.Errorf("exclusive: %+v, %v", got, err)
+			}
+			if got := release(t, s); got.status != store.NotHeld {
+				t.Errorf("leave: %+v", got)
+			}
+			if got, err := s.Release(t.Context(), sharedRequest(0)); err != nil || got.Status != store.Freed {
+				t.Errorf("release: %+v, %v", got, err)
+			}
 		}
 	})
 }

@@ -61,6 +61,26 @@ var calls = map[string]func(*testing.T, *syncStore) error{
 		_, err := s.Enqueue(t.Context(), r)
 		return err
 	},
+	"shared": func(t *testing.T, s *syncStore) error {
+		t.Helper()
+		_, err := s.Enqueue(t.Context(), sharedRequest(8))
+		return err
+	},
+	"briefly shared": func(t *testing.T, s *syncStore) error {
+		t.Helper()
+		_, err := s.Enqueue(t.Context(), sharedRequest(0))
+		return err
+	},
+	"renew shared": func(t *testing.T, s *syncStore) error {
+		t.Helper()
+		_, err := s.Renew(t.Context(), sharedRequest(8))
+		return err
+	},
+	"release shared": func(t *testing.T, s *syncStore) error {
+		t.Helper()
+		_, err := s.Release(t.Context(), sharedRequest(0))
+		return err
+	},
 	"commit":  ending(store.Commit),
 	"seal":    ending(store.Seal),
 	"abort":   ending(store.Abort),
@@ -71,6 +91,13 @@ var calls = map[string]func(*testing.T, *syncStore) error{
 		_, err := s.Outcome(t.Context(), storetest.Request(""))
 		return err
 	},
+}
+
+// sharedRequest returns a request for one of two permits.
+func sharedRequest(fences int) storetest.AnyRequest {
+	r := storetest.Request(storetest.MePermit1)
+	r.Limit, r.Fences = 2, fences
+	return r
 }
 
 func resolving(resolution store.Resolution) func(*testing.T, *syncStore) error {
@@ -157,6 +184,7 @@ func TestKeyOfWrongTypeIsRefusedBeforeAnyWrite(t *testing.T) {
 	line := []string{storetest.Bob1, storetest.Me1, storetest.Eve1}
 	free, held, others := storetest.State{Queue: line}, storetest.State{Value: storetest.Me1, TTL: storetest.Claim, Queue: line}, storetest.State{Value: storetest.Bob2, TTL: storetest.Claim, Queue: line[2:]}
 	ran, over := storetest.State{Value: storetest.Me1, TTL: storetest.Claim, Queue: line, Record: runningRecord(storetest.Me1, "1")}, storetest.State{Value: storetest.Me1, TTL: storetest.Claim, Queue: line, Record: doneRecord(storetest.Bob1)}
+	shared := storetest.State{Value: storetest.Marker, TTL: storetest.TTL, Queue: line, Shared: leases{storetest.MePermit1: storetest.TTL, storetest.MeReader1: storetest.TTL}}
 	const wrongType, noNumber = "WRONGTYPE", "no such number"
 	tests := []struct {
 		name, call string
@@ -193,6 +221,21 @@ func TestKeyOfWrongTypeIsRefusedBeforeAnyWrite(t *testing.T) {
 		{"fence has a line break", "renew", held, fence("5\n"), noNumber},
 		{"fence is too great", "renew", held, fence("9007199254740993"), noNumber},
 		{"fence has 500 digits", "renew", held, fence(strings.Repeat("9", 500)), noNumber},
+
+		{"lock", "shared", free, wrong(storetest.LockName), wrongType},
+		{"queue", "shared", shared, wrong(storetest.QueueName), wrongType},
+		{"set, free", "briefly shared", storetest.State{}, wrong(storetest.SharedName), wrongType},
+		{"set, free with a queue", "briefly shared", free, wrong(storetest.SharedName), wrongType},
+		{"set, shared", "briefly shared", shared, wrong(storetest.SharedName), wrongType},
+		{"set, handed", "shared", storetest.State{Value: storetest.MePermit1, TTL: storetest.Claim, Queue: line}, wrong(storetest.SharedName), wrongType},
+		{"fence", "shared", shared, fence("abc"), noNumber},
+		{"set", "enqueue", shared, wrong(storetest.SharedName), wrongType},
+		{"set", "release", shared, wrong(storetest.SharedName), wrongType},
+		{"set", "release shared", shared, wrong(storetest.SharedName), wrongType},
+		{"queue", "release shared", shared, wrong(storetest.QueueName), wrongType},
+		{"set", "renew shared", shared, wrong(storetest.SharedName), wrongType},
+		{"queue", "renew shared", shared, wrong(storetest.QueueName), wrongType},
+		{"fence", "renew shared", shared, fence("1.5"), noNumber},
 
 		{"lock, free", "begin", free, wrong(storetest.LockName), wrongType},
 		{"queue, free", "begin", free, wrong(storetest.QueueName), wrongType},

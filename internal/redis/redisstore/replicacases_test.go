@@ -69,6 +69,16 @@ var replicatedCases = []replicatedCase{
 		got, err := s.Renew(t.Context(), storetest.Request(storetest.Me1))
 		return got.Held, err
 	}},
+	{name: "share", waits: true, do: sharedGranted(0)},
+	{name: "share with a number", waits: true, do: sharedGranted(8)},
+	{name: "share again", waits: true, before: shared(storetest.TTL), do: sharedGranted(0)},
+	{name: "share again with a number", waits: true, before: shared(time.Hour), do: sharedGranted(8)},
+	{name: "confirm a hand-off to a shared token", waits: true, before: storetest.State{Value: storetest.MePermit1, TTL: storetest.Claim}, do: sharedGranted(0)},
+	{name: "renew a shared lease", waits: true, before: shared(time.Hour), do: func(t *testing.T, s *syncStore) (bool, error) {
+		t.Helper()
+		got, err := s.Renew(t.Context(), sharedRequest(0))
+		return got.Held, err
+	}},
 	{name: "begin", waits: true, do: beginGranted},
 	{name: "begin again", waits: true, before: storetest.State{Value: storetest.Me1, TTL: time.Hour, Record: runningRecord(storetest.Me1, "1")}, do: beginGranted},
 	{name: "commit", waits: true, before: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Record: runningRecord(storetest.Me1, "1")}, do: finishStored(store.Commit)},
@@ -79,6 +89,11 @@ var replicatedCases = []replicatedCase{
 	{name: "release", before: storetest.State{Value: storetest.Me1, TTL: storetest.TTL}, do: func(t *testing.T, s *syncStore) (bool, error) {
 		t.Helper()
 		got, err := s.Release(t.Context(), storetest.Request(storetest.Me1))
+		return got.Status == store.Freed, err
+	}},
+	{name: "release a shared lease", before: shared(storetest.TTL), do: func(t *testing.T, s *syncStore) (bool, error) {
+		t.Helper()
+		got, err := s.Release(t.Context(), sharedRequest(0))
 		return got.Status == store.Freed, err
 	}},
 	{name: "release and rejoin", before: storetest.State{Value: storetest.Me1, TTL: storetest.TTL}, do: func(t *testing.T, s *syncStore) (bool, error) {
@@ -121,6 +136,19 @@ func enqueueGranted(t *testing.T, s *syncStore) (bool, error) {
 	return got.Granted, err
 }
 
+// shared returns the state while the lease of sharedRequest is out for so long.
+func shared(left time.Duration) storetest.State {
+	return storetest.State{Value: "shared 77 - 0", TTL: left, Shared: leases{storetest.MePermit1: left}}
+}
+
+func sharedGranted(fences int) func(t *testing.T, s *syncStore) (bool, error) {
+	return func(t *testing.T, s *syncStore) (bool, error) {
+		t.Helper()
+		got, err := s.Enqueue(t.Context(), sharedRequest(fences))
+		return got.Granted && (got.Fence > 0) == (fences > 0), err
+	}
+}
+
 func beginGranted(t *testing.T, s *syncStore) (bool, error) {
 	t.Helper()
 	got, err := s.Enqueue(t.Context(), storetest.AttemptRequest(storetest.Me1))
@@ -141,4 +169,4 @@ func finishStored(ending store.Ending) func(t *testing.T, s *syncStore) (bool, e
 }
 
 // writes are the commands with which the scripts write.
-var writes = []string{"SET", "PEXPIRE", "HSET", "DEL"}
+var writes = []string{"SET", "PEXPIRE", "PEXPIREAT", "HSET", "DEL"}

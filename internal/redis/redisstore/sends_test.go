@@ -3,6 +3,7 @@ package redisstore
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -39,6 +40,14 @@ func TestLeaseCountsFromSend(t *testing.T) {
 			got, err := s.Renew(t.Context(), storetest.Request(storetest.Me1))
 			return got.Since, err
 		},
+		"shared": func(s *syncStore) (time.Time, error) {
+			got, err := s.Enqueue(t.Context(), sharedRequest(0))
+			return got.Since, err
+		},
+		"renew shared": func(s *syncStore) (time.Time, error) {
+			got, err := s.Renew(t.Context(), sharedRequest(0))
+			return got.Since, err
+		},
 		"kept": func(s *syncStore) (time.Time, error) {
 			got, err := s.Release(t.Context(), kept)
 			return got.Since, err
@@ -54,7 +63,13 @@ func TestLeaseCountsFromSend(t *testing.T) {
 			_, _ = s.Release(t.Context(), load)
 			load.Attempt = storetest.AttemptRequest(storetest.Bob1).Attempt
 			_, _ = s.Enqueue(t.Context(), load)
-			if name != "take" {
+			loadShared := sharedRequest(0)
+			loadShared.Key = "load"
+			_, _ = s.Enqueue(t.Context(), loadShared)
+			_, _ = s.Renew(t.Context(), loadShared)
+			if strings.Contains(name, "shared") {
+				storetest.State{Value: storetest.Marker, TTL: storetest.TTL, Shared: leases{storetest.MePermit1: storetest.TTL}}.Put(t, direct)
+			} else if name != "take" {
 				storetest.State{Value: storetest.Me1, TTL: storetest.TTL}.Put(t, direct)
 			}
 			release, seen := proxy.HoldCommand(redistest.Named("SET", "EVALSHA"))

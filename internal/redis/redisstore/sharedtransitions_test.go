@@ -162,6 +162,14 @@ var sharedAsks = []sceneTest{
 		first: "granted, 0 waiting, number 77", after: "shared 10 #77 | | B1*=9 A1*=10",
 	},
 	{name: "a new phase has a new number", do: asks("A1*", "number"), first: "granted, 0 waiting, number N", after: "shared 10 #N | | A1*=10"},
+	{
+		name: "a phase ends with its last lease", before: "shared 9 #77 | | B1*=-1", do: asks("A1*", "number"),
+		first: "granted, 0 waiting, number N", after: "shared 10 #N | | A1*=10",
+	},
+	{
+		name: "a phase ends with its last lease: no number is wanted", before: "shared 9 #77 | | B1*=-1", do: asks("A1*"),
+		first: "granted, 0 waiting", after: "shared 10 | | A1*=10",
+	},
 	{name: "a set without a marker has no number", before: "- | | B1*=9", do: asks("A1*", "number"), first: "granted, 0 waiting, number N", after: "shared 10 #N | | A1*=10"},
 }
 
@@ -182,6 +190,14 @@ var sharedReleases = []sceneTest{
 	},
 	{name: "the last reader, to the writer", before: "shared 9 | B1 C1* | A1*=9", listening: "B C", do: releases("A1*", ""), first: "handed", second: "not held", after: "B1 1 | C1* |", hints: "B1"},
 	{name: "not the last reader", before: "shared 9 | B1 C1* | A1*=9 D1*=9", listening: "B C", do: releases("A1*", ""), first: "freed", second: "not held", after: "shared 9 | B1 C1* | D1*=9"},
+	{
+		name: "the last lease, to another: a new phase has no number yet", before: "shared 9 #77 | B1/1 | A1/1=9", listening: "B", do: releases("A1/1", ""),
+		first: "handed", second: "not held", after: "shared 1 | | B1/1=1", hints: "B1/1",
+	},
+	{
+		name: "not the last lease: the phase keeps its number", before: "shared 9 #77 | B1/2 | A1/2=9 C1/2=8", listening: "B", do: releases("A1/2", ""),
+		first: "handed", second: "not held", after: "shared 8 #77 | | B1/2=1 C1/2=8", hints: "B1/2",
+	},
 	{name: "rejoin, alone", before: "shared 9 | | A1/1=9", do: releases("A1/1", "A2/1"), first: "kept", second: "not held", after: "shared 10 | | A2/1=10"},
 	{name: "rejoin behind another", before: "shared 9 | B1/1 | A1/1=9", listening: "B", do: releases("A1/1", "A2/1"), first: "handed", second: "not held", after: "shared 1 | A2/1 | B1/1=1", hints: "B1/1"},
 	{
@@ -257,6 +273,7 @@ var exclusiveBesideShared = []sceneTest{
 	{name: "commit an attempt that has lost K to readers", before: "shared 9 | A1 C1 | B1*=9", listening: "C", do: commits("A1"), first: "not held", after: "shared 9 | C1 | B1*=9"},
 }
 
+//faults:row 53, 55, 56: leases that have ended, heads that are gone, and two limits
 func TestSharedTransitions(t *testing.T) {
 	t.Parallel()
 	storetest.OnEachServer(t, func(t *testing.T, rdb redis.UniversalClient) {

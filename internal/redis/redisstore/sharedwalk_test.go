@@ -39,7 +39,9 @@ type walkState struct {
 }
 
 // holds reports whether the token has a lease.
-func (s *walkState) holds(name string) bool { return s.alone == name || slices.Contains(s.leases, name) }
+func (s *walkState) holds(name string) bool {
+	return s.alone == name || slices.Contains(s.leases, name)
+}
 
 // names returns the names of all tokens, sorted.
 func (s *walkState) names() []string {
@@ -247,6 +249,8 @@ func (w *walk) judgeGrants(what, own string, before, after *walkState) string {
 }
 
 // The walk covers many states that no table has. The state is judged after each command.
+//
+//faults:row 52, 56
 func TestRandomCommandsKeepSharedLeasesRight(t *testing.T) {
 	t.Parallel()
 	storetest.OnEachServer(t, func(t *testing.T, rdb redis.UniversalClient) {

@@ -1,7 +1,9 @@
 -- shared.lua (after marker.lua, lease.lua): the shared leases of K. The line before it names their set: S is {K}:s.
-local count = number and redis.call('ZCOUNT', S, '(' .. now, '+inf') or 0  -- how many leases are out
+local count = redis.call('ZCOUNT', S, '(' .. now, '+inf')  -- how many leases are out
+if not number then count = 0 end
 local alone = value and not number and value  -- the token that has K alone, or the value of a foreign client, or false
 untilMS = tonumber(untilMS or 0)
+if number and count == 0 then number = '0' end  -- the phase has ended, although K is still a marker
 
 -- endOf returns when the shared lease of a token ends, and a time that has passed if the token has none.
 local function endOf(t)

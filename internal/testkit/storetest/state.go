@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"cmp"
+	"context"
 	"maps"
 	"slices"
 	"testing"
@@ -18,7 +19,14 @@ type State struct {
 	QueueTTL  time.Duration     // 0 means the constant QueueTTL
 	Record    map[string]string // nil means that there is no record
 	RecordTTL time.Duration     // 0 means Keep
+	// Shared has the tokens of the shared leases, and when they end from now. The Value is
+	// Marker then.
+	Shared map[string]time.Duration
 }
+
+// Marker is the value of a lock while shared leases are out, before a fencing number was
+// wanted and a token has waited.
+const Marker = "shared 0 - 0"
 
 func (s State) queueTTL() time.Duration { return cmp.Or(s.QueueTTL, QueueTTL) }
 
@@ -26,11 +34,10 @@ func (s State) queueTTL() time.Duration { return cmp.Or(s.QueueTTL, QueueTTL) }
 func (s State) WantRecordTTL() time.Duration { return cmp.Or(s.RecordTTL, Keep) }
 
 // Put replaces the keys of the lock by the state.
-// Put replaces the keys of the lock by the state.
 func (s State) Put(t *testing.T, rdb redis.UniversalClient) {
 	t.Helper()
 	pipe := rdb.TxPipeline()
-	pipe.Del(t.Context(), LockName, QueueName, FenceName, RecordName)
+	pipe.Del(t.Context(), LockName, QueueName, FenceName, RecordName, SharedName)
 	if s.Value != "" {
 		pipe.Set(t.Context(), LockName, s.Value, s.TTL)
 	}
@@ -42,12 +49,41 @@ func (s State) Put(t *testing.T, rdb redis.UniversalClient) {
 		pipe.HSet(t.Context(), RecordName, s.Record)
 		pipe.PExpire(t.Context(), RecordName, s.WantRecordTTL())
 	}
+	s.PutShared(t.Context(), pipe, SharedName)
 	if _, err := pipe.Exec(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// Check fails the test unless the keys of the lock have the state.
+// PutShared adds the shared leases to a set.
+func (s State) PutShared(ctx context.Context, pipe redis.Pipeliner, set string) {
+	for token, left := range s.Shared {
+		ends := time.Now().Add(left)
+		pipe.ZAdd(ctx, set, redis.Z{Score: float64(ends.UnixMilli()), Member: token})
+		pipe.PExpireAt(ctx, set, ends.Add(s.TTL))
+	}
+}
+
+// SharedOf returns the members of a set as shared leases.
+func SharedOf(members []redis.Z) map[string]time.Duration {
+	shared := make(map[string]time.Duration, len(members))
+	for _, member := range members {
+		token, _ := member.Member.(string)
+		shared[token] = time.Until(time.UnixMilli(int64(member.Score)))
+	}
+	return shared
+}
+
+// HasShared reports whether these are the shared leases of the state.
+func (s State) HasShared(found map[string]time.Duration) bool {
+	for token, left := range found {
+		if want, isKnown := s.Shared[token]; !isKnown || !IsTTL(left, want) {
+			return false
+		}
+	}
+	return len(found) == len(s.Shared)
+}
+
 // Check fails the test unless the keys of the lock have the state.
 func (s State) Check(t *testing.T, rdb redis.UniversalClient) {
 	t.Helper()
@@ -65,6 +101,11 @@ func (s State) Check(t *testing.T, rdb redis.UniversalClient) {
 	left = rdb.PTTL(t.Context(), RecordName).Val()
 	if !maps.Equal(record, s.Record) || (len(record) > 0 && !IsTTL(left, s.WantRecordTTL())) {
 		t.Errorf("the record is %q for %v, want %q for %v", record, left, s.Record, s.WantRecordTTL())
+	}
+	shared := SharedOf(rdb.ZRangeWithScores(t.Context(), SharedName, 0, -1).Val())
+	left = rdb.PTTL(t.Context(), SharedName).Val()
+	if !s.HasShared(shared) || (len(shared) > 0 && left < 0) {
+		t.Errorf("the shared leases are %v for %v, want %v", shared, left, s.Shared)
 	}
 }
 

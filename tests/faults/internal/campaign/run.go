@@ -112,7 +112,7 @@ func (r Run) workloadSettings(servers redistest.Options, routes func(process int
 		s.Processes, s.Clients = 1, oneProcessClients
 	}
 	if r.Fault.SharedOnly {
-		s.Attempts, s.SharedTurns = -1, 100
+		s.Attempts, s.SharedTurns, s.ReadersOnly = -1, 100, r.Fault.ReadersOnly
 	}
 	if callers := r.Fault.FullSpeed; callers != nil {
 		s.Processes, s.Clients = callers.Processes, callers.Clients

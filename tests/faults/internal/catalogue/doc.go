@@ -4,8 +4,8 @@
 // # Rows
 //
 // A [Row] is one way to fail: what happens, what the lock must do, and how far that holds.
-// The rows are in seven groups, from taking a lock to forged messages, each group in a file
-// of its own.
+// The rows are in eight groups, from taking a lock to shared locks, each group in a file of its
+// own.
 //
 // # Directives
 //

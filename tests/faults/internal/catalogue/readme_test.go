@@ -55,7 +55,7 @@ func TestRowsAreNumbered(t *testing.T) {
 			}
 		}
 	}
-	if n != 51 {
+	if n != 56 {
 		t.Errorf("%d rows", n)
 	}
 }

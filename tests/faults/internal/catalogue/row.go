@@ -42,6 +42,7 @@ func Groups() []Group {
 		{"E", "The middleware", middlewareRows()},
 		{"F", "Replaying an answer", replayRows()},
 		{"G", "Another user of the server", attackRows()},
+		{"H", "Permits and shared locks", sharedRows()},
 	}
 }
 

@@ -30,13 +30,6 @@ func dataFaults() []Fault {
 			}),
 		},
 		{
-			Name: "shared-leases-are-deleted", On: withOneCopy(), LosesData: true, SharedOnly: true,
-			Inject: repeat(6, func(s *System) {
-				s.takeAway("the shared leases are deleted", func(key string) bool { return s.Admin.Del(s.Context(), companion(key, ":s")).Val() == 1 })
-				s.runFor(0.3, 0.6)
-			}),
-		},
-		{
 			Name: "lock-is-overwritten", On: withOneCopy(), LosesData: true,
 			Inject: repeat(3, func(s *System) {
 				key := s.takeAway("the lock is overwritten", func(key string) bool {

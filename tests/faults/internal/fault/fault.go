@@ -29,6 +29,8 @@ type Fault struct {
 	// SharedOnly makes the clients use only permits and shared keys, so that many of them
 	// compete.
 	SharedOnly bool
+	// ReadersOnly makes nearly all of the clients readers of one key.
+	ReadersOnly bool
 	// FullSpeed makes the clients only take and release one lock, as fast as they can, on
 	// connections that bypass the network of the run.
 	FullSpeed *Callers

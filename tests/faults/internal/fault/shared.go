@@ -1,5 +1,9 @@
 package fault
 
+import (
+	"github.com/redis/go-redis/v9"
+)
+
 // sharedFaults returns faults of many clients that compete for permits and for shared leases:
 // in several processes, and in one, where leases are handed off.
 func sharedFaults() []Fault {
@@ -9,6 +13,7 @@ func sharedFaults() []Fault {
 	}
 	return []Fault{
 		{Name: "shared-leases", On: withOneCopy(), SharedOnly: true, Clients: 6, Inject: calm},
+		{Name: "readers-never-pause", On: withOneCopy(), SharedOnly: true, ReadersOnly: true, Clients: 6, Inject: calm},
 		{Name: "shared-leases-in-one-process", On: singleServer(), SharedOnly: true, OneProcess: true, Inject: calm},
 		{
 			Name: "holders-of-shared-leases-are-killed", On: withOneCopy(), SharedOnly: true, Clients: 4,
@@ -17,5 +22,45 @@ func sharedFaults() []Fault {
 				s.runFor(1, 2)
 			}),
 		},
+		{
+			Name: "shared-leases-are-deleted", On: withOneCopy(), LosesData: true, SharedOnly: true,
+			Inject: repeat(6, func(s *System) {
+				s.takeAway("the shared leases are deleted", func(key string) bool { return s.Admin.Del(s.Context(), companion(key, ":s")).Val() == 1 })
+				s.runFor(0.3, 0.6)
+			}),
+		},
+		{
+			Name: "a-shared-lease-ends-early", On: withOneCopy(), LosesData: true, SharedOnly: true, Clients: 4,
+			Inject: repeat(4, func(s *System) {
+				s.endLeaseEarly()
+				s.runFor(1.5, 2)
+			}),
+		},
 	}
+}
+
+// endLeaseEarly ends a shared lease on the server, as if the server's clock had jumped
+// forward for this lease alone. It chooses a lease that its holder has held for a while.
+func (s *System) endLeaseEarly() {
+	s.Helper()
+	tries := s.forkRandom()
+	s.await("a shared lease that is held for long", func() bool {
+		key := s.Keys[tries.IntN(len(s.Keys))]
+		leases := companion(key, ":s")
+		before := s.Admin.ZRange(s.Context(), leases, 0, -1).Val()
+		s.sleep(s.TTL / 3)
+		for _, token := range before {
+			if s.Admin.ZScore(s.Context(), leases, token).Err() != nil {
+				continue
+			}
+			ended := false
+			s.during("a shared lease ends early", only(key), func() {
+				ended = s.Admin.ZAddArgs(s.Context(), leases, redis.ZAddArgs{
+					XX: true, Ch: true, Members: []redis.Z{{Score: 1, Member: token}},
+				}).Val() == 1
+			})
+			return ended
+		}
+		return false
+	})
 }

@@ -54,7 +54,7 @@ func (c *Workload) config(m *process) client.Config {
 		CommandTimeout: s.CommandTimeout, ReadTimeout: s.ReadTimeout,
 		Quarantine: s.Quarantine, Replicas: s.Replicas, ReplicaTimeout: s.ReplicaTimeout,
 		FailFast: s.FailFast, MinHold: s.MinHold,
-		StallTime: s.StallTime, Attempts: s.Attempts, SharedTurns: s.SharedTurns,
+		StallTime: s.StallTime, Attempts: s.Attempts, SharedTurns: s.SharedTurns, ReadersOnly: s.ReadersOnly,
 		FullSpeed: s.FullSpeed, Careless: s.Careless,
 	}
 }

@@ -55,6 +55,8 @@ type Settings struct {
 	// SharedTurns is the percentage of the other turns that take permits, and shared and
 	// exclusive leases of keys that have both (default 40); none if it is negative.
 	SharedTurns int
+	// ReadersOnly makes nearly all of these turns those of readers of one key.
+	ReadersOnly bool
 	// FullSpeed makes all clients only take the first lock: see client.Config.
 	FullSpeed bool
 	// Careless makes some holders wait beyond their lease, and write to the unfenced
@@ -90,6 +92,8 @@ func (s Settings) allKeys() []string {
 	switch {
 	case s.FullSpeed || s.SharedTurns < 0:
 		return s.keys()
+	case s.ReadersOnly:
+		return []string{sharedKeys.Readers}
 	case s.SharedTurns == 100:
 		return shared
 	}

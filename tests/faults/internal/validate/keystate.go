@@ -63,7 +63,7 @@ func (k keyState) String() string {
 
 // step reports whether a step is possible now, and returns the next state.
 func (k keyState) step(next *step) (bool, any) {
-	k.now = max(k.now, next.op.Call)
+	k.now = max(k.now, next.earliest())
 	at := slices.IndexFunc(k.out, func(one holder) bool { return one.lease == next.lease })
 	switch next.kind {
 	case granting:

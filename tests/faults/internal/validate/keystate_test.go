@@ -317,6 +317,22 @@ func TestSharedLeasesAfterLoss(t *testing.T) {
 			t.release("a", 2000, 2001).ValidUntil = 5000 * ms
 			t.release("b", 2000, 2001).ValidUntil = 5000 * ms
 		}, nil},
+		{"one of two permits beside a stale one, for long", func(t *builder) {
+			t.loseData(100, 200)
+			t.share(1, "k", "a", 2, 1, 3).ValidUntil = 5000 * ms
+			t.share(2, "k", "b", 2, 300, 301).ValidUntil = 5000 * ms
+			t.release("a", 2000, 2001).ValidUntil = 5000 * ms
+			t.release("b", 2000, 2001).ValidUntil = 5000 * ms
+		}, nil},
+		{"two permits beside a stale one, for long", func(t *builder) {
+			t.loseData(100, 200)
+			t.share(1, "k", "a", 2, 1, 3).ValidUntil = 5000 * ms
+			t.share(2, "k", "b", 2, 300, 301).ValidUntil = 5000 * ms
+			t.share(3, "k", "c", 2, 302, 303).ValidUntil = 5000 * ms
+			t.release("a", 2000, 2001).ValidUntil = 5000 * ms
+			t.release("b", 2000, 2001).ValidUntil = 5000 * ms
+			t.release("c", 2000, 2001).ValidUntil = 5000 * ms
+		}, []string{"stale-holder"}},
 		{"a reader beside a stale writer, for long", func(t *builder) {
 			t.loseData(100, 200)
 			t.grant(1, "k", "a", 1, 3, 0).ValidUntil = 5000 * ms

@@ -31,6 +31,7 @@ const (
 // A step is an event on a server at some time during a call.
 type step struct {
 	op    *history.Op
+	from  int64 // the earliest time of the event; 0 if it is that of the call
 	kind  stepKind
 	lease string
 	fence int64
@@ -54,6 +55,9 @@ type pendingEnd struct {
 	from   int64 // 0 if there is none
 	record string
 }
+
+// earliest returns the earliest time of the event.
+func (s *step) earliest() int64 { return max(s.op.Call, s.from) }
 
 // isPossible reports whether it may have taken effect by a time.
 func (m pendingEnd) isPossible(by int64) bool { return m.from != 0 && m.from <= by }
@@ -88,11 +92,11 @@ func describeStep(metadata any) string {
 
 // linearize checks whether the model allows some order of the steps.
 func linearize(s *summary, check string, key lock, model porcupine.Model, steps []*step) []Violation {
-	slices.SortStableFunc(steps, func(a, b *step) int { return cmp.Compare(a.op.Call, b.op.Call) })
+	slices.SortStableFunc(steps, func(a, b *step) int { return cmp.Compare(a.earliest(), b.earliest()) })
 	operations := make([]porcupine.Operation, len(steps))
 	for i, one := range steps {
 		operations[i] = porcupine.Operation{
-			ClientId: one.op.Client, Input: one, Call: one.op.Call, Return: one.op.Return, Metadata: one,
+			ClientId: one.op.Client, Input: one, Call: one.earliest(), Return: one.op.Return, Metadata: one,
 		}
 	}
 	verdict := porcupine.CheckOperationsTimeout(model, operations, searchTimeout)

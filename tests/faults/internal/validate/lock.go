@@ -20,6 +20,9 @@ import (
 //     others, and only a refused Try shows it: see isRefusalPossible.
 //   - Leases that are handed off within a process are one lease on the server. It stays
 //     between them, and the limit counts when it is granted, not when it is handed off.
+//   - A shared lease is out when the command is sent whose reply grants or renews it, from
+//     which on it is valid for a TTL. The model grants it then, not earlier: many calls wait
+//     at the same time, and the search would try each of their orders.
 //   - A stale lease is omitted, and the key is free from the loss on. Later fencing numbers
 //     must still be higher.
 //
@@ -42,6 +45,9 @@ func (s *summary) lockSteps(key lock) (steps []*step) {
 			continue
 		}
 		grant := &step{op: l.grant, kind: granting, lease: l.name, fence: l.grant.Fence, free: l.freeFrom(), episode: l.episode()}
+		if l.grant.IsShared() {
+			grant.from = min(l.grant.Return, l.grant.ValidUntil-l.ttl)
+		}
 		steps = append(steps, grant)
 		if end, follows := ends[grant.episode]; follows {
 			grant.handedOff = true

@@ -11,10 +11,10 @@ import (
 // overtakenCalls finds calls that waited for a key while later requests of other processes
 // were granted it, although the queue is first come, first served.
 //
-// A process may hand its lease off to its own callers, and it takes one place in the queue
-// for all of them. So only the first waiter of a process is judged, and only while its
-// process holds no lease of the key. A request came later if the first call of its lease was
-// made when the waiter had been in the queue for long enough.
+// A process may hand its lease off to its own callers, and has places in the queue for all of
+// them together. So only the first waiter of a process is judged, and only while its process
+// holds no lease of the key. A request came later if the first call of its lease was made when
+// the waiter had joined the queue, and if its process had no place from before.
 //
 // An exclusive waiter may be passed once: when a shared lease is granted a free key, the
 // shared requests behind it in the queue are granted leases with it.
@@ -69,17 +69,39 @@ func (s *summary) isFirstWaiter(key lock, op *history.Op) bool {
 // overtaker returns the first later lease of another process that passed a waiter without
 // reason, or nil.
 func (s *summary) overtaker(key lock, op *history.Op) *lease {
-	opening := int64(never) // when the waiter was passed first, by shared leases
+	joined := op.Call + s.joinTime()
+	opening := int64(never) // when the waiter was passed first
+	passed := map[int]map[string]bool{}
 	for _, l := range s.leases[key] {
-		if l.grant.Process == op.Process || l.requested <= op.Call+s.joinTime() || l.grant.Return+int64(schedulingDelay) >= op.Return {
+		process := l.grant.Process
+		if process == op.Process || l.requested <= joined || l.grant.Return+int64(schedulingDelay) >= op.Return {
 			continue
 		}
 		opening = min(opening, l.grant.Return)
-		if op.IsShared() || !l.grant.IsShared() || l.grant.Return > opening+int64(schedulingDelay) {
+		if !op.IsShared() && l.grant.IsShared() && l.grant.Return <= opening+int64(schedulingDelay) {
+			continue
+		}
+		if passed[process] == nil {
+			passed[process] = map[string]bool{}
+		}
+		passed[process][l.episode()] = true
+		if len(passed[process]) > s.placesAt(key, process, joined) {
 			return l
 		}
 	}
 	return nil
+}
+
+// placesAt returns how many places in the queue a process may have had at a time: one for
+// each call that waited. It gives them to its callers in the order of their calls, so a later
+// call may get the place of one that was served by another lease of the process.
+func (s *summary) placesAt(key lock, process int, moment int64) (n int) {
+	for _, op := range s.calls[key] {
+		if op.Process == process && op.Kind == history.Lock && op.Call <= moment && s.returnedAt(op) >= moment-s.joinTime() {
+			n++
+		}
+	}
+	return n
 }
 
 // mayLoseItsPlace reports whether anything was disrupted while a call waited.

@@ -76,6 +76,19 @@ func TestOrder(t *testing.T) {
 			t.lease("p").Episode = "held"
 			writer(t, 2302)
 		}, nil},
+		{"the place of an earlier call, which another lease has served", func(t *builder) {
+			held(t, unlimited)
+			writer(t, 2302)
+			pass(t, 3, "early", unlimited, 400, 1000)
+			pass(t, 3, "x", 0, 600, 2005)
+		}, nil},
+		{"two leases in the place of one earlier call", func(t *builder) {
+			held(t, unlimited)
+			writer(t, 2502)
+			pass(t, 3, "early", unlimited, 400, 1000)
+			pass(t, 3, "x", 0, 600, 2005)
+			pass(t, 3, "y", 0, 600, 2105)
+		}, bad},
 		{"the second waiter of a process", func(t *builder) {
 			held(t, unlimited)
 			t.call(2, history.Lock, "k", 5, 0, history.None)

@@ -16,7 +16,7 @@ const headGrace = 1500 * time.Millisecond
 // excluded it. The cause may be an earlier call without a known result, which may have
 // held the key until its TTL, or had it assigned; a waiter in the same process, which goes
 // first; for a shared lease, any waiter, since a Try does not pass the head of the queue; a
-// stale lease; a command that the network delivered late; or, on a quorum, concurrent calls
+// waiter to which a shared lease was assigned, and that has not confirmed it; a stale lease; a command that the network delivered late; or, on a quorum, concurrent calls
 // that split the votes. A call that was granted the key explains a refusal only while it
 // holds the key, which the model checks.
 func (s *summary) isRefusalPossible(key lock, call int) bool {
@@ -30,7 +30,7 @@ func (s *summary) isRefusalPossible(key lock, call int) bool {
 			return false
 		}
 		returned := s.returnedAt(other)
-		waits := other.Kind == history.Lock && (other.Process == op.Process || op.IsShared()) && returned >= op.Call
+		waits := other.Kind == history.Lock && (other.Process == op.Process || op.IsShared() || other.IsShared()) && returned >= op.Call
 		return waits || s.mayHaveSplitVotes(op, other) || isIndeterminate(other) && returned >= op.Call-s.mayExcludeFor(op, other)
 	}) || slices.ContainsFunc(s.leases[key], func(l *lease) bool {
 		gone := l.end != nil && l.end.Outcome == history.Done && l.end.Return < since

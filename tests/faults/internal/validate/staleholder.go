@@ -2,6 +2,7 @@ package validate
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
@@ -44,8 +45,8 @@ func (s *summary) isHindered(process int, from, to int64) bool {
 }
 
 // nextHolder returns the first lease of the same key that was requested after the loss of
-// this one and excludes it. A shared lease beside another one does not show that Redis lost
-// either.
+// this one, and that Redis cannot have granted beside it: a lease that excludes it, or one of
+// as many shared leases as their limits allow.
 func (s *summary) nextHolder(l *lease) *lease {
 	var over int64 = never
 	for _, loss := range s.losses {
@@ -53,8 +54,18 @@ func (s *summary) nextHolder(l *lease) *lease {
 			over = loss.To
 		}
 	}
+	var others []*lease // the shared leases whose holders rely on them at the next grant
 	for _, next := range s.leases[l.lock] {
-		if next.requested >= over && excludes(l.grant, next.grant) {
+		if next.requested < over {
+			continue
+		}
+		others = slices.DeleteFunc(others, func(other *lease) bool { return s.reliedUntil(other) <= next.grant.Return })
+		others = append(others, next)
+		most := capacity(l.grant)
+		for _, other := range others {
+			most = max(most, capacity(other.grant))
+		}
+		if excludes(l.grant, next.grant) || len(others) >= most {
 			return next
 		}
 	}

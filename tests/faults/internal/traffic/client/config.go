@@ -56,6 +56,8 @@ type Config struct {
 	// Attempts is the percentage of turns that are attempts. SharedTurns is the percentage of
 	// the others that take leases of shared keys.
 	Attempts, SharedTurns int
+	// ReadersOnly makes nearly all of those turns those of readers.
+	ReadersOnly bool
 	// FullSpeed makes all clients only take and release the first lock. They report only
 	// the fencing numbers.
 	FullSpeed bool

@@ -15,6 +15,7 @@ const permits, fewPermits, morePermits = 3, 2, 4
 const (
 	tryPercent            = 20
 	writerPercent         = 25
+	fewWritersPercent     = 4
 	exclusiveMixedPercent = 20
 	unlimitedMixedPercent = 30
 )
@@ -53,6 +54,10 @@ func (c *client) takeShared() history.Outcome {
 // sharedKey returns a key, and the limit of the lease to take.
 func (c *client) sharedKey() (key string, limit int) {
 	switch n := c.random.IntN(5); {
+	case c.ReadersOnly && c.chance(fewWritersPercent):
+		return c.Shared.Readers, 0
+	case c.ReadersOnly:
+		return c.Shared.Readers, history.Unlimited
 	case n < 2:
 		return c.Shared.Permits, permits
 	case n < 4 && c.chance(writerPercent):
