@@ -67,10 +67,8 @@ func annotate(t *testing.T, r route) (protoreflect.ServiceDescriptor, []grpclock
 	if len(r.locks) > 0 {
 		for i, k := range r.locks[len(r.locks)-1].keys {
 			source := fmt.Sprintf("source%d", i)
-			fmt.Fprintf(&rules, "lock { name: %q %s }\n", k.named, partsOf(k, source))
-			if k.from != nil {
-				sources = append(sources, grpclock.Source(source, ofGRPC.source(k)))
-			}
+			rules.WriteString(ruleOf(k, source))
+			sources = append(sources, grpclock.Source(source, sourceOf(k)))
 		}
 		s.Methods = map[string]string{}
 		for _, method := range []string{"UnaryCall", "StreamingOutputCall", "FullDuplexCall"} {
@@ -80,18 +78,25 @@ func annotate(t *testing.T, r route) (protoreflect.ServiceDescriptor, []grpclock
 	return s.Register(t), sources
 }
 
-// partsOf returns the parts of a key as an annotation has them.
-func partsOf(k key, source string) string {
+// ruleOf returns the rule of a key. A key that an annotation cannot write has the source.
+func ruleOf(k key, source string) string {
+	parts := fmt.Sprintf("key { metadata: %q }", k.header)
 	switch {
-	case k.from != nil:
-		return fmt.Sprintf("key { source: %q }", source)
+	case k.from != nil, k.limit == readers:
+		parts = fmt.Sprintf("key { source: %q }", source)
 	case k.body:
-		return `key { field: "response_status.message" }`
+		parts = `key { field: "response_status.message" }`
 	case k.user:
-		return `key { metadata: "x-second" } key { metadata: "idempotency-key" }`
-	default:
-		return fmt.Sprintf("key { metadata: %q }", k.header)
+		parts = `key { metadata: "x-second" } key { metadata: "idempotency-key" }`
 	}
+	limits := map[limit]string{threePermits: "permits: 3", shared: "shared: true"}
+	return fmt.Sprintf("lock { name: %q %s %s }\n", k.named, parts, limits[k.limit])
+}
+
+// sourceOf returns the key function of a key without its name, which the rule has.
+func sourceOf(k key) grpclock.KeyFunc {
+	k.named = ""
+	return ofGRPC.key(k)
 }
 
 // original is the name of a method of a copy in the original service.
