@@ -61,8 +61,9 @@ func TestCloseReturnsFailure(t *testing.T) {
 	}
 }
 
-// A quorum reports a fault instead of reading or resolving an attempt. Close waits for that.
-func TestQuorumResolvesNoAttempt(t *testing.T) {
+// A quorum reports a permanent fault instead of reading or resolving an attempt, and instead of
+// granting a shared lease. Close waits for that.
+func TestQuorumRefusesWhatNeedsOneServer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := newStore(3)
@@ -70,8 +71,18 @@ func TestQuorumResolvesNoAttempt(t *testing.T) {
 		s.Resolve(store.ResolveRequest{}, resolved.take)
 		var read outcome[store.Outcome]
 		s.Outcome(store.OutcomeRequest{}, read.take)
-		if err := s.Close(t.Context()); err != nil || resolved.times != 1 || read.times != 1 || resolved.err == nil || read.err == nil {
-			t.Errorf("%v; done was called %d and %d times: %v, %v", err, resolved.times, read.times, resolved.err, read.err)
+		var shared outcome[store.Answer]
+		s.Enqueue(store.EnqueueRequest{Target: store.Target{Limit: 3}}, shared.take)
+		if err := s.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		for name, got := range map[string]struct {
+			times int
+			err   error
+		}{"resolve": {resolved.times, resolved.err}, "outcome": {read.times, read.err}, "shared": {shared.times, shared.err}} {
+			if fault := store.FaultOf(got.err); got.times != 1 || got.err == nil || fault.Temporary || fault.Unknown {
+				t.Errorf("%s: done was called %d times: %v", name, got.times, got.err)
+			}
 		}
 	})
 }

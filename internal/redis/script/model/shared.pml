@@ -235,12 +235,7 @@ inline grant(t) {
   :: listens && limit(t) == 0 -> clear_leases(); key = t; room--
   :: listens && limit(t) > 0 ->
      if :: key != MARKER -> clear_leases(); key = MARKER; vouched = NONE; overdue = false :: else fi;
-#ifdef HINTONLY
-     if :: t == self -> leases!!t :: else fi;
-#else
-     leases!!t;
-#endif
-     room--
+     leases!!t; room--
   :: else
   fi
 }
@@ -271,7 +266,6 @@ inline admit(own) {
         fi
      fi
   od;
-#ifndef ONEBYONE
   if
   :: opens && key == MARKER && len(queue) > 0 ->
      rest = len(queue); stop = false; passes = false;
@@ -286,9 +280,6 @@ inline admit(own) {
      od
   :: else
   fi
-#else
-  skip
-#endif
 }
 
 /* The head of the queue asks, and sends hints to the processes with leases. A process that wants its lease only learns that a token
@@ -328,9 +319,7 @@ inline shared_ask(t, joins) {
      reply = GRANTED
   :: is_out(t) ->
      leave_queue(t);
-#ifndef NOCHAIN
      opens = false; admit(NONE);
-#endif
      reply = GRANTED
 #ifdef REVIVE
   :: key == MARKER && ended??[eval(t)] -> ended??eval(t); leases!!t; leave_queue(t); reply = GRANTED
@@ -409,12 +398,9 @@ inline shared_release(t, r) {
 #else
      opens = (count == 0); admit(r);
 #endif
-     rest = room;
      if :: len(queue) > 0 -> queue?<head> :: len(queue) == 0 -> head = NONE fi;
      no_waiter_stranded;
-#ifndef ONLYFREE
      head_has_no_room;
-#endif
      if
      :: key == NONE -> gap_closes; reply = (r == NONE -> FREED : HANDED)
      :: key != NONE && r != NONE && (key == r || is_out(r)) -> reached(STAYING); reply = KEPT
@@ -423,9 +409,9 @@ inline shared_release(t, r) {
   :: !(key == t || is_out(t)) ->
 #ifndef SILENTLEAVE
      if :: key == MARKER && len(queue) > 0 -> opens = (count == 0); admit(NONE) :: else fi;
+#endif
      if :: len(queue) > 0 -> queue?<head> :: len(queue) == 0 -> head = NONE fi;
      assert(key != MARKER || len(queue) == 0 || room == 0 || count >= room_for(head));
-#endif
      reply = NOTHELD
   fi;
   update_head()

@@ -33,6 +33,11 @@ func idleKeys(s *summary) (found []Violation) {
 // and a command. A waiter checks by itself about once a second, which is later.
 func (s *summary) handOffTime() int64 { return s.commandTimeout() + int64(schedulingDelay) }
 
+// mayBeServedLate reports whether anything was disrupted or slow while a call waited.
+func (s *summary) mayBeServedLate(op *history.Op) bool {
+	return s.isHindered(op.Process, op.Call, op.Return) || s.mayBeAffected(op.Process, op.Call, op.Return) || s.hasLagged(op)
+}
+
 // An occupancy is a call that waits, or a lease that may be out, between two times.
 type occupancy struct {
 	from, to int64
@@ -58,7 +63,7 @@ func (s *summary) longestIdle(key lock) (from, to int64, waiter *history.Op) {
 		}
 		for _, one := range open {
 			since := max(freeSince, one.from)
-			if one.waits && freeSince != 0 && now-since > max(s.handOffTime(), to-from) && !s.mayLoseItsPlace(one.op) {
+			if one.waits && freeSince != 0 && now-since > max(s.handOffTime(), to-from) && !s.mayBeServedLate(one.op) {
 				from, to, waiter = since, now, one.op
 			}
 		}
@@ -95,12 +100,27 @@ func (s *summary) occupancies(key lock) (all []occupancy) {
 	return all
 }
 
-// mayBeOutUntil returns the latest time at which a lease may be out: until its release has
-// returned, if that is certain to have freed the key. Otherwise the lease expires a TTL after
-// its last renewal.
+// releasedBy returns when the release of a lease has freed its place at the latest, and false
+// if that is uncertain. A release whose context has ended takes effect soon after its call.
+func (s *summary) releasedBy(l *lease) (latest int64, certain bool) {
+	if l.end == nil || l.end.Kind != history.Release || l.grant.MinHold > 0 {
+		return 0, false
+	}
+	soon := l.end.Call + 2*s.commandTimeout()
+	switch {
+	case l.isEnded():
+		return l.end.Return, true
+	case l.end.Outcome == history.Deadline && soon < min(l.knownValidity, l.lossFrom) && !s.mayBeAffected(l.grant.Process, l.end.Call, soon):
+		return soon, true
+	}
+	return 0, false
+}
+
+// mayBeOutUntil returns the latest time at which a lease may be out: until it is released, if
+// that is certain. Otherwise the lease expires a TTL after its last renewal.
 func (s *summary) mayBeOutUntil(l *lease) int64 {
-	if l.isEnded() && !l.isKept() {
-		return l.end.Return
+	if latest, certain := s.releasedBy(l); certain {
+		return latest
 	}
 	last := min(s.Ended, s.killedAt(l.grant.Process), l.contextEnded)
 	if l.end != nil {

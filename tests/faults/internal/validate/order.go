@@ -12,8 +12,8 @@ import (
 // were granted it, although the queue is first come, first served.
 //
 // A process may hand its lease off to its own callers, and has places in the queue for all of
-// them together. So only the first waiter of a process is judged, and only while its process
-// holds no lease of the key. A request came later if the first call of its lease was made when
+// them together. So only the first waiter of a process for leases of one limit is judged, and
+// only while its process holds none of them. A request came later if the first call of its lease was made when
 // the waiter had joined the queue, and if its process had no place from before.
 //
 // An exclusive waiter may be passed once: when a shared lease is granted a free key, the
@@ -44,14 +44,15 @@ func overtakenCalls(s *summary) (found []Violation) {
 // commands, since its process may have to subscribe first.
 func (s *summary) joinTime() int64 { return 2*s.commandTimeout() + int64(schedulingDelay) }
 
-// isFirstWaiter reports whether a call is the first waiter of its process, which holds no
-// lease of the key meanwhile.
+// isFirstWaiter reports whether a call is the first waiter of its process for a lease of this
+// limit, and the process holds no such lease meanwhile. Otherwise the call may wait for its
+// own process, without a place in the queue.
 func (s *summary) isFirstWaiter(key lock, op *history.Op) bool {
 	for _, other := range s.calls[key] {
 		if other.Call > op.Return {
 			break
 		}
-		if other == op || other.Process != op.Process {
+		if other == op || other.Process != op.Process || other.Limit != op.Limit || other.Kind != history.Lock && other.Kind != history.Try {
 			continue
 		}
 		if s.returnedAt(other) >= op.Call && other.Call <= op.Call {
@@ -59,7 +60,7 @@ func (s *summary) isFirstWaiter(key lock, op *history.Op) bool {
 		}
 	}
 	for _, l := range s.leases[key] {
-		if l.grant != op && l.grant.Process == op.Process && l.grant.Call <= op.Return && s.mayBeOutUntil(l) >= op.Call {
+		if l.grant != op && l.grant.Process == op.Process && l.grant.Limit == op.Limit && l.grant.Return <= op.Return && s.mayBeOutUntil(l) >= op.Call {
 			return false
 		}
 	}
@@ -69,16 +70,17 @@ func (s *summary) isFirstWaiter(key lock, op *history.Op) bool {
 // overtaker returns the first later lease of another process that passed a waiter without
 // reason, or nil.
 func (s *summary) overtaker(key lock, op *history.Op) *lease {
-	joined := op.Call + s.joinTime()
+	delay := s.delays(op)
+	joined := op.Call + s.joinTime() + delay
 	opening := int64(never) // when the waiter was passed first
 	passed := map[int]map[string]bool{}
 	for _, l := range s.leases[key] {
 		process := l.grant.Process
-		if process == op.Process || l.requested <= joined || l.grant.Return+int64(schedulingDelay) >= op.Return {
+		if process == op.Process || l.requested <= joined || l.grant.Return+int64(schedulingDelay)+delay >= op.Return {
 			continue
 		}
 		opening = min(opening, l.grant.Return)
-		if !op.IsShared() && l.grant.IsShared() && l.grant.Return <= opening+int64(schedulingDelay) {
+		if !op.IsShared() && l.grant.IsShared() && l.grant.Return <= opening+int64(schedulingDelay)+delay {
 			continue
 		}
 		if passed[process] == nil {
@@ -104,9 +106,28 @@ func (s *summary) placesAt(key lock, process int, moment int64) (n int) {
 	return n
 }
 
-// mayLoseItsPlace reports whether anything was disrupted while a call waited.
+// mayLoseItsPlace reports whether anything was disrupted while a call waited. A machine that
+// stalls only delays calls: see delays.
 func (s *summary) mayLoseItsPlace(op *history.Op) bool {
-	return s.isHindered(op.Process, op.Call, op.Return) || s.mayBeAffected(op.Process, op.Call, op.Return) || s.hasLagged(op)
+	_, paused := s.pausedSince(op.Process, op.Call, op.Return)
+	return paused || s.overloaded || s.mayBeDisrupted(op.Process, op.Call, op.Return) || s.isDisrupted(op.Call, op.Return, isDeliberate)
+}
+
+// delays returns for how long the machine stalled while a call waited, or did not run its
+// process.
+func (s *summary) delays(op *history.Op) (sum int64) {
+	overlap := func(from, to int64) int64 { return max(0, min(to, op.Return)-max(from, op.Call)) }
+	for _, t := range s.Disruptions {
+		if isStall(t) {
+			sum += overlap(t.From, timeOrNever(t.To))
+		}
+	}
+	for _, lag := range s.Lags {
+		if lag.Process == op.Process {
+			sum += overlap(lag.From, lag.To)
+		}
+	}
+	return sum
 }
 
 // mayExpire reports whether a lease of the key may have expired while a call waited, because
@@ -114,7 +135,7 @@ func (s *summary) mayLoseItsPlace(op *history.Op) bool {
 // known result may have had a lease.
 func (s *summary) mayExpire(key lock, op *history.Op) bool {
 	for _, l := range s.leases[key] {
-		if l.grant != op && (!l.isEnded() || l.isKept()) && l.grant.Call <= op.Return && s.mayBeOutUntil(l) >= op.Call {
+		if _, released := s.releasedBy(l); l.grant != op && !released && l.grant.Call <= op.Return && s.mayBeOutUntil(l) >= op.Call {
 			return true
 		}
 	}

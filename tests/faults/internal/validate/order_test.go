@@ -98,17 +98,37 @@ func TestOrder(t *testing.T) {
 		}, nil},
 		{"a waiter of a process that held a lease", func(t *builder) {
 			held(t, unlimited)
-			pass(t, 2, "own", unlimited, 2, 11)
+			t.grant(2, "k", "own", 4, 5, 0).ValidUntil = 9000 * ms
+			t.release("own", 11, 12).ValidUntil = 9000 * ms
+			t.lease("held").Call, t.lease("held").Return = 12*ms, 13*ms
 			writer(t, 2302)
 			pass(t, 3, "x", 0, 600, 2005)
 		}, nil},
+		{"a waiter of a process that held a lease of another limit", func(t *builder) {
+			held(t, unlimited)
+			pass(t, 2, "own", unlimited, 2, 11)
+			writer(t, 2302)
+			pass(t, 3, "x", 0, 600, 2005)
+		}, bad},
 		{"a waiter of a process that was paused", func(t *builder) {
 			held(t, unlimited)
 			t.pause(2, 100, 200)
 			writer(t, 2302)
 			pass(t, 3, "x", 0, 600, 2005)
 		}, nil},
-		{"a waiter that heard late of its grant", func(t *builder) {
+		{"a machine that stalled for longer than the waiter was passed", func(t *builder) {
+			held(t, unlimited)
+			t.disrupt(Stalled, 700, 750)
+			writer(t, 2302)
+			pass(t, 3, "x", 0, 600, 2005)
+		}, nil},
+		{"a machine that stalled for less", func(t *builder) {
+			held(t, unlimited)
+			t.disrupt(Stalled, 700, 720)
+			writer(t, 2302)
+			pass(t, 3, "x", 0, 600, 2005)
+		}, bad},
+		{"a waiter that was informed late of its grant", func(t *builder) {
 			held(t, unlimited)
 			writer(t, 2250)
 			pass(t, 3, "x", 0, 600, 2005)
