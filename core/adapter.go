@@ -2,6 +2,8 @@ package core
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"time"
 )
 
@@ -22,3 +24,25 @@ func (l *Locker) ObserveRefused(ctx context.Context, err error) {
 // duration of WithWait, or 0 if it is not set. An adapter can compare it with the timeouts of
 // its server.
 func (l *Locker) MaxWait() time.Duration { return l.waitOr(0) }
+
+// CheckOptions returns the error that New returns for the options, or nil. It is for an adapter
+// that reads settings from somewhere else than Go code, and says where the mistake is.
+func CheckOptions(opts ...Option) error {
+	s, err := settingsOf("CheckOptions", opts)
+	if err != nil {
+		return err
+	}
+	return s.check()
+}
+
+// CheckName returns the error with which Named refuses a name, or nil. It is for an adapter that
+// reads names from somewhere else than Go code.
+func CheckName(name string) error {
+	switch {
+	case name == strings.TrimSuffix(attemptMark, ":"):
+		return errors.New("reqlock: Named cannot use the name of idempotent requests")
+	case !isName(name):
+		return errors.New("reqlock: Named needs a name of letters, digits, '-', '_', '.' and '/' that does not begin with a digit")
+	}
+	return nil
+}

@@ -96,8 +96,9 @@ func When[R any, K string | Key](condition func(R) bool, key func(R) (K, error))
 // The events of the lock have the name, too: see Event.Name. Of several Named around one key
 // it is the name of the outermost one. First, When, Describe, Hashed and Keyed keep it.
 func Named[R any, K string | Key](name string, key func(R) (K, error)) KeyFunc[R] {
-	must(name != strings.TrimSuffix(attemptMark, ":"), "Named cannot use the name of idempotent requests")
-	must(isName(name), "Named needs a name of letters, digits, '-', '_', '.' and '/' that does not begin with a digit")
+	if err := CheckName(name); err != nil {
+		panic(err.Error())
+	}
 	must(key != nil, "Named needs a key function")
 	whole := Describe("Named("+strconv.Quote(name)+")", "", key)
 	return func(r R) (Key, error) {

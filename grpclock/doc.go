@@ -35,6 +35,11 @@
 // some of them. Without ByMethod, a key function that reads one type of message refuses
 // the methods that have another type. See [keys].
 //
+// # Rules in the .proto file
+//
+// Methods can declare their locks and their idempotency in their .proto file, and Annotated
+// makes the interceptors of these rules: see [annotations].
+//
 // # Where to put it
 //
 // Every interceptor that can refuse a call, authentication first, belongs before the lock.
@@ -82,6 +87,7 @@
 //
 // [Getting started]: https://github.com/reqlock/reqlock/blob/main/docs/getting-started-grpc.md
 // [Errors]: https://github.com/reqlock/reqlock/blob/main/docs/errors.md#all-outcomes
+// [annotations]: https://github.com/reqlock/reqlock/blob/main/docs/annotations.md
 // [keys]: https://github.com/reqlock/reqlock/blob/main/docs/keys.md
 // [the order of interceptors]: https://github.com/reqlock/reqlock/blob/main/docs/middleware-order.md#grpc
 // [idempotent endpoints]: https://github.com/reqlock/reqlock/blob/main/docs/idempotency.md

@@ -34,25 +34,31 @@ import (
 func IdempotentUnaryServerInterceptor[K string | core.Key](
 	l *core.Locker, key func(*Call) (K, error), opts ...Option,
 ) grpc.UnaryServerInterceptor {
-	const name = "IdempotentUnaryServerInterceptor"
+	c := idempotentOf("IdempotentUnaryServerInterceptor", l, key, opts)
+	c.locksUnary()
+	return c.idempotent
+}
+
+// idempotentOf is configOf for an interceptor of idempotent calls. It checks the arguments of the
+// interceptor, which has this name.
+func idempotentOf[K string | core.Key](name string, l *core.Locker, key func(*Call) (K, error), opts []Option) *config {
 	fits := func(opts []core.Option) []core.Option { return adapter.ForAttempts(name, opts) }
 	c := configOf(l, registration.KeyOf(adapter, name, l, key), opts, fits)
 	adapter.Must(len(c.keys) == 1, name+" has one key; to lock those of Also, put a UnaryServerInterceptor behind it")
 	adapter.Must(!c.locks.FailsOpen(), name+" needs a locker without WithFailOpen: a call would take effect twice")
 	adapter.Must(c.locks.KeepsRecords(), name+" needs a locker of core.New: a quorum keeps no records of calls")
 	adapter.Must(!c.locks.SharesLocks(), name+" needs a locker without WithPermits and WithShared: a call has its key alone")
-	c.locksUnary()
 	c.unaryOnly = true
-	return c.idempotent
+	return c
 }
 
 // idempotent runs a unary call once for its key.
 func (c *config) idempotent(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	c.warnOfUnlocked()
-	if c.mayRunWithoutKey(ctx) {
+	call := NewCall(ctx, info.FullMethod, req)
+	if c.optional != nil && c.optional(call) {
 		return handler(ctx, req)
 	}
-	call := NewCall(ctx, info.FullMethod, req)
 	attempt, err := c.begin(call)
 	switch {
 	case errors.Is(err, core.ErrSkip):

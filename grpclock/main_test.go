@@ -98,12 +98,18 @@ func serve(t *testing.T, b *bank, opts ...grpc.ServerOption) pb.BankClient {
 // listen starts a server and returns its address.
 func listen(t testing.TB, b *bank, opts ...grpc.ServerOption) (addr string) {
 	t.Helper()
+	return listenTo(t, func(s *grpc.Server) { pb.RegisterBankServer(s, b) }, opts...)
+}
+
+// listenTo is listen for other services.
+func listenTo(t testing.TB, register func(*grpc.Server), opts ...grpc.ServerOption) (addr string) {
+	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	server := grpc.NewServer(append(opts, grpc.WaitForHandlers(true))...)
-	pb.RegisterBankServer(server, b)
+	register(server)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 	t.Cleanup(func() {

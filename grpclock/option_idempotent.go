@@ -1,7 +1,6 @@
 package grpclock
 
 import (
-	"context"
 	"slices"
 
 	"google.golang.org/grpc/codes"
@@ -22,7 +21,10 @@ func WithOptionalKey(names ...string) Option {
 		names = []string{"idempotency-key"}
 	}
 	names = slices.Clone(names)
-	return idempotencyOption("WithOptionalKey", func(i *idempotency) { i.optional = names })
+	hasNone := func(c *Call) bool {
+		return !slices.ContainsFunc(names, func(name string) bool { return hasMetadata(c, name) })
+	}
+	return idempotencyOption("WithOptionalKey", func(i *idempotency) { i.optional = hasNone })
 }
 
 // WithFingerprint sets the function that distinguishes different calls with the same
@@ -103,7 +105,7 @@ func WithStored(stored func(codes.Code) bool) Option {
 // idempotency holds the settings only for IdempotentUnaryServerInterceptor.
 type idempotency struct {
 	given       string                      // the name of the last option; other interceptors refuse it
-	optional    []string                    // nil means that the key is required
+	optional    func(*Call) bool            // reports whether a call has no key; nil means that the key is required
 	fingerprint func(*Call) ([]byte, error) // its error is that of a key function
 	uncertain   func(Failure) bool          // nil means the default
 	stored      func(codes.Code) bool
@@ -118,10 +120,7 @@ func idempotencyOption(name string, set func(*idempotency)) Option {
 	})
 }
 
-// mayRunWithoutKey reports whether a call has none of the metadata of
-// WithOptionalKey.
-func (i *idempotency) mayRunWithoutKey(ctx context.Context) bool {
-	return i.optional != nil && !slices.ContainsFunc(i.optional, func(name string) bool {
-		return len(metadata.ValueFromIncomingContext(ctx, name)) > 0
-	})
+// hasMetadata reports whether a call has metadata of the name, even with an empty value.
+func hasMetadata(c *Call, name string) bool {
+	return len(metadata.ValueFromIncomingContext(c.ctx, name)) > 0
 }

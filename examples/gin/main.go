@@ -4,7 +4,7 @@
 //	REDIS_URL=redis://localhost:6379/0 go run ./examples/gin
 //
 // Without REDIS_URL it starts an embedded Redis. It prints commands to try, and
-// serves until it is interrupted. The code to copy is in routes.go.
+// serves until it is interrupted. The code to copy is in rules.go.
 package main
 
 import (

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	pb "github.com/reqlock/reqlock/examples/bankpb"
+	pb "github.com/reqlock/reqlock/examples/grpc/bank/v1"
 )
 
 // A bank reads balances and writes them back later. It relies on the locks of its

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
-	pb "github.com/reqlock/reqlock/examples/bankpb"
+	pb "github.com/reqlock/reqlock/examples/grpc/bank/v1"
 )
 
 // tryOut makes two transfers from one account at once, and prints the results.

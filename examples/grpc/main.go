@@ -1,11 +1,14 @@
 // Command grpc runs a small bank on gRPC, with locks on its methods.
 //
-//	go run ./examples/grpc
-//	REDIS_URL=redis://localhost:6379/0 go run ./examples/grpc
+//	cd examples/grpc && go run .
+//	cd examples/grpc && REDIS_URL=redis://localhost:6379/0 go run .
 //
-// Without REDIS_URL it starts an embedded Redis. It makes a few calls, prints
-// commands to try, and serves until it is interrupted. The code to copy is in
-// server.go.
+// Without REDIS_URL it starts an embedded Redis. It prints the locks of all methods,
+// makes a few calls, prints commands to try, and serves until it is interrupted. The
+// locks are declared in bank/v1/bank.proto, and the code to copy is in server.go.
+//
+// The example is a module of its own, because the generated code of an annotated service
+// requires the module annotations.
 package main
 
 import (
@@ -51,9 +54,14 @@ func run(ctx context.Context, out io.Writer, addr, redisURL string, b *bank) err
 		return err
 	}
 	addr = listener.Addr().String()
-	fmt.Fprintf(out, "Serving on %s until interrupted.\n\n", addr)
+	fmt.Fprintf(out, "Serving on %s until interrupted, by these rules:\n\n", addr)
 
-	server := newServer(locks, b)
+	rules := rulesOfBank()
+	for rule := range rules.All() {
+		fmt.Fprintln(out, rule)
+	}
+	fmt.Fprintln(out)
+	server := newServer(locks, rules, b) //nolint:contextcheck // key functions get the context of their call
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 	if err := tryOut(ctx, out, addr); err != nil && ctx.Err() == nil {
@@ -78,17 +86,17 @@ func printCalls(out io.Writer, addr string) {
 	fmt.Fprintf(out, `Two settlements at once, which wait for each other:
 
   for i in 1 2; do grpcurl -plaintext -H 'authorization: Bearer ada-token' \
-    -d '{"account":{"id":"ada"},"payee":{"id":"bob"},"cents":10}' %[1]s reqlock.bank.v1.Bank/Settle & done; wait
+    -d '{"account":{"id":"ada"},"payee":{"id":"bob"},"cents":10}' %[1]s bank.v1.Bank/Settle & done; wait
 
 One transfer that is sent twice, and made once. The second answer has idempotent-replayed:
 
-  for i in 1 2; do grpcurl -v -plaintext -H 'authorization: Bearer ada-token' -H 'idempotency-key: "8e03978e"' \
-    -d '{"account":{"id":"ada"},"payee":{"id":"bob"},"cents":10}' %[1]s reqlock.bank.v1.Bank/Transfer & done; wait
+  for i in 1 2; do grpcurl -v -plaintext -H 'authorization: Bearer ada-token' \
+    -d '{"account":{"id":"ada"},"payee":{"id":"bob"},"cents":10,"request_id":"8e03978e"}' %[1]s bank.v1.Bank/Transfer & done; wait
 
 A stream of coins into one account:
 
   grpcurl -plaintext -H 'authorization: Bearer bob-token' \
-    -d '{"account":{"id":"ada"},"cents":5} {"cents":5}' %[1]s reqlock.bank.v1.Bank/Deposit
+    -d '{"account":{"id":"ada"},"cents":5} {"cents":5}' %[1]s bank.v1.Bank/Deposit
 
 `, addr)
 }

@@ -20,7 +20,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/reqlock/reqlock/core/locktest"
-	pb "github.com/reqlock/reqlock/examples/bankpb"
+	pb "github.com/reqlock/reqlock/examples/grpc/bank/v1"
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
@@ -117,7 +117,7 @@ func serve(t *testing.T, locks *locktest.Locks, b *bank) *grpc.ClientConn {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := newServer(locks.Locker, b)
+	server := newServer(locks.Locker, rulesOfBank(), b)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 	t.Cleanup(func() {
@@ -230,24 +230,34 @@ func TestAtOnce(t *testing.T) {
 	}
 }
 
-// A transfer that is sent again with its key is not made again. Another transfer with
-// that key is refused.
+// A transfer that is sent again with its request ID is not made again. Another transfer with
+// that ID is refused. A transfer without an ID is an ordinary one.
 func TestTransferSentAgain(t *testing.T) {
 	t.Parallel()
 	b := newBank(0)
 	client := pb.NewBankClient(serve(t, locktest.New(t), b))
-	ctx := metadata.AppendToOutgoingContext(as(t, "ada"), "idempotency-key", `"8e03978e"`)
+	ctx := as(t, "ada")
+	withID := func(cents int64) *pb.TransferRequest {
+		m := transfer("ada", "bob", cents)
+		m.RequestId = "8e03978e"
+		return m
+	}
 	for _, replayed := range []int{0, 1} {
 		var header metadata.MD
-		reply, err := client.Transfer(ctx, transfer("ada", "bob", 10), grpc.Header(&header))
+		reply, err := client.Transfer(ctx, withID(10), grpc.Header(&header))
 		if err != nil || reply.GetCents() != 90 || len(header.Get("idempotent-replayed")) != replayed {
 			t.Errorf("%v, %v, %v", reply, err, header)
 		}
 	}
-	if _, err := client.Transfer(ctx, transfer("ada", "bob", 20)); status.Code(err) != codes.FailedPrecondition {
+	if _, err := client.Transfer(ctx, withID(20)); status.Code(err) != codes.FailedPrecondition {
 		t.Errorf("another one: %v", err)
 	}
-	if left, _ := b.balance(&pb.Account{Id: "ada"}); left != 90 {
+	for range 2 {
+		if _, err := client.Transfer(ctx, transfer("ada", "bob", 10)); err != nil {
+			t.Errorf("without an ID: %v", err)
+		}
+	}
+	if left, _ := b.balance(&pb.Account{Id: "ada"}); left != 70 {
 		t.Errorf("%d are left", left)
 	}
 }
@@ -265,7 +275,7 @@ func TestReflection(t *testing.T) {
 		t.Fatal(err)
 	}
 	reply, err := s.Recv()
-	if err != nil || !strings.Contains(reply.String(), "reqlock.bank.v1.Bank") {
+	if err != nil || !strings.Contains(reply.String(), "bank.v1.Bank") {
 		t.Errorf("%v, %v", reply, err)
 	}
 	_ = s.CloseSend()

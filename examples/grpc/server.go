@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"strings"
-	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -12,51 +11,25 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/reqlock/reqlock/core"
-	pb "github.com/reqlock/reqlock/examples/bankpb"
+	pb "github.com/reqlock/reqlock/examples/grpc/bank/v1"
 	"github.com/reqlock/reqlock/grpclock"
 )
 
+// rulesOfBank returns the rules that bank.proto declares. It panics if one of them does
+// not fit its method. Who the user is cannot be written there.
+func rulesOfBank() *grpclock.Rules {
+	return grpclock.Annotated([]*grpc.ServiceDesc{&pb.Bank_ServiceDesc},
+		grpclock.Source("user", grpclock.ContextValue(userKey{})))
+}
+
 // newServer returns the server of a bank. Authentication and permission come
 // first, then the lock, then the handler.
-func newServer(locks *core.Locker, b *bank) *grpc.Server {
-	account := core.Named("account", grpclock.Field[*pb.TransferRequest]("account.id"))
-	payee := core.Named("account", grpclock.Field[*pb.TransferRequest]("payee.id"))
-	user := core.Named("user", grpclock.ContextValueAs(userKey{}, func(name string) string { return name }))
-
-	// Two transfers at the same time are a mistake: the second call is refused with
-	// ABORTED. Balance is not listed, and runs without a lock.
-	atOnce := grpclock.UnaryServerInterceptor(locks,
-		grpclock.ByMethod(map[string]grpclock.KeyFunc{pb.Bank_Transfer_FullMethodName: account}),
-		grpclock.Also(grpclock.ByMethod(map[string]grpclock.KeyFunc{pb.Bank_Transfer_FullMethodName: payee})))
-
-	// Settlements and the orders of one user wait for each other instead.
-	inTurn := grpclock.UnaryServerInterceptor(locks,
-		grpclock.ByMethod(map[string]grpclock.KeyFunc{
-			pb.Bank_Settle_FullMethodName:     account,
-			pb.Bank_PlaceOrder_FullMethodName: user,
-		}),
-		grpclock.Also(grpclock.ByMethod(map[string]grpclock.KeyFunc{pb.Bank_Settle_FullMethodName: payee})),
-		core.WithWait(5*time.Second))
-
-	// A transfer with an idempotency-key is made once, even if it is sent several
-	// times.
-	once := grpclock.IdempotentUnaryServerInterceptor(locks,
-		grpclock.ByMethod(map[string]grpclock.KeyFunc{
-			pb.Bank_Transfer_FullMethodName: core.Join(user, grpclock.IdempotencyKey()),
-		}),
-		grpclock.WithOptionalKey(), core.WithWait(5*time.Second))
-
-	// The first message names the account of the stream.
-	coins := grpclock.StreamServerInterceptor(locks,
-		grpclock.ByMethod(map[string]grpclock.KeyFunc{
-			pb.Bank_Deposit_FullMethodName: core.Named("account", grpclock.Field[*pb.DepositRequest]("account.id")),
-		}),
-		core.WithWait(5*time.Second))
-
-	server := grpc.NewServer(
-		grpc.ChainUnaryInterceptor(authenticate, mayUse, once, atOnce, inTurn),
-		grpc.ChainStreamInterceptor(authenticateStream, coins),
-	)
+func newServer(locks *core.Locker, rules *grpclock.Rules, b *bank) *grpc.Server {
+	options := []grpc.ServerOption{
+		grpc.ChainUnaryInterceptor(authenticate, mayUse),
+		grpc.ChainStreamInterceptor(authenticateStream),
+	}
+	server := grpc.NewServer(append(options, rules.ServerOptions(locks)...)...)
 	pb.RegisterBankServer(server, b)
 	reflection.Register(server) // for grpcurl
 	return server

@@ -4,6 +4,7 @@ import (
 	"context"
 	"go/token"
 	"go/types"
+	"maps"
 	"path"
 	"path/filepath"
 	"slices"
@@ -16,7 +17,7 @@ const module = "github.com/reqlock/reqlock"
 
 // Packages returns the names of the packages that users import, as paths in the module.
 func Packages() []string {
-	return slices.Concat(mainModule(), ownModules())
+	return slices.AppendSeq(mainModule(), maps.Keys(ownModules()))
 }
 
 // mainModule returns the packages of the main module.
@@ -24,8 +25,10 @@ func mainModule() []string {
 	return []string{"core", "core/locktest", "echolock", "ginlock", "grpclock", "nethttplock"}
 }
 
-// ownModules returns the packages that have modules of their own.
-func ownModules() []string { return []string{"otellock"} }
+// ownModules returns the packages of other modules, with the folder of the module.
+func ownModules() map[string]string {
+	return map[string]string{"annotations/reqlockv1": "annotations", "otellock": "otellock"}
+}
 
 // File returns the path of a package's text in the repository.
 func File(name string) string { return path.Join("api", path.Base(name)+".txt") }
@@ -37,8 +40,8 @@ func Texts(ctx context.Context, root string) (map[string]string, error) {
 	if err := addTexts(ctx, texts, root, mainModule()); err != nil {
 		return nil, err
 	}
-	for _, name := range ownModules() {
-		if err := addTexts(ctx, texts, filepath.Join(root, name), []string{name}); err != nil {
+	for name, dir := range ownModules() {
+		if err := addTexts(ctx, texts, filepath.Join(root, dir), []string{name}); err != nil {
 			return nil, err
 		}
 	}

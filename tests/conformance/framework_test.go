@@ -107,6 +107,8 @@ func frameworks() []*framework {
 		overGRPCUnary(),
 		overGRPCStream(),
 		overGRPCBidi(),
+		overAnnotatedUnary(),
+		overAnnotatedBidi(),
 	}
 }
 

@@ -24,6 +24,7 @@ type grpcServer struct {
 	pb.TestServiceClient
 	kind callKind
 	addr string
+	conn *grpc.ClientConn
 }
 
 // A callKind is the kind of method that a request calls.
@@ -38,12 +39,18 @@ const (
 // listenGRPC serves until the end of the test, and returns a client.
 func listenGRPC(t *testing.T, grpcService pb.TestServiceServer, kind callKind, options ...grpc.ServerOption) server {
 	t.Helper()
+	return listenServices(t, kind, func(s *grpc.Server) { pb.RegisterTestServiceServer(s, grpcService) }, options...)
+}
+
+// listenServices is listenGRPC for the services that register registers.
+func listenServices(t *testing.T, kind callKind, register func(*grpc.Server), options ...grpc.ServerOption) grpcServer {
+	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := grpc.NewServer(append(options, grpc.WaitForHandlers(true))...)
-	pb.RegisterTestServiceServer(s, grpcService)
+	register(s)
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(listener) }()
 	t.Cleanup(func() {
@@ -57,7 +64,7 @@ func listenGRPC(t *testing.T, grpcService pb.TestServiceServer, kind callKind, o
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	return grpcServer{pb.NewTestServiceClient(conn), kind, listener.Addr().String()}
+	return grpcServer{pb.NewTestServiceClient(conn), kind, listener.Addr().String(), conn}
 }
 
 // outgoing returns the context and the message of a request. The keys are metadata. The body

@@ -1,0 +1,43 @@
+// Command reqlock checks what a program declares for reqlock, without running the program.
+//
+//	reqlock lint --descriptor_set FILE [--source NAME]... [--table]
+//
+// lint checks the annotations of the services in a compiled descriptor set, which protoc writes
+// with --include_imports, and buf build always:
+//
+//	protoc --include_imports --descriptor_set_out=set.binpb -I proto proto/bank/v1/bank.proto
+//	go run github.com/reqlock/reqlock/cmd/reqlock@latest lint --descriptor_set set.binpb --source user
+//
+// It prints each mistake on a line, as grpclock.AnnotatedErr returns them. The exit status is 0
+// if there is no mistake, 1 if there are mistakes, and 2 if lint could not check the file.
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+)
+
+// The exit statuses.
+const (
+	exitOK       = 0
+	exitMistakes = 1
+	exitUsage    = 2
+)
+
+const usage = `usage: reqlock lint --descriptor_set FILE [--source NAME]... [--table]`
+
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+
+// run runs a command line, and returns the exit status.
+func run(args []string, out, problems io.Writer) int {
+	switch {
+	case len(args) == 0:
+		fmt.Fprintln(problems, usage)
+		return exitUsage
+	case args[0] == "lint":
+		return lint(args[1:], out, problems)
+	}
+	fmt.Fprintf(problems, "reqlock: there is no command %q\n%s\n", args[0], usage)
+	return exitUsage
+}

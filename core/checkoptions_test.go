@@ -1,0 +1,30 @@
+package core_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/reqlock/reqlock/core"
+)
+
+// An adapter that reads settings from elsewhere gets the errors of New and of Named.
+func TestAdaptersCanCheckSettings(t *testing.T) {
+	t.Parallel()
+	if err := core.CheckOptions(core.WithTTL(time.Second), core.WithWait(0)); err != nil {
+		t.Errorf("valid options: %v", err)
+	}
+	for want, err := range map[string]error{
+		"reqlock: WithTTL: 1ms is below 100ms":                        core.CheckOptions(core.WithWait(0), core.WithTTL(time.Millisecond)),
+		"reqlock: CheckOptions: an option is nil":                     core.CheckOptions(nil),
+		"reqlock: Named cannot use the name of idempotent requests":   core.CheckName("i"),
+		"reqlock: Named needs a name of letters, digits, '-', '_', '": core.CheckName("4you"),
+	} {
+		if err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+	if err := core.CheckName("account/v1"); err != nil {
+		t.Errorf("a valid name: %v", err)
+	}
+}

@@ -1,0 +1,63 @@
+package grpclock
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/adapter/annotated"
+)
+
+// A RuleOption is what rules need of the program's code: see Source and InCode.
+type RuleOption struct{ add func(*ruleCode) }
+
+// ruleCode is the code that rules refer to.
+type ruleCode struct {
+	sources map[string]KeyFunc
+	inCode  []string
+	faults  []error
+}
+
+// Source gives a key function to the rules that name it: key { source: "user" }. Who the client
+// is cannot be written in a .proto file:
+//
+//	grpclock.Source("user", grpclock.ContextValue(userKey{}))
+//
+// An empty name and a nil key function panic. A name that is given twice is an error of
+// AnnotatedErr.
+func Source[K string | core.Key](name string, key func(*Call) (K, error)) RuleOption {
+	adapter.Must(name != "", "Source needs a name")
+	adapter.Must(key != nil, fmt.Sprintf("Source: the key function of %q is nil", name))
+	return RuleOption{func(code *ruleCode) {
+		if code.sources[name] != nil {
+			code.faults = append(code.faults, fmt.Errorf("reqlock: grpclock: Annotated: the source %q is given twice", name))
+		}
+		code.sources[name] = core.Func(key)
+	}}
+}
+
+// InCode says which methods an interceptor with a ByMethod locks, by the key function of that
+// interceptor. A lock whose key cannot be written in a .proto file stays in code so:
+//
+//	inCode := grpclock.ByMethod(map[string]grpclock.KeyFunc{pb.Bank_Settle_FullMethodName: settlement})
+//	rules := grpclock.Annotated(services, grpclock.InCode(inCode))
+//	options := append(rules.ServerOptions(locks), grpclock.ServerOptions(locks, inCode)...)
+//
+// The methods of the ByMethod count as declared. If one of them declares a lock, too, that is an
+// error of AnnotatedErr. A key function without a ByMethod panics.
+func InCode(key KeyFunc) RuleOption {
+	adapter.Must(key != nil, "InCode needs a key function")
+	byMethods := byMethodsOf([]KeyFunc{key})
+	adapter.Must(len(byMethods) > 0, "InCode needs the key function of a ByMethod")
+	return RuleOption{func(code *ruleCode) {
+		for _, m := range byMethods {
+			code.inCode = append(code.inCode, slices.Concat(m.unary, m.streams)...)
+		}
+	}}
+}
+
+// program returns the names of the code.
+func (code *ruleCode) program() annotated.Program {
+	return annotated.Program{Sources: slices.Sorted(maps.Keys(code.sources)), InCode: code.inCode}
+}

@@ -1,0 +1,123 @@
+package grpclock
+
+import (
+	"context"
+	"slices"
+
+	"google.golang.org/grpc"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/adapter/annotated"
+)
+
+// ServerOptions returns the options of a server that runs its calls by the rules: all interceptors
+// of Rules, in their order. Like the function ServerOptions, it adds them behind the interceptors
+// of the options before.
+//
+// The options of this method apply to all interceptors. For an option that only one of them
+// accepts, such as WithStored, make the interceptors one by one:
+//
+//	grpc.ChainUnaryInterceptor(auth, rules.Idempotent(locks, grpclock.WithStored(stored)), rules.Unary(locks))
+//	grpc.ChainStreamInterceptor(authStream, rules.Stream(locks))
+//
+// It panics where they do.
+func (r *Rules) ServerOptions(l *core.Locker, opts ...Option) []grpc.ServerOption {
+	var unary []grpc.UnaryServerInterceptor
+	if slices.ContainsFunc(r.methods, func(m *annotated.Method) bool { return m.Idempotent != nil }) {
+		unary = append(unary, r.Idempotent(l, opts...))
+	}
+	unary = append(unary, r.Unary(l, opts...))
+	return []grpc.ServerOption{grpc.ChainUnaryInterceptor(unary...), grpc.ChainStreamInterceptor(r.Stream(l, opts...))}
+}
+
+// Unary returns the interceptor that runs unary calls under the locks of their methods. It is a
+// UnaryServerInterceptor for each method, with the same options except Also. Wait and TTL of a
+// rule, or else of its service, have precedence over those of the options.
+//
+// It panics if l is nil, or if an option is invalid or belongs to another adapter.
+func (r *Rules) Unary(l *core.Locker, opts ...Option) grpc.UnaryServerInterceptor {
+	configs := r.lockConfigs("Rules.Unary", l, opts, false)
+	r.made.unary.Store(true)
+	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+		r.warnOfMissing(l)
+		if c, ok := configs[info.FullMethod]; ok {
+			return c.unary(ctx, req, info, handler)
+		}
+		return handler(ctx, req)
+	}
+}
+
+// Stream is Unary for streams: a StreamServerInterceptor for each method.
+func (r *Rules) Stream(l *core.Locker, opts ...Option) grpc.StreamServerInterceptor {
+	configs := r.lockConfigs("Rules.Stream", l, opts, true)
+	r.made.stream.Store(true)
+	return func(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+		r.warnOfMissing(l)
+		if c, ok := configs[info.FullMethod]; ok {
+			return c.stream(srv, ss, info, handler)
+		}
+		return handler(srv, ss)
+	}
+}
+
+// Idempotent returns the interceptor that runs idempotent calls once for their key. It is an
+// IdempotentUnaryServerInterceptor for each method that declares so, with the same options except
+// WithOptionalKey, which the rule itself says. Put it before Unary. It panics where Unary does,
+// and if a method is idempotent and l runs calls without Redis (core.WithFailOpen) or is from
+// core.NewQuorum.
+func (r *Rules) Idempotent(l *core.Locker, opts ...Option) grpc.UnaryServerInterceptor {
+	const name = "Rules.Idempotent"
+	adapter.Must(l != nil, name+" needs a locker")
+	configs := make(map[string]*config)
+	for _, m := range r.methods {
+		rule := m.Idempotent
+		if rule == nil {
+			continue
+		}
+		c := idempotentOf(name, l, annotated.IdempotencyKey(rule, r.partsOf(m)), withSettings(opts, rule.Settings))
+		adapter.Must(c.optional == nil, name+": WithOptionalKey: write optional in the rules instead")
+		if rule.Optional {
+			c.optional = hasNoneOf(rule.ClientParts(), m)
+		}
+		c.byMethods = nil
+		configs[m.FullMethod()] = c
+	}
+	r.made.idempotent.Store(true)
+	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+		r.warnOfMissing(l)
+		if c, ok := configs[info.FullMethod]; ok {
+			return c.idempotent(ctx, req, info, handler)
+		}
+		return handler(ctx, req)
+	}
+}
+
+// lockConfigs returns the configurations of the methods with locks, by their full names: those of
+// streams, or of unary methods.
+func (r *Rules) lockConfigs(name string, l *core.Locker, opts []Option, streams bool) map[string]*config {
+	adapter.Must(l != nil, name+" needs a locker")
+	configs := make(map[string]*config)
+	for _, m := range r.methods {
+		if len(m.Locks) == 0 || m.IsStream() != streams {
+			continue
+		}
+		keys := r.lockKeys(m)
+		c := lockOf(name, l, keys[0], withSettings(opts, m.LockSettings))
+		adapter.Must(len(c.keys) == 1, name+": Also: declare another lock in the rules instead")
+		for _, key := range keys[1:] {
+			c.keys = append(c.keys, failBeforeMessage(key))
+		}
+		c.byMethods = nil // Rules report their methods by themselves
+		configs[m.FullMethod()] = c
+	}
+	return configs
+}
+
+// withSettings returns options, and behind them those of a rule, which have precedence.
+func withSettings(opts []Option, settings annotated.Settings) []Option {
+	all := slices.Clone(opts)
+	for _, opt := range settings.Options() {
+		all = append(all, opt)
+	}
+	return all
+}

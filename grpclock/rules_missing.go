@@ -1,0 +1,43 @@
+package grpclock
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/adapter/annotated"
+)
+
+// interceptorsMade says which interceptors of Rules the program has made.
+type interceptorsMade struct {
+	unary, stream, idempotent atomic.Bool
+	told                      sync.Once // done with the first call
+}
+
+// warnOfMissing sends an event for each method whose rule has no effect, because the program has
+// not made its interceptor. It does so with the first call: all interceptors of a server are made
+// before.
+func (r *Rules) warnOfMissing(l *core.Locker) {
+	r.made.told.Do(func() {
+		for _, m := range r.methods {
+			locks := &r.made.unary
+			interceptor := "Rules.Unary"
+			if m.IsStream() {
+				locks, interceptor = &r.made.stream, "Rules.Stream"
+			}
+			if len(m.Locks) > 0 && !locks.Load() {
+				warnOfMissing(l, m, "a lock", interceptor)
+			}
+			if m.Idempotent != nil && !r.made.idempotent.Load() {
+				warnOfMissing(l, m, "idempotent calls", "Rules.Idempotent")
+			}
+		}
+	})
+}
+
+// warnOfMissing sends the event of one rule.
+func warnOfMissing(l *core.Locker, m *annotated.Method, rule, interceptor string) {
+	l.Warn(fmt.Errorf("reqlock: grpclock: %s declares %s, which has no effect, because the program has not made %s: "+
+		"make all interceptors with Rules.ServerOptions", m.FullMethod(), rule, interceptor))
+}

@@ -1,0 +1,50 @@
+package annotated
+
+import (
+	"slices"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/descriptorpb"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/adapter/annotatedpb"
+)
+
+// An Idempotent is the rule of a method whose calls run once for their key.
+type Idempotent struct {
+	Key []Part
+	// Optional runs a call as an ordinary one if it has none of the parts that the client
+	// chooses.
+	Optional bool
+	Settings Settings
+}
+
+// IdempotencyKey returns the key function of the rule; read returns that of a part.
+func IdempotencyKey[R any](i *Idempotent, read func(Part) core.KeyFunc[R]) core.KeyFunc[R] {
+	return keyOf(i.Key, read)
+}
+
+// ClientParts returns the parts of the key that the client chooses.
+func (i *Idempotent) ClientParts() []Part {
+	return slices.DeleteFunc(slices.Clone(i.Key), func(p Part) bool { return !p.ofClient() })
+}
+
+// idempotent reads the rule of a method.
+func (r *reader) idempotent(at place, d protoreflect.MethodDescriptor, declared *annotatedpb.Idempotent) *Idempotent {
+	rule := &Idempotent{
+		Key:      r.parts(at, d, declared.GetKey()),
+		Optional: declared.GetOptional(),
+		Settings: Settings{Wait: at.wait(declared.GetWait()), Retention: at.retention(declared.GetRetention())},
+	}
+	if rule.Optional && len(rule.Key) > 0 && len(rule.ClientParts()) == 0 {
+		at.in("optional").faultf("the key has no field and no metadata, so no call can lack it")
+	}
+	if d.IsStreamingClient() || d.IsStreamingServer() {
+		at.faultf("the method is a stream, and streams are not idempotent")
+	}
+	options, _ := d.Options().(*descriptorpb.MethodOptions)
+	if options.GetIdempotencyLevel() == descriptorpb.MethodOptions_NO_SIDE_EFFECTS {
+		at.faultf("idempotency_level says that the method has no side effects, so its calls may run twice")
+	}
+	return rule
+}

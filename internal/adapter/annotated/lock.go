@@ -1,0 +1,69 @@
+package annotated
+
+import (
+	"fmt"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/adapter/annotatedpb"
+)
+
+// A Lock is one key that a call locks.
+type Lock struct {
+	Key  []Part
+	Name string // "": none
+	// Shared lets calls hold the key beside each other.
+	Shared bool
+	// Permits is how many calls may hold the key; 0 is one.
+	Permits int
+}
+
+// LockKey returns the key function of a lock; read returns that of a part.
+func LockKey[R any](l Lock, read func(Part) core.KeyFunc[R]) core.KeyFunc[R] {
+	key := keyOf(l.Key, read)
+	if l.Name != "" {
+		key = core.Named(l.Name, key)
+	}
+	switch {
+	case l.Shared:
+		return core.Shared(key)
+	case l.Permits > 0:
+		return core.Permits(l.Permits, key)
+	}
+	return key
+}
+
+// settings returns what the lock has beside a name and a key, as texts.
+func (l Lock) settings() []string {
+	switch {
+	case l.Shared:
+		return []string{"shared"}
+	case l.Permits > 0:
+		return []string{fmt.Sprintf("permits %d", l.Permits)}
+	}
+	return nil
+}
+
+// locks reads the locks of a method, and what they have in common.
+func (r *reader) locks(at place, d protoreflect.MethodDescriptor, declared []*annotatedpb.Lock) (locks []Lock, common Settings) {
+	for i, rule := range declared {
+		at := at.in("lock %d", i+1)
+		lock := Lock{Key: r.parts(at, d, rule.GetKey()), Name: rule.GetName()}
+		if lock.Name != "" {
+			at.in("name").check("", core.CheckName(lock.Name))
+		}
+		lock.Shared, lock.Permits = rule.GetShared(), int(rule.GetPermits())
+		switch {
+		case lock.Permits == 0:
+		case lock.Shared:
+			at.in("shared").faultf("permits is set, too: keep one of them")
+		default:
+			at.in("permits").check("WithPermits: ", core.CheckOptions(core.WithPermits(lock.Permits)))
+		}
+		locks = append(locks, lock)
+		at.in("wait").same(&common.Wait, at.wait(rule.GetWait()))
+		at.in("ttl").same(&common.TTL, at.ttl(rule.GetTtl()))
+	}
+	return locks, common
+}
