@@ -32,8 +32,6 @@ type Request struct {
 	TTL time.Duration
 	// Wait is how long to wait in the queue: 0 is not at all, WaitForever has no limit.
 	Wait time.Duration
-	// Renew keeps the lease alive for as long as it is held.
-	Renew bool
 	// MaxHold cancels the holder's context after this time; 0 is never.
 	MaxHold time.Duration
 	// MinHold keeps the key locked for at least this time from the grant: see keep.go. 0 does
@@ -42,6 +40,8 @@ type Request struct {
 	// MaxWaiters limits the waiters for the key when this caller has to wait; 0 is
 	// Config.MaxWaiters.
 	MaxWaiters int
+	// Renew keeps the lease alive for as long as it is held.
+	Renew bool
 	// Fencing gives the hold a fencing number.
 	Fencing bool
 	// FailOpen says that the caller runs without the lease if the store does not answer. It

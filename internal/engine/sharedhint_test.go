@@ -167,6 +167,28 @@ func TestSharedWaitersSurviveLostHints(t *testing.T) {
 	}
 }
 
+// A queue that skips checks still checks in time that it has its place in the store's queue.
+func TestLostPlacesOfSharedWaitersAreTakenAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newProcesses(2)
+		writer := hold(t, p.engines[0], request(0))
+		for range 5 {
+			waiting(t, p.engines[1], sharing(store.Unlimited, WaitForever), func(*Hold) {})
+		}
+		p.server.mu.Lock()
+		p.server.queues["k"] = p.server.queues["k"][:1]
+		p.server.mu.Unlock()
+		time.Sleep((maxSkippedChecks + 1) * (recheckInterval + recheckInterval/4))
+		if queue := p.server.queue("k"); len(queue) != 5 {
+			t.Errorf("the queue is %v", queue)
+		}
+		release(t, writer)
+		time.Sleep(time.Second)
+		p.checkIdle(t)
+	})
+}
+
 // While many wait for shared leases, mostly the first one checks the key.
 func TestWaitingForSharedLeasesCostsFewCommands(t *testing.T) {
 	t.Parallel()
