@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -279,7 +280,7 @@ func TestSharedLeasesExpireByThemselves(t *testing.T) {
 		short.TTL, short.Renew = time.Second, false
 		expires, renewed := hold(t, p.engines[0], short), hold(t, p.engines[0], sharing(store.Unlimited, 0))
 		<-expires.Context().Done()
-		if cause := context.Cause(expires.Context()); cause != (lossError{Expired}) {
+		if cause := context.Cause(expires.Context()); !errors.Is(cause, lossError{Expired}) {
 			t.Errorf("the cause is %v", cause)
 		}
 		time.Sleep(time.Minute)

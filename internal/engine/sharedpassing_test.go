@@ -212,7 +212,7 @@ func TestSharedWaitersHaveOnePlaceEach(t *testing.T) {
 		if queue := p.server.queue("k"); len(queue) != 0 {
 			t.Errorf("after the pass the queue is %v", queue)
 		}
-		p.stores[0].before.set(func(transition string, r storetest.AnyRequest) error {
+		p.stores[0].before.set(func(_ string, r storetest.AnyRequest) error {
 			if r.Rejoin != "" {
 				t.Error("a release rejoins for a waiter that has a place")
 			}
