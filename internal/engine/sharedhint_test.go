@@ -27,17 +27,22 @@ func TestForgedHintReleasesNoSharedLease(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				e, s, events := newEngine()
+				s.before.set(func(transition string, _ storetest.AnyRequest) error {
+					if transition == "release" {
+						time.Sleep(100 * time.Millisecond)
+					}
+					return nil
+				})
 				for range 3 {
 					h := hold(t, e, sharing(3, 0))
 					forged := token(h, e.tokens.Load()+1)
-					for range 5 {
-						s.hint("k", forged)
-						synctest.Wait()
-					}
+					s.hint("k", forged)
+					s.hint("k", forged)
+					synctest.Wait()
 					later := hold(t, e, sharing(3, 0))
-					for range 5 {
+					for range 10 {
 						s.hint("k", forged)
-						synctest.Wait()
+						time.Sleep(30 * time.Millisecond)
 					}
 					if out := s.sharedTokens("k"); len(out) != 2 {
 						t.Errorf("the leases are %v", out)
