@@ -86,6 +86,31 @@ func TestHintOfDeadSharedTokenReleasesIt(t *testing.T) {
 	})
 }
 
+// A hint of a shared lease that was lost releases nothing while its holder has not returned.
+func TestHintOfLostSharedLeaseReleasesNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newProcesses(1)
+		lost, other := hold(t, p.engines[0], sharing(3, 0)), hold(t, p.engines[0], sharing(3, 0))
+		p.server.mu.Lock()
+		delete(p.server.phases["k"].leases, lost.Token())
+		p.server.mu.Unlock()
+		<-lost.Context().Done()
+		p.stores[0].hint("k", lost.Token())
+		synctest.Wait()
+		if n := p.stores[0].count("release"); n != 0 {
+			t.Errorf("%d releases", n)
+		}
+		_, _ = lost.Release(t.Context())
+		synctest.Wait()
+		if n := p.stores[0].count("release"); n != 1 {
+			t.Errorf("%d releases after the holder has returned", n)
+		}
+		release(t, other)
+		p.checkIdle(t)
+	})
+}
+
 // The release of a shared lease gets no reply. It is sent again, and meanwhile the queue
 // goes on.
 func TestLostReleaseOfSharedLease(t *testing.T) {
