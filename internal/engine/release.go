@@ -160,9 +160,7 @@ func (q *queue) onReleased(released store.ReleaseResult, err error) {
 	defer q.engine.work.Done()
 	var after callbacks
 	q.shard.mu.Lock()
-	l := q.waitlist
 	q.completeRelease(q.lease, released, err, &after)
-	l.balance()
 	q.shard.mu.Unlock()
 	after.runAsync(q.engine)
 }
