@@ -94,7 +94,7 @@ func (t *seriesTable) add(key seriesKey) *series {
 // A series has the attributes of one kind of lock with one name.
 type series struct {
 	common []attribute.KeyValue
-	plain  attributes           // the common ones alone
+	plain  attributes // the common ones alone
 
 	mu   sync.Mutex // held to add attributes
 	more cache[detail, attributes]
