@@ -17,7 +17,7 @@ func ExampleSharedReads() {
 	defer func() { _ = locks.Close(context.Background()) }()
 
 	mux := http.NewServeMux()
-	account := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	account := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet && r.URL.Query().Get("first") != "" {
 			// While this read runs, the same client sends another one, and a write.
 			fmt.Println("a read beside it:", send(mux, "GET", "/accounts/42", "").Code)

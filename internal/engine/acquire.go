@@ -151,21 +151,6 @@ func (e *Engine) askInline(w *waiter, q *queue, r keyRequest) {
 	returned = true
 }
 
-// isBusy reports whether it is known that a new caller has to wait.
-func (l *waitlist) isBusy() bool {
-	if l.limit.IsShared() {
-		return l.first != nil && l.isContended() || !l.mayStart() && l.placesLeft() <= 0
-	}
-	switch q := l.root; q.state {
-	case held, passing:
-		return true
-	case asking:
-		return q.contended && q.lastFault == nil && q.first != nil
-	case idle, releasing:
-	}
-	return false
-}
-
 // settledInline reports whether a waiter that sent its own request has been granted the
 // lease or refused meanwhile. If not, the waiter gets a channel for updates.
 func (w *waiter) settledInline() bool {

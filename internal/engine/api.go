@@ -23,8 +23,8 @@ const (
 // A Request is what a caller wants.
 type Request struct {
 	Key string
-	// Limit says which leases may be out beside this one; 0 is store.Exclusive. A shared
-	// lease has no Attempt and no MinHold.
+	// Limit says which leases may be out beside this one; 0 is store.Exclusive. The limit of a
+	// request with an Attempt is Exclusive.
 	Limit store.Limit
 	// Name is the name that events repeat; "" is none.
 	Name string
@@ -32,16 +32,16 @@ type Request struct {
 	TTL time.Duration
 	// Wait is how long to wait in the queue: 0 is not at all, WaitForever has no limit.
 	Wait time.Duration
-	// Renew keeps the lease alive for as long as it is held.
-	Renew bool
 	// MaxHold cancels the holder's context after this time; 0 is never.
 	MaxHold time.Duration
 	// MinHold keeps the key locked for at least this time from the grant: see keep.go. 0 does
-	// not. It has no effect on an Attempt.
+	// not. It has no effect on an Attempt, and none on a shared lease.
 	MinHold time.Duration
 	// MaxWaiters limits the waiters for the key when this caller has to wait; 0 is
 	// Config.MaxWaiters.
 	MaxWaiters int
+	// Renew keeps the lease alive for as long as it is held.
+	Renew bool
 	// Fencing gives the hold a fencing number.
 	Fencing bool
 	// FailOpen says that the caller runs without the lease if the store does not answer. It

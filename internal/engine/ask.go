@@ -105,7 +105,7 @@ func (q *queue) onAnswer(answer store.Answer, err error) {
 	defer q.engine.work.Done()
 	q.shard.mu.Lock()
 	defer q.shard.mu.Unlock()
-	defer q.waitlist.balance() // the list of now, even if the queue is recycled
+	defer q.balance() // of the present list, even if the queue is recycled
 	q.ballot = ""
 	switch r := q.lastAsk; {
 	case err == nil && answer.Verdict != store.Undecided:

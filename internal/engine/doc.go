@@ -3,8 +3,9 @@
 //
 // # One queue for each key
 //
-// All callers of one key in this process form one queue: first come, first served. Only
-// the queue sends commands to the store. What it may send depends on its state:
+// All callers of one key in this process that want an exclusive lease form one queue: first
+// come, first served. Only the queue sends commands to the store. What it may send depends on
+// its state:
 //
 //		idle ──▶ asking ──▶ held ──▶ releasing ──▶ idle
 //		            ▲        │ ▲        │
@@ -23,10 +24,38 @@
 //	  - releasing: the lease goes back to the store.
 //	  - idle: the queue has no caller and no lease, and is reused for another key.
 //
+// # Several queues for shared leases
+//
+// The callers that want shared leases of a key with one limit form a waitlist: first come,
+// first served. The waitlist has a queue for each lease, with the states above. No queue
+// belongs to a caller: the first queue that gets a lease gives it to the first caller.
+//
+//		callers of key k          queues
+//
+//		exclusive:  A B C   ◀──   held              (the root of k)
+//		3 permits:  D E     ◀──   held, held, asking
+//		readers:    F G     ◀──   asking, asking
+//
+//	  - One queue asks for each caller, with two bounds: a waitlist has no more queues than
+//	    its limit, because they would wait for leases of their own process, and no more than
+//	    64 queues ask at a time. When the numbers of callers and of queues that ask differ, a
+//	    queue starts to ask, or the last one gives up its place.
+//	  - Each lease has its own token, TTL, renewals and budget. A lease that is lost or expires
+//	    costs its holder only.
+//	  - A lease passes to the next caller of its waitlist, in the budget below. Callers of the
+//	    same key with another limit count as another process that waits. Besides, a shared
+//	    lease does not pass to a caller that came after a waiting exclusive one.
+//	  - Between waitlists, and between processes, the store's queue decides.
+//	  - Callers that may not wait are refused when no command is in flight for them.
+//	  - While callers wait, mostly the first queue of a waitlist checks the key.
+//
+// The queue of the exclusive callers is the root of the key, by which the others are found.
+//
 // # One place in the store's queue
 //
-// Each key has one more queue, in the store. It has at most one token of each process, for
-// the first waiter of that process. A process first asks without a place in the store's
+// Each key has one more queue, in the store. It has at most one token of each process for an
+// exclusive lease, for the first waiter of that process, and one for each queue that asks for
+// a shared lease. A process first asks without a place in the store's
 // queue. Once it is refused, it listens for hints, takes a place, and pauses. It asks again
 // when a hint arrives, and after about a second in any case, because a hint, its holder or
 // its place may be lost. Only the reply to a request grants the key. A hint never does.
@@ -61,7 +90,7 @@
 //   - A hint. Any client that may publish can forge one. A waiter asks again, and a holder
 //     assumes that other processes wait, which costs a pass or a command.
 //   - A token that a hint, a reply or the value of a key names. It is released only if it
-//     is dead: this process has issued it, and the key's queue does not own it. A queue owns
+//     is dead: this process has issued it, and no queue of the key owns it. A queue owns
 //     the token of its episode, of its lease, of its release, of the episode that rejoins
 //     and of its ballot, and those of lost leases with holders that have not returned. This
 //     is checked under the mutex of the queue, before each release.

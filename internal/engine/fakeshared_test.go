@@ -118,13 +118,13 @@ func (s *fakeServer) admit(r storetest.AnyRequest, own string) (mine, others boo
 		if alone := s.live(r.Key).value; alone != "" && alone != marker {
 			break
 		}
-		if s.sharedCount(r.Key) < placesOf(first) {
-			s.queues[r.Key] = s.queues[r.Key][1:]
-			grant(first)
-		} else if opens || s.headBlocks(r, first, own) {
+		fits := s.sharedCount(r.Key) < placesOf(first)
+		if !fits && (opens || s.headBlocks(r, first, own)) {
 			break
-		} else {
-			s.queues[r.Key] = s.queues[r.Key][1:]
+		}
+		s.queues[r.Key] = s.queues[r.Key][1:]
+		if fits {
+			grant(first)
 		}
 	}
 	if opens && s.sharedCount(r.Key) > 0 {

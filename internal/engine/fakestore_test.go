@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -85,6 +86,9 @@ func (s *fakeStore) loseSubscription(dropped bool) {
 
 // transition runs f on the present value of the key.
 func (s *fakeStore) transition(name string, r storetest.AnyRequest, f func(value string)) error {
+	if r.Token != "" && limitOf(r.Token) != r.Limit {
+		panic(fmt.Sprintf("a %s of %q with limit %d", name, r.Token, r.Limit))
+	}
 	s.mu.Lock()
 	s.begun[name]++
 	s.mu.Unlock()

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/reqlock/reqlock/internal/store"
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
@@ -103,7 +104,8 @@ func (run *randomRun) forge(process int) {
 	for time.Now().Before(run.faultsEnd) {
 		time.Sleep(run.upTo(50 * time.Millisecond))
 		next := int(e.tokens.Load()) + 1
-		token := fmt.Sprint(e.process, ":", 1+run.choose(next+2))
+		limit := []store.Limit{store.Exclusive, store.Unlimited, 3}[run.choose(3)]
+		token := store.NewToken(e.process, limit, uint64(1+run.choose(next+2))) //nolint:gosec // small
 		for range 1 + run.choose(3) {
 			run.stores[process].hint("k", token)
 		}

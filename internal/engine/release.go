@@ -160,9 +160,7 @@ func (q *queue) onReleased(released store.ReleaseResult, err error) {
 	defer q.engine.work.Done()
 	var after callbacks
 	q.shard.mu.Lock()
-	l := q.waitlist
 	q.completeRelease(q.lease, released, err, &after)
-	l.balance()
 	q.shard.mu.Unlock()
 	after.runAsync(q.engine)
 }
@@ -214,7 +212,7 @@ func (q *queue) afterRelease(lease *lease, released store.ReleaseResult, err err
 
 // onKept handles a release that left the key with this process, because no other
 // process waits. The key has a new lease under the token that rejoined. The fencing
-// numbers that are left stay with the key.
+// numbers that are left stay with an exclusive lease.
 func (q *queue) onKept(old *lease, r store.ReleaseRequest, since time.Time) {
 	granted := store.EnqueueRequest{Target: r.Target}
 	granted.Token = r.Rejoin
@@ -225,14 +223,11 @@ func (q *queue) onKept(old *lease, r store.ReleaseRequest, since time.Time) {
 		q.ask()
 		return
 	}
-	if q.limit.IsShared() {
-		// The rest of the store's queue is not known, and the lease may begin a new phase,
-		// with a new fencing number.
-		if !old.othersWait {
-			lease.noteStoreQueue(0, since)
-		}
-	} else {
+	isShared := q.limit.IsShared()
+	if !isShared { // a shared lease may begin a new phase, with a new fencing number
 		lease.fences = old.fences
+	}
+	if !isShared || !old.othersWait { // beside a shared lease, others may wait
 		lease.noteStoreQueue(0, since)
 	}
 	q.lastFault = nil

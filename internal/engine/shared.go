@@ -148,10 +148,11 @@ func (l *waitlist) isContended() bool {
 }
 
 // undecided returns how many other queues of the list have a command in flight that may bring
-// a lease for a caller. A queue that was refused before counts as decided.
+// a lease for a caller. A queue that was refused before has none.
 func (q *queue) undecided() (n int) {
 	for _, other := range q.seeking {
-		if other != q && other.timer == nil && !(other.state == asking && other.contended) {
+		decided := other.state == asking && (other.contended || other.timer != nil)
+		if other != q && !decided {
 			n++
 		}
 	}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -128,21 +129,26 @@ func TestPermitsAreLimited(t *testing.T) {
 // moment, and whichever reply comes first.
 func TestTriesAtOnceGetAllPermits(t *testing.T) {
 	t.Parallel()
-	for name, delay := range map[string]func(n int) time.Duration{
-		"in order":         func(n int) time.Duration { return time.Duration(n) * time.Millisecond },
-		"in reverse order": func(n int) time.Duration { return time.Duration(10-n) * time.Millisecond },
+	for name, test := range map[string]struct {
+		holder int // the process that holds the other permits
+		delay  func(n int) time.Duration
+	}{
+		"beside leases of the process":                       {0, func(int) time.Duration { return time.Millisecond }},
+		"beside leases of another process":                   {1, func(n int) time.Duration { return time.Duration(n) * time.Millisecond }},
+		"beside leases of another process, in reverse order": {1, func(n int) time.Duration { return time.Duration(10-n) * time.Millisecond }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				e, s, _ := newEngine()
-				others := holdAll(t, e, sharing(5, 0), 2)
+				p := newProcesses(2)
+				e, s := p.engines[0], p.stores[0]
+				others := holdAll(t, p.engines[test.holder], sharing(5, 0), 2)
 				var mu sync.Mutex
 				replies := 0
 				s.after.set(func(string, storetest.AnyRequest) error {
 					mu.Lock()
 					replies++
-					wait := delay(replies)
+					wait := test.delay(replies)
 					mu.Unlock()
 					time.Sleep(wait)
 					return nil
@@ -170,10 +176,7 @@ func TestTriesAtOnceGetAllPermits(t *testing.T) {
 				for _, h := range others {
 					release(t, h)
 				}
-				_ = e.Close(t.Context())
-				if e.queueCount() != 0 || s.value("k") != "" {
-					t.Error("left")
-				}
+				p.checkIdle(t)
 			})
 		})
 	}
@@ -277,7 +280,7 @@ func TestSharedLeasesExpireByThemselves(t *testing.T) {
 		short.TTL, short.Renew = time.Second, false
 		expires, renewed := hold(t, p.engines[0], short), hold(t, p.engines[0], sharing(store.Unlimited, 0))
 		<-expires.Context().Done()
-		if cause := context.Cause(expires.Context()); cause != (lossError{Expired}) {
+		if cause := context.Cause(expires.Context()); !errors.Is(cause, lossError{Expired}) {
 			t.Errorf("the cause is %v", cause)
 		}
 		time.Sleep(time.Minute)

@@ -50,6 +50,9 @@ func TestSharedLeasesOfPhaseHaveOneFence(t *testing.T) {
 			last = writer.Fence()
 			release(t, writer)
 		}
+		if got := p.stores[0].count("renew"); got != 3 { // each for the first pass of a lease without a number
+			t.Errorf("%d renewals", got)
+		}
 		p.checkIdle(t)
 	})
 }

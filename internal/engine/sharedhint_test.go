@@ -27,17 +27,22 @@ func TestForgedHintReleasesNoSharedLease(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				e, s, events := newEngine()
+				s.before.set(func(transition string, _ storetest.AnyRequest) error {
+					if transition == "release" {
+						time.Sleep(100 * time.Millisecond)
+					}
+					return nil
+				})
 				for range 3 {
 					h := hold(t, e, sharing(3, 0))
 					forged := token(h, e.tokens.Load()+1)
-					for range 5 {
-						s.hint("k", forged)
-						synctest.Wait()
-					}
+					s.hint("k", forged)
+					s.hint("k", forged)
+					synctest.Wait()
 					later := hold(t, e, sharing(3, 0))
-					for range 5 {
+					for range 10 {
 						s.hint("k", forged)
-						synctest.Wait()
+						time.Sleep(30 * time.Millisecond)
 					}
 					if out := s.sharedTokens("k"); len(out) != 2 {
 						t.Errorf("the leases are %v", out)
@@ -75,6 +80,31 @@ func TestHintOfDeadSharedTokenReleasesIt(t *testing.T) {
 		synctest.Wait()
 		if out := p.server.sharedTokens("k"); len(out) != 1 || out[0] != other.Token() || limit != 3 {
 			t.Errorf("the leases are %v; released with limit %d", out, limit)
+		}
+		release(t, other)
+		p.checkIdle(t)
+	})
+}
+
+// A hint of a shared lease that was lost releases nothing while its holder has not returned.
+func TestHintOfLostSharedLeaseReleasesNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newProcesses(1)
+		lost, other := hold(t, p.engines[0], sharing(3, 0)), hold(t, p.engines[0], sharing(3, 0))
+		p.server.mu.Lock()
+		delete(p.server.phases["k"].leases, lost.Token())
+		p.server.mu.Unlock()
+		<-lost.Context().Done()
+		p.stores[0].hint("k", lost.Token())
+		synctest.Wait()
+		if n := p.stores[0].count("release"); n != 0 {
+			t.Errorf("%d releases", n)
+		}
+		_, _ = lost.Release(t.Context())
+		synctest.Wait()
+		if n := p.stores[0].count("release"); n != 1 {
+			t.Errorf("%d releases after the holder has returned", n)
 		}
 		release(t, other)
 		p.checkIdle(t)
@@ -165,6 +195,28 @@ func TestSharedWaitersSurviveLostHints(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A queue that skips checks still checks in time that it has its place in the store's queue.
+func TestLostPlacesOfSharedWaitersAreTakenAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newProcesses(2)
+		writer := hold(t, p.engines[0], request(0))
+		for range 5 {
+			waiting(t, p.engines[1], sharing(store.Unlimited, WaitForever), func(*Hold) {})
+		}
+		p.server.mu.Lock()
+		p.server.queues["k"] = p.server.queues["k"][:1]
+		p.server.mu.Unlock()
+		time.Sleep((maxSkippedChecks + 1) * (recheckInterval + recheckInterval/4))
+		if queue := p.server.queue("k"); len(queue) != 5 {
+			t.Errorf("the queue is %v", queue)
+		}
+		release(t, writer)
+		time.Sleep(time.Second)
+		p.checkIdle(t)
+	})
 }
 
 // While many wait for shared leases, mostly the first one checks the key.

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"github.com/reqlock/reqlock/internal/store"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
 // Permits pass within a process without a command, as long as no other process waits.
@@ -163,6 +165,128 @@ func TestHintOfOneSharedLeaseEndsPassesOfAll(t *testing.T) {
 		}
 		release(t, holds[0])
 		time.Sleep(10 * time.Second)
+		p.checkIdle(t)
+	})
+}
+
+// A reader that is refused beside readers of its process shows that others wait. So passes
+// end in time, also if no hint arrives.
+func TestRefusedReaderEndsPassesOfItsProcess(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newProcesses(2)
+		h := hold(t, p.engines[0], sharing(store.Unlimited, 0))
+		h.shard.mu.Lock()
+		h.lease.budget.unlimited = true
+		h.shard.mu.Unlock()
+		p.stores[0].hint = func(string, string) {}
+		var written time.Time
+		waiting(t, p.engines[1], request(WaitForever), func(*Hold) { written = time.Now() })
+		for range 300 {
+			waiting(t, p.engines[0], sharing(store.Unlimited, WaitForever), func(*Hold) { time.Sleep(10 * time.Millisecond) })
+		}
+		begun := time.Now()
+		release(t, h)
+		time.Sleep(20 * time.Second)
+		synctest.Wait()
+		if took := written.Sub(begun); written.IsZero() || took > maxPassTime+20*time.Millisecond {
+			t.Errorf("the writer was served after %v", took)
+		}
+		p.checkIdle(t)
+	})
+}
+
+// A waiter to which a lease passes gives up its place in the store's queue at once, and a
+// release takes a place only for a waiter that has none.
+func TestSharedWaitersHaveOnePlaceEach(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newProcesses(2)
+		first, other := hold(t, p.engines[0], sharing(2, 0)), hold(t, p.engines[1], sharing(2, 0))
+		waiting(t, p.engines[0], sharing(2, WaitForever), func(*Hold) { time.Sleep(time.Second) })
+		if queue := p.server.queue("k"); len(queue) != 1 {
+			t.Fatalf("the queue is %v", queue)
+		}
+		release(t, first)
+		synctest.Wait()
+		if queue := p.server.queue("k"); len(queue) != 0 {
+			t.Errorf("after the pass the queue is %v", queue)
+		}
+		p.stores[0].before.set(func(_ string, r storetest.AnyRequest) error {
+			if r.Rejoin != "" {
+				t.Error("a release rejoins for a waiter that has a place")
+			}
+			return nil
+		})
+		waiting(t, p.engines[0], sharing(2, WaitForever), func(*Hold) {})
+		time.Sleep(2 * time.Second)
+		release(t, other)
+		p.checkIdle(t)
+	})
+}
+
+// A caller that knows of contention takes a place in the store's queue with its first command.
+func TestSharedCallerBehindWaitersJoinsAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newProcesses(2)
+		writer := hold(t, p.engines[0], request(0))
+		for i, want := range []int{2, 3, 4} {
+			waiting(t, p.engines[1], sharing(store.Unlimited, WaitForever), func(*Hold) {})
+			if got := len(p.stores[1].transitions()); got != want {
+				t.Errorf("%d commands for %d waiters, want %d", got, i+1, want)
+			}
+		}
+		if got := len(p.events[1].of(Waiting)); got != 3 {
+			t.Errorf("%d events", got)
+		}
+		release(t, writer)
+		time.Sleep(time.Second)
+		p.checkIdle(t)
+	})
+}
+
+// A permanent fault refuses all waiters, and their places are given up at once.
+func TestPermanentFaultEndsAllSharedQueues(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newProcesses(2)
+		writer := hold(t, p.engines[0], request(0))
+		var refused []<-chan error
+		for range 5 {
+			refused = append(refused, acquiring(t, p.engines[1], sharing(store.Unlimited, WaitForever)))
+		}
+		failed := false
+		p.stores[1].before.set(func(transition string, _ storetest.AnyRequest) error {
+			if transition == "enqueue" && !failed {
+				failed = true
+				return &store.Fault{Err: errors.New("no permission")}
+			}
+			return nil
+		})
+		p.stores[1].hint("k", p.server.queue("k")[0])
+		synctest.Wait()
+		if queue := p.server.queue("k"); len(queue) != 0 {
+			t.Errorf("the queue is %v", queue)
+		}
+		for _, r := range refused {
+			if err := <-r; reasonOf(t, err) != Unavailable {
+				t.Error(err)
+			}
+		}
+		release(t, writer)
+		p.checkIdle(t)
+	})
+}
+
+// A dead exclusive token in the key is released by a shared caller that finds it.
+func TestSharedCallerReleasesDeadExclusiveToken(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newProcesses(1)
+		dead := deadToken(t, p.engines[0])
+		p.server.set("k", dead, time.Hour)
+		release(t, hold(t, p.engines[0], sharing(2, 0)))
 		p.checkIdle(t)
 	})
 }

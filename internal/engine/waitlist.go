@@ -161,3 +161,18 @@ func (l *waitlist) isListening() bool {
 		return false
 	}
 }
+
+// isBusy reports whether it is known that a new caller has to wait.
+func (l *waitlist) isBusy() bool {
+	if l.limit.IsShared() {
+		return l.first != nil && l.isContended() || !l.mayStart() && l.placesLeft() <= 0
+	}
+	switch q := l.root; q.state {
+	case held, passing:
+		return true
+	case asking:
+		return q.contended && q.lastFault == nil && q.first != nil
+	case idle, releasing:
+	}
+	return false
+}
