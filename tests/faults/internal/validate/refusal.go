@@ -43,10 +43,16 @@ func (s *summary) isRefusalPossible(key lock, call int) bool {
 }
 
 // mayLeavePlace reports whether a place in the queue may stay for a moment after a shared call
-// was served: its process had one for each of several calls that waited together, and another
-// lease served them.
+// was served: a lease of its process was handed off to it, or its process had a place for each
+// of several calls that waited together.
 func (s *summary) mayLeavePlace(key lock, op *history.Op) bool {
-	return op.IsShared() && slices.ContainsFunc(s.calls[key], func(other *history.Op) bool {
+	if !op.IsShared() {
+		return false
+	}
+	if l := s.byName[op.Lease]; l != nil && l.requested < op.Call {
+		return true
+	}
+	return slices.ContainsFunc(s.calls[key], func(other *history.Op) bool {
 		return other != op && other.Kind == history.Lock && other.Process == op.Process && other.Limit == op.Limit &&
 			other.Call <= s.returnedAt(op) && s.returnedAt(other) >= op.Call
 	})
