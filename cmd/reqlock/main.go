@@ -5,7 +5,7 @@
 // lint checks the annotations of the services in a compiled descriptor set, which protoc writes
 // with --include_imports, and buf build always:
 //
-//	protoc --include_imports --descriptor_set_out=set.binpb -I proto proto/bank/v1/bank.proto
+//	protoc --include_imports --descriptor_set_out=set.binpb -I proto -I third_party bank/v1/bank.proto
 //	go run github.com/reqlock/reqlock/cmd/reqlock@latest lint --descriptor_set set.binpb --source user
 //
 // It prints each mistake on a line, as grpclock.AnnotatedErr returns them. The exit status is 0
