@@ -105,7 +105,7 @@ func (run *randomRun) forge(process int) {
 		time.Sleep(run.upTo(50 * time.Millisecond))
 		next := int(e.tokens.Load()) + 1
 		limit := []store.Limit{store.Exclusive, store.Unlimited, 3}[run.choose(3)]
-		token := store.NewToken(e.process, limit, uint64(1+run.choose(next+2))) //nolint:gosec // small
+		token := store.NewToken(e.process, limit, uint64(1+run.choose(next+2)))
 		for range 1 + run.choose(3) {
 			run.stores[process].hint("k", token)
 		}

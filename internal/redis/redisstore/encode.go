@@ -158,8 +158,7 @@ func (x *operation) Fallback(sent command.Command, got pipeline.Reply, sends int
 			x.brief = false
 			return x.Command(sends)
 		}
-		if script := x.sharedScript(); script != nil && got.Value == sharedOut {
-			x.useSharedScript(script)
+		if got.Value == sharedOut && x.useSharedScript(sent) {
 			return x.Command(sends)
 		}
 		return nil

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/reqlock/reqlock/internal/redis/command"
 	"github.com/reqlock/reqlock/internal/redis/keyspace"
 	"github.com/reqlock/reqlock/internal/redis/script"
 	"github.com/reqlock/reqlock/internal/store"
@@ -15,23 +16,29 @@ const sharedOut = int64(-1)
 // encodeShared adds the key of the shared leases.
 func (x *operation) encodeShared() { x.encodeKey(&x.shared, keyspace.SharedSuffix) }
 
-// sharedScript returns the script that has to follow the reply sharedOut. It returns nil for
-// an operation that never has that reply.
-func (x *operation) sharedScript() *script.Script {
+// useSharedScript makes the operation send the script that has to follow the reply sharedOut.
+// It reports false if the command never has that reply. The operation may use the script
+// already: a slow command is sent twice, and this is the reply to its other send.
+func (x *operation) useSharedScript(sent command.Command) bool {
+	scripts := &x.store.scripts
 	switch x.script {
-	case &x.store.scripts.Enqueue:
-		return &x.store.scripts.SharedAsk
-	case &x.store.scripts.Release:
-		return &x.store.scripts.SharedRelease
+	case &scripts.Enqueue:
+		x.replaceScript(&scripts.SharedAsk)
+	case &scripts.Release:
+		x.replaceScript(&scripts.SharedRelease)
+	case &scripts.SharedAsk, &scripts.SharedRelease:
+		text := sent.Args()[1]
+		return text != x.script.SHA && text != x.script.Source
 	default:
-		return nil
+		return false
 	}
+	return true
 }
 
-// useSharedScript replaces the script by one for shared leases, which has the same arguments,
+// replaceScript replaces the script by one for shared leases, which has the same arguments,
 // and one key more behind the lock and the queue. It makes new args, because an earlier send
 // may still use the old ones.
-func (x *operation) useSharedScript(s *script.Script) {
+func (x *operation) replaceScript(s *script.Script) {
 	const afterQueue = 5
 	x.shared.buffer = x.store.names.AppendCompanion(x.shared.buffer[:0], x.lock.buffer, keyspace.SharedSuffix)
 	keys, _ := x.args[2].(int)

@@ -67,7 +67,7 @@ func withoutExamples(violations string) []string {
 // key.
 func addSecondHolder(h *history.History) {
 	for _, op := range h.Ops {
-		if op.Kind != history.Lock || op.Outcome != history.Granted {
+		if op.Kind != history.Lock || op.Outcome != history.Granted || op.IsShared() {
 			continue
 		}
 		twin := op

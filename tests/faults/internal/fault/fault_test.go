@@ -104,6 +104,14 @@ func evidence() map[string]func(*result) bool {
 
 		"holders-release-early": calls("kill", "kill"),
 
+		"shared-leases":                awaited,
+		"shared-leases-in-one-process": awaited,
+		"readers-never-pause":          awaited,
+
+		"holders-of-shared-leases-are-killed": func(s *result) bool { return len(s.calls) >= 3 && !slices.Contains(s.calls, "stop") },
+		"shared-leases-are-deleted":           awaited,
+		"a-permit-ends-early":                 awaited,
+
 		"storm":             awaited,
 		"storm-of-refusals": awaited,
 	}
@@ -154,7 +162,7 @@ func injectOnServer(t *testing.T, f Fault) *result {
 	admin := server.Client(t)
 	n := network.Start(t, server.Addr())
 	keys := []string{"reqlock:a", "reqlock:{b}"}
-	b := newGoroutineWorkload(t, n, f.OneProcess, ttl, keys, server.Addr())
+	b := newGoroutineWorkload(t, n, f, ttl, keys, server.Addr())
 	s := &result{goroutineWorkload: b}
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

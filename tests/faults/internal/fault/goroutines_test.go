@@ -29,7 +29,8 @@ type goroutineWorkload struct {
 	network *network.Network
 	keys    []string
 	ttl     time.Duration
-	callers int // in each process
+	callers int  // in each process
+	shared  bool // callers take permits
 
 	grants  atomic.Int64
 	running sync.WaitGroup
@@ -49,18 +50,22 @@ type goroutineWorkload struct {
 // one. Callers that never wait would need all CPU of the machine.
 const workTime = 4 * time.Millisecond
 
+// Callers that take permits take one of somePermits, and hold each one of longTurns for half of
+// its TTL.
+const somePermits, longTurns = 3, 5
+
 // commandTimeout is the command timeout of the Lockers.
 const commandTimeout = 100 * time.Millisecond
 
-func newGoroutineWorkload(t *testing.T, n *network.Network, oneProcess bool, ttl time.Duration, keys []string, servers ...string) *goroutineWorkload {
+func newGoroutineWorkload(t *testing.T, n *network.Network, f Fault, ttl time.Duration, keys []string, servers ...string) *goroutineWorkload {
 	t.Helper()
 	b := &goroutineWorkload{
-		T: t, servers: servers, network: n, keys: keys, ttl: ttl,
+		T: t, servers: servers, network: n, keys: keys, ttl: ttl, shared: f.SharedOnly,
 		processes: map[int]context.CancelFunc{}, errors: map[string]int{}, fences: map[string]int64{},
 	}
 	processes := 3
 	b.callers = 4
-	if oneProcess {
+	if f.OneProcess {
 		processes, b.callers = 1, 24
 	}
 	for range processes {
@@ -130,7 +135,15 @@ func (b *goroutineWorkload) work(ctx context.Context, locks *core.Locker, i int,
 			key = own
 		}
 		// Without fencing, SET takes a free lock.
-		lease, err := locks.With(core.WithWait(time.Duration(i)*50*time.Millisecond), core.WithFencing(i > 0)).Lock(ctx, strings.TrimPrefix(key, "reqlock:"))
+		fenced, work := i > 0 && !b.shared, workTime
+		view := locks.With(core.WithWait(time.Duration(i)*50*time.Millisecond), core.WithFencing(fenced))
+		if i > 0 && b.shared {
+			view = view.With(core.WithPermits(somePermits))
+			if turn%longTurns == 0 {
+				work = b.ttl / 2
+			}
+		}
+		lease, err := view.Lock(ctx, strings.TrimPrefix(key, "reqlock:"))
 		if err != nil {
 			select {
 			case <-ctx.Done():
@@ -138,8 +151,8 @@ func (b *goroutineWorkload) work(ctx context.Context, locks *core.Locker, i int,
 			}
 			continue
 		}
-		b.granted(key, lease, i > 0)
-		time.Sleep(workTime)
+		b.granted(key, lease, fenced)
+		time.Sleep(work)
 		_ = lease.Release(ctx)
 		time.Sleep(workTime)
 	}

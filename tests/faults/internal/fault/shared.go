@@ -2,6 +2,8 @@ package fault
 
 import (
 	"github.com/redis/go-redis/v9"
+
+	"github.com/reqlock/reqlock/internal/store"
 )
 
 // sharedFaults returns faults of many clients that compete for permits and for shared leases:
@@ -30,31 +32,32 @@ func sharedFaults() []Fault {
 			}),
 		},
 		{
-			Name: "a-shared-lease-ends-early", On: withOneCopy(), LosesData: true, SharedOnly: true, Clients: 4,
-			Inject: repeat(4, func(s *System) {
-				s.endLeaseEarly()
-				s.runFor(1.5, 2)
+			Name: "a-permit-ends-early", On: withOneCopy(), LosesData: true, SharedOnly: true, Clients: 4,
+			Inject: repeat(3, func(s *System) {
+				s.endPermitEarly()
+				s.runFor(3, 3.5)
 			}),
 		},
 	}
 }
 
-// endLeaseEarly ends a shared lease on the server, as if the server's clock had jumped
+// endPermitEarly ends the lease of a permit on the server, as if the server's clock had jumped
 // forward for this lease alone. It chooses a lease that its holder has held for a while.
-func (s *System) endLeaseEarly() {
+func (s *System) endPermitEarly() {
 	s.Helper()
 	tries := s.forkRandom()
-	s.await("a shared lease that is held for long", func() bool {
+	s.await("a permit that is held for long", func() bool {
 		key := s.Keys[tries.IntN(len(s.Keys))]
 		leases := companion(key, ":s")
 		before := s.Admin.ZRange(s.Context(), leases, 0, -1).Val()
 		s.sleep(s.TTL / 3)
 		for _, token := range before {
-			if s.Admin.ZScore(s.Context(), leases, token).Err() != nil {
+			_, limit, _, _ := store.ParseToken(token)
+			if limit <= 0 || s.Admin.ZScore(s.Context(), leases, token).Err() != nil {
 				continue
 			}
 			ended := false
-			s.during("a shared lease ends early", only(key), func() {
+			s.during("a permit ends early", only(key), func() {
 				ended = s.Admin.ZAddArgs(s.Context(), leases, redis.ZAddArgs{
 					XX: true, Ch: true, Members: []redis.Z{{Score: 1, Member: token}},
 				}).Val() == 1

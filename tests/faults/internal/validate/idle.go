@@ -35,7 +35,7 @@ func (s *summary) handOffTime() int64 { return s.commandTimeout() + int64(schedu
 
 // mayBeServedLate reports whether anything was disrupted or slow while a call waited.
 func (s *summary) mayBeServedLate(op *history.Op) bool {
-	return s.isHindered(op.Process, op.Call, op.Return) || s.mayBeAffected(op.Process, op.Call, op.Return) || s.hasLagged(op)
+	return s.isOverloadedOrDisrupted(op.Process, op.Call, op.Return) || s.mayBeAffected(op.Process, op.Call, op.Return) || s.hasLagged(op)
 }
 
 // An occupancy is a call that waits, or a lease that may be out, between two times.

@@ -113,8 +113,7 @@ func (s *summary) placesAt(key lock, process int, moment int64) (n int) {
 // mayLoseItsPlace reports whether anything was disrupted while a call waited. A machine that
 // stalls only delays calls: see delays.
 func (s *summary) mayLoseItsPlace(op *history.Op) bool {
-	_, paused := s.pausedSince(op.Process, op.Call, op.Return)
-	return paused || s.overloaded || s.mayBeDisrupted(op.Process, op.Call, op.Return) || s.isDisrupted(op.Call, op.Return, isDeliberate)
+	return s.isOverloadedOrDisrupted(op.Process, op.Call, op.Return) || s.mayBeDisrupted(op.Process, op.Call, op.Return)
 }
 
 // delays returns for how long the machine stalled while a call waited, or did not run its

@@ -85,6 +85,20 @@ func TestReadersAndWriters(t *testing.T) {
 			t.release("a", 20, 22)
 			t.release("w", 30, 31)
 		}, nil},
+		{"a reader refused behind the place of calls that were served together", func(t *builder) {
+			t.share(1, "k", "a", 2, 1, 3)
+			t.share(1, "k", "b", 2, 2, 20).Episode = "a"
+			t.release("a", 19, 20)
+			t.refuse(2, "k", unlimited, 25, 26)
+			t.release("b", 30, 31)
+		}, nil},
+		{"a reader refused long after calls were served together", func(t *builder) {
+			t.share(1, "k", "a", 2, 1, 3)
+			t.share(1, "k", "b", 2, 2, 20).Episode = "a"
+			t.release("a", 19, 20)
+			t.refuse(2, "k", unlimited, 290, 291)
+			t.release("b", 300, 301)
+		}, []string{"linearizability"}},
 		{"a reader refused behind a waiter that died", func(t *builder) {
 			t.share(1, "k", "a", unlimited, 1, 3).ValidUntil = 9000 * ms
 			t.call(3, history.Lock, "k", 4, 0, history.None)

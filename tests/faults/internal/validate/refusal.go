@@ -16,7 +16,8 @@ const headGrace = 1500 * time.Millisecond
 // excluded it. The cause may be an earlier call without a known result, which may have
 // held the key until its TTL, or had it assigned; a waiter in the same process, which goes
 // first; for a shared lease, any waiter, since a Try does not pass the head of the queue; a
-// waiter to which a shared lease was assigned, and that has not confirmed it; a stale lease; a command that the network delivered late; or, on a quorum, concurrent calls
+// waiter to which a shared lease was assigned, and that has not confirmed it; a place in the
+// queue that no caller needs any more; a stale lease; a command that the network delivered late; or, on a quorum, concurrent calls
 // that split the votes. A call that was granted the key explains a refusal only while it
 // holds the key, which the model checks.
 func (s *summary) isRefusalPossible(key lock, call int) bool {
@@ -31,10 +32,29 @@ func (s *summary) isRefusalPossible(key lock, call int) bool {
 		}
 		returned := s.returnedAt(other)
 		waits := other.Kind == history.Lock && (other.Process == op.Process || op.IsShared() || other.IsShared()) && returned >= op.Call
+		if op.IsShared() && other.Kind == history.Lock && returned >= op.Call-2*s.commandTimeout() && s.mayLeavePlace(key, other) {
+			return true
+		}
 		return waits || s.mayHaveSplitVotes(op, other) || isIndeterminate(other) && returned >= op.Call-s.mayExcludeFor(op, other)
 	}) || slices.ContainsFunc(s.leases[key], func(l *lease) bool {
 		gone := l.end != nil && l.end.Outcome == history.Done && l.end.Return < since
 		return l.isStale() && l.grant.Return <= op.Return && !gone
+	})
+}
+
+// mayLeavePlace reports whether a place in the queue may stay for a moment after a shared call
+// was served: a lease of its process was handed off to it, or its process had a place for each
+// of several calls that waited together.
+func (s *summary) mayLeavePlace(key lock, op *history.Op) bool {
+	if !op.IsShared() {
+		return false
+	}
+	if l := s.byName[op.Lease]; l != nil && l.requested < op.Call {
+		return true
+	}
+	return slices.ContainsFunc(s.calls[key], func(other *history.Op) bool {
+		return other != op && other.Kind == history.Lock && other.Process == op.Process && other.Limit == op.Limit &&
+			other.Call <= s.returnedAt(op) && s.returnedAt(other) >= op.Call
 	})
 }
 

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"time"
-
-	"github.com/reqlock/reqlock/tests/faults/internal/history"
 )
 
 // renewalsPerTTL is how often a lease is renewed in a TTL, at least.
@@ -28,7 +26,8 @@ func staleHolders(s *summary) (found []Violation) {
 				continue
 			}
 			until := s.lastRelied(l)
-			if until > next.grant.Return+patience && !s.isHindered(l.grant.Process, next.grant.Call, until) {
+			patience := patience + s.renewalDelays(next.grant.Call, until)
+			if until > next.grant.Return+patience && !s.isOverloadedOrDisrupted(l.grant.Process, next.grant.Call, until) {
 				found = append(found, Violation{Check: checkStaleHolder, Text: fmt.Sprintf(
 					"%s lost its key at %d, and its holder relied on it until %d, %v after %s", callName(l.grant), l.lossFrom, until,
 					time.Duration(until-next.grant.Return), callName(next.grant))})
@@ -38,10 +37,22 @@ func staleHolders(s *summary) (found []Violation) {
 	return found
 }
 
-// isHindered reports whether anything was disrupted, paused or slow between two times.
-func (s *summary) isHindered(process int, from, to int64) bool {
-	_, stood := s.pausedSince(process, from, to)
-	return stood || s.mayBeSlow(from, to) || s.isDisrupted(from, to, func(history.Disruption) bool { return true })
+// renewalDelays returns for how long stalls of the machine may have delayed renewals between
+// two times. The command at the time of a stall may fail, and the next one as well.
+func (s *summary) renewalDelays(from, to int64) (sum int64) {
+	for _, t := range s.Disruptions {
+		if isStall(t) && t.From <= to && timeOrNever(t.To) >= from {
+			sum += timeOrNever(t.To) - t.From + 2*s.commandTimeout()
+		}
+	}
+	return sum
+}
+
+// isOverloadedOrDisrupted reports whether the machine was too slow, or a process was paused or
+// anything was injected between two times.
+func (s *summary) isOverloadedOrDisrupted(process int, from, to int64) bool {
+	_, paused := s.pausedSince(process, from, to)
+	return paused || s.overloaded || s.isDisrupted(from, to, isDeliberate)
 }
 
 // nextHolder returns the first lease of the same key that was requested after the loss of
