@@ -148,15 +148,7 @@ func (e *Engine) Close(ctx context.Context) error {
 // loseAll ends every lease that has a holder.
 func (e *Engine) loseAll() {
 	var after callbacks
-	e.eachShard(func(s *shard) {
-		for _, root := range s.queues {
-			for _, q := range root.allQueues() {
-				if q.lease != nil && q.lease.holder != nil {
-					q.lose(Closed, &after)
-				}
-			}
-		}
-	})
+	e.eachHeld(func(q *queue) { q.lose(Closed, &after) })
 	after.run()
 }
 

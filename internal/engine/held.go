@@ -9,19 +9,12 @@ import (
 // of the holders, and the key, the age and the caller of the oldest one.
 func (e *Engine) held() Event {
 	event, now := Event{Kind: Closing}, time.Now()
-	e.eachShard(func(s *shard) {
-		for _, root := range s.queues {
-			for _, q := range root.allQueues() {
-				if q.lease == nil || q.lease.holder == nil {
-					continue
-				}
-				h := q.lease.holder
-				event.Holds++
-				if age := now.Sub(h.since); event.Key == "" || age > event.Held {
-					event = event.of(h)
-					event.Held, event.Caller = age, h.request.Caller
-				}
-			}
+	e.eachHeld(func(q *queue) {
+		h := q.lease.holder
+		event.Holds++
+		if age := now.Sub(h.since); event.Key == "" || age > event.Held {
+			event = event.of(h)
+			event.Held, event.Caller = age, h.request.Caller
 		}
 	})
 	return event
@@ -39,4 +32,17 @@ func (e *Engine) unfinished(ended error) error {
 	}
 	return fmt.Errorf("%w: leases that are not released: %d; the oldest is held since %s, for %v%s",
 		ended, h.Holds, time.Now().Add(-h.Held).UTC().Format(time.RFC3339), h.Held.Round(time.Millisecond), caller)
+}
+
+// eachHeld calls f with each queue whose lease has a holder.
+func (e *Engine) eachHeld(f func(*queue)) {
+	e.eachShard(func(s *shard) {
+		for _, root := range s.queues {
+			for _, q := range root.allQueues() {
+				if q.lease != nil && q.lease.holder != nil {
+					f(q)
+				}
+			}
+		}
+	})
 }
