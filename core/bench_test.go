@@ -25,16 +25,7 @@ func BenchmarkLock(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			locks := core.Must(core.New(rdb, opts...))
 			defer func() { _ = locks.Close(context.Background()) }()
-			b.ReportAllocs()
-			for b.Loop() {
-				lease, err := locks.Lock(context.Background(), "k")
-				if err != nil {
-					b.Fatal(err)
-				}
-				if err := lease.Release(context.Background()); err != nil {
-					b.Fatal(err)
-				}
-			}
+			benchmarkLocks(b, locks)
 		})
 	}
 	b.Run("raw", func(b *testing.B) {
@@ -74,6 +65,27 @@ func BenchmarkRefusedInOutage(b *testing.B) {
 func BenchmarkHandoff(b *testing.B) {
 	locks := core.Must(core.New(redistest.Start(b).Client(b)))
 	defer func() { _ = locks.Close(context.Background()) }()
+	benchmarkHandoffs(b, locks)
+}
+
+// benchmarkLocks measures one lock and its release by one goroutine.
+func benchmarkLocks(b *testing.B, locks *core.Locker) {
+	b.Helper()
+	b.ReportAllocs()
+	for b.Loop() {
+		lease, err := locks.Lock(context.Background(), "k")
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := lease.Release(context.Background()); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// benchmarkHandoffs measures one hand-off of a key for which many goroutines wait.
+func benchmarkHandoffs(b *testing.B, locks *core.Locker) {
+	b.Helper()
 	b.SetParallelism(32)
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {

@@ -24,16 +24,7 @@ func BenchmarkShared(b *testing.B) {
 				}
 				defer func() { _ = lease.Release(context.Background()) }()
 			}
-			b.ReportAllocs()
-			for b.Loop() {
-				lease, err := locks.Lock(context.Background(), "k")
-				if err != nil {
-					b.Fatal(err)
-				}
-				if err := lease.Release(context.Background()); err != nil {
-					b.Fatal(err)
-				}
-			}
+			benchmarkLocks(b, locks)
 		})
 	}
 }
@@ -44,16 +35,5 @@ func BenchmarkPermitHandoff(b *testing.B) {
 	all := core.Must(core.New(redistest.Start(b).Client(b)))
 	defer func() { _ = all.Close(context.Background()) }()
 	locks := all.With(core.WithPermits(5))
-	b.SetParallelism(32)
-	b.ReportAllocs()
-	b.RunParallel(func(pb *testing.PB) {
-		for pb.Next() {
-			lease, err := locks.Lock(context.Background(), "k")
-			if err != nil {
-				b.Error(err)
-				return
-			}
-			_ = lease.Release(context.Background())
-		}
-	})
+	benchmarkHandoffs(b, locks)
 }
