@@ -9,8 +9,9 @@ import (
 )
 
 // A Key is what a key function has read from a request: the key of a lock, the name that Named
-// has given it, and what Permits or Shared says about it. The zero Key is no key. A Key prints and marshals as a digest, because
-// keys may hold personal data, which must not get into logs by accident.
+// has given it, and what Permits or Shared says about it. The zero Key is no key. A Key
+// prints and marshals as a digest, because keys may hold personal data, which must not get
+// into logs by accident.
 type Key struct {
 	raw  string
 	name string // "" unless Named has set it; never part of the key
@@ -21,8 +22,9 @@ type Key struct {
 	needWait bool // Enter refuses the key without WithWait
 }
 
-// NewKey returns a Key without a name and without permits. A key function of your own that calls another one
-// returns a Key, and so needs it for the keys that it makes itself. An empty key is ErrNoKey.
+// NewKey returns a Key without a name and without permits. A key function of your own that
+// calls another one returns a Key, and so needs it for the keys that it makes itself. An empty
+// key is ErrNoKey.
 func NewKey(key string) Key { return Key{raw: key} }
 
 // Raw returns the key itself, as Lock takes it.

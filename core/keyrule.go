@@ -18,7 +18,8 @@ import (
 //
 // The key has no name, even if its parts have one: Named around Join gives it one. Permits and
 // Shared belong around Join, too: a part with one of them refuses the request, because the
-// joined key is another key than the part. Func converts a function of your own that stands beside other key functions.
+// joined key is another key than the part. Func converts a function of your own that stands
+// beside other key functions.
 func Join[R any, F ~func(R) (K, error), K string | Key](keys ...F) KeyFunc[R] {
 	parts := funcsOf[R]("Join", keys)
 	return func(r R) (Key, error) {

@@ -69,8 +69,9 @@ func WithSpans(spans Spans) Option {
 	})
 }
 
-// WithHoldSpans adds a span for each lease, from its grant to its release: no span if not set. The span begins and ends beside the spans of the code that runs under the lease, and is
-// not their parent. It is exported when the lease is released, so a trace whose holder never
+// WithHoldSpans adds a span for each lease, from its grant to its release: no span if not set.
+// The span begins and ends beside the spans of the code that runs under the lease, and is not
+// their parent. It is exported when the lease is released, so a trace whose holder never
 // releases does not have it.
 func WithHoldSpans() Option {
 	return option(func(c *config) error {
