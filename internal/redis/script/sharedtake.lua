@@ -14,8 +14,8 @@ if limit and ARGV[7] == '0' and (number or not value) and redis.call('LLEN', KEY
       end
       return {1, 0, 0, 0}
     elseif redis.call('ZCARD', KEYS[3]) == 1 then
+      redis.call('PEXPIRE', KEYS[3], ARGV[2])
       redis.call('SET', KEYS[1], 'shared 0 - 0', 'PX', ARGV[2])
-      redis.call('PEXPIREAT', KEYS[3], ends)
       return {1, 0, 0, 0}
     end
   end
