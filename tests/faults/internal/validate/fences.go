@@ -20,7 +20,8 @@ import (
 // time in microseconds, or after the counter if that is higher.
 //
 // Shared leases of one phase have the same number, so the number of a shared lease may equal
-// that of an earlier shared lease.
+// that of an earlier shared lease. A lagging replica that takes over may still have a phase
+// that had ended: see joinsOldPhase.
 func lowLeaseFences(s *summary) (found []Violation) {
 	if s.Unfenced {
 		return nil
@@ -53,7 +54,7 @@ func lowLeaseFences(s *summary) (found []Violation) {
 			if l.isStale() {
 				before = block[l.grant.Episode]
 			}
-			if before != nil && before.grant.Fence != 0 && !mayFollow(l.grant, before.grant) {
+			if before != nil && before.grant.Fence != 0 && !mayFollow(l.grant, before.grant) && !joinsOldPhase(l, granted[:next]) {
 				found = append(found, Violation{Check: checkFences, Text: fmt.Sprintf(
 					"%s was granted after %s", callName(l.grant), callName(before.grant))})
 			}
@@ -73,4 +74,20 @@ func higherFence(a, b *lease) *lease {
 		return b
 	}
 	return a
+}
+
+// joinsOldPhase reports whether a shared lease joined a phase that a lagging replica still had
+// when it took over, as far as the earlier leases with higher numbers show: the phase began
+// before the end of a loss, and the loss may have removed all those leases. A resource that
+// has seen their numbers refuses the number of such a phase, which is safe.
+func joinsOldPhase(l *lease, earlier []*lease) bool {
+	begun := int64(never) // the beginning of the first loss that ended after a request of the phase
+	for _, one := range earlier {
+		if one.grant.Fence == l.grant.Fence && one.grant.IsShared() && l.grant.IsShared() {
+			begun = min(begun, one.lossFrom)
+		}
+	}
+	return begun != never && !slices.ContainsFunc(earlier, func(one *lease) bool {
+		return one.grant.Fence > l.grant.Fence && (one.lossFrom < begun || one.lossFrom > l.grant.Return)
+	})
 }

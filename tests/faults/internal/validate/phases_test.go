@@ -43,6 +43,42 @@ func TestNumbersOfPhases(t *testing.T) {
 			t.release("a", 20, 22)
 			t.release("b", 30, 31)
 		}, []string{"linearizability"}},
+		{"a reader joins a phase that a lagging replica still has", func(t *builder) {
+			t.loseData(100, 200)
+			reader(t, 1, "a", 80, 85, 10)
+			t.release("a", 110, 111)
+			reader(t, 1, "b", 120, 121, 11) // a phase that the replica does not have
+			t.release("b", 130, 131)
+			reader(t, 2, "c", 210, 250, 10)
+			t.release("c", 260, 261)
+		}, nil},
+		{"a reader joins a phase that a lagging replica does not have", func(t *builder) {
+			t.loseData(100, 200)
+			reader(t, 1, "b", 120, 121, 11)
+			t.release("b", 130, 131)
+			reader(t, 2, "c", 210, 250, 10)
+			t.release("c", 260, 261)
+		}, []string{"fences"}},
+		{"a reader joins a phase after a later one that was not lost", func(t *builder) {
+			t.loseData(100, 200)
+			reader(t, 1, "a", 80, 85, 10)
+			t.release("a", 110, 111)
+			reader(t, 1, "b", 120, 121, 12)
+			t.release("b", 130, 131)
+			reader(t, 1, "d", 230, 240, 11)
+			t.release("d", 241, 242)
+			reader(t, 2, "c", 250, 255, 10)
+			t.release("c", 260, 261)
+		}, []string{"fences", "linearizability"}},
+		{"a writer has the number of a phase that a lagging replica still has", func(t *builder) {
+			t.loseData(100, 200)
+			reader(t, 1, "a", 80, 85, 10)
+			t.release("a", 110, 111)
+			reader(t, 1, "b", 120, 121, 11)
+			t.release("b", 130, 131)
+			t.grant(2, "k", "w", 210, 250, 10)
+			t.release("w", 260, 261)
+		}, []string{"fences", "linearizability"}},
 		{"a reader without a number", func(t *builder) {
 			reader(t, 1, "a", 1, 3, 10)
 			reader(t, 2, "b", 4, 5, 0)
