@@ -34,7 +34,7 @@ const (
 // permitSuites returns the suites of locks that eight goroutines may hold at a time.
 func permitSuites() []Suite {
 	const what = ", 8 permits"
-	locks := []lock.Name{lock.ReqlockPermits, lock.RawPermits}
+	locks := []lock.Name{lock.ReqlockPermits, lock.RawPermits, lock.Asynq}
 	all := []Suite{
 		{
 			Name: PermitsLone, Title: "one goroutine, one key" + what,
@@ -53,7 +53,8 @@ func permitSuites() []Suite {
 			Locks: locks, Processes: 4, Goroutines: 16, Section: time.Millisecond,
 		},
 	}
-	all = append(all, crowds(PermitsOf, what, locks)...)
+	few := locks[:2] // a thousand servers of asynq would be measured more than their semaphores
+	all = append(all, crowds(PermitsOf, what, few)...)
 	for i := range all {
 		all[i].Permits = permits
 	}

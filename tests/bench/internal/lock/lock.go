@@ -58,6 +58,7 @@ const (
 	RawReplica        Name = "raw SET+WAIT"
 	ReqlockPermits    Name = "reqlock permits"
 	RawPermits        Name = "raw sorted set"
+	Asynq             Name = "asynq semaphore"
 	ReqlockShared     Name = "reqlock shared"
 	RawShared         Name = "raw readers and writer"
 	ReqlockQuorum     Name = "reqlock quorum"
@@ -71,6 +72,7 @@ type Place int
 // The places.
 const (
 	Anywhere  Place = iota // one server, or a cluster
+	OnServer               // one server alone
 	OnReplica              // a master with replicas
 	OnQuorum               // independent servers
 )
@@ -99,6 +101,7 @@ func Kinds() []Kind {
 		{RawReplica, "github.com/redis/go-redis/v9", "SET NX PX and WAIT 1 in one pipeline, apart from that as raw go-redis", openRawReplica, OnReplica},
 		{ReqlockPermits, "github.com/reqlock/reqlock", "the same as reqlock, with WithPermits and WithCommandTimeout(2 s)", openReqlockPermits, Anywhere},
 		{RawPermits, "github.com/redis/go-redis/v9", "a sorted set of holders, counted and extended by one script; asks again after 1 ms", openRawPermits, Anywhere},
+		{Asynq, "github.com/hibiken/asynq/x", "each permit belongs to one of 128 tasks of asynq that run for this; asks again after 1 ms", openAsynq, OnServer},
 		{ReqlockShared, "github.com/reqlock/reqlock", "the same as reqlock, with WithShared for readers and WithCommandTimeout(2 s)", openReqlockShared, Anywhere},
 		{RawShared, "github.com/redis/go-redis/v9", "a key of the writer and a sorted set of readers, checked by one script; asks again after 1 ms", openRawShared, Anywhere},
 		{ReqlockQuorum, "github.com/reqlock/reqlock", "NewQuorum with its defaults, on clients with ContextTimeoutEnabled", openReqlockQuorum, OnQuorum},

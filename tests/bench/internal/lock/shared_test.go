@@ -28,16 +28,30 @@ func openOn(t *testing.T, name Name, permits int) Locker {
 	return locks
 }
 
-// takes reports whether a lock is granted soon.
-func takes(t *testing.T, take func(context.Context, string) (Held, error)) (Held, bool) {
+// granted takes a lock that is free.
+func granted(t *testing.T, take func(context.Context, string) (Held, error)) Held {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	held, err := take(ctx, "k")
+	if err != nil {
+		t.Fatalf("a lock that is free is not granted: %v", err)
+	}
+	return held
+}
+
+// refuses checks that a lock is not granted for a while.
+func refuses(t *testing.T, take func(context.Context, string) (Held, error)) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	held, err := take(ctx, "k")
-	if err != nil && ctx.Err() == nil {
-		t.Fatal(err)
+	if err == nil {
+		t.Error("a lock is granted beside others that exclude it")
+		release(t, held)
+	} else if ctx.Err() == nil {
+		t.Error(err)
 	}
-	return held, err == nil
 }
 
 func release(t *testing.T, held Held) {
@@ -49,26 +63,16 @@ func release(t *testing.T, held Held) {
 
 func TestPermitsAreLimited(t *testing.T) {
 	const permits = 3
-	for _, name := range []Name{ReqlockPermits, RawPermits, Channel} {
+	for _, name := range []Name{ReqlockPermits, RawPermits, Asynq, Channel} {
 		t.Run(string(name), func(t *testing.T) {
 			locks := openOn(t, name, permits)
 			var all []Held
-			for i := range permits {
-				held, ok := takes(t, locks.Lock)
-				if !ok {
-					t.Fatalf("permit %d is not granted", i)
-				}
-				all = append(all, held)
+			for range permits {
+				all = append(all, granted(t, locks.Lock))
 			}
-			if _, ok := takes(t, locks.Lock); ok {
-				t.Error("one permit too many is granted")
-			}
+			refuses(t, locks.Lock)
 			release(t, all[1])
-			if held, ok := takes(t, locks.Lock); ok {
-				all[1] = held
-			} else {
-				t.Error("a permit that was released is not granted")
-			}
+			all[1] = granted(t, locks.Lock)
 			for _, held := range all {
 				release(t, held)
 			}
@@ -80,23 +84,12 @@ func TestReadersExcludeWriters(t *testing.T) {
 	for _, name := range []Name{ReqlockShared, RawShared} {
 		t.Run(string(name), func(t *testing.T) {
 			locks := openOn(t, name, 0).(Sharer)
-			one, okOne := takes(t, locks.Share)
-			other, okOther := takes(t, locks.Share)
-			if !okOne || !okOther {
-				t.Fatal("two readers are not granted the lock")
-			}
-			if _, ok := takes(t, locks.Lock); ok {
-				t.Error("a writer is granted the lock beside readers")
-			}
+			one, other := granted(t, locks.Share), granted(t, locks.Share)
+			refuses(t, locks.Lock)
 			release(t, one)
 			release(t, other)
-			writer, ok := takes(t, locks.Lock)
-			if !ok {
-				t.Fatal("a writer is not granted a free lock")
-			}
-			if _, ok := takes(t, locks.Share); ok {
-				t.Error("a reader is granted the lock beside a writer")
-			}
+			writer := granted(t, locks.Lock)
+			refuses(t, locks.Share)
 			release(t, writer)
 		})
 	}
