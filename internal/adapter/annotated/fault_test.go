@@ -5,8 +5,6 @@ import (
 	"testing"
 
 	"google.golang.org/protobuf/encoding/protowire"
-	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protodesc"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 
@@ -53,6 +51,15 @@ func TestEachMistakeOfAMethodIsNamed(t *testing.T) {
 			"UnaryCall", `lock { key { literal: "a" } ttl { seconds: 1 } } lock { key { literal: "b" } ttl { seconds: 2 } }`,
 			"lock 2: ttl: 2s differs from the 1s of another lock of the method, and a call takes its locks together",
 		},
+		"a lock, twice": {
+			"UnaryCall", `lock { name: "a" key { source: "user" } key { metadata: "x-A" } } lock { key { literal: "b" } } lock { name: "a" key { source: "user" } key { metadata: "X-a" } }`,
+			"lock 3: it has the name and the key of lock 1",
+		},
+		"a lock, shared and alone": {
+			"UnaryCall", `lock { key { field: "response_status.message" } shared: true } lock { key { field: "response_status.message" } }`,
+			"lock 2: it has the name and the key of lock 1",
+		},
+		"locks of other names":      {"UnaryCall", `lock { name: "a" key { literal: "l" } } lock { name: "b" key { literal: "l" } } lock { key { literal: "l" } } lock { key { source: "l" } }`, `lock 4: key: source "l": there is no such source; given are "user"`},
 		"permits":                   {"UnaryCall", `lock { key { literal: "a" } permits: 4000000000 }`, "lock 1: permits: 4000000000 is not from 1 to 999999999"},
 		"shared and permits":        {"UnaryCall", `lock { key { literal: "a" } shared: true permits: 5 }`, "lock 1: shared: permits is set, too: keep one of them"},
 		"idempotent, no key":        {"UnaryCall", `idempotent {}`, "idempotent: it has no key"},
@@ -149,18 +156,8 @@ func TestNewFieldsAreRefused(t *testing.T) {
 func readRaw(t *testing.T, rules []byte) error {
 	t.Helper()
 	file := service(map[string]string{"UnaryCall": `unlocked: true`}).Proto(t)
-	options := proto.Message(nil)
-	for _, method := range file.GetService()[0].GetMethod() {
-		if method.GetName() == "UnaryCall" {
-			options = method.GetOptions()
-		}
-	}
-	options.ProtoReflect().SetUnknown(protowire.AppendBytes(protowire.AppendTag(nil, 50917, protowire.BytesType), rules))
-	d, err := protodesc.FileOptions{AllowUnresolvable: true}.New(file, protoregistry.GlobalFiles)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = annotated.Read([]protoreflect.ServiceDescriptor{d.Services().Get(0)}, annotated.Program{})
+	setRaw(t, file, protowire.AppendBytes(protowire.AppendTag(nil, 50917, protowire.BytesType), rules))
+	_, err := readFile(t, file, protoregistry.GlobalFiles)
 	return err
 }
 
