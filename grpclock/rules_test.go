@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
@@ -284,6 +285,18 @@ func TestInterceptorsOfRulesPanic(t *testing.T) {
 		"Transfer": `lock { key { literal: "l" } } idempotent { key { metadata: "idempotency-key" } }`,
 		"Deposit":  `lock { key { literal: "l" } }`,
 	}).descs())
+	shared := grpclock.Annotated(annotate(t, "", map[string]string{
+		"Transfer": `lock { key { literal: "l" } } lock { key { literal: "m" } permits: 5 }`,
+		"Deposit":  `lock { key { literal: "l" } shared: true }`,
+	}).descs())
+	var clients []redis.UniversalClient
+	for range 3 {
+		rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
+		defer func() { _ = rdb.Close() }()
+		clients = append(clients, rdb)
+	}
+	quorum := core.Must(core.NewQuorum(clients))
+	adaptertest.CloseAfter(t, quorum)
 	for what, register := range map[string]func(){
 		"Rules.Unary needs a locker":      func() { rules.Unary(nil) },
 		"Rules.Stream needs a locker":     func() { rules.Stream(nil) },
@@ -295,6 +308,10 @@ func TestInterceptorsOfRulesPanic(t *testing.T) {
 		"WithRetention":                   func() { rules.Stream(locks, core.WithRetention(time.Hour)) },
 		"WithMinHold":                     func() { rules.Idempotent(locks, core.WithMinHold(time.Hour)) },
 		"WithFailOpen":                    func() { rules.Idempotent(locks, core.WithFailOpen(true)) },
+		"a quorum keeps no records":       func() { rules.Idempotent(quorum) },
+		"WithShared: the servers of a qu": func() { shared.Stream(quorum) },
+		"WithPermits: WithFencing":        func() { shared.Unary(locks, core.WithFencing(true)) },
+		"WithShared: WithMinHold":         func() { shared.Stream(locks, core.WithMinHold(time.Second)) },
 	} {
 		adaptertest.WantPanic(t, register, what)
 	}

@@ -35,6 +35,18 @@ func LockKey[R any](l Lock, read func(Part) core.KeyFunc[R]) core.KeyFunc[R] {
 	return key
 }
 
+// Options returns the options of core for leases such as those of the lock. A lock that is held
+// alone has none.
+func (l Lock) Options() []core.Option {
+	switch {
+	case l.Shared:
+		return []core.Option{core.WithShared(true)}
+	case l.Permits > 0:
+		return []core.Option{core.WithPermits(l.Permits)}
+	}
+	return nil
+}
+
 // isSameAs reports whether two locks of one method have the same name and key.
 func (l Lock) isSameAs(other Lock) bool {
 	return l.Name == other.Name && len(l.Key) > 0 && slices.EqualFunc(l.Key, other.Key, Part.equals)
