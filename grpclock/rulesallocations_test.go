@@ -21,7 +21,7 @@ func TestRulesAllocateNoMoreThanCode(t *testing.T) { //nolint:paralleltest // Al
 	}
 	locks := adaptertest.UnusedLocker(t)
 	a := annotate(t, `ttl { seconds: 5 }`, map[string]string{"Transfer": `lock { name: "account" key { source: "account" } wait { seconds: 2 } }`})
-	account := core.Named("account", grpclock.KeyFunc(failing(core.ErrSkip))) // up to the lock, without it
+	account := core.Named("account", failing(core.ErrSkip)) // up to the lock, without it
 	rules := grpclock.Annotated(a.descs(), grpclock.Source("account", failing(core.ErrSkip)))
 	byRule := rules.Unary(locks)
 	byCode := grpclock.UnaryServerInterceptor(locks, account)

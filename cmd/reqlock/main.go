@@ -6,10 +6,11 @@
 // with --include_imports, and buf build always:
 //
 //	protoc --include_imports --descriptor_set_out=set.binpb -I proto -I third_party bank/v1/bank.proto
-//	go run github.com/reqlock/reqlock/cmd/reqlock lint --descriptor_set set.binpb --source user
+//	go get -tool github.com/reqlock/reqlock/cmd/reqlock
+//	go tool reqlock lint --descriptor_set set.binpb --source user
 //
-// go run without a version takes the command from the version of reqlock in go.mod, which is that
-// of the server. The flags are the parts of the rules that the file does not have: each --source
+// A tool has the version of reqlock in go.mod, which is that of the server. (go run has it, too,
+// but exits with 1 where the command exits with 2.) The flags are the parts of the rules that the file does not have: each --source
 // is a grpclock.Source, and each --in_code a method of grpclock.InCode, "/pkg.Service/Method".
 //
 // lint prints each mistake on a line, as grpclock.AnnotatedErr returns them. The exit status is 0
