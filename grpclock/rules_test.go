@@ -105,6 +105,36 @@ func TestAnnotatedKeyIsThatOfCode(t *testing.T) {
 	}
 }
 
+// A stream takes no lock before its first message if one of its keys reads the message, whatever
+// the key function makes of a stream that has none yet.
+func TestAnnotatedStreamWaitsForItsFirstMessage(t *testing.T) {
+	t.Parallel()
+	locks, _ := adaptertest.Locker(t)
+	a := annotate(t, "", map[string]string{"Deposit": `lock { key { literal: "l" } } lock { key { source: "account" } }`})
+	rules := grpclock.Annotated(a.descs(), grpclock.Source("account", func(c *grpclock.Call) (string, error) {
+		key, err := accountOf(c)
+		if err != nil {
+			return "none", nil //nolint:nilerr // the mistake that the test is about
+		}
+		return key.Raw(), nil
+	}))
+	var keys []string
+	client := serveAnnotated(t, &bank{deposit: func(s depositServer) error {
+		if _, err := sum(s); err != nil {
+			return err
+		}
+		for _, lease := range grpclock.Leases(s.Context()) {
+			keys = append(keys, lease.Key())
+		}
+		return s.SendAndClose(&pb.BalanceReply{})
+	}}, []annotatedBank{a}, rules.ServerOptions(locks)...)[0]
+	_, err := deposit(within(t), client, 1)
+	wantCode(t, err, codes.OK)
+	if want := []string{"l", theKey}; !slices.Equal(keys, want) {
+		t.Errorf("the handler holds %q, want %q", keys, want)
+	}
+}
+
 // The wait and the TTL of a method override those of its service, which override the options of
 // the interceptor. Two files have two sets of defaults.
 func TestSettingsOfAMethodOverrideThoseOfItsService(t *testing.T) {
