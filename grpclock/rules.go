@@ -57,8 +57,9 @@ func Annotated(services []*grpc.ServiceDesc, opts ...RuleOption) *Rules {
 // Mistakes are the same as in Go code: a field that does not exist, or that is no key; a source
 // that is not given, or that reads another message; an invalid name; a duration outside the
 // limits of its option. Others are a stream or a method without side effects that is idempotent,
-// a method that is locked by ByMethod too, and a service whose descriptor is not in the program
-// (protoregistry.GlobalFiles).
+// a lock that a method declares twice, a method that is locked by ByMethod too, an option with the
+// number of the rules that the program does not know, and a service whose descriptor is not in the
+// program (protoregistry.GlobalFiles).
 func AnnotatedErr(services []*grpc.ServiceDesc, opts ...RuleOption) (*Rules, error) {
 	code := &ruleCode{sources: make(map[string]KeyFunc)}
 	for _, opt := range opts {

@@ -34,7 +34,8 @@ func (r *Rules) ServerOptions(l *core.Locker, opts ...Option) []grpc.ServerOptio
 // UnaryServerInterceptor for each method, with the same options except Also. Wait and TTL of a
 // rule, or else of its service, have precedence over those of the options.
 //
-// It panics if l is nil, or if an option is invalid or belongs to another adapter.
+// It panics if l is nil, if an option is invalid or belongs to another adapter, and if a lock has
+// permits or is shared, and l or an option does not allow that: see core.WithPermits.
 func (r *Rules) Unary(l *core.Locker, opts ...Option) grpc.UnaryServerInterceptor {
 	configs := r.lockConfigs("Rules.Unary", l, opts, false)
 	r.made.unary.Store(true)
@@ -106,6 +107,9 @@ func (r *Rules) lockConfigs(name string, l *core.Locker, opts []Option, streams 
 		adapter.Must(len(c.keys) == 1, name+": Also: declare another lock in the rules instead")
 		for _, key := range keys[1:] {
 			c.keys = append(c.keys, failBeforeMessage(key))
+		}
+		for _, lock := range m.Locks {
+			c.locks.With(lock.Options()...) // panics if the settings of l or opts exclude such leases
 		}
 		c.byMethods = nil // Rules report their methods by themselves
 		configs[m.FullMethod()] = c

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
@@ -101,6 +102,36 @@ func TestAnnotatedKeyIsThatOfCode(t *testing.T) {
 	_, err := client.Transfer(metadata.AppendToOutgoingContext(within(t), "x-account", "42"), transferOf(""))
 	if wantCode(t, err, codes.OK); key != "account:4:acme2:421:l" {
 		t.Errorf("the key is %q", key)
+	}
+}
+
+// A stream takes no lock before its first message if one of its keys reads the message, whatever
+// the key function makes of a stream that has none yet.
+func TestAnnotatedStreamWaitsForItsFirstMessage(t *testing.T) {
+	t.Parallel()
+	locks, _ := adaptertest.Locker(t)
+	a := annotate(t, "", map[string]string{"Deposit": `lock { key { literal: "l" } } lock { key { source: "account" } }`})
+	rules := grpclock.Annotated(a.descs(), grpclock.Source("account", func(c *grpclock.Call) (string, error) {
+		key, err := accountOf(c)
+		if err != nil {
+			return "none", nil //nolint:nilerr // the mistake that the test is about
+		}
+		return key.Raw(), nil
+	}))
+	var keys []string
+	client := serveAnnotated(t, &bank{deposit: func(s depositServer) error {
+		if _, err := sum(s); err != nil {
+			return err
+		}
+		for _, lease := range grpclock.Leases(s.Context()) {
+			keys = append(keys, lease.Key())
+		}
+		return s.SendAndClose(&pb.BalanceReply{})
+	}}, []annotatedBank{a}, rules.ServerOptions(locks)...)[0]
+	_, err := deposit(within(t), client, 1)
+	wantCode(t, err, codes.OK)
+	if want := []string{"l", theKey}; !slices.Equal(keys, want) {
+		t.Errorf("the handler holds %q, want %q", keys, want)
 	}
 }
 
@@ -284,6 +315,18 @@ func TestInterceptorsOfRulesPanic(t *testing.T) {
 		"Transfer": `lock { key { literal: "l" } } idempotent { key { metadata: "idempotency-key" } }`,
 		"Deposit":  `lock { key { literal: "l" } }`,
 	}).descs())
+	shared := grpclock.Annotated(annotate(t, "", map[string]string{
+		"Transfer": `lock { key { literal: "l" } } lock { key { literal: "m" } permits: 5 }`,
+		"Deposit":  `lock { key { literal: "l" } shared: true }`,
+	}).descs())
+	var clients []redis.UniversalClient
+	for range 3 {
+		rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
+		defer func() { _ = rdb.Close() }()
+		clients = append(clients, rdb)
+	}
+	quorum := core.Must(core.NewQuorum(clients))
+	adaptertest.CloseAfter(t, quorum)
 	for what, register := range map[string]func(){
 		"Rules.Unary needs a locker":      func() { rules.Unary(nil) },
 		"Rules.Stream needs a locker":     func() { rules.Stream(nil) },
@@ -295,6 +338,10 @@ func TestInterceptorsOfRulesPanic(t *testing.T) {
 		"WithRetention":                   func() { rules.Stream(locks, core.WithRetention(time.Hour)) },
 		"WithMinHold":                     func() { rules.Idempotent(locks, core.WithMinHold(time.Hour)) },
 		"WithFailOpen":                    func() { rules.Idempotent(locks, core.WithFailOpen(true)) },
+		"a quorum keeps no records":       func() { rules.Idempotent(quorum) },
+		"WithShared: the servers of a qu": func() { shared.Stream(quorum) },
+		"WithPermits: WithFencing":        func() { shared.Unary(locks, core.WithFencing(true)) },
+		"WithShared: WithMinHold":         func() { shared.Stream(locks, core.WithMinHold(time.Second)) },
 	} {
 		adaptertest.WantPanic(t, register, what)
 	}

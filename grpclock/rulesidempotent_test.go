@@ -4,10 +4,13 @@ import (
 	"context"
 	"sync/atomic"
 	"testing"
+	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 
+	"github.com/reqlock/reqlock/core"
 	pb "github.com/reqlock/reqlock/examples/bankpb"
 	"github.com/reqlock/reqlock/grpclock"
 	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
@@ -87,4 +90,24 @@ func TestAnnotatedIdempotencyKeyHasTwoForms(t *testing.T) {
 	}
 	_, err := client.Transfer(within(t), transferOf("42"))
 	wantCode(t, err, codes.InvalidArgument)
+}
+
+// The retention of a rule has precedence over that of the interceptor, and so have its other
+// settings.
+func TestAnnotatedRetentionOverridesTheOption(t *testing.T) {
+	t.Parallel()
+	locks, rdb := adaptertest.Locker(t)
+	a := annotate(t, "", map[string]string{"Transfer": `idempotent { key { field: "account.id" } retention { seconds: 600 } }`})
+	rules := grpclock.Annotated(a.descs())
+	client := serveAnnotated(t, &bank{}, []annotatedBank{a},
+		grpc.ChainUnaryInterceptor(rules.Idempotent(locks, core.WithRetention(time.Hour))))[0]
+	_, err := client.Transfer(within(t), transferOf("42"))
+	wantCode(t, err, codes.OK)
+	records, err := rdb.Keys(t.Context(), "*").Result()
+	if err != nil || len(records) != 1 {
+		t.Fatalf("the keys are %q, %v", records, err)
+	}
+	if left := rdb.PTTL(t.Context(), records[0]).Val(); left.Round(5*time.Minute) != 10*time.Minute {
+		t.Errorf("the record lasts %v, want 10 minutes", left)
+	}
 }

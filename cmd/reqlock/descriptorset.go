@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/reflect/protodesc"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/descriptorpb"
+	"google.golang.org/protobuf/types/dynamicpb"
 )
 
 // readServices returns the services in a compiled descriptor set, in the order of its files.
@@ -24,6 +25,14 @@ func readServices(file string) ([]protoreflect.ServiceDescriptor, error) {
 	files, err := protodesc.NewFiles(set)
 	if err != nil {
 		return nil, fmt.Errorf("%s lacks something: compile it with --include_imports: %w", file, err)
+	}
+	// The set says which option has which number, so a second reading knows all options by name.
+	options := proto.UnmarshalOptions{Resolver: dynamicpb.NewTypes(files)}
+	if err := options.Unmarshal(text, set); err != nil {
+		return nil, fmt.Errorf("%s has options that cannot be read: %w", file, err)
+	}
+	if files, err = protodesc.NewFiles(set); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	var services []protoreflect.ServiceDescriptor
 	for _, in := range set.GetFile() {

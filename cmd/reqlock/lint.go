@@ -14,42 +14,10 @@ import (
 	"github.com/reqlock/reqlock/internal/adapter/annotated"
 )
 
-// lintFlags are the flags of lint.
-type lintFlags struct {
-	set     string
-	sources []string
-	table   bool
-}
-
-// parse reads the flags. It reports a mistake itself. The error is flag.ErrHelp if the user asks
-// for help.
-func (f *lintFlags) parse(args []string, problems io.Writer) error {
-	flags := flag.NewFlagSet("reqlock lint", flag.ContinueOnError)
-	flags.SetOutput(problems)
-	flags.StringVar(&f.set, "descriptor_set", "", "the compiled descriptor set `FILE`, with its imports")
-	flags.Func("source", "the `NAME` of a grpclock.Source of the program; without this flag, all names are accepted",
-		func(name string) error { f.sources = append(f.sources, name); return nil })
-	flags.BoolVar(&f.table, "table", false, "print the table of all rules")
-	if err := flags.Parse(args); err != nil {
-		return err // it is reported
-	}
-	var err error
-	switch {
-	case f.set == "":
-		err = errors.New("reqlock: lint: --descriptor_set is missing")
-	case flags.NArg() > 0:
-		err = fmt.Errorf("reqlock: lint: %q is no flag", flags.Arg(0))
-	default:
-		return nil
-	}
-	fmt.Fprintf(problems, "%v\n%s\n", err, usage)
-	return err
-}
-
 // lint checks the services of a descriptor set.
 func lint(args []string, out, problems io.Writer) int {
 	var f lintFlags
-	switch err := f.parse(args, problems); {
+	switch err := f.parse(args, out, problems); {
 	case errors.Is(err, flag.ErrHelp):
 		return exitOK
 	case err != nil:
@@ -60,7 +28,12 @@ func lint(args []string, out, problems io.Writer) int {
 		fmt.Fprintf(problems, "reqlock: lint: --descriptor_set: %v\n", err)
 		return exitUsage
 	}
-	methods, err := annotated.Read(services, annotated.Program{Sources: f.sources, AnySource: len(f.sources) == 0})
+	program := annotated.Program{Sources: f.sources, AnySource: len(f.sources) == 0, InCode: f.inCode}
+	methods, err := annotated.Read(services, program)
+	if name := unknownMethod(f.inCode, methods); name != "" {
+		fmt.Fprintf(problems, "reqlock: lint: --in_code: %s has no method %q\n", f.set, name)
+		return exitUsage
+	}
 	if err != nil {
 		fmt.Fprintln(out, err)
 		return exitMistakes
@@ -77,6 +50,16 @@ func lint(args []string, out, problems io.Writer) int {
 		fmt.Fprintf(out, "sources, whose names were not checked: %s\n", strings.Join(names, ", "))
 	}
 	return exitOK
+}
+
+// unknownMethod returns the first of the full names that no method has, or "".
+func unknownMethod(names []string, methods []*annotated.Method) string {
+	for _, name := range names {
+		if !slices.ContainsFunc(methods, func(m *annotated.Method) bool { return m.FullMethod() == name }) {
+			return name
+		}
+	}
+	return ""
 }
 
 // methodsOfAnnotated returns the methods of the services in which a method declares something.

@@ -5,8 +5,6 @@ import (
 	"testing"
 
 	"google.golang.org/protobuf/encoding/protowire"
-	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protodesc"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 
@@ -53,23 +51,35 @@ func TestEachMistakeOfAMethodIsNamed(t *testing.T) {
 			"UnaryCall", `lock { key { literal: "a" } ttl { seconds: 1 } } lock { key { literal: "b" } ttl { seconds: 2 } }`,
 			"lock 2: ttl: 2s differs from the 1s of another lock of the method, and a call takes its locks together",
 		},
-		"permits":                   {"UnaryCall", `lock { key { literal: "a" } permits: 4000000000 }`, "lock 1: permits: 4000000000 is not from 1 to 999999999"},
-		"shared and permits":        {"UnaryCall", `lock { key { literal: "a" } shared: true permits: 5 }`, "lock 1: shared: permits is set, too: keep one of them"},
-		"idempotent, no key":        {"UnaryCall", `idempotent {}`, "idempotent: it has no key"},
-		"idempotent, field":         {"UnaryCall", `idempotent { key { field: "id" } }`, `idempotent: key: field "id": grpc.testing.SimpleRequest has no field "id"`},
-		"idempotent, stream":        {"HalfDuplexCall", `idempotent { key { source: "user" } }`, "idempotent: the method is a stream, and streams are not idempotent"},
-		"idempotent, client stream": {"StreamingInputCall", `idempotent { key { source: "user" } }`, "idempotent: the method is a stream, and streams are not idempotent"},
-		"idempotent, no effects":    {"EmptyCall", `idempotent { key { source: "user" } }`, "idempotent: idempotency_level says that the method has no side effects, so its calls may run twice"},
-		"optional, of the server":   {"UnaryCall", `idempotent { key { source: "user" } key { literal: "a" } optional: true }`, "idempotent: optional: the key has no field and no metadata, so no call can lack it"},
-		"retention":                 {"UnaryCall", `idempotent { key { source: "user" } retention { nanos: 500000000 } }`, "idempotent: retention: 500ms is below 1s"},
-		"idempotent, wait":          {"UnaryCall", `idempotent { key { source: "user" } wait { seconds: -2 } }`, "idempotent: wait: -2s is negative"},
-		"unlocked and a lock":       {"UnaryCall", `unlocked: true lock { key { literal: "a" } }`, "unlocked: the method has another rule: keep one of them"},
-		"unlocked and idempotent":   {"UnaryCall", `unlocked: true idempotent { key { source: "user" } }`, "unlocked: the method has another rule: keep one of them"},
-		"empty":                     {"UnaryCall", ``, "its option is empty: write lock, idempotent or unlocked"},
-		"in code, too":              {"CacheableUnaryCall", `lock { key { literal: "a" } }`, "a ByMethod of the program locks it, too: keep one of them"},
-		"in code, and unlocked":     {"CacheableUnaryCall", `unlocked: true`, "a ByMethod of the program locks it, too: keep one of them"},
-		"in code, and idempotent":   {"CacheableUnaryCall", `idempotent { key { source: "user" } key { metadata: "x-id" } optional: true }`, ""},
-		"no mistake":                {"UnaryCall", `lock { name: "a" key { field: "response_status.code" } key { metadata: "x" } wait {} ttl { seconds: 1 } }`, ""},
+		"a lock, twice": {
+			"UnaryCall", `lock { name: "a" key { source: "user" } key { metadata: "x-A" } } lock { key { literal: "b" } } lock { name: "a" key { source: "user" } key { metadata: "X-a" } }`,
+			"lock 3: it has the name and the key of lock 1",
+		},
+		"a lock, shared and alone": {
+			"UnaryCall", `lock { key { field: "response_status.message" } shared: true } lock { key { field: "response_status.message" } }`,
+			"lock 2: it has the name and the key of lock 1",
+		},
+		"no lock, twice": {"UnaryCall", `lock { name: "a" } lock { name: "a" }`, "lock 1: it has no key\n" + at + "UnaryCall: lock 2: it has no key"},
+		"other locks": {"UnaryCall", `lock { name: "a" key { literal: "l" } } lock { name: "b" key { literal: "l" } } lock { key { literal: "l" } } lock { key { literal: "L" } }
+			lock { key { source: "user" } } lock { key { metadata: "user" } } lock { key { metadata: "x" } } lock { key { literal: "l" } key { literal: "l" } }`, ""},
+		"idempotent, optional, no key": {"UnaryCall", `idempotent { optional: true }`, "idempotent: it has no key"},
+		"permits":                      {"UnaryCall", `lock { key { literal: "a" } permits: 4000000000 }`, "lock 1: permits: 4000000000 is not from 1 to 999999999"},
+		"shared and permits":           {"UnaryCall", `lock { key { literal: "a" } shared: true permits: 5 }`, "lock 1: shared: permits is set, too: keep one of them"},
+		"idempotent, no key":           {"UnaryCall", `idempotent {}`, "idempotent: it has no key"},
+		"idempotent, field":            {"UnaryCall", `idempotent { key { field: "id" } }`, `idempotent: key: field "id": grpc.testing.SimpleRequest has no field "id"`},
+		"idempotent, stream":           {"HalfDuplexCall", `idempotent { key { source: "user" } }`, "idempotent: the method is a stream, and streams are not idempotent"},
+		"idempotent, client stream":    {"StreamingInputCall", `idempotent { key { source: "user" } }`, "idempotent: the method is a stream, and streams are not idempotent"},
+		"idempotent, no effects":       {"EmptyCall", `idempotent { key { source: "user" } }`, "idempotent: idempotency_level says that the method has no side effects, so its calls may run twice"},
+		"optional, of the server":      {"UnaryCall", `idempotent { key { source: "user" } key { literal: "a" } optional: true }`, "idempotent: optional: the key has no field and no metadata, so no call can lack it"},
+		"retention":                    {"UnaryCall", `idempotent { key { source: "user" } retention { nanos: 500000000 } }`, "idempotent: retention: 500ms is below 1s"},
+		"idempotent, wait":             {"UnaryCall", `idempotent { key { source: "user" } wait { seconds: -2 } }`, "idempotent: wait: -2s is negative"},
+		"unlocked and a lock":          {"UnaryCall", `unlocked: true lock { key { literal: "a" } }`, "unlocked: the method has another rule: keep one of them"},
+		"unlocked and idempotent":      {"UnaryCall", `unlocked: true idempotent { key { source: "user" } }`, "unlocked: the method has another rule: keep one of them"},
+		"empty":                        {"UnaryCall", ``, "its option is empty: write lock, idempotent or unlocked"},
+		"in code, too":                 {"CacheableUnaryCall", `lock { key { literal: "a" } }`, "a ByMethod of the program locks it, too: keep one of them"},
+		"in code, and unlocked":        {"CacheableUnaryCall", `unlocked: true`, "a ByMethod of the program locks it, too: keep one of them"},
+		"in code, and idempotent":      {"CacheableUnaryCall", `idempotent { key { source: "user" } key { metadata: "x-id" } optional: true }`, ""},
+		"no mistake":                   {"UnaryCall", `lock { name: "a" key { field: "response_status.code" } key { metadata: "x" } wait {} ttl { seconds: 1 } }`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -127,14 +137,16 @@ func TestNewFieldsAreRefused(t *testing.T) {
 		nested []protowire.Number // the numbers of the messages around the field 77
 		want   string
 	}{
-		"in the option": {nil, "the field 77 of MethodRules"},
-		"in a lock":     {[]protowire.Number{1}, "the field 77 of Lock"},
-		"in a part":     {[]protowire.Number{1, 1}, "the field 77 of Part"},
+		"in the option":   {nil, "the field 77 of MethodRules"},
+		"in a lock":       {[]protowire.Number{1}, "the field 77 of Lock"},
+		"in a part":       {[]protowire.Number{1, 1}, "the field 77 of Part"},
+		"behind the lock": {[]protowire.Number{2}, "the field 77 of Idempotent"},
 	} {
 		rules := protowire.AppendVarint(protowire.AppendTag(nil, 77, protowire.VarintType), 1)
 		for _, number := range test.nested {
 			rules = protowire.AppendBytes(protowire.AppendTag(nil, number, protowire.BytesType), rules)
 		}
+		rules = append(protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), nil), rules...) // a lock
 		if err := readRaw(t, rules); err == nil || !strings.Contains(err.Error(),
 			"case.v1.TestService.UnaryCall: this version of reqlock does not know "+test.want+": update reqlock") {
 			t.Errorf("%s: got %v", name, err)
@@ -149,18 +161,8 @@ func TestNewFieldsAreRefused(t *testing.T) {
 func readRaw(t *testing.T, rules []byte) error {
 	t.Helper()
 	file := service(map[string]string{"UnaryCall": `unlocked: true`}).Proto(t)
-	options := proto.Message(nil)
-	for _, method := range file.GetService()[0].GetMethod() {
-		if method.GetName() == "UnaryCall" {
-			options = method.GetOptions()
-		}
-	}
-	options.ProtoReflect().SetUnknown(protowire.AppendBytes(protowire.AppendTag(nil, 50917, protowire.BytesType), rules))
-	d, err := protodesc.FileOptions{AllowUnresolvable: true}.New(file, protoregistry.GlobalFiles)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = annotated.Read([]protoreflect.ServiceDescriptor{d.Services().Get(0)}, annotated.Program{})
+	setRaw(t, file, protowire.AppendBytes(protowire.AppendTag(nil, 50917, protowire.BytesType), rules))
+	_, err := readFile(t, file, protoregistry.GlobalFiles)
 	return err
 }
 

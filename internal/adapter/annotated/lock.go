@@ -2,6 +2,7 @@ package annotated
 
 import (
 	"fmt"
+	"slices"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
@@ -34,6 +35,23 @@ func LockKey[R any](l Lock, read func(Part) core.KeyFunc[R]) core.KeyFunc[R] {
 	return key
 }
 
+// Options returns the options of core for leases such as those of the lock. A lock that is held
+// alone has none.
+func (l Lock) Options() []core.Option {
+	switch {
+	case l.Shared:
+		return []core.Option{core.WithShared(true)}
+	case l.Permits > 0:
+		return []core.Option{core.WithPermits(l.Permits)}
+	}
+	return nil
+}
+
+// isSameAs reports whether two locks of one method have the same name and key.
+func (l Lock) isSameAs(other Lock) bool {
+	return l.Name == other.Name && len(l.Key) > 0 && slices.EqualFunc(l.Key, other.Key, Part.equals)
+}
+
 // settings returns what the lock has beside a name and a key, as texts.
 func (l Lock) settings() []string {
 	switch {
@@ -60,6 +78,9 @@ func (r *reader) locks(at place, d protoreflect.MethodDescriptor, declared []*an
 			at.in("shared").faultf("permits is set, too: keep one of them")
 		default:
 			at.in("permits").check("WithPermits: ", core.CheckOptions(core.WithPermits(lock.Permits)))
+		}
+		if same := slices.IndexFunc(locks, lock.isSameAs); same >= 0 {
+			at.faultf("it has the name and the key of lock %d", same+1) // written for another key, probably
 		}
 		locks = append(locks, lock)
 		at.in("wait").same(&common.Wait, at.wait(rule.GetWait()))

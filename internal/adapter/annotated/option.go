@@ -2,7 +2,6 @@ package annotated
 
 import (
 	"fmt"
-	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
@@ -16,8 +15,6 @@ const (
 
 	// optionNumber is the number of both options.
 	optionNumber protowire.Number = 50917
-	// optionFile is the end of the path of the file that declares the options.
-	optionFile = "reqlock/v1/annotations.proto"
 )
 
 // readOption reads an option of a method or a service into rules, and reports whether it is set.
@@ -37,7 +34,7 @@ func readOption(d protoreflect.Descriptor, name protoreflect.FullName, rules pro
 
 // encodedOption returns the bytes of an option, and whether it is set. A program has the Go type
 // of the option only if it imports the Go code of the annotations, or a copy of that code. All
-// others, such as one that reads a compiled descriptor set, have an unknown field.
+// others, such as a program that reads a compiled file, have an unknown field.
 func encodedOption(d protoreflect.Descriptor, name protoreflect.FullName) (encoded []byte, found bool, err error) {
 	options := d.Options().ProtoReflect()
 	options.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
@@ -46,45 +43,35 @@ func encodedOption(d protoreflect.Descriptor, name protoreflect.FullName) (encod
 		}
 		return !found
 	})
-	if found || !importsOption(d.ParentFile()) {
-		return encoded, found, err // without the import, the number is that of somebody else
+	if found {
+		return encoded, true, err
 	}
-	for rest := options.GetUnknown(); len(rest) > 0; {
-		number, kind, size := protowire.ConsumeField(rest)
-		if size < 0 {
+	return unknownOption(options.GetUnknown(), name, importsOption(d.ParentFile()))
+}
+
+// unknownOption returns the bytes of an option among unknown fields. If the file does not import
+// the option, the number may be that of another option. Ignoring it would drop the rules of a
+// file that imports them in a way that is not known here, so it is an error.
+func unknownOption(fields protoreflect.RawFields, name protoreflect.FullName, imported bool) (encoded []byte, found bool, err error) {
+	for len(fields) > 0 {
+		number, kind, size := protowire.ConsumeField(fields)
+		switch {
+		case size < 0:
 			return nil, true, fmt.Errorf("the option %s cannot be read: %w", name, protowire.ParseError(size))
-		}
-		if number == optionNumber && kind == protowire.BytesType {
-			_, _, tag := protowire.ConsumeTag(rest)
-			piece, _ := protowire.ConsumeBytes(rest[tag:])
+		case number != optionNumber:
+		case !imported:
+			return nil, true, fmt.Errorf("its option with the number %d is unknown, and the file does not import %s: "+
+				"import the rules by this path, or link the Go code of the option", optionNumber, optionFile)
+		case kind != protowire.BytesType:
+			return nil, true, fmt.Errorf("the option %s cannot be read: it is no message", name)
+		default:
+			_, _, tag := protowire.ConsumeTag(fields)
+			piece, _ := protowire.ConsumeBytes(fields[tag:])
 			encoded, found = append(encoded, piece...), true // several pieces are one message
 		}
-		rest = rest[size:]
+		fields = fields[size:]
 	}
 	return encoded, found, nil
-}
-
-// importsOption reports whether a file can set the options: it imports the file that declares
-// them, itself or by a public import.
-func importsOption(file protoreflect.FileDescriptor) bool {
-	for i := range file.Imports().Len() {
-		imported := file.Imports().Get(i)
-		if strings.HasSuffix(imported.Path(), optionFile) || importsPublicly(imported) {
-			return true
-		}
-	}
-	return false
-}
-
-// importsPublicly reports whether files that import a file can set the options, too.
-func importsPublicly(file protoreflect.FileDescriptor) bool {
-	for i := range file.Imports().Len() {
-		imported := file.Imports().Get(i)
-		if imported.IsPublic && (strings.HasSuffix(imported.Path(), optionFile) || importsPublicly(imported)) {
-			return true
-		}
-	}
-	return false
 }
 
 // newField returns a field that this version does not know, or "". A rule with such a field

@@ -2,6 +2,7 @@ package annotated_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -13,7 +14,7 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 
 	"github.com/reqlock/reqlock/internal/adapter/annotated"
-	"github.com/reqlock/reqlock/internal/adapter/annotatedpb"
+	"github.com/reqlock/reqlock/internal/testkit/annotatedtest"
 )
 
 const rulesOfCall = `lock { name: "account" key { field: "response_status.message" } }`
@@ -34,12 +35,67 @@ func TestUnknownOptionIsReadAndNoOptionIsNone(t *testing.T) {
 	}
 }
 
-// Another option may have the same number in a file that does not import the annotations.
-func TestNumberOfAnotherOptionIsIgnored(t *testing.T) {
+// An edition 2024 file can import the options by "import option", which does not link their Go
+// code.
+func TestOptionOfOptionImportIsRead(t *testing.T) {
 	t.Parallel()
-	s := service(map[string]string{"UnaryCall": rulesOfCall})
-	s.WithoutImport = true
-	methods, err := read(t, s)
+	for _, path := range []string{"reqlock/v1/annotations.proto", "third_party/reqlock/v1/annotations.proto"} {
+		s := service(map[string]string{"UnaryCall": rulesOfCall})
+		s.WithoutImport, s.Rules = true, `must_declare: true`
+		file := s.Proto(t)
+		file.Syntax, file.Edition = proto.String("editions"), descriptorpb.Edition_EDITION_2024.Enum()
+		file.OptionDependency = []string{path}
+		methods, err := readFile(t, file, protoregistry.GlobalFiles)
+		if err == nil || !strings.Contains(err.Error(), "case.v1.TestService.EmptyCall: it declares nothing") {
+			t.Errorf("%s: the option of the service is not read: %v", path, err)
+		}
+		if m := methodOf(t, methods, "UnaryCall"); len(m.Locks) != 1 {
+			t.Errorf("%s: UnaryCall has %+v", path, m)
+		}
+	}
+}
+
+// An unknown option with the number of the rules may be the rules: a file can import them by
+// another path. So it is not ignored.
+func TestUnknownOptionWithoutImportIsRefused(t *testing.T) {
+	t.Parallel()
+	const why = ": its option with the number 50917 is unknown, and the file does not import reqlock/v1/annotations.proto: " +
+		"import the rules by this path, or link the Go code of the option"
+	for name, path := range map[string]string{
+		"no import": "", "another import": "locks/annotations.proto", "another folder": "myreqlock/v1/annotations.proto",
+	} {
+		s := service(map[string]string{"UnaryCall": rulesOfCall})
+		s.WithoutImport, s.Rules = true, `must_declare: true`
+		file := s.Proto(t)
+		if path != "" {
+			file.Dependency = append(file.Dependency, path)
+		}
+		_, err := readFile(t, file, protoregistry.GlobalFiles)
+		const at = "reqlock: case/v1/case.proto: case.v1.TestService"
+		if want := at + why + "\n" + at + ".UnaryCall" + why; err == nil || err.Error() != want {
+			t.Errorf("%s: got %v, want %s", name, err, want)
+		}
+	}
+}
+
+// An option of that number is a message.
+func TestOptionOfAnotherTypeIsRefused(t *testing.T) {
+	t.Parallel()
+	file := service(map[string]string{"UnaryCall": `unlocked: true`}).Proto(t)
+	setRaw(t, file, protowire.AppendVarint(protowire.AppendTag(nil, 50917, protowire.VarintType), 1))
+	_, err := readFile(t, file, protoregistry.GlobalFiles)
+	if err == nil || !strings.HasSuffix(err.Error(), "case.v1.TestService.UnaryCall: the option reqlock.v1.method cannot be read: it is no message") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Another option may have the same number, if the program knows it.
+func TestKnownOptionOfAnotherNameIsIgnored(t *testing.T) {
+	t.Parallel()
+	option, rules := optionType(t, "audit.v1")
+	file := service(map[string]string{"UnaryCall": ``}).Proto(t)
+	setKnown(t, file, option, dynamicpb.NewMessage(rules))
+	methods, err := readFile(t, file, protoregistry.GlobalFiles)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,13 +108,10 @@ func TestNumberOfAnotherOptionIsIgnored(t *testing.T) {
 func TestOptionInPiecesIsRead(t *testing.T) {
 	t.Parallel()
 	file := service(map[string]string{"UnaryCall": rulesOfCall}).Proto(t)
-	for _, method := range file.GetService()[0].GetMethod() {
-		if method.GetName() == "UnaryCall" {
-			other := protowire.AppendVarint(protowire.AppendTag(nil, 1999, protowire.VarintType), 7)
-			raw := method.GetOptions().ProtoReflect().GetUnknown()
-			method.GetOptions().ProtoReflect().SetUnknown(slices.Concat(other, raw, other, raw))
-		}
-	}
+	pieceTwo := service(map[string]string{"UnaryCall": `lock { key { literal: "a" } }`}).Proto(t)
+	other := protowire.AppendVarint(protowire.AppendTag(nil, 1999, protowire.VarintType), 7)
+	one, two := optionsOf(t, file).GetUnknown(), optionsOf(t, pieceTwo).GetUnknown()
+	setRaw(t, file, slices.Concat(other, one, other, two))
 	methods, err := readFile(t, file, protoregistry.GlobalFiles)
 	if err != nil {
 		t.Fatal(err)
@@ -72,15 +125,12 @@ func TestOptionInPiecesIsRead(t *testing.T) {
 // have another folder.
 func TestOptionOfPublicImportIsRead(t *testing.T) {
 	t.Parallel()
-	for name, test := range map[string]struct {
-		public bool
-		want   int
-	}{"public": {true, 1}, "not public": {false, 0}} {
+	for name, isPublic := range map[string]bool{"public": true, "not public": false} {
 		between := &descriptorpb.FileDescriptorProto{
 			Name: proto.String("between.proto"), Syntax: proto.String("proto3"),
 			Dependency: []string{"third_party/reqlock/v1/annotations.proto"},
 		}
-		if test.public {
+		if isPublic {
 			between.PublicDependency = []int32{0}
 		}
 		known := &protoregistry.Files{}
@@ -96,10 +146,10 @@ func TestOptionOfPublicImportIsRead(t *testing.T) {
 		file := s.Proto(t)
 		file.Dependency = append(file.Dependency, "between.proto")
 		methods, err := readFile(t, file, both{known, protoregistry.GlobalFiles})
-		if err != nil {
-			t.Fatal(err)
+		if isPublic != (err == nil) {
+			t.Fatalf("%s: got %v", name, err)
 		}
-		if m := methodOf(t, methods, "UnaryCall"); len(m.Locks) != test.want {
+		if m := methodOf(t, methods, "UnaryCall"); isPublic != (len(m.Locks) == 1) {
 			t.Errorf("%s: UnaryCall has %+v", name, m)
 		}
 	}
@@ -108,7 +158,7 @@ func TestOptionOfPublicImportIsRead(t *testing.T) {
 // The option is also read if the program has its Go type, whatever package that type is in.
 func TestKnownOptionIsRead(t *testing.T) {
 	t.Parallel()
-	option, rules := optionType(t)
+	option, rules := optionType(t, "reqlock.v1")
 	message := dynamicpb.NewMessage(rules)
 	locks := message.Mutable(rules.Fields().ByName("lock")).List()
 	lock := locks.AppendMutable().Message()
@@ -119,12 +169,7 @@ func TestKnownOptionIsRead(t *testing.T) {
 	s := service(map[string]string{"UnaryCall": ``})
 	s.WithoutImport = true
 	file := s.Proto(t)
-	for _, method := range file.GetService()[0].GetMethod() {
-		if method.GetName() == "UnaryCall" {
-			method.GetOptions().ProtoReflect().SetUnknown(nil)
-			proto.SetExtension(method.GetOptions(), option, message)
-		}
-	}
+	setKnown(t, file, option, message)
 	methods, err := readFile(t, file, protoregistry.GlobalFiles)
 	if err != nil {
 		t.Fatal(err)
@@ -134,26 +179,37 @@ func TestKnownOptionIsRead(t *testing.T) {
 	}
 }
 
-// optionType returns the type of the option of methods, as the Go code of the annotations has it,
-// and its message.
-func optionType(t *testing.T) (protoreflect.ExtensionType, protoreflect.MessageDescriptor) {
+// optionsOf returns the options of the method UnaryCall of a file.
+func optionsOf(t *testing.T, file *descriptorpb.FileDescriptorProto) protoreflect.Message {
 	t.Helper()
-	file := protodesc.ToFileDescriptorProto(annotatedpb.File_rules_proto)
-	file.Name, file.Package = proto.String("reqlock/v1/annotations.proto"), proto.String("reqlock.v1")
-	for _, message := range file.GetMessageType() {
-		for _, field := range message.GetField() {
-			if field.GetType() == descriptorpb.FieldDescriptorProto_TYPE_MESSAGE && field.GetTypeName() != ".google.protobuf.Duration" {
-				field.TypeName = proto.String(".reqlock.v1" + field.GetTypeName()[len(".reqlock.internal.annotated"):])
-			}
+	for _, method := range file.GetService()[0].GetMethod() {
+		if method.GetName() == "UnaryCall" {
+			return method.GetOptions().ProtoReflect()
 		}
 	}
-	file.Dependency = append(file.Dependency, "google/protobuf/descriptor.proto")
-	file.Extension = []*descriptorpb.FieldDescriptorProto{{
-		Name: proto.String("method"), Number: proto.Int32(50917), Extendee: proto.String(".google.protobuf.MethodOptions"),
-		Type: descriptorpb.FieldDescriptorProto_TYPE_MESSAGE.Enum(), TypeName: proto.String(".reqlock.v1.MethodRules"),
-		Label: descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum(),
-	}}
-	d, err := protodesc.NewFile(file, protoregistry.GlobalFiles)
+	t.Fatal("there is no method UnaryCall")
+	return nil
+}
+
+// setRaw sets the unknown options of UnaryCall.
+func setRaw(t *testing.T, file *descriptorpb.FileDescriptorProto, raw []byte) {
+	t.Helper()
+	optionsOf(t, file).SetUnknown(raw)
+}
+
+// setKnown sets an option of UnaryCall whose type the program knows.
+func setKnown(t *testing.T, file *descriptorpb.FileDescriptorProto, option protoreflect.ExtensionType, value proto.Message) {
+	t.Helper()
+	options := optionsOf(t, file)
+	options.SetUnknown(nil)
+	proto.SetExtension(options.Interface(), option, value)
+}
+
+// optionType returns the type of an option of methods with the number and the message of the
+// rules, as the Go code of the package has it, and its message.
+func optionType(t *testing.T, pkg string) (protoreflect.ExtensionType, protoreflect.MessageDescriptor) {
+	t.Helper()
+	d, err := protodesc.NewFile(annotatedtest.Options("options.proto", pkg), protoregistry.GlobalFiles)
 	if err != nil {
 		t.Fatal(err)
 	}

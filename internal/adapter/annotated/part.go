@@ -36,6 +36,11 @@ func (p Part) String() string { return string(p.Kind) + " " + strconv.Quote(p.Te
 // ofClient reports whether the client chooses the part.
 func (p Part) ofClient() bool { return p.Kind == Field || p.Kind == Metadata }
 
+// equals reports whether two parts of one method come from the same place.
+func (p Part) equals(other Part) bool {
+	return p.Kind == other.Kind && (p.Text == other.Text || p.Kind == Metadata && strings.EqualFold(p.Text, other.Text))
+}
+
 // metadataName matches the names that gRPC accepts.
 var metadataName = regexp.MustCompile(`^[0-9A-Za-z_.-]+$`)
 

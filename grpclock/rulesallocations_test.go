@@ -1,0 +1,40 @@
+package grpclock_test
+
+import (
+	"context"
+	"testing"
+
+	"google.golang.org/grpc"
+
+	"github.com/reqlock/reqlock/core"
+	pb "github.com/reqlock/reqlock/examples/bankpb"
+	"github.com/reqlock/reqlock/grpclock"
+	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
+)
+
+// A call allocates as much by a rule as by code: views and key functions are made at the start. A
+// method without a rule costs nothing.
+func TestRulesAllocateNoMoreThanCode(t *testing.T) { //nolint:paralleltest // AllocsPerRun counts the allocations of all goroutines
+	if suite.Race {
+		t.Skip("the race detector allocates")
+	}
+	locks := adaptertest.UnusedLocker(t)
+	a := annotate(t, `ttl { seconds: 5 }`, map[string]string{"Transfer": `lock { name: "account" key { source: "account" } wait { seconds: 2 } }`})
+	account := core.Named("account", failing(core.ErrSkip)) // up to the lock, without it
+	rules := grpclock.Annotated(a.descs(), grpclock.Source("account", failing(core.ErrSkip)))
+	byRule := rules.Unary(locks)
+	byCode := grpclock.UnaryServerInterceptor(locks, account)
+	allocations := func(interceptor grpc.UnaryServerInterceptor, method string) float64 {
+		info := &grpc.UnaryServerInfo{FullMethod: method}
+		handler := func(context.Context, any) (any, error) { return nil, nil }
+		ctx, message := t.Context(), transferOf("42")
+		return testing.AllocsPerRun(100, func() { _, _ = interceptor(ctx, message, info, handler) })
+	}
+	if rule, code := allocations(byRule, a.method("Transfer")), allocations(byCode, pb.Bank_Transfer_FullMethodName); rule != code {
+		t.Errorf("%v allocations by a rule, %v by code", rule, code)
+	}
+	if n := allocations(byRule, a.method("Settle")); n != 0 {
+		t.Errorf("%v allocations without a rule", n)
+	}
+}
