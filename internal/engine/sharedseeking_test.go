@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/reqlock/reqlock/internal/store"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
 // Shared callers that wait for a writer go in together, also if they are more than ask at a
@@ -64,6 +65,35 @@ func TestReleaseTakesNoPlaceBeyondMaxSeeking(t *testing.T) {
 		}
 		release(t, other)
 		time.Sleep(5 * time.Second)
+		p.checkIdle(t)
+	})
+}
+
+// Two leases go back at the same moment, and one caller waits. Only one of them takes a place
+// for it in the store's queue.
+func TestReleasesTakeOnePlaceForOneCaller(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newProcesses(1)
+		holds := holdAll(t, p.engines[0], sharing(2, 0), 2)
+		served := false
+		waiting(t, p.engines[0], sharing(2, WaitForever), func(*Hold) { served = true })
+		time.Sleep(time.Second) // the budgets are spent
+		var places atomic.Int64
+		p.stores[0].before.set(func(transition string, r storetest.AnyRequest) error {
+			if transition == "release" && r.Rejoin != "" {
+				places.Add(1)
+			}
+			time.Sleep(100 * time.Millisecond)
+			return nil
+		})
+		for _, h := range holds {
+			go func() { release(t, h) }()
+		}
+		time.Sleep(time.Second)
+		if n := places.Load(); n != 1 || !served {
+			t.Errorf("%d places, served %v", n, served)
+		}
 		p.checkIdle(t)
 	})
 }
