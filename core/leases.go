@@ -27,8 +27,16 @@ func acquireAll[K string | Key](ctx context.Context, l *Locker, keys []K, wait t
 	return all, nil
 }
 
-// acquireInOrder takes the locks of the keys, one after the other.
+// acquireInOrder takes the locks of the keys, one after the other. A mistake in any of them is
+// refused before the first wait.
 func (l *Locker) acquireInOrder(ctx context.Context, keys []Key, wait time.Duration) (*LeaseSet, error) {
+	if len(keys) > 1 {
+		for _, key := range keys {
+			if _, err := l.outerLease(ctx, key); err != nil {
+				return nil, err
+			}
+		}
+	}
 	all := &LeaseSet{ctx: ctx}
 	all.taken = all.one[:0]
 	begun := time.Now()

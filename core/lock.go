@@ -53,6 +53,22 @@ func (l *Locker) waitOr(fallback time.Duration) time.Duration {
 // acquire takes the lock of one key within the wait. It fills in the empty lease and returns
 // it.
 func (l *Locker) acquire(ctx context.Context, key Key, wait time.Duration, lease *Lease) (*Lease, error) {
+	outer, err := l.outerLease(ctx, key)
+	switch {
+	case err != nil:
+		return nil, err
+	case outer != nil && outer.nest(ctx, lease):
+		return lease, nil
+	}
+	if err := l.take(ctx, key, wait, nil, lease); err != nil {
+		return nil, refusalOf(err, l.settings.retryAfter)
+	}
+	return lease, nil
+}
+
+// outerLease returns the lease of the caller in which a lease of the key nests, or nil if there
+// is none. The error refuses a key that no wait can grant, because of a mistake in the program.
+func (l *Locker) outerLease(ctx context.Context, key Key) (*Lease, error) {
 	if err := checkKey(key.raw); err != nil {
 		l.observeRefused(ctx, key, false, err)
 		return nil, err
@@ -64,21 +80,15 @@ func (l *Locker) acquire(ctx context.Context, key Key, wait time.Duration, lease
 			return nil, err
 		}
 	}
-	if outer := heldLease(ctx, l, key.raw); outer != nil {
+	outer := heldLease(ctx, l, key.raw)
+	if outer != nil {
 		if err := l.checkUpgrade(outer, limit); err != nil {
 			return nil, l.refuseMistake(ctx, key, false, err)
 		}
-		if outer.nest(ctx, lease) {
-			return lease, nil
-		}
-	}
-	if hidesLease(ctx, l, key.raw) {
+	} else if hidesLease(ctx, l, key.raw) {
 		return nil, l.refuseMistake(ctx, key, false, &Error{Kind: ErrHiddenLease})
 	}
-	if err := l.take(ctx, key, wait, nil, lease); err != nil {
-		return nil, refusalOf(err, l.settings.retryAfter)
-	}
-	return lease, nil
+	return outer, nil
 }
 
 // take takes the lock of one key from the engine and fills in the empty lease. The attempt

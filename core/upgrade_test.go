@@ -1,6 +1,7 @@
 package core_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -75,4 +76,26 @@ func testUpgradeNamesWhatIsMissing(t *testing.T, locks *core.Locker) {
 		}
 		release(t, lease)
 	}
+}
+
+// Of several keys, one that asks for more than its outer lease has is refused before the
+// others are waited for.
+func TestUpgradeOfOneKeyWaitsForNoOther(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, locks *core.Locker) {
+		other := lock(t, locks, "a")
+		readers := locks.With(core.WithShared(true))
+		err := readers.Do(t.Context(), "b", func(ctx context.Context) error {
+			begun := time.Now()
+			_, err := locks.LockAll(ctx, []string{"a", "b"})
+			wantError(t, err, core.ErrUpgrade)
+			_, _, err = core.Enter(ctx, locks, form{"a": "a", "b": "b"}, field("a"), field("b"))
+			if waited := time.Since(begun); waited > 0 {
+				t.Errorf("refused after %v", waited)
+			}
+			return err
+		})
+		wantError(t, err, core.ErrUpgrade)
+		release(t, other)
+	}, core.WithWait(time.Minute))
 }

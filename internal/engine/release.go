@@ -223,13 +223,10 @@ func (q *queue) onKept(old *lease, r store.ReleaseRequest, since time.Time) {
 		q.ask()
 		return
 	}
-	isShared := q.limit.IsShared()
-	if !isShared { // a shared lease may begin a new phase, with a new fencing number
+	if !q.limit.IsShared() { // a shared lease may begin a new phase, with a new fencing number
 		lease.fences = old.fences
 	}
-	if !isShared || !old.othersWait { // beside a shared lease, others may wait
-		lease.noteStoreQueue(0, since)
-	}
+	lease.noteStoreQueue(0, since)
 	q.lastFault = nil
 	q.lease = lease
 	q.grantOrRelease(Passed, lease.begun)

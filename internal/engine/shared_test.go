@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -205,35 +204,6 @@ func TestTryDoesNotPassWaitingHead(t *testing.T) {
 		}
 		release(t, reader)
 		time.Sleep(5 * time.Second)
-		p.checkIdle(t)
-	})
-}
-
-// Readers that wait for a writer go in together, also if they are more than ask at a time.
-func TestWaitingReadersGoInTogether(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		p := newProcesses(2)
-		writer := hold(t, p.engines[0], request(0))
-		const n = 3 * maxSeeking
-		var in atomic.Int64
-		for i := range n {
-			waiting(t, p.engines[i%2], sharing(store.Unlimited, WaitForever), func(*Hold) {
-				in.Add(1)
-				time.Sleep(100 * time.Millisecond)
-				in.Add(-1)
-			})
-		}
-		if queue := len(p.server.queue("k")); queue != 2*maxSeeking {
-			t.Errorf("%d tokens in the store's queue, want %d", queue, 2*maxSeeking)
-		}
-		release(t, writer)
-		time.Sleep(50 * time.Millisecond)
-		synctest.Wait()
-		if got := in.Load(); got != n {
-			t.Errorf("%d of %d at once", got, n)
-		}
-		time.Sleep(time.Second)
 		p.checkIdle(t)
 	})
 }

@@ -98,3 +98,27 @@ func TestKeptSharedLeaseDrawsNewFence(t *testing.T) {
 		p.checkIdle(t)
 	})
 }
+
+// A single permit with Fencing does not pass within the process: each holder gets a number of
+// its own from the store.
+func TestSinglePermitWithFenceDoesNotPass(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newProcesses(1)
+		r := sharing(1, WaitForever)
+		r.Fencing = true
+		h := hold(t, p.engines[0], r)
+		last := h.Fence()
+		for range 5 {
+			waiting(t, p.engines[0], r, func(h *Hold) {
+				if h.Fence() <= last {
+					t.Errorf("the number %d after %d", h.Fence(), last)
+				}
+				last = h.Fence()
+			})
+		}
+		release(t, h)
+		time.Sleep(time.Second)
+		p.checkIdle(t)
+	})
+}

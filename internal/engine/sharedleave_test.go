@@ -177,6 +177,30 @@ func TestSharedWaiterWithoutStoreEndsWithItsWait(t *testing.T) {
 	})
 }
 
+// A try beside a waiter that was refused before, and whose last request failed, asks the store:
+// it is not known any more that others hold the key.
+func TestTryAfterFaultOfWaiterAsksStore(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newProcesses(2)
+		writer := hold(t, p.engines[0], request(0))
+		waiting(t, p.engines[1], sharing(store.Unlimited, WaitForever), func(*Hold) {})
+		if _, err := p.engines[1].Acquire(t.Context(), sharing(store.Unlimited, 0)); reasonOf(t, err) != Busy {
+			t.Errorf("a try behind a waiter: %v", err)
+		}
+		p.stores[1].before.set(func(string, storetest.AnyRequest) error { return errDown })
+		p.stores[1].hint("k", "")
+		synctest.Wait()
+		if _, err := p.engines[1].Acquire(t.Context(), sharing(store.Unlimited, 0)); reasonOf(t, err) != Unavailable {
+			t.Errorf("a try behind a waiter whose request failed: %v", err)
+		}
+		p.stores[1].before.set(nil)
+		release(t, writer)
+		time.Sleep(5 * time.Second)
+		p.checkIdle(t)
+	})
+}
+
 // Tries during an outage are refused by the faults of their own requests.
 func TestTriesAtOnceAreRefusedByFaults(t *testing.T) {
 	t.Parallel()

@@ -44,9 +44,23 @@ const (
 // After MOVED, the commands go to the new master of the slot.
 func commandsFollowMovedSlot(t *testing.T, m *movingSlot) {
 	s := m.store(t, m.withPresentSlots(t))
+	renewed, released := m.reader(m.tag+"renewed"), m.reader(m.tag+"released")
+	for _, r := range []storetest.AnyRequest{renewed, released} {
+		if got, err := s.Enqueue(t.Context(), r); err != nil || !got.Granted {
+			t.Fatalf("%+v, %v", got, err)
+		}
+	}
 	m.Cluster.MoveSlot(m.tag, m.to)
 	all, free := m.questions(t, s, "")
-	m.ask(t, s, all...)
+	m.ask(t, s, append(all,
+		m.share(s, m.reader(m.tag+"shared"), "granted"),
+		question{"renew a shared lease", []string{"held, 0 waiting"}, func(done func(string)) {
+			s.Store.Renew(renewed.Renew(), func(got store.Renewal, err error) { done(renewalOf(got, err)) })
+		}},
+		question{"release a shared lease", []string{statusNames[store.Freed]}, func(done func(string)) {
+			s.Store.Release(released.Release(), func(got store.ReleaseResult, _ error) { done(statusNames[got.Status]) })
+		}},
+	)...)
 	m.mustHold(t, free)
 	if n := m.Sent(m.from, free[0].Token); n != 1 && m.together {
 		t.Errorf("%d commands of the batch were sent to the old master first", n)
@@ -55,13 +69,16 @@ func commandsFollowMovedSlot(t *testing.T, m *movingSlot) {
 
 // While a slot moves, a command with one key succeeds on the side that has the key. A command
 // with several keys succeeds if one side has them all. Otherwise it gets a temporary fault,
-// and no other command of the batch does. Exception: a renewal succeeds with the lock alone.
+// and no other command of the batch does. Exception: a renewal succeeds with the lock alone, or
+// with the lock and the set of a shared lease.
 func commandsSurviveMovingSlot(t *testing.T, m *movingSlot) {
 	s := m.store(t)
 	for name, move := range map[string]func(*redistest.Move){
-		"before":  func(*redistest.Move) {},
-		"halfway": func(on *redistest.Move) { on.Keys("p:"+m.tag+"halfwaymine", "p:"+m.tag+"halfwayheld0") },
-		"after":   func(on *redistest.Move) { m.moveAll(t, on) },
+		"before": func(*redistest.Move) {},
+		"halfway": func(on *redistest.Move) {
+			on.Keys("p:"+m.tag+"halfwaymine", "p:"+m.tag+"halfwayheld0", "p:"+m.tag+"halfwayreads", "p:"+m.tag+"halfwayreads:s")
+		},
+		"after": func(on *redistest.Move) { m.moveAll(t, on) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			if m.Cluster.MasterOf(m.tag) != m.from {
@@ -78,6 +95,16 @@ func commandsSurviveMovingSlot(t *testing.T, m *movingSlot) {
 			rival := m.Request(whole.Key) // so that the key has a queue
 			if got := answerOf(s.Enqueue(t.Context(), rival)); got != whole.Token {
 				t.Fatalf("enqueue: %q", got)
+			}
+			reads, readsWhole := m.reader(m.tag+name+"reads"), m.reader(m.tag+name+"readswhole")
+			for _, r := range []storetest.AnyRequest{reads, readsWhole} {
+				if got, err := s.Enqueue(t.Context(), r); err != nil || !got.Granted {
+					t.Fatalf("%+v, %v", got, err)
+				}
+			}
+			writer := m.Request(readsWhole.Key)
+			if got, err := s.Enqueue(t.Context(), writer); err != nil || !got.Shared {
+				t.Fatalf("%+v, %v", got, err)
 			}
 			enqueue := m.Request(heldKey)
 			begin := m.Request(heldKey)
@@ -102,6 +129,17 @@ func commandsSurviveMovingSlot(t *testing.T, m *movingSlot) {
 				}},
 				question{"begin, without the record", []string{tryAgain}, func(done func(string)) {
 					s.Store.Enqueue(begin.Enqueue(), func(got store.Answer, err error) { done(answerOf(got, err)) })
+				}},
+				m.share(s, m.reader(m.tag+name+"unread"), tryAgain),
+				question{"renew a shared lease, without the queue", []string{"held, -1 waiting"}, func(done func(string)) {
+					s.Store.Renew(reads.Renew(), func(got store.Renewal, err error) { done(renewalOf(got, err)) })
+				}},
+				question{"release a shared lease, without the queue", []string{tryAgain}, func(done func(string)) {
+					s.Store.Release(reads.Release(), func(_ store.ReleaseResult, err error) { done(faultText(err)) })
+				}},
+				m.share(s, readsWhole, "granted"),
+				question{"renew a shared lease, with the queue", []string{"held, 1 waiting"}, func(done func(string)) {
+					s.Store.Renew(readsWhole.Renew(), func(got store.Renewal, err error) { done(renewalOf(got, err)) })
 				}},
 				question{"enqueue, with the queue", []string{whole.Token}, func(done func(string)) {
 					s.Store.Enqueue(rival.Enqueue(), func(got store.Answer, err error) { done(answerOf(got, err)) })

@@ -54,7 +54,10 @@ func (m *movingSlot) store(t *testing.T, configure ...func(*redis.ClusterOptions
 	if got, err := s.Take(t.Context(), r); err != nil || !got.Granted {
 		t.Fatalf("%+v, %v", got, err)
 	}
-	for _, source := range []script.Script{s.scripts.Enqueue, s.scripts.Renew, s.scripts.Release, s.scripts.Begin, s.scripts.Finish} {
+	for _, source := range []script.Script{
+		s.scripts.Enqueue, s.scripts.Renew, s.scripts.Release, s.scripts.Begin, s.scripts.Finish,
+		s.scripts.SharedAsk, s.scripts.SharedRenew, s.scripts.SharedRelease,
+	} {
 		for _, node := range []*redistest.Server{m.from, m.to} {
 			if err := node.Client(t).ScriptLoad(t.Context(), source.Source.(string)).Err(); err != nil {
 				t.Fatal(err)
@@ -100,6 +103,22 @@ func (m *movingSlot) take(s *syncStore, key string, want ...string) (question, s
 	return question{"take " + key, want, func(done func(string)) {
 		s.Store.Take(r.Take(), func(got store.Answer, err error) { done(answerOf(got, err)) })
 	}}, r
+}
+
+// reader returns a request for a shared lease of a key.
+func (m *movingSlot) reader(key string) storetest.AnyRequest {
+	r := m.Request(key)
+	process, _, number, _ := store.ParseToken(r.Token)
+	r.Limit = store.Unlimited
+	r.Token = store.NewToken(process, r.Limit, number)
+	return r
+}
+
+// share returns a question: an ask for a shared lease. The answers are those of take.
+func (m *movingSlot) share(s *syncStore, r storetest.AnyRequest, want ...string) question {
+	return question{"share " + r.Key, want, func(done func(string)) {
+		s.Store.Enqueue(r.Enqueue(), func(got store.Answer, err error) { done(answerOf(got, err)) })
+	}}
 }
 
 // answerOf returns the answer to a take or an enqueue as text.

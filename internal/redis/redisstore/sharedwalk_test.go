@@ -154,19 +154,38 @@ func (w *walk) step(t *testing.T, before *walkState) (what, own, answer string) 
 		own = known()
 		again := own[:1] + w.newName()[1:]
 		return "release " + own + " and rejoin", again, releases(own, again)(t, w.store)
-	case n < 94:
+	case n < 93:
 		w.lapse(t, before)
-	case n < 98:
+	case n < 96:
 		w.toggle(t, walkProcesses[w.rand.IntN(len(walkProcesses))])
 	default:
-		w.rdb.Del(t.Context(), storetest.LockName)
+		w.damage(t)
 	}
 	return "", "", ""
 }
 
+// damage changes the keys as an operator or another client might.
+func (w *walk) damage(t *testing.T) {
+	t.Helper()
+	switch w.rand.IntN(5) {
+	case 0:
+		w.rdb.Del(t.Context(), storetest.LockName)
+	case 1:
+		w.rdb.Del(t.Context(), storetest.SharedName)
+	case 2:
+		w.rdb.Del(t.Context(), storetest.QueueName)
+	case 3: // a client of the classic recipe has overwritten the lock
+		w.rdb.Set(t.Context(), storetest.LockName, tokenOf("B1"), time.Hour)
+	case 4:
+		w.rdb.Del(t.Context(), storetest.LockName, storetest.QueueName, storetest.SharedName, storetest.FenceName)
+	}
+}
+
 // judge returns what is wrong with the state after a command, or "".
 func (w *walk) judge(what, own, answer string, before, after *walkState) string {
-	if after.marked != (len(after.leases) > 0) {
+	asked := what == "ask" || what == "try"
+	isVoid := before.marked && len(before.leases) == 0 // a marker without a set: only an ask removes it
+	if after.marked != (len(after.leases) > 0) && (asked || !isVoid) {
 		return fmt.Sprintf("marker %v, and %d leases", after.marked, len(after.leases))
 	}
 	if granted := strings.HasPrefix(answer, "granted") || answer == "kept"; granted != after.holds(own) && what != "release" {
