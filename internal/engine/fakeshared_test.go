@@ -209,7 +209,7 @@ func (s *fakeServer) refusedByShared(r storetest.AnyRequest, p *phase, first boo
 	})
 	if first {
 		p.head, p.headUntil = r.Token, time.Now().Add(r.Claim+headGrace)
-		for _, token := range tokens[:min(len(tokens), maxSeeking)] {
+		for _, token := range tokens[:min(len(tokens), maxAcquiring)] {
 			s.sendHint(r.Key, token)
 		}
 	}

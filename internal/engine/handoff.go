@@ -62,7 +62,7 @@ func (q *queue) noteOthersHere(now time.Time) {
 // later calls on an earlier hold do not change this one.
 func (q *queue) grant(w *waiter, handover Handover, now time.Time) {
 	q.state = held
-	q.seek(false)
+	q.setAcquiring(false)
 	q.remove(w)
 	h := w.hold
 	h.lease, h.token = q.lease, q.lease.token
@@ -97,7 +97,7 @@ func (q *queue) grant(w *waiter, handover Handover, now time.Time) {
 // the lease has no holder.
 func (q *queue) renewThenGrant(handover Handover) {
 	q.state = passing
-	q.seek(true)
+	q.setAcquiring(true)
 	lease, want := q.lease, q.first.hold.request
 	lease.holder = nil
 	q.engine.schedule.drop(lease)

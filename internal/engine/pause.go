@@ -110,7 +110,7 @@ func (q *queue) pause(d time.Duration) {
 // shared list, and counts that. If the first one finds a grant without a hint, it makes the
 // others check, too. So a process with many waiters sends few commands while they wait.
 func (q *queue) skipsCheck() bool {
-	if len(q.seeking) == 0 || q.seeking[0] == q || !q.seeking[0].contended ||
+	if len(q.acquiring) == 0 || q.acquiring[0] == q || !q.acquiring[0].contended ||
 		q.lastFault != nil || !q.isListening() || q.pauses.skipped == maxSkippedChecks {
 		return false
 	}
@@ -120,7 +120,7 @@ func (q *queue) skipsCheck() bool {
 
 // wakeOthers makes the other queues of a shared list check the key.
 func (q *queue) wakeOthers() {
-	for _, other := range slices.Clone(q.seeking) {
+	for _, other := range slices.Clone(q.acquiring) {
 		if other != q && other.timer != nil {
 			other.wake()
 		}

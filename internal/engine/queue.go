@@ -168,7 +168,7 @@ func (q *queue) enterAsking(token string) {
 		q.episodes++
 	}
 	q.state = asking
-	q.seek(true)
+	q.setAcquiring(true)
 	q.lease, q.rejoin, q.running = nil, "", nil
 	q.token, q.ballot, q.joined = token, "", false
 	q.listenTimedOut, q.pauses, q.releasedOrphan = false, pauses{}, ""
@@ -188,7 +188,7 @@ func (q *queue) endEpisode(enqueue bool) {
 // queue. The queue is recycled, unless a holder of a lost lease has not returned yet.
 func (q *queue) goIdle() {
 	q.leaveStoreQueue()
-	q.seek(false)
+	q.setAcquiring(false)
 	q.state = idle
 	q.token, q.rejoin = "", ""
 	q.lease, q.running = nil, nil

@@ -105,7 +105,7 @@ func (q *queue) releaseLease() {
 func (q *queue) prepareRelease(last *Hold) (r store.ReleaseRequest, ready bool) {
 	lease := q.lease
 	q.state, q.running = releasing, nil
-	q.seek(false)
+	q.setAcquiring(false)
 	lease.holder, lease.last = nil, last
 	q.engine.schedule.drop(lease)
 	q.engine.work.Add()
@@ -123,7 +123,7 @@ func (q *queue) releaseRequest(lease *lease) store.ReleaseRequest {
 	if keep == 0 && q.isNeededFor(q.callers-q.nowaiters) && lease.attempt == nil && q.first.hold.request.Attempt == nil {
 		next = q.first.hold.request
 		q.rejoin = q.engine.newToken(q.limit)
-		q.seek(true)
+		q.setAcquiring(true)
 		q.listen() // for waiters that came while the release waited for renewals
 	}
 	q.recheck, q.handed = false, false

@@ -21,9 +21,9 @@ type sharedLists struct {
 	othersWaited time.Time
 }
 
-// maxSeeking is how many queues of a waitlist ask for a lease at a time: as many as one
+// maxAcquiring is how many queues of a waitlist ask for a lease at a time: as many as one
 // command of the store lets in together.
-const maxSeeking = 64
+const maxAcquiring = 64
 
 // listOf returns the waitlist of the callers with this limit, and makes one if there is
 // none. The queue is the root.
@@ -89,27 +89,27 @@ func removeFrom[T comparable](from []T, element T) []T {
 	return from
 }
 
-// seek notes whether the queue will have a lease for one more caller of a shared list.
-func (q *queue) seek(seeks bool) {
+// setAcquiring notes whether the queue will have a lease for one more caller of a shared list.
+func (q *queue) setAcquiring(acquires bool) {
 	switch {
 	case !q.limit.IsShared():
-	case !seeks:
-		q.seeking = removeFrom(q.seeking, q)
-	case !slices.Contains(q.seeking, q):
-		q.seeking = append(q.seeking, q)
+	case !acquires:
+		q.acquiring = removeFrom(q.acquiring, q)
+	case !slices.Contains(q.acquiring, q):
+		q.acquiring = append(q.acquiring, q)
 	}
 }
 
-// isNeeded reports whether a caller is left to this queue by the others that seek a lease.
+// isNeeded reports whether a caller is left to this queue by the others that acquire a lease.
 func (q *queue) isNeeded() bool { return q.isNeededFor(q.callers) }
 
 // isNeededFor is isNeeded for so many callers.
 func (q *queue) isNeededFor(callers int) bool {
-	others := len(q.seeking)
-	if slices.Contains(q.seeking, q) {
+	others := len(q.acquiring)
+	if slices.Contains(q.acquiring, q) {
 		others--
 	}
-	return others < min(callers, maxSeeking)
+	return others < min(callers, maxAcquiring)
 }
 
 // mayStart reports whether one more queue may ask. A process has no more queues than leases
@@ -119,9 +119,9 @@ func (l *waitlist) mayStart() bool {
 	case store.Exclusive:
 		return l.episodes == 0
 	case store.Unlimited:
-		return len(l.seeking) < maxSeeking
+		return len(l.acquiring) < maxAcquiring
 	default:
-		return len(l.seeking) < maxSeeking && l.episodes < int(l.limit)
+		return len(l.acquiring) < maxAcquiring && l.episodes < int(l.limit)
 	}
 }
 
@@ -131,11 +131,11 @@ func (l *waitlist) balance() {
 	if !l.limit.IsShared() {
 		return
 	}
-	for l.callers > len(l.seeking) && l.mayStart() {
+	for l.callers > len(l.acquiring) && l.mayStart() {
 		l.idleQueue().startEpisode(l.isContended())
 	}
-	for i := len(l.seeking) - 1; i >= 0 && l.callers < len(l.seeking); i-- {
-		if q := l.seeking[i]; q.timer != nil {
+	for i := len(l.acquiring) - 1; i >= 0 && l.callers < len(l.acquiring); i-- {
+		if q := l.acquiring[i]; q.timer != nil {
 			q.wake()
 		}
 	}
@@ -144,13 +144,13 @@ func (l *waitlist) balance() {
 // isContended reports whether the store has refused a queue of a shared list that still
 // asks.
 func (l *waitlist) isContended() bool {
-	return l.lastFault == nil && slices.ContainsFunc(l.seeking, func(q *queue) bool { return q.contended })
+	return l.lastFault == nil && slices.ContainsFunc(l.acquiring, func(q *queue) bool { return q.contended })
 }
 
 // undecided returns how many other queues of the list have a command in flight that may bring
 // a lease for a caller. A queue that was refused before has none.
 func (q *queue) undecided() (n int) {
-	for _, other := range q.seeking {
+	for _, other := range q.acquiring {
 		decided := other.state == asking && (other.contended || other.timer != nil)
 		if other != q && !decided {
 			n++
@@ -164,8 +164,8 @@ func (l *waitlist) wakeFirst() {
 	switch {
 	case !l.limit.IsShared():
 		l.root.wake()
-	case len(l.seeking) > 0:
-		l.seeking[0].wake()
+	case len(l.acquiring) > 0:
+		l.acquiring[0].wake()
 	}
 }
 

@@ -225,12 +225,12 @@ func TestWaitingForSharedLeasesCostsFewCommands(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(2)
 		writer := hold(t, p.engines[0], request(0))
-		for range maxSeeking {
+		for range maxAcquiring {
 			waiting(t, p.engines[1], sharing(store.Unlimited, WaitForever), func(*Hold) {})
 		}
 		before := len(p.stores[1].transitions())
 		time.Sleep(time.Minute)
-		if got, most := len(p.stores[1].transitions())-before, 60+60*maxSeeking/(maxSkippedChecks+1); got > most {
+		if got, most := len(p.stores[1].transitions())-before, 60+60*maxAcquiring/(maxSkippedChecks+1); got > most {
 			t.Errorf("%d commands in a minute, want at most %d", got, most)
 		}
 		release(t, writer)

@@ -25,9 +25,9 @@ type waitlist struct {
 
 	// episodes is how many queues of the list are not idle.
 	episodes int
-	// queues has all queues of a shared list. seeking has those that will have a lease for
+	// queues has all queues of a shared list. acquiring has those that will have a lease for
 	// one more caller, in the order in which they began to ask.
-	queues, seeking []*queue
+	queues, acquiring []*queue
 
 	// lastFault is the fault of the store's last command; nil after a reply. While it
 	// is set, it is not known whether another holds the key.

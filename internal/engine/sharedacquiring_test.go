@@ -21,7 +21,7 @@ func TestWaitingReadersGoInTogether(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p := newProcesses(2)
 				writer := hold(t, p.engines[0], request(0))
-				const n = 3 * maxSeeking
+				const n = 3 * maxAcquiring
 				var in atomic.Int64
 				for i := range n {
 					waiting(t, p.engines[i%2], sharing(limit, WaitForever), func(*Hold) {
@@ -30,8 +30,8 @@ func TestWaitingReadersGoInTogether(t *testing.T) {
 						in.Add(-1)
 					})
 				}
-				if queue := len(p.server.queue("k")); queue != 2*maxSeeking {
-					t.Errorf("%d tokens in the store's queue, want %d", queue, 2*maxSeeking)
+				if queue := len(p.server.queue("k")); queue != 2*maxAcquiring {
+					t.Errorf("%d tokens in the store's queue, want %d", queue, 2*maxAcquiring)
 				}
 				release(t, writer)
 				time.Sleep(50 * time.Millisecond)
@@ -46,22 +46,22 @@ func TestWaitingReadersGoInTogether(t *testing.T) {
 	}
 }
 
-// A process takes no more than maxSeeking places in the store's queue, also when it gives a
+// A process takes no more than maxAcquiring places in the store's queue, also when it gives a
 // lease back for callers that wait.
-func TestReleaseTakesNoPlaceBeyondMaxSeeking(t *testing.T) {
+func TestReleaseTakesNoPlaceBeyondMaxAcquiring(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(2)
 		reader, other := hold(t, p.engines[0], sharing(store.Unlimited, 0)), hold(t, p.engines[1], sharing(store.Unlimited, 0))
 		waiting(t, p.engines[1], request(WaitForever), func(*Hold) {})
-		for range 2 * maxSeeking {
+		for range 2 * maxAcquiring {
 			waiting(t, p.engines[0], sharing(store.Unlimited, WaitForever), func(*Hold) { time.Sleep(time.Second) })
 		}
 		time.Sleep(maxPassTime) // the budget is spent
 		release(t, reader)
 		synctest.Wait()
-		if queue := len(p.server.queue("k")); queue != 1+maxSeeking {
-			t.Errorf("%d tokens in the store's queue, want %d", queue, 1+maxSeeking)
+		if queue := len(p.server.queue("k")); queue != 1+maxAcquiring {
+			t.Errorf("%d tokens in the store's queue, want %d", queue, 1+maxAcquiring)
 		}
 		release(t, other)
 		time.Sleep(5 * time.Second)
@@ -98,25 +98,25 @@ func TestReleasesTakeOnePlaceForOneCaller(t *testing.T) {
 	})
 }
 
-// A process begins no more episodes than maxSeeking, and needs no more, so that no queue begins
+// A process begins no more episodes than maxAcquiring, and needs no more, so that no queue begins
 // and ends without end.
-func TestQueuesThatSeekAreLimited(t *testing.T) {
+func TestAcquiringQueuesAreLimited(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
-		limit             store.Limit
-		seeking, episodes int
-		mayStart          bool
+		limit               store.Limit
+		acquiring, episodes int
+		mayStart            bool
 	}{
 		{store.Exclusive, 0, 0, true},
 		{store.Exclusive, 0, 1, false},
-		{store.Unlimited, maxSeeking - 1, 1000, true},
-		{store.Unlimited, maxSeeking, 1000, false},
+		{store.Unlimited, maxAcquiring - 1, 1000, true},
+		{store.Unlimited, maxAcquiring, 1000, false},
 		{3, 0, 2, true},
 		{3, 0, 3, false},
-		{1000, maxSeeking - 1, 999, true},
-		{1000, maxSeeking, 999, false},
+		{1000, maxAcquiring - 1, 999, true},
+		{1000, maxAcquiring, 999, false},
 	} {
-		l := &waitlist{limit: test.limit, seeking: make([]*queue, test.seeking), episodes: test.episodes}
+		l := &waitlist{limit: test.limit, acquiring: make([]*queue, test.acquiring), episodes: test.episodes}
 		if got := l.mayStart(); got != test.mayStart {
 			t.Errorf("%+v: may start %v", test, got)
 		}
@@ -128,14 +128,14 @@ func TestQueuesThatSeekAreLimited(t *testing.T) {
 		{0, 0, false},
 		{0, 1, true},
 		{1, 1, false},
-		{maxSeeking - 1, 2 * maxSeeking, true},
-		{maxSeeking, 2 * maxSeeking, false},
+		{maxAcquiring - 1, 2 * maxAcquiring, true},
+		{maxAcquiring, 2 * maxAcquiring, false},
 	} {
-		q := &queue{waitlist: &waitlist{limit: store.Unlimited, seeking: make([]*queue, test.others)}}
-		for _, seeks := range []bool{false, true} {
-			q.seek(seeks)
+		q := &queue{waitlist: &waitlist{limit: store.Unlimited, acquiring: make([]*queue, test.others)}}
+		for _, acquires := range []bool{false, true} {
+			q.setAcquiring(acquires)
 			if got := q.isNeededFor(test.callers); got != test.isNeeded {
-				t.Errorf("%+v, seeks %v: needed %v", test, seeks, got)
+				t.Errorf("%+v, acquires %v: needed %v", test, acquires, got)
 			}
 		}
 	}
